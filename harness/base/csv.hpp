@@ -1,0 +1,30 @@
+// CSV through libcsv, strict: byte order mark and CRLF accepted, quoted newlines kept, a row of another
+// width is an error with its line.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/base/result.hpp"
+
+namespace nb {
+
+struct CsvTable {
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> rows;
+
+  // Column of that name, or an error that lists the names there are.
+  Result<std::size_t> column(std::string_view name) const;
+  std::string where;  // file, for messages
+};
+
+enum class CsvHeader { kFirstRow, kNone };
+Result<CsvTable> parse_csv(std::string_view text, const std::string& where,
+                           CsvHeader header = CsvHeader::kFirstRow);
+Result<CsvTable> read_csv(const std::filesystem::path& path, CsvHeader header = CsvHeader::kFirstRow);
+// One line without newline; quotes only where needed (RFC 4180).
+std::string csv_line(const std::vector<std::string>& cells);
+
+}  // namespace nb

@@ -1,0 +1,36 @@
+// Progress of long work on stderr: a bar with rate and ETA on a terminal, one plain line every few seconds
+// elsewhere, nothing when quiet. Not thread-safe: one owner.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace nb {
+
+enum class ProgressMode { kAuto, kPlain, kQuiet };
+void set_progress_mode(ProgressMode mode);
+ProgressMode progress_mode();
+
+class Progress {
+ public:
+  Progress(std::string label, std::int64_t total, std::string unit);
+  ~Progress();  // ends the line
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void update(std::int64_t done, const std::string& note = "");
+
+ private:
+  void print(std::int64_t done, const std::string& note, bool last);
+  std::string label_;
+  std::string unit_;
+  std::int64_t total_;
+  std::int64_t done_ = 0;
+  std::int64_t first_done_ = -1;
+  std::string note_;
+  bool is_terminal_;
+  std::chrono::steady_clock::time_point start_;
+  std::chrono::steady_clock::time_point last_print_;
+};
+
+}  // namespace nb

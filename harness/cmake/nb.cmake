@@ -1,0 +1,63 @@
+# How every part of npubench is compiled: one library a folder, strict warnings, no contraction of
+# floating-point expressions (bits are the contract, see README "Same bits").
+include_guard()
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+
+add_library(nb_flags INTERFACE)
+target_compile_features(nb_flags INTERFACE cxx_std_20)
+target_include_directories(nb_flags INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(nb_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wswitch -Werror
+  $<$<COMPILE_LANGUAGE:CXX>:-Wmissing-declarations>
+  -ffp-contract=off -fno-math-errno)
+if(NB_SANITIZE)
+  target_compile_options(nb_flags INTERFACE -fsanitize=${NB_SANITIZE} -fno-omit-frame-pointer -g1
+    -fno-sanitize-recover=all)
+  target_link_options(nb_flags INTERFACE -fsanitize=${NB_SANITIZE})
+endif()
+if(NB_PLAIN_THREADS)
+  target_compile_definitions(nb_flags INTERFACE NB_PLAIN_THREADS)
+endif()
+
+# nb_component(NAME SOURCES a.cpp b.cpp DEPS nb_base fmt::fmt ...): the library of one folder.
+function(nb_component name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC nb_flags ${ARG_DEPS})
+  if(NB_HEADER_TESTS)
+    file(GLOB headers RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.hpp)
+    set(units)
+    foreach(header ${headers})
+      set(unit ${CMAKE_CURRENT_BINARY_DIR}/alone/${header}.cpp)
+      cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${CMAKE_SOURCE_DIR}
+                 OUTPUT_VARIABLE folder)
+      file(CONFIGURE OUTPUT ${unit} CONTENT "#include \"${folder}/${header}\"\n")
+      list(APPEND units ${unit})
+    endforeach()
+    if(units)
+      add_library(${name}_headers OBJECT ${units})
+      target_link_libraries(${name}_headers PRIVATE ${name})
+    endif()
+  endif()
+endfunction()
+
+# nb_test(NAME SOURCES ... DEPS ... [LABELS slow]): one GoogleTest program of one folder under tests/.
+function(nb_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE nb_flags ${ARG_DEPS} nb_test_support GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE NB_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+                             NB_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 1200 LABELS "${ARG_LABELS}")
+endfunction()
