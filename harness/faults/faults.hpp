@@ -1,0 +1,36 @@
+// What can be broken on purpose, to see that the gate notices. One table (faults.cpp); a suite names faults
+// as "<kind>:<target>". Parsed and checked before any work starts; a fault belongs to a node's settings and so
+// to its key.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/base/result.hpp"
+
+namespace nb {
+
+enum class FaultKind { kSecondBest };
+
+struct FaultInfo {
+  FaultKind kind;
+  std::string_view name;    // "second_best"
+  std::string_view target;  // what stands after the colon: "task"
+  std::string_view doc;
+};
+std::span<const FaultInfo> all_faults();
+
+struct Fault {
+  FaultKind kind = FaultKind::kSecondBest;
+  std::string target;  // task id
+};
+
+std::string name(const Fault& fault);  // "second_best:arc_easy"
+
+// Errors: no colon, unknown kind (nearest one and the list), unknown task (nearest one).
+Result<Fault> parse_fault(std::string_view text, const std::string& where);
+Result<std::vector<Fault>> parse_faults(std::span<const std::string> texts, const std::string& where);
+
+}  // namespace nb

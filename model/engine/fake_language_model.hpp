@@ -1,0 +1,41 @@
+// A scripted LanguageModel: every score is a rule that a test can work out by hand. Counts its calls.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "model/engine/language_model.hpp"
+
+namespace nb {
+
+struct FakeScore {
+  float log_prob = 0;
+  int argmax = 0;
+};
+
+class FakeLanguageModel : public LanguageModel {
+ public:
+  // rule(before, token): the score of `token` after the tokens `before` (never empty).
+  using Rule = std::function<FakeScore(std::span<const int> before, int token)>;
+
+  // `tokenizer` must outlive the model.
+  FakeLanguageModel(const Tokenizer& tokenizer, std::int64_t context_length, Rule rule);
+
+  std::vector<ScoreResult> score(std::span<const ScoreRequest> requests) override;
+  const Tokenizer& tokenizer() const override { return tokenizer_; }
+  std::int64_t context_length() const override { return context_length_; }
+
+  std::int64_t scored_requests() const { return scored_requests_; }
+  std::int64_t scored_tokens() const { return scored_tokens_; }
+
+ private:
+  const Tokenizer& tokenizer_;
+  std::int64_t context_length_;
+  Rule rule_;
+  std::int64_t scored_requests_ = 0;
+  std::int64_t scored_tokens_ = 0;
+};
+
+}  // namespace nb
