@@ -1,0 +1,45 @@
+// Turns a run, and what it was compared with, into files for people: report.md, one self-contained
+// report.html, csv/*.csv, plots/*.svg. Reads results only; measures nothing, judges nothing.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/base/result.hpp"
+#include "results/compare.hpp"
+#include "results/gate.hpp"
+#include "results/store.hpp"
+
+namespace nb {
+
+struct ReportInput {
+  std::string title;                    // "smoke"
+  const RunRecords* run = nullptr;      // required
+  std::vector<Comparison> comparisons;  // device against device, this run against another
+  std::optional<GateResult> gate;
+  std::vector<std::string> reused;  // nodes that this run took from the store
+};
+
+struct ReportOptions {
+  bool plots = true;
+  std::string gnuplot = "gnuplot";  // program, searched in PATH
+};
+
+struct ReportFiles {
+  std::filesystem::path markdown, html;
+  std::vector<std::filesystem::path> csv, plots;
+  std::vector<std::string>
+      notes;  // "no plots: gnuplot is not installed (apt-get install gnuplot-nox)"
+};
+
+// Every pair of devices that share a record in the run, the first device by name as A.
+std::vector<Comparison> device_comparisons(const RunRecords& run);
+
+// Creates `folder`; files of an older report there are replaced. Empty and partial runs give a
+// report that says what is missing.
+Result<ReportFiles> write_report(const ReportInput& input, const std::filesystem::path& folder,
+                                 const ReportOptions& options = {});
+
+}  // namespace nb

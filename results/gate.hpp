@@ -1,0 +1,73 @@
+// Did it get worse? Comparability by hashes, then bit identity, then statistics (statistics.md
+// §6–§8), one verdict per task, one exit code per night. Never shows green when something could not
+// be measured.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/base/fields.hpp"
+#include "harness/base/json_io.hpp"
+#include "results/compare.hpp"
+#include "results/stats.hpp"
+#include "results/store.hpp"
+
+namespace nb {
+
+enum class Verdict {
+  kPass,
+  kImproved,
+  kInconclusive,
+  kSuspicious,
+  kRegressed,
+  kIncomparable,
+  kError
+};
+std::string_view name(Verdict verdict);  // "PASS", "IMPROVED", …
+
+// A reviewed file (suites/gates/*.json) or the defaults.
+struct GatePolicy {
+  double alpha = 0.05;        // family-wise, Holm
+  int min_seeds = 5;          // a side, for retrained models
+  double bpb_floor = 0.0005;  // bit/byte; smaller differences of training metrics never red
+  bool exact_test = false;    // exact McNemar instead of mid-p
+  std::vector<std::string> gated_tasks;            // the declared family; empty: all
+  std::map<std::string, double> margins;           // task → margin, overrides the formula
+  std::map<std::string, double> card_discordance;  // noise card: task → ψ; absent: "uncalibrated"
+  FieldList fields();
+};
+
+struct GateOptions {
+  bool strict = false;  // INCONCLUSIVE exits 2
+};
+
+struct TaskVerdict {
+  std::string task;  // "mw/facts accuracy, base.core on ascend_910b3, seed 1"
+  Verdict verdict = Verdict::kPass;
+  std::string test;    // "identical", "items", "seeds", "exact", "record"
+  std::string reason;  // one sentence; for INCONCLUSIVE with what it would take
+  std::optional<double> a, b, difference;
+  std::optional<Interval> interval95;
+  std::optional<double> low90;  // lower end of the 90 % interval, higher-is-better orientation
+  std::optional<double> p_worse, p_worse_holm, p_better_holm;
+  std::optional<double> margin, mde80;
+  std::optional<PairedCounts> counts;
+  bool uncalibrated = false;
+};
+
+struct GateResult {
+  std::vector<TaskVerdict> verdicts;  // what is not PASS first, worst first
+  Verdict night = Verdict::kPass;
+  int exit_code = 0;  // of 1, 4, 3, 2 the first that occurs; else 0
+  bool uncalibrated = false;
+  std::vector<std::string> notes;  // new records, "worse, within margin", confounders
+};
+
+GateResult gate(const RunRecords& base, const RunRecords& candidate, const GatePolicy& policy = {},
+                const GateOptions& options = {});
+std::string gate_text(const GateResult& result);
+Json gate_json(const GateResult& result);
+
+}  // namespace nb

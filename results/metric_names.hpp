@@ -1,0 +1,24 @@
+// Names of metrics that reports and gates look for. Others may be recorded freely; they show in
+// tables.
+#pragma once
+
+namespace nb::metric {
+
+// Training (kind "train"); deterministic.
+inline constexpr const char* kValBpb = "val_bpb";         // bit/byte, lower
+inline constexpr const char* kTrainLoss = "train_loss";   // nat, lower; last step
+inline constexpr const char* kStepTime = "step_time_ns";  // ns, lower, clock sim; median step
+inline constexpr const char* kThroughput =
+    "throughput_tok_s";  // tok/s, higher, clock sim (or host)
+inline constexpr const char* kPeakMemory = "peak_memory_bytes";  // byte, lower, clock sim
+inline constexpr const char* kMfu = "mfu";                       // 1, higher, clock sim
+// Evaluation (kind "eval").
+inline constexpr const char* kAccuracy = "accuracy";           // 1, higher; per task, n = items
+inline constexpr const char* kCentered = "centered_accuracy";  // 1, higher; (a − r)/(1 − r)
+inline constexpr const char* kCore = "core";                   // 1, higher; mean of centered
+
+// Columns of steps.csv of a training node (series.hpp); the first is "step".
+inline constexpr const char* kSeriesLoss = "train_loss";
+inline constexpr const char* kSeriesValBpb = "val_bpb";  // empty on steps without validation
+
+}  // namespace nb::metric

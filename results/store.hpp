@@ -1,0 +1,53 @@
+// Run folders: <results>/<suite>/<node-name>-<key8>/record.json with the node's other files beside
+// it. A record appears whole and last, or not at all. Several processes may write different nodes
+// of one suite.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/base/result.hpp"
+#include "results/record.hpp"
+
+namespace nb {
+
+// Characters of node_name outside [A-Za-z0-9._-] become '_'. Creates nothing. key: at least 8 hex
+// digits.
+std::filesystem::path node_folder(const std::filesystem::path& results, const std::string& suite,
+                                  const std::string& node_name, const std::string& node_key);
+bool has_record(const std::filesystem::path& folder);
+
+// The last act of a node. Digests of artifacts that are empty texts are computed from the files
+// first. Append-only: a failed record may be replaced; an ok one only by one of the same results
+// (same key, same bits), anything else is an error that names the first difference.
+Result<void> write_record(const std::filesystem::path& folder, Record record);
+// Schema, fields and key are checked, files are not (verify_artifacts).
+Result<Record> read_record(const std::filesystem::path& folder);
+
+struct StoredRecord {
+  Record record;
+  std::filesystem::path folder;
+};
+// Every listed file is there with its digest; the error names the file and both digests.
+Result<void> verify_artifacts(const StoredRecord& stored);
+Result<void> verify_artifact(const StoredRecord& stored, const std::string& file);
+
+struct RunRecords {
+  std::filesystem::path path;
+  std::vector<StoredRecord> records;  // sorted by kind, name, trained_on, device, seed
+  std::vector<std::string> damaged;   // one sentence each: unreadable or unfinished folders
+  std::vector<std::string> notes;     // older records of the same node passed over
+};
+// A suite folder, a results folder that holds exactly one suite, or one node's folder. With
+// run.json only the folders it lists count; without, of records of the same node the one that
+// finished last.
+Result<RunRecords> read_run(const std::filesystem::path& path);
+// run.json of a suite folder: the node folders (names) of the plan that ran last, finished or not.
+Result<void> write_run_list(const std::filesystem::path& suite_folder,
+                            const std::vector<std::string>& node_folders);
+// Names of suite folders under a results folder, sorted.
+Result<std::vector<std::string>> list_suites(const std::filesystem::path& results);
+
+}  // namespace nb
