@@ -23,7 +23,7 @@ struct Confounder {
 };
 
 struct MetricDifference {
-  std::string name, task, unit;
+  std::string name, unit;
   Direction direction = Direction::kNone;
   Clock clock = Clock::kNone;
   std::optional<double> a, b;

@@ -2,6 +2,9 @@
 // tables.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 namespace nb::metric {
 
 // Training (kind "train"); deterministic.
@@ -12,10 +15,14 @@ inline constexpr const char* kThroughput =
     "throughput_tok_s";  // tok/s, higher, clock sim (or host)
 inline constexpr const char* kPeakMemory = "peak_memory_bytes";  // byte, lower, clock sim
 inline constexpr const char* kMfu = "mfu";                       // 1, higher, clock sim
-// Evaluation (kind "eval").
-inline constexpr const char* kAccuracy = "accuracy";           // 1, higher; per task, n = items
-inline constexpr const char* kCentered = "centered_accuracy";  // 1, higher; (a − r)/(1 − r)
-inline constexpr const char* kCore = "core";                   // 1, higher; mean of centered
+// Evaluation (kind "eval"), named "<task>/<metric>"; a composite ("core") is named as its task
+// alone.
+inline constexpr const char* kAccuracy = "accuracy";  // 1, higher; n = items
+inline constexpr const char* kCentred = "centred";    // 1, higher; (a − r)/(1 − r)
+inline constexpr const char* kCore = "core";          // 1, higher; mean of centred
+inline std::string of_task(std::string_view task, std::string_view metric) {
+  return std::string(task) + "/" + std::string(metric);
+}
 
 // Columns of steps.csv of a training node (series.hpp); the first is "step".
 inline constexpr const char* kSeriesLoss = "train_loss";

@@ -76,11 +76,11 @@ struct Record {
 };
 
 // Refused with a sentence: NaN, a null without reason, an unknown status, kHost in metrics, kSim in
-// host_metrics, an items file that is not an artifact, two metrics of one name and task.
+// host_metrics, an items file that is not an artifact, two metrics of one name.
 Result<Json> record_json(const Record& record);
 Result<Record> parse_record(const Json& json, const std::string& where);
 
-const Metric* find_metric(const Record& record, std::string_view name, std::string_view task = "");
+const Metric* find_metric(const Record& record, std::string_view name);  // nullptr: none
 // Equal comparability, metrics and artifacts: the same bits came out. Device, code and host do not
 // count.
 bool same_results(const Record& a, const Record& b);
