@@ -1,0 +1,58 @@
+// Cuts text into the pieces that BPE works on: nanochat's, GPT-2's, cl100k's and o200k's split
+// patterns through PCRE2 (UTF, UCP, JIT). Knows nothing of vocabularies.
+//
+// `\s` is Unicode White_Space as in Rust's regex (PCRE2's own \s adds U+180E), end of text is the
+// end of a valid run. Invalid UTF-8: every maximal run of bytes that are not part of well-formed
+// UTF-8 is one piece of its own and ends the valid run before it, so pieces always concatenate to
+// the input. Thread-safe: a SplitPattern is immutable; what a match writes to lives in
+// SplitScratch, one a thread.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "harness/base/result.hpp"
+
+namespace nb {
+
+enum class SplitRule { kNanochat, kGpt2, kCl100k, kO200k };
+std::string_view name(SplitRule rule);  // "nanochat", "gpt2", "cl100k", "o200k"
+Result<SplitRule> parse_split_rule(std::string_view text);
+std::string_view pattern_text(SplitRule rule);  // as published, before \s is spelt out
+
+class SplitScratch {
+ public:
+  SplitScratch();
+  ~SplitScratch();
+  SplitScratch(SplitScratch&&) noexcept;
+  SplitScratch& operator=(SplitScratch&&) noexcept;
+
+ private:
+  friend class SplitPattern;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+class SplitPattern {
+ public:
+  explicit SplitPattern(SplitRule rule);
+  ~SplitPattern();
+  SplitPattern(SplitPattern&&) noexcept;
+  SplitPattern& operator=(SplitPattern&&) noexcept;
+
+  SplitRule rule() const { return rule_; }
+  // Replaces `pieces` by views into `text`, in order, none empty.
+  void split(std::string_view text, SplitScratch& scratch,
+             std::vector<std::string_view>& pieces) const;
+  std::vector<std::string_view> split(std::string_view text) const;
+
+ private:
+  void split_valid(std::string_view text, SplitScratch& scratch,
+                   std::vector<std::string_view>& pieces) const;
+  SplitRule rule_;
+  struct Code;
+  std::unique_ptr<Code> code_;
+};
+
+}  // namespace nb

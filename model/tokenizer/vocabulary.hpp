@@ -1,0 +1,42 @@
+// The plain content of a tokenizer: which bytes every id stands for, the special tokens, the split
+// rule. No encoding here. Immutable value; hash() names it in records.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "harness/base/result.hpp"
+#include "model/tokenizer/split_pattern.hpp"
+
+namespace nb {
+
+struct SpecialToken {
+  std::string name;  // "<|bos|>"
+  int id = 0;
+};
+
+// tokens[id]: the bytes of an ordinary token; empty for specials and for ids that no token has.
+struct Vocabulary {
+  SplitRule rule = SplitRule::kNanochat;
+  std::vector<std::string> tokens;
+  std::vector<SpecialToken> specials;  // by id
+
+  int size() const { return static_cast<int>(tokens.size()); }
+};
+
+// nanochat's nine, in order (nanochat.md §2.2): <|bos|>, <|user_start|>, … <|output_end|>.
+const std::vector<std::string>& nanochat_specials();
+// Appends the nine at ids tokens.size() …
+void append_nanochat_specials(Vocabulary& vocabulary);
+
+// Every byte value has a token, no two ids have the same bytes, specials have free ids and names of
+// their own. `where` opens the message.
+Result<void> check_vocabulary(const Vocabulary& vocabulary, const std::string& where);
+
+// SHA-256 over rule, every token's bytes in id order and the specials; 64 hex digits.
+std::string vocabulary_hash(const Vocabulary& vocabulary);
+
+}  // namespace nb
