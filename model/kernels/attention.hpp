@@ -1,0 +1,58 @@
+// Causal attention with grouped keys (GQA), rounded as the fused kernels do (flash attention,
+// npu_fusion_attention): fp32 scores, unnormalised probabilities rounded for the product with V,
+// division last. Per query i at absolute position first_position + i, over the visible keys j <=
+// that position:
+//   s_j = chain over D of q·k_j (matmul inputs and order; +0 added) ; z_j = s_j * scale   (fp32)
+//   m   = exact maximum of z (16 lanes by j mod 16, compare-and-select, NaN never greater)
+//   p_j = exp(z_j - m) ; l = Σ p_j in 16 virtual lanes by absolute key index, fixed tree
+//   out = round_output( chain over keys of p·v, absolute order, p and v rounded to the input
+//   format, +0 added, / l )
+// Masked keys are skipped. One pass, chunks and a KV cache therefore agree to the bit, whatever the
+// batch. Products follow matmul.inputs; accumulation must be kChain (kHostBlas is taken as kChain).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "model/kernels/policy.hpp"
+#include "model/tensor/view.hpp"
+
+namespace nb::kernels {
+
+struct AttentionShape {
+  std::int64_t batch = 0;
+  std::int64_t queries = 0;  // per sequence
+  std::int64_t keys = 0;     // per sequence: first_position + queries
+  std::int64_t heads = 0;
+  std::int64_t kv_heads =
+      0;  // divides heads; kv head g serves heads/kv_heads consecutive query heads
+  std::int64_t head_dim = 0;
+  std::int64_t first_position = 0;  // of the first query: keys already in the cache
+  std::int64_t key_rows = 0;  // rows between two sequences of k and v (cache capacity); 0: keys
+  float scale = 0.0f;         // 0: fp32(1 / sqrt(head_dim))
+};
+
+// What forward saves besides q, k, v and out: (batch, heads, queries), contiguous. Empty spans: not
+// saved.
+struct AttentionSaved {
+  std::span<float> row_max;  // m
+  std::span<float> row_sum;  // l
+};
+
+// q, out: (B·queries, heads·D); k, v: (B·key_rows, kv_heads·D).
+void attention(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix out, const AttentionSaved& saved,
+               const AttentionShape& shape, const MatmulPolicy& policy);
+
+// Training shape only: first_position = 0, keys = queries.
+//   p = exp(z - m) / l ;  delta_i = Σ_d fma(dout,out,·) (16 lanes) ;  dp = chain over D of dout·v
+//   ds = p * (dp - delta) ;  dq = round(scale * chain over keys of ds·k) ;
+//   dk = round(scale * Σ_heads chain over queries of ds·q) ;  dv = round(Σ_heads chain over queries
+//   of p·dout)
+// with ds and p rounded to the input format in the products, +0 added to each chain, the heads of a
+// group added in order in fp32, rounded to policy.output.
+void attention_backward(ConstMatrix dout, ConstMatrix q, ConstMatrix k, ConstMatrix v,
+                        ConstMatrix out, std::span<const float> row_max,
+                        std::span<const float> row_sum, Matrix dq, Matrix dk, Matrix dv,
+                        const AttentionShape& shape, const MatmulPolicy& policy);
+
+}  // namespace nb::kernels

@@ -1,0 +1,23 @@
+// OpenBLAS as cpu_ref's fp32 product: fast reference, oracle and yardstick. Its bits depend on the
+// host and its kernel family, so nothing gated rests on it. Debian's pthread flavour with one
+// thread a call; tiles through parallel_for. The kernel family is chosen at first use (SkylakeX or
+// Haswell), whatever OPENBLAS_CORETYPE says.
+#pragma once
+
+#include <string>
+
+#include "model/tensor/view.hpp"
+
+namespace nb::kernels {
+
+void openblas_nt(ConstMatrix a, ConstMatrix b, Matrix c, bool accumulate = false);
+void openblas_nn(ConstMatrix a, ConstMatrix b, Matrix c, bool accumulate = false);
+void openblas_tn(ConstMatrix a, ConstMatrix b, Matrix c, bool accumulate = false);
+
+struct OpenBlasInfo {
+  std::string core;    // openblas_get_corename()
+  std::string config;  // openblas_get_config()
+};
+OpenBlasInfo openblas_info();  // for a record's environment
+
+}  // namespace nb::kernels

@@ -1,0 +1,22 @@
+// fp32 functions with the same bits at every level: own polynomials in fused multiply-adds, IEEE
+// division and square root, no libm. Maximum errors are tested over a dense sample
+// (tests/model/kernels/vector_math_test). A NaN argument gives the NaN 7fc00000. in and out have
+// the same size and may be the same array.
+#pragma once
+
+#include <span>
+
+namespace nb::kernels {
+
+void exp(std::span<const float> in,
+         std::span<float> out);  // <= 1 ulp, denormal results included; > 88.73: inf
+void log(std::span<const float> in, std::span<float> out);   // <= 1 ulp; ±0: -inf, negative: NaN
+void tanh(std::span<const float> in, std::span<float> out);  // <= 2 ulp; tanh(-0) = -0
+void rsqrt(std::span<const float> in,
+           std::span<float> out);  // 1 / sqrt(x), two roundings: <= 1 ulp; +0: inf
+
+float exp(float x);
+float log(float x);
+float tanh(float x);
+
+}  // namespace nb::kernels
