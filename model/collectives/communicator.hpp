@@ -1,0 +1,77 @@
+// Communicator: what one rank sees of the others. Real sums in a fixed order with simulated time on
+// the rank's device. Implementations: World's ranks (world.hpp) and the symmetric rank of a dry run
+// below. A communicator belongs to one rank's thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "model/device/device.hpp"
+#include "model/tensor/dtype.hpp"
+
+namespace nb {
+
+enum class Reduce : std::uint8_t { kSum, kAverage, kMax };
+
+// Values that take part in a collective. In dry mode there are none, only their number.
+struct CollectiveBuffer {
+  CollectiveBuffer(std::span<float> v, DType d)
+      : values(v), count(static_cast<std::int64_t>(v.size())), dtype(d) {}
+  CollectiveBuffer(std::int64_t n, DType d) : count(n), dtype(d) {}
+  explicit CollectiveBuffer(Tensor& tensor)
+      : values(tensor.host()), count(tensor.count()), dtype(tensor.dtype()) {}
+  std::span<float> values;
+  std::int64_t count = 0;
+  DType dtype = DType::kFp32;  // type on the wire: inputs and every partial sum are rounded to it
+};
+
+// A collective that cannot finish, thrown on every rank: what() names the first failing rank.
+class CollectiveFailure : public std::runtime_error {
+ public:
+  CollectiveFailure(int rank, const std::string& text) : std::runtime_error(text), rank_(rank) {}
+  int rank() const { return rank_; }  // the first failing rank, not the one that throws
+
+ private:
+  int rank_;
+};
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  Device& device() const { return *device_; }
+
+  // In place on every rank. The order of the sum is numerics().reduction_order (see README).
+  virtual void all_reduce(CollectiveBuffer x, Reduce op, std::string_view label) = 0;
+  // Rank r gets piece r of the reduction: output.count × size() = input.count, else NB_CHECK fails.
+  virtual void reduce_scatter(CollectiveBuffer input, CollectiveBuffer output, Reduce op,
+                              std::string_view label) = 0;
+  // Piece r of every output is rank r's input: input.count × size() = output.count. input may be
+  // that piece.
+  virtual void all_gather(CollectiveBuffer input, CollectiveBuffer output,
+                          std::string_view label) = 0;
+  virtual void broadcast(CollectiveBuffer x, int root, std::string_view label) = 0;
+  virtual void barrier(std::string_view label) = 0;
+
+ protected:
+  Communicator(Device* device, int rank, int size) : device_(device), rank_(rank), size_(size) {}
+
+ private:
+  Device* device_;
+  int rank_;
+  int size_;
+};
+
+// One rank that stands for `size` equal ones: time and memory without data. size > 1 needs a dry
+// device (NB_CHECK). With size 1 it is the communicator of a single card: nothing moves and nothing
+// costs.
+std::unique_ptr<Communicator> symmetric_communicator(Device& device, int size);
+
+}  // namespace nb

@@ -1,0 +1,36 @@
+// World: N ranks, each a thread with its own Device, that meet in collectives (execute mode). A
+// call that does not match, a rank that throws or leaves, and a wait that is too long end the
+// collective on every rank with the first failing rank named. Used from one thread; ranks live
+// inside run().
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "harness/base/result.hpp"
+#include "model/collectives/communicator.hpp"
+
+namespace nb {
+
+struct WorldOptions {
+  std::chrono::milliseconds host_timeout{600000};  // real time that a rank waits for the others
+  std::uint64_t seed = 0;  // of the permutation when the order is "unordered"
+};
+
+class World {
+ public:
+  // One rank for each device; the devices outlive the World.
+  explicit World(std::vector<Device*> devices, const WorldOptions& options = {});
+
+  // Runs body on every rank and waits for all. Error (exit 4): "rank 3: …" of the first failure, by
+  // collective number, then rank.
+  Result<void> run(const std::function<void(Communicator&)>& body);
+
+ private:
+  std::vector<Device*> devices_;
+  WorldOptions options_;
+};
+
+}  // namespace nb

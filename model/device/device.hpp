@@ -1,0 +1,114 @@
+// Device: the only way to run anything. Joins profile, lowering, cost model, allocator, timeline
+// and trace; the arithmetic itself is the caller's function, called in execute mode only. Dry mode
+// is the same code without it. One device, one thread; outlives every Tensor and SavedBlocks made
+// from it; not movable.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/base/json_io.hpp"
+#include "harness/base/result.hpp"
+#include "model/device/memory.hpp"
+#include "model/device/numerics.hpp"
+#include "model/device/op_desc.hpp"
+#include "model/device/profile.hpp"
+#include "model/device/tensor.hpp"
+#include "model/device/timeline.hpp"
+#include "model/device/trace.hpp"
+
+namespace nb {
+
+enum class ExecutionMode { kExecute, kDry };
+enum class HostBuffer {
+  kYes,
+  kNone
+};  // none: simulated memory only, as for logits worked off in blocks
+
+struct DeviceOptions {
+  int index = 0;  // rank or card number, in error texts
+  int ranks = 1;  // more than one: communicator buffers are taken from the capacity
+  int trace_steps = 2;
+};
+
+// Blocks that the software stack keeps from a forward op for its backward: its own (rstd, upcast
+// copies, bf16 weights) and, where the OpDesc names tensors, operands. Dies before the Device.
+class SavedBlocks {
+ public:
+  SavedBlocks() = default;
+  SavedBlocks(SavedBlocks&&) noexcept = default;
+  SavedBlocks& operator=(SavedBlocks&&) noexcept = default;
+  bool empty() const { return blocks_.empty(); }
+  std::uint64_t size_bytes() const;  // rounded; shared operands count here too
+  void free() { blocks_.clear(); }
+
+ private:
+  friend class Device;
+  std::vector<BlockHandle> blocks_;
+};
+
+// Exact counts since the device was made; gates compare them exactly.
+struct DeviceCounters {
+  std::uint64_t ops = 0;
+  std::uint64_t kernels = 0;
+  double flops = 0;               // of the kernels, padding not counted
+  std::uint64_t moved_bytes = 0;  // read and written by kernels
+  std::uint64_t link_bytes = 0;   // payload of collectives
+  std::int64_t compute_limited_ns = 0, memory_limited_ns = 0, launch_limited_ns = 0,
+               link_limited_ns = 0;
+  bool operator==(const DeviceCounters&) const = default;
+};
+
+class Device {
+ public:
+  Device(DeviceProfile profile, ExecutionMode mode, const DeviceOptions& options = {});
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  // Throws OutOfMemory in the device's own words. Contents are unspecified.
+  Tensor allocate(const Shape& shape, DType dtype, std::string_view name,
+                  HostBuffer host = HostBuffer::kYes);
+
+  // Lowering → temporaries, time, trace; then the arithmetic (execute mode). Returns what the stack
+  // keeps for backward (empty unless desc.saves_for_backward). Throws OutOfMemory.
+  SavedBlocks run(const OpDesc& desc, const std::function<void()>& arithmetic);
+  // The same; `saved` of the forward op is freed afterwards.
+  void run_backward(const OpDesc& desc, SavedBlocks saved, const std::function<void()>& arithmetic);
+  void synchronize();  // the host waits for the device, as .item() does
+
+  // For model/collectives: earliest start on this device, and the launch itself.
+  std::int64_t collective_ready_ns() const;
+  void run_collective(const OpDesc& desc, std::int64_t start_ns, std::int64_t duration_ns,
+                      std::uint64_t size_bytes);
+
+  bool executes() const;
+  const NumericsPolicy& numerics() const;
+  const DeviceProfile& profile() const;
+  const DeviceOptions& options() const;
+  std::int64_t time_ns() const;  // simulated: when everything launched so far has finished
+  MemoryStats memory() const;
+  void reset_memory_peaks();
+  void empty_cache();
+  const DeviceCounters& counters() const;
+  Trace& trace();
+  CachingAllocator& allocator();
+
+  // Simulated clock, counters, allocator layout and statistics: what later numbers depend on.
+  // restore() expects the live tensors of the saved device, made in the same order; on error
+  // nothing is changed.
+  Json state() const;
+  Result<void> restore(const Json& state);
+
+ private:
+  friend class Tensor;
+  void give_back_host(float* buffer, std::size_t count) noexcept;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace nb

@@ -1,0 +1,52 @@
+// Lowering: an op → the kernels that the software stack would launch, the blocks that it allocates
+// beside the caller's tensors, and what it keeps for backward. "eager" lists what PyTorch eager
+// launches; "compiled" fuses pointwise chains as torch.compile does. Every OpKind has both (checked
+// by -Wswitch and a test); collectives are one launch whose time comes from model/collectives. Pure
+// functions.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "model/device/numerics.hpp"
+#include "model/device/op_desc.hpp"
+#include "model/device/profile.hpp"
+
+namespace nb {
+
+enum class KernelUnit : std::uint8_t { kMatrix, kAttention, kVector, kHostLink, kLink };
+
+struct Kernel {
+  std::string_view name;  // static text: "mm", "pow", "triton_fused_rms_norm"
+  KernelUnit unit = KernelUnit::kVector;
+  double flops = 0;
+  std::uint64_t read_bytes = 0;
+  std::uint64_t write_bytes = 0;
+  // Matrix products: batch × (m, n, k), inputs of dtype. 0 elsewhere.
+  std::int64_t batch = 0, m = 0, n = 0, k = 0;
+  DType dtype = DType::kFp32;
+  bool backward = false;  // attention: which efficiency
+};
+
+// Allocated before kernel `first` is launched, freed after kernel `last`; saved: kept for backward
+// instead when the op saves for backward.
+struct LoweredBlock {
+  std::string_view name;
+  std::uint64_t size_bytes = 0;
+  std::size_t first = 0, last = 0;
+  bool saved = false;
+};
+
+struct Lowering {
+  std::vector<Kernel> kernels;
+  std::vector<LoweredBlock> blocks;
+  std::uint8_t saved_inputs = 0;  // bit i: the stack keeps desc.inputs[i] for backward
+  bool saves_output = false;
+  bool waits = false;  // the host waits for the result (device to host)
+};
+
+// NB_CHECK fails where a size that the kind needs is missing (≤ 0).
+Lowering lower(const OpDesc& desc, const SoftwareProfile& software, const NumericsPolicy& numerics);
+
+}  // namespace nb

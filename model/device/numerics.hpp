@@ -1,0 +1,62 @@
+// NumericsPolicy: which bits an op produces on a device (design.md §5.3, §6). Parsed from a
+// profile's "numerics", where every entry is {"value": …, "source": …} and a source is a citation
+// or "assumed: why". Two profiles with equal policies give equal bits. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/base/fields.hpp"
+#include "model/kernels/policy.hpp"
+#include "model/tensor/dtype.hpp"
+
+namespace nb {
+
+enum class Pointwise { kEager, kFused };  // round after every kernel, or once per fused chain
+enum class Fp16Overflow { kInfNan, kSaturate };
+enum class LossScaling { kNone, kStatic, kDynamic };
+enum class VectorFunctions {
+  kPrecise,
+  kApproximate
+};  // approximate: rsqrt, reciprocal with about 10 bits
+enum class ReductionOrder { kRing, kMesh, kUnordered };  // unordered: a seeded permutation
+
+struct NumericsPolicy {
+  DType storage = DType::kBf16;        // activations and the residual stream
+  DType matmul_inputs = DType::kBf16;  // rounding of both operands
+  DType matmul_output = DType::kBf16;  // rounding of the product
+  Accumulation accumulation = Accumulation::kChain;
+  int split_k = 1;  // parts, for accumulation split_k
+  Pointwise pointwise = Pointwise::kEager;
+  DType attention_probabilities = DType::kBf16;  // rounding of P before the product with V
+  DType weight_gradient = DType::kBf16;   // rounding of dW before it enters the fp32 gradient
+  DType embedding_weight = DType::kBf16;  // wte, its gradient and its AdamW moments
+  DType adam_moments = DType::kFp32;      // of all other AdamW parameters
+  DType muon_momentum = DType::kFp32;
+  DType muon_matmul = DType::kBf16;  // Newton–Schulz
+  Fp16Overflow fp16_overflow = Fp16Overflow::kInfNan;
+  LossScaling loss_scaling = LossScaling::kNone;
+  VectorFunctions vector_functions = VectorFunctions::kPrecise;
+  DType collective = DType::kFp32;  // what goes over the links for fp32 gradients
+  ReductionOrder reduction_order = ReductionOrder::kRing;
+
+  bool operator==(const NumericsPolicy&) const = default;
+
+  MatmulPolicy matmul() const;  // a Linear, forward and input gradient
+  MatmulPolicy weight_gradient_matmul() const;
+  MatmulPolicy muon() const;
+  PointwisePolicy pointwise_policy() const;
+};
+
+// One line of the numerics card: what the policy says and on whose word.
+struct NumericsEntry {
+  std::string name;  // key in the profile
+  std::string value;
+  std::string source;  // citation or "assumed: why"
+};
+
+// Names of the entries that differ: the reasons that two devices can end with different bits.
+std::vector<std::string> differing_entries(const NumericsPolicy& a, const NumericsPolicy& b);
+
+}  // namespace nb

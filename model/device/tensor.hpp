@@ -1,0 +1,86 @@
+// Shape, and Tensor: a block of simulated device memory with, in execute mode, a host float buffer
+// that holds its values (fp32 numbers that the dtype can represent). No arithmetic here. A Tensor
+// is owned by one place, is move-only, and must die before its Device. Not thread-safe: one device,
+// one thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "model/device/memory.hpp"
+#include "model/tensor/dtype.hpp"
+#include "model/tensor/view.hpp"
+
+namespace nb {
+
+class Device;
+
+class Shape {
+ public:
+  static constexpr std::size_t kMaxRank = 6;
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> sizes);
+  explicit Shape(std::span<const std::int64_t> sizes);
+  std::size_t rank() const { return rank_; }
+  std::int64_t operator[](std::size_t i) const;  // i < rank, checked
+  std::int64_t last() const;                     // 1 for a scalar
+  std::int64_t count() const;                    // product; 1 for rank 0
+  std::int64_t leading() const;                  // product of all but the last
+  bool operator==(const Shape&) const = default;
+  std::string text() const;  // "(2, 8, 64)"
+
+ private:
+  std::array<std::int64_t, kMaxRank> sizes_{};
+  std::size_t rank_ = 0;
+};
+
+class Tensor {
+ public:
+  Tensor() = default;  // empty: no block, no buffer
+  Tensor(Tensor&& other) noexcept;
+  Tensor& operator=(Tensor&& other) noexcept;
+  ~Tensor();
+
+  bool empty() const { return device_ == nullptr; }
+  const Shape& shape() const { return shape_; }
+  DType dtype() const { return dtype_; }
+  std::string_view name() const { return name_; }
+  std::int64_t count() const { return shape_.count(); }
+  std::uint64_t size_bytes() const;  // count × storage_bytes(dtype), before the allocator rounds it
+
+  // Execute mode: count() floats, 64-byte aligned, contents unspecified after allocate. Dry mode
+  // and HostBuffer::kNone: empty. A const Tensor gives a read-only span.
+  std::span<float> host() { return {host_, host_count_}; }
+  std::span<const float> host() const { return {host_, host_count_}; }
+  // (leading(), last()) view of the host buffer; NB_CHECK fails where there is none.
+  Matrix matrix();
+  ConstMatrix matrix() const;
+
+  // The framework would free this tensor now; the host's arithmetic still wants its values. Frees
+  // the simulated block (unless a SavedBlocks holds it too), keeps the buffer. Call it on every
+  // activation when its forward function ends: what the software stack keeps for backward stays
+  // held by SavedBlocks.
+  void drop_block();
+  bool has_block() const { return block_.held(); }
+  const BlockHandle& block() const { return block_; }
+
+ private:
+  friend class Device;
+  Tensor(Device* device, const Shape& shape, DType dtype, std::string_view name, BlockHandle block,
+         float* host);
+  void release() noexcept;
+
+  Device* device_ = nullptr;
+  Shape shape_;
+  DType dtype_ = DType::kFp32;
+  std::string name_;
+  BlockHandle block_;
+  float* host_ = nullptr;
+  std::size_t host_count_ = 0;
+};
+
+}  // namespace nb
