@@ -60,7 +60,7 @@ WelchTest welch(std::span<const double> a, std::span<const double> b);
 
 // Power (§4). k(m)·SD is found with 80 % power, two-sided .05, by m seeds against m (noncentral t).
 double seeds_factor(int seeds_a_side);  // m >= 2
-double one_new_seed_factor(int seeds);  // one new run against m, one-sided .05; m >= 2
+double one_new_seed_factor(int seeds);  // one new run against m, one-sided .05; m >= 3
 // Seeds a side to find a difference with 80 % power; at most `limit`, else limit + 1.
 int seeds_needed(double difference, double sd, int limit = 1000);
 double paired_mde80(double discordance, std::int64_t n);                  // accuracy difference

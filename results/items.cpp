@@ -1,0 +1,126 @@
+#include "results/items.hpp"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+
+#include "harness/base/fs.hpp"
+#include "harness/base/json_io.hpp"
+
+namespace nb {
+namespace {
+
+// A float as 7 significant digits: log-probabilities of two devices differ long before that. −0 is
+// 0.
+std::string short_number(float value) {
+  const std::string text = fmt::format("{:.7g}", static_cast<double>(value));
+  return text == "-0" ? "0" : text;
+}
+
+// Written by hand: nlohmann would print a float's double expansion (17 digits), three times the
+// bytes.
+Result<std::string> item_line(const ItemRecord& item) {
+  if (item.id.empty()) return run_error("an item has no id");
+  std::string list;
+  for (const float value : item.log_probs) {
+    if (!std::isfinite(value))
+      return run_error(fmt::format("item {}: log-probability is not finite", item.id));
+    list += (list.empty() ? "" : ",") + short_number(value);
+  }
+  const auto quoted = [](const std::string& text) {
+    return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  std::string line = fmt::format("{{\"i\":{},\"o\":{}", quoted(item.id), item.ok ? 1 : 0);
+  line += fmt::format(",\"p\":{},\"g\":{}", quoted(item.prediction), quoted(item.gold));
+  if (!list.empty()) line += ",\"l\":[" + list + "]";
+  if (!item.reason.empty()) line += ",\"r\":" + quoted(item.reason);
+  return line + "}\n";
+}
+
+Result<ItemRecord> parse_item(std::string_view line, const std::string& where) {
+  NB_TRY(const Json json, parse_json(line, where));
+  const auto bad = [&](const std::string& what) { return bad_input(where + ": " + what); };
+  if (!json.is_object()) return bad("the line is not an object");
+  ItemRecord item;
+  bool has_ok = false;
+  for (const auto& [key, value] : json.items()) {
+    if (key == "o") {
+      if (!value.is_number_integer() || (value != 0 && value != 1))
+        return bad("\"o\" is neither 0 nor 1");
+      item.ok = value == 1;
+      has_ok = true;
+    } else if (key == "l") {
+      if (!value.is_array()) return bad("\"l\" is not a list");
+      for (const Json& number : value) {
+        if (!number.is_number()) return bad("\"l\" holds something that is not a number");
+        item.log_probs.push_back(number.get<float>());
+      }
+    } else {
+      std::string* target = key == "i"   ? &item.id
+                            : key == "p" ? &item.prediction
+                            : key == "g" ? &item.gold
+                            : key == "r" ? &item.reason
+                                         : nullptr;
+      if (target == nullptr) return bad("unknown key \"" + key + "\"");
+      if (!value.is_string()) return bad("\"" + key + "\" is not a text");
+      *target = value.get<std::string>();
+    }
+  }
+  if (item.id.empty()) return bad("the item has no id");
+  if (!has_ok) return bad("the item does not say whether it was right");
+  return item;
+}
+
+}  // namespace
+
+Result<std::string> items_text(const std::vector<ItemRecord>& items) {
+  std::string text;
+  std::unordered_set<std::string> ids;
+  for (const ItemRecord& item : items) {
+    if (!ids.insert(item.id).second)
+      return run_error(fmt::format("item {} is there twice; an item is scored once", item.id));
+    NB_TRY(const std::string line, item_line(item));
+    text += line;
+  }
+  return text;
+}
+
+Result<void> write_items(const fs::path& path, const std::vector<ItemRecord>& items) {
+  NB_TRY(const std::string text, items_text(items), path.string());
+  return write_file(path, text);
+}
+
+Result<std::vector<ItemRecord>> read_items(const fs::path& path) {
+  NB_TRY(const std::string text, read_file(path));
+  if (text.empty()) return bad_input(path.string() + ": has no items");
+  if (text.back() != '\n')
+    return bad_input(path.string() + ": the last line is cut short; evaluate again");
+  std::vector<ItemRecord> items;
+  std::unordered_set<std::string> ids;
+  int line_number = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    const std::string where = fmt::format("{}:{}", path.string(), ++line_number);
+    NB_TRY(ItemRecord item, parse_item(std::string_view(text).substr(begin, end - begin), where));
+    if (!ids.insert(item.id).second)
+      return bad_input(fmt::format("{}: item {} is there twice", where, item.id));
+    items.push_back(std::move(item));
+    begin = end + 1;
+  }
+  return items;
+}
+
+std::string items_file(const std::string& task) {
+  if (task.empty()) return "items.jsonl";
+  std::string safe = task;
+  for (char& c : safe) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '.' || c == '_' || c == '-';
+    if (!plain) c = '_';
+  }
+  return "items/" + safe + ".jsonl";
+}
+
+}  // namespace nb

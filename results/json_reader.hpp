@@ -1,0 +1,100 @@
+// Reads one JSON object field by field; the first mistake is kept with its pointer, unknown keys
+// are found at the end. For results/*.cpp only: files that this program wrote, so no defaults and
+// no suggestions.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "harness/base/json_io.hpp"
+#include "harness/base/result.hpp"
+
+namespace nb {
+
+class JsonReader {
+ public:
+  // where: "…/record.json: " plus the pointer of this object, e.g. "…/record.json: /metrics/3".
+  JsonReader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
+    if (!json_.is_object()) fail("", "is not an object");
+  }
+
+  std::string text(const char* key) {
+    const Json* value = find(key);
+    if (value == nullptr) return {};
+    if (!value->is_string()) return fail(key, "is not a text"), std::string();
+    return value->get<std::string>();
+  }
+  std::int64_t integer(const char* key) {
+    const Json* value = find(key);
+    if (value == nullptr) return 0;
+    if (!value->is_number_integer()) return fail(key, "is not an integer"), 0;
+    return value->get<std::int64_t>();
+  }
+  std::optional<std::int64_t> optional_integer(const char* key) {
+    const Json* value = find(key);
+    if (value == nullptr || value->is_null()) return std::nullopt;
+    return integer(key);
+  }
+  std::optional<double> optional_number(const char* key) {
+    const Json* value = find(key);
+    if (value == nullptr || value->is_null()) return std::nullopt;
+    if (!value->is_number()) return fail(key, "is not a number"), std::nullopt;
+    return value->get<double>();
+  }
+  std::map<std::string, std::string> text_map(const char* key) {
+    std::map<std::string, std::string> result;
+    for (const auto& [name, value] : object(key).items()) {
+      if (!value.is_string()) return fail(key, "holds something that is not a text"), result;
+      result.emplace(name, value.get<std::string>());
+    }
+    return result;
+  }
+  Json object(const char* key) {
+    const Json* value = find(key);
+    if (value == nullptr) return Json::object();
+    if (!value->is_object()) return fail(key, "is not an object"), Json::object();
+    return *value;
+  }
+  Json array(const char* key) {
+    const Json* value = find(key);
+    if (value == nullptr) return Json::array();
+    if (!value->is_array()) return fail(key, "is not a list"), Json::array();
+    return *value;
+  }
+
+  void fail(const std::string& key, const std::string& what) {
+    if (!error_) error_ = where_ + (key.empty() ? "" : "/" + key) + ": " + what;
+  }
+  const std::string& where() const { return where_; }
+  // The first mistake, or an unknown key.
+  Result<void> finish() {
+    if (json_.is_object())
+      for (const auto& [key, value] : json_.items())
+        if (!seen_.contains(key)) fail(key, "is not a known key");
+    if (error_) return bad_input(*error_);
+    return {};
+  }
+
+ private:
+  const Json* find(const char* key) {
+    seen_.insert(key);
+    if (!json_.is_object()) return nullptr;
+    const auto at = json_.find(key);
+    if (at == json_.end()) return fail(key, "is missing"), nullptr;
+    return &*at;
+  }
+
+  const Json& json_;
+  std::string where_;
+  std::set<std::string> seen_;
+  std::optional<std::string> error_;
+};
+
+}  // namespace nb

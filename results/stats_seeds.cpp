@@ -1,0 +1,201 @@
+// Independent sides: t tests over seeds and their power; corrections for many tests. statistics.md
+// §4, §6, §7.
+#include <algorithm>
+#include <numeric>
+
+#include "harness/base/check.hpp"
+#include "harness/base/portable_math.hpp"
+#include "results/stats.hpp"
+
+namespace nb {
+namespace {
+
+constexpr double kPower = 0.80;
+
+// Continued fraction of the incomplete beta function (modified Lentz; DLMF 8.17.22).
+double beta_fraction(double a, double b, double x) {
+  constexpr double kTiny = 1e-300;
+  const auto guarded = [](double v) { return v < kTiny && v > -kTiny ? kTiny : v; };
+  double c = 1;
+  double d = 1 / guarded(1 - (a + b) * x / (a + 1));
+  double h = d;
+  for (int m = 1; m <= 10000; ++m) {
+    const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+    d = 1 / guarded(1 + even * d);
+    c = guarded(1 + even / c);
+    h *= d * c;
+    const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+    d = 1 / guarded(1 + odd * d);
+    c = guarded(1 + odd / c);
+    const double step = d * c;
+    h *= step;
+    if (step > 1 - 1e-15 && step < 1 + 1e-15) break;
+  }
+  return h;
+}
+
+// I_x(a, b); y = 1 − x is given apart, so that neither end loses digits.
+double incomplete_beta(double a, double b, double x, double y) {
+  if (x <= 0) return 0;
+  if (y <= 0) return 1;
+  const double front =
+      pm::exp(pm::lgamma(a + b) - pm::lgamma(a) - pm::lgamma(b) + a * pm::log(x) + b * pm::log(y));
+  if (x < (a + 1) / (a + b + 2)) return front * beta_fraction(a, b, x) / a;
+  return 1 - front * beta_fraction(b, a, y) / b;
+}
+
+// P(T > t_critical or, two-sided, T < −t_critical) for noncentral T with df degrees of freedom:
+// Simpson's rule over s = sqrt(χ²/df), whose density is known; P(T > t | s) = Φ(ncp − t·s).
+double noncentral_power(double ncp, double df, double t_critical, bool two_sided) {
+  constexpr int kCells = 2000;  // even; error below 1e-9 for df >= 2
+  const double top = 1 + 12 / pm::sqrt(df);
+  const double log_front = pm::log(2.0) + df / 2 * pm::log(df / 2) - pm::lgamma(df / 2);
+  double sum = 0;
+  for (int i = 1; i <= kCells; ++i) {  // density is 0 at s = 0 for df >= 2
+    const double s = top * i / kCells;
+    const double density = pm::exp(log_front + (df - 1) * pm::log(s) - df * s * s / 2);
+    double reject = pm::normal_cdf(ncp - t_critical * s);
+    if (two_sided) reject += pm::normal_cdf(-ncp - t_critical * s);
+    const double weight = i == kCells ? 1 : (i % 2 == 1 ? 4 : 2);
+    sum += weight * density * reject;
+  }
+  return sum * (top / kCells) / 3;
+}
+
+double noncentrality_for_power(double df, double t_critical, bool two_sided) {
+  double low = 0, high = 100;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (noncentral_power(middle, df, t_critical, two_sided) < kPower ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+std::vector<std::size_t> rising_order(std::span<const double> p) {
+  for (const double value : p)
+    NB_CHECK(value >= 0 && value <= 1, "[p values] {} is not a probability", value);
+  std::vector<std::size_t> order(p.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](auto i, auto j) { return p[i] < p[j]; });
+  return order;
+}
+
+}  // namespace
+
+std::vector<double> holm(std::span<const double> p) {
+  const auto order = rising_order(p);
+  std::vector<double> adjusted(p.size());
+  double running = 0;
+  for (std::size_t rank = 0; rank < order.size(); ++rank) {
+    const double scaled = p[order[rank]] * static_cast<double>(p.size() - rank);
+    running = std::max(running, std::min(1.0, scaled));
+    adjusted[order[rank]] = running;
+  }
+  return adjusted;
+}
+
+std::vector<double> benjamini_hochberg(std::span<const double> p) {
+  const auto order = rising_order(p);
+  std::vector<double> adjusted(p.size());
+  double running = 1;
+  for (std::size_t rank = order.size(); rank-- > 0;) {
+    const double scaled =
+        p[order[rank]] * static_cast<double>(p.size()) / static_cast<double>(rank + 1);
+    running = std::min(running, scaled);
+    adjusted[order[rank]] = running;
+  }
+  return adjusted;
+}
+
+double mean(std::span<const double> values) {
+  NB_CHECK(!values.empty(), "[mean] of no values");
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+double sample_sd(std::span<const double> values) {
+  NB_CHECK(values.size() >= 2, "[sd] of {} values", values.size());
+  const double centre = mean(values);
+  double sum = 0;
+  for (const double value : values) sum += (value - centre) * (value - centre);
+  return pm::sqrt(sum / static_cast<double>(values.size() - 1));
+}
+
+double student_t_cdf(double t, double df) {
+  NB_CHECK(df > 0, "[t] {} degrees of freedom", df);
+  const double square = t * t;
+  const double tail =
+      0.5 * incomplete_beta(df / 2, 0.5, df / (df + square), square / (df + square));
+  return t > 0 ? 1 - tail : tail;
+}
+
+double student_t_quantile(double p, double df) {
+  NB_CHECK(p > 0 && p < 1, "[t] quantile of {}", p);
+  if (p > 0.5) return -student_t_quantile(1 - p, df);  // the lower tail keeps its digits
+  double low = -1, high = 0;
+  while (student_t_cdf(low, df) > p && low > -1e300) low *= 2;
+  for (int i = 0; i < 200; ++i) {
+    const double middle = (low + high) / 2;
+    if (middle <= low || middle >= high) break;
+    (student_t_cdf(middle, df) < p ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+WelchTest welch(std::span<const double> a, std::span<const double> b) {
+  const double sd_a = sample_sd(a), sd_b = sample_sd(b);
+  const double m_a = static_cast<double>(a.size()), m_b = static_cast<double>(b.size());
+  const double var_a = sd_a * sd_a / m_a, var_b = sd_b * sd_b / m_b;
+  WelchTest test;
+  test.difference = mean(b) - mean(a);
+  const double variance = var_a + var_b;
+  if (variance <= 0) {
+    test.p_below = test.difference < 0 ? 0 : 1;
+    test.p_above = test.difference > 0 ? 0 : 1;
+    test.p_two_sided = test.difference == 0 ? 1 : 0;
+    test.interval95 = test.interval90 = {test.difference, test.difference};
+    return test;
+  }
+  const double error = pm::sqrt(variance);
+  test.t = test.difference / error;
+  // Shares keep squares of tiny variances from underflowing.
+  const double share_a = var_a / variance, share_b = var_b / variance;
+  test.df = 1 / (share_a * share_a / (m_a - 1) + share_b * share_b / (m_b - 1));
+  test.p_below = student_t_cdf(test.t, test.df);
+  test.p_above = student_t_cdf(-test.t, test.df);
+  test.p_two_sided = std::min(1.0, 2 * std::min(test.p_below, test.p_above));
+  const double half95 = -student_t_quantile(0.025, test.df) * error;
+  const double half90 = -student_t_quantile(0.05, test.df) * error;
+  test.interval95 = {test.difference - half95, test.difference + half95};
+  test.interval90 = {test.difference - half90, test.difference + half90};
+  return test;
+}
+
+double seeds_factor(int seeds_a_side) {
+  NB_CHECK(seeds_a_side >= 2, "[power] {} seeds a side", seeds_a_side);
+  const double m = seeds_a_side, df = 2 * m - 2;
+  return noncentrality_for_power(df, -student_t_quantile(0.025, df), true) / pm::sqrt(m / 2);
+}
+
+double one_new_seed_factor(int seeds) {
+  NB_CHECK(seeds >= 3, "[power] {} seeds", seeds);
+  const double m = seeds, df = m - 1;
+  return noncentrality_for_power(df, -student_t_quantile(0.05, df), false) * pm::sqrt(1 + 1 / m);
+}
+
+int seeds_needed(double difference, double sd, int limit) {
+  NB_CHECK(difference > 0 && sd >= 0, "[power] difference {}, sd {}", difference, sd);
+  int low = 2,
+      high = limit + 1;  // smallest m in [low, high] that suffices; the factor falls with m
+  while (low < high) {
+    const int middle = low + (high - low) / 2;
+    if (seeds_factor(middle) * sd <= difference)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+}  // namespace nb
