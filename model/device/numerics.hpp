@@ -50,7 +50,7 @@ struct NumericsPolicy {
 };
 
 // One line of the numerics card: what the policy says and on whose word.
-struct NumericsEntry {
+struct PolicyEntry {
   std::string name;  // key in the profile
   std::string value;
   std::string source;  // citation or "assumed: why"

@@ -132,7 +132,7 @@ struct DeviceProfile {
   SoftwareProfile software;
   CalibrationProfile calibration;
   NumericsPolicy numerics;
-  std::vector<NumericsEntry> numerics_card;  // every entry of the policy with its source
+  std::vector<PolicyEntry> numerics_card;  // every entry of the policy with its source
   std::string numerics_of;                   // name of the profile that the policy came from
 
   const std::string& name() const { return identity.name; }
