@@ -33,10 +33,10 @@ struct Field;
 using FieldList = std::vector<Field>;
 
 struct FieldRules {
-  std::string unit;             // "ns", "byte", "tok/s"; empty for pure numbers and text
-  std::optional<double> min;    // inclusive, for numbers and for every element of a list of numbers
-  std::optional<double> max;
-  std::vector<std::string> one_of;  // allowed texts
+  std::string unit = {};        // "ns", "byte", "tok/s"; empty for pure numbers and text
+  std::optional<double> min = {};  // inclusive, for numbers and for every element of a list of numbers
+  std::optional<double> max = {};
+  std::vector<std::string> one_of = {};  // allowed texts
   bool required = false;
   bool hashed = true;           // false: cannot change any output (threads, paths)
 };
