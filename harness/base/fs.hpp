@@ -1,5 +1,6 @@
-// Files written whole or not at all (temporary beside it, fsync, rename, fsync of the folder), reads with
-// named errors, and a shim that makes the n-th write fail as a full disk does, for tests.
+// Files written whole or not at all (temporary beside it, fsync, rename, fsync of the folder),
+// reads with named errors, and a shim that makes the n-th write fail as a full disk does, for
+// tests.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +19,16 @@ namespace nb {
 namespace fs = std::filesystem;
 
 Result<std::string> read_file(const fs::path& path);
-// Creates parent folders. On failure the old file (if any) stands unchanged and no temporary is left.
+// Creates parent folders. On failure the old file (if any) stands unchanged and no temporary is
+// left.
 Result<void> write_file(const fs::path& path, std::string_view bytes);
+// Whole lines stay whole: a failed append is cut off again. Not synced to the disk.
 Result<void> append_file(const fs::path& path, std::string_view bytes);
 Result<void> make_folders(const fs::path& path);
 Result<std::uint64_t> free_disk_bytes(const fs::path& path);  // of the nearest existing parent
 
-// Streams a large file; nothing appears under `path` before commit(). Dropped without commit: removed.
+// Streams a large file; nothing appears under `path` before commit(). Dropped without commit:
+// removed.
 class FileWriter {
  public:
   static Result<FileWriter> create(const fs::path& path);
@@ -37,6 +41,7 @@ class FileWriter {
 
  private:
   FileWriter() = default;
+  void drop() noexcept;
   fs::path path_;
   fs::path temporary_;
   int descriptor_ = -1;
@@ -56,8 +61,8 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-// Tests only: writes number `countdown` (1 = the next) and later fail with `errno_value` until reset
-// (countdown 0). NPUBENCH_FAIL_WRITE=n does the same in a child process.
+// Tests only: writes number `countdown` (1 = the next) and later fail with `errno_value` until
+// reset (countdown 0). NPUBENCH_FAIL_WRITE=n does the same in a child process.
 void fail_writes_after(int countdown, int errno_value);
 
 }  // namespace nb

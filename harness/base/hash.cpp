@@ -1,0 +1,72 @@
+#include "harness/base/hash.hpp"
+
+#include <openssl/evp.h>
+
+#include <array>
+#include <utility>
+
+#include "harness/base/check.hpp"
+#include "harness/base/fs.hpp"
+
+namespace nb {
+
+struct Sha256::State {
+  EVP_MD_CTX* context = EVP_MD_CTX_new();
+  State() {
+    NB_CHECK(context != nullptr && EVP_DigestInit_ex(context, EVP_sha256(), nullptr) == 1,
+             "[sha256] libcrypto cannot start a digest");
+  }
+  ~State() { EVP_MD_CTX_free(context); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) {}
+Sha256::~Sha256() = default;
+Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+
+void Sha256::update(std::string_view bytes) { update(std::as_bytes(std::span<const char>(bytes))); }
+
+void Sha256::update(std::span<const std::byte> bytes) {
+  NB_CHECK(state_ != nullptr, "[sha256] update after hex()");
+  NB_CHECK(EVP_DigestUpdate(state_->context, bytes.data(), bytes.size()) == 1,
+           "[sha256] libcrypto cannot digest {} bytes", bytes.size());
+}
+
+std::string Sha256::hex() {
+  NB_CHECK(state_ != nullptr, "[sha256] hex() called twice");
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  NB_CHECK(EVP_DigestFinal_ex(state_->context, digest.data(), &size) == 1 && size == 32,
+           "[sha256] libcrypto cannot end a digest");
+  state_.reset();
+  std::string text;
+  text.reserve(2 * std::size_t{size});
+  for (unsigned i = 0; i < size; ++i) {
+    text += "0123456789abcdef"[digest[i] >> 4];
+    text += "0123456789abcdef"[digest[i] & 15];
+  }
+  return text;
+}
+
+std::string sha256_hex(std::string_view bytes) {
+  Sha256 hash;
+  hash.update(bytes);
+  return hash.hex();
+}
+
+Result<std::string> sha256_file(const std::filesystem::path& path) {
+  NB_TRY(const MappedFile file, MappedFile::open(path));
+  Sha256 hash;
+  hash.update(file.bytes());
+  return hash.hex();
+}
+
+std::string sha256_json(const Json& value) {
+  const Result<std::string> text = dump_json(value, -1);
+  NB_CHECK(text.has_value(), "[sha256_json] {}", text.error().message);
+  return sha256_hex(*text);
+}
+
+}  // namespace nb
