@@ -31,7 +31,8 @@ struct GptConfig {
 // `where` opens the message.
 Result<void> check_config(const GptConfig& config, const std::string& where);
 
-// Width 64 × depth, heads of at most 128. Not every depth is valid (5 gives 3 heads of 106⅔): check_config says so.
+// Width 64 × depth, heads of at most 128. Not every depth is valid (5 gives 3 heads of 106⅔):
+// check_config says so.
 GptConfig config_for_depth(std::int64_t depth, std::int64_t vocab_size, std::int64_t sequence_len);
 
 std::int64_t matrix_param_count(const GptConfig& config);  // all 2-D weights of the blocks

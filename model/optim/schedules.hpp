@@ -12,8 +12,8 @@ struct LrSchedule {
   double final_lr_frac = 0;
 };
 
-// (step + 1) / warmup while step < warmup = round(warmup_ratio × n); 1 while step <= n − warmdown; then linear
-// to final_lr_frac at n. Rounds half to even, as Python does.
+// (step + 1) / warmup while step < warmup = round(warmup_ratio × n); 1 while step <= n − warmdown;
+// then linear to final_lr_frac at n. Rounds half to even, as Python does.
 double lr_multiplier(const LrSchedule& schedule, std::int64_t step);
 
 // 0.85 → 0.95 over the first 300 steps, then constant.

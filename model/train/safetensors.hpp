@@ -24,11 +24,13 @@ std::size_t size_bytes(StoredType type);
 // fp32, tf32 and hf32 values are stored as F32, so that nothing is lost.
 StoredType stored_type(DType dtype);
 
-// Collects views and writes the file whole or not at all. The views must live until write() returns.
+// Collects views and writes the file whole or not at all. The views must live until write()
+// returns.
 class SafetensorsWriter {
  public:
   // Values must be representable in `dtype`.
-  void add(std::string name, DType dtype, std::vector<std::int64_t> shape, std::span<const float> values);
+  void add(std::string name, DType dtype, std::vector<std::int64_t> shape,
+           std::span<const float> values);
   void add(std::string name, std::vector<std::int64_t> shape, std::span<const double> values);
   void add(std::string name, std::vector<std::int64_t> shape, std::span<const std::int64_t> values);
   void add_text(std::string key, std::string text);  // entry of __metadata__
@@ -53,9 +55,9 @@ struct SafetensorsEntry {
   std::span<const std::byte> bytes;
 };
 
-// A mapped file. open() checks everything that a reader relies on: header length within the file, JSON, known
-// types, sizes that fit shapes, offsets in order without overlap or gap, the digest when the file carries one.
-// Each fault is one bad_input sentence that names the file.
+// A mapped file. open() checks everything that a reader relies on: header length within the file,
+// JSON, known types, sizes that fit shapes, offsets in order without overlap or gap, the digest
+// when the file carries one. Each fault is one bad_input sentence that names the file.
 class SafetensorsFile {
  public:
   static Result<SafetensorsFile> open(const std::filesystem::path& path);
@@ -63,7 +65,8 @@ class SafetensorsFile {
   const std::map<std::string, SafetensorsEntry>& entries() const { return entries_; }
   const std::map<std::string, std::string>& texts() const { return texts_; }
   Result<std::string> text(const std::string& key) const;
-  // Copies tensor `name` into `out`; its shape and type must be as asked, else bad_input names both.
+  // Copies tensor `name` into `out`; its shape and type must be as asked, else bad_input names
+  // both.
   Result<void> read(const std::string& name, DType dtype, const std::vector<std::int64_t>& shape,
                     std::span<float> out) const;
   Result<std::vector<double>> read_doubles(const std::string& name) const;

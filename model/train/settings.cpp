@@ -8,32 +8,47 @@
 namespace nb {
 
 FieldList TrainSettings::fields() {
-  return {
-      {"depth", "blocks; width is 64 × depth", &depth, {.min = 1, .max = 128}},
-      {"sequence_len", "tokens in a row", &sequence_len, {.unit = "token", .min = 2}},
-      {"device_batch_size", "rows a card holds at once", &device_batch_size, {.min = 1}},
-      {"total_batch_tokens", "tokens of one optimizer step over all cards; a multiple of cards × "
-       "device_batch_size × sequence_len", &total_batch_tokens, {.unit = "token", .min = 1}},
-      {"iterations", "optimizer steps; absent: from param_data_ratio", &iterations, {.min = 1}},
-      {"param_data_ratio", "tokens trained on per parameter", &param_data_ratio, {.min = 0}},
-      {"embedding_lr", "AdamW rate of wte at width 768", &embedding_lr, {.min = 0}},
-      {"unembedding_lr", "AdamW rate of lm_head at width 768", &unembedding_lr, {.min = 0}},
-      {"matrix_lr", "Muon rate of the blocks' matrices", &matrix_lr, {.min = 0}},
-      {"weight_decay", "decoupled, of AdamW", &weight_decay, {.min = 0}},
-      {"grad_clip", "bound of the global gradient norm; 0: none", &grad_clip, {.min = 0}},
-      {"warmup_ratio", "part of the steps in which rates rise", &warmup_ratio, {.min = 0, .max = 1}},
-      {"warmdown_ratio", "part of the steps in which rates fall", &warmdown_ratio,
-       {.min = 0, .max = 1}},
-      {"final_lr_frac", "rate multiplier at the end", &final_lr_frac, {.min = 0, .max = 1}},
-      {"eval_every", "steps between validations; 0: only at the end", &eval_every,
-       {.unit = "step", .min = 0}},
-      {"eval_tokens", "tokens of one validation, rounded down to whole batches", &eval_tokens,
-       {.unit = "token", .min = 1}},
-      {"sample_every", "steps between sampled texts; 0: never", &sample_every,
-       {.unit = "step", .min = 0}},
-      {"checkpoint_every", "steps between checkpoints; 0: only at the end", &checkpoint_every,
-       {.unit = "step", .min = 0}},
-      {"seed", "of the initial weights", &seed}};
+  return {{"depth", "blocks; width is 64 × depth", &depth, {.min = 1, .max = 128}},
+          {"sequence_len", "tokens in a row", &sequence_len, {.unit = "token", .min = 2}},
+          {"device_batch_size", "rows a card holds at once", &device_batch_size, {.min = 1}},
+          {"total_batch_tokens",
+           "tokens of one optimizer step over all cards; a multiple of cards × "
+           "device_batch_size × sequence_len",
+           &total_batch_tokens,
+           {.unit = "token", .min = 1}},
+          {"iterations", "optimizer steps; absent: from param_data_ratio", &iterations, {.min = 1}},
+          {"param_data_ratio", "tokens trained on per parameter", &param_data_ratio, {.min = 0}},
+          {"embedding_lr", "AdamW rate of wte at width 768", &embedding_lr, {.min = 0}},
+          {"unembedding_lr", "AdamW rate of lm_head at width 768", &unembedding_lr, {.min = 0}},
+          {"matrix_lr", "Muon rate of the blocks' matrices", &matrix_lr, {.min = 0}},
+          {"weight_decay", "decoupled, of AdamW", &weight_decay, {.min = 0}},
+          {"grad_clip", "bound of the global gradient norm; 0: none", &grad_clip, {.min = 0}},
+          {"warmup_ratio",
+           "part of the steps in which rates rise",
+           &warmup_ratio,
+           {.min = 0, .max = 1}},
+          {"warmdown_ratio",
+           "part of the steps in which rates fall",
+           &warmdown_ratio,
+           {.min = 0, .max = 1}},
+          {"final_lr_frac", "rate multiplier at the end", &final_lr_frac, {.min = 0, .max = 1}},
+          {"eval_every",
+           "steps between validations; 0: only at the end",
+           &eval_every,
+           {.unit = "step", .min = 0}},
+          {"eval_tokens",
+           "tokens of one validation, rounded down to whole batches",
+           &eval_tokens,
+           {.unit = "token", .min = 1}},
+          {"sample_every",
+           "steps between sampled texts; 0: never",
+           &sample_every,
+           {.unit = "step", .min = 0}},
+          {"checkpoint_every",
+           "steps between checkpoints; 0: only at the end",
+           &checkpoint_every,
+           {.unit = "step", .min = 0}},
+          {"seed", "of the initial weights", &seed}};
 }
 
 Result<BatchPlan> plan_batch(const TrainSettings& settings, std::int64_t cards) {
@@ -46,11 +61,12 @@ Result<BatchPlan> plan_batch(const TrainSettings& settings, std::int64_t cards) 
     const std::int64_t below = total / world * world;
     std::string nearest = fmt::format("{}", below + world);
     if (below > 0) nearest = fmt::format("{} or {}", below, below + world);
-    return bad_input(fmt::format(
-        "total_batch_tokens {} is not a multiple of {} = {} card{} × device_batch_size {} × sequence_len {}; "
-        "the nearest valid total_batch_tokens: {}",
-        total, world, cards, cards == 1 ? "" : "s", settings.device_batch_size,
-        settings.sequence_len, nearest));
+    return bad_input(
+        fmt::format("total_batch_tokens {} is not a multiple of {} = {} card{} × device_batch_size "
+                    "{} × sequence_len {}; "
+                    "the nearest valid total_batch_tokens: {}",
+                    total, world, cards, cards == 1 ? "" : "s", settings.device_batch_size,
+                    settings.sequence_len, nearest));
   }
   return BatchPlan{.micro_batch_tokens = micro, .accumulation_steps = total / world};
 }

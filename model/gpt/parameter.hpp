@@ -1,0 +1,25 @@
+// One weight of the GPT with its gradient. Owned by the Gpt; optimizers and checkpoints refer to
+// it.
+#pragma once
+
+#include <string>
+
+#include "model/device/tensor.hpp"
+
+namespace nb {
+
+enum class ParameterRole {
+  kEmbedding,    // wte: AdamW, dtype of the policy's embedding_weight
+  kUnembedding,  // lm_head: AdamW, fp32
+  kMatrix,       // 2-D weights of the blocks: Muon, fp32
+};
+
+struct Parameter {
+  std::string name;  // nanochat's tensor name (nanochat.md §1.6), "transformer.h.0.attn.c_q.weight"
+  ParameterRole role = ParameterRole::kMatrix;
+  Tensor value;  // (out, in); wte and lm_head (V, C)
+  Tensor
+      grad;  // same shape and dtype; empty until the first backward of a step and after zero_grad
+};
+
+}  // namespace nb

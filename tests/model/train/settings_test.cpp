@@ -1,0 +1,59 @@
+#include "model/train/settings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace nb {
+namespace {
+
+TEST(PlanBatch, DividesIntoAccumulationSteps) {
+  const TrainSettings d20;
+  const auto eight = plan_batch(d20, 8);
+  ASSERT_TRUE(eight);
+  EXPECT_EQ(eight->accumulation_steps, 1);
+  EXPECT_EQ(plan_batch(d20, 1)->accumulation_steps, 8);
+  EXPECT_EQ(plan_batch(d20, 1)->micro_batch_tokens, 65536);
+}
+
+TEST(PlanBatch, NamesBothNumbersAndTheNearestValidOnes) {
+  TrainSettings settings;
+  settings.sequence_len = 256;
+  settings.device_batch_size = 12;
+  settings.total_batch_tokens = 16384;
+  const auto plan = plan_batch(settings, 1);
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, ErrorCode::kBadInput);
+  EXPECT_EQ(plan.error().message,
+            "total_batch_tokens 16384 is not a multiple of 3072 = 1 card × device_batch_size 12 × "
+            "sequence_len 256; the nearest valid total_batch_tokens: 15360 or 18432");
+}
+
+TEST(PlanBatch, TooSmallABatchNamesTheSmallestValidOne) {
+  TrainSettings settings;
+  settings.total_batch_tokens = 1000;
+  const auto plan = plan_batch(settings, 2);
+  ASSERT_FALSE(plan);
+  EXPECT_NE(plan.error().message.find("nearest valid total_batch_tokens: 131072"),
+            std::string::npos)
+      << plan.error().message;
+}
+
+TEST(PlannedIterations, FollowTheRatioUnlessGiven) {
+  TrainSettings settings;
+  EXPECT_EQ(planned_iterations(settings, config_for_depth(20, 65536, 2048)), 21400);
+  settings.iterations = 7;
+  EXPECT_EQ(planned_iterations(settings, config_for_depth(20, 65536, 2048)), 7);
+  settings.iterations.reset();
+  settings.param_data_ratio = 0;
+  EXPECT_EQ(planned_iterations(settings, config_for_depth(2, 64, 16)), 1);
+}
+
+TEST(TrainSettings, UnknownKeyNamesTheNearest) {
+  const auto parsed = parse_struct<TrainSettings>(Json{{"dept", 4}}, "suites/a.json: /train");
+  ASSERT_FALSE(parsed);
+  EXPECT_NE(parsed.error().message.find("depth"), std::string::npos) << parsed.error().message;
+}
+
+}  // namespace
+}  // namespace nb
