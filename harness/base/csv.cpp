@@ -1,0 +1,157 @@
+#include "harness/base/csv.hpp"
+
+#include <csv.h>
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "harness/base/check.hpp"
+#include "harness/base/fields.hpp"
+#include "harness/base/fs.hpp"
+
+namespace nb {
+
+namespace {
+
+using Row = std::vector<std::string>;
+
+struct NumberedRow {
+  Row cells;
+  std::size_t line;  // where it begins
+};
+
+// libcsv calls back for each cell and each end of a row; lines are counted by whoever feeds it.
+class Parser {
+ public:
+  Parser() {
+    NB_CHECK(csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) == 0,
+             "[csv] libcsv does not start");
+    // Spaces belong to the cell (RFC 4180); libcsv would trim them.
+    csv_set_space_func(&parser_, [](unsigned char) { return 0; });
+  }
+  ~Parser() { csv_free(&parser_); }
+  Parser(const Parser&) = delete;
+  Parser& operator=(const Parser&) = delete;
+
+  bool feed(std::string_view line) {
+    return csv_parse(&parser_, line.data(), line.size(), on_cell, on_row, this) == line.size();
+  }
+  bool end() { return csv_fini(&parser_, on_cell, on_row, this) == 0; }
+
+  std::vector<Row> rows;
+
+ private:
+  static void on_cell(void* data, std::size_t size, void* self) {
+    auto& row = static_cast<Parser*>(self)->row_;
+    row.emplace_back(data == nullptr ? "" : static_cast<const char*>(data), size);
+  }
+  static void on_row(int, void* self) {
+    auto* parser = static_cast<Parser*>(self);
+    parser->rows.push_back(std::exchange(parser->row_, {}));
+  }
+
+  csv_parser parser_{};
+  Row row_;
+};
+
+Result<std::vector<NumberedRow>> numbered_rows(std::string_view text, const std::string& where) {
+  Parser parser;
+  std::vector<NumberedRow> rows;
+  std::size_t line = 0;
+  std::size_t first_line = 1;  // of the row that is being read
+  const auto collect = [&] {
+    for (Row& row : parser.rows) rows.push_back({std::move(row), first_line});
+    if (!parser.rows.empty()) first_line = line + 1;
+    parser.rows.clear();
+  };
+  while (!text.empty()) {
+    const std::size_t size = std::min(text.find('\n'), text.size() - 1) + 1;
+    ++line;
+    // An empty line is no row; inside quotes it belongs to the cell, and no row is complete there.
+    const std::string_view content = text.substr(0, size);
+    if (!parser.feed(content))
+      return bad_input(
+          fmt::format("{}:{}: a quote stands where none may: quote the whole cell and double the "
+                      "quotes in it",
+                      where, line));
+    text.remove_prefix(size);
+    collect();
+    if (content.find_first_not_of("\r\n") == content.npos && first_line == line)
+      first_line = line + 1;
+  }
+  if (!parser.end())
+    return bad_input(
+        fmt::format("{}:{}: a quoted cell that begins here does not end", where, first_line));
+  collect();
+  return rows;
+}
+
+}  // namespace
+
+Result<std::size_t> CsvTable::column(std::string_view name) const {
+  const auto found = std::find(header.begin(), header.end(), name);
+  if (found != header.end()) return static_cast<std::size_t>(found - header.begin());
+  return bad_input(fmt::format("{}: no column \"{}\"{}; there are {}", where, name,
+                               did_you_mean(name, header), fmt::join(header, ", ")));
+}
+
+Result<CsvTable> parse_csv(std::string_view text, const std::string& where, CsvHeader header) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  NB_TRY(std::vector<NumberedRow> rows, numbered_rows(text, where));
+  CsvTable table;
+  table.where = where;
+  if (header == CsvHeader::kFirstRow) {
+    if (rows.empty()) return bad_input(where + ":1: no header line");
+    table.header = std::move(rows.front().cells);
+    std::set<std::string_view> seen;
+    for (const std::string& name : table.header)
+      if (!seen.insert(name).second)
+        return bad_input(
+            fmt::format("{}:{}: column \"{}\" comes twice", where, rows.front().line, name));
+  }
+  const std::size_t skipped = header == CsvHeader::kFirstRow ? 1 : 0;
+  for (std::size_t i = skipped; i < rows.size(); ++i) {
+    const std::size_t width =
+        header == CsvHeader::kFirstRow
+            ? table.header.size()
+            : (table.rows.empty() ? rows[i].cells.size() : table.rows.front().size());
+    if (rows[i].cells.size() != width)
+      return bad_input(fmt::format("{}:{}: {} cells, but the {} {}", where, rows[i].line,
+                                   rows[i].cells.size(),
+                                   skipped == 1 ? "header has" : "first row has", width));
+    table.rows.push_back(std::move(rows[i].cells));
+  }
+  return table;
+}
+
+Result<CsvTable> read_csv(const std::filesystem::path& path, CsvHeader header) {
+  NB_TRY(const std::string text, read_file(path));
+  return parse_csv(text, path.string(), header);
+}
+
+std::string csv_line(const std::vector<std::string>& cells) {
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (i > 0) line += ',';
+    const std::string& cell = cells[i];
+    // A row of one empty cell would be an empty line, which readers skip.
+    if (cell.find_first_of(",\"\r\n") == cell.npos && !(cell.empty() && cells.size() == 1)) {
+      line += cell;
+      continue;
+    }
+    line += '"';
+    for (const char c : cell) {
+      if (c == '"') line += '"';
+      line += c;
+    }
+    line += '"';
+  }
+  return line;
+}
+
+}  // namespace nb
