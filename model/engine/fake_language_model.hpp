@@ -1,4 +1,5 @@
-// A scripted LanguageModel: every score is a rule that a test can work out by hand. Counts its calls.
+// A scripted LanguageModel: every score is a rule that a test can work out by hand. Counts its
+// calls.
 #pragma once
 
 #include <cstdint>

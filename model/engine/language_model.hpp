@@ -1,6 +1,6 @@
-// All that an evaluator may know of a model: it scores given tokens. What the scores come from (GPT on an
-// emulated device, a script in a test) stays behind this seam. Not here: prompts, answers, sampling.
-// Thread-compatible: one caller at a time.
+// All that an evaluator may know of a model: it scores given tokens. What the scores come from (GPT
+// on an emulated device, a script in a test) stays behind this seam. Not here: prompts, answers,
+// sampling. Thread-compatible: one caller at a time.
 #pragma once
 
 #include <cstddef>
@@ -12,26 +12,30 @@ namespace nb {
 
 class Tokenizer;
 
-// Score tokens[start, end), each from the tokens before it. 1 <= start <= end <= tokens.size(); an empty
-// span is allowed and gives an empty result.
+// Score tokens[start, end), each from the tokens before it. 1 <= start <= end <= tokens.size(); an
+// empty span is allowed and gives an empty result.
 struct ScoreRequest {
   std::vector<int> tokens;
   std::size_t start = 1;
   std::size_t end = 1;
 };
 
-// Both have end - start entries. log_probs: natural logarithm, fp32, of the token that is there. argmax: the
-// most likely token there; among equal logits the lowest id (nanochat.md §1.3: bf16 logits do tie).
+// Both have end - start entries. log_probs: natural logarithm, fp32, of the token that is there.
+// argmax: the most likely token there; among equal logits the lowest id (nanochat.md §1.3: bf16
+// logits do tie).
 struct ScoreResult {
   std::vector<float> log_probs;
   std::vector<int> argmax;
 };
 
+// NB_CHECK of the rules above, for implementations.
+void check_request(const ScoreRequest& request, std::int64_t context_length);
+
 class LanguageModel {
  public:
   virtual ~LanguageModel() = default;
-  // One result a request, in order. A result depends on its own request only: neither on the others nor on
-  // how the model batches them.
+  // One result a request, in order. A result depends on its own request only: neither on the others
+  // nor on how the model batches them.
   virtual std::vector<ScoreResult> score(std::span<const ScoreRequest> requests) = 0;
   virtual const Tokenizer& tokenizer() const = 0;
   // Longest sequence that score() accepts, in tokens.
