@@ -1,6 +1,6 @@
-// Which data files there are: the names that suites use → path under the data folder, size, SHA-256, rows,
-// licence. The table is evals/data/manifest.json, built into the program; it holds names and checksums only,
-// never data. Immutable after loading.
+// Which data files there are: the names that suites use → path under the data folder, size,
+// SHA-256, rows, licence. The table is evals/data/manifest.json, built into the program; it holds
+// names and checksums only, never data. Immutable after loading.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,22 @@
 namespace nb {
 
 struct DataFile {
-  std::string name;                   // "core/arc_easy", "text/openstax/astronomy"
-  std::string path;                   // under the data folder, with "/"
-  std::uint64_t size_bytes = 0;       // 0: not known
-  std::string sha256;                 // empty: not known, then git_blob is there
-  std::string git_blob;               // git's id of the file's content (SHA-1), where only that is known
-  std::optional<std::int64_t> rows;   // records, lines of plain text, tests; absent: not a list
+  std::string name;              // "core/arc_easy", "text/openstax/astronomy"
+  std::string path;              // under the data folder, with "/"
+  std::uint64_t size_bytes = 0;  // 0: not known
+  std::string sha256;            // empty: not known, then git_blob is there
+  std::string git_blob;          // git's id of the file's content (SHA-1), where only that is known
+  std::optional<std::int64_t> rows;  // records, lines of plain text, tests; absent: not a list
   std::string licence;
-  std::string origin;                 // owner/repo@commit:path
-  std::vector<std::string> tasks;     // ids of the evaluation tasks that read it
-  std::string note;                   // known deviation
+  std::string origin;              // owner/repo@commit:path
+  std::vector<std::string> tasks;  // ids of the evaluation tasks that read it
+  std::string note;                // known deviation
 
   FieldList fields();
 };
 
 struct DataManifest {
-  std::vector<DataFile> files;        // sorted by name
+  std::vector<DataFile> files;                        // sorted by name
   const DataFile* find(std::string_view name) const;  // nullptr: none
 };
 
@@ -45,16 +45,19 @@ struct ResolvedFile {
   std::filesystem::path path;
 };
 
-// The file of that name under data_dir, its presence, size and checksum verified. Errors say which file,
-// which checksum was expected and what to do; an unknown name gets the nearest known one.
+// The file of that name under data_dir, its presence, size and checksum verified. Errors say which
+// file, which checksum was expected and what to do; an unknown name gets the nearest known one.
 Result<ResolvedFile> resolve(const DataManifest& manifest, std::string_view name,
                              const std::filesystem::path& data_dir);
-// The same for a name or a group: "text/openstax" stands for every "text/openstax/…", in order of name.
+// The same for a name or a group: "text/openstax" stands for every "text/openstax/…", in order of
+// name.
 Result<std::vector<ResolvedFile>> resolve_all(const DataManifest& manifest, std::string_view name,
                                               const std::filesystem::path& data_dir);
 
-// What `npubench data list` shows: name, rows, size, licence, tasks, and whether data_dir has it (present,
-// missing, wrong size; checksums only when `verify`). An empty data_dir leaves that column out.
-TextTable data_table(const DataManifest& manifest, const std::filesystem::path& data_dir, bool verify);
+// What `npubench data list` shows: name, rows, size, licence, tasks, and whether data_dir has it
+// (present, missing, wrong size; checksums only when `verify`). An empty data_dir leaves that
+// column out.
+TextTable data_table(const DataManifest& manifest, const std::filesystem::path& data_dir,
+                     bool verify);
 
 }  // namespace nb

@@ -1,8 +1,10 @@
-// What an evaluation returns: metrics, one record an item, and what must be equal before two such results may
-// be compared. A plain value; whoever runs the evaluation stores it.
+// What an evaluation returns: metrics, one record an item, and what must be equal before two such
+// results may be compared. A plain value in the words of results/record.hpp; whoever runs the
+// evaluation stores it.
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,12 +14,15 @@
 namespace nb {
 
 struct EvalResult {
-  std::string task;              // "arc_easy"; a composite's name: "core"
-  std::vector<Metric> metrics;   // named "<task>/accuracy", "<task>/centred"; a composite's is "<task>"
-  std::vector<ItemRecord> items; // in the order evaluated; empty for composites
-  // Keys: items, prompts, few_shot_seed, shuffle_seed, scorer, baselines, tokenizer, max_per_task, context;
-  // a composite has task_set and one "<task>" key each with the hash of that task's map.
+  std::string task;               // "arc_easy"; a composite's name: "core"
+  std::vector<Metric> metrics;    // each with this task
+  std::vector<ItemRecord> items;  // in the order evaluated; empty for composites
+  // "<task>/items", "<task>/prompts", … and, equal for all tasks of one evaluation, "tokenizer".
   std::map<std::string, std::string> comparability;
 };
+
+// Metrics and comparability of all results, in order, into the record of the node that made them.
+// Items stay with the caller, who writes the files.
+void add_to_record(std::span<const EvalResult> results, Record& record);
 
 }  // namespace nb

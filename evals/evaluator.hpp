@@ -1,5 +1,5 @@
-// What every evaluator offers: check the inputs before work starts, then evaluate. Evaluators never print,
-// never read a clock, and see a model only as a LanguageModel.
+// What every evaluator offers: check the inputs before work starts, then evaluate. Evaluators never
+// print, never read a clock, and see a model only as a LanguageModel.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,20 @@
 #include "evals/core_task.hpp"
 #include "evals/eval_result.hpp"
 #include "evals/eval_settings.hpp"
+#include "evals/scorer_fault.hpp"
 #include "harness/base/result.hpp"
+#include "model/data/microworld.hpp"
 #include "model/engine/language_model.hpp"
 
 namespace nb {
 
-// Injected by harness/faults after items are hashed, so that comparability does not see it.
-enum class ScorerFault {
-  kNone,
-  // Choice tasks: the second best choice is picked. Language modelling: an exact match counts as a miss,
-  // since the second most likely token is never the matching one.
-  kSecondBest,
-};
-
 struct EvalContext {
   EvalSettings settings;
   std::filesystem::path data_dir;
-  std::uint64_t microworld_seed = 0;   // the world that the model was trained on
-  std::function<ScorerFault(std::string_view task)> fault;              // empty: none
-  std::function<void(std::int64_t done, std::int64_t total)> progress;  // items of the task; empty: none
+  MicroworldSettings microworld;  // of mw/… tasks: the world that the model was trained on
+  std::function<ScorerFault(std::string_view task)> fault;  // empty: none
+  // Items done of all items of that task, every few items; empty: none.
+  std::function<void(std::string_view task, std::int64_t done, std::int64_t total)> progress;
 };
 
 class Evaluator {
@@ -45,7 +40,7 @@ class Evaluator {
 
 std::unique_ptr<Evaluator> make_evaluator(const CoreTask& task);
 
-// The whole of settings.tasks, in order, then the composites (core_composite.hpp).
+// All of settings.tasks, in order. evaluate() adds the composites (core_composite.hpp) at the end.
 Result<void> preflight(const EvalContext& context);
 Result<std::vector<EvalResult>> evaluate(const EvalContext& context, LanguageModel& model);
 

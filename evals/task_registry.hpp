@@ -1,4 +1,5 @@
-// The table of all evaluation tasks, read top to bottom in task_registry.cpp. To add one: evals/README.md.
+// The table of all evaluation tasks, read top to bottom in task_registry.cpp. To add one:
+// evals/README.md.
 #pragma once
 
 #include <span>
@@ -14,8 +15,9 @@ namespace nb {
 std::span<const CoreTask> all_tasks();
 const CoreTask* find_task(std::string_view id);  // nullptr: there is none
 
-// A named list of tasks: "core" (the 22, in the order of core.yaml), "core_with_hellaswag_approx" (the same
-// with the two HellaSwag places filled by the approximate file), "mw" (the generated microworld).
+// A named list of tasks: "core" (the 22, in the order of core.yaml), "core_with_hellaswag_approx"
+// (the same with the two HellaSwag places filled by the approximate file), "mw" (the generated
+// microworld).
 struct TaskSet {
   std::string_view name;
   std::string_view doc;
@@ -23,8 +25,10 @@ struct TaskSet {
 };
 std::span<const TaskSet> task_sets();
 
-// Task ids and set names → tasks in the order given, sets opened, doubles dropped. An unknown name is an
-// error with the nearest known one; an empty list too.
+std::vector<std::string_view> core_labels();  // CORE's 22 places, in order
+
+// Task ids and set names → tasks in the order given, sets opened, doubles dropped. An unknown name
+// is an error with the nearest known one; an empty list too.
 Result<std::vector<const CoreTask*>> expand_tasks(std::span<const std::string> names,
                                                   const std::string& where);
 

@@ -1,0 +1,63 @@
+#include "evals/core_mark.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "evals/core_score.hpp"
+#include "harness/base/check.hpp"
+#include "model/tokenizer/utf8.hpp"
+
+namespace nb {
+namespace {
+
+constexpr std::size_t kShownCharacters = 40;
+
+std::string shown(const Tokenizer& tokenizer, std::span<const int> tokens) {
+  const std::string text = tokenizer.decode(tokens);
+  return text.substr(0, utf8_prefix_bytes(text, kShownCharacters));
+}
+
+void set_log_probs(ItemRecord& record, std::vector<float> means,
+                   std::span<const ScoreResult> scores) {
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    if (std::isfinite(means[i])) continue;
+    record.reason =
+        scores[i].log_probs.empty() ? "a choice has no tokens of its own" : "score is not a number";
+    return;
+  }
+  record.log_probs = std::move(means);
+}
+
+}  // namespace
+
+ItemRecord mark(const CoreItem& item, CoreTaskType type, std::span<const ScoreRequest> requests,
+                std::span<const ScoreResult> scores, const Tokenizer& tokenizer,
+                ScorerFault fault) {
+  NB_CHECK(!requests.empty() && requests.size() == scores.size(), "[mark] {} requests, {} scores",
+           requests.size(), scores.size());
+  ItemRecord record;
+  record.id = item.id;
+  std::vector<float> means;
+  for (const ScoreResult& score : scores) means.push_back(mean_log_prob(score.log_probs));
+  if (type == CoreTaskType::kLanguageModelling) {
+    const ScoreRequest& request = requests.front();
+    const std::span<const int> wanted =
+        std::span<const int>(request.tokens).subspan(request.start, request.end - request.start);
+    const std::vector<int>& got = scores.front().argmax;
+    const bool matches = std::equal(wanted.begin(), wanted.end(), got.begin(), got.end());
+    record.ok = matches && fault != ScorerFault::kSecondBest;
+    record.prediction = shown(tokenizer, got);
+    record.gold = shown(tokenizer, wanted);
+  } else {
+    const std::size_t choice = chosen(means, fault);
+    record.ok = choice == static_cast<std::size_t>(item.gold);
+    record.prediction = std::to_string(choice);
+    record.gold = std::to_string(item.gold);
+  }
+  set_log_probs(record, std::move(means), scores);
+  return record;
+}
+
+}  // namespace nb

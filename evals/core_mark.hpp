@@ -1,0 +1,21 @@
+// Scores of one item → its record (nanochat.md §6.7).
+#pragma once
+
+#include <span>
+
+#include "evals/core_task.hpp"
+#include "evals/scorer_fault.hpp"
+#include "model/engine/language_model.hpp"
+#include "model/tokenizer/tokenizer.hpp"
+#include "results/items.hpp"
+
+namespace nb {
+
+// Choice tasks: prediction and gold are indices, log_probs the mean of each choice's span. Language
+// modelling: right when the argmax of every scored token is that token; prediction and gold are
+// their texts (at most 40 characters), log_probs holds the continuation's mean. log_probs stays
+// empty, with the reason, when one of them is not a number.
+ItemRecord mark(const CoreItem& item, CoreTaskType type, std::span<const ScoreRequest> requests,
+                std::span<const ScoreResult> scores, const Tokenizer& tokenizer, ScorerFault fault);
+
+}  // namespace nb

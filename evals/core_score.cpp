@@ -1,0 +1,40 @@
+#include "evals/core_score.hpp"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "harness/base/check.hpp"
+
+namespace nb {
+
+float mean_log_prob(std::span<const float> log_probs) {
+  if (log_probs.empty()) return std::numeric_limits<float>::quiet_NaN();
+  double sum = 0;
+  for (const float value : log_probs) sum += static_cast<double>(value);
+  return static_cast<float>(sum / static_cast<double>(log_probs.size()));
+}
+
+std::size_t best_choice(std::span<const float> means) {
+  NB_CHECK(!means.empty(), "[best_choice] no choices");
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < means.size(); ++i)
+    if (means[i] > means[best]) best = i;  // false when either is NaN
+  return best;
+}
+
+std::size_t second_best_choice(std::span<const float> means) {
+  const std::size_t best = best_choice(means);
+  std::vector<float> others;
+  for (std::size_t i = 0; i < means.size(); ++i)
+    if (i != best) others.push_back(means[i]);
+  if (others.empty()) return best;
+  const std::size_t second = best_choice(others);
+  return second < best ? second : second + 1;
+}
+
+std::size_t chosen(std::span<const float> means, ScorerFault fault) {
+  return fault == ScorerFault::kSecondBest ? second_best_choice(means) : best_choice(means);
+}
+
+}  // namespace nb

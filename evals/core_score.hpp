@@ -1,0 +1,22 @@
+// Scores of tokens → prediction. nanochat.md §6.7. Pure.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "evals/scorer_fault.hpp"
+
+namespace nb {
+
+// Mean log-probability of a choice's span: summed in double in order, divided, rounded to fp32. An
+// empty span gives NaN, as the reference's mean does.
+float mean_log_prob(std::span<const float> log_probs);
+
+// The highest mean; the first among equals. As Python's min over losses does: NaN in front wins,
+// NaN elsewhere is never chosen. At least one choice.
+std::size_t best_choice(std::span<const float> means);
+// The best of the others, by the same rule; the choice itself when there is one only.
+std::size_t second_best_choice(std::span<const float> means);
+std::size_t chosen(std::span<const float> means, ScorerFault fault);
+
+}  // namespace nb

@@ -1,0 +1,10 @@
+// evals/data/manifest.json as it was when the program was built.
+#pragma once
+
+#include <string_view>
+
+namespace nb {
+
+extern const std::string_view kDataManifestText;
+
+}  // namespace nb
