@@ -1,13 +1,15 @@
-// What can be broken on purpose, to see that the gate notices. One table (faults.cpp); a suite names faults
-// as "<kind>:<target>". Parsed and checked before any work starts; a fault belongs to a node's settings and so
-// to its key.
+// What can be broken on purpose, to see that the gate notices. One table (faults.cpp); a suite
+// names faults as "<kind>:<target>". Parsed and checked before any work starts; a fault belongs to
+// a node's settings and so to its key.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "evals/scorer_fault.hpp"
 #include "harness/base/result.hpp"
 
 namespace nb {
@@ -31,6 +33,15 @@ std::string name(const Fault& fault);  // "second_best:arc_easy"
 
 // Errors: no colon, unknown kind (nearest one and the list), unknown task (nearest one).
 Result<Fault> parse_fault(std::string_view text, const std::string& where);
-Result<std::vector<Fault>> parse_faults(std::span<const std::string> texts, const std::string& where);
+Result<std::vector<Fault>> parse_faults(std::span<const std::string> texts,
+                                        const std::string& where);
+
+// An error for a fault whose task is not among the evaluated ones (ids or set names): it would test
+// nothing.
+Result<void> check_faults_hit(std::span<const Fault> faults, std::span<const std::string> tasks,
+                              const std::string& where);
+
+// For EvalContext::fault.
+std::function<ScorerFault(std::string_view task)> scorer_faults(std::vector<Fault> faults);
 
 }  // namespace nb

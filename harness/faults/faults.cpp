@@ -1,0 +1,100 @@
+#include "harness/faults/faults.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "evals/task_registry.hpp"
+#include "harness/base/fields.hpp"
+
+namespace nb {
+namespace {
+
+constexpr auto kFaults = std::to_array<FaultInfo>({
+    {FaultKind::kSecondBest, "second_best", "task",
+     "the scorer of that evaluation task picks the second best answer, after items are hashed"},
+});
+
+std::string known_forms() {
+  std::string text;
+  for (const FaultInfo& info : kFaults)
+    text += fmt::format("{}{}:<{}>", text.empty() ? "" : ", ", info.name, info.target);
+  return text;
+}
+
+std::vector<std::string> task_ids() {
+  std::vector<std::string> ids;
+  for (const CoreTask& task : all_tasks()) ids.emplace_back(task.id);
+  return ids;
+}
+
+std::vector<std::string> fault_names() {
+  std::vector<std::string> names;
+  for (const FaultInfo& info : kFaults) names.emplace_back(info.name);
+  return names;
+}
+
+}  // namespace
+
+std::span<const FaultInfo> all_faults() { return kFaults; }
+
+std::string name(const Fault& fault) {
+  const auto* info = std::find_if(kFaults.begin(), kFaults.end(),
+                                  [&](const FaultInfo& i) { return i.kind == fault.kind; });
+  return fmt::format("{}:{}", info->name, fault.target);
+}
+
+Result<Fault> parse_fault(std::string_view text, const std::string& where) {
+  const std::string prefix = where.empty() ? "" : where + ": ";
+  const std::size_t colon = text.find(':');
+  const std::string kind(text.substr(0, colon));
+  const auto* info = std::find_if(kFaults.begin(), kFaults.end(),
+                                  [&](const FaultInfo& i) { return i.name == kind; });
+  if (info == kFaults.end())
+    return bad_input(fmt::format("{}no fault \"{}\"{} (known: {})", prefix, kind,
+                                 did_you_mean(kind, fault_names()), known_forms()));
+  if (colon == std::string_view::npos || colon + 1 == text.size())
+    return bad_input(fmt::format("{}fault \"{}\" needs its {}: write {}:<{}>", prefix, text,
+                                 info->target, info->name, info->target));
+  const std::string target(text.substr(colon + 1));
+  if (find_task(target) == nullptr)
+    return bad_input(fmt::format("{}fault \"{}\": no evaluation task \"{}\"{}", prefix, text,
+                                 target, did_you_mean(target, task_ids())));
+  return Fault{info->kind, target};
+}
+
+Result<std::vector<Fault>> parse_faults(std::span<const std::string> texts,
+                                        const std::string& where) {
+  std::vector<Fault> faults;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    NB_TRY(Fault fault, parse_fault(texts[i], where.empty() ? "" : fmt::format("{}/{}", where, i)));
+    faults.push_back(std::move(fault));
+  }
+  return faults;
+}
+
+Result<void> check_faults_hit(std::span<const Fault> faults, std::span<const std::string> tasks,
+                              const std::string& where) {
+  NB_TRY(const auto evaluated, expand_tasks(tasks, where));
+  for (const Fault& fault : faults) {
+    const bool is_hit = std::any_of(evaluated.begin(), evaluated.end(),
+                                    [&](const CoreTask* task) { return task->id == fault.target; });
+    if (is_hit) continue;
+    return bad_input(
+        fmt::format("{}{}fault \"{}\" would change nothing: this evaluation does not run {}", where,
+                    where.empty() ? "" : ": ", name(fault), fault.target));
+  }
+  return {};
+}
+
+std::function<ScorerFault(std::string_view)> scorer_faults(std::vector<Fault> faults) {
+  return [faults = std::move(faults)](std::string_view task) {
+    const bool is_faulty = std::any_of(faults.begin(), faults.end(), [&](const Fault& fault) {
+      return fault.kind == FaultKind::kSecondBest && fault.target == task;
+    });
+    return is_faulty ? ScorerFault::kSecondBest : ScorerFault::kNone;
+  };
+}
+
+}  // namespace nb
