@@ -1,0 +1,88 @@
+#include "model/engine/gpt_language_model.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "harness/base/check.hpp"
+#include "model/gpt/gpt.hpp"
+#include "model/tokenizer/tokenizer.hpp"
+
+namespace nb {
+namespace {
+
+constexpr int kNotScored = -1;
+
+std::int64_t length(const ScoreRequest& request) {
+  return static_cast<std::int64_t>(request.tokens.size());
+}
+
+}  // namespace
+
+GptLanguageModel::GptLanguageModel(Gpt& gpt, const Tokenizer& tokenizer,
+                                   const ScoreBatching& batching)
+    : gpt_(gpt), tokenizer_(tokenizer), batching_(batching) {
+  NB_CHECK(tokenizer.vocab_size() <= gpt.config().vocab_size,
+           "[language_model] tokenizer has {} ids, the model {}", tokenizer.vocab_size(),
+           gpt.config().vocab_size);
+  NB_CHECK(tokenizer.bos() >= 0, "[language_model] tokenizer without <|bos|>");
+  NB_CHECK(batching.max_rows >= 1, "[language_model] batches of {} rows", batching.max_rows);
+}
+
+std::int64_t GptLanguageModel::context_length() const { return gpt_.config().rotary_positions(); }
+
+std::vector<ScoreResult> GptLanguageModel::score(std::span<const ScoreRequest> requests) {
+  for (const ScoreRequest& request : requests) check_request(request, context_length());
+  std::vector<ScoreResult> results(requests.size());
+  for (const auto& batch : batches_of(requests, batching_)) score_batch(requests, batch, results);
+  return results;
+}
+
+void GptLanguageModel::score_batch(std::span<const ScoreRequest> requests,
+                                   std::span<const std::size_t> batch,
+                                   std::span<ScoreResult> results) {
+  const auto rows = static_cast<std::int64_t>(batch.size());
+  const std::int64_t time = length(requests[batch.front()]);
+  const auto count = static_cast<std::size_t>(rows * time);
+  // The token at position p is scored from row p - 1, so each sequence's last row scores nothing.
+  std::vector<int> tokens(count, tokenizer_.bos()), targets(count, kNotScored);
+  std::vector<float> log_probs(count, 0.0f);
+  std::vector<int> argmax(count, kNotScored);
+  for (std::size_t b = 0; b < batch.size(); ++b) {
+    const ScoreRequest& request = requests[batch[b]];
+    const std::size_t begin = b * static_cast<std::size_t>(time);
+    std::copy(request.tokens.begin(), request.tokens.end(), tokens.data() + begin);
+    for (std::size_t p = request.start; p < request.end; ++p)
+      targets[begin + p - 1] = request.tokens[p];
+  }
+  gpt_.score_tokens(tokens, targets, rows, time, log_probs, argmax);
+  for (std::size_t b = 0; b < batch.size(); ++b) {
+    const ScoreRequest& request = requests[batch[b]];
+    const std::size_t first = b * static_cast<std::size_t>(time) + request.start - 1;
+    const std::size_t size = request.end - request.start;
+    ScoreResult& result = results[batch[b]];
+    result.log_probs.assign(log_probs.data() + first, log_probs.data() + first + size);
+    result.argmax.assign(argmax.data() + first, argmax.data() + first + size);
+  }
+}
+
+std::vector<std::vector<std::size_t>> batches_of(std::span<const ScoreRequest> requests,
+                                                 const ScoreBatching& batching) {
+  std::vector<std::size_t> order(requests.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::erase_if(order, [&](std::size_t i) { return requests[i].start == requests[i].end; });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return length(requests[a]) > length(requests[b]);
+  });
+  std::vector<std::vector<std::size_t>> batches;
+  for (const std::size_t i : order) {
+    const bool is_full =
+        batches.empty() || std::ssize(batches.back()) >= batching.max_rows ||
+        (std::ssize(batches.back()) + 1) * length(requests[batches.back().front()]) >
+            batching.max_tokens;
+    if (is_full) batches.emplace_back();
+    batches.back().push_back(i);
+  }
+  return batches;
+}
+
+}  // namespace nb
