@@ -1,0 +1,179 @@
+#include "model/tokenizer/tokenizer.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "harness/base/check.hpp"
+#include "harness/base/parallel.hpp"
+#include "model/tokenizer/byte_map.hpp"
+#include "model/tokenizer/merge_table.hpp"
+#include "model/tokenizer/piece_cache.hpp"
+#include "model/tokenizer/utf8.hpp"
+
+namespace nb {
+namespace {
+
+// What one encoding thread writes to. Borrowed from the tokenizer, so warm caches outlive a call.
+struct EncodeScratch {
+  SplitScratch split;
+  PieceCache cache;
+  std::vector<std::string_view> pieces;
+};
+
+// Ids of ordinary tokens by their bytes; the keys point into the vocabulary.
+ByteMap index_tokens(const Vocabulary& vocabulary) {
+  ByteMap map(vocabulary.tokens.size());
+  for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id)
+    if (!vocabulary.tokens[id].empty())
+      map.insert(vocabulary.tokens[id], static_cast<std::uint32_t>(id));
+  return map;
+}
+
+}  // namespace
+
+struct Tokenizer::State {
+  Vocabulary vocabulary;
+  SplitPattern split;
+  ByteMap tokens;
+  MergeTable merges;
+  std::vector<const std::string*> special_names;  // by id; null for ordinary tokens
+  std::vector<int> true_bytes;
+  std::vector<int> nanochat_bytes;
+  int bos = -1;
+  std::string hash;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<EncodeScratch>> idle;  // guarded by mutex
+
+  explicit State(Vocabulary v)
+      : vocabulary(std::move(v)),
+        split(vocabulary.rule),
+        tokens(index_tokens(vocabulary)),
+        merges(vocabulary, tokens),
+        special_names(vocabulary.tokens.size()),
+        hash(vocabulary_hash(vocabulary)) {
+    for (const SpecialToken& special : vocabulary.specials)
+      special_names[static_cast<std::size_t>(special.id)] = &special.name;
+    count_bytes();
+  }
+
+  void count_bytes() {
+    for (const std::string& token : vocabulary.tokens) {
+      true_bytes.push_back(static_cast<int>(token.size()));
+      const bool looks_special =
+          std::any_of(vocabulary.specials.begin(), vocabulary.specials.end(),
+                      [&](const SpecialToken& s) { return s.name == token; });
+      nanochat_bytes.push_back(
+          looks_special ? 0 : static_cast<int>(utf8_replace_invalid(token).size()));
+    }
+  }
+
+  std::unique_ptr<EncodeScratch> borrow() {
+    const std::lock_guard lock(mutex);
+    if (idle.empty()) return std::make_unique<EncodeScratch>();
+    std::unique_ptr<EncodeScratch> scratch = std::move(idle.back());
+    idle.pop_back();
+    return scratch;
+  }
+  void give_back(std::unique_ptr<EncodeScratch> scratch) {
+    const std::lock_guard lock(mutex);
+    idle.push_back(std::move(scratch));
+  }
+
+  void encode_piece(std::string_view piece, PieceCache& cache, std::vector<int>& ids) const {
+    const std::uint64_t hash_of_piece = hash_bytes(piece);
+    if (const std::uint32_t id = tokens.find(piece, hash_of_piece); id != ByteMap::kNone) {
+      ids.push_back(static_cast<int>(id));
+      return;
+    }
+    if (const auto known = cache.find(piece, hash_of_piece); !known.empty()) {
+      ids.insert(ids.end(), known.begin(), known.end());
+      return;
+    }
+    const std::size_t begin = ids.size();
+    merges.merge(piece, ids);
+    cache.insert(piece, hash_of_piece, std::span(ids).subspan(begin));
+  }
+};
+
+Tokenizer::Tokenizer(Vocabulary vocabulary) {
+  const Result<void> checked = check_vocabulary(vocabulary, "vocabulary");
+  NB_CHECK(checked.has_value(), "[tokenizer] {}", checked.error().message);
+  state_ = std::make_unique<State>(std::move(vocabulary));
+  const int bos = special("<|bos|>");
+  state_->bos = bos >= 0 ? bos : special("<|endoftext|>");
+}
+Tokenizer::~Tokenizer() = default;
+Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
+Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
+
+void Tokenizer::encode_append(std::string_view text, std::vector<int>& ids) const {
+  std::unique_ptr<EncodeScratch> scratch = state_->borrow();
+  state_->split.split(text, scratch->split, scratch->pieces);
+  for (const std::string_view piece : scratch->pieces)
+    state_->encode_piece(piece, scratch->cache, ids);
+  state_->give_back(std::move(scratch));
+}
+
+std::vector<int> Tokenizer::encode(std::string_view text) const {
+  std::vector<int> ids;
+  ids.reserve(text.size() / 3 + 1);
+  encode_append(text, ids);
+  return ids;
+}
+
+std::vector<int> Tokenizer::encode(std::string_view text, int prepended) const {
+  NB_CHECK(prepended >= 0 && prepended < vocab_size(), "[tokenizer] no token {} to put in front",
+           prepended);
+  std::vector<int> ids = {prepended};
+  ids.reserve(text.size() / 3 + 2);
+  encode_append(text, ids);
+  return ids;
+}
+
+std::vector<std::vector<int>> Tokenizer::encode_batch(std::span<const std::string> texts,
+                                                      int prepended) const {
+  std::vector<std::vector<int>> all(texts.size());
+  parallel_for(texts.size(), 8, [&](std::size_t i) {
+    all[i] = prepended < 0 ? encode(texts[i]) : encode(texts[i], prepended);
+  });
+  return all;
+}
+
+std::string Tokenizer::decode_bytes(std::span<const int> ids) const {
+  std::string bytes;
+  for (const int id : ids) {
+    NB_CHECK(id >= 0 && id < vocab_size(), "[tokenizer] no token {} among 0 … {}", id,
+             vocab_size() - 1);
+    const auto i = static_cast<std::size_t>(id);
+    bytes += state_->special_names[i] != nullptr ? *state_->special_names[i]
+                                                 : state_->vocabulary.tokens[i];
+  }
+  return bytes;
+}
+
+std::string Tokenizer::decode(std::span<const int> ids) const {
+  return utf8_replace_invalid(decode_bytes(ids));
+}
+
+int Tokenizer::vocab_size() const { return state_->vocabulary.size(); }
+int Tokenizer::bos() const { return state_->bos; }
+
+int Tokenizer::special(std::string_view name) const {
+  for (const SpecialToken& special : state_->vocabulary.specials)
+    if (special.name == name) return special.id;
+  return -1;
+}
+
+bool Tokenizer::is_special(int id) const {
+  return id >= 0 && id < vocab_size() &&
+         state_->special_names[static_cast<std::size_t>(id)] != nullptr;
+}
+
+const std::vector<int>& Tokenizer::token_bytes() const { return state_->true_bytes; }
+const std::vector<int>& Tokenizer::token_bytes(TokenBytesRule rule) const {
+  return rule == TokenBytesRule::kTrueLength ? state_->true_bytes : state_->nanochat_bytes;
+}
+std::string Tokenizer::hash() const { return state_->hash; }
+const Vocabulary& Tokenizer::vocabulary() const { return state_->vocabulary; }
+
+}  // namespace nb

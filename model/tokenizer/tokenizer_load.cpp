@@ -1,0 +1,66 @@
+#include <fmt/core.h>
+
+#include "harness/base/fs.hpp"
+#include "model/tokenizer/tokenizer.hpp"
+#include "model/tokenizer/vocabulary_files.hpp"
+
+namespace nb {
+namespace {
+
+constexpr std::string_view kOurFile = "tokenizer.json";
+constexpr std::string_view kEncoder = "encoder.json";
+constexpr std::string_view kMerges = "vocab.bpe";
+
+Result<Vocabulary> load_gpt2(const fs::path& encoder, const fs::path& merges) {
+  NB_TRY(const std::string encoder_text, read_file(encoder), "GPT-2's form has two files");
+  NB_TRY(const std::string merges_text, read_file(merges), "GPT-2's form has two files");
+  return parse_gpt2(encoder_text, encoder.string(), merges_text, merges.string());
+}
+
+// Our JSON has its format key; the dump sorts keys, so it stands near the front, but a hand-edited
+// file may have it anywhere. GPT-2's encoder.json has token texts as keys and no such text with a
+// colon after it.
+bool is_our_json(std::string_view text) {
+  return text.find("\"npubench tokenizer\"") != std::string_view::npos;
+}
+
+Result<Vocabulary> load_file(const fs::path& path) {
+  NB_TRY(std::string text, read_file(path));
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos)
+    return bad_input(path.string() + ": empty; expected a tokenizer file (is it cut short?)");
+  if (text[first] == '{')
+    return is_our_json(text) ? parse_vocabulary_json(text, path.string())
+                             : load_gpt2(path, path.parent_path() / kMerges);
+  if (text.starts_with("#version")) return load_gpt2(path.parent_path() / kEncoder, path);
+  return parse_ranks(text, path.string());
+}
+
+Result<Vocabulary> load_vocabulary(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return load_file(path);
+  if (fs::exists(path / kOurFile, ignored)) return load_file(path / kOurFile);
+  if (fs::exists(path / kEncoder, ignored) || fs::exists(path / kMerges, ignored))
+    return load_gpt2(path / kEncoder, path / kMerges);
+  return bad_input(fmt::format("{}: a folder without {} or {} and {}; name a tokenizer file",
+                               path.string(), kOurFile, kEncoder, kMerges));
+}
+
+}  // namespace
+
+Result<Tokenizer> Tokenizer::load(const std::filesystem::path& path) {
+  NB_TRY(Vocabulary vocabulary, load_vocabulary(path));
+  return Tokenizer(std::move(vocabulary));
+}
+
+Result<void> Tokenizer::save(const std::filesystem::path& path) const {
+  NB_TRY(const std::string text, print_vocabulary_json(vocabulary()));
+  return write_file(path, text);
+}
+
+Result<void> Tokenizer::save_ranks(const std::filesystem::path& path) const {
+  return write_file(path, print_ranks(vocabulary()));
+}
+
+}  // namespace nb

@@ -1,0 +1,32 @@
+// The three file forms of a vocabulary, as text in and values out. `where` (a file name) opens
+// every message. Every parser ends with check_vocabulary().
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "harness/base/result.hpp"
+#include "model/tokenizer/vocabulary.hpp"
+
+namespace nb {
+
+// Our JSON: {"format": "npubench tokenizer", "version": 1, "rule": "nanochat", "sha256":
+// vocabulary_hash(), "specials": {"<|bos|>": 65527, …}, "tokens": ["AA==", …, null for an id that
+// no ordinary token has]}. A hash that does not fit the content is an error that shows both.
+Result<Vocabulary> parse_vocabulary_json(std::string_view text, const std::string& where);
+Result<std::string> print_vocabulary_json(const Vocabulary& vocabulary);
+
+// tiktoken's rank file: base64 of the bytes, space, rank, one line each, any order. The public
+// files r50k_base, p50k_base, cl100k_base, o200k_base are known by the SHA-256 of the file and get
+// their own rule and specials; any other file is nanochat's: dense ranks, nanochat's rule, its nine
+// specials appended.
+Result<Vocabulary> parse_ranks(std::string_view text, const std::string& where);
+std::string print_ranks(const Vocabulary& vocabulary);
+
+// GPT-2's pair of files. As in tiktoken (load.py, data_gym_to_mergeable_bpe_ranks) a merge becomes
+// a token whose rank is its id; entries of encoder.json that are neither byte nor merge are
+// specials.
+Result<Vocabulary> parse_gpt2(std::string_view encoder_json, const std::string& encoder_where,
+                              std::string_view vocab_bpe, const std::string& bpe_where);
+
+}  // namespace nb
