@@ -17,8 +17,9 @@ namespace nb {
 
 // One field that differs besides what is compared: settings, code digest, device, policy.
 struct Confounder {
-  std::string field;               // "/settings/train/lr"
-  std::string a, b;                // values as short JSON; "(absent)" where there is none
+  std::string category;  // "settings", "code", "numerics" (explains different bits), "device"
+  std::string field;     // "/settings/train/lr"
+  std::string a, b;      // values as short JSON; "(absent)" where there is none
   std::vector<std::string> where;  // describe() of the pairs that it touches
 };
 
@@ -46,13 +47,26 @@ struct RecordPair {
   std::vector<MetricDifference> metrics;
 };
 
+// One metric over all seeds of a group of pairs, where each side has at least 2.
+struct SeedDifference {
+  std::string group;  // describe() of the first record, without its seed
+  std::string metric, unit;
+  Direction direction = Direction::kNone;
+  std::vector<double> a, b;  // by rising seed
+  WelchTest test;
+};
+
 struct Comparison {
   std::string label_a, label_b;
   std::string device_a, device_b;  // set by compare_devices
   std::vector<Confounder> confounders;
   std::vector<RecordPair> pairs;
+  std::vector<SeedDifference> seeds;
   std::vector<std::string> unpaired;  // one sentence each, refusals (mw/ with real) included
   std::vector<std::string> damaged;   // records or items that could not be read
+  // Settings and code are equal: what differs comes from the device. Only then may a title say
+  // "hardware".
+  bool only_device_differs() const;
 };
 
 // Same kind, name, trained_on, device and seed.
@@ -65,8 +79,12 @@ Result<Comparison> compare_devices(const RunRecords& run, const std::string& dev
 Result<PairedCounts> pair_items(const StoredRecord& a, const StoredRecord& b,
                                 const std::string& task);
 
-// Fields of two JSON values that differ, as /json/pointers below `prefix`.
-std::vector<Confounder> json_differences(const Json& a, const Json& b, const std::string& prefix);
+// First comparability key that differs, as a sentence; empty: comparable. Keys "<task>/…" of a task
+// that the records know concern that task alone; all other keys concern every task and, with an
+// empty task, the record.
+std::string incomparable_because(const Record& a, const Record& b, const std::string& task = "");
+// The task of a metric: "mw/facts" of "mw/facts/accuracy", "core" of "core".
+std::string task_of_metric(const std::string& metric);
 
 std::string comparison_text(const Comparison& comparison);  // terminal
 Json comparison_json(const Comparison& comparison);

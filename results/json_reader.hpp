@@ -50,7 +50,8 @@ class JsonReader {
   }
   std::map<std::string, std::string> text_map(const char* key) {
     std::map<std::string, std::string> result;
-    for (const auto& [name, value] : object(key).items()) {
+    const Json map = object(key);
+    for (const auto& [name, value] : map.items()) {
       if (!value.is_string()) return fail(key, "holds something that is not a text"), result;
       result.emplace(name, value.get<std::string>());
     }

@@ -1,0 +1,101 @@
+#include "results/confounders.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace nb {
+namespace {
+
+constexpr const char* kAbsent = "(absent)";
+constexpr std::size_t kLongestValue = 80;
+
+std::string short_text(const Json* value) {
+  if (value == nullptr) return kAbsent;
+  std::string text = value->dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() > kLongestValue) text = text.substr(0, kLongestValue) + "…";
+  return text;
+}
+
+// Leaves that differ; objects are walked, lists compared whole (an inserted element would shift the
+// rest).
+void walk(const Json* a, const Json* b, const std::string& path, std::vector<Confounder>& found) {
+  if (a != nullptr && b != nullptr && *a == *b) return;
+  const bool objects = (a == nullptr || a->is_object()) && (b == nullptr || b->is_object());
+  if (!objects) {
+    found.push_back({"settings", path, short_text(a), short_text(b), {}});
+    return;
+  }
+  std::vector<std::string> keys;
+  for (const Json* side : {a, b})
+    if (side != nullptr)
+      for (const auto& [key, value] : side->items()) keys.push_back(key);
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  const auto child = [](const Json* side, const std::string& key) {
+    return side != nullptr && side->contains(key) ? &side->at(key) : nullptr;
+  };
+  for (const std::string& key : keys) walk(child(a, key), child(b, key), path + "/" + key, found);
+}
+
+void add_text(std::vector<Confounder>& found, const std::string& category, const std::string& field,
+              const std::string& a, const std::string& b) {
+  if (a != b)
+    found.push_back({category, field, a.empty() ? kAbsent : a, b.empty() ? kAbsent : b, {}});
+}
+
+std::string value_of(const std::map<std::string, std::string>& map, const std::string& key) {
+  const auto at = map.find(key);
+  return at == map.end() ? std::string() : at->second.substr(0, 16);
+}
+
+const NumericsEntry* entry_of(const Record& record, const std::string& item) {
+  for (const NumericsEntry& entry : record.numerics)
+    if (entry.item == item) return &entry;
+  return nullptr;
+}
+
+void add_numerics(std::vector<Confounder>& found, const Record& a, const Record& b) {
+  std::vector<std::string> items;
+  for (const Record* record : {&a, &b})
+    for (const NumericsEntry& entry : record->numerics)
+      if (std::find(items.begin(), items.end(), entry.item) == items.end())
+        items.push_back(entry.item);
+  for (const std::string& item : items) {
+    const NumericsEntry* left = entry_of(a, item);
+    const NumericsEntry* right = entry_of(b, item);
+    add_text(found, "numerics", item, left == nullptr ? "" : left->value,
+             right == nullptr ? "" : right->value);
+  }
+}
+
+}  // namespace
+
+std::vector<Confounder> confounders_of(const Record& a, const Record& b) {
+  std::vector<Confounder> found;
+  walk(&*a.settings, &*b.settings, "/settings", found);
+  const std::string device_a = Json(a.device).dump(), device_b = Json(b.device).dump();
+  std::erase_if(found, [&](const Confounder& c) { return c.a == device_a && c.b == device_b; });
+  add_text(found, "code", "/subject/code", value_of(a.subject, "code"),
+           value_of(b.subject, "code"));
+  add_numerics(found, a, b);
+  add_text(found, "device", "/device", a.device, b.device);
+  if (a.trained_on != a.device || b.trained_on != b.device)
+    add_text(found, "device", "/trained_on", a.trained_on, b.trained_on);
+  for (Confounder& confounder : found) confounder.where = {describe(a)};
+  return found;
+}
+
+void add_confounders(std::vector<Confounder>& all, const std::vector<Confounder>& more) {
+  for (const Confounder& confounder : more) {
+    const auto same = std::find_if(all.begin(), all.end(), [&](const Confounder& other) {
+      return other.category == confounder.category && other.field == confounder.field &&
+             other.a == confounder.a && other.b == confounder.b;
+    });
+    if (same == all.end())
+      all.push_back(confounder);
+    else
+      same->where.insert(same->where.end(), confounder.where.begin(), confounder.where.end());
+  }
+}
+
+}  // namespace nb

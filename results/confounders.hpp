@@ -1,0 +1,16 @@
+// What differs between two records besides the device. For compare.cpp only.
+#pragma once
+
+#include <vector>
+
+#include "results/compare.hpp"
+
+namespace nb {
+
+// Settings, code digests, numerics card, device. A difference that merely repeats the two devices'
+// names is left out.
+std::vector<Confounder> confounders_of(const Record& a, const Record& b);
+// Joins equal confounders of several pairs: the same field and values, with every place it touches.
+void add_confounders(std::vector<Confounder>& all, const std::vector<Confounder>& more);
+
+}  // namespace nb

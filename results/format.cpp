@@ -1,0 +1,51 @@
+#include "results/format.hpp"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "harness/base/table.hpp"
+
+namespace nb {
+namespace {
+
+std::string with_sign(double value, std::string text_of_magnitude) {
+  if (value == 0) return text_of_magnitude;
+  return (value < 0 ? "−" : "+") + std::move(text_of_magnitude);
+}
+
+}  // namespace
+
+std::string value_text(double value, const std::string& unit) {
+  if (value < 0) return "−" + value_text(-value, unit);
+  if (unit == "ns") return human_time_ns(value);
+  if (unit == "byte") return human_bytes(value);
+  if (unit == "1") return fmt::format("{:.4f}", value);
+  if (unit == "bit/byte" || unit == "nat") return fmt::format("{:.5f} {}", value, unit);
+  if (unit.ends_with("/s")) return human_rate(value, unit);
+  const bool whole = value == std::floor(value) && value < 1e15;
+  const std::string number =
+      whole ? with_commas(static_cast<long long>(value)) : fmt::format("{:.6g}", value);
+  return unit.empty() ? number : number + " " + unit;
+}
+
+std::string value_text(const Metric& metric) {
+  if (!metric.value) return fmt::format("— ({})", metric.reason_if_null);
+  return value_text(*metric.value, metric.unit);
+}
+
+std::string signed_text(double value, const std::string& unit) {
+  return with_sign(value, value_text(std::fabs(value), unit));
+}
+
+std::string interval_text(const Interval& interval, const std::string& unit) {
+  return fmt::format("[{}, {}]", signed_text(interval.low, unit), signed_text(interval.high, unit));
+}
+
+std::string percent_text(double share) {
+  return with_sign(share, fmt::format("{:.3g} %", std::fabs(share) * 100));
+}
+
+std::string p_text(double p) { return p < 0.0001 ? "< 0.0001" : fmt::format("{:.4f}", p); }
+
+}  // namespace nb
