@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <type_traits>
+#include <utility>
 
 #include "harness/base/check.hpp"
 #include "harness/base/table.hpp"
@@ -117,17 +118,16 @@ requires kIsNumber<T> Result<void> parse_value(T* value, const Json& json, const
   if constexpr (std::is_same_v<T, double>) {
     if (!json.is_number()) return wrong();
     *value = json.get<double>();
-  } else if (json.is_number_unsigned()) {  // every non-negative integer
-    const auto wide = json.get<std::uint64_t>();
-    if (wide > static_cast<std::uint64_t>(std::numeric_limits<T>::max()))
-      return place.fails(fmt::format("{} is too large for this setting", wide));
-    *value = static_cast<T>(wide);
   } else {
-    if (!json.is_number_integer() || std::is_unsigned_v<T>) return wrong();
-    const auto wide = json.get<std::int64_t>();
-    if (wide < static_cast<std::int64_t>(std::numeric_limits<T>::min()))
-      return place.fails(fmt::format("{} is too small for this setting", wide));
-    *value = static_cast<T>(wide);
+    const bool is_negative =
+        json.is_number_integer() && !json.is_number_unsigned() && json.get<std::int64_t>() < 0;
+    if (!json.is_number_integer() || (is_negative && std::is_unsigned_v<T>)) return wrong();
+    using Limits = std::numeric_limits<T>;
+    if (is_negative && std::cmp_less(json.get<std::int64_t>(), Limits::min()))
+      return place.fails(json.dump() + " is too small for this setting");
+    if (!is_negative && std::cmp_greater(json.get<std::uint64_t>(), Limits::max()))
+      return place.fails(json.dump() + " is too large for this setting");
+    *value = json.get<T>();
   }
   return check_number(static_cast<double>(*value), rules, place);
 }

@@ -33,10 +33,10 @@ double bell_series(double q) {
   return sum;
 }
 
-// Mills ratio (1 − Φ(z))/φ(z), z >= 2.5, by its continued fraction 1/(z + 1/(z + 2/(z + …))).
+// Mills ratio (1 − Φ(z))/φ(z), z >= 1.5, by its continued fraction 1/(z + 1/(z + 2/(z + …))).
 double mills_ratio(double z) {
   double fraction = z;
-  for (int n = 60; n >= 1; --n) fraction = z + n / fraction;
+  for (int n = 200; n >= 1; --n) fraction = z + n / fraction;
   return 1 / fraction;
 }
 
@@ -46,7 +46,7 @@ constexpr double kSqrt2 = 1.4142135623730951;
 // Φ(z) for z <= 0, with relative accuracy in the tail.
 double lower_tail(double z) {
   const double density = kInvSqrt2Pi * exp_minus_square(z, 2);
-  return z > -2.5 ? 0.5 + z * density * bell_series(z * z) : density * mills_ratio(-z);
+  return z > -1.5 ? 0.5 + z * density * bell_series(z * z) : density * mills_ratio(-z);
 }
 
 double polynomial(const std::array<double, 6>& c, double x) {
