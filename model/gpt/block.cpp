@@ -1,0 +1,60 @@
+#include "model/gpt/block.hpp"
+
+#include <utility>
+
+#include "model/gpt/attention.hpp"
+#include "model/gpt/mlp.hpp"
+#include "model/ops/pointwise.hpp"
+#include "model/ops/rms_norm.hpp"
+
+namespace nb {
+
+Tensor block_forward(const PassContext& context, const BlockWeights& weights, Tensor x,
+                     BlockActivations& a) {
+  Device& device = context.device;
+  const std::int64_t width = context.config.n_embd;
+  a.x = std::move(x);
+  {
+    Tensor n = ops::rms_norm(device, a.x, width, "attn.norm", context.slot(a.x_rstd),
+                             context.slot(a.x_norm));
+    const Tensor out = attention_forward(context, weights, std::move(n), a.attention);
+    a.mid = ops::add(device, a.x, out, "attn.add", context.slot(a.attention_add));
+  }
+  Tensor y;
+  {
+    Tensor n = ops::rms_norm(device, a.mid, width, "mlp.norm", context.slot(a.mid_rstd),
+                             context.slot(a.mid_norm));
+    const Tensor out = mlp_forward(context, weights, std::move(n), a.mlp);
+    y = ops::add(device, a.mid, out, "mlp.add", context.slot(a.mlp_add));
+  }
+  for (Tensor* local : {&a.x, &a.mid}) {
+    local->drop_block();
+    if (!context.saves) *local = {};
+  }
+  return y;
+}
+
+Tensor block_backward(const PassContext& context, const BlockWeights& weights, Tensor dx,
+                      BlockActivations& a) {
+  Device& device = context.device;
+  const std::int64_t width = context.config.n_embd;
+  a.mlp_add.free();
+  {
+    const Tensor dn = mlp_backward(context, weights, dx, a.mlp);
+    const Tensor d = ops::rms_norm_backward(device, dn, a.mid, width, a.mid_rstd, "mlp.norm",
+                                            std::move(a.mid_norm));
+    ops::add_gradient(device, dx, d, "mlp.dx");
+  }
+  a.mid = {};
+  a.attention_add.free();
+  {
+    const Tensor dn = attention_backward(context, weights, dx, a.attention);
+    const Tensor d =
+        ops::rms_norm_backward(device, dn, a.x, width, a.x_rstd, "attn.norm", std::move(a.x_norm));
+    ops::add_gradient(device, dx, d, "attn.dx");
+  }
+  a.x = {};
+  return dx;
+}
+
+}  // namespace nb

@@ -1,0 +1,21 @@
+// Both gradients of one Linear, in autograd's order: input, then weight.
+#pragma once
+
+#include <utility>
+
+#include "model/gpt/context.hpp"
+#include "model/ops/linear.hpp"
+
+namespace nb {
+
+// dy (B·T, out), x (B·T, in): returns dx, adds to w.grad, frees what the forward saved.
+inline Tensor linear_backward(Device& device, const Tensor& dy, const Tensor& x, Parameter& w,
+                              SavedBlocks saved) {
+  Tensor dx = ops::linear_backward_input(device, dy, w.value, w.name);
+  const GradientSlot slot = gradient_slot(device, w);
+  ops::linear_backward_weight(device, dy, x, slot.tensor, slot.accumulate, w.name,
+                              std::move(saved));
+  return dx;
+}
+
+}  // namespace nb

@@ -1,0 +1,37 @@
+#include "model/gpt/mlp.hpp"
+
+#include <utility>
+
+#include "model/gpt/linear_backward.hpp"
+#include "model/ops/linear.hpp"
+#include "model/ops/pointwise.hpp"
+
+namespace nb {
+
+Tensor mlp_forward(const PassContext& context, const BlockWeights& weights, Tensor n,
+                   MlpActivations& a) {
+  Device& device = context.device;
+  a.n = std::move(n);
+  a.wide = ops::linear(device, a.n, weights.c_fc.value, weights.c_fc.name, context.slot(a.c_fc));
+  a.h = ops::relu_squared(device, a.wide, "mlp.relu_squared", context.slot(a.relu_squared));
+  a.wide.drop_block();
+  Tensor out = ops::linear(device, a.h, weights.mlp_proj.value, weights.mlp_proj.name,
+                           context.slot(a.c_proj));
+  for (Tensor* local : {&a.n, &a.h}) local->drop_block();
+  if (!context.saves) a = {};
+  return out;
+}
+
+Tensor mlp_backward(const PassContext& context, const BlockWeights& weights, const Tensor& dy,
+                    MlpActivations& a) {
+  Device& device = context.device;
+  Tensor d = linear_backward(device, dy, a.h, weights.mlp_proj, std::move(a.c_proj));
+  a.h = {};
+  d = ops::relu_squared_backward(device, d, a.wide, "mlp.relu_squared", std::move(a.relu_squared));
+  a.wide = {};
+  Tensor dn = linear_backward(device, d, a.n, weights.c_fc, std::move(a.c_fc));
+  a.n = {};
+  return dn;
+}
+
+}  // namespace nb

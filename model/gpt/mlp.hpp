@@ -1,0 +1,16 @@
+// The MLP of one block: c_proj(relu(c_fc n)²), hidden width 4C. nanochat.md §1.2.
+#pragma once
+
+#include "model/gpt/activations.hpp"
+#include "model/gpt/context.hpp"
+
+namespace nb {
+
+// n (B·T, C) normalised input → (B·T, C).
+Tensor mlp_forward(const PassContext& context, const BlockWeights& weights, Tensor n,
+                   MlpActivations& a);
+// Returns the gradient of n; adds to the gradients of both matrices; empties `a`.
+Tensor mlp_backward(const PassContext& context, const BlockWeights& weights, const Tensor& dy,
+                    MlpActivations& a);
+
+}  // namespace nb

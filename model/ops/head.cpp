@@ -1,0 +1,262 @@
+#include "model/ops/head.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "harness/base/check.hpp"
+#include "model/kernels/cross_entropy.hpp"
+#include "model/kernels/matmul.hpp"
+
+namespace nb::ops {
+namespace {
+
+constexpr std::int64_t kBlockValues = 1 << 21;  // 8 MiB of logits at a time
+constexpr std::int64_t kMinBlockRows = 64;      // below, packing w would cost more than the product
+
+struct HeadSize {
+  std::int64_t rows, vocab, width;
+};
+
+HeadSize check_sizes(const Tensor& x, const Tensor& w, std::span<const int> targets,
+                     const Device& device) {
+  NB_CHECK(w.shape().rank() == 2 && x.shape().last() == w.shape()[1], "[head] x {}, w (V,C) {}",
+           x.shape().text(), w.shape().text());
+  const std::int64_t rows = x.shape().leading();
+  NB_CHECK(!device.executes() || std::ssize(targets) == rows, "[head] {} targets for {} rows",
+           targets.size(), rows);
+  return {rows, w.shape()[0], w.shape()[1]};
+}
+
+// Even, so that the chain over rows may continue from block to block.
+std::int64_t block_rows(const HeadSize& size) {
+  return std::min(std::max(kBlockValues / size.vocab / 2 * 2, kMinBlockRows), size.rows);
+}
+
+std::span<float> sized(std::vector<float>& buffer, std::int64_t count) {
+  if (std::ssize(buffer) < count) buffer.resize(static_cast<std::size_t>(count));
+  return std::span(buffer).first(static_cast<std::size_t>(count));
+}
+template <class T>
+std::span<T> part(std::span<T> values, std::int64_t begin, std::int64_t count) {
+  return values.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count));
+}
+
+kernels::CrossEntropySettings loss_settings(const Device& device) {
+  return {.softcap = kSoftcap, .pointwise = device.numerics().pointwise_policy()};
+}
+
+OpDesc linear_desc(OpKind kind, const HeadSize& size, const Tensor& w, std::string_view label) {
+  return {.kind = kind,
+          .label = label,
+          .rows = size.rows,
+          .cols = size.vocab,
+          .inner = size.width,
+          .dtype = w.dtype()};
+}
+OpDesc vocab_desc(OpKind kind, const HeadSize& size, std::string_view label) {
+  return {.kind = kind, .label = label, .rows = size.rows, .vocab = size.vocab};
+}
+
+// The device's logits: memory and time; the host's arithmetic is elsewhere.
+Tensor simulated_logits(Device& device, const HeadSize& size, const Tensor& x, const Tensor& w,
+                        SavedBlocks* saved) {
+  Tensor logits = device.allocate({size.rows, size.vocab}, device.numerics().storage,
+                                  "lm_head.logits", HostBuffer::kNone);
+  OpDesc desc = linear_desc(OpKind::kLinear, size, w, "lm_head");
+  desc.inputs = {&x, &w};
+  desc.output = &logits;
+  desc.saves_for_backward = saved != nullptr;
+  SavedBlocks blocks = device.run(desc, [] {});
+  if (saved != nullptr) *saved = std::move(blocks);
+  return logits;
+}
+
+}  // namespace
+
+void head_losses(Device& device, const Tensor& x, const Tensor& w, std::span<const int> targets,
+                 bool is_mean, std::span<float> losses, HeadScratch& scratch) {
+  const HeadSize size = check_sizes(x, w, targets, device);
+  const Tensor logits = simulated_logits(device, size, x, w, nullptr);
+  const Tensor loss = device.allocate(is_mean ? Shape{1} : Shape{size.rows}, DType::kFp32, "loss",
+                                      HostBuffer::kNone);
+  OpDesc desc = vocab_desc(OpKind::kSoftcapCrossEntropy, size, "loss");
+  desc.inputs = {&logits};
+  desc.output = &loss;
+  device.run(desc, [&] {
+    const std::int64_t block = block_rows(size);
+    for (std::int64_t begin = 0; begin < size.rows; begin += block) {
+      const std::int64_t count = std::min(block, size.rows - begin);
+      const Matrix z = matrix(sized(scratch.logits, count * size.vocab).data(), count, size.vocab);
+      kernels::matmul_nt(row_block(x.matrix(), begin, count), w.matrix(), z,
+                         device.numerics().matmul());
+      kernels::softcap_cross_entropy(z, part(targets, begin, count), part(losses, begin, count), {},
+                                     loss_settings(device));
+    }
+  });
+}
+
+Tensor head_loss_and_backward(Device& device, const Tensor& x, const Tensor& w,
+                              std::span<const int> targets, float row_scale, Tensor& dw,
+                              bool accumulate, std::span<float> losses, HeadScratch& scratch) {
+  const HeadSize size = check_sizes(x, w, targets, device);
+  NB_CHECK(dw.shape() == w.shape(), "[head] dw {}, w {}", dw.shape().text(), w.shape().text());
+  SavedBlocks linear_saved;
+  SavedBlocks loss_saved;
+  const Tensor loss = device.allocate({1}, DType::kFp32, "loss", HostBuffer::kNone);
+  {
+    const Tensor logits = simulated_logits(device, size, x, w, &linear_saved);
+    OpDesc desc = vocab_desc(OpKind::kSoftcapCrossEntropy, size, "loss");
+    desc.inputs = {&logits};
+    desc.output = &loss;
+    desc.saves_for_backward = true;
+    loss_saved = device.run(desc, [] {});
+  }
+  const DType storage = device.numerics().storage;
+  const Tensor dlogits =
+      device.allocate({size.rows, size.vocab}, storage, "lm_head.dlogits", HostBuffer::kNone);
+  OpDesc loss_desc = vocab_desc(OpKind::kSoftcapCrossEntropyBackward, size, "loss");
+  loss_desc.inputs = {&loss};
+  loss_desc.output = &dlogits;
+  device.run_backward(loss_desc, std::move(loss_saved), [] {});
+
+  Tensor dx = device.allocate({size.rows, size.width}, storage, "lm_head.dx");
+  OpDesc input_desc = linear_desc(OpKind::kLinearBackwardInput, size, w, "lm_head");
+  input_desc.inputs = {&dlogits, &w};
+  input_desc.output = &dx;
+  device.run_backward(input_desc, {}, [] {});
+
+  OpDesc weight_desc = linear_desc(OpKind::kLinearBackwardWeight, size, w, "lm_head");
+  weight_desc.dtype = dw.dtype();
+  weight_desc.accumulate = accumulate;
+  weight_desc.inputs = {&dlogits, &x};
+  weight_desc.output = &dw;
+  device.run_backward(weight_desc, std::move(linear_saved), [&] {
+    const MatmulPolicy products = device.numerics().matmul();
+    const MatmulPolicy weight = device.numerics().weight_gradient_matmul();
+    const bool chained = weight.accumulation == Accumulation::kChain;
+    const std::int64_t block = chained ? block_rows(size) : size.rows;
+    const Matrix partial =
+        chained ? matrix(sized(scratch.weight_gradient, size.vocab * size.width).data(), size.vocab,
+                         size.width)
+                : Matrix{};
+    for (std::int64_t begin = 0; begin < size.rows; begin += block) {
+      const std::int64_t count = std::min(block, size.rows - begin);
+      const Matrix z = matrix(sized(scratch.logits, count * size.vocab).data(), count, size.vocab);
+      const ConstMatrix x_rows = row_block(x.matrix(), begin, count);
+      const kernels::CrossEntropySaved rows = {sized(scratch.row_max, count),
+                                               sized(scratch.row_sum, count)};
+      kernels::matmul_nt(x_rows, w.matrix(), z, products);
+      kernels::softcap_cross_entropy(z, part(targets, begin, count), part(losses, begin, count),
+                                     rows, loss_settings(device));
+      kernels::softcap_cross_entropy_backward(z, part(targets, begin, count), rows.row_max,
+                                              rows.row_sum, row_scale, z, loss_settings(device));
+      kernels::matmul_nn(z, w.matrix(), row_block(dx.matrix(), begin, count), products);
+      if (chained) {
+        kernels::matmul_tn_block(z, x_rows, partial, weight, begin == 0);
+      } else {
+        kernels::matmul_tn(z, x_rows, dw.matrix(), weight, accumulate);
+      }
+    }
+    if (chained) kernels::matmul_finish(partial, dw.matrix(), weight, accumulate);
+  });
+  return dx;
+}
+
+namespace {
+
+// Uncapped logits of the wanted rows, block by block: each(first, logits).
+void each_logit_block(const Device& device, const HeadSize& size, const Tensor& x, const Tensor& w,
+                      std::span<const std::int64_t> wanted, HeadScratch& scratch,
+                      const std::function<void(std::int64_t first, Matrix logits)>& each) {
+  const auto total = wanted.empty() ? size.rows : static_cast<std::int64_t>(wanted.size());
+  const std::int64_t block = block_rows(size);
+  for (std::int64_t begin = 0; begin < total; begin += block) {
+    const std::int64_t count = std::min(block, total - begin);
+    ConstMatrix rows = x.matrix();
+    if (wanted.empty()) {
+      rows = row_block(rows, begin, count);
+    } else {
+      const Matrix gathered =
+          matrix(sized(scratch.gathered, count * size.width).data(), count, size.width);
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t row = wanted[static_cast<std::size_t>(begin + i)];
+        NB_CHECK(row >= 0 && row < size.rows, "[head] row {} of {}", row, size.rows);
+        std::copy_n(rows.row(row), size.width, gathered.row(i));
+      }
+      rows = gathered;
+    }
+    const Matrix z = matrix(sized(scratch.logits, count * size.vocab).data(), count, size.vocab);
+    kernels::matmul_nt(rows, w.matrix(), z, device.numerics().matmul());
+    each(begin, z);
+  }
+}
+
+}  // namespace
+
+void head_logits(Device& device, const Tensor& x, const Tensor& w,
+                 std::span<const std::int64_t> wanted, const LogitRows& sink,
+                 HeadScratch& scratch) {
+  NB_CHECK(w.shape().rank() == 2 && x.shape().last() == w.shape()[1], "[head] x {}, w (V,C) {}",
+           x.shape().text(), w.shape().text());
+  const HeadSize size = {x.shape().leading(), w.shape()[0], w.shape()[1]};
+  const Tensor logits = simulated_logits(device, size, x, w, nullptr);
+  const Tensor capped = device.allocate({size.rows, size.vocab}, device.numerics().storage,
+                                        "logits", HostBuffer::kNone);
+  OpDesc desc = vocab_desc(OpKind::kLogits, size, "logits");
+  desc.inputs = {&logits};
+  desc.output = &capped;
+  device.run(desc, [&] {
+    each_logit_block(device, size, x, w, wanted, scratch, [&](std::int64_t first, Matrix z) {
+      kernels::softcap(z, z, loss_settings(device));
+      sink(first, z);
+    });
+  });
+}
+
+void head_scores(Device& device, const Tensor& x, const Tensor& w, std::span<const int> targets,
+                 std::span<float> log_probs, std::span<int> argmax, HeadScratch& scratch) {
+  const HeadSize size = check_sizes(x, w, targets, device);
+  NB_CHECK(!device.executes() || (log_probs.size() == targets.size() &&
+                                  (argmax.empty() || argmax.size() == targets.size())),
+           "[head] {} targets, {} log_probs, {} argmax", targets.size(), log_probs.size(),
+           argmax.size());
+  const Tensor logits = simulated_logits(device, size, x, w, nullptr);
+  const Tensor capped = device.allocate({size.rows, size.vocab}, device.numerics().storage,
+                                        "logits", HostBuffer::kNone);
+  OpDesc cap_desc = vocab_desc(OpKind::kLogits, size, "logits");
+  cap_desc.inputs = {&logits};
+  cap_desc.output = &capped;
+  device.run(cap_desc, [] {});
+  const Tensor scores = device.allocate({size.rows}, DType::kFp32, "log_probs", HostBuffer::kNone);
+  OpDesc desc = vocab_desc(OpKind::kLogProbabilities, size, "log_probs");
+  desc.inputs = {&capped};
+  desc.output = &scores;
+  device.run(desc, [&] {
+    std::vector<std::int64_t> wanted;
+    scratch.targets.clear();
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      log_probs[i] = 0;
+      if (!argmax.empty()) argmax[i] = -1;
+      if (targets[i] < 0) continue;
+      wanted.push_back(static_cast<std::int64_t>(i));
+      scratch.targets.push_back(targets[i]);
+    }
+    if (wanted.empty()) return;
+    std::vector<float> block_scores;
+    std::vector<int> block_argmax;
+    each_logit_block(device, size, x, w, wanted, scratch, [&](std::int64_t first, Matrix z) {
+      const auto count = static_cast<std::size_t>(z.rows);
+      block_scores.resize(count);
+      block_argmax.resize(count);
+      kernels::score_targets(z, part(std::span<const int>(scratch.targets), first, z.rows),
+                             block_scores, block_argmax, loss_settings(device));
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto row = static_cast<std::size_t>(wanted[static_cast<std::size_t>(first) + i]);
+        log_probs[row] = block_scores[i];
+        if (!argmax.empty()) argmax[row] = block_argmax[i];
+      }
+    });
+  });
+}
+
+}  // namespace nb::ops

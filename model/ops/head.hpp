@@ -1,0 +1,48 @@
+// The language-model head: logits = soft-cap(x wᵀ), cross-entropy, gradients. The device makes the
+// whole (rows, V) logits; the host works them off in blocks of rows, whose size changes no bit
+// (kernels/matmul.hpp).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "model/device/device.hpp"
+#include "model/tensor/view.hpp"
+
+namespace nb::ops {
+
+inline constexpr float kSoftcap = 15.0F;  // nanochat.md §1.2
+
+// Host memory that one call leaves to the next, so that steps do not allocate.
+struct HeadScratch {
+  std::vector<float> logits, gathered, row_max, row_sum, weight_gradient;
+  std::vector<int> targets;
+};
+
+// x (rows, C), w (V,C), targets (rows), -1: ignored. losses: one a row in nat, filled in execute
+// mode. The loss that the device forms is their mean (is_mean) or stays one a row.
+void head_losses(Device& device, const Tensor& x, const Tensor& w, std::span<const int> targets,
+                 bool is_mean, std::span<float> losses, HeadScratch& scratch);
+
+// The same and its backward at once: returns dx (rows, C) of row_scale × sum of losses; dw (V,C)
+// likewise, added when accumulate. x may be freed by the device from here on: `x_saved` is what the
+// op before kept for it. Gradients are those of row_scale × Σ losses, so row_scale = scale / valid
+// targets for a mean.
+Tensor head_loss_and_backward(Device& device, const Tensor& x, const Tensor& w,
+                              std::span<const int> targets, float row_scale, Tensor& dw,
+                              bool accumulate, std::span<float> losses, HeadScratch& scratch);
+
+// Capped logits of the wanted rows (ascending; empty: all) in the storage dtype, in blocks: logits
+// row i is row wanted[first + i] of x. Runs the device's op on all rows.
+using LogitRows = std::function<void(std::int64_t first, ConstMatrix logits)>;
+void head_logits(Device& device, const Tensor& x, const Tensor& w,
+                 std::span<const std::int64_t> wanted, const LogitRows& sink, HeadScratch& scratch);
+
+// Log-probability of each row's target (-1: 0) and first most likely token (-1 where the target is
+// -1; the span may be empty). Left alone on a dry device.
+void head_scores(Device& device, const Tensor& x, const Tensor& w, std::span<const int> targets,
+                 std::span<float> log_probs, std::span<int> argmax, HeadScratch& scratch);
+
+}  // namespace nb::ops

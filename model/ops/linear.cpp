@@ -1,0 +1,78 @@
+#include "model/ops/linear.hpp"
+
+#include <utility>
+
+#include "harness/base/check.hpp"
+#include "model/kernels/matmul.hpp"
+#include "model/ops/saved.hpp"
+
+namespace nb::ops {
+
+Tensor linear(Device& device, const Tensor& x, const Tensor& w, std::string_view label,
+              SavedBlocks* saved) {
+  NB_CHECK(w.shape().rank() == 2 && x.shape().last() == w.shape()[1],
+           "[linear] {}: x {}, w (out, in) {}", label, x.shape().text(), w.shape().text());
+  const std::int64_t rows = x.shape().leading();
+  const std::int64_t out = w.shape()[0];
+  Tensor y = device.allocate({rows, out}, device.numerics().storage, label);
+  keep(saved, device.run({.kind = OpKind::kLinear,
+                          .label = label,
+                          .rows = rows,
+                          .cols = out,
+                          .inner = w.shape()[1],
+                          .dtype = w.dtype(),
+                          .saves_for_backward = saved != nullptr,
+                          .inputs = {&x, &w},
+                          .output = &y},
+                         [&] {
+                           kernels::matmul_nt(x.matrix(), w.matrix(), y.matrix(),
+                                              device.numerics().matmul());
+                         }));
+  return y;
+}
+
+Tensor linear_backward_input(Device& device, const Tensor& dy, const Tensor& w,
+                             std::string_view label) {
+  NB_CHECK(w.shape().rank() == 2 && dy.shape().last() == w.shape()[0],
+           "[linear_backward_input] {}: dy {}, w (out, in) {}", label, dy.shape().text(),
+           w.shape().text());
+  const std::int64_t rows = dy.shape().leading();
+  const std::int64_t inner = w.shape()[1];
+  Tensor dx = device.allocate({rows, inner}, device.numerics().storage, label);
+  device.run_backward({.kind = OpKind::kLinearBackwardInput,
+                       .label = label,
+                       .rows = rows,
+                       .cols = w.shape()[0],
+                       .inner = inner,
+                       .dtype = w.dtype(),
+                       .inputs = {&dy, &w},
+                       .output = &dx},
+                      {}, [&] {
+                        kernels::matmul_nn(dy.matrix(), w.matrix(), dx.matrix(),
+                                           device.numerics().matmul());
+                      });
+  return dx;
+}
+
+void linear_backward_weight(Device& device, const Tensor& dy, const Tensor& x, Tensor& dw,
+                            bool accumulate, std::string_view label, SavedBlocks saved) {
+  NB_CHECK(dw.shape().rank() == 2 && dy.shape().last() == dw.shape()[0] &&
+               x.shape().last() == dw.shape()[1] && dy.shape().leading() == x.shape().leading(),
+           "[linear_backward_weight] {}: dy {}, x {}, dw {}", label, dy.shape().text(),
+           x.shape().text(), dw.shape().text());
+  device.run_backward({.kind = OpKind::kLinearBackwardWeight,
+                       .label = label,
+                       .rows = dy.shape().leading(),
+                       .cols = dw.shape()[0],
+                       .inner = dw.shape()[1],
+                       .dtype = dw.dtype(),
+                       .accumulate = accumulate,
+                       .inputs = {&dy, &x},
+                       .output = &dw},
+                      std::move(saved), [&] {
+                        kernels::matmul_tn(dy.matrix(), x.matrix(), dw.matrix(),
+                                           device.numerics().weight_gradient_matmul(), accumulate);
+                      });
+}
+
+}  // namespace nb::ops

@@ -1,0 +1,21 @@
+// y = x wᵀ without bias, and its two gradients. x (…, inner), w (out, inner): leading sizes are
+// joined to rows.
+#pragma once
+
+#include <string_view>
+
+#include "model/device/device.hpp"
+
+namespace nb::ops {
+
+// y (rows, out) in the storage dtype. saved != null: a backward follows.
+Tensor linear(Device& device, const Tensor& x, const Tensor& w, std::string_view label,
+              SavedBlocks* saved);
+// dx (rows, inner) = dy w. Keeps what the forward saved: the weight's gradient comes after.
+Tensor linear_backward_input(Device& device, const Tensor& dy, const Tensor& w,
+                             std::string_view label);
+// dw (out, inner) = dyᵀ x, rounded as the policy says; accumulate: added to dw in fp32.
+void linear_backward_weight(Device& device, const Tensor& dy, const Tensor& x, Tensor& dw,
+                            bool accumulate, std::string_view label, SavedBlocks saved);
+
+}  // namespace nb::ops

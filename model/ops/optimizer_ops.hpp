@@ -1,0 +1,35 @@
+// Fronts of what optimizers run on the device: gradient norm and clipping, AdamW, Muon's three
+// parts.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "model/device/device.hpp"
+#include "model/kernels/adamw.hpp"
+
+namespace nb::ops {
+
+// L2 norm over all gradients together, summed in the order given (kernels/reduce.hpp). 0 on a dry
+// device.
+double grad_norm(Device& device, std::span<Tensor* const> gradients);
+// In place; a gradient that is not fp32 is rounded to its dtype. Does nothing on the host for
+// factor 1.
+void grad_scale(Device& device, std::span<Tensor* const> gradients, float factor);
+
+// One AdamW step of one tensor. m and v: same shape. settings.parameter and .state are taken from
+// the tensors.
+void adamw(Device& device, Tensor& parameter, const Tensor& gradient, Tensor& m, Tensor& v,
+           kernels::AdamWSettings settings, std::string_view label);
+
+// buffer ← momentum average; gradient ← Nesterov update, in place as nanochat does.
+void muon_momentum(Device& device, Tensor& gradient, Tensor& buffer, double momentum,
+                   std::string_view label);
+// Orthogonalised matrix in the policy's Muon dtype.
+Tensor newton_schulz(Device& device, const Tensor& update, std::string_view label);
+// parameter −= lr √max(1, rows/cols) × update
+void muon_update(Device& device, Tensor& parameter, const Tensor& update, double learning_rate,
+                 std::string_view label);
+
+}  // namespace nb::ops

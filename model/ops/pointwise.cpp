@@ -1,0 +1,71 @@
+#include "model/ops/pointwise.hpp"
+
+#include <utility>
+
+#include "harness/base/check.hpp"
+#include "model/kernels/relu_squared.hpp"
+#include "model/kernels/residual.hpp"
+#include "model/ops/saved.hpp"
+
+namespace nb::ops {
+namespace {
+
+OpDesc describe(OpKind kind, const Tensor& a, std::string_view label) {
+  return {.kind = kind,
+          .label = label,
+          .rows = a.shape().leading(),
+          .cols = a.shape().last(),
+          .inputs = {&a}};
+}
+
+}  // namespace
+
+Tensor relu_squared(Device& device, const Tensor& x, std::string_view label, SavedBlocks* saved) {
+  const DType storage = device.numerics().storage;
+  Tensor y = device.allocate(x.shape(), storage, label);
+  OpDesc desc = describe(OpKind::kReluSquared, x, label);
+  desc.output = &y;
+  desc.saves_for_backward = saved != nullptr;
+  keep(saved, device.run(desc, [&] { kernels::relu_squared(x.matrix(), y.matrix(), storage); }));
+  return y;
+}
+
+Tensor relu_squared_backward(Device& device, const Tensor& dy, const Tensor& x,
+                             std::string_view label, SavedBlocks saved) {
+  NB_CHECK(dy.shape() == x.shape(), "[relu_squared_backward] {}: dy {}, x {}", label,
+           dy.shape().text(), x.shape().text());
+  const DType storage = device.numerics().storage;
+  Tensor dx = device.allocate(dy.shape(), storage, label);
+  OpDesc desc = describe(OpKind::kReluSquaredBackward, dy, label);
+  desc.output = &dx;
+  device.run_backward(desc, std::move(saved), [&] {
+    kernels::relu_squared_backward(dy.matrix(), x.matrix(), dx.matrix(), storage);
+  });
+  return dx;
+}
+
+Tensor add(Device& device, const Tensor& a, const Tensor& b, std::string_view label,
+           SavedBlocks* saved) {
+  NB_CHECK(a.shape() == b.shape(), "[add] {}: {} + {}", label, a.shape().text(), b.shape().text());
+  const DType storage = device.numerics().storage;
+  Tensor y = device.allocate(a.shape(), storage, label);
+  OpDesc desc = describe(OpKind::kAdd, a, label);
+  desc.inputs = {&a, &b};
+  desc.output = &y;
+  desc.saves_for_backward = saved != nullptr;
+  keep(saved, device.run(desc, [&] { kernels::add(a.matrix(), b.matrix(), y.matrix(), storage); }));
+  return y;
+}
+
+void add_gradient(Device& device, Tensor& a, const Tensor& b, std::string_view label) {
+  NB_CHECK(a.shape() == b.shape(), "[add_gradient] {}: {} + {}", label, a.shape().text(),
+           b.shape().text());
+  OpDesc desc = describe(OpKind::kAddBackward, a, label);
+  desc.inputs = {&a, &b};
+  desc.output = &a;
+  device.run_backward(desc, {}, [&] {
+    kernels::add(a.matrix(), b.matrix(), a.matrix(), device.numerics().storage);
+  });
+}
+
+}  // namespace nb::ops
