@@ -1,0 +1,99 @@
+#include "model/optim/adamw.hpp"
+
+#include <utility>
+
+#include "harness/base/check.hpp"
+#include "model/ops/optimizer_ops.hpp"
+#include "model/ops/transfer.hpp"
+
+namespace nb {
+namespace {
+
+int rank_count(const Communicator* communicator) {
+  return communicator == nullptr ? 1 : communicator->size();
+}
+
+// The slice of one rank: first size divided by the ranks.
+Shape slice_of(const Shape& shape, int ranks) {
+  NB_CHECK(shape[0] % ranks == 0, "[adamw] {} rows over {} ranks", shape[0], ranks);
+  return {shape[0] / ranks, shape[1]};
+}
+
+}  // namespace
+
+AdamW::AdamW(std::vector<AdamWGroup> groups, const AdamWRules& rules, Device& device,
+             Communicator* communicator)
+    : groups_(std::move(groups)), rules_(rules), device_(device), communicator_(communicator) {
+  NB_CHECK(rank_count(communicator) == 1 || !device.executes(),
+           "[adamw] sharded steps run on dry devices only");
+}
+
+void AdamW::allocate_state() {
+  if (!moments_.empty()) return;
+  moments_.resize(groups_.size());
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    const Parameter& p = *groups_[i].parameter;
+    const DType dtype = p.role == ParameterRole::kEmbedding ? device_.numerics().embedding_weight
+                                                            : device_.numerics().adam_moments;
+    const Shape shape = slice_of(p.value.shape(), rank_count(communicator_));
+    for (const auto& [tensor, prefix] :
+         {std::pair{&moments_[i].m, "adamw.m."}, std::pair{&moments_[i].v, "adamw.v."}}) {
+      *tensor = device_.allocate(shape, dtype, prefix + p.name);
+      ops::zero(device_, *tensor, tensor->name());
+    }
+  }
+}
+
+void AdamW::step(const SchedulePoint& point) {
+  allocate_state();
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    NB_CHECK(!groups_[i].parameter->grad.empty(), "[adamw] {} has no gradient",
+             groups_[i].parameter->name);
+    if (rank_count(communicator_) == 1) {
+      step_one(groups_[i], moments_[i], point);
+    } else {
+      step_sharded(groups_[i], moments_[i], point);
+    }
+  }
+}
+
+void AdamW::step_one(const AdamWGroup& group, Moments& moments, const SchedulePoint& point) {
+  Parameter& p = *group.parameter;
+  const kernels::AdamWSettings settings = {
+      .learning_rate = group.learning_rate * point.lr_multiplier,
+      .beta1 = rules_.beta1,
+      .beta2 = rules_.beta2,
+      .epsilon = rules_.epsilon,
+      .weight_decay = rules_.weight_decay,
+      .step = point.step + 1};
+  ops::adamw(device_, p.value, p.grad, moments.m, moments.v, settings, p.name);
+}
+
+void AdamW::step_sharded(const AdamWGroup& group, Moments& moments, const SchedulePoint& point) {
+  Parameter& p = *group.parameter;
+  const Shape shape = slice_of(p.value.shape(), communicator_->size());
+  Tensor gradient = device_.allocate(shape, p.grad.dtype(), "adamw.gradient_slice");
+  communicator_->reduce_scatter(CollectiveBuffer(p.grad), CollectiveBuffer(gradient),
+                                Reduce::kAverage, p.name);
+  // The slice of the parameter itself is a view: no memory of its own.
+  const OpDesc desc = {.kind = OpKind::kAdamW,
+                       .label = p.name,
+                       .count = shape.count(),
+                       .dtype = p.value.dtype(),
+                       .inputs = {nullptr, &gradient, &moments.m, &moments.v}};
+  static_cast<void>(point);  // a dry device: rates change nothing
+  device_.run(desc, [] {});
+  communicator_->all_gather(CollectiveBuffer(shape.count(), p.value.dtype()),
+                            CollectiveBuffer(p.value), p.name);
+}
+
+std::vector<NamedState> AdamW::state() {
+  std::vector<NamedState> named;
+  for (std::size_t i = 0; i < moments_.size(); ++i) {
+    named.push_back({"adamw.m." + groups_[i].parameter->name, &moments_[i].m});
+    named.push_back({"adamw.v." + groups_[i].parameter->name, &moments_[i].v});
+  }
+  return named;
+}
+
+}  // namespace nb

@@ -1,0 +1,29 @@
+// Which optimizer trains which parameter at which rate (nanochat.md §4.1), and clipping (§4.4).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "model/collectives/communicator.hpp"
+#include "model/gpt/gpt.hpp"
+#include "model/optim/optimizer.hpp"
+
+namespace nb {
+
+struct OptimizerRates {
+  double embedding_lr = 0.2;
+  double unembedding_lr = 0.004;
+  double matrix_lr = 0.02;
+  double weight_decay = 0;
+};
+
+// AdamW over lm_head and wte (rates × (n_embd / 768)^-½), then Muon over the blocks: the order of
+// their steps. communicator null: a single card.
+std::vector<std::unique_ptr<Optimizer>> make_optimizers(Gpt& gpt, const OptimizerRates& rates,
+                                                        Communicator* communicator = nullptr);
+
+// Scales all gradients by min(1, max_norm / (norm + 1e-6)) and returns the norm before. max_norm 0:
+// only measures.
+double clip_gradients(Gpt& gpt, double max_norm);
+
+}  // namespace nb

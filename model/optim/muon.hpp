@@ -1,0 +1,37 @@
+// Muon over the blocks' matrices (nanochat.md §4.2); over the ranks of a communicator as DistMuon
+// (§4.3): by shape, in blocks of as many matrices as ranks: reduce-scatter to the owners, each
+// updates its own, all-gather.
+#pragma once
+
+#include <vector>
+
+#include "model/collectives/communicator.hpp"
+#include "model/device/device.hpp"
+#include "model/gpt/parameter.hpp"
+#include "model/optim/optimizer.hpp"
+
+namespace nb {
+
+class Muon : public Optimizer {
+ public:
+  // Parameters, device and communicator (null: a single card) outlive it. More than one rank: dry
+  // devices only.
+  Muon(std::vector<Parameter*> parameters, double learning_rate, Device& device,
+       Communicator* communicator);
+  void step(const SchedulePoint& point) override;
+  void allocate_state() override;
+  std::vector<NamedState> state() override;
+
+ private:
+  void update(Parameter& p, Tensor& gradient, Tensor& buffer, const SchedulePoint& point);
+  void step_sharded(const SchedulePoint& point);
+  std::vector<Parameter*> owned() const;  // those whose buffer this rank holds
+  std::vector<std::vector<Parameter*>> shape_groups() const;
+  std::vector<Parameter*> parameters_;
+  double learning_rate_;
+  Device& device_;
+  Communicator* communicator_;
+  std::vector<Tensor> buffers_;  // one an owned parameter once allocated
+};
+
+}  // namespace nb

@@ -1,0 +1,36 @@
+// One optimizer step from parameters, gradients and a schedule point; named state for checkpoints.
+// Not here: which parameter belongs to which optimizer (groups.hpp), schedules, clipping.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/device/tensor.hpp"
+
+namespace nb {
+
+struct SchedulePoint {
+  std::int64_t step = 0;     // 0 first
+  double lr_multiplier = 1;  // of every group's rate
+  double momentum = 0.95;    // Muon's
+};
+
+struct NamedState {
+  std::string name;  // "adamw.m.lm_head.weight"
+  Tensor* tensor;
+};
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  // Updates every parameter from its gradient; gradients may be used as scratch. NB_CHECK: each has
+  // one. Allocates its state at the first call, as torch does. Throws OutOfMemory.
+  virtual void step(const SchedulePoint& point) = 0;
+  // Allocates (zeroed) what the first step would, so that a checkpoint can be read into it.
+  virtual void allocate_state() = 0;
+  // In the order of allocation; empty before the first step.
+  virtual std::vector<NamedState> state() = 0;
+};
+
+}  // namespace nb
