@@ -1,0 +1,58 @@
+#include "harness/plan/node_kinds.hpp"
+
+#include <array>
+#include <sstream>
+
+#include "harness/base/check.hpp"
+#include "harness/base/hash.hpp"
+#include "harness/plan/code_table.hpp"
+
+namespace nb {
+namespace {
+
+// In the order of NodeKind. Which code belongs to a kind: CMakeLists.txt beside this file.
+constexpr std::array<NodeKindInfo, kNodeKindCount> kKinds{{
+    {"dataset", "documents for training and validation"},
+    {"tokenizer", "BPE vocabulary trained on the documents"},
+    {"shards", "the documents as token shards"},
+    {"train", "one training stage on one device with one seed"},
+    {"eval", "benchmarks on one checkpoint"},
+    {"micro", "one group of microbenchmarks on one device"},
+    {"predict", "one full-scale dry run on one device"},
+}};
+
+std::map<std::string, std::string> collect(std::string_view kind) {
+  std::map<std::string, std::string> digests;
+  for (const KindCode& code : kind_codes()) {
+    if (code.kind != kind) continue;
+    std::istringstream folders{std::string(code.folders)};
+    for (std::string folder; folders >> folder;) {
+      for (const ComponentDigest& component : component_digests())
+        if (component.folder == folder) digests[folder] = component.sha256;
+      NB_CHECK(digests.contains(folder), "[plan] no digest of {}", folder);
+    }
+  }
+  NB_CHECK(!digests.empty(), "[plan] no code for node kind {}", kind);
+  return digests;
+}
+
+}  // namespace
+
+const NodeKindInfo& info(NodeKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
+
+const std::map<std::string, std::string>& code_digests(NodeKind kind) {
+  static const auto all = [] {
+    std::array<std::map<std::string, std::string>, kNodeKindCount> digests;
+    for (std::size_t i = 0; i < kNodeKindCount; ++i) digests[i] = collect(kKinds[i].name);
+    return digests;
+  }();
+  return all[static_cast<std::size_t>(kind)];
+}
+
+std::string code_digest(NodeKind kind) {
+  Sha256 hash;
+  for (const auto& [folder, digest] : code_digests(kind)) hash.update(folder + " " + digest + "\n");
+  return hash.hex();
+}
+
+}  // namespace nb

@@ -1,0 +1,168 @@
+#include "harness/plan/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "evals/task_registry.hpp"
+#include "harness/base/check.hpp"
+#include "harness/base/hash.hpp"
+#include "harness/faults/faults.hpp"
+#include "harness/plan/node_kinds.hpp"
+#include "harness/plan/text_sources.hpp"
+#include "harness/suite/device_entry.hpp"
+
+namespace nb {
+namespace {
+
+// Adds nodes one by one; parents must have been added before.
+class Builder {
+ public:
+  Builder(const Suite& suite, const PlanOptions& options, const std::string& where)
+      : suite_(suite), options_(options), where_(where) {
+    plan_.suite = suite.name;
+  }
+
+  Result<Plan> build() {
+    NB_TRY_VOID(find_fault());
+    if (suite_.corpus) NB_TRY_VOID(add_data());
+    for (std::size_t i = 0; i < suite_.devices.size(); ++i) {
+      NB_TRY(const ResolvedDevice device,
+             resolve_device(suite_.devices[i], fmt::format("{}: /devices/{}", where_, i)));
+      add_device(suite_.devices[i], device.content);
+    }
+    NB_CHECK(!plan_.nodes.empty(), "[plan] suite {} passed its checks but runs nothing",
+             suite_.name);
+    return std::move(plan_);
+  }
+
+ private:
+  Result<void> find_fault() {
+    if (options_.fault.empty()) return {};
+    NB_TRY(fault_, parse_fault(options_.fault, "--fault"));
+    for (const EvaluationSettings& evaluation : suite_.evaluations)
+      if (concerns(evaluation)) return {};
+    return bad_input(fmt::format("--fault {}: no evaluation of {} has the task {}", options_.fault,
+                                 where_, fault_.target));
+  }
+
+  bool concerns(const EvaluationSettings& evaluation) const {
+    if (options_.fault.empty()) return false;
+    auto tasks = expand_tasks(evaluation.settings.tasks, where_);
+    NB_CHECK(tasks.has_value(), "[plan] tasks of a checked suite: {}", tasks.error().message);
+    return std::any_of(tasks->begin(), tasks->end(),
+                       [this](const CoreTask* task) { return task->id == fault_.target; });
+  }
+
+  Result<void> add_data() {
+    DatasetWork dataset{*suite_.corpus, {}};
+    if (dataset.corpus.text) {
+      NB_TRY(const std::vector<TextFile> files,
+             find_text_files(dataset.corpus.text->sources, options_.data_dir, where_));
+      for (const TextFile& file : files) dataset.file_digests[file.name] = file.digest;
+    }
+    dataset_ = add(std::move(dataset), "corpus", {});
+    tokenizer_ = add(TokenizerWork{suite_.tokenizer}, "tokenizer", {dataset_});
+    if (suite_.stages.base) shards_ = add(ShardsWork{}, "shards", {dataset_, tokenizer_});
+    return {};
+  }
+
+  void add_device(const DeviceEntry& device, const std::string& content) {
+    if (suite_.stages.base)
+      for (const std::uint64_t seed : suite_.seeds) add_training(device, seed, content);
+    for (const MicrobenchmarkSettings& benchmark : suite_.microbenchmarks)
+      add(MicroWork{device, benchmark}, benchmark.name, {}, content);
+    for (const PredictSettings& prediction : suite_.predictions)
+      add(PredictWork{device, prediction},
+          fmt::format("d{}-c{}-b{}", prediction.depth, prediction.cards,
+                      prediction.device_batch_size),
+          {}, content);
+  }
+
+  void add_training(const DeviceEntry& device, std::uint64_t seed, const std::string& content) {
+    const std::string stage = "base";
+    TrainSettings settings = suite_.stages.base->settings;
+    settings.seed = seed;
+    const std::size_t train =
+        add(TrainWork{stage, device, seed, settings}, stage, {shards_, tokenizer_}, content);
+    for (const EvaluationSettings& evaluation : suite_.evaluations) {
+      EvalWork work{stage, device, seed, evaluation, {}, {}};
+      if (concerns(evaluation)) work.fault = nb::name(fault_);
+      if (suite_.corpus->microworld) work.microworld = suite_.corpus->microworld;
+      add(std::move(work), stage + "." + evaluation.name, {train, tokenizer_}, content);
+    }
+  }
+
+  std::size_t add(Work work, const std::string& label, std::vector<std::size_t> parents,
+                  const std::string& device_content = {}) {
+    Node node;
+    node.work = std::move(work);
+    node.label = label;
+    node.name = unique_name(node);
+    std::vector<std::string> keys;
+    for (const std::size_t parent : parents) keys.push_back(plan_.nodes[parent].key);
+    node.key = node_key(node.work, keys, device_content);
+    node.parents = std::move(parents);
+    plan_.nodes.push_back(std::move(node));
+    return plan_.nodes.size() - 1;
+  }
+
+  std::string unique_name(const Node& node) const {
+    std::string name{info(node.kind()).name};
+    if (name != node.label) name += "-" + node.label;
+    if (const DeviceEntry* device = device_of(node.work)) name += "-" + device->name;
+    if (const auto seed = seed_of(node.work)) name += fmt::format("-s{}", *seed);
+    const auto taken = [this](const std::string& candidate) {
+      return std::any_of(plan_.nodes.begin(), plan_.nodes.end(),
+                         [&](const Node& other) { return other.name == candidate; });
+    };
+    std::string unique = name;
+    for (int i = 2; taken(unique); ++i) unique = fmt::format("{}-{}", name, i);
+    return unique;
+  }
+
+  const Suite& suite_;
+  const PlanOptions& options_;
+  const std::string& where_;
+  Fault fault_;
+  Plan plan_;
+  std::size_t dataset_ = 0;
+  std::size_t tokenizer_ = 0;
+  std::size_t shards_ = 0;
+};
+
+}  // namespace
+
+Result<Plan> make_plan(const Suite& suite, const PlanOptions& options, const std::string& where) {
+  return Builder(suite, options, where).build();
+}
+
+std::string node_key(const Work& work, const std::vector<std::string>& parent_keys,
+                     const std::string& device_content) {
+  Work copy = work;
+  const auto kind = static_cast<NodeKind>(work.index());
+  return sha256_json(Json{{"kind", info(kind).name},
+                          {"settings", hashed_fields(fields_of(copy))},
+                          {"parents", parent_keys},
+                          {"device", device_content},
+                          {"code", code_digest(kind)}});
+}
+
+Result<std::size_t> Plan::find(std::string_view key) const {
+  std::vector<std::size_t> found;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].name == key) return i;
+    if (key.size() >= 4 && nodes[i].key.starts_with(key)) found.push_back(i);
+    names.push_back(nodes[i].name);
+  }
+  if (found.size() == 1) return found[0];
+  if (found.empty())
+    return bad_input(fmt::format("no node \"{}\" in this plan{} (npubench plan lists them)", key,
+                                 did_you_mean(key, names)));
+  return bad_input(
+      fmt::format("{} nodes have keys that begin with {}; give more digits", found.size(), key));
+}
+
+}  // namespace nb

@@ -1,0 +1,45 @@
+// A plan: the suite expanded into nodes, parents before children, each with a content key. Same
+// suite, same data, same code: same plan. Makes nothing on disk and runs nothing.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/plan/work.hpp"
+
+namespace nb {
+
+struct Node {
+  Work work;
+  std::string label;  // what it is, free of device and seed: "base", "base.core", "d20-c8-b8"
+  std::string name;   // "train-base-ascend_910b3-s1"; unique in the plan
+  std::string key;    // 64 hex digits; decides reuse
+  std::vector<std::size_t> parents;  // places in Plan::nodes, each smaller than this node's
+  NodeKind kind() const { return static_cast<NodeKind>(work.index()); }
+};
+
+struct Plan {
+  std::string suite;  // its name
+  std::vector<Node> nodes;
+
+  // The node of that name, or whose key begins with `key` (at least 4 digits).
+  Result<std::size_t> find(std::string_view key) const;
+};
+
+struct PlanOptions {
+  std::filesystem::path data_dir;  // below which text sources lie
+  std::string fault;               // planted in the evaluations that it concerns; empty: none
+};
+
+// `where` names the suite in messages. Errors: a text source that is nowhere, a fault that concerns
+// no node.
+Result<Plan> make_plan(const Suite& suite, const PlanOptions& options, const std::string& where);
+
+// SHA-256 of kind, hashed settings, device content, parents' keys and the code that the kind links.
+// device_content: ResolvedDevice::content, empty for kinds without a device.
+std::string node_key(const Work& work, const std::vector<std::string>& parent_keys,
+                     const std::string& device_content);
+
+}  // namespace nb

@@ -1,0 +1,72 @@
+#include "harness/plan/work.hpp"
+
+namespace nb {
+namespace {
+
+Field device_field(DeviceEntry* device) { return {"device", "emulated device", object(device)}; }
+Field seed_field(std::uint64_t* seed) { return {"seed", "seed of the training", seed}; }
+
+}  // namespace
+
+FieldList DatasetWork::fields() {
+  return {{"corpus", "where documents come from", object(&corpus)},
+          {"file_digests", "text files and their SHA-256", &file_digests}};
+}
+
+FieldList TokenizerWork::fields() {
+  return {{"tokenizer", "BPE trained on the corpus", object(&tokenizer)}};
+}
+
+FieldList ShardsWork::fields() { return {}; }
+
+FieldList TrainWork::fields() {
+  return {{"stage", "training stage", &stage},
+          device_field(&device),
+          seed_field(&seed),
+          {"train", "how to train", object(&settings)}};
+}
+
+FieldList EvalWork::fields() {
+  return {{"stage", "whose checkpoint", &stage},
+          device_field(&device),
+          seed_field(&seed),
+          {"evaluation", "what to evaluate", object(&evaluation)},
+          {"fault", "planted fault", &fault},
+          {"microworld", "world that the generated items ask about", object(&microworld)}};
+}
+
+FieldList MicroWork::fields() {
+  return {device_field(&device), {"benchmark", "which group", object(&benchmark)}};
+}
+
+FieldList PredictWork::fields() {
+  return {device_field(&device), {"prediction", "what to predict", object(&prediction)}};
+}
+
+FieldList fields_of(Work& work) {
+  return std::visit([](auto& w) { return w.fields(); }, work);
+}
+
+const DeviceEntry* device_of(const Work& work) {
+  return std::visit(
+      [](const auto& w) -> const DeviceEntry* {
+        if constexpr (requires { w.device; })
+          return &w.device;
+        else
+          return nullptr;
+      },
+      work);
+}
+
+std::optional<std::int64_t> seed_of(const Work& work) {
+  return std::visit(
+      [](const auto& w) -> std::optional<std::int64_t> {
+        if constexpr (requires { w.seed; })
+          return static_cast<std::int64_t>(w.seed);
+        else
+          return std::nullopt;
+      },
+      work);
+}
+
+}  // namespace nb

@@ -1,0 +1,78 @@
+// What one node of a plan does: one small struct per node kind. A stage sees nothing but its Work
+// and its parents, and a node's key hashes exactly the Work (fields with hashed = false apart), so
+// nothing that can change an output escapes the key. A new kind is one struct here, one line in
+// node_kinds.cpp and one stage in harness/run; forgetting either does not compile.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "harness/base/fields.hpp"
+#include "harness/suite/suite.hpp"
+
+namespace nb {
+
+// Documents for training and validation (and the microworld's evaluation items).
+struct DatasetWork {
+  CorpusSource corpus;
+  std::map<std::string, std::string> file_digests;  // text sources: file → SHA-256
+  FieldList fields();
+};
+
+struct TokenizerWork {
+  TokenizerSettings tokenizer;
+  FieldList fields();
+};
+
+// Token shards of a dataset with a tokenizer.
+struct ShardsWork {
+  FieldList fields();
+};
+
+struct TrainWork {
+  std::string stage;  // "base"
+  DeviceEntry device;
+  std::uint64_t seed = 1;
+  TrainSettings settings;
+  FieldList fields();
+};
+
+struct EvalWork {
+  std::string stage;  // whose checkpoint
+  DeviceEntry device;
+  std::uint64_t seed = 1;
+  EvaluationSettings evaluation;
+  std::string fault;                             // planted (harness/faults); empty: none
+  std::optional<MicroworldSettings> microworld;  // the world that the corpus tells about, if any
+  FieldList fields();
+};
+
+struct MicroWork {
+  DeviceEntry device;
+  MicrobenchmarkSettings benchmark;
+  FieldList fields();
+};
+
+struct PredictWork {
+  DeviceEntry device;
+  PredictSettings prediction;
+  FieldList fields();
+};
+
+using Work = std::variant<DatasetWork, TokenizerWork, ShardsWork, TrainWork, EvalWork, MicroWork,
+                          PredictWork>;
+
+// The place of each kind in Work; names and code folders are in node_kinds.hpp.
+enum class NodeKind { kDataset, kTokenizer, kShards, kTrain, kEval, kMicro, kPredict };
+inline constexpr std::size_t kNodeKindCount = std::variant_size_v<Work>;
+
+FieldList fields_of(Work& work);
+// nullptr for kinds that run on no device, or on one but not for its own sake.
+const DeviceEntry* device_of(const Work& work);
+std::optional<std::int64_t> seed_of(const Work& work);
+
+}  // namespace nb

@@ -1,0 +1,168 @@
+#include "harness/suite/check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "evals/task_registry.hpp"
+#include "harness/suite/device_entry.hpp"
+#include "harness/suite/microbenchmarks.hpp"
+
+namespace nb {
+namespace {
+
+bool is_plain_name(const std::string& name) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+  };
+  return !name.empty() && name[0] != '.' && name[0] != '-' && name.size() <= 80 &&
+         std::all_of(name.begin(), name.end(), plain);
+}
+
+// Names that end in folder and node names: plain and unique.
+class Names {
+ public:
+  explicit Names(std::string where) : where_(std::move(where)) {}
+  Result<void> add(const std::string& name, const std::string& pointer) {
+    if (!is_plain_name(name))
+      return bad_input(fmt::format(
+          "{}: {}: \"{}\" is not a name; use at most 80 letters, digits, _ . - beginning with a "
+          "letter or digit",
+          where_, pointer, name));
+    if (!seen_.insert(name).second)
+      return bad_input(fmt::format("{}: {}: \"{}\" is there twice; give one of them another name",
+                                   where_, pointer, name));
+    return {};
+  }
+
+ private:
+  std::string where_;
+  std::set<std::string> seen_;
+};
+
+Result<void> check_devices(const Suite& suite, const std::string& where) {
+  Names names(where);
+  for (std::size_t i = 0; i < suite.devices.size(); ++i) {
+    const std::string pointer = fmt::format("/devices/{}", i);
+    auto device = resolve_device(suite.devices[i], where + ": " + pointer);
+    if (!device) return tl::unexpected<Error>(device.error());
+    NB_TRY_VOID(names.add(suite.devices[i].name, pointer + "/name"));
+  }
+  return {};
+}
+
+Result<void> check_seeds(const Suite& suite, const std::string& where) {
+  const std::set<std::uint64_t> unique(suite.seeds.begin(), suite.seeds.end());
+  if (unique.size() != suite.seeds.size())
+    return bad_input(fmt::format("{}: /seeds: a seed is there twice", where));
+  return {};
+}
+
+Result<void> check_training(const Suite& suite, const std::string& where) {
+  const std::string pointer = where + ": /stages/base";
+  if (!suite.stages.base) {
+    if (!suite.evaluations.empty())
+      return bad_input(fmt::format(
+          "{}: /evaluations: nothing is trained that could be evaluated; add /stages/base", where));
+    return {};
+  }
+  if (!suite.corpus)
+    return bad_input(
+        fmt::format("{}: training needs a /corpus, for example {{\"microworld\": {{}}}}", pointer));
+  if (suite.seeds.empty())
+    return bad_input(fmt::format("{}: /seeds: empty, so nothing would be trained; try [1]", where));
+  const TrainSettings& train = suite.stages.base->settings;
+  auto batches = plan_batch(train, /*cards=*/1);
+  if (!batches) return tl::unexpected<Error>(with_context(batches.error(), pointer));
+  return check_config(config_for_depth(train.depth, suite.tokenizer.vocab_size, train.sequence_len),
+                      pointer);
+}
+
+Result<void> check_corpus(const Suite& suite, const std::string& where) {
+  if (!suite.corpus) return {};
+  if (suite.corpus->microworld.has_value() == suite.corpus->text.has_value())
+    return bad_input(fmt::format(
+        "{}: /corpus: give either \"microworld\" or \"text\", exactly one of them", where));
+  if (suite.corpus->text && suite.corpus->text->sources.empty())
+    return bad_input(fmt::format(
+        "{}: /corpus/text/sources: empty; try [\"text/english_novels\"] (npubench data list)",
+        where));
+  return {};
+}
+
+Result<void> check_evaluations(const Suite& suite, const std::string& where) {
+  Names names(where);
+  for (std::size_t i = 0; i < suite.evaluations.size(); ++i) {
+    const std::string pointer = fmt::format("/evaluations/{}", i);
+    const EvaluationSettings& evaluation = suite.evaluations[i];
+    NB_TRY_VOID(names.add(evaluation.name, pointer + "/name"));
+    auto tasks = expand_tasks(evaluation.settings.tasks, where + ": " + pointer + "/tasks");
+    if (!tasks) return tl::unexpected<Error>(tasks.error());
+    for (const CoreTask* task : *tasks)
+      if (task->id.starts_with("mw/") && !(suite.corpus && suite.corpus->microworld))
+        return bad_input(fmt::format(
+            "{}: {}/tasks: {} asks about the generated world; it needs /corpus/microworld", where,
+            pointer, task->id));
+  }
+  return {};
+}
+
+Result<void> check_microbenchmarks(const Suite& suite, const std::string& where) {
+  Names names(where);
+  std::vector<std::string> groups;
+  for (const MicrobenchmarkGroup& group : microbenchmark_groups()) groups.emplace_back(group.name);
+  for (std::size_t i = 0; i < suite.microbenchmarks.size(); ++i) {
+    const std::string& name = suite.microbenchmarks[i].name;
+    const std::string pointer = fmt::format("/microbenchmarks/{}", i);
+    if (std::find(groups.begin(), groups.end(), name) == groups.end())
+      return bad_input(
+          fmt::format("{}: {}: no microbenchmark \"{}\"{} (npubench list microbenchmarks)", where,
+                      pointer, name, did_you_mean(name, groups)));
+    NB_TRY_VOID(names.add(name, pointer));
+  }
+  return {};
+}
+
+Result<void> check_predictions(const Suite& suite, const std::string& where) {
+  for (std::size_t i = 0; i < suite.predictions.size(); ++i) {
+    const PredictSettings& settings = suite.predictions[i];
+    const std::string pointer = fmt::format("{}: /predictions/{}", where, i);
+    TrainSettings batch;
+    batch.device_batch_size = settings.device_batch_size;
+    batch.sequence_len = settings.sequence_len;
+    batch.total_batch_tokens = settings.total_batch_tokens;
+    auto batches = plan_batch(batch, settings.cards);
+    if (!batches) return tl::unexpected<Error>(with_context(batches.error(), pointer));
+    NB_TRY_VOID(check_config(
+        config_for_depth(settings.depth, settings.vocab_size, settings.sequence_len), pointer));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_suite(const Suite& suite, const std::string& where) {
+  Names names(where);
+  NB_TRY_VOID(names.add(suite.name, "/name"));
+  NB_TRY_VOID(check_devices(suite, where));
+  NB_TRY_VOID(check_seeds(suite, where));
+  NB_TRY_VOID(check_corpus(suite, where));
+  NB_TRY_VOID(check_training(suite, where));
+  NB_TRY_VOID(check_evaluations(suite, where));
+  NB_TRY_VOID(check_microbenchmarks(suite, where));
+  NB_TRY_VOID(check_predictions(suite, where));
+  const bool runs_on_device =
+      suite.stages.base || !suite.microbenchmarks.empty() || !suite.predictions.empty();
+  if (!suite.corpus && !runs_on_device)
+    return bad_input(
+        fmt::format("{}: nothing to run; add /stages, /microbenchmarks or /predictions", where));
+  if (runs_on_device && suite.devices.empty())
+    return bad_input(fmt::format(
+        "{}: /devices: empty, so nothing would run; try [\"ascend_910b3\"] (npubench list devices)",
+        where));
+  return {};
+}
+
+}  // namespace nb

@@ -1,0 +1,17 @@
+#include "harness/suite/microbenchmarks.hpp"
+
+namespace nb {
+namespace {
+
+constexpr MicrobenchmarkGroup kGroups[] = {
+    {"matmul", "matrix products at the shapes of a training step"},
+    {"attention", "causal attention, forward and backward"},
+    {"all_reduce", "gradient exchange over the emulated links"},
+    {"step", "one training step of a small GPT"},
+};
+
+}  // namespace
+
+std::span<const MicrobenchmarkGroup> microbenchmark_groups() { return kGroups; }
+
+}  // namespace nb

@@ -1,0 +1,78 @@
+#include "harness/suite/suite.hpp"
+
+namespace nb {
+
+FieldList DeviceEntry::fields() {
+  return {
+      {"name", "how records and tables call it; default: the profile's name", &name},
+      {"profile", "a profile of `npubench list devices`", &profile, {.required = true}},
+      {"numerics", "profile whose numerics policy replaces the own one; empty: own", &numerics},
+      {"numerics_overrides", "single fields of the numerics policy: name → value",
+       &numerics_overrides},
+  };
+}
+
+FieldList TextCorpus::fields() {
+  FieldList list{
+      {"sources",
+       "names or groups of `npubench data list`, or own text and JSONL files and folders",
+       &sources,
+       {.required = true}}};
+  for (Field& field : split.fields()) list.push_back(std::move(field));
+  return list;
+}
+
+FieldList CorpusSource::fields() {
+  return {
+      {"microworld", "a generated world; nothing to download", object(&microworld)},
+      {"text", "texts of the data folder or of one's own", object(&text)},
+  };
+}
+
+FieldList BaseStage::fields() {
+  FieldList list;
+  for (Field& field : settings.fields())
+    if (field.name != "seed") list.push_back(std::move(field));
+  return list;
+}
+
+FieldList StageSettings::fields() {
+  return {{"base", "pretraining from scratch on the corpus", object(&base)}};
+}
+
+FieldList EvaluationSettings::fields() {
+  FieldList list{{"name", "unique name, part of node names", &name, {.required = true}}};
+  for (Field& field : settings.fields()) list.push_back(std::move(field));
+  list.push_back({"batch_size",
+                  "sequences scored together; cannot change any score",
+                  &batch_size,
+                  {.min = 1, .max = 4096, .hashed = false}});
+  return list;
+}
+
+FieldList MicrobenchmarkSettings::fields() {
+  return {
+      {"name", "a group of `npubench list microbenchmarks`", &name, {.required = true}},
+      {"min_time_s",
+       "shortest measuring time of each host-clock benchmark",
+       &min_time_s,
+       {.unit = "s", .min = 0.001, .max = 60}},
+  };
+}
+
+FieldList Suite::fields() {
+  return {
+      {"name", "names the folder of results; letters, digits, _ . -", &name, {.required = true}},
+      {"description", "for people", &description, {.hashed = false}},
+      {"devices", "emulated devices: profile names or objects", list(&devices), {.required = true}},
+      {"seeds", "one training of each stage a device and seed", &seeds, {.min = 0}},
+      {"corpus", "what the tokenizer and the model learn from", object(&corpus)},
+      {"tokenizer", "BPE trained on the corpus", object(&tokenizer)},
+      {"stages", "training stages", object(&stages)},
+      {"evaluations", "benchmarks on every trained checkpoint", list(&evaluations)},
+      {"microbenchmarks", "Google Benchmark programs, on every device", list(&microbenchmarks)},
+      {"predictions", "full-scale dry runs, on every device", list(&predictions)},
+  };
+}
+
+}  // namespace nb

@@ -1,0 +1,86 @@
+// A suite: what one JSON file asks to run, as plain values. Every member describes itself once
+// (fields()), and that drives parsing, printing, hashing and `npubench plan --help`. Not for: how
+// it runs (harness/plan, harness/run). Thread-compatible: plain values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evals/eval_settings.hpp"
+#include "harness/base/fields.hpp"
+#include "model/data/corpus.hpp"
+#include "model/data/microworld.hpp"
+#include "model/tokenizer/train_tokenizer.hpp"
+#include "model/train/predict.hpp"
+#include "model/train/settings.hpp"
+
+namespace nb {
+
+// One emulated device of a suite. In the file either a profile's name ("ascend_910b3") or an
+// object.
+struct DeviceEntry {
+  std::string name;      // how records and tables call it; default: the profile's name
+  std::string profile;   // a profile of `npubench list devices`
+  std::string numerics;  // profile whose numerics policy replaces the own one; empty: own
+  std::map<std::string, std::string> numerics_overrides;  // field of the policy → value, on top
+  FieldList fields();
+};
+
+// Texts of the data folder or of one's own.
+struct TextCorpus {
+  // Names or groups of `npubench data list` ("text/english_novels"), or own files and folders.
+  std::vector<std::string> sources;
+  CorpusSettings split;  // same level in the file: how texts are cut, shuffled and split
+  FieldList fields();
+};
+
+// Exactly one of the two.
+struct CorpusSource {
+  std::optional<MicroworldSettings> microworld;
+  std::optional<TextCorpus> text;
+  FieldList fields();
+};
+
+// TrainSettings without the seed, which /seeds gives.
+struct BaseStage {
+  TrainSettings settings;
+  FieldList fields();
+};
+
+// Training stages in the order in which they run; each starts from the one before.
+struct StageSettings {
+  std::optional<BaseStage> base;
+  FieldList fields();
+};
+
+struct EvaluationSettings {
+  std::string name;             // "core"; unique in the suite
+  EvalSettings settings;        // tasks, few-shot seed, …: same level in the file
+  std::int64_t batch_size = 8;  // sequences at a time; cannot change any output, so not hashed
+  FieldList fields();
+};
+
+struct MicrobenchmarkSettings {
+  std::string name;          // a group of `npubench list microbenchmarks`
+  double min_time_s = 0.02;  // of each host-clock benchmark
+  FieldList fields();
+};
+
+struct Suite {
+  std::string name;
+  std::string description;
+  std::vector<DeviceEntry> devices;
+  std::vector<std::uint64_t> seeds = {1};
+  std::optional<CorpusSource> corpus;
+  TokenizerSettings tokenizer;
+  StageSettings stages;
+  std::vector<EvaluationSettings> evaluations;
+  std::vector<MicrobenchmarkSettings> microbenchmarks;
+  std::vector<PredictSettings> predictions;  // dry runs at full scale
+  FieldList fields();
+};
+
+}  // namespace nb
