@@ -25,7 +25,7 @@ class Builder {
   }
 
   Result<Plan> build() {
-    NB_TRY_VOID(find_fault());
+    NB_TRY_VOID(find_faults());
     if (suite_.corpus) NB_TRY_VOID(add_data());
     for (std::size_t i = 0; i < suite_.devices.size(); ++i) {
       NB_TRY(const ResolvedDevice device,
@@ -38,29 +38,36 @@ class Builder {
   }
 
  private:
-  Result<void> find_fault() {
-    if (options_.fault.empty()) return {};
-    NB_TRY(fault_, parse_fault(options_.fault, "--fault"));
+  // Every planted fault must concern an evaluation, or it would test nothing.
+  Result<void> find_faults() {
+    NB_TRY(faults_, parse_faults(options_.faults, "--fault"));
+    std::vector<std::string> tasks;
     for (const EvaluationSettings& evaluation : suite_.evaluations)
-      if (concerns(evaluation)) return {};
-    return bad_input(fmt::format("--fault {}: no evaluation of {} has the task {}", options_.fault,
-                                 where_, fault_.target));
+      for (const std::string& task : evaluation.settings.tasks) tasks.push_back(task);
+    if (faults_.empty()) return {};
+    return check_faults_hit(faults_, tasks, "--fault");
   }
 
-  bool concerns(const EvaluationSettings& evaluation) const {
-    if (options_.fault.empty()) return false;
+  std::vector<std::string> faults_of(const EvaluationSettings& evaluation) const {
     auto tasks = expand_tasks(evaluation.settings.tasks, where_);
     NB_CHECK(tasks.has_value(), "[plan] tasks of a checked suite: {}", tasks.error().message);
-    return std::any_of(tasks->begin(), tasks->end(),
-                       [this](const CoreTask* task) { return task->id == fault_.target; });
+    std::vector<std::string> names;
+    for (const Fault& fault : faults_)
+      if (std::any_of(tasks->begin(), tasks->end(),
+                      [&](const CoreTask* task) { return task->id == fault.target; }))
+        names.push_back(nb::name(fault));
+    return names;
   }
 
   Result<void> add_data() {
-    DatasetWork dataset{*suite_.corpus, {}};
+    DatasetWork dataset{*suite_.corpus, {}, 0};
     if (dataset.corpus.text) {
       NB_TRY(const std::vector<TextFile> files,
              find_text_files(dataset.corpus.text->sources, options_.data_dir, where_));
-      for (const TextFile& file : files) dataset.file_digests[file.name] = file.digest;
+      for (const TextFile& file : files) {
+        dataset.file_digests[file.name] = file.digest;
+        dataset.text_bytes += file.size_bytes;
+      }
     }
     dataset_ = add(std::move(dataset), "corpus", {});
     tokenizer_ = add(TokenizerWork{suite_.tokenizer}, "tokenizer", {dataset_});
@@ -87,8 +94,7 @@ class Builder {
     const std::size_t train =
         add(TrainWork{stage, device, seed, settings}, stage, {shards_, tokenizer_}, content);
     for (const EvaluationSettings& evaluation : suite_.evaluations) {
-      EvalWork work{stage, device, seed, evaluation, {}, {}};
-      if (concerns(evaluation)) work.fault = nb::name(fault_);
+      EvalWork work{stage, device, seed, evaluation, faults_of(evaluation), {}};
       if (suite_.corpus->microworld) work.microworld = suite_.corpus->microworld;
       add(std::move(work), stage + "." + evaluation.name, {train, tokenizer_}, content);
     }
@@ -125,7 +131,7 @@ class Builder {
   const Suite& suite_;
   const PlanOptions& options_;
   const std::string& where_;
-  Fault fault_;
+  std::vector<Fault> faults_;
   Plan plan_;
   std::size_t dataset_ = 0;
   std::size_t tokenizer_ = 0;

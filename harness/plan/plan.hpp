@@ -29,8 +29,8 @@ struct Plan {
 };
 
 struct PlanOptions {
-  std::filesystem::path data_dir;  // below which text sources lie
-  std::string fault;               // planted in the evaluations that it concerns; empty: none
+  std::filesystem::path data_dir;   // below which text sources lie
+  std::vector<std::string> faults;  // planted in the evaluations that they concern
 };
 
 // `where` names the suite in messages. Errors: a text source that is nowhere, a fault that concerns

@@ -23,7 +23,7 @@ std::vector<TextFile> from_manifest(const std::string& source, const fs::path& d
     if (file.name != source && !file.name.starts_with(source + "/")) continue;
     if (!is_text(file.path)) continue;  // a group's licence or README is no text to learn from
     const std::string digest = file.sha256.empty() ? "git:" + file.git_blob : file.sha256;
-    files.push_back({file.name, data_dir / file.path, digest, true});
+    files.push_back({file.name, data_dir / file.path, digest, true, file.size_bytes});
   }
   return files;
 }
@@ -42,9 +42,10 @@ Result<std::vector<TextFile>> from_disk(const std::string& source, const fs::pat
   std::vector<TextFile> files;
   for (const fs::path& file : found) {
     NB_TRY(std::string digest, sha256_file(file));
+    std::error_code ignored;
     const std::string name =
         file == path ? source : (fs::path(source) / file.lexically_relative(path)).string();
-    files.push_back({name, file, std::move(digest), false});
+    files.push_back({name, file, std::move(digest), false, fs::file_size(file, ignored)});
   }
   return files;
 }

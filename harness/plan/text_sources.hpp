@@ -15,6 +15,7 @@ struct TextFile {
   std::filesystem::path path;  // where it should lie
   std::string digest;  // SHA-256; of manifest files as the manifest says, of others as read now
   bool in_manifest = false;
+  std::uint64_t size_bytes = 0;  // 0: not known
 };
 
 // In the order given; folders and groups sorted by name. Manifest files are not opened (they may be

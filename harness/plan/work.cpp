@@ -31,7 +31,7 @@ FieldList EvalWork::fields() {
           device_field(&device),
           seed_field(&seed),
           {"evaluation", "what to evaluate", object(&evaluation)},
-          {"fault", "planted fault", &fault},
+          {"faults", "planted faults", &faults},
           {"microworld", "world that the generated items ask about", object(&microworld)}};
 }
 

@@ -20,6 +20,8 @@ namespace nb {
 struct DatasetWork {
   CorpusSource corpus;
   std::map<std::string, std::string> file_digests;  // text sources: file → SHA-256
+  std::uint64_t text_bytes =
+      0;  // of them, for expectations; 0: generated or not there. Not a field
   FieldList fields();
 };
 
@@ -46,7 +48,7 @@ struct EvalWork {
   DeviceEntry device;
   std::uint64_t seed = 1;
   EvaluationSettings evaluation;
-  std::string fault;                             // planted (harness/faults); empty: none
+  std::vector<std::string> faults;               // planted (harness/faults), those of its tasks
   std::optional<MicroworldSettings> microworld;  // the world that the corpus tells about, if any
   FieldList fields();
 };

@@ -1,0 +1,45 @@
+// What several verbs share: options of suites and folders, output, errors.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "harness/base/json_io.hpp"
+#include "harness/base/result.hpp"
+#include "harness/plan/plan.hpp"
+#include "harness/run/runner.hpp"
+#include "harness/suite/suite.hpp"
+
+namespace nb::cli {
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitRun = static_cast<int>(ErrorCode::kRun);
+inline constexpr int kExitUsage = static_cast<int>(ErrorCode::kBadInput);
+
+// "npubench: <message>" on stderr; returns the exit code.
+int fail(const Error& error);
+// One JSON document on stdout; returns kExitOk.
+int print_json(const Json& json);
+
+struct SuiteOptions {
+  std::string file;
+  std::vector<std::string> sets;    // /pointer=value
+  std::vector<std::string> faults;  // second_best:mw/facts
+  std::string results_dir;
+  std::string data_dir;
+  std::string node;  // key or name
+  bool fresh = false;
+  bool json = false;
+};
+void add_suite_options(CLI::App& app, SuiteOptions& options);
+
+// The suite's plan and where it runs.
+struct Planned {
+  Suite suite;
+  Plan plan;
+  RunOptions options;
+};
+Result<Planned> make_planned(const SuiteOptions& options);
+
+}  // namespace nb::cli

@@ -1,0 +1,55 @@
+#include "results/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/common.hpp"
+#include "harness/cli/verb.hpp"
+#include "results/store.hpp"
+
+namespace nb::cli {
+namespace {
+
+struct Options {
+  std::string a;
+  std::string b;
+  std::vector<std::string> devices;
+  bool json = false;
+};
+
+int print(const Comparison& comparison, bool json) {
+  if (json) return print_json(comparison_json(comparison));
+  fmt::print("{}", comparison_text(comparison));
+  return kExitOk;
+}
+
+int compare(const Options& options) {
+  if (options.b.empty() == options.devices.empty())
+    return fail({ErrorCode::kBadInput,
+                 "compare: give two runs (compare A B), or one run and two devices (compare RUN "
+                 "--devices X Y)"});
+  const auto a = read_run(options.a);
+  if (!a) return fail(a.error());
+  if (!options.devices.empty()) {
+    const auto comparison = compare_devices(*a, options.devices[0], options.devices[1]);
+    return comparison ? print(*comparison, options.json) : fail(comparison.error());
+  }
+  const auto b = read_run(options.b);
+  if (!b) return fail(b.error());
+  return print(compare_runs(*a, *b), options.json);
+}
+
+}  // namespace
+
+Action add_compare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("A", options->a, "run folder (results/runs/<suite>)")->required();
+  app.add_option("B", options->b, "run folder to compare with");
+  app.add_option("--devices", options->devices, "two devices of run A instead of B")->expected(2);
+  app.add_flag("--json", options->json, "JSON on stdout");
+  return [options] { return compare(*options); };
+}
+
+}  // namespace nb::cli

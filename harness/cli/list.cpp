@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "evals/task_registry.hpp"
+#include "harness/base/table.hpp"
+#include "harness/cli/common.hpp"
+#include "harness/cli/verb.hpp"
+#include "harness/faults/faults.hpp"
+#include "harness/suite/load.hpp"
+#include "harness/suite/microbenchmarks.hpp"
+#include "model/device/profile.hpp"
+
+namespace nb::cli {
+namespace {
+
+Result<TextTable> list_devices() {
+  TextTable table{{"device", "kind", "", "memory", "bf16 peak", "software"}, {}};
+  for (const std::string& name : profile_names()) {
+    NB_TRY(const DeviceProfile profile, load_profile(name));
+    const auto& bf16 = profile.matrix.peak.bf16;
+    table.rows.push_back(
+        {name, profile.identity.kind, profile.identity.title,
+         fmt::format("{} GiB", number_text(profile.memory.usable.value)),
+         bf16 ? number_text(bf16->value) + " TFLOP/s" : "none",
+         profile.software.mode.value == SoftwareMode::kEager ? "eager" : "compiled"});
+  }
+  return table;
+}
+
+Result<TextTable> list_suites() {
+  namespace fs = std::filesystem;
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("suites", error))
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  TextTable table{{"suite", ""}, {}};
+  for (const fs::path& file : files) {
+    const auto suite = load_suite(file);
+    table.rows.push_back({file.string(), suite ? suite->description : suite.error().message});
+  }
+  return table;
+}
+
+Result<TextTable> list_tasks() {
+  TextTable table{{"task", "type", "rows", "shots", "in CORE as"}, {}};
+  for (const CoreTask& task : all_tasks())
+    table.rows.push_back({std::string(task.id), std::string(name(task.type)),
+                          task.rows > 0 ? with_commas(task.rows) : "generated",
+                          std::to_string(task.shots), std::string(task.core_label)});
+  for (const TaskSet& set : task_sets())
+    table.rows.push_back({std::string(set.name), "set", std::to_string(set.tasks.size()) + " tasks",
+                          "", std::string(set.doc)});
+  return table;
+}
+
+Result<TextTable> list_faults() {
+  TextTable table{{"fault", ""}, {}};
+  for (const FaultInfo& fault : all_faults())
+    table.rows.push_back(
+        {fmt::format("{}:<{}>", fault.name, fault.target), std::string(fault.doc)});
+  return table;
+}
+
+Result<TextTable> list_microbenchmarks() {
+  TextTable table{{"microbenchmark", ""}, {}};
+  for (const MicrobenchmarkGroup& group : microbenchmark_groups())
+    table.rows.push_back({std::string(group.name), std::string(group.meaning)});
+  return table;
+}
+
+struct Listing {
+  const char* name;
+  const char* doc;
+  Result<TextTable> (*make)();
+};
+constexpr Listing kListings[] = {
+    {"devices", "profiles of emulated devices", list_devices},
+    {"suites", "suite files in the folder suites", list_suites},
+    {"tasks", "evaluation tasks and sets of them", list_tasks},
+    {"faults", "what can be planted with --fault", list_faults},
+    {"microbenchmarks", "groups of microbenchmarks", list_microbenchmarks},
+};
+
+// First column of every row, for scripts.
+Json names_json(const TextTable& table) {
+  Json names = Json::array();
+  for (const auto& row : table.rows) names.push_back(row.front());
+  return names;
+}
+
+int list_one(const Listing& listing, bool json) {
+  const auto table = listing.make();
+  if (!table) return fail(table.error());
+  if (json) return print_json(names_json(*table));
+  fmt::print("{}", to_text(*table));
+  return kExitOk;
+}
+
+}  // namespace
+
+Action add_list(CLI::App& app) {
+  auto json = std::make_shared<bool>(false);
+  app.add_flag("--json", *json, "names as JSON on stdout");
+  for (const Listing& listing : kListings)
+    app.add_subcommand(listing.name, listing.doc)->fallthrough();
+  app.require_subcommand(1);
+  return [&app, json] {
+    for (const Listing& listing : kListings)
+      if (app.got_subcommand(listing.name)) return list_one(listing, *json);
+    return kExitUsage;
+  };
+}
+
+}  // namespace nb::cli

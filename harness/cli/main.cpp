@@ -1,0 +1,117 @@
+// npubench <verb> …: finds the verb, parses its options, runs it. Every way of failing ends here in
+// one sentence on stderr and an exit code (design.md §8).
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include "harness/base/fields.hpp"
+#include "harness/cli/common.hpp"
+#include "harness/cli/verb.hpp"
+#include "harness/run/environment.hpp"
+#include "model/kernels/simd_level.hpp"
+
+namespace nb::cli {
+namespace {
+
+constexpr int kExitInterrupted = 130;
+
+// Nothing needs tidying: every file appears whole or not at all, locks end with the process, and
+// the same command goes on from the last checkpoint. So an interrupt may end the process at once.
+extern "C" void on_interrupt(int) {
+  constexpr char kText[] =
+      "\nnpubench: interrupted; the same command goes on from the last checkpoint\n";
+  (void)!::write(STDERR_FILENO, kText, sizeof kText - 1);
+  ::_exit(kExitInterrupted);
+}
+
+int unknown_verb(const std::string& verb) {
+  std::vector<std::string> names;
+  for (const Verb& known : verbs()) names.emplace_back(known.name);
+  return fail({ErrorCode::kBadInput,
+               fmt::format("no verb \"{}\"{} (npubench --help)", verb, did_you_mean(verb, names))});
+}
+
+// CLI11's words for what is wrong, with the nearest flag where one is unknown.
+int usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  std::string message = error.what();
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+    for (const std::string& extra : app.remaining())
+      if (extra.starts_with("-")) {
+        message += did_you_mean(extra.substr(0, extra.find('=')), flags);
+        break;
+      }
+  while (message.ends_with('\n')) message.pop_back();
+  return fail(
+      {ErrorCode::kBadInput, fmt::format("{} (npubench {} --help)", message, app.get_name())});
+}
+
+int run_verb(const Verb& verb, int argc, char** argv) {
+  CLI::App app(fmt::format("Example: {}\n\n{}.", verb.example, verb.summary));
+  app.name("npubench " + std::string(verb.name));
+  app.set_help_flag("--help", "this text");
+  const Action action = verb.add(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return kExitOk;
+  } catch (const CLI::ParseError& error) {
+    app.name(std::string(verb.name));
+    return usage_error(app, error);
+  }
+  return action();
+}
+
+int print_overview() {
+  std::size_t width = 0;
+  for (const Verb& verb : verbs()) width = std::max(width, verb.name.size());
+  fmt::print(
+      "Example: npubench run suites/smoke.json\n\n"
+      "Trains, evaluates and compares small GPTs on emulated NPUs and GPUs.\n\nVerbs:\n");
+  for (const Verb& verb : verbs()) fmt::print("  {:<{}}  {}\n", verb.name, width, verb.summary);
+  fmt::print("\nnpubench <verb> --help says more. npubench --version.\n");
+  return kExitOk;
+}
+
+int main_verb(int argc, char** argv) {
+  const std::string first = argc > 1 ? argv[1] : "";
+  if (first == "--version") {
+    fmt::print("{}\n", program_version());
+    return kExitOk;
+  }
+  if (first == "--help" || first == "-h" || first == "help") return print_overview();
+  if (first.empty()) {
+    print_overview();
+    return kExitUsage;
+  }
+  for (const Verb& verb : verbs()) {
+    if (verb.name != first) continue;
+    if (const auto level = select_simd_level(); !level) return fail(level.error());
+    return run_verb(verb, argc - 1, argv + 1);
+  }
+  return unknown_verb(first);
+}
+
+}  // namespace
+}  // namespace nb::cli
+
+int main(int argc, char** argv) {
+  std::signal(SIGINT, nb::cli::on_interrupt);
+  std::signal(SIGTERM, nb::cli::on_interrupt);
+  try {
+    const int exit_code = nb::cli::main_verb(argc, argv);
+    // A full disk or a closed pipe behind stdout must not pass for success.
+    if (std::fflush(stdout) != 0 && exit_code == 0)
+      return nb::cli::fail({nb::ErrorCode::kRun, "cannot write to stdout"});
+    return exit_code;
+  } catch (const std::exception& error) {
+    return nb::cli::fail({nb::ErrorCode::kRun, error.what()});
+  }
+}

@@ -1,0 +1,131 @@
+#include "model/train/predict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/table.hpp"
+#include "harness/cli/common.hpp"
+#include "harness/cli/verb.hpp"
+#include "harness/suite/device_entry.hpp"
+
+namespace nb::cli {
+namespace {
+
+struct Options {
+  std::string device;
+  std::map<std::string, std::string> given;  // field of PredictSettings → text
+  bool json = false;
+};
+
+std::string flag_of(const std::string& field) {
+  std::string flag = "--" + field;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+Result<PredictSettings> settings_of(const Options& options) {
+  Json json = Json::object();
+  for (const auto& [field, text] : options.given) {
+    if (text.empty()) continue;
+    const Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    json[field] = value.is_discarded() ? Json(text) : value;
+  }
+  return parse_struct<PredictSettings>(json, "predict");
+}
+
+Json prediction_json(const Options& options, const PredictSettings& settings,
+                     const Prediction& prediction) {
+  Json json{{"device", options.device},
+            {"settings", print_struct(settings)},
+            {"clock", "sim"},
+            {"fits", prediction.fits},
+            {"parameters", prediction.param_count},
+            {"flops_per_token", prediction.flops_per_token}};
+  if (!prediction.fits) {
+    json["out_of_memory"] = prediction.out_of_memory;
+    json["largest_device_batch_size"] = prediction.largest_device_batch_size;
+    return json;
+  }
+  json["accumulation_steps"] = prediction.accumulation_steps;
+  json["step_time_ns"] = prediction.step_time_ns;
+  json["communication_time_ns"] = prediction.communication_time_ns;
+  json["throughput_tok_s"] = prediction.throughput_tok_s;
+  json["mfu"] = prediction.mfu;
+  json["peak_allocated_bytes"] = prediction.peak_allocated_bytes;
+  json["peak_reserved_bytes"] = prediction.peak_reserved_bytes;
+  return json;
+}
+
+std::string prediction_text(const Options& options, const PredictSettings& settings,
+                            const Prediction& p) {
+  TextTable table{{"simulated", ""}, {}};
+  auto& rows = table.rows;
+  rows.push_back({"device", fmt::format("{} × {}", settings.cards, options.device)});
+  rows.push_back(
+      {"model", fmt::format("d{}, {} parameters", settings.depth, with_commas(p.param_count))});
+  rows.push_back(
+      {"step", fmt::format("{} tokens in {} micro-batches of {} × {} a card",
+                           with_commas(settings.total_batch_tokens), p.accumulation_steps,
+                           settings.device_batch_size, settings.sequence_len)});
+  rows.push_back({"step time", human_time_ns(p.step_time_ns)});
+  rows.push_back({"of it waiting for other cards", human_time_ns(p.communication_time_ns)});
+  rows.push_back({"throughput", human_rate(p.throughput_tok_s, "tok/s")});
+  rows.push_back({"MFU", fmt::format("{:.1f} %", 100 * p.mfu)});
+  rows.push_back(
+      {"peak memory, allocated", human_bytes(static_cast<double>(p.peak_allocated_bytes))});
+  rows.push_back(
+      {"peak memory, reserved", human_bytes(static_cast<double>(p.peak_reserved_bytes))});
+  return to_text(table);
+}
+
+int predict_verb(const Options& options) {
+  DeviceEntry entry;
+  entry.name = entry.profile = options.device;
+  const auto device = resolve_device(entry, "--device");
+  if (!device) return fail(device.error());
+  const auto settings = settings_of(options);
+  if (!settings) return fail(settings.error());
+  const auto prediction = predict(*settings, device->profile);
+  if (!prediction) return fail(prediction.error());
+  if (options.json) {
+    const int printed = print_json(prediction_json(options, *settings, *prediction));
+    if (printed != kExitOk) return printed;
+  } else if (prediction->fits) {
+    fmt::print("{}", prediction_text(options, *settings, *prediction));
+  }
+  if (prediction->fits) return kExitOk;
+  const std::string advice =
+      prediction->largest_device_batch_size > 0
+          ? fmt::format("the largest that fits is --device-batch {}",
+                        prediction->largest_device_batch_size)
+          : "not even one row fits; take more memory, a smaller depth or shorter sequences";
+  return fail({ErrorCode::kRun,
+               fmt::format("{}: device batch {} does not fit: {} ({})", options.device,
+                           settings->device_batch_size, prediction->out_of_memory, advice)});
+}
+
+}  // namespace
+
+Action add_predict(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("--device", options->device, "profile (npubench list devices)")->required();
+  const PredictSettings defaults;
+  const Json values = print_struct(defaults);
+  for (const Field& field : PredictSettings{}.fields()) {
+    std::string flags = flag_of(field.name);
+    if (field.name == "device_batch_size") flags += ",--device-batch";
+    app.add_option(flags, options->given[field.name],
+                   fmt::format("{} (default: {})", field.doc, values.at(field.name).dump()));
+  }
+  app.add_flag("--json", options->json, "JSON on stdout");
+  app.footer(
+      "Exit codes: 0 it fits, 4 it does not (in the device's own words, with the largest "
+      "batch that fits), 64 bad usage.");
+  return [options] { return predict_verb(*options); };
+}
+
+}  // namespace nb::cli

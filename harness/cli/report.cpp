@@ -1,0 +1,78 @@
+#include "report/report.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/common.hpp"
+#include "harness/cli/verb.hpp"
+#include "results/compare.hpp"
+#include "results/gate.hpp"
+#include "results/store.hpp"
+
+namespace nb::cli {
+namespace {
+
+struct Options {
+  std::string run;
+  std::string baseline;
+  std::string out;
+  bool no_plots = false;
+  bool json = false;
+};
+
+Json paths_json(const std::vector<std::filesystem::path>& paths) {
+  Json list = Json::array();
+  for (const auto& path : paths) list.push_back(path.string());
+  return list;
+}
+
+int print(const ReportFiles& files, bool json) {
+  if (json)
+    return print_json({{"markdown", files.markdown.string()},
+                       {"html", files.html.string()},
+                       {"csv", paths_json(files.csv)},
+                       {"plots", paths_json(files.plots)},
+                       {"notes", files.notes}});
+  fmt::print("{}\n{}\n", files.html.string(), files.markdown.string());
+  for (const std::string& note : files.notes) fmt::print("{}\n", note);
+  return kExitOk;
+}
+
+int report(const Options& options) {
+  const auto run = read_run(options.run);
+  if (!run) return fail(run.error());
+  ReportInput input;
+  input.title = run->path.filename().string();
+  input.run = &*run;
+  input.comparisons = device_comparisons(*run);
+  std::optional<RunRecords> baseline;
+  if (!options.baseline.empty()) {
+    auto records = read_run(options.baseline);
+    if (!records) return fail(records.error());
+    baseline = std::move(*records);
+    input.comparisons.push_back(compare_runs(*baseline, *run));
+    input.gate = gate(*baseline, *run);
+  }
+  ReportOptions report_options;
+  report_options.plots = !options.no_plots;
+  const std::filesystem::path out =
+      options.out.empty() ? run->path / "report" : std::filesystem::path(options.out);
+  const auto files = write_report(input, out, report_options);
+  return files ? print(*files, options.json) : fail(files.error());
+}
+
+}  // namespace
+
+Action add_report(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("RUN", options->run, "run folder (results/runs/<suite>)")->required();
+  app.add_option("--baseline", options->baseline, "run folder to compare and gate against");
+  app.add_option("--out", options->out, "folder of the report (default: RUN/report)");
+  app.add_flag("--no-plots", options->no_plots, "do not call gnuplot");
+  app.add_flag("--json", options->json, "paths of the written files as JSON on stdout");
+  return [options] { return report(*options); };
+}
+
+}  // namespace nb::cli

@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/parallel.hpp"
+#include "harness/base/progress.hpp"
+#include "harness/cli/common.hpp"
+#include "harness/cli/verb.hpp"
+#include "harness/run/preflight.hpp"
+#include "results/gate.hpp"
+#include "results/store.hpp"
+
+namespace nb::cli {
+namespace {
+
+struct Options {
+  SuiteOptions suite;
+  int threads = 0;
+  std::string baseline;
+  bool quiet = false;
+  bool strict = false;
+};
+
+Json summary_json(const Planned& planned, const RunSummary& summary) {
+  Json nodes = Json::array();
+  for (const NodeReport& report : summary.nodes) {
+    const Node& node = planned.plan.nodes[report.node];
+    nodes.push_back({{"name", node.name},
+                     {"key", node.key},
+                     {"outcome", name(report.outcome)},
+                     {"folder", report.folder.string()},
+                     {"host_time_s", report.host_time_s},
+                     {"message", report.message}});
+  }
+  return {{"suite", planned.plan.suite},
+          {"folder", summary.suite_folder.string()},
+          {"executed", summary.count(NodeOutcome::kExecuted)},
+          {"reused", summary.count(NodeOutcome::kReused)},
+          {"failed", summary.count(NodeOutcome::kFailed)},
+          {"skipped", summary.count(NodeOutcome::kSkipped)},
+          {"nodes", nodes}};
+}
+
+// The verdict of this run against the baseline that was read before it started.
+Result<GateResult> gate_run(const RunSummary& summary, const RunRecords& baseline, bool strict) {
+  NB_TRY(const RunRecords candidate, read_run(summary.suite_folder));
+  GateOptions options;
+  options.strict = strict;
+  return gate(baseline, candidate, {}, options);
+}
+
+int finish(const Options& options, const Planned& planned, const RunSummary& summary,
+           const std::optional<RunRecords>& baseline) {
+  Json json = summary_json(planned, summary);
+  int exit_code = summary.count(NodeOutcome::kFailed) > 0 ? kExitRun : kExitOk;
+  std::string verdict;
+  if (baseline) {
+    const auto result = gate_run(summary, *baseline, options.strict);
+    if (!result) return fail(result.error());
+    verdict = gate_text(*result);
+    json["gate"] = gate_json(*result);
+    // 1 before 4: a regression is said even when something else failed (design.md §8).
+    if (exit_code == kExitOk || result->exit_code == 1) exit_code = result->exit_code;
+  }
+  if (options.suite.json) {
+    const int printed = print_json(json);
+    return printed == kExitOk ? exit_code : printed;
+  }
+  for (const NodeReport& report : summary.nodes)
+    if (report.outcome == NodeOutcome::kFailed || report.outcome == NodeOutcome::kSkipped)
+      fmt::print("{} {}: {}\n", name(report.outcome), planned.plan.nodes[report.node].name,
+                 report.message);
+  fmt::print("{}\nresults: {}\n{}", counts_text(summary), summary.suite_folder.string(), verdict);
+  return exit_code;
+}
+
+int run(const Options& options) {
+  set_threads(options.threads);
+  if (options.quiet) set_progress_mode(ProgressMode::kQuiet);
+  auto planned = make_planned(options.suite);
+  if (!planned) return fail(planned.error());
+  planned->options.quiet = options.quiet;
+
+  const Forecast expected = forecast(planned->plan, planned->options);
+  if (!options.quiet) fmt::print(stderr, "{}: {}\n", planned->suite.name, forecast_text(expected));
+  if (const auto ready = preflight(planned->plan, planned->options, expected); !ready)
+    return fail(ready.error());
+  std::optional<RunRecords> baseline;
+  if (!options.baseline.empty()) {
+    auto records = read_run(options.baseline);
+    if (!records) return fail(with_context(records.error(), "--baseline"));
+    baseline = std::move(*records);
+  }
+  const auto summary = run_plan(planned->plan, planned->options);
+  if (!summary) return fail(summary.error());
+  return finish(options, *planned, *summary, baseline);
+}
+
+}  // namespace
+
+Action add_run(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_suite_options(app, options->suite);
+  app.add_option("--threads", options->threads,
+                 "threads of this process; 0: every core. Changes no result")
+      ->check(CLI::Range(0, 1024));
+  app.add_option("--baseline", options->baseline,
+                 "run folder to gate against; its verdict becomes the exit code");
+  app.add_flag("--strict", options->strict, "with --baseline: can't tell exits 2 instead of 0");
+  app.add_flag("--quiet", options->quiet, "no progress on stderr");
+  app.footer(
+      "Interrupted runs go on where they were: give the same command again.\n"
+      "Exit codes: 0 done (and PASS), 1 REGRESSED, 2 can't tell (--strict), 3 INCOMPARABLE, 4 a "
+      "node "
+      "failed,\n64 bad usage or input.");
+  return [options] { return run(*options); };
+}
+
+}  // namespace nb::cli

@@ -1,0 +1,34 @@
+// A verb of the command line: its line in the table, and what its file must offer. CLI11 is seen
+// only here.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <span>
+#include <string_view>
+
+namespace nb::cli {
+
+// Returns the exit code; expected trouble is printed by the verb (fail()), exceptions reach main.
+using Action = std::function<int()>;
+
+struct Verb {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view example;  // first thing that --help shows
+  Action (*add)(CLI::App&);  // declares the options; the action runs after they are parsed
+};
+
+// All of them, as --help lists them (verbs.cpp).
+std::span<const Verb> verbs();
+
+Action add_plan(CLI::App& app);
+Action add_run(CLI::App& app);
+Action add_compare(CLI::App& app);
+Action add_gate(CLI::App& app);
+Action add_report(CLI::App& app);
+Action add_predict(CLI::App& app);
+Action add_data(CLI::App& app);
+Action add_list(CLI::App& app);
+
+}  // namespace nb::cli

@@ -1,0 +1,29 @@
+#include "harness/cli/verb.hpp"
+
+namespace nb::cli {
+namespace {
+
+constexpr Verb kVerbs[] = {
+    {"plan", "print the nodes of a suite, what is reused, expected time and bytes",
+     "npubench plan suites/smoke.json", add_plan},
+    {"run", "run a suite: train, evaluate, measure, predict; resumes by itself",
+     "npubench run suites/smoke.json", add_run},
+    {"compare", "compare two runs, or two devices of one run, metric by metric",
+     "npubench compare results/runs/smoke --devices h100_sxm ascend_910b3", add_compare},
+    {"gate", "did it get worse? verdicts, and an exit code for scripts",
+     "npubench gate baseline/smoke results/runs/smoke", add_gate},
+    {"report", "write Markdown, HTML, CSV and plots of a run", "npubench report results/runs/smoke",
+     add_report},
+    {"predict", "step time and memory of a full-scale training step, by a dry run",
+     "npubench predict --device ascend_910b3 --depth 20 --cards 8 --device-batch 8", add_predict},
+    {"data", "which data files the program knows, and whether they are there", "npubench data list",
+     add_data},
+    {"list", "devices, suites, tasks, faults or microbenchmarks that there are",
+     "npubench list devices", add_list},
+};
+
+}  // namespace
+
+std::span<const Verb> verbs() { return kVerbs; }
+
+}  // namespace nb::cli

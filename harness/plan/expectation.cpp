@@ -1,0 +1,163 @@
+#include "harness/plan/expectation.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "evals/task_registry.hpp"
+#include "model/kernels/matmul.hpp"
+#include "model/train/trainer.hpp"
+
+namespace nb {
+namespace {
+
+// Of the matrix products' rate: what a whole step reaches with its norms, attention and optimizers.
+constexpr double kStepEfficiency = 0.5;
+constexpr double kTokenizerBytesPerS = 4e6;
+constexpr double kCorpusBytesPerS = 2e7;
+constexpr double kGeneratedDocumentBytes = 420;
+constexpr double kTokensPerItem = 220;   // all choices together, few-shot examples included
+constexpr double kItemBytes = 150;       // of items.jsonl
+constexpr double kGeneratedItems = 180;  // of a mw/ task
+constexpr double kSmallNodeBytes = 20e3;
+constexpr double kTraceBytes = 1.5e6;
+constexpr double kPredictionTimeS = 0.5;
+constexpr double kBenchmarksInGroup = 8;
+constexpr std::uint64_t kBaseMemoryBytes = 60'000'000;
+
+std::uint64_t bytes(double value) { return static_cast<std::uint64_t>(std::max(value, 0.0)); }
+
+class Expecter {
+ public:
+  Expecter(const Plan& plan, const Node& node, double host_flop_s)
+      : plan_(plan), node_(node), flop_s_(host_flop_s * kStepEfficiency) {}
+
+  Expectation operator()(const DatasetWork& work) const {
+    const double size = corpus_bytes(work);
+    return {0.1 + size / kCorpusBytesPerS, bytes(1.1 * size), kBaseMemoryBytes + bytes(3 * size)};
+  }
+
+  Expectation operator()(const TokenizerWork& work) const {
+    const double size = corpus_bytes(parent_work<DatasetWork>(node_));
+    return {0.1 + size / kTokenizerBytesPerS,
+            bytes(40.0 * static_cast<double>(work.tokenizer.vocab_size)),
+            kBaseMemoryBytes + bytes(4 * size)};
+  }
+
+  Expectation operator()(const ShardsWork&) const {
+    const double size = corpus_bytes(parent_work<DatasetWork>(node_));
+    return {0.1 + size / kTokenizerBytesPerS, bytes(0.8 * size),
+            kBaseMemoryBytes + bytes(4 * size)};
+  }
+
+  Expectation operator()(const TrainWork& work) const {
+    const TrainSettings& settings = work.settings;
+    const GptConfig config = config_of(node_, settings);
+    const double steps = static_cast<double>(planned_iterations(settings, config));
+    const double parameters = static_cast<double>(param_count(config));
+    const double per_token = static_cast<double>(flops_per_token(config));
+    const double validations =
+        1 + (settings.eval_every > 0 ? steps / static_cast<double>(settings.eval_every) : 0);
+    const double tokens = steps * static_cast<double>(settings.total_batch_tokens);
+    const double val_tokens = validations * static_cast<double>(settings.eval_tokens);
+    const double rows = static_cast<double>(settings.device_batch_size * settings.sequence_len);
+    const double width = static_cast<double>(config.n_embd);
+    const double activations =
+        rows * (40 * width * static_cast<double>(config.n_layer) + 60 * width);
+    // Newton–Schulz: five iterations of about 6 n³ for each n × n of the weights.
+    const double optimizer = steps * 30 * parameters * width;
+    Expectation expected;
+    expected.time_s = (tokens * per_token + val_tokens * per_token / 3 + optimizer) / flop_s_;
+    expected.disk_bytes = bytes(24 * parameters + 120 * steps + kTraceBytes);
+    expected.memory_bytes = kBaseMemoryBytes + bytes(24 * parameters + 4 * activations);
+    return expected;
+  }
+
+  Expectation operator()(const EvalWork& work) const {
+    const Node& train = parent(node_, NodeKind::kTrain);
+    const GptConfig config = config_of(train, std::get<TrainWork>(train.work).settings);
+    double items = 0;
+    auto tasks = expand_tasks(work.evaluation.settings.tasks, "suite");
+    if (tasks)
+      for (const CoreTask* task : *tasks) {
+        const double rows = task->rows > 0 ? static_cast<double>(task->rows) : kGeneratedItems;
+        const auto most = static_cast<double>(work.evaluation.settings.max_per_task);
+        items += most >= 0 ? std::min(rows, most) : rows;
+      }
+    const double per_token = static_cast<double>(flops_per_token(config)) / 3;  // forward only
+    Expectation expected;
+    expected.time_s = 0.2 + items * kTokensPerItem * per_token / flop_s_;
+    expected.disk_bytes = bytes(kItemBytes * items + kSmallNodeBytes);
+    expected.memory_bytes =
+        kBaseMemoryBytes + bytes(8 * static_cast<double>(param_count(config)) +
+                                 4 * 8192.0 * static_cast<double>(config.vocab_size));
+    return expected;
+  }
+
+  Expectation operator()(const MicroWork& work) const {
+    return {1 + 2 * kBenchmarksInGroup * work.benchmark.min_time_s, bytes(kSmallNodeBytes),
+            4 * kBaseMemoryBytes};
+  }
+
+  Expectation operator()(const PredictWork&) const {
+    return {kPredictionTimeS, bytes(kSmallNodeBytes), kBaseMemoryBytes};
+  }
+
+ private:
+  static double corpus_bytes(const DatasetWork& work) {
+    if (work.corpus.microworld)
+      return kGeneratedDocumentBytes * static_cast<double>(work.corpus.microworld->documents);
+    return static_cast<double>(work.text_bytes);
+  }
+
+  const Node& parent(const Node& node, NodeKind kind) const {
+    for (const std::size_t i : node.parents)
+      if (plan_.nodes[i].kind() == kind) return plan_.nodes[i];
+    return node;  // not reached: the plan gives every kind its parents
+  }
+
+  template <class W>
+  const W& parent_work(const Node& node) const {
+    for (const std::size_t i : node.parents)
+      if (const W* work = std::get_if<W>(&plan_.nodes[i].work)) return *work;
+    static const W kNone{};
+    return kNone;
+  }
+
+  GptConfig config_of(const Node& train, const TrainSettings& settings) const {
+    return config_for_depth(settings.depth, parent_work<TokenizerWork>(train).tokenizer.vocab_size,
+                            settings.sequence_len);
+  }
+
+  const Plan& plan_;
+  const Node& node_;
+  double flop_s_;
+};
+
+}  // namespace
+
+Expectation expect(const Plan& plan, std::size_t node, double host_flop_s) {
+  return std::visit(Expecter(plan, plan.nodes[node], host_flop_s), plan.nodes[node].work);
+}
+
+double measure_host_flop_s() {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::int64_t kM = 512, kN = 256, kK = 256;
+  std::vector<float> a(kM * kK, 0.5f), b(kN * kK, 0.25f), c(kM * kN);
+  const auto product = [&] {
+    kernels::matmul_nt({a.data(), kM, kK, kK}, {b.data(), kN, kK, kK}, {c.data(), kM, kN, kN},
+                       MatmulPolicy{});
+  };
+  product();  // threads start, caches fill
+  int products = 0;
+  const auto start = Clock::now();
+  double elapsed_s = 0;
+  while (elapsed_s < 0.03) {
+    product();
+    ++products;
+    elapsed_s = std::chrono::duration<double>(Clock::now() - start).count();
+  }
+  return 2.0 * kM * kN * kK * products / elapsed_s;
+}
+
+}  // namespace nb

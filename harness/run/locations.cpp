@@ -1,0 +1,33 @@
+#include "harness/run/locations.hpp"
+
+#include <cstdlib>
+
+namespace nb {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+fs::path data_folder(const std::string& given) {
+  if (!given.empty()) return given;
+  if (const std::string set = environment("NPUBENCH_DATA"); !set.empty()) return set;
+  std::error_code error;
+  for (const fs::path& candidate : {fs::path("data"), fs::path("../shared/data")})
+    if (fs::is_regular_file(candidate / "SHA256SUMS", error)) return candidate;
+  const std::string home = environment("HOME");
+  return fs::path(home.empty() ? "." : home) / ".cache/npubench/data";
+}
+
+fs::path results_folder(const std::string& given) {
+  if (!given.empty()) return given;
+  if (const std::string set = environment("NPUBENCH_RESULTS"); !set.empty()) return set;
+  return "results/runs";
+}
+
+}  // namespace nb

@@ -1,0 +1,128 @@
+#include "harness/run/preflight.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "evals/evaluator.hpp"
+#include "harness/base/fs.hpp"
+#include "harness/base/host_info.hpp"
+#include "harness/base/table.hpp"
+#include "harness/plan/text_sources.hpp"
+#include "results/store.hpp"
+
+namespace nb {
+namespace {
+
+// Beyond what is expected: logs, and the second newest checkpoint while a run is under way.
+constexpr double kDiskReserve = 1.2;
+
+Result<void> check_data(const DatasetWork& work, const RunOptions& options) {
+  if (!work.corpus.text) return {};
+  NB_TRY(const std::vector<TextFile> files,
+         find_text_files(work.corpus.text->sources, options.data_dir, "suite"));
+  return check_text_files(files, options.data_dir);
+}
+
+Result<void> check_data(const EvalWork& work, const RunOptions& options) {
+  EvalContext context;
+  context.settings = work.evaluation.settings;
+  context.data_dir = options.data_dir;
+  if (work.microworld) context.microworld = *work.microworld;
+  return preflight(context);
+}
+
+template <class W>
+Result<void> check_data(const W&, const RunOptions&) {
+  return {};
+}
+
+Result<void> check_all_data(const Plan& plan, const RunOptions& options, const Forecast& forecast) {
+  std::vector<std::string> checked;  // evaluations repeat for every device and seed
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (!forecast.nodes[i].will_run) continue;
+    const Node& node = plan.nodes[i];
+    const std::string what = node.label + " " + std::to_string(node.work.index());
+    if (std::find(checked.begin(), checked.end(), what) != checked.end()) continue;
+    checked.push_back(what);
+    NB_TRY_VOID(std::visit([&](const auto& work) { return check_data(work, options); }, node.work));
+  }
+  return {};
+}
+
+Result<void> check_disk(const RunOptions& options, const Forecast& forecast) {
+  NB_TRY(const std::uint64_t free, free_disk_bytes(options.results_dir));
+  const double needed = kDiskReserve * static_cast<double>(forecast.disk_bytes);
+  if (needed > static_cast<double>(free))
+    return run_error(fmt::format(
+        "{}: the run needs about {} on disk, {} are free; free some or give another --results-dir",
+        options.results_dir.string(), human_bytes(needed), human_bytes(static_cast<double>(free))));
+  return {};
+}
+
+Result<void> check_memory(const Forecast& forecast) {
+  const std::uint64_t available = available_memory_bytes();
+  if (available > 0 && forecast.peak_memory_bytes > available)
+    return run_error(fmt::format(
+        "the run needs about {} of memory, {} are available; take a smaller depth or device batch",
+        human_bytes(static_cast<double>(forecast.peak_memory_bytes)),
+        human_bytes(static_cast<double>(available))));
+  return {};
+}
+
+// Asked of the nearest folder that exists, so that nothing is made.
+Result<void> check_writable(const fs::path& results) {
+  std::error_code error;
+  fs::path there = fs::absolute(results, error);
+  while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
+  if (!fs::is_directory(there, error) || ::access(there.c_str(), W_OK | X_OK) != 0)
+    return bad_input(
+        fmt::format("{}: cannot be written ({}); give another --results-dir", results.string(),
+                    fs::is_directory(there, error) ? there.string() + " refuses it"
+                                                   : there.string() + " is not a folder"));
+  return {};
+}
+
+}  // namespace
+
+Forecast forecast(const Plan& plan, const RunOptions& options) {
+  Forecast result;
+  const double host_flop_s = measure_host_flop_s();
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const Node& node = plan.nodes[i];
+    NodeForecast entry;
+    const auto folder = node_folder(options.results_dir, plan.suite, node.name, node.key);
+    entry.condition = inspect_node(folder, node, /*verify=*/false).condition;
+    const bool reused = entry.condition == NodeCondition::kDone && !options.fresh;
+    const bool asked = !options.only || *options.only == i;
+    entry.will_run = asked && !reused;
+    entry.expected = expect(plan, i, host_flop_s);
+    result.reused += asked && reused ? 1 : 0;
+    if (entry.will_run) {
+      ++result.to_run;
+      result.time_s += entry.expected.time_s;
+      result.disk_bytes += entry.expected.disk_bytes;
+      result.peak_memory_bytes = std::max(result.peak_memory_bytes, entry.expected.memory_bytes);
+    }
+    result.nodes.push_back(entry);
+  }
+  return result;
+}
+
+Result<void> preflight(const Plan& plan, const RunOptions& options, const Forecast& forecast) {
+  NB_TRY_VOID(check_writable(options.results_dir));
+  NB_TRY_VOID(check_all_data(plan, options, forecast));
+  NB_TRY_VOID(check_disk(options, forecast));
+  return check_memory(forecast);
+}
+
+std::string forecast_text(const Forecast& forecast) {
+  return fmt::format("{} nodes: {} to run, {} reused; expected {}, {} on disk, {} of memory",
+                     forecast.to_run + forecast.reused, forecast.to_run, forecast.reused,
+                     human_time_ns(forecast.time_s * 1e9),
+                     human_bytes(static_cast<double>(forecast.disk_bytes)),
+                     human_bytes(static_cast<double>(forecast.peak_memory_bytes)));
+}
+
+}  // namespace nb

@@ -1,0 +1,42 @@
+// What can be known before work starts: which nodes will run, whether their data are there and
+// whole, whether disk and memory suffice, whether the results folder can be written. Seconds
+// instead of a lost night.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "harness/plan/expectation.hpp"
+#include "harness/run/node_state.hpp"
+#include "harness/run/runner.hpp"
+
+namespace nb {
+
+struct NodeForecast {
+  NodeCondition condition = NodeCondition::kAbsent;
+  bool will_run = true;
+  Expectation expected;
+};
+
+struct Forecast {
+  std::vector<NodeForecast> nodes;  // in plan order
+  int to_run = 0;
+  int reused = 0;
+  double time_s = 0;                    // of the nodes that will run
+  std::uint64_t disk_bytes = 0;         // the same
+  std::uint64_t peak_memory_bytes = 0;  // the largest of them
+};
+
+// Reads the store, creates nothing. Damaged files are found when a node is about to be reused, not
+// here.
+Forecast forecast(const Plan& plan, const RunOptions& options);
+
+// Errors: data missing or altered (checksum named), disk or memory too small, results folder not
+// writable.
+Result<void> preflight(const Plan& plan, const RunOptions& options, const Forecast& forecast);
+
+// "12 nodes: 9 to run, 3 reused; expected 25 s, 40 MiB on disk, 310 MiB of memory"
+std::string forecast_text(const Forecast& forecast);
+
+}  // namespace nb

@@ -1,0 +1,42 @@
+// The seam between the runner and the work: a stage executes one node in the node's own folder and
+// fills its record. Stages know nothing of keys, reuse, locks or other nodes; the runner knows
+// nothing of models.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/plan/plan.hpp"
+#include "results/record.hpp"
+
+namespace nb {
+
+// A finished parent: its record and the folder where its artifacts lie.
+struct ParentRun {
+  NodeKind kind = NodeKind::kDataset;
+  std::filesystem::path folder;
+  Record record;
+};
+
+struct StageContext {
+  const Node& node;
+  std::filesystem::path folder;  // may hold partial work of a run that was killed
+  std::vector<ParentRun> parents;
+  std::filesystem::path data_dir;
+  std::function<void(const std::string&)> log;  // one line into log.txt
+
+  // The parent of that kind; the plan has put exactly one there (NB_CHECK).
+  const ParentRun& parent(NodeKind kind) const;
+};
+
+// Fills settings (effective), metrics, host_metrics, comparability, subject, numerics, items and
+// artifacts (digest empty: computed when the record is written). The runner fills the rest. May
+// throw: the node fails.
+using StageFunction = std::function<Result<void>(const StageContext&, Record&)>;
+
+// Executes a node by its kind: the table of all stages (stages.cpp).
+Result<void> execute_stage(const StageContext& context, Record& record);
+
+}  // namespace nb

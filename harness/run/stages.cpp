@@ -1,0 +1,41 @@
+#include "harness/run/stages.hpp"
+
+#include "harness/base/check.hpp"
+#include "harness/plan/node_kinds.hpp"
+
+namespace nb {
+namespace {
+
+// The table: a Work without its line here does not compile.
+struct Stages {
+  const StageContext& context;
+  Record& record;
+  Result<void> operator()(const DatasetWork& work) { return run_dataset(work, context, record); }
+  Result<void> operator()(const TokenizerWork& work) {
+    return run_tokenizer(work, context, record);
+  }
+  Result<void> operator()(const ShardsWork& work) { return run_shards(work, context, record); }
+  Result<void> operator()(const TrainWork& work) { return run_train(work, context, record); }
+  Result<void> operator()(const EvalWork& work) { return run_eval(work, context, record); }
+  Result<void> operator()(const MicroWork& work) { return run_micro(work, context, record); }
+  Result<void> operator()(const PredictWork& work) { return run_predict(work, context, record); }
+};
+
+}  // namespace
+
+const ParentRun& StageContext::parent(NodeKind kind) const {
+  const ParentRun* found = nullptr;
+  for (const ParentRun& candidate : parents)
+    if (candidate.kind == kind) {
+      NB_CHECK(found == nullptr, "[run] {} has two parents of kind {}", node.name, info(kind).name);
+      found = &candidate;
+    }
+  NB_CHECK(found != nullptr, "[run] {} has no parent of kind {}", node.name, info(kind).name);
+  return *found;
+}
+
+Result<void> execute_stage(const StageContext& context, Record& record) {
+  return std::visit(Stages{context, record}, context.node.work);
+}
+
+}  // namespace nb

@@ -1,0 +1,160 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/fs.hpp"
+#include "harness/base/progress.hpp"
+#include "harness/run/checkpoint_digest.hpp"
+#include "harness/run/device_card.hpp"
+#include "harness/run/stage_metrics.hpp"
+#include "harness/run/stages.hpp"
+#include "model/data/loader.hpp"
+#include "model/data/token_shards.hpp"
+#include "model/device/device.hpp"
+#include "model/tokenizer/tokenizer.hpp"
+#include "model/train/trainer.hpp"
+#include "results/metric_names.hpp"
+#include "results/series.hpp"
+
+namespace nb {
+namespace {
+
+// Listens to the trainer: steps.csv, samples.jsonl, trace.json, log and progress. The trainer tells
+// everything from the first step on again after a resume, so files are rewritten from the start.
+class Recorder {
+ public:
+  static Result<Recorder> create(const StageContext& context, Device& device) {
+    NB_TRY(SeriesWriter series,
+           SeriesWriter::open(context.folder / "steps.csv", step_columns(), /*first_step=*/0));
+    return Recorder(context, device, std::move(series));
+  }
+
+  TrainHooks hooks(Progress& progress) {
+    TrainHooks hooks;
+    hooks.on_step = [this, &progress](const StepRow& row) {
+      keep(series_.append(row.step, step_values(row)));
+      progress.update(row.step, row.train_loss ? fmt::format("loss {:.4f}", *row.train_loss) : "");
+    };
+    hooks.on_sample = [this](const SampleText& sample) {
+      Json line{{"step", sample.step}, {"prompt", sample.prompt}, {"text", sample.text}};
+      samples_ += line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    };
+    hooks.on_note = context_.log;
+    hooks.on_checkpoint = [this](std::int64_t step) {
+      keep(series_.flush());
+      context_.log(fmt::format("checkpoint at step {}", step));
+    };
+    return hooks;
+  }
+
+  Result<void> finish() {
+    keep(series_.flush());
+    NB_TRY_VOID(std::move(error_));
+    NB_TRY_VOID(write_file(context_.folder / "samples.jsonl", samples_));
+    const Json trace = device_.trace().chrome_json(device_.profile().name());
+    return write_json(context_.folder / "trace.json", trace, /*indent=*/-1);
+  }
+
+ private:
+  Recorder(const StageContext& context, Device& device, SeriesWriter series)
+      : context_(context), device_(device), series_(std::move(series)) {}
+  void keep(Result<void> result) {
+    if (!result && error_) error_ = std::move(result);
+  }
+
+  const StageContext& context_;
+  Device& device_;
+  SeriesWriter series_;
+  std::string samples_;
+  Result<void> error_;  // the first
+};
+
+void add_metrics(const TrainResult& result, std::int64_t val_tokens, const Device& device,
+                 Record& record) {
+  const std::int64_t n = result.iterations;
+  auto& metrics = record.metrics;
+  metrics.push_back(
+      counted(metric::kValBpb, result.val_bpb, "bit/byte", Direction::kLower, val_tokens));
+  metrics.push_back(
+      counted("min_val_bpb", result.min_val_bpb, "bit/byte", Direction::kLower, val_tokens));
+  metrics.push_back(counted(metric::kTrainLoss, result.final_loss, "nat", Direction::kLower, 1));
+  metrics.push_back(
+      counted("smoothed_train_loss", result.smoothed_loss, "nat", Direction::kLower, n));
+  metrics.push_back(counted("tokens", static_cast<double>(result.tokens), "token"));
+  metrics.push_back(counted("parameters", static_cast<double>(result.param_count), "1"));
+  metrics.push_back(
+      counted("flops_per_token", static_cast<double>(result.flops_per_token), "FLOP/token"));
+  metrics.push_back(simulated(metric::kStepTime, result.step_time_ns, "ns", Direction::kLower, n));
+  metrics.push_back(
+      simulated(metric::kThroughput, result.throughput_tok_s, "tok/s", Direction::kHigher, n));
+  metrics.push_back(simulated(metric::kMfu, result.mfu, "1", Direction::kHigher, n));
+  metrics.push_back(simulated("train_time_ns", result.train_time_ns, "ns", Direction::kLower, n));
+  metrics.push_back(simulated(metric::kPeakMemory, static_cast<double>(result.peak_allocated_bytes),
+                              "byte", Direction::kLower));
+  metrics.push_back(simulated("peak_reserved_bytes",
+                              static_cast<double>(result.peak_reserved_bytes), "byte",
+                              Direction::kLower));
+  metrics.push_back(
+      simulated("kernels", static_cast<double>(device.counters().kernels), "1", Direction::kLower));
+}
+
+// Only the last checkpoint is kept: the others were for going on.
+Result<void> keep_last_checkpoint(const fs::path& folder, const fs::path& last) {
+  std::vector<fs::path> old;
+  std::error_code error;
+  for (fs::directory_iterator at(folder / "checkpoints", error), end; !error && at != end;
+       at.increment(error))
+    if (at->path().filename() != last.filename()) old.push_back(at->path());
+  for (const fs::path& path : old) fs::remove(path, error);
+  return {};
+}
+
+}  // namespace
+
+Result<void> run_train(const TrainWork& work, const StageContext& context, Record& record) {
+  NB_TRY(const ResolvedDevice resolved, resolve_device(work.device, "device"));
+  const fs::path data = context.parent(NodeKind::kShards).folder;
+  NB_TRY(const Tokenizer tokenizer,
+         Tokenizer::load(context.parent(NodeKind::kTokenizer).folder / "tokenizer.json"));
+  NB_TRY(TokenShard train_shard, TokenShard::open(data / "train.tokens"));
+  NB_TRY(TokenShard val_shard, TokenShard::open(data / "val.tokens"));
+  NB_TRY(TokenLoader train_loader, TokenLoader::create({&train_shard, 1}));
+  NB_TRY(TokenLoader val_loader, TokenLoader::create({&val_shard, 1}));
+
+  Device device(resolved.profile, ExecutionMode::kExecute);
+  NB_TRY(Recorder recorder, Recorder::create(context, device));
+  const auto start = std::chrono::steady_clock::now();
+  TrainResult result;
+  {
+    const GptConfig config =
+        config_for_depth(work.settings.depth, tokenizer.vocab_size(), work.settings.sequence_len);
+    Progress progress(context.node.name, planned_iterations(work.settings, config), "step");
+    NB_TRY(result, train(work.settings, device, {train_loader, val_loader, tokenizer},
+                         context.folder, recorder.hooks(progress)));
+  }
+  const double host_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  NB_TRY_VOID(recorder.finish());
+  NB_TRY_VOID(keep_last_checkpoint(context.folder, result.checkpoint));
+
+  describe_device(resolved, record);
+  (*record.settings)["effective"] = {{"iterations", result.iterations},
+                                     {"config", print_struct(result.config)}};
+  add_metrics(result, work.settings.eval_tokens, device, record);
+  // Of this process alone: a resumed run has trained the steps before elsewhere.
+  record.host_metrics.push_back(on_host("train_host_time_s", host_s, "s", Direction::kLower,
+                                        result.iterations - result.resumed_from_step));
+  record.comparability["tokenizer"] = tokenizer.hash();
+  record.comparability["val_data"] = val_shard.sha256();
+  record.comparability["val_tokens"] = std::to_string(work.settings.eval_tokens);
+  const std::string checkpoint =
+      result.checkpoint.lexically_relative(context.folder).generic_string();
+  NB_TRY(record.subject["weights"], weights_digest(result.checkpoint));
+  (*record.settings)["effective"]["checkpoint"] = checkpoint;
+  record.artifacts = {{"steps.csv", ""}, {"samples.jsonl", ""}, {checkpoint, ""}};
+  record.host_artifacts = {{"trace.json", ""}};  // its steps depend on where a run was resumed
+  return {};
+}
+
+}  // namespace nb
