@@ -93,12 +93,22 @@ class RowReader {
   std::string error_;
 };
 
+// parse_json counts lines from the beginning of its text, which here is one line of the file.
+Result<Json> parse_line(std::string_view line, const std::string& where) {
+  auto json = parse_json(line, "");
+  if (json) return json;
+  constexpr std::string_view kFirstLine = ":1:";
+  std::string message = json.error().message;
+  if (message.starts_with(kFirstLine)) message.erase(0, kFirstLine.size());
+  return bad_input(fmt::format("{}:{}", where, message));
+}
+
 Result<CoreItem> parse_row(std::string_view line, CoreTaskType type, const std::string& where) {
   if (const std::size_t valid = utf8_valid_prefix(line); valid < line.size())
     return bad_input(
         fmt::format("{}: byte {} of the line (0x{:02x}) is not valid UTF-8; save the file as UTF-8",
                     where, valid + 1, static_cast<unsigned char>(line[valid])));
-  NB_TRY(const Json row, parse_json(line, where));
+  NB_TRY(const Json row, parse_line(line, where));
   if (!row.is_object())
     return bad_input(fmt::format("{}: expected an object with {}, got {}", where,
                                  expected_keys(type), row.type_name()));

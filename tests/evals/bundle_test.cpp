@@ -1,0 +1,115 @@
+// The real evaluation bundle, where the data folder is there.
+#include <gtest/gtest.h>
+
+#include "evals/core_evaluator.hpp"
+#include "evals/core_items.hpp"
+#include "evals/core_prompt.hpp"
+#include "evals/data_manifest.hpp"
+#include "evals/task_registry.hpp"
+#include "harness/base/csv.hpp"
+#include "tests/evals/toy.hpp"
+#include "tests/support/data_dir.hpp"
+
+namespace nb {
+namespace {
+
+Result<CoreTaskData> load(const CoreTask& task) {
+  EvalContext context;
+  context.data_dir = test::data_dir();
+  return load_core_task(task, context);
+}
+
+std::string unescaped(std::string text) {
+  for (std::size_t at; (at = text.find("\\n")) != std::string::npos;) text.replace(at, 2, "\n");
+  return text;
+}
+
+TEST(Bundle, RowsOfEveryTaskThatIsThereAreComplete) {
+  NB_NEEDS_DATA();
+  int checked = 0;
+  for (const CoreTask& task : all_tasks()) {
+    if (task.rows == 0 || task.dataset == "core/hellaswag") continue;
+    const auto data = load(task);
+    ASSERT_TRUE(data.has_value()) << data.error().message;
+    EXPECT_EQ(std::ssize(data->items), task.rows) << task.id;
+    ++checked;
+  }
+  EXPECT_EQ(checked, 22);  // 20 of CORE's, two approximations
+}
+
+TEST(Bundle, TableEqualsThePublishedOne) {
+  NB_NEEDS_DATA();
+  const auto table = read_csv(test::data_dir() / "reference/core_tasks.csv");
+  ASSERT_TRUE(table.has_value()) << table.error().message;
+  const auto labels = core_labels();
+  ASSERT_EQ(table->rows.size(), labels.size());
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto cell = [&](const char* column) { return table->rows[i][*table->column(column)]; };
+    const CoreTask& task = *find_task(labels[i]);
+    EXPECT_EQ(cell("label"), task.core_label);
+    EXPECT_EQ(cell("type"), name(task.type)) << task.id;
+    EXPECT_EQ(std::stoi(cell("num_fewshot")), task.shots) << task.id;
+    EXPECT_EQ(unescaped(cell("continuation_delimiter")), task.delimiter) << task.id;
+    EXPECT_EQ(std::stoi(cell("rows")), task.rows) << task.id;
+    EXPECT_EQ(std::stod(cell("baseline_v1")), task.baseline_v1) << task.id;
+    EXPECT_EQ(std::stod(cell("baseline_v2")), task.baseline_v2) << task.id;
+    EXPECT_EQ("core/eval_data/" + cell("dataset_uri"), data_manifest().find(task.dataset)->path)
+        << task.id;
+  }
+}
+
+// The bundle's CSV files hold accuracy and centred accuracy of GPT-2's sizes, and CORE as their
+// mean.
+TEST(Bundle, CentringAndCoreOfTheReferenceModelsAreReproduced) {
+  NB_NEEDS_DATA();
+  for (const char* model : {"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"}) {
+    const auto path = test::data_dir() / "core/eval_bundle_meta" /
+                      (std::string("openai-community-") + model + ".csv");
+    const auto table = read_csv(path);
+    ASSERT_TRUE(table.has_value()) << table.error().message;
+    double sum = 0;
+    int tasks = 0;
+    for (const auto& row : table->rows) {
+      const std::string label = row.at(0).substr(0, row.at(0).find(' '));
+      if (label == "CORE") {
+        EXPECT_EQ(tasks, 22);
+        EXPECT_NEAR(sum / tasks, std::stod(row.at(2)), 1e-6) << model;
+        continue;
+      }
+      const double value = centred(std::stod(row.at(1)), find_task(label)->baseline_v1);
+      EXPECT_NEAR(value, std::stod(row.at(2)), 3e-6) << model << " " << label;
+      sum += value;
+      ++tasks;
+    }
+  }
+}
+
+// Row quirks that nanochat.md §6.2 lists, seen in whole prompts.
+TEST(Bundle, PromptsShowTheQuirksOfTheData) {
+  NB_NEEDS_DATA();
+  const CoreTask& piqa = *find_task("piqa");
+  const auto data = load(piqa);
+  ASSERT_TRUE(data.has_value());
+  const auto prompts = render_prompts(data->items.front(), {}, piqa.type, piqa.delimiter);
+  EXPECT_EQ(prompts.size(), 2u);
+  EXPECT_NE(prompts[0].find("\n\nAnswer: "), std::string::npos) << prompts[0];
+}
+
+TEST(Bundle, FirstItemsOfEveryTaskAreScored) {
+  NB_NEEDS_DATA();
+  auto model = test::toy_model(1 << 20);
+  EvalContext context;
+  context.data_dir = test::data_dir();
+  context.settings.tasks = {"core_with_hellaswag_approx"};
+  context.settings.max_per_task = 12;
+  const auto results = evaluate(context, model);
+  ASSERT_TRUE(results.has_value()) << results.error().message;
+  ASSERT_EQ(results->size(), 23u);
+  for (std::size_t i = 0; i < 22; ++i)
+    EXPECT_EQ((*results)[i].items.size(), 12u) << (*results)[i].task;
+  EXPECT_EQ(results->back().task, "core_estimate_with_hellaswag_approx");
+  EXPECT_TRUE(results->back().metrics.at(0).value.has_value());
+}
+
+}  // namespace
+}  // namespace nb

@@ -1,0 +1,51 @@
+#include "evals/core_score.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace nb {
+namespace {
+
+const float kNan = std::numeric_limits<float>::quiet_NaN();
+
+std::size_t best(std::vector<float> means) { return best_choice(means); }
+std::size_t second(std::vector<float> means) { return second_best_choice(means); }
+
+TEST(CoreScore, MeanIsOverTheSpan) {
+  EXPECT_EQ(mean_log_prob(std::vector<float>{-1.0f, -2.0f, -4.5f}), -2.5f);
+  EXPECT_TRUE(std::isnan(mean_log_prob({})));
+}
+
+TEST(CoreScore, HighestMeanWinsFirstAmongEquals) {
+  EXPECT_EQ(best({-3, -1, -2}), 1u);
+  EXPECT_EQ(best({-1, -1, -1}), 0u);
+  EXPECT_EQ(best({-2, -1, -1}), 1u);
+}
+
+// Python: min([nan, 1]) is nan, min([1, nan]) is 1.
+TEST(CoreScore, NanWinsInFrontAndNeverElsewhere) {
+  EXPECT_EQ(best({kNan, -1, -2}), 0u);
+  EXPECT_EQ(best({-5, kNan, -6}), 0u);
+  EXPECT_EQ(best({-5, kNan, -4}), 2u);
+}
+
+TEST(CoreScore, SecondBestIsTheBestOfTheOthers) {
+  EXPECT_EQ(second({-3, -1, -2}), 2u);
+  EXPECT_EQ(second({-1, -1, -1}), 1u);
+  EXPECT_EQ(second({-1, -2}), 1u);
+  EXPECT_EQ(second({-2, -1}), 0u);
+  EXPECT_EQ(second({kNan, -4, -3}), 2u);
+  EXPECT_EQ(second({-1}), 0u);
+}
+
+TEST(CoreScore, FaultPicksTheSecondBest) {
+  const std::vector<float> means = {-3, -1, -2};
+  EXPECT_EQ(chosen(means, ScorerFault::kNone), 1u);
+  EXPECT_EQ(chosen(means, ScorerFault::kSecondBest), 2u);
+}
+
+}  // namespace
+}  // namespace nb

@@ -1,0 +1,170 @@
+#include "evals/evaluator.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "evals/core_evaluator.hpp"
+#include "harness/base/fs.hpp"
+#include "tests/evals/toy.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace nb {
+namespace {
+
+constexpr const char* kRows =
+    R"({"query": "a", "choices": ["the cat", "the fox", "12"], "gold": 0}
+{"query": "b", "choices": ["on", "in", "at"], "gold": 1}
+{"query": "c", "choices": ["red", "blue", "green"], "gold": 2}
+{"query": "d", "choices": ["one", "two", "six"], "gold": 0}
+)";
+
+CoreTask toy_task(int shots) {
+  CoreTask task;
+  task.id = "toy";
+  task.shots = shots;
+  return task;
+}
+
+EvalResult run(const EvalContext& context, int shots = 1) {
+  auto model = test::toy_model();
+  auto result =
+      CoreEvaluator(toy_task(shots))
+          .evaluate(context, test::task_data(kRows, CoreTaskType::kMultipleChoice), model);
+  EXPECT_TRUE(result.has_value()) << result.error().message;
+  return *result;
+}
+
+TEST(CoreEvaluator, FewShotSeedIsPartOfComparability) {
+  EvalContext a, b;
+  b.settings.few_shot_seed = 99;
+  const auto first = run(a), second = run(b);
+  EXPECT_EQ(first.comparability.at("few_shot_seed"), "1234");
+  EXPECT_EQ(second.comparability.at("few_shot_seed"), "99");
+  EXPECT_EQ(first.comparability.at("toy/items"), second.comparability.at("toy/items"));
+  EXPECT_NE(first.comparability.at("toy/prompts"), second.comparability.at("toy/prompts"));
+}
+
+TEST(CoreEvaluator, ComparabilityNamesAllThatDecidesWhatIsMeasured) {
+  const auto map = run({}).comparability;
+  for (const char* key : {"baselines", "few_shot_seed", "max_per_task", "scorer", "shuffle_seed",
+                          "tokenizer", "toy/context", "toy/items", "toy/prompts"})
+    EXPECT_TRUE(map.contains(key)) << key;
+  EXPECT_EQ(map.size(), 9u);
+}
+
+TEST(CoreEvaluator, FaultChangesPredictionsButNotComparability) {
+  EvalContext sound, faulty;
+  faulty.fault = [](std::string_view task) {
+    return task == "toy" ? ScorerFault::kSecondBest : ScorerFault::kNone;
+  };
+  const auto a = run(sound), b = run(faulty);
+  EXPECT_EQ(a.comparability, b.comparability);
+  ASSERT_EQ(a.items.size(), b.items.size());
+  for (std::size_t i = 0; i < a.items.size(); ++i) {
+    EXPECT_EQ(a.items[i].id, b.items[i].id);
+    EXPECT_EQ(a.items[i].log_probs, b.items[i].log_probs);
+    EXPECT_NE(a.items[i].prediction, b.items[i].prediction) << i;
+  }
+}
+
+TEST(CoreEvaluator, FaultOfAnotherTaskChangesNothing) {
+  EvalContext faulty;
+  faulty.fault = [](std::string_view task) {
+    return task == "other" ? ScorerFault::kSecondBest : ScorerFault::kNone;
+  };
+  EXPECT_EQ(items_text(run({}).items).value(), items_text(run(faulty).items).value());
+}
+
+TEST(CoreEvaluator, AllTiedChoicesGiveTheFirst) {
+  auto model = test::flat_model();
+  const auto result =
+      CoreEvaluator(toy_task(0))
+          .evaluate({}, test::task_data(kRows, CoreTaskType::kMultipleChoice), model);
+  for (const ItemRecord& item : result->items) EXPECT_EQ(item.prediction, "0");
+}
+
+TEST(CoreEvaluator, TooManyShotsNameBothNumbers) {
+  EvalContext context;
+  context.settings.max_per_task = 3;
+  auto model = test::toy_model();
+  const auto result =
+      CoreEvaluator(toy_task(3))
+          .evaluate(context, test::task_data(kRows, CoreTaskType::kMultipleChoice), model);
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().message,
+            "toy: 3 few-shot examples need at least 4 rows, but 3 are kept; raise max_per_task");
+}
+
+TEST(CoreEvaluator, ProgressReachesTheTotal) {
+  EvalContext context;
+  std::int64_t last = 0, total = 0;
+  context.progress = [&](std::string_view, std::int64_t done, std::int64_t all) {
+    EXPECT_GT(done, last);
+    last = done;
+    total = all;
+  };
+  run(context);
+  EXPECT_EQ(last, 4);
+  EXPECT_EQ(total, 4);
+}
+
+TEST(CoreEvaluator, ChoiceRecordsStayBelow150Bytes) {
+  const auto text = items_text(run({}).items);
+  ASSERT_TRUE(text.has_value()) << text.error().message;
+  EXPECT_LE(text->size(), 4u * 150u);
+}
+
+TEST(CoreEvaluator, IntervalHoldsTheValue) {
+  for (const Metric& metric : run({}).metrics) {
+    EXPECT_LE(*metric.low, *metric.value) << metric.name;
+    EXPECT_GE(*metric.high, *metric.value) << metric.name;
+    EXPECT_EQ(metric.n, 4) << metric.name;
+  }
+}
+
+TEST(Centred, IsZeroAtChanceAndOneAtTheTop) {
+  EXPECT_EQ(centred(0.25, 25), 0.0);
+  EXPECT_EQ(centred(1.0, 62), 1.0);
+  // nanochat.md §6.9 and the bundle's CSV of GPT-2: accuracy .308504 of hellaswag_zeroshot is
+  // .078006.
+  EXPECT_NEAR(centred(0.308504, 25), 0.078006, 7e-7 /* both rounded to 6 digits */);
+}
+
+TEST(Preflight, NamesTheMissingFileOfATask) {
+  test::TempDir folder;
+  EvalContext context;
+  context.settings.tasks = {"copa"};
+  context.data_dir = folder.path();
+  const auto checked = preflight(context);
+  ASSERT_FALSE(checked.has_value());
+  EXPECT_TRUE(checked.error().message.starts_with("copa: ")) << checked.error().message;
+  EXPECT_NE(checked.error().message.find("copa.jsonl"), std::string::npos)
+      << checked.error().message;
+}
+
+TEST(Preflight, UnknownTaskIsNamedBeforeAnyFileIsRead) {
+  EvalContext context;
+  context.settings.tasks = {"copa", "winogrnd"};
+  const auto checked = preflight(context);
+  ASSERT_FALSE(checked.has_value());
+  EXPECT_NE(checked.error().message.find("winogrnd"), std::string::npos) << checked.error().message;
+}
+
+TEST(EvalSettings, UnknownBaselinesAreRefused) {
+  const auto settings =
+      parse_struct<EvalSettings>(Json{{"tasks", {"mw"}}, {"baselines", "v3"}}, "s.json");
+  ASSERT_FALSE(settings.has_value());
+  EXPECT_NE(settings.error().message.find("/baselines"), std::string::npos)
+      << settings.error().message;
+}
+
+TEST(AddToRecord, KeepsOrderAndAllKeys) {
+  Record record;
+  add_to_record(std::vector<EvalResult>{run({})}, record);
+  EXPECT_EQ(record.metrics.size(), 2u);
+  EXPECT_EQ(record.comparability.at("scorer"), kCoreScorerVersion);
+}
+
+}  // namespace
+}  // namespace nb

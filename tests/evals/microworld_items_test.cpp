@@ -1,0 +1,81 @@
+#include "evals/microworld_items.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "evals/task_registry.hpp"
+#include "tests/evals/toy.hpp"
+
+namespace nb {
+namespace {
+
+EvalContext small_world() {
+  EvalContext context;
+  context.settings.tasks = {"mw"};
+  context.microworld.documents = 20;
+  context.microworld.val_documents = 5;
+  context.microworld.items_per_task = 24;
+  return context;
+}
+
+TEST(Microworld, AllFourTasksRunThroughTheLoops) {
+  const EvalContext context = small_world();
+  ASSERT_TRUE(preflight(context).has_value());
+  auto model = test::toy_model();
+  const auto results = evaluate(context, model);
+  ASSERT_TRUE(results.has_value()) << results.error().message;
+  ASSERT_EQ(results->size(), 4u);
+  for (const EvalResult& result : *results) {
+    EXPECT_EQ(result.items.size(), 24u) << result.task;
+    std::set<std::string> ids;
+    for (const ItemRecord& item : result.items) ids.insert(item.id);
+    EXPECT_EQ(ids.size(), 24u) << result.task;
+    EXPECT_TRUE(items_text(result.items).has_value()) << result.task;
+  }
+}
+
+TEST(Microworld, ChanceIsTheMeanOfOneOverChoices) {
+  for (const CoreTask* task : test::tasks_of("mw")) {
+    const auto data = microworld_task_data(*task, small_world().microworld);
+    ASSERT_TRUE(data.has_value()) << data.error().message;
+    double sum = 0;
+    for (const CoreItem& item : data->items)
+      sum += item.choices.empty() ? 0.0 : 1.0 / static_cast<double>(item.choices.size());
+    EXPECT_NEAR(data->baseline_percent, 100.0 * sum / static_cast<double>(data->items.size()), 1e-9)
+        << task->id;
+  }
+}
+
+TEST(Microworld, GoldIsSpreadOverThePlaces) {
+  for (const CoreTask* task : test::tasks_of("mw")) {
+    if (task->type == CoreTaskType::kLanguageModelling) continue;
+    const auto data = *microworld_task_data(*task, {});
+    std::map<int, std::size_t> places;
+    for (const CoreItem& item : data.items) ++places[item.gold];
+    for (const auto& [gold, count] : places)
+      EXPECT_LT(count, data.items.size() * 3 / 4) << task->id << " " << gold;
+    EXPECT_GE(places.size(), 2u) << task->id;
+  }
+}
+
+TEST(Microworld, AnotherSeedIsAnotherWorld) {
+  const CoreTask& task = *find_task("mw/facts");
+  MicroworldSettings other = small_world().microworld;
+  other.seed += 1;
+  const auto a = *microworld_task_data(task, small_world().microworld),
+             b = *microworld_task_data(task, other);
+  EXPECT_NE(a.items.front().id, b.items.front().id);
+}
+
+TEST(Microworld, SettingsOutOfRangeAreNamed) {
+  MicroworldSettings settings;
+  settings.people = -3;
+  const auto data = microworld_task_data(*find_task("mw/facts"), settings);
+  ASSERT_FALSE(data.has_value());
+  EXPECT_NE(data.error().message.find("microworld"), std::string::npos) << data.error().message;
+}
+
+}  // namespace
+}  // namespace nb

@@ -1,0 +1,79 @@
+#include "evals/task_registry.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "evals/data_manifest.hpp"
+#include "tests/evals/toy.hpp"
+
+namespace nb {
+namespace {
+
+TEST(TaskRegistry, IdsAreUniqueAndFound) {
+  std::set<std::string_view> ids;
+  for (const CoreTask& task : all_tasks()) {
+    EXPECT_TRUE(ids.insert(task.id).second) << task.id;
+    EXPECT_EQ(find_task(task.id), &task);
+  }
+  EXPECT_EQ(find_task("nothing"), nullptr);
+}
+
+TEST(TaskRegistry, CoreHas22Places) {
+  EXPECT_EQ(core_labels().size(), 22u);
+  const auto tasks = test::tasks_of("core");
+  ASSERT_EQ(tasks.size(), 22u);
+  EXPECT_EQ(tasks.front()->id, "hellaswag_zeroshot");
+  EXPECT_EQ(tasks.back()->id, "bigbench_language_identification");
+  for (const CoreTask* task : tasks) EXPECT_FALSE(task->is_approximate) << task->id;
+}
+
+TEST(TaskRegistry, ApproximateSetFillsTheSamePlacesOtherwise) {
+  const auto tasks = test::tasks_of("core_with_hellaswag_approx");
+  std::set<std::string_view> labels;
+  int approximate = 0;
+  for (const CoreTask* task : tasks) {
+    labels.insert(task->core_label);
+    approximate += task->is_approximate ? 1 : 0;
+    EXPECT_EQ(task->is_approximate, task->id.ends_with("_approx")) << task->id;
+  }
+  EXPECT_EQ(labels.size(), 22u);
+  EXPECT_EQ(approximate, 2);
+}
+
+TEST(TaskRegistry, EveryDatasetIsInTheManifestWithItsRows) {
+  for (const CoreTask& task : all_tasks()) {
+    if (task.rows == 0) continue;
+    const DataFile* file = data_manifest().find(task.dataset);
+    ASSERT_NE(file, nullptr) << task.id;
+    EXPECT_EQ(file->rows, task.rows) << task.id;
+    EXPECT_EQ(std::count(file->tasks.begin(), file->tasks.end(), task.id), 1) << task.id;
+  }
+}
+
+TEST(TaskRegistry, EveryTaskOfTheManifestExists) {
+  for (const DataFile& file : data_manifest().files)
+    for (const std::string& task : file.tasks)
+      EXPECT_NE(find_task(task), nullptr) << file.name << " " << task;
+}
+
+TEST(ExpandTasks, KeepsTheOrderAndDropsDoubles) {
+  const auto tasks = *expand_tasks(std::vector<std::string>{"mw/choice", "mw", "copa"}, "");
+  std::vector<std::string_view> ids;
+  for (const CoreTask* task : tasks) ids.push_back(task->id);
+  EXPECT_EQ(ids, (std::vector<std::string_view>{"mw/choice", "mw/facts", "mw/cloze", "mw/agreement",
+                                                "copa"}));
+}
+
+TEST(ExpandTasks, UnknownNameGetsTheNearestOne) {
+  const auto tasks =
+      expand_tasks(std::vector<std::string>{"copa", "arc_esay"}, "suites/a.json: /eval/tasks");
+  ASSERT_FALSE(tasks.has_value());
+  EXPECT_TRUE(tasks.error().message.starts_with(
+      "suites/a.json: /eval/tasks: no evaluation task \"arc_esay\"; did you mean \"arc_easy\"?"))
+      << tasks.error().message;
+  EXPECT_FALSE(expand_tasks(std::vector<std::string>{}, "").has_value());
+}
+
+}  // namespace
+}  // namespace nb

@@ -1,0 +1,26 @@
+// The toy tokenizer and the toy model of tests/golden/core_golden.py, and small helpers for
+// evaluations.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "evals/core_evaluator.hpp"
+#include "model/engine/fake_language_model.hpp"
+#include "model/tokenizer/tokenizer.hpp"
+
+namespace nb::test {
+
+const Json& core_golden();         // tests/golden/core_golden.json
+const Tokenizer& toy_tokenizer();  // bytes, the golden's merges, nanochat's specials
+FakeLanguageModel toy_model(std::int64_t context_length = 4096);
+// Every token as likely as any: all choices tie.
+FakeLanguageModel flat_model(std::int64_t context_length = 4096);
+
+std::vector<const CoreTask*> tasks_of(const std::string& name);  // of a set or an id
+CoreTaskData task_data(const std::string& jsonl, CoreTaskType type, double baseline_percent = 0);
+
+}  // namespace nb::test
