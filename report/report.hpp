@@ -19,7 +19,7 @@ struct ReportInput {
   const RunRecords* run = nullptr;      // required
   std::vector<Comparison> comparisons;  // device against device, this run against another
   std::optional<GateResult> gate;
-  std::vector<std::string> reused;  // nodes that this run took from the store
+  std::vector<std::string> reused;  // node keys (or their first digits) taken from the store
 };
 
 struct ReportOptions {

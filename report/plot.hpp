@@ -1,0 +1,52 @@
+// Plots as values, the gnuplot commands they become, and drawing them to SVG. Only gnuplot.cpp
+// knows how gnuplot is run; everything else is text and can be tested without it.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/base/result.hpp"
+#include "results/stats.hpp"
+
+namespace nb {
+
+enum class PlotKind { kLines, kBars, kIntervals };
+
+struct PlotSeries {
+  std::string title;                               // legend
+  std::vector<double> x, y;                        // kLines
+  bool with_points = false;                        // kLines: few values, mark them
+  std::vector<std::optional<double>> values;       // kBars, kIntervals: one per category
+  std::vector<std::optional<Interval>> intervals;  // kIntervals: of the value itself
+  std::vector<std::string> labels;                 // kBars: text at the end of each bar
+};
+
+struct Plot {
+  std::string name;  // file name without folder and ".svg"
+  std::string title;
+  std::string x_label, y_label;  // with unit: "step", "validation loss (bit/byte)"
+  PlotKind kind = PlotKind::kLines;
+  std::vector<std::string> categories;  // kBars, kIntervals: top to bottom
+  std::vector<PlotSeries> series;
+  std::string note;  // one sentence below the plot
+};
+
+// Commands that end in one plot command reading inline data, and the data: rows of x, y, x low, x
+// high, y low, y high.
+struct PlotScript {
+  std::string commands;
+  std::vector<std::vector<std::array<double, 6>>> data;
+};
+// A pure function of the plot. Empty data (nothing to draw) for a plot without any value.
+PlotScript plot_script(const Plot& plot);
+
+// Is that program there and does it answer --version?
+bool has_gnuplot(const std::string& program);
+// Draws to a file; the error carries gnuplot's own message. `program` must be has_gnuplot.
+Result<void> draw_svg(const Plot& plot, const std::filesystem::path& path,
+                      const std::string& program);
+
+}  // namespace nb

@@ -1,0 +1,145 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "report/plot.hpp"
+
+namespace nb {
+namespace {
+
+// Okabe and Ito's colours: told apart by colour-blind readers too.
+constexpr std::array<const char*, 7> kColours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
+                                                 "#E69F00", "#56B4E9", "#555555"};
+constexpr int kWidth = 860;
+constexpr int kLinesHeight = 400;
+constexpr double kBarShare = 0.76;  // of the distance between two categories, for all its bars
+
+// A gnuplot text in single quotes. Text is not enhanced, so only the quote itself is special.
+std::string quoted(const std::string& text) {
+  std::string safe = "'";
+  for (const char c : text) {
+    if (c == '\'') safe += '\'';
+    safe += c == '\n' ? ' ' : c;
+  }
+  return safe + "'";
+}
+
+int category_height(const Plot& plot) {
+  const int rows =
+      static_cast<int>(plot.categories.size() * std::max<std::size_t>(1, plot.series.size()));
+  return 150 + 16 * rows + 12 * static_cast<int>(plot.categories.size());
+}
+
+std::string frame(const Plot& plot) {
+  const bool lines = plot.kind == PlotKind::kLines;
+  std::string text = fmt::format(
+      "set terminal svg size {},{} dynamic noenhanced font 'sans-serif,13' background rgb "
+      "'white'\n",
+      kWidth, lines ? kLinesHeight : category_height(plot));
+  text += fmt::format("set title {}\nset xlabel {}\n", quoted(plot.title), quoted(plot.x_label));
+  text += "set key outside below center horizontal\nset border 3 lc rgb '#888888'\n";
+  text += "set tics nomirror out scale 0.6\nset grid lc rgb '#e4e4e4' lt 1 lw 1\n";
+  if (!plot.y_label.empty()) text += "set ylabel " + quoted(plot.y_label) + "\n";
+  return text;
+}
+
+std::string category_axis(const Plot& plot) {
+  // Category c stands at y = −c, so that the list reads from the top.
+  std::string tics;
+  for (std::size_t c = 0; c < plot.categories.size(); ++c)
+    tics += fmt::format("{}{} -{}", c == 0 ? "" : ", ", quoted(plot.categories[c]), c);
+  return fmt::format(
+      "set ytics ({})\nset yrange [{}:0.6]\nunset grid\nset grid xtics lc rgb '#e4e4e4' lt 1 lw "
+      "1\n",
+      tics, 0.4 - static_cast<double>(plot.categories.size()));
+}
+
+// Centre of a series' mark within a category, and half its height.
+struct Slot {
+  double centre, half;
+};
+Slot slot_of(const Plot& plot, std::size_t category, std::size_t series) {
+  const double count = static_cast<double>(plot.series.size());
+  const double step = kBarShare / count;
+  const double offset = (static_cast<double>(series) - (count - 1) / 2) * step;
+  return {-static_cast<double>(category) - offset, step * 0.42};
+}
+
+using Rows = std::vector<std::array<double, 6>>;
+
+Rows line_rows(const PlotSeries& series) {
+  Rows rows;
+  for (std::size_t i = 0; i < std::min(series.x.size(), series.y.size()); ++i)
+    rows.push_back({series.x[i], series.y[i], series.x[i], series.x[i], series.y[i], series.y[i]});
+  return rows;
+}
+
+Rows category_rows(const Plot& plot, std::size_t s) {
+  const PlotSeries& series = plot.series[s];
+  Rows rows;
+  for (std::size_t c = 0; c < std::min(plot.categories.size(), series.values.size()); ++c) {
+    if (!series.values[c]) continue;
+    const double value = *series.values[c];
+    const auto [y, half] = slot_of(plot, c, s);
+    if (plot.kind == PlotKind::kBars) {
+      rows.push_back({value / 2, y, 0, value, y - half, y + half});
+      continue;
+    }
+    const bool has = c < series.intervals.size() && series.intervals[c];
+    const Interval interval = has ? *series.intervals[c] : Interval{value, value};
+    rows.push_back({value, y, interval.low, interval.high, y, y});
+  }
+  return rows;
+}
+
+std::string bar_labels(const Plot& plot) {
+  std::string text;
+  for (std::size_t s = 0; s < plot.series.size(); ++s)
+    for (std::size_t c = 0; c < plot.series[s].labels.size(); ++c)
+      if (plot.series[s].values[c])
+        text += fmt::format("set label {} at {:.17g},{:.17g} left offset 0.6,0 font ',11'\n",
+                            quoted(plot.series[s].labels[c]), *plot.series[s].values[c],
+                            slot_of(plot, c, s).centre);
+  return text;
+}
+
+std::string style_of(const Plot& plot, std::size_t s) {
+  const char* colour = kColours[s % kColours.size()];
+  // Every other line is dashed: two curves that lie on each other are both seen.
+  const std::string line = fmt::format("lc rgb '{}' lw 2 dt {}", colour, s % 2 == 0 ? 1 : 2);
+  if (plot.kind == PlotKind::kBars)
+    return fmt::format("using 1:2:3:4:5:6 with boxxyerror fs solid 0.85 noborder lc rgb '{}'",
+                       colour);
+  if (plot.kind == PlotKind::kIntervals)
+    return fmt::format("using 1:2:3:4 with xerrorbars pt 7 ps 0.7 lw 2 lc rgb '{}'", colour);
+  if (plot.series[s].with_points) return "using 1:2 with linespoints pt 7 ps 0.5 " + line;
+  return "using 1:2 with lines " + line;
+}
+
+}  // namespace
+
+PlotScript plot_script(const Plot& plot) {
+  PlotScript script;
+  script.commands = frame(plot);
+  if (plot.kind != PlotKind::kLines) script.commands += category_axis(plot);
+  if (plot.kind == PlotKind::kBars) {
+    double largest = 0;
+    for (const PlotSeries& series : plot.series)
+      for (const auto& value : series.values) largest = std::max(largest, value.value_or(0));
+    // Room on the right for the labels.
+    script.commands += fmt::format("set xrange [0:{:.17g}]\n", largest > 0 ? largest * 1.22 : 1);
+    script.commands += bar_labels(plot);
+  }
+  std::string parts;
+  for (std::size_t s = 0; s < plot.series.size(); ++s) {
+    Rows rows = plot.kind == PlotKind::kLines ? line_rows(plot.series[s]) : category_rows(plot, s);
+    if (rows.empty()) continue;
+    parts += fmt::format("{}'-' {} title {}", parts.empty() ? "plot " : ", ", style_of(plot, s),
+                         quoted(plot.series[s].title));
+    script.data.push_back(std::move(rows));
+  }
+  script.commands += parts.empty() ? "" : parts + "\n";
+  return script;
+}
+
+}  // namespace nb

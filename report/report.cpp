@@ -1,0 +1,137 @@
+#include "report/report.hpp"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <set>
+
+#include "harness/base/check.hpp"
+#include "harness/base/csv.hpp"
+#include "harness/base/fs.hpp"
+#include "report/csv_files.hpp"
+#include "report/sections.hpp"
+
+namespace nb {
+namespace {
+
+ReportContext context_of(const ReportInput& input) {
+  NB_CHECK(input.run != nullptr, "[report] no run given");
+  ReportContext context{input, {}, {}};
+  for (const StoredRecord* stored : records_of(*input.run, "train")) {
+    auto series = read_series(stored->folder / "steps.csv");
+    if (series)
+      context.curves.push_back({stored, std::move(*series)});
+    else
+      context.unreadable.push_back(series.error().message);
+  }
+  return context;
+}
+
+Document document_of(const ReportContext& context) {
+  Document document;
+  document.title = context.input.title;
+  for (const Section& section : sections())
+    document.sections.push_back({std::string(section.title), section.blocks(context)});
+  return document;
+}
+
+std::vector<PlotBlock*> plots_of(Document& document) {
+  std::vector<PlotBlock*> plots;
+  for (SectionContent& section : document.sections)
+    for (Block& block : section.blocks)
+      if (auto* plot = std::get_if<PlotBlock>(&block)) plots.push_back(plot);
+  return plots;
+}
+
+// A plot that fails leaves a note, not a failed report.
+void draw(Document& document, const fs::path& folder, const ReportOptions& options,
+          ReportFiles& files) {
+  const auto plots = plots_of(document);
+  if (plots.empty() || !options.plots) return;
+  if (!has_gnuplot(options.gnuplot)) {
+    files.notes.push_back(
+        fmt::format("no plots: {} does not run here; install the package gnuplot-nox and write the "
+                    "report again",
+                    options.gnuplot));
+    return;
+  }
+  for (PlotBlock* block : plots) {
+    const fs::path path = folder / (block->plot.name + ".svg");
+    if (const auto drawn = draw_svg(block->plot, path, options.gnuplot); !drawn) {
+      files.notes.push_back(drawn.error().message);
+      continue;
+    }
+    if (auto svg = read_file(path)) {
+      block->svg = std::move(*svg);
+      files.plots.push_back(path);
+    }
+  }
+}
+
+// Older plots and tables would stand beside the new ones as if they belonged to them. Only what a
+// report writes goes: the folder may be the user's own.
+Result<void> clear(const fs::path& folder) {
+  constexpr std::array<std::array<const char*, 2>, 2> kOurs = {
+      {{"plots", ".svg"}, {"csv", ".csv"}}};
+  for (const auto& [name, extension] : kOurs) {
+    std::error_code error;
+    std::vector<fs::path> old;
+    for (fs::directory_iterator at(folder / name, error), end; !error && at != end;
+         at.increment(error))
+      if (at->path().extension() == extension) old.push_back(at->path());
+    for (const fs::path& path : old)
+      if (std::error_code failed; !fs::remove(path, failed) && failed)
+        return run_error(fmt::format("{}: {}", path.string(), failed.message()));
+  }
+  return {};
+}
+
+Result<void> write_csv(const ReportContext& context, const fs::path& folder, ReportFiles& files) {
+  for (const CsvFile& file : csv_files(context)) {
+    std::string text = csv_line(file.table.header) + "\n";
+    for (const auto& row : file.table.rows) text += csv_line(row) + "\n";
+    NB_TRY_VOID(write_file(folder / file.name, text));
+    files.csv.push_back(folder / file.name);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Comparison> device_comparisons(const RunRecords& run) {
+  std::set<std::string> names;
+  for (const StoredRecord& stored : run.records)
+    if (!stored.record.device.empty()) names.insert(stored.record.device);
+  const std::vector<std::string> devices(names.begin(), names.end());
+  std::vector<Comparison> comparisons;
+  for (std::size_t a = 0; a < devices.size(); ++a)
+    for (std::size_t b = a + 1; b < devices.size(); ++b) {
+      auto comparison = compare_devices(run, devices[a], devices[b]);
+      if (comparison && !comparison->pairs.empty()) comparisons.push_back(std::move(*comparison));
+    }
+  return comparisons;
+}
+
+Result<ReportFiles> write_report(const ReportInput& input, const fs::path& folder,
+                                 const ReportOptions& options) {
+  const ReportContext context = context_of(input);
+  NB_TRY_VOID(make_folders(folder));
+  NB_TRY_VOID(clear(folder));
+  ReportFiles files;
+  Document document = document_of(context);
+  draw(document, folder / "plots", options, files);
+  if (!files.notes.empty()) {
+    std::vector<Block> blocks;
+    for (const std::string& note : files.notes) blocks.push_back(Paragraph{note, true});
+    auto& summary = document.sections.front().blocks;
+    summary.insert(summary.begin(), blocks.begin(), blocks.end());
+  }
+  NB_TRY_VOID(write_csv(context, folder / "csv", files));
+  files.markdown = folder / "report.md";
+  files.html = folder / "report.html";
+  NB_TRY_VOID(write_file(files.markdown, render_markdown(document)));
+  NB_TRY_VOID(write_file(files.html, render_html(document)));
+  return files;
+}
+
+}  // namespace nb

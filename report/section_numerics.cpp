@@ -1,0 +1,72 @@
+// What is emulated how, and on what this ran.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "report/sections.hpp"
+
+namespace nb {
+
+std::vector<Block> numerics_blocks(const ReportContext& context) {
+  TextTable table{{"device", "item", "value", "status", "source"}, {}};
+  std::vector<std::string> done, silent;
+  std::map<std::string, int> status;
+  for (const StoredRecord& stored : context.input.run->records) {
+    const Record& r = stored.record;
+    if (r.device.empty() || std::find(done.begin(), done.end(), r.device) != done.end()) continue;
+    if (r.numerics.empty()) {
+      if (std::find(silent.begin(), silent.end(), r.device) == silent.end())
+        silent.push_back(r.device);
+      continue;
+    }
+    done.push_back(r.device);
+    for (const NumericsEntry& entry : r.numerics) {
+      ++status[entry.status];
+      table.rows.push_back({r.device, entry.item, entry.value, entry.status, entry.source});
+    }
+  }
+  std::vector<Block> blocks;
+  if (!table.rows.empty()) {
+    std::string text = "How the emulator does these devices' arithmetic:";
+    for (const char* word : {"documented", "assumed", "not modelled"})
+      text += fmt::format(" {} {}{}", status[word], word,
+                          std::string(word) == "not modelled" ? "." : ",");
+    blocks.push_back(Paragraph{text});
+    blocks.push_back(TableBlock{"", table});
+  }
+  for (const std::string& device : silent)
+    if (std::find(done.begin(), done.end(), device) == done.end())
+      blocks.push_back(Paragraph{"No numerics card in the records of " + device + "."});
+  if (blocks.empty())
+    blocks.push_back(Paragraph{"No record ran on a device, so there is no numerics card."});
+  return blocks;
+}
+
+std::vector<Block> environment_blocks(const ReportContext& context) {
+  // Values that all records share once; those that differ with their count.
+  std::map<std::string, std::map<std::string, int>> values;
+  int records = 0;
+  for (const StoredRecord& stored : context.input.run->records) {
+    ++records;
+    const Json flat = stored.record.environment->flatten();
+    for (const auto& [pointer, value] : flat.items())
+      ++values[pointer][value.is_string() ? value.get<std::string>() : value.dump()];
+  }
+  if (values.empty()) return {Paragraph{"The records say nothing about their environment."}};
+  TextTable table{{"field", "value", "records"}, {}};
+  for (const auto& [pointer, seen] : values) {
+    if (seen.size() > 3) {  // timestamps and the like
+      table.rows.push_back({pointer,
+                            fmt::format("{} … {}", seen.begin()->first, seen.rbegin()->first),
+                            fmt::format("{}", records)});
+      continue;
+    }
+    for (const auto& [value, count] : seen)
+      table.rows.push_back({pointer, value, fmt::format("{}", count)});
+  }
+  return {TableBlock{"", table}};
+}
+
+}  // namespace nb
