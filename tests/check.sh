@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# Everything that must hold before a change is merged: packages, build (every header alone too), format,
+# architecture and all other tests. The last line is "N passed, N failed, N skipped", over single tests.
+#   bash tests/check.sh           release build, all tests
+#   bash tests/check.sh --asan    the same under the address and undefined-behaviour sanitizers
+#   bash tests/check.sh --tsan    harness/base and collectives under the thread sanitizer
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+exec </dev/null
+
+preset=release
+targets=()
+only=()
+case "${1:-}" in
+  '') ;;
+  --asan) preset=asan ;;
+  --tsan)
+    preset=tsan
+    targets=(nb_test_harness_base nb_test_model_collectives nb_planted_race)
+    only=(-R '^(nb_test_harness_base|nb_test_model_collectives|nb_planted_race)$')
+    ;;
+  *)
+    echo "check.sh: unknown option $1; there are --asan and --tsan" >&2
+    exit 64
+    ;;
+esac
+
+jobs=$(nproc)
+build=build/$preset
+results=$PWD/$build/test_results
+
+step() { printf '\n== %s (%d s)\n' "$1" "$SECONDS"; }
+
+step packages
+bash harness/packages.sh
+
+step "format"
+format_failed=0
+unformatted=()
+while IFS= read -r -d '' file; do
+  clang-format --dry-run -Werror "$file" >/dev/null 2>&1 || unformatted+=("$file")
+done < <(find harness model evals results report tests -path results/runs -prune -o \
+  \( -name '*.cpp' -o -name '*.hpp' \) -type f -print0 | sort -z)
+if [ ${#unformatted[@]} -gt 0 ]; then
+  format_failed=1
+  printf 'not formatted: %s\n' "${unformatted[@]}"
+  echo "to mend: clang-format -i ${unformatted[*]}"
+else
+  echo "all sources are formatted"
+fi
+
+step "build $preset"
+options=(-DNB_HEADER_TESTS=ON)
+[ "$preset" = release ] || options=(-DNB_HEADER_TESTS=OFF)
+if command -v ccache >/dev/null; then
+  options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+fi
+cmake --preset "$preset" "${options[@]}"
+if [ ${#targets[@]} -gt 0 ]; then
+  cmake --build "$build" -j "$jobs" --target "${targets[@]}"
+else
+  cmake --build "$build" -j "$jobs"
+fi
+
+step tests
+rm -rf "$results"
+mkdir -p "$results"
+tests_rc=0
+# Each GoogleTest program writes <name>.xml into that folder.
+GTEST_OUTPUT="xml:$results/" ctest --test-dir "$build" -j2 --output-on-failure --no-tests=error \
+  --output-junit "$results/ctest.junit" "${only[@]}" || tests_rc=$?
+
+# A program whose own file says less than ctest does (it crashed, timed out, or is no GoogleTest program)
+# counts as one test.
+count() { # file -> "tests failures skipped"
+  awk -F'"' '/<testsuite / {
+      for (i = 1; i < NF; i += 2) {
+        if ($i ~ / tests=$/) tests += $(i + 1)
+        if ($i ~ / (failures|errors)=$/) failed += $(i + 1)
+        if ($i ~ / (skipped|disabled)=$/) skipped += $(i + 1)
+      }
+    } END { print tests + 0, failed + 0, skipped + 0 }' "$1"
+}
+passed=0
+failed=$format_failed
+skipped=0
+programs=0
+while read -r name status; do
+  programs=$((programs + 1))
+  tests=0 bad=0 left_out=0
+  if [ -s "$results/$name.xml" ]; then
+    read -r tests bad left_out < <(count "$results/$name.xml")
+  fi
+  if [ "$status" = run ]; then
+    [ "$tests" -gt 0 ] || tests=1
+  elif [ "$bad" -eq 0 ]; then
+    tests=$((tests + 1))
+    bad=1
+  fi
+  passed=$((passed + tests - bad - left_out))
+  failed=$((failed + bad))
+  skipped=$((skipped + left_out))
+done < <(awk -F'"' '/<testcase / {
+    for (i = 1; i < NF; i += 2) {
+      if ($i ~ / name=$/) name = $(i + 1)
+      if ($i ~ / status=$/) status = $(i + 1)
+    }
+    print name, status
+  }' "$results/ctest.junit")
+
+[ "$format_failed" -eq 0 ] || echo "format: see 'not formatted' above (counted as one failed test)"
+if [ "$tests_rc" -ne 0 ] && [ "$failed" -eq 0 ]; then
+  failed=1
+  echo "ctest failed with $tests_rc although no test did" >&2
+fi
+if [ "$programs" -eq 0 ]; then
+  failed=$((failed + 1))
+  echo "no test program ran" >&2
+fi
+printf '\n(%d test programs, %d s)\n' "$programs" "$SECONDS"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,142 @@
+// Includes point downwards in the layers of the README; some folders see less than their layer
+// allows.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/repo/source_tree.hpp"
+
+namespace nb::test {
+namespace {
+
+struct Component {
+  std::string_view folder;
+  int layer;
+};
+constexpr std::array kComponents = {
+    Component{"harness/cli", 9},
+    Component{"harness/run", 8},
+    Component{"harness/plan", 8},
+    Component{"harness/suite", 8},
+    Component{"harness/doctor", 8},
+    Component{"harness/faults", 8},
+    Component{"harness/microbench", 8},
+    Component{"report", 7},
+    Component{"evals", 6},
+    Component{"model/train", 5},
+    Component{"model/engine", 4},
+    Component{"model/optim", 4},
+    Component{"model/gpt", 3},
+    Component{"model/tokenizer", 3},
+    Component{"model/data", 3},
+    Component{"model/ops", 2},
+    Component{"model/collectives", 2},
+    Component{"model/device", 1},
+    Component{"model/kernels", 1},
+    Component{"model/tensor", 1},
+    Component{"results", 1},
+    Component{"harness/base", 0},
+};
+
+// Folders that may not see others although these lie lower.
+struct Wall {
+  std::string_view from;
+  std::string_view to;
+  std::string_view why;
+};
+constexpr std::array kWalls = {
+    Wall{"evals", "model/gpt", "an evaluator knows only LanguageModel and the tokenizer"},
+    Wall{"evals", "model/train", "an evaluator knows only LanguageModel and the tokenizer"},
+    Wall{"report", "model", "a report reads results only"},
+    Wall{"report", "evals", "a report reads results only"},
+    Wall{"results", "model", "results know no model"},
+    Wall{"model", "results", "the model is usable without the harness"},
+};
+
+bool is_under(std::string_view path, std::string_view folder) {
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+const Component* component_of(std::string_view path) {
+  for (const Component& component : kComponents)
+    if (is_under(path, component.folder)) return &component;
+  return nullptr;
+}
+
+std::vector<std::string> included_paths(const std::string& text, std::vector<int>& at_lines) {
+  std::vector<std::string> paths;
+  std::istringstream stream(text);
+  int number = 0;
+  for (std::string line; std::getline(stream, line);) {
+    ++number;
+    if (!line.starts_with("#include \"")) continue;
+    paths.push_back(line.substr(10, line.find('"', 10) - 10));
+    at_lines.push_back(number);
+  }
+  return paths;
+}
+
+std::vector<std::string> layer_problems(const std::vector<SourceFile>& files) {
+  std::vector<std::string> problems;
+  for (const SourceFile& file : files) {
+    if (file.path.starts_with("tests/")) continue;
+    const Component* from = component_of(file.path);
+    if (from == nullptr) {
+      problems.push_back(file.path +
+                         ": its folder has no layer; give it one in tests/repo/layers_test.cpp");
+      continue;
+    }
+    std::vector<int> at_lines;
+    const std::vector<std::string> includes = included_paths(file.text, at_lines);
+    for (std::size_t i = 0; i < includes.size(); ++i) {
+      const std::string where = file.path + ":" + std::to_string(at_lines[i]) + ": ";
+      const Component* to = component_of(includes[i]);
+      if (to == nullptr) {
+        problems.push_back(where + "\"" + includes[i] + "\" is no path from the root into a layer");
+      } else if (to->layer > from->layer) {
+        problems.push_back(where + std::string(from->folder) + " (layer " +
+                           std::to_string(from->layer) + ") includes " + includes[i] + " (layer " +
+                           std::to_string(to->layer) + "): includes point downwards");
+      }
+      for (const Wall& wall : kWalls)
+        if (is_under(file.path, wall.from) && is_under(includes[i], wall.to))
+          problems.push_back(where + "includes " + includes[i] + ", but " + std::string(wall.why));
+    }
+  }
+  return problems;
+}
+
+TEST(Layers, EveryIncludePointsDownwards) {
+  constexpr std::array<std::string_view, 2> kEndings = {".hpp", ".cpp"};
+  const std::vector<SourceFile> files = source_files(kEndings);
+  ASSERT_GT(files.size(), 40U);
+  const std::vector<std::string> problems = layer_problems(files);
+  EXPECT_TRUE(problems.empty()) << lines(problems);
+}
+
+TEST(Layers, AnIncludeThatPointsUpwardsIsNamed) {
+  const auto problems = layer_problems(
+      {{"model/tensor/x.hpp", "#pragma once\n#include \"model/gpt/gpt.hpp\"\n"},
+       {"model/gpt/y.cpp", "#include \"model/tensor/x.hpp\"\n#include \"model/data/z.hpp\"\n"}});
+  ASSERT_EQ(problems.size(), 1U) << lines(problems);
+  EXPECT_EQ(problems[0],
+            "model/tensor/x.hpp:2: model/tensor (layer 1) includes model/gpt/gpt.hpp (layer 3): "
+            "includes point downwards");
+}
+
+TEST(Layers, AWallAndAFolderWithoutLayerAreNamed) {
+  const auto problems = layer_problems({{"evals/x.cpp", "#include \"model/gpt/gpt.hpp\"\n"},
+                                        {"model/magic/x.cpp", ""},
+                                        {"report/x.cpp", "#include \"table.hpp\"\n"}});
+  ASSERT_EQ(problems.size(), 3U) << lines(problems);
+  EXPECT_NE(problems[0].find("an evaluator knows only LanguageModel"), std::string::npos);
+  EXPECT_NE(problems[1].find("model/magic/x.cpp: its folder has no layer"), std::string::npos);
+  EXPECT_NE(problems[2].find("\"table.hpp\" is no path from the root"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace nb::test
