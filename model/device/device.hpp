@@ -97,6 +97,8 @@ class Device {
   const DeviceCounters& counters() const;
   Trace& trace();
   CachingAllocator& allocator();
+  std::size_t host_mallocs()
+      const;  // host buffers ever made: constant once a training loop is warm
 
   // Simulated clock, counters, allocator layout and statistics: what later numbers depend on.
   // restore() expects the live tensors of the saved device, made in the same order; on error

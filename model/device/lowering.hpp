@@ -43,6 +43,8 @@ struct Lowering {
   std::vector<LoweredBlock> blocks;
   std::uint8_t saved_inputs = 0;  // bit i: the stack keeps desc.inputs[i] for backward
   bool saves_output = false;
+  bool recomputes_output =
+      false;           // nobody keeps the output for backward: its backward op makes it again
   bool waits = false;  // the host waits for the result (device to host)
 };
 

@@ -29,7 +29,6 @@ struct NumericsPolicy {
   Accumulation accumulation = Accumulation::kChain;
   int split_k = 1;  // parts, for accumulation split_k
   Pointwise pointwise = Pointwise::kEager;
-  DType attention_probabilities = DType::kBf16;  // rounding of P before the product with V
   DType weight_gradient = DType::kBf16;   // rounding of dW before it enters the fp32 gradient
   DType embedding_weight = DType::kBf16;  // wte, its gradient and its AdamW moments
   DType adam_moments = DType::kFp32;      // of all other AdamW parameters

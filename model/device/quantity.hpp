@@ -3,7 +3,6 @@
 // error.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <type_traits>

@@ -66,6 +66,9 @@ class Tensor {
   // held by SavedBlocks.
   void drop_block();
   bool has_block() const { return block_.held(); }
+  // True after an op whose compiled lowering computes its output again in backward: ops that would
+  // keep this tensor for backward then keep nothing.
+  bool is_recomputed() const { return is_recomputed_; }
   const BlockHandle& block() const { return block_; }
 
  private:
@@ -81,6 +84,7 @@ class Tensor {
   BlockHandle block_;
   float* host_ = nullptr;
   std::size_t host_count_ = 0;
+  bool is_recomputed_ = false;
 };
 
 }  // namespace nb

@@ -1,0 +1,290 @@
+#include "model/device/block_map.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "harness/base/check.hpp"
+
+namespace nb {
+namespace {
+
+constexpr std::uint64_t kFirstAddress = 1ull << 40;  // a made-up device address space
+constexpr std::uint64_t kAlignment = 2ull << 20;     // of segments, as driver allocations are
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t step) {
+  return (value + step - 1) / step * step;
+}
+std::uint64_t round_down(std::uint64_t value, std::uint64_t step) { return value / step * step; }
+
+}  // namespace
+
+BlockMap::BlockMap(const AllocatorRules& rules, std::uint64_t address_space_bytes)
+    : rules_(rules),
+      address_space_bytes_(
+          round_up(std::max<std::uint64_t>(address_space_bytes, 1),
+                   std::max(rules.large_segment_bytes, rules.small_segment_bytes))),
+      next_address_(kFirstAddress) {}
+
+PoolKind BlockMap::pool_of(std::uint64_t rounded) const {
+  return rounded <= rules_.small_limit_bytes ? PoolKind::kSmall : PoolKind::kLarge;
+}
+
+std::uint64_t BlockMap::segment_bytes(std::uint64_t rounded) const {
+  if (rounded <= rules_.small_limit_bytes) return rules_.small_segment_bytes;
+  if (rounded < rules_.large_limit_bytes) return rules_.large_segment_bytes;
+  return round_up(rounded, rules_.large_rounding_bytes);
+}
+
+std::uint64_t BlockMap::granule(PoolKind pool) const {
+  return pool == PoolKind::kSmall ? rules_.small_segment_bytes : rules_.large_segment_bytes;
+}
+
+bool BlockMap::should_split(const Block& block, std::uint64_t rounded) const {
+  const std::uint64_t rest = block.size - rounded;
+  if (block.pool == PoolKind::kSmall || rules_.expandable_segments) {
+    return rest >= rules_.rounding_bytes;
+  }
+  return rest > rules_.large_split_remainder_bytes;
+}
+
+void BlockMap::index_free(Map::const_iterator it) {
+  free_of(it->second.pool).emplace(it->second.size, it->first);
+}
+void BlockMap::unindex_free(Map::const_iterator it) {
+  free_of(it->second.pool).erase({it->second.size, it->first});
+}
+
+BlockMap::Map::iterator BlockMap::cut(Map::iterator it, std::uint64_t size) {
+  Block rest = it->second;
+  rest.size -= size;
+  it->second.size = size;
+  return blocks_.emplace(it->first + size, rest).first;
+}
+
+std::uint64_t BlockMap::take_block(Map::iterator it, std::uint64_t rounded) {
+  unindex_free(it);
+  if (should_split(it->second, rounded)) index_free(cut(it, rounded));
+  it->second.state = BlockState::kLive;
+  return it->first;
+}
+
+std::uint64_t BlockMap::unmapped_after(Map::const_iterator it) const {
+  const auto next = std::next(it);
+  if (next == blocks_.end() || next->second.segment != it->second.segment ||
+      next->second.state != BlockState::kUnmapped) {
+    return 0;
+  }
+  return next->second.size;
+}
+
+std::optional<std::uint64_t> BlockMap::take(std::uint64_t rounded) {
+  const auto& free = free_of(pool_of(rounded));
+  auto best = free.lower_bound({rounded, 0});
+  if (best == free.end()) return std::nullopt;
+  // A free block at the growing end counts with the size it can grow to, so that the end stays
+  // free.
+  const auto grown = [&](const std::pair<std::uint64_t, std::uint64_t>& entry) {
+    return entry.first + unmapped_after(blocks_.find(entry.second));
+  };
+  for (auto next = std::next(best); next != free.end() && grown(*next) < grown(*best);) {
+    best = next++;
+  }
+  return take_block(blocks_.find(best->second), rounded);
+}
+
+// The free or unmapped block from which an expandable segment has `rounded` bytes without a live
+// one.
+std::optional<std::uint64_t> BlockMap::expansion_point(PoolKind pool, std::uint64_t rounded) const {
+  for (auto it = blocks_.begin(); it != blocks_.end(); ++it) {
+    if (it->second.state != BlockState::kUnmapped || it->second.pool != pool) continue;
+    auto start = it;
+    if (it != blocks_.begin()) {
+      const auto before = std::prev(it);
+      if (before->second.segment == it->second.segment &&
+          before->second.state == BlockState::kFree) {
+        start = before;
+      }
+    }
+    std::uint64_t room = 0;
+    for (auto b = start; b != blocks_.end() && room < rounded; ++b) {
+      if (b->second.segment != it->second.segment || b->second.state == BlockState::kLive) break;
+      room += b->second.size;
+    }
+    if (room >= rounded) return start->first;
+  }
+  return std::nullopt;
+}
+
+std::uint64_t BlockMap::growth_bytes(std::uint64_t rounded) const {
+  if (!rules_.expandable_segments) return segment_bytes(rounded);
+  const PoolKind pool = pool_of(rounded);
+  const auto point = expansion_point(pool, rounded);
+  if (!point) return round_up(rounded, granule(pool));
+  std::uint64_t needed = rounded;
+  std::uint64_t mapped = 0;
+  for (auto it = blocks_.find(*point); needed > 0 && it != blocks_.end(); ++it) {
+    const std::uint64_t part = std::min(needed, it->second.size);
+    if (it->second.state == BlockState::kUnmapped) {
+      mapped += std::min(round_up(part, granule(pool)), it->second.size);
+    }
+    needed -= part;
+  }
+  return mapped;
+}
+
+// The first `size` bytes of an unmapped block, whole granules, become free.
+void BlockMap::map_front(Map::iterator it, std::uint64_t size) {
+  const std::uint64_t mapped = std::min(round_up(size, granule(it->second.pool)), it->second.size);
+  if (mapped < it->second.size) cut(it, mapped);
+  it->second.state = BlockState::kFree;
+}
+
+std::uint64_t BlockMap::grow(std::uint64_t rounded) {
+  const PoolKind pool = pool_of(rounded);
+  if (!rules_.expandable_segments) {
+    const std::uint64_t size = segment_bytes(rounded);
+    const auto it =
+        blocks_.emplace(next_address_, Block{size, next_address_, pool, BlockState::kFree}).first;
+    next_address_ = round_up(next_address_ + size, kAlignment);
+    index_free(it);
+    return take_block(it, rounded);
+  }
+  auto point = expansion_point(pool, rounded);
+  if (!point) {
+    const std::uint64_t size = std::max(address_space_bytes_, round_up(rounded, granule(pool)));
+    blocks_.emplace(next_address_, Block{size, next_address_, pool, BlockState::kUnmapped});
+    point = next_address_;
+    next_address_ = round_up(next_address_ + size, kAlignment);
+  }
+  auto it = blocks_.find(*point);
+  if (it->second.state == BlockState::kFree) {
+    unindex_free(it);
+  } else {
+    map_front(it, std::min(rounded, it->second.size));
+  }
+  while (it->second.size < rounded) {
+    auto next = std::next(it);
+    if (next->second.state == BlockState::kUnmapped) {
+      map_front(next, std::min(rounded - it->second.size, next->second.size));
+    } else {
+      unindex_free(next);
+    }
+    it->second.size += next->second.size;
+    blocks_.erase(next);
+  }
+  index_free(it);
+  return take_block(merge(it), rounded);
+}
+
+BlockMap::Map::iterator BlockMap::merge(Map::iterator it) {
+  const auto joins = [](const Block& a, const Block& b) {
+    return a.segment == b.segment && a.state == BlockState::kFree && b.state == BlockState::kFree;
+  };
+  unindex_free(it);
+  if (const auto next = std::next(it); next != blocks_.end() && joins(it->second, next->second)) {
+    unindex_free(next);
+    it->second.size += next->second.size;
+    blocks_.erase(next);
+  }
+  if (it != blocks_.begin()) {
+    const auto before = std::prev(it);
+    if (joins(before->second, it->second)) {
+      unindex_free(before);
+      before->second.size += it->second.size;
+      blocks_.erase(it);
+      it = before;
+    }
+  }
+  index_free(it);
+  return it;
+}
+
+void BlockMap::give(std::uint64_t address) {
+  const auto it = blocks_.find(address);
+  NB_CHECK(it != blocks_.end() && it->second.state == BlockState::kLive,
+           "[allocator] no live block at {:#x}", address);
+  it->second.state = BlockState::kFree;
+  index_free(it);
+  merge(it);
+}
+
+std::uint64_t BlockMap::release_unused() {
+  std::uint64_t released = 0;
+  for (auto it = blocks_.begin(); it != blocks_.end();) {
+    const std::uint64_t address = it->first;
+    const Block block = it->second;
+    if (block.state != BlockState::kFree) {
+      ++it;
+    } else if (!rules_.expandable_segments) {
+      const auto next = std::next(it);
+      const bool whole = block.segment == address &&
+                         (next == blocks_.end() || next->second.segment != block.segment);
+      if (whole) {
+        unindex_free(it);
+        blocks_.erase(it);
+        released += block.size;
+      }
+      it = next;
+    } else {
+      const std::uint64_t step = granule(block.pool);
+      const std::uint64_t begin = block.segment + round_up(address - block.segment, step);
+      const std::uint64_t end =
+          block.segment + round_down(address + block.size - block.segment, step);
+      auto next = std::next(it);
+      if (begin < end) {
+        unindex_free(it);
+        auto middle = begin > address ? cut(it, begin - address) : it;
+        if (begin > address) index_free(it);
+        if (middle->first + middle->second.size > end) index_free(cut(middle, end - begin));
+        middle->second.state = BlockState::kUnmapped;
+        released += end - begin;
+        // Unmapped neighbours become one.
+        if (middle != blocks_.begin()) {
+          const auto before = std::prev(middle);
+          if (before->second.segment == block.segment &&
+              before->second.state == BlockState::kUnmapped) {
+            before->second.size += middle->second.size;
+            blocks_.erase(middle);
+            middle = before;
+          }
+        }
+        if (const auto after = std::next(middle); after != blocks_.end() &&
+                                                  after->second.segment == block.segment &&
+                                                  after->second.state == BlockState::kUnmapped) {
+          if (after == next) ++next;
+          middle->second.size += after->second.size;
+          blocks_.erase(after);
+        }
+      }
+      it = next;
+    }
+  }
+  return released;
+}
+
+const Block& BlockMap::at(std::uint64_t address) const {
+  const auto it = blocks_.find(address);
+  NB_CHECK(it != blocks_.end(), "[allocator] no block at {:#x}", address);
+  return it->second;
+}
+
+bool BlockMap::assign(std::map<std::uint64_t, Block> blocks, std::uint64_t next_address) {
+  std::uint64_t segment = 0, end = 0;
+  for (const auto& [address, block] : blocks) {
+    const bool starts = block.segment == address;
+    if (block.size == 0 || address < end || address + block.size > next_address) return false;
+    if (!starts && (block.segment != segment || address != end)) return false;
+    segment = block.segment;
+    end = address + block.size;
+  }
+  blocks_ = std::move(blocks);
+  next_address_ = next_address;
+  for (auto& free : free_) free.clear();
+  for (auto it = blocks_.begin(); it != blocks_.end(); ++it) {
+    if (it->second.state == BlockState::kFree) index_free(it);
+  }
+  return true;
+}
+
+}  // namespace nb

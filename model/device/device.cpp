@@ -1,0 +1,251 @@
+#include "model/device/device.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "harness/base/check.hpp"
+#include "model/device/cost_model.hpp"
+#include "model/device/host_pool.hpp"
+#include "model/device/lowering.hpp"
+
+namespace nb {
+
+struct Device::Impl {
+  Impl(DeviceProfile p, ExecutionMode m, const DeviceOptions& o)
+      : profile(std::move(p)),
+        mode(m),
+        options(o),
+        memory(profile.allocator_rules(), profile.memory_budget(o.ranks), o.index),
+        timeline(profile.launch.host_dispatch.whole(), profile.launch.synchronize.whole(),
+                 profile.launch.queue_depth.whole()),
+        trace(o.trace_steps) {}
+
+  void launch(const Kernel& kernel, const OpDesc& desc);
+  void count(const KernelCost& cost);
+
+  DeviceProfile profile;
+  ExecutionMode mode;
+  DeviceOptions options;
+  CachingAllocator memory;
+  Timeline timeline;
+  Trace trace;
+  HostPool host;
+  DeviceCounters counters;
+};
+
+namespace {
+
+constexpr bool is_collective(OpKind kind) {
+  return kind == OpKind::kAllReduce || kind == OpKind::kReduceScatter ||
+         kind == OpKind::kAllGather || kind == OpKind::kBroadcast || kind == OpKind::kBarrier;
+}
+
+template <class Counters, class Visit>
+void each_counter(Counters& counters, const Visit& visit) {
+  visit("ops", counters.ops);
+  visit("kernels", counters.kernels);
+  visit("flops", counters.flops);
+  visit("moved_bytes", counters.moved_bytes);
+  visit("link_bytes", counters.link_bytes);
+  visit("compute_limited_ns", counters.compute_limited_ns);
+  visit("memory_limited_ns", counters.memory_limited_ns);
+  visit("launch_limited_ns", counters.launch_limited_ns);
+  visit("link_limited_ns", counters.link_limited_ns);
+}
+
+TraceEvent event_of(const Kernel& kernel, const OpDesc& desc, const Launch& launch, Stream stream,
+                    Limiter limiter, std::uint64_t allocated_bytes) {
+  TraceEvent event;
+  event.kernel = kernel.name;
+  event.label = std::string(desc.label);
+  event.op = name(desc.kind);
+  event.stream = stream;
+  event.limiter = limiter;
+  event.start_ns = launch.start_ns;
+  event.duration_ns = launch.end_ns - launch.start_ns;
+  event.dispatch_start_ns = launch.dispatch_start_ns;
+  event.dispatch_ns = launch.dispatch_end_ns - launch.dispatch_start_ns;
+  event.flops = kernel.flops;
+  event.size_bytes = kernel.read_bytes + kernel.write_bytes;
+  event.allocated_bytes = allocated_bytes;
+  return event;
+}
+
+}  // namespace
+
+void Device::Impl::count(const KernelCost& cost) {
+  switch (cost.limiter) {
+    case Limiter::kCompute:
+      counters.compute_limited_ns += cost.time_ns;
+      break;
+    case Limiter::kMemory:
+      counters.memory_limited_ns += cost.time_ns;
+      break;
+    case Limiter::kLaunch:
+      counters.launch_limited_ns += cost.time_ns;
+      break;
+    case Limiter::kLink:
+      counters.link_limited_ns += cost.time_ns;
+      break;
+  }
+}
+
+void Device::Impl::launch(const Kernel& kernel, const OpDesc& desc) {
+  const KernelCost cost = kernel_cost(kernel, profile);
+  const Launch launched = timeline.launch(Stream::kCompute, cost.time_ns);
+  ++counters.kernels;
+  counters.flops += kernel.flops;
+  counters.moved_bytes += kernel.read_bytes + kernel.write_bytes;
+  count(cost);
+  if (trace.recording()) {
+    trace.add(event_of(kernel, desc, launched, Stream::kCompute, cost.limiter,
+                       memory.stats().allocated_bytes));
+  }
+}
+
+std::uint64_t SavedBlocks::size_bytes() const {
+  std::uint64_t total = 0;
+  for (const BlockHandle& block : blocks_) total += block.size_bytes();
+  return total;
+}
+
+Device::Device(DeviceProfile profile, ExecutionMode mode, const DeviceOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(profile), mode, options)) {
+  NB_CHECK(options.ranks >= 1 && options.index >= 0, "[device] index {}, ranks {}", options.index,
+           options.ranks);
+}
+
+Device::~Device() = default;
+
+Tensor Device::allocate(const Shape& shape, DType dtype, std::string_view name, HostBuffer host) {
+  const auto count = static_cast<std::size_t>(shape.count());
+  BlockHandle block = impl_->memory.allocate(count * storage_bytes(dtype), name);
+  float* buffer = executes() && host == HostBuffer::kYes ? impl_->host.take(count) : nullptr;
+  return Tensor(this, shape, dtype, name, std::move(block), buffer);
+}
+
+SavedBlocks Device::run(const OpDesc& desc, const std::function<void()>& arithmetic) {
+  Impl& d = *impl_;
+  NB_CHECK(!is_collective(desc.kind), "[device] {} runs through a Communicator", name(desc.kind));
+  const Lowering lowering = lower(desc, d.profile.software, d.profile.numerics);
+  ++d.counters.ops;
+  std::vector<BlockHandle> open(lowering.blocks.size());
+  SavedBlocks saved;
+  for (std::size_t k = 0; k < lowering.kernels.size(); ++k) {
+    for (std::size_t b = 0; b < open.size(); ++b) {
+      const LoweredBlock& block = lowering.blocks[b];
+      if (block.first == k) open[b] = d.memory.allocate(block.size_bytes, block.name);
+    }
+    d.launch(lowering.kernels[k], desc);
+    for (std::size_t b = 0; b < open.size(); ++b) {
+      const LoweredBlock& block = lowering.blocks[b];
+      if (block.last != k) continue;
+      if (block.saved && desc.saves_for_backward) saved.blocks_.push_back(std::move(open[b]));
+      open[b].reset();
+    }
+  }
+  if (lowering.waits) d.timeline.synchronize();
+  if (desc.saves_for_backward) {
+    const auto keep = [&](const Tensor* tensor) {
+      if (tensor != nullptr && tensor->has_block() && !tensor->is_recomputed()) {
+        saved.blocks_.push_back(tensor->block());
+      }
+    };
+    for (std::size_t i = 0; i < desc.inputs.size(); ++i) {
+      if ((lowering.saved_inputs >> i & 1) != 0) keep(desc.inputs[i]);
+    }
+    if (lowering.saves_output) keep(desc.output);
+    if (lowering.recomputes_output && desc.output != nullptr) desc.output->is_recomputed_ = true;
+  }
+  if (executes()) arithmetic();
+  return saved;
+}
+
+void Device::run_backward(const OpDesc& desc, SavedBlocks saved,
+                          const std::function<void()>& arithmetic) {
+  NB_CHECK(!desc.saves_for_backward, "[device] {}: a backward op saves nothing", name(desc.kind));
+  run(desc, arithmetic);
+  saved.free();
+}
+
+void Device::synchronize() { impl_->timeline.synchronize(); }
+
+std::int64_t Device::collective_ready_ns() const { return impl_->timeline.collective_ready_ns(); }
+
+void Device::run_collective(const OpDesc& desc, std::int64_t start_ns, std::int64_t duration_ns,
+                            std::uint64_t size_bytes) {
+  Impl& d = *impl_;
+  NB_CHECK(is_collective(desc.kind), "[device] {} is not a collective", name(desc.kind));
+  const Launch launched = d.timeline.collective(start_ns, duration_ns);
+  ++d.counters.ops;
+  ++d.counters.kernels;
+  d.counters.link_bytes += size_bytes;
+  d.count({duration_ns, Limiter::kLink});
+  if (d.trace.recording()) {
+    Kernel kernel;
+    kernel.name = name(desc.kind);
+    kernel.unit = KernelUnit::kLink;
+    kernel.read_bytes = size_bytes;
+    d.trace.add(event_of(kernel, desc, launched, Stream::kCommunication, Limiter::kLink,
+                         d.memory.stats().allocated_bytes));
+  }
+}
+
+bool Device::executes() const { return impl_->mode == ExecutionMode::kExecute; }
+const NumericsPolicy& Device::numerics() const { return impl_->profile.numerics; }
+const DeviceProfile& Device::profile() const { return impl_->profile; }
+const DeviceOptions& Device::options() const { return impl_->options; }
+std::int64_t Device::time_ns() const { return impl_->timeline.time_ns(); }
+MemoryStats Device::memory() const { return impl_->memory.stats(); }
+void Device::reset_memory_peaks() { impl_->memory.reset_peaks(); }
+void Device::empty_cache() { impl_->memory.empty_cache(); }
+const DeviceCounters& Device::counters() const { return impl_->counters; }
+Trace& Device::trace() { return impl_->trace; }
+CachingAllocator& Device::allocator() { return impl_->memory; }
+
+std::size_t Device::host_mallocs() const { return impl_->host.mallocs(); }
+
+void Device::give_back_host(float* buffer, std::size_t count) noexcept {
+  impl_->host.give(buffer, count);
+}
+
+Json Device::state() const {
+  const Impl& d = *impl_;
+  const Timeline::State clock = d.timeline.state();
+  Json counters = Json::object();
+  each_counter(d.counters, [&](const char* key, const auto& value) { counters[key] = value; });
+  return {{"profile", d.profile.name()},
+          {"clock",
+           {{"host_ns", clock.host_ns}, {"stream_ns", clock.stream_ns}, {"queue_ns", clock.queue}}},
+          {"counters", std::move(counters)},
+          {"memory", d.memory.state()}};
+}
+
+Result<void> Device::restore(const Json& state) {
+  Impl& d = *impl_;
+  Timeline::State clock;
+  DeviceCounters counters;
+  try {
+    const auto profile = state.at("profile").get<std::string>();
+    if (profile != d.profile.name()) {
+      return bad_input(fmt::format("device state: saved on \"{}\", this run is on \"{}\"", profile,
+                                   d.profile.name()));
+    }
+    const Json& saved = state.at("clock");
+    saved.at("host_ns").get_to(clock.host_ns);
+    saved.at("stream_ns").get_to(clock.stream_ns);
+    saved.at("queue_ns").get_to(clock.queue);
+    each_counter(counters,
+                 [&](const char* key, auto& value) { state.at("counters").at(key).get_to(value); });
+    NB_TRY_VOID(d.memory.restore(state.at("memory")));
+  } catch (const Json::exception& e) {
+    return bad_input(fmt::format("device state: damaged ({})", e.what()));
+  }
+  d.timeline.restore(clock);
+  d.counters = counters;
+  return {};
+}
+
+}  // namespace nb

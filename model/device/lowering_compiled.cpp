@@ -1,0 +1,176 @@
+// What torch.compile (Inductor) makes of the same ops: pointwise chains and row reductions are one
+// kernel, products stay library calls, cheap pointwise results are computed again in backward
+// instead of kept (min-cut partitioner). Ops outside the compiled function are launched as in
+// eager.
+#include "harness/base/check.hpp"
+#include "model/device/lowering_builder.hpp"
+
+namespace nb {
+namespace {
+
+using Handle = LoweringBuilder::Handle;
+constexpr auto fp32 = LoweringBuilder::fp32;
+
+void rms_norm(LoweringBuilder& b) {
+  const OpDesc& d = b.desc();
+  const std::int64_t n = d.rows * d.cols;
+  b.save("rstd", fp32(d.rows));
+  b.vector("triton_rms_norm", n, 5, b.act(n), b.act(n) + fp32(d.rows));
+  b.save_input(0);
+}
+
+void rms_norm_backward(LoweringBuilder& b) {
+  const OpDesc& d = b.desc();
+  const std::int64_t n = d.rows * d.cols;
+  b.vector("triton_rms_norm_backward", n, 8, 2 * b.act(n) + fp32(d.rows), b.act(n));
+}
+
+void rotary(LoweringBuilder& b, std::string_view kernel) {
+  const OpDesc& d = b.desc();
+  const std::int64_t n = d.batch * d.time * d.heads * d.head_dim;
+  const std::int64_t tables = d.time * d.head_dim;  // cos and sin, half a head each
+  b.vector(kernel, n, 3, b.act(n + tables), b.act(n));
+}
+
+void relu_squared(LoweringBuilder& b) {
+  const std::int64_t n = b.desc().rows * b.desc().cols;
+  b.vector("triton_relu_pow", n, 2, b.act(n), b.act(n));
+  b.save_input(0);
+  b.recompute_output();
+}
+
+void relu_squared_backward(LoweringBuilder& b) {
+  const std::int64_t n = b.desc().rows * b.desc().cols;
+  const Handle again = b.open("relu_squared_again", b.act(n));
+  b.vector("triton_relu_pow", n, 2, b.act(n), b.act(n));
+  b.vector("triton_relu_pow_backward", n, 3, 2 * b.act(n), b.act(n));
+  b.close(again);
+}
+
+// One pass caps and upcasts while it finds maximum and sum of each row; the capped fp32 logits are
+// kept.
+void cross_entropy(LoweringBuilder& b) {
+  const OpDesc& d = b.desc();
+  const std::int64_t n = d.rows * d.vocab;
+  b.save("capped_fp32", fp32(n));
+  b.save("row_max_and_sum", 2 * fp32(d.rows));
+  b.vector("triton_softcap_log_softmax", n, 22, b.act(n), fp32(n) + 2 * fp32(d.rows));
+  b.vector("triton_nll_loss", d.rows, 2, 20 * static_cast<std::uint64_t>(d.rows), fp32(d.rows));
+}
+
+void cross_entropy_backward(LoweringBuilder& b) {
+  const OpDesc& d = b.desc();
+  const std::int64_t n = d.rows * d.vocab;
+  b.vector("triton_softcap_log_softmax_backward", n, 14, fp32(n) + 2 * fp32(d.rows), b.act(n));
+}
+
+void log_probabilities(LoweringBuilder& b) {
+  const OpDesc& d = b.desc();
+  const std::int64_t n = d.rows * d.vocab;
+  const Handle normal = b.open("log_softmax", fp32(n));
+  b.vector("triton_log_softmax", n, 13, b.act(n), fp32(n));
+  b.vector("triton_nll_loss", d.rows, 1, 12 * static_cast<std::uint64_t>(d.rows), fp32(d.rows));
+  b.close(normal);
+  b.vector("argmax", n, 1, b.act(n), 8 * static_cast<std::uint64_t>(d.rows));
+}
+
+void newton_schulz(LoweringBuilder& b) {
+  const OpDesc& d = b.desc();
+  const DType type = b.numerics().muon_matmul;
+  const std::int64_t r = d.rows < d.cols ? d.rows : d.cols, n = d.rows * d.cols;
+  const std::int64_t iterations = d.iterations > 0 ? d.iterations : 5;
+  const std::uint64_t full = b.bytes(n, type), square = b.bytes(r * r, type);
+  const Handle x = b.open("x", full);
+  b.vector("triton_norm", n, 2, fp32(n), 4);
+  b.vector("triton_cast_div", n, 2, fp32(n), full);
+  const Handle a = b.open("a", square), a2 = b.open("a2", square), bx = b.open("bx", full);
+  for (std::int64_t i = 0; i < iterations; ++i) {
+    b.product("mm", 1, r, r, n / r, type);
+    b.product("mm", 1, r, r, r, type);
+    b.vector("triton_polynomial", r * r, 3, 2 * square, square);
+    b.product("mm", 1, r, n / r, r, type);
+    b.vector("triton_axpy", n, 2, 2 * full, full);
+  }
+  for (const Handle block : {x, a, a2, bx}) b.close(block);
+}
+
+}  // namespace
+
+void lower_compiled(LoweringBuilder& b) {
+  const OpDesc& d = b.desc();
+  const std::int64_t n = d.rows * d.cols, logits = d.rows * d.vocab;
+  switch (d.kind) {
+    case OpKind::kEmbedding:
+      return lower_embedding(b);
+    case OpKind::kEmbeddingBackward:
+      return lower_embedding_backward(b);
+    case OpKind::kRmsNorm:
+      return rms_norm(b);
+    case OpKind::kRmsNormBackward:
+      return rms_norm_backward(b);
+    case OpKind::kLinear:
+      return lower_linear(b);
+    case OpKind::kLinearBackwardInput:
+      return lower_linear_backward_input(b);
+    case OpKind::kLinearBackwardWeight:
+      return lower_linear_backward_weight(b);
+    case OpKind::kRotary:
+      return rotary(b, "triton_rotary");
+    case OpKind::kRotaryBackward:
+      return rotary(b, "triton_rotary_backward");
+    case OpKind::kAttention:
+      return lower_fused_attention(b);
+    case OpKind::kAttentionBackward:
+      return lower_fused_attention_backward(b);
+    case OpKind::kReluSquared:
+      return relu_squared(b);
+    case OpKind::kReluSquaredBackward:
+      return relu_squared_backward(b);
+    case OpKind::kAdd:
+    case OpKind::kAddBackward:
+      return b.vector("triton_add", n, 1, 2 * b.act(n), b.act(n));
+    case OpKind::kSoftcapCrossEntropy:
+      return cross_entropy(b);
+    case OpKind::kSoftcapCrossEntropyBackward:
+      return cross_entropy_backward(b);
+    case OpKind::kLogits:
+      return b.vector("triton_softcap", logits, 12, b.act(logits), b.act(logits));
+    case OpKind::kLogProbabilities:
+      return log_probabilities(b);
+    case OpKind::kSample:
+      return lower_sample(b);
+    case OpKind::kKvCacheAppend:
+      return lower_kv_cache_append(b);
+    case OpKind::kGradNorm:
+      return lower_grad_norm(b);
+    case OpKind::kGradScale:
+      return lower_grad_scale(b);
+    case OpKind::kAdamW:
+      return lower_fused_adamw(b);
+    case OpKind::kMuonMomentum:
+      return b.vector("triton_momentum", n, 6, 2 * fp32(n), 2 * fp32(n));
+    case OpKind::kNewtonSchulz:
+      return newton_schulz(b);
+    case OpKind::kMuonUpdate:
+      return lower_muon_update(b);
+    case OpKind::kZero:
+      return lower_zero(b);
+    case OpKind::kCast:
+      return lower_cast(b);
+    case OpKind::kRandomInit:
+      return lower_random_init(b);
+    case OpKind::kHostToDevice:
+      return lower_host_to_device(b);
+    case OpKind::kDeviceToHost:
+      return lower_device_to_host(b);
+    case OpKind::kAllReduce:
+    case OpKind::kReduceScatter:
+    case OpKind::kAllGather:
+    case OpKind::kBroadcast:
+    case OpKind::kBarrier:
+      return lower_collective(b);
+  }
+  NB_CHECK(false, "[lowering] kind {} has no compiled lowering", static_cast<int>(d.kind));
+}
+
+}  // namespace nb

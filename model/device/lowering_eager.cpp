@@ -1,0 +1,377 @@
+// What PyTorch eager launches for each op of nanochat's model under autocast, kernel by kernel,
+// with the tensors that autograd keeps. Read off gpt.py and torch's derivatives.yaml; where a fused
+// operator is available (profile: fused_operators) that one kernel.
+#include "harness/base/check.hpp"
+#include "model/device/lowering_builder.hpp"
+
+namespace nb {
+namespace {
+
+using Handle = LoweringBuilder::Handle;
+constexpr auto fp32 = LoweringBuilder::fp32;
+
+// x.float(); pow(2); mean(-1); + eps; rsqrt; x * rstd; .to(storage). Autograd keeps the upcast x
+// (for pow and mul) and rstd.
+void rms_norm(LoweringBuilder& b) {
+  const OpDesc& d = b.desc();
+  const std::int64_t n = d.rows * d.cols;
+  if (b.software().fuses("rms_norm")) {
+    b.save("rstd", fp32(d.rows));
+    b.vector("fused_rms_norm", n, 4, b.act(n), b.act(n) + fp32(d.rows));
+    b.save_input(0);
+    return;
+  }
+  b.save("x_fp32", fp32(n));
+  b.vector("cast", n, 1, b.act(n), fp32(n));
+  const Handle squares = b.open("squares", fp32(n));
+  b.vector("pow", n, 1, fp32(n), fp32(n));
+  const Handle mean = b.open("mean", fp32(d.rows));
+  b.vector("mean", n, 1, fp32(n), fp32(d.rows));
+  b.close(squares);
+  b.vector("add", d.rows, 1, fp32(d.rows), fp32(d.rows));
+  b.save("rstd", fp32(d.rows));
+  b.vector("rsqrt", d.rows, 4, fp32(d.rows), fp32(d.rows));
+  b.close(mean);
+  const Handle normed = b.open("normed_fp32", fp32(n));
+  b.vector("mul", n, 1, fp32(n) + fp32(d.rows), fp32(n));
+  b.vector("cast", n, 1, fp32(n), b.act(n));
+  b.close(normed);
+}
+
+void rms_norm_backward(LoweringBuilder& b) {
+  const OpDesc& d = b.desc();
+  const std::int64_t n = d.rows * d.cols;
+  if (b.software().fuses("rms_norm")) {
+    b.vector("fused_rms_norm_backward", n, 8, 2 * b.act(n) + fp32(d.rows), b.act(n));
+    return;
+  }
+  const Handle dy = b.open("dy_fp32", fp32(n));
+  b.vector("cast", n, 1, b.act(n), fp32(n));
+  const Handle direct = b.open("dx_direct", fp32(n));
+  b.vector("mul", n, 1, fp32(n) + fp32(d.rows), fp32(n));
+  const Handle product = b.open("dy_x", fp32(n));
+  b.vector("mul", n, 1, 2 * fp32(n), fp32(n));
+  b.close(dy);
+  const Handle rows = b.open("drstd", 2 * fp32(d.rows));
+  b.vector("sum", n, 1, fp32(n), fp32(d.rows));
+  b.close(product);
+  b.vector("rsqrt_backward", d.rows, 4, 2 * fp32(d.rows), fp32(d.rows));
+  b.vector("div", d.rows, 1, fp32(d.rows), fp32(d.rows));
+  const Handle doubled = b.open("two_x", fp32(n));
+  b.vector("mul", n, 1, fp32(n), fp32(n));
+  const Handle through = b.open("dx_mean", fp32(n));
+  b.vector("mul", n, 1, fp32(n) + fp32(d.rows), fp32(n));
+  b.close(doubled);
+  b.close(rows);
+  b.vector("add", n, 1, 2 * fp32(n), fp32(n));
+  b.close(through);
+  b.vector("cast", n, 1, fp32(n), b.act(n));
+  b.close(direct);
+}
+
+// y1 = x1*cos + x2*sin; y2 = x1*(-sin) + x2*cos; cat. Tables do not need gradients, so only -sin is
+// kept.
+void rotary(LoweringBuilder& b) {
+  const OpDesc& d = b.desc();
+  const std::int64_t n = d.batch * d.time * d.heads * d.head_dim, half = n / 2;
+  const std::int64_t table = d.time * (d.head_dim / 2);
+  if (b.software().fuses("rotary")) {
+    b.vector("fused_rotary", n, 3, b.act(n + 2 * table), b.act(n));
+    return;
+  }
+  const std::uint64_t h = b.act(half), t = b.act(table);
+  Handle sums[2];
+  for (int part = 0; part < 2; ++part) {
+    if (part == 1) {
+      b.save("minus_sin", t);
+      b.vector("neg", table, 1, t, t);
+    }
+    const Handle left = b.open("x1_part", h);
+    b.vector("mul", half, 1, h + t, h);
+    const Handle right = b.open("x2_part", h);
+    b.vector("mul", half, 1, h + t, h);
+    sums[part] = b.open("half", h);
+    b.vector("add", half, 1, 2 * h, h);
+    b.close(left);
+    b.close(right);
+  }
+  b.vector("cat", n, 0, 2 * h, b.act(n));
+  for (const Handle sum : sums) b.close(sum);
+}
+
+void rotary_backward(LoweringBuilder& b) {
+  const OpDesc& d = b.desc();
+  const std::int64_t n = d.batch * d.time * d.heads * d.head_dim, half = n / 2;
+  const std::int64_t table = d.time * (d.head_dim / 2);
+  if (b.software().fuses("rotary")) {
+    b.vector("fused_rotary_backward", n, 3, b.act(n + 2 * table), b.act(n));
+    return;
+  }
+  const std::uint64_t h = b.act(half), t = b.act(table);
+  // Each slice's backward writes a zero-filled full tensor; the two are added.
+  Handle full[2];
+  for (int part = 0; part < 2; ++part) {
+    const Handle left = b.open("dx_part_a", h);
+    b.vector("mul", half, 1, h + t, h);
+    const Handle right = b.open("dx_part_b", h);
+    b.vector("mul", half, 1, h + t, h);
+    b.vector("add", half, 1, 2 * h, h);
+    b.close(right);
+    full[part] = b.open("slice_backward", b.act(n));
+    b.vector("zero", n, 0, 0, b.act(n));
+    b.vector("copy", half, 0, h, h);
+    b.close(left);
+  }
+  b.vector("add", n, 1, 2 * b.act(n), b.act(n));
+  for (const Handle f : full) b.close(f);
+}
+
+// Without a fused operator: scores, mask, softmax and the product with V as kernels of their own.
+void attention(LoweringBuilder& b) {
+  if (b.software().fuses("attention")) return lower_fused_attention(b);
+  const OpDesc& d = b.desc();
+  const std::int64_t keys = d.key_time > 0 ? d.key_time : d.time, groups = d.batch * d.heads;
+  const std::int64_t n = groups * d.time * keys;
+  const DType in = b.numerics().matmul_inputs;
+  const Handle scores = b.open("scores", b.act(n));
+  b.product("bmm", groups, d.time, keys, d.head_dim, in);
+  b.vector("mul", n, 1, b.act(n), b.act(n));
+  b.vector("masked_fill", n, 1, b.act(n), b.act(n));
+  b.save("probabilities", b.act(n));
+  b.vector("softmax", n, 8, b.act(n), b.act(n));
+  b.close(scores);
+  b.product("bmm", groups, d.time, d.head_dim, keys, in);
+  for (std::size_t i = 0; i < 3; ++i) b.save_input(i);
+}
+
+void attention_backward(LoweringBuilder& b) {
+  if (b.software().fuses("attention")) return lower_fused_attention_backward(b);
+  const OpDesc& d = b.desc();
+  const std::int64_t keys = d.key_time > 0 ? d.key_time : d.time, groups = d.batch * d.heads;
+  const std::int64_t n = groups * d.time * keys;
+  const DType in = b.numerics().matmul_inputs;
+  b.product("bmm", groups, keys, d.head_dim, d.time, in);  // dv
+  const Handle dp = b.open("dp", b.act(n));
+  b.product("bmm", groups, d.time, keys, d.head_dim, in);
+  const Handle ds = b.open("ds", b.act(n));
+  b.vector("softmax_backward", n, 4, 2 * b.act(n), b.act(n));
+  b.close(dp);
+  b.vector("masked_fill", n, 1, b.act(n), b.act(n));
+  b.vector("mul", n, 1, b.act(n), b.act(n));
+  b.product("bmm", groups, d.time, d.head_dim, keys, in);  // dq
+  b.product("bmm", groups, keys, d.head_dim, d.time, in);  // dk
+  b.close(ds);
+}
+
+// F.relu keeps its result, which is what pow keeps too.
+void relu_squared(LoweringBuilder& b) {
+  const std::int64_t n = b.desc().rows * b.desc().cols;
+  b.save("relu", b.act(n));
+  b.vector("relu", n, 1, b.act(n), b.act(n));
+  b.vector("pow", n, 1, b.act(n), b.act(n));
+}
+
+void relu_squared_backward(LoweringBuilder& b) {
+  const std::int64_t n = b.desc().rows * b.desc().cols;
+  const Handle doubled = b.open("two_relu", b.act(n));
+  b.vector("mul", n, 1, b.act(n), b.act(n));
+  const Handle dpow = b.open("drelu", b.act(n));
+  b.vector("mul", n, 1, 2 * b.act(n), b.act(n));
+  b.close(doubled);
+  b.vector("threshold_backward", n, 1, 2 * b.act(n), b.act(n));
+  b.close(dpow);
+}
+
+// logits / 15; tanh; * 15; .float(); log_softmax; nll_loss. The fp32 logits live until the function
+// ends.
+void cross_entropy(LoweringBuilder& b) {
+  const OpDesc& d = b.desc();
+  const std::int64_t n = d.rows * d.vocab;
+  const Handle scaled = b.open("scaled", b.act(n));
+  b.vector("div", n, 1, b.act(n), b.act(n));
+  b.save("tanh", b.act(n));
+  b.vector("tanh", n, 10, b.act(n), b.act(n));
+  b.close(scaled);
+  const Handle capped = b.open("capped", b.act(n));
+  b.vector("mul", n, 1, b.act(n), b.act(n));
+  b.open("logits_fp32", fp32(n));
+  b.vector("cast", n, 1, b.act(n), fp32(n));
+  b.close(capped);
+  b.save("log_softmax", fp32(n));
+  b.vector("log_softmax", n, 12, fp32(n), fp32(n));
+  b.vector("nll_loss", d.rows, 1, 12 * static_cast<std::uint64_t>(d.rows), fp32(d.rows));
+}
+
+void cross_entropy_backward(LoweringBuilder& b) {
+  const OpDesc& d = b.desc();
+  const std::int64_t n = d.rows * d.vocab;
+  const Handle picked = b.open("dlog_softmax", fp32(n));
+  b.vector("zero", n, 0, 0, fp32(n));
+  b.vector("nll_loss_backward", d.rows, 1, 12 * static_cast<std::uint64_t>(d.rows), fp32(d.rows));
+  const Handle dlogits = b.open("dlogits_fp32", fp32(n));
+  b.vector("log_softmax_backward", n, 10, 2 * fp32(n), fp32(n));
+  b.close(picked);
+  const Handle low = b.open("dcapped", b.act(n));
+  b.vector("cast", n, 1, fp32(n), b.act(n));
+  b.close(dlogits);
+  b.vector("mul", n, 1, b.act(n), b.act(n));
+  b.vector("tanh_backward", n, 3, 2 * b.act(n), b.act(n));
+  b.vector("div", n, 1, b.act(n), b.act(n));
+  b.close(low);
+}
+
+void softcap(LoweringBuilder& b) {
+  const std::int64_t n = b.desc().rows * b.desc().vocab;
+  const Handle scaled = b.open("scaled", b.act(n));
+  b.vector("div", n, 1, b.act(n), b.act(n));
+  const Handle tanh = b.open("tanh", b.act(n));
+  b.vector("tanh", n, 10, b.act(n), b.act(n));
+  b.close(scaled);
+  b.vector("mul", n, 1, b.act(n), b.act(n));
+  b.close(tanh);
+}
+
+void log_probabilities(LoweringBuilder& b) {
+  const OpDesc& d = b.desc();
+  const std::int64_t n = d.rows * d.vocab;
+  const Handle logits = b.open("logits_fp32", fp32(n));
+  b.vector("cast", n, 1, b.act(n), fp32(n));
+  const Handle normal = b.open("log_softmax", fp32(n));
+  b.vector("log_softmax", n, 12, fp32(n), fp32(n));
+  b.close(logits);
+  b.vector("nll_loss", d.rows, 1, 12 * static_cast<std::uint64_t>(d.rows), fp32(d.rows));
+  b.close(normal);
+  b.vector("argmax", n, 1, b.act(n), 8 * static_cast<std::uint64_t>(d.rows));
+}
+
+// nanochat's own AdamW, tensor by tensor: m.mul_, m.add_, v.mul_, v.addcmul_, sqrt, add_, div, mul,
+// p.add_.
+void adamw(LoweringBuilder& b) {
+  const OpDesc& d = b.desc();
+  if (b.software().fuses("adamw")) return lower_fused_adamw(b);
+  const std::uint64_t one = b.bytes(d.count, d.dtype);
+  b.vector("mul", d.count, 1, one, one);
+  b.vector("add", d.count, 2, 2 * one, one);
+  b.vector("mul", d.count, 1, one, one);
+  b.vector("addcmul", d.count, 3, 2 * one, one);
+  const Handle denominator = b.open("denominator", one);
+  b.vector("sqrt", d.count, 4, one, one);
+  b.vector("add", d.count, 1, one, one);
+  const Handle update = b.open("update", one);
+  b.vector("div", d.count, 4, 2 * one, one);
+  b.close(denominator);
+  b.vector("mul", d.count, 1, one, one);
+  b.vector("add", d.count, 2, 2 * one, one);
+  b.close(update);
+}
+
+void muon_momentum(LoweringBuilder& b) {  // buf.lerp_(g, 1-m); g.lerp_(buf, m)
+  const std::int64_t n = b.desc().rows * b.desc().cols;
+  b.vector("lerp", n, 3, 2 * fp32(n), fp32(n));
+  b.vector("lerp", n, 3, 2 * fp32(n), fp32(n));
+}
+
+void newton_schulz(LoweringBuilder& b) {
+  const OpDesc& d = b.desc();
+  const DType type = b.numerics().muon_matmul;
+  const std::int64_t r = d.rows < d.cols ? d.rows : d.cols, n = d.rows * d.cols;
+  const std::int64_t iterations = d.iterations > 0 ? d.iterations : 5;
+  const std::uint64_t full = b.bytes(n, type), square = b.bytes(r * r, type);
+  const Handle x = b.open("x", full);
+  b.vector("cast", n, 1, fp32(n), full);
+  b.vector("norm", n, 2, full, 4);
+  b.vector("div", n, 1, full, full);
+  const Handle a = b.open("a", square), a2 = b.open("a2", square), bx = b.open("bx", full);
+  for (std::int64_t i = 0; i < iterations; ++i) {
+    b.product("mm", 1, r, r, n / r, type);
+    b.product("mm", 1, r, r, r, type);
+    b.vector("mul", r * r, 1, square, square);
+    b.vector("mul", r * r, 1, square, square);
+    b.vector("add", r * r, 1, 2 * square, square);
+    b.product("mm", 1, r, n / r, r, type);
+    b.vector("mul", n, 1, full, full);
+    b.vector("add", n, 1, 2 * full, full);
+  }
+  for (const Handle block : {x, a, a2, bx}) b.close(block);
+}
+
+}  // namespace
+
+void lower_eager(LoweringBuilder& b) {
+  const OpDesc& d = b.desc();
+  const std::int64_t n = d.rows * d.cols;
+  switch (d.kind) {
+    case OpKind::kEmbedding:
+      return lower_embedding(b);
+    case OpKind::kEmbeddingBackward:
+      return lower_embedding_backward(b);
+    case OpKind::kRmsNorm:
+      return rms_norm(b);
+    case OpKind::kRmsNormBackward:
+      return rms_norm_backward(b);
+    case OpKind::kLinear:
+      return lower_linear(b);
+    case OpKind::kLinearBackwardInput:
+      return lower_linear_backward_input(b);
+    case OpKind::kLinearBackwardWeight:
+      return lower_linear_backward_weight(b);
+    case OpKind::kRotary:
+      return rotary(b);
+    case OpKind::kRotaryBackward:
+      return rotary_backward(b);
+    case OpKind::kAttention:
+      return attention(b);
+    case OpKind::kAttentionBackward:
+      return attention_backward(b);
+    case OpKind::kReluSquared:
+      return relu_squared(b);
+    case OpKind::kReluSquaredBackward:
+      return relu_squared_backward(b);
+    case OpKind::kAdd:
+    case OpKind::kAddBackward:
+      return b.vector("add", n, 1, 2 * b.act(n), b.act(n));
+    case OpKind::kSoftcapCrossEntropy:
+      return cross_entropy(b);
+    case OpKind::kSoftcapCrossEntropyBackward:
+      return cross_entropy_backward(b);
+    case OpKind::kLogits:
+      return softcap(b);
+    case OpKind::kLogProbabilities:
+      return log_probabilities(b);
+    case OpKind::kSample:
+      return lower_sample(b);
+    case OpKind::kKvCacheAppend:
+      return lower_kv_cache_append(b);
+    case OpKind::kGradNorm:
+      return lower_grad_norm(b);
+    case OpKind::kGradScale:
+      return lower_grad_scale(b);
+    case OpKind::kAdamW:
+      return adamw(b);
+    case OpKind::kMuonMomentum:
+      return muon_momentum(b);
+    case OpKind::kNewtonSchulz:
+      return newton_schulz(b);
+    case OpKind::kMuonUpdate:
+      return lower_muon_update(b);
+    case OpKind::kZero:
+      return lower_zero(b);
+    case OpKind::kCast:
+      return lower_cast(b);
+    case OpKind::kRandomInit:
+      return lower_random_init(b);
+    case OpKind::kHostToDevice:
+      return lower_host_to_device(b);
+    case OpKind::kDeviceToHost:
+      return lower_device_to_host(b);
+    case OpKind::kAllReduce:
+    case OpKind::kReduceScatter:
+    case OpKind::kAllGather:
+    case OpKind::kBroadcast:
+    case OpKind::kBarrier:
+      return lower_collective(b);
+  }
+  NB_CHECK(false, "[lowering] kind {} has no eager lowering", static_cast<int>(d.kind));
+}
+
+}  // namespace nb

@@ -1,0 +1,122 @@
+#include "model/device/memory.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "harness/base/check.hpp"
+#include "model/device/block_map.hpp"
+#include "model/device/memory_impl.hpp"
+
+namespace nb {
+
+OutOfMemory::OutOfMemory(const std::string& text, std::string_view tensor,
+                         std::uint64_t requested_bytes, const MemoryStats& stats)
+    : std::runtime_error(text), tensor_(tensor), requested_bytes_(requested_bytes), stats_(stats) {}
+
+BlockHandle::BlockHandle(const BlockHandle& other) : allocator_(other.allocator_), id_(other.id_) {
+  if (allocator_ != nullptr) ++allocator_->impl_->live.at(id_).holders;
+}
+BlockHandle::BlockHandle(BlockHandle&& other) noexcept
+    : allocator_(std::exchange(other.allocator_, nullptr)), id_(std::exchange(other.id_, 0)) {}
+BlockHandle& BlockHandle::operator=(BlockHandle other) noexcept {
+  std::swap(allocator_, other.allocator_);
+  std::swap(id_, other.id_);
+  return *this;
+}
+BlockHandle::~BlockHandle() { reset(); }
+
+void BlockHandle::reset() noexcept {
+  if (allocator_ != nullptr) allocator_->impl_->drop(id_);
+  allocator_ = nullptr;
+  id_ = 0;
+}
+std::uint64_t BlockHandle::address() const {
+  NB_CHECK(held(), "[allocator] an empty handle has no address");
+  return allocator_->impl_->live.at(id_).address;
+}
+std::uint64_t BlockHandle::size_bytes() const {
+  NB_CHECK(held(), "[allocator] an empty handle has no size");
+  return allocator_->impl_->map.at(address()).size;
+}
+
+void CachingAllocator::Impl::drop(std::uint64_t id) noexcept {
+  const auto it = live.find(id);
+  if (it == live.end() || --it->second.holders > 0) return;
+  stats.allocated_bytes -= map.at(it->second.address).size;
+  map.give(it->second.address);
+  live.erase(it);
+}
+
+std::uint64_t CachingAllocator::Impl::free_on_device() const {
+  const std::uint64_t used = stats.reserve_bytes + stats.reserved_bytes;
+  return used >= stats.capacity_bytes ? 0 : stats.capacity_bytes - used;
+}
+
+void CachingAllocator::Impl::empty_cache() { stats.reserved_bytes -= map.release_unused(); }
+
+CachingAllocator::CachingAllocator(const AllocatorRules& rules, const MemoryBudget& budget,
+                                   int device_index)
+    : impl_(std::make_unique<Impl>(rules, budget, device_index)) {}
+
+CachingAllocator::~CachingAllocator() = default;
+
+std::uint64_t CachingAllocator::rounded(std::uint64_t size_bytes) const {
+  const std::uint64_t step = impl_->rules.rounding_bytes;
+  const std::uint64_t padded = size_bytes + impl_->rules.padding_bytes;
+  return std::max(step, (padded + step - 1) / step * step);
+}
+
+BlockHandle CachingAllocator::allocate(std::uint64_t size_bytes, std::string_view name) {
+  Impl& a = *impl_;
+  const std::uint64_t size = rounded(size_bytes);
+  // No device has half the address space; without this a huge request would wrap around.
+  const bool absurd = size_bytes > (1ull << 60);
+  std::optional<std::uint64_t> address = absurd ? std::nullopt : a.map.take(size);
+  if (!address && !absurd) {
+    if (a.map.growth_bytes(size) > a.free_on_device()) {
+      a.empty_cache();
+      ++a.stats.retries;
+      address = a.map.take(size);  // an expandable segment can keep part of a granule
+    }
+    if (!address && a.map.growth_bytes(size) <= a.free_on_device()) {
+      a.stats.reserved_bytes += a.map.growth_bytes(size);
+      ++a.stats.segments_made;
+      address = a.map.grow(size);
+    }
+  }
+  if (!address) {
+    const std::uint64_t wanted = absurd ? size_bytes : a.map.segment_bytes(size);
+    throw OutOfMemory(a.out_of_memory_text(wanted), name, size_bytes, a.stats);
+  }
+  const std::uint64_t id = a.next_id++;
+  a.live.emplace(id, LiveBlock{*address, 1, std::string(name)});
+  ++a.stats.allocations;
+  a.stats.allocated_bytes += a.map.at(*address).size;
+  a.stats.peak_allocated_bytes = std::max(a.stats.peak_allocated_bytes, a.stats.allocated_bytes);
+  a.stats.peak_reserved_bytes = std::max(a.stats.peak_reserved_bytes, a.stats.reserved_bytes);
+  return BlockHandle(this, id);
+}
+
+void CachingAllocator::empty_cache() { impl_->empty_cache(); }
+
+void CachingAllocator::reset_peaks() {
+  impl_->stats.peak_allocated_bytes = impl_->stats.allocated_bytes;
+  impl_->stats.peak_reserved_bytes = impl_->stats.reserved_bytes;
+}
+
+void CachingAllocator::reserve_outside(std::uint64_t size_bytes, std::string_view name) {
+  Impl& a = *impl_;
+  if (size_bytes > a.free_on_device()) {
+    a.empty_cache();
+    ++a.stats.retries;
+  }
+  if (size_bytes > a.free_on_device()) {
+    throw OutOfMemory(a.out_of_memory_text(size_bytes), name, size_bytes, a.stats);
+  }
+  a.stats.reserve_bytes += size_bytes;
+}
+
+const MemoryStats& CachingAllocator::stats() const { return impl_->stats; }
+
+}  // namespace nb

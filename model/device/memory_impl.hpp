@@ -1,0 +1,39 @@
+// Inside of CachingAllocator, shared by memory.cpp (allocation), memory_text.cpp (words) and
+// memory_state.cpp (checkpoints). Not for other folders.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "model/device/block_map.hpp"
+#include "model/device/memory.hpp"
+
+namespace nb {
+
+struct LiveBlock {
+  std::uint64_t address = 0;
+  int holders = 0;
+  std::string name;
+};
+
+struct CachingAllocator::Impl {
+  Impl(const AllocatorRules& r, const MemoryBudget& budget, int index)
+      : rules(r), device_index(index), map(r, budget.capacity_bytes / 8 * 9) {
+    stats.capacity_bytes = budget.capacity_bytes;
+    stats.reserve_bytes = budget.reserve_bytes;
+  }
+  void drop(std::uint64_t id) noexcept;  // one holder less; the last frees the block
+  std::uint64_t free_on_device() const;
+  void empty_cache();
+  std::string out_of_memory_text(std::uint64_t wanted_bytes) const;
+
+  AllocatorRules rules;
+  int device_index;
+  BlockMap map;
+  MemoryStats stats;
+  std::map<std::uint64_t, LiveBlock> live;  // by handle id, so in the order of allocation
+  std::uint64_t next_id = 1;
+};
+
+}  // namespace nb

@@ -1,0 +1,109 @@
+#include "model/device/numerics_file.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace nb {
+namespace {
+
+// In enumerator order (dtype.hpp, policy.hpp, numerics.hpp).
+const std::vector<std::string> kDTypes{"fp32", "bf16", "fp16", "tf32", "hf32"};
+const std::vector<std::string> kAccumulations{"chain", "block16", "split_k", "host_blas"};
+
+}  // namespace
+
+NumericsFile::NumericsFile()
+    : storage(kDTypes),
+      matmul_inputs(kDTypes),
+      matmul_output(kDTypes),
+      accumulation(kAccumulations),
+      pointwise({"eager", "fused"}),
+      weight_gradient(kDTypes),
+      embedding_weight(kDTypes),
+      adam_moments(kDTypes),
+      muon_momentum(kDTypes),
+      muon_matmul(kDTypes),
+      fp16_overflow({"inf_nan", "saturate"}),
+      // Only what is modelled may be asked for: dynamic scaling and approximate functions are not
+      // yet.
+      loss_scaling({"none"}),
+      vector_functions({"precise"}),
+      collective(kDTypes),
+      reduction_order({"ring", "mesh", "unordered"}) {
+  split_k.value = 1;
+}
+
+NumericsFile::NumericsFile(const NumericsPolicy& p) : NumericsFile() {
+  storage.value = p.storage;
+  matmul_inputs.value = p.matmul_inputs;
+  matmul_output.value = p.matmul_output;
+  accumulation.value = p.accumulation;
+  split_k.value = p.split_k;
+  pointwise.value = p.pointwise;
+  weight_gradient.value = p.weight_gradient;
+  embedding_weight.value = p.embedding_weight;
+  adam_moments.value = p.adam_moments;
+  muon_momentum.value = p.muon_momentum;
+  muon_matmul.value = p.muon_matmul;
+  fp16_overflow.value = p.fp16_overflow;
+  loss_scaling.value = p.loss_scaling;
+  vector_functions.value = p.vector_functions;
+  collective.value = p.collective;
+  reduction_order.value = p.reduction_order;
+}
+
+NumericsPolicy NumericsFile::policy() const {
+  NumericsPolicy p;
+  p.storage = storage.value;
+  p.matmul_inputs = matmul_inputs.value;
+  p.matmul_output = matmul_output.value;
+  p.accumulation = accumulation.value;
+  p.split_k = split_k.value;
+  p.pointwise = pointwise.value;
+  p.weight_gradient = weight_gradient.value;
+  p.embedding_weight = embedding_weight.value;
+  p.adam_moments = adam_moments.value;
+  p.muon_momentum = muon_momentum.value;
+  p.muon_matmul = muon_matmul.value;
+  p.fp16_overflow = fp16_overflow.value;
+  p.loss_scaling = loss_scaling.value;
+  p.vector_functions = vector_functions.value;
+  p.collective = collective.value;
+  p.reduction_order = reduction_order.value;
+  return p;
+}
+
+FieldList NumericsFile::fields() {
+  const FieldRules required{.required = true};
+  return {
+      {"storage", "activations and the residual stream", object(&storage), required},
+      {"matmul_inputs", "rounding of both operands", object(&matmul_inputs), required},
+      {"matmul_output", "rounding of the product", object(&matmul_output), required},
+      {"accumulation", "order of a product's sum", object(&accumulation), required},
+      {"split_k", "parts of K for split_k", object(&split_k), required},
+      {"pointwise", "rounding of pointwise chains", object(&pointwise), required},
+      {"weight_gradient", "rounding of dW before the fp32 sum", object(&weight_gradient), required},
+      {"embedding_weight", "wte, its gradient and moments", object(&embedding_weight), required},
+      {"adam_moments", "moments of the other AdamW parameters", object(&adam_moments), required},
+      {"muon_momentum", "Muon's momentum buffer", object(&muon_momentum), required},
+      {"muon_matmul", "products of Newton-Schulz", object(&muon_matmul), required},
+      {"fp16_overflow", "what fp16 does above 65504", object(&fp16_overflow), required},
+      {"loss_scaling", "of fp16 training", object(&loss_scaling), required},
+      {"vector_functions", "rsqrt, reciprocal, exponential", object(&vector_functions), required},
+      {"collective", "gradients on the links", object(&collective), required},
+      {"reduction_order", "order of a collective's sum", object(&reduction_order), required},
+  };
+}
+
+std::vector<NumericsEntry> NumericsFile::card() {
+  const Json json = print_fields(fields());
+  std::vector<NumericsEntry> entries;
+  for (const Field& field : fields()) {
+    const Json& entry = json.at(field.name);
+    const Json& value = entry.at("value");
+    entries.push_back({field.name, value.is_string() ? value.get<std::string>() : value.dump(),
+                       entry.at("source").get<std::string>()});
+  }
+  return entries;
+}
+
+}  // namespace nb

@@ -1,0 +1,32 @@
+// How a NumericsPolicy is written in a profile: every entry with its source. Not for other folders:
+// they see NumericsPolicy and the card of entries.
+#pragma once
+
+#include <vector>
+
+#include "model/device/numerics.hpp"
+#include "model/device/quantity.hpp"
+
+namespace nb {
+
+struct NumericsFile {
+  NumericsFile();
+  explicit NumericsFile(const NumericsPolicy& policy);  // without sources
+
+  Sourced<DType> storage, matmul_inputs, matmul_output;
+  Sourced<Accumulation> accumulation;
+  Sourced<int> split_k;
+  Sourced<Pointwise> pointwise;
+  Sourced<DType> weight_gradient, embedding_weight, adam_moments, muon_momentum, muon_matmul;
+  Sourced<Fp16Overflow> fp16_overflow;
+  Sourced<LossScaling> loss_scaling;
+  Sourced<VectorFunctions> vector_functions;
+  Sourced<DType> collective;
+  Sourced<ReductionOrder> reduction_order;
+
+  FieldList fields();
+  NumericsPolicy policy() const;
+  std::vector<NumericsEntry> card();
+};
+
+}  // namespace nb

@@ -1,0 +1,172 @@
+#include "model/device/profile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "model/device/embedded_profiles.hpp"
+#include "model/device/numerics_file.hpp"
+#include "model/device/op_desc.hpp"
+
+namespace nb {
+namespace {
+
+constexpr double kMiB = 1024.0 * 1024.0;
+constexpr double kGiB = 1024.0 * kMiB;
+
+std::uint64_t to_bytes(const Quantity& quantity, double unit) {
+  return static_cast<std::uint64_t>(quantity.value * unit);
+}
+
+Result<void> check_sources(const Json& json, const std::string& where, const std::string& pointer) {
+  if (!json.is_object()) return {};
+  for (const auto& [key, value] : json.items()) {
+    if (key == "source" && value.is_string()) {
+      const std::string problem = source_problem(value.get<std::string>());
+      if (!problem.empty()) {
+        return bad_input(fmt::format("{}: {}/source: {}", where, pointer, problem));
+      }
+    }
+    NB_TRY_VOID(check_sources(value, where, pointer + "/" + key));
+  }
+  return {};
+}
+
+// What the fields alone cannot say.
+Result<void> check_profile(const DeviceProfile& profile, const std::string& where) {
+  std::vector<std::string> known;
+  for (const OpKindInfo& info : op_kinds()) known.emplace_back(info.name);
+  for (const std::string& op : profile.software.fused_operators.value) {
+    if (std::find(known.begin(), known.end(), op) == known.end()) {
+      return bad_input(fmt::format("{}: /software/fused_operators/value: no op \"{}\"{}", where, op,
+                                   did_you_mean(op, known)));
+    }
+  }
+  const auto share = [&](const Quantity& quantity, const char* pointer) -> Result<void> {
+    if (quantity.value > 0 && quantity.value <= 1) return {};
+    return bad_input(
+        fmt::format("{}: {}: {} is not a share in (0, 1]", where, pointer, quantity.value));
+  };
+  NB_TRY_VOID(share(profile.matrix.efficiency, "/matrix/efficiency/value"));
+  NB_TRY_VOID(share(profile.matrix.attention_efficiency, "/matrix/attention_efficiency/value"));
+  NB_TRY_VOID(share(profile.matrix.attention_backward_efficiency,
+                    "/matrix/attention_backward_efficiency/value"));
+  NB_TRY_VOID(share(profile.memory.main.efficiency, "/memory/main/efficiency/value"));
+  NB_TRY_VOID(share(profile.memory.cache.efficiency, "/memory/cache/efficiency/value"));
+  const auto positive = [&](const Quantity& quantity, const char* pointer) -> Result<void> {
+    if (quantity.value > 0) return {};
+    return bad_input(fmt::format("{}: {}: must be above 0", where, pointer));
+  };
+  NB_TRY_VOID(positive(profile.vector.peak, "/vector/peak/value"));
+  NB_TRY_VOID(positive(profile.memory.main.bandwidth, "/memory/main/bandwidth/value"));
+  NB_TRY_VOID(positive(profile.memory.cache.bandwidth, "/memory/cache/bandwidth/value"));
+  NB_TRY_VOID(positive(profile.host_link.bandwidth, "/host_link/bandwidth/value"));
+  NB_TRY_VOID(positive(profile.links.bandwidth, "/links/bandwidth/value"));
+  if (!profile.matrix.peak.of(profile.numerics.matmul_inputs)) {
+    return bad_input(fmt::format(
+        "{}: /numerics/matmul_inputs/value: the matrix unit has no {} (add /matrix/peak/{})", where,
+        name(profile.numerics.matmul_inputs), name(profile.numerics.matmul_inputs)));
+  }
+  return {};
+}
+
+}  // namespace
+
+bool SoftwareProfile::fuses(std::string_view op) const {
+  const std::vector<std::string>& ops = fused_operators.value;
+  return std::find(ops.begin(), ops.end(), op) != ops.end();
+}
+
+AllocatorRules DeviceProfile::allocator_rules() const {
+  AllocatorRules rules;
+  rules.padding_bytes = software.padding.bytes();
+  rules.rounding_bytes = software.rounding.bytes();
+  rules.small_limit_bytes = software.small_limit.bytes();
+  rules.small_segment_bytes = software.small_segment.bytes();
+  rules.large_segment_bytes = software.large_segment.bytes();
+  rules.large_limit_bytes = software.large_limit.bytes();
+  rules.large_rounding_bytes = software.large_rounding.bytes();
+  rules.large_split_remainder_bytes = software.large_split_remainder.bytes();
+  rules.expandable_segments = software.expandable_segments.value;
+  rules.words = software.out_of_memory.value;
+  return rules;
+}
+
+MemoryBudget DeviceProfile::memory_budget(int ranks) const {
+  MemoryBudget budget;
+  budget.capacity_bytes = to_bytes(memory.usable, kGiB);
+  budget.reserve_bytes = to_bytes(software.driver_reserve, kMiB);
+  if (ranks > 1) budget.reserve_bytes += to_bytes(software.communicator_buffers, kMiB);
+  return budget;
+}
+
+Result<DeviceProfile> parse_profile(const Json& json, const std::string& where) {
+  DeviceProfile profile;
+  NumericsFile numerics;
+  const FieldRules required{.required = true};
+  const FieldList fields = {
+      {"identity", "what it is", object(&profile.identity), required},
+      {"matrix", "matrix unit", object(&profile.matrix), required},
+      {"vector", "vector unit", object(&profile.vector), required},
+      {"memory", "memory levels", object(&profile.memory), required},
+      {"launch", "kernel launches", object(&profile.launch), required},
+      {"host_link", "host to device", object(&profile.host_link), required},
+      {"links", "device to device", object(&profile.links), required},
+      {"software", "software stack", object(&profile.software), required},
+      {"numerics", "which bits an op produces", object(&numerics), required},
+      {"calibration", "what was fitted on what", object(&profile.calibration), required},
+  };
+  NB_TRY_VOID(parse_fields(fields, json, where));
+  NB_TRY_VOID(check_sources(json, where, ""));
+  profile.numerics = numerics.policy();
+  profile.numerics_card = numerics.card();
+  profile.numerics_of = profile.identity.name;
+  NB_TRY_VOID(check_profile(profile, where));
+  return profile;
+}
+
+Result<DeviceProfile> load_profile(const std::string& name_or_path) {
+  if (name_or_path.ends_with(".json")) {
+    NB_TRY(const Json json, read_json(name_or_path));
+    return parse_profile(json, name_or_path);
+  }
+  const std::string_view text = profile_text(name_or_path);
+  if (text.empty()) {
+    const std::vector<std::string> names = profile_names();
+    return bad_input(
+        fmt::format("no device \"{}\"{} (known: {}; or the path of a profile that ends in .json)",
+                    name_or_path, did_you_mean(name_or_path, names), fmt::join(names, ", ")));
+  }
+  const std::string where = fmt::format("model/device/profiles/{}.json", name_or_path);
+  NB_TRY(const Json json, parse_json(text, where));
+  NB_TRY(DeviceProfile profile, parse_profile(json, where));
+  if (profile.name() != name_or_path) {
+    return bad_input(fmt::format("{}: /identity/name: is \"{}\"", where, profile.name()));
+  }
+  return profile;
+}
+
+std::vector<std::string> profile_names() {
+  std::vector<std::string> names;
+  for (const EmbeddedProfile& profile : embedded_profiles()) names.emplace_back(profile.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string_view profile_text(std::string_view name) {
+  for (const EmbeddedProfile& profile : embedded_profiles()) {
+    if (profile.name == name) return profile.text;
+  }
+  return {};
+}
+
+DeviceProfile with_numerics(DeviceProfile profile, const DeviceProfile& policy) {
+  profile.numerics = policy.numerics;
+  profile.numerics_card = policy.numerics_card;
+  profile.numerics_of = policy.numerics_of;
+  return profile;
+}
+
+}  // namespace nb
