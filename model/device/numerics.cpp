@@ -31,8 +31,8 @@ PointwisePolicy NumericsPolicy::pointwise_policy() const {
 }
 
 std::vector<std::string> differing_entries(const NumericsPolicy& a, const NumericsPolicy& b) {
-  const std::vector<NumericsEntry> left = NumericsFile(a).card();
-  const std::vector<NumericsEntry> right = NumericsFile(b).card();
+  const std::vector<PolicyEntry> left = NumericsFile(a).card();
+  const std::vector<PolicyEntry> right = NumericsFile(b).card();
   std::vector<std::string> names;
   for (std::size_t i = 0; i < left.size(); ++i) {
     if (left[i].value != right[i].value) names.push_back(left[i].name);

@@ -94,9 +94,9 @@ FieldList NumericsFile::fields() {
   };
 }
 
-std::vector<NumericsEntry> NumericsFile::card() {
+std::vector<PolicyEntry> NumericsFile::card() {
   const Json json = print_fields(fields());
-  std::vector<NumericsEntry> entries;
+  std::vector<PolicyEntry> entries;
   for (const Field& field : fields()) {
     const Json& entry = json.at(field.name);
     const Json& value = entry.at("value");

@@ -26,7 +26,7 @@ struct NumericsFile {
 
   FieldList fields();
   NumericsPolicy policy() const;
-  std::vector<NumericsEntry> card();
+  std::vector<PolicyEntry> card();
 };
 
 }  // namespace nb

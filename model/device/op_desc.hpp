@@ -120,7 +120,7 @@ struct OpDesc {
   // backward: run() then holds their simulated blocks (see Tensor::drop_block). Null: nothing is
   // held.
   std::array<const Tensor*, 4> inputs{};
-  Tensor* output = nullptr;
+  const Tensor* output = nullptr;
 };
 
 }  // namespace nb

@@ -133,7 +133,7 @@ struct DeviceProfile {
   CalibrationProfile calibration;
   NumericsPolicy numerics;
   std::vector<PolicyEntry> numerics_card;  // every entry of the policy with its source
-  std::string numerics_of;                   // name of the profile that the policy came from
+  std::string numerics_of;                 // name of the profile that the policy came from
 
   const std::string& name() const { return identity.name; }
   AllocatorRules allocator_rules() const;

@@ -84,7 +84,7 @@ class Tensor {
   BlockHandle block_;
   float* host_ = nullptr;
   std::size_t host_count_ = 0;
-  bool is_recomputed_ = false;
+  mutable bool is_recomputed_ = false;  // bookkeeping of Device::run on a const output
 };
 
 }  // namespace nb
