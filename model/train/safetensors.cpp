@@ -38,37 +38,6 @@ const TypeRow& row_of(StoredType type) {
   NB_CHECK(false, "[safetensors] unknown type {}", static_cast<int>(type));
 }
 
-std::uint16_t half_bits(float value) {  // value is representable in binary16, or NaN
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t sign = (bits >> 16U) & 0x8000U;
-  const std::uint32_t magnitude = bits & 0x7fffffffU;
-  if (magnitude > 0x7f800000U) return 0x7e00U;
-  if (magnitude == 0x7f800000U) return static_cast<std::uint16_t>(sign | 0x7c00U);
-  if (magnitude == 0) return static_cast<std::uint16_t>(sign);
-  const std::uint32_t exponent = magnitude >> 23U;
-  const std::uint32_t fraction = magnitude & 0x7fffffU;
-  if (exponent >= 113) {
-    return static_cast<std::uint16_t>(sign | ((exponent - 112) << 10U) | (fraction >> 13U));
-  }
-  // Representable subnormals have exponent >= 103; below, the shift gives 0.
-  return static_cast<std::uint16_t>(sign |
-                                    ((fraction | 0x800000U) >> std::min(126U - exponent, 31U)));
-}
-
-float half_value(std::uint16_t half) {
-  const std::uint32_t sign = (half & 0x8000U) << 16U;
-  const std::uint32_t exponent = (half >> 10U) & 0x1fU;
-  const std::uint32_t fraction = half & 0x3ffU;
-  if (exponent == 31) {
-    return std::bit_cast<float>(fraction != 0 ? 0x7fc00000U : sign | 0x7f800000U);
-  }
-  if (exponent == 0) {  // multiples of 2^-24, exact
-    const float magnitude = static_cast<float>(fraction) * 0x1p-24F;
-    return sign != 0 ? -magnitude : magnitude;
-  }
-  return std::bit_cast<float>(sign | ((exponent + 112) << 23U) | (fraction << 13U));
-}
-
 // Bytes of values[0, count) in the stored type; NaN canonical.
 std::string encode(StoredType type, const void* values, std::size_t begin, std::size_t count) {
   std::string bytes(count * size_bytes(type), '\0');
@@ -78,17 +47,30 @@ std::string encode(StoredType type, const void* values, std::size_t begin, std::
   }
   const float* floats = static_cast<const float*>(values) + begin;
   for (std::size_t i = 0; i < count; ++i) {
-    std::uint32_t bits = std::bit_cast<std::uint32_t>(floats[i]);
-    if ((bits & 0x7fffffffU) > 0x7f800000U) bits = 0x7fc00000U;
+    const float value = canonical(floats[i]);
     if (type == StoredType::kF32) {
-      std::memcpy(bytes.data() + 4 * i, &bits, 4);
+      std::memcpy(bytes.data() + 4 * i, &value, 4);
     } else {
-      const std::uint16_t half = type == StoredType::kBf16 ? static_cast<std::uint16_t>(bits >> 16U)
-                                                           : half_bits(floats[i]);
-      std::memcpy(bytes.data() + 2 * i, &half, 2);
+      const std::uint16_t bits = type == StoredType::kBf16 ? bf16_bits(value) : fp16_bits(value);
+      std::memcpy(bytes.data() + 2 * i, &bits, 2);
     }
   }
   return bytes;
+}
+
+// Values of a floating-point entry of up to 32 bits.
+void decode(const SafetensorsEntry& entry, std::span<float> out) {
+  NB_CHECK(out.size() * size_bytes(entry.type) == entry.bytes.size(),
+           "[safetensors] {} values for {} bytes", out.size(), entry.bytes.size());
+  if (entry.type == StoredType::kF32) {
+    std::memcpy(out.data(), entry.bytes.data(), entry.bytes.size());
+    return;
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, entry.bytes.data() + 2 * i, 2);
+    out[i] = entry.type == StoredType::kBf16 ? from_bf16_bits(bits) : from_fp16_bits(bits);
+  }
 }
 
 // The offset of one past the tensor's end, or nothing when sizes overflow.
@@ -289,39 +271,50 @@ Result<std::string> SafetensorsFile::text(const std::string& key) const {
   return found->second;
 }
 
-Result<const SafetensorsEntry*> SafetensorsFile::find(const std::string& name,
-                                                      StoredType type) const {
+Result<const SafetensorsEntry*> SafetensorsFile::find(const std::string& name) const {
   const auto found = entries_.find(name);
   if (found == entries_.end()) return bad_input(fmt::format("{}: no tensor {}", path_, name));
-  if (found->second.type != type) {
-    return bad_input(fmt::format("{}: {} is {}, expected {}", path_, name,
-                                 nb::name(found->second.type), nb::name(type)));
-  }
   return &found->second;
+}
+
+Result<const SafetensorsEntry*> SafetensorsFile::find(const std::string& name,
+                                                      StoredType type) const {
+  NB_TRY(const SafetensorsEntry* entry, find(name));
+  if (entry->type != type) {
+    return bad_input(fmt::format("{}: {} is {}, expected {}", path_, name, nb::name(entry->type),
+                                 nb::name(type)));
+  }
+  return entry;
+}
+
+Result<void> SafetensorsFile::check_shape(const std::string& name, const SafetensorsEntry& entry,
+                                          const std::vector<std::int64_t>& shape) const {
+  if (entry.shape == shape) return {};
+  return bad_input(fmt::format("{}: {} has shape {}, this model needs {}", path_, name,
+                               shape_text(entry.shape), shape_text(shape)));
 }
 
 Result<void> SafetensorsFile::read(const std::string& name, DType dtype,
                                    const std::vector<std::int64_t>& shape,
                                    std::span<float> out) const {
   NB_TRY(const SafetensorsEntry* entry, find(name, stored_type(dtype)));
-  if (entry->shape != shape) {
-    return bad_input(fmt::format("{}: {} has shape {}, this model needs {}", path_, name,
-                                 shape_text(entry->shape), shape_text(shape)));
-  }
-  NB_CHECK(out.size() * size_bytes(entry->type) == entry->bytes.size(),
-           "[safetensors] {}: {} values for {} bytes", name, out.size(), entry->bytes.size());
-  if (entry->type == StoredType::kF32) {
-    std::memcpy(out.data(), entry->bytes.data(), entry->bytes.size());
-    return {};
-  }
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    std::uint16_t half = 0;
-    std::memcpy(&half, entry->bytes.data() + 2 * i, 2);
-    out[i] = entry->type == StoredType::kBf16
-                 ? std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16U)
-                 : half_value(half);
-  }
+  NB_TRY_VOID(check_shape(name, *entry, shape));
+  decode(*entry, out);
   return {};
+}
+
+Result<std::vector<float>> SafetensorsFile::read_floats(
+    const std::string& name, const std::vector<std::int64_t>& shape) const {
+  NB_TRY(const SafetensorsEntry* entry, find(name));
+  if (entry->type != StoredType::kF32 && entry->type != StoredType::kBf16 &&
+      entry->type != StoredType::kF16) {
+    return bad_input(
+        fmt::format("{}: {} is {}, expected F32, BF16 or F16", path_, name, nb::name(entry->type)));
+  }
+  NB_TRY_VOID(check_shape(name, *entry, shape));
+  std::vector<float> values(entry->bytes.size() / size_bytes(entry->type));
+  decode(*entry, values);
+  return values;
 }
 
 Result<std::vector<double>> SafetensorsFile::read_doubles(const std::string& name) const {

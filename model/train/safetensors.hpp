@@ -62,6 +62,7 @@ class SafetensorsFile {
  public:
   static Result<SafetensorsFile> open(const std::filesystem::path& path);
 
+  const std::string& path() const { return path_; }
   const std::map<std::string, SafetensorsEntry>& entries() const { return entries_; }
   const std::map<std::string, std::string>& texts() const { return texts_; }
   Result<std::string> text(const std::string& key) const;
@@ -69,13 +70,19 @@ class SafetensorsFile {
   // both.
   Result<void> read(const std::string& name, DType dtype, const std::vector<std::int64_t>& shape,
                     std::span<float> out) const;
+  // The values of any floating-point tensor of up to 32 bits, as they are.
+  Result<std::vector<float>> read_floats(const std::string& name,
+                                         const std::vector<std::int64_t>& shape) const;
   Result<std::vector<double>> read_doubles(const std::string& name) const;
   Result<std::vector<std::int64_t>> read_integers(const std::string& name) const;
 
  private:
   SafetensorsFile(std::string path, MappedFile file);
   Result<void> parse();
+  Result<const SafetensorsEntry*> find(const std::string& name) const;
   Result<const SafetensorsEntry*> find(const std::string& name, StoredType type) const;
+  Result<void> check_shape(const std::string& name, const SafetensorsEntry& entry,
+                           const std::vector<std::int64_t>& shape) const;
 
   std::string path_;
   MappedFile file_;

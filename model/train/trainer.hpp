@@ -36,6 +36,7 @@ struct StepRow {
 // Columns after "step" in the order of StepRow; values of a row in that order.
 const std::vector<std::string>& step_columns();
 std::vector<std::optional<double>> step_values(const StepRow& row);
+std::vector<std::optional<double>*> step_members(StepRow& row);  // in the same order
 
 struct SampleText {
   std::int64_t step = 0;

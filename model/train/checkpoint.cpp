@@ -1,0 +1,236 @@
+#include "model/train/checkpoint.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "harness/base/check.hpp"
+#include "harness/base/json_io.hpp"
+#include "model/ops/transfer.hpp"
+
+namespace nb {
+namespace {
+
+constexpr std::string_view kPrefix = "step_";
+constexpr std::string_view kSuffix = ".safetensors";
+constexpr const char* kRowsName = "progress.rows";
+
+std::vector<std::int64_t> sizes_of(const Tensor& tensor) {
+  std::vector<std::int64_t> sizes;
+  for (std::size_t i = 0; i < tensor.shape().rank(); ++i) sizes.push_back(tensor.shape()[i]);
+  return sizes;
+}
+
+// Step and columns of every row; an absent value is NaN, which no present one can be.
+std::vector<double> pack(const std::vector<StepRow>& rows) {
+  std::vector<double> packed;
+  for (const StepRow& row : rows) {
+    packed.push_back(static_cast<double>(row.step));
+    for (const auto& value : step_values(row)) {
+      packed.push_back(value.value_or(std::numeric_limits<double>::quiet_NaN()));
+    }
+  }
+  return packed;
+}
+
+Result<std::vector<StepRow>> unpack(const std::vector<double>& packed, const std::string& path) {
+  const std::size_t width = step_columns().size() + 1;
+  if (packed.size() % width != 0) {
+    return bad_input(fmt::format("{}: {} has {} values, not a multiple of {}", path, kRowsName,
+                                 packed.size(), width));
+  }
+  std::vector<StepRow> rows(packed.size() / width);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double* cell = &packed[i * width];
+    rows[i].step = static_cast<std::int64_t>(*cell++);
+    for (std::optional<double>* value : step_members(rows[i])) {
+      if (*cell == *cell) *value = *cell;
+      ++cell;
+    }
+  }
+  return rows;
+}
+
+Json samples_json(const std::vector<SampleText>& samples) {
+  Json list = Json::array();
+  for (const SampleText& sample : samples) {
+    list.push_back({{"step", sample.step}, {"prompt", sample.prompt}, {"text", sample.text}});
+  }
+  return list;
+}
+
+Result<Json> metadata_json(const SafetensorsFile& file, const std::string& key) {
+  NB_TRY(const std::string text, file.text(key));
+  return parse_json(text, file.path() + ": /__metadata__/" + key);
+}
+
+}  // namespace
+
+Result<void> save_checkpoint(const std::filesystem::path& path, const Gpt& gpt,
+                             Optimizers optimizers, const RunProgress& progress, const Json& loader,
+                             const Json& identity) {
+  SafetensorsWriter writer;
+  for (const Parameter& p : gpt.parameters()) {
+    writer.add(p.name, p.value.dtype(), sizes_of(p.value), p.value.host());
+  }
+  for (const auto& optimizer : optimizers) {
+    for (const NamedState& state : optimizer->state()) {
+      writer.add("optimizer." + state.name, state.tensor->dtype(), sizes_of(*state.tensor),
+                 std::as_const(*state.tensor).host());
+    }
+  }
+  const std::vector<double> rows = pack(progress.rows);
+  writer.add(kRowsName,
+             {std::ssize(progress.rows), static_cast<std::int64_t>(step_columns().size()) + 1},
+             rows);
+  const Json state = {{"step", progress.step},
+                      {"is_finished", progress.is_finished},
+                      {"loss_average", progress.loss_average},
+                      {"train_time_ns", progress.train_time_ns},
+                      {"samples", samples_json(progress.samples)}};
+  const std::pair<const char*, Json> texts[] = {{"model_config", print_struct(gpt.config())},
+                                                {"identity", identity},
+                                                {"progress", state},
+                                                {"loader", loader},
+                                                {"device", gpt.device().state()}};
+  for (const auto& [key, value] : texts) {
+    NB_TRY(std::string text, dump_json(value, -1), path.string());
+    writer.add_text(key, std::move(text));
+  }
+  writer.add_text("format", "pt");  // what other readers of safetensors look for
+  return writer.write(path);
+}
+
+Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Gpt& gpt, Optimizers optimizers) {
+  for (Parameter& p : gpt.parameters()) {
+    NB_TRY_VOID(file.read(p.name, p.value.dtype(), sizes_of(p.value), p.value.host()));
+  }
+  NB_TRY(const Json state, metadata_json(file, "progress"));
+  LoadedRun run;
+  NB_TRY(const std::vector<double> rows, file.read_doubles(kRowsName));
+  NB_TRY(run.progress.rows, unpack(rows, file.path()));
+  try {
+    run.progress.step = state.at("step").get<std::int64_t>();
+    run.progress.is_finished = state.at("is_finished").get<bool>();
+    run.progress.loss_average = state.at("loss_average").get<double>();
+    run.progress.train_time_ns = state.at("train_time_ns").get<std::int64_t>();
+    for (const Json& sample : state.at("samples")) {
+      run.progress.samples.push_back({sample.at("step").get<std::int64_t>(),
+                                      sample.at("prompt").get<std::string>(),
+                                      sample.at("text").get<std::string>()});
+    }
+  } catch (const Json::exception& failure) {
+    return bad_input(fmt::format("{}: /__metadata__/progress: {}", file.path(), failure.what()));
+  }
+  if (run.progress.step > 0) {
+    for (const auto& optimizer : optimizers) {
+      optimizer->allocate_state();
+      for (const NamedState& named : optimizer->state()) {
+        NB_TRY_VOID(file.read("optimizer." + named.name, named.tensor->dtype(),
+                              sizes_of(*named.tensor), named.tensor->host()));
+      }
+    }
+  }
+  NB_TRY(Json loader, metadata_json(file, "loader"));
+  run.loader = std::make_unique<Json>(std::move(loader));
+  NB_TRY(const Json device, metadata_json(file, "device"));
+  NB_TRY_VOID(gpt.device().restore(device), file.path());
+  return run;
+}
+
+namespace {
+
+// JSON pointer of the first difference; empty when equal.
+std::string first_difference(const Json& a, const Json& b, const std::string& pointer) {
+  if (a.is_object() && b.is_object()) {
+    Json keys = a;
+    keys.update(b);
+    for (const auto& [key, unused] : keys.items()) {
+      const std::string at = pointer + "/" + key;
+      if (!a.contains(key) || !b.contains(key)) return at;
+      const std::string inner = first_difference(a.at(key), b.at(key), at);
+      if (!inner.empty()) return inner;
+    }
+    return "";
+  }
+  return a == b ? "" : pointer.empty() ? "/" : pointer;
+}
+
+std::string value_at(const Json& json, const std::string& pointer) {
+  const Json::json_pointer at(pointer == "/" ? "" : pointer);
+  return json.contains(at) ? json.at(at).dump() : "nothing";
+}
+
+}  // namespace
+
+Result<void> check_identity(const SafetensorsFile& file, const Json& identity) {
+  NB_TRY(const Json stored, metadata_json(file, "identity"));
+  const std::string difference = first_difference(stored, identity, "");
+  if (difference.empty()) return {};
+  return bad_input(fmt::format(
+      "{}: a checkpoint of another run: {} is {} there and {} here; use another folder or remove "
+      "it",
+      file.path(), difference, value_at(stored, difference), value_at(identity, difference)));
+}
+
+Result<GptConfig> read_model_config(const std::filesystem::path& path) {
+  NB_TRY(const SafetensorsFile file, SafetensorsFile::open(path));
+  NB_TRY(const Json json, metadata_json(file, "model_config"));
+  const std::string where = path.string() + ": /__metadata__/model_config";
+  NB_TRY(const GptConfig config, parse_struct<GptConfig>(json, where));
+  NB_TRY_VOID(check_config(config, where));
+  return config;
+}
+
+Result<void> load_weights(const std::filesystem::path& path, Gpt& gpt) {
+  NB_TRY(const SafetensorsFile file, SafetensorsFile::open(path));
+  for (Parameter& p : gpt.parameters()) {
+    NB_TRY(const std::vector<float> values, file.read_floats(p.name, sizes_of(p.value)));
+    ops::upload(gpt.device(), values, p.value, p.name);
+  }
+  return {};
+}
+
+std::filesystem::path checkpoint_path(const std::filesystem::path& folder, std::int64_t step) {
+  return folder / "checkpoints" / fmt::format("{}{:06d}{}", kPrefix, step, kSuffix);
+}
+
+std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder) {
+  std::vector<std::pair<std::int64_t, std::filesystem::path>> found;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "checkpoints", ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.size() <= kPrefix.size() + kSuffix.size() || !name.starts_with(kPrefix) ||
+        !name.ends_with(kSuffix)) {
+      continue;
+    }
+    std::int64_t step = 0;
+    bool is_number = true;
+    for (const char digit : std::string_view(name).substr(
+             kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size())) {
+      is_number = is_number && digit >= '0' && digit <= '9' && step < 1'000'000'000'000;
+      step = 10 * step + (digit - '0');
+    }
+    if (is_number) found.emplace_back(step, entry.path());
+  }
+  std::sort(found.rbegin(), found.rend());
+  std::vector<std::filesystem::path> paths;
+  for (auto& [step, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
+
+void prune_checkpoints(const std::filesystem::path& folder, std::size_t keep) {
+  const std::vector<std::filesystem::path> paths = list_checkpoints(folder);
+  for (std::size_t i = keep; i < paths.size(); ++i) {
+    std::error_code ignored;  // a file that stays costs disk, not results
+    std::filesystem::remove(paths[i], ignored);
+  }
+}
+
+}  // namespace nb

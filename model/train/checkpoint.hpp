@@ -1,0 +1,60 @@
+// A training run on disk: weights under nanochat's names (§1.6), optimizer state, and everything
+// that later numbers depend on (loader, simulated clock and allocator, rows, samples) in one
+// safetensors file, whole or not at all. Initial weights are functions of the seed, so there is no
+// generator state beyond the seed in `identity`.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/base/json_io.hpp"
+#include "harness/base/result.hpp"
+#include "model/gpt/gpt.hpp"
+#include "model/optim/optimizer.hpp"
+#include "model/train/safetensors.hpp"
+#include "model/train/trainer.hpp"
+
+namespace nb {
+
+struct RunProgress {
+  std::int64_t step = 0;  // next update
+  bool is_finished = false;
+  double loss_average = 0;  // exponential mean, not debiased
+  std::int64_t train_time_ns = 0;
+  std::vector<StepRow> rows;
+  std::vector<SampleText> samples;
+};
+
+using Optimizers = std::span<const std::unique_ptr<Optimizer>>;
+
+// identity: what a resumed run must share (settings, profile, data …). Same state, same bytes.
+Result<void> save_checkpoint(const std::filesystem::path& path, const Gpt& gpt,
+                             Optimizers optimizers, const RunProgress& progress, const Json& loader,
+                             const Json& identity);
+
+// Into a Gpt and optimizers made for the same run; restores the device's clock and memory too.
+struct LoadedRun {
+  RunProgress progress;
+  std::unique_ptr<Json> loader;
+};
+Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Gpt& gpt, Optimizers optimizers);
+
+// bad_input that names the first entry in which the file's identity differs from `identity`.
+Result<void> check_identity(const SafetensorsFile& file, const Json& identity);
+
+// For evaluation: sizes of the model in a file, and its weights alone, rounded to the device's
+// dtypes. Any safetensors file with nanochat's names and a "model_config" will do.
+Result<GptConfig> read_model_config(const std::filesystem::path& path);
+Result<void> load_weights(const std::filesystem::path& path, Gpt& gpt);
+
+// Folder/checkpoints: step_000123.safetensors, newest first.
+std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
+std::filesystem::path checkpoint_path(const std::filesystem::path& folder, std::int64_t step);
+// Removes all but the newest `keep`.
+void prune_checkpoints(const std::filesystem::path& folder, std::size_t keep);
+
+}  // namespace nb
