@@ -1,0 +1,68 @@
+#include "model/train/dry_step.hpp"
+
+#include <algorithm>
+
+#include "model/collectives/communicator.hpp"
+#include "model/device/device.hpp"
+#include "model/gpt/gpt.hpp"
+#include "model/optim/groups.hpp"
+#include "model/train/step.hpp"
+
+namespace nb {
+namespace {
+
+// Runs `warm_steps` short steps and, if asked, one whole one. A second micro-batch is enough to
+// show the memory of all later ones: gradients are there while activations grow.
+DryStep simulate(const DryStepRequest& request, const DeviceProfile& profile, int warm_steps,
+                 bool measures) {
+  Device device(profile, ExecutionMode::kDry,
+                {.ranks = static_cast<int>(request.cards), .trace_steps = 0});
+  Gpt gpt(request.config, device);
+  gpt.init(0);
+  const auto communicator = symmetric_communicator(device, static_cast<int>(request.cards));
+  const auto optimizers = make_optimizers(gpt, {}, communicator.get());
+  StepPlan plan = {.accumulation_steps = std::min<std::int64_t>(request.accumulation_steps, 2),
+                   .rows = request.device_batch_size,
+                   .length = request.config.sequence_len,
+                   .grad_clip = request.grad_clip};
+  const auto no_data = [] { return Batch{}; };
+  for (int i = 0; i < warm_steps; ++i) run_step(gpt, optimizers, plan, {}, no_data);
+  DryStep step;
+  if (measures) {
+    plan.accumulation_steps = request.accumulation_steps;
+    const std::int64_t links_before = device.counters().link_limited_ns;
+    step.step_time_ns = run_step(gpt, optimizers, plan, {}, no_data).time_ns;
+    step.communication_time_ns = device.counters().link_limited_ns - links_before;
+  }
+  const MemoryStats memory = device.memory();
+  step.peak_allocated_bytes = memory.peak_allocated_bytes;
+  step.peak_reserved_bytes = memory.peak_reserved_bytes;
+  return step;
+}
+
+}  // namespace
+
+DryStep run_dry_step(const DryStepRequest& request, const DeviceProfile& profile) {
+  return simulate(request, profile, 2, true);
+}
+
+std::int64_t largest_fitting_batch(DryStepRequest request, const DeviceProfile& profile) {
+  const auto fits = [&](std::int64_t batch) {
+    request.device_batch_size = batch;
+    try {
+      simulate(request, profile, 2, false);
+      return true;
+    } catch (const OutOfMemory&) {
+      return false;
+    }
+  };
+  std::int64_t good = 0;
+  std::int64_t bad = request.device_batch_size + 1;
+  while (bad - good > 1) {  // memory grows with the batch
+    const std::int64_t middle = good + (bad - good) / 2;
+    (fits(middle) ? good : bad) = middle;
+  }
+  return good;
+}
+
+}  // namespace nb

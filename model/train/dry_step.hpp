@@ -1,0 +1,33 @@
+// One steady training step of a card on a dry device: what predict() prints, and the search for the
+// largest micro-batch that fits. Pure simulation.
+#pragma once
+
+#include <cstdint>
+
+#include "model/device/profile.hpp"
+#include "model/gpt/config.hpp"
+
+namespace nb {
+
+struct DryStepRequest {
+  GptConfig config;
+  std::int64_t cards = 1;
+  std::int64_t device_batch_size = 1;
+  std::int64_t accumulation_steps = 1;
+  double grad_clip = 1;
+};
+struct DryStep {
+  std::int64_t step_time_ns = 0;
+  std::int64_t communication_time_ns = 0;
+  std::uint64_t peak_allocated_bytes = 0;
+  std::uint64_t peak_reserved_bytes = 0;
+};
+
+// The third step: state exists, the allocator's cache is warm. Throws OutOfMemory.
+DryStep run_dry_step(const DryStepRequest& request, const DeviceProfile& profile);
+
+// Largest device_batch_size <= request.device_batch_size whose step fits in memory; 0: not even one
+// row. Accumulation beyond one micro-batch is taken as request.accumulation_steps > 1.
+std::int64_t largest_fitting_batch(DryStepRequest request, const DeviceProfile& profile);
+
+}  // namespace nb
