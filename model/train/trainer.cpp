@@ -197,9 +197,13 @@ Result<TrainResult> Trainer::run() {
     if (!is_last && step > resumed_from_ && is_due(settings_.checkpoint_every, step)) {
       NB_TRY_VOID(save(false));
     }
-    StepRow row = {.step = step};
+    StepRow row;
+    row.step = step;
     if (is_last || is_due(settings_.eval_every, step)) NB_TRY_VOID(validate(row));
-    if (is_due(settings_.sample_every, step) && (step > 0 || is_last)) sample(step);
+    if (settings_.sample_every > 0 &&
+        (is_last || (step > 0 && is_due(settings_.sample_every, step)))) {
+      sample(step);
+    }
     if (!is_last) NB_TRY_VOID(update(row));
     tell(row);
     bar.update(std::min(step + 1, iterations_),
