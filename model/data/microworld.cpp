@@ -1,0 +1,90 @@
+#include "model/data/microworld.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "harness/base/check.hpp"
+#include "harness/base/fs.hpp"
+#include "harness/base/json_io.hpp"
+#include "model/data/microworld_world.hpp"
+
+namespace nb {
+namespace {
+
+constexpr std::int64_t kMostItems = 190;  // 48 things have 192 properties
+
+std::string line_of(const Json& row) {
+  const Result<std::string> text = dump_json(row, -1);
+  NB_CHECK(text.has_value(), "[microworld] {}", text.error().message);
+  return *text + "\n";
+}
+
+Json row_of(const MultipleChoiceItem& item) {
+  return {{"query", item.query}, {"choices", item.choices}, {"gold", item.gold}};
+}
+Json row_of(const SchemaItem& item) {
+  return {{"context_options", item.context_options},
+          {"continuation", item.continuation},
+          {"gold", item.gold}};
+}
+Json row_of(const LanguageModelingItem& item) {
+  return {{"context", item.context}, {"continuation", item.continuation}};
+}
+
+std::string documents_jsonl(const std::vector<std::string>& documents) {
+  std::string text;
+  for (const std::string& document : documents) text += line_of(Json{{"text", document}});
+  return text;
+}
+
+}  // namespace
+
+FieldList MicroworldSettings::fields() {
+  return {
+      {"seed", "of the world, its documents and items", &seed},
+      {"people",
+       "people in the world",
+       &people,
+       {.min = 8, .max = static_cast<double>(microworld::kNames.size())}},
+      {"documents", "training documents, about 75 words each", &documents, {.min = 1, .max = 1e7}},
+      {"val_documents", "documents for bits per byte", &val_documents, {.min = 0, .max = 1e6}},
+      {"items_per_task",
+       "evaluation items of each task; few people have fewer facts and routines",
+       &items_per_task,
+       {.min = 2, .max = static_cast<double>(kMostItems)}}};
+}
+
+std::size_t MicroworldTask::size() const {
+  return std::visit([](const auto& list) { return list.size(); }, items);
+}
+
+Microworld generate_microworld(const MicroworldSettings& settings) {
+  NB_CHECK(settings.people >= 8 &&
+               settings.people <= static_cast<std::int64_t>(microworld::kNames.size()) &&
+               settings.documents >= 1 && settings.val_documents >= 0 &&
+               settings.items_per_task >= 2 && settings.items_per_task <= kMostItems,
+           "[microworld] {} people, {} and {} documents, {} items", settings.people,
+           settings.documents, settings.val_documents, settings.items_per_task);
+  const microworld::World world = microworld::make_world(settings);
+  return {microworld::make_documents(world, "microworld/train", settings.documents),
+          microworld::make_documents(world, "microworld/val", settings.val_documents),
+          microworld::make_tasks(world, settings.items_per_task)};
+}
+
+std::string core_jsonl(const MicroworldTask& task) {
+  std::string text;
+  std::visit(
+      [&](const auto& items) {
+        for (const auto& item : items) text += line_of(row_of(item));
+      },
+      task.items);
+  return text;
+}
+
+Result<void> write_microworld(const Microworld& world, const std::filesystem::path& folder) {
+  for (const MicroworldTask& task : world.tasks)
+    NB_TRY_VOID(write_file(folder / (task.id + ".jsonl"), core_jsonl(task)));
+  NB_TRY_VOID(write_file(folder / "train.jsonl", documents_jsonl(world.documents)));
+  return write_file(folder / "val.jsonl", documents_jsonl(world.val_documents));
+}
+
+}  // namespace nb
