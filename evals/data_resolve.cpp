@@ -1,0 +1,161 @@
+// Finding and verifying the files of the manifest.
+#include <fmt/core.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "evals/data_manifest.hpp"
+#include "harness/base/check.hpp"
+#include "harness/base/fs.hpp"
+#include "harness/base/hash.hpp"
+
+namespace nb {
+namespace {
+
+std::vector<std::string> names_of(const DataManifest& manifest) {
+  std::vector<std::string> names;
+  for (const DataFile& file : manifest.files) names.push_back(file.name);
+  return names;
+}
+
+// Groups: every folder of a name ("text", "text/openstax").
+std::vector<std::string> groups_of(const DataManifest& manifest) {
+  std::vector<std::string> groups;
+  for (const DataFile& file : manifest.files)
+    for (auto slash = file.name.find('/'); slash != std::string::npos;
+         slash = file.name.find('/', slash + 1))
+      groups.push_back(file.name.substr(0, slash));
+  std::sort(groups.begin(), groups.end());
+  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+  return groups;
+}
+
+std::string expected_text(const DataFile& file) {
+  const std::string sum =
+      file.sha256.empty() ? "git blob id " + file.git_blob : "SHA-256 " + file.sha256;
+  return file.size_bytes == 0 ? sum : fmt::format("{} bytes, {}", file.size_bytes, sum);
+}
+
+std::string git_blob_id(std::string_view content) {
+  const std::string blob = fmt::format("blob {}", content.size()) + '\0' + std::string(content);
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  NB_CHECK(EVP_Digest(blob.data(), blob.size(), digest, &size, EVP_sha1(), nullptr) == 1,
+           "[git_blob] SHA-1 failed");
+  std::string hex;
+  for (unsigned int i = 0; i < size; ++i) hex += fmt::format("{:02x}", digest[i]);
+  return hex;
+}
+
+Result<void> check_sum(const DataFile& file, const std::filesystem::path& path) {
+  std::string actual;
+  if (file.sha256.empty()) {
+    NB_TRY(const std::string content, read_file(path));
+    actual = git_blob_id(content);
+  } else {
+    NB_TRY(actual, sha256_file(path));
+  }
+  const std::string& expected = file.sha256.empty() ? file.git_blob : file.sha256;
+  if (actual == expected) return {};
+  return bad_input(fmt::format(
+      "{}: not the file that \"{}\" names: its {} is {}, expected {}; fetch it again (origin: {}) "
+      "(line ends and byte order marks must stay as they are)",
+      path.string(), file.name, file.sha256.empty() ? "git blob id" : "SHA-256", actual, expected,
+      file.origin));
+}
+
+// Presence and size; no checksum.
+Result<std::uint64_t> present_bytes(const DataFile& file, const std::filesystem::path& path) {
+  std::error_code error;
+  const std::uint64_t size = std::filesystem::file_size(path, error);
+  if (error || !std::filesystem::is_regular_file(path))
+    return bad_input(fmt::format(
+        "{}: data file \"{}\" is missing (expected {}); put it there (origin: {}), or name the "
+        "data folder with --data-dir or NPUBENCH_DATA (npubench data list shows its layout)",
+        path.string(), file.name, expected_text(file), file.origin));
+  if (file.size_bytes != 0 && size != file.size_bytes)
+    return bad_input(fmt::format(
+        "{}: data file \"{}\" is {}: {} bytes instead of {} (expected SHA-256 {}); fetch it "
+        "again (origin: {})",
+        path.string(), file.name, size < file.size_bytes ? "cut short" : "too long", size,
+        file.size_bytes, file.sha256, file.origin));
+  return size;
+}
+
+Result<ResolvedFile> resolve_file(const DataFile& file, const std::filesystem::path& data_dir) {
+  if (data_dir.empty())
+    return bad_input(fmt::format(
+        "data file \"{}\" is needed and no data folder was found; name it with --data-dir or "
+        "NPUBENCH_DATA",
+        file.name));
+  const std::filesystem::path path = data_dir / file.path;
+  NB_TRY_VOID(present_bytes(file, path));
+  NB_TRY_VOID(check_sum(file, path));
+  return ResolvedFile{&file, path};
+}
+
+std::string state_text(const DataFile& file, const std::filesystem::path& data_dir, bool verify) {
+  const std::filesystem::path path = data_dir / file.path;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return "missing";
+  if (!present_bytes(file, path)) return "wrong size";
+  if (!verify) return "present";
+  return check_sum(file, path) ? "verified" : "wrong checksum";
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+}  // namespace
+
+Result<ResolvedFile> resolve(const DataManifest& manifest, std::string_view name,
+                             const std::filesystem::path& data_dir) {
+  const DataFile* file = manifest.find(name);
+  if (file == nullptr)
+    return bad_input(fmt::format("no data file is called \"{}\"{} (npubench data list shows all)",
+                                 name, did_you_mean(name, names_of(manifest))));
+  return resolve_file(*file, data_dir);
+}
+
+Result<std::vector<ResolvedFile>> resolve_all(const DataManifest& manifest, std::string_view name,
+                                              const std::filesystem::path& data_dir) {
+  const std::string group = std::string(name) + "/";
+  std::vector<ResolvedFile> resolved;
+  for (const DataFile& file : manifest.files) {
+    if (file.name != name && !file.name.starts_with(group)) continue;
+    NB_TRY(ResolvedFile found, resolve_file(file, data_dir));
+    resolved.push_back(std::move(found));
+  }
+  if (!resolved.empty()) return resolved;
+  std::vector<std::string> known = names_of(manifest);
+  for (std::string& one : groups_of(manifest)) known.push_back(std::move(one));
+  return bad_input(
+      fmt::format("no data file or group is called \"{}\"{} (npubench data list shows all)", name,
+                  did_you_mean(name, known)));
+}
+
+TextTable data_table(const DataManifest& manifest, const std::filesystem::path& data_dir,
+                     bool verify) {
+  TextTable table;
+  table.header = {"name", "rows", "size", "licence", "tasks", "note"};
+  if (!data_dir.empty()) table.header.insert(table.header.begin() + 1, "state");
+  for (const DataFile& file : manifest.files) {
+    std::vector<std::string> row = {
+        file.name,
+        file.rows ? with_commas(*file.rows) : "",
+        file.size_bytes == 0 ? "" : human_bytes(static_cast<double>(file.size_bytes)),
+        file.licence,
+        joined(file.tasks),
+        file.note};
+    if (!data_dir.empty()) row.insert(row.begin() + 1, state_text(file, data_dir, verify));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace nb

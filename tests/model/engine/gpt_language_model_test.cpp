@@ -1,0 +1,194 @@
+#include "model/engine/gpt_language_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+
+#include "harness/base/check.hpp"
+#include "harness/base/rng.hpp"
+#include "model/gpt/gpt.hpp"
+#include "model/tokenizer/tokenizer.hpp"
+
+namespace nb {
+namespace {
+
+constexpr int kVocab = 265;  // bytes and nine specials
+
+const Tokenizer& byte_tokenizer() {
+  static const Tokenizer tokenizer = [] {
+    Vocabulary vocabulary;
+    for (int byte = 0; byte < 256; ++byte)
+      vocabulary.tokens.emplace_back(1, static_cast<char>(byte));
+    append_nanochat_specials(vocabulary);
+    return Tokenizer(std::move(vocabulary));
+  }();
+  return tokenizer;
+}
+
+// A small GPT with something in every weight; a fresh one has zero output projections, and all its
+// logits tie.
+struct SmallGpt {
+  explicit SmallGpt(const std::string& profile, ExecutionMode mode = ExecutionMode::kExecute)
+      : device(load_profile(profile).value(), mode) {
+    GptConfig config;
+    config.sequence_len = 16;
+    config.vocab_size = kVocab;
+    config.n_layer = 2;
+    config.n_head = 2;
+    config.n_kv_head = 2;
+    config.n_embd = 32;
+    gpt = std::make_unique<Gpt>(config, device);
+    gpt->init(1);
+    if (mode == ExecutionMode::kDry) return;
+    for (Parameter& parameter : gpt->parameters()) {
+      const Rng rng(7, parameter.name);
+      std::uint64_t i = 0;
+      for (float& value : parameter.value.host())
+        value = round_to(DType::kBf16, static_cast<float>(0.3 * rng.normal(i++)));
+    }
+  }
+  Device device;
+  std::unique_ptr<Gpt> gpt;
+};
+
+// 23 requests of 2 to 60 tokens (beyond the training length), spans of all kinds, one empty.
+std::vector<ScoreRequest> mixed_requests() {
+  const Rng rng(3, "test/requests");
+  std::vector<ScoreRequest> requests;
+  std::uint64_t draw = 0;
+  for (std::size_t i = 0; i < 23; ++i) {
+    const std::size_t length = 2 + rng.below(draw++, 59);
+    ScoreRequest request;
+    request.tokens.push_back(byte_tokenizer().bos());
+    while (request.tokens.size() < length)
+      request.tokens.push_back(static_cast<int>(rng.below(draw++, 256)));
+    request.start = 1 + rng.below(draw++, length - 1);
+    request.end = request.start + rng.below(draw++, length - request.start + 1);
+    requests.push_back(std::move(request));
+  }
+  requests[5].start = requests[5].end;
+  requests[6] = {requests[7].tokens, 1, requests[7].tokens.size()};
+  return requests;
+}
+
+void expect_same_bits(const std::vector<ScoreResult>& a, const std::vector<ScoreResult>& b,
+                      const std::string& what) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].argmax, b[i].argmax) << what << ", request " << i;
+    ASSERT_EQ(a[i].log_probs.size(), b[i].log_probs.size());
+    for (std::size_t k = 0; k < a[i].log_probs.size(); ++k)
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(a[i].log_probs[k]),
+                std::bit_cast<std::uint32_t>(b[i].log_probs[k]))
+          << what << ", request " << i << " token " << k << ": " << a[i].log_probs[k] << " "
+          << b[i].log_probs[k];
+  }
+}
+
+class GptScores : public testing::TestWithParam<const char*> {};
+
+TEST_P(GptScores, HaveTheSameBitsInAnyBatch) {
+  SmallGpt small(GetParam());
+  const auto requests = mixed_requests();
+  std::vector<ScoreResult> alone;
+  for (const ScoreRequest& request : requests)
+    alone.push_back(
+        GptLanguageModel(*small.gpt, byte_tokenizer()).score(std::span(&request, 1)).front());
+  for (const ScoreBatching batching :
+       {ScoreBatching{1, 8192}, ScoreBatching{2, 8192}, ScoreBatching{3, 100},
+        ScoreBatching{16, 8192}, ScoreBatching{64, 1}}) {
+    GptLanguageModel model(*small.gpt, byte_tokenizer(), batching);
+    expect_same_bits(model.score(requests), alone,
+                     "batches of " + std::to_string(batching.max_rows));
+  }
+}
+
+// From the logits themselves: log-softmax in double, first largest.
+TEST_P(GptScores, AreTheLogSoftmaxOfTheLogits) {
+  SmallGpt small(GetParam());
+  GptLanguageModel model(*small.gpt, byte_tokenizer());
+  const auto requests = mixed_requests();
+  const auto scores = model.score(requests);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const ScoreRequest& request = requests[i];
+    std::vector<std::vector<float>> logits;
+    small.gpt->forward_logits(request.tokens, 1, std::ssize(request.tokens), {},
+                              [&](std::int64_t first, ConstMatrix block) {
+                                ASSERT_EQ(first, std::ssize(logits));
+                                for (std::int64_t r = 0; r < block.rows; ++r)
+                                  logits.emplace_back(block.data + r * block.stride,
+                                                      block.data + r * block.stride + block.cols);
+                              });
+    ASSERT_EQ(logits.size(), request.tokens.size());
+    ASSERT_EQ(scores[i].log_probs.size(), request.end - request.start);
+    for (std::size_t p = request.start; p < request.end; ++p) {
+      const std::vector<float>& row = logits[p - 1];
+      const auto best = std::max_element(row.begin(), row.end());
+      double sum = 0;
+      for (const float logit : row) sum += std::exp(static_cast<double>(logit) - *best);
+      const double want = static_cast<double>(row[static_cast<std::size_t>(request.tokens[p])]) -
+                          *best - std::log(sum);
+      // fp32: a few roundings of a value below 40.
+      EXPECT_NEAR(scores[i].log_probs[p - request.start], want, 1e-5)
+          << "request " << i << " token " << p;
+      EXPECT_EQ(scores[i].argmax[p - request.start], best - row.begin())
+          << "request " << i << " token " << p;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, GptScores, testing::Values("ascend_910b3", "h100_sxm", "tiny"),
+                         [](const auto& which) { return std::string(which.param); });
+
+TEST(GptLanguageModel, EqualLogitsTieToTheLowestId) {
+  SmallGpt small("tiny");
+  small.gpt->init(1);  // zero lm_head
+  GptLanguageModel model(*small.gpt, byte_tokenizer());
+  const std::vector<ScoreRequest> requests = {{{byte_tokenizer().bos(), 9, 8}, 1, 3}};
+  const auto scores = model.score(requests);
+  EXPECT_EQ(scores[0].argmax, (std::vector<int>{0, 0}));
+  EXPECT_NEAR(scores[0].log_probs[0], -std::log(static_cast<double>(kVocab)), 1e-6);
+}
+
+TEST(GptLanguageModel, ContextIsThatOfTheRotaryTables) {
+  SmallGpt small("tiny");
+  GptLanguageModel model(*small.gpt, byte_tokenizer());
+  EXPECT_EQ(model.context_length(), 160);
+  std::vector<ScoreRequest> requests = {{std::vector<int>(160, 5), 159, 160}};
+  EXPECT_EQ(model.score(requests)[0].log_probs.size(), 1u);
+  requests[0].tokens.push_back(5);
+  EXPECT_THROW(model.score(requests), CheckFailure);
+}
+
+TEST(GptLanguageModel, DryDeviceGivesZerosAndTheSameTime) {
+  SmallGpt dry("ascend_910b3", ExecutionMode::kDry), wet("ascend_910b3");
+  const std::int64_t dry_before = dry.device.time_ns(), wet_before = wet.device.time_ns();
+  const auto requests = mixed_requests();
+  const auto scores = GptLanguageModel(*dry.gpt, byte_tokenizer()).score(requests);
+  GptLanguageModel(*wet.gpt, byte_tokenizer()).score(requests);
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    for (std::size_t k = 0; k < scores[i].log_probs.size(); ++k) {
+      EXPECT_EQ(scores[i].log_probs[k], 0.0f);
+      EXPECT_EQ(scores[i].argmax[k], -1);
+    }
+  EXPECT_GT(dry.device.time_ns(), dry_before);
+  EXPECT_EQ(dry.device.time_ns() - dry_before, wet.device.time_ns() - wet_before);
+}
+
+TEST(GptLanguageModel, TokenizerMustFitTheModel) {
+  SmallGpt small("tiny");
+  Vocabulary large = byte_tokenizer().vocabulary();
+  large.specials.clear();
+  large.tokens.resize(256);
+  large.tokens.emplace_back("ab");
+  append_nanochat_specials(large);
+  const Tokenizer tokenizer(std::move(large));
+  EXPECT_THROW(GptLanguageModel(*small.gpt, tokenizer), CheckFailure);
+}
+
+}  // namespace
+}  // namespace nb
