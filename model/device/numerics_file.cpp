@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/base/table.hpp"
+
 namespace nb {
 namespace {
 
@@ -57,7 +59,7 @@ NumericsPolicy NumericsFile::policy() const {
   p.matmul_inputs = matmul_inputs.value;
   p.matmul_output = matmul_output.value;
   p.accumulation = accumulation.value;
-  p.split_k = split_k.value;
+  p.split_k = static_cast<int>(split_k.value);
   p.pointwise = pointwise.value;
   p.weight_gradient = weight_gradient.value;
   p.embedding_weight = embedding_weight.value;
@@ -100,8 +102,10 @@ std::vector<PolicyEntry> NumericsFile::card() {
   for (const Field& field : fields()) {
     const Json& entry = json.at(field.name);
     const Json& value = entry.at("value");
-    entries.push_back({field.name, value.is_string() ? value.get<std::string>() : value.dump(),
-                       entry.at("source").get<std::string>()});
+    entries.push_back(
+        {field.name,
+         value.is_string() ? value.get<std::string>() : number_text(value.get<double>()),
+         entry.at("source").get<std::string>()});
   }
   return entries;
 }

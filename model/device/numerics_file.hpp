@@ -15,7 +15,7 @@ struct NumericsFile {
 
   Sourced<DType> storage, matmul_inputs, matmul_output;
   Sourced<Accumulation> accumulation;
-  Sourced<int> split_k;
+  Quantity split_k{"part", 1};
   Sourced<Pointwise> pointwise;
   Sourced<DType> weight_gradient, embedding_weight, adam_moments, muon_momentum, muon_matmul;
   Sourced<Fp16Overflow> fp16_overflow;

@@ -1,0 +1,34 @@
+// The arithmetic of a reduction over ranks: which piece is summed in which order, with which
+// roundings. A result is a function of the ranks' values alone, never of who arrived first. Pure
+// functions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/collectives/communicator.hpp"
+#include "model/device/numerics.hpp"
+
+namespace nb {
+
+// Elements [begin, end) of `count` that rank r of p sums: [count × r / p, count × (r + 1) / p).
+struct Piece {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+Piece piece_of(std::int64_t count, int rank, int ranks);
+
+// Ranks in the order in which piece `piece` adds them. ring: piece + 1, piece + 2, …, piece (a ring
+// reduce-scatter that ends at its owner); mesh: 0, 1, 2, …; unordered: a permutation drawn from
+// (seed, sequence, piece).
+std::vector<int> summation_order(ReductionOrder order, int piece, int ranks, std::uint64_t seed,
+                                 std::uint64_t sequence);
+
+// out[i] = x_order[0][i] ⊕ x_order[1][i] ⊕ …, every operand and partial result rounded to dtype.
+// kAverage divides the sum by the number of ranks and rounds once more. kMax compares and selects;
+// a NaN wins.
+void reduce_in_order(std::span<const std::span<const float>> inputs, std::span<const int> order,
+                     Reduce op, DType dtype, std::span<float> out);
+
+}  // namespace nb

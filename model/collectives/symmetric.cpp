@@ -1,0 +1,73 @@
+#include <algorithm>
+
+#include "harness/base/check.hpp"
+#include "model/collectives/communicator.hpp"
+#include "model/collectives/cost.hpp"
+
+namespace nb {
+namespace {
+
+// Every rank would be ready at the same simulated time, so the own clock is all that is needed.
+class SymmetricCommunicator final : public Communicator {
+ public:
+  SymmetricCommunicator(Device& device, int size) : Communicator(&device, 0, size) {}
+
+  void all_reduce(CollectiveBuffer x, Reduce, std::string_view label) override {
+    charge(OpKind::kAllReduce, x.count, x.dtype, label);
+  }
+  void reduce_scatter(CollectiveBuffer input, CollectiveBuffer output, Reduce,
+                      std::string_view label) override {
+    NB_CHECK(output.count * size() == input.count && input.dtype == output.dtype,
+             "[reduce_scatter] {}: {} of {} elements on {} ranks", label, output.count, input.count,
+             size());
+    copy(input, output);
+    charge(OpKind::kReduceScatter, input.count, input.dtype, label);
+  }
+  void all_gather(CollectiveBuffer input, CollectiveBuffer output,
+                  std::string_view label) override {
+    NB_CHECK(input.count * size() == output.count && input.dtype == output.dtype,
+             "[all_gather] {}: {} into {} elements on {} ranks", label, input.count, output.count,
+             size());
+    copy(input, output);
+    charge(OpKind::kAllGather, output.count, output.dtype, label);
+  }
+  void broadcast(CollectiveBuffer x, int root, std::string_view label) override {
+    NB_CHECK(root >= 0 && root < size(), "[broadcast] {}: root {} of {} ranks", label, root,
+             size());
+    charge(OpKind::kBroadcast, x.count, x.dtype, label);
+  }
+  void barrier(std::string_view label) override {
+    charge(OpKind::kBarrier, 0, DType::kFp32, label);
+  }
+
+ private:
+  // One rank only: what is scattered or gathered is the whole.
+  static void copy(const CollectiveBuffer& input, const CollectiveBuffer& output) {
+    if (input.values.empty() || input.values.data() == output.values.data()) return;
+    std::copy(input.values.begin(), input.values.end(), output.values.begin());
+  }
+
+  void charge(OpKind kind, std::int64_t count, DType dtype, std::string_view label) {
+    if (size() == 1) return;
+    const std::uint64_t size_bytes = static_cast<std::uint64_t>(count) * storage_bytes(dtype);
+    const std::int64_t time_ns =
+        collective_time_ns(kind, link_model(device().profile().links), size_bytes, size());
+    OpDesc desc;
+    desc.kind = kind;
+    desc.label = label;
+    desc.count = count;
+    desc.dtype = dtype;
+    device().run_collective(desc, device().collective_ready_ns(), time_ns, size_bytes);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> symmetric_communicator(Device& device, int size) {
+  NB_CHECK(size >= 1, "[collectives] {} ranks", size);
+  NB_CHECK(size == 1 || !device.executes(),
+           "[collectives] one rank cannot stand for {} on a device that executes", size);
+  return std::make_unique<SymmetricCommunicator>(device, size);
+}
+
+}  // namespace nb
