@@ -3,6 +3,7 @@
 #   KINDS       file with lines "kind;folder folder …"     FLAGS  compiler flags that change values
 #   OUTPUT      the .cpp file to write (only when it changes)
 # A digest covers names relative to the root and contents, so it depends on neither paths nor times.
+cmake_minimum_required(VERSION 3.25)
 file(STRINGS ${LIST} lines)
 set(digests "")
 foreach(line IN LISTS lines)

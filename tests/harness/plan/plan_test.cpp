@@ -1,0 +1,176 @@
+#include "harness/plan/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "harness/plan/expectation.hpp"
+#include "harness/plan/node_kinds.hpp"
+#include "harness/suite/load.hpp"
+
+namespace nb {
+namespace {
+
+Json small_suite() {
+  return Json::parse(R"({
+    "name": "small",
+    "devices": ["ascend_910b3", "h100_sxm"],
+    "seeds": [1, 2],
+    "corpus": {"microworld": {"documents": 50}},
+    "tokenizer": {"vocab_size": 300},
+    "stages": {"base": {"depth": 2, "sequence_len": 32, "device_batch_size": 2,
+                        "total_batch_tokens": 128, "iterations": 3}},
+    "evaluations": [{"name": "mw", "tasks": ["mw/facts"]}],
+    "microbenchmarks": ["matmul"],
+    "predictions": [{"depth": 20}]
+  })");
+}
+
+Plan plan_of(const Json& json, const std::vector<std::string>& faults = {}) {
+  auto suite = parse_suite(json, "s.json");
+  EXPECT_TRUE(suite) << suite.error().message;
+  auto plan = make_plan(*suite, {"/nowhere", faults}, "s.json");
+  EXPECT_TRUE(plan) << plan.error().message;
+  return std::move(*plan);
+}
+
+std::string key_of(const Plan& plan, const std::string& name) {
+  const auto i = plan.find(name);
+  EXPECT_TRUE(i) << i.error().message;
+  return i ? plan.nodes[*i].key : "";
+}
+
+const std::string kTrain = "train-base-ascend_910b3-s1";
+const std::string kEval = "eval-base.mw-ascend_910b3-s1";
+
+TEST(Plan, ExpandsDevicesTimesSeeds) {
+  const Plan plan = plan_of(small_suite());
+  // corpus, tokenizer, shards; 2 devices × (2 seeds × (train, eval) + micro + predict)
+  EXPECT_EQ(plan.nodes.size(), 3u + 2 * (2 * 2 + 2));
+  std::set<std::string> names, keys;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    names.insert(plan.nodes[i].name);
+    keys.insert(plan.nodes[i].key);
+    for (const std::size_t parent : plan.nodes[i].parents) EXPECT_LT(parent, i);
+  }
+  EXPECT_EQ(names.size(), plan.nodes.size());
+  EXPECT_EQ(keys.size(), plan.nodes.size());
+}
+
+TEST(Plan, SameSuiteSameKeys) {
+  const Plan a = plan_of(small_suite());
+  const Plan b = plan_of(small_suite());
+  ASSERT_EQ(a.nodes.size(), b.nodes.size());
+  for (std::size_t i = 0; i < a.nodes.size(); ++i) EXPECT_EQ(a.nodes[i].key, b.nodes[i].key);
+}
+
+TEST(Plan, TrainingSettingChangesTrainingAndEvaluationOnly) {
+  Json json = small_suite();
+  json["stages"]["base"]["matrix_lr"] = 0.03;
+  const Plan a = plan_of(small_suite());
+  const Plan b = plan_of(json);
+  EXPECT_NE(key_of(a, kTrain), key_of(b, kTrain));
+  EXPECT_NE(key_of(a, kEval), key_of(b, kEval));
+  EXPECT_EQ(key_of(a, "tokenizer"), key_of(b, "tokenizer"));
+  EXPECT_EQ(key_of(a, "shards"), key_of(b, "shards"));
+  EXPECT_EQ(key_of(a, "micro-matmul-h100_sxm"), key_of(b, "micro-matmul-h100_sxm"));
+}
+
+TEST(Plan, CorpusChangesEverythingThatLearnsFromIt) {
+  Json json = small_suite();
+  json["corpus"]["microworld"]["seed"] = 9;
+  const Plan a = plan_of(small_suite());
+  const Plan b = plan_of(json);
+  for (const std::string& name : std::vector<std::string>{"tokenizer", "shards", kTrain, kEval})
+    EXPECT_NE(key_of(a, name), key_of(b, name)) << name;
+}
+
+TEST(Plan, EvaluationBatchSizeChangesNoKey) {
+  Json json = small_suite();
+  json["evaluations"][0]["batch_size"] = 3;
+  EXPECT_EQ(key_of(plan_of(small_suite()), kEval), key_of(plan_of(json), kEval));
+}
+
+TEST(Plan, FewShotSeedChangesTheEvaluationButNotTheTraining) {
+  Json json = small_suite();
+  json["evaluations"][0]["few_shot_seed"] = 99;
+  EXPECT_NE(key_of(plan_of(small_suite()), kEval), key_of(plan_of(json), kEval));
+  EXPECT_EQ(key_of(plan_of(small_suite()), kTrain), key_of(plan_of(json), kTrain));
+}
+
+TEST(Plan, PolicyOfTheDeviceChangesTheKey) {
+  Json json = small_suite();
+  json["devices"][0] = {
+      {"name", "ascend_910b3"}, {"profile", "ascend_910b3"}, {"numerics", "h100_sxm"}};
+  EXPECT_NE(key_of(plan_of(small_suite()), kTrain), key_of(plan_of(json), kTrain));
+}
+
+TEST(Plan, PlantedFaultConcernsTheEvaluationsOfItsTask) {
+  const Plan a = plan_of(small_suite());
+  const Plan b = plan_of(small_suite(), {"second_best:mw/facts"});
+  EXPECT_EQ(key_of(a, kTrain), key_of(b, kTrain));
+  EXPECT_NE(key_of(a, kEval), key_of(b, kEval));
+}
+
+TEST(Plan, FaultOfATaskThatIsNotEvaluatedIsAnError) {
+  const auto suite = parse_suite(small_suite(), "s.json");
+  ASSERT_TRUE(suite);
+  EXPECT_FALSE(make_plan(*suite, {"/nowhere", {"second_best:arc_easy"}}, "s.json"));
+  EXPECT_FALSE(make_plan(*suite, {"/nowhere", {"third_best:mw/facts"}}, "s.json"));
+}
+
+TEST(Plan, FindsByNameAndByStartOfKey) {
+  const Plan plan = plan_of(small_suite());
+  EXPECT_EQ(*plan.find(kTrain), *plan.find(key_of(plan, kTrain).substr(0, 10)));
+  const auto unknown = plan.find("train-base-ascend_910b3-s3");
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().message.find("did you mean"), std::string::npos);
+}
+
+TEST(Plan, MissingTextSourceNamesTheNearestOne) {
+  Json json = small_suite();
+  json["corpus"] = {{"text", {{"sources", {"text/english_novel"}}}}};
+  json["evaluations"] = Json::array();
+  const auto suite = parse_suite(json, "s.json");
+  ASSERT_TRUE(suite) << suite.error().message;
+  const auto plan = make_plan(*suite, {"/nowhere", {}}, "s.json");
+  ASSERT_FALSE(plan);
+  EXPECT_NE(plan.error().message.find("text/english_novels"), std::string::npos)
+      << plan.error().message;
+}
+
+TEST(NodeKinds, EveryKindHasCode) {
+  for (std::size_t i = 0; i < kNodeKindCount; ++i) {
+    const auto kind = static_cast<NodeKind>(i);
+    EXPECT_EQ(code_digest(kind).size(), 64u) << info(kind).name;
+    EXPECT_TRUE(code_digests(kind).contains("harness/base")) << info(kind).name;
+  }
+}
+
+TEST(NodeKinds, TrainingLinksTheKernelsButNoEvaluators) {
+  const auto& train = code_digests(NodeKind::kTrain);
+  for (const char* folder : {"model/kernels", "model/device", "model/train", "model/optim",
+                             "model/gpt", "model/data", "model/tokenizer"})
+    EXPECT_TRUE(train.contains(folder)) << folder;
+  EXPECT_FALSE(train.contains("evals"));
+  EXPECT_TRUE(code_digests(NodeKind::kEval).contains("evals"));
+  EXPECT_FALSE(code_digests(NodeKind::kTokenizer).contains("model/kernels"));
+}
+
+TEST(Expectation, GrowsWithTheWork) {
+  Json json = small_suite();
+  const Plan small = plan_of(json);
+  json["stages"]["base"]["iterations"] = 300;
+  const Plan large = plan_of(json);
+  const std::size_t train = *small.find(kTrain);
+  EXPECT_GT(expect(large, train, 1e11).time_s, expect(small, train, 1e11).time_s);
+  EXPECT_GT(expect(small, train, 1e10).time_s, expect(small, train, 1e11).time_s);
+  for (std::size_t i = 0; i < small.nodes.size(); ++i) {
+    EXPECT_GT(expect(small, i, 1e11).time_s, 0) << small.nodes[i].name;
+    EXPECT_GT(expect(small, i, 1e11).memory_bytes, 0u) << small.nodes[i].name;
+  }
+}
+
+}  // namespace
+}  // namespace nb
