@@ -13,6 +13,7 @@
 #include "model/data/token_shards.hpp"
 #include "model/device/device.hpp"
 #include "model/tokenizer/tokenizer.hpp"
+#include "model/train/checkpoint.hpp"
 #include "model/train/trainer.hpp"
 #include "results/metric_names.hpp"
 #include "results/series.hpp"
@@ -99,17 +100,6 @@ void add_metrics(const TrainResult& result, std::int64_t val_tokens, const Devic
       simulated("kernels", static_cast<double>(device.counters().kernels), "1", Direction::kLower));
 }
 
-// Only the last checkpoint is kept: the others were for going on.
-Result<void> keep_last_checkpoint(const fs::path& folder, const fs::path& last) {
-  std::vector<fs::path> old;
-  std::error_code error;
-  for (fs::directory_iterator at(folder / "checkpoints", error), end; !error && at != end;
-       at.increment(error))
-    if (at->path().filename() != last.filename()) old.push_back(at->path());
-  for (const fs::path& path : old) fs::remove(path, error);
-  return {};
-}
-
 }  // namespace
 
 Result<void> run_train(const TrainWork& work, const StageContext& context, Record& record) {
@@ -136,7 +126,7 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
   const double host_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   NB_TRY_VOID(recorder.finish());
-  NB_TRY_VOID(keep_last_checkpoint(context.folder, result.checkpoint));
+  prune_checkpoints(context.folder, /*keep=*/1);  // the others were for going on
 
   describe_device(resolved, record);
   (*record.settings)["effective"] = {{"iterations", result.iterations},
