@@ -84,6 +84,30 @@ TEST(Bundle, CentringAndCoreOfTheReferenceModelsAreReproduced) {
   }
 }
 
+// tests/golden/core_bundle_golden.py computes the same hashes from the files, independently.
+TEST(Bundle, ItemsAndPromptsHashAsTheIndependentScriptSays) {
+  NB_NEEDS_DATA();
+  const auto golden =
+      read_json(std::filesystem::path(NB_SOURCE_DIR) / "tests/golden/core_bundle_golden.json");
+  ASSERT_TRUE(golden.has_value()) << golden.error().message;
+  const auto tokenizer = Tokenizer::load(test::data_dir() / "tokenizers/gpt2");
+  ASSERT_TRUE(tokenizer.has_value()) << tokenizer.error().message;
+  FakeLanguageModel model(*tokenizer, 1 << 20, [](std::span<const int>, int token) {
+    return FakeScore{-1.0f, token};
+  });
+  EvalContext context;
+  context.data_dir = test::data_dir();
+  context.settings.max_per_task = golden->at("max_per_task").get<std::int64_t>();
+  EXPECT_EQ(golden->at("tasks").size(), 20u);
+  for (const auto& [label, hashes] : golden->at("tasks").items()) {
+    const auto result = CoreEvaluator(*find_task(label)).evaluate(context, model);
+    ASSERT_TRUE(result.has_value()) << result.error().message;
+    EXPECT_EQ(result->comparability.at(label + "/items"), hashes.at("items").get<std::string>());
+    EXPECT_EQ(result->comparability.at(label + "/prompts"),
+              hashes.at("prompts").get<std::string>());
+  }
+}
+
 // Row quirks that nanochat.md §6.2 lists, seen in whole prompts.
 TEST(Bundle, PromptsShowTheQuirksOfTheData) {
   NB_NEEDS_DATA();

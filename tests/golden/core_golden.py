@@ -102,6 +102,19 @@ def fp32(value):
     return struct.unpack("f", struct.pack("f", value))[0]
 
 
+def order_of(rows, max_per_task):
+    order = list(range(len(rows)))
+    random.Random(1337).shuffle(order)
+    return order[:max_per_task] if max_per_task > 0 else order
+
+
+def examples_of(case, kept, idx):
+    if case["shots"] == 0:
+        return []
+    rng = random.Random(case["few_shot_seed"] + idx)
+    return rng.sample([i for i in range(kept) if i != idx], case["shots"])
+
+
 def evaluate(case, limit):
     kind, rows = case["type"], [json.loads(line) for line in case["rows"]]
     seen, ids = {}, []
@@ -110,18 +123,12 @@ def evaluate(case, limit):
         before = seen.get(data, 0)
         seen[data] = before + 1
         ids.append(hashlib.sha256(data + (netstring(before) if before else b"")).hexdigest()[:16])
-    order = list(range(len(rows)))
-    random.Random(1337).shuffle(order)
-    if case["max_per_task"] > 0:
-        order = order[:case["max_per_task"]]
+    order = order_of(rows, case["max_per_task"])
     items_hash, prompts_hash, records = hashlib.sha256(), hashlib.sha256(), []
     cut = False
     for idx, position in enumerate(order):
         row = rows[position]
-        examples = []
-        if case["shots"] > 0:
-            rng = random.Random(case["few_shot_seed"] + idx)
-            examples = rng.sample([i for i in range(len(order)) if i != idx], case["shots"])
+        examples = examples_of(case, len(order), idx)
         prompts = render(kind, case["delimiter"], row, [rows[order[e]] for e in examples])
         items_hash.update(netstring(item_bytes(kind, row)))
         for prompt in prompts:
@@ -226,4 +233,5 @@ def main():
     print(f'{{"merges": {json.dumps(MERGES)},\n"spaces": {spaces},\n"cases": [\n' + ",\n".join(parts) + "]}")
 
 
-main()
+if __name__ == "__main__":
+    main()
