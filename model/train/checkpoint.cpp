@@ -225,6 +225,17 @@ std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path&
   return paths;
 }
 
+void remove_torn_checkpoints(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "checkpoints", ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("." + std::string(kPrefix)) && name.ends_with(".tmp")) {
+      std::error_code stays;
+      std::filesystem::remove(entry.path(), stays);
+    }
+  }
+}
+
 void prune_checkpoints(const std::filesystem::path& folder, std::size_t keep) {
   const std::vector<std::filesystem::path> paths = list_checkpoints(folder);
   for (std::size_t i = keep; i < paths.size(); ++i) {

@@ -54,6 +54,9 @@ Result<void> load_weights(const std::filesystem::path& path, Gpt& gpt);
 // Folder/checkpoints: step_000123.safetensors, newest first.
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
 std::filesystem::path checkpoint_path(const std::filesystem::path& folder, std::int64_t step);
+// Temporaries of a process that was killed while it wrote. One run a folder: nobody else writes
+// there.
+void remove_torn_checkpoints(const std::filesystem::path& folder);
 // Removes all but the newest `keep`.
 void prune_checkpoints(const std::filesystem::path& folder, std::size_t keep);
 

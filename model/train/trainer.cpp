@@ -183,6 +183,7 @@ Result<void> Trainer::save(bool is_finished) {
 }
 
 Result<TrainResult> Trainer::run() {
+  remove_torn_checkpoints(folder_);
   NB_TRY(const bool is_resumed, resume());
   if (is_resumed) {
     retell();

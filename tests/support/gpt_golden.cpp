@@ -42,7 +42,7 @@ void set_golden_weights(Gpt& gpt) {
   }
   for (std::size_t stream = 0; stream < order.size(); ++stream) {
     const std::string& name = order[stream]->name;
-    const float scale = name.ends_with("wte.weight")        ? 1.0F
+    const float scale = name.ends_with("wte.weight")          ? 1.0F
                         : name.ends_with("mlp.c_proj.weight") ? 0.0625F
                                                               : 0.125F;
     const std::span<float> values = order[stream]->value.host();
@@ -52,8 +52,8 @@ void set_golden_weights(Gpt& gpt) {
   }
 }
 
-GoldenTokens golden_tokens(std::int64_t step, std::int64_t batch, std::int64_t time, std::int64_t vocab,
-                           std::int64_t ignore_every) {
+GoldenTokens golden_tokens(std::int64_t step, std::int64_t batch, std::int64_t time,
+                           std::int64_t vocab, std::int64_t ignore_every) {
   const auto count = static_cast<std::size_t>(batch * time);
   std::vector<int> ids(count + 1);
   for (std::size_t i = 0; i < ids.size(); ++i) {

@@ -1,4 +1,5 @@
-// The weights and tokens that tests/golden/gpt_parity.py works with, and a device that computes in plain fp32.
+// The weights and tokens that tests/golden/gpt_parity.py works with, and a device that computes in
+// plain fp32.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ struct GoldenTokens {
   std::vector<int> inputs, targets;
 };
 // tokens_of() there; ignore_every 0: no target is ignored.
-GoldenTokens golden_tokens(std::int64_t step, std::int64_t batch, std::int64_t time, std::int64_t vocab,
-                           std::int64_t ignore_every);
+GoldenTokens golden_tokens(std::int64_t step, std::int64_t batch, std::int64_t time,
+                           std::int64_t vocab, std::int64_t ignore_every);
 
 }  // namespace nb::test

@@ -1,4 +1,5 @@
-// A dry run shows exactly the simulated time, memory and counts of the executed one (design.md §5.4).
+// A dry run shows exactly the simulated time, memory and counts of the executed one (design.md
+// §5.4).
 #include <gtest/gtest.h>
 
 #include "model/data/loader.hpp"

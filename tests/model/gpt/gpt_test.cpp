@@ -14,12 +14,8 @@
 namespace nb {
 namespace {
 
-const GptConfig kSmall = {.sequence_len = 12,
-                          .vocab_size = 40,
-                          .n_layer = 2,
-                          .n_head = 2,
-                          .n_kv_head = 2,
-                          .n_embd = 32};
+const GptConfig kSmall = {
+    .sequence_len = 12, .vocab_size = 40, .n_layer = 2, .n_head = 2, .n_kv_head = 2, .n_embd = 32};
 
 DeviceProfile profile_of(const std::string& name) { return *load_profile(name); }
 
@@ -131,8 +127,7 @@ TEST_P(GptOnDevice, ScoresAreTheLossesAndLogits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Profiles, GptOnDevice,
-                         testing::Values("tiny", "ascend_910b3", "h100_sxm"),
+INSTANTIATE_TEST_SUITE_P(Profiles, GptOnDevice, testing::Values("tiny", "ascend_910b3", "h100_sxm"),
                          [](const auto& info) { return info.param; });
 
 TEST(GptInit, FollowsThePublishedRule) {

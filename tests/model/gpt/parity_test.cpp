@@ -1,5 +1,5 @@
-// Parity with plain PyTorch in double precision (tests/golden/gpt_parity.py): everything fp32 here, Newton–Schulz
-// too. PyTorch's own fp32 run is 5e-7 away in gradients and 1.2e-7 in losses.
+// Parity with plain PyTorch in double precision (tests/golden/gpt_parity.py): everything fp32 here,
+// Newton–Schulz too. PyTorch's own fp32 run is 5e-7 away in gradients and 1.2e-7 in losses.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -68,7 +68,8 @@ TEST_P(GptParity, GradientsOfEveryTensorAreThoseOfPyTorch) {
       difference += delta * delta;
       norm += wanted * wanted;
     }
-    EXPECT_NEAR(std::sqrt(norm), golden_case.json["norms"][p.name].get<double>(), 1e-6 * std::sqrt(norm));
+    EXPECT_NEAR(std::sqrt(norm), golden_case.json["norms"][p.name].get<double>(),
+                1e-6 * std::sqrt(norm));
     EXPECT_GT(norm, 0) << p.name;
     EXPECT_LE(std::sqrt(difference / norm), kGradientTolerance) << p.name;
     RecordProperty(p.name, std::to_string(std::sqrt(difference / norm)));

@@ -1,0 +1,90 @@
+#include "model/train/predict.hpp"
+
+#include <gtest/gtest.h>
+
+#include "model/device/profile.hpp"
+
+namespace nb {
+namespace {
+
+PredictSettings small() {
+  PredictSettings settings;
+  settings.depth = 2;
+  settings.vocab_size = 512;
+  settings.sequence_len = 64;
+  settings.cards = 1;
+  settings.device_batch_size = 4;
+  settings.total_batch_tokens = 1024;
+  return settings;
+}
+
+TEST(Predict, FillsEveryFigureOfARunThatFits) {
+  const auto prediction = predict(small(), *load_profile("h100_sxm"));
+  ASSERT_TRUE(prediction) << prediction.error().message;
+  EXPECT_TRUE(prediction->fits) << prediction->out_of_memory;
+  EXPECT_EQ(prediction->accumulation_steps, 4);
+  EXPECT_GT(prediction->step_time_ns, 0);
+  EXPECT_EQ(prediction->communication_time_ns, 0);
+  EXPECT_DOUBLE_EQ(prediction->throughput_tok_s, 1024e9 / prediction->step_time_ns);
+  EXPECT_GT(prediction->mfu, 0);
+  EXPECT_LT(prediction->mfu, 1);
+  EXPECT_GE(prediction->peak_reserved_bytes, prediction->peak_allocated_bytes);
+}
+
+TEST(Predict, MoreCardsExchangeGradients) {
+  PredictSettings settings = small();
+  settings.cards = 2;
+  const auto two = predict(settings, *load_profile("h100_sxm"));
+  ASSERT_TRUE(two) << two.error().message;
+  EXPECT_EQ(two->accumulation_steps, 2);
+  EXPECT_GT(two->communication_time_ns, 0);
+  EXPECT_LT(two->communication_time_ns, two->step_time_ns);
+}
+
+TEST(Predict, WhatDoesNotFitNamesTheLargestBatchThatDoes) {
+  DeviceProfile card = *load_profile("ascend_910b3");
+  card.memory.usable.value = (card.software.driver_reserve.value + 64) / 1024;  // 64 MiB for us
+  PredictSettings settings = small();
+  settings.device_batch_size = 64;
+  settings.total_batch_tokens = 64 * 64;
+  const auto large = predict(settings, card);
+  ASSERT_TRUE(large) << large.error().message;
+  EXPECT_FALSE(large->fits);
+  EXPECT_NE(large->out_of_memory.find("NPU out of memory"), std::string::npos)
+      << large->out_of_memory;
+  ASSERT_GT(large->largest_device_batch_size, 0);
+  ASSERT_LT(large->largest_device_batch_size, 64);
+  settings.device_batch_size = large->largest_device_batch_size;
+  settings.total_batch_tokens = settings.device_batch_size * 64;
+  EXPECT_TRUE(predict(settings, card)->fits);
+  settings.device_batch_size += 1;
+  settings.total_batch_tokens = settings.device_batch_size * 64;
+  EXPECT_FALSE(predict(settings, card)->fits);
+}
+
+TEST(Predict, RefusesWhatCannotBe) {
+  PredictSettings settings = small();
+  settings.total_batch_tokens = 1000;
+  EXPECT_FALSE(predict(settings, *load_profile("tiny")));
+  settings = small();
+  settings.depth = 5;
+  EXPECT_FALSE(predict(settings, *load_profile("tiny")));
+  settings = small();
+  settings.vocab_size = 511;
+  settings.cards = 2;
+  EXPECT_FALSE(predict(settings, *load_profile("tiny")));
+}
+
+TEST(Predict, D20IsTheSameTwice) {
+  const PredictSettings d20 = {.cards = 8, .device_batch_size = 8};
+  const auto a = predict(d20, *load_profile("ascend_910b3"));
+  const auto b = predict(d20, *load_profile("ascend_910b3"));
+  ASSERT_TRUE(a && b);
+  EXPECT_EQ(a->param_count, 560'988'160);
+  EXPECT_EQ(a->accumulation_steps, 4);
+  EXPECT_EQ(a->step_time_ns, b->step_time_ns);
+  EXPECT_EQ(a->peak_reserved_bytes, b->peak_reserved_bytes);
+}
+
+}  // namespace
+}  // namespace nb

@@ -1,0 +1,160 @@
+#include "model/train/trainer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/progress.hpp"
+#include "model/gpt/gpt.hpp"
+#include "model/train/checkpoint.hpp"
+#include "model/train/samples.hpp"
+#include "tests/model/train/tiny_run.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace nb {
+namespace {
+
+class Training : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { set_progress_mode(ProgressMode::kQuiet); }
+  const test::TinyData data_ = test::tiny_data();
+};
+
+TEST_F(Training, LearnsAndTellsEveryStep) {
+  const test::TempDir folder;
+  TrainSettings settings = test::tiny_settings();
+  settings.iterations = 30;
+  settings.checkpoint_every = 0;
+  settings.eval_every = 10;
+  std::vector<std::int64_t> told;
+  std::vector<std::int64_t> saved;
+  TrainHooks hooks;
+  hooks.on_step = [&](const StepRow& row) { told.push_back(row.step); };
+  hooks.on_checkpoint = [&](std::int64_t step) { saved.push_back(step); };
+  const auto result = test::run_tiny(data_, settings, folder.path(), hooks);
+  ASSERT_TRUE(result) << result.error().message;
+  ASSERT_EQ(result->steps.size(), 31U);
+  EXPECT_EQ(told.size(), 31U);
+  EXPECT_EQ(told.back(), 30);
+  EXPECT_EQ(saved, std::vector<std::int64_t>{30});
+  const StepRow& first = result->steps.front();
+  EXPECT_NEAR(*first.train_loss, 5.58, 0.01);  // ln 265
+  EXPECT_EQ(*first.lr_multiplier, 1);
+  ASSERT_TRUE(first.val_bpb);
+  EXPECT_NEAR(*first.val_bpb, 8.05, 0.01);  // log2 265
+  EXPECT_FALSE(result->steps[1].val_bpb);
+  EXPECT_TRUE(result->steps[20].val_bpb);
+  EXPECT_FALSE(result->steps.back().train_loss);
+  EXPECT_LT(result->val_bpb, 6);
+  EXPECT_LT(result->final_loss, 4.5);
+  EXPECT_EQ(result->tokens, 30 * 128);
+  EXPECT_GT(result->mfu, 0);
+  EXPECT_GT(result->step_time_ns, 0);
+  EXPECT_GE(result->peak_reserved_bytes, result->peak_allocated_bytes);
+  EXPECT_EQ(result->samples.size(), 7U * 6);  // steps 5, 10, … 30
+  EXPECT_EQ(result->samples.front().text.rfind("The capital of France is", 0), 0U);
+}
+
+TEST_F(Training, EqualPoliciesGiveEqualBitsAndOthersDoNot) {
+  const TrainSettings settings = test::tiny_settings();
+  const auto loss_on = [&](const std::string& profile) {
+    const test::TempDir folder;
+    const auto result = test::run_tiny(data_, settings, folder.path(), {}, profile);
+    EXPECT_TRUE(result) << result.error().message;
+    return result ? result->final_loss : 0;
+  };
+  EXPECT_EQ(loss_on("ascend_910b3"), loss_on("ascend_910b3"));
+  EXPECT_NE(loss_on("ascend_910b3"), loss_on("h100_sxm"));
+}
+
+TEST_F(Training, ACheckpointCarriesNanochatsNamesAndServesAnEvaluation) {
+  const test::TempDir folder;
+  const auto result = test::run_tiny(data_, test::tiny_settings(), folder.path());
+  ASSERT_TRUE(result) << result.error().message;
+  const auto file = SafetensorsFile::open(result->checkpoint);
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->entries().at("transformer.wte.weight").type, StoredType::kBf16);
+  EXPECT_EQ(file->entries().at("transformer.h.0.mlp.c_fc.weight").shape,
+            (std::vector<std::int64_t>{256, 64}));
+  EXPECT_EQ(file->entries().at("lm_head.weight").type, StoredType::kF32);
+
+  const auto config = read_model_config(result->checkpoint);
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(*config, result->config);
+  Device device(*load_profile("h100_sxm"), ExecutionMode::kExecute);
+  Gpt gpt(*config, device);
+  ASSERT_TRUE(load_weights(result->checkpoint, gpt));
+  std::vector<float> stored(file->entries().at("lm_head.weight").bytes.size() / 4);
+  ASSERT_TRUE(file->read("lm_head.weight", DType::kFp32, {265, 64}, stored));
+  EXPECT_TRUE(
+      std::equal(stored.begin(), stored.end(), gpt.parameters().back().value.host().begin()));
+}
+
+TEST_F(Training, ACheckpointOfAnotherShapeIsNamed) {
+  const test::TempDir folder;
+  const auto result = test::run_tiny(data_, test::tiny_settings(), folder.path());
+  ASSERT_TRUE(result) << result.error().message;
+  Device device(*load_profile("tiny"), ExecutionMode::kExecute);
+  Gpt wider(config_for_depth(2, 265, 32), device);
+  const auto loaded = load_weights(result->checkpoint, wider);
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, ErrorCode::kBadInput);
+  EXPECT_NE(loaded.error().message.find("has shape [265, 64], this model needs [265, 128]"),
+            std::string::npos)
+      << loaded.error().message;
+}
+
+TEST_F(Training, BatchThatDoesNotDivideIsRefusedBeforeAnythingRuns) {
+  const test::TempDir folder;
+  TrainSettings settings = test::tiny_settings();
+  settings.total_batch_tokens = 100;
+  const auto result = test::run_tiny(data_, settings, folder.path());
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kBadInput);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_F(Training, OutOfMemorySpeaksTheDevicesWordsAndNamesTheLargestBatch) {
+  const test::TempDir folder;
+  TrainSettings settings = test::tiny_settings();
+  settings.device_batch_size = 64;
+  settings.total_batch_tokens = 64 * 32;
+  auto train_loader = TokenLoader::create(data_.train);
+  auto validation_loader = TokenLoader::create(data_.validation);
+  DeviceProfile small = *load_profile("ascend_910b3");
+  small.memory.usable.value = (small.software.driver_reserve.value + 24) / 1024;  // GiB
+  Device device(small, ExecutionMode::kExecute);
+  const auto result =
+      train(settings, device, {*train_loader, *validation_loader, data_.tokenizer}, folder.path());
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kRun);
+  EXPECT_NE(result.error().message.find("NPU out of memory"), std::string::npos)
+      << result.error().message;
+  EXPECT_NE(result.error().message.find("largest device_batch_size that fits is"),
+            std::string::npos)
+      << result.error().message;
+}
+
+TEST_F(Training, DivergenceEndsTheRunWithItsStep) {
+  const test::TempDir folder;
+  TrainSettings settings = test::tiny_settings();
+  settings.matrix_lr = 1e38;
+  settings.unembedding_lr = 1e38;
+  const auto result = test::run_tiny(data_, settings, folder.path());
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kRun);
+  EXPECT_NE(result.error().message.find("is not finite"), std::string::npos)
+      << result.error().message;
+}
+
+TEST(ContinueGreedily, AppendsTheMostLikelyToken) {
+  Device device(*load_profile("tiny"), ExecutionMode::kExecute);
+  Gpt gpt(config_for_depth(1, 16, 8), device);
+  gpt.init(1);
+  // A fresh head gives equal logits: the lowest id wins.
+  EXPECT_EQ(continue_greedily(gpt, {3, 4}, 3), (std::vector<int>{3, 4, 0, 0, 0}));
+}
+
+}  // namespace
+}  // namespace nb
