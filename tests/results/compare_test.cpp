@@ -1,0 +1,217 @@
+#include "results/compare.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/fs.hpp"
+#include "results/items.hpp"
+#include "tests/results/fake_run.hpp"
+
+namespace nb {
+namespace {
+
+using test::FakeRun;
+
+bool always(int) { return true; }
+bool even(int i) { return i % 2 == 0; }
+
+const MetricDifference& metric(const RecordPair& pair, const std::string& name) {
+  const auto at = std::find_if(pair.metrics.begin(), pair.metrics.end(),
+                               [&](const auto& row) { return row.name == name; });
+  EXPECT_NE(at, pair.metrics.end()) << name;
+  return *at;
+}
+
+TEST(Compare, ARunWithItselfIsBitIdentical) {
+  FakeRun run;
+  run.add_training("ascend_910b3", 1, 1.5);
+  run.add_evaluation("ascend_910b3", 1, "w", {{"mw/facts", 40, even}});
+  const RunRecords records = run.read();
+  const Comparison c = compare_runs(records, records);
+  ASSERT_EQ(c.pairs.size(), 2U);
+  for (const RecordPair& pair : c.pairs) EXPECT_TRUE(pair.bit_identical);
+  EXPECT_TRUE(c.confounders.empty());
+  EXPECT_TRUE(c.only_device_differs());
+  EXPECT_TRUE(c.unpaired.empty());
+}
+
+TEST(Compare, PairsAnswersItemByItem) {
+  FakeRun base, candidate;
+  base.add_evaluation("ascend_910b3", 1, "w", {{"mw/facts", 100, even}});
+  candidate.add_evaluation("ascend_910b3", 1, "w",
+                           {{"mw/facts", 100, [](int i) { return i % 2 == 0 && i >= 12; }}});
+  const RunRecords a = base.read(), b = candidate.read();
+  const Comparison c = compare_runs(a, b);
+  ASSERT_EQ(c.pairs.size(), 1U);
+  EXPECT_TRUE(c.pairs[0].fixed_weights);
+  const MetricDifference& row = metric(c.pairs[0], "mw/facts/accuracy");
+  ASSERT_TRUE(row.counts) << row.note;
+  EXPECT_EQ(row.counts->both, 44);
+  EXPECT_EQ(row.counts->only_a, 6);
+  EXPECT_EQ(row.counts->only_b, 0);
+  EXPECT_EQ(row.counts->neither, 50);
+  EXPECT_NEAR(*row.difference, -0.06, 1e-15);
+  EXPECT_EQ(row.interval95->low, newcombe_paired(*row.counts).low);
+  EXPECT_NEAR(*row.p_two_sided, 0.015625, 1e-15);  // golden value of 6, 0
+}
+
+TEST(Compare, ConfoundersAreListedOnceWithWhatTheyTouch) {
+  FakeRun base, candidate;
+  const auto faster = [](Record& record) {
+    (*record.settings)["train"]["lr"] = 0.04;
+    (*record.settings)["train"]["warmup"] = 10;
+    record.subject["code"] = "other";
+  };
+  for (const std::int64_t seed : {1, 2}) {
+    base.add_evaluation("ascend_910b3", seed, "w", {{"mw/facts", 40, even}});
+    candidate.add_evaluation("ascend_910b3", seed, "w", {{"mw/facts", 40, even}}, faster);
+  }
+  const RunRecords a = base.read(), b = candidate.read();
+  const Comparison c = compare_runs(a, b);
+  ASSERT_EQ(c.confounders.size(), 3U);
+  EXPECT_EQ(c.confounders[0].field, "/settings/train/lr");
+  EXPECT_EQ(c.confounders[0].a, "0.02");
+  EXPECT_EQ(c.confounders[0].b, "0.04");
+  EXPECT_EQ(c.confounders[0].where.size(), 2U);
+  EXPECT_EQ(c.confounders[1].a, "(absent)");
+  EXPECT_EQ(c.confounders[2].category, "code");
+  EXPECT_FALSE(c.only_device_differs());
+  EXPECT_NE(comparison_text(c).find("CONFOUNDED"), std::string::npos);
+}
+
+TEST(Compare, DevicesOfOneRunPairAndTheDeviceNameIsNoConfounder) {
+  FakeRun run;
+  for (const char* device : {"ascend_910b3", "h100_sxm"}) {
+    run.add_training(device, 1, device[0] == 'a' ? 1.5 : 1.4);
+    run.add_evaluation(device, 1, device, {{"mw/facts", 40, even}});
+  }
+  const RunRecords records = run.read();
+  const auto c = compare_devices(records, "ascend_910b3", "h100_sxm");
+  ASSERT_TRUE(c) << c.error().message;
+  ASSERT_EQ(c->pairs.size(), 2U);
+  EXPECT_TRUE(c->only_device_differs());
+  // The numerics card's differences explain different bits; the common entry is no difference.
+  ASSERT_GE(c->confounders.size(), 2U);
+  EXPECT_EQ(c->confounders[0].category, "numerics");
+  EXPECT_EQ(c->confounders[0].field, "summation order");
+  // Each side its own weights: an item interval says nothing about another seed.
+  EXPECT_FALSE(c->pairs[0].fixed_weights);
+  EXPECT_NE(metric(c->pairs[0], "mw/facts/accuracy").method.find("these two checkpoints only"),
+            std::string::npos);
+  EXPECT_NEAR(*metric(c->pairs[1], "val_bpb").difference, -0.1, 1e-12);
+
+  const auto unknown = compare_devices(records, "ascend_910b3", "tpu");
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(
+      unknown.error().message.find("no record of device \"tpu\"; it has: ascend_910b3, h100_sxm"),
+      std::string::npos);
+}
+
+TEST(Compare, TwoByTwoPairsTheSameWeightsOnBothDevices) {
+  FakeRun run;
+  const auto trained_on = [&](const std::string& trained, const std::string& evaluated, char key) {
+    run.add_evaluation(evaluated, 1, "weights of " + trained, {{"mw/facts", 40, even}},
+                       [&](Record& r) {
+                         r.trained_on = trained;
+                         r.node_key = std::string(64, key);
+                         // Artifacts were written for the original key; write them again where they
+                         // belong.
+                         std::vector<ItemRecord> items;
+                         for (int i = 0; i < 40; ++i)
+                           items.push_back({std::to_string(i), even(i), "0", "1", {}, ""});
+                         ASSERT_TRUE(write_items(run.folder_of(r) / items_file("mw/facts"), items));
+                       });
+  };
+  trained_on("A", "A", 'a');
+  trained_on("A", "B", 'b');
+  trained_on("B", "A", 'c');
+  trained_on("B", "B", 'd');
+  // The folders of the helper's own key have no record and count as unfinished; drop them.
+  RunRecords records = run.read();
+  records.damaged.clear();
+  ASSERT_EQ(records.records.size(), 4U);
+  const auto c = compare_devices(records, "A", "B");
+  ASSERT_TRUE(c);
+  int fixed = 0;
+  for (const RecordPair& pair : c->pairs) fixed += pair.fixed_weights ? 1 : 0;
+  EXPECT_EQ(c->pairs.size(), 3U);  // A's weights on both, B's on both, each its own
+  EXPECT_EQ(fixed, 2);
+}
+
+TEST(Compare, ClocksAndNullsNeverGiveADifference) {
+  FakeRun base, candidate;
+  base.add_prediction("h100_sxm", 1e8, 1e9);
+  candidate.add_prediction("h100_sxm", 1.1e8, 1e9);
+  const RunRecords a = base.read();
+  RunRecords b = candidate.read();
+  b.records[0].record.metrics[0].clock = Clock::kDevice;
+  b.records[0].record.metrics[2].value.reset();
+  b.records[0].record.metrics[2].reason_if_null = "no counter";
+  const Comparison c = compare_runs(a, b);
+  EXPECT_FALSE(metric(c.pairs[0], "step_time_ns").difference);
+  EXPECT_NE(metric(c.pairs[0], "step_time_ns").note.find("sim clock"), std::string::npos);
+  EXPECT_EQ(metric(c.pairs[0], "peak_memory_bytes").note, "B: not measured: no counter");
+  EXPECT_NEAR(*metric(c.pairs[0], "throughput_tok_s").relative, -1 / 11.0, 1e-12);
+}
+
+TEST(Compare, GeneratedTasksAreRefusedBesideRealOnes) {
+  FakeRun base, candidate;
+  base.add_evaluation("h100_sxm", 1, "w", {{"arc_easy", 40, even}});
+  candidate.add_evaluation("h100_sxm", 1, "w", {{"mw/arc_easy", 40, even}});
+  const RunRecords a = base.read(), b = candidate.read();
+  const Comparison c = compare_runs(a, b);
+  ASSERT_EQ(c.unpaired.size(), 1U);
+  EXPECT_NE(c.unpaired[0].find("a generated task is not the real one"), std::string::npos);
+  EXPECT_FALSE(metric(c.pairs[0], "arc_easy/accuracy").difference);
+}
+
+TEST(Compare, OtherHashesAreNamedAndGiveNoDifference) {
+  FakeRun base, candidate;
+  base.add_evaluation("h100_sxm", 1, "w", {{"mw/a", 40, even}, {"mw/b", 40, even}});
+  candidate.add_evaluation("h100_sxm", 1, "w", {{"mw/a", 40, even}, {"mw/b", 40, always}},
+                           [](Record& r) { r.comparability["mw/a/prompts"] = "p2"; });
+  const RunRecords a = base.read(), b = candidate.read();
+  const Comparison c = compare_runs(a, b);
+  EXPECT_EQ(metric(c.pairs[0], "mw/a/accuracy").note,
+            "INCOMPARABLE: mw/a/prompts differs: p1 and p2");
+  EXPECT_FALSE(metric(c.pairs[0], "mw/a/accuracy").difference);
+  EXPECT_TRUE(metric(c.pairs[0], "mw/b/accuracy").counts) << "the other task stays comparable";
+}
+
+TEST(Compare, SeedsGetAnInterval) {
+  FakeRun base, candidate;
+  for (const std::int64_t seed : {1, 2, 3}) {
+    base.add_training("h100_sxm", seed, 1.50 + 0.01 * static_cast<double>(seed));
+    candidate.add_training("h100_sxm", seed, 1.40 + 0.01 * static_cast<double>(seed));
+  }
+  const RunRecords a = base.read(), b = candidate.read();
+  const Comparison c = compare_runs(a, b);
+  const auto at = std::find_if(c.seeds.begin(), c.seeds.end(),
+                               [](const auto& s) { return s.metric == "val_bpb"; });
+  ASSERT_NE(at, c.seeds.end());
+  EXPECT_EQ(at->a.size(), 3U);
+  EXPECT_NEAR(at->test.difference, -0.1, 1e-12);
+  EXPECT_LT(at->test.interval95.high, 0);
+}
+
+TEST(Compare, MissingAndDamagedSidesAreSaid) {
+  FakeRun base, candidate;
+  base.add_training("h100_sxm", 1, 1.5);
+  const Record eval = base.add_evaluation("h100_sxm", 1, "w", {{"mw/facts", 40, even}});
+  candidate.add_evaluation("h100_sxm", 1, "w", {{"mw/facts", 40, always}});
+  ASSERT_TRUE(append_file(base.folder_of(eval) / "items/mw_facts.jsonl", "{}\n"));
+  const RunRecords a = base.read(), b = candidate.read();
+  const Comparison c = compare_runs(a, b);
+  ASSERT_EQ(c.unpaired.size(), 1U);
+  EXPECT_EQ(c.unpaired[0], "only in A: train base on h100_sxm, seed 1");
+  ASSERT_EQ(c.damaged.size(), 1U);
+  EXPECT_NE(c.damaged[0].find("mw_facts.jsonl: damaged"), std::string::npos);
+  EXPECT_FALSE(metric(c.pairs[0], "mw/facts/accuracy").counts);
+  const auto json = dump_json(comparison_json(c));
+  EXPECT_TRUE(json) << "the JSON form holds no NaN";
+}
+
+}  // namespace
+}  // namespace nb

@@ -1,0 +1,50 @@
+// Writes small run folders through the store, as a runner would, for tests of comparison, gate and
+// report.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "results/record.hpp"
+#include "results/store.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace nb::test {
+
+class FakeRun {
+ public:
+  explicit FakeRun(std::string suite = "smoke");
+  std::filesystem::path suite_folder() const { return dir_ / suite_; }
+  std::filesystem::path folder_of(const Record& record) const;
+  void add(const Record& record);  // artifacts must lie in folder_of(record) already
+  RunRecords read() const;
+
+  // A training node with steps.csv; loss falls from ln 256, `shift` is added to every loss.
+  Record add_training(const std::string& device, std::int64_t seed, double val_bpb,
+                      double shift = 0);
+  // Answers of one task: right(i) for item i of n.
+  struct Task {
+    std::string name;
+    int n = 0;
+    std::function<bool(int)> right;
+  };
+  // An evaluation; `change` may edit the record before it is written.
+  Record add_evaluation(const std::string& device, std::int64_t seed, const std::string& weights,
+                        const std::vector<Task>& tasks,
+                        const std::function<void(Record&)>& change = {});
+  Record add_prediction(const std::string& device, double step_time_ns, double peak_memory_bytes);
+
+ private:
+  TempDir dir_;
+  std::string suite_;
+};
+
+// A metric with a value.
+Metric metric_of(const std::string& name, double value, const std::string& unit,
+                 Direction direction, Clock clock = Clock::kNone, std::int64_t n = 0);
+
+}  // namespace nb::test
