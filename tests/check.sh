@@ -36,17 +36,23 @@ bash harness/packages.sh
 
 step "format"
 format_failed=0
-unformatted=()
+sources=()
 while IFS= read -r -d '' file; do
-  clang-format --dry-run -Werror "$file" >/dev/null 2>&1 || unformatted+=("$file")
+  sources+=("$file")
 done < <(find harness model evals results report tests -path results/runs -prune -o \
   \( -name '*.cpp' -o -name '*.hpp' \) -type f -print0 | sort -z)
-if [ ${#unformatted[@]} -gt 0 ]; then
+if ! complaints=$(clang-format --dry-run -Werror "${sources[@]}" 2>&1); then
   format_failed=1
-  printf 'not formatted: %s\n' "${unformatted[@]}"
-  echo "to mend: clang-format -i ${unformatted[*]}"
+  # "file:line:column: error: code should be clang-formatted"
+  mapfile -t unformatted < <(awk -F: '/: error: / { print $1 }' <<<"$complaints" | sort -u)
+  if [ ${#unformatted[@]} -eq 0 ]; then
+    printf '%s\n' "$complaints"
+  else
+    printf 'not formatted: %s\n' "${unformatted[@]}"
+    echo "to mend: clang-format -i ${unformatted[*]}"
+  fi
 else
-  echo "all sources are formatted"
+  echo "all ${#sources[@]} sources are formatted"
 fi
 
 step "build $preset"

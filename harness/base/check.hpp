@@ -1,5 +1,5 @@
-// NB_CHECK(condition, "[op] format {}", args...): our own invariants, always on. Throws CheckFailure
-// with file and line; caught only around a node (harness/run) and in main.
+// NB_CHECK(condition, "[op] format {}", args...): our own invariants, always on. Throws
+// CheckFailure with file and line; caught only around a node (harness/run) and in main.
 #pragma once
 
 #include <fmt/core.h>
@@ -19,8 +19,8 @@ class CheckFailure : public std::logic_error {
 
 }  // namespace nb
 
-#define NB_CHECK(condition, ...)                                                        \
-  do {                                                                                  \
-    if (!(condition)) [[unlikely]]                                                      \
-      ::nb::fail_check(#condition, __FILE__, __LINE__, ::fmt::format(__VA_ARGS__));      \
+#define NB_CHECK(condition, ...)                                                    \
+  do {                                                                              \
+    if (!(condition)) [[unlikely]]                                                  \
+      ::nb::fail_check(#condition, __FILE__, __LINE__, ::fmt::format(__VA_ARGS__)); \
   } while (false)

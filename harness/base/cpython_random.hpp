@@ -15,8 +15,8 @@ class CPythonRandom {
   explicit CPythonRandom(std::uint64_t seed);  // init_by_array of the seed's 32-bit words
 
   std::uint32_t next_uint32();
-  double random();                              // 53 bits, as Random.random()
-  std::uint64_t below(std::uint64_t n);         // _randbelow_with_getrandbits, n >= 1
+  double random();                       // 53 bits, as Random.random()
+  std::uint64_t below(std::uint64_t n);  // _randbelow_with_getrandbits, n >= 1
   // Random.shuffle on a list of that size: the order in which the original elements then stand.
   std::vector<std::size_t> shuffled(std::size_t size);
   // Random.sample(range(population), k): k <= population is an NB_CHECK.

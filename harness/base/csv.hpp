@@ -1,5 +1,5 @@
-// CSV through libcsv, strict: byte order mark and CRLF accepted, quoted newlines kept, a row of another
-// width is an error with its line.
+// CSV through libcsv, strict: byte order mark and CRLF accepted, quoted newlines kept, a row of
+// another width is an error with its line.
 #pragma once
 
 #include <filesystem>
@@ -23,7 +23,8 @@ struct CsvTable {
 enum class CsvHeader { kFirstRow, kNone };
 Result<CsvTable> parse_csv(std::string_view text, const std::string& where,
                            CsvHeader header = CsvHeader::kFirstRow);
-Result<CsvTable> read_csv(const std::filesystem::path& path, CsvHeader header = CsvHeader::kFirstRow);
+Result<CsvTable> read_csv(const std::filesystem::path& path,
+                          CsvHeader header = CsvHeader::kFirstRow);
 // One line without newline; quotes only where needed (RFC 4180).
 std::string csv_line(const std::vector<std::string>& cells);
 

@@ -8,8 +8,8 @@
 //       {"lr", "Muon base learning rate", &lr, {.unit = "1/step", .min = 0}}}; }
 //   };
 //
-// Unknown keys are errors with the nearest known one; missing keys keep the member's initial value unless
-// `required`. Thread-compatible; a FieldList points into its struct and must not outlive it.
+// Unknown keys are errors with the nearest known one; missing keys keep the member's initial value
+// unless `required`. Thread-compatible; a FieldList points into its struct and must not outlive it.
 #pragma once
 
 #include <cstdint>
@@ -33,19 +33,20 @@ struct Field;
 using FieldList = std::vector<Field>;
 
 struct FieldRules {
-  std::string unit = {};        // "ns", "byte", "tok/s"; empty for pure numbers and text
-  std::optional<double> min = {};  // inclusive, for numbers and for every element of a list of numbers
+  std::string unit = {};  // "ns", "byte", "tok/s"; empty for pure numbers and text
+  std::optional<double> min =
+      {};  // inclusive, for numbers and for every element of a list of numbers
   std::optional<double> max = {};
   std::vector<std::string> one_of = {};  // allowed texts
   bool required = false;
-  bool hashed = true;           // false: cannot change any output (threads, paths)
+  bool hashed = true;  // false: cannot change any output (threads, paths)
 };
 
 // Type-erased nested struct, list of structs, and map from name to struct.
 struct ObjectRef {
   std::function<FieldList()> fields;
-  std::function<bool()> present;      // for optional objects: is there one? empty: always
-  std::function<void()> create;       // for optional objects: make one before parsing
+  std::function<bool()> present;  // for optional objects: is there one? empty: always
+  std::function<void()> create;   // for optional objects: make one before parsing
 };
 struct ListRef {
   std::function<void(std::size_t)> resize;
@@ -64,7 +65,8 @@ using FieldRef =
                  std::optional<bool>*, std::optional<std::int64_t>*, std::optional<double>*,
                  std::optional<std::string>*, std::vector<int>*, std::vector<std::int64_t>*,
                  std::vector<std::uint64_t>*, std::vector<double>*, std::vector<std::string>*,
-                 std::map<std::string, double>*, std::map<std::string, std::string>*, ObjectRef, ListRef, EnumRef>;
+                 std::map<std::string, double>*, std::map<std::string, std::string>*, ObjectRef,
+                 ListRef, EnumRef>;
 
 struct Field {
   std::string name;
@@ -73,7 +75,8 @@ struct Field {
   FieldRules rules = {};
 };
 
-// Makers for nested members: {"train", "how to train", object(&train)}, {"nodes", "…", list(&nodes)},
+// Makers for nested members: {"train", "how to train", object(&train)}, {"nodes", "…",
+// list(&nodes)},
 // {"mode", "…", enumerated(&mode, {"eager", "compiled"})}. T needs a member FieldList fields().
 template <class T>
 ObjectRef object(T* member) {
@@ -102,9 +105,10 @@ EnumRef enumerated(E* member, std::vector<std::string> names) {
 // `where`: "suites/a.json" or "suites/a.json: /train"; errors read "<where>: /train/depth: …".
 // On error the struct is half-set: parse into a fresh one.
 Result<void> parse_fields(const FieldList& fields, const Json& json, const std::string& where);
-Json print_fields(const FieldList& fields);          // every field, defaults included
-Json hashed_fields(const FieldList& fields);         // print_fields without rules.hashed == false
-std::string help_fields(const FieldList& fields);    // one "  name  doc (unit, range, default)" line each, nested indented
+Json print_fields(const FieldList& fields);        // every field, defaults included
+Json hashed_fields(const FieldList& fields);       // print_fields without rules.hashed == false
+std::string help_fields(const FieldList& fields);  // one "  name  doc (unit, range, default)" line
+                                                   // each, nested indented
 
 template <class T>
 Result<T> parse_struct(const Json& json, const std::string& where) {

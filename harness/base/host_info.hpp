@@ -7,12 +7,12 @@
 namespace nb {
 
 struct HostInfo {
-  std::string cpu;             // model name of /proc/cpuinfo
+  std::string cpu;  // model name of /proc/cpuinfo
   int cores = 0;
   std::uint64_t memory_bytes = 0;
-  std::string kernel;          // uname -r
-  std::string compiler;        // __VERSION__
-  std::string architecture;    // x86_64, aarch64
+  std::string kernel;        // uname -r
+  std::string compiler;      // __VERSION__
+  std::string architecture;  // x86_64, aarch64
 };
 HostInfo host_info();
 std::uint64_t available_memory_bytes();  // MemAvailable

@@ -1,5 +1,5 @@
-// Reads and writes JSON: comments allowed where asked, duplicate keys and NaN refused, errors with file,
-// line and column. Objects are sorted by key, so equal values have equal bytes.
+// Reads and writes JSON: comments allowed where asked, duplicate keys and NaN refused, errors with
+// file, line and column. Objects are sorted by key, so equal values have equal bytes.
 #pragma once
 
 #include <filesystem>
@@ -21,8 +21,8 @@ Result<Json> parse_json(std::string_view text, const std::string& where,
 Result<Json> read_json(const std::filesystem::path& path,
                        JsonComments comments = JsonComments::kRefused);
 
-// Bytes are a function of the value: sorted keys, shortest round-trip numbers. indent < 0: one line.
-// NaN and infinities are an error that names their /json/pointer.
+// Bytes are a function of the value: sorted keys, shortest round-trip numbers. indent < 0: one
+// line. NaN and infinities are an error that names their /json/pointer.
 Result<std::string> dump_json(const Json& value, int indent = 2);
 // Whole or not at all (fs.hpp, write_file); ends with a newline.
 Result<void> write_json(const std::filesystem::path& path, const Json& value, int indent = 2);

@@ -1,6 +1,6 @@
-// Data-parallel loops over TBB. Work is cut by shape, never by thread count, so results cannot depend on
-// it. With NB_PLAIN_THREADS (thread sanitizer build) the same interface runs on std::thread.
-// An exception in the body stops the loop and is rethrown to the caller.
+// Data-parallel loops over TBB. Work is cut by shape, never by thread count, so results cannot
+// depend on it. With NB_PLAIN_THREADS (thread sanitizer build) the same interface runs on
+// std::thread. An exception in the body stops the loop and is rethrown to the caller.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@ void set_threads(int count);
 int threads();
 
 // body(i) for i in [0, count), each once, in any order; grain: indices handed out together.
-void parallel_for(std::size_t count, std::size_t grain, const std::function<void(std::size_t)>& body);
+void parallel_for(std::size_t count, std::size_t grain,
+                  const std::function<void(std::size_t)>& body);
 // body(begin, end) over [0, count) cut into pieces of `chunk` (the last may be shorter).
 void parallel_chunks(std::size_t count, std::size_t chunk,
                      const std::function<void(std::size_t, std::size_t)>& body);

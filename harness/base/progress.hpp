@@ -1,5 +1,5 @@
-// Progress of long work on stderr: a bar with rate and ETA on a terminal, one plain line every few seconds
-// elsewhere, nothing when quiet. Not thread-safe: one owner.
+// Progress of long work on stderr: a bar with rate and ETA on a terminal, one plain line every few
+// seconds elsewhere, nothing when quiet. Not thread-safe: one owner.
 #pragma once
 
 #include <chrono>

@@ -11,7 +11,7 @@ namespace nb {
 // What the process exits with when the error reaches main (design.md §8).
 enum class ErrorCode {
   kBadInput = 64,  // usage, suite, data or tokenizer file, checkpoint: the user can mend it
-  kRun = 4,        // a run or the infrastructure failed: disk full, simulated out of memory, child died
+  kRun = 4,  // a run or the infrastructure failed: disk full, simulated out of memory, child died
 };
 
 struct Error {
@@ -49,9 +49,9 @@ inline Error with_context(Error error, const std::string& context) {
 #define NB_TRY_2(declaration, expression) NB_TRY_3(declaration, expression, "")
 #define NB_TRY_3(declaration, expression, context) \
   NB_TRY_IMPL(NB_CONCAT(nb_try_, __LINE__), declaration, expression, context)
-#define NB_TRY_IMPL(temporary, declaration, expression, context)                                  \
-  auto temporary = (expression);                                                                  \
-  if (!temporary)                                                                                 \
+#define NB_TRY_IMPL(temporary, declaration, expression, context)                                   \
+  auto temporary = (expression);                                                                   \
+  if (!temporary)                                                                                  \
     return tl::unexpected<::nb::Error>(::nb::with_context(std::move(temporary).error(), context)); \
   declaration = std::move(*temporary)
 
@@ -59,10 +59,10 @@ inline Error with_context(Error error, const std::string& context) {
 #define NB_TRY_VOID(...) NB_TRY_VOID_PICK(__VA_ARGS__, NB_TRY_VOID_2, NB_TRY_VOID_1, )(__VA_ARGS__)
 #define NB_TRY_VOID_PICK(a, b, name, ...) name
 #define NB_TRY_VOID_1(expression) NB_TRY_VOID_2(expression, "")
-#define NB_TRY_VOID_2(expression, context) \
-  do {                                     \
-    auto nb_try_void = (expression);       \
-    if (!nb_try_void)                      \
-      return tl::unexpected<::nb::Error>(  \
+#define NB_TRY_VOID_2(expression, context)                              \
+  do {                                                                  \
+    auto nb_try_void = (expression);                                    \
+    if (!nb_try_void)                                                   \
+      return tl::unexpected<::nb::Error>(                               \
           ::nb::with_context(std::move(nb_try_void).error(), context)); \
   } while (false)

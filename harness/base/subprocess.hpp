@@ -1,5 +1,5 @@
-// Runs a child process without a shell: stdin closed, stdout and stderr captured up to a limit, killed with
-// its process group after a time limit.
+// Runs a child process without a shell: stdin closed, stdout and stderr captured up to a limit,
+// killed with its process group after a time limit.
 #pragma once
 
 #include <chrono>
@@ -13,16 +13,18 @@ namespace nb {
 
 struct SubprocessOptions {
   std::chrono::milliseconds time_limit = std::chrono::hours(1);
-  std::size_t output_limit_bytes = std::size_t{64} << 20;  // of each stream; more is an error, not cut silently
+  std::size_t output_limit_bytes = std::size_t{64}
+                                   << 20;  // of each stream; more is an error, not cut silently
   std::vector<std::pair<std::string, std::string>> environment;  // added to ours
 };
 struct SubprocessResult {
-  int exit_code = 0;       // 128 + signal when killed
+  int exit_code = 0;  // 128 + signal when killed
   bool timed_out = false;
   std::string out;
   std::string err;
 };
-// argv[0] is searched in PATH. An error only when the program cannot be started or printed too much.
+// argv[0] is searched in PATH. An error only when the program cannot be started or printed too
+// much.
 Result<SubprocessResult> run_subprocess(const std::vector<std::string>& argv,
                                         const SubprocessOptions& options = {});
 

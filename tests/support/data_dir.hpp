@@ -1,5 +1,5 @@
-// Where the public data lies for tests: NPUBENCH_DATA, else ../shared/data beside the checkout, else the
-// default of the program; empty when there is none.
+// Where the public data lies for tests: NPUBENCH_DATA, else ../shared/data beside the checkout,
+// else the default of the program; empty when there is none.
 #pragma once
 
 #include <filesystem>

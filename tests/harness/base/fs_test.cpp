@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "harness/base/subprocess.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace nb {
@@ -74,6 +75,15 @@ TEST(Fs, FailedAppendLeavesWholeLines) {
     EXPECT_FALSE(append_file(dir / "log", "two\n").has_value());
   }
   EXPECT_EQ(read_file(dir / "log").value(), "one\n");
+}
+
+TEST(Fs, AChildProcessCanBeToldToFailItsWrites) {
+  SubprocessOptions options;
+  options.environment = {{"NPUBENCH_FAIL_WRITE", "1"}, {"GTEST_OUTPUT", ""}};
+  const auto child =
+      run_subprocess({"/proc/self/exe", "--gtest_filter=Fs.WrittenBytesReadBack"}, options);
+  EXPECT_EQ(child.value().exit_code, 1);
+  EXPECT_NE(child.value().out.find("Fs.WrittenBytesReadBack"), std::string::npos);
 }
 
 TEST(Fs, WriterShowsNothingBeforeCommit) {
