@@ -1,0 +1,72 @@
+// Checks and the views of one head, shared by attention forward, backward and reference. Internal
+// to model/kernels.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "harness/base/check.hpp"
+#include "model/kernels/attention.hpp"
+
+namespace nb::kernels {
+
+inline std::int64_t key_rows(const AttentionShape& s) {
+  return s.key_rows == 0 ? s.keys : s.key_rows;
+}
+inline float score_scale(const AttentionShape& s) {
+  return s.scale != 0.0f ? s.scale : 1.0f / std::sqrt(static_cast<float>(s.head_dim));
+}
+inline std::int64_t group_size(const AttentionShape& s) { return s.heads / s.kv_heads; }
+
+inline ConstMatrix head_of(ConstMatrix m, std::int64_t rows_per_sequence, std::int64_t rows,
+                           std::int64_t sequence, std::int64_t head, std::int64_t head_dim) {
+  return column_block(row_block(m, sequence * rows_per_sequence, rows), head * head_dim, head_dim);
+}
+inline Matrix head_of(Matrix m, std::int64_t rows_per_sequence, std::int64_t rows,
+                      std::int64_t sequence, std::int64_t head, std::int64_t head_dim) {
+  return column_block(row_block(m, sequence * rows_per_sequence, rows), head * head_dim, head_dim);
+}
+
+// Magnitudes below this stay finite in the format.
+inline float finite_limit(DType inputs) {
+  switch (inputs) {
+    case DType::kBf16:
+      return 0x1.ffp127f;
+    case DType::kFp16:
+      return 65520.0f;
+    case DType::kTf32:
+      return 0x1.ffep127f;
+    case DType::kHf32:
+      return 0x1.fffp127f;
+    case DType::kFp32:
+      return std::numeric_limits<float>::infinity();
+  }
+  NB_CHECK(false, "[attention] no such dtype {}", static_cast<int>(inputs));
+}
+
+inline void check_attention(const char* op, ConstMatrix q, ConstMatrix k, ConstMatrix v,
+                            ConstMatrix out, const AttentionShape& s, const MatmulPolicy& policy) {
+  NB_CHECK(s.heads > 0 && s.kv_heads > 0 && s.heads % s.kv_heads == 0,
+           "[{}] {} key heads do not divide {} heads", op, s.kv_heads, s.heads);
+  NB_CHECK(s.keys == s.first_position + s.queries && key_rows(s) >= s.keys,
+           "[{}] keys {} != first position {} + queries {}, or key rows {} < keys", op, s.keys,
+           s.first_position, s.queries, key_rows(s));
+  NB_CHECK(q.rows == s.batch * s.queries && q.cols == s.heads * s.head_dim && out.rows == q.rows &&
+               out.cols == q.cols,
+           "[{}] q is ({},{}), out ({},{}), the shape says ({},{})", op, q.rows, q.cols, out.rows,
+           out.cols, s.batch * s.queries, s.heads * s.head_dim);
+  NB_CHECK(k.rows == s.batch * key_rows(s) && k.cols == s.kv_heads * s.head_dim &&
+               v.rows == k.rows && v.cols == k.cols,
+           "[{}] k is ({},{}), v ({},{}), the shape says ({},{})", op, k.rows, k.cols, v.rows,
+           v.cols, s.batch * key_rows(s), s.kv_heads * s.head_dim);
+  NB_CHECK(
+      policy.accumulation == Accumulation::kChain || policy.accumulation == Accumulation::kHostBlas,
+      "[{}] only the chain order is defined for attention", op);
+}
+
+inline void check_saved(const char* op, std::size_t size, const AttentionShape& s) {
+  const auto wanted = static_cast<std::size_t>(s.batch * s.heads * s.queries);
+  NB_CHECK(size == wanted, "[{}] {} saved values, (batch,heads,queries) has {}", op, size, wanted);
+}
+
+}  // namespace nb::kernels

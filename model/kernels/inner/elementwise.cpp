@@ -1,0 +1,148 @@
+// Whole-array arithmetic of one level.
+#include "model/kernels/inner/functions.hpp"
+#include "model/kernels/inner/vec_math.hpp"
+
+namespace nb::kernels::inner::NB_LEVEL {
+namespace {
+
+template <class Function>
+NB_OP void map(const float* x, std::int64_t n, float* out, const Function& function) {
+  each_group(n, [&](std::int64_t i, int lanes) {
+    store_lanes(out + i, function(load_lanes(x + i, lanes)), lanes);
+  });
+}
+
+template <class Function>
+NB_OP void map2(const float* x, const float* y, std::int64_t n, float* out,
+                const Function& function) {
+  each_group(n, [&](std::int64_t i, int lanes) {
+    store_lanes(out + i, function(load_lanes(x + i, lanes), load_lanes(y + i, lanes)), lanes);
+  });
+}
+
+}  // namespace
+
+void finish(const float* sum, std::int64_t n, float* c, int rounding, bool accumulate) {
+  with_rounding(rounding, [&](auto r) {
+    if (accumulate) {
+      map2(sum, c, n, c,
+           [](Floats s, Floats old) { return old + rounded<decltype(r)::value>(s + all(0.0f)); });
+    } else {
+      map(sum, n, c, [](Floats s) { return rounded<decltype(r)::value>(s + all(0.0f)); });
+    }
+  });
+}
+
+void fill(float* out, std::int64_t n, float value) {
+  const Floats x = all(value);
+  each_group(n, [&](std::int64_t i, int lanes) { store_lanes(out + i, x, lanes); });
+}
+
+void cast(const float* in, std::int64_t n, float* out, int rounding) {
+  with_rounding(rounding, [&](auto r) {
+    map(in, n, out, [](Floats x) { return rounded<decltype(r)::value>(x); });
+  });
+}
+
+void scale(float* values, std::int64_t n, float factor, int rounding) {
+  const Floats f = all(factor);
+  with_rounding(rounding, [&](auto r) {
+    map(values, n, values, [&](Floats x) { return rounded<decltype(r)::value>(x * f); });
+  });
+}
+
+void add(const float* a, const float* b, std::int64_t n, float* out, int rounding) {
+  with_rounding(rounding, [&](auto r) {
+    map2(a, b, n, out, [](Floats x, Floats y) { return rounded<decltype(r)::value>(x + y); });
+  });
+}
+
+void relu_squared(const float* x, std::int64_t n, float* out, int rounding) {
+  const Floats zero = all(0.0f);
+  with_rounding(rounding, [&](auto r) {
+    map(x, n, out, [&](Floats v) {
+      const Floats h = select(v <= zero, zero, v);
+      return rounded<decltype(r)::value>(h * h);
+    });
+  });
+}
+
+void relu_squared_backward(const float* dy, const float* x, std::int64_t n, float* dx,
+                           int rounding) {
+  const Floats zero = all(0.0f);
+  with_rounding(rounding, [&](auto r) {
+    map2(dy, x, n, dx, [&](Floats g, Floats v) {
+      return select(v <= zero, zero, rounded<decltype(r)::value>(g * (v + v)));
+    });
+  });
+}
+
+void adamw(float* p, const float* g, float* m, float* v, std::int64_t n, const AdamWScalars& s) {
+  const Floats beta1 = all(s.beta1), rest1 = all(s.one_minus_beta1);
+  const Floats beta2 = all(s.beta2), rest2 = all(s.one_minus_beta2);
+  const Floats epsilon = all(s.epsilon), step = all(s.step_size), decay = all(s.decay),
+               bias = all(s.bias2);
+  with_rounding(s.round_state, [&](auto rs) {
+    with_rounding(s.round_parameter, [&](auto rp) {
+      each_group(n, [&](std::int64_t i, int lanes) {
+        const Floats grad = load_lanes(g + i, lanes);
+        Floats value = load_lanes(p + i, lanes);
+        if (s.decay != 1.0f) value = value * decay;
+        const Floats first =
+            rounded<decltype(rs)::value>(fma(rest1, grad, beta1 * load_lanes(m + i, lanes)));
+        const Floats second =
+            rounded<decltype(rs)::value>(fma(rest2 * grad, grad, beta2 * load_lanes(v + i, lanes)));
+        const Floats root = s.bias2 != 0.0f ? sqrt(second / bias) : sqrt(second);
+        value = rounded<decltype(rp)::value>(value - step * (first / (root + epsilon)));
+        store_lanes(m + i, first, lanes);
+        store_lanes(v + i, second, lanes);
+        store_lanes(p + i, value, lanes);
+      });
+    });
+  });
+}
+
+void muon_momentum(const float* g, float* buffer, float* update, std::int64_t n, float mu,
+                   float one_minus_mu, bool nesterov) {
+  const Floats m = all(mu), rest = all(one_minus_mu);
+  each_group(n, [&](std::int64_t i, int lanes) {
+    const Floats grad = load_lanes(g + i, lanes);
+    const Floats next = fma(rest, grad, m * load_lanes(buffer + i, lanes));
+    store_lanes(buffer + i, next, lanes);
+    store_lanes(update + i, nesterov ? fma(m, next, rest * grad) : next, lanes);
+  });
+}
+
+void add_scaled(const float* x, std::int64_t n, float factor, float* out) {
+  const Floats f = all(factor);
+  map2(x, out, n, out, [&](Floats a, Floats b) { return fma(f, a, b); });
+}
+
+void divide(const float* x, std::int64_t n, float divisor, float* out, int rounding) {
+  const Floats d = all(divisor);
+  with_rounding(rounding, [&](auto r) {
+    map(x, n, out, [&](Floats a) { return rounded<decltype(r)::value>(a / d); });
+  });
+}
+
+void scaled_plus(const float* x, const float* y, std::int64_t n, float factor, float* out,
+                 int rounding, bool eager) {
+  const Floats f = all(factor);
+  with_rounding(rounding, [&](auto r) {
+    if (eager) {
+      map2(x, y, n, out, [&](Floats a, Floats b) {
+        return rounded<decltype(r)::value>(rounded<decltype(r)::value>(f * a) + b);
+      });
+    } else {
+      map2(x, y, n, out,
+           [&](Floats a, Floats b) { return rounded<decltype(r)::value>(fma(f, a, b)); });
+    }
+  });
+}
+
+void exp_all(const float* x, std::int64_t n, float* out) { map(x, n, out, vec_exp); }
+void log_all(const float* x, std::int64_t n, float* out) { map(x, n, out, vec_log); }
+void tanh_all(const float* x, std::int64_t n, float* out) { map(x, n, out, vec_tanh); }
+void rsqrt_all(const float* x, std::int64_t n, float* out) { map(x, n, out, vec_rsqrt); }
+
+}  // namespace nb::kernels::inner::NB_LEVEL

@@ -1,0 +1,49 @@
+// The functions of one level, gathered by table.cpp. Meanings: table.hpp.
+#pragma once
+
+#include "model/kernels/inner/level.hpp"
+#include "model/kernels/inner/table.hpp"
+
+namespace nb::kernels::inner::NB_LEVEL {
+
+extern const Table kTable;
+Product fp32_product();
+Product bf16_product();
+
+void finish(const float* sum, std::int64_t n, float* c, int rounding, bool accumulate);
+void fill(float* out, std::int64_t n, float value);
+void cast(const float* in, std::int64_t n, float* out, int rounding);
+void scale(float* values, std::int64_t n, float factor, int rounding);
+void add(const float* a, const float* b, std::int64_t n, float* out, int rounding);
+void relu_squared(const float* x, std::int64_t n, float* out, int rounding);
+void relu_squared_backward(const float* dy, const float* x, std::int64_t n, float* dx,
+                           int rounding);
+void adamw(float* p, const float* g, float* m, float* v, std::int64_t n, const AdamWScalars& s);
+void muon_momentum(const float* g, float* buffer, float* update, std::int64_t n, float mu,
+                   float one_minus_mu, bool nesterov);
+void add_scaled(const float* x, std::int64_t n, float factor, float* out);
+void divide(const float* x, std::int64_t n, float divisor, float* out, int rounding);
+void scaled_plus(const float* x, const float* y, std::int64_t n, float factor, float* out,
+                 int rounding, bool eager);
+void exp_all(const float* x, std::int64_t n, float* out);
+void log_all(const float* x, std::int64_t n, float* out);
+void tanh_all(const float* x, std::int64_t n, float* out);
+void rsqrt_all(const float* x, std::int64_t n, float* out);
+float sum_of_squares(const float* x, std::int64_t n);
+float dot(const float* x, const float* y, std::int64_t n);
+bool all_below(const float* x, std::int64_t n, float limit);
+void rms_norm(const float* x, std::int64_t n, float rstd, float* out, int rounding);
+void rms_norm_backward(const float* dy, const float* x, std::int64_t n, float rstd,
+                       float coefficient, float* dx, int rounding);
+void rotary(const float* x, const float* cos, const float* sin, std::int64_t half, float sin_sign,
+            float* out, int rounding, bool eager);
+void softmax(float* s, std::int64_t n, float factor, float* max, float* sum);
+void probabilities(float* s, std::int64_t n, float factor, float max, float sum);
+void score_gradient(const float* p, float* dp, std::int64_t n, float delta);
+void softcap(const float* x, std::int64_t n, const SoftcapScalars& s, float* out, int rounding);
+void max_and_sum(const float* z, std::int64_t n, float* max, float* sum);
+void cross_entropy_backward(const float* x, std::int64_t n, std::int64_t target, float max,
+                            float sum, float factor, const SoftcapScalars& s, float* dx,
+                            int rounding);
+
+}  // namespace nb::kernels::inner::NB_LEVEL

@@ -1,0 +1,139 @@
+// bf16 pair panels for VDPBF16PS. Per lane it computes fma(a0, b0, fma(a1, b1, c)), each fma
+// rounded to nearest even whatever MXCSR says, reading and writing denormals as zero (Intel SDM;
+// bf16_pair.hpp models it). The floor at 2^-56 keeps every product and sum a multiple of 2^-126, so
+// that last property never shows.
+#include "model/kernels/inner/functions.hpp"
+#include "model/kernels/inner/product.hpp"
+
+#if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
+
+namespace nb::kernels::inner::NB_LEVEL {
+namespace {
+
+constexpr int kRows = 12, kCols = 32;
+
+// Values that round below 2^-56 become +0 (in a chain the sign of a zero factor cannot be seen);
+// NaN stays. The smallest magnitude that rounds to 2^-56 is the tie 2^-56 - 2^-65.
+NB_OP __m512 floored(Floats x) {
+  const __m512 least = _mm512_set1_ps(0x1p-56f - 0x1p-65f);
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(_mm512_abs_ps(x.v), least, _CMP_NLT_UQ), x.v);
+}
+
+// 32 consecutive values as 16 pairs.
+NB_OP Bits pairs(Floats low, Floats high) {
+  return {reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(floored(high), floored(low)))};
+}
+
+// Lane i: (low[i], high[i]) as a pair.
+NB_OP Bits zipped(Floats low, Floats high) {
+  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24,
+                                         8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  return {_mm512_permutexvar_epi16(order, pairs(low, high).v)};
+}
+
+void pack_turned(const float* src, std::int64_t stride_p, int p_count, int width,
+                 std::int64_t k_count, std::int64_t steps, std::uint32_t* dst) {
+  for (int group = 0; group < width; group += 16) {
+    const int rows = p_count - group < 16 ? p_count - group : 16;
+    const int used = width - group < 16 ? width - group : 16;
+    for (std::int64_t step = 0; step < steps; step += 16) {
+      const std::int64_t k = 2 * step;
+      const int low = k < k_count ? lanes_left(k_count, k) : 0;
+      const int high = k + 16 < k_count ? lanes_left(k_count, k + 16) : 0;
+      Bits block[16];
+#pragma GCC unroll 16
+      for (int r = 0; r < 16; ++r) {
+        block[r] = all_bits(0u);
+        if (r < rows) {
+          const float* row = src + (group + r) * stride_p + k;
+          block[r] = pairs(load_first(row, low), load_first(row + 16, high));
+        }
+      }
+      transpose(block);
+      const int count = lanes_left(steps, step);
+      for (int j = 0; j < count; ++j) store_words(dst + (step + j) * width + group, block[j], used);
+    }
+  }
+}
+
+void pack_straight(const float* src, std::int64_t stride_k, int p_count, int width,
+                   std::int64_t k_count, std::int64_t steps, std::uint32_t* dst) {
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const std::int64_t k = 2 * step;
+    for (int group = 0; group < width; group += 16) {
+      const int used = width - group < 16 ? width - group : 16;
+      const int lanes = p_count - group < 16 ? (p_count > group ? p_count - group : 0) : 16;
+      const float* row = src + k * stride_k + group;
+      const Floats low = load_first(row, k < k_count ? lanes : 0);
+      const Floats high = load_first(row + stride_k, k + 1 < k_count ? lanes : 0);
+      store_words(dst + step * width + group, zipped(low, high), used);
+    }
+  }
+}
+
+void pack(const float* src, std::int64_t stride_p, std::int64_t stride_k, int p_count, int width,
+          std::int64_t k_count, std::int64_t steps, int /*rounding*/, bool /*swaps_pairs*/,
+          std::uint32_t* dst) {
+  if (stride_k == 1) {
+    pack_turned(src, stride_p, p_count, width, k_count, steps, dst);
+  } else {
+    pack_straight(src, stride_k, p_count, width, k_count, steps, dst);
+  }
+}
+
+template <int kUsed, int kVectors>
+void tile_of(std::int64_t steps, const std::uint32_t* a, const std::uint32_t* b, float* c,
+             std::int64_t c_stride, int mode) {
+  tile_loop<kUsed, kVectors>(kRows, kCols, steps, a, b, c, c_stride, mode,
+                             [](Bits x, Bits y, Floats z) -> Floats {
+                               return {_mm512_dpbf16_ps(z.v, reinterpret_cast<__m512bh>(x.v),
+                                                        reinterpret_cast<__m512bh>(y.v))};
+                             });
+}
+
+template <int kVectors>
+void tile_rows(int rows_used, std::int64_t steps, const std::uint32_t* a, const std::uint32_t* b,
+               float* c, std::int64_t c_stride, int mode) {
+  switch (rows_used) {
+    case 1:
+      return tile_of<1, kVectors>(steps, a, b, c, c_stride, mode);
+    case 2:
+      return tile_of<2, kVectors>(steps, a, b, c, c_stride, mode);
+    case 3:
+      return tile_of<3, kVectors>(steps, a, b, c, c_stride, mode);
+    case 4:
+      return tile_of<4, kVectors>(steps, a, b, c, c_stride, mode);
+    case 5:
+      return tile_of<5, kVectors>(steps, a, b, c, c_stride, mode);
+    case 6:
+      return tile_of<6, kVectors>(steps, a, b, c, c_stride, mode);
+    case 7:
+      return tile_of<7, kVectors>(steps, a, b, c, c_stride, mode);
+    case 8:
+      return tile_of<8, kVectors>(steps, a, b, c, c_stride, mode);
+    case 9:
+      return tile_of<9, kVectors>(steps, a, b, c, c_stride, mode);
+    case 10:
+      return tile_of<10, kVectors>(steps, a, b, c, c_stride, mode);
+    case 11:
+      return tile_of<11, kVectors>(steps, a, b, c, c_stride, mode);
+    default:
+      return tile_of<12, kVectors>(steps, a, b, c, c_stride, mode);
+  }
+}
+
+void tile(int rows_used, int vectors, std::int64_t steps, const std::uint32_t* a,
+          const std::uint32_t* b, float* c, std::int64_t c_stride, int mode) {
+  if (vectors == 1) return tile_rows<1>(rows_used, steps, a, b, c, c_stride, mode);
+  return tile_rows<2>(rows_used, steps, a, b, c, c_stride, mode);
+}
+
+}  // namespace
+
+Product bf16_product() {
+  return {.rows = kRows, .cols = kCols, .values_per_step = 2, .pack = pack, .tile = tile};
+}
+
+}  // namespace nb::kernels::inner::NB_LEVEL
+
+#endif

@@ -1,0 +1,134 @@
+// fp32 panels and register tiles. bf16 operands use them too where the host has no VDPBF16PS:
+// packing does the rounding, the floor and the pair order, so the tile is one ascending chain for
+// every format.
+#include "model/kernels/inner/functions.hpp"
+#include "model/kernels/inner/product.hpp"
+
+namespace nb::kernels::inner::NB_LEVEL {
+namespace {
+
+#if NB_LEVEL_ID == NB_LEVEL_SCALAR
+constexpr int kRows = 4, kCols = 16;
+#elif NB_LEVEL_ID == NB_LEVEL_AVX2
+constexpr int kRows = 6, kCols = 16;
+#else
+constexpr int kRows = 12, kCols = 32;
+#endif
+
+// k contiguous in src: 16 × 16 blocks are turned.
+template <int kRounding>
+void pack_turned(const float* src, std::int64_t stride_p, int p_count, int width,
+                 std::int64_t k_count, std::int64_t steps, std::int64_t swap, std::uint32_t* dst) {
+  for (int group = 0; group < width; group += 16) {
+    const int rows = p_count - group < 16 ? p_count - group : 16;
+    const int used = width - group < 16 ? width - group : 16;
+    for (std::int64_t k = 0; k < steps; k += 16) {
+      Bits block[16];
+      const int lanes = k < k_count ? lanes_left(k_count, k) : 0;
+      for (int r = 0; r < 16; ++r) {
+        block[r] = all_bits(0u);
+        if (r < rows && lanes > 0) {
+          block[r] = bits(rounded<kRounding>(load_lanes(src + (group + r) * stride_p + k, lanes)));
+        }
+      }
+      transpose(block);
+      const int count = lanes_left(steps, k);
+      for (int j = 0; j < count; ++j) {
+        store_words(dst + ((k + j) ^ swap) * width + group, block[j], used);
+      }
+    }
+  }
+}
+
+// p contiguous in src.
+template <int kRounding>
+void pack_straight(const float* src, std::int64_t stride_k, int p_count, int width,
+                   std::int64_t k_count, std::int64_t steps, std::int64_t swap,
+                   std::uint32_t* dst) {
+  for (std::int64_t k = 0; k < steps; ++k) {
+    std::uint32_t* out = dst + (k ^ swap) * width;
+    for (int group = 0; group < width; group += 16) {
+      const int used = width - group < 16 ? width - group : 16;
+      const int lanes = p_count - group < 16 ? p_count - group : 16;
+      Bits x = all_bits(0u);
+      if (k < k_count && lanes > 0) {
+        x = bits(rounded<kRounding>(load_lanes(src + k * stride_k + group, lanes)));
+      }
+      store_words(out + group, x, used);
+    }
+  }
+}
+
+void pack(const float* src, std::int64_t stride_p, std::int64_t stride_k, int p_count, int width,
+          std::int64_t k_count, std::int64_t steps, int rounding, bool swaps_pairs,
+          std::uint32_t* dst) {
+  const std::int64_t swap = swaps_pairs ? 1 : 0;
+  with_rounding(rounding, [&](auto r) {
+    constexpr int kRounding = decltype(r)::value;
+    if (stride_k == 1) {
+      pack_turned<kRounding>(src, stride_p, p_count, width, k_count, steps, swap, dst);
+    } else {
+      pack_straight<kRounding>(src, stride_k, p_count, width, k_count, steps, swap, dst);
+    }
+  });
+}
+
+template <int kUsed, int kVectors>
+void tile_of(std::int64_t steps, const std::uint32_t* a, const std::uint32_t* b, float* c,
+             std::int64_t c_stride, int mode) {
+  tile_loop<kUsed, kVectors>(kRows, kCols, steps, a, b, c, c_stride, mode,
+                             [](Bits x, Bits y, Floats z) { return fma(floats(x), floats(y), z); });
+}
+
+template <int kVectors>
+void tile_rows(int rows_used, std::int64_t steps, const std::uint32_t* a, const std::uint32_t* b,
+               float* c, std::int64_t c_stride, int mode) {
+  switch (rows_used) {
+    case 1:
+      return tile_of<1, kVectors>(steps, a, b, c, c_stride, mode);
+    case 2:
+      return tile_of<2, kVectors>(steps, a, b, c, c_stride, mode);
+    case 3:
+      return tile_of<3, kVectors>(steps, a, b, c, c_stride, mode);
+#if NB_LEVEL_ID != NB_LEVEL_SCALAR
+    case 4:
+      return tile_of<4, kVectors>(steps, a, b, c, c_stride, mode);
+    case 5:
+      return tile_of<5, kVectors>(steps, a, b, c, c_stride, mode);
+#endif
+#if NB_LEVEL_ID >= NB_LEVEL_AVX512
+    case 6:
+      return tile_of<6, kVectors>(steps, a, b, c, c_stride, mode);
+    case 7:
+      return tile_of<7, kVectors>(steps, a, b, c, c_stride, mode);
+    case 8:
+      return tile_of<8, kVectors>(steps, a, b, c, c_stride, mode);
+    case 9:
+      return tile_of<9, kVectors>(steps, a, b, c, c_stride, mode);
+    case 10:
+      return tile_of<10, kVectors>(steps, a, b, c, c_stride, mode);
+    case 11:
+      return tile_of<11, kVectors>(steps, a, b, c, c_stride, mode);
+#endif
+    default:
+      return tile_of<kRows, kVectors>(steps, a, b, c, c_stride, mode);
+  }
+}
+
+void tile(int rows_used, int vectors, std::int64_t steps, const std::uint32_t* a,
+          const std::uint32_t* b, float* c, std::int64_t c_stride, int mode) {
+  if (vectors == 1) return tile_rows<1>(rows_used, steps, a, b, c, c_stride, mode);
+  return tile_rows<kCols / 16>(rows_used, steps, a, b, c, c_stride, mode);
+}
+
+}  // namespace
+
+Product fp32_product() {
+  return {.rows = kRows, .cols = kCols, .values_per_step = 1, .pack = pack, .tile = tile};
+}
+
+#if NB_LEVEL_ID != NB_LEVEL_AVX512BF16
+Product bf16_product() { return fp32_product(); }
+#endif
+
+}  // namespace nb::kernels::inner::NB_LEVEL

@@ -1,0 +1,122 @@
+// Compares a level with the scalar one on fixed hard cases before it is used: miscompiled or
+// misreported instructions must not change a number. Small on purpose (well under a millisecond a
+// level, scalar aside).
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/kernels/inner/dispatch.hpp"
+
+namespace nb::kernels::inner {
+namespace {
+
+// Ordinary values with the edges between them: zeros, denormals, the floor, infinities, NaN.
+std::vector<float> hard_values(std::size_t count, std::uint32_t seed, bool finite) {
+  static constexpr float kEdges[] = {0.0f,        -0.0f,       0x1p-149f,   -0x1p-126f, 0x1p-56f,
+                                     0x1.fep-57f, 0x1.ffp-57f, -0x1p-57f,   1.0f,       0x1.8p-133f,
+                                     65504.0f,    65520.0f,    0x1.fep127f, 88.8f,      -103.9f,
+                                     0.625f,      INFINITY,    NAN};
+  std::vector<float> values(count);
+  for (float& value : values) {
+    seed = seed * 1664525u + 1013904223u;
+    const std::uint32_t pick = seed >> 24;
+    if (pick < 24) {
+      value = kEdges[pick % (finite ? 16 : 18)];
+    } else {
+      const float uniform = static_cast<float>(static_cast<std::int32_t>(seed << 4)) * 0x1p-31f;
+      value = pick % 8 == 0 ? uniform * 0x1p-60f : uniform * 4.0f;
+    }
+  }
+  return values;
+}
+
+bool same(const std::vector<float>& a, const std::vector<float>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const bool equal =
+        std::isnan(a[i]) ? std::isnan(b[i])
+                         : std::bit_cast<std::uint32_t>(a[i]) == std::bit_cast<std::uint32_t>(b[i]);
+    if (!equal) return false;
+  }
+  return true;
+}
+
+// One tile of hard operands through packing and the chain, row-major (rows, 16).
+std::vector<float> tile_product(const Product& product, int rounding, bool swaps, bool turned) {
+  constexpr int kRows = 4, kCols = 16, kDepth = 37;
+  const std::vector<float> a = hard_values(kRows * kDepth, 1, true),
+                           b = hard_values(kCols * kDepth, 2, true);
+  const int per_step = product.values_per_step;
+  const std::int64_t steps = per_step == 2 || swaps ? (kDepth + 1) / 2 * 2 / per_step : kDepth;
+  std::vector<std::uint32_t> pa(static_cast<std::size_t>(steps * product.rows)),
+      pb(static_cast<std::size_t>(steps * product.cols));
+  std::vector<float> c(kRows * kCols, 0.0f);
+  product.pack(a.data(), turned ? kDepth : 1, turned ? 1 : kRows, kRows, product.rows, kDepth,
+               steps, rounding, swaps, pa.data());
+  product.pack(b.data(), turned ? kDepth : 1, turned ? 1 : kCols, kCols, product.cols, kDepth,
+               steps, rounding, swaps, pb.data());
+  product.tile(kRows, 1, steps, pa.data(), pb.data(), c.data(), kCols, kTileStart);
+  product.tile(kRows, 1, steps, pa.data(), pb.data(), c.data(), kCols, kTileContinue);
+  product.tile(kRows, 1, steps, pa.data(), pb.data(), c.data(), kCols, kTileAdd);
+  return c;
+}
+
+std::vector<float> mapped(void (*function)(const float*, std::int64_t, float*)) {
+  std::vector<float> x = hard_values(1003, 3, false);
+  for (std::size_t i = 0; i < x.size(); i += 3) x[i] *= 20.0f;
+  function(x.data(), static_cast<std::int64_t>(x.size()), x.data());
+  return x;
+}
+
+std::vector<float> cast_by(const Table& table, int rounding) {
+  std::vector<float> x = hard_values(517, 4, false);
+  table.cast(x.data(), static_cast<std::int64_t>(x.size()), x.data(), rounding);
+  return x;
+}
+
+std::vector<float> row_results(const Table& table) {
+  std::vector<float> x = hard_values(203, 5, true), y = hard_values(203, 6, true);
+  for (float& v : x) v = std::fabs(v) > 1000.0f ? 1.0f : v;
+  const auto n = static_cast<std::int64_t>(x.size());
+  std::vector<float> result = {table.sum_of_squares(x.data(), n), table.dot(x.data(), y.data(), n)};
+  float max = 0.0f, sum = 0.0f;
+  table.softmax(x.data(), n, 0.125f, &max, &sum);
+  result.push_back(max);
+  result.push_back(sum);
+  result.insert(result.end(), x.begin(), x.end());
+  return result;
+}
+
+}  // namespace
+
+std::string self_test(const Table& candidate, const Table& scalar) {
+  if (&candidate == &scalar) return {};
+  for (const bool turned : {false, true}) {
+    const std::string layout = turned ? ", k contiguous" : ", k strided";
+    for (const int rounding : {kRoundNone, kRoundTf32, kRoundHf32, kRoundFp16}) {
+      if (!same(tile_product(candidate.fp32, rounding, false, turned),
+                tile_product(scalar.fp32, rounding, false, turned))) {
+        return "fp32 product differs (rounding " + std::to_string(rounding) + layout + ")";
+      }
+    }
+    const bool swaps = candidate.bf16.values_per_step == 1;
+    if (!same(tile_product(candidate.bf16, kRoundBf16Floor, swaps, turned),
+              tile_product(scalar.bf16, kRoundBf16Floor, true, turned))) {
+      return "bf16 product differs" + layout;
+    }
+  }
+  for (int rounding = kRoundNone; rounding <= kRoundHf32; ++rounding) {
+    if (!same(cast_by(candidate, rounding), cast_by(scalar, rounding))) {
+      return "rounding " + std::to_string(rounding) + " differs";
+    }
+  }
+  if (!same(mapped(candidate.exp), mapped(scalar.exp))) return "exp differs";
+  if (!same(mapped(candidate.log), mapped(scalar.log))) return "log differs";
+  if (!same(mapped(candidate.tanh), mapped(scalar.tanh))) return "tanh differs";
+  if (!same(mapped(candidate.rsqrt), mapped(scalar.rsqrt))) return "rsqrt differs";
+  if (!same(row_results(candidate), row_results(scalar))) return "row sums or softmax differ";
+  return {};
+}
+
+}  // namespace nb::kernels::inner

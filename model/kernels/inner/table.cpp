@@ -1,0 +1,44 @@
+#include "model/kernels/inner/table.hpp"
+
+#include "model/kernels/inner/functions.hpp"
+
+namespace nb::kernels::inner::NB_LEVEL {
+
+#define NB_TEXT_INNER(x) #x
+#define NB_TEXT(x) NB_TEXT_INNER(x)
+
+const Table kTable = {
+    .level = NB_TEXT(NB_LEVEL),
+    .fp32 = fp32_product(),
+    .bf16 = bf16_product(),
+    .finish = finish,
+    .fill = fill,
+    .cast = cast,
+    .scale = scale,
+    .add = add,
+    .relu_squared = relu_squared,
+    .relu_squared_backward = relu_squared_backward,
+    .adamw = adamw,
+    .muon_momentum = muon_momentum,
+    .add_scaled = add_scaled,
+    .divide = divide,
+    .scaled_plus = scaled_plus,
+    .exp = exp_all,
+    .log = log_all,
+    .tanh = tanh_all,
+    .rsqrt = rsqrt_all,
+    .sum_of_squares = sum_of_squares,
+    .dot = dot,
+    .all_below = all_below,
+    .rms_norm = rms_norm,
+    .rms_norm_backward = rms_norm_backward,
+    .rotary = rotary,
+    .softmax = softmax,
+    .probabilities = probabilities,
+    .score_gradient = score_gradient,
+    .softcap = softcap,
+    .max_and_sum = max_and_sum,
+    .cross_entropy_backward = cross_entropy_backward,
+};
+
+}  // namespace nb::kernels::inner::NB_LEVEL

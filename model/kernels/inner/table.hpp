@@ -1,0 +1,116 @@
+// What one SIMD level offers: plain function pointers, so that no code compiled with a level's
+// flags can be merged with code of another (no inline function here, none shared between levels).
+// Every function gives the same bits at every level. One thread; rows are contiguous; n counts
+// elements.
+#pragma once
+
+#include <cstdint>
+
+namespace nb::kernels::inner {
+
+enum Rounding : int {
+  kRoundNone,
+  kRoundBf16,
+  kRoundBf16Floor,  // then magnitudes below 2^-56 become zero of the same sign
+  kRoundFp16,
+  kRoundFp16Saturating,
+  kRoundTf32,
+  kRoundHf32,
+};
+
+// How a tile meets what stands in C.
+enum TileMode : int {
+  kTileStart,     // C = chain from +0
+  kTileContinue,  // C = chain from C
+  kTileAdd,       // C = C + chain from +0
+};
+
+// A register-tile product over packed panels. A panel of width P holds, step by step, P words of 4
+// bytes: one fp32 value of k, or the bf16 pair (k even low, k odd high) of `values_per_step` = 2.
+struct Product {
+  int rows;             // tile rows: width of A's panels
+  int cols;             // tile columns: width of B's panels, a multiple of 16
+  int values_per_step;  // 1 or 2
+  // src element (p, k) = src[p * stride_p + k * stride_k], one of the strides is 1. Fills `steps`
+  // steps (>= those that k_count needs; the rest zero) of one panel; p >= p_count is zero.
+  // swaps_pairs: k goes to step k ^ 1 (values_per_step 1 only). dst: steps * width words, and 16
+  // more that may be overwritten.
+  void (*pack)(const float* src, std::int64_t stride_p, std::int64_t stride_k, int p_count,
+               int width, std::int64_t k_count, std::int64_t steps, int rounding, bool swaps_pairs,
+               std::uint32_t* dst);
+  // c (rows_used, 16 * vectors), rows_used <= rows, 16 * vectors <= cols.
+  void (*tile)(int rows_used, int vectors, std::int64_t steps, const std::uint32_t* a,
+               const std::uint32_t* b, float* c, std::int64_t c_stride, int mode);
+};
+
+struct AdamWScalars {
+  float decay;  // 1: none
+  float beta1, one_minus_beta1, beta2, one_minus_beta2, epsilon, step_size;
+  float bias2;  // 1 - b2^t, or 0: not divided by it
+  int round_state, round_parameter;
+};
+
+struct SoftcapScalars {
+  float cap;           // 0: none
+  int eager_rounding;  // kRoundNone when fused
+};
+
+struct Table {
+  const char* level;
+  Product fp32;  // any rounding, values_per_step 1
+  Product bf16;  // kRoundBf16Floor operands: fp32 again, or values_per_step 2 where the host has
+                 // VDPBF16PS
+
+  // matmul epilogue: c = round(sum + 0), or c += that
+  void (*finish)(const float* sum, std::int64_t n, float* c, int rounding, bool accumulate);
+
+  // elementwise
+  void (*fill)(float* out, std::int64_t n, float value);
+  void (*cast)(const float* in, std::int64_t n, float* out, int rounding);
+  void (*scale)(float* values, std::int64_t n, float factor, int rounding);
+  void (*add)(const float* a, const float* b, std::int64_t n, float* out, int rounding);
+  void (*relu_squared)(const float* x, std::int64_t n, float* out, int rounding);
+  void (*relu_squared_backward)(const float* dy, const float* x, std::int64_t n, float* dx,
+                                int rounding);
+  void (*adamw)(float* p, const float* g, float* m, float* v, std::int64_t n,
+                const AdamWScalars& s);
+  void (*muon_momentum)(const float* g, float* buffer, float* update, std::int64_t n, float mu,
+                        float one_minus_mu, bool nesterov);
+  void (*add_scaled)(const float* x, std::int64_t n, float factor,
+                     float* out);  // out = fma(factor, x, out)
+  void (*divide)(const float* x, std::int64_t n, float divisor, float* out, int rounding);
+  // eager: round(round(factor * x) + y); fused: round(fma(factor, x, y))
+  void (*scaled_plus)(const float* x, const float* y, std::int64_t n, float factor, float* out,
+                      int rounding, bool eager);
+  void (*exp)(const float* x, std::int64_t n, float* out);
+  void (*log)(const float* x, std::int64_t n, float* out);
+  void (*tanh)(const float* x, std::int64_t n, float* out);
+  void (*rsqrt)(const float* x, std::int64_t n, float* out);
+
+  // one row
+  float (*sum_of_squares)(const float* x, std::int64_t n);
+  float (*dot)(const float* x, const float* y, std::int64_t n);
+  bool (*all_below)(const float* x, std::int64_t n, float limit);  // |x| < limit, NaN is not
+  void (*rms_norm)(const float* x, std::int64_t n, float rstd, float* out, int rounding);
+  void (*rms_norm_backward)(const float* dy, const float* x, std::int64_t n, float rstd,
+                            float coefficient, float* dx, int rounding);
+  // one head of one row: half = D / 2; sin_sign -1 for backward
+  void (*rotary)(const float* x, const float* cos, const float* sin, std::int64_t half,
+                 float sin_sign, float* out, int rounding, bool eager);
+  // s → exp(s * scale - max) in place
+  void (*softmax)(float* s, std::int64_t n, float scale, float* max, float* sum);
+  void (*probabilities)(float* s, std::int64_t n, float scale, float max,
+                        float sum);  // exp(s*scale-max)/sum
+  void (*score_gradient)(const float* p, float* dp, std::int64_t n,
+                         float delta);  // dp = p * (dp - delta)
+  void (*softcap)(const float* x, std::int64_t n, const SoftcapScalars& s, float* out,
+                  int rounding);
+  void (*max_and_sum)(const float* z, std::int64_t n, float* max,
+                      float* sum);  // max, sum of exp(z - max)
+  // dz = exp(z - max) / sum, less 1 at target, times scale, then back through the soft-cap of x
+  void (*cross_entropy_backward)(const float* x, std::int64_t n, std::int64_t target, float max,
+                                 float sum, float scale, const SoftcapScalars& s, float* dx,
+                                 int rounding);
+};
+
+}  // namespace nb::kernels::inner

@@ -1,0 +1,126 @@
+// Sixteen lanes at the level being compiled, and what is built on them: rounding, row loops.
+#pragma once
+
+#include "model/kernels/inner/level.hpp"
+
+#if NB_LEVEL_ID == NB_LEVEL_SCALAR
+#include "model/kernels/inner/vec_scalar.hpp"
+#elif NB_LEVEL_ID == NB_LEVEL_AVX2
+#include "model/kernels/inner/vec_avx2.hpp"
+#else
+#include "model/kernels/inner/vec_avx512.hpp"
+#endif
+
+#include "model/kernels/inner/table.hpp"
+
+NB_LOCAL_BEGIN
+
+template <int kValue>
+struct Constant {
+  static constexpr int value = kValue;
+};
+
+NB_OP Floats canonical_nan() { return floats(all_bits(0x7fc00000u)); }
+NB_OP Floats magnitude(Floats x) { return floats(bits(x) & all_bits(0x7fffffffu)); }
+
+// Keeps the upper 32 - kDrop bits, nearest even; infinities stay, NaN becomes canonical.
+template <int kDrop>
+NB_OP Floats drop_bits(Floats x) {
+  const Bits u = bits(x);
+  const Bits odd = shift_right<kDrop>(u) & all_bits(1u);
+  const Bits up = u + all_bits((1u << (kDrop - 1)) - 1u) + odd;
+  return select(is_nan(x), canonical_nan(), floats(up & all_bits(~((1u << kDrop) - 1u))));
+}
+
+template <bool kSaturates>
+NB_OP Floats round_fp16(Floats x) {
+  const Floats size = magnitude(x);
+  const Bits sign = bits(x) & all_bits(0x80000000u);
+  // Below 2^-14 the quantum is 2^-24, the ulp of 0.5.
+  const Floats tiny = (size + all(0.5f)) - all(0.5f);
+  const Floats normal = drop_bits<13>(size);
+  const Floats finite = select(size < all(0x1p-14f), tiny, normal);
+  const Floats top = kSaturates ? all(65504.0f) : floats(all_bits(0x7f800000u));
+  const Floats clamped = floats(bits(select(all(65504.0f) < finite, top, finite)) | sign);
+  return select(is_nan(x), kSaturates ? all(0.0f) : canonical_nan(), clamped);
+}
+
+template <int kRounding>
+NB_OP Floats rounded(Floats x) {
+  if constexpr (kRounding == kRoundBf16) {
+    return drop_bits<16>(x);
+  } else if constexpr (kRounding == kRoundBf16Floor) {
+    const Floats y = drop_bits<16>(x);
+    return select(magnitude(y) < all(0x1p-56f), floats(bits(y) & all_bits(0x80000000u)), y);
+  } else if constexpr (kRounding == kRoundFp16) {
+    return round_fp16<false>(x);
+  } else if constexpr (kRounding == kRoundFp16Saturating) {
+    return round_fp16<true>(x);
+  } else if constexpr (kRounding == kRoundTf32) {
+    return drop_bits<13>(x);
+  } else if constexpr (kRounding == kRoundHf32) {
+    return drop_bits<12>(x);
+  } else {
+    return x;
+  }
+}
+
+// Calls body with the rounding as a compile-time constant.
+template <class Body>
+NB_OP void with_rounding(int rounding, const Body& body) {
+  switch (rounding) {
+    case kRoundBf16:
+      return body(Constant<kRoundBf16>());
+    case kRoundBf16Floor:
+      return body(Constant<kRoundBf16Floor>());
+    case kRoundFp16:
+      return body(Constant<kRoundFp16>());
+    case kRoundFp16Saturating:
+      return body(Constant<kRoundFp16Saturating>());
+    case kRoundTf32:
+      return body(Constant<kRoundTf32>());
+    case kRoundHf32:
+      return body(Constant<kRoundHf32>());
+    default:
+      return body(Constant<kRoundNone>());
+  }
+}
+
+NB_OP int lanes_left(std::int64_t n, std::int64_t i) {
+  return n - i < 16 ? static_cast<int>(n - i) : 16;
+}
+
+// body(i, lanes) for each group of 16 elements, lanes < 16 in the last alone.
+template <class Body>
+NB_OP void each_group(std::int64_t n, const Body& body) {
+  std::int64_t i = 0;
+  for (; i + 16 <= n; i += 16) body(i, 16);
+  if (i < n) body(i, static_cast<int>(n - i));
+}
+
+NB_OP Floats load_lanes(const float* p, int lanes) {
+  return lanes == 16 ? load(p) : load_first(p, lanes);
+}
+NB_OP void store_lanes(float* p, Floats x, int lanes) {
+  if (lanes == 16) {
+    store(p, x);
+  } else {
+    store_first(p, x, lanes);
+  }
+}
+// `next` in the first lanes, `before` in the others, which are skipped.
+NB_OP Floats keep_lanes(Floats next, Floats before, int lanes) {
+  return lanes == 16 ? next : select(first_lanes(lanes), next, before);
+}
+
+// The largest lane; NaN is never greater, -inf when nothing is.
+NB_OP float tree_max(Floats a) {
+  float v[16];
+  store(v, a);
+  for (int width = 8; width >= 1; width /= 2) {
+    for (int i = 0; i < width; ++i) v[i] = v[i] < v[i + width] ? v[i + width] : v[i];
+  }
+  return v[0];
+}
+
+NB_LOCAL_END

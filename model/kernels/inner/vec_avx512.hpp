@@ -1,0 +1,105 @@
+// Sixteen fp32 lanes as one AVX-512 register.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "model/kernels/inner/level.hpp"
+
+NB_LOCAL_BEGIN
+
+struct Floats {
+  __m512 v;
+};
+struct Bits {
+  __m512i v;
+};
+struct Mask {
+  __mmask16 v;
+};
+
+NB_OP __mmask16 lanes_below(int n) {
+  return static_cast<__mmask16>(n >= 16 ? 0xffffu : (1u << n) - 1u);
+}
+
+NB_OP Floats load(const float* p) { return {_mm512_loadu_ps(p)}; }
+NB_OP Floats load_first(const float* p, int n) {
+  return {_mm512_maskz_loadu_ps(lanes_below(n), p)};
+}
+NB_OP void store(float* p, Floats x) { _mm512_storeu_ps(p, x.v); }
+NB_OP void store_first(float* p, Floats x, int n) { _mm512_mask_storeu_ps(p, lanes_below(n), x.v); }
+NB_OP Floats all(float x) { return {_mm512_set1_ps(x)}; }
+NB_OP Bits all_bits(std::uint32_t x) { return {_mm512_set1_epi32(static_cast<int>(x))}; }
+
+NB_OP Floats operator+(Floats x, Floats y) { return {_mm512_add_ps(x.v, y.v)}; }
+NB_OP Floats operator-(Floats x, Floats y) { return {_mm512_sub_ps(x.v, y.v)}; }
+NB_OP Floats operator*(Floats x, Floats y) { return {_mm512_mul_ps(x.v, y.v)}; }
+NB_OP Floats operator/(Floats x, Floats y) { return {_mm512_div_ps(x.v, y.v)}; }
+NB_OP Floats fma(Floats x, Floats y, Floats z) { return {_mm512_fmadd_ps(x.v, y.v, z.v)}; }
+NB_OP Floats sqrt(Floats x) { return {_mm512_sqrt_ps(x.v)}; }
+
+NB_OP Bits bits(Floats x) { return {_mm512_castps_si512(x.v)}; }
+NB_OP Floats floats(Bits x) { return {_mm512_castsi512_ps(x.v)}; }
+NB_OP Bits operator&(Bits x, Bits y) { return {_mm512_and_si512(x.v, y.v)}; }
+NB_OP Bits operator|(Bits x, Bits y) { return {_mm512_or_si512(x.v, y.v)}; }
+NB_OP Bits operator+(Bits x, Bits y) { return {_mm512_add_epi32(x.v, y.v)}; }
+NB_OP Bits operator-(Bits x, Bits y) { return {_mm512_sub_epi32(x.v, y.v)}; }
+template <int kCount>
+NB_OP Bits shift_left(Bits x) {
+  return {_mm512_slli_epi32(x.v, kCount)};
+}
+template <int kCount>
+NB_OP Bits shift_right(Bits x) {
+  return {_mm512_srli_epi32(x.v, kCount)};
+}
+template <int kCount>
+NB_OP Bits shift_right_signed(Bits x) {
+  return {_mm512_srai_epi32(x.v, kCount)};
+}
+NB_OP Bits to_int(Floats x) { return {_mm512_cvtps_epi32(x.v)}; }
+NB_OP Floats to_float(Bits x) { return {_mm512_cvtepi32_ps(x.v)}; }
+
+NB_OP Mask operator<(Floats x, Floats y) { return {_mm512_cmp_ps_mask(x.v, y.v, _CMP_LT_OQ)}; }
+NB_OP Mask operator<=(Floats x, Floats y) { return {_mm512_cmp_ps_mask(x.v, y.v, _CMP_LE_OQ)}; }
+NB_OP Mask is_nan(Floats x) { return {_mm512_cmp_ps_mask(x.v, x.v, _CMP_UNORD_Q)}; }
+NB_OP Mask first_lanes(int n) { return {lanes_below(n)}; }
+NB_OP Floats select(Mask m, Floats yes, Floats no) {
+  return {_mm512_mask_blend_ps(m.v, no.v, yes.v)};
+}
+NB_OP bool all_of(Mask m) { return m.v == 0xffff; }
+
+NB_OP float tree_sum(Floats x) {
+  const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(x.v), _mm512_extractf32x8_ps(x.v, 1));
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+NB_OP void transpose(Bits (&x)[16]) {
+  __m512i t[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i += 4) {  // 2 × 2 blocks, then 4 × 4, within 128-bit lanes
+    const __m512i a = _mm512_unpacklo_epi32(x[i].v, x[i + 1].v);
+    const __m512i b = _mm512_unpackhi_epi32(x[i].v, x[i + 1].v);
+    const __m512i c = _mm512_unpacklo_epi32(x[i + 2].v, x[i + 3].v);
+    const __m512i d = _mm512_unpackhi_epi32(x[i + 2].v, x[i + 3].v);
+    t[i] = _mm512_unpacklo_epi64(a, c);
+    t[i + 1] = _mm512_unpackhi_epi64(a, c);
+    t[i + 2] = _mm512_unpacklo_epi64(b, d);
+    t[i + 3] = _mm512_unpackhi_epi64(b, d);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 4; ++i) {  // then the 128-bit lanes
+    const __m512i a = _mm512_shuffle_i32x4(t[i], t[i + 4], 0x88);
+    const __m512i b = _mm512_shuffle_i32x4(t[i], t[i + 4], 0xdd);
+    const __m512i c = _mm512_shuffle_i32x4(t[i + 8], t[i + 12], 0x88);
+    const __m512i d = _mm512_shuffle_i32x4(t[i + 8], t[i + 12], 0xdd);
+    x[i].v = _mm512_shuffle_i32x4(a, c, 0x88);
+    x[i + 4].v = _mm512_shuffle_i32x4(b, d, 0x88);
+    x[i + 8].v = _mm512_shuffle_i32x4(a, c, 0xdd);
+    x[i + 12].v = _mm512_shuffle_i32x4(b, d, 0xdd);
+  }
+}
+
+NB_LOCAL_END

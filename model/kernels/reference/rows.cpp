@@ -1,0 +1,100 @@
+#include "model/kernels/reference/rows.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include "model/kernels/reference/vector_math.hpp"
+
+namespace nb::kernels::reference {
+namespace {
+
+void turn(ConstMatrix x, Matrix out, ConstMatrix cos, ConstMatrix sin, const RotaryShape& shape,
+          const PointwisePolicy& policy, float sign) {
+  const std::int64_t half = shape.head_dim / 2;
+  const auto inside = [&](float v) { return policy.eager ? round_to(policy, v) : v; };
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    const std::int64_t t = shape.first_position + r % shape.time;
+    for (std::int64_t h = 0; h < shape.heads; ++h) {
+      const float* in = x.row(r) + h * shape.head_dim;
+      float* to = out.row(r) + h * shape.head_dim;
+      for (std::int64_t i = 0; i < half; ++i) {
+        const float x1 = in[i], x2 = in[half + i];
+        const float c = cos.row(t)[i], s = sign * sin.row(t)[i];
+        to[i] = round_to(policy, inside(x1 * c) + inside(x2 * s));
+        to[half + i] = round_to(policy, inside(x1 * -s) + inside(x2 * c));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+float round_to(const PointwisePolicy& policy, float value) {
+  if (policy.storage == DType::kFp16 && policy.fp16_saturates)
+    return round_to_fp16_saturating(value);
+  return policy.storage == DType::kFp32 ? value : nb::round_to(policy.storage, value);
+}
+
+void rms_norm(ConstMatrix x, Matrix out, std::span<float> rstd, DType storage, float epsilon) {
+  for (std::int64_t i = 0; i < x.rows; ++i) {
+    const float* row = x.row(i);
+    const float squares =
+        lane_sum(x.cols, [&](float acc, std::int64_t j) { return std::fma(row[j], row[j], acc); });
+    const float r = 1.0f / std::sqrt(squares / static_cast<float>(x.cols) + epsilon);
+    if (!rstd.empty()) rstd[static_cast<std::size_t>(i)] = r;
+    for (std::int64_t j = 0; j < x.cols; ++j) out.row(i)[j] = nb::round_to(storage, row[j] * r);
+  }
+}
+
+void rms_norm_backward(ConstMatrix dy, ConstMatrix x, std::span<const float> rstd, Matrix dx,
+                       DType storage) {
+  for (std::int64_t i = 0; i < x.rows; ++i) {
+    const float r = rstd[static_cast<std::size_t>(i)];
+    const float dot = lane_sum(x.cols, [&](float acc, std::int64_t j) {
+      return std::fma(dy.row(i)[j], x.row(i)[j], acc);
+    });
+    const float coefficient = ((dot * r) * r) * r / static_cast<float>(x.cols);
+    for (std::int64_t j = 0; j < x.cols; ++j) {
+      dx.row(i)[j] = nb::round_to(storage, std::fma(-coefficient, x.row(i)[j], r * dy.row(i)[j]));
+    }
+  }
+}
+
+void rotary(ConstMatrix x, Matrix out, ConstMatrix cos, ConstMatrix sin, const RotaryShape& shape,
+            const PointwisePolicy& policy) {
+  turn(x, out, cos, sin, shape, policy, 1.0f);
+}
+
+void rotary_backward(ConstMatrix dy, Matrix dx, ConstMatrix cos, ConstMatrix sin,
+                     const RotaryShape& shape, const PointwisePolicy& policy) {
+  turn(dy, dx, cos, sin, shape, policy, -1.0f);
+}
+
+void embedding(ConstMatrix table, std::span<const int> ids, Matrix out, DType storage) {
+  for (std::int64_t i = 0; i < out.rows; ++i) {
+    for (std::int64_t j = 0; j < out.cols; ++j) {
+      out.row(i)[j] = nb::round_to(storage, table.row(ids[static_cast<std::size_t>(i)])[j]);
+    }
+  }
+}
+
+void embedding_backward(ConstMatrix dout, std::span<const int> ids, Matrix dtable, DType gradient) {
+  for (std::int64_t id = 0; id < dtable.rows; ++id) {
+    std::vector<float> sum(static_cast<std::size_t>(dtable.cols), 0.0f);
+    bool occurs = false;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] != id) continue;
+      occurs = true;
+      for (std::size_t j = 0; j < sum.size(); ++j) {
+        sum[j] = sum[j] + dout.row(static_cast<std::int64_t>(i))[j];
+      }
+    }
+    if (!occurs) continue;
+    for (std::size_t j = 0; j < sum.size(); ++j) {
+      float& target = dtable.row(id)[j];
+      target = nb::round_to(gradient, target + nb::round_to(gradient, sum[j]));
+    }
+  }
+}
+
+}  // namespace nb::kernels::reference

@@ -1,0 +1,41 @@
+// Parallel loops over rows and flat arrays, cut by shape. Internal to model/kernels.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "harness/base/parallel.hpp"
+#include "model/kernels/simd_level.hpp"
+#include "model/tensor/view.hpp"
+
+namespace nb::kernels {
+
+inline constexpr std::int64_t kElementsAtOnce = 16384;
+
+// body(i) for each row of `cols` elements.
+template <class Body>
+void each_row(std::int64_t rows, std::int64_t cols, const Body& body) {
+  const std::int64_t chunk =
+      std::max<std::int64_t>(1, kElementsAtOnce / std::max<std::int64_t>(1, cols));
+  parallel_chunks(static_cast<std::size_t>(rows), static_cast<std::size_t>(chunk),
+                  [&](std::size_t begin, std::size_t end) {
+                    check_float_mode();
+                    for (std::size_t i = begin; i < end; ++i) body(static_cast<std::int64_t>(i));
+                  });
+}
+
+// body(begin, count) over a flat array.
+template <class Body>
+void each_piece(std::size_t size, const Body& body) {
+  parallel_chunks(size, static_cast<std::size_t>(kElementsAtOnce),
+                  [&](std::size_t begin, std::size_t end) {
+                    check_float_mode();
+                    body(begin, static_cast<std::int64_t>(end - begin));
+                  });
+}
+
+inline bool same_shape(ConstMatrix a, ConstMatrix b) {
+  return a.rows == b.rows && a.cols == b.cols;
+}
+
+}  // namespace nb::kernels

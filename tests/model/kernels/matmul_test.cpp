@@ -1,0 +1,194 @@
+#include "model/kernels/matmul.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "harness/base/check.hpp"
+#include "model/kernels/reference/matmul.hpp"
+#include "tests/model/kernels/kernel_case.hpp"
+
+namespace nb::kernels {
+namespace {
+
+using test::Array;
+using test::Values;
+
+struct Shape {
+  std::int64_t m, n, k;
+};
+
+using Product = void (*)(ConstMatrix, ConstMatrix, Matrix, const MatmulPolicy&, bool);
+struct Layout {
+  const char* name;
+  Product fast, naive;
+  bool a_by_k, b_by_k;  // stored with k as the row
+};
+constexpr Layout kLayouts[] = {
+    {"nt", matmul_nt, reference::matmul_nt, false, false},
+    {"nn", matmul_nn, reference::matmul_nn, false, true},
+    {"tn", matmul_tn, reference::matmul_tn, true, true},
+};
+
+void expect_equal(const Layout& layout, const Shape& s, const MatmulPolicy& policy, Values values,
+                  bool accumulate = false) {
+  SCOPED_TRACE(testing::Message() << layout.name << " m " << s.m << " n " << s.n << " k " << s.k
+                                  << " " << test::text(policy) << " accumulate " << accumulate);
+  const Array a = layout.a_by_k ? test::random_array(s.k, s.m, 1, values)
+                                : test::random_array(s.m, s.k, 1, values);
+  const Array b = layout.b_by_k ? test::random_array(s.k, s.n, 2, values)
+                                : test::random_array(s.n, s.k, 2, values);
+  const Array start = test::random_array(s.m, s.n, 3);
+  Array expected = start;
+  layout.naive(a.view(), b.view(), expected.view(), policy, accumulate);
+  test::at_every_level([&] {
+    Array actual = start;
+    layout.fast(a.view(), b.view(), actual.view(), policy, accumulate);
+    EXPECT_TRUE(test::same_bits(actual, expected));
+  });
+}
+
+constexpr Shape kAwkward[] = {{1, 1, 1},     {1, 16, 2},   {3, 17, 5},   {6, 16, 16},
+                              {12, 32, 33},  {13, 31, 64}, {11, 33, 63}, {25, 70, 47},
+                              {2, 129, 255}, {97, 48, 130}};
+
+TEST(Matmul, EqualsItsDefinitionOverAwkwardShapes) {
+  for (const Layout& layout : kLayouts) {
+    for (const Shape& shape : kAwkward) {
+      expect_equal(layout, shape, {}, Values::kOrdinary);
+      expect_equal(layout, shape, {.inputs = DType::kFp32, .output = DType::kFp32},
+                   Values::kOrdinary);
+    }
+  }
+}
+
+TEST(Matmul, EqualsItsDefinitionWhereTheChainIsCutIntoBlocks) {
+  for (const Layout& layout : kLayouts) {
+    expect_equal(layout, {14, 40, 1031}, {.output = DType::kFp32}, Values::kOrdinary);
+    expect_equal(layout, {14, 40, 1031}, {.inputs = DType::kFp32, .output = DType::kFp32},
+                 Values::kOrdinary);
+  }
+  expect_equal(kLayouts[0], {110, 1100, 20}, {}, Values::kOrdinary);
+}
+
+TEST(Matmul, EqualsItsDefinitionOnHardValues) {
+  for (const Layout& layout : kLayouts) {
+    for (const DType inputs :
+         {DType::kBf16, DType::kFp32, DType::kFp16, DType::kTf32, DType::kHf32}) {
+      for (const Values values : {Values::kFinite, Values::kNonFinite}) {
+        for (const std::int64_t k : {3, 8}) {
+          expect_equal(layout, {19, 37, k}, {.inputs = inputs, .output = DType::kFp32}, values);
+        }
+      }
+    }
+  }
+}
+
+TEST(Matmul, RoundsTheOutputAndAddsItToCInFp32) {
+  for (const DType output :
+       {DType::kBf16, DType::kFp32, DType::kFp16, DType::kTf32, DType::kHf32}) {
+    for (const bool accumulate : {false, true}) {
+      expect_equal(kLayouts[0], {13, 35, 20}, {.output = output}, Values::kFinite, accumulate);
+    }
+  }
+  expect_equal(kLayouts[2], {13, 35, 20}, {.output = DType::kFp16, .fp16_saturates = true},
+               Values::kNonFinite);
+}
+
+TEST(Matmul, OtherAccumulationOrdersEqualTheirDefinitions) {
+  for (const Layout& layout : kLayouts) {
+    for (const DType inputs : {DType::kBf16, DType::kFp32}) {
+      for (const std::int64_t k : {5, 16, 70, 600}) {
+        MatmulPolicy policy{
+            .inputs = inputs, .accumulation = Accumulation::kBlock16, .output = DType::kFp32};
+        expect_equal(layout, {13, 33, k}, policy, Values::kOrdinary);
+        policy.accumulation = Accumulation::kSplitK;
+        for (const int parts : {1, 3, 8}) {
+          policy.split_k = parts;
+          expect_equal(layout, {13, 33, k}, policy, Values::kOrdinary);
+        }
+      }
+    }
+  }
+}
+
+TEST(Matmul, AnEmptyChainIsZero) {
+  const Array a(3, 0), b(5, 0);
+  test::at_every_level([&] {
+    Array c = test::random_array(3, 5, 1);
+    matmul_nt(a.view(), b.view(), c.view(), {});
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(c.view().row(i)[4], 0.0f);
+  });
+}
+
+TEST(Matmul, ARowDoesNotDependOnItsNeighbours) {
+  const Array a = test::random_array(101, 96, 1), b = test::random_array(80, 96, 2);
+  test::at_every_level([&] {
+    Array all(101, 80), one(1, 80);
+    matmul_nt(a.view(), b.view(), all.view(), {});
+    for (const std::int64_t row : {0, 57, 100}) {
+      matmul_nt(row_block(a.view(), row, 1), b.view(), one.view(), {});
+      EXPECT_TRUE(
+          test::same_bits(std::span(one.view().data, 80), std::span(all.view().row(row), 80)));
+    }
+  });
+}
+
+TEST(Matmul, AChainHandedOverInBlocksEqualsTheWhole) {
+  const Array a = test::random_array(121, 30, 1), b = test::random_array(121, 45, 2);
+  for (const DType inputs : {DType::kBf16, DType::kFp32}) {
+    const MatmulPolicy policy{.inputs = inputs, .output = DType::kBf16};
+    const Array start = test::random_array(30, 45, 3);
+    Array whole = start;
+    matmul_tn(a.view(), b.view(), whole.view(), policy, true);
+    test::at_every_level([&] {
+      Array partial(30, 45, 0), result = start;
+      for (const auto& [begin, count] : {std::pair{0, 64}, std::pair{64, 2}, std::pair{66, 55}}) {
+        matmul_tn_block(row_block(a.view(), begin, count), row_block(b.view(), begin, count),
+                        partial.view(), policy, begin == 0);
+      }
+      matmul_finish(partial.view(), result.view(), policy, true);
+      EXPECT_TRUE(test::same_bits(result, whole));
+    });
+  }
+}
+
+// 2^-24 - 1 + 1 keeps the small term, 2^-24 + 1 - 1 loses it.
+TEST(Matmul, Bf16TakesTheSecondOfAPairFirst) {
+  const float a[] = {0x1p-24f, 0.0f, 1.0f, -1.0f}, ones[] = {1.0f, 1.0f, 1.0f, 1.0f};
+  test::at_every_level([&] {
+    float c = 7.0f;
+    matmul_nt(matrix(a, 1, 4), matrix(ones, 1, 4), matrix(&c, 1, 1), {.output = DType::kFp32});
+    EXPECT_EQ(c, 0x1p-24f);
+    matmul_nt(matrix(a, 1, 4), matrix(ones, 1, 4), matrix(&c, 1, 1),
+              {.inputs = DType::kFp32, .output = DType::kFp32});
+    EXPECT_EQ(c, 0.0f);
+  });
+}
+
+TEST(Matmul, Bf16FloorIsAppliedAfterRounding) {
+  test::at_every_level([&] {
+    const auto times_one = [](float x) {
+      const float one = 1.0f;
+      float c = 7.0f;
+      matmul_nt(matrix(&x, 1, 1), matrix(&one, 1, 1), matrix(&c, 1, 1), {.output = DType::kFp32});
+      return c;
+    };
+    EXPECT_EQ(times_one(0x1p-56f), 0x1p-56f);
+    EXPECT_EQ(times_one(0x1.ffp-57f), 0x1p-56f);  // the tie rounds up to the floor
+    EXPECT_EQ(times_one(0x1.fefffep-57f), 0.0f);
+    EXPECT_EQ(times_one(-0x1p-57f), 0.0f);
+  });
+}
+
+TEST(Matmul, ShapesThatDisagreeFailTheCheck) {
+  Array a(2, 3), b(4, 5), c(2, 4);
+  EXPECT_THROW(matmul_nt(a.view(), b.view(), c.view(), {}), CheckFailure);
+  EXPECT_THROW(matmul_nt(a.view(), a.view(), c.view(), {}), CheckFailure);
+  Array d(2, 2);
+  EXPECT_THROW(matmul_nt(a.view(), a.view(), d.view(), {.accumulation = Accumulation::kHostBlas}),
+               CheckFailure);
+}
+
+}  // namespace
+}  // namespace nb::kernels
