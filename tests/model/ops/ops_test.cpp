@@ -1,0 +1,109 @@
+// Fronts of the ops: shapes are checked, every op costs time, nothing simulated stays behind. What
+// they compute is tested with the kernels and the GPT.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "harness/base/check.hpp"
+#include "model/ops/attention.hpp"
+#include "model/ops/embedding.hpp"
+#include "model/ops/linear.hpp"
+#include "model/ops/optimizer_ops.hpp"
+#include "model/ops/pointwise.hpp"
+#include "model/ops/rms_norm.hpp"
+#include "model/ops/rotary.hpp"
+#include "model/ops/transfer.hpp"
+
+namespace nb {
+namespace {
+
+class Ops : public testing::Test {
+ protected:
+  Tensor tensor(const Shape& shape, float value = 1.0F) {
+    Tensor t = device_.allocate(shape, DType::kBf16, "t");
+    std::fill(t.host().begin(), t.host().end(), value);
+    return t;
+  }
+  Device device_{*load_profile("ascend_910b3"), ExecutionMode::kExecute};
+};
+
+TEST_F(Ops, MismatchedShapesAreRefusedWithBothNamed) {
+  const Tensor x = tensor({4, 6});
+  const Tensor w = tensor({5, 7});
+  try {
+    (void)ops::linear(device_, x, w, "c_q", nullptr);
+    FAIL() << "accepted";
+  } catch (const CheckFailure& failure) {
+    const std::string text = failure.what();
+    EXPECT_NE(text.find("[linear] c_q: x (4, 6), w (out, in) (5, 7)"), std::string::npos) << text;
+  }
+  EXPECT_THROW((void)ops::linear_backward_input(device_, x, w, ""), CheckFailure);
+  Tensor dw = tensor({5, 7});
+  EXPECT_THROW(ops::linear_backward_weight(device_, x, x, dw, false, "", {}), CheckFailure);
+  EXPECT_THROW((void)ops::rms_norm(device_, x, 4, "", nullptr, nullptr), CheckFailure);
+  EXPECT_THROW((void)ops::add(device_, x, w, "", nullptr), CheckFailure);
+  EXPECT_THROW((void)ops::relu_squared_backward(device_, x, w, "", {}), CheckFailure);
+  const ops::HeadShape heads = {.batch = 2, .time = 2, .heads = 3, .kv_heads = 3, .head_dim = 4};
+  EXPECT_THROW((void)ops::attention(device_, x, x, x, heads, "", nullptr, nullptr), CheckFailure);
+  const std::vector<int> ids = {1, 2, 3};
+  EXPECT_THROW((void)ops::embedding(device_, w, ids, 4, "", nullptr), CheckFailure);
+  const auto tables = ops::rotary_tables(device_, 3, 6);
+  EXPECT_THROW((void)ops::rotary(device_, x, tables, 4, "", nullptr), CheckFailure);
+}
+
+TEST_F(Ops, EveryCallTakesTimeAndLeavesOnlyItsResult) {
+  const Tensor x = tensor({4, 6});
+  const Tensor w = tensor({8, 6});
+  const std::uint64_t before = device_.memory().allocated_bytes;
+  const std::uint64_t ops_before = device_.counters().ops;
+  const std::int64_t time_before = device_.time_ns();
+  SavedBlocks saved;
+  {
+    const Tensor y = ops::linear(device_, x, w, "w", &saved);
+    EXPECT_GT(device_.memory().allocated_bytes, before);
+    EXPECT_FLOAT_EQ(y.host()[0], 6.0F);
+  }
+  saved.free();
+  EXPECT_EQ(device_.memory().allocated_bytes, before);
+  EXPECT_EQ(device_.counters().ops, ops_before + 1);
+  EXPECT_GT(device_.time_ns(), time_before);
+}
+
+TEST_F(Ops, ABackwardFreesWhatItsForwardSaved) {
+  const Tensor x = tensor({4, 6}, 3.0F);
+  std::vector<float> rstd;
+  SavedBlocks saved;
+  const std::uint64_t before = device_.memory().allocated_bytes;
+  {
+    const Tensor y = ops::rms_norm(device_, x, 6, "norm", &rstd, &saved);
+    EXPECT_EQ(y.host()[5], 1.0F);
+    ASSERT_EQ(rstd.size(), 4U);
+    const Tensor dx = ops::rms_norm_backward(device_, y, x, 6, rstd, "norm", std::move(saved));
+    EXPECT_NEAR(dx.host()[0], 0, 1e-6);  // a norm has no slope along its input
+  }
+  EXPECT_EQ(device_.memory().allocated_bytes, before);
+}
+
+TEST_F(Ops, GradNormIsOverAllTensorsTogether) {
+  Tensor a = device_.allocate({2, 3}, DType::kFp32, "a");
+  Tensor b = tensor({1, 10}, 0.5F);
+  std::fill(a.host().begin(), a.host().end(), -2.0F);
+  Tensor* const both[] = {&a, &b};
+  EXPECT_DOUBLE_EQ(ops::grad_norm(device_, both), std::sqrt(6 * 4.0 + 10 * 0.25));
+  ops::grad_scale(device_, both, 0.3F);
+  EXPECT_EQ(a.host()[0], -2.0F * 0.3F);
+  EXPECT_EQ(b.host()[0], round_to(DType::kBf16, 0.5F * 0.3F));
+}
+
+TEST_F(Ops, UploadRoundsToTheTensorsFormat) {
+  Tensor t = tensor({1, 2});
+  const std::vector<float> values = {1.0F + 0x1p-12F, -3.0F};
+  ops::upload(device_, values, t, "t");
+  EXPECT_EQ(t.host()[0], 1.0F);
+  EXPECT_EQ(t.host()[1], -3.0F);
+  ops::zero(device_, t, "t");
+  EXPECT_EQ(t.host()[1], 0.0F);
+}
+
+}  // namespace
+}  // namespace nb

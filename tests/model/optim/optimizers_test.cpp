@@ -1,0 +1,131 @@
+// Groups, state and single steps; twenty steps against PyTorch are in
+// tests/model/gpt/parity_test.cpp.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "harness/base/check.hpp"
+#include "model/collectives/communicator.hpp"
+#include "model/device/device.hpp"
+#include "model/optim/groups.hpp"
+#include "model/optim/schedules.hpp"
+
+namespace nb {
+namespace {
+
+const GptConfig kConfig = config_for_depth(2, 32, 8);
+
+// Every gradient present and equal to `value`.
+void set_gradients(Gpt& gpt, float value) {
+  for (Parameter& p : gpt.parameters()) {
+    p.grad = gpt.device().allocate(p.value.shape(), p.value.dtype(), p.name);
+    std::fill(p.grad.host().begin(), p.grad.host().end(), value);
+  }
+}
+
+TEST(Optimizers, EveryParameterIsInExactlyOneGroup) {
+  Device device(*load_profile("ascend_910b3"), ExecutionMode::kExecute);
+  Gpt gpt(kConfig, device);
+  gpt.init(1);
+  const auto optimizers = make_optimizers(gpt, {});
+  EXPECT_TRUE(optimizers[0]->state().empty());
+  set_gradients(gpt, 1.0F);
+  std::vector<std::string> names;
+  for (const auto& optimizer : optimizers) {
+    optimizer->step({});
+    for (const NamedState& state : optimizer->state()) names.push_back(state.name);
+  }
+  // Two moments for lm_head and wte, one buffer for each of 12 matrices.
+  ASSERT_EQ(names.size(), 4U + 12U);
+  EXPECT_EQ(names[0], "adamw.m.lm_head.weight");
+  EXPECT_EQ(names[3], "adamw.v.transformer.wte.weight");
+  EXPECT_EQ(names[4], "muon.buffer.transformer.h.0.attn.c_q.weight");
+  EXPECT_EQ(optimizers[0]->state()[2].tensor->dtype(), DType::kBf16);  // nanochat's wte
+  EXPECT_EQ(optimizers[0]->state()[0].tensor->dtype(), DType::kFp32);
+}
+
+TEST(AdamW, FirstStepMovesEveryElementByItsRate) {
+  Device device(*load_profile("ascend_910b3"), ExecutionMode::kExecute);
+  Gpt gpt(kConfig, device);
+  gpt.init(1);
+  set_gradients(gpt, -0.25F);
+  const auto optimizers = make_optimizers(gpt, {.unembedding_lr = 0.004});
+  optimizers[0]->step({.step = 0, .lr_multiplier = 0.5});
+  // m/√v = 0.2 g / √(0.05 g²), times √(1 − 0.95) / (1 − 0.8): one rate, against the gradient's
+  // sign.
+  const double rate = 0.5 * 0.004 * width_lr_scale(kConfig.n_embd);
+  for (const float w : gpt.parameters().back().value.host()) EXPECT_NEAR(w, rate, 1e-6 * rate);
+}
+
+TEST(Muon, UpdateHasSingularValuesNearOne) {
+  Device device(*load_profile("ascend_910b3"), ExecutionMode::kExecute);
+  Gpt gpt(kConfig, device);
+  gpt.init(1);
+  Parameter& p = gpt.parameters()[4];  // c_proj of attention: starts at zero
+  ASSERT_EQ(p.name, "transformer.h.0.attn.c_proj.weight");
+  set_gradients(gpt, 0.0F);
+  for (Parameter& other : gpt.parameters()) {
+    if (other.role != ParameterRole::kMatrix) continue;
+    for (std::size_t i = 0; i < other.grad.host().size(); ++i) {
+      other.grad.host()[i] = static_cast<float>((i * 7919) % 1013) / 506.0F - 1.0F;
+    }
+  }
+  const auto optimizers = make_optimizers(gpt, {.matrix_lr = 0.5});
+  optimizers[1]->step({.momentum = 0.95});
+  // Newton–Schulz with these coefficients leaves singular values in about [0.7, 1.2]:
+  // ‖update‖² = lr² Σ σ².
+  double squares = 0;
+  for (const float w : p.value.host()) squares += static_cast<double>(w) * static_cast<double>(w);
+  const double mean_square = squares / (0.25 * static_cast<double>(kConfig.n_embd));
+  EXPECT_GT(mean_square, 0.4);
+  EXPECT_LT(mean_square, 1.5);
+}
+
+TEST(ClipGradients, ScalesToTheBoundAndReturnsTheNormBefore) {
+  Device device(*load_profile("h100_sxm"), ExecutionMode::kExecute);
+  Gpt gpt(kConfig, device);
+  set_gradients(gpt, 0.5F);
+  double count = 0;
+  for (const Parameter& p : gpt.parameters()) count += static_cast<double>(p.value.count());
+  const double norm = 0.5 * std::sqrt(count);
+  EXPECT_NEAR(clip_gradients(gpt, 1.0), norm, 1e-6 * norm);
+  const double factor = 1.0 / (norm + 1e-6);
+  EXPECT_FLOAT_EQ(gpt.parameters().back().grad.host()[7], static_cast<float>(0.5 * factor));
+  EXPECT_NEAR(clip_gradients(gpt, 0), 1.0, 1e-2);  // wte is bf16: rounding moves the norm a little
+  const float before = gpt.parameters().back().grad.host()[7];
+  clip_gradients(gpt, 5.0);
+  EXPECT_EQ(gpt.parameters().back().grad.host()[7], before);
+}
+
+TEST(Optimizers, AStepWithoutGradientsIsOurMistake) {
+  Device device(*load_profile("tiny"), ExecutionMode::kExecute);
+  Gpt gpt(kConfig, device);
+  gpt.init(1);
+  const auto optimizers = make_optimizers(gpt, {});
+  EXPECT_THROW(optimizers[0]->step({}), CheckFailure);
+  EXPECT_THROW(optimizers[1]->step({}), CheckFailure);
+}
+
+TEST(ShardedOptimizers, HoldTheirShareOfTheState) {
+  const auto state_bytes = [](int ranks) {
+    Device device(*load_profile("h100_sxm"), ExecutionMode::kDry, {.ranks = ranks});
+    Gpt gpt(kConfig, device);
+    const auto communicator = symmetric_communicator(device, ranks);
+    const auto optimizers = make_optimizers(gpt, {}, communicator.get());
+    std::uint64_t bytes = 0;
+    for (const auto& optimizer : optimizers) {
+      optimizer->allocate_state();
+      for (const NamedState& state : optimizer->state()) bytes += state.tensor->size_bytes();
+    }
+    return bytes;
+  };
+  // 8 square matrices in blocks of 4, two c_fc and two c_proj: rank 0 of 4 owns 2 + 1 + 1 of them.
+  const std::uint64_t square = 128 * 128 * 4;
+  const std::uint64_t head = 32 * 128 * (4 + 2) * 2;
+  EXPECT_EQ(state_bytes(1), head + (8 + 2 * 4 + 2 * 4) * square);
+  EXPECT_EQ(state_bytes(4), head / 4 + (2 + 4 + 4) * square);
+}
+
+}  // namespace
+}  // namespace nb
