@@ -1,0 +1,89 @@
+#include "model/device/block_map.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <vector>
+
+#include "harness/base/rng.hpp"
+
+namespace nb {
+namespace {
+
+constexpr std::uint64_t kMiB = 1u << 20;
+
+// After any sequence of requests: segments have no gaps, free neighbours are merged, live blocks
+// are as large as asked, and what is mapped is what grow and release said.
+void check_random_life(const AllocatorRules& rules, std::uint64_t seed) {
+  BlockMap map(rules, 1024 * kMiB);
+  const Rng rng(seed, "block_map_test");
+  std::map<std::uint64_t, std::uint64_t> live;  // address → asked
+  std::uint64_t mapped = 0;
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    const std::uint64_t what = rng.below(3 * i, 100);
+    if (what < 55) {
+      const std::uint64_t scale = std::uint64_t{512} << rng.below(3 * i + 1, 16);
+      const std::uint64_t size = (1 + rng.below(3 * i + 2, 64)) * 512 / 512 * scale;
+      auto address = map.take(size);
+      if (!address) {
+        mapped += map.growth_bytes(size);
+        address = map.grow(size);
+      }
+      ASSERT_TRUE(live.emplace(*address, size).second);
+    } else if (what < 98 && !live.empty()) {
+      auto it = live.begin();
+      std::advance(it, static_cast<long>(rng.below(3 * i + 1, live.size())));
+      map.give(it->first);
+      live.erase(it);
+    } else if (what >= 98) {
+      mapped -= map.release_unused();
+    }
+    std::uint64_t end = 0, segment = 0, is_mapped = 0;
+    BlockState before = BlockState::kLive;
+    std::size_t count = 0;
+    for (const auto& [address, block] : map.blocks()) {
+      const bool joins = block.segment == segment;
+      ASSERT_TRUE(block.segment == address || (joins && address == end)) << i;
+      if (joins && address == end && address != block.segment) {
+        ASSERT_FALSE(before == BlockState::kFree && block.state == BlockState::kFree) << i;
+        ASSERT_FALSE(before == BlockState::kUnmapped && block.state == BlockState::kUnmapped) << i;
+      }
+      if (block.state == BlockState::kLive) {
+        ASSERT_TRUE(live.count(address) == 1 && block.size >= live[address]) << i;
+        ++count;
+      }
+      if (block.state != BlockState::kUnmapped) is_mapped += block.size;
+      segment = block.segment;
+      end = address + block.size;
+      before = block.state;
+    }
+    ASSERT_EQ(count, live.size()) << i;
+    ASSERT_EQ(is_mapped, mapped) << i;
+  }
+}
+
+TEST(BlockMap, KeepsItsInvariantsWithFixedSegments) {
+  for (const std::uint64_t seed : {1, 2, 3}) check_random_life({}, seed);
+}
+
+TEST(BlockMap, KeepsItsInvariantsWithExpandableSegments) {
+  AllocatorRules rules;
+  rules.expandable_segments = true;
+  for (const std::uint64_t seed : {1, 2, 3}) check_random_life(rules, seed);
+}
+
+TEST(BlockMap, RefusesLayoutsThatDoNotFit) {
+  BlockMap map({}, 1024 * kMiB);
+  const std::uint64_t base = map.next_address();
+  const Block whole{2 * kMiB, base, PoolKind::kSmall, BlockState::kFree};
+  EXPECT_TRUE(map.assign({{base, whole}}, base + 2 * kMiB));
+  EXPECT_FALSE(map.assign({{base, whole}}, base));  // beyond the end
+  EXPECT_FALSE(map.assign({{base, whole}, {base + kMiB, whole}}, base + 8 * kMiB));  // overlap
+  Block second = whole;
+  second.size = kMiB;
+  EXPECT_FALSE(map.assign({{base, second}, {base + 2 * kMiB, whole}}, base + 8 * kMiB));  // gap
+  EXPECT_EQ(map.blocks().size(), 1u);
+}
+
+}  // namespace
+}  // namespace nb

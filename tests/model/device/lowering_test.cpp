@@ -1,0 +1,229 @@
+#include "model/device/lowering.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/base/check.hpp"
+#include "model/device/cost_model.hpp"
+#include "tests/model/device/sample_ops.hpp"
+
+namespace nb {
+namespace {
+
+using test::profile;
+using test::sample_op;
+
+Lowering lower_on(const OpDesc& desc, const std::string& device) {
+  const DeviceProfile p = profile(device);
+  return lower(desc, p.software, p.numerics);
+}
+
+std::vector<std::string> kernel_names(const Lowering& lowering) {
+  std::vector<std::string> names;
+  for (const Kernel& kernel : lowering.kernels) names.emplace_back(kernel.name);
+  return names;
+}
+
+std::uint64_t saved_bytes(const Lowering& lowering) {
+  std::uint64_t total = 0;
+  for (const LoweredBlock& block : lowering.blocks) total += block.saved ? block.size_bytes : 0;
+  return total;
+}
+
+const LoweredBlock* find_block(const Lowering& lowering, std::string_view name) {
+  for (const LoweredBlock& block : lowering.blocks) {
+    if (block.name == name) return &block;
+  }
+  return nullptr;
+}
+
+TEST(Lowering, EveryKindHasKernelsThatMoveBytesOnEveryProfile) {
+  for (const std::string& name : profile_names()) {
+    const DeviceProfile p = profile(name);
+    for (const SoftwareMode mode : {SoftwareMode::kEager, SoftwareMode::kCompiled}) {
+      SoftwareProfile software = p.software;
+      software.mode.value = mode;
+      for (const bool fused : {false, true}) {
+        if (!fused) software.fused_operators.value.clear();
+        for (const OpDesc& desc : test::sample_ops()) {
+          const Lowering lowering = lower(desc, software, p.numerics);
+          ASSERT_FALSE(lowering.kernels.empty()) << name << " " << nb::name(desc.kind);
+          for (const Kernel& kernel : lowering.kernels) {
+            const bool moves = kernel.read_bytes + kernel.write_bytes > 0;
+            EXPECT_TRUE(moves || desc.kind == OpKind::kBarrier)
+                << name << " " << nb::name(desc.kind) << ": " << kernel.name << " is free";
+            EXPECT_FALSE(kernel.name.empty());
+          }
+          for (const LoweredBlock& block : lowering.blocks) {
+            EXPECT_LE(block.first, block.last) << nb::name(desc.kind) << " " << block.name;
+            EXPECT_LT(block.last, lowering.kernels.size())
+                << nb::name(desc.kind) << " " << block.name;
+            EXPECT_GT(block.size_bytes, 0u) << nb::name(desc.kind) << " " << block.name;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Lowering, EveryKindCostsTimeOnTheAccelerators) {
+  for (const char* name : {"ascend_910b3", "h100_sxm", "cpu_ref"}) {
+    const DeviceProfile p = profile(name);
+    for (const OpDesc& desc : test::sample_ops()) {
+      if (test::is_collective(desc.kind)) continue;  // tests/model/collectives
+      for (const Kernel& kernel : lower(desc, p.software, p.numerics).kernels) {
+        EXPECT_GT(kernel_cost(kernel, p).time_ns, 0) << name << " " << nb::name(desc.kind);
+      }
+    }
+  }
+}
+
+TEST(Lowering, NamesOfKindsAreUniqueAndInOrder) {
+  std::set<std::string_view> names;
+  std::size_t index = 0;
+  for (const OpKindInfo& info : op_kinds()) {
+    EXPECT_EQ(static_cast<std::size_t>(info.kind), index++);
+    EXPECT_TRUE(names.insert(info.name).second) << info.name;
+    EXPECT_FALSE(info.meaning.empty());
+  }
+}
+
+TEST(Lowering, AMissingSizeIsNamedByItsKind) {
+  for (const OpKindInfo& info : op_kinds()) {
+    if (info.kind == OpKind::kBarrier) continue;
+    OpDesc desc;
+    desc.kind = info.kind;
+    try {
+      lower_on(desc, "tiny");
+      ADD_FAILURE() << info.name << " accepts no sizes";
+    } catch (const CheckFailure& e) {
+      EXPECT_NE(std::string(e.what()).find(info.name), std::string::npos) << e.what();
+    }
+  }
+}
+
+// F.rms_norm on bf16 in eager mode: float(), pow, mean, + eps, rsqrt, mul, to(bf16); autograd keeps
+// the fp32 copy and rstd (torch derivatives.yaml: pow_backward needs self, mul needs both
+// operands).
+TEST(Lowering, EagerRmsNormIsSevenKernelsAndKeepsTheUpcast) {
+  const OpDesc desc = sample_op(OpKind::kRmsNorm);
+  const Lowering lowering = lower_on(desc, "ascend_910b3");
+  EXPECT_EQ(kernel_names(lowering),
+            (std::vector<std::string>{"cast", "pow", "mean", "add", "rsqrt", "mul", "cast"}));
+  EXPECT_EQ(saved_bytes(lowering), 16u * 64 * 4 + 16 * 4);
+  EXPECT_EQ(lowering.saved_inputs, 0);
+}
+
+TEST(Lowering, CompiledRmsNormIsOneKernelAndKeepsItsInput) {
+  const Lowering lowering = lower_on(sample_op(OpKind::kRmsNorm), "h100_sxm");
+  EXPECT_EQ(lowering.kernels.size(), 1u);
+  EXPECT_EQ(lowering.kernels[0].read_bytes, 16u * 64 * 2);
+  EXPECT_EQ(lowering.kernels[0].write_bytes, 16u * 64 * 2 + 16 * 4);
+  EXPECT_EQ(saved_bytes(lowering), 16u * 4);
+  EXPECT_EQ(lowering.saved_inputs, 1);
+}
+
+// Autocast: the fp32 master weight is cast at every call and the copy is kept; an embedding-like
+// bf16 weight is not.
+TEST(Lowering, LinearCastsItsMasterWeightUnderAutocast) {
+  OpDesc desc = sample_op(OpKind::kLinear);
+  const Lowering fp32 = lower_on(desc, "h100_sxm");
+  EXPECT_EQ(kernel_names(fp32), (std::vector<std::string>{"cast", "mm"}));
+  ASSERT_NE(find_block(fp32, "weight_cast"), nullptr);
+  EXPECT_EQ(find_block(fp32, "weight_cast")->size_bytes, 64u * 64 * 2);
+  EXPECT_TRUE(find_block(fp32, "weight_cast")->saved);
+  desc.dtype = DType::kBf16;
+  EXPECT_EQ(kernel_names(lower_on(desc, "h100_sxm")), (std::vector<std::string>{"mm"}));
+  desc.dtype = DType::kFp32;
+  EXPECT_EQ(kernel_names(lower_on(desc, "cpu_ref")), (std::vector<std::string>{"mm"}));
+}
+
+TEST(Lowering, LinearHasTwoFlopsAMultiplyAndReadsBothOperandsOnce) {
+  OpDesc desc = sample_op(OpKind::kLinear);
+  desc.rows = 3;
+  desc.cols = 5;
+  desc.inner = 7;
+  const Kernel mm = lower_on(desc, "h100_sxm").kernels.back();
+  EXPECT_EQ(mm.flops, 2.0 * 3 * 5 * 7);
+  EXPECT_EQ(mm.read_bytes, (3u * 7 + 5 * 7) * 2);
+  EXPECT_EQ(mm.write_bytes, 3u * 5 * 2);
+}
+
+TEST(Lowering, SecondMicroBatchAddsToTheGradient) {
+  OpDesc desc = sample_op(OpKind::kLinearBackwardWeight);
+  EXPECT_EQ(kernel_names(lower_on(desc, "h100_sxm")), (std::vector<std::string>{"mm", "cast"}));
+  desc.accumulate = true;
+  EXPECT_EQ(kernel_names(lower_on(desc, "h100_sxm")),
+            (std::vector<std::string>{"mm", "cast", "accumulate_grad"}));
+}
+
+// The fp32 copies of the logits are what fills memory in eager mode: 4 + 4 bytes a logit beside
+// bf16 ones.
+TEST(Lowering, EagerCrossEntropyUpcastsTheLogits) {
+  const OpDesc desc = sample_op(OpKind::kSoftcapCrossEntropy);
+  const std::uint64_t logits = 16 * 256;
+  const Lowering lowering = lower_on(desc, "ascend_910b3");
+  EXPECT_EQ(kernel_names(lowering),
+            (std::vector<std::string>{"div", "tanh", "mul", "cast", "log_softmax", "nll_loss"}));
+  ASSERT_NE(find_block(lowering, "logits_fp32"), nullptr);
+  EXPECT_EQ(find_block(lowering, "logits_fp32")->size_bytes, logits * 4);
+  EXPECT_EQ(saved_bytes(lowering), logits * 2 + logits * 4);
+  EXPECT_LT(lower_on(desc, "h100_sxm").kernels.size(), 3u);
+}
+
+// Causal attention over T keys has T(T+1)/2 visible pairs and two products of D.
+TEST(Lowering, FusedAttentionCountsVisiblePairsOnly) {
+  OpDesc desc = sample_op(OpKind::kAttention);
+  const Lowering lowering = lower_on(desc, "h100_sxm");
+  ASSERT_EQ(lowering.kernels.size(), 1u);
+  EXPECT_EQ(lowering.kernels[0].flops, 4.0 * 2 * 4 * 16 * (8 * 9 / 2));
+  EXPECT_EQ(lowering.saved_inputs, 0b111);
+  EXPECT_TRUE(lowering.saves_output);
+  desc.time = 1;  // one query after 7 cached keys sees all 8
+  desc.key_time = 8;
+  EXPECT_EQ(lower_on(desc, "h100_sxm").kernels[0].flops, 4.0 * 2 * 4 * 16 * 8);
+}
+
+TEST(Lowering, UnfusedAttentionKeepsTheProbabilities) {
+  DeviceProfile p = profile("ascend_910b3");
+  p.software.fused_operators.value.clear();
+  const Lowering lowering = lower(sample_op(OpKind::kAttention), p.software, p.numerics);
+  EXPECT_EQ(kernel_names(lowering),
+            (std::vector<std::string>{"bmm", "mul", "masked_fill", "softmax", "bmm"}));
+  EXPECT_EQ(saved_bytes(lowering), 2u * 4 * 8 * 8 * 2);
+}
+
+TEST(Lowering, EagerLaunchesMoreKernelsThanCompiledForEveryPointwiseOp) {
+  for (const OpKind kind :
+       {OpKind::kRmsNorm, OpKind::kRmsNormBackward, OpKind::kRotary, OpKind::kRotaryBackward,
+        OpKind::kReluSquared, OpKind::kSoftcapCrossEntropy, OpKind::kSoftcapCrossEntropyBackward,
+        OpKind::kLogits, OpKind::kNewtonSchulz, OpKind::kMuonMomentum}) {
+    EXPECT_GT(lower_on(sample_op(kind), "ascend_910b3").kernels.size(),
+              lower_on(sample_op(kind), "h100_sxm").kernels.size())
+        << name(kind);
+  }
+}
+
+// muon.py: X Xᵀ, A A and B X, five times; flops 2(r²c + r³ + r²c) each for an (r, c) matrix, r ≤ c.
+TEST(Lowering, NewtonSchulzCountsTheProductsOfTheShortSide) {
+  OpDesc desc = sample_op(OpKind::kNewtonSchulz);
+  desc.rows = 256;
+  desc.cols = 64;
+  double flops = 0;
+  for (const Kernel& kernel : lower_on(desc, "h100_sxm").kernels) {
+    if (kernel.unit == KernelUnit::kMatrix) flops += kernel.flops;
+  }
+  EXPECT_EQ(flops, 5 * 2.0 * (64.0 * 64 * 256 + 64.0 * 64 * 64 + 64.0 * 64 * 256));
+}
+
+TEST(Lowering, DeviceToHostWaits) {
+  EXPECT_TRUE(lower_on(sample_op(OpKind::kDeviceToHost), "h100_sxm").waits);
+  EXPECT_FALSE(lower_on(sample_op(OpKind::kHostToDevice), "h100_sxm").waits);
+}
+
+}  // namespace
+}  // namespace nb

@@ -1,0 +1,71 @@
+#include "model/device/tensor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "harness/base/check.hpp"
+#include "model/device/device.hpp"
+#include "tests/model/device/sample_ops.hpp"
+
+namespace nb {
+namespace {
+
+TEST(Shape, CountsAndSplits) {
+  const Shape s{2, 8, 64};
+  EXPECT_EQ(s.count(), 1024);
+  EXPECT_EQ(s.leading(), 16);
+  EXPECT_EQ(s.last(), 64);
+  EXPECT_EQ(s.text(), "(2, 8, 64)");
+  EXPECT_EQ(Shape{}.count(), 1);
+  EXPECT_EQ((Shape{5}).leading(), 1);
+  EXPECT_NE(s, (Shape{2, 8, 65}));
+}
+
+TEST(Shape, RefusesNegativeAndOverflowingSizes) {
+  EXPECT_THROW((Shape{2, -1}), CheckFailure);
+  EXPECT_THROW((Shape{1ll << 32, 1ll << 32}), CheckFailure);
+  EXPECT_THROW((Shape{1, 1, 1, 1, 1, 1, 1}), CheckFailure);
+  EXPECT_THROW((Shape{2})[1], CheckFailure);
+}
+
+TEST(Tensor, CountsTheBytesOfItsDtype) {
+  Device device(test::profile("tiny"), ExecutionMode::kDry);
+  EXPECT_EQ(device.allocate({3, 5}, DType::kBf16, "a").size_bytes(), 30u);
+  EXPECT_EQ(device.allocate({3, 5}, DType::kHf32, "a").size_bytes(), 60u);
+}
+
+TEST(Tensor, MoveTakesBlockAndBuffer) {
+  Device device(test::profile("tiny"), ExecutionMode::kExecute);
+  Tensor a = device.allocate({4, 4}, DType::kFp32, "a");
+  a.host()[5] = 7;
+  const std::uint64_t allocated = device.memory().allocated_bytes;
+  Tensor b = std::move(a);
+  EXPECT_TRUE(a.empty());
+  EXPECT_EQ(b.matrix().row(1)[1], 7);
+  EXPECT_EQ(device.memory().allocated_bytes, allocated);
+  b = Tensor();
+  EXPECT_EQ(device.memory().allocated_bytes, 0u);
+}
+
+TEST(Tensor, DropBlockFreesDeviceMemoryAndKeepsTheValues) {
+  Device device(test::profile("tiny"), ExecutionMode::kExecute);
+  Tensor a = device.allocate({4}, DType::kFp32, "a");
+  a.host()[0] = 3;
+  a.drop_block();
+  EXPECT_EQ(device.memory().allocated_bytes, 0u);
+  EXPECT_EQ(a.host()[0], 3);
+  EXPECT_FALSE(a.has_block());
+}
+
+TEST(Tensor, WithoutHostValuesRefusesAView) {
+  Device dry(test::profile("tiny"), ExecutionMode::kDry);
+  Tensor a = dry.allocate({4}, DType::kFp32, "a");
+  EXPECT_TRUE(a.host().empty());
+  EXPECT_THROW(a.matrix(), CheckFailure);
+  Device device(test::profile("tiny"), ExecutionMode::kExecute);
+  EXPECT_TRUE(device.allocate({4}, DType::kFp32, "b", HostBuffer::kNone).host().empty());
+}
+
+}  // namespace
+}  // namespace nb
