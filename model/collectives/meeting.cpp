@@ -19,7 +19,10 @@ Meeting::Meeting(int ranks, std::chrono::milliseconds host_timeout, std::int64_t
 
 std::string Meeting::describe(int rank) const {
   const CollectiveCall& call = calls_[static_cast<std::size_t>(rank)];
-  std::string text = fmt::format("{} of {} {}", name(call.kind), call.count, name(call.dtype));
+  constexpr const char* kOps[] = {"", " average", " maximum"};
+  std::string text =
+      fmt::format("{}{} of {} {}", name(call.kind), kOps[static_cast<std::size_t>(call.op)],
+                  call.count, name(call.dtype));
   if (call.kind == OpKind::kBroadcast) text += fmt::format(" from rank {}", call.root);
   return text;
 }
