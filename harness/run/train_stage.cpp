@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
-#include "harness/base/progress.hpp"
 #include "harness/run/checkpoint_digest.hpp"
 #include "harness/run/device_card.hpp"
 #include "harness/run/stage_metrics.hpp"
@@ -21,7 +20,7 @@
 namespace nb {
 namespace {
 
-// Listens to the trainer: steps.csv, samples.jsonl, trace.json, log and progress. The trainer tells
+// Listens to the trainer: steps.csv, samples.jsonl, trace.json and log. The trainer tells
 // everything from the first step on again after a resume, so files are rewritten from the start.
 class Recorder {
  public:
@@ -31,11 +30,10 @@ class Recorder {
     return Recorder(context, device, std::move(series));
   }
 
-  TrainHooks hooks(Progress& progress) {
+  TrainHooks hooks() {
     TrainHooks hooks;
-    hooks.on_step = [this, &progress](const StepRow& row) {
+    hooks.on_step = [this](const StepRow& row) {
       keep(series_.append(row.step, step_values(row)));
-      progress.update(row.step, row.train_loss ? fmt::format("loss {:.4f}", *row.train_loss) : "");
     };
     hooks.on_sample = [this](const SampleText& sample) {
       Json line{{"step", sample.step}, {"prompt", sample.prompt}, {"text", sample.text}};
@@ -115,14 +113,9 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
   Device device(resolved.profile, ExecutionMode::kExecute);
   NB_TRY(Recorder recorder, Recorder::create(context, device));
   const auto start = std::chrono::steady_clock::now();
-  TrainResult result;
-  {
-    const GptConfig config =
-        config_for_depth(work.settings.depth, tokenizer.vocab_size(), work.settings.sequence_len);
-    Progress progress(context.node.name, planned_iterations(work.settings, config), "step");
-    NB_TRY(result, train(work.settings, device, {train_loader, val_loader, tokenizer},
-                         context.folder, recorder.hooks(progress)));
-  }
+  NB_TRY(const TrainResult result,
+         train(work.settings, device, {train_loader, val_loader, tokenizer}, context.folder,
+               recorder.hooks()));
   const double host_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   NB_TRY_VOID(recorder.finish());

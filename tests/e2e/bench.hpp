@@ -1,4 +1,5 @@
-// Drives the built binary as a user does: own results folder, own environment, exit code and both outputs.
+// Drives the built binary as a user does: own results folder, own environment, exit code and both
+// outputs.
 #pragma once
 
 #include <chrono>
@@ -37,15 +38,16 @@ class Bench {
 
 inline constexpr const char* kSmallSuite = "tests/e2e/small.json";
 
-// What must be equal between two runs: node folder → (metrics, comparability and artifact digests of its record
-// as canonical text, and the bytes of every deterministic artifact).
+// What must be equal between two runs: node folder → (metrics, comparability and artifact digests
+// of its record as canonical text, and the bytes of every deterministic artifact).
 std::map<std::string, std::string> outcome(const std::filesystem::path& suite_folder);
 
 // First node or file that differs; empty: none.
 std::string first_difference(const std::map<std::string, std::string>& a,
                              const std::map<std::string, std::string>& b);
 
-// Every record below is readable, lists files that are there with their digests, and no temporary is left.
+// Every record below is readable, lists files that are there with their digests, and no temporary
+// is left.
 std::string first_damage(const std::filesystem::path& suite_folder);
 
 }  // namespace nb::test

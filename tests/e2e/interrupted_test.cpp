@@ -69,7 +69,8 @@ TEST_F(Interrupted, DamagedFilesAreMadeAgain) {
   cut(bench.node("tokenizer") / "tokenizer.json");
   cut(bench.node("predict") / "record.json");
   const fs::path train = bench.node("train-base");
-  for (const auto& checkpoint : fs::directory_iterator(train / "checkpoints")) cut(checkpoint.path());
+  for (const auto& checkpoint : fs::directory_iterator(train / "checkpoints"))
+    cut(checkpoint.path());
   fs::remove_all(bench.node("eval-base") / "items");
   const auto result = bench.run(kSmallSuite, kOneDevice);
   EXPECT_NE(result.out.find("4 executed"), std::string::npos) << result.out << result.err;

@@ -1,4 +1,5 @@
-// One suite, one seed, the same bits: whatever the threads, instruction set, batch size or machine of equal policy.
+// One suite, one seed, the same bits: whatever the threads, instruction set, batch size or machine
+// of equal policy.
 #include <gtest/gtest.h>
 
 #include "model/kernels/simd_level.hpp"

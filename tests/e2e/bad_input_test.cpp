@@ -1,0 +1,186 @@
+// Every line of "bad input": one clear sentence (what, where, what to try), exit 64 or 4, nothing
+// half-written.
+#include <gtest/gtest.h>
+
+#include "harness/base/fs.hpp"
+#include "results/store.hpp"
+#include "tests/e2e/bench.hpp"
+#include "tests/support/data_dir.hpp"
+
+namespace nb::test {
+namespace {
+
+// One sentence, on stderr, from us.
+void expect_sentence(const SubprocessResult& result, int exit_code,
+                     const std::vector<std::string>& parts) {
+  EXPECT_EQ(result.exit_code, exit_code) << result.out << result.err;
+  const std::string all = result.out + result.err;
+  for (const std::string& part : parts)
+    EXPECT_NE(all.find(part), std::string::npos) << "missing \"" << part << "\" in: " << all;
+}
+
+std::vector<std::string> with_set(const std::string& change) { return {"--set", change}; }
+
+TEST(BadInput, UnknownKeyInASuite) {
+  const Bench bench;
+  expect_sentence(bench.run(kSmallSuite, with_set("/stages/base/dept=2")), 64,
+                  {"tests/e2e/small.json", "/stages/base", "dept", "did you mean \"depth\""});
+  EXPECT_TRUE(fs::is_empty(bench.results()));
+}
+
+TEST(BadInput, UnknownDevice) {
+  const Bench bench;
+  expect_sentence(bench.run(kSmallSuite, with_set("/devices/0=ascend_910b4x")), 64,
+                  {"/devices/0", "ascend_910b4x", "did you mean \"ascend_910b3\"", "list devices"});
+  EXPECT_TRUE(fs::is_empty(bench.results()));
+}
+
+TEST(BadInput, SuiteThatIsNoJson) {
+  const Bench bench;
+  const TempDir folder;
+  ASSERT_TRUE(write_file(folder / "s.json", "{\"name\": \"s\",\n  \"devices\": [}\n"));
+  expect_sentence(bench.run((folder / "s.json").string()), 64, {"s.json", "2"});
+}
+
+TEST(BadInput, SuiteThatIsNotThere) {
+  const Bench bench;
+  expect_sentence(bench.run("suites/smok.json"), 64, {"suites/smok.json"});
+}
+
+TEST(BadInput, MissingDataFile) {
+  const Bench bench;
+  const TempDir empty;
+  expect_sentence(bench.run("suites/real_small.json", {"--data-dir", empty.path().string()}), 64,
+                  {"english_novels", empty.path().string()});
+  EXPECT_TRUE(fs::is_empty(bench.results()));
+}
+
+TEST(BadInput, TruncatedDataFileNamesTheChecksum) {
+  NB_NEEDS_DATA();
+  const Bench bench;
+  const TempDir copy;
+  fs::create_directories(copy / "text");
+  fs::copy(data_dir() / "text/english_novels", copy / "text/english_novels");
+  fs::create_directory_symlink(data_dir() / "core", copy / "core");
+  const fs::path file = copy / "text/english_novels/Doyle_Hound_1902.txt";
+  fs::permissions(file, fs::perms::owner_write, fs::perm_options::add);
+  fs::resize_file(file, fs::file_size(file) - 10);
+  expect_sentence(bench.run("suites/real_small.json", {"--data-dir", copy.path().string()}), 64,
+                  {"Doyle_Hound_1902.txt"});
+  EXPECT_TRUE(fs::is_empty(bench.results()));
+}
+
+TEST(BadInput, AlteredDataFileNamesTheChecksum) {
+  NB_NEEDS_DATA();
+  const Bench bench;
+  const TempDir copy;
+  fs::create_directories(copy / "text");
+  fs::copy(data_dir() / "text/english_novels", copy / "text/english_novels");
+  fs::create_directory_symlink(data_dir() / "core", copy / "core");
+  const fs::path file = copy / "text/english_novels/Doyle_Hound_1902.txt";
+  fs::permissions(file, fs::perms::owner_write, fs::perm_options::add);
+  auto text = read_file(file);
+  ASSERT_TRUE(text);
+  text->back() = text->back() == 'x' ? 'y' : 'x';
+  ASSERT_TRUE(write_file(file, *text));
+  expect_sentence(bench.run("suites/real_small.json", {"--data-dir", copy.path().string()}), 64,
+                  {"Doyle_Hound_1902.txt", "SHA-256"});
+}
+
+TEST(BadInput, BatchArithmeticThatDoesNotDivide) {
+  const Bench bench;
+  expect_sentence(bench.run(kSmallSuite, with_set("/stages/base/total_batch_tokens=150")), 64,
+                  {"/stages/base", "150", "64", "128 or 192"});
+  expect_sentence(bench({"predict", "--device", "ascend_910b3", "--total-batch-tokens", "524289"}),
+                  64, {"524289"});
+}
+
+TEST(BadInput, ValueOutOfRange) {
+  const Bench bench;
+  expect_sentence(bench.run(kSmallSuite, with_set("/stages/base/depth=0")), 64,
+                  {"/stages/base/depth"});
+}
+
+TEST(BadInput, CheckpointOfAnotherShape) {
+  const Bench bench, other;
+  const std::vector<std::string> one{"--set", R"(/devices=["ascend_910b3"])"};
+  auto deeper = one;
+  deeper.insert(deeper.end(), {"--set", "/stages/base/depth=3", "--set", "/evaluations=[]"});
+  ASSERT_EQ(bench.run(kSmallSuite, one).exit_code, 0);
+  const auto foreign = other.run(kSmallSuite, deeper);
+  ASSERT_EQ(foreign.exit_code, 0) << foreign.err;
+  // The other model's checkpoint stands where this run would go on.
+  const fs::path train = bench.node("train-base");
+  fs::remove(train / "record.json");
+  for (const auto& old : fs::directory_iterator(train / "checkpoints")) fs::remove(old.path());
+  for (const auto& file : fs::directory_iterator(other.node("train-base") / "checkpoints"))
+    fs::copy(file.path(), train / "checkpoints" / file.path().filename());
+  const auto result = bench.run(kSmallSuite, one);
+  expect_sentence(result, 4, {"step_", ".safetensors", "failed train-base-ascend_910b3-s1"});
+  const auto record = read_record(train);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->status, "failed");
+}
+
+TEST(BadInput, CorruptSafetensorsHeaderIsPassedOver) {
+  const Bench bench;
+  const std::vector<std::string> one{"--set", R"(/devices=["ascend_910b3"])"};
+  ASSERT_EQ(bench.run(kSmallSuite, one).exit_code, 0);
+  const auto expected = outcome(bench.suite_folder());
+  const fs::path train = bench.node("train-base");
+  fs::remove(train / "record.json");
+  for (const auto& file : fs::directory_iterator(train / "checkpoints")) {
+    auto bytes = read_file(file.path());
+    ASSERT_TRUE(bytes);
+    bytes->replace(0, 8, "\xff\xff\xff\xff\xff\xff\xff\x7f");
+    ASSERT_TRUE(write_file(file.path(), *bytes));
+  }
+  const auto again = bench.run(kSmallSuite, one);
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(first_difference(expected, outcome(bench.suite_folder())), "");
+  const auto log = read_file(train / "log.txt");
+  ASSERT_TRUE(log);
+  EXPECT_NE(log->find("header"), std::string::npos) << *log;
+}
+
+TEST(BadInput, SimulatedOutOfMemorySpeaksTheDevicesWords) {
+  const Bench bench;
+  const std::vector<std::string> large{
+      "predict",        "--device", "ascend_910b3",         "--depth", "20", "--cards", "8",
+      "--device-batch", "64",       "--total-batch-tokens", "1048576"};
+  expect_sentence(bench(large), 4, {"NPU out of memory", "--device-batch "});
+  auto gpu = large;
+  gpu[2] = "h100_sxm";
+  gpu[8] = "128";
+  gpu[10] = "2097152";
+  expect_sentence(bench(gpu), 4, {"CUDA out of memory", "--device-batch "});
+}
+
+TEST(BadInput, SimulatedOutOfMemoryWhileTrainingFailsItsNode) {
+  const Bench bench;
+  // `tiny` has 1 GiB: 4096 rows of logits alone are more.
+  const auto result = bench.run(
+      kSmallSuite, {"--set", R"(/devices=["tiny"])", "--set", "/stages/base/device_batch_size=8192",
+                    "--set", "/stages/base/total_batch_tokens=262144", "--set",
+                    "/stages/base/iterations=1", "--set", "/predictions=[]"});
+  expect_sentence(result, 4,
+                  {"out of memory", "failed train-base-tiny-s1", "skipped eval-base.mw"});
+  EXPECT_EQ(first_damage(bench.suite_folder()), "");
+}
+
+TEST(BadInput, UnwritableResultsFolder) {
+  const Bench bench;
+  ASSERT_TRUE(write_file(bench.results() / "file", "x"));
+  expect_sentence(
+      bench({"run", kSmallSuite, "--results-dir", (bench.results() / "file/below").string()}), 64,
+      {"--results-dir"});
+}
+
+TEST(BadInput, UnreadableBaselineIsFoundBeforeWorkStarts) {
+  const Bench bench;
+  expect_sentence(bench.run(kSmallSuite, {"--baseline", "/nowhere"}), 64, {"/nowhere"});
+  EXPECT_TRUE(fs::is_empty(bench.results()));
+}
+
+}  // namespace
+}  // namespace nb::test

@@ -1,0 +1,112 @@
+// The command line itself: help, unknown words, JSON on stdout, nothing on disk from verbs that
+// only look.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/base/fs.hpp"
+#include "tests/e2e/bench.hpp"
+
+namespace nb::test {
+namespace {
+
+const std::vector<std::string> kVerbs{"plan",   "run",     "compare", "gate",
+                                      "report", "predict", "data",    "list"};
+
+Json json_of(const SubprocessResult& result) {
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  Json json = Json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+  EXPECT_FALSE(json.is_discarded()) << result.out;
+  return json;
+}
+
+TEST(Verbs, HelpOpensWithAnExample) {
+  const Bench bench;
+  for (const std::string& verb : kVerbs) {
+    const auto help = bench({verb, "--help"});
+    EXPECT_EQ(help.exit_code, 0) << verb;
+    EXPECT_EQ(help.out.rfind("Example: npubench " + verb, 0), 0u) << help.out;
+  }
+  const auto overview = bench({"--help"});
+  for (const std::string& verb : kVerbs)
+    EXPECT_NE(overview.out.find("  " + verb), std::string::npos) << overview.out;
+}
+
+TEST(Verbs, PlanHelpDocumentsEveryKey) {
+  const auto help = Bench()({"plan", "--help"});
+  for (const char* key : {"devices", "numerics_overrides", "total_batch_tokens", "few_shot_seed",
+                          "vocab_size", "items_per_task", "min_time_s", "cards"})
+    EXPECT_NE(help.out.find(key), std::string::npos) << key;
+}
+
+TEST(Verbs, UnknownVerbNamesTheNearest) {
+  const auto result = Bench()({"reprot"});
+  EXPECT_EQ(result.exit_code, 64);
+  EXPECT_NE(result.err.find("did you mean \"report\""), std::string::npos) << result.err;
+}
+
+TEST(Verbs, UnknownFlagNamesTheNearest) {
+  const auto result = Bench()({"run", kSmallSuite, "--thread", "2"});
+  EXPECT_EQ(result.exit_code, 64);
+  EXPECT_NE(result.err.find("did you mean \"--threads\""), std::string::npos) << result.err;
+}
+
+TEST(Verbs, NoVerbIsBadUsage) { EXPECT_EQ(Bench()({}).exit_code, 64); }
+
+TEST(Verbs, VersionIsOneLine) {
+  const auto result = Bench()({"--version"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.out.rfind("npubench ", 0), 0u);
+}
+
+TEST(Verbs, PlanCreatesNothingAndListsEveryNode) {
+  const Bench bench;
+  const Json plan =
+      json_of(bench({"plan", kSmallSuite, "--results-dir", bench.results().string(), "--json"}));
+  EXPECT_TRUE(fs::is_empty(bench.results()));
+  ASSERT_EQ(plan.at("nodes").size(), 3u + 3 * 3);
+  for (const Json& node : plan.at("nodes")) {
+    EXPECT_EQ(node.at("key").get<std::string>().size(), 64u);
+    EXPECT_TRUE(node.at("will_run").get<bool>());
+    EXPECT_GT(node.at("expected_time_s").get<double>(), 0);
+  }
+}
+
+TEST(Verbs, RunJsonIsOneDocumentAndProgressGoesToStderr) {
+  const Bench bench;
+  const std::vector<std::string> prediction{
+      "--set", "/stages={}", "--set", "/evaluations=[]", "--set", R"(/devices=["h100_sxm"])",
+      "--json"};
+  const auto result = bench.run(kSmallSuite, prediction);
+  const Json json = json_of(result);
+  EXPECT_EQ(json.at("executed"), 3);
+  EXPECT_NE(result.err.find("expected"), std::string::npos);
+  auto quiet = prediction;
+  quiet.push_back("--quiet");
+  EXPECT_EQ(bench.run(kSmallSuite, quiet).err, "");
+}
+
+TEST(Verbs, ListsAreNotEmpty) {
+  const Bench bench;
+  for (const char* what : {"devices", "suites", "tasks", "faults", "microbenchmarks"})
+    EXPECT_GT(json_of(bench({"list", what, "--json"})).size(), 0u) << what;
+  EXPECT_EQ(bench({"list", "devics"}).exit_code, 64);
+  EXPECT_EQ(bench({"list"}).exit_code, 64);
+}
+
+TEST(Verbs, PredictSaysTheSimulatedFigures) {
+  const Json json = json_of(Bench()({"predict", "--device", "ascend_910b3", "--depth", "20",
+                                     "--cards", "8", "--device-batch", "8", "--json"}));
+  EXPECT_TRUE(json.at("fits").get<bool>());
+  EXPECT_EQ(json.at("clock"), "sim");
+  EXPECT_EQ(json.at("parameters"), 560988160);  // nanochat.md §1.5: d20
+  EXPECT_GT(json.at("step_time_ns").get<double>(), 0);
+}
+
+TEST(Verbs, DataListKnowsTheNovels) {
+  const Json json = json_of(Bench()({"data", "list", "--json"}));
+  EXPECT_GT(json.at("files").size(), 20u);
+}
+
+}  // namespace
+}  // namespace nb::test
