@@ -1,6 +1,7 @@
 // Independent sides: t tests over seeds and their power; corrections for many tests. statistics.md
 // §4, §6, §7.
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "harness/base/check.hpp"
@@ -11,6 +12,7 @@ namespace nb {
 namespace {
 
 constexpr double kPower = 0.80;
+constexpr double kZPower80 = 2.8015852181129680;  // z(.975) + z(.80)
 
 // Continued fraction of the incomplete beta function (modified Lentz; DLMF 8.17.22).
 double beta_fraction(double a, double b, double x) {
@@ -44,29 +46,64 @@ double incomplete_beta(double a, double b, double x, double y) {
   return 1 - front * beta_fraction(b, a, y) / b;
 }
 
-// P(T > t_critical or, two-sided, T < −t_critical) for noncentral T with df degrees of freedom:
-// Simpson's rule over s = sqrt(χ²/df), whose density is known; P(T > t | s) = Φ(ncp − t·s).
-double noncentral_power(double ncp, double df, double t_critical, bool two_sided) {
-  constexpr int kCells = 2000;  // even; error below 1e-9 for df >= 2
-  const double top = 1 + 12 / pm::sqrt(df);
-  const double log_front = pm::log(2.0) + df / 2 * pm::log(df / 2) - pm::lgamma(df / 2);
-  double sum = 0;
-  for (int i = 1; i <= kCells; ++i) {  // density is 0 at s = 0 for df >= 2
-    const double s = top * i / kCells;
-    const double density = pm::exp(log_front + (df - 1) * pm::log(s) - df * s * s / 2);
-    double reject = pm::normal_cdf(ncp - t_critical * s);
-    if (two_sided) reject += pm::normal_cdf(-ncp - t_critical * s);
-    const double weight = i == kCells ? 1 : (i % 2 == 1 ? 4 : 2);
-    sum += weight * density * reject;
+// Power of a t test by Simpson's rule over s = sqrt(χ²/df), whose density is known: P(T > t | s) =
+// Φ(ncp − t·s).
+class NoncentralPower {
+ public:
+  NoncentralPower(double df, double t_critical, bool two_sided)
+      : t_critical_(t_critical), two_sided_(two_sided) {
+    // The density is 0 at s = 0 for df >= 2 and below 1e-20 at the top; error of the rule below
+    // 1e-9.
+    const double top = 1 + 12 / pm::sqrt(df);
+    const double log_front = pm::log(2.0) + df / 2 * pm::log(df / 2) - pm::lgamma(df / 2);
+    for (int i = 1; i <= kCells; ++i) {
+      const double s = top * i / kCells;
+      const double density = pm::exp(log_front + (df - 1) * pm::log(s) - df * s * s / 2);
+      const double weight = i == kCells ? 1 : (i % 2 == 1 ? 4 : 2);
+      scales_[static_cast<std::size_t>(i - 1)] = s;
+      weights_[static_cast<std::size_t>(i - 1)] = weight * density * (top / kCells) / 3;
+    }
   }
-  return sum * (top / kCells) / 3;
-}
+  double at(double ncp) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < scales_.size(); ++i) {
+      if (weights_[i] < 1e-20) continue;
+      double reject = pm::normal_cdf(ncp - t_critical_ * scales_[i]);
+      if (two_sided_) reject += pm::normal_cdf(-ncp - t_critical_ * scales_[i]);
+      sum += weights_[i] * reject;
+    }
+    return sum;
+  }
 
+ private:
+  static constexpr int kCells = 600;  // even
+  double t_critical_;
+  bool two_sided_;
+  std::array<double, kCells> scales_{}, weights_{};
+};
+
+// The noncentrality that gives 80 % power: regula falsi, halving the weight of an end that stays
+// (Illinois).
 double noncentrality_for_power(double df, double t_critical, bool two_sided) {
-  double low = 0, high = 100;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = (low + high) / 2;
-    (noncentral_power(middle, df, t_critical, two_sided) < kPower ? low : high) = middle;
+  const NoncentralPower power(df, t_critical, two_sided);
+  double low = 0, high = t_critical + 10;
+  double at_low = power.at(low) - kPower, at_high = power.at(high) - kPower;
+  int side = 0;
+  for (int i = 0; i < 60 && high - low > 1e-10; ++i) {
+    const double middle = (low * at_high - high * at_low) / (at_high - at_low);
+    const double value = power.at(middle) - kPower;
+    if (value > -1e-13 && value < 1e-13) return middle;
+    if (value < 0) {
+      low = middle;
+      at_low = value;
+      if (side == -1) at_high /= 2;
+      side = -1;
+    } else {
+      high = middle;
+      at_high = value;
+      if (side == 1) at_low /= 2;
+      side = 1;
+    }
   }
   return (low + high) / 2;
 }
@@ -186,16 +223,12 @@ double one_new_seed_factor(int seeds) {
 
 int seeds_needed(double difference, double sd, int limit) {
   NB_CHECK(difference > 0 && sd >= 0, "[power] difference {}, sd {}", difference, sd);
-  int low = 2,
-      high = limit + 1;  // smallest m in [low, high] that suffices; the factor falls with m
-  while (low < high) {
-    const int middle = low + (high - low) / 2;
-    if (seeds_factor(middle) * sd <= difference)
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return low;
+  // The normal formula's number is too small by one or two: start there and go up.
+  const double z_ratio = kZPower80 * sd / difference;
+  const double least = 2 * z_ratio * z_ratio;
+  int seeds = least > limit ? limit + 1 : std::max(2, static_cast<int>(least));
+  while (seeds <= limit && seeds_factor(seeds) * sd > difference) ++seeds;
+  return seeds;
 }
 
 }  // namespace nb

@@ -67,6 +67,9 @@ TEST(Record, OfSchema1StaysReadable) {
   const auto text = dump_json(*record_json(sample()));
   ASSERT_TRUE(text);
   NB_EXPECT_GOLDEN("records/schema_1.json", *text + "\n");
+  const auto stored = read_json(std::string(NB_SOURCE_DIR) + "/tests/golden/records/schema_1.json");
+  ASSERT_TRUE(stored) << stored.error().message;
+  EXPECT_TRUE(parse_record(*stored, "schema_1.json"));
 }
 
 TEST(Record, RefusesWhatWouldLie) {
