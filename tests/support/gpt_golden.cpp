@@ -21,10 +21,9 @@ DeviceProfile fp32_profile(const std::string& name) {
   NB_CHECK(profile.has_value(), "{}", profile.error().message);
   NumericsPolicy& policy = profile->numerics;
   policy = {};
-  for (DType* dtype :
-       {&policy.storage, &policy.matmul_inputs, &policy.matmul_output,
-        &policy.attention_probabilities, &policy.weight_gradient, &policy.embedding_weight,
-        &policy.adam_moments, &policy.muon_momentum, &policy.muon_matmul, &policy.collective}) {
+  for (DType* dtype : {&policy.storage, &policy.matmul_inputs, &policy.matmul_output,
+                       &policy.weight_gradient, &policy.embedding_weight, &policy.adam_moments,
+                       &policy.muon_momentum, &policy.muon_matmul, &policy.collective}) {
     *dtype = DType::kFp32;
   }
   return *profile;

@@ -66,7 +66,7 @@ TEST_P(DryD2, StepsBecomeSteady) {
 
 INSTANTIATE_TEST_SUITE_P(Profiles, DryD2,
                          testing::Values("tiny", "ascend_910b3", "h100_sxm", "cpu_ref"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& instance) { return instance.param; });
 
 }  // namespace
 }  // namespace nb

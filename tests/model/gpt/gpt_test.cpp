@@ -128,7 +128,7 @@ TEST_P(GptOnDevice, ScoresAreTheLossesAndLogits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, GptOnDevice, testing::Values("tiny", "ascend_910b3", "h100_sxm"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& instance) { return instance.param; });
 
 TEST(GptInit, FollowsThePublishedRule) {
   Device device(profile_of("ascend_910b3"), ExecutionMode::kExecute);

@@ -132,7 +132,7 @@ TEST_P(GptParity, TwoMicroBatchesGiveTheGradientOfTheWhole) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, GptParity, testing::Values(0, 1),
-                         [](const auto& info) { return info.param == 0 ? "Mha" : "Gqa"; });
+                         [](const auto& instance) { return instance.param == 0 ? "Mha" : "Gqa"; });
 
 }  // namespace
 }  // namespace nb

@@ -116,7 +116,7 @@ TEST_P(Head, WrongShapesAreOurMistake) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, Head, testing::Values("ascend_910b3", "h100_sxm"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& instance) { return instance.param; });
 
 }  // namespace
 }  // namespace nb
