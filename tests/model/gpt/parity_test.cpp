@@ -1,7 +1,9 @@
 // Parity with plain PyTorch in double precision (tests/golden/gpt_parity.py): everything fp32 here,
 // Newton–Schulz too. PyTorch's own fp32 run is 5e-7 away in gradients and 1.2e-7 in losses.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -16,8 +18,8 @@
 namespace nb {
 namespace {
 
-constexpr double kGradientTolerance = 1e-5;  // ‖Δ‖ / ‖gradient‖
-constexpr double kLossTolerance = 1e-5;      // relative
+constexpr double kGradientTolerance = 2e-6;  // ‖Δ‖ / ‖gradient‖; four times PyTorch fp32
+constexpr double kLossTolerance = 2e-6;      // relative
 const std::string kGolden = NB_SOURCE_DIR "/tests/golden/gpt_parity";
 
 struct GoldenCase {
@@ -30,21 +32,20 @@ struct GoldenCase {
   }
 };
 
-class GptParity : public testing::TestWithParam<int> {
- protected:
-  static GoldenCase golden() {
-    const auto file = read_json(kGolden + ".json");
-    if (!file) throw std::runtime_error(file.error().message);
-    const Json json = file->at("cases").at(static_cast<std::size_t>(GetParam()));
-    return {json,
-            {json["sequence_len"], json["vocab_size"], json["n_layer"], json["n_head"],
-             json["n_kv_head"], json["n_embd"]},
-            json["batch"]};
-  }
-};
+GoldenCase golden(std::size_t index) {
+  const auto file = read_json(kGolden + ".json");
+  if (!file) throw std::runtime_error(file.error().message);
+  const Json json = file->at("cases").at(index);
+  return {json,
+          {json["sequence_len"], json["vocab_size"], json["n_layer"], json["n_head"],
+           json["n_kv_head"], json["n_embd"]},
+          json["batch"]};
+}
+
+class GptParity : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(GptParity, GradientsOfEveryTensorAreThoseOfPyTorch) {
-  const GoldenCase golden_case = golden();
+  const GoldenCase golden_case = golden(GetParam());
   const auto reference = SafetensorsFile::open(kGolden + ".safetensors");
   ASSERT_TRUE(reference) << reference.error().message;
   Device device(test::fp32_profile(), ExecutionMode::kExecute);
@@ -55,6 +56,7 @@ TEST_P(GptParity, GradientsOfEveryTensorAreThoseOfPyTorch) {
                                            golden_case.config.sequence_len, 1.0);
   const double expected = golden_case.json["losses"][0];
   EXPECT_NEAR(loss, expected, expected * kLossTolerance);
+  double worst = 0;
   for (const Parameter& p : gpt.parameters()) {
     const auto expected_gradient =
         reference->read_floats(golden_case.json["name"].get<std::string>() + "/" + p.name,
@@ -72,12 +74,13 @@ TEST_P(GptParity, GradientsOfEveryTensorAreThoseOfPyTorch) {
                 1e-6 * std::sqrt(norm));
     EXPECT_GT(norm, 0) << p.name;
     EXPECT_LE(std::sqrt(difference / norm), kGradientTolerance) << p.name;
-    RecordProperty(p.name, std::to_string(std::sqrt(difference / norm)));
+    worst = std::max(worst, std::sqrt(difference / norm));
   }
+  RecordProperty("worst_relative_gradient_difference", fmt::format("{:.3g}", worst));
 }
 
 TEST_P(GptParity, LossesOfAdamWAndMuonStepsAreThoseOfPyTorch) {
-  const GoldenCase golden_case = golden();
+  const GoldenCase golden_case = golden(GetParam());
   const std::int64_t steps = golden_case.json["steps"];
   Device device(test::fp32_profile(), ExecutionMode::kExecute);
   Gpt gpt(golden_case.config, device);
@@ -100,9 +103,9 @@ TEST_P(GptParity, LossesOfAdamWAndMuonStepsAreThoseOfPyTorch) {
   }
 }
 
-TEST_P(GptParity, TwoMicroBatchesGiveTheGradientOfTheWhole) {
-  GoldenCase golden_case = golden();
-  if (golden_case.batch % 2 != 0) GTEST_SKIP() << "skipped: odd batch";
+TEST(GptAccumulation, TwoMicroBatchesGiveTheGradientOfTheWhole) {
+  const GoldenCase golden_case = golden(0);
+  ASSERT_EQ(golden_case.batch % 2, 0);
   const std::int64_t time = golden_case.config.sequence_len;
   Device device(test::fp32_profile(), ExecutionMode::kExecute);
   Gpt whole(golden_case.config, device);
@@ -131,7 +134,7 @@ TEST_P(GptParity, TwoMicroBatchesGiveTheGradientOfTheWhole) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, GptParity, testing::Values(0, 1),
+INSTANTIATE_TEST_SUITE_P(Cases, GptParity, testing::Values(0U, 1U),
                          [](const auto& instance) { return instance.param == 0 ? "Mha" : "Gqa"; });
 
 }  // namespace
