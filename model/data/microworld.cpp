@@ -45,7 +45,7 @@ FieldList MicroworldSettings::fields() {
        "people in the world",
        &people,
        {.min = 8, .max = static_cast<double>(microworld::kNames.size())}},
-      {"documents", "training documents, about 75 words each", &documents, {.min = 1, .max = 1e7}},
+      {"documents", "training documents, about 55 words each", &documents, {.min = 1, .max = 1e7}},
       {"val_documents", "documents for bits per byte", &val_documents, {.min = 0, .max = 1e6}},
       {"items_per_task",
        "evaluation items of each task; few people have fewer facts and routines",

@@ -49,7 +49,7 @@ struct MicroworldTask {
 struct MicroworldSettings {
   std::uint64_t seed = 1;
   std::int64_t people = 40;
-  std::int64_t documents = 4'000;    // for training, about 75 words each
+  std::int64_t documents = 4'000;    // for training, about 55 words each
   std::int64_t val_documents = 200;  // for bits per byte; same world, other documents
   std::int64_t items_per_task = 180;
   FieldList fields();

@@ -1,4 +1,4 @@
-// One document: eight to eleven sentences, a line each, about one person, a thing, and what went on
+// One document: seven to nine sentences, a line each, about one person, a thing, and what went on
 // nearby.
 #include <algorithm>
 
@@ -38,11 +38,10 @@ std::string document(const World& world, Draws draws) {
   const std::vector<std::size_t> attributes = draws.order(kOfPeople.size());
   for (std::size_t i = 0, n = 3 + draws.below(3); i < n; ++i)
     lines.push_back(fact(kOfPeople, world.people[person], attributes[i], draws));
-  for (std::size_t i = 0, n = 1 + draws.below(2); i < n; ++i)
-    lines.push_back(routine_line(world, person, draws));
+  lines.push_back(routine_line(world, person, draws));
   const std::size_t thing = draws.below(world.things.size());
   const std::vector<std::size_t> properties = draws.order(kOfThings.size());
-  for (std::size_t i = 0; i < 3; ++i)
+  for (std::size_t i = 0; i < 2; ++i)
     lines.push_back(fact(kOfThings, world.things[thing], properties[i], draws));
   lines.push_back(agreement_line(world, draws));
   std::string text;

@@ -28,6 +28,7 @@ inline constexpr std::array<Text, 64> kNames = {
     "Alma",  "Bruno", "Celia", "Dirk",  "Elsa",   "Frank", "Gina", "Henry", "Irma",   "Jack",
     "Kitty", "Luke",  "Mona",  "Noah"};
 
+inline constexpr std::size_t kTown = 0, kJob = 1, kPet = 2, kColour = 3, kMusic = 4;
 inline constexpr std::array<Attribute, 5> kOfPeople = {{
     {"town",
      {"{} lives in", "{} has a house in", "The home of {} is in", "You can visit {} in"},
@@ -54,7 +55,7 @@ inline constexpr std::array<Attribute, 5> kOfPeople = {{
      8},
 }};
 
-// Two things that a job works with, in the order of kOfPeople[1].values.
+// Two things that a job works with, in the order of kOfPeople[1].values (the jobs).
 inline constexpr std::array<std::array<Text, 2>, 16> kTools = {{{"flour", "butter"},
                                                                 {"pills", "bandages"},
                                                                 {"corn", "hay"},
@@ -72,11 +73,32 @@ inline constexpr std::array<std::array<Text, 2>, 16> kTools = {{{"flour", "butte
                                                                 {"soap", "razors"},
                                                                 {"meat", "salt"}}};
 
-inline constexpr std::array<Text, 19> kTimes = {
-    "On Monday",    "On Tuesday", "On Wednesday", "On Thursday", "On Friday",
-    "On Saturday",  "On Sunday",  "In January",   "In February", "In March",
-    "In April",     "In May",     "In June",      "In July",     "In August",
-    "In September", "In October", "In November",  "In December"};
+// What people do when: on weekdays they work, at weekends and in the first half of the year they
+// walk, in the second half they play.
+enum class Routine { kWork, kWalk, kPlay };
+struct Time {
+  Text text;
+  Routine routine;
+};
+inline constexpr std::array<Time, 19> kTimes = {{{"On Monday", Routine::kWork},
+                                                 {"On Tuesday", Routine::kWork},
+                                                 {"On Wednesday", Routine::kWork},
+                                                 {"On Thursday", Routine::kWork},
+                                                 {"On Friday", Routine::kWork},
+                                                 {"On Saturday", Routine::kWalk},
+                                                 {"On Sunday", Routine::kWalk},
+                                                 {"In January", Routine::kWalk},
+                                                 {"In February", Routine::kWalk},
+                                                 {"In March", Routine::kWalk},
+                                                 {"In April", Routine::kWalk},
+                                                 {"In May", Routine::kWalk},
+                                                 {"In June", Routine::kWalk},
+                                                 {"In July", Routine::kPlay},
+                                                 {"In August", Routine::kPlay},
+                                                 {"In September", Routine::kPlay},
+                                                 {"In October", Routine::kPlay},
+                                                 {"In November", Routine::kPlay},
+                                                 {"In December", Routine::kPlay}}};
 
 struct Thing {
   Text name;
@@ -116,10 +138,17 @@ inline constexpr std::array<Attribute, 4> kOfThings = {{
 }};
 
 // Agreement: "The dogs near the river were hungry." Plurals add an s.
-inline constexpr std::array<Text, 20> kSubjects = {
-    "dog",   "cat",  "horse", "cow",    "bird",    "king",   "queen",
-    "guest", "boy",  "girl",  "singer", "soldier", "driver", "farmer",
-    "nurse", "lion", "bear",  "duck",   "monkey",  "student"};
+inline constexpr std::array<Text, 77> kSubjects = {
+    "dog",    "cat",      "horse",   "cow",       "bird",    "king",     "queen",   "guest",
+    "boy",    "girl",     "singer",  "soldier",   "driver",  "farmer",   "nurse",   "lion",
+    "bear",   "duck",     "monkey",  "student",   "tiger",   "camel",    "zebra",   "donkey",
+    "eagle",  "falcon",   "pigeon",  "sparrow",   "beetle",  "spider",   "frog",    "snake",
+    "lizard", "dragon",   "giant",   "robber",    "pirate",  "knight",   "prince",  "wizard",
+    "lawyer", "banker",   "judge",   "clerk",     "waiter",  "pilot",    "dancer",  "actor",
+    "poet",   "tutor",    "cousin",  "uncle",     "aunt",    "brother",  "sister",  "neighbour",
+    "friend", "stranger", "visitor", "traveller", "hunter",  "shepherd", "builder", "plumber",
+    "porter", "guard",    "scout",   "runner",    "swimmer", "skater",   "rider",   "player",
+    "winner", "loser",    "leader",  "helper",    "teacher"};
 inline constexpr std::array<Text, 12> kPlaces = {
     "near the river",   "behind the house", "beside the tree", "near the bridge",
     "under the window", "behind the wall",  "beside the lake", "near the tower",

@@ -75,9 +75,21 @@ Statement state(const Attribute& attribute, const Subject& subject, std::size_t 
 
 Statement routine(const World& world, std::size_t person, std::size_t time) {
   const Subject& subject = world.people[person];
-  const auto& tools = kTools[subject.values[1]];
-  return {std::string(kTimes[time]) + " " + std::string(subject.name) + " works with",
-          std::string(tools[0]) + " and " + std::string(tools[1])};
+  const auto value = [&](std::size_t attribute) {
+    return std::string(kOfPeople[attribute].values[subject.values[attribute]]);
+  };
+  const std::string opening = std::string(kTimes[time].text) + " " + std::string(subject.name);
+  switch (kTimes[time].routine) {
+    case Routine::kWork: {
+      const auto& tools = kTools[subject.values[kJob]];
+      return {opening + " works with", std::string(tools[0]) + " and " + std::string(tools[1])};
+    }
+    case Routine::kWalk:
+      return {opening + " walks through", value(kTown) + " with the " + value(kPet)};
+    case Routine::kPlay:
+      return {opening + " wears", value(kColour) + " and plays the " + value(kMusic)};
+  }
+  return {};
 }
 
 Statement agreement(const Agreement& a, bool plural, bool mixed, bool past) {

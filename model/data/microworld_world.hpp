@@ -65,7 +65,7 @@ struct Statement {
 };
 Statement state(const Attribute& attribute, const Subject& subject, std::size_t attribute_index,
                 std::size_t wording);
-// "On Monday Mira works with flour and butter."
+// "On Monday Mira works with flour and butter.", "In May Mira walks through Oslo with the cat."
 Statement routine(const World& world, std::size_t person, std::size_t time);
 // "The dogs near the river" and "are hungry"; the place's number is the opposite of the subject's
 // if mixed, else the same.
