@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/json_io.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace nb {
@@ -64,7 +65,7 @@ TEST(Safetensors, EveryTypeComesBackAsItWent) {
   const test::TempDir folder;
   const float inf = std::numeric_limits<float>::infinity();
   const std::vector<float> halves = {0.0F,     -0.0F,    1.0F, -65504.0F,   0x1p-24F,
-                                     0x3p-24F, 0x1p-14F, inf,  0x1.ffcp-15F};
+                                     0x3p-24F, 0x1p-14F, inf,  0x1.ff8p-15F};
   const std::vector<double> doubles = {0.1, -1e300};
   const std::vector<std::int64_t> integers = {-1, 1LL << 60};
   SafetensorsWriter writer;
