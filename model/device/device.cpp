@@ -53,6 +53,7 @@ void each_counter(Counters& counters, const Visit& visit) {
   visit("memory_limited_ns", counters.memory_limited_ns);
   visit("launch_limited_ns", counters.launch_limited_ns);
   visit("link_limited_ns", counters.link_limited_ns);
+  visit("collective_ns", counters.collective_ns);
 }
 
 TraceEvent event_of(const Kernel& kernel, const OpDesc& desc, const Launch& launch, Stream stream,
@@ -183,6 +184,7 @@ void Device::run_collective(const OpDesc& desc, std::int64_t start_ns, std::int6
   ++d.counters.kernels;
   d.counters.link_bytes += size_bytes;
   d.count({duration_ns, Limiter::kLink});
+  d.counters.collective_ns += duration_ns;
   if (d.trace.recording()) {
     Kernel kernel;
     kernel.name = name(desc.kind);

@@ -60,6 +60,7 @@ struct DeviceCounters {
   std::uint64_t link_bytes = 0;   // payload of collectives
   std::int64_t compute_limited_ns = 0, memory_limited_ns = 0, launch_limited_ns = 0,
                link_limited_ns = 0;
+  std::int64_t collective_ns = 0;  // of link_limited_ns, what collectives took
   bool operator==(const DeviceCounters&) const = default;
 };
 

@@ -30,9 +30,9 @@ DryStep simulate(const DryStepRequest& request, const DeviceProfile& profile, in
   DryStep step;
   if (measures) {
     plan.accumulation_steps = request.accumulation_steps;
-    const std::int64_t links_before = device.counters().link_limited_ns;
+    const std::int64_t links_before = device.counters().collective_ns;
     step.step_time_ns = run_step(gpt, optimizers, plan, {}, no_data).time_ns;
-    step.communication_time_ns = device.counters().link_limited_ns - links_before;
+    step.communication_time_ns = device.counters().collective_ns - links_before;
   }
   const MemoryStats memory = device.memory();
   step.peak_allocated_bytes = memory.peak_allocated_bytes;

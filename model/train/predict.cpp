@@ -63,6 +63,10 @@ Result<Prediction> predict(const PredictSettings& settings, const DeviceProfile&
     prediction.out_of_memory = failure.what();
     prediction.largest_device_batch_size = largest_fitting_batch(request, profile);
   }
+  const std::int64_t row_tokens = settings.cards * settings.sequence_len;
+  std::int64_t& dividing = prediction.largest_dividing_batch_size;
+  dividing = prediction.largest_device_batch_size;
+  while (dividing > 0 && settings.total_batch_tokens % (dividing * row_tokens) != 0) --dividing;
   return prediction;
 }
 

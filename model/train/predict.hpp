@@ -28,6 +28,8 @@ struct Prediction {
   std::string out_of_memory;  // the device's words when it does not fit
   std::int64_t largest_device_batch_size =
       0;  // that fits; filled when the asked one does not. 0: not even one row
+  std::int64_t largest_dividing_batch_size =
+      0;  // of those, the largest that divides total_batch_tokens
   std::int64_t accumulation_steps = 0;
   double step_time_ns = 0;  // steady step: all micro-batches, gradient exchange, optimizers
   double communication_time_ns = 0;  // part of it that waits for other cards

@@ -54,6 +54,8 @@ TEST(Predict, WhatDoesNotFitNamesTheLargestBatchThatDoes) {
       << large->out_of_memory;
   ASSERT_GT(large->largest_device_batch_size, 0);
   ASSERT_LT(large->largest_device_batch_size, 64);
+  EXPECT_LE(large->largest_dividing_batch_size, large->largest_device_batch_size);
+  EXPECT_EQ(64 % large->largest_dividing_batch_size, 0);  // of 64 rows of 64 tokens
   settings.device_batch_size = large->largest_device_batch_size;
   settings.total_batch_tokens = settings.device_batch_size * 64;
   EXPECT_TRUE(predict(settings, card)->fits);
