@@ -11,7 +11,7 @@ namespace {
 
 inner::SoftcapScalars scalars(const CrossEntropySettings& settings) {
   NB_CHECK(settings.softcap >= 0.0f, "[cross_entropy] softcap {} is negative", settings.softcap);
-  return {settings.softcap,
+  return {settings.softcap, settings.pointwise.eager,
           settings.pointwise.eager ? inner::rounding_of(settings.pointwise) : inner::kRoundNone};
 }
 

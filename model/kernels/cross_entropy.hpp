@@ -19,7 +19,7 @@ inline constexpr int kIgnoreTarget = -1;
 
 struct CrossEntropySettings {
   float softcap = 15.0f;  // 0: none
-  PointwisePolicy pointwise;
+  PointwisePolicy pointwise = {};
 };
 
 // Saved for backward besides the logits: one m and one s per row. Empty spans: not saved.

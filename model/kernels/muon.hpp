@@ -18,10 +18,10 @@ struct NewtonSchulzSettings {
   int steps = 5;
   float a = 3.4445f, b = -4.7750f, c = 2.0315f;
   // Products: inputs, accumulation, output (bf16 on the devices; fp32 for parity tests).
-  MatmulPolicy matmul;
+  MatmulPolicy matmul = {};
   // storage of X, A, B; eager rounds r(b*A), r(c*A), r(a*X) and each sum, fused rounds r(c*A) (a
   // product's input) and the two sums once: round(fma(b, A, P)), round(fma(a, X, P)).
-  PointwisePolicy pointwise;
+  PointwisePolicy pointwise = {};
 };
 
 // x (R,C) → out (R,C), which may be x. X = round(x), transposed when R > C; norm = round(sqrt(Σ

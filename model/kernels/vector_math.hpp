@@ -13,7 +13,7 @@ void exp(std::span<const float> in,
 void log(std::span<const float> in, std::span<float> out);   // <= 1 ulp; ±0: -inf, negative: NaN
 void tanh(std::span<const float> in, std::span<float> out);  // <= 2 ulp; tanh(-0) = -0
 void rsqrt(std::span<const float> in,
-           std::span<float> out);  // 1 / sqrt(x), two roundings: <= 1 ulp; +0: inf
+           std::span<float> out);  // 1 / sqrt(x), two roundings: <= 1.5 ulp; +0: inf
 
 float exp(float x);
 float log(float x);

@@ -119,7 +119,7 @@ void score_gradient(const float* p, float* dp, std::int64_t n, float delta) {
 void softcap(const float* x, std::int64_t n, const SoftcapScalars& s, float* out, int rounding) {
   const Floats cap = all(s.cap);
   with_rounding(rounding, [&](auto mode) {
-    with_rounding(s.eager_rounding, [&](auto eager) {
+    with_rounding(s.rounding, [&](auto eager) {
       each_group(n, [&](std::int64_t i, int lanes) {
         Floats z = load_lanes(x + i, lanes), t;
         if (s.cap != 0.0f) z = capped<decltype(eager)::value>(z, cap, &t);
@@ -145,7 +145,7 @@ void cross_entropy_backward(const float* x, std::int64_t n, std::int64_t target,
                             float sum, float factor, const SoftcapScalars& s, float* dx,
                             int rounding) {
   const Floats m = all(max), l = all(sum), f = all(factor), cap = all(s.cap), one = all(1.0f);
-  with_rounding(s.eager_rounding, [&](auto eager) {
+  with_rounding(s.rounding, [&](auto eager) {
     constexpr int kEager = decltype(eager)::value;
     with_rounding(rounding, [&](auto mode) {
       constexpr int kLast = decltype(mode)::value;
@@ -161,7 +161,7 @@ void cross_entropy_backward(const float* x, std::int64_t n, std::int64_t target,
         g = g * f;
         if (s.cap == 0.0f) {
           g = rounded<kLast>(g);
-        } else if constexpr (kEager == kRoundNone) {
+        } else if (!s.eager) {
           g = rounded<kLast>(g * fma(all(-1.0f) * t, t, one));
         } else {
           g = rounded<kEager>(rounded<kEager>(g) * cap);

@@ -51,8 +51,9 @@ struct AdamWScalars {
 };
 
 struct SoftcapScalars {
-  float cap;           // 0: none
-  int eager_rounding;  // kRoundNone when fused
+  float cap;  // 0: none
+  bool eager;
+  int rounding;  // of each kernel when eager, kRoundNone when fused
 };
 
 struct Table {

@@ -1,0 +1,185 @@
+#include "model/kernels/reference/attention.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "harness/base/check.hpp"
+#include "tests/model/kernels/kernel_case.hpp"
+
+namespace nb::kernels {
+namespace {
+
+using test::Array;
+using test::Values;
+
+const MatmulPolicy kPolicies[] = {
+    {},
+    {.inputs = DType::kFp32, .output = DType::kFp32},
+    {.inputs = DType::kFp16, .output = DType::kFp16},
+};
+
+struct Tensors {
+  Array q, k, v, dout;
+};
+Tensors tensors(const AttentionShape& s, Values values) {
+  const std::int64_t wide = s.heads * s.head_dim, narrow = s.kv_heads * s.head_dim;
+  return {test::random_array(s.batch * s.queries, wide, 1, values),
+          test::random_array(s.batch * s.keys, narrow, 2, values),
+          test::random_array(s.batch * s.keys, narrow, 3, values),
+          test::random_array(s.batch * s.queries, wide, 4, values)};
+}
+
+struct Results {
+  Array out, dq, dk, dv;
+  std::vector<float> row_max, row_sum;
+};
+template <bool kReference>
+Results run(const Tensors& t, const AttentionShape& s, const MatmulPolicy& policy, bool backward) {
+  const auto saved = static_cast<std::size_t>(s.batch * s.heads * s.queries);
+  Results r{Array(t.q.view().rows, t.q.view().cols),
+            Array(t.q.view().rows, t.q.view().cols),
+            Array(t.k.view().rows, t.k.view().cols),
+            Array(t.k.view().rows, t.k.view().cols),
+            std::vector<float>(saved),
+            std::vector<float>(saved)};
+  const auto forward = kReference ? reference::attention : attention;
+  const auto back = kReference ? reference::attention_backward : attention_backward;
+  forward(t.q.view(), t.k.view(), t.v.view(), r.out.view(), {r.row_max, r.row_sum}, s, policy);
+  if (backward) {
+    back(t.dout.view(), t.q.view(), t.k.view(), t.v.view(), r.out.view(), r.row_max, r.row_sum,
+         r.dq.view(), r.dk.view(), r.dv.view(), s, policy);
+  }
+  return r;
+}
+
+AttentionShape training_shape(std::int64_t batch, std::int64_t time, std::int64_t heads,
+                              std::int64_t kv_heads, std::int64_t head_dim) {
+  return {.batch = batch,
+          .queries = time,
+          .keys = time,
+          .heads = heads,
+          .kv_heads = kv_heads,
+          .head_dim = head_dim};
+}
+
+void expect_equal(const AttentionShape& s, const MatmulPolicy& policy, Values values,
+                  bool backward) {
+  SCOPED_TRACE(testing::Message() << "B " << s.batch << " queries " << s.queries << " keys "
+                                  << s.keys << " H " << s.heads << "/" << s.kv_heads << " D "
+                                  << s.head_dim << " " << test::text(policy));
+  const Tensors t = tensors(s, values);
+  const Results expected = run<true>(t, s, policy, backward);
+  test::at_every_level([&] {
+    const Results actual = run<false>(t, s, policy, backward);
+    EXPECT_TRUE(test::same_bits(actual.out, expected.out)) << "out";
+    EXPECT_TRUE(test::same_bits(actual.row_max, expected.row_max)) << "row_max";
+    EXPECT_TRUE(test::same_bits(actual.row_sum, expected.row_sum)) << "row_sum";
+    if (!backward) return;
+    EXPECT_TRUE(test::same_bits(actual.dq, expected.dq)) << "dq";
+    EXPECT_TRUE(test::same_bits(actual.dk, expected.dk)) << "dk";
+    EXPECT_TRUE(test::same_bits(actual.dv, expected.dv)) << "dv";
+  });
+}
+
+TEST(Attention, ForwardAndBackwardEqualTheirDefinition) {
+  for (const MatmulPolicy& policy : kPolicies) {
+    for (const auto& [time, head_dim] :
+         {std::pair{1, 1}, std::pair{2, 5}, std::pair{17, 16}, std::pair{47, 32}, std::pair{48, 8},
+          std::pair{49, 33}, std::pair{101, 20}}) {
+      expect_equal(training_shape(2, time, 2, 2, head_dim), policy, Values::kOrdinary, true);
+    }
+  }
+}
+
+TEST(Attention, LongSequencesCutTheChainOverKeys) {
+  expect_equal(training_shape(1, 550, 1, 1, 8), {}, Values::kOrdinary, true);
+  expect_equal(training_shape(1, 300, 1, 1, 8), kPolicies[1], Values::kOrdinary, true);
+}
+
+TEST(Attention, GroupedKeyHeadsEqualTheirDefinition) {
+  for (const MatmulPolicy& policy : kPolicies) {
+    expect_equal(training_shape(2, 53, 6, 2, 16), policy, Values::kOrdinary, true);
+    expect_equal(training_shape(1, 20, 4, 1, 7), policy, Values::kOrdinary, true);
+  }
+}
+
+TEST(Attention, HardValuesEqualTheDefinition) {
+  for (const MatmulPolicy& policy : kPolicies) {
+    for (const Values values : {Values::kFinite, Values::kNonFinite}) {
+      expect_equal(training_shape(1, 50, 2, 2, 6), policy, values, true);
+    }
+  }
+}
+
+TEST(Attention, AChunkWithACacheEqualsOnePass) {
+  const AttentionShape whole = training_shape(2, 120, 2, 1, 16);
+  const Tensors t = tensors(whole, Values::kBf16);
+  const Results expected = run<true>(t, whole, {}, false);
+  test::at_every_level([&] {
+    for (const std::int64_t first : {0, 1, 63, 96, 119}) {
+      for (const std::int64_t count : {std::int64_t{1}, std::int64_t{20}, 120 - first}) {
+        if (first + count > 120) continue;
+        AttentionShape chunk = whole;
+        chunk.queries = count, chunk.first_position = first, chunk.keys = first + count;
+        chunk.key_rows = 120;
+        Array q(2 * count, 32), out(2 * count, 32);
+        for (std::int64_t b = 0; b < 2; ++b) {
+          for (std::int64_t i = 0; i < count; ++i) {
+            std::copy_n(t.q.view().row(b * 120 + first + i), 32, q.view().row(b * count + i));
+          }
+        }
+        attention(q.view(), t.k.view(), t.v.view(), out.view(), {}, chunk, {});
+        for (std::int64_t b = 0; b < 2; ++b) {
+          for (std::int64_t i = 0; i < count; ++i) {
+            ASSERT_TRUE(
+                test::same_bits(std::span(out.view().row(b * count + i), 32),
+                                std::span(expected.out.view().row(b * 120 + first + i), 32)))
+                << "first " << first << " query " << i;
+          }
+        }
+      }
+    }
+  });
+}
+
+// What a later key holds, NaN included, cannot be seen by an earlier query.
+TEST(Attention, LaterKeysAreNeverSeen) {
+  const AttentionShape s = training_shape(1, 60, 1, 1, 8);
+  for (const MatmulPolicy& policy : kPolicies) {
+    Tensors t = tensors(s, Values::kOrdinary);
+    const Results before = run<false>(t, s, policy, false);
+    for (std::int64_t j = 31; j < 60; ++j) {
+      for (std::int64_t d = 0; d < 8; ++d) t.k.view().row(j)[d] = t.v.view().row(j)[d] = NAN;
+    }
+    test::at_every_level([&] {
+      const Results after = run<false>(t, s, policy, false);
+      for (std::int64_t i = 0; i < 31; ++i) {
+        ASSERT_TRUE(test::same_bits(std::span(after.out.view().row(i), 8),
+                                    std::span(before.out.view().row(i), 8)));
+      }
+      EXPECT_TRUE(std::isnan(after.out.view().row(31)[0]));
+    });
+  }
+}
+
+TEST(Attention, OneKeyGivesItsValue) {
+  const float q[] = {3.0f, 4.0f}, k[] = {1.0f, -1.0f}, v[] = {0.5f, -0.25f};
+  float out[2];
+  attention(matrix(q, 1, 2), matrix(k, 1, 2), matrix(v, 1, 2), matrix(out, 1, 2), {},
+            training_shape(1, 1, 1, 1, 2), {});
+  EXPECT_EQ(out[0], 0.5f);
+  EXPECT_EQ(out[1], -0.25f);
+}
+
+TEST(Attention, AShapeThatDisagreesFailsTheCheck) {
+  const Tensors t = tensors(training_shape(1, 4, 2, 2, 4), Values::kOrdinary);
+  EXPECT_THROW(run<false>(t, training_shape(1, 4, 2, 1, 4), {}, false), CheckFailure);
+  EXPECT_THROW(run<false>(t, training_shape(1, 5, 2, 2, 4), {}, false), CheckFailure);
+  EXPECT_THROW(
+      run<false>(t, training_shape(1, 4, 2, 2, 4), {.accumulation = Accumulation::kBlock16}, false),
+      CheckFailure);
+}
+
+}  // namespace
+}  // namespace nb::kernels

@@ -1,0 +1,134 @@
+#include "model/kernels/reference/cross_entropy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "harness/base/check.hpp"
+#include "tests/model/kernels/kernel_case.hpp"
+
+namespace nb::kernels {
+namespace {
+
+using test::Array;
+using test::Values;
+
+struct Results {
+  std::vector<float> losses, row_max, row_sum, log_probs;
+  std::vector<int> argmax;
+  Array dlogits, capped;
+};
+
+template <bool kReference>
+Results run(const Array& logits, const std::vector<int>& targets, const CrossEntropySettings& s) {
+  const std::int64_t rows = logits.view().rows, cols = logits.view().cols;
+  const auto n = static_cast<std::size_t>(rows);
+  Results r{std::vector<float>(n), std::vector<float>(n), std::vector<float>(n),
+            std::vector<float>(n), std::vector<int>(n),   Array(rows, cols),
+            Array(rows, cols)};
+  const CrossEntropySaved saved{r.row_max, r.row_sum};
+  if constexpr (kReference) {
+    reference::softcap_cross_entropy(logits.view(), targets, r.losses, saved, s);
+    reference::softcap_cross_entropy_backward(logits.view(), targets, r.row_max, r.row_sum, 0.01f,
+                                              r.dlogits.view(), s);
+    reference::softcap(logits.view(), r.capped.view(), s);
+    reference::score_targets(logits.view(), targets, r.log_probs, r.argmax, s);
+  } else {
+    softcap_cross_entropy(logits.view(), targets, r.losses, saved, s);
+    softcap_cross_entropy_backward(logits.view(), targets, r.row_max, r.row_sum, 0.01f,
+                                   r.dlogits.view(), s);
+    softcap(logits.view(), r.capped.view(), s);
+    score_targets(logits.view(), targets, r.log_probs, r.argmax, s);
+  }
+  return r;
+}
+
+TEST(CrossEntropy, EqualsItsDefinition) {
+  for (const std::int64_t vocabulary : {1, 5, 16, 33, 300}) {
+    for (const PointwisePolicy& policy : test::pointwise_policies()) {
+      for (const float cap : {15.0f, 0.0f}) {
+        for (const Values values : {Values::kOrdinary, Values::kNonFinite}) {
+          SCOPED_TRACE(testing::Message()
+                       << "V " << vocabulary << " cap " << cap << " " << test::text(policy));
+          Array logits = test::random_array(7, vocabulary, 1, values);
+          for (float& x : logits.memory()) x *= 8.0f;
+          std::vector<int> targets = test::random_ids(7, static_cast<int>(vocabulary), 2);
+          targets[3] = kIgnoreTarget;
+          const CrossEntropySettings settings{.softcap = cap, .pointwise = policy};
+          const Results expected = run<true>(logits, targets, settings);
+          test::at_every_level([&] {
+            const Results actual = run<false>(logits, targets, settings);
+            EXPECT_TRUE(test::same_bits(actual.losses, expected.losses));
+            EXPECT_TRUE(test::same_bits(actual.row_max, expected.row_max));
+            EXPECT_TRUE(test::same_bits(actual.row_sum, expected.row_sum));
+            EXPECT_TRUE(test::same_bits(actual.dlogits, expected.dlogits));
+            EXPECT_TRUE(test::same_bits(actual.capped, expected.capped));
+            EXPECT_TRUE(test::same_bits(actual.log_probs, expected.log_probs));
+            if (values == Values::kOrdinary) {
+              EXPECT_EQ(actual.argmax, expected.argmax);
+            }
+          });
+        }
+      }
+    }
+  }
+}
+
+TEST(CrossEntropy, EqualLogitsCostTheLogarithmOfTheVocabulary) {
+  for (const int vocabulary : {2, 4096, 65536}) {
+    const std::vector<float> zeros(static_cast<std::size_t>(vocabulary), 0.0f);
+    float loss = 0.0f;
+    const int target = 1;
+    softcap_cross_entropy(matrix(zeros.data(), 1, vocabulary), {&target, 1}, {&loss, 1}, {}, {});
+    const auto exact = static_cast<float>(std::log(static_cast<double>(vocabulary)));
+    EXPECT_LE(std::fabs(loss - exact), std::nextafter(exact, 100.0f) - exact) << vocabulary;
+  }
+}
+
+TEST(CrossEntropy, AnIgnoredRowHasNoLossAndNoGradient) {
+  const float logits[] = {1.0f, NAN, 3.0f};
+  const int target = kIgnoreTarget;
+  const float max = 3.0f, sum = 1.0f;
+  float loss = 7.0f, gradient[3] = {7.0f, 7.0f, 7.0f};
+  softcap_cross_entropy(matrix(logits, 1, 3), {&target, 1}, {&loss, 1}, {}, {});
+  softcap_cross_entropy_backward(matrix(logits, 1, 3), {&target, 1}, {&max, 1}, {&sum, 1}, 1.0f,
+                                 matrix(gradient, 1, 3), {});
+  EXPECT_EQ(loss, 0.0f);
+  for (const float g : gradient) EXPECT_EQ(g, 0.0f);
+}
+
+TEST(CrossEntropy, ScoringIsTheNegativeLossAndTiesGoToTheFirst) {
+  const CrossEntropySettings settings{.pointwise = {.storage = DType::kBf16}};
+  // 10.01 and 10.02 have the same bf16 value 10.
+  const float logits[] = {1.0f, 10.01f, 10.02f, -3.0f};
+  const int target = 3;
+  float loss = 0.0f, log_prob = 0.0f;
+  int argmax = -1;
+  softcap_cross_entropy(matrix(logits, 1, 4), {&target, 1}, {&loss, 1}, {}, settings);
+  score_targets(matrix(logits, 1, 4), {&target, 1}, {&log_prob, 1}, {&argmax, 1}, settings);
+  EXPECT_EQ(log_prob, -loss);
+  EXPECT_EQ(argmax, 1);
+}
+
+TEST(CrossEntropy, ArgmaxNeverPicksNaN) {
+  const float logits[] = {NAN, -5.0f, 2.0f, NAN};
+  const float nothing[] = {NAN, NAN, NAN, NAN};
+  const int target = 1;
+  int argmax = -1;
+  score_targets(matrix(logits, 1, 4), {&target, 1}, {}, {&argmax, 1}, {});
+  EXPECT_EQ(argmax, 2);
+  score_targets(matrix(nothing, 1, 4), {&target, 1}, {}, {&argmax, 1}, {});
+  EXPECT_EQ(argmax, 0);
+}
+
+TEST(CrossEntropy, ATargetOutsideTheVocabularyFailsTheCheck) {
+  const float logits[] = {1.0f, 2.0f};
+  float loss = 0.0f;
+  for (const int target : {-2, 2}) {
+    EXPECT_THROW(softcap_cross_entropy(matrix(logits, 1, 2), {&target, 1}, {&loss, 1}, {}, {}),
+                 CheckFailure);
+  }
+}
+
+}  // namespace
+}  // namespace nb::kernels

@@ -1,0 +1,153 @@
+#include "model/kernels/elementwise.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "model/kernels/reduce.hpp"
+#include "model/kernels/reference/elementwise.hpp"
+#include "model/kernels/relu_squared.hpp"
+#include "model/kernels/residual.hpp"
+#include "tests/model/kernels/kernel_case.hpp"
+
+namespace nb::kernels {
+namespace {
+
+using test::Array;
+using test::Values;
+
+constexpr std::size_t kSizes[] = {1, 15, 16, 17, 100, 4095, 4096, 4097, 40000};
+
+TEST(Residual, EqualsItsDefinition) {
+  for (const DType storage : {DType::kFp32, DType::kBf16, DType::kFp16, DType::kTf32}) {
+    for (const std::int64_t width : {1, 17, 2000}) {
+      const Array a = test::random_array(20, width, 1, Values::kNonFinite);
+      const Array b = test::random_array(20, width, 2, Values::kNonFinite);
+      Array expected = a;
+      reference::add(a.view(), b.view(), expected.view(), storage);
+      test::at_every_level([&] {
+        Array out = a;
+        add(out.view(), b.view(), out.view(), storage);
+        EXPECT_TRUE(test::same_bits(out, expected));
+      });
+    }
+  }
+}
+
+TEST(ReluSquared, EqualsItsDefinition) {
+  for (const DType storage : {DType::kFp32, DType::kBf16, DType::kFp16}) {
+    for (const std::int64_t width : {1, 17, 2000}) {
+      const Array x = test::random_array(20, width, 1, Values::kNonFinite);
+      const Array dy = test::random_array(20, width, 2, Values::kNonFinite);
+      Array expected(20, width), expected_dx(20, width);
+      reference::relu_squared(x.view(), expected.view(), storage);
+      reference::relu_squared_backward(dy.view(), x.view(), expected_dx.view(), storage);
+      test::at_every_level([&] {
+        Array out(20, width), dx(20, width);
+        relu_squared(x.view(), out.view(), storage);
+        relu_squared_backward(dy.view(), x.view(), dx.view(), storage);
+        EXPECT_TRUE(test::same_bits(out, expected));
+        EXPECT_TRUE(test::same_bits(dx, expected_dx));
+      });
+    }
+  }
+}
+
+TEST(ReluSquared, KeepsNaNAndMakesNegativeZeroPositive) {
+  const float x[] = {NAN, -0.0f, -3.0f, 3.0f};
+  test::at_every_level([&] {
+    float out[4];
+    relu_squared(matrix(x, 1, 4), matrix(out, 1, 4), DType::kFp32);
+    EXPECT_TRUE(std::isnan(out[0]));
+    EXPECT_FALSE(std::signbit(out[1]));
+    EXPECT_EQ(out[2], 0.0f);
+    EXPECT_EQ(out[3], 9.0f);
+  });
+}
+
+TEST(Elementwise, CastEqualsRoundToForEveryFormat) {
+  const std::vector<float> x = test::random_vector(40001, 1, Values::kNonFinite);
+  for (const DType dtype : {DType::kBf16, DType::kFp16, DType::kTf32, DType::kHf32}) {
+    std::vector<float> expected = x;
+    round_to(dtype, expected);
+    test::at_every_level([&] {
+      std::vector<float> y(x.size());
+      cast(x, y, dtype);
+      EXPECT_TRUE(test::same_bits(y, expected)) << name(dtype);
+    });
+  }
+}
+
+TEST(Elementwise, FillAndScaleReachEveryElement) {
+  for (const std::size_t size : kSizes) {
+    test::at_every_level([&] {
+      std::vector<float> x(size + 1, 5.0f);
+      fill(std::span(x).first(size), 3.0f);
+      scale(std::span(x).first(size), 0.5f);
+      for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(x[i], 1.5f);
+      EXPECT_EQ(x[size], 5.0f);
+    });
+  }
+}
+
+TEST(Reduce, SumOfSquaresEqualsItsDefinition) {
+  for (const std::size_t size : kSizes) {
+    const std::vector<float> x = test::random_vector(size, 1);
+    const double expected = reference::sum_of_squares(x);
+    test::at_every_level([&] { EXPECT_EQ(sum_of_squares(x), expected) << size; });
+  }
+}
+
+TEST(Reduce, AllFiniteSeesTheLastElement) {
+  test::at_every_level([&] {
+    for (const float bad : {INFINITY, -INFINITY, NAN}) {
+      std::vector<float> x(20001, 1.0f);
+      EXPECT_TRUE(all_finite(x));
+      x.back() = bad;
+      EXPECT_FALSE(all_finite(x));
+    }
+  });
+}
+
+TEST(AdamW, EqualsItsDefinition) {
+  for (const auto denominator : {AdamWDenominator::kScaledStep, AdamWDenominator::kBiasCorrected}) {
+    for (const DType dtype : {DType::kFp32, DType::kBf16}) {
+      for (const double decay : {0.0, 0.1}) {
+        const AdamWSettings settings{.learning_rate = 0.02,
+                                     .weight_decay = decay,
+                                     .step = 3,
+                                     .denominator = denominator,
+                                     .parameter = dtype,
+                                     .state = dtype};
+        const std::vector<float> p0 = test::random_vector(20011, 1),
+                                 g = test::random_vector(20011, 2, Values::kFinite);
+        std::vector<float> m0 = test::random_vector(20011, 3), v0 = test::random_vector(20011, 4);
+        for (float& v : v0) v = std::fabs(v);
+        std::vector<float> p1 = p0, m1 = m0, v1 = v0;
+        reference::adamw(p1, g, m1, v1, settings);
+        test::at_every_level([&] {
+          std::vector<float> p = p0, m = m0, v = v0;
+          adamw(p, g, m, v, settings);
+          EXPECT_TRUE(test::same_bits(p, p1));
+          EXPECT_TRUE(test::same_bits(m, m1));
+          EXPECT_TRUE(test::same_bits(v, v1));
+        });
+      }
+    }
+  }
+}
+
+// By hand: step 1, m = (1-b1) g, v = (1-b2) g², both forms move by lr * sign(g) when eps is small.
+TEST(AdamW, FirstStepMovesByTheLearningRate) {
+  for (const auto denominator : {AdamWDenominator::kScaledStep, AdamWDenominator::kBiasCorrected}) {
+    std::vector<float> p = {1.0f, 1.0f}, g = {0.5f, -2.0f}, m(2), v(2);
+    adamw(p, g, m, v, {.learning_rate = 0.25, .denominator = denominator});
+    EXPECT_NEAR(p[0], 0.75f, 1e-6f);
+    EXPECT_NEAR(p[1], 1.25f, 1e-6f);
+    EXPECT_FLOAT_EQ(m[0], 0.1f);
+    EXPECT_FLOAT_EQ(v[1], 0.2f);
+  }
+}
+
+}  // namespace
+}  // namespace nb::kernels

@@ -1,0 +1,148 @@
+#include "model/kernels/reference/rows.hpp"
+
+#include <gtest/gtest.h>
+
+#include "harness/base/check.hpp"
+#include "model/kernels/embedding.hpp"
+#include "tests/model/kernels/kernel_case.hpp"
+
+namespace nb::kernels {
+namespace {
+
+using test::Array;
+using test::Values;
+
+constexpr std::int64_t kWidths[] = {1, 2, 15, 16, 17, 33, 128, 1000};
+constexpr DType kStorages[] = {DType::kFp32, DType::kBf16, DType::kFp16};
+
+TEST(RmsNorm, EqualsItsDefinition) {
+  for (const std::int64_t width : kWidths) {
+    for (const DType storage : kStorages) {
+      for (const Values values : {Values::kOrdinary, Values::kFinite, Values::kNonFinite}) {
+        const Array x = test::random_array(9, width, 1, values),
+                    dy = test::random_array(9, width, 2);
+        Array expected(9, width), expected_dx(9, width);
+        std::vector<float> expected_rstd(9);
+        reference::rms_norm(x.view(), expected.view(), expected_rstd, storage);
+        reference::rms_norm_backward(dy.view(), x.view(), expected_rstd, expected_dx.view(),
+                                     storage);
+        test::at_every_level([&] {
+          Array out(9, width), dx = dy;
+          std::vector<float> rstd(9);
+          rms_norm(x.view(), out.view(), rstd, storage);
+          rms_norm_backward(dx.view(), x.view(), rstd, dx.view(), storage);
+          EXPECT_TRUE(test::same_bits(out, expected)) << width;
+          EXPECT_TRUE(test::same_bits(rstd, expected_rstd)) << width;
+          EXPECT_TRUE(test::same_bits(
+              std::span<const float>(dx.view().data, static_cast<std::size_t>(width)),
+              std::span<const float>(expected_dx.view().data, static_cast<std::size_t>(width))));
+        });
+      }
+    }
+  }
+}
+
+TEST(RmsNorm, ManyRowsAreCutTheSameWithAnyNumberOfThreads) {
+  const Array x = test::random_array(700, 100, 1);
+  Array expected(700, 100);
+  reference::rms_norm(x.view(), expected.view(), {}, DType::kBf16);
+  test::at_every_level([&] {
+    Array out(700, 100);
+    rms_norm(x.view(), out.view(), {}, DType::kBf16);
+    EXPECT_TRUE(test::same_bits(out, expected));
+  });
+}
+
+// mean(x²) = 12.5, so out = x / sqrt(12.5 + eps).
+TEST(RmsNorm, DividesByTheRootMeanSquare) {
+  const float x[] = {3.0f, -4.0f};
+  float out[2];
+  rms_norm(matrix(x, 1, 2), matrix(out, 1, 2), {}, DType::kFp32);
+  EXPECT_FLOAT_EQ(out[0], 0.84852814f);
+  EXPECT_FLOAT_EQ(out[1], -1.1313709f);
+}
+
+TEST(Rotary, EqualsItsDefinition) {
+  for (const std::int64_t head_dim : {2, 6, 32, 40, 128}) {
+    const RotaryShape shape{.time = 5, .heads = 3, .head_dim = head_dim, .first_position = 2};
+    Array cos(7, head_dim / 2), sin(7, head_dim / 2);
+    rotary_tables(7, head_dim, DType::kBf16, cos.view(), sin.view());
+    for (const PointwisePolicy& policy : test::pointwise_policies()) {
+      for (const Values values : {Values::kOrdinary, Values::kNonFinite}) {
+        const Array x = test::random_array(10, 3 * head_dim, 1, values);
+        Array forward(10, 3 * head_dim), backward(10, 3 * head_dim);
+        reference::rotary(x.view(), forward.view(), cos.view(), sin.view(), shape, policy);
+        reference::rotary_backward(x.view(), backward.view(), cos.view(), sin.view(), shape,
+                                   policy);
+        test::at_every_level([&] {
+          Array y(10, 3 * head_dim), in_place = x;
+          rotary(x.view(), y.view(), cos.view(), sin.view(), shape, policy);
+          EXPECT_TRUE(test::same_bits(y, forward)) << test::text(policy) << " D " << head_dim;
+          rotary_backward(x.view(), y.view(), cos.view(), sin.view(), shape, policy);
+          EXPECT_TRUE(test::same_bits(y, backward)) << test::text(policy) << " D " << head_dim;
+          rotary(in_place.view(), in_place.view(), cos.view(), sin.view(), shape, policy);
+          EXPECT_EQ(in_place.view().row(9)[0] == forward.view().row(9)[0] ||
+                        forward.view().row(9)[0] != forward.view().row(9)[0],
+                    true);
+        });
+      }
+    }
+  }
+}
+
+// nanochat.md §1.2: rotation by minus the angle; position 0 is the identity. cos 1, sin 1 from
+// tables of degrees.
+TEST(Rotary, TurnsByMinusTheAngle) {
+  Array cos(2, 1), sin(2, 1);
+  rotary_tables(2, 2, DType::kFp32, cos.view(), sin.view());
+  EXPECT_EQ(cos.view().row(0)[0], 1.0f);
+  EXPECT_EQ(sin.view().row(0)[0], 0.0f);
+  EXPECT_FLOAT_EQ(cos.view().row(1)[0], 0.54030231f);
+  EXPECT_FLOAT_EQ(sin.view().row(1)[0], 0.84147098f);
+  const float x[] = {1.0f, 0.0f};
+  float y[2];
+  rotary(matrix(x, 1, 2), matrix(y, 1, 2), cos.view(), sin.view(),
+         {.time = 1, .heads = 1, .head_dim = 2, .first_position = 1}, {.storage = DType::kFp32});
+  EXPECT_FLOAT_EQ(y[0], 0.54030231f);
+  EXPECT_FLOAT_EQ(y[1], -0.84147098f);
+}
+
+TEST(Rotary, PositionsBeyondTheTableFailTheCheck) {
+  Array cos(2, 1), sin(2, 1), x(3, 2);
+  EXPECT_THROW(rotary(x.view(), x.view(), cos.view(), sin.view(),
+                      {.time = 3, .heads = 1, .head_dim = 2}, {}),
+               CheckFailure);
+}
+
+TEST(Embedding, EqualsItsDefinition) {
+  for (const std::int64_t width : {1, 16, 50}) {
+    const Array table = test::random_array(23, width, 1, Values::kNonFinite);
+    const Array dout = test::random_array(200, width, 2, Values::kFinite);
+    const Array start = test::random_array(23, width, 4);
+    const std::vector<int> ids = test::random_ids(200, 20, 3);
+    for (const DType dtype : kStorages) {
+      Array expected(200, width), expected_gradient = start;
+      reference::embedding(table.view(), ids, expected.view(), dtype);
+      reference::embedding_backward(dout.view(), ids, expected_gradient.view(), dtype);
+      test::at_every_level([&] {
+        Array out(200, width), gradient = start;
+        embedding(table.view(), ids, out.view(), dtype);
+        embedding_backward(dout.view(), ids, gradient.view(), dtype);
+        EXPECT_TRUE(test::same_bits(out, expected));
+        EXPECT_TRUE(test::same_bits(gradient, expected_gradient));
+      });
+    }
+  }
+}
+
+TEST(Embedding, AnIdOutsideTheTableFailsTheCheck) {
+  Array table(3, 2), out(1, 2);
+  for (const int id : {-1, 3}) {
+    EXPECT_THROW(embedding(table.view(), std::vector{id}, out.view(), DType::kFp32), CheckFailure);
+    EXPECT_THROW(embedding_backward(out.view(), std::vector{id}, table.view(), DType::kFp32),
+                 CheckFailure);
+  }
+}
+
+}  // namespace
+}  // namespace nb::kernels

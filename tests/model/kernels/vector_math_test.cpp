@@ -1,0 +1,116 @@
+#include "model/kernels/vector_math.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "model/kernels/reference/vector_math.hpp"
+#include "tests/model/kernels/kernel_case.hpp"
+
+namespace nb::kernels {
+namespace {
+
+using Vector = void (*)(std::span<const float>, std::span<float>);
+
+// Every 1009th fp32 pattern of both signs, and the patterns about each power of two.
+std::vector<float> dense_sample() {
+  std::vector<float> x;
+  for (std::uint64_t u = 0; u < (std::uint64_t{1} << 32); u += 1009) {
+    x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(u)));
+  }
+  for (std::uint32_t exponent = 0; exponent < 256; ++exponent) {
+    for (std::uint32_t k = 0; k < 8; ++k) {
+      x.push_back(std::bit_cast<float>((exponent << 23) + k));
+      x.push_back(std::bit_cast<float>(0x80000000u + (exponent << 23) + k));
+    }
+  }
+  return x;
+}
+
+// Of the last place of the correctly rounded result, gradual underflow included.
+double ulps(float actual, double exact) {
+  const auto rounded = static_cast<float>(exact);
+  if (std::isnan(rounded) || std::isinf(rounded) || rounded == 0.0f) {
+    const bool same = std::isnan(rounded) ? std::isnan(actual) : actual == rounded;
+    return same ? 0.0 : 1e9;
+  }
+  const double size = std::fabs(static_cast<double>(rounded));
+  const double ulp = std::ldexp(1.0, std::max(std::ilogb(size) - 23, -149));
+  return std::fabs(static_cast<double>(actual) - exact) / ulp;
+}
+
+struct Function {
+  const char* name;
+  Vector vector;
+  float (*naive)(float);
+  double (*exact)(double);
+  double limit_ulp;
+};
+float naive_rsqrt(float x) { return 1.0f / std::sqrt(x); }
+double exact_rsqrt(double x) { return 1.0 / std::sqrt(x); }
+const Function kFunctions[] = {
+    {"exp", exp, reference::exp, std::exp, 1.0},
+    {"log", log, reference::log, std::log, 1.0},
+    {"tanh", tanh, reference::tanh, std::tanh, 2.0},
+    {"rsqrt", rsqrt, naive_rsqrt, exact_rsqrt, 1.5},
+};
+
+TEST(VectorMath, ErrorIsWithinWhatTheHeaderStates) {
+  const std::vector<float> x = dense_sample();
+  for (const Function& f : kFunctions) {
+    std::vector<float> y(x.size());
+    f.vector(x, y);
+    double worst = 0.0;
+    float at = 0.0f;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double error = ulps(y[i], f.exact(static_cast<double>(x[i])));
+      if (error > worst) worst = error, at = x[i];
+    }
+    RecordProperty(f.name, std::to_string(worst));
+    EXPECT_LE(worst, f.limit_ulp) << f.name << " at " << at;
+  }
+}
+
+TEST(VectorMath, EveryLevelEqualsTheDefinition) {
+  std::vector<float> x;
+  for (const float value : dense_sample()) {
+    if (x.size() * 37 < 4'000'000) x.push_back(value);
+  }
+  for (std::uint64_t u = 0; u < (std::uint64_t{1} << 32); u += 40009) {
+    x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(u)));
+  }
+  for (const Function& f : kFunctions) {
+    std::vector<float> expected(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) expected[i] = f.naive(x[i]);
+    test::at_every_level([&] {
+      std::vector<float> y(x.size());
+      f.vector(x, y);
+      EXPECT_TRUE(test::same_bits(y, expected)) << f.name;
+    });
+  }
+}
+
+TEST(VectorMath, EdgesAreWhatTheHeaderStates) {
+  EXPECT_EQ(exp(0.0f), 1.0f);
+  EXPECT_EQ(exp(-INFINITY), 0.0f);
+  EXPECT_EQ(exp(INFINITY), INFINITY);
+  EXPECT_EQ(exp(88.73f), INFINITY);
+  EXPECT_EQ(exp(-103.0f), 0x1p-149f);  // e^-103 = 1.87e-45 lies nearest 2^-149 = 1.40e-45
+  EXPECT_EQ(log(1.0f), 0.0f);
+  EXPECT_EQ(log(-0.0f), -INFINITY);
+  EXPECT_EQ(log(INFINITY), INFINITY);
+  EXPECT_EQ(std::bit_cast<std::uint32_t>(log(-1.0f)), 0x7fc00000u);
+  EXPECT_TRUE(std::signbit(tanh(-0.0f)));
+  EXPECT_EQ(tanh(-INFINITY), -1.0f);
+  for (const auto function :
+       {static_cast<float (*)(float)>(exp), static_cast<float (*)(float)>(log),
+        static_cast<float (*)(float)>(tanh)}) {
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(function(std::bit_cast<float>(0xffc12345u))),
+              0x7fc00000u);
+  }
+}
+
+}  // namespace
+}  // namespace nb::kernels
