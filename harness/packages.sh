@@ -14,7 +14,7 @@ packages=(
   # plots: gnuplot-iostream is a header that needs three of Boost's libraries
   libgnuplot-iostream-dev libboost-iostreams-dev libboost-system-dev libboost-filesystem-dev
   gnuplot-nox
-  # tests and checks
+  # tests and checks (the CMake files of libgtest-dev want libgmock-dev there)
   libgtest-dev libgmock-dev clang-format
 )
 
