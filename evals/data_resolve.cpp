@@ -105,6 +105,13 @@ std::string state_text(const DataFile& file, const std::filesystem::path& data_d
   return check_sum(file, path) ? "verified" : "wrong checksum";
 }
 
+// Licences come with their reasons; a table has room for their names.
+std::string short_licence(const std::string& licence) {
+  constexpr std::size_t kShown = 40;
+  if (licence.size() <= kShown) return licence;
+  return licence.substr(0, licence.rfind(' ', kShown)) + " …";
+}
+
 std::string joined(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
@@ -149,7 +156,7 @@ TextTable data_table(const DataManifest& manifest, const std::filesystem::path& 
         file.name,
         file.rows ? with_commas(*file.rows) : "",
         file.size_bytes == 0 ? "" : human_bytes(static_cast<double>(file.size_bytes)),
-        file.licence,
+        short_licence(file.licence),
         joined(file.tasks),
         file.note};
     if (!data_dir.empty()) row.insert(row.begin() + 1, state_text(file, data_dir, verify));

@@ -23,6 +23,8 @@ SHORTER = [
     (re.compile(r"^(arc|mmlu)/jsonl/"), r"\1/"),
 ]
 RENAMED = {
+    "humaneval/completions/reflexion__humaneval-py..gz_simple_1_gpt-4_pass_at_k_1_py":
+        "humaneval/completions_gpt4",
     "humaneval/HumanEval.jsonl": "humaneval/HumanEval",
     "core/hellaswag_APPROX": "core/hellaswag_approx",
     "core/hellaswag_subset_with_exact_endings": "core/hellaswag_exact_endings",
