@@ -209,8 +209,8 @@ CachingAllocator& Device::allocator() { return impl_->memory; }
 
 std::size_t Device::host_mallocs() const { return impl_->host.mallocs(); }
 
-void Device::give_back_host(float* buffer, std::size_t count) noexcept {
-  impl_->host.give(buffer, count);
+void Device::give_back_host(float* buffer) noexcept {
+  impl_->host.give(buffer);
 }
 
 Json Device::state() const {

@@ -109,7 +109,7 @@ class Device {
 
  private:
   friend class Tensor;
-  void give_back_host(float* buffer, std::size_t count) noexcept;
+  void give_back_host(float* buffer) noexcept;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

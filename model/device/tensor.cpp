@@ -76,7 +76,7 @@ Tensor::~Tensor() { release(); }
 void Tensor::release() noexcept {
   if (device_ == nullptr) return;
   block_.reset();
-  if (host_ != nullptr) device_->give_back_host(host_, host_count_);
+  if (host_ != nullptr) device_->give_back_host(host_);
   device_ = nullptr;
   host_ = nullptr;
   host_count_ = 0;
