@@ -59,8 +59,15 @@ function(nb_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE nb_flags ${ARG_DEPS} nb_test_support GTest::gtest_main)
-  target_compile_definitions(${name} PRIVATE NB_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
-                             NB_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  # Paths only where a source asks for them: the other objects are the same in every checkout, and a
+  # compiler cache can share them.
+  foreach(source ${ARG_SOURCES})
+    file(STRINGS ${source} asks REGEX "NB_(SOURCE|BINARY)_DIR" LIMIT_COUNT 1)
+    if(asks)
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS
+                   NB_SOURCE_DIR="${CMAKE_SOURCE_DIR}" NB_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    endif()
+  endforeach()
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 1200 LABELS "${ARG_LABELS}")
 endfunction()
