@@ -21,7 +21,9 @@ struct PlotSeries {
   bool with_points = false;                        // kLines: few values, mark them
   std::vector<std::optional<double>> values;       // kBars, kIntervals: one per category
   std::vector<std::optional<Interval>> intervals;  // kIntervals: of the value itself
-  std::vector<std::string> labels;                 // kBars: text at the end of each bar
+  bool is_reference =
+      false;  // kIntervals: a mark across the whole category ("chance"), not a row of its own
+  std::vector<std::string> labels;  // kBars: text at the end of each bar
 };
 
 struct Plot {

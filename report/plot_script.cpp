@@ -11,7 +11,6 @@ namespace {
 constexpr std::array<const char*, 7> kColours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                                  "#E69F00", "#56B4E9", "#555555"};
 constexpr int kWidth = 860;
-constexpr int kLinesHeight = 400;
 constexpr double kBarShare = 0.76;  // of the distance between two categories, for all its bars
 
 // A gnuplot text in single quotes. Text is not enhanced, so only the quote itself is special.
@@ -24,21 +23,29 @@ std::string quoted(const std::string& text) {
   return safe + "'";
 }
 
-int category_height(const Plot& plot) {
-  const int rows =
-      static_cast<int>(plot.categories.size() * std::max<std::size_t>(1, plot.series.size()));
-  return 150 + 16 * rows + 12 * static_cast<int>(plot.categories.size());
+std::size_t rows_per_category(const Plot& plot) {
+  std::size_t rows = 0;
+  for (const PlotSeries& series : plot.series) rows += series.is_reference ? 0 : 1;
+  return std::max<std::size_t>(1, rows);
+}
+
+// Pixels: title, axis and legend, then 20 for each bar or interval and some air between categories.
+int height_of(const Plot& plot) {
+  const int legend = 22 * static_cast<int>((plot.series.size() + 2) / 3);
+  if (plot.kind == PlotKind::kLines) return 360 + legend;
+  const int rows = static_cast<int>(plot.categories.size() * rows_per_category(plot));
+  return 130 + legend + 20 * rows + 14 * static_cast<int>(plot.categories.size());
 }
 
 std::string frame(const Plot& plot) {
-  const bool lines = plot.kind == PlotKind::kLines;
   std::string text = fmt::format(
       "set terminal svg size {},{} dynamic noenhanced font 'sans-serif,13' background rgb "
       "'white'\n",
-      kWidth, lines ? kLinesHeight : category_height(plot));
+      kWidth, height_of(plot));
   text += fmt::format("set title {}\nset xlabel {}\n", quoted(plot.title), quoted(plot.x_label));
-  text += "set key outside below center horizontal\nset border 3 lc rgb '#888888'\n";
-  text += "set tics nomirror out scale 0.6\nset grid lc rgb '#e4e4e4' lt 1 lw 1\n";
+  text += "set key outside top center horizontal\nset border 3 lc rgb '#888888'\n";
+  text += "set tics nomirror out scale 0.6 textcolor rgb '#222222'\n";
+  text += "set grid lc rgb '#e4e4e4' lt 1 lw 1\n";
   if (!plot.y_label.empty()) text += "set ylabel " + quoted(plot.y_label) + "\n";
   return text;
 }
@@ -59,9 +66,13 @@ struct Slot {
   double centre, half;
 };
 Slot slot_of(const Plot& plot, std::size_t category, std::size_t series) {
-  const double count = static_cast<double>(plot.series.size());
+  if (plot.series[series].is_reference)
+    return {-static_cast<double>(category), kBarShare / 2 + 0.04};
+  std::size_t row = 0;  // references take no row
+  for (std::size_t s = 0; s < series; ++s) row += plot.series[s].is_reference ? 0 : 1;
+  const double count = static_cast<double>(rows_per_category(plot));
   const double step = kBarShare / count;
-  const double offset = (static_cast<double>(series) - (count - 1) / 2) * step;
+  const double offset = (static_cast<double>(row) - (count - 1) / 2) * step;
   return {-static_cast<double>(category) - offset, step * 0.42};
 }
 
@@ -87,7 +98,7 @@ Rows category_rows(const Plot& plot, std::size_t s) {
     }
     const bool has = c < series.intervals.size() && series.intervals[c];
     const Interval interval = has ? *series.intervals[c] : Interval{value, value};
-    rows.push_back({value, y, interval.low, interval.high, y, y});
+    rows.push_back({value, y, interval.low, interval.high, y - half, y + half});
   }
   return rows;
 }
@@ -110,6 +121,8 @@ std::string style_of(const Plot& plot, std::size_t s) {
   if (plot.kind == PlotKind::kBars)
     return fmt::format("using 1:2:3:4:5:6 with boxxyerror fs solid 0.85 noborder lc rgb '{}'",
                        colour);
+  if (plot.series[s].is_reference)
+    return "using 1:5:(0):($6-$5) with vectors nohead lw 2 dt 3 lc rgb '#555555'";
   if (plot.kind == PlotKind::kIntervals)
     return fmt::format("using 1:2:3:4 with xerrorbars pt 7 ps 0.7 lw 2 lc rgb '{}'", colour);
   if (plot.series[s].with_points) return "using 1:2 with linespoints pt 7 ps 0.5 " + line;

@@ -81,7 +81,8 @@ void add_seeds(std::vector<Block>& blocks, const Comparison& c) {
   for (const SeedDifference& s : c.seeds)
     table.rows.push_back({s.group, s.metric, value_text(mean(s.a), s.unit),
                           value_text(mean(s.b), s.unit), signed_text(s.test.difference, s.unit),
-                          interval_text(s.test.interval95, s.unit), fmt::format("{}", s.a.size())});
+                          s.test.df == 0 ? "no spread" : interval_text(s.test.interval95, s.unit),
+                          fmt::format("{}", s.a.size())});
   if (!table.rows.empty()) blocks.push_back(TableBlock{"Over seeds (Welch)", table});
 }
 

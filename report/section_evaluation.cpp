@@ -48,6 +48,7 @@ void add_plot(std::vector<Block>& blocks, const std::string& node,
         plot.categories.push_back(task);
   PlotSeries chance;
   chance.title = "chance";
+  chance.is_reference = true;
   chance.values.resize(plot.categories.size());
   for (const StoredRecord* stored : records) {
     PlotSeries series;

@@ -40,7 +40,9 @@ std::vector<Block> summary_blocks(const ReportContext& context) {
     const bool is_reused = std::find_if(reused.begin(), reused.end(), [&](const std::string& key) {
                              return !key.empty() && r.node_key.starts_with(key);
                            }) != reused.end();
-    table.rows.push_back({r.kind, r.name, r.device.empty() ? "—" : series_title(r),
+    Record unseeded = r;
+    unseeded.seed.reset();
+    table.rows.push_back({r.kind, r.name, r.device.empty() ? "—" : series_title(unseeded),
                           r.seed ? fmt::format("{}", *r.seed) : "—", r.status,
                           r.node_key.substr(0, 8), is_reused ? "store (reused)" : "this run"});
   }

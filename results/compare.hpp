@@ -49,11 +49,12 @@ struct RecordPair {
 
 // One metric over all seeds of a group of pairs, where each side has at least 2.
 struct SeedDifference {
-  std::string group;  // describe() of the first record, without its seed
+  std::string
+      group;  // describe() of the first record, without its seed (and device, where they differ)
   std::string metric, unit;
   Direction direction = Direction::kNone;
   std::vector<double> a, b;  // by rising seed
-  WelchTest test;
+  WelchTest test;            // df 0: no spread on either side, no interval
 };
 
 struct Comparison {

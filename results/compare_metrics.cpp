@@ -152,6 +152,7 @@ std::vector<SeedDifference> seed_differences(const std::vector<RecordPair>& pair
       if (g == groups.size()) {
         Record unseeded = a;
         unseeded.seed.reset();
+        if (pairs[i].b->record.device != a.device) unseeded.device = unseeded.trained_on = "";
         groups.push_back({describe(unseeded), row.name, row.unit, row.direction, {}, {}, {}});
         first_pair.push_back(i);
       }

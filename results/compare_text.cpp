@@ -57,7 +57,7 @@ std::string comparison_text(const Comparison& comparison) {
     text += "\n" + pair_title(pair) + (pair.bit_identical ? ": bit-identical\n" : "\n");
     if (!pair.incomparable.empty()) text += "  INCOMPARABLE: " + pair.incomparable + "\n";
     if (pair.metrics.empty()) continue;
-    TextTable table{{"metric", "clock", "A", "B", "B − A", "95 % interval", ""}, {}};
+    TextTable table{{"metric", "clock", "A", "B", "B − A", "95 % interval", "note"}, {}};
     for (const MetricDifference& row : pair.metrics) {
       std::string last = row.note.empty() ? better_word(row) : row.note;
       if (row.counts)
@@ -76,7 +76,7 @@ std::string comparison_text(const Comparison& comparison) {
     for (const SeedDifference& s : comparison.seeds)
       table.rows.push_back({s.group, s.metric, value_text(mean(s.a), s.unit),
                             value_text(mean(s.b), s.unit), signed_text(s.test.difference, s.unit),
-                            interval_text(s.test.interval95, s.unit),
+                            s.test.df == 0 ? "no spread" : interval_text(s.test.interval95, s.unit),
                             fmt::format("{}", s.a.size())});
     text += "\n" + to_text(table);
   }

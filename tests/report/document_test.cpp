@@ -1,0 +1,74 @@
+#include "report/document.hpp"
+
+#include <gtest/gtest.h>
+
+namespace nb {
+namespace {
+
+Document hostile() {
+  Document document;
+  document.title = "a <script>alert('x')</script> & \"b\"";
+  PlotBlock plot;
+  plot.plot.name = "p";
+  plot.plot.title = "plot \"of\" <x>";
+  plot.svg =
+      "<?xml version=\"1.0\"?>\n<svg viewBox=\"0 0 1 1\"><defs><circle id='gpDot'/></defs>"
+      "<use xlink:href='#gpDot'/><g id=\"canvas\" fill=\"url(#grad)\"></g></svg>\n";
+  PlotBlock second = plot;
+  second.plot.name = "q";
+  document.sections = {
+      {"One & two",
+       {Paragraph{"x < y", true}, BulletList{{"<li>"}},
+        TableBlock{"cap|tion", {{"a|b", "<th>"}, {{"1|2", "<img src=x>"}, {"REGRESSED", "−3.5"}}}},
+        plot, second}}};
+  return document;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Html, EscapesEveryText) {
+  const std::string html = render_html(hostile());
+  EXPECT_FALSE(has(html, "<script"));
+  EXPECT_FALSE(has(html, "<img"));
+  EXPECT_FALSE(has(html, "<li><li>"));
+  EXPECT_TRUE(has(html, "a &lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt; &amp; &quot;b&quot;"));
+  EXPECT_TRUE(has(html, "aria-label=\"plot &quot;of&quot; &lt;x&gt;\""));
+}
+
+TEST(Html, InlinesPlotsWithIdsOfTheirOwn) {
+  const std::string html = render_html(hostile());
+  EXPECT_FALSE(has(html, "<?xml"));
+  for (const char* part : {"id='p-gpDot'", "href='#p-gpDot'", "id='q-gpDot'", "href='#q-gpDot'",
+                           "url(#p-grad)", "id=\"q-canvas\""})
+    EXPECT_TRUE(has(html, part)) << part;
+  EXPECT_FALSE(has(html, "src=\"")) << "one file: nothing is fetched";
+  EXPECT_FALSE(has(html, "<link"));
+}
+
+TEST(Html, MarksVerdictsAndNumbers) {
+  const std::string html = render_html(hostile());
+  EXPECT_TRUE(has(html, "<td class=\"REGRESSED\">REGRESSED</td>"));
+  EXPECT_TRUE(has(html, "<td class=\"number\">−3.5</td>"));
+}
+
+TEST(Markdown, EscapesMarkupAndCells) {
+  const std::string text = render_markdown(hostile());
+  EXPECT_FALSE(has(text, "<script"));
+  EXPECT_FALSE(has(text, "<img"));
+  EXPECT_TRUE(has(text, "1\\|2"));
+  EXPECT_TRUE(has(text, "**x &lt; y**"));
+  EXPECT_TRUE(has(text, "![plot \"of\" &lt;x>](plots/p.svg)"));
+}
+
+TEST(Markdown, LeavesOutPlotsThatWereNotDrawn) {
+  Document document = hostile();
+  std::get<PlotBlock>(document.sections[0].blocks[3]).svg.clear();
+  EXPECT_FALSE(has(render_markdown(document), "plots/p.svg"));
+  EXPECT_TRUE(has(render_markdown(document), "plots/q.svg"));
+  EXPECT_FALSE(has(render_html(document), "id='p-gpDot'"));
+}
+
+}  // namespace
+}  // namespace nb

@@ -1,0 +1,125 @@
+#include "report/plot.hpp"
+
+#include <gtest/gtest.h>
+
+#include "harness/base/fs.hpp"
+#include "tests/support/golden.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace nb {
+namespace {
+
+Plot lines() {
+  Plot plot;
+  plot.name = "loss";
+  plot.title = "it's \"base\": loss";
+  plot.x_label = "step";
+  plot.y_label = "loss (nat)";
+  PlotSeries a, b;
+  a.title = "ascend_910b3";
+  a.x = {0, 1, 2};
+  a.y = {5.5, 4.25, 4};
+  b = a;
+  b.title = "h100_sxm";
+  b.with_points = true;
+  plot.series = {a, b};
+  return plot;
+}
+
+Plot bars() {
+  Plot plot;
+  plot.name = "memory";
+  plot.title = "peak memory";
+  plot.x_label = "GiB";
+  plot.kind = PlotKind::kBars;
+  plot.categories = {"base", "d20x8"};
+  PlotSeries a, b;
+  a.title = "ascend_910b3";
+  a.values = {1.5, 40};
+  a.labels = {"1.50 GiB", "40.0 GiB"};
+  b.title = "h100_sxm";
+  b.values = {std::nullopt, 30};
+  b.labels = {"", "30.0 GiB"};
+  plot.series = {a, b};
+  return plot;
+}
+
+Plot intervals() {
+  Plot plot;
+  plot.name = "accuracy";
+  plot.title = "accuracy";
+  plot.x_label = "share";
+  plot.kind = PlotKind::kIntervals;
+  plot.categories = {"mw/facts"};
+  PlotSeries a, chance;
+  a.title = "h100_sxm";
+  a.values = {0.5};
+  a.intervals = {Interval{0.4, 0.6}};
+  chance.title = "chance";
+  chance.values = {0.25};
+  chance.is_reference = true;
+  plot.series = {a, chance};
+  return plot;
+}
+
+std::string text_of(const PlotScript& script) {
+  std::string text = script.commands;
+  for (const auto& rows : script.data) {
+    for (const auto& row : rows) {
+      for (const double value : row) text += std::to_string(value) + " ";
+      text += "\n";
+    }
+    text += "e\n";
+  }
+  return text;
+}
+
+TEST(PlotScript, IsWhatWasReviewed) {
+  NB_EXPECT_GOLDEN("report/plot_lines.txt", text_of(plot_script(lines())));
+  NB_EXPECT_GOLDEN("report/plot_bars.txt", text_of(plot_script(bars())));
+  NB_EXPECT_GOLDEN("report/plot_intervals.txt", text_of(plot_script(intervals())));
+}
+
+TEST(PlotScript, QuotesTextAndLeavesOutMissingValues) {
+  EXPECT_NE(plot_script(lines()).commands.find("set title 'it''s \"base\": loss'"),
+            std::string::npos);
+  EXPECT_EQ(plot_script(bars()).data.at(1).size(), 1U);
+  Plot empty = lines();
+  for (PlotSeries& series : empty.series) series.x.clear();
+  EXPECT_TRUE(plot_script(empty).data.empty());
+}
+
+// Bars of one category must not overlap each other or the next category.
+TEST(PlotScript, BarsKeepApart) {
+  const PlotScript script = plot_script(bars());
+  const auto& a = script.data[0][1];  // d20x8, first device: y low, y high at 4, 5
+  const auto& b = script.data[1][0];
+  EXPECT_GT(a[4], b[5]) << "the first device stands above the second";
+  EXPECT_GT(script.data[0][0][4], a[5]) << "categories follow downwards";
+}
+
+TEST(DrawSvg, DrawsAllKinds) {
+  if (!has_gnuplot("gnuplot")) GTEST_SKIP() << "skipped: no gnuplot";
+  const test::TempDir dir;
+  for (const Plot& plot : {lines(), bars(), intervals()}) {
+    const auto path = dir / "it's a folder" / (plot.name + ".svg");
+    const auto drawn = draw_svg(plot, path, "gnuplot");
+    ASSERT_TRUE(drawn) << drawn.error().message;
+    const auto svg = read_file(path);
+    ASSERT_TRUE(svg);
+    EXPECT_NE(svg->find("h100_sxm"), std::string::npos) << "the legend";
+    EXPECT_FALSE(fs::exists(path.string() + ".messages"));
+  }
+}
+
+TEST(DrawSvg, AGnuplotThatFailsIsAnErrorNotACrash) {
+  const test::TempDir dir;
+  EXPECT_FALSE(has_gnuplot((dir / "none").string()));
+  const auto dead = draw_svg(lines(), dir / "a.svg", "/bin/false");
+  ASSERT_FALSE(dead);
+  EXPECT_NE(dead.error().message.find("/bin/false did not draw it"), std::string::npos);
+  EXPECT_FALSE(fs::exists(dir / "a.svg"));
+}
+
+}  // namespace
+}  // namespace nb

@@ -1,0 +1,176 @@
+#include "report/report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/csv.hpp"
+#include "harness/base/fs.hpp"
+#include "report/sections.hpp"
+#include "tests/results/fake_run.hpp"
+#include "tests/support/golden.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace nb {
+namespace {
+
+using test::FakeRun;
+
+bool even(int i) { return i % 2 == 0; }
+bool third(int i) { return i % 3 == 0; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+constexpr ReportOptions kNoPlots = {false, "gnuplot"};
+
+void fill(FakeRun& run) {
+  for (const char* device : {"ascend_910b3", "h100_sxm"}) {
+    run.add_training(device, 1, device[0] == 'a' ? 1.884 : 1.880, device[0] == 'a' ? 1e-4 : 0);
+    run.add_evaluation(device, 1, device, {{"mw/agreement", 40, even}, {"mw/facts", 40, third}});
+  }
+  run.add_prediction("ascend_910b3", 912345678, 51e9);
+  run.add_prediction("h100_sxm", 712345678, 49e9);
+}
+
+std::string markdown(const ReportInput& input) {
+  const test::TempDir dir;
+  const auto files = write_report(input, dir / "r", kNoPlots);
+  EXPECT_TRUE(files) << (files ? "" : files.error().message);
+  return files ? *read_file(files->markdown) : "";
+}
+
+TEST(Report, TextIsWhatWasReviewed) {
+  FakeRun run;
+  fill(run);
+  const RunRecords records = run.read();
+  ReportInput input;
+  input.title = "smoke";
+  input.run = &records;
+  input.comparisons = device_comparisons(records);
+  input.gate = gate(records, records);
+  input.reused = {records.records[0].record.node_key.substr(0, 8)};
+  NB_EXPECT_GOLDEN("report/report.md", markdown(input));
+}
+
+TEST(Report, WritesEveryFileAndOneSelfContainedPage) {
+  FakeRun run;
+  fill(run);
+  const RunRecords records = run.read();
+  ReportInput input{"smoke", &records, device_comparisons(records), gate(records, records), {}};
+  const test::TempDir dir;
+  const auto files = write_report(input, dir / "r");
+  ASSERT_TRUE(files) << files.error().message;
+  const std::string html = *read_file(files->html);
+  for (const Section& section : sections()) EXPECT_TRUE(has(html, std::string(section.title)));
+  for (const char* name : {"metrics.csv", "comparison_1.csv", "verdicts.csv", "curves.csv"}) {
+    const auto table = read_csv(dir / "r/csv" / name);
+    ASSERT_TRUE(table) << table.error().message;
+    EXPECT_FALSE(table->rows.empty()) << name;
+  }
+  if (!has_gnuplot("gnuplot")) GTEST_SKIP() << "skipped: no gnuplot";
+  EXPECT_TRUE(files->notes.empty());
+  EXPECT_GE(files->plots.size(), 7U);
+  std::size_t figures = 0;
+  for (std::size_t at = html.find("<figure"); at != std::string::npos;
+       at = html.find("<figure", at + 1))
+    ++figures;
+  EXPECT_EQ(figures, files->plots.size());
+  for (const auto& path : files->plots)
+    EXPECT_TRUE(has(*read_file(files->markdown), "plots/" + path.filename().string()));
+}
+
+TEST(Report, AnOlderReportsPlotsAndTablesGoAndForeignFilesStay) {
+  FakeRun run;
+  fill(run);
+  const RunRecords records = run.read();
+  const test::TempDir dir;
+  ASSERT_TRUE(write_file(dir / "plots/old.svg", "x"));
+  ASSERT_TRUE(write_file(dir / "csv/old.csv", "x"));
+  ASSERT_TRUE(write_file(dir / "csv/mine.txt", "x"));
+  ReportInput input;
+  input.run = &records;
+  ASSERT_TRUE(write_report(input, dir.path(), kNoPlots));
+  EXPECT_FALSE(fs::exists(dir / "plots/old.svg"));
+  EXPECT_FALSE(fs::exists(dir / "csv/old.csv"));
+  EXPECT_TRUE(fs::exists(dir / "csv/mine.txt"));
+}
+
+TEST(Report, WithoutGnuplotOneSentenceSaysSo) {
+  FakeRun run;
+  fill(run);
+  const RunRecords records = run.read();
+  ReportInput input;
+  input.run = &records;
+  const test::TempDir dir;
+  const auto files = write_report(input, dir / "r", {true, (dir / "none").string()});
+  ASSERT_TRUE(files);
+  EXPECT_TRUE(files->plots.empty());
+  ASSERT_EQ(files->notes.size(), 1U);
+  EXPECT_TRUE(has(files->notes[0], "gnuplot-nox"));
+  EXPECT_TRUE(has(*read_file(files->html), "gnuplot-nox"));
+  EXPECT_FALSE(has(*read_file(files->markdown), "!["));
+}
+
+TEST(Report, AnEmptyRunSaysWhatIsMissing) {
+  const RunRecords none;
+  ReportInput input;
+  input.title = "empty";
+  input.run = &none;
+  const std::string text = markdown(input);
+  for (const char* part : {"no finished record", "Not gated", "fewer than two devices",
+                           "No training node", "No evaluation finished", "No microbenchmark ran"})
+    EXPECT_TRUE(has(text, part)) << part;
+}
+
+TEST(Report, APartialRunNamesWhatFailed) {
+  FakeRun run;
+  const Record trained = run.add_training("h100_sxm", 1, 1.5);
+  run.add_evaluation("h100_sxm", 1, "w", {{"mw/facts", 40, even}}, [](Record& record) {
+    record.status = "failed";
+    record.error = "disk <full>";
+  });
+  fs::remove(run.folder_of(trained) / "steps.csv");
+  ASSERT_TRUE(make_folders(run.suite_folder() / "unfinished-11111111"));
+  const RunRecords records = run.read();
+  ReportInput input;
+  input.run = &records;
+  const std::string text = markdown(input);
+  EXPECT_TRUE(has(text, "This report is incomplete"));
+  EXPECT_TRUE(has(text, "failed: disk &lt;full>")) << text;
+  EXPECT_TRUE(has(text, "did not finish"));
+  EXPECT_TRUE(has(text, "steps.csv"));
+}
+
+TEST(Report, ConfoundedDevicesAreNeverCalledHardware) {
+  FakeRun run;
+  run.add_evaluation("ascend_910b3", 1, "a", {{"mw/facts", 40, even}});
+  run.add_evaluation("h100_sxm", 1, "b", {{"mw/facts", 40, even}},
+                     [](Record& record) { (*record.settings)["train"]["lr"] = 0.5; });
+  const RunRecords records = run.read();
+  ReportInput input;
+  input.run = &records;
+  input.comparisons = device_comparisons(records);
+  const std::string text = markdown(input);
+  EXPECT_TRUE(has(text, "**Confounded: settings or code differ"));
+  EXPECT_FALSE(has(text, "what differs comes from the emulated devices"));
+  EXPECT_TRUE(has(text, "/settings/train/lr"));
+}
+
+TEST(Report, EqualPoliciesExplainNothing) {
+  FakeRun run;
+  const auto same_card = [](Record& record) {
+    record.numerics = {{"all", "bf16", "assumed", "test"}};
+  };
+  run.add_evaluation("ascend_910b3", 1, "a", {{"mw/facts", 40, even}}, same_card);
+  run.add_evaluation("h100_sxm", 1, "b", {{"mw/facts", 40, even}}, same_card);
+  const RunRecords records = run.read();
+  ReportInput input;
+  input.run = &records;
+  input.comparisons = device_comparisons(records);
+  EXPECT_TRUE(has(markdown(input), "arithmetic can explain no difference"));
+}
+
+}  // namespace
+}  // namespace nb
