@@ -47,7 +47,7 @@ Result<ResolvedDevice> resolve_device(const DeviceEntry& entry, const std::strin
   NB_TRY(DeviceProfile profile, parse_profile(machine, entry.profile));
   if (policy != machine) {
     NB_TRY(const DeviceProfile other, parse_profile(policy, where));
-    profile = with_numerics(std::move(profile), other);
+    NB_TRY(profile, with_numerics(std::move(profile), other), where);
     if (!entry.numerics_overrides.empty()) profile.numerics_of += " with overrides of the suite";
   }
   Json content = machine;

@@ -209,9 +209,7 @@ CachingAllocator& Device::allocator() { return impl_->memory; }
 
 std::size_t Device::host_mallocs() const { return impl_->host.mallocs(); }
 
-void Device::give_back_host(float* buffer) noexcept {
-  impl_->host.give(buffer);
-}
+void Device::give_back_host(float* buffer) noexcept { impl_->host.give(buffer); }
 
 Json Device::state() const {
   const Impl& d = *impl_;

@@ -78,6 +78,15 @@ void lower_host_to_device(LoweringBuilder& b);
 void lower_device_to_host(LoweringBuilder& b);
 void lower_collective(LoweringBuilder& b);
 
+// Eager rows of the loss and the optimizers (lowering_eager_head.cpp).
+void lower_eager_cross_entropy(LoweringBuilder& b);
+void lower_eager_cross_entropy_backward(LoweringBuilder& b);
+void lower_eager_softcap(LoweringBuilder& b);
+void lower_eager_log_probabilities(LoweringBuilder& b);
+void lower_eager_adamw(LoweringBuilder& b);
+void lower_eager_muon_momentum(LoweringBuilder& b);
+void lower_eager_newton_schulz(LoweringBuilder& b);
+
 // The two tables.
 void lower_eager(LoweringBuilder& b);
 void lower_compiled(LoweringBuilder& b);

@@ -34,6 +34,26 @@ Result<void> check_sources(const Json& json, const std::string& where, const std
   return {};
 }
 
+// A policy that this machine can follow.
+Result<void> check_numerics(const DeviceProfile& profile, const std::string& where) {
+  const NumericsPolicy& numerics = profile.numerics;
+  for (const auto& [key, dtype] : {std::pair{"matmul_inputs", numerics.matmul_inputs},
+                                   std::pair{"muon_matmul", numerics.muon_matmul}}) {
+    if (profile.matrix.peak.of(dtype)) continue;
+    return bad_input(fmt::format("{}: /numerics/{}/value: the matrix unit of {} has no {}", where,
+                                 key, profile.name(), name(dtype)));
+  }
+  if (numerics.accumulation == Accumulation::kHostBlas &&
+      (numerics.matmul_inputs != DType::kFp32 || numerics.muon_matmul != DType::kFp32)) {
+    return bad_input(
+        fmt::format("{}: /numerics/accumulation/value: host_blas multiplies in fp32 only; set "
+                    "matmul_inputs and "
+                    "muon_matmul to fp32, or accumulation to chain",
+                    where));
+  }
+  return {};
+}
+
 // What the fields alone cannot say.
 Result<void> check_profile(const DeviceProfile& profile, const std::string& where) {
   std::vector<std::string> known;
@@ -64,12 +84,7 @@ Result<void> check_profile(const DeviceProfile& profile, const std::string& wher
   NB_TRY_VOID(positive(profile.memory.cache.bandwidth, "/memory/cache/bandwidth/value"));
   NB_TRY_VOID(positive(profile.host_link.bandwidth, "/host_link/bandwidth/value"));
   NB_TRY_VOID(positive(profile.links.bandwidth, "/links/bandwidth/value"));
-  if (!profile.matrix.peak.of(profile.numerics.matmul_inputs)) {
-    return bad_input(fmt::format(
-        "{}: /numerics/matmul_inputs/value: the matrix unit has no {} (add /matrix/peak/{})", where,
-        name(profile.numerics.matmul_inputs), name(profile.numerics.matmul_inputs)));
-  }
-  return {};
+  return check_numerics(profile, where);
 }
 
 }  // namespace
@@ -162,10 +177,11 @@ std::string_view profile_text(std::string_view name) {
   return {};
 }
 
-DeviceProfile with_numerics(DeviceProfile profile, const DeviceProfile& policy) {
+Result<DeviceProfile> with_numerics(DeviceProfile profile, const DeviceProfile& policy) {
   profile.numerics = policy.numerics;
   profile.numerics_card = policy.numerics_card;
   profile.numerics_of = policy.numerics_of;
+  NB_TRY_VOID(check_numerics(profile, policy.numerics_of));
   return profile;
 }
 

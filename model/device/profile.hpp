@@ -147,6 +147,7 @@ Result<DeviceProfile> load_profile(const std::string& name_or_path);
 std::vector<std::string> profile_names();              // built in, sorted
 std::string_view profile_text(std::string_view name);  // JSON as built in; empty when unknown
 // The machine of `profile` with the policy of `policy` ("numerics": "ascend_910b3" in a suite).
-DeviceProfile with_numerics(DeviceProfile profile, const DeviceProfile& policy);
+// bad_input when the machine's matrix unit lacks a type that the policy multiplies in.
+Result<DeviceProfile> with_numerics(DeviceProfile profile, const DeviceProfile& policy);
 
 }  // namespace nb

@@ -19,11 +19,19 @@ TEST(NumericsPolicy, AcceleratorsDifferAndSayWhere) {
 
 TEST(NumericsPolicy, CanBeTakenFromAnotherProfile) {
   const DeviceProfile npu = profile("ascend_910b3");
-  const DeviceProfile gpu = with_numerics(profile("h100_sxm"), npu);
+  const DeviceProfile gpu = *with_numerics(profile("h100_sxm"), npu);
   EXPECT_EQ(gpu.numerics, npu.numerics);
   EXPECT_TRUE(differing_entries(gpu.numerics, npu.numerics).empty());
   EXPECT_EQ(gpu.numerics_of, "ascend_910b3");
   EXPECT_EQ(gpu.name(), "h100_sxm");
+}
+
+TEST(NumericsPolicy, ThatTheMachineCannotFollowIsRefused) {
+  const auto cpu = with_numerics(profile("cpu_ref"), profile("ascend_910b3"));
+  ASSERT_FALSE(cpu.has_value());
+  EXPECT_EQ(cpu.error().message,
+            "ascend_910b3: /numerics/matmul_inputs/value: the matrix unit of cpu_ref has no bf16");
+  EXPECT_TRUE(with_numerics(profile("h100_sxm"), profile("cpu_ref")).has_value());
 }
 
 TEST(NumericsPolicy, CardGivesASourceForEveryEntry) {

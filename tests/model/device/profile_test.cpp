@@ -102,13 +102,16 @@ TEST(Profile, ASourceMustSaySomething) {
 TEST(Profile, WhatTheMachineCannotDoIsAnError) {
   Json json = text_of("h100_sxm");
   json["matrix"]["peak"].erase("bf16");
-  EXPECT_NE(error_of(json).find("the matrix unit has no bf16"), std::string::npos);
+  EXPECT_NE(error_of(json).find("the matrix unit of h100_sxm has no bf16"), std::string::npos);
   json = text_of("h100_sxm");
   json["software"]["fused_operators"]["value"] = {"atention"};
   EXPECT_NE(error_of(json).find("did you mean \"attention\""), std::string::npos) << error_of(json);
   json = text_of("h100_sxm");
   json["matrix"]["efficiency"]["value"] = 1.2;
   EXPECT_NE(error_of(json).find("/matrix/efficiency"), std::string::npos);
+  json = text_of("h100_sxm");
+  json["numerics"]["accumulation"]["value"] = "host_blas";
+  EXPECT_NE(error_of(json).find("host_blas multiplies in fp32 only"), std::string::npos);
   json = text_of("h100_sxm");
   json["numerics"]["loss_scaling"]["value"] = "dynamic";  // not modelled, so not accepted
   EXPECT_NE(error_of(json).find("/numerics/loss_scaling"), std::string::npos);
