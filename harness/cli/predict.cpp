@@ -10,6 +10,7 @@
 #include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
+#include "harness/run/preflight.hpp"
 #include "harness/suite/device_entry.hpp"
 
 namespace nb::cli {
@@ -48,6 +49,7 @@ Json prediction_json(const Options& options, const PredictSettings& settings,
   if (!prediction.fits) {
     json["out_of_memory"] = prediction.out_of_memory;
     json["largest_device_batch_size"] = prediction.largest_device_batch_size;
+    json["largest_dividing_batch_size"] = prediction.largest_dividing_batch_size;
     return json;
   }
   json["accumulation_steps"] = prediction.accumulation_steps;
@@ -98,14 +100,8 @@ int predict_verb(const Options& options) {
     fmt::print("{}", prediction_text(options, *settings, *prediction));
   }
   if (prediction->fits) return kExitOk;
-  const std::string advice =
-      prediction->largest_device_batch_size > 0
-          ? fmt::format("the largest that fits is --device-batch {}",
-                        prediction->largest_device_batch_size)
-          : "not even one row fits; take more memory, a smaller depth or shorter sequences";
-  return fail({ErrorCode::kRun,
-               fmt::format("{}: device batch {} does not fit: {} ({})", options.device,
-                           settings->device_batch_size, prediction->out_of_memory, advice)});
+  return fail({ErrorCode::kRun, fmt::format("{}: {}; {}", options.device, prediction->out_of_memory,
+                                            largest_batch_text(*prediction))});
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "harness/base/host_info.hpp"
 #include "harness/base/table.hpp"
 #include "harness/plan/text_sources.hpp"
+#include "harness/suite/device_entry.hpp"
 #include "results/store.hpp"
 
 namespace nb {
@@ -47,6 +48,34 @@ Result<void> check_all_data(const Plan& plan, const RunOptions& options, const F
     if (std::find(checked.begin(), checked.end(), what) != checked.end()) continue;
     checked.push_back(what);
     NB_TRY_VOID(std::visit([&](const auto& work) { return check_data(work, options); }, node.work));
+  }
+  return {};
+}
+
+// A dry step of every training: what does not fit is said now, in the device's words.
+Result<void> check_training(const TrainWork& work, std::int64_t vocab_size,
+                            const std::string& node) {
+  NB_TRY(const ResolvedDevice device, resolve_device(work.device, node));
+  PredictSettings step;
+  step.depth = work.settings.depth;
+  step.vocab_size = vocab_size;
+  step.sequence_len = work.settings.sequence_len;
+  step.cards = 1;
+  step.device_batch_size = work.settings.device_batch_size;
+  step.total_batch_tokens = work.settings.total_batch_tokens;
+  NB_TRY(const Prediction prediction, predict(step, device.profile), node);
+  if (prediction.fits) return {};
+  return run_error(
+      fmt::format("{}: {}; {}", node, prediction.out_of_memory, largest_batch_text(prediction)));
+}
+
+Result<void> check_simulated_memory(const Plan& plan, const Forecast& forecast) {
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const TrainWork* work = std::get_if<TrainWork>(&plan.nodes[i].work);
+    if (work == nullptr || !forecast.nodes[i].will_run) continue;
+    for (const std::size_t parent : plan.nodes[i].parents)
+      if (const auto* tokenizer = std::get_if<TokenizerWork>(&plan.nodes[parent].work))
+        NB_TRY_VOID(check_training(*work, tokenizer->tokenizer.vocab_size, plan.nodes[i].name));
   }
   return {};
 }
@@ -113,8 +142,19 @@ Forecast forecast(const Plan& plan, const RunOptions& options) {
 Result<void> preflight(const Plan& plan, const RunOptions& options, const Forecast& forecast) {
   NB_TRY_VOID(check_writable(options.results_dir));
   NB_TRY_VOID(check_all_data(plan, options, forecast));
+  NB_TRY_VOID(check_simulated_memory(plan, forecast));
   NB_TRY_VOID(check_disk(options, forecast));
   return check_memory(forecast);
+}
+
+std::string largest_batch_text(const Prediction& prediction) {
+  const std::int64_t largest = prediction.largest_device_batch_size;
+  if (largest == 0)
+    return "not even one row fits: take a smaller depth, shorter sequences or a larger device";
+  const std::int64_t dividing = prediction.largest_dividing_batch_size;
+  return fmt::format(
+      "the largest device batch that fits is {}{}", largest,
+      dividing != largest ? fmt::format(" (of those that divide the step: {})", dividing) : "");
 }
 
 std::string forecast_text(const Forecast& forecast) {

@@ -10,6 +10,7 @@
 #include "harness/plan/expectation.hpp"
 #include "harness/run/node_state.hpp"
 #include "harness/run/runner.hpp"
+#include "model/train/predict.hpp"
 
 namespace nb {
 
@@ -32,9 +33,13 @@ struct Forecast {
 // here.
 Forecast forecast(const Plan& plan, const RunOptions& options);
 
-// Errors: data missing or altered (checksum named), disk or memory too small, results folder not
+// Errors: data missing or altered (checksum named), a training that does not fit its simulated
+// device (the device's words), disk or memory of this computer too small, results folder not
 // writable.
 Result<void> preflight(const Plan& plan, const RunOptions& options, const Forecast& forecast);
+
+// "the largest device batch that fits is 24 (of those that divide the step: 16)".
+std::string largest_batch_text(const Prediction& prediction);
 
 // "12 nodes: 9 to run, 3 reused; expected 25 s, 40 MiB on disk, 310 MiB of memory"
 std::string forecast_text(const Forecast& forecast);

@@ -74,7 +74,7 @@ TEST_F(Gate, RunWithBaselineExitsWithItsVerdict) {
 TEST_F(Gate, MissingRecordIsNotGreen) {
   const Bench damaged;
   ASSERT_EQ(candidate(damaged, {}).exit_code, 0);
-  fs::remove(damaged.node("eval-base") / "record.json");
+  fs::remove(damaged.node("eval-base.mw") / "record.json");
   const auto verdict = gate(damaged);
   EXPECT_NE(verdict.exit_code, 0) << verdict.out;
 }

@@ -71,7 +71,7 @@ TEST_F(Interrupted, DamagedFilesAreMadeAgain) {
   const fs::path train = bench.node("train-base");
   for (const auto& checkpoint : fs::directory_iterator(train / "checkpoints"))
     cut(checkpoint.path());
-  fs::remove_all(bench.node("eval-base") / "items");
+  fs::remove_all(bench.node("eval-base.mw") / "items");
   const auto result = bench.run(kSmallSuite, kOneDevice);
   EXPECT_NE(result.out.find("4 executed"), std::string::npos) << result.out << result.err;
   EXPECT_EQ(first_difference(*expected_, outcome(bench.suite_folder())), "");
