@@ -33,12 +33,17 @@ if(NB_PLAIN_THREADS)
 endif()
 
 # nb_component(NAME SOURCES a.cpp b.cpp DEPS nb_base fmt::fmt ...): the library of one folder.
+# With NB_HEADER_TESTS every header is also compiled alone, except those that match a regular expression of
+# NOT_ALONE (they need flags of their own).
 function(nb_component name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;NOT_ALONE" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC nb_flags ${ARG_DEPS})
   if(NB_HEADER_TESTS)
-    file(GLOB headers RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.hpp)
+    file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.hpp)
+    foreach(pattern ${ARG_NOT_ALONE})
+      list(FILTER headers EXCLUDE REGEX ${pattern})
+    endforeach()
     set(units)
     foreach(header ${headers})
       set(unit ${CMAKE_CURRENT_BINARY_DIR}/alone/${header}.cpp)
