@@ -1,6 +1,5 @@
 #include "model/gpt/gpt.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "harness/base/check.hpp"
@@ -8,7 +7,6 @@
 #include "model/gpt/block.hpp"
 #include "model/gpt/context.hpp"
 #include "model/gpt/init.hpp"
-#include "model/kernels/reduce.hpp"
 #include "model/ops/embedding.hpp"
 #include "model/ops/head.hpp"
 #include "model/ops/rms_norm.hpp"
@@ -25,7 +23,7 @@ struct Gpt::Impl {
   std::vector<BlockActivations> blocks;
   Tensor embedded;  // E[idx], before the first norm
   Tensor last;      // residual stream after the last block
-  std::vector<float> embedded_rstd, last_rstd, losses;
+  std::vector<float> embedded_rstd, last_rstd;
   SavedBlocks embedding, embedded_norm, last_norm;
   ops::HeadScratch scratch;
 
@@ -114,15 +112,11 @@ float Gpt::loss_and_backward(std::span<const int> inputs, std::span<const int> t
   const Tensor input_ids = ops::upload_ids(m.device, batch * time, 4, "inputs");
   const Tensor target_ids = ops::upload_ids(m.device, batch * time, 8, "targets");
   const Tensor x = m.trunk(context, inputs);
-  const auto valid = static_cast<double>(
-      std::count_if(targets.begin(), targets.end(), [](int target) { return target >= 0; }));
-  m.losses.resize(targets.size());
   const GradientSlot slot = gradient_slot(m.device, m.lm_head());
-  Tensor dx = ops::head_loss_and_backward(m.device, x, m.lm_head().value, targets,
-                                          valid > 0 ? static_cast<float>(scale / valid) : 0.0F,
-                                          slot.tensor, slot.accumulate, m.losses, m.scratch);
-  m.trunk_backward(context, inputs, std::move(dx));
-  return valid > 0 ? static_cast<float>(kernels::sum_in_order(m.losses) / valid) : 0.0F;
+  ops::HeadResult head = ops::head_loss_and_backward(m.device, x, m.lm_head().value, targets, scale,
+                                                     slot.tensor, slot.accumulate, m.scratch);
+  m.trunk_backward(context, inputs, std::move(head.dx));
+  return head.loss;
 }
 
 std::vector<float> Gpt::token_losses(std::span<const int> inputs, std::span<const int> targets,

@@ -6,6 +6,7 @@
 #include "harness/base/check.hpp"
 #include "model/kernels/cross_entropy.hpp"
 #include "model/kernels/matmul.hpp"
+#include "model/kernels/reduce.hpp"
 
 namespace nb::ops {
 namespace {
@@ -95,9 +96,9 @@ void head_losses(Device& device, const Tensor& x, const Tensor& w, std::span<con
   });
 }
 
-Tensor head_loss_and_backward(Device& device, const Tensor& x, const Tensor& w,
-                              std::span<const int> targets, float row_scale, Tensor& dw,
-                              bool accumulate, std::span<float> losses, HeadScratch& scratch) {
+HeadResult head_loss_and_backward(Device& device, const Tensor& x, const Tensor& w,
+                                  std::span<const int> targets, double scale, Tensor& dw,
+                                  bool accumulate, HeadScratch& scratch) {
   const HeadSize size = check_sizes(x, w, targets, device);
   NB_CHECK(dw.shape() == w.shape(), "[head] dw {}, w {}", dw.shape().text(), w.shape().text());
   SavedBlocks linear_saved;
@@ -119,7 +120,9 @@ Tensor head_loss_and_backward(Device& device, const Tensor& x, const Tensor& w,
   loss_desc.output = &dlogits;
   device.run_backward(loss_desc, std::move(loss_saved), [] {});
 
-  Tensor dx = device.allocate({size.rows, size.width}, storage, "lm_head.dx");
+  HeadResult result;
+  Tensor& dx = result.dx;
+  dx = device.allocate({size.rows, size.width}, storage, "lm_head.dx");
   OpDesc input_desc = linear_desc(OpKind::kLinearBackwardInput, size, w, "lm_head");
   input_desc.inputs = {&dlogits, &w};
   input_desc.output = &dx;
@@ -133,6 +136,10 @@ Tensor head_loss_and_backward(Device& device, const Tensor& x, const Tensor& w,
   device.run_backward(weight_desc, std::move(linear_saved), [&] {
     const MatmulPolicy products = device.numerics().matmul();
     const MatmulPolicy weight = device.numerics().weight_gradient_matmul();
+    const auto valid = static_cast<double>(
+        std::count_if(targets.begin(), targets.end(), [](int target) { return target >= 0; }));
+    const float row_scale = valid > 0 ? static_cast<float>(scale / valid) : 0.0F;
+    const std::span<float> losses = sized(scratch.losses, size.rows);
     const bool chained = weight.accumulation == Accumulation::kChain;
     const std::int64_t block = chained ? block_rows(size) : size.rows;
     const Matrix partial =
@@ -158,8 +165,9 @@ Tensor head_loss_and_backward(Device& device, const Tensor& x, const Tensor& w,
       }
     }
     if (chained) kernels::matmul_finish(partial, dw.matrix(), weight, accumulate);
+    if (valid > 0) result.loss = static_cast<float>(kernels::sum_in_order(losses) / valid);
   });
-  return dx;
+  return result;
 }
 
 namespace {

@@ -17,7 +17,7 @@ inline constexpr float kSoftcap = 15.0F;  // nanochat.md §1.2
 
 // Host memory that one call leaves to the next, so that steps do not allocate.
 struct HeadScratch {
-  std::vector<float> logits, gathered, row_max, row_sum, weight_gradient;
+  std::vector<float> logits, gathered, losses, row_max, row_sum, weight_gradient;
   std::vector<int> targets;
 };
 
@@ -26,13 +26,16 @@ struct HeadScratch {
 void head_losses(Device& device, const Tensor& x, const Tensor& w, std::span<const int> targets,
                  bool is_mean, std::span<float> losses, HeadScratch& scratch);
 
-// The same and its backward at once: returns dx (rows, C) of row_scale × sum of losses; dw (V,C)
-// likewise, added when accumulate. x may be freed by the device from here on: `x_saved` is what the
-// op before kept for it. Gradients are those of row_scale × Σ losses, so row_scale = scale / valid
-// targets for a mean.
-Tensor head_loss_and_backward(Device& device, const Tensor& x, const Tensor& w,
-                              std::span<const int> targets, float row_scale, Tensor& dw,
-                              bool accumulate, std::span<float> losses, HeadScratch& scratch);
+// Forward and backward at once, of scale × mean loss over the rows whose target is not -1: dx
+// (rows, C), and dw (V,C), added when accumulate. loss: the mean itself, summed in double in row
+// order; 0 on a dry device and without any valid target.
+struct HeadResult {
+  Tensor dx;
+  float loss = 0;
+};
+HeadResult head_loss_and_backward(Device& device, const Tensor& x, const Tensor& w,
+                                  std::span<const int> targets, double scale, Tensor& dw,
+                                  bool accumulate, HeadScratch& scratch);
 
 // Capped logits of the wanted rows (ascending; empty: all) in the storage dtype, in blocks: logits
 // row i is row wanted[first + i] of x. Runs the device's op on all rows.
