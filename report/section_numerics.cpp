@@ -8,6 +8,16 @@
 #include "report/sections.hpp"
 
 namespace nb {
+namespace {
+
+// "/code/components/model~1gpt" for people: JSON pointers write a slash in a name as ~1.
+std::string field_name(std::string pointer) {
+  for (std::size_t at = pointer.find("~1"); at != std::string::npos; at = pointer.find("~1", at))
+    pointer.replace(at, 2, "/");
+  return pointer;
+}
+
+}  // namespace
 
 std::vector<Block> numerics_blocks(const ReportContext& context) {
   TextTable table{{"device", "item", "value", "status", "source"}, {}};
@@ -52,7 +62,7 @@ std::vector<Block> environment_blocks(const ReportContext& context) {
     ++records;
     const Json flat = stored.record.environment->flatten();
     for (const auto& [pointer, value] : flat.items())
-      ++values[pointer][value.is_string() ? value.get<std::string>() : value.dump()];
+      ++values[field_name(pointer)][value.is_string() ? value.get<std::string>() : value.dump()];
   }
   if (values.empty()) return {Paragraph{"The records say nothing about their environment."}};
   TextTable table{{"field", "value", "records"}, {}};

@@ -16,15 +16,29 @@ struct Kind {
 };
 constexpr Kind kKinds[] = {{"train", "executed training"}, {"predict", "dry prediction"}};
 
+// Axis units, the largest first: the largest value of a plot picks the one that keeps it above 1.
+struct Scale {
+  const char* axis;
+  double unit;  // axis value 1 is that much
+};
 struct Quantity {
   const char* metric;
   const char* words;
-  const char* axis;
-  double scale;  // value → axis
+  Scale scales[3];
 };
-constexpr Quantity kThroughput = {metric::kThroughput, "simulated throughput", "thousand tokens/s",
-                                  1e-3};
-constexpr Quantity kMemory = {metric::kPeakMemory, "simulated peak memory", "GiB", 1.0 / (1 << 30)};
+constexpr Quantity kThroughput = {
+    metric::kThroughput,
+    "simulated throughput",
+    {{"million tokens/s", 1e6}, {"thousand tokens/s", 1e3}, {"tokens/s", 1}}};
+constexpr Quantity kMemory = {metric::kPeakMemory,
+                              "simulated peak memory",
+                              {{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}};
+
+const Scale& scale_of(const Quantity& quantity, double largest) {
+  for (const Scale& scale : quantity.scales)
+    if (largest >= scale.unit) return scale;
+  return quantity.scales[2];
+}
 
 const Metric* simulated(const Record& record, const char* name) {
   const Metric* metric = find_metric(record, name);
@@ -38,7 +52,12 @@ void add_bars(std::vector<Block>& blocks, const std::vector<const StoredRecord*>
   plot.kind = PlotKind::kBars;
   plot.name = fmt::format("{}_{}", quantity.metric, kind.kind);
   plot.title = fmt::format("{}, {}", quantity.words, kind.words);
-  plot.x_label = quantity.axis;
+  double largest = 0;
+  for (const StoredRecord* stored : records)
+    if (const Metric* metric = simulated(stored->record, quantity.metric))
+      largest = std::max(largest, *metric->value);
+  const Scale& scale = scale_of(quantity, largest);
+  plot.x_label = scale.axis;
   for (const StoredRecord* stored : records)
     if (simulated(stored->record, quantity.metric) != nullptr &&
         std::find(plot.categories.begin(), plot.categories.end(), stored->record.name) ==
@@ -59,7 +78,7 @@ void add_bars(std::vector<Block>& blocks, const std::vector<const StoredRecord*>
     }
     const auto at = std::find(plot.categories.begin(), plot.categories.end(), stored->record.name);
     const auto c = static_cast<std::size_t>(at - plot.categories.begin());
-    series->values[c] = *metric->value * quantity.scale;
+    series->values[c] = *metric->value / scale.unit;
     series->labels[c] = value_text(*metric);
   }
   if (!plot.series.empty()) blocks.push_back(PlotBlock{std::move(plot), {}});

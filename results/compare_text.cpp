@@ -54,6 +54,8 @@ std::string comparison_text(const Comparison& comparison) {
   std::string text = fmt::format("A: {}\nB: {}\n\n", comparison.label_a, comparison.label_b);
   text += confounder_text(comparison);
   for (const RecordPair& pair : comparison.pairs) {
+    if (pair.metrics.empty() && pair.incomparable.empty() && !pair.bit_identical)
+      continue;  // failed: below
     text += "\n" + pair_title(pair) + (pair.bit_identical ? ": bit-identical\n" : "\n");
     if (!pair.incomparable.empty()) text += "  INCOMPARABLE: " + pair.incomparable + "\n";
     if (pair.metrics.empty()) continue;

@@ -20,10 +20,13 @@ std::string value_text(double value, const std::string& unit) {
   if (value < 0) return "−" + value_text(-value, unit);
   if (unit == "ns") return human_time_ns(value);
   if (unit == "byte") return human_bytes(value);
-  if (unit == "1") return fmt::format("{:.4f}", value);
   if (unit == "bit/byte" || unit == "nat") return fmt::format("{:.5f} {}", value, unit);
   if (unit.ends_with("/s")) return human_rate(value, unit);
   const bool whole = value == std::floor(value) && value < 1e15;
+  if (unit == "1") {  // shares with four decimals, counts as counts
+    if (whole && value >= 2) return with_commas(static_cast<long long>(value));
+    return value < 2 ? fmt::format("{:.4f}", value) : fmt::format("{:.6g}", value);
+  }
   const std::string number =
       whole ? with_commas(static_cast<long long>(value)) : fmt::format("{:.6g}", value);
   return unit.empty() ? number : number + " " + unit;

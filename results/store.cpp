@@ -56,6 +56,12 @@ Result<std::vector<std::string>> sub_folders(const fs::path& path) {
   return names;
 }
 
+// "<node>-<8 hex digits>": a node's folder, not a report's.
+bool is_node_name(const std::string& name) {
+  return name.size() > 9 && name[name.size() - 9] == '-' &&
+         name.find_first_not_of("0123456789abcdef", name.size() - 8) == std::string::npos;
+}
+
 // An artifact's name stays inside its run folder.
 bool inside(const std::string& file) {
   const fs::path path(file);
@@ -194,7 +200,8 @@ Result<void> verify_artifacts(const StoredRecord& stored) {
   return {};
 }
 
-Result<RunRecords> read_run(const fs::path& path) {
+Result<RunRecords> read_run(const fs::path& given) {
+  const fs::path path = given.has_filename() ? given : given.parent_path();  // "smoke/" is "smoke"
   if (!is_folder(path))
     return bad_input(fmt::format(
         "{}: is not a folder; give a suite's folder under the results folder", path.string()));
@@ -237,7 +244,8 @@ Result<RunRecords> read_run(const fs::path& path) {
   if (!any_record && suites.size() > 1)
     return bad_input(fmt::format("{}: holds {} suites ({}, …); name one of these folders",
                                  path.string(), suites.size(), suites.front()));
-  for (const std::string& name : folders) add(path / name);
+  for (const std::string& name : folders)
+    if (has_record(path / name) || is_node_name(name)) add(path / name);
   keep_latest(run);
   return run;
 }

@@ -41,8 +41,8 @@ struct RunRecords {
   std::vector<std::string> notes;     // older records of the same node passed over
 };
 // A suite folder, a results folder that holds exactly one suite, or one node's folder. With
-// run.json only the folders it lists count; without, of records of the same node the one that
-// finished last.
+// run.json only the folders it lists count; without, every folder named as a node's, and of records
+// of the same node the one that finished last.
 Result<RunRecords> read_run(const std::filesystem::path& path);
 // run.json of a suite folder: the node folders (names) of the plan that ran last, finished or not.
 Result<void> write_run_list(const std::filesystem::path& suite_folder,

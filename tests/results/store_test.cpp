@@ -111,6 +111,7 @@ TEST(Store, UnreadableRecordsAreListedNotSkipped) {
   run.add_training("h100_sxm", 1, 1.5);
   ASSERT_TRUE(write_file(run.suite_folder() / "torn-11111111/record.json", "{\"schema\": 1,"));
   ASSERT_TRUE(make_folders(run.suite_folder() / "unfinished-22222222"));
+  ASSERT_TRUE(make_folders(run.suite_folder() / "report"));  // no node's name
   const RunRecords read = run.read();
   EXPECT_EQ(read.records.size(), 1U);
   ASSERT_EQ(read.damaged.size(), 2U);
@@ -145,6 +146,7 @@ TEST(Store, FindsTheOnlySuiteAndAsksAmongSeveral) {
   ASSERT_TRUE(write_record(dir / "one/n-aaaaaaaa", small_record("n", 'a')));
   ASSERT_TRUE(read_run(dir.path()));
   EXPECT_EQ(read_run(dir.path())->records.size(), 1U);
+  EXPECT_EQ(read_run(dir / "one/")->path.filename(), "one");
   EXPECT_EQ(read_run(dir / "one/n-aaaaaaaa")->records.size(), 1U);
   ASSERT_TRUE(write_record(dir / "two/n-aaaaaaaa", small_record("n", 'a')));
   const auto several = read_run(dir.path());
