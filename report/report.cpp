@@ -122,7 +122,7 @@ Result<ReportFiles> write_report(const ReportInput& input, const fs::path& folde
   draw(document, folder / "plots", options, files);
   if (!files.notes.empty()) {
     std::vector<Block> blocks;
-    for (const std::string& note : files.notes) blocks.push_back(Paragraph{note, true});
+    for (const std::string& note : files.notes) blocks.emplace_back(Paragraph{note, true});
     auto& summary = document.sections.front().blocks;
     summary.insert(summary.begin(), blocks.begin(), blocks.end());
   }

@@ -13,26 +13,27 @@ namespace {
 void add_confounders(std::vector<Block>& blocks, const Comparison& c) {
   const bool devices = !c.device_a.empty();
   if (!c.only_device_differs())
-    blocks.push_back(
+    blocks.emplace_back(
         Paragraph{"Confounded: settings or code differ between the sides, so no difference below "
                   "belongs to the device alone.",
                   true});
   else if (devices)
-    blocks.push_back(
+    blocks.emplace_back(
         Paragraph{"Settings and code are equal on both sides: what differs comes from the emulated "
                   "devices."});
   const bool numerics =
       std::any_of(c.confounders.begin(), c.confounders.end(),
                   [](const auto& confounder) { return confounder.category == "numerics"; });
   if (devices && !numerics && !c.pairs.empty())
-    blocks.push_back(
+    blocks.emplace_back(
         Paragraph{"Both sides have the same numerics policy: arithmetic can explain no difference "
                   "between them."});
   TextTable table{{"what", "field", "A: " + c.label_a, "B: " + c.label_b, "pairs"}, {}};
   for (const Confounder& confounder : c.confounders)
     table.rows.push_back({confounder.category, confounder.field, confounder.a, confounder.b,
                           fmt::format("{}", confounder.where.size())});
-  if (!table.rows.empty()) blocks.push_back(TableBlock{"Differences besides the results", table});
+  if (!table.rows.empty())
+    blocks.emplace_back(TableBlock{"Differences besides the results", table});
 }
 
 std::string better(const MetricDifference& row) {
@@ -68,11 +69,11 @@ void add_pairs(std::vector<Block>& blocks, const Comparison& c) {
     }
   }
   if (!identical.empty()) {
-    blocks.push_back(Paragraph{"Bit-identical on both sides:"});
-    blocks.push_back(BulletList{identical});
+    blocks.emplace_back(Paragraph{"Bit-identical on both sides:"});
+    blocks.emplace_back(BulletList{identical});
   }
   if (!table.rows.empty())
-    blocks.push_back(TableBlock{c.label_a + " (A) and " + c.label_b + " (B)", table});
+    blocks.emplace_back(TableBlock{c.label_a + " (A) and " + c.label_b + " (B)", table});
 }
 
 void add_seeds(std::vector<Block>& blocks, const Comparison& c) {
@@ -83,13 +84,13 @@ void add_seeds(std::vector<Block>& blocks, const Comparison& c) {
                           value_text(mean(s.b), s.unit), signed_text(s.test.difference, s.unit),
                           s.test.df == 0 ? "no spread" : interval_text(s.test.interval95, s.unit),
                           fmt::format("{}", s.a.size())});
-  if (!table.rows.empty()) blocks.push_back(TableBlock{"Over seeds (Welch)", table});
+  if (!table.rows.empty()) blocks.emplace_back(TableBlock{"Over seeds (Welch)", table});
 }
 
 void add_comparison(std::vector<Block>& blocks, const Comparison& c) {
   add_confounders(blocks, c);
   if (c.pairs.empty())
-    blocks.push_back(Paragraph{
+    blocks.emplace_back(Paragraph{
         fmt::format("No records of {} and {} pair: nothing to compare.", c.label_a, c.label_b),
         true});
   add_pairs(blocks, c);
@@ -97,8 +98,8 @@ void add_comparison(std::vector<Block>& blocks, const Comparison& c) {
   std::vector<std::string> missing = c.unpaired;
   missing.insert(missing.end(), c.damaged.begin(), c.damaged.end());
   if (!missing.empty()) {
-    blocks.push_back(Paragraph{"Not compared:"});
-    blocks.push_back(BulletList{missing});
+    blocks.emplace_back(Paragraph{"Not compared:"});
+    blocks.emplace_back(BulletList{missing});
   }
 }
 

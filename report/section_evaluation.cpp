@@ -70,7 +70,7 @@ void add_plot(std::vector<Block>& blocks, const std::string& node,
   if (std::any_of(chance.values.begin(), chance.values.end(),
                   [](const auto& v) { return v.has_value(); }))
     plot.series.push_back(std::move(chance));
-  blocks.push_back(PlotBlock{std::move(plot), {}});
+  blocks.emplace_back(PlotBlock{std::move(plot), {}});
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ std::vector<Block> evaluation_blocks(const ReportContext& context) {
            chance ? fmt::format("{:.4f}", *chance) : "",
            metric.n == 0 ? "" : with_commas(metric.n)});
     }
-  blocks.push_back(
+  blocks.emplace_back(
       TableBlock{"Scores (tasks named mw/… are generated and no measure of real ability)", table});
   return blocks;
 }

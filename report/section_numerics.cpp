@@ -43,14 +43,14 @@ std::vector<Block> numerics_blocks(const ReportContext& context) {
     for (const char* word : {"documented", "assumed", "not modelled"})
       text += fmt::format(" {} {}{}", status[word], word,
                           std::string(word) == "not modelled" ? "." : ",");
-    blocks.push_back(Paragraph{text});
-    blocks.push_back(TableBlock{"", table});
+    blocks.emplace_back(Paragraph{text});
+    blocks.emplace_back(TableBlock{"", table});
   }
   for (const std::string& device : silent)
     if (std::find(done.begin(), done.end(), device) == done.end())
-      blocks.push_back(Paragraph{"No numerics card in the records of " + device + "."});
+      blocks.emplace_back(Paragraph{"No numerics card in the records of " + device + "."});
   if (blocks.empty())
-    blocks.push_back(Paragraph{"No record ran on a device, so there is no numerics card."});
+    blocks.emplace_back(Paragraph{"No record ran on a device, so there is no numerics card."});
   return blocks;
 }
 

@@ -81,7 +81,7 @@ void add_bars(std::vector<Block>& blocks, const std::vector<const StoredRecord*>
     series->values[c] = *metric->value / scale.unit;
     series->labels[c] = value_text(*metric);
   }
-  if (!plot.series.empty()) blocks.push_back(PlotBlock{std::move(plot), {}});
+  if (!plot.series.empty()) blocks.emplace_back(PlotBlock{std::move(plot), {}});
 }
 
 // Every metric of these records on that clock, one row each.
@@ -100,7 +100,7 @@ TextTable metric_table(const std::vector<const StoredRecord*>& records, bool hos
 }
 
 void add_table(std::vector<Block>& blocks, const std::string& caption, const TextTable& table) {
-  if (!table.rows.empty()) blocks.push_back(TableBlock{caption, table});
+  if (!table.rows.empty()) blocks.emplace_back(TableBlock{caption, table});
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ std::vector<Block> summary_blocks(const ReportContext& context) {
   const RunRecords& run = *context.input.run;
   std::vector<Block> blocks;
   if (run.records.empty())
-    blocks.push_back(
+    blocks.emplace_back(
         Paragraph{"This run has no finished record, so there is nothing to report.", true});
   std::vector<std::string> failed;
   std::map<std::string, int> kinds;
@@ -24,14 +24,16 @@ std::vector<Block> summary_blocks(const ReportContext& context) {
     std::string text = fmt::format("{} records:", run.records.size());
     for (const auto& [kind, count] : kinds)
       text += fmt::format("{} {} {}", text.ends_with(":") ? "" : ",", count, kind);
-    blocks.push_back(Paragraph{text + ". Times and memory of emulated devices are simulated (clock "
-                                      "sim) unless a table says host."});
+    blocks.emplace_back(Paragraph{text +
+                                  ". Times and memory of emulated devices are simulated (clock "
+                                  "sim) unless a table says host."});
   }
   if (!failed.empty() || !run.damaged.empty()) {
-    blocks.push_back(Paragraph{"This report is incomplete: nodes failed or did not finish.", true});
+    blocks.emplace_back(
+        Paragraph{"This report is incomplete: nodes failed or did not finish.", true});
     std::vector<std::string> items = failed;
     items.insert(items.end(), run.damaged.begin(), run.damaged.end());
-    blocks.push_back(BulletList{items});
+    blocks.emplace_back(BulletList{items});
   }
   TextTable table{{"kind", "name", "device", "seed", "status", "key", "from"}, {}};
   const auto& reused = context.input.reused;
@@ -46,8 +48,8 @@ std::vector<Block> summary_blocks(const ReportContext& context) {
                           r.seed ? fmt::format("{}", *r.seed) : "—", r.status,
                           r.node_key.substr(0, 8), is_reused ? "store (reused)" : "this run"});
   }
-  if (!table.rows.empty()) blocks.push_back(TableBlock{"What ran", table});
-  if (!run.notes.empty()) blocks.push_back(BulletList{run.notes});
+  if (!table.rows.empty()) blocks.emplace_back(TableBlock{"What ran", table});
+  if (!run.notes.empty()) blocks.emplace_back(BulletList{run.notes});
   return blocks;
 }
 

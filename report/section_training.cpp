@@ -42,7 +42,7 @@ void add_plot(std::vector<Block>& blocks, const std::string& node,
   for (const auto* curve : curves)
     if (PlotSeries line = series_of(*curve, column); !line.x.empty())
       plot.series.push_back(std::move(line));
-  if (!plot.series.empty()) blocks.push_back(PlotBlock{std::move(plot), {}});
+  if (!plot.series.empty()) blocks.emplace_back(PlotBlock{std::move(plot), {}});
 }
 
 // Loss of each later curve minus the first one's of the same seed: what two devices' arithmetic
@@ -76,7 +76,7 @@ void add_difference_plot(std::vector<Block>& blocks, const std::string& node,
   }
   if (plot.series.empty()) return;
   plot.note = "Same seed and data: what remains is the devices' arithmetic.";
-  blocks.push_back(PlotBlock{std::move(plot), {}});
+  blocks.emplace_back(PlotBlock{std::move(plot), {}});
 }
 
 std::string metric_cell(const Record& record, const char* name) {
@@ -98,7 +98,7 @@ std::vector<Block> training_blocks(const ReportContext& context) {
                           metric_cell(r, metric::kTrainLoss), metric_cell(r, metric::kValBpb),
                           weights == r.subject.end() ? "—" : weights->second.substr(0, 12)});
   }
-  blocks.push_back(
+  blocks.emplace_back(
       TableBlock{"Where training ended (equal weights digests are equal bits)", table});
   std::vector<std::string> nodes;  // in the order of the records
   std::map<std::string, std::vector<const ReportContext::Curve*>> by_node;
@@ -114,8 +114,8 @@ std::vector<Block> training_blocks(const ReportContext& context) {
              "bit/byte");
   }
   if (nodes.empty())
-    blocks.push_back(Paragraph{"No curves: no training node has a readable steps.csv."});
-  if (!context.unreadable.empty()) blocks.push_back(BulletList{context.unreadable});
+    blocks.emplace_back(Paragraph{"No curves: no training node has a readable steps.csv."});
+  if (!context.unreadable.empty()) blocks.emplace_back(BulletList{context.unreadable});
   return blocks;
 }
 

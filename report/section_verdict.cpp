@@ -13,7 +13,7 @@ std::vector<Block> verdict_blocks(const ReportContext& context) {
   const bool green = gate.night == Verdict::kPass || gate.night == Verdict::kImproved;
   std::vector<Block> blocks = {Paragraph{text.substr(0, text.find('\n')), !green}};
   if (gate.uncalibrated)
-    blocks.push_back(
+    blocks.emplace_back(
         Paragraph{"Uncalibrated: there is no noise card, so margins are max(1 pp, 6/n) and know "
                   "nothing of healthy flips."});
   TextTable table{{"verdict", "what", "base", "candidate", "95 % of the difference", "why"}, {}};
@@ -30,9 +30,9 @@ std::vector<Block> verdict_blocks(const ReportContext& context) {
                           v.interval95 ? interval_text(*v.interval95, "1") : "", v.reason});
   }
   if (passed > 0)
-    blocks.push_back(Paragraph{fmt::format("{} checks are bit-identical (PASS).", passed)});
-  if (!table.rows.empty()) blocks.push_back(TableBlock{"", table});
-  if (!gate.notes.empty()) blocks.push_back(BulletList{gate.notes});
+    blocks.emplace_back(Paragraph{fmt::format("{} checks are bit-identical (PASS).", passed)});
+  if (!table.rows.empty()) blocks.emplace_back(TableBlock{"", table});
+  if (!gate.notes.empty()) blocks.emplace_back(BulletList{gate.notes});
   return blocks;
 }
 
