@@ -115,6 +115,16 @@ TEST(TrainTokenizer, SaysHowManyTokensTheTextHasPairsFor) {
   EXPECT_NE(small.error().message.find("265"), std::string::npos) << small.error().message;
 }
 
+TEST(TrainTokenizer, StopsOnlyWhenTheSumExceedsMaxChars) {
+  const std::vector<std::string> documents = {"abab", "cdcdcdcd"};
+  TokenizerSettings settings;
+  settings.vocab_size = 266;
+  settings.max_chars = 4;  // reached by the first document, exceeded by the second
+  EXPECT_EQ(train_tokenizer(documents, settings)->vocabulary().tokens[256], "cd");
+  settings.max_chars = 3;
+  EXPECT_EQ(train_tokenizer(documents, settings)->vocabulary().tokens[256], "ab");
+}
+
 TEST(TrainTokenizer, TrainsOnTextThatIsNotUtf8) {
   const auto tokenizer =
       train_tokenizer(std::vector<std::string>{"\xFF\xFE\xFF\xFE ok \xFF\xFE"}, 266);
