@@ -31,8 +31,7 @@ void add_suite_options(CLI::App& app, SuiteOptions& options) {
   app.add_option("--results-dir", options.results_dir,
                  "where runs are kept (default: NPUBENCH_RESULTS, else results/runs)");
   app.add_option("--data-dir", options.data_dir,
-                 "public data (default: NPUBENCH_DATA, else data, ../shared/data or "
-                 "~/.cache/npubench/data)");
+                 "public data (default: NPUBENCH_DATA, else ~/.cache/npubench/data)");
   app.add_option("--node", options.node, "this node alone: its name or the start of its key");
   app.add_flag("--fresh", options.fresh, "reuse nothing");
   app.add_flag("--json", options.json, "JSON on stdout");

@@ -17,9 +17,6 @@ std::string environment(const char* name) {
 fs::path data_folder(const std::string& given) {
   if (!given.empty()) return given;
   if (const std::string set = environment("NPUBENCH_DATA"); !set.empty()) return set;
-  std::error_code error;
-  for (const fs::path& candidate : {fs::path("data"), fs::path("../shared/data")})
-    if (fs::is_regular_file(candidate / "SHA256SUMS", error)) return candidate;
   const std::string home = environment("HOME");
   return fs::path(home.empty() ? "." : home) / ".cache/npubench/data";
 }

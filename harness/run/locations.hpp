@@ -6,8 +6,7 @@
 
 namespace nb {
 
-// `given` if not empty, else NPUBENCH_DATA, else data, ../shared/data or ~/.cache/npubench/data,
-// whichever exists, else the last (messages then name it).
+// `given` if not empty, else NPUBENCH_DATA, else ~/.cache/npubench/data.
 std::filesystem::path data_folder(const std::string& given);
 // `given` if not empty, else NPUBENCH_RESULTS, else results/runs.
 std::filesystem::path results_folder(const std::string& given);
