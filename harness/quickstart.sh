@@ -35,7 +35,7 @@ build_npubench() {
     options=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   fi
   cmake --preset release "${options[@]}" || return
-  cmake --build "$build" -j "$(nproc)" --target npubench microbenchmarks || return
+  cmake --build "$build" -j "$(nproc)" --target npubench || return
 }
 
 phase packages bash harness/packages.sh
