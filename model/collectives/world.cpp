@@ -171,6 +171,7 @@ Result<void> World::run(const std::function<void(Communicator&)>& body) {
                 std::vector<std::vector<float>>(devices_.size()),
                 options_.seed};
   std::vector<std::thread> threads;
+  threads.reserve(devices_.size());
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
       RankCommunicator communicator(devices_[static_cast<std::size_t>(rank)], rank, ranks, &shared);

@@ -1,6 +1,7 @@
 #include "model/device/cost_model.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "harness/base/check.hpp"
 
@@ -96,7 +97,7 @@ KernelCost longest(double compute_ns, double memory_ns, double launch_ns) {
 
 std::int64_t round_ns(double time_ns) {
   if (!(time_ns > 0)) return 0;
-  return static_cast<std::int64_t>(time_ns + 0.5);
+  return std::llround(time_ns);
 }
 
 TileCount count_tiles(const Kernel& kernel, const MatrixUnitProfile& matrix) {

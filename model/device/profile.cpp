@@ -29,7 +29,7 @@ Result<void> check_sources(const Json& json, const std::string& where, const std
         return bad_input(fmt::format("{}: {}/source: {}", where, pointer, problem));
       }
     }
-    NB_TRY_VOID(check_sources(value, where, pointer + "/" + key));
+    NB_TRY_VOID(check_sources(value, where, fmt::format("{}/{}", pointer, key)));
   }
   return {};
 }
