@@ -142,11 +142,12 @@ TokenShard TokenShard::encode(std::span<const std::string> documents, const Toke
     ids.insert(ids.end(), document.begin(), document.end());
     starts.push_back(ids.size());
   }
-  return from_ids(std::move(ids), std::move(starts), tokenizer.vocab_size(), tokenizer.hash());
+  return from_ids(ids, starts, tokenizer.vocab_size(), tokenizer.hash());
 }
 
-TokenShard TokenShard::from_ids(std::vector<int> ids, std::vector<std::uint64_t> document_starts,
-                                std::int64_t vocab_size, std::string tokenizer_hash) {
+TokenShard TokenShard::from_ids(const std::vector<int>& ids,
+                                const std::vector<std::uint64_t>& document_starts,
+                                std::int64_t vocab_size, const std::string& tokenizer_hash) {
   NB_CHECK(!document_starts.empty() && is_sha256_hex(tokenizer_hash) && vocab_size > 0,
            "[token_shards] {} document starts, tokenizer hash {}, vocabulary of {}",
            document_starts.size(), tokenizer_hash, vocab_size);

@@ -27,8 +27,9 @@ class TokenShard {
   // Each document is BOS and its tokens (nanochat.md §3.2). NB_CHECK: the tokenizer has a BOS.
   static TokenShard encode(std::span<const std::string> documents, const Tokenizer& tokenizer);
   // document_starts: D + 1 values, first 0, last ids.size(), not decreasing.
-  static TokenShard from_ids(std::vector<int> ids, std::vector<std::uint64_t> document_starts,
-                             std::int64_t vocab_size, std::string tokenizer_hash);
+  static TokenShard from_ids(const std::vector<int>& ids,
+                             const std::vector<std::uint64_t>& document_starts,
+                             std::int64_t vocab_size, const std::string& tokenizer_hash);
   TokenShard(TokenShard&&) noexcept;
   TokenShard& operator=(TokenShard&&) noexcept;
   ~TokenShard();

@@ -16,6 +16,11 @@
 namespace nb {
 namespace {
 
+// Of the JIT's machine stack; a match that needs more is an error of ours, none of the patterns
+// does.
+constexpr std::size_t kStackBytes = std::size_t{32} << 10;
+constexpr std::size_t kLargestStackBytes = std::size_t{16} << 20;
+
 struct RuleRow {
   SplitRule rule;
   std::string_view name;
@@ -98,7 +103,7 @@ Result<SplitRule> parse_split_rule(std::string_view text) {
 struct SplitScratch::State {
   pcre2_match_data* match = pcre2_match_data_create(1, nullptr);
   pcre2_match_context* context = pcre2_match_context_create(nullptr);
-  pcre2_jit_stack* stack = pcre2_jit_stack_create(32 * 1024, 16 * 1024 * 1024, nullptr);
+  pcre2_jit_stack* stack = pcre2_jit_stack_create(kStackBytes, kLargestStackBytes, nullptr);
 
   State() {
     NB_CHECK(match != nullptr && context != nullptr, "[split] out of memory");
