@@ -47,4 +47,30 @@ NB_OP void tile_loop(int width_a, int width_b, std::int64_t steps, const std::ui
   }
 }
 
+// tile_loop without loads, so that nothing but the arithmetic units can limit it.
+template <int kRows, int kVectors, class Step>
+NB_OP void spin_loop(std::int64_t steps, float* values, const Step& step) {
+  Floats acc[kRows][kVectors];
+  const Bits x = bits(load(values));
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) acc[r][v] = all(static_cast<float>(r * kVectors + v));
+  }
+  for (std::int64_t s = 0; s < steps; ++s) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) acc[r][v] = step(x, x, acc[r][v]);
+    }
+  }
+  Floats sum = all(0.0f);
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) sum = sum + acc[r][v];
+  }
+  store(values, sum);
+}
+
 NB_LOCAL_END

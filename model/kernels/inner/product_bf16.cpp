@@ -128,10 +128,18 @@ void tile(int rows_used, int vectors, std::int64_t steps, const std::uint32_t* a
   return tile_rows<2>(rows_used, steps, a, b, c, c_stride, mode);
 }
 
+void spin(std::int64_t steps, float* values) {
+  spin_loop<kRows, kCols / 16>(steps, values, [](Bits x, Bits y, Floats z) -> Floats {
+    return {
+        _mm512_dpbf16_ps(z.v, reinterpret_cast<__m512bh>(x.v), reinterpret_cast<__m512bh>(y.v))};
+  });
+}
+
 }  // namespace
 
 Product bf16_product() {
-  return {.rows = kRows, .cols = kCols, .values_per_step = 2, .pack = pack, .tile = tile};
+  return {
+      .rows = kRows, .cols = kCols, .values_per_step = 2, .pack = pack, .tile = tile, .spin = spin};
 }
 
 }  // namespace nb::kernels::inner::NB_LEVEL

@@ -121,10 +121,16 @@ void tile(int rows_used, int vectors, std::int64_t steps, const std::uint32_t* a
   return tile_rows<kCols / 16>(rows_used, steps, a, b, c, c_stride, mode);
 }
 
+void spin(std::int64_t steps, float* values) {
+  spin_loop<kRows, kCols / 16>(
+      steps, values, [](Bits x, Bits y, Floats z) { return fma(floats(x), floats(y), z); });
+}
+
 }  // namespace
 
 Product fp32_product() {
-  return {.rows = kRows, .cols = kCols, .values_per_step = 1, .pack = pack, .tile = tile};
+  return {
+      .rows = kRows, .cols = kCols, .values_per_step = 1, .pack = pack, .tile = tile, .spin = spin};
 }
 
 #if NB_LEVEL_ID != NB_LEVEL_AVX512BF16

@@ -41,6 +41,9 @@ struct Product {
   // c (rows_used, 16 * vectors), rows_used <= rows, 16 * vectors <= cols.
   void (*tile)(int rows_used, int vectors, std::int64_t steps, const std::uint32_t* a,
                const std::uint32_t* b, float* c, std::int64_t c_stride, int mode);
+  // The same arithmetic out of registers alone: the level's peak, for benchmarks. values: 16
+  // floats, in and out.
+  void (*spin)(std::int64_t steps, float* values);
 };
 
 struct AdamWScalars {
