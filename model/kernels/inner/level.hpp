@@ -20,4 +20,10 @@
 #define NB_LOCAL_END \
   }                  \
   }
+// Lanes in registers want every operation inlined. In plain C++, and in sanitized builds, that only
+// makes the compiler slow (a minute and more for a file).
+#if NB_LEVEL_ID == NB_LEVEL_SCALAR || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define NB_OP [[maybe_unused]] inline
+#else
 #define NB_OP inline __attribute__((always_inline))
+#endif

@@ -7,6 +7,24 @@ namespace {
 
 NB_OP Floats larger(Floats x, Floats best) { return select(best < x, x, best); }
 
+// Calls body(eager rounding, last rounding). The two are the same, or there is no eager one, in
+// every policy that a device has; any other pair rounds `out` in a pass of its own.
+template <class Body>
+NB_OP void with_two_roundings(int eager, int last, float* out, std::int64_t n, const Body& body) {
+  if (eager == kRoundNone) {
+    with_rounding(last, [&](auto mode) { body(Constant<kRoundNone>(), mode); });
+  } else if (eager == last) {
+    with_rounding(last, [&](auto mode) { body(mode, mode); });
+  } else {
+    with_rounding(eager, [&](auto mode) { body(mode, Constant<kRoundNone>()); });
+    with_rounding(last, [&](auto mode) {
+      each_group(n, [&](std::int64_t i, int lanes) {
+        store_lanes(out + i, rounded<decltype(mode)::value>(load_lanes(out + i, lanes)), lanes);
+      });
+    });
+  }
+}
+
 // Soft-cap of one group; tanh_out receives t.
 template <int kEager>
 NB_OP Floats capped(Floats x, Floats cap, Floats* tanh_out) {
@@ -118,13 +136,11 @@ void score_gradient(const float* p, float* dp, std::int64_t n, float delta) {
 
 void softcap(const float* x, std::int64_t n, const SoftcapScalars& s, float* out, int rounding) {
   const Floats cap = all(s.cap);
-  with_rounding(rounding, [&](auto mode) {
-    with_rounding(s.rounding, [&](auto eager) {
-      each_group(n, [&](std::int64_t i, int lanes) {
-        Floats z = load_lanes(x + i, lanes), t;
-        if (s.cap != 0.0f) z = capped<decltype(eager)::value>(z, cap, &t);
-        store_lanes(out + i, rounded<decltype(mode)::value>(z), lanes);
-      });
+  with_two_roundings(s.rounding, rounding, out, n, [&](auto eager, auto mode) {
+    each_group(n, [&](std::int64_t i, int lanes) {
+      Floats z = load_lanes(x + i, lanes), t;
+      if (s.cap != 0.0f) z = capped<decltype(eager)::value>(z, cap, &t);
+      store_lanes(out + i, rounded<decltype(mode)::value>(z), lanes);
     });
   });
 }
@@ -145,31 +161,28 @@ void cross_entropy_backward(const float* x, std::int64_t n, std::int64_t target,
                             float sum, float factor, const SoftcapScalars& s, float* dx,
                             int rounding) {
   const Floats m = all(max), l = all(sum), f = all(factor), cap = all(s.cap), one = all(1.0f);
-  with_rounding(s.rounding, [&](auto eager) {
-    constexpr int kEager = decltype(eager)::value;
-    with_rounding(rounding, [&](auto mode) {
-      constexpr int kLast = decltype(mode)::value;
-      each_group(n, [&](std::int64_t i, int lanes) {
-        Floats z = load_lanes(x + i, lanes), t = all(0.0f);
-        if (s.cap != 0.0f) z = capped<kEager>(z, cap, &t);
-        Floats g = vec_exp(z - m) / l;
-        if (target >= i && target < i + lanes) {
-          float hot[16] = {};
-          hot[target - i] = 1.0f;
-          g = g - load(hot);
-        }
-        g = g * f;
-        if (s.cap == 0.0f) {
-          g = rounded<kLast>(g);
-        } else if (!s.eager) {
-          g = rounded<kLast>(g * fma(all(-1.0f) * t, t, one));
-        } else {
-          g = rounded<kEager>(rounded<kEager>(g) * cap);
-          g = rounded<kEager>(g * fma(all(-1.0f) * t, t, one));
-          g = rounded<kLast>(g / cap);
-        }
-        store_lanes(dx + i, g, lanes);
-      });
+  with_two_roundings(s.rounding, rounding, dx, n, [&](auto eager, auto mode) {
+    constexpr int kEager = decltype(eager)::value, kLast = decltype(mode)::value;
+    each_group(n, [&](std::int64_t i, int lanes) {
+      Floats z = load_lanes(x + i, lanes), t = all(0.0f);
+      if (s.cap != 0.0f) z = capped<kEager>(z, cap, &t);
+      Floats g = vec_exp(z - m) / l;
+      if (target >= i && target < i + lanes) {
+        float hot[16] = {};
+        hot[target - i] = 1.0f;
+        g = g - load(hot);
+      }
+      g = g * f;
+      if (s.cap == 0.0f) {
+        g = rounded<kLast>(g);
+      } else if (!s.eager) {
+        g = rounded<kLast>(g * fma(all(-1.0f) * t, t, one));
+      } else {
+        g = rounded<kEager>(rounded<kEager>(g) * cap);
+        g = rounded<kEager>(g * fma(all(-1.0f) * t, t, one));
+        g = rounded<kLast>(g / cap);
+      }
+      store_lanes(dx + i, g, lanes);
     });
   });
 }
