@@ -65,7 +65,7 @@ TEST(Verbs, PlanCreatesNothingAndListsEveryNode) {
   const Json plan =
       json_of(bench({"plan", kSmallSuite, "--results-dir", bench.results().string(), "--json"}));
   EXPECT_TRUE(fs::is_empty(bench.results()));
-  ASSERT_EQ(plan.at("nodes").size(), 3u + 3 * 3);
+  ASSERT_EQ(plan.at("nodes").size(), 3u + 3 * 4);
   for (const Json& node : plan.at("nodes")) {
     EXPECT_EQ(node.at("key").get<std::string>().size(), 64u);
     EXPECT_TRUE(node.at("will_run").get<bool>());
@@ -80,7 +80,7 @@ TEST(Verbs, RunJsonIsOneDocumentAndProgressGoesToStderr) {
       "--json"};
   const auto result = bench.run(kSmallSuite, prediction);
   const Json json = json_of(result);
-  EXPECT_EQ(json.at("executed"), 3);
+  EXPECT_EQ(json.at("executed"), 4);
   EXPECT_NE(result.err.find("expected"), std::string::npos);
   auto quiet = prediction;
   quiet.push_back("--quiet");
