@@ -16,7 +16,7 @@ constexpr std::int64_t kChainBlockBytes =
     1024;  // of one packed row or column: a 32-wide panel fills 32 KiB of L1
 constexpr std::int64_t kRowBlock = 96;      // a multiple of every level's tile rows
 constexpr std::int64_t kColumnBlock = 512;  // rows × columns of sums stay in L2
-constexpr std::int64_t kFewestTasks = 16;   // cut by shape, never by thread count
+constexpr std::int64_t kFewestTasks = 8;    // cut by shape, never by thread count
 
 struct Shape {
   std::int64_t m, n, k;
@@ -71,11 +71,6 @@ class Multiplication {
         columns_padded_(round_up(shape.n, format_.product->cols)) {}
 
   void run() const {
-    const std::int64_t block_steps = panel_steps(format_, std::min(blocks_.length, shape_.k));
-    const Scratch packed(static_cast<std::size_t>(
-                             std::max<std::int64_t>(1, k_blocks_ * block_steps * columns_padded_)) *
-                         4);
-    pack_b(packed.words());
     const std::int64_t row_blocks = (shape_.m + kRowBlock - 1) / kRowBlock;
     std::int64_t columns =
         k_blocks_ > 1 ? std::min(kColumnBlock, columns_padded_) : columns_padded_;
@@ -83,12 +78,18 @@ class Multiplication {
       columns = round_up(columns / 2, format_.product->cols);
     }
     const std::int64_t column_blocks = (shape_.n + columns - 1) / columns;
+    const Scratch b_panels(panel_bytes(columns_padded_));
+    pack_b(b_panels.words());
+    // Rows that several tasks share are packed once, the others by their task.
+    const bool shares_a = column_blocks > 1;
+    const Scratch a_panels(shares_a ? panel_bytes(row_blocks * kRowBlock) : 0);
+    if (shares_a) pack_a(row_blocks, a_panels.words());
     parallel_for(static_cast<std::size_t>(row_blocks * column_blocks), 1, [&](std::size_t task) {
       check_float_mode();
       const std::int64_t row = static_cast<std::int64_t>(task) / column_blocks * kRowBlock;
       const std::int64_t col = static_cast<std::int64_t>(task) % column_blocks * columns;
       run_block({row, std::min(kRowBlock, shape_.m - row), col, std::min(columns, shape_.n - col)},
-                packed.words());
+                shares_a ? a_panels.words() : nullptr, b_panels.words());
     });
   }
 
@@ -96,58 +97,80 @@ class Multiplication {
   std::int64_t k_count(std::int64_t k_block) const {
     return std::min(blocks_.length, shape_.k - k_block * blocks_.length);
   }
-  // All blocks but the last have the same length.
-  std::int64_t offset_of(std::int64_t k_block) const {
-    return k_block * panel_steps(format_, blocks_.length) * columns_padded_;
+  // Of all k blocks of an operand with `padded` rows or columns.
+  std::size_t panel_bytes(std::int64_t padded) const {
+    const std::int64_t steps = panel_steps(format_, std::min(blocks_.length, shape_.k));
+    return static_cast<std::size_t>(k_blocks_ * steps * padded) * 4;
+  }
+  // Where a k block begins: all blocks but the last have the same length.
+  std::int64_t offset_of(std::int64_t k_block, std::int64_t padded) const {
+    return k_block * panel_steps(format_, blocks_.length) * padded;
   }
 
   void pack_b(std::uint32_t* packed) const {
     const int width = format_.product->cols;
     const std::int64_t panels = columns_padded_ / width;
-    constexpr std::int64_t kPanelsAtOnce = 4;
-    const std::int64_t groups = (panels + kPanelsAtOnce - 1) / kPanelsAtOnce;
+    // Where rows of k lie apart, wide strips of them use what the memory brings.
+    const std::int64_t panels_at_once = b_.stride_k == 1 ? 4 : 32;
+    const std::int64_t groups = (panels + panels_at_once - 1) / panels_at_once;
     parallel_for(static_cast<std::size_t>(k_blocks_ * groups), 1, [&](std::size_t task) {
       check_float_mode();
       const std::int64_t k_block = static_cast<std::int64_t>(task) / groups;
-      const std::int64_t panel = static_cast<std::int64_t>(task) % groups * kPanelsAtOnce;
+      const std::int64_t panel = static_cast<std::int64_t>(task) % groups * panels_at_once;
       const std::int64_t steps = panel_steps(format_, k_count(k_block));
       const std::int64_t col = panel * width;
       pack_panels(format_, b_.from(col, k_block * blocks_.length),
-                  std::min(shape_.n - col, kPanelsAtOnce * width), k_count(k_block), width,
-                  packed + offset_of(k_block) + panel * steps * width);
+                  std::min(shape_.n - col, panels_at_once * width), k_count(k_block), width,
+                  packed + offset_of(k_block, columns_padded_) + panel * steps * width);
     });
   }
 
-  void run_block(const Block& block, const std::uint32_t* packed_b) const {
-    const int tile_rows = format_.product->rows;
-    const std::int64_t steps = panel_steps(format_, std::min(blocks_.length, shape_.k));
-    const Scratch packed_a(static_cast<std::size_t>(round_up(block.rows, tile_rows) * steps + 1) *
-                           4);
-    const std::int64_t sums_stride = round_up(std::min(block.cols, kColumnBlock), 16);
-    const Scratch sums(static_cast<std::size_t>(block.rows * sums_stride) * 4);
-    if (k_blocks_ <= 1) {
-      if (k_blocks_ == 1) pack_a(block, 0, packed_a.words());
-      for (std::int64_t done = 0; done < block.cols; done += kColumnBlock) {
-        const Block part = {block.row, block.rows, block.col + done,
-                            std::min(kColumnBlock, block.cols - done)};
-        begin(part, sums.floats(), sums_stride);
-        if (k_blocks_ == 1)
-          multiply(part, 0, packed_a.words(), packed_b, sums.floats(), sums_stride);
-        end(part, sums.floats(), sums_stride);
-      }
-      return;
-    }
-    begin(block, sums.floats(), sums_stride);
-    for (std::int64_t k_block = 0; k_block < k_blocks_; ++k_block) {
-      pack_a(block, k_block, packed_a.words());
-      multiply(block, k_block, packed_a.words(), packed_b, sums.floats(), sums_stride);
-    }
-    end(block, sums.floats(), sums_stride);
+  void pack_a(std::int64_t row_blocks, std::uint32_t* packed) const {
+    parallel_for(static_cast<std::size_t>(k_blocks_ * row_blocks), 1, [&](std::size_t task) {
+      check_float_mode();
+      const std::int64_t k_block = static_cast<std::int64_t>(task) / row_blocks;
+      const std::int64_t row = static_cast<std::int64_t>(task) % row_blocks * kRowBlock;
+      const std::int64_t rows = std::min(kRowBlock, shape_.m - row);
+      pack_rows({row, rows, 0, 0}, k_block, shared_a(packed, row_blocks * kRowBlock, row, k_block));
+    });
   }
-
-  void pack_a(const Block& block, std::int64_t k_block, std::uint32_t* packed) const {
+  void pack_rows(const Block& block, std::int64_t k_block, std::uint32_t* packed) const {
     pack_panels(format_, a_.from(block.row, k_block * blocks_.length), block.rows, k_count(k_block),
                 format_.product->rows, packed);
+  }
+  template <class Word>
+  Word* shared_a(Word* packed, std::int64_t padded, std::int64_t row, std::int64_t k_block) const {
+    return packed + offset_of(k_block, padded) + row * panel_steps(format_, k_count(k_block));
+  }
+
+  // a_panels: null when the task packs its own rows.
+  void run_block(const Block& block, const std::uint32_t* a_panels,
+                 const std::uint32_t* b_panels) const {
+    const std::int64_t own_rows =
+        a_panels == nullptr ? round_up(block.rows, format_.product->rows) : 0;
+    const std::int64_t steps = panel_steps(format_, std::min(blocks_.length, shape_.k));
+    const Scratch own(static_cast<std::size_t>(own_rows * steps) * 4);
+    const std::int64_t stride = round_up(std::min(block.cols, kColumnBlock), 16);
+    const Scratch sums(static_cast<std::size_t>(block.rows * stride) * 4);
+    const std::int64_t padded = round_up(shape_.m, kRowBlock);
+    const auto rows_of = [&](std::int64_t k_block) -> const std::uint32_t* {
+      if (a_panels != nullptr) return shared_a(a_panels, padded, block.row, k_block);
+      pack_rows(block, k_block, own.words());
+      return own.words();
+    };
+    // With one k block, the sums are finished strip by strip and the rows packed once for all
+    // strips.
+    const std::uint32_t* only = k_blocks_ == 1 ? rows_of(0) : nullptr;
+    for (std::int64_t done = 0; done < block.cols; done += kColumnBlock) {
+      const Block strip = {block.row, block.rows, block.col + done,
+                           std::min(kColumnBlock, block.cols - done)};
+      begin(strip, sums.floats(), stride);
+      for (std::int64_t k_block = 0; k_block < k_blocks_; ++k_block) {
+        multiply(strip, k_block, only != nullptr ? only : rows_of(k_block), b_panels, sums.floats(),
+                 stride);
+      }
+      end(strip, sums.floats(), stride);
+    }
   }
 
   void multiply(const Block& block, std::int64_t k_block, const std::uint32_t* packed_a,
@@ -155,7 +178,7 @@ class Multiplication {
     const std::int64_t steps = panel_steps(format_, k_count(k_block));
     const bool starts = k_block == 0 && ends_.start == nullptr;
     multiply_panels(format_, block.rows, block.cols, steps, packed_a, steps * format_.product->rows,
-                    packed_b + offset_of(k_block) + block.col * steps,
+                    packed_b + offset_of(k_block, columns_padded_) + block.col * steps,
                     steps * format_.product->cols, sums, stride,
                     starts ? inner::kTileStart : blocks_.mode);
   }

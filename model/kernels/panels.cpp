@@ -25,12 +25,8 @@ std::int64_t panel_steps(const InputFormat& format, std::int64_t k_count) {
 void pack_panels(const InputFormat& format, const Operand& source, std::int64_t p_count,
                  std::int64_t k_count, int width, std::uint32_t* out) {
   const std::int64_t steps = panel_steps(format, k_count);
-  for (std::int64_t p = 0; p < p_count; p += width) {
-    const int used = static_cast<int>(std::min<std::int64_t>(width, p_count - p));
-    format.product->pack(source.data + p * source.stride_p, source.stride_p, source.stride_k, used,
-                         width, k_count, steps, format.rounding, format.swaps_pairs, out);
-    out += steps * width;
-  }
+  format.product->pack(source.data, source.stride_p, source.stride_k, p_count, width, k_count,
+                       steps, format.rounding, format.swaps_pairs, out);
 }
 
 void multiply_panels(const InputFormat& format, std::int64_t rows, std::int64_t cols,

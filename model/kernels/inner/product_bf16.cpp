@@ -31,53 +31,25 @@ NB_OP Bits zipped(Floats low, Floats high) {
   return {_mm512_permutexvar_epi16(order, pairs(low, high).v)};
 }
 
-void pack_turned(const float* src, std::int64_t stride_p, int p_count, int width,
-                 std::int64_t k_count, std::int64_t steps, std::uint32_t* dst) {
-  for (int group = 0; group < width; group += 16) {
-    const int rows = p_count - group < 16 ? p_count - group : 16;
-    const int used = width - group < 16 ? width - group : 16;
-    for (std::int64_t step = 0; step < steps; step += 16) {
+void pack(const float* src, std::int64_t stride_p, std::int64_t stride_k, std::int64_t p_count,
+          int width, std::int64_t k_count, std::int64_t steps, int /*rounding*/,
+          bool /*swaps_pairs*/, std::uint32_t* dst) {
+  if (stride_k == 1) {
+    pack_turned(p_count, width, steps, 0, dst, [&](std::int64_t p, std::int64_t step) {
       const std::int64_t k = 2 * step;
+      const float* row = src + p * stride_p + k;
+      if (k + 32 <= k_count) return pairs(load(row), load(row + 16));
       const int low = k < k_count ? lanes_left(k_count, k) : 0;
       const int high = k + 16 < k_count ? lanes_left(k_count, k + 16) : 0;
-      Bits block[16];
-#pragma GCC unroll 16
-      for (int r = 0; r < 16; ++r) {
-        block[r] = all_bits(0u);
-        if (r < rows) {
-          const float* row = src + (group + r) * stride_p + k;
-          block[r] = pairs(load_first(row, low), load_first(row + 16, high));
-        }
-      }
-      transpose(block);
-      const int count = lanes_left(steps, step);
-      for (int j = 0; j < count; ++j) store_words(dst + (step + j) * width + group, block[j], used);
-    }
-  }
-}
-
-void pack_straight(const float* src, std::int64_t stride_k, int p_count, int width,
-                   std::int64_t k_count, std::int64_t steps, std::uint32_t* dst) {
-  for (std::int64_t step = 0; step < steps; ++step) {
-    const std::int64_t k = 2 * step;
-    for (int group = 0; group < width; group += 16) {
-      const int used = width - group < 16 ? width - group : 16;
-      const int lanes = p_count - group < 16 ? (p_count > group ? p_count - group : 0) : 16;
-      const float* row = src + k * stride_k + group;
-      const Floats low = load_first(row, k < k_count ? lanes : 0);
-      const Floats high = load_first(row + stride_k, k + 1 < k_count ? lanes : 0);
-      store_words(dst + step * width + group, zipped(low, high), used);
-    }
-  }
-}
-
-void pack(const float* src, std::int64_t stride_p, std::int64_t stride_k, int p_count, int width,
-          std::int64_t k_count, std::int64_t steps, int /*rounding*/, bool /*swaps_pairs*/,
-          std::uint32_t* dst) {
-  if (stride_k == 1) {
-    pack_turned(src, stride_p, p_count, width, k_count, steps, dst);
+      return pairs(load_first(row, low), load_first(row + 16, high));
+    });
   } else {
-    pack_straight(src, stride_k, p_count, width, k_count, steps, dst);
+    pack_straight(p_count, width, steps, 0, dst, [&](std::int64_t p, int lanes, std::int64_t step) {
+      const std::int64_t k = 2 * step;
+      const float* row = src + k * stride_k + p;
+      return zipped(load_first(row, k < k_count ? lanes : 0),
+                    load_first(row + stride_k, k + 1 < k_count ? lanes : 0));
+    });
   }
 }
 

@@ -15,60 +15,23 @@ constexpr int kRows = 6, kCols = 16;
 constexpr int kRows = 12, kCols = 32;
 #endif
 
-// k contiguous in src: 16 × 16 blocks are turned.
-template <int kRounding>
-void pack_turned(const float* src, std::int64_t stride_p, int p_count, int width,
-                 std::int64_t k_count, std::int64_t steps, std::int64_t swap, std::uint32_t* dst) {
-  for (int group = 0; group < width; group += 16) {
-    const int rows = p_count - group < 16 ? p_count - group : 16;
-    const int used = width - group < 16 ? width - group : 16;
-    for (std::int64_t k = 0; k < steps; k += 16) {
-      Bits block[16];
-      const int lanes = k < k_count ? lanes_left(k_count, k) : 0;
-      for (int r = 0; r < 16; ++r) {
-        block[r] = all_bits(0u);
-        if (r < rows && lanes > 0) {
-          block[r] = bits(rounded<kRounding>(load_lanes(src + (group + r) * stride_p + k, lanes)));
-        }
-      }
-      transpose(block);
-      const int count = lanes_left(steps, k);
-      for (int j = 0; j < count; ++j) {
-        store_words(dst + ((k + j) ^ swap) * width + group, block[j], used);
-      }
-    }
-  }
-}
-
-// p contiguous in src.
-template <int kRounding>
-void pack_straight(const float* src, std::int64_t stride_k, int p_count, int width,
-                   std::int64_t k_count, std::int64_t steps, std::int64_t swap,
-                   std::uint32_t* dst) {
-  for (std::int64_t k = 0; k < steps; ++k) {
-    std::uint32_t* out = dst + (k ^ swap) * width;
-    for (int group = 0; group < width; group += 16) {
-      const int used = width - group < 16 ? width - group : 16;
-      const int lanes = p_count - group < 16 ? p_count - group : 16;
-      Bits x = all_bits(0u);
-      if (k < k_count && lanes > 0) {
-        x = bits(rounded<kRounding>(load_lanes(src + k * stride_k + group, lanes)));
-      }
-      store_words(out + group, x, used);
-    }
-  }
-}
-
-void pack(const float* src, std::int64_t stride_p, std::int64_t stride_k, int p_count, int width,
-          std::int64_t k_count, std::int64_t steps, int rounding, bool swaps_pairs,
+void pack(const float* src, std::int64_t stride_p, std::int64_t stride_k, std::int64_t p_count,
+          int width, std::int64_t k_count, std::int64_t steps, int rounding, bool swaps_pairs,
           std::uint32_t* dst) {
   const std::int64_t swap = swaps_pairs ? 1 : 0;
   with_rounding(rounding, [&](auto r) {
     constexpr int kRounding = decltype(r)::value;
     if (stride_k == 1) {
-      pack_turned<kRounding>(src, stride_p, p_count, width, k_count, steps, swap, dst);
+      pack_turned(p_count, width, steps, swap, dst, [&](std::int64_t p, std::int64_t k) {
+        const int lanes = k < k_count ? lanes_left(k_count, k) : 0;
+        return bits(rounded<kRounding>(load_lanes(src + p * stride_p + k, lanes)));
+      });
     } else {
-      pack_straight<kRounding>(src, stride_k, p_count, width, k_count, steps, swap, dst);
+      pack_straight(
+          p_count, width, steps, swap, dst, [&](std::int64_t p, int lanes, std::int64_t k) {
+            return k < k_count ? bits(rounded<kRounding>(load_lanes(src + k * stride_k + p, lanes)))
+                               : all_bits(0u);
+          });
     }
   });
 }

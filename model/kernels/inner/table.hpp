@@ -31,11 +31,11 @@ struct Product {
   int rows;             // tile rows: width of A's panels
   int cols;             // tile columns: width of B's panels, a multiple of 16
   int values_per_step;  // 1 or 2
-  // src element (p, k) = src[p * stride_p + k * stride_k], one of the strides is 1. Fills `steps`
-  // steps (>= those that k_count needs; the rest zero) of one panel; p >= p_count is zero.
-  // swaps_pairs: k goes to step k ^ 1 (values_per_step 1 only). dst: steps * width words, and 16
-  // more that may be overwritten.
-  void (*pack)(const float* src, std::int64_t stride_p, std::int64_t stride_k, int p_count,
+  // src element (p, k) = src[p * stride_p + k * stride_k], one of the strides is 1. Fills the
+  // panels of `width` that cover p_count, one after the other, each of `steps` steps (>= those that
+  // k_count needs; the rest zero); p >= p_count is zero. swaps_pairs: k goes to step k ^ 1
+  // (values_per_step 1 only, steps even). dst: panels * steps * width words.
+  void (*pack)(const float* src, std::int64_t stride_p, std::int64_t stride_k, std::int64_t p_count,
                int width, std::int64_t k_count, std::int64_t steps, int rounding, bool swaps_pairs,
                std::uint32_t* dst);
   // c (rows_used, 16 * vectors), rows_used <= rows, 16 * vectors <= cols.

@@ -26,19 +26,19 @@ struct Mask {
     return r;                      \
   } while (false)
 
-NB_OP Floats load(const float* p) {
+NB_OP Floats load(const float* p) {  // bytes: packed panels are read as words and as floats
   Floats r;
-  NB_LANES(p[i]);
+  std::memcpy(&r, p, sizeof r);
+  return r;
 }
 NB_OP Floats load_first(const float* p, int n) {
-  Floats r;
-  NB_LANES(i < n ? p[i] : 0.0f);
+  Floats r = {};
+  std::memcpy(&r, p, static_cast<std::size_t>(n) * sizeof(float));
+  return r;
 }
-NB_OP void store(float* p, Floats a) {
-  for (int i = 0; i < 16; ++i) p[i] = a.v[i];
-}
+NB_OP void store(float* p, Floats a) { std::memcpy(p, &a, sizeof a); }
 NB_OP void store_first(float* p, Floats a, int n) {
-  for (int i = 0; i < n; ++i) p[i] = a.v[i];
+  std::memcpy(p, &a, static_cast<std::size_t>(n) * sizeof(float));
 }
 NB_OP Floats all(float x) {
   Floats r;
