@@ -21,6 +21,8 @@ std::string value_text(double value, const std::string& unit) {
   if (unit == "ns") return human_time_ns(value);
   if (unit == "byte") return human_bytes(value);
   if (unit == "bit/byte" || unit == "nat") return fmt::format("{:.5f} {}", value, unit);
+  // "Gflop/s", "GB/s" carry a prefix already: 685000 Gflop/s reads 685 Tflop/s.
+  if (unit.starts_with('G') && unit.ends_with("/s")) return human_rate(value * 1e9, unit.substr(1));
   if (unit.ends_with("/s")) return human_rate(value, unit);
   const bool whole = value == std::floor(value) && value < 1e15;
   if (unit == "1") {  // shares with four decimals, counts as counts

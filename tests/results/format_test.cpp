@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/base/table.hpp"
 namespace nb {
 namespace {
 
@@ -21,6 +22,11 @@ TEST(Format, SignsAreAlwaysShown) {
   EXPECT_EQ(signed_text(0, "1"), "0.0000");
   EXPECT_EQ(interval_text({-0.02, 0.03}, "1"), "[−0.0200, +0.0300]");
   EXPECT_EQ(percent_text(-0.0123), "−1.23 %");
+}
+
+TEST(Format, PrefixesDoNotPileUp) {
+  EXPECT_EQ(value_text(685000, "Gflop/s"), human_rate(685e12, "flop/s"));
+  EXPECT_EQ(value_text(2.09, "GB/s"), human_rate(2.09e9, "B/s"));
 }
 
 TEST(Format, NullsCarryTheirReason) {
