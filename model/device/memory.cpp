@@ -90,7 +90,7 @@ BlockHandle CachingAllocator::allocate(std::uint64_t size_bytes, std::string_vie
     throw OutOfMemory(a.out_of_memory_text(wanted), name, size_bytes, a.stats);
   }
   const std::uint64_t id = a.next_id++;
-  a.live.emplace(id, LiveBlock{*address, 1, std::string(name)});
+  a.live.emplace(id, LiveBlock{*address, 1, size, std::string(name)});
   ++a.stats.allocations;
   a.stats.allocated_bytes += a.map.at(*address).size;
   a.stats.peak_allocated_bytes = std::max(a.stats.peak_allocated_bytes, a.stats.allocated_bytes);

@@ -14,6 +14,9 @@ namespace nb {
 struct LiveBlock {
   std::uint64_t address = 0;
   int holders = 0;
+  // As rounded. The block itself may be larger: a remainder too small to split off stays with it,
+  // and whether there was one depends on what stood there before.
+  std::uint64_t requested = 0;
   std::string name;
 };
 

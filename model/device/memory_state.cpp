@@ -24,7 +24,7 @@ void each_saved_stat(Stats& stats, const Visit& visit) {
 struct SavedLive {
   std::string name;
   std::uint64_t address = 0;
-  std::uint64_t size = 0;
+  std::uint64_t requested = 0;
 };
 
 }  // namespace
@@ -56,7 +56,7 @@ Json CachingAllocator::state() const {
   }
   Json live = Json::array();
   for (const auto& [id, block] : a.live) {
-    live.push_back({block.name, block.address, a.map.at(block.address).size});
+    live.push_back({block.name, block.address, block.requested});
   }
   Json stats = Json::object();
   each_saved_stat(a.stats, [&](const char* key, std::uint64_t value) { stats[key] = value; });
@@ -101,12 +101,12 @@ Result<void> CachingAllocator::restore(const Json& state) {
   for (const auto& [id, block] : a.live) {
     const SavedLive& s = saved[i++];
     const auto at = blocks.find(s.address);
-    if (s.name != block.name || s.size != a.map.at(block.address).size || at == blocks.end() ||
-        at->second.state != BlockState::kLive || at->second.size != s.size) {
+    if (s.name != block.name || s.requested != block.requested || at == blocks.end() ||
+        at->second.state != BlockState::kLive || at->second.size < s.requested) {
       return bad_input(
           fmt::format("device memory: block {} is \"{}\" of {} bytes in the checkpoint, \"{}\" of "
                       "{} in this run",
-                      i - 1, s.name, s.size, block.name, a.map.at(block.address).size));
+                      i - 1, s.name, s.requested, block.name, block.requested));
     }
   }
   for (const auto& [address, block] : blocks) {
