@@ -102,7 +102,10 @@ TEST(SimdLevel, NoLevelExportsMergeableCode) {
     while (begin < listing->out.size()) {
       const std::size_t end = std::min(listing->out.find('\n', begin), listing->out.size());
       const std::string line = listing->out.substr(begin, end - begin);
+      // DW.ref.…: a pointer to the exception personality, data that sanitized builds carry.
+      const bool is_data = line.find(" DW.ref.") != std::string::npos;
       for (const char* weak : {" W ", " V ", " u "}) {
+        if (is_data) continue;
         EXPECT_EQ(line.find(weak), std::string::npos) << level << ": " << line;
       }
       begin = end + 1;
