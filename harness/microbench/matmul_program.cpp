@@ -19,21 +19,21 @@ namespace {
 enum class Layout { kForward, kInputGradient, kWeightGradient };
 struct LinearCase {
   const char* name;
-  Layout layout;
   std::int64_t rows, out, inner;  // tokens, output and input features of the Linear
+  Layout layout;
   bool on_host;
 };
 constexpr LinearCase kShapes[] = {
-    {"d2/attn", Layout::kForward, 2048, 128, 128, true},
-    {"d2/mlp_up", Layout::kForward, 2048, 512, 128, true},
-    {"d4/attn", Layout::kForward, 2048, 256, 256, true},
-    {"d4/mlp_up", Layout::kForward, 2048, 1024, 256, true},
-    {"d4/mlp_down", Layout::kForward, 2048, 256, 1024, true},
-    {"d4/lm_head", Layout::kForward, 2048, 4096, 256, true},
-    {"d4/mlp_up_dx", Layout::kInputGradient, 2048, 1024, 256, true},
-    {"d4/mlp_up_dw", Layout::kWeightGradient, 2048, 1024, 256, true},
-    {"d20/mlp_up", Layout::kForward, 65536, 5120, 1280, false},
-    {"d20/mlp_up_dw", Layout::kWeightGradient, 65536, 5120, 1280, false},
+    {"d2/attn", 2048, 128, 128, Layout::kForward, true},
+    {"d2/mlp_up", 2048, 512, 128, Layout::kForward, true},
+    {"d4/attn", 2048, 256, 256, Layout::kForward, true},
+    {"d4/mlp_up", 2048, 1024, 256, Layout::kForward, true},
+    {"d4/mlp_down", 2048, 256, 1024, Layout::kForward, true},
+    {"d4/lm_head", 2048, 4096, 256, Layout::kForward, true},
+    {"d4/mlp_up_dx", 2048, 1024, 256, Layout::kInputGradient, true},
+    {"d4/mlp_up_dw", 2048, 1024, 256, Layout::kWeightGradient, true},
+    {"d20/mlp_up", 65536, 5120, 1280, Layout::kForward, false},
+    {"d20/mlp_up_dw", 65536, 5120, 1280, Layout::kWeightGradient, false},
 };
 
 double flop(const LinearCase& s) {

@@ -47,6 +47,7 @@ Result<void> run_microbench_program(const MicrobenchRequest& request, const char
   chosen->add(request, device.profile);
   std::vector<std::string> words = {program, "--benchmark_color=false"};
   std::vector<char*> argv;
+  argv.reserve(words.size());
   for (std::string& word : words) argv.push_back(word.data());
   int argc = static_cast<int>(argv.size());
   benchmark::Initialize(&argc, argv.data());

@@ -45,13 +45,13 @@ bool same(const std::vector<float>& a, const std::vector<float>& b) {
 // One tile of hard operands through packing and the chain, row-major (rows, 16).
 std::vector<float> tile_product(const Product& product, int rounding, bool swaps, bool turned) {
   constexpr int kRows = 4, kCols = 16, kDepth = 37;
-  const std::vector<float> a = hard_values(kRows * kDepth, 1, true),
-                           b = hard_values(kCols * kDepth, 2, true);
+  constexpr std::size_t kSizeA = std::size_t{kRows} * kDepth, kSizeB = std::size_t{kCols} * kDepth;
+  const std::vector<float> a = hard_values(kSizeA, 1, true), b = hard_values(kSizeB, 2, true);
   const int per_step = product.values_per_step;
   const std::int64_t steps = per_step == 2 || swaps ? (kDepth + 1) / 2 * 2 / per_step : kDepth;
   std::vector<std::uint32_t> pa(static_cast<std::size_t>(steps * product.rows)),
       pb(static_cast<std::size_t>(steps * product.cols));
-  std::vector<float> c(kRows * kCols, 0.0f);
+  std::vector<float> c(std::size_t{kRows} * kCols, 0.0f);
   product.pack(a.data(), turned ? kDepth : 1, turned ? 1 : kRows, kRows, product.rows, kDepth,
                steps, rounding, swaps, pa.data());
   product.pack(b.data(), turned ? kDepth : 1, turned ? 1 : kCols, kCols, product.cols, kDepth,
