@@ -1,4 +1,4 @@
-// Which levels were compiled; the build defines NB_HAS_AVX2 and so on.
+// Which levels were compiled: the build defines NB_HAS_X86_LEVELS or NB_HAS_NEON_LEVEL.
 #include "model/kernels/inner/dispatch.hpp"
 
 namespace nb::kernels::inner {
@@ -17,6 +17,11 @@ namespace avx512bf16 {
 extern const Table kTable;
 }
 #endif
+#if defined(NB_HAS_NEON_LEVEL)
+namespace neon {
+extern const Table kTable;
+}
+#endif
 
 const Table* compiled_table(SimdLevel level) {
   switch (level) {
@@ -29,6 +34,10 @@ const Table* compiled_table(SimdLevel level) {
       return &avx512::kTable;
     case SimdLevel::kAvx512Bf16:
       return &avx512bf16::kTable;
+#endif
+#if defined(NB_HAS_NEON_LEVEL)
+    case SimdLevel::kNeon:
+      return &neon::kTable;
 #endif
     default:
       return nullptr;

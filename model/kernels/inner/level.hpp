@@ -6,6 +6,7 @@
 #define NB_LEVEL_AVX2 1
 #define NB_LEVEL_AVX512 2
 #define NB_LEVEL_AVX512BF16 3
+#define NB_LEVEL_NEON 4
 
 #ifndef NB_LEVEL
 #define NB_LEVEL scalar

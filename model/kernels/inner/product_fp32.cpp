@@ -9,7 +9,7 @@ namespace {
 
 #if NB_LEVEL_ID == NB_LEVEL_SCALAR
 constexpr int kRows = 4, kCols = 16;
-#elif NB_LEVEL_ID == NB_LEVEL_AVX2
+#elif NB_LEVEL_ID == NB_LEVEL_AVX2 || NB_LEVEL_ID == NB_LEVEL_NEON
 constexpr int kRows = 6, kCols = 16;
 #else
 constexpr int kRows = 12, kCols = 32;
@@ -59,7 +59,7 @@ void tile_rows(int rows_used, std::int64_t steps, const std::uint32_t* a, const 
     case 5:
       return tile_of<5, kVectors>(steps, a, b, c, c_stride, mode);
 #endif
-#if NB_LEVEL_ID >= NB_LEVEL_AVX512
+#if NB_LEVEL_ID == NB_LEVEL_AVX512 || NB_LEVEL_ID == NB_LEVEL_AVX512BF16
     case 6:
       return tile_of<6, kVectors>(steps, a, b, c, c_stride, mode);
     case 7:

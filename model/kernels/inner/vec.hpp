@@ -7,6 +7,8 @@
 #include "model/kernels/inner/vec_scalar.hpp"
 #elif NB_LEVEL_ID == NB_LEVEL_AVX2
 #include "model/kernels/inner/vec_avx2.hpp"
+#elif NB_LEVEL_ID == NB_LEVEL_NEON
+#include "model/kernels/inner/vec_neon.hpp"
 #else
 #include "model/kernels/inner/vec_avx512.hpp"
 #endif

@@ -114,6 +114,20 @@ TEST(SimdLevel, NoLevelExportsMergeableCode) {
 }
 #endif
 
+#if defined(__aarch64__)
+TEST(FloatMode, FlushToZeroFailsTheCheckAtKernelEntry) {
+  const unsigned before = __builtin_aarch64_get_fpcr();
+  const std::vector<float> x(10, 1.0f);
+  for (const unsigned bit : {0x01000000u, 0x00800000u}) {  // FZ, rounding down
+    __builtin_aarch64_set_fpcr(before | bit);
+    EXPECT_THROW(check_float_mode(), CheckFailure);
+    EXPECT_THROW(static_cast<void>(kernels::sum_of_squares(x)), CheckFailure);
+    __builtin_aarch64_set_fpcr(before);
+  }
+  EXPECT_NO_THROW(check_float_mode());
+}
+#endif
+
 // design.md §6, checked there on 19.2 million cases: the instruction is fma(a0,b0, fma(a1,b1,c)).
 TEST(Bf16Pair, TheModelIsTwoFmasAndFlushes) {
   using kernels::inner::bf16_pair;
