@@ -4,6 +4,7 @@
 #   bash tests/check.sh           release build, all tests
 #   bash tests/check.sh --asan    the same under the address and undefined-behaviour sanitizers
 #   bash tests/check.sh --tsan    harness/base and collectives under the thread sanitizer
+#   bash tests/check.sh --aarch64 a fast subset, cross-compiled, under qemu (tests/aarch64.sh)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
@@ -19,8 +20,9 @@ case "${1:-}" in
     targets=(nb_test_harness_base nb_test_model_collectives nb_planted_race)
     only=(-R '^(nb_test_harness_base|nb_test_model_collectives|nb_planted_race)$')
     ;;
+  --aarch64) exec bash tests/aarch64.sh ;;
   *)
-    echo "check.sh: unknown option $1; there are --asan and --tsan" >&2
+    echo "check.sh: unknown option $1; there are --asan, --tsan and --aarch64" >&2
     exit 64
     ;;
 esac

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# The same bits on AArch64: cross-compiles npubench and a fast subset of its tests, and runs them under
+# qemu-user, level by level (scalar, neon). The digests of tests/golden/digests.json are those of x86.
+# Packages, libraries and build are fetched and made on the first call. The last line is
+# "N passed, N failed, N skipped".
+#   bash tests/aarch64.sh
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+exec </dev/null
+
+for option in "$@"; do
+  echo "aarch64.sh: unknown option $option; it takes none" >&2
+  exit 64
+done
+
+# Program and what of it is fast enough where every instruction is emulated. Of harness/base all but two: one
+# starts its own binary, which this system cannot run by itself; qemu's vfork hides that a program is missing.
+subset=(
+  "nb_test_harness_base -Fs.AChildProcessCanBeToldToFailItsWrites:Subprocess.AProgramThatIsNotThereIsASentence"
+  "nb_test_model_tensor *"
+  "nb_test_model_kernels *"
+  "nb_test_e2e Digests.ShortestSuite*"
+)
+
+build=build/aarch64
+sysroot=$PWD/build/aarch64-sysroot
+
+step() { printf '\n== %s (%d s)\n' "$1" "$SECONDS"; }
+
+step "packages and arm64 libraries"
+bash harness/packages.sh
+bash harness/cmake/aarch64_sysroot.sh
+
+step "build aarch64"
+options=()
+if command -v ccache >/dev/null; then
+  options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+fi
+cmake --preset aarch64 "${options[@]}"
+targets=(npubench)
+for entry in "${subset[@]}"; do targets+=("${entry%% *}"); done
+cmake --build "$build" -j "$(nproc)" --target "${targets[@]}"
+
+passed=0 failed=0 skipped=0
+# "[  PASSED  ] 12 tests." -> 12
+count() { # log label
+  sed -n "s/^\[ *$2 *\] \([0-9][0-9]*\) tests\{0,1\}.*/\1/p" "$1" | head -n 1
+}
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+for entry in "${subset[@]}"; do
+  program=${entry%% *} filter=${entry#* }
+  step "$program ($filter)"
+  set +e
+  qemu-aarch64 -L "$sysroot" "$build/$program" --gtest_filter="$filter" 2>&1 | tee "$log" |
+    grep -Ev '^(\[ RUN  |\[   *OK |\[---|$)'
+  rc=${PIPESTATUS[0]}
+  set -e
+  ok=$(count "$log" PASSED) bad=$(count "$log" FAILED) left_out=$(count "$log" SKIPPED)
+  # A crash, or a program that ran nothing, is one failure.
+  if [ "$rc" -ne 0 ] && [ -z "$bad" ]; then bad=1; fi
+  if [ "$rc" -eq 0 ] && [ "${ok:-0}" -eq 0 ]; then bad=1; fi
+  passed=$((passed + ${ok:-0})) failed=$((failed + ${bad:-0})) skipped=$((skipped + ${left_out:-0}))
+done
+
+printf '\n(%d test programs under qemu, %d s)\n' "${#subset[@]}" "$SECONDS"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
