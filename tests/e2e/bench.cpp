@@ -12,7 +12,11 @@ namespace nb::test {
 
 SubprocessResult Bench::operator()(std::vector<std::string> arguments,
                                    std::chrono::milliseconds limit) const {
+#if defined(NB_EMULATOR)
+  std::vector<std::string> argv{NB_EMULATOR, NB_BINARY_DIR "/npubench"};
+#else
   std::vector<std::string> argv{NB_BINARY_DIR "/npubench"};
+#endif
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   SubprocessOptions options;
   options.time_limit = limit;

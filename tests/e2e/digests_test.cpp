@@ -1,0 +1,122 @@
+// One digest of the metrics for every instruction set, thread count and evaluation batch size, on
+// this host and on those where it was committed.
+#include "tests/e2e/digests.hpp"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "model/kernels/simd_level.hpp"
+#include "tests/e2e/bench.hpp"
+
+namespace nb::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr SimdLevel kAll[] = {SimdLevel::kScalar, SimdLevel::kAvx2, SimdLevel::kAvx512,
+                              SimdLevel::kAvx512Bf16, SimdLevel::kNeon};
+
+struct Setting {
+  SimdLevel level;
+  int threads;
+  int batch_size;
+  std::string text() const {
+    return fmt::format("{}, {} threads, batch {}", name(level), threads, batch_size);
+  }
+};
+
+// The whole suite with the first batch size; with the next ones its evaluations alone, on the
+// weights that are there (the batch size is in no key, so their records are taken away first).
+class SuiteRuns {
+ public:
+  explicit SuiteRuns(std::string file) : file_(std::move(file)) {}
+
+  SuiteDigest operator()(const Setting& setting) {
+    const std::string name = fs::path(file_).stem().string();
+    if (setting.level != level_ || setting.threads != threads_) {
+      fs::remove_all(bench_.suite_folder(name));
+    } else {
+      for (const auto& entry : fs::directory_iterator(bench_.suite_folder(name)))
+        if (entry.path().filename().string().starts_with("eval-")) fs::remove_all(entry.path());
+    }
+    level_ = setting.level;
+    threads_ = setting.threads;
+    bench_.environment = {{"NPUBENCH_SIMD", std::string(nb::name(level_))}};
+    const auto result = bench_.run(
+        file_,
+        {"--quiet", "--threads", std::to_string(threads_), "--set", "/microbenchmarks=[]", "--set",
+         fmt::format("/evaluations/0/batch_size={}", setting.batch_size)},
+        std::chrono::hours(2));
+    EXPECT_EQ(result.exit_code, 0) << setting.text() << ": " << result.out << result.err;
+    return metrics_digest(bench_.suite_folder(name));
+  }
+
+ private:
+  std::string file_;
+  Bench bench_;
+  SimdLevel level_ = SimdLevel::kScalar;
+  int threads_ = 0;
+};
+
+// The first setting against the committed digest, the others against the first.
+void expect_one_digest(const std::string& file, const std::vector<Setting>& settings) {
+  SuiteRuns runs(file);
+  const SuiteDigest first = runs(settings.front());
+  ASSERT_FALSE(first.records.empty());
+  EXPECT_EQ(difference_from_committed(fs::path(file).stem().string(), first), "")
+      << settings.front().text();
+  for (std::size_t i = 1; i < settings.size(); ++i)
+    EXPECT_EQ(difference(first, runs(settings[i])), "") << settings[i].text();
+  std::printf("  %s: %zu settings, digest %s\n", file.c_str(), settings.size(),
+              first.digest.substr(0, 16).c_str());
+}
+
+// Scalar only where there is nothing else: it takes fifty times as long.
+std::vector<SimdLevel> fast_levels() {
+  std::vector<SimdLevel> levels = available_levels();
+  if (levels.size() > 1) levels.erase(levels.begin());
+  return levels;
+}
+
+std::vector<Setting> every_setting(const std::vector<SimdLevel>& levels) {
+  std::vector<Setting> settings;
+  for (const SimdLevel level : levels)
+    for (const int threads : {1, 2})
+      for (const int batch_size : {1, 8, 64}) settings.push_back({level, threads, batch_size});
+  return settings;
+}
+
+TEST(Digests, ShortestSuiteIsTheSameAtEveryLevel) {
+  std::vector<Setting> settings;
+  for (const SimdLevel level : kAll) {
+    if (const std::string reason = unavailable_reason(level); !reason.empty()) {
+      std::printf("  not run: %s (%s)\n", name(level).data(), reason.c_str());
+      continue;
+    }
+    settings.push_back({level, 1, 8});
+  }
+  settings.push_back({available_levels().back(), 2, 3});
+  expect_one_digest("tests/e2e/shortest.json", settings);
+}
+
+TEST(Digests, SmallSuiteIsTheSameAtEveryLevelThreadCountAndBatchSize) {
+  expect_one_digest(kSmallSuite, every_setting(fast_levels()));
+}
+
+// NB_EVERY_SETTING=1 takes minutes, with scalar (NB_EVERY_SETTING=scalar) hours.
+TEST(Digests, SmokeSuiteIsTheSameAsCommitted) {
+  const char* every = std::getenv("NB_EVERY_SETTING");
+  std::vector<Setting> settings = {{available_levels().back(), 2, 8}};
+  if (every != nullptr)
+    settings = every_setting(std::string(every) == "scalar" ? available_levels() : fast_levels());
+  expect_one_digest("suites/smoke.json", settings);
+}
+
+}  // namespace
+}  // namespace nb::test
