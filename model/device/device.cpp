@@ -24,6 +24,8 @@ struct Device::Impl {
 
   void launch(const Kernel& kernel, const OpDesc& desc);
   void count(const KernelCost& cost);
+  void profile_host(const OpDesc& desc, const Lowering& lowering,
+                    HostProfile::Clock::time_point start, const std::function<void()>& arithmetic);
 
   DeviceProfile profile;
   ExecutionMode mode;
@@ -32,6 +34,7 @@ struct Device::Impl {
   Timeline timeline;
   Trace trace;
   HostPool host;
+  HostProfile host_profile;
   DeviceCounters counters;
 };
 
@@ -106,6 +109,27 @@ void Device::Impl::launch(const Kernel& kernel, const OpDesc& desc) {
   }
 }
 
+// Runs the arithmetic and records it. start: when Device::run began.
+void Device::Impl::profile_host(const OpDesc& desc, const Lowering& lowering,
+                                HostProfile::Clock::time_point start,
+                                const std::function<void()>& arithmetic) {
+  const auto ns = [](HostProfile::Clock::duration time) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+  };
+  const auto middle = HostProfile::Clock::now();
+  if (mode == ExecutionMode::kExecute) arithmetic();
+  const auto end = HostProfile::Clock::now();
+  double flops = 0;
+  std::uint64_t bytes = 0;
+  for (const Kernel& kernel : lowering.kernels) {
+    if (kernel.unit == KernelUnit::kMatrix || kernel.unit == KernelUnit::kAttention)
+      flops += kernel.flops;
+    bytes += kernel.read_bytes + kernel.write_bytes;
+  }
+  host_profile.add(desc, ns(end - middle), flops, bytes);
+  host_profile.add_bookkeeping(ns(middle - start));
+}
+
 std::uint64_t SavedBlocks::size_bytes() const {
   std::uint64_t total = 0;
   for (const BlockHandle& block : blocks_) total += block.size_bytes();
@@ -130,6 +154,8 @@ Tensor Device::allocate(const Shape& shape, DType dtype, std::string_view name, 
 SavedBlocks Device::run(const OpDesc& desc, const std::function<void()>& arithmetic) {
   Impl& d = *impl_;
   NB_CHECK(!is_collective(desc.kind), "[device] {} runs through a Communicator", name(desc.kind));
+  const bool profiles = d.host_profile.recording();
+  const auto start = profiles ? HostProfile::Clock::now() : HostProfile::Clock::time_point();
   const Lowering lowering = lower(desc, d.profile.software, d.profile.numerics);
   ++d.counters.ops;
   std::vector<BlockHandle> open(lowering.blocks.size());
@@ -160,7 +186,11 @@ SavedBlocks Device::run(const OpDesc& desc, const std::function<void()>& arithme
     if (lowering.saves_output) keep(desc.output);
     if (lowering.recomputes_output && desc.output != nullptr) desc.output->is_recomputed_ = true;
   }
-  if (executes()) arithmetic();
+  if (profiles) {
+    d.profile_host(desc, lowering, start, arithmetic);
+  } else if (executes()) {
+    arithmetic();
+  }
   return saved;
 }
 
@@ -205,6 +235,7 @@ void Device::reset_memory_peaks() { impl_->memory.reset_peaks(); }
 void Device::empty_cache() { impl_->memory.empty_cache(); }
 const DeviceCounters& Device::counters() const { return impl_->counters; }
 Trace& Device::trace() { return impl_->trace; }
+HostProfile& Device::host_profile() { return impl_->host_profile; }
 CachingAllocator& Device::allocator() { return impl_->memory; }
 
 std::size_t Device::host_mallocs() const { return impl_->host.mallocs(); }

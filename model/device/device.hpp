@@ -13,6 +13,7 @@
 
 #include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"
+#include "model/device/host_profile.hpp"
 #include "model/device/memory.hpp"
 #include "model/device/numerics.hpp"
 #include "model/device/op_desc.hpp"
@@ -97,6 +98,7 @@ class Device {
   void empty_cache();
   const DeviceCounters& counters() const;
   Trace& trace();
+  HostProfile& host_profile();  // of the host's clock; off until started
   CachingAllocator& allocator();
   std::size_t host_mallocs()
       const;  // host buffers ever made: constant once a training loop is warm

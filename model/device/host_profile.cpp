@@ -1,0 +1,38 @@
+#include "model/device/host_profile.hpp"
+
+namespace nb {
+
+void HostProfile::start() {
+  *this = {};
+  is_recording_ = true;
+  started_ = Clock::now();
+}
+
+void HostProfile::stop() {
+  if (!is_recording_) return;
+  is_recording_ = false;
+  stopped_ = Clock::now();
+}
+
+std::int64_t HostProfile::elapsed_ns() const {
+  const Clock::time_point end = is_recording_ ? Clock::now() : stopped_;
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(end - started_).count();
+}
+
+void HostProfile::add(const OpDesc& desc, std::int64_t time_ns, double flops,
+                      std::uint64_t moved_bytes) {
+  const auto [at, is_new] =
+      index_.try_emplace({desc.kind, std::string(desc.label)}, entries_.size());
+  if (is_new) {
+    entries_.push_back({});
+    entries_.back().kind = desc.kind;
+    entries_.back().label = std::string(desc.label);
+  }
+  HostProfileEntry& entry = entries_[at->second];
+  ++entry.calls;
+  entry.time_ns += time_ns;
+  entry.flops += flops;
+  entry.moved_bytes += moved_bytes;
+}
+
+}  // namespace nb
