@@ -13,6 +13,7 @@ std::int64_t keys(const OpDesc& d) { return d.key_time > 0 ? d.key_time : d.time
 
 // Visible (query, key) pairs of causal attention, per head: the last query sees every key.
 double visible_pairs(const OpDesc& d) {
+  if (d.pairs > 0) return static_cast<double>(d.pairs);
   const auto t = static_cast<double>(d.time);
   const auto k = static_cast<double>(keys(d));
   return t * (k - t) + t * (t + 1) / 2;

@@ -126,11 +126,17 @@ void rotary_backward(LoweringBuilder& b) {
   for (const Handle f : full) b.close(f);
 }
 
+// Keys that a query is scored against, masked ones included; the mean (upwards) in a ragged batch.
+std::int64_t scored_keys(const OpDesc& d) {
+  if (d.pairs > 0) return (d.pairs + d.time - 1) / d.time;
+  return d.key_time > 0 ? d.key_time : d.time;
+}
+
 // Without a fused operator: scores, mask, softmax and the product with V as kernels of their own.
 void attention(LoweringBuilder& b) {
   if (b.software().fuses("attention")) return lower_fused_attention(b);
   const OpDesc& d = b.desc();
-  const std::int64_t keys = d.key_time > 0 ? d.key_time : d.time, groups = d.batch * d.heads;
+  const std::int64_t keys = scored_keys(d), groups = d.batch * d.heads;
   const std::int64_t n = groups * d.time * keys;
   const DType in = b.numerics().matmul_inputs;
   const Handle scores = b.open("scores", b.act(n));

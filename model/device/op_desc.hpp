@@ -35,7 +35,7 @@ class Tensor;
   X(kRotaryBackward, "rotary_backward", "dy | dx", "(batch, time, heads, head_dim) act")          \
   X(kAttention, "attention", "q, k, v | y",                                                       \
     "causal; q, y (batch, time, heads, head_dim), k, v (batch, key_time, kv_heads, head_dim); "   \
-    "key_time 0: time")                                                                           \
+    "key_time 0: time; ragged batches: batch 1, rows and keys of all, pairs")                     \
   X(kAttentionBackward, "attention_backward", "dy | dq",                                          \
     "as attention; dq, dk, dv are the caller's")                                                  \
   X(kReluSquared, "relu_squared", "x | y", "(rows, cols) act")                                    \
@@ -100,6 +100,9 @@ struct OpDesc {
   std::int64_t batch = 0;
   std::int64_t time = 0;
   std::int64_t key_time = 0;  // keys of an attention; 0: time
+  // Visible (query, key) pairs of a head of an attention over a ragged batch, where they do not
+  // follow from time and key_time; 0: they do.
+  std::int64_t pairs = 0;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;

@@ -43,6 +43,31 @@ struct AttentionSaved {
 void attention(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix out, const AttentionSaved& saved,
                const AttentionShape& shape, const MatmulPolicy& policy);
 
+// A ragged batch over cached keys: sequences of any lengths, each with its keys in pieces. The bits
+// of a row are those of attention() over the whole sequence, whatever else is in the batch and
+// however the keys are cut.
+struct KeySegment {
+  ConstMatrix k, v;  // rows = consecutive absolute positions, (rows, kv_heads·D); k and v alike
+};
+struct CachedSequence {
+  std::int64_t first_row = 0;  // rows [first_row, first_row + queries) of q and out are its own
+  std::int64_t queries = 0;
+  std::int64_t first_position = 0;  // absolute position of the first query
+  // Positions 0, 1, … in order: shared prefixes first, its own last. They hold at least
+  // first_position + queries rows; rows behind those (spare capacity) are not read.
+  std::span<const KeySegment> segments;
+};
+struct CachedShape {
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  float scale = 0.0f;  // 0: fp32(1 / sqrt(head_dim))
+};
+
+// q, out: (rows, heads·D). The sequences' rows must not overlap; rows of none are left alone.
+void attention_cached(ConstMatrix q, Matrix out, std::span<const CachedSequence> sequences,
+                      const CachedShape& shape, const MatmulPolicy& policy);
+
 // Training shape only: first_position = 0, keys = queries.
 //   p = exp(z - m) / l ;  delta_i = Σ_d fma(dout,out,·) (16 lanes) ;  dp = chain over D of dout·v
 //   ds = p * (dp - delta) ;  dq = round(scale * chain over keys of ds·k) ;

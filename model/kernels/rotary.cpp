@@ -57,6 +57,31 @@ void rotary(ConstMatrix x, Matrix out, ConstMatrix cos, ConstMatrix sin, const R
   turn("rotary", x, out, cos, sin, shape, policy, 1.0f);
 }
 
+void rotary(ConstMatrix x, std::span<const std::int64_t> positions, Matrix out, ConstMatrix cos,
+            ConstMatrix sin, std::int64_t head_dim, const PointwisePolicy& policy) {
+  const std::int64_t half = head_dim / 2;
+  NB_CHECK(head_dim > 0 && head_dim % 2 == 0 && same_shape(x, out) && x.cols % head_dim == 0,
+           "[rotary] x is ({},{}), out ({},{}), heads of {}", x.rows, x.cols, out.rows, out.cols,
+           head_dim);
+  NB_CHECK(static_cast<std::int64_t>(positions.size()) == x.rows && same_shape(cos, sin) &&
+               cos.cols == half,
+           "[rotary] {} positions for {} rows; tables are ({},{}), {} columns needed",
+           positions.size(), x.rows, cos.rows, cos.cols, half);
+  for (const std::int64_t position : positions) {
+    NB_CHECK(position >= 0 && position < cos.rows, "[rotary] position {}, the tables hold {}",
+             position, cos.rows);
+  }
+  const inner::Table& table = inner::table();
+  const int rounding = inner::rounding_of(policy);
+  each_row(x.rows, x.cols, [&](std::int64_t i) {
+    const std::int64_t position = positions[static_cast<std::size_t>(i)];
+    for (std::int64_t at = 0; at < x.cols; at += head_dim) {
+      table.rotary(x.row(i) + at, cos.row(position), sin.row(position), half, 1.0f, out.row(i) + at,
+                   rounding, policy.eager);
+    }
+  });
+}
+
 void rotary_backward(ConstMatrix dy, Matrix dx, ConstMatrix cos, ConstMatrix sin,
                      const RotaryShape& shape, const PointwisePolicy& policy) {
   turn("rotary_backward", dy, dx, cos, sin, shape, policy, -1.0f);

@@ -30,6 +30,9 @@ void rotary_tables(std::int64_t positions, std::int64_t head_dim, DType table, M
 // time rows.
 void rotary(ConstMatrix x, Matrix out, ConstMatrix cos, ConstMatrix sin, const RotaryShape& shape,
             const PointwisePolicy& policy);
+// Row r of x (rows, heads·head_dim) stands at positions[r]: sequences of any lengths in one batch.
+void rotary(ConstMatrix x, std::span<const std::int64_t> positions, Matrix out, ConstMatrix cos,
+            ConstMatrix sin, std::int64_t head_dim, const PointwisePolicy& policy);
 // dx1 = dy1*cos + dy2*(-sin), dx2 = dy1*sin + dy2*cos, same rounding points. dx may be dy.
 void rotary_backward(ConstMatrix dy, Matrix dx, ConstMatrix cos, ConstMatrix sin,
                      const RotaryShape& shape, const PointwisePolicy& policy);

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "harness/base/check.hpp"
-#include "model/kernels/attention.hpp"
 #include "model/ops/saved.hpp"
 
 namespace nb::ops {
@@ -59,6 +58,32 @@ Tensor attention(Device& device, const Tensor& q, const Tensor& k, const Tensor&
     }
     kernels::attention(q.matrix(), k.matrix(), v.matrix(), y.matrix(), kept, kernel_shape(shape),
                        device.numerics().matmul());
+  }));
+  return y;
+}
+
+Tensor attention_cached(Device& device, const Tensor& q,
+                        std::span<const kernels::CachedSequence> sequences,
+                        const kernels::CachedShape& shape, std::string_view label) {
+  NB_CHECK(q.shape().last() == shape.heads * shape.head_dim && shape.kv_heads > 0,
+           "[attention_cached] {}: q {}, {} heads of {}, {} key heads", label, q.shape().text(),
+           shape.heads, shape.head_dim, shape.kv_heads);
+  OpDesc desc = {.kind = OpKind::kAttention,
+                 .label = label,
+                 .batch = 1,
+                 .heads = shape.heads,
+                 .kv_heads = shape.kv_heads,
+                 .head_dim = shape.head_dim};
+  for (const kernels::CachedSequence& s : sequences) {
+    desc.time += s.queries;
+    desc.key_time += s.queries == 0 ? 0 : s.first_position + s.queries;
+    desc.pairs += s.queries * s.first_position + s.queries * (s.queries + 1) / 2;
+  }
+  Tensor y = device.allocate(q.shape(), device.numerics().storage, label);
+  if (desc.time == 0) return y;
+  desc.output = &y;
+  static_cast<void>(device.run(desc, [&] {
+    kernels::attention_cached(q.matrix(), y.matrix(), sequences, shape, device.numerics().matmul());
   }));
   return y;
 }

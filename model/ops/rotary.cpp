@@ -67,6 +67,27 @@ Tensor rotary(Device& device, const Tensor& x, const RotaryTables& tables, std::
   return y;
 }
 
+Tensor rotary(Device& device, const Tensor& x, const RotaryTables& tables,
+              std::span<const std::int64_t> positions, std::string_view label) {
+  const std::int64_t head_dim = 2 * tables.cos.shape().last();
+  NB_CHECK(x.shape().last() % head_dim == 0 &&
+               static_cast<std::int64_t>(positions.size()) == x.shape().leading(),
+           "[rotary] {}: x {}, {} positions, heads of {}", label, x.shape().text(),
+           positions.size(), head_dim);
+  Tensor y = device.allocate(x.shape(), device.numerics().storage, label);
+  if (positions.empty()) return y;
+  OpDesc desc = describe(
+      OpKind::kRotary, x,
+      {.time = x.shape().leading(), .heads = x.shape().last() / head_dim, .head_dim = head_dim},
+      label);
+  desc.output = &y;
+  static_cast<void>(device.run(desc, [&] {
+    kernels::rotary(x.matrix(), positions, y.matrix(), tables.cos.matrix(), tables.sin.matrix(),
+                    head_dim, device.numerics().pointwise_policy());
+  }));
+  return y;
+}
+
 Tensor rotary_backward(Device& device, const Tensor& dy, const RotaryTables& tables,
                        std::int64_t time, std::string_view label, SavedBlocks saved) {
   const kernels::RotaryShape shape = shape_of(dy, tables, time, label);

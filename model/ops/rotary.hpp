@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "model/device/device.hpp"
@@ -18,6 +19,10 @@ RotaryTables rotary_tables(Device& device, std::int64_t positions, std::int64_t 
 // x (B·T, heads·head_dim) → same shape.
 Tensor rotary(Device& device, const Tensor& x, const RotaryTables& tables, std::int64_t time,
               std::string_view label, SavedBlocks* saved);
+// Row r of x (rows, heads·head_dim) stands at positions[r]; no backward. On the device: one
+// sequence.
+Tensor rotary(Device& device, const Tensor& x, const RotaryTables& tables,
+              std::span<const std::int64_t> positions, std::string_view label);
 Tensor rotary_backward(Device& device, const Tensor& dy, const RotaryTables& tables,
                        std::int64_t time, std::string_view label, SavedBlocks saved);
 

@@ -90,6 +90,36 @@ TEST(Rotary, EqualsItsDefinition) {
   }
 }
 
+TEST(Rotary, APositionPerRowEqualsTheRowOfASequence) {
+  Array cos(9, 3), sin(9, 3);
+  rotary_tables(9, 6, DType::kBf16, cos.view(), sin.view());
+  const std::vector<std::int64_t> positions = {8, 0, 3, 3, 1, 7};
+  const Array x = test::random_array(6, 12, 1, Values::kNonFinite);
+  for (const PointwisePolicy& policy : test::pointwise_policies()) {
+    Array expected(6, 12);
+    for (std::int64_t r = 0; r < 6; ++r) {
+      reference::rotary(row_block(x.view(), r, 1), row_block(expected.view(), r, 1), cos.view(),
+                        sin.view(),
+                        {.time = 1,
+                         .heads = 2,
+                         .head_dim = 6,
+                         .first_position = positions[static_cast<std::size_t>(r)]},
+                        policy);
+    }
+    test::at_every_level([&] {
+      Array y(6, 12);
+      rotary(x.view(), positions, y.view(), cos.view(), sin.view(), 6, policy);
+      EXPECT_TRUE(test::same_bits(y, expected)) << test::text(policy);
+    });
+    EXPECT_THROW(rotary(x.view(), std::vector<std::int64_t>{0, 1, 2, 3, 4, 9}, expected.view(),
+                        cos.view(), sin.view(), 6, policy),
+                 CheckFailure);
+    EXPECT_THROW(rotary(x.view(), std::vector<std::int64_t>{0}, expected.view(), cos.view(),
+                        sin.view(), 6, policy),
+                 CheckFailure);
+  }
+}
+
 // nanochat.md §1.2: rotation by minus the angle; position 0 is the identity. cos 1, sin 1 from
 // tables of degrees.
 TEST(Rotary, TurnsByMinusTheAngle) {

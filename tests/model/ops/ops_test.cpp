@@ -2,7 +2,10 @@
 // they compute is tested with the kernels and the GPT.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <vector>
 
 #include "harness/base/check.hpp"
 #include "model/ops/attention.hpp"
@@ -49,6 +52,48 @@ TEST_F(Ops, MismatchedShapesAreRefusedWithBothNamed) {
   EXPECT_THROW((void)ops::embedding(device_, w, ids, 4, "", nullptr), CheckFailure);
   const auto tables = ops::rotary_tables(device_, 3, 6);
   EXPECT_THROW((void)ops::rotary(device_, x, tables, 4, "", nullptr), CheckFailure);
+}
+
+TEST_F(Ops, ARaggedAttentionOfOneWholeSequenceIsTheAttention) {
+  const ops::HeadShape heads = {.batch = 1, .time = 5, .heads = 2, .kv_heads = 1, .head_dim = 4};
+  Tensor q = tensor({5, 8}), k = tensor({5, 4}), v = tensor({5, 4});
+  for (std::size_t i = 0; i < 20; ++i) {
+    q.host()[i] = static_cast<float>(i % 7) - 3.0F;
+    k.host()[i] = v.host()[i] = static_cast<float>(i % 5) - 2.0F;
+  }
+  for (const char* software : {"ascend_910b3", "cpu_ref"}) {
+    Device device(*load_profile(software), ExecutionMode::kExecute);
+    device.synchronize();
+    const std::int64_t start_ns = device.time_ns();
+    const Tensor whole = ops::attention(device, q, k, v, heads, "", nullptr, nullptr);
+    device.synchronize();
+    const std::int64_t whole_ns = device.time_ns() - start_ns;
+    const kernels::KeySegment segments[] = {
+        {row_block(k.matrix(), 0, 3), row_block(v.matrix(), 0, 3)},
+        {row_block(k.matrix(), 3, 2), row_block(v.matrix(), 3, 2)}};
+    const kernels::CachedSequence sequence = {.queries = 5, .segments = segments};
+    const kernels::CachedShape shape = {.heads = 2, .kv_heads = 1, .head_dim = 4};
+    const Tensor cached = ops::attention_cached(device, q, {&sequence, 1}, shape, "");
+    device.synchronize();
+    // cpu_ref has no fused operator: whole sequences score masked keys too, ragged ones do not.
+    EXPECT_LE(device.time_ns() - start_ns, 2 * whole_ns) << software;
+    if (software == std::string_view("ascend_910b3")) {
+      EXPECT_EQ(device.time_ns() - start_ns, 2 * whole_ns);
+    }
+    EXPECT_TRUE(std::ranges::equal(whole.host(), cached.host())) << software;
+    EXPECT_THROW((void)ops::attention_cached(device, k, {&sequence, 1}, shape, ""), CheckFailure);
+  }
+}
+
+TEST_F(Ops, RotaryOfGivenPositionsTurnsEachRow) {
+  const auto tables = ops::rotary_tables(device_, 6, 4);
+  const Tensor x = tensor({3, 8});
+  const Tensor in_order = ops::rotary(device_, x, tables, 3, "", nullptr);
+  const Tensor mixed = ops::rotary(device_, x, tables, std::vector<std::int64_t>{2, 0, 1}, "");
+  EXPECT_TRUE(std::ranges::equal(mixed.host().subspan(0, 8), in_order.host().subspan(16, 8)));
+  EXPECT_TRUE(std::ranges::equal(mixed.host().subspan(8, 16), in_order.host().subspan(0, 16)));
+  EXPECT_THROW((void)ops::rotary(device_, x, tables, std::vector<std::int64_t>{0}, ""),
+               CheckFailure);
 }
 
 TEST_F(Ops, EveryCallTakesTimeAndLeavesOnlyItsResult) {

@@ -1,0 +1,191 @@
+// A ragged batch over cached keys has the bits of one pass over each sequence.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "harness/base/check.hpp"
+#include "model/kernels/attention.hpp"
+#include "model/kernels/reference/attention.hpp"
+#include "tests/model/kernels/kernel_case.hpp"
+
+namespace nb::kernels {
+namespace {
+
+using test::Array;
+using test::Values;
+
+const MatmulPolicy kPolicies[] = {
+    {},
+    {.inputs = DType::kFp32, .output = DType::kFp32},
+    {.inputs = DType::kTf32, .output = DType::kFp32},
+    {.inputs = DType::kHf32, .output = DType::kFp32},
+    {.inputs = DType::kFp16, .output = DType::kFp16},
+};
+constexpr CachedShape kHeads = {.heads = 4, .kv_heads = 2, .head_dim = 6};
+constexpr std::int64_t kWide = 24, kNarrow = 12;
+
+// One sequence of keys and queries, and what one pass gives for it.
+struct Story {
+  Array q, k, v, expected;
+};
+Story story(std::int64_t time, std::uint64_t seed, Values values, const MatmulPolicy& policy) {
+  Story s = {test::random_array(time, kWide, seed, values),
+             test::random_array(time, kNarrow, seed + 1, values),
+             test::random_array(time, kNarrow, seed + 2, values), Array(time, kWide)};
+  reference::attention(s.q.view(), s.k.view(), s.v.view(), s.expected.view(), {},
+                       {.batch = 1,
+                        .queries = time,
+                        .keys = time,
+                        .heads = kHeads.heads,
+                        .kv_heads = kHeads.kv_heads,
+                        .head_dim = kHeads.head_dim},
+                       policy);
+  return s;
+}
+
+KeySegment segment(const Story& s, std::int64_t begin, std::int64_t count) {
+  return {row_block(s.k.view(), begin, count), row_block(s.v.view(), begin, count)};
+}
+
+// A chunk [first, first + count) of a story whose keys are cut at the given positions.
+struct Chunk {
+  const Story* story;
+  std::int64_t first, count;
+  std::vector<std::int64_t> cuts;  // ends of the segments, ascending; the last >= first + count
+};
+
+testing::AssertionResult batch_equals_one_pass(const std::vector<Chunk>& chunks,
+                                               const MatmulPolicy& policy) {
+  std::int64_t rows = 1;  // a row of no sequence stands first and between them
+  for (const Chunk& c : chunks) rows += c.count + 1;
+  Array q(rows, kWide), out(rows, kWide);
+  std::vector<std::vector<KeySegment>> segments;
+  std::vector<CachedSequence> sequences;
+  std::int64_t row = 1;
+  for (const Chunk& c : chunks) {
+    std::vector<KeySegment> parts;
+    std::int64_t begin = 0;
+    for (const std::int64_t end : c.cuts) {
+      parts.push_back(segment(*c.story, begin, end - begin));
+      begin = end;
+    }
+    segments.push_back(parts);
+    for (std::int64_t i = 0; i < c.count; ++i) {
+      std::copy_n(c.story->q.view().row(c.first + i), kWide, q.view().row(row + i));
+    }
+    sequences.push_back({row, c.count, c.first, {}});
+    row += c.count + 1;
+  }
+  for (std::size_t i = 0; i < sequences.size(); ++i) sequences[i].segments = segments[i];
+  attention_cached(q.view(), out.view(), sequences, kHeads, policy);
+  const Array untouched(rows, kWide);
+  for (std::size_t n = 0; n < chunks.size(); ++n) {
+    const std::int64_t first = sequences[n].first_row;
+    auto between = test::same_bits(std::span(out.view().row(first - 1), kWide),
+                                   std::span(untouched.view().row(first - 1), kWide));
+    if (!between) return std::move(between) << " before sequence " << n;
+    for (std::int64_t i = 0; i < chunks[n].count; ++i) {
+      auto same = test::same_bits(
+          std::span(out.view().row(first + i), kWide),
+          std::span(chunks[n].story->expected.view().row(chunks[n].first + i), kWide));
+      if (!same) return std::move(same) << " in sequence " << n << ", query " << i;
+    }
+  }
+  return testing::AssertionSuccess();
+}
+
+TEST(AttentionCached, ChunksOfAnySizeEqualOnePass) {
+  for (const MatmulPolicy& policy : kPolicies) {
+    const Story s = story(41, 1, Values::kOrdinary, policy);
+    test::at_every_level([&] {
+      for (const std::int64_t size : {1, 2, 3, 13, 16, 17, 40, 41}) {
+        for (std::int64_t first = 0; first < 41; first += size) {
+          const std::int64_t count = std::min(size, 41 - first);
+          ASSERT_TRUE(batch_equals_one_pass({{&s, first, count, {41}}}, policy))
+              << test::text(policy) << " chunk " << first << " + " << count;
+        }
+      }
+    });
+  }
+}
+
+TEST(AttentionCached, KeysInSegmentsOfAnyLengthEqualOnePass) {
+  for (const MatmulPolicy& policy : kPolicies) {
+    const Story s = story(37, 4, Values::kOrdinary, policy);
+    test::at_every_level([&] {
+      for (const std::vector<std::int64_t>& cuts : std::vector<std::vector<std::int64_t>>{
+               {1, 37}, {5, 6, 7, 37}, {16, 32, 37}, {0, 11, 11, 37}, {36, 37}, {15, 33, 37}}) {
+        for (const std::int64_t first : {0, 7, 20, 36}) {
+          ASSERT_TRUE(batch_equals_one_pass({{&s, first, 37 - first, cuts}}, policy));
+        }
+      }
+    });
+  }
+}
+
+TEST(AttentionCached, ABatchOfMixedSequencesEqualsOnePassOfEach) {
+  for (const MatmulPolicy& policy : kPolicies) {
+    const Story a = story(70, 7, Values::kOrdinary, policy);
+    const Story b = story(9, 10, Values::kOrdinary, policy);
+    test::at_every_level([&] {
+      EXPECT_TRUE(batch_equals_one_pass({{&a, 0, 70, {70}},
+                                         {&b, 8, 1, {4, 9}},
+                                         {&a, 69, 1, {64, 70}},
+                                         {&b, 0, 0, {}},
+                                         {&b, 0, 9, {9}},
+                                         {&a, 33, 20, {33, 70}}},
+                                        policy));
+    });
+  }
+}
+
+TEST(AttentionCached, ASharedPrefixServesManySequences) {
+  const Story s = story(50, 13, Values::kBf16, {});
+  std::vector<Chunk> chunks;
+  for (std::int64_t i = 0; i < 20; ++i) chunks.push_back({&s, 30 + i, 1, {30, 50}});
+  chunks.push_back({&s, 30, 20, {30, 50}});
+  test::at_every_level([&] { EXPECT_TRUE(batch_equals_one_pass(chunks, {})); });
+}
+
+TEST(AttentionCached, HardValuesEqualOnePass) {
+  for (const MatmulPolicy& policy : kPolicies) {
+    for (const Values values : {Values::kFinite, Values::kNonFinite}) {
+      const Story s = story(35, 16, values, policy);
+      test::at_every_level([&] {
+        EXPECT_TRUE(batch_equals_one_pass(
+            {{&s, 0, 35, {35}}, {&s, 34, 1, {17, 35}}, {&s, 3, 9, {2, 35}}}, policy));
+      });
+    }
+  }
+}
+
+// Spare capacity behind the last position may hold anything.
+TEST(AttentionCached, KeysBehindTheLastQueryAreNotRead) {
+  Story s = story(30, 19, Values::kOrdinary, {});
+  for (std::int64_t j = 21; j < 30; ++j) {
+    for (std::int64_t d = 0; d < kNarrow; ++d) s.k.view().row(j)[d] = s.v.view().row(j)[d] = NAN;
+  }
+  test::at_every_level([&] {
+    EXPECT_TRUE(batch_equals_one_pass({{&s, 20, 1, {30}}, {&s, 0, 21, {8, 30}}}, {}));
+  });
+}
+
+TEST(AttentionCached, ABatchThatDisagreesFailsTheCheck) {
+  const Story s = story(8, 22, Values::kOrdinary, {});
+  Array q(8, kWide), out(8, kWide);
+  const std::vector<KeySegment> whole = {segment(s, 0, 8)};
+  const auto run = [&](const CachedSequence& sequence, const CachedShape& shape) {
+    attention_cached(q.view(), out.view(), {&sequence, 1}, shape, {});
+  };
+  EXPECT_THROW(run({0, 8, 1, whole}, kHeads), CheckFailure);
+  EXPECT_THROW(run({1, 8, 0, whole}, kHeads), CheckFailure);
+  EXPECT_THROW(run({0, 1, 0, {}}, kHeads), CheckFailure);
+  EXPECT_THROW(run({0, 8, 0, whole}, {.heads = 4, .kv_heads = 3, .head_dim = 6}), CheckFailure);
+  EXPECT_THROW(run({0, 8, 0, whole}, {.heads = 4, .kv_heads = 1, .head_dim = 6}), CheckFailure);
+  EXPECT_NO_THROW(run({0, 8, 0, whole}, kHeads));
+}
+
+}  // namespace
+}  // namespace nb::kernels
