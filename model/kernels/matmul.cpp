@@ -1,6 +1,7 @@
 #include "model/kernels/matmul.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "harness/base/check.hpp"
 #include "harness/base/parallel.hpp"
@@ -292,6 +293,53 @@ void matmul_finish(ConstMatrix partial, Matrix c, const MatmulPolicy& policy, bo
       table.finish(partial.row(i), c.cols, c.row(i), rounding, accumulate);
     }
   });
+}
+
+struct PackedMatrix::Form {
+  PackFor use;
+  DType inputs;
+  SimdLevel level;
+  std::int64_t rows, cols;
+  std::vector<float> values;
+
+  ConstMatrix matrix() const { return nb::matrix(values.data(), rows, cols); }
+};
+
+PackedMatrix::PackedMatrix() = default;
+PackedMatrix::PackedMatrix(PackedMatrix&& other) noexcept = default;
+PackedMatrix& PackedMatrix::operator=(PackedMatrix&& other) noexcept = default;
+PackedMatrix::~PackedMatrix() = default;
+
+std::int64_t PackedMatrix::rows() const { return empty() ? 0 : form_->rows; }
+std::int64_t PackedMatrix::cols() const { return empty() ? 0 : form_->cols; }
+
+bool PackedMatrix::suits(PackFor use, const MatmulPolicy& policy) const {
+  return !empty() && form_->use == use && form_->inputs == policy.inputs &&
+         form_->level == simd_level() && policy.accumulation != Accumulation::kHostBlas;
+}
+
+PackedMatrix pack_weight(ConstMatrix weight, const MatmulPolicy& policy, PackFor use) {
+  NB_CHECK(policy.accumulation != Accumulation::kHostBlas, "[pack_weight] host BLAS packs nothing");
+  PackedMatrix packed;
+  packed.form_ = std::make_unique<PackedMatrix::Form>();
+  PackedMatrix::Form& form = *packed.form_;
+  form = {use, policy.inputs, simd_level(), weight.rows, weight.cols, {}};
+  for (std::int64_t i = 0; i < weight.rows; ++i) {
+    form.values.insert(form.values.end(), weight.row(i), weight.row(i) + weight.cols);
+  }
+  return packed;
+}
+
+void matmul_nt(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
+               bool accumulate) {
+  NB_CHECK(b.suits(PackFor::kNt, policy), "[matmul_nt] b is not packed for this product");
+  matmul_nt(a, b.form()->matrix(), c, policy, accumulate);
+}
+
+void matmul_nn(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
+               bool accumulate) {
+  NB_CHECK(b.suits(PackFor::kNn, policy), "[matmul_nn] b is not packed for this product");
+  matmul_nn(a, b.form()->matrix(), c, policy, accumulate);
 }
 
 }  // namespace nb::kernels

@@ -4,6 +4,9 @@
 // Parallel inside.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+
 #include "model/kernels/policy.hpp"
 #include "model/tensor/view.hpp"
 
@@ -28,5 +31,41 @@ void matmul_tn_block(ConstMatrix a, ConstMatrix b, Matrix partial, const MatmulP
                      bool is_first);
 void matmul_finish(ConstMatrix partial, Matrix c, const MatmulPolicy& policy,
                    bool accumulate = false);
+
+// A weight whose packing is done once for many products. Which of them: matmul_nt of a weight
+// (N,K), or matmul_nn of a weight (K,N). Holds a copy: the source may change or die. Move-only.
+enum class PackFor { kNt, kNn };
+
+class PackedMatrix {
+ public:
+  PackedMatrix();  // empty
+  PackedMatrix(PackedMatrix&& other) noexcept;
+  PackedMatrix& operator=(PackedMatrix&& other) noexcept;
+  ~PackedMatrix();
+
+  bool empty() const { return form_ == nullptr; }
+  // Of the matrix that was packed; 0 when empty.
+  std::int64_t rows() const;
+  std::int64_t cols() const;
+  // True when a product of this kind, with this policy and at the SIMD level now in use, can take
+  // it. Accumulation and output may differ from what it was packed with.
+  bool suits(PackFor use, const MatmulPolicy& policy) const;
+
+  struct Form;  // internal to model/kernels
+  const Form* form() const { return form_.get(); }
+
+ private:
+  friend PackedMatrix pack_weight(ConstMatrix, const MatmulPolicy&, PackFor);
+  std::unique_ptr<Form> form_;
+};
+
+// policy.accumulation kHostBlas has no packed form: NB_CHECK. Parallel inside.
+PackedMatrix pack_weight(ConstMatrix weight, const MatmulPolicy& policy, PackFor use);
+
+// Same bits as with the matrix that was packed. NB_CHECK: b suits the product.
+void matmul_nt(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
+               bool accumulate = false);
+void matmul_nn(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
+               bool accumulate = false);
 
 }  // namespace nb::kernels

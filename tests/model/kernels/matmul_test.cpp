@@ -181,6 +181,50 @@ TEST(Matmul, Bf16FloorIsAppliedAfterRounding) {
   });
 }
 
+TEST(Matmul, APackedWeightGivesTheSameBits) {
+  for (const DType inputs : {DType::kBf16, DType::kFp32, DType::kTf32}) {
+    for (const Shape& s : kAwkward) {
+      const MatmulPolicy policy{.inputs = inputs};
+      const Array a = test::random_array(s.m, s.k, 1, Values::kFinite);
+      const Array nt = test::random_array(s.n, s.k, 2, Values::kFinite);
+      const Array nn = test::random_array(s.k, s.n, 2, Values::kFinite);
+      const Array start = test::random_array(s.m, s.n, 3);
+      test::at_every_level([&] {
+        for (const Accumulation accumulation :
+             {Accumulation::kChain, Accumulation::kBlock16, Accumulation::kSplitK}) {
+          MatmulPolicy used = policy;
+          used.accumulation = accumulation;
+          used.split_k = 3;
+          Array plain = start, packed = start;
+          matmul_nt(a.view(), nt.view(), plain.view(), used, true);
+          matmul_nt(a.view(), pack_weight(nt.view(), policy, PackFor::kNt), packed.view(), used,
+                    true);
+          EXPECT_TRUE(test::same_bits(packed, plain));
+          matmul_nn(a.view(), nn.view(), plain.view(), used);
+          matmul_nn(a.view(), pack_weight(nn.view(), policy, PackFor::kNn), packed.view(), used);
+          EXPECT_TRUE(test::same_bits(packed, plain));
+        }
+      });
+    }
+  }
+}
+
+TEST(Matmul, APackedWeightSuitsWhatItWasPackedFor) {
+  const Array w(4, 6);
+  EXPECT_TRUE(PackedMatrix().empty());
+  EXPECT_FALSE(PackedMatrix().suits(PackFor::kNt, {}));
+  const PackedMatrix packed = pack_weight(w.view(), {}, PackFor::kNt);
+  EXPECT_EQ(packed.rows(), 4);
+  EXPECT_EQ(packed.cols(), 6);
+  EXPECT_TRUE(packed.suits(PackFor::kNt, {.output = DType::kFp32}));
+  EXPECT_FALSE(packed.suits(PackFor::kNn, {}));
+  EXPECT_FALSE(packed.suits(PackFor::kNt, {.inputs = DType::kFp32}));
+  Array a(2, 6), c(2, 4);
+  EXPECT_THROW(matmul_nn(a.view(), packed, c.view(), {}), CheckFailure);
+  EXPECT_THROW(pack_weight(w.view(), {.accumulation = Accumulation::kHostBlas}, PackFor::kNt),
+               CheckFailure);
+}
+
 TEST(Matmul, ShapesThatDisagreeFailTheCheck) {
   Array a(2, 3), b(4, 5), c(2, 4);
   EXPECT_THROW(matmul_nt(a.view(), b.view(), c.view(), {}), CheckFailure);
