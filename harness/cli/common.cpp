@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/parallel.hpp"
+#include "harness/run/environment.hpp"
 #include "harness/run/locations.hpp"
 #include "harness/suite/load.hpp"
+#include "model/kernels/simd_level.hpp"
 
 namespace nb::cli {
 
@@ -20,6 +24,43 @@ int print_json(const Json& json) {
   if (!text) return fail(text.error());
   fmt::print("{}\n", *text);
   return kExitOk;
+}
+
+namespace {
+
+template <class T>
+T value_of(const CLI::App& app, const char* option, T otherwise) {
+  const CLI::Option* found = app.get_option_no_throw(option);
+  return found == nullptr || found->count() == 0 ? otherwise : found->as<T>();
+}
+
+}  // namespace
+
+void add_compute_options(CLI::App& app) {
+  app.add_option("--threads", "threads of this process; 0: every core. Changes no result")
+      ->type_name("INT")
+      ->check(CLI::Range(0, 1024));
+  app.add_option("--simd",
+                 "instruction set of the kernels (npubench --version lists those of this host; "
+                 "default: NPUBENCH_SIMD, else the best). Changes no result")
+      ->type_name("LEVEL");
+}
+
+Result<void> apply_compute_options(const CLI::App& app) {
+  set_threads(value_of(app, "--threads", 0));
+  const auto simd = value_of<std::string>(app, "--simd", "");
+  NB_TRY(const SimdLevel level, select_simd_level(simd));
+  if (!simd.empty()) ::setenv("NPUBENCH_SIMD", std::string(name(level)).c_str(), 1);
+  return {};
+}
+
+std::string version_text() {
+  std::string text = fmt::format("{}\nsimd: {}\n", program_version(), name(simd_level()));
+  for (const SimdLevel level : all_simd_levels()) {
+    const std::string reason = unavailable_reason(level);
+    text += fmt::format("  {:<10}  {}\n", name(level), reason.empty() ? "available" : reason);
+  }
+  return text;
 }
 
 void add_suite_options(CLI::App& app, SuiteOptions& options) {

@@ -22,6 +22,15 @@ int fail(const Error& error);
 // One JSON document on stdout; returns kExitOk.
 int print_json(const Json& json);
 
+// --threads and --simd: for every verb that computes. main applies them before the verb's action
+// runs; child processes get the level through NPUBENCH_SIMD.
+void add_compute_options(CLI::App& app);
+// Of any verb: without the options NPUBENCH_SIMD or the best level, and every core. A level that is
+// unknown or not available: bad_input with the list of those that are.
+Result<void> apply_compute_options(const CLI::App& app);
+// "npubench 0.1.0", then the level in use and the others with what keeps them away.
+std::string version_text();
+
 struct SuiteOptions {
   std::string file;
   std::vector<std::string> sets;    // /pointer=value

@@ -11,7 +11,6 @@
 #include "harness/base/fields.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
-#include "harness/run/environment.hpp"
 #include "model/kernels/simd_level.hpp"
 
 namespace nb::cli {
@@ -66,6 +65,7 @@ int run_verb(const Verb& verb, int argc, char** argv) {
     app.name(std::string(verb.name));
     return usage_error(app, error);
   }
+  if (const auto ready = apply_compute_options(app); !ready) return fail(ready.error());
   return action();
 }
 
@@ -83,7 +83,8 @@ int print_overview() {
 int main_verb(int argc, char** argv) {
   const std::string first = argc > 1 ? argv[1] : "";
   if (first == "--version") {
-    fmt::print("{}\n", program_version());
+    if (const auto level = select_simd_level(); !level) return fail(level.error());
+    fmt::print("{}", version_text());
     return kExitOk;
   }
   if (first == "--help" || first == "-h" || first == "help") return print_overview();
@@ -93,7 +94,6 @@ int main_verb(int argc, char** argv) {
   }
   for (const Verb& verb : verbs()) {
     if (verb.name != first) continue;
-    if (const auto level = select_simd_level(); !level) return fail(level.error());
     return run_verb(verb, argc - 1, argv + 1);
   }
   return unknown_verb(first);

@@ -3,7 +3,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "harness/base/parallel.hpp"
 #include "harness/base/progress.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
@@ -16,7 +15,6 @@ namespace {
 
 struct Options {
   SuiteOptions suite;
-  int threads = 0;
   std::string baseline;
   bool quiet = false;
   bool strict = false;
@@ -76,7 +74,6 @@ int finish(const Options& options, const Planned& planned, const RunSummary& sum
 }
 
 int run(const Options& options) {
-  set_threads(options.threads);
   if (options.quiet) set_progress_mode(ProgressMode::kQuiet);
   auto planned = make_planned(options.suite);
   if (!planned) return fail(planned.error());
@@ -102,9 +99,7 @@ int run(const Options& options) {
 Action add_run(CLI::App& app) {
   auto options = std::make_shared<Options>();
   add_suite_options(app, options->suite);
-  app.add_option("--threads", options->threads,
-                 "threads of this process; 0: every core. Changes no result")
-      ->check(CLI::Range(0, 1024));
+  add_compute_options(app);
   app.add_option("--baseline", options->baseline,
                  "run folder to gate against; its verdict becomes the exit code");
   app.add_flag("--strict", options->strict, "with --baseline: can't tell exits 2 instead of 0");

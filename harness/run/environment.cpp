@@ -12,9 +12,15 @@ namespace nb {
 namespace {
 
 Json simd() {
-  Json available = Json::array();
-  for (const SimdLevel level : available_levels()) available.push_back(name(level));
-  return {{"used", name(simd_level())}, {"available", available}};
+  Json available = Json::array(), unavailable = Json::object();
+  for (const SimdLevel level : all_simd_levels()) {
+    const std::string reason = unavailable_reason(level);
+    if (reason.empty())
+      available.push_back(name(level));
+    else
+      unavailable[std::string(name(level))] = reason;
+  }
+  return {{"used", name(simd_level())}, {"available", available}, {"unavailable", unavailable}};
 }
 
 }  // namespace

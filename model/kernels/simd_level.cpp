@@ -119,6 +119,7 @@ Result<SimdLevel> parse_simd_level(std::string_view text) {
   return bad_input(fmt::format("no SIMD level \"{}\"; available here: {}", text, available_text()));
 }
 
+std::span<const SimdLevel> all_simd_levels() { return kAllLevels; }
 const std::vector<SimdLevel>& available_levels() { return levels().available; }
 
 std::string unavailable_reason(SimdLevel level) {
@@ -135,13 +136,15 @@ Result<void> set_simd_level(SimdLevel level) {
   return {};
 }
 
-Result<SimdLevel> select_simd_level() {
-  const char* wish = std::getenv("NPUBENCH_SIMD");
+Result<SimdLevel> select_simd_level(std::string_view flag) {
+  const char* variable = std::getenv("NPUBENCH_SIMD");
+  const char* source = flag.empty() ? "NPUBENCH_SIMD" : "--simd";
+  if (flag.empty() && variable != nullptr) flag = variable;
   SimdLevel level = levels().available.back();
-  if (wish != nullptr && *wish != '\0') {
-    NB_TRY(level, parse_simd_level(wish), "NPUBENCH_SIMD");
+  if (!flag.empty()) {
+    NB_TRY(level, parse_simd_level(flag), source);
   }
-  NB_TRY_VOID(set_simd_level(level), "NPUBENCH_SIMD");
+  NB_TRY_VOID(set_simd_level(level), source);
   return level;
 }
 

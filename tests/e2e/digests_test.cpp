@@ -19,9 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr SimdLevel kAll[] = {SimdLevel::kScalar, SimdLevel::kAvx2, SimdLevel::kAvx512,
-                              SimdLevel::kAvx512Bf16, SimdLevel::kNeon};
-
 struct Setting {
   SimdLevel level;
   int threads;
@@ -94,7 +91,7 @@ std::vector<Setting> every_setting(const std::vector<SimdLevel>& levels) {
 
 TEST(Digests, ShortestSuiteIsTheSameAtEveryLevel) {
   std::vector<Setting> settings;
-  for (const SimdLevel level : kAll) {
+  for (const SimdLevel level : all_simd_levels()) {
     if (const std::string reason = unavailable_reason(level); !reason.empty()) {
       std::printf("  not run: %s (%s)\n", name(level).data(), reason.c_str());
       continue;

@@ -54,12 +54,6 @@ TEST(Verbs, UnknownFlagNamesTheNearest) {
 
 TEST(Verbs, NoVerbIsBadUsage) { EXPECT_EQ(Bench()({}).exit_code, 64); }
 
-TEST(Verbs, VersionIsOneLine) {
-  const auto result = Bench()({"--version"});
-  EXPECT_EQ(result.exit_code, 0);
-  EXPECT_EQ(result.out.rfind("npubench ", 0), 0u);
-}
-
 TEST(Verbs, PlanCreatesNothingAndListsEveryNode) {
   const Bench bench;
   const Json plan =

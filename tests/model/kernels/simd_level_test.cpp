@@ -19,11 +19,8 @@
 namespace nb {
 namespace {
 
-constexpr SimdLevel kAll[] = {SimdLevel::kScalar, SimdLevel::kAvx2, SimdLevel::kAvx512,
-                              SimdLevel::kAvx512Bf16, SimdLevel::kNeon};
-
 TEST(SimdLevel, EveryLevelThatTheProcessorHasPassesItsSelfTest) {
-  for (const SimdLevel level : kAll) {
+  for (const SimdLevel level : all_simd_levels()) {
     const std::string reason = unavailable_reason(level);
     EXPECT_EQ(reason.find("self-test"), std::string::npos) << name(level) << ": " << reason;
     std::printf("  %s: %s\n", name(level).data(), reason.empty() ? "tested" : reason.c_str());
@@ -32,7 +29,8 @@ TEST(SimdLevel, EveryLevelThatTheProcessorHasPassesItsSelfTest) {
 }
 
 TEST(SimdLevel, NamesComeBack) {
-  for (const SimdLevel level : kAll) EXPECT_EQ(parse_simd_level(name(level)).value(), level);
+  for (const SimdLevel level : all_simd_levels())
+    EXPECT_EQ(parse_simd_level(name(level)).value(), level);
 }
 
 TEST(SimdLevel, AnUnknownOrUnavailableLevelListsThoseAvailable) {
@@ -54,6 +52,7 @@ TEST(SimdLevel, TheEnvironmentVariableChooses) {
   const auto wrong = select_simd_level();
   ASSERT_FALSE(wrong.has_value());
   EXPECT_NE(wrong.error().message.find("NPUBENCH_SIMD"), std::string::npos);
+  EXPECT_EQ(select_simd_level("scalar").value(), SimdLevel::kScalar);  // the flag wins
   unsetenv("NPUBENCH_SIMD");
   EXPECT_EQ(select_simd_level().value(), available_levels().back());
   ASSERT_TRUE(set_simd_level(before).has_value());
