@@ -7,8 +7,11 @@
 namespace nb {
 
 FakeLanguageModel::FakeLanguageModel(const Tokenizer& tokenizer, std::int64_t context_length,
-                                     Rule rule)
-    : tokenizer_(tokenizer), context_length_(context_length), rule_(std::move(rule)) {}
+                                     Rule rule, GenerateRule generate_rule)
+    : tokenizer_(tokenizer),
+      context_length_(context_length),
+      rule_(std::move(rule)),
+      generate_rule_(std::move(generate_rule)) {}
 
 std::vector<ScoreResult> FakeLanguageModel::score(std::span<const ScoreRequest> requests) {
   std::vector<ScoreResult> results;
@@ -24,6 +27,25 @@ std::vector<ScoreResult> FakeLanguageModel::score(std::span<const ScoreRequest> 
     }
     ++scored_requests_;
     scored_tokens_ += static_cast<std::int64_t>(request.end - request.start);
+  }
+  return results;
+}
+
+std::vector<GenerateResult> FakeLanguageModel::generate(std::span<const GenerateRequest> requests) {
+  if (!generate_rule_) return LanguageModel::generate(requests);
+  std::vector<GenerateResult> results;
+  for (const GenerateRequest& request : requests) {
+    check_request(request, context_length_);
+    GenerateResult& result = results.emplace_back();
+    const auto limit = static_cast<std::size_t>(request.max_tokens);
+    for (int s = 0; s < request.num_samples; ++s) {
+      GeneratedSample& sample = result.samples.emplace_back();
+      sample.tokens = generate_rule_(request, s);
+      sample.stop = sample.tokens.size() < limit ? StopReason::kStopToken : StopReason::kMaxTokens;
+      if (sample.tokens.size() > limit) sample.tokens.resize(limit);
+      sample.mask.assign(sample.tokens.size(), 1);
+      ++generated_samples_;
+    }
   }
   return results;
 }

@@ -14,4 +14,32 @@ void check_request(const ScoreRequest& request, std::int64_t context_length) {
            size, context_length);
 }
 
+void check_request(const GenerateRequest& request, std::int64_t context_length) {
+  NB_CHECK(!request.prompt.empty(), "[generate] empty prompt");
+  NB_CHECK(std::cmp_less_equal(request.prompt.size(), context_length),
+           "[generate] prompt of {} tokens, the context holds {}", request.prompt.size(),
+           context_length);
+  NB_CHECK(request.num_samples >= 1 && request.max_tokens >= 0,
+           "[generate] {} samples of at most {} tokens", request.num_samples, request.max_tokens);
+  NB_CHECK(request.temperature >= 0, "[generate] temperature {}", request.temperature);
+  NB_CHECK(!request.top_k || *request.top_k >= 1, "[generate] top_k {}", *request.top_k);
+}
+
+std::string_view name(StopReason reason) {
+  switch (reason) {
+    case StopReason::kStopToken:
+      return "stop_token";
+    case StopReason::kMaxTokens:
+      return "max_tokens";
+    case StopReason::kContext:
+      return "context";
+  }
+  NB_CHECK(false, "[generate] no such reason {}", static_cast<int>(reason));
+}
+
+std::vector<GenerateResult> LanguageModel::generate(std::span<const GenerateRequest> requests) {
+  NB_CHECK(requests.empty(), "[generate] this model cannot generate");
+  return {};
+}
+
 }  // namespace nb

@@ -1,12 +1,14 @@
-// All that an evaluator may know of a model: it scores given tokens. What the scores come from (GPT
-// on an emulated device, a script in a test) stays behind this seam. Not here: prompts, answers,
-// sampling. Thread-compatible: one caller at a time.
+// All that an evaluator may know of a model: it scores given tokens and generates new ones. What
+// they come from (GPT on an emulated device, a script in a test) stays behind this seam. Not here:
+// prompts, answers. Thread-compatible: one caller at a time.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "model/engine/generate_request.hpp"
 
 namespace nb {
 
@@ -30,6 +32,9 @@ struct ScoreResult {
 
 // NB_CHECK of the rules above, for implementations.
 void check_request(const ScoreRequest& request, std::int64_t context_length);
+// NB_CHECK: a prompt that the context holds, at least one sample, max_tokens and temperature
+// not negative, top_k at least 1.
+void check_request(const GenerateRequest& request, std::int64_t context_length);
 
 class LanguageModel {
  public:
@@ -37,6 +42,9 @@ class LanguageModel {
   // One result a request, in order. A result depends on its own request only: neither on the others
   // nor on how the model batches them.
   virtual std::vector<ScoreResult> score(std::span<const ScoreRequest> requests) = 0;
+  // One result a request, in order; a sample depends on its own request and number only. Default:
+  // NB_CHECK fails, this model cannot generate.
+  virtual std::vector<GenerateResult> generate(std::span<const GenerateRequest> requests);
   virtual const Tokenizer& tokenizer() const = 0;
   // Longest sequence that score() accepts, in tokens.
   virtual std::int64_t context_length() const = 0;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "harness/base/check.hpp"
 #include "model/engine/fake_language_model.hpp"
 #include "model/engine/gpt_language_model.hpp"
@@ -42,6 +44,47 @@ TEST(FakeLanguageModel, ImpossibleSpansAreOurMistake) {
   for (const auto& bad :
        {request_of(4, 0, 2), request_of(4, 3, 2), request_of(4, 1, 5), request_of(5, 1, 2)})
     EXPECT_THROW(model.score(std::vector<ScoreRequest>{bad}), CheckFailure);
+}
+
+TEST(FakeLanguageModel, GeneratesByItsRule) {
+  const Tokenizer tokenizer = byte_tokenizer();
+  FakeLanguageModel model(
+      tokenizer, 8, [](std::span<const int>, int) { return FakeScore{}; },
+      [](const GenerateRequest& request, int sample) {
+        return std::vector<int>(request.prompt.size() + static_cast<std::size_t>(sample), 5);
+      });
+  const std::vector<GenerateRequest> requests = {
+      {.prompt = {1, 2}, .num_samples = 2, .max_tokens = 3}};
+  const auto results = model.generate(requests);
+  ASSERT_EQ(results.size(), 1u);
+  ASSERT_EQ(results[0].samples.size(), 2u);
+  EXPECT_EQ(results[0].samples[0].tokens, (std::vector<int>{5, 5}));
+  EXPECT_EQ(results[0].samples[0].stop, StopReason::kStopToken);
+  EXPECT_EQ(results[0].samples[1].tokens, (std::vector<int>{5, 5, 5}));
+  EXPECT_EQ(results[0].samples[1].stop, StopReason::kMaxTokens);
+  EXPECT_EQ(results[0].samples[1].mask, (std::vector<std::uint8_t>{1, 1, 1}));
+  EXPECT_EQ(model.generated_samples(), 2);
+}
+
+TEST(LanguageModel, CannotGenerateUnlessItSaysSo) {
+  const Tokenizer tokenizer = byte_tokenizer();
+  FakeLanguageModel model(tokenizer, 8, [](std::span<const int>, int) { return FakeScore{}; });
+  EXPECT_THROW(model.generate(std::vector<GenerateRequest>{{.prompt = {1}}}), CheckFailure);
+}
+
+TEST(LanguageModel, ImpossibleGenerationsAreOurMistake) {
+  const GenerateRequest good = {.prompt = {1, 2, 3}, .top_k = 1};
+  EXPECT_NO_THROW(check_request(good, 3));
+  EXPECT_THROW(check_request(good, 2), CheckFailure);
+  for (const auto& spoil : std::vector<std::function<void(GenerateRequest&)>>{
+           [](GenerateRequest& r) { r.prompt.clear(); }, [](GenerateRequest& r) { r.top_k = 0; },
+           [](GenerateRequest& r) { r.num_samples = 0; },
+           [](GenerateRequest& r) { r.max_tokens = -1; },
+           [](GenerateRequest& r) { r.temperature = -0.5; }}) {
+    GenerateRequest bad = good;
+    spoil(bad);
+    EXPECT_THROW(check_request(bad, 3), CheckFailure);
+  }
 }
 
 TEST(Batches, HoldLikeLengthsWithinBothLimits) {

@@ -1,0 +1,51 @@
+// What to generate, and what came of it. Plain values. nanochat.md §5.2 (sampling), §5.3 (rules of
+// a row).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nb {
+
+// Text between <|python_start|> and <|python_end|> → text put between <|output_start|> and
+// <|output_end|>; nothing: nothing is put there.
+using ToolFunction = std::function<std::optional<std::string>(std::string_view expression)>;
+
+struct GenerateRequest {
+  std::vector<int> prompt = {};  // ids, at least one
+  int num_samples = 1;
+  std::int64_t max_tokens = 512;  // new ones a sample, those of the tool included
+  double temperature = 1.0;       // 0: the most likely token, the lowest id among equals
+  std::optional<int> top_k = {};  // at least 1; none: all tokens
+  std::uint64_t seed = 42;        // sample s at step t draws from (seed, s, t)
+  bool tools = true;              // the calculator answers
+  ToolFunction tool = {};         // in place of the calculator
+  // nanochat until 2025-12-28: the first token is drawn once and shared by all samples (§5.2).
+  bool shares_first_token = false;
+  // Ids that end a sample; empty: <|assistant_end|> and <|bos|> of the tokenizer.
+  std::vector<int> stop_tokens = {};
+};
+
+enum class StopReason : std::uint8_t {
+  kStopToken,  // the model ended it
+  kMaxTokens,
+  kContext,  // no position is left in the model's context
+};
+std::string_view name(StopReason reason);  // "stop_token", "max_tokens", "context"
+
+// New tokens only: neither the prompt nor the token that ended the sample.
+struct GeneratedSample {
+  std::vector<int> tokens;
+  std::vector<std::uint8_t> mask;  // 1: the model chose it, 0: the tool's (forced)
+  StopReason stop = StopReason::kMaxTokens;
+};
+
+struct GenerateResult {
+  std::vector<GeneratedSample> samples;  // num_samples
+};
+
+}  // namespace nb

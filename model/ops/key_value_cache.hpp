@@ -1,0 +1,67 @@
+// Keys and values of all layers for a run of consecutive positions of one sequence, on the device:
+// one block of simulated memory in the storage dtype, one host buffer. A filled cache can serve as
+// the prefix of many sequences (shared_ptr<const …>); a sequence that outgrows its cache continues
+// in a new one. Never reads positions that were not appended. Dies before its Device; one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "model/device/device.hpp"
+#include "model/tensor/view.hpp"
+
+namespace nb {
+
+struct CacheShape {
+  std::int64_t layers = 0;
+  std::int64_t width = 0;  // kv_heads × head_dim
+};
+
+class KeyValueCache {
+ public:
+  // Holds positions first_position … first_position + capacity - 1. Throws OutOfMemory.
+  KeyValueCache(Device& device, const CacheShape& shape, std::int64_t first_position,
+                std::int64_t capacity);
+
+  std::int64_t first_position() const { return first_position_; }
+  std::int64_t size() const { return size_; }  // positions that every layer has
+  std::int64_t capacity() const { return capacity_; }
+  std::int64_t end_position() const { return first_position_ + size_; }
+  const CacheShape& shape() const { return shape_; }
+  std::uint64_t size_bytes() const { return block_.size_bytes(); }  // on the device
+
+  // (size(), width) of one layer, already rotated and normalised. Execute mode only.
+  ConstMatrix keys(std::int64_t layer) const;
+  ConstMatrix values(std::int64_t layer) const;
+
+  // Where the next `count` positions of one layer go, (count, width); execute mode only.
+  // NB_CHECK: they fit.
+  Matrix next_keys(std::int64_t layer, std::int64_t count);
+  Matrix next_values(std::int64_t layer, std::int64_t count);
+  void advance(std::int64_t count);  // every layer has its next `count` positions now
+
+ private:
+  std::int64_t row(std::int64_t layer, std::int64_t which) const;
+
+  CacheShape shape_;
+  std::int64_t first_position_;
+  std::int64_t capacity_;
+  std::int64_t size_ = 0;
+  Tensor block_;  // (2 · layers · capacity, width): keys, then values of layer 0, of layer 1, …
+};
+
+// Consecutive tokens of one sequence for one forward pass. Positions before first_position are in
+// `prefix` (in order, together exactly 0 … own's first position) and in `own`.
+struct Chunk {
+  std::span<const int> tokens;      // at least one
+  std::int64_t first_position = 0;  // of tokens[0]
+  std::vector<std::shared_ptr<const KeyValueCache>> prefix;
+  KeyValueCache* own = nullptr;  // gains the chunk's positions; null: nobody will need them
+};
+
+// NB_CHECK of the rules above, and that the last position lies in the context.
+void check_chunk(const Chunk& chunk, std::int64_t context_length);
+
+}  // namespace nb
