@@ -1,77 +1,48 @@
-// One training step (4 × 256 tokens): d2 on the host clock, d2 and d4 simulated.
+// One training step (4 × 256 tokens): d2 on the host clock, d2 and d4 simulated. Other sizes, and
+// forwards: npubench_step.
 #include <cmath>
 #include <memory>
-#include <vector>
 
-#include "harness/base/rng.hpp"
 #include "harness/microbench/programs.hpp"
 #include "harness/microbench/timing.hpp"
-#include "model/device/device.hpp"
-#include "model/gpt/gpt.hpp"
-#include "model/optim/groups.hpp"
+#include "harness/microbench/whole_step.hpp"
 #include "model/train/dry_step.hpp"
-#include "model/train/step.hpp"
 
 namespace nb {
 namespace {
 
 constexpr std::int64_t kVocabulary = 4096, kTime = 256, kRows = 4;
 
-class Training {
- public:
-  explicit Training(const DeviceProfile& profile, std::int64_t depth)
-      : config_(config_for_depth(depth, kVocabulary, kTime)),
-        device_(profile, ExecutionMode::kExecute, {.trace_steps = 0}),
-        gpt_(config_, device_) {
-    gpt_.init(1);
-    optimizers_ = make_optimizers(gpt_, {});
-    batch_ = {.rows = kRows, .length = kTime, .inputs = {}, .targets = {}};
-    const Rng rng(1, "microbench tokens");
-    for (std::uint64_t i = 0; i < kRows * kTime; ++i) {
-      batch_.inputs.push_back(static_cast<int>(rng.below(2 * i, kVocabulary)));
-      batch_.targets.push_back(static_cast<int>(rng.below(2 * i + 1, kVocabulary)));
-    }
-  }
-  double step() {
-    const StepPlan plan{.accumulation_steps = 1, .rows = kRows, .length = kTime, .grad_clip = 1};
-    return run_step(gpt_, optimizers_, plan, {}, [&] { return batch_; }).loss;
-  }
-
- private:
-  GptConfig config_;
-  Device device_;
-  Gpt gpt_;
-  std::vector<std::unique_ptr<Optimizer>> optimizers_;
-  Batch batch_;
-};
-
 void add_host(std::int64_t depth, const MicrobenchRequest& request, const DeviceProfile& profile) {
-  const auto training = std::make_shared<std::unique_ptr<Training>>();
-  const GptConfig config = config_for_depth(depth, kVocabulary, kTime);
-  const double tokens = kRows * kTime;
+  const auto training = std::make_shared<std::unique_ptr<WholeStep>>();
+  const WholeStepSettings settings = {.depth = depth,
+                                      .vocabulary = kVocabulary,
+                                      .length = kTime,
+                                      .rows = kRows,
+                                      .tokens = kRows * kTime};
   const HostBenchmark what{.name = "step/d" + std::to_string(depth),
                            .min_time_s = request.min_time_s,
-                           .flop = tokens * static_cast<double>(flops_per_token(config)),
-                           .tokens = tokens,
+                           .flop = settings.flop(),
+                           .tokens = static_cast<double>(settings.tokens),
                            .inputs = profile.numerics.matmul_inputs};
   register_host(what,
-                [depth, training, &profile](benchmark::State& state) -> std::function<void()> {
+                [settings, training, &profile](benchmark::State& state) -> std::function<void()> {
                   if (*training == nullptr) {
                     try {
-                      *training = std::make_unique<Training>(profile, depth);
+                      *training = std::make_unique<WholeStep>(profile, settings);
                       // A fresh model's output projection is zero: every token costs ln V
                       // (nanochat.md §1.4).
-                      const double loss = (*training)->step();
+                      const double loss = (*training)->run();
                       if (!(std::fabs(loss - std::log(static_cast<double>(kVocabulary))) < 1e-5))
                         state.SkipWithError("the loss of a fresh model is not ln V");
-                      (*training)->step();
+                      (*training)->run();
                     } catch (const OutOfMemory& error) {
                       state.SkipWithError((std::string(kUnmeasured) + error.what()).c_str());
                       training->reset();
                       return {};
                     }
                   }
-                  return [training] { (*training)->step(); };
+                  return [training] { (*training)->run(); };
                 });
 }
 

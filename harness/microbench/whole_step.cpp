@@ -1,0 +1,74 @@
+#include "harness/microbench/whole_step.hpp"
+
+#include <fmt/format.h>
+
+#include "harness/base/rng.hpp"
+#include "model/gpt/config.hpp"
+#include "model/kernels/reduce.hpp"
+#include "model/optim/groups.hpp"
+#include "model/train/step.hpp"
+
+namespace nb {
+
+FieldList WholeStepSettings::fields() {
+  return {
+      {"depth", "layers; width is 64 × depth", &depth, {.min = 1, .max = 64}},
+      {"vocabulary", "tokens known to the model", &vocabulary, {.min = 2, .max = 1 << 20}},
+      {"length", "T of a sequence", &length, {.unit = "tok", .min = 1, .max = 1 << 16}},
+      {"rows", "B, sequences of a micro-batch", &rows, {.min = 1, .max = 4096}},
+      {"tokens", "of an optimizer step", &tokens, {.unit = "tok", .min = 1}},
+      {"is_forward", "score the tokens instead of training on them", &is_forward},
+  };
+}
+
+double WholeStepSettings::flop() const {
+  const double per_token =
+      static_cast<double>(flops_per_token(config_for_depth(depth, vocabulary, length)));
+  return static_cast<double>(tokens) * per_token / (is_forward ? 3 : 1);
+}
+
+Result<void> check_settings(const WholeStepSettings& settings, const std::string& where) {
+  if (settings.tokens % (settings.rows * settings.length) != 0) {
+    return bad_input(fmt::format("{}: {} tokens are no multiple of a micro-batch of {} × {}", where,
+                                 settings.tokens, settings.rows, settings.length));
+  }
+  return {};
+}
+
+WholeStep::WholeStep(const DeviceProfile& profile, const WholeStepSettings& settings)
+    : settings_(settings),
+      device_(profile, ExecutionMode::kExecute, {.trace_steps = 0}),
+      gpt_(config_for_depth(settings.depth, settings.vocabulary, settings.length), device_) {
+  gpt_.init(1);
+  if (!settings.is_forward) optimizers_ = make_optimizers(gpt_, {});
+  batch_ = {.rows = settings.rows, .length = settings.length, .inputs = {}, .targets = {}};
+  const Rng rng(1, "microbench tokens");
+  const auto count = static_cast<std::uint64_t>(settings.rows * settings.length);
+  const auto vocabulary = static_cast<std::uint64_t>(settings.vocabulary);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    batch_.inputs.push_back(static_cast<int>(rng.below(2 * i, vocabulary)));
+    batch_.targets.push_back(static_cast<int>(rng.below(2 * i + 1, vocabulary)));
+  }
+  log_probs_.resize(count);
+  argmax_.resize(count);
+}
+
+double WholeStep::run() {
+  const std::int64_t micro_batches = settings_.tokens / (settings_.rows * settings_.length);
+  if (!settings_.is_forward) {
+    const StepPlan plan{.accumulation_steps = micro_batches,
+                        .rows = settings_.rows,
+                        .length = settings_.length,
+                        .grad_clip = 1};
+    return run_step(gpt_, optimizers_, plan, {.step = steps_++}, [&] { return batch_; }).loss;
+  }
+  double sum = 0;
+  for (std::int64_t i = 0; i < micro_batches; ++i) {
+    gpt_.score_tokens(batch_.inputs, batch_.targets, settings_.rows, settings_.length, log_probs_,
+                      argmax_);
+    sum -= kernels::sum_in_order(log_probs_);
+  }
+  return sum / static_cast<double>(settings_.tokens);
+}
+
+}  // namespace nb

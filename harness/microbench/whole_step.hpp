@@ -1,0 +1,50 @@
+// A model, its optimizers and one fixed batch: what the step benchmarks time. Model, vocabulary and
+// tokens are functions of the settings alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "harness/base/fields.hpp"
+#include "model/data/loader.hpp"
+#include "model/device/device.hpp"
+#include "model/gpt/gpt.hpp"
+#include "model/optim/optimizer.hpp"
+
+namespace nb {
+
+struct WholeStepSettings {
+  std::int64_t depth = 4;
+  std::int64_t vocabulary = 4096;
+  std::int64_t length = 256;    // T
+  std::int64_t rows = 8;        // B of a micro-batch
+  std::int64_t tokens = 16384;  // of an optimizer step; a multiple of rows × length
+  bool is_forward = false;      // scoring alone: log-probability of every token and argmax
+
+  FieldList fields();
+  double flop() const;  // 6 N tokens + attention (config.hpp); a third of it for a forward
+};
+Result<void> check_settings(const WholeStepSettings& settings, const std::string& where);
+
+class WholeStep {
+ public:
+  // Throws OutOfMemory of the emulated device.
+  WholeStep(const DeviceProfile& profile, const WholeStepSettings& settings);
+  // A step over `tokens`: micro-batches, clipping, AdamW and Muon; or their scoring. Training gives
+  // the mean loss, scoring the mean of the negative log-probabilities, in nat.
+  double run();
+  Device& device() { return device_; }
+
+ private:
+  WholeStepSettings settings_;
+  Device device_;
+  Gpt gpt_;
+  std::vector<std::unique_ptr<Optimizer>> optimizers_;
+  Batch batch_;
+  std::vector<float> log_probs_;
+  std::vector<int> argmax_;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace nb
