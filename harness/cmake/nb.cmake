@@ -74,5 +74,7 @@ function(nb_test name)
     endif()
   endforeach()
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 1200 LABELS "${ARG_LABELS}")
+  # A sanitizer makes whole suites ten to twenty times slower.
+  set_tests_properties(${name} PROPERTIES TIMEOUT $<IF:$<BOOL:${NB_SANITIZE}>,7200,1200>
+                       LABELS "${ARG_LABELS}")
 endfunction()
