@@ -14,6 +14,8 @@ packages=(
   # plots: gnuplot-iostream is a header that needs three of Boost's libraries
   libgnuplot-iostream-dev libboost-iostreams-dev libboost-system-dev libboost-filesystem-dev
   gnuplot-nox
+  # programs that models write run in namespaces, behind a system call filter
+  bubblewrap libseccomp-dev python3
   # tests and checks (the CMake files of libgtest-dev want libgmock-dev there)
   libgtest-dev libgmock-dev clang-format
 )

@@ -1,0 +1,83 @@
+// Runs a Python program that nobody trusts: one fresh process, without network, files of the host,
+// or children, under limits of time, memory and space; tells what became of it. How, and what each
+// level protects: README.md beside this. Thread-safe: programs may run side by side.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/base/result.hpp"
+
+namespace nb::sandbox {
+
+enum class Level {
+  kBubblewrap,  // own namespaces, seccomp filter, limits
+  kLandlock,    // no namespaces (as in most containers): Landlock, seccomp filter, limits
+};
+std::string_view name(Level level);  // "bubblewrap", "landlock"
+
+// What this host can do. Made by probe() only, so whoever holds one may run programs.
+struct Ability {
+  Level level = Level::kBubblewrap;
+  std::string python;                    // absolute path of the interpreter
+  std::string python_version;            // "3.11.2"
+  std::vector<std::string> unprotected;  // what this level leaves open, one phrase each
+};
+// For a record's environment: sandbox, python, unprotected.
+std::map<std::string, std::string> environment(const Ability& ability);
+
+// Finds the strongest level that works here, by running small programs: one that must pass, one
+// that must fail, and one that tries to get out. NPUBENCH_SANDBOX=bubblewrap|landlock allows that
+// level only; NPUBENCH_PYTHON names another interpreter under /usr. Where no level works, an error
+// that says why each does not and which container flags help. Found once a process and environment.
+Result<Ability> probe();
+
+// Time is what the program used, not what passed on a busy host: CPU time of all its threads, and
+// apart from that the time for which it neither ran nor waited for a CPU (sleeps, locks). Memory is
+// address space (RLIMIT_AS), as in the reference, not resident memory: an interpreter takes about
+// 15 MiB of it before it begins.
+struct Limits {
+  std::int64_t cpu_seconds = 5;             // nanochat's 5 seconds
+  std::int64_t idle_seconds = 5;            // asleep
+  std::int64_t wall_seconds = 90;           // distant backstop for what neither of the above stops
+  std::uint64_t memory_bytes = 256U << 20;  // nanochat's 256 MiB: address space, data, stack
+  std::uint64_t file_bytes = 8U << 20;      // one file
+  std::uint64_t scratch_bytes = 32U << 20;  // all files
+  std::uint64_t threads = 64;
+  std::uint64_t open_files = 64;
+  std::size_t output_bytes = 64U << 10;  // kept of what it prints
+};
+
+enum class Outcome {
+  kPassed,  // ran to its end
+  kFailed,  // an exception left it
+  kTimedOut,
+  kMemory,   // MemoryError
+  kExited,   // the process ended before the program did: os._exit, exec, closed channels
+  kCrashed,  // a signal
+  kForged,   // wrote what only the runner may write, or passed a test that cannot be passed
+};
+std::string_view name(Outcome outcome);  // "passed", "failed", "timed out", …
+
+struct ProgramOutcome {
+  Outcome outcome = Outcome::kFailed;
+  std::string reason;  // empty when passed: "AssertionError", "ValueError: …", "more than 5 s …"
+  std::string out;     // what it printed, cut to Limits::output_bytes
+};
+
+// The program as one text, run with fresh globals in a fresh interpreter (standard library only),
+// with nanochat's and human-eval's disabled functions, and stdin that cannot be read. An error is
+// the host's fault (no memory for a process, disk full), never the program's.
+Result<ProgramOutcome> run_python(const Ability& ability, std::string_view program,
+                                  const Limits& limits = {});
+// All of them, `threads()` side by side; outcomes in order, the same for any number of threads.
+Result<std::vector<ProgramOutcome>> run_python(const Ability& ability,
+                                               std::span<const std::string> programs,
+                                               const Limits& limits = {});
+
+}  // namespace nb::sandbox
