@@ -11,7 +11,6 @@
 
 #include "harness/base/check.hpp"
 #include "harness/base/subprocess.hpp"
-#include "model/kernels/inner/bf16_pair.hpp"
 #include "model/kernels/inner/dispatch.hpp"
 #include "model/kernels/reduce.hpp"
 #include "tests/model/kernels/kernel_case.hpp"
@@ -126,50 +125,6 @@ TEST(FloatMode, FlushToZeroFailsTheCheckAtKernelEntry) {
   EXPECT_NO_THROW(check_float_mode());
 }
 #endif
-
-// design.md §6, checked there on 19.2 million cases: the instruction is fma(a0,b0, fma(a1,b1,c)).
-TEST(Bf16Pair, TheModelIsTwoFmasAndFlushes) {
-  using kernels::inner::bf16_pair;
-  EXPECT_EQ(bf16_pair(1.0f, 0x1p-24f, -1.0f, 1.0f, 1.0f), 0x1p-24f);  // -1 first
-  EXPECT_EQ(bf16_pair(0.0f, 0x1p-70f, 0.0f, 0x1p-70f, 0.0f), 0.0f);   // a denormal result
-  EXPECT_EQ(bf16_pair(0x1p-149f, 1.0f, 0.0f, 0.0f, 0.0f), 0.0f);      // a denormal sum
-  EXPECT_EQ(bf16_pair(0.0f, 0x1p-130f, 0.0f, 0x1p100f, 0.0f), 0.0f);  // a denormal factor
-}
-
-TEST(Bf16Pair, TheTileOfEveryLevelFollowsTheModel) {
-  namespace inner = kernels::inner;
-  constexpr int kDepth = 64;
-  std::vector<float> a = test::random_vector(kDepth, 1, test::Values::kFinite);
-  std::vector<float> b = test::random_vector(16 * kDepth, 2, test::Values::kFinite);
-  for (std::vector<float>* values : {&a, &b}) {
-    for (float& x : *values) {
-      x = round_to(DType::kBf16, x);
-      if (x < 0x1p-56f && x > -0x1p-56f) x = 0.0f;
-    }
-  }
-  for (const SimdLevel level : available_levels()) {
-    const inner::Product& product = inner::compiled_table(level)->bf16;
-    const std::int64_t steps = kDepth / product.values_per_step;
-    const bool swaps = product.values_per_step == 1;
-    std::vector<std::uint32_t> pa(static_cast<std::size_t>(steps * product.rows));
-    std::vector<std::uint32_t> pb(static_cast<std::size_t>(steps * product.cols));
-    product.pack(a.data(), kDepth, 1, 1, product.rows, kDepth, steps, inner::kRoundBf16Floor, swaps,
-                 pa.data());
-    product.pack(b.data(), kDepth, 1, 16, product.cols, kDepth, steps, inner::kRoundBf16Floor,
-                 swaps, pb.data());
-    float c[16];
-    product.tile(1, 1, steps, pa.data(), pb.data(), c, 16, inner::kTileStart);
-    for (std::size_t j = 0; j < 16; ++j) {
-      float expected = 0.0f;
-      for (std::size_t k = 0; k < kDepth; k += 2) {
-        expected =
-            inner::bf16_pair(expected, a[k], a[k + 1], b[j * kDepth + k], b[j * kDepth + k + 1]);
-      }
-      EXPECT_TRUE(test::same_bits(std::span(&c[j], 1), std::span(&expected, 1)))
-          << name(level) << " column " << j;
-    }
-  }
-}
 
 }  // namespace
 }  // namespace nb
