@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "evals/task_registry.hpp"
+#include "evals/core_tasks.hpp"
 #include "harness/base/hash.hpp"
 #include "results/metric_names.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 const EvalResult* result_for(std::string_view label, std::span<const EvalResult> results) {
   const EvalResult* found = nullptr;
   for (const EvalResult& result : results) {
-    const CoreTask* task = find_task(result.task);
+    const CoreTask* task = find_core_task(result.task);
     if (task == nullptr || task->core_label != label) continue;
     if (!task->is_approximate) return &result;
     found = &result;
@@ -41,8 +41,8 @@ std::string comparability_hash(const EvalResult& result) {
 
 }  // namespace
 
-std::vector<EvalResult> composites(std::span<const EvalResult> results,
-                                   const EvalSettings& settings) {
+std::vector<EvalResult> core_composites(std::span<const EvalResult> results,
+                                        const EvalSettings& settings) {
   double sum = 0;
   int present = 0;
   bool is_approximate = false;
@@ -57,7 +57,7 @@ std::vector<EvalResult> composites(std::span<const EvalResult> results,
     }
     ++present;
     sum += centred_accuracy(*result);
-    is_approximate = is_approximate || find_task(result->task)->is_approximate;
+    is_approximate = is_approximate || find_core_task(result->task)->is_approximate;
     task_set += fmt::format("{}{}", task_set.empty() ? "" : " ", result->task);
     tasks_hash.update(comparability_hash(*result));
   }

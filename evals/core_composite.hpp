@@ -16,7 +16,7 @@ namespace nb {
 //   core_estimate                 all 22 tasks, max_per_task rows of each (base_train's estimate)
 //   core…_with_hellaswag_approx   the same with an approximate HellaSwag
 // With tasks missing the value is null and the reason names them.
-std::vector<EvalResult> composites(std::span<const EvalResult> results,
-                                   const EvalSettings& settings);
+std::vector<EvalResult> core_composites(std::span<const EvalResult> results,
+                                        const EvalSettings& settings);
 
 }  // namespace nb

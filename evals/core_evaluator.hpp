@@ -1,11 +1,12 @@
-// Evaluates one CORE-style task: rows → order → prompts → spans → scores → records (nanochat.md
-// §6.3).
+// A CORE-style task as an Evaluator: rows → order → prompts → spans → marks (nanochat.md §6.3).
 #pragma once
 
+#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "evals/core_task.hpp"
+#include "evals/evaluate.hpp"
 #include "evals/evaluator.hpp"
 
 namespace nb {
@@ -19,22 +20,38 @@ struct CoreTaskData {
   double baseline_percent = 0;
 };
 Result<CoreTaskData> load_core_task(const CoreTask& task, const EvalContext& context);
+Result<std::unique_ptr<Evaluator>> load_core_evaluator(const CoreTask& task,
+                                                       const EvalContext& context);
 
-class CoreEvaluator : public Evaluator {
+class CoreEvaluator : public ScoringEvaluator {
  public:
-  explicit CoreEvaluator(const CoreTask& task) : task_(task) {}
-  std::string_view id() const override { return task_.id; }
-  Result<void> preflight(const EvalContext& context) const override;
-  Result<EvalResult> evaluate(const EvalContext& context, LanguageModel& model) const override;
-  // The same on rows that are already there.
-  Result<EvalResult> evaluate(const EvalContext& context, const CoreTaskData& data,
-                              LanguageModel& model) const;
+  // On rows that are already there. An error when too few of them are kept for the shots.
+  static Result<std::unique_ptr<CoreEvaluator>> create(const CoreTask& task, CoreTaskData data,
+                                                       const EvalContext& context);
+
+  std::size_t size() const override { return kept_.size(); }
+  std::string item_id(std::size_t i) const override { return item(i).id; }
+  std::string public_id(std::size_t i) const override;
+  std::string item_bytes(std::size_t i) const override;
+  std::vector<std::string> prompts(std::size_t i) const override;
+  Gold gold(std::size_t i) const override;
+  double baseline_percent() const override { return data_.baseline_percent; }
+  double guessing() const override;
+  std::map<std::string, std::string> comparability() const override;
+  Result<Requests> requests(std::size_t i, const Tokenizer& tokenizer,
+                            std::int64_t context_length) const override;
+  ItemRecord mark(std::size_t i, std::span<const ScoreRequest> requests,
+                  std::span<const ScoreResult> scores, const Tokenizer& tokenizer) const override;
 
  private:
-  CoreTask task_;
-};
+  CoreEvaluator(const CoreTask& task, CoreTaskData data, const EvalContext& context);
+  const CoreItem& item(std::size_t i) const { return data_.items[kept_[i]]; }
 
-// (accuracy − chance) / (1 − chance); nanochat.md §6.3.
-double centred(double accuracy, double baseline_percent);
+  CoreTask task_;
+  EvalSettings settings_;
+  CoreTaskData data_;
+  std::vector<std::size_t> kept_;  // rows, in the order evaluated
+  ScorerFault fault_;
+};
 
 }  // namespace nb

@@ -3,6 +3,8 @@
 // evaluation stores it.
 #pragma once
 
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <span>
 #include <string>
@@ -14,11 +16,14 @@
 namespace nb {
 
 struct EvalResult {
-  std::string task;               // "arc_easy"; a composite's name: "core"
-  std::vector<Metric> metrics;    // each with this task
-  std::vector<ItemRecord> items;  // in the order evaluated; empty for composites
+  std::string task;                 // "arc_easy"; a composite's name: "core"
+  std::vector<Metric> metrics;      // each with this task
+  std::vector<ItemRecord> items;    // in the order evaluated; empty for composites
+  std::int64_t items_expected = 0;  // of all shards; with fewer items there are no metrics
   // "<task>/items", "<task>/prompts", … and, equal for all tasks of one evaluation, "tokenizer".
   std::map<std::string, std::string> comparability;
+
+  bool is_complete() const { return std::ssize(items) == items_expected; }
 };
 
 // Metrics and comparability of all results, in order, into the record of the node that made them.

@@ -1,5 +1,7 @@
 #include "evals/eval_settings.hpp"
 
+#include <fmt/core.h>
+
 namespace nb {
 
 FieldList EvalSettings::fields() {
@@ -20,7 +22,25 @@ FieldList EvalSettings::fields() {
        "accuracy of guessing: nanochat's table (v1) or DCLM's later one (v2)",
        &baselines,
        {.one_of = {"v1", "v2"}}},
+      {"max_new_tokens", "of an answer that is a text", &max_new_tokens, {.unit = "tok", .min = 1}},
+      {"num_samples",
+       "texts an item; it passes when one does",
+       &num_samples,
+       {.min = 1, .max = 1000}},
+      {"temperature",
+       "of sampling; 0: the most likely token",
+       &temperature,
+       {.min = 0, .max = 100}},
+      {"top_k", "tokens to sample from; 0: all", &top_k, {.min = 0}},
+      {"sample_seed", "of sampling", &sample_seed},
   };
+}
+
+std::string generation_text(const EvalSettings& settings) {
+  const std::string tail = fmt::format("{} tokens", settings.max_new_tokens);
+  if (settings.temperature == 0 && settings.num_samples == 1) return "greedy, " + tail;
+  return fmt::format("temperature {}, top_k {}, {} samples, seed {}, {}", settings.temperature,
+                     settings.top_k, settings.num_samples, settings.sample_seed, tail);
 }
 
 }  // namespace nb

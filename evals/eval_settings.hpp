@@ -16,8 +16,18 @@ struct EvalSettings {
   std::uint64_t shuffle_seed = 1337;   // nanochat.md §6.3
   std::uint64_t few_shot_seed = 1234;  // plus the item's position; §6.4
   std::string baselines = "v1";        // v1: nanochat's published CORE; v2: DCLM's later table
+  // Tasks that are answered by a text; nanochat.md §7.1.
+  std::int64_t max_new_tokens = 512;
+  std::int64_t num_samples = 1;
+  double temperature = 0;   // 0: the most likely token
+  std::int64_t top_k = 50;  // 0: all tokens; without meaning at temperature 0
+  std::uint64_t sample_seed = 42;
 
   FieldList fields();
 };
+
+// All that decides what is generated, for comparability: "greedy, 512 tokens" or "temperature 0.6,
+// top_k 50, 4 samples, seed 42, 512 tokens".
+std::string generation_text(const EvalSettings& settings);
 
 }  // namespace nb

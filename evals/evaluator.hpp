@@ -1,47 +1,102 @@
-// What every evaluator offers: check the inputs before work starts, then evaluate. Evaluators never
-// print, never read a clock, and see a model only as a LanguageModel.
+// One benchmark, loaded: its items in the order evaluated, what is asked of a model about each, how
+// the answer is marked. Two kinds: items that are scored (ScoringEvaluator) and items that are
+// answered by a text (GeneratingEvaluator). An evaluator never prints, never reads a clock and
+// never calls a model: evaluate.hpp does, for any part of the items, in any batches, with resume.
+// Immutable after loading; const members may be called from several threads at once.
+//
+// To add one: README.md. All of them: task_registry.hpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <functional>
-#include <memory>
+#include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "evals/core_task.hpp"
-#include "evals/eval_result.hpp"
-#include "evals/eval_settings.hpp"
-#include "evals/scorer_fault.hpp"
 #include "harness/base/result.hpp"
-#include "model/data/microworld.hpp"
 #include "model/engine/language_model.hpp"
+#include "results/items.hpp"
+#include "results/record.hpp"
 
 namespace nb {
 
-struct EvalContext {
-  EvalSettings settings;
-  std::filesystem::path data_dir;
-  MicroworldSettings microworld;  // of mw/… tasks: the world that the model was trained on
-  std::function<ScorerFault(std::string_view task)> fault;  // empty: none
-  // Items done of all items of that task, every few items; empty: none.
-  std::function<void(std::string_view task, std::int64_t done, std::int64_t total)> progress;
+// What is right, for the built-in models (oracle, chance, corrupted; built_in_models.hpp). Real
+// models never see it.
+struct Gold {
+  std::size_t request = 0;  // scored: which of the item's requests is the right one
+  std::string text;         // answered: a text that is marked right
+  std::string wrong_text;   // answered: a text of the right form that is marked wrong
 };
 
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
-  virtual std::string_view id() const = 0;
-  // Everything that can be wrong without a model: data there, rows well formed, settings possible.
-  virtual Result<void> preflight(const EvalContext& context) const = 0;
-  virtual Result<EvalResult> evaluate(const EvalContext& context, LanguageModel& model) const = 0;
+  virtual bool generates() const = 0;  // true: a GeneratingEvaluator
+
+  virtual std::size_t size() const = 0;  // items kept, after order and max_per_task
+  // 16 hex digits of a hash of the content; unique among the items.
+  virtual std::string item_id(std::size_t i) const = 0;
+  // What files call it, for messages and completion files: "HumanEval/12", "row 7".
+  virtual std::string public_id(std::size_t i) const = 0;
+  // All that decides what is asked and how it is marked, gold included; hashed into comparability.
+  virtual std::string item_bytes(std::size_t i) const = 0;
+  // Prompt texts as the model gets them (before tokens); hashed into comparability and the record.
+  virtual std::vector<std::string> prompts(std::size_t i) const = 0;
+  virtual Gold gold(std::size_t i) const = 0;
+
+  virtual double baseline_percent() const = 0;  // of centring: accuracy of guessing as published
+  // Expected accuracy of choosing at random among each item's choices, on these items; 0 for texts.
+  virtual double guessing() const = 0;
+
+  // Beyond "<task>/items", "<task>/prompts", "<task>/context": whatever else decides what is
+  // measured, e.g. {"<task>/scorer", "gsm8k-1"}. Keys without the task's name must be equal for all
+  // tasks of an evaluation.
+  virtual std::map<std::string, std::string> comparability() const { return {}; }
+  // Beyond accuracy and centred, of all items: extraction failures, pass@k.
+  virtual std::vector<Metric> more_metrics(std::span<const ItemRecord> items) const;
+  // What the tokenizer must have, asked once before any item: letters that are single tokens, chat
+  // specials. The error names the tokenizer's trouble.
+  virtual Result<void> check_tokenizer(const Tokenizer& tokenizer) const;
 };
 
-std::unique_ptr<Evaluator> make_evaluator(const CoreTask& task);
+// A choice, or an exact match: the model gives log-probabilities of given tokens.
+class ScoringEvaluator : public Evaluator {
+ public:
+  bool generates() const final { return false; }
+  struct Requests {
+    std::vector<ScoreRequest> scores;
+    std::int64_t cut_tokens = 0;  // dropped in front, so that the prompt fits the context
+  };
+  virtual Result<Requests> requests(std::size_t i, const Tokenizer& tokenizer,
+                                    std::int64_t context_length) const = 0;
+  // id, prompt_hash and cut_tokens are filled by the caller.
+  virtual ItemRecord mark(std::size_t i, std::span<const ScoreRequest> requests,
+                          std::span<const ScoreResult> scores,
+                          const Tokenizer& tokenizer) const = 0;
+};
 
-// All of settings.tasks, in order. evaluate() adds the composites (core_composite.hpp) at the end.
-Result<void> preflight(const EvalContext& context);
-Result<std::vector<EvalResult>> evaluate(const EvalContext& context, LanguageModel& model);
+// A text: the model goes on from a prompt, the answer is taken out of what it says.
+class GeneratingEvaluator : public Evaluator {
+ public:
+  bool generates() const final { return true; }
+  struct Prompt {
+    std::vector<int> tokens;
+    std::int64_t cut_tokens = 0;
+  };
+  // context_length − max_new_tokens tokens at most; what the reference does with longer ones.
+  virtual Result<Prompt> prompt(std::size_t i, const Tokenizer& tokenizer,
+                                std::int64_t max_tokens) const = 0;
+  // texts: one a sample, without the prompt, specials by their names ("<|python_start|>"). Fills ok
+  // (any sample), sample_ok, prediction, gold, reason; id, prompt_hash, cut_tokens and texts are
+  // filled by the caller. Called from several threads at once, so a slow marking (sandbox) is run
+  // for several items together. An error is trouble of this computer, never a wrong answer.
+  virtual Result<ItemRecord> mark(std::size_t i, std::span<const std::string> texts) const = 0;
+  // A text of a completion file, which need not come from a chat model, in the form that mark()
+  // takes. Default: as it is.
+  virtual std::string stored_text(std::size_t i, std::string completion) const;
+};
 
 }  // namespace nb

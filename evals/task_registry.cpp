@@ -3,85 +3,71 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
+#include "evals/core_evaluator.hpp"
+#include "evals/core_tasks.hpp"
 #include "harness/base/fields.hpp"
 
 namespace nb {
 namespace {
 
-constexpr auto kChoice = CoreTaskType::kMultipleChoice;
-constexpr auto kSchema = CoreTaskType::kSchema;
-constexpr auto kModelling = CoreTaskType::kLanguageModelling;
-constexpr std::string_view kBlank = " ";
-constexpr std::string_view kAnswer = "\nAnswer: ";
-
-// nanochat.md §6.2, in the order of core.yaml. Baselines in percent: v1 nanochat, v2 DCLM's later
-// table.
+// CORE-style tasks come from core_tasks.cpp, in its order; then:
 // clang-format off
-constexpr auto kTasks = std::to_array<CoreTask>({
-    // id                               type        dataset                                shots delimiter  v1   v2    rows   place in CORE
-    {"hellaswag_zeroshot",              kChoice,    "core/hellaswag",                       0, kBlank,  25,  25,   10042, "hellaswag_zeroshot"},
-    {"jeopardy",                        kModelling, "core/jeopardy_all",                   10, kAnswer, 0,   0,    2117,  "jeopardy"},
-    {"bigbench_qa_wikidata",            kModelling, "core/bigbench_qa_wikidata",           10, kBlank,  0,   0,    20321, "bigbench_qa_wikidata"},
-    {"arc_easy",                        kChoice,    "core/arc_easy",                       10, kAnswer, 25,  25,   2376,  "arc_easy"},
-    {"arc_challenge",                   kChoice,    "core/arc_challenge",                  10, kAnswer, 25,  25,   1172,  "arc_challenge"},
-    {"copa",                            kChoice,    "core/copa",                            0, kBlank,  50,  50,   100,   "copa"},
-    {"commonsense_qa",                  kChoice,    "core/commonsense_qa",                 10, kBlank,  20,  40.3, 1221,  "commonsense_qa"},
-    {"piqa",                            kChoice,    "core/piqa",                           10, kAnswer, 50,  50,   1838,  "piqa"},
-    {"openbook_qa",                     kChoice,    "core/openbook_qa",                     0, kBlank,  25,  25,   500,   "openbook_qa"},
-    {"lambada_openai",                  kModelling, "core/lambada_openai",                  0, kBlank,  0,   0,    5153,  "lambada_openai"},
-    {"hellaswag",                       kChoice,    "core/hellaswag",                      10, kBlank,  25,  25,   10042, "hellaswag"},
-    {"winograd",                        kSchema,    "core/winograd_wsc",                    0, kBlank,  50,  50,   273,   "winograd"},
-    {"winogrande",                      kSchema,    "core/winogrande",                      0, kBlank,  50,  50,   1267,  "winogrande"},
-    {"bigbench_dyck_languages",         kModelling, "core/bigbench_dyck_languages",        10, kBlank,  0,   0,    1000,  "bigbench_dyck_languages"},
-    {"agi_eval_lsat_ar",                kChoice,    "core/agi_eval_lsat_ar",                3, kBlank,  20,  25,   230,   "agi_eval_lsat_ar"},
-    {"bigbench_cs_algorithms",          kModelling, "core/bigbench_cs_algorithms",         10, kBlank,  0,   0,    1320,  "bigbench_cs_algorithms"},
-    {"bigbench_operators",              kModelling, "core/bigbench_operators",             10, kBlank,  0,   0,    210,   "bigbench_operators"},
-    {"bigbench_repeat_copy_logic",      kModelling, "core/bigbench_repeat_copy_logic",     10, kBlank,  0,   0,    32,    "bigbench_repeat_copy_logic"},
-    {"squad",                           kModelling, "core/squad",                          10, kBlank,  0,   0,    10570, "squad"},
-    {"coqa",                            kModelling, "core/coqa",                            0, kBlank,  0,   0,    7983,  "coqa"},
-    {"boolq",                           kChoice,    "core/boolq",                          10, kAnswer, 62,  62,   3270,  "boolq"},
-    {"bigbench_language_identification", kChoice,   "core/bigbench_language_identification", 10, kBlank, 9.1, 25,  10000, "bigbench_language_identification"},
-    // The two HellaSwag places from a file that only resembles the bundle's.
-    {"hellaswag_zeroshot_approx",       kChoice,    "core/hellaswag_approx",                0, kBlank,  25,  25,   10042, "hellaswag_zeroshot", true},
-    {"hellaswag_approx",                kChoice,    "core/hellaswag_approx",               10, kBlank,  25,  25,   10042, "hellaswag", true},
-    // The generated microworld; baselines and rows come from its generator.
-    {"mw/facts",                        kChoice,    "microworld",                           0, kBlank,  0,   0,    0,     ""},
-    {"mw/cloze",                        kModelling, "microworld",                           0, kBlank,  0,   0,    0,     ""},
-    {"mw/agreement",                    kSchema,    "microworld",                           0, kBlank,  0,   0,    0,     ""},
-    {"mw/choice",                       kChoice,    "microworld",                           0, kBlank,  0,   0,    0,     ""},
-});
+const std::vector<Task> kOtherTasks = {
+    // id                    kind      load           dataset              rows  shots version
+};
 // clang-format on
 
-std::vector<std::string_view> ids_where(bool (*is_member)(const CoreTask&)) {
+Result<std::unique_ptr<Evaluator>> load_core(const Task& task, const EvalContext& context) {
+  return load_core_evaluator(*task.core, context);
+}
+
+std::vector<Task> make_tasks() {
+  std::vector<Task> tasks;
+  for (const CoreTask& core : core_tasks())
+    tasks.push_back({core.id, name(core.type), load_core, core.dataset, core.rows, core.shots,
+                     kCoreScorerVersion, &core});
+  tasks.insert(tasks.end(), kOtherTasks.begin(), kOtherTasks.end());
+  return tasks;
+}
+
+std::vector<std::string_view> ids_where(bool (*is_member)(const Task&)) {
   std::vector<std::string_view> ids;
-  for (const CoreTask& task : kTasks)
+  for (const Task& task : all_tasks())
     if (is_member(task)) ids.push_back(task.id);
   return ids;
 }
 
-bool is_real_core(const CoreTask& task) { return !task.core_label.empty() && !task.is_approximate; }
-bool is_available_core(const CoreTask& task) {
-  return !task.core_label.empty() && task.dataset != "core/hellaswag";
+bool has_place_in_core(const Task& task) {
+  return task.core != nullptr && !task.core->core_label.empty();
 }
-bool is_generated(const CoreTask& task) { return task.dataset == "microworld"; }
+bool is_real_core(const Task& task) {
+  return has_place_in_core(task) && !task.core->is_approximate;
+}
+bool is_available_core(const Task& task) {
+  return has_place_in_core(task) && task.dataset != "core/hellaswag";
+}
+bool is_generated(const Task& task) { return task.dataset == "microworld"; }
 
 std::vector<std::string> known_names() {
   std::vector<std::string> names;
   for (const TaskSet& set : task_sets()) names.emplace_back(set.name);
-  for (const CoreTask& task : kTasks) names.emplace_back(task.id);
+  for (const Task& task : all_tasks()) names.emplace_back(task.id);
   return names;
 }
 
 }  // namespace
 
-std::span<const CoreTask> all_tasks() { return kTasks; }
+std::span<const Task> all_tasks() {
+  static const std::vector<Task> tasks = make_tasks();
+  return tasks;
+}
 
-const CoreTask* find_task(std::string_view id) {
-  const auto* found = std::find_if(kTasks.begin(), kTasks.end(),
-                                   [&](const CoreTask& task) { return task.id == id; });
-  return found == kTasks.end() ? nullptr : found;
+const Task* find_task(std::string_view id) {
+  const auto tasks = all_tasks();
+  const auto found =
+      std::find_if(tasks.begin(), tasks.end(), [&](const Task& task) { return task.id == id; });
+  return found == tasks.end() ? nullptr : &*found;
 }
 
 std::span<const TaskSet> task_sets() {
@@ -94,12 +80,10 @@ std::span<const TaskSet> task_sets() {
   return sets;
 }
 
-std::vector<std::string_view> core_labels() { return ids_where(is_real_core); }
-
-Result<std::vector<const CoreTask*>> expand_tasks(std::span<const std::string> names,
-                                                  const std::string& where) {
-  std::vector<const CoreTask*> tasks;
-  const auto add = [&tasks](const CoreTask* task) {
+Result<std::vector<const Task*>> expand_tasks(std::span<const std::string> names,
+                                              const std::string& where) {
+  std::vector<const Task*> tasks;
+  const auto add = [&tasks](const Task* task) {
     if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
   };
   const std::string prefix = where.empty() ? "" : where + ": ";
@@ -109,7 +93,7 @@ Result<std::vector<const CoreTask*>> expand_tasks(std::span<const std::string> n
         std::find_if(sets.begin(), sets.end(), [&](const TaskSet& s) { return s.name == name; });
     if (set != sets.end()) {
       for (const std::string_view id : set->tasks) add(find_task(id));
-    } else if (const CoreTask* task = find_task(name)) {
+    } else if (const Task* task = find_task(name)) {
       add(task);
     } else {
       return bad_input(fmt::format("{}no evaluation task \"{}\"{} (known: {})", prefix, name,

@@ -2,6 +2,8 @@
 // evals/README.md.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,12 +14,28 @@
 
 namespace nb {
 
-std::span<const CoreTask> all_tasks();
-const CoreTask* find_task(std::string_view id);  // nullptr: there is none
+class Evaluator;
+struct EvalContext;
+
+struct Task {
+  std::string_view id;    // what suites, records and faults call it
+  std::string_view kind;  // "multiple_choice", "schema", "language_modeling", "letter", "text"
+  // Reads and checks the data; needs no model.
+  Result<std::unique_ptr<Evaluator>> (*load)(const Task& task, const EvalContext& context);
+  std::string_view dataset;  // name or group in the data manifest, or "microworld"
+  std::int64_t rows = 0;     // in the dataset; 0: generated, as many as asked for
+  int shots = 0;
+  std::string_view
+      version;  // of prompts and marking; raised when the same model could score otherwise
+  const CoreTask* core = nullptr;  // CORE-style tasks: their row of core_tasks.hpp
+};
+
+std::span<const Task> all_tasks();
+const Task* find_task(std::string_view id);  // nullptr: there is none
 
 // A named list of tasks: "core" (the 22, in the order of core.yaml), "core_with_hellaswag_approx"
 // (the same with the two HellaSwag places filled by the approximate file), "mw" (the generated
-// microworld).
+// microworld), "chat" (those of nanochat's chat evaluation).
 struct TaskSet {
   std::string_view name;
   std::string_view doc;
@@ -25,11 +43,9 @@ struct TaskSet {
 };
 std::span<const TaskSet> task_sets();
 
-std::vector<std::string_view> core_labels();  // CORE's 22 places, in order
-
 // Task ids and set names → tasks in the order given, sets opened, doubles dropped. An unknown name
 // is an error with the nearest known one; an empty list too.
-Result<std::vector<const CoreTask*>> expand_tasks(std::span<const std::string> names,
-                                                  const std::string& where);
+Result<std::vector<const Task*>> expand_tasks(std::span<const std::string> names,
+                                              const std::string& where);
 
 }  // namespace nb

@@ -1,8 +1,9 @@
 #include "results/items.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
@@ -12,11 +13,16 @@
 namespace nb {
 namespace {
 
-// A float as 7 significant digits: log-probabilities of two devices differ long before that. −0 is
-// 0.
-std::string short_number(float value) {
+std::string seven_digits(float value) {
   const std::string text = fmt::format("{:.7g}", static_cast<double>(value));
   return text == "-0" ? "0" : text;
+}
+
+// A float as 7 significant digits: log-probabilities of two devices differ long before that. −0 is
+// 0. Where floats lie further apart than 7 digits, the digits of the float that will be read: so
+// reading and writing again changes nothing.
+std::string short_number(float value) {
+  return seven_digits(std::strtof(seven_digits(value).c_str(), nullptr));
 }
 
 // Written by hand: nlohmann would print a float's double expansion (17 digits), three times the
@@ -34,7 +40,16 @@ Result<std::string> item_line(const ItemRecord& item) {
   };
   std::string line = fmt::format("{{\"i\":{},\"o\":{}", quoted(item.id), item.ok ? 1 : 0);
   line += fmt::format(",\"p\":{},\"g\":{}", quoted(item.prediction), quoted(item.gold));
+  if (!item.prompt_hash.empty()) line += ",\"h\":" + quoted(item.prompt_hash);
   if (!list.empty()) line += ",\"l\":[" + list + "]";
+  if (item.cut_tokens > 0) line += fmt::format(",\"c\":{}", item.cut_tokens);
+  if (!item.sample_ok.empty()) line += fmt::format(",\"s\":[{}]", fmt::join(item.sample_ok, ","));
+  if (!item.texts.empty()) {
+    line += ",\"t\":[";
+    for (std::size_t i = 0; i < item.texts.size(); ++i)
+      line += (i == 0 ? "" : ",") + quoted(item.texts[i]);
+    line += "]";
+  }
   if (!item.reason.empty()) line += ",\"r\":" + quoted(item.reason);
   return line + "}\n";
 }
@@ -57,8 +72,25 @@ Result<ItemRecord> parse_item(std::string_view line, const std::string& where) {
         if (!number.is_number()) return bad("\"l\" holds something that is not a number");
         item.log_probs.push_back(number.get<float>());
       }
+    } else if (key == "c") {
+      if (!value.is_number_unsigned()) return bad("\"c\" is not a count");
+      item.cut_tokens = value.get<std::int64_t>();
+    } else if (key == "s") {
+      if (!value.is_array()) return bad("\"s\" is not a list");
+      for (const Json& ok : value) {
+        if (!ok.is_number_integer() || (ok != 0 && ok != 1))
+          return bad("\"s\" holds something that is neither 0 nor 1");
+        item.sample_ok.push_back(ok.get<int>());
+      }
+    } else if (key == "t") {
+      if (!value.is_array()) return bad("\"t\" is not a list");
+      for (const Json& text : value) {
+        if (!text.is_string()) return bad("\"t\" holds something that is not a text");
+        item.texts.push_back(text.get<std::string>());
+      }
     } else {
       std::string* target = key == "i"   ? &item.id
+                            : key == "h" ? &item.prompt_hash
                             : key == "p" ? &item.prediction
                             : key == "g" ? &item.gold
                             : key == "r" ? &item.reason

@@ -1,7 +1,9 @@
 // One line per evaluated item, items.jsonl: at most 150 bytes for a choice item of up to five
-// choices. Keys are short: i id, o ok, p prediction, g gold, l log-probabilities, r reason.
+// choices. Keys are short: i id, h prompt hash, o ok, p prediction, g gold, l log-probabilities, r
+// reason, c cut tokens, s ok of each sample, t texts.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -17,9 +19,14 @@ struct ItemRecord {
   std::string gold;
   std::vector<float> log_probs;  // one per choice, in the task's own normalisation
   std::string reason;  // why it is wrong when that is not a wrong answer: "timeout", "no answer"
+  std::string prompt_hash = {};  // 16 hex digits of a hash of what was asked; empty: not recorded
+  std::int64_t cut_tokens = 0;   // dropped in front, so that the prompt fitted the context
+  std::vector<std::string> texts = {};  // what the model said, one a sample; empty for scored items
+  std::vector<int> sample_ok = {};      // 1 or 0 a sample; empty when there is one text
 };
 
-// Floats with 7 significant digits. NaN, infinities, an empty or doubled id are errors.
+// Floats with 7 significant digits; what is read and written again has the same bytes. NaN,
+// infinities, an empty or doubled id are errors.
 Result<std::string> items_text(const std::vector<ItemRecord>& items);
 Result<void> write_items(const std::filesystem::path& path, const std::vector<ItemRecord>& items);
 // Errors name file:line. An empty file is an error: an evaluation has items.

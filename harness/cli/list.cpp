@@ -48,10 +48,11 @@ Result<TextTable> list_suites() {
 
 Result<TextTable> list_tasks() {
   TextTable table{{"task", "type", "rows", "shots", "in CORE as"}, {}};
-  for (const CoreTask& task : all_tasks())
-    table.rows.push_back({std::string(task.id), std::string(name(task.type)),
+  for (const Task& task : all_tasks())
+    table.rows.push_back({std::string(task.id), std::string(task.kind),
                           task.rows > 0 ? with_commas(task.rows) : "generated",
-                          std::to_string(task.shots), std::string(task.core_label)});
+                          std::to_string(task.shots),
+                          std::string(task.core != nullptr ? task.core->core_label : "")});
   for (const TaskSet& set : task_sets())
     table.rows.push_back({std::string(set.name), "set", std::to_string(set.tasks.size()) + " tasks",
                           "", std::string(set.doc)});

@@ -25,7 +25,7 @@ std::string known_forms() {
 
 std::vector<std::string> task_ids() {
   std::vector<std::string> ids;
-  for (const CoreTask& task : all_tasks()) ids.emplace_back(task.id);
+  for (const Task& task : all_tasks()) ids.emplace_back(task.id);
   return ids;
 }
 
@@ -79,7 +79,7 @@ Result<void> check_faults_hit(std::span<const Fault> faults, std::span<const std
   NB_TRY(const auto evaluated, expand_tasks(tasks, where));
   for (const Fault& fault : faults) {
     const bool is_hit = std::any_of(evaluated.begin(), evaluated.end(),
-                                    [&](const CoreTask* task) { return task->id == fault.target; });
+                                    [&](const Task* task) { return task->id == fault.target; });
     if (is_hit) continue;
     return bad_input(
         fmt::format("{}{}fault \"{}\" would change nothing: this evaluation does not run {}", where,

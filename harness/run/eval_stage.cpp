@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "evals/evaluator.hpp"
+#include "evals/evaluate.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/progress.hpp"
 #include "harness/faults/faults.hpp"

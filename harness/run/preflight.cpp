@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "evals/evaluator.hpp"
+#include "evals/evaluate.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/host_info.hpp"
 #include "harness/base/table.hpp"

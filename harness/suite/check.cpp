@@ -100,7 +100,7 @@ Result<void> check_evaluations(const Suite& suite, const std::string& where) {
     NB_TRY_VOID(names.add(evaluation.name, pointer + "/name"));
     auto tasks = expand_tasks(evaluation.settings.tasks, where + ": " + pointer + "/tasks");
     if (!tasks) return tl::unexpected<Error>(tasks.error());
-    for (const CoreTask* task : *tasks)
+    for (const Task* task : *tasks)
       if (task->id.starts_with("mw/") && !(suite.corpus && suite.corpus->microworld))
         return bad_input(fmt::format(
             "{}: {}/tasks: {} asks about the generated world; it needs /corpus/microworld", where,

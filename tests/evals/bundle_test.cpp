@@ -4,8 +4,9 @@
 #include "evals/core_evaluator.hpp"
 #include "evals/core_items.hpp"
 #include "evals/core_prompt.hpp"
+#include "evals/core_tasks.hpp"
 #include "evals/data_manifest.hpp"
-#include "evals/task_registry.hpp"
+#include "evals/eval_metrics.hpp"
 #include "harness/base/csv.hpp"
 #include "tests/evals/toy.hpp"
 #include "tests/support/data_dir.hpp"
@@ -19,6 +20,13 @@ Result<CoreTaskData> load(const CoreTask& task) {
   return load_core_task(task, context);
 }
 
+Result<EvalResult> evaluate_named(const std::string& label, const EvalContext& context,
+                                  LanguageModel& model) {
+  const Task& task = *find_task(label);
+  NB_TRY(const auto evaluator, load_evaluator(task, context));
+  return evaluate(task, *evaluator, context, model);
+}
+
 std::string unescaped(std::string text) {
   for (std::size_t at; (at = text.find("\\n")) != std::string::npos;) text.replace(at, 2, "\n");
   return text;
@@ -27,7 +35,7 @@ std::string unescaped(std::string text) {
 TEST(Bundle, RowsOfEveryTaskThatIsThereAreComplete) {
   NB_NEEDS_DATA();
   int checked = 0;
-  for (const CoreTask& task : all_tasks()) {
+  for (const CoreTask& task : core_tasks()) {
     if (task.rows == 0 || task.dataset == "core/hellaswag") continue;
     const auto data = load(task);
     ASSERT_TRUE(data.has_value()) << data.error().message;
@@ -45,7 +53,7 @@ TEST(Bundle, TableEqualsThePublishedOne) {
   ASSERT_EQ(table->rows.size(), labels.size());
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const auto cell = [&](const char* column) { return table->rows[i][*table->column(column)]; };
-    const CoreTask& task = *find_task(labels[i]);
+    const CoreTask& task = *find_core_task(labels[i]);
     EXPECT_EQ(cell("label"), task.core_label);
     EXPECT_EQ(cell("type"), name(task.type)) << task.id;
     EXPECT_EQ(std::stoi(cell("num_fewshot")), task.shots) << task.id;
@@ -76,7 +84,7 @@ TEST(Bundle, CentringAndCoreOfTheReferenceModelsAreReproduced) {
         EXPECT_NEAR(sum / tasks, std::stod(row.at(2)), 1e-6) << model;
         continue;
       }
-      const double value = centred(std::stod(row.at(1)), find_task(label)->baseline_v1);
+      const double value = centred(std::stod(row.at(1)), find_core_task(label)->baseline_v1);
       EXPECT_NEAR(value, std::stod(row.at(2)), 3e-6) << model << " " << label;
       sum += value;
       ++tasks;
@@ -100,7 +108,7 @@ TEST(Bundle, ItemsAndPromptsHashAsTheIndependentScriptSays) {
   context.settings.max_per_task = golden->at("max_per_task").get<std::int64_t>();
   EXPECT_EQ(golden->at("tasks").size(), 20u);
   for (const auto& [label, hashes] : golden->at("tasks").items()) {
-    const auto result = CoreEvaluator(*find_task(label)).evaluate(context, model);
+    const auto result = evaluate_named(label, context, model);
     ASSERT_TRUE(result.has_value()) << result.error().message;
     EXPECT_EQ(result->comparability.at(label + "/items"), hashes.at("items").get<std::string>());
     EXPECT_EQ(result->comparability.at(label + "/prompts"),
@@ -111,7 +119,7 @@ TEST(Bundle, ItemsAndPromptsHashAsTheIndependentScriptSays) {
 // Row quirks that nanochat.md §6.2 lists, seen in whole prompts.
 TEST(Bundle, PromptsShowTheQuirksOfTheData) {
   NB_NEEDS_DATA();
-  const CoreTask& piqa = *find_task("piqa");
+  const CoreTask& piqa = *find_core_task("piqa");
   const auto data = load(piqa);
   ASSERT_TRUE(data.has_value());
   const auto prompts = render_prompts(data->items.front(), {}, piqa.type, piqa.delimiter);

@@ -24,13 +24,13 @@ EvalResult result_of(std::string_view task, double centred) {
 // Centred values 0, 1, 2, …: of 22 tasks their mean is 10.5.
 std::vector<EvalResult> results_of_set(const std::string& set) {
   std::vector<EvalResult> results;
-  for (const CoreTask* task : test::tasks_of(set))
+  for (const Task* task : test::tasks_of(set))
     results.push_back(result_of(task->id, static_cast<double>(results.size())));
   return results;
 }
 
 TEST(CoreComposite, IsTheMeanOfThe22) {
-  const auto made = composites(results_of_set("core"), {});
+  const auto made = core_composites(results_of_set("core"), {});
   ASSERT_EQ(made.size(), 1u);
   EXPECT_EQ(made[0].task, "core");
   EXPECT_EQ(made[0].metrics.at(0).name, "core");
@@ -41,7 +41,7 @@ TEST(CoreComposite, IsNullWithTheReasonWhenTasksAreMissing) {
   auto results = results_of_set("core");
   results.erase(results.begin() + 1);  // jeopardy
   results.pop_back();                  // language identification
-  const auto made = composites(results, {});
+  const auto made = core_composites(results, {});
   ASSERT_EQ(made.size(), 1u);
   EXPECT_FALSE(made[0].metrics.at(0).value.has_value());
   EXPECT_EQ(made[0].metrics.at(0).reason_if_null,
@@ -49,7 +49,7 @@ TEST(CoreComposite, IsNullWithTheReasonWhenTasksAreMissing) {
 }
 
 TEST(CoreComposite, ApproximationsMakeAnotherMetric) {
-  const auto made = composites(results_of_set("core_with_hellaswag_approx"), {});
+  const auto made = core_composites(results_of_set("core_with_hellaswag_approx"), {});
   ASSERT_EQ(made.size(), 1u);
   EXPECT_EQ(made[0].metrics.at(0).name, "core_with_hellaswag_approx");
   EXPECT_EQ(*made[0].metrics.at(0).value, 10.5);
@@ -58,7 +58,7 @@ TEST(CoreComposite, ApproximationsMakeAnotherMetric) {
 TEST(CoreComposite, RealTaskIsTakenBeforeItsApproximation) {
   auto results = results_of_set("core");
   results.insert(results.begin(), result_of("hellaswag_approx", 1000));
-  const auto made = composites(results, {});
+  const auto made = core_composites(results, {});
   EXPECT_EQ(made.at(0).metrics.at(0).name, "core");
   EXPECT_EQ(*made[0].metrics.at(0).value, 10.5);
 }
@@ -66,20 +66,20 @@ TEST(CoreComposite, RealTaskIsTakenBeforeItsApproximation) {
 TEST(CoreComposite, CroppedTasksMakeAnEstimate) {
   EvalSettings settings;
   settings.max_per_task = 500;
-  EXPECT_EQ(composites(results_of_set("core"), settings).at(0).task, "core_estimate");
-  EXPECT_EQ(composites(results_of_set("core_with_hellaswag_approx"), settings).at(0).task,
+  EXPECT_EQ(core_composites(results_of_set("core"), settings).at(0).task, "core_estimate");
+  EXPECT_EQ(core_composites(results_of_set("core_with_hellaswag_approx"), settings).at(0).task,
             "core_estimate_with_hellaswag_approx");
 }
 
 TEST(CoreComposite, GeneratedTasksMakeNone) {
-  EXPECT_TRUE(composites(results_of_set("mw"), {}).empty());
+  EXPECT_TRUE(core_composites(results_of_set("mw"), {}).empty());
 }
 
 TEST(CoreComposite, ComparabilityFollowsItsTasks) {
   auto results = results_of_set("core");
-  const auto before = composites(results, {}).at(0).comparability;
+  const auto before = core_composites(results, {}).at(0).comparability;
   results[3].comparability["arc_easy/items"] = "y";
-  const auto after = composites(results, {}).at(0).comparability;
+  const auto after = core_composites(results, {}).at(0).comparability;
   EXPECT_EQ(before.at("core/task_set"), after.at("core/task_set"));
   EXPECT_NE(before.at("core/tasks"), after.at("core/tasks"));
 }

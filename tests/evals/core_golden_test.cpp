@@ -94,7 +94,7 @@ TEST_P(CoreGolden, ScoresAndPredictionsEqual) {
   EvalContext context;
   context.settings = c.settings;
   FakeLanguageModel model = test::toy_model(golden().at("context_length").get<std::int64_t>());
-  const auto result = CoreEvaluator(c.task).evaluate(context, c.data, model);
+  const auto result = test::evaluate_core(c.task, c.data, context, model);
   ASSERT_TRUE(result.has_value()) << result.error().message;
   ASSERT_EQ(result->items.size(), golden().at("items").size());
   for (std::size_t i = 0; i < result->items.size(); ++i) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "evals/task_registry.hpp"
+#include "evals/core_tasks.hpp"
 #include "tests/evals/toy.hpp"
 
 namespace nb {
@@ -37,8 +37,8 @@ TEST(Microworld, AllFourTasksRunThroughTheLoops) {
 }
 
 TEST(Microworld, ChanceIsTheMeanOfOneOverChoices) {
-  for (const CoreTask* task : test::tasks_of("mw")) {
-    const auto data = microworld_task_data(*task, small_world().microworld);
+  for (const Task* task : test::tasks_of("mw")) {
+    const auto data = microworld_task_data(*task->core, small_world().microworld);
     ASSERT_TRUE(data.has_value()) << data.error().message;
     double sum = 0;
     for (const CoreItem& item : data->items)
@@ -49,9 +49,9 @@ TEST(Microworld, ChanceIsTheMeanOfOneOverChoices) {
 }
 
 TEST(Microworld, GoldIsSpreadOverThePlaces) {
-  for (const CoreTask* task : test::tasks_of("mw")) {
-    if (task->type == CoreTaskType::kLanguageModelling) continue;
-    const auto data = *microworld_task_data(*task, {});
+  for (const Task* task : test::tasks_of("mw")) {
+    if (task->core->type == CoreTaskType::kLanguageModelling) continue;
+    const auto data = *microworld_task_data(*task->core, {});
     std::map<int, std::size_t> places;
     for (const CoreItem& item : data.items) ++places[item.gold];
     for (const auto& [gold, count] : places)
@@ -61,7 +61,7 @@ TEST(Microworld, GoldIsSpreadOverThePlaces) {
 }
 
 TEST(Microworld, AnotherSeedIsAnotherWorld) {
-  const CoreTask& task = *find_task("mw/facts");
+  const CoreTask& task = *find_core_task("mw/facts");
   MicroworldSettings other = small_world().microworld;
   other.seed += 1;
   const auto a = *microworld_task_data(task, small_world().microworld),
@@ -72,7 +72,7 @@ TEST(Microworld, AnotherSeedIsAnotherWorld) {
 TEST(Microworld, SettingsOutOfRangeAreNamed) {
   MicroworldSettings settings;
   settings.people = -3;
-  const auto data = microworld_task_data(*find_task("mw/facts"), settings);
+  const auto data = microworld_task_data(*find_core_task("mw/facts"), settings);
   ASSERT_FALSE(data.has_value());
   EXPECT_NE(data.error().message.find("microworld"), std::string::npos) << data.error().message;
 }

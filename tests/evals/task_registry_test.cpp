@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "evals/core_tasks.hpp"
 #include "evals/data_manifest.hpp"
 #include "tests/evals/toy.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 
 TEST(TaskRegistry, IdsAreUniqueAndFound) {
   std::set<std::string_view> ids;
-  for (const CoreTask& task : all_tasks()) {
+  for (const Task& task : all_tasks()) {
     EXPECT_TRUE(ids.insert(task.id).second) << task.id;
     EXPECT_EQ(find_task(task.id), &task);
   }
@@ -25,24 +26,24 @@ TEST(TaskRegistry, CoreHas22Places) {
   ASSERT_EQ(tasks.size(), 22u);
   EXPECT_EQ(tasks.front()->id, "hellaswag_zeroshot");
   EXPECT_EQ(tasks.back()->id, "bigbench_language_identification");
-  for (const CoreTask* task : tasks) EXPECT_FALSE(task->is_approximate) << task->id;
+  for (const Task* task : tasks) EXPECT_FALSE(task->core->is_approximate) << task->id;
 }
 
 TEST(TaskRegistry, ApproximateSetFillsTheSamePlacesOtherwise) {
   const auto tasks = test::tasks_of("core_with_hellaswag_approx");
   std::set<std::string_view> labels;
   int approximate = 0;
-  for (const CoreTask* task : tasks) {
-    labels.insert(task->core_label);
-    approximate += task->is_approximate ? 1 : 0;
-    EXPECT_EQ(task->is_approximate, task->id.ends_with("_approx")) << task->id;
+  for (const Task* task : tasks) {
+    labels.insert(task->core->core_label);
+    approximate += task->core->is_approximate ? 1 : 0;
+    EXPECT_EQ(task->core->is_approximate, task->id.ends_with("_approx")) << task->id;
   }
   EXPECT_EQ(labels.size(), 22u);
   EXPECT_EQ(approximate, 2);
 }
 
 TEST(TaskRegistry, EveryDatasetIsInTheManifestWithItsRows) {
-  for (const CoreTask& task : all_tasks()) {
+  for (const Task& task : all_tasks()) {
     if (task.rows == 0) continue;
     const DataFile* file = data_manifest().find(task.dataset);
     ASSERT_NE(file, nullptr) << task.id;
@@ -60,7 +61,7 @@ TEST(TaskRegistry, EveryTaskOfTheManifestExists) {
 TEST(ExpandTasks, KeepsTheOrderAndDropsDoubles) {
   const auto tasks = *expand_tasks(std::vector<std::string>{"mw/choice", "mw", "copa"}, "");
   std::vector<std::string_view> ids;
-  for (const CoreTask* task : tasks) ids.push_back(task->id);
+  for (const Task* task : tasks) ids.push_back(task->id);
   EXPECT_EQ(ids, (std::vector<std::string_view>{"mw/choice", "mw/facts", "mw/cloze", "mw/agreement",
                                                 "copa"}));
 }

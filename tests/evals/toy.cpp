@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include "evals/core_items.hpp"
-#include "evals/task_registry.hpp"
 
 namespace nb::test {
 
@@ -47,10 +46,18 @@ FakeLanguageModel flat_model(std::int64_t context_length) {
   });
 }
 
-std::vector<const CoreTask*> tasks_of(const std::string& name) {
+std::vector<const Task*> tasks_of(const std::string& name) {
   auto tasks = expand_tasks(std::vector<std::string>{name}, "");
   EXPECT_TRUE(tasks.has_value()) << tasks.error().message;
   return *tasks;
+}
+
+Result<EvalResult> evaluate_core(const CoreTask& task, CoreTaskData data,
+                                 const EvalContext& context, LanguageModel& model) {
+  NB_TRY(const auto evaluator, CoreEvaluator::create(task, std::move(data), context));
+  Task entry;
+  entry.id = task.id;
+  return evaluate(entry, *evaluator, context, model);
 }
 
 CoreTaskData task_data(const std::string& jsonl, CoreTaskType type, double baseline_percent) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "evals/core_evaluator.hpp"
+#include "evals/task_registry.hpp"
 #include "model/engine/fake_language_model.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 
@@ -20,7 +21,10 @@ FakeLanguageModel toy_model(std::int64_t context_length = 4096);
 // Every token as likely as any: all choices tie.
 FakeLanguageModel flat_model(std::int64_t context_length = 4096);
 
-std::vector<const CoreTask*> tasks_of(const std::string& name);  // of a set or an id
+std::vector<const Task*> tasks_of(const std::string& name);  // of a set or an id
+// A task on rows that are already there.
+Result<EvalResult> evaluate_core(const CoreTask& task, CoreTaskData data,
+                                 const EvalContext& context, LanguageModel& model);
 CoreTaskData task_data(const std::string& jsonl, CoreTaskType type, double baseline_percent = 0);
 
 }  // namespace nb::test

@@ -1,0 +1,16 @@
+// Aggregates over several tasks (CORE, ChatCORE): every one of them, from the results of one
+// evaluation.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "evals/eval_result.hpp"
+#include "evals/eval_settings.hpp"
+
+namespace nb {
+
+std::vector<EvalResult> composites(std::span<const EvalResult> results,
+                                   const EvalSettings& settings);
+
+}  // namespace nb

@@ -1,0 +1,47 @@
+#include "evals/eval_metrics.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "results/metric_names.hpp"
+
+namespace nb {
+
+double centred(double accuracy, double baseline_percent) {
+  const double chance = 0.01 * baseline_percent;
+  return (accuracy - chance) / (1.0 - chance);
+}
+
+Metric task_metric(std::string_view task, std::string_view name, double value, std::int64_t n) {
+  Metric metric;
+  metric.name = metric::of_task(task, name);
+  metric.task = task;
+  metric.value = value;
+  metric.unit = "1";
+  metric.direction = Direction::kHigher;
+  metric.n = n;
+  return metric;
+}
+
+Metric task_metric(std::string_view task, std::string_view name, double value, std::int64_t n,
+                   Interval interval) {
+  Metric metric = task_metric(task, name, value, n);
+  metric.low = interval.low;
+  metric.high = interval.high;
+  return metric;
+}
+
+std::vector<Metric> accuracy_metrics(std::string_view task, std::span<const ItemRecord> items,
+                                     double baseline_percent) {
+  const auto n = static_cast<std::int64_t>(items.size());
+  const auto right =
+      std::count_if(items.begin(), items.end(), [](const ItemRecord& item) { return item.ok; });
+  const double accuracy = static_cast<double>(right) / static_cast<double>(n);
+  const Interval interval = wilson(right, n);
+  const auto centre = [&](double value) { return centred(value, baseline_percent); };
+  return {task_metric(task, metric::kAccuracy, accuracy, n, interval),
+          task_metric(task, metric::kCentred, centre(accuracy), n,
+                      {centre(interval.low), centre(interval.high)})};
+}
+
+}  // namespace nb

@@ -1,0 +1,27 @@
+// Metrics of evaluations, in the words of results/record.hpp.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "results/items.hpp"
+#include "results/record.hpp"
+#include "results/stats.hpp"
+
+namespace nb {
+
+// (accuracy − chance) / (1 − chance); nanochat.md §6.3.
+double centred(double accuracy, double baseline_percent);
+
+// "<task>/<name>", unit 1, higher is better.
+Metric task_metric(std::string_view task, std::string_view name, double value, std::int64_t n);
+Metric task_metric(std::string_view task, std::string_view name, double value, std::int64_t n,
+                   Interval interval);
+
+// Accuracy and centred accuracy of the items, with Wilson's interval. At least one item.
+std::vector<Metric> accuracy_metrics(std::string_view task, std::span<const ItemRecord> items,
+                                     double baseline_percent);
+
+}  // namespace nb

@@ -1,0 +1,266 @@
+#include "evals/evaluate.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "evals/composites.hpp"
+#include "evals/eval_metrics.hpp"
+#include "evals/generate_texts.hpp"
+#include "evals/gold_reader.hpp"
+#include "evals/task_registry.hpp"
+#include "harness/base/check.hpp"
+#include "harness/base/hash.hpp"
+#include "harness/base/parallel.hpp"
+#include "model/tokenizer/tokenizer.hpp"
+
+namespace nb {
+namespace {
+
+constexpr std::size_t kPromptHashDigits = 16;
+
+// Feeds a hash so that neither order nor borders can be mistaken.
+void update_netstring(Sha256& hash, std::string_view text) {
+  hash.update(std::to_string(text.size()) + ":");
+  hash.update(text);
+}
+
+// One task under way: which items are there, which are asked next.
+class Run {
+ public:
+  Run(const Task& task, const Evaluator& evaluator, const EvalContext& context)
+      : task_(task), evaluator_(evaluator), context_(context), records_(evaluator.size()) {
+    NB_CHECK(context.shards >= 1 && context.shard >= 0 && context.shard < context.shards,
+             "[evaluate] shard {} of {}", context.shard, context.shards);
+    hash_items();
+  }
+
+  Result<EvalResult> with_model(LanguageModel& model) {
+    NB_TRY_VOID(evaluator_.check_tokenizer(model.tokenizer()), std::string(task_.id));
+    NB_TRY_VOID(take_what_is_done());
+    std::vector<std::size_t> wanted;
+    for (std::size_t i = 0; i < records_.size(); ++i)
+      if (is_mine(i) && !records_[i]) wanted.push_back(i);
+    std::size_t done = mine() - wanted.size();
+    report(done);
+    const auto step = static_cast<std::size_t>(std::max<std::int64_t>(1, context_.batch_items));
+    for (std::size_t begin = 0; begin < wanted.size(); begin += step) {
+      const auto batch = std::span(wanted).subspan(begin, std::min(step, wanted.size() - begin));
+      NB_TRY_VOID(evaluator_.generates() ? answered(batch, model) : scored(batch, model));
+      report(done += batch.size());
+    }
+    return finish(model.tokenizer().hash(), model.context_length(), /*is_generated=*/true);
+  }
+
+  Result<EvalResult> with_texts(const GeneratingEvaluator& evaluator,
+                                std::span<const StoredTexts> stored) {
+    std::vector<std::optional<Result<ItemRecord>>> marks(stored.size());
+    mark_all(evaluator, marks, [&](std::size_t k) { return stored[k]; });
+    for (std::size_t k = 0; k < stored.size(); ++k)
+      NB_TRY_VOID(keep(stored[k].item, std::move(*marks[k]), 0, stored[k].texts));
+    return finish("stored texts", 0, /*is_generated=*/false);
+  }
+
+ private:
+  bool is_mine(std::size_t i) const {
+    return static_cast<std::int64_t>(i) % context_.shards == context_.shard;
+  }
+  std::size_t mine() const {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < records_.size(); ++i) count += is_mine(i) ? 1 : 0;
+    return count;
+  }
+
+  void hash_items() {
+    for (std::size_t i = 0; i < evaluator_.size(); ++i) {
+      Sha256 one;
+      update_netstring(item_hash_, evaluator_.item_bytes(i));
+      for (const std::string& prompt : evaluator_.prompts(i)) {
+        update_netstring(prompt_hash_, prompt);
+        update_netstring(one, prompt);
+      }
+      prompt_hashes_.push_back(one.hex().substr(0, kPromptHashDigits));
+      const bool is_new = place_of_.emplace(evaluator_.item_id(i), i).second;
+      NB_CHECK(is_new, "[evaluate] {}: item {} is there twice", task_.id, evaluator_.item_id(i));
+    }
+  }
+
+  Result<void> take_what_is_done() {
+    if (!context_.done) return {};
+    NB_TRY(auto done, context_.done(task_.id));
+    for (ItemRecord& record : done) {
+      const auto place = place_of_.find(record.id);
+      if (place == place_of_.end() || record.prompt_hash != prompt_hashes_[place->second])
+        return bad_input(fmt::format(
+            "{}: item {} was evaluated with other data, settings or prompts; evaluate afresh",
+            task_.id, record.id));
+      records_[place->second] = std::move(record);
+    }
+    return {};
+  }
+
+  void report(std::size_t done) const {
+    if (context_.progress)
+      context_.progress(task_.id, static_cast<std::int64_t>(done),
+                        static_cast<std::int64_t>(mine()));
+  }
+
+  std::string describe(std::size_t i) const {
+    return fmt::format("{}: {} (item {})", task_.id, evaluator_.public_id(i),
+                       evaluator_.item_id(i));
+  }
+
+  // The side channel of built-in models; real ones have none.
+  void show_gold(LanguageModel& model, std::span<const std::size_t> batch,
+                 std::span<const std::size_t> requests) const {
+    auto* reader = dynamic_cast<GoldReader*>(&model);
+    if (reader == nullptr) return;
+    std::vector<GoldReader::Item> items;
+    for (std::size_t k = 0; k < batch.size(); ++k)
+      items.push_back({evaluator_.item_id(batch[k]), evaluator_.gold(batch[k]), requests[k]});
+    reader->expect(std::move(items));
+  }
+
+  Result<void> scored(std::span<const std::size_t> batch, LanguageModel& model) {
+    const auto& evaluator = static_cast<const ScoringEvaluator&>(evaluator_);
+    std::vector<ScoreRequest> requests;
+    std::vector<std::size_t> counts;
+    std::vector<std::int64_t> cut;
+    for (const std::size_t i : batch) {
+      NB_TRY(auto asked, evaluator.requests(i, model.tokenizer(), model.context_length()),
+             describe(i));
+      std::move(asked.scores.begin(), asked.scores.end(), std::back_inserter(requests));
+      counts.push_back(asked.scores.size());
+      cut.push_back(asked.cut_tokens);
+    }
+    show_gold(model, batch, counts);
+    const std::vector<ScoreResult> scores = model.score(requests);
+    std::size_t from = 0;
+    for (std::size_t k = 0; k < batch.size(); from += counts[k], ++k)
+      NB_TRY_VOID(
+          keep(batch[k],
+               evaluator.mark(batch[k], std::span(requests).subspan(from, counts[k]),
+                              std::span(scores).subspan(from, counts[k]), model.tokenizer()),
+               cut[k], {}));
+    return {};
+  }
+
+  Result<void> answered(std::span<const std::size_t> batch, LanguageModel& model) {
+    const auto& evaluator = static_cast<const GeneratingEvaluator&>(evaluator_);
+    std::vector<std::vector<int>> prompts;
+    std::vector<std::int64_t> cut;
+    const std::int64_t room = model.context_length() - context_.settings.max_new_tokens;
+    for (const std::size_t i : batch) {
+      NB_TRY(auto prompt, evaluator.prompt(i, model.tokenizer(), room), describe(i));
+      prompts.push_back(std::move(prompt.tokens));
+      cut.push_back(prompt.cut_tokens);
+    }
+    show_gold(model, batch, std::vector<std::size_t>(batch.size(), 1));
+    const auto texts = generate_texts(model, prompts, context_.settings);
+    std::vector<std::optional<Result<ItemRecord>>> marks(batch.size());
+    mark_all(evaluator, marks, [&](std::size_t k) { return StoredTexts{batch[k], texts[k]}; });
+    for (std::size_t k = 0; k < batch.size(); ++k)
+      NB_TRY_VOID(keep(batch[k], std::move(*marks[k]), cut[k], texts[k]));
+    return {};
+  }
+
+  template <class TextsOf>
+  static void mark_all(const GeneratingEvaluator& evaluator,
+                       std::vector<std::optional<Result<ItemRecord>>>& marks, TextsOf texts_of) {
+    parallel_for(marks.size(), 1, [&](std::size_t k) {
+      const StoredTexts stored = texts_of(k);
+      marks[k] = evaluator.mark(stored.item, stored.texts);
+    });
+  }
+
+  Result<void> keep(std::size_t i, Result<ItemRecord> marked, std::int64_t cut_tokens,
+                    std::vector<std::string> texts) {
+    NB_TRY(ItemRecord record, std::move(marked), describe(i));
+    record.id = evaluator_.item_id(i);
+    record.prompt_hash = prompt_hashes_[i];
+    record.cut_tokens = cut_tokens;
+    record.texts = std::move(texts);
+    if (context_.sink) NB_TRY_VOID(context_.sink(task_.id, record));
+    records_[i] = std::move(record);
+    return {};
+  }
+
+  Result<EvalResult> finish(const std::string& tokenizer, std::int64_t context_length,
+                            bool is_generated) {
+    EvalResult result;
+    result.task = task_.id;
+    result.items_expected = static_cast<std::int64_t>(records_.size());
+    for (auto& record : records_)
+      if (record) result.items.push_back(std::move(*record));
+    const bool was_cut = std::any_of(result.items.begin(), result.items.end(),
+                                     [](const ItemRecord& item) { return item.cut_tokens > 0; });
+    const auto of_task = [this](const char* key) { return fmt::format("{}/{}", task_.id, key); };
+    const std::int64_t kept = context_.settings.max_per_task;
+    result.comparability = evaluator_.comparability();
+    result.comparability.insert({
+        {of_task("items"), item_hash_.hex()},
+        {of_task("prompts"), prompt_hash_.hex()},
+        {of_task("context"), was_cut ? fmt::format("cut to {} tokens", context_length) : "whole"},
+        {"max_per_task", kept > 0 ? std::to_string(kept) : "all"},
+        {"tokenizer", tokenizer},
+    });
+    if (evaluator_.generates())
+      result.comparability[of_task("generation")] =
+          is_generated ? generation_text(context_.settings) : "stored texts";
+    if (!result.is_complete() || result.items.empty()) return result;
+    result.metrics = accuracy_metrics(task_.id, result.items, evaluator_.baseline_percent());
+    for (Metric& metric : evaluator_.more_metrics(result.items))
+      result.metrics.push_back(std::move(metric));
+    return result;
+  }
+
+  const Task& task_;
+  const Evaluator& evaluator_;
+  const EvalContext& context_;
+  std::vector<std::optional<ItemRecord>> records_;  // by place
+  std::vector<std::string> prompt_hashes_;
+  std::unordered_map<std::string, std::size_t> place_of_;  // by id
+  Sha256 item_hash_, prompt_hash_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Evaluator>> load_evaluator(const Task& task, const EvalContext& context) {
+  return task.load(task, context);
+}
+
+Result<void> preflight(const EvalContext& context) {
+  NB_TRY(const auto tasks, expand_tasks(context.settings.tasks, ""));
+  for (const Task* task : tasks)
+    if (const auto loaded = load_evaluator(*task, context); !loaded)
+      return tl::unexpected<Error>(loaded.error());
+  return {};
+}
+
+Result<EvalResult> evaluate(const Task& task, const Evaluator& evaluator,
+                            const EvalContext& context, LanguageModel& model) {
+  return Run(task, evaluator, context).with_model(model);
+}
+
+Result<EvalResult> mark_stored(const Task& task, const GeneratingEvaluator& evaluator,
+                               std::span<const StoredTexts> stored, const EvalContext& context) {
+  return Run(task, evaluator, context).with_texts(evaluator, stored);
+}
+
+Result<std::vector<EvalResult>> evaluate(const EvalContext& context, LanguageModel& model) {
+  NB_TRY(const auto tasks, expand_tasks(context.settings.tasks, ""));
+  std::vector<EvalResult> results;
+  for (const Task* task : tasks) {
+    NB_TRY(const auto evaluator, load_evaluator(*task, context));
+    NB_TRY(EvalResult result, evaluate(*task, *evaluator, context, model));
+    results.push_back(std::move(result));
+  }
+  for (EvalResult& composite : composites(results, context.settings))
+    results.push_back(std::move(composite));
+  return results;
+}
+
+}  // namespace nb
