@@ -96,6 +96,7 @@ Gpt::~Gpt() = default;
 
 const GptConfig& Gpt::config() const { return impl_->config; }
 Device& Gpt::device() const { return impl_->device; }
+const ops::RotaryTables& Gpt::rotary_tables() const { return impl_->tables; }
 std::vector<Parameter>& Gpt::parameters() { return impl_->parameters; }
 const std::vector<Parameter>& Gpt::parameters() const { return impl_->parameters; }
 

@@ -16,6 +16,7 @@
 #include "model/device/device.hpp"
 #include "model/gpt/config.hpp"
 #include "model/gpt/parameter.hpp"
+#include "model/ops/rotary.hpp"
 #include "model/tensor/view.hpp"
 
 namespace nb {
@@ -31,6 +32,7 @@ class Gpt {
 
   const GptConfig& config() const;
   Device& device() const;
+  const ops::RotaryTables& rotary_tables() const;  // of rotary_positions()
 
   // nanochat.md §1.4: N(0, 1/fan_in …) with zero lm_head and c_proj, wte N(0, 1). A function of the
   // seed alone.

@@ -1,5 +1,7 @@
 #include "model/ops/key_value_cache.hpp"
 
+#include <algorithm>
+
 #include "harness/base/check.hpp"
 
 namespace nb {
@@ -14,28 +16,31 @@ KeyValueCache::KeyValueCache(Device& device, const CacheShape& shape, std::int64
                            "key_value_cache");
 }
 
-std::int64_t KeyValueCache::row(std::int64_t layer, std::int64_t which) const {
+std::int64_t KeyValueCache::first_row(std::int64_t layer, std::int64_t which) const {
   NB_CHECK(layer >= 0 && layer < shape_.layers, "[key_value_cache] layer {} of {}", layer,
            shape_.layers);
   return (2 * layer + which) * capacity_;
 }
 
-ConstMatrix KeyValueCache::keys(std::int64_t layer) const {
-  return row_block(block_.matrix(), row(layer, 0), size_);
-}
-ConstMatrix KeyValueCache::values(std::int64_t layer) const {
-  return row_block(block_.matrix(), row(layer, 1), size_);
+ConstMatrix KeyValueCache::filled(std::int64_t layer, std::int64_t which) const {
+  const std::int64_t first = first_row(layer, which);
+  if (block_.host().empty()) return {nullptr, size_, shape_.width, shape_.width};
+  return row_block(block_.matrix(), first, size_);
 }
 
-Matrix KeyValueCache::next_keys(std::int64_t layer, std::int64_t count) {
+Matrix KeyValueCache::next(std::int64_t layer, std::int64_t which, std::int64_t count) {
   NB_CHECK(size_ + count <= capacity_, "[key_value_cache] {} + {} positions, capacity {}", size_,
            count, capacity_);
-  return row_block(block_.matrix(), row(layer, 0) + size_, count);
+  return row_block(block_.matrix(), first_row(layer, which) + size_, count);
+}
+
+ConstMatrix KeyValueCache::keys(std::int64_t layer) const { return filled(layer, 0); }
+ConstMatrix KeyValueCache::values(std::int64_t layer) const { return filled(layer, 1); }
+Matrix KeyValueCache::next_keys(std::int64_t layer, std::int64_t count) {
+  return next(layer, 0, count);
 }
 Matrix KeyValueCache::next_values(std::int64_t layer, std::int64_t count) {
-  NB_CHECK(size_ + count <= capacity_, "[key_value_cache] {} + {} positions, capacity {}", size_,
-           count, capacity_);
-  return row_block(block_.matrix(), row(layer, 1) + size_, count);
+  return next(layer, 1, count);
 }
 
 void KeyValueCache::advance(std::int64_t count) {
@@ -69,4 +74,51 @@ void check_chunk(const Chunk& chunk, std::int64_t context_length) {
            chunk.first_position, next);
 }
 
+namespace ops {
+namespace {
+
+void copy_rows(ConstMatrix from, Matrix to) {
+  for (std::int64_t i = 0; i < from.rows; ++i) std::copy_n(from.row(i), from.cols, to.row(i));
+}
+
+}  // namespace
+
+void append_keys_values(Device& device, const Tensor& k, const Tensor& v, std::int64_t layer,
+                        std::span<const Chunk> chunks, std::string_view label) {
+  NB_CHECK(k.shape() == v.shape(), "[append_keys_values] {}: k {}, v {}", label, k.shape().text(),
+           v.shape().text());
+  std::int64_t rows = 0, kept = 0;
+  for (const Chunk& chunk : chunks) {
+    const auto count = static_cast<std::int64_t>(chunk.tokens.size());
+    rows += count;
+    if (chunk.own == nullptr) continue;
+    kept += count;
+    NB_CHECK(chunk.own->shape().width == k.shape().last(),
+             "[append_keys_values] {}: k {}, cache of width {}", label, k.shape().text(),
+             chunk.own->shape().width);
+  }
+  NB_CHECK(k.shape().leading() == rows, "[append_keys_values] {}: k {}, chunks of {} tokens", label,
+           k.shape().text(), rows);
+  if (kept == 0) return;
+  const OpDesc desc = {.kind = OpKind::kKvCacheAppend,
+                       .label = label,
+                       .batch = 1,
+                       .time = kept,
+                       .kv_heads = 1,
+                       .head_dim = k.shape().last(),
+                       .inputs = {&k, &v}};
+  static_cast<void>(device.run(desc, [&] {
+    std::int64_t row = 0;
+    for (const Chunk& chunk : chunks) {
+      const auto count = static_cast<std::int64_t>(chunk.tokens.size());
+      if (chunk.own != nullptr) {
+        copy_rows(row_block(k.matrix(), row, count), chunk.own->next_keys(layer, count));
+        copy_rows(row_block(v.matrix(), row, count), chunk.own->next_values(layer, count));
+      }
+      row += count;
+    }
+  }));
+}
+
+}  // namespace ops
 }  // namespace nb

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "model/device/device.hpp"
@@ -32,7 +33,7 @@ class KeyValueCache {
   const CacheShape& shape() const { return shape_; }
   std::uint64_t size_bytes() const { return block_.size_bytes(); }  // on the device
 
-  // (size(), width) of one layer, already rotated and normalised. Execute mode only.
+  // (size(), width) of one layer, as attention reads them. Sizes without data on a dry device.
   ConstMatrix keys(std::int64_t layer) const;
   ConstMatrix values(std::int64_t layer) const;
 
@@ -43,7 +44,9 @@ class KeyValueCache {
   void advance(std::int64_t count);  // every layer has its next `count` positions now
 
  private:
-  std::int64_t row(std::int64_t layer, std::int64_t which) const;
+  std::int64_t first_row(std::int64_t layer, std::int64_t which) const;
+  ConstMatrix filled(std::int64_t layer, std::int64_t which) const;
+  Matrix next(std::int64_t layer, std::int64_t which, std::int64_t count);
 
   CacheShape shape_;
   std::int64_t first_position_;
@@ -55,13 +58,23 @@ class KeyValueCache {
 // Consecutive tokens of one sequence for one forward pass. Positions before first_position are in
 // `prefix` (in order, together exactly 0 … own's first position) and in `own`.
 struct Chunk {
-  std::span<const int> tokens;      // at least one
-  std::int64_t first_position = 0;  // of tokens[0]
-  std::vector<std::shared_ptr<const KeyValueCache>> prefix;
+  std::span<const int> tokens = {};  // at least one
+  std::int64_t first_position = 0;   // of tokens[0]
+  std::vector<std::shared_ptr<const KeyValueCache>> prefix = {};
   KeyValueCache* own = nullptr;  // gains the chunk's positions; null: nobody will need them
 };
 
 // NB_CHECK of the rules above, and that the last position lies in the context.
 void check_chunk(const Chunk& chunk, std::int64_t context_length);
+
+namespace ops {
+
+// k, v (rows, width): the chunks' rows in order. Copies those of each chunk that has its own cache
+// behind what the cache holds of this layer; KeyValueCache::advance is the caller's, after the last
+// layer.
+void append_keys_values(Device& device, const Tensor& k, const Tensor& v, std::int64_t layer,
+                        std::span<const Chunk> chunks, std::string_view label);
+
+}  // namespace ops
 
 }  // namespace nb

@@ -1,0 +1,166 @@
+#include "model/gpt/incremental.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "harness/base/check.hpp"
+#include "model/gpt/context.hpp"
+#include "model/gpt/init.hpp"
+#include "model/gpt/mlp.hpp"
+#include "model/ops/attention.hpp"
+#include "model/ops/embedding.hpp"
+#include "model/ops/gather.hpp"
+#include "model/ops/linear.hpp"
+#include "model/ops/pointwise.hpp"
+#include "model/ops/rms_norm.hpp"
+#include "model/ops/rotary.hpp"
+#include "model/ops/transfer.hpp"
+
+namespace nb {
+namespace {
+
+// The chunks as one batch of rows.
+struct Rows {
+  std::vector<int> tokens;
+  std::vector<std::int64_t> positions;
+  std::int64_t count() const { return static_cast<std::int64_t>(positions.size()); }
+};
+
+Rows rows_of(std::span<const Chunk> chunks, std::int64_t context_length) {
+  Rows rows;
+  for (const Chunk& chunk : chunks) {
+    check_chunk(chunk, context_length);
+    rows.tokens.insert(rows.tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
+    for (std::size_t i = 0; i < chunk.tokens.size(); ++i) {
+      rows.positions.push_back(chunk.first_position + static_cast<std::int64_t>(i));
+    }
+  }
+  return rows;
+}
+
+// (count, width) rows of a tensor; without data on a dry device.
+ConstMatrix rows_of(const Tensor& x, std::int64_t first, std::int64_t count) {
+  if (x.host().empty()) return {nullptr, count, x.shape().last(), x.shape().last()};
+  return row_block(x.matrix(), first, count);
+}
+
+// Keys of one layer for every chunk: its caches' and, last, its own fresh rows of k and v.
+class LayerKeys {
+ public:
+  LayerKeys(std::span<const Chunk> chunks, std::int64_t layer, const Tensor& k, const Tensor& v) {
+    std::size_t total = 0;
+    for (const Chunk& chunk : chunks) total += chunk.prefix.size() + 2;
+    segments_.reserve(total);  // spans point into it
+    std::int64_t row = 0;
+    for (const Chunk& chunk : chunks) {
+      const auto count = static_cast<std::int64_t>(chunk.tokens.size());
+      const std::size_t first = segments_.size();
+      for (const auto& cache : chunk.prefix) push(*cache, layer);
+      if (chunk.own != nullptr) push(*chunk.own, layer);
+      segments_.push_back({rows_of(k, row, count), rows_of(v, row, count)});
+      sequences_.push_back({.first_row = row,
+                            .queries = count,
+                            .first_position = chunk.first_position,
+                            .segments = std::span(segments_).subspan(first)});
+      row += count;
+    }
+  }
+  std::span<const kernels::CachedSequence> sequences() const { return sequences_; }
+
+ private:
+  void push(const KeyValueCache& cache, std::int64_t layer) {
+    if (cache.size() > 0) segments_.push_back({cache.keys(layer), cache.values(layer)});
+  }
+  std::vector<kernels::KeySegment> segments_;
+  std::vector<kernels::CachedSequence> sequences_;
+};
+
+// As attention_forward in attention.cpp, over cached keys.
+Tensor attention(const PassContext& context, const BlockWeights& weights, const Tensor& n,
+                 std::span<const Chunk> chunks, std::span<const std::int64_t> positions,
+                 std::int64_t layer) {
+  Device& device = context.device;
+  const GptConfig& config = context.config;
+  const auto turned_and_normed = [&](const Parameter& w, std::string_view rotary,
+                                     std::string_view norm) {
+    Tensor turned;
+    {
+      const Tensor x = ops::linear(device, n, w.value, w.name, nullptr);
+      turned = ops::rotary(device, x, context.tables, positions, rotary);
+    }
+    return ops::rms_norm(device, turned, config.head_dim(), norm, nullptr, nullptr);
+  };
+  const Tensor q = turned_and_normed(weights.c_q, "attn.q_rotary", "attn.q_norm");
+  const Tensor k = turned_and_normed(weights.c_k, "attn.k_rotary", "attn.k_norm");
+  const Tensor v = ops::linear(device, n, weights.c_v.value, weights.c_v.name, nullptr);
+  ops::append_keys_values(device, k, v, layer, chunks, "attn.cache");
+  const LayerKeys keys(chunks, layer, k, v);
+  const Tensor y = ops::attention_cached(
+      device, q, keys.sequences(),
+      {.heads = config.n_head, .kv_heads = config.n_kv_head, .head_dim = config.head_dim()},
+      "attn");
+  return ops::linear(device, y, weights.attn_proj.value, weights.attn_proj.name, nullptr);
+}
+
+Tensor block(const PassContext& context, const BlockWeights& weights, Tensor x,
+             std::span<const Chunk> chunks, std::span<const std::int64_t> positions,
+             std::int64_t layer) {
+  Device& device = context.device;
+  const std::int64_t width = context.config.n_embd;
+  Tensor mid;
+  {
+    const Tensor n = ops::rms_norm(device, x, width, "attn.norm", nullptr, nullptr);
+    const Tensor out = attention(context, weights, n, chunks, positions, layer);
+    mid = ops::add(device, x, out, "attn.add", nullptr);
+    x = {};
+  }
+  Tensor n = ops::rms_norm(device, mid, width, "mlp.norm", nullptr, nullptr);
+  MlpActivations activations;
+  const Tensor out = mlp_forward(context, weights, std::move(n), activations);
+  return ops::add(device, mid, out, "mlp.add", nullptr);
+}
+
+BlockWeights block_weights(Gpt& gpt, std::int64_t layer) {
+  Parameter* p = &gpt.parameters()[1 + static_cast<std::size_t>(layer) * kBlockParameters];
+  return {p[0], p[1], p[2], p[3], p[4], p[5]};
+}
+
+}  // namespace
+
+std::unique_ptr<KeyValueCache> IncrementalGpt::new_cache(std::int64_t first_position,
+                                                         std::int64_t capacity) const {
+  const GptConfig& config = gpt_.config();
+  const CacheShape shape = {.layers = config.n_layer,
+                            .width = config.n_kv_head * config.head_dim()};
+  return std::make_unique<KeyValueCache>(gpt_.device(), shape, first_position, capacity);
+}
+
+void IncrementalGpt::forward(std::span<const Chunk> chunks, std::span<const std::int64_t> wanted,
+                             const Gpt::LogitSink& sink) {
+  if (chunks.empty()) return;
+  Device& device = gpt_.device();
+  const GptConfig& config = gpt_.config();
+  const Rows rows = rows_of(chunks, config.rotary_positions());
+  const PassContext context = {device, config, gpt_.rotary_tables(), 1, rows.count(), false};
+  const Tensor ids = ops::upload_ids(device, rows.count(), 4, "tokens");
+  const Parameter& wte = gpt_.parameters().front();
+  Tensor x;
+  {
+    const Tensor embedded =
+        ops::embedding(device, wte.value, rows.tokens, rows.count(), wte.name, nullptr);
+    x = ops::rms_norm(device, embedded, config.n_embd, "norm", nullptr, nullptr);
+  }
+  for (std::int64_t layer = 0; layer < config.n_layer; ++layer) {
+    x = block(context, block_weights(gpt_, layer), std::move(x), chunks, rows.positions, layer);
+  }
+  for (const Chunk& chunk : chunks) {
+    if (chunk.own != nullptr) chunk.own->advance(static_cast<std::int64_t>(chunk.tokens.size()));
+  }
+  if (wanted.empty()) return;
+  // The norm goes by rows: the wanted ones first, then the norm, gives the same bits for less.
+  x = ops::gather_rows(device, x, wanted, "wanted");
+  x = ops::rms_norm(device, x, config.n_embd, "norm", nullptr, nullptr);
+  ops::head_logits(device, x, gpt_.parameters().back().value, {}, sink, scratch_);
+}
+
+}  // namespace nb
