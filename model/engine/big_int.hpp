@@ -1,0 +1,53 @@
+// Integers of any size for the calculator: exact sums, products, Python's floor division, and its
+// correctly rounded conversions to double. Schoolbook algorithms: meant for some thousand digits.
+// Own, since its four operations do not carry a library: the hard parts (rounding as CPython does)
+// would be ours anyway. Plain value.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nb {
+
+class BigInt {
+ public:
+  BigInt() = default;
+  explicit BigInt(std::int64_t value);
+  // digits: at least one, all valid in that base (2, 8, 10 or 16); letters of either case.
+  static BigInt parse(std::string_view digits, unsigned base = 10);
+
+  bool is_zero() const { return limbs_.empty(); }
+  bool is_negative() const { return is_negative_; }
+  std::int64_t bit_length() const;  // of the magnitude; 0 for zero
+  std::string decimal() const;
+  std::optional<std::int64_t> as_int64() const;  // nothing: it does not fit
+
+  // Nearest double, ties to even; nothing when that would be infinite.
+  std::optional<double> as_double() const;
+
+  BigInt operator-() const;
+  friend BigInt operator+(const BigInt& a, const BigInt& b);
+  friend BigInt operator-(const BigInt& a, const BigInt& b) { return a + -b; }
+  friend BigInt operator*(const BigInt& a, const BigInt& b);
+  bool operator==(const BigInt&) const = default;
+
+ private:
+  friend BigInt floor_divide(const BigInt& a, const BigInt& b);
+  friend std::optional<double> true_divide(const BigInt& a, const BigInt& b);
+  using Limbs = std::vector<std::uint32_t>;  // least significant first, the last one not zero
+  BigInt(Limbs limbs, bool is_negative);
+  Limbs limbs_;
+  bool is_negative_ = false;  // never of zero
+};
+
+// b is not zero. a // b, towards minus infinity.
+BigInt floor_divide(const BigInt& a, const BigInt& b);
+// a / b as the nearest double, ties to even, subnormals included (CPython, long_true_divide);
+// nothing when it is too large. A zero of a negative quotient is -0.0.
+std::optional<double> true_divide(const BigInt& a, const BigInt& b);
+
+}  // namespace nb
