@@ -20,17 +20,19 @@ std::int64_t length(const ScoreRequest& request) {
 
 GptLanguageModel::GptLanguageModel(Gpt& gpt, const Tokenizer& tokenizer,
                                    const ScoreBatching& batching)
-    : gpt_(gpt), tokenizer_(tokenizer), batching_(batching) {
-  NB_CHECK(tokenizer.vocab_size() <= gpt.config().vocab_size,
-           "[language_model] tokenizer has {} ids, the model {}", tokenizer.vocab_size(),
-           gpt.config().vocab_size);
-  NB_CHECK(tokenizer.bos() >= 0, "[language_model] tokenizer without <|bos|>");
+    : gpt_(gpt),
+      batching_(batching),
+      decoder_(gpt),
+      model_(decoder_, tokenizer,
+             {.max_chunks = batching.max_rows, .max_tokens = batching.max_tokens}) {
   NB_CHECK(batching.max_rows >= 1, "[language_model] batches of {} rows", batching.max_rows);
 }
 
-std::int64_t GptLanguageModel::context_length() const { return gpt_.config().rotary_positions(); }
-
 std::vector<ScoreResult> GptLanguageModel::score(std::span<const ScoreRequest> requests) {
+  return batching_.share_prefixes ? model_.score(requests) : score_padded(requests);
+}
+
+std::vector<ScoreResult> GptLanguageModel::score_padded(std::span<const ScoreRequest> requests) {
   for (const ScoreRequest& request : requests) check_request(request, context_length());
   std::vector<ScoreResult> results(requests.size());
   for (const auto& batch : batches_of(requests, batching_)) score_batch(requests, batch, results);
@@ -44,7 +46,7 @@ void GptLanguageModel::score_batch(std::span<const ScoreRequest> requests,
   const std::int64_t time = length(requests[batch.front()]);
   const auto count = static_cast<std::size_t>(rows * time);
   // The token at position p is scored from row p - 1, so each sequence's last row scores nothing.
-  std::vector<int> tokens(count, tokenizer_.bos()), targets(count, kNotScored);
+  std::vector<int> tokens(count, tokenizer().bos()), targets(count, kNotScored);
   std::vector<float> log_probs(count, 0.0f);
   std::vector<int> argmax(count, kNotScored);
   for (std::size_t b = 0; b < batch.size(); ++b) {

@@ -7,53 +7,21 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 
 #include "harness/base/check.hpp"
+#include "harness/base/parallel.hpp"
 #include "harness/base/rng.hpp"
 #include "model/gpt/gpt.hpp"
 #include "model/tokenizer/tokenizer.hpp"
+#include "tests/model/engine/small_gpt.hpp"
 
 namespace nb {
 namespace {
 
-constexpr int kVocab = 265;  // bytes and nine specials
-
-const Tokenizer& byte_tokenizer() {
-  static const Tokenizer tokenizer = [] {
-    Vocabulary vocabulary;
-    for (int byte = 0; byte < 256; ++byte)
-      vocabulary.tokens.emplace_back(1, static_cast<char>(byte));
-    append_nanochat_specials(vocabulary);
-    return Tokenizer(std::move(vocabulary));
-  }();
-  return tokenizer;
-}
-
-// A small GPT with something in every weight; a fresh one has zero output projections, and all its
-// logits tie.
-struct SmallGpt {
-  explicit SmallGpt(const std::string& profile, ExecutionMode mode = ExecutionMode::kExecute)
-      : device(load_profile(profile).value(), mode) {
-    GptConfig config;
-    config.sequence_len = 16;
-    config.vocab_size = kVocab;
-    config.n_layer = 2;
-    config.n_head = 2;
-    config.n_kv_head = 2;
-    config.n_embd = 32;
-    gpt = std::make_unique<Gpt>(config, device);
-    gpt->init(1);
-    if (mode == ExecutionMode::kDry) return;
-    for (Parameter& parameter : gpt->parameters()) {
-      const Rng rng(7, parameter.name);
-      std::uint64_t i = 0;
-      for (float& value : parameter.value.host())
-        value = round_to(DType::kBf16, static_cast<float>(0.3 * rng.normal(i++)));
-    }
-  }
-  Device device;
-  std::unique_ptr<Gpt> gpt;
-};
+using test::byte_tokenizer;
+using test::kByteVocab;
+using test::SmallGpt;
 
 // 23 requests of 2 to 60 tokens (beyond the training length), spans of all kinds, one empty.
 std::vector<ScoreRequest> mixed_requests() {
@@ -89,22 +57,87 @@ void expect_same_bits(const std::vector<ScoreResult>& a, const std::vector<Score
   }
 }
 
+// Each request in a batch of its own, recomputed from its first token: what all else must equal.
+std::vector<ScoreResult> scored_alone(SmallGpt& small, std::span<const ScoreRequest> requests) {
+  GptLanguageModel model(*small.gpt, byte_tokenizer(), {.max_rows = 1, .share_prefixes = false});
+  std::vector<ScoreResult> results;
+  for (const ScoreRequest& request : requests)
+    results.push_back(model.score(std::span(&request, 1)).front());
+  return results;
+}
+
+// Three "items" of four choices behind long prefixes, a shorter one of which begins the next; equal
+// requests; choices of no, one and many tokens; a request that is another one's prefix.
+std::vector<ScoreRequest> requests_of_items() {
+  const Rng rng(5, "test/items");
+  std::uint64_t draw = 0;
+  const auto extended = [&](std::vector<int> tokens, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+      tokens.push_back(static_cast<int>(rng.below(draw++, 256)));
+    return tokens;
+  };
+  std::vector<ScoreRequest> requests;
+  std::vector<int> prompt = {byte_tokenizer().bos()};
+  for (std::size_t item = 0; item < 3; ++item) {
+    prompt = extended(prompt, 30 + item);
+    for (std::size_t choice = 0; choice < 4; ++choice) {
+      const std::vector<int> tokens = extended(prompt, 1 + 3 * choice);
+      requests.push_back({tokens, prompt.size(), tokens.size()});
+    }
+    requests.push_back({prompt, prompt.size(), prompt.size()});
+    requests.push_back({prompt, 1, prompt.size()});
+    requests.push_back(requests[requests.size() - 3]);
+    for (int letter = 0; letter < 4; ++letter) {
+      std::vector<int> tokens = prompt;
+      tokens.push_back('A' + letter);
+      requests.push_back({tokens, prompt.size(), tokens.size()});
+    }
+  }
+  return requests;
+}
+
 class GptScores : public testing::TestWithParam<const char*> {};
 
 TEST_P(GptScores, HaveTheSameBitsInAnyBatch) {
   SmallGpt small(GetParam());
-  const auto requests = mixed_requests();
-  std::vector<ScoreResult> alone;
-  for (const ScoreRequest& request : requests)
-    alone.push_back(
-        GptLanguageModel(*small.gpt, byte_tokenizer()).score(std::span(&request, 1)).front());
-  for (const ScoreBatching batching :
-       {ScoreBatching{1, 8192}, ScoreBatching{2, 8192}, ScoreBatching{3, 100},
-        ScoreBatching{16, 8192}, ScoreBatching{64, 1}}) {
-    GptLanguageModel model(*small.gpt, byte_tokenizer(), batching);
-    expect_same_bits(model.score(requests), alone,
-                     "batches of " + std::to_string(batching.max_rows));
+  for (const auto& requests : {mixed_requests(), requests_of_items()}) {
+    const std::vector<ScoreResult> alone = scored_alone(small, requests);
+    for (const bool share : {false, true}) {
+      for (const ScoreBatching batching :
+           {ScoreBatching{1, 8192, share}, ScoreBatching{2, 8192, share},
+            ScoreBatching{3, 100, share}, ScoreBatching{16, 8192, share},
+            ScoreBatching{64, 1, share}, ScoreBatching{64, 37, share}}) {
+        GptLanguageModel model(*small.gpt, byte_tokenizer(), batching);
+        expect_same_bits(model.score(requests), alone,
+                         "batches of " + std::to_string(batching.max_rows) + ", " +
+                             std::to_string(batching.max_tokens) + " tokens");
+      }
+    }
   }
+}
+
+TEST_P(GptScores, HaveTheSameBitsInAnyOrderShardAndThreads) {
+  SmallGpt small(GetParam());
+  const auto requests = requests_of_items();
+  const std::vector<ScoreResult> alone = scored_alone(small, requests);
+  GptLanguageModel model(*small.gpt, byte_tokenizer(), {.max_rows = 8, .max_tokens = 64});
+  for (const std::size_t shards : {1u, 3u, 5u}) {
+    for (const int thread_count : {1, 3}) {
+      set_threads(thread_count);
+      std::vector<ScoreResult> results(requests.size());
+      for (std::size_t shard = 0; shard < shards; ++shard) {
+        std::vector<ScoreRequest> part;
+        std::vector<std::size_t> origin;
+        for (std::size_t i = shard; i < requests.size(); i += shards) origin.push_back(i);
+        std::reverse(origin.begin(), origin.end());
+        for (const std::size_t i : origin) part.push_back(requests[i]);
+        auto scores = model.score(part);
+        for (std::size_t i = 0; i < origin.size(); ++i) results[origin[i]] = std::move(scores[i]);
+      }
+      expect_same_bits(results, alone, std::to_string(shards) + " shards");
+    }
+  }
+  set_threads(0);
 }
 
 // From the logits themselves: log-softmax in double, first largest.
@@ -151,7 +184,7 @@ TEST(GptLanguageModel, EqualLogitsTieToTheLowestId) {
   const std::vector<ScoreRequest> requests = {{{byte_tokenizer().bos(), 9, 8}, 1, 3}};
   const auto scores = model.score(requests);
   EXPECT_EQ(scores[0].argmax, (std::vector<int>{0, 0}));
-  EXPECT_NEAR(scores[0].log_probs[0], -std::log(static_cast<double>(kVocab)), 1e-6);
+  EXPECT_NEAR(scores[0].log_probs[0], -std::log(static_cast<double>(kByteVocab)), 1e-6);
 }
 
 TEST(GptLanguageModel, ContextIsThatOfTheRotaryTables) {
@@ -169,7 +202,8 @@ TEST(GptLanguageModel, DryDeviceGivesZerosAndTheSameTime) {
   const std::int64_t dry_before = dry.device.time_ns(), wet_before = wet.device.time_ns();
   const auto requests = mixed_requests();
   const auto scores = GptLanguageModel(*dry.gpt, byte_tokenizer()).score(requests);
-  GptLanguageModel(*wet.gpt, byte_tokenizer()).score(requests);
+  const auto executed = GptLanguageModel(*wet.gpt, byte_tokenizer()).score(requests);
+  EXPECT_LT(executed[0].log_probs[0], 0.0f);
   for (std::size_t i = 0; i < requests.size(); ++i)
     for (std::size_t k = 0; k < scores[i].log_probs.size(); ++k) {
       EXPECT_EQ(scores[i].log_probs[k], 0.0f);

@@ -1,0 +1,52 @@
+// A byte tokenizer, and a small GPT with something in every weight (a fresh one has zero output
+// projections, and all its logits tie).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "harness/base/rng.hpp"
+#include "model/gpt/gpt.hpp"
+#include "model/tokenizer/tokenizer.hpp"
+
+namespace nb::test {
+
+inline constexpr int kByteVocab = 265;  // bytes and nine specials
+
+inline const Tokenizer& byte_tokenizer() {
+  static const Tokenizer tokenizer = [] {
+    Vocabulary vocabulary;
+    for (int byte = 0; byte < 256; ++byte)
+      vocabulary.tokens.emplace_back(1, static_cast<char>(byte));
+    append_nanochat_specials(vocabulary);
+    return Tokenizer(std::move(vocabulary));
+  }();
+  return tokenizer;
+}
+
+struct SmallGpt {
+  explicit SmallGpt(const std::string& profile, ExecutionMode mode = ExecutionMode::kExecute)
+      : device(load_profile(profile).value(), mode) {
+    GptConfig config;
+    config.sequence_len = 16;
+    config.vocab_size = kByteVocab;
+    config.n_layer = 2;
+    config.n_head = 2;
+    config.n_kv_head = 2;
+    config.n_embd = 32;
+    gpt = std::make_unique<Gpt>(config, device);
+    gpt->init(1);
+    if (mode == ExecutionMode::kDry) return;
+    for (Parameter& parameter : gpt->parameters()) {
+      const Rng rng(7, parameter.name);
+      std::uint64_t i = 0;
+      for (float& value : parameter.value.host())
+        value = round_to(DType::kBf16, static_cast<float>(0.3 * rng.normal(i++)));
+    }
+  }
+  Device device;
+  std::unique_ptr<Gpt> gpt;
+};
+
+}  // namespace nb::test
