@@ -15,7 +15,9 @@ constexpr std::uint32_t kNone = PairMap::kNone;
 
 MergeTable::MergeTable(const Vocabulary& vocabulary, const ByteMap& tokens)
     : pairs_(vocabulary.tokens.size() * 3) {
+  const std::vector<bool> is_byte_id = byte_id_flags(vocabulary);
   for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+    if (is_byte_id[id]) continue;
     const std::string_view token = vocabulary.tokens[id];
     if (token.size() == 1) {
       byte_ids_[static_cast<unsigned char>(token[0])] = static_cast<std::uint32_t>(id);
@@ -31,10 +33,11 @@ MergeTable::MergeTable(const Vocabulary& vocabulary, const ByteMap& tokens)
 }
 
 void MergeTable::merge(std::string_view piece, std::vector<int>& ids) const {
-  if (piece.size() <= kShortPiece)
-    merge_short(piece, ids);
-  else
-    merge_long(piece, ids);
+  if (piece.size() <= kShortPiece) return merge_short(piece, ids);
+  std::vector<std::uint32_t> parts;
+  parts.reserve(piece.size());
+  for (const char byte : piece) parts.push_back(byte_ids_[static_cast<unsigned char>(byte)]);
+  merge_parts(parts, ids);
 }
 
 void MergeTable::merge_short(std::string_view piece, std::vector<int>& ids) const {
@@ -61,21 +64,21 @@ void MergeTable::merge_short(std::string_view piece, std::vector<int>& ids) cons
   for (std::size_t i = 0; i < count; ++i) ids.push_back(static_cast<int>(parts[i]));
 }
 
-void MergeTable::merge_long(std::string_view piece, std::vector<int>& ids) const {
-  NB_CHECK(piece.size() < kNone, "[tokenizer] a piece of {} bytes", piece.size());
+void MergeTable::merge_parts(std::span<const std::uint32_t> begin, std::vector<int>& ids) const {
+  if (begin.empty()) return;
+  NB_CHECK(begin.size() < kNone, "[tokenizer] a piece of {} parts", begin.size());
   struct Part {
     std::uint32_t id;
     std::uint32_t merged;  // with the next part
     std::uint32_t previous, next;
   };
-  const auto count = static_cast<std::uint32_t>(piece.size());
+  const auto count = static_cast<std::uint32_t>(begin.size());
   std::vector<Part> parts(count);
   using Candidate =
       std::pair<std::uint32_t, std::uint32_t>;  // merged id, position: the order of §2.4
   std::vector<Candidate> first;
   for (std::uint32_t i = 0; i < count; ++i)
-    parts[i] = {byte_ids_[static_cast<unsigned char>(piece[i])], kNone, i == 0 ? kNone : i - 1,
-                i + 1 == count ? kNone : i + 1};
+    parts[i] = {begin[i], kNone, i == 0 ? kNone : i - 1, i + 1 == count ? kNone : i + 1};
   for (std::uint32_t i = 0; i + 1 < count; ++i) {
     parts[i].merged = pairs_.find(parts[i].id, parts[i + 1].id);
     if (parts[i].merged != kNone) first.emplace_back(parts[i].merged, i);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -20,10 +21,11 @@ class MergeTable {
 
   // Appends the ids of the piece. The rule "a piece that is a token is that token" is the caller's.
   void merge(std::string_view piece, std::vector<int>& ids) const;
+  // The same from other beginnings than single bytes (SentencePiece: code points): `parts` are ids.
+  void merge_parts(std::span<const std::uint32_t> parts, std::vector<int>& ids) const;
 
  private:
   void merge_short(std::string_view piece, std::vector<int>& ids) const;
-  void merge_long(std::string_view piece, std::vector<int>& ids) const;
 
   std::array<std::uint32_t, 256> byte_ids_{};
   // (l, r) → t for every token t and every cut of its bytes into two tokens l and r: exactly the

@@ -46,6 +46,7 @@ constexpr std::array kRules = {
             R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
             R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
             R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},
+    RuleRow{SplitRule::kSentencePiece, "sentencepiece", "(?s).+"},
 };
 
 // Unicode White_Space (PropList.txt 15.0, unchanged since 6.3), for use inside a class.

@@ -16,8 +16,10 @@
 
 namespace nb {
 
-enum class SplitRule { kNanochat, kGpt2, kCl100k, kO200k };
-std::string_view name(SplitRule rule);  // "nanochat", "gpt2", "cl100k", "o200k"
+// kSentencePiece: no cuts, the whole text is one piece (vocabulary.hpp: byte_ids).
+enum class SplitRule { kNanochat, kGpt2, kCl100k, kO200k, kSentencePiece };
+// "nanochat", "gpt2", "cl100k", "o200k", "sentencepiece"
+std::string_view name(SplitRule rule);
 Result<SplitRule> parse_split_rule(std::string_view text);
 std::string_view pattern_text(SplitRule rule);  // as published, before \s is spelt out
 

@@ -23,8 +23,9 @@ struct EncodeScratch {
 // Ids of ordinary tokens by their bytes; the keys point into the vocabulary.
 ByteMap index_tokens(const Vocabulary& vocabulary) {
   ByteMap map(vocabulary.tokens.size());
+  const std::vector<bool> is_byte_id = byte_id_flags(vocabulary);
   for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id)
-    if (!vocabulary.tokens[id].empty())
+    if (!vocabulary.tokens[id].empty() && !is_byte_id[id])
       map.insert(vocabulary.tokens[id], static_cast<std::uint32_t>(id));
   return map;
 }
@@ -79,6 +80,28 @@ struct Tokenizer::State {
     idle.push_back(std::move(scratch));
   }
 
+  // SentencePiece: a space in front, then code points (bytes where the vocabulary has none) merge.
+  void encode_code_points(std::string_view text, std::vector<int>& ids) const {
+    if (text.empty()) return;
+    const std::string spaced = " " + std::string(text);
+    std::vector<std::uint32_t> parts;
+    parts.reserve(spaced.size());
+    for (std::string_view rest = spaced; !rest.empty();) {
+      const std::size_t length = std::max<std::size_t>(1, utf8_sequence_length(rest));
+      const std::uint32_t id = tokens.find(rest.substr(0, length));
+      if (id != ByteMap::kNone) {
+        parts.push_back(id);
+      } else {
+        for (const char byte : rest.substr(0, length)) {
+          parts.push_back(
+              static_cast<std::uint32_t>(vocabulary.byte_ids[static_cast<unsigned char>(byte)]));
+        }
+      }
+      rest.remove_prefix(length);
+    }
+    merges.merge_parts(parts, ids);
+  }
+
   void encode_piece(std::string_view piece, PieceCache& cache, std::vector<int>& ids) const {
     const std::uint64_t hash_of_piece = hash_bytes(piece);
     if (const std::uint32_t id = tokens.find(piece, hash_of_piece); id != ByteMap::kNone) {
@@ -99,14 +122,17 @@ Tokenizer::Tokenizer(Vocabulary vocabulary) {
   const Result<void> checked = check_vocabulary(vocabulary, "vocabulary");
   NB_CHECK(checked.has_value(), "[tokenizer] {}", checked.error().message);
   state_ = std::make_unique<State>(std::move(vocabulary));
-  const int bos = special("<|bos|>");
-  state_->bos = bos >= 0 ? bos : special("<|endoftext|>");
+  for (const std::string_view name : {"<|bos|>", "<|endoftext|>", "<s>"})
+    if (state_->bos < 0) state_->bos = special(name);
 }
 Tokenizer::~Tokenizer() = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 
 void Tokenizer::encode_append(std::string_view text, std::vector<int>& ids) const {
+  if (state_->vocabulary.rule == SplitRule::kSentencePiece) {
+    return state_->encode_code_points(text, ids);
+  }
   std::unique_ptr<EncodeScratch> scratch = state_->borrow();
   state_->split.split(text, scratch->split, scratch->pieces);
   for (const std::string_view piece : scratch->pieces)
@@ -140,13 +166,18 @@ std::vector<std::vector<int>> Tokenizer::encode_batch(std::span<const std::strin
 }
 
 std::string Tokenizer::decode_bytes(std::span<const int> ids) const {
+  const bool has_space_in_front = state_->vocabulary.rule == SplitRule::kSentencePiece;
+  bool is_text_start = false;
   std::string bytes;
   for (const int id : ids) {
     NB_CHECK(id >= 0 && id < vocab_size(), "[tokenizer] no token {} among 0 … {}", id,
              vocab_size() - 1);
     const auto i = static_cast<std::size_t>(id);
-    bytes += state_->special_names[i] != nullptr ? *state_->special_names[i]
-                                                 : state_->vocabulary.tokens[i];
+    std::string_view piece = state_->special_names[i] != nullptr ? *state_->special_names[i]
+                                                                 : state_->vocabulary.tokens[i];
+    if (is_text_start && piece.starts_with(' ')) piece.remove_prefix(1);
+    bytes += piece;
+    is_text_start = has_space_in_front && id == bos();
   }
   return bytes;
 }

@@ -37,8 +37,8 @@ class Tokenizer {
 
   // Our JSON, a tiktoken rank file (nanochat's mergeable ranks: nine specials are appended; the
   // public r50k, p50k, cl100k, o200k files are known by their hash and get their own rule and
-  // specials), or GPT-2's encoder.json / vocab.bpe (either, or their folder). The content decides,
-  // not the name.
+  // specials), GPT-2's encoder.json / vocab.bpe (either, or their folder), or llama2.c's
+  // tokenizer.bin. The content decides, not the name.
   static Result<Tokenizer> load(const std::filesystem::path& path);
   Result<void> save(const std::filesystem::path& path) const;  // our JSON
   // tiktoken's form: base64 of the bytes, space, id; one line each. Specials have no place there.
@@ -52,6 +52,8 @@ class Tokenizer {
                                              int prepended = -1) const;
 
   // Concatenated bytes; specials give their names. encode's exact inverse, for any input bytes.
+  // SentencePiece: encode puts a space in front, which goes again right after <s> only (as
+  // llama2.c's run.c does), so that texts can be decoded in parts.
   std::string decode_bytes(std::span<const int> ids) const;
   // The same as text: what is not UTF-8 becomes U+FFFD, so the result is always valid.
   std::string decode(std::span<const int> ids) const;

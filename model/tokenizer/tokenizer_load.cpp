@@ -26,6 +26,7 @@ bool is_our_json(std::string_view text) {
 
 Result<Vocabulary> load_file(const fs::path& path) {
   NB_TRY(std::string text, read_file(path));
+  if (is_llama2c_tokenizer(text)) return parse_llama2c_tokenizer(text, path.string());
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos)

@@ -6,7 +6,6 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <numeric>
 
 #include "harness/base/hash.hpp"
 
@@ -27,6 +26,26 @@ void update(Sha256& hash, std::string_view text) {
   hash.update(text);
 }
 
+Result<void> check_byte_ids(const Vocabulary& vocabulary, const std::string& where) {
+  if (vocabulary.rule != SplitRule::kSentencePiece) {
+    if (vocabulary.byte_ids.empty()) return {};
+    return bad_input(fmt::format("{}: byte ids belong to the rule \"sentencepiece\", not to \"{}\"",
+                                 where, name(vocabulary.rule)));
+  }
+  if (vocabulary.byte_ids.size() != 256)
+    return bad_input(fmt::format("{}: {} byte ids; the rule \"sentencepiece\" needs 256", where,
+                                 vocabulary.byte_ids.size()));
+  for (std::size_t byte = 0; byte < 256; ++byte) {
+    const int id = vocabulary.byte_ids[byte];
+    const bool is_there = id >= 0 && id < vocabulary.size();
+    const std::string bytes(1, static_cast<char>(static_cast<unsigned char>(byte)));
+    if (!is_there || vocabulary.tokens[static_cast<std::size_t>(id)] != bytes)
+      return bad_input(
+          fmt::format("{}: byte id {} is not the token of byte 0x{:02x}", where, id, byte));
+  }
+  return {};
+}
+
 }  // namespace
 
 const std::vector<std::string>& nanochat_specials() {
@@ -44,10 +63,19 @@ void append_nanochat_specials(Vocabulary& vocabulary) {
   }
 }
 
+std::vector<bool> byte_id_flags(const Vocabulary& vocabulary) {
+  std::vector<bool> flags(vocabulary.tokens.size());
+  for (const int id : vocabulary.byte_ids) flags[static_cast<std::size_t>(id)] = true;
+  return flags;
+}
+
 Result<void> check_vocabulary(const Vocabulary& vocabulary, const std::string& where) {
   const std::vector<std::string>& tokens = vocabulary.tokens;
-  std::vector<std::size_t> order(tokens.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  NB_TRY_VOID(check_byte_ids(vocabulary, where));
+  const std::vector<bool> is_byte_id = byte_id_flags(vocabulary);
+  std::vector<std::size_t> order;
+  for (std::size_t id = 0; id < tokens.size(); ++id)
+    if (!is_byte_id[id]) order.push_back(id);
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return tokens[a] != tokens[b] ? tokens[a] < tokens[b] : a < b;
   });
@@ -66,7 +94,7 @@ Result<void> check_vocabulary(const Vocabulary& vocabulary, const std::string& w
                       where, order[i - 1], order[i]));
   }
   const auto missing = std::find(has_byte.begin(), has_byte.end(), false);
-  if (missing != has_byte.end())
+  if (missing != has_byte.end() && vocabulary.byte_ids.empty())
     return bad_input(
         fmt::format("{}: no token for byte 0x{:02x}; a byte-level vocabulary needs all 256", where,
                     missing - has_byte.begin()));
@@ -96,6 +124,7 @@ std::string vocabulary_hash(const Vocabulary& vocabulary) {
   update(hash, name(vocabulary.rule));
   update(hash, static_cast<std::uint64_t>(vocabulary.tokens.size()));
   for (const std::string& token : vocabulary.tokens) update(hash, std::string_view(token));
+  for (const int id : vocabulary.byte_ids) update(hash, static_cast<std::uint64_t>(id));
   std::vector<SpecialToken> specials = vocabulary.specials;
   std::sort(specials.begin(), specials.end(),
             [](const SpecialToken& a, const SpecialToken& b) { return a.id < b.id; });

@@ -23,6 +23,10 @@ struct Vocabulary {
   SplitRule rule = SplitRule::kNanochat;
   std::vector<std::string> tokens;
   std::vector<SpecialToken> specials;  // by id
+  // SentencePiece's byte fallback (rule kSentencePiece only, else empty): byte_ids[b] stands for
+  // byte b of a code point that has no token. These tokens never merge, and another token may have
+  // the same byte.
+  std::vector<int> byte_ids = {};
 
   int size() const { return static_cast<int>(tokens.size()); }
 };
@@ -32,9 +36,12 @@ const std::vector<std::string>& nanochat_specials();
 // Appends the nine at ids tokens.size() …
 void append_nanochat_specials(Vocabulary& vocabulary);
 
-// Every byte value has a token, no two ids have the same bytes, specials have free ids and names of
-// their own. `where` opens the message.
+// Every byte value has a token (or a byte id), no two ids have the same bytes, specials have free
+// ids and names of their own. `where` opens the message.
 Result<void> check_vocabulary(const Vocabulary& vocabulary, const std::string& where);
+
+// For each id: is it one of byte_ids?
+std::vector<bool> byte_id_flags(const Vocabulary& vocabulary);
 
 // SHA-256 over rule, every token's bytes in id order and the specials; 64 hex digits.
 std::string vocabulary_hash(const Vocabulary& vocabulary);

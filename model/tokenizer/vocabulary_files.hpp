@@ -1,4 +1,4 @@
-// The three file forms of a vocabulary, as text in and values out. `where` (a file name) opens
+// The four file forms of a vocabulary, as text in and values out. `where` (a file name) opens
 // every message. Every parser ends with check_vocabulary().
 #pragma once
 
@@ -28,5 +28,11 @@ std::string print_ranks(const Vocabulary& vocabulary);
 // specials.
 Result<Vocabulary> parse_gpt2(std::string_view encoder_json, const std::string& encoder_where,
                               std::string_view vocab_bpe, const std::string& bpe_where);
+
+// llama2.c's tokenizer.bin: int32 longest token, then for each id a float32 score, an int32 length
+// and that many bytes (little endian): <unk>, <s>, </s>, the 256 bytes as <0x00> …, then pieces
+// whose scores fall with the id (so the best score is the lowest id).
+bool is_llama2c_tokenizer(std::string_view bytes);  // by its first 12 bytes
+Result<Vocabulary> parse_llama2c_tokenizer(std::string_view bytes, const std::string& where);
 
 }  // namespace nb

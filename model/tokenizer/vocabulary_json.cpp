@@ -18,6 +18,7 @@ struct Head {
   std::int64_t version = 0;
   std::string rule;
   std::string sha256;
+  std::vector<std::int64_t> byte_ids;
   FieldList fields() {
     return {{"format",
              "what the file is",
@@ -25,7 +26,8 @@ struct Head {
              {.one_of = {std::string(kFormat)}, .required = true}},
             {"version", "of the format", &version, {.required = true}},
             {"rule", "split rule", &rule, {.required = true}},
-            {"sha256", "of the content", &sha256, {.required = true}}};
+            {"sha256", "of the content", &sha256, {.required = true}},
+            {"byte_ids", "ids of the 256 byte tokens (rule sentencepiece)", &byte_ids}};
   }
 };
 
@@ -80,6 +82,10 @@ Result<Vocabulary> parse_vocabulary_json(std::string_view text, const std::strin
   NB_TRY(vocabulary.rule, parse_split_rule(head.rule), where + ": /rule");
   NB_TRY_VOID(parse_tokens(tokens, where, vocabulary));
   NB_TRY_VOID(parse_specials(specials, where, vocabulary));
+  for (const std::int64_t id : head.byte_ids) {
+    const bool is_there = id >= 0 && id < vocabulary.size();
+    vocabulary.byte_ids.push_back(is_there ? static_cast<int>(id) : -1);
+  }
   NB_TRY_VOID(check_vocabulary(vocabulary, where));
   const std::string hash = vocabulary_hash(vocabulary);
   if (hash != head.sha256)
@@ -96,12 +102,13 @@ Result<std::string> print_vocabulary_json(const Vocabulary& vocabulary) {
     tokens.push_back(token.empty() ? Json(nullptr) : Json(base64_encode(token)));
   Json specials = Json::object();
   for (const SpecialToken& special : vocabulary.specials) specials[special.name] = special.id;
-  const Json json = {{"format", kFormat},
-                     {"version", kVersion},
-                     {"rule", name(vocabulary.rule)},
-                     {"sha256", vocabulary_hash(vocabulary)},
-                     {"specials", std::move(specials)},
-                     {"tokens", std::move(tokens)}};
+  Json json = {{"format", kFormat},
+               {"version", kVersion},
+               {"rule", name(vocabulary.rule)},
+               {"sha256", vocabulary_hash(vocabulary)},
+               {"specials", std::move(specials)},
+               {"tokens", std::move(tokens)}};
+  if (!vocabulary.byte_ids.empty()) json["byte_ids"] = vocabulary.byte_ids;
   NB_TRY(std::string text, dump_json(json, 0));
   return text + "\n";
 }
