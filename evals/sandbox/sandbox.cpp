@@ -1,5 +1,14 @@
 #include "evals/sandbox/sandbox.hpp"
 
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "evals/sandbox/supervise.hpp"
+#include "harness/base/check.hpp"
+#include "harness/base/parallel.hpp"
+
 namespace nb::sandbox {
 
 std::string_view name(Level level) {
@@ -34,15 +43,37 @@ std::map<std::string, std::string> environment(const Ability& ability) {
           {"python", ability.python_version}};
 }
 
-Result<Ability> probe() { return run_error("sandbox: not there yet"); }
-
-Result<ProgramOutcome> run_python(const Ability&, std::string_view, const Limits&) {
-  return run_error("sandbox: not there yet");
+Result<ProgramOutcome> run_python(const Ability& ability, std::string_view program,
+                                  const Limits& limits) {
+  NB_CHECK(ability.method != nullptr, "[sandbox] an ability that probe() did not make");
+  return supervise(*ability.method, program, limits);
 }
 
-Result<std::vector<ProgramOutcome>> run_python(const Ability&, std::span<const std::string>,
-                                               const Limits&) {
-  return run_error("sandbox: not there yet");
+Result<std::vector<ProgramOutcome>> run_python(const Ability& ability,
+                                               std::span<const std::string> programs,
+                                               const Limits& limits) {
+  std::vector<ProgramOutcome> outcomes(programs.size());
+  std::vector<std::optional<Error>> errors(programs.size());
+  // A thread of its own for each, since it spends its time waiting: the pool's threads compute.
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = 0; (i = next++) < programs.size();) {
+      auto outcome = run_python(ability, programs[i], limits);
+      if (outcome)
+        outcomes[i] = *std::move(outcome);
+      else
+        errors[i] = std::move(outcome).error();
+    }
+  };
+  const std::size_t count =
+      std::min(programs.size(), static_cast<std::size_t>(std::max(threads(), 1)));
+  {
+    std::vector<std::jthread> workers;
+    for (std::size_t i = 0; i < count; ++i) workers.emplace_back(work);
+  }
+  for (const auto& error : errors)
+    if (error) return tl::unexpected<Error>(*error);
+  return outcomes;
 }
 
 }  // namespace nb::sandbox

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,12 +22,15 @@ enum class Level {
 };
 std::string_view name(Level level);  // "bubblewrap", "landlock"
 
+struct Method;
+
 // What this host can do. Made by probe() only, so whoever holds one may run programs.
 struct Ability {
   Level level = Level::kBubblewrap;
   std::string python;                    // absolute path of the interpreter
   std::string python_version;            // "3.11.2"
   std::vector<std::string> unprotected;  // what this level leaves open, one phrase each
+  std::shared_ptr<const Method> method;  // how
 };
 // For a record's environment: sandbox, python, unprotected.
 std::map<std::string, std::string> environment(const Ability& ability);

@@ -1,0 +1,36 @@
+// How long a process did nothing of its own will: neither on a CPU nor waiting for one. On a busy
+// host the clock on the wall runs on while a program waits its turn; this one does not.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+
+namespace nb::sandbox {
+
+// False where the kernel keeps no scheduler statistics (/proc/<pid>/schedstat); IdleClock then
+// counts all time as idle.
+bool can_tell_idle_from_waiting();
+
+// Sampled by whoever supervises: the more often, the better threads that end are counted.
+class IdleClock {
+ public:
+  using Clock = std::chrono::steady_clock;
+  explicit IdleClock(Clock::time_point start) : last_(start) {}
+  // Of all threads of that process, since the start.
+  std::chrono::nanoseconds sample(pid_t process, Clock::time_point now);
+
+ private:
+  Clock::time_point last_;
+  std::chrono::nanoseconds idle_{0};
+  std::map<pid_t, std::int64_t> busy_ns_;  // by thread: run and waited, at the last sample
+};
+
+// "<ns on a CPU> <ns waiting for one> <slices>" of schedstat → the sum of the first two.
+std::optional<std::int64_t> busy_ns_of(std::string_view schedstat);
+
+}  // namespace nb::sandbox

@@ -1,0 +1,16 @@
+// The list of system calls that a sandboxed program may not make, as a BPF program (libseccomp).
+#pragma once
+
+#include <string>
+
+#include "harness/base/result.hpp"
+
+namespace nb::sandbox {
+
+// Classic BPF, struct sock_filter after struct sock_filter, for seccomp(2) or bwrap --seccomp.
+// Everything that is not on the list is allowed: namespaces or Landlock guard what the list
+// forgets. Refused calls fail with EPERM (clone3 with ENOSYS, so that C libraries fall back to
+// clone), calls of another architecture kill. Allowed although processes are not: threads.
+Result<std::string> system_call_filter();
+
+}  // namespace nb::sandbox
