@@ -1,18 +1,15 @@
 #include <algorithm>
+#include <vector>
 
 #include "harness/base/parallel.hpp"
 #include "model/kernels/attention.hpp"
+#include "model/kernels/attention_format.hpp"
 #include "model/kernels/attention_shape.hpp"
-#include "model/kernels/inner/dispatch.hpp"
-#include "model/kernels/panels.hpp"
 #include "model/kernels/reference/attention.hpp"
 #include "model/kernels/scratch.hpp"
 
 namespace nb::kernels {
 namespace {
-
-constexpr std::int64_t kQueryBlock =
-    48;  // even, so that blocks keep the pairs of the bf16 chain over queries
 
 // One query head: what it reads, and where dq goes.
 struct QueryHead {
@@ -27,135 +24,160 @@ class GroupBackward {
  public:
   GroupBackward(const AttentionShape& shape, const MatmulPolicy& policy, ConstMatrix k,
                 ConstMatrix v)
-      : table_(inner::table()),
-        format_(input_format(table_, policy.inputs)),
-        rounding_(inner::rounding_of(policy.output, policy.fp16_saturates)),
+      : format_(policy),
         scale_(score_scale(shape)),
         time_(shape.keys),
         dim_(shape.head_dim),
-        tile_rows_(format_.product->rows),
-        tile_cols_(format_.product->cols),
-        dim_steps_(panel_steps(format_, dim_)),
-        key_steps_(panel_steps(format_, time_)),
-        score_stride_(round_up(time_, tile_cols_)),
+        width_(format_.tiles.width),
+        keys_(format_.padded_keys(time_)),
+        dim_words_(format_.words(dim_)),
         sum_stride_(round_up(dim_, 16)),
-        k_by_key_(bytes(round_up(time_, tile_cols_) * dim_steps_)),
-        v_by_key_(bytes(round_up(time_, tile_cols_) * dim_steps_)),
-        k_by_dim_(bytes(round_up(dim_, tile_cols_) * key_steps_)),
-        row_panels_(bytes(round_up(kQueryBlock, tile_rows_) * std::max(dim_steps_, key_steps_))),
-        key_panels_(bytes(round_up(time_, tile_rows_) * panel_steps(format_, kQueryBlock))),
-        dim_panels_(bytes(round_up(dim_, tile_cols_) * panel_steps(format_, kQueryBlock))),
-        scores_(bytes(kQueryBlock * score_stride_)),
-        gradients_(bytes(kQueryBlock * score_stride_)),
-        dq_sums_(bytes(kQueryBlock * sum_stride_)),
-        dk_sums_(bytes(time_ * sum_stride_)),
-        dv_sums_(bytes(time_ * sum_stride_)),
-        dk_total_(bytes(time_ * dim_)),
-        dv_total_(bytes(time_ * dim_)) {
-    pack_panels(format_, {k.data, k.stride, 1}, time_, dim_, tile_cols_, k_by_key_.words());
-    pack_panels(format_, {v.data, v.stride, 1}, time_, dim_, tile_cols_, v_by_key_.words());
-    pack_panels(format_, {k.data, 1, k.stride}, dim_, time_, tile_cols_, k_by_dim_.words());
+        span_(std::min(format_.tiles.group * width_, round_up(time_, width_))),
+        row_words_(format_.words(span_)),
+        panel_columns_(format_.panels(dim_) * width_),
+        k_rows_(bytes(keys_ * dim_words_)),
+        v_rows_(bytes(keys_ * dim_words_)),
+        k_by_dim_(bytes(panel_columns_ * format_.words(time_))),
+        q_lanes_(bytes(dim_words_ * width_)),
+        dout_lanes_(bytes(dim_words_ * width_)),
+        q_by_dim_(bytes(panel_columns_ * row_words_)),
+        dout_by_dim_(bytes(panel_columns_ * row_words_)),
+        p_(bytes(keys_ * row_words_)),
+        ds_(bytes(keys_ * row_words_)),
+        weights_(bytes(round_up(keys_, 2) * width_)),
+        dq_sums_(bytes(width_ * sum_stride_)),
+        dk_sums_(bytes(keys_ * sum_stride_)),
+        dv_sums_(bytes(keys_ * sum_stride_)),
+        lane_values_(bytes(3 * width_)) {
+    format_.rows_of(k, k_rows_.words());
+    format_.rows_of(v, v_rows_.words());
+    format_.lanes_of_columns(k, k_by_dim_.words());
   }
 
-  void add_head(const QueryHead& head, bool is_first) const {
-    table_.fill(dk_sums_.floats(), time_ * sum_stride_, 0.0f);
-    table_.fill(dv_sums_.floats(), time_ * sum_stride_, 0.0f);
-    for (std::int64_t first = 0; first < time_; first += kQueryBlock) {
-      run_block(head, first, std::min(kQueryBlock, time_ - first));
-    }
-    add_sums(dk_sums_.floats(), dk_total_.floats(), is_first);
-    add_sums(dv_sums_.floats(), dv_total_.floats(), is_first);
-  }
-
-  void finish(Matrix dk, Matrix dv) const {
-    for (std::int64_t j = 0; j < time_; ++j) {
-      float* row = dk_total_.floats() + j * dim_;
-      table_.scale(row, dim_, scale_, rounding_);
-      std::copy(row, row + dim_, dk.row(j));
-      table_.cast(dv_total_.floats() + j * dim_, dim_, dv.row(j), rounding_);
+  // Leaves the head's dk and dv as chains (keys, D padded), nothing added.
+  void run(const QueryHead& head) const {
+    for (std::int64_t first = 0; first < time_; first += span_) {
+      run_span(head, first, std::min(span_, time_ - first));
     }
   }
+  const float* dk_sums() const { return dk_sums_.floats(); }
+  const float* dv_sums() const { return dv_sums_.floats(); }
+  std::int64_t sum_stride() const { return sum_stride_; }
+  const AttentionFormat& format() const { return format_; }
+  float scale() const { return scale_; }
 
  private:
   static std::size_t bytes(std::int64_t words) { return static_cast<std::size_t>(words) * 4; }
 
-  // One chain's end (+0), then the heads of the group in order.
-  void add_sums(float* sums, float* total, bool is_first) const {
-    for (std::int64_t j = 0; j < time_; ++j) {
-      table_.finish(sums + j * sum_stride_, dim_, total + j * dim_, inner::kRoundNone, !is_first);
+  void run_span(const QueryHead& head, std::int64_t first, std::int64_t count) const {
+    for (std::int64_t i = 0; i < count; i += width_) {
+      run_block(head, first + i, std::min(width_, count - i), i / format_.tiles.values_per_word);
     }
+    format_.lanes_of_columns(row_block(head.q, first, count), q_by_dim_.words());
+    format_.lanes_of_columns(row_block(head.dout, first, count), dout_by_dim_.words());
+    over_queries(ds_, q_by_dim_, first, count, dk_sums_.floats());
+    over_queries(p_, dout_by_dim_, first, count, dv_sums_.floats());
   }
 
-  // out (count, visible) = chain over D of rows of `a` and the packed keys.
-  void by_key(ConstMatrix a, std::int64_t first, std::int64_t count, std::int64_t visible,
-              const Scratch& keys, float* out) const {
-    pack_panels(format_, {a.row(first), a.stride, 1}, count, dim_, tile_rows_, row_panels_.words());
-    multiply_panels(format_, count, visible, dim_steps_, row_panels_.words(),
-                    dim_steps_ * tile_rows_, keys.words(), dim_steps_ * tile_cols_, out,
-                    score_stride_, inner::kTileStart);
-  }
-
-  // sums (visible, D) continue over the queries of this block: weightsᵀ · rows of b.
-  void over_queries(const float* weights, ConstMatrix b, std::int64_t first, std::int64_t count,
-                    std::int64_t visible, float* sums) const {
-    const std::int64_t steps = panel_steps(format_, count);
-    pack_panels(format_, {weights, 1, score_stride_}, visible, count, tile_rows_,
-                key_panels_.words());
-    pack_panels(format_, {b.row(first), 1, b.stride}, dim_, count, tile_cols_, dim_panels_.words());
-    multiply_panels(format_, visible, dim_, steps, key_panels_.words(), steps * tile_rows_,
-                    dim_panels_.words(), steps * tile_cols_, sums, sum_stride_,
-                    inner::kTileContinue);
-  }
-
-  void run_block(const QueryHead& head, std::int64_t first, std::int64_t count) const {
-    const std::int64_t visible = first + count;
-    float* p = scores_.floats();
-    float* ds = gradients_.floats();
-    by_key(head.q, first, count, visible, k_by_key_, p);
-    by_key(head.dout, first, count, visible, v_by_key_, ds);
+  // dq of a block of queries; p and ds of all keys that it sees, from word `word` of their rows.
+  void run_block(const QueryHead& head, std::int64_t first, std::int64_t count,
+                 std::int64_t word) const {
+    float* max = lane_values_.floats();
+    float* sum = max + width_;
+    float* delta = sum + width_;
     for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t own = first + i + 1;
-      float* p_row = p + i * score_stride_;
-      float* ds_row = ds + i * score_stride_;
-      const float delta = table_.dot(head.dout.row(first + i), head.out.row(first + i), dim_);
-      table_.probabilities(p_row, own, scale_, head.row_max[first + i], head.row_sum[first + i]);
-      table_.score_gradient(p_row, ds_row, own, delta);
-      std::fill(p_row + own, p_row + visible, 0.0f);
-      std::fill(ds_row + own, ds_row + visible, 0.0f);
+      max[i] = head.row_max[first + i];
+      sum[i] = head.row_sum[first + i];
+      delta[i] = format_.table.dot(head.dout.row(first + i), head.out.row(first + i), dim_);
     }
-    over_queries(p, head.dout, first, count, visible, dv_sums_.floats());
-    over_queries(ds, head.q, first, count, visible, dk_sums_.floats());
-    const std::int64_t steps = panel_steps(format_, visible);
-    pack_panels(format_, {ds, score_stride_, 1}, count, visible, tile_rows_, row_panels_.words());
-    multiply_panels(format_, count, dim_, steps, row_panels_.words(), steps * tile_rows_,
-                    k_by_dim_.words(), key_steps_ * tile_cols_, dq_sums_.floats(), sum_stride_,
-                    inner::kTileStart);
-    for (std::int64_t i = 0; i < count; ++i) {
-      float* row = dq_sums_.floats() + i * sum_stride_;
-      table_.finish(row, dim_, row, inner::kRoundNone, false);
-      table_.scale(row, dim_, scale_, rounding_);
-      std::copy(row, row + dim_, head.dq.row(first + i));
+    for (std::int64_t i = count; i < width_; ++i) {
+      max[i] = delta[i] = 0.0f;
+      sum[i] = 1.0f;
+    }
+    format_.lanes_of_rows(row_block(head.q, first, count), q_lanes_.words());
+    format_.lanes_of_rows(row_block(head.dout, first, count), dout_lanes_.words());
+    format_.tiles.backward({.q = q_lanes_.words(),
+                            .dout = dout_lanes_.words(),
+                            .k = k_rows_.words(),
+                            .v = v_rows_.words(),
+                            .k_by_dim = k_by_dim_.words(),
+                            .k_panel = format_.words(time_) * width_,
+                            .dim = dim_,
+                            .queries = count,
+                            .position = first,
+                            .scale = scale_,
+                            .rounding = format_.input.rounding,
+                            .max = max,
+                            .sum = sum,
+                            .delta = delta,
+                            .p = p_.words() + word,
+                            .ds = ds_.words() + word,
+                            .row_words = row_words_,
+                            .weights = weights_.words(),
+                            .dq = dq_sums_.floats()});
+    format_.tiles.scaled(dq_sums_.floats(), sum_stride_, count, dim_, scale_, head.dq.row(first),
+                         head.dq.stride, format_.rounding);
+  }
+
+  // sums (keys, D) go on over the queries [first, first + count): weights (keys, count) · b.
+  void over_queries(const Scratch& weights, const Scratch& b, std::int64_t first,
+                    std::int64_t count, float* sums) const {
+    const inner::AttentionTiles& tiles = format_.tiles;
+    const std::int64_t words = format_.words(count), b_panel = words * width_;
+    // Keys before the first query: all queries see them, and earlier spans began their chains.
+    const std::int64_t earlier = (first + tiles.rows - 1) / tiles.rows;
+    tiles.over_queries(earlier, dim_, words, weights.words(), row_words_, b.words(), b_panel, sums,
+                       sum_stride_, true);
+    for (std::int64_t key = earlier * tiles.rows; key < first + count; key += tiles.rows) {
+      // Queries before the first key of the tile see none of it; whole pairs of them are left out.
+      const std::int64_t skipped = (key - first) / 2 * 2 / tiles.values_per_word;
+      tiles.over_queries(1, dim_, words - skipped, weights.words() + key * row_words_ + skipped,
+                         row_words_, b.words() + skipped * width_, b_panel,
+                         sums + key * sum_stride_, sum_stride_, false);
     }
   }
 
-  const inner::Table& table_;
-  InputFormat format_;
-  int rounding_;
+  AttentionFormat format_;
   float scale_;
-  std::int64_t time_, dim_;
-  int tile_rows_, tile_cols_;
-  std::int64_t dim_steps_, key_steps_, score_stride_, sum_stride_;
-  Scratch k_by_key_, v_by_key_, k_by_dim_;                    // B panels
-  Scratch row_panels_, key_panels_, dim_panels_;              // panels of one query block
-  Scratch scores_, gradients_, dq_sums_, dk_sums_, dv_sums_;  // sums of one head
-  Scratch dk_total_, dv_total_;                               // of the group
+  std::int64_t time_, dim_, width_;
+  std::int64_t keys_;  // padded to whole tiles
+  std::int64_t dim_words_, sum_stride_;
+  std::int64_t span_;  // queries between two passes over dk and dv
+  std::int64_t row_words_, panel_columns_;
+  Scratch k_rows_, v_rows_, k_by_dim_;
+  Scratch q_lanes_, dout_lanes_;    // of a block of queries
+  Scratch q_by_dim_, dout_by_dim_;  // of a span
+  Scratch p_, ds_, weights_;        // rows of a span; lanes of a block
+  Scratch dq_sums_, dk_sums_, dv_sums_, lane_values_;
 };
 
-bool all_below(const inner::Table& table, ConstMatrix m, float limit) {
-  for (std::int64_t i = 0; i < m.rows; ++i) {
-    if (!table.all_below(m.row(i), m.cols, limit)) return false;
+// The heads of a group in order, then the roundings.
+void finish(const GroupBackward& backward, std::int64_t heads, const QueryHead* head, Matrix dk,
+            Matrix dv) {
+  const AttentionFormat& format = backward.format();
+  const std::int64_t stride = backward.sum_stride(), rows = dk.rows, dim = dk.cols;
+  const auto write = [&](const float* k_sums, const float* v_sums) {
+    format.tiles.scaled(k_sums, stride, rows, dim, backward.scale(), dk.data, dk.stride,
+                        format.rounding);
+    format.tiles.scaled(v_sums, stride, rows, dim, 1.0f, dv.data, dv.stride, format.rounding);
+  };
+  if (heads == 1) {
+    backward.run(head[0]);
+    return write(backward.dk_sums(), backward.dv_sums());
   }
-  return true;
+  const Scratch dk_total(static_cast<std::size_t>(rows * stride) * 4);
+  const Scratch dv_total(static_cast<std::size_t>(rows * stride) * 4);
+  for (std::int64_t h = 0; h < heads; ++h) {
+    backward.run(head[h]);
+    for (std::int64_t j = 0; j < rows; ++j) {
+      const std::int64_t row = j * stride;
+      format.table.finish(backward.dk_sums() + row, stride, dk_total.floats() + row,
+                          inner::kRoundNone, h > 0);
+      format.table.finish(backward.dv_sums() + row, stride, dv_total.floats() + row,
+                          inner::kRoundNone, h > 0);
+    }
+  }
+  write(dk_total.floats(), dv_total.floats());
 }
 
 }  // namespace
@@ -196,14 +218,14 @@ void attention_backward(ConstMatrix dout, ConstMatrix q, ConstMatrix k, ConstMat
           row_sum.subspan(saved, count), wide(dq), narrow(dk), narrow(dv), one, policy);
     }
     const GroupBackward backward(shape, policy, narrow(k), narrow(v));
+    std::vector<QueryHead> heads;
     for (std::int64_t h = 0; h < group; ++h) {
       const auto head = [&](auto m) { return column_block(wide(m), h * dim, dim); };
       const std::size_t at = saved + static_cast<std::size_t>(h * time);
-      backward.add_head(
-          {head(dout), head(q), head(out), row_max.data() + at, row_sum.data() + at, head(dq)},
-          h == 0);
+      heads.push_back(
+          {head(dout), head(q), head(out), row_max.data() + at, row_sum.data() + at, head(dq)});
     }
-    backward.finish(narrow(dk), narrow(dv));
+    finish(backward, group, heads.data(), narrow(dk), narrow(dv));
   });
 }
 

@@ -1,6 +1,7 @@
 // The functions of one level, gathered by table.cpp. Meanings: table.hpp.
 #pragma once
 
+#include "model/kernels/inner/attention.hpp"
 #include "model/kernels/inner/level.hpp"
 #include "model/kernels/inner/table.hpp"
 
@@ -9,6 +10,8 @@ namespace nb::kernels::inner::NB_LEVEL {
 extern const Table kTable;
 Product fp32_product();
 Product bf16_product();
+AttentionTiles fp32_attention();
+AttentionTiles bf16_attention();
 
 void finish(const float* sum, std::int64_t n, float* c, int rounding, bool accumulate);
 void fill(float* out, std::int64_t n, float value);

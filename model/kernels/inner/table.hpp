@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "model/kernels/inner/attention.hpp"
+
 namespace nb::kernels::inner {
 
 enum Rounding : int {
@@ -64,6 +66,9 @@ struct Table {
   Product fp32;  // any rounding, values_per_step 1
   Product bf16;  // kRoundBf16Floor operands: fp32 again, or values_per_step 2 where the host has
                  // VDPBF16PS
+
+  AttentionTiles fp32_attention;  // any rounding but bf16
+  AttentionTiles bf16_attention;
 
   // matmul epilogue: c = round(sum + 0), or c += that
   void (*finish)(const float* sum, std::int64_t n, float* c, int rounding, bool accumulate);

@@ -1,0 +1,244 @@
+// Attention of one level: blocks of queries in lanes. See attention.hpp.
+#include "model/kernels/inner/attention.hpp"
+
+#include "model/kernels/inner/attention_lanes.hpp"
+#include "model/kernels/inner/functions.hpp"
+
+namespace nb::kernels::inner::NB_LEVEL {
+namespace {
+
+// ~128 queries: dk and dv are loaded and stored once for that many steps of their chains.
+constexpr int kGroup = 128 / kWidth;
+
+template <class Format>
+void to_rows(const float* src, std::int64_t stride, std::int64_t count, std::int64_t padded,
+             std::int64_t cols, int rounding, std::uint32_t* dst) {
+  const std::int64_t words = words_of<Format>(cols);
+  for (std::int64_t i = 0; i < count; ++i) {
+    row_to_words<Format>(src + i * stride, cols, rounding, dst + i * words);
+  }
+  const std::int64_t size = padded * words;
+  for (std::int64_t i = count * words; i < size; i += 16) {
+    store_word_lanes(dst + i, all_bits(0u), lanes_left(size, i));
+  }
+}
+
+// Scores of all keys, scaled, and the maximum over those that each query sees.
+template <class Format>
+void score_all(const AttentionForward& b, std::int64_t keys) {
+  const std::int64_t words = words_of<Format>(b.dim);
+  const Floats scale = all(b.scale), nothing = floats(all_bits(0xff800000u));
+  Floats best[kTileVectors];
+  for (Floats& lanes : best) lanes = nothing;
+  const auto tile = [&](auto vectors, std::int64_t key, int first) {
+    constexpr int kVectors = decltype(vectors)::value;
+    float* out = b.scores + key * kWidth + 16 * first;
+    const bool masks = key + kTileRows - 1 > b.position + 16 * first;
+    attention_tile<Format, kTileRows, kVectors, false>(
+        words, b.k + key * words, words, b.q + 16 * first, nullptr, 0,
+        [&](int r, int v, Floats sum) {
+          store(out + r * kWidth + 16 * v, (sum + all(0.0f)) * scale);
+        });
+    for (int v = 0; v < kVectors; ++v) {
+      Floats top = best[first + v];
+      for (int r = 0; r < kTileRows; ++r) {
+        Floats z = load(out + r * kWidth + 16 * v);
+        if (masks) z = select(hidden_lanes(key + r, b.position + 16 * (first + v)), nothing, z);
+        top = larger_of(z, top);
+      }
+      best[first + v] = top;
+    }
+  };
+  for (std::int64_t key = 0; key < keys; key += kTileRows) {
+    if (kTileVectors == 2 && key > b.position + 15) {
+      tile(Constant<1>(), key, 1);
+    } else {
+      tile(Constant<kTileVectors>(), key, 0);
+    }
+  }
+  for (int v = 0; v < kTileVectors; ++v) store(b.max + 16 * v, best[v]);
+  for (std::int64_t i = 0; i < b.queries; ++i) {
+    if (b.max[i] == 0.0f) b.max[i] = zero_maximum(b.scores + i, b.position + i + 1);
+  }
+}
+
+// Probabilities of all keys as weights, and their sums in 16 virtual lanes by key.
+template <class Format>
+void weigh_all(const AttentionForward& b, std::int64_t keys) {
+  for (int v = 0; v < kTileVectors; ++v) {
+    const std::int64_t position = b.position + 16 * v;
+    const Floats max = load(b.max + 16 * v);
+    const float* z = b.scores + 16 * v;
+    std::uint32_t* out = b.weights + 16 * v;
+    Floats sums[16];
+    for (Floats& lane : sums) lane = all(0.0f);
+    const auto probability = [&](std::int64_t key, bool masks) {
+      Floats p = exp_of(load(z + key * kWidth) - max);
+      if (masks) p = select(hidden_lanes(key, position), all(0.0f), p);
+      sums[key % 16] = sums[key % 16] + p;
+      return p;
+    };
+    const std::int64_t seen = keys < position + 16 ? keys : position + 16;
+    const std::int64_t open = (keys < position + 1 ? keys : position + 1) / 2 * 2;
+    std::int64_t key = 0;
+    for (; key < open; key += 2) {
+      const Floats even = probability(key, false), odd = probability(key + 1, false);
+      store_pair<Format>(out, key, even, odd, b.rounding);
+    }
+    for (; key < seen; key += 2) {
+      const Floats even = probability(key, true);
+      const Floats odd = key + 1 < seen ? probability(key + 1, true) : all(0.0f);
+      store_pair<Format>(out, key, even, odd, b.rounding);
+    }
+    for (; key < keys; key += 2) store_pair<Format>(out, key, all(0.0f), all(0.0f), b.rounding);
+    store(b.sum + 16 * v, tree_of(sums));
+  }
+}
+
+template <class Format>
+void forward(const AttentionForward& b) {
+  const std::int64_t keys = b.position + b.queries;
+  score_all<Format>(b, keys);
+  weigh_all<Format>(b, keys);
+  lanes_times_panels<Format>(b.queries, b.dim, b.weights, b.v, b.v_panel, b.sums,
+                             (b.dim + 15) / 16 * 16, [&](std::int64_t row) {
+                               const std::int64_t seen = b.position + row + kTileRows;
+                               return words_of<Format>(seen < keys ? seen : keys);
+                             });
+}
+
+// p and ds of one tile of keys out of its two products.
+template <class Format>
+NB_OP void gradient_rows(const AttentionBackward& b, const float* s, const float* dp,
+                         std::int64_t key, int first) {
+  const bool masks = key + kTileRows - 1 > b.position + 16 * first || b.queries < kWidth;
+  const Floats scale = all(b.scale), zero = all(0.0f);
+  for (int r = 0; r < kTileRows; r += 2) {
+    Floats p[2][kTileVectors], ds[2][kTileVectors];
+    for (int v = 0; v < kTileVectors; ++v) {
+      if (v < first) {
+        p[0][v] = p[1][v] = ds[0][v] = ds[1][v] = zero;
+      } else {
+        const Floats max = load(b.max + 16 * v), sum = load(b.sum + 16 * v);
+        const Floats delta = load(b.delta + 16 * v);
+        for (int i = 0; i < 2; ++i) {
+          const Floats z = (load(s + (r + i) * kWidth + 16 * v) + zero) * scale;
+          Floats weight = exp_of(z - max) / sum;
+          Floats gradient = weight * ((load(dp + (r + i) * kWidth + 16 * v) + zero) - delta);
+          if (masks) {
+            const Mask hidden = hidden_lanes(key + r + i, b.position + 16 * v);
+            const Mask real = first_lanes(clamped(b.queries - 16 * v));
+            weight = select(real, select(hidden, zero, weight), zero);
+            gradient = select(real, select(hidden, zero, gradient), zero);
+          }
+          p[i][v] = weight;
+          ds[i][v] = gradient;
+        }
+      }
+    }
+    store_gradients<Format>(b, key + r, p, ds);
+  }
+}
+
+template <class Format>
+void backward(const AttentionBackward& b) {
+  const std::int64_t keys = b.position + b.queries, words = words_of<Format>(b.dim);
+  float s[kTileRows * kWidth], dp[kTileRows * kWidth];
+  const auto products = [&](auto vectors, std::int64_t key, int first) {
+    constexpr int kVectors = decltype(vectors)::value;
+    const auto one = [&](const std::uint32_t* rows, const std::uint32_t* lanes, float* out) {
+      attention_tile<Format, kTileRows, kVectors, false>(
+          words, rows + key * words, words, lanes + 16 * first, nullptr, 0,
+          [&](int r, int v, Floats sum) { store(out + r * kWidth + 16 * (first + v), sum); });
+    };
+    one(b.k, b.q, s);
+    one(b.v, b.dout, dp);
+    gradient_rows<Format>(b, s, dp, key, first);
+  };
+  for (std::int64_t key = 0; key < keys; key += kTileRows) {
+    if (kTileVectors == 2 && key > b.position + 15) {
+      products(Constant<1>(), key, 1);
+    } else {
+      products(Constant<kTileVectors>(), key, 0);
+    }
+  }
+  lanes_times_panels<Format>(b.queries, b.dim, b.weights, b.k_by_dim, b.k_panel, b.dq,
+                             (b.dim + 15) / 16 * 16, [&](std::int64_t row) {
+                               const std::int64_t seen = b.position + row + kTileRows;
+                               return words_of<Format>(seen < keys ? seen : keys);
+                             });
+}
+
+template <class Format>
+void over_queries(std::int64_t tile_count, std::int64_t cols, std::int64_t words,
+                  const std::uint32_t* a, std::int64_t a_stride, const std::uint32_t* b,
+                  std::int64_t b_panel, float* c, std::int64_t c_stride, bool continues) {
+  const auto tile = [&](auto vectors, std::int64_t row, std::int64_t col) {
+    float* to = c + row * c_stride + col;
+    attention_tile<Format, kTileRows, decltype(vectors)::value, false>(
+        words, a + row * a_stride, a_stride, b + col / kWidth * b_panel, continues ? to : nullptr,
+        c_stride, [&](int r, int v, Floats sum) { store(to + r * c_stride + 16 * v, sum); });
+  };
+  for (std::int64_t row = 0; row < tile_count * kTileRows; row += kTileRows) {
+    for (std::int64_t col = 0; col < cols; col += kWidth) {
+      if (cols - col > 16 * (kTileVectors - 1)) {
+        tile(Constant<kTileVectors>(), row, col);
+      } else {
+        tile(Constant<1>(), row, col);
+      }
+    }
+  }
+}
+
+void quotients(const float* sums, std::int64_t stride, std::int64_t rows, std::int64_t cols,
+               const float* divisors, float* out, std::int64_t out_stride, int rounding) {
+  with_rounding(rounding, [&](auto mode) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const Floats divisor = all(divisors[i]);
+      each_group(cols, [&](std::int64_t j, int lanes) {
+        const Floats x = (load(sums + i * stride + j) + all(0.0f)) / divisor;
+        store_lanes(out + i * out_stride + j, rounded<decltype(mode)::value>(x), lanes);
+      });
+    }
+  });
+}
+
+void scaled(const float* sums, std::int64_t stride, std::int64_t rows, std::int64_t cols,
+            float factor, float* out, std::int64_t out_stride, int rounding) {
+  const Floats f = all(factor);
+  with_rounding(rounding, [&](auto mode) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      each_group(cols, [&](std::int64_t j, int lanes) {
+        const Floats x = f * (load(sums + i * stride + j) + all(0.0f));
+        store_lanes(out + i * out_stride + j, rounded<decltype(mode)::value>(x), lanes);
+      });
+    }
+  });
+}
+
+template <class Format>
+AttentionTiles tiles_of() {
+  return {.rows = kTileRows,
+          .width = kWidth,
+          .values_per_word = Format::kPerWord,
+          .even = Format::kSwaps,
+          .group = kGroup,
+          .to_rows = to_rows<Format>,
+          .forward = forward<Format>,
+          .backward = backward<Format>,
+          .over_queries = over_queries<Format>,
+          .quotients = quotients,
+          .scaled = scaled};
+}
+
+}  // namespace
+
+AttentionTiles fp32_attention() { return tiles_of<PlainWords>(); }
+
+#if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
+AttentionTiles bf16_attention() { return tiles_of<Bf16Pairs>(); }
+#else
+AttentionTiles bf16_attention() { return tiles_of<Bf16Words>(); }
+#endif
+
+}  // namespace nb::kernels::inner::NB_LEVEL

@@ -1,0 +1,84 @@
+// Attention at one level: what table.hpp offers beside plain products. Attention works on blocks
+// of `width` queries that stand side by side in lanes; keys are the rows of the score tiles. So
+// sums over keys run down the rows with all lanes busy, a tile's left operand needs no packing, and
+// probabilities come out in the order in which the next products read them.
+//
+// Layouts, in words of 4 bytes (a bf16 pair of neighbouring values of the summed index where
+// values_per_word is 2, else one value; words(n) = n values rounded up to whole words, and to an
+// even number where `even` is set):
+//   rows   (row, word): as in memory, rounded
+//   lanes  (word, width): a panel of Product::pack with that width, unswapped; the summed index
+//          runs down
+#pragma once
+
+#include <cstdint>
+
+namespace nb::kernels::inner {
+
+// One block of queries of one head, forward.
+struct AttentionForward {
+  const std::uint32_t* q;  // lanes (words(dim), width): queries, zero beyond `queries`
+  const std::uint32_t* k;  // rows (keys padded to AttentionTiles::rows, words(dim))
+  const std::uint32_t* v;  // lanes: panels of `width` columns of V, (words(keys), width) each
+  std::int64_t v_panel;    // words from one panel of v to the next
+  std::int64_t dim;
+  std::int64_t queries;   // 1 to width
+  std::int64_t position;  // of the first query; keys 0 … position + queries - 1 are seen
+  float scale;
+  int rounding;            // of the inputs
+  float* scores;           // (keys padded, width)
+  std::uint32_t* weights;  // lanes (words(keys), width)
+  float* sums;             // out: (width, dim padded to 16): chains of p·v, nothing added
+  float* max;              // out: (width)
+  float* sum;              // out: (width)
+};
+
+// One block of queries of one head, backward: from the scores' products to p, ds and dq.
+struct AttentionBackward {
+  const std::uint32_t* q;         // lanes (words(dim), width)
+  const std::uint32_t* dout;      // the same
+  const std::uint32_t* k;         // rows (keys padded, words(dim))
+  const std::uint32_t* v;         // the same
+  const std::uint32_t* k_by_dim;  // lanes: panels of `width` columns of K, (words(keys), width)
+  std::int64_t k_panel;           // words from one panel of k_by_dim to the next
+  std::int64_t dim;
+  std::int64_t queries;
+  std::int64_t position;
+  float scale;
+  int rounding;
+  const float* max;    // (width); beyond `queries` anything
+  const float* sum;    // (width)
+  const float* delta;  // (width)
+  std::uint32_t* p;    // out: rows (keys padded, row_words): words of this block's queries, 0 where
+                       // masked; not written for whole vectors of 16 queries that see nothing
+  std::uint32_t* ds;   // out: the same
+  std::int64_t row_words;
+  std::uint32_t* weights;  // scratch: lanes (words(keys), width)
+  float* dq;               // out: (width, dim padded to 16): chains of ds·k, nothing added
+};
+
+struct AttentionTiles {
+  int rows;   // of a score tile: keys are padded to a multiple of it
+  int width;  // queries of a block, columns of a panel
+  int values_per_word;
+  bool even;
+  int group;  // blocks of queries whose p and ds are kept for one pass over dk and dv
+
+  // rows layout: dst (padded, words(cols)), zero beyond count and cols
+  void (*to_rows)(const float* src, std::int64_t stride, std::int64_t count, std::int64_t padded,
+                  std::int64_t cols, int rounding, std::uint32_t* dst);
+  void (*forward)(const AttentionForward& block);
+  void (*backward)(const AttentionBackward& block);
+  // c (rows, cols padded to 16) = or continues with the chains of a (rows layout, word stride
+  // a_stride, padded to whole tiles) and b (lanes: panels of `width` columns, b_panel words apart).
+  void (*over_queries)(std::int64_t tile_count, std::int64_t cols, std::int64_t words,
+                       const std::uint32_t* a, std::int64_t a_stride, const std::uint32_t* b,
+                       std::int64_t b_panel, float* c, std::int64_t c_stride, bool continues);
+  // out (rows, cols) = round((sums + 0) / divisor of the row), or round(factor * (sums + 0)).
+  void (*quotients)(const float* sums, std::int64_t stride, std::int64_t rows, std::int64_t cols,
+                    const float* divisors, float* out, std::int64_t out_stride, int rounding);
+  void (*scaled)(const float* sums, std::int64_t stride, std::int64_t rows, std::int64_t cols,
+                 float factor, float* out, std::int64_t out_stride, int rounding);
+};
+
+}  // namespace nb::kernels::inner

@@ -1,0 +1,150 @@
+// What attention does with lanes of queries: masks, maxima, exponentials, words of a format.
+#pragma once
+
+#include "model/kernels/inner/attention.hpp"
+#include "model/kernels/inner/attention_tile.hpp"
+#include "model/kernels/inner/vec_math.hpp"
+
+NB_LOCAL_BEGIN
+
+NB_OP int clamped(std::int64_t lanes) {
+  return lanes < 0 ? 0 : lanes > 16 ? 16 : static_cast<int>(lanes);
+}
+// Lane i stands at position + i and sees keys up to that.
+NB_OP Mask hidden_lanes(std::int64_t key, std::int64_t position) {
+  return first_lanes(clamped(key - position));
+}
+
+NB_OP Floats larger_of(Floats x, Floats best) { return select(best < x, x, best); }
+
+// The maximum of a query whose largest scaled score is zero, in the order of the definition, which
+// says of which sign. z: one lane, kWidth apart.
+[[maybe_unused]] float zero_maximum(const float* z, std::int64_t keys) {
+  float lanes[16];
+  for (float& lane : lanes) lane = -__builtin_inff();
+  for (std::int64_t j = 0; j < keys; ++j) {
+    float& lane = lanes[j % 16];
+    if (lane < z[j * kWidth]) lane = z[j * kWidth];
+  }
+  for (int half = 8; half >= 1; half /= 2) {
+    for (int i = 0; i < half; ++i) {
+      if (lanes[i] < lanes[i + half]) lanes[i] = lanes[i + half];
+    }
+  }
+  return lanes[0];
+}
+
+// lane[i] += lane[i + 8], +4, +2, +1: sixteen sums a query, queries side by side.
+NB_OP Floats tree_of(Floats (&lane)[16]) {
+#pragma GCC unroll 4
+  for (int half = 8; half >= 1; half /= 2) {
+#pragma GCC unroll 8
+    for (int i = 0; i < half; ++i) lane[i] = lane[i] + lane[i + half];
+  }
+  return lane[0];
+}
+
+// vec_exp, shorter where nothing over- or underflows: there one factor 2^n has the bits of two.
+NB_OP Floats exp_of(Floats x) {
+  if (!all_of(magnitude(x) < all(86.0f))) return vec_exp(x);
+  const Bits n = to_int(x * all(1.44269502f));
+  const Floats k = to_float(n);
+  Floats r = fma(k, all(-0.693359375f), x);
+  r = fma(k, all(2.12194440e-4f), r);
+  Floats q = all(0.000197900314f);
+  q = fma(q, r, all(0.00139449793f));
+  q = fma(q, r, all(0.00833349861f));
+  q = fma(q, r, all(0.0416662917f));
+  q = fma(q, r, all(0.166666657f));
+  q = fma(q, r, all(0.5f));
+  const Floats e = fma(r * r, q, r) + all(1.0f);
+  return floats(bits(e) + shift_left<23>(n));
+}
+
+// Of the formats that are no bf16. Not inlined: few policies need it.
+[[maybe_unused]] __attribute__((noinline)) Floats round_plain(Floats x, int rounding) {
+  Floats y = x;
+  with_rounding(rounding, [&](auto mode) { y = rounded<decltype(mode)::value>(x); });
+  return y;
+}
+
+NB_OP void store_word_lanes(std::uint32_t* dst, Bits x, int count) {
+  store_lanes(reinterpret_cast<float*>(dst), floats(x), count);
+}
+
+// One value a word, rounded.
+template <class Format>
+NB_OP Floats word_of(Floats x, int rounding) {
+  if constexpr (Format::kSwaps) return rounded<kRoundBf16Floor>(x);
+  if (rounding == kRoundNone) return x;
+  return round_plain(x, rounding);
+}
+
+// A row of `cols` values to words_of(cols) words.
+template <class Format>
+NB_OP void row_to_words(const float* row, std::int64_t cols, int rounding, std::uint32_t* dst) {
+  const std::int64_t words = words_of<Format>(cols);
+  for (std::int64_t w = 0; w < words; w += 16) {
+    const int count = lanes_left(words, w);
+#if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
+    if constexpr (Format::kPerWord == 2) {
+      const std::int64_t k = 2 * w;
+      const Floats low = load_first(row + k, clamped(cols - k));
+      const Floats high = load_first(row + k + 16, clamped(cols - k - 16));
+      store_word_lanes(dst + w, neighbours(floored_to_pair(low), floored_to_pair(high)), count);
+      continue;
+    }
+#endif
+    const Floats x = load_first(row + w, clamped(cols - w));
+    store_word_lanes(dst + w, bits(word_of<Format>(x, rounding)), count);
+  }
+}
+
+// Weights of keys `key` (even) and key + 1 for 16 queries, lanes layout.
+template <class Format>
+NB_OP void store_pair(std::uint32_t* dst, std::int64_t key, Floats even, Floats odd, int rounding) {
+#if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
+  if constexpr (Format::kPerWord == 2) {
+    store_word_lanes(dst + key / 2 * kWidth,
+                     zipped_pair(floored_to_pair(even), floored_to_pair(odd)), 16);
+    return;
+  }
+#endif
+  store_word_lanes(dst + key * kWidth, bits(word_of<Format>(even, rounding)), 16);
+  store_word_lanes(dst + (key + 1) * kWidth, bits(word_of<Format>(odd, rounding)), 16);
+}
+
+// p and ds of keys `key` (even) and key + 1: rows of both, lanes of ds.
+template <class Format>
+NB_OP void store_gradients(const AttentionBackward& b, std::int64_t key,
+                           Floats (&p)[2][kTileVectors], Floats (&ds)[2][kTileVectors]) {
+#if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
+  if constexpr (Format::kPerWord == 2) {
+    for (int i = 0; i < 2; ++i) {
+      for (int v = 0; v < kTileVectors; ++v) {
+        p[i][v] = floored_to_pair(p[i][v]);
+        ds[i][v] = floored_to_pair(ds[i][v]);
+      }
+      const std::int64_t row = (key + i) * b.row_words;
+      store_word_lanes(b.p + row, neighbours(p[i][0], p[i][1]), 16);
+      store_word_lanes(b.ds + row, neighbours(ds[i][0], ds[i][1]), 16);
+    }
+    for (int v = 0; v < kTileVectors; ++v) {
+      store_word_lanes(b.weights + key / 2 * kWidth + 16 * v, zipped_pair(ds[0][v], ds[1][v]), 16);
+    }
+    return;
+  }
+#endif
+  for (int i = 0; i < 2; ++i) {
+    for (int v = 0; v < kTileVectors; ++v) {
+      const std::int64_t row = (key + i) * b.row_words + 16 * v;
+      const Bits weight = bits(word_of<Format>(p[i][v], b.rounding));
+      const Bits gradient = bits(word_of<Format>(ds[i][v], b.rounding));
+      store_word_lanes(b.p + row, weight, 16);
+      store_word_lanes(b.ds + row, gradient, 16);
+      store_word_lanes(b.weights + (key + i) * kWidth + 16 * v, gradient, 16);
+    }
+  }
+}
+
+NB_LOCAL_END
