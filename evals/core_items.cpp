@@ -6,17 +6,14 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "evals/jsonl.hpp"
 #include "harness/base/check.hpp"
 #include "harness/base/cpython_random.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
-#include "harness/base/json_io.hpp"
-#include "model/tokenizer/utf8.hpp"
 
 namespace nb {
 namespace {
-
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 std::string expected_keys(CoreTaskType type) {
   switch (type) {
@@ -93,25 +90,7 @@ class RowReader {
   std::string error_;
 };
 
-// parse_json counts lines from the beginning of its text, which here is one line of the file.
-Result<Json> parse_line(std::string_view line, const std::string& where) {
-  auto json = parse_json(line, "");
-  if (json) return json;
-  constexpr std::string_view kFirstLine = ":1:";
-  std::string message = json.error().message;
-  if (message.starts_with(kFirstLine)) message.erase(0, kFirstLine.size());
-  return bad_input(fmt::format("{}:{}", where, message));
-}
-
-Result<CoreItem> parse_row(std::string_view line, CoreTaskType type, const std::string& where) {
-  if (const std::size_t valid = utf8_valid_prefix(line); valid < line.size())
-    return bad_input(
-        fmt::format("{}: byte {} of the line (0x{:02x}) is not valid UTF-8; save the file as UTF-8",
-                    where, valid + 1, static_cast<unsigned char>(line[valid])));
-  NB_TRY(const Json row, parse_line(line, where));
-  if (!row.is_object())
-    return bad_input(fmt::format("{}: expected an object with {}, got {}", where,
-                                 expected_keys(type), row.type_name()));
+Result<CoreItem> parse_row(const Json& row, CoreTaskType type, const std::string& where) {
   RowReader reader(row, type, where);
   CoreItem item;
   switch (type) {
@@ -156,17 +135,13 @@ std::string_view name(CoreTaskType type) {
 
 Result<std::vector<CoreItem>> parse_core_items(std::string_view text, CoreTaskType type,
                                                const std::string& where) {
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::vector<CoreItem> items;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t newline = text.find('\n');
-    std::string_view line = text.substr(0, newline);
-    text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
-    NB_TRY(CoreItem item, parse_row(line, type, fmt::format("{}:{}", where, number)));
-    items.push_back(std::move(item));
-  }
+  NB_TRY_VOID(for_each_json_line(text, where,
+                                 [&](const Json& row, const std::string& line) -> Result<void> {
+                                   NB_TRY(CoreItem item, parse_row(row, type, line));
+                                   items.push_back(std::move(item));
+                                   return {};
+                                 }));
   if (items.empty()) return bad_input(where + ": no rows; expected one JSON object a line");
   name_items(items, type);
   return items;

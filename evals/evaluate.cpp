@@ -46,7 +46,7 @@ class Run {
       if (is_mine(i) && !records_[i]) wanted.push_back(i);
     std::size_t done = mine() - wanted.size();
     report(done);
-    const auto step = static_cast<std::size_t>(std::max<std::int64_t>(1, context_.batch_items));
+    const std::size_t step = batch_items();
     for (std::size_t begin = 0; begin < wanted.size(); begin += step) {
       const auto batch = std::span(wanted).subspan(begin, std::min(step, wanted.size() - begin));
       NB_TRY_VOID(evaluator_.generates() ? answered(batch, model) : scored(batch, model));
@@ -57,16 +57,24 @@ class Run {
 
   Result<EvalResult> with_texts(const GeneratingEvaluator& evaluator,
                                 std::span<const StoredTexts> stored) {
-    std::vector<std::optional<Result<ItemRecord>>> marks(stored.size());
-    mark_all(evaluator, marks, [&](std::size_t k) { return stored[k]; });
-    for (std::size_t k = 0; k < stored.size(); ++k)
-      NB_TRY_VOID(keep(stored[k].item, std::move(*marks[k]), 0, stored[k].texts));
+    const std::size_t step = batch_items();
+    for (std::size_t begin = 0; begin < stored.size(); begin += step) {
+      const auto batch = stored.subspan(begin, std::min(step, stored.size() - begin));
+      std::vector<std::optional<Result<ItemRecord>>> marks(batch.size());
+      mark_all(evaluator, marks, [&](std::size_t k) { return batch[k]; });
+      for (std::size_t k = 0; k < batch.size(); ++k)
+        NB_TRY_VOID(keep(batch[k].item, std::move(*marks[k]), 0, batch[k].texts));
+      report(begin + batch.size());
+    }
     return finish("stored texts", 0, /*is_generated=*/false);
   }
 
  private:
   bool is_mine(std::size_t i) const {
     return static_cast<std::int64_t>(i) % context_.shards == context_.shard;
+  }
+  std::size_t batch_items() const {
+    return static_cast<std::size_t>(std::max<std::int64_t>(1, context_.batch_items));
   }
   std::size_t mine() const {
     std::size_t count = 0;

@@ -1,13 +1,32 @@
 #include "evals/generate_texts.hpp"
 
-#include "harness/base/check.hpp"
+#include <utility>
+
+#include "model/tokenizer/tokenizer.hpp"
 
 namespace nb {
 
-std::vector<std::vector<std::string>> generate_texts(LanguageModel&,
-                                                     std::span<const std::vector<int>>,
-                                                     const EvalSettings&) {
-  NB_CHECK(false, "[generate_texts] this model cannot generate");
+std::vector<std::vector<std::string>> generate_texts(LanguageModel& model,
+                                                     std::span<const std::vector<int>> prompts,
+                                                     const EvalSettings& settings) {
+  std::vector<GenerateRequest> requests;
+  for (const std::vector<int>& prompt : prompts) {
+    GenerateRequest request;
+    request.prompt = prompt;
+    request.num_samples = static_cast<int>(settings.num_samples);
+    request.max_tokens = settings.max_new_tokens;
+    request.temperature = settings.temperature;
+    if (settings.top_k > 0) request.top_k = static_cast<int>(settings.top_k);
+    request.seed = settings.sample_seed;
+    requests.push_back(std::move(request));
+  }
+  std::vector<std::vector<std::string>> texts;
+  for (const GenerateResult& result : model.generate(requests)) {
+    texts.emplace_back();
+    for (const GeneratedSample& sample : result.samples)
+      texts.back().push_back(model.tokenizer().decode(sample.tokens));
+  }
+  return texts;
 }
 
 }  // namespace nb

@@ -11,12 +11,12 @@
 namespace nb {
 namespace {
 
-// CORE-style tasks come from core_tasks.cpp, in its order; then:
-// clang-format off
-const std::vector<Task> kOtherTasks = {
-    // id                    kind      load           dataset              rows  shots version
-};
-// clang-format on
+// The CORE-style tasks of core_tasks.cpp come first, in its order; then:
+std::vector<Task> other_tasks() {
+  return {
+      // id, kind, load, dataset, rows, shots, version
+  };
+}
 
 Result<std::unique_ptr<Evaluator>> load_core(const Task& task, const EvalContext& context) {
   return load_core_evaluator(*task.core, context);
@@ -27,7 +27,7 @@ std::vector<Task> make_tasks() {
   for (const CoreTask& core : core_tasks())
     tasks.push_back({core.id, name(core.type), load_core, core.dataset, core.rows, core.shots,
                      kCoreScorerVersion, &core});
-  tasks.insert(tasks.end(), kOtherTasks.begin(), kOtherTasks.end());
+  for (const Task& task : other_tasks()) tasks.push_back(task);
   return tasks;
 }
 

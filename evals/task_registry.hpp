@@ -17,9 +17,12 @@ namespace nb {
 class Evaluator;
 struct EvalContext;
 
+inline constexpr std::string_view kLetterTask = "letter";  // the letter of a choice, in chat
+inline constexpr std::string_view kTextTask = "text";      // answered by a text
+
 struct Task {
   std::string_view id;    // what suites, records and faults call it
-  std::string_view kind;  // "multiple_choice", "schema", "language_modeling", "letter", "text"
+  std::string_view kind;  // CoreTaskType's names, or one of the two below
   // Reads and checks the data; needs no model.
   Result<std::unique_ptr<Evaluator>> (*load)(const Task& task, const EvalContext& context);
   std::string_view dataset;  // name or group in the data manifest, or "microworld"

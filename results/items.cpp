@@ -126,16 +126,19 @@ Result<void> write_items(const fs::path& path, const std::vector<ItemRecord>& it
 
 Result<std::vector<ItemRecord>> read_items(const fs::path& path) {
   NB_TRY(const std::string text, read_file(path));
-  if (text.empty()) return bad_input(path.string() + ": has no items");
-  if (text.back() != '\n')
-    return bad_input(path.string() + ": the last line is cut short; evaluate again");
+  return parse_items(text, path.string());
+}
+
+Result<std::vector<ItemRecord>> parse_items(std::string_view text, const std::string& file) {
+  if (text.empty()) return bad_input(file + ": has no items");
+  if (text.back() != '\n') return bad_input(file + ": the last line is cut short; evaluate again");
   std::vector<ItemRecord> items;
   std::unordered_set<std::string> ids;
   int line_number = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin);
-    const std::string where = fmt::format("{}:{}", path.string(), ++line_number);
-    NB_TRY(ItemRecord item, parse_item(std::string_view(text).substr(begin, end - begin), where));
+    const std::string where = fmt::format("{}:{}", file, ++line_number);
+    NB_TRY(ItemRecord item, parse_item(text.substr(begin, end - begin), where));
     if (!ids.insert(item.id).second)
       return bad_input(fmt::format("{}: item {} is there twice", where, item.id));
     items.push_back(std::move(item));

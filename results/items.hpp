@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/base/result.hpp"
@@ -30,6 +31,7 @@ struct ItemRecord {
 Result<std::string> items_text(const std::vector<ItemRecord>& items);
 Result<void> write_items(const std::filesystem::path& path, const std::vector<ItemRecord>& items);
 // Errors name file:line. An empty file is an error: an evaluation has items.
+Result<std::vector<ItemRecord>> parse_items(std::string_view text, const std::string& where);
 Result<std::vector<ItemRecord>> read_items(const std::filesystem::path& path);
 // "items.jsonl" for an empty task, else "items/<task, other characters as _>.jsonl".
 std::string items_file(const std::string& task);

@@ -4,17 +4,18 @@
 
 #include "evals/evaluate.hpp"
 #include "harness/base/fs.hpp"
-#include "harness/base/progress.hpp"
 #include "harness/faults/faults.hpp"
 #include "harness/run/checkpoint_digest.hpp"
 #include "harness/run/device_card.hpp"
+#include "harness/run/eval_progress.hpp"
+#include "harness/run/partial_items.hpp"
 #include "harness/run/stages.hpp"
+#include "harness/run/write_evaluation.hpp"
 #include "model/device/device.hpp"
 #include "model/engine/gpt_language_model.hpp"
 #include "model/gpt/gpt.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 #include "model/train/checkpoint.hpp"
-#include "results/items.hpp"
 
 namespace nb {
 namespace {
@@ -31,24 +32,6 @@ Result<EvalContext> make_context(const EvalWork& work, const StageContext& conte
   }
   return eval;
 }
-
-// One bar a task.
-class TaskProgress {
- public:
-  explicit TaskProgress(std::string label) : label_(std::move(label)) {}
-  void operator()(std::string_view task, std::int64_t done, std::int64_t total) {
-    if (task != task_) {
-      task_ = task;
-      bar_ = std::make_unique<Progress>(label_ + " " + task_, total, "item");
-    }
-    bar_->update(done);
-  }
-
- private:
-  std::string label_;
-  std::string task_;
-  std::unique_ptr<Progress> bar_;
-};
 
 Result<fs::path> checkpoint_of(const ParentRun& train) {
   for (const auto& [file, digest] : train.record.artifacts)
@@ -74,22 +57,17 @@ Result<void> run_eval(const EvalWork& work, const StageContext& context, Record&
   batching.max_rows = work.evaluation.batch_size;
   GptLanguageModel model(gpt, tokenizer, batching);
 
-  TaskProgress progress(context.node.name);
+  EvalProgress progress(context.node.name);
   eval.progress = std::ref(progress);
+  const PartialItems partial(context.folder, /*shard=*/0, /*shards=*/1);
+  partial.attach(eval);
   NB_TRY(const std::vector<EvalResult> results, evaluate(eval, model));
 
   describe_device(resolved, record);
   record.trained_on = trained.record.device;
   NB_TRY(record.subject["weights"], weights_digest(checkpoint));
-  add_to_record(results, record);
-  for (const EvalResult& result : results) {
-    if (result.items.empty()) continue;
-    const std::string file = items_file(result.task);
-    NB_TRY_VOID(write_items(context.folder / file, result.items));
-    record.items[result.task] = file;
-    record.artifacts[file] = "";
-  }
-  return {};
+  NB_TRY_VOID(write_evaluation(results, context.folder, record));
+  return partial.remove();
 }
 
 }  // namespace nb

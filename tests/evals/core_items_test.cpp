@@ -69,7 +69,7 @@ TEST(CoreItems, ErrorsNameFileLineAndWhatIsWrong) {
   EXPECT_EQ(error_of(R"({"context": null, "continuation": "b"})", kModelling),
             "a.jsonl:1: \"context\" must be a string, got null");
   EXPECT_EQ(error_of(R"([1, 2])", kModelling),
-            "a.jsonl:1: expected an object with context, continuation, got array");
+            "a.jsonl:1: expected an object, got array");
   EXPECT_EQ(error_of("\n\n", kModelling), "a.jsonl: no rows; expected one JSON object a line");
 }
 

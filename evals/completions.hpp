@@ -1,0 +1,28 @@
+// Texts of a model that somebody else asked: a JSONL file, one completion a line.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "evals/evaluate.hpp"
+#include "evals/evaluator.hpp"
+#include "harness/base/result.hpp"
+
+namespace nb {
+
+// {"task_id": "HumanEval/0", "completion": "…"} a line; "solution" or "text" for the text and "id"
+// for the item will do, other keys are ignored. The id is the item's public one or its hash. A byte
+// order mark, CRLF and blank lines are accepted. Every item must be there `samples` times, in the
+// order of the items afterwards. Errors name file and line: no JSON, no id or text, an unknown id,
+// one id too often; and the first item that is missing.
+Result<std::vector<StoredTexts>> parse_completions(std::string_view text,
+                                                   const GeneratingEvaluator& evaluator,
+                                                   std::int64_t samples, const std::string& where);
+Result<std::vector<StoredTexts>> read_completions(const std::filesystem::path& path,
+                                                  const GeneratingEvaluator& evaluator,
+                                                  std::int64_t samples);
+
+}  // namespace nb

@@ -1,0 +1,17 @@
+// nanochat's CSV of a CORE evaluation (nanochat.md §6.8), for whoever has scripts that read it.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "evals/eval_result.hpp"
+
+namespace nb {
+
+inline constexpr const char* kCoreCsvFile = "core.csv";
+
+// Header, one line for each task of CORE among the results in CORE's order, and the composite's
+// line when it has a value. Empty when no task of CORE is there.
+std::string core_csv(std::span<const EvalResult> results);
+
+}  // namespace nb

@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/parallel.hpp"
+#include "harness/base/progress.hpp"
+#include "harness/base/table.hpp"
+#include "harness/cli/common.hpp"
+#include "harness/cli/verb.hpp"
+#include "harness/run/evaluation.hpp"
+#include "harness/run/locations.hpp"
+#include "results/metric_names.hpp"
+
+namespace nb::cli {
+namespace {
+
+struct Options {
+  EvaluationRequest request;
+  std::string results_dir;
+  std::string data_dir;
+  int threads = 0;
+  bool json = false;
+  bool quiet = false;
+};
+
+std::string percent(const std::optional<double>& value) {
+  return value ? fmt::format("{:.2f} %", 100 * *value) : "";
+}
+
+// One row a metric; the interval where there is one.
+TextTable metrics_table(const Record& record) {
+  TextTable table{{"metric", "value", "95 % interval", "items"}, {}};
+  for (const Metric& m : record.metrics)
+    table.rows.push_back({m.name,
+                          m.value ? fmt::format("{:.6f}", *m.value) : "none: " + m.reason_if_null,
+                          m.low && m.high ? percent(m.low) + " – " + percent(m.high) : "",
+                          m.n > 0 ? with_commas(m.n) : ""});
+  return table;
+}
+
+Json metrics_json(const Record& record) {
+  Json list = Json::array();
+  for (const Metric& m : record.metrics) {
+    Json entry{{"name", m.name}, {"task", m.task}, {"n", m.n}};
+    entry["value"] = m.value ? Json(*m.value) : Json(nullptr);
+    if (!m.value) entry["reason"] = m.reason_if_null;
+    if (m.low && m.high) entry["interval95"] = {*m.low, *m.high};
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Json outcome_json(const EvaluationOutcome& outcome) {
+  return {{"folder", outcome.folder.string()},
+          {"complete", outcome.is_complete},
+          {"reused", outcome.is_reused},
+          {"items", outcome.items_done},
+          {"items_expected", outcome.items_expected},
+          {"items_resumed", outcome.items_resumed},
+          {"changed", outcome.changed},
+          {"metrics", metrics_json(outcome.record)}};
+}
+
+int print(const EvaluationOutcome& outcome, const Options& options) {
+  if (options.json) return print_json(outcome_json(outcome));
+  for (const std::string& change : outcome.changed) fmt::print("{}\n", change);
+  if (!options.request.rescore.empty())
+    fmt::print("{} of {} items are marked otherwise than before\n", outcome.changed.size(),
+               outcome.items_done);
+  if (outcome.is_complete)
+    fmt::print("{}", to_text(metrics_table(outcome.record)));
+  else
+    fmt::print(
+        "shard {} of {} is done: {} of {} items are there; give the same command with the "
+        "other shards\n",
+        options.request.shard, options.request.shards, outcome.items_done, outcome.items_expected);
+  fmt::print("{} items{}; results: {}\n", with_commas(outcome.items_done),
+             outcome.is_reused           ? ", reused"
+             : outcome.items_resumed > 0 ? fmt::format(", {} of them found", outcome.items_resumed)
+                                         : "",
+             outcome.folder.string());
+  return kExitOk;
+}
+
+int eval(Options options) {
+  set_threads(options.threads);
+  if (options.quiet) set_progress_mode(ProgressMode::kQuiet);
+  options.request.results_dir = results_folder(options.results_dir);
+  options.request.data_dir = data_folder(options.data_dir);
+  options.request.batch_items = std::max<std::int64_t>(32, options.request.model.batch);
+  const auto outcome = run_evaluation(options.request);
+  if (!outcome) return fail(outcome.error());
+  return print(*outcome, options);
+}
+
+void add_settings(CLI::App& app, EvalSettings& settings) {
+  app.add_option("--task", settings.tasks,
+                 "tasks or sets of them, with commas (npubench list tasks)")
+      ->delimiter(',');
+  app.add_option("--max-per-task", settings.max_per_task,
+                 "items kept of each task; the result never stands beside a full one");
+  app.add_option("--baselines", settings.baselines, "accuracy of guessing in CORE: v1 or v2")
+      ->check(CLI::IsMember({"v1", "v2"}));
+  app.add_option("--max-new-tokens", settings.max_new_tokens, "of an answer that is a text");
+  app.add_option("--samples", settings.num_samples, "texts an item");
+  app.add_option("--temperature", settings.temperature, "of sampling; 0: the most likely token");
+  app.add_option("--top-k", settings.top_k, "tokens to sample from; 0: all");
+  app.add_option("--seed", settings.sample_seed, "of sampling");
+}
+
+}  // namespace
+
+Action add_eval(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  EvaluationRequest& request = options->request;
+  app.add_option("--model", request.model.model,
+                 "a training's folder, a checkpoint, or oracle, chance, corrupted");
+  add_settings(app, request.settings);
+  app.add_option("--completions", request.completions,
+                 "instead of a model: JSONL of texts, {\"task_id\", \"completion\"} a line");
+  app.add_option("--rescore", request.rescore,
+                 "instead of a model: the folder of an evaluation whose texts are marked again");
+  app.add_option("--device", request.model.device,
+                 "profile to run on (default: the one that trained the model)");
+  app.add_option("--tokenizer", request.model.tokenizer,
+                 "tokenizer file (default: the run's, or the one beside the checkpoint)");
+  app.add_option("--batch", request.model.batch, "sequences at a time; changes no result")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--shards", request.shards,
+                 "processes that share the work, in one --results-dir; changes no result")
+      ->check(CLI::Range(1, 100000));
+  app.add_option("--shard", request.shard, "which of them this is, from 0");
+  app.add_option("--fault", request.faults,
+                 "plant a fault: kind:target (npubench list faults); repeatable");
+  app.add_option("--threads", options->threads,
+                 "threads of this process; 0: every core. Changes no result")
+      ->check(CLI::Range(0, 1024));
+  app.add_option("--results-dir", options->results_dir,
+                 "where runs are kept (default: NPUBENCH_RESULTS, else results/runs)");
+  app.add_option("--data-dir", options->data_dir,
+                 "public data (default: NPUBENCH_DATA, else ~/.cache/npubench/data)");
+  app.add_flag("--fresh", request.fresh, "reuse nothing");
+  app.add_flag("--json", options->json, "JSON on stdout");
+  app.add_flag("--quiet", options->quiet, "no progress on stderr");
+  app.footer(
+      "An interrupted evaluation goes on at the item: give the same command again.\n"
+      "Exit codes: 0 done, 4 something failed on this computer, 64 bad usage or input.");
+  return [options] { return eval(*options); };
+}
+
+}  // namespace nb::cli

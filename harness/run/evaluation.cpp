@@ -1,0 +1,195 @@
+#include "harness/run/evaluation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+#include <utility>
+
+#include "evals/built_in_models.hpp"
+#include "evals/completions.hpp"
+#include "evals/composites.hpp"
+#include "evals/evaluate.hpp"
+#include "evals/task_registry.hpp"
+#include "harness/base/fs.hpp"
+#include "harness/base/hash.hpp"
+#include "harness/faults/faults.hpp"
+#include "harness/plan/work.hpp"
+#include "harness/run/evaluation_run.hpp"
+#include "results/store.hpp"
+
+namespace nb {
+namespace {
+
+Result<EvalContext> make_context(const EvaluationRequest& request) {
+  EvalContext context;
+  context.settings = request.settings;
+  context.data_dir = request.data_dir;
+  context.batch_items = request.batch_items;
+  if (!request.faults.empty()) {
+    NB_TRY(std::vector<Fault> faults, parse_faults(request.faults, "--fault"));
+    NB_TRY_VOID(check_faults_hit(faults, request.settings.tasks, "--fault"));
+    context.fault = scorer_faults(std::move(faults));
+  }
+  return context;
+}
+
+// Without a model there is one process and nothing to resume.
+Result<void> check_whole(const EvaluationRequest& request, const std::string& flag) {
+  if (request.shards == 1) return {};
+  return bad_input(fmt::format("{}: texts are marked by one process; leave --shards out", flag));
+}
+
+// The evaluator of a task that is answered by texts.
+struct TextTask {
+  const Task* task = nullptr;
+  std::unique_ptr<Evaluator> evaluator;
+  const GeneratingEvaluator& texts() const {
+    return static_cast<const GeneratingEvaluator&>(*evaluator);
+  }
+};
+Result<TextTask> load_text_task(const Task& task, const EvalContext& context,
+                                const std::string& flag) {
+  TextTask loaded{&task, nullptr};
+  NB_TRY(loaded.evaluator, load_evaluator(task, context));
+  if (loaded.evaluator->generates()) return loaded;
+  return bad_input(fmt::format("{}: {} scores choices, it has no texts to mark", flag, task.id));
+}
+
+Result<EvaluationOutcome> mark_completions(const EvaluationRequest& request) {
+  NB_TRY_VOID(check_whole(request, "--completions"));
+  NB_TRY(const EvalContext context, make_context(request));
+  NB_TRY(const auto tasks, expand_tasks(request.settings.tasks, "--task"));
+  if (tasks.size() != 1)
+    return bad_input(
+        fmt::format("--completions: a file holds texts of one task, but --task names "
+                    "{}; give one",
+                    tasks.size()));
+  NB_TRY(const TextTask loaded, load_text_task(*tasks.front(), context, "--completions"));
+  NB_TRY(const auto stored,
+         read_completions(request.completions, loaded.texts(), request.settings.num_samples));
+  NB_TRY(const std::string digest, sha256_file(request.completions));
+  const AnswerSource source{fs::path(request.completions).stem().string(), digest};
+  return run_in_folder(
+      request, context, source, [&](const EvalContext& c) -> Result<std::vector<EvalResult>> {
+        NB_TRY(EvalResult result, mark_stored(*loaded.task, loaded.texts(), stored, c));
+        return std::vector<EvalResult>{std::move(result)};
+      });
+}
+
+// Settings of an evaluation's record, of a suite's node or of `npubench eval`.
+Result<EvalSettings> settings_of(const StoredRecord& stored) {
+  Json settings = *stored.record.settings;
+  const std::string where = (stored.folder / "record.json").string() + ": /settings";
+  if (settings.contains("evaluation")) {
+    NB_TRY(const EvalWork work, parse_struct<EvalWork>(settings, where));
+    return work.evaluation.settings;
+  }
+  settings.erase("faults");
+  return parse_struct<EvalSettings>(settings, where);
+}
+
+// Texts of one task's items file, by place; `old` gets the records that they stand in.
+Result<std::vector<StoredTexts>> texts_of(const StoredRecord& stored, const TextTask& loaded,
+                                          std::vector<ItemRecord>& old) {
+  const fs::path file = stored.folder / stored.record.items.at(std::string(loaded.task->id));
+  NB_TRY(old, read_items(file));
+  std::unordered_map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < loaded.evaluator->size(); ++i)
+    places.emplace(loaded.evaluator->item_id(i), i);
+  std::vector<StoredTexts> texts;
+  for (const ItemRecord& item : old) {
+    const auto place = places.find(item.id);
+    if (place == places.end())
+      return bad_input(fmt::format("{}: item {} is not among the task's items any more",
+                                   file.string(), item.id));
+    if (item.texts.empty())
+      return bad_input(
+          fmt::format("{}: item {} has no text to mark again", file.string(), item.id));
+    texts.push_back({place->second, item.texts});
+  }
+  return texts;
+}
+
+Result<EvaluationOutcome> rescore(EvaluationRequest request) {
+  NB_TRY_VOID(check_whole(request, "--rescore"));
+  NB_TRY(const RunRecords run, read_run(request.rescore));
+  if (run.records.size() != 1 || run.records[0].record.kind != "eval")
+    return bad_input(request.rescore + ": not the folder of one evaluation");
+  const StoredRecord& stored = run.records[0];
+  NB_TRY_VOID(verify_artifacts(stored));
+  NB_TRY(request.settings, settings_of(stored));
+  NB_TRY(const EvalContext context, make_context(request));
+  std::vector<std::string> changed;
+  const auto mark_again = [&](const EvalContext& c) -> Result<std::vector<EvalResult>> {
+    std::vector<EvalResult> results;
+    for (const auto& [id, file] : stored.record.items) {
+      const Task* task = find_task(id);
+      if (task == nullptr || task->kind != kTextTask) continue;
+      NB_TRY(const TextTask loaded, load_text_task(*task, c, "--rescore"));
+      std::vector<ItemRecord> old;
+      NB_TRY(const auto texts, texts_of(stored, loaded, old));
+      NB_TRY(EvalResult result, mark_stored(*task, loaded.texts(), texts, c));
+      // What decided the texts stays what it was.
+      for (const std::string& key : {std::string("tokenizer"), id + "/generation", id + "/context"})
+        if (const auto at = stored.record.comparability.find(key);
+            at != stored.record.comparability.end())
+          result.comparability[key] = at->second;
+      for (const ItemRecord& before : old)
+        for (const ItemRecord& now : result.items)
+          if (now.id == before.id && now.ok != before.ok)
+            changed.push_back(fmt::format("{}/{}: was {}, is {}", id, now.id,
+                                          before.ok ? "right" : "wrong",
+                                          now.ok ? "right" : "wrong"));
+      results.push_back(std::move(result));
+    }
+    if (results.empty())
+      return bad_input(request.rescore + ": has no task with texts that could be marked again");
+    for (EvalResult& composite : composites(results, c.settings))
+      results.push_back(std::move(composite));
+    return results;
+  };
+  const auto weights = stored.record.subject.find("weights");
+  const AnswerSource source{"rescore-" + stored.folder.filename().string(),
+                            weights == stored.record.subject.end() ? "" : weights->second};
+  NB_TRY(EvaluationOutcome outcome, run_in_folder(request, context, source, mark_again));
+  outcome.changed = std::move(changed);
+  return outcome;
+}
+
+Result<EvaluationOutcome> ask_model(const EvaluationRequest& request) {
+  NB_TRY(EvalContext context, make_context(request));
+  NB_TRY(const auto tasks, expand_tasks(request.settings.tasks, "--task"));
+  NB_TRY(OpenedModel opened, open_model(request.model));
+  if (opened.microworld) context.microworld = *opened.microworld;
+  NB_TRY_VOID(preflight(context));
+  for (const Task* task : tasks)
+    if (task->dataset == "microworld" && !opened.microworld &&
+        find_built_in_model(request.model.model) == nullptr)
+      return bad_input(fmt::format(
+          "--task {}: it asks about the world that a model was trained on, and {} does not say "
+          "which; give its run's folder",
+          task->id, request.model.model));
+  LanguageModel& model = *opened.model;
+  const AnswerSource source{opened.label, opened.weights, &opened};
+  return run_in_folder(request, std::move(context), source,
+                       [&model](const EvalContext& c) { return evaluate(c, model); });
+}
+
+}  // namespace
+
+Result<EvaluationOutcome> run_evaluation(const EvaluationRequest& request) {
+  const int given = (request.model.model.empty() ? 0 : 1) + (request.completions.empty() ? 0 : 1) +
+                    (request.rescore.empty() ? 0 : 1);
+  if (given != 1) return bad_input("give exactly one of --model, --completions and --rescore");
+  if (request.shard < 0 || request.shard >= request.shards)
+    return bad_input(fmt::format("--shard {}: with --shards {} the shards are 0 to {}",
+                                 request.shard, request.shards, request.shards - 1));
+  if (!request.completions.empty()) return mark_completions(request);
+  if (!request.rescore.empty()) return rescore(request);
+  return ask_model(request);
+}
+
+}  // namespace nb

@@ -1,0 +1,46 @@
+// One evaluation outside a suite, as `npubench eval` asks for it: a model (or texts that are there
+// already) and tasks, in a run folder of its own under <results>/eval, with the same record, reuse,
+// resume and locks as a suite's nodes.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "evals/eval_result.hpp"
+#include "evals/eval_settings.hpp"
+#include "harness/base/result.hpp"
+#include "harness/run/open_model.hpp"
+#include "results/record.hpp"
+
+namespace nb {
+
+struct EvaluationRequest {
+  ModelChoice model;        // without `model`: completions or rescore says what is marked
+  std::string completions;  // JSONL of texts, one task only
+  std::string rescore;      // folder of an evaluation whose stored texts are marked again
+  EvalSettings settings;
+  std::int64_t batch_items = 32;
+  std::int64_t shard = 0;  // this process does item i when i mod shards = shard
+  std::int64_t shards = 1;
+  std::vector<std::string> faults;  // planted (harness/faults)
+  std::filesystem::path results_dir;
+  std::filesystem::path data_dir;
+  bool fresh = false;  // reuse nothing
+};
+
+struct EvaluationOutcome {
+  std::filesystem::path folder;
+  bool is_reused = false;    // the same evaluation was there already
+  bool is_complete = false;  // false: items of other shards are missing; there is no record yet
+  std::int64_t items_done = 0;
+  std::int64_t items_expected = 0;
+  std::int64_t items_resumed = 0;    // of them, found from an interrupted or another process
+  std::vector<std::string> changed;  // rescore: "<task>/<item>: was right, is wrong", in order
+  Record record;                     // when complete
+};
+
+Result<EvaluationOutcome> run_evaluation(const EvaluationRequest& request);
+
+}  // namespace nb

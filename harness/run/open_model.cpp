@@ -1,0 +1,181 @@
+#include "harness/run/open_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "evals/built_in_models.hpp"
+#include "harness/base/fs.hpp"
+#include "harness/plan/work.hpp"
+#include "harness/run/checkpoint_digest.hpp"
+#include "model/device/device.hpp"
+#include "model/engine/gpt_language_model.hpp"
+#include "model/gpt/gpt.hpp"
+#include "model/train/checkpoint.hpp"
+#include "results/store.hpp"
+
+namespace nb {
+namespace {
+
+constexpr const char* kTokenizerFile = "tokenizer.json";
+
+struct DeviceAndGpt {
+  DeviceAndGpt(const DeviceProfile& profile, const GptConfig& config)
+      : device(profile, ExecutionMode::kExecute), gpt(config, device) {}
+  Device device;
+  Gpt gpt;
+};
+
+Result<std::unique_ptr<Tokenizer>> load_tokenizer(const fs::path& path) {
+  NB_TRY(Tokenizer tokenizer, Tokenizer::load(path));
+  return std::make_unique<Tokenizer>(std::move(tokenizer));
+}
+
+Result<OpenedModel> open_built_in(const BuiltInModelInfo& info, const ModelChoice& choice) {
+  if (!choice.device.empty())
+    return bad_input(fmt::format("--device {}: the model {} runs on no device; leave it out",
+                                 choice.device, info.name));
+  OpenedModel opened;
+  opened.label = opened.weights = info.name;
+  if (choice.tokenizer.empty()) {
+    opened.tokenizer = std::make_unique<Tokenizer>(byte_tokenizer());
+  } else {
+    NB_TRY(opened.tokenizer, load_tokenizer(choice.tokenizer));
+  }
+  if (opened.tokenizer->bos() < 0)
+    return bad_input(choice.tokenizer +
+                     ": this tokenizer has no <|bos|>, which every prompt needs");
+  opened.model = std::make_unique<BuiltInModel>(info.kind, *opened.tokenizer);
+  return opened;
+}
+
+Result<OpenedModel> open_checkpoint(const fs::path& checkpoint, const fs::path& tokenizer,
+                                    const DeviceEntry& device, std::int64_t batch) {
+  OpenedModel opened;
+  opened.device = device.name;
+  NB_TRY(opened.resolved, resolve_device(device, "--device"));
+  NB_TRY(opened.tokenizer, load_tokenizer(tokenizer));
+  NB_TRY(const GptConfig config, read_model_config(checkpoint));
+  if (opened.tokenizer->vocab_size() > config.vocab_size)
+    return bad_input(
+        fmt::format("{}: {} tokens, but the model of {} knows {}; give its own with "
+                    "--tokenizer",
+                    tokenizer.string(), opened.tokenizer->vocab_size(), checkpoint.string(),
+                    config.vocab_size));
+  auto parts = std::make_shared<DeviceAndGpt>(opened.resolved->profile, config);
+  NB_TRY_VOID(load_weights(checkpoint, parts->gpt));
+  NB_TRY(opened.weights, weights_digest(checkpoint));
+  ScoreBatching batching;
+  batching.max_rows = batch;
+  opened.model = std::make_unique<GptLanguageModel>(parts->gpt, *opened.tokenizer, batching);
+  opened.parts = std::move(parts);
+  return opened;
+}
+
+DeviceEntry device_of_profile(const std::string& profile) {
+  DeviceEntry entry;
+  entry.name = entry.profile = profile;
+  return entry;
+}
+
+// The node and everything it came from, by kind; of one kind the nearest.
+const StoredRecord* ancestor(const RunRecords& run, const Record& record, std::string_view kind) {
+  for (const std::string& key : record.parents)
+    for (const StoredRecord& stored : run.records) {
+      if (stored.record.node_key != key) continue;
+      if (stored.record.kind == kind) return &stored;
+      if (const StoredRecord* found = ancestor(run, stored.record, kind)) return found;
+    }
+  return nullptr;
+}
+
+Result<fs::path> checkpoint_of(const StoredRecord& train) {
+  for (const auto& [file, digest] : train.record.artifacts)
+    if (file.ends_with(".safetensors")) return train.folder / file;
+  return bad_input(train.folder.string() + ": lists no checkpoint");
+}
+
+Result<StoredRecord> training_of(const fs::path& path) {
+  NB_TRY(RunRecords run, read_run(path));
+  std::vector<StoredRecord> trainings;
+  for (StoredRecord& stored : run.records)
+    if (stored.record.kind == "train" && stored.record.status == "ok")
+      trainings.push_back(std::move(stored));
+  if (trainings.size() == 1) return std::move(trainings.front());
+  std::string list;
+  for (const StoredRecord& training : trainings) list += "\n  " + training.folder.string();
+  return bad_input(trainings.empty()
+                       ? path.string() + ": no finished training in it; run the suite first"
+                       : fmt::format("{}: holds {} trainings; give the folder of one:{}",
+                                     path.string(), trainings.size(), list));
+}
+
+Result<OpenedModel> open_run(const fs::path& path, const ModelChoice& choice) {
+  NB_TRY(const StoredRecord train, training_of(path));
+  NB_TRY(const fs::path checkpoint, checkpoint_of(train));
+  NB_TRY_VOID(verify_artifacts(train));
+  NB_TRY(const RunRecords run, read_run(train.folder.parent_path()));
+  const StoredRecord* tokenizer = ancestor(run, train.record, "tokenizer");
+  if (tokenizer == nullptr && choice.tokenizer.empty())
+    return bad_input(train.folder.string() +
+                     ": the tokenizer that it was trained with is not beside it; give --tokenizer");
+  const Json& settings = *train.record.settings;
+  NB_TRY(const TrainWork work, parse_struct<TrainWork>(settings, train.folder.string()));
+  NB_TRY(OpenedModel opened,
+         open_checkpoint(checkpoint,
+                         choice.tokenizer.empty() ? tokenizer->folder / kTokenizerFile
+                                                  : fs::path(choice.tokenizer),
+                         choice.device.empty() ? work.device : device_of_profile(choice.device),
+                         choice.batch));
+  const std::string folder = train.folder.filename().string();
+  opened.label = folder.substr(0, folder.rfind('-'));
+  opened.trained_on = train.record.device;
+  opened.seed = train.record.seed;
+  if (const StoredRecord* dataset = ancestor(run, train.record, "dataset")) {
+    const Json& dataset_settings = *dataset->record.settings;
+    NB_TRY(const DatasetWork data,
+           parse_struct<DatasetWork>(dataset_settings, dataset->folder.string()));
+    opened.microworld = data.corpus.microworld;
+  }
+  return opened;
+}
+
+Result<OpenedModel> open_file(const fs::path& path, const ModelChoice& choice) {
+  if (choice.device.empty())
+    return bad_input(
+        fmt::format("{}: on which device shall it run? Give --device, for example "
+                    "--device ascend_910b3 (npubench list devices)",
+                    path.string()));
+  const fs::path beside = path.parent_path() / kTokenizerFile;
+  if (choice.tokenizer.empty() && !fs::exists(beside))
+    return bad_input(fmt::format("{}: no {} beside it; give its tokenizer with --tokenizer",
+                                 path.string(), kTokenizerFile));
+  NB_TRY(OpenedModel opened,
+         open_checkpoint(path, choice.tokenizer.empty() ? beside : fs::path(choice.tokenizer),
+                         device_of_profile(choice.device), choice.batch));
+  opened.label = path.stem().string();
+  return opened;
+}
+
+std::vector<std::string> built_in_names() {
+  std::vector<std::string> names;
+  for (const BuiltInModelInfo& info : built_in_models()) names.emplace_back(info.name);
+  return names;
+}
+
+}  // namespace
+
+Result<OpenedModel> open_model(const ModelChoice& choice) {
+  if (const BuiltInModelInfo* info = find_built_in_model(choice.model))
+    return open_built_in(*info, choice);
+  std::error_code error;
+  if (fs::is_directory(choice.model, error)) return open_run(choice.model, choice);
+  if (fs::is_regular_file(choice.model, error)) return open_file(choice.model, choice);
+  return bad_input(fmt::format(
+      "--model {}: neither a run's folder, nor a checkpoint, nor one of {}{}", choice.model,
+      fmt::join(built_in_names(), ", "), did_you_mean(choice.model, built_in_names())));
+}
+
+}  // namespace nb

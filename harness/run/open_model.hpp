@@ -1,0 +1,44 @@
+// A model as the command line names it, ready to be asked: a run, a checkpoint, or a built-in
+// model. One place, so that every verb understands the same names.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "harness/base/result.hpp"
+#include "harness/suite/device_entry.hpp"
+#include "model/data/microworld.hpp"
+#include "model/engine/language_model.hpp"
+#include "model/tokenizer/tokenizer.hpp"
+
+namespace nb {
+
+struct ModelChoice {
+  // oracle, chance, corrupted; a node's folder of a training; a run's folder that holds one
+  // training; or a checkpoint (.safetensors).
+  std::string model;
+  std::string device;      // profile; empty: the one that trained it
+  std::string tokenizer;   // file; empty: the run's, or tokenizer.json beside the checkpoint
+  std::int64_t batch = 8;  // sequences at a time; changes no result
+};
+
+struct OpenedModel {
+  std::string label;    // for names of folders and tables: "oracle", "train-base-ascend_910b3-s1"
+  std::string weights;  // digest of the weights, or the built-in model's name
+  std::string device;   // name of the device entry it runs on; empty: none
+  std::string trained_on;                        // of runs; else empty
+  std::optional<std::int64_t> seed;              // of the training
+  std::optional<ResolvedDevice> resolved;        // of `device`
+  std::optional<MicroworldSettings> microworld;  // the world that it was trained on
+  std::shared_ptr<void> parts;                   // what the two below stand on
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<LanguageModel> model;
+};
+
+// Errors say what is there to choose from.
+Result<OpenedModel> open_model(const ModelChoice& choice);
+
+}  // namespace nb

@@ -1,0 +1,75 @@
+#include "harness/run/partial_items.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "harness/base/fs.hpp"
+
+namespace nb {
+namespace {
+
+// "<task>", as items_file() spells it.
+std::string stem_of(std::string_view task) {
+  return fs::path(items_file(std::string(task))).stem().string();
+}
+
+}  // namespace
+
+PartialItems::PartialItems(fs::path folder, std::int64_t shard, std::int64_t shards)
+    : folder_(std::move(folder) / "partial"), shard_(shard), shards_(shards) {}
+
+fs::path PartialItems::file(std::string_view task) const {
+  return folder_ / fmt::format("{}.{}-of-{}.jsonl", stem_of(task), shard_, shards_);
+}
+
+Result<std::vector<ItemRecord>> PartialItems::read(std::string_view task) const {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error))
+    if (at->path().filename().string().starts_with(stem_of(task) + ".") &&
+        at->path().extension() == ".jsonl")
+      files.push_back(at->path());
+  std::sort(files.begin(), files.end());
+  std::vector<ItemRecord> all;
+  std::unordered_set<std::string> seen;
+  for (const fs::path& path : files) {
+    NB_TRY(std::string text, read_file(path));
+    const std::size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
+    if (whole < text.size()) {
+      text.resize(whole);
+      if (path == file(task)) NB_TRY_VOID(write_file(path, text));
+    }
+    if (text.empty()) continue;
+    NB_TRY(std::vector<ItemRecord> items, parse_items(text, path.string()));
+    for (ItemRecord& item : items)
+      if (seen.insert(item.id).second) all.push_back(std::move(item));
+  }
+  return all;
+}
+
+Result<void> PartialItems::append(std::string_view task, const ItemRecord& item) const {
+  NB_TRY(const std::string line, items_text({item}));
+  return append_file(file(task), line);
+}
+
+Result<void> PartialItems::remove() const {
+  std::error_code error;
+  fs::remove_all(folder_, error);
+  if (error)
+    return run_error(fmt::format("cannot remove {}: {}", folder_.string(), error.message()));
+  return {};
+}
+
+void PartialItems::attach(EvalContext& context) const {
+  context.shard = shard_;
+  context.shards = shards_;
+  context.done = [this](std::string_view task) { return read(task); };
+  context.sink = [this](std::string_view task, const ItemRecord& item) {
+    return append(task, item);
+  };
+}
+
+}  // namespace nb

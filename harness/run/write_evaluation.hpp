@@ -1,0 +1,17 @@
+// What every evaluation leaves in its folder: an items file a task, nanochat's CSV of CORE, and
+// what of them belongs into the record. For suites' nodes and for `npubench eval` alike.
+#pragma once
+
+#include <filesystem>
+#include <span>
+
+#include "evals/eval_result.hpp"
+#include "harness/base/result.hpp"
+#include "results/record.hpp"
+
+namespace nb {
+
+Result<void> write_evaluation(std::span<const EvalResult> results,
+                              const std::filesystem::path& folder, Record& record);
+
+}  // namespace nb
