@@ -31,12 +31,14 @@ std::initializer_list<Size> needed_sizes(OpKind kind) {
     case OpKind::kRmsNormBackward:
     case OpKind::kReluSquared:
     case OpKind::kReluSquaredBackward:
+    case OpKind::kSilu:
     case OpKind::kAdd:
     case OpKind::kAddBackward:
     case OpKind::kMuonMomentum:
     case OpKind::kNewtonSchulz:
     case OpKind::kMuonUpdate:
       return rows_cols;
+    case OpKind::kMultiply:
     case OpKind::kLinear:
     case OpKind::kLinearBackwardInput:
     case OpKind::kLinearBackwardWeight:

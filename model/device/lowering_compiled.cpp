@@ -126,6 +126,10 @@ void lower_compiled(LoweringBuilder& b) {
       return relu_squared(b);
     case OpKind::kReluSquaredBackward:
       return relu_squared_backward(b);
+    case OpKind::kSilu:
+      return b.vector("triton_silu", n, 6, b.act(n), b.act(n));
+    case OpKind::kMultiply:
+      return b.vector("triton_mul", n, 1, b.act(n) + b.act(d.inner * d.cols), b.act(n));
     case OpKind::kAdd:
     case OpKind::kAddBackward:
       return b.vector("triton_add", n, 1, 2 * b.act(n), b.act(n));

@@ -40,6 +40,9 @@ class Tensor;
     "as attention; dq, dk, dv are the caller's")                                                  \
   X(kReluSquared, "relu_squared", "x | y", "(rows, cols) act")                                    \
   X(kReluSquaredBackward, "relu_squared_backward", "dy | dx", "(rows, cols) act")                 \
+  X(kSilu, "silu", "x | y", "(rows, cols) act; no backward")                                      \
+  X(kMultiply, "multiply", "a, b | y",                                                            \
+    "(rows, cols) act times (inner, cols), inner = rows or 1; no backward")                       \
   X(kAdd, "add", "a, b | y", "residual sum, (rows, cols) act")                                    \
   X(kAddBackward, "add_backward", "da, db | dx",                                                  \
     "sum of the gradients that reach one tensor by two ways, (rows, cols) act")                   \

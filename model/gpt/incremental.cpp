@@ -8,6 +8,7 @@
 #include "model/gpt/init.hpp"
 #include "model/gpt/mlp.hpp"
 #include "model/ops/attention.hpp"
+#include "model/ops/chunk_rows.hpp"
 #include "model/ops/embedding.hpp"
 #include "model/ops/gather.hpp"
 #include "model/ops/linear.hpp"
@@ -18,62 +19,6 @@
 
 namespace nb {
 namespace {
-
-// The chunks as one batch of rows.
-struct Rows {
-  std::vector<int> tokens;
-  std::vector<std::int64_t> positions;
-  std::int64_t count() const { return static_cast<std::int64_t>(positions.size()); }
-};
-
-Rows rows_of(std::span<const Chunk> chunks, std::int64_t context_length) {
-  Rows rows;
-  for (const Chunk& chunk : chunks) {
-    check_chunk(chunk, context_length);
-    rows.tokens.insert(rows.tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
-    for (std::size_t i = 0; i < chunk.tokens.size(); ++i) {
-      rows.positions.push_back(chunk.first_position + static_cast<std::int64_t>(i));
-    }
-  }
-  return rows;
-}
-
-// (count, width) rows of a tensor; without data on a dry device.
-ConstMatrix rows_of(const Tensor& x, std::int64_t first, std::int64_t count) {
-  if (x.host().empty()) return {nullptr, count, x.shape().last(), x.shape().last()};
-  return row_block(x.matrix(), first, count);
-}
-
-// Keys of one layer for every chunk: its caches' and, last, its own fresh rows of k and v.
-class LayerKeys {
- public:
-  LayerKeys(std::span<const Chunk> chunks, std::int64_t layer, const Tensor& k, const Tensor& v) {
-    std::size_t total = 0;
-    for (const Chunk& chunk : chunks) total += chunk.prefix.size() + 2;
-    segments_.reserve(total);  // spans point into it
-    std::int64_t row = 0;
-    for (const Chunk& chunk : chunks) {
-      const auto count = static_cast<std::int64_t>(chunk.tokens.size());
-      const std::size_t first = segments_.size();
-      for (const auto& cache : chunk.prefix) push(*cache, layer);
-      if (chunk.own != nullptr) push(*chunk.own, layer);
-      segments_.push_back({rows_of(k, row, count), rows_of(v, row, count)});
-      sequences_.push_back({.first_row = row,
-                            .queries = count,
-                            .first_position = chunk.first_position,
-                            .segments = std::span(segments_).subspan(first)});
-      row += count;
-    }
-  }
-  std::span<const kernels::CachedSequence> sequences() const { return sequences_; }
-
- private:
-  void push(const KeyValueCache& cache, std::int64_t layer) {
-    if (cache.size() > 0) segments_.push_back({cache.keys(layer), cache.values(layer)});
-  }
-  std::vector<kernels::KeySegment> segments_;
-  std::vector<kernels::CachedSequence> sequences_;
-};
 
 // As attention_forward in attention.cpp, over cached keys.
 Tensor attention(const PassContext& context, const BlockWeights& weights, const Tensor& n,
@@ -94,7 +39,7 @@ Tensor attention(const PassContext& context, const BlockWeights& weights, const 
   const Tensor k = turned_and_normed(weights.c_k, "attn.k_rotary", "attn.k_norm");
   const Tensor v = ops::linear(device, n, weights.c_v.value, weights.c_v.name, nullptr);
   ops::append_keys_values(device, k, v, layer, chunks, "attn.cache");
-  const LayerKeys keys(chunks, layer, k, v);
+  const ops::LayerKeys keys(chunks, layer, k, v);
   const Tensor y = ops::attention_cached(
       device, q, keys.sequences(),
       {.heads = config.n_head, .kv_heads = config.n_kv_head, .head_dim = config.head_dim()},
@@ -140,7 +85,7 @@ void IncrementalGpt::forward(std::span<const Chunk> chunks, std::span<const std:
   if (chunks.empty()) return;
   Device& device = gpt_.device();
   const GptConfig& config = gpt_.config();
-  const Rows rows = rows_of(chunks, config.rotary_positions());
+  const ops::ChunkRows rows = ops::chunk_rows(chunks, config.rotary_positions());
   const PassContext context = {device, config, gpt_.rotary_tables(), 1, rows.count(), false};
   const Tensor ids = ops::upload_ids(device, rows.count(), 4, "tokens");
   const Parameter& wte = gpt_.parameters().front();

@@ -31,6 +31,7 @@ constexpr std::array kComponents = {
     Component{"model/engine", 4},
     Component{"model/optim", 4},
     Component{"model/gpt", 3},
+    Component{"model/llama", 3},
     Component{"model/tokenizer", 3},
     Component{"model/data", 3},
     Component{"model/ops", 2},
@@ -50,6 +51,7 @@ struct Wall {
 };
 constexpr std::array kWalls = {
     Wall{"evals", "model/gpt", "an evaluator knows only LanguageModel and the tokenizer"},
+    Wall{"evals", "model/llama", "an evaluator knows only LanguageModel and the tokenizer"},
     Wall{"evals", "model/train", "an evaluator knows only LanguageModel and the tokenizer"},
     Wall{"report", "model", "a report reads results only"},
     Wall{"report", "evals", "a report reads results only"},

@@ -1,0 +1,50 @@
+#include "model/ops/chunk_rows.hpp"
+
+namespace nb::ops {
+namespace {
+
+// (count, width) rows of a tensor; without data on a dry device.
+ConstMatrix rows_of(const Tensor& x, std::int64_t first, std::int64_t count) {
+  if (x.host().empty()) return {nullptr, count, x.shape().last(), x.shape().last()};
+  return row_block(x.matrix(), first, count);
+}
+
+}  // namespace
+
+ChunkRows chunk_rows(std::span<const Chunk> chunks, std::int64_t context_length) {
+  ChunkRows rows;
+  for (const Chunk& chunk : chunks) {
+    check_chunk(chunk, context_length);
+    rows.tokens.insert(rows.tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
+    for (std::size_t i = 0; i < chunk.tokens.size(); ++i) {
+      rows.positions.push_back(chunk.first_position + static_cast<std::int64_t>(i));
+    }
+  }
+  return rows;
+}
+
+LayerKeys::LayerKeys(std::span<const Chunk> chunks, std::int64_t layer, const Tensor& k,
+                     const Tensor& v) {
+  std::size_t total = 0;
+  for (const Chunk& chunk : chunks) total += chunk.prefix.size() + 2;
+  segments_.reserve(total);  // spans point into it
+  std::int64_t row = 0;
+  for (const Chunk& chunk : chunks) {
+    const auto count = static_cast<std::int64_t>(chunk.tokens.size());
+    const std::size_t first = segments_.size();
+    for (const auto& cache : chunk.prefix) push(*cache, layer);
+    if (chunk.own != nullptr) push(*chunk.own, layer);
+    segments_.push_back({rows_of(k, row, count), rows_of(v, row, count)});
+    sequences_.push_back({.first_row = row,
+                          .queries = count,
+                          .first_position = chunk.first_position,
+                          .segments = std::span(segments_).subspan(first)});
+    row += count;
+  }
+}
+
+void LayerKeys::push(const KeyValueCache& cache, std::int64_t layer) {
+  if (cache.size() > 0) segments_.push_back({cache.keys(layer), cache.values(layer)});
+}
+
+}  // namespace nb::ops
