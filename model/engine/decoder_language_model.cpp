@@ -1,6 +1,7 @@
 #include "model/engine/decoder_language_model.hpp"
 
 #include "harness/base/check.hpp"
+#include "model/engine/generator.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 
 namespace nb {
@@ -27,7 +28,8 @@ std::vector<ScoreResult> DecoderLanguageModel::score(std::span<const ScoreReques
 
 std::vector<GenerateResult> DecoderLanguageModel::generate(
     std::span<const GenerateRequest> requests) {
-  return LanguageModel::generate(requests);
+  return nb::generate(decoder_, tokenizer_, requests,
+                      {.max_samples = batching_.max_chunks, .max_tokens = batching_.max_tokens});
 }
 
 }  // namespace nb

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/engine/calculator.hpp"
+
 namespace nb {
 
 // Text between <|python_start|> and <|python_end|> → text put between <|output_start|> and
@@ -23,7 +25,8 @@ struct GenerateRequest {
   std::optional<int> top_k = {};  // at least 1; none: all tokens
   std::uint64_t seed = 42;        // sample s at step t draws from (seed, s, t)
   bool tools = true;              // the calculator answers
-  ToolFunction tool = {};         // in place of the calculator
+  CalculatorRules calculator = CalculatorRules::kNew;
+  ToolFunction tool = {};  // in place of the calculator
   // nanochat until 2025-12-28: the first token is drawn once and shared by all samples (§5.2).
   bool shares_first_token = false;
   // Ids that end a sample; empty: <|assistant_end|> and <|bos|> of the tokenizer.

@@ -1,0 +1,46 @@
+// Generates many samples at once with a Decoder: every forward pass holds the next tokens of all
+// running samples and, as places become free, the prompts of waiting requests. A prompt is computed
+// once for all its samples. Which samples run together changes no token.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "model/engine/decoder.hpp"
+#include "model/engine/generate_request.hpp"
+
+namespace nb {
+
+class Tokenizer;
+
+struct GenerateBatching {
+  std::int64_t max_samples = 64;   // running at a time, waiting prompts included
+  std::int64_t max_tokens = 2048;  // rows of a forward pass; a longer prompt is cut to pieces
+};
+
+struct GenerateStats {
+  std::int64_t passes = 0;
+  std::int64_t tokens = 0;        // rows computed, prompts included
+  std::int64_t logit_rows = 0;    // rows that reached the output layer
+  std::int64_t most_running = 0;  // samples in a pass
+};
+
+// Called for each new token as soon as it is known, samples in turn.
+struct NewToken {
+  std::size_t request = 0;
+  int sample = 0;
+  int token = 0;
+  bool chosen = true;  // by the model; false: forced by the tool
+};
+using TokenSink = std::function<void(const NewToken&)>;
+
+// check_request holds for all. The tokenizer's ids alone are sampled, the model's vocabulary may be
+// larger. On a dry device every chosen token is 0. Throws OutOfMemory.
+std::vector<GenerateResult> generate(Decoder& decoder, const Tokenizer& tokenizer,
+                                     std::span<const GenerateRequest> requests,
+                                     const GenerateBatching& batching = {},
+                                     const TokenSink& sink = {}, GenerateStats* stats = nullptr);
+
+}  // namespace nb

@@ -1,0 +1,76 @@
+#include "model/engine/sample_state.hpp"
+
+#include <algorithm>
+
+#include "harness/base/check.hpp"
+#include "model/tokenizer/tokenizer.hpp"
+
+namespace nb {
+
+SampleState::SampleState(const GenerateRequest& request, const Tokenizer& tokenizer)
+    : request_(request),
+      tokenizer_(tokenizer),
+      stop_tokens_(request.stop_tokens),
+      python_start_(tokenizer.special("<|python_start|>")),
+      python_end_(tokenizer.special("<|python_end|>")),
+      output_start_(tokenizer.special("<|output_start|>")),
+      output_end_(tokenizer.special("<|output_end|>")) {
+  if (stop_tokens_.empty())
+    stop_tokens_ = {tokenizer.special("<|assistant_end|>"), tokenizer.bos()};
+  if (request.max_tokens == 0) end(StopReason::kMaxTokens);
+}
+
+std::size_t SampleState::accept(int chosen) {
+  NB_CHECK(!ended_, "[generate] the sample has ended");
+  const std::size_t before = sample_.tokens.size();
+  append(chosen, false);
+  while (!ended_ && !forced_.empty()) {
+    const int token = forced_.front();
+    forced_.pop_front();
+    append(token, true);
+  }
+  return sample_.tokens.size() - before;
+}
+
+void SampleState::end(StopReason reason) {
+  ended_ = true;
+  sample_.stop = reason;
+}
+
+void SampleState::append(int token, bool is_forced) {
+  if (std::ranges::find(stop_tokens_, token) != stop_tokens_.end()) {
+    return end(StopReason::kStopToken);
+  }
+  sample_.tokens.push_back(token);
+  sample_.mask.push_back(is_forced ? 0 : 1);
+  watch(token);
+  if (std::ssize(sample_.tokens) >= request_.max_tokens) end(StopReason::kMaxTokens);
+}
+
+void SampleState::watch(int token) {
+  if (!request_.tools || token < 0) return;
+  if (token == python_start_) {
+    in_python_ = true;
+    expression_.clear();
+  } else if (token == python_end_ && in_python_) {
+    in_python_ = false;
+    if (!expression_.empty()) run_tool();
+    expression_.clear();
+  } else if (in_python_) {
+    expression_.push_back(token);
+  }
+}
+
+void SampleState::run_tool() {
+  if (output_start_ < 0 || output_end_ < 0) return;
+  const std::string text = tokenizer_.decode(expression_);
+  const std::optional<std::string> result =
+      request_.tool ? request_.tool(text) : use_calculator(text, request_.calculator);
+  if (!result) return;
+  forced_.push_back(output_start_);
+  const std::vector<int> tokens = tokenizer_.encode(*result);
+  forced_.insert(forced_.end(), tokens.begin(), tokens.end());
+  forced_.push_back(output_end_);
+}
+
+}  // namespace nb

@@ -1,0 +1,47 @@
+// The rules of one sample while it grows: forced tokens of the tool, what ends it, the limit.
+// nanochat.md §5.3. Knows nothing of models or caches; the request and tokenizer outlive it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/engine/generate_request.hpp"
+
+namespace nb {
+
+class Tokenizer;
+
+class SampleState {
+ public:
+  SampleState(const GenerateRequest& request, const Tokenizer& tokenizer);
+
+  // Appends the token that the model chose and whatever the rules force behind it. Returns how many
+  // were appended (0 when the token ends the sample). NB_CHECK: not ended.
+  std::size_t accept(int chosen);
+  // Ends the sample for a reason that these rules do not see.
+  void end(StopReason reason);
+
+  bool ended() const { return ended_; }
+  const GeneratedSample& sample() const { return sample_; }
+  GeneratedSample take() { return std::move(sample_); }
+
+ private:
+  void append(int token, bool is_forced);
+  void watch(int token);
+  void run_tool();
+
+  const GenerateRequest& request_;
+  const Tokenizer& tokenizer_;
+  std::vector<int> stop_tokens_;
+  int python_start_, python_end_, output_start_, output_end_;  // -1: not there
+  std::deque<int> forced_;
+  bool in_python_ = false;
+  std::vector<int> expression_;
+  GeneratedSample sample_;
+  bool ended_ = false;
+};
+
+}  // namespace nb
