@@ -51,11 +51,13 @@ class PackedMatrix {
   // it. Accumulation and output may differ from what it was packed with.
   bool suits(PackFor use, const MatmulPolicy& policy) const;
 
-  struct Form;  // internal to model/kernels
-  const Form* form() const { return form_.get(); }
+  // Packs anew, in the memory it has where that suffices.
+  void pack(ConstMatrix weight, const MatmulPolicy& policy, PackFor use);
 
  private:
-  friend PackedMatrix pack_weight(ConstMatrix, const MatmulPolicy&, PackFor);
+  friend void matmul_nt(ConstMatrix, const PackedMatrix&, Matrix, const MatmulPolicy&, bool);
+  friend void matmul_nn(ConstMatrix, const PackedMatrix&, Matrix, const MatmulPolicy&, bool);
+  struct Form;
   std::unique_ptr<Form> form_;
 };
 

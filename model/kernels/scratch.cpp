@@ -1,23 +1,25 @@
 #include "model/kernels/scratch.hpp"
 
-#include <memory>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+#include <deque>
 #include <new>
-#include <vector>
+#include <utility>
 
 namespace nb::kernels {
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
+constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-struct Free {
-  void operator()(void* p) const { ::operator delete(p, kAlignment); }
-};
-struct Buffer {
-  std::unique_ptr<void, Free> memory;
-  std::size_t bytes = 0;
-};
+std::size_t alignment_of(std::size_t capacity) {
+  return capacity >= kHugePage ? kHugePage : kAlignment;
+}
+
 struct Stack {
-  std::vector<Buffer> buffers;
+  std::deque<LargeBuffer> buffers;
   std::size_t depth = 0;
 };
 
@@ -28,17 +30,45 @@ Stack& stack() {
 
 }  // namespace
 
+LargeBuffer::LargeBuffer(LargeBuffer&& other) noexcept { *this = std::move(other); }
+
+LargeBuffer& LargeBuffer::operator=(LargeBuffer&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  data_ = std::exchange(other.data_, nullptr);
+  size_bytes_ = std::exchange(other.size_bytes_, 0);
+  capacity_bytes_ = std::exchange(other.capacity_bytes_, 0);
+  return *this;
+}
+
+LargeBuffer::~LargeBuffer() { release(); }
+
+void LargeBuffer::release() noexcept {
+  if (data_ != nullptr) ::operator delete (data_, std::align_val_t{alignment_of(capacity_bytes_)});
+  data_ = nullptr;
+  size_bytes_ = capacity_bytes_ = 0;
+}
+
+void LargeBuffer::resize(std::size_t size_bytes) {
+  if (size_bytes > capacity_bytes_ || data_ == nullptr) {
+    release();
+    const std::size_t unit = size_bytes >= kHugePage ? kHugePage : kAlignment;
+    const std::size_t capacity = (size_bytes / unit + 1) * unit;
+    data_ = ::operator new (capacity, std::align_val_t{alignment_of(capacity)});
+    capacity_bytes_ = capacity;
+#if defined(MADV_HUGEPAGE)
+    if (capacity >= kHugePage) madvise(data_, capacity, MADV_HUGEPAGE);  // a wish: refusal is fine
+#endif
+  }
+  size_bytes_ = size_bytes;
+}
+
 Scratch::Scratch(std::size_t bytes) {
   Stack& s = stack();
   if (s.depth == s.buffers.size()) s.buffers.emplace_back();
-  Buffer& buffer = s.buffers[s.depth];
-  if (buffer.bytes < bytes || buffer.memory == nullptr) {
-    buffer.memory.reset();
-    buffer.bytes = 0;
-    buffer.memory.reset(::operator new(bytes, kAlignment));
-    buffer.bytes = bytes;
-  }
-  data_ = buffer.memory.get();
+  LargeBuffer& buffer = s.buffers[s.depth];
+  buffer.resize(bytes);
+  data_ = buffer.words();
   ++s.depth;
 }
 

@@ -12,6 +12,8 @@ Product fp32_product();
 Product bf16_product();
 AttentionTiles fp32_attention();
 AttentionTiles bf16_attention();
+Gemm fp32_gemm();
+Gemm bf16_gemm();
 
 void finish(const float* sum, std::int64_t n, float* c, int rounding, bool accumulate);
 void fill(float* out, std::int64_t n, float value);

@@ -48,6 +48,50 @@ struct Product {
   void (*spin)(std::int64_t steps, float* values);
 };
 
+// What becomes of a tile's sums. All but kFinishRaw add +0 first.
+enum TileFinish : int { kFinishRaw, kFinishFp32, kFinishBf16, kFinishFp32Add, kFinishBf16Add };
+
+// One register tile of a Gemm: `rows` rows, 16 columns a vector.
+struct GemmTile {
+  std::int64_t steps;
+  const std::uint32_t* a;  // row r, step s: a[r * kGemmRowWords + s]; tile_turned: a[s * cols + r]
+  const std::uint32_t* b;  // of a panel's first column, from the tile's first step on
+  std::int64_t b_panel;    // words to the same step of the next panel
+  const float* start;      // sums that the chain continues from, or null: +0
+  std::int64_t start_stride;
+  const float* add;  // then added: add + sum; or null
+  std::int64_t add_stride;
+  float* out;
+  std::int64_t out_stride;
+  int finish;  // TileFinish; the Add ones: out += the finished sum
+};
+
+inline constexpr std::int64_t kGemmSteps = 256;     // most steps of one block of rows
+inline constexpr std::int64_t kGemmRowWords = 272;  // of a row; no power of two, for L1's sets
+
+// A product whose right operand is panels: step by step, `cols` words. The left operand is rows of
+// words (their steps one after the other, each row kGemmRowWords long) or, where k lies across its
+// source's rows, panels too. A word is one fp32 value of k, or the bf16 pair (k even low, k odd
+// high) of values_per_step = 2.
+struct Gemm {
+  int rows;             // most rows of a tile
+  int cols;             // of a panel, a multiple of 16
+  int values_per_step;  // 1 or 2
+  int vectors[13];      // most vectors of a tile, by its rows
+  // Source element (p, k): src[p * stride + k]. swaps: k goes to step k ^ 1 (values_per_step 1
+  // only, steps even). steps: those that k_count needs.
+  void (*pack_rows)(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t k_count,
+                    std::int64_t steps, int rounding, bool swaps, std::uint32_t* dst);
+  // Source element (p, k): src[p * stride + k] where from_rows, else src[p + k * stride]. Surplus
+  // columns of the last panel are zero.
+  void (*pack_panels)(const float* src, std::int64_t stride, bool from_rows, std::int64_t columns,
+                      std::int64_t k_count, std::int64_t steps, int rounding, bool swaps,
+                      std::int64_t panel_words, std::uint32_t* dst);
+  // 1 <= rows <= Gemm::rows; vectors: 1 or vectors[rows] or, where that is more, cols / 16.
+  void (*tile)(int rows, int vectors, const GemmTile& tile);
+  void (*tile_turned)(int rows, int vectors, const GemmTile& tile);  // vectors <= cols / 16
+};
+
 struct AdamWScalars {
   float decay;  // 1: none
   float beta1, one_minus_beta1, beta2, one_minus_beta2, epsilon, step_size;
@@ -63,9 +107,11 @@ struct SoftcapScalars {
 
 struct Table {
   const char* level;
-  Product fp32;  // any rounding, values_per_step 1
-  Product bf16;  // kRoundBf16Floor operands: fp32 again, or values_per_step 2 where the host has
-                 // VDPBF16PS
+  Product fp32;    // any rounding, values_per_step 1
+  Product bf16;    // kRoundBf16Floor operands: fp32 again, or values_per_step 2 where the host has
+                   // VDPBF16PS
+  Gemm gemm_fp32;  // the same for whole products
+  Gemm gemm_bf16;
 
   AttentionTiles fp32_attention;  // any rounding but bf16
   AttentionTiles bf16_attention;

@@ -87,6 +87,11 @@ NB_OP Bits shift_right_signed(Bits x) {
 NB_OP Bits to_int(Floats x) { return {_mm256_cvtps_epi32(x.a), _mm256_cvtps_epi32(x.b)}; }
 NB_OP Floats to_float(Bits x) { return {_mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b)}; }
 
+// Lanes 1, 0, 3, 2, …
+NB_OP Bits swap_pairs(Bits x) {
+  return {_mm256_shuffle_epi32(x.a, 0xb1), _mm256_shuffle_epi32(x.b, 0xb1)};
+}
+
 NB_OP Mask operator<(Floats x, Floats y) {
   return {_mm256_cmp_ps(x.a, y.a, _CMP_LT_OQ), _mm256_cmp_ps(x.b, y.b, _CMP_LT_OQ)};
 }

@@ -60,6 +60,9 @@ NB_OP Bits shift_right_signed(Bits x) {
 NB_OP Bits to_int(Floats x) { return {_mm512_cvtps_epi32(x.v)}; }
 NB_OP Floats to_float(Bits x) { return {_mm512_cvtepi32_ps(x.v)}; }
 
+// Lanes 1, 0, 3, 2, …
+NB_OP Bits swap_pairs(Bits x) { return {_mm512_shuffle_epi32(x.v, _MM_PERM_CDAB)}; }
+
 NB_OP Mask operator<(Floats x, Floats y) { return {_mm512_cmp_ps_mask(x.v, y.v, _CMP_LT_OQ)}; }
 NB_OP Mask operator<=(Floats x, Floats y) { return {_mm512_cmp_ps_mask(x.v, y.v, _CMP_LE_OQ)}; }
 NB_OP Mask is_nan(Floats x) { return {_mm512_cmp_ps_mask(x.v, x.v, _CMP_UNORD_Q)}; }

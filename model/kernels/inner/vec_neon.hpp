@@ -131,6 +131,11 @@ NB_OP Floats to_float(Bits x) {
   return {to_float(x.a), to_float(x.b), to_float(x.c), to_float(x.d)};
 }
 
+// Lanes 1, 0, 3, 2, …
+NB_OP Bits swap_pairs(Bits x) {
+  return {vrev64q_u32(x.a), vrev64q_u32(x.b), vrev64q_u32(x.c), vrev64q_u32(x.d)};
+}
+
 NB_OP Mask operator<(Floats x, Floats y) {
   return {vcltq_f32(x.a, y.a), vcltq_f32(x.b, y.b), vcltq_f32(x.c, y.c), vcltq_f32(x.d, y.d)};
 }

@@ -125,6 +125,12 @@ NB_OP Floats to_float(Bits a) {
   NB_LANES(static_cast<float>(static_cast<std::int32_t>(a.v[i])));
 }
 
+// Lanes 1, 0, 3, 2, …
+NB_OP Bits swap_pairs(Bits a) {
+  Bits r;
+  NB_LANES(a.v[i ^ 1]);
+}
+
 NB_OP Mask operator<(Floats a, Floats b) {
   Mask r;
   NB_LANES(a.v[i] < b.v[i]);

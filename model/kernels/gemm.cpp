@@ -1,0 +1,424 @@
+#include "model/kernels/gemm.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "harness/base/check.hpp"
+#include "harness/base/parallel.hpp"
+#include "model/kernels/inner/dispatch.hpp"
+#include "model/kernels/scratch.hpp"
+
+namespace nb::kernels {
+namespace {
+
+using inner::kGemmRowWords;
+using inner::kGemmSteps;
+
+constexpr std::int64_t kTaskRows = 96;         // their words and sums stay in L2
+constexpr std::int64_t kTaskColumns = 512;     // where sums of all of them must be kept
+constexpr std::int64_t kMostBlocksAtOnce = 4;  // blocks of kGemmSteps whose words are held
+constexpr std::int64_t kFewestTasks = 16;      // cut by shape, never by thread count
+constexpr double kLeastTaskFlop = 4e6;         // below, starting a task costs more than it saves
+constexpr std::int64_t kMostTileColumns = 128;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// A piece of the chain: steps of one block of rows, in one part of the sum.
+struct Piece {
+  std::int64_t first, steps;
+  bool starts_part, ends_part;
+};
+
+// Values of k whose chain starts from +0; the parts' sums are added in order.
+std::int64_t part_length(const MatmulPolicy& policy, std::int64_t k) {
+  switch (policy.accumulation) {
+    case Accumulation::kBlock16:
+      return 16;
+    case Accumulation::kSplitK:
+      NB_CHECK(policy.split_k >= 1, "[matmul] split_k is {}, not >= 1", policy.split_k);
+      return std::max<std::int64_t>(16, round_up(ceil_div(k, policy.split_k), 16));
+    case Accumulation::kChain:
+    case Accumulation::kHostBlas:
+      break;
+  }
+  return std::max<std::int64_t>(k, 1);
+}
+
+std::vector<Piece> pieces_of(const MatmulPolicy& policy, const GemmFormat& format, std::int64_t k) {
+  const std::int64_t steps = format.steps(k);
+  const std::int64_t part = format.steps(part_length(policy, k));
+  std::vector<Piece> pieces;
+  for (std::int64_t first = 0; first < steps;) {
+    const std::int64_t part_end = std::min(steps, (first / part + 1) * part);
+    const std::int64_t end = std::min(part_end, (first / kGemmSteps + 1) * kGemmSteps);
+    pieces.push_back({first, end - first, first % part == 0, end == part_end});
+    first = end;
+  }
+  return pieces;
+}
+
+// Rows [row, row + rows) × columns [col, col + cols) of C: one task.
+struct Block {
+  std::int64_t row, rows, col, cols;
+};
+
+// How C is cut into tasks.
+struct Grid {
+  std::int64_t rows, columns;
+};
+Grid grid_of(const GemmShape& shape, bool keeps_sums) {
+  Grid grid = {round_up(ceil_div(shape.m, ceil_div(shape.m, kTaskRows)), shape.m >= 16 ? 16 : 1),
+               round_up(keeps_sums ? std::min(shape.n, kTaskColumns) : shape.n, 32)};
+  const double flop_per_value = 2.0 * static_cast<double>(shape.k);
+  const auto tasks = [&] { return ceil_div(shape.m, grid.rows) * ceil_div(shape.n, grid.columns); };
+  while (tasks() < kFewestTasks &&
+         static_cast<double>(grid.rows * grid.columns) * flop_per_value > 2.0 * kLeastTaskFlop) {
+    if (grid.columns > 128) {
+      grid.columns = round_up(grid.columns / 2, 32);
+    } else if (grid.rows > 48) {
+      grid.rows = 48;
+    } else {
+      break;
+    }
+  }
+  return grid;
+}
+
+// Sums in the order of a task's rows.
+struct Sums {
+  float* data = nullptr;
+  std::int64_t stride = 0;
+  float* at(std::int64_t row, std::int64_t col) const { return data + row * stride + col; }
+};
+
+// Asks for a source ahead of its use, some lines at a time.
+class FetchAhead {
+ public:
+  FetchAhead() = default;
+  // `runs` runs of `count` values, `stride` values apart; spread over `portions` calls.
+  FetchAhead(const float* data, std::int64_t runs, std::int64_t count, std::int64_t stride,
+             std::int64_t portions)
+      : data_(data),
+        stride_(stride),
+        lines_(ceil_div(count, kLine)),
+        left_(runs * lines_),
+        portion_(ceil_div(left_, portions)) {}
+
+  void next() {
+    for (std::int64_t i = std::min(portion_, left_); i > 0; --i) {
+      __builtin_prefetch(data_ + at_ * kLine, 0, 2);
+      if (++at_ == lines_) {
+        at_ = 0;
+        data_ += stride_;
+      }
+    }
+    left_ -= std::min(portion_, left_);
+  }
+
+ private:
+  static constexpr std::int64_t kLine = 16;  // values of a cache line
+  const float* data_ = nullptr;
+  std::int64_t stride_ = 0, lines_ = 0, left_ = 0, portion_ = 0, at_ = 0;
+};
+
+class Multiplication {
+ public:
+  Multiplication(const GemmFormat& format, const Operand& a, const std::uint32_t* panels,
+                 const GemmShape& shape, Matrix c, const MatmulPolicy& policy, const GemmEnds& ends)
+      : table_(inner::table()),
+        format_(format),
+        gemm_(*format.gemm),
+        a_(a),
+        panels_(panels),
+        shape_(shape),
+        c_(c),
+        ends_(ends),
+        rounding_(inner::rounding_of(policy.output, policy.fp16_saturates)),
+        steps_(format.steps(shape.k)),
+        pieces_(pieces_of(policy, format, shape.k)),
+        parts_(std::count_if(pieces_.begin(), pieces_.end(),
+                             [](const Piece& p) { return p.starts_part; })),
+        turned_(a.stride_k != 1),
+        span_((turned_ ? 1 : kMostBlocksAtOnce) * kGemmSteps),
+        keeps_sums_(steps_ > span_) {}
+
+  void run() const {
+    const Grid grid = grid_of(shape_, keeps_sums_);
+    const std::int64_t across = ceil_div(shape_.n, grid.columns);
+    const std::int64_t tasks = ceil_div(shape_.m, grid.rows) * across;
+    parallel_for(static_cast<std::size_t>(tasks), 1, [&](std::size_t task) {
+      check_float_mode();
+      const std::int64_t row = static_cast<std::int64_t>(task) / across * grid.rows;
+      const std::int64_t col = static_cast<std::int64_t>(task) % across * grid.columns;
+      run_block(
+          {row, std::min(grid.rows, shape_.m - row), col, std::min(grid.columns, shape_.n - col)});
+    });
+  }
+
+ private:
+  struct TaskSums {
+    Sums chain, parts;
+  };
+
+  void run_block(const Block& block) const {
+    if (pieces_.empty()) return finish_empty(block);
+    // Rows whose words are held at a time: panels of A are small enough for L1.
+    const std::int64_t band = turned_ ? gemm_.cols : block.rows;
+    const std::int64_t blocks = ceil_div(std::min(span_, steps_), kGemmSteps);
+    const Scratch words(static_cast<std::size_t>(blocks * block_words(band)) * 4);
+    const std::int64_t stride =
+        keeps_sums_ ? round_up(block.cols, kMostTileColumns) : kMostTileColumns;
+    const auto size = static_cast<std::size_t>(block.rows * stride) * 4;
+    const bool has_chain = pieces_.size() > 1;
+    const Scratch chain(has_chain ? size : 0), parts(parts_ > 1 ? size : 0);
+    const TaskSums sums = {{chain.floats(), stride}, {parts.floats(), stride}};
+    std::size_t begin = 0;
+    while (begin < pieces_.size()) {
+      const std::int64_t limit = pieces_[begin].first + span_;
+      std::size_t end = begin;
+      while (end < pieces_.size() && pieces_[end].first < limit) ++end;
+      FetchAhead ahead = fetch_ahead(block, pieces_[begin].first, end - begin);
+      for (std::int64_t row = 0; row < block.rows; row += band) {
+        const Block rows = {block.row + row, std::min(band, block.rows - row), block.col,
+                            block.cols};
+        pack_rows(rows, pieces_[begin].first, words.words());
+        multiply_rows(rows, begin, end, words.words(),
+                      {{sums.chain.at(keeps_sums_ ? row : 0, 0), sums.chain.stride},
+                       {sums.parts.at(keeps_sums_ ? row : 0, 0), sums.parts.stride}},
+                      ahead);
+      }
+      begin = end;
+    }
+  }
+
+  // Of one block of steps.
+  std::int64_t block_words(std::int64_t rows) const {
+    return turned_ ? gemm_.cols * kGemmSteps : rows * kGemmRowWords;
+  }
+
+  // The words of span_ steps from `first` on. Turned: of at most one panel.
+  void pack_rows(const Block& block, std::int64_t first, std::uint32_t* words) const {
+    const int per_step = gemm_.values_per_step;
+    const std::int64_t limit = std::min(steps_, first + span_);
+    for (std::int64_t step = first; step < limit; step += kGemmSteps) {
+      const std::int64_t k = step * per_step;
+      const Operand source = a_.from(block.row, k);
+      const std::int64_t k_count = std::min(kGemmSteps * per_step, shape_.k - k);
+      const std::int64_t steps = std::min(kGemmSteps, steps_ - step);
+      std::uint32_t* to = words + (step - first) / kGemmSteps * block_words(block.rows);
+      if (turned_) {
+        gemm_.pack_panels(source.data, a_.stride_k, false, block.rows, k_count, steps,
+                          format_.rounding, format_.swaps_pairs, kGemmSteps * gemm_.cols, to);
+      } else {
+        gemm_.pack_rows(source.data, a_.stride_p, block.rows, k_count, steps, format_.rounding,
+                        format_.swaps_pairs, to);
+      }
+    }
+  }
+
+  // What pack_rows will probably read next on this thread: the same rows further along k, or the
+  // next task's.
+  FetchAhead fetch_ahead(const Block& block, std::int64_t first, std::size_t pieces) const {
+    const std::int64_t portions = ceil_div(block.rows, gemm_.rows) *
+                                  ceil_div(block.cols, gemm_.cols) *
+                                  static_cast<std::int64_t>(pieces);
+    const std::int64_t span = span_ * gemm_.values_per_step;
+    std::int64_t k = first * gemm_.values_per_step + span, row = block.row;
+    if (k >= shape_.k) {
+      k = 0;
+      if (block.col + block.cols < shape_.n) return {};
+      row += block.rows;
+    }
+    const std::int64_t rows = std::min(block.rows, shape_.m - row);
+    if (rows <= 0) return {};
+    const std::int64_t k_count = std::min(span, shape_.k - k);
+    const Operand source = a_.from(row, k);
+    return turned_ ? FetchAhead(source.data, k_count, rows, a_.stride_k, portions)
+                   : FetchAhead(source.data, rows, k_count, a_.stride_p, portions);
+  }
+
+  void multiply_rows(const Block& block, std::size_t begin, std::size_t end,
+                     const std::uint32_t* words, const TaskSums& sums, FetchAhead& ahead) const {
+    const std::int64_t tiles = ceil_div(block.rows, gemm_.rows);  // rows are spread evenly
+    const std::int64_t origin = pieces_[begin].first, panel = gemm_.cols / 16;
+    const std::int64_t widest = turned_ ? panel : gemm_.vectors[ceil_div(block.rows, tiles)];
+    for (std::int64_t j = 0; j < block.cols;) {
+      const std::int64_t left = ceil_div(block.cols - j, 16);
+      const std::int64_t vectors = left >= widest ? widest : std::min(left, panel);
+      const std::int64_t kept = keeps_sums_ ? j : 0;
+      for (std::size_t p = begin; p < end; ++p) {
+        const std::int64_t step = pieces_[p].first - origin;
+        const std::uint32_t* from = words + step / kGemmSteps * block_words(block.rows) +
+                                    step % kGemmSteps * (turned_ ? gemm_.cols : 1);
+        for (std::int64_t i = 0; i < tiles; ++i) {
+          ahead.next();
+          const std::int64_t row = block.rows * i / tiles;
+          const Block tile = {block.row + row, block.rows * (i + 1) / tiles - row, block.col + j,
+                              block.cols - j};
+          multiply_tile(tile, static_cast<int>(vectors), p,
+                        from + row * (turned_ ? 1 : kGemmRowWords),
+                        {{sums.chain.at(row, kept), sums.chain.stride},
+                         {sums.parts.at(row, kept), sums.parts.stride}});
+        }
+      }
+      j += 16 * vectors;
+    }
+  }
+
+  void run_tile(const Block& tile, int vectors, const inner::GemmTile& t) const {
+    (turned_ ? gemm_.tile_turned : gemm_.tile)(static_cast<int>(tile.rows), vectors, t);
+  }
+
+  // tile.cols: up to the end of the task.
+  void multiply_tile(const Block& tile, int vectors, std::size_t p, const std::uint32_t* words,
+                     const TaskSums& sums) const {
+    const Piece& piece = pieces_[p];
+    const bool is_last = p + 1 == pieces_.size();
+    const bool is_later_part = parts_ > 1 && p > 0 && piece.first >= first_part_end();
+    inner::GemmTile t = {};
+    t.steps = piece.steps;
+    t.a = words;
+    t.b_panel = steps_ * gemm_.cols;
+    t.b = panels_ + tile.col / gemm_.cols * t.b_panel + piece.first * gemm_.cols +
+          tile.col % gemm_.cols;
+    const bool adds = piece.ends_part && is_later_part;
+    t.add = adds ? sums.parts.data : nullptr;
+    t.add_stride = sums.parts.stride;
+    const std::int64_t columns = std::min<std::int64_t>(tile.cols, 16 * vectors);
+    float* c = c_.row(tile.row) + tile.col;
+    const bool whole = columns == 16 * vectors;
+    std::array<float, 12 * kMostTileColumns> begun, raw;
+    if (!piece.starts_part) {
+      t.start = sums.chain.data;
+      t.start_stride = sums.chain.stride;
+    } else if (ends_.start != nullptr) {
+      t.start = ends_.start + tile.row * c_.stride + tile.col;
+      t.start_stride = c_.stride;
+      if (!whole) {
+        for (std::int64_t i = 0; i < tile.rows; ++i) {
+          float* row = begun.data() + i * kMostTileColumns;
+          std::fill_n(std::copy_n(t.start + i * c_.stride, columns, row), 16 * vectors - columns,
+                      0.0f);
+        }
+        t.start = begun.data();
+        t.start_stride = kMostTileColumns;
+      }
+    }
+    t.finish = inner::kFinishRaw;
+    if (!is_last) {
+      const Sums& to = piece.ends_part ? sums.parts : sums.chain;
+      t.out = to.data;
+      t.out_stride = to.stride;
+      return run_tile(tile, vectors, t);
+    }
+    const bool fused =
+        !ends_.finishes || rounding_ == inner::kRoundNone || rounding_ == inner::kRoundBf16;
+    if (whole && fused) {
+      t.out = c;
+      t.out_stride = c_.stride;
+      if (ends_.finishes) {
+        const bool bf16 = rounding_ == inner::kRoundBf16;
+        t.finish = ends_.accumulate ? (bf16 ? inner::kFinishBf16Add : inner::kFinishFp32Add)
+                                    : (bf16 ? inner::kFinishBf16 : inner::kFinishFp32);
+      }
+      return run_tile(tile, vectors, t);
+    }
+    t.out = raw.data();
+    t.out_stride = kMostTileColumns;
+    run_tile(tile, vectors, t);
+    for (std::int64_t i = 0; i < tile.rows; ++i) {
+      put(raw.data() + i * kMostTileColumns, columns, c + i * c_.stride);
+    }
+  }
+
+  std::int64_t first_part_end() const {
+    for (const Piece& piece : pieces_) {
+      if (piece.ends_part) return piece.first + piece.steps;
+    }
+    return steps_;
+  }
+
+  void put(const float* sums, std::int64_t columns, float* c) const {
+    if (ends_.finishes) {
+      table_.finish(sums, columns, c, rounding_, ends_.accumulate);
+    } else {
+      std::copy_n(sums, columns, c);
+    }
+  }
+
+  void finish_empty(const Block& block) const {
+    const std::vector<float> zeros(static_cast<std::size_t>(block.cols), 0.0f);
+    for (std::int64_t i = 0; i < block.rows; ++i) {
+      const std::int64_t row = block.row + i;
+      const float* sums =
+          ends_.start == nullptr ? zeros.data() : ends_.start + row * c_.stride + block.col;
+      put(sums, block.cols, c_.row(row) + block.col);
+    }
+  }
+
+  const inner::Table& table_;
+  GemmFormat format_;
+  const inner::Gemm& gemm_;
+  Operand a_;
+  const std::uint32_t* panels_;
+  GemmShape shape_;
+  Matrix c_;
+  GemmEnds ends_;
+  int rounding_;
+  std::int64_t steps_;
+  std::vector<Piece> pieces_;
+  std::int64_t parts_;
+  bool turned_;        // A's k lies across the rows of its source
+  std::int64_t span_;  // steps whose words of A are held at a time
+  bool keeps_sums_;
+};
+
+}  // namespace
+
+GemmFormat gemm_format(DType inputs) {
+  const inner::Table& table = inner::table();
+  if (inputs == DType::kBf16) {
+    return {&table.gemm_bf16, inner::kRoundBf16Floor, table.gemm_bf16.values_per_step == 1};
+  }
+  return {&table.gemm_fp32, inner::rounding_of(inputs), false};
+}
+
+std::int64_t GemmFormat::steps(std::int64_t k_count) const {
+  if (gemm->values_per_step == 2) return ceil_div(k_count, 2);
+  return swaps_pairs ? round_up(k_count, 2) : k_count;
+}
+
+std::size_t panels_bytes(const GemmFormat& format, std::int64_t n, std::int64_t k) {
+  return static_cast<std::size_t>(round_up(n, format.gemm->cols) * format.steps(k)) * 4;
+}
+
+void pack_all_panels(const GemmFormat& format, const Operand& b, std::int64_t n, std::int64_t k,
+                     std::uint32_t* panels) {
+  const inner::Gemm& gemm = *format.gemm;
+  const std::int64_t steps = format.steps(k), panel_words = steps * gemm.cols;
+  const bool from_rows = b.stride_k == 1;
+  // Rows of a source are read whole where they are k, and in long runs where they are columns.
+  const std::int64_t columns = from_rows ? 2 * gemm.cols : 1024, block = from_rows ? 512 : 64;
+  const std::int64_t across = ceil_div(n, columns);
+  parallel_for(static_cast<std::size_t>(across * ceil_div(steps, block)), 1, [&](std::size_t task) {
+    check_float_mode();
+    const std::int64_t col = static_cast<std::int64_t>(task) % across * columns;
+    const std::int64_t step = static_cast<std::int64_t>(task) / across * block;
+    const std::int64_t k_first = step * gemm.values_per_step;
+    const Operand source = b.from(col, k_first);
+    gemm.pack_panels(source.data, from_rows ? b.stride_p : b.stride_k, from_rows,
+                     std::min(columns, n - col),
+                     std::min(block * gemm.values_per_step, k - k_first),
+                     std::min(block, steps - step), format.rounding, format.swaps_pairs,
+                     panel_words, panels + col / gemm.cols * panel_words + step * gemm.cols);
+  });
+}
+
+void multiply(const GemmFormat& format, const Operand& a, const std::uint32_t* panels,
+              const GemmShape& shape, Matrix c, const MatmulPolicy& policy, const GemmEnds& ends) {
+  if (shape.m == 0 || shape.n == 0) return;
+  Multiplication(format, a, panels, shape, c, policy, ends).run();
+}
+
+}  // namespace nb::kernels

@@ -1,0 +1,41 @@
+// The engine of matmul.hpp: a left operand, converted to rows of words by the task that needs it,
+// times panels that are packed once. Internal to model/kernels. Bits: policy.hpp.
+#pragma once
+
+#include <cstdint>
+
+#include "model/kernels/inner/table.hpp"
+#include "model/kernels/panels.hpp"
+#include "model/kernels/policy.hpp"
+#include "model/tensor/view.hpp"
+
+namespace nb::kernels {
+
+// How the level in use takes inputs of a format.
+struct GemmFormat {
+  const inner::Gemm* gemm = nullptr;
+  int rounding = inner::kRoundNone;
+  bool swaps_pairs = false;  // k runs 1, 0, 3, 2, … by packing
+
+  std::int64_t steps(std::int64_t k_count) const;  // padded to whole pairs for bf16
+};
+GemmFormat gemm_format(DType inputs);
+
+// The panels of a right operand (n columns, chains of k): format.steps(k) steps each.
+std::size_t panels_bytes(const GemmFormat& format, std::int64_t n, std::int64_t k);
+void pack_all_panels(const GemmFormat& format, const Operand& b, std::int64_t n, std::int64_t k,
+                     std::uint32_t* panels);  // parallel inside
+
+struct GemmShape {
+  std::int64_t m, n, k;
+};
+struct GemmEnds {
+  const float* start = nullptr;  // sums to continue from (kChain; stride of c), or null: +0
+  bool finishes = true;          // false: c takes the raw sums
+  bool accumulate = false;       // c += the finished sums
+};
+// Parallel inside.
+void multiply(const GemmFormat& format, const Operand& a, const std::uint32_t* panels,
+              const GemmShape& shape, Matrix c, const MatmulPolicy& policy, const GemmEnds& ends);
+
+}  // namespace nb::kernels

@@ -1,0 +1,185 @@
+// Packing and register tiles of matrix products, for any format whose words a Words functor makes.
+// The left operand is read as rows of words (each broadcast to all columns), the right one as
+// panels of columns. Meanings: table.hpp, Gemm.
+#pragma once
+
+#include "model/kernels/inner/vec.hpp"
+
+NB_LOCAL_BEGIN
+
+NB_OP void store_all(std::uint32_t* dst, Bits x) {
+  store(reinterpret_cast<float*>(dst), floats(x));
+}
+
+// words(r, step): the 16 words of source row r from that step on, zero beyond its end.
+template <class Words>
+NB_OP void rows_from_rows(std::int64_t rows, std::int64_t steps, bool swaps, std::uint32_t* dst,
+                          const Words& words) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    std::uint32_t* to = dst + r * kGemmRowWords;
+    for (std::int64_t s = 0; s < steps; s += 16) {
+      const Bits x = words(r, s);
+      store_all(to + s, swaps ? swap_pairs(x) : x);
+    }
+  }
+}
+
+// words(c, step): as rows_from_rows, of column c, whose k lies in a row.
+template <class Words>
+NB_OP void panels_from_rows(std::int64_t columns, int width, std::int64_t steps, bool swaps,
+                            std::int64_t panel_words, std::uint32_t* dst, const Words& words) {
+  for (std::int64_t first = 0; first < columns; first += 16) {
+    const int used = lanes_left(columns, first);
+    std::uint32_t* to = dst + first / width * panel_words + first % width;
+    for (std::int64_t s = 0; s < steps; s += 16) {
+      Bits block[16];
+      if (used == 16) {
+#pragma GCC unroll 16
+        for (int c = 0; c < 16; ++c) block[c] = words(first + c, s);
+      } else {
+        for (int c = 0; c < 16; ++c) block[c] = c < used ? words(first + c, s) : all_bits(0u);
+      }
+      transpose(block);
+      const int count = lanes_left(steps, s);
+      if (count == 16) {
+#pragma GCC unroll 16
+        for (int j = 0; j < 16; ++j) store_all(to + (s + (swaps ? j ^ 1 : j)) * width, block[j]);
+      } else {
+        for (int j = 0; j < count; ++j) {
+          store_all(to + (s + (swaps ? j ^ 1 : j)) * width, block[j]);
+        }
+      }
+    }
+  }
+}
+
+// words(c, lanes, step): the words of columns c … c + lanes - 1 of that step, the others zero.
+template <class Words>
+NB_OP void panels_from_columns(std::int64_t columns, int width, std::int64_t steps, bool swaps,
+                               std::int64_t panel_words, std::uint32_t* dst, const Words& words) {
+  for (std::int64_t s = 0; s < steps; ++s) {
+    const std::int64_t at = (swaps ? s ^ 1 : s) * width;
+    for (std::int64_t first = 0; first < columns; first += 16) {
+      store_all(dst + first / width * panel_words + first % width + at,
+                words(first, lanes_left(columns, first), s));
+    }
+  }
+}
+
+// Columns that a panel has and the matrix has not.
+NB_OP void clear_columns(std::int64_t columns, int width, std::int64_t steps,
+                         std::int64_t panel_words, std::uint32_t* dst) {
+  for (std::int64_t first = (columns + 15) / 16 * 16; first % width != 0; first += 16) {
+    for (std::int64_t s = 0; s < steps; ++s) {
+      store_all(dst + first / width * panel_words + first % width + s * width, all_bits(0u));
+    }
+  }
+}
+
+// One tile: kRows × 16 kVectors sums held in registers over all steps; kPanel vectors a panel.
+// step(a, b, c): c with one step added. kRow, kStep: words of a from one row, one step to the next.
+template <int kRows, int kVectors, int kPanel, int kRow, int kStep, class Step>
+NB_OP void tile_sums(const GemmTile& t, const Step& step) {
+  Floats acc[kRows][kVectors];
+  if (t.start != nullptr) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) acc[r][v] = load(t.start + r * t.start_stride + 16 * v);
+    }
+  } else {
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) acc[r][v] = all(0.0f);
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) __builtin_prefetch(t.out + r * t.out_stride + 16 * v, 1);
+  }
+  const std::uint32_t* a = t.a;
+  const float* b = reinterpret_cast<const float*>(t.b);
+  const std::int64_t panel = t.b_panel;
+  for (std::int64_t s = 0; s < t.steps; ++s) {
+    Bits bv[kVectors];
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      bv[v] = bits(load(b + (v / kPanel) * panel + 16 * (v % kPanel)));
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const Bits av = all_bits(a[r * kRow]);
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) acc[r][v] = step(av, bv[v], acc[r][v]);
+    }
+    a += kStep;
+    b += 16 * kPanel;
+  }
+  if (t.add != nullptr) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) {
+        acc[r][v] = load(t.add + r * t.add_stride + 16 * v) + acc[r][v];
+      }
+    }
+  }
+  const auto put = [&](const auto& finished) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) {
+        float* out = t.out + r * t.out_stride + 16 * v;
+        store(out, finished(acc[r][v], out));
+      }
+    }
+  };
+  const Floats zero = all(0.0f);
+  switch (t.finish) {
+    case kFinishRaw:
+      return put([](Floats x, const float*) { return x; });
+    case kFinishFp32:
+      return put([&](Floats x, const float*) { return x + zero; });
+    case kFinishBf16:
+      return put([&](Floats x, const float*) { return rounded<kRoundBf16>(x + zero); });
+    case kFinishFp32Add:
+      return put([&](Floats x, const float* out) { return load(out) + (x + zero); });
+    default:
+      return put(
+          [&](Floats x, const float* out) { return load(out) + rounded<kRoundBf16>(x + zero); });
+  }
+}
+
+// The same for rows and vectors that are known at run time. Step is a type with operator().
+#if NB_LEVEL_ID == NB_LEVEL_AVX512 || NB_LEVEL_ID == NB_LEVEL_AVX512BF16
+constexpr int kGemmRows = 12, kGemmPanel = 2;
+constexpr int kGemmVectors[13] = {0, 8, 8, 4, 4, 4, 4, 2, 2, 2, 2, 2, 2};
+#else
+constexpr int kGemmRows = NB_LEVEL_ID == NB_LEVEL_SCALAR ? 4 : 6, kGemmPanel = 1;
+constexpr int kGemmVectors[13] = {0, 4, 2, 2, 1, 1, 1};
+#endif
+
+template <class Step, int kRows, int kVectors, bool kTurned>
+void tile_of(const GemmTile& t) {
+  constexpr int kRow = kTurned ? 1 : static_cast<int>(kGemmRowWords);
+  constexpr int kStep = kTurned ? 16 * kGemmPanel : 1;
+  tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep>(t, Step());
+}
+
+template <class Step, bool kTurned, int kRows = kGemmRows>
+NB_OP void tile_by_size(int rows, int vectors, const GemmTile& t) {
+  if constexpr (kRows >= 1) {
+    if (rows != kRows) return tile_by_size<Step, kTurned, kRows - 1>(rows, vectors, t);
+    if constexpr (!kTurned && kGemmVectors[kRows] > kGemmPanel) {
+      if (vectors == kGemmVectors[kRows]) {
+        return tile_of<Step, kRows, kGemmVectors[kRows], kTurned>(t);
+      }
+    }
+    if constexpr (kGemmPanel > 1) {
+      if (vectors == kGemmPanel) return tile_of<Step, kRows, kGemmPanel, kTurned>(t);
+    }
+    tile_of<Step, kRows, 1, kTurned>(t);
+  }
+}
+
+NB_LOCAL_END

@@ -1,0 +1,102 @@
+// Whole products of bf16 pairs by VDPBF16PS. Per lane it computes fma(a0, b0, fma(a1, b1, c)), each
+// fma rounded to nearest even whatever MXCSR says, reading and writing denormals as zero (Intel
+// SDM; bf16_pair.hpp models it). The floor at 2^-56 keeps every product and sum a multiple of
+// 2^-126, so that last property never shows.
+#include "model/kernels/inner/functions.hpp"
+#include "model/kernels/inner/gemm.hpp"
+
+#if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
+
+namespace nb::kernels::inner::NB_LEVEL {
+namespace {
+
+struct Pairs {
+  NB_OP Floats operator()(Bits x, Bits y, Floats z) const {
+    return {
+        _mm512_dpbf16_ps(z.v, reinterpret_cast<__m512bh>(x.v), reinterpret_cast<__m512bh>(y.v))};
+  }
+};
+
+void tile(int rows, int vectors, const GemmTile& t) {
+  tile_by_size<Pairs, false>(rows, vectors, t);
+}
+void tile_turned(int rows, int vectors, const GemmTile& t) {
+  tile_by_size<Pairs, true>(rows, vectors, t);
+}
+
+// Values that round below 2^-56 become +0 (in a chain the sign of a zero factor cannot be seen);
+// NaN stays. The smallest magnitude that rounds to 2^-56 is the tie 2^-56 - 2^-65.
+NB_OP __m512 floored(Floats x) {
+  const __m512 least = _mm512_set1_ps(0x1p-56f - 0x1p-65f);
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(_mm512_abs_ps(x.v), least, _CMP_NLT_UQ), x.v);
+}
+// 32 consecutive values as 16 pairs.
+NB_OP Bits pairs(Floats low, Floats high) {
+  return {reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(floored(high), floored(low)))};
+}
+// Lane i: (low[i], high[i]) as a pair.
+NB_OP Bits zipped(Floats low, Floats high) {
+  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24,
+                                         8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  return {_mm512_permutexvar_epi16(order, pairs(low, high).v)};
+}
+
+struct AlongK {
+  const float* src;
+  std::int64_t stride, k_count;
+  NB_OP Bits operator()(std::int64_t p, std::int64_t step) const {
+    const std::int64_t k = 2 * step;
+    const float* row = src + p * stride + k;
+    if (k + 32 <= k_count) return pairs(load(row), load(row + 16));
+    const int low = k < k_count ? lanes_left(k_count, k) : 0;
+    const int high = k + 16 < k_count ? lanes_left(k_count, k + 16) : 0;
+    return pairs(load_first(row, low), load_first(row + 16, high));
+  }
+};
+struct AcrossK {
+  const float* src;
+  std::int64_t stride, k_count;
+  NB_OP Bits operator()(std::int64_t p, int lanes, std::int64_t step) const {
+    const std::int64_t k = 2 * step;
+    const float* row = src + k * stride + p;
+    if (k + 2 <= k_count) return zipped(load_lanes(row, lanes), load_lanes(row + stride, lanes));
+    return zipped(load_first(row, k < k_count ? lanes : 0), all(0.0f));
+  }
+};
+
+void pack_rows(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t k_count,
+               std::int64_t steps, int /*rounding*/, bool /*swaps*/, std::uint32_t* dst) {
+  rows_from_rows(rows, steps, false, dst, AlongK{src, stride, k_count});
+}
+
+void pack_panels(const float* src, std::int64_t stride, bool from_rows, std::int64_t columns,
+                 std::int64_t k_count, std::int64_t steps, int /*rounding*/, bool /*swaps*/,
+                 std::int64_t panel_words, std::uint32_t* dst) {
+  constexpr int kWidth = 16 * kGemmPanel;
+  if (from_rows) {
+    panels_from_rows(columns, kWidth, steps, false, panel_words, dst, AlongK{src, stride, k_count});
+  } else {
+    panels_from_columns(columns, kWidth, steps, false, panel_words, dst,
+                        AcrossK{src, stride, k_count});
+  }
+  clear_columns(columns, kWidth, steps, panel_words, dst);
+}
+
+}  // namespace
+
+Gemm bf16_gemm() {
+  Gemm gemm = {.rows = kGemmRows,
+               .cols = 16 * kGemmPanel,
+               .values_per_step = 2,
+               .vectors = {},
+               .pack_rows = pack_rows,
+               .pack_panels = pack_panels,
+               .tile = tile,
+               .tile_turned = tile_turned};
+  for (int i = 0; i <= kGemmRows; ++i) gemm.vectors[i] = kGemmVectors[i];
+  return gemm;
+}
+
+}  // namespace nb::kernels::inner::NB_LEVEL
+
+#endif

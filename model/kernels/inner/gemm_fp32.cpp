@@ -1,0 +1,83 @@
+// Whole products of fp32 words. bf16 operands use them too where the host has no VDPBF16PS: packing
+// does the rounding, the floor and the pair order, so a tile is one ascending chain for every
+// format.
+#include "model/kernels/inner/functions.hpp"
+#include "model/kernels/inner/gemm.hpp"
+
+namespace nb::kernels::inner::NB_LEVEL {
+namespace {
+
+struct Fma {
+  NB_OP Floats operator()(Bits x, Bits y, Floats z) const { return fma(floats(x), floats(y), z); }
+};
+
+void tile(int rows, int vectors, const GemmTile& t) { tile_by_size<Fma, false>(rows, vectors, t); }
+void tile_turned(int rows, int vectors, const GemmTile& t) {
+  tile_by_size<Fma, true>(rows, vectors, t);
+}
+
+// Value k of row p, and the next 15.
+template <int kRounding>
+struct AlongK {
+  const float* src;
+  std::int64_t stride, k_count;
+  NB_OP Bits operator()(std::int64_t p, std::int64_t k) const {
+    const int lanes = k < k_count ? lanes_left(k_count, k) : 0;
+    return bits(rounded<kRounding>(load_lanes(src + p * stride + k, lanes)));
+  }
+};
+// Value k of row p and of the next lanes - 1 rows.
+template <int kRounding>
+struct AcrossK {
+  const float* src;
+  std::int64_t stride, k_count;
+  NB_OP Bits operator()(std::int64_t p, int lanes, std::int64_t k) const {
+    if (k >= k_count) return all_bits(0u);
+    return bits(rounded<kRounding>(load_lanes(src + k * stride + p, lanes)));
+  }
+};
+
+void pack_rows(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t k_count,
+               std::int64_t steps, int rounding, bool swaps, std::uint32_t* dst) {
+  with_rounding(rounding, [&](auto r) {
+    rows_from_rows(rows, steps, swaps, dst, AlongK<decltype(r)::value>{src, stride, k_count});
+  });
+}
+
+void pack_panels(const float* src, std::int64_t stride, bool from_rows, std::int64_t columns,
+                 std::int64_t k_count, std::int64_t steps, int rounding, bool swaps,
+                 std::int64_t panel_words, std::uint32_t* dst) {
+  constexpr int kWidth = 16 * kGemmPanel;
+  with_rounding(rounding, [&](auto r) {
+    constexpr int kRounding = decltype(r)::value;
+    if (from_rows) {
+      panels_from_rows(columns, kWidth, steps, swaps, panel_words, dst,
+                       AlongK<kRounding>{src, stride, k_count});
+    } else {
+      panels_from_columns(columns, kWidth, steps, swaps, panel_words, dst,
+                          AcrossK<kRounding>{src, stride, k_count});
+    }
+  });
+  clear_columns(columns, kWidth, steps, panel_words, dst);
+}
+
+}  // namespace
+
+Gemm fp32_gemm() {
+  Gemm gemm = {.rows = kGemmRows,
+               .cols = 16 * kGemmPanel,
+               .values_per_step = 1,
+               .vectors = {},
+               .pack_rows = pack_rows,
+               .pack_panels = pack_panels,
+               .tile = tile,
+               .tile_turned = tile_turned};
+  for (int i = 0; i <= kGemmRows; ++i) gemm.vectors[i] = kGemmVectors[i];
+  return gemm;
+}
+
+#if NB_LEVEL_ID != NB_LEVEL_AVX512BF16
+Gemm bf16_gemm() { return fp32_gemm(); }
+#endif
+
+}  // namespace nb::kernels::inner::NB_LEVEL
