@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -61,6 +62,12 @@ std::string version_text() {
     text += fmt::format("  {:<10}  {}\n", name(level), reason.empty() ? "available" : reason);
   }
   return text;
+}
+
+std::string flag_of(const std::string& field) {
+  std::string flag = "--" + field;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
 }
 
 void add_suite_options(CLI::App& app, SuiteOptions& options) {

@@ -31,6 +31,9 @@ Result<void> apply_compute_options(const CLI::App& app);
 // "npubench 0.1.0", then the level in use and the others with what keeps them away.
 std::string version_text();
 
+// "total_batch_tokens" → "--total-batch-tokens"
+std::string flag_of(const std::string& field);
+
 struct SuiteOptions {
   std::string file;
   std::vector<std::string> sets;    // /pointer=value

@@ -4,7 +4,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "harness/base/parallel.hpp"
 #include "harness/base/progress.hpp"
 #include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
@@ -20,7 +19,6 @@ struct Options {
   EvaluationRequest request;
   std::string results_dir;
   std::string data_dir;
-  int threads = 0;
   bool json = false;
   bool quiet = false;
 };
@@ -85,7 +83,6 @@ int print(const EvaluationOutcome& outcome, const Options& options) {
 }
 
 int eval(Options options) {
-  set_threads(options.threads);
   if (options.quiet) set_progress_mode(ProgressMode::kQuiet);
   options.request.results_dir = results_folder(options.results_dir);
   options.request.data_dir = data_folder(options.data_dir);
@@ -134,9 +131,7 @@ Action add_eval(CLI::App& app) {
   app.add_option("--shard", request.shard, "which of them this is, from 0");
   app.add_option("--fault", request.faults,
                  "plant a fault: kind:target (npubench list faults); repeatable");
-  app.add_option("--threads", options->threads,
-                 "threads of this process; 0: every core. Changes no result")
-      ->check(CLI::Range(0, 1024));
+  add_compute_options(app);
   app.add_option("--results-dir", options->results_dir,
                  "where runs are kept (default: NPUBENCH_RESULTS, else results/runs)");
   app.add_option("--data-dir", options->data_dir,

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -21,12 +20,6 @@ struct Options {
   std::map<std::string, std::string> given;  // field of PredictSettings → text
   bool json = false;
 };
-
-std::string flag_of(const std::string& field) {
-  std::string flag = "--" + field;
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  return flag;
-}
 
 Result<PredictSettings> settings_of(const Options& options) {
   Json json = Json::object();

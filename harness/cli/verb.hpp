@@ -24,6 +24,7 @@ std::span<const Verb> verbs();
 
 Action add_plan(CLI::App& app);
 Action add_run(CLI::App& app);
+Action add_train(CLI::App& app);
 Action add_eval(CLI::App& app);
 Action add_compare(CLI::App& app);
 Action add_gate(CLI::App& app);

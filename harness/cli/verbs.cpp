@@ -8,6 +8,8 @@ constexpr Verb kVerbs[] = {
      "npubench plan suites/smoke.json", add_plan},
     {"run", "run a suite: train, evaluate, measure, predict; resumes by itself",
      "npubench run suites/smoke.json", add_run},
+    {"train", "train one model from flags; --profile shows where the host's time goes",
+     "npubench train --depth 4 --steps 20 --device ascend_910b3 --profile", add_train},
     {"eval", "evaluate one model, or mark texts that are there already; resumes by itself",
      "npubench eval --model results/runs/smoke/train-base-ascend_910b3-s1-1a2b3c4d --task mw",
      add_eval},

@@ -155,8 +155,12 @@ class Runner {
   // The one place where exceptions of a node end (main has the other).
   Result<void> guarded(std::size_t i, const fs::path& folder, NodeLog& log, Record& record) {
     const Node& node = plan_.nodes[i];
-    StageContext context{
-        node, folder, {}, options_.data_dir, [&log](const std::string& text) { log.line(text); }};
+    StageContext context{node,
+                         folder,
+                         {},
+                         options_.data_dir,
+                         [&log](const std::string& text) { log.line(text); },
+                         options_.profiles_host};
     for (const std::size_t parent : node.parents)
       context.parents.push_back(
           {plan_.nodes[parent].kind(), folder_of(plan_.nodes[parent]), *done_[parent]});

@@ -20,6 +20,7 @@ struct RunOptions {
   bool fresh = false;  // reuse nothing; results that differ from the old ones are an error
   std::optional<std::size_t> only;  // run this node alone; its parents must be done
   bool quiet = false;               // no lines on stderr
+  bool profiles_host = false;       // trainings that run write where the host's time went
 };
 
 enum class NodeOutcome { kExecuted, kReused, kFailed, kSkipped };

@@ -26,6 +26,8 @@ struct StageContext {
   std::vector<ParentRun> parents;
   std::filesystem::path data_dir;
   std::function<void(const std::string&)> log;  // one line into log.txt
+  // A training writes step_profile.hpp's files into the folder. Changes no result.
+  bool profiles_host = false;
 
   // The parent of that kind; the plan has put exactly one there (NB_CHECK).
   const ParentRun& parent(NodeKind kind) const;

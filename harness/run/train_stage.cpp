@@ -4,13 +4,18 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/parallel.hpp"
+#include "harness/base/table.hpp"
+#include "harness/microbench/peak_rate.hpp"
 #include "harness/run/checkpoint_digest.hpp"
 #include "harness/run/device_card.hpp"
 #include "harness/run/stage_metrics.hpp"
 #include "harness/run/stages.hpp"
+#include "harness/run/step_profile.hpp"
 #include "model/data/loader.hpp"
 #include "model/data/token_shards.hpp"
 #include "model/device/device.hpp"
+#include "model/kernels/simd_level.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/trainer.hpp"
@@ -40,6 +45,7 @@ class Recorder {
       samples_ += line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
     };
     hooks.on_note = context_.log;
+    hooks.profiles_host = context_.profiles_host;
     hooks.on_checkpoint = [this](std::int64_t step) {
       keep(series_.flush());
       context_.log(fmt::format("checkpoint at step {}", step));
@@ -68,6 +74,20 @@ class Recorder {
   std::string samples_;
   Result<void> error_;  // the first
 };
+
+Result<void> write_profile(const StageContext& context, const TrainSettings& settings,
+                           Device& device) {
+  StepProfile profile = step_profile(device.host_profile());
+  profile.simd = name(simd_level());
+  profile.threads = threads();
+  // Right after the training, so that both met the same load.
+  profile.peak_gflop_s = peak_rate_gflop_s(device.numerics().matmul_inputs);
+  NB_TRY_VOID(write_json(context.folder / kProfileJson, to_json(profile)));
+  return write_file(
+      context.folder / kProfileSvg,
+      flame_svg(profile, fmt::format("{}: d{}, {} tokens a step", context.node.name, settings.depth,
+                                     with_commas(settings.total_batch_tokens))));
+}
 
 void add_metrics(const TrainResult& result, std::int64_t val_tokens, const Device& device,
                  Record& record) {
@@ -119,6 +139,7 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
   const double host_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   NB_TRY_VOID(recorder.finish());
+  if (context.profiles_host) NB_TRY_VOID(write_profile(context, work.settings, device));
   prune_checkpoints(context.folder, /*keep=*/1);  // the others were for going on
 
   describe_device(resolved, record);

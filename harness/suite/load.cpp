@@ -44,6 +44,8 @@ Result<void> apply(const Override& change, Json& json, const std::string& where)
   return {};
 }
 
+}  // namespace
+
 Result<Json> with_overrides(Json json, std::span<const Override> overrides,
                             const std::string& where) {
   for (const Override& change : overrides) {
@@ -52,8 +54,6 @@ Result<Json> with_overrides(Json json, std::span<const Override> overrides,
   }
   return json;
 }
-
-}  // namespace
 
 Result<Override> parse_override(const std::string& text) {
   const std::size_t equals = text.find('=');

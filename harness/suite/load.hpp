@@ -18,6 +18,10 @@ struct Override {
 };
 Result<Override> parse_override(const std::string& text);
 
+// The suite's JSON after the changes, in their order; short forms of devices are opened.
+Result<Json> with_overrides(Json json, std::span<const Override> overrides,
+                            const std::string& where);
+
 // `where` opens every message: "suites/a.json: /devices/0: no profile …". The error names the
 // place, what is wrong and the nearest valid value. A suite that would run nothing is an error.
 Result<Suite> parse_suite(Json json, const std::string& where);

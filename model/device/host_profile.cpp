@@ -4,19 +4,26 @@ namespace nb {
 
 void HostProfile::start() {
   *this = {};
-  is_recording_ = true;
-  started_ = Clock::now();
+  resume();
 }
 
 void HostProfile::stop() {
   if (!is_recording_) return;
+  elapsed_ns_ = elapsed_ns();
   is_recording_ = false;
-  stopped_ = Clock::now();
+}
+
+void HostProfile::resume() {
+  if (is_recording_) return;
+  is_recording_ = true;
+  ++spans_;
+  started_ = Clock::now();
 }
 
 std::int64_t HostProfile::elapsed_ns() const {
-  const Clock::time_point end = is_recording_ ? Clock::now() : stopped_;
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(end - started_).count();
+  if (!is_recording_) return elapsed_ns_;
+  return elapsed_ns_ +
+         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - started_).count();
 }
 
 void HostProfile::add(const OpDesc& desc, std::int64_t time_ns, double flops,

@@ -34,18 +34,21 @@ class HostProfile {
 
   void start();  // forgets what was recorded before
   void stop();
+  void resume();  // after stop(): goes on with what is there; without start(): starts
   bool recording() const { return is_recording_; }
   void add(const OpDesc& desc, std::int64_t time_ns, double flops, std::uint64_t moved_bytes);
   void add_bookkeeping(std::int64_t time_ns) { bookkeeping_ns_ += time_ns; }
 
   const std::vector<HostProfileEntry>& entries() const { return entries_; }  // by first call
-  std::int64_t elapsed_ns() const;  // from start to stop, or to now
+  std::int64_t elapsed_ns() const;                                           // without the pauses
+  std::int64_t spans() const { return spans_; }  // times that it was started or resumed: steps
   // What Device::run itself took: lowering, simulated memory and time.
   std::int64_t bookkeeping_ns() const { return bookkeeping_ns_; }
 
  private:
   bool is_recording_ = false;
-  Clock::time_point started_{}, stopped_{};
+  Clock::time_point started_{};
+  std::int64_t elapsed_ns_ = 0, spans_ = 0;  // elapsed: of the spans that ended
   std::int64_t bookkeeping_ns_ = 0;
   std::vector<HostProfileEntry> entries_;
   std::map<std::pair<OpKind, std::string>, std::size_t, std::less<>> index_;

@@ -150,8 +150,12 @@ Result<void> Trainer::update(StepRow& row) {
   const SchedulePoint point = {row.step, lr_multiplier(schedule, row.step),
                                muon_momentum(row.step)};
   if (row.step < device_.options().trace_steps) device_.trace().begin_step();
+  const bool profiles =
+      hooks_.profiles_host && row.step >= std::min<std::int64_t>(1, iterations_ - 1);
+  if (profiles) device_.host_profile().resume();
   const StepOutcome outcome = run_step(gpt_, optimizers_, plan_, point,
                                        [&] { return data_.train.next(plan_.rows, plan_.length); });
+  if (profiles) device_.host_profile().stop();
   device_.trace().end();
   if (!std::isfinite(outcome.loss) || !std::isfinite(outcome.grad_norm)) {
     return run_error(fmt::format(

@@ -51,6 +51,9 @@ struct TrainHooks {
   std::function<void(const SampleText&)> on_sample;
   std::function<void(const std::string&)> on_note;  // one line for the log ("resumed at step 40")
   std::function<void(std::int64_t step)> on_checkpoint;  // after it is on disk
+  // Records device.host_profile() over the steps: not over the first, which warms up, unless there
+  // is no other; not over validations, samples and checkpoints.
+  bool profiles_host = false;
 };
 
 struct TrainData {

@@ -11,8 +11,8 @@
 namespace nb::test {
 namespace {
 
-const std::vector<std::string> kVerbs{"plan",   "run",     "compare", "gate",
-                                      "report", "predict", "data",    "list"};
+const std::vector<std::string> kVerbs{"plan",   "run",     "train", "compare", "gate",
+                                      "report", "predict", "data",  "list"};
 
 Json json_of(const SubprocessResult& result) {
   EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -59,6 +59,24 @@ TEST(HostProfile, StartForgets) {
   EXPECT_TRUE(device.host_profile().entries().empty());
 }
 
+TEST(HostProfile, WhatIsStoppedGoesOnWithResume) {
+  Device device(profile("tiny"), ExecutionMode::kExecute);
+  HostProfile& host = device.host_profile();
+  const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+  for (int step = 0; step < 3; ++step) {
+    host.resume();
+    device.run(sample_op(OpKind::kAdd), [] {});
+    host.stop();
+    device.run(sample_op(OpKind::kLinear), pause);
+  }
+  EXPECT_EQ(host.spans(), 3);
+  ASSERT_EQ(host.entries().size(), 1u);
+  EXPECT_EQ(host.entries()[0].calls, 3);
+  const std::int64_t elapsed_ns = host.elapsed_ns();
+  pause();
+  EXPECT_EQ(host.elapsed_ns(), elapsed_ns);
+}
+
 TEST(HostProfile, ChangesNoSimulatedNumber) {
   Device plain(profile("ascend_910b3"), ExecutionMode::kExecute);
   Device profiled(profile("ascend_910b3"), ExecutionMode::kExecute);

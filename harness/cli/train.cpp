@@ -1,0 +1,244 @@
+// One training from flags: a suite of one node is made of them and run, so results, resume and
+// reuse are those of `npubench run`.
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/fs.hpp"
+#include "harness/base/progress.hpp"
+#include "harness/base/table.hpp"
+#include "harness/cli/common.hpp"
+#include "harness/cli/verb.hpp"
+#include "harness/run/locations.hpp"
+#include "harness/run/preflight.hpp"
+#include "harness/run/step_profile.hpp"
+#include "harness/suite/load.hpp"
+#include "results/store.hpp"
+
+namespace nb::cli {
+namespace {
+
+struct Options {
+  std::string suite;  // file whose corpus, tokenizer and settings are taken
+  std::string device;
+  std::string seed;
+  std::string name;
+  std::string vocab_size;
+  std::vector<std::string> data;             // texts instead of the microworld
+  std::map<std::string, std::string> given;  // field of TrainSettings → text
+  std::vector<std::string> sets;
+  std::string results_dir, data_dir;
+  bool profile = false, fresh = false, json = false, quiet = false;
+};
+
+constexpr const char* kDefaults = R"({
+  "name": "train",
+  "devices": ["ascend_910b3"],
+  "corpus": {"microworld": {}},
+  "tokenizer": {"vocab_size": 512},
+  "stages": {"base": {"depth": 4, "sequence_len": 256, "device_batch_size": 8, "total_batch_tokens": 16384,
+                      "iterations": 20, "eval_every": 0, "eval_tokens": 16384, "sample_every": 0}}})";
+constexpr const char* kTextVocabulary = "4096";  // a microworld has not enough words for it
+
+std::string json_text(const std::vector<std::string>& texts) {
+  return Json(texts).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// What the flags change, in the words of --set; those of --set itself come last.
+Result<std::vector<Override>> overrides_of(const Options& options) {
+  std::vector<Override> changes;
+  const auto change = [&](const std::string& pointer, const std::string& value) {
+    if (!value.empty()) changes.push_back({pointer, value});
+  };
+  if (!options.data.empty()) {
+    change("/corpus", "{\"text\": {\"sources\": " + json_text(options.data) + "}}");
+    if (options.suite.empty()) change("/tokenizer/vocab_size", kTextVocabulary);
+  }
+  change("/tokenizer/vocab_size", options.vocab_size);
+  change("/devices", options.device.empty() ? "" : json_text({options.device}));
+  change("/seeds", options.seed.empty() ? "" : "[" + options.seed + "]");
+  for (const auto& [field, value] : options.given) change("/stages/base/" + field, value);
+  for (const std::string& text : options.sets) {
+    NB_TRY(Override own, parse_override(text));
+    changes.push_back(std::move(own));
+  }
+  return changes;
+}
+
+Result<Suite> suite_of(const Options& options) {
+  const std::string where = options.suite.empty() ? "train" : options.suite;
+  NB_TRY(Json json, options.suite.empty() ? parse_json(kDefaults, "train")
+                                          : read_json(options.suite, JsonComments::kAllowed));
+  if (!json.is_object()) return bad_input(where + ": not a suite: a JSON object was expected");
+  // One training alone; --set may bring the rest back.
+  for (const char* rest : {"evaluations", "microbenchmarks", "predictions"}) json.erase(rest);
+  for (const char* list : {"devices", "seeds"})
+    if (json.contains(list) && json[list].is_array() && json[list].size() > 1)
+      json[list] = Json::array({json[list].front()});
+  NB_TRY(const std::vector<Override> changes, overrides_of(options));
+  NB_TRY(json, with_overrides(std::move(json), changes, where));
+  NB_TRY(Suite suite, parse_suite(std::move(json), where));
+  if (!suite.stages.base)
+    return bad_input(where + ": /stages/base: missing; it is what is trained");
+  // Of its own, so that the suite's list of nodes stays what `npubench run` wrote.
+  suite.name = !options.name.empty()
+                   ? options.name
+                   : fmt::format("{}-d{}", options.suite.empty() ? "train" : suite.name + "-train",
+                                 suite.stages.base->settings.depth);
+  return suite;
+}
+
+const NodeReport* train_report(const Plan& plan, const RunSummary& summary) {
+  const NodeReport* found = nullptr;
+  for (const NodeReport& report : summary.nodes)
+    if (plan.nodes[report.node].kind() == NodeKind::kTrain) found = &report;
+  return found;
+}
+
+const Metric* metric(const std::vector<Metric>& metrics, std::string_view name) {
+  for (const Metric& one : metrics)
+    if (one.name == name && one.value) return &one;
+  return nullptr;
+}
+
+std::string record_text(const Record& record) {
+  TextTable table{{"trained", "clock", ""}, {}};
+  const auto row = [&](const char* label, const char* clock, const std::string& value) {
+    table.rows.push_back({label, clock, value});
+  };
+  const auto add = [&](const char* label, const char* name, const char* clock, auto&& text) {
+    if (const Metric* one = metric(record.metrics, name)) row(label, clock, text(*one->value));
+  };
+  add("parameters", "parameters", "",
+      [](double x) { return with_commas(static_cast<long long>(x)); });
+  add("tokens", "tokens", "", [](double x) { return with_commas(static_cast<long long>(x)); });
+  add("last loss", "train_loss", "", [](double x) { return fmt::format("{:.4f} nat", x); });
+  add("validation", "val_bpb", "", [](double x) { return fmt::format("{:.4f} bit/byte", x); });
+  add("step time", "step_time_ns", "sim", [](double x) { return human_time_ns(x); });
+  add("throughput", "throughput_tok_s", "sim", [](double x) { return human_rate(x, "tok/s"); });
+  add("peak memory", "peak_memory_bytes", "sim", [](double x) { return human_bytes(x); });
+  if (const Metric* one = metric(record.host_metrics, "train_host_time_s")) {
+    row("training took", "host", human_time_ns(*one->value * 1e9));
+    const Metric* tokens = metric(record.metrics, "tokens");
+    const Metric* all = metric(record.metrics, "train_time_ns");
+    if (tokens != nullptr && all != nullptr && all->n == one->n)
+      row("tokens a second, validation included", "host",
+          human_rate(*tokens->value / *one->value, "tok/s"));
+  }
+  return to_text(table);
+}
+
+Result<std::optional<StepProfile>> profile_in(const fs::path& folder, bool wanted) {
+  if (!wanted) return std::optional<StepProfile>();
+  const fs::path file = folder / kProfileJson;
+  NB_TRY(const Json json, read_json(file));
+  NB_TRY(StepProfile profile, parse_step_profile(json, file.string()));
+  return std::optional<StepProfile>(std::move(profile));
+}
+
+int finish(const Options& options, const Plan& plan, const RunSummary& summary) {
+  for (const NodeReport& report : summary.nodes)
+    if (report.outcome == NodeOutcome::kFailed)
+      return fail({ErrorCode::kRun, plan.nodes[report.node].name + ": " + report.message});
+  const NodeReport* trained = train_report(plan, summary);
+  if (trained == nullptr) return fail({ErrorCode::kRun, "train: the plan has no training"});
+  const auto record = read_record(trained->folder);
+  if (!record) return fail(record.error());
+  const auto profile = profile_in(trained->folder, options.profile);
+  if (!profile) return fail(profile.error());
+  if (options.json) {
+    const auto json = record_json(*record);
+    if (!json) return fail(json.error());
+    Json all{{"folder", trained->folder.string()},
+             {"outcome", name(trained->outcome)},
+             {"record", *json}};
+    if (*profile) all["profile"] = to_json(**profile);
+    return print_json(all);
+  }
+  fmt::print("{}", record_text(*record));
+  if (*profile) {
+    fmt::print(
+        "\n{}\nmean of {} steps at level {}, {} threads; peak of that level: {:.0f} Gflop/s\n"
+        "picture: {}\n",
+        to_text(profile_table(**profile)), (*profile)->steps, (*profile)->simd, (*profile)->threads,
+        (*profile)->peak_gflop_s, (trained->folder / kProfileSvg).string());
+  }
+  fmt::print("{}: {}\n", trained->outcome == NodeOutcome::kReused ? "was there already" : "results",
+             trained->folder.string());
+  return kExitOk;
+}
+
+int train_verb(const Options& options) {
+  if (options.quiet) set_progress_mode(ProgressMode::kQuiet);
+  const auto suite = suite_of(options);
+  if (!suite) return fail(suite.error());
+  RunOptions run;
+  run.results_dir = results_folder(options.results_dir);
+  run.data_dir = data_folder(options.data_dir);
+  run.fresh = options.fresh || options.profile;  // what is reused has no host time
+  run.profiles_host = options.profile;
+  run.quiet = options.quiet;
+  const auto plan = make_plan(*suite, {run.data_dir, {}}, suite->name);
+  if (!plan) return fail(plan.error());
+  const Forecast expected = forecast(*plan, run);
+  if (!options.quiet) fmt::print(stderr, "{}: {}\n", suite->name, forecast_text(expected));
+  if (const auto ready = preflight(*plan, run, expected); !ready) return fail(ready.error());
+  const auto summary = run_plan(*plan, run);
+  if (!summary) return fail(summary.error());
+  return finish(options, *plan, *summary);
+}
+
+}  // namespace
+
+Action add_train(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option(
+      "--suite", options->suite,
+      "suite file whose corpus, tokenizer, first device, first seed and training settings "
+      "are taken; flags change them");
+  app.add_option("--device", options->device,
+                 "profile (npubench list devices; default: ascend_910b3)");
+  app.add_option(
+      "--data", options->data,
+      "train on texts: names of `npubench data list`, or own files and folders (default: "
+      "a generated microworld)");
+  app.add_option("--vocab-size", options->vocab_size,
+                 "of the tokenizer, which is trained first (default: 512; with --data 4096)");
+  const Json defaults = Json::parse(kDefaults).at("stages").at("base");
+  TrainSettings plain;
+  const Json values = print_struct(plain);
+  for (const Field& field : TrainSettings{}.fields()) {
+    if (field.name == "seed") continue;
+    std::string flags = flag_of(field.name);
+    if (field.name == "device_batch_size") flags += ",--device-batch";
+    if (field.name == "iterations") flags += ",--steps";
+    const Json& value =
+        defaults.contains(field.name) ? defaults.at(field.name) : values.at(field.name);
+    app.add_option(flags, options->given[field.name],
+                   fmt::format("{} (default: {})", field.doc, value.dump()));
+  }
+  app.add_option("--seed", options->seed, "of the initial weights (default: 1)");
+  app.add_option("--set", options->sets,
+                 "change one value of the suite: /pointer=value; repeatable, after the flags");
+  app.add_option("--name", options->name,
+                 "folder below the results folder (default: train-d<depth>)");
+  app.add_option("--results-dir", options->results_dir,
+                 "where runs are kept (default: NPUBENCH_RESULTS, else results/runs)");
+  app.add_option("--data-dir", options->data_dir,
+                 "public data (default: NPUBENCH_DATA, else ~/.cache/npubench/data)");
+  app.add_flag("--profile", options->profile,
+               "where the host's time of a step goes, by op: a table, host_profile.json and "
+               "host_profile.svg. Trains again even when the result is there");
+  app.add_flag("--fresh", options->fresh, "reuse nothing");
+  app.add_flag("--json", options->json, "JSON on stdout: the record, and the profile");
+  app.add_flag("--quiet", options->quiet, "no progress on stderr");
+  add_compute_options(app);
+  app.footer(
+      "Interrupted trainings go on where they were: give the same command again.\n"
+      "Exit codes: 0 trained, 4 it failed, 64 bad usage or input.");
+  return [options] { return train_verb(*options); };
+}
+
+}  // namespace nb::cli

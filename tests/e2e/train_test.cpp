@@ -1,0 +1,153 @@
+// npubench train: one training from flags, its record, its profile, bad input.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/base/fs.hpp"
+#include "results/store.hpp"
+#include "tests/e2e/bench.hpp"
+
+namespace nb::test {
+namespace {
+
+SubprocessResult train(const Bench& bench, std::vector<std::string> more) {
+  std::vector<std::string> arguments{"train",
+                                     "--depth",
+                                     "1",
+                                     "--sequence-len",
+                                     "32",
+                                     "--device-batch",
+                                     "2",
+                                     "--total-batch-tokens",
+                                     "128",
+                                     "--steps",
+                                     "4",
+                                     "--eval-tokens",
+                                     "128",
+                                     "--set",
+                                     "/corpus/microworld/documents=120",
+                                     "--set",
+                                     "/corpus/microworld/val_documents=8",
+                                     "--vocab-size",
+                                     "320",
+                                     "--results-dir",
+                                     bench.results().string()};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return bench(arguments);
+}
+
+TEST(Train, WritesARunFolderThatCompareAndReportCanRead) {
+  const Bench bench;
+  const auto result = train(bench, {});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("last loss"), std::string::npos) << result.out;
+  const auto record = read_record(bench.node("train-base-ascend_910b3-s1"));
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_EQ(record->status, "ok");
+  EXPECT_EQ(first_damage(bench.suite_folder("train-d1")), "");
+  const std::string folder = bench.suite_folder("train-d1").string();
+  EXPECT_EQ(bench({"compare", folder, folder}).exit_code, 0);
+  const auto again = train(bench, {});
+  EXPECT_EQ(again.exit_code, 0);
+  EXPECT_NE(again.out.find("was there already"), std::string::npos) << again.out;
+}
+
+TEST(Train, ProfileAddsUpAndChangesNoBit) {
+  const Bench plain, profiled;
+  ASSERT_EQ(train(plain, {"--quiet"}).exit_code, 0);
+  const auto result = train(profiled, {"--profile", "--json", "--quiet"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  const Json json = Json::parse(result.out);
+  const Json& profile = json.at("profile");
+  EXPECT_EQ(profile.at("steps"), 3);  // the first of four warms up
+  std::int64_t sum_ns = 0;
+  std::vector<std::string> phases;
+  for (const Json& phase : profile.at("step").at("children")) {
+    sum_ns += phase.at("time_ns").get<std::int64_t>();
+    phases.push_back(phase.at("name"));
+  }
+  EXPECT_EQ(sum_ns, profile.at("step").at("time_ns").get<std::int64_t>());
+  EXPECT_EQ(phases, (std::vector<std::string>{"forward", "backward", "optimizer", "transfers",
+                                              "simulated device", "between ops"}));
+  const fs::path folder = json.at("folder").get<std::string>();
+  EXPECT_TRUE(fs::exists(folder / "host_profile.svg"));
+  EXPECT_EQ(first_difference(outcome(plain.suite_folder("train-d1")),
+                             outcome(profiled.suite_folder("train-d1"))),
+            "");
+  // Profiled again although the result is there, with the same result.
+  const auto again = train(profiled, {"--profile"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_NE(again.out.find("linear_backward_weight"), std::string::npos) << again.out;
+  EXPECT_NE(again.out.find("picture: "), std::string::npos) << again.out;
+}
+
+TEST(Train, OfASuiteEqualsTheSuitesOwnTraining) {
+  const Bench suite, single;
+  ASSERT_EQ(suite.run(kSmallSuite, {"--set", R"(/devices=["ascend_910b3"])"}).exit_code, 0);
+  const auto result =
+      single({"train", "--suite", kSmallSuite, "--results-dir", single.results().string()});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto a = read_record(suite.node("train-base-ascend_910b3-s1"));
+  const auto b = read_record(single.node("train-base-ascend_910b3-s1"));
+  ASSERT_TRUE(a && b);
+  EXPECT_EQ(a->node_key, b->node_key);
+  EXPECT_EQ(a->subject.at("weights"), b->subject.at("weights"));
+  EXPECT_TRUE(fs::exists(single.suite_folder("small-train-d2")));
+}
+
+TEST(Train, OnTextsOfOnesOwn) {
+  const Bench bench;
+  std::string text;
+  for (int i = 0; i < 3000; ++i)
+    text += "the cat number " + std::to_string(i * i) + " sat down.\n\n";
+  ASSERT_TRUE(write_file(bench.results() / "own/cats.txt", text));
+  const auto result = bench({"train",
+                             "--data",
+                             (bench.results() / "own").string(),
+                             "--depth",
+                             "1",
+                             "--sequence-len",
+                             "32",
+                             "--device-batch",
+                             "2",
+                             "--total-batch-tokens",
+                             "64",
+                             "--steps",
+                             "2",
+                             "--eval-tokens",
+                             "64",
+                             "--vocab-size",
+                             "300",
+                             "--name",
+                             "cats",
+                             "--results-dir",
+                             (bench.results() / "out").string()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(fs::exists(bench.results() / "out/cats/run.json"));
+}
+
+TEST(Train, BadInputIsOneSentenceAndWritesNothing) {
+  const Bench bench;
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"--depth", "0"}, "/stages/base/depth"},
+      {{"--depth", "many"}, "/stages/base/depth"},
+      {{"--device", "ascend_910b9"}, "did you mean"},
+      {{"--total-batch-tokens", "5000"}, "4096 or 6144"},
+      {{"--suite", "tests/e2e/nowhere.json"}, "nowhere.json"},
+      {{"--seed", "-1"}, "/seeds"},
+      {{"--data", "/nowhere/texts"}, "/nowhere/texts"},
+      {{"--simd", "sse9"}, "available here: scalar"},
+      {{"--steps"}, "--iterations"}};
+  for (const auto& [more, part] : cases) {
+    std::vector<std::string> arguments{"train", "--results-dir", bench.results().string()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto result = bench(arguments);
+    EXPECT_EQ(result.exit_code, 64) << more.front() << ": " << result.out << result.err;
+    EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+    EXPECT_TRUE(fs::is_empty(bench.results())) << more.front();
+  }
+}
+
+}  // namespace
+}  // namespace nb::test
