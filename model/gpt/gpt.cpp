@@ -128,7 +128,7 @@ std::vector<float> Gpt::token_losses(std::span<const int> inputs, std::span<cons
   const Tensor target_ids = ops::upload_ids(m.device, batch * time, 8, "targets");
   const Tensor x = m.trunk(context, inputs);
   std::vector<float> losses(m.device.executes() ? targets.size() : 0);
-  ops::head_losses(m.device, x, m.lm_head().value, targets, false, losses, m.scratch);
+  ops::head_losses(m.device, x, m.lm_head().value, targets, false, losses);
   return losses;
 }
 
@@ -149,7 +149,7 @@ void Gpt::score_tokens(std::span<const int> tokens, std::span<const int> targets
   const Tensor ids = ops::upload_ids(m.device, batch * time, 4, "tokens");
   const Tensor target_ids = ops::upload_ids(m.device, batch * time, 8, "targets");
   const Tensor x = m.trunk(context, tokens);
-  ops::head_scores(m.device, x, m.lm_head().value, targets, log_probs, argmax, m.scratch);
+  ops::head_scores(m.device, x, m.lm_head().value, targets, log_probs, argmax);
 }
 
 }  // namespace nb

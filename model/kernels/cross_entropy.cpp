@@ -1,19 +1,16 @@
 #include "model/kernels/cross_entropy.hpp"
 
+#include <cmath>
+#include <cstring>
+
 #include "harness/base/check.hpp"
-#include "model/kernels/inner/dispatch.hpp"
+#include "model/kernels/cap_scalars.hpp"
 #include "model/kernels/row_loop.hpp"
 #include "model/kernels/scratch.hpp"
 #include "model/kernels/vector_math.hpp"
 
 namespace nb::kernels {
 namespace {
-
-inner::SoftcapScalars scalars(const CrossEntropySettings& settings) {
-  NB_CHECK(settings.softcap >= 0.0f, "[cross_entropy] softcap {} is negative", settings.softcap);
-  return {settings.softcap, settings.pointwise.eager,
-          settings.pointwise.eager ? inner::rounding_of(settings.pointwise) : inner::kRoundNone};
-}
 
 void check_targets(const char* op, ConstMatrix logits, std::span<const int> targets) {
   NB_CHECK(static_cast<std::int64_t>(targets.size()) == logits.rows, "[{}] {} targets for {} rows",
@@ -29,16 +26,17 @@ void check_rows(const char* op, std::size_t size, ConstMatrix logits) {
            logits.rows);
 }
 
-// body(row, z, target) with the capped logits of each row, rounded by `rounding`.
+// body(row, t, what is known of the row), t a copy that body may change.
 template <class Body>
-void each_capped_row(ConstMatrix logits, const CrossEntropySettings& settings, int rounding,
-                     const Body& body) {
+void each_capped_row(ConstMatrix logits, const inner::CapScalars& cap, const Body& body) {
   const inner::Table& table = inner::table();
-  const inner::SoftcapScalars cap = scalars(settings);
   each_row(logits.rows, logits.cols, [&](std::int64_t i) {
     const Scratch scratch(static_cast<std::size_t>(logits.cols) * sizeof(float));
-    table.softcap(logits.row(i), logits.cols, cap, scratch.floats(), rounding);
-    body(i, scratch.floats());
+    float* t = scratch.floats();
+    std::memcpy(t, logits.row(i), static_cast<std::size_t>(logits.cols) * sizeof(float));
+    inner::CapRow row = fresh_row(cap);
+    table.cap_logits(t, logits.cols, cap, &row);
+    body(i, t, row);
   });
 }
 
@@ -52,13 +50,16 @@ void softcap_cross_entropy(ConstMatrix logits, std::span<const int> targets,
   if (!saved.row_max.empty()) check_rows("cross_entropy", saved.row_max.size(), logits);
   if (!saved.row_sum.empty()) check_rows("cross_entropy", saved.row_sum.size(), logits);
   const inner::Table& table = inner::table();
-  each_capped_row(logits, settings, inner::kRoundNone, [&](std::int64_t i, const float* z) {
+  const inner::CapScalars cap = cap_scalars(settings, false, false);
+  each_capped_row(logits, cap, [&](std::int64_t i, const float* t, const inner::CapRow& known) {
     const auto row = static_cast<std::size_t>(i);
-    float max = 0.0f, sum = 0.0f;
-    table.max_and_sum(z, logits.cols, &max, &sum);
+    const float max = table.largest_capped(known);
+    const float sum = table.capped_sum(t, logits.cols, cap, max, known.is_calm);
     if (!saved.row_max.empty()) saved.row_max[row] = max;
     if (!saved.row_sum.empty()) saved.row_sum[row] = sum;
-    losses[row] = targets[row] == kIgnoreTarget ? 0.0f : log(sum) - (z[targets[row]] - max);
+    losses[row] = targets[row] == kIgnoreTarget
+                      ? 0.0f
+                      : log(sum) - (table.capped_value(t[targets[row]], cap) - max);
   });
 }
 
@@ -72,13 +73,17 @@ void softcap_cross_entropy_backward(ConstMatrix logits, std::span<const int> tar
   NB_CHECK(same_shape(logits, dlogits), "[cross_entropy_backward] logits ({},{}), dlogits ({},{})",
            logits.rows, logits.cols, dlogits.rows, dlogits.cols);
   const inner::Table& table = inner::table();
-  const inner::SoftcapScalars cap = scalars(settings);
-  const int rounding = inner::rounding_of(settings.pointwise);
-  each_row(logits.rows, logits.cols, [&](std::int64_t i) {
+  const inner::CapScalars cap = cap_scalars(settings, false, false);
+  each_capped_row(logits, cap, [&](std::int64_t i, float* t, const inner::CapRow& known) {
     const auto row = static_cast<std::size_t>(i);
     if (targets[row] == kIgnoreTarget) return table.fill(dlogits.row(i), logits.cols, 0.0f);
-    table.cross_entropy_backward(logits.row(i), logits.cols, targets[row], row_max[row],
-                                 row_sum[row], scale, cap, dlogits.row(i), rounding);
+    // The caller's max and sum may be anything, so nothing is known to be calm.
+    const bool is_calm = known.is_calm && row_max[row] == table.largest_capped(known) &&
+                         row_sum[row] >= 1.0f && std::isfinite(row_sum[row]) &&
+                         std::isfinite(scale);
+    table.capped_gradient(t, logits.cols, targets[row], row_max[row], row_sum[row], scale, cap,
+                          is_calm);
+    std::memcpy(dlogits.row(i), t, static_cast<std::size_t>(logits.cols) * sizeof(float));
   });
 }
 
@@ -86,11 +91,9 @@ void softcap(ConstMatrix logits, Matrix out, const CrossEntropySettings& setting
   NB_CHECK(same_shape(logits, out), "[softcap] logits ({},{}), out ({},{})", logits.rows,
            logits.cols, out.rows, out.cols);
   const inner::Table& table = inner::table();
-  const inner::SoftcapScalars cap = scalars(settings);
-  const int rounding = inner::rounding_of(settings.pointwise);
-  each_row(logits.rows, logits.cols, [&](std::int64_t i) {
-    table.softcap(logits.row(i), logits.cols, cap, out.row(i), rounding);
-  });
+  const inner::CapScalars cap = cap_scalars(settings, true, false);
+  each_row(logits.rows, logits.cols,
+           [&](std::int64_t i) { table.softcap(logits.row(i), logits.cols, cap, out.row(i)); });
 }
 
 void score_targets(ConstMatrix logits, std::span<const int> targets, std::span<float> log_probs,
@@ -99,24 +102,19 @@ void score_targets(ConstMatrix logits, std::span<const int> targets, std::span<f
   if (!log_probs.empty()) check_rows("score_targets", log_probs.size(), logits);
   if (!argmax.empty()) check_rows("score_targets", argmax.size(), logits);
   const inner::Table& table = inner::table();
-  const int rounding = inner::rounding_of(settings.pointwise);
-  each_capped_row(logits, settings, rounding, [&](std::int64_t i, const float* z) {
+  const inner::CapScalars cap = cap_scalars(settings, true, false);
+  each_capped_row(logits, cap, [&](std::int64_t i, const float* t, const inner::CapRow& known) {
     const auto row = static_cast<std::size_t>(i);
+    const float max = table.largest_capped(known);
     if (!log_probs.empty()) {
       log_probs[row] = 0.0f;
       if (targets[row] != kIgnoreTarget) {
-        float max = 0.0f, sum = 0.0f;
-        table.max_and_sum(z, logits.cols, &max, &sum);
-        log_probs[row] = (z[targets[row]] - max) - log(sum);
+        const float sum = table.capped_sum(t, logits.cols, cap, max, known.is_calm);
+        log_probs[row] = (table.capped_value(t[targets[row]], cap) - max) - log(sum);
       }
     }
-    if (!argmax.empty()) {
-      std::int64_t best = -1;
-      for (std::int64_t j = 0; j < logits.cols; ++j) {
-        if (z[j] == z[j] && (best < 0 || z[best] < z[j])) best = j;
-      }
-      argmax[row] = best < 0 ? 0 : static_cast<int>(best);
-    }
+    if (!argmax.empty())
+      argmax[row] = static_cast<int>(table.first_capped(t, logits.cols, cap, max));
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include "harness/base/check.hpp"
 #include "model/kernels/cross_entropy.hpp"
+#include "model/kernels/lm_head.hpp"
 #include "model/kernels/matmul.hpp"
 #include "model/kernels/reduce.hpp"
 
@@ -28,7 +29,6 @@ HeadSize check_sizes(const Tensor& x, const Tensor& w, std::span<const int> targ
   return {rows, w.shape()[0], w.shape()[1]};
 }
 
-// Even, so that the chain over rows may continue from block to block.
 std::int64_t block_rows(const HeadSize& size) {
   return std::min(std::max(kBlockValues / size.vocab / 2 * 2, kMinBlockRows), size.rows);
 }
@@ -37,13 +37,14 @@ std::span<float> sized(std::vector<float>& buffer, std::int64_t count) {
   if (std::ssize(buffer) < count) buffer.resize(static_cast<std::size_t>(count));
   return std::span(buffer).first(static_cast<std::size_t>(count));
 }
-template <class T>
-std::span<T> part(std::span<T> values, std::int64_t begin, std::int64_t count) {
-  return values.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count));
-}
 
 kernels::CrossEntropySettings loss_settings(const Device& device) {
   return {.softcap = kSoftcap, .pointwise = device.numerics().pointwise_policy()};
+}
+
+kernels::LmHeadPolicy kernel_policy(const Device& device) {
+  return {device.numerics().matmul(), device.numerics().weight_gradient_matmul(),
+          loss_settings(device)};
 }
 
 OpDesc linear_desc(OpKind kind, const HeadSize& size, const Tensor& w, std::string_view label) {
@@ -75,7 +76,7 @@ Tensor simulated_logits(Device& device, const HeadSize& size, const Tensor& x, c
 }  // namespace
 
 void head_losses(Device& device, const Tensor& x, const Tensor& w, std::span<const int> targets,
-                 bool is_mean, std::span<float> losses, HeadScratch& scratch) {
+                 bool is_mean, std::span<float> losses) {
   const HeadSize size = check_sizes(x, w, targets, device);
   const Tensor logits = simulated_logits(device, size, x, w, nullptr);
   const Tensor loss = device.allocate(is_mean ? Shape{1} : Shape{size.rows}, DType::kFp32, "loss",
@@ -84,15 +85,7 @@ void head_losses(Device& device, const Tensor& x, const Tensor& w, std::span<con
   desc.inputs = {&logits};
   desc.output = &loss;
   device.run(desc, [&] {
-    const std::int64_t block = block_rows(size);
-    for (std::int64_t begin = 0; begin < size.rows; begin += block) {
-      const std::int64_t count = std::min(block, size.rows - begin);
-      const Matrix z = matrix(sized(scratch.logits, count * size.vocab).data(), count, size.vocab);
-      kernels::matmul_nt(row_block(x.matrix(), begin, count), w.matrix(), z,
-                         device.numerics().matmul());
-      kernels::softcap_cross_entropy(z, part(targets, begin, count), part(losses, begin, count), {},
-                                     loss_settings(device));
-    }
+    kernels::lm_head_losses(x.matrix(), w.matrix(), targets, losses, kernel_policy(device));
   });
 }
 
@@ -134,37 +127,12 @@ HeadResult head_loss_and_backward(Device& device, const Tensor& x, const Tensor&
   weight_desc.inputs = {&dlogits, &x};
   weight_desc.output = &dw;
   device.run_backward(weight_desc, std::move(linear_saved), [&] {
-    const MatmulPolicy products = device.numerics().matmul();
-    const MatmulPolicy weight = device.numerics().weight_gradient_matmul();
     const auto valid = static_cast<double>(
         std::count_if(targets.begin(), targets.end(), [](int target) { return target >= 0; }));
     const float row_scale = valid > 0 ? static_cast<float>(scale / valid) : 0.0F;
     const std::span<float> losses = sized(scratch.losses, size.rows);
-    const bool chained = weight.accumulation == Accumulation::kChain;
-    const std::int64_t block = chained ? block_rows(size) : size.rows;
-    const Matrix partial =
-        chained ? matrix(sized(scratch.weight_gradient, size.vocab * size.width).data(), size.vocab,
-                         size.width)
-                : Matrix{};
-    for (std::int64_t begin = 0; begin < size.rows; begin += block) {
-      const std::int64_t count = std::min(block, size.rows - begin);
-      const Matrix z = matrix(sized(scratch.logits, count * size.vocab).data(), count, size.vocab);
-      const ConstMatrix x_rows = row_block(x.matrix(), begin, count);
-      const kernels::CrossEntropySaved rows = {sized(scratch.row_max, count),
-                                               sized(scratch.row_sum, count)};
-      kernels::matmul_nt(x_rows, w.matrix(), z, products);
-      kernels::softcap_cross_entropy(z, part(targets, begin, count), part(losses, begin, count),
-                                     rows, loss_settings(device));
-      kernels::softcap_cross_entropy_backward(z, part(targets, begin, count), rows.row_max,
-                                              rows.row_sum, row_scale, z, loss_settings(device));
-      kernels::matmul_nn(z, w.matrix(), row_block(dx.matrix(), begin, count), products);
-      if (chained) {
-        kernels::matmul_tn_block(z, x_rows, partial, weight, begin == 0);
-      } else {
-        kernels::matmul_tn(z, x_rows, dw.matrix(), weight, accumulate);
-      }
-    }
-    if (chained) kernels::matmul_finish(partial, dw.matrix(), weight, accumulate);
+    kernels::lm_head_loss_and_backward(x.matrix(), w.matrix(), targets, row_scale, losses,
+                                       dx.matrix(), dw.matrix(), accumulate, kernel_policy(device));
     if (valid > 0) result.loss = static_cast<float>(kernels::sum_in_order(losses) / valid);
   });
   return result;
@@ -222,7 +190,7 @@ void head_logits(Device& device, const Tensor& x, const Tensor& w,
 }
 
 void head_scores(Device& device, const Tensor& x, const Tensor& w, std::span<const int> targets,
-                 std::span<float> log_probs, std::span<int> argmax, HeadScratch& scratch) {
+                 std::span<float> log_probs, std::span<int> argmax) {
   const HeadSize size = check_sizes(x, w, targets, device);
   NB_CHECK(!device.executes() || (log_probs.size() == targets.size() &&
                                   (argmax.empty() || argmax.size() == targets.size())),
@@ -240,30 +208,8 @@ void head_scores(Device& device, const Tensor& x, const Tensor& w, std::span<con
   desc.inputs = {&capped};
   desc.output = &scores;
   device.run(desc, [&] {
-    std::vector<std::int64_t> wanted;
-    scratch.targets.clear();
-    for (std::size_t i = 0; i < targets.size(); ++i) {
-      log_probs[i] = 0;
-      if (!argmax.empty()) argmax[i] = -1;
-      if (targets[i] < 0) continue;
-      wanted.push_back(static_cast<std::int64_t>(i));
-      scratch.targets.push_back(targets[i]);
-    }
-    if (wanted.empty()) return;
-    std::vector<float> block_scores;
-    std::vector<int> block_argmax;
-    each_logit_block(device, size, x, w, wanted, scratch, [&](std::int64_t first, Matrix z) {
-      const auto count = static_cast<std::size_t>(z.rows);
-      block_scores.resize(count);
-      block_argmax.resize(count);
-      kernels::score_targets(z, part(std::span<const int>(scratch.targets), first, z.rows),
-                             block_scores, block_argmax, loss_settings(device));
-      for (std::size_t i = 0; i < count; ++i) {
-        const auto row = static_cast<std::size_t>(wanted[static_cast<std::size_t>(first) + i]);
-        log_probs[row] = block_scores[i];
-        if (!argmax.empty()) argmax[row] = block_argmax[i];
-      }
-    });
+    kernels::lm_head_scores(x.matrix(), w.matrix(), targets, log_probs, argmax,
+                            kernel_policy(device));
   });
 }
 

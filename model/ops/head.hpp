@@ -1,6 +1,6 @@
 // The language-model head: logits = soft-cap(x wᵀ), cross-entropy, gradients. The device makes the
 // whole (rows, V) logits; the host works them off in blocks of rows, whose size changes no bit
-// (kernels/matmul.hpp).
+// (kernels/lm_head.hpp).
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,13 @@ inline constexpr float kSoftcap = 15.0F;  // nanochat.md §1.2
 
 // Host memory that one call leaves to the next, so that steps do not allocate.
 struct HeadScratch {
-  std::vector<float> logits, gathered, losses, row_max, row_sum, weight_gradient;
-  std::vector<int> targets;
+  std::vector<float> logits, gathered, losses;
 };
 
 // x (rows, C), w (V,C), targets (rows), -1: ignored. losses: one a row in nat, filled in execute
 // mode. The loss that the device forms is their mean (is_mean) or stays one a row.
 void head_losses(Device& device, const Tensor& x, const Tensor& w, std::span<const int> targets,
-                 bool is_mean, std::span<float> losses, HeadScratch& scratch);
+                 bool is_mean, std::span<float> losses);
 
 // Forward and backward at once, of scale × mean loss over the rows whose target is not -1: dx
 // (rows, C), and dw (V,C), added when accumulate. loss: the mean itself, summed in double in row
@@ -46,6 +45,6 @@ void head_logits(Device& device, const Tensor& x, const Tensor& w,
 // Log-probability of each row's target (-1: 0) and first most likely token (-1 where the target is
 // -1; the span may be empty). Left alone on a dry device.
 void head_scores(Device& device, const Tensor& x, const Tensor& w, std::span<const int> targets,
-                 std::span<float> log_probs, std::span<int> argmax, HeadScratch& scratch);
+                 std::span<float> log_probs, std::span<int> argmax);
 
 }  // namespace nb::ops

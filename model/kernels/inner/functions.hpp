@@ -45,10 +45,13 @@ void rotary(const float* x, const float* cos, const float* sin, std::int64_t hal
 void softmax(float* s, std::int64_t n, float factor, float* max, float* sum);
 void probabilities(float* s, std::int64_t n, float factor, float max, float sum);
 void score_gradient(const float* p, float* dp, std::int64_t n, float delta);
-void softcap(const float* x, std::int64_t n, const SoftcapScalars& s, float* out, int rounding);
-void max_and_sum(const float* z, std::int64_t n, float* max, float* sum);
-void cross_entropy_backward(const float* x, std::int64_t n, std::int64_t target, float max,
-                            float sum, float factor, const SoftcapScalars& s, float* dx,
-                            int rounding);
+void softcap(const float* x, std::int64_t n, const CapScalars& s, float* out);
+void cap_logits(float* x, std::int64_t n, const CapScalars& s, CapRow* row);
+float largest_capped(const CapRow& row);
+float capped_sum(const float* t, std::int64_t n, const CapScalars& s, float max, bool calm);
+float capped_value(float t, const CapScalars& s);
+std::int64_t first_capped(const float* t, std::int64_t n, const CapScalars& s, float max);
+void capped_gradient(float* t, std::int64_t n, std::int64_t target, float max, float sum,
+                     float factor, const CapScalars& s, bool calm);
 
 }  // namespace nb::kernels::inner::NB_LEVEL

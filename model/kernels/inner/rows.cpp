@@ -1,4 +1,4 @@
-// One row at a time: norms, rotary embedding, softmax, cross-entropy of one level.
+// One row at a time: norms, rotary embedding, softmax of one level.
 #include "model/kernels/inner/functions.hpp"
 #include "model/kernels/inner/vec_math.hpp"
 
@@ -6,32 +6,6 @@ namespace nb::kernels::inner::NB_LEVEL {
 namespace {
 
 NB_OP Floats larger(Floats x, Floats best) { return select(best < x, x, best); }
-
-// Calls body(eager rounding, last rounding). The two are the same, or there is no eager one, in
-// every policy that a device has; any other pair rounds `out` in a pass of its own.
-template <class Body>
-NB_OP void with_two_roundings(int eager, int last, float* out, std::int64_t n, const Body& body) {
-  if (eager == kRoundNone) {
-    with_rounding(last, [&](auto mode) { body(Constant<kRoundNone>(), mode); });
-  } else if (eager == last) {
-    with_rounding(last, [&](auto mode) { body(mode, mode); });
-  } else {
-    with_rounding(eager, [&](auto mode) { body(mode, Constant<kRoundNone>()); });
-    with_rounding(last, [&](auto mode) {
-      each_group(n, [&](std::int64_t i, int lanes) {
-        store_lanes(out + i, rounded<decltype(mode)::value>(load_lanes(out + i, lanes)), lanes);
-      });
-    });
-  }
-}
-
-// Soft-cap of one group; tanh_out receives t.
-template <int kEager>
-NB_OP Floats capped(Floats x, Floats cap, Floats* tanh_out) {
-  const Floats t = rounded<kEager>(vec_tanh(rounded<kEager>(x / cap)));
-  *tanh_out = t;
-  return rounded<kEager>(t * cap);
-}
 
 }  // namespace
 
@@ -131,59 +105,6 @@ void score_gradient(const float* p, float* dp, std::int64_t n, float delta) {
   each_group(n, [&](std::int64_t i, int lanes) {
     store_lanes(dp + i, load_lanes(p + i, lanes) * (load_lanes(dp + i, lanes) + all(0.0f) - d),
                 lanes);
-  });
-}
-
-void softcap(const float* x, std::int64_t n, const SoftcapScalars& s, float* out, int rounding) {
-  const Floats cap = all(s.cap);
-  with_two_roundings(s.rounding, rounding, out, n, [&](auto eager, auto mode) {
-    each_group(n, [&](std::int64_t i, int lanes) {
-      Floats z = load_lanes(x + i, lanes), t;
-      if (s.cap != 0.0f) z = capped<decltype(eager)::value>(z, cap, &t);
-      store_lanes(out + i, rounded<decltype(mode)::value>(z), lanes);
-    });
-  });
-}
-
-void max_and_sum(const float* z, std::int64_t n, float* max, float* sum) {
-  Floats best = floats(all_bits(0xff800000u));
-  each_group(n, [&](std::int64_t i, int lanes) {
-    best = keep_lanes(larger(load_lanes(z + i, lanes), best), best, lanes);
-  });
-  *max = tree_max(best);
-  const Floats m = all(*max);
-  *sum = lane_sum(n, [&](Floats acc, std::int64_t i, int lanes) {
-    return acc + vec_exp(load_lanes(z + i, lanes) - m);
-  });
-}
-
-void cross_entropy_backward(const float* x, std::int64_t n, std::int64_t target, float max,
-                            float sum, float factor, const SoftcapScalars& s, float* dx,
-                            int rounding) {
-  const Floats m = all(max), l = all(sum), f = all(factor), cap = all(s.cap), one = all(1.0f);
-  with_two_roundings(s.rounding, rounding, dx, n, [&](auto eager, auto mode) {
-    constexpr int kEager = decltype(eager)::value, kLast = decltype(mode)::value;
-    each_group(n, [&](std::int64_t i, int lanes) {
-      Floats z = load_lanes(x + i, lanes), t = all(0.0f);
-      if (s.cap != 0.0f) z = capped<kEager>(z, cap, &t);
-      Floats g = vec_exp(z - m) / l;
-      if (target >= i && target < i + lanes) {
-        float hot[16] = {};
-        hot[target - i] = 1.0f;
-        g = g - load(hot);
-      }
-      g = g * f;
-      if (s.cap == 0.0f) {
-        g = rounded<kLast>(g);
-      } else if (!s.eager) {
-        g = rounded<kLast>(g * fma(all(-1.0f) * t, t, one));
-      } else {
-        g = rounded<kEager>(rounded<kEager>(g) * cap);
-        g = rounded<kEager>(g * fma(all(-1.0f) * t, t, one));
-        g = rounded<kLast>(g / cap);
-      }
-      store_lanes(dx + i, g, lanes);
-    });
   });
 }
 

@@ -41,8 +41,12 @@ const Table kTable = {
     .probabilities = probabilities,
     .score_gradient = score_gradient,
     .softcap = softcap,
-    .max_and_sum = max_and_sum,
-    .cross_entropy_backward = cross_entropy_backward,
+    .cap_logits = cap_logits,
+    .largest_capped = largest_capped,
+    .capped_sum = capped_sum,
+    .capped_value = capped_value,
+    .first_capped = first_capped,
+    .capped_gradient = capped_gradient,
 };
 
 }  // namespace nb::kernels::inner::NB_LEVEL

@@ -99,10 +99,20 @@ struct AdamWScalars {
   int round_state, round_parameter;
 };
 
-struct SoftcapScalars {
-  float cap;  // 0: none
-  bool eager;
-  int rounding;  // of each kernel when eager, kRoundNone when fused
+// The soft-cap of a device's policy (cross_entropy.hpp).
+struct CapScalars {
+  float cap;           // 0: none
+  float inverse;       // 1 / cap, rounded
+  bool multiplies;     // the inverse may stand for the division of bf16 numbers
+  bool eager;          // u, t, z and the gradient's steps are rounded to storage
+  bool rounds_capped;  // z is rounded to storage in any case (scoring)
+  int storage;         // rounding
+};
+
+// What is known of a row while its strips are worked off. Start: 16 × -inf, calm as the cap allows.
+struct CapRow {
+  float best[16];  // largest z of each lane
+  bool is_calm;    // no NaN, and z within 20 of 0: exponentials need no care
 };
 
 struct Table {
@@ -158,14 +168,18 @@ struct Table {
                         float sum);  // exp(s*scale-max)/sum
   void (*score_gradient)(const float* p, float* dp, std::int64_t n,
                          float delta);  // dp = p * (dp - delta)
-  void (*softcap)(const float* x, std::int64_t n, const SoftcapScalars& s, float* out,
-                  int rounding);
-  void (*max_and_sum)(const float* z, std::int64_t n, float* max,
-                      float* sum);  // max, sum of exp(z - max)
-  // dz = exp(z - max) / sum, less 1 at target, times scale, then back through the soft-cap of x
-  void (*cross_entropy_backward)(const float* x, std::int64_t n, std::int64_t target, float max,
-                                 float sum, float scale, const SoftcapScalars& s, float* dx,
-                                 int rounding);
+  void (*softcap)(const float* x, std::int64_t n, const CapScalars& s, float* out);  // z of x
+  // Soft-cap and cross-entropy in steps: x → t in place (without a cap x stays) and the lanes'
+  // maxima of z, strip by strip, n a multiple of 16 but for the last; their maximum; Σ exp(z - max)
+  // of a whole row; t → dx in place, dz = exp(z - max) / sum, less 1 at target, times factor.
+  void (*cap_logits)(float* x, std::int64_t n, const CapScalars& s, CapRow* row);
+  float (*largest_capped)(const CapRow& row);
+  float (*capped_sum)(const float* t, std::int64_t n, const CapScalars& s, float max, bool calm);
+  float (*capped_value)(float t, const CapScalars& s);  // z of one
+  // First index whose z is max; 0 when there is none (all NaN).
+  std::int64_t (*first_capped)(const float* t, std::int64_t n, const CapScalars& s, float max);
+  void (*capped_gradient)(float* t, std::int64_t n, std::int64_t target, float max, float sum,
+                          float factor, const CapScalars& s, bool calm);
 };
 
 }  // namespace nb::kernels::inner

@@ -34,6 +34,14 @@ NB_OP Floats drop_bits(Floats x) {
   return select(is_nan(x), canonical_nan(), floats(up & all_bits(~((1u << kDrop) - 1u))));
 }
 
+// The same where x is no NaN, or the canonical one.
+template <int kDrop>
+NB_OP Floats drop_bits_calm(Floats x) {
+  const Bits u = bits(x);
+  const Bits odd = shift_right<kDrop>(u) & all_bits(1u);
+  return floats((u + all_bits((1u << (kDrop - 1)) - 1u) + odd) & all_bits(~((1u << kDrop) - 1u)));
+}
+
 template <bool kSaturates>
 NB_OP Floats round_fp16(Floats x) {
   const Floats size = magnitude(x);
@@ -64,6 +72,20 @@ NB_OP Floats rounded(Floats x) {
     return drop_bits<12>(x);
   } else {
     return x;
+  }
+}
+
+// The bits of rounded() where x is no NaN, or the canonical one.
+template <int kRounding>
+NB_OP Floats rounded_calm(Floats x) {
+  if constexpr (kRounding == kRoundBf16) {
+    return drop_bits_calm<16>(x);
+  } else if constexpr (kRounding == kRoundTf32) {
+    return drop_bits_calm<13>(x);
+  } else if constexpr (kRounding == kRoundHf32) {
+    return drop_bits_calm<12>(x);
+  } else {
+    return rounded<kRounding>(x);
   }
 }
 

@@ -11,15 +11,16 @@ NB_OP Floats power_of_two(Bits n) {  // n in [-126, 127]
   return floats(shift_left<23>(n + all_bits(127u)));
 }
 
-NB_OP Floats vec_exp(Floats x) {
-  const Mask nan = is_nan(x);
-  Floats c = select(x < all(-104.0f), all(-104.0f), x);  // exp(-104) < 2^-150
-  c = select(all(89.0f) < c, all(89.0f), c);
-  c = select(nan, all(0.0f), c);
-  const Bits n = to_int(c * all(1.44269502f));
+// exp(x) = fraction × 2^n for finite x of moderate size.
+struct ExpParts {
+  Floats fraction;
+  Bits n;
+};
+NB_OP ExpParts exp_parts(Floats x) {
+  const Bits n = to_int(x * all(1.44269502f));
   const Floats k = to_float(n);
   Floats r =
-      fma(k, all(-0.693359375f), c);  // ln 2 in two parts, the first exact in products with k
+      fma(k, all(-0.693359375f), x);  // ln 2 in two parts, the first exact in products with k
   r = fma(k, all(2.12194440e-4f), r);
   Floats q = all(0.000197900314f);
   q = fma(q, r, all(0.00139449793f));
@@ -27,11 +28,25 @@ NB_OP Floats vec_exp(Floats x) {
   q = fma(q, r, all(0.0416662917f));
   q = fma(q, r, all(0.166666657f));
   q = fma(q, r, all(0.5f));
-  const Floats e = fma(r * r, q, r) + all(1.0f);
+  return {fma(r * r, q, r) + all(1.0f), n};
+}
+
+NB_OP Floats vec_exp(Floats x) {
+  const Mask nan = is_nan(x);
+  Floats c = select(x < all(-104.0f), all(-104.0f), x);  // exp(-104) < 2^-150
+  c = select(all(89.0f) < c, all(89.0f), c);
+  c = select(nan, all(0.0f), c);
+  const ExpParts e = exp_parts(c);
   const Bits half =
-      shift_right_signed<1>(n);  // two factors, so that a denormal result is rounded once
-  const Floats y = (e * power_of_two(half)) * power_of_two(n - half);
+      shift_right_signed<1>(e.n);  // two factors, so that a denormal result is rounded once
+  const Floats y = (e.fraction * power_of_two(half)) * power_of_two(e.n - half);
   return select(nan, canonical_nan(), y);
+}
+
+// The bits of vec_exp for x in [-87, 87], where the result is normal: no special cases.
+NB_OP Floats calm_exp(Floats x) {
+  const ExpParts e = exp_parts(x);
+  return floats(bits(e.fraction) + shift_left<23>(e.n));
 }
 
 NB_OP Floats vec_log(Floats x) {
@@ -62,20 +77,24 @@ NB_OP Floats vec_log(Floats x) {
   return select(x < all(0.0f), nan, select(is_nan(x), nan, y));
 }
 
-NB_OP Floats vec_tanh(Floats x) {
-  const Floats size = magnitude(x);
-  const Bits sign = bits(x) & all_bits(0x80000000u);
-  const Floats square = x * x;
+// tanh(size) for size in [0, 0.625).
+NB_OP Floats small_tanh(Floats size) {
+  const Floats square = size * size;
   Floats q = all(0.00214295881f);
   q = fma(q, square, all(-0.00817739498f));
   q = fma(q, square, all(0.0217007007f));
   q = fma(q, square, all(-0.0539467633f));
   q = fma(q, square, all(0.133332059f));
   q = fma(q, square, all(-0.333333313f));
-  const Floats small = fma(size * square, q, size);
+  return fma(size * square, q, size);
+}
+
+NB_OP Floats vec_tanh(Floats x) {
+  const Floats size = magnitude(x);
+  const Bits sign = bits(x) & all_bits(0x80000000u);
   const Floats e = vec_exp(size + size);
   const Floats large = all(1.0f) - all(2.0f) / (e + all(1.0f));
-  const Floats y = floats(bits(select(size < all(0.625f), small, large)) | sign);
+  const Floats y = floats(bits(select(size < all(0.625f), small_tanh(size), large)) | sign);
   return select(is_nan(x), canonical_nan(), y);
 }
 

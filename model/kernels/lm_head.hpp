@@ -1,0 +1,40 @@
+// The language-model head as one kernel: logits = x wᵀ, soft-cap, cross-entropy and the gradients,
+// worked off in blocks of rows whose logits stay in the cache; no (rows, V) array of floats exists.
+// Bits are those of the separate kernels, one after the other:
+//   z = matmul_nt(x, w, products); losses, m, s = softcap_cross_entropy(z);
+//   dz = softcap_cross_entropy_backward(z, m, s, row_scale);
+//   dx = matmul_nn(dz, w, products);  dw (+)= matmul_tn(dz, x, weight_gradient).
+// x (rows, C), w (V,C), targets and losses: one a row, target -1: ignored. Parallel inside.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "model/kernels/cross_entropy.hpp"
+#include "model/kernels/policy.hpp"
+#include "model/tensor/view.hpp"
+
+namespace nb::kernels {
+
+struct LmHeadPolicy {
+  MatmulPolicy products;
+  MatmulPolicy weight_gradient;
+  CrossEntropySettings loss;
+};
+
+void lm_head_losses(ConstMatrix x, ConstMatrix w, std::span<const int> targets,
+                    std::span<float> losses, const LmHeadPolicy& policy);
+
+// dx (rows, C); dw (V,C), added to when accumulate. row_scale: gradient of each loss. group_bytes:
+// of packed dz that may wait for the weight's gradient; changes no bit.
+void lm_head_loss_and_backward(ConstMatrix x, ConstMatrix w, std::span<const int> targets,
+                               float row_scale, std::span<float> losses, Matrix dx, Matrix dw,
+                               bool accumulate, const LmHeadPolicy& policy,
+                               std::int64_t group_bytes = 16 << 20);
+
+// score_targets() of the logits; where the target is -1: log_prob +0, argmax -1 and no work.
+// argmax may be empty.
+void lm_head_scores(ConstMatrix x, ConstMatrix w, std::span<const int> targets,
+                    std::span<float> log_probs, std::span<int> argmax, const LmHeadPolicy& policy);
+
+}  // namespace nb::kernels
