@@ -112,8 +112,9 @@ void add_settings(CLI::App& app, EvalSettings& settings) {
 Action add_eval(CLI::App& app) {
   auto options = std::make_shared<Options>();
   EvaluationRequest& request = options->request;
-  app.add_option("--model", request.model.model,
-                 "a training's folder, a checkpoint, or oracle, chance, corrupted");
+  app.add_option(
+      "--model", request.model.model,
+      "a training's folder, a checkpoint, a llama2.c model, or oracle, chance, corrupted");
   add_settings(app, request.settings);
   app.add_option("--completions", request.completions,
                  "instead of a model: JSONL of texts, {\"task_id\", \"completion\"} a line");

@@ -8,10 +8,12 @@
 
 #include "evals/built_in_models.hpp"
 #include "harness/base/fs.hpp"
+#include "harness/base/hash.hpp"
 #include "harness/plan/work.hpp"
 #include "harness/run/checkpoint_digest.hpp"
 #include "model/device/device.hpp"
 #include "model/engine/gpt_language_model.hpp"
+#include "model/engine/llama_decoder.hpp"
 #include "model/gpt/gpt.hpp"
 #include "model/train/checkpoint.hpp"
 #include "results/store.hpp"
@@ -20,12 +22,21 @@ namespace nb {
 namespace {
 
 constexpr const char* kTokenizerFile = "tokenizer.json";
+constexpr const char* kLlamaTokenizerFile = "tokenizer.bin";
 
 struct DeviceAndGpt {
   DeviceAndGpt(const DeviceProfile& profile, const GptConfig& config)
       : device(profile, ExecutionMode::kExecute), gpt(config, device) {}
   Device device;
   Gpt gpt;
+};
+
+struct DeviceAndLlama {
+  DeviceAndLlama(const DeviceProfile& profile, const LlamaFile& file)
+      : device(profile, ExecutionMode::kExecute), llama(file, device), decoder(llama) {}
+  Device device;
+  Llama llama;
+  LlamaDecoder decoder;
 };
 
 Result<std::unique_ptr<Tokenizer>> load_tokenizer(const fs::path& path) {
@@ -51,6 +62,31 @@ Result<OpenedModel> open_built_in(const BuiltInModelInfo& info, const ModelChoic
   return opened;
 }
 
+// A tokenizer's ids must all be known to the model.
+Result<void> check_vocabulary_fits(const Tokenizer& tokenizer, const fs::path& tokenizer_file,
+                                   std::int64_t vocab_size, const fs::path& model) {
+  if (tokenizer.vocab_size() <= vocab_size) return {};
+  return bad_input(
+      fmt::format("{}: {} tokens, but the model of {} knows {}; give its own with --tokenizer",
+                  tokenizer_file.string(), tokenizer.vocab_size(), model.string(), vocab_size));
+}
+
+Result<OpenedModel> open_llama(const fs::path& path, const fs::path& tokenizer,
+                               const DeviceEntry& device, std::int64_t batch) {
+  OpenedModel opened;
+  opened.device = device.name;
+  NB_TRY(opened.resolved, resolve_device(device, "--device"));
+  NB_TRY(opened.tokenizer, load_tokenizer(tokenizer));
+  NB_TRY(const LlamaFile file, read_llama_file(path));
+  NB_TRY_VOID(check_vocabulary_fits(*opened.tokenizer, tokenizer, file.config.vocab_size, path));
+  NB_TRY(opened.weights, sha256_file(path));
+  auto parts = std::make_shared<DeviceAndLlama>(opened.resolved->profile, file);
+  opened.model = std::make_unique<DecoderLanguageModel>(parts->decoder, *opened.tokenizer,
+                                                        TreeBatching{.max_chunks = batch});
+  opened.parts = std::move(parts);
+  return opened;
+}
+
 Result<OpenedModel> open_checkpoint(const fs::path& checkpoint, const fs::path& tokenizer,
                                     const DeviceEntry& device, std::int64_t batch) {
   OpenedModel opened;
@@ -58,12 +94,7 @@ Result<OpenedModel> open_checkpoint(const fs::path& checkpoint, const fs::path& 
   NB_TRY(opened.resolved, resolve_device(device, "--device"));
   NB_TRY(opened.tokenizer, load_tokenizer(tokenizer));
   NB_TRY(const GptConfig config, read_model_config(checkpoint));
-  if (opened.tokenizer->vocab_size() > config.vocab_size)
-    return bad_input(
-        fmt::format("{}: {} tokens, but the model of {} knows {}; give its own with "
-                    "--tokenizer",
-                    tokenizer.string(), opened.tokenizer->vocab_size(), checkpoint.string(),
-                    config.vocab_size));
+  NB_TRY_VOID(check_vocabulary_fits(*opened.tokenizer, tokenizer, config.vocab_size, checkpoint));
   auto parts = std::make_shared<DeviceAndGpt>(opened.resolved->profile, config);
   NB_TRY_VOID(load_weights(checkpoint, parts->gpt));
   NB_TRY(opened.weights, weights_digest(checkpoint));
@@ -148,13 +179,15 @@ Result<OpenedModel> open_file(const fs::path& path, const ModelChoice& choice) {
         fmt::format("{}: on which device shall it run? Give --device, for example "
                     "--device ascend_910b3 (npubench list devices)",
                     path.string()));
-  const fs::path beside = path.parent_path() / kTokenizerFile;
+  const bool is_llama = is_llama_file(path);
+  const char* usual = is_llama ? kLlamaTokenizerFile : kTokenizerFile;
+  const fs::path beside = path.parent_path() / usual;
   if (choice.tokenizer.empty() && !fs::exists(beside))
     return bad_input(fmt::format("{}: no {} beside it; give its tokenizer with --tokenizer",
-                                 path.string(), kTokenizerFile));
-  NB_TRY(OpenedModel opened,
-         open_checkpoint(path, choice.tokenizer.empty() ? beside : fs::path(choice.tokenizer),
-                         device_of_profile(choice.device), choice.batch));
+                                 path.string(), usual));
+  const fs::path tokenizer = choice.tokenizer.empty() ? beside : fs::path(choice.tokenizer);
+  NB_TRY(OpenedModel opened, (is_llama ? open_llama : open_checkpoint)(
+                                 path, tokenizer, device_of_profile(choice.device), choice.batch));
   opened.label = path.stem().string();
   return opened;
 }

@@ -18,10 +18,10 @@ namespace nb {
 
 struct ModelChoice {
   // oracle, chance, corrupted; a node's folder of a training; a run's folder that holds one
-  // training; or a checkpoint (.safetensors).
+  // training; a checkpoint (.safetensors); or a model in llama2.c's form.
   std::string model;
   std::string device;      // profile; empty: the one that trained it
-  std::string tokenizer;   // file; empty: the run's, or tokenizer.json beside the checkpoint
+  std::string tokenizer;   // file; empty: the run's, or tokenizer.json (llama2.c: .bin) beside it
   std::int64_t batch = 8;  // sequences at a time; changes no result
 };
 
