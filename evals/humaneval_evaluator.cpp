@@ -1,0 +1,187 @@
+#include "evals/humaneval_evaluator.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "evals/data_manifest.hpp"
+#include "evals/eval_metrics.hpp"
+#include "evals/humaneval_control.hpp"
+#include "evals/humaneval_program.hpp"
+#include "evals/pass_at_k.hpp"
+#include "harness/base/numpy_random.hpp"
+#include "model/data/tasks/conversation.hpp"
+
+namespace nb {
+
+namespace {
+
+using sandbox::Outcome;
+using sandbox::ProgramOutcome;
+
+constexpr std::uint64_t kShuffleSeed = 42;  // nanochat.md §4.9
+constexpr std::size_t kTriedOut = 4;        // problems whose solutions must pass before anything
+constexpr std::size_t kReasonBytes = 80;
+
+std::vector<HumanEvalProblem> in_order(std::vector<HumanEvalProblem> problems,
+                                       std::int64_t max_per_task) {
+  std::vector<HumanEvalProblem> kept;
+  for (const std::size_t row : NumpyRandom(kShuffleSeed).permutation(problems.size())) {
+    if (max_per_task > 0 && std::ssize(kept) == max_per_task) break;
+    kept.push_back(std::move(problems[row]));
+  }
+  return kept;
+}
+
+// Whole characters only.
+std::string shortened(std::string text) {
+  if (text.size() <= kReasonBytes) return text;
+  std::size_t end = kReasonBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end) + "…";
+}
+
+bool defines(std::string_view code, std::string_view function) {
+  const std::string definition = fmt::format("def {}", function);
+  for (std::size_t at = code.find(definition); at != code.npos;
+       at = code.find(definition, at + 1)) {
+    const std::size_t after = code.find_first_not_of(" \t", at + definition.size());
+    if (after != code.npos && code[after] == '(') return true;
+  }
+  return false;
+}
+
+std::string canonical_text(const HumanEvalProblem& problem) {
+  return mark_text(HumanEvalText::kContinuation, problem.canonical_solution);
+}
+
+Result<void> try_out(const std::vector<HumanEvalProblem>& problems,
+                     const sandbox::Ability& ability) {
+  std::vector<std::string> programs;
+  for (std::size_t i = 0; i < std::min(kTriedOut, problems.size()); ++i)
+    programs.push_back(
+        humaneval_program(problems[i], canonical_text(problems[i]), problems[i].test));
+  NB_TRY(const auto outcomes, sandbox::run_python(ability, programs));
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    if (outcomes[i].outcome != Outcome::kPassed)
+      return run_error(
+          fmt::format("the canonical solution of {} {} here ({}); is {} ({}) a usual Python?",
+                      problems[i].task_id, name(outcomes[i].outcome), outcomes[i].reason,
+                      ability.python, ability.python_version));
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Evaluator>> load_humaneval(const Task& task, const EvalContext& context) {
+  const std::string id(task.id);
+  NB_TRY(const ResolvedFile file, resolve(data_manifest(), task.dataset, context.data_dir), id);
+  NB_TRY(std::vector<HumanEvalProblem> problems, read_humaneval(file.path), id);
+  NB_TRY(sandbox::Ability ability, sandbox::probe(), id);
+  NB_TRY_VOID(try_out(problems, ability), id);
+  return std::make_unique<HumanEvalEvaluator>(task.id, std::move(problems), std::move(ability),
+                                              context.settings);
+}
+
+HumanEvalEvaluator::HumanEvalEvaluator(std::string_view task,
+                                       std::vector<HumanEvalProblem> problems,
+                                       sandbox::Ability ability, const EvalSettings& settings)
+    : task_(task),
+      problems_(in_order(std::move(problems), settings.max_per_task)),
+      ability_(std::move(ability)) {}
+
+Gold HumanEvalEvaluator::gold(std::size_t i) const {
+  const HumanEvalProblem& problem = problems_[i];
+  Gold gold;
+  gold.text = fmt::format("```python\n{}{}\n```", problem.prompt, problem.canonical_solution);
+  gold.wrong_text = fmt::format("```python\n{}    pass\n```", problem.prompt);
+  return gold;
+}
+
+std::map<std::string, std::string> HumanEvalEvaluator::comparability() const {
+  return {{fmt::format("{}/scorer", task_), std::string(kHumanEvalVersion)}};
+}
+
+Result<void> HumanEvalEvaluator::check_tokenizer(const Tokenizer& tokenizer) const {
+  const Conversation hello{{user_says("x"), assistant_says("")}};
+  NB_TRY([[maybe_unused]] const auto ids, render_for_completion(tokenizer, hello));
+  return {};
+}
+
+Result<GeneratingEvaluator::Prompt> HumanEvalEvaluator::prompt(std::size_t i,
+                                                               const Tokenizer& tokenizer,
+                                                               std::int64_t max_tokens) const {
+  const Conversation conversation{{user_says(problems_[i].prompt), assistant_says("")}};
+  Prompt result;
+  NB_TRY(result.tokens, render_for_completion(tokenizer, conversation));
+  if (std::cmp_less_equal(result.tokens.size(), max_tokens)) return result;
+  return bad_input(fmt::format(
+      "the prompt has {} tokens, but the model's context leaves room for {}; generate fewer tokens "
+      "or leave the task out",
+      result.tokens.size(), max_tokens));
+}
+
+std::string HumanEvalEvaluator::stored_text(std::size_t, std::string completion) const {
+  return mark_text(HumanEvalText::kContinuation, std::move(completion));
+}
+
+Result<std::string> HumanEvalEvaluator::control_test(std::size_t i) const {
+  const std::lock_guard lock(control_mutex_);
+  const auto known = control_tests_.find(i);
+  if (known != control_tests_.end()) return known->second;
+  NB_TRY(std::string test, twisted_test(ability_, problems_[i].test));
+  return control_tests_[i] = std::move(test);
+}
+
+Result<ProgramOutcome> HumanEvalEvaluator::outcome_of(std::size_t i, std::string_view text) const {
+  const HumanEvalProblem& problem = problems_[i];
+  NB_TRY(ProgramOutcome outcome,
+         sandbox::run_python(ability_, humaneval_program(problem, text, problem.test)));
+  if (outcome.outcome != Outcome::kPassed || !may_forge(humaneval_code(text))) return outcome;
+  NB_TRY(const std::string test, control_test(i));
+  NB_TRY(const ProgramOutcome control,
+         sandbox::run_python(ability_, humaneval_program(problem, text, test)));
+  if (control.outcome == Outcome::kPassed)
+    return ProgramOutcome{Outcome::kForged, "passes a test that no right answer passes", {}};
+  return outcome;
+}
+
+Result<ItemRecord> HumanEvalEvaluator::mark(std::size_t i,
+                                            std::span<const std::string> texts) const {
+  ItemRecord record;
+  record.gold = name(Outcome::kPassed);
+  for (const std::string& text : texts) {
+    NB_TRY(const ProgramOutcome outcome, outcome_of(i, text));
+    const bool ok = outcome.outcome == Outcome::kPassed;
+    if (record.prediction.empty() || (ok && !record.ok)) {
+      record.prediction = name(outcome.outcome);
+      record.reason = shortened(outcome.reason);
+    }
+    record.ok = record.ok || ok;
+    if (texts.size() > 1) record.sample_ok.push_back(ok ? 1 : 0);
+  }
+  return record;
+}
+
+std::vector<Metric> HumanEvalEvaluator::more_metrics(std::span<const ItemRecord> items) const {
+  std::vector<Metric> metrics;
+  const auto n = std::ssize(items);
+  const auto samples_of = [](const ItemRecord& item) {
+    return std::max<std::int64_t>(1, std::ssize(item.sample_ok));
+  };
+  std::int64_t fewest = n == 0 ? 0 : samples_of(items.front());
+  for (const ItemRecord& item : items) fewest = std::min(fewest, samples_of(item));
+  for (const std::int64_t k : {1, 10, 100}) {
+    if (fewest < 2 || k > fewest) continue;
+    double sum = 0;
+    for (const ItemRecord& item : items)
+      sum += pass_at_k(samples_of(item), std::ranges::count(item.sample_ok, 1), k);
+    metrics.push_back(
+        task_metric(task_, fmt::format("pass@{}", k), sum / static_cast<double>(n), n));
+  }
+  return metrics;
+}
+
+}  // namespace nb

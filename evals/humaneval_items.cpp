@@ -1,0 +1,71 @@
+#include "evals/humaneval_items.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "evals/json_lines.hpp"
+#include "harness/base/hash.hpp"
+
+namespace nb {
+
+namespace {
+
+constexpr std::string_view kKeys = "task_id, prompt, entry_point, canonical_solution, test";
+constexpr std::size_t kIdDigits = 16;
+
+bool is_identifier(std::string_view name) {
+  const auto is_letter = [](char c) {
+    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  return !name.empty() && is_letter(name.front()) &&
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+}
+
+}  // namespace
+
+std::string item_bytes(const HumanEvalProblem& problem) {
+  std::string bytes;
+  for (const std::string* field : {&problem.task_id, &problem.prompt, &problem.entry_point,
+                                   &problem.canonical_solution, &problem.test})
+    bytes += fmt::format("{}:{}", field->size(), *field);
+  return bytes;
+}
+
+Result<std::vector<HumanEvalProblem>> parse_humaneval(std::string_view text,
+                                                      const std::string& where) {
+  std::vector<HumanEvalProblem> problems;
+  std::map<std::string, std::string> seen;  // task id → where
+  const auto use = [&](const Json& row, const std::string& place) -> Result<void> {
+    HumanEvalProblem problem;
+    NB_TRY(problem.task_id, text_member(row, "task_id", place, kKeys));
+    NB_TRY(problem.prompt, text_member(row, "prompt", place, kKeys));
+    NB_TRY(problem.entry_point, text_member(row, "entry_point", place, kKeys));
+    NB_TRY(problem.canonical_solution, text_member(row, "canonical_solution", place, kKeys));
+    NB_TRY(problem.test, text_member(row, "test", place, kKeys));
+    if (!is_identifier(problem.entry_point))
+      return bad_input(fmt::format("{}: \"entry_point\" is \"{}\", which no function can be called",
+                                   place, problem.entry_point));
+    const auto [other, is_new] = seen.try_emplace(problem.task_id, place);
+    if (!is_new)
+      return bad_input(fmt::format("{}: task_id \"{}\" is there already ({})", place,
+                                   problem.task_id, other->second));
+    problem.id = sha256_hex(item_bytes(problem)).substr(0, kIdDigits);
+    problems.push_back(std::move(problem));
+    return {};
+  };
+  NB_TRY_VOID(for_each_json_line(text, where, use));
+  if (problems.empty())
+    return bad_input(fmt::format("{}: no problems; one JSON object a line with {}", where, kKeys));
+  return problems;
+}
+
+Result<std::vector<HumanEvalProblem>> read_humaneval(const std::filesystem::path& path) {
+  NB_TRY(const std::string text, read_text_or_gzip(path));
+  return parse_humaneval(text, path.string());
+}
+
+}  // namespace nb
