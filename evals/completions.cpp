@@ -58,7 +58,9 @@ Result<std::vector<StoredTexts>> parse_completions(std::string_view text,
           fmt::format("{}: \"{}\" is there {} times; with several completions an item "
                       "give --samples",
                       line, id, texts.size() + 1));
-    texts.push_back(evaluator.stored_text(place->second, std::move(completion)));
+    const bool is_solution = !row.contains("completion") && row.contains("solution");
+    texts.push_back(is_solution ? evaluator.stored_solution(place->second, std::move(completion))
+                                : evaluator.stored_text(place->second, std::move(completion)));
     return {};
   };
   NB_TRY_VOID(for_each_json_line(text, where, add));

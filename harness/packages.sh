@@ -9,7 +9,7 @@ packages=(
   # compiler and build
   g++ cmake ninja-build ccache pkg-config git
   # libraries that are linked or included
-  nlohmann-json3-dev libfmt-dev libexpected-dev libcli11-dev libcsv-dev libpcre2-dev libssl-dev
+  nlohmann-json3-dev libfmt-dev libexpected-dev libcli11-dev libcsv-dev libpcre2-dev libssl-dev zlib1g-dev
   libtbb-dev libopenblas-pthread-dev libbenchmark-dev
   # plots: gnuplot-iostream is a header that needs three of Boost's libraries
   libgnuplot-iostream-dev libboost-iostreams-dev libboost-system-dev libboost-filesystem-dev
