@@ -38,9 +38,8 @@ Result<std::string> gunzip(std::string_view packed, const std::string& where) {
 }  // namespace
 
 Result<std::string> read_text_or_gzip(const std::filesystem::path& path) {
-  NB_TRY(std::string text, read_file(path));
-  const bool is_gzip = text.size() > 2 && text[0] == '\x1f' && text[1] == '\x8b';
-  if (is_gzip) return gunzip(text, path.string());
+  auto text = read_file(path);
+  if (text && text->starts_with("\x1f\x8b")) return gunzip(*text, path.string());
   return text;
 }
 
