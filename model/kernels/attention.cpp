@@ -31,7 +31,7 @@ void attention(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix out, const At
   const std::int64_t cuts = std::min(blocks, (kFewestTasks + heads - 1) / heads);
   const std::int64_t rows_per_cut = (blocks + cuts - 1) / cuts * kQueryBlock;
   const std::int64_t dim = shape.head_dim, group = group_size(shape);
-  const float limit = finite_limit(policy.inputs), scale = score_scale(shape);
+  const float scale = score_scale(shape);
   parallel_for(static_cast<std::size_t>(heads * cuts), 1, [&](std::size_t task) {
     const AttentionFormat format(policy);
     const std::int64_t sequence = static_cast<std::int64_t>(task) / cuts / shape.kv_heads;
@@ -47,8 +47,8 @@ void attention(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix out, const At
     const auto queries = [&](auto m, std::int64_t h) {
       return row_block(head_of(m, shape.queries, shape.queries, sequence, h, dim), first, rows);
     };
-    if (all_below(format.table, v_head, limit)) {
-      const HeadKeys packed(format, k_head, v_head);
+    const HeadKeys packed(format, k_head, v_head);
+    if (packed.finite()) {
       for (std::int64_t h = kv * group; h < (kv + 1) * group; ++h) {
         const std::int64_t row = (sequence * shape.heads + h) * shape.queries + first;
         packed.attend({queries(q, h), queries(out, h), shape.first_position + first,

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <vector>
 
 #include "harness/base/parallel.hpp"
 #include "model/kernels/attention.hpp"
@@ -52,13 +51,18 @@ class GroupBackward {
     format_.rows_of(k, k_rows_.words());
     format_.rows_of(v, v_rows_.words());
     format_.lanes_of_columns(k, k_by_dim_.words());
+    finite_ = format_.tiles.finite(k_rows_.words(), keys_ * dim_words_) &&
+              format_.tiles.finite(v_rows_.words(), keys_ * dim_words_);
   }
 
-  // Leaves the head's dk and dv as chains (keys, D padded), nothing added.
-  void run(const QueryHead& head) const {
-    for (std::int64_t first = 0; first < time_; first += span_) {
-      run_span(head, first, std::min(span_, time_ - first));
+  // Leaves the head's dk and dv as chains (keys, D padded), nothing added. False: an input that is
+  // not finite in its format could be seen through masked products; what was written is void.
+  bool run(const QueryHead& head) const {
+    bool finite = finite_;
+    for (std::int64_t first = 0; finite && first < time_; first += span_) {
+      finite = run_span(head, first, std::min(span_, time_ - first));
     }
+    return finite;
   }
   const float* dk_sums() const { return dk_sums_.floats(); }
   const float* dv_sums() const { return dv_sums_.floats(); }
@@ -69,14 +73,20 @@ class GroupBackward {
  private:
   static std::size_t bytes(std::int64_t words) { return static_cast<std::size_t>(words) * 4; }
 
-  void run_span(const QueryHead& head, std::int64_t first, std::int64_t count) const {
+  bool run_span(const QueryHead& head, std::int64_t first, std::int64_t count) const {
+    format_.lanes_of_columns(row_block(head.q, first, count), q_by_dim_.words());
+    format_.lanes_of_columns(row_block(head.dout, first, count), dout_by_dim_.words());
+    const std::int64_t packed = panel_columns_ * format_.words(count);
+    if (!format_.tiles.finite(q_by_dim_.words(), packed) ||
+        !format_.tiles.finite(dout_by_dim_.words(), packed)) {
+      return false;
+    }
     for (std::int64_t i = 0; i < count; i += width_) {
       run_block(head, first + i, std::min(width_, count - i), i / format_.tiles.values_per_word);
     }
-    format_.lanes_of_columns(row_block(head.q, first, count), q_by_dim_.words());
-    format_.lanes_of_columns(row_block(head.dout, first, count), dout_by_dim_.words());
     over_queries(ds_, q_by_dim_, first, count, dk_sums_.floats());
     over_queries(p_, dout_by_dim_, first, count, dv_sums_.floats());
+    return true;
   }
 
   // dq of a block of queries; p and ds of all keys that it sees, from word `word` of their rows.
@@ -149,11 +159,13 @@ class GroupBackward {
   Scratch q_by_dim_, dout_by_dim_;  // of a span
   Scratch p_, ds_, weights_;        // rows of a span; lanes of a block
   Scratch dq_sums_, dk_sums_, dv_sums_, lane_values_;
+  bool finite_;  // keys and values
 };
 
-// The heads of a group in order, then the roundings.
-void finish(const GroupBackward& backward, std::int64_t heads, const QueryHead* head, Matrix dk,
-            Matrix dv) {
+// The heads of a group in order, then the roundings. head(h): the h-th of them. False: see run().
+template <class Head>
+bool run_group(const GroupBackward& backward, std::int64_t heads, const Head& head, Matrix dk,
+               Matrix dv) {
   const AttentionFormat& format = backward.format();
   const std::int64_t stride = backward.sum_stride(), rows = dk.rows, dim = dk.cols;
   const auto write = [&](const float* k_sums, const float* v_sums) {
@@ -162,13 +174,14 @@ void finish(const GroupBackward& backward, std::int64_t heads, const QueryHead* 
     format.tiles.scaled(v_sums, stride, rows, dim, 1.0f, dv.data, dv.stride, format.rounding);
   };
   if (heads == 1) {
-    backward.run(head[0]);
-    return write(backward.dk_sums(), backward.dv_sums());
+    if (!backward.run(head(0))) return false;
+    write(backward.dk_sums(), backward.dv_sums());
+    return true;
   }
   const Scratch dk_total(static_cast<std::size_t>(rows * stride) * 4);
   const Scratch dv_total(static_cast<std::size_t>(rows * stride) * 4);
   for (std::int64_t h = 0; h < heads; ++h) {
-    backward.run(head[h]);
+    if (!backward.run(head(h))) return false;
     for (std::int64_t j = 0; j < rows; ++j) {
       const std::int64_t row = j * stride;
       format.table.finish(backward.dk_sums() + row, stride, dk_total.floats() + row,
@@ -178,6 +191,7 @@ void finish(const GroupBackward& backward, std::int64_t heads, const QueryHead* 
     }
   }
   write(dk_total.floats(), dv_total.floats());
+  return true;
 }
 
 }  // namespace
@@ -195,9 +209,7 @@ void attention_backward(ConstMatrix dout, ConstMatrix q, ConstMatrix k, ConstMat
            shape.first_position, key_rows(shape));
   if (shape.queries == 0) return;
   const std::int64_t time = shape.queries, dim = shape.head_dim, group = group_size(shape);
-  const float limit = finite_limit(policy.inputs);
   parallel_for(static_cast<std::size_t>(shape.batch * shape.kv_heads), 1, [&](std::size_t task) {
-    const inner::Table& table = inner::table();
     const std::int64_t sequence = static_cast<std::int64_t>(task) / shape.kv_heads;
     const std::int64_t kv = static_cast<std::int64_t>(task) % shape.kv_heads;
     // All query heads of the group side by side.
@@ -207,25 +219,19 @@ void attention_backward(ConstMatrix dout, ConstMatrix q, ConstMatrix k, ConstMat
     const auto narrow = [&](auto m) { return head_of(m, time, time, sequence, kv, dim); };
     const std::size_t saved =
         static_cast<std::size_t>((sequence * shape.heads + kv * group) * time);
-    if (!all_below(table, wide(q), limit) || !all_below(table, narrow(k), limit) ||
-        !all_below(table, narrow(v), limit) || !all_below(table, wide(dout), limit)) {
-      // A masked product of zero and something not finite would be seen: take the definition.
-      AttentionShape one = shape;
-      one.batch = 1, one.heads = group, one.kv_heads = 1;
-      const auto count = static_cast<std::size_t>(group * time);
-      return reference::attention_backward(
-          wide(dout), wide(q), narrow(k), narrow(v), wide(out), row_max.subspan(saved, count),
-          row_sum.subspan(saved, count), wide(dq), narrow(dk), narrow(dv), one, policy);
-    }
     const GroupBackward backward(shape, policy, narrow(k), narrow(v));
-    std::vector<QueryHead> heads;
-    for (std::int64_t h = 0; h < group; ++h) {
-      const auto head = [&](auto m) { return column_block(wide(m), h * dim, dim); };
+    const auto head = [&](std::int64_t h) -> QueryHead {
+      const auto of = [&](auto m) { return column_block(wide(m), h * dim, dim); };
       const std::size_t at = saved + static_cast<std::size_t>(h * time);
-      heads.push_back(
-          {head(dout), head(q), head(out), row_max.data() + at, row_sum.data() + at, head(dq)});
-    }
-    finish(backward, group, heads.data(), narrow(dk), narrow(dv));
+      return {of(dout), of(q), of(out), row_max.data() + at, row_sum.data() + at, of(dq)};
+    };
+    if (run_group(backward, group, head, narrow(dk), narrow(dv))) return;
+    AttentionShape one = shape;
+    one.batch = 1, one.heads = group, one.kv_heads = 1;
+    const auto count = static_cast<std::size_t>(group * time);
+    reference::attention_backward(wide(dout), wide(q), narrow(k), narrow(v), wide(out),
+                                  row_max.subspan(saved, count), row_sum.subspan(saved, count),
+                                  wide(dq), narrow(dk), narrow(dv), one, policy);
   });
 }
 

@@ -2,7 +2,6 @@
 // thread.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "model/kernels/inner/dispatch.hpp"
@@ -31,31 +30,18 @@ struct AttentionFormat {
   std::int64_t padded_keys(std::int64_t keys) const { return round_up(keys, tiles.rows); }
   std::int64_t panels(std::int64_t cols) const { return (cols + tiles.width - 1) / tiles.width; }
 
-  // Rows of x side by side, their columns down: (words(cols), width) for each `width` rows.
+  // Rows of x side by side, their columns down: (words(cols), width), x.rows <= width.
   void lanes_of_rows(ConstMatrix x, std::uint32_t* out) const {
-    pack(x.data, x.stride, 1, x.rows, x.cols, out);
+    input.product->pack(x.data, x.stride, 1, x.rows, tiles.width, x.cols, words(x.cols),
+                        input.rounding, false, out);
   }
   // Columns of x side by side, its rows down: (words(rows), width) for each `width` columns.
   void lanes_of_columns(ConstMatrix x, std::uint32_t* out) const {
-    pack(x.data, 1, x.stride, x.cols, x.rows, out);
+    tiles.to_panels(x.data, x.stride, x.rows, x.cols, input.rounding, out);
   }
   void rows_of(ConstMatrix x, std::uint32_t* out) const {
     tiles.to_rows(x.data, x.stride, x.rows, padded_keys(x.rows), x.cols, input.rounding, out);
   }
-
- private:
-  void pack(const float* data, std::int64_t stride_p, std::int64_t stride_k, std::int64_t p_count,
-            std::int64_t k_count, std::uint32_t* out) const {
-    input.product->pack(data, stride_p, stride_k, p_count, tiles.width, k_count, words(k_count),
-                        input.rounding, false, out);
-  }
 };
-
-inline bool all_below(const inner::Table& table, ConstMatrix m, float limit) {
-  for (std::int64_t i = 0; i < m.rows; ++i) {
-    if (!table.all_below(m.row(i), m.cols, limit)) return false;
-  }
-  return true;
-}
 
 }  // namespace nb::kernels

@@ -5,6 +5,12 @@
 namespace nb::kernels {
 namespace {
 
+void prefetch(ConstMatrix x) {
+  for (std::int64_t i = 0; i < x.rows; ++i) {
+    for (std::int64_t j = 0; j < x.cols; j += 16) __builtin_prefetch(x.row(i) + j);
+  }
+}
+
 std::size_t bytes(std::int64_t words) { return static_cast<std::size_t>(words) * 4; }
 
 }  // namespace
@@ -17,6 +23,11 @@ HeadKeys::HeadKeys(const AttentionFormat& format, ConstMatrix k, ConstMatrix v)
       v_panels_(bytes(format.panels(dim_) * format.tiles.width * format.words(keys_))) {
   format.rows_of(k, k_rows_.words());
   format.lanes_of_columns(v, v_panels_.words());
+}
+
+bool HeadKeys::finite() const {
+  return format_.tiles.finite(v_panels_.words(),
+                              format_.panels(dim_) * format_.tiles.width * format_.words(keys_));
 }
 
 void HeadKeys::attend(const QueryRows& rows, float scale) const {
@@ -45,6 +56,10 @@ void HeadKeys::attend(const QueryRows& rows, float scale) const {
     block.queries = std::min(width, rows.q.rows - first);
     block.position = rows.position + first;
     format_.lanes_of_rows(row_block(rows.q, first, block.queries), q.words());
+    const std::int64_t next = first + width;
+    if (next < rows.q.rows) {
+      prefetch(row_block(rows.q, next, std::min(width, rows.q.rows - next)));
+    }
     tiles.forward(block);
     tiles.quotients(block.sums, sum_stride, block.queries, dim_, block.sum, rows.out.row(first),
                     rows.out.stride, format_.rounding);

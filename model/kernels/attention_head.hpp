@@ -18,11 +18,13 @@ struct QueryRows {
   float* row_sum = nullptr;
 };
 
-// Keys and values of one head, packed. Positions 0 to k.rows - 1; values must be finite in the
-// input format, since masked products are computed.
+// Keys and values of one head, packed: positions 0 to k.rows - 1.
 class HeadKeys {
  public:
   HeadKeys(const AttentionFormat& format, ConstMatrix k, ConstMatrix v);
+  // Masked products are computed: a value that is not finite in the input format would be seen
+  // through them, and attend() must not be called.
+  bool finite() const;
   // No query beyond the last key.
   void attend(const QueryRows& rows, float scale) const;
 

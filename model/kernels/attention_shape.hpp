@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cmath>
-#include <limits>
 
 #include "harness/base/check.hpp"
 #include "model/kernels/attention.hpp"
@@ -25,23 +24,6 @@ inline ConstMatrix head_of(ConstMatrix m, std::int64_t rows_per_sequence, std::i
 inline Matrix head_of(Matrix m, std::int64_t rows_per_sequence, std::int64_t rows,
                       std::int64_t sequence, std::int64_t head, std::int64_t head_dim) {
   return column_block(row_block(m, sequence * rows_per_sequence, rows), head * head_dim, head_dim);
-}
-
-// Magnitudes below this stay finite in the format.
-inline float finite_limit(DType inputs) {
-  switch (inputs) {
-    case DType::kBf16:
-      return 0x1.ffp127f;
-    case DType::kFp16:
-      return 65520.0f;
-    case DType::kTf32:
-      return 0x1.ffep127f;
-    case DType::kHf32:
-      return 0x1.fffp127f;
-    case DType::kFp32:
-      return std::numeric_limits<float>::infinity();
-  }
-  NB_CHECK(false, "[attention] no such dtype {}", static_cast<int>(inputs));
 }
 
 inline void check_attention(const char* op, ConstMatrix q, ConstMatrix k, ConstMatrix v,

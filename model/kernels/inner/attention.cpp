@@ -15,12 +15,57 @@ void to_rows(const float* src, std::int64_t stride, std::int64_t count, std::int
              std::int64_t cols, int rounding, std::uint32_t* dst) {
   const std::int64_t words = words_of<Format>(cols);
   for (std::int64_t i = 0; i < count; ++i) {
+    prefetch_row(src + (i + kRowsAhead) * stride, count - i - kRowsAhead, cols);
     row_to_words<Format>(src + i * stride, cols, rounding, dst + i * words);
   }
   const std::int64_t size = padded * words;
   for (std::int64_t i = count * words; i < size; i += 16) {
     store_word_lanes(dst + i, all_bits(0u), lanes_left(size, i));
   }
+}
+
+template <class Format>
+void to_panels(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t cols,
+               int rounding, std::uint32_t* dst) {
+  const std::int64_t panel = words_of<Format>(rows) * kWidth;
+  const std::int64_t padded = (cols + kWidth - 1) / kWidth * kWidth;
+  for (std::int64_t row = 0; row < rows; row += 2) {
+    const float* even = src + row * stride;
+    const bool whole = row + 1 < rows;
+    prefetch_row(even + kRowsAhead * stride, rows - row - kRowsAhead, cols);
+    prefetch_row(even + (kRowsAhead + 1) * stride, rows - row - kRowsAhead - 1, cols);
+    const auto columns = [&](std::int64_t col, int lanes) {
+      const Floats low = load_lanes(even + col, lanes);
+      const Floats high = whole ? load_lanes(even + stride + col, lanes) : all(0.0f);
+      std::uint32_t* to = dst + col / kWidth * panel + col % kWidth;
+      if (whole || Format::kPerWord == 2 || Format::kSwaps) {
+        store_pair<Format>(to, row, low, high, rounding);
+      } else {
+        store_word_lanes(to + row * kWidth, bits(word_of<Format>(low, rounding)), 16);
+      }
+    };
+    std::int64_t col = 0;
+    for (; col + 16 <= cols; col += 16) columns(col, 16);
+    for (; col < padded; col += 16) columns(col, clamped(cols - col));
+  }
+}
+
+template <class Format>
+bool finite(const std::uint32_t* words, std::int64_t count) {
+  // An exponent of ones carries into the sign when one is added to it.
+  constexpr std::uint32_t kPair = Format::kPerWord == 2 ? 1u : 0u;
+  const Bits exponent = all_bits(0x7f800000u | kPair * 0x7f80u);
+  const Bits one = all_bits(0x00800000u | kPair * 0x0080u);
+  Bits carries = all_bits(0u);
+  each_group(count, [&](std::int64_t i, int lanes) {
+    const Bits x = bits(load_lanes(reinterpret_cast<const float*>(words) + i, lanes));
+    carries = carries | ((x & exponent) + one);
+  });
+  float lane[16];
+  store(lane, floats(carries & all_bits(0x80000000u | kPair * 0x8000u)));
+  std::uint32_t any = 0;
+  for (const float& x : lane) any |= __builtin_bit_cast(std::uint32_t, x);
+  return any == 0;
 }
 
 // Scores of all keys, scaled, and the maximum over those that each query sees.
@@ -195,6 +240,7 @@ void quotients(const float* sums, std::int64_t stride, std::int64_t rows, std::i
   with_rounding(rounding, [&](auto mode) {
     for (std::int64_t i = 0; i < rows; ++i) {
       const Floats divisor = all(divisors[i]);
+      prefetch_row_to_write(out + (i + kRowsAhead) * out_stride, rows - i - kRowsAhead, cols);
       each_group(cols, [&](std::int64_t j, int lanes) {
         const Floats x = (load(sums + i * stride + j) + all(0.0f)) / divisor;
         store_lanes(out + i * out_stride + j, rounded<decltype(mode)::value>(x), lanes);
@@ -208,6 +254,7 @@ void scaled(const float* sums, std::int64_t stride, std::int64_t rows, std::int6
   const Floats f = all(factor);
   with_rounding(rounding, [&](auto mode) {
     for (std::int64_t i = 0; i < rows; ++i) {
+      prefetch_row_to_write(out + (i + kRowsAhead) * out_stride, rows - i - kRowsAhead, cols);
       each_group(cols, [&](std::int64_t j, int lanes) {
         const Floats x = f * (load(sums + i * stride + j) + all(0.0f));
         store_lanes(out + i * out_stride + j, rounded<decltype(mode)::value>(x), lanes);
@@ -224,6 +271,8 @@ AttentionTiles tiles_of() {
           .even = Format::kSwaps,
           .group = kGroup,
           .to_rows = to_rows<Format>,
+          .to_panels = to_panels<Format>,
+          .finite = finite<Format>,
           .forward = forward<Format>,
           .backward = backward<Format>,
           .over_queries = over_queries<Format>,

@@ -67,6 +67,11 @@ struct AttentionTiles {
   // rows layout: dst (padded, words(cols)), zero beyond count and cols
   void (*to_rows)(const float* src, std::int64_t stride, std::int64_t count, std::int64_t padded,
                   std::int64_t cols, int rounding, std::uint32_t* dst);
+  // lanes layout: panels of `width` columns of src (rows, cols), each (words(rows), width), zero
+  // beyond
+  void (*to_panels)(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t cols,
+                    int rounding, std::uint32_t* dst);
+  bool (*finite)(const std::uint32_t* words, std::int64_t count);  // no word holds inf or NaN
   void (*forward)(const AttentionForward& block);
   void (*backward)(const AttentionBackward& block);
   // c (rows, cols padded to 16) = or continues with the chains of a (rows layout, word stride

@@ -7,6 +7,18 @@
 
 NB_LOCAL_BEGIN
 
+// Rows of a head lie apart: what follows a row is another head's, and the next row is fetched
+// ahead.
+constexpr std::int64_t kRowsAhead = 6;
+NB_OP void prefetch_row(const float* row, std::int64_t rows_left, std::int64_t cols) {
+  if (rows_left <= 0) return;
+  for (std::int64_t i = 0; i < cols; i += 16) __builtin_prefetch(row + i);
+}
+NB_OP void prefetch_row_to_write(float* row, std::int64_t rows_left, std::int64_t cols) {
+  if (rows_left <= 0) return;
+  for (std::int64_t i = 0; i < cols; i += 16) __builtin_prefetch(row + i, 1);
+}
+
 NB_OP int clamped(std::int64_t lanes) {
   return lanes < 0 ? 0 : lanes > 16 ? 16 : static_cast<int>(lanes);
 }
@@ -80,23 +92,33 @@ NB_OP Floats word_of(Floats x, int rounding) {
   return round_plain(x, rounding);
 }
 
+// Words w, w + 1, … (up to 16) of a row of `cols` values; zero beyond them. kWhole: all are there.
+template <class Format, bool kWhole>
+NB_OP Bits row_words_at(const float* row, std::int64_t w, std::int64_t cols, int rounding) {
+#if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
+  if constexpr (Format::kPerWord == 2) {
+    const std::int64_t k = 2 * w;
+    const Floats low = kWhole ? load(row + k) : load_first(row + k, clamped(cols - k));
+    const Floats high =
+        kWhole ? load(row + k + 16) : load_first(row + k + 16, clamped(cols - k - 16));
+    return neighbours(floored_to_pair(low), floored_to_pair(high));
+  }
+#endif
+  const Floats x = kWhole ? load(row + w) : load_first(row + w, clamped(cols - w));
+  return bits(word_of<Format>(x, rounding));
+}
+
 // A row of `cols` values to words_of(cols) words.
 template <class Format>
 NB_OP void row_to_words(const float* row, std::int64_t cols, int rounding, std::uint32_t* dst) {
-  const std::int64_t words = words_of<Format>(cols);
-  for (std::int64_t w = 0; w < words; w += 16) {
-    const int count = lanes_left(words, w);
-#if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
-    if constexpr (Format::kPerWord == 2) {
-      const std::int64_t k = 2 * w;
-      const Floats low = load_first(row + k, clamped(cols - k));
-      const Floats high = load_first(row + k + 16, clamped(cols - k - 16));
-      store_word_lanes(dst + w, neighbours(floored_to_pair(low), floored_to_pair(high)), count);
-      continue;
-    }
-#endif
-    const Floats x = load_first(row + w, clamped(cols - w));
-    store_word_lanes(dst + w, bits(word_of<Format>(x, rounding)), count);
+  const std::int64_t words = words_of<Format>(cols), whole = cols / Format::kPerWord / 16 * 16;
+  std::int64_t w = 0;
+  for (; w < whole; w += 16) {
+    store_word_lanes(dst + w, row_words_at<Format, true>(row, w, cols, rounding), 16);
+  }
+  if (w < words) {
+    store_word_lanes(dst + w, row_words_at<Format, false>(row, w, cols, rounding),
+                     lanes_left(words, w));
   }
 }
 
