@@ -36,6 +36,7 @@ TASKS = {
     "core/jeopardy_all": ["jeopardy"],
     "core/winograd_wsc": ["winograd"],
     "core/hellaswag_exact_endings": [],
+    "humaneval/HumanEval": ["humaneval"],
 }
 NOTES = {
     "core/hellaswag": "the bundle's own file; only its git blob id is known",
