@@ -13,6 +13,10 @@ constexpr Verb kVerbs[] = {
     {"eval", "evaluate one model, or mark texts that are there already; resumes by itself",
      "npubench eval --model results/runs/smoke/train-base-ascend_910b3-s1-1a2b3c4d --task mw",
      add_eval},
+    {"chat", "talk to a trained model in the terminal",
+     "npubench chat --model results/runs/smoke/train-base-ascend_910b3-s1-1a2b3c4d "
+     "--prompt \"The color of the sky is\"",
+     add_chat},
     {"compare", "compare two runs, or two devices of one run, metric by metric",
      "npubench compare results/runs/smoke --devices h100_sxm ascend_910b3", add_compare},
     {"gate", "did it get worse? verdicts, and an exit code for scripts",

@@ -17,6 +17,13 @@ namespace nb {
 // <|output_end|>; nothing: nothing is put there.
 using ToolFunction = std::function<std::optional<std::string>(std::string_view expression)>;
 
+// A new token, told as soon as it is known.
+struct NewToken {
+  int sample = 0;
+  int token = 0;
+  bool chosen = true;  // by the model; false: forced by the tool
+};
+
 struct GenerateRequest {
   std::vector<int> prompt = {};  // ids, at least one
   int num_samples = 1;
@@ -31,6 +38,9 @@ struct GenerateRequest {
   bool shares_first_token = false;
   // Ids that end a sample; empty: <|assistant_end|> and <|bos|> of the tokenizer.
   std::vector<int> stop_tokens = {};
+  // Hears every token, each sample's in order, while the request runs; models that know their whole
+  // answer at once need not call it.
+  std::function<void(const NewToken&)> on_token = {};
 };
 
 enum class StopReason : std::uint8_t {

@@ -58,13 +58,11 @@ struct Pass {
 class Generation {
  public:
   Generation(Decoder& decoder, const Tokenizer& tokenizer,
-             std::span<const GenerateRequest> requests, const GenerateBatching& batching,
-             const TokenSink& sink)
+             std::span<const GenerateRequest> requests, const GenerateBatching& batching)
       : decoder_(decoder),
         tokenizer_(tokenizer),
         requests_(requests),
         batching_(batching),
-        sink_(sink),
         results_(requests.size()) {
     for (std::size_t i = 0; i < requests.size(); ++i) {
       check_request(requests[i], decoder.context_length());
@@ -222,10 +220,10 @@ class Generation {
   void accept(Running& sample, int token) {
     const auto count = static_cast<std::ptrdiff_t>(sample.state.accept(token));
     const GeneratedSample& grown = sample.state.sample();
-    if (sink_) {
+    if (const auto& hear = requests_[sample.request].on_token) {
       for (std::size_t i = grown.tokens.size() - static_cast<std::size_t>(count);
            i < grown.tokens.size(); ++i) {
-        sink_({sample.request, sample.number, grown.tokens[i], grown.mask[i] != 0});
+        hear({sample.number, grown.tokens[i], grown.mask[i] != 0});
       }
     }
     sample.pending.assign(grown.tokens.end() - count, grown.tokens.end());
@@ -242,7 +240,6 @@ class Generation {
   const Tokenizer& tokenizer_;
   std::span<const GenerateRequest> requests_;
   GenerateBatching batching_;
-  const TokenSink& sink_;
   std::vector<GenerateResult> results_;
   GenerateStats stats_;
 
@@ -256,11 +253,10 @@ class Generation {
 
 std::vector<GenerateResult> generate(Decoder& decoder, const Tokenizer& tokenizer,
                                      std::span<const GenerateRequest> requests,
-                                     const GenerateBatching& batching, const TokenSink& sink,
-                                     GenerateStats* stats) {
+                                     const GenerateBatching& batching, GenerateStats* stats) {
   NB_CHECK(batching.max_samples >= 1 && batching.max_tokens >= 1,
            "[generate] {} samples, {} tokens at a time", batching.max_samples, batching.max_tokens);
-  Generation generation(decoder, tokenizer, requests, batching, sink);
+  Generation generation(decoder, tokenizer, requests, batching);
   std::vector<GenerateResult> results = generation.run();
   if (stats != nullptr) *stats = generation.stats();
   return results;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -27,20 +26,11 @@ struct GenerateStats {
   std::int64_t most_running = 0;  // samples in a pass
 };
 
-// Called for each new token as soon as it is known, samples in turn.
-struct NewToken {
-  std::size_t request = 0;
-  int sample = 0;
-  int token = 0;
-  bool chosen = true;  // by the model; false: forced by the tool
-};
-using TokenSink = std::function<void(const NewToken&)>;
-
 // check_request holds for all. The tokenizer's ids alone are sampled, the model's vocabulary may be
 // larger. On a dry device every chosen token is 0. Throws OutOfMemory.
 std::vector<GenerateResult> generate(Decoder& decoder, const Tokenizer& tokenizer,
                                      std::span<const GenerateRequest> requests,
                                      const GenerateBatching& batching = {},
-                                     const TokenSink& sink = {}, GenerateStats* stats = nullptr);
+                                     GenerateStats* stats = nullptr);
 
 }  // namespace nb

@@ -161,7 +161,7 @@ TEST(Generate, PromptIsComputedOnceForItsSamples) {
   const GenerateRequest request = {
       .prompt = std::vector<int>(100, 7), .num_samples = 5, .max_tokens = 11};
   GenerateStats stats;
-  const auto results = generate(decoder, byte_tokenizer(), {&request, 1}, {}, {}, &stats);
+  const auto results = generate(decoder, byte_tokenizer(), {&request, 1}, {}, &stats);
   EXPECT_EQ(results[0].samples.size(), 5U);
   EXPECT_EQ(stats.tokens, 100 + 5 * 10);  // the last token of a sample is never fed
   EXPECT_EQ(stats.passes, 11);
@@ -178,25 +178,24 @@ TEST(Generate, PlacesAreRefilled) {
   for (int length = 1; length <= 12; ++length)
     requests.push_back({.prompt = {length}, .max_tokens = 100, .temperature = 0});
   GenerateStats stats;
-  const auto results =
-      generate(decoder, byte_tokenizer(), requests, {.max_samples = 3}, {}, &stats);
+  const auto results = generate(decoder, byte_tokenizer(), requests, {.max_samples = 3}, &stats);
   for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ(results[i].samples[0].tokens.size(), i + 1);
   EXPECT_LE(stats.most_running, 3);
 }
 
-TEST(Generate, SinkHearsEveryTokenInOrder) {
+TEST(Generate, EveryTokenIsHeardInOrder) {
   const std::vector<int> words =
       ids({"<|python_start|>", "1+1", "<|python_end|>", "XXX", "<|bos|>"});
   ScriptedDecoder decoder(kByteVocab, 100, [&](const std::vector<int>& sequence) {
     return words.at(sequence.size() - 1);
   });
-  const GenerateRequest request = {.prompt = {3}, .num_samples = 2, .temperature = 0};
   std::map<int, GeneratedSample> heard;
-  const auto results =
-      generate(decoder, byte_tokenizer(), {&request, 1}, {}, [&](const NewToken& token) {
+  const GenerateRequest request = {
+      .prompt = {3}, .num_samples = 2, .temperature = 0, .on_token = [&](const NewToken& token) {
         heard[token.sample].tokens.push_back(token.token);
         heard[token.sample].mask.push_back(token.chosen ? 1 : 0);
-      });
+      }};
+  const auto results = generate(decoder, byte_tokenizer(), {&request, 1});
   for (int s = 0; s < 2; ++s) {
     EXPECT_EQ(heard[s].tokens, results[0].samples[static_cast<std::size_t>(s)].tokens);
     EXPECT_EQ(heard[s].mask, results[0].samples[static_cast<std::size_t>(s)].mask);
