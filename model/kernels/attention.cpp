@@ -5,7 +5,6 @@
 #include "harness/base/parallel.hpp"
 #include "model/kernels/attention_head.hpp"
 #include "model/kernels/attention_shape.hpp"
-#include "model/kernels/reference/attention.hpp"
 
 namespace nb::kernels {
 namespace {
@@ -47,36 +46,18 @@ void attention(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix out, const At
     const auto queries = [&](auto m, std::int64_t h) {
       return row_block(head_of(m, shape.queries, shape.queries, sequence, h, dim), first, rows);
     };
-    const HeadKeys packed(format, k_head, v_head);
-    if (packed.finite()) {
-      for (std::int64_t h = kv * group; h < (kv + 1) * group; ++h) {
-        const std::int64_t row = (sequence * shape.heads + h) * shape.queries + first;
-        packed.attend({queries(q, h), queries(out, h), shape.first_position + first,
-                       at(saved.row_max, row), at(saved.row_sum, row)},
-                      scale);
-      }
-      return;
-    }
-    // A masked product of zero and something not finite would be seen: take the definition.
+    HeadKeys packed(format, keys, dim);
+    packed.append(k_head, v_head);
     for (std::int64_t h = kv * group; h < (kv + 1) * group; ++h) {
-      const auto part = [&](std::span<float> all) {
-        const std::int64_t row = (sequence * shape.heads + h) * shape.queries + first;
-        return all.empty()
-                   ? all
-                   : all.subspan(static_cast<std::size_t>(row), static_cast<std::size_t>(rows));
-      };
-      reference::attention(queries(q, h), k_head, v_head, queries(out, h),
-                           {part(saved.row_max), part(saved.row_sum)},
-                           {.batch = 1,
-                            .queries = rows,
-                            .keys = keys,
-                            .heads = 1,
-                            .kv_heads = 1,
-                            .head_dim = dim,
-                            .first_position = shape.first_position + first,
-                            .key_rows = keys,
-                            .scale = scale},
-                           policy);
+      const std::int64_t row = (sequence * shape.heads + h) * shape.queries + first;
+      const QueryRows of_head = {queries(q, h), queries(out, h), shape.first_position + first,
+                                 at(saved.row_max, row), at(saved.row_sum, row)};
+      // A masked product of zero and something not finite would be seen.
+      if (packed.finite()) {
+        packed.attend(of_head, scale);
+      } else {
+        attend_by_definition(of_head, k_head, v_head, scale, policy);
+      }
     }
   });
 }

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <vector>
 
 #include "harness/base/parallel.hpp"
 #include "model/kernels/attention.hpp"
+#include "model/kernels/attention_head.hpp"
 #include "model/kernels/attention_shape.hpp"
 #include "model/kernels/scratch.hpp"
 
@@ -28,17 +30,144 @@ void check_sequence(std::size_t index, const CachedSequence& s, ConstMatrix q,
            rows, s.first_position + s.queries - 1);
 }
 
-// The first `keys` rows of one head, side by side.
-void gather(const CachedSequence& s, std::int64_t keys, std::int64_t head, std::int64_t dim,
-            ConstMatrix KeySegment::*which, float* out) {
-  std::int64_t done = 0;
-  for (const KeySegment& segment : s.segments) {
-    const ConstMatrix part = column_block(segment.*which, head * dim, dim);
-    for (std::int64_t j = 0; j < part.rows && done < keys; ++j, ++done) {
-      std::copy(part.row(j), part.row(j) + dim, out + done * dim);
+constexpr std::int64_t kFewQueries = 4;      // these go one by one
+constexpr std::size_t kSequencesAtOnce = 8;  // of those that share a first segment
+
+std::int64_t keys_of(const CachedSequence& s) { return s.first_position + s.queries; }
+
+// Sees all of the same first segment, so that its packed keys can be shared.
+bool shares_prefix(const CachedSequence& a, const CachedSequence& b) {
+  if (a.segments.empty() || b.segments.empty()) return false;
+  const KeySegment &x = a.segments.front(), &y = b.segments.front();
+  return x.k.data == y.k.data && x.v.data == y.v.data && x.k.rows == y.k.rows &&
+         x.k.stride == y.k.stride && x.v.stride == y.v.stride &&
+         std::min(keys_of(a), keys_of(b)) >= x.k.rows;
+}
+
+// Ends of runs of sequences that one task takes, per key head.
+std::vector<std::size_t> runs_of(std::span<const CachedSequence> sequences) {
+  std::vector<std::size_t> ends;
+  std::size_t begin = 0;
+  for (std::size_t i = 1; i <= sequences.size(); ++i) {
+    if (i < sequences.size() && i - begin < kSequencesAtOnce &&
+        shares_prefix(sequences[begin], sequences[i])) {
+      continue;
+    }
+    ends.push_back(i);
+    begin = i;
+  }
+  return ends;
+}
+
+// One key head of a run of sequences.
+class HeadRun {
+ public:
+  HeadRun(ConstMatrix q, Matrix out, const CachedShape& shape, const MatmulPolicy& policy,
+          std::int64_t kv_head)
+      : q_(q), out_(out), shape_(shape), policy_(policy), kv_(kv_head), format_(policy) {}
+
+  void run(std::span<const CachedSequence> sequences) const {
+    std::int64_t most = 0;
+    for (const CachedSequence& s : sequences) {
+      if (s.queries > kFewQueries) most = std::max(most, keys_of(s));
+    }
+    HeadKeys packed(format_, most, shape_.head_dim);
+    for (const CachedSequence& s : sequences) {
+      if (s.queries == 0) continue;
+      if (s.queries <= kFewQueries) {
+        each_head(s, [&](const QueryRows& rows) { one_by_one(s, rows); });
+        continue;
+      }
+      pack(s, sequences.size() > 1, packed);
+      each_head(s, [&](const QueryRows& rows) {
+        if (packed.finite()) {
+          packed.attend(rows, scale());
+        } else {
+          by_definition(s, rows);
+        }
+      });
     }
   }
-}
+
+ private:
+  float scale() const { return score_scale({.head_dim = shape_.head_dim, .scale = shape_.scale}); }
+  ConstMatrix of_head(ConstMatrix m) const {
+    return column_block(m, kv_ * shape_.head_dim, shape_.head_dim);
+  }
+
+  // body(segment's k, v) of the keys that s sees, from segment `first` on.
+  template <class Body>
+  void each_segment(const CachedSequence& s, std::size_t first, const Body& body) const {
+    std::int64_t left = keys_of(s);
+    for (std::size_t i = 0; i < s.segments.size() && left > 0; ++i) {
+      const KeySegment& segment = s.segments[i];
+      const std::int64_t rows = std::min(left, segment.k.rows);
+      if (i >= first) {
+        body(row_block(of_head(segment.k), 0, rows), row_block(of_head(segment.v), 0, rows));
+      }
+      left -= rows;
+    }
+  }
+
+  // A first segment that the run shares is packed once and kept.
+  void pack(const CachedSequence& s, bool shares, HeadKeys& packed) const {
+    packed.reset();
+    const bool has_prefix = shares && packed.size() > 0;
+    std::size_t index = has_prefix ? 1 : 0;
+    each_segment(s, index, [&](ConstMatrix k, ConstMatrix v) {
+      packed.append(k, v);
+      if (shares && index == 0) packed.mark();
+      ++index;
+    });
+  }
+
+  template <class Body>
+  void each_head(const CachedSequence& s, const Body& body) const {
+    const std::int64_t group = shape_.heads / shape_.kv_heads, dim = shape_.head_dim;
+    for (std::int64_t h = kv_ * group; h < (kv_ + 1) * group; ++h) {
+      const auto rows = [&](auto m) {
+        return column_block(row_block(m, s.first_row, s.queries), h * dim, dim);
+      };
+      body(QueryRows{.q = rows(q_), .out = rows(out_), .position = s.first_position});
+    }
+  }
+
+  void one_by_one(const CachedSequence& s, const QueryRows& rows) const {
+    const Scratch pointers(2 * static_cast<std::size_t>(keys_of(s)) * sizeof(const float*));
+    auto* k_rows = static_cast<const float**>(pointers.data());
+    const float** v_rows = k_rows + keys_of(s);
+    std::int64_t done = 0;
+    each_segment(s, 0, [&](ConstMatrix k, ConstMatrix v) {
+      for (std::int64_t j = 0; j < k.rows; ++j, ++done) {
+        k_rows[done] = k.row(j);
+        v_rows[done] = v.row(j);
+      }
+    });
+    attend_one_by_one(format_, rows, k_rows, v_rows, scale());
+  }
+
+  void by_definition(const CachedSequence& s, const QueryRows& rows) const {
+    const std::int64_t keys = keys_of(s), dim = shape_.head_dim;
+    const Scratch k_all(static_cast<std::size_t>(keys * dim) * 4);
+    const Scratch v_all(static_cast<std::size_t>(keys * dim) * 4);
+    std::int64_t done = 0;
+    each_segment(s, 0, [&](ConstMatrix k, ConstMatrix v) {
+      for (std::int64_t j = 0; j < k.rows; ++j, ++done) {
+        std::copy_n(k.row(j), dim, k_all.floats() + done * dim);
+        std::copy_n(v.row(j), dim, v_all.floats() + done * dim);
+      }
+    });
+    attend_by_definition(rows, {k_all.floats(), keys, dim, dim}, {v_all.floats(), keys, dim, dim},
+                         scale(), policy_);
+  }
+
+  ConstMatrix q_;
+  Matrix out_;
+  const CachedShape& shape_;
+  const MatmulPolicy& policy_;
+  std::int64_t kv_;
+  AttentionFormat format_;
+};
 
 }  // namespace
 
@@ -52,30 +181,15 @@ void attention_cached(ConstMatrix q, Matrix out, std::span<const CachedSequence>
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     check_sequence(i, sequences[i], q, shape);
   }
+  NB_CHECK(
+      policy.accumulation == Accumulation::kChain || policy.accumulation == Accumulation::kHostBlas,
+      "[attention_cached] only the chain order is defined for attention");
+  const std::vector<std::size_t> ends = runs_of(sequences);
   const auto kv_heads = static_cast<std::size_t>(shape.kv_heads);
-  const std::int64_t dim = shape.head_dim, group = shape.heads / shape.kv_heads;
-  parallel_for(sequences.size() * kv_heads, 1, [&](std::size_t task) {
-    const CachedSequence& s = sequences[task / kv_heads];
-    if (s.queries == 0) return;
-    const auto kv = static_cast<std::int64_t>(task % kv_heads);
-    const std::int64_t keys = s.first_position + s.queries;
-    const Scratch k(static_cast<std::size_t>(keys * dim) * 4);
-    const Scratch v(static_cast<std::size_t>(keys * dim) * 4);
-    gather(s, keys, kv, dim, &KeySegment::k, k.floats());
-    gather(s, keys, kv, dim, &KeySegment::v, v.floats());
-    const auto heads = [&](auto m) {
-      return column_block(row_block(m, s.first_row, s.queries), kv * group * dim, group * dim);
-    };
-    attention(heads(q), {k.floats(), keys, dim, dim}, {v.floats(), keys, dim, dim}, heads(out), {},
-              {.batch = 1,
-               .queries = s.queries,
-               .keys = keys,
-               .heads = group,
-               .kv_heads = 1,
-               .head_dim = dim,
-               .first_position = s.first_position,
-               .scale = shape.scale},
-              policy);
+  parallel_for(ends.size() * kv_heads, 1, [&](std::size_t task) {
+    const std::size_t run = task / kv_heads, begin = run == 0 ? 0 : ends[run - 1];
+    HeadRun(q, out, shape, policy, static_cast<std::int64_t>(task % kv_heads))
+        .run(sequences.subspan(begin, ends[run] - begin));
   });
 }
 

@@ -37,7 +37,8 @@ struct AttentionFormat {
   }
   // Columns of x side by side, its rows down: (words(rows), width) for each `width` columns.
   void lanes_of_columns(ConstMatrix x, std::uint32_t* out) const {
-    tiles.to_panels(x.data, x.stride, x.rows, x.cols, input.rounding, out);
+    tiles.to_panels(x.data, x.stride, x.rows, x.cols, input.rounding, out,
+                    words(x.rows) * tiles.width);
   }
   void rows_of(ConstMatrix x, std::uint32_t* out) const {
     tiles.to_rows(x.data, x.stride, x.rows, padded_keys(x.rows), x.cols, input.rounding, out);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "harness/base/check.hpp"
+#include "model/kernels/reference/attention.hpp"
+
 namespace nb::kernels {
 namespace {
 
@@ -13,35 +16,79 @@ void prefetch(ConstMatrix x) {
 
 std::size_t bytes(std::int64_t words) { return static_cast<std::size_t>(words) * 4; }
 
-}  // namespace
-
-HeadKeys::HeadKeys(const AttentionFormat& format, ConstMatrix k, ConstMatrix v)
-    : format_(format),
-      keys_(k.rows),
-      dim_(k.cols),
-      k_rows_(bytes(format.padded_keys(keys_) * format.words(dim_))),
-      v_panels_(bytes(format.panels(dim_) * format.tiles.width * format.words(keys_))) {
-  format.rows_of(k, k_rows_.words());
-  format.lanes_of_columns(v, v_panels_.words());
+void save(const QueryRows& rows, std::int64_t first, std::int64_t count, const float* max,
+          const float* sum) {
+  if (rows.row_max != nullptr) std::copy_n(max, count, rows.row_max + first);
+  if (rows.row_sum != nullptr) std::copy_n(sum, count, rows.row_sum + first);
 }
 
-bool HeadKeys::finite() const {
-  return format_.tiles.finite(v_panels_.words(),
-                              format_.panels(dim_) * format_.tiles.width * format_.words(keys_));
+}  // namespace
+
+HeadKeys::HeadKeys(const AttentionFormat& format, std::int64_t capacity, std::int64_t dim)
+    : format_(format),
+      capacity_(capacity),
+      dim_(dim),
+      v_panel_(format.words(round_up(capacity, 2)) * format.tiles.width),
+      k_rows_(bytes(format.padded_keys(capacity) * format.words(dim))),
+      v_panels_(bytes(format.panels(dim) * v_panel_)) {}
+
+void HeadKeys::append(ConstMatrix k, ConstMatrix v) {
+  NB_CHECK(keys_ + k.rows <= capacity_ && k.rows == v.rows && k.cols == dim_ && v.cols == dim_,
+           "[attention] {} keys and {} values of {} behind {} of {}", k.rows, v.rows, k.cols, keys_,
+           capacity_);
+  if (k.rows == 0) return;
+  const inner::AttentionTiles& tiles = format_.tiles;
+  tiles.to_rows(k.data, k.stride, k.rows, format_.padded_keys(keys_ + k.rows) - keys_, dim_,
+                format_.input.rounding, k_rows_.words() + keys_ * format_.words(dim_));
+  std::int64_t done = 0;
+  if (keys_ % 2 == 1) {  // the pair that two pieces share
+    const Scratch pair(bytes(2 * dim_));
+    std::copy_n(last_value_, dim_, pair.floats());
+    std::copy_n(v.row(0), dim_, pair.floats() + dim_);
+    append_values({pair.floats(), 2, dim_, dim_}, keys_ - 1);
+    done = 1;
+  }
+  append_values(row_block(v, done, v.rows - done), keys_ + done);
+  keys_ += k.rows;
+  last_value_ = v.row(v.rows - 1);
+}
+
+void HeadKeys::append_values(ConstMatrix v, std::int64_t key) {
+  if (v.rows == 0) return;
+  const inner::AttentionTiles& tiles = format_.tiles;
+  const std::int64_t first = key / tiles.values_per_word * tiles.width;
+  tiles.to_panels(v.data, v.stride, v.rows, dim_, format_.input.rounding, v_panels_.words() + first,
+                  v_panel_);
+  for (std::int64_t panel = 0; panel < format_.panels(dim_); ++panel) {
+    finite_ = finite_ && tiles.finite(v_panels_.words() + panel * v_panel_ + first,
+                                      format_.words(v.rows) * tiles.width);
+  }
+}
+
+void HeadKeys::mark() {
+  marked_keys_ = keys_;
+  marked_finite_ = finite_;
+  marked_value_ = last_value_;
+}
+
+void HeadKeys::reset() {
+  keys_ = marked_keys_;
+  finite_ = marked_finite_;
+  last_value_ = marked_value_;
 }
 
 void HeadKeys::attend(const QueryRows& rows, float scale) const {
   const inner::AttentionTiles& tiles = format_.tiles;
   const std::int64_t width = tiles.width, sum_stride = round_up(dim_, 16);
   const Scratch q(bytes(format_.words(dim_) * width));
-  const Scratch scores(bytes(format_.padded_keys(keys_) * width));
-  const Scratch weights(bytes(round_up(keys_, 2) * width));
+  const Scratch scores(bytes(format_.padded_keys(capacity_) * width));
+  const Scratch weights(bytes(round_up(capacity_, 2) * width));
   const Scratch sums(bytes(width * sum_stride));
   const Scratch extremes(bytes(2 * width));
   inner::AttentionForward block = {.q = q.words(),
                                    .k = k_rows_.words(),
                                    .v = v_panels_.words(),
-                                   .v_panel = format_.words(keys_) * width,
+                                   .v_panel = v_panel_,
                                    .dim = dim_,
                                    .queries = 0,
                                    .position = 0,
@@ -63,9 +110,53 @@ void HeadKeys::attend(const QueryRows& rows, float scale) const {
     tiles.forward(block);
     tiles.quotients(block.sums, sum_stride, block.queries, dim_, block.sum, rows.out.row(first),
                     rows.out.stride, format_.rounding);
-    if (rows.row_max != nullptr) std::copy_n(block.max, block.queries, rows.row_max + first);
-    if (rows.row_sum != nullptr) std::copy_n(block.sum, block.queries, rows.row_sum + first);
+    save(rows, first, block.queries, block.max, block.sum);
   }
+}
+
+void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows, const float* const* k,
+                       const float* const* v, float scale) {
+  const std::int64_t dim = rows.q.cols, keys = rows.position + rows.q.rows;
+  const Scratch scores(bytes(keys + 32));
+  const Scratch words(bytes(dim + keys + 32));
+  const Scratch sums(bytes(round_up(dim, 16)));
+  for (std::int64_t i = 0; i < rows.q.rows; ++i) {
+    float max = 0.0f, sum = 0.0f;
+    format.tiles.one({.q = rows.q.row(i),
+                      .k = k,
+                      .v = v,
+                      .keys = rows.position + i + 1,
+                      .dim = dim,
+                      .scale = scale,
+                      .rounding = format.input.rounding,
+                      .scores = scores.floats(),
+                      .words = words.words(),
+                      .sums = sums.floats(),
+                      .max = &max,
+                      .sum = &sum});
+    format.tiles.quotients(sums.floats(), 0, 1, dim, &sum, rows.out.row(i), rows.out.stride,
+                           format.rounding);
+    save(rows, i, 1, &max, &sum);
+  }
+}
+
+void attend_by_definition(const QueryRows& rows, ConstMatrix k, ConstMatrix v, float scale,
+                          const MatmulPolicy& policy) {
+  const auto saved = [&](float* first) {
+    return first == nullptr ? std::span<float>()
+                            : std::span<float>(first, static_cast<std::size_t>(rows.q.rows));
+  };
+  reference::attention(rows.q, k, v, rows.out, {saved(rows.row_max), saved(rows.row_sum)},
+                       {.batch = 1,
+                        .queries = rows.q.rows,
+                        .keys = k.rows,
+                        .heads = 1,
+                        .kv_heads = 1,
+                        .head_dim = k.cols,
+                        .first_position = rows.position,
+                        .key_rows = k.rows,
+                        .scale = scale},
+                       policy);
 }
 
 }  // namespace nb::kernels

@@ -1,9 +1,10 @@
-// Forward attention of the query heads that share a key head, for attention() and
-// attention_cached(). Internal to model/kernels; one thread.
+// Forward attention of one head, for attention() and attention_cached(). Internal to model/kernels;
+// one thread.
 #pragma once
 
 #include <cstdint>
 
+#include "model/kernels/attention.hpp"
 #include "model/kernels/attention_format.hpp"
 #include "model/kernels/scratch.hpp"
 
@@ -18,20 +19,43 @@ struct QueryRows {
   float* row_sum = nullptr;
 };
 
-// Keys and values of one head, packed: positions 0 to k.rows - 1.
+// Keys and values of one head from position 0 on, packed. The rows given to append() live as long
+// as this.
 class HeadKeys {
  public:
-  HeadKeys(const AttentionFormat& format, ConstMatrix k, ConstMatrix v);
+  HeadKeys(const AttentionFormat& format, std::int64_t capacity, std::int64_t dim);
+
+  void append(ConstMatrix k, ConstMatrix v);
+  std::int64_t size() const { return keys_; }
+  // What stands here now stays; reset() forgets what comes later.
+  void mark();
+  void reset();
+
   // Masked products are computed: a value that is not finite in the input format would be seen
   // through them, and attend() must not be called.
-  bool finite() const;
+  bool finite() const { return finite_; }
   // No query beyond the last key.
   void attend(const QueryRows& rows, float scale) const;
 
  private:
+  std::uint32_t* values_at(std::int64_t key) const;
+  void append_values(ConstMatrix v, std::int64_t key);
+
   const AttentionFormat& format_;
-  std::int64_t keys_, dim_;
+  std::int64_t capacity_, dim_, v_panel_;
+  std::int64_t keys_ = 0, marked_keys_ = 0;
+  bool finite_ = true, marked_finite_ = true;
+  const float* last_value_ = nullptr;  // row keys_ - 1 of V
+  const float* marked_value_ = nullptr;
   Scratch k_rows_, v_panels_;
 };
+
+// Few queries, each by itself. k, v: rows of the positions from 0 on, one pointer each.
+void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows, const float* const* k,
+                       const float* const* v, float scale);
+
+// The naive definition, for values that are not finite.
+void attend_by_definition(const QueryRows& rows, ConstMatrix k, ConstMatrix v, float scale,
+                          const MatmulPolicy& policy);
 
 }  // namespace nb::kernels

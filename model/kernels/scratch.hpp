@@ -37,6 +37,7 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
+  void* data() const { return data_; }
   float* floats() const { return static_cast<float*>(data_); }
   std::uint32_t* words() const { return static_cast<std::uint32_t*>(data_); }
 

@@ -2,6 +2,7 @@
 #include "model/kernels/inner/attention.hpp"
 
 #include "model/kernels/inner/attention_lanes.hpp"
+#include "model/kernels/inner/attention_one.hpp"
 #include "model/kernels/inner/functions.hpp"
 
 namespace nb::kernels::inner::NB_LEVEL {
@@ -26,8 +27,7 @@ void to_rows(const float* src, std::int64_t stride, std::int64_t count, std::int
 
 template <class Format>
 void to_panels(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t cols,
-               int rounding, std::uint32_t* dst) {
-  const std::int64_t panel = words_of<Format>(rows) * kWidth;
+               int rounding, std::uint32_t* dst, std::int64_t panel) {
   const std::int64_t padded = (cols + kWidth - 1) / kWidth * kWidth;
   for (std::int64_t row = 0; row < rows; row += 2) {
     const float* even = src + row * stride;
@@ -95,7 +95,9 @@ void score_all(const AttentionForward& b, std::int64_t keys) {
     }
   };
   for (std::int64_t key = 0; key < keys; key += kTileRows) {
-    if (kTileVectors == 2 && key > b.position + 15) {
+    if (kTileVectors == 2 && b.queries <= 16) {
+      tile(Constant<1>(), key, 0);
+    } else if (kTileVectors == 2 && key > b.position + 15) {
       tile(Constant<1>(), key, 1);
     } else {
       tile(Constant<kTileVectors>(), key, 0);
@@ -110,7 +112,7 @@ void score_all(const AttentionForward& b, std::int64_t keys) {
 // Probabilities of all keys as weights, and their sums in 16 virtual lanes by key.
 template <class Format>
 void weigh_all(const AttentionForward& b, std::int64_t keys) {
-  for (int v = 0; v < kTileVectors; ++v) {
+  for (int v = 0; v < kTileVectors && 16 * v < b.queries; ++v) {
     const std::int64_t position = b.position + 16 * v;
     const Floats max = load(b.max + 16 * v);
     const float* z = b.scores + 16 * v;
@@ -274,6 +276,7 @@ AttentionTiles tiles_of() {
           .to_panels = to_panels<Format>,
           .finite = finite<Format>,
           .forward = forward<Format>,
+          .one = one_query<Format>,
           .backward = backward<Format>,
           .over_queries = over_queries<Format>,
           .quotients = quotients,

@@ -57,6 +57,22 @@ struct AttentionBackward {
   float* dq;               // out: (width, dim padded to 16): chains of ds·k, nothing added
 };
 
+// One query of one head: decoding. Keys and values are read where they lie, row by row.
+struct AttentionOne {
+  const float* q;         // (dim)
+  const float* const* k;  // rows of the keys that it sees, (keys) pointers
+  const float* const* v;
+  std::int64_t keys;  // at least 1
+  std::int64_t dim;
+  float scale;
+  int rounding;
+  float* scores;         // scratch: keys + 32
+  std::uint32_t* words;  // scratch: dim + keys + 32
+  float* sums;           // out: (dim padded to 16): chains of p·v, nothing added
+  float* max;            // out: one value
+  float* sum;            // out: one value
+};
+
 struct AttentionTiles {
   int rows;   // of a score tile: keys are padded to a multiple of it
   int width;  // queries of a block, columns of a panel
@@ -67,12 +83,13 @@ struct AttentionTiles {
   // rows layout: dst (padded, words(cols)), zero beyond count and cols
   void (*to_rows)(const float* src, std::int64_t stride, std::int64_t count, std::int64_t padded,
                   std::int64_t cols, int rounding, std::uint32_t* dst);
-  // lanes layout: panels of `width` columns of src (rows, cols), each (words(rows), width), zero
-  // beyond
+  // lanes layout: panels of `width` columns of src (rows, cols), each (words(rows), width), `panel`
+  // words apart, zero beyond
   void (*to_panels)(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t cols,
-                    int rounding, std::uint32_t* dst);
+                    int rounding, std::uint32_t* dst, std::int64_t panel);
   bool (*finite)(const std::uint32_t* words, std::int64_t count);  // no word holds inf or NaN
   void (*forward)(const AttentionForward& block);
+  void (*one)(const AttentionOne& query);
   void (*backward)(const AttentionBackward& block);
   // c (rows, cols padded to 16) = or continues with the chains of a (rows layout, word stride
   // a_stride, padded to whole tiles) and b (lanes: panels of `width` columns, b_panel words apart).
