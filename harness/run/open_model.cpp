@@ -152,7 +152,8 @@ Result<OpenedModel> open_run(const fs::path& path, const ModelChoice& choice) {
   if (tokenizer == nullptr && choice.tokenizer.empty())
     return bad_input(train.folder.string() +
                      ": the tokenizer that it was trained with is not beside it; give --tokenizer");
-  const Json& settings = *train.record.settings;
+  Json settings = *train.record.settings;
+  settings.erase("effective");  // what came of the settings (train_stage.cpp)
   NB_TRY(const TrainWork work, parse_struct<TrainWork>(settings, train.folder.string()));
   NB_TRY(OpenedModel opened,
          open_checkpoint(checkpoint,
