@@ -43,7 +43,7 @@ Result<ChatReply> ChatSession::say(std::string_view text,
   GenerateRequest request;
   request.prompt = prompt_for(text);
   if (std::ssize(request.prompt) > model_.context_length())
-    return bad_input(fmt::format("the conversation has {} tokens, the model holds {}; begin anew",
+    return bad_input(fmt::format("the conversation has {} tokens, the model holds {}",
                                  request.prompt.size(), model_.context_length()));
   request.max_tokens = settings_.max_tokens;
   request.temperature = settings_.temperature;
