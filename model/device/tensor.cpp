@@ -67,6 +67,8 @@ Tensor& Tensor::operator=(Tensor&& other) noexcept {
   block_ = std::move(other.block_);
   host_ = std::exchange(other.host_, nullptr);
   host_count_ = std::exchange(other.host_count_, 0);
+  changes_ = std::exchange(other.changes_, 0);
+  derived_ = std::move(other.derived_);
   is_recomputed_ = std::exchange(other.is_recomputed_, false);
   return *this;
 }
@@ -76,6 +78,7 @@ Tensor::~Tensor() { release(); }
 void Tensor::release() noexcept {
   if (device_ == nullptr) return;
   block_.reset();
+  derived_.reset();
   if (host_ != nullptr) device_->give_back_host(host_);
   device_ = nullptr;
   host_ = nullptr;
@@ -88,6 +91,7 @@ std::uint64_t Tensor::size_bytes() const {
 
 Matrix Tensor::matrix() {
   NB_CHECK(host_ != nullptr, "[tensor] {} has no host values", name_);
+  ++changes_;
   return nb::matrix(host_, shape_.leading(), shape_.last());
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,11 +55,24 @@ class Tensor {
 
   // Execute mode: count() floats, 64-byte aligned, contents unspecified after allocate. Dry mode
   // and HostBuffer::kNone: empty. A const Tensor gives a read-only span.
-  std::span<float> host() { return {host_, host_count_}; }
+  std::span<float> host() {
+    ++changes_;
+    return {host_, host_count_};
+  }
   std::span<const float> host() const { return {host_, host_count_}; }
   // (leading(), last()) view of the host buffer; NB_CHECK fails where there is none.
   Matrix matrix();
   ConstMatrix matrix() const;
+
+  // Counts the calls of host() and matrix() that could change the values (those of a Tensor that is
+  // not const). Write through what such a call gave at once: nobody notices a later write.
+  std::uint64_t changes() const { return changes_; }
+  // What somebody made out of the values, as packed weights: lives as long as the tensor, is never
+  // compared or copied. Its owner checks changes().
+  struct Derived {
+    virtual ~Derived() = default;
+  };
+  std::unique_ptr<Derived>& derived() const { return derived_; }
 
   // The framework would free this tensor now; the host's arithmetic still wants its values. Frees
   // the simulated block (unless a SavedBlocks holds it too), keeps the buffer. Call it on every
@@ -84,6 +98,8 @@ class Tensor {
   BlockHandle block_;
   float* host_ = nullptr;
   std::size_t host_count_ = 0;
+  std::uint64_t changes_ = 0;
+  mutable std::unique_ptr<Derived> derived_;
   mutable bool is_recomputed_ = false;  // bookkeeping of Device::run on a const output
 };
 

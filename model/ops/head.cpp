@@ -8,6 +8,7 @@
 #include "model/kernels/lm_head.hpp"
 #include "model/kernels/matmul.hpp"
 #include "model/kernels/reduce.hpp"
+#include "model/ops/weight.hpp"
 
 namespace nb::ops {
 namespace {
@@ -162,7 +163,7 @@ void each_logit_block(const Device& device, const HeadSize& size, const Tensor& 
       rows = gathered;
     }
     const Matrix z = matrix(sized(scratch.logits, count * size.vocab).data(), count, size.vocab);
-    kernels::matmul_nt(rows, w.matrix(), z, device.numerics().matmul());
+    multiply_weight_nt(rows, w, z, device.numerics().matmul());
     each(begin, z);
   }
 }

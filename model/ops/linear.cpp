@@ -5,6 +5,7 @@
 #include "harness/base/check.hpp"
 #include "model/kernels/matmul.hpp"
 #include "model/ops/saved.hpp"
+#include "model/ops/weight.hpp"
 
 namespace nb::ops {
 
@@ -15,19 +16,18 @@ Tensor linear(Device& device, const Tensor& x, const Tensor& w, std::string_view
   const std::int64_t rows = x.shape().leading();
   const std::int64_t out = w.shape()[0];
   Tensor y = device.allocate({rows, out}, device.numerics().storage, label);
-  keep(saved, device.run({.kind = OpKind::kLinear,
-                          .label = label,
-                          .rows = rows,
-                          .cols = out,
-                          .inner = w.shape()[1],
-                          .dtype = w.dtype(),
-                          .saves_for_backward = saved != nullptr,
-                          .inputs = {&x, &w},
-                          .output = &y},
-                         [&] {
-                           kernels::matmul_nt(x.matrix(), w.matrix(), y.matrix(),
-                                              device.numerics().matmul());
-                         }));
+  keep(saved,
+       device.run(
+           {.kind = OpKind::kLinear,
+            .label = label,
+            .rows = rows,
+            .cols = out,
+            .inner = w.shape()[1],
+            .dtype = w.dtype(),
+            .saves_for_backward = saved != nullptr,
+            .inputs = {&x, &w},
+            .output = &y},
+           [&] { multiply_weight_nt(x.matrix(), w, y.matrix(), device.numerics().matmul()); }));
   return y;
 }
 
@@ -39,18 +39,16 @@ Tensor linear_backward_input(Device& device, const Tensor& dy, const Tensor& w,
   const std::int64_t rows = dy.shape().leading();
   const std::int64_t inner = w.shape()[1];
   Tensor dx = device.allocate({rows, inner}, device.numerics().storage, label);
-  device.run_backward({.kind = OpKind::kLinearBackwardInput,
-                       .label = label,
-                       .rows = rows,
-                       .cols = w.shape()[0],
-                       .inner = inner,
-                       .dtype = w.dtype(),
-                       .inputs = {&dy, &w},
-                       .output = &dx},
-                      {}, [&] {
-                        kernels::matmul_nn(dy.matrix(), w.matrix(), dx.matrix(),
-                                           device.numerics().matmul());
-                      });
+  device.run_backward(
+      {.kind = OpKind::kLinearBackwardInput,
+       .label = label,
+       .rows = rows,
+       .cols = w.shape()[0],
+       .inner = inner,
+       .dtype = w.dtype(),
+       .inputs = {&dy, &w},
+       .output = &dx},
+      {}, [&] { multiply_weight_nn(dy.matrix(), w, dx.matrix(), device.numerics().matmul()); });
   return dx;
 }
 

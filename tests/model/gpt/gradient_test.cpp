@@ -33,9 +33,10 @@ void check_directions(const GptConfig& config) {
   gpt.loss_and_backward(tokens.inputs, tokens.targets, kBatch, kTime, 1.0);
   for (std::size_t p = 0; p < gpt.parameters().size(); ++p) {
     Parameter& parameter = gpt.parameters()[p];
-    const std::span<float> w = parameter.value.host();
-    const std::vector<float> saved(w.begin(), w.end());
+    const std::span<const float> first = parameter.value.host();
+    const std::vector<float> saved(first.begin(), first.end());
     const auto moved_loss = [&](float h) {
+      const std::span<float> w = parameter.value.host();
       for (std::size_t i = 0; i < w.size(); ++i) {
         w[i] = saved[i] + h * test::golden_uniform(500 + p, i, 1.0F);
       }
@@ -43,7 +44,7 @@ void check_directions(const GptConfig& config) {
     };
     double slope = 0;
     double norm = 0;
-    for (std::size_t i = 0; i < w.size(); ++i) {
+    for (std::size_t i = 0; i < saved.size(); ++i) {
       const double g = parameter.grad.host()[i];
       slope += g * static_cast<double>(test::golden_uniform(500 + p, i, 1.0F));
       norm += g * g / 3;  // a uniform direction has variance 1/3
@@ -53,7 +54,7 @@ void check_directions(const GptConfig& config) {
     constexpr float kStep = 0x1p-8F;
     const double wide = (moved_loss(2 * kStep) - moved_loss(-2 * kStep)) / (4 * kStep);
     const double near = (moved_loss(kStep) - moved_loss(-kStep)) / (2 * kStep);
-    std::copy(saved.begin(), saved.end(), w.begin());
+    std::copy(saved.begin(), saved.end(), parameter.value.host().begin());
     EXPECT_NEAR((4 * near - wide) / 3, slope, 2e-3 * std::sqrt(norm) + 2e-4) << parameter.name;
   }
 }

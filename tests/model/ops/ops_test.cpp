@@ -54,6 +54,23 @@ TEST_F(Ops, MismatchedShapesAreRefusedWithBothNamed) {
   EXPECT_THROW((void)ops::rotary(device_, x, tables, 4, "", nullptr), CheckFailure);
 }
 
+TEST_F(Ops, AChangedWeightIsPackedAnew) {
+  const Tensor x = tensor({3, 6});
+  Tensor w = tensor({5, 6});
+  const auto both = [&] {
+    return std::pair(ops::linear(device_, x, w, "", nullptr).matrix().row(2)[4],
+                     ops::linear_backward_input(device_, tensor({3, 5}), w, "").matrix().row(2)[5]);
+  };
+  EXPECT_EQ(both(), std::pair(6.0F, 5.0F));
+  EXPECT_EQ(both(), std::pair(6.0F, 5.0F));
+  std::fill(w.host().begin(), w.host().end(), 2.0F);
+  EXPECT_EQ(both(), std::pair(12.0F, 10.0F));
+  w.matrix().row(4)[5] = 0.0F;
+  EXPECT_EQ(both(), std::pair(10.0F, 8.0F));
+  const Tensor moved = std::move(w);
+  EXPECT_EQ(ops::linear(device_, x, moved, "", nullptr).matrix().row(2)[4], 10.0F);
+}
+
 TEST_F(Ops, ARaggedAttentionOfOneWholeSequenceIsTheAttention) {
   const ops::HeadShape heads = {.batch = 1, .time = 5, .heads = 2, .kv_heads = 1, .head_dim = 4};
   Tensor q = tensor({5, 8}), k = tensor({5, 4}), v = tensor({5, 4});

@@ -1,0 +1,44 @@
+#include "model/ops/weight.hpp"
+
+#include "model/kernels/matmul.hpp"
+
+namespace nb::ops {
+namespace {
+
+struct PackedForms final : Tensor::Derived {
+  struct Form {
+    kernels::PackedMatrix matrix;
+    std::uint64_t changes = 0;
+  };
+  Form nt, nn;
+};
+
+// Null: the policy has no packed form.
+const kernels::PackedMatrix* packed(const Tensor& w, const MatmulPolicy& policy,
+                                    kernels::PackFor use) {
+  if (policy.accumulation == Accumulation::kHostBlas) return nullptr;
+  if (w.derived() == nullptr) w.derived() = std::make_unique<PackedForms>();
+  auto& forms = static_cast<PackedForms&>(*w.derived());
+  PackedForms::Form& form = use == kernels::PackFor::kNt ? forms.nt : forms.nn;
+  if (form.changes != w.changes() || !form.matrix.suits(use, policy)) {
+    form.matrix.pack(w.matrix(), policy, use);
+    form.changes = w.changes();
+  }
+  return &form.matrix;
+}
+
+}  // namespace
+
+void multiply_weight_nt(ConstMatrix x, const Tensor& w, Matrix y, const MatmulPolicy& policy) {
+  const kernels::PackedMatrix* form = packed(w, policy, kernels::PackFor::kNt);
+  if (form == nullptr) return kernels::matmul_nt(x, w.matrix(), y, policy);
+  kernels::matmul_nt(x, *form, y, policy);
+}
+
+void multiply_weight_nn(ConstMatrix dy, const Tensor& w, Matrix dx, const MatmulPolicy& policy) {
+  const kernels::PackedMatrix* form = packed(w, policy, kernels::PackFor::kNn);
+  if (form == nullptr) return kernels::matmul_nn(dy, w.matrix(), dx, policy);
+  kernels::matmul_nn(dy, *form, dx, policy);
+}
+
+}  // namespace nb::ops

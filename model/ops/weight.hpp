@@ -1,0 +1,15 @@
+// Products with a weight whose packing for the host is kept until the weight changes
+// (Tensor::changes). Host arithmetic only: call inside what Device::run is given.
+#pragma once
+
+#include "model/device/tensor.hpp"
+#include "model/kernels/policy.hpp"
+
+namespace nb::ops {
+
+// y (rows, out) = x (rows, in) · wᵀ; w (out, in).
+void multiply_weight_nt(ConstMatrix x, const Tensor& w, Matrix y, const MatmulPolicy& policy);
+// dx (rows, in) = dy (rows, out) · w.
+void multiply_weight_nn(ConstMatrix dy, const Tensor& w, Matrix dx, const MatmulPolicy& policy);
+
+}  // namespace nb::ops
