@@ -15,7 +15,8 @@ namespace {
 using inner::kGemmRowWords;
 using inner::kGemmSteps;
 
-constexpr std::int64_t kTaskRows = 96;         // their words and sums stay in L2
+constexpr std::int64_t kTaskRows = 96;  // their words and sums stay in L2
+constexpr std::int64_t kTaskPanelRows = 128;
 constexpr std::int64_t kTaskColumns = 512;     // where sums of all of them must be kept
 constexpr std::int64_t kMostBlocksAtOnce = 4;  // blocks of kGemmSteps whose words are held
 constexpr std::int64_t kFewestTasks = 16;      // cut by shape, never by thread count
@@ -67,17 +68,19 @@ struct Block {
 struct Grid {
   std::int64_t rows, columns;
 };
-Grid grid_of(const GemmShape& shape, bool keeps_sums) {
-  Grid grid = {round_up(ceil_div(shape.m, ceil_div(shape.m, kTaskRows)), shape.m >= 16 ? 16 : 1),
+// panel: of A, or 0 where it is rows.
+Grid grid_of(const GemmShape& shape, bool keeps_sums, std::int64_t panel) {
+  Grid grid = {ceil_div(shape.m, ceil_div(shape.m, kTaskRows)),
                round_up(keeps_sums ? std::min(shape.n, kTaskColumns) : shape.n, 32)};
+  if (panel > 0) grid.rows = round_up(std::min(shape.m, kTaskPanelRows), panel);
   const double flop_per_value = 2.0 * static_cast<double>(shape.k);
   const auto tasks = [&] { return ceil_div(shape.m, grid.rows) * ceil_div(shape.n, grid.columns); };
   while (tasks() < kFewestTasks &&
          static_cast<double>(grid.rows * grid.columns) * flop_per_value > 2.0 * kLeastTaskFlop) {
     if (grid.columns > 128) {
       grid.columns = round_up(grid.columns / 2, 32);
-    } else if (grid.rows > 48) {
-      grid.rows = 48;
+    } else if (grid.rows > 64) {
+      grid.rows = panel > 0 ? round_up(grid.rows / 2, panel) : ceil_div(grid.rows, 2);
     } else {
       break;
     }
@@ -97,9 +100,9 @@ class FetchAhead {
  public:
   FetchAhead() = default;
   // `runs` runs of `count` values, `stride` values apart; spread over `portions` calls.
-  FetchAhead(const float* data, std::int64_t runs, std::int64_t count, std::int64_t stride,
+  FetchAhead(const void* data, std::int64_t runs, std::int64_t count, std::int64_t stride,
              std::int64_t portions)
-      : data_(data),
+      : data_(static_cast<const float*>(data)),
         stride_(stride),
         lines_(ceil_div(count, kLine)),
         left_(runs * lines_),
@@ -124,7 +127,7 @@ class FetchAhead {
 
 class Multiplication {
  public:
-  Multiplication(const GemmFormat& format, const Operand& a, const std::uint32_t* panels,
+  Multiplication(const GemmFormat& format, const GemmLeft& a, const std::uint32_t* panels,
                  const GemmShape& shape, Matrix c, const MatmulPolicy& policy, const GemmEnds& ends)
       : table_(inner::table()),
         format_(format),
@@ -139,12 +142,13 @@ class Multiplication {
         pieces_(pieces_of(policy, format, shape.k)),
         parts_(std::count_if(pieces_.begin(), pieces_.end(),
                              [](const Piece& p) { return p.starts_part; })),
-        turned_(a.stride_k != 1),
+        panel_words_(format.panel_words(shape.k)),
+        turned_(a.panels != nullptr),
         span_((turned_ ? 1 : kMostBlocksAtOnce) * kGemmSteps),
         keeps_sums_(steps_ > span_) {}
 
   void run() const {
-    const Grid grid = grid_of(shape_, keeps_sums_);
+    const Grid grid = grid_of(shape_, keeps_sums_, turned_ ? gemm_.cols : 0);
     const std::int64_t across = ceil_div(shape_.n, grid.columns);
     const std::int64_t tasks = ceil_div(shape_.m, grid.rows) * across;
     parallel_for(static_cast<std::size_t>(tasks), 1, [&](std::size_t task) {
@@ -163,10 +167,10 @@ class Multiplication {
 
   void run_block(const Block& block) const {
     if (pieces_.empty()) return finish_empty(block);
-    // Rows whose words are held at a time: panels of A are small enough for L1.
-    const std::int64_t band = turned_ ? gemm_.cols : block.rows;
     const std::int64_t blocks = ceil_div(std::min(span_, steps_), kGemmSteps);
-    const Scratch words(static_cast<std::size_t>(blocks * block_words(band)) * 4);
+    const Scratch words(
+        turned_ ? 0 : static_cast<std::size_t>(blocks * block.rows * kGemmRowWords) * 4);
+    const std::int64_t band = turned_ ? gemm_.cols : block.rows;
     const std::int64_t stride =
         keeps_sums_ ? round_up(block.cols, kMostTileColumns) : kMostTileColumns;
     const auto size = static_cast<std::size_t>(block.rows * stride) * 4;
@@ -178,12 +182,14 @@ class Multiplication {
       const std::int64_t limit = pieces_[begin].first + span_;
       std::size_t end = begin;
       while (end < pieces_.size() && pieces_[end].first < limit) ++end;
-      FetchAhead ahead = fetch_ahead(block, pieces_[begin].first, end - begin);
+      const std::int64_t step = pieces_[begin].first;
       for (std::int64_t row = 0; row < block.rows; row += band) {
         const Block rows = {block.row + row, std::min(band, block.rows - row), block.col,
                             block.cols};
-        pack_rows(rows, pieces_[begin].first, words.words());
-        multiply_rows(rows, begin, end, words.words(),
+        if (!turned_) pack_rows(rows, step, words.words());
+        FetchAhead ahead = turned_ ? fetch_panel(rows, block, step)
+                                   : fetch_rows(rows, step, static_cast<std::int64_t>(end - begin));
+        multiply_rows(rows, begin, end, turned_ ? panel_at(rows.row, step) : words.words(),
                       {{sums.chain.at(keeps_sums_ ? row : 0, 0), sums.chain.stride},
                        {sums.parts.at(keeps_sums_ ? row : 0, 0), sums.parts.stride}},
                       ahead);
@@ -192,37 +198,22 @@ class Multiplication {
     }
   }
 
-  // Of one block of steps.
-  std::int64_t block_words(std::int64_t rows) const {
-    return turned_ ? gemm_.cols * kGemmSteps : rows * kGemmRowWords;
-  }
-
-  // The words of span_ steps from `first` on. Turned: of at most one panel.
+  // The words of span_ steps of A from `first` on.
   void pack_rows(const Block& block, std::int64_t first, std::uint32_t* words) const {
     const int per_step = gemm_.values_per_step;
     const std::int64_t limit = std::min(steps_, first + span_);
     for (std::int64_t step = first; step < limit; step += kGemmSteps) {
       const std::int64_t k = step * per_step;
-      const Operand source = a_.from(block.row, k);
-      const std::int64_t k_count = std::min(kGemmSteps * per_step, shape_.k - k);
-      const std::int64_t steps = std::min(kGemmSteps, steps_ - step);
-      std::uint32_t* to = words + (step - first) / kGemmSteps * block_words(block.rows);
-      if (turned_) {
-        gemm_.pack_panels(source.data, a_.stride_k, false, block.rows, k_count, steps,
-                          format_.rounding, format_.swaps_pairs, kGemmSteps * gemm_.cols, to);
-      } else {
-        gemm_.pack_rows(source.data, a_.stride_p, block.rows, k_count, steps, format_.rounding,
-                        format_.swaps_pairs, to);
-      }
+      gemm_.pack_rows(a_.rows.row(block.row) + k, a_.rows.stride, block.rows,
+                      std::min(kGemmSteps * per_step, shape_.k - k),
+                      std::min(kGemmSteps, steps_ - step), format_.rounding, format_.swaps_pairs,
+                      words + (step - first) / kGemmSteps * block.rows * kGemmRowWords);
     }
   }
 
   // What pack_rows will probably read next on this thread: the same rows further along k, or the
   // next task's.
-  FetchAhead fetch_ahead(const Block& block, std::int64_t first, std::size_t pieces) const {
-    const std::int64_t portions = ceil_div(block.rows, gemm_.rows) *
-                                  ceil_div(block.cols, gemm_.cols) *
-                                  static_cast<std::int64_t>(pieces);
+  FetchAhead fetch_rows(const Block& block, std::int64_t first, std::int64_t pieces) const {
     const std::int64_t span = span_ * gemm_.values_per_step;
     std::int64_t k = first * gemm_.values_per_step + span, row = block.row;
     if (k >= shape_.k) {
@@ -232,10 +223,27 @@ class Multiplication {
     }
     const std::int64_t rows = std::min(block.rows, shape_.m - row);
     if (rows <= 0) return {};
-    const std::int64_t k_count = std::min(span, shape_.k - k);
-    const Operand source = a_.from(row, k);
-    return turned_ ? FetchAhead(source.data, k_count, rows, a_.stride_k, portions)
-                   : FetchAhead(source.data, rows, k_count, a_.stride_p, portions);
+    return {a_.rows.row(row) + k, rows, std::min(span, shape_.k - k), a_.rows.stride,
+            calls(block) * pieces};
+  }
+
+  const std::uint32_t* panel_at(std::int64_t row, std::int64_t step) const {
+    return a_.panels + row / gemm_.cols * panel_words_ + step * gemm_.cols;
+  }
+  // The task's next panel, or its first one further along k.
+  FetchAhead fetch_panel(const Block& band, const Block& task, std::int64_t step) const {
+    std::int64_t row = band.row + band.rows;
+    if (row >= task.row + task.rows) {
+      row = task.row;
+      step += kGemmSteps;
+    }
+    if (step >= steps_) return {};
+    return {panel_at(row, step), 1, std::min(kGemmSteps, steps_ - step) * gemm_.cols, 0,
+            calls(band)};
+  }
+  // Tiles of one piece.
+  std::int64_t calls(const Block& block) const {
+    return ceil_div(block.rows, gemm_.rows) * ceil_div(block.cols, gemm_.cols);
   }
 
   void multiply_rows(const Block& block, std::size_t begin, std::size_t end,
@@ -249,7 +257,7 @@ class Multiplication {
       const std::int64_t kept = keeps_sums_ ? j : 0;
       for (std::size_t p = begin; p < end; ++p) {
         const std::int64_t step = pieces_[p].first - origin;
-        const std::uint32_t* from = words + step / kGemmSteps * block_words(block.rows) +
+        const std::uint32_t* from = words + step / kGemmSteps * block.rows * kGemmRowWords +
                                     step % kGemmSteps * (turned_ ? gemm_.cols : 1);
         for (std::int64_t i = 0; i < tiles; ++i) {
           ahead.next();
@@ -279,7 +287,7 @@ class Multiplication {
     inner::GemmTile t = {};
     t.steps = piece.steps;
     t.a = words;
-    t.b_panel = steps_ * gemm_.cols;
+    t.b_panel = panel_words_;
     t.b = panels_ + tile.col / gemm_.cols * t.b_panel + piece.first * gemm_.cols +
           tile.col % gemm_.cols;
     const bool adds = piece.ends_part && is_later_part;
@@ -293,13 +301,13 @@ class Multiplication {
       t.start = sums.chain.data;
       t.start_stride = sums.chain.stride;
     } else if (ends_.start != nullptr) {
-      t.start = ends_.start + tile.row * c_.stride + tile.col;
-      t.start_stride = c_.stride;
+      t.start = ends_.start + tile.row * ends_.start_stride + tile.col;
+      t.start_stride = ends_.start_stride;
       if (!whole) {
         for (std::int64_t i = 0; i < tile.rows; ++i) {
           float* row = begun.data() + i * kMostTileColumns;
-          std::fill_n(std::copy_n(t.start + i * c_.stride, columns, row), 16 * vectors - columns,
-                      0.0f);
+          std::fill_n(std::copy_n(t.start + i * ends_.start_stride, columns, row),
+                      16 * vectors - columns, 0.0f);
         }
         t.start = begun.data();
         t.start_stride = kMostTileColumns;
@@ -351,8 +359,9 @@ class Multiplication {
     const std::vector<float> zeros(static_cast<std::size_t>(block.cols), 0.0f);
     for (std::int64_t i = 0; i < block.rows; ++i) {
       const std::int64_t row = block.row + i;
-      const float* sums =
-          ends_.start == nullptr ? zeros.data() : ends_.start + row * c_.stride + block.col;
+      const float* sums = ends_.start == nullptr
+                              ? zeros.data()
+                              : ends_.start + row * ends_.start_stride + block.col;
       put(sums, block.cols, c_.row(row) + block.col);
     }
   }
@@ -360,7 +369,7 @@ class Multiplication {
   const inner::Table& table_;
   GemmFormat format_;
   const inner::Gemm& gemm_;
-  Operand a_;
+  GemmLeft a_;
   const std::uint32_t* panels_;
   GemmShape shape_;
   Matrix c_;
@@ -369,7 +378,8 @@ class Multiplication {
   std::int64_t steps_;
   std::vector<Piece> pieces_;
   std::int64_t parts_;
-  bool turned_;        // A's k lies across the rows of its source
+  std::int64_t panel_words_;
+  bool turned_;        // A is panels
   std::int64_t span_;  // steps whose words of A are held at a time
   bool keeps_sums_;
 };
@@ -389,14 +399,18 @@ std::int64_t GemmFormat::steps(std::int64_t k_count) const {
   return swaps_pairs ? round_up(k_count, 2) : k_count;
 }
 
+std::int64_t GemmFormat::panel_words(std::int64_t k_count) const {
+  return (steps(k_count) + 1) * gemm->cols;
+}
+
 std::size_t panels_bytes(const GemmFormat& format, std::int64_t n, std::int64_t k) {
-  return static_cast<std::size_t>(round_up(n, format.gemm->cols) * format.steps(k)) * 4;
+  return static_cast<std::size_t>(ceil_div(n, format.gemm->cols) * format.panel_words(k)) * 4;
 }
 
 void pack_all_panels(const GemmFormat& format, const Operand& b, std::int64_t n, std::int64_t k,
                      std::uint32_t* panels) {
   const inner::Gemm& gemm = *format.gemm;
-  const std::int64_t steps = format.steps(k), panel_words = steps * gemm.cols;
+  const std::int64_t steps = format.steps(k), panel_words = format.panel_words(k);
   const bool from_rows = b.stride_k == 1;
   // Rows of a source are read whole where they are k, and in long runs where they are columns.
   const std::int64_t columns = from_rows ? 2 * gemm.cols : 1024, block = from_rows ? 512 : 64;
@@ -415,7 +429,7 @@ void pack_all_panels(const GemmFormat& format, const Operand& b, std::int64_t n,
   });
 }
 
-void multiply(const GemmFormat& format, const Operand& a, const std::uint32_t* panels,
+void multiply(const GemmFormat& format, const GemmLeft& a, const std::uint32_t* panels,
               const GemmShape& shape, Matrix c, const MatmulPolicy& policy, const GemmEnds& ends) {
   if (shape.m == 0 || shape.n == 0) return;
   Multiplication(format, a, panels, shape, c, policy, ends).run();

@@ -1,5 +1,5 @@
-// The engine of matmul.hpp: a left operand, converted to rows of words by the task that needs it,
-// times panels that are packed once. Internal to model/kernels. Bits: policy.hpp.
+// The engine of matmul.hpp: panels that are packed once, times a left operand that the task which
+// needs it converts to rows of words. Internal to model/kernels. Bits: policy.hpp.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,12 @@ struct GemmFormat {
   bool swaps_pairs = false;  // k runs 1, 0, 3, 2, … by packing
 
   std::int64_t steps(std::int64_t k_count) const;  // padded to whole pairs for bf16
+  // From one panel to the next: never a power of two, so that panels do not meet in a cache's sets.
+  std::int64_t panel_words(std::int64_t k_count) const;
 };
 GemmFormat gemm_format(DType inputs);
 
-// The panels of a right operand (n columns, chains of k): format.steps(k) steps each.
+// The panels of an operand of n columns of B, or rows of A, and chains of k.
 std::size_t panels_bytes(const GemmFormat& format, std::int64_t n, std::int64_t k);
 void pack_all_panels(const GemmFormat& format, const Operand& b, std::int64_t n, std::int64_t k,
                      std::uint32_t* panels);  // parallel inside
@@ -30,12 +32,18 @@ struct GemmShape {
   std::int64_t m, n, k;
 };
 struct GemmEnds {
-  const float* start = nullptr;  // sums to continue from (kChain; stride of c), or null: +0
-  bool finishes = true;          // false: c takes the raw sums
-  bool accumulate = false;       // c += the finished sums
+  const float* start = nullptr;  // sums to continue from (kChain), or null: +0
+  std::int64_t start_stride = 0;
+  bool finishes = true;     // false: c takes the raw sums
+  bool accumulate = false;  // c += the finished sums
+};
+// What stands left: rows whose k is contiguous, or panels.
+struct GemmLeft {
+  ConstMatrix rows;  // (m, k)
+  const std::uint32_t* panels = nullptr;
 };
 // Parallel inside.
-void multiply(const GemmFormat& format, const Operand& a, const std::uint32_t* panels,
+void multiply(const GemmFormat& format, const GemmLeft& a, const std::uint32_t* panels,
               const GemmShape& shape, Matrix c, const MatmulPolicy& policy, const GemmEnds& ends);
 
 }  // namespace nb::kernels

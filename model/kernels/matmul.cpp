@@ -1,5 +1,7 @@
 #include "model/kernels/matmul.hpp"
 
+#include <algorithm>
+
 #include "harness/base/check.hpp"
 #include "harness/base/parallel.hpp"
 #include "model/kernels/gemm.hpp"
@@ -34,12 +36,36 @@ void multiply_unpacked(const Operand& a, const Operand& b, const Shape& shape, M
   const GemmFormat format = gemm_format(policy.inputs);
   const Scratch panels(panels_bytes(format, shape.n, shape.k));
   pack_all_panels(format, b, shape.n, shape.k, panels.words());
-  multiply(format, a, panels.words(), {shape.m, shape.n, shape.k}, c, policy, ends);
+  const bool turned = a.stride_k != 1;  // k lies across the rows of A's source
+  const Scratch left(turned ? panels_bytes(format, shape.m, shape.k) : 0);
+  if (turned) pack_all_panels(format, a, shape.m, shape.k, left.words());
+  const GemmLeft rows = {{a.data, shape.m, shape.k, a.stride_p}, turned ? left.words() : nullptr};
+  multiply(format, rows, panels.words(), {shape.m, shape.n, shape.k}, c, policy, ends);
 }
 
 void product(const Operand& a, const Operand& b, const Shape& shape, Matrix c,
              const MatmulPolicy& policy, bool accumulate) {
   multiply_unpacked(a, b, shape, c, policy, {.accumulate = accumulate});
+}
+
+// A chain over many tokens in blocks of them, so that what is packed of a block is still in the
+// cache when all of C takes it.
+constexpr std::int64_t kTokensAtOnce = 2048;
+void long_product_tn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& policy,
+                     bool accumulate) {
+  const Scratch sums(static_cast<std::size_t>(c.size()) * sizeof(float));
+  const Matrix partial = matrix(sums.floats(), c.rows, c.cols);
+  for (std::int64_t begin = 0; begin < a.rows; begin += kTokensAtOnce) {
+    const std::int64_t count = std::min(kTokensAtOnce, a.rows - begin);
+    const bool is_last = begin + count == a.rows;
+    const ConstMatrix a_rows = row_block(a, begin, count), b_rows = row_block(b, begin, count);
+    multiply_unpacked({a_rows.data, 1, a.stride}, {b_rows.data, 1, b.stride},
+                      {c.rows, c.cols, count}, is_last ? c : partial, policy,
+                      {.start = begin == 0 ? nullptr : partial.data,
+                       .start_stride = partial.stride,
+                       .finishes = is_last,
+                       .accumulate = accumulate});
+  }
 }
 
 }  // namespace
@@ -64,6 +90,9 @@ void matmul_tn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& polic
                bool accumulate) {
   check_shapes("matmul_tn", {a.cols, 0, a.rows}, {0, b.cols, b.rows}, c);
   if (uses_blas(policy)) return openblas_tn(a, b, c, accumulate);
+  if (policy.accumulation == Accumulation::kChain && a.rows > kTokensAtOnce) {
+    return long_product_tn(a, b, c, policy, accumulate);
+  }
   product({a.data, 1, a.stride}, {b.data, 1, b.stride}, {c.rows, c.cols, a.rows}, c, policy,
           accumulate);
 }
@@ -80,7 +109,9 @@ void matmul_tn_block(ConstMatrix a, ConstMatrix b, Matrix partial, const MatmulP
   if (partial.size() == 0) return;
   multiply_unpacked({a.data, 1, a.stride}, {b.data, 1, b.stride},
                     {partial.rows, partial.cols, a.rows}, partial, policy,
-                    {.start = is_first ? nullptr : partial.data, .finishes = false});
+                    {.start = is_first ? nullptr : partial.data,
+                     .start_stride = partial.stride,
+                     .finishes = false});
 }
 
 void matmul_finish(ConstMatrix partial, Matrix c, const MatmulPolicy& policy, bool accumulate) {

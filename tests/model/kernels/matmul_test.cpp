@@ -71,6 +71,16 @@ TEST(Matmul, EqualsItsDefinitionWhereTheChainIsCutIntoBlocks) {
   expect_equal(kLayouts[0], {110, 1100, 20}, {}, Values::kOrdinary);
 }
 
+TEST(Matmul, EqualsItsDefinitionOverLongChains) {
+  for (const std::int64_t k : {2048, 2049, 4099}) {
+    for (const DType inputs : {DType::kBf16, DType::kFp32}) {
+      const MatmulPolicy policy{.inputs = inputs};
+      expect_equal(kLayouts[2], {5, 19, k}, policy, Values::kFinite, true);
+      expect_equal(kLayouts[2], {33, 48, k}, policy, Values::kOrdinary);
+    }
+  }
+}
+
 TEST(Matmul, EqualsItsDefinitionOnHardValues) {
   for (const Layout& layout : kLayouts) {
     for (const DType inputs :
