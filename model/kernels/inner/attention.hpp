@@ -66,7 +66,7 @@ struct AttentionOne {
   std::int64_t dim;
   float scale;
   int rounding;
-  float* scores;         // scratch: keys + 32
+  float* scores;         // scratch: keys + 64
   std::uint32_t* words;  // scratch: dim + keys + 32
   float* sums;           // out: (dim padded to 16): chains of p·v, nothing added
   float* max;            // out: one value

@@ -7,42 +7,48 @@
 
 NB_LOCAL_BEGIN
 
-// Sixteen more words of the chains of sixteen keys.
+// Groups of sixteen keys whose chains run side by side, to hide each other's latency.
+constexpr int kKeyGroups = 4;
+
+// Words w … w + 15 (fewer at the end of the rows) more of the chains of the keys from `key` on.
+// Keys beyond the last stand for it.
 template <class Format, bool kWhole>
-NB_OP Floats sixteen_keys(const float* const* k, std::int64_t last, std::int64_t w,
-                          std::int64_t dim, int rounding, const std::uint32_t* q, int count,
-                          Floats sum) {
-  Bits block[16];
+NB_OP void more_words(const AttentionOne& b, std::int64_t key, std::int64_t w, std::int64_t count,
+                      Floats (&sum)[kKeyGroups]) {
+  Bits block[kKeyGroups][16];
+  for (int g = 0; g < kKeyGroups; ++g) {
+    const std::int64_t first = key + 16 * g;
+    if (first >= b.keys && g > 0) break;
+    const float* const* rows = b.k + first;
+    const std::int64_t last = b.keys - 1 - first, ahead = 16 * kKeyGroups;
 #pragma GCC unroll 16
-  for (int r = 0; r < 16; ++r) {
-    block[r] = row_words_at<Format, kWhole>(k[r < last ? r : last], w, dim, rounding);
+    for (int r = 0; r < 16; ++r) {
+      const std::int64_t at = r < last ? r : last;
+      block[g][r] = row_words_at<Format, kWhole>(rows[at], w, b.dim, b.rounding);
+      // The next keys' rows lie apart: fetched ahead here, line by line.
+      const float* next = rows[at + ahead < last ? at + ahead : last] + Format::kPerWord * w;
+      __builtin_prefetch(next);
+      if (Format::kPerWord == 2) __builtin_prefetch(next + 16);
+    }
+    transpose(block[g]);
   }
-  transpose(block);
-#pragma GCC unroll 16
-  for (int s = 0; s < 16; ++s) {
-    const int at = Format::kSwaps ? s ^ 1 : s;
-    if (kWhole || s < count) sum = Format::step(all_bits(q[at]), block[at], sum);
+  for (std::int64_t s = 0; s < count; ++s) {
+    const std::int64_t at = Format::kSwaps ? s ^ 1 : s;
+    const Bits q = all_bits(b.words[w + at]);
+#pragma GCC unroll 4
+    for (int g = 0; g < kKeyGroups; ++g) sum[g] = Format::step(q, block[g][at], sum[g]);
   }
-  return sum;
 }
 
 template <class Format>
 void one_scores(const AttentionOne& b) {
   const std::int64_t words = words_of<Format>(b.dim), whole = b.dim / Format::kPerWord / 16 * 16;
-  for (std::int64_t key = 0; key < b.keys; key += 32) {
-    Floats sum[2] = {all(0.0f), all(0.0f)};  // two chains hide each other's latency
-    const auto step = [&](auto is_whole, std::int64_t w) {
-      for (int g = 0; g < 2; ++g) {
-        const std::int64_t first = key + 16 * g < b.keys ? key + 16 * g : b.keys - 1;
-        sum[g] = sixteen_keys<Format, decltype(is_whole)::value != 0>(
-            b.k + first, b.keys - 1 - first, w, b.dim, b.rounding, b.words + w,
-            lanes_left(words, w), sum[g]);
-      }
-    };
-    for (std::int64_t w = 0; w < whole; w += 16) step(Constant<1>(), w);
-    if (whole < words) step(Constant<0>(), whole);
-    store(b.scores + key, sum[0]);
-    store(b.scores + key + 16, sum[1]);
+  for (std::int64_t key = 0; key < b.keys; key += 16 * kKeyGroups) {
+    Floats sum[kKeyGroups];
+    for (Floats& chain : sum) chain = all(0.0f);
+    for (std::int64_t w = 0; w < whole; w += 16) more_words<Format, true>(b, key, w, 16, sum);
+    if (whole < words) more_words<Format, false>(b, key, whole, words - whole, sum);
+    for (int g = 0; g < kKeyGroups; ++g) store(b.scores + key + 16 * g, sum[g]);
   }
 }
 

@@ -24,23 +24,27 @@ const MatmulPolicy kPolicies[] = {
     {.inputs = DType::kFp16, .output = DType::kFp16},
 };
 constexpr CachedShape kHeads = {.heads = 4, .kv_heads = 2, .head_dim = 6};
-constexpr std::int64_t kWide = 24, kNarrow = 12;
+
+std::int64_t wide(const CachedShape& heads) { return heads.heads * heads.head_dim; }
+std::int64_t narrow(const CachedShape& heads) { return heads.kv_heads * heads.head_dim; }
 
 // One sequence of keys and queries, and what one pass gives for it.
 struct Story {
+  CachedShape heads;
   Array q, k, v, expected;
 };
-Story story(std::int64_t time, std::uint64_t seed, Values values, const MatmulPolicy& policy) {
-  Story s = {test::random_array(time, kWide, seed, values),
-             test::random_array(time, kNarrow, seed + 1, values),
-             test::random_array(time, kNarrow, seed + 2, values), Array(time, kWide)};
+Story story(std::int64_t time, std::uint64_t seed, Values values, const MatmulPolicy& policy,
+            const CachedShape& heads = kHeads) {
+  Story s = {heads, test::random_array(time, wide(heads), seed, values),
+             test::random_array(time, narrow(heads), seed + 1, values),
+             test::random_array(time, narrow(heads), seed + 2, values), Array(time, wide(heads))};
   reference::attention(s.q.view(), s.k.view(), s.v.view(), s.expected.view(), {},
                        {.batch = 1,
                         .queries = time,
                         .keys = time,
-                        .heads = kHeads.heads,
-                        .kv_heads = kHeads.kv_heads,
-                        .head_dim = kHeads.head_dim},
+                        .heads = heads.heads,
+                        .kv_heads = heads.kv_heads,
+                        .head_dim = heads.head_dim},
                        policy);
   return s;
 }
@@ -58,9 +62,11 @@ struct Chunk {
 
 testing::AssertionResult batch_equals_one_pass(const std::vector<Chunk>& chunks,
                                                const MatmulPolicy& policy) {
+  const CachedShape& heads = chunks.front().story->heads;
+  const auto cols = static_cast<std::size_t>(wide(heads));
   std::int64_t rows = 1;  // a row of no sequence stands first and between them
   for (const Chunk& c : chunks) rows += c.count + 1;
-  Array q(rows, kWide), out(rows, kWide);
+  Array q(rows, wide(heads)), out(rows, wide(heads));
   std::vector<std::vector<KeySegment>> segments;
   std::vector<CachedSequence> sequences;
   std::int64_t row = 1;
@@ -73,23 +79,23 @@ testing::AssertionResult batch_equals_one_pass(const std::vector<Chunk>& chunks,
     }
     segments.push_back(parts);
     for (std::int64_t i = 0; i < c.count; ++i) {
-      std::copy_n(c.story->q.view().row(c.first + i), kWide, q.view().row(row + i));
+      std::copy_n(c.story->q.view().row(c.first + i), cols, q.view().row(row + i));
     }
     sequences.push_back({row, c.count, c.first, {}});
     row += c.count + 1;
   }
   for (std::size_t i = 0; i < sequences.size(); ++i) sequences[i].segments = segments[i];
-  attention_cached(q.view(), out.view(), sequences, kHeads, policy);
-  const Array untouched(rows, kWide);
+  attention_cached(q.view(), out.view(), sequences, heads, policy);
+  const Array untouched(rows, wide(heads));
   for (std::size_t n = 0; n < chunks.size(); ++n) {
     const std::int64_t first = sequences[n].first_row;
-    auto between = test::same_bits(std::span(out.view().row(first - 1), kWide),
-                                   std::span(untouched.view().row(first - 1), kWide));
+    auto between = test::same_bits(std::span(out.view().row(first - 1), cols),
+                                   std::span(untouched.view().row(first - 1), cols));
     if (!between) return std::move(between) << " before sequence " << n;
     for (std::int64_t i = 0; i < chunks[n].count; ++i) {
       auto same = test::same_bits(
-          std::span(out.view().row(first + i), kWide),
-          std::span(chunks[n].story->expected.view().row(chunks[n].first + i), kWide));
+          std::span(out.view().row(first + i), cols),
+          std::span(chunks[n].story->expected.view().row(chunks[n].first + i), cols));
       if (!same) return std::move(same) << " in sequence " << n << ", query " << i;
     }
   }
@@ -161,11 +167,59 @@ TEST(AttentionCached, HardValuesEqualOnePass) {
   }
 }
 
+// Tiles, panels and groups of keys of every level, whole and with tails; queries alone and many.
+TEST(AttentionCached, HeadsOfManyWidthsEqualOnePass) {
+  for (const CachedShape& heads : {CachedShape{.heads = 2, .kv_heads = 2, .head_dim = 128},
+                                   CachedShape{.heads = 2, .kv_heads = 1, .head_dim = 64},
+                                   CachedShape{.heads = 1, .kv_heads = 1, .head_dim = 33},
+                                   CachedShape{.heads = 1, .kv_heads = 1, .head_dim = 1}}) {
+    for (const MatmulPolicy& policy : {kPolicies[0], kPolicies[1]}) {
+      const Story s = story(131, 25, Values::kFinite, policy, heads);
+      test::at_every_level([&] {
+        EXPECT_TRUE(batch_equals_one_pass({{&s, 0, 131, {131}},
+                                           {&s, 130, 1, {67, 131}},
+                                           {&s, 127, 4, {67, 131}},
+                                           {&s, 67, 33, {67, 131}},
+                                           {&s, 100, 16, {67, 131}},
+                                           {&s, 100, 17, {67, 131}},
+                                           {&s, 0, 1, {131}},
+                                           {&s, 64, 1, {64, 131}}},
+                                          policy))
+            << "D " << heads.head_dim << ", " << test::text(policy);
+      });
+    }
+  }
+}
+
+// One value that is not finite in a shared prefix or behind it, at each place of a pair.
+TEST(AttentionCached, ValuesThatAreNotFiniteReachTheirReadersAlone) {
+  for (const std::int64_t row : {0, 10, 11, 24, 25, 26}) {
+    Story s = story(27, 28, Values::kOrdinary, {});
+    s.v.view().row(row)[7] = INFINITY;
+    reference::attention(s.q.view(), s.k.view(), s.v.view(), s.expected.view(), {},
+                         {.batch = 1,
+                          .queries = 27,
+                          .keys = 27,
+                          .heads = kHeads.heads,
+                          .kv_heads = kHeads.kv_heads,
+                          .head_dim = kHeads.head_dim},
+                         {});
+    test::at_every_level([&] {
+      EXPECT_TRUE(batch_equals_one_pass({{&s, 11, 9, {11, 27}},
+                                         {&s, 15, 12, {11, 27}},
+                                         {&s, 26, 1, {11, 27}},
+                                         {&s, 20, 6, {11, 27}}},
+                                        {}));
+    });
+  }
+}
+
 // Spare capacity behind the last position may hold anything.
 TEST(AttentionCached, KeysBehindTheLastQueryAreNotRead) {
   Story s = story(30, 19, Values::kOrdinary, {});
   for (std::int64_t j = 21; j < 30; ++j) {
-    for (std::int64_t d = 0; d < kNarrow; ++d) s.k.view().row(j)[d] = s.v.view().row(j)[d] = NAN;
+    for (std::int64_t d = 0; d < narrow(kHeads); ++d)
+      s.k.view().row(j)[d] = s.v.view().row(j)[d] = NAN;
   }
   test::at_every_level([&] {
     EXPECT_TRUE(batch_equals_one_pass({{&s, 20, 1, {30}}, {&s, 0, 21, {8, 30}}}, {}));
@@ -174,7 +228,7 @@ TEST(AttentionCached, KeysBehindTheLastQueryAreNotRead) {
 
 TEST(AttentionCached, ABatchThatDisagreesFailsTheCheck) {
   const Story s = story(8, 22, Values::kOrdinary, {});
-  Array q(8, kWide), out(8, kWide);
+  Array q(8, wide(kHeads)), out(8, wide(kHeads));
   const std::vector<KeySegment> whole = {segment(s, 0, 8)};
   const auto run = [&](const CachedSequence& sequence, const CachedShape& shape) {
     attention_cached(q.view(), out.view(), {&sequence, 1}, shape, {});

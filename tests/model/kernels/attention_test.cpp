@@ -17,6 +17,8 @@ const MatmulPolicy kPolicies[] = {
     {},
     {.inputs = DType::kFp32, .output = DType::kFp32},
     {.inputs = DType::kFp16, .output = DType::kFp16},
+    {.inputs = DType::kTf32, .output = DType::kFp32},
+    {.inputs = DType::kHf32, .output = DType::kFp32},
 };
 
 struct Tensors {
@@ -95,6 +97,59 @@ TEST(Attention, ForwardAndBackwardEqualTheirDefinition) {
 TEST(Attention, LongSequencesCutTheChainOverKeys) {
   expect_equal(training_shape(1, 550, 1, 1, 8), {}, Values::kOrdinary, true);
   expect_equal(training_shape(1, 300, 1, 1, 8), kPolicies[1], Values::kOrdinary, true);
+}
+
+// Blocks of queries, tiles of keys, panels of columns and spans of queries: whole, and by one less
+// and more.
+TEST(Attention, EdgesOfBlocksEqualTheDefinition) {
+  for (const MatmulPolicy& policy : {kPolicies[0], kPolicies[1]}) {
+    for (const auto& [time, head_dim] :
+         {std::pair{15, 128}, std::pair{16, 64}, std::pair{31, 31}, std::pair{32, 48},
+          std::pair{33, 2}, std::pair{127, 6}, std::pair{128, 16}, std::pair{129, 7},
+          std::pair{145, 34}}) {
+      expect_equal(training_shape(1, time, 1, 1, head_dim), policy, Values::kFinite, true);
+    }
+  }
+}
+
+TEST(Attention, ScoresThatAreAllZeroOfEitherSignEqualTheDefinition) {
+  const AttentionShape s = training_shape(1, 40, 1, 1, 4);
+  for (const float scale : {0.5f, -0.5f, 0x1p-126f}) {
+    AttentionShape scaled = s;
+    scaled.scale = scale;
+    Tensors t = tensors(s, Values::kOrdinary);
+    for (std::int64_t i = 0; i < 40; ++i) {
+      for (std::int64_t d = 0; d < 4; ++d) t.q.view().row(i)[d] *= i % 3 == 0 ? 0.0f : 0x1p-140f;
+    }
+    for (const MatmulPolicy& policy : kPolicies) {
+      const Results expected = run<true>(t, scaled, policy, true);
+      test::at_every_level([&] {
+        const Results actual = run<false>(t, scaled, policy, true);
+        EXPECT_TRUE(test::same_bits(actual.out, expected.out)) << test::text(policy);
+        EXPECT_TRUE(test::same_bits(actual.row_max, expected.row_max)) << test::text(policy);
+        EXPECT_TRUE(test::same_bits(actual.dq, expected.dq)) << test::text(policy);
+      });
+    }
+  }
+}
+
+// Keys that lie far apart in score: probabilities from one down to below the smallest denormal.
+TEST(Attention, ProbabilitiesOfAllSizesEqualTheDefinition) {
+  const AttentionShape s = training_shape(1, 70, 1, 1, 8);
+  for (const MatmulPolicy& policy : kPolicies) {
+    Tensors t = tensors(s, Values::kOrdinary);
+    for (std::int64_t j = 0; j < 70; ++j) {
+      for (std::int64_t d = 0; d < 8; ++d) t.k.view().row(j)[d] *= static_cast<float>(j);
+    }
+    const Results expected = run<true>(t, s, policy, true);
+    test::at_every_level([&] {
+      const Results actual = run<false>(t, s, policy, true);
+      EXPECT_TRUE(test::same_bits(actual.out, expected.out)) << test::text(policy);
+      EXPECT_TRUE(test::same_bits(actual.dq, expected.dq)) << test::text(policy);
+      EXPECT_TRUE(test::same_bits(actual.dk, expected.dk)) << test::text(policy);
+      EXPECT_TRUE(test::same_bits(actual.dv, expected.dv)) << test::text(policy);
+    });
+  }
 }
 
 TEST(Attention, GroupedKeyHeadsEqualTheirDefinition) {
