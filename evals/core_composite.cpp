@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "evals/core_tasks.hpp"
+#include "evals/eval_metrics.hpp"
 #include "harness/base/hash.hpp"
 #include "results/metric_names.hpp"
 
@@ -18,18 +19,33 @@ const EvalResult* result_for(std::string_view label, std::span<const EvalResult>
   const EvalResult* found = nullptr;
   for (const EvalResult& result : results) {
     const CoreTask* task = find_core_task(result.task);
-    if (task == nullptr || task->core_label != label) continue;
+    if (task == nullptr || task->core_label != label || result.metrics.empty()) continue;
     if (!task->is_approximate) return &result;
     found = &result;
   }
   return found;
 }
 
-double centred_accuracy(const EvalResult& result) {
-  const std::string name = metric::of_task(result.task, metric::kCentred);
+double accuracy_of(const EvalResult& result) {
+  const std::string name = metric::of_task(result.task, metric::kAccuracy);
   return std::find_if(result.metrics.begin(), result.metrics.end(),
                       [&](const Metric& metric) { return metric.name == name; })
       ->value.value();
+}
+
+Metric composite_metric(const std::string& name, const std::string& task, int present,
+                        const std::string& missing, std::optional<double> value) {
+  Metric metric;
+  metric.name = name;
+  metric.task = task;
+  metric.unit = "1";
+  metric.direction = Direction::kHigher;
+  metric.n = present;
+  metric.value = value;
+  if (!value)
+    metric.reason_if_null =
+        fmt::format("CORE needs all {} tasks; missing: {}", core_labels().size(), missing);
+  return metric;
 }
 
 std::string comparability_hash(const EvalResult& result) {
@@ -41,43 +57,48 @@ std::string comparability_hash(const EvalResult& result) {
 
 }  // namespace
 
+std::optional<double> core_of(const std::map<std::string, double>& accuracies,
+                              std::string_view baselines) {
+  double sum = 0;
+  const auto labels = core_labels();
+  for (const std::string_view label : labels) {
+    const auto accuracy = accuracies.find(std::string(label));
+    if (accuracy == accuracies.end()) return std::nullopt;
+    const CoreTask& task = *find_core_task(label);
+    sum += centred(accuracy->second, baselines == "v2" ? task.baseline_v2 : task.baseline_v1);
+  }
+  return sum / static_cast<double>(labels.size());
+}
+
 std::vector<EvalResult> core_composites(std::span<const EvalResult> results,
                                         const EvalSettings& settings) {
-  double sum = 0;
-  int present = 0;
+  std::map<std::string, double> accuracies;
   bool is_approximate = false;
   std::string missing, task_set;
   Sha256 tasks_hash;
-  const auto labels = core_labels();
-  for (const std::string_view label : labels) {
+  for (const std::string_view label : core_labels()) {
     const EvalResult* result = result_for(label, results);
     if (result == nullptr) {
       missing += fmt::format("{}{}", missing.empty() ? "" : ", ", label);
       continue;
     }
-    ++present;
-    sum += centred_accuracy(*result);
+    accuracies[std::string(label)] = accuracy_of(*result);
     is_approximate = is_approximate || find_core_task(result->task)->is_approximate;
     task_set += fmt::format("{}{}", task_set.empty() ? "" : " ", result->task);
     tasks_hash.update(comparability_hash(*result));
   }
-  if (present == 0) return {};
+  if (accuracies.empty()) return {};
   EvalResult composite;
   composite.task = metric::kCore;
   if (settings.max_per_task > 0) composite.task += "_estimate";
   if (is_approximate) composite.task += "_with_hellaswag_approx";
-  Metric value;
-  value.name = composite.task;
-  value.task = composite.task;
-  value.unit = "1";
-  value.direction = Direction::kHigher;
-  value.n = present;
-  if (missing.empty())
-    value.value = sum / static_cast<double>(labels.size());
-  else
-    value.reason_if_null =
-        fmt::format("CORE needs all {} tasks; missing: {}", labels.size(), missing);
-  composite.metrics.push_back(std::move(value));
+  const int present = static_cast<int>(accuracies.size());
+  const std::string other = settings.baselines == "v1" ? "v2" : "v1";
+  composite.metrics = {composite_metric(composite.task, composite.task, present, missing,
+                                        core_of(accuracies, settings.baselines)),
+                       composite_metric(composite.task + "_" + other, composite.task, present,
+                                        missing, core_of(accuracies, other))};
+  composite.metrics.back().direction = Direction::kNone;  // shown, not judged: the first is gated
   composite.comparability = {{composite.task + "/task_set", sha256_hex(task_set)},
                              {composite.task + "/tasks", tasks_hash.hex()}};
   return {std::move(composite)};

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "evals/core_bundle.hpp"
 #include "evals/core_items.hpp"
 #include "evals/core_mark.hpp"
 #include "evals/core_prompt.hpp"
@@ -26,6 +27,10 @@ Result<CoreTaskData> load_core_task(const CoreTask& task, const EvalContext& con
 
 Result<std::unique_ptr<Evaluator>> load_core_evaluator(const CoreTask& task,
                                                        const EvalContext& context) {
+  if (!task.core_label.empty()) {
+    NB_TRY(const auto bundle, read_core_bundle(context.data_dir));
+    if (bundle) NB_TRY_VOID(check_against_bundle(task, *bundle));
+  }
   NB_TRY(CoreTaskData data, load_core_task(task, context));
   return CoreEvaluator::create(task, std::move(data), context);
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,25 @@ Result<ResolvedFile> resolve(const DataManifest& manifest, std::string_view name
 // name.
 Result<std::vector<ResolvedFile>> resolve_all(const DataManifest& manifest, std::string_view name,
                                               const std::filesystem::path& data_dir);
+
+// Size and checksum of that file; an error says what was expected.
+Result<void> check_data_file(const DataFile& file, const std::filesystem::path& path);
+// Files of names or groups, in the manifest's order, each once; no names: all. An unknown name is
+// an error with the nearest one.
+Result<std::vector<const DataFile*>> find_files(const DataManifest& manifest,
+                                                std::span<const std::string> names);
+// bad_input when one of those files is not under data_dir (presence and size, no checksum): names
+// them all and the command that gets them.
+Result<void> check_presence(const DataManifest& manifest, std::span<const std::string> names,
+                            const std::filesystem::path& data_dir);
+
+struct VerifiedFile {
+  const DataFile* file = nullptr;
+  std::string state;  // "verified", "missing", "wrong size", "wrong checksum"
+};
+// Reads every byte of the files that are there.
+std::vector<VerifiedFile> verify(std::span<const DataFile* const> files,
+                                 const std::filesystem::path& data_dir);
 
 // What `npubench data list` shows: name, rows, size, licence, tasks, and whether data_dir has it
 // (present, missing, wrong size; checksums only when `verify`). An empty data_dir leaves that

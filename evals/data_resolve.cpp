@@ -3,6 +3,7 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
+#include <array>
 #include <system_error>
 #include <utility>
 
@@ -72,9 +73,9 @@ Result<std::uint64_t> present_bytes(const DataFile& file, const std::filesystem:
   const std::uint64_t size = std::filesystem::file_size(path, error);
   if (error || !std::filesystem::is_regular_file(path))
     return bad_input(fmt::format(
-        "{}: data file \"{}\" is missing (expected {}); put it there (origin: {}), or name the "
-        "data folder with --data-dir or NPUBENCH_DATA (npubench data list shows its layout)",
-        path.string(), file.name, expected_text(file), file.origin));
+        "{}: data file \"{}\" is missing (expected {}); get it: npubench data get {} (origin: {}), "
+        "or name the data folder with --data-dir or NPUBENCH_DATA",
+        path.string(), file.name, expected_text(file), file.name, file.origin));
   if (file.size_bytes != 0 && size != file.size_bytes)
     return bad_input(fmt::format(
         "{}: data file \"{}\" is {}: {} bytes instead of {} (expected SHA-256 {}); fetch it "
@@ -84,20 +85,41 @@ Result<std::uint64_t> present_bytes(const DataFile& file, const std::filesystem:
   return size;
 }
 
+// Where the file lies: its own place, or that of nanochat's evaluation bundle (the data folder, or
+// eval_bundle/ in it, holds eval_data/ and core.yaml); its own place when it is in none.
+std::filesystem::path place_of(const DataFile& file, const std::filesystem::path& data_dir) {
+  struct Moved {
+    std::string_view ours, theirs;
+  };
+  constexpr std::array kMoved = {
+      Moved{"core/eval_data/", "eval_bundle/eval_data/"}, Moved{"core/eval_data/", "eval_data/"},
+      Moved{"core/eval_bundle_meta/", "eval_bundle/"}, Moved{"core/eval_bundle_meta/", ""}};
+  std::filesystem::path path = data_dir / file.path;
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) return path;
+  for (const Moved& moved : kMoved) {
+    if (!file.path.starts_with(moved.ours)) continue;
+    std::filesystem::path other =
+        data_dir / (std::string(moved.theirs) + file.path.substr(moved.ours.size()));
+    if (std::filesystem::exists(other, error)) return other;
+  }
+  return path;
+}
+
 Result<ResolvedFile> resolve_file(const DataFile& file, const std::filesystem::path& data_dir) {
   if (data_dir.empty())
     return bad_input(fmt::format(
         "data file \"{}\" is needed and no data folder was found; name it with --data-dir or "
         "NPUBENCH_DATA",
         file.name));
-  const std::filesystem::path path = data_dir / file.path;
+  const std::filesystem::path path = place_of(file, data_dir);
   NB_TRY_VOID(present_bytes(file, path));
   NB_TRY_VOID(check_sum(file, path));
   return ResolvedFile{&file, path};
 }
 
 std::string state_text(const DataFile& file, const std::filesystem::path& data_dir, bool verify) {
-  const std::filesystem::path path = data_dir / file.path;
+  const std::filesystem::path path = place_of(file, data_dir);
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return "missing";
   if (!present_bytes(file, path)) return "wrong size";
@@ -129,21 +151,75 @@ Result<ResolvedFile> resolve(const DataManifest& manifest, std::string_view name
   return resolve_file(*file, data_dir);
 }
 
+Result<std::vector<const DataFile*>> find_files(const DataManifest& manifest,
+                                                std::span<const std::string> names) {
+  std::vector<bool> is_wanted(manifest.files.size(), names.empty());
+  for (const std::string& name : names) {
+    const std::string group = name + "/";
+    bool found = false;
+    for (std::size_t i = 0; i < manifest.files.size(); ++i) {
+      const std::string& one = manifest.files[i].name;
+      if (one != name && !one.starts_with(group)) continue;
+      found = is_wanted[i] = true;
+    }
+    if (found) continue;
+    std::vector<std::string> known = names_of(manifest);
+    for (std::string& one : groups_of(manifest)) known.push_back(std::move(one));
+    return bad_input(
+        fmt::format("no data file or group is called \"{}\"{} (npubench data list shows all)", name,
+                    did_you_mean(name, known)));
+  }
+  std::vector<const DataFile*> files;
+  for (std::size_t i = 0; i < manifest.files.size(); ++i)
+    if (is_wanted[i]) files.push_back(&manifest.files[i]);
+  return files;
+}
+
 Result<std::vector<ResolvedFile>> resolve_all(const DataManifest& manifest, std::string_view name,
                                               const std::filesystem::path& data_dir) {
-  const std::string group = std::string(name) + "/";
+  const std::vector<std::string> names = {std::string(name)};
+  NB_TRY(const auto files, find_files(manifest, names));
   std::vector<ResolvedFile> resolved;
-  for (const DataFile& file : manifest.files) {
-    if (file.name != name && !file.name.starts_with(group)) continue;
-    NB_TRY(ResolvedFile found, resolve_file(file, data_dir));
+  for (const DataFile* file : files) {
+    NB_TRY(ResolvedFile found, resolve_file(*file, data_dir));
     resolved.push_back(std::move(found));
   }
-  if (!resolved.empty()) return resolved;
-  std::vector<std::string> known = names_of(manifest);
-  for (std::string& one : groups_of(manifest)) known.push_back(std::move(one));
+  return resolved;
+}
+
+Result<void> check_data_file(const DataFile& file, const std::filesystem::path& path) {
+  NB_TRY_VOID(present_bytes(file, path));
+  return check_sum(file, path);
+}
+
+Result<void> check_presence(const DataManifest& manifest, std::span<const std::string> names,
+                            const std::filesystem::path& data_dir) {
+  NB_TRY(const auto files, find_files(manifest, names));
+  std::string missing, last;
+  int count = 0;
+  for (const DataFile* file : files) {
+    std::error_code error;
+    if (!data_dir.empty() && std::filesystem::exists(place_of(*file, data_dir), error)) continue;
+    missing += " " + file->name;
+    last = file->name;
+    ++count;
+  }
+  if (count == 0) return {};
   return bad_input(
-      fmt::format("no data file or group is called \"{}\"{} (npubench data list shows all)", name,
-                  did_you_mean(name, known)));
+      fmt::format("data folder {}: {} missing; get {}: npubench data get{} (or name the folder "
+                  "that has {} with "
+                  "--data-dir or NPUBENCH_DATA)",
+                  data_dir.empty() ? "(none)" : data_dir.string(),
+                  count == 1 ? "\"" + last + "\" is" : fmt::format("{} files are", count),
+                  count == 1 ? "it" : "them", missing, count == 1 ? "it" : "them"));
+}
+
+std::vector<VerifiedFile> verify(std::span<const DataFile* const> files,
+                                 const std::filesystem::path& data_dir) {
+  std::vector<VerifiedFile> verified;
+  for (const DataFile* file : files)
+    verified.push_back({file, state_text(*file, data_dir, /*verify=*/true)});
+  return verified;
 }
 
 TextTable data_table(const DataManifest& manifest, const std::filesystem::path& data_dir,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "evals/composites.hpp"
+#include "evals/data_manifest.hpp"
 #include "evals/eval_metrics.hpp"
 #include "evals/generate_texts.hpp"
 #include "evals/gold_reader.hpp"
@@ -242,6 +243,10 @@ Result<std::unique_ptr<Evaluator>> load_evaluator(const Task& task, const EvalCo
 
 Result<void> preflight(const EvalContext& context) {
   NB_TRY(const auto tasks, expand_tasks(context.settings.tasks, ""));
+  std::vector<std::string> datasets;
+  for (const Task* task : tasks)
+    if (task->dataset != "microworld") datasets.emplace_back(task->dataset);
+  if (!datasets.empty()) NB_TRY_VOID(check_presence(data_manifest(), datasets, context.data_dir));
   for (const Task* task : tasks)
     if (const auto loaded = load_evaluator(*task, context); !loaded)
       return tl::unexpected<Error>(loaded.error());

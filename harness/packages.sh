@@ -10,10 +10,12 @@ packages=(
   g++ cmake ninja-build ccache pkg-config git
   # libraries that are linked or included
   nlohmann-json3-dev libfmt-dev libexpected-dev libcli11-dev libcsv-dev libpcre2-dev libssl-dev zlib1g-dev
-  libtbb-dev libopenblas-pthread-dev libbenchmark-dev
+  libtbb-dev libopenblas-pthread-dev libbenchmark-dev libyaml-cpp-dev
   # plots: gnuplot-iostream is a header that needs three of Boost's libraries
   libgnuplot-iostream-dev libboost-iostreams-dev libboost-system-dev libboost-filesystem-dev
   gnuplot-nox
+  # data get starts it
+  curl ca-certificates
   # programs that models write run in namespaces, behind a system call filter
   bubblewrap libseccomp-dev python3
   # tests and checks (the CMake files of libgtest-dev want libgmock-dev there)

@@ -51,7 +51,8 @@ HELLASWAG = {
     "git_blob": "448321079fdc140bd8566b16b24eda9ceacd3501",
     "rows": 10042,
     "licence": "MIT (HellaSwag)",
-    "origin": "mosaicml/llm-foundry@8c8dd48f72168c5d51e2f7b151595892a8fba43d",
+    "origin": "mosaicml/llm-foundry@8c8dd48f72168c5d51e2f7b151595892a8fba43d:"
+              "scripts/eval/local_data/language_understanding/hellaswag.jsonl",
     "tasks": TASKS["core/hellaswag"],
     "note": NOTES["core/hellaswag"],
 }

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "evals/data_fetch.hpp"
 #include "evals/data_manifest.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
@@ -13,7 +16,12 @@ namespace {
 
 struct Options {
   std::string data_dir;
+  std::vector<std::string> names;
+  std::vector<std::string> mirrors;
+  std::string from;
+  int attempts = FetchOptions().attempts;
   bool verify = false;
+  bool no_origins = false;
   bool json = false;
 };
 
@@ -38,16 +46,108 @@ int list_data(const Options& options) {
   return kExitOk;
 }
 
+// What is there must be right; what was named must be there.
+int verify_data(const Options& options) {
+  const std::filesystem::path folder = data_folder(options.data_dir);
+  const auto files = find_files(data_manifest(), options.names);
+  if (!files) return fail(files.error());
+  const auto verified = verify(*files, folder);
+  int good = 0, missing = 0;
+  std::string bad, get;
+  for (const VerifiedFile& one : verified) {
+    good += one.state == "verified" ? 1 : 0;
+    missing += one.state == "missing" ? 1 : 0;
+    if (one.state == "verified" || (one.state == "missing" && options.names.empty())) continue;
+    bad += fmt::format("\n  {}: {}", one.file->name, one.state);
+    get += " " + one.file->name;
+  }
+  if (options.json) {
+    Json list = Json::array();
+    for (const VerifiedFile& one : verified)
+      list.push_back({{"name", one.file->name}, {"state", one.state}});
+    if (const int printed = print_json({{"data_dir", folder.string()}, {"files", list}});
+        printed != kExitOk)
+      return printed;
+  } else {
+    fmt::print("{} of {} files verified, {} missing; data folder: {}\n", good, verified.size(),
+               missing, folder.string());
+  }
+  if (bad.empty()) return kExitOk;
+  return fail(
+      {ErrorCode::kBadInput, fmt::format("data folder {}:{}\nget them again: npubench data get{}",
+                                         folder.string(), bad, get)});
+}
+
+std::vector<std::string> mirrors_of(const Options& options) {
+  if (!options.mirrors.empty()) return options.mirrors;
+  const char* set = std::getenv("NPUBENCH_MIRROR");
+  return set == nullptr || *set == '\0' ? std::vector<std::string>()
+                                        : std::vector<std::string>{set};
+}
+
+int get_data(const Options& options) {
+  const std::filesystem::path folder = data_folder(options.data_dir);
+  FetchOptions fetching;
+  fetching.mirrors = mirrors_of(options);
+  fetching.from = options.from;
+  fetching.use_origins = !options.no_origins;
+  fetching.attempts = options.attempts;
+  fetching.say = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  const auto summary = fetch(data_manifest(), options.names, folder, fetching);
+  if (!summary) return fail(summary.error());
+  if (options.json)
+    return print_json(
+        {{"data_dir", folder.string()}, {"fetched", summary->fetched}, {"kept", summary->kept}});
+  fmt::print("{} files fetched, {} were there; data folder: {}\n", summary->fetched, summary->kept,
+             folder.string());
+  return kExitOk;
+}
+
+struct Command {
+  const char* name;
+  const char* doc;
+  int (*run)(const Options&);
+};
+constexpr Command kCommands[] = {
+    {"list", "files that the program knows, and where they stand", list_data},
+    {"verify", "compute checksums: what is there must be right, what is named must be there",
+     verify_data},
+    {"get", "bring files into the data folder, checksums checked; goes on where it was cut",
+     get_data},
+};
+
+void add_common(CLI::App& command, Options& options) {
+  command.add_option("--data-dir", options.data_dir, "public data (default: as in npubench run)");
+  command.add_flag("--json", options.json, "JSON on stdout");
+}
+
 }  // namespace
 
 Action add_data(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* list = app.add_subcommand("list", "files that the program knows, and where they stand");
-  list->add_option("--data-dir", options->data_dir, "public data (default: as in npubench run)");
-  list->add_flag("--verify", options->verify, "compute every checksum");
-  list->add_flag("--json", options->json, "JSON on stdout");
+  for (const Command& command : kCommands)
+    add_common(*app.add_subcommand(command.name, command.doc), *options);
+  CLI::App& verify = *app.get_subcommand("verify");
+  CLI::App& get = *app.get_subcommand("get");
+  app.get_subcommand("list")->add_flag("--verify", options->verify, "compute every checksum");
+  verify.add_option("names", options->names, "files or groups (default: all that are there)");
+  get.add_option("names", options->names, "files or groups (default: all that can be had)");
+  get.add_option("--from", options->from, "a folder that has them: no network at all");
+  get.add_option("--mirror", options->mirrors,
+                 "URL prefix with the data folder's layout; repeatable, tried in order (default: "
+                 "NPUBENCH_MIRROR)");
+  get.add_flag("--no-origins", options->no_origins,
+               "mirrors only, not the repositories that the files are copies of");
+  get.add_option("--attempts", options->attempts, "tries of each URL while trouble may pass")
+      ->check(CLI::Range(1, 100));
   app.require_subcommand(1);
-  return [options] { return list_data(*options); };
+  app.footer(
+      "npubench data get gsm8k core/arc_easy\nnpubench data get --from /media/usb/npubench-data");
+  return [&app, options] {
+    for (const Command& command : kCommands)
+      if (app.got_subcommand(command.name)) return command.run(*options);
+    return kExitUsage;
+  };
 }
 
 }  // namespace nb::cli

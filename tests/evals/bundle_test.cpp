@@ -1,6 +1,12 @@
 // The real evaluation bundle, where the data folder is there.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <map>
+
+#include "evals/core_bundle.hpp"
+#include "evals/core_composite.hpp"
 #include "evals/core_evaluator.hpp"
 #include "evals/core_items.hpp"
 #include "evals/core_prompt.hpp"
@@ -8,6 +14,7 @@
 #include "evals/data_manifest.hpp"
 #include "evals/eval_metrics.hpp"
 #include "harness/base/csv.hpp"
+#include "harness/base/hash.hpp"
 #include "tests/evals/toy.hpp"
 #include "tests/support/data_dir.hpp"
 
@@ -88,6 +95,97 @@ TEST(Bundle, CentringAndCoreOfTheReferenceModelsAreReproduced) {
       EXPECT_NEAR(value, std::stod(row.at(2)), 3e-6) << model << " " << label;
       sum += value;
       ++tasks;
+    }
+  }
+}
+
+TEST(Bundle, CoreOfTheFourGpt2SizesIsThePublishedOne) {
+  NB_NEEDS_DATA();
+  const std::map<std::string, double> published = {{"gpt2", 0.113891},
+                                                   {"gpt2-medium", 0.184903},
+                                                   {"gpt2-large", 0.214641},
+                                                   {"gpt2-xl", 0.256525}};
+  for (const auto& [model, core] : published) {
+    const auto path =
+        test::data_dir() / "core/eval_bundle_meta" / ("openai-community-" + model + ".csv");
+    const auto table = read_csv(path);
+    ASSERT_TRUE(table.has_value()) << table.error().message;
+    std::map<std::string, double> accuracies;
+    for (const auto& row : table->rows)
+      if (const std::string label = row.at(0).substr(0, row.at(0).find(' ')); label != "CORE")
+        accuracies[label] = std::stod(row.at(1));
+    const auto value = core_of(accuracies, "v1");
+    ASSERT_TRUE(value.has_value()) << model;
+    EXPECT_NEAR(*value, core, 1e-6) << model;
+  }
+}
+
+// 40 models with their task accuracies and both aggregates.
+TEST(Bundle, CoreOfEveryPublishedEvaluationIsReproducedWithBothBaselines) {
+  NB_NEEDS_DATA();
+  int files = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(test::data_dir() / "core/dclm_evals")) {
+    if (entry.path().extension() != ".json") continue;
+    const auto json = read_json(entry.path());
+    ASSERT_TRUE(json.has_value()) << json.error().message;
+    std::map<std::string, double> accuracies;
+    for (const auto& [task, value] : json->at("eval_metrics").at("icl").items())
+      if (value.is_number()) accuracies[task] = value.get<double>();
+    for (const char* version : {"v1", "v2"}) {
+      const auto value = core_of(accuracies, version);
+      ASSERT_TRUE(value.has_value()) << entry.path();
+      EXPECT_NEAR(*value, json->at(std::string("Core_") + version).get<double>(), 1e-6)
+          << entry.path() << " " << version;
+    }
+    ++files;
+  }
+  EXPECT_EQ(files, 40);
+}
+
+// First 20 items of all 22 tasks, on all rows, with GPT-2's tokenizer; the golden's script says how
+// an item is written.
+TEST(Bundle, DrawsPromptsTokensAndSpansOfTwentyItemsEqualTheIndependentScripts) {
+  NB_NEEDS_DATA();
+  const auto golden =
+      read_json(std::filesystem::path(NB_SOURCE_DIR) / "tests/golden/core_tokens_golden.json");
+  ASSERT_TRUE(golden.has_value()) << golden.error().message;
+  const auto tokenizer = Tokenizer::load(test::data_dir() / "tokenizers/gpt2");
+  ASSERT_TRUE(tokenizer.has_value()) << tokenizer.error().message;
+  EXPECT_EQ(golden->size(), 22u);
+  EvalContext context;
+  context.data_dir = test::data_dir();
+  for (const auto& [label, items] : golden->items()) {
+    const std::string id = label.starts_with("hellaswag") ? label + "_approx" : label;
+    const CoreTask& task = *find_core_task(id);
+    const auto data = load(task);
+    ASSERT_TRUE(data.has_value()) << data.error().message;
+    const auto order = shuffled_and_cropped(data->items.size(), 1337, -1);
+    const auto evaluator = CoreEvaluator::create(task, *data, context);
+    ASSERT_TRUE(evaluator.has_value()) << evaluator.error().message;
+    ASSERT_EQ(items.size(), 20u) << label;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const Json& want = items[i];
+      SCOPED_TRACE(label + " item " + std::to_string(i));
+      EXPECT_EQ(order[i], want.at(0).get<std::size_t>());
+      EXPECT_EQ(few_shot_positions(order.size(), i, task.shots, 1234),
+                want.at(1).get<std::vector<std::size_t>>());
+      std::string prompts;
+      for (const std::string& prompt : (*evaluator)->prompts(i))
+        prompts += std::to_string(prompt.size()) + ":" + prompt;
+      EXPECT_EQ(sha256_hex(prompts).substr(0, 16), want.at(2).get<std::string>());
+      const auto requests = (*evaluator)->requests(i, *tokenizer, 1 << 30);
+      ASSERT_TRUE(requests.has_value()) << requests.error().message;
+      std::string ids;
+      std::vector<std::size_t> starts, ends;
+      for (const ScoreRequest& request : requests->scores) {
+        ids += fmt::format("{}{}", ids.empty() ? "" : "\n", fmt::join(request.tokens, ","));
+        starts.push_back(request.start);
+        ends.push_back(request.end);
+      }
+      EXPECT_EQ(sha256_hex(ids).substr(0, 16), want.at(3).get<std::string>());
+      EXPECT_EQ(starts, want.at(4).get<std::vector<std::size_t>>());
+      EXPECT_EQ(ends, want.at(5).get<std::vector<std::size_t>>());
     }
   }
 }

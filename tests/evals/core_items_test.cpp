@@ -68,8 +68,7 @@ TEST(CoreItems, ErrorsNameFileLineAndWhatIsWrong) {
             "a.jsonl:1: \"choices\" has 1 entries; a choice needs at least 2");
   EXPECT_EQ(error_of(R"({"context": null, "continuation": "b"})", kModelling),
             "a.jsonl:1: \"context\" must be a string, got null");
-  EXPECT_EQ(error_of(R"([1, 2])", kModelling),
-            "a.jsonl:1: expected an object, got array");
+  EXPECT_EQ(error_of(R"([1, 2])", kModelling), "a.jsonl:1: expected an object, got array");
   EXPECT_EQ(error_of("\n\n", kModelling), "a.jsonl: no rows; expected one JSON object a line");
 }
 

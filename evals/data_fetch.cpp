@@ -1,0 +1,229 @@
+#include "evals/data_fetch.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "harness/base/fs.hpp"
+#include "harness/base/subprocess.hpp"
+#include "harness/base/table.hpp"
+
+namespace nb {
+namespace {
+
+constexpr std::chrono::milliseconds kLongestWait{30'000};
+
+std::uint64_t size_of(const fs::path& path) {
+  std::error_code error;
+  const std::uint64_t size = fs::file_size(path, error);
+  return error ? 0 : size;
+}
+
+void discard(const fs::path& path) {
+  std::error_code ignored;
+  fs::remove(path, ignored);
+}
+
+struct Try {
+  bool is_there = false;    // the whole file came
+  bool may_pass = false;    // worth another try
+  bool start_over = false;  // what is there already is of no use to this server
+  std::string problem;
+};
+
+// One run of curl, which goes on with what `part` holds.
+Result<Try> run_curl(const std::string& url, const fs::path& part) {
+  NB_TRY(const SubprocessResult curl,
+         run_subprocess({"curl",
+                         "--fail",
+                         "--location",
+                         "--silent",
+                         "--show-error",
+                         "--proto",
+                         "=http,https,file",
+                         "--continue-at",
+                         "-",
+                         "--connect-timeout",
+                         "20",
+                         "--speed-limit",
+                         "512",
+                         "--speed-time",
+                         "30",
+                         "--output",
+                         part.string(),
+                         "--write-out",
+                         "%{http_code}",
+                         "--",
+                         url}),
+         "curl is needed to fetch data (install it, or give --from FOLDER)");
+  Try result;
+  result.is_there = curl.exit_code == 0;
+  if (result.is_there) return result;
+  result.problem = curl.err.substr(0, curl.err.find('\n'));
+  if (result.problem.empty()) result.problem = fmt::format("curl ended with {}", curl.exit_code);
+  // curl's manual, EXIT CODES: no proxy, no host, no connection, cut short, time-out, TLS, nothing
+  // came, sending and receiving.
+  constexpr int kPassing[] = {5, 6, 7, 18, 28, 35, 52, 55, 56, 92};
+  constexpr int kHttpError = 22, kNoRanges = 33, kBadResume = 36;
+  result.may_pass =
+      std::find(std::begin(kPassing), std::end(kPassing), curl.exit_code) != std::end(kPassing);
+  if (curl.exit_code == kHttpError) {
+    const std::string& status = curl.out;
+    result.start_over = status == "416";  // nothing there to go on with
+    result.may_pass =
+        result.start_over || status.starts_with("5") || status == "408" || status == "429";
+  }
+  if (curl.exit_code == kNoRanges || curl.exit_code == kBadResume)
+    result.may_pass = result.start_over = true;
+  return result;
+}
+
+class Fetcher {
+ public:
+  Fetcher(const DataManifest& manifest, const fs::path& data_dir, const FetchOptions& options)
+      : manifest_(manifest), data_dir_(data_dir), options_(options) {}
+
+  Result<void> one(const DataFile& file, FetchSummary& summary) {
+    if (resolve(manifest_, file.name, data_dir_)) {
+      ++summary.kept;
+      return {};
+    }
+    const fs::path target = data_dir_ / file.path;
+    const fs::path part = fs::path(target) += ".part";
+    NB_TRY_VOID(make_folders(target.parent_path()));
+    NB_TRY(const std::string source,
+           options_.from.empty() ? from_network(file, part) : from_folder(file, part));
+    std::error_code error;
+    fs::rename(part, target, error);
+    if (error)
+      return run_error(fmt::format("cannot put {} in place: {}", target.string(), error.message()));
+    ++summary.fetched;
+    if (options_.say)
+      options_.say(fmt::format("{}: {} from {}", file.name,
+                               human_bytes(static_cast<double>(size_of(target))), source));
+    return {};
+  }
+
+ private:
+  Result<std::string> from_folder(const DataFile& file, const fs::path& part) {
+    NB_TRY(const ResolvedFile found, resolve(manifest_, file.name, options_.from),
+           "--from");  // names the file and what is wrong with it there
+    std::error_code error;
+    fs::copy_file(found.path, part, fs::copy_options::overwrite_existing, error);
+    if (error) {
+      discard(part);
+      return run_error(fmt::format("cannot copy {} to {}: {}", found.path.string(), part.string(),
+                                   error.message()));
+    }
+    NB_TRY_VOID(check_data_file(file, part));
+    return found.path.string();
+  }
+
+  Result<std::string> from_network(const DataFile& file, const fs::path& part) {
+    std::vector<std::string> urls;
+    for (const std::string& mirror : options_.mirrors)
+      urls.push_back(mirror + (mirror.ends_with('/') ? "" : "/") + url_path(file.path));
+    if (const std::string origin = origin_url(file); options_.use_origins && !origin.empty())
+      urls.push_back(origin);
+    if (urls.empty())
+      return bad_input(fmt::format(
+          "\"{}\" is no copy of a public file (origin: {}); give a mirror of the data folder with "
+          "--mirror URL, or a folder that has it with --from",
+          file.name, file.origin));
+    std::string tried;
+    for (const std::string& url : urls) {
+      NB_TRY(const std::string problem, download(file, url, part));
+      if (problem.empty()) return url;
+      tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", url, problem);
+    }
+    return run_error(fmt::format("\"{}\" could not be fetched: {}", file.name, tried));
+  }
+
+  // Empty: `part` is the file. Else why not.
+  Result<std::string> download(const DataFile& file, const std::string& url, const fs::path& part) {
+    std::chrono::milliseconds pause = options_.backoff;
+    for (int attempt = 1;; ++attempt) {
+      if (file.size_bytes != 0 && size_of(part) > file.size_bytes) discard(part);
+      Try last;
+      if (file.size_bytes != 0 && size_of(part) == file.size_bytes) {
+        last.is_there = true;
+      } else {
+        NB_TRY(last, run_curl(url, part));
+      }
+      if (last.is_there) {
+        const auto checked = check_data_file(file, part);
+        if (checked) return std::string();
+        discard(part);  // of another file: going on with it would never end well
+        return checked.error().message;
+      }
+      if (last.start_over) discard(part);
+      if (!last.may_pass || attempt >= options_.attempts)
+        return attempt == 1 ? last.problem
+                            : fmt::format("{} (after {} tries)", last.problem, attempt);
+      if (options_.say)
+        options_.say(fmt::format("{}: {}; again in {} ms", file.name, last.problem, pause.count()));
+      if (options_.wait)
+        options_.wait(pause);
+      else
+        std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, kLongestWait);
+    }
+  }
+
+  const DataManifest& manifest_;
+  const fs::path& data_dir_;
+  const FetchOptions& options_;
+};
+
+// Can it be had at all with these options?
+bool has_source(const DataFile& file, const FetchOptions& options) {
+  return !options.from.empty() || !options.mirrors.empty() ||
+         (options.use_origins && !origin_url(file).empty());
+}
+
+}  // namespace
+
+std::string url_path(std::string_view path) {
+  std::string url;
+  for (const char c : path) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::string_view("-._~/").find(c) != std::string_view::npos;
+    url += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return url;
+}
+
+std::string origin_url(const DataFile& file) {
+  constexpr std::size_t kCommitDigits = 40;
+  const std::string& origin = file.origin;
+  const std::size_t slash = origin.find('/'), at = origin.find('@');
+  if (slash == std::string::npos || at == std::string::npos || slash > at) return "";
+  const std::string repository = origin.substr(0, at);
+  const std::string commit = origin.substr(at + 1, kCommitDigits);
+  const std::size_t colon = at + 1 + kCommitDigits;
+  if (repository.find(' ') != std::string::npos ||
+      commit.find_first_not_of("0123456789abcdef") != std::string::npos ||
+      colon + 1 >= origin.size() || origin[colon] != ':' ||
+      origin.find_first_of(",;(*", colon) != std::string::npos)
+    return "";
+  return fmt::format("https://raw.githubusercontent.com/{}/{}/{}", repository, commit,
+                     url_path(origin.substr(colon + 1)));
+}
+
+Result<FetchSummary> fetch(const DataManifest& manifest, std::span<const std::string> names,
+                           const fs::path& data_dir, const FetchOptions& options) {
+  NB_TRY(const std::vector<const DataFile*> files, find_files(manifest, names));
+  FetchSummary summary;
+  Fetcher fetcher(manifest, data_dir, options);
+  for (const DataFile* file : files) {
+    // Asked for everything: what cannot be had is left out, `data list` shows it.
+    if (names.empty() && !has_source(*file, options)) continue;
+    NB_TRY_VOID(fetcher.one(*file, summary));
+  }
+  return summary;
+}
+
+}  // namespace nb

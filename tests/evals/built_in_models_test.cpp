@@ -1,0 +1,83 @@
+#include "evals/built_in_models.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "evals/task_registry.hpp"
+#include "results/stats.hpp"
+#include "tests/evals/toy.hpp"
+#include "tests/support/data_dir.hpp"
+
+namespace nb {
+namespace {
+
+constexpr double kZ99 = 2.5758293035489004;  // two-sided 99 %
+
+// An item that the reference's own rule gets wrong whatever a model says: a choice that is a token
+// prefix of all the others scores NaN (nanochat.md §6.7).
+bool is_beyond_any_model(const ItemRecord& item) {
+  return item.reason == "a choice has no tokens of its own";
+}
+
+EvalContext context_of(const std::string& tasks) {
+  EvalContext context;
+  context.settings.tasks = {tasks};
+  context.data_dir = test::data_dir();
+  return context;
+}
+
+EvalResult ask(BuiltInKind kind, const Task& task, const EvalContext& context) {
+  static const Tokenizer tokenizer = byte_tokenizer();
+  BuiltInModel model(kind, tokenizer);
+  const auto evaluator = load_evaluator(task, context);
+  EXPECT_TRUE(evaluator.has_value()) << evaluator.error().message;
+  auto result = evaluate(task, **evaluator, context, model);
+  EXPECT_TRUE(result.has_value()) << result.error().message;
+  return *result;
+}
+
+void check_task(const Task& task, const EvalContext& context) {
+  SCOPED_TRACE(task.id);
+  for (const ItemRecord& item : ask(BuiltInKind::kOracle, task, context).items)
+    EXPECT_TRUE(item.ok || is_beyond_any_model(item)) << item.id;
+  for (const ItemRecord& item : ask(BuiltInKind::kCorrupted, task, context).items)
+    EXPECT_TRUE(!item.ok || is_beyond_any_model(item)) << item.id;
+  const auto chance = ask(BuiltInKind::kChance, task, context).items;
+  const auto right =
+      std::count_if(chance.begin(), chance.end(), [](const ItemRecord& item) { return item.ok; });
+  const Interval interval = wilson(right, std::ssize(chance), kZ99);
+  const double guessing = (*load_evaluator(task, context))->guessing();
+  EXPECT_LE(interval.low, guessing);
+  EXPECT_GE(interval.high, guessing);
+}
+
+TEST(BuiltInModels, AreRightWrongAndAtChanceOnTheGeneratedTasks) {
+  for (const Task* task : test::tasks_of("mw")) check_task(*task, context_of("mw"));
+}
+
+TEST(BuiltInModels, AreRightWrongAndAtChanceOnEveryTaskWithData) {
+  NB_NEEDS_DATA();
+  EvalContext context = context_of("core");
+  context.settings.max_per_task = 600;
+  for (const Task& task : all_tasks())
+    if (task.dataset != "microworld" && task.dataset != "core/hellaswag") check_task(task, context);
+}
+
+TEST(BuiltInModels, DrawsDependOnTheItemAlone) {
+  const Task& task = *find_task("mw/facts");
+  EvalContext context = context_of("mw");
+  const auto together = ask(BuiltInKind::kChance, task, context).items;
+  context.batch_items = 1;
+  const auto alone = ask(BuiltInKind::kChance, task, context).items;
+  EXPECT_EQ(items_text(together).value(), items_text(alone).value());
+}
+
+TEST(BuiltInModels, NamesAreFound) {
+  for (const BuiltInModelInfo& info : built_in_models())
+    EXPECT_EQ(find_built_in_model(info.name), &info);
+  EXPECT_EQ(find_built_in_model("oracel"), nullptr);
+}
+
+}  // namespace
+}  // namespace nb

@@ -1,0 +1,146 @@
+// The driver: batches, shards and resume change nothing, to the byte.
+#include "evals/evaluate.hpp"
+
+#include <gtest/gtest.h>
+
+#include "evals/composites.hpp"
+#include "evals/task_registry.hpp"
+#include "tests/evals/toy.hpp"
+
+namespace nb {
+namespace {
+
+EvalContext small_world() {
+  EvalContext context;
+  context.settings.tasks = {"mw"};
+  context.microworld.documents = 20;
+  context.microworld.val_documents = 5;
+  context.microworld.items_per_task = 50;
+  return context;
+}
+
+// All that a result says, as text.
+std::string text_of(const EvalResult& result) {
+  std::string text = result.task + "\n" + items_text(result.items).value();
+  for (const Metric& metric : result.metrics)
+    text += metric.name + " " + std::to_string(metric.value.value_or(-1)) + "\n";
+  for (const auto& [key, value] : result.comparability) text += key + " " + value + "\n";
+  return text;
+}
+
+std::string run(const EvalContext& context) {
+  auto model = test::toy_model();
+  const auto results = evaluate(context, model);
+  EXPECT_TRUE(results.has_value()) << results.error().message;
+  std::string text;
+  for (const EvalResult& result : *results) text += text_of(result);
+  return text;
+}
+
+// Keeps what the sink gets and gives it back.
+struct Memory {
+  std::map<std::string, std::vector<ItemRecord>, std::less<>> items;
+  void attach(EvalContext& context) {
+    context.done = [this](std::string_view task) -> Result<std::vector<ItemRecord>> {
+      const auto found = items.find(task);
+      return found == items.end() ? std::vector<ItemRecord>() : found->second;
+    };
+    context.sink = [this](std::string_view task, const ItemRecord& item) -> Result<void> {
+      items[std::string(task)].push_back(item);
+      return {};
+    };
+  }
+};
+
+TEST(Evaluate, BatchesChangeNothing) {
+  EvalContext context = small_world();
+  const std::string expected = run(context);
+  for (const std::int64_t batch : {1, 8, 64}) {
+    context.batch_items = batch;
+    EXPECT_EQ(run(context), expected) << batch;
+  }
+}
+
+TEST(Evaluate, ShardsMergeToTheBytesOfOneRun) {
+  const std::string expected = run(small_world());
+  Memory memory;
+  for (const std::int64_t shard : {2, 0, 1}) {
+    EvalContext context = small_world();
+    memory.attach(context);
+    context.shards = 3;
+    context.shard = shard;
+    run(context);
+  }
+  for (const auto& [task, items] : memory.items) EXPECT_EQ(items.size(), 50u) << task;
+  EvalContext context = small_world();
+  memory.attach(context);
+  context.sink = [](std::string_view, const ItemRecord&) -> Result<void> {
+    return run_error("nothing is left to do");
+  };
+  EXPECT_EQ(run(context), expected);
+}
+
+TEST(Evaluate, AShardAloneHasNoMetrics) {
+  EvalContext context = small_world();
+  context.shards = 3;
+  auto model = test::toy_model();
+  const auto results = evaluate(context, model);
+  ASSERT_TRUE(results.has_value()) << results.error().message;
+  EXPECT_EQ(results->at(0).items.size(), 17u);
+  EXPECT_EQ(results->at(0).items_expected, 50);
+  EXPECT_FALSE(results->at(0).is_complete());
+  EXPECT_TRUE(results->at(0).metrics.empty());
+}
+
+TEST(Evaluate, WhatWasInterruptedGoesOnAtTheItem) {
+  const std::string expected = run(small_world());
+  Memory memory;
+  EvalContext context = small_world();
+  memory.attach(context);
+  int left = 73;  // in the middle of a batch of the second task
+  context.sink = [&](std::string_view task, const ItemRecord& item) -> Result<void> {
+    if (left-- == 0) return run_error("killed");
+    memory.items[std::string(task)].push_back(item);
+    return {};
+  };
+  auto model = test::toy_model();
+  EXPECT_FALSE(evaluate(context, model).has_value());
+  memory.attach(context);
+  auto fresh = test::toy_model();
+  const auto results = evaluate(context, fresh);
+  ASSERT_TRUE(results.has_value()) << results.error().message;
+  std::string text;
+  for (const EvalResult& result : *results) text += text_of(result);
+  EXPECT_EQ(text, expected);
+  auto whole = test::toy_model();
+  ASSERT_TRUE(evaluate(small_world(), whole).has_value());
+  EXPECT_LT(fresh.scored_requests(), whole.scored_requests());
+}
+
+TEST(Evaluate, ItemsOfOtherPromptsAreNotTakenUp) {
+  Memory memory;
+  EvalContext context = small_world();
+  memory.attach(context);
+  run(context);
+  memory.items["mw/facts"][3].prompt_hash[0] ^= 1;
+  auto model = test::toy_model();
+  const auto results = evaluate(context, model);
+  ASSERT_FALSE(results.has_value());
+  EXPECT_NE(results.error().message.find("with other data, settings or prompts"), std::string::npos)
+      << results.error().message;
+}
+
+TEST(Evaluate, CutPromptsAreCountedInTheItems) {
+  EvalContext context = small_world();
+  context.settings.tasks = {"mw/cloze"};
+  auto model = test::toy_model(/*context_length=*/48);
+  const auto results = evaluate(context, model);
+  ASSERT_TRUE(results.has_value()) << results.error().message;
+  const EvalResult& result = results->front();
+  EXPECT_EQ(result.comparability.at("mw/cloze/context"), "cut to 48 tokens");
+  EXPECT_TRUE(std::any_of(result.items.begin(), result.items.end(),
+                          [](const ItemRecord& item) { return item.cut_tokens > 0; }));
+}
+
+}  // namespace
+}  // namespace nb
