@@ -58,10 +58,14 @@ TEST(BuiltInModels, AreRightWrongAndAtChanceOnTheGeneratedTasks) {
 
 TEST(BuiltInModels, AreRightWrongAndAtChanceOnEveryTaskWithData) {
   NB_NEEDS_DATA();
-  EvalContext context = context_of("core");
-  context.settings.max_per_task = 600;
-  for (const Task& task : all_tasks())
-    if (task.dataset != "microworld" && task.dataset != "core/hellaswag") check_task(task, context);
+  for (const Task& task : all_tasks()) {
+    if (task.dataset == "microworld" || task.dataset == "core/hellaswag") continue;
+    EvalContext context = context_of("core");
+    context.settings.max_per_task = task.kind == kTextTask ? 12 : 600;
+    const auto loaded = load_evaluator(task, context);
+    if (!loaded && loaded.error().code == ErrorCode::kRun) continue;  // no sandbox on this host
+    check_task(task, context);
+  }
 }
 
 TEST(BuiltInModels, DrawsDependOnTheItemAlone) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "evals/composites.hpp"
 #include "evals/task_registry.hpp"
 #include "tests/evals/toy.hpp"
@@ -131,15 +133,20 @@ TEST(Evaluate, ItemsOfOtherPromptsAreNotTakenUp) {
 }
 
 TEST(Evaluate, CutPromptsAreCountedInTheItems) {
-  EvalContext context = small_world();
-  context.settings.tasks = {"mw/cloze"};
-  auto model = test::toy_model(/*context_length=*/48);
-  const auto results = evaluate(context, model);
-  ASSERT_TRUE(results.has_value()) << results.error().message;
-  const EvalResult& result = results->front();
-  EXPECT_EQ(result.comparability.at("mw/cloze/context"), "cut to 48 tokens");
-  EXPECT_TRUE(std::any_of(result.items.begin(), result.items.end(),
-                          [](const ItemRecord& item) { return item.cut_tokens > 0; }));
+  constexpr const char* kRows =
+      R"({"query": "a long question about nothing at all", "choices": ["cat", "fox"], "gold": 0}
+{"query": "short", "choices": ["red", "fox"], "gold": 1}
+)";
+  CoreTask task;
+  task.id = "toy";
+  auto model = test::toy_model(/*context_length=*/14);
+  const auto result =
+      test::evaluate_core(task, test::task_data(kRows, CoreTaskType::kMultipleChoice), {}, model);
+  ASSERT_TRUE(result.has_value()) << result.error().message;
+  EXPECT_EQ(result->comparability.at("toy/context"), "cut to 14 tokens");
+  const auto cut = std::count_if(result->items.begin(), result->items.end(),
+                                 [](const ItemRecord& item) { return item.cut_tokens > 0; });
+  EXPECT_EQ(cut, 1);
 }
 
 }  // namespace

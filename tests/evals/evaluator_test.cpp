@@ -128,15 +128,16 @@ TEST(Centred, IsZeroAtChanceAndOneAtTheTop) {
   EXPECT_NEAR(centred(0.308504, 25), 0.078006, 7e-7 /* both rounded to 6 digits */);
 }
 
-TEST(Preflight, NamesTheMissingFileOfATask) {
+TEST(Preflight, NamesMissingFilesAndTheCommandThatGetsThem) {
   test::TempDir folder;
   EvalContext context;
-  context.settings.tasks = {"copa"};
+  context.settings.tasks = {"mw/facts", "copa", "arc_easy"};
   context.data_dir = folder.path();
   const auto checked = preflight(context);
   ASSERT_FALSE(checked.has_value());
-  EXPECT_TRUE(checked.error().message.starts_with("copa: ")) << checked.error().message;
-  EXPECT_NE(checked.error().message.find("copa.jsonl"), std::string::npos)
+  EXPECT_NE(checked.error().message.find(
+                "2 files are missing; get them: npubench data get core/arc_easy core/copa"),
+            std::string::npos)
       << checked.error().message;
 }
 

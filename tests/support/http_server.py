@@ -1,15 +1,12 @@
-#!/ usr / bin / env python3
-""
-    "A local HTTP server that fails on purpose, for tests of downloads.
+#!/usr/bin/env python3
+"""A local HTTP server that fails on purpose, for tests of downloads.
 
     python3 http_server.py FOLDER PORT_FILE LOG_FILE
 
-        Serves FOLDER with ranges on 127.0.0.1; writes its port to PORT_FILE and a line for every request to LOG_FILE. The first
-part of the path says how a file is served: /plain/…;
-/ cut /… the connection ends in the middle while the request has no range;
-/ busy /… 503 to the first two requests of a file;
-/ norange /… ranges are ignored, the first request is cut;
-/ wrong /… other bytes of the same length; /gone/… 404. Ends when its stdin is closed.
+Serves FOLDER with ranges on 127.0.0.1; writes its port to PORT_FILE and a line for every request to LOG_FILE. The first
+part of the path says how a file is served: /plain/…; /cut/… the connection ends in the middle while the request has no
+range; /busy/… 503 to the first two requests of a file; /norange/… ranges are ignored, the first request is cut;
+/wrong/… other bytes of the same length; /gone/… 404. Ends when its stdin is closed.
 """
 import http.server
 import os

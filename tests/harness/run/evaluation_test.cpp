@@ -1,0 +1,144 @@
+// `npubench eval` in one process: folders, reuse, resume, shards, with models that are built in.
+#include "harness/run/evaluation.hpp"
+
+#include <gtest/gtest.h>
+
+#include "harness/base/fs.hpp"
+#include "harness/run/partial_items.hpp"
+#include "results/items.hpp"
+#include "results/store.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace nb {
+namespace {
+
+class EvaluationTest : public testing::Test {
+ protected:
+  EvaluationRequest request(const std::string& model = "chance") const {
+    EvaluationRequest request;
+    request.model.model = model;
+    request.settings.tasks = {"mw/facts", "mw/cloze"};
+    request.results_dir = results_.path();
+    return request;
+  }
+  static EvaluationOutcome run(const EvaluationRequest& request) {
+    const auto outcome = run_evaluation(request);
+    EXPECT_TRUE(outcome.has_value()) << outcome.error().message;
+    return outcome ? *outcome : EvaluationOutcome();
+  }
+  static std::string error_of(const EvaluationRequest& request) {
+    const auto outcome = run_evaluation(request);
+    return outcome ? "done" : outcome.error().message;
+  }
+  // Every artifact's bytes.
+  static std::map<std::string, std::string> files_of(const EvaluationOutcome& outcome) {
+    std::map<std::string, std::string> files;
+    for (const auto& [file, digest] : outcome.record.artifacts)
+      files[file] = read_file(outcome.folder / file).value();
+    return files;
+  }
+  test::TempDir results_;
+};
+
+TEST_F(EvaluationTest, WritesARecordWithItemsAndIsReused) {
+  const EvaluationOutcome first = run(request("oracle"));
+  EXPECT_TRUE(first.is_complete);
+  EXPECT_FALSE(first.is_reused);
+  EXPECT_EQ(first.record.kind, "eval");
+  EXPECT_EQ(first.record.subject.at("weights"), "oracle");
+  EXPECT_EQ(find_metric(first.record, "mw/facts/accuracy")->value, 1.0);
+  EXPECT_EQ(read_items(first.folder / first.record.items.at("mw/facts"))->size(), 180u);
+  EXPECT_FALSE(fs::exists(first.folder / "partial"));
+  const EvaluationOutcome second = run(request("oracle"));
+  EXPECT_TRUE(second.is_reused);
+  EXPECT_EQ(second.folder, first.folder);
+  EXPECT_EQ(second.items_done, first.items_done);
+}
+
+TEST_F(EvaluationTest, OtherSettingsAreAnotherEvaluation) {
+  EvaluationRequest cropped = request();
+  cropped.settings.max_per_task = 20;
+  EXPECT_NE(run(request()).folder, run(cropped).folder);
+}
+
+TEST_F(EvaluationTest, BatchesAreTheSameEvaluation) {
+  EvaluationRequest other = request();
+  other.batch_items = 7;
+  const EvaluationOutcome first = run(request());
+  EXPECT_TRUE(run(other).is_reused);
+  other.fresh = true;
+  const EvaluationOutcome again = run(other);
+  EXPECT_FALSE(again.is_reused);
+  EXPECT_EQ(files_of(first), files_of(again));
+}
+
+TEST_F(EvaluationTest, TheLastOfThreeShardsMergesThemToTheSameBytes) {
+  const auto whole = files_of(run(request()));
+  test::TempDir elsewhere;
+  EvaluationRequest sharded = request();
+  sharded.results_dir = elsewhere.path();
+  sharded.shards = 3;
+  for (const std::int64_t shard : {1, 2, 0}) {
+    sharded.shard = shard;
+    const EvaluationOutcome outcome = run(sharded);
+    EXPECT_EQ(outcome.is_complete, shard == 0) << shard;
+    if (outcome.is_complete) EXPECT_EQ(files_of(outcome), whole);
+  }
+  sharded.shard = 1;
+  EXPECT_TRUE(run(sharded).is_reused);
+}
+
+TEST_F(EvaluationTest, WhatAKilledProcessLeftIsTakenUp) {
+  const EvaluationOutcome whole = run(request());
+  const auto expected = files_of(whole);
+  auto items = read_items(whole.folder / whole.record.items.at("mw/facts"));
+  ASSERT_TRUE(items.has_value());
+  test::TempDir elsewhere;
+  EvaluationRequest resumed = request();
+  resumed.results_dir = elsewhere.path();
+  // 50 items of one task and half a line more, as a kill leaves them.
+  const fs::path folder = elsewhere / "eval" / whole.folder.filename();
+  const PartialItems partial(folder, 0, 1);
+  for (std::size_t i = 0; i < 50; ++i)
+    ASSERT_TRUE(partial.append("mw/facts", (*items)[i]).has_value());
+  ASSERT_TRUE(
+      append_file(folder / "partial/mw_facts.0-of-1.jsonl", "{\"i\":\"0123456789ab").has_value());
+  const EvaluationOutcome outcome = run(resumed);
+  EXPECT_EQ(outcome.items_resumed, 50);
+  EXPECT_EQ(files_of(outcome), expected);
+}
+
+TEST_F(EvaluationTest, BadRequestsAreOneSentence) {
+  EXPECT_EQ(error_of(request("oracel")).find("--model oracel: neither a run's folder"), 0u)
+      << error_of(request("oracel"));
+  EXPECT_NE(error_of(request("oracel")).find("did you mean \"oracle\""), std::string::npos);
+  EvaluationRequest none = request("");
+  EXPECT_EQ(error_of(none), "give exactly one of --model, --completions and --rescore");
+  EvaluationRequest shard = request();
+  shard.shards = 3;
+  shard.shard = 3;
+  EXPECT_EQ(error_of(shard), "--shard 3: with --shards 3 the shards are 0 to 2");
+  EvaluationRequest device = request();
+  device.model.device = "ascend_910b3";
+  EXPECT_EQ(error_of(device),
+            "--device ascend_910b3: the model chance runs on no device; leave it out");
+  EvaluationRequest task = request();
+  task.settings.tasks = {"mw/fact"};
+  EXPECT_NE(error_of(task).find("no evaluation task \"mw/fact\"; did you mean \"mw/facts\""),
+            std::string::npos)
+      << error_of(task);
+  EvaluationRequest data = request();
+  data.settings.tasks = {"copa", "piqa"};
+  data.data_dir = results_ / "nowhere";
+  EXPECT_NE(error_of(data).find("2 files are missing; get them: npubench data get core/copa "
+                                "core/piqa"),
+            std::string::npos)
+      << error_of(data);
+  EvaluationRequest completions = request("");
+  completions.completions = "nowhere.jsonl";
+  EXPECT_NE(error_of(completions).find("--task names 2"), std::string::npos)
+      << error_of(completions);
+}
+
+}  // namespace
+}  // namespace nb
