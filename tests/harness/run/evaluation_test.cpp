@@ -82,7 +82,9 @@ TEST_F(EvaluationTest, TheLastOfThreeShardsMergesThemToTheSameBytes) {
     sharded.shard = shard;
     const EvaluationOutcome outcome = run(sharded);
     EXPECT_EQ(outcome.is_complete, shard == 0) << shard;
-    if (outcome.is_complete) EXPECT_EQ(files_of(outcome), whole);
+    if (outcome.is_complete) {
+      EXPECT_EQ(files_of(outcome), whole);
+    }
   }
   sharded.shard = 1;
   EXPECT_TRUE(run(sharded).is_reused);
