@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "evals/humaneval_twist_text.hpp"
 #include "harness/base/json_io.hpp"
@@ -12,6 +13,9 @@
 namespace nb {
 
 namespace {
+
+constexpr int kMostAssertions = 6;
+constexpr char kSeparator = '\x1e';
 
 // Sorted, for binary search. Modules whose functions and classes hold nothing but what they
 // compute.
@@ -144,14 +148,20 @@ bool may_forge(std::string_view code) {
   return false;
 }
 
-Result<std::string> twisted_test(const sandbox::Ability& ability, std::string_view test) {
+Result<std::vector<std::string>> twisted_tests(const sandbox::Ability& ability,
+                                               std::string_view test) {
   // JSON's strings are Python's, too.
   NB_TRY(const std::string literal, dump_json(Json(std::string(test)), -1));
-  const std::string program = fmt::format("{}twist({})\n", kHumanEvalTwistText, literal);
+  const std::string program =
+      fmt::format("{}twist({}, {})\n", kHumanEvalTwistText, literal, kMostAssertions);
   NB_TRY(const sandbox::ProgramOutcome outcome,
          sandbox::run_python(ability, program, {.output_bytes = std::size_t{1} << 20}));
-  if (outcome.outcome == sandbox::Outcome::kPassed) return outcome.out;
-  return run_error(fmt::format("cannot make a control test: {}", outcome.reason));
+  if (outcome.outcome != sandbox::Outcome::kPassed)
+    return run_error(fmt::format("cannot make a control test: {}", outcome.reason));
+  std::vector<std::string> tests;
+  std::stringstream stream(outcome.out);
+  for (std::string one; std::getline(stream, one, kSeparator);) tests.push_back(std::move(one));
+  return tests;
 }
 
 }  // namespace nb

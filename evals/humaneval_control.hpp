@@ -1,11 +1,12 @@
 // Whether a pass can be believed. Program and test share one interpreter, as in the references, so
 // a program that wants to can leave its function and forge the result. Whoever could is run again
-// with a test that no right answer passes; who passes that as well has forged the first. What this
+// with tests that no right answer passes; who passes one of them has forged the first. What this
 // finds and what it cannot: sandbox/README.md.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "evals/sandbox/sandbox.hpp"
 #include "harness/base/result.hpp"
@@ -17,7 +18,10 @@ namespace nb {
 // neither reach the runner nor make objects that are equal to everything. Errs towards true.
 bool may_forge(std::string_view code);
 
-// The same test with each expected value replaced by another of its kind. A right answer fails it.
-Result<std::string> twisted_test(const sandbox::Ability& ability, std::string_view test);
+// Variants of the test, each with one assertion that expects another value of its kind (some of
+// them where there are many), and one that always fails. Not every right answer need fail every
+// variant: an assertion may stand where it is never reached.
+Result<std::vector<std::string>> twisted_tests(const sandbox::Ability& ability,
+                                               std::string_view test);
 
 }  // namespace nb

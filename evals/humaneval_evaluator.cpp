@@ -87,10 +87,15 @@ Result<std::unique_ptr<Evaluator>> load_humaneval(const Task& task, const EvalCo
 
 HumanEvalEvaluator::HumanEvalEvaluator(std::string_view task,
                                        std::vector<HumanEvalProblem> problems,
-                                       sandbox::Ability ability, const EvalSettings& settings)
+                                       sandbox::Ability ability, const EvalSettings& settings,
+                                       const sandbox::Limits& limits)
     : task_(task),
       problems_(in_order(std::move(problems), settings.max_per_task)),
-      ability_(std::move(ability)) {}
+      ability_(std::move(ability)),
+      limits_(limits) {
+  for (std::size_t i = 0; i < problems_.size(); ++i)
+    controls_.push_back(std::make_unique<Control>());
+}
 
 Gold HumanEvalEvaluator::gold(std::size_t i) const {
   const HumanEvalProblem& problem = problems_[i];
@@ -131,24 +136,34 @@ std::string HumanEvalEvaluator::stored_solution(std::size_t, std::string solutio
   return mark_text(HumanEvalText::kSolution, std::move(solution));
 }
 
-Result<std::string> HumanEvalEvaluator::control_test(std::size_t i) const {
-  const std::lock_guard lock(control_mutex_);
-  const auto known = control_tests_.find(i);
-  if (known != control_tests_.end()) return known->second;
-  NB_TRY(std::string test, twisted_test(ability_, problems_[i].test));
-  return control_tests_[i] = std::move(test);
+Result<ProgramOutcome> HumanEvalEvaluator::run(std::size_t i, std::string_view text,
+                                               std::string_view test) const {
+  return sandbox::run_python(ability_, humaneval_program(problems_[i], text, test), limits_);
+}
+
+Result<std::vector<std::string>> HumanEvalEvaluator::control_tests(std::size_t i) const {
+  Control& control = *controls_[i];
+  const std::lock_guard lock(control.mutex);
+  if (control.tests) return *control.tests;
+  NB_TRY(const auto tests, twisted_tests(ability_, problems_[i].test));
+  std::vector<std::string> kept;
+  for (const std::string& test : tests) {
+    NB_TRY(const ProgramOutcome outcome, run(i, canonical_text(problems_[i]), test));
+    if (outcome.outcome == Outcome::kFailed) kept.push_back(test);
+  }
+  control.tests = std::move(kept);
+  return *control.tests;
 }
 
 Result<ProgramOutcome> HumanEvalEvaluator::outcome_of(std::size_t i, std::string_view text) const {
-  const HumanEvalProblem& problem = problems_[i];
-  NB_TRY(ProgramOutcome outcome,
-         sandbox::run_python(ability_, humaneval_program(problem, text, problem.test)));
+  NB_TRY(ProgramOutcome outcome, run(i, text, problems_[i].test));
   if (outcome.outcome != Outcome::kPassed || !may_forge(humaneval_code(text))) return outcome;
-  NB_TRY(const std::string test, control_test(i));
-  NB_TRY(const ProgramOutcome control,
-         sandbox::run_python(ability_, humaneval_program(problem, text, test)));
-  if (control.outcome == Outcome::kPassed)
-    return ProgramOutcome{Outcome::kForged, "passes a test that no right answer passes", {}};
+  NB_TRY(const auto tests, control_tests(i));
+  for (const std::string& test : tests) {
+    NB_TRY(const ProgramOutcome control, run(i, text, test));
+    if (control.outcome == Outcome::kPassed)
+      return ProgramOutcome{Outcome::kForged, "passes a test that no right answer passes", {}};
+  }
   return outcome;
 }
 

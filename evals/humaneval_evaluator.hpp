@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 
 #include "evals/evaluate.hpp"
@@ -27,7 +28,8 @@ class HumanEvalEvaluator : public GeneratingEvaluator {
  public:
   // The problems in nanochat's order (shuffled with seed 42), max_per_task of them.
   HumanEvalEvaluator(std::string_view task, std::vector<HumanEvalProblem> problems,
-                     sandbox::Ability ability, const EvalSettings& settings);
+                     sandbox::Ability ability, const EvalSettings& settings,
+                     const sandbox::Limits& limits = {});
 
   std::size_t size() const override { return problems_.size(); }
   std::string item_id(std::size_t i) const override { return problems_[i].id; }
@@ -55,13 +57,20 @@ class HumanEvalEvaluator : public GeneratingEvaluator {
 
  private:
   Result<sandbox::ProgramOutcome> outcome_of(std::size_t i, std::string_view text) const;
-  Result<std::string> control_test(std::size_t i) const;
+  Result<std::vector<std::string>> control_tests(std::size_t i) const;
+  Result<sandbox::ProgramOutcome> run(std::size_t i, std::string_view text,
+                                      std::string_view test) const;
 
   std::string_view task_;
   std::vector<HumanEvalProblem> problems_;
   sandbox::Ability ability_;
-  mutable std::mutex control_mutex_;
-  mutable std::map<std::size_t, std::string> control_tests_;  // made when first needed
+  sandbox::Limits limits_;
+  // Made when first needed: those variants of the test that the canonical solution fails.
+  struct Control {
+    std::mutex mutex;
+    std::optional<std::vector<std::string>> tests;
+  };
+  std::vector<std::unique_ptr<Control>> controls_;  // by problem
 };
 
 }  // namespace nb

@@ -1,5 +1,5 @@
-# Prints a test whose assertions expect other values than they did. Runs in the sandbox, before any program
-# that nobody trusts; the test stands below as a string.
+# Prints variants of a test, each with one assertion that expects another value than it did. Runs in the
+# sandbox, before any program that nobody trusts; the test stands below as a string.
 import ast
 
 
@@ -51,23 +51,37 @@ def twisted(test):
     return ast.UnaryOp(ast.Not(), test)
 
 
+# Assertion number `wanted` twisted, the others as they are. "assert True" counts for nothing.
 class Twist(ast.NodeTransformer):
-    count = 0
+    def __init__(self, wanted):
+        self.wanted, self.count = wanted, 0
 
     def visit_Assert(self, node):
-        if not isinstance(node.test, ast.Constant):
+        if isinstance(node.test, ast.Constant):
+            return node
+        if self.count == self.wanted:
             node.test = twisted(node.test)
-            self.count += 1
+        self.count += 1
         return node
 
 
-def twist(text):
-    tree, change = ast.parse(text), Twist()
-    change.visit(tree)
-    if change.count == 0:
-        for node in tree.body:
-            if isinstance(node, ast.FunctionDef) and node.name == "check":
-                node.body.insert(0, ast.parse("raise AssertionError").body[0])
-    print(ast.unparse(ast.fix_missing_locations(tree)))
+def show(tree):
+    print(ast.unparse(ast.fix_missing_locations(tree)), end="\x1e")
+
+
+# The first assertion, the last, and some between.
+def twist(text, most):
+    counting = Twist(-1)
+    counting.visit(ast.parse(text))
+    count = min(counting.count, most)
+    for i in range(count):
+        tree = ast.parse(text)
+        Twist(i * (counting.count - 1) // max(count - 1, 1)).visit(tree)
+        show(tree)
+    tree = ast.parse(text)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == "check":
+            node.body = ast.parse("raise AssertionError").body
+    show(tree)
 
 

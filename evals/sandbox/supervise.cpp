@@ -195,7 +195,8 @@ class Run {
   void watch() {
     const auto now = Clock::now();
     if (output_bytes_ > kEndlessOutput) stop(Stop::kOutput);
-    if (observed_.report.size() > limits_.output_bytes + 4096) stop(Stop::kNoise);
+    if (observed_.report.size() > limits_.output_bytes + 4096 || is_noise(observed_))
+      stop(Stop::kNoise);
     if (now - sampled_ < kSampleEvery) return;
     sampled_ = now;
     if (idle_.sample(inner_, now) > std::chrono::seconds(limits_.idle_seconds)) stop(Stop::kIdle);

@@ -75,6 +75,20 @@ bool asks_for_permit(const Observed& observed) {
          after_ready(observed) == observed.ask + "\n";
 }
 
+bool is_noise(const Observed& observed) {
+  constexpr std::size_t kLongest = 64;
+  const std::string_view report = std::string_view(observed.report).substr(0, kLongest);
+  if (report.size() < kReady.size()) return !kReady.starts_with(report);
+  const std::string_view rest = report.substr(kReady.size());
+  const std::string question = observed.ask + "\n";
+  const std::string answer = question + "passed " + observed.permit + "\n";
+  const auto fits = [rest](std::string_view wanted) {
+    return rest.starts_with(wanted.substr(0, rest.size()));
+  };
+  return !report.starts_with(kReady) || !(fits("failed\n") || fits("memory\n") ||
+                                          fits(observed.permit.empty() ? question : answer));
+}
+
 ProgramOutcome verdict(const Observed& observed, const Limits& limits) {
   NB_CHECK(observed.report.starts_with(kReady), "[sandbox] a verdict about a run that never began");
   if (observed.stop != Stop::kNone) return stopped(observed, limits);

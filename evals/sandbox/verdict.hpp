@@ -31,4 +31,7 @@ ProgramOutcome verdict(const Observed& observed, const Limits& limits);
 // else.
 bool asks_for_permit(const Observed& observed);
 
+// Whether the report so far can no longer become one that the runner makes.
+bool is_noise(const Observed& observed);
+
 }  // namespace nb::sandbox

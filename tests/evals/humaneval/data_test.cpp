@@ -12,10 +12,13 @@
 #include "evals/humaneval_control.hpp"
 #include "evals/humaneval_evaluator.hpp"
 #include "evals/humaneval_program.hpp"
+#include "evals/jsonl.hpp"
 #include "tests/support/data_dir.hpp"
 
 namespace nb {
 namespace {
+
+constexpr std::size_t kEvery = 8;  // problems of the slowest test
 
 // Why no program runs here, or nothing.
 std::string no_sandbox() {
@@ -59,7 +62,7 @@ Marked run(const std::vector<HumanEvalProblem>& list,
   return marked;
 }
 
-TEST(HumanEval, CanonicalSolutionsPassAndFailTheControlTest) {
+TEST(HumanEval, CanonicalSolutionsPass) {
   NB_NEEDS_DATA();
   NB_NEEDS_SANDBOX();
   const auto list = problems();
@@ -84,13 +87,43 @@ TEST(HumanEval, ControlTestsFailForCanonicalSolutions) {
   NB_NEEDS_DATA();
   NB_NEEDS_SANDBOX();
   const auto ability = sandbox::probe().value();
-  const Marked marked = run(problems(), [&](const HumanEvalProblem& p) {
-    return humaneval_program(p, mark_text(HumanEvalText::kContinuation, p.canonical_solution),
-                             twisted_test(ability, p.test).value());
-  });
-  EXPECT_EQ(marked.failed.size(), 164U) << testing::PrintToString(marked.passed);
-  for (const std::string& failed : marked.failed)
-    EXPECT_NE(failed.find("AssertionError"), failed.npos) << failed;
+  const auto list = problems();
+  std::size_t variants = 0;
+  std::size_t failed = 0;
+  for (std::size_t i = 0; i < list.size(); i += kEvery) {
+    const auto tests = twisted_tests(ability, list[i].test);
+    ASSERT_TRUE(tests) << list[i].task_id << " " << tests.error().message;
+    std::vector<std::string> programs;
+    for (const std::string& test : *tests)
+      programs.push_back(humaneval_program(
+          list[i], mark_text(HumanEvalText::kContinuation, list[i].canonical_solution), test));
+    const auto outcomes = sandbox::run_python(ability, programs);
+    ASSERT_TRUE(outcomes) << outcomes.error().message;
+    // The last one always fails; without another, only programs that never ask would be found.
+    const auto right =
+        std::ranges::count(*outcomes, sandbox::Outcome::kFailed, &sandbox::ProgramOutcome::outcome);
+    EXPECT_GE(right, 2) << list[i].task_id;
+    variants += outcomes->size();
+    failed += static_cast<std::size_t>(right);
+  }
+  EXPECT_GE(10 * failed, 9 * variants) << failed << " of " << variants;
+}
+
+TEST(HumanEval, ThreeOfTheSixExampleSamplesPass) {
+  NB_NEEDS_DATA();
+  NB_NEEDS_SANDBOX();
+  const auto text_of = [](const char* name) {
+    return read_text_or_gzip(resolve(data_manifest(), name, test::data_dir())->path).value();
+  };
+  const auto problem = parse_humaneval(text_of("humaneval/example_problem"), "problem");
+  ASSERT_TRUE(problem) << problem.error().message;
+  const HumanEvalEvaluator evaluator("humaneval", *problem, sandbox::probe().value(), {});
+  const auto stored =
+      parse_completions(text_of("humaneval/example_samples"), evaluator, 6, "samples");
+  ASSERT_TRUE(stored) << stored.error().message;
+  const auto record = evaluator.mark(0, stored->front().texts);
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_EQ(record->sample_ok, (std::vector<int>{0, 0, 0, 1, 1, 1}));
 }
 
 TEST(HumanEval, Gpt4CompletionsPassAsOftenAsTheyDoAlone) {
@@ -110,14 +143,18 @@ TEST(HumanEval, Gpt4CompletionsPassAsOftenAsTheyDoAlone) {
                   *stored, context());
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(std::ranges::count_if(result->items, &ItemRecord::ok), 140);
-  const auto& humaneval = dynamic_cast<const HumanEvalEvaluator&>(**evaluator);
-  std::size_t flagged = 0;
-  for (const StoredTexts& one : *stored) flagged += may_forge(humaneval_code(one.texts[0])) ? 1 : 0;
-  std::printf("flagged %zu\n", flagged);
-  for (std::size_t i = 0; i < result->items.size(); ++i)
-    if (!result->items[i].ok)
-      std::printf("%s %s %s\n", humaneval.problem((*stored)[i].item).task_id.c_str(),
-                  result->items[i].prediction.c_str(), result->items[i].reason.c_str());
+  std::string wrong_though_labelled_solved;
+  const auto use = [&](const Json& row, const std::string&) -> Result<void> {
+    const auto item = std::ranges::find_if(result->items, [&](const ItemRecord& record) {
+      return (*evaluator)->public_id(static_cast<std::size_t>(&record - result->items.data())) ==
+             row.at("task_id");
+    });
+    if (item->ok != row.at("is_solved").get<bool>())
+      wrong_though_labelled_solved += row.at("task_id").get<std::string>() + " " + item->reason;
+    return {};
+  };
+  ASSERT_TRUE(for_each_json_line(*text, "gpt4", use));
+  EXPECT_EQ(wrong_though_labelled_solved, "HumanEval/133 NameError: name 'math' is not defined");
 }
 
 }  // namespace

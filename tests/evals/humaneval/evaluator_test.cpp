@@ -1,0 +1,138 @@
+// HumanEval's marking on a problem of our own, so that no data is needed.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "evals/completions.hpp"
+#include "evals/humaneval_evaluator.hpp"
+#include "evals/humaneval_program.hpp"
+
+namespace nb {
+namespace {
+
+HumanEvalProblem doubling(const std::string& task_id = "Toy/0") {
+  HumanEvalProblem problem;
+  problem.task_id = task_id;
+  problem.prompt =
+      "from typing import List\n\n\ndef double(x: int) -> int:\n    \"\"\" Twice x. \"\"\"\n";
+  problem.entry_point = "double";
+  problem.canonical_solution = "    return 2 * x\n";
+  problem.test =
+      "def check(candidate):\n    assert candidate(2) == 4\n    assert candidate(0) == 0\n";
+  problem.id = task_id == "Toy/0" ? "0000000000000000" : "1111111111111111";
+  return problem;
+}
+
+class HumanEvalToy : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto ability = sandbox::probe();
+    if (!ability) GTEST_SKIP() << ability.error().message;
+    evaluator_ = std::make_unique<HumanEvalEvaluator>(
+        "humaneval", std::vector{doubling("Toy/0"), doubling("Toy/1")}, *ability, EvalSettings{});
+  }
+  ItemRecord mark(const std::vector<std::string>& texts) const {
+    const auto record = evaluator_->mark(0, texts);
+    EXPECT_TRUE(record) << record.error().message;
+    return record.value_or(ItemRecord{});
+  }
+  std::unique_ptr<HumanEvalEvaluator> evaluator_;
+};
+
+TEST_F(HumanEvalToy, MarksAnAnswerInChat) {
+  const ItemRecord right = mark({"```python\ndef double(x: List[int]):\n    return x + x\n```"});
+  EXPECT_TRUE(right.ok) << right.reason;
+  EXPECT_EQ(right.prediction, "passed");
+  EXPECT_EQ(right.gold, "passed");
+  EXPECT_EQ(right.reason, "");
+  // The header is not put before it, so a body alone defines nothing.
+  const ItemRecord body = mark({"    return 2 * x"});
+  EXPECT_FALSE(body.ok);
+  EXPECT_EQ(body.prediction, "failed");
+}
+
+TEST_F(HumanEvalToy, SaysWhyAnAnswerIsWrong) {
+  EXPECT_EQ(mark({"def double(x): return x"}).reason, "AssertionError");
+  EXPECT_EQ(mark({"def triple(x): return x"}).reason, "NameError: name 'double' is not defined");
+  const ItemRecord verbose = mark({"raise ValueError('ü' * 1000)"});
+  EXPECT_LE(verbose.reason.size(), 90U);
+  EXPECT_TRUE(verbose.reason.starts_with("ValueError: üü")) << verbose.reason;
+}
+
+TEST_F(HumanEvalToy, GoldPassesAndItsCounterpartFails) {
+  for (std::size_t i = 0; i < evaluator_->size(); ++i) {
+    const Gold gold = evaluator_->gold(i);
+    EXPECT_TRUE(mark({gold.text}).ok);
+    EXPECT_FALSE(mark({gold.wrong_text}).ok);
+  }
+}
+
+TEST_F(HumanEvalToy, KeepsEverySamplesOutcomeForPassAtK) {
+  const std::string right = "def double(x): return 2 * x";
+  const std::string wrong = "def double(x): return x";
+  ItemRecord first = mark({wrong, right, wrong});
+  EXPECT_TRUE(first.ok);
+  EXPECT_EQ(first.prediction, "passed");
+  EXPECT_EQ(first.sample_ok, (std::vector<int>{0, 1, 0}));
+  ItemRecord second = mark({wrong, wrong, wrong});
+  EXPECT_FALSE(second.ok);
+  EXPECT_EQ(second.reason, "AssertionError");
+  first.id = evaluator_->item_id(0);
+  second.id = evaluator_->item_id(1);
+  const std::vector<ItemRecord> items = {first, second};
+  const auto metrics = evaluator_->more_metrics(items);
+  const auto at_1 = std::ranges::find(metrics, "humaneval/pass@1", &Metric::name);
+  ASSERT_NE(at_1, metrics.end());
+  EXPECT_DOUBLE_EQ(*at_1->value, 1.0 / 6);
+  EXPECT_EQ(std::ranges::find(metrics, "humaneval/pass@10", &Metric::name), metrics.end());
+}
+
+TEST_F(HumanEvalToy, CountsAnswersWithoutTheFunction) {
+  std::vector<ItemRecord> items(2);
+  for (std::size_t i = 0; i < 2; ++i) items[i].id = evaluator_->item_id(i);
+  items[0].texts = {"I cannot do that."};
+  items[1].texts = {"def double (x): return x"};
+  const auto metrics = evaluator_->more_metrics(items);
+  ASSERT_EQ(metrics.size(), 1U);
+  EXPECT_EQ(metrics[0].name, "humaneval/extraction_failures");
+  EXPECT_DOUBLE_EQ(*metrics[0].value, 0.5);
+  EXPECT_EQ(metrics[0].direction, Direction::kLower);
+}
+
+TEST_F(HumanEvalToy, ReadsStoredCompletionsOfBothForms) {
+  const auto stored = parse_completions(
+      "{\"task_id\": \"Toy/1\", \"completion\": \"    return 2 * x\"}\n"
+      "{\"task_id\": \"Toy/0\", \"solution\": \"def double(x):\\n    return 2 * x\"}\n",
+      *evaluator_, 1, "c.jsonl");
+  ASSERT_TRUE(stored) << stored.error().message;
+  for (const StoredTexts& one : *stored) EXPECT_TRUE(evaluator_->mark(one.item, one.texts)->ok);
+}
+
+TEST_F(HumanEvalToy, RefusesUnknownAndRepeatedProblems) {
+  const auto unknown = parse_completions("{\"task_id\": \"Toy/2\", \"completion\": \"\"}",
+                                         *evaluator_, 1, "c.jsonl");
+  ASSERT_FALSE(unknown);
+  EXPECT_TRUE(unknown.error().message.starts_with("c.jsonl:1: ")) << unknown.error().message;
+  const std::string one = "{\"task_id\": \"Toy/0\", \"completion\": \"\"}\n";
+  const auto repeated = parse_completions(one + one, *evaluator_, 1, "c.jsonl");
+  ASSERT_FALSE(repeated);
+  EXPECT_TRUE(repeated.error().message.starts_with("c.jsonl:2: ")) << repeated.error().message;
+}
+
+TEST_F(HumanEvalToy, BelievesARightAnswerThatUsesSuspectWords) {
+  EXPECT_TRUE(mark({"import sys\nclass Two:\n    def __mul__(self, x): return 2 * x\n"
+                    "def double(x): return Two() * x"})
+                  .ok);
+}
+
+TEST_F(HumanEvalToy, FindsAForgery) {
+  const ItemRecord record =
+      mark({"class Any:\n    def __eq__(self, other): return True\n"
+            "def double(x): return Any()"});
+  EXPECT_FALSE(record.ok);
+  EXPECT_EQ(record.prediction, "forged");
+}
+
+}  // namespace
+}  // namespace nb

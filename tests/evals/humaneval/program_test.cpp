@@ -1,0 +1,122 @@
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "evals/data_manifest.hpp"
+#include "evals/humaneval_control.hpp"
+#include "evals/humaneval_evaluator.hpp"
+#include "evals/humaneval_program.hpp"
+#include "evals/pass_at_k.hpp"
+#include "harness/base/hash.hpp"
+#include "harness/base/json_io.hpp"
+#include "harness/base/numpy_random.hpp"
+#include "tests/support/data_dir.hpp"
+
+namespace nb {
+namespace {
+
+const Json& golden() {
+  static const Json json = read_json(NB_SOURCE_DIR "/tests/golden/humaneval.json").value();
+  return json;
+}
+
+TEST(HumanEvalProgram, TakesCodeOutOfAnswersAsTheReferenceDoes) {
+  for (const Json& one : golden().at("answers"))
+    EXPECT_EQ(extract_code(one[0].get<std::string>()), one[1].get<std::string>()) << one[0];
+}
+
+TEST(HumanEvalProgram, TakesImportsOutOfPromptsAsTheReferenceDoes) {
+  for (const Json& one : golden().at("prompts"))
+    EXPECT_EQ(leading_imports(one[0].get<std::string>()), one[1].get<std::string>()) << one[0];
+}
+
+TEST(HumanEvalProgram, IsTheReferencesForEveryProblemInItsOrder) {
+  NB_NEEDS_DATA();
+  const auto file = resolve(data_manifest(), "humaneval/HumanEval", test::data_dir());
+  ASSERT_TRUE(file) << file.error().message;
+  const auto problems = read_humaneval(file->path);
+  ASSERT_TRUE(problems) << problems.error().message;
+  const Json& programs = golden().at("programs");
+  const auto order = NumpyRandom(42).permutation(problems->size());
+  ASSERT_EQ(programs.size(), order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const HumanEvalProblem& problem = (*problems)[order[i]];
+    EXPECT_EQ(problem.task_id, programs[i][0]);
+    const std::string answer =
+        "Sure!\n```python\n" + problem.prompt + problem.canonical_solution + "\n```\nThat is it.";
+    EXPECT_EQ(sha256_hex(humaneval_program(problem, answer, problem.test)),
+              programs[i][1].get<std::string>())
+        << problem.task_id;
+  }
+}
+
+TEST(HumanEvalProgram, ContinuesThePromptAsHumanEvalDoes) {
+  const HumanEvalProblem problem{"", "T/0", "def f():\n", "f", "", "def check(c):\n    pass\n"};
+  const std::string text = mark_text(HumanEvalText::kContinuation, "    return ```1\n```");
+  EXPECT_EQ(humaneval_program(problem, text, problem.test),
+            "def f():\n    return ```1\n```\ndef check(c):\n    pass\n\ncheck(f)");
+  EXPECT_EQ(humaneval_code(text), "    return ```1\n```");
+}
+
+TEST(HumanEvalProgram, RunsASolutionAsItIs) {
+  const HumanEvalProblem problem{"", "T/0", "import x\n", "f", "", "test"};
+  EXPECT_EQ(
+      humaneval_program(problem, mark_text(HumanEvalText::kSolution, " def f(): 1 "), "other"),
+      " def f(): 1 \nother\ncheck(f)");
+}
+
+TEST(PassAtK, EqualsTheExactFractions) {
+  for (const Json& one : golden().at("pass_at_k"))
+    EXPECT_NEAR(pass_at_k(one[0], one[1], one[2]), one[3].get<double>(), 1e-12) << one;
+}
+
+TEST(MayForge, PassesPlainSolutions) {
+  for (const char* code : {
+           "    return 2 * x",
+           "import math\nfrom typing import List, Optional\nfrom collections import Counter as C\n"
+           "def f(x: List[int]) -> Optional[int]:\n    return max(x) if x else None\n",
+           "    import re\n    return re.findall(r'\\w+\\s', text)",
+           "    # the host's post office\n    return sum(int(c) for c in str(x))",
+           "    return \"\\n\".join(sorted(words, key=len))",
+       })
+    EXPECT_FALSE(may_forge(code)) << code;
+}
+
+TEST(MayForge, NoticesEveryWayOutThatWeKnow) {
+  for (const char* code : {
+           "import sys",
+           "import os",
+           "import math, os",
+           "from os import path",
+           "import os.path",
+           "x = 1; import os",
+           "if x: import numpy",
+           "class A: pass",
+           "x.__class__",
+           "a._b",
+           "getattr(x, 'y')",
+           "eval('1')",
+           "open('f')",
+           "type('A', (), {})",
+           "(g for g in x).gi_frame",
+           "'\\x5f'",
+           "'\\137'",
+           "'\\u005f'",
+           "'\\N{LOW LINE}'",
+           "x = \\\n1",
+           "ｏｓ",
+           "a\rb",
+           "typing.get_type_hints(f)",
+           "from unittest.mock import ANY",
+           "import importlib",
+           "import numpy as np",
+           "@dataclass",
+           "lambda: globals()",
+           "\fimport os",
+       })
+    EXPECT_TRUE(may_forge(code)) << code;
+}
+
+}  // namespace
+}  // namespace nb
