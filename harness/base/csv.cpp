@@ -125,6 +125,7 @@ Result<CsvTable> parse_csv(std::string_view text, const std::string& where, CsvH
                                    rows[i].cells.size(),
                                    skipped == 1 ? "header has" : "first row has", width));
     table.rows.push_back(std::move(rows[i].cells));
+    table.lines.push_back(rows[i].line);
   }
   return table;
 }

@@ -2,6 +2,7 @@
 // another width is an error with its line.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@ namespace nb {
 struct CsvTable {
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows;
+  std::vector<std::size_t> lines;  // of each row: where it begins in the file, from 1
 
   // Column of that name, or an error that lists the names there are.
   Result<std::size_t> column(std::string_view name) const;
