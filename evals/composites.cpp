@@ -2,13 +2,14 @@
 
 #include <utility>
 
+#include "evals/chat_composite.hpp"
 #include "evals/core_composite.hpp"
 
 namespace nb {
 namespace {
 
 using Composite = std::vector<EvalResult> (*)(std::span<const EvalResult>, const EvalSettings&);
-constexpr Composite kComposites[] = {core_composites};
+constexpr Composite kComposites[] = {core_composites, chat_composites};
 
 }  // namespace
 

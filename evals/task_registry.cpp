@@ -7,18 +7,27 @@
 #include "evals/core_evaluator.hpp"
 #include "evals/core_tasks.hpp"
 #include "evals/humaneval_evaluator.hpp"
+#include "evals/letter_evaluator.hpp"
+#include "evals/number_evaluator.hpp"
 #include "harness/base/fields.hpp"
 
 namespace nb {
 namespace {
 
 // The CORE-style tasks of core_tasks.cpp come first, in its order; then:
+// clang-format off
 std::vector<Task> other_tasks() {
   return {
-      // id, kind, load, dataset, rows, shots, version
-      {"humaneval", "text", load_humaneval, "humaneval/HumanEval", 164, 0, kHumanEvalVersion},
+      // id                  kind      load              dataset                   rows   shots version
+      {"chat_arc_easy",      "letter", load_chat_arc,    "arc/arc_easy_test",      2376,  0,    kLetterScorerVersion},
+      {"chat_arc_challenge", "letter", load_chat_arc,    "arc/arc_challenge_test", 1172,  0,    kLetterScorerVersion},
+      {"mmlu",               "letter", load_mmlu,        "mmlu/test",              14042, 0,    kLetterScorerVersion},
+      {"gsm8k",              "text",   load_gsm8k,       "gsm8k/test",             1319,  0,    kNumberScorerVersion},
+      {"humaneval",          "text",   load_humaneval,   "humaneval/HumanEval",    164,   0,    kHumanEvalVersion},
+      {"spellingbee",        "text",   load_spellingbee, "words/words_alpha",      0,     0,    kNumberScorerVersion},
   };
 }
+// clang-format on
 
 Result<std::unique_ptr<Evaluator>> load_core(const Task& task, const EvalContext& context) {
   return load_core_evaluator(*task.core, context);
@@ -50,6 +59,8 @@ bool is_available_core(const Task& task) {
   return has_place_in_core(task) && task.dataset != "core/hellaswag";
 }
 bool is_generated(const Task& task) { return task.dataset == "microworld"; }
+bool is_chat(const Task& task) { return task.kind == "letter" || task.kind == "text"; }
+bool is_chat_of_five(const Task& task) { return is_chat(task) && task.id != "spellingbee"; }
 
 std::vector<std::string> known_names() {
   std::vector<std::string> names;
@@ -78,6 +89,9 @@ std::span<const TaskSet> task_sets() {
       {"core_with_hellaswag_approx", "CORE with an approximate HellaSwag; not comparable with CORE",
        ids_where(is_available_core)},
       {"mw", "the generated microworld", ids_where(is_generated)},
+      {"chat", "the tasks of ChatCORE, without SpellingBee", ids_where(is_chat_of_five)},
+      {"chat_with_spellingbee", "the same with SpellingBee; its ChatCORE is another metric",
+       ids_where(is_chat)},
   };
   return sets;
 }

@@ -37,6 +37,11 @@ TASKS = {
     "core/winograd_wsc": ["winograd"],
     "core/hellaswag_exact_endings": [],
     "humaneval/HumanEval": ["humaneval"],
+    "arc/arc_easy_test": ["chat_arc_easy"],
+    "arc/arc_challenge_test": ["chat_arc_challenge"],
+    "mmlu/test": ["mmlu"],
+    "gsm8k/test": ["gsm8k"],
+    "words/words_alpha": ["spellingbee"],
 }
 NOTES = {
     "core/hellaswag": "the bundle's own file; only its git blob id is known",

@@ -1,0 +1,136 @@
+#include "evals/letter_evaluator.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "evals/chat_prompt.hpp"
+#include "evals/core_score.hpp"
+#include "evals/data_manifest.hpp"
+#include "evals/task_registry.hpp"
+#include "harness/base/check.hpp"
+#include "model/data/tasks/task_view.hpp"
+#include "model/tokenizer/chat_tokens.hpp"
+
+namespace nb {
+
+std::size_t torch_argmax(std::span<const float> values) {
+  NB_CHECK(!values.empty(), "[torch_argmax] no values");
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(values[i])) return i;
+    if (values[i] > values[best]) best = i;
+  }
+  return best;
+}
+
+std::vector<std::size_t> chat_order(std::size_t rows, std::int64_t max_per_task) {
+  auto order = task_view(rows).value();  // without a slice nothing can be wrong
+  if (max_per_task > 0 && std::cmp_less(max_per_task, order.size()))
+    order.resize(static_cast<std::size_t>(max_per_task));
+  return order;
+}
+
+LetterEvaluator::LetterEvaluator(std::string task, std::vector<ChoiceItem> items,
+                                 const EvalContext& context)
+    : task_(std::move(task)),
+      items_(std::move(items)),
+      kept_(chat_order(items_.size(), context.settings.max_per_task)),
+      fault_(context.fault ? context.fault(task_) : ScorerFault::kNone) {}
+
+std::vector<std::string> LetterEvaluator::prompts(std::size_t i) const {
+  return {choice_prompt(item(i))};
+}
+
+Gold LetterEvaluator::gold(std::size_t i) const {
+  Gold gold;
+  gold.request = item(i).gold;
+  return gold;
+}
+
+double LetterEvaluator::guessing() const {
+  double sum = 0;
+  for (std::size_t i = 0; i < size(); ++i) sum += 1.0 / static_cast<double>(item(i).choices.size());
+  return sum / static_cast<double>(size());
+}
+
+std::map<std::string, std::string> LetterEvaluator::comparability() const {
+  return {{task_ + "/scorer", std::string(kLetterScorerVersion)}, {task_ + "/order", kChatOrder}};
+}
+
+Result<void> LetterEvaluator::check_tokenizer(const Tokenizer& tokenizer) const {
+  NB_TRY_VOID(chat_tokens(tokenizer));
+  std::set<std::string> letters;
+  for (const std::size_t row : kept_)
+    letters.insert(items_[row].letters.begin(), items_[row].letters.end());
+  for (const std::string& letter : letters)
+    if (const std::size_t tokens = tokenizer.encode(letter).size(); tokens != 1)
+      return bad_input(
+          fmt::format("{}: the letter \"{}\" is {} tokens, but must be one to be compared with "
+                      "others; take another tokenizer",
+                      tokenizer_name(tokenizer), letter, tokens));
+  return {};
+}
+
+Result<ScoringEvaluator::Requests> LetterEvaluator::requests(std::size_t i,
+                                                             const Tokenizer& tokenizer,
+                                                             std::int64_t context_length) const {
+  // The letter needs a place too.
+  NB_TRY(const ChatPrompt prompt,
+         chat_prompt(tokenizer, conversation_of(item(i)), context_length - 1));
+  Requests result;
+  result.cut_tokens = prompt.cut_tokens;
+  for (const std::string& letter : item(i).letters) {
+    ScoreRequest request;
+    request.tokens = prompt.tokens;
+    tokenizer.encode_append(letter, request.tokens);
+    request.start = prompt.tokens.size();
+    request.end = request.tokens.size();
+    NB_CHECK(request.end == request.start + 1, "[letter] \"{}\" is not one token", letter);
+    result.scores.push_back(std::move(request));
+  }
+  return result;
+}
+
+ItemRecord LetterEvaluator::mark(std::size_t i, std::span<const ScoreRequest>,
+                                 std::span<const ScoreResult> scores, const Tokenizer&) const {
+  ItemRecord record;
+  for (const ScoreResult& score : scores) record.log_probs.push_back(score.log_probs.front());
+  const std::size_t predicted = fault_ == ScorerFault::kSecondBest
+                                    ? second_best_choice(record.log_probs)
+                                    : torch_argmax(record.log_probs);
+  record.prediction = item(i).letters[predicted];
+  record.gold = item(i).letters[item(i).gold];
+  record.ok = predicted == item(i).gold;
+  if (!std::all_of(record.log_probs.begin(), record.log_probs.end(),
+                   [](float value) { return std::isfinite(value); })) {
+    record.log_probs.clear();
+    record.reason = "score is not a number";
+  }
+  return record;
+}
+
+namespace {
+
+template <class Read>
+Result<std::unique_ptr<Evaluator>> load(const Task& task, const EvalContext& context, Read read) {
+  const std::string id(task.id);
+  NB_TRY(const ResolvedFile file, resolve(data_manifest(), task.dataset, context.data_dir), id);
+  NB_TRY(std::vector<ChoiceItem> items, read(file.path), id);
+  return std::make_unique<LetterEvaluator>(id, std::move(items), context);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Evaluator>> load_chat_arc(const Task& task, const EvalContext& context) {
+  return load(task, context, read_arc);
+}
+
+Result<std::unique_ptr<Evaluator>> load_mmlu(const Task& task, const EvalContext& context) {
+  return load(task, context, read_mmlu);
+}
+
+}  // namespace nb

@@ -1,0 +1,60 @@
+// ARC and MMLU as nanochat's chat evaluation asks them (nanochat.md §7.2, §7.3): the letter whose
+// logit right after <|assistant_start|> is highest. One request a letter: the prompt and the
+// letter.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "evals/evaluate.hpp"
+#include "evals/evaluator.hpp"
+#include "model/data/tasks/multiple_choice.hpp"
+
+namespace nb {
+
+// Part of comparability: raise it when the same model could get another score from the same items.
+inline constexpr std::string_view kLetterScorerVersion = "letter-1";
+
+class LetterEvaluator : public ScoringEvaluator {
+ public:
+  // items in file order: shuffled and cropped here.
+  LetterEvaluator(std::string task, std::vector<ChoiceItem> items, const EvalContext& context);
+
+  std::size_t size() const override { return kept_.size(); }
+  std::string item_id(std::size_t i) const override { return item(i).id; }
+  std::string public_id(std::size_t i) const override { return item(i).public_id; }
+  std::string item_bytes(std::size_t i) const override { return nb::item_bytes(item(i)); }
+  std::vector<std::string> prompts(std::size_t i) const override;
+  Gold gold(std::size_t i) const override;
+  double baseline_percent() const override { return 25; }  // §7.7, whatever the items have
+  double guessing() const override;
+  std::map<std::string, std::string> comparability() const override;
+  // Every letter of every item must be one token.
+  Result<void> check_tokenizer(const Tokenizer& tokenizer) const override;
+  Result<Requests> requests(std::size_t i, const Tokenizer& tokenizer,
+                            std::int64_t context_length) const override;
+  // prediction and gold are letters, log_probs one a letter.
+  ItemRecord mark(std::size_t i, std::span<const ScoreRequest> requests,
+                  std::span<const ScoreResult> scores, const Tokenizer& tokenizer) const override;
+
+ private:
+  const ChoiceItem& item(std::size_t i) const { return items_[kept_[i]]; }
+
+  std::string task_;
+  std::vector<ChoiceItem> items_;
+  std::vector<std::size_t> kept_;  // rows, in the order evaluated
+  ScorerFault fault_;
+};
+
+// As torch.argmax: the first of the highest; the first that is not a number, if there is one. At
+// least one value.
+std::size_t torch_argmax(std::span<const float> values);
+
+// Rows of a data set in nanochat's order, the first max_per_task of them (all when not positive).
+std::vector<std::size_t> chat_order(std::size_t rows, std::int64_t max_per_task);
+
+Result<std::unique_ptr<Evaluator>> load_chat_arc(const Task& task, const EvalContext& context);
+Result<std::unique_ptr<Evaluator>> load_mmlu(const Task& task, const EvalContext& context);
+
+}  // namespace nb

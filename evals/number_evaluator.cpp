@@ -1,0 +1,124 @@
+#include "evals/number_evaluator.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "evals/chat_prompt.hpp"
+#include "evals/data_manifest.hpp"
+#include "evals/eval_metrics.hpp"
+#include "evals/letter_evaluator.hpp"
+#include "evals/task_registry.hpp"
+#include "model/data/tasks/gsm8k.hpp"
+#include "model/data/tasks/spelling.hpp"
+#include "model/data/tasks/word_list.hpp"
+#include "model/tokenizer/chat_tokens.hpp"
+
+namespace nb {
+namespace {
+
+constexpr std::size_t kShownCharacters = 40;
+constexpr std::int64_t kSpellingBeeItems = 256;  // nanochat.md §N.6
+constexpr const char* kNoAnswer = "no answer";
+
+std::string shown(const std::optional<std::string>& answer) {
+  return answer ? answer->substr(0, kShownCharacters) : "";
+}
+
+}  // namespace
+
+NumberEvaluator::NumberEvaluator(std::string task, std::string order, std::vector<NumberItem> items,
+                                 const EvalContext& context)
+    : task_(std::move(task)),
+      order_(std::move(order)),
+      items_(std::move(items)),
+      fault_(context.fault ? context.fault(task_) : ScorerFault::kNone) {}
+
+Gold NumberEvaluator::gold(std::size_t i) const {
+  Gold gold;
+  gold.text = items_[i].answer;
+  gold.wrong_text = "#### 1" + extract_answer(items_[i].answer).value();
+  return gold;
+}
+
+std::map<std::string, std::string> NumberEvaluator::comparability() const {
+  return {{task_ + "/scorer", std::string(kNumberScorerVersion)}, {task_ + "/order", order_}};
+}
+
+std::vector<Metric> NumberEvaluator::more_metrics(std::span<const ItemRecord> items) const {
+  std::int64_t texts = 0, failures = 0;
+  for (const ItemRecord& item : items)
+    for (const std::string& text : item.texts) {
+      ++texts;
+      failures += extract_answer(text) ? 0 : 1;
+    }
+  if (texts == 0) return {};
+  Metric metric = task_metric(task_, kExtractionFailures,
+                              static_cast<double>(failures) / static_cast<double>(texts), texts,
+                              wilson(failures, texts));
+  metric.direction = Direction::kLower;
+  return {std::move(metric)};
+}
+
+Result<void> NumberEvaluator::check_tokenizer(const Tokenizer& tokenizer) const {
+  NB_TRY_VOID(chat_tokens(tokenizer));
+  return {};
+}
+
+Result<GeneratingEvaluator::Prompt> NumberEvaluator::prompt(std::size_t i,
+                                                            const Tokenizer& tokenizer,
+                                                            std::int64_t max_tokens) const {
+  NB_TRY(ChatPrompt prompt, chat_prompt(tokenizer, asked(items_[i].question), max_tokens));
+  return Prompt{std::move(prompt.tokens), prompt.cut_tokens};
+}
+
+Result<ItemRecord> NumberEvaluator::mark(std::size_t i, std::span<const std::string> texts) const {
+  ItemRecord record;
+  record.gold = shown(extract_answer(items_[i].answer));
+  record.reason = kNoAnswer;
+  for (const std::string& text : texts) {
+    const auto answer = extract_answer(text);
+    if (answer) record.reason.clear();
+    const bool is_right =
+        is_right_answer(text, items_[i].answer) && fault_ != ScorerFault::kSecondBest;
+    record.sample_ok.push_back(is_right ? 1 : 0);
+    record.ok = record.ok || is_right;
+    if (record.sample_ok.size() == 1) record.prediction = shown(answer);
+  }
+  if (texts.size() == 1) record.sample_ok.clear();
+  return record;
+}
+
+std::string NumberEvaluator::stored_text(std::size_t, std::string completion) const {
+  return with_marked_answer(std::move(completion));
+}
+
+Result<std::unique_ptr<Evaluator>> load_gsm8k(const Task& task, const EvalContext& context) {
+  const std::string id(task.id);
+  NB_TRY(const ResolvedFile file, resolve(data_manifest(), task.dataset, context.data_dir), id);
+  NB_TRY(const std::vector<Gsm8kItem> rows, read_gsm8k(file.path), id);
+  std::vector<NumberItem> items;
+  for (const std::size_t row : chat_order(rows.size(), context.settings.max_per_task))
+    items.push_back({rows[row].id, fmt::format("row {}", row + 1), item_bytes(rows[row]),
+                     rows[row].question, rows[row].answer});
+  return std::make_unique<NumberEvaluator>(id, kChatOrder, std::move(items), context);
+}
+
+Result<std::unique_ptr<Evaluator>> load_spellingbee(const Task& task, const EvalContext& context) {
+  const std::string id(task.id);
+  NB_TRY(const ResolvedFile file, resolve(data_manifest(), task.dataset, context.data_dir), id);
+  NB_TRY(const std::vector<std::string> words, read_word_list(file.path), id);
+  std::int64_t size = kSpellingBeeItems;
+  if (context.settings.max_per_task > 0) size = std::min(size, context.settings.max_per_task);
+  std::vector<NumberItem> items;
+  for (std::int64_t index = 0; index < size; ++index) {
+    const SpellingBeeItem item =
+        spelling_bee_item(words, SpellingSplit::kTest, static_cast<std::uint64_t>(index));
+    items.push_back({item.id, fmt::format("test {}", index), item_bytes(item), item.question,
+                     all_text(conversation_of(item).messages.back())});
+  }
+  return std::make_unique<NumberEvaluator>(id, "index", std::move(items), context);
+}
+
+}  // namespace nb

@@ -1,0 +1,63 @@
+// GSM8K and SpellingBee: the model talks, with the calculator at hand, and its answer is the number
+// behind "#### " (nanochat.md §7.4, §7.5, §N.6).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "evals/evaluate.hpp"
+#include "evals/evaluator.hpp"
+
+namespace nb {
+
+// Part of comparability: raise it when the same model could get another score from the same items.
+inline constexpr std::string_view kNumberScorerVersion = "number-1";
+
+// Share of texts without any "#### number": "<task>/extraction_failures", lower is better.
+inline constexpr const char* kExtractionFailures = "extraction_failures";
+
+struct NumberItem {
+  std::string id;         // 16 hex digits of a hash of the content
+  std::string public_id;  // "row 7", "test 12"
+  std::string bytes;      // item_bytes of the item that it comes from
+  std::string question;
+  std::string answer;  // a text that ends in "#### 72"
+};
+
+class NumberEvaluator : public GeneratingEvaluator {
+ public:
+  // items in the order evaluated, cropped.
+  NumberEvaluator(std::string task, std::string order, std::vector<NumberItem> items,
+                  const EvalContext& context);
+
+  std::size_t size() const override { return items_.size(); }
+  std::string item_id(std::size_t i) const override { return items_[i].id; }
+  std::string public_id(std::size_t i) const override { return items_[i].public_id; }
+  std::string item_bytes(std::size_t i) const override { return items_[i].bytes; }
+  std::vector<std::string> prompts(std::size_t i) const override { return {items_[i].question}; }
+  Gold gold(std::size_t i) const override;
+  double baseline_percent() const override { return 0; }
+  double guessing() const override { return 0; }
+  std::map<std::string, std::string> comparability() const override;
+  std::vector<Metric> more_metrics(std::span<const ItemRecord> items) const override;
+  Result<void> check_tokenizer(const Tokenizer& tokenizer) const override;
+  Result<Prompt> prompt(std::size_t i, const Tokenizer& tokenizer,
+                        std::int64_t max_tokens) const override;
+  // prediction: the number of the first text (at most 40 characters); reason "no answer" when no
+  // text has one.
+  Result<ItemRecord> mark(std::size_t i, std::span<const std::string> texts) const override;
+  // A last line "A: 72", as in the solutions that come with GSM8K, counts as "#### 72".
+  std::string stored_text(std::size_t i, std::string completion) const override;
+
+ private:
+  std::string task_, order_;
+  std::vector<NumberItem> items_;
+  ScorerFault fault_;
+};
+
+Result<std::unique_ptr<Evaluator>> load_gsm8k(const Task& task, const EvalContext& context);
+// 256 examples of the test split (or max_per_task, if that is less).
+Result<std::unique_ptr<Evaluator>> load_spellingbee(const Task& task, const EvalContext& context);
+
+}  // namespace nb
