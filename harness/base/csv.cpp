@@ -27,8 +27,10 @@ struct NumberedRow {
 // libcsv calls back for each cell and each end of a row; lines are counted by whoever feeds it.
 class Parser {
  public:
-  Parser() {
-    NB_CHECK(csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) == 0,
+  explicit Parser(StrayQuotes stray_quotes) {
+    const int strict = stray_quotes == StrayQuotes::kRefused ? CSV_STRICT : 0;
+    NB_CHECK(csv_init(&parser_,
+                      static_cast<unsigned char>(strict | CSV_STRICT_FINI | CSV_APPEND_NULL)) == 0,
              "[csv] libcsv does not start");
     // Spaces belong to the cell (RFC 4180); libcsv would trim them.
     csv_set_space_func(&parser_, [](unsigned char) { return 0; });
@@ -58,8 +60,9 @@ class Parser {
   Row row_;
 };
 
-Result<std::vector<NumberedRow>> numbered_rows(std::string_view text, const std::string& where) {
-  Parser parser;
+Result<std::vector<NumberedRow>> numbered_rows(std::string_view text, const std::string& where,
+                                               StrayQuotes stray_quotes) {
+  Parser parser(stray_quotes);
   std::vector<NumberedRow> rows;
   std::size_t line = 0;
   std::size_t first_line = 1;  // of the row that is being read
@@ -99,10 +102,11 @@ Result<std::size_t> CsvTable::column(std::string_view name) const {
                                did_you_mean(name, header), fmt::join(header, ", ")));
 }
 
-Result<CsvTable> parse_csv(std::string_view text, const std::string& where, CsvHeader header) {
+Result<CsvTable> parse_csv(std::string_view text, const std::string& where, CsvHeader header,
+                           StrayQuotes stray_quotes) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  NB_TRY(std::vector<NumberedRow> rows, numbered_rows(text, where));
+  NB_TRY(std::vector<NumberedRow> rows, numbered_rows(text, where, stray_quotes));
   CsvTable table;
   table.where = where;
   if (header == CsvHeader::kFirstRow) {

@@ -23,8 +23,12 @@ struct CsvTable {
 };
 
 enum class CsvHeader { kFirstRow, kNone };
+// A quote inside a cell that is not quoted (5" long): an error, or itself, as Python's csv reads
+// it.
+enum class StrayQuotes { kRefused, kKept };
 Result<CsvTable> parse_csv(std::string_view text, const std::string& where,
-                           CsvHeader header = CsvHeader::kFirstRow);
+                           CsvHeader header = CsvHeader::kFirstRow,
+                           StrayQuotes stray_quotes = StrayQuotes::kRefused);
 Result<CsvTable> read_csv(const std::filesystem::path& path,
                           CsvHeader header = CsvHeader::kFirstRow);
 // One line without newline; quotes only where needed (RFC 4180).

@@ -64,7 +64,7 @@ Result<std::vector<ChoiceItem>> parse_arc(std::string_view text, const std::stri
     items.push_back(std::move(item));
     return {};
   };
-  NB_TRY_VOID(for_each_json_line(text, where, take));
+  NB_TRY_VOID(for_each_row(text, where, take));
   return items;
 }
 

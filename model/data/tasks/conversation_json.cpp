@@ -92,7 +92,7 @@ Result<std::vector<Conversation>> parse_conversations(std::string_view text,
     conversations.push_back(std::move(conversation));
     return {};
   };
-  NB_TRY_VOID(for_each_json_line(text, where, take));
+  NB_TRY_VOID(for_each_row(text, where, take));
   return conversations;
 }
 

@@ -31,7 +31,7 @@ Result<std::vector<Gsm8kItem>> parse_gsm8k(std::string_view text, const std::str
     items.push_back(std::move(item));
     return reader.status();
   };
-  NB_TRY_VOID(for_each_json_line(text, where, take));
+  NB_TRY_VOID(for_each_row(text, where, take));
   return items;
 }
 
@@ -120,7 +120,7 @@ Result<std::vector<Gsm8kSolved>> read_gsm8k_solutions(const std::filesystem::pat
     rows.push_back(std::move(solved));
     return {};
   };
-  NB_TRY_VOID(for_each_json_line(text, path.string(), take));
+  NB_TRY_VOID(for_each_row(text, path.string(), take));
   return rows;
 }
 

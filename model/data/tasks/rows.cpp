@@ -38,8 +38,8 @@ std::string_view without_byte_order_mark(std::string_view text) {
   return text;
 }
 
-Result<void> for_each_json_line(std::string_view text, const std::string& where,
-                                const TakeRow& take) {
+Result<void> for_each_row(std::string_view text, const std::string& where, const TakeRow& take,
+                          EmptyFile empty) {
   text = without_byte_order_mark(text);
   bool is_empty = true;
   for (std::size_t number = 1; !text.empty(); ++number) {
@@ -54,7 +54,8 @@ Result<void> for_each_json_line(std::string_view text, const std::string& where,
     NB_TRY_VOID(take(row, here));
     is_empty = false;
   }
-  if (is_empty) return bad_input(where + ": no rows; expected one JSON value a line");
+  if (is_empty && empty == EmptyFile::kRefused)
+    return bad_input(where + ": no rows; expected one JSON value a line");
   return {};
 }
 

@@ -18,10 +18,11 @@ namespace nb {
 // Text without the byte order mark in front.
 std::string_view without_byte_order_mark(std::string_view text);
 
-// `where` of a row is "file:line". An error of `take` ends the reading. No rows is an error.
+// `where` of a row is "file:line". An error of `take` ends the reading.
+enum class EmptyFile { kRefused, kAllowed };
 using TakeRow = std::function<Result<void>(const Json& row, const std::string& where)>;
-Result<void> for_each_json_line(std::string_view text, const std::string& where,
-                                const TakeRow& take);
+Result<void> for_each_row(std::string_view text, const std::string& where, const TakeRow& take,
+                          EmptyFile empty = EmptyFile::kRefused);
 
 // Reads the members of one JSON object; other members are ignored, as the reference does. The first
 // thing that is wrong stays: read all, then ask status(). `kind` and `keys` are for messages: "an

@@ -130,6 +130,8 @@ TEST(MmluCsv, ReadsQuotedCellsAndNamesWhatIsWrong) {
   EXPECT_EQ(csv_error("\"q\nr\",a,b,c,d,A\nq\xff,a,b,c,d,A\n"),
             "f.csv:3: 0xff in \"q…\" is not valid UTF-8; save it as UTF-8");
   EXPECT_EQ(csv_error(""), "f.csv: no rows");
+  EXPECT_EQ(parse_mmlu_csv("5\" or?\",a,b,c,d,A\n", "s", "f.csv").value().front().question,
+            "5\" or?\"");
 }
 
 TEST(MultipleChoice, ReadsEveryFileOfTheDataFolder) {
