@@ -14,7 +14,7 @@ namespace nb {
 
 namespace {
 
-constexpr int kMostAssertions = 6;
+constexpr int kMostAssertions = 4;
 constexpr char kSeparator = '\x1e';
 
 // Sorted, for binary search. Modules whose functions and classes hold nothing but what they

@@ -44,9 +44,13 @@ std::string mark_text(HumanEvalText kind, std::string text) {
   NB_CHECK(false, "[humaneval] a text of no kind");
 }
 
-std::string_view humaneval_code(std::string_view marked_text) {
+std::string_view humaneval_code(const HumanEvalProblem& problem, std::string_view marked_text) {
   const auto [kind, text] = read_mark(marked_text);
-  return kind == HumanEvalText::kAnswer ? extract_code(text) : text;
+  std::string_view code = kind == HumanEvalText::kAnswer ? extract_code(text) : text;
+  const std::string_view prompt = strip(problem.prompt);
+  if (const std::string_view stripped = strip(code); stripped.starts_with(prompt))
+    code = stripped.substr(prompt.size());
+  return code;
 }
 
 std::string humaneval_program(const HumanEvalProblem& problem, std::string_view marked_text,

@@ -20,8 +20,8 @@ std::string mark_text(HumanEvalText kind, std::string text);
 // `test` in place of the problem's own serves the control run (humaneval_control.hpp).
 std::string humaneval_program(const HumanEvalProblem& problem, std::string_view marked_text,
                               std::string_view test);
-// The part of that program that came from the model.
-std::string_view humaneval_code(std::string_view marked_text);
+// The part of that program that is the model's own: without the prompt that it may repeat.
+std::string_view humaneval_code(const HumanEvalProblem& problem, std::string_view marked_text);
 
 // Leading lines that begin with "import " or "from ", stripped; blank lines and comments between
 // them are passed over.

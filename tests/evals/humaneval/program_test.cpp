@@ -56,7 +56,8 @@ TEST(HumanEvalProgram, ContinuesThePromptAsHumanEvalDoes) {
   const std::string text = mark_text(HumanEvalText::kContinuation, "    return ```1\n```");
   EXPECT_EQ(humaneval_program(problem, text, problem.test),
             "def f():\n    return ```1\n```\ndef check(c):\n    pass\n\ncheck(f)");
-  EXPECT_EQ(humaneval_code(text), "    return ```1\n```");
+  EXPECT_EQ(humaneval_code(problem, text), "    return ```1\n```");
+  EXPECT_EQ(humaneval_code(problem, "```\n\ndef f():\n    return 1\n```"), "\n    return 1");
 }
 
 TEST(HumanEvalProgram, RunsASolutionAsItIs) {
