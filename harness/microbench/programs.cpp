@@ -27,6 +27,7 @@ constexpr std::array kPrograms = {
     Program{"attention", register_attention},
     Program{"all_reduce", register_all_reduce},
     Program{"step", register_step},
+    Program{"engine", register_engine},
 };
 
 }  // namespace

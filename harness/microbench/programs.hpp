@@ -12,6 +12,7 @@ namespace nb {
 void register_matmul(const MicrobenchRequest& request, const DeviceProfile& profile);
 void register_attention(const MicrobenchRequest& request, const DeviceProfile& profile);
 void register_all_reduce(const MicrobenchRequest& request, const DeviceProfile& profile);
+void register_engine(const MicrobenchRequest& request, const DeviceProfile& profile);
 void register_step(const MicrobenchRequest& request, const DeviceProfile& profile);
 
 // Runs the request's group in this process and writes Google Benchmark's JSON to stdout. Once in a

@@ -8,6 +8,7 @@ constexpr MicrobenchmarkGroup kGroups[] = {
     {"attention", "causal attention, forward and backward"},
     {"all_reduce", "gradient exchange over the emulated links"},
     {"step", "one training step of a small GPT"},
+    {"engine", "prompts, decoding and few-shot scoring of a small GPT"},
 };
 
 }  // namespace

@@ -1,0 +1,230 @@
+// Using a d4 (vocabulary 4096): the prompts of 64 sequences, their decoding together, and the
+// scoring of few-shot items with and without sharing what their choices begin with.
+#include <bit>
+#include <memory>
+#include <vector>
+
+#include "harness/base/rng.hpp"
+#include "harness/microbench/programs.hpp"
+#include "harness/microbench/timing.hpp"
+#include "model/device/device.hpp"
+#include "model/engine/gpt_decoder.hpp"
+#include "model/engine/prefix_tree.hpp"
+#include "model/engine/sampler.hpp"
+#include "model/engine/tree_scorer.hpp"
+#include "model/gpt/gpt.hpp"
+
+namespace nb {
+namespace {
+
+constexpr std::int64_t kVocabulary = 4096, kSequences = 64, kPromptTokens = 128, kNewTokens = 32;
+constexpr std::int64_t kItems = 4, kChoices = 4, kSharedTokens = 480, kChoiceTokens = 12;
+
+enum class Task { kPrefill, kDecode, kScoreShared, kScoreAlone };
+constexpr struct {
+  Task task;
+  const char* name;
+  std::int64_t tokens;  // that rate_tok_s counts: of the requests, whatever is shared
+} kTasks[] = {
+    {Task::kPrefill, "engine/d4/prefill", kSequences* kPromptTokens},
+    {Task::kDecode, "engine/d4/decode_64", kSequences* kNewTokens},
+    {Task::kScoreShared, "engine/d4/score_shared",
+     kItems* kChoices*(kSharedTokens + kChoiceTokens)},
+    {Task::kScoreAlone, "engine/d4/score_alone", kItems* kChoices*(kSharedTokens + kChoiceTokens)},
+};
+
+// Model, tokens and requests are functions of the constants above.
+class EngineWork {
+ public:
+  EngineWork(const DeviceProfile& profile, ExecutionMode mode)
+      : device_(profile, mode, {.trace_steps = 0}),
+        gpt_(config_for_depth(4, kVocabulary, 256), device_),
+        decoder_(gpt_) {
+    gpt_.init(1);
+    std::uint64_t draw = 0;
+    const Rng rng(1, "microbench engine");
+    const auto tokens = [&](std::int64_t count) {
+      std::vector<int> ids;
+      for (std::int64_t i = 0; i < count; ++i)
+        ids.push_back(static_cast<int>(rng.below(draw++, kVocabulary)));
+      return ids;
+    };
+    if (mode == ExecutionMode::kExecute) {  // a fresh output projection is zero: all would tie
+      for (float& weight : gpt_.parameters().back().value.host())
+        weight = static_cast<float>(0.05 * rng.normal(draw++));
+    }
+    for (std::int64_t i = 0; i < kSequences; ++i) prompts_.push_back(tokens(kPromptTokens));
+    for (std::int64_t item = 0; item < kItems; ++item) {
+      const std::vector<int> shared = tokens(kSharedTokens);
+      for (std::int64_t choice = 0; choice < kChoices; ++choice) {
+        ScoreRequest& request = requests_.emplace_back();
+        request.tokens = shared;
+        const std::vector<int> own = tokens(kChoiceTokens);
+        request.tokens.insert(request.tokens.end(), own.begin(), own.end());
+        request.start = shared.size();
+        request.end = request.tokens.size();
+      }
+    }
+  }
+
+  void run(Task task) {
+    switch (task) {
+      case Task::kPrefill:
+        return prefill();
+      case Task::kDecode:
+        return decode();
+      case Task::kScoreShared:
+        scores_ = score(requests_);
+        return;
+      case Task::kScoreAlone:
+        scores_.clear();
+        for (const ScoreRequest& request : requests_)
+          scores_.push_back(std::move(score({&request, 1}).front()));
+        return;
+    }
+  }
+
+  // What has run last against the plain way: whole sequences, no cache, one at a time.
+  bool is_right(Task task) {
+    if (task == Task::kPrefill || task == Task::kDecode) {
+      std::vector<int> sequence = prompts_.front();
+      for (const std::vector<int>& tokens : chosen_) {
+        if (tokens.front() != greedy(sequence)) return false;
+        sequence.push_back(tokens.front());
+        if (std::ssize(sequence) > kPromptTokens + 4) break;
+      }
+      return true;
+    }
+    std::vector<int> targets(requests_[1].tokens.begin() + 1, requests_[1].tokens.end());
+    targets.push_back(-1);
+    std::vector<float> log_probs(targets.size());
+    std::vector<int> argmax(targets.size());
+    gpt_.score_tokens(requests_[1].tokens, targets, 1, std::ssize(targets), log_probs, argmax);
+    for (std::size_t i = requests_[1].start; i < requests_[1].end; ++i)
+      if (std::bit_cast<std::uint32_t>(log_probs[i - 1]) !=
+          std::bit_cast<std::uint32_t>(scores_[1].log_probs[i - requests_[1].start]))
+        return false;
+    return true;
+  }
+
+  Device& device() { return device_; }
+
+ private:
+  int greedy(const std::vector<int>& sequence) {
+    const std::int64_t last = std::ssize(sequence) - 1;
+    int next = 0;
+    gpt_.forward_logits(sequence, 1, last + 1, {&last, 1}, [&](std::int64_t, ConstMatrix logits) {
+      next = first_largest({logits.row(0), static_cast<std::size_t>(logits.cols)});
+    });
+    return next;
+  }
+
+  // The most likely token after each wanted row.
+  void forward(std::span<const Chunk> chunks, std::span<const std::int64_t> wanted) {
+    std::vector<int>& tokens = chosen_.emplace_back(wanted.size(), 0);
+    decoder_.forward(chunks, wanted, [&](std::int64_t first, ConstMatrix logits) {
+      for (std::int64_t i = 0; i < logits.rows; ++i)
+        tokens[static_cast<std::size_t>(first + i)] =
+            first_largest({logits.row(i), static_cast<std::size_t>(logits.cols)});
+    });
+  }
+
+  void prefill() {
+    chosen_.clear();
+    caches_.clear();
+    std::vector<Chunk> chunks;
+    std::vector<std::int64_t> wanted;
+    for (const std::vector<int>& prompt : prompts_) {
+      caches_.push_back(decoder_.new_cache(0, kPromptTokens));
+      chunks.push_back({.tokens = prompt, .own = caches_.back().get()});
+      wanted.push_back(std::ssize(chunks) * kPromptTokens - 1);
+    }
+    forward(chunks, wanted);
+  }
+
+  void decode() {
+    if (caches_.empty()) prefill();
+    chosen_.resize(1);
+    std::vector<std::unique_ptr<KeyValueCache>> own;
+    std::vector<std::int64_t> wanted;
+    for (std::int64_t i = 0; i < kSequences; ++i) {
+      own.push_back(decoder_.new_cache(kPromptTokens, kNewTokens));
+      wanted.push_back(i);
+    }
+    for (std::int64_t step = 0; step < kNewTokens; ++step) {
+      const std::vector<int> tokens = chosen_.back();
+      std::vector<Chunk> chunks;
+      for (std::size_t i = 0; i < own.size(); ++i)
+        chunks.push_back({.tokens = std::span(tokens).subspan(i, 1),
+                          .first_position = kPromptTokens + step,
+                          .prefix = {caches_[i]},
+                          .own = own[i].get()});
+      forward(chunks, wanted);
+    }
+  }
+
+  std::vector<ScoreResult> score(std::span<const ScoreRequest> requests) {
+    std::vector<ScoreResult> results(requests.size());
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      results[i].log_probs.resize(requests[i].end - requests[i].start);
+      results[i].argmax.resize(results[i].log_probs.size());
+    }
+    score_tree(decoder_, make_prefix_tree(requests), {}, results);
+    return results;
+  }
+
+  Device device_;
+  Gpt gpt_;
+  GptDecoder decoder_;
+  std::vector<std::vector<int>> prompts_;
+  std::vector<ScoreRequest> requests_;
+  std::vector<std::shared_ptr<KeyValueCache>> caches_;  // of the prompts
+  std::vector<std::vector<int>> chosen_;                // of each pass
+  std::vector<ScoreResult> scores_;
+};
+
+void add_host(Task task, const char* name, std::int64_t tokens, const MicrobenchRequest& request,
+              const DeviceProfile& profile,
+              const std::shared_ptr<std::unique_ptr<EngineWork>>& work) {
+  const HostBenchmark what{
+      .name = name, .min_time_s = request.min_time_s, .tokens = static_cast<double>(tokens)};
+  register_host(what, [task, work, &profile](benchmark::State& state) -> std::function<void()> {
+    try {
+      if (*work == nullptr) *work = std::make_unique<EngineWork>(profile, ExecutionMode::kExecute);
+      (*work)->run(task);
+      if (!(*work)->is_right(task))
+        state.SkipWithError("differs from whole sequences without cache");
+    } catch (const OutOfMemory& error) {
+      state.SkipWithError((std::string(kUnmeasured) + error.what()).c_str());
+      return {};
+    }
+    return [work, task] { (*work)->run(task); };
+  });
+}
+
+void add_simulated(Task task, const char* name, std::int64_t tokens, const DeviceProfile& profile) {
+  register_simulated(name, [task, tokens, &profile](benchmark::State& state) {
+    EngineWork work(profile, ExecutionMode::kDry);
+    if (task == Task::kDecode) work.run(Task::kPrefill);
+    work.device().synchronize();
+    const std::int64_t start_ns = work.device().time_ns();
+    work.run(task);
+    work.device().synchronize();
+    const std::int64_t time_ns = work.device().time_ns() - start_ns;
+    state.counters["rate_tok_s"] =
+        static_cast<double>(tokens) / (static_cast<double>(time_ns) * 1e-9);
+    return time_ns;
+  });
+}
+
+}  // namespace
+
+void register_engine(const MicrobenchRequest& request, const DeviceProfile& profile) {
+  const auto work = std::make_shared<std::unique_ptr<EngineWork>>();
+  for (const auto& [task, name, tokens] : kTasks) {
+    add_host(task, name, tokens, request, profile, work);
+    add_simulated(task, name, tokens, profile);
+  }
+}
+
+}  // namespace nb
