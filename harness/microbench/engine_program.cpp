@@ -1,9 +1,13 @@
-// Using a d4 (vocabulary 4096): the prompts of 64 sequences, their decoding together, and the
-// scoring of few-shot items with and without sharing what their choices begin with.
+// Using a d4 (vocabulary 4096): 64 prompts, decoding 64 samples of one prompt together, or one of
+// each of 64 prompts, and the scoring of few-shot items with and without sharing what their choices
+// begin with.
+#include <algorithm>
 #include <bit>
+#include <chrono>
 #include <memory>
 #include <vector>
 
+#include "harness/base/check.hpp"
 #include "harness/base/rng.hpp"
 #include "harness/microbench/programs.hpp"
 #include "harness/microbench/timing.hpp"
@@ -20,18 +24,32 @@ namespace {
 constexpr std::int64_t kVocabulary = 4096, kSequences = 64, kPromptTokens = 128, kNewTokens = 32;
 constexpr std::int64_t kItems = 4, kChoices = 4, kSharedTokens = 480, kChoiceTokens = 12;
 
-enum class Task { kPrefill, kDecode, kScoreShared, kScoreAlone };
-constexpr struct {
+enum class Task { kPrefill, kDecodeSamples, kDecodePrompts, kScoreShared, kScoreAlone };
+struct TaskInfo {
   Task task;
   const char* name;
   std::int64_t tokens;  // that rate_tok_s counts: of the requests, whatever is shared
-} kTasks[] = {
-    {Task::kPrefill, "engine/d4/prefill", kSequences* kPromptTokens},
-    {Task::kDecode, "engine/d4/decode_64", kSequences* kNewTokens},
-    {Task::kScoreShared, "engine/d4/score_shared",
-     kItems* kChoices*(kSharedTokens + kChoiceTokens)},
-    {Task::kScoreAlone, "engine/d4/score_alone", kItems* kChoices*(kSharedTokens + kChoiceTokens)},
+  Task base = task;     // whose rate is `ratio`'s denominator
+  const char* ratio = nullptr;
 };
+constexpr std::int64_t kPromptsTokens = kSequences * kPromptTokens,
+                       kDecodedTokens = kSequences * kNewTokens,
+                       kScoredTokens = kItems * kChoices * (kSharedTokens + kChoiceTokens);
+constexpr TaskInfo kTasks[] = {
+    {Task::kPrefill, "engine/d4/prefill", kPromptsTokens},
+    {Task::kDecodeSamples, "engine/d4/decode_64_samples", kDecodedTokens, Task::kPrefill,
+     "ratio_to_prefill"},
+    {Task::kDecodePrompts, "engine/d4/decode_64_prompts", kDecodedTokens, Task::kPrefill,
+     "ratio_to_prefill"},
+    {Task::kScoreAlone, "engine/d4/score_alone", kScoredTokens},
+    {Task::kScoreShared, "engine/d4/score_shared", kScoredTokens, Task::kScoreAlone,
+     "ratio_to_unshared"},
+};
+const TaskInfo& info_of(Task task) {
+  for (const TaskInfo& info : kTasks)
+    if (info.task == task) return info;
+  NB_CHECK(false, "[microbench] no engine task {}", static_cast<int>(task));
+}
 
 // Model, tokens and requests are functions of the constants above.
 class EngineWork {
@@ -71,8 +89,10 @@ class EngineWork {
     switch (task) {
       case Task::kPrefill:
         return prefill();
-      case Task::kDecode:
-        return decode();
+      case Task::kDecodeSamples:
+        return decode(false);
+      case Task::kDecodePrompts:
+        return decode(true);
       case Task::kScoreShared:
         scores_ = score(requests_);
         return;
@@ -86,7 +106,7 @@ class EngineWork {
 
   // What has run last against the plain way: whole sequences, no cache, one at a time.
   bool is_right(Task task) {
-    if (task == Task::kPrefill || task == Task::kDecode) {
+    if (task != Task::kScoreShared && task != Task::kScoreAlone) {
       std::vector<int> sequence = prompts_.front();
       for (const std::vector<int>& tokens : chosen_) {
         if (tokens.front() != greedy(sequence)) return false;
@@ -142,7 +162,8 @@ class EngineWork {
     forward(chunks, wanted);
   }
 
-  void decode() {
+  // One token of all sequences a pass. Samples go on from the first prompt, each in its own way.
+  void decode(bool own_prompts) {
     if (caches_.empty()) prefill();
     chosen_.resize(1);
     std::vector<std::unique_ptr<KeyValueCache>> own;
@@ -157,7 +178,7 @@ class EngineWork {
       for (std::size_t i = 0; i < own.size(); ++i)
         chunks.push_back({.tokens = std::span(tokens).subspan(i, 1),
                           .first_position = kPromptTokens + step,
-                          .prefix = {caches_[i]},
+                          .prefix = {caches_[own_prompts ? i : 0]},
                           .own = own[i].get()});
       forward(chunks, wanted);
     }
@@ -183,36 +204,56 @@ class EngineWork {
   std::vector<ScoreResult> scores_;
 };
 
-void add_host(Task task, const char* name, std::int64_t tokens, const MicrobenchRequest& request,
-              const DeviceProfile& profile,
+double rate_tok_s(EngineWork& work, const TaskInfo& info) {
+  const auto start = std::chrono::steady_clock::now();
+  work.run(info.task);
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  return static_cast<double>(info.tokens) / time.count();
+}
+
+// By turns, so that it holds under load: median of the ratios of two runs side by side.
+double ratio_to_base(EngineWork& work, const TaskInfo& info) {
+  std::vector<double> ratios;
+  for (int turn = 0; turn < 9; ++turn) {
+    const double ours = rate_tok_s(work, info);
+    ratios.push_back(ours / rate_tok_s(work, info_of(info.base)));
+  }
+  std::ranges::nth_element(ratios, ratios.begin() + 4);
+  return ratios[4];
+}
+
+void add_host(const TaskInfo& info, const MicrobenchRequest& request, const DeviceProfile& profile,
               const std::shared_ptr<std::unique_ptr<EngineWork>>& work) {
-  const HostBenchmark what{
-      .name = name, .min_time_s = request.min_time_s, .tokens = static_cast<double>(tokens)};
-  register_host(what, [task, work, &profile](benchmark::State& state) -> std::function<void()> {
+  const HostBenchmark what{.name = info.name,
+                           .min_time_s = request.min_time_s,
+                           .tokens = static_cast<double>(info.tokens)};
+  register_host(what, [&info, work, &profile](benchmark::State& state) -> std::function<void()> {
     try {
       if (*work == nullptr) *work = std::make_unique<EngineWork>(profile, ExecutionMode::kExecute);
-      (*work)->run(task);
-      if (!(*work)->is_right(task))
+      (*work)->run(info.task);
+      if (!(*work)->is_right(info.task))
         state.SkipWithError("differs from whole sequences without cache");
+      else if (info.ratio != nullptr)
+        state.counters[info.ratio] = ratio_to_base(**work, info);
     } catch (const OutOfMemory& error) {
       state.SkipWithError((std::string(kUnmeasured) + error.what()).c_str());
       return {};
     }
-    return [work, task] { (*work)->run(task); };
+    return [work, &info] { (*work)->run(info.task); };
   });
 }
 
-void add_simulated(Task task, const char* name, std::int64_t tokens, const DeviceProfile& profile) {
-  register_simulated(name, [task, tokens, &profile](benchmark::State& state) {
+void add_simulated(const TaskInfo& info, const DeviceProfile& profile) {
+  register_simulated(info.name, [&info, &profile](benchmark::State& state) {
     EngineWork work(profile, ExecutionMode::kDry);
-    if (task == Task::kDecode) work.run(Task::kPrefill);
+    if (info.task != Task::kPrefill) work.run(Task::kPrefill);
     work.device().synchronize();
     const std::int64_t start_ns = work.device().time_ns();
-    work.run(task);
+    work.run(info.task);
     work.device().synchronize();
     const std::int64_t time_ns = work.device().time_ns() - start_ns;
     state.counters["rate_tok_s"] =
-        static_cast<double>(tokens) / (static_cast<double>(time_ns) * 1e-9);
+        static_cast<double>(info.tokens) / (static_cast<double>(time_ns) * 1e-9);
     return time_ns;
   });
 }
@@ -221,9 +262,9 @@ void add_simulated(Task task, const char* name, std::int64_t tokens, const Devic
 
 void register_engine(const MicrobenchRequest& request, const DeviceProfile& profile) {
   const auto work = std::make_shared<std::unique_ptr<EngineWork>>();
-  for (const auto& [task, name, tokens] : kTasks) {
-    add_host(task, name, tokens, request, profile, work);
-    add_simulated(task, name, tokens, profile);
+  for (const TaskInfo& info : kTasks) {
+    add_host(info, request, profile, work);
+    add_simulated(info, profile);
   }
 }
 

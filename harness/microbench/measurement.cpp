@@ -22,6 +22,8 @@ constexpr NamedKind kKinds[] = {
     {"share_of_peak", "1", true},
     {"ratio_to_openblas", "1", true},
     {"rate_tok_s", "tok/s", true},
+    {"ratio_to_prefill", "1", true},
+    {"ratio_to_unshared", "1", true},
     {"bus_bandwidth_gb_s", "GB/s", true},
     {"peak_memory_bytes", "byte", false},
 };
