@@ -94,6 +94,10 @@ std::string NumberEvaluator::stored_text(std::size_t, std::string completion) co
   return with_marked_answer(std::move(completion));
 }
 
+std::string NumberEvaluator::stored_solution(std::size_t, std::string solution) const {
+  return with_marked_answer(std::move(solution));
+}
+
 Result<std::unique_ptr<Evaluator>> load_gsm8k(const Task& task, const EvalContext& context) {
   const std::string id(task.id);
   NB_TRY(const ResolvedFile file, resolve(data_manifest(), task.dataset, context.data_dir), id);

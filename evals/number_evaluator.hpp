@@ -49,6 +49,7 @@ class NumberEvaluator : public GeneratingEvaluator {
   Result<ItemRecord> mark(std::size_t i, std::span<const std::string> texts) const override;
   // A last line "A: 72", as in the solutions that come with GSM8K, counts as "#### 72".
   std::string stored_text(std::size_t i, std::string completion) const override;
+  std::string stored_solution(std::size_t i, std::string solution) const override;
 
  private:
   std::string task_, order_;

@@ -118,6 +118,8 @@ Action add_eval(CLI::App& app) {
   add_settings(app, request.settings);
   app.add_option("--completions", request.completions,
                  "instead of a model: JSONL of texts, {\"task_id\", \"completion\"} a line");
+  app.add_option("--completions-member", request.completions_member,
+                 "of each line, that holds the text, where several models share a file");
   app.add_option("--rescore", request.rescore,
                  "instead of a model: the folder of an evaluation whose texts are marked again");
   app.add_option("--device", request.model.device,

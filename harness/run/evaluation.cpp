@@ -69,9 +69,13 @@ Result<EvaluationOutcome> mark_completions(const EvaluationRequest& request) {
                     tasks.size()));
   NB_TRY(const TextTask loaded, load_text_task(*tasks.front(), context, "--completions"));
   NB_TRY(const auto stored,
-         read_completions(request.completions, loaded.texts(), request.settings.num_samples));
+         read_completions(request.completions, loaded.texts(), request.settings.num_samples,
+                          request.completions_member));
   NB_TRY(const std::string digest, sha256_file(request.completions));
-  const AnswerSource source{fs::path(request.completions).stem().string(), digest};
+  const std::string& member = request.completions_member;
+  const std::string stem = fs::path(request.completions).stem().string();
+  const AnswerSource source{member.empty() ? stem : stem + "-" + member,
+                            member.empty() ? digest : sha256_hex(digest + "/" + member)};
   return run_in_folder(
       request, context, source, [&](const EvalContext& c) -> Result<std::vector<EvalResult>> {
         NB_TRY(EvalResult result, mark_stored(*loaded.task, loaded.texts(), stored, c));

@@ -17,9 +17,10 @@
 namespace nb {
 
 struct EvaluationRequest {
-  ModelChoice model;        // without `model`: completions or rescore says what is marked
-  std::string completions;  // JSONL of texts, one task only
-  std::string rescore;      // folder of an evaluation whose stored texts are marked again
+  ModelChoice model;               // without `model`: completions or rescore says what is marked
+  std::string completions;         // JSONL of texts, one task only
+  std::string completions_member;  // of each line, that holds the text (completions.hpp)
+  std::string rescore;             // folder of an evaluation whose stored texts are marked again
   EvalSettings settings;
   std::int64_t batch_items = 32;
   std::int64_t shard = 0;  // this process does item i when i mod shards = shard

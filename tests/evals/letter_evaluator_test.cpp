@@ -9,6 +9,7 @@
 #include "evals/built_in_models.hpp"
 #include "evals/chat_prompt.hpp"
 #include "evals/task_registry.hpp"
+#include "harness/base/hash.hpp"
 #include "model/engine/fake_language_model.hpp"
 #include "results/metric_names.hpp"
 #include "results/stats.hpp"
@@ -214,6 +215,33 @@ TEST(LetterEvaluator, PredictsAsTheIndependentScriptSays) {
       right += result->items[i].ok ? 1 : 0;
     }
     EXPECT_EQ(right, want.at("right").get<int>()) << id;
+  }
+}
+
+// HumanEval and GSM8K: the prompts that a model goes on from.
+TEST(ChatPrompt, IsThatOfTheIndependentScript) {
+  NB_NEEDS_DATA();
+  const auto golden = read_json(NB_SOURCE_DIR "/tests/golden/chat_tasks.json");
+  ASSERT_TRUE(golden.has_value()) << golden.error().message;
+  EvalContext context;
+  context.data_dir = test::data_dir();
+  context.settings.max_per_task = 20;
+  for (const char* id : {"humaneval", "gsm8k"}) {
+    const auto loaded = load_evaluator(*find_task(id), context);
+    ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+    const auto& evaluator = dynamic_cast<const GeneratingEvaluator&>(**loaded);
+    for (std::size_t i = 0; i < 20; ++i) {
+      const Json& row = golden->at(id).at("items")[i];
+      const auto prompt = evaluator.prompt(i, test::gpt2_chat_tokenizer(), 4096);
+      ASSERT_TRUE(prompt.has_value()) << prompt.error().message;
+      std::string ids;
+      for (const int token : prompt->tokens)
+        ids += (ids.empty() ? "" : ",") + std::to_string(token);
+      EXPECT_EQ(Json({prompt->tokens.size(), sha256_hex(ids).substr(0, 16)}), row.at("prompt_ids"))
+          << id << " " << i;
+      EXPECT_EQ(sha256_hex(evaluator.prompts(i).front()).substr(0, 16),
+                row.at("user").get<std::string>());
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "evals/built_in_models.hpp"
 #include "evals/chat_prompt.hpp"
+#include "evals/completions.hpp"
 #include "evals/task_registry.hpp"
 #include "tests/support/chat_tokenizer.hpp"
 
@@ -101,6 +102,54 @@ TEST(NumberEvaluator, StoredSolutionsMayEndInAPlainAnswer) {
   const EvalContext context;
   const NumberEvaluator evaluator("toy", "as they come", toy_items(1), context);
   EXPECT_EQ(evaluator.stored_text(0, "x\nA: 0"), "x\n#### 0");
+}
+
+TEST(Completions, MayNameTheirItemByItsQuestionAndShareAFile) {
+  const EvalContext context;
+  const NumberEvaluator evaluator("toy", "as they come", toy_items(2), context);
+  const std::string file =
+      R"({"question": "How much is 1?", "a": {"solution": "A: 1"}, "b": "#### 5"})"
+      "\n"
+      R"({"question": "How much is 0?", "a": {"completion": "0"}, "b": "#### 0"})"
+      "\n";
+  const auto a = parse_completions(file, evaluator, 1, "f.jsonl", "a");
+  ASSERT_TRUE(a.has_value()) << a.error().message;
+  EXPECT_EQ((*a)[0].texts, std::vector<std::string>{"0"});
+  EXPECT_EQ((*a)[1].texts, std::vector<std::string>{"#### 1"});
+  const auto b = parse_completions(file, evaluator, 1, "f.jsonl", "b");
+  ASSERT_TRUE(b.has_value()) << b.error().message;
+  EXPECT_EQ((*b)[1].texts, std::vector<std::string>{"#### 5"});
+  const auto error = [&](const std::string& text, const std::string& member) {
+    return parse_completions(text, evaluator, 1, "f.jsonl", member).error().message;
+  };
+  EXPECT_EQ(error(file, "c"), "f.jsonl:1: \"c\" is missing");
+  EXPECT_EQ(error(R"({"question": "How much is 2?", "text": "2"})", ""),
+            "f.jsonl:1: no item has this question");
+  EXPECT_EQ(error(R"({"question": "How much is 0?", "a": 5})", "a"),
+            "f.jsonl:1: a: expected an object or a string, got number");
+}
+
+// The labels that come with the dataset: 286, 515, 458 and 742 of 1,319.
+TEST(Completions, Gsm8kSolutionsAreMarkedAsLabelled) {
+  NB_NEEDS_DATA();
+  EvalContext context;
+  context.data_dir = test::data_dir();
+  const Task& task = *find_task("gsm8k");
+  const auto loaded = load_evaluator(task, context);
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  const auto& evaluator = dynamic_cast<const NumberEvaluator&>(**loaded);
+  const auto file = test::data_dir() / "gsm8k/example_model_solutions.jsonl";
+  const std::vector<std::pair<const char*, double>> wanted = {{"6b_finetuning", 286},
+                                                              {"6b_verification", 515},
+                                                              {"175b_finetuning", 458},
+                                                              {"175b_verification", 742}};
+  for (const auto& [member, right] : wanted) {
+    const auto stored = read_completions(file, evaluator, 1, member);
+    ASSERT_TRUE(stored.has_value()) << stored.error().message;
+    const auto result = mark_stored(task, evaluator, *stored, context);
+    ASSERT_TRUE(result.has_value()) << result.error().message;
+    EXPECT_EQ(result->metrics[0].value, right / 1319) << member;
+  }
 }
 
 class ChatData : public testing::TestWithParam<const char*> {};
