@@ -1,36 +1,38 @@
 #include "model/gpt/attention.hpp"
 
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "model/gpt/linear_backward.hpp"
 #include "model/ops/attention.hpp"
 #include "model/ops/linear.hpp"
 #include "model/ops/pointwise.hpp"
-#include "model/ops/rms_norm.hpp"
-#include "model/ops/rotary.hpp"
+#include "model/ops/rotary_norm.hpp"
 
 namespace nb {
 
 Tensor attention_forward(const PassContext& context, const BlockWeights& weights, Tensor n,
                          AttentionActivations& a) {
   Device& device = context.device;
-  const std::int64_t width = context.config.head_dim();
   a.n = std::move(n);
   {
-    const Tensor q =
-        ops::linear(device, a.n, weights.c_q.value, weights.c_q.name, context.slot(a.c_q));
-    const Tensor k =
-        ops::linear(device, a.n, weights.c_k.value, weights.c_k.name, context.slot(a.c_k));
+    Tensor q = ops::linear(device, a.n, weights.c_q.value, weights.c_q.name, context.slot(a.c_q));
+    Tensor k = ops::linear(device, a.n, weights.c_k.value, weights.c_k.name, context.slot(a.c_k));
     a.v = ops::linear(device, a.n, weights.c_v.value, weights.c_v.name, context.slot(a.c_v));
-    a.q_turned = ops::rotary(device, q, context.tables, context.time, "attn.q_rotary",
-                             context.slot(a.q_rotary));
-    a.k_turned = ops::rotary(device, k, context.tables, context.time, "attn.k_rotary",
-                             context.slot(a.k_rotary));
+    const ops::Positions positions = {.time = context.time};
+    a.q_turned = ops::rotary_before_norm(device, q, context.tables, positions, "attn.q_rotary",
+                                         context.slot(a.q_rotary));
+    a.k_turned = ops::rotary_before_norm(device, k, context.tables, positions, "attn.k_rotary",
+                                         context.slot(a.k_rotary));
+    k.drop_block();
+    q.drop_block();
+    a.q = ops::rms_norm_after_rotary(device, q, a.q_turned, context.tables, positions,
+                                     "attn.q_norm", context.slot(a.q_rstd), context.slot(a.q_norm));
+    q = {};
+    a.k = ops::rms_norm_after_rotary(device, k, a.k_turned, context.tables, positions,
+                                     "attn.k_norm", context.slot(a.k_rstd), context.slot(a.k_norm));
   }
-  a.q = ops::rms_norm(device, a.q_turned, width, "attn.q_norm", context.slot(a.q_rstd),
-                      context.slot(a.q_norm));
-  a.k = ops::rms_norm(device, a.k_turned, width, "attn.k_norm", context.slot(a.k_rstd),
-                      context.slot(a.k_norm));
   a.q_turned.drop_block();
   a.k_turned.drop_block();
   a.y = ops::attention(device, a.q, a.k, a.v, context.heads(), "attn",
@@ -47,7 +49,6 @@ Tensor attention_forward(const PassContext& context, const BlockWeights& weights
 Tensor attention_backward(const PassContext& context, const BlockWeights& weights, const Tensor& dy,
                           AttentionActivations& a) {
   Device& device = context.device;
-  const std::int64_t width = context.config.head_dim();
   ops::AttentionGradients d;
   {
     const Tensor d_heads = linear_backward(device, dy, a.y, weights.attn_proj, std::move(a.c_proj));
@@ -58,16 +59,26 @@ Tensor attention_backward(const PassContext& context, const BlockWeights& weight
   a.k = {};
   a.v = {};
   a.y = {};
-  d.dk = ops::rms_norm_backward(device, d.dk, a.k_turned, width, a.k_rstd, "attn.k_norm",
-                                std::move(a.k_norm));
-  d.dq = ops::rms_norm_backward(device, d.dq, a.q_turned, width, a.q_rstd, "attn.q_norm",
-                                std::move(a.q_norm));
-  a.q_turned = {};
-  a.k_turned = {};
-  d.dk = ops::rotary_backward(device, d.dk, context.tables, context.time, "attn.k_rotary",
-                              std::move(a.k_rotary));
-  d.dq = ops::rotary_backward(device, d.dq, context.tables, context.time, "attn.q_rotary",
-                              std::move(a.q_rotary));
+  const auto normed = [&](Tensor& gradient, const Tensor& turned, std::string_view label,
+                          SavedBlocks& saved) {
+    Tensor between = ops::rms_norm_backward_before_rotary(device, gradient, turned, context.tables,
+                                                          label, std::move(saved));
+    gradient.drop_block();
+    return between;
+  };
+  Tensor dk_between = normed(d.dk, a.k_turned, "attn.k_norm", a.k_norm);
+  Tensor dq_between = normed(d.dq, a.q_turned, "attn.q_norm", a.q_norm);
+  const auto turned_back = [&](Tensor& between, Tensor& gradient, Tensor& turned,
+                               const std::vector<float>& rstd, std::string_view label,
+                               SavedBlocks& saved) {
+    gradient =
+        ops::rotary_backward_after_norm(device, between, gradient, turned, rstd, context.tables,
+                                        context.time, label, std::move(saved));
+    between = {};
+    turned = {};
+  };
+  turned_back(dk_between, d.dk, a.k_turned, a.k_rstd, "attn.k_rotary", a.k_rotary);
+  turned_back(dq_between, d.dq, a.q_turned, a.q_rstd, "attn.q_rotary", a.q_rotary);
   // Autograd runs the youngest node first: v, k, q; their gradients of n are summed in that order.
   Tensor dn = linear_backward(device, d.dv, a.n, weights.c_v, std::move(a.c_v));
   d.dv = {};

@@ -14,7 +14,7 @@
 #include "model/ops/linear.hpp"
 #include "model/ops/pointwise.hpp"
 #include "model/ops/rms_norm.hpp"
-#include "model/ops/rotary.hpp"
+#include "model/ops/rotary_norm.hpp"
 #include "model/ops/transfer.hpp"
 
 namespace nb {
@@ -28,12 +28,12 @@ Tensor attention(const PassContext& context, const BlockWeights& weights, const 
   const GptConfig& config = context.config;
   const auto turned_and_normed = [&](const Parameter& w, std::string_view rotary,
                                      std::string_view norm) {
-    Tensor turned;
-    {
-      const Tensor x = ops::linear(device, n, w.value, w.name, nullptr);
-      turned = ops::rotary(device, x, context.tables, positions, rotary);
-    }
-    return ops::rms_norm(device, turned, config.head_dim(), norm, nullptr, nullptr);
+    Tensor x = ops::linear(device, n, w.value, w.name, nullptr);
+    Tensor turned =
+        ops::rotary_before_norm(device, x, context.tables, {.each = positions}, rotary, nullptr);
+    x.drop_block();
+    return ops::rms_norm_after_rotary(device, x, turned, context.tables, {.each = positions}, norm,
+                                      nullptr, nullptr);
   };
   const Tensor q = turned_and_normed(weights.c_q, "attn.q_rotary", "attn.q_norm");
   const Tensor k = turned_and_normed(weights.c_k, "attn.k_rotary", "attn.k_norm");

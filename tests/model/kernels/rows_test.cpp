@@ -4,6 +4,7 @@
 
 #include "harness/base/check.hpp"
 #include "model/kernels/embedding.hpp"
+#include "model/kernels/rotary_norm.hpp"
 #include "tests/model/kernels/kernel_case.hpp"
 
 namespace nb::kernels {
@@ -118,6 +119,64 @@ TEST(Rotary, APositionPerRowEqualsTheRowOfASequence) {
                         sin.view(), 6, policy),
                  CheckFailure);
   }
+}
+
+TEST(RotaryNorm, EqualsRotaryAndThenTheNormOfEachHead) {
+  for (const std::int64_t head_dim : {2, 6, 40, 128}) {
+    const std::int64_t cols = 3 * head_dim;
+    const RotaryShape shape{.time = 5, .heads = 3, .head_dim = head_dim, .first_position = 2};
+    const std::vector<std::int64_t> positions = {2, 3, 4, 5, 6, 2, 3, 4, 5, 6};
+    Array cos(7, head_dim / 2), sin(7, head_dim / 2);
+    rotary_tables(7, head_dim, DType::kBf16, cos.view(), sin.view());
+    for (const PointwisePolicy& policy : test::pointwise_policies()) {
+      for (const Values values : {Values::kOrdinary, Values::kNonFinite}) {
+        const Array x = test::random_array(10, cols, 1, values, 0);
+        const Array dy = test::random_array(10, cols, 2, values, 0);
+        Array turned(10, cols, 0), out(10, cols, 0), dx(10, cols, 0);
+        const auto by_head = [&](auto m) { return matrix(m.data, 30, head_dim); };
+        std::vector<float> rstd(30);
+        reference::rotary(x.view(), turned.view(), cos.view(), sin.view(), shape, policy);
+        reference::rms_norm(by_head(ConstMatrix(turned.view())), by_head(out.view()), rstd,
+                            policy.storage);
+        reference::rms_norm_backward(by_head(ConstMatrix(dy.view())),
+                                     by_head(ConstMatrix(turned.view())), rstd, by_head(dx.view()),
+                                     policy.storage);
+        reference::rotary_backward(dx.view(), dx.view(), cos.view(), sin.view(), shape, policy);
+        test::at_every_level([&] {
+          SCOPED_TRACE(test::text(policy));
+          Array kept(10, cols, 0), y(10, cols, 0), back = dy;
+          std::vector<float> r(30);
+          rotary_norm(x.view(), kept.view(), y.view(), r, cos.view(), sin.view(), shape, policy);
+          EXPECT_TRUE(test::same_bits(kept, turned));
+          EXPECT_TRUE(test::same_bits(y, out));
+          EXPECT_TRUE(test::same_bits(r, rstd));
+          Array alone(10, cols, 0);
+          rotary_norm(x.view(), positions, {}, alone.view(), {}, cos.view(), sin.view(), head_dim,
+                      policy);
+          EXPECT_TRUE(test::same_bits(alone, out));
+          rotary_norm_backward(back.view(), kept.view(), r, back.view(), cos.view(), sin.view(),
+                               shape, policy);
+          EXPECT_TRUE(test::same_bits(back, dx));
+        });
+      }
+    }
+  }
+}
+
+TEST(RotaryNorm, ShapesThatDisagreeFailTheCheck) {
+  Array x(4, 12), out(4, 12), cos(4, 3), sin(4, 3);
+  const RotaryShape shape{.time = 4, .heads = 2, .head_dim = 6};
+  const auto run = [&](const RotaryShape& s, std::span<float> rstd) {
+    rotary_norm(x.view(), {}, out.view(), rstd, cos.view(), sin.view(), s, {});
+  };
+  EXPECT_NO_THROW(run(shape, {}));
+  std::vector<float> rstd(4);
+  EXPECT_THROW(run(shape, rstd), CheckFailure);
+  EXPECT_THROW(run({.time = 4, .heads = 3, .head_dim = 4}, {}), CheckFailure);
+  EXPECT_THROW(run({.time = 4, .heads = 2, .head_dim = 6, .first_position = 1}, {}), CheckFailure);
+  EXPECT_THROW(
+      rotary_norm_backward(x.view(), x.view(), {}, out.view(), cos.view(), sin.view(), shape, {}),
+      CheckFailure);
 }
 
 // nanochat.md §1.2: rotation by minus the angle; position 0 is the identity. cos 1, sin 1 from
