@@ -21,7 +21,7 @@
 namespace nb {
 namespace {
 
-constexpr std::int64_t kVocabulary = 4096, kSequences = 64, kPromptTokens = 128, kNewTokens = 32;
+constexpr std::int64_t kVocabulary = 4096, kSequences = 64, kPromptTokens = 32, kNewTokens = 32;
 constexpr std::int64_t kItems = 4, kChoices = 4, kSharedTokens = 480, kChoiceTokens = 12;
 
 enum class Task { kPrefill, kDecodeSamples, kDecodePrompts, kScoreShared, kScoreAlone };

@@ -32,6 +32,15 @@ TEST(FirstLargest, LowestIdOfEqualsAndNeverNan) {
   EXPECT_EQ(first_largest(std::vector<float>{kNan, -kInf, kNan}), 1);
   EXPECT_EQ(first_largest(std::vector<float>{kNan, kNan}), 0);
   EXPECT_EQ(first_largest(std::vector<float>{-0.0F, 0.0F}), 0);
+  EXPECT_EQ(first_largest({}), 0);
+  for (const std::size_t size : {15U, 16U, 33U, 100U}) {
+    for (std::size_t at = 0; at < size; ++at) {
+      std::vector<float> logits(size, -3.0F);
+      logits[size - 1] = logits[at] = -2.0F;
+      if (at > 0) logits[at - 1] = kNan;
+      EXPECT_EQ(first_largest(logits), static_cast<int>(at)) << size;
+    }
+  }
 }
 
 TEST(SampleToken, TemperatureZeroIsGreedyWhateverElse) {
