@@ -21,6 +21,8 @@ constexpr NamedKind kKinds[] = {
     {"rate_gflop_s", "Gflop/s", true},
     {"share_of_peak", "1", true},
     {"ratio_to_openblas", "1", true},
+    {"rate_gb_s", "GB/s", true},
+    {"share_of_bandwidth", "1", true},
     {"rate_tok_s", "tok/s", true},
     {"ratio_to_prefill", "1", true},
     {"ratio_to_unshared", "1", true},

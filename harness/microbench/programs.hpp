@@ -11,6 +11,9 @@ namespace nb {
 // Each registers its benchmarks with Google Benchmark; `profile` must outlive the run.
 void register_matmul(const MicrobenchRequest& request, const DeviceProfile& profile);
 void register_attention(const MicrobenchRequest& request, const DeviceProfile& profile);
+void register_norm(const MicrobenchRequest& request, const DeviceProfile& profile);
+void register_loss(const MicrobenchRequest& request, const DeviceProfile& profile);
+void register_optimizer(const MicrobenchRequest& request, const DeviceProfile& profile);
 void register_all_reduce(const MicrobenchRequest& request, const DeviceProfile& profile);
 void register_engine(const MicrobenchRequest& request, const DeviceProfile& profile);
 void register_step(const MicrobenchRequest& request, const DeviceProfile& profile);

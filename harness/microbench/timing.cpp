@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "harness/base/parallel.hpp"
+#include "harness/microbench/copy_loop.hpp"
 #include "model/device/memory.hpp"
 #include "model/kernels/peak.hpp"
 
@@ -22,10 +23,25 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+constexpr int kTurns = 7;
+
+// Ours and a plain copy of as many bytes in turn.
+void measure_bandwidth(benchmark::State& state, const HostBenchmark& what,
+                       const std::function<void()>& body) {
+  CopyLoop copy(what.bytes);
+  copy.run();
+  std::vector<double> shares;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const double ours = seconds(body);
+    const double copying = seconds([&] { copy.run(); });
+    shares.push_back(what.bytes / ours / (copy.bytes() / copying));
+  }
+  state.counters["share_of_bandwidth"] = median(shares);
+}
+
 // Ours, the peak loop and OpenBLAS in turn: whatever slows the host slows all three.
 void measure_ratios(benchmark::State& state, const HostBenchmark& what,
                     const std::function<void()>& body) {
-  constexpr int kTurns = 7;
   const std::function<void()> blas = what.blas ? what.blas() : std::function<void()>();
   if (blas) blas();
   std::vector<double> shares, ratios;
@@ -58,6 +74,10 @@ void register_host(const HostBenchmark& what, const Prepare& prepare) {
                                  state.counters["time_ns"] = one_s * 1e9;
                                  if (what.tokens > 0)
                                    state.counters["rate_tok_s"] = what.tokens / one_s;
+                                 if (what.bytes > 0) {
+                                   state.counters["rate_gb_s"] = what.bytes / one_s * 1e-9;
+                                   measure_bandwidth(state, what, body);
+                                 }
                                  if (what.flop <= 0) return;
                                  state.counters["rate_gflop_s"] = what.flop / one_s * 1e-9;
                                  measure_ratios(state, what, body);

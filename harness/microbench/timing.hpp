@@ -22,7 +22,8 @@ using Prepare = std::function<std::function<void()>(benchmark::State&)>;
 struct HostBenchmark {
   std::string name;
   double min_time_s = 0.02;
-  double flop = 0;    // of one call; 0: no rates
+  double flop = 0;    // of one call; 0: no rate_gflop_s, no share_of_peak
+  double bytes = 0;   // read and written by one call; 0: no rate_gb_s, no share_of_bandwidth
   double tokens = 0;  // of one call; 0: no rate_tok_s
   DType inputs = DType::kBf16;
   std::function<std::function<void()>(void)> blas = {};  // OpenBLAS on the same shape; may be empty

@@ -6,6 +6,9 @@ namespace {
 constexpr MicrobenchmarkGroup kGroups[] = {
     {"matmul", "matrix products at the shapes of a training step"},
     {"attention", "causal attention, forward and backward"},
+    {"norm", "RMS norm over the rows of a step, forward and backward"},
+    {"loss", "soft-cap, softmax and cross-entropy over logits, forward and backward"},
+    {"optimizer", "AdamW, Muon's momentum and Newton-Schulz on a model's parameters"},
     {"all_reduce", "gradient exchange over the emulated links"},
     {"step", "one training step of a small GPT"},
     {"engine", "prompts, decoding and few-shot scoring of a small GPT"},

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/microbench/copy_loop.hpp"
+#include "harness/microbench/measurement_table.hpp"
 #include "harness/microbench/programs.hpp"
 #include "harness/suite/microbenchmarks.hpp"
 
@@ -61,6 +63,24 @@ TEST(Measurement, WhatIsNotABenchmarkIsRefused) {
   EXPECT_FALSE(
       parse_measurements(document(R"({"name": "matmul", "time_ns": 1})"), "a.json").has_value());
   EXPECT_FALSE(parse_measurements(document(R"({"name": "sim/matmul"})"), "a.json").has_value());
+}
+
+TEST(MeasurementTable, HasTheColumnsThatAreMeasuredAndTheGeometricMeanOfShares) {
+  const auto text = measurement_text(
+      {{.name = "a", .values = {{"time_ns", 1500}, {"share_of_peak", 0.5}}, .unmeasured = ""},
+       {.name = "b", .values = {{"time_ns", 2e6}, {"share_of_peak", 0.72}}, .unmeasured = ""},
+       {.is_simulated = true, .name = "b", .values = {{"time_ns", 7}}, .unmeasured = ""},
+       {.name = "c", .values = {}, .unmeasured = "one card"}});
+  EXPECT_NE(text.find("1.50 µs"), std::string::npos) << text;
+  EXPECT_NE(text.find("0.600"), std::string::npos) << text;  // sqrt(0.5 · 0.72)
+  EXPECT_NE(text.find("one card"), std::string::npos) << text;
+  EXPECT_EQ(text.find("GB/s"), std::string::npos) << text;
+}
+
+TEST(CopyLoop, CopiesAboutTheBytesAskedFor) {
+  CopyLoop copy(1e6);
+  copy.run();
+  EXPECT_NEAR(copy.bytes(), 1e6, 8);
 }
 
 MicrobenchRequest request(const std::string& group, const std::string& profile) {
