@@ -26,8 +26,7 @@ constexpr std::array kPrograms = {
     Program{"matmul", register_matmul},       Program{"attention", register_attention},
     Program{"norm", register_norm},           Program{"loss", register_loss},
     Program{"optimizer", register_optimizer}, Program{"all_reduce", register_all_reduce},
-    Program{"step", register_step},
-    Program{"engine", register_engine},
+    Program{"step", register_step},           Program{"engine", register_engine},
 };
 
 }  // namespace
