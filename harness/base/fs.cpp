@@ -167,8 +167,15 @@ Result<FileWriter> FileWriter::create(const fs::path& path) {
   // wins.
   writer.temporary_ = folder_of(path) / fmt::format(".{}.{}-{}.tmp", path.filename().string(),
                                                     ::getpid(), next_number++);
-  writer.descriptor_ =
-      ::open(writer.temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  // Without a name until it is whole, where the file system can (not NFS): a killed process then
+  // leaves nothing behind.
+  static const bool can_name_later = ::access("/proc/self/fd", X_OK) == 0;
+  if (can_name_later)
+    writer.descriptor_ = ::open(folder_of(path).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  writer.is_nameless_ = writer.descriptor_ >= 0;
+  if (!writer.is_nameless_)
+    writer.descriptor_ =
+        ::open(writer.temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (writer.descriptor_ < 0) return write_error("write", path, errno);
   return writer;
 }
@@ -176,11 +183,13 @@ Result<FileWriter> FileWriter::create(const fs::path& path) {
 FileWriter::FileWriter(FileWriter&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::move(other.temporary_)),
+      is_nameless_(other.is_nameless_),
       descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 FileWriter& FileWriter::operator=(FileWriter&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(temporary_, other.temporary_);
+  std::swap(is_nameless_, other.is_nameless_);
   std::swap(descriptor_, other.descriptor_);
   return *this;
 }
@@ -209,6 +218,11 @@ Result<void> FileWriter::write(std::string_view bytes) {
 Result<void> FileWriter::commit() {
   if (descriptor_ < 0) return write_error("write", path_, EBADF);
   int failed = ::fsync(descriptor_) == 0 || errno == EINVAL ? 0 : errno;
+  if (failed == 0 && is_nameless_) {
+    const std::string self = fmt::format("/proc/self/fd/{}", descriptor_);
+    if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) != 0)
+      failed = errno;
+  }
   if (failed == 0 && ::rename(temporary_.c_str(), path_.c_str()) != 0) failed = errno;
   drop();  // after the rename there is nothing under the temporary's name
   if (failed == 0) failed = sync_folder(folder_of(path_));

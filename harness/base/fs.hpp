@@ -44,6 +44,7 @@ class FileWriter {
   void drop() noexcept;
   fs::path path_;
   fs::path temporary_;
+  bool is_nameless_ = false;  // until commit()
   int descriptor_ = -1;
 };
 

@@ -34,6 +34,16 @@ constexpr std::array kExceptions = {
               "measures this host for the expected duration; no result rests on it"},
 };
 
+// Helpers of model/ops that call kernels for other files of it; those must call them under run().
+struct SharedHelper {
+  std::string_view file;
+  std::string_view name;
+};
+constexpr std::array kSharedHelpers = {
+    SharedHelper{"model/ops/weight.cpp", "multiply_weight_nt"},
+    SharedHelper{"model/ops/weight.cpp", "multiply_weight_nn"},
+};
+
 bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 struct Range {
@@ -151,10 +161,20 @@ std::vector<std::string> ops_problems(const SourceFile& file) {
     while (end < code.size() && is_name_char(code[end])) ++end;
     if (end < code.size() && code[end] == '(') open.emplace_back(at, code.substr(at, end - at));
   }
+  std::vector<Range> shared;  // bodies of helpers whose callers are looked at in their own files
+  for (const SharedHelper& helper : kSharedHelpers) {
+    if (file.path.ends_with(".hpp")) continue;  // declarations
+    if (helper.file != file.path) {
+      for (const std::size_t at : calls_of(code, helper.name)) open.emplace_back(at, helper.name);
+      continue;
+    }
+    for (const Function& function : functions)
+      if (function.name == helper.name) shared.push_back(function.body);
+  }
   while (!open.empty()) {
     const auto [at, name] = open.back();
     open.pop_back();
-    if (is_inside(at, ranges)) continue;
+    if (is_inside(at, ranges) || is_inside(at, shared)) continue;
     const auto caller = std::find_if(
         functions.begin(), functions.end(),
         [&, place = at](const Function& f) { return f.body.begin < place && place < f.body.end; });
