@@ -1,0 +1,133 @@
+// npubench eval on a model that was trained: batch, threads, shards, a kill at any moment and the
+// suite's own evaluation all give the same bytes.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "harness/base/fs.hpp"
+#include "results/store.hpp"
+#include "tests/e2e/bench.hpp"
+
+namespace nb::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+class Eval : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    bench_ = new Bench;
+    const auto result = bench_->run(kSmallSuite, {"--set", R"(/devices=["ascend_910b3"])"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto start = std::chrono::steady_clock::now();
+    expected_ = new std::string(bytes_of(eval({}, *(folders_ = new TempDir))));
+    duration_ = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - start);
+  }
+  static void TearDownTestSuite() {
+    delete expected_;
+    delete folders_;
+    delete bench_;
+  }
+
+  // The only evaluation below `results`; empty path: not finished.
+  static fs::path folder_of(const TempDir& results) {
+    for (const auto& entry : fs::directory_iterator(results / "eval"))
+      if (has_record(entry.path())) return entry.path();
+    return {};
+  }
+  static SubprocessResult start(std::vector<std::string> more, const TempDir& results,
+                                milliseconds limit = std::chrono::minutes(5)) {
+    std::vector<std::string> arguments = {"eval",
+                                          "--model",
+                                          bench_->node("train-base").string(),
+                                          "--task",
+                                          "mw",
+                                          "--quiet",
+                                          "--results-dir",
+                                          results.path().string()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return (*bench_)(arguments, limit);
+  }
+  static fs::path eval(const std::vector<std::string>& more, const TempDir& results) {
+    const auto result = start(more, results);
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+    return folder_of(results);
+  }
+  // Items files and metrics: everything that must not differ.
+  static std::string bytes_of(const fs::path& folder) {
+    const auto record = read_record(folder);
+    if (!record) return record.error().message;
+    std::string text;
+    for (const auto& [file, digest] : record->artifacts)
+      text += file + "\n" + read_file(folder / file).value_or("missing");
+    for (const Metric& metric : record->metrics)
+      text += metric.name + " " + std::to_string(metric.value.value_or(-1)) + "\n";
+    for (const auto& [key, value] : record->comparability) text += key + " " + value + "\n";
+    return text;
+  }
+
+  static Bench* bench_;
+  static TempDir* folders_;
+  static std::string* expected_;
+  static milliseconds duration_;
+};
+Bench* Eval::bench_ = nullptr;
+TempDir* Eval::folders_ = nullptr;
+std::string* Eval::expected_ = nullptr;
+milliseconds Eval::duration_{};
+
+TEST_F(Eval, ItemsAreThoseOfTheSuitesOwnEvaluation) {
+  const fs::path ours = folder_of(*folders_), suites = bench_->node("eval-base.mw");
+  for (const char* file : {"mw_facts.jsonl", "mw_cloze.jsonl", "mw_agreement.jsonl"})
+    EXPECT_EQ(read_file(ours / "items" / file).value(), read_file(suites / "items" / file).value());
+}
+
+TEST_F(Eval, BatchAndThreadsChangeNothing) {
+  for (const auto& more : std::vector<std::vector<std::string>>{
+           {"--batch", "1"}, {"--batch", "64", "--threads", "1"}, {"--threads", "2"}}) {
+    const TempDir results;
+    EXPECT_EQ(bytes_of(eval(more, results)), *expected_) << more[0] << " " << more[1];
+  }
+}
+
+TEST_F(Eval, ThreeShardsTogetherAreOneRun) {
+  const TempDir results;
+  for (const char* shard : {"2", "0", "1"}) {
+    const auto result = start({"--shards", "3", "--shard", shard}, results);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+  }
+  EXPECT_EQ(bytes_of(folder_of(results)), *expected_);
+}
+
+TEST_F(Eval, KilledAtAnyMomentItGoesOnAtTheItem) {
+  for (int i = 1; i <= 5; ++i) {
+    const TempDir results;
+    const auto killed = start({"--batch", "1"}, results, duration_ * i / 6);  // SIGKILL
+    EXPECT_EQ(bytes_of(eval({}, results)), *expected_)
+        << "killed after " << (duration_ * i / 6).count() << " ms: " << killed.timed_out;
+    EXPECT_FALSE(fs::exists(folder_of(results) / "partial"));
+  }
+}
+
+TEST_F(Eval, AnotherDeviceMayRunTheSameWeights) {
+  const TempDir results;
+  const auto record = read_record(eval({"--device", "h100_sxm"}, results));
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_EQ(record->device, "h100_sxm");
+  EXPECT_EQ(record->trained_on, "ascend_910b3");
+  EXPECT_EQ(record->subject.at("weights"),
+            read_record(folder_of(*folders_))->subject.at("weights"));
+}
+
+TEST_F(Eval, TwoEvaluationsAreCompared) {
+  const TempDir results;
+  const fs::path other = eval({"--device", "h100_sxm"}, results);
+  const auto compared =
+      (*bench_)({"compare", folder_of(*folders_).string(), other.string(), "--json"});
+  EXPECT_EQ(compared.exit_code, 0) << compared.out << compared.err;
+  EXPECT_NE(compared.out.find("mw/facts/accuracy"), std::string::npos) << compared.out;
+}
+
+}  // namespace
+}  // namespace nb::test
