@@ -221,9 +221,20 @@ class Run {
           is_generated ? generation_text(context_.settings) : "stored texts";
     if (!result.is_complete() || result.items.empty()) return result;
     result.metrics = accuracy_metrics(task_.id, result.items, evaluator_.baseline_percent());
+    if (was_cut) result.metrics.push_back(cut_prompts(result.items));
     for (Metric& metric : evaluator_.more_metrics(result.items))
       result.metrics.push_back(std::move(metric));
     return result;
+  }
+
+  // Only where there are any.
+  Metric cut_prompts(std::span<const ItemRecord> items) const {
+    const auto cut = std::count_if(items.begin(), items.end(),
+                                   [](const ItemRecord& item) { return item.cut_tokens > 0; });
+    Metric metric =
+        task_metric(task_.id, "cut_prompts", static_cast<double>(cut), std::ssize(items));
+    metric.direction = Direction::kNone;
+    return metric;
   }
 
   const Task& task_;

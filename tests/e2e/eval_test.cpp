@@ -120,13 +120,15 @@ TEST_F(Eval, AnotherDeviceMayRunTheSameWeights) {
             read_record(folder_of(*folders_))->subject.at("weights"));
 }
 
-TEST_F(Eval, TwoEvaluationsAreCompared) {
+TEST_F(Eval, TwoEvaluationsMeetTheGate) {
   const TempDir results;
-  const fs::path other = eval({"--device", "h100_sxm"}, results);
-  const auto compared =
-      (*bench_)({"compare", folder_of(*folders_).string(), other.string(), "--json"});
-  EXPECT_EQ(compared.exit_code, 0) << compared.out << compared.err;
-  EXPECT_NE(compared.out.find("mw/facts/accuracy"), std::string::npos) << compared.out;
+  const fs::path other = eval({"--fault", "second_best:mw/agreement"}, results);
+  const auto gated = (*bench_)({"gate", folder_of(*folders_).string(), other.string()});
+  EXPECT_EQ(gated.exit_code, 1) << gated.out << gated.err;
+  EXPECT_NE(gated.out.find("mw/agreement"), std::string::npos) << gated.out;
+  const auto same =
+      (*bench_)({"gate", folder_of(*folders_).string(), folder_of(*folders_).string()});
+  EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
 }
 
 }  // namespace

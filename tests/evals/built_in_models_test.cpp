@@ -6,6 +6,7 @@
 
 #include "evals/task_registry.hpp"
 #include "results/stats.hpp"
+#include "tests/evals/echo_evaluator.hpp"
 #include "tests/evals/toy.hpp"
 #include "tests/support/data_dir.hpp"
 
@@ -65,6 +66,24 @@ TEST(BuiltInModels, AreRightWrongAndAtChanceOnEveryTaskWithData) {
     const auto loaded = load_evaluator(task, context);
     if (!loaded && loaded.error().code == ErrorCode::kRun) continue;  // no sandbox on this host
     check_task(task, context);
+  }
+}
+
+TEST(BuiltInModels, SayTheRightAndTheWrongText) {
+  const test::EchoEvaluator evaluator({"one", "two", "π = 3"});
+  const Tokenizer tokenizer = byte_tokenizer();
+  Task task;
+  task.id = "echo";
+  EvalContext context;
+  context.settings.num_samples = 2;
+  for (const auto& [kind, accuracy] :
+       {std::pair(BuiltInKind::kOracle, 1.0), std::pair(BuiltInKind::kChance, 0.0),
+        std::pair(BuiltInKind::kCorrupted, 0.0)}) {
+    BuiltInModel model(kind, tokenizer);
+    const auto result = evaluate(task, evaluator, context, model);
+    ASSERT_TRUE(result.has_value()) << result.error().message;
+    EXPECT_EQ(*result->metrics.at(0).value, accuracy);
+    for (const ItemRecord& item : result->items) EXPECT_EQ(item.texts.size(), 2u);
   }
 }
 

@@ -147,6 +147,8 @@ TEST(Evaluate, CutPromptsAreCountedInTheItems) {
   const auto cut = std::count_if(result->items.begin(), result->items.end(),
                                  [](const ItemRecord& item) { return item.cut_tokens > 0; });
   EXPECT_EQ(cut, 1);
+  EXPECT_EQ(result->metrics.back().name, "toy/cut_prompts");
+  EXPECT_EQ(result->metrics.back().value, 1.0);
 }
 
 }  // namespace

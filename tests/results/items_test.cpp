@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "harness/base/fs.hpp"
@@ -70,6 +73,48 @@ TEST(Items, ErrorsNameFileAndLine) {
   EXPECT_EQ(error_of(dir, "{\"i\":\"a\"}\n"),
             "items.jsonl:1: the item does not say whether it was right");
   EXPECT_FALSE(read_items(dir / "missing.jsonl"));
+}
+
+TEST(Items, KeepPromptHashTextsAndOutcomesOfSamples) {
+  ItemRecord item{"ab", true, "18", "18", {}, ""};
+  item.prompt_hash = "0011223344556677";
+  item.cut_tokens = 12;
+  item.texts = {"#### 18", "\"\n<|python_start|>"};
+  item.sample_ok = {1, 0};
+  const auto text = items_text({item});
+  ASSERT_TRUE(text) << text.error().message;
+  const auto read = parse_items(*text, "f");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->at(0).prompt_hash, item.prompt_hash);
+  EXPECT_EQ(read->at(0).cut_tokens, 12);
+  EXPECT_EQ(read->at(0).texts, item.texts);
+  EXPECT_EQ(read->at(0).sample_ok, item.sample_ok);
+  EXPECT_FALSE(parse_items("{\"i\":\"a\",\"o\":1,\"s\":[2]}\n", "f"));
+  EXPECT_FALSE(parse_items("{\"i\":\"a\",\"o\":1,\"t\":[2]}\n", "f"));
+  EXPECT_FALSE(parse_items("{\"i\":\"a\",\"o\":1,\"c\":-1}\n", "f"));
+}
+
+// An interrupted evaluation writes again what it has read: 7 digits must not drift.
+TEST(Items, ReadAndWrittenAgainHaveTheSameBytes) {
+  std::uint32_t bits = 1;
+  std::vector<ItemRecord> items;
+  for (int i = 0; i < 20000; ++i) {
+    bits = bits * 1664525U + 1013904223U;
+    const float value = std::bit_cast<float>(bits);
+    if (!std::isfinite(value)) continue;
+    items.push_back({std::to_string(i), true, "", "", {value, value * 1e-3F}, ""});
+    if (!std::isfinite(items.back().log_probs[1])) items.pop_back();
+  }
+  const auto once = items_text(items);
+  ASSERT_TRUE(once) << once.error().message;
+  EXPECT_EQ(items_text(*parse_items(*once, "f")).value(), *once);
+}
+
+TEST(Items, FitTheirBudgetWithAPromptHashToo) {
+  ItemRecord item = choice_item();
+  item.prompt_hash = "0123456789abcdef";
+  item.log_probs = {-1.234567e-05F, -12.34567F, -101.2345F, -0.001234567F, -88.88888F};
+  EXPECT_LE(items_text({item})->size(), 150U) << *items_text({item});
 }
 
 TEST(Items, FileNamesAreSafe) {

@@ -1,0 +1,75 @@
+#include "evals/completions.hpp"
+
+#include <gtest/gtest.h>
+
+#include "evals/task_registry.hpp"
+#include "tests/evals/echo_evaluator.hpp"
+
+namespace nb {
+namespace {
+
+Result<std::vector<StoredTexts>> parse(const std::string& text, std::int64_t samples = 1) {
+  return parse_completions(text, test::EchoEvaluator({"one", "two"}), samples, "f.jsonl");
+}
+std::string error_of(const std::string& text, std::int64_t samples = 1) {
+  const auto stored = parse(text, samples);
+  return stored ? "parsed" : stored.error().message;
+}
+
+TEST(Completions, AreSortedByItemWhateverTheirOrder) {
+  const auto stored = parse(
+      "\xef\xbb\xbf{\"task_id\": \"Echo/1\", \"completion\": \"two\"}\r\n\n"
+      "{\"id\": \"Echo/0\", \"text\": \"no\", \"other\": 3}\n");
+  ASSERT_TRUE(stored.has_value()) << stored.error().message;
+  ASSERT_EQ(stored->size(), 2u);
+  EXPECT_EQ(stored->at(0).texts, std::vector<std::string>{"no"});
+  EXPECT_EQ(stored->at(1).texts, std::vector<std::string>{"two"});
+}
+
+TEST(Completions, AreMarkedAsTheModelsWouldBe) {
+  const test::EchoEvaluator evaluator({"one", "two"});
+  const auto stored = parse(
+      "{\"task_id\": \"Echo/0\", \"completion\": \"one\"}\n"
+      "{\"task_id\": \"Echo/1\", \"completion\": \"three\"}\n");
+  ASSERT_TRUE(stored.has_value()) << stored.error().message;
+  Task task;
+  task.id = "echo";
+  const auto result = mark_stored(task, evaluator, *stored, {});
+  ASSERT_TRUE(result.has_value()) << result.error().message;
+  EXPECT_EQ(*result->metrics.at(0).value, 0.5);
+  EXPECT_EQ(result->items.at(1).prediction, "three");
+  EXPECT_EQ(result->items.at(1).texts, std::vector<std::string>{"three"});
+  EXPECT_EQ(result->comparability.at("echo/generation"), "stored texts");
+}
+
+TEST(Completions, SeveralSamplesAreTakenWhereTheyWereAnnounced) {
+  const std::string twice =
+      "{\"task_id\": \"Echo/0\", \"completion\": \"a\"}\n"
+      "{\"task_id\": \"Echo/1\", \"completion\": \"b\"}\n"
+      "{\"task_id\": \"Echo/1\", \"completion\": \"c\"}\n"
+      "{\"task_id\": \"Echo/0\", \"completion\": \"d\"}\n";
+  const auto stored = parse(twice, 2);
+  ASSERT_TRUE(stored.has_value()) << stored.error().message;
+  EXPECT_EQ(stored->at(1).texts, (std::vector<std::string>{"b", "c"}));
+  EXPECT_EQ(error_of(twice),
+            "f.jsonl:3: \"Echo/1\" is there 2 times; with several completions an item give "
+            "--samples");
+}
+
+TEST(Completions, ErrorsNameFileAndLine) {
+  const std::string good = "{\"task_id\": \"Echo/0\", \"completion\": \"one\"}\n";
+  EXPECT_EQ(error_of(good), "f.jsonl: \"Echo/1\" has 0 of 1 completions; every item needs them");
+  EXPECT_EQ(error_of(good + "{\"task_id\": \"Ecko/1\", \"completion\": \"\"}\n"),
+            "f.jsonl:2: no item is called \"Ecko/1\"; did you mean \"Echo/1\"?");
+  EXPECT_EQ(error_of(good + "{\"completion\": \"\"}\n"),
+            "f.jsonl:2: \"task_id\" is missing; a line has {\"task_id\": …, \"completion\": …}");
+  EXPECT_EQ(error_of(good + "{\"task_id\": \"Echo/1\", \"completion\": 3}\n"),
+            "f.jsonl:2: \"completion\" must be a string, got number");
+  EXPECT_TRUE(error_of(good + "{\"task_id\": \n").starts_with("f.jsonl:2:"));
+  EXPECT_EQ(error_of(good + "[1]\n"), "f.jsonl:2: expected an object, got array");
+  EXPECT_EQ(error_of("{\"task_id\": \"Echo/0\", \"completion\": \"\xff\"}\n"),
+            "f.jsonl:1: byte 39 of the line (0xff) is not valid UTF-8; save the file as UTF-8");
+}
+
+}  // namespace
+}  // namespace nb
