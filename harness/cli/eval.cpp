@@ -31,8 +31,7 @@ std::string percent(const std::optional<double>& value) {
 TextTable metrics_table(const Record& record) {
   TextTable table{{"metric", "value", "95 % interval", "items"}, {}};
   for (const Metric& m : record.metrics)
-    table.rows.push_back({m.name,
-                          m.value ? fmt::format("{:.6f}", *m.value) : "none: " + m.reason_if_null,
+    table.rows.push_back({m.name, m.value ? fmt::format("{:.6f}", *m.value) : "none",
                           m.low && m.high ? percent(m.low) + " – " + percent(m.high) : "",
                           m.n > 0 ? with_commas(m.n) : ""});
   return table;
@@ -67,13 +66,16 @@ int print(const EvaluationOutcome& outcome, const Options& options) {
   if (!options.request.rescore.empty())
     fmt::print("{} of {} items are marked otherwise than before\n", outcome.changed.size(),
                outcome.items_done);
-  if (outcome.is_complete)
+  if (outcome.is_complete) {
     fmt::print("{}", to_text(metrics_table(outcome.record)));
-  else
+    for (const Metric& m : outcome.record.metrics)
+      if (!m.value) fmt::print("{}: none: {}\n", m.name, m.reason_if_null);
+  } else {
     fmt::print(
         "shard {} of {} is done: {} of {} items are there; give the same command with the "
         "other shards\n",
         options.request.shard, options.request.shards, outcome.items_done, outcome.items_expected);
+  }
   fmt::print("{} items{}; results: {}\n", with_commas(outcome.items_done),
              outcome.is_reused           ? ", reused"
              : outcome.items_resumed > 0 ? fmt::format(", {} of them found", outcome.items_resumed)

@@ -28,33 +28,33 @@ EvalContext context_of(const std::string& tasks) {
   return context;
 }
 
-EvalResult ask(BuiltInKind kind, const Task& task, const EvalContext& context) {
+EvalResult ask(BuiltInKind kind, const Task& task, const Evaluator& evaluator,
+               const EvalContext& context) {
   static const Tokenizer tokenizer = byte_tokenizer();
   BuiltInModel model(kind, tokenizer);
-  const auto evaluator = load_evaluator(task, context);
-  EXPECT_TRUE(evaluator.has_value()) << evaluator.error().message;
-  auto result = evaluate(task, **evaluator, context, model);
+  auto result = evaluate(task, evaluator, context, model);
   EXPECT_TRUE(result.has_value()) << result.error().message;
   return *result;
 }
 
-void check_task(const Task& task, const EvalContext& context) {
+void check_task(const Task& task, const Evaluator& evaluator, const EvalContext& context) {
   SCOPED_TRACE(task.id);
-  for (const ItemRecord& item : ask(BuiltInKind::kOracle, task, context).items)
+  for (const ItemRecord& item : ask(BuiltInKind::kOracle, task, evaluator, context).items)
     EXPECT_TRUE(item.ok || is_beyond_any_model(item)) << item.id;
-  for (const ItemRecord& item : ask(BuiltInKind::kCorrupted, task, context).items)
+  for (const ItemRecord& item : ask(BuiltInKind::kCorrupted, task, evaluator, context).items)
     EXPECT_TRUE(!item.ok || is_beyond_any_model(item)) << item.id;
-  const auto chance = ask(BuiltInKind::kChance, task, context).items;
+  const auto chance = ask(BuiltInKind::kChance, task, evaluator, context).items;
   const auto right =
       std::count_if(chance.begin(), chance.end(), [](const ItemRecord& item) { return item.ok; });
   const Interval interval = wilson(right, std::ssize(chance), kZ99);
-  const double guessing = (*load_evaluator(task, context))->guessing();
+  const double guessing = evaluator.guessing();
   EXPECT_LE(interval.low, guessing);
   EXPECT_GE(interval.high, guessing);
 }
 
 TEST(BuiltInModels, AreRightWrongAndAtChanceOnTheGeneratedTasks) {
-  for (const Task* task : test::tasks_of("mw")) check_task(*task, context_of("mw"));
+  for (const Task* task : test::tasks_of("mw"))
+    check_task(*task, **load_evaluator(*task, context_of("mw")), context_of("mw"));
 }
 
 TEST(BuiltInModels, AreRightWrongAndAtChanceOnEveryTaskWithData) {
@@ -62,10 +62,11 @@ TEST(BuiltInModels, AreRightWrongAndAtChanceOnEveryTaskWithData) {
   for (const Task& task : all_tasks()) {
     if (task.dataset == "microworld" || task.dataset == "core/hellaswag") continue;
     EvalContext context = context_of("core");
-    context.settings.max_per_task = task.kind == kTextTask ? 12 : 600;
+    context.settings.max_per_task = task.kind == kTextTask ? 6 : 200;
     const auto loaded = load_evaluator(task, context);
     if (!loaded && loaded.error().code == ErrorCode::kRun) continue;  // no sandbox on this host
-    check_task(task, context);
+    ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+    check_task(task, **loaded, context);
   }
 }
 
@@ -90,9 +91,12 @@ TEST(BuiltInModels, SayTheRightAndTheWrongText) {
 TEST(BuiltInModels, DrawsDependOnTheItemAlone) {
   const Task& task = *find_task("mw/facts");
   EvalContext context = context_of("mw");
-  const auto together = ask(BuiltInKind::kChance, task, context).items;
+  const auto loaded = load_evaluator(task, context);
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  const Evaluator& evaluator = **loaded;
+  const auto together = ask(BuiltInKind::kChance, task, evaluator, context).items;
   context.batch_items = 1;
-  const auto alone = ask(BuiltInKind::kChance, task, context).items;
+  const auto alone = ask(BuiltInKind::kChance, task, evaluator, context).items;
   EXPECT_EQ(items_text(together).value(), items_text(alone).value());
 }
 

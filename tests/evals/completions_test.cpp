@@ -68,7 +68,7 @@ TEST(Completions, ErrorsNameFileAndLine) {
   EXPECT_TRUE(error_of(good + "{\"task_id\": \n").starts_with("f.jsonl:2:"));
   EXPECT_EQ(error_of(good + "[1]\n"), "f.jsonl:2: expected an object, got array");
   EXPECT_EQ(error_of("{\"task_id\": \"Echo/0\", \"completion\": \"\xff\"}\n"),
-            "f.jsonl:1: byte 39 of the line (0xff) is not valid UTF-8; save the file as UTF-8");
+            "f.jsonl:1: byte 38 of the line (0xff) is not valid UTF-8; save the file as UTF-8");
 }
 
 }  // namespace
