@@ -23,11 +23,13 @@ struct EvalResult {
   // "<task>/items", "<task>/prompts", … and, equal for all tasks of one evaluation, "tokenizer".
   std::map<std::string, std::string> comparability;
 
+  std::map<std::string, std::string> environment;  // Evaluator::environment
+
   bool is_complete() const { return std::ssize(items) == items_expected; }
 };
 
-// Metrics and comparability of all results, in order, into the record of the node that made them.
-// Items stay with the caller, who writes the files.
+// Metrics, comparability and environment of all results, in order, into the record of the node that
+// made them. Items stay with the caller, who writes the files.
 void add_to_record(std::span<const EvalResult> results, Record& record);
 
 }  // namespace nb

@@ -209,6 +209,7 @@ class Run {
     const auto of_task = [this](const char* key) { return fmt::format("{}/{}", task_.id, key); };
     const std::int64_t kept = context_.settings.max_per_task;
     result.comparability = evaluator_.comparability();
+    result.environment = evaluator_.environment();
     result.comparability.insert({
         {of_task("items"), item_hash_.hex()},
         {of_task("prompts"), prompt_hash_.hex()},

@@ -55,6 +55,8 @@ class Evaluator {
   // measured, e.g. {"<task>/scorer", "gsm8k-1"}. Keys without the task's name must be equal for all
   // tasks of an evaluation.
   virtual std::map<std::string, std::string> comparability() const { return {}; }
+  // For the record's environment, where it matters which programs of this host had a part.
+  virtual std::map<std::string, std::string> environment() const { return {}; }
   // Beyond accuracy and centred, of all items: extraction failures, pass@k.
   virtual std::vector<Metric> more_metrics(std::span<const ItemRecord> items) const;
   // What the tokenizer must have, asked once before any item: letters that are single tokens, chat

@@ -40,6 +40,9 @@ class HumanEvalEvaluator : public GeneratingEvaluator {
   double baseline_percent() const override { return 0; }
   double guessing() const override { return 0; }
   std::map<std::string, std::string> comparability() const override;
+  std::map<std::string, std::string> environment() const override {
+    return sandbox::environment(ability_);
+  }
   // pass@1, @10, @100 where every problem has that many samples and more than one;
   // extraction_failures: the share of texts without the function that was asked for.
   std::vector<Metric> more_metrics(std::span<const ItemRecord> items) const override;

@@ -85,8 +85,10 @@ bool is_noise(const Observed& observed) {
   const auto fits = [rest](std::string_view wanted) {
     return rest.starts_with(wanted.substr(0, rest.size()));
   };
-  return !report.starts_with(kReady) || !(fits("failed\n") || fits("memory\n") ||
-                                          fits(observed.permit.empty() ? question : answer));
+  return !report.starts_with(kReady) ||
+         !(fits("failed\n") || fits("memory\n") ||
+           (observed.permit.empty() ? fits(question) && rest.size() <= question.size()
+                                    : fits(answer)));
 }
 
 ProgramOutcome verdict(const Observed& observed, const Limits& limits) {

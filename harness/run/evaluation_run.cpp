@@ -141,6 +141,7 @@ class EvaluationRun {
     }
     NB_TRY_VOID(write_evaluation(results, folder_, record));
     Json environment = environment_of(NodeKind::kEval);
+    environment.update(*record.environment);
     environment["started_at"] = started_;
     environment["finished_at"] = utc_time_text();
     record.environment = environment;

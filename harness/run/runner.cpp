@@ -140,6 +140,7 @@ class Runner {
       log.line("done");
     }
     Json environment = environment_of(node.kind());
+    environment.update(*record.environment);
     environment["started_at"] = started;
     environment["finished_at"] = utc_time_text();
     record.environment = environment;

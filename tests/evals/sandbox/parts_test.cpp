@@ -1,0 +1,105 @@
+// The parts that a sandbox is made of, each alone.
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <thread>
+
+#include "evals/sandbox/idle_clock.hpp"
+#include "evals/sandbox/landlock.hpp"
+#include "evals/sandbox/launch.hpp"
+#include "evals/sandbox/scratch.hpp"
+#include "evals/sandbox/system_call_filter.hpp"
+#include "harness/base/fs.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace nb::sandbox {
+namespace {
+
+TEST(SystemCallFilter, IsAListOfInstructionsThatTheKernelTakes) {
+  const auto filter = system_call_filter();
+  ASSERT_TRUE(filter) << filter.error().message;
+  EXPECT_EQ(filter->size() % 8, 0U);
+  EXPECT_GT(filter->size() / 8, 100U);
+  EXPECT_LE(filter->size() / 8, 4096U);
+}
+
+TEST(IdleClock, AddsTimeOnACpuAndWaitingForOne) {
+  EXPECT_EQ(busy_ns_of("120 30 7\n"), 150);
+  EXPECT_EQ(busy_ns_of("120"), std::nullopt);
+  EXPECT_EQ(busy_ns_of(""), std::nullopt);
+  EXPECT_EQ(busy_ns_of("a b c"), std::nullopt);
+}
+
+TEST(IdleClock, CountsSleepAndNothingElse) {
+  if (!can_tell_idle_from_waiting()) GTEST_SKIP() << "the kernel keeps no scheduler statistics";
+  using std::chrono::milliseconds;
+  // Of a process that is gone, all time is idle; of one that works, nearly none.
+  const auto start = IdleClock::Clock::now();
+  IdleClock gone(start);
+  EXPECT_EQ(gone.sample(0x7ffffffe, start + milliseconds(50)), milliseconds(50));
+  EXPECT_EQ(gone.sample(0x7ffffffe, start + milliseconds(70)), milliseconds(70));
+  IdleClock working(IdleClock::Clock::now());
+  volatile std::uint64_t sum = 0;
+  const auto begin = IdleClock::Clock::now();
+  while (IdleClock::Clock::now() - begin < milliseconds(200)) sum = sum + 1;
+  EXPECT_LT(working.sample(::getpid(), IdleClock::Clock::now()), milliseconds(150));
+}
+
+TEST(Landlock, OlderVersionsLeaveMoreOpen) {
+  EXPECT_GT(landlock_gaps(1).size(), landlock_gaps(7).size());
+  EXPECT_FALSE(landlock_gaps(7).empty());
+}
+
+TEST(Launch, NamesTheStepThatFailed) {
+  LaunchPlan plan;
+  plan.argv = {"/nothing/here"};
+  ChildDescriptors none;
+  none.fill(-1);
+  const auto missing = launch(plan, none);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().message,
+            "sandbox: /nothing/here failed at starting: No such file or directory");
+  plan.argv = {"/bin/true"};
+  plan.folder = "/nothing/here";
+  const auto folder = launch(plan, none);
+  ASSERT_FALSE(folder);
+  EXPECT_NE(folder.error().message.find("entering its folder"), std::string::npos);
+}
+
+TEST(Scratch, IsRemovedWhateverIsInIt) {
+  const test::TempDir outside;
+  ASSERT_TRUE(write_file(outside / "file", "stays"));
+  auto scratch = Scratch::create(/*for_nobody=*/false);
+  ASSERT_TRUE(scratch) << scratch.error().message;
+  const fs::path path = scratch->path();
+  fs::create_directories(path / "a" / "b" / "c");
+  ASSERT_TRUE(write_file(path / "a" / "file", "x"));
+  fs::create_directory_symlink(outside.path(), path / "a" / "link");
+  fs::create_symlink(outside / "file", path / "link");
+  fs::create_directory(path / "closed");
+  ASSERT_TRUE(write_file(path / "closed" / "file", "x"));
+  ASSERT_EQ(::chmod((path / "closed").c_str(), 0), 0);
+  ASSERT_TRUE(scratch->remove());
+  EXPECT_FALSE(fs::exists(path));
+  EXPECT_EQ(read_file(outside / "file").value(), "stays");
+}
+
+TEST(Scratch, NoticesTooMuchTooManyTooDeep) {
+  auto scratch = Scratch::create(/*for_nobody=*/false);
+  ASSERT_TRUE(scratch) << scratch.error().message;
+  ASSERT_TRUE(write_file(scratch->path() / "one", std::string(600, 'x')));
+  EXPECT_FALSE(scratch->is_over(1000));
+  ASSERT_TRUE(write_file(scratch->path() / "folder" / "two", std::string(600, 'x')));
+  EXPECT_TRUE(scratch->is_over(1000));
+  EXPECT_FALSE(scratch->is_over(2000));
+  fs::path deep = scratch->path();
+  for (int i = 0; i < 20; ++i) deep /= "d";
+  fs::create_directories(deep);
+  EXPECT_TRUE(scratch->is_over(1'000'000));
+}
+
+}  // namespace
+}  // namespace nb::sandbox
