@@ -7,6 +7,7 @@
 #include "harness/run/partial_items.hpp"
 #include "results/items.hpp"
 #include "results/store.hpp"
+#include "tests/support/data_dir.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace nb {
@@ -108,6 +109,29 @@ TEST_F(EvaluationTest, WhatAKilledProcessLeftIsTakenUp) {
   const EvaluationOutcome outcome = run(resumed);
   EXPECT_EQ(outcome.items_resumed, 50);
   EXPECT_EQ(files_of(outcome), expected);
+}
+
+// The texts of an evaluation are marked again without a model, and the result stays comparable.
+TEST_F(EvaluationTest, StoredTextsAreMarkedAgain) {
+  NB_NEEDS_DATA();
+  EvaluationRequest asked = request("oracle");
+  asked.settings.tasks = {"gsm8k"};
+  asked.settings.max_per_task = 8;
+  asked.data_dir = test::data_dir();
+  const EvaluationOutcome first = run(asked);
+  EvaluationRequest again = request("");
+  again.settings = {};
+  again.rescore = first.folder.string();
+  again.data_dir = test::data_dir();
+  const EvaluationOutcome second = run(again);
+  EXPECT_TRUE(second.changed.empty());
+  EXPECT_NE(second.folder, first.folder);
+  EXPECT_EQ(second.record.comparability, first.record.comparability);
+  EXPECT_EQ(files_of(second), files_of(first));
+  // Choices have no texts.
+  EvaluationRequest scored = request("");
+  scored.rescore = run(request("oracle")).folder.string();
+  EXPECT_NE(error_of(scored).find("has no task with texts"), std::string::npos) << error_of(scored);
 }
 
 TEST_F(EvaluationTest, BadRequestsAreOneSentence) {
