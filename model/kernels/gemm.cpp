@@ -4,8 +4,9 @@
 #include <array>
 #include <vector>
 
-#include "harness/base/check.hpp"
 #include "harness/base/parallel.hpp"
+#include "model/kernels/fetch_ahead.hpp"
+#include "model/kernels/gemm_plan.hpp"
 #include "model/kernels/inner/dispatch.hpp"
 #include "model/kernels/scratch.hpp"
 
@@ -15,114 +16,20 @@ namespace {
 using inner::kGemmRowWords;
 using inner::kGemmSteps;
 
-constexpr std::int64_t kTaskRows = 96;  // their words and sums stay in L2
-constexpr std::int64_t kTaskPanelRows = 128;
-constexpr std::int64_t kTaskColumns = 512;     // where sums of all of them must be kept
 constexpr std::int64_t kMostBlocksAtOnce = 4;  // blocks of kGemmSteps whose words are held
-constexpr std::int64_t kFewestTasks = 16;      // cut by shape, never by thread count
-constexpr double kLeastTaskFlop = 4e6;         // below, starting a task costs more than it saves
+constexpr std::int64_t kPanelBytesInL2 = 512 << 10;
 constexpr std::int64_t kMostTileColumns = 128;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-// A piece of the chain: steps of one block of rows, in one part of the sum.
-struct Piece {
-  std::int64_t first, steps;
-  bool starts_part, ends_part;
-};
-
-// Values of k whose chain starts from +0; the parts' sums are added in order.
-std::int64_t part_length(const MatmulPolicy& policy, std::int64_t k) {
-  switch (policy.accumulation) {
-    case Accumulation::kBlock16:
-      return 16;
-    case Accumulation::kSplitK:
-      NB_CHECK(policy.split_k >= 1, "[matmul] split_k is {}, not >= 1", policy.split_k);
-      return std::max<std::int64_t>(16, round_up(ceil_div(k, policy.split_k), 16));
-    case Accumulation::kChain:
-    case Accumulation::kHostBlas:
-      break;
-  }
-  return std::max<std::int64_t>(k, 1);
-}
-
-std::vector<Piece> pieces_of(const MatmulPolicy& policy, const GemmFormat& format, std::int64_t k) {
-  const std::int64_t steps = format.steps(k);
-  const std::int64_t part = format.steps(part_length(policy, k));
-  std::vector<Piece> pieces;
-  for (std::int64_t first = 0; first < steps;) {
-    const std::int64_t part_end = std::min(steps, (first / part + 1) * part);
-    const std::int64_t end = std::min(part_end, (first / kGemmSteps + 1) * kGemmSteps);
-    pieces.push_back({first, end - first, first % part == 0, end == part_end});
-    first = end;
-  }
-  return pieces;
-}
 
 // Rows [row, row + rows) × columns [col, col + cols) of C: one task.
 struct Block {
   std::int64_t row, rows, col, cols;
 };
 
-// How C is cut into tasks.
-struct Grid {
-  std::int64_t rows, columns;
-};
-// panel: of A, or 0 where it is rows.
-Grid grid_of(const GemmShape& shape, bool keeps_sums, std::int64_t panel) {
-  Grid grid = {ceil_div(shape.m, ceil_div(shape.m, kTaskRows)),
-               round_up(keeps_sums ? std::min(shape.n, kTaskColumns) : shape.n, 32)};
-  if (panel > 0) grid.rows = round_up(std::min(shape.m, kTaskPanelRows), panel);
-  const double flop_per_value = 2.0 * static_cast<double>(shape.k);
-  const auto tasks = [&] { return ceil_div(shape.m, grid.rows) * ceil_div(shape.n, grid.columns); };
-  while (tasks() < kFewestTasks &&
-         static_cast<double>(grid.rows * grid.columns) * flop_per_value > 2.0 * kLeastTaskFlop) {
-    if (grid.columns > 128) {
-      grid.columns = round_up(grid.columns / 2, 32);
-    } else if (grid.rows > 64) {
-      grid.rows = panel > 0 ? round_up(grid.rows / 2, panel) : ceil_div(grid.rows, 2);
-    } else {
-      break;
-    }
-  }
-  return grid;
-}
-
 // Sums in the order of a task's rows.
 struct Sums {
   float* data = nullptr;
   std::int64_t stride = 0;
   float* at(std::int64_t row, std::int64_t col) const { return data + row * stride + col; }
-};
-
-// Asks for a source ahead of its use, some lines at a time.
-class FetchAhead {
- public:
-  FetchAhead() = default;
-  // `runs` runs of `count` values, `stride` values apart; spread over `portions` calls.
-  FetchAhead(const void* data, std::int64_t runs, std::int64_t count, std::int64_t stride,
-             std::int64_t portions)
-      : data_(static_cast<const float*>(data)),
-        stride_(stride),
-        lines_(ceil_div(count, kLine)),
-        left_(runs * lines_),
-        portion_(ceil_div(left_, portions)) {}
-
-  void next() {
-    for (std::int64_t i = std::min(portion_, left_); i > 0; --i) {
-      __builtin_prefetch(data_ + at_ * kLine, 0, 2);
-      if (++at_ == lines_) {
-        at_ = 0;
-        data_ += stride_;
-      }
-    }
-    left_ -= std::min(portion_, left_);
-  }
-
- private:
-  static constexpr std::int64_t kLine = 16;  // values of a cache line
-  const float* data_ = nullptr;
-  std::int64_t stride_ = 0, lines_ = 0, left_ = 0, portion_ = 0, at_ = 0;
 };
 
 class Multiplication {
@@ -139,24 +46,33 @@ class Multiplication {
         ends_(ends),
         rounding_(inner::rounding_of(policy.output, policy.fp16_saturates)),
         steps_(format.steps(shape.k)),
-        pieces_(pieces_of(policy, format, shape.k)),
+        pieces_(gemm_pieces(policy, format, shape.k)),
         parts_(std::count_if(pieces_.begin(), pieces_.end(),
-                             [](const Piece& p) { return p.starts_part; })),
+                             [](const GemmPiece& p) { return p.starts_part; })),
         panel_words_(format.panel_words(shape.k)),
         turned_(a.panels != nullptr),
         span_((turned_ ? 1 : kMostBlocksAtOnce) * kGemmSteps),
         keeps_sums_(steps_ > span_) {}
 
   void run() const {
-    const Grid grid = grid_of(shape_, keeps_sums_, turned_ ? gemm_.cols : 0);
+    const GemmGrid grid = gemm_grid(shape_, keeps_sums_, turned_ ? gemm_.cols : 0);
     const std::int64_t across = ceil_div(shape_.n, grid.columns);
     const std::int64_t tasks = ceil_div(shape_.m, grid.rows) * across;
     parallel_for(static_cast<std::size_t>(tasks), 1, [&](std::size_t task) {
       check_float_mode();
       const std::int64_t row = static_cast<std::int64_t>(task) / across * grid.rows;
       const std::int64_t col = static_cast<std::int64_t>(task) % across * grid.columns;
-      run_block(
-          {row, std::min(grid.rows, shape_.m - row), col, std::min(grid.columns, shape_.n - col)});
+      const std::int64_t rows = std::min(grid.rows, shape_.m - row);
+      const std::int64_t end = ends_.is_lower ? std::min(shape_.n, row + rows) : shape_.n;
+      if (col >= end) return;
+      const Block block = {row, rows, col, std::min(grid.columns, end - col)};
+      const auto share = [&](ConstMatrix m) {
+        const std::int64_t first = m.rows * static_cast<std::int64_t>(task) / tasks;
+        const std::int64_t last = m.rows * (static_cast<std::int64_t>(task) + 1) / tasks;
+        return FetchAhead(m.data + first * m.stride, last - first, m.cols, m.stride,
+                          calls(block) * std::ssize(pieces_));
+      };
+      run_block(block, share(ends_.next_a), share(ends_.next_b));
     });
   }
 
@@ -165,7 +81,7 @@ class Multiplication {
     Sums chain, parts;
   };
 
-  void run_block(const Block& block) const {
+  void run_block(const Block& block, FetchAhead next_a, FetchAhead next_b) const {
     if (pieces_.empty()) return finish_empty(block);
     const std::int64_t blocks = ceil_div(std::min(span_, steps_), kGemmSteps);
     const Scratch words(
@@ -183,16 +99,25 @@ class Multiplication {
       std::size_t end = begin;
       while (end < pieces_.size() && pieces_[end].first < limit) ++end;
       const std::int64_t step = pieces_[begin].first;
+      FetchAhead right;
       for (std::int64_t row = 0; row < block.rows; row += band) {
         const Block rows = {block.row + row, std::min(band, block.rows - row), block.col,
                             block.cols};
         if (!turned_) pack_rows(rows, step, words.words());
         FetchAhead ahead = turned_ ? fetch_panel(rows, block, step)
                                    : fetch_rows(rows, step, static_cast<std::int64_t>(end - begin));
-        multiply_rows(rows, begin, end, turned_ ? panel_at(rows.row, step) : words.words(),
-                      {{sums.chain.at(keeps_sums_ ? row : 0, 0), sums.chain.stride},
-                       {sums.parts.at(keeps_sums_ ? row : 0, 0), sums.parts.stride}},
-                      ahead);
+        if (row == 0 && turned_) right = fetch_right(block, step);
+        multiply_rows(
+            rows, begin, end, turned_ ? panel_at(rows.row, step) : words.words(),
+            {{sums.chain.at(keeps_sums_ ? row : 0, 0), sums.chain.stride},
+             {sums.parts.at(keeps_sums_ ? row : 0, 0), sums.parts.stride}},
+            [&] {
+              ahead.next();
+              right.next();
+              next_a.next();
+              next_b.next();
+            },
+            right);
       }
       begin = end;
     }
@@ -241,13 +166,33 @@ class Multiplication {
     return {panel_at(row, step), 1, std::min(kGemmSteps, steps_ - step) * gemm_.cols, 0,
             calls(band)};
   }
+  // The right panels of the task further along k.
+  FetchAhead fetch_right(const Block& task, std::int64_t step) const {
+    step += kGemmSteps;
+    if (step >= steps_) return {};
+    return {panels_ + task.col / gemm_.cols * panel_words_ + step * gemm_.cols,
+            ceil_div(task.cols, gemm_.cols), std::min(kGemmSteps, steps_ - step) * gemm_.cols,
+            panel_words_, calls(task)};
+  }
+  // The right panel of the task's columns from j on, where they are too many for L2.
+  FetchAhead fetch_next_panel(const Block& task, std::size_t begin, std::size_t end, std::int64_t j,
+                              std::int64_t tiles) const {
+    if (j >= task.cols || task.cols * steps_ * 4 <= kPanelBytesInL2) return {};
+    const std::int64_t first = pieces_[begin].first;
+    const std::int64_t steps = pieces_[end - 1].first + pieces_[end - 1].steps - first;
+    return {panels_ + (task.col + j) / gemm_.cols * panel_words_ + first * gemm_.cols, 1,
+            steps * gemm_.cols, 0, tiles * static_cast<std::int64_t>(end - begin)};
+  }
   // Tiles of one piece.
   std::int64_t calls(const Block& block) const {
     return ceil_div(block.rows, gemm_.rows) * ceil_div(block.cols, gemm_.cols);
   }
 
+  // before_tile: asks for what comes later.
+  template <class Before>
   void multiply_rows(const Block& block, std::size_t begin, std::size_t end,
-                     const std::uint32_t* words, const TaskSums& sums, FetchAhead& ahead) const {
+                     const std::uint32_t* words, const TaskSums& sums, const Before& before_tile,
+                     FetchAhead& right) const {
     const std::int64_t tiles = ceil_div(block.rows, gemm_.rows);  // rows are spread evenly
     const std::int64_t origin = pieces_[begin].first, panel = gemm_.cols / 16;
     const std::int64_t widest = turned_ ? panel : gemm_.vectors[ceil_div(block.rows, tiles)];
@@ -255,12 +200,13 @@ class Multiplication {
       const std::int64_t left = ceil_div(block.cols - j, 16);
       const std::int64_t vectors = left >= widest ? widest : std::min(left, panel);
       const std::int64_t kept = keeps_sums_ ? j : 0;
+      if (!turned_) right = fetch_next_panel(block, begin, end, j + 16 * vectors, tiles);
       for (std::size_t p = begin; p < end; ++p) {
         const std::int64_t step = pieces_[p].first - origin;
         const std::uint32_t* from = words + step / kGemmSteps * block.rows * kGemmRowWords +
                                     step % kGemmSteps * (turned_ ? gemm_.cols : 1);
         for (std::int64_t i = 0; i < tiles; ++i) {
-          ahead.next();
+          before_tile();
           const std::int64_t row = block.rows * i / tiles;
           const Block tile = {block.row + row, block.rows * (i + 1) / tiles - row, block.col + j,
                               block.cols - j};
@@ -281,7 +227,7 @@ class Multiplication {
   // tile.cols: up to the end of the task.
   void multiply_tile(const Block& tile, int vectors, std::size_t p, const std::uint32_t* words,
                      const TaskSums& sums) const {
-    const Piece& piece = pieces_[p];
+    const GemmPiece& piece = pieces_[p];
     const bool is_last = p + 1 == pieces_.size();
     const bool is_later_part = parts_ > 1 && p > 0 && piece.first >= first_part_end();
     inner::GemmTile t = {};
@@ -341,7 +287,7 @@ class Multiplication {
   }
 
   std::int64_t first_part_end() const {
-    for (const Piece& piece : pieces_) {
+    for (const GemmPiece& piece : pieces_) {
       if (piece.ends_part) return piece.first + piece.steps;
     }
     return steps_;
@@ -376,7 +322,7 @@ class Multiplication {
   GemmEnds ends_;
   int rounding_;
   std::int64_t steps_;
-  std::vector<Piece> pieces_;
+  std::vector<GemmPiece> pieces_;
   std::int64_t parts_;
   std::int64_t panel_words_;
   bool turned_;        // A is panels
@@ -385,49 +331,6 @@ class Multiplication {
 };
 
 }  // namespace
-
-GemmFormat gemm_format(DType inputs) {
-  const inner::Table& table = inner::table();
-  if (inputs == DType::kBf16) {
-    return {&table.gemm_bf16, inner::kRoundBf16Floor, table.gemm_bf16.values_per_step == 1};
-  }
-  return {&table.gemm_fp32, inner::rounding_of(inputs), false};
-}
-
-std::int64_t GemmFormat::steps(std::int64_t k_count) const {
-  if (gemm->values_per_step == 2) return ceil_div(k_count, 2);
-  return swaps_pairs ? round_up(k_count, 2) : k_count;
-}
-
-std::int64_t GemmFormat::panel_words(std::int64_t k_count) const {
-  return (steps(k_count) + 1) * gemm->cols;
-}
-
-std::size_t panels_bytes(const GemmFormat& format, std::int64_t n, std::int64_t k) {
-  return static_cast<std::size_t>(ceil_div(n, format.gemm->cols) * format.panel_words(k)) * 4;
-}
-
-void pack_all_panels(const GemmFormat& format, const Operand& b, std::int64_t n, std::int64_t k,
-                     std::uint32_t* panels) {
-  const inner::Gemm& gemm = *format.gemm;
-  const std::int64_t steps = format.steps(k), panel_words = format.panel_words(k);
-  const bool from_rows = b.stride_k == 1;
-  // Rows of a source are read whole where they are k, and in long runs where they are columns.
-  const std::int64_t columns = from_rows ? 2 * gemm.cols : 1024, block = from_rows ? 512 : 64;
-  const std::int64_t across = ceil_div(n, columns);
-  parallel_for(static_cast<std::size_t>(across * ceil_div(steps, block)), 1, [&](std::size_t task) {
-    check_float_mode();
-    const std::int64_t col = static_cast<std::int64_t>(task) % across * columns;
-    const std::int64_t step = static_cast<std::int64_t>(task) / across * block;
-    const std::int64_t k_first = step * gemm.values_per_step;
-    const Operand source = b.from(col, k_first);
-    gemm.pack_panels(source.data, from_rows ? b.stride_p : b.stride_k, from_rows,
-                     std::min(columns, n - col),
-                     std::min(block * gemm.values_per_step, k - k_first),
-                     std::min(block, steps - step), format.rounding, format.swaps_pairs,
-                     panel_words, panels + col / gemm.cols * panel_words + step * gemm.cols);
-  });
-}
 
 void multiply(const GemmFormat& format, const GemmLeft& a, const std::uint32_t* panels,
               const GemmShape& shape, Matrix c, const MatmulPolicy& policy, const GemmEnds& ends) {

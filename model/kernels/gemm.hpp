@@ -36,6 +36,9 @@ struct GemmEnds {
   std::int64_t start_stride = 0;
   bool finishes = true;     // false: c takes the raw sums
   bool accumulate = false;  // c += the finished sums
+  // Sources of a next product: asked for on the way, so that they are in the cache by then.
+  ConstMatrix next_a = {}, next_b = {};
+  bool is_lower = false;  // only the elements on and below the diagonal are wanted
 };
 // What stands left: rows whose k is contiguous, or panels.
 struct GemmLeft {

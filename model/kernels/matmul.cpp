@@ -50,7 +50,7 @@ void product(const Operand& a, const Operand& b, const Shape& shape, Matrix c,
 
 // A chain over many tokens in blocks of them, so that what is packed of a block is still in the
 // cache when all of C takes it.
-constexpr std::int64_t kTokensAtOnce = 2048;
+constexpr std::int64_t kTokensAtOnce = 512;
 void long_product_tn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& policy,
                      bool accumulate) {
   const Scratch sums(static_cast<std::size_t>(c.size()) * sizeof(float));
@@ -59,12 +59,15 @@ void long_product_tn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy&
     const std::int64_t count = std::min(kTokensAtOnce, a.rows - begin);
     const bool is_last = begin + count == a.rows;
     const ConstMatrix a_rows = row_block(a, begin, count), b_rows = row_block(b, begin, count);
+    const std::int64_t next = begin + count, left = std::min(kTokensAtOnce, a.rows - next);
     multiply_unpacked({a_rows.data, 1, a.stride}, {b_rows.data, 1, b.stride},
                       {c.rows, c.cols, count}, is_last ? c : partial, policy,
                       {.start = begin == 0 ? nullptr : partial.data,
                        .start_stride = partial.stride,
                        .finishes = is_last,
-                       .accumulate = accumulate});
+                       .accumulate = accumulate,
+                       .next_a = row_block(a, next, left),
+                       .next_b = row_block(b, next, left)});
   }
 }
 

@@ -23,6 +23,10 @@ void matmul_nn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& polic
 void matmul_tn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& policy,
                bool accumulate = false);
 
+// C (M,M) = A (M,K) · Aᵀ. A chain's products commute, so C is symmetric to the bit: one triangle is
+// computed, the other copied. Same bits as matmul_nt(a, a, c).
+void matmul_gram(ConstMatrix a, Matrix c, const MatmulPolicy& policy);
+
 // The same product as one matmul_tn, handed over in blocks of K rows (so that a (B·T, V) gradient
 // need not exist at once): the chain continues from `partial` (M,N), which the first block starts.
 // Only kChain; every block but the last must have an even number of rows. Afterwards matmul_finish:

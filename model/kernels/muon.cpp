@@ -31,7 +31,7 @@ struct Work {
 };
 void iterate(const Work& w, const NewtonSchulzSettings& s, int rounding) {
   const inner::Table& table = inner::table();
-  matmul_nt(w.x, w.x, w.gram, s.matmul);
+  matmul_gram(w.x, w.gram, s.matmul);
   each_row(w.gram.rows, w.gram.cols, [&](std::int64_t i) {
     table.cast(w.gram.row(i), w.gram.cols, w.scaled.row(i), inner::kRoundNone);
     table.scale(w.scaled.row(i), w.gram.cols, s.c, rounding);

@@ -54,14 +54,22 @@ NB_OP void panels_from_rows(std::int64_t columns, int width, std::int64_t steps,
 }
 
 // words(c, lanes, step): the words of columns c … c + lanes - 1 of that step, the others zero.
-template <class Words>
+// fetch(c, step): asks for what words will read.
+template <class Words, class Fetch>
 NB_OP void panels_from_columns(std::int64_t columns, int width, std::int64_t steps, bool swaps,
-                               std::int64_t panel_words, std::uint32_t* dst, const Words& words) {
+                               std::int64_t panel_words, std::uint32_t* dst, const Words& words,
+                               const Fetch& fetch) {
+  constexpr std::int64_t kAhead = 8;
   for (std::int64_t s = 0; s < steps; ++s) {
+    const bool fetches = s + kAhead < steps;
     const std::int64_t at = (swaps ? s ^ 1 : s) * width;
     for (std::int64_t first = 0; first < columns; first += 16) {
-      store_all(dst + first / width * panel_words + first % width + at,
-                words(first, lanes_left(columns, first), s));
+      std::uint32_t* to = dst + first / width * panel_words + first % width + at;
+      if (fetches) {
+        fetch(first, s + kAhead);
+        __builtin_prefetch(to + kAhead * width, 1);
+      }
+      store_all(to, words(first, lanes_left(columns, first), s));
     }
   }
 }

@@ -77,7 +77,10 @@ void pack_panels(const float* src, std::int64_t stride, bool from_rows, std::int
     panels_from_rows(columns, kWidth, steps, false, panel_words, dst, AlongK{src, stride, k_count});
   } else {
     panels_from_columns(columns, kWidth, steps, false, panel_words, dst,
-                        AcrossK{src, stride, k_count});
+                        AcrossK{src, stride, k_count}, [&](std::int64_t c, std::int64_t step) {
+                          __builtin_prefetch(src + 2 * step * stride + c);
+                          __builtin_prefetch(src + (2 * step + 1) * stride + c);
+                        });
   }
   clear_columns(columns, kWidth, steps, panel_words, dst);
 }

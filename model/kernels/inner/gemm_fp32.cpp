@@ -54,8 +54,9 @@ void pack_panels(const float* src, std::int64_t stride, bool from_rows, std::int
       panels_from_rows(columns, kWidth, steps, swaps, panel_words, dst,
                        AlongK<kRounding>{src, stride, k_count});
     } else {
-      panels_from_columns(columns, kWidth, steps, swaps, panel_words, dst,
-                          AcrossK<kRounding>{src, stride, k_count});
+      panels_from_columns(
+          columns, kWidth, steps, swaps, panel_words, dst, AcrossK<kRounding>{src, stride, k_count},
+          [&](std::int64_t c, std::int64_t k) { __builtin_prefetch(src + k * stride + c); });
     }
   });
   clear_columns(columns, kWidth, steps, panel_words, dst);

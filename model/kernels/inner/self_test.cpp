@@ -62,6 +62,48 @@ std::vector<float> tile_product(const Product& product, int rounding, bool swaps
   return c;
 }
 
+// The same through a whole product's packing: rows × panels, then panels × panels.
+std::vector<float> gemm_product(const Gemm& gemm, int rounding, bool swaps) {
+  constexpr int kRows = 4, kCols = 16, kDepth = 37, kSteps = kDepth + 1;
+  const std::vector<float> a = hard_values(std::size_t{kRows} * kDepth, 1, true),
+                           b = hard_values(std::size_t{kCols} * kDepth, 2, true);
+  const std::int64_t steps =
+      gemm.values_per_step == 2 || swaps ? kSteps / gemm.values_per_step : kDepth;
+  std::vector<std::uint32_t> rows(std::size_t{kRows} * kGemmRowWords);
+  const std::int64_t panel = steps * gemm.cols;
+  std::vector<std::uint32_t> left(static_cast<std::size_t>(panel)), right(left.size()),
+      turned(left.size());
+  gemm.pack_rows(a.data(), kDepth, kRows, kDepth, steps, rounding, swaps, rows.data());
+  gemm.pack_panels(a.data(), kRows, false, kRows, kDepth, steps, rounding, swaps, panel,
+                   left.data());
+  gemm.pack_panels(b.data(), kDepth, true, kCols, kDepth, steps, rounding, swaps, panel,
+                   right.data());
+  gemm.pack_panels(b.data(), kCols, false, kCols, kDepth, steps, rounding, swaps, panel,
+                   turned.data());
+  std::vector<float> c(std::size_t{kRows} * kCols, 0.0f), d = c;
+  GemmTile tile = {.steps = steps,
+                   .a = rows.data(),
+                   .b = right.data(),
+                   .b_panel = panel,
+                   .start = nullptr,
+                   .start_stride = kCols,
+                   .add = nullptr,
+                   .add_stride = kCols,
+                   .out = c.data(),
+                   .out_stride = kCols,
+                   .finish = kFinishRaw};
+  gemm.tile(kRows, 1, tile);
+  tile.a = left.data();
+  tile.b = turned.data();
+  tile.start = c.data();
+  tile.add = c.data();
+  tile.out = d.data();
+  tile.finish = kFinishBf16Add;
+  gemm.tile_turned(kRows, 1, tile);
+  c.insert(c.end(), d.begin(), d.end());
+  return c;
+}
+
 std::vector<float> mapped(void (*function)(const float*, std::int64_t, float*)) {
   std::vector<float> x = hard_values(1003, 3, false);
   for (std::size_t i = 0; i < x.size(); i += 3) x[i] *= 20.0f;
@@ -105,6 +147,17 @@ std::string self_test(const Table& candidate, const Table& scalar) {
               tile_product(scalar.bf16, kRoundBf16Floor, true, turned))) {
       return "bf16 product differs" + layout;
     }
+  }
+  for (const int rounding : {kRoundNone, kRoundFp16}) {
+    if (!same(gemm_product(candidate.gemm_fp32, rounding, false),
+              gemm_product(scalar.gemm_fp32, rounding, false))) {
+      return "whole fp32 product differs";
+    }
+  }
+  if (!same(gemm_product(candidate.gemm_bf16, kRoundBf16Floor,
+                         candidate.gemm_bf16.values_per_step == 1),
+            gemm_product(scalar.gemm_bf16, kRoundBf16Floor, true))) {
+    return "whole bf16 product differs";
   }
   for (int rounding = kRoundNone; rounding <= kRoundHf32; ++rounding) {
     if (!same(cast_by(candidate, rounding), cast_by(scalar, rounding))) {

@@ -72,7 +72,7 @@ TEST(Matmul, EqualsItsDefinitionWhereTheChainIsCutIntoBlocks) {
 }
 
 TEST(Matmul, EqualsItsDefinitionOverLongChains) {
-  for (const std::int64_t k : {2048, 2049, 4099}) {
+  for (const std::int64_t k : {512, 513, 1030, 2051}) {
     for (const DType inputs : {DType::kBf16, DType::kFp32}) {
       const MatmulPolicy policy{.inputs = inputs};
       expect_equal(kLayouts[2], {5, 19, k}, policy, Values::kFinite, true);
@@ -189,6 +189,26 @@ TEST(Matmul, Bf16FloorIsAppliedAfterRounding) {
     EXPECT_EQ(times_one(0x1.fefffep-57f), 0.0f);
     EXPECT_EQ(times_one(-0x1p-57f), 0.0f);
   });
+}
+
+TEST(Matmul, AGramMatrixFromOneTriangleEqualsItsDefinition) {
+  for (const std::int64_t m : {1, 5, 31, 32, 33, 64, 100, 257}) {
+    for (const std::int64_t k : {0, 1, 7, 40}) {
+      const Array a = test::random_array(m, k, 1, k == 7 ? Values::kNonFinite : Values::kFinite);
+      for (const Accumulation accumulation : {Accumulation::kChain, Accumulation::kBlock16}) {
+        for (const DType inputs : {DType::kBf16, DType::kFp32}) {
+          const MatmulPolicy policy{.inputs = inputs, .accumulation = accumulation};
+          Array expected(m, m);
+          reference::matmul_nt(a.view(), a.view(), expected.view(), policy);
+          test::at_every_level([&] {
+            Array actual(m, m);
+            matmul_gram(a.view(), actual.view(), policy);
+            EXPECT_TRUE(test::same_bits(actual, expected)) << m << " " << k;
+          });
+        }
+      }
+    }
+  }
 }
 
 TEST(Matmul, APackedWeightGivesTheSameBits) {

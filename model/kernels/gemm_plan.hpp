@@ -1,0 +1,31 @@
+// How a product is cut: its chains into pieces, C into tasks. By shape alone, never by threads; no
+// bit depends on it. Internal to model/kernels.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/kernels/gemm.hpp"
+
+namespace nb::kernels {
+
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// A piece of the chain: steps of one block of rows, in one part of the sum.
+struct GemmPiece {
+  std::int64_t first, steps;
+  bool starts_part, ends_part;
+};
+
+std::vector<GemmPiece> gemm_pieces(const MatmulPolicy& policy, const GemmFormat& format,
+                                   std::int64_t k);
+
+// How C is cut into tasks.
+struct GemmGrid {
+  std::int64_t rows, columns;
+};
+// panel: of A, or 0 where it is rows. keeps_sums: a task needs room for the sums of all its
+// columns.
+GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, std::int64_t panel);
+
+}  // namespace nb::kernels
