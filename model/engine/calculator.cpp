@@ -162,7 +162,8 @@ class Parser {
     Value value = atom();
     while (true) {
       if (take_operator(".")) {
-        if (peek().kind != TokenKind::kName || is_keyword(peek().text)) return bad();
+        if (peek().kind != TokenKind::kName || is_keyword(peek().text) || is_constant(peek().text))
+          return bad();
         const std::string_view method = tokens_[at_++].text;
         // A method that is not called has an address for a text: not followed.
         value = take_operator("(") ? call_method(value, method, argument()) : Value(Failure{});
@@ -222,6 +223,9 @@ class Parser {
     return is_bytes ? Value(Failure{}) : Value(std::move(text));
   }
 
+  static bool is_constant(std::string_view name) {
+    return name == "None" || name == "True" || name == "False";
+  }
   static bool is_keyword(std::string_view name) {
     return std::find(kKeywords.begin(), kKeywords.end(), name) != kKeywords.end();
   }

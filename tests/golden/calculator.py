@@ -372,6 +372,8 @@ Ellipsis or '.count('
 () or '.count('
 () in () or '.count('
 'a'.in('a') or '.count('
+'.count(' or a.True
+'.count(' or a.b
 'a'..count('a')
 'a'.(count)('a')
 'a'.5 or '.count('
