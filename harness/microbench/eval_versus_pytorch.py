@@ -3,7 +3,7 @@
 Same weights (a training's folder), same items, prompts and spans (tests/golden/core_golden.py, from nanochat.md
 §6); one forward pass an item, its choices as the batch, right-padded with <|bos|>, as nanochat does. Tokenizing is
 not timed. Prints seconds and predictions; compares them with the items that npubench wrote.
-    eval_versus_pytorch.py score TRAINING DATA TASKS N OUT.json      run PyTorch
+    eval_versus_pytorch.py score TRAINING DATA TASKS N OUT.json      run PyTorch (NB_TORCH=bf16: under autocast)
     eval_versus_pytorch.py compare OUT.json EVAL_FOLDER              seconds and predictions against ours
 """
 import base64
@@ -137,6 +137,7 @@ def score(folder, data, tasks, limit, out):
     import torch
     import torch.nn.functional as F
     torch.set_num_threads(int(os.environ.get("NB_THREADS", os.cpu_count())))
+    is_bf16 = os.environ.get("NB_TORCH", "fp32") == "bf16"
     folder, data = pathlib.Path(folder), pathlib.Path(data)
     record = json.loads((folder / "record.json").read_text())
     checkpoint = folder / next(f for f in record["artifacts"] if f.endswith(".safetensors"))
@@ -154,9 +155,10 @@ def score(folder, data, tasks, limit, out):
             for row, sequence in enumerate(sequences):
                 ids[row, :len(sequence)] = torch.tensor(sequence)
             begin = time.perf_counter()
-            with torch.no_grad():
+            with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=is_bf16):
                 logits = gpt.logits(ids)
                 targets = torch.roll(ids, -1, 1)
+                logits = logits.float()
                 losses = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view(ids.shape)
                 if gold is None:
                     guess = logits[0].argmax(-1)
