@@ -11,6 +11,8 @@ namespace nb {
 // Each registers its benchmarks with Google Benchmark; `profile` must outlive the run.
 void register_matmul(const MicrobenchRequest& request, const DeviceProfile& profile);
 void register_attention(const MicrobenchRequest& request, const DeviceProfile& profile);
+void register_cached_attention(const MicrobenchRequest& request,
+                               const DeviceProfile& profile);  // part of attention
 void register_norm(const MicrobenchRequest& request, const DeviceProfile& profile);
 void register_loss(const MicrobenchRequest& request, const DeviceProfile& profile);
 void register_optimizer(const MicrobenchRequest& request, const DeviceProfile& profile);
