@@ -1,0 +1,97 @@
+// npubench chat: one answer, JSON, bad input.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/base/json_io.hpp"
+#include "tests/e2e/bench.hpp"
+
+namespace nb::test {
+namespace {
+
+// A model that has seen four steps: what it says is nonsense, but always the same.
+class Chat : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    bench_ = new Bench;
+    const auto trained = (*bench_)({"train",
+                                    "--depth",
+                                    "1",
+                                    "--sequence-len",
+                                    "32",
+                                    "--device-batch",
+                                    "2",
+                                    "--total-batch-tokens",
+                                    "128",
+                                    "--steps",
+                                    "4",
+                                    "--eval-tokens",
+                                    "128",
+                                    "--vocab-size",
+                                    "320",
+                                    "--set",
+                                    "/corpus/microworld/documents=120",
+                                    "--set",
+                                    "/corpus/microworld/val_documents=8",
+                                    "--results-dir",
+                                    bench_->results().string()});
+    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+    *model_ = bench_->node("train-base-ascend_910b3-s1").string();
+    ASSERT_FALSE(model_->empty());
+  }
+  static void TearDownTestSuite() {
+    delete bench_;
+    bench_ = nullptr;
+  }
+  static SubprocessResult chat(std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"chat", "--model", *model_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return (*bench_)(arguments);
+  }
+
+  static inline Bench* bench_ = nullptr;
+  static inline std::string* model_ = new std::string;
+};
+
+TEST_F(Chat, SaysTheSameWithOneSeedAndSaysHowItAnswers) {
+  const auto first = chat({"--prompt", "The color", "--max-tokens", "20", "--seed", "5"});
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_TRUE(first.out.ends_with('\n'));
+  EXPECT_NE(first.err.find("goes on from your text: it is a base model"), std::string::npos)
+      << first.err;
+  const auto again = chat({"--prompt", "The color", "--max-tokens", "20", "--seed", "5",
+                           "--threads", "1", "--simd", "scalar"});
+  EXPECT_EQ(again.out, first.out);
+  EXPECT_NE(chat({"--prompt", "The color", "--max-tokens", "20", "--seed", "6"}).out, first.out);
+}
+
+TEST_F(Chat, JsonSaysWhatTheStreamShows) {
+  const auto streamed = chat({"--prompt", "Alba", "--max-tokens", "15"});
+  const auto told = chat({"--prompt", "Alba", "--max-tokens", "15", "--json"});
+  ASSERT_EQ(told.exit_code, 0) << told.err;
+  const Json json = Json::parse(told.out);
+  EXPECT_EQ(json.at("reply").get<std::string>() + "\n", streamed.out);
+  EXPECT_LE(json.at("reply_tokens").size(), 15U);
+  EXPECT_EQ(json.at("mode"), "complete");
+  EXPECT_EQ(json.at("prompt"), "Alba");
+  EXPECT_TRUE(json.at("stop") == "max_tokens" || json.at("stop") == "stop_token");
+}
+
+TEST_F(Chat, BadInputIsOneSentence) {
+  const auto refuses = [](const SubprocessResult& result, const std::string& what) {
+    EXPECT_EQ(result.exit_code, 64) << what;
+    EXPECT_NE(result.err.find(what), std::string::npos) << result.err;
+    EXPECT_EQ(result.out, "");
+  };
+  refuses(chat({"--prompt", ""}), "empty message");
+  refuses(chat({"--prompt", std::string(4000, 'q')}), "the model holds 320");
+  refuses(chat({"--json"}), "--json needs --prompt");
+  refuses(chat({"--prompt", "x", "--temperature", "-1"}), "--temperature");
+  refuses(chat({"--prompt", "x", "--top-k", "-3"}), "--top-k");
+  refuses((*bench_)({"chat"}), "--model");
+  refuses((*bench_)({"chat", "--model", "oracle", "--prompt", "x"}), "chat needs a trained model");
+  refuses((*bench_)({"chat", "--model", "/nowhere", "--prompt", "x"}), "/nowhere");
+}
+
+}  // namespace
+}  // namespace nb::test
