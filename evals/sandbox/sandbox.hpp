@@ -48,7 +48,7 @@ Result<Ability> probe();
 struct Limits {
   std::int64_t cpu_seconds = 5;             // nanochat's 5 seconds
   std::int64_t idle_seconds = 5;            // asleep
-  std::int64_t wall_seconds = 300;           // distant backstop for what neither of the above stops
+  std::int64_t wall_seconds = 300;          // distant backstop for what neither of the above stops
   std::uint64_t memory_bytes = 256U << 20;  // nanochat's 256 MiB: address space, data, stack
   std::uint64_t file_bytes = 8U << 20;      // one file
   std::uint64_t scratch_bytes = 32U << 20;  // all files

@@ -39,9 +39,12 @@ void remove_flat(const fs::path& root) {
       std::vector<fs::path> inner;
       for (const auto& entry : fs::directory_iterator(folder, ignored))
         inner.push_back(entry.path());
-      for (const fs::path& entry : inner)
-        if (::unlink(entry.c_str()) != 0)
-          ::rename(entry.c_str(), (root / fmt::format("moved-{}", moved++)).c_str());
+      for (const fs::path& entry : inner) {
+        if (::unlink(entry.c_str()) == 0) continue;
+        // Moving a folder changes its "..", for which one must be allowed to write in it.
+        if (errno == EISDIR) ::chmod(entry.c_str(), 0700);
+        ::rename(entry.c_str(), (root / fmt::format("moved-{}", moved++)).c_str());
+      }
       is_left = is_left || ::rmdir(folder.c_str()) == 0;
     }
   }

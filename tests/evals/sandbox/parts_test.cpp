@@ -81,6 +81,9 @@ TEST(Scratch, IsRemovedWhateverIsInIt) {
   fs::create_symlink(outside / "file", path / "link");
   fs::create_directory(path / "closed");
   ASSERT_TRUE(write_file(path / "closed" / "file", "x"));
+  fs::create_directories(path / "closed" / "inner" / "deeper");
+  ASSERT_EQ(::chmod((path / "closed" / "inner" / "deeper").c_str(), 0), 0);
+  ASSERT_EQ(::chmod((path / "closed" / "inner").c_str(), 0), 0);
   ASSERT_EQ(::chmod((path / "closed").c_str(), 0), 0);
   ASSERT_TRUE(scratch->remove());
   EXPECT_FALSE(fs::exists(path));
