@@ -82,6 +82,14 @@ void print_profile(const HostProfile& host) {
     fmt::print(stderr, "{:<32}{:>8}{:>12.3f}{:>8.3f}{:>10.1f}\n", name(k.kind), k.calls, ns * 1e-6,
                ns / elapsed, ns > 0 ? k.flops / ns : 0.0);
   }
+  for (const HostProfileEntry& e : host.entries()) {  // what stands out
+    const auto ns = static_cast<double>(e.time_ns);
+    if (ns > 0.03 * elapsed) {
+      fmt::print(stderr, "  {:<38}{:>12.3f}{:>8.3f}{:>10.1f}\n",
+                 fmt::format("{} {}", name(e.kind), e.label), ns * 1e-6, ns / elapsed,
+                 e.flops / ns);
+    }
+  }
   const auto row = [&](std::string_view what, double ns) {
     fmt::print(stderr, "{:<40}{:>12.3f}{:>8.3f}\n", what, ns * 1e-6, ns / elapsed);
   };

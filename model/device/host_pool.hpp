@@ -1,7 +1,8 @@
 // Host float buffers of tensors, recycled: after the first step a training loop allocates nothing.
 // An evaluation changes its shapes with every batch, so a buffer up to twice as large as asked for
 // is taken too, and what lies unused is returned to the system before all of it exceeds twice the
-// largest amount ever in use. 64-byte aligned. Not thread-safe.
+// largest amount ever in use. 64-byte aligned, large ones on huge pages where allowed. Not
+// thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -14,17 +14,19 @@ Tensor block_forward(const PassContext& context, const BlockWeights& weights, Te
   Device& device = context.device;
   const std::int64_t width = context.config.n_embd;
   a.x = std::move(x);
+  ops::SumAndNorm mid;
   {
     Tensor n = ops::rms_norm(device, a.x, width, "attn.norm", context.slot(a.x_rstd),
                              context.slot(a.x_norm));
-    const Tensor out = attention_forward(context, weights, std::move(n), a.attention);
-    a.mid = ops::add(device, a.x, out, "attn.add", context.slot(a.attention_add));
+    Tensor out = attention_forward(context, weights, std::move(n), a.attention);
+    mid = ops::add_rms_norm(device, a.x, std::move(out), width, "attn.add", "mlp.norm",
+                            context.slot(a.mid_rstd), context.slot(a.attention_add),
+                            context.slot(a.mid_norm));
+    a.mid = std::move(mid.sum);
   }
   Tensor y;
   {
-    Tensor n = ops::rms_norm(device, a.mid, width, "mlp.norm", context.slot(a.mid_rstd),
-                             context.slot(a.mid_norm));
-    const Tensor out = mlp_forward(context, weights, std::move(n), a.mlp);
+    const Tensor out = mlp_forward(context, weights, std::move(mid.norm), a.mlp);
     y = ops::add(device, a.mid, out, "mlp.add", context.slot(a.mlp_add));
   }
   for (Tensor* local : {&a.x, &a.mid}) {
@@ -41,17 +43,15 @@ Tensor block_backward(const PassContext& context, const BlockWeights& weights, T
   a.mlp_add.free();
   {
     const Tensor dn = mlp_backward(context, weights, dx, a.mlp);
-    const Tensor d = ops::rms_norm_backward(device, dn, a.mid, width, a.mid_rstd, "mlp.norm",
-                                            std::move(a.mid_norm));
-    ops::add_gradient(device, dx, d, "mlp.dx");
+    ops::rms_norm_backward_add(device, dn, a.mid, width, a.mid_rstd, "mlp.norm",
+                               std::move(a.mid_norm), dx, "mlp.dx");
   }
   a.mid = {};
   a.attention_add.free();
   {
     const Tensor dn = attention_backward(context, weights, dx, a.attention);
-    const Tensor d =
-        ops::rms_norm_backward(device, dn, a.x, width, a.x_rstd, "attn.norm", std::move(a.x_norm));
-    ops::add_gradient(device, dx, d, "attn.dx");
+    ops::rms_norm_backward_add(device, dn, a.x, width, a.x_rstd, "attn.norm", std::move(a.x_norm),
+                               dx, "attn.dx");
   }
   a.x = {};
   return dx;

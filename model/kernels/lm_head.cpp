@@ -34,9 +34,10 @@ std::span<T> part(std::span<T> values, std::int64_t first, std::int64_t count) {
 template <class Body>
 void each_block(ConstMatrix x, ConstMatrix w, const LmHeadPolicy& policy,
                 const inner::CapScalars& cap, const Body& body) {
-  const InputFormat format = input_format(inner::table(), policy.products.inputs);
-  const Scratch packed(panel_words(format, w.rows, w.cols, format.product->cols) * 4);
-  const HeadRows head(x, pack_head_nt(format, w, packed), w.rows, policy, cap);
+  const GemmFormat format = gemm_format(policy.products.inputs);
+  const Scratch panels(panels_bytes(format, w.rows, w.cols));
+  pack_all_panels(format, {w.data, w.stride, 1}, w.rows, w.cols, panels.words());
+  const HeadRows head(x, panels.words(), w.rows, policy, cap);
   const std::int64_t blocks = (x.rows + kHeadRows - 1) / kHeadRows;
   parallel_for(static_cast<std::size_t>(blocks), 1, [&](std::size_t block) {
     check_float_mode();

@@ -13,7 +13,7 @@
 namespace nb::kernels {
 namespace {
 
-constexpr std::int64_t kVocabularyStrip = 192;  // whole tiles at every level
+constexpr std::int64_t kVocabularyStrip = 128;  // whole panels at every level
 
 void run_plain(ConstMatrix x, ConstMatrix w, std::span<const int> targets, float row_scale,
                std::span<float> losses, Matrix dx, Matrix dw, bool accumulate,
@@ -36,8 +36,8 @@ class Backward {
            const LmHeadPolicy& policy, std::int64_t group_bytes)
       : table_(inner::table()),
         cap_(head_cap_scalars(policy, false)),
-        format_(input_format(table_, policy.products.inputs)),
-        gradient_format_(input_format(table_, policy.weight_gradient.inputs)),
+        format_(gemm_format(policy.products.inputs)),
+        gradient_format_(gemm_format(policy.weight_gradient.inputs)),
         policy_(policy),
         x_(x),
         w_(w),
@@ -48,17 +48,17 @@ class Backward {
         dw_(dw),
         accumulate_(accumulate),
         group_rows_(group_rows(group_bytes)),
-        group_steps_(panel_steps(gradient_format_, group_rows_)) {}
+        group_words_(gradient_format_.panel_words(group_rows_)) {}
 
   void run() {
-    const Product& product = *format_.product;
-    const Scratch nt(panel_words(format_, w_.rows, w_.cols, product.cols) * 4);
-    const Scratch nn(panel_words(format_, w_.cols, w_.rows, product.cols) * 4);
-    w_nn_ = pack_head_nn(format_, w_, nn);
-    const HeadRows head(x_, pack_head_nt(format_, w_, nt), w_.rows, policy_, cap_);
-    const Product& last = *gradient_format_.product;
-    const Scratch dz(panel_words(gradient_format_, w_.rows, group_rows_, last.rows) * 4);
-    const Scratch x(panel_words(gradient_format_, w_.cols, group_rows_, last.cols) * 4);
+    const Scratch nt(panels_bytes(format_, w_.rows, w_.cols));
+    const Scratch nn(panels_bytes(format_, w_.cols, w_.rows));
+    pack_all_panels(format_, {w_.data, w_.stride, 1}, w_.rows, w_.cols, nt.words());
+    pack_all_panels(format_, {w_.data, 1, w_.stride}, w_.cols, w_.rows, nn.words());
+    w_nn_ = nn.words();
+    const HeadRows head(x_, nt.words(), w_.rows, policy_, cap_);
+    const Scratch dz(panels_bytes(gradient_format_, w_.rows, group_rows_));
+    const Scratch x(panels_bytes(gradient_format_, w_.cols, group_rows_));
     const bool is_one_group = x_.rows <= group_rows_;
     const std::int64_t sum_stride = round_up(w_.cols, 16);
     const Scratch sums(
@@ -83,11 +83,9 @@ class Backward {
   }
 
  private:
-  using Product = inner::Product;
-
   // Even, so that pairs of rows stay together, and whole blocks.
   std::int64_t group_rows(std::int64_t group_bytes) const {
-    const std::int64_t row_bytes = 4 / gradient_format_.product->values_per_step * w_.rows;
+    const std::int64_t row_bytes = 4 / gradient_format_.gemm->values_per_step * w_.rows;
     const std::int64_t blocks = std::max<std::int64_t>(1, group_bytes / row_bytes / kHeadRows);
     return std::min(blocks * kHeadRows, x_.rows);
   }
@@ -95,29 +93,25 @@ class Backward {
   // Rows [first, first + count) of x, the group's rows from `at` on.
   void run_rows(const HeadRows& head, std::int64_t first, std::int64_t count, std::int64_t at,
                 std::uint32_t* dz_panels, std::uint32_t* x_panels) const {
-    const Product& product = *format_.product;
-    const std::int64_t steps = w_nn_.steps;
-    const std::int64_t sum_stride = round_up(w_.cols, 16);
+    const std::int64_t steps = format_.steps(w_.rows), sum_stride = round_up(w_.cols, 16);
     const Scratch memory(head.floats() * sizeof(float));
-    const Scratch packed(panel_words(format_, kHeadRows, w_.rows, product.rows) * 4);
+    const Scratch words(row_words(steps) * 4);
     const Scratch sums(static_cast<std::size_t>(kHeadRows * sum_stride) * sizeof(float));
     float* t = memory.floats();
     HeadRows::Row rows[kHeadRows];
     head.run(first, count, t, rows);
     for (std::int64_t i = 0; i < count; ++i)
       gradient_row(first + i, t + i * head.stride(), rows[i]);
-    pack_panels(format_, {t, head.stride(), 1}, count, w_.rows, product.rows, packed.words());
-    multiply_panels(format_, count, w_.cols, steps, packed.words(), steps * product.rows,
-                    w_nn_.panels, steps * product.cols, sums.floats(), sum_stride,
-                    inner::kTileStart);
+    pack_head_rows(format_, t, head.stride(), count, w_.rows, words.words());
+    multiply_words(format_, count, w_.cols, steps, words.words(), w_nn_,
+                   format_.panel_words(w_.rows), sums.floats(), sum_stride, inner::kFinishRaw);
     const int rounding =
         inner::rounding_of(policy_.products.output, policy_.products.fp16_saturates);
     for (std::int64_t i = 0; i < count; ++i) {
       table_.finish(sums.floats() + i * sum_stride, w_.cols, dx_.row(first + i), rounding, false);
     }
-    pack_part({t, 1, head.stride()}, w_.rows, count, at, gradient_format_.product->rows, dz_panels);
-    pack_part({x_.row(first), 1, x_.stride}, w_.cols, count, at, gradient_format_.product->cols,
-              x_panels);
+    pack_part(t, head.stride(), w_.rows, count, at, dz_panels);
+    pack_part(x_.row(first), x_.stride, w_.cols, count, at, x_panels);
   }
 
   void gradient_row(std::int64_t row, float* t, const HeadRows::Row& known) const {
@@ -133,29 +127,29 @@ class Backward {
                            known.is_calm && std::isfinite(row_scale_));
   }
 
-  // The group's values of k from `at` on, into each panel.
-  void pack_part(const Operand& source, std::int64_t p_count, std::int64_t count, std::int64_t at,
-                 int width, std::uint32_t* panels) const {
-    const std::int64_t first_step = panel_steps(gradient_format_, at);
-    for (std::int64_t p = 0; p < p_count; p += width) {
-      pack_panels(gradient_format_, source.from(p, 0), std::min<std::int64_t>(width, p_count - p),
-                  count, width, panels + p * group_steps_ + first_step * width);
-    }
+  // `count` rows of a source, the group's values of k from `at` on, into each panel of columns.
+  void pack_part(const float* rows, std::int64_t stride, std::int64_t columns, std::int64_t count,
+                 std::int64_t at, std::uint32_t* panels) const {
+    const inner::Gemm& gemm = *gradient_format_.gemm;
+    gemm.pack_panels(rows, stride, false, columns, count, gradient_format_.steps(count),
+                     gradient_format_.rounding, gradient_format_.swaps_pairs, group_words_,
+                     panels + gradient_format_.steps(at) * gemm.cols);
   }
 
-  // dw's rows [from, to) go on over the group's rows; sums (V, C padded) holds them between groups.
+  // dw's rows [from, to) go on over the group's rows; sums (V, C padded) holds them between groups,
+  // null: there is one group alone.
   void sum_strip(std::int64_t from, std::int64_t to, std::int64_t rows, const std::uint32_t* dz,
                  const std::uint32_t* x, float* sums, bool is_first, bool is_last) const {
-    const Product& product = *gradient_format_.product;
     const std::int64_t sum_stride = round_up(w_.cols, 16);
     const Scratch own(sums == nullptr
                           ? static_cast<std::size_t>(kVocabularyStrip * sum_stride) * sizeof(float)
                           : 0);
     float* strip = sums == nullptr ? own.floats() : sums + from * sum_stride;
-    multiply_panels(gradient_format_, to - from, w_.cols, panel_steps(gradient_format_, rows),
-                    dz + from * group_steps_, group_steps_ * product.rows, x,
-                    group_steps_ * product.cols, strip, sum_stride,
-                    is_first ? inner::kTileStart : inner::kTileContinue);
+    const std::int64_t width = gradient_format_.gemm->cols;
+    for (std::int64_t row = from; row < to; row += width) {
+      sum_panel(std::min(width, to - row), gradient_format_.steps(rows),
+                dz + row / width * group_words_, x, strip + (row - from) * sum_stride, is_first);
+    }
     if (!is_last) return;
     const int rounding =
         inner::rounding_of(policy_.weight_gradient.output, policy_.weight_gradient.fp16_saturates);
@@ -165,9 +159,35 @@ class Backward {
     }
   }
 
+  // One panel of dz's columns × all panels of x.
+  void sum_panel(std::int64_t rows, std::int64_t steps, const std::uint32_t* dz,
+                 const std::uint32_t* x, float* sums, bool is_first) const {
+    const inner::Gemm& gemm = *gradient_format_.gemm;
+    const std::int64_t stride = round_up(w_.cols, 16), tiles = (rows + gemm.rows - 1) / gemm.rows;
+    inner::GemmTile t = {};
+    t.b_panel = group_words_;
+    t.start_stride = t.out_stride = stride;
+    t.finish = inner::kFinishRaw;
+    for (std::int64_t first = 0; first < steps; first += inner::kGemmSteps) {
+      t.steps = std::min(inner::kGemmSteps, steps - first);
+      for (std::int64_t j = 0; j < w_.cols; j += gemm.cols) {
+        const std::int64_t vectors = (std::min<std::int64_t>(gemm.cols, w_.cols - j) + 15) / 16;
+        t.b = x + j / gemm.cols * group_words_ + first * gemm.cols;
+        for (std::int64_t i = 0; i < tiles; ++i) {
+          const std::int64_t row = rows * i / tiles;
+          t.a = dz + first * gemm.cols + row;
+          t.out = sums + row * stride + j;
+          t.start = is_first && first == 0 ? nullptr : t.out;
+          gemm.tile_turned(static_cast<int>(rows * (i + 1) / tiles - row),
+                           static_cast<int>(vectors), t);
+        }
+      }
+    }
+  }
+
   const inner::Table& table_;
   inner::CapScalars cap_;
-  InputFormat format_, gradient_format_;
+  GemmFormat format_, gradient_format_;
   const LmHeadPolicy& policy_;
   ConstMatrix x_, w_;
   std::span<const int> targets_;
@@ -175,8 +195,9 @@ class Backward {
   std::span<float> losses_;
   Matrix dx_, dw_;
   bool accumulate_;
-  std::int64_t group_rows_, group_steps_;
-  HeadWeight w_nn_{};
+  std::int64_t group_rows_;
+  std::int64_t group_words_;             // from one panel of the group's to the next
+  const std::uint32_t* w_nn_ = nullptr;  // panels of w as the right operand of dz w
 };
 
 }  // namespace

@@ -2,29 +2,10 @@
 
 #include <algorithm>
 
-#include "harness/base/parallel.hpp"
-
 namespace nb::kernels {
 namespace {
 
 constexpr std::int64_t kStrip = 512;  // logits of a row that are capped while still in L1
-constexpr std::int64_t kPanelsAtOnce = 4;
-
-HeadWeight pack(const InputFormat& format, const Operand& w, std::int64_t p_count,
-                std::int64_t k_count, const Scratch& memory) {
-  const int width = format.product->cols;
-  const std::int64_t steps = panel_steps(format, k_count);
-  const auto columns = static_cast<std::size_t>(p_count);
-  parallel_chunks(columns, static_cast<std::size_t>(kPanelsAtOnce * width),
-                  [&](std::size_t begin, std::size_t end) {
-                    check_float_mode();
-                    const auto first = static_cast<std::int64_t>(begin);
-                    pack_panels(format, w.from(first, 0), static_cast<std::int64_t>(end) - first,
-                                k_count, width, memory.words() + first * steps);
-                  });
-  return {memory.words(), steps};
-}
-
 }  // namespace
 
 bool head_works_in_blocks(const LmHeadPolicy& policy) {
@@ -44,52 +25,97 @@ void check_head(const char* op, ConstMatrix x, ConstMatrix w, std::span<const in
   }
 }
 
-std::size_t panel_words(const InputFormat& format, std::int64_t p_count, std::int64_t k_count,
-                        int width) {
-  return static_cast<std::size_t>(round_up(p_count, width) * panel_steps(format, k_count));
+int tile_finish(int rounding, bool accumulate) {
+  switch (rounding) {
+    case inner::kRoundNone:
+      return accumulate ? inner::kFinishFp32Add : inner::kFinishFp32;
+    case inner::kRoundBf16:
+      return accumulate ? inner::kFinishBf16Add : inner::kFinishBf16;
+    default:
+      return inner::kFinishRaw;
+  }
 }
 
-HeadWeight pack_head_nt(const InputFormat& format, ConstMatrix w, const Scratch& memory) {
-  return pack(format, {w.data, w.stride, 1}, w.rows, w.cols, memory);
+std::size_t row_words(std::int64_t steps) {
+  const std::int64_t blocks = (steps + inner::kGemmSteps - 1) / inner::kGemmSteps;
+  return static_cast<std::size_t>(blocks * kHeadRows * inner::kGemmRowWords);
 }
 
-HeadWeight pack_head_nn(const InputFormat& format, ConstMatrix w, const Scratch& memory) {
-  return pack(format, {w.data, 1, w.stride}, w.cols, w.rows, memory);
+void pack_head_rows(const GemmFormat& format, const float* data, std::int64_t stride,
+                    std::int64_t rows, std::int64_t k_count, std::uint32_t* words) {
+  const inner::Gemm& gemm = *format.gemm;
+  const std::int64_t block = inner::kGemmSteps * gemm.values_per_step;
+  for (std::int64_t k = 0; k < k_count; k += block) {
+    const std::int64_t count = std::min(block, k_count - k);
+    gemm.pack_rows(data + k, stride, rows, count, format.steps(count), format.rounding,
+                   format.swaps_pairs, words);
+    words += kHeadRows * inner::kGemmRowWords;
+  }
+}
+
+void multiply_words(const GemmFormat& format, std::int64_t rows, std::int64_t cols,
+                    std::int64_t steps, const std::uint32_t* words, const std::uint32_t* panels,
+                    std::int64_t panel_words, float* c, std::int64_t stride, int finish) {
+  const inner::Gemm& gemm = *format.gemm;
+  const std::int64_t tiles = (rows + gemm.rows - 1) / gemm.rows;  // rows are spread evenly
+  const std::int64_t panel = gemm.cols / 16, widest = gemm.vectors[(rows + tiles - 1) / tiles];
+  inner::GemmTile t = {};
+  t.b_panel = panel_words;
+  t.start_stride = t.out_stride = stride;
+  for (std::int64_t first = 0; first < steps; first += inner::kGemmSteps) {
+    t.steps = std::min(inner::kGemmSteps, steps - first);
+    t.finish = first + t.steps == steps ? finish : inner::kFinishRaw;
+    for (std::int64_t j = 0; j < cols;) {
+      const std::int64_t left = (cols - j + 15) / 16;
+      const std::int64_t vectors = left >= widest ? widest : std::min(left, panel);
+      t.b = panels + j / gemm.cols * t.b_panel + j % gemm.cols + first * gemm.cols;
+      for (std::int64_t i = 0; i < tiles; ++i) {
+        const std::int64_t row = rows * i / tiles;
+        t.a = words + row * inner::kGemmRowWords;
+        t.out = c + row * stride + j;
+        t.start = first > 0 ? t.out : nullptr;
+        gemm.tile(static_cast<int>(rows * (i + 1) / tiles - row), static_cast<int>(vectors), t);
+      }
+      j += 16 * vectors;
+    }
+    words += kHeadRows * inner::kGemmRowWords;
+  }
 }
 
 // A row's stride is an odd number of cache lines, so that a column of a block does not fall into
 // one set of the cache.
-HeadRows::HeadRows(ConstMatrix x, const HeadWeight& w, std::int64_t vocabulary,
+HeadRows::HeadRows(ConstMatrix x, const std::uint32_t* panels, std::int64_t vocabulary,
                    const LmHeadPolicy& policy, const inner::CapScalars& cap)
     : table_(inner::table()),
-      format_(input_format(table_, policy.products.inputs)),
+      format_(gemm_format(policy.products.inputs)),
       x_(x),
-      w_(w),
+      panels_(panels),
+      steps_(format_.steps(x.cols)),
+      panel_words_(format_.panel_words(x.cols)),
       vocabulary_(vocabulary),
-      stride_((round_up(vocabulary, format_.product->cols) / 16 | 1) * 16),
+      stride_((round_up(vocabulary, 16) / 16 | 1) * 16),
       product_rounding_(inner::rounding_of(policy.products.output, policy.products.fp16_saturates)),
       cap_(cap) {}
 
 std::size_t HeadRows::floats() const {
-  return static_cast<std::size_t>(kHeadRows * stride_) +
-         panel_words(format_, kHeadRows, x_.cols, format_.product->rows);
+  return static_cast<std::size_t>(kHeadRows * stride_) + row_words(steps_);
 }
 
 void HeadRows::run(std::int64_t first, std::int64_t count, float* memory, Row* rows) const {
   float* logits = memory;
-  auto* packed = reinterpret_cast<std::uint32_t*>(memory + kHeadRows * stride_);
-  pack_panels(format_, {x_.row(first), x_.stride, 1}, count, x_.cols, format_.product->rows,
-              packed);
+  auto* words = reinterpret_cast<std::uint32_t*>(memory + kHeadRows * stride_);
+  pack_head_rows(format_, x_.row(first), x_.stride, count, x_.cols, words);
+  const int finish = tile_finish(product_rounding_, false);
   inner::CapRow known[kHeadRows];
   std::fill(known, known + count, fresh_row(cap_));
   for (std::int64_t col = 0; col < vocabulary_; col += kStrip) {
     const std::int64_t cols = std::min(kStrip, vocabulary_ - col);
-    multiply_panels(format_, count, cols, w_.steps, packed, w_.steps * format_.product->rows,
-                    w_.panels + col * w_.steps, w_.steps * format_.product->cols, logits + col,
-                    stride_, inner::kTileStart);
+    multiply_words(format_, count, cols, steps_, words,
+                   panels_ + col / format_.gemm->cols * panel_words_, panel_words_, logits + col,
+                   stride_, finish);
     for (std::int64_t i = 0; i < count; ++i) {
       float* row = logits + i * stride_ + col;
-      table_.finish(row, cols, row, product_rounding_, false);
+      if (finish == inner::kFinishRaw) table_.finish(row, cols, row, product_rounding_, false);
       table_.cap_logits(row, cols, cap_, &known[i]);
     }
   }

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "model/kernels/cap_scalars.hpp"
+#include "model/kernels/gemm.hpp"
 #include "model/kernels/lm_head.hpp"
-#include "model/kernels/panels.hpp"
 #include "model/kernels/row_loop.hpp"
 #include "model/kernels/scratch.hpp"
 
@@ -28,23 +28,26 @@ inline inner::CapScalars head_cap_scalars(const LmHeadPolicy& policy, bool round
 void check_head(const char* op, ConstMatrix x, ConstMatrix w, std::span<const int> targets,
                 std::size_t per_row);
 
-// Words of packed panels.
-std::size_t panel_words(const InputFormat& format, std::int64_t p_count, std::int64_t k_count,
-                        int width);
+// What a tile does with sums that are rounded so: raw where the table's finish() must follow.
+int tile_finish(int rounding, bool accumulate);
 
-// Both packings of w, made once a call. Steps are per panel.
-struct HeadWeight {
-  const std::uint32_t* panels;
-  std::int64_t steps;
-};
-// w (V,C) as the right operand of x wᵀ (k = C), or of dz w (k = V).
-HeadWeight pack_head_nt(const InputFormat& format, ConstMatrix w, const Scratch& memory);
-HeadWeight pack_head_nn(const InputFormat& format, ConstMatrix w, const Scratch& memory);
+// Blocks of rows of words (inner::Gemm) over whole chains of `steps`: kHeadRows rows of a block of
+// kGemmSteps, then those of the next.
+std::size_t row_words(std::int64_t steps);
+void pack_head_rows(const GemmFormat& format, const float* data, std::int64_t stride,
+                    std::int64_t rows, std::int64_t k_count, std::uint32_t* words);
+
+// c (rows, cols rounded up to 16) = finished sums of whole chains: rows of words × columns of
+// panels. panels: from the first column on, which is a panel's first.
+void multiply_words(const GemmFormat& format, std::int64_t rows, std::int64_t cols,
+                    std::int64_t steps, const std::uint32_t* words, const std::uint32_t* panels,
+                    std::int64_t panel_words, float* c, std::int64_t stride, int finish);
 
 class HeadRows {
  public:
-  HeadRows(ConstMatrix x, const HeadWeight& w, std::int64_t vocabulary, const LmHeadPolicy& policy,
-           const inner::CapScalars& cap);
+  // panels: w's rows as the columns of x wᵀ.
+  HeadRows(ConstMatrix x, const std::uint32_t* panels, std::int64_t vocabulary,
+           const LmHeadPolicy& policy, const inner::CapScalars& cap);
 
   // Floats that one block needs: logits, then packed rows of x.
   std::size_t floats() const;
@@ -59,10 +62,10 @@ class HeadRows {
 
  private:
   const inner::Table& table_;
-  InputFormat format_;
+  GemmFormat format_;
   ConstMatrix x_;
-  HeadWeight w_;
-  std::int64_t vocabulary_, stride_;
+  const std::uint32_t* panels_;
+  std::int64_t steps_, panel_words_, vocabulary_, stride_;
   int product_rounding_;
   inner::CapScalars cap_;
 };

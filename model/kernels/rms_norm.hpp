@@ -22,4 +22,11 @@ void rms_norm(ConstMatrix x, Matrix out, std::span<float> rstd, DType storage,
 void rms_norm_backward(ConstMatrix dy, ConstMatrix x, std::span<const float> rstd, Matrix dx,
                        DType storage);
 
+// In one pass, the bits of two kernels: sum = add(a, b), out = rms_norm(sum). sum may be a or b.
+void add_rms_norm(ConstMatrix a, ConstMatrix b, Matrix sum, Matrix out, std::span<float> rstd,
+                  DType storage, float epsilon = kRmsNormEpsilon);
+// dx = add(dx, rms_norm_backward(dy, x, rstd)): the residual's gradient and the branch's.
+void rms_norm_backward_add(ConstMatrix dy, ConstMatrix x, std::span<const float> rstd, Matrix dx,
+                           DType storage);
+
 }  // namespace nb::kernels

@@ -40,6 +40,8 @@ bool all_below(const float* x, std::int64_t n, float limit);
 void rms_norm(const float* x, std::int64_t n, float rstd, float* out, int rounding);
 void rms_norm_backward(const float* dy, const float* x, std::int64_t n, float rstd,
                        float coefficient, float* dx, int rounding);
+void rms_norm_rows(const NormRows& rows);
+void rms_norm_backward_rows(const NormBackwardRows& rows);
 void rotary(const float* x, const float* cos, const float* sin, std::int64_t half, float sin_sign,
             float* out, int rounding, bool eager);
 void softmax(float* s, std::int64_t n, float factor, float* max, float* sum);

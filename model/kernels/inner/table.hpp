@@ -92,6 +92,30 @@ struct Gemm {
   void (*tile_turned)(int rows, int vectors, const GemmTile& tile);  // vectors <= cols / 16
 };
 
+// Rows of an RMS norm (rms_norm.hpp). Where add is given, the rows are round(x + add), kept in sum.
+struct NormRows {
+  const float* x;
+  const float* add;  // or null
+  float* sum;        // with add; may be x or add
+  float* out;
+  float* rstd;  // one a row, or null
+  std::int64_t x_stride, add_stride, sum_stride, out_stride;
+  std::int64_t rows, n;
+  float epsilon;
+  int rounding;
+};
+// And of its backward. accumulates: dx = round(dx + round(gradient)).
+struct NormBackwardRows {
+  const float* dy;
+  const float* x;
+  const float* rstd;
+  float* dx;
+  std::int64_t dy_stride, x_stride, dx_stride;
+  std::int64_t rows, n;
+  bool accumulates;
+  int rounding;
+};
+
 struct AdamWScalars {
   float decay;  // 1: none
   float beta1, one_minus_beta1, beta2, one_minus_beta2, epsilon, step_size;
@@ -159,6 +183,9 @@ struct Table {
   void (*rms_norm)(const float* x, std::int64_t n, float rstd, float* out, int rounding);
   void (*rms_norm_backward)(const float* dy, const float* x, std::int64_t n, float rstd,
                             float coefficient, float* dx, int rounding);
+  // the same and the sums before it, of many rows
+  void (*rms_norm_rows)(const NormRows& rows);
+  void (*rms_norm_backward_rows)(const NormBackwardRows& rows);
   // one head of one row: half = D / 2; sin_sign -1 for backward
   void (*rotary)(const float* x, const float* cos, const float* sin, std::int64_t half,
                  float sin_sign, float* out, int rounding, bool eager);

@@ -4,6 +4,7 @@
 
 #include "harness/base/check.hpp"
 #include "model/kernels/embedding.hpp"
+#include "model/kernels/reference/elementwise.hpp"
 #include "model/kernels/rotary_norm.hpp"
 #include "tests/model/kernels/kernel_case.hpp"
 
@@ -52,6 +53,42 @@ TEST(RmsNorm, ManyRowsAreCutTheSameWithAnyNumberOfThreads) {
     rms_norm(x.view(), out.view(), {}, DType::kBf16);
     EXPECT_TRUE(test::same_bits(out, expected));
   });
+}
+
+TEST(RmsNorm, WithTheResidualsSumsEqualsTheSeparateKernels) {
+  for (const std::int64_t width : kWidths) {
+    for (const DType storage : kStorages) {
+      for (const Values values : {Values::kOrdinary, Values::kFinite, Values::kNonFinite}) {
+        const Array a = test::random_array(9, width, 1, values),
+                    b = test::random_array(9, width, 2, values),
+                    dy = test::random_array(9, width, 3), dx = test::random_array(9, width, 4);
+        Array sum(9, width), norm(9, width), branch(9, width), total(9, width);
+        std::vector<float> rstd(9);
+        reference::add(a.view(), b.view(), sum.view(), storage);
+        reference::rms_norm(sum.view(), norm.view(), rstd, storage);
+        reference::rms_norm_backward(dy.view(), sum.view(), rstd, branch.view(), storage);
+        reference::add(dx.view(), branch.view(), total.view(), storage);
+        test::at_every_level([&] {
+          Array fused_sum = a, fused_norm(9, width), fused_dx = dx;
+          std::vector<float> fused_rstd(9);
+          add_rms_norm(fused_sum.view(), b.view(), fused_sum.view(), fused_norm.view(), fused_rstd,
+                       storage);
+          rms_norm_backward_add(dy.view(), fused_sum.view(), fused_rstd, fused_dx.view(), storage);
+          for (std::int64_t row = 0; row < 9; ++row) {
+            const auto same = [&](const Array& x, const Array& y) {
+              const auto n = static_cast<std::size_t>(width);
+              return test::same_bits(std::span<const float>(x.view().row(row), n),
+                                     std::span<const float>(y.view().row(row), n));
+            };
+            EXPECT_TRUE(same(fused_sum, sum)) << width;
+            EXPECT_TRUE(same(fused_norm, norm)) << width;
+            EXPECT_TRUE(same(fused_dx, total)) << width;
+          }
+          EXPECT_TRUE(test::same_bits(fused_rstd, rstd)) << width;
+        });
+      }
+    }
+  }
 }
 
 // mean(x²) = 12.5, so out = x / sqrt(12.5 + eps).
