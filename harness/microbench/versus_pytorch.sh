@@ -2,7 +2,8 @@
 # Our training step against PyTorch's on this host, each at its best, in turn. Not part of the tests.
 # Installs Debian's PyTorch; other flavours of OpenBLAS and malloc are unpacked below build/ and change nothing.
 #   bash harness/microbench/versus_pytorch.sh                          d4 and d6 steps, and the d4 forward
-#   bash harness/microbench/versus_pytorch.sh --depth 2 --length 256   one comparison; options: versus_pytorch.py
+#   bash harness/microbench/versus_pytorch.sh --depth 2 --length 256   one comparison
+# Options of one comparison: --depth --length --vocabulary --rows --tokens --threads --rounds --forward (versus_pytorch.py).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 exec </dev/null
