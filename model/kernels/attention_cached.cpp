@@ -59,6 +59,12 @@ std::vector<std::size_t> runs_of(std::span<const CachedSequence> sequences) {
   return ends;
 }
 
+// A sequence's keys of one key head.
+struct HeadOf {
+  const CachedSequence* sequence = nullptr;
+  std::int64_t kv_head = 0;
+};
+
 // One key head of a run of sequences.
 class HeadRun {
  public:
@@ -66,7 +72,8 @@ class HeadRun {
           std::int64_t kv_head)
       : q_(q), out_(out), shape_(shape), policy_(policy), kv_(kv_head), format_(policy) {}
 
-  void run(std::span<const CachedSequence> sequences) const {
+  // after: what this thread probably works on next.
+  void run(std::span<const CachedSequence> sequences, const HeadOf& after) const {
     std::int64_t most = 0;
     for (const CachedSequence& s : sequences) {
       if (s.queries > kFewQueries) most = std::max(most, keys_of(s));
@@ -75,7 +82,7 @@ class HeadRun {
     for (const CachedSequence& s : sequences) {
       if (s.queries == 0) continue;
       if (s.queries <= kFewQueries) {
-        each_head(s, [&](const QueryRows& rows) { one_by_one(s, rows); });
+        one_by_one(s, &s == &sequences.back() ? after : HeadOf{&s + 1, kv_});
         continue;
       }
       pack(s, sequences.size() > 1, packed);
@@ -91,19 +98,21 @@ class HeadRun {
 
  private:
   float scale() const { return score_scale({.head_dim = shape_.head_dim, .scale = shape_.scale}); }
-  ConstMatrix of_head(ConstMatrix m) const {
-    return column_block(m, kv_ * shape_.head_dim, shape_.head_dim);
+  ConstMatrix of_head(ConstMatrix m, std::int64_t kv_head) const {
+    return column_block(m, kv_head * shape_.head_dim, shape_.head_dim);
   }
 
-  // body(segment's k, v) of the keys that s sees, from segment `first` on.
+  // body(segment's k, v) of the keys that `at` sees, from segment `first` on.
   template <class Body>
-  void each_segment(const CachedSequence& s, std::size_t first, const Body& body) const {
+  void each_segment(const HeadOf& at, std::size_t first, const Body& body) const {
+    const CachedSequence& s = *at.sequence;
     std::int64_t left = keys_of(s);
     for (std::size_t i = 0; i < s.segments.size() && left > 0; ++i) {
       const KeySegment& segment = s.segments[i];
       const std::int64_t rows = std::min(left, segment.k.rows);
       if (i >= first) {
-        body(row_block(of_head(segment.k), 0, rows), row_block(of_head(segment.v), 0, rows));
+        body(row_block(of_head(segment.k, at.kv_head), 0, rows),
+             row_block(of_head(segment.v, at.kv_head), 0, rows));
       }
       left -= rows;
     }
@@ -114,7 +123,7 @@ class HeadRun {
     packed.reset();
     const bool has_prefix = shares && packed.size() > 0;
     std::size_t index = has_prefix ? 1 : 0;
-    each_segment(s, index, [&](ConstMatrix k, ConstMatrix v) {
+    each_segment({&s, kv_}, index, [&](ConstMatrix k, ConstMatrix v) {
       packed.append(k, v);
       if (shares && index == 0) packed.mark();
       ++index;
@@ -132,18 +141,30 @@ class HeadRun {
     }
   }
 
-  void one_by_one(const CachedSequence& s, const QueryRows& rows) const {
-    const Scratch pointers(2 * static_cast<std::size_t>(keys_of(s)) * sizeof(const float*));
+  void one_by_one(const CachedSequence& s, const HeadOf& after) const {
+    const std::int64_t keys = keys_of(s);
+    const std::int64_t next = after.sequence == nullptr ? 0 : keys_of(*after.sequence);
+    const Scratch pointers(static_cast<std::size_t>(2 * keys + next) * sizeof(const float*));
     auto* k_rows = static_cast<const float**>(pointers.data());
-    const float** v_rows = k_rows + keys_of(s);
+    const float** v_rows = k_rows + keys;
+    const float** next_rows = v_rows + keys;
     std::int64_t done = 0;
-    each_segment(s, 0, [&](ConstMatrix k, ConstMatrix v) {
+    each_segment({&s, kv_}, 0, [&](ConstMatrix k, ConstMatrix v) {
       for (std::int64_t j = 0; j < k.rows; ++j, ++done) {
         k_rows[done] = k.row(j);
         v_rows[done] = v.row(j);
       }
     });
-    attend_one_by_one(format_, rows, k_rows, v_rows, scale());
+    done = 0;
+    if (next > 0) {
+      each_segment(after, 0, [&](ConstMatrix k, ConstMatrix) {
+        for (std::int64_t j = 0; j < k.rows; ++j) next_rows[done++] = k.row(j);
+      });
+    }
+    each_head(s, [&](const QueryRows& rows) {
+      attend_one_by_one(format_, rows, k_rows, v_rows, {next_rows, static_cast<std::size_t>(done)},
+                        scale());
+    });
   }
 
   void by_definition(const CachedSequence& s, const QueryRows& rows) const {
@@ -151,7 +172,7 @@ class HeadRun {
     const Scratch k_all(static_cast<std::size_t>(keys * dim) * 4);
     const Scratch v_all(static_cast<std::size_t>(keys * dim) * 4);
     std::int64_t done = 0;
-    each_segment(s, 0, [&](ConstMatrix k, ConstMatrix v) {
+    each_segment({&s, kv_}, 0, [&](ConstMatrix k, ConstMatrix v) {
       for (std::int64_t j = 0; j < k.rows; ++j, ++done) {
         std::copy_n(k.row(j), dim, k_all.floats() + done * dim);
         std::copy_n(v.row(j), dim, v_all.floats() + done * dim);
@@ -188,8 +209,14 @@ void attention_cached(ConstMatrix q, Matrix out, std::span<const CachedSequence>
   const auto kv_heads = static_cast<std::size_t>(shape.kv_heads);
   parallel_for(ends.size() * kv_heads, 1, [&](std::size_t task) {
     const std::size_t run = task / kv_heads, begin = run == 0 ? 0 : ends[run - 1];
+    HeadOf after;
+    if (task % kv_heads + 1 < kv_heads) {
+      after = {&sequences[begin], static_cast<std::int64_t>(task % kv_heads) + 1};
+    } else if (ends[run] < sequences.size()) {
+      after = {&sequences[ends[run]], 0};
+    }
     HeadRun(q, out, shape, policy, static_cast<std::int64_t>(task % kv_heads))
-        .run(sequences.subspan(begin, ends[run] - begin));
+        .run(sequences.subspan(begin, ends[run] - begin), after);
   });
 }
 

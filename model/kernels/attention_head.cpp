@@ -115,7 +115,7 @@ void HeadKeys::attend(const QueryRows& rows, float scale) const {
 }
 
 void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows, const float* const* k,
-                       const float* const* v, float scale) {
+                       const float* const* v, std::span<const float* const> next, float scale) {
   const std::int64_t dim = rows.q.cols, keys = rows.position + rows.q.rows;
   const Scratch scores(bytes(keys + 64));
   const Scratch words(bytes(dim + keys + 32));
@@ -126,6 +126,8 @@ void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows, con
                       .k = k,
                       .v = v,
                       .keys = rows.position + i + 1,
+                      .next = next.data(),
+                      .next_keys = std::ssize(next),
                       .dim = dim,
                       .scale = scale,
                       .rounding = format.input.rounding,

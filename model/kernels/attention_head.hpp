@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "model/kernels/attention.hpp"
 #include "model/kernels/attention_format.hpp"
@@ -50,9 +51,10 @@ class HeadKeys {
   Scratch k_rows_, v_panels_;
 };
 
-// Few queries, each by itself. k, v: rows of the positions from 0 on, one pointer each.
+// Few queries, each by itself. k, v: rows of the positions from 0 on, one pointer each. next: rows
+// that the caller will need as keys after these.
 void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows, const float* const* k,
-                       const float* const* v, float scale);
+                       const float* const* v, std::span<const float* const> next, float scale);
 
 // The naive definition, for values that are not finite.
 void attend_by_definition(const QueryRows& rows, ConstMatrix k, ConstMatrix v, float scale,

@@ -174,10 +174,14 @@ class Multiplication {
             ceil_div(task.cols, gemm_.cols), std::min(kGemmSteps, steps_ - step) * gemm_.cols,
             panel_words_, calls(task)};
   }
-  // The right panel of the task's columns from j on, where they are too many for L2.
+  // The right panel of the task's columns from j on, where they are too many for L2, or where no
+  // other rows read them: then the next task's, too.
   FetchAhead fetch_next_panel(const Block& task, std::size_t begin, std::size_t end, std::int64_t j,
                               std::int64_t tiles) const {
-    if (j >= task.cols || task.cols * steps_ * 4 <= kPanelBytesInL2) return {};
+    if (task.rows == shape_.m ? task.col + j >= shape_.n
+                              : j >= task.cols || task.cols * steps_ * 4 <= kPanelBytesInL2) {
+      return {};
+    }
     const std::int64_t first = pieces_[begin].first;
     const std::int64_t steps = pieces_[end - 1].first + pieces_[end - 1].steps - first;
     return {panels_ + (task.col + j) / gemm_.cols * panel_words_ + first * gemm_.cols, 1,

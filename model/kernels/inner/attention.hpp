@@ -62,7 +62,9 @@ struct AttentionOne {
   const float* q;         // (dim)
   const float* const* k;  // rows of the keys that it sees, (keys) pointers
   const float* const* v;
-  std::int64_t keys;  // at least 1
+  std::int64_t keys;         // at least 1
+  const float* const* next;  // rows that will be read as keys after this query: asked for meanwhile
+  std::int64_t next_keys;
   std::int64_t dim;
   float scale;
   int rounding;

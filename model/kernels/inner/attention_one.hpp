@@ -26,7 +26,8 @@ NB_OP void more_words(const AttentionOne& b, std::int64_t key, std::int64_t w, s
       const std::int64_t at = r < last ? r : last;
       block[g][r] = row_words_at<Format, kWhole>(rows[at], w, b.dim, b.rounding);
       // The next keys' rows lie apart: fetched ahead here, line by line.
-      const float* next = rows[at + ahead < last ? at + ahead : last] + Format::kPerWord * w;
+      const float* next =
+          (at + ahead <= last ? rows[at + ahead] : b.v[16 * g + at]) + Format::kPerWord * w;
       __builtin_prefetch(next);
       if (Format::kPerWord == 2) __builtin_prefetch(next + 16);
     }
@@ -66,6 +67,9 @@ NB_OP void one_columns(const AttentionOne& b, const std::uint32_t* p, std::int64
     if (key + kAhead + 1 < b.keys) {
       prefetch_row(b.v[key + kAhead] + col, 1, 16 * kVectors);
       prefetch_row(b.v[key + kAhead + 1] + col, 1, 16 * kVectors);
+    }
+    for (std::int64_t i = key; i < key + 2 && i < b.next_keys; ++i) {
+      for (int v = 0; v < kVectors; ++v) __builtin_prefetch(b.next[i] + col + 16 * v, 0, 2);
     }
     const Bits first = all_bits(p[key / Format::kPerWord]);
     const Bits second =
