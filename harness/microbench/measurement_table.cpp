@@ -32,7 +32,8 @@ std::string cell(const Column& column, double value) {
   const std::string name = column.value;
   if (name == "time_ns") return human_time_ns(value);
   if (name == "peak_memory_bytes") return human_bytes(value);
-  return column.is_mean ? fmt::format("{:.3f}", value) : fmt::format("{:.1f}", value);
+  if (column.is_mean) return fmt::format("{:.3f}", value);
+  return value < 1 ? fmt::format("{:.4f}", value) : fmt::format("{:.1f}", value);
 }
 
 bool has(const std::vector<Measurement>& measurements, const Column& column) {

@@ -11,6 +11,7 @@ constexpr MicrobenchmarkGroup kGroups[] = {
     {"optimizer", "AdamW, Muon's momentum and Newton-Schulz on a model's parameters"},
     {"all_reduce", "gradient exchange over the emulated links"},
     {"step", "one training step of a small GPT"},
+    {"tokenizer", "encoding of generated text, and of novels under GPT-2's vocabulary"},
     {"engine", "prompts, decoding and few-shot scoring of a small GPT"},
 };
 
