@@ -130,6 +130,10 @@ Action add_eval(CLI::App& app) {
                  "tokenizer file (default: the run's, or the one beside the checkpoint)");
   app.add_option("--batch", request.model.batch, "sequences at a time; changes no result")
       ->check(CLI::Range(1, 4096));
+  app.add_flag_callback(
+      "--each-alone", [options] { options->request.model.shares_prefixes = false; },
+      "score every prompt whole, sharing no beginnings: slower, to compare with; changes no "
+      "result");
   app.add_option("--shards", request.shards,
                  "processes that share the work, in one --results-dir; changes no result")
       ->check(CLI::Range(1, 100000));

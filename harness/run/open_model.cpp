@@ -72,7 +72,9 @@ Result<void> check_vocabulary_fits(const Tokenizer& tokenizer, const fs::path& t
 }
 
 Result<OpenedModel> open_llama(const fs::path& path, const fs::path& tokenizer,
-                               const DeviceEntry& device, std::int64_t batch) {
+                               const DeviceEntry& device, const ModelChoice& choice) {
+  if (!choice.shares_prefixes)
+    return bad_input(path.string() + ": --each-alone is for the GPT's checkpoints; leave it out");
   OpenedModel opened;
   opened.device = device.name;
   NB_TRY(opened.resolved, resolve_device(device, "--device"));
@@ -82,13 +84,13 @@ Result<OpenedModel> open_llama(const fs::path& path, const fs::path& tokenizer,
   NB_TRY(opened.weights, sha256_file(path));
   auto parts = std::make_shared<DeviceAndLlama>(opened.resolved->profile, file);
   opened.model = std::make_unique<DecoderLanguageModel>(parts->decoder, *opened.tokenizer,
-                                                        TreeBatching{.max_chunks = batch});
+                                                        TreeBatching{.max_chunks = choice.batch});
   opened.parts = std::move(parts);
   return opened;
 }
 
 Result<OpenedModel> open_checkpoint(const fs::path& checkpoint, const fs::path& tokenizer,
-                                    const DeviceEntry& device, std::int64_t batch) {
+                                    const DeviceEntry& device, const ModelChoice& choice) {
   OpenedModel opened;
   opened.device = device.name;
   NB_TRY(opened.resolved, resolve_device(device, "--device"));
@@ -99,7 +101,8 @@ Result<OpenedModel> open_checkpoint(const fs::path& checkpoint, const fs::path& 
   NB_TRY_VOID(load_weights(checkpoint, parts->gpt));
   NB_TRY(opened.weights, weights_digest(checkpoint));
   ScoreBatching batching;
-  batching.max_rows = batch;
+  batching.max_rows = choice.batch;
+  batching.share_prefixes = choice.shares_prefixes;
   opened.model = std::make_unique<GptLanguageModel>(parts->gpt, *opened.tokenizer, batching);
   opened.parts = std::move(parts);
   return opened;
@@ -160,7 +163,7 @@ Result<OpenedModel> open_run(const fs::path& path, const ModelChoice& choice) {
                          choice.tokenizer.empty() ? tokenizer->folder / kTokenizerFile
                                                   : fs::path(choice.tokenizer),
                          choice.device.empty() ? work.device : device_of_profile(choice.device),
-                         choice.batch));
+                         choice));
   const std::string folder = train.folder.filename().string();
   opened.label = folder.substr(0, folder.rfind('-'));
   opened.trained_on = train.record.device;
@@ -188,7 +191,7 @@ Result<OpenedModel> open_file(const fs::path& path, const ModelChoice& choice) {
                                  path.string(), usual));
   const fs::path tokenizer = choice.tokenizer.empty() ? beside : fs::path(choice.tokenizer);
   NB_TRY(OpenedModel opened, (is_llama ? open_llama : open_checkpoint)(
-                                 path, tokenizer, device_of_profile(choice.device), choice.batch));
+                                 path, tokenizer, device_of_profile(choice.device), choice));
   opened.label = path.stem().string();
   return opened;
 }

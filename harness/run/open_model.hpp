@@ -23,6 +23,8 @@ struct ModelChoice {
   std::string device;      // profile; empty: the one that trained it
   std::string tokenizer;   // file; empty: the run's, or tokenizer.json (llama2.c: .bin) beside it
   std::int64_t batch = 8;  // sequences at a time; changes no result
+  // false: every request is computed whole and alone, to compare with; changes no result
+  bool shares_prefixes = true;
 };
 
 struct OpenedModel {
