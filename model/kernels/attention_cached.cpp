@@ -157,7 +157,9 @@ class HeadRun {
     });
     done = 0;
     if (next > 0) {
-      each_segment(after, 0, [&](ConstMatrix k, ConstMatrix) {
+      // What both share has just been read.
+      const std::size_t first = after.kv_head == kv_ && shares_prefix(s, *after.sequence) ? 1 : 0;
+      each_segment(after, first, [&](ConstMatrix k, ConstMatrix) {
         for (std::int64_t j = 0; j < k.rows; ++j) next_rows[done++] = k.row(j);
       });
     }
