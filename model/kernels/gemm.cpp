@@ -263,6 +263,12 @@ class Multiplication {
         t.start_stride = kMostTileColumns;
       }
     }
+    if (turned_ && t.start != nullptr && tile.cols > gemm_.cols) {  // the tile beside comes soon
+      for (std::int64_t i = 0; i < tile.rows; ++i) {  // no function: compilers drop it as empty
+        const float* beside = t.start + i * t.start_stride + gemm_.cols;
+        for (int j = 0; j < gemm_.cols; j += 16) __builtin_prefetch(beside + j);
+      }
+    }
     t.finish = inner::kFinishRaw;
     if (!is_last) {
       const Sums& to = piece.ends_part ? sums.parts : sums.chain;

@@ -50,7 +50,7 @@ void product(const Operand& a, const Operand& b, const Shape& shape, Matrix c,
 
 // A chain over many tokens in blocks of them, so that what is packed of a block is still in the
 // cache when all of C takes it.
-constexpr std::int64_t kTokensAtOnce = 512;
+constexpr std::int64_t kTokensAtOnce = 256;
 void long_product_tn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& policy,
                      bool accumulate) {
   const Scratch sums(static_cast<std::size_t>(c.size()) * sizeof(float));
