@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/locations.hpp"
 #include "harness/base/parallel.hpp"
 #include "harness/run/environment.hpp"
-#include "harness/run/locations.hpp"
 #include "harness/suite/load.hpp"
 #include "model/kernels/simd_level.hpp"
 

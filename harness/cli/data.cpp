@@ -7,9 +7,9 @@
 
 #include "evals/data_fetch.hpp"
 #include "evals/data_manifest.hpp"
+#include "harness/base/locations.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
-#include "harness/run/locations.hpp"
 
 namespace nb::cli {
 namespace {

@@ -4,12 +4,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/locations.hpp"
 #include "harness/base/progress.hpp"
 #include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/run/evaluation.hpp"
-#include "harness/run/locations.hpp"
 #include "results/metric_names.hpp"
 
 namespace nb::cli {

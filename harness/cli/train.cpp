@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/locations.hpp"
 #include "harness/base/progress.hpp"
 #include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
-#include "harness/run/locations.hpp"
 #include "harness/run/preflight.hpp"
 #include "harness/run/step_profile.hpp"
 #include "harness/suite/load.hpp"

@@ -17,7 +17,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tests" / "golden"))
-from core_golden import common, examples_of, order_of, render  # noqa: E402
+from core_golden import examples_of, order_of, render, spans  # noqa: E402
 
 CLOSE_NAT = 1e-5  # two choices this close may change places between two ways of adding in fp32
 
@@ -103,16 +103,6 @@ class Gpt:
             x = x + F.linear(y.transpose(1, 2).reshape(batch, length, -1), w("attn.c_proj"))
             x = x + F.linear(F.relu(F.linear(norm(x), w("mlp.c_fc"))).square(), w("mlp.c_proj"))
         return 15 * torch.tanh(F.linear(norm(x), self.w["lm_head.weight"]) / 15)
-
-
-def spans(kind, sequences):
-    if kind == "multiple_choice":
-        return sequences, [common(sequences, "left")] * len(sequences), [len(s) for s in sequences]
-    if kind == "schema":
-        suffix = common(sequences, "right")
-        return sequences, [len(s) - suffix for s in sequences], [len(s) for s in sequences]
-    without, with_ = sequences
-    return [with_], [len(without)], [len(with_)]
 
 
 def items_of(data, label, limit, tokenizer):

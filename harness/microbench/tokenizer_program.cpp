@@ -2,7 +2,6 @@
 // novels under GPT-2's vocabulary where the user has the data (NPUBENCH_DATA, else
 // ~/.cache/npubench/data). Verified by decoding before it is timed. Host clock only.
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/locations.hpp"
 #include "harness/microbench/programs.hpp"
 #include "harness/microbench/timing.hpp"
 #include "model/data/microworld.hpp"
@@ -35,14 +35,8 @@ Result<Work> microworld() {
   return Work{std::move(tokenizer), std::move(text)};
 }
 
-fs::path data_folder() {
-  if (const char* named = std::getenv("NPUBENCH_DATA"); named != nullptr) return named;
-  const char* home = std::getenv("HOME");
-  return home == nullptr ? fs::path() : fs::path(home) / ".cache" / "npubench" / "data";
-}
-
 Result<Work> novels() {
-  const fs::path data = data_folder();
+  const fs::path data = data_folder("");
   NB_TRY(Tokenizer tokenizer, Tokenizer::load(data / "tokenizers" / "gpt2"));
   std::vector<fs::path> paths;
   std::error_code error;
@@ -88,7 +82,7 @@ void add(const char* name, Result<Work> (*make)(), std::size_t bytes,
 void register_tokenizer(const MicrobenchRequest& request, const DeviceProfile&) {
   add("microworld", microworld, kTextBytes, request);
   std::error_code error;
-  if (fs::exists(data_folder() / "tokenizers" / "gpt2", error))
+  if (fs::exists(data_folder("") / "tokenizers" / "gpt2", error))
     add("gpt2/novels", novels, kTextBytes, request);
 }
 

@@ -17,7 +17,7 @@ import sys
 
 import regex
 
-from core_golden import common, examples_of, netstring, order_of, render
+from core_golden import examples_of, netstring, order_of, render, spans
 
 ITEMS = 20
 PATTERN = regex.compile(r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+")
@@ -58,18 +58,6 @@ class Gpt2:
 
     def encode(self, text):
         return [self.bos] + [i for piece in PATTERN.findall(text) for i in self.piece(piece)]
-
-
-def spans(kind, sequences):
-    if kind == "multiple_choice":
-        start = common(sequences, "left")
-        return sequences, [start] * len(sequences), [len(s) for s in sequences]
-    if kind == "schema":
-        suffix = common(sequences, "right")
-        return sequences, [len(s) - suffix for s in sequences], [len(s) for s in sequences]
-    without, with_ = sequences
-    assert len(without) < len(with_) and with_[:len(without)] == without
-    return [with_], [len(without)], [len(with_)]
 
 
 def short(data):

@@ -1,4 +1,4 @@
-#include "harness/run/locations.hpp"
+#include "harness/base/locations.hpp"
 
 #include <cstdlib>
 
