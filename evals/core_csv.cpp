@@ -39,7 +39,8 @@ std::string core_csv(std::span<const EvalResult> results) {
   for (const EvalResult& result : results)
     if (result.task.starts_with(metric::kCore) && !result.metrics.empty())
       if (const auto core = value_of(result, result.task))
-        csv += fmt::format("{:<35}, {:<10}, {:<10.6f}\n", "CORE", "", *core);
+        csv += fmt::format("{:<35}, {:<10}, {:<10.6f}\n",
+                           result.task == metric::kCore ? "CORE" : result.task, "", *core);
   return csv;
 }
 
