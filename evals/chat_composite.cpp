@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "evals/eval_metrics.hpp"
+#include "evals/base/eval_metrics.hpp"
 #include "harness/base/hash.hpp"
 #include "results/metric_names.hpp"
 #include "results/stats.hpp"

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "evals/evaluate.hpp"
 #include "evals/jsonl.hpp"
 #include "harness/base/fields.hpp"
 #include "harness/base/fs.hpp"

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "evals/base/evaluator.hpp"
 #include "evals/evaluate.hpp"
-#include "evals/evaluator.hpp"
 #include "harness/base/result.hpp"
 
 namespace nb {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "evals/eval_result.hpp"
-#include "evals/eval_settings.hpp"
+#include "evals/base/eval_result.hpp"
+#include "evals/base/eval_settings.hpp"
 
 namespace nb {
 

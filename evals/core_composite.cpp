@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "evals/base/eval_metrics.hpp"
 #include "evals/core_tasks.hpp"
-#include "evals/eval_metrics.hpp"
 #include "harness/base/hash.hpp"
 #include "results/metric_names.hpp"
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "evals/eval_result.hpp"
-#include "evals/eval_settings.hpp"
+#include "evals/base/eval_result.hpp"
+#include "evals/base/eval_settings.hpp"
 
 namespace nb {
 

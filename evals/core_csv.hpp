@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "evals/eval_result.hpp"
+#include "evals/base/eval_result.hpp"
 
 namespace nb {
 

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "evals/base/eval_context.hpp"
+#include "evals/base/evaluator.hpp"
 #include "evals/core_task.hpp"
-#include "evals/evaluate.hpp"
-#include "evals/evaluator.hpp"
 
 namespace nb {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "evals/core_score.hpp"
+#include "evals/base/choice.hpp"
 #include "harness/base/check.hpp"
 #include "model/tokenizer/utf8.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <span>
 
+#include "evals/base/scorer_fault.hpp"
 #include "evals/core_task.hpp"
-#include "evals/scorer_fault.hpp"
 #include "model/engine/language_model.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 #include "results/items.hpp"

@@ -1,6 +1,6 @@
 #include "evals/core_prompt.hpp"
 
-#include "evals/text.hpp"
+#include "evals/base/text.hpp"
 #include "harness/base/check.hpp"
 
 namespace nb {

@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "evals/base/eval_metrics.hpp"
 #include "evals/composites.hpp"
 #include "evals/data_manifest.hpp"
-#include "evals/eval_metrics.hpp"
 #include "evals/generate_texts.hpp"
 #include "evals/gold_reader.hpp"
 #include "evals/task_registry.hpp"

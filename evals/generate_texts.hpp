@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "evals/eval_settings.hpp"
+#include "evals/base/eval_settings.hpp"
 #include "model/engine/language_model.hpp"
 
 namespace nb {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "evals/evaluator.hpp"
+#include "evals/base/evaluator.hpp"
 
 namespace nb {
 

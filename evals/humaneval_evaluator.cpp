@@ -6,8 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "evals/base/eval_metrics.hpp"
 #include "evals/data_manifest.hpp"
-#include "evals/eval_metrics.hpp"
 #include "evals/humaneval_control.hpp"
 #include "evals/humaneval_program.hpp"
 #include "evals/pass_at_k.hpp"

@@ -8,11 +8,11 @@
 #include <optional>
 #include <string_view>
 
-#include "evals/evaluate.hpp"
-#include "evals/evaluator.hpp"
+#include "evals/base/eval_context.hpp"
+#include "evals/base/evaluator.hpp"
+#include "evals/base/task.hpp"
 #include "evals/humaneval_items.hpp"
 #include "evals/sandbox/sandbox.hpp"
-#include "evals/task_registry.hpp"
 
 namespace nb {
 

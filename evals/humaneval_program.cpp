@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "evals/text.hpp"
+#include "evals/base/text.hpp"
 #include "harness/base/check.hpp"
 
 namespace nb {

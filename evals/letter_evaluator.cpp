@@ -7,25 +7,14 @@
 #include <set>
 #include <utility>
 
+#include "evals/base/choice.hpp"
 #include "evals/chat_prompt.hpp"
-#include "evals/core_score.hpp"
 #include "evals/data_manifest.hpp"
-#include "evals/task_registry.hpp"
 #include "harness/base/check.hpp"
 #include "model/data/tasks/task_view.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
 
 namespace nb {
-
-std::size_t torch_argmax(std::span<const float> values) {
-  NB_CHECK(!values.empty(), "[torch_argmax] no values");
-  std::size_t best = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (std::isnan(values[i])) return i;
-    if (values[i] > values[best]) best = i;
-  }
-  return best;
-}
 
 std::vector<std::size_t> chat_order(std::size_t rows, std::int64_t max_per_task) {
   auto order = task_view(rows).value();  // without a slice nothing can be wrong

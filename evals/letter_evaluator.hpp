@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "evals/evaluate.hpp"
-#include "evals/evaluator.hpp"
+#include "evals/base/eval_context.hpp"
+#include "evals/base/evaluator.hpp"
+#include "evals/base/task.hpp"
 #include "model/data/tasks/multiple_choice.hpp"
 
 namespace nb {
@@ -46,10 +47,6 @@ class LetterEvaluator : public ScoringEvaluator {
   std::vector<std::size_t> kept_;  // rows, in the order evaluated
   ScorerFault fault_;
 };
-
-// As torch.argmax: the first of the highest; the first that is not a number, if there is one. At
-// least one value.
-std::size_t torch_argmax(std::span<const float> values);
 
 // Rows of a data set in nanochat's order, the first max_per_task of them (all when not positive).
 std::vector<std::size_t> chat_order(std::size_t rows, std::int64_t max_per_task);

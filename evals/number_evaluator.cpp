@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "evals/base/eval_metrics.hpp"
 #include "evals/chat_prompt.hpp"
 #include "evals/data_manifest.hpp"
-#include "evals/eval_metrics.hpp"
 #include "evals/letter_evaluator.hpp"
-#include "evals/task_registry.hpp"
 #include "model/data/tasks/gsm8k.hpp"
 #include "model/data/tasks/spelling.hpp"
 #include "model/data/tasks/word_list.hpp"

@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "evals/evaluate.hpp"
-#include "evals/evaluator.hpp"
+#include "evals/base/eval_context.hpp"
+#include "evals/base/evaluator.hpp"
+#include "evals/base/task.hpp"
 
 namespace nb {
 

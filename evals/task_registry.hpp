@@ -2,36 +2,15 @@
 // evals/README.md.
 #pragma once
 
-#include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "evals/core_task.hpp"
+#include "evals/base/task.hpp"
 #include "harness/base/result.hpp"
 
 namespace nb {
-
-class Evaluator;
-struct EvalContext;
-
-inline constexpr std::string_view kLetterTask = "letter";  // the letter of a choice, in chat
-inline constexpr std::string_view kTextTask = "text";      // answered by a text
-
-struct Task {
-  std::string_view id;    // what suites, records and faults call it
-  std::string_view kind;  // CoreTaskType's names, or one of the two below
-  // Reads and checks the data; needs no model.
-  Result<std::unique_ptr<Evaluator>> (*load)(const Task& task, const EvalContext& context);
-  std::string_view dataset;  // name or group in the data manifest, or "microworld"
-  std::int64_t rows = 0;     // in the dataset; 0: generated, as many as asked for
-  int shots = 0;
-  std::string_view
-      version;  // of prompts and marking; raised when the same model could score otherwise
-  const CoreTask* core = nullptr;  // CORE-style tasks: their row of core_tasks.hpp
-};
 
 std::span<const Task> all_tasks();
 const Task* find_task(std::string_view id);  // nullptr: there is none

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "evals/scorer_fault.hpp"
+#include "evals/base/scorer_fault.hpp"
 #include "harness/base/result.hpp"
 
 namespace nb {

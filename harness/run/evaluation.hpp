@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "evals/eval_result.hpp"
-#include "evals/eval_settings.hpp"
+#include "evals/base/eval_result.hpp"
+#include "evals/base/eval_settings.hpp"
 #include "harness/base/result.hpp"
 #include "harness/run/open_model.hpp"
 #include "results/record.hpp"

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <span>
 
-#include "evals/eval_result.hpp"
+#include "evals/base/eval_result.hpp"
 #include "harness/base/result.hpp"
 #include "results/record.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "evals/eval_settings.hpp"
+#include "evals/base/eval_settings.hpp"
 #include "harness/base/fields.hpp"
 #include "model/data/corpus.hpp"
 #include "model/data/microworld.hpp"

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 
+#include "evals/evaluate.hpp"
 #include "evals/task_registry.hpp"
 #include "results/stats.hpp"
-#include "tests/evals/echo_evaluator.hpp"
-#include "tests/evals/toy.hpp"
+#include "tests/evals/support/echo_evaluator.hpp"
+#include "tests/evals/support/toy.hpp"
 #include "tests/support/data_dir.hpp"
 
 namespace nb {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "evals/base/eval_metrics.hpp"
 #include "evals/core_bundle.hpp"
 #include "evals/core_composite.hpp"
 #include "evals/core_evaluator.hpp"
@@ -12,10 +13,10 @@
 #include "evals/core_prompt.hpp"
 #include "evals/core_tasks.hpp"
 #include "evals/data_manifest.hpp"
-#include "evals/eval_metrics.hpp"
+#include "evals/evaluate.hpp"
 #include "harness/base/csv.hpp"
 #include "harness/base/hash.hpp"
-#include "tests/evals/toy.hpp"
+#include "tests/evals/support/toy.hpp"
 #include "tests/support/data_dir.hpp"
 
 namespace nb {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "evals/eval_metrics.hpp"
+#include "evals/base/eval_metrics.hpp"
 #include "evals/task_registry.hpp"
 
 namespace nb {

@@ -2,8 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "evals/evaluate.hpp"
 #include "evals/task_registry.hpp"
-#include "tests/evals/echo_evaluator.hpp"
+#include "tests/evals/support/echo_evaluator.hpp"
 
 namespace nb {
 namespace {

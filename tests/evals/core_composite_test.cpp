@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "evals/base/eval_metrics.hpp"
 #include "evals/core_tasks.hpp"
-#include "evals/eval_metrics.hpp"
 #include "evals/task_registry.hpp"
-#include "tests/evals/toy.hpp"
+#include "tests/evals/support/toy.hpp"
 
 namespace nb {
 namespace {

@@ -6,7 +6,7 @@
 #include "evals/core_items.hpp"
 #include "evals/core_prompt.hpp"
 #include "evals/core_spans.hpp"
-#include "tests/evals/toy.hpp"
+#include "tests/evals/support/toy.hpp"
 
 namespace nb {
 namespace {

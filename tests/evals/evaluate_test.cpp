@@ -7,7 +7,8 @@
 
 #include "evals/composites.hpp"
 #include "evals/task_registry.hpp"
-#include "tests/evals/toy.hpp"
+#include "tests/evals/support/toy.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace nb {
 namespace {
@@ -149,6 +150,27 @@ TEST(Evaluate, CutPromptsAreCountedInTheItems) {
   EXPECT_EQ(cut, 1);
   EXPECT_EQ(result->metrics.back().name, "toy/cut_prompts");
   EXPECT_EQ(result->metrics.back().value, 1.0);
+}
+
+TEST(Preflight, NamesMissingFilesAndTheCommandThatGetsThem) {
+  test::TempDir folder;
+  EvalContext context;
+  context.settings.tasks = {"mw/facts", "copa", "arc_easy"};
+  context.data_dir = folder.path();
+  const auto checked = preflight(context);
+  ASSERT_FALSE(checked.has_value());
+  EXPECT_NE(checked.error().message.find(
+                "2 files are missing; get them: npubench data get core/arc_easy core/copa"),
+            std::string::npos)
+      << checked.error().message;
+}
+
+TEST(Preflight, UnknownTaskIsNamedBeforeAnyFileIsRead) {
+  EvalContext context;
+  context.settings.tasks = {"copa", "winogrnd"};
+  const auto checked = preflight(context);
+  ASSERT_FALSE(checked.has_value());
+  EXPECT_NE(checked.error().message.find("winogrnd"), std::string::npos) << checked.error().message;
 }
 
 }  // namespace

@@ -8,12 +8,13 @@
 
 #include "evals/built_in_models.hpp"
 #include "evals/chat_prompt.hpp"
+#include "evals/evaluate.hpp"
 #include "evals/task_registry.hpp"
 #include "harness/base/hash.hpp"
 #include "model/engine/fake_language_model.hpp"
 #include "results/metric_names.hpp"
 #include "results/stats.hpp"
-#include "tests/evals/toy.hpp"
+#include "tests/evals/support/toy.hpp"
 #include "tests/support/chat_tokenizer.hpp"
 
 namespace nb {
@@ -73,14 +74,6 @@ TEST(LetterEvaluator, AsksForEachLetterRightAfterTheAssistantStarts) {
     EXPECT_EQ(request.tokens.back(), static_cast<int>('A' + k));
   }
   EXPECT_EQ(requests->cut_tokens, 0);
-}
-
-TEST(LetterEvaluator, TiesGoToTheFirstLetterAndNanIsHighest) {
-  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(torch_argmax(std::vector<float>{-1, -1, -2}), 0u);
-  EXPECT_EQ(torch_argmax(std::vector<float>{-2, -1, -1}), 1u);
-  EXPECT_EQ(torch_argmax(std::vector<float>{-1, kNan, 5, kNan}), 1u);
-  EXPECT_EQ(torch_argmax(std::vector<float>{-std::numeric_limits<float>::infinity()}), 0u);
 }
 
 TEST(LetterEvaluator, ScoresThatAreNoNumbersAreNamed) {

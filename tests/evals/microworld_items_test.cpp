@@ -6,7 +6,8 @@
 #include <set>
 
 #include "evals/core_tasks.hpp"
-#include "tests/evals/toy.hpp"
+#include "evals/evaluate.hpp"
+#include "tests/evals/support/toy.hpp"
 
 namespace nb {
 namespace {

@@ -5,6 +5,7 @@
 #include "evals/built_in_models.hpp"
 #include "evals/chat_prompt.hpp"
 #include "evals/completions.hpp"
+#include "evals/evaluate.hpp"
 #include "evals/task_registry.hpp"
 #include "tests/support/chat_tokenizer.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "evals/core_tasks.hpp"
 #include "evals/data_manifest.hpp"
-#include "tests/evals/toy.hpp"
+#include "tests/evals/support/toy.hpp"
 
 namespace nb {
 namespace {

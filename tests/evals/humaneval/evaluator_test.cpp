@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "evals/completions.hpp"
+#include "evals/evaluate.hpp"
 #include "evals/humaneval_evaluator.hpp"
 #include "evals/humaneval_program.hpp"
 

@@ -1,4 +1,4 @@
-#include "evals/evaluator.hpp"
+#include "evals/base/evaluator.hpp"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "evals/core_score.hpp"
+#include "evals/base/choice.hpp"
 
 #include <cmath>
 #include <limits>
@@ -31,6 +31,16 @@ std::size_t second_best_choice(std::span<const float> means) {
   if (others.empty()) return best;
   const std::size_t second = best_choice(others);
   return second < best ? second : second + 1;
+}
+
+std::size_t torch_argmax(std::span<const float> values) {
+  NB_CHECK(!values.empty(), "[torch_argmax] no values");
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(values[i])) return i;
+    if (values[i] > values[best]) best = i;
+  }
+  return best;
 }
 
 std::size_t chosen(std::span<const float> means, ScorerFault fault) {

@@ -1,4 +1,4 @@
-#include "evals/core_score.hpp"
+#include "evals/base/choice.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,25 +14,25 @@ const float kNan = std::numeric_limits<float>::quiet_NaN();
 std::size_t best(std::vector<float> means) { return best_choice(means); }
 std::size_t second(std::vector<float> means) { return second_best_choice(means); }
 
-TEST(CoreScore, MeanIsOverTheSpan) {
+TEST(Choice, MeanIsOverTheSpan) {
   EXPECT_EQ(mean_log_prob(std::vector<float>{-1.0f, -2.0f, -4.5f}), -2.5f);
   EXPECT_TRUE(std::isnan(mean_log_prob({})));
 }
 
-TEST(CoreScore, HighestMeanWinsFirstAmongEquals) {
+TEST(Choice, HighestMeanWinsFirstAmongEquals) {
   EXPECT_EQ(best({-3, -1, -2}), 1u);
   EXPECT_EQ(best({-1, -1, -1}), 0u);
   EXPECT_EQ(best({-2, -1, -1}), 1u);
 }
 
 // Python: min([nan, 1]) is nan, min([1, nan]) is 1.
-TEST(CoreScore, NanWinsInFrontAndNeverElsewhere) {
+TEST(Choice, NanWinsInFrontAndNeverElsewhere) {
   EXPECT_EQ(best({kNan, -1, -2}), 0u);
   EXPECT_EQ(best({-5, kNan, -6}), 0u);
   EXPECT_EQ(best({-5, kNan, -4}), 2u);
 }
 
-TEST(CoreScore, SecondBestIsTheBestOfTheOthers) {
+TEST(Choice, SecondBestIsTheBestOfTheOthers) {
   EXPECT_EQ(second({-3, -1, -2}), 2u);
   EXPECT_EQ(second({-1, -1, -1}), 1u);
   EXPECT_EQ(second({-1, -2}), 1u);
@@ -41,10 +41,17 @@ TEST(CoreScore, SecondBestIsTheBestOfTheOthers) {
   EXPECT_EQ(second({-1}), 0u);
 }
 
-TEST(CoreScore, FaultPicksTheSecondBest) {
+TEST(Choice, FaultPicksTheSecondBest) {
   const std::vector<float> means = {-3, -1, -2};
   EXPECT_EQ(chosen(means, ScorerFault::kNone), 1u);
   EXPECT_EQ(chosen(means, ScorerFault::kSecondBest), 2u);
+}
+
+TEST(TorchArgmax, TiesGoToTheFirstAndNanIsHighest) {
+  EXPECT_EQ(torch_argmax(std::vector<float>{-1, -1, -2}), 0u);
+  EXPECT_EQ(torch_argmax(std::vector<float>{-2, -1, -1}), 1u);
+  EXPECT_EQ(torch_argmax(std::vector<float>{-1, kNan, 5, kNan}), 1u);
+  EXPECT_EQ(torch_argmax(std::vector<float>{-std::numeric_limits<float>::infinity()}), 0u);
 }
 
 }  // namespace

@@ -1,13 +1,8 @@
-#include "evals/evaluator.hpp"
+#include "evals/core_evaluator.hpp"
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-
-#include "evals/eval_metrics.hpp"
-#include "harness/base/fs.hpp"
-#include "tests/evals/toy.hpp"
-#include "tests/support/temp_dir.hpp"
+#include "tests/evals/support/toy.hpp"
 
 namespace nb {
 namespace {
@@ -118,50 +113,6 @@ TEST(CoreEvaluator, IntervalHoldsTheValue) {
     EXPECT_GE(*metric.high, *metric.value) << metric.name;
     EXPECT_EQ(metric.n, 4) << metric.name;
   }
-}
-
-TEST(Centred, IsZeroAtChanceAndOneAtTheTop) {
-  EXPECT_EQ(centred(0.25, 25), 0.0);
-  EXPECT_EQ(centred(1.0, 62), 1.0);
-  // nanochat.md §6.9 and the bundle's CSV of GPT-2: accuracy .308504 of hellaswag_zeroshot is
-  // .078006.
-  EXPECT_NEAR(centred(0.308504, 25), 0.078006, 7e-7 /* both rounded to 6 digits */);
-}
-
-TEST(Preflight, NamesMissingFilesAndTheCommandThatGetsThem) {
-  test::TempDir folder;
-  EvalContext context;
-  context.settings.tasks = {"mw/facts", "copa", "arc_easy"};
-  context.data_dir = folder.path();
-  const auto checked = preflight(context);
-  ASSERT_FALSE(checked.has_value());
-  EXPECT_NE(checked.error().message.find(
-                "2 files are missing; get them: npubench data get core/arc_easy core/copa"),
-            std::string::npos)
-      << checked.error().message;
-}
-
-TEST(Preflight, UnknownTaskIsNamedBeforeAnyFileIsRead) {
-  EvalContext context;
-  context.settings.tasks = {"copa", "winogrnd"};
-  const auto checked = preflight(context);
-  ASSERT_FALSE(checked.has_value());
-  EXPECT_NE(checked.error().message.find("winogrnd"), std::string::npos) << checked.error().message;
-}
-
-TEST(EvalSettings, UnknownBaselinesAreRefused) {
-  const auto settings =
-      parse_struct<EvalSettings>(Json{{"tasks", {"mw"}}, {"baselines", "v3"}}, "s.json");
-  ASSERT_FALSE(settings.has_value());
-  EXPECT_NE(settings.error().message.find("/baselines"), std::string::npos)
-      << settings.error().message;
-}
-
-TEST(AddToRecord, KeepsOrderAndAllKeys) {
-  Record record;
-  add_to_record(std::vector<EvalResult>{run({})}, record);
-  EXPECT_EQ(record.metrics.size(), 2u);
-  EXPECT_EQ(record.comparability.at("scorer"), kCoreScorerVersion);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "evals/evaluator.hpp"
+#include "evals/base/evaluator.hpp"
 #include "harness/base/hash.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 

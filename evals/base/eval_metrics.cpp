@@ -1,4 +1,4 @@
-#include "evals/eval_metrics.hpp"
+#include "evals/base/eval_metrics.hpp"
 
 #include <algorithm>
 #include <string>

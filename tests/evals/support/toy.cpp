@@ -1,10 +1,11 @@
-#include "tests/evals/toy.hpp"
+#include "tests/evals/support/toy.hpp"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "evals/core_items.hpp"
+#include "evals/evaluate.hpp"
 
 namespace nb::test {
 

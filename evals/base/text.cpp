@@ -1,4 +1,4 @@
-#include "evals/text.hpp"
+#include "evals/base/text.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,11 @@
-// Scores of tokens → prediction. nanochat.md §6.7. Pure.
+// Scores of choices → which is taken, by the two rules of the references: Python's min of losses
+// (CORE, nanochat.md §6.7) and torch's argmax (ARC and MMLU in chat). Pure.
 #pragma once
 
 #include <cstddef>
 #include <span>
 
-#include "evals/scorer_fault.hpp"
+#include "evals/base/scorer_fault.hpp"
 
 namespace nb {
 
@@ -17,6 +18,10 @@ float mean_log_prob(std::span<const float> log_probs);
 std::size_t best_choice(std::span<const float> means);
 // The best of the others, by the same rule; the choice itself when there is one only.
 std::size_t second_best_choice(std::span<const float> means);
+// As torch.argmax: the first of the highest; the first that is not a number, if there is one. At
+// least one value.
+std::size_t torch_argmax(std::span<const float> values);
+
 std::size_t chosen(std::span<const float> means, ScorerFault fault);
 
 }  // namespace nb

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "evals/base/eval_result.hpp"
 #include "evals/core_evaluator.hpp"
 #include "evals/task_registry.hpp"
 #include "model/engine/fake_language_model.hpp"

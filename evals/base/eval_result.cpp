@@ -1,4 +1,4 @@
-#include "evals/eval_result.hpp"
+#include "evals/base/eval_result.hpp"
 
 #include <nlohmann/json.hpp>
 

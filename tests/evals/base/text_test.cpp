@@ -1,11 +1,11 @@
-#include "evals/text.hpp"
+#include "evals/base/text.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 
-#include "tests/evals/toy.hpp"
+#include "tests/evals/support/toy.hpp"
 
 namespace nb {
 namespace {

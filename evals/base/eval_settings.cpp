@@ -1,4 +1,4 @@
-#include "evals/eval_settings.hpp"
+#include "evals/base/eval_settings.hpp"
 
 #include <fmt/core.h>
 
