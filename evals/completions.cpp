@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "evals/data/jsonl.hpp"
 #include "evals/evaluate.hpp"
-#include "evals/jsonl.hpp"
 #include "harness/base/fields.hpp"
 #include "harness/base/fs.hpp"
 

@@ -9,7 +9,7 @@
 #include "evals/core_mark.hpp"
 #include "evals/core_prompt.hpp"
 #include "evals/core_spans.hpp"
-#include "evals/data_manifest.hpp"
+#include "evals/data/manifest.hpp"
 #include "evals/microworld_items.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 

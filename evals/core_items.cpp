@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "evals/jsonl.hpp"
+#include "evals/data/jsonl.hpp"
 #include "harness/base/check.hpp"
 #include "harness/base/cpython_random.hpp"
 #include "harness/base/fs.hpp"

@@ -9,7 +9,7 @@
 
 #include "evals/base/eval_metrics.hpp"
 #include "evals/composites.hpp"
-#include "evals/data_manifest.hpp"
+#include "evals/data/manifest.hpp"
 #include "evals/generate_texts.hpp"
 #include "evals/gold_reader.hpp"
 #include "evals/task_registry.hpp"

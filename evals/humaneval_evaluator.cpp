@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "evals/base/eval_metrics.hpp"
-#include "evals/data_manifest.hpp"
+#include "evals/data/manifest.hpp"
 #include "evals/humaneval_control.hpp"
 #include "evals/humaneval_program.hpp"
 #include "evals/pass_at_k.hpp"

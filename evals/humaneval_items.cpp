@@ -6,8 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "evals/gzip.hpp"
-#include "evals/jsonl.hpp"
+#include "evals/data/gzip.hpp"
+#include "evals/data/jsonl.hpp"
 #include "harness/base/hash.hpp"
 
 namespace nb {

@@ -9,7 +9,7 @@
 
 #include "evals/base/choice.hpp"
 #include "evals/chat_prompt.hpp"
-#include "evals/data_manifest.hpp"
+#include "evals/data/manifest.hpp"
 #include "harness/base/check.hpp"
 #include "model/data/tasks/task_view.hpp"
 #include "model/tokenizer/chat_tokens.hpp"

@@ -7,7 +7,7 @@
 
 #include "evals/base/eval_metrics.hpp"
 #include "evals/chat_prompt.hpp"
-#include "evals/data_manifest.hpp"
+#include "evals/data/manifest.hpp"
 #include "evals/letter_evaluator.hpp"
 #include "model/data/tasks/gsm8k.hpp"
 #include "model/data/tasks/spelling.hpp"

@@ -5,8 +5,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "evals/data_fetch.hpp"
-#include "evals/data_manifest.hpp"
+#include "evals/data/fetch.hpp"
+#include "evals/data/manifest.hpp"
 #include "harness/base/locations.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"

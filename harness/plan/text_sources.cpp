@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "evals/data_manifest.hpp"
+#include "evals/data/manifest.hpp"
 #include "harness/base/hash.hpp"
 
 namespace nb {

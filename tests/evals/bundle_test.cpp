@@ -12,7 +12,7 @@
 #include "evals/core_items.hpp"
 #include "evals/core_prompt.hpp"
 #include "evals/core_tasks.hpp"
-#include "evals/data_manifest.hpp"
+#include "evals/data/manifest.hpp"
 #include "evals/evaluate.hpp"
 #include "harness/base/csv.hpp"
 #include "harness/base/hash.hpp"

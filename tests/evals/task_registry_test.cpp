@@ -5,7 +5,7 @@
 #include <set>
 
 #include "evals/core_tasks.hpp"
-#include "evals/data_manifest.hpp"
+#include "evals/data/manifest.hpp"
 #include "tests/evals/support/toy.hpp"
 
 namespace nb {

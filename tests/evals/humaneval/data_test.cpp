@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "evals/completions.hpp"
-#include "evals/data_manifest.hpp"
+#include "evals/data/gzip.hpp"
+#include "evals/data/jsonl.hpp"
+#include "evals/data/manifest.hpp"
 #include "evals/evaluate.hpp"
-#include "evals/gzip.hpp"
 #include "evals/humaneval_control.hpp"
 #include "evals/humaneval_evaluator.hpp"
 #include "evals/humaneval_program.hpp"
-#include "evals/jsonl.hpp"
 #include "evals/task_registry.hpp"
 #include "tests/support/data_dir.hpp"
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "evals/gzip.hpp"
+#include "evals/data/gzip.hpp"
 #include "evals/humaneval_items.hpp"
 #include "harness/base/fs.hpp"
 #include "tests/support/temp_dir.hpp"

@@ -3,7 +3,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "evals/data_manifest.hpp"
+#include "evals/data/manifest.hpp"
 #include "evals/humaneval_control.hpp"
 #include "evals/humaneval_evaluator.hpp"
 #include "evals/humaneval_program.hpp"

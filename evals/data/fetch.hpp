@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "evals/data_manifest.hpp"
+#include "evals/data/manifest.hpp"
 #include "harness/base/result.hpp"
 
 namespace nb {

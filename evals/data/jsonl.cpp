@@ -1,4 +1,4 @@
-#include "evals/jsonl.hpp"
+#include "evals/data/jsonl.hpp"
 
 #include <fmt/core.h>
 

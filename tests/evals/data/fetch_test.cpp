@@ -1,4 +1,4 @@
-#include "evals/data_fetch.hpp"
+#include "evals/data/fetch.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

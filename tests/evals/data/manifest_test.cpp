@@ -1,4 +1,4 @@
-#include "evals/data_manifest.hpp"
+#include "evals/data/manifest.hpp"
 
 #include <gtest/gtest.h>
 

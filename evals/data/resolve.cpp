@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "evals/data_manifest.hpp"
+#include "evals/data/manifest.hpp"
 #include "harness/base/check.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"

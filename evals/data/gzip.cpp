@@ -1,4 +1,4 @@
-#include "evals/gzip.hpp"
+#include "evals/data/gzip.hpp"
 
 #include <fmt/core.h>
 #include <zlib.h>
