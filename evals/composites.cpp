@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "evals/chat_composite.hpp"
-#include "evals/core_composite.hpp"
+#include "evals/core/composite.hpp"
 
 namespace nb {
 namespace {

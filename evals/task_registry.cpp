@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "evals/core_evaluator.hpp"
-#include "evals/core_tasks.hpp"
+#include "evals/core/evaluator.hpp"
+#include "evals/core/task_table.hpp"
 #include "evals/humaneval_evaluator.hpp"
 #include "evals/letter_evaluator.hpp"
 #include "evals/number_evaluator.hpp"
@@ -14,7 +14,7 @@
 namespace nb {
 namespace {
 
-// The CORE-style tasks of core_tasks.cpp come first, in its order; then:
+// The CORE-style tasks of core/task_table.cpp come first, in its order; then:
 // clang-format off
 std::vector<Task> other_tasks() {
   return {

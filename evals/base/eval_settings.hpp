@@ -1,5 +1,5 @@
 // What a suite may set about an evaluation. Everything here that can change a score is part of the
-// node key and, where it decides what is measured, of comparability (core_evaluator.hpp).
+// node key and, where it decides what is measured, of comparability (Evaluator::comparability).
 #pragma once
 
 #include <cstdint>

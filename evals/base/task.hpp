@@ -9,7 +9,7 @@
 
 namespace nb {
 
-struct CoreTask;  // core_task.hpp
+struct CoreTask;  // core/task.hpp
 class Evaluator;
 struct EvalContext;
 
@@ -26,7 +26,7 @@ struct Task {
   int shots = 0;
   // Of prompts and marking; raised when the same model could score otherwise.
   std::string_view version;
-  const CoreTask* core = nullptr;  // CORE-style tasks: their row of core_tasks.hpp
+  const CoreTask* core = nullptr;  // CORE-style tasks: their row of core/task_table.hpp
 };
 
 }  // namespace nb

@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "evals/core_task.hpp"
+#include "evals/core/task.hpp"
 #include "evals/task_registry.hpp"
 #include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"

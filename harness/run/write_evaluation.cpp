@@ -1,6 +1,6 @@
 #include "harness/run/write_evaluation.hpp"
 
-#include "evals/core_csv.hpp"
+#include "evals/core/csv.hpp"
 #include "harness/base/fs.hpp"
 #include "results/items.hpp"
 

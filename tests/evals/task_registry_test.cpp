@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "evals/core_tasks.hpp"
+#include "evals/core/task_table.hpp"
 #include "evals/data/manifest.hpp"
 #include "tests/evals/support/toy.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "evals/core_items.hpp"
+#include "evals/core/items.hpp"
 #include "evals/evaluate.hpp"
 
 namespace nb::test {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "evals/base/eval_result.hpp"
-#include "evals/core_evaluator.hpp"
+#include "evals/core/evaluator.hpp"
 #include "evals/task_registry.hpp"
 #include "model/engine/fake_language_model.hpp"
 #include "model/tokenizer/tokenizer.hpp"

@@ -1,4 +1,4 @@
-#include "evals/core_csv.hpp"
+#include "evals/core/csv.hpp"
 
 #include <fmt/core.h>
 
@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "evals/core_tasks.hpp"
+#include "evals/core/task_table.hpp"
 #include "results/metric_names.hpp"
 
 namespace nb {

@@ -1,16 +1,16 @@
-#include "evals/core_evaluator.hpp"
+#include "evals/core/evaluator.hpp"
 
 #include <fmt/core.h>
 
 #include <utility>
 
-#include "evals/core_bundle.hpp"
-#include "evals/core_items.hpp"
-#include "evals/core_mark.hpp"
-#include "evals/core_prompt.hpp"
-#include "evals/core_spans.hpp"
+#include "evals/core/bundle.hpp"
+#include "evals/core/items.hpp"
+#include "evals/core/mark.hpp"
+#include "evals/core/microworld.hpp"
+#include "evals/core/prompt.hpp"
+#include "evals/core/spans.hpp"
 #include "evals/data/manifest.hpp"
-#include "evals/microworld_items.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 
 namespace nb {

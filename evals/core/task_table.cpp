@@ -1,4 +1,4 @@
-#include "evals/core_tasks.hpp"
+#include "evals/core/task_table.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // The expected lines are what Python prints for nanochat's format (nanochat.md §6.8):
 // f"{label:<35}, {accuracy:<10.6f}, {centered:<10.6f}".
-#include "evals/core_csv.hpp"
+#include "evals/core/csv.hpp"
 
 #include <gtest/gtest.h>
 

@@ -28,7 +28,7 @@ struct CoreTask {
 
 // One row of a task. Which members are set depends on the task's type.
 struct CoreItem {
-  std::string id;                    // 16 hex digits of a hash of the content (core_items.hpp)
+  std::string id;                    // 16 hex digits of a hash of the content (items.hpp)
   std::string query;                 // multiple choice: query; language modelling: context
   std::vector<std::string> choices;  // multiple choice: choices; schema: context_options
   std::string continuation;          // schema and language modelling

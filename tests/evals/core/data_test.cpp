@@ -6,12 +6,12 @@
 #include <map>
 
 #include "evals/base/eval_metrics.hpp"
-#include "evals/core_bundle.hpp"
-#include "evals/core_composite.hpp"
-#include "evals/core_evaluator.hpp"
-#include "evals/core_items.hpp"
-#include "evals/core_prompt.hpp"
-#include "evals/core_tasks.hpp"
+#include "evals/core/bundle.hpp"
+#include "evals/core/composite.hpp"
+#include "evals/core/evaluator.hpp"
+#include "evals/core/items.hpp"
+#include "evals/core/prompt.hpp"
+#include "evals/core/task_table.hpp"
 #include "evals/data/manifest.hpp"
 #include "evals/evaluate.hpp"
 #include "harness/base/csv.hpp"

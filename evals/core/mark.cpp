@@ -1,4 +1,4 @@
-#include "evals/core_mark.hpp"
+#include "evals/core/mark.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "evals/core_composite.hpp"
+#include "evals/core/composite.hpp"
 
 #include <fmt/core.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "evals/base/eval_metrics.hpp"
-#include "evals/core_tasks.hpp"
+#include "evals/core/task_table.hpp"
 #include "harness/base/hash.hpp"
 #include "results/metric_names.hpp"
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "evals/core_task.hpp"
+#include "evals/core/task.hpp"
 #include "harness/base/result.hpp"
 #include "model/engine/language_model.hpp"
 

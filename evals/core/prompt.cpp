@@ -1,4 +1,4 @@
-#include "evals/core_prompt.hpp"
+#include "evals/core/prompt.hpp"
 
 #include "evals/base/text.hpp"
 #include "harness/base/check.hpp"

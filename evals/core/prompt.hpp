@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "evals/core_task.hpp"
+#include "evals/core/task.hpp"
 
 namespace nb {
 

@@ -1,8 +1,8 @@
-#include "evals/core_bundle.hpp"
+#include "evals/core/bundle.hpp"
 
 #include <gtest/gtest.h>
 
-#include "evals/core_tasks.hpp"
+#include "evals/core/task_table.hpp"
 #include "evals/evaluate.hpp"
 #include "evals/task_registry.hpp"
 #include "harness/base/fs.hpp"

@@ -1,4 +1,4 @@
-#include "evals/core_evaluator.hpp"
+#include "evals/core/evaluator.hpp"
 
 #include <gtest/gtest.h>
 

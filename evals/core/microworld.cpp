@@ -1,11 +1,11 @@
-#include "evals/microworld_items.hpp"
+#include "evals/core/microworld.hpp"
 
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 #include <variant>
 
-#include "evals/core_items.hpp"
+#include "evals/core/items.hpp"
 #include "harness/base/check.hpp"
 
 namespace nb {

@@ -1,6 +1,6 @@
 // nanochat's evaluation bundle as it is: core.yaml (which tasks, how many shots),
 // eval_meta_data.csv (baselines), eval_data/ (rows). nanochat.md §6.1. The program's own table
-// (core_tasks.hpp) says the same; a bundle that says otherwise is named, never followed in silence.
+// (task_table.hpp) says the same; a bundle that says otherwise is named, never followed in silence.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "evals/core_task.hpp"
+#include "evals/core/task.hpp"
 #include "harness/base/result.hpp"
 
 namespace nb {

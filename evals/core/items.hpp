@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "evals/core_task.hpp"
+#include "evals/core/task.hpp"
 #include "harness/base/result.hpp"
 
 namespace nb {

@@ -7,7 +7,7 @@
 
 #include "evals/base/eval_context.hpp"
 #include "evals/base/evaluator.hpp"
-#include "evals/core_task.hpp"
+#include "evals/core/task.hpp"
 
 namespace nb {
 

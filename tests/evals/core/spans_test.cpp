@@ -1,4 +1,4 @@
-#include "evals/core_spans.hpp"
+#include "evals/core/spans.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "evals/core_composite.hpp"
+#include "evals/core/composite.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "evals/base/eval_metrics.hpp"
-#include "evals/core_tasks.hpp"
+#include "evals/core/task_table.hpp"
 #include "evals/task_registry.hpp"
 #include "tests/evals/support/toy.hpp"
 

@@ -1,11 +1,11 @@
-#include "evals/microworld_items.hpp"
+#include "evals/core/microworld.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
-#include "evals/core_tasks.hpp"
+#include "evals/core/task_table.hpp"
 #include "evals/evaluate.hpp"
 #include "tests/evals/support/toy.hpp"
 

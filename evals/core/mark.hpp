@@ -4,7 +4,7 @@
 #include <span>
 
 #include "evals/base/scorer_fault.hpp"
-#include "evals/core_task.hpp"
+#include "evals/core/task.hpp"
 #include "model/engine/language_model.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 #include "results/items.hpp"

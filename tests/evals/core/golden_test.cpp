@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "evals/core_items.hpp"
-#include "evals/core_prompt.hpp"
-#include "evals/core_spans.hpp"
+#include "evals/core/items.hpp"
+#include "evals/core/prompt.hpp"
+#include "evals/core/spans.hpp"
 #include "tests/evals/support/toy.hpp"
 
 namespace nb {

@@ -2,8 +2,8 @@
 // loops.
 #pragma once
 
-#include "evals/core_evaluator.hpp"
-#include "evals/core_task.hpp"
+#include "evals/core/evaluator.hpp"
+#include "evals/core/task.hpp"
 #include "harness/base/result.hpp"
 #include "model/data/microworld.hpp"
 

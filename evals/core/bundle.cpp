@@ -1,4 +1,4 @@
-#include "evals/core_bundle.hpp"
+#include "evals/core/bundle.hpp"
 
 #include <fmt/core.h>
 #include <yaml-cpp/yaml.h>

@@ -1,4 +1,4 @@
-#include "evals/core_items.hpp"
+#include "evals/core/items.hpp"
 
 #include <gtest/gtest.h>
 
