@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "evals/chat_composite.hpp"
+#include "evals/chat/composite.hpp"
 #include "evals/core/composite.hpp"
 
 namespace nb {

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
+#include "evals/chat/letter_evaluator.hpp"
+#include "evals/chat/number_evaluator.hpp"
 #include "evals/core/evaluator.hpp"
 #include "evals/core/task_table.hpp"
 #include "evals/humaneval_evaluator.hpp"
-#include "evals/letter_evaluator.hpp"
-#include "evals/number_evaluator.hpp"
 #include "harness/base/fields.hpp"
 
 namespace nb {

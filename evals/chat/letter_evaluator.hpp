@@ -48,9 +48,6 @@ class LetterEvaluator : public ScoringEvaluator {
   ScorerFault fault_;
 };
 
-// Rows of a data set in nanochat's order, the first max_per_task of them (all when not positive).
-std::vector<std::size_t> chat_order(std::size_t rows, std::int64_t max_per_task);
-
 Result<std::unique_ptr<Evaluator>> load_chat_arc(const Task& task, const EvalContext& context);
 Result<std::unique_ptr<Evaluator>> load_mmlu(const Task& task, const EvalContext& context);
 

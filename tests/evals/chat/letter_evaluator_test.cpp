@@ -1,4 +1,4 @@
-#include "evals/letter_evaluator.hpp"
+#include "evals/chat/letter_evaluator.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "evals/built_in_models.hpp"
-#include "evals/chat_prompt.hpp"
+#include "evals/chat/prompt.hpp"
 #include "evals/evaluate.hpp"
 #include "evals/task_registry.hpp"
 #include "harness/base/hash.hpp"

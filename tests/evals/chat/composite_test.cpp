@@ -1,4 +1,4 @@
-#include "evals/chat_composite.hpp"
+#include "evals/chat/composite.hpp"
 
 #include <gtest/gtest.h>
 

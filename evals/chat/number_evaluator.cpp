@@ -1,4 +1,4 @@
-#include "evals/number_evaluator.hpp"
+#include "evals/chat/number_evaluator.hpp"
 
 #include <fmt/core.h>
 
@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "evals/base/eval_metrics.hpp"
-#include "evals/chat_prompt.hpp"
+#include "evals/chat/order.hpp"
+#include "evals/chat/prompt.hpp"
 #include "evals/data/manifest.hpp"
-#include "evals/letter_evaluator.hpp"
 #include "model/data/tasks/gsm8k.hpp"
 #include "model/data/tasks/spelling.hpp"
 #include "model/data/tasks/word_list.hpp"

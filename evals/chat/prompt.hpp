@@ -24,7 +24,4 @@ Result<ChatPrompt> chat_prompt(const Tokenizer& tokenizer, const Conversation& c
 // The conversation with an empty answer to be asked for: render_for_completion() drops it.
 Conversation asked(std::string question);
 
-// Part of comparability of tasks whose rows come as task_view() says.
-inline constexpr const char* kChatOrder = "shuffled as Hugging Face does, seed 42";
-
 }  // namespace nb

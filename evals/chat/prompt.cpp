@@ -1,4 +1,4 @@
-#include "evals/chat_prompt.hpp"
+#include "evals/chat/prompt.hpp"
 
 #include <fmt/core.h>
 

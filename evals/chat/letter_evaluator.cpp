@@ -1,4 +1,4 @@
-#include "evals/letter_evaluator.hpp"
+#include "evals/chat/letter_evaluator.hpp"
 
 #include <fmt/core.h>
 
@@ -8,20 +8,13 @@
 #include <utility>
 
 #include "evals/base/choice.hpp"
-#include "evals/chat_prompt.hpp"
+#include "evals/chat/order.hpp"
+#include "evals/chat/prompt.hpp"
 #include "evals/data/manifest.hpp"
 #include "harness/base/check.hpp"
-#include "model/data/tasks/task_view.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
 
 namespace nb {
-
-std::vector<std::size_t> chat_order(std::size_t rows, std::int64_t max_per_task) {
-  auto order = task_view(rows).value();  // without a slice nothing can be wrong
-  if (max_per_task > 0 && std::cmp_less(max_per_task, order.size()))
-    order.resize(static_cast<std::size_t>(max_per_task));
-  return order;
-}
 
 LetterEvaluator::LetterEvaluator(std::string task, std::vector<ChoiceItem> items,
                                  const EvalContext& context)

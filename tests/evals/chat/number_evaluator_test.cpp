@@ -1,9 +1,9 @@
-#include "evals/number_evaluator.hpp"
+#include "evals/chat/number_evaluator.hpp"
 
 #include <gtest/gtest.h>
 
 #include "evals/built_in_models.hpp"
-#include "evals/chat_prompt.hpp"
+#include "evals/chat/prompt.hpp"
 #include "evals/completions.hpp"
 #include "evals/evaluate.hpp"
 #include "evals/task_registry.hpp"
