@@ -8,7 +8,7 @@
 #include "evals/chat/number_evaluator.hpp"
 #include "evals/core/evaluator.hpp"
 #include "evals/core/task_table.hpp"
-#include "evals/humaneval_evaluator.hpp"
+#include "evals/humaneval/evaluator.hpp"
 #include "harness/base/fields.hpp"
 
 namespace nb {

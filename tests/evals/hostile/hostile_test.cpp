@@ -11,8 +11,8 @@
 #include <sstream>
 #include <thread>
 
-#include "evals/humaneval_evaluator.hpp"
-#include "evals/humaneval_program.hpp"
+#include "evals/humaneval/evaluator.hpp"
+#include "evals/humaneval/program.hpp"
 #include "harness/base/fs.hpp"
 #include "tests/evals/hostile/witness.hpp"
 #include "tests/support/temp_dir.hpp"

@@ -11,9 +11,9 @@
 #include "evals/data/jsonl.hpp"
 #include "evals/data/manifest.hpp"
 #include "evals/evaluate.hpp"
-#include "evals/humaneval_control.hpp"
-#include "evals/humaneval_evaluator.hpp"
-#include "evals/humaneval_program.hpp"
+#include "evals/humaneval/control.hpp"
+#include "evals/humaneval/evaluator.hpp"
+#include "evals/humaneval/program.hpp"
 #include "evals/task_registry.hpp"
 #include "tests/support/data_dir.hpp"
 

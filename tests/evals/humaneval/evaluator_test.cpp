@@ -1,13 +1,14 @@
 // HumanEval's marking on a problem of our own, so that no data is needed.
 
+#include "evals/humaneval/evaluator.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "evals/completions.hpp"
 #include "evals/evaluate.hpp"
-#include "evals/humaneval_evaluator.hpp"
-#include "evals/humaneval_program.hpp"
+#include "evals/humaneval/program.hpp"
 
 namespace nb {
 namespace {

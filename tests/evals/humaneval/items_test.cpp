@@ -1,7 +1,8 @@
+#include "evals/humaneval/items.hpp"
+
 #include <gtest/gtest.h>
 
 #include "evals/data/gzip.hpp"
-#include "evals/humaneval_items.hpp"
 #include "harness/base/fs.hpp"
 #include "tests/support/temp_dir.hpp"
 

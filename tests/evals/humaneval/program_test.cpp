@@ -1,13 +1,14 @@
+#include "evals/humaneval/program.hpp"
+
 #include <gtest/gtest.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "evals/data/manifest.hpp"
-#include "evals/humaneval_control.hpp"
-#include "evals/humaneval_evaluator.hpp"
-#include "evals/humaneval_program.hpp"
-#include "evals/pass_at_k.hpp"
+#include "evals/humaneval/control.hpp"
+#include "evals/humaneval/evaluator.hpp"
+#include "evals/humaneval/pass_at_k.hpp"
 #include "harness/base/hash.hpp"
 #include "harness/base/json_io.hpp"
 #include "harness/base/numpy_random.hpp"

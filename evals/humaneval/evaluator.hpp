@@ -11,7 +11,7 @@
 #include "evals/base/eval_context.hpp"
 #include "evals/base/evaluator.hpp"
 #include "evals/base/task.hpp"
-#include "evals/humaneval_items.hpp"
+#include "evals/humaneval/items.hpp"
 #include "evals/sandbox/sandbox.hpp"
 
 namespace nb {

@@ -1,4 +1,4 @@
-#include "evals/humaneval_evaluator.hpp"
+#include "evals/humaneval/evaluator.hpp"
 
 #include <fmt/core.h>
 
@@ -8,9 +8,9 @@
 
 #include "evals/base/eval_metrics.hpp"
 #include "evals/data/manifest.hpp"
-#include "evals/humaneval_control.hpp"
-#include "evals/humaneval_program.hpp"
-#include "evals/pass_at_k.hpp"
+#include "evals/humaneval/control.hpp"
+#include "evals/humaneval/pass_at_k.hpp"
+#include "evals/humaneval/program.hpp"
 #include "harness/base/numpy_random.hpp"
 #include "model/data/tasks/conversation.hpp"
 

@@ -1,4 +1,4 @@
-// humaneval_twist.py as it was when the program was built.
+// twist.py as it was when the program was built.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-#include "evals/humaneval_items.hpp"
+#include "evals/humaneval/items.hpp"
 
 #include <fmt/core.h>
 

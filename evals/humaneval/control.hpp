@@ -1,7 +1,7 @@
 // Whether a pass can be believed. Program and test share one interpreter, as in the references, so
 // a program that wants to can leave its function and forge the result. Whoever could is run again
 // with tests that no right answer passes; who passes one of them has forged the first. What this
-// finds and what it cannot: sandbox/README.md.
+// finds and what it cannot: README.md.
 #pragma once
 
 #include <string>

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "evals/humaneval_items.hpp"
+#include "evals/humaneval/items.hpp"
 
 namespace nb {
 
@@ -17,7 +17,7 @@ enum class HumanEvalText {
 };
 std::string mark_text(HumanEvalText kind, std::string text);
 
-// `test` in place of the problem's own serves the control run (humaneval_control.hpp).
+// `test` in place of the problem's own serves the control run (control.hpp).
 std::string humaneval_program(const HumanEvalProblem& problem, std::string_view marked_text,
                               std::string_view test);
 // The part of that program that is the model's own: without the prompt that it may repeat.

@@ -1,4 +1,4 @@
-#include "evals/humaneval_program.hpp"
+#include "evals/humaneval/program.hpp"
 
 #include <fmt/core.h>
 

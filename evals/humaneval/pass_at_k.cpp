@@ -1,4 +1,4 @@
-#include "evals/pass_at_k.hpp"
+#include "evals/humaneval/pass_at_k.hpp"
 
 #include "harness/base/check.hpp"
 

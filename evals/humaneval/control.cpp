@@ -1,4 +1,4 @@
-#include "evals/humaneval_control.hpp"
+#include "evals/humaneval/control.hpp"
 
 #include <fmt/core.h>
 
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "evals/humaneval_twist_text.hpp"
+#include "evals/humaneval/twist_text.hpp"
 #include "harness/base/json_io.hpp"
 
 namespace nb {
