@@ -11,7 +11,7 @@
 #include "evals/composites.hpp"
 #include "evals/data/manifest.hpp"
 #include "evals/generate_texts.hpp"
-#include "evals/gold_reader.hpp"
+#include "evals/models/gold_reader.hpp"
 #include "evals/task_registry.hpp"
 #include "harness/base/check.hpp"
 #include "harness/base/hash.hpp"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "evals/built_in_models.hpp"
+#include "evals/models/built_in_models.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/run/open_model.hpp"

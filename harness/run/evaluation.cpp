@@ -8,10 +8,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "evals/built_in_models.hpp"
 #include "evals/completions.hpp"
 #include "evals/composites.hpp"
 #include "evals/evaluate.hpp"
+#include "evals/models/built_in_models.hpp"
 #include "evals/task_registry.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "evals/built_in_models.hpp"
+#include "evals/models/built_in_models.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
 #include "harness/plan/work.hpp"

@@ -6,9 +6,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "evals/built_in_models.hpp"
 #include "evals/chat/prompt.hpp"
 #include "evals/evaluate.hpp"
+#include "evals/models/built_in_models.hpp"
 #include "evals/task_registry.hpp"
 #include "harness/base/hash.hpp"
 #include "model/engine/fake_language_model.hpp"

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "evals/built_in_models.hpp"
 #include "evals/chat/prompt.hpp"
 #include "evals/completions.hpp"
 #include "evals/evaluate.hpp"
+#include "evals/models/built_in_models.hpp"
 #include "evals/task_registry.hpp"
 #include "tests/support/chat_tokenizer.hpp"
 

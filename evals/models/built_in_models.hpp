@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "evals/gold_reader.hpp"
+#include "evals/models/gold_reader.hpp"
 #include "model/engine/language_model.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 

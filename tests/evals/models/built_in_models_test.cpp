@@ -1,4 +1,4 @@
-#include "evals/built_in_models.hpp"
+#include "evals/models/built_in_models.hpp"
 
 #include <gtest/gtest.h>
 
