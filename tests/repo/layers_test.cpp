@@ -1,6 +1,7 @@
 // Includes point downwards in the layers of the README; some folders see less than their layer
 // allows.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -59,6 +60,18 @@ constexpr std::array kWalls = {
     Wall{"model", "results", "the model is usable without the harness"},
 };
 
+// Rooms of one folder and their floors: a room sees itself and those on lower floors only. Files
+// that lie in the folder itself are its top room.
+struct Room {
+  std::string_view folder;
+  int floor;
+};
+constexpr std::array kRooms = {
+    Room{"evals/core", 1},    Room{"evals/chat", 1}, Room{"evals/humaneval", 1},
+    Room{"evals/models", 1},  Room{"evals/base", 0}, Room{"evals/data", 0},
+    Room{"evals/sandbox", 0}, Room{"evals", 2},
+};
+
 bool is_under(std::string_view path, std::string_view folder) {
   return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
 }
@@ -67,6 +80,26 @@ const Component* component_of(std::string_view path) {
   for (const Component& component : kComponents)
     if (is_under(path, component.folder)) return &component;
   return nullptr;
+}
+
+const Room* room_of(std::string_view path) {
+  for (const Room& room : kRooms)
+    if (is_under(path, room.folder)) return &room;
+  return nullptr;
+}
+
+std::string_view folder_of(std::string_view path) { return path.substr(0, path.rfind('/')); }
+
+std::string top_of(std::string_view path) { return std::string(path.substr(0, path.find('/'))); }
+
+std::string room_problem(std::string_view from_path, std::string_view to_path) {
+  const Room* from = room_of(from_path);
+  const Room* to = room_of(to_path);
+  if (from == nullptr || to == nullptr || from == to || top_of(from_path) != top_of(to_path))
+    return "";
+  if (to->floor < from->floor) return "";
+  return fmt::format("{} (floor {}) includes {} (floor {}): a room sees lower floors only",
+                     from->folder, from->floor, to_path, to->floor);
 }
 
 std::vector<std::string> included_paths(const std::string& text, std::vector<int>& at_lines) {
@@ -92,6 +125,10 @@ std::vector<std::string> layer_problems(const std::vector<SourceFile>& files) {
                          ": its folder has no layer; give it one in tests/repo/layers_test.cpp");
       continue;
     }
+    if (const Room* room = room_of(file.path);
+        room != nullptr && room->folder != folder_of(file.path))
+      problems.push_back(file.path + ": its folder is no room of " + std::string(room->folder) +
+                         "; give it a floor in tests/repo/layers_test.cpp");
     std::vector<int> at_lines;
     const std::vector<std::string> includes = included_paths(file.text, at_lines);
     for (std::size_t i = 0; i < includes.size(); ++i) {
@@ -104,6 +141,8 @@ std::vector<std::string> layer_problems(const std::vector<SourceFile>& files) {
                            std::to_string(from->layer) + ") includes " + includes[i] + " (layer " +
                            std::to_string(to->layer) + "): includes point downwards");
       }
+      if (const std::string problem = room_problem(file.path, includes[i]); !problem.empty())
+        problems.push_back(where + problem);
       for (const Wall& wall : kWalls)
         if (is_under(file.path, wall.from) && is_under(includes[i], wall.to))
           problems.push_back(where + "includes " + includes[i] + ", but " + std::string(wall.why));
@@ -138,6 +177,24 @@ TEST(Layers, AWallAndAFolderWithoutLayerAreNamed) {
   EXPECT_NE(problems[0].find("an evaluator knows only LanguageModel"), std::string::npos);
   EXPECT_NE(problems[1].find("model/magic/x.cpp: its folder has no layer"), std::string::npos);
   EXPECT_NE(problems[2].find("\"table.hpp\" is no path from the root"), std::string::npos);
+}
+
+TEST(Layers, ARoomThatSeesANeighbourOrAHigherFloorIsNamed) {
+  const auto problems = layer_problems(
+      {{"evals/core/x.cpp", "#include \"evals/base/y.hpp\"\n#include \"evals/chat/z.hpp\"\n"},
+       {"evals/base/y.cpp", "#include \"evals/base/y.hpp\"\n#include \"evals/evaluate.hpp\"\n"},
+       {"evals/evaluate.cpp", "#include \"evals/chat/z.hpp\"\n"},
+       {"evals/cellar/x.cpp", ""}});
+  ASSERT_EQ(problems.size(), 3U) << lines(problems);
+  EXPECT_EQ(problems[0],
+            "evals/core/x.cpp:2: evals/core (floor 1) includes evals/chat/z.hpp (floor 1): a room "
+            "sees lower floors only");
+  EXPECT_EQ(problems[1],
+            "evals/base/y.cpp:2: evals/base (floor 0) includes evals/evaluate.hpp (floor 2): a "
+            "room sees lower floors only");
+  EXPECT_EQ(problems[2],
+            "evals/cellar/x.cpp: its folder is no room of evals; give it a floor in "
+            "tests/repo/layers_test.cpp");
 }
 
 }  // namespace
