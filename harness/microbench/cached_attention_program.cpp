@@ -30,21 +30,47 @@ std::vector<float> drawn(std::int64_t rows, std::uint64_t seed) {
   return values;
 }
 
+std::int64_t rows(const std::vector<float>& values) {
+  return static_cast<std::int64_t>(values.size()) / kColumns;
+}
+ConstMatrix view(const std::vector<float>& values) {
+  return matrix(values.data(), rows(values), kColumns);
+}
+
+// Keys or values as the engine's caches hold them: halves where the policy has them.
+struct CachedValues {
+  std::vector<float> floats;
+  std::vector<std::uint16_t> halves;
+
+  CachedValues(std::int64_t rows, std::uint64_t seed, const MatmulPolicy& policy)
+      : floats(drawn(rows, seed)) {
+    if (!kernels::has_halves(policy)) return;
+    halves.resize(floats.size());
+    kernels::store_keys(
+        view(floats), {.halves = halves.data(), .stride = kColumns, .head_dim = kColumns}, policy);
+  }
+  kernels::KeyRows rows() const {
+    kernels::KeyRows all = view(floats);
+    if (!halves.empty()) all.fp32 = nullptr, all.halves = halves.data();
+    return all;
+  }
+};
+
 class Work {
  public:
-  explicit Work(const CachedCase& c)
+  Work(const CachedCase& c, const MatmulPolicy& policy)
       : case_(c),
-        prefix_k_(drawn(c.shared, 1)),
-        prefix_v_(drawn(c.shared, 2)),
-        k_(drawn(c.sequences * c.own, 3)),
-        v_(drawn(c.sequences * c.own, 4)),
+        prefix_k_(c.shared, 1, policy),
+        prefix_v_(c.shared, 2, policy),
+        k_(c.sequences * c.own, 3, policy),
+        v_(c.sequences * c.own, 4, policy),
         q_(drawn(c.sequences * c.queries, 5)),
         out_(q_.size()) {
     for (std::int64_t s = 0; s < c.sequences; ++s) {
       std::vector<kernels::KeySegment>& parts = segments_.emplace_back();
-      if (c.shared > 0) parts.push_back({view(prefix_k_), view(prefix_v_)});
+      if (c.shared > 0) parts.push_back({prefix_k_.rows(), prefix_v_.rows()});
       parts.push_back(
-          {row_block(view(k_), s * c.own, c.own), row_block(view(v_), s * c.own, c.own)});
+          {k_.rows().rows_from(s * c.own, c.own), v_.rows().rows_from(s * c.own, c.own)});
     }
     for (std::int64_t s = 0; s < c.sequences; ++s) {
       sequences_.push_back({.first_row = s * c.queries,
@@ -62,10 +88,10 @@ class Work {
   // The last sequence by attention() over its keys in one piece.
   bool equals_one_piece(const MatmulPolicy& policy) {
     run(policy);
-    std::vector<float> k = prefix_k_, v = prefix_v_;
+    std::vector<float> k = prefix_k_.floats, v = prefix_v_.floats;
     const auto own = static_cast<std::ptrdiff_t>(case_.own * kColumns);
-    k.insert(k.end(), k_.end() - own, k_.end());
-    v.insert(v.end(), v_.end() - own, v_.end());
+    k.insert(k.end(), k_.floats.end() - own, k_.floats.end());
+    v.insert(v.end(), v_.floats.end() - own, v_.floats.end());
     const std::int64_t first = (case_.sequences - 1) * case_.queries;
     std::vector<float> whole(static_cast<std::size_t>(case_.queries * kColumns));
     kernels::attention(row_block(view(q_), first, case_.queries), view(k), view(v),
@@ -86,15 +112,9 @@ class Work {
   }
 
  private:
-  static std::int64_t rows(const std::vector<float>& values) {
-    return static_cast<std::int64_t>(values.size()) / kColumns;
-  }
-  static ConstMatrix view(const std::vector<float>& values) {
-    return matrix(values.data(), rows(values), kColumns);
-  }
-
   CachedCase case_;
-  std::vector<float> prefix_k_, prefix_v_, k_, v_, q_, out_;
+  CachedValues prefix_k_, prefix_v_, k_, v_;
+  std::vector<float> q_, out_;
   std::vector<std::vector<kernels::KeySegment>> segments_;
   std::vector<kernels::CachedSequence> sequences_;
 };
@@ -107,7 +127,7 @@ HostBenchmark describe(const CachedCase& c, const MicrobenchRequest& request, DT
   return {.name = std::string("attention/d4/") + c.name,
           .min_time_s = request.min_time_s,
           .flop = 4.0 * pairs * static_cast<double>(kColumns),
-          .bytes = 2.0 * keys * static_cast<double>(kColumns * 4),
+          .bytes = 2.0 * keys * static_cast<double>(kColumns * (inputs == DType::kBf16 ? 2 : 4)),
           .tokens = queries,
           .inputs = inputs};
 }
@@ -121,7 +141,7 @@ void register_cached_attention(const MicrobenchRequest& request, const DevicePro
     register_host(describe(c, request, policy.inputs),
                   [&c, policy, work](benchmark::State& state) -> std::function<void()> {
                     if (*work == nullptr) {
-                      *work = std::make_unique<Work>(c);
+                      *work = std::make_unique<Work>(c, policy);
                       if (!(*work)->equals_one_piece(policy)) {
                         state.SkipWithError("cached attention differs from one pass");
                         return {};

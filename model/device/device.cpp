@@ -147,8 +147,11 @@ Device::~Device() = default;
 Tensor Device::allocate(const Shape& shape, DType dtype, std::string_view name, HostBuffer host) {
   const auto count = static_cast<std::size_t>(shape.count());
   BlockHandle block = impl_->memory.allocate(count * storage_bytes(dtype), name);
-  float* buffer = executes() && host == HostBuffer::kYes ? impl_->host.take(count) : nullptr;
-  return Tensor(this, shape, dtype, name, std::move(block), buffer);
+  float* buffer = nullptr;
+  if (executes() && host != HostBuffer::kNone) {
+    buffer = impl_->host.take(host == HostBuffer::kYes ? count : (count + 1) / 2);
+  }
+  return Tensor(this, shape, dtype, name, std::move(block), buffer, host == HostBuffer::kHalves);
 }
 
 SavedBlocks Device::run(const OpDesc& desc, const std::function<void()>& arithmetic) {

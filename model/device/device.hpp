@@ -27,8 +27,9 @@ namespace nb {
 enum class ExecutionMode { kExecute, kDry };
 enum class HostBuffer {
   kYes,
-  kNone
-};  // none: simulated memory only, as for logits worked off in blocks
+  kNone,   // simulated memory only, as for logits worked off in blocks
+  kHalves  // two bytes a value: Tensor::halves()
+};
 
 struct DeviceOptions {
   int index = 0;  // rank or card number, in error texts

@@ -46,14 +46,14 @@ std::string Shape::text() const {
 }
 
 Tensor::Tensor(Device* device, const Shape& shape, DType dtype, std::string_view name,
-               BlockHandle block, float* host)
+               BlockHandle block, float* host, bool is_halves)
     : device_(device),
       shape_(shape),
       dtype_(dtype),
       name_(name),
       block_(std::move(block)),
       host_(host),
-      host_count_(host == nullptr ? 0 : static_cast<std::size_t>(shape.count())) {}
+      host_count_(host == nullptr || is_halves ? 0 : static_cast<std::size_t>(shape.count())) {}
 
 Tensor::Tensor(Tensor&& other) noexcept { *this = std::move(other); }
 
@@ -89,14 +89,27 @@ std::uint64_t Tensor::size_bytes() const {
   return static_cast<std::uint64_t>(count()) * storage_bytes(dtype_);
 }
 
+std::span<std::uint16_t> Tensor::halves() {
+  if (host_ == nullptr || host_count_ != 0) return {};
+  ++changes_;
+  return {reinterpret_cast<std::uint16_t*>(host_), static_cast<std::size_t>(count())};
+}
+
+std::span<const std::uint16_t> Tensor::halves() const {
+  if (host_ == nullptr || host_count_ != 0) return {};
+  return {reinterpret_cast<const std::uint16_t*>(host_), static_cast<std::size_t>(count())};
+}
+
 Matrix Tensor::matrix() {
-  NB_CHECK(host_ != nullptr, "[tensor] {} has no host values", name_);
+  NB_CHECK(host_count_ > 0 || (host_ != nullptr && count() == 0), "[tensor] {} has no host values",
+           name_);
   ++changes_;
   return nb::matrix(host_, shape_.leading(), shape_.last());
 }
 
 ConstMatrix Tensor::matrix() const {
-  NB_CHECK(host_ != nullptr, "[tensor] {} has no host values", name_);
+  NB_CHECK(host_count_ > 0 || (host_ != nullptr && count() == 0), "[tensor] {} has no host values",
+           name_);
   return nb::matrix(static_cast<const float*>(host_), shape_.leading(), shape_.last());
 }
 

@@ -60,6 +60,10 @@ class Tensor {
     return {host_, host_count_};
   }
   std::span<const float> host() const { return {host_, host_count_}; }
+  // HostBuffer::kHalves: count() values of two bytes (in execute mode); host() and matrix() have
+  // none. Other tensors: empty.
+  std::span<std::uint16_t> halves();
+  std::span<const std::uint16_t> halves() const;
   // (leading(), last()) view of the host buffer; NB_CHECK fails where there is none.
   Matrix matrix();
   ConstMatrix matrix() const;
@@ -88,7 +92,7 @@ class Tensor {
  private:
   friend class Device;
   Tensor(Device* device, const Shape& shape, DType dtype, std::string_view name, BlockHandle block,
-         float* host);
+         float* host, bool is_halves);
   void release() noexcept;
 
   Device* device_ = nullptr;
@@ -97,7 +101,7 @@ class Tensor {
   std::string name_;
   BlockHandle block_;
   float* host_ = nullptr;
-  std::size_t host_count_ = 0;
+  std::size_t host_count_ = 0;  // floats; 0 where the buffer holds halves
   std::uint64_t changes_ = 0;
   mutable std::unique_ptr<Derived> derived_;
   mutable bool is_recomputed_ = false;  // bookkeeping of Device::run on a const output

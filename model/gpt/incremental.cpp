@@ -76,7 +76,8 @@ std::unique_ptr<KeyValueCache> IncrementalGpt::new_cache(std::int64_t first_posi
                                                          std::int64_t capacity) const {
   const GptConfig& config = gpt_.config();
   const CacheShape shape = {.layers = config.n_layer,
-                            .width = config.n_kv_head * config.head_dim()};
+                            .width = config.n_kv_head * config.head_dim(),
+                            .head_dim = config.head_dim()};
   return std::make_unique<KeyValueCache>(gpt_.device(), shape, first_position, capacity);
 }
 

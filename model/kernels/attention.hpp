@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <span>
 
+#include "model/kernels/key_rows.hpp"
 #include "model/kernels/policy.hpp"
 #include "model/tensor/view.hpp"
 
@@ -47,7 +48,7 @@ void attention(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix out, const At
 // of a row are those of attention() over the whole sequence, whatever else is in the batch and
 // however the keys are cut.
 struct KeySegment {
-  ConstMatrix k, v;  // rows = consecutive absolute positions, (rows, kv_heads·D); k and v alike
+  KeyRows k, v;  // rows = consecutive absolute positions, kv_heads·D columns; k and v alike
 };
 struct CachedSequence {
   std::int64_t first_row = 0;  // rows [first_row, first_row + queries) of q and out are its own

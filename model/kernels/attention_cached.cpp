@@ -11,7 +11,7 @@ namespace nb::kernels {
 namespace {
 
 void check_sequence(std::size_t index, const CachedSequence& s, ConstMatrix q,
-                    const CachedShape& shape) {
+                    const CachedShape& shape, const MatmulPolicy& policy) {
   NB_CHECK(s.queries >= 0 && s.first_row >= 0 && s.first_row + s.queries <= q.rows &&
                s.first_position >= 0,
            "[attention_cached] sequence {}: rows {} + {} of {}, first position {}", index,
@@ -23,6 +23,8 @@ void check_sequence(std::size_t index, const CachedSequence& s, ConstMatrix q,
              "[attention_cached] sequence {}: k is ({},{}), v ({},{}), the shape says {} columns",
              index, segment.k.rows, segment.k.cols, segment.v.rows, segment.v.cols,
              shape.kv_heads * shape.head_dim);
+    NB_CHECK(has_halves(policy) || (segment.k.halves == nullptr && segment.v.halves == nullptr),
+             "[attention_cached] sequence {}: halves, and inputs of another format", index);
     rows += segment.k.rows;
   }
   NB_CHECK(s.queries == 0 || rows >= s.first_position + s.queries,
@@ -39,9 +41,7 @@ std::int64_t keys_of(const CachedSequence& s) { return s.first_position + s.quer
 bool shares_prefix(const CachedSequence& a, const CachedSequence& b) {
   if (a.segments.empty() || b.segments.empty()) return false;
   const KeySegment &x = a.segments.front(), &y = b.segments.front();
-  return x.k.data == y.k.data && x.v.data == y.v.data && x.k.rows == y.k.rows &&
-         x.k.stride == y.k.stride && x.v.stride == y.v.stride &&
-         std::min(keys_of(a), keys_of(b)) >= x.k.rows;
+  return x.k.same_place(y.k) && x.v.same_place(y.v) && std::min(keys_of(a), keys_of(b)) >= x.k.rows;
 }
 
 // Ends of runs of sequences that one task takes, per key head.
@@ -98,9 +98,6 @@ class HeadRun {
 
  private:
   float scale() const { return score_scale({.head_dim = shape_.head_dim, .scale = shape_.scale}); }
-  ConstMatrix of_head(ConstMatrix m, std::int64_t kv_head) const {
-    return column_block(m, kv_head * shape_.head_dim, shape_.head_dim);
-  }
 
   // body(segment's k, v) of the keys that `at` sees, from segment `first` on.
   template <class Body>
@@ -111,8 +108,8 @@ class HeadRun {
       const KeySegment& segment = s.segments[i];
       const std::int64_t rows = std::min(left, segment.k.rows);
       if (i >= first) {
-        body(row_block(of_head(segment.k, at.kv_head), 0, rows),
-             row_block(of_head(segment.v, at.kv_head), 0, rows));
+        body(segment.k.head(at.kv_head, shape_.head_dim).rows_from(0, rows),
+             segment.v.head(at.kv_head, shape_.head_dim).rows_from(0, rows));
       }
       left -= rows;
     }
@@ -123,7 +120,7 @@ class HeadRun {
     packed.reset();
     const bool has_prefix = shares && packed.size() > 0;
     std::size_t index = has_prefix ? 1 : 0;
-    each_segment({&s, kv_}, index, [&](ConstMatrix k, ConstMatrix v) {
+    each_segment({&s, kv_}, index, [&](const KeyRows& k, const KeyRows& v) {
       packed.append(k, v);
       if (shares && index == 0) packed.mark();
       ++index;
@@ -142,24 +139,37 @@ class HeadRun {
   }
 
   void one_by_one(const CachedSequence& s, const HeadOf& after) const {
-    const std::int64_t keys = keys_of(s);
+    const std::int64_t keys = keys_of(s), dim = shape_.head_dim;
     const std::int64_t next = after.sequence == nullptr ? 0 : keys_of(*after.sequence);
-    const Scratch pointers(static_cast<std::size_t>(2 * keys + next) * sizeof(const float*));
-    auto* k_rows = static_cast<const float**>(pointers.data());
-    const float** v_rows = k_rows + keys;
-    const float** next_rows = v_rows + keys;
-    std::int64_t done = 0;
-    each_segment({&s, kv_}, 0, [&](ConstMatrix k, ConstMatrix v) {
+    const Scratch pointers(static_cast<std::size_t>(2 * keys + next) * sizeof(const void*));
+    auto* k_rows = static_cast<const void**>(pointers.data());
+    const void** v_rows = k_rows + keys;
+    const void** next_rows = v_rows + keys;
+    std::int64_t done = 0, converted = 0;
+    if (has_halves(policy_)) {
+      each_segment({&s, kv_}, 0, [&](const KeyRows& k, const KeyRows& v) {
+        converted += (k.halves == nullptr ? k.rows : 0) + (v.halves == nullptr ? v.rows : 0);
+      });
+    }
+    const Scratch rounded(static_cast<std::size_t>(converted * dim) * sizeof(std::uint16_t));
+    auto* free = static_cast<std::uint16_t*>(rounded.data());
+    const auto row = [&](const KeyRows& rows, std::int64_t j) -> const void* {
+      if (converted == 0 || rows.halves != nullptr) return rows.row(j);
+      format_.tiles.to_halves(rows.fp32 + j * rows.stride, dim, free);
+      free += dim;
+      return free - dim;
+    };
+    each_segment({&s, kv_}, 0, [&](const KeyRows& k, const KeyRows& v) {
       for (std::int64_t j = 0; j < k.rows; ++j, ++done) {
-        k_rows[done] = k.row(j);
-        v_rows[done] = v.row(j);
+        k_rows[done] = row(k, j);
+        v_rows[done] = row(v, j);
       }
     });
     done = 0;
     if (next > 0) {
       // What both share has just been read.
       const std::size_t first = after.kv_head == kv_ && shares_prefix(s, *after.sequence) ? 1 : 0;
-      each_segment(after, first, [&](ConstMatrix k, ConstMatrix) {
+      each_segment(after, first, [&](const KeyRows& k, const KeyRows&) {
         for (std::int64_t j = 0; j < k.rows; ++j) next_rows[done++] = k.row(j);
       });
     }
@@ -174,10 +184,10 @@ class HeadRun {
     const Scratch k_all(static_cast<std::size_t>(keys * dim) * 4);
     const Scratch v_all(static_cast<std::size_t>(keys * dim) * 4);
     std::int64_t done = 0;
-    each_segment({&s, kv_}, 0, [&](ConstMatrix k, ConstMatrix v) {
+    each_segment({&s, kv_}, 0, [&](const KeyRows& k, const KeyRows& v) {
       for (std::int64_t j = 0; j < k.rows; ++j, ++done) {
-        std::copy_n(k.row(j), dim, k_all.floats() + done * dim);
-        std::copy_n(v.row(j), dim, v_all.floats() + done * dim);
+        k.copy_row(j, k_all.floats() + done * dim);
+        v.copy_row(j, v_all.floats() + done * dim);
       }
     });
     attend_by_definition(rows, {k_all.floats(), keys, dim, dim}, {v_all.floats(), keys, dim, dim},
@@ -202,7 +212,7 @@ void attention_cached(ConstMatrix q, Matrix out, std::span<const CachedSequence>
            "[attention_cached] q is ({},{}), out ({},{}), the shape says {} columns", q.rows,
            q.cols, out.rows, out.cols, shape.heads * shape.head_dim);
   for (std::size_t i = 0; i < sequences.size(); ++i) {
-    check_sequence(i, sequences[i], q, shape);
+    check_sequence(i, sequences[i], q, shape, policy);
   }
   NB_CHECK(
       policy.accumulation == Accumulation::kChain || policy.accumulation == Accumulation::kHostBlas,

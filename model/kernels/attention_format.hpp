@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "model/kernels/inner/dispatch.hpp"
+#include "model/kernels/key_rows.hpp"
 #include "model/kernels/panels.hpp"
 #include "model/kernels/policy.hpp"
 #include "model/tensor/view.hpp"
@@ -39,6 +40,21 @@ struct AttentionFormat {
   void lanes_of_columns(ConstMatrix x, std::uint32_t* out) const {
     tiles.to_panels(x.data, x.stride, x.rows, x.cols, input.rounding, out,
                     words(x.rows) * tiles.width);
+  }
+  // The same of keys or values that a cache may hold; rows as rows_of, panels `panel` words apart.
+  void rows_of(const KeyRows& x, std::int64_t padded, std::uint32_t* out) const {
+    if (x.halves != nullptr) {
+      tiles.halves_to_rows(x.halves, x.stride, x.rows, padded, x.cols, out);
+    } else {
+      tiles.to_rows(x.fp32, x.stride, x.rows, padded, x.cols, input.rounding, out);
+    }
+  }
+  void lanes_of_columns(const KeyRows& x, std::uint32_t* out, std::int64_t panel) const {
+    if (x.halves != nullptr) {
+      tiles.halves_to_panels(x.halves, x.stride, x.rows, x.cols, out, panel);
+    } else {
+      tiles.to_panels(x.fp32, x.stride, x.rows, x.cols, input.rounding, out, panel);
+    }
   }
   void rows_of(ConstMatrix x, std::uint32_t* out) const {
     tiles.to_rows(x.data, x.stride, x.rows, padded_keys(x.rows), x.cols, input.rounding, out);

@@ -32,33 +32,31 @@ HeadKeys::HeadKeys(const AttentionFormat& format, std::int64_t capacity, std::in
       k_rows_(bytes(format.padded_keys(capacity) * format.words(dim))),
       v_panels_(bytes(format.panels(dim) * v_panel_)) {}
 
-void HeadKeys::append(ConstMatrix k, ConstMatrix v) {
+void HeadKeys::append(const KeyRows& k, const KeyRows& v) {
   NB_CHECK(keys_ + k.rows <= capacity_ && k.rows == v.rows && k.cols == dim_ && v.cols == dim_,
            "[attention] {} keys and {} values of {} behind {} of {}", k.rows, v.rows, k.cols, keys_,
            capacity_);
   if (k.rows == 0) return;
-  const inner::AttentionTiles& tiles = format_.tiles;
-  tiles.to_rows(k.data, k.stride, k.rows, format_.padded_keys(keys_ + k.rows) - keys_, dim_,
-                format_.input.rounding, k_rows_.words() + keys_ * format_.words(dim_));
+  format_.rows_of(k, format_.padded_keys(keys_ + k.rows) - keys_,
+                  k_rows_.words() + keys_ * format_.words(dim_));
   std::int64_t done = 0;
   if (keys_ % 2 == 1) {  // the pair that two pieces share
     const Scratch pair(bytes(2 * dim_));
-    std::copy_n(last_value_, dim_, pair.floats());
-    std::copy_n(v.row(0), dim_, pair.floats() + dim_);
-    append_values({pair.floats(), 2, dim_, dim_}, keys_ - 1);
+    last_value_.copy_row(0, pair.floats());
+    v.copy_row(0, pair.floats() + dim_);
+    append_values(matrix(pair.floats(), 2, dim_), keys_ - 1);
     done = 1;
   }
-  append_values(row_block(v, done, v.rows - done), keys_ + done);
+  append_values(v.rows_from(done, v.rows - done), keys_ + done);
   keys_ += k.rows;
-  last_value_ = v.row(v.rows - 1);
+  last_value_ = v.rows_from(v.rows - 1, 1);
 }
 
-void HeadKeys::append_values(ConstMatrix v, std::int64_t key) {
+void HeadKeys::append_values(const KeyRows& v, std::int64_t key) {
   if (v.rows == 0) return;
   const inner::AttentionTiles& tiles = format_.tiles;
   const std::int64_t first = key / tiles.values_per_word * tiles.width;
-  tiles.to_panels(v.data, v.stride, v.rows, dim_, format_.input.rounding, v_panels_.words() + first,
-                  v_panel_);
+  format_.lanes_of_columns(v, v_panels_.words() + first, v_panel_);
   for (std::int64_t panel = 0; panel < format_.panels(dim_); ++panel) {
     finite_ = finite_ && tiles.finite(v_panels_.words() + panel * v_panel_ + first,
                                       format_.words(v.rows) * tiles.width);
@@ -114,8 +112,8 @@ void HeadKeys::attend(const QueryRows& rows, float scale) const {
   }
 }
 
-void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows, const float* const* k,
-                       const float* const* v, std::span<const float* const> next, float scale) {
+void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows, const void* const* k,
+                       const void* const* v, std::span<const void* const> next, float scale) {
   const std::int64_t dim = rows.q.cols, keys = rows.position + rows.q.rows;
   const Scratch scores(bytes(keys + 64));
   const Scratch words(bytes(dim + keys + 32));

@@ -26,7 +26,7 @@ class HeadKeys {
  public:
   HeadKeys(const AttentionFormat& format, std::int64_t capacity, std::int64_t dim);
 
-  void append(ConstMatrix k, ConstMatrix v);
+  void append(const KeyRows& k, const KeyRows& v);  // of this head
   std::int64_t size() const { return keys_; }
   // What stands here now stays; reset() forgets what comes later.
   void mark();
@@ -40,21 +40,20 @@ class HeadKeys {
 
  private:
   std::uint32_t* values_at(std::int64_t key) const;
-  void append_values(ConstMatrix v, std::int64_t key);
+  void append_values(const KeyRows& v, std::int64_t key);
 
   const AttentionFormat& format_;
   std::int64_t capacity_, dim_, v_panel_;
   std::int64_t keys_ = 0, marked_keys_ = 0;
   bool finite_ = true, marked_finite_ = true;
-  const float* last_value_ = nullptr;  // row keys_ - 1 of V
-  const float* marked_value_ = nullptr;
+  KeyRows last_value_, marked_value_;  // row keys_ - 1 of V
   Scratch k_rows_, v_panels_;
 };
 
-// Few queries, each by itself. k, v: rows of the positions from 0 on, one pointer each. next: rows
-// that the caller will need as keys after these.
-void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows, const float* const* k,
-                       const float* const* v, std::span<const float* const> next, float scale);
+// Few queries, each by itself. k, v: rows of the positions from 0 on, one pointer each, fp32 or,
+// where the policy has them, halves. next: rows that the caller will need as keys after these.
+void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows, const void* const* k,
+                       const void* const* v, std::span<const void* const> next, float scale);
 
 // The naive definition, for values that are not finite.
 void attend_by_definition(const QueryRows& rows, ConstMatrix k, ConstMatrix v, float scale,

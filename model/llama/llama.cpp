@@ -68,7 +68,8 @@ Llama::Llama(const LlamaFile& file, Device& device)
 
 std::unique_ptr<KeyValueCache> Llama::new_cache(std::int64_t first_position,
                                                 std::int64_t capacity) const {
-  const CacheShape shape = {.layers = config_.n_layer, .width = config_.kv_width()};
+  const CacheShape shape = {
+      .layers = config_.n_layer, .width = config_.kv_width(), .head_dim = config_.head_dim()};
   return std::make_unique<KeyValueCache>(device_, shape, first_position, capacity);
 }
 

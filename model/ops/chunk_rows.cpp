@@ -4,8 +4,8 @@ namespace nb::ops {
 namespace {
 
 // (count, width) rows of a tensor; without data on a dry device.
-ConstMatrix rows_of(const Tensor& x, std::int64_t first, std::int64_t count) {
-  if (x.host().empty()) return {nullptr, count, x.shape().last(), x.shape().last()};
+kernels::KeyRows rows_of(const Tensor& x, std::int64_t first, std::int64_t count) {
+  if (x.host().empty()) return ConstMatrix{nullptr, count, x.shape().last(), x.shape().last()};
   return row_block(x.matrix(), first, count);
 }
 

@@ -9,37 +9,53 @@ namespace nb {
 KeyValueCache::KeyValueCache(Device& device, const CacheShape& shape, std::int64_t first_position,
                              std::int64_t capacity)
     : shape_(shape), first_position_(first_position), capacity_(capacity) {
-  NB_CHECK(shape.layers > 0 && shape.width > 0 && first_position >= 0 && capacity > 0,
-           "[key_value_cache] {} layers of width {}, positions {} to {}", shape.layers, shape.width,
-           first_position, first_position + capacity);
+  if (shape_.head_dim == 0) shape_.head_dim = shape_.width;
+  NB_CHECK(shape.layers > 0 && shape.width > 0 && shape.width % shape_.head_dim == 0 &&
+               first_position >= 0 && capacity > 0,
+           "[key_value_cache] {} layers of width {} in heads of {}, positions {} to {}",
+           shape.layers, shape.width, shape.head_dim, first_position, first_position + capacity);
+  const bool is_bf16 = device.numerics().matmul().inputs == DType::kBf16;
   block_ = device.allocate({2 * shape.layers * capacity, shape.width}, device.numerics().storage,
-                           "key_value_cache");
+                           "key_value_cache", is_bf16 ? HostBuffer::kHalves : HostBuffer::kYes);
 }
 
-std::int64_t KeyValueCache::first_row(std::int64_t layer, std::int64_t which) const {
+std::int64_t KeyValueCache::first_value(std::int64_t layer, std::int64_t which) const {
   NB_CHECK(layer >= 0 && layer < shape_.layers, "[key_value_cache] layer {} of {}", layer,
            shape_.layers);
-  return (2 * layer + which) * capacity_;
+  return (2 * layer + which) * capacity_ * shape_.width;
 }
 
-ConstMatrix KeyValueCache::filled(std::int64_t layer, std::int64_t which) const {
-  const std::int64_t first = first_row(layer, which);
-  if (block_.host().empty()) return {nullptr, size_, shape_.width, shape_.width};
-  return row_block(block_.matrix(), first, size_);
+kernels::KeyRows KeyValueCache::filled(std::int64_t layer, std::int64_t which) const {
+  const std::int64_t first = first_value(layer, which);
+  kernels::KeyRows rows;
+  if (!block_.host().empty()) rows.fp32 = block_.host().data() + first;
+  if (!block_.halves().empty()) rows.halves = block_.halves().data() + first;
+  rows.rows = size_;
+  rows.cols = shape_.width;
+  rows.stride = shape_.head_dim;
+  rows.head_stride = capacity_ * shape_.head_dim;
+  return rows;
 }
 
-Matrix KeyValueCache::next(std::int64_t layer, std::int64_t which, std::int64_t count) {
+kernels::KeyRows KeyValueCache::keys(std::int64_t layer) const { return filled(layer, 0); }
+kernels::KeyRows KeyValueCache::values(std::int64_t layer) const { return filled(layer, 1); }
+
+kernels::KeySpace KeyValueCache::next(std::int64_t layer, std::int64_t which, std::int64_t count) {
   NB_CHECK(size_ + count <= capacity_, "[key_value_cache] {} + {} positions, capacity {}", size_,
            count, capacity_);
-  return row_block(block_.matrix(), first_row(layer, which) + size_, count);
+  const std::int64_t first = first_value(layer, which) + size_ * shape_.head_dim;
+  kernels::KeySpace space = {.stride = shape_.head_dim,
+                             .head_stride = capacity_ * shape_.head_dim,
+                             .head_dim = shape_.head_dim};
+  if (!block_.host().empty()) space.fp32 = block_.host().data() + first;
+  if (!block_.halves().empty()) space.halves = block_.halves().data() + first;
+  return space;
 }
 
-ConstMatrix KeyValueCache::keys(std::int64_t layer) const { return filled(layer, 0); }
-ConstMatrix KeyValueCache::values(std::int64_t layer) const { return filled(layer, 1); }
-Matrix KeyValueCache::next_keys(std::int64_t layer, std::int64_t count) {
+kernels::KeySpace KeyValueCache::next_keys(std::int64_t layer, std::int64_t count) {
   return next(layer, 0, count);
 }
-Matrix KeyValueCache::next_values(std::int64_t layer, std::int64_t count) {
+kernels::KeySpace KeyValueCache::next_values(std::int64_t layer, std::int64_t count) {
   return next(layer, 1, count);
 }
 
@@ -75,13 +91,6 @@ void check_chunk(const Chunk& chunk, std::int64_t context_length) {
 }
 
 namespace ops {
-namespace {
-
-void copy_rows(ConstMatrix from, Matrix to) {
-  for (std::int64_t i = 0; i < from.rows; ++i) std::copy_n(from.row(i), from.cols, to.row(i));
-}
-
-}  // namespace
 
 void append_keys_values(Device& device, const Tensor& k, const Tensor& v, std::int64_t layer,
                         std::span<const Chunk> chunks, std::string_view label) {
@@ -112,8 +121,11 @@ void append_keys_values(Device& device, const Tensor& k, const Tensor& v, std::i
     for (const Chunk& chunk : chunks) {
       const auto count = static_cast<std::int64_t>(chunk.tokens.size());
       if (chunk.own != nullptr) {
-        copy_rows(row_block(k.matrix(), row, count), chunk.own->next_keys(layer, count));
-        copy_rows(row_block(v.matrix(), row, count), chunk.own->next_values(layer, count));
+        const MatmulPolicy policy = device.numerics().matmul();
+        kernels::store_keys(row_block(k.matrix(), row, count), chunk.own->next_keys(layer, count),
+                            policy);
+        kernels::store_keys(row_block(v.matrix(), row, count), chunk.own->next_values(layer, count),
+                            policy);
       }
       row += count;
     }

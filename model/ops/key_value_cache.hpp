@@ -1,7 +1,9 @@
 // Keys and values of all layers for a run of consecutive positions of one sequence, on the device:
-// one block of simulated memory in the storage dtype, one host buffer. A filled cache can serve as
-// the prefix of many sequences (shared_ptr<const …>); a sequence that outgrows its cache continues
-// in a new one. Never reads positions that were not appended. Dies before its Device; one thread.
+// one block of simulated memory in the storage dtype, one host buffer, of halves where the policy's
+// inputs are bf16 (model/kernels/key_rows.hpp), with a head's positions side by side. A filled
+// cache can serve as the prefix of many sequences (shared_ptr<const …>); a sequence that outgrows
+// its cache continues in a new one. Never reads positions that were not appended. Dies before its
+// Device; one thread.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +13,15 @@
 #include <vector>
 
 #include "model/device/device.hpp"
+#include "model/kernels/key_rows.hpp"
 #include "model/tensor/view.hpp"
 
 namespace nb {
 
 struct CacheShape {
   std::int64_t layers = 0;
-  std::int64_t width = 0;  // kv_heads × head_dim
+  std::int64_t width = 0;     // kv_heads × head_dim
+  std::int64_t head_dim = 0;  // 0: one head
 };
 
 class KeyValueCache {
@@ -34,25 +38,24 @@ class KeyValueCache {
   std::uint64_t size_bytes() const { return block_.size_bytes(); }  // on the device
 
   // (size(), width) of one layer, as attention reads them. Sizes without data on a dry device.
-  ConstMatrix keys(std::int64_t layer) const;
-  ConstMatrix values(std::int64_t layer) const;
+  kernels::KeyRows keys(std::int64_t layer) const;
+  kernels::KeyRows values(std::int64_t layer) const;
 
-  // Where the next `count` positions of one layer go, (count, width); execute mode only.
-  // NB_CHECK: they fit.
-  Matrix next_keys(std::int64_t layer, std::int64_t count);
-  Matrix next_values(std::int64_t layer, std::int64_t count);
+  // Where the next `count` positions of one layer go; execute mode only. NB_CHECK: they fit.
+  kernels::KeySpace next_keys(std::int64_t layer, std::int64_t count);
+  kernels::KeySpace next_values(std::int64_t layer, std::int64_t count);
   void advance(std::int64_t count);  // every layer has its next `count` positions now
 
  private:
-  std::int64_t first_row(std::int64_t layer, std::int64_t which) const;
-  ConstMatrix filled(std::int64_t layer, std::int64_t which) const;
-  Matrix next(std::int64_t layer, std::int64_t which, std::int64_t count);
+  std::int64_t first_value(std::int64_t layer, std::int64_t which) const;
+  kernels::KeyRows filled(std::int64_t layer, std::int64_t which) const;
+  kernels::KeySpace next(std::int64_t layer, std::int64_t which, std::int64_t count);
 
   CacheShape shape_;
   std::int64_t first_position_;
   std::int64_t capacity_;
   std::int64_t size_ = 0;
-  Tensor block_;  // (2 · layers · capacity, width): keys, then values of layer 0, of layer 1, …
+  Tensor block_;  // (2 · layers · heads · capacity, D): keys, then values of layer 0, of layer 1, …
 };
 
 // Consecutive tokens of one sequence for one forward pass. Positions before first_position are in

@@ -11,9 +11,9 @@ namespace {
 // ~128 queries: dk and dv are loaded and stored once for that many steps of their chains.
 constexpr int kGroup = 128 / kWidth;
 
-template <class Format>
-void to_rows(const float* src, std::int64_t stride, std::int64_t count, std::int64_t padded,
-             std::int64_t cols, int rounding, std::uint32_t* dst) {
+template <class Format, class Value>
+NB_OP void make_rows(const Value* src, std::int64_t stride, std::int64_t count, std::int64_t padded,
+                     std::int64_t cols, int rounding, std::uint32_t* dst) {
   const std::int64_t words = words_of<Format>(cols);
   for (std::int64_t i = 0; i < count; ++i) {
     prefetch_row(src + (i + kRowsAhead) * stride, count - i - kRowsAhead, cols);
@@ -25,29 +25,75 @@ void to_rows(const float* src, std::int64_t stride, std::int64_t count, std::int
   }
 }
 
-template <class Format>
-void to_panels(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t cols,
-               int rounding, std::uint32_t* dst, std::int64_t panel) {
+// columns(even, whole, lanes, row, to): sixteen columns of rows `row` and, if whole, row + 1.
+template <class Value, class Columns>
+NB_OP void make_panels(const Value* src, std::int64_t stride, std::int64_t rows, std::int64_t cols,
+                       std::uint32_t* dst, std::int64_t panel, const Columns& columns) {
   const std::int64_t padded = (cols + kWidth - 1) / kWidth * kWidth;
   for (std::int64_t row = 0; row < rows; row += 2) {
-    const float* even = src + row * stride;
+    const Value* even = src + row * stride;
     const bool whole = row + 1 < rows;
     prefetch_row(even + kRowsAhead * stride, rows - row - kRowsAhead, cols);
     prefetch_row(even + (kRowsAhead + 1) * stride, rows - row - kRowsAhead - 1, cols);
-    const auto columns = [&](std::int64_t col, int lanes) {
-      const Floats low = load_lanes(even + col, lanes);
-      const Floats high = whole ? load_lanes(even + stride + col, lanes) : all(0.0f);
-      std::uint32_t* to = dst + col / kWidth * panel + col % kWidth;
-      if (whole || Format::kPerWord == 2 || Format::kSwaps) {
-        store_pair<Format>(to, row, low, high, rounding);
-      } else {
-        store_word_lanes(to + row * kWidth, bits(word_of<Format>(low, rounding)), 16);
-      }
+    const auto sixteen = [&](std::int64_t col, int lanes) {
+      columns(even + col, whole, lanes, row, dst + col / kWidth * panel + col % kWidth);
     };
     std::int64_t col = 0;
-    for (; col + 16 <= cols; col += 16) columns(col, 16);
-    for (; col < padded; col += 16) columns(col, clamped(cols - col));
+    for (; col + 16 <= cols; col += 16) sixteen(col, 16);
+    for (; col < padded; col += 16) sixteen(col, clamped(cols - col));
   }
+}
+
+template <class Format>
+void to_rows(const float* src, std::int64_t stride, std::int64_t count, std::int64_t padded,
+             std::int64_t cols, int rounding, std::uint32_t* dst) {
+  make_rows<Format>(src, stride, count, padded, cols, rounding, dst);
+}
+
+template <class Format>
+void to_panels(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t cols,
+               int rounding, std::uint32_t* dst, std::int64_t panel) {
+  make_panels(src, stride, rows, cols, dst, panel,
+              [&](const float* even, bool whole, int lanes, std::int64_t row, std::uint32_t* to) {
+                const Floats low = load_lanes(even, lanes);
+                const Floats high = whole ? load_lanes(even + stride, lanes) : all(0.0f);
+                if (whole || Format::kPerWord == 2 || Format::kSwaps) {
+                  store_pair<Format>(to, row, low, high, rounding);
+                } else {
+                  store_word_lanes(to + row * kWidth, bits(word_of<Format>(low, rounding)), 16);
+                }
+              });
+}
+
+template <class Format>
+void to_halves(const float* src, std::int64_t count, std::uint16_t* dst) {
+#if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
+  for (; count >= 32; count -= 32, src += 32, dst += 32) {
+    store(reinterpret_cast<float*>(dst), floats(row_words_at<Format, true>(src, 0, 32, 0)));
+  }
+#endif
+  each_group(count, [&](std::int64_t i, int lanes) {
+    const Floats x = rounded<kRoundBf16Floor>(load_lanes(src + i, lanes));
+    store_upper_lanes(dst + i, bits(x), lanes);
+  });
+}
+
+template <class Format>
+void halves_to_rows(const std::uint16_t* src, std::int64_t stride, std::int64_t count,
+                    std::int64_t padded, std::int64_t cols, std::uint32_t* dst) {
+  make_rows<Format>(src, stride, count, padded, cols, kRoundNone, dst);
+}
+
+template <class Format>
+void halves_to_panels(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
+                      std::int64_t cols, std::uint32_t* dst, std::int64_t panel) {
+  make_panels(
+      src, stride, rows, cols, dst, panel,
+      [&](const std::uint16_t* even, bool whole, int lanes, std::int64_t row, std::uint32_t* to) {
+        const Bits low = load_upper_lanes(even, lanes);
+        const Bits high = whole ? load_upper_lanes(even + stride, lanes) : all_bits(0u);
+        store_upper_pair<Format>(to, row, low, high);
+      });
 }
 
 template <class Format>
@@ -267,20 +313,29 @@ void scaled(const float* sums, std::int64_t stride, std::int64_t rows, std::int6
 
 template <class Format>
 AttentionTiles tiles_of() {
-  return {.rows = kTileRows,
-          .width = kWidth,
-          .values_per_word = Format::kPerWord,
-          .even = Format::kSwaps,
-          .group = kGroup,
-          .to_rows = to_rows<Format>,
-          .to_panels = to_panels<Format>,
-          .finite = finite<Format>,
-          .forward = forward<Format>,
-          .one = one_query<Format>,
-          .backward = backward<Format>,
-          .over_queries = over_queries<Format>,
-          .quotients = quotients,
-          .scaled = scaled};
+  AttentionTiles tiles = {.rows = kTileRows,
+                          .width = kWidth,
+                          .values_per_word = Format::kPerWord,
+                          .even = Format::kSwaps,
+                          .group = kGroup,
+                          .to_rows = to_rows<Format>,
+                          .to_panels = to_panels<Format>,
+                          .to_halves = nullptr,
+                          .halves_to_rows = nullptr,
+                          .halves_to_panels = nullptr,
+                          .finite = finite<Format>,
+                          .forward = forward<Format>,
+                          .one = one_query<Format>,
+                          .backward = backward<Format>,
+                          .over_queries = over_queries<Format>,
+                          .quotients = quotients,
+                          .scaled = scaled};
+  if constexpr (sizeof(typename Format::CachedValue) == 2) {
+    tiles.to_halves = to_halves<Format>;
+    tiles.halves_to_rows = halves_to_rows<Format>;
+    tiles.halves_to_panels = halves_to_panels<Format>;
+  }
+  return tiles;
 }
 
 }  // namespace

@@ -57,13 +57,14 @@ struct AttentionBackward {
   float* dq;               // out: (width, dim padded to 16): chains of ds·k, nothing added
 };
 
-// One query of one head: decoding. Keys and values are read where they lie, row by row.
+// One query of one head: decoding. Keys and values are read where they lie, row by row: fp32
+// values, or, where bf16 is the input format, halves (bf16 values in two bytes, see to_halves).
 struct AttentionOne {
-  const float* q;         // (dim)
-  const float* const* k;  // rows of the keys that it sees, (keys) pointers
-  const float* const* v;
-  std::int64_t keys;         // at least 1
-  const float* const* next;  // rows that will be read as keys after this query: asked for meanwhile
+  const float* q;        // (dim)
+  const void* const* k;  // rows of the keys that it sees, (keys) pointers
+  const void* const* v;
+  std::int64_t keys;        // at least 1
+  const void* const* next;  // rows that will be read as keys after this query: asked for meanwhile
   std::int64_t next_keys;
   std::int64_t dim;
   float scale;
@@ -89,6 +90,13 @@ struct AttentionTiles {
   // words apart, zero beyond
   void (*to_panels)(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t cols,
                     int rounding, std::uint32_t* dst, std::int64_t panel);
+  // Rounded and floored as inputs of bf16 products; null for other formats. Then rows and lanes
+  // from halves, which round no more.
+  void (*to_halves)(const float* src, std::int64_t count, std::uint16_t* dst);
+  void (*halves_to_rows)(const std::uint16_t* src, std::int64_t stride, std::int64_t count,
+                         std::int64_t padded, std::int64_t cols, std::uint32_t* dst);
+  void (*halves_to_panels)(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
+                           std::int64_t cols, std::uint32_t* dst, std::int64_t panel);
   bool (*finite)(const std::uint32_t* words, std::int64_t count);  // no word holds inf or NaN
   void (*forward)(const AttentionForward& block);
   void (*one)(const AttentionOne& query);

@@ -10,9 +10,12 @@ NB_LOCAL_BEGIN
 // Rows of a head lie apart: what follows a row is another head's, and the next row is fetched
 // ahead.
 constexpr std::int64_t kRowsAhead = 6;
-NB_OP void prefetch_row(const float* row, std::int64_t rows_left, std::int64_t cols) {
+template <class Value>
+NB_OP void prefetch_row(const Value* row, std::int64_t rows_left, std::int64_t cols) {
   if (rows_left <= 0) return;
-  for (std::int64_t i = 0; i < cols; i += 16) __builtin_prefetch(row + i);
+  for (std::int64_t i = 0; i < cols; i += std::int64_t{64 / sizeof(Value)}) {
+    __builtin_prefetch(row + i);
+  }
 }
 NB_OP void prefetch_row_to_write(float* row, std::int64_t rows_left, std::int64_t cols) {
   if (rows_left <= 0) return;
@@ -108,9 +111,23 @@ NB_OP Bits row_words_at(const float* row, std::int64_t w, std::int64_t cols, int
   return bits(word_of<Format>(x, rounding));
 }
 
+// The same of a row of bf16 numbers in two bytes each, rounded and floored before.
+template <class Format, bool kWhole>
+NB_OP Bits row_words_at(const std::uint16_t* row, std::int64_t w, std::int64_t cols, int) {
+#if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
+  if constexpr (Format::kPerWord == 2) {
+    if (kWhole) return bits(load(reinterpret_cast<const float*>(row + 2 * w)));
+    std::uint16_t some[32] = {};
+    for (std::int64_t i = 0; i < 32 && 2 * w + i < cols; ++i) some[i] = row[2 * w + i];
+    return bits(load(reinterpret_cast<const float*>(some)));
+  }
+#endif
+  return load_upper_lanes(row + w, kWhole ? 16 : clamped(cols - w));
+}
+
 // A row of `cols` values to words_of(cols) words.
-template <class Format>
-NB_OP void row_to_words(const float* row, std::int64_t cols, int rounding, std::uint32_t* dst) {
+template <class Format, class Value>
+NB_OP void row_to_words(const Value* row, std::int64_t cols, int rounding, std::uint32_t* dst) {
   const std::int64_t words = words_of<Format>(cols), whole = cols / Format::kPerWord / 16 * 16;
   std::int64_t w = 0;
   for (; w < whole; w += 16) {
@@ -134,6 +151,17 @@ NB_OP void store_pair(std::uint32_t* dst, std::int64_t key, Floats even, Floats 
 #endif
   store_word_lanes(dst + key * kWidth, bits(word_of<Format>(even, rounding)), 16);
   store_word_lanes(dst + (key + 1) * kWidth, bits(word_of<Format>(odd, rounding)), 16);
+}
+
+// The same of values that are rounded already, in upper halves.
+template <class Format>
+NB_OP void store_upper_pair(std::uint32_t* dst, std::int64_t key, Bits even, Bits odd) {
+  if constexpr (Format::kPerWord == 2) {
+    store_word_lanes(dst + key / 2 * kWidth, odd | shift_right<16>(even), 16);
+  } else {
+    store_word_lanes(dst + key * kWidth, even, 16);
+    store_word_lanes(dst + (key + 1) * kWidth, odd, 16);
+  }
 }
 
 // p and ds of keys `key` (even) and key + 1: rows of both, lanes of ds.

@@ -10,6 +10,11 @@ NB_LOCAL_BEGIN
 // Groups of sixteen keys whose chains run side by side, to hide each other's latency.
 constexpr int kKeyGroups = 4;
 
+template <class Format>
+NB_OP const typename Format::CachedValue* cached_row(const void* row) {
+  return static_cast<const typename Format::CachedValue*>(row);
+}
+
 // Words w … w + 15 (fewer at the end of the rows) more of the chains of the keys from `key` on.
 // Keys beyond the last stand for it.
 template <class Format, bool kWhole>
@@ -19,17 +24,16 @@ NB_OP void more_words(const AttentionOne& b, std::int64_t key, std::int64_t w, s
   for (int g = 0; g < kKeyGroups; ++g) {
     const std::int64_t first = key + 16 * g;
     if (first >= b.keys && g > 0) break;
-    const float* const* rows = b.k + first;
+    const void* const* rows = b.k + first;
     const std::int64_t last = b.keys - 1 - first, ahead = 16 * kKeyGroups;
 #pragma GCC unroll 16
     for (int r = 0; r < 16; ++r) {
       const std::int64_t at = r < last ? r : last;
-      block[g][r] = row_words_at<Format, kWhole>(rows[at], w, b.dim, b.rounding);
+      block[g][r] =
+          row_words_at<Format, kWhole>(cached_row<Format>(rows[at]), w, b.dim, b.rounding);
       // The next keys' rows lie apart: fetched ahead here, line by line.
-      const float* next =
-          (at + ahead <= last ? rows[at + ahead] : b.v[16 * g + at]) + Format::kPerWord * w;
-      __builtin_prefetch(next);
-      if (Format::kPerWord == 2) __builtin_prefetch(next + 16);
+      const void* next = at + ahead <= last ? rows[at + ahead] : b.v[16 * g + at];
+      __builtin_prefetch(cached_row<Format>(next) + Format::kPerWord * w);
     }
     transpose(block[g]);
   }
@@ -53,49 +57,91 @@ void one_scores(const AttentionOne& b) {
   }
 }
 
+// Asks for what will be read after rows `key` and key + 1 of the columns [col, col + cols) of V.
+template <class Format>
+NB_OP void prefetch_after(const AttentionOne& b, std::int64_t key, std::int64_t col,
+                          std::int64_t cols) {
+  constexpr std::int64_t kAhead = 12;
+  for (std::int64_t i = key + kAhead; i < key + kAhead + 2 && i < b.keys; ++i) {
+    prefetch_row(cached_row<Format>(b.v[i]) + col, 1, cols);
+  }
+  constexpr std::int64_t kLine = 64 / sizeof(typename Format::CachedValue);
+  for (std::int64_t i = key; i < key + 2 && i < b.next_keys; ++i) {
+    const auto* row = cached_row<Format>(b.next[i]) + col;
+    for (std::int64_t j = 0; j < cols; j += kLine) __builtin_prefetch(row + j, 0, 2);
+  }
+}
+
 // kVectors · 16 columns from `col` on; the last vector has `lanes`.
 template <class Format, int kVectors>
 NB_OP void one_columns(const AttentionOne& b, const std::uint32_t* p, std::int64_t col, int lanes) {
-  constexpr std::int64_t kAhead = 12;  // rows lie apart, see prefetch_row
   Floats acc[kVectors];
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) acc[v] = all(0.0f);
   for (std::int64_t key = 0; key < b.keys; key += 2) {
     const bool both = key + 1 < b.keys;
-    const float* even = b.v[key] + col;
-    const float* odd = b.v[both ? key + 1 : key] + col;
-    if (key + kAhead + 1 < b.keys) {
-      prefetch_row(b.v[key + kAhead] + col, 1, 16 * kVectors);
-      prefetch_row(b.v[key + kAhead + 1] + col, 1, 16 * kVectors);
-    }
-    for (std::int64_t i = key; i < key + 2 && i < b.next_keys; ++i) {
-      for (int v = 0; v < kVectors; ++v) __builtin_prefetch(b.next[i] + col + 16 * v, 0, 2);
-    }
+    const auto* even = cached_row<Format>(b.v[key]) + col;
+    const auto* odd = cached_row<Format>(b.v[both ? key + 1 : key]) + col;
+    prefetch_after<Format>(b, key, col, 16 * kVectors);
     const Bits first = all_bits(p[key / Format::kPerWord]);
     const Bits second =
         all_bits(Format::kPerWord == 1 && (both || Format::kSwaps) ? p[key + 1] : 0u);
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       const int used = v + 1 < kVectors ? 16 : lanes;
-      const Floats low = load_lanes(even + 16 * v, used);
-      const Floats high = both ? load_lanes(odd + 16 * v, used) : all(0.0f);
-#if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
-      if constexpr (Format::kPerWord == 2) {
-        acc[v] =
-            Format::step(first, zipped_pair(floored_to_pair(low), floored_to_pair(high)), acc[v]);
-        continue;
+      if constexpr (sizeof(typename Format::CachedValue) == 4) {
+        const Floats x = word_of<Format>(load_lanes(even + 16 * v, used), b.rounding);
+        acc[v] = Format::step(first, bits(x), acc[v]);
+        if (!both) continue;
+        const Floats y = word_of<Format>(load_lanes(odd + 16 * v, used), b.rounding);
+        acc[v] = Format::step(second, bits(y), acc[v]);
+      } else {
+        const Bits x = load_upper_lanes(even + 16 * v, used);
+        const Bits y = both ? load_upper_lanes(odd + 16 * v, used) : all_bits(0u);
+        if constexpr (Format::kPerWord == 2) {
+          acc[v] = Format::step(first, y | shift_right<16>(x), acc[v]);
+        } else {
+          acc[v] = Format::step(first, x, Format::step(second, y, acc[v]));
+        }
       }
-#endif
-      const Bits x = bits(word_of<Format>(low, b.rounding));
-      const Bits y = bits(word_of<Format>(high, b.rounding));
-      if (Format::kSwaps) acc[v] = Format::step(second, y, acc[v]);
-      acc[v] = Format::step(first, x, acc[v]);
-      if (!Format::kSwaps && both) acc[v] = Format::step(second, y, acc[v]);
     }
   }
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) store(b.sums + col + 16 * v, acc[v]);
 }
+
+#if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
+// 32 · kGroups columns of halves: two rows are zipped within quarters of a register, which leaves
+// the columns in an order that the end puts right.
+template <int kGroups>
+NB_OP void one_columns_of_pairs(const AttentionOne& b, const std::uint32_t* p, std::int64_t col) {
+  Floats acc[kGroups][2];
+#pragma GCC unroll 4
+  for (int g = 0; g < kGroups; ++g) acc[g][0] = acc[g][1] = all(0.0f);
+  for (std::int64_t key = 0; key < b.keys; key += 2) {
+    const bool both = key + 1 < b.keys;
+    const std::uint16_t* even = cached_row<Bf16Pairs>(b.v[key]) + col;
+    const std::uint16_t* odd = cached_row<Bf16Pairs>(b.v[both ? key + 1 : key]) + col;
+    prefetch_after<Bf16Pairs>(b, key, col, 32 * kGroups);
+    const Bits weights = all_bits(p[key / 2]);
+#pragma GCC unroll 4
+    for (int g = 0; g < kGroups; ++g) {
+      const __m512i x = _mm512_loadu_si512(even + 32 * g);
+      const __m512i y = both ? _mm512_loadu_si512(odd + 32 * g) : _mm512_setzero_si512();
+      acc[g][0] = Bf16Pairs::step(weights, {_mm512_unpacklo_epi16(x, y)}, acc[g][0]);
+      acc[g][1] = Bf16Pairs::step(weights, {_mm512_unpackhi_epi16(x, y)}, acc[g][1]);
+    }
+  }
+  const __m512i low = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
+  const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+#pragma GCC unroll 4
+  for (int g = 0; g < kGroups; ++g) {
+    float* to = b.sums + col + 32 * g;
+    store(to, {_mm512_permutex2var_ps(acc[g][0].v, low, acc[g][1].v)});
+    store(to + 16, {_mm512_permutex2var_ps(acc[g][0].v, high, acc[g][1].v)});
+  }
+}
+#endif
 
 template <class Format>
 void one_query(const AttentionOne& b) {
@@ -103,8 +149,14 @@ void one_query(const AttentionOne& b) {
   one_scores<Format>(b);
   softmax(b.scores, b.keys, b.scale, b.max, b.sum);
   row_to_words<Format>(b.scores, b.keys, b.rounding, b.words);
-  constexpr int kVectors = 4 * kTileVectors;
   std::int64_t col = 0;
+#if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
+  if constexpr (Format::kPerWord == 2) {
+    for (; col + 128 <= b.dim; col += 128) one_columns_of_pairs<4>(b, b.words, col);
+    for (; col + 32 <= b.dim; col += 32) one_columns_of_pairs<1>(b, b.words, col);
+  }
+#endif
+  constexpr int kVectors = 4 * kTileVectors;
   for (; col + 16 * kVectors <= b.dim; col += 16 * kVectors) {
     one_columns<Format, kVectors>(b, b.words, col, 16);
   }

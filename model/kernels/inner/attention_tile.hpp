@@ -16,14 +16,16 @@ constexpr int kTileRows = 12, kTileVectors = 2;
 constexpr int kWidth = 16 * kTileVectors;
 static_assert(kTileRows % 2 == 0, "rows of a tile make whole pairs of keys");
 
-// fp32, tf32, hf32, fp16: k ascends.
+// fp32, tf32, hf32, fp16: k ascends. CachedValue: of keys and values that wait for later queries.
 struct PlainWords {
+  using CachedValue = float;
   static constexpr int kPerWord = 1;
   static constexpr bool kSwaps = false;
   NB_OP static Floats step(Bits a, Bits b, Floats c) { return fma(floats(a), floats(b), c); }
 };
 // bf16 in fp32 words: k runs 1, 0, 3, 2, …
 struct Bf16Words {
+  using CachedValue = std::uint16_t;
   static constexpr int kPerWord = 1;
   static constexpr bool kSwaps = true;
   NB_OP static Floats step(Bits a, Bits b, Floats c) { return fma(floats(a), floats(b), c); }
@@ -31,6 +33,7 @@ struct Bf16Words {
 
 #if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
 struct Bf16Pairs {
+  using CachedValue = std::uint16_t;
   static constexpr int kPerWord = 2;
   static constexpr bool kSwaps = false;
   NB_OP static Floats step(Bits a, Bits b, Floats c) {

@@ -132,6 +132,19 @@ NB_OP void store_lanes(float* p, Floats x, int lanes) {
     store_first(p, x, lanes);
   }
 }
+// Lanes beyond the first are zero, or not stored.
+NB_OP Bits load_upper_lanes(const std::uint16_t* p, int lanes) {
+  if (lanes == 16) return load_upper(p);
+  std::uint16_t some[16] = {};
+  for (int i = 0; i < lanes; ++i) some[i] = p[i];
+  return load_upper(some);
+}
+NB_OP void store_upper_lanes(std::uint16_t* p, Bits x, int lanes) {
+  if (lanes == 16) return store_upper(p, x);
+  std::uint16_t some[16];
+  store_upper(some, x);
+  for (int i = 0; i < lanes; ++i) p[i] = some[i];
+}
 // `next` in the first lanes, `before` in the others, which are skipped.
 NB_OP Floats keep_lanes(Floats next, Floats before, int lanes) {
   return lanes == 16 ? next : select(first_lanes(lanes), next, before);

@@ -41,6 +41,19 @@ NB_OP Bits all_bits(std::uint32_t x) {
   return {r, r};
 }
 
+// Sixteen values of two bytes: the upper halves of the lanes.
+NB_OP Bits load_upper(const std::uint16_t* p) {
+  const auto eight = [](const std::uint16_t* from) {
+    const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    return _mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16);
+  };
+  return {eight(p), eight(p + 8)};
+}
+NB_OP void store_upper(std::uint16_t* p, Bits x) {
+  const __m256i mixed = _mm256_packus_epi32(_mm256_srli_epi32(x.a, 16), _mm256_srli_epi32(x.b, 16));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permute4x64_epi64(mixed, 0xd8));
+}
+
 NB_OP Floats operator+(Floats x, Floats y) {
   return {_mm256_add_ps(x.a, y.a), _mm256_add_ps(x.b, y.b)};
 }

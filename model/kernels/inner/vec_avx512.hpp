@@ -32,6 +32,16 @@ NB_OP void store_first(float* p, Floats x, int n) { _mm512_mask_storeu_ps(p, lan
 NB_OP Floats all(float x) { return {_mm512_set1_ps(x)}; }
 NB_OP Bits all_bits(std::uint32_t x) { return {_mm512_set1_epi32(static_cast<int>(x))}; }
 
+// Sixteen values of two bytes: the upper halves of the lanes.
+NB_OP Bits load_upper(const std::uint16_t* p) {
+  const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return {_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16)};
+}
+NB_OP void store_upper(std::uint16_t* p, Bits x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                      _mm512_cvtepi32_epi16(_mm512_srli_epi32(x.v, 16)));
+}
+
 NB_OP Floats operator+(Floats x, Floats y) { return {_mm512_add_ps(x.v, y.v)}; }
 NB_OP Floats operator-(Floats x, Floats y) { return {_mm512_sub_ps(x.v, y.v)}; }
 NB_OP Floats operator*(Floats x, Floats y) { return {_mm512_mul_ps(x.v, y.v)}; }

@@ -65,6 +65,21 @@ NB_OP Bits all_bits(std::uint32_t x) {
   return {r, r, r, r};
 }
 
+// Sixteen values of two bytes: the upper halves of the lanes.
+NB_OP uint32x4_t load_upper_quad(const std::uint16_t* p) {
+  return vshlq_n_u32(vmovl_u16(vld1_u16(p)), 16);
+}
+NB_OP Bits load_upper(const std::uint16_t* p) {
+  return {load_upper_quad(p), load_upper_quad(p + 4), load_upper_quad(p + 8),
+          load_upper_quad(p + 12)};
+}
+NB_OP void store_upper(std::uint16_t* p, Bits x) {
+  vst1_u16(p, vshrn_n_u32(x.a, 16));
+  vst1_u16(p + 4, vshrn_n_u32(x.b, 16));
+  vst1_u16(p + 8, vshrn_n_u32(x.c, 16));
+  vst1_u16(p + 12, vshrn_n_u32(x.d, 16));
+}
+
 NB_OP Floats operator+(Floats x, Floats y) {
   return {vaddq_f32(x.a, y.a), vaddq_f32(x.b, y.b), vaddq_f32(x.c, y.c), vaddq_f32(x.d, y.d)};
 }

@@ -49,6 +49,15 @@ NB_OP Bits all_bits(std::uint32_t x) {
   NB_LANES(x);
 }
 
+// Sixteen values of two bytes: the upper halves of the lanes.
+NB_OP Bits load_upper(const std::uint16_t* p) {
+  Bits r;
+  NB_LANES(static_cast<std::uint32_t>(p[i]) << 16);
+}
+NB_OP void store_upper(std::uint16_t* p, Bits a) {
+  for (int i = 0; i < 16; ++i) p[i] = static_cast<std::uint16_t>(a.v[i] >> 16);
+}
+
 NB_OP Floats operator+(Floats a, Floats b) {
   Floats r;
   NB_LANES(a.v[i] + b.v[i]);

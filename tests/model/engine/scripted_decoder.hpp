@@ -2,6 +2,7 @@
 // keys, so what it sees is what the engine's caches hold: a wrong prefix or position shows.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <utility>
@@ -38,9 +39,7 @@ class ScriptedDecoder : public Decoder {
       }
       if (chunk.own != nullptr) {
         const auto count = static_cast<std::int64_t>(chunk.tokens.size());
-        const Matrix keys = chunk.own->next_keys(0, count);
-        for (std::int64_t i = 0; i < count; ++i)
-          keys.row(i)[0] = static_cast<float>(chunk.tokens[static_cast<std::size_t>(i)]);
+        std::ranges::copy(chunk.tokens, chunk.own->next_keys(0, count).fp32);
         chunk.own->advance(count);
       }
     }
@@ -52,7 +51,7 @@ class ScriptedDecoder : public Decoder {
   }
   std::unique_ptr<KeyValueCache> new_cache(std::int64_t first_position,
                                            std::int64_t capacity) override {
-    return std::make_unique<KeyValueCache>(device_, CacheShape{1, 1}, first_position, capacity);
+    return std::make_unique<KeyValueCache>(device_, CacheShape{1, 1, 1}, first_position, capacity);
   }
   std::int64_t vocab_size() const override { return vocab_size_; }
   std::int64_t context_length() const override { return context_length_; }
@@ -63,7 +62,7 @@ class ScriptedDecoder : public Decoder {
  private:
   static void read(const KeyValueCache& cache, std::vector<int>& sequence) {
     for (std::int64_t i = 0; i < cache.size(); ++i)
-      sequence.push_back(static_cast<int>(std::lround(cache.keys(0).row(i)[0])));
+      sequence.push_back(static_cast<int>(std::lround(cache.keys(0).fp32[i])));
   }
 
   std::int64_t vocab_size_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <list>
 #include <vector>
 
 #include "harness/base/check.hpp"
@@ -53,6 +54,33 @@ KeySegment segment(const Story& s, std::int64_t begin, std::int64_t count) {
   return {row_block(s.k.view(), begin, count), row_block(s.v.view(), begin, count)};
 }
 
+// What a cache holds where the inputs are bf16: halves, each head's positions side by side.
+struct HalfSegment {
+  std::vector<std::uint16_t> k, v;
+  KeySegment source, rows;
+
+  HalfSegment(const KeySegment& from, const CachedShape& heads, const MatmulPolicy& policy)
+      : source(from), rows{made(from.k, k, heads, policy), made(from.v, v, heads, policy)} {}
+
+  static KeyRows made(const KeyRows& from, std::vector<std::uint16_t>& to, const CachedShape& heads,
+                      const MatmulPolicy& policy) {
+    const std::int64_t dim = heads.head_dim;
+    to.resize(static_cast<std::size_t>(from.rows * from.cols));
+    store_keys(
+        {from.fp32, from.rows, from.cols, from.stride},
+        {.halves = to.data(), .stride = dim, .head_stride = from.rows * dim, .head_dim = dim},
+        policy);
+    KeyRows rows;
+    rows.halves = to.data();
+    rows.rows = from.rows;
+    rows.cols = from.cols;
+    rows.stride = dim;
+    rows.head_stride = from.rows * dim;
+    return rows;
+  }
+};
+enum class Storage { kFloats, kHalves, kMixed };  // mixed: every second segment in halves
+
 // A chunk [first, first + count) of a story whose keys are cut at the given positions.
 struct Chunk {
   const Story* story;
@@ -61,13 +89,14 @@ struct Chunk {
 };
 
 testing::AssertionResult batch_equals_one_pass(const std::vector<Chunk>& chunks,
-                                               const MatmulPolicy& policy) {
+                                               const MatmulPolicy& policy, Storage storage) {
   const CachedShape& heads = chunks.front().story->heads;
   const auto cols = static_cast<std::size_t>(wide(heads));
   std::int64_t rows = 1;  // a row of no sequence stands first and between them
   for (const Chunk& c : chunks) rows += c.count + 1;
   Array q(rows, wide(heads)), out(rows, wide(heads));
   std::vector<std::vector<KeySegment>> segments;
+  std::list<HalfSegment> halves;
   std::vector<CachedSequence> sequences;
   std::int64_t row = 1;
   for (const Chunk& c : chunks) {
@@ -75,6 +104,13 @@ testing::AssertionResult batch_equals_one_pass(const std::vector<Chunk>& chunks,
     std::int64_t begin = 0;
     for (const std::int64_t end : c.cuts) {
       parts.push_back(segment(*c.story, begin, end - begin));
+      if (storage == Storage::kHalves || (storage == Storage::kMixed && parts.size() % 2 == 1)) {
+        KeySegment& part = parts.back();
+        auto same = std::ranges::find_if(
+            halves, [&](const HalfSegment& h) { return h.source.k.same_place(part.k); });
+        if (same == halves.end()) same = halves.emplace(same, part, heads, policy);
+        part = same->rows;  // shared where the floats are
+      }
       begin = end;
     }
     segments.push_back(parts);
@@ -100,6 +136,18 @@ testing::AssertionResult batch_equals_one_pass(const std::vector<Chunk>& chunks,
     }
   }
   return testing::AssertionSuccess();
+}
+
+testing::AssertionResult batch_equals_one_pass(const std::vector<Chunk>& chunks,
+                                               const MatmulPolicy& policy) {
+  auto result = batch_equals_one_pass(chunks, policy, Storage::kFloats);
+  for (const Storage storage : {Storage::kHalves, Storage::kMixed}) {
+    if (result && has_halves(policy)) {
+      result = batch_equals_one_pass(chunks, policy, storage);
+      if (!result) result << (storage == Storage::kHalves ? " (halves)" : " (some in halves)");
+    }
+  }
+  return result;
 }
 
 TEST(AttentionCached, ChunksOfAnySizeEqualOnePass) {
@@ -239,6 +287,11 @@ TEST(AttentionCached, ABatchThatDisagreesFailsTheCheck) {
   EXPECT_THROW(run({0, 8, 0, whole}, {.heads = 4, .kv_heads = 3, .head_dim = 6}), CheckFailure);
   EXPECT_THROW(run({0, 8, 0, whole}, {.heads = 4, .kv_heads = 1, .head_dim = 6}), CheckFailure);
   EXPECT_NO_THROW(run({0, 8, 0, whole}, kHeads));
+  const HalfSegment halves(whole.front(), kHeads, {});
+  const CachedSequence sequence = {0, 8, 0, {&halves.rows, 1}};
+  EXPECT_NO_THROW(attention_cached(q.view(), out.view(), {&sequence, 1}, kHeads, {}));
+  EXPECT_THROW(attention_cached(q.view(), out.view(), {&sequence, 1}, kHeads, kPolicies[1]),
+               CheckFailure);
 }
 
 }  // namespace

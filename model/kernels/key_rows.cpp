@@ -1,0 +1,40 @@
+#include "model/kernels/key_rows.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "harness/base/check.hpp"
+#include "model/kernels/inner/dispatch.hpp"
+
+namespace nb::kernels {
+
+void KeyRows::copy_row(std::int64_t j, float* to) const {
+  if (halves == nullptr) {
+    std::copy_n(fp32 + j * stride, cols, to);
+    return;
+  }
+  const std::uint16_t* from = halves + j * stride;
+  for (std::int64_t d = 0; d < cols; ++d)
+    to[d] = std::bit_cast<float>(static_cast<std::uint32_t>(from[d]) << 16);
+}
+
+void store_keys(ConstMatrix values, const KeySpace& to, const MatmulPolicy& policy) {
+  NB_CHECK(to.halves == nullptr || has_halves(policy), "[store_keys] halves, and inputs are {}",
+           name(policy.inputs));
+  NB_CHECK(to.head_dim > 0 && values.cols % to.head_dim == 0,
+           "[store_keys] {} columns, heads of {}", values.cols, to.head_dim);
+  const auto to_halves = inner::table().bf16_attention.to_halves;
+  for (std::int64_t head = 0; head * to.head_dim < values.cols; ++head) {
+    for (std::int64_t i = 0; i < values.rows; ++i) {
+      const float* from = values.row(i) + head * to.head_dim;
+      const std::int64_t at = head * to.head_stride + i * to.stride;
+      if (to.halves != nullptr) {
+        to_halves(from, to.head_dim, to.halves + at);
+      } else {
+        std::copy_n(from, to.head_dim, to.fp32 + at);
+      }
+    }
+  }
+}
+
+}  // namespace nb::kernels
