@@ -3,13 +3,13 @@
 // begin with.
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <memory>
 #include <vector>
 
 #include "harness/base/check.hpp"
 #include "harness/base/rng.hpp"
 #include "harness/microbench/programs.hpp"
+#include "harness/microbench/stopwatch.hpp"
 #include "harness/microbench/timing.hpp"
 #include "model/device/device.hpp"
 #include "model/engine/gpt_decoder.hpp"
@@ -205,10 +205,7 @@ class EngineWork {
 };
 
 double rate_tok_s(EngineWork& work, const TaskInfo& info) {
-  const auto start = std::chrono::steady_clock::now();
-  work.run(info.task);
-  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-  return static_cast<double>(info.tokens) / time.count();
+  return static_cast<double>(info.tokens) / seconds_of([&] { work.run(info.task); });
 }
 
 // By turns, so that it holds under load: median of the ratios of two runs side by side.
@@ -218,8 +215,7 @@ double ratio_to_base(EngineWork& work, const TaskInfo& info) {
     const double ours = rate_tok_s(work, info);
     ratios.push_back(ours / rate_tok_s(work, info_of(info.base)));
   }
-  std::ranges::nth_element(ratios, ratios.begin() + 4);
-  return ratios[4];
+  return median(ratios);
 }
 
 void add_host(const TaskInfo& info, const MicrobenchRequest& request, const DeviceProfile& profile,

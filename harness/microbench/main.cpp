@@ -13,6 +13,7 @@
 #include "harness/base/table.hpp"
 #include "harness/microbench/measurement.hpp"
 #include "harness/microbench/measurement_table.hpp"
+#include "harness/microbench/program_main.hpp"
 #include "harness/microbench/programs.hpp"
 #include "harness/suite/microbenchmarks.hpp"
 
@@ -59,8 +60,8 @@ Result<MicrobenchRequest> parse_words(const std::vector<std::string>& words) {
   return request;
 }
 
-Result<void> run(int argc, char** argv) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
+Result<void> run(const std::vector<std::string>& argv) {
+  const std::vector<std::string> words(argv.begin() + 1, argv.end());
   if (words.size() == 1 && words[0] == "--list") {
     list_groups();
     return {};
@@ -68,7 +69,7 @@ Result<void> run(int argc, char** argv) {
   if (words.size() == 2 && words[0] == "--request") {
     NB_TRY(const Json json, parse_json(words[1], "--request"));
     NB_TRY(MicrobenchRequest request, parse_struct<MicrobenchRequest>(json, "--request"));
-    return run_microbench_program(request, argv[0]);
+    return run_microbench_program(request, argv.front().c_str());
   }
   if (words.empty() || words[0].starts_with("-")) return bad_input(kUsage);
   NB_TRY(const MicrobenchRequest request, parse_words(words));
@@ -80,14 +81,4 @@ Result<void> run(int argc, char** argv) {
 }  // namespace
 }  // namespace nb
 
-int main(int argc, char** argv) {
-  try {
-    const nb::Result<void> result = nb::run(argc, argv);
-    if (result) return 0;
-    fmt::print(stderr, "{}\n", result.error().message);
-    return static_cast<int>(result.error().code);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return static_cast<int>(nb::ErrorCode::kRun);
-  }
-}
+int main(int argc, char** argv) { return nb::program_main(argc, argv, nb::run); }

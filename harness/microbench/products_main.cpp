@@ -2,11 +2,11 @@
 // SIMD level (or those named), with 1 thread and with 2. One line a shape and layout: rate, share
 // of the level's peak (a loop out of registers) and, in fp32, ratio to OpenBLAS, each the median of
 // runs in turn; then geometric means. Skinny shapes: share of the rate at which the same bytes are
-// read. A result that differs from its naive definition ends the program.
+// read; then how many of them reach 0.5 of the peak or 0.7 of reading, and which do not. A result
+// that differs from its naive definition ends the program.
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -15,6 +15,8 @@
 
 #include "harness/base/parallel.hpp"
 #include "harness/base/rng.hpp"
+#include "harness/microbench/program_main.hpp"
+#include "harness/microbench/stopwatch.hpp"
 #include "model/kernels/matmul.hpp"
 #include "model/kernels/openblas.hpp"
 #include "model/kernels/peak.hpp"
@@ -57,17 +59,6 @@ struct Values {
   Matrix view() const { return matrix(memory.floats(), rows, cols); }
 };
 
-double seconds(const std::function<void()>& body) {
-  const auto start = std::chrono::steady_clock::now();
-  body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 class GeometricMean {
  public:
   void add(double value) {
@@ -102,10 +93,10 @@ struct Rates {
 // `least_s`: short calls are repeated until that much time has passed.
 Rates measure(const Task& task, DType inputs, bool with_blas, double least_s) {
   constexpr int kTurns = 7;
-  const double once = seconds(task.ours);
+  const double once = seconds_of(task.ours);
   const int repeats = std::max(1, static_cast<int>(least_s / once));
   const auto rate = [&](const std::function<void()>& body) {
-    return repeats / seconds([&] {
+    return repeats / seconds_of([&] {
              for (int i = 0; i < repeats; ++i) body();
            });
   };
@@ -114,7 +105,7 @@ Rates measure(const Task& task, DType inputs, bool with_blas, double least_s) {
   for (int turn = 0; turn < kTurns; ++turn) {
     const double ours = rate(task.ours);
     double flop = 0;
-    const double peak_s = seconds([&] { flop = kernels::run_peak_loop(inputs, 3e8); });
+    const double peak_s = seconds_of([&] { flop = kernels::run_peak_loop(inputs, 3e8); });
     gflop_s.push_back(task.flop * ours * 1e-9);
     shares.push_back(task.flop * ours / (flop / peak_s));
     if (with_blas) ratios.push_back(ours / rate(task.blas));
@@ -123,8 +114,8 @@ Rates measure(const Task& task, DType inputs, bool with_blas, double least_s) {
 }
 
 // The three products of one Linear, weights packed beforehand as in a training step.
-bool run_training_shape(const LinearShape& s, const MatmulPolicy& policy, GeometricMean& shares,
-                        GeometricMean& ratios) {
+Result<void> run_training_shape(const LinearShape& s, const MatmulPolicy& policy,
+                                GeometricMean& shares, GeometricMean& ratios) {
   const Values x(s.rows, s.in, "x"), dy(s.rows, s.out, "dy"), w(s.out, s.in, "w");
   const Values y(s.rows, s.out, "y"), dx(s.rows, s.in, "dx"), dw(s.out, s.in, "dw");
   const kernels::PackedMatrix nt = kernels::pack_weight(w.view(), policy, kernels::PackFor::kNt);
@@ -162,8 +153,7 @@ bool run_training_shape(const LinearShape& s, const MatmulPolicy& policy, Geomet
   const bool with_blas = policy.inputs == DType::kFp32;
   for (const Task& task : tasks) {
     if (!is_exact(task)) {
-      fmt::print(stderr, "{} {} differs from its naive definition\n", s.name, task.name);
-      return false;
+      return run_error(fmt::format("{} {} differs from its naive definition", s.name, task.name));
     }
     const Rates rates = measure(task, policy.inputs, with_blas, 0.005);
     shares.add(rates.share);
@@ -175,7 +165,7 @@ bool run_training_shape(const LinearShape& s, const MatmulPolicy& policy, Geomet
     }
     fmt::print("\n");
   }
-  return true;
+  return {};
 }
 
 // Bytes a second of reading `size` bytes over and over, each thread a part of its own.
@@ -184,7 +174,7 @@ double read_rate(const Values& memory, std::size_t size) {
   const std::size_t part = size / parts;
   const auto* bytes = reinterpret_cast<const unsigned char*>(memory.memory.floats());
   const int repeats = static_cast<int>(std::max<std::size_t>(1, (std::size_t{32} << 20) / size));
-  const double time = seconds([&] {
+  const double time = seconds_of([&] {
     parallel_for(parts, 1, [&](std::size_t i) {
       // No byte of the memory is 1: the fastest loop of the C library reads all of it.
       for (int r = 0; r < repeats; ++r) {
@@ -196,8 +186,29 @@ double read_rate(const Values& memory, std::size_t size) {
   return static_cast<double>(part * parts) * repeats / time;
 }
 
-bool run_skinny_shape(const LinearShape& s, std::int64_t rows, const MatmulPolicy& policy,
-                      double word_bytes) {
+// How many shapes reach one of the two, and the others.
+struct SkinnyShapes {
+  static constexpr double kOfPeak = 0.5, kOfReading = 0.7;
+  int count = 0, reached = 0;
+  std::string missed;
+
+  void add(const LinearShape& s, std::int64_t rows, double of_peak, double of_reading) {
+    ++count;
+    if (of_peak >= kOfPeak || of_reading >= kOfReading) {
+      ++reached;
+    } else {
+      missed += fmt::format("{} {} x {} ({:.2f}, {:.2f})", missed.empty() ? ";" : ",", s.name, rows,
+                            of_peak, of_reading);
+    }
+  }
+  std::string text() const {
+    return fmt::format("skinny: {} of {} reach {} of peak or {} of reading{}", reached, count,
+                       kOfPeak, kOfReading, missed);
+  }
+};
+
+Result<void> run_skinny_shape(const LinearShape& s, std::int64_t rows, const MatmulPolicy& policy,
+                              double word_bytes, SkinnyShapes& skinny) {
   const Values x(rows, s.in, "x"), w(s.out, s.in, "w"), y(rows, s.out, "y");
   Values zeros(s.out, s.in, "w");
   std::fill_n(zeros.memory.floats(), zeros.rows * zeros.cols, 0.0f);
@@ -210,25 +221,23 @@ bool run_skinny_shape(const LinearShape& s, std::int64_t rows, const MatmulPolic
                   {},   {},   y.view(),
                   row};
   if (!is_exact(task)) {
-    fmt::print(stderr, "{} with {} rows differs from its naive definition\n", s.name, rows);
-    return false;
+    return run_error(
+        fmt::format("{} with {} rows differs from its naive definition", s.name, rows));
   }
   const Rates rates = measure(task, policy.inputs, false, 0.002);
   const double bytes = static_cast<double>(s.out * s.in) * word_bytes;
   const double ours = rates.gflop_s * 1e9 / flop * bytes;
   const double read = read_rate(zeros, static_cast<std::size_t>(bytes));
+  skinny.add(s, rows, rates.share, ours / read);
   fmt::print(
       "  {:14} {:>3} x {:>4} x {:>4}  {:7.1f} GF/s  {:5.3f} of peak  {:6.1f} GB/s  {:5.3f} of "
       "reading\n",
       s.name, rows, s.out, s.in, rates.gflop_s, rates.share, ours * 1e-9, ours / read);
-  return true;
+  return {};
 }
 
-bool run_level(SimdLevel level) {
-  if (const Result<void> set = set_simd_level(level); !set) {
-    fmt::print(stderr, "{}\n", set.error().message);
-    return false;
-  }
+Result<void> run_level(SimdLevel level) {
+  NB_TRY_VOID(set_simd_level(level));
   for (const int count : {1, 2}) {
     set_threads(count);
     for (const DType inputs : {DType::kBf16, DType::kFp32}) {
@@ -236,44 +245,40 @@ bool run_level(SimdLevel level) {
       fmt::print("{} {} {} thread{}\n", name(level), name(inputs), count, count == 1 ? "" : "s");
       GeometricMean shares, ratios;
       for (const LinearShape& shape : kTraining) {
-        if (!run_training_shape(shape, policy, shares, ratios)) return false;
+        NB_TRY_VOID(run_training_shape(shape, policy, shares, ratios));
       }
       fmt::print("  geometric mean: {:.3f} of peak", shares.value());
       if (inputs == DType::kFp32) fmt::print(", {:.2f} x OpenBLAS", ratios.value());
       fmt::print("\n");
       const bool packs_pairs = inputs == DType::kBf16 && level == SimdLevel::kAvx512Bf16;
+      SkinnyShapes skinny;
       for (const LinearShape& shape : kWeights) {
         for (const std::int64_t rows : {1, 2, 4, 8, 16, 64}) {
-          if (!run_skinny_shape(shape, rows, policy, packs_pairs ? 2 : 4)) return false;
+          NB_TRY_VOID(run_skinny_shape(shape, rows, policy, packs_pairs ? 2 : 4, skinny));
         }
       }
+      fmt::print("  {}\n", skinny.text());
     }
   }
-  return true;
+  return {};
 }
 
-int run(int argc, char** argv) {
+Result<void> run(const std::vector<std::string>& argv) {
   std::vector<SimdLevel> levels;
-  for (int i = 1; i < argc; ++i) {
-    const Result<SimdLevel> level = parse_simd_level(argv[i]);
-    if (!level) {
-      fmt::print(stderr, "{}\n", level.error().message);
-      return static_cast<int>(level.error().code);
-    }
-    levels.push_back(*level);
+  for (std::size_t i = 1; i < argv.size(); ++i) {
+    NB_TRY(const SimdLevel level, parse_simd_level(argv[i]));
+    levels.push_back(level);
   }
   if (levels.empty()) {
     for (const SimdLevel level : available_levels()) {
       if (level != SimdLevel::kScalar) levels.push_back(level);
     }
   }
-  for (const SimdLevel level : levels) {
-    if (!run_level(level)) return static_cast<int>(ErrorCode::kRun);
-  }
-  return 0;
+  for (const SimdLevel level : levels) NB_TRY_VOID(run_level(level));
+  return {};
 }
 
 }  // namespace
 }  // namespace nb
 
-int main(int argc, char** argv) { return nb::run(argc, argv); }
+int main(int argc, char** argv) { return nb::program_main(argc, argv, nb::run); }

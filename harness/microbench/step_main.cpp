@@ -3,11 +3,11 @@
 // each round, in this process), peak host memory and page faults. By hand:
 //   npubench_step --request '{"step": {"depth": 4}, "device": {"profile": "ascend_910b3"}}'
 // is_interactive: a round for each line read from stdin, so that another program can take turns.
+// npubench_step --scaling JSON: tables of how a step's time grows (scaling.hpp).
 #include <fmt/core.h>
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -16,9 +16,12 @@
 
 #include "harness/base/fields.hpp"
 #include "harness/base/parallel.hpp"
+#include "harness/microbench/peak_rate.hpp"
+#include "harness/microbench/program_main.hpp"
+#include "harness/microbench/scaling.hpp"
+#include "harness/microbench/stopwatch.hpp"
 #include "harness/microbench/whole_step.hpp"
 #include "harness/suite/device_entry.hpp"
-#include "model/kernels/peak.hpp"
 #include "model/kernels/simd_level.hpp"
 
 namespace nb {
@@ -44,18 +47,12 @@ struct StepRequest {
   }
 };
 
-double seconds_of(const std::function<void()>& body) {
-  const auto start = std::chrono::steady_clock::now();
-  body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// flop/s of the peak loop on all threads, over about 50 ms.
-double peak_rate(DType inputs) {
-  double flop = 0;
-  const double s = seconds_of([&] { flop = kernels::run_peak_loop(inputs, 2e9); });
-  return flop / s;
-}
+constexpr const char* kUsage =
+    "usage: npubench_step --request '{\"step\": {\"depth\": 4}, \"device\": {\"profile\": "
+    "\"ascend_910b3\"}}'\n"
+    "       npubench_step --scaling '{\"device\": {\"profile\": \"ascend_910b3\"}, "
+    "\"thread_counts\": [1, 2]}'";
+constexpr double kLoopTime = 0.05;  // s of the peak loop, before and after each round
 
 void print_profile(const HostProfile& host) {
   std::vector<HostProfileEntry> kinds;
@@ -100,13 +97,13 @@ void print_profile(const HostProfile& host) {
 
 void run_round(const StepRequest& request, WholeStep& step, DType inputs) {
   rusage before{}, after{};
-  const double peak_before = peak_rate(inputs);
+  const double peak_before = mean_peak_rate_gflop_s(inputs, kLoopTime);
   getrusage(RUSAGE_SELF, &before);
   const std::size_t mallocs = step.device().host_mallocs();
   double loss = 0;
   const double s = seconds_of([&] { loss = step.run(); });
   getrusage(RUSAGE_SELF, &after);
-  const double peak = (peak_before + peak_rate(inputs)) / 2;
+  const double peak = (peak_before + mean_peak_rate_gflop_s(inputs, kLoopTime)) / 2;
   const Json line = {
       {"depth", request.step.depth},
       {"vocabulary", request.step.vocabulary},
@@ -117,8 +114,8 @@ void run_round(const StepRequest& request, WholeStep& step, DType inputs) {
       {"threads", threads()},
       {"seconds", s},
       {"rate_tok_s", static_cast<double>(request.step.tokens) / s},
-      {"share_of_peak", request.step.flop() / s / peak},
-      {"peak_gflop_s", peak * 1e-9},
+      {"share_of_peak", request.step.flop() * 1e-9 / s / peak},
+      {"peak_gflop_s", peak},
       {"loss", loss},
       {"peak_rss_bytes", static_cast<std::int64_t>(after.ru_maxrss) * 1024},
       {"page_faults", after.ru_minflt - before.ru_minflt},
@@ -127,12 +124,8 @@ void run_round(const StepRequest& request, WholeStep& step, DType inputs) {
   std::cout << line.dump() << std::endl;
 }
 
-Result<void> run(int argc, char** argv) {
-  if (argc != 3 || std::string_view(argv[1]) != "--request")
-    return bad_input(
-        "usage: npubench_step --request '{\"step\": {\"depth\": 4}, \"device\": {\"profile\": "
-        "\"ascend_910b3\"}}'");
-  NB_TRY(const Json json, parse_json(argv[2], "--request"));
+Result<void> run_request(const std::string& text) {
+  NB_TRY(const Json json, parse_json(text, "--request"));
   NB_TRY(StepRequest request, parse_struct<StepRequest>(json, "--request"));
   NB_TRY_VOID(check_settings(request.step, "--request: /step"));
   NB_TRY(const ResolvedDevice device, resolve_device(request.device, "--request: /device"));
@@ -162,17 +155,15 @@ Result<void> run(int argc, char** argv) {
   return {};
 }
 
+Result<void> run(const std::vector<std::string>& words) {
+  if (words.size() == 3 && words[1] == "--request") return run_request(words[2]);
+  if (words.size() != 3 || words[1] != "--scaling") return bad_input(kUsage);
+  NB_TRY(const Json json, parse_json(words[2], "--scaling"));
+  NB_TRY(const ScalingRequest request, parse_struct<ScalingRequest>(json, "--scaling"));
+  return run_scaling(request);
+}
+
 }  // namespace
 }  // namespace nb
 
-int main(int argc, char** argv) {
-  try {
-    const nb::Result<void> result = nb::run(argc, argv);
-    if (result) return 0;
-    fmt::print(stderr, "{}\n", result.error().message);
-    return static_cast<int>(result.error().code);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return static_cast<int>(nb::ErrorCode::kRun);
-  }
-}
+int main(int argc, char** argv) { return nb::program_main(argc, argv, nb::run); }

@@ -1,27 +1,16 @@
 #include "harness/microbench/timing.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
 #include "harness/base/parallel.hpp"
 #include "harness/microbench/copy_loop.hpp"
+#include "harness/microbench/stopwatch.hpp"
 #include "model/device/memory.hpp"
 #include "model/kernels/peak.hpp"
 
 namespace nb {
 namespace {
-
-double seconds(const std::function<void()>& body) {
-  const auto start = std::chrono::steady_clock::now();
-  body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 constexpr int kTurns = 7;
 
@@ -32,8 +21,8 @@ void measure_bandwidth(benchmark::State& state, const HostBenchmark& what,
   copy.run();
   std::vector<double> shares;
   for (int turn = 0; turn < kTurns; ++turn) {
-    const double ours = seconds(body);
-    const double copying = seconds([&] { copy.run(); });
+    const double ours = seconds_of(body);
+    const double copying = seconds_of([&] { copy.run(); });
     shares.push_back(what.bytes / ours / (copy.bytes() / copying));
   }
   state.counters["share_of_bandwidth"] = median(shares);
@@ -46,13 +35,13 @@ void measure_ratios(benchmark::State& state, const HostBenchmark& what,
   if (blas) blas();
   std::vector<double> shares, ratios;
   for (int turn = 0; turn < kTurns; ++turn) {
-    const double ours = seconds(body);
+    const double ours = seconds_of(body);
     double peak_flop = 0;
-    const double peak = seconds([&] {
+    const double peak = seconds_of([&] {
       peak_flop = kernels::run_peak_loop(what.inputs, std::min(what.flop, 1e9) / threads());
     });
     shares.push_back(what.flop / ours / (peak_flop / peak));
-    if (blas) ratios.push_back(seconds(blas) / ours);
+    if (blas) ratios.push_back(seconds_of(blas) / ours);
   }
   state.counters["share_of_peak"] = median(shares);
   if (blas) state.counters["ratio_to_openblas"] = median(ratios);
@@ -68,7 +57,7 @@ void register_host(const HostBenchmark& what, const Prepare& prepare) {
                                  if (!body) return;
                                  double total_s = 0;
                                  for ([[maybe_unused]] const auto _ : state)
-                                   total_s += seconds(body);
+                                   total_s += seconds_of(body);
                                  const double one_s =
                                      total_s / static_cast<double>(state.iterations());
                                  state.counters["time_ns"] = one_s * 1e9;

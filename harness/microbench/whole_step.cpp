@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "harness/base/rng.hpp"
-#include "model/gpt/config.hpp"
 #include "model/kernels/reduce.hpp"
 #include "model/optim/groups.hpp"
 #include "model/train/step.hpp"
@@ -13,6 +12,7 @@ namespace nb {
 FieldList WholeStepSettings::fields() {
   return {
       {"depth", "layers; width is 64 × depth", &depth, {.min = 1, .max = 64}},
+      {"layers", "of the width of that depth; 0: depth", &layers, {.min = 0, .max = 64}},
       {"vocabulary", "tokens known to the model", &vocabulary, {.min = 2, .max = 1 << 20}},
       {"length", "T of a sequence", &length, {.unit = "tok", .min = 1, .max = 1 << 16}},
       {"rows", "B, sequences of a micro-batch", &rows, {.min = 1, .max = 4096}},
@@ -21,9 +21,14 @@ FieldList WholeStepSettings::fields() {
   };
 }
 
+GptConfig WholeStepSettings::config() const {
+  GptConfig result = config_for_depth(depth, vocabulary, length);
+  if (layers > 0) result.n_layer = layers;
+  return result;
+}
+
 double WholeStepSettings::flop() const {
-  const double per_token =
-      static_cast<double>(flops_per_token(config_for_depth(depth, vocabulary, length)));
+  const auto per_token = static_cast<double>(flops_per_token(config()));
   return static_cast<double>(tokens) * per_token / (is_forward ? 3 : 1);
 }
 
@@ -32,13 +37,13 @@ Result<void> check_settings(const WholeStepSettings& settings, const std::string
     return bad_input(fmt::format("{}: {} tokens are no multiple of a micro-batch of {} × {}", where,
                                  settings.tokens, settings.rows, settings.length));
   }
-  return {};
+  return check_config(settings.config(), where);
 }
 
 WholeStep::WholeStep(const DeviceProfile& profile, const WholeStepSettings& settings)
     : settings_(settings),
       device_(profile, ExecutionMode::kExecute, {.trace_steps = 0}),
-      gpt_(config_for_depth(settings.depth, settings.vocabulary, settings.length), device_) {
+      gpt_(settings.config(), device_) {
   gpt_.init(1);
   if (!settings.is_forward) optimizers_ = make_optimizers(gpt_, {});
   batch_ = {.rows = settings.rows, .length = settings.length, .inputs = {}, .targets = {}};

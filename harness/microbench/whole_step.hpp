@@ -9,6 +9,7 @@
 #include "harness/base/fields.hpp"
 #include "model/data/loader.hpp"
 #include "model/device/device.hpp"
+#include "model/gpt/config.hpp"
 #include "model/gpt/gpt.hpp"
 #include "model/optim/optimizer.hpp"
 
@@ -16,6 +17,7 @@ namespace nb {
 
 struct WholeStepSettings {
   std::int64_t depth = 4;
+  std::int64_t layers = 0;  // of the width of `depth`; 0: depth
   std::int64_t vocabulary = 4096;
   std::int64_t length = 256;    // T
   std::int64_t rows = 8;        // B of a micro-batch
@@ -23,6 +25,7 @@ struct WholeStepSettings {
   bool is_forward = false;      // scoring alone: log-probability of every token and argmax
 
   FieldList fields();
+  GptConfig config() const;
   double flop() const;  // 6 N tokens + attention (config.hpp); a third of it for a forward
 };
 Result<void> check_settings(const WholeStepSettings& settings, const std::string& where);

@@ -1,0 +1,68 @@
+// How the time of a training step grows: with the layers of one width, with the depth (the width
+// grows along), with the tokens, and with threads. Every step stands between two runs of the peak
+// loop on the same threads, so that times can be held against each other although the host's speed
+// moves; what is compared takes turns.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/microbench/whole_step.hpp"
+#include "harness/suite/suite.hpp"
+
+namespace nb {
+
+struct ScalingRequest {
+  WholeStepSettings step;                            // what is not varied
+  DeviceEntry device;                                // whose numerics the host computes
+  std::vector<std::int64_t> layers, depths, tokens;  // what is varied, one after the other
+  std::vector<int> thread_counts;                    // the first is what gains are counted from
+  std::int64_t rounds = 7;
+  int threads = 0;  // of the host for layers, depths and tokens; 0: every core
+
+  FieldList fields();
+};
+// An empty request, a size that no step can have: bad_input.
+Result<void> check_settings(const ScalingRequest& request, const std::string& where);
+
+// One step: its time, and the rate of the peak loop around it on the same threads.
+struct TimedStep {
+  double time_s = 0, peak_gflop_s = 0;
+};
+
+// The rounds of one size. Shares and times at a common rate of the loop are medians of rounds.
+struct ScalingPoint {
+  std::int64_t size = 0;  // layers, depth or tokens
+  double flop = 0;        // counted, of one step
+  std::vector<TimedStep> rounds;
+
+  double share_of_peak() const;
+  double time_s(double peak_gflop_s) const;  // as if the loop had run at this rate
+};
+
+// y = start + slope x with the smallest sum of squares of relative errors; x, y > 0, two or more.
+struct LineFit {
+  double start = 0, slope = 0;
+  double farthest = 0;  // largest |fit / y - 1|
+};
+LineFit fit_line(const std::vector<double>& x, const std::vector<double>& y);
+
+// A table of the points and their fit: over size, or over the counted flop of each (`over_flop`).
+std::string scaling_text(const std::string& what, const std::vector<ScalingPoint>& points,
+                         bool over_flop);
+
+// The same step with several numbers of threads: runs[i] are the rounds of counts[i].
+struct ThreadGains {
+  std::vector<int> counts;
+  double flop = 0;
+  std::vector<std::vector<TimedStep>> runs;
+};
+// Step and loop against those with counts[0], and the one gain over the other: medians over rounds
+// of ratios within a round.
+std::string thread_gains_text(const ThreadGains& gains);
+
+// Measures what is asked for and prints each table to stdout as soon as it is there.
+Result<void> run_scaling(const ScalingRequest& request);
+
+}  // namespace nb
