@@ -114,7 +114,7 @@ TEST(Digests, SmallSuiteIsTheSameAtEveryLevelThreadCountAndBatchSize) {
 }
 
 // NB_EVERY_SETTING=<level>: that level with every number of threads and batch size
-// (digest_grid.sh goes through the levels); takes minutes, at scalar hours.
+// (digest_grid.sh goes through the levels); takes minutes, at scalar hours without fma.
 TEST(Digests, SmokeSuiteIsTheSameAsCommitted) {
   const char* every = std::getenv("NB_EVERY_SETTING");
   std::vector<Setting> settings = {{available_levels().back(), 2, 8}};
