@@ -33,6 +33,24 @@ SubprocessResult Bench::run(const std::string& suite, std::vector<std::string> m
   return (*this)(arguments, limit);
 }
 
+SubprocessResult Bench::train(std::vector<std::string> more) const {
+  const std::pair<const char*, std::string> options[] = {
+      {"--depth", "1"},
+      {"--sequence-len", "32"},
+      {"--device-batch", "2"},
+      {"--total-batch-tokens", "128"},
+      {"--steps", "4"},
+      {"--eval-tokens", "128"},
+      {"--vocab-size", "320"},
+      {"--set", "/corpus/microworld/documents=120"},
+      {"--set", "/corpus/microworld/val_documents=8"},
+      {"--results-dir", results().string()}};
+  std::vector<std::string> arguments{"train"};
+  for (const auto& [option, value] : options) arguments.insert(arguments.end(), {option, value});
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return (*this)(arguments);
+}
+
 fs::path Bench::node(const std::string& name) const {
   std::vector<fs::path> found;
   for (const auto& suite : fs::directory_iterator(results()))

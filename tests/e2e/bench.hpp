@@ -22,6 +22,8 @@ class Bench {
   // npubench run <suite> --results-dir <ours> <more…>
   SubprocessResult run(const std::string& suite, std::vector<std::string> more = {},
                        std::chrono::milliseconds limit = std::chrono::minutes(5)) const;
+  // npubench train: four steps of a d1 on a few generated texts, in results()/train-d1.
+  SubprocessResult train(std::vector<std::string> more = {}) const;
 
   const std::filesystem::path& results() const { return folder_.path(); }
   std::filesystem::path suite_folder(const std::string& suite = "small") const {

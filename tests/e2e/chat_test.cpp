@@ -14,27 +14,7 @@ class Chat : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     bench_ = new Bench;
-    const auto trained = (*bench_)({"train",
-                                    "--depth",
-                                    "1",
-                                    "--sequence-len",
-                                    "32",
-                                    "--device-batch",
-                                    "2",
-                                    "--total-batch-tokens",
-                                    "128",
-                                    "--steps",
-                                    "4",
-                                    "--eval-tokens",
-                                    "128",
-                                    "--vocab-size",
-                                    "320",
-                                    "--set",
-                                    "/corpus/microworld/documents=120",
-                                    "--set",
-                                    "/corpus/microworld/val_documents=8",
-                                    "--results-dir",
-                                    bench_->results().string()});
+    const auto trained = bench_->train();
     ASSERT_EQ(trained.exit_code, 0) << trained.err;
     *model_ = bench_->node("train-base-ascend_910b3-s1").string();
     ASSERT_FALSE(model_->empty());

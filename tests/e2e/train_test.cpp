@@ -10,35 +10,9 @@
 namespace nb::test {
 namespace {
 
-SubprocessResult train(const Bench& bench, std::vector<std::string> more) {
-  std::vector<std::string> arguments{"train",
-                                     "--depth",
-                                     "1",
-                                     "--sequence-len",
-                                     "32",
-                                     "--device-batch",
-                                     "2",
-                                     "--total-batch-tokens",
-                                     "128",
-                                     "--steps",
-                                     "4",
-                                     "--eval-tokens",
-                                     "128",
-                                     "--set",
-                                     "/corpus/microworld/documents=120",
-                                     "--set",
-                                     "/corpus/microworld/val_documents=8",
-                                     "--vocab-size",
-                                     "320",
-                                     "--results-dir",
-                                     bench.results().string()};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return bench(arguments);
-}
-
 TEST(Train, WritesARunFolderThatCompareAndReportCanRead) {
   const Bench bench;
-  const auto result = train(bench, {});
+  const auto result = bench.train({});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.out.find("last loss"), std::string::npos) << result.out;
   const auto record = read_record(bench.node("train-base-ascend_910b3-s1"));
@@ -47,15 +21,15 @@ TEST(Train, WritesARunFolderThatCompareAndReportCanRead) {
   EXPECT_EQ(first_damage(bench.suite_folder("train-d1")), "");
   const std::string folder = bench.suite_folder("train-d1").string();
   EXPECT_EQ(bench({"compare", folder, folder}).exit_code, 0);
-  const auto again = train(bench, {});
+  const auto again = bench.train({});
   EXPECT_EQ(again.exit_code, 0);
   EXPECT_NE(again.out.find("was there already"), std::string::npos) << again.out;
 }
 
 TEST(Train, ProfileAddsUpAndChangesNoBit) {
   const Bench plain, profiled;
-  ASSERT_EQ(train(plain, {"--quiet"}).exit_code, 0);
-  const auto result = train(profiled, {"--profile", "--json", "--quiet"});
+  ASSERT_EQ(plain.train({"--quiet"}).exit_code, 0);
+  const auto result = profiled.train({"--profile", "--json", "--quiet"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
   const Json json = Json::parse(result.out);
@@ -76,7 +50,7 @@ TEST(Train, ProfileAddsUpAndChangesNoBit) {
                              outcome(profiled.suite_folder("train-d1"))),
             "");
   // Profiled again although the result is there, with the same result.
-  const auto again = train(profiled, {"--profile"});
+  const auto again = profiled.train({"--profile"});
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_NE(again.out.find("linear_backward_weight"), std::string::npos) << again.out;
   EXPECT_NE(again.out.find("picture: "), std::string::npos) << again.out;
