@@ -81,7 +81,7 @@ void softcap_cross_entropy_backward(ConstMatrix logits, std::span<const int> tar
     const bool is_calm = known.is_calm && row_max[row] == table.largest_capped(known) &&
                          row_sum[row] >= 1.0f && std::isfinite(row_sum[row]) &&
                          std::isfinite(scale);
-    table.capped_gradient(t, logits.cols, targets[row], row_max[row], row_sum[row], scale, cap,
+    table.capped_gradient(t, logits.cols, targets[row], {row_max[row], row_sum[row], scale}, cap,
                           is_calm);
     std::memcpy(dlogits.row(i), t, static_cast<std::size_t>(logits.cols) * sizeof(float));
   });

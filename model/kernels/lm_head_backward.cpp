@@ -123,7 +123,7 @@ class Backward {
     }
     const float sum = table_.capped_sum(t, w_.rows, cap_, known.max, known.is_calm);
     loss = log(sum) - (table_.capped_value(t[target], cap_) - known.max);
-    table_.capped_gradient(t, w_.rows, target, known.max, sum, row_scale_, cap_,
+    table_.capped_gradient(t, w_.rows, target, {known.max, sum, row_scale_}, cap_,
                            known.is_calm && std::isfinite(row_scale_));
   }
 

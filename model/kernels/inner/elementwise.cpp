@@ -7,15 +7,14 @@ namespace {
 
 template <class Function>
 NB_OP void map(const float* x, std::int64_t n, float* out, const Function& function) {
-  each_group(n, [&](std::int64_t i, int lanes) {
-    store_lanes(out + i, function(load_lanes(x + i, lanes)), lanes);
-  });
+  each_group(n, [&](std::int64_t i, int lanes)
+                    NB_BODY { store_lanes(out + i, function(load_lanes(x + i, lanes)), lanes); });
 }
 
 template <class Function>
 NB_OP void map2(const float* x, const float* y, std::int64_t n, float* out,
                 const Function& function) {
-  each_group(n, [&](std::int64_t i, int lanes) {
+  each_group(n, [&](std::int64_t i, int lanes) NB_BODY {
     store_lanes(out + i, function(load_lanes(x + i, lanes), load_lanes(y + i, lanes)), lanes);
   });
 }
@@ -35,7 +34,7 @@ void finish(const float* sum, std::int64_t n, float* c, int rounding, bool accum
 
 void fill(float* out, std::int64_t n, float value) {
   const Floats x = all(value);
-  each_group(n, [&](std::int64_t i, int lanes) { store_lanes(out + i, x, lanes); });
+  each_group(n, [&](std::int64_t i, int lanes) NB_BODY { store_lanes(out + i, x, lanes); });
 }
 
 void cast(const float* in, std::int64_t n, float* out, int rounding) {
@@ -84,7 +83,7 @@ void adamw(float* p, const float* g, float* m, float* v, std::int64_t n, const A
                bias = all(s.bias2);
   with_rounding(s.round_state, [&](auto rs) {
     with_rounding(s.round_parameter, [&](auto rp) {
-      each_group(n, [&](std::int64_t i, int lanes) {
+      each_group(n, [&](std::int64_t i, int lanes) NB_BODY {
         const Floats grad = load_lanes(g + i, lanes);
         Floats value = load_lanes(p + i, lanes);
         if (s.decay != 1.0f) value = value * decay;
@@ -105,7 +104,7 @@ void adamw(float* p, const float* g, float* m, float* v, std::int64_t n, const A
 void muon_momentum(const float* g, float* buffer, float* update, std::int64_t n, float mu,
                    float one_minus_mu, bool nesterov) {
   const Floats m = all(mu), rest = all(one_minus_mu);
-  each_group(n, [&](std::int64_t i, int lanes) {
+  each_group(n, [&](std::int64_t i, int lanes) NB_BODY {
     const Floats grad = load_lanes(g + i, lanes);
     const Floats next = fma(rest, grad, m * load_lanes(buffer + i, lanes));
     store_lanes(buffer + i, next, lanes);

@@ -53,7 +53,7 @@ float largest_capped(const CapRow& row);
 float capped_sum(const float* t, std::int64_t n, const CapScalars& s, float max, bool calm);
 float capped_value(float t, const CapScalars& s);
 std::int64_t first_capped(const float* t, std::int64_t n, const CapScalars& s, float max);
-void capped_gradient(float* t, std::int64_t n, std::int64_t target, float max, float sum,
-                     float factor, const CapScalars& s, bool calm);
+void capped_gradient(float* t, std::int64_t n, std::int64_t target, const GradientScalars& p,
+                     const CapScalars& s, bool calm);
 
 }  // namespace nb::kernels::inner::NB_LEVEL

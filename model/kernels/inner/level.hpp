@@ -25,6 +25,8 @@
 // makes the compiler slow (a minute and more for a file).
 #if NB_LEVEL_ID == NB_LEVEL_SCALAR || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define NB_OP [[maybe_unused]] inline
+#define NB_BODY
 #else
 #define NB_OP inline __attribute__((always_inline))
+#define NB_BODY __attribute__((always_inline))  // of a lambda
 #endif

@@ -21,7 +21,7 @@ template <int kRows, class Term>
 NB_OP void row_sums(std::int64_t n, float* sums, const Term& term) {
   Floats acc[kRows];
   for (int r = 0; r < kRows; ++r) acc[r] = all(0.0f);
-  each_group(n, [&](std::int64_t i, int lanes) {
+  each_group(n, [&](std::int64_t i, int lanes) NB_BODY {
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       acc[r] = keep_lanes(term(acc[r], r, i, lanes), acc[r], lanes);
@@ -50,7 +50,7 @@ void rms_norm_rows(const NormRows& p) {
       if (p.add != nullptr) {
         const float* add = p.add + first * p.add_stride;
         float* sum = p.sum + first * p.sum_stride;
-        row_sums<kRows>(p.n, sums, [&](Floats acc, int r, std::int64_t i, int lanes) {
+        row_sums<kRows>(p.n, sums, [&](Floats acc, int r, std::int64_t i, int lanes) NB_BODY {
           const Floats v = rounded<kRounding>(load_lanes(x + r * p.x_stride + i, lanes) +
                                               load_lanes(add + r * p.add_stride + i, lanes));
           store_lanes(sum + r * p.sum_stride + i, v, lanes);
@@ -59,7 +59,7 @@ void rms_norm_rows(const NormRows& p) {
         x = sum;
         stride = p.sum_stride;
       } else {
-        row_sums<kRows>(p.n, sums, [&](Floats acc, int r, std::int64_t i, int lanes) {
+        row_sums<kRows>(p.n, sums, [&](Floats acc, int r, std::int64_t i, int lanes) NB_BODY {
           const Floats v = load_lanes(x + r * stride + i, lanes);
           return fma(v, v, acc);
         });
@@ -69,7 +69,7 @@ void rms_norm_rows(const NormRows& p) {
         if (p.rstd != nullptr) p.rstd[first + r] = rstd;
         const float* row = x + r * stride;
         float* out = p.out + (first + r) * p.out_stride;
-        each_group(p.n, [&](std::int64_t i, int lanes) {
+        each_group(p.n, [&](std::int64_t i, int lanes) NB_BODY {
           store_lanes(out + i, rounded<kRounding>(load_lanes(row + i, lanes) * all(rstd)), lanes);
         });
       }
@@ -85,7 +85,7 @@ void rms_norm_backward_rows(const NormBackwardRows& p) {
       const float* dy = p.dy + first * p.dy_stride;
       const float* x = p.x + first * p.x_stride;
       float dots[kRows];
-      row_sums<kRows>(p.n, dots, [&](Floats acc, int r, std::int64_t i, int lanes) {
+      row_sums<kRows>(p.n, dots, [&](Floats acc, int r, std::int64_t i, int lanes) NB_BODY {
         return fma(load_lanes(dy + r * p.dy_stride + i, lanes),
                    load_lanes(x + r * p.x_stride + i, lanes), acc);
       });
@@ -96,7 +96,7 @@ void rms_norm_backward_rows(const NormBackwardRows& p) {
         const float* x_row = x + r * p.x_stride;
         float* dx = p.dx + (first + r) * p.dx_stride;
         const Floats scale = all(rstd), minus = all(-coefficient);
-        each_group(p.n, [&](std::int64_t i, int lanes) {
+        each_group(p.n, [&](std::int64_t i, int lanes) NB_BODY {
           const Floats g = rounded<kRounding>(
               fma(minus, load_lanes(x_row + i, lanes), scale * load_lanes(dy_row + i, lanes)));
           store_lanes(dx + i, p.accumulates ? rounded<kRounding>(load_lanes(dx + i, lanes) + g) : g,

@@ -133,6 +133,10 @@ struct CapScalars {
   int storage;         // rounding
 };
 
+// A row's largest z, its sum of exponentials, the gradient of its loss.
+struct GradientScalars {
+  float max, sum, factor;
+};
 // What is known of a row while its strips are worked off. Start: 16 × -inf, calm as the cap allows.
 struct CapRow {
   float best[16];  // largest z of each lane
@@ -205,8 +209,9 @@ struct Table {
   float (*capped_value)(float t, const CapScalars& s);  // z of one
   // First index whose z is max; 0 when there is none (all NaN).
   std::int64_t (*first_capped)(const float* t, std::int64_t n, const CapScalars& s, float max);
-  void (*capped_gradient)(float* t, std::int64_t n, std::int64_t target, float max, float sum,
-                          float factor, const CapScalars& s, bool calm);
+  // t becomes the gradient. n, target: of a strip of the row, which may lie elsewhere.
+  void (*capped_gradient)(float* t, std::int64_t n, std::int64_t target, const GradientScalars& p,
+                          const CapScalars& s, bool calm);
 };
 
 }  // namespace nb::kernels::inner

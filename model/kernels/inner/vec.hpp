@@ -122,6 +122,28 @@ NB_OP void each_group(std::int64_t n, const Body& body) {
   if (i < n) body(i, static_cast<int>(n - i));
 }
 
+// Groups that long chains of operations take side by side, so that none waits for itself.
+#if NB_LEVEL_ID == NB_LEVEL_AVX512 || NB_LEVEL_ID == NB_LEVEL_AVX512BF16
+constexpr int kSideBySide = 4;
+#else
+constexpr int kSideBySide = 1;
+#endif
+
+// body(i, constant count, lanes) for kCount groups at once from element i on, then for single ones.
+template <int kCount, class Body>
+NB_OP void each_groups(std::int64_t n, const Body& body) {
+  std::int64_t i = 0;
+  for (; i + 16 * kCount <= n; i += 16 * kCount) body(i, Constant<kCount>(), 16);
+  for (; i < n; i += 16) body(i, Constant<1>(), lanes_left(n, i));
+}
+
+// body(0) … body(kCount - 1), written out.
+template <int kCount, class Body>
+NB_OP void each_of(const Body& body) {
+#pragma GCC unroll 8
+  for (int c = 0; c < kCount; ++c) body(c);
+}
+
 NB_OP Floats load_lanes(const float* p, int lanes) {
   return lanes == 16 ? load(p) : load_first(p, lanes);
 }
