@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <memory>
 
 #include "harness/base/check.hpp"
@@ -67,21 +68,43 @@ std::vector<ScalingPoint> measure(const ScalingRequest& request, const Axis& axi
   return points;
 }
 
-ThreadGains measure_threads(const ScalingRequest& request, const DeviceProfile& profile) {
-  ThreadGains gains{.counts = request.thread_counts, .flop = request.step.flop(), .runs = {}};
-  gains.runs.resize(gains.counts.size());
+Turns measure_threads(const ScalingRequest& request, const DeviceProfile& profile) {
+  Turns turns{.names = {}, .flop = request.step.flop(), .runs = {}};
   WholeStep step(profile, request.step);
-  for (const int count : gains.counts) {
+  for (const int count : request.thread_counts) {
+    turns.names.push_back(std::to_string(count));
     set_threads(count);
     step.run();
   }
+  turns.runs.resize(turns.names.size());
   for (std::int64_t round = 0; round < request.rounds; ++round) {
-    for (std::size_t i = 0; i < gains.counts.size(); ++i) {
-      set_threads(gains.counts[i]);
-      gains.runs[i].push_back(timed(step, profile.numerics.matmul_inputs));
+    for (std::size_t i = 0; i < turns.runs.size(); ++i) {
+      set_threads(request.thread_counts[i]);
+      turns.runs[i].push_back(timed(step, profile.numerics.matmul_inputs));
     }
   }
-  return gains;
+  return turns;
+}
+
+Result<Turns> measure_devices(const ScalingRequest& request) {
+  Turns turns{.names = {}, .flop = request.step.flop(), .runs = {}};
+  std::vector<ResolvedDevice> devices;
+  for (std::size_t i = 0; i < request.devices.size(); ++i) {
+    const DeviceEntry& entry = request.devices[i];
+    turns.names.push_back(entry.name.empty() ? entry.profile : entry.name);
+    NB_TRY(ResolvedDevice device, resolve_device(entry, fmt::format("--scaling: /devices/{}", i)));
+    devices.push_back(std::move(device));
+  }
+  std::vector<std::unique_ptr<WholeStep>> steps;
+  for (const ResolvedDevice& device : devices) {
+    steps.push_back(std::make_unique<WholeStep>(device.profile, request.step));
+    steps.back()->run();
+  }
+  turns.runs.resize(steps.size());
+  for (std::int64_t round = 0; round < request.rounds; ++round)
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      turns.runs[i].push_back(timed(*steps[i], steps[i]->device().numerics().matmul_inputs));
+  return turns;
 }
 
 std::string step_words(const WholeStepSettings& step) {
@@ -102,16 +125,19 @@ FieldList ScalingRequest::fields() {
        &tokens,
        {.unit = "tok", .min = 1}},
       {"thread_counts", "threads to compare; gains are from the first", &thread_counts, {.min = 1}},
+      {"devices", "to compare with the first of them", list(&devices)},
       {"rounds", "in which all take turns", &rounds, {.min = 1}},
-      {"threads", "for layers, depths and tokens; 0: every core", &threads, {.min = 0}},
+      {"threads", "of the host for all but thread_counts; 0: every core", &threads, {.min = 0}},
   };
 }
 
 Result<void> check_settings(const ScalingRequest& request, const std::string& where) {
   NB_TRY_VOID(check_settings(request.step, where + ": /step"));
-  bool asks = !request.thread_counts.empty();
+  bool asks = !request.thread_counts.empty() || !request.devices.empty();
   if (request.thread_counts.size() == 1)
     return bad_input(where + ": /thread_counts: one number has nothing to be compared with");
+  if (request.devices.size() == 1)
+    return bad_input(where + ": /devices: one device has nothing to be compared with");
   for (const Axis& axis : kAxes) {
     const std::vector<std::int64_t>& sizes = request.*axis.sizes;
     asks = asks || !sizes.empty();
@@ -123,7 +149,8 @@ Result<void> check_settings(const ScalingRequest& request, const std::string& wh
       return bad_input(fmt::format("{}: {}: a line needs two sizes", where, axis.name));
   }
   if (!asks)
-    return bad_input(where + ": nothing to vary; name layers, depths, tokens or thread_counts");
+    return bad_input(where +
+                     ": nothing to vary; name layers, depths, tokens, thread_counts or devices");
   return {};
 }
 
@@ -184,39 +211,73 @@ std::string scaling_text(const std::string& what, const std::vector<ScalingPoint
       over_flop ? "counted Tflop" : (what == "layers" ? "layer" : "token"), 100 * fit.farthest);
 }
 
-std::string thread_gains_text(const ThreadGains& gains) {
-  TextTable table{{"threads", "time", "of peak", "gain of step", "gain of loop", "step over loop"},
-                  {}};
-  for (std::size_t i = 0; i < gains.counts.size(); ++i) {
-    std::vector<double> times, shares, steps, loops, ratios;
-    for (std::size_t round = 0; round < gains.runs[i].size(); ++round) {
-      const TimedStep& first = gains.runs[0][round];
-      const TimedStep& now = gains.runs[i][round];
-      times.push_back(now.time_s);
-      shares.push_back(gains.flop * 1e-9 / now.time_s / now.peak_gflop_s);
-      steps.push_back(first.time_s / now.time_s);
-      loops.push_back(now.peak_gflop_s / first.peak_gflop_s);
-      ratios.push_back(steps.back() / loops.back());
+namespace {
+
+double share_of_peak(const Turns& turns, const TimedStep& step) {
+  return turns.flop * 1e-9 / step.time_s / step.peak_gflop_s;
+}
+
+std::string median_and_range(const std::vector<double>& values) {
+  return fmt::format("{:.3f} ({:.3f} to {:.3f})", median(values), *std::ranges::min_element(values),
+                     *std::ranges::max_element(values));
+}
+
+// Name, time and share of names[i]; then what `more` says of it against names[0].
+std::string turns_text(std::vector<std::string> header, const Turns& turns,
+                       const std::function<std::vector<std::string>(std::size_t)>& more) {
+  TextTable table{std::move(header), {}};
+  for (std::size_t i = 0; i < turns.names.size(); ++i) {
+    std::vector<double> times, shares;
+    for (const TimedStep& step : turns.runs[i]) {
+      times.push_back(step.time_s);
+      shares.push_back(share_of_peak(turns, step));
     }
-    std::vector<std::string> row{std::to_string(gains.counts[i]),
-                                 fmt::format("{:.4f} s", median(times)),
+    std::vector<std::string> row{turns.names[i], fmt::format("{:.4f} s", median(times)),
                                  fmt::format("{:.3f}", median(shares))};
     if (i > 0) {
-      row.push_back(fmt::format("{:.3f}", median(steps)));
-      row.push_back(fmt::format("{:.3f}", median(loops)));
-      row.push_back(fmt::format("{:.3f} ({:.3f} to {:.3f})", median(ratios),
-                                *std::ranges::min_element(ratios),
-                                *std::ranges::max_element(ratios)));
+      const std::vector<std::string> cells = more(i);
+      row.insert(row.end(), cells.begin(), cells.end());
     }
     table.rows.push_back(std::move(row));
   }
   return to_text(table);
 }
 
+}  // namespace
+
+std::string thread_gains_text(const Turns& turns) {
+  return turns_text(
+      {"threads", "time", "of peak", "gain of step", "gain of loop", "step over loop"}, turns,
+      [&](std::size_t i) -> std::vector<std::string> {
+        std::vector<double> steps, loops, ratios;
+        for (std::size_t round = 0; round < turns.runs[i].size(); ++round) {
+          const TimedStep &first = turns.runs[0][round], &now = turns.runs[i][round];
+          steps.push_back(first.time_s / now.time_s);
+          loops.push_back(now.peak_gflop_s / first.peak_gflop_s);
+          ratios.push_back(steps.back() / loops.back());
+        }
+        return {fmt::format("{:.3f}", median(steps)), fmt::format("{:.3f}", median(loops)),
+                median_and_range(ratios)};
+      });
+}
+
+std::string devices_text(const Turns& turns) {
+  return turns_text({"device", "time", "of peak", "over the first"}, turns,
+                    [&](std::size_t i) -> std::vector<std::string> {
+                      std::vector<double> ratios;
+                      for (std::size_t round = 0; round < turns.runs[i].size(); ++round)
+                        ratios.push_back(share_of_peak(turns, turns.runs[i][round]) /
+                                         share_of_peak(turns, turns.runs[0][round]));
+                      return {median_and_range(ratios)};
+                    });
+}
+
 Result<void> run_scaling(const ScalingRequest& request) {
   NB_TRY_VOID(check_settings(request, "--scaling"));
   NB_TRY(const ResolvedDevice device, resolve_device(request.device, "--scaling: /device"));
   NB_TRY([[maybe_unused]] const SimdLevel level, select_simd_level());
+  set_threads(request.threads);
+  const std::string on_threads = fmt::format("{} thread{}", threads(), threads() == 1 ? "" : "s");
   const auto print = [&](const std::string& what, const std::string& table) {
     fmt::print("{} ({}, {}, medians of {} rounds)\n{}\n", what, step_words(request.step),
                name(simd_level()), request.rounds, table);
@@ -224,10 +285,13 @@ Result<void> run_scaling(const ScalingRequest& request) {
   };
   for (const Axis& axis : kAxes) {
     if ((request.*axis.sizes).empty()) continue;
-    set_threads(request.threads);
     const std::vector<ScalingPoint> points = measure(request, axis, device.profile);
-    print(fmt::format("{}, {} thread{}", axis.name, threads(), threads() == 1 ? "" : "s"),
+    print(fmt::format("{}, {}", axis.name, on_threads),
           scaling_text(axis.name, points, axis.over_flop));
+  }
+  if (!request.devices.empty()) {
+    NB_TRY(const Turns turns, measure_devices(request));
+    print("devices, " + on_threads, devices_text(turns));
   }
   if (!request.thread_counts.empty())
     print("threads", thread_gains_text(measure_threads(request, device.profile)));

@@ -1,7 +1,7 @@
 // How the time of a training step grows: with the layers of one width, with the depth (the width
-// grows along), with the tokens, and with threads. Every step stands between two runs of the peak
-// loop on the same threads, so that times can be held against each other although the host's speed
-// moves; what is compared takes turns.
+// grows along), with the tokens, with threads; and what other numerics cost. Every step stands
+// between two runs of the peak loop on the same threads, so that times can be held against each
+// other although the host's speed moves; what is compared takes turns.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,9 @@ struct ScalingRequest {
   DeviceEntry device;                                // whose numerics the host computes
   std::vector<std::int64_t> layers, depths, tokens;  // what is varied, one after the other
   std::vector<int> thread_counts;                    // the first is what gains are counted from
+  std::vector<DeviceEntry> devices;                  // to compare with the first of them
   std::int64_t rounds = 7;
-  int threads = 0;  // of the host for layers, depths and tokens; 0: every core
+  int threads = 0;  // of the host for all but thread_counts; 0: every core
 
   FieldList fields();
 };
@@ -52,15 +53,17 @@ LineFit fit_line(const std::vector<double>& x, const std::vector<double>& y);
 std::string scaling_text(const std::string& what, const std::vector<ScalingPoint>& points,
                          bool over_flop);
 
-// The same step with several numbers of threads: runs[i] are the rounds of counts[i].
-struct ThreadGains {
-  std::vector<int> counts;
+// The same step done in several ways: runs[i] are the rounds of names[i].
+struct Turns {
+  std::vector<std::string> names;  // numbers of threads, or devices
   double flop = 0;
   std::vector<std::vector<TimedStep>> runs;
 };
-// Step and loop against those with counts[0], and the one gain over the other: medians over rounds
-// of ratios within a round.
-std::string thread_gains_text(const ThreadGains& gains);
+// Step and loop against those of names[0], and the one gain over the other: medians over rounds of
+// ratios within a round.
+std::string thread_gains_text(const Turns& turns);
+// Shares of the peak, and over that of names[0] in the same round.
+std::string devices_text(const Turns& turns);
 
 // Measures what is asked for and prints each table to stdout as soon as it is there.
 Result<void> run_scaling(const ScalingRequest& request);

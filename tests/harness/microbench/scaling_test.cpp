@@ -49,12 +49,21 @@ TEST(Scaling, TheTableHasTimeFlopShareAndFit) {
 
 TEST(Scaling, TheGainOfAStepIsDividedByTheLoopsGainInTheSameRound) {
   // In the middle round a neighbour halved the second core for step and loop alike.
-  const ThreadGains gains{
-      .counts = {1, 2},
+  const Turns gains{
+      .names = {"1", "2"},
       .flop = 100e9,
       .runs = {{{0.5, 400}, {0.5, 400}, {0.5, 400}}, {{0.25, 800}, {0.3333333, 600}, {0.25, 800}}}};
   const std::string text = thread_gains_text(gains);
   for (const char* part : {"step over loop", "2.000", "1.000 (1.000 to 1.000)", "0.500"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+TEST(Scaling, ADeviceIsHeldAgainstTheFirstInTheSameRound) {
+  const Turns turns{.names = {"eager", "fused"},
+                    .flop = 100e9,
+                    .runs = {{{0.5, 400}, {1.0, 200}}, {{0.4, 400}, {0.8, 200}}}};
+  const std::string text = devices_text(turns);
+  for (const char* part : {"over the first", "eager", "0.500", "0.625", "1.250 (1.250 to 1.250)"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
@@ -69,12 +78,16 @@ TEST(Scaling, TheProgramPrintsATableForEachThingThatIsVaried) {
       "--scaling",
       R"({"step": {"depth": 1, "vocabulary": 32, "length": 16, "rows": 2, "tokens": 32},
           "device": {"profile": "ascend_910b3"}, "layers": [1, 2], "depths": [1, 2],
-          "tokens": [32, 64], "thread_counts": [1, 2], "rounds": 1, "threads": 1})");
+          "tokens": [32, 64], "thread_counts": [1, 2],
+          "devices": [{"profile": "ascend_910b3"}, {"name": "fused", "profile": "ascend_910b3",
+                       "numerics_overrides": {"pointwise": "fused"}}],
+          "rounds": 1, "threads": 1})");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
-  for (const char* part : {"layers, 1 thread (d1, vocabulary 32, 2 x 16, 32 tokens, train, ",
-                           "depth, 1 thread (", "tokens, 1 thread (", "threads (", "for each layer",
-                           "for each counted Tflop", "for each token", "step over loop"})
+  for (const char* part :
+       {"layers, 1 thread (d1, vocabulary 32, 2 x 16, 32 tokens, train, ", "depth, 1 thread (",
+        "tokens, 1 thread (", "threads (", "devices, 1 thread (", "fused", "for each layer",
+        "for each counted Tflop", "for each token", "step over loop"})
     EXPECT_NE(result.out.find(part), std::string::npos) << part << "\n" << result.out;
 }
 
@@ -84,6 +97,11 @@ TEST(Scaling, BadInputIsOneSentence) {
       {"{" + device + "}", "nothing to vary"},
       {"{" + device + R"(, "layers": [2]})", "a line needs two sizes"},
       {"{" + device + R"(, "thread_counts": [1]})", "/thread_counts"},
+      {"{" + device +
+           ","
+           R"("devices": [{"profile": "tiny"}]})",
+       "/devices"},
+      {"{" + device + R"(, "devices": [{"profile": "tiny"}, {"profile": "tinny"}]})", "/devices/1"},
       {"{" + device + R"(, "tokens": [2048, 3000]})", "tokens 3000"},
       {"{" + device + R"(, "depths": [4, 5]})", "depth 5"},
       {"{" + device + R"(, "layer": [2, 4]})", "did you mean \"layers\""}};
