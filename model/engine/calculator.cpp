@@ -26,7 +26,8 @@ constexpr auto kKeywords = std::to_array<std::string_view>(
      "or",     "pass", "raise",  "return", "try",    "while",   "with",     "yield"});
 
 // Recursive descent over Python's expression grammar, as far as the allowed characters reach. Every
-// operand is evaluated; a Failure in a branch that Python would skip is dropped with it.
+// operand is evaluated; a Failure in a branch that Python would skip is dropped with it. Only
+// parentheses nest calls (the tokenizer stops at Python's 200): rows of operators are loops.
 class Parser {
  public:
   explicit Parser(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
@@ -57,13 +58,18 @@ class Parser {
   }
 
   Value expression() {
-    Value value = disjunction();
-    if (!take_operator("if")) return value;
-    const Value condition = disjunction();
-    if (!take("else")) return bad();
-    Value otherwise = expression();
-    if (failed(condition)) return Failure{};
-    return is_true(condition) ? value : otherwise;
+    std::optional<Value> chosen;
+    while (true) {  // a if b else c if d else e: a if b else (c if d else e)
+      Value value = disjunction();
+      if (!take_operator("if")) return chosen ? std::move(*chosen) : value;
+      const Value condition = disjunction();
+      if (!take("else")) return bad();
+      if (chosen) continue;
+      if (failed(condition))
+        chosen = Failure{};
+      else if (is_true(condition))
+        chosen = std::move(value);
+    }
   }
 
   Value disjunction() {
@@ -85,9 +91,11 @@ class Parser {
   }
 
   Value inversion() {
-    if (!take_operator("not")) return comparison();
-    const Value value = inversion();
-    return failed(value) ? Value(Failure{}) : Value(!is_true(value));
+    int count = 0;
+    while (take_operator("not")) ++count;
+    Value value = comparison();
+    if (count == 0) return value;
+    return failed(value) ? Value(Failure{}) : Value(is_true(value) != (count % 2 == 1));
   }
 
   // a in b not in c: (a in b) and (b not in c)
@@ -153,9 +161,15 @@ class Parser {
   }
 
   Value factor() {
-    if (take_operator("-")) return negated(factor());
-    if (take_operator("+")) return plus_sign(factor());
-    return primary();
+    const std::size_t first = at_;
+    while (take_operator("-") || take_operator("+")) {
+    }
+    if (is_bad_) return Failure{};
+    const std::size_t end = at_;
+    Value value = primary();
+    for (std::size_t i = end; i > first; --i)
+      value = tokens_[i - 1].text == "-" ? negated(value) : plus_sign(value);
+    return value;
   }
 
   Value primary() {
