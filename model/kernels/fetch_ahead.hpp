@@ -5,37 +5,24 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "model/kernels/inner/table.hpp"
+
 namespace nb::kernels {
 
-// Asks for a source ahead of its use, some lines at a time.
-class FetchAhead {
- public:
-  FetchAhead() = default;
-  // `runs` runs of `count` values, `stride` values apart; spread over `portions` calls.
-  FetchAhead(const void* data, std::int64_t runs, std::int64_t count, std::int64_t stride,
-             std::int64_t portions)
-      : data_(static_cast<const float*>(data)),
-        stride_(stride),
-        lines_((count + kLine - 1) / kLine),
-        left_(runs * lines_),
-        portion_((left_ + std::max<std::int64_t>(portions, 1) - 1) /
-                 std::max<std::int64_t>(portions, 1)) {}
-
-  void next() {
-    for (std::int64_t i = std::min(portion_, left_); i > 0; --i) {
-      __builtin_prefetch(data_ + at_ * kLine, 0, 2);
-      if (++at_ == lines_) {
-        at_ = 0;
-        data_ += stride_;
-      }
-    }
-    left_ -= std::min(portion_, left_);
-  }
-
- private:
-  static constexpr std::int64_t kLine = 16;  // values of a cache line
-  const float* data_ = nullptr;
-  std::int64_t stride_ = 0, lines_ = 0, left_ = 0, portion_ = 0, at_ = 0;
-};
+// `runs` runs of `count` values, `stride` values apart, spread over `steps` steps of tiles.
+inline inner::Fetch fetch_ahead(const void* data, std::int64_t runs, std::int64_t count,
+                                std::int64_t stride, std::int64_t steps) {
+  constexpr std::int64_t kLine = 16;  // values of a cache line
+  const std::int64_t lines = (count + kLine - 1) / kLine,
+                     all = std::max<std::int64_t>(runs, 0) * lines;
+  const std::int64_t times = std::max<std::int64_t>(steps / inner::kFetchSteps, 1);
+  return {.line = static_cast<const char*>(data),
+          .lines = lines,
+          .jump = 4 * (stride - lines * kLine),
+          .in_run = lines,
+          .left = all,
+          .rate = (all * inner::kFetchUnit + times - 1) / times,
+          .due = 0};
+}
 
 }  // namespace nb::kernels

@@ -50,29 +50,25 @@ class Multiplication {
         parts_(std::count_if(pieces_.begin(), pieces_.end(),
                              [](const GemmPiece& p) { return p.starts_part; })),
         panel_words_(format.panel_words(shape.k)),
-        turned_(a.panels != nullptr),
-        span_((turned_ ? 1 : kMostBlocksAtOnce) * kGemmSteps),
+        span_((a.is_turned ? 1 : kMostBlocksAtOnce) * kGemmSteps),
         keeps_sums_(steps_ > span_) {}
 
   void run() const {
-    const GemmGrid grid = gemm_grid(shape_, keeps_sums_, turned_ ? gemm_.cols : 0);
+    const GemmGrid grid = gemm_grid(shape_, keeps_sums_, a_.is_turned);
     const std::int64_t across = ceil_div(shape_.n, grid.columns);
     const std::int64_t tasks = ceil_div(shape_.m, grid.rows) * across;
-    parallel_for(static_cast<std::size_t>(tasks), 1, [&](std::size_t task) {
+    parallel_for(static_cast<std::size_t>(tasks), 1, [&](std::size_t index) {
       check_float_mode();
-      const std::int64_t row = static_cast<std::int64_t>(task) / across * grid.rows;
-      const std::int64_t col = static_cast<std::int64_t>(task) % across * grid.columns;
+      const auto task = static_cast<std::int64_t>(index);
+      const std::int64_t row = task / across * grid.rows, col = task % across * grid.columns;
       const std::int64_t rows = std::min(grid.rows, shape_.m - row);
       const std::int64_t end = ends_.is_lower ? std::min(shape_.n, row + rows) : shape_.n;
       if (col >= end) return;
       const Block block = {row, rows, col, std::min(grid.columns, end - col)};
-      const auto share = [&](ConstMatrix m) {
-        const std::int64_t first = m.rows * static_cast<std::int64_t>(task) / tasks;
-        const std::int64_t last = m.rows * (static_cast<std::int64_t>(task) + 1) / tasks;
-        return FetchAhead(m.data + first * m.stride, last - first, m.cols, m.stride,
-                          calls(block) * std::ssize(pieces_));
-      };
-      run_block(block, share(ends_.next_a), share(ends_.next_b));
+      const ConstMatrix& next = ends_.next_b;
+      const std::int64_t first = next.rows * task / tasks, last = next.rows * (task + 1) / tasks;
+      run_block(block, fetch_ahead(next.data + first * next.stride, last - first, next.cols,
+                                   next.stride, calls(block) * steps_));
     });
   }
 
@@ -80,161 +76,125 @@ class Multiplication {
   struct TaskSums {
     Sums chain, parts;
   };
+  struct Fetches {
+    inner::Fetch rows = {}, panel = {}, next = {};
+  };
 
-  void run_block(const Block& block, FetchAhead next_a, FetchAhead next_b) const {
+  void run_block(const Block& block, const inner::Fetch& next) const {
     if (pieces_.empty()) return finish_empty(block);
     const std::int64_t blocks = ceil_div(std::min(span_, steps_), kGemmSteps);
-    const Scratch words(
-        turned_ ? 0 : static_cast<std::size_t>(blocks * block.rows * kGemmRowWords) * 4);
-    const std::int64_t band = turned_ ? gemm_.cols : block.rows;
+    const Scratch words(static_cast<std::size_t>(blocks * block.rows * kGemmRowWords) * 4);
     const std::int64_t stride =
         keeps_sums_ ? round_up(block.cols, kMostTileColumns) : kMostTileColumns;
     const auto size = static_cast<std::size_t>(block.rows * stride) * 4;
     const bool has_chain = pieces_.size() > 1;
     const Scratch chain(has_chain ? size : 0), parts(parts_ > 1 ? size : 0);
     const TaskSums sums = {{chain.floats(), stride}, {parts.floats(), stride}};
-    std::size_t begin = 0;
-    while (begin < pieces_.size()) {
+    Fetches fetches = {.next = next};
+    for (std::size_t begin = 0; begin < pieces_.size();) {
       const std::int64_t limit = pieces_[begin].first + span_;
       std::size_t end = begin;
       while (end < pieces_.size() && pieces_[end].first < limit) ++end;
-      const std::int64_t step = pieces_[begin].first;
-      FetchAhead right;
-      for (std::int64_t row = 0; row < block.rows; row += band) {
-        const Block rows = {block.row + row, std::min(band, block.rows - row), block.col,
-                            block.cols};
-        if (!turned_) pack_rows(rows, step, words.words());
-        FetchAhead ahead = turned_ ? fetch_panel(rows, block, step)
-                                   : fetch_rows(rows, step, static_cast<std::int64_t>(end - begin));
-        if (row == 0 && turned_) right = fetch_right(block, step);
-        multiply_rows(
-            rows, begin, end, turned_ ? panel_at(rows.row, step) : words.words(),
-            {{sums.chain.at(keeps_sums_ ? row : 0, 0), sums.chain.stride},
-             {sums.parts.at(keeps_sums_ ? row : 0, 0), sums.parts.stride}},
-            [&] {
-              ahead.next();
-              right.next();
-              next_a.next();
-              next_b.next();
-            },
-            right);
-      }
+      pack_rows(block, pieces_[begin].first, words.words());
+      fetches.rows = fetch_rows(block, begin, end);
+      multiply_rows(block, begin, end, words.words(), sums, fetches);
       begin = end;
     }
   }
 
+  // Row `row` of A from value k on.
+  const float* left_at(std::int64_t row, std::int64_t k) const {
+    const ConstMatrix& source = a_.source;
+    return a_.is_turned ? source.row(k) + row : source.row(row) + k;
+  }
+
   // The words of span_ steps of A from `first` on.
   void pack_rows(const Block& block, std::int64_t first, std::uint32_t* words) const {
+    const auto pack = a_.is_turned ? gemm_.pack_turned_rows : gemm_.pack_rows;
     const int per_step = gemm_.values_per_step;
     const std::int64_t limit = std::min(steps_, first + span_);
     for (std::int64_t step = first; step < limit; step += kGemmSteps) {
       const std::int64_t k = step * per_step;
-      gemm_.pack_rows(a_.rows.row(block.row) + k, a_.rows.stride, block.rows,
-                      std::min(kGemmSteps * per_step, shape_.k - k),
-                      std::min(kGemmSteps, steps_ - step), format_.rounding, format_.swaps_pairs,
-                      words + (step - first) / kGemmSteps * block.rows * kGemmRowWords);
+      pack(left_at(block.row, k), a_.source.stride, block.rows,
+           std::min(kGemmSteps * per_step, shape_.k - k), std::min(kGemmSteps, steps_ - step),
+           format_.rounding, format_.swaps_pairs,
+           words + (step - first) / kGemmSteps * block.rows * kGemmRowWords);
     }
+  }
+
+  std::int64_t steps_of(std::size_t begin, std::size_t end) const {
+    return pieces_[end - 1].first + pieces_[end - 1].steps - pieces_[begin].first;
   }
 
   // What pack_rows will probably read next on this thread: the same rows further along k, or the
   // next task's.
-  FetchAhead fetch_rows(const Block& block, std::int64_t first, std::int64_t pieces) const {
+  inner::Fetch fetch_rows(const Block& block, std::size_t begin, std::size_t end) const {
     const std::int64_t span = span_ * gemm_.values_per_step;
-    std::int64_t k = first * gemm_.values_per_step + span, row = block.row;
+    std::int64_t k = pieces_[begin].first * gemm_.values_per_step + span, row = block.row;
     if (k >= shape_.k) {
       k = 0;
       if (block.col + block.cols < shape_.n) return {};
       row += block.rows;
     }
     const std::int64_t rows = std::min(block.rows, shape_.m - row);
+    const std::int64_t values = std::min(span, shape_.k - k);
     if (rows <= 0) return {};
-    return {a_.rows.row(row) + k, rows, std::min(span, shape_.k - k), a_.rows.stride,
-            calls(block) * pieces};
+    return fetch_ahead(left_at(row, k), a_.is_turned ? values : rows, a_.is_turned ? rows : values,
+                       a_.source.stride, calls(block) * steps_of(begin, end));
   }
 
-  const std::uint32_t* panel_at(std::int64_t row, std::int64_t step) const {
-    return a_.panels + row / gemm_.cols * panel_words_ + step * gemm_.cols;
-  }
-  // The task's next panel, or its first one further along k.
-  FetchAhead fetch_panel(const Block& band, const Block& task, std::int64_t step) const {
-    std::int64_t row = band.row + band.rows;
-    if (row >= task.row + task.rows) {
-      row = task.row;
-      step += kGemmSteps;
-    }
-    if (step >= steps_) return {};
-    return {panel_at(row, step), 1, std::min(kGemmSteps, steps_ - step) * gemm_.cols, 0,
-            calls(band)};
-  }
-  // The right panels of the task further along k.
-  FetchAhead fetch_right(const Block& task, std::int64_t step) const {
-    step += kGemmSteps;
-    if (step >= steps_) return {};
-    return {panels_ + task.col / gemm_.cols * panel_words_ + step * gemm_.cols,
-            ceil_div(task.cols, gemm_.cols), std::min(kGemmSteps, steps_ - step) * gemm_.cols,
-            panel_words_, calls(task)};
-  }
-  // The right panel of the task's columns from j on, where they are too many for L2, or where no
-  // other rows read them: then the next task's, too.
-  FetchAhead fetch_next_panel(const Block& task, std::size_t begin, std::size_t end, std::int64_t j,
-                              std::int64_t tiles) const {
-    if (task.rows == shape_.m ? task.col + j >= shape_.n
-                              : j >= task.cols || task.cols * steps_ * 4 <= kPanelBytesInL2) {
-      return {};
-    }
-    const std::int64_t first = pieces_[begin].first;
-    const std::int64_t steps = pieces_[end - 1].first + pieces_[end - 1].steps - first;
-    return {panels_ + (task.col + j) / gemm_.cols * panel_words_ + first * gemm_.cols, 1,
-            steps * gemm_.cols, 0, tiles * static_cast<std::int64_t>(end - begin)};
+  // The right panel of the task's columns from j on, where they are too many for L2.
+  inner::Fetch fetch_panel(const Block& task, std::size_t begin, std::size_t end, std::int64_t j,
+                           std::int64_t tiles) const {
+    if (j >= task.cols || task.cols * steps_ * 4 <= kPanelBytesInL2) return {};
+    const std::int64_t steps = steps_of(begin, end);
+    return fetch_ahead(
+        panels_ + (task.col + j) / gemm_.cols * panel_words_ + pieces_[begin].first * gemm_.cols, 1,
+        steps * gemm_.cols, 0, tiles * steps);
   }
   // Tiles of one piece.
   std::int64_t calls(const Block& block) const {
     return ceil_div(block.rows, gemm_.rows) * ceil_div(block.cols, gemm_.cols);
   }
 
-  // before_tile: asks for what comes later.
-  template <class Before>
   void multiply_rows(const Block& block, std::size_t begin, std::size_t end,
-                     const std::uint32_t* words, const TaskSums& sums, const Before& before_tile,
-                     FetchAhead& right) const {
+                     const std::uint32_t* words, const TaskSums& sums, Fetches& fetches) const {
     const std::int64_t tiles = ceil_div(block.rows, gemm_.rows);  // rows are spread evenly
     const std::int64_t origin = pieces_[begin].first, panel = gemm_.cols / 16;
-    const std::int64_t widest = turned_ ? panel : gemm_.vectors[ceil_div(block.rows, tiles)];
+    const std::int64_t widest = gemm_.vectors[ceil_div(block.rows, tiles)];
     for (std::int64_t j = 0; j < block.cols;) {
       const std::int64_t left = ceil_div(block.cols - j, 16);
       const std::int64_t vectors = left >= widest ? widest : std::min(left, panel);
       const std::int64_t kept = keeps_sums_ ? j : 0;
-      if (!turned_) right = fetch_next_panel(block, begin, end, j + 16 * vectors, tiles);
+      fetches.panel = fetch_panel(block, begin, end, j + 16 * vectors, tiles);
       for (std::size_t p = begin; p < end; ++p) {
         const std::int64_t step = pieces_[p].first - origin;
-        const std::uint32_t* from = words + step / kGemmSteps * block.rows * kGemmRowWords +
-                                    step % kGemmSteps * (turned_ ? gemm_.cols : 1);
+        const std::uint32_t* from =
+            words + step / kGemmSteps * block.rows * kGemmRowWords + step % kGemmSteps;
         for (std::int64_t i = 0; i < tiles; ++i) {
-          before_tile();
           const std::int64_t row = block.rows * i / tiles;
           const Block tile = {block.row + row, block.rows * (i + 1) / tiles - row, block.col + j,
                               block.cols - j};
-          multiply_tile(tile, static_cast<int>(vectors), p,
-                        from + row * (turned_ ? 1 : kGemmRowWords),
+          multiply_tile(tile, static_cast<int>(vectors), p, from + row * kGemmRowWords,
                         {{sums.chain.at(row, kept), sums.chain.stride},
-                         {sums.parts.at(row, kept), sums.parts.stride}});
+                         {sums.parts.at(row, kept), sums.parts.stride}},
+                        fetches);
         }
       }
       j += 16 * vectors;
     }
   }
 
-  void run_tile(const Block& tile, int vectors, const inner::GemmTile& t) const {
-    (turned_ ? gemm_.tile_turned : gemm_.tile)(static_cast<int>(tile.rows), vectors, t);
-  }
-
   // tile.cols: up to the end of the task.
   void multiply_tile(const Block& tile, int vectors, std::size_t p, const std::uint32_t* words,
-                     const TaskSums& sums) const {
+                     const TaskSums& sums, Fetches& fetches) const {
     const GemmPiece& piece = pieces_[p];
     const bool is_last = p + 1 == pieces_.size();
     const bool is_later_part = parts_ > 1 && p > 0 && piece.first >= first_part_end();
     inner::GemmTile t = {};
+    t.fetch[0] = &fetches.rows;
+    t.fetch[1] = &fetches.panel;
+    t.fetch[2] = &fetches.next;
     t.steps = piece.steps;
     t.a = words;
     t.b_panel = panel_words_;
@@ -263,18 +223,12 @@ class Multiplication {
         t.start_stride = kMostTileColumns;
       }
     }
-    if (turned_ && t.start != nullptr && tile.cols > gemm_.cols) {  // the tile beside comes soon
-      for (std::int64_t i = 0; i < tile.rows; ++i) {  // no function: compilers drop it as empty
-        const float* beside = t.start + i * t.start_stride + gemm_.cols;
-        for (int j = 0; j < gemm_.cols; j += 16) __builtin_prefetch(beside + j);
-      }
-    }
     t.finish = inner::kFinishRaw;
     if (!is_last) {
       const Sums& to = piece.ends_part ? sums.parts : sums.chain;
       t.out = to.data;
       t.out_stride = to.stride;
-      return run_tile(tile, vectors, t);
+      return gemm_.tile(static_cast<int>(tile.rows), vectors, t);
     }
     const bool fused =
         !ends_.finishes || rounding_ == inner::kRoundNone || rounding_ == inner::kRoundBf16;
@@ -286,11 +240,11 @@ class Multiplication {
         t.finish = ends_.accumulate ? (bf16 ? inner::kFinishBf16Add : inner::kFinishFp32Add)
                                     : (bf16 ? inner::kFinishBf16 : inner::kFinishFp32);
       }
-      return run_tile(tile, vectors, t);
+      return gemm_.tile(static_cast<int>(tile.rows), vectors, t);
     }
     t.out = raw.data();
     t.out_stride = kMostTileColumns;
-    run_tile(tile, vectors, t);
+    gemm_.tile(static_cast<int>(tile.rows), vectors, t);
     for (std::int64_t i = 0; i < tile.rows; ++i) {
       put(raw.data() + i * kMostTileColumns, columns, c + i * c_.stride);
     }
@@ -335,7 +289,6 @@ class Multiplication {
   std::vector<GemmPiece> pieces_;
   std::int64_t parts_;
   std::int64_t panel_words_;
-  bool turned_;        // A is panels
   std::int64_t span_;  // steps whose words of A are held at a time
   bool keeps_sums_;
 };

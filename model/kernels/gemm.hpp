@@ -36,14 +36,13 @@ struct GemmEnds {
   std::int64_t start_stride = 0;
   bool finishes = true;     // false: c takes the raw sums
   bool accumulate = false;  // c += the finished sums
-  // Sources of a next product: asked for on the way, so that they are in the cache by then.
-  ConstMatrix next_a = {}, next_b = {};
-  bool is_lower = false;  // only the elements on and below the diagonal are wanted
+  ConstMatrix next_b = {};  // source of a next product: asked for on the way
+  bool is_lower = false;    // only the elements on and below the diagonal are wanted
 };
-// What stands left: rows whose k is contiguous, or panels.
+// What stands left: (m, k), or (k, m) where is_turned.
 struct GemmLeft {
-  ConstMatrix rows;  // (m, k)
-  const std::uint32_t* panels = nullptr;
+  ConstMatrix source;
+  bool is_turned = false;
 };
 // Parallel inside.
 void multiply(const GemmFormat& format, const GemmLeft& a, const std::uint32_t* panels,

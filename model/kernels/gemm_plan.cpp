@@ -7,11 +7,11 @@
 namespace nb::kernels {
 namespace {
 
-constexpr std::int64_t kTaskRows = 96;  // their words and sums stay in L2
-constexpr std::int64_t kTaskPanelRows = 128;
+constexpr std::int64_t kTaskRows = 96;      // their words and sums stay in L2
 constexpr std::int64_t kTaskColumns = 512;  // where sums of all of them must be kept
 constexpr std::int64_t kFewestTasks = 16;   // cut by shape, never by thread count
-constexpr double kLeastTaskFlop = 4e6;      // below, starting a task costs more than it saves
+constexpr std::int64_t kFewestTurnedTasks = 8;
+constexpr double kLeastTaskFlop = 4e6;  // below, starting a task costs more than it saves
 
 // Values of k whose chain starts from +0; the parts' sums are added in order.
 std::int64_t part_length(const MatmulPolicy& policy, std::int64_t k) {
@@ -45,18 +45,19 @@ std::vector<GemmPiece> gemm_pieces(const MatmulPolicy& policy, const GemmFormat&
   return pieces;
 }
 
-GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, std::int64_t panel) {
+GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_turned) {
   GemmGrid grid = {ceil_div(shape.m, ceil_div(shape.m, kTaskRows)),
                    round_up(keeps_sums ? std::min(shape.n, kTaskColumns) : shape.n, 32)};
-  if (panel > 0) grid.rows = round_up(std::min(shape.m, kTaskPanelRows), panel);
   const double flop_per_value = 2.0 * static_cast<double>(shape.k);
   const auto tasks = [&] { return ceil_div(shape.m, grid.rows) * ceil_div(shape.n, grid.columns); };
-  while (tasks() < kFewestTasks &&
+  const std::int64_t fewest = is_turned ? kFewestTurnedTasks : kFewestTasks;
+  const std::int64_t narrow = is_turned ? 256 : 64, low = is_turned ? 24 : 32;
+  while (tasks() < fewest &&
          static_cast<double>(grid.rows * grid.columns) * flop_per_value > 2.0 * kLeastTaskFlop) {
-    if (grid.columns > 128) {
+    if (grid.columns >= 2 * narrow) {
       grid.columns = round_up(grid.columns / 2, 32);
-    } else if (grid.rows > 64) {
-      grid.rows = panel > 0 ? round_up(grid.rows / 2, panel) : ceil_div(grid.rows, 2);
+    } else if (grid.rows >= 2 * low) {
+      grid.rows = ceil_div(grid.rows, 2);
     } else {
       break;
     }

@@ -24,8 +24,8 @@ std::vector<GemmPiece> gemm_pieces(const MatmulPolicy& policy, const GemmFormat&
 struct GemmGrid {
   std::int64_t rows, columns;
 };
-// panel: of A, or 0 where it is rows. keeps_sums: a task needs room for the sums of all its
-// columns.
-GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, std::int64_t panel);
+// keeps_sums: a task needs room for the sums of all its columns. is_turned: turning a task's rows
+// is dear, so it has many columns.
+GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_turned);
 
 }  // namespace nb::kernels

@@ -44,7 +44,7 @@ void matmul_gram(ConstMatrix a, Matrix c, const MatmulPolicy& policy) {
   const GemmFormat format = gemm_format(policy.inputs);
   const Scratch panels(panels_bytes(format, a.rows, a.cols));
   pack_all_panels(format, {a.data, a.stride, 1}, a.rows, a.cols, panels.words());
-  multiply(format, {.rows = a}, panels.words(), {a.rows, a.rows, a.cols}, c, policy,
+  multiply(format, {.source = a}, panels.words(), {a.rows, a.rows, a.cols}, c, policy,
            {.is_lower = true});
   mirror(c);
 }

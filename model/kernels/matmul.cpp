@@ -36,11 +36,11 @@ void multiply_unpacked(const Operand& a, const Operand& b, const Shape& shape, M
   const GemmFormat format = gemm_format(policy.inputs);
   const Scratch panels(panels_bytes(format, shape.n, shape.k));
   pack_all_panels(format, b, shape.n, shape.k, panels.words());
-  const bool turned = a.stride_k != 1;  // k lies across the rows of A's source
-  const Scratch left(turned ? panels_bytes(format, shape.m, shape.k) : 0);
-  if (turned) pack_all_panels(format, a, shape.m, shape.k, left.words());
-  const GemmLeft rows = {{a.data, shape.m, shape.k, a.stride_p}, turned ? left.words() : nullptr};
-  multiply(format, rows, panels.words(), {shape.m, shape.n, shape.k}, c, policy, ends);
+  const bool is_turned = a.stride_k != 1;  // k lies across the rows of A's source
+  const GemmLeft left = {is_turned ? ConstMatrix{a.data, shape.k, shape.m, a.stride_k}
+                                   : ConstMatrix{a.data, shape.m, shape.k, a.stride_p},
+                         is_turned};
+  multiply(format, left, panels.words(), {shape.m, shape.n, shape.k}, c, policy, ends);
 }
 
 void product(const Operand& a, const Operand& b, const Shape& shape, Matrix c,
@@ -50,7 +50,7 @@ void product(const Operand& a, const Operand& b, const Shape& shape, Matrix c,
 
 // A chain over many tokens in blocks of them, so that what is packed of a block is still in the
 // cache when all of C takes it.
-constexpr std::int64_t kTokensAtOnce = 256;
+constexpr std::int64_t kTokensAtOnce = 2048;
 void long_product_tn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& policy,
                      bool accumulate) {
   const Scratch sums(static_cast<std::size_t>(c.size()) * sizeof(float));
@@ -66,7 +66,6 @@ void long_product_tn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy&
                        .start_stride = partial.stride,
                        .finishes = is_last,
                        .accumulate = accumulate,
-                       .next_a = row_block(a, next, left),
                        .next_b = row_block(b, next, left)});
   }
 }

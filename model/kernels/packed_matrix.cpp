@@ -58,7 +58,7 @@ void matmul_nt(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolic
   NB_CHECK(a.cols == b.cols() && c.rows == a.rows && c.cols == b.rows(),
            "[matmul_nt] a is ({},{}), b ({},{}), c ({},{})", a.rows, a.cols, b.rows(), b.cols(),
            c.rows, c.cols);
-  multiply(gemm_format(policy.inputs), {.rows = a}, b.form_->panels.words(),
+  multiply(gemm_format(policy.inputs), {.source = a}, b.form_->panels.words(),
            {c.rows, c.cols, a.cols}, c, policy, {.accumulate = accumulate});
 }
 
@@ -68,7 +68,7 @@ void matmul_nn(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolic
   NB_CHECK(a.cols == b.rows() && c.rows == a.rows && c.cols == b.cols(),
            "[matmul_nn] a is ({},{}), b ({},{}), c ({},{})", a.rows, a.cols, b.rows(), b.cols(),
            c.rows, c.cols);
-  multiply(gemm_format(policy.inputs), {.rows = a}, b.form_->panels.words(),
+  multiply(gemm_format(policy.inputs), {.source = a}, b.form_->panels.words(),
            {c.rows, c.cols, a.cols}, c, policy, {.accumulate = accumulate});
 }
 

@@ -24,6 +24,29 @@ NB_OP void rows_from_rows(std::int64_t rows, std::int64_t steps, bool swaps, std
   }
 }
 
+// words(r, lanes, step): the words of rows r … r + lanes - 1 at that step, the others zero, and all
+// zero beyond the source's end.
+template <class Words>
+NB_OP void rows_from_columns(std::int64_t rows, std::int64_t steps, bool swaps, std::uint32_t* dst,
+                             const Words& words) {
+  for (std::int64_t s = 0; s < steps; s += 16) {
+    for (std::int64_t first = 0; first < rows; first += 16) {
+      const int used = lanes_left(rows, first);
+      Bits block[16];
+#pragma GCC unroll 16
+      for (int j = 0; j < 16; ++j) block[swaps ? j ^ 1 : j] = words(first, used, s + j);
+      transpose(block);
+      std::uint32_t* to = dst + first * kGemmRowWords + s;
+      if (used == 16) {
+#pragma GCC unroll 16
+        for (int r = 0; r < 16; ++r) store_all(to + r * kGemmRowWords, block[r]);
+      } else {
+        for (int r = 0; r < used; ++r) store_all(to + r * kGemmRowWords, block[r]);
+      }
+    }
+  }
+}
+
 // words(c, step): as rows_from_rows, of column c, whose k lies in a row.
 template <class Words>
 NB_OP void panels_from_rows(std::int64_t columns, int width, std::int64_t steps, bool swaps,
@@ -84,6 +107,21 @@ NB_OP void clear_columns(std::int64_t columns, int width, std::int64_t steps,
   }
 }
 
+// What is due for some more steps.
+NB_OP void ask(Fetch* fetch) {
+  if (fetch == nullptr) return;
+  for (fetch->due += fetch->rate; fetch->due >= kFetchUnit; fetch->due -= kFetchUnit) {
+    if (fetch->left == 0) return;
+    __builtin_prefetch(fetch->line, 0, 2);
+    fetch->line += 64;
+    --fetch->left;
+    if (--fetch->in_run == 0) {
+      fetch->line += fetch->jump;
+      fetch->in_run = fetch->lines;
+    }
+  }
+}
+
 // One tile: kRows × 16 kVectors sums held in registers over all steps; kPanel vectors a panel.
 // step(a, b, c): c with one step added. kRow, kStep: words of a from one row, one step to the next.
 template <int kRows, int kVectors, int kPanel, int kRow, int kStep, class Step>
@@ -102,26 +140,36 @@ NB_OP void tile_sums(const GemmTile& t, const Step& step) {
       for (int v = 0; v < kVectors; ++v) acc[r][v] = all(0.0f);
     }
   }
-  for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < kVectors; ++v) __builtin_prefetch(t.out + r * t.out_stride + 16 * v, 1);
-  }
   const std::uint32_t* a = t.a;
   const float* b = reinterpret_cast<const float*>(t.b);
   const std::int64_t panel = t.b_panel;
-  for (std::int64_t s = 0; s < t.steps; ++s) {
-    Bits bv[kVectors];
+  // Lines of C are asked for a row every few steps: all at once would stand in the way of B's.
+  const float* line = t.out;
+  int rows_left = kRows;
+  for (std::int64_t left = t.steps; left > 0; left -= kFetchSteps) {
+    if (rows_left > 0) {
+      --rows_left;
 #pragma GCC unroll 16
-    for (int v = 0; v < kVectors; ++v) {
-      bv[v] = bits(load(b + (v / kPanel) * panel + 16 * (v % kPanel)));
+      for (int v = 0; v < kVectors; ++v) __builtin_prefetch(line + 16 * v, 1);
+      line += t.out_stride;
     }
+    for (Fetch* fetch : t.fetch) ask(fetch);
+    const std::int64_t count = left < kFetchSteps ? left : kFetchSteps;
+    for (std::int64_t s = 0; s < count; ++s) {
+      Bits bv[kVectors];
 #pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) {
-      const Bits av = all_bits(a[r * kRow]);
+      for (int v = 0; v < kVectors; ++v) {
+        bv[v] = bits(load(b + (v / kPanel) * panel + 16 * (v % kPanel)));
+      }
 #pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v) acc[r][v] = step(av, bv[v], acc[r][v]);
+      for (int r = 0; r < kRows; ++r) {
+        const Bits av = all_bits(a[r * kRow]);
+#pragma GCC unroll 16
+        for (int v = 0; v < kVectors; ++v) acc[r][v] = step(av, bv[v], acc[r][v]);
+      }
+      a += kStep;
+      b += 16 * kPanel;
     }
-    a += kStep;
-    b += 16 * kPanel;
   }
   if (t.add != nullptr) {
 #pragma GCC unroll 16

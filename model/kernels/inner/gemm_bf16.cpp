@@ -69,6 +69,12 @@ void pack_rows(const float* src, std::int64_t stride, std::int64_t rows, std::in
   rows_from_rows(rows, steps, false, dst, AlongK{src, stride, k_count});
 }
 
+void pack_turned_rows(const float* src, std::int64_t stride, std::int64_t rows,
+                      std::int64_t k_count, std::int64_t steps, int /*rounding*/, bool /*swaps*/,
+                      std::uint32_t* dst) {
+  rows_from_columns(rows, steps, false, dst, AcrossK{src, stride, k_count});
+}
+
 void pack_panels(const float* src, std::int64_t stride, bool from_rows, std::int64_t columns,
                  std::int64_t k_count, std::int64_t steps, int /*rounding*/, bool /*swaps*/,
                  std::int64_t panel_words, std::uint32_t* dst) {
@@ -93,6 +99,7 @@ Gemm bf16_gemm() {
                .values_per_step = 2,
                .vectors = {},
                .pack_rows = pack_rows,
+               .pack_turned_rows = pack_turned_rows,
                .pack_panels = pack_panels,
                .tile = tile,
                .tile_turned = tile_turned};

@@ -44,6 +44,19 @@ void pack_rows(const float* src, std::int64_t stride, std::int64_t rows, std::in
   });
 }
 
+void pack_turned_rows(const float* src, std::int64_t stride, std::int64_t rows,
+                      std::int64_t k_count, std::int64_t steps, int rounding, bool swaps,
+                      std::uint32_t* dst) {
+  with_rounding(rounding, [&](auto r) {
+    const AcrossK<decltype(r)::value> words{src, stride, k_count};
+    if (swaps) {
+      rows_from_columns(rows, steps, true, dst, words);
+    } else {
+      rows_from_columns(rows, steps, false, dst, words);
+    }
+  });
+}
+
 void pack_panels(const float* src, std::int64_t stride, bool from_rows, std::int64_t columns,
                  std::int64_t k_count, std::int64_t steps, int rounding, bool swaps,
                  std::int64_t panel_words, std::uint32_t* dst) {
@@ -70,6 +83,7 @@ Gemm fp32_gemm() {
                .values_per_step = 1,
                .vectors = {},
                .pack_rows = pack_rows,
+               .pack_turned_rows = pack_turned_rows,
                .pack_panels = pack_panels,
                .tile = tile,
                .tile_turned = tile_turned};

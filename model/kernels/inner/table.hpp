@@ -51,6 +51,19 @@ struct Product {
 // What becomes of a tile's sums. All but kFinishRaw add +0 first.
 enum TileFinish : int { kFinishRaw, kFinishFp32, kFinishBf16, kFinishFp32Add, kFinishBf16Add };
 
+// Cache lines that tiles ask for on their way, long before their use: `lines` of a run, then those
+// of the run that begins `jump` bytes after its end.
+struct Fetch {
+  const char* line;
+  std::int64_t lines, jump;
+  std::int64_t in_run;  // lines left of the run
+  std::int64_t left;    // and of all
+  std::int64_t rate;    // lines every kFetchSteps steps, in 1 / kFetchUnit
+  std::int64_t due;
+};
+inline constexpr std::int64_t kFetchSteps = 4, kFetchUnit = 1024;
+inline constexpr int kFetches = 3;  // at once
+
 // One register tile of a Gemm: `rows` rows, 16 columns a vector.
 struct GemmTile {
   std::int64_t steps;
@@ -63,7 +76,8 @@ struct GemmTile {
   std::int64_t add_stride;
   float* out;
   std::int64_t out_stride;
-  int finish;  // TileFinish; the Add ones: out += the finished sum
+  int finish;                   // TileFinish; the Add ones: out += the finished sum
+  Fetch* fetch[kFetches] = {};  // or null
 };
 
 inline constexpr std::int64_t kGemmSteps = 256;     // most steps of one block of rows
@@ -82,6 +96,10 @@ struct Gemm {
   // only, steps even). steps: those that k_count needs.
   void (*pack_rows)(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t k_count,
                     std::int64_t steps, int rounding, bool swaps, std::uint32_t* dst);
+  // The same of a source whose k lies across its rows: src[p + k * stride].
+  void (*pack_turned_rows)(const float* src, std::int64_t stride, std::int64_t rows,
+                           std::int64_t k_count, std::int64_t steps, int rounding, bool swaps,
+                           std::uint32_t* dst);
   // Source element (p, k): src[p * stride + k] where from_rows, else src[p + k * stride]. Surplus
   // columns of the last panel are zero.
   void (*pack_panels)(const float* src, std::int64_t stride, bool from_rows, std::int64_t columns,
