@@ -17,6 +17,7 @@
 #include "harness/base/hash.hpp"
 #include "harness/base/parallel.hpp"
 #include "model/tokenizer/tokenizer.hpp"
+#include "results/metric_names.hpp"
 
 namespace nb {
 namespace {
@@ -204,8 +205,9 @@ class Run {
     result.items_expected = static_cast<std::int64_t>(records_.size());
     for (auto& record : records_)
       if (record) result.items.push_back(std::move(*record));
-    const bool was_cut = std::any_of(result.items.begin(), result.items.end(),
-                                     [](const ItemRecord& item) { return item.cut_tokens > 0; });
+    const auto cut = std::count_if(result.items.begin(), result.items.end(),
+                                   [](const ItemRecord& item) { return item.cut_tokens > 0; });
+    const bool was_cut = cut > 0;
     const auto of_task = [this](const char* key) { return fmt::format("{}/{}", task_.id, key); };
     const std::int64_t kept = context_.settings.max_per_task;
     result.comparability = evaluator_.comparability();
@@ -222,20 +224,12 @@ class Run {
           is_generated ? generation_text(context_.settings) : "stored texts";
     if (!result.is_complete() || result.items.empty()) return result;
     result.metrics = accuracy_metrics(task_.id, result.items, evaluator_.baseline_percent());
-    if (was_cut) result.metrics.push_back(cut_prompts(result.items));
+    if (was_cut)
+      result.metrics.push_back(
+          count_metric(task_.id, metric::kCutPrompts, cut, result.items_expected));
     for (Metric& metric : evaluator_.more_metrics(result.items))
       result.metrics.push_back(std::move(metric));
     return result;
-  }
-
-  // Only where there are any.
-  Metric cut_prompts(std::span<const ItemRecord> items) const {
-    const auto cut = std::count_if(items.begin(), items.end(),
-                                   [](const ItemRecord& item) { return item.cut_tokens > 0; });
-    Metric metric =
-        task_metric(task_.id, "cut_prompts", static_cast<double>(cut), std::ssize(items));
-    metric.direction = Direction::kNone;
-    return metric;
   }
 
   const Task& task_;

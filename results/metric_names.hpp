@@ -20,6 +20,10 @@ inline constexpr const char* kMfu = "mfu";                       // 1, higher, c
 inline constexpr const char* kAccuracy = "accuracy";  // 1, higher; n = items
 inline constexpr const char* kCentred = "centred";    // 1, higher; (a − r)/(1 − r)
 inline constexpr const char* kCore = "core";          // 1, higher; mean of centred
+// Counts of items, without direction; recorded only where they are not 0.
+inline constexpr const char* kCutPrompts = "cut_prompts";    // cut to the model's context
+inline constexpr const char* kAlwaysRight = "always_right";  // no model decides them: evals/core
+inline constexpr const char* kAlwaysWrong = "always_wrong";
 inline std::string of_task(std::string_view task, std::string_view metric) {
   return std::string(task) + "/" + std::string(metric);
 }

@@ -1,8 +1,8 @@
 #include "evals/base/choice.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "harness/base/check.hpp"
 
@@ -21,6 +21,15 @@ std::size_t best_choice(std::span<const float> means) {
   for (std::size_t i = 1; i < means.size(); ++i)
     if (means[i] > means[best]) best = i;  // false when either is NaN
   return best;
+}
+
+std::optional<bool> decided_by_rule(const std::vector<bool>& is_empty, std::size_t gold) {
+  NB_CHECK(gold < is_empty.size(), "[decided_by_rule] gold {} of {}", gold, is_empty.size());
+  if (is_empty[0]) return gold == 0;  // NaN in front wins
+  if (is_empty[gold]) return false;   // NaN elsewhere is never chosen
+  const auto left = std::count(is_empty.begin(), is_empty.end(), false);
+  if (left == 1) return true;  // the first choice, and gold: nothing else can be chosen
+  return std::nullopt;
 }
 
 std::size_t second_best_choice(std::span<const float> means) {

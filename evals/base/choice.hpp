@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "evals/base/scorer_fault.hpp"
 
@@ -16,6 +18,10 @@ float mean_log_prob(std::span<const float> log_probs);
 // The highest mean; the first among equals. As Python's min over losses does: NaN in front wins,
 // NaN elsewhere is never chosen. At least one choice.
 std::size_t best_choice(std::span<const float> means);
+// Choices without tokens of their own score NaN, and the rule of best_choice() then decides some
+// items alone: whether `gold` is right (or wrong) whatever the other choices score. Nothing when
+// the scores still decide.
+std::optional<bool> decided_by_rule(const std::vector<bool>& is_empty, std::size_t gold);
 // The best of the others, by the same rule; the choice itself when there is one only.
 std::size_t second_best_choice(std::span<const float> means);
 // As torch.argmax: the first of the highest; the first that is not a number, if there is one. At

@@ -31,6 +31,14 @@ Metric task_metric(std::string_view task, std::string_view name, double value, s
   return metric;
 }
 
+Metric count_metric(std::string_view task, std::string_view name, std::int64_t count,
+                    std::int64_t n) {
+  Metric metric = task_metric(task, name, static_cast<double>(count), n);
+  metric.unit = "item";
+  metric.direction = Direction::kNone;
+  return metric;
+}
+
 std::vector<Metric> accuracy_metrics(std::string_view task, std::span<const ItemRecord> items,
                                      double baseline_percent) {
   const auto n = static_cast<std::int64_t>(items.size());

@@ -20,6 +20,10 @@ Metric task_metric(std::string_view task, std::string_view name, double value, s
 Metric task_metric(std::string_view task, std::string_view name, double value, std::int64_t n,
                    Interval interval);
 
+// How many of the n items are so; unit "item", neither better higher nor lower.
+Metric count_metric(std::string_view task, std::string_view name, std::int64_t count,
+                    std::int64_t n);
+
 // Accuracy and centred accuracy of the items, with Wilson's interval. At least one item.
 std::vector<Metric> accuracy_metrics(std::string_view task, std::span<const ItemRecord> items,
                                      double baseline_percent);

@@ -2,8 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "evals/base/eval_metrics.hpp"
 #include "evals/core/bundle.hpp"
 #include "evals/core/items.hpp"
 #include "evals/core/mark.hpp"
@@ -12,6 +14,7 @@
 #include "evals/core/spans.hpp"
 #include "evals/data/manifest.hpp"
 #include "model/tokenizer/tokenizer.hpp"
+#include "results/metric_names.hpp"
 
 namespace nb {
 
@@ -87,6 +90,17 @@ std::map<std::string, std::string> CoreEvaluator::comparability() const {
           {"few_shot_seed", std::to_string(settings_.few_shot_seed)},
           {"scorer", std::string(kCoreScorerVersion)},
           {"shuffle_seed", std::to_string(settings_.shuffle_seed)}};
+}
+
+std::vector<Metric> CoreEvaluator::more_metrics(std::span<const ItemRecord> items) const {
+  const auto with_reason = [items](const char* reason) {
+    return std::count_if(items.begin(), items.end(),
+                         [reason](const ItemRecord& item) { return item.reason == reason; });
+  };
+  const auto right = with_reason(kAlwaysRight), wrong = with_reason(kAlwaysWrong);
+  if (right + wrong == 0) return {};
+  return {count_metric(task_.id, metric::kAlwaysRight, right, std::ssize(items)),
+          count_metric(task_.id, metric::kAlwaysWrong, wrong, std::ssize(items))};
 }
 
 Result<ScoringEvaluator::Requests> CoreEvaluator::requests(std::size_t i,

@@ -38,6 +38,9 @@ class CoreEvaluator : public ScoringEvaluator {
   double baseline_percent() const override { return data_.baseline_percent; }
   double guessing() const override;
   std::map<std::string, std::string> comparability() const override;
+  // "always_right" and "always_wrong": items that the reference's rule for choices without tokens
+  // decides whatever a model says; only where there are any.
+  std::vector<Metric> more_metrics(std::span<const ItemRecord> items) const override;
   Result<Requests> requests(std::size_t i, const Tokenizer& tokenizer,
                             std::int64_t context_length) const override;
   ItemRecord mark(std::size_t i, std::span<const ScoreRequest> requests,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,16 +20,16 @@ std::string shown(const Tokenizer& tokenizer, std::span<const int> tokens) {
   return text.substr(0, utf8_prefix_bytes(text, kShownCharacters));
 }
 
-void set_log_probs(ItemRecord& record, std::vector<float> means,
-                   std::span<const ScoreResult> scores) {
-  for (std::size_t i = 0; i < means.size(); ++i) {
-    if (std::isfinite(means[i])) continue;
-    record.reason =
-        scores[i].log_probs.empty() ? "a choice has no tokens of its own" : "score is not a number";
-    return;
-  }
-  record.log_probs = std::move(means);
+// nullptr: every choice has tokens.
+const char* no_tokens_reason(std::span<const ScoreResult> scores, std::size_t gold) {
+  std::vector<bool> is_empty;
+  for (const ScoreResult& score : scores) is_empty.push_back(score.log_probs.empty());
+  if (std::find(is_empty.begin(), is_empty.end(), true) == is_empty.end()) return nullptr;
+  const std::optional<bool> decided = decided_by_rule(is_empty, gold);
+  return !decided ? kNoTokens : *decided ? kAlwaysRight : kAlwaysWrong;
 }
+
+bool is_finite(float value) { return std::isfinite(value); }
 
 }  // namespace
 
@@ -56,7 +57,12 @@ ItemRecord mark(const CoreItem& item, CoreTaskType type, std::span<const ScoreRe
     record.prediction = std::to_string(choice);
     record.gold = std::to_string(item.gold);
   }
-  set_log_probs(record, std::move(means), scores);
+  if (const char* reason = no_tokens_reason(scores, static_cast<std::size_t>(item.gold)))
+    record.reason = reason;
+  else if (!std::all_of(means.begin(), means.end(), is_finite))
+    record.reason = "score is not a number";
+  else
+    record.log_probs = std::move(means);
   return record;
 }
 

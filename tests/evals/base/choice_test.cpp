@@ -32,6 +32,16 @@ TEST(Choice, NanWinsInFrontAndNeverElsewhere) {
   EXPECT_EQ(best({-5, kNan, -4}), 2u);
 }
 
+// Every order of them, against Python itself: tests/evals/core/prefix_choices_test.cpp.
+TEST(Choice, WithoutTokensDecidesWhatNanDecides) {
+  EXPECT_EQ(decided_by_rule({true, false}, 0), true);
+  EXPECT_EQ(decided_by_rule({true, false}, 1), false);
+  EXPECT_EQ(decided_by_rule({false, true}, 0), true);
+  EXPECT_EQ(decided_by_rule({false, true, false}, 2), std::nullopt);
+  EXPECT_EQ(decided_by_rule({false, true, true}, 0), true);
+  EXPECT_EQ(decided_by_rule({false, false}, 1), std::nullopt);
+}
+
 TEST(Choice, SecondBestIsTheBestOfTheOthers) {
   EXPECT_EQ(second({-3, -1, -2}), 2u);
   EXPECT_EQ(second({-1, -1, -1}), 1u);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "evals/core/mark.hpp"
 #include "evals/evaluate.hpp"
 #include "evals/task_registry.hpp"
 #include "results/stats.hpp"
@@ -15,12 +16,6 @@ namespace nb {
 namespace {
 
 constexpr double kZ99 = 2.5758293035489004;  // two-sided 99 %
-
-// An item that the reference's own rule gets wrong whatever a model says: a choice that is a token
-// prefix of all the others scores NaN (nanochat.md §6.7).
-bool is_beyond_any_model(const ItemRecord& item) {
-  return item.reason == "a choice has no tokens of its own";
-}
 
 EvalContext context_of(const std::string& tasks) {
   EvalContext context;
@@ -40,10 +35,11 @@ EvalResult ask(BuiltInKind kind, const Task& task, const Evaluator& evaluator,
 
 void check_task(const Task& task, const Evaluator& evaluator, const EvalContext& context) {
   SCOPED_TRACE(task.id);
+  // Right wherever a model has a say, wrong wherever it has.
   for (const ItemRecord& item : ask(BuiltInKind::kOracle, task, evaluator, context).items)
-    EXPECT_TRUE(item.ok || is_beyond_any_model(item)) << item.id;
+    EXPECT_EQ(item.ok, item.reason != kAlwaysWrong) << item.id;
   for (const ItemRecord& item : ask(BuiltInKind::kCorrupted, task, evaluator, context).items)
-    EXPECT_TRUE(!item.ok || is_beyond_any_model(item)) << item.id;
+    EXPECT_EQ(item.ok, item.reason == kAlwaysRight) << item.id;
   const auto chance = ask(BuiltInKind::kChance, task, evaluator, context).items;
   const auto right =
       std::count_if(chance.begin(), chance.end(), [](const ItemRecord& item) { return item.ok; });
@@ -69,6 +65,35 @@ TEST(BuiltInModels, AreRightWrongAndAtChanceOnEveryTaskWithData) {
     ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
     check_task(task, **loaded, context);
   }
+}
+
+std::vector<std::string> rows_with(const char* reason, const EvalResult& result,
+                                   const Evaluator& evaluator) {
+  std::vector<std::string> rows;
+  for (std::size_t i = 0; i < result.items.size(); ++i)
+    if (result.items[i].reason == reason) rows.push_back(evaluator.public_id(i));
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+// nanochat.md §6.7: five rows have a choice that begins the other one, and the rule decides them.
+TEST(BuiltInModels, FiveRowsOfPiqaAreDecidedWithoutAModel) {
+  NB_NEEDS_DATA();
+  const Task& task = *find_task("piqa");
+  const EvalContext context = context_of("piqa");
+  const auto loaded = load_evaluator(task, context);
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  const Evaluator& evaluator = **loaded;
+  const std::vector<std::string> right = {"row 102", "row 1029", "row 988"};
+  const std::vector<std::string> wrong = {"row 179", "row 356"};
+  const EvalResult oracle = ask(BuiltInKind::kOracle, task, evaluator, context);
+  EXPECT_EQ(rows_with(kAlwaysRight, oracle, evaluator), right);
+  EXPECT_EQ(rows_with(kAlwaysWrong, oracle, evaluator), wrong);
+  ASSERT_EQ(oracle.items.size(), 1838u);
+  EXPECT_EQ(*oracle.metrics.at(0).value, 1836.0 / 1838.0);
+  const EvalResult corrupted = ask(BuiltInKind::kCorrupted, task, evaluator, context);
+  EXPECT_EQ(rows_with(kAlwaysRight, corrupted, evaluator), right);
+  EXPECT_EQ(*corrupted.metrics.at(0).value, 3.0 / 1838.0);
 }
 
 TEST(BuiltInModels, SayTheRightAndTheWrongText) {
