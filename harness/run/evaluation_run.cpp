@@ -9,6 +9,7 @@
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
 #include "harness/base/host_info.hpp"
+#include "harness/base/progress.hpp"
 #include "harness/plan/node_kinds.hpp"
 #include "harness/run/device_card.hpp"
 #include "harness/run/environment.hpp"
@@ -36,7 +37,7 @@ class EvaluationRun {
   }
 
   Result<EvaluationOutcome> run(const AnswerFunction& answer) {
-    NB_TRY(const NodeLock lock, NodeLock::acquire(shard_lock_folder(), {}));
+    NB_TRY(const NodeLock lock, NodeLock::acquire(shard_lock_folder(), tell_of_wait()));
     if (!request_.fresh) {
       NB_TRY(const auto record, finished());
       if (record) return reused(*record);
@@ -56,7 +57,7 @@ class EvaluationRun {
     NB_TRY(std::vector<EvalResult> results, answer(context_));
     if (request_.shards == 1) return finish(results, partial);
     // Whoever ends last finds the items of all; two that end together do so one after the other.
-    NB_TRY(const NodeLock all, NodeLock::acquire(folder_, {}));
+    NB_TRY(const NodeLock all, NodeLock::acquire(folder_, tell_of_wait()));
     NB_TRY(const auto record, finished());
     if (record) return reused(*record);
     context_.progress = nullptr;
@@ -66,6 +67,13 @@ class EvaluationRun {
   }
 
  private:
+  std::function<void(const std::string& holder)> tell_of_wait() const {
+    return [this](const std::string& holder) {
+      if (progress_mode() != ProgressMode::kQuiet)
+        fmt::print(stderr, "{}: waiting for {}, which works on it\n", folder_.string(), holder);
+    };
+  }
+
   // Shards work beside each other; each has its own lock.
   fs::path shard_lock_folder() const {
     if (request_.shards == 1) return folder_;

@@ -77,7 +77,7 @@ Result<NodeLock> NodeLock::acquire(const fs::path& node_folder,
   for (bool told = false;;) {
     NB_TRY(NodeLock lock, try_acquire(node_folder));
     if (lock.held()) return lock;
-    if (!std::exchange(told, true)) {
+    if (on_wait && !std::exchange(told, true)) {
       NB_TRY(const int descriptor, open_lock(lock_path(node_folder)));
       on_wait(read_holder(descriptor));
       ::close(descriptor);

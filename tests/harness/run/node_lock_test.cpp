@@ -4,7 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 #include "tests/support/temp_dir.hpp"
 
@@ -71,6 +73,23 @@ TEST(NodeLock, WaitsAndNamesTheHolder) {
   ASSERT_TRUE(lock);
   EXPECT_TRUE(lock->held());
   EXPECT_NE(holder.find("process " + std::to_string(child)), std::string::npos) << holder;
+}
+
+// It threw bad_function_call: two evaluations at once ended with exit code 4.
+TEST(NodeLock, WaitsWithoutTellingAnyone) {
+  const test::TempDir results;
+  const fs::path folder = results / "node-12345678";
+  const pid_t child = child_with_lock(folder);
+  ASSERT_GT(child, 0);
+  std::thread later([child] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  });
+  const auto lock = NodeLock::acquire(folder, {});
+  later.join();
+  ASSERT_TRUE(lock);
+  EXPECT_TRUE(lock->held());
 }
 
 TEST(NodeLock, OtherNodesAreFree) {
