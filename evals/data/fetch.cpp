@@ -109,6 +109,11 @@ class Fetcher {
 
  private:
   Result<std::string> from_folder(const DataFile& file, const fs::path& part) {
+    const std::vector<std::string> names = {file.name};
+    if (!check_presence(manifest_, names, options_.from))
+      return bad_input(fmt::format(
+          "--from {}: \"{}\" is not there; it belongs at {} (the layout of npubench data list)",
+          options_.from.string(), file.name, (options_.from / file.path).string()));
     NB_TRY(const ResolvedFile found, resolve(manifest_, file.name, options_.from),
            "--from");  // names the file and what is wrong with it there
     std::error_code error;
@@ -178,6 +183,14 @@ class Fetcher {
   const FetchOptions& options_;
 };
 
+Result<void> check_mirror(const std::string& mirror) {
+  for (const char* scheme : {"http://", "https://", "file://"})
+    if (mirror.starts_with(scheme)) return {};
+  return bad_input(fmt::format(
+      "mirror \"{}\": no URL that can be fetched; it begins with https://, http:// or file://",
+      mirror));
+}
+
 // Can it be had at all with these options?
 bool has_source(const DataFile& file, const FetchOptions& options) {
   return !options.from.empty() || !options.mirrors.empty() ||
@@ -216,6 +229,8 @@ std::string origin_url(const DataFile& file) {
 Result<FetchSummary> fetch(const DataManifest& manifest, std::span<const std::string> names,
                            const fs::path& data_dir, const FetchOptions& options) {
   NB_TRY(const std::vector<const DataFile*> files, find_files(manifest, names));
+  if (!options.from.empty()) NB_TRY_VOID(check_folder(options.from, "--from"));
+  for (const std::string& mirror : options.mirrors) NB_TRY_VOID(check_mirror(mirror));
   FetchSummary summary;
   Fetcher fetcher(manifest, data_dir, options);
   for (const DataFile* file : files) {

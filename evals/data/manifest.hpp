@@ -61,6 +61,8 @@ Result<void> check_data_file(const DataFile& file, const std::filesystem::path& 
 // an error with the nearest one.
 Result<std::vector<const DataFile*>> find_files(const DataManifest& manifest,
                                                 std::span<const std::string> names);
+// bad_input when it is no folder or not there: "<what> <folder> does not exist".
+Result<void> check_folder(const std::filesystem::path& folder, std::string_view what);
 // bad_input when one of those files is not under data_dir (presence and size, no checksum): names
 // them all and the command that gets them.
 Result<void> check_presence(const DataManifest& manifest, std::span<const std::string> names,

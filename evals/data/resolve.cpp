@@ -60,28 +60,36 @@ Result<void> check_sum(const DataFile& file, const std::filesystem::path& path) 
   }
   const std::string& expected = file.sha256.empty() ? file.git_blob : file.sha256;
   if (actual == expected) return {};
-  return bad_input(fmt::format(
-      "{}: not the file that \"{}\" names: its {} is {}, expected {}; fetch it again (origin: {}) "
-      "(line ends and byte order marks must stay as they are)",
-      path.string(), file.name, file.sha256.empty() ? "git blob id" : "SHA-256", actual, expected,
-      file.origin));
+  return bad_input(
+      fmt::format("{}: not the file that \"{}\" names: its {} is {}, expected {} (line ends and "
+                  "byte order marks "
+                  "must stay as they are); get it again: npubench data get {}",
+                  path.string(), file.name, file.sha256.empty() ? "git blob id" : "SHA-256", actual,
+                  expected, file.name));
 }
 
 // Presence and size; no checksum.
 Result<std::uint64_t> present_bytes(const DataFile& file, const std::filesystem::path& path) {
   std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    return bad_input(fmt::format(
+        "{}: {} where data file \"{}\" belongs; move it away, then: npubench data get {}",
+        path.string(),
+        std::filesystem::is_directory(status) ? "a folder" : "something that is no plain file",
+        file.name, file.name));
   const std::uint64_t size = std::filesystem::file_size(path, error);
-  if (error || !std::filesystem::is_regular_file(path))
+  if (error)
     return bad_input(fmt::format(
         "{}: data file \"{}\" is missing (expected {}); get it: npubench data get {} (origin: {}), "
         "or name the data folder with --data-dir or NPUBENCH_DATA",
         path.string(), file.name, expected_text(file), file.name, file.origin));
   if (file.size_bytes != 0 && size != file.size_bytes)
     return bad_input(fmt::format(
-        "{}: data file \"{}\" is {}: {} bytes instead of {} (expected SHA-256 {}); fetch it "
-        "again (origin: {})",
+        "{}: data file \"{}\" is {}: {} bytes instead of {} (expected SHA-256 {}); get it again: "
+        "npubench data get {}",
         path.string(), file.name, size < file.size_bytes ? "cut short" : "too long", size,
-        file.size_bytes, file.sha256, file.origin));
+        file.size_bytes, file.sha256, file.name));
   return size;
 }
 
@@ -134,6 +142,20 @@ std::string short_licence(const std::string& licence) {
   return licence.substr(0, licence.rfind(' ', kShown)) + " …";
 }
 
+// "copa" → `; did you mean "core/copa"?`; else the nearest of the known names.
+std::string suggestion(const std::string& name, const std::vector<std::string>& known) {
+  for (const std::string& one : known)
+    if (one.ends_with("/" + name)) return fmt::format("; did you mean \"{}\"?", one);
+  return did_you_mean(name, known);
+}
+
+// Empty: it is a folder.
+std::string folder_state(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (std::filesystem::is_directory(folder, error)) return "";
+  return std::filesystem::exists(folder, error) ? "is no folder" : "does not exist";
+}
+
 std::string joined(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
@@ -147,7 +169,7 @@ Result<ResolvedFile> resolve(const DataManifest& manifest, std::string_view name
   const DataFile* file = manifest.find(name);
   if (file == nullptr)
     return bad_input(fmt::format("no data file is called \"{}\"{} (npubench data list shows all)",
-                                 name, did_you_mean(name, names_of(manifest))));
+                                 name, suggestion(std::string(name), names_of(manifest))));
   return resolve_file(*file, data_dir);
 }
 
@@ -167,7 +189,7 @@ Result<std::vector<const DataFile*>> find_files(const DataManifest& manifest,
     for (std::string& one : groups_of(manifest)) known.push_back(std::move(one));
     return bad_input(
         fmt::format("no data file or group is called \"{}\"{} (npubench data list shows all)", name,
-                    did_you_mean(name, known)));
+                    suggestion(name, known)));
   }
   std::vector<const DataFile*> files;
   for (std::size_t i = 0; i < manifest.files.size(); ++i)
@@ -192,6 +214,12 @@ Result<void> check_data_file(const DataFile& file, const std::filesystem::path& 
   return check_sum(file, path);
 }
 
+Result<void> check_folder(const std::filesystem::path& folder, std::string_view what) {
+  const std::string state = folder_state(folder);
+  if (state.empty()) return {};
+  return bad_input(fmt::format("{} {} {}", what, folder.string(), state));
+}
+
 Result<void> check_presence(const DataManifest& manifest, std::span<const std::string> names,
                             const std::filesystem::path& data_dir) {
   NB_TRY(const auto files, find_files(manifest, names));
@@ -205,11 +233,12 @@ Result<void> check_presence(const DataManifest& manifest, std::span<const std::s
     ++count;
   }
   if (count == 0) return {};
+  const std::string state = data_dir.empty() ? "" : folder_state(data_dir);
   return bad_input(
-      fmt::format("data folder {}: {} missing; get {}: npubench data get{} (or name the folder "
+      fmt::format("data folder {}{}: {} missing; get {}: npubench data get{} (or name the folder "
                   "that has {} with "
                   "--data-dir or NPUBENCH_DATA)",
-                  data_dir.empty() ? "(none)" : data_dir.string(),
+                  data_dir.empty() ? "(none)" : data_dir.string(), state.empty() ? "" : " " + state,
                   count == 1 ? "\"" + last + "\" is" : fmt::format("{} files are", count),
                   count == 1 ? "it" : "them", missing, count == 1 ? "it" : "them"));
 }

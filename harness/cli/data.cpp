@@ -42,7 +42,8 @@ int list_data(const Options& options) {
   const TextTable table = data_table(data_manifest(), folder, options.verify);
   if (options.json)
     return print_json({{"data_dir", folder.string()}, {"files", table_json(table)}});
-  fmt::print("{}data folder: {}\n", to_text(table), folder.string());
+  fmt::print("{}data folder: {}{}\n", to_text(table), folder.string(),
+             check_folder(folder, "") ? "" : " (there is no such folder)");
   return kExitOk;
 }
 
@@ -51,6 +52,7 @@ int verify_data(const Options& options) {
   const std::filesystem::path folder = data_folder(options.data_dir);
   const auto files = find_files(data_manifest(), options.names);
   if (!files) return fail(files.error());
+  if (const auto there = check_folder(folder, "data folder"); !there) return fail(there.error());
   const auto verified = verify(*files, folder);
   int good = 0, missing = 0;
   std::string bad, get;
@@ -135,7 +137,8 @@ Action add_data(CLI::App& app) {
   get.add_option("--from", options->from, "a folder that has them: no network at all");
   get.add_option("--mirror", options->mirrors,
                  "URL prefix with the data folder's layout; repeatable, tried in order (default: "
-                 "NPUBENCH_MIRROR)");
+                 "NPUBENCH_MIRROR)")
+      ->allow_extra_args(false);
   get.add_flag("--no-origins", options->no_origins,
                "mirrors only, not the repositories that the files are copies of");
   get.add_option("--attempts", options->attempts, "tries of each URL while trouble may pass")

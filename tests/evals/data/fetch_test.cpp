@@ -77,6 +77,22 @@ TEST_F(Fetch, AWrongFileInTheFolderIsNamedAndNotTaken) {
   EXPECT_FALSE(fs::exists(data_ / "t/b b.txt"));
 }
 
+TEST_F(Fetch, AFolderThatIsNotThereIsSaidSo) {
+  options_.from = source_ / "nowhere";
+  EXPECT_EQ(error_of("text/b"), "--from " + options_.from.string() + " does not exist");
+  options_.from = scratch_.path();
+  EXPECT_EQ(error_of("text/b"),
+            "--from " + options_.from.string() + ": \"text/b\" is not there; it belongs at " +
+                (scratch_ / "t/b b.txt").string() + " (the layout of npubench data list)");
+}
+
+TEST_F(Fetch, AMirrorIsAUrl) {
+  options_.mirrors = {"core/copa"};
+  EXPECT_EQ(error_of("text/a"),
+            "mirror \"core/copa\": no URL that can be fetched; it begins with https://, http:// or "
+            "file://");
+}
+
 TEST_F(Fetch, AnUnknownNameGetsTheNearestOne) {
   EXPECT_NE(error_of("text/aa").find("did you mean \"text/a\""), std::string::npos)
       << error_of("text/aa");

@@ -75,6 +75,39 @@ TEST_F(Resolve, UnknownNameGetsTheNearestOne) {
             "shows all)");
 }
 
+TEST_F(Resolve, TheLastPartOfANameIsUnderstood) {
+  EXPECT_EQ(
+      error_of("b"),
+      "no data file is called \"b\"; did you mean \"text/b\"? (npubench data list shows all)");
+  const std::vector<std::string> names = {"b"};
+  EXPECT_EQ(find_files(manifest_, names).error().message,
+            "no data file or group is called \"b\"; did you mean \"text/b\"? (npubench data list "
+            "shows all)");
+}
+
+TEST_F(Resolve, AFolderInAFilesPlaceIsNoMissingFile) {
+  std::filesystem::create_directories(folder_ / "t/b.txt");
+  EXPECT_EQ(error_of("text/b"),
+            (folder_ / "t/b.txt").string() +
+                ": a folder where data file \"text/b\" belongs; move it away, then: npubench data "
+                "get text/b");
+}
+
+TEST_F(Resolve, AMistypedDataFolderIsSaidNotToExist) {
+  const std::vector<std::string> names = {"text/b"};
+  const std::string nowhere = (folder_ / "nowhere").string();
+  EXPECT_TRUE(check_presence(manifest_, names, nowhere)
+                  .error()
+                  .message.starts_with("data folder " + nowhere +
+                                       " does not exist: \"text/b\" is missing"));
+  EXPECT_EQ(check_folder(nowhere, "--from").error().message,
+            "--from " + nowhere + " does not exist");
+  write("t/a.txt", "hello\n");
+  EXPECT_EQ(check_folder(folder_ / "t/a.txt", "data folder").error().message,
+            "data folder " + (folder_ / "t/a.txt").string() + " is no folder");
+  EXPECT_TRUE(check_folder(folder_.path(), ""));
+}
+
 TEST_F(Resolve, WithoutADataFolderSaysSo) {
   const auto file = resolve(manifest_, "text/b", "");
   ASSERT_FALSE(file.has_value());
