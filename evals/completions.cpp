@@ -111,11 +111,17 @@ Result<std::vector<StoredTexts>> parse_completions(std::string_view text,
     return {};
   };
   NB_TRY_VOID(for_each_json_line(text, where, add));
-  for (const StoredTexts& item : stored)
-    if (std::cmp_less(item.texts.size(), samples))
-      return bad_input(fmt::format("{}: \"{}\" has {} of {} completions; every item needs them",
-                                   where, places.name(item.item), item.texts.size(), samples));
-  return stored;
+  const auto is_short = [samples](const StoredTexts& item) {
+    return std::cmp_less(item.texts.size(), samples);
+  };
+  const auto first = std::find_if(stored.begin(), stored.end(), is_short);
+  if (first == stored.end()) return stored;
+  return bad_input(fmt::format(
+      "{}: {} of {} items lack completions, for example \"{}\", which has {} of {}; every item "
+      "needs "
+      "{}",
+      where, std::count_if(stored.begin(), stored.end(), is_short), stored.size(),
+      places.name(first->item), first->texts.size(), samples, samples == 1 ? "one" : "them"));
 }
 
 Result<std::vector<StoredTexts>> read_completions(const std::filesystem::path& path,

@@ -1,6 +1,6 @@
 #include "evals/core/composite.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
@@ -33,8 +33,17 @@ double accuracy_of(const EvalResult& result) {
       ->value.value();
 }
 
+// "copa, piqa, squad, coqa and 17 more".
+std::string named(std::span<const std::string_view> labels) {
+  constexpr std::size_t kShown = 4;
+  const std::size_t shown = labels.size() <= kShown + 1 ? labels.size() : kShown;
+  std::string text = fmt::format("{}", fmt::join(labels.first(shown), ", "));
+  if (shown < labels.size()) text += fmt::format(" and {} more", labels.size() - shown);
+  return text;
+}
+
 Metric composite_metric(const std::string& name, const std::string& task, int present,
-                        const std::string& missing, std::optional<double> value) {
+                        std::span<const std::string_view> missing, std::optional<double> value) {
   Metric metric;
   metric.name = name;
   metric.task = task;
@@ -44,7 +53,7 @@ Metric composite_metric(const std::string& name, const std::string& task, int pr
   metric.value = value;
   if (!value)
     metric.reason_if_null =
-        fmt::format("CORE needs all {} tasks; missing: {}", core_labels().size(), missing);
+        fmt::format("CORE needs all {} tasks; missing: {}", core_labels().size(), named(missing));
   return metric;
 }
 
@@ -74,12 +83,13 @@ std::vector<EvalResult> core_composites(std::span<const EvalResult> results,
                                         const EvalSettings& settings) {
   std::map<std::string, double> accuracies;
   bool is_approximate = false;
-  std::string missing, task_set;
+  std::string task_set;
+  std::vector<std::string_view> missing;
   Sha256 tasks_hash;
   for (const std::string_view label : core_labels()) {
     const EvalResult* result = result_for(label, results);
     if (result == nullptr) {
-      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", label);
+      missing.push_back(label);
       continue;
     }
     accuracies[std::string(label)] = accuracy_of(*result);

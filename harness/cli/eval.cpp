@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "harness/base/locations.hpp"
 #include "harness/base/progress.hpp"
@@ -23,24 +24,70 @@ struct Options {
   bool quiet = false;
 };
 
+constexpr double kNoLimit = 1e18;
+
 std::string percent(const std::optional<double>& value) {
   return value ? fmt::format("{:.2f} %", 100 * *value) : "";
 }
 
-// One row a metric; the interval where there is one.
+// "mw/facts" of "mw/facts/accuracy", "core" of "core".
+std::string task_of(const Metric& metric) { return metric.name.substr(0, metric.name.rfind('/')); }
+
+// A share, or how many items.
+std::string value_of(const Metric& metric) {
+  return fmt::format("{:.{}f}", *metric.value, metric.unit == "item" ? 0 : 6);
+}
+
+// One row a metric that has a value; the interval where there is one. "of": items, or tasks of a
+// composite.
 TextTable metrics_table(const Record& record) {
-  TextTable table{{"metric", "value", "95 % interval", "items"}, {}};
+  TextTable table{{"metric", "value", "95 % interval", "of"}, {}};
   for (const Metric& m : record.metrics)
-    table.rows.push_back({m.name, m.value ? fmt::format("{:.6f}", *m.value) : "none",
-                          m.low && m.high ? percent(m.low) + " – " + percent(m.high) : "",
-                          m.n > 0 ? with_commas(m.n) : ""});
+    if (m.value)
+      table.rows.push_back({m.name, value_of(m),
+                            m.low && m.high ? percent(m.low) + " – " + percent(m.high) : "",
+                            m.n > 0 ? with_commas(m.n) : ""});
   return table;
+}
+
+// "core, core_v2: none: <reason>": metrics without a value, those with one reason together.
+std::vector<std::string> why_none(const Record& record) {
+  std::vector<std::pair<std::string, std::string>> by_reason;  // reason, names
+  for (const Metric& m : record.metrics) {
+    if (m.value) continue;
+    const auto same = std::find_if(by_reason.begin(), by_reason.end(),
+                                   [&](const auto& one) { return one.first == m.reason_if_null; });
+    if (same == by_reason.end())
+      by_reason.emplace_back(m.reason_if_null, m.name);
+    else
+      same->second += ", " + m.name;
+  }
+  std::vector<std::string> lines;
+  for (const auto& [reason, names] : by_reason)
+    lines.push_back(fmt::format("{}: none: {}", names, reason));
+  return lines;
+}
+
+// What a newcomer would ask about the counts.
+std::vector<std::string> notes(const Record& record) {
+  constexpr std::pair<const char*, const char*> kNotes[] = {
+      {metric::kCutPrompts, "prompts were cut to the model's context"},
+      {metric::kAlwaysRight, "items are right whatever a model says (evals/core/README.md)"},
+      {metric::kAlwaysWrong, "items are wrong whatever a model says (evals/core/README.md)"},
+  };
+  std::vector<std::string> lines;
+  for (const Metric& m : record.metrics)
+    for (const auto& [name, meaning] : kNotes)
+      if (m.value && *m.value > 0 && m.name == metric::of_task(task_of(m), name))
+        lines.push_back(
+            fmt::format("{}: {} of {} {}", task_of(m), value_of(m), with_commas(m.n), meaning));
+  return lines;
 }
 
 Json metrics_json(const Record& record) {
   Json list = Json::array();
   for (const Metric& m : record.metrics) {
-    Json entry{{"name", m.name}, {"task", m.task}, {"n", m.n}};
+    Json entry{{"name", m.name}, {"task", task_of(m)}, {"n", m.n}, {"unit", m.unit}};
     entry["value"] = m.value ? Json(*m.value) : Json(nullptr);
     if (!m.value) entry["reason"] = m.reason_if_null;
     if (m.low && m.high) entry["interval95"] = {*m.low, *m.high};
@@ -68,8 +115,8 @@ int print(const EvaluationOutcome& outcome, const Options& options) {
                outcome.items_done);
   if (outcome.is_complete) {
     fmt::print("{}", to_text(metrics_table(outcome.record)));
-    for (const Metric& m : outcome.record.metrics)
-      if (!m.value) fmt::print("{}: none: {}\n", m.name, m.reason_if_null);
+    for (const std::string& line : notes(outcome.record)) fmt::print("{}\n", line);
+    for (const std::string& line : why_none(outcome.record)) fmt::print("{}\n", line);
   } else {
     fmt::print(
         "shard {} of {} is done: {} of {} items are there; give the same command with the "
@@ -94,19 +141,44 @@ int eval(Options options) {
   return print(*outcome, options);
 }
 
+// A number from low to high; not NaN, which CLI::Range lets pass.
+CLI::Validator within(double low, double high) {
+  return CLI::Validator(
+      [low, high](const std::string& text) -> std::string {
+        double value = 0;
+        if (!CLI::detail::lexical_cast(text, value)) return text + " is no number";
+        if (value >= low && value <= high) return {};
+        return high < kNoLimit ? fmt::format("{} is not from {} to {}", text, low, high)
+                               : fmt::format("{} is less than {}", text, low);
+      },
+      "");
+}
+
 void add_settings(CLI::App& app, EvalSettings& settings) {
   app.add_option("--task", settings.tasks,
                  "tasks or sets of them, with commas (npubench list tasks)")
       ->delimiter(',');
   app.add_option("--max-per-task", settings.max_per_task,
-                 "items kept of each task; the result never stands beside a full one");
-  app.add_option("--baselines", settings.baselines, "accuracy of guessing in CORE: v1 or v2")
+                 "items kept of each task; the result never stands beside a full one")
+      ->check(within(1, kNoLimit));
+  app.add_option("--baselines", settings.baselines,
+                 "accuracy of guessing in CORE: nanochat's table (v1) or DCLM's later one (v2)")
+      ->capture_default_str()
       ->check(CLI::IsMember({"v1", "v2"}));
-  app.add_option("--max-new-tokens", settings.max_new_tokens, "of an answer that is a text");
-  app.add_option("--samples", settings.num_samples, "texts an item");
-  app.add_option("--temperature", settings.temperature, "of sampling; 0: the most likely token");
-  app.add_option("--top-k", settings.top_k, "tokens to sample from; 0: all");
-  app.add_option("--seed", settings.sample_seed, "of sampling");
+  app.add_option("--max-new-tokens", settings.max_new_tokens, "of an answer that is a text")
+      ->capture_default_str()
+      ->check(within(1, kNoLimit));
+  app.add_option("--samples", settings.num_samples,
+                 "texts an item; it is right when one of them is")
+      ->capture_default_str()
+      ->check(within(1, 1000));
+  app.add_option("--temperature", settings.temperature, "of sampling; 0: the most likely token")
+      ->capture_default_str()
+      ->check(within(0, 100));
+  app.add_option("--top-k", settings.top_k, "tokens to sample from; 0: all")
+      ->capture_default_str()
+      ->check(within(0, kNoLimit));
+  app.add_option("--seed", settings.sample_seed, "of sampling")->capture_default_str();
 }
 
 }  // namespace
@@ -149,6 +221,7 @@ Action add_eval(CLI::App& app) {
   app.add_flag("--json", options->json, "JSON on stdout");
   app.add_flag("--quiet", options->quiet, "no progress on stderr");
   app.footer(
+      "accuracy: share of items that are right. centred: 0 is guessing, 1 is everything right.\n"
       "An interrupted evaluation goes on at the item: give the same command again.\n"
       "Exit codes: 0 done, 4 something failed on this computer, 64 bad usage or input.");
   return [options] { return eval(*options); };

@@ -59,7 +59,10 @@ TEST(Completions, SeveralSamplesAreTakenWhereTheyWereAnnounced) {
 
 TEST(Completions, ErrorsNameFileAndLine) {
   const std::string good = "{\"task_id\": \"Echo/0\", \"completion\": \"one\"}\n";
-  EXPECT_EQ(error_of(good), "f.jsonl: \"Echo/1\" has 0 of 1 completions; every item needs them");
+  EXPECT_EQ(
+      error_of(good),
+      "f.jsonl: 1 of 2 items lack completions, for example \"Echo/1\", which has 0 of 1; every "
+      "item needs one");
   EXPECT_EQ(error_of(good + "{\"task_id\": \"Ecko/1\", \"completion\": \"\"}\n"),
             "f.jsonl:2: no item is called \"Ecko/1\"; did you mean \"Echo/1\"?");
   EXPECT_EQ(error_of(good + "{\"completion\": \"\"}\n"),

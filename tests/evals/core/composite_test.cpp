@@ -70,6 +70,13 @@ TEST(CoreComposite, IsNullWithTheReasonWhenTasksAreMissing) {
             "CORE needs all 22 tasks; missing: jeopardy, bigbench_language_identification");
 }
 
+TEST(CoreComposite, ManyMissingTasksAreCountedNotListed) {
+  const std::vector<EvalResult> one = {result_of("copa", 100)};
+  EXPECT_EQ(core_composites(one, {}).at(0).metrics.at(0).reason_if_null,
+            "CORE needs all 22 tasks; missing: hellaswag_zeroshot, jeopardy, bigbench_qa_wikidata, "
+            "arc_easy and 17 more");
+}
+
 TEST(CoreComposite, ApproximationsMakeAnotherMetric) {
   const auto made = core_composites(results_of_set("core_with_hellaswag_approx"), {});
   ASSERT_EQ(made.size(), 1u);
