@@ -17,6 +17,7 @@
 #include "harness/base/hash.hpp"
 #include "harness/faults/faults.hpp"
 #include "harness/plan/work.hpp"
+#include "harness/run/check_request.hpp"
 #include "harness/run/evaluation_run.hpp"
 #include "results/store.hpp"
 
@@ -36,12 +37,6 @@ Result<EvalContext> make_context(const EvaluationRequest& request) {
   return context;
 }
 
-// Without a model there is one process and nothing to resume.
-Result<void> check_whole(const EvaluationRequest& request, const std::string& flag) {
-  if (request.shards == 1) return {};
-  return bad_input(fmt::format("{}: texts are marked by one process; leave --shards out", flag));
-}
-
 // The evaluator of a task that is answered by texts.
 struct TextTask {
   const Task* task = nullptr;
@@ -59,7 +54,6 @@ Result<TextTask> load_text_task(const Task& task, const EvalContext& context,
 }
 
 Result<EvaluationOutcome> mark_completions(const EvaluationRequest& request) {
-  NB_TRY_VOID(check_whole(request, "--completions"));
   NB_TRY(const EvalContext context, make_context(request));
   NB_TRY(const auto tasks, expand_tasks(request.settings.tasks, "--task"));
   if (tasks.size() != 1)
@@ -118,7 +112,6 @@ Result<std::vector<StoredTexts>> texts_of(const StoredRecord& stored, const Text
 }
 
 Result<EvaluationOutcome> rescore(EvaluationRequest request) {
-  NB_TRY_VOID(check_whole(request, "--rescore"));
   NB_TRY(const RunRecords run, read_run(request.rescore));
   if (run.records.size() != 1 || run.records[0].record.kind != "eval")
     return bad_input(request.rescore + ": not the folder of one evaluation");
@@ -185,12 +178,7 @@ Result<EvaluationOutcome> ask_model(const EvaluationRequest& request) {
 }  // namespace
 
 Result<EvaluationOutcome> run_evaluation(const EvaluationRequest& request) {
-  const int given = (request.model.model.empty() ? 0 : 1) + (request.completions.empty() ? 0 : 1) +
-                    (request.rescore.empty() ? 0 : 1);
-  if (given != 1) return bad_input("give exactly one of --model, --completions and --rescore");
-  if (request.shard < 0 || request.shard >= request.shards)
-    return bad_input(fmt::format("--shard {}: with --shards {} the shards are 0 to {}",
-                                 request.shard, request.shards, request.shards - 1));
+  NB_TRY_VOID(check_request(request));
   if (!request.completions.empty()) return mark_completions(request);
   if (!request.rescore.empty()) return rescore(request);
   return ask_model(request);

@@ -146,6 +146,17 @@ Result<StoredRecord> training_of(const fs::path& path) {
                                      path.string(), trainings.size(), list));
 }
 
+// Scores with another vocabulary would be those of another text.
+Result<void> check_same_tokenizer(const fs::path& given, const fs::path& own) {
+  NB_TRY(const auto other, load_tokenizer(given));
+  NB_TRY(const auto trained, load_tokenizer(own));
+  if (other->hash() == trained->hash()) return {};
+  return bad_input(
+      fmt::format("--tokenizer {}: not the one that the model was trained with, {}; "
+                  "leave it out",
+                  given.string(), own.string()));
+}
+
 Result<OpenedModel> open_run(const fs::path& path, const ModelChoice& choice) {
   NB_TRY(const StoredRecord train, training_of(path));
   NB_TRY(const fs::path checkpoint, checkpoint_of(train));
@@ -155,13 +166,14 @@ Result<OpenedModel> open_run(const fs::path& path, const ModelChoice& choice) {
   if (tokenizer == nullptr && choice.tokenizer.empty())
     return bad_input(train.folder.string() +
                      ": the tokenizer that it was trained with is not beside it; give --tokenizer");
+  const fs::path own = tokenizer == nullptr ? fs::path() : tokenizer->folder / kTokenizerFile;
+  if (tokenizer != nullptr && !choice.tokenizer.empty())
+    NB_TRY_VOID(check_same_tokenizer(choice.tokenizer, own));
   Json settings = *train.record.settings;
   settings.erase("effective");  // what came of the settings (train_stage.cpp)
   NB_TRY(const TrainWork work, parse_struct<TrainWork>(settings, train.folder.string()));
   NB_TRY(OpenedModel opened,
-         open_checkpoint(checkpoint,
-                         choice.tokenizer.empty() ? tokenizer->folder / kTokenizerFile
-                                                  : fs::path(choice.tokenizer),
+         open_checkpoint(checkpoint, choice.tokenizer.empty() ? own : fs::path(choice.tokenizer),
                          choice.device.empty() ? work.device : device_of_profile(choice.device),
                          choice));
   const std::string folder = train.folder.filename().string();

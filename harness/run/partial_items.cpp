@@ -52,7 +52,10 @@ Result<std::vector<ItemRecord>> PartialItems::read(std::string_view task) const 
 
 Result<void> PartialItems::append(std::string_view task, const ItemRecord& item) const {
   NB_TRY(const std::string line, items_text({item}));
-  return append_file(file(task), line);
+  const auto written = append_file(file(task), line);
+  if (written) return {};
+  return tl::unexpected<Error>(
+      {written.error().code, written.error().message + "; the same command goes on at this item"});
 }
 
 Result<void> PartialItems::remove() const {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "harness/base/fs.hpp"
 #include "harness/run/partial_items.hpp"
 #include "results/items.hpp"
@@ -130,6 +132,7 @@ TEST_F(EvaluationTest, StoredTextsAreMarkedAgain) {
   EXPECT_EQ(files_of(second), files_of(first));
   // Choices have no texts.
   EvaluationRequest scored = request("");
+  scored.settings = {};
   scored.rescore = run(request("oracle")).folder.string();
   EXPECT_NE(error_of(scored).find("has no task with texts"), std::string::npos) << error_of(scored);
 }
@@ -164,6 +167,42 @@ TEST_F(EvaluationTest, BadRequestsAreOneSentence) {
   completions.completions = "nowhere.jsonl";
   EXPECT_NE(error_of(completions).find("--task names 2"), std::string::npos)
       << error_of(completions);
+}
+
+TEST_F(EvaluationTest, FlagsThatWouldChangeNothingAreRefused) {
+  EvaluationRequest member = request();
+  member.completions_member = "gpt";
+  EXPECT_EQ(error_of(member), "--model: no file of texts is read; leave --completions-member out");
+  EvaluationRequest texts = request("");
+  texts.completions = "texts.jsonl";
+  texts.model.device = "ascend_910b3";
+  EXPECT_EQ(error_of(texts), "--completions: no model is asked; leave --device out");
+  texts.model.device = "";
+  texts.settings.max_per_task = 5;
+  EXPECT_EQ(error_of(texts), "--completions: every item needs its texts; leave --max-per-task out");
+  EvaluationRequest again = request("");
+  again.rescore = "somewhere";
+  EXPECT_EQ(error_of(again),
+            "--rescore: settings are those of the evaluation that is marked again; leave --task "
+            "out");
+  again.settings = {};
+  again.shards = 2;
+  EXPECT_EQ(error_of(again), "--rescore: texts are marked by one process; leave --shards out");
+}
+
+TEST_F(EvaluationTest, TwoAtOnceWaitForEachOther) {
+  EvaluationRequest both = request("oracle");
+  both.settings.tasks = {"mw"};
+  std::vector<Result<EvaluationOutcome>> outcomes(2, run_error("not run"));
+  std::thread other([&] { outcomes[1] = run_evaluation(both); });
+  outcomes[0] = run_evaluation(both);
+  other.join();
+  for (const auto& outcome : outcomes) {
+    ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+    EXPECT_TRUE(outcome->is_complete);
+  }
+  EXPECT_NE(outcomes[0]->is_reused, outcomes[1]->is_reused);
+  EXPECT_EQ(files_of(*outcomes[0]), files_of(*outcomes[1]));
 }
 
 }  // namespace

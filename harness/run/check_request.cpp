@@ -1,0 +1,73 @@
+#include "harness/run/check_request.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace nb {
+namespace {
+
+// A flag and whether it was given with another value than its own default.
+struct Given {
+  const char* flag;
+  bool is_given;
+};
+
+Result<void> none_of(const std::string& source, const std::string& why,
+                     const std::vector<Given>& flags) {
+  for (const Given& one : flags)
+    if (one.is_given) return bad_input(fmt::format("{}: {}; leave {} out", source, why, one.flag));
+  return {};
+}
+
+std::vector<Given> model_flags(const ModelChoice& model) {
+  return {{"--device", !model.device.empty()},
+          {"--tokenizer", !model.tokenizer.empty()},
+          {"--each-alone", !model.shares_prefixes}};
+}
+
+// Of EvalSettings::fields(), in their order.
+constexpr const char* kSettingFlags[][2] = {
+    {"tasks", "--task"},          {"max_per_task", "--max-per-task"},
+    {"baselines", "--baselines"}, {"max_new_tokens", "--max-new-tokens"},
+    {"num_samples", "--samples"}, {"temperature", "--temperature"},
+    {"top_k", "--top-k"},         {"sample_seed", "--seed"},
+};
+
+std::vector<Given> setting_flags(const EvalSettings& settings) {
+  const Json usual = print_struct(EvalSettings()), asked = print_struct(settings);
+  std::vector<Given> flags;
+  for (const auto& [field, flag] : kSettingFlags)
+    flags.push_back({flag, asked.at(field) != usual.at(field)});
+  return flags;
+}
+
+}  // namespace
+
+Result<void> check_request(const EvaluationRequest& request) {
+  const bool has_model = !request.model.model.empty();
+  const bool has_completions = !request.completions.empty();
+  const bool has_rescore = !request.rescore.empty();
+  if (has_model + has_completions + has_rescore != 1)
+    return bad_input("give exactly one of --model, --completions and --rescore");
+  if (request.shard < 0 || request.shard >= request.shards)
+    return bad_input(fmt::format("--shard {}: with --shards {} the shards are 0 to {}",
+                                 request.shard, request.shards, request.shards - 1));
+  if (has_model)
+    return none_of("--model", "no file of texts is read",
+                   {{"--completions-member", !request.completions_member.empty()}});
+  const std::string source = has_completions ? "--completions" : "--rescore";
+  if (request.shards != 1)
+    return bad_input(source + ": texts are marked by one process; leave --shards out");
+  NB_TRY_VOID(none_of(source, "no model is asked", model_flags(request.model)));
+  if (has_completions)
+    return none_of(source, "every item needs its texts",
+                   {{"--max-per-task", request.settings.max_per_task > 0}});
+  NB_TRY_VOID(none_of(source, "settings are those of the evaluation that is marked again",
+                      setting_flags(request.settings)));
+  return none_of(source, "texts come from the evaluation",
+                 {{"--completions-member", !request.completions_member.empty()}});
+}
+
+}  // namespace nb
