@@ -1,12 +1,11 @@
 #include "model/engine/sampler.hpp"
 
 #include <algorithm>
-#include <array>
 #include <functional>
-#include <limits>
 #include <vector>
 
 #include "harness/base/check.hpp"
+#include "model/kernels/reduce.hpp"
 #include "model/kernels/vector_math.hpp"
 
 namespace nb {
@@ -59,22 +58,7 @@ std::size_t draw(std::span<const float> weights, double u) {
 }  // namespace
 
 int first_largest(std::span<const float> logits) {
-  // Sixteen maxima side by side, then the first that equals the largest: NaN equals nothing.
-  constexpr std::size_t kLanes = 16;
-  std::array<float, kLanes> lanes;
-  lanes.fill(-std::numeric_limits<float>::infinity());
-  std::size_t i = 0;
-  for (; i + kLanes <= logits.size(); i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const float z = logits[i + lane];
-      lanes[lane] = z > lanes[lane] ? z : lanes[lane];
-    }
-  }
-  float largest = -std::numeric_limits<float>::infinity();
-  for (const float lane : lanes) largest = std::max(largest, lane);
-  for (; i < logits.size(); ++i) largest = logits[i] > largest ? logits[i] : largest;
-  const auto first = std::ranges::find(logits, largest);
-  return first == logits.end() ? 0 : static_cast<int>(first - logits.begin());
+  return static_cast<int>(kernels::first_largest(logits));
 }
 
 int sample_token(std::span<const float> logits, const SamplingRule& rule, double u) {

@@ -64,6 +64,13 @@ struct KeySpace {
   std::int64_t stride = 0;
   std::int64_t head_stride = 0;
   std::int64_t head_dim = 0;
+
+  KeySpace behind(std::int64_t rows) const {
+    KeySpace rest = *this;
+    if (fp32 != nullptr) rest.fp32 += rows * stride;
+    if (halves != nullptr) rest.halves += rows * stride;
+    return rest;
+  }
 };
 
 inline bool has_halves(const MatmulPolicy& policy) { return policy.inputs == DType::kBf16; }

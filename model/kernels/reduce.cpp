@@ -32,6 +32,10 @@ double sum_in_order(std::span<const float> values) {
   return total;
 }
 
+std::int64_t first_largest(std::span<const float> values) {
+  return inner::table().first_largest(values.data(), std::ssize(values));
+}
+
 bool all_finite(std::span<const float> values) {
   const inner::Table& table = inner::table();
   std::atomic<bool> result = true;

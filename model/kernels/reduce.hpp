@@ -13,5 +13,7 @@ double sum_of_squares(std::span<const float> values);
 // Σ x in double, in index order (losses).
 double sum_in_order(std::span<const float> values);
 bool all_finite(std::span<const float> values);
+// Index of the first that equals the largest, NaN never greater; 0 when there is none. One thread.
+std::int64_t first_largest(std::span<const float> values);
 
 }  // namespace nb::kernels

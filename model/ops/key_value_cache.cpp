@@ -1,8 +1,7 @@
 #include "model/ops/key_value_cache.hpp"
 
-#include <algorithm>
-
 #include "harness/base/check.hpp"
+#include "harness/base/parallel.hpp"
 
 namespace nb {
 
@@ -91,6 +90,31 @@ void check_chunk(const Chunk& chunk, std::int64_t context_length) {
 }
 
 namespace ops {
+namespace {
+
+constexpr std::size_t kRowsAtOnce = 16;
+
+// Where the rows of a chunk go.
+struct ChunkSpace {
+  std::int64_t first_row;
+  bool is_kept;
+  kernels::KeySpace keys, values;
+};
+
+// body(chunk, first row, count) for the parts of the rows [row, end), which belong to chunks
+// chunk_of[row] ….
+template <class Body>
+void each_part(std::span<const std::size_t> chunk_of, std::size_t row, std::size_t end,
+               const Body& body) {
+  while (row < end) {
+    std::size_t next = row + 1;
+    while (next < end && chunk_of[next] == chunk_of[row]) ++next;
+    body(chunk_of[row], static_cast<std::int64_t>(row), static_cast<std::int64_t>(next - row));
+    row = next;
+  }
+}
+
+}  // namespace
 
 void append_keys_values(Device& device, const Tensor& k, const Tensor& v, std::int64_t layer,
                         std::span<const Chunk> chunks, std::string_view label) {
@@ -116,19 +140,30 @@ void append_keys_values(Device& device, const Tensor& k, const Tensor& v, std::i
                        .kv_heads = 1,
                        .head_dim = k.shape().last(),
                        .inputs = {&k, &v}};
+  const MatmulPolicy policy = device.numerics().matmul();
   static_cast<void>(device.run(desc, [&] {
-    std::int64_t row = 0;
+    std::vector<ChunkSpace> spaces;
+    std::vector<std::size_t> chunk_of;  // of each row
     for (const Chunk& chunk : chunks) {
-      const auto count = static_cast<std::int64_t>(chunk.tokens.size());
-      if (chunk.own != nullptr) {
-        const MatmulPolicy policy = device.numerics().matmul();
-        kernels::store_keys(row_block(k.matrix(), row, count), chunk.own->next_keys(layer, count),
-                            policy);
-        kernels::store_keys(row_block(v.matrix(), row, count), chunk.own->next_values(layer, count),
-                            policy);
+      const std::int64_t count = std::ssize(chunk.tokens);
+      ChunkSpace& space = spaces.emplace_back();
+      space.first_row = std::ssize(chunk_of);
+      space.is_kept = chunk.own != nullptr;
+      if (space.is_kept) {
+        space.keys = chunk.own->next_keys(layer, count);
+        space.values = chunk.own->next_values(layer, count);
       }
-      row += count;
+      chunk_of.resize(chunk_of.size() + chunk.tokens.size(), spaces.size() - 1);
     }
+    parallel_chunks(chunk_of.size(), kRowsAtOnce, [&](std::size_t begin, std::size_t end) {
+      each_part(chunk_of, begin, end, [&](std::size_t chunk, std::int64_t row, std::int64_t count) {
+        const ChunkSpace& space = spaces[chunk];
+        if (!space.is_kept) return;
+        const std::int64_t done = row - space.first_row;
+        kernels::store_keys(row_block(k.matrix(), row, count), space.keys.behind(done), policy);
+        kernels::store_keys(row_block(v.matrix(), row, count), space.values.behind(done), policy);
+      });
+    });
   }));
 }
 

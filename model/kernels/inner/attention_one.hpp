@@ -68,7 +68,7 @@ NB_OP void prefetch_after(const AttentionOne& b, std::int64_t key, std::int64_t 
   constexpr std::int64_t kLine = 64 / sizeof(typename Format::CachedValue);
   for (std::int64_t i = key; i < key + 2 && i < b.next_keys; ++i) {
     const auto* row = cached_row<Format>(b.next[i]) + col;
-    for (std::int64_t j = 0; j < cols; j += kLine) __builtin_prefetch(row + j, 0, 2);
+    for (std::int64_t j = 0; j < cols; j += kLine) __builtin_prefetch(row + j);
   }
 }
 

@@ -37,6 +37,7 @@ void rsqrt_all(const float* x, std::int64_t n, float* out);
 float sum_of_squares(const float* x, std::int64_t n);
 float dot(const float* x, const float* y, std::int64_t n);
 bool all_below(const float* x, std::int64_t n, float limit);
+std::int64_t first_largest(const float* x, std::int64_t n);
 void rms_norm(const float* x, std::int64_t n, float rstd, float* out, int rounding);
 void rms_norm_backward(const float* dy, const float* x, std::int64_t n, float rstd,
                        float coefficient, float* dx, int rounding);

@@ -92,6 +92,29 @@ void softmax(float* s, std::int64_t n, float factor, float* max, float* sum) {
   });
 }
 
+std::int64_t first_largest(const float* x, std::int64_t n) {
+  constexpr int kChains = 4;
+  Floats best[kChains];
+  for (Floats& lanes : best) lanes = floats(all_bits(0xff800000u));
+  std::int64_t i = 0;
+  for (; i + 16 * kChains <= n; i += 16 * kChains) {
+    for (int c = 0; c < kChains; ++c) best[c] = larger(load(x + i + 16 * c), best[c]);
+  }
+  each_group(n - i, [&](std::int64_t j, int lanes) {
+    best[0] = keep_lanes(larger(load_lanes(x + i + j, lanes), best[0]), best[0], lanes);
+  });
+  for (int c = 1; c < kChains; ++c) best[0] = larger(best[c], best[0]);
+  const float largest = tree_max(best[0]);
+  const Floats bound = all(largest), zero = all(0.0f), one = all(1.0f);
+  for (i = 0; i + 16 <= n; i += 16) {
+    if (!all_of(zero < select(bound <= load(x + i), zero, one))) break;
+  }
+  for (; i < n; ++i) {
+    if (x[i] == largest) return i;
+  }
+  return 0;
+}
+
 void probabilities(float* s, std::int64_t n, float factor, float max, float sum) {
   const Floats f = all(factor), m = all(max), l = all(sum);
   each_group(n, [&](std::int64_t i, int lanes) NB_BODY {

@@ -34,6 +34,7 @@ const Table kTable = {
     .sum_of_squares = sum_of_squares,
     .dot = dot,
     .all_below = all_below,
+    .first_largest = first_largest,
     .rms_norm = rms_norm,
     .rms_norm_backward = rms_norm_backward,
     .rms_norm_rows = rms_norm_rows,
