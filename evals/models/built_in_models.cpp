@@ -32,13 +32,6 @@ const BuiltInModelInfo* find_built_in_model(std::string_view name) {
   return found == kModels.end() ? nullptr : found;
 }
 
-Tokenizer byte_tokenizer() {
-  Vocabulary vocabulary;
-  for (int byte = 0; byte < 256; ++byte) vocabulary.tokens.emplace_back(1, static_cast<char>(byte));
-  append_nanochat_specials(vocabulary);
-  return Tokenizer(std::move(vocabulary));
-}
-
 BuiltInModel::BuiltInModel(BuiltInKind kind, const Tokenizer& tokenizer, std::uint64_t seed)
     : kind_(kind), tokenizer_(tokenizer), seed_(seed) {}
 

@@ -29,10 +29,6 @@ struct BuiltInModelInfo {
 std::span<const BuiltInModelInfo> built_in_models();
 const BuiltInModelInfo* find_built_in_model(std::string_view name);  // nullptr: there is none
 
-// A token for every byte and nanochat's specials: what built-in models speak when nobody says
-// otherwise.
-Tokenizer byte_tokenizer();
-
 class BuiltInModel : public LanguageModel, public GoldReader {
  public:
   // The tokenizer must outlive this. A draw depends on seed and item only.

@@ -15,6 +15,7 @@
 #include "model/engine/gpt_language_model.hpp"
 #include "model/engine/llama_decoder.hpp"
 #include "model/gpt/gpt.hpp"
+#include "model/tokenizer/byte_tokenizer.hpp"
 #include "model/train/checkpoint.hpp"
 #include "results/store.hpp"
 

@@ -13,15 +13,6 @@
 namespace nb {
 namespace {
 
-EvalContext small_world() {
-  EvalContext context;
-  context.settings.tasks = {"mw"};
-  context.microworld.documents = 20;
-  context.microworld.val_documents = 5;
-  context.microworld.items_per_task = 50;
-  return context;
-}
-
 // All that a result says, as text.
 std::string text_of(const EvalResult& result) {
   std::string text = result.task + "\n" + items_text(result.items).value();
@@ -56,7 +47,7 @@ struct Memory {
 };
 
 TEST(Evaluate, BatchesChangeNothing) {
-  EvalContext context = small_world();
+  EvalContext context = test::small_world(50);
   const std::string expected = run(context);
   for (const std::int64_t batch : {1, 8, 64}) {
     context.batch_items = batch;
@@ -65,17 +56,17 @@ TEST(Evaluate, BatchesChangeNothing) {
 }
 
 TEST(Evaluate, ShardsMergeToTheBytesOfOneRun) {
-  const std::string expected = run(small_world());
+  const std::string expected = run(test::small_world(50));
   Memory memory;
   for (const std::int64_t shard : {2, 0, 1}) {
-    EvalContext context = small_world();
+    EvalContext context = test::small_world(50);
     memory.attach(context);
     context.shards = 3;
     context.shard = shard;
     run(context);
   }
   for (const auto& [task, items] : memory.items) EXPECT_EQ(items.size(), 50u) << task;
-  EvalContext context = small_world();
+  EvalContext context = test::small_world(50);
   memory.attach(context);
   context.sink = [](std::string_view, const ItemRecord&) -> Result<void> {
     return run_error("nothing is left to do");
@@ -84,7 +75,7 @@ TEST(Evaluate, ShardsMergeToTheBytesOfOneRun) {
 }
 
 TEST(Evaluate, AShardAloneHasNoMetrics) {
-  EvalContext context = small_world();
+  EvalContext context = test::small_world(50);
   context.shards = 3;
   auto model = test::toy_model();
   const auto results = evaluate(context, model);
@@ -96,9 +87,9 @@ TEST(Evaluate, AShardAloneHasNoMetrics) {
 }
 
 TEST(Evaluate, WhatWasInterruptedGoesOnAtTheItem) {
-  const std::string expected = run(small_world());
+  const std::string expected = run(test::small_world(50));
   Memory memory;
-  EvalContext context = small_world();
+  EvalContext context = test::small_world(50);
   memory.attach(context);
   int left = 73;  // in the middle of a batch of the second task
   context.sink = [&](std::string_view task, const ItemRecord& item) -> Result<void> {
@@ -116,13 +107,13 @@ TEST(Evaluate, WhatWasInterruptedGoesOnAtTheItem) {
   for (const EvalResult& result : *results) text += text_of(result);
   EXPECT_EQ(text, expected);
   auto whole = test::toy_model();
-  ASSERT_TRUE(evaluate(small_world(), whole).has_value());
+  ASSERT_TRUE(evaluate(test::small_world(50), whole).has_value());
   EXPECT_LT(fresh.scored_requests(), whole.scored_requests());
 }
 
 TEST(Evaluate, ItemsOfOtherPromptsAreNotTakenUp) {
   Memory memory;
-  EvalContext context = small_world();
+  EvalContext context = test::small_world(50);
   memory.attach(context);
   run(context);
   memory.items["mw/facts"][3].prompt_hash[0] ^= 1;

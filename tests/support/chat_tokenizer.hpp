@@ -5,19 +5,13 @@
 
 #include <gtest/gtest.h>
 
-#include "model/tokenizer/tokenizer.hpp"
+#include "model/tokenizer/byte_tokenizer.hpp"
 #include "tests/support/data_dir.hpp"
 
 namespace nb::test {
 
 inline const Tokenizer& byte_tokenizer() {
-  static const Tokenizer tokenizer = [] {
-    Vocabulary vocabulary;
-    for (int byte = 0; byte < 256; ++byte)
-      vocabulary.tokens.emplace_back(1, static_cast<char>(byte));
-    append_nanochat_specials(vocabulary);
-    return Tokenizer(std::move(vocabulary));
-  }();
+  static const Tokenizer tokenizer = nb::byte_tokenizer();
   return tokenizer;
 }
 

@@ -12,17 +12,8 @@
 namespace nb {
 namespace {
 
-EvalContext small_world() {
-  EvalContext context;
-  context.settings.tasks = {"mw"};
-  context.microworld.documents = 20;
-  context.microworld.val_documents = 5;
-  context.microworld.items_per_task = 24;
-  return context;
-}
-
 TEST(Microworld, AllFourTasksRunThroughTheLoops) {
-  const EvalContext context = small_world();
+  const EvalContext context = test::small_world(24);
   ASSERT_TRUE(preflight(context).has_value());
   auto model = test::toy_model();
   const auto results = evaluate(context, model);
@@ -39,7 +30,7 @@ TEST(Microworld, AllFourTasksRunThroughTheLoops) {
 
 TEST(Microworld, ChanceIsTheMeanOfOneOverChoices) {
   for (const Task* task : test::tasks_of("mw")) {
-    const auto data = microworld_task_data(*task->core, small_world().microworld);
+    const auto data = microworld_task_data(*task->core, test::small_world(24).microworld);
     ASSERT_TRUE(data.has_value()) << data.error().message;
     double sum = 0;
     for (const CoreItem& item : data->items)
@@ -63,9 +54,9 @@ TEST(Microworld, GoldIsSpreadOverThePlaces) {
 
 TEST(Microworld, AnotherSeedIsAnotherWorld) {
   const CoreTask& task = *find_core_task("mw/facts");
-  MicroworldSettings other = small_world().microworld;
+  MicroworldSettings other = test::small_world(24).microworld;
   other.seed += 1;
-  const auto a = *microworld_task_data(task, small_world().microworld),
+  const auto a = *microworld_task_data(task, test::small_world(24).microworld),
              b = *microworld_task_data(task, other);
   EXPECT_NE(a.items.front().id, b.items.front().id);
 }

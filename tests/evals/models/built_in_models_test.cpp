@@ -7,6 +7,7 @@
 #include "evals/core/mark.hpp"
 #include "evals/evaluate.hpp"
 #include "evals/task_registry.hpp"
+#include "model/tokenizer/byte_tokenizer.hpp"
 #include "results/stats.hpp"
 #include "tests/evals/support/echo_evaluator.hpp"
 #include "tests/evals/support/toy.hpp"

@@ -6,6 +6,7 @@
 
 #include "evals/core/items.hpp"
 #include "evals/evaluate.hpp"
+#include "model/tokenizer/byte_tokenizer.hpp"
 
 namespace nb::test {
 
@@ -19,14 +20,8 @@ const Json& core_golden() {
 }
 
 const Tokenizer& toy_tokenizer() {
-  static const Tokenizer tokenizer = [] {
-    Vocabulary vocabulary;
-    for (int byte = 0; byte < 256; ++byte)
-      vocabulary.tokens.emplace_back(1, static_cast<char>(byte));
-    for (const auto& merge : core_golden().at("merges")) vocabulary.tokens.push_back(merge);
-    append_nanochat_specials(vocabulary);
-    return Tokenizer(std::move(vocabulary));
-  }();
+  static const Tokenizer tokenizer =
+      nb::byte_tokenizer(core_golden().at("merges").get<std::vector<std::string>>());
   return tokenizer;
 }
 
@@ -45,6 +40,15 @@ FakeLanguageModel flat_model(std::int64_t context_length) {
   return FakeLanguageModel(toy_tokenizer(), context_length, [](std::span<const int>, int token) {
     return FakeScore{-1.0f, token};
   });
+}
+
+EvalContext small_world(std::int64_t items_per_task) {
+  EvalContext context;
+  context.settings.tasks = {"mw"};
+  context.microworld.documents = 20;
+  context.microworld.val_documents = 5;
+  context.microworld.items_per_task = items_per_task;
+  return context;
 }
 
 std::vector<const Task*> tasks_of(const std::string& name) {

@@ -7,17 +7,10 @@
 #include "harness/base/check.hpp"
 #include "model/engine/fake_language_model.hpp"
 #include "model/engine/gpt_language_model.hpp"
-#include "model/tokenizer/tokenizer.hpp"
+#include "model/tokenizer/byte_tokenizer.hpp"
 
 namespace nb {
 namespace {
-
-Tokenizer byte_tokenizer() {
-  Vocabulary vocabulary;
-  for (int byte = 0; byte < 256; ++byte) vocabulary.tokens.emplace_back(1, static_cast<char>(byte));
-  append_nanochat_specials(vocabulary);
-  return Tokenizer(std::move(vocabulary));
-}
 
 ScoreRequest request_of(std::size_t length, std::size_t start, std::size_t end) {
   return {std::vector<int>(length, 7), start, end};

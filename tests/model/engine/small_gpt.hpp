@@ -1,4 +1,4 @@
-// A byte tokenizer, and a small GPT with something in every weight (a fresh one has zero output
+// A small GPT over bytes with something in every weight (a fresh one has zero output
 // projections, and all its logits tie).
 #pragma once
 
@@ -8,22 +8,11 @@
 
 #include "harness/base/rng.hpp"
 #include "model/gpt/gpt.hpp"
-#include "model/tokenizer/tokenizer.hpp"
+#include "tests/support/chat_tokenizer.hpp"
 
 namespace nb::test {
 
 inline constexpr int kByteVocab = 265;  // bytes and nine specials
-
-inline const Tokenizer& byte_tokenizer() {
-  static const Tokenizer tokenizer = [] {
-    Vocabulary vocabulary;
-    for (int byte = 0; byte < 256; ++byte)
-      vocabulary.tokens.emplace_back(1, static_cast<char>(byte));
-    append_nanochat_specials(vocabulary);
-    return Tokenizer(std::move(vocabulary));
-  }();
-  return tokenizer;
-}
 
 struct SmallGpt {
   explicit SmallGpt(const std::string& profile, ExecutionMode mode = ExecutionMode::kExecute)

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/base/rng.hpp"
-#include "model/tokenizer/tokenizer.hpp"
+#include "model/tokenizer/byte_tokenizer.hpp"
 
 namespace nb::test {
 
@@ -46,12 +46,7 @@ inline std::vector<int> naive_encode(const Vocabulary& vocabulary, std::string_v
 
 // 256 bytes, the given tokens, nine specials.
 inline Tokenizer with_tokens(const std::vector<std::string>& tokens) {
-  Vocabulary vocabulary;
-  for (int byte = 0; byte < 256; ++byte)
-    vocabulary.tokens.emplace_back(1, static_cast<char>(static_cast<unsigned char>(byte)));
-  vocabulary.tokens.insert(vocabulary.tokens.end(), tokens.begin(), tokens.end());
-  append_nanochat_specials(vocabulary);
-  return Tokenizer(vocabulary);
+  return nb::byte_tokenizer(tokens);
 }
 
 // Draws of one test, in order.

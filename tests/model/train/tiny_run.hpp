@@ -9,7 +9,7 @@
 #include "model/data/loader.hpp"
 #include "model/data/token_shards.hpp"
 #include "model/device/device.hpp"
-#include "model/tokenizer/tokenizer.hpp"
+#include "model/tokenizer/byte_tokenizer.hpp"
 #include "model/train/trainer.hpp"
 
 namespace nb::test {
@@ -20,10 +20,7 @@ struct TinyData {
 };
 
 inline TinyData tiny_data() {
-  Vocabulary vocabulary;
-  for (int byte = 0; byte < 256; ++byte) vocabulary.tokens.emplace_back(1, static_cast<char>(byte));
-  append_nanochat_specials(vocabulary);
-  TinyData data{Tokenizer(std::move(vocabulary)), {}, {}};
+  TinyData data{nb::byte_tokenizer(), {}, {}};
   const auto text = [](int seed) {
     const char* subjects[] = {"The cat", "A dog", "My friend", "The old man"};
     const char* verbs[] = {" sees ", " likes ", " finds "};
