@@ -7,10 +7,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "evals/data/jsonl.hpp"
 #include "evals/evaluate.hpp"
 #include "harness/base/fields.hpp"
 #include "harness/base/fs.hpp"
+#include "model/data/tasks/rows.hpp"
 
 namespace nb {
 namespace {
@@ -97,7 +97,9 @@ Result<std::vector<StoredTexts>> parse_completions(std::string_view text,
   const Places places(evaluator);
   std::vector<StoredTexts> stored(evaluator.size());
   for (std::size_t i = 0; i < stored.size(); ++i) stored[i].item = i;
-  const auto add = [&](const Json& row, const std::string& line) -> Result<void> {
+  const TakeRow add = [&](const Json& row, const std::string& line) -> Result<void> {
+    if (!row.is_object())
+      return bad_input(fmt::format("{}: expected an object, got {}", line, row.type_name()));
     NB_TRY(const std::size_t i, places.of(row, line));
     NB_TRY(GivenText given, given_text(row, member, line));
     auto& texts = stored[i].texts;
@@ -110,7 +112,7 @@ Result<std::vector<StoredTexts>> parse_completions(std::string_view text,
                                       : evaluator.stored_text(i, std::move(given.text)));
     return {};
   };
-  NB_TRY_VOID(for_each_json_line(text, where, add));
+  NB_TRY_VOID(for_each_row(text, where, add, EmptyFile::kAllowed));
   const auto is_short = [samples](const StoredTexts& item) {
     return std::cmp_less(item.texts.size(), samples);
   };

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "evals/data/gzip.hpp"
-#include "evals/data/jsonl.hpp"
 #include "harness/base/hash.hpp"
+#include "model/data/tasks/rows.hpp"
 
 namespace nb {
 
@@ -26,24 +26,11 @@ bool is_identifier(std::string_view name) {
                      [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
 }
 
-Result<std::string> text_member(const Json& row, const char* key, const std::string& where) {
-  const auto found = row.find(key);
-  if (found == row.end())
-    return bad_input(fmt::format("{}: \"{}\" is missing; a row has {}", where, key, kKeys));
-  if (!found->is_string())
-    return bad_input(
-        fmt::format("{}: \"{}\" must be a string, got {}", where, key, found->type_name()));
-  return found->get<std::string>();
-}
-
 }  // namespace
 
 std::string item_bytes(const HumanEvalProblem& problem) {
-  std::string bytes;
-  for (const std::string* field : {&problem.task_id, &problem.prompt, &problem.entry_point,
-                                   &problem.canonical_solution, &problem.test})
-    bytes += fmt::format("{}:{}", field->size(), *field);
-  return bytes;
+  return netstrings({problem.task_id, problem.prompt, problem.entry_point,
+                     problem.canonical_solution, problem.test});
 }
 
 Result<std::vector<HumanEvalProblem>> parse_humaneval(std::string_view text,
@@ -51,12 +38,14 @@ Result<std::vector<HumanEvalProblem>> parse_humaneval(std::string_view text,
   std::vector<HumanEvalProblem> problems;
   std::map<std::string, std::string> seen;  // task id → where
   const auto use = [&](const Json& row, const std::string& place) -> Result<void> {
+    RowReader reader(row, place, "a HumanEval row", kKeys);
     HumanEvalProblem problem;
-    NB_TRY(problem.task_id, text_member(row, "task_id", place));
-    NB_TRY(problem.prompt, text_member(row, "prompt", place));
-    NB_TRY(problem.entry_point, text_member(row, "entry_point", place));
-    NB_TRY(problem.canonical_solution, text_member(row, "canonical_solution", place));
-    NB_TRY(problem.test, text_member(row, "test", place));
+    problem.task_id = reader.text("task_id");
+    problem.prompt = reader.text("prompt");
+    problem.entry_point = reader.text("entry_point");
+    problem.canonical_solution = reader.text("canonical_solution");
+    problem.test = reader.text("test");
+    NB_TRY_VOID(reader.status());
     if (!is_identifier(problem.entry_point))
       return bad_input(fmt::format("{}: \"entry_point\" is \"{}\", which no function can be called",
                                    place, problem.entry_point));
@@ -68,9 +57,7 @@ Result<std::vector<HumanEvalProblem>> parse_humaneval(std::string_view text,
     problems.push_back(std::move(problem));
     return {};
   };
-  NB_TRY_VOID(for_each_json_line(text, where, use));
-  if (problems.empty())
-    return bad_input(fmt::format("{}: no problems; one JSON object a line with {}", where, kKeys));
+  NB_TRY_VOID(for_each_row(text, where, use));
   return problems;
 }
 

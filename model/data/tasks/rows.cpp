@@ -100,7 +100,8 @@ std::int64_t RowReader::integer(std::string_view key) {
       value->is_number_unsigned() &&
       value->get<std::uint64_t>() >
           static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  if (!value->is_number_integer() || is_too_large) return fail_type(key, "an integer", *value), 0;
+  if (is_too_large) return fail(fmt::format("\"{}\" is {}, too large", key, value->dump())), 0;
+  if (!value->is_number_integer()) return fail_type(key, "an integer", *value), 0;
   return value->get<std::int64_t>();
 }
 

@@ -59,7 +59,7 @@ TEST(CoreItems, ErrorsNameFileLineAndWhatIsWrong) {
             "a.jsonl:1: \"gold\" is -1, but the choices are 0 to 1");
   EXPECT_EQ(
       error_of(R"({"query": "q", "choices": ["a", "b"], "gold": 18446744073709551615})", kChoice),
-      "a.jsonl:1: \"gold\" is 18446744073709551615, but the choices are 0 to 1");
+      "a.jsonl:1: \"gold\" is 18446744073709551615, too large");
   EXPECT_EQ(error_of(R"({"query": "q", "choices": ["a", "b"], "gold": "A"})", kChoice),
             "a.jsonl:1: \"gold\" must be an integer, got string");
   EXPECT_EQ(error_of(R"({"query": "q", "choices": ["a", 3], "gold": 0})", kChoice),
@@ -68,8 +68,10 @@ TEST(CoreItems, ErrorsNameFileLineAndWhatIsWrong) {
             "a.jsonl:1: \"choices\" has 1 entries; a choice needs at least 2");
   EXPECT_EQ(error_of(R"({"context": null, "continuation": "b"})", kModelling),
             "a.jsonl:1: \"context\" must be a string, got null");
-  EXPECT_EQ(error_of(R"([1, 2])", kModelling), "a.jsonl:1: expected an object, got array");
-  EXPECT_EQ(error_of("\n\n", kModelling), "a.jsonl: no rows; expected one JSON object a line");
+  EXPECT_EQ(error_of(R"([1, 2])", kModelling),
+            "a.jsonl:1: expected a language_modeling row (an object with context, continuation), "
+            "got array");
+  EXPECT_EQ(error_of("\n\n", kModelling), "a.jsonl: no rows; expected one JSON value a line");
 }
 
 TEST(CoreItems, BrokenJsonNamesLineAndColumn) {

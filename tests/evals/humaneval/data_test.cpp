@@ -8,13 +8,13 @@
 
 #include "evals/completions.hpp"
 #include "evals/data/gzip.hpp"
-#include "evals/data/jsonl.hpp"
 #include "evals/data/manifest.hpp"
 #include "evals/evaluate.hpp"
 #include "evals/humaneval/control.hpp"
 #include "evals/humaneval/evaluator.hpp"
 #include "evals/humaneval/program.hpp"
 #include "evals/task_registry.hpp"
+#include "model/data/tasks/rows.hpp"
 #include "tests/support/data_dir.hpp"
 
 namespace nb {
@@ -155,7 +155,7 @@ TEST(HumanEval, Gpt4CompletionsPassAsOftenAsTheyDoAlone) {
       wrong_though_labelled_solved += row.at("task_id").get<std::string>() + " " + item->reason;
     return {};
   };
-  ASSERT_TRUE(for_each_json_line(*text, "gpt4", use));
+  ASSERT_TRUE(for_each_row(*text, "gpt4", use));
   EXPECT_EQ(wrong_though_labelled_solved, "HumanEval/133 NameError: name 'math' is not defined");
 }
 

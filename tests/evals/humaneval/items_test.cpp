@@ -31,7 +31,8 @@ TEST(HumanEvalItems, AcceptsByteOrderMarkCrlfAndBlankLines) {
 
 TEST(HumanEvalItems, NamesWhatIsMissingWithFileAndLine) {
   EXPECT_EQ(error_of(row("A/0") + "\n{\"task_id\": \"A/1\"}"),
-            "h.jsonl:2: \"prompt\" is missing; a row has task_id, prompt, entry_point, "
+            "h.jsonl:2: \"prompt\" is missing (a string); a HumanEval row has task_id, prompt, "
+            "entry_point, "
             "canonical_solution, test");
 }
 
@@ -46,7 +47,7 @@ TEST(HumanEvalItems, RefusesAnEntryPointThatIsCode) {
 }
 
 TEST(HumanEvalItems, RefusesAnEmptyFile) {
-  EXPECT_NE(error_of("\n\n").find("no problems"), std::string::npos);
+  EXPECT_NE(error_of("\n\n").find("no rows"), std::string::npos);
 }
 
 TEST(HumanEvalItems, NamesBytesThatAreNoUtf8) {

@@ -97,7 +97,7 @@ TEST(Mmlu, HasFourChoicesAndAnAnswerAmongThem) {
             "f.jsonl:1: \"answer\" must be an integer, got string");
   EXPECT_EQ(mmlu_error(R"({"question": "Q", "subject": "s", "choices": ["a", "b", "c", "d"], )"
                        R"("answer": 18446744073709551615})"),
-            "f.jsonl:1: \"answer\" must be an integer, got number");
+            "f.jsonl:1: \"answer\" is 18446744073709551615, too large");
 }
 
 TEST(Mmlu, UnwrapsRowsOfTheTrainingSplit) {
