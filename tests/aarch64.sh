@@ -19,6 +19,7 @@ subset=(
   "nb_test_harness_base -Fs.AChildProcessCanBeToldToFailItsWrites:Subprocess.AProgramThatIsNotThereIsASentence"
   "nb_test_model_tensor *"
   "nb_test_model_kernels *"
+  "nb_test_model_kernels_shapes *"
   "nb_test_e2e Digests.ShortestSuite*"
 )
 
