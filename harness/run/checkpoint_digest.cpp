@@ -7,11 +7,10 @@
 
 namespace nb {
 
-Result<std::string> weights_digest(const std::filesystem::path& checkpoint) {
-  NB_TRY(const SafetensorsFile file, SafetensorsFile::open(checkpoint));
+Result<std::string> weights_digest(const SafetensorsFile& checkpoint) {
   Sha256 hash;
   bool any = false;
-  for (const auto& [tensor, entry] : file.entries()) {
+  for (const auto& [tensor, entry] : checkpoint.entries()) {
     if (!tensor.starts_with("transformer.") && !tensor.starts_with("lm_head.")) continue;
     any = true;
     std::string head = fmt::format("{} {}", tensor, name(entry.type));
@@ -19,7 +18,7 @@ Result<std::string> weights_digest(const std::filesystem::path& checkpoint) {
     hash.update(head + "\n");
     hash.update(entry.bytes);
   }
-  if (!any) return bad_input(fmt::format("{}: holds no weights of a GPT", checkpoint.string()));
+  if (!any) return bad_input(fmt::format("{}: holds no weights of a GPT", checkpoint.path()));
   return hash.hex();
 }
 

@@ -16,6 +16,7 @@
 #include "model/gpt/gpt.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 #include "model/train/checkpoint.hpp"
+#include "model/train/safetensors.hpp"
 
 namespace nb {
 namespace {
@@ -46,7 +47,8 @@ Result<void> run_eval(const EvalWork& work, const StageContext& context, Record&
   const ParentRun& trained = context.parent(NodeKind::kTrain);
   NB_TRY(const Tokenizer tokenizer,
          Tokenizer::load(context.parent(NodeKind::kTokenizer).folder / "tokenizer.json"));
-  NB_TRY(const fs::path checkpoint, checkpoint_of(trained));
+  NB_TRY(const fs::path path, checkpoint_of(trained));
+  NB_TRY(const SafetensorsFile checkpoint, SafetensorsFile::open(path));
   NB_TRY(EvalContext eval, make_context(work, context));
 
   Device device(resolved.profile, ExecutionMode::kExecute);

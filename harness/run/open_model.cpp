@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "evals/models/built_in_models.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
+#include "harness/base/parallel.hpp"
 #include "harness/plan/work.hpp"
 #include "harness/run/checkpoint_digest.hpp"
 #include "model/device/device.hpp"
@@ -17,6 +19,7 @@
 #include "model/gpt/gpt.hpp"
 #include "model/tokenizer/byte_tokenizer.hpp"
 #include "model/train/checkpoint.hpp"
+#include "model/train/safetensors.hpp"
 #include "results/store.hpp"
 
 namespace nb {
@@ -90,17 +93,24 @@ Result<OpenedModel> open_llama(const fs::path& path, const fs::path& tokenizer,
   return opened;
 }
 
-Result<OpenedModel> open_checkpoint(const fs::path& checkpoint, const fs::path& tokenizer,
+Result<OpenedModel> open_checkpoint(const SafetensorsFile& checkpoint, const fs::path& tokenizer,
                                     const DeviceEntry& device, const ModelChoice& choice) {
   OpenedModel opened;
   opened.device = device.name;
   NB_TRY(opened.resolved, resolve_device(device, "--device"));
   NB_TRY(opened.tokenizer, load_tokenizer(tokenizer));
   NB_TRY(const GptConfig config, read_model_config(checkpoint));
-  NB_TRY_VOID(check_vocabulary_fits(*opened.tokenizer, tokenizer, config.vocab_size, checkpoint));
+  NB_TRY_VOID(
+      check_vocabulary_fits(*opened.tokenizer, tokenizer, config.vocab_size, checkpoint.path()));
   auto parts = std::make_shared<DeviceAndGpt>(opened.resolved->profile, config);
-  NB_TRY_VOID(load_weights(checkpoint, parts->gpt));
-  NB_TRY(opened.weights, weights_digest(checkpoint));
+  Result<void> loaded;
+  Result<std::string> digest = std::string();
+  parallel_for(2, 1, [&](std::size_t half) {
+    if (half == 0) loaded = load_weights(checkpoint, parts->gpt);
+    if (half == 1) digest = weights_digest(checkpoint);
+  });
+  NB_TRY_VOID(loaded);
+  NB_TRY(opened.weights, digest);
   ScoreBatching batching;
   batching.max_rows = choice.batch;
   batching.share_prefixes = choice.shares_prefixes;
@@ -160,8 +170,15 @@ Result<void> check_same_tokenizer(const fs::path& given, const fs::path& own) {
 
 Result<OpenedModel> open_run(const fs::path& path, const ModelChoice& choice) {
   NB_TRY(const StoredRecord train, training_of(path));
-  NB_TRY(const fs::path checkpoint, checkpoint_of(train));
-  NB_TRY_VOID(verify_artifacts(train));
+  NB_TRY(const fs::path checkpoint_path, checkpoint_of(train));
+  Result<void> verified;
+  std::optional<Result<SafetensorsFile>> file;
+  parallel_for(2, 1, [&](std::size_t half) {
+    if (half == 0) verified = verify_artifacts(train);
+    if (half == 1) file.emplace(SafetensorsFile::open(checkpoint_path));
+  });
+  NB_TRY_VOID(verified);
+  NB_TRY(const SafetensorsFile checkpoint, std::move(*file));
   NB_TRY(const RunRecords run, read_run(train.folder.parent_path()));
   const StoredRecord* tokenizer = ancestor(run, train.record, "tokenizer");
   if (tokenizer == nullptr && choice.tokenizer.empty())
@@ -203,8 +220,13 @@ Result<OpenedModel> open_file(const fs::path& path, const ModelChoice& choice) {
     return bad_input(fmt::format("{}: no {} beside it; give its tokenizer with --tokenizer",
                                  path.string(), usual));
   const fs::path tokenizer = choice.tokenizer.empty() ? beside : fs::path(choice.tokenizer);
-  NB_TRY(OpenedModel opened, (is_llama ? open_llama : open_checkpoint)(
-                                 path, tokenizer, device_of_profile(choice.device), choice));
+  const DeviceEntry device = device_of_profile(choice.device);
+  const auto open_weights = [&]() -> Result<OpenedModel> {
+    if (is_llama) return open_llama(path, tokenizer, device, choice);
+    NB_TRY(const SafetensorsFile checkpoint, SafetensorsFile::open(path));
+    return open_checkpoint(checkpoint, tokenizer, device, choice);
+  };
+  NB_TRY(OpenedModel opened, open_weights());
   opened.label = path.stem().string();
   return opened;
 }

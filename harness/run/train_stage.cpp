@@ -18,6 +18,7 @@
 #include "model/kernels/simd_level.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 #include "model/train/checkpoint.hpp"
+#include "model/train/safetensors.hpp"
 #include "model/train/trainer.hpp"
 #include "results/metric_names.hpp"
 #include "results/series.hpp"
@@ -154,7 +155,8 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
   record.comparability["val_tokens"] = std::to_string(work.settings.eval_tokens);
   const std::string checkpoint =
       result.checkpoint.lexically_relative(context.folder).generic_string();
-  NB_TRY(record.subject["weights"], weights_digest(result.checkpoint));
+  NB_TRY(const SafetensorsFile file, SafetensorsFile::open(result.checkpoint));
+  NB_TRY(record.subject["weights"], weights_digest(file));
   (*record.settings)["effective"]["checkpoint"] = checkpoint;
   record.artifacts = {{"steps.csv", ""}, {"samples.jsonl", ""}, {checkpoint, ""}};
   record.host_artifacts = {{"trace.json", ""}};  // its steps depend on where a run was resumed

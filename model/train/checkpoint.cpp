@@ -179,17 +179,15 @@ Result<void> check_identity(const SafetensorsFile& file, const Json& identity) {
       file.path(), difference, value_at(stored, difference), value_at(identity, difference)));
 }
 
-Result<GptConfig> read_model_config(const std::filesystem::path& path) {
-  NB_TRY(const SafetensorsFile file, SafetensorsFile::open(path));
+Result<GptConfig> read_model_config(const SafetensorsFile& file) {
   NB_TRY(const Json json, metadata_json(file, "model_config"));
-  const std::string where = path.string() + ": /__metadata__/model_config";
+  const std::string where = file.path() + ": /__metadata__/model_config";
   NB_TRY(const GptConfig config, parse_struct<GptConfig>(json, where));
   NB_TRY_VOID(check_config(config, where));
   return config;
 }
 
-Result<void> load_weights(const std::filesystem::path& path, Gpt& gpt) {
-  NB_TRY(const SafetensorsFile file, SafetensorsFile::open(path));
+Result<void> load_weights(const SafetensorsFile& file, Gpt& gpt) {
   for (Parameter& p : gpt.parameters()) {
     NB_TRY(const std::vector<float> values, file.read_floats(p.name, sizes_of(p.value)));
     ops::upload(gpt.device(), values, p.value, p.name);

@@ -47,9 +47,10 @@ Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Gpt& gpt, Optimiz
 Result<void> check_identity(const SafetensorsFile& file, const Json& identity);
 
 // For evaluation: sizes of the model in a file, and its weights alone, rounded to the device's
-// dtypes. Any safetensors file with nanochat's names and a "model_config" will do.
-Result<GptConfig> read_model_config(const std::filesystem::path& path);
-Result<void> load_weights(const std::filesystem::path& path, Gpt& gpt);
+// dtypes. Any safetensors file with nanochat's names and a "model_config" will do. Opening one
+// reads all of it: who needs more than one thing of it opens it once.
+Result<GptConfig> read_model_config(const SafetensorsFile& file);
+Result<void> load_weights(const SafetensorsFile& file, Gpt& gpt);
 
 // Folder/checkpoints: step_000123.safetensors, newest first.
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);

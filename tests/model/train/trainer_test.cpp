@@ -8,6 +8,7 @@
 #include "harness/base/progress.hpp"
 #include "model/gpt/gpt.hpp"
 #include "model/train/checkpoint.hpp"
+#include "model/train/safetensors.hpp"
 #include "model/train/samples.hpp"
 #include "tests/model/train/tiny_run.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -79,12 +80,12 @@ TEST_F(Training, ACheckpointCarriesNanochatsNamesAndServesAnEvaluation) {
             (std::vector<std::int64_t>{256, 64}));
   EXPECT_EQ(file->entries().at("lm_head.weight").type, StoredType::kF32);
 
-  const auto config = read_model_config(result->checkpoint);
+  const auto config = read_model_config(SafetensorsFile::open(result->checkpoint).value());
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(*config, result->config);
   Device device(*load_profile("h100_sxm"), ExecutionMode::kExecute);
   Gpt gpt(*config, device);
-  ASSERT_TRUE(load_weights(result->checkpoint, gpt));
+  ASSERT_TRUE(load_weights(SafetensorsFile::open(result->checkpoint).value(), gpt));
   std::vector<float> stored(file->entries().at("lm_head.weight").bytes.size() / 4);
   ASSERT_TRUE(file->read("lm_head.weight", DType::kFp32, {265, 64}, stored));
   EXPECT_TRUE(
@@ -97,7 +98,7 @@ TEST_F(Training, ACheckpointOfAnotherShapeIsNamed) {
   ASSERT_TRUE(result) << result.error().message;
   Device device(*load_profile("tiny"), ExecutionMode::kExecute);
   Gpt wider(config_for_depth(2, 265, 32), device);
-  const auto loaded = load_weights(result->checkpoint, wider);
+  const auto loaded = load_weights(SafetensorsFile::open(result->checkpoint).value(), wider);
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().code, ErrorCode::kBadInput);
   EXPECT_NE(loaded.error().message.find("has shape [265, 64], this model needs [265, 128]"),
