@@ -38,11 +38,13 @@ class EvaluationRun {
 
   Result<EvaluationOutcome> run(const AnswerFunction& answer) {
     NB_TRY(const NodeLock lock, NodeLock::acquire(shard_lock_folder(), tell_of_wait()));
+    const PartialItems partial(folder_, request_.shard, request_.shards);
     if (!request_.fresh) {
       NB_TRY(const auto record, finished());
+      // A kill between the record and the end leaves the items that it was made of.
+      if (record && request_.shards == 1) NB_TRY_VOID(partial.remove());
       if (record) return reused(*record);
     }
-    const PartialItems partial(folder_, request_.shard, request_.shards);
     if (request_.fresh && request_.shards == 1) NB_TRY_VOID(partial.remove());
     if (source_.opened) partial.attach(context_);
     EvalProgress progress(source_.label);

@@ -110,6 +110,14 @@ TEST_F(Eval, KilledAtAnyMomentItGoesOnAtTheItem) {
   }
 }
 
+TEST_F(Eval, KilledBehindItsRecordItLeavesNoPartialItems) {
+  const TempDir results;
+  const fs::path folder = eval({}, results);
+  ASSERT_TRUE(append_file(folder / "partial" / "mw_facts.0-of-1.jsonl", "as a kill leaves it\n"));
+  EXPECT_EQ(bytes_of(eval({}, results)), *expected_);
+  EXPECT_FALSE(fs::exists(folder / "partial"));
+}
+
 TEST_F(Eval, AnotherDeviceMayRunTheSameWeights) {
   const TempDir results;
   const auto record = read_record(eval({"--device", "h100_sxm"}, results));
