@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "harness/base/fs.hpp"
+#include "model/tokenizer/byte_tokenizer.hpp"
 #include "results/store.hpp"
 #include "tests/e2e/bench.hpp"
 
@@ -76,6 +77,22 @@ Bench* Eval::bench_ = nullptr;
 TempDir* Eval::folders_ = nullptr;
 std::string* Eval::expected_ = nullptr;
 milliseconds Eval::duration_{};
+
+// It was taken as long as its ids fitted, and all scores were those of another text.
+TEST_F(Eval, TheTokenizerOfAnotherModelIsRefused) {
+  const TempDir results, elsewhere;
+  const fs::path file = elsewhere / "tokenizer.json";
+  ASSERT_TRUE(byte_tokenizer().save(file).has_value());
+  const auto refused = start({"--tokenizer", file.string()}, results);
+  EXPECT_EQ(refused.exit_code, 64) << refused.out;
+  EXPECT_NE(refused.err.find("--tokenizer " + file.string() +
+                             ": not the one that the model was trained with"),
+            std::string::npos)
+      << refused.err;
+  EXPECT_TRUE(fs::is_empty(results.path()));
+  const auto own = (bench_->node("tokenizer") / "tokenizer.json").string();
+  EXPECT_EQ(start({"--tokenizer", own}, results).exit_code, 0);
+}
 
 TEST_F(Eval, ItemsAreThoseOfTheSuitesOwnEvaluation) {
   const fs::path ours = folder_of(*folders_), suites = bench_->node("eval-base.mw");
