@@ -105,7 +105,8 @@ class Run {
       const auto place = place_of_.find(record.id);
       if (place == place_of_.end() || record.prompt_hash != prompt_hashes_[place->second])
         return bad_input(fmt::format(
-            "{}: item {} was evaluated with other data, settings or prompts; evaluate afresh",
+            "{}: item {} was evaluated with other data, settings or prompts; begin again with "
+            "--fresh",
             task_.id, record.id));
       records_[place->second] = std::move(record);
     }

@@ -119,7 +119,7 @@ Action add_chat(CLI::App& app) {
                "go on from the text, without turns and chat tokens");
   app.add_option("--temperature", options->chat.temperature, "0: the most likely token")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(within(0, 100));
   app.add_option("--top-k", options->top_k, "tokens to sample from; 0: all")
       ->capture_default_str()
       ->check(CLI::Range(0, 1 << 30));

@@ -64,6 +64,18 @@ std::string version_text() {
   return text;
 }
 
+CLI::Validator within(double low, double high) {
+  return CLI::Validator(
+      [low, high](const std::string& text) -> std::string {
+        double value = 0;
+        if (!CLI::detail::lexical_cast(text, value)) return text + " is no number";
+        if (value >= low && value <= high) return {};
+        return high < kNoLimit ? fmt::format("{} is not from {} to {}", text, low, high)
+                               : fmt::format("{} is less than {}", text, low);
+      },
+      "");
+}
+
 std::string flag_of(const std::string& field) {
   std::string flag = "--" + field;
   std::replace(flag.begin(), flag.end(), '_', '-');

@@ -31,6 +31,10 @@ Result<void> apply_compute_options(const CLI::App& app);
 // "npubench 0.1.0", then the level in use and the others with what keeps them away.
 std::string version_text();
 
+// A number from low to high, for CLI::Option::check; not NaN, which CLI::Range lets pass.
+inline constexpr double kNoLimit = 1e18;
+CLI::Validator within(double low, double high);
+
 // "total_batch_tokens" → "--total-batch-tokens"
 std::string flag_of(const std::string& field);
 

@@ -24,8 +24,6 @@ struct Options {
   bool quiet = false;
 };
 
-constexpr double kNoLimit = 1e18;
-
 std::string percent(const std::optional<double>& value) {
   return value ? fmt::format("{:.2f} %", 100 * *value) : "";
 }
@@ -139,19 +137,6 @@ int eval(Options options) {
   const auto outcome = run_evaluation(options.request);
   if (!outcome) return fail(outcome.error());
   return print(*outcome, options);
-}
-
-// A number from low to high; not NaN, which CLI::Range lets pass.
-CLI::Validator within(double low, double high) {
-  return CLI::Validator(
-      [low, high](const std::string& text) -> std::string {
-        double value = 0;
-        if (!CLI::detail::lexical_cast(text, value)) return text + " is no number";
-        if (value >= low && value <= high) return {};
-        return high < kNoLimit ? fmt::format("{} is not from {} to {}", text, low, high)
-                               : fmt::format("{} is less than {}", text, low);
-      },
-      "");
 }
 
 void add_settings(CLI::App& app, EvalSettings& settings) {

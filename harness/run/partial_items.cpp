@@ -43,8 +43,10 @@ Result<std::vector<ItemRecord>> PartialItems::read(std::string_view task) const 
       if (path == file(task)) NB_TRY_VOID(write_file(path, text));
     }
     if (text.empty()) continue;
-    NB_TRY(std::vector<ItemRecord> items, parse_items(text, path.string()));
-    for (ItemRecord& item : items)
+    auto items = parse_items(text, path.string());
+    if (!items)
+      return bad_input(items.error().message + "; the file is damaged, begin again with --fresh");
+    for (ItemRecord& item : *items)
       if (seen.insert(item.id).second) all.push_back(std::move(item));
   }
   return all;

@@ -113,6 +113,27 @@ TEST_F(EvaluationTest, WhatAKilledProcessLeftIsTakenUp) {
   EXPECT_EQ(files_of(outcome), expected);
 }
 
+TEST_F(EvaluationTest, DamagedRecordsOfAnInterruptedOneAreNamedAndFreshHelps) {
+  const EvaluationOutcome whole = run(request());
+  test::TempDir elsewhere;
+  EvaluationRequest resumed = request();
+  resumed.results_dir = elsewhere.path();
+  const fs::path file =
+      elsewhere / "eval" / whole.folder.filename() / "partial/mw_facts.0-of-1.jsonl";
+  ASSERT_TRUE(append_file(file, "garbage\n").has_value());
+  const std::string damaged = error_of(resumed);
+  EXPECT_TRUE(damaged.starts_with(file.string() + ":1:")) << damaged;
+  EXPECT_TRUE(damaged.ends_with("the file is damaged, begin again with --fresh")) << damaged;
+  ItemRecord foreign;
+  foreign.id = "0123456789abcdef";
+  ASSERT_TRUE(write_file(file, items_text({foreign}).value()).has_value());
+  EXPECT_EQ(error_of(resumed),
+            "mw/facts: item 0123456789abcdef was evaluated with other data, settings or prompts; "
+            "begin again with --fresh");
+  resumed.fresh = true;
+  EXPECT_EQ(files_of(run(resumed)), files_of(whole));
+}
+
 // The texts of an evaluation are marked again without a model, and the result stays comparable.
 TEST_F(EvaluationTest, StoredTextsAreMarkedAgain) {
   NB_NEEDS_DATA();
