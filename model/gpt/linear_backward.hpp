@@ -8,13 +8,19 @@
 
 namespace nb {
 
-// dy (B·T, out), x (B·T, in): returns dx, adds to w.grad, frees what the forward saved.
-inline Tensor linear_backward(Device& device, const Tensor& dy, const Tensor& x, Parameter& w,
-                              SavedBlocks saved) {
-  Tensor dx = ops::linear_backward_input(device, dy, w.value, w.name);
+// dy (B·T, out), x (B·T, in): adds to w.grad, frees what the forward saved.
+inline void linear_backward_weight(Device& device, const Tensor& dy, const Tensor& x, Parameter& w,
+                                   SavedBlocks saved) {
   const GradientSlot slot = gradient_slot(device, w);
   ops::linear_backward_weight(device, dy, x, slot.tensor, slot.accumulate, w.name,
                               std::move(saved));
+}
+
+// The same, and returns dx.
+inline Tensor linear_backward(Device& device, const Tensor& dy, const Tensor& x, Parameter& w,
+                              SavedBlocks saved) {
+  Tensor dx = ops::linear_backward_input(device, dy, w.value, w.name);
+  linear_backward_weight(device, dy, x, w, std::move(saved));
   return dx;
 }
 

@@ -4,7 +4,7 @@
 
 #include "model/gpt/linear_backward.hpp"
 #include "model/ops/linear.hpp"
-#include "model/ops/pointwise.hpp"
+#include "model/ops/linear_relu_squared.hpp"
 
 namespace nb {
 
@@ -12,8 +12,11 @@ Tensor mlp_forward(const PassContext& context, const BlockWeights& weights, Tens
                    MlpActivations& a) {
   Device& device = context.device;
   a.n = std::move(n);
-  a.wide = ops::linear(device, a.n, weights.c_fc.value, weights.c_fc.name, context.slot(a.c_fc));
-  a.h = ops::relu_squared(device, a.wide, "mlp.relu_squared", context.slot(a.relu_squared));
+  auto [wide, h] = ops::linear_relu_squared(device, a.n, weights.c_fc.value, weights.c_fc.name,
+                                            "mlp.relu_squared", context.slot(a.c_fc),
+                                            context.slot(a.relu_squared));
+  a.wide = std::move(wide);
+  a.h = std::move(h);
   a.wide.drop_block();
   Tensor out = ops::linear(device, a.h, weights.mlp_proj.value, weights.mlp_proj.name,
                            context.slot(a.c_proj));
@@ -25,9 +28,12 @@ Tensor mlp_forward(const PassContext& context, const BlockWeights& weights, Tens
 Tensor mlp_backward(const PassContext& context, const BlockWeights& weights, const Tensor& dy,
                     MlpActivations& a) {
   Device& device = context.device;
-  Tensor d = linear_backward(device, dy, a.h, weights.mlp_proj, std::move(a.c_proj));
+  const Parameter& proj = weights.mlp_proj;
+  Tensor d = ops::linear_backward_input(device, dy, proj.value, proj.name, ops::Arithmetic::kLater);
+  linear_backward_weight(device, dy, a.h, weights.mlp_proj, std::move(a.c_proj));
   a.h = {};
-  d = ops::relu_squared_backward(device, d, a.wide, "mlp.relu_squared", std::move(a.relu_squared));
+  d = ops::linear_relu_squared_backward(device, dy, proj.value, d, a.wide, "mlp.relu_squared",
+                                        std::move(a.relu_squared));
   a.wide = {};
   Tensor dn = linear_backward(device, d, a.n, weights.c_fc, std::move(a.c_fc));
   a.n = {};

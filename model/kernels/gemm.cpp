@@ -20,10 +20,7 @@ constexpr std::int64_t kMostBlocksAtOnce = 4;  // blocks of kGemmSteps whose wor
 constexpr std::int64_t kPanelBytesInL2 = 512 << 10;
 constexpr std::int64_t kMostTileColumns = 128;
 
-// Rows [row, row + rows) × columns [col, col + cols) of C: one task.
-struct Block {
-  std::int64_t row, rows, col, cols;
-};
+using Block = ProductBlock;  // one task
 
 // Sums in the order of a task's rows.
 struct Sums {
@@ -69,6 +66,7 @@ class Multiplication {
       const std::int64_t first = next.rows * task / tasks, last = next.rows * (task + 1) / tasks;
       run_block(block, fetch_ahead(next.data + first * next.stride, last - first, next.cols,
                                    next.stride, calls(block) * steps_));
+      if (ends_.after != nullptr && *ends_.after) (*ends_.after)(block);
     });
   }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "model/kernels/inner/table.hpp"
+#include "model/kernels/matmul.hpp"
 #include "model/kernels/panels.hpp"
 #include "model/kernels/policy.hpp"
 #include "model/tensor/view.hpp"
@@ -37,7 +38,8 @@ struct GemmEnds {
   bool finishes = true;     // false: c takes the raw sums
   bool accumulate = false;  // c += the finished sums
   ConstMatrix next_b = {};  // source of a next product: asked for on the way
-  bool is_lower = false;    // only the elements on and below the diagonal are wanted
+  const AfterBlock* after = nullptr;
+  bool is_lower = false;  // only the elements on and below the diagonal are wanted
 };
 // What stands left: (m, k), or (k, m) where is_turned.
 struct GemmLeft {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "model/kernels/policy.hpp"
@@ -36,6 +37,13 @@ void matmul_tn_block(ConstMatrix a, ConstMatrix b, Matrix partial, const MatmulP
 void matmul_finish(ConstMatrix partial, Matrix c, const MatmulPolicy& policy,
                    bool accumulate = false);
 
+// Rows [row, row + rows) × columns [col, col + cols) of a product's C.
+struct ProductBlock {
+  std::int64_t row, rows, col, cols;
+};
+// What the thread that finished a block does with it while it is in its cache.
+using AfterBlock = std::function<void(const ProductBlock&)>;
+
 // A weight whose packing is done once for many products. Which of them: matmul_nt of a weight
 // (N,K), or matmul_nn of a weight (K,N). Holds a copy: the source may change or die. Move-only.
 enum class PackFor { kNt, kNn };
@@ -59,8 +67,10 @@ class PackedMatrix {
   void pack(ConstMatrix weight, const MatmulPolicy& policy, PackFor use);
 
  private:
-  friend void matmul_nt(ConstMatrix, const PackedMatrix&, Matrix, const MatmulPolicy&, bool);
-  friend void matmul_nn(ConstMatrix, const PackedMatrix&, Matrix, const MatmulPolicy&, bool);
+  friend void matmul_nt(ConstMatrix, const PackedMatrix&, Matrix, const MatmulPolicy&, bool,
+                        const AfterBlock&);
+  friend void matmul_nn(ConstMatrix, const PackedMatrix&, Matrix, const MatmulPolicy&, bool,
+                        const AfterBlock&);
   struct Form;
   std::unique_ptr<Form> form_;
 };
@@ -68,10 +78,11 @@ class PackedMatrix {
 // policy.accumulation kHostBlas has no packed form: NB_CHECK. Parallel inside.
 PackedMatrix pack_weight(ConstMatrix weight, const MatmulPolicy& policy, PackFor use);
 
-// Same bits as with the matrix that was packed. NB_CHECK: b suits the product.
+// Same bits as with the matrix that was packed. NB_CHECK: b suits the product. after: called once
+// for each block of C, which together are C.
 void matmul_nt(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
-               bool accumulate = false);
+               bool accumulate = false, const AfterBlock& after = {});
 void matmul_nn(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
-               bool accumulate = false);
+               bool accumulate = false, const AfterBlock& after = {});
 
 }  // namespace nb::kernels

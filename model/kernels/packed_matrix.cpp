@@ -53,23 +53,23 @@ PackedMatrix pack_weight(ConstMatrix weight, const MatmulPolicy& policy, PackFor
 }
 
 void matmul_nt(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
-               bool accumulate) {
+               bool accumulate, const AfterBlock& after) {
   NB_CHECK(b.suits(PackFor::kNt, policy), "[matmul_nt] b is not packed for this product");
   NB_CHECK(a.cols == b.cols() && c.rows == a.rows && c.cols == b.rows(),
            "[matmul_nt] a is ({},{}), b ({},{}), c ({},{})", a.rows, a.cols, b.rows(), b.cols(),
            c.rows, c.cols);
   multiply(gemm_format(policy.inputs), {.source = a}, b.form_->panels.words(),
-           {c.rows, c.cols, a.cols}, c, policy, {.accumulate = accumulate});
+           {c.rows, c.cols, a.cols}, c, policy, {.accumulate = accumulate, .after = &after});
 }
 
 void matmul_nn(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
-               bool accumulate) {
+               bool accumulate, const AfterBlock& after) {
   NB_CHECK(b.suits(PackFor::kNn, policy), "[matmul_nn] b is not packed for this product");
   NB_CHECK(a.cols == b.rows() && c.rows == a.rows && c.cols == b.cols(),
            "[matmul_nn] a is ({},{}), b ({},{}), c ({},{})", a.rows, a.cols, b.rows(), b.cols(),
            c.rows, c.cols);
   multiply(gemm_format(policy.inputs), {.source = a}, b.form_->panels.words(),
-           {c.rows, c.cols, a.cols}, c, policy, {.accumulate = accumulate});
+           {c.rows, c.cols, a.cols}, c, policy, {.accumulate = accumulate, .after = &after});
 }
 
 }  // namespace nb::kernels

@@ -26,4 +26,22 @@ void relu_squared_backward(ConstMatrix dy, ConstMatrix x, Matrix dx, DType stora
   });
 }
 
+void relu_squared_block(ConstMatrix x, Matrix out, const ProductBlock& block, DType storage) {
+  const inner::Table& table = inner::table();
+  const int rounding = inner::rounding_of(storage);
+  for (std::int64_t i = block.row; i < block.row + block.rows; ++i) {
+    table.relu_squared(x.row(i) + block.col, block.cols, out.row(i) + block.col, rounding);
+  }
+}
+
+void relu_squared_backward_block(ConstMatrix dy, ConstMatrix x, Matrix dx,
+                                 const ProductBlock& block, DType storage) {
+  const inner::Table& table = inner::table();
+  const int rounding = inner::rounding_of(storage);
+  for (std::int64_t i = block.row; i < block.row + block.rows; ++i) {
+    table.relu_squared_backward(dy.row(i) + block.col, x.row(i) + block.col, block.cols,
+                                dx.row(i) + block.col, rounding);
+  }
+}
+
 }  // namespace nb::kernels

@@ -2,6 +2,7 @@
 // both modes (relu is exact, so eager and fused agree). Saves x.
 #pragma once
 
+#include "model/kernels/matmul.hpp"
 #include "model/tensor/dtype.hpp"
 #include "model/tensor/view.hpp"
 
@@ -11,5 +12,10 @@ void relu_squared(ConstMatrix x, Matrix out,
                   DType storage);  // round(relu(x) * relu(x)); out may be x
 // dx = x <= 0 ? +0 : round(dy * (2x)); dx may be dy.
 void relu_squared_backward(ConstMatrix dy, ConstMatrix x, Matrix dx, DType storage);
+
+// The same of what stands at one place of each matrix, on this thread: a product's block.
+void relu_squared_block(ConstMatrix x, Matrix out, const ProductBlock& block, DType storage);
+void relu_squared_backward_block(ConstMatrix dy, ConstMatrix x, Matrix dx,
+                                 const ProductBlock& block, DType storage);
 
 }  // namespace nb::kernels

@@ -10,45 +10,51 @@
 namespace nb::ops {
 
 Tensor linear(Device& device, const Tensor& x, const Tensor& w, std::string_view label,
-              SavedBlocks* saved) {
+              SavedBlocks* saved, Arithmetic arithmetic) {
   NB_CHECK(w.shape().rank() == 2 && x.shape().last() == w.shape()[1],
            "[linear] {}: x {}, w (out, in) {}", label, x.shape().text(), w.shape().text());
   const std::int64_t rows = x.shape().leading();
   const std::int64_t out = w.shape()[0];
   Tensor y = device.allocate({rows, out}, device.numerics().storage, label);
-  keep(saved,
-       device.run(
-           {.kind = OpKind::kLinear,
-            .label = label,
-            .rows = rows,
-            .cols = out,
-            .inner = w.shape()[1],
-            .dtype = w.dtype(),
-            .saves_for_backward = saved != nullptr,
-            .inputs = {&x, &w},
-            .output = &y},
-           [&] { multiply_weight_nt(x.matrix(), w, y.matrix(), device.numerics().matmul()); }));
+  keep(saved, device.run({.kind = OpKind::kLinear,
+                          .label = label,
+                          .rows = rows,
+                          .cols = out,
+                          .inner = w.shape()[1],
+                          .dtype = w.dtype(),
+                          .saves_for_backward = saved != nullptr,
+                          .inputs = {&x, &w},
+                          .output = &y},
+                         [&] {
+                           if (arithmetic == Arithmetic::kLater) return;
+                           multiply_weight_nt(x.matrix(), w, y.matrix(),
+                                              device.numerics().matmul());
+                         }));
   return y;
 }
 
 Tensor linear_backward_input(Device& device, const Tensor& dy, const Tensor& w,
-                             std::string_view label) {
+                             std::string_view label, Arithmetic arithmetic) {
   NB_CHECK(w.shape().rank() == 2 && dy.shape().last() == w.shape()[0],
            "[linear_backward_input] {}: dy {}, w (out, in) {}", label, dy.shape().text(),
            w.shape().text());
   const std::int64_t rows = dy.shape().leading();
   const std::int64_t inner = w.shape()[1];
-  Tensor dx = device.allocate({rows, inner}, device.numerics().storage, label);
-  device.run_backward(
-      {.kind = OpKind::kLinearBackwardInput,
-       .label = label,
-       .rows = rows,
-       .cols = w.shape()[0],
-       .inner = inner,
-       .dtype = w.dtype(),
-       .inputs = {&dy, &w},
-       .output = &dx},
-      {}, [&] { multiply_weight_nn(dy.matrix(), w, dx.matrix(), device.numerics().matmul()); });
+  const bool is_later = arithmetic == Arithmetic::kLater;
+  Tensor dx = device.allocate({rows, inner}, device.numerics().storage, label,
+                              is_later ? HostBuffer::kNone : HostBuffer::kYes);
+  device.run_backward({.kind = OpKind::kLinearBackwardInput,
+                       .label = label,
+                       .rows = rows,
+                       .cols = w.shape()[0],
+                       .inner = inner,
+                       .dtype = w.dtype(),
+                       .inputs = {&dy, &w},
+                       .output = &dx},
+                      {}, [&] {
+                        if (is_later) return;
+                        multiply_weight_nn(dy.matrix(), w, dx.matrix(), device.numerics().matmul());
+                      });
   return dx;
 }
 

@@ -8,12 +8,16 @@
 
 namespace nb::ops {
 
+// Whether the host computes in this launch, or the caller does in one that follows it.
+enum class Arithmetic { kNow, kLater };
+
 // y (rows, out) in the storage dtype. saved != null: a backward follows.
 Tensor linear(Device& device, const Tensor& x, const Tensor& w, std::string_view label,
-              SavedBlocks* saved);
+              SavedBlocks* saved, Arithmetic arithmetic = Arithmetic::kNow);
 // dx (rows, inner) = dy w. Keeps what the forward saved: the weight's gradient comes after.
+// kLater: dx has no host values.
 Tensor linear_backward_input(Device& device, const Tensor& dy, const Tensor& w,
-                             std::string_view label);
+                             std::string_view label, Arithmetic arithmetic = Arithmetic::kNow);
 // dw (out, inner) = dyᵀ x, rounded as the policy says; accumulate: added to dw in fp32.
 void linear_backward_weight(Device& device, const Tensor& dy, const Tensor& x, Tensor& dw,
                             bool accumulate, std::string_view label, SavedBlocks saved);

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "harness/base/check.hpp"
-#include "model/kernels/relu_squared.hpp"
 #include "model/kernels/residual.hpp"
 #include "model/ops/saved.hpp"
 
@@ -19,30 +18,6 @@ OpDesc describe(OpKind kind, const Tensor& a, std::string_view label) {
 }
 
 }  // namespace
-
-Tensor relu_squared(Device& device, const Tensor& x, std::string_view label, SavedBlocks* saved) {
-  const DType storage = device.numerics().storage;
-  Tensor y = device.allocate(x.shape(), storage, label);
-  OpDesc desc = describe(OpKind::kReluSquared, x, label);
-  desc.output = &y;
-  desc.saves_for_backward = saved != nullptr;
-  keep(saved, device.run(desc, [&] { kernels::relu_squared(x.matrix(), y.matrix(), storage); }));
-  return y;
-}
-
-Tensor relu_squared_backward(Device& device, const Tensor& dy, const Tensor& x,
-                             std::string_view label, SavedBlocks saved) {
-  NB_CHECK(dy.shape() == x.shape(), "[relu_squared_backward] {}: dy {}, x {}", label,
-           dy.shape().text(), x.shape().text());
-  const DType storage = device.numerics().storage;
-  Tensor dx = device.allocate(dy.shape(), storage, label);
-  OpDesc desc = describe(OpKind::kReluSquaredBackward, dy, label);
-  desc.output = &dx;
-  device.run_backward(desc, std::move(saved), [&] {
-    kernels::relu_squared_backward(dy.matrix(), x.matrix(), dx.matrix(), storage);
-  });
-  return dx;
-}
 
 Tensor add(Device& device, const Tensor& a, const Tensor& b, std::string_view label,
            SavedBlocks* saved) {

@@ -1,4 +1,4 @@
-// Element by element: the MLP's activation and residual sums.
+// Element by element: residual sums.
 #pragma once
 
 #include <string_view>
@@ -7,11 +7,6 @@
 
 namespace nb::ops {
 
-// relu(x)²
-Tensor relu_squared(Device& device, const Tensor& x, std::string_view label, SavedBlocks* saved);
-// x: input of the forward.
-Tensor relu_squared_backward(Device& device, const Tensor& dy, const Tensor& x,
-                             std::string_view label, SavedBlocks saved);
 // Residual sum; saves nothing that a backward needs.
 Tensor add(Device& device, const Tensor& a, const Tensor& b, std::string_view label,
            SavedBlocks* saved);

@@ -1,5 +1,6 @@
 #include "model/ops/weight.hpp"
 
+#include "harness/base/parallel.hpp"
 #include "model/kernels/matmul.hpp"
 
 namespace nb::ops {
@@ -27,18 +28,30 @@ const kernels::PackedMatrix* packed(const Tensor& w, const MatmulPolicy& policy,
   return &form.matrix;
 }
 
-}  // namespace
-
-void multiply_weight_nt(ConstMatrix x, const Tensor& w, Matrix y, const MatmulPolicy& policy) {
-  const kernels::PackedMatrix* form = packed(w, policy, kernels::PackFor::kNt);
-  if (form == nullptr) return kernels::matmul_nt(x, w.matrix(), y, policy);
-  kernels::matmul_nt(x, *form, y, policy);
+// For products that know no blocks.
+void after_all(ConstMatrix c, const kernels::AfterBlock& after) {
+  if (!after) return;
+  parallel_chunks(static_cast<std::size_t>(c.rows), 16, [&](std::size_t begin, std::size_t end) {
+    after({static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end - begin), 0, c.cols});
+  });
 }
 
-void multiply_weight_nn(ConstMatrix dy, const Tensor& w, Matrix dx, const MatmulPolicy& policy) {
+}  // namespace
+
+void multiply_weight_nt(ConstMatrix x, const Tensor& w, Matrix y, const MatmulPolicy& policy,
+                        const kernels::AfterBlock& after) {
+  const kernels::PackedMatrix* form = packed(w, policy, kernels::PackFor::kNt);
+  if (form != nullptr) return kernels::matmul_nt(x, *form, y, policy, false, after);
+  kernels::matmul_nt(x, w.matrix(), y, policy);
+  after_all(y, after);
+}
+
+void multiply_weight_nn(ConstMatrix dy, const Tensor& w, Matrix dx, const MatmulPolicy& policy,
+                        const kernels::AfterBlock& after) {
   const kernels::PackedMatrix* form = packed(w, policy, kernels::PackFor::kNn);
-  if (form == nullptr) return kernels::matmul_nn(dy, w.matrix(), dx, policy);
-  kernels::matmul_nn(dy, *form, dx, policy);
+  if (form != nullptr) return kernels::matmul_nn(dy, *form, dx, policy, false, after);
+  kernels::matmul_nn(dy, w.matrix(), dx, policy);
+  after_all(dx, after);
 }
 
 }  // namespace nb::ops

@@ -3,13 +3,16 @@
 #pragma once
 
 #include "model/device/tensor.hpp"
+#include "model/kernels/matmul.hpp"
 #include "model/kernels/policy.hpp"
 
 namespace nb::ops {
 
 // y (rows, out) = x (rows, in) · wᵀ; w (out, in).
-void multiply_weight_nt(ConstMatrix x, const Tensor& w, Matrix y, const MatmulPolicy& policy);
+void multiply_weight_nt(ConstMatrix x, const Tensor& w, Matrix y, const MatmulPolicy& policy,
+                        const kernels::AfterBlock& after = {});
 // dx (rows, in) = dy (rows, out) · w.
-void multiply_weight_nn(ConstMatrix dy, const Tensor& w, Matrix dx, const MatmulPolicy& policy);
+void multiply_weight_nn(ConstMatrix dy, const Tensor& w, Matrix dx, const MatmulPolicy& policy,
+                        const kernels::AfterBlock& after = {});
 
 }  // namespace nb::ops

@@ -11,6 +11,7 @@
 #include "model/ops/attention.hpp"
 #include "model/ops/embedding.hpp"
 #include "model/ops/linear.hpp"
+#include "model/ops/linear_relu_squared.hpp"
 #include "model/ops/optimizer_ops.hpp"
 #include "model/ops/pointwise.hpp"
 #include "model/ops/rms_norm.hpp"
@@ -45,7 +46,7 @@ TEST_F(Ops, MismatchedShapesAreRefusedWithBothNamed) {
   EXPECT_THROW(ops::linear_backward_weight(device_, x, x, dw, false, "", {}), CheckFailure);
   EXPECT_THROW((void)ops::rms_norm(device_, x, 4, "", nullptr, nullptr), CheckFailure);
   EXPECT_THROW((void)ops::add(device_, x, w, "", nullptr), CheckFailure);
-  EXPECT_THROW((void)ops::relu_squared_backward(device_, x, w, "", {}), CheckFailure);
+  EXPECT_THROW((void)ops::linear_relu_squared_backward(device_, x, w, x, w, "", {}), CheckFailure);
   const ops::HeadShape heads = {.batch = 2, .time = 2, .heads = 3, .kv_heads = 3, .head_dim = 4};
   EXPECT_THROW((void)ops::attention(device_, x, x, x, heads, "", nullptr, nullptr), CheckFailure);
   const std::vector<int> ids = {1, 2, 3};
