@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "harness/base/parallel.hpp"
+#include "model/kernels/fetch_ahead.hpp"
 #include "model/kernels/lm_head.hpp"
 #include "model/kernels/lm_head_rows.hpp"
 #include "model/kernels/matmul.hpp"
@@ -14,6 +15,8 @@ namespace nb::kernels {
 namespace {
 
 constexpr std::int64_t kVocabularyStrip = 128;  // whole panels at every level
+// Of a strip's sums at a time: these steps of x's panels stay in L2 while the strip takes them.
+constexpr std::int64_t kSumSteps = 128;
 
 void run_plain(ConstMatrix x, ConstMatrix w, std::span<const int> targets, float row_scale,
                std::span<float> losses, Matrix dx, Matrix dw, bool accumulate,
@@ -100,9 +103,11 @@ class Backward {
     float* t = memory.floats();
     HeadRows::Row rows[kHeadRows];
     head.run(first, count, t, rows);
-    for (std::int64_t i = 0; i < count; ++i)
-      gradient_row(first + i, t + i * head.stride(), rows[i]);
-    pack_head_rows(format_, t, head.stride(), count, w_.rows, words.words());
+    for (std::int64_t i = 0; i < count; i += 2) {
+      gradient_rows(first + i, std::min<std::int64_t>(2, count - i), t + i * head.stride(),
+                    head.stride(), rows + i, words.words() + i * inner::kGemmRowWords,
+                    dz_panels + gradient_format_.steps(at + i) * gradient_format_.gemm->cols);
+    }
     multiply_words(format_, count, w_.cols, steps, words.words(), w_nn_,
                    format_.panel_words(w_.rows), sums.floats(), sum_stride, inner::kFinishRaw);
     const int rounding =
@@ -110,30 +115,55 @@ class Backward {
     for (std::int64_t i = 0; i < count; ++i) {
       table_.finish(sums.floats() + i * sum_stride, w_.cols, dx_.row(first + i), rounding, false);
     }
-    pack_part(t, head.stride(), w_.rows, count, at, dz_panels);
-    pack_part(x_.row(first), x_.stride, w_.cols, count, at, x_panels);
+    pack_panels(x_.row(first), x_.stride, w_.cols, count,
+                x_panels + gradient_format_.steps(at) * gradient_format_.gemm->cols);
   }
 
-  void gradient_row(std::int64_t row, float* t, const HeadRows::Row& known) const {
+  // One or two rows: t becomes dz strip by strip, packed for both products while it is in L1.
+  // words: of the rows, first block; panels: of dz, at the rows' first value.
+  void gradient_rows(std::int64_t row, std::int64_t count, float* t, std::int64_t stride,
+                     const HeadRows::Row* known, std::uint32_t* words,
+                     std::uint32_t* panels) const {
+    float sums[2] = {};
+    for (std::int64_t i = 0; i < count; ++i) sums[i] = loss_of(row + i, t + i * stride, known[i]);
+    const std::int64_t strip = inner::kGemmSteps * format_.gemm->values_per_step;
+    for (std::int64_t col = 0; col < w_.rows; col += strip) {
+      const std::int64_t columns = std::min(strip, w_.rows - col);
+      for (std::int64_t i = 0; i < count; ++i) {
+        float* dz = t + i * stride + col;
+        const int target = targets_[static_cast<std::size_t>(row + i)];
+        if (target == kIgnoreTarget) {
+          table_.fill(dz, columns, 0.0f);
+        } else {
+          table_.capped_gradient(dz, columns, target - col, {known[i].max, sums[i], row_scale_},
+                                 cap_, known[i].is_calm && std::isfinite(row_scale_));
+        }
+      }
+      format_.gemm->pack_rows(t + col, stride, count, columns, format_.steps(columns),
+                              format_.rounding, format_.swaps_pairs, words);
+      words += kHeadRows * inner::kGemmRowWords;
+      pack_panels(t + col, stride, columns, count,
+                  panels + col / gradient_format_.gemm->cols * group_words_);
+    }
+  }
+
+  // The row's loss; returns its sum of exponentials.
+  float loss_of(std::int64_t row, const float* t, const HeadRows::Row& known) const {
     const int target = targets_[static_cast<std::size_t>(row)];
     float& loss = losses_[static_cast<std::size_t>(row)];
-    if (target == kIgnoreTarget) {
-      loss = 0.0f;
-      return table_.fill(t, w_.rows, 0.0f);
-    }
+    loss = 0.0f;
+    if (target == kIgnoreTarget) return 0.0f;
     const float sum = table_.capped_sum(t, w_.rows, cap_, known.max, known.is_calm);
     loss = log(sum) - (table_.capped_value(t[target], cap_) - known.max);
-    table_.capped_gradient(t, w_.rows, target, {known.max, sum, row_scale_}, cap_,
-                           known.is_calm && std::isfinite(row_scale_));
+    return sum;
   }
 
-  // `count` rows of a source, the group's values of k from `at` on, into each panel of columns.
-  void pack_part(const float* rows, std::int64_t stride, std::int64_t columns, std::int64_t count,
-                 std::int64_t at, std::uint32_t* panels) const {
-    const inner::Gemm& gemm = *gradient_format_.gemm;
-    gemm.pack_panels(rows, stride, false, columns, count, gradient_format_.steps(count),
-                     gradient_format_.rounding, gradient_format_.swaps_pairs, group_words_,
-                     panels + gradient_format_.steps(at) * gemm.cols);
+  // `count` rows of a source, values of k, into each panel of columns.
+  void pack_panels(const float* rows, std::int64_t stride, std::int64_t columns, std::int64_t count,
+                   std::uint32_t* panels) const {
+    gradient_format_.gemm->pack_panels(rows, stride, false, columns, count,
+                                       gradient_format_.steps(count), gradient_format_.rounding,
+                                       gradient_format_.swaps_pairs, group_words_, panels);
   }
 
   // dw's rows [from, to) go on over the group's rows; sums (V, C padded) holds them between groups,
@@ -145,10 +175,25 @@ class Backward {
                           ? static_cast<std::size_t>(kVocabularyStrip * sum_stride) * sizeof(float)
                           : 0);
     float* strip = sums == nullptr ? own.floats() : sums + from * sum_stride;
-    const std::int64_t width = gradient_format_.gemm->cols;
-    for (std::int64_t row = from; row < to; row += width) {
-      sum_panel(std::min(width, to - row), gradient_format_.steps(rows),
-                dz + row / width * group_words_, x, strip + (row - from) * sum_stride, is_first);
+    const std::int64_t width = gradient_format_.gemm->cols, steps = gradient_format_.steps(rows);
+    const std::int64_t strip_panels = (to - from + width - 1) / width;
+    const std::int64_t tiles = (width + gradient_format_.gemm->rows - 1) /
+                               gradient_format_.gemm->rows * ((w_.cols + width - 1) / width);
+    for (std::int64_t first = 0; first < steps; first += kSumSteps) {
+      const std::int64_t count = std::min(kSumSteps, steps - first), next = first + count;
+      const std::int64_t left = std::min(kSumSteps, steps - next) * width;
+      inner::Fetch next_x = fetch_ahead(x + next * width, (w_.cols + width - 1) / width, left,
+                                        group_words_, strip_panels * tiles * count);
+      for (std::int64_t row = from; row < to; row += width) {
+        const std::uint32_t* panel = dz + row / width * group_words_;
+        const bool is_last_row = row + width >= to;
+        inner::Fetch next_dz =
+            fetch_ahead(is_last_row ? dz + from / width * group_words_ + next * width
+                                    : panel + group_words_ + first * width,
+                        1, is_last_row ? left : count * width, 0, tiles * count);
+        sum_panel(std::min(width, to - row), first, count, panel, x,
+                  strip + (row - from) * sum_stride, is_first && first == 0, &next_x, &next_dz);
+      }
     }
     if (!is_last) return;
     const int rounding =
@@ -159,28 +204,29 @@ class Backward {
     }
   }
 
-  // One panel of dz's columns × all panels of x.
-  void sum_panel(std::int64_t rows, std::int64_t steps, const std::uint32_t* dz,
-                 const std::uint32_t* x, float* sums, bool is_first) const {
+  // One panel of dz's columns × all panels of x, over `steps` from `first` on.
+  void sum_panel(std::int64_t rows, std::int64_t first, std::int64_t steps, const std::uint32_t* dz,
+                 const std::uint32_t* x, float* sums, bool is_first, inner::Fetch* next_x,
+                 inner::Fetch* next_dz) const {
     const inner::Gemm& gemm = *gradient_format_.gemm;
     const std::int64_t stride = round_up(w_.cols, 16), tiles = (rows + gemm.rows - 1) / gemm.rows;
     inner::GemmTile t = {};
+    t.steps = steps;
     t.b_panel = group_words_;
     t.start_stride = t.out_stride = stride;
     t.finish = inner::kFinishRaw;
-    for (std::int64_t first = 0; first < steps; first += inner::kGemmSteps) {
-      t.steps = std::min(inner::kGemmSteps, steps - first);
-      for (std::int64_t j = 0; j < w_.cols; j += gemm.cols) {
-        const std::int64_t vectors = (std::min<std::int64_t>(gemm.cols, w_.cols - j) + 15) / 16;
-        t.b = x + j / gemm.cols * group_words_ + first * gemm.cols;
-        for (std::int64_t i = 0; i < tiles; ++i) {
-          const std::int64_t row = rows * i / tiles;
-          t.a = dz + first * gemm.cols + row;
-          t.out = sums + row * stride + j;
-          t.start = is_first && first == 0 ? nullptr : t.out;
-          gemm.tile_turned(static_cast<int>(rows * (i + 1) / tiles - row),
-                           static_cast<int>(vectors), t);
-        }
+    t.fetch[0] = next_x;
+    t.fetch[1] = next_dz;
+    for (std::int64_t j = 0; j < w_.cols; j += gemm.cols) {
+      const std::int64_t vectors = (std::min<std::int64_t>(gemm.cols, w_.cols - j) + 15) / 16;
+      t.b = x + j / gemm.cols * group_words_ + first * gemm.cols;
+      for (std::int64_t i = 0; i < tiles; ++i) {
+        const std::int64_t row = rows * i / tiles;
+        t.a = dz + first * gemm.cols + row;
+        t.out = sums + row * stride + j;
+        t.start = is_first ? nullptr : t.out;
+        gemm.tile_turned(static_cast<int>(rows * (i + 1) / tiles - row), static_cast<int>(vectors),
+                         t);
       }
     }
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/kernels/fetch_ahead.hpp"
+
 namespace nb::kernels {
 namespace {
 
@@ -69,6 +71,13 @@ void multiply_words(const GemmFormat& format, std::int64_t rows, std::int64_t co
       const std::int64_t left = (cols - j + 15) / 16;
       const std::int64_t vectors = left >= widest ? widest : std::min(left, panel);
       t.b = panels + j / gemm.cols * t.b_panel + j % gemm.cols + first * gemm.cols;
+      // The panel beside, or the first one further along k, or what follows these columns.
+      const bool is_last = j + 16 * vectors >= cols && first + t.steps < steps;
+      inner::Fetch next = fetch_ahead(
+          is_last ? panels + (first + t.steps) * gemm.cols
+                  : panels + (j + 16 * vectors) / gemm.cols * t.b_panel + first * gemm.cols,
+          1, t.steps * gemm.cols, 0, tiles * t.steps);
+      t.fetch[0] = &next;
       for (std::int64_t i = 0; i < tiles; ++i) {
         const std::int64_t row = rows * i / tiles;
         t.a = words + row * inner::kGemmRowWords;
