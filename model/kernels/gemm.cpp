@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "harness/base/parallel.hpp"
 #include "model/kernels/fetch_ahead.hpp"
+#include "model/kernels/gemm_left.hpp"
 #include "model/kernels/gemm_plan.hpp"
 #include "model/kernels/inner/dispatch.hpp"
 #include "model/kernels/scratch.hpp"
@@ -48,20 +50,21 @@ class Multiplication {
                              [](const GemmPiece& p) { return p.starts_part; })),
         panel_words_(format.panel_words(shape.k)),
         span_((a.is_turned ? 1 : kMostBlocksAtOnce) * kGemmSteps),
-        keeps_sums_(steps_ > span_) {}
+        keeps_sums_(steps_ > span_),
+        grid_(gemm_grid(shape, keeps_sums_, a.is_turned)),
+        stage_rows_(grid_.stage_rows) {}
 
   void run() const {
-    const GemmGrid grid = gemm_grid(shape_, keeps_sums_, a_.is_turned);
-    const std::int64_t across = ceil_div(shape_.n, grid.columns);
-    const std::int64_t tasks = ceil_div(shape_.m, grid.rows) * across;
+    const std::int64_t across = ceil_div(shape_.n, grid_.columns);
+    const std::int64_t tasks = ceil_div(shape_.m, grid_.rows) * across;
     parallel_for(static_cast<std::size_t>(tasks), 1, [&](std::size_t index) {
       check_float_mode();
       const auto task = static_cast<std::int64_t>(index);
-      const std::int64_t row = task / across * grid.rows, col = task % across * grid.columns;
-      const std::int64_t rows = std::min(grid.rows, shape_.m - row);
+      const std::int64_t row = task / across * grid_.rows, col = task % across * grid_.columns;
+      const std::int64_t rows = std::min(grid_.rows, shape_.m - row);
       const std::int64_t end = ends_.is_lower ? std::min(shape_.n, row + rows) : shape_.n;
       if (col >= end) return;
-      const Block block = {row, rows, col, std::min(grid.columns, end - col)};
+      const Block block = {row, rows, col, std::min(grid_.columns, end - col)};
       const ConstMatrix& next = ends_.next_b;
       const std::int64_t first = next.rows * task / tasks, last = next.rows * (task + 1) / tasks;
       run_block(block, fetch_ahead(next.data + first * next.stride, last - first, next.cols,
@@ -77,68 +80,75 @@ class Multiplication {
   struct Fetches {
     inner::Fetch rows = {}, panel = {}, next = {};
   };
+  // Rows of a task and pieces [begin, end) of their chains.
+  struct Stage {
+    Block block;
+    std::size_t begin = 0, end = 0;
+  };
 
-  void run_block(const Block& block, const inner::Fetch& next) const {
-    if (pieces_.empty()) return finish_empty(block);
-    const std::int64_t blocks = ceil_div(std::min(span_, steps_), kGemmSteps);
-    const Scratch words(static_cast<std::size_t>(blocks * block.rows * kGemmRowWords) * 4);
+  Stage stage_from(const Block& task, std::int64_t row, std::size_t begin) const {
+    const std::int64_t rows = std::min(stage_rows_, task.row + task.rows - row);
+    const std::int64_t limit = pieces_[begin].first + span_;
+    std::size_t end = begin;
+    while (end < pieces_.size() && pieces_[end].first < limit) ++end;
+    return {{row, rows, task.col, task.cols}, begin, end};
+  }
+  bool is_last(const Block& task, const Stage& stage) const {
+    return stage.end == pieces_.size() &&
+           stage.block.row + stage.block.rows == task.row + task.rows;
+  }
+  Stage after(const Block& task, const Stage& stage) const {
+    if (stage.end < pieces_.size()) return stage_from(task, stage.block.row, stage.end);
+    return stage_from(task, stage.block.row + stage.block.rows, 0);
+  }
+  LeftWords left_words(const Stage& stage, std::int64_t calls, std::uint32_t* words) const {
+    return {format_,
+            a_,
+            shape_.k,
+            {stage.block.row, stage.block.rows, pieces_[stage.begin].first,
+             steps_of(stage.begin, stage.end)},
+            calls,
+            words};
+  }
+
+  void run_block(const Block& task, const inner::Fetch& next) const {
+    if (pieces_.empty()) return finish_empty(task);
+    Stage stage = stage_from(task, task.row, 0);
+    const std::size_t size = stage_words(stage.block.rows, std::min(span_, steps_)) * 4;
+    const Scratch words_now(size), words_then(is_last(task, stage) ? 0 : size);
+    std::uint32_t *now = words_now.words(), *then = words_then.words();
     const std::int64_t stride =
-        keeps_sums_ ? round_up(block.cols, kMostTileColumns) : kMostTileColumns;
-    const auto size = static_cast<std::size_t>(block.rows * stride) * 4;
-    const bool has_chain = pieces_.size() > 1;
-    const Scratch chain(has_chain ? size : 0), parts(parts_ > 1 ? size : 0);
+        keeps_sums_ ? round_up(task.cols, kMostTileColumns) : kMostTileColumns;
+    const auto sums_size = static_cast<std::size_t>(stage.block.rows * stride) * 4;
+    const Scratch chain(pieces_.size() > 1 ? sums_size : 0), parts(parts_ > 1 ? sums_size : 0);
     const TaskSums sums = {{chain.floats(), stride}, {parts.floats(), stride}};
     Fetches fetches = {.next = next};
-    for (std::size_t begin = 0; begin < pieces_.size();) {
-      const std::int64_t limit = pieces_[begin].first + span_;
-      std::size_t end = begin;
-      while (end < pieces_.size() && pieces_[end].first < limit) ++end;
-      pack_rows(block, pieces_[begin].first, words.words());
-      fetches.rows = fetch_rows(block, begin, end);
-      multiply_rows(block, begin, end, words.words(), sums, fetches);
-      begin = end;
+    left_words(stage, 1, now).convert_all();
+    while (true) {
+      const bool ends = is_last(task, stage);
+      const auto pieces = static_cast<std::int64_t>(stage.end - stage.begin);
+      const std::int64_t count = calls(stage.block) * pieces;
+      LeftWords pending = ends ? LeftWords() : left_words(after(task, stage), count, then);
+      if (ends) fetches.rows = fetch_after(task, stage);
+      multiply_rows(stage, now, sums, fetches, pending);
+      if (ends) return;
+      pending.convert_all();
+      std::swap(now, then);
+      stage = after(task, stage);
     }
   }
 
-  // Row `row` of A from value k on.
-  const float* left_at(std::int64_t row, std::int64_t k) const {
-    const ConstMatrix& source = a_.source;
-    return a_.is_turned ? source.row(k) + row : source.row(row) + k;
-  }
-
-  // The words of span_ steps of A from `first` on.
-  void pack_rows(const Block& block, std::int64_t first, std::uint32_t* words) const {
-    const auto pack = a_.is_turned ? gemm_.pack_turned_rows : gemm_.pack_rows;
-    const int per_step = gemm_.values_per_step;
-    const std::int64_t limit = std::min(steps_, first + span_);
-    for (std::int64_t step = first; step < limit; step += kGemmSteps) {
-      const std::int64_t k = step * per_step;
-      pack(left_at(block.row, k), a_.source.stride, block.rows,
-           std::min(kGemmSteps * per_step, shape_.k - k), std::min(kGemmSteps, steps_ - step),
-           format_.rounding, format_.swaps_pairs,
-           words + (step - first) / kGemmSteps * block.rows * kGemmRowWords);
-    }
+  // What the next task on this thread will probably read first.
+  inner::Fetch fetch_after(const Block& task, const Stage& stage) const {
+    const std::int64_t row = task.row + task.rows;
+    if (task.col + task.cols < shape_.n || row >= shape_.m) return {};
+    const Block next = {row, std::min(task.rows, shape_.m - row), task.col, task.cols};
+    return left_words(stage_from(next, row, 0), 1, nullptr)
+        .fetch_all(calls(stage.block) * steps_of(stage.begin, stage.end));
   }
 
   std::int64_t steps_of(std::size_t begin, std::size_t end) const {
     return pieces_[end - 1].first + pieces_[end - 1].steps - pieces_[begin].first;
-  }
-
-  // What pack_rows will probably read next on this thread: the same rows further along k, or the
-  // next task's.
-  inner::Fetch fetch_rows(const Block& block, std::size_t begin, std::size_t end) const {
-    const std::int64_t span = span_ * gemm_.values_per_step;
-    std::int64_t k = pieces_[begin].first * gemm_.values_per_step + span, row = block.row;
-    if (k >= shape_.k) {
-      k = 0;
-      if (block.col + block.cols < shape_.n) return {};
-      row += block.rows;
-    }
-    const std::int64_t rows = std::min(block.rows, shape_.m - row);
-    const std::int64_t values = std::min(span, shape_.k - k);
-    if (rows <= 0) return {};
-    return fetch_ahead(left_at(row, k), a_.is_turned ? values : rows, a_.is_turned ? rows : values,
-                       a_.source.stride, calls(block) * steps_of(begin, end));
   }
 
   // The right panel of the task's columns from j on, where they are too many for L2.
@@ -155,8 +165,9 @@ class Multiplication {
     return ceil_div(block.rows, gemm_.rows) * ceil_div(block.cols, gemm_.cols);
   }
 
-  void multiply_rows(const Block& block, std::size_t begin, std::size_t end,
-                     const std::uint32_t* words, const TaskSums& sums, Fetches& fetches) const {
+  void multiply_rows(const Stage& stage, const std::uint32_t* words, const TaskSums& sums,
+                     Fetches& fetches, LeftWords& pending) const {
+    const auto& [block, begin, end] = stage;
     const std::int64_t tiles = ceil_div(block.rows, gemm_.rows);  // rows are spread evenly
     const std::int64_t origin = pieces_[begin].first, panel = gemm_.cols / 16;
     const std::int64_t widest = gemm_.vectors[ceil_div(block.rows, tiles)];
@@ -170,6 +181,7 @@ class Multiplication {
         const std::uint32_t* from =
             words + step / kGemmSteps * block.rows * kGemmRowWords + step % kGemmSteps;
         for (std::int64_t i = 0; i < tiles; ++i) {
+          pending.before_tile(pieces_[p].steps, fetches.rows);
           const std::int64_t row = block.rows * i / tiles;
           const Block tile = {block.row + row, block.rows * (i + 1) / tiles - row, block.col + j,
                               block.cols - j};
@@ -289,6 +301,8 @@ class Multiplication {
   std::int64_t panel_words_;
   std::int64_t span_;  // steps whose words of A are held at a time
   bool keeps_sums_;
+  GemmGrid grid_;
+  std::int64_t stage_rows_;
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ void pack_all_panels(const GemmFormat& format, const Operand& b, std::int64_t n,
   const std::int64_t steps = format.steps(k), panel_words = format.panel_words(k);
   const bool from_rows = b.stride_k == 1;
   // Rows of a source are read whole where they are k, and in long runs where they are columns.
-  const std::int64_t columns = from_rows ? 2 * gemm.cols : 1024, block = from_rows ? 512 : 64;
+  const std::int64_t columns = from_rows ? 2 * gemm.cols : 256, block = from_rows ? 512 : 64;
   const std::int64_t across = ceil_div(n, columns);
   parallel_for(static_cast<std::size_t>(across * ceil_div(steps, block)), 1, [&](std::size_t task) {
     check_float_mode();

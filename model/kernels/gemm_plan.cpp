@@ -10,8 +10,9 @@ namespace {
 constexpr std::int64_t kTaskRows = 96;      // their words and sums stay in L2
 constexpr std::int64_t kTaskColumns = 512;  // where sums of all of them must be kept
 constexpr std::int64_t kFewestTasks = 16;   // cut by shape, never by thread count
-constexpr std::int64_t kFewestTurnedTasks = 8;
-constexpr double kLeastTaskFlop = 4e6;  // below, starting a task costs more than it saves
+constexpr std::int64_t kFewestTurnedTasks = 4;
+constexpr std::int64_t kMostStages = 4;  // of a task's rows, one converted while one is multiplied
+constexpr double kLeastTaskFlop = 4e6;   // below, starting a task costs more than it saves
 
 // Values of k whose chain starts from +0; the parts' sums are added in order.
 std::int64_t part_length(const MatmulPolicy& policy, std::int64_t k) {
@@ -45,23 +46,39 @@ std::vector<GemmPiece> gemm_pieces(const MatmulPolicy& policy, const GemmFormat&
   return pieces;
 }
 
+namespace {
+
+// A turned task owns all steps of its sums; its rows are whole cache lines of their source.
+GemmGrid turned_grid(const GemmShape& shape) {
+  GemmGrid grid = {kTaskRows, round_up(std::min(shape.n, kTaskColumns), 32), 0};
+  const auto tasks = [&] { return ceil_div(shape.m, grid.rows) * ceil_div(shape.n, grid.columns); };
+  if (tasks() < kFewestTurnedTasks && shape.m % kTaskRows != 0) grid.rows = 64;
+  if (tasks() < kFewestTurnedTasks && grid.columns > 256) grid.columns = 256;
+  grid.stage_rows = grid.rows;
+  return grid;
+}
+
+}  // namespace
+
 GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_turned) {
+  if (is_turned) return turned_grid(shape);
   GemmGrid grid = {ceil_div(shape.m, ceil_div(shape.m, kTaskRows)),
-                   round_up(keeps_sums ? std::min(shape.n, kTaskColumns) : shape.n, 32)};
+                   round_up(keeps_sums ? std::min(shape.n, kTaskColumns) : shape.n, 32), 0};
   const double flop_per_value = 2.0 * static_cast<double>(shape.k);
   const auto tasks = [&] { return ceil_div(shape.m, grid.rows) * ceil_div(shape.n, grid.columns); };
-  const std::int64_t fewest = is_turned ? kFewestTurnedTasks : kFewestTasks;
-  const std::int64_t narrow = is_turned ? 256 : 64, low = is_turned ? 24 : 32;
-  while (tasks() < fewest &&
+  while (tasks() < kFewestTasks &&
          static_cast<double>(grid.rows * grid.columns) * flop_per_value > 2.0 * kLeastTaskFlop) {
-    if (grid.columns >= 2 * narrow) {
+    if (grid.columns > 128) {
       grid.columns = round_up(grid.columns / 2, 32);
-    } else if (grid.rows >= 2 * low) {
+    } else if (grid.rows > 64) {
       grid.rows = ceil_div(grid.rows, 2);
     } else {
       break;
     }
   }
+  grid.stage_rows = grid.rows;
+  const std::int64_t stages = ceil_div(shape.m, grid.rows) / kFewestTasks;
+  grid.rows *= std::clamp<std::int64_t>(stages, 1, kMostStages);
   return grid;
 }
 

@@ -23,6 +23,7 @@ std::vector<GemmPiece> gemm_pieces(const MatmulPolicy& policy, const GemmFormat&
 // How C is cut into tasks.
 struct GemmGrid {
   std::int64_t rows, columns;
+  std::int64_t stage_rows;  // of a task, converted at a time
 };
 // keeps_sums: a task needs room for the sums of all its columns. is_turned: turning a task's rows
 // is dear, so it has many columns.

@@ -32,16 +32,27 @@ NB_OP void rows_from_columns(std::int64_t rows, std::int64_t steps, bool swaps, 
   for (std::int64_t s = 0; s < steps; s += 16) {
     for (std::int64_t first = 0; first < rows; first += 16) {
       const int used = lanes_left(rows, first);
-      Bits block[16];
-#pragma GCC unroll 16
-      for (int j = 0; j < 16; ++j) block[swaps ? j ^ 1 : j] = words(first, used, s + j);
-      transpose(block);
       std::uint32_t* to = dst + first * kGemmRowWords + s;
-      if (used == 16) {
+      Bits block[16];
+      if (used == 16 && s + 16 <= words.whole_steps()) {
+        const float* from = words.at(first, s);
 #pragma GCC unroll 16
-        for (int r = 0; r < 16; ++r) store_all(to + r * kGemmRowWords, block[r]);
+        for (int j = 0; j < 16; ++j) {
+          block[j] = words.whole(from);
+          from += words.next();
+          asm volatile("" : "+r"(from));  // one pointer that moves, not one for each row
+        }
+        transpose(block);
+#pragma GCC unroll 16
+        for (int r = 0; r < 16; ++r) {
+          store_all(to + r * kGemmRowWords, swaps ? swap_pairs(block[r]) : block[r]);
+        }
       } else {
-        for (int r = 0; r < used; ++r) store_all(to + r * kGemmRowWords, block[r]);
+        for (int j = 0; j < 16; ++j) block[j] = words(first, used, s + j);
+        transpose(block);
+        for (int r = 0; r < used; ++r) {
+          store_all(to + r * kGemmRowWords, swaps ? swap_pairs(block[r]) : block[r]);
+        }
       }
     }
   }
@@ -76,22 +87,27 @@ NB_OP void panels_from_rows(std::int64_t columns, int width, std::int64_t steps,
   }
 }
 
-// words(c, lanes, step): the words of columns c … c + lanes - 1 of that step, the others zero.
-// fetch(c, step): asks for what words will read.
-template <class Words, class Fetch>
+// words(c, lanes, step): as rows_from_columns, of columns.
+template <class Words>
 NB_OP void panels_from_columns(std::int64_t columns, int width, std::int64_t steps, bool swaps,
-                               std::int64_t panel_words, std::uint32_t* dst, const Words& words,
-                               const Fetch& fetch) {
+                               std::int64_t panel_words, std::uint32_t* dst, const Words& words) {
   constexpr std::int64_t kAhead = 8;
   for (std::int64_t s = 0; s < steps; ++s) {
-    const bool fetches = s + kAhead < steps;
     const std::int64_t at = (swaps ? s ^ 1 : s) * width;
-    for (std::int64_t first = 0; first < columns; first += 16) {
-      std::uint32_t* to = dst + first / width * panel_words + first % width + at;
-      if (fetches) {
-        fetch(first, s + kAhead);
+    std::int64_t first = 0;
+    if (s + kAhead < words.whole_steps()) {
+      const float *from = words.at(0, s), *ahead = words.at(0, s + kAhead);
+      const std::int64_t below = words.next() > words.stride ? words.stride : 0;
+      for (; first + 16 <= columns; first += 16) {
+        std::uint32_t* to = dst + first / width * panel_words + first % width + at;
+        __builtin_prefetch(ahead + first);
+        if (below > 0) __builtin_prefetch(ahead + first + below);
         __builtin_prefetch(to + kAhead * width, 1);
+        store_all(to, words.whole(from + first));
       }
+    }
+    for (; first < columns; first += 16) {
+      std::uint32_t* to = dst + first / width * panel_words + first % width + at;
       store_all(to, words(first, lanes_left(columns, first), s));
     }
   }

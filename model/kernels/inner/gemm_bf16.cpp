@@ -24,15 +24,13 @@ void tile_turned(int rows, int vectors, const GemmTile& t) {
   tile_by_size<Pairs, true>(rows, vectors, t);
 }
 
-// Values that round below 2^-56 become +0 (in a chain the sign of a zero factor cannot be seen);
-// NaN stays. The smallest magnitude that rounds to 2^-56 is the tie 2^-56 - 2^-65.
-NB_OP __m512 floored(Floats x) {
-  const __m512 least = _mm512_set1_ps(0x1p-56f - 0x1p-65f);
-  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(_mm512_abs_ps(x.v), least, _CMP_NLT_UQ), x.v);
-}
-// 32 consecutive values as 16 pairs.
+// 32 consecutive values as 16 pairs. Those that round below 2^-56 become +0 (in a chain the sign of
+// a zero factor cannot be seen); NaN stays.
 NB_OP Bits pairs(Floats low, Floats high) {
-  return {reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(floored(high), floored(low)))};
+  const auto x = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high.v, low.v));
+  const __m512i magnitude = _mm512_and_si512(x, _mm512_set1_epi16(0x7fff));
+  constexpr short kLeast = (127 - 56) << 7;  // the bits of 2^-56
+  return {_mm512_maskz_mov_epi16(_mm512_cmpge_epu16_mask(magnitude, _mm512_set1_epi16(kLeast)), x)};
 }
 // Lane i: (low[i], high[i]) as a pair.
 NB_OP Bits zipped(Floats low, Floats high) {
@@ -62,6 +60,13 @@ struct AcrossK {
     if (k + 2 <= k_count) return zipped(load_lanes(row, lanes), load_lanes(row + stride, lanes));
     return zipped(load_first(row, k < k_count ? lanes : 0), all(0.0f));
   }
+  // Whole vectors need no care: steps [0, whole_steps()), from `at` on, `next` apart.
+  NB_OP std::int64_t whole_steps() const { return k_count / 2; }
+  NB_OP const float* at(std::int64_t p, std::int64_t step) const {
+    return src + 2 * step * stride + p;
+  }
+  NB_OP std::int64_t next() const { return 2 * stride; }
+  NB_OP Bits whole(const float* from) const { return zipped(load(from), load(from + stride)); }
 };
 
 void pack_rows(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t k_count,
@@ -83,10 +88,7 @@ void pack_panels(const float* src, std::int64_t stride, bool from_rows, std::int
     panels_from_rows(columns, kWidth, steps, false, panel_words, dst, AlongK{src, stride, k_count});
   } else {
     panels_from_columns(columns, kWidth, steps, false, panel_words, dst,
-                        AcrossK{src, stride, k_count}, [&](std::int64_t c, std::int64_t step) {
-                          __builtin_prefetch(src + 2 * step * stride + c);
-                          __builtin_prefetch(src + (2 * step + 1) * stride + c);
-                        });
+                        AcrossK{src, stride, k_count});
   }
   clear_columns(columns, kWidth, steps, panel_words, dst);
 }

@@ -35,6 +35,11 @@ struct AcrossK {
     if (k >= k_count) return all_bits(0u);
     return bits(rounded<kRounding>(load_lanes(src + k * stride + p, lanes)));
   }
+  // Whole vectors need no care: steps [0, whole_steps()), from `at` on, `next` apart.
+  NB_OP std::int64_t whole_steps() const { return k_count; }
+  NB_OP const float* at(std::int64_t p, std::int64_t k) const { return src + k * stride + p; }
+  NB_OP std::int64_t next() const { return stride; }
+  NB_OP Bits whole(const float* from) const { return bits(rounded<kRounding>(load(from))); }
 };
 
 void pack_rows(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t k_count,
@@ -49,11 +54,7 @@ void pack_turned_rows(const float* src, std::int64_t stride, std::int64_t rows,
                       std::uint32_t* dst) {
   with_rounding(rounding, [&](auto r) {
     const AcrossK<decltype(r)::value> words{src, stride, k_count};
-    if (swaps) {
-      rows_from_columns(rows, steps, true, dst, words);
-    } else {
-      rows_from_columns(rows, steps, false, dst, words);
-    }
+    rows_from_columns(rows, steps, swaps, dst, words);
   });
 }
 
@@ -67,9 +68,8 @@ void pack_panels(const float* src, std::int64_t stride, bool from_rows, std::int
       panels_from_rows(columns, kWidth, steps, swaps, panel_words, dst,
                        AlongK<kRounding>{src, stride, k_count});
     } else {
-      panels_from_columns(
-          columns, kWidth, steps, swaps, panel_words, dst, AcrossK<kRounding>{src, stride, k_count},
-          [&](std::int64_t c, std::int64_t k) { __builtin_prefetch(src + k * stride + c); });
+      panels_from_columns(columns, kWidth, steps, swaps, panel_words, dst,
+                          AcrossK<kRounding>{src, stride, k_count});
     }
   });
   clear_columns(columns, kWidth, steps, panel_words, dst);
