@@ -117,7 +117,7 @@ std::string step_words(const WholeStepSettings& step) {
 FieldList ScalingRequest::fields() {
   return {
       {"step", "what is not varied", object(&step)},
-      {"device", "emulated device", object(&device)},
+      {"device", "emulated device; default: the first of devices", object(&device)},
       {"layers", "numbers of layers of the step's width", &layers, {.min = 1, .max = 64}},
       {"depths", "depths; the width grows along", &depths, {.min = 1, .max = 64}},
       {"tokens",
@@ -274,7 +274,11 @@ std::string devices_text(const Turns& turns) {
 
 Result<void> run_scaling(const ScalingRequest& request) {
   NB_TRY_VOID(check_settings(request, "--scaling"));
-  NB_TRY(const ResolvedDevice device, resolve_device(request.device, "--scaling: /device"));
+  // Devices that are compared need no other.
+  const DeviceEntry& entry = request.device.profile.empty() && !request.devices.empty()
+                                 ? request.devices.front()
+                                 : request.device;
+  NB_TRY(const ResolvedDevice device, resolve_device(entry, "--scaling: /device"));
   NB_TRY([[maybe_unused]] const SimdLevel level, select_simd_level());
   set_threads(request.threads);
   const std::string on_threads = fmt::format("{} thread{}", threads(), threads() == 1 ? "" : "s");

@@ -14,8 +14,8 @@
 namespace nb {
 
 struct ScalingRequest {
-  WholeStepSettings step;                            // what is not varied
-  DeviceEntry device;                                // whose numerics the host computes
+  WholeStepSettings step;  // what is not varied
+  DeviceEntry device;      // whose numerics the host computes; default: the first of `devices`
   std::vector<std::int64_t> layers, depths, tokens;  // what is varied, one after the other
   std::vector<int> thread_counts;                    // the first is what gains are counted from
   std::vector<DeviceEntry> devices;                  // to compare with the first of them

@@ -114,6 +114,15 @@ TEST(Scaling, BadInputIsOneSentence) {
   EXPECT_EQ(step_program("--scalin", "{}").exit_code, 64);
 }
 
+TEST(Scaling, DevicesThatAreComparedNeedNoOther) {
+  const auto result = step_program(
+      "--scaling",
+      R"({"step": {"depth": 1, "vocabulary": 32, "length": 16, "rows": 2, "tokens": 32},
+          "devices": [{"profile": "ascend_910b3"}, {"profile": "h100_sxm"}], "rounds": 1})");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("h100_sxm"), std::string::npos) << result.out;
+}
+
 TEST(StepProgram, ADepthThatNoModelHasIsOneSentence) {
   const auto result =
       step_program("--request", R"({"step": {"depth": 5}, "device": {"profile": "ascend_910b3"}})");
