@@ -20,7 +20,7 @@ namespace nb {
 // stands in the object of that name ({"question": …, "6b_finetuning": {"solution": …}}), or is that
 // member. A byte order mark, CRLF and blank lines are accepted. Every item must be there `samples`
 // times, in the order of the items afterwards. Errors name file and line: no JSON, no id or text,
-// an unknown id, one id too often; and the first item that is missing.
+// an unknown id, one id too often; and how many items lack theirs, with the first.
 Result<std::vector<StoredTexts>> parse_completions(std::string_view text,
                                                    const GeneratingEvaluator& evaluator,
                                                    std::int64_t samples, const std::string& where,
