@@ -15,7 +15,7 @@ namespace nb::kernels {
 
 // Rows of a block: whole tiles at every level, even, and few enough that their logits fit L2 at the
 // vocabularies that we train with.
-inline constexpr std::int64_t kHeadRows = 24;
+inline constexpr std::int64_t kHeadRows = 36;
 
 // Whether the policy's sums are single chains, as the blocks need; otherwise the separate kernels
 // run.
