@@ -69,7 +69,6 @@ class Multiplication {
       const std::int64_t first = next.rows * task / tasks, last = next.rows * (task + 1) / tasks;
       run_block(block, fetch_ahead(next.data + first * next.stride, last - first, next.cols,
                                    next.stride, calls(block) * steps_));
-      if (ends_.after != nullptr && *ends_.after) (*ends_.after)(block);
     });
   }
 
@@ -112,7 +111,10 @@ class Multiplication {
   }
 
   void run_block(const Block& task, const inner::Fetch& next) const {
-    if (pieces_.empty()) return finish_empty(task);
+    if (pieces_.empty()) {
+      finish_empty(task);
+      return call_after(task);
+    }
     Stage stage = stage_from(task, task.row, 0);
     const std::size_t size = stage_words(stage.block.rows, std::min(span_, steps_)) * 4;
     const Scratch words_now(size), words_then(is_last(task, stage) ? 0 : size);
@@ -131,11 +133,16 @@ class Multiplication {
       LeftWords pending = ends ? LeftWords() : left_words(after(task, stage), count, then);
       if (ends) fetches.rows = fetch_after(task, stage);
       multiply_rows(stage, now, sums, fetches, pending);
+      if (stage.end == pieces_.size()) call_after(stage.block);  // still in the cache
       if (ends) return;
       pending.convert_all();
       std::swap(now, then);
       stage = after(task, stage);
     }
+  }
+
+  void call_after(const Block& block) const {
+    if (ends_.after != nullptr && *ends_.after) (*ends_.after)(block);
   }
 
   // What the next task on this thread will probably read first.
