@@ -45,6 +45,7 @@ Array random_array(std::int64_t rows, std::int64_t cols, std::uint64_t seed, Val
                    std::int64_t padding) {
   Array result(rows, cols, padding);
   const Rng rng(seed, "test");
+  for (float& x : result.memory()) x = NAN;
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < cols; ++j) {
       result.view().row(i)[j] = draw(rng, static_cast<std::uint64_t>(i * cols + j), values);

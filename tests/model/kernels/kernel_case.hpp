@@ -35,6 +35,7 @@ enum class Values {
   kFinite,     // mixed with zeros of both signs, denormals, the 2^-56 floor, large finite values
   kNonFinite,  // mixed with infinities and NaN as well
 };
+// The padding is NaN: a kernel that reads and uses it is found out.
 Array random_array(std::int64_t rows, std::int64_t cols, std::uint64_t seed,
                    Values values = Values::kOrdinary, std::int64_t padding = 3);
 std::vector<float> random_vector(std::size_t size, std::uint64_t seed,
