@@ -199,7 +199,13 @@ TEST_F(EvaluationTest, FlagsThatWouldChangeNothingAreRefused) {
   texts.model.device = "ascend_910b3";
   EXPECT_EQ(error_of(texts), "--completions: no model is asked; leave --device out");
   texts.model.device = "";
-  texts.settings.max_per_task = 5;
+  texts.model.tokenizer = "tokenizer.json";
+  EXPECT_EQ(error_of(texts), "--completions: no model is asked; leave --tokenizer out");
+  texts.model.tokenizer = "";
+  texts.model.shares_prefixes = false;
+  EXPECT_EQ(error_of(texts), "--completions: no model is asked; leave --each-alone out");
+  texts.model.shares_prefixes = true;
+  texts.settings.max_per_task = 1;
   EXPECT_EQ(error_of(texts), "--completions: every item needs its texts; leave --max-per-task out");
   EvaluationRequest again = request("");
   again.rescore = "somewhere";
@@ -207,6 +213,13 @@ TEST_F(EvaluationTest, FlagsThatWouldChangeNothingAreRefused) {
             "--rescore: settings are those of the evaluation that is marked again; leave --task "
             "out");
   again.settings = {};
+  again.model.shares_prefixes = false;
+  EXPECT_EQ(error_of(again), "--rescore: no model is asked; leave --each-alone out");
+  again.model.shares_prefixes = true;
+  again.completions_member = "gpt";
+  EXPECT_EQ(error_of(again),
+            "--rescore: texts come from the evaluation; leave --completions-member out");
+  again.completions_member = "";
   again.shards = 2;
   EXPECT_EQ(error_of(again), "--rescore: texts are marked by one process; leave --shards out");
 }
