@@ -45,7 +45,7 @@ class EvaluationRun {
       if (record && request_.shards == 1) NB_TRY_VOID(partial.remove());
       if (record) return reused(*record);
     }
-    if (request_.fresh && request_.shards == 1) NB_TRY_VOID(partial.remove());
+    if (request_.fresh) NB_TRY_VOID(partial.begin_again());
     if (source_.opened) partial.attach(context_);
     EvalProgress progress(source_.label);
     context_.progress = std::ref(progress);
@@ -61,7 +61,8 @@ class EvaluationRun {
     // Whoever ends last finds the items of all; two that end together do so one after the other.
     NB_TRY(const NodeLock all, NodeLock::acquire(folder_, tell_of_wait()));
     NB_TRY(const auto record, finished());
-    if (record) return reused(*record);
+    // An old record is written anew as long as the items of a fresh shard lie beside it.
+    if (record && !(request_.fresh && partial.has_own())) return reused(*record);
     context_.progress = nullptr;
     outcome_.items_resumed = 0;
     NB_TRY(results, answer(context_));

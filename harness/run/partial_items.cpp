@@ -21,21 +21,28 @@ std::string stem_of(std::string_view task) {
 PartialItems::PartialItems(fs::path folder, std::int64_t shard, std::int64_t shards)
     : folder_(std::move(folder) / "partial"), shard_(shard), shards_(shards) {}
 
-fs::path PartialItems::file(std::string_view task) const {
-  return folder_ / fmt::format("{}.{}-of-{}.jsonl", stem_of(task), shard_, shards_);
+std::string PartialItems::own_ending() const {
+  return fmt::format(".{}-of-{}.jsonl", shard_, shards_);
 }
 
-Result<std::vector<ItemRecord>> PartialItems::read(std::string_view task) const {
+fs::path PartialItems::file(std::string_view task) const {
+  return folder_ / (stem_of(task) + own_ending());
+}
+
+std::vector<fs::path> PartialItems::files() const {
   std::vector<fs::path> files;
   std::error_code error;
   for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error))
-    if (at->path().filename().string().starts_with(stem_of(task) + ".") &&
-        at->path().extension() == ".jsonl")
-      files.push_back(at->path());
+    if (at->path().extension() == ".jsonl") files.push_back(at->path());
   std::sort(files.begin(), files.end());
+  return files;
+}
+
+Result<std::vector<ItemRecord>> PartialItems::read(std::string_view task) const {
   std::vector<ItemRecord> all;
   std::unordered_set<std::string> seen;
-  for (const fs::path& path : files) {
+  for (const fs::path& path : files()) {
+    if (!path.filename().string().starts_with(stem_of(task) + ".")) continue;
     NB_TRY(std::string text, read_file(path));
     const std::size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
     if (whole < text.size()) {
@@ -66,6 +73,27 @@ Result<void> PartialItems::remove() const {
   if (error)
     return run_error(fmt::format("cannot remove {}: {}", folder_.string(), error.message()));
   return {};
+}
+
+Result<void> PartialItems::begin_again() const {
+  if (shards_ == 1) return remove();
+  const std::string same_number = fmt::format("-of-{}.jsonl", shards_);
+  for (const fs::path& path : files()) {
+    const std::string name = path.filename().string();
+    if (name.ends_with(same_number) && !name.ends_with(own_ending())) continue;
+    std::error_code error;
+    fs::remove(path, error);
+    if (error)
+      return run_error(fmt::format("cannot remove {}: {}", path.string(), error.message()));
+  }
+  return {};
+}
+
+bool PartialItems::has_own() const {
+  const auto all = files();
+  return std::any_of(all.begin(), all.end(), [ending = own_ending()](const fs::path& path) {
+    return path.filename().string().ends_with(ending);
+  });
 }
 
 void PartialItems::attach(EvalContext& context) const {

@@ -25,12 +25,18 @@ class PartialItems {
   Result<void> append(std::string_view task, const ItemRecord& item) const;
   // Everything, when the record is written.
   Result<void> remove() const;
+  // What this process would take up, but not what other shards of the same number have done.
+  Result<void> begin_again() const;
+  // This shard's items are there: nobody has made a record of them yet.
+  bool has_own() const;
 
   // Sets shard, shards, done and sink. This must outlive the context.
   void attach(EvalContext& context) const;
 
  private:
   std::filesystem::path file(std::string_view task) const;
+  std::string own_ending() const;
+  std::vector<std::filesystem::path> files() const;
   std::filesystem::path folder_;
   std::int64_t shard_, shards_;
 };

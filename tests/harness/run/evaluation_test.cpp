@@ -93,6 +93,46 @@ TEST_F(EvaluationTest, TheLastOfThreeShardsMergesThemToTheSameBytes) {
   EXPECT_TRUE(run(sharded).is_reused);
 }
 
+// Fresh shards found the old record at their end and called it theirs.
+TEST_F(EvaluationTest, FreshShardsReuseNothingButEachOther) {
+  const EvaluationOutcome whole = run(request());
+  const auto expected = files_of(whole);
+  const fs::path partial = whole.folder / "partial";
+  EvaluationRequest sharded = request();
+  sharded.shards = 3;
+  sharded.fresh = true;
+  // What other processes left: unreadable, but of this shard or of another number of shards.
+  for (const char* name : {"mw_facts.2-of-3.jsonl", "mw_facts.1-of-2.jsonl"})
+    ASSERT_TRUE(append_file(partial / name, "garbage\n").has_value());
+  for (const std::int64_t shard : {2, 0, 1}) {
+    sharded.shard = shard;
+    const EvaluationOutcome outcome = run(sharded);
+    EXPECT_FALSE(outcome.is_reused) << shard;
+    EXPECT_EQ(outcome.is_complete, shard == 1) << shard;
+    if (outcome.is_complete) {
+      EXPECT_EQ(files_of(outcome), expected);
+    } else {
+      EXPECT_TRUE(fs::exists(partial / ("mw_facts." + std::to_string(shard) + "-of-3.jsonl")));
+      EXPECT_FALSE(fs::exists(partial / "mw_facts.1-of-2.jsonl"));
+    }
+  }
+  EXPECT_FALSE(fs::exists(partial));
+  sharded.fresh = false;
+  EXPECT_TRUE(run(sharded).is_reused);
+}
+
+TEST_F(EvaluationTest, AFreshShardLeavesTheOthersItems) {
+  EvaluationRequest sharded = request();
+  sharded.shards = 2;
+  sharded.shard = 1;
+  EXPECT_FALSE(run(sharded).is_complete);
+  sharded.shard = 0;
+  sharded.fresh = true;
+  const EvaluationOutcome outcome = run(sharded);
+  EXPECT_TRUE(outcome.is_complete);
+  EXPECT_FALSE(outcome.is_reused);
+}
+
 TEST_F(EvaluationTest, WhatAKilledProcessLeftIsTakenUp) {
   const EvaluationOutcome whole = run(request());
   const auto expected = files_of(whole);
