@@ -72,6 +72,34 @@ TEST_F(Ops, AChangedWeightIsPackedAnew) {
   EXPECT_EQ(ops::linear(device_, x, moved, "", nullptr).matrix().row(2)[4], 10.0F);
 }
 
+// wide = x wᵀ; h = relu²(wide); the backward's first factor is dy w, its second the sign of wide.
+TEST_F(Ops, ALinearAndItsReluSquaredInOneAreTheTwoOneAfterTheOther) {
+  Tensor x = tensor({3, 6}), w = tensor({5, 6}), dy = tensor({3, 7}), out = tensor({7, 5});
+  const auto fill = [](Tensor& t, std::size_t step) {
+    for (std::size_t i = 0; i < t.host().size(); ++i)
+      t.host()[i] = static_cast<float>(i * step % 11) - 5.0F;
+  };
+  fill(x, 3), fill(w, 5), fill(dy, 7), fill(out, 2);
+  const std::uint64_t before = device_.memory().allocated_bytes;
+  {
+    SavedBlocks of_linear, of_relu;
+    const auto [wide, h] =
+        ops::linear_relu_squared(device_, x, w, "c_fc", "relu_squared", &of_linear, &of_relu);
+    const Tensor expected = ops::linear(device_, x, w, "", nullptr);
+    EXPECT_TRUE(std::ranges::equal(wide.host(), expected.host()));
+    const Tensor dh = ops::linear_backward_input(device_, dy, out, "");
+    const Tensor dwide =
+        ops::linear_relu_squared_backward(device_, dy, out, dh, wide, "", std::move(of_relu));
+    for (std::size_t i = 0; i < wide.host().size(); ++i) {
+      const float positive = std::max(wide.host()[i], 0.0F);
+      EXPECT_EQ(h.host()[i], round_to(DType::kBf16, positive * positive)) << i;
+      EXPECT_EQ(dwide.host()[i], round_to(DType::kBf16, dh.host()[i] * (2 * positive))) << i;
+    }
+    of_linear.free();
+  }
+  EXPECT_EQ(device_.memory().allocated_bytes, before);
+}
+
 TEST_F(Ops, ARaggedAttentionOfOneWholeSequenceIsTheAttention) {
   const ops::HeadShape heads = {.batch = 1, .time = 5, .heads = 2, .kv_heads = 1, .head_dim = 4};
   Tensor q = tensor({5, 8}), k = tensor({5, 4}), v = tensor({5, 4});
