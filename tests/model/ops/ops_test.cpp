@@ -81,10 +81,17 @@ TEST_F(Ops, ALinearAndItsReluSquaredInOneAreTheTwoOneAfterTheOther) {
   };
   fill(x, 3), fill(w, 5), fill(dy, 7), fill(out, 2);
   const std::uint64_t before = device_.memory().allocated_bytes;
+  const auto bytes_now = [&] { return device_.memory().allocated_bytes - before; };
+  std::uint64_t bytes_without_backward = 0;
+  {
+    const auto results = ops::linear_relu_squared(device_, x, w, "", "", nullptr, nullptr);
+    bytes_without_backward = bytes_now();
+  }
   {
     SavedBlocks of_linear, of_relu;
     const auto [wide, h] =
         ops::linear_relu_squared(device_, x, w, "c_fc", "relu_squared", &of_linear, &of_relu);
+    EXPECT_GT(bytes_now(), bytes_without_backward);  // relu(wide)
     const Tensor expected = ops::linear(device_, x, w, "", nullptr);
     EXPECT_TRUE(std::ranges::equal(wide.host(), expected.host()));
     const Tensor dh = ops::linear_backward_input(device_, dy, out, "");
