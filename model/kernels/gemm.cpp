@@ -158,10 +158,13 @@ class Multiplication {
     return pieces_[end - 1].first + pieces_[end - 1].steps - pieces_[begin].first;
   }
 
-  // The right panel of the task's columns from j on, where they are too many for L2.
+  // The right panel of the columns from j on: where the task's panels are too many for L2, and
+  // where the first rows meet them, for the task after it too.
   inner::Fetch fetch_panel(const Block& task, std::size_t begin, std::size_t end, std::int64_t j,
                            std::int64_t tiles) const {
-    if (j >= task.cols || task.cols * steps_ * 4 <= kPanelBytesInL2) return {};
+    const bool is_first_use = task.row == 0 && tiles > 1 && !a_.is_turned;
+    const bool is_dropped = j < task.cols && task.cols * steps_ * 4 > kPanelBytesInL2;
+    if (task.col + j >= shape_.n || !(is_first_use || is_dropped)) return {};
     const std::int64_t steps = steps_of(begin, end);
     return fetch_ahead(
         panels_ + (task.col + j) / gemm_.cols * panel_words_ + pieces_[begin].first * gemm_.cols, 1,
