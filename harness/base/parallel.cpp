@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "harness/base/check.hpp"
 
 #ifdef NB_PLAIN_THREADS
 #include <exception>
 #include <mutex>
-#include <vector>
 #else
-#include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
@@ -44,30 +43,59 @@ class InsideLoop {
   bool before_ = inside_loop;
 };
 
+// Hands out the pieces of one loop. Each worker has the same part of every loop, whose rows its
+// cache may still hold from the loop before, and then helps the next worker.
+class Pieces {
+ public:
+  Pieces(std::size_t count, std::size_t workers) : slices_(workers) {
+    for (std::size_t w = 0; w < workers; ++w) {
+      slices_[w].next = count * w / workers;
+      slices_[w].end = count * (w + 1) / workers;
+    }
+  }
+
+  void run(std::size_t worker, const Piece& piece) {
+    const InsideLoop mark;
+    try {
+      for (std::size_t i = 0; i < slices_.size(); ++i) {
+        Slice& slice = slices_[(worker + i) % slices_.size()];
+        for (std::size_t p = slice.take(); p < slice.end; p = slice.take()) piece(p);
+      }
+    } catch (...) {
+      for (Slice& slice : slices_) slice.next = slice.end;
+      throw;
+    }
+  }
+
+ private:
+  struct alignas(64) Slice {
+    std::atomic<std::size_t> next{0};
+    std::size_t end = 0;
+    // Relaxed: handing out pieces orders nothing between them, so a sanitizer sees every race.
+    std::size_t take() { return next.fetch_add(1, std::memory_order_relaxed); }
+  };
+  std::vector<Slice> slices_;
+};
+
 #ifdef NB_PLAIN_THREADS
 
-void run_pieces(std::size_t pieces, const Piece& piece) {
-  std::atomic<std::size_t> next{0};
+void run_pieces(std::size_t count, const Piece& piece) {
+  const std::size_t wanted = inside_loop ? 1 : static_cast<std::size_t>(threads());
+  const std::size_t workers = std::min(wanted, count);
+  Pieces pieces(count, workers);
   std::exception_ptr first_failure;
   std::mutex failure_lock;
-  const auto work = [&] {
-    const InsideLoop mark;
-    // Relaxed: handing out pieces orders nothing between them, so the sanitizer sees every race.
-    const auto take = [&next] { return next.fetch_add(1, std::memory_order_relaxed); };
-    for (std::size_t i = take(); i < pieces; i = take()) {
-      try {
-        piece(i);
-      } catch (...) {
-        const std::lock_guard lock(failure_lock);
-        if (first_failure == nullptr) first_failure = std::current_exception();
-        next.store(pieces, std::memory_order_relaxed);
-      }
+  const auto work = [&](std::size_t worker) {
+    try {
+      pieces.run(worker, piece);
+    } catch (...) {
+      const std::lock_guard lock(failure_lock);
+      if (first_failure == nullptr) first_failure = std::current_exception();
     }
   };
   std::vector<std::thread> helpers;
-  const std::size_t wanted = inside_loop ? 1 : static_cast<std::size_t>(threads());
-  for (std::size_t i = 1; i < std::min(wanted, pieces); ++i) helpers.emplace_back(work);
-  work();
+  for (std::size_t i = 1; i < workers; ++i) helpers.emplace_back(work, i);
+  work(0);
   for (std::thread& helper : helpers) helper.join();
   if (first_failure != nullptr) std::rethrow_exception(first_failure);
 }
@@ -89,15 +117,15 @@ tbb::task_arena& own_arena() {
   return *own.arena;
 }
 
-void run_pieces(std::size_t pieces, const Piece& piece) {
+void run_pieces(std::size_t count, const Piece& piece) {
+  const std::size_t workers = std::min(static_cast<std::size_t>(threads()), count);
+  Pieces pieces(count, workers);
+  const auto work = [&](std::size_t) {
+    const int slot = tbb::this_task_arena::current_thread_index();
+    pieces.run(static_cast<std::size_t>(std::max(0, slot)), piece);
+  };
   const auto loop = [&] {
-    tbb::parallel_for(
-        tbb::blocked_range<std::size_t>(0, pieces, 1),
-        [&](const tbb::blocked_range<std::size_t>& range) {
-          const InsideLoop mark;
-          for (std::size_t i = range.begin(); i != range.end(); ++i) piece(i);
-        },
-        tbb::simple_partitioner());
+    tbb::parallel_for(std::size_t{0}, workers, work, tbb::simple_partitioner());
   };
   // Isolated: a thread that waits inside a piece never starts another piece of the outer loop, so
   // thread-local scratch memory is safe in bodies.

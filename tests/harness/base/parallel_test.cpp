@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -51,6 +52,23 @@ TEST_P(Parallel, ExceptionsReachTheCaller) {
   int after = 0;
   parallel_for(1, 1, [&](std::size_t) { ++after; });
   EXPECT_EQ(after, 1);
+}
+
+TEST_P(Parallel, AFailureStopsTheLoop) {
+  std::atomic<std::size_t> begun{0};
+  std::atomic<bool> has_failed{false};
+  EXPECT_THROW(parallel_for(2000, 1,
+                            [&](std::size_t i) {
+                              ++begun;
+                              if (i == 0) {
+                                has_failed = true;
+                                throw std::runtime_error("first");
+                              }
+                              while (!has_failed) std::this_thread::yield();
+                              std::this_thread::sleep_for(std::chrono::microseconds(100));
+                            }),
+               std::runtime_error);
+  EXPECT_LT(begun, 2000U);
 }
 
 TEST_P(Parallel, NestedLoopsKeepThreadLocalScratch) {
