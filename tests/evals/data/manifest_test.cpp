@@ -57,6 +57,12 @@ TEST_F(Resolve, TruncatedFileIsNamedWithBothSizesAndChecksum) {
     EXPECT_NE(message.find(part), std::string::npos) << part << " in " << message;
 }
 
+TEST_F(Resolve, AFileThatGrewIsNamedWithBothSizes) {
+  write("t/b.txt", "hello\n\n");
+  const std::string message = error_of("text/b");
+  EXPECT_NE(message.find("is too long: 7 bytes instead of 6"), std::string::npos) << message;
+}
+
 TEST_F(Resolve, ChangedFileIsNamedWithBothChecksums) {
   write("t/b.txt", "hellO\n");
   write("t/a.txt", "hellO\n");
@@ -127,6 +133,34 @@ TEST_F(Resolve, GroupIsEveryFileUnderItInOrder) {
   ASSERT_FALSE(unknown.has_value());
   EXPECT_NE(unknown.error().message.find("did you mean \"text\"?"), std::string::npos)
       << unknown.error().message;
+}
+
+TEST_F(Resolve, TheBeginningOfANameIsNoGroup) {
+  for (const char* name : {"tex", "text/", ""}) {
+    const std::vector<std::string> names = {name};
+    EXPECT_FALSE(find_files(manifest_, names).has_value()) << name;
+  }
+}
+
+// Its own place; the unpacked bundle in the data folder; the bundle's folder as the data folder.
+TEST_F(Resolve, NanochatsBundleIsFoundWhereItWasUnpacked) {
+  std::string text = kManifest;
+  for (const auto& [from, to] : {std::pair{"t/b.txt", "core/eval_data/x/b.jsonl"},
+                                 std::pair{"t/a.txt", "core/eval_bundle_meta/core.yaml"}})
+    text.replace(text.find(from), 7, to);
+  const DataManifest manifest = *parse_data_manifest(text, "m.json");
+  for (const auto& [data, meta] :
+       {std::pair{"core/eval_data/x/b.jsonl", "core/eval_bundle_meta/core.yaml"},
+        std::pair{"eval_bundle/eval_data/x/b.jsonl", "eval_bundle/core.yaml"},
+        std::pair{"eval_data/x/b.jsonl", "core.yaml"}}) {
+    const test::TempDir folder;
+    for (const char* file : {data, meta})
+      ASSERT_TRUE(write_file(folder / file, "hello\n").has_value());
+    const auto files = resolve_all(manifest, "text", folder.path());
+    ASSERT_TRUE(files.has_value()) << files.error().message;
+    EXPECT_EQ(files->at(0).path, folder / meta);
+    EXPECT_EQ(files->at(1).path, folder / data);
+  }
 }
 
 TEST_F(Resolve, TableShowsTheState) {

@@ -81,6 +81,8 @@ TEST(MayForge, PassesPlainSolutions) {
            "    import re\n    return re.findall(r'\\w+\\s', text)",
            "    # the host's post office\n    return sum(int(c) for c in str(x))",
            "    return \"\\n\".join(sorted(words, key=len))",
+           " \t\n~x",
+           "\\",
        })
     EXPECT_FALSE(may_forge(code)) << code;
 }
@@ -93,6 +95,7 @@ TEST(MayForge, NoticesEveryWayOutThatWeKnow) {
            "from os import path",
            "import os.path",
            "x = 1; import os",
+           "x = 1; import numpy",
            "if x: import numpy",
            "class A: pass",
            "x.__class__",
@@ -107,6 +110,8 @@ TEST(MayForge, NoticesEveryWayOutThatWeKnow) {
            "'\\u005f'",
            "'\\N{LOW LINE}'",
            "x = \\\n1",
+           "'\\x",
+           "x = \\\n",
            "ｏｓ",
            "a\rb",
            "typing.get_type_hints(f)",
