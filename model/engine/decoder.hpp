@@ -28,6 +28,11 @@ class Decoder {
   // chunk's own cache. Throws OutOfMemory.
   virtual void forward(std::span<const Chunk> chunks, std::span<const std::int64_t> wanted,
                        const LogitSink& sink) = 0;
+  // forward() for scores: leaves out what neither a wanted row nor a cache needs. Same bits.
+  virtual void forward_for_scores(std::span<const Chunk> chunks,
+                                  std::span<const std::int64_t> wanted, const LogitSink& sink) {
+    forward(chunks, wanted, sink);
+  }
   virtual std::unique_ptr<KeyValueCache> new_cache(std::int64_t first_position,
                                                    std::int64_t capacity) = 0;
   virtual std::int64_t vocab_size() const = 0;

@@ -17,6 +17,10 @@ class GptDecoder : public Decoder {
                const LogitSink& sink) override {
     incremental_.forward(chunks, wanted, sink);
   }
+  void forward_for_scores(std::span<const Chunk> chunks, std::span<const std::int64_t> wanted,
+                          const LogitSink& sink) override {
+    incremental_.forward(chunks, wanted, sink, LastLayer::kWantedRows);
+  }
   std::unique_ptr<KeyValueCache> new_cache(std::int64_t first_position,
                                            std::int64_t capacity) override {
     return incremental_.new_cache(first_position, capacity);

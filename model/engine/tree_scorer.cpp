@@ -95,7 +95,7 @@ class TreeRun {
     ++stats_.passes;
     stats_.tokens += row;
     stats_.logit_rows += std::ssize(rows);
-    decoder_.forward(chunks, rows, [&](std::int64_t first, ConstMatrix logits) {
+    decoder_.forward_for_scores(chunks, rows, [&](std::int64_t first, ConstMatrix logits) {
       take_scores(logits, std::span(scores),
                   std::span(first_score).subspan(static_cast<std::size_t>(first)));
     });

@@ -14,6 +14,10 @@
 
 namespace nb {
 
+// What the last layer computes besides the keys and values of all rows. kWantedRows is for scores:
+// a generation's prefill computes every row as nanochat's engine does, whose time is emulated.
+enum class LastLayer { kEveryRow, kWantedRows };
+
 // Its caches and itself must die before `gpt`. Uses the weights as they are at each call.
 class IncrementalGpt {
  public:
@@ -23,7 +27,7 @@ class IncrementalGpt {
   // Gpt::forward_logits, but here the device, too, computes the wanted rows only; none wanted: no
   // logits. Each chunk's own cache gains its positions. Throws OutOfMemory.
   void forward(std::span<const Chunk> chunks, std::span<const std::int64_t> wanted,
-               const Gpt::LogitSink& sink);
+               const Gpt::LogitSink& sink, LastLayer last = LastLayer::kEveryRow);
   std::unique_ptr<KeyValueCache> new_cache(std::int64_t first_position,
                                            std::int64_t capacity) const;
   const Gpt& gpt() const { return gpt_; }

@@ -1,5 +1,7 @@
 #include "model/ops/chunk_rows.hpp"
 
+#include <utility>
+
 namespace nb::ops {
 namespace {
 
@@ -41,6 +43,22 @@ LayerKeys::LayerKeys(std::span<const Chunk> chunks, std::int64_t layer, const Te
                           .segments = std::span(segments_).subspan(first)});
     row += count;
   }
+}
+
+void LayerKeys::keep_queries(std::span<const std::int64_t> rows) {
+  std::vector<kernels::CachedSequence> runs;  // of neighbours
+  auto whole = sequences_.begin();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    bool goes_on = i > 0 && rows[i] == rows[i - 1] + 1;
+    for (; rows[i] >= whole->first_row + whole->queries; ++whole) goes_on = false;
+    if (!goes_on) {
+      runs.push_back({.first_row = static_cast<std::int64_t>(i),
+                      .first_position = whole->first_position + rows[i] - whole->first_row,
+                      .segments = whole->segments});
+    }
+    ++runs.back().queries;
+  }
+  sequences_ = std::move(runs);
 }
 
 void LayerKeys::push(const KeyValueCache& cache, std::int64_t layer) {

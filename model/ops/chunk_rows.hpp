@@ -25,6 +25,8 @@ class LayerKeys {
  public:
   LayerKeys(std::span<const Chunk> chunks, std::int64_t layer, const Tensor& k, const Tensor& v);
   std::span<const kernels::CachedSequence> sequences() const { return sequences_; }
+  // From now on q has these rows of the chunks alone (ascending).
+  void keep_queries(std::span<const std::int64_t> rows);
 
  private:
   void push(const KeyValueCache& cache, std::int64_t layer);
