@@ -3,6 +3,7 @@
 # committed one (tests/golden/digests.json). Some minutes a level. The tests run a part of it each time.
 #   bash tests/e2e/digest_grid.sh             every level
 #   bash tests/e2e/digest_grid.sh avx2 scalar these
+# Results lie in build/digest_grid.* while it runs, so that nobody who cleans temporary folders takes them away.
 # scalar calls the C library for every fma and would take hours. Where the processor has the instruction, that level
 # is compiled a second time to use it (build/release_fma); an fma is rounded once, so the value is the same.
 set -euo pipefail
@@ -19,12 +20,19 @@ make_build() { # folder option...
 }
 make_build build/release
 
+mapfile -t available < <(build/release/npubench --version | awk '$2 == "available" { print $1 }')
 levels=("$@")
-if [ ${#levels[@]} -eq 0 ]; then
-  mapfile -t levels < <(build/release/npubench --version | awk '$2 == "available" { print $1 }')
-fi
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+if [ ${#levels[@]} -eq 0 ]; then levels=("${available[@]}"); fi
+for level in "${levels[@]}"; do
+  if [[ " ${available[*]} " != *" $level "* ]]; then
+    echo "digest_grid.sh: no level $level here; there are: ${available[*]}" >&2
+    exit 64
+  fi
+done
+work=$(mktemp -d "$PWD/build/digest_grid.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+export TMPDIR=$work
+log=$work/log
 failed=0
 for level in "${levels[@]}"; do
   build=build/release
