@@ -67,6 +67,12 @@ TEST(SampleToken, TakesTokensInProportionIdsAscending) {
               std::sqrt(3.0) / (3 + std::sqrt(3.0)), 0.0015);
 }
 
+// Token k has [k/4, (k+1)/4): its beginning is its own, its end the next one's.
+TEST(SampleToken, ABorderBelongsToTheTokenBehindIt) {
+  const std::vector<float> equals = {5, 5, 5, 5};
+  for (int k = 0; k < 4; ++k) EXPECT_EQ(sample_token(equals, {.temperature = 1}, k / 4.0), k);
+}
+
 TEST(SampleToken, TopKKeepsTheLargestAndOfEqualsTheLowestIds) {
   const std::vector<float> logits = {1, 5, 2, 5, 5, 2};
   const auto allowed = [&](int k) {
