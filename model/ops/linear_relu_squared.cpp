@@ -32,7 +32,8 @@ WideAndActivated linear_relu_squared(Device& device, const Tensor& x, const Tens
   OpDesc desc = describe(OpKind::kReluSquared, result.wide, result.h, label);
   desc.saves_for_backward = saved != nullptr;
   keep(saved, device.run(desc, [&] {
-    const Matrix wide = result.wide.matrix(), h = result.h.matrix();
+    const Matrix h = result.h.matrix();
+    const Matrix wide = saved != nullptr ? result.wide.matrix() : h;
     multiply_weight_nt(x.matrix(), w, wide, device.numerics().matmul(),
                        [&](const kernels::ProductBlock& block) {
                          kernels::relu_squared_block(wide, h, block, storage);

@@ -9,7 +9,7 @@
 namespace nb::ops {
 
 struct WideAndActivated {
-  Tensor wide;  // x wᵀ
+  Tensor wide;  // x wᵀ; unspecified where no backward follows
   Tensor h;     // relu(wide)²
 };
 // w (out, inner). The saved blocks: null, no backward follows.
