@@ -83,15 +83,18 @@ TEST_F(Ops, ALinearAndItsReluSquaredInOneAreTheTwoOneAfterTheOther) {
   const std::uint64_t before = device_.memory().allocated_bytes;
   const auto bytes_now = [&] { return device_.memory().allocated_bytes - before; };
   std::uint64_t bytes_without_backward = 0;
+  std::vector<float> h_without_backward;
   {
     const auto results = ops::linear_relu_squared(device_, x, w, "", "", nullptr, nullptr);
     bytes_without_backward = bytes_now();
+    h_without_backward.assign(results.h.host().begin(), results.h.host().end());
   }
   {
     SavedBlocks of_linear, of_relu;
     const auto [wide, h] =
         ops::linear_relu_squared(device_, x, w, "c_fc", "relu_squared", &of_linear, &of_relu);
     EXPECT_GT(bytes_now(), bytes_without_backward);  // relu(wide)
+    EXPECT_TRUE(std::ranges::equal(h.host(), h_without_backward));
     const Tensor expected = ops::linear(device_, x, w, "", nullptr);
     EXPECT_TRUE(std::ranges::equal(wide.host(), expected.host()));
     const Tensor dh = ops::linear_backward_input(device_, dy, out, "");
