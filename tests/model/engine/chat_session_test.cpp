@@ -73,6 +73,21 @@ TEST(ChatSession, CompletesEachTextByItself) {
   EXPECT_FALSE(counting.requests[0].tools);
 }
 
+// Four tokens around the text; a prompt of the whole context still has one token behind it.
+TEST(ChatSession, AConversationMayFillTheContext) {
+  Counting counting;
+  ChatSession session(counting.model, {});
+  const auto reply = session.say(std::string(55, 'x'));
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_EQ(reply->prompt_tokens, 59);
+  session.clear();
+  const auto full = session.say(std::string(56, 'x'));
+  ASSERT_TRUE(full) << full.error().message;
+  EXPECT_EQ(full->prompt_tokens, 60);
+  session.clear();
+  EXPECT_FALSE(session.say(std::string(57, 'x')));
+}
+
 TEST(ChatSession, TooMuchIsRefusedAndChangesNothing) {
   Counting counting;
   ChatSession session(counting.model, {});

@@ -124,6 +124,16 @@ TEST(Generate, ToolCanBeReplacedOrOff) {
   EXPECT_EQ(recite(sum, {.tools = false}).tokens, std::vector<int>(sum.begin(), sum.end() - 1));
 }
 
+TEST(Generate, AnEmptyExpressionAsksNoTool) {
+  int calls = 0;
+  recite(ids({"<|python_start|>", "<|python_end|>", "k", "<|python_end|>", "<|bos|>"}),
+         {.tool = [&](std::string_view) {
+           ++calls;
+           return std::optional<std::string>("ok");
+         }});
+  EXPECT_EQ(calls, 0);
+}
+
 TEST(Generate, StopsWhereTheContextEnds) {
   ScriptedDecoder decoder(kByteVocab, 10, [](const std::vector<int>&) { return 'a'; });
   const GenerateRequest request = {.prompt = {1, 2, 3, 4}, .temperature = 0};

@@ -45,6 +45,7 @@ class ScriptedDecoder : public Decoder {
     }
     sequences_ += static_cast<std::int64_t>(chunks.size());
     rows_ += row;
+    most_rows_ = std::max(most_rows_, row);
     if (!wanted.empty())
       sink(0, matrix(static_cast<const float*>(logits.data()),
                      static_cast<std::int64_t>(wanted.size()), vocab_size_));
@@ -58,6 +59,7 @@ class ScriptedDecoder : public Decoder {
   Device& device() const override { return device_; }
 
   std::int64_t rows() const { return rows_; }
+  std::int64_t most_rows() const { return most_rows_; }  // of one pass
 
  private:
   static void read(const KeyValueCache& cache, std::vector<int>& sequence) {
@@ -71,7 +73,7 @@ class ScriptedDecoder : public Decoder {
   // fp32 storage: every id is a value of the format.
   mutable Device device_{load_profile("cpu_ref").value(), ExecutionMode::kExecute};
   std::int64_t sequences_ = 0;
-  std::int64_t rows_ = 0;
+  std::int64_t rows_ = 0, most_rows_ = 0;
 };
 
 }  // namespace nb::test
