@@ -43,6 +43,28 @@ TEST(Completions, AreMarkedAsTheModelsWouldBe) {
   EXPECT_EQ(result->comparability.at("echo/generation"), "stored texts");
 }
 
+// An evaluator to which a completion is no whole solution.
+struct TellingEvaluator : test::EchoEvaluator {
+  using EchoEvaluator::EchoEvaluator;
+  std::string stored_text(std::size_t, std::string text) const override { return "text " + text; }
+  std::string stored_solution(std::size_t, std::string text) const override {
+    return "solution " + text;
+  }
+};
+
+TEST(Completions, ACompletionComesBeforeASolution) {
+  const TellingEvaluator evaluator({"one", "two", "three"});
+  const auto stored = parse_completions(
+      "{\"task_id\": \"Echo/0\", \"solution\": \"b\", \"completion\": \"a\"}\n"
+      "{\"task_id\": \"Echo/1\", \"solution\": \"b\", \"text\": \"c\"}\n"
+      "{\"task_id\": \"Echo/2\", \"text\": \"c\"}\n",
+      evaluator, 1, "f.jsonl");
+  ASSERT_TRUE(stored.has_value()) << stored.error().message;
+  EXPECT_EQ(stored->at(0).texts.at(0), "text a");
+  EXPECT_EQ(stored->at(1).texts.at(0), "solution b");
+  EXPECT_EQ(stored->at(2).texts.at(0), "text c");
+}
+
 TEST(Completions, SeveralSamplesAreTakenWhereTheyWereAnnounced) {
   const std::string twice =
       "{\"task_id\": \"Echo/0\", \"completion\": \"a\"}\n"

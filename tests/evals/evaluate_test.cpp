@@ -143,6 +143,44 @@ TEST(Evaluate, CutPromptsAreCountedInTheItems) {
   EXPECT_EQ(result->metrics.back().value, 1.0);
 }
 
+// Contexts from far too short to just long enough: the last cut one lacks one token.
+TEST(Evaluate, APromptThatIsCutByOneTokenIsCounted) {
+  constexpr const char* kRow =
+      R"({"query": "a long question about nothing at all", "choices": ["cat", "fox 12"], "gold": 0})";
+  CoreTask task;
+  task.id = "toy";
+  std::int64_t last_cut = 0;
+  for (std::int64_t context = 14; context < 64; ++context) {
+    auto model = test::toy_model(context);
+    const auto result =
+        test::evaluate_core(task, test::task_data(kRow, CoreTaskType::kMultipleChoice), {}, model);
+    ASSERT_TRUE(result.has_value()) << result.error().message;
+    const std::int64_t cut = result->items.at(0).cut_tokens;
+    const bool is_counted = result->metrics.back().name == "toy/cut_prompts";
+    EXPECT_EQ(is_counted, cut > 0) << context;
+    EXPECT_EQ(result->comparability.at("toy/context") == "whole", cut == 0) << context;
+    if (cut > 0) last_cut = cut;
+  }
+  EXPECT_EQ(last_cut, 1);
+}
+
+TEST(Evaluate, OneItemATaskIsSaid) {
+  constexpr const char* kRows =
+      R"({"query": "a", "choices": ["cat", "fox"], "gold": 0}
+{"query": "b", "choices": ["red", "fox"], "gold": 1}
+)";
+  CoreTask task;
+  task.id = "toy";
+  EvalContext context;
+  context.settings.max_per_task = 1;
+  auto model = test::toy_model();
+  const auto result = test::evaluate_core(
+      task, test::task_data(kRows, CoreTaskType::kMultipleChoice), context, model);
+  ASSERT_TRUE(result.has_value()) << result.error().message;
+  EXPECT_EQ(result->items.size(), 1u);
+  EXPECT_EQ(result->comparability.at("max_per_task"), "1");
+}
+
 TEST(Preflight, NamesMissingFilesAndTheCommandThatGetsThem) {
   test::TempDir folder;
   EvalContext context;

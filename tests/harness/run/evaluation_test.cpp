@@ -3,10 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/hash.hpp"
+#include "harness/base/json_io.hpp"
 #include "harness/run/partial_items.hpp"
+#include "model/tokenizer/tokenizer.hpp"
+#include "model/tokenizer/vocabulary.hpp"
 #include "results/items.hpp"
 #include "results/store.hpp"
 #include "tests/support/data_dir.hpp"
@@ -196,6 +201,54 @@ TEST_F(EvaluationTest, StoredTextsAreMarkedAgain) {
   scored.settings = {};
   scored.rescore = run(request("oracle")).folder.string();
   EXPECT_NE(error_of(scored).find("has no task with texts"), std::string::npos) << error_of(scored);
+}
+
+TEST_F(EvaluationTest, OnlyOneEvaluationIsMarkedAgain) {
+  const EvaluationOutcome first = run(request("oracle"));
+  const fs::path folder = results_ / "other";
+  fs::create_directories(folder);
+  fs::copy(first.folder, folder / first.folder.filename(), fs::copy_options::recursive);
+  const fs::path file = folder / first.folder.filename() / "record.json";
+  Json record = *read_json(file);
+  record["kind"] = "predict";
+  ASSERT_TRUE(write_json(file, record).has_value());
+  EvaluationRequest again = request("");
+  again.settings = {};
+  again.rescore = file.parent_path().string();
+  EXPECT_EQ(error_of(again), again.rescore + ": not the folder of one evaluation");
+}
+
+TEST_F(EvaluationTest, AnItemWithoutTextCannotBeMarkedAgain) {
+  NB_NEEDS_DATA();
+  EvaluationRequest asked = request("oracle");
+  asked.settings.tasks = {"gsm8k"};
+  asked.settings.max_per_task = 3;
+  asked.data_dir = test::data_dir();
+  const EvaluationOutcome first = run(asked);
+  const std::string name = first.record.items.at("gsm8k");
+  auto items = *read_items(first.folder / name);
+  items[1].texts.clear();
+  ASSERT_TRUE(write_items(first.folder / name, items).has_value());
+  Json record = *read_json(first.folder / "record.json");
+  record["artifacts"][name] = *sha256_file(first.folder / name);
+  ASSERT_TRUE(write_json(first.folder / "record.json", record).has_value());
+  EvaluationRequest again = request("");
+  again.settings = {};
+  again.rescore = first.folder.string();
+  again.data_dir = test::data_dir();
+  EXPECT_EQ(error_of(again), (first.folder / name).string() + ": item " + items[1].id +
+                                 " has no text to mark again");
+}
+
+TEST_F(EvaluationTest, ATokenizerWithoutABeginningIsRefused) {
+  Vocabulary bytes;
+  for (int byte = 0; byte < 256; ++byte) bytes.tokens.emplace_back(1, static_cast<char>(byte));
+  const fs::path file = results_ / "tokenizer.json";
+  ASSERT_TRUE(Tokenizer(std::move(bytes)).save(file).has_value());
+  EvaluationRequest oracle = request("oracle");
+  oracle.model.tokenizer = file.string();
+  EXPECT_EQ(error_of(oracle),
+            file.string() + ": this tokenizer has no <|bos|>, which every prompt needs");
 }
 
 TEST_F(EvaluationTest, BadRequestsAreOneSentence) {
