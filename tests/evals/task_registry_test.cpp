@@ -39,6 +39,7 @@ TEST(TaskRegistry, ApproximateSetFillsTheSamePlacesOtherwise) {
     EXPECT_EQ(task->core->is_approximate, task->id.ends_with("_approx")) << task->id;
   }
   EXPECT_EQ(labels.size(), 22u);
+  EXPECT_EQ(tasks.size(), 22u);  // each place once
   EXPECT_EQ(approximate, 2);
 }
 

@@ -88,8 +88,10 @@ TEST(ChatCore, SetsAreDifferentMetrics) {
 
 TEST(ChatCore, SubsetsHaveANameOfTheirOwn) {
   EvalSettings settings;
-  settings.max_per_task = 100;
-  EXPECT_TRUE(values_of(results_of({1, 1, 1, 1, 1}), settings).contains("chatcore_estimate"));
+  for (const std::int64_t count : {1, 100}) {
+    settings.max_per_task = count;
+    EXPECT_TRUE(values_of(results_of({1, 1, 1, 1, 1}), settings).contains("chatcore_estimate"));
+  }
 }
 
 TEST(ChatCore, MissingTaskMakesItNullWithTheReason) {

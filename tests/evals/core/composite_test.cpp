@@ -94,8 +94,10 @@ TEST(CoreComposite, RealTaskIsTakenBeforeItsApproximation) {
 
 TEST(CoreComposite, CroppedTasksMakeAnEstimate) {
   EvalSettings settings;
-  settings.max_per_task = 500;
-  EXPECT_EQ(core_composites(results_of_set("core"), settings).at(0).task, "core_estimate");
+  for (const std::int64_t count : {1, 500}) {
+    settings.max_per_task = count;
+    EXPECT_EQ(core_composites(results_of_set("core"), settings).at(0).task, "core_estimate");
+  }
   EXPECT_EQ(core_composites(results_of_set("core_with_hellaswag_approx"), settings).at(0).task,
             "core_estimate_with_hellaswag_approx");
 }

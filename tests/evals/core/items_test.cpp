@@ -164,6 +164,8 @@ TEST(CoreDraws, HeadsAreThoseOfTheReference) {
 TEST(CoreDraws, CroppingKeepsTheHeadOfTheShuffle) {
   const auto all = shuffled_and_cropped(100, 1337, -1), five = shuffled_and_cropped(100, 1337, 5);
   EXPECT_EQ(five, std::vector<std::size_t>(all.begin(), all.begin() + 5));
+  EXPECT_EQ(shuffled_and_cropped(100, 1337, 1), std::vector<std::size_t>{all[0]});
+  EXPECT_EQ(shuffled_and_cropped(100, 1337, 0), all);
   EXPECT_EQ(shuffled_and_cropped(3, 1337, 500).size(), 3u);
 }
 
