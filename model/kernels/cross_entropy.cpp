@@ -1,6 +1,5 @@
 #include "model/kernels/cross_entropy.hpp"
 
-#include <cmath>
 #include <cstring>
 
 #include "harness/base/check.hpp"
@@ -78,11 +77,10 @@ void softcap_cross_entropy_backward(ConstMatrix logits, std::span<const int> tar
     const auto row = static_cast<std::size_t>(i);
     if (targets[row] == kIgnoreTarget) return table.fill(dlogits.row(i), logits.cols, 0.0f);
     // The caller's max and sum may be anything, so nothing is known to be calm.
-    const bool is_calm = known.is_calm && row_max[row] == table.largest_capped(known) &&
-                         row_sum[row] >= 1.0f && std::isfinite(row_sum[row]) &&
-                         std::isfinite(scale);
-    table.capped_gradient(t, logits.cols, targets[row], {row_max[row], row_sum[row], scale}, cap,
-                          is_calm);
+    const inner::GradientScalars scalars = {row_max[row], row_sum[row], scale};
+    const bool is_calm =
+        known.is_calm && row_max[row] == table.largest_capped(known) && has_calm_gradient(scalars);
+    table.capped_gradient(t, logits.cols, targets[row], scalars, cap, is_calm);
     std::memcpy(dlogits.row(i), t, static_cast<std::size_t>(logits.cols) * sizeof(float));
   });
 }

@@ -2,7 +2,6 @@
 // logits, loss, dz (in place of the logits), dx, and dz and x packed for the weight's gradient.
 // Then in parallel over the vocabulary: the chains of dw go on over the group's rows.
 #include <algorithm>
-#include <cmath>
 
 #include "harness/base/parallel.hpp"
 #include "model/kernels/fetch_ahead.hpp"
@@ -135,8 +134,9 @@ class Backward {
         if (target == kIgnoreTarget) {
           table_.fill(dz, columns, 0.0f);
         } else {
-          table_.capped_gradient(dz, columns, target - col, {known[i].max, sums[i], row_scale_},
-                                 cap_, known[i].is_calm && std::isfinite(row_scale_));
+          const inner::GradientScalars scalars = {known[i].max, sums[i], row_scale_};
+          table_.capped_gradient(dz, columns, target - col, scalars, cap_,
+                                 known[i].is_calm && has_calm_gradient(scalars));
         }
       }
       format_.gemm->pack_rows(t + col, stride, count, columns, format_.steps(columns),

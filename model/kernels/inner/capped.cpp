@@ -35,51 +35,80 @@ NB_OP void with_roundings(const CapScalars& s, const Body& body) {
 
 NB_OP Floats larger(Floats x, Floats best) { return select(best < x, x, best); }
 
-// t of kCount groups of x; *calm becomes false where a NaN is met.
-template <int kRounding, int kCount>
-NB_OP void tanh_of_capped(Floats (&x)[kCount], const CapScalars& s, bool* calm) {
+// u of x.
+template <int kRounding>
+NB_OP Floats over_cap(Floats x, const CapScalars& s) {
   // A bf16 number over the cap, rounded to bf16, is never nearer to a tie than the product with the
   // rounded inverse is to the quotient (checked for all 65536 by a test).
-  if (kRounding == kRoundBf16 && s.multiplies) {
-    each_of<kCount>([&](int c) NB_BODY { x[c] = x[c] * all(s.inverse); });
+  return kRounding == kRoundBf16 && s.multiplies ? x * all(s.inverse) : x / all(s.cap);
+}
+
+// t of kCount groups of x, where all |u| lie in [2^-50, 0.6245): nearly always. False: they do not.
+template <int kRounding, int kCount>
+NB_OP bool small_t(Floats (&x)[kCount], const CapScalars& s) {
+  Floats square[kCount];
+  each_of<kCount>([&](int c) NB_BODY { x[c] = over_cap<kRounding>(x[c], s); });
+  round_normal<kRounding>(x);
+  Bits outside = all_bits(0);  // has a sign
+  each_of<kCount>([&](int c) NB_BODY { square[c] = x[c] * x[c]; });
+  each_of<kCount>([&](int c) NB_BODY {
+    outside =
+        outside | (bits(square[c]) - bits(all(0x1p-100f))) | (bits(all(0.39f)) - bits(square[c]));
+  });
+  if (!all_of(all(0.0f) <= to_float(outside))) return false;
+  each_of<kCount>([&](int c) NB_BODY { x[c] = small_tanh(x[c], square[c]); });
+  round_normal<kRounding>(x);
+  return true;
+}
+
+// t of any x; *calm becomes false where a NaN or a denormal u is met.
+template <int kRounding>
+NB_OP Floats any_t(Floats x, const CapScalars& s, bool* calm) {
+  const Floats u = rounded<kRounding>(over_cap<kRounding>(x, s)), size = magnitude(u);
+  *calm = *calm && all_of(all(0x1p-126f) <= select(size <= all(0.0f), all(1.0f), size));
+  return rounded_calm<kRounding>(vec_tanh(u));
+}
+
+template <int kRounding, bool kCalm, int kCount>
+NB_OP void round_all(Floats (&x)[kCount]) {
+  if constexpr (kCalm) {
+    round_normal<kRounding>(x);
   } else {
-    each_of<kCount>([&](int c) NB_BODY { x[c] = x[c] / all(s.cap); });
-  }
-  // Below 0.62, nearly always: nor is u above 0.625, nor is there a NaN.
-  bool small = true;
-  each_of<kCount>([&](int c) NB_BODY { small &= all_of(magnitude(x[c]) < all(0.62f)); });
-  if (small) {
-    each_of<kCount>([&](int c) NB_BODY { x[c] = rounded_calm<kRounding>(x[c]); });
-    each_of<kCount>([&](int c) NB_BODY {
-      const Bits sign = bits(x[c]) & all_bits(0x80000000u);
-      x[c] = floats(bits(small_tanh(magnitude(x[c]))) | sign);
-    });
-    each_of<kCount>([&](int c) NB_BODY { x[c] = rounded_calm<kRounding>(x[c]); });
-    return;
-  }
-  for (Floats& v : x) {
-    const Floats u = rounded<kRounding>(v);
-    *calm = *calm && all_of(magnitude(u) <= floats(all_bits(0x7f800000u)));
-    v = rounded_calm<kRounding>(vec_tanh(u));
+    each_of<kCount>([&](int c) NB_BODY { x[c] = rounded<kRounding>(x[c]); });
   }
 }
 
-// z of t. kHasCap: known before.
-template <int kCapped, bool kHasCap = false>
+// z of t. kCalm: all of them are zero or normal numbers, and there is a cap.
+template <int kCapped, bool kCalm, int kCount>
+NB_OP void capped_of(const Floats (&t)[kCount], const CapScalars& s, Floats (&z)[kCount]) {
+  if (kCalm || s.cap != 0.0f) {
+    each_of<kCount>([&](int c) NB_BODY { z[c] = t[c] * all(s.cap); });
+    round_all<kCapped, kCalm>(z);
+  } else {
+    each_of<kCount>([&](int c) NB_BODY { z[c] = s.rounds_capped ? rounded<kCapped>(t[c]) : t[c]; });
+  }
+}
+template <int kCapped>
 NB_OP Floats capped_of(Floats t, const CapScalars& s) {
-  if (kHasCap || s.cap != 0.0f) return rounded_calm<kCapped>(t * all(s.cap));
-  return s.rounds_capped ? rounded<kCapped>(t) : t;
+  Floats z[1];
+  capped_of<kCapped, false>({t}, s, z);
+  return z[0];
 }
 
-// z of x, which becomes t on the way.
+// t and z of kCount groups from x on.
 template <int kInner, int kOuter, int kCount>
-NB_OP void cap_groups(Floats (&x)[kCount], Floats (&z)[kCount], const CapScalars& s, bool* calm) {
+NB_OP void cap_groups(const float* x, int lanes, const CapScalars& s, bool* calm,
+                      Floats (&t)[kCount], Floats (&z)[kCount]) {
+  const auto load_all = [&]() NB_BODY {
+    each_of<kCount>([&](int c) NB_BODY { t[c] = load_lanes(x + 16 * c, lanes); });
+  };
+  load_all();
   if (s.cap != 0.0f) {
-    tanh_of_capped<kInner>(x, s, calm);
-    each_of<kCount>([&](int c) NB_BODY { z[c] = capped_of<kOuter, true>(x[c], s); });
-  } else {
-    each_of<kCount>([&](int c) NB_BODY { z[c] = capped_of<kOuter>(x[c], s); });
+    if (s.cap >= 0x1p-60f && small_t<kInner>(t, s)) return capped_of<kOuter, true>(t, s, z);
+    load_all();
+    for (Floats& v : t) v = any_t<kInner>(v, s, calm);
   }
+  capped_of<kOuter, false>(t, s, z);
 }
 
 }  // namespace
@@ -89,8 +118,8 @@ void softcap(const float* x, std::int64_t n, const CapScalars& s, float* out) {
   with_roundings(s, [&](auto inner, auto outer, auto) {
     constexpr int kInner = decltype(inner)::value, kOuter = decltype(outer)::value;
     each_group(n, [&](std::int64_t i, int lanes) {
-      Floats t[1] = {load_lanes(x + i, lanes)}, z[1];
-      cap_groups<kInner, kOuter>(t, z, s, &calm);
+      Floats t[1], z[1];
+      cap_groups<kInner, kOuter>(x + i, lanes, s, &calm, t, z);
       store_lanes(out + i, z[0], lanes);
     });
   });
@@ -105,8 +134,7 @@ void cap_logits(float* x, std::int64_t n, const CapScalars& scalars, CapRow* row
     each_groups<kSideBySide>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
       constexpr int kCount = decltype(count)::value;
       Floats t[kCount], z[kCount];
-      each_of<kCount>([&](int c) NB_BODY { t[c] = load_lanes(x + i + 16 * c, lanes); });
-      cap_groups<kInner, kOuter>(t, z, s, &calm);
+      cap_groups<kInner, kOuter>(x + i, lanes, s, &calm, t, z);
       each_of<kCount>([&](int c) NB_BODY { store_lanes(x + i + 16 * c, t[c], lanes); });
       each_of<kCount>([&](int c) NB_BODY { best = keep_lanes(larger(z[c], best), best, lanes); });
     });
@@ -117,6 +145,19 @@ void cap_logits(float* x, std::int64_t n, const CapScalars& scalars, CapRow* row
 
 float largest_capped(const CapRow& row) { return tree_max(load(row.best)); }
 
+namespace {
+
+// exp(z - max) of t.
+template <int kCapped, bool kCalm, int kCount>
+NB_OP void exponentials(const Floats (&t)[kCount], const CapScalars& s, Floats max,
+                        Floats (&e)[kCount]) {
+  capped_of<kCapped, kCalm>(t, s, e);
+  each_of<kCount>([&](int c) NB_BODY { e[c] = e[c] - max; });
+  each_of<kCount>([&](int c) NB_BODY { e[c] = kCalm ? calm_exp(e[c]) : vec_exp(e[c]); });
+}
+
+}  // namespace
+
 float capped_sum(const float* t, std::int64_t n, const CapScalars& s, float max, bool calm) {
   const Floats m = all(max);
   Floats sum = all(0.0f);
@@ -126,10 +167,8 @@ float capped_sum(const float* t, std::int64_t n, const CapScalars& s, float max,
       each_groups<kSideBySide>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
         constexpr int kCount = decltype(count)::value;
         Floats e[kCount];
-        each_of<kCount>([&](int c) NB_BODY {
-          e[c] = capped_of<decltype(outer)::value, kCalm>(load_lanes(t + i + 16 * c, lanes), s) - m;
-        });
-        each_of<kCount>([&](int c) NB_BODY { e[c] = kCalm ? calm_exp(e[c]) : vec_exp(e[c]); });
+        each_of<kCount>([&](int c) NB_BODY { e[c] = load_lanes(t + i + 16 * c, lanes); });
+        exponentials<decltype(outer)::value, kCalm>(e, s, m, e);
         each_of<kCount>([&](int c) NB_BODY { sum = keep_lanes(sum + e[c], sum, lanes); });
       });
     };
@@ -181,31 +220,24 @@ void gradients(float* t, std::int64_t n, const float* hot, const GradientScalars
     constexpr int kCount = decltype(count)::value;
     Floats v[kCount], g[kCount];
     each_of<kCount>([&](int c) NB_BODY { v[c] = load_lanes(t + i + 16 * c, lanes); });
-    each_of<kCount>([&](int c) NB_BODY { g[c] = capped_of<kOuter, kCalm>(v[c], s) - m; });
-    each_of<kCount>([&](int c) NB_BODY { g[c] = kCalm ? calm_exp(g[c]) : vec_exp(g[c]); });
+    exponentials<kOuter, kCalm>(v, s, m, g);
     each_of<kCount>([&](int c) NB_BODY { g[c] = kCalm ? quotient(g[c], l, inverse) : g[c] / l; });
     if (hot != nullptr) g[0] = g[0] - load(hot);
     each_of<kCount>([&](int c) NB_BODY { g[c] = g[c] * f; });
-    if (!kCalm && s.cap == 0.0f) {
-      each_of<kCount>([&](int c) NB_BODY { g[c] = rounded<kLast>(g[c]); });
-    } else {
+    if (kCalm || s.cap != 0.0f) {
       each_of<kCount>([&](int c) NB_BODY { v[c] = fma(all(-1.0f) * v[c], v[c], one); });
-      if (!s.eager) {
-        each_of<kCount>([&](int c) NB_BODY { g[c] = rounded<kLast>(g[c] * v[c]); });
-      } else {
-        each_of<kCount>([&](int c) NB_BODY {
-          g[c] = kCalm ? rounded_calm<kInner>(g[c]) : rounded<kInner>(g[c]);
-        });
-        each_of<kCount>([&](int c) NB_BODY { g[c] = rounded_calm<kInner>(g[c] * cap); });
-        each_of<kCount>([&](int c) NB_BODY { g[c] = rounded_calm<kInner>(g[c] * v[c]); });
-        if (kInner == kRoundBf16 && s.multiplies) {
-          each_of<kCount>([&](int c)
-                              NB_BODY { g[c] = rounded_calm<kLast>(g[c] * all(s.inverse)); });
-        } else {
-          each_of<kCount>([&](int c) NB_BODY { g[c] = rounded_calm<kLast>(g[c] / cap); });
-        }
+      if (s.eager) {
+        round_all<kInner, kCalm>(g);
+        each_of<kCount>([&](int c) NB_BODY { g[c] = g[c] * cap; });
+        round_all<kInner, kCalm>(g);
+      }
+      each_of<kCount>([&](int c) NB_BODY { g[c] = g[c] * v[c]; });
+      if (s.eager) {
+        round_all<kInner, kCalm>(g);
+        each_of<kCount>([&](int c) NB_BODY { g[c] = over_cap<kInner>(g[c], s); });
       }
     }
+    round_all<kLast, kCalm>(g);
     each_of<kCount>([&](int c) NB_BODY { store_lanes(t + i + 16 * c, g[c], lanes); });
   });
 }

@@ -158,7 +158,7 @@ struct GradientScalars {
 // What is known of a row while its strips are worked off. Start: 16 × -inf, calm as the cap allows.
 struct CapRow {
   float best[16];  // largest z of each lane
-  bool is_calm;    // no NaN, and z within 20 of 0: exponentials need no care
+  bool is_calm;    // no NaN, no denormal t, z within 20 of 0: exponentials need no care
 };
 
 struct Table {

@@ -89,6 +89,20 @@ NB_OP Floats rounded_calm(Floats x) {
   }
 }
 
+// The bits of rounded() of values that are zero or normal numbers.
+template <int kRounding, int kCount>
+NB_OP void round_normal(Floats (&x)[kCount]) {
+#if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
+  if constexpr (kRounding == kRoundBf16 && kCount % 2 == 0) {
+#pragma GCC unroll 8
+    for (int c = 0; c < kCount; c += 2) round_to_bf16(x[c], x[c + 1]);
+    return;
+  }
+#endif
+#pragma GCC unroll 8
+  for (int c = 0; c < kCount; ++c) x[c] = rounded_calm<kRounding>(x[c]);
+}
+
 // Calls body with the rounding as a compile-time constant.
 template <class Body>
 NB_OP void with_rounding(int rounding, const Body& body) {
@@ -124,7 +138,7 @@ NB_OP void each_group(std::int64_t n, const Body& body) {
 
 // Groups that long chains of operations take side by side, so that none waits for itself.
 #if NB_LEVEL_ID == NB_LEVEL_AVX512 || NB_LEVEL_ID == NB_LEVEL_AVX512BF16
-constexpr int kSideBySide = 4;
+constexpr int kSideBySide = 8;
 #else
 constexpr int kSideBySide = 1;
 #endif

@@ -82,6 +82,19 @@ NB_OP Floats select(Mask m, Floats yes, Floats no) {
 }
 NB_OP bool all_of(Mask m) { return m.v == 0xffff; }
 
+#if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
+// Two vectors of bf16 numbers at a time; denormals become zero.
+NB_OP void round_to_bf16(Floats& x, Floats& y) {
+  const auto packed = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(y.v, x.v));
+  const __m512i low = _mm512_set_epi16(15, 15, 14, 14, 13, 13, 12, 12, 11, 11, 10, 10, 9, 9, 8, 8,
+                                       7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+  const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
+  constexpr __mmask32 kUpper = 0xaaaaaaaau;  // of each lane's halves
+  x = {_mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(kUpper, low, packed))};
+  y = {_mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(kUpper, high, packed))};
+}
+#endif
+
 NB_OP float tree_sum(Floats x) {
   const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(x.v), _mm512_extractf32x8_ps(x.v, 1));
   const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));

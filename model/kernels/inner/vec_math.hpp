@@ -77,16 +77,15 @@ NB_OP Floats vec_log(Floats x) {
   return select(x < all(0.0f), nan, select(is_nan(x), nan, y));
 }
 
-// tanh(size) for size in [0, 0.625).
-NB_OP Floats small_tanh(Floats size) {
-  const Floats square = size * size;
+// tanh(x) for x in (-0.625, 0.625) but -0; square: of x.
+NB_OP Floats small_tanh(Floats x, Floats square) {
   Floats q = all(0.00214295881f);
   q = fma(q, square, all(-0.00817739498f));
   q = fma(q, square, all(0.0217007007f));
   q = fma(q, square, all(-0.0539467633f));
   q = fma(q, square, all(0.133332059f));
   q = fma(q, square, all(-0.333333313f));
-  return fma(size * square, q, size);
+  return fma(x * square, q, x);
 }
 
 NB_OP Floats vec_tanh(Floats x) {
@@ -94,7 +93,8 @@ NB_OP Floats vec_tanh(Floats x) {
   const Bits sign = bits(x) & all_bits(0x80000000u);
   const Floats e = vec_exp(size + size);
   const Floats large = all(1.0f) - all(2.0f) / (e + all(1.0f));
-  const Floats y = floats(bits(select(size < all(0.625f), small_tanh(size), large)) | sign);
+  const Floats y =
+      floats(bits(select(size < all(0.625f), small_tanh(size, size * size), large)) | sign);
   return select(is_nan(x), canonical_nan(), y);
 }
 
