@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/base/parallel.hpp"
+#include "model/kernels/attention_ahead.hpp"
 #include "model/kernels/attention_head.hpp"
 #include "model/kernels/attention_shape.hpp"
 
@@ -11,6 +12,11 @@ namespace {
 
 constexpr std::int64_t kQueryBlock = 32;  // a multiple of every level's width
 constexpr std::int64_t kFewestTasks = 16;
+
+// A key head of a sequence and queries [first, first + rows) of the heads that share it.
+struct Task {
+  std::int64_t sequence, kv, first, rows;
+};
 
 float* at(std::span<float> values, std::int64_t index) {
   return values.empty() ? nullptr : values.data() + index;
@@ -31,33 +37,56 @@ void attention(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix out, const At
   const std::int64_t rows_per_cut = (blocks + cuts - 1) / cuts * kQueryBlock;
   const std::int64_t dim = shape.head_dim, group = group_size(shape);
   const float scale = score_scale(shape);
-  parallel_for(static_cast<std::size_t>(heads * cuts), 1, [&](std::size_t task) {
-    const AttentionFormat format(policy);
-    const std::int64_t sequence = static_cast<std::int64_t>(task) / cuts / shape.kv_heads;
-    const std::int64_t kv = static_cast<std::int64_t>(task) / cuts % shape.kv_heads;
+  const auto task_of = [&](std::int64_t index) -> Task {
+    const std::int64_t head = index / cuts;
     // Later cuts see more keys: the last one begins first.
-    const std::int64_t cut = cuts - 1 - static_cast<std::int64_t>(task) % cuts;
-    const std::int64_t first = cut * rows_per_cut;
-    if (first >= shape.queries) return;
-    const std::int64_t rows = std::min(rows_per_cut, shape.queries - first);
-    const std::int64_t keys = shape.first_position + first + rows;
-    const ConstMatrix k_head = head_of(k, key_rows(shape), keys, sequence, kv, dim);
-    const ConstMatrix v_head = head_of(v, key_rows(shape), keys, sequence, kv, dim);
-    const auto queries = [&](auto m, std::int64_t h) {
-      return row_block(head_of(m, shape.queries, shape.queries, sequence, h, dim), first, rows);
-    };
-    HeadKeys packed(format, keys, dim);
+    const std::int64_t first = (cuts - 1 - index % cuts) * rows_per_cut;
+    const std::int64_t rows = std::clamp<std::int64_t>(shape.queries - first, 0, rows_per_cut);
+    return {head / shape.kv_heads, head % shape.kv_heads, first, rows};
+  };
+  const auto keys_of = [&](ConstMatrix m, const Task& t) {
+    const std::int64_t keys = shape.first_position + t.first + t.rows;
+    return head_of(m, key_rows(shape), keys, t.sequence, t.kv, dim);
+  };
+  // h: of the group.
+  const auto queries_of = [&](auto m, const Task& t, std::int64_t h) {
+    const auto head = head_of(m, shape.queries, shape.queries, t.sequence, t.kv * group + h, dim);
+    return row_block(head, t.first, t.rows);
+  };
+  const auto ask_for = [&](RowsAhead& ahead, const Task& t, std::int64_t h, std::int64_t first,
+                           std::int64_t rows) {
+    ahead.add({some_rows(queries_of(q, t, h), first, rows),
+               some_rows(queries_of(ConstMatrix(out), t, h), first, rows)});
+  };
+  parallel_for(static_cast<std::size_t>(heads * cuts), 1, [&](std::size_t index) {
+    const AttentionFormat format(policy);
+    const Task task = task_of(static_cast<std::int64_t>(index));
+    if (task.rows == 0) return;
+    const ConstMatrix k_head = keys_of(k, task), v_head = keys_of(v, task);
+    HeadKeys packed(format, k_head.rows, dim);
     packed.append(k_head, v_head);
-    for (std::int64_t h = kv * group; h < (kv + 1) * group; ++h) {
-      const std::int64_t row = (sequence * shape.heads + h) * shape.queries + first;
-      const QueryRows of_head = {queries(q, h), queries(out, h), shape.first_position + first,
-                                 at(saved.row_max, row), at(saved.row_sum, row)};
+    const std::int64_t seen = task.rows * (k_head.rows - task.rows / 2);
+    for (std::int64_t h = 0; h < group; ++h) {
+      const std::int64_t row =
+          (task.sequence * shape.heads + task.kv * group + h) * shape.queries + task.first;
+      const QueryRows of_head = {queries_of(q, task, h), queries_of(out, task, h),
+                                 shape.first_position + task.first, at(saved.row_max, row),
+                                 at(saved.row_sum, row)};
       // A masked product of zero and something not finite would be seen.
-      if (packed.finite()) {
-        packed.attend(of_head, scale);
-      } else {
+      if (!packed.finite()) {
         attend_by_definition(of_head, k_head, v_head, scale, policy);
+        continue;
       }
+      RowsAhead ahead(dim, format.steps(2 * seen * dim));
+      ask_for(ahead, task, h, kLeadQueries, task.rows);
+      if (h + 1 < group) {
+        ask_for(ahead, task, h + 1, 0, kLeadQueries);
+      } else if (task.first == 0 && static_cast<std::int64_t>(index) + 1 < heads * cuts) {
+        const Task next = task_of(static_cast<std::int64_t>(index) + 1);
+        ahead.add({keys_of(k, next), keys_of(v, next)});
+        ask_for(ahead, next, 0, 0, kLeadQueries);
+      }
+      packed.attend(of_head, scale, ahead.get());
     }
   });
 }

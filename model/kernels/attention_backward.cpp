@@ -2,6 +2,7 @@
 
 #include "harness/base/parallel.hpp"
 #include "model/kernels/attention.hpp"
+#include "model/kernels/attention_ahead.hpp"
 #include "model/kernels/attention_format.hpp"
 #include "model/kernels/attention_shape.hpp"
 #include "model/kernels/reference/attention.hpp"
@@ -18,15 +19,21 @@ struct QueryHead {
   Matrix dq;
 };
 
-// The backward of one key head and the query heads that share it.
+// Keys, values and their gradients of a key head.
+struct KeyHead {
+  ConstMatrix k, v;
+  Matrix dk, dv;
+};
+
+// The backward of one key head and the query heads that share it, which come in their order.
 class GroupBackward {
  public:
-  GroupBackward(const AttentionShape& shape, const MatmulPolicy& policy, ConstMatrix k,
-                ConstMatrix v)
+  GroupBackward(const AttentionShape& shape, const MatmulPolicy& policy, const KeyHead& head)
       : format_(policy),
         scale_(score_scale(shape)),
         time_(shape.keys),
         dim_(shape.head_dim),
+        heads_(group_size(shape)),
         width_(format_.tiles.width),
         keys_(format_.padded_keys(time_)),
         dim_words_(format_.words(dim_)),
@@ -37,6 +44,7 @@ class GroupBackward {
         k_rows_(bytes(keys_ * dim_words_)),
         v_rows_(bytes(keys_ * dim_words_)),
         k_by_dim_(bytes(panel_columns_ * format_.words(time_))),
+        block_rows_(bytes(width_ * dim_words_)),
         q_lanes_(bytes(dim_words_ * width_)),
         dout_lanes_(bytes(dim_words_ * width_)),
         q_by_dim_(bytes(panel_columns_ * row_words_)),
@@ -45,53 +53,76 @@ class GroupBackward {
         ds_(bytes(keys_ * row_words_)),
         weights_(bytes(round_up(keys_, 2) * width_)),
         dq_sums_(bytes(width_ * sum_stride_)),
-        dk_sums_(bytes(keys_ * sum_stride_)),
-        dv_sums_(bytes(keys_ * sum_stride_)),
-        lane_values_(bytes(3 * width_)) {
-    format_.rows_of(k, k_rows_.words());
-    format_.rows_of(v, v_rows_.words());
-    format_.lanes_of_columns(k, k_by_dim_.words());
+        tile_sums_(bytes(format_.tiles.rows * sum_stride_)),
+        lane_values_(bytes(3 * width_)),
+        dk_{head.dk, scale_, ds_, q_by_dim_, Scratch(sums_bytes()), Scratch(total_bytes())},
+        dv_{head.dv, 1.0f, p_, dout_by_dim_, Scratch(sums_bytes()), Scratch(total_bytes())} {
+    format_.rows_of(head.k, keys_, k_rows_.words());
+    format_.rows_of(head.v, keys_, v_rows_.words());
+    format_.panels_of_words(k_rows_.words(), time_, dim_, k_by_dim_.words(), k_panel());
     finite_ = format_.tiles.finite(k_rows_.words(), keys_ * dim_words_) &&
               format_.tiles.finite(v_rows_.words(), keys_ * dim_words_);
   }
 
-  // Leaves the head's dk and dv as chains (keys, D padded), nothing added. False: an input that is
-  // not finite in its format could be seen through masked products; what was written is void.
-  bool run(const QueryHead& head) const {
-    bool finite = finite_;
-    for (std::int64_t first = 0; finite && first < time_; first += span_) {
-      finite = run_span(head, first, std::min(span_, time_ - first));
+  // dq of the next head; the last one leaves dk and dv. False: an input that is not finite in its
+  // format could be seen through masked products; what was written is void.
+  bool run(const QueryHead& head, inner::RowsAhead* ahead) {
+    ahead_ = ahead;
+    for (std::int64_t first = 0; first < time_; first += span_) {
+      if (!finite_ || !run_span(head, first, std::min(span_, time_ - first))) return false;
     }
-    return finite;
+    ++heads_done_;
+    return true;
   }
-  const float* dk_sums() const { return dk_sums_.floats(); }
-  const float* dv_sums() const { return dv_sums_.floats(); }
-  std::int64_t sum_stride() const { return sum_stride_; }
-  const AttentionFormat& format() const { return format_; }
-  float scale() const { return scale_; }
+  // Steps of the tiles of a query head.
+  std::int64_t steps() const { return format_.steps(5 * time_ * (time_ + 1) / 2 * dim_); }
 
  private:
-  static std::size_t bytes(std::int64_t words) { return static_cast<std::size_t>(words) * 4; }
+  // dk or dv: factor times the chains over queries of weights · b, added over the heads.
+  struct KeyGradient {
+    Matrix out;
+    float factor;
+    const Scratch &weights, &b;
+    Scratch sums;   // (keys before the last span, D): chains that go on
+    Scratch total;  // (keys, D) of the heads so far, if there are several
+  };
 
-  bool run_span(const QueryHead& head, std::int64_t first, std::int64_t count) const {
-    format_.lanes_of_columns(row_block(head.q, first, count), q_by_dim_.words());
-    format_.lanes_of_columns(row_block(head.dout, first, count), dout_by_dim_.words());
-    const std::int64_t packed = panel_columns_ * format_.words(count);
-    if (!format_.tiles.finite(q_by_dim_.words(), packed) ||
-        !format_.tiles.finite(dout_by_dim_.words(), packed)) {
-      return false;
-    }
+  static std::size_t bytes(std::int64_t words) { return static_cast<std::size_t>(words) * 4; }
+  std::size_t sums_bytes() const { return time_ > span_ ? bytes(keys_ * sum_stride_) : 0; }
+  std::size_t total_bytes() const { return heads_ > 1 ? bytes(keys_ * sum_stride_) : 0; }
+  std::int64_t k_panel() const { return format_.words(time_) * width_; }
+  std::int64_t b_panel() const { return row_words_ * width_; }
+
+  bool run_span(const QueryHead& head, std::int64_t first, std::int64_t count) {
     for (std::int64_t i = 0; i < count; i += width_) {
-      run_block(head, first + i, std::min(width_, count - i), i / format_.tiles.values_per_word);
+      if (!run_block(head, first + i, std::min(width_, count - i),
+                     i / format_.tiles.values_per_word)) {
+        return false;
+      }
     }
-    over_queries(ds_, q_by_dim_, first, count, dk_sums_.floats());
-    over_queries(p_, dout_by_dim_, first, count, dv_sums_.floats());
+    over_queries(dk_, first, count);
+    over_queries(dv_, first, count);
     return true;
   }
 
+  // A block of x (queries, D): lanes, and the words of its panels from `word` on. False: not
+  // finite.
+  bool convert(ConstMatrix x, std::int64_t word, const Scratch& lanes,
+               const Scratch& by_dim) const {
+    format_.rows_of(x, x.rows, block_rows_.words());
+    format_.lanes_of_words(block_rows_.words(), x.rows, dim_, lanes.words());
+    format_.panels_of_words(block_rows_.words(), x.rows, dim_, by_dim.words() + word * width_,
+                            b_panel());
+    return format_.tiles.finite(block_rows_.words(), x.rows * dim_words_);
+  }
+
   // dq of a block of queries; p and ds of all keys that it sees, from word `word` of their rows.
-  void run_block(const QueryHead& head, std::int64_t first, std::int64_t count,
+  bool run_block(const QueryHead& head, std::int64_t first, std::int64_t count,
                  std::int64_t word) const {
+    if (!convert(row_block(head.q, first, count), word, q_lanes_, q_by_dim_) ||
+        !convert(row_block(head.dout, first, count), word, dout_lanes_, dout_by_dim_)) {
+      return false;
+    }
     float* max = lane_values_.floats();
     float* sum = max + width_;
     float* delta = sum + width_;
@@ -104,14 +135,12 @@ class GroupBackward {
       max[i] = delta[i] = 0.0f;
       sum[i] = 1.0f;
     }
-    format_.lanes_of_rows(row_block(head.q, first, count), q_lanes_.words());
-    format_.lanes_of_rows(row_block(head.dout, first, count), dout_lanes_.words());
     format_.tiles.backward({.q = q_lanes_.words(),
                             .dout = dout_lanes_.words(),
                             .k = k_rows_.words(),
                             .v = v_rows_.words(),
                             .k_by_dim = k_by_dim_.words(),
-                            .k_panel = format_.words(time_) * width_,
+                            .k_panel = k_panel(),
                             .dim = dim_,
                             .queries = count,
                             .position = first,
@@ -124,75 +153,66 @@ class GroupBackward {
                             .ds = ds_.words() + word,
                             .row_words = row_words_,
                             .weights = weights_.words(),
-                            .dq = dq_sums_.floats()});
+                            .dq = dq_sums_.floats(),
+                            .ahead = ahead_});
     format_.tiles.scaled(dq_sums_.floats(), sum_stride_, count, dim_, scale_, head.dq.row(first),
                          head.dq.stride, format_.rounding);
+    return true;
   }
 
-  // sums (keys, D) go on over the queries [first, first + count): weights (keys, count) · b.
-  void over_queries(const Scratch& weights, const Scratch& b, std::int64_t first,
-                    std::int64_t count, float* sums) const {
-    const inner::AttentionTiles& tiles = format_.tiles;
-    const std::int64_t words = format_.words(count), b_panel = words * width_;
-    // Keys before the first query: all queries see them, and earlier spans began their chains.
-    const std::int64_t earlier = (first + tiles.rows - 1) / tiles.rows;
-    tiles.over_queries(earlier, dim_, words, weights.words(), row_words_, b.words(), b_panel, sums,
-                       sum_stride_, true);
-    for (std::int64_t key = earlier * tiles.rows; key < first + count; key += tiles.rows) {
+  // The chains of all keys go on over the queries [first, first + count) and end with the last.
+  void over_queries(const KeyGradient& d, std::int64_t first, std::int64_t count) const {
+    const bool is_last = first + count == time_;
+    for (std::int64_t key = 0; key < first + count; key += format_.tiles.rows) {
       // Queries before the first key of the tile see none of it; whole pairs of them are left out.
-      const std::int64_t skipped = (key - first) / 2 * 2 / tiles.values_per_word;
-      tiles.over_queries(1, dim_, words - skipped, weights.words() + key * row_words_ + skipped,
-                         row_words_, b.words() + skipped * width_, b_panel,
-                         sums + key * sum_stride_, sum_stride_, false);
+      const std::int64_t hidden = std::max<std::int64_t>(key - first, 0) / 2 * 2;
+      const std::int64_t skipped = hidden / format_.tiles.values_per_word;
+      float* sums = d.sums.floats() + key * sum_stride_;
+      float* to = is_last ? tile_sums_.floats() : sums;
+      format_.tiles.over_queries({.cols = dim_,
+                                  .words = format_.words(count) - skipped,
+                                  .a = d.weights.words() + key * row_words_ + skipped,
+                                  .a_stride = row_words_,
+                                  .b = d.b.words() + skipped * width_,
+                                  .b_panel = b_panel(),
+                                  .start = key < first ? sums : nullptr,
+                                  .c = to,
+                                  .c_stride = sum_stride_,
+                                  .ahead = ahead_});
+      if (is_last) finish_tile(d, key, to);
     }
+  }
+
+  // What becomes of the chains of the keys from `key` on: the heads in order, then the rounding.
+  void finish_tile(const KeyGradient& d, std::int64_t key, const float* sums) const {
+    const std::int64_t rows = std::min<std::int64_t>(format_.tiles.rows, time_ - key);
+    if (heads_ > 1) {
+      float* total = d.total.floats() + key * sum_stride_;
+      format_.table.finish(sums, rows * sum_stride_, total, inner::kRoundNone, heads_done_ > 0);
+      sums = total;
+    }
+    if (heads_done_ + 1 < heads_) return;
+    format_.tiles.scaled(sums, sum_stride_, rows, dim_, d.factor, d.out.row(key), d.out.stride,
+                         format_.rounding);
   }
 
   AttentionFormat format_;
   float scale_;
-  std::int64_t time_, dim_, width_;
+  std::int64_t time_, dim_, heads_, width_;
   std::int64_t keys_;  // padded to whole tiles
   std::int64_t dim_words_, sum_stride_;
   std::int64_t span_;  // queries between two passes over dk and dv
   std::int64_t row_words_, panel_columns_;
   Scratch k_rows_, v_rows_, k_by_dim_;
-  Scratch q_lanes_, dout_lanes_;    // of a block of queries
-  Scratch q_by_dim_, dout_by_dim_;  // of a span
-  Scratch p_, ds_, weights_;        // rows of a span; lanes of a block
-  Scratch dq_sums_, dk_sums_, dv_sums_, lane_values_;
-  bool finite_;  // keys and values
+  Scratch block_rows_, q_lanes_, dout_lanes_;  // of a block of queries
+  Scratch q_by_dim_, dout_by_dim_;             // of a span
+  Scratch p_, ds_, weights_;                   // rows of a span; lanes of a block
+  Scratch dq_sums_, tile_sums_, lane_values_;
+  KeyGradient dk_, dv_;
+  std::int64_t heads_done_ = 0;
+  inner::RowsAhead* ahead_ = nullptr;  // of the head at work
+  bool finite_;                        // keys and values
 };
-
-// The heads of a group in order, then the roundings. head(h): the h-th of them. False: see run().
-template <class Head>
-bool run_group(const GroupBackward& backward, std::int64_t heads, const Head& head, Matrix dk,
-               Matrix dv) {
-  const AttentionFormat& format = backward.format();
-  const std::int64_t stride = backward.sum_stride(), rows = dk.rows, dim = dk.cols;
-  const auto write = [&](const float* k_sums, const float* v_sums) {
-    format.tiles.scaled(k_sums, stride, rows, dim, backward.scale(), dk.data, dk.stride,
-                        format.rounding);
-    format.tiles.scaled(v_sums, stride, rows, dim, 1.0f, dv.data, dv.stride, format.rounding);
-  };
-  if (heads == 1) {
-    if (!backward.run(head(0))) return false;
-    write(backward.dk_sums(), backward.dv_sums());
-    return true;
-  }
-  const Scratch dk_total(static_cast<std::size_t>(rows * stride) * 4);
-  const Scratch dv_total(static_cast<std::size_t>(rows * stride) * 4);
-  for (std::int64_t h = 0; h < heads; ++h) {
-    if (!backward.run(head(h))) return false;
-    for (std::int64_t j = 0; j < rows; ++j) {
-      const std::int64_t row = j * stride;
-      format.table.finish(backward.dk_sums() + row, stride, dk_total.floats() + row,
-                          inner::kRoundNone, h > 0);
-      format.table.finish(backward.dv_sums() + row, stride, dv_total.floats() + row,
-                          inner::kRoundNone, h > 0);
-    }
-  }
-  write(dk_total.floats(), dv_total.floats());
-  return true;
-}
 
 }  // namespace
 
@@ -209,29 +229,56 @@ void attention_backward(ConstMatrix dout, ConstMatrix q, ConstMatrix k, ConstMat
            shape.first_position, key_rows(shape));
   if (shape.queries == 0) return;
   const std::int64_t time = shape.queries, dim = shape.head_dim, group = group_size(shape);
-  parallel_for(static_cast<std::size_t>(shape.batch * shape.kv_heads), 1, [&](std::size_t task) {
-    const std::int64_t sequence = static_cast<std::int64_t>(task) / shape.kv_heads;
-    const std::int64_t kv = static_cast<std::int64_t>(task) % shape.kv_heads;
-    // All query heads of the group side by side.
-    const auto wide = [&](auto m) {
-      return column_block(row_block(m, sequence * time, time), kv * group * dim, group * dim);
-    };
-    const auto narrow = [&](auto m) { return head_of(m, time, time, sequence, kv, dim); };
-    const std::size_t saved =
-        static_cast<std::size_t>((sequence * shape.heads + kv * group) * time);
-    const GroupBackward backward(shape, policy, narrow(k), narrow(v));
-    const auto head = [&](std::int64_t h) -> QueryHead {
-      const auto of = [&](auto m) { return column_block(wide(m), h * dim, dim); };
-      const std::size_t at = saved + static_cast<std::size_t>(h * time);
-      return {of(dout), of(q), of(out), row_max.data() + at, row_sum.data() + at, of(dq)};
-    };
-    if (run_group(backward, group, head, narrow(dk), narrow(dv))) return;
+  const std::int64_t tasks = shape.batch * shape.kv_heads;
+  // Heads of a group stand side by side.
+  const auto wide = [&](auto m, std::int64_t task) {
+    const std::int64_t kv = task % shape.kv_heads;
+    return column_block(row_block(m, task / shape.kv_heads * time, time), kv * group * dim,
+                        group * dim);
+  };
+  const auto narrow = [&](auto m, std::int64_t task) {
+    return head_of(m, time, time, task / shape.kv_heads, task % shape.kv_heads, dim);
+  };
+  const auto key_head = [&](std::int64_t task) -> KeyHead {
+    return {narrow(k, task), narrow(v, task), narrow(dk, task), narrow(dv, task)};
+  };
+  // h: of the group.
+  const auto query_head = [&](std::int64_t task, std::int64_t h) -> QueryHead {
+    const auto of = [&](auto m) { return column_block(wide(m, task), h * dim, dim); };
+    const std::int64_t at = (task * group + h) * time;
+    return {of(dout), of(q), of(out), row_max.data() + at, row_sum.data() + at, of(dq)};
+  };
+  parallel_for(static_cast<std::size_t>(tasks), 1, [&](std::size_t index) {
+    const auto task = static_cast<std::int64_t>(index);
+    const KeyHead keys = key_head(task);
+    GroupBackward backward(shape, policy, keys);
+    std::int64_t done = 0;
+    for (; done < group; ++done) {
+      RowsAhead ahead(dim, backward.steps());
+      const auto ask_for = [&](const QueryHead& head, std::int64_t first, std::int64_t rows) {
+        ahead.add({some_rows(head.q, first, rows), some_rows(head.dout, first, rows),
+                   some_rows(head.out, first, rows), some_rows(head.dq, first, rows)});
+      };
+      ask_for(query_head(task, done), kLeadQueries, time);
+      if (done + 1 < group) {
+        ask_for(query_head(task, done + 1), 0, kLeadQueries);
+      } else if (task + 1 < tasks) {
+        const KeyHead next = key_head(task + 1);
+        ahead.add({keys.dk, keys.dv, next.k, next.v});
+        ask_for(query_head(task + 1, 0), 0, kLeadQueries);
+      } else {
+        ahead.add({keys.dk, keys.dv});
+      }
+      if (!backward.run(query_head(task, done), ahead.get())) break;
+    }
+    if (done == group) return;
     AttentionShape one = shape;
     one.batch = 1, one.heads = group, one.kv_heads = 1;
+    const auto saved = static_cast<std::size_t>(task * group * time);
     const auto count = static_cast<std::size_t>(group * time);
-    reference::attention_backward(wide(dout), wide(q), narrow(k), narrow(v), wide(out),
+    reference::attention_backward(wide(dout, task), wide(q, task), keys.k, keys.v, wide(out, task),
                                   row_max.subspan(saved, count), row_sum.subspan(saved, count),
-                                  wide(dq), narrow(dk), narrow(dv), one, policy);
+                                  wide(dq, task), keys.dk, keys.dv, one, policy);
   });
 }
 

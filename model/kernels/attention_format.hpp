@@ -31,17 +31,36 @@ struct AttentionFormat {
   std::int64_t padded_keys(std::int64_t keys) const { return round_up(keys, tiles.rows); }
   std::int64_t panels(std::int64_t cols) const { return (cols + tiles.width - 1) / tiles.width; }
 
+  // Steps of score tiles for so many products of two values.
+  std::int64_t steps(std::int64_t products) const {
+    return products / (tiles.values_per_word * tiles.rows * tiles.width);
+  }
+
   // Rows of x side by side, their columns down: (words(cols), width), x.rows <= width.
   void lanes_of_rows(ConstMatrix x, std::uint32_t* out) const {
     input.product->pack(x.data, x.stride, 1, x.rows, tiles.width, x.cols, words(x.cols),
                         input.rounding, false, out);
   }
-  // Columns of x side by side, its rows down: (words(rows), width) for each `width` columns.
-  void lanes_of_columns(ConstMatrix x, std::uint32_t* out) const {
-    tiles.to_panels(x.data, x.stride, x.rows, x.cols, input.rounding, out,
-                    words(x.rows) * tiles.width);
+  // The same out of `rows` rows of words(cols) words each that rows_of() made.
+  void lanes_of_words(const std::uint32_t* from, std::int64_t rows, std::int64_t cols,
+                      std::uint32_t* out) const {
+    table.fp32.pack(reinterpret_cast<const float*>(from), words(cols), 1, rows, tiles.width,
+                    words(cols), words(cols), inner::kRoundNone, false, out);
   }
-  // The same of keys or values that a cache may hold; rows as rows_of, panels `panel` words apart.
+  // Columns of such rows side by side, the rows down: (words(rows), width) for each `width`
+  // columns, `panel` words apart.
+  void panels_of_words(const std::uint32_t* from, std::int64_t rows, std::int64_t cols,
+                       std::uint32_t* out, std::int64_t panel) const {
+    if (tiles.values_per_word == 2) {
+      tiles.halves_to_panels(reinterpret_cast<const std::uint16_t*>(from), 2 * words(cols), rows,
+                             cols, out, panel);
+    } else {
+      tiles.to_panels(reinterpret_cast<const float*>(from), words(cols), rows, cols,
+                      inner::kRoundNone, out, panel);
+    }
+  }
+  // Keys or values that a cache may hold, in words: rows of words(cols), zero from x.rows to
+  // `padded`; panels of columns as above.
   void rows_of(const KeyRows& x, std::int64_t padded, std::uint32_t* out) const {
     if (x.halves != nullptr) {
       tiles.halves_to_rows(x.halves, x.stride, x.rows, padded, x.cols, out);
@@ -55,9 +74,6 @@ struct AttentionFormat {
     } else {
       tiles.to_panels(x.fp32, x.stride, x.rows, x.cols, input.rounding, out, panel);
     }
-  }
-  void rows_of(ConstMatrix x, std::uint32_t* out) const {
-    tiles.to_rows(x.data, x.stride, x.rows, padded_keys(x.rows), x.cols, input.rounding, out);
   }
 };
 

@@ -75,7 +75,7 @@ void HeadKeys::reset() {
   last_value_ = marked_value_;
 }
 
-void HeadKeys::attend(const QueryRows& rows, float scale) const {
+void HeadKeys::attend(const QueryRows& rows, float scale, inner::RowsAhead* ahead) const {
   const inner::AttentionTiles& tiles = format_.tiles;
   const std::int64_t width = tiles.width, sum_stride = round_up(dim_, 16);
   const Scratch q(bytes(format_.words(dim_) * width));
@@ -96,13 +96,14 @@ void HeadKeys::attend(const QueryRows& rows, float scale) const {
                                    .weights = weights.words(),
                                    .sums = sums.floats(),
                                    .max = extremes.floats(),
-                                   .sum = extremes.floats() + width};
+                                   .sum = extremes.floats() + width,
+                                   .ahead = ahead};
   for (std::int64_t first = 0; first < rows.q.rows; first += width) {
     block.queries = std::min(width, rows.q.rows - first);
     block.position = rows.position + first;
     format_.lanes_of_rows(row_block(rows.q, first, block.queries), q.words());
     const std::int64_t next = first + width;
-    if (next < rows.q.rows) {
+    if (ahead == nullptr && next < rows.q.rows) {
       prefetch(row_block(rows.q, next, std::min(width, rows.q.rows - next)));
     }
     tiles.forward(block);

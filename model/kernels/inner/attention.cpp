@@ -126,7 +126,7 @@ void score_all(const AttentionForward& b, std::int64_t keys) {
     float* out = b.scores + key * kWidth + 16 * first;
     const bool masks = key + kTileRows - 1 > b.position + 16 * first;
     attention_tile<Format, kTileRows, kVectors, false>(
-        words, b.k + key * words, words, b.q + 16 * first, nullptr, 0,
+        words, b.k + key * words, words, b.q + 16 * first, nullptr, 0, b.ahead,
         [&](int r, int v, Floats sum) {
           store(out + r * kWidth + 16 * v, (sum + all(0.0f)) * scale);
         });
@@ -194,7 +194,7 @@ void forward(const AttentionForward& b) {
   score_all<Format>(b, keys);
   weigh_all<Format>(b, keys);
   lanes_times_panels<Format>(b.queries, b.dim, b.weights, b.v, b.v_panel, b.sums,
-                             (b.dim + 15) / 16 * 16, [&](std::int64_t row) {
+                             (b.dim + 15) / 16 * 16, b.ahead, [&](std::int64_t row) {
                                const std::int64_t seen = b.position + row + kTileRows;
                                return words_of<Format>(seen < keys ? seen : keys);
                              });
@@ -241,7 +241,7 @@ void backward(const AttentionBackward& b) {
     constexpr int kVectors = decltype(vectors)::value;
     const auto one = [&](const std::uint32_t* rows, const std::uint32_t* lanes, float* out) {
       attention_tile<Format, kTileRows, kVectors, false>(
-          words, rows + key * words, words, lanes + 16 * first, nullptr, 0,
+          words, rows + key * words, words, lanes + 16 * first, nullptr, 0, b.ahead,
           [&](int r, int v, Floats sum) { store(out + r * kWidth + 16 * (first + v), sum); });
     };
     one(b.k, b.q, s);
@@ -256,29 +256,26 @@ void backward(const AttentionBackward& b) {
     }
   }
   lanes_times_panels<Format>(b.queries, b.dim, b.weights, b.k_by_dim, b.k_panel, b.dq,
-                             (b.dim + 15) / 16 * 16, [&](std::int64_t row) {
+                             (b.dim + 15) / 16 * 16, b.ahead, [&](std::int64_t row) {
                                const std::int64_t seen = b.position + row + kTileRows;
                                return words_of<Format>(seen < keys ? seen : keys);
                              });
 }
 
 template <class Format>
-void over_queries(std::int64_t tile_count, std::int64_t cols, std::int64_t words,
-                  const std::uint32_t* a, std::int64_t a_stride, const std::uint32_t* b,
-                  std::int64_t b_panel, float* c, std::int64_t c_stride, bool continues) {
-  const auto tile = [&](auto vectors, std::int64_t row, std::int64_t col) {
-    float* to = c + row * c_stride + col;
+void over_queries(const AttentionOverQueries& t) {
+  const auto tile = [&](auto vectors, std::int64_t col) {
+    float* to = t.c + col;
     attention_tile<Format, kTileRows, decltype(vectors)::value, false>(
-        words, a + row * a_stride, a_stride, b + col / kWidth * b_panel, continues ? to : nullptr,
-        c_stride, [&](int r, int v, Floats sum) { store(to + r * c_stride + 16 * v, sum); });
+        t.words, t.a, t.a_stride, t.b + col / kWidth * t.b_panel,
+        t.start == nullptr ? nullptr : t.start + col, t.c_stride, t.ahead,
+        [&](int r, int v, Floats sum) { store(to + r * t.c_stride + 16 * v, sum); });
   };
-  for (std::int64_t row = 0; row < tile_count * kTileRows; row += kTileRows) {
-    for (std::int64_t col = 0; col < cols; col += kWidth) {
-      if (cols - col > 16 * (kTileVectors - 1)) {
-        tile(Constant<kTileVectors>(), row, col);
-      } else {
-        tile(Constant<1>(), row, col);
-      }
+  for (std::int64_t col = 0; col < t.cols; col += kWidth) {
+    if (t.cols - col > 16 * (kTileVectors - 1)) {
+      tile(Constant<kTileVectors>(), col);
+    } else {
+      tile(Constant<1>(), col);
     }
   }
 }

@@ -15,6 +15,23 @@
 
 namespace nb::kernels::inner {
 
+// Rows that tiles ask for on their way, long before they are read or written: stage after stage,
+// row by row of all streams of a stage.
+struct RowsAhead {
+  static constexpr std::int64_t kSteps = 16, kUnit = 1024;
+  struct Stage {
+    struct Stream {
+      const float* row;  // the next one
+      std::int64_t stride;
+    } streams[4];
+    int stream_count = 0;
+    std::int64_t rows;  // left
+  } stages[3];
+  int stage_count = 0, stage = 0, stream = 0;
+  std::int64_t cols;
+  std::int64_t rate = 0, due = 0;  // rows every kSteps steps of a tile, in 1 / kUnit
+};
+
 // One block of queries of one head, forward.
 struct AttentionForward {
   const std::uint32_t* q;  // lanes (words(dim), width): queries, zero beyond `queries`
@@ -31,6 +48,7 @@ struct AttentionForward {
   float* sums;             // out: (width, dim padded to 16): chains of p·v, nothing added
   float* max;              // out: (width)
   float* sum;              // out: (width)
+  RowsAhead* ahead;        // or null
 };
 
 // One block of queries of one head, backward: from the scores' products to p, ds and dq.
@@ -55,6 +73,20 @@ struct AttentionBackward {
   std::int64_t row_words;
   std::uint32_t* weights;  // scratch: lanes (words(keys), width)
   float* dq;               // out: (width, dim padded to 16): chains of ds·k, nothing added
+  RowsAhead* ahead;        // or null
+};
+
+// One tile of `rows` keys over queries: c (rows, cols padded to 16) = chains of a and b.
+struct AttentionOverQueries {
+  std::int64_t cols, words;
+  const std::uint32_t* a;  // rows layout, a_stride words from one to the next
+  std::int64_t a_stride;
+  const std::uint32_t* b;  // lanes: panels of `width` columns
+  std::int64_t b_panel;    // words from one to the next
+  const float* start;      // sums that the chains continue from, or null: +0
+  float* c;
+  std::int64_t c_stride;  // of start too
+  RowsAhead* ahead;       // or null
 };
 
 // One query of one head: decoding. Keys and values are read where they lie, row by row: fp32
@@ -101,11 +133,7 @@ struct AttentionTiles {
   void (*forward)(const AttentionForward& block);
   void (*one)(const AttentionOne& query);
   void (*backward)(const AttentionBackward& block);
-  // c (rows, cols padded to 16) = or continues with the chains of a (rows layout, word stride
-  // a_stride, padded to whole tiles) and b (lanes: panels of `width` columns, b_panel words apart).
-  void (*over_queries)(std::int64_t tile_count, std::int64_t cols, std::int64_t words,
-                       const std::uint32_t* a, std::int64_t a_stride, const std::uint32_t* b,
-                       std::int64_t b_panel, float* c, std::int64_t c_stride, bool continues);
+  void (*over_queries)(const AttentionOverQueries& tile);
   // out (rows, cols) = round((sums + 0) / divisor of the row), or round(factor * (sums + 0)).
   void (*quotients)(const float* sums, std::int64_t stride, std::int64_t rows, std::int64_t cols,
                     const float* divisors, float* out, std::int64_t out_stride, int rounding);

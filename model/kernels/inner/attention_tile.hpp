@@ -2,6 +2,7 @@
 // what a word holds.
 #pragma once
 
+#include "model/kernels/inner/attention.hpp"
 #include "model/kernels/inner/vec.hpp"
 
 NB_LOCAL_BEGIN
@@ -64,13 +65,28 @@ constexpr std::int64_t words_of(std::int64_t values) {
   return Format::kPerWord == 2 || Format::kSwaps ? (values + 1) / 2 * 2 / Format::kPerWord : values;
 }
 
+// What is due for some more steps.
+NB_OP void ask(RowsAhead* ahead) {
+  if (ahead == nullptr) return;
+  for (ahead->due += ahead->rate; ahead->due >= RowsAhead::kUnit; ahead->due -= RowsAhead::kUnit) {
+    if (ahead->stage == ahead->stage_count) return;
+    RowsAhead::Stage& stage = ahead->stages[ahead->stage];
+    auto& [row, stride] = stage.streams[ahead->stream];
+    for (std::int64_t i = 0; i < ahead->cols; i += 16) __builtin_prefetch(row + i, 0, 2);
+    row += stride;
+    if (++ahead->stream < stage.stream_count) continue;
+    ahead->stream = 0;
+    if (--stage.rows == 0) ++ahead->stage;
+  }
+}
+
 // Sums of kRows × kVectors · 16 in registers over `words` words. a: row r, word s at
 // a[r * a_stride + s] (by rows) or at a[s * kWidth + r] (kAcross: lanes). b: lanes, rows of kWidth
 // words. Starts from +0 or from `start`; finish(r, v, sum) takes each vector.
 template <class Format, int kRows, int kVectors, bool kAcross, class Finish>
 NB_OP void attention_tile(std::int64_t words, const std::uint32_t* a, std::int64_t a_stride,
                           const std::uint32_t* b, const float* start, std::int64_t start_stride,
-                          const Finish& finish) {
+                          RowsAhead* ahead, const Finish& finish) {
   Floats acc[kRows][kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
@@ -98,12 +114,16 @@ NB_OP void attention_tile(std::int64_t words, const std::uint32_t* a, std::int64
     }
   };
   constexpr int kAtOnce = Format::kSwaps ? 2 : 1;
-  for (std::int64_t s = 0; s < words; s += kAtOnce) {
-    if constexpr (Format::kSwaps) step(1);
-    step(0);
-    b += kAtOnce * kWidth;
+  for (std::int64_t left = words; left > 0; left -= RowsAhead::kSteps) {
+    ask(ahead);
+    const std::int64_t count = left < RowsAhead::kSteps ? left : RowsAhead::kSteps;
+    for (std::int64_t s = 0; s < count; s += kAtOnce) {
+      if constexpr (Format::kSwaps) step(1);
+      step(0);
+      b += kAtOnce * kWidth;
 #pragma GCC unroll 4
-    for (int g = 0; g < (kAcross ? 1 : kBases); ++g) base[g] += kAtOnce * (kAcross ? kWidth : 1);
+      for (int g = 0; g < (kAcross ? 1 : kBases); ++g) base[g] += kAtOnce * (kAcross ? kWidth : 1);
+    }
   }
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
@@ -117,12 +137,12 @@ NB_OP void attention_tile(std::int64_t words, const std::uint32_t* a, std::int64
 template <class Format, class WordsFor>
 NB_OP void lanes_times_panels(std::int64_t rows, std::int64_t cols, const std::uint32_t* a,
                               const std::uint32_t* b, std::int64_t b_panel, float* c,
-                              std::int64_t c_stride, const WordsFor& words_for) {
+                              std::int64_t c_stride, RowsAhead* ahead, const WordsFor& words_for) {
   constexpr int kRest = kWidth % kTileRows;
   const auto tile = [&](auto tile_rows, auto vectors, std::int64_t row, std::int64_t col) {
     float* to = c + row * c_stride + col;
     attention_tile<Format, decltype(tile_rows)::value, decltype(vectors)::value, true>(
-        words_for(row), a + row, 0, b + col / kWidth * b_panel, nullptr, 0,
+        words_for(row), a + row, 0, b + col / kWidth * b_panel, nullptr, 0, ahead,
         [&](int r, int v, Floats sum) { store(to + r * c_stride + 16 * v, sum); });
   };
   for (std::int64_t col = 0; col < cols; col += kWidth) {
