@@ -31,7 +31,7 @@ FieldList EvalSettings::fields() {
        "of sampling; 0: the most likely token",
        &temperature,
        {.min = 0, .max = 100}},
-      {"top_k", "tokens to sample from; 0: all", &top_k, {.min = 0}},
+      {"top_k", "tokens to sample from; 0: all", &top_k, {.min = 0, .max = kMostTopK}},
       {"sample_seed", "of sampling", &sample_seed},
   };
 }

@@ -10,6 +10,8 @@
 
 namespace nb {
 
+inline constexpr std::int64_t kMostTopK = 1 << 30;
+
 struct EvalSettings {
   std::vector<std::string> tasks;      // ids or set names (task_registry.hpp)
   std::int64_t max_per_task = -1;      // keep that many rows after the shuffle; -1: all

@@ -122,12 +122,13 @@ Action add_chat(CLI::App& app) {
       ->check(within(0, 100));
   app.add_option("--top-k", options->top_k, "tokens to sample from; 0: all")
       ->capture_default_str()
-      ->check(CLI::Range(0, 1 << 30));
+      ->check(whole(0, kMostTopK));
   app.add_option("--max-tokens", options->chat.max_tokens, "of an answer")
       ->capture_default_str()
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));
+      ->check(whole(1, 1 << 30));
   app.add_option("--seed", options->chat.seed, "of sampling: same seed, same answer")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(whole_seed());
   app.add_option("--device", options->model.device,
                  "profile to run on (default: the one that trained the model)");
   app.add_option("--tokenizer", options->model.tokenizer,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -40,7 +41,7 @@ T value_of(const CLI::App& app, const char* option, T otherwise) {
 void add_compute_options(CLI::App& app) {
   app.add_option("--threads", "threads of this process; 0: every core. Changes no result")
       ->type_name("INT")
-      ->check(CLI::Range(0, 1024));
+      ->check(whole(0, 1024));
   app.add_option("--simd",
                  "instruction set of the kernels (npubench --version lists those of this host; "
                  "default: NPUBENCH_SIMD, else the best). Changes no result")
@@ -70,10 +71,38 @@ CLI::Validator within(double low, double high) {
         double value = 0;
         if (!CLI::detail::lexical_cast(text, value)) return text + " is no number";
         if (value >= low && value <= high) return {};
-        return high < kNoLimit ? fmt::format("{} is not from {} to {}", text, low, high)
-                               : fmt::format("{} is less than {}", text, low);
+        return fmt::format("{} is not from {} to {}", text, low, high);
       },
       "");
+}
+
+namespace {
+
+template <class T>
+CLI::Validator whole_number(T low, T high) {
+  return CLI::Validator(
+      [low, high](const std::string& text) -> std::string {
+        T value = 0;
+        const char* const end = text.data() + text.size();
+        const auto [rest, error] = std::from_chars(text.data(), end, value);
+        if (error == std::errc::invalid_argument || rest != end)
+          return fmt::format("\"{}\" is no whole number{}", text, low == 0 ? " from 0 on" : "");
+        const bool fits = error == std::errc();
+        if (fits && value >= low && value <= high) return {};
+        const bool is_below = fits ? value < low : text.starts_with('-');
+        return is_below && high == std::numeric_limits<T>::max()
+                   ? fmt::format("{} is less than {}", text, low)
+                   : fmt::format("{} is not from {} to {}", text, low, high);
+      },
+      "");
+}
+
+}  // namespace
+
+CLI::Validator whole(std::int64_t low, std::int64_t high) { return whole_number(low, high); }
+
+CLI::Validator whole_seed() {
+  return whole_number<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max());
 }
 
 std::string flag_of(const std::string& field) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -32,8 +34,13 @@ Result<void> apply_compute_options(const CLI::App& app);
 std::string version_text();
 
 // A number from low to high, for CLI::Option::check; not NaN, which CLI::Range lets pass.
-inline constexpr double kNoLimit = 1e18;
 CLI::Validator within(double low, double high);
+
+// A whole number of a flag, for CLI::Option::check. CLI11 alone takes "-1" for the largest seed and
+// cuts what is too large.
+CLI::Validator whole(std::int64_t low,
+                     std::int64_t high = std::numeric_limits<std::int64_t>::max());
+CLI::Validator whole_seed();  // 0 … 2^64 - 1
 
 // "total_batch_tokens" → "--total-batch-tokens"
 std::string flag_of(const std::string& field);

@@ -142,7 +142,7 @@ Action add_data(CLI::App& app) {
   get.add_flag("--no-origins", options->no_origins,
                "mirrors only, not the repositories that the files are copies of");
   get.add_option("--attempts", options->attempts, "tries of each URL while trouble may pass")
-      ->check(CLI::Range(1, 100));
+      ->check(whole(1, 100));
   app.require_subcommand(1);
   app.footer(
       "npubench data get gsm8k core/arc_easy\nnpubench data get --from /media/usb/npubench-data");

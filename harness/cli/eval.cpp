@@ -145,25 +145,27 @@ void add_settings(CLI::App& app, EvalSettings& settings) {
       ->delimiter(',');
   app.add_option("--max-per-task", settings.max_per_task,
                  "items kept of each task; the result never stands beside a full one")
-      ->check(within(1, kNoLimit));
+      ->check(whole(1));
   app.add_option("--baselines", settings.baselines,
                  "accuracy of guessing in CORE: nanochat's table (v1) or DCLM's later one (v2)")
       ->capture_default_str()
       ->check(CLI::IsMember({"v1", "v2"}));
   app.add_option("--max-new-tokens", settings.max_new_tokens, "of an answer that is a text")
       ->capture_default_str()
-      ->check(within(1, kNoLimit));
+      ->check(whole(1));
   app.add_option("--samples", settings.num_samples,
                  "texts an item; it is right when one of them is")
       ->capture_default_str()
-      ->check(within(1, 1000));
+      ->check(whole(1, 1000));
   app.add_option("--temperature", settings.temperature, "of sampling; 0: the most likely token")
       ->capture_default_str()
       ->check(within(0, 100));
   app.add_option("--top-k", settings.top_k, "tokens to sample from; 0: all")
       ->capture_default_str()
-      ->check(within(0, kNoLimit));
-  app.add_option("--seed", settings.sample_seed, "of sampling")->capture_default_str();
+      ->check(whole(0, kMostTopK));
+  app.add_option("--seed", settings.sample_seed, "of sampling")
+      ->capture_default_str()
+      ->check(whole_seed());
 }
 
 }  // namespace
@@ -186,15 +188,15 @@ Action add_eval(CLI::App& app) {
   app.add_option("--tokenizer", request.model.tokenizer,
                  "tokenizer file (default: the run's, or the one beside the checkpoint)");
   app.add_option("--batch", request.model.batch, "sequences at a time; changes no result")
-      ->check(CLI::Range(1, 4096));
+      ->check(whole(1, 4096));
   app.add_flag_callback(
       "--each-alone", [options] { options->request.model.shares_prefixes = false; },
       "score every prompt whole, sharing no beginnings: slower, to compare with; changes no "
       "result");
   app.add_option("--shards", request.shards,
                  "processes that share the work, in one --results-dir; changes no result")
-      ->check(CLI::Range(1, 100000));
-  app.add_option("--shard", request.shard, "which of them this is, from 0");
+      ->check(whole(1, 100000));
+  app.add_option("--shard", request.shard, "which of them this is, from 0")->check(whole(0));
   app.add_option("--fault", request.faults,
                  "plant a fault: kind:target (npubench list faults); repeatable");
   add_compute_options(app);

@@ -79,6 +79,7 @@ Result<Suite> suite_of(const Options& options) {
       json[list] = Json::array({json[list].front()});
   NB_TRY(const std::vector<Override> changes, overrides_of(options));
   NB_TRY(json, with_overrides(std::move(json), changes, where));
+  if (!options.name.empty()) json["name"] = options.name;  // parse_suite knows what is a name
   NB_TRY(Suite suite, parse_suite(std::move(json), where));
   if (!suite.stages.base)
     return bad_input(where + ": /stages/base: missing; it is what is trained");
@@ -219,7 +220,8 @@ Action add_train(CLI::App& app) {
     app.add_option(flags, options->given[field.name],
                    fmt::format("{} (default: {})", field.doc, value.dump()));
   }
-  app.add_option("--seed", options->seed, "of the initial weights (default: 1)");
+  app.add_option("--seed", options->seed, "of the initial weights (default: 1)")
+      ->check(whole_seed());
   app.add_option("--set", options->sets,
                  "change one value of the suite: /pointer=value; repeatable, after the flags");
   app.add_option("--name", options->name,

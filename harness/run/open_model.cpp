@@ -52,6 +52,9 @@ Result<OpenedModel> open_built_in(const BuiltInModelInfo& info, const ModelChoic
   if (!choice.device.empty())
     return bad_input(fmt::format("--device {}: the model {} runs on no device; leave it out",
                                  choice.device, info.name));
+  if (!choice.shares_prefixes)
+    return bad_input(
+        fmt::format("--each-alone: the model {} computes nothing; leave it out", info.name));
   OpenedModel opened;
   opened.label = opened.weights = info.name;
   if (choice.tokenizer.empty()) {

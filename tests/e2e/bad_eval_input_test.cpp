@@ -2,8 +2,6 @@
 // written.
 #include <gtest/gtest.h>
 
-#include <array>
-
 #include "harness/base/fs.hpp"
 #include "tests/e2e/bench.hpp"
 
@@ -30,19 +28,37 @@ class BadEvalInput : public testing::Test {
   Bench bench_;
 };
 
-// These ran with other settings than people meant; NaN ended in a failed check.
+// These ran with other settings than people meant (-1 was the largest seed, 2^32 + 1 tokens were
+// one); NaN ended in a failed check.
 TEST_F(BadEvalInput, NumbersOutOfRange) {
-  constexpr std::array<std::array<const char*, 3>, 8> kCases = {{
-      {"--max-per-task", "0", "--max-per-task: 0 is less than 1 (npubench eval --help)\n"},
-      {"--max-per-task", "-5", "--max-per-task: -5 is less than 1 (npubench eval --help)\n"},
-      {"--samples", "0", "--samples: 0 is not from 1 to 1000 (npubench eval --help)\n"},
-      {"--temperature", "-1", "--temperature: -1 is not from 0 to 100 (npubench eval --help)\n"},
-      {"--temperature", "nan", "--temperature: nan is not from 0 to 100 (npubench eval --help)\n"},
-      {"--top-k", "-2", "--top-k: -2 is less than 0 (npubench eval --help)\n"},
-      {"--max-new-tokens", "0", "--max-new-tokens: 0 is less than 1 (npubench eval --help)\n"},
-      {"--shards", "0", "--shards: Value 0 not in range 1 to 100000 (npubench eval --help)\n"},
-  }};
-  for (const auto& [flag, value, message] : kCases) EXPECT_EQ(error_with(flag, value), message);
+  constexpr const char* kCases[][2] = {
+      {"--max-per-task", "0 is less than 1"},
+      {"--max-per-task", "-5 is less than 1"},
+      {"--max-per-task", "\"2.5\" is no whole number"},
+      {"--max-per-task", "99999999999999999999 is not from 1 to 9223372036854775807"},
+      {"--samples", "0 is not from 1 to 1000"},
+      {"--samples", "1001 is not from 1 to 1000"},
+      {"--temperature", "-1 is not from 0 to 100"},
+      {"--temperature", "nan is not from 0 to 100"},
+      {"--temperature", "inf is not from 0 to 100"},
+      {"--temperature", "warm is no number"},
+      {"--top-k", "-2 is not from 0 to 1073741824"},
+      {"--top-k", "4294967297 is not from 0 to 1073741824"},
+      {"--max-new-tokens", "0 is less than 1"},
+      {"--batch", "4097 is not from 1 to 4096"},
+      {"--seed", "\"-1\" is no whole number from 0 on"},
+      {"--seed", "\"1e3\" is no whole number from 0 on"},
+      {"--seed", "18446744073709551616 is not from 0 to 18446744073709551615"},
+      {"--shards", "0 is not from 1 to 100000"},
+      {"--shard", "-1 is less than 0"},
+      {"--threads", "1025 is not from 0 to 1024"},
+  };
+  for (const auto& [flag, message] : kCases) {
+    std::string value = std::string(message).substr(0, std::string(message).find(" is "));
+    std::erase(value, '"');
+    EXPECT_EQ(error_with(flag, value),
+              flag + std::string(": ") + message + " (npubench eval --help)\n");
+  }
   EXPECT_EQ(error_with("--shard", "4"), "--shard 4: with --shards 1 the shards are 0 to 0\n");
 }
 
@@ -72,6 +88,13 @@ TEST_F(BadEvalInput, ANameBehindAMirrorIsAName) {
 TEST_F(BadEvalInput, AFolderThatIsNotThereIsNotVerified) {
   EXPECT_EQ(error_of({"data", "verify", "--data-dir", "/nonexistent"}),
             "data folder /nonexistent does not exist\n");
+}
+
+TEST_F(BadEvalInput, AttemptsAreAFewTimes) {
+  for (const char* attempts : {"0", "101", "-1"})
+    EXPECT_EQ(
+        error_of({"data", "get", "--attempts", attempts}),
+        std::string("--attempts: ") + attempts + " is not from 1 to 100 (npubench data --help)\n");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // npubench chat: one answer, JSON, bad input.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -66,8 +67,26 @@ TEST_F(Chat, BadInputIsOneSentence) {
   refuses(chat({"--prompt", ""}), "empty message");
   refuses(chat({"--prompt", std::string(4000, 'q')}), "the model holds 320");
   refuses(chat({"--json"}), "--json needs --prompt");
-  refuses(chat({"--prompt", "x", "--temperature", "-1"}), "--temperature");
-  refuses(chat({"--prompt", "x", "--top-k", "-3"}), "--top-k");
+  constexpr const char* kNumbers[][3] = {
+      {"--temperature", "-1", "-1 is not from 0 to 100"},
+      {"--temperature", "nan", "nan is not from 0 to 100"},
+      {"--temperature", "-nan", "-nan is not from 0 to 100"},
+      {"--temperature", "inf", "inf is not from 0 to 100"},
+      {"--temperature", "100.5", "100.5 is not from 0 to 100"},
+      {"--temperature", "", " is no number"},
+      {"--top-k", "-3", "-3 is not from 0 to 1073741824"},
+      {"--top-k", "4294967297", "4294967297 is not from 0 to 1073741824"},
+      {"--top-k", "1.5", "\"1.5\" is no whole number from 0 on"},
+      {"--max-tokens", "0", "0 is not from 1 to 1073741824"},
+      {"--max-tokens", "many", "\"many\" is no whole number"},
+      {"--seed", "-1", "\"-1\" is no whole number from 0 on"},
+      {"--seed", "18446744073709551616",
+       "18446744073709551616 is not from 0 to 18446744073709551615"},
+      {"--threads", "two", "\"two\" is no whole number from 0 on"},
+  };
+  for (const auto& [flag, value, message] : kNumbers)
+    refuses(chat({"--prompt", "x", flag, value}),
+            fmt::format("npubench: {}: {} (npubench chat --help)\n", flag, message));
   refuses((*bench_)({"chat"}), "--model");
   refuses((*bench_)({"chat", "--model", "oracle", "--prompt", "x"}), "chat needs a trained model");
   refuses((*bench_)({"chat", "--model", "/nowhere", "--prompt", "x"}), "/nowhere");

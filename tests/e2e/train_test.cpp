@@ -109,7 +109,12 @@ TEST(Train, BadInputIsOneSentenceAndWritesNothing) {
       {{"--device", "ascend_910b9"}, "did you mean"},
       {{"--total-batch-tokens", "5000"}, "4096 or 6144"},
       {{"--suite", "tests/e2e/nowhere.json"}, "nowhere.json"},
-      {{"--seed", "-1"}, "/seeds"},
+      {{"--seed", "-1"}, "--seed: \"-1\" is no whole number from 0 on"},
+      {{"--seed", "1, 2"}, "--seed: \"1, 2\" is no whole number from 0 on"},
+      {{"--matrix-lr", "nan"}, "/stages/base/matrix_lr: expected a number"},
+      {{"--name", "../elsewhere"}, "/name: \"../elsewhere\" is not a name"},
+      {{"--name", "a/b"}, "is not a name"},
+      {{"--name", "."}, "is not a name"},
       {{"--data", "/nowhere/texts"}, "/nowhere/texts"},
       {{"--simd", "sse9"}, "available here: scalar"},
       {{"--steps"}, "--iterations"}};

@@ -265,6 +265,9 @@ TEST_F(EvaluationTest, BadRequestsAreOneSentence) {
   device.model.device = "ascend_910b3";
   EXPECT_EQ(error_of(device),
             "--device ascend_910b3: the model chance runs on no device; leave it out");
+  EvaluationRequest alone = request();
+  alone.model.shares_prefixes = false;
+  EXPECT_EQ(error_of(alone), "--each-alone: the model chance computes nothing; leave it out");
   EvaluationRequest task = request();
   task.settings.tasks = {"mw/fact"};
   EXPECT_NE(error_of(task).find("no evaluation task \"mw/fact\"; did you mean \"mw/facts\""),
