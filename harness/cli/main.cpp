@@ -1,6 +1,7 @@
 // npubench <verb> …: finds the verb, parses its options, runs it. Every way of failing ends here in
 // one sentence on stderr and an exit code (design.md §8).
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -33,14 +34,32 @@ int unknown_verb(const std::string& verb) {
                fmt::format("no verb \"{}\"{} (npubench --help)", verb, did_you_mean(verb, names))});
 }
 
+// "no command "verfy"; did you mean "verify"?": of a verb that has commands of its own.
+std::string no_command(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  const std::string known = fmt::format("there are {}", fmt::join(names, ", "));
+  for (const std::string& word : app.remaining())
+    if (!word.starts_with("-"))
+      return fmt::format("no command \"{}\"{}; {}", word, did_you_mean(word, names), known);
+  return "a command is missing; " + known;
+}
+
+void add_flags(const CLI::App& app, std::vector<std::string>& flags) {
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+}
+
 // CLI11's words for what is wrong, with the nearest flag where one is unknown.
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   std::string message = error.what();
   std::vector<std::string> flags;
-  for (const CLI::Option* option : app.get_options())
-    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  add_flags(app, flags);
+  for (const CLI::App* command : app.get_subcommands()) add_flags(*command, flags);
+  const bool has_commands = !app.get_subcommands({}).empty();
+  if (has_commands && app.get_subcommands().empty()) message = no_command(app);
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
-    for (const std::string& extra : app.remaining())
+    for (const std::string& extra : app.remaining(/*recurse=*/true))
       if (extra.starts_with("-")) {
         message += did_you_mean(extra.substr(0, extra.find('=')), flags);
         break;

@@ -11,8 +11,8 @@
 namespace nb::test {
 namespace {
 
-const std::vector<std::string> kVerbs{"plan",   "run",     "train", "compare", "gate",
-                                      "report", "predict", "data",  "list"};
+const std::vector<std::string> kVerbs{"plan", "run",    "train",   "eval", "chat", "compare",
+                                      "gate", "report", "predict", "data", "list"};
 
 Json json_of(const SubprocessResult& result) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -50,6 +50,21 @@ TEST(Verbs, UnknownFlagNamesTheNearest) {
   const auto result = Bench()({"run", kSmallSuite, "--thread", "2"});
   EXPECT_EQ(result.exit_code, 64);
   EXPECT_NE(result.err.find("did you mean \"--threads\""), std::string::npos) << result.err;
+}
+
+TEST(Verbs, AVerbsOwnCommandsAndTheirFlagsAreNamedToo) {
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"data"}, "a command is missing; there are list, verify, get (npubench data --help)"},
+      {{"data", "verfy"},
+       "no command \"verfy\"; did you mean \"verify\"?; there are list, verify, get (npubench data "
+       "--help)"},
+      {{"data", "get", "--atempts", "3"}, "did you mean \"--attempts\"?"}};
+  for (const auto& [arguments, message] : cases) {
+    const auto result = Bench()(arguments);
+    EXPECT_EQ(result.exit_code, 64);
+    EXPECT_EQ(result.out, "");
+    EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
+  }
 }
 
 TEST(Verbs, NoVerbIsBadUsage) { EXPECT_EQ(Bench()({}).exit_code, 64); }
