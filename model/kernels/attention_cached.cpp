@@ -139,32 +139,31 @@ class HeadRun {
   }
 
   void one_by_one(const CachedSequence& s, const HeadOf& after) const {
-    const std::int64_t keys = keys_of(s), dim = shape_.head_dim;
+    const std::int64_t keys = keys_of(s), padded = round_up(keys, inner::kKeysAtOnce);
     const std::int64_t next = after.sequence == nullptr ? 0 : keys_of(*after.sequence);
-    const Scratch pointers(static_cast<std::size_t>(2 * keys + next) * sizeof(const void*));
+    const Scratch pointers(static_cast<std::size_t>(2 * padded + next) * sizeof(const void*));
     auto* k_rows = static_cast<const void**>(pointers.data());
-    const void** v_rows = k_rows + keys;
-    const void** next_rows = v_rows + keys;
-    std::int64_t done = 0, converted = 0;
-    if (has_halves(policy_)) {
-      each_segment({&s, kv_}, 0, [&](const KeyRows& k, const KeyRows& v) {
-        converted += (k.halves == nullptr ? k.rows : 0) + (v.halves == nullptr ? v.rows : 0);
-      });
-    }
-    const Scratch rounded(static_cast<std::size_t>(converted * dim) * sizeof(std::uint16_t));
+    const void **v_rows = k_rows + padded, **next_rows = v_rows + padded;
+    const Scratch rounded(halves_of_fp32(s) * sizeof(std::uint16_t));
     auto* free = static_cast<std::uint16_t*>(rounded.data());
-    const auto row = [&](const KeyRows& rows, std::int64_t j) -> const void* {
-      if (converted == 0 || rows.halves != nullptr) return rows.row(j);
-      format_.tiles.to_halves(rows.fp32 + j * rows.stride, dim, free);
-      free += dim;
-      return free - dim;
-    };
-    each_segment({&s, kv_}, 0, [&](const KeyRows& k, const KeyRows& v) {
-      for (std::int64_t j = 0; j < k.rows; ++j, ++done) {
-        k_rows[done] = row(k, j);
-        v_rows[done] = row(v, j);
+    const auto point = [&](const KeyRows& rows, const void** to) {
+      if (rows.halves == nullptr && has_halves(policy_)) {
+        for (std::int64_t j = 0; j < rows.rows; ++j, free += shape_.head_dim) {
+          format_.tiles.to_halves(rows.fp32 + j * rows.stride, shape_.head_dim, free);
+          to[j] = free;
+        }
+      } else {
+        for (std::int64_t j = 0; j < rows.rows; ++j) to[j] = rows.row(j);
       }
+    };
+    std::int64_t done = 0;
+    each_segment({&s, kv_}, 0, [&](const KeyRows& k, const KeyRows& v) {
+      point(k, k_rows + done);
+      point(v, v_rows + done);
+      done += k.rows;
     });
+    std::fill(k_rows + keys, k_rows + padded, k_rows[keys - 1]);
+    std::fill(v_rows + keys, v_rows + padded, v_rows[keys - 1]);
     done = 0;
     if (next > 0) {
       // What both share has just been read.
@@ -177,6 +176,16 @@ class HeadRun {
       attend_one_by_one(format_, rows, k_rows, v_rows, {next_rows, static_cast<std::size_t>(done)},
                         scale());
     });
+  }
+
+  // Of rows that are not rounded yet.
+  std::size_t halves_of_fp32(const CachedSequence& s) const {
+    if (!has_halves(policy_)) return 0;
+    std::int64_t rows = 0;
+    each_segment({&s, kv_}, 0, [&](const KeyRows& k, const KeyRows& v) {
+      rows += (k.halves == nullptr ? k.rows : 0) + (v.halves == nullptr ? v.rows : 0);
+    });
+    return static_cast<std::size_t>(rows * shape_.head_dim);
   }
 
   void by_definition(const CachedSequence& s, const QueryRows& rows) const {

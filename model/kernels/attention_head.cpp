@@ -116,7 +116,7 @@ void HeadKeys::attend(const QueryRows& rows, float scale, inner::RowsAhead* ahea
 void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows, const void* const* k,
                        const void* const* v, std::span<const void* const> next, float scale) {
   const std::int64_t dim = rows.q.cols, keys = rows.position + rows.q.rows;
-  const Scratch scores(bytes(keys + 64));
+  const Scratch scores(bytes(keys + inner::kKeysAtOnce));
   const Scratch words(bytes(dim + keys + 32));
   const Scratch sums(bytes(round_up(dim, 16)));
   for (std::int64_t i = 0; i < rows.q.rows; ++i) {

@@ -28,15 +28,19 @@ ChunkRows chunk_rows(std::span<const Chunk> chunks, std::int64_t context_length)
 LayerKeys::LayerKeys(std::span<const Chunk> chunks, std::int64_t layer, const Tensor& k,
                      const Tensor& v) {
   std::size_t total = 0;
-  for (const Chunk& chunk : chunks) total += chunk.prefix.size() + 2;
+  for (const Chunk& chunk : chunks) total += chunk.prefix.size() + 1;
   segments_.reserve(total);  // spans point into it
+  sequences_.reserve(chunks.size());
   std::int64_t row = 0;
   for (const Chunk& chunk : chunks) {
     const auto count = static_cast<std::int64_t>(chunk.tokens.size());
     const std::size_t first = segments_.size();
-    for (const auto& cache : chunk.prefix) push(*cache, layer);
-    if (chunk.own != nullptr) push(*chunk.own, layer);
-    segments_.push_back({rows_of(k, row, count), rows_of(v, row, count)});
+    for (const auto& cache : chunk.prefix) push(*cache, layer, 0);
+    if (chunk.own != nullptr) {
+      push(*chunk.own, layer, count);
+    } else {
+      segments_.push_back({rows_of(k, row, count), rows_of(v, row, count)});
+    }
     sequences_.push_back({.first_row = row,
                           .queries = count,
                           .first_position = chunk.first_position,
@@ -61,8 +65,9 @@ void LayerKeys::keep_queries(std::span<const std::int64_t> rows) {
   sequences_ = std::move(runs);
 }
 
-void LayerKeys::push(const KeyValueCache& cache, std::int64_t layer) {
-  if (cache.size() > 0) segments_.push_back({cache.keys(layer), cache.values(layer)});
+void LayerKeys::push(const KeyValueCache& cache, std::int64_t layer, std::int64_t pending) {
+  if (cache.size() + pending == 0) return;
+  segments_.push_back({cache.keys(layer, pending), cache.values(layer, pending)});
 }
 
 }  // namespace nb::ops

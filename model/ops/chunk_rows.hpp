@@ -19,8 +19,9 @@ struct ChunkRows {
 // The chunks in order. NB_CHECK: check_chunk() of each.
 ChunkRows chunk_rows(std::span<const Chunk> chunks, std::int64_t context_length);
 
-// Keys of one layer for every chunk: its caches' and, last, its own fresh rows of k and v (rows,
-// width). Views: chunks, k and v must outlive it.
+// Keys of one layer for every chunk: its caches', its own rows of k and v (rows, width) behind them:
+// from its own cache, to which append_keys_values has added them. Views: chunks, k and v must
+// outlive it.
 class LayerKeys {
  public:
   LayerKeys(std::span<const Chunk> chunks, std::int64_t layer, const Tensor& k, const Tensor& v);
@@ -29,7 +30,7 @@ class LayerKeys {
   void keep_queries(std::span<const std::int64_t> rows);
 
  private:
-  void push(const KeyValueCache& cache, std::int64_t layer);
+  void push(const KeyValueCache& cache, std::int64_t layer, std::int64_t pending);
   std::vector<kernels::KeySegment> segments_;
   std::vector<kernels::CachedSequence> sequences_;
 };

@@ -24,20 +24,27 @@ std::int64_t KeyValueCache::first_value(std::int64_t layer, std::int64_t which) 
   return (2 * layer + which) * capacity_ * shape_.width;
 }
 
-kernels::KeyRows KeyValueCache::filled(std::int64_t layer, std::int64_t which) const {
+kernels::KeyRows KeyValueCache::filled(std::int64_t layer, std::int64_t which,
+                                       std::int64_t pending) const {
+  NB_CHECK(pending >= 0 && size_ + pending <= capacity_,
+           "[key_value_cache] {} + {} positions, capacity {}", size_, pending, capacity_);
   const std::int64_t first = first_value(layer, which);
   kernels::KeyRows rows;
   if (!block_.host().empty()) rows.fp32 = block_.host().data() + first;
   if (!block_.halves().empty()) rows.halves = block_.halves().data() + first;
-  rows.rows = size_;
+  rows.rows = size_ + pending;
   rows.cols = shape_.width;
   rows.stride = shape_.head_dim;
   rows.head_stride = capacity_ * shape_.head_dim;
   return rows;
 }
 
-kernels::KeyRows KeyValueCache::keys(std::int64_t layer) const { return filled(layer, 0); }
-kernels::KeyRows KeyValueCache::values(std::int64_t layer) const { return filled(layer, 1); }
+kernels::KeyRows KeyValueCache::keys(std::int64_t layer, std::int64_t pending) const {
+  return filled(layer, 0, pending);
+}
+kernels::KeyRows KeyValueCache::values(std::int64_t layer, std::int64_t pending) const {
+  return filled(layer, 1, pending);
+}
 
 kernels::KeySpace KeyValueCache::next(std::int64_t layer, std::int64_t which, std::int64_t count) {
   NB_CHECK(size_ + count <= capacity_, "[key_value_cache] {} + {} positions, capacity {}", size_,

@@ -37,9 +37,10 @@ class KeyValueCache {
   const CacheShape& shape() const { return shape_; }
   std::uint64_t size_bytes() const { return block_.size_bytes(); }  // on the device
 
-  // (size(), width) of one layer, as attention reads them. Sizes without data on a dry device.
-  kernels::KeyRows keys(std::int64_t layer) const;
-  kernels::KeyRows values(std::int64_t layer) const;
+  // (size() + pending, width) of one layer, as attention reads them; pending: positions that this
+  // layer has already. Sizes without data on a dry device.
+  kernels::KeyRows keys(std::int64_t layer, std::int64_t pending = 0) const;
+  kernels::KeyRows values(std::int64_t layer, std::int64_t pending = 0) const;
 
   // Where the next `count` positions of one layer go; execute mode only. NB_CHECK: they fit.
   kernels::KeySpace next_keys(std::int64_t layer, std::int64_t count);
@@ -48,7 +49,7 @@ class KeyValueCache {
 
  private:
   std::int64_t first_value(std::int64_t layer, std::int64_t which) const;
-  kernels::KeyRows filled(std::int64_t layer, std::int64_t which) const;
+  kernels::KeyRows filled(std::int64_t layer, std::int64_t which, std::int64_t pending) const;
   kernels::KeySpace next(std::int64_t layer, std::int64_t which, std::int64_t count);
 
   CacheShape shape_;

@@ -89,19 +89,22 @@ struct AttentionOverQueries {
   RowsAhead* ahead;       // or null
 };
 
+// Keys of a query whose scores are computed side by side.
+inline constexpr std::int64_t kKeysAtOnce = 64;
+
 // One query of one head: decoding. Keys and values are read where they lie, row by row: fp32
 // values, or, where bf16 is the input format, halves (bf16 values in two bytes, see to_halves).
 struct AttentionOne {
   const float* q;        // (dim)
-  const void* const* k;  // rows of the keys that it sees, (keys) pointers
-  const void* const* v;
+  const void* const* k;  // rows of the keys that it sees: (keys) pointers, and more that may be
+  const void* const* v;  // read (anything there is of no effect) to a multiple of kKeysAtOnce
   std::int64_t keys;        // at least 1
   const void* const* next;  // rows that will be read as keys after this query: asked for meanwhile
   std::int64_t next_keys;
   std::int64_t dim;
   float scale;
   int rounding;
-  float* scores;         // scratch: keys + 64
+  float* scores;         // scratch: keys + kKeysAtOnce
   std::uint32_t* words;  // scratch: dim + keys + 32
   float* sums;           // out: (dim padded to 16): chains of p·v, nothing added
   float* max;            // out: one value

@@ -7,68 +7,67 @@
 
 NB_LOCAL_BEGIN
 
-// Groups of sixteen keys whose chains run side by side, to hide each other's latency.
-constexpr int kKeyGroups = 4;
-
 template <class Format>
 NB_OP const typename Format::CachedValue* cached_row(const void* row) {
   return static_cast<const typename Format::CachedValue*>(row);
 }
 
-// Words w … w + 15 (fewer at the end of the rows) more of the chains of the keys from `key` on.
-// Keys beyond the last stand for it.
+// Words w, w + 1, … (up to 16) more of the chains of sixteen keys. The row that is `next` to be
+// read instead of each is asked for on the way: rows may lie apart.
 template <class Format, bool kWhole>
-NB_OP void more_words(const AttentionOne& b, std::int64_t key, std::int64_t w, std::int64_t count,
-                      Floats (&sum)[kKeyGroups]) {
-  Bits block[kKeyGroups][16];
-  for (int g = 0; g < kKeyGroups; ++g) {
-    const std::int64_t first = key + 16 * g;
-    if (first >= b.keys && g > 0) break;
-    const void* const* rows = b.k + first;
-    const std::int64_t last = b.keys - 1 - first, ahead = 16 * kKeyGroups;
+NB_OP Floats more_words(const AttentionOne& b, const void* const* rows, const void* const* next,
+                        std::int64_t w, Floats sum) {
+  Bits block[16];
 #pragma GCC unroll 16
-    for (int r = 0; r < 16; ++r) {
-      const std::int64_t at = r < last ? r : last;
-      block[g][r] =
-          row_words_at<Format, kWhole>(cached_row<Format>(rows[at]), w, b.dim, b.rounding);
-      // The next keys' rows lie apart: fetched ahead here, line by line.
-      const void* next = at + ahead <= last ? rows[at + ahead] : b.v[16 * g + at];
-      __builtin_prefetch(cached_row<Format>(next) + Format::kPerWord * w);
-    }
-    transpose(block[g]);
+  for (int r = 0; r < 16; ++r) {
+    block[r] = row_words_at<Format, kWhole>(cached_row<Format>(rows[r]), w, b.dim, b.rounding);
+    __builtin_prefetch(cached_row<Format>(next[r]) + Format::kPerWord * w);
   }
-  for (std::int64_t s = 0; s < count; ++s) {
-    const std::int64_t at = Format::kSwaps ? s ^ 1 : s;
-    const Bits q = all_bits(b.words[w + at]);
-#pragma GCC unroll 4
-    for (int g = 0; g < kKeyGroups; ++g) sum[g] = Format::step(q, block[g][at], sum[g]);
+  transpose(block);
+  const std::int64_t count = kWhole ? 16 : words_of<Format>(b.dim) - w;
+#pragma GCC unroll 16
+  for (int s = 0; s < 16; ++s) {
+    const int at = Format::kSwaps ? s ^ 1 : s;
+    if (s < count) sum = Format::step(all_bits(b.words[w + at]), block[at], sum);
   }
+  return sum;
 }
 
+// Chains of some groups of sixteen keys run side by side, to hide each other's latency.
 template <class Format>
 void one_scores(const AttentionOne& b) {
   const std::int64_t words = words_of<Format>(b.dim), whole = b.dim / Format::kPerWord / 16 * 16;
-  for (std::int64_t key = 0; key < b.keys; key += 16 * kKeyGroups) {
-    Floats sum[kKeyGroups];
-    for (Floats& chain : sum) chain = all(0.0f);
-    for (std::int64_t w = 0; w < whole; w += 16) more_words<Format, true>(b, key, w, 16, sum);
-    if (whole < words) more_words<Format, false>(b, key, whole, words - whole, sum);
-    for (int g = 0; g < kKeyGroups; ++g) store(b.scores + key + 16 * g, sum[g]);
+  for (std::int64_t key = 0; key < b.keys; key += kKeysAtOnce) {
+    const std::int64_t end = key + kKeysAtOnce < b.keys ? key + kKeysAtOnce : b.keys;
+    // What is read next: the keys behind these, at last the first rows of V.
+    const void* const* next = end < b.keys ? b.k + end : b.v;
+    for (std::int64_t i = key; i < end; i += 16) store(b.scores + i, all(0.0f));
+    for (std::int64_t w = 0; w < words; w += 16) {
+      for (std::int64_t i = key; i < end; i += 16) {
+        const Floats sum = load(b.scores + i);
+        const auto more = [&](auto whole_words) {
+          return more_words<Format, decltype(whole_words)::value>(b, b.k + i, next + (i - key), w,
+                                                                  sum);
+        };
+        store(b.scores + i, w < whole ? more(Constant<true>()) : more(Constant<false>()));
+      }
+    }
   }
 }
 
 // Asks for what will be read after rows `key` and key + 1 of the columns [col, col + cols) of V.
+// The scores have asked for the first rows of it.
 template <class Format>
 NB_OP void prefetch_after(const AttentionOne& b, std::int64_t key, std::int64_t col,
                           std::int64_t cols) {
   constexpr std::int64_t kAhead = 12;
-  for (std::int64_t i = key + kAhead; i < key + kAhead + 2 && i < b.keys; ++i) {
-    prefetch_row(cached_row<Format>(b.v[i]) + col, 1, cols);
+  if (key + kAhead >= kKeysAtOnce) {
+    for (std::int64_t i = key + kAhead; i < key + kAhead + 2 && i < b.keys; ++i) {
+      prefetch_row(cached_row<Format>(b.v[i]) + col, 1, cols);
+    }
   }
-  constexpr std::int64_t kLine = 64 / sizeof(typename Format::CachedValue);
   for (std::int64_t i = key; i < key + 2 && i < b.next_keys; ++i) {
-    const auto* row = cached_row<Format>(b.next[i]) + col;
-    for (std::int64_t j = 0; j < cols; j += kLine) __builtin_prefetch(row + j);
+    prefetch_row(cached_row<Format>(b.next[i]) + col, 1, cols);
   }
 }
 
