@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "model/kernels/fetch_ahead.hpp"
 #include "model/kernels/gemm_left.hpp"
 #include "model/kernels/gemm_plan.hpp"
+#include "model/kernels/gemm_right.hpp"
 #include "model/kernels/inner/dispatch.hpp"
 #include "model/kernels/scratch.hpp"
 
@@ -54,6 +56,11 @@ class Multiplication {
         grid_(gemm_grid(shape, keeps_sums_, a.is_turned)),
         stage_rows_(grid_.stage_rows) {}
 
+  // The tasks make the panels: of a source (k, n).
+  void make_panels(ConstMatrix source, std::uint32_t* panels) {
+    right_ = std::make_unique<RightPanels>(format_, source, grid_.columns, panels);
+  }
+
   void run() const {
     const std::int64_t across = ceil_div(shape_.n, grid_.columns);
     const std::int64_t tasks = ceil_div(shape_.m, grid_.rows) * across;
@@ -64,11 +71,7 @@ class Multiplication {
       const std::int64_t rows = std::min(grid_.rows, shape_.m - row);
       const std::int64_t end = ends_.is_lower ? std::min(shape_.n, row + rows) : shape_.n;
       if (col >= end) return;
-      const Block block = {row, rows, col, std::min(grid_.columns, end - col)};
-      const ConstMatrix& next = ends_.next_b;
-      const std::int64_t first = next.rows * task / tasks, last = next.rows * (task + 1) / tasks;
-      run_block(block, fetch_ahead(next.data + first * next.stride, last - first, next.cols,
-                                   next.stride, calls(block) * steps_));
+      run_block({row, rows, col, std::min(grid_.columns, end - col)});
     });
   }
 
@@ -76,8 +79,10 @@ class Multiplication {
   struct TaskSums {
     Sums chain, parts;
   };
-  struct Fetches {
-    inner::Fetch rows = {}, panel = {}, next = {};
+  // What tiles do on their way.
+  struct Errands {
+    inner::Fetch rows = {}, panel = {}, source = {};
+    inner::Conversion conversion = {};
   };
   // Rows of a task and pieces [begin, end) of their chains.
   struct Stage {
@@ -110,7 +115,29 @@ class Multiplication {
             words};
   }
 
-  void run_block(const Block& task, const inner::Fetch& next) const {
+  PanelShare panel_share(const Stage& stage, std::int64_t calls) const {
+    if (right_ == nullptr) return {};
+    return {*right_, stage.block.col, pieces_[stage.begin].first, calls};
+  }
+
+  // What is made ready for the next stage between the tiles of this one.
+  struct Pending {
+    LeftWords words;
+    PanelShare panels;
+    void before_tile(std::int64_t steps, Errands& errands) {
+      words.before_tile(steps, errands.rows);
+      panels.before_tile(steps, errands.source, errands.conversion);
+    }
+    void finish(Errands& errands) {
+      words.convert_all();
+      panels.finish(errands.conversion);
+    }
+  };
+  Pending pending(const Stage& stage, std::int64_t calls, std::uint32_t* words) const {
+    return {left_words(stage, calls, words), panel_share(stage, calls)};
+  }
+
+  void run_block(const Block& task) const {
     if (pieces_.empty()) {
       finish_empty(task);
       return call_after(task);
@@ -124,18 +151,18 @@ class Multiplication {
     const auto sums_size = static_cast<std::size_t>(stage.block.rows * stride) * 4;
     const Scratch chain(pieces_.size() > 1 ? sums_size : 0), parts(parts_ > 1 ? sums_size : 0);
     const TaskSums sums = {{chain.floats(), stride}, {parts.floats(), stride}};
-    Fetches fetches = {.next = next};
-    left_words(stage, 1, now).convert_all();
+    Errands errands;
+    pending(stage, 1, now).finish(errands);
     while (true) {
       const bool ends = is_last(task, stage);
       const auto pieces = static_cast<std::int64_t>(stage.end - stage.begin);
       const std::int64_t count = calls(stage.block) * pieces;
-      LeftWords pending = ends ? LeftWords() : left_words(after(task, stage), count, then);
-      if (ends) fetches.rows = fetch_after(task, stage);
-      multiply_rows(stage, now, sums, fetches, pending);
+      Pending next = ends ? Pending() : pending(after(task, stage), count, then);
+      if (ends) errands.rows = fetch_after(task, stage);
+      multiply_rows(stage, now, sums, errands, next);
       if (stage.end == pieces_.size()) call_after(stage.block);  // still in the cache
       if (ends) return;
-      pending.convert_all();
+      next.finish(errands);
       std::swap(now, then);
       stage = after(task, stage);
     }
@@ -176,7 +203,7 @@ class Multiplication {
   }
 
   void multiply_rows(const Stage& stage, const std::uint32_t* words, const TaskSums& sums,
-                     Fetches& fetches, LeftWords& pending) const {
+                     Errands& errands, Pending& next) const {
     const auto& [block, begin, end] = stage;
     const std::int64_t tiles = ceil_div(block.rows, gemm_.rows);  // rows are spread evenly
     const std::int64_t origin = pieces_[begin].first, panel = gemm_.cols / 16;
@@ -185,20 +212,20 @@ class Multiplication {
       const std::int64_t left = ceil_div(block.cols - j, 16);
       const std::int64_t vectors = left >= widest ? widest : std::min(left, panel);
       const std::int64_t kept = keeps_sums_ ? j : 0;
-      fetches.panel = fetch_panel(block, begin, end, j + 16 * vectors, tiles);
+      errands.panel = fetch_panel(block, begin, end, j + 16 * vectors, tiles);
       for (std::size_t p = begin; p < end; ++p) {
         const std::int64_t step = pieces_[p].first - origin;
         const std::uint32_t* from =
             words + step / kGemmSteps * block.rows * kGemmRowWords + step % kGemmSteps;
         for (std::int64_t i = 0; i < tiles; ++i) {
-          pending.before_tile(pieces_[p].steps, fetches.rows);
+          next.before_tile(pieces_[p].steps, errands);
           const std::int64_t row = block.rows * i / tiles;
           const Block tile = {block.row + row, block.rows * (i + 1) / tiles - row, block.col + j,
                               block.cols - j};
           multiply_tile(tile, static_cast<int>(vectors), p, from + row * kGemmRowWords,
                         {{sums.chain.at(row, kept), sums.chain.stride},
                          {sums.parts.at(row, kept), sums.parts.stride}},
-                        fetches);
+                        errands);
         }
       }
       j += 16 * vectors;
@@ -207,14 +234,15 @@ class Multiplication {
 
   // tile.cols: up to the end of the task.
   void multiply_tile(const Block& tile, int vectors, std::size_t p, const std::uint32_t* words,
-                     const TaskSums& sums, Fetches& fetches) const {
+                     const TaskSums& sums, Errands& errands) const {
     const GemmPiece& piece = pieces_[p];
     const bool is_last = p + 1 == pieces_.size();
     const bool is_later_part = parts_ > 1 && p > 0 && piece.first >= first_part_end();
     inner::GemmTile t = {};
-    t.fetch[0] = &fetches.rows;
-    t.fetch[1] = &fetches.panel;
-    t.fetch[2] = &fetches.next;
+    t.fetch[0] = &errands.rows;
+    t.fetch[1] = &errands.panel;
+    t.fetch[2] = &errands.source;
+    t.conversion = &errands.conversion;
     t.steps = piece.steps;
     t.a = words;
     t.b_panel = panel_words_;
@@ -313,6 +341,7 @@ class Multiplication {
   bool keeps_sums_;
   GemmGrid grid_;
   std::int64_t stage_rows_;
+  std::unique_ptr<RightPanels> right_;  // or null: the panels are there
 };
 
 }  // namespace
@@ -321,6 +350,16 @@ void multiply(const GemmFormat& format, const GemmLeft& a, const std::uint32_t* 
               const GemmShape& shape, Matrix c, const MatmulPolicy& policy, const GemmEnds& ends) {
   if (shape.m == 0 || shape.n == 0) return;
   Multiplication(format, a, panels, shape, c, policy, ends).run();
+}
+
+void multiply_turned(const GemmFormat& format, ConstMatrix a, ConstMatrix b, Matrix c,
+                     const MatmulPolicy& policy, const GemmEnds& ends) {
+  if (c.size() == 0) return;
+  const GemmShape shape = {c.rows, c.cols, a.rows};
+  const Scratch panels(panels_bytes(format, shape.n, shape.k));
+  Multiplication product(format, {a, true}, panels.words(), shape, c, policy, ends);
+  product.make_panels(b, panels.words());
+  product.run();
 }
 
 }  // namespace nb::kernels

@@ -37,7 +37,6 @@ struct GemmEnds {
   std::int64_t start_stride = 0;
   bool finishes = true;     // false: c takes the raw sums
   bool accumulate = false;  // c += the finished sums
-  ConstMatrix next_b = {};  // source of a next product: asked for on the way
   const AfterBlock* after = nullptr;
   bool is_lower = false;  // only the elements on and below the diagonal are wanted
 };
@@ -49,5 +48,9 @@ struct GemmLeft {
 // Parallel inside.
 void multiply(const GemmFormat& format, const GemmLeft& a, const std::uint32_t* panels,
               const GemmShape& shape, Matrix c, const MatmulPolicy& policy, const GemmEnds& ends);
+
+// C = Aᵀ B of a (k, m) and b (k, n). Parallel inside.
+void multiply_turned(const GemmFormat& format, ConstMatrix a, ConstMatrix b, Matrix c,
+                     const MatmulPolicy& policy, const GemmEnds& ends);
 
 }  // namespace nb::kernels

@@ -5,13 +5,9 @@
 #include <cstdint>
 
 #include "model/kernels/gemm.hpp"
+#include "model/kernels/gemm_plan.hpp"
 
 namespace nb::kernels {
-
-// Rows of A over some steps of their chains. `first` is a multiple of inner::kGemmSteps.
-struct GemmStage {
-  std::int64_t row = 0, rows = 0, first = 0, steps = 0;
-};
 
 // Words of a stage of the longest rows and steps.
 std::size_t stage_words(std::int64_t rows, std::int64_t steps);

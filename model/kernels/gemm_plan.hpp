@@ -29,4 +29,9 @@ struct GemmGrid {
 // is dear, so it has many columns.
 GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_turned);
 
+// Rows of A, or columns of B, over some steps of their chains.
+struct GemmStage {
+  std::int64_t row = 0, rows = 0, first = 0, steps = 0;
+};
+
 }  // namespace nb::kernels

@@ -30,22 +30,14 @@ bool uses_blas(const MatmulPolicy& policy) {
   return true;
 }
 
-void multiply_unpacked(const Operand& a, const Operand& b, const Shape& shape, Matrix c,
-                       const MatmulPolicy& policy, const GemmEnds& ends) {
-  if (shape.m == 0 || shape.n == 0) return;
+void product(ConstMatrix a, const Operand& b, Matrix c, const MatmulPolicy& policy,
+             bool accumulate) {
+  if (c.size() == 0) return;
   const GemmFormat format = gemm_format(policy.inputs);
-  const Scratch panels(panels_bytes(format, shape.n, shape.k));
-  pack_all_panels(format, b, shape.n, shape.k, panels.words());
-  const bool is_turned = a.stride_k != 1;  // k lies across the rows of A's source
-  const GemmLeft left = {is_turned ? ConstMatrix{a.data, shape.k, shape.m, a.stride_k}
-                                   : ConstMatrix{a.data, shape.m, shape.k, a.stride_p},
-                         is_turned};
-  multiply(format, left, panels.words(), {shape.m, shape.n, shape.k}, c, policy, ends);
-}
-
-void product(const Operand& a, const Operand& b, const Shape& shape, Matrix c,
-             const MatmulPolicy& policy, bool accumulate) {
-  multiply_unpacked(a, b, shape, c, policy, {.accumulate = accumulate});
+  const Scratch panels(panels_bytes(format, c.cols, a.cols));
+  pack_all_panels(format, b, c.cols, a.cols, panels.words());
+  multiply(format, {.source = a}, panels.words(), {c.rows, c.cols, a.cols}, c, policy,
+           {.accumulate = accumulate});
 }
 
 // A chain over many tokens in blocks of them, so that what is packed of a block is still in the
@@ -58,15 +50,12 @@ void long_product_tn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy&
   for (std::int64_t begin = 0; begin < a.rows; begin += kTokensAtOnce) {
     const std::int64_t count = std::min(kTokensAtOnce, a.rows - begin);
     const bool is_last = begin + count == a.rows;
-    const ConstMatrix a_rows = row_block(a, begin, count), b_rows = row_block(b, begin, count);
-    const std::int64_t next = begin + count, left = std::min(kTokensAtOnce, a.rows - next);
-    multiply_unpacked({a_rows.data, 1, a.stride}, {b_rows.data, 1, b.stride},
-                      {c.rows, c.cols, count}, is_last ? c : partial, policy,
-                      {.start = begin == 0 ? nullptr : partial.data,
-                       .start_stride = partial.stride,
-                       .finishes = is_last,
-                       .accumulate = accumulate,
-                       .next_b = row_block(b, next, left)});
+    multiply_turned(gemm_format(policy.inputs), row_block(a, begin, count),
+                    row_block(b, begin, count), is_last ? c : partial, policy,
+                    {.start = begin == 0 ? nullptr : partial.data,
+                     .start_stride = partial.stride,
+                     .finishes = is_last,
+                     .accumulate = accumulate});
   }
 }
 
@@ -76,16 +65,14 @@ void matmul_nt(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& polic
                bool accumulate) {
   check_shapes("matmul_nt", {a.rows, 0, a.cols}, {0, b.rows, b.cols}, c);
   if (uses_blas(policy)) return openblas_nt(a, b, c, accumulate);
-  product({a.data, a.stride, 1}, {b.data, b.stride, 1}, {c.rows, c.cols, a.cols}, c, policy,
-          accumulate);
+  product(a, {b.data, b.stride, 1}, c, policy, accumulate);
 }
 
 void matmul_nn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& policy,
                bool accumulate) {
   check_shapes("matmul_nn", {a.rows, 0, a.cols}, {0, b.cols, b.rows}, c);
   if (uses_blas(policy)) return openblas_nn(a, b, c, accumulate);
-  product({a.data, a.stride, 1}, {b.data, 1, b.stride}, {c.rows, c.cols, a.cols}, c, policy,
-          accumulate);
+  product(a, {b.data, 1, b.stride}, c, policy, accumulate);
 }
 
 void matmul_tn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& policy,
@@ -95,8 +82,7 @@ void matmul_tn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& polic
   if (policy.accumulation == Accumulation::kChain && a.rows > kTokensAtOnce) {
     return long_product_tn(a, b, c, policy, accumulate);
   }
-  product({a.data, 1, a.stride}, {b.data, 1, b.stride}, {c.rows, c.cols, a.rows}, c, policy,
-          accumulate);
+  multiply_turned(gemm_format(policy.inputs), a, b, c, policy, {.accumulate = accumulate});
 }
 
 void matmul_tn_block(ConstMatrix a, ConstMatrix b, Matrix partial, const MatmulPolicy& policy,
@@ -109,11 +95,10 @@ void matmul_tn_block(ConstMatrix a, ConstMatrix b, Matrix partial, const MatmulP
   NB_CHECK(policy.accumulation == Accumulation::kChain,
            "[matmul_tn_block] only a chain can be continued, not block16 or splitk");
   if (partial.size() == 0) return;
-  multiply_unpacked({a.data, 1, a.stride}, {b.data, 1, b.stride},
-                    {partial.rows, partial.cols, a.rows}, partial, policy,
-                    {.start = is_first ? nullptr : partial.data,
-                     .start_stride = partial.stride,
-                     .finishes = false});
+  multiply_turned(gemm_format(policy.inputs), a, b, partial, policy,
+                  {.start = is_first ? nullptr : partial.data,
+                   .start_stride = partial.stride,
+                   .finishes = false});
 }
 
 void matmul_finish(ConstMatrix partial, Matrix c, const MatmulPolicy& policy, bool accumulate) {

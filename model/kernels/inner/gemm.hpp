@@ -92,23 +92,28 @@ template <class Words>
 NB_OP void panels_from_columns(std::int64_t columns, int width, std::int64_t steps, bool swaps,
                                std::int64_t panel_words, std::uint32_t* dst, const Words& words) {
   constexpr std::int64_t kAhead = 8;
+  const std::int64_t below = words.next() > words.stride ? words.stride : 0;
   for (std::int64_t s = 0; s < steps; ++s) {
-    const std::int64_t at = (swaps ? s ^ 1 : s) * width;
+    std::uint32_t* const at = dst + (swaps ? s ^ 1 : s) * width;
     std::int64_t first = 0;
-    if (s + kAhead < words.whole_steps()) {
-      const float *from = words.at(0, s), *ahead = words.at(0, s + kAhead);
-      const std::int64_t below = words.next() > words.stride ? words.stride : 0;
-      for (; first + 16 <= columns; first += 16) {
-        std::uint32_t* to = dst + first / width * panel_words + first % width + at;
-        __builtin_prefetch(ahead + first);
-        if (below > 0) __builtin_prefetch(ahead + first + below);
-        __builtin_prefetch(to + kAhead * width, 1);
-        store_all(to, words.whole(from + first));
+    if (s < words.whole_steps()) {
+      if (s + kAhead < words.whole_steps()) {
+        const float* ahead = words.at(0, s + kAhead);
+        for (std::int64_t c = 0; c < columns; c += 16) {
+          __builtin_prefetch(ahead + c);
+          if (below > 0) __builtin_prefetch(ahead + c + below);
+        }
+      }
+      const float* from = words.at(0, s);
+      std::uint32_t* to = at;
+      for (; first + width <= columns; first += width, to += panel_words) {
+#pragma GCC unroll 2
+        for (int v = 0; v < width; v += 16) store_all(to + v, words.whole(from + first + v));
       }
     }
     for (; first < columns; first += 16) {
-      std::uint32_t* to = dst + first / width * panel_words + first % width + at;
-      store_all(to, words(first, lanes_left(columns, first), s));
+      store_all(at + first / width * panel_words + first % width,
+                words(first, lanes_left(columns, first), s));
     }
   }
 }
@@ -136,6 +141,21 @@ NB_OP void ask(Fetch* fetch) {
       fetch->in_run = fetch->lines;
     }
   }
+}
+
+// step.words(from, second): 16 words.
+template <class Step>
+NB_OP void convert(Conversion* c, const Step& step) {
+  if (c == nullptr || c->left == 0) return;
+  const float* from = c->from;
+  std::uint32_t* to = c->to;
+  store_all(to, step.words(from, c->second));
+  store_all(to + 16, step.words(from + c->other, c->second));
+  --c->left;
+  const bool ends = --c->in_run == 0;
+  c->from = from + (ends ? c->jump : c->next);
+  c->to = to + (ends ? c->to_jump : c->to_next);
+  if (ends) c->in_run = c->run;
 }
 
 // One tile: kRows × 16 kVectors sums held in registers over all steps; kPanel vectors a panel.
@@ -170,6 +190,7 @@ NB_OP void tile_sums(const GemmTile& t, const Step& step) {
       line += t.out_stride;
     }
     for (Fetch* fetch : t.fetch) ask(fetch);
+    if constexpr (Step::kConverts) convert(t.conversion, step);
     const std::int64_t count = left < kFetchSteps ? left : kFetchSteps;
     for (std::int64_t s = 0; s < count; ++s) {
       Bits bv[kVectors];

@@ -10,20 +10,6 @@
 namespace nb::kernels::inner::NB_LEVEL {
 namespace {
 
-struct Pairs {
-  NB_OP Floats operator()(Bits x, Bits y, Floats z) const {
-    return {
-        _mm512_dpbf16_ps(z.v, reinterpret_cast<__m512bh>(x.v), reinterpret_cast<__m512bh>(y.v))};
-  }
-};
-
-void tile(int rows, int vectors, const GemmTile& t) {
-  tile_by_size<Pairs, false>(rows, vectors, t);
-}
-void tile_turned(int rows, int vectors, const GemmTile& t) {
-  tile_by_size<Pairs, true>(rows, vectors, t);
-}
-
 // 32 consecutive values as 16 pairs. Those that round below 2^-56 become +0 (in a chain the sign of
 // a zero factor cannot be seen); NaN stays.
 NB_OP Bits pairs(Floats low, Floats high) {
@@ -37,6 +23,24 @@ NB_OP Bits zipped(Floats low, Floats high) {
   const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24,
                                          8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   return {_mm512_permutexvar_epi16(order, pairs(low, high).v)};
+}
+
+struct Pairs {
+  static constexpr bool kConverts = true;
+  NB_OP Floats operator()(Bits x, Bits y, Floats z) const {
+    return {
+        _mm512_dpbf16_ps(z.v, reinterpret_cast<__m512bh>(x.v), reinterpret_cast<__m512bh>(y.v))};
+  }
+  NB_OP Bits words(const float* from, std::int64_t second) const {
+    return zipped(load(from), load(from + second));
+  }
+};
+
+void tile(int rows, int vectors, const GemmTile& t) {
+  tile_by_size<Pairs, false>(rows, vectors, t);
+}
+void tile_turned(int rows, int vectors, const GemmTile& t) {
+  tile_by_size<Pairs, true>(rows, vectors, t);
 }
 
 struct AlongK {
@@ -104,7 +108,8 @@ Gemm bf16_gemm() {
                .pack_turned_rows = pack_turned_rows,
                .pack_panels = pack_panels,
                .tile = tile,
-               .tile_turned = tile_turned};
+               .tile_turned = tile_turned,
+               .converts = true};
   for (int i = 0; i <= kGemmRows; ++i) gemm.vectors[i] = kGemmVectors[i];
   return gemm;
 }

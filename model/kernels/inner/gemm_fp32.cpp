@@ -8,6 +8,7 @@ namespace nb::kernels::inner::NB_LEVEL {
 namespace {
 
 struct Fma {
+  static constexpr bool kConverts = false;
   NB_OP Floats operator()(Bits x, Bits y, Floats z) const { return fma(floats(x), floats(y), z); }
 };
 
@@ -86,7 +87,8 @@ Gemm fp32_gemm() {
                .pack_turned_rows = pack_turned_rows,
                .pack_panels = pack_panels,
                .tile = tile,
-               .tile_turned = tile_turned};
+               .tile_turned = tile_turned,
+               .converts = false};
   for (int i = 0; i <= kGemmRows; ++i) gemm.vectors[i] = kGemmVectors[i];
   return gemm;
 }

@@ -64,6 +64,21 @@ struct Fetch {
 inline constexpr std::int64_t kFetchSteps = 4, kFetchUnit = 1024;
 inline constexpr int kFetches = 3;  // at once
 
+// Packing that tiles do on their way, where the level can (Gemm::converts): 32 words every
+// kFetchSteps, from two places of a source to 32 consecutive words. A run of them lies `next`
+// values of the source and `to_next` words apart; then those of the run that begins `jump` and
+// `to_jump` after its last.
+struct Conversion {
+  const float* from;
+  std::int64_t other;  // values from the first 16 words' to the last 16 words' sources
+  std::int64_t next, jump;
+  std::uint32_t* to;
+  std::int64_t to_next, to_jump;
+  std::int64_t run, in_run;  // of a run, and left of it
+  std::int64_t left;         // of all
+  std::int64_t second;       // values from the first of a pair to the second
+};
+
 // One register tile of a Gemm: `rows` rows, 16 columns a vector.
 struct GemmTile {
   std::int64_t steps;
@@ -78,6 +93,7 @@ struct GemmTile {
   std::int64_t out_stride;
   int finish;                   // TileFinish; the Add ones: out += the finished sum
   Fetch* fetch[kFetches] = {};  // or null
+  Conversion* conversion = nullptr;  // or null
 };
 
 inline constexpr std::int64_t kGemmSteps = 256;     // most steps of one block of rows
@@ -108,6 +124,7 @@ struct Gemm {
   // 1 <= rows <= Gemm::rows; vectors: 1 or vectors[rows] or, where that is more, cols / 16.
   void (*tile)(int rows, int vectors, const GemmTile& tile);
   void (*tile_turned)(int rows, int vectors, const GemmTile& tile);  // vectors <= cols / 16
+  bool converts;  // tiles do Conversions of a source whose k lies across its rows
 };
 
 // Rows of an RMS norm (rms_norm.hpp). Where add is given, the rows are round(x + add), kept in sum.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "harness/base/check.hpp"
+#include "harness/base/parallel.hpp"
 #include "model/kernels/reference/matmul.hpp"
 #include "tests/model/kernels/kernel_case.hpp"
 
@@ -77,6 +78,28 @@ TEST(Matmul, EqualsItsDefinitionOverLongChains) {
       const MatmulPolicy policy{.inputs = inputs};
       expect_equal(kLayouts[2], {5, 19, k}, policy, Values::kFinite, true);
       expect_equal(kLayouts[2], {33, 48, k}, policy, Values::kOrdinary);
+    }
+  }
+}
+
+TEST(Matmul, TasksThatMakePanelsForEachOtherChangeNoBit) {
+  // Several tasks and blocks of the chain; whole panels and broken ones, whole steps and half ones.
+  for (const Shape& s : {Shape{200, 64, 1100}, {70, 45, 1537}, {40, 544, 1029}}) {
+    for (const DType inputs : {DType::kBf16, DType::kFp32}) {
+      const MatmulPolicy policy{.inputs = inputs, .output = DType::kFp32};
+      const Array a = test::random_array(s.k, s.m, 1, Values::kFinite);
+      const Array b = test::random_array(s.k, s.n, 2, Values::kFinite);
+      Array expected(s.m, s.n);
+      reference::matmul_tn(a.view(), b.view(), expected.view(), policy);
+      for (const int count : {1, 2, 5}) {
+        set_threads(count);
+        test::at_every_level([&] {
+          Array actual(s.m, s.n);
+          matmul_tn(a.view(), b.view(), actual.view(), policy);
+          EXPECT_TRUE(test::same_bits(actual, expected)) << count << " threads, n " << s.n;
+        });
+      }
+      set_threads(0);
     }
   }
 }

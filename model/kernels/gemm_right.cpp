@@ -1,0 +1,134 @@
+#include "model/kernels/gemm_right.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "model/kernels/fetch_ahead.hpp"
+#include "model/kernels/gemm_plan.hpp"
+
+namespace nb::kernels {
+
+using inner::kGemmSteps;
+
+constexpr std::int64_t kUnitValues = 4096;  // whole rows of the group: long runs of the source
+constexpr int kTriesAwake = 10000;
+
+RightPanels::RightPanels(const GemmFormat& format, ConstMatrix source, std::int64_t group,
+                         std::uint32_t* panels)
+    : format_(format),
+      source_(source),
+      group_(group),
+      steps_(format.steps(source.rows)),
+      unit_steps_(std::clamp<std::int64_t>(
+          round_up(kUnitValues / group / format.gemm->values_per_step, 2), 2, kGemmSteps)),
+      panel_words_(format.panel_words(source.rows)),
+      panels_(panels),
+      blocks_(ceil_div(steps_, kGemmSteps)),
+      parts_(static_cast<std::size_t>(blocks_ * ceil_div(source.cols, group))) {}
+
+PanelShare::PanelShare(RightPanels& panels, std::int64_t col, std::int64_t step, std::int64_t calls)
+    : panels_(&panels), col_(col), step_(step), calls_(calls) {
+  part_ = &panels.parts_[static_cast<std::size_t>(col / panels.group_ * panels.blocks_ +
+                                                  step / kGemmSteps)];
+  units_ =
+      static_cast<int>(ceil_div(std::min(kGemmSteps, panels.steps_ - step), panels.unit_steps_));
+  take();
+}
+
+void PanelShare::take() {
+  unit_ = part_->taken.load(std::memory_order_relaxed);
+  if (unit_ < units_) unit_ = part_->taken.fetch_add(1, std::memory_order_relaxed);
+}
+
+GemmStage PanelShare::columns_and_steps() const {
+  const RightPanels& p = *panels_;
+  const std::int64_t step = step_ + unit_ * p.unit_steps_;
+  const std::int64_t end = std::min(p.steps_, step_ + kGemmSteps);
+  return {col_, std::min(p.group_, p.source_.cols - col_), step,
+          std::min(p.unit_steps_, end - step)};
+}
+
+void PanelShare::pack(const GemmStage& unit) const {
+  const RightPanels& p = *panels_;
+  const inner::Gemm& gemm = *p.format_.gemm;
+  const std::int64_t k = unit.first * gemm.values_per_step;
+  gemm.pack_panels(p.source_.row(k) + unit.row, p.source_.stride, false, unit.rows,
+                   std::min(unit.steps * gemm.values_per_step, p.source_.rows - k), unit.steps,
+                   p.format_.rounding, p.format_.swaps_pairs, p.panel_words_,
+                   p.panels_ + unit.row / gemm.cols * p.panel_words_ + unit.first * gemm.cols);
+}
+
+void PanelShare::end_unit() {
+  is_on_way_ = false;
+  part_->made.fetch_add(1, std::memory_order_release);
+}
+
+void PanelShare::begin(inner::Conversion& conversion) {
+  const RightPanels& p = *panels_;
+  const inner::Gemm& gemm = *p.format_.gemm;
+  const GemmStage unit = columns_and_steps();
+  const std::int64_t k = unit.first * gemm.values_per_step;
+  ++begun_;
+  take();
+  const bool is_whole =
+      unit.rows % gemm.cols == 0 && k + unit.steps * gemm.values_per_step <= p.source_.rows;
+  if (!gemm.converts || !is_whole) {
+    pack(unit);
+    return end_unit();
+  }
+  is_on_way_ = true;
+  on_way_ = unit;
+  const std::int64_t stride = p.source_.stride, next = gemm.values_per_step * stride;
+  conversion = {.from = p.source_.row(k) + unit.row,
+                .other = 16,
+                .next = next,
+                .jump = gemm.cols - (unit.steps - 1) * next,
+                .to = p.panels_ + unit.row / gemm.cols * p.panel_words_ + unit.first * gemm.cols,
+                .to_next = gemm.cols,
+                .to_jump = p.panel_words_ - (unit.steps - 1) * gemm.cols,
+                .run = unit.steps,
+                .in_run = unit.steps,
+                .left = unit.steps * (unit.rows / gemm.cols),
+                .second = stride};
+}
+
+void PanelShare::before_tile(std::int64_t steps, inner::Fetch& fetch,
+                             inner::Conversion& conversion) {
+  const bool begins = called_ == 0;
+  const std::int64_t due = units_ * called_++;
+  if (is_on_way_) {
+    if (conversion.left > 0) return;
+    end_unit();
+  }
+  if (is_done()) return;
+  if (!begins && begun_ * calls_ >= due) return;
+  while (!is_done() && !is_on_way_ && begun_ * calls_ < due) begin(conversion);
+  fetch = {};
+  if (is_done()) return;
+  const GemmStage next = columns_and_steps();
+  const inner::Gemm& gemm = *panels_->format_.gemm;
+  const std::int64_t k = next.first * gemm.values_per_step;
+  fetch =
+      fetch_ahead(panels_->source_.row(k) + next.row,
+                  std::min(next.steps * gemm.values_per_step, panels_->source_.rows - k), next.rows,
+                  panels_->source_.stride, steps * std::max<std::int64_t>(1, calls_ / units_));
+}
+
+void PanelShare::finish(inner::Conversion& conversion) {
+  if (part_ == nullptr) return;
+  if (is_on_way_) {
+    if (conversion.left > 0) pack(on_way_);
+    conversion.left = 0;
+    end_unit();
+  }
+  for (; !is_done(); take()) {
+    pack(columns_and_steps());
+    end_unit();
+  }
+  // Another task's unit ends with its tile: too soon for sleep.
+  for (int tries = 0; part_->made.load(std::memory_order_acquire) < units_; ++tries) {
+    if (tries > kTriesAwake) std::this_thread::yield();
+  }
+}
+
+}  // namespace nb::kernels
