@@ -250,6 +250,18 @@ Result<RunRecords> read_run(const fs::path& given) {
   return run;
 }
 
+Result<std::optional<StoredRecord>> find_record(const fs::path& suite_folder,
+                                                const std::string& node_key) {
+  NB_TRY(const auto folders, sub_folders(suite_folder));
+  for (const std::string& name : folders) {
+    const fs::path folder = suite_folder / name;
+    if (!name.ends_with("-" + node_key.substr(0, 8)) || !has_record(folder)) continue;
+    NB_TRY(Record record, read_record(folder));
+    if (record.node_key == node_key) return StoredRecord{std::move(record), folder};
+  }
+  return std::optional<StoredRecord>();
+}
+
 Result<void> write_run_list(const fs::path& suite_folder,
                             const std::vector<std::string>& node_folders) {
   return write_json(suite_folder / kRunList, Json{{"nodes", node_folders}});

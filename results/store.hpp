@@ -44,6 +44,10 @@ struct RunRecords {
 // run.json only the folders it lists count; without, every folder named as a node's, and of records
 // of the same node the one that finished last.
 Result<RunRecords> read_run(const std::filesystem::path& path);
+// That node's record, finished or failed, whether run.json lists it or not; nothing when there is
+// none.
+Result<std::optional<StoredRecord>> find_record(const std::filesystem::path& suite_folder,
+                                                const std::string& node_key);
 // run.json of a suite folder: the node folders (names) of the plan that ran last, finished or not.
 Result<void> write_run_list(const std::filesystem::path& suite_folder,
                             const std::vector<std::string>& node_folders);

@@ -128,15 +128,18 @@ DeviceEntry device_of_profile(const std::string& profile) {
   return entry;
 }
 
-// The node and everything it came from, by kind; of one kind the nearest.
-const StoredRecord* ancestor(const RunRecords& run, const Record& record, std::string_view kind) {
-  for (const std::string& key : record.parents)
-    for (const StoredRecord& stored : run.records) {
-      if (stored.record.node_key != key) continue;
-      if (stored.record.kind == kind) return &stored;
-      if (const StoredRecord* found = ancestor(run, stored.record, kind)) return found;
-    }
-  return nullptr;
+// What a node came from, by kind; of one kind the nearest. In the suite's folder, where later runs
+// of other settings may have left it out of run.json.
+Result<std::optional<StoredRecord>> ancestor(const fs::path& suite_folder, const Record& record,
+                                             std::string_view kind) {
+  for (const std::string& key : record.parents) {
+    NB_TRY(std::optional<StoredRecord> parent, find_record(suite_folder, key));
+    if (!parent) continue;
+    if (parent->record.kind == kind) return parent;
+    NB_TRY(std::optional<StoredRecord> found, ancestor(suite_folder, parent->record, kind));
+    if (found) return found;
+  }
+  return std::optional<StoredRecord>();
 }
 
 Result<fs::path> checkpoint_of(const StoredRecord& train) {
@@ -182,13 +185,16 @@ Result<OpenedModel> open_run(const fs::path& path, const ModelChoice& choice) {
   });
   NB_TRY_VOID(verified);
   NB_TRY(const SafetensorsFile checkpoint, std::move(*file));
-  NB_TRY(const RunRecords run, read_run(train.folder.parent_path()));
-  const StoredRecord* tokenizer = ancestor(run, train.record, "tokenizer");
-  if (tokenizer == nullptr && choice.tokenizer.empty())
+  std::error_code error;
+  const fs::path folder = fs::weakly_canonical(train.folder, error);
+  if (error) return bad_input(fmt::format("{}: {}", train.folder.string(), error.message()));
+  const fs::path suite_folder = folder.parent_path();
+  NB_TRY(const auto tokenizer, ancestor(suite_folder, train.record, "tokenizer"));
+  if (!tokenizer && choice.tokenizer.empty())
     return bad_input(train.folder.string() +
                      ": the tokenizer that it was trained with is not beside it; give --tokenizer");
-  const fs::path own = tokenizer == nullptr ? fs::path() : tokenizer->folder / kTokenizerFile;
-  if (tokenizer != nullptr && !choice.tokenizer.empty())
+  const fs::path own = !tokenizer ? fs::path() : tokenizer->folder / kTokenizerFile;
+  if (tokenizer && !choice.tokenizer.empty())
     NB_TRY_VOID(check_same_tokenizer(choice.tokenizer, own));
   Json settings = *train.record.settings;
   settings.erase("effective");  // what came of the settings (train_stage.cpp)
@@ -197,11 +203,12 @@ Result<OpenedModel> open_run(const fs::path& path, const ModelChoice& choice) {
          open_checkpoint(checkpoint, choice.tokenizer.empty() ? own : fs::path(choice.tokenizer),
                          choice.device.empty() ? work.device : device_of_profile(choice.device),
                          choice));
-  const std::string folder = train.folder.filename().string();
-  opened.label = folder.substr(0, folder.rfind('-'));
+  const std::string name = folder.filename().string();
+  opened.label = name.substr(0, name.rfind('-'));
   opened.trained_on = train.record.device;
   opened.seed = train.record.seed;
-  if (const StoredRecord* dataset = ancestor(run, train.record, "dataset")) {
+  NB_TRY(const auto dataset, ancestor(suite_folder, train.record, "dataset"));
+  if (dataset) {
     const Json& dataset_settings = *dataset->record.settings;
     NB_TRY(const DatasetWork data,
            parse_struct<DatasetWork>(dataset_settings, dataset->folder.string()));

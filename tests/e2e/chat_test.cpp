@@ -58,6 +58,26 @@ TEST_F(Chat, JsonSaysWhatTheStreamShows) {
   EXPECT_TRUE(json.at("stop") == "max_tokens" || json.at("stop") == "stop_token");
 }
 
+// The second training's tokenizer took the place of the first one's in the list of the last run.
+TEST_F(Chat, AnOlderTrainingOfTheSameFolderFindsItsTokenizer) {
+  const Bench bench;
+  ASSERT_EQ(bench.train().exit_code, 0);
+  const std::string older = bench.node("train-base-ascend_910b3-s1").string();
+  const auto say = [&](const std::string& model) {
+    return bench({"chat", "--model", model, "--prompt", "The color", "--max-tokens", "8"});
+  };
+  const auto before = say(older);
+  ASSERT_EQ(before.exit_code, 0) << before.err;
+  ASSERT_EQ(bench.train({"--set", "/corpus/microworld/documents=110"}).exit_code, 0);
+  const auto after = say(older);
+  EXPECT_EQ(after.exit_code, 0) << after.err;
+  EXPECT_EQ(after.out, before.out);
+  const auto other_name = say(older + "/.");
+  EXPECT_EQ(other_name.exit_code, 0) << other_name.err;
+  EXPECT_EQ(other_name.out, before.out);
+  EXPECT_EQ(other_name.err, before.err);
+}
+
 TEST_F(Chat, BadInputIsOneSentence) {
   const auto refuses = [](const SubprocessResult& result, const std::string& what) {
     EXPECT_EQ(result.exit_code, 64) << what;

@@ -141,6 +141,23 @@ TEST(Store, OfTwoRecordsOfANodeTheLaterCounts) {
   EXPECT_NE(run->damaged[0].find("gone-cccccccc"), std::string::npos);
 }
 
+TEST(Store, ARecordIsFoundByItsKeyWhateverTheLastRunListed) {
+  const test::TempDir dir;
+  const fs::path suite = dir / "s";
+  for (const char key : {'a', 'b'})
+    ASSERT_TRUE(write_record(node_folder(dir.path(), "s", "n", std::string(64, key)),
+                             small_record("n", key)));
+  ASSERT_TRUE(write_run_list(suite, {"n-bbbbbbbb"}));
+  const auto found = find_record(suite, std::string(64, 'a'));
+  ASSERT_TRUE(found.has_value()) << found.error().message;
+  ASSERT_TRUE(found->has_value());
+  EXPECT_EQ((*found)->folder, suite / "n-aaaaaaaa");
+  EXPECT_EQ((*found)->record.node_key, std::string(64, 'a'));
+  EXPECT_FALSE(find_record(suite, std::string(64, 'c'))->has_value());
+  EXPECT_FALSE(find_record(suite, "aaaaaaaa" + std::string(56, 'f'))->has_value());
+  EXPECT_FALSE(find_record(dir / "nowhere", std::string(64, 'a')).has_value());
+}
+
 TEST(Store, FindsTheOnlySuiteAndAsksAmongSeveral) {
   const test::TempDir dir;
   ASSERT_TRUE(write_record(dir / "one/n-aaaaaaaa", small_record("n", 'a')));
