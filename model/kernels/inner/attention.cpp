@@ -1,6 +1,7 @@
 // Attention of one level: blocks of queries in lanes. See attention.hpp.
 #include "model/kernels/inner/attention.hpp"
 
+#include "model/kernels/inner/attention_gradient.hpp"
 #include "model/kernels/inner/attention_lanes.hpp"
 #include "model/kernels/inner/attention_one.hpp"
 #include "model/kernels/inner/functions.hpp"
@@ -200,53 +201,33 @@ void forward(const AttentionForward& b) {
                              });
 }
 
-// p and ds of one tile of keys out of its two products.
-template <class Format>
-NB_OP void gradient_rows(const AttentionBackward& b, const float* s, const float* dp,
-                         std::int64_t key, int first) {
-  const bool masks = key + kTileRows - 1 > b.position + 16 * first || b.queries < kWidth;
-  const Floats scale = all(b.scale), zero = all(0.0f);
-  for (int r = 0; r < kTileRows; r += 2) {
-    Floats p[2][kTileVectors], ds[2][kTileVectors];
-    for (int v = 0; v < kTileVectors; ++v) {
-      if (v < first) {
-        p[0][v] = p[1][v] = ds[0][v] = ds[1][v] = zero;
-      } else {
-        const Floats max = load(b.max + 16 * v), sum = load(b.sum + 16 * v);
-        const Floats delta = load(b.delta + 16 * v);
-        for (int i = 0; i < 2; ++i) {
-          const Floats z = (load(s + (r + i) * kWidth + 16 * v) + zero) * scale;
-          Floats weight = exp_of(z - max) / sum;
-          Floats gradient = weight * ((load(dp + (r + i) * kWidth + 16 * v) + zero) - delta);
-          if (masks) {
-            const Mask hidden = hidden_lanes(key + r + i, b.position + 16 * v);
-            const Mask real = first_lanes(clamped(b.queries - 16 * v));
-            weight = select(real, select(hidden, zero, weight), zero);
-            gradient = select(real, select(hidden, zero, gradient), zero);
-          }
-          p[i][v] = weight;
-          ds[i][v] = gradient;
-        }
-      }
-    }
-    store_gradients<Format>(b, key + r, p, ds);
-  }
-}
-
 template <class Format>
 void backward(const AttentionBackward& b) {
   const std::int64_t keys = b.position + b.queries, words = words_of<Format>(b.dim);
+  const Floats zero = all(0.0f), one_each = all(1.0f), scale = all(b.scale);
   float s[kTileRows * kWidth], dp[kTileRows * kWidth];
   const auto products = [&](auto vectors, std::int64_t key, int first) {
     constexpr int kVectors = decltype(vectors)::value;
-    const auto one = [&](const std::uint32_t* rows, const std::uint32_t* lanes, float* out) {
+    const auto one = [&](const std::uint32_t* rows, const std::uint32_t* lanes,
+                         const auto& finish) {
       attention_tile<Format, kTileRows, kVectors, false>(
-          words, rows + key * words, words, lanes + 16 * first, nullptr, 0, b.ahead,
-          [&](int r, int v, Floats sum) { store(out + r * kWidth + 16 * (first + v), sum); });
+          words, rows + key * words, words, lanes + 16 * first, nullptr, 0, b.ahead, finish);
     };
-    one(b.k, b.q, s);
-    one(b.v, b.dout, dp);
-    gradient_rows<Format>(b, s, dp, key, first);
+    Floats wild = zero;
+    one(b.k, b.q, [&](int r, int v, Floats sum) {
+      const Floats z = (sum + zero) * scale - load(b.max + 16 * (first + v));
+      wild = select(magnitude(z) < all(kCalmScore), wild, one_each);
+      store(s + r * kWidth + 16 * (first + v), z);
+    });
+    one(b.v, b.dout,
+        [&](int r, int v, Floats sum) { store(dp + r * kWidth + 16 * (first + v), sum); });
+    if (!all_of(wild < one_each)) {
+      gradient_rows<Format, false, true>(b, s, dp, key, first);
+    } else if (key + kTileRows - 1 > b.position + 16 * first || b.queries < kWidth) {
+      gradient_rows<Format, true, true>(b, s, dp, key, first);
+    } else {
+      gradient_rows<Format, true, false>(b, s, dp, key, first);
+    }
   };
   for (std::int64_t key = 0; key < keys; key += kTileRows) {
     if (kTileVectors == 2 && key > b.position + 15) {

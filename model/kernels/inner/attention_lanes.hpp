@@ -164,37 +164,4 @@ NB_OP void store_upper_pair(std::uint32_t* dst, std::int64_t key, Bits even, Bit
   }
 }
 
-// p and ds of keys `key` (even) and key + 1: rows of both, lanes of ds.
-template <class Format>
-NB_OP void store_gradients(const AttentionBackward& b, std::int64_t key,
-                           Floats (&p)[2][kTileVectors], Floats (&ds)[2][kTileVectors]) {
-#if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
-  if constexpr (Format::kPerWord == 2) {
-    for (int i = 0; i < 2; ++i) {
-      for (int v = 0; v < kTileVectors; ++v) {
-        p[i][v] = floored_to_pair(p[i][v]);
-        ds[i][v] = floored_to_pair(ds[i][v]);
-      }
-      const std::int64_t row = (key + i) * b.row_words;
-      store_word_lanes(b.p + row, neighbours(p[i][0], p[i][1]), 16);
-      store_word_lanes(b.ds + row, neighbours(ds[i][0], ds[i][1]), 16);
-    }
-    for (int v = 0; v < kTileVectors; ++v) {
-      store_word_lanes(b.weights + key / 2 * kWidth + 16 * v, zipped_pair(ds[0][v], ds[1][v]), 16);
-    }
-    return;
-  }
-#endif
-  for (int i = 0; i < 2; ++i) {
-    for (int v = 0; v < kTileVectors; ++v) {
-      const std::int64_t row = (key + i) * b.row_words + 16 * v;
-      const Bits weight = bits(word_of<Format>(p[i][v], b.rounding));
-      const Bits gradient = bits(word_of<Format>(ds[i][v], b.rounding));
-      store_word_lanes(b.p + row, weight, 16);
-      store_word_lanes(b.ds + row, gradient, 16);
-      store_word_lanes(b.weights + (key + i) * kWidth + 16 * v, gradient, 16);
-    }
-  }
-}
-
 NB_LOCAL_END
