@@ -109,7 +109,7 @@ Result<Vocabulary> parse_gpt2(std::string_view encoder_json, const std::string& 
       return bad_input(
           fmt::format("{}: /: no token \"{}\" for byte 0x{:02x}; is the file cut short?",
                       encoder_where, text, static_cast<unsigned char>(byte)));
-    vocabulary.tokens[found->second] = {byte};
+    vocabulary.tokens[found->second] = std::string(1, byte);
   }
   std::size_t previous = 0;
   for (std::size_t i = 0; i < merged.size(); ++i) {
