@@ -42,7 +42,7 @@ for level in "${levels[@]}"; do
   fi
   start=$SECONDS
   if ! NB_EVERY_SETTING=$level "$build/nb_test_e2e" --gtest_filter=Digests.SmokeSuiteIsTheSameAsCommitted 2>&1 |
-    tee -a "$log" | grep -E '^  |Failure|differ|NB_EVERY|other metrics'; then
+    tee -a "$log" | grep --line-buffered -E '^  |Failure|differ|NB_EVERY|other metrics'; then
     failed=1
   fi
   printf '%s: %d s\n' "$level" $((SECONDS - start))
