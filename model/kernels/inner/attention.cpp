@@ -9,8 +9,8 @@
 namespace nb::kernels::inner::NB_LEVEL {
 namespace {
 
-// ~128 queries: dk and dv are loaded and stored once for that many steps of their chains.
-constexpr int kGroup = 128 / kWidth;
+// 256 queries: dk and dv are loaded and stored once for that many steps of their chains.
+constexpr int kGroup = 256 / kWidth;
 
 template <class Format, class Value>
 NB_OP void make_rows(const Value* src, std::int64_t stride, std::int64_t count, std::int64_t padded,

@@ -106,7 +106,7 @@ TEST(Attention, EdgesOfBlocksEqualTheDefinition) {
     for (const auto& [time, head_dim] :
          {std::pair{15, 128}, std::pair{16, 64}, std::pair{31, 31}, std::pair{32, 48},
           std::pair{33, 2}, std::pair{127, 6}, std::pair{128, 16}, std::pair{129, 7},
-          std::pair{145, 34}}) {
+          std::pair{145, 34}, std::pair{255, 6}, std::pair{256, 16}, std::pair{257, 7}}) {
       expect_equal(training_shape(1, time, 1, 1, head_dim), policy, Values::kFinite, true);
     }
   }
