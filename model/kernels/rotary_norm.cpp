@@ -53,7 +53,7 @@ void turn_and_norm(ConstMatrix x, Matrix turned, Matrix out, std::span<float> rs
            "[rotary_norm] x ({},{}), turned ({},{})", x.rows, x.cols, turned.rows, turned.cols);
   const inner::Table& table = inner::table();
   const std::int64_t dim = heads.head_dim, count = x.cols / dim;
-  each_row(x.rows, x.cols, [&](std::int64_t i) {
+  const auto turn = [&](std::int64_t i) {
     const Scratch own(static_cast<std::size_t>(dim) * 4);
     const std::int64_t position = position_of(i);
     for (std::int64_t h = 0; h < count; ++h) {
@@ -65,7 +65,8 @@ void turn_and_norm(ConstMatrix x, Matrix turned, Matrix out, std::span<float> rs
       if (!rstd.empty()) rstd[static_cast<std::size_t>(i * count + h)] = r;
       table.rms_norm(y, dim, r, out.row(i) + h * dim, heads.norm_rounding);
     }
-  });
+  };
+  each_row(x.rows, x.cols, turn, kElementsAtOnce / 4);
 }
 
 }  // namespace
