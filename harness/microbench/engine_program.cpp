@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/base/check.hpp"
+#include "harness/base/parallel.hpp"
 #include "harness/base/rng.hpp"
 #include "harness/microbench/programs.hpp"
 #include "harness/microbench/stopwatch.hpp"
@@ -143,9 +144,10 @@ class EngineWork {
   void forward(std::span<const Chunk> chunks, std::span<const std::int64_t> wanted) {
     std::vector<int>& tokens = chosen_.emplace_back(wanted.size(), 0);
     decoder_.forward(chunks, wanted, [&](std::int64_t first, ConstMatrix logits) {
-      for (std::int64_t i = 0; i < logits.rows; ++i)
-        tokens[static_cast<std::size_t>(first + i)] =
-            first_largest({logits.row(i), static_cast<std::size_t>(logits.cols)});
+      parallel_for(static_cast<std::size_t>(logits.rows), 4, [&](std::size_t i) {
+        tokens[static_cast<std::size_t>(first) + i] = first_largest(
+            {logits.row(static_cast<std::int64_t>(i)), static_cast<std::size_t>(logits.cols)});
+      });
     });
   }
 
