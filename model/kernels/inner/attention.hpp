@@ -95,9 +95,9 @@ inline constexpr std::int64_t kKeysAtOnce = 64;
 // One query of one head: decoding. Keys and values are read where they lie, row by row: fp32
 // values, or, where bf16 is the input format, halves (bf16 values in two bytes, see to_halves).
 struct AttentionOne {
-  const float* q;        // (dim)
-  const void* const* k;  // rows of the keys that it sees: (keys) pointers, and more that may be
-  const void* const* v;  // read (anything there is of no effect) to a multiple of kKeysAtOnce
+  const float* q;           // (dim)
+  const void* const* k;     // rows of the keys that it sees: (keys) pointers, and more that may be
+  const void* const* v;     // read (anything there is of no effect) to a multiple of kKeysAtOnce
   std::int64_t keys;        // at least 1
   const void* const* next;  // rows that will be read as keys after this query: asked for meanwhile
   std::int64_t next_keys;

@@ -91,8 +91,8 @@ struct GemmTile {
   std::int64_t add_stride;
   float* out;
   std::int64_t out_stride;
-  int finish;                   // TileFinish; the Add ones: out += the finished sum
-  Fetch* fetch[kFetches] = {};  // or null
+  int finish;                        // TileFinish; the Add ones: out += the finished sum
+  Fetch* fetch[kFetches] = {};       // or null
   Conversion* conversion = nullptr;  // or null
 };
 
