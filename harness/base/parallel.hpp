@@ -1,6 +1,6 @@
-// Data-parallel loops over TBB. Work is cut by shape, never by thread count, so results cannot
-// depend on it. With NB_PLAIN_THREADS (thread sanitizer build) the same interface runs on
-// std::thread. An exception in the body stops the loop and is rethrown to the caller.
+// Data-parallel loops over a team of threads (team.hpp). Work is cut by shape, never by thread
+// count, so results cannot depend on it. A loop inside a loop stays on its thread. An exception in
+// the body stops the loop and is rethrown to the caller.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,21 @@ namespace nb {
 
 // Threads for all later loops; 0: every core. Call from main, before work starts.
 void set_threads(int count);
+// What a loop of the calling thread gets, itself included.
 int threads();
+
+// For threads that start loops side by side (ranks): while it lives, each of `starters` has its
+// share of the threads, at least one.
+class SharedThreads {
+ public:
+  explicit SharedThreads(int starters);
+  ~SharedThreads();
+  SharedThreads(const SharedThreads&) = delete;
+  SharedThreads& operator=(const SharedThreads&) = delete;
+
+ private:
+  int before_;
+};
 
 // body(i) for i in [0, count), each once, in any order; grain: indices handed out together.
 void parallel_for(std::size_t count, std::size_t grain,

@@ -28,9 +28,6 @@ if(NB_SANITIZE)
     -fno-sanitize-recover=all)
   target_link_options(nb_flags INTERFACE -fsanitize=${NB_SANITIZE})
 endif()
-if(NB_PLAIN_THREADS)
-  target_compile_definitions(nb_flags INTERFACE NB_PLAIN_THREADS)
-endif()
 
 # nb_component(NAME SOURCES a.cpp b.cpp DEPS nb_base fmt::fmt ...): the library of one folder.
 # With NB_HEADER_TESTS every header is also compiled alone, except those that match a regular expression of

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "harness/base/check.hpp"
+#include "harness/base/parallel.hpp"
 #include "model/collectives/cost.hpp"
 #include "model/collectives/meeting.hpp"
 #include "model/collectives/ring_order.hpp"
@@ -174,6 +175,7 @@ Result<void> World::run(const std::function<void(Communicator&)>& body) {
   threads.reserve(devices_.size());
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
+      const SharedThreads share(ranks);
       RankCommunicator communicator(devices_[static_cast<std::size_t>(rank)], rank, ranks, &shared);
       try {
         body(communicator);

@@ -1,9 +1,13 @@
 #include "model/kernels/openblas.hpp"
 
 #include <cblas.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
+#include <functional>
 #include <mutex>
 
 #include "harness/base/check.hpp"
@@ -38,6 +42,19 @@ void choose_kernels() {
   });
 }
 
+void for_each_band(std::size_t bands, const std::function<void(std::size_t)>& body) {
+#if defined(__SANITIZE_THREAD__)  // Debian's TBB is built without it
+  parallel_for(bands, 1, body);
+#else
+  if (bands == 1 || threads() == 1) {
+    for (std::size_t band = 0; band < bands; ++band) body(band);
+    return;
+  }
+  tbb::task_arena arena(threads());
+  arena.execute([&] { tbb::parallel_for(std::size_t{0}, bands, body); });
+#endif
+}
+
 void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, std::int64_t k, ConstMatrix a, ConstMatrix b,
           Matrix c, bool accumulate) {
   choose_kernels();
@@ -45,7 +62,7 @@ void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, std::int64_t k, ConstMatrix a,
   // Bands of rows of C, cut by shape; a band keeps OpenBLAS's own blocking busy.
   constexpr std::int64_t kBand = 256;
   const std::int64_t bands = (c.rows + kBand - 1) / kBand;
-  parallel_for(static_cast<std::size_t>(bands), 1, [&](std::size_t band) {
+  for_each_band(static_cast<std::size_t>(bands), [&](std::size_t band) {
     const std::int64_t row = static_cast<std::int64_t>(band) * kBand;
     const std::int64_t rows = std::min(kBand, c.rows - row);
     const float* from = ta == CblasNoTrans ? a.data + row * a.stride : a.data + row;

@@ -1,6 +1,6 @@
 // OpenBLAS as cpu_ref's fp32 product: fast reference, oracle and yardstick. Its bits depend on the
 // host and its kernel family, so nothing gated rests on it. Debian's pthread flavour with one
-// thread a call; tiles through parallel_for. The kernel family is chosen at first use (SkylakeX or
+// thread a call; bands of rows over TBB. The kernel family is chosen at first use (SkylakeX or
 // Haswell), whatever OPENBLAS_CORETYPE says.
 #pragma once
 

@@ -1,0 +1,177 @@
+#include "harness/base/team.hpp"
+
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace nb {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How long a helper looks for the next loop before it sleeps: longer than the serial work between
+// the loops of a step. Waking one costs 10 to 30 microseconds.
+constexpr std::chrono::microseconds kAwake{1000};
+// Looks before the core is offered to others each time; they take about ten microseconds.
+constexpr int kLooksAlone = 500;
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Waits for a condition without giving up the core at first, then offering it.
+template <class Condition>
+void spin_until(const Condition& condition) {
+  for (int looks = 0; !condition(); ++looks) {
+    if (looks < kLooksAlone)
+      relax();
+    else
+      std::this_thread::yield();
+  }
+}
+
+constexpr std::uint64_t kOpen = 1U << 16U;    // the loop takes helpers
+constexpr std::uint64_t kInside = kOpen - 1;  // how many are in it
+constexpr unsigned kLoopShift = 17;           // the number of the loop stands above
+
+std::uint64_t loop_of(std::uint64_t state) { return state >> kLoopShift; }
+
+}  // namespace
+
+struct Team::Shared {
+  explicit Shared(std::size_t workers) : parts(workers), beds(workers) {}
+
+  struct alignas(64) Part {
+    std::atomic<std::size_t> next{0};
+    std::size_t end = 0;
+    // Relaxed: handing out pieces orders nothing between them, so a sanitizer sees every race.
+    std::size_t take() { return next.fetch_add(1, std::memory_order_relaxed); }
+  };
+  struct alignas(64) Bed {
+    std::atomic<std::int32_t> asleep{0};
+  };
+
+  // Loop number, open or not, helpers inside. A helper enters by counting itself while the loop is
+  // open; the starter closes it and waits until nobody is inside, never for one who sleeps.
+  alignas(64) std::atomic<std::uint64_t> state{0};
+  std::atomic<bool> ended{false};
+  const Piece* piece = nullptr;
+  std::vector<Part> parts;
+  std::vector<Bed> beds;
+  std::mutex failure_lock;
+  std::exception_ptr failure;
+
+  void share_out(std::size_t count) {
+    for (std::size_t w = 0; w < parts.size(); ++w) {
+      parts[w].next.store(count * w / parts.size(), std::memory_order_relaxed);
+      parts[w].end = count * (w + 1) / parts.size();
+    }
+  }
+
+  void work(std::size_t worker) {
+    try {
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        Part& part = parts[(worker + i) % parts.size()];
+        for (std::size_t p = part.take(); p < part.end; p = part.take()) (*piece)(p);
+      }
+    } catch (...) {
+      for (Part& part : parts) part.next.store(part.end, std::memory_order_relaxed);
+      const std::lock_guard lock(failure_lock);
+      if (failure == nullptr) failure = std::current_exception();
+    }
+  }
+
+  void open_loop() {
+    const std::uint64_t loop = loop_of(state.load(std::memory_order_relaxed)) + 1;
+    state.store(loop << kLoopShift | kOpen);
+    wake();
+  }
+
+  // Sequentially consistent with sleep(): a helper either sees the new state or is seen asleep.
+  void wake() {
+    for (Bed& bed : beds)
+      if (bed.asleep.load() != 0 && bed.asleep.exchange(0) != 0) bed.asleep.notify_one();
+  }
+
+  void close_loop() {
+    state.fetch_and(~kOpen, std::memory_order_acq_rel);
+    spin_until([this] { return (state.load(std::memory_order_acquire) & kInside) == 0; });
+  }
+
+  bool enter(std::uint64_t loop) {
+    std::uint64_t now = state.load(std::memory_order_relaxed);
+    while (loop_of(now) == loop && (now & kOpen) != 0)
+      if (state.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel)) return true;
+    return false;
+  }
+
+  void leave() { state.fetch_sub(1, std::memory_order_acq_rel); }
+
+  bool has_news(std::uint64_t seen) const { return loop_of(state.load()) != seen || ended.load(); }
+
+  void sleep(Bed& bed, std::uint64_t seen) {
+    bed.asleep.store(1);
+    if (!has_news(seen)) bed.asleep.wait(1);
+    bed.asleep.store(0);
+  }
+
+  void wait_for_news(Bed& bed, std::uint64_t seen) {
+    for (int looks = 0; looks < kLooksAlone; ++looks) {
+      if (has_news(seen)) return;
+      relax();
+    }
+    const auto bedtime = Clock::now() + kAwake;
+    while (!has_news(seen)) {
+      if (Clock::now() < bedtime)
+        std::this_thread::yield();
+      else
+        sleep(bed, seen);
+    }
+  }
+
+  void help(std::size_t worker) {
+    for (std::uint64_t seen = 0;;) {
+      wait_for_news(beds[worker], seen);
+      if (ended.load()) return;
+      seen = loop_of(state.load());
+      if (!enter(seen)) continue;
+      work(worker);
+      leave();
+    }
+  }
+};
+
+Team::Team(std::size_t workers) : workers_(workers), shared_(std::make_shared<Shared>(workers)) {
+  // Detached: a forked child has the team without its threads, and must not wait for them at exit.
+  try {
+    for (std::size_t worker = 1; worker < workers; ++worker)
+      std::thread([shared = shared_, worker] { shared->help(worker); }).detach();
+  } catch (const std::system_error&) {
+    // As many as there are; the starter takes the pieces of the others.
+  }
+}
+
+Team::~Team() {
+  shared_->ended = true;
+  shared_->wake();
+}
+
+void Team::run(std::size_t count, const Piece& piece) {
+  shared_->piece = &piece;
+  shared_->share_out(count);
+  shared_->open_loop();
+  shared_->work(0);
+  shared_->close_loop();
+  if (shared_->failure != nullptr) std::rethrow_exception(std::exchange(shared_->failure, nullptr));
+}
+
+}  // namespace nb
