@@ -1,6 +1,7 @@
 #include "model/kernels/openblas.hpp"
 
 #include <cblas.h>
+#include <dlfcn.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -8,38 +9,81 @@
 #include <cstddef>
 #include <cstdlib>
 #include <functional>
-#include <mutex>
+#include <optional>
+#include <string>
 
 #include "harness/base/check.hpp"
 #include "harness/base/parallel.hpp"
-#include "model/kernels/simd_level.hpp"
-
-// Exported by Debian's OpenBLAS, not declared in cblas.h: choose the kernel family again (host.md:
-// the library reads OPENBLAS_CORETYPE in a constructor, long before main).
-extern "C" {
-void gotoblas_dynamic_quit(void);
-void gotoblas_dynamic_init(void);
-}
 
 namespace nb::kernels {
 namespace {
 
-void choose_kernels() {
-  static std::once_flag once;
-  std::call_once(once, [] {
+// While it lives, an environment variable has this value.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    setenv(name, value, 1);
+  }
+  ~Variable() {
+    if (before_)
+      setenv(name_, before_->c_str(), 1);
+    else
+      unsetenv(name_);
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+const char* best_core() {
 #if defined(__x86_64__)
-    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                        __builtin_cpu_supports("avx512cd");
-    const char* core = avx512 ? "SkylakeX" : __builtin_cpu_supports("avx2") ? "Haswell" : nullptr;
-    if (core != nullptr) {
-      setenv("OPENBLAS_CORETYPE", core, 1);
-      gotoblas_dynamic_quit();
-      gotoblas_dynamic_init();
-    }
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512cd");
+  if (avx512) return "SkylakeX";
+  if (__builtin_cpu_supports("avx2")) return "Haswell";
 #endif
-    openblas_set_num_threads(1);
-  });
+  return nullptr;
+}
+
+// Opened at first use: linked, it would start threads of its own before main, which then spin for
+// 0.1 s, and read OPENBLAS_CORETYPE before anyone could choose.
+class Library {
+ public:
+  Library() {
+    const Variable alone("OPENBLAS_NUM_THREADS", "1");
+    std::optional<Variable> core;
+    if (const char* best = best_core()) core.emplace("OPENBLAS_CORETYPE", best);
+    void* handle = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+      failure = dlerror();
+      return;
+    }
+    find(handle, "cblas_sgemm", sgemm);
+    find(handle, "openblas_get_corename", corename);
+    find(handle, "openblas_get_config", config);
+  }
+
+  decltype(cblas_sgemm)* sgemm = nullptr;
+  decltype(openblas_get_corename)* corename = nullptr;
+  decltype(openblas_get_config)* config = nullptr;
+  std::string failure;  // empty: it is open
+
+ private:
+  template <class Function>
+  void find(void* handle, const char* name, Function*& function) {
+    function = reinterpret_cast<Function*>(dlsym(handle, name));
+    if (function == nullptr) failure = std::string("libopenblas.so.0 has no ") + name;
+  }
+};
+
+const Library& library() {
+  static const Library opened;
+  return opened;
 }
 
 void for_each_band(std::size_t bands, const std::function<void(std::size_t)>& body) {
@@ -57,7 +101,8 @@ void for_each_band(std::size_t bands, const std::function<void(std::size_t)>& bo
 
 void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, std::int64_t k, ConstMatrix a, ConstMatrix b,
           Matrix c, bool accumulate) {
-  choose_kernels();
+  const Library& blas = library();
+  NB_CHECK(blas.failure.empty(), "[openblas] {}", blas.failure);
   if (c.size() == 0) return;
   // Bands of rows of C, cut by shape; a band keeps OpenBLAS's own blocking busy.
   constexpr std::int64_t kBand = 256;
@@ -66,10 +111,10 @@ void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, std::int64_t k, ConstMatrix a,
     const std::int64_t row = static_cast<std::int64_t>(band) * kBand;
     const std::int64_t rows = std::min(kBand, c.rows - row);
     const float* from = ta == CblasNoTrans ? a.data + row * a.stride : a.data + row;
-    cblas_sgemm(CblasRowMajor, ta, tb, static_cast<int>(rows), static_cast<int>(c.cols),
-                static_cast<int>(k), 1.0f, from, static_cast<int>(a.stride), b.data,
-                static_cast<int>(b.stride), accumulate ? 1.0f : 0.0f, c.row(row),
-                static_cast<int>(c.stride));
+    blas.sgemm(CblasRowMajor, ta, tb, static_cast<int>(rows), static_cast<int>(c.cols),
+               static_cast<int>(k), 1.0f, from, static_cast<int>(a.stride), b.data,
+               static_cast<int>(b.stride), accumulate ? 1.0f : 0.0f, c.row(row),
+               static_cast<int>(c.stride));
   });
 }
 
@@ -90,9 +135,6 @@ void openblas_tn(ConstMatrix a, ConstMatrix b, Matrix c, bool accumulate) {
   gemm(CblasTrans, CblasNoTrans, a.rows, a, b, c, accumulate);
 }
 
-OpenBlasInfo openblas_info() {
-  choose_kernels();
-  return {openblas_get_corename(), openblas_get_config()};
-}
+OpenBlasInfo openblas_info() { return {library().corename(), library().config()}; }
 
 }  // namespace nb::kernels
