@@ -71,7 +71,9 @@ class JsonReader {
   }
 
   void fail(const std::string& key, const std::string& what) {
-    if (!error_) error_ = where_ + (key.empty() ? "" : "/" + key) + ": " + what;
+    if (error_) return;
+    const bool names_place = !key.empty() || !where_.ends_with(": ");
+    error_ = where_ + (key.empty() ? "" : "/" + key) + (names_place ? ": " : "") + what;
   }
   const std::string& where() const { return where_; }
   // The first mistake, or an unknown key.

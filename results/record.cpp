@@ -205,8 +205,8 @@ Result<Record> parse_record(const Json& json, const std::string& where) {
   record.schema = static_cast<int>(reader.integer("schema"));
   if (json.is_object() && record.schema != kRecordSchema)
     return bad_input(
-        fmt::format("{}: /schema: {} is not the schema {} that this program reads; was it written "
-                    "by another version?",
+        fmt::format("{}: /schema: {} is not the schema {} that this program reads (was it written "
+                    "by another version?)",
                     where, record.schema, kRecordSchema));
   record.kind = reader.text("kind");
   record.name = reader.text("name");

@@ -19,6 +19,11 @@ namespace {
 constexpr const char* kRecordFile = "record.json";
 constexpr const char* kRunList = "run.json";
 
+// What to try.
+constexpr const char* kGoesOn = "; give the command that made it again: it goes on";
+constexpr const char* kMadeAnew =
+    "; give the command that made it again: what is damaged is made anew";
+
 std::string safe_name(const std::string& name) {
   std::string safe = name;
   for (char& c : safe) {
@@ -109,6 +114,13 @@ Result<std::optional<std::vector<std::string>>> read_run_list(const fs::path& su
   return std::optional(std::move(names));
 }
 
+// read_record for those who only read: the error says how to get the record back.
+Result<Record> read_stored(const fs::path& folder) {
+  auto record = read_record(folder);
+  if (!record) record.error().message += kMadeAnew;
+  return record;
+}
+
 // Sorts, and of equal identities keeps the one that finished last.
 void keep_latest(RunRecords& run) {
   std::stable_sort(run.records.begin(), run.records.end(), [](const auto& a, const auto& b) {
@@ -136,7 +148,10 @@ fs::path node_folder(const fs::path& results, const std::string& suite,
   return results / safe_name(suite) / (safe_name(node_name) + "-" + node_key.substr(0, 8));
 }
 
-bool has_record(const fs::path& folder) { return is_file(folder / kRecordFile); }
+bool has_record(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::exists(folder / kRecordFile, ignored);  // whatever it is: read_record says what
+}
 
 Result<void> write_record(const fs::path& folder, Record record) {
   NB_TRY_VOID(fill_digests(folder, record.artifacts));
@@ -209,10 +224,11 @@ Result<RunRecords> read_run(const fs::path& given) {
   run.path = path;
   const auto add = [&](const fs::path& folder) {
     if (!has_record(folder)) {
-      run.damaged.push_back(folder.string() + ": has no record.json; the node did not finish");
+      run.damaged.push_back(folder.string() + ": has no record.json; the node did not finish" +
+                            kGoesOn);
       return;
     }
-    auto record = read_record(folder);
+    auto record = read_stored(folder);
     if (record)
       run.records.push_back({std::move(*record), folder});
     else
@@ -246,8 +262,19 @@ Result<RunRecords> read_run(const fs::path& given) {
                                  path.string(), suites.size(), suites.front()));
   for (const std::string& name : folders)
     if (has_record(path / name) || is_node_name(name)) add(path / name);
+  if (run.records.empty() && run.damaged.empty() && is_node_name(path.filename().string()))
+    add(path);
   keep_latest(run);
   return run;
+}
+
+tl::unexpected<Error> nothing_found(const RunRecords& run, const std::string& otherwise) {
+  if (run.damaged.empty()) return bad_input(otherwise);
+  if (run.damaged.size() == 1) return bad_input(run.damaged.front());
+  std::string list;
+  for (const std::string& sentence : run.damaged) list += "\n  " + sentence;
+  return bad_input(fmt::format("{}: {} of its folders cannot be read:{}", run.path.string(),
+                               run.damaged.size(), list));
 }
 
 Result<std::optional<StoredRecord>> find_record(const fs::path& suite_folder,
@@ -256,7 +283,7 @@ Result<std::optional<StoredRecord>> find_record(const fs::path& suite_folder,
   for (const std::string& name : folders) {
     const fs::path folder = suite_folder / name;
     if (!name.ends_with("-" + node_key.substr(0, 8)) || !has_record(folder)) continue;
-    NB_TRY(Record record, read_record(folder));
+    NB_TRY(Record record, read_stored(folder));
     if (record.node_key == node_key) return StoredRecord{std::move(record), folder};
   }
   return std::optional<StoredRecord>();

@@ -17,13 +17,15 @@ namespace nb {
 // digits.
 std::filesystem::path node_folder(const std::filesystem::path& results, const std::string& suite,
                                   const std::string& node_name, const std::string& node_key);
+// A file, folder or whatever else of a record's name is there.
 bool has_record(const std::filesystem::path& folder);
 
 // The last act of a node. Digests of artifacts that are empty texts are computed from the files
 // first. Append-only: a failed record may be replaced; an ok one only by one of the same results
 // (same key, same bits), anything else is an error that names the first difference.
 Result<void> write_record(const std::filesystem::path& folder, Record record);
-// Schema, fields and key are checked, files are not (verify_artifacts).
+// Schema, fields and key are checked, files are not (verify_artifacts). Errors name the file, the
+// line and column or the JSON pointer.
 Result<Record> read_record(const std::filesystem::path& folder);
 
 struct StoredRecord {
@@ -44,6 +46,9 @@ struct RunRecords {
 // run.json only the folders it lists count; without, every folder named as a node's, and of records
 // of the same node the one that finished last.
 Result<RunRecords> read_run(const std::filesystem::path& path);
+// For those who looked into a run for something in vain: its damage, which is why, or `otherwise`
+// when it has none.
+tl::unexpected<Error> nothing_found(const RunRecords& run, const std::string& otherwise);
 // That node's record, finished or failed, whether run.json lists it or not; nothing when there is
 // none.
 Result<std::optional<StoredRecord>> find_record(const std::filesystem::path& suite_folder,

@@ -113,6 +113,8 @@ Result<std::vector<StoredTexts>> texts_of(const StoredRecord& stored, const Text
 
 Result<EvaluationOutcome> rescore(EvaluationRequest request) {
   NB_TRY(const RunRecords run, read_run(request.rescore));
+  if (run.records.empty())
+    return nothing_found(run, request.rescore + ": not the folder of one evaluation");
   if (run.records.size() != 1 || run.records[0].record.kind != "eval")
     return bad_input(request.rescore + ": not the folder of one evaluation");
   const StoredRecord& stored = run.records[0];

@@ -40,7 +40,7 @@ class EvaluationRun {
     NB_TRY(const NodeLock lock, NodeLock::acquire(shard_lock_folder(), tell_of_wait()));
     const PartialItems partial(folder_, request_.shard, request_.shards);
     if (!request_.fresh) {
-      NB_TRY(const auto record, finished());
+      const auto record = finished();
       // A kill between the record and the end leaves the items that it was made of.
       if (record && request_.shards == 1) NB_TRY_VOID(partial.remove());
       if (record) return reused(*record);
@@ -60,7 +60,7 @@ class EvaluationRun {
     if (request_.shards == 1) return finish(results, partial);
     // Whoever ends last finds the items of all; two that end together do so one after the other.
     NB_TRY(const NodeLock all, NodeLock::acquire(folder_, tell_of_wait()));
-    NB_TRY(const auto record, finished());
+    const auto record = finished();
     // An old record is written anew as long as the items of a fresh shard lie beside it.
     if (record && !(request_.fresh && partial.has_own())) return reused(*record);
     context_.progress = nullptr;
@@ -85,12 +85,12 @@ class EvaluationRun {
   }
 
   // The record of this evaluation when it is there with all its files.
-  Result<std::optional<Record>> finished() const {
+  std::optional<Record> finished() const {
     if (!has_record(folder_)) return std::optional<Record>();
-    NB_TRY(Record record, read_record(folder_));
-    if (record.status != "ok" || !verify_artifacts({record, folder_}))
+    auto record = read_record(folder_);  // a damaged one is written anew
+    if (!record || record->status != "ok" || !verify_artifacts({*record, folder_}))
       return std::optional<Record>();
-    return std::optional<Record>(std::move(record));
+    return std::optional<Record>(std::move(*record));
   }
 
   Result<EvaluationOutcome> finish(std::span<const EvalResult> results,

@@ -131,15 +131,31 @@ DeviceEntry device_of_profile(const std::string& profile) {
 // What a node came from, by kind; of one kind the nearest. In the suite's folder, where later runs
 // of other settings may have left it out of run.json.
 Result<std::optional<StoredRecord>> ancestor(const fs::path& suite_folder, const Record& record,
-                                             std::string_view kind) {
+                                             std::string_view kind, int generations = 8) {
+  if (generations == 0)
+    return bad_input(
+        fmt::format("{}: the parents of {} go round in a circle; run the suite again "
+                    "with --fresh",
+                    suite_folder.string(), describe(record)));
   for (const std::string& key : record.parents) {
     NB_TRY(std::optional<StoredRecord> parent, find_record(suite_folder, key));
     if (!parent) continue;
     if (parent->record.kind == kind) return parent;
-    NB_TRY(std::optional<StoredRecord> found, ancestor(suite_folder, parent->record, kind));
+    NB_TRY(std::optional<StoredRecord> found,
+           ancestor(suite_folder, parent->record, kind, generations - 1));
     if (found) return found;
   }
   return std::optional<StoredRecord>();
+}
+
+template <class Work>
+Result<Work> settings_of(const StoredRecord& stored) {
+  Json settings = *stored.record.settings;
+  settings.erase("effective");  // what came of them (train_stage.cpp)
+  auto work =
+      parse_struct<Work>(settings, (stored.folder / "record.json").string() + ": /settings");
+  if (!work) work.error().message += "; make it again with --fresh";
+  return work;
 }
 
 Result<fs::path> checkpoint_of(const StoredRecord& train) {
@@ -151,16 +167,27 @@ Result<fs::path> checkpoint_of(const StoredRecord& train) {
 Result<StoredRecord> training_of(const fs::path& path) {
   NB_TRY(RunRecords run, read_run(path));
   std::vector<StoredRecord> trainings;
-  for (StoredRecord& stored : run.records)
-    if (stored.record.kind == "train" && stored.record.status == "ok")
+  for (StoredRecord& stored : run.records) {
+    if (stored.record.kind != "train") continue;
+    if (stored.record.status == "ok")
       trainings.push_back(std::move(stored));
+    else
+      run.damaged.push_back(
+          fmt::format("{}: the training failed: {}", stored.folder.string(), stored.record.error));
+  }
   if (trainings.size() == 1) return std::move(trainings.front());
+  if (trainings.empty()) {
+    const bool is_node = has_record(path) && !run.records.empty();
+    return nothing_found(
+        run,
+        path.string() + (is_node ? fmt::format(": is a node of kind {}; give a training's folder",
+                                               run.records.front().record.kind)
+                                 : ": no finished training in it; run the suite first"));
+  }
   std::string list;
   for (const StoredRecord& training : trainings) list += "\n  " + training.folder.string();
-  return bad_input(trainings.empty()
-                       ? path.string() + ": no finished training in it; run the suite first"
-                       : fmt::format("{}: holds {} trainings; give the folder of one:{}",
-                                     path.string(), trainings.size(), list));
+  return bad_input(fmt::format("{}: holds {} trainings; give the folder of one:{}", path.string(),
+                               trainings.size(), list));
 }
 
 // Scores with another vocabulary would be those of another text.
@@ -196,9 +223,7 @@ Result<OpenedModel> open_run(const fs::path& path, const ModelChoice& choice) {
   const fs::path own = !tokenizer ? fs::path() : tokenizer->folder / kTokenizerFile;
   if (tokenizer && !choice.tokenizer.empty())
     NB_TRY_VOID(check_same_tokenizer(choice.tokenizer, own));
-  Json settings = *train.record.settings;
-  settings.erase("effective");  // what came of the settings (train_stage.cpp)
-  NB_TRY(const TrainWork work, parse_struct<TrainWork>(settings, train.folder.string()));
+  NB_TRY(const TrainWork work, settings_of<TrainWork>(train));
   NB_TRY(OpenedModel opened,
          open_checkpoint(checkpoint, choice.tokenizer.empty() ? own : fs::path(choice.tokenizer),
                          choice.device.empty() ? work.device : device_of_profile(choice.device),
@@ -209,9 +234,7 @@ Result<OpenedModel> open_run(const fs::path& path, const ModelChoice& choice) {
   opened.seed = train.record.seed;
   NB_TRY(const auto dataset, ancestor(suite_folder, train.record, "dataset"));
   if (dataset) {
-    const Json& dataset_settings = *dataset->record.settings;
-    NB_TRY(const DatasetWork data,
-           parse_struct<DatasetWork>(dataset_settings, dataset->folder.string()));
+    NB_TRY(const DatasetWork data, settings_of<DatasetWork>(*dataset));
     opened.microworld = data.corpus.microworld;
   }
   return opened;

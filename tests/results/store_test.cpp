@@ -119,6 +119,28 @@ TEST(Store, UnreadableRecordsAreListedNotSkipped) {
   EXPECT_NE(read.damaged[1].find("did not finish"), std::string::npos);
 }
 
+// A node's own folder without its record was a run without records.
+TEST(Store, ANodesFolderWithoutAReadableRecordIsDamaged) {
+  const test::TempDir dir;
+  const fs::path node = dir / "s/train-x-11111111";
+  ASSERT_TRUE(make_folders(node / "checkpoints"));
+  auto run = read_run(node);
+  ASSERT_TRUE(run);
+  ASSERT_EQ(run->damaged.size(), 1U);
+  EXPECT_EQ(run->damaged[0], node.string() +
+                                 ": has no record.json; the node did not finish; give the command "
+                                 "that made it again: it goes on");
+  ASSERT_TRUE(make_folders(node / "record.json"));
+  run = read_run(node);
+  ASSERT_TRUE(run);
+  ASSERT_EQ(run->damaged.size(), 1U);
+  EXPECT_EQ(nothing_found(*run, "nothing").value().message,
+            "cannot read " + (node / "record.json").string() +
+                ": Is a directory; give the command that made it again: what is damaged is made "
+                "anew");
+  EXPECT_EQ(nothing_found(RunRecords{}, "nothing").value().message, "nothing");
+}
+
 TEST(Store, OfTwoRecordsOfANodeTheLaterCounts) {
   const test::TempDir dir;
   Record old = small_record("n", 'a'), late = small_record("n", 'b');
