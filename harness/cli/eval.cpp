@@ -143,8 +143,9 @@ void add_settings(CLI::App& app, EvalSettings& settings) {
   app.add_option("--task", settings.tasks,
                  "tasks or sets of them, with commas (npubench list tasks)")
       ->delimiter(',');
-  app.add_option("--max-per-task", settings.max_per_task,
-                 "items kept of each task; the result never stands beside a full one")
+  app.add_option(
+         "--max-per-task", settings.max_per_task,
+         "items kept of each task (default: all); the result never stands beside a full one")
       ->check(whole(1));
   app.add_option("--baselines", settings.baselines,
                  "accuracy of guessing in CORE: nanochat's table (v1) or DCLM's later one (v2)")

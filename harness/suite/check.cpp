@@ -105,6 +105,10 @@ Result<void> check_evaluations(const Suite& suite, const std::string& where) {
         return bad_input(fmt::format(
             "{}: {}/tasks: {} asks about the generated world; it needs /corpus/microworld", where,
             pointer, task->id));
+    if (evaluation.settings.max_per_task == 0)
+      return bad_input(
+          fmt::format("{}: {}/max_per_task: 0 items are no evaluation; leave it out for all items",
+                      where, pointer));
   }
   return {};
 }

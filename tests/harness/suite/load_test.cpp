@@ -139,6 +139,19 @@ TEST(Suite, GeneratedTasksNeedTheGeneratedWorld) {
   EXPECT_NE(problem_of(json).find("needs /corpus/microworld"), std::string::npos);
 }
 
+// It meant all items, where its plan said none.
+TEST(Suite, NoItemsPerTaskAreAnError) {
+  Json json = small_suite();
+  json["evaluations"][0]["max_per_task"] = 0;
+  EXPECT_EQ(problem_of(json),
+            "s.json: /evaluations/0/max_per_task: 0 items are no evaluation; leave it out for all "
+            "items");
+  for (const int accepted : {-1, 1}) {
+    json["evaluations"][0]["max_per_task"] = accepted;
+    EXPECT_EQ(problem_of(json), "");
+  }
+}
+
 TEST(Suite, BothCorporaAreAnError) {
   Json json = small_suite();
   json["corpus"]["text"] = {{"sources", {"text/english_novels"}}};
