@@ -1,95 +1,103 @@
 #include "model/device/lowering.hpp"
 
-#include <initializer_list>
+#include <algorithm>
+#include <iterator>
+#include <span>
 #include <utility>
 
 #include "harness/base/check.hpp"
-#include "model/device/lowering_builder.hpp"
+#include "model/device/lowering_rows.hpp"
 
 namespace nb {
 namespace {
 
 using Size = std::int64_t OpDesc::*;
+constexpr Size kRowsCols[] = {&OpDesc::rows, &OpDesc::cols};
+constexpr Size kRowsColsVocab[] = {&OpDesc::rows, &OpDesc::cols, &OpDesc::vocab};
+constexpr Size kRowsColsInner[] = {&OpDesc::rows, &OpDesc::cols, &OpDesc::inner};
+constexpr Size kHeads[] = {&OpDesc::batch, &OpDesc::time, &OpDesc::heads, &OpDesc::head_dim};
+constexpr Size kAttention[] = {&OpDesc::batch, &OpDesc::time, &OpDesc::heads, &OpDesc::kv_heads,
+                               &OpDesc::head_dim};
+constexpr Size kCache[] = {&OpDesc::batch, &OpDesc::time, &OpDesc::kv_heads, &OpDesc::head_dim};
+constexpr Size kRowsVocab[] = {&OpDesc::rows, &OpDesc::vocab};
+constexpr Size kCount[] = {&OpDesc::count, &OpDesc::tensors};
 
-// Sizes that a kind cannot do without.
-std::initializer_list<Size> needed_sizes(OpKind kind) {
-  static constexpr auto rows_cols = {&OpDesc::rows, &OpDesc::cols};
-  static constexpr auto rows_cols_vocab = {&OpDesc::rows, &OpDesc::cols, &OpDesc::vocab};
-  static constexpr auto rows_cols_inner = {&OpDesc::rows, &OpDesc::cols, &OpDesc::inner};
-  static constexpr auto heads = {&OpDesc::batch, &OpDesc::time, &OpDesc::heads, &OpDesc::head_dim};
-  static constexpr auto attention = {&OpDesc::batch, &OpDesc::time, &OpDesc::heads,
-                                     &OpDesc::kv_heads, &OpDesc::head_dim};
-  static constexpr auto cache = {&OpDesc::batch, &OpDesc::time, &OpDesc::kv_heads,
-                                 &OpDesc::head_dim};
-  static constexpr auto rows_vocab = {&OpDesc::rows, &OpDesc::vocab};
-  static constexpr auto count = {&OpDesc::count, &OpDesc::tensors};
-  switch (kind) {
-    case OpKind::kEmbedding:
-    case OpKind::kEmbeddingBackward:
-      return rows_cols_vocab;
-    case OpKind::kRmsNorm:
-    case OpKind::kRmsNormBackward:
-    case OpKind::kReluSquared:
-    case OpKind::kReluSquaredBackward:
-    case OpKind::kSilu:
-    case OpKind::kAdd:
-    case OpKind::kAddBackward:
-    case OpKind::kMuonMomentum:
-    case OpKind::kNewtonSchulz:
-    case OpKind::kMuonUpdate:
-      return rows_cols;
-    case OpKind::kMultiply:
-    case OpKind::kLinear:
-    case OpKind::kLinearBackwardInput:
-    case OpKind::kLinearBackwardWeight:
-      return rows_cols_inner;
-    case OpKind::kRotary:
-    case OpKind::kRotaryBackward:
-      return heads;
-    case OpKind::kAttention:
-    case OpKind::kAttentionBackward:
-      return attention;
-    case OpKind::kKvCacheAppend:
-      return cache;
-    case OpKind::kSoftcapCrossEntropy:
-    case OpKind::kSoftcapCrossEntropyBackward:
-    case OpKind::kLogits:
-    case OpKind::kLogProbabilities:
-    case OpKind::kSample:
-      return rows_vocab;
-    case OpKind::kGradNorm:
-    case OpKind::kGradScale:
-    case OpKind::kAdamW:
-    case OpKind::kZero:
-    case OpKind::kCast:
-    case OpKind::kRandomInit:
-    case OpKind::kHostToDevice:
-    case OpKind::kDeviceToHost:
-    case OpKind::kAllReduce:
-    case OpKind::kReduceScatter:
-    case OpKind::kAllGather:
-    case OpKind::kBroadcast:
-      return count;
-    case OpKind::kBarrier:
-      return {};
-  }
-  NB_CHECK(false, "[lowering] kind {} is not in the table", static_cast<int>(kind));
-}
+struct Row {
+  OpKind kind;
+  std::span<const Size> needs;  // sizes that the kind cannot do without
+  void (*eager)(LoweringBuilder&);
+  void (*compiled)(LoweringBuilder&);
+};
+
+constexpr Row kRows[] = {
+    {OpKind::kEmbedding, kRowsColsVocab, lower_embedding, lower_embedding},
+    {OpKind::kEmbeddingBackward, kRowsColsVocab, lower_embedding_backward,
+     lower_embedding_backward},
+    {OpKind::kRmsNorm, kRowsCols, eager::rms_norm, compiled::rms_norm},
+    {OpKind::kRmsNormBackward, kRowsCols, eager::rms_norm_backward, compiled::rms_norm_backward},
+    {OpKind::kLinear, kRowsColsInner, lower_linear, lower_linear},
+    {OpKind::kLinearBackwardInput, kRowsColsInner, lower_linear_backward_input,
+     lower_linear_backward_input},
+    {OpKind::kLinearBackwardWeight, kRowsColsInner, lower_linear_backward_weight,
+     lower_linear_backward_weight},
+    {OpKind::kRotary, kHeads, eager::rotary, compiled::rotary},
+    {OpKind::kRotaryBackward, kHeads, eager::rotary_backward, compiled::rotary_backward},
+    {OpKind::kAttention, kAttention, eager::attention, lower_fused_attention},
+    {OpKind::kAttentionBackward, kAttention, eager::attention_backward,
+     lower_fused_attention_backward},
+    {OpKind::kReluSquared, kRowsCols, eager::relu_squared, compiled::relu_squared},
+    {OpKind::kReluSquaredBackward, kRowsCols, eager::relu_squared_backward,
+     compiled::relu_squared_backward},
+    {OpKind::kSilu, kRowsCols, eager::silu, compiled::silu},
+    {OpKind::kMultiply, kRowsColsInner, eager::multiply, compiled::multiply},
+    {OpKind::kAdd, kRowsCols, eager::add, compiled::add},
+    {OpKind::kAddBackward, kRowsCols, eager::add, compiled::add},
+    {OpKind::kSoftcapCrossEntropy, kRowsVocab, eager::cross_entropy, compiled::cross_entropy},
+    {OpKind::kSoftcapCrossEntropyBackward, kRowsVocab, eager::cross_entropy_backward,
+     compiled::cross_entropy_backward},
+    {OpKind::kLogits, kRowsVocab, eager::softcap, compiled::softcap},
+    {OpKind::kLogProbabilities, kRowsVocab, eager::log_probabilities, compiled::log_probabilities},
+    {OpKind::kSample, kRowsVocab, lower_sample, lower_sample},
+    {OpKind::kKvCacheAppend, kCache, lower_kv_cache_append, lower_kv_cache_append},
+    {OpKind::kGradNorm, kCount, lower_grad_norm, lower_grad_norm},
+    {OpKind::kGradScale, kCount, lower_grad_scale, lower_grad_scale},
+    {OpKind::kAdamW, kCount, eager::adamw, lower_fused_adamw},
+    {OpKind::kMuonMomentum, kRowsCols, eager::muon_momentum, compiled::muon_momentum},
+    {OpKind::kNewtonSchulz, kRowsCols, eager::newton_schulz, compiled::newton_schulz},
+    {OpKind::kMuonUpdate, kRowsCols, lower_muon_update, lower_muon_update},
+    {OpKind::kZero, kCount, lower_zero, lower_zero},
+    {OpKind::kCast, kCount, lower_cast, lower_cast},
+    {OpKind::kRandomInit, kCount, lower_random_init, lower_random_init},
+    {OpKind::kHostToDevice, kCount, lower_host_to_device, lower_host_to_device},
+    {OpKind::kDeviceToHost, kCount, lower_device_to_host, lower_device_to_host},
+    {OpKind::kAllReduce, kCount, lower_collective, lower_collective},
+    {OpKind::kReduceScatter, kCount, lower_collective, lower_collective},
+    {OpKind::kAllGather, kCount, lower_collective, lower_collective},
+    {OpKind::kBroadcast, kCount, lower_collective, lower_collective},
+    {OpKind::kBarrier, {}, lower_collective, lower_collective},
+};
+
+constexpr OpKind kKinds[] = {
+#define NB_OP_KIND(enumerator, name, operands, meaning) OpKind::enumerator,
+    NB_OP_KINDS(NB_OP_KIND)
+#undef NB_OP_KIND
+};
+static_assert(std::ranges::equal(kRows, kKinds, {}, &Row::kind),
+              "a row for every kind, in the order of op_desc.hpp");
 
 }  // namespace
 
 Lowering lower(const OpDesc& desc, const SoftwareProfile& software,
                const NumericsPolicy& numerics) {
-  for (const Size size : needed_sizes(desc.kind)) {
+  const auto index = static_cast<std::size_t>(desc.kind);
+  NB_CHECK(index < std::size(kRows), "[lowering] kind {} is not in the table", index);
+  const Row& row = kRows[index];
+  for (const Size size : row.needs)
     NB_CHECK(desc.*size > 0, "[{}] {}: a size is missing; the table in op_desc.hpp says: {}",
-             name(desc.kind), desc.label, op_kinds()[static_cast<std::size_t>(desc.kind)].meaning);
-  }
+             name(desc.kind), desc.label, op_kinds()[index].meaning);
   LoweringBuilder builder(desc, software, numerics);
-  if (software.mode.value == SoftwareMode::kCompiled) {
-    lower_compiled(builder);
-  } else {
-    lower_eager(builder);
-  }
+  const bool is_compiled = software.mode.value == SoftwareMode::kCompiled;
+  (is_compiled ? row.compiled : row.eager)(builder);
   return builder.finish();
 }
 

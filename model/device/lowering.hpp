@@ -1,8 +1,8 @@
 // Lowering: an op → the kernels that the software stack would launch, the blocks that it allocates
 // beside the caller's tensors, and what it keeps for backward. "eager" lists what PyTorch eager
-// launches; "compiled" fuses pointwise chains as torch.compile does. Every OpKind has both (checked
-// by -Wswitch and a test); collectives are one launch whose time comes from model/collectives. Pure
-// functions.
+// launches; "compiled" fuses pointwise chains as torch.compile does. Every OpKind has both (one
+// table in lowering.cpp, complete or it does not compile); collectives are one launch whose time
+// comes from model/collectives. Pure functions.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // Writes a Lowering down in the order of execution: blocks are opened before the kernel that comes
-// next and closed after the one that came last. Shared by the eager and compiled tables; not for
-// other folders.
+// next and closed after the one that came last. For lowering_*.cpp; not for other folders.
 #pragma once
 
 #include <cstdint>
@@ -55,40 +54,5 @@ class LoweringBuilder {
   const NumericsPolicy& numerics_;
   Lowering lowering_;
 };
-
-// Rows of tables that eager and compiled share: products, copies, optimizer kernels that are fused
-// in both.
-void lower_linear(LoweringBuilder& b);
-void lower_linear_backward_input(LoweringBuilder& b);
-void lower_linear_backward_weight(LoweringBuilder& b);
-void lower_fused_attention(LoweringBuilder& b);
-void lower_fused_attention_backward(LoweringBuilder& b);
-void lower_embedding(LoweringBuilder& b);
-void lower_embedding_backward(LoweringBuilder& b);
-void lower_sample(LoweringBuilder& b);
-void lower_kv_cache_append(LoweringBuilder& b);
-void lower_grad_norm(LoweringBuilder& b);
-void lower_grad_scale(LoweringBuilder& b);
-void lower_fused_adamw(LoweringBuilder& b);
-void lower_muon_update(LoweringBuilder& b);
-void lower_zero(LoweringBuilder& b);
-void lower_cast(LoweringBuilder& b);
-void lower_random_init(LoweringBuilder& b);
-void lower_host_to_device(LoweringBuilder& b);
-void lower_device_to_host(LoweringBuilder& b);
-void lower_collective(LoweringBuilder& b);
-
-// Eager rows of the loss and the optimizers (lowering_eager_head.cpp).
-void lower_eager_cross_entropy(LoweringBuilder& b);
-void lower_eager_cross_entropy_backward(LoweringBuilder& b);
-void lower_eager_softcap(LoweringBuilder& b);
-void lower_eager_log_probabilities(LoweringBuilder& b);
-void lower_eager_adamw(LoweringBuilder& b);
-void lower_eager_muon_momentum(LoweringBuilder& b);
-void lower_eager_newton_schulz(LoweringBuilder& b);
-
-// The two tables.
-void lower_eager(LoweringBuilder& b);
-void lower_compiled(LoweringBuilder& b);
 
 }  // namespace nb

@@ -1,5 +1,5 @@
 // Ops that eager and compiled stacks launch alike.
-#include "model/device/lowering_builder.hpp"
+#include "model/device/lowering_rows.hpp"
 
 namespace nb {
 namespace {

@@ -2,14 +2,22 @@
 // kernel, products stay library calls, cheap pointwise results are computed again in backward
 // instead of kept (min-cut partitioner). Ops outside the compiled function are launched as in
 // eager.
-#include "harness/base/check.hpp"
-#include "model/device/lowering_builder.hpp"
+#include "model/device/lowering_rows.hpp"
 
-namespace nb {
+namespace nb::compiled {
 namespace {
 
 using Handle = LoweringBuilder::Handle;
 constexpr auto fp32 = LoweringBuilder::fp32;
+
+void rotary(LoweringBuilder& b, std::string_view kernel) {
+  const OpDesc& d = b.desc();
+  const std::int64_t n = d.batch * d.time * d.heads * d.head_dim;
+  const std::int64_t tables = d.time * d.head_dim;  // cos and sin, half a head each
+  b.vector(kernel, n, 3, b.act(n + tables), b.act(n));
+}
+
+}  // namespace
 
 void rms_norm(LoweringBuilder& b) {
   const OpDesc& d = b.desc();
@@ -25,12 +33,8 @@ void rms_norm_backward(LoweringBuilder& b) {
   b.vector("triton_rms_norm_backward", n, 8, 2 * b.act(n) + fp32(d.rows), b.act(n));
 }
 
-void rotary(LoweringBuilder& b, std::string_view kernel) {
-  const OpDesc& d = b.desc();
-  const std::int64_t n = d.batch * d.time * d.heads * d.head_dim;
-  const std::int64_t tables = d.time * d.head_dim;  // cos and sin, half a head each
-  b.vector(kernel, n, 3, b.act(n + tables), b.act(n));
-}
+void rotary(LoweringBuilder& b) { rotary(b, "triton_rotary"); }
+void rotary_backward(LoweringBuilder& b) { rotary(b, "triton_rotary_backward"); }
 
 void relu_squared(LoweringBuilder& b) {
   const std::int64_t n = b.desc().rows * b.desc().cols;
@@ -45,6 +49,22 @@ void relu_squared_backward(LoweringBuilder& b) {
   b.vector("triton_relu_pow", n, 2, b.act(n), b.act(n));
   b.vector("triton_relu_pow_backward", n, 3, 2 * b.act(n), b.act(n));
   b.close(again);
+}
+
+void silu(LoweringBuilder& b) {
+  const std::int64_t n = b.desc().rows * b.desc().cols;
+  b.vector("triton_silu", n, 6, b.act(n), b.act(n));
+}
+
+void multiply(LoweringBuilder& b) {
+  const OpDesc& d = b.desc();
+  const std::int64_t n = d.rows * d.cols;
+  b.vector("triton_mul", n, 1, b.act(n) + b.act(d.inner * d.cols), b.act(n));
+}
+
+void add(LoweringBuilder& b) {
+  const std::int64_t n = b.desc().rows * b.desc().cols;
+  b.vector("triton_add", n, 1, 2 * b.act(n), b.act(n));
 }
 
 // One pass caps and upcasts while it finds maximum and sum of each row; the capped fp32 logits are
@@ -64,6 +84,11 @@ void cross_entropy_backward(LoweringBuilder& b) {
   b.vector("triton_softcap_log_softmax_backward", n, 14, fp32(n) + 2 * fp32(d.rows), b.act(n));
 }
 
+void softcap(LoweringBuilder& b) {
+  const std::int64_t n = b.desc().rows * b.desc().vocab;
+  b.vector("triton_softcap", n, 12, b.act(n), b.act(n));
+}
+
 void log_probabilities(LoweringBuilder& b) {
   const OpDesc& d = b.desc();
   const std::int64_t n = d.rows * d.vocab;
@@ -72,6 +97,11 @@ void log_probabilities(LoweringBuilder& b) {
   b.vector("triton_nll_loss", d.rows, 1, 12 * static_cast<std::uint64_t>(d.rows), fp32(d.rows));
   b.close(normal);
   b.vector("argmax", n, 1, b.act(n), 8 * static_cast<std::uint64_t>(d.rows));
+}
+
+void muon_momentum(LoweringBuilder& b) {
+  const std::int64_t n = b.desc().rows * b.desc().cols;
+  b.vector("triton_momentum", n, 6, 2 * fp32(n), 2 * fp32(n));
 }
 
 void newton_schulz(LoweringBuilder& b) {
@@ -94,87 +124,4 @@ void newton_schulz(LoweringBuilder& b) {
   for (const Handle block : {x, a, a2, bx}) b.close(block);
 }
 
-}  // namespace
-
-void lower_compiled(LoweringBuilder& b) {
-  const OpDesc& d = b.desc();
-  const std::int64_t n = d.rows * d.cols, logits = d.rows * d.vocab;
-  switch (d.kind) {
-    case OpKind::kEmbedding:
-      return lower_embedding(b);
-    case OpKind::kEmbeddingBackward:
-      return lower_embedding_backward(b);
-    case OpKind::kRmsNorm:
-      return rms_norm(b);
-    case OpKind::kRmsNormBackward:
-      return rms_norm_backward(b);
-    case OpKind::kLinear:
-      return lower_linear(b);
-    case OpKind::kLinearBackwardInput:
-      return lower_linear_backward_input(b);
-    case OpKind::kLinearBackwardWeight:
-      return lower_linear_backward_weight(b);
-    case OpKind::kRotary:
-      return rotary(b, "triton_rotary");
-    case OpKind::kRotaryBackward:
-      return rotary(b, "triton_rotary_backward");
-    case OpKind::kAttention:
-      return lower_fused_attention(b);
-    case OpKind::kAttentionBackward:
-      return lower_fused_attention_backward(b);
-    case OpKind::kReluSquared:
-      return relu_squared(b);
-    case OpKind::kReluSquaredBackward:
-      return relu_squared_backward(b);
-    case OpKind::kSilu:
-      return b.vector("triton_silu", n, 6, b.act(n), b.act(n));
-    case OpKind::kMultiply:
-      return b.vector("triton_mul", n, 1, b.act(n) + b.act(d.inner * d.cols), b.act(n));
-    case OpKind::kAdd:
-    case OpKind::kAddBackward:
-      return b.vector("triton_add", n, 1, 2 * b.act(n), b.act(n));
-    case OpKind::kSoftcapCrossEntropy:
-      return cross_entropy(b);
-    case OpKind::kSoftcapCrossEntropyBackward:
-      return cross_entropy_backward(b);
-    case OpKind::kLogits:
-      return b.vector("triton_softcap", logits, 12, b.act(logits), b.act(logits));
-    case OpKind::kLogProbabilities:
-      return log_probabilities(b);
-    case OpKind::kSample:
-      return lower_sample(b);
-    case OpKind::kKvCacheAppend:
-      return lower_kv_cache_append(b);
-    case OpKind::kGradNorm:
-      return lower_grad_norm(b);
-    case OpKind::kGradScale:
-      return lower_grad_scale(b);
-    case OpKind::kAdamW:
-      return lower_fused_adamw(b);
-    case OpKind::kMuonMomentum:
-      return b.vector("triton_momentum", n, 6, 2 * fp32(n), 2 * fp32(n));
-    case OpKind::kNewtonSchulz:
-      return newton_schulz(b);
-    case OpKind::kMuonUpdate:
-      return lower_muon_update(b);
-    case OpKind::kZero:
-      return lower_zero(b);
-    case OpKind::kCast:
-      return lower_cast(b);
-    case OpKind::kRandomInit:
-      return lower_random_init(b);
-    case OpKind::kHostToDevice:
-      return lower_host_to_device(b);
-    case OpKind::kDeviceToHost:
-      return lower_device_to_host(b);
-    case OpKind::kAllReduce:
-    case OpKind::kReduceScatter:
-    case OpKind::kAllGather:
-    case OpKind::kBroadcast:
-    case OpKind::kBarrier:
-      return lower_collective(b);
-  }
-  NB_CHECK(false, "[lowering] kind {} has no compiled lowering", static_cast<int>(d.kind));
-}
-
-}  // namespace nb
+}  // namespace nb::compiled

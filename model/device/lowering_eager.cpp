@@ -1,14 +1,21 @@
 // What PyTorch eager launches for each op of nanochat's model under autocast, kernel by kernel,
 // with the tensors that autograd keeps. Read off gpt.py and torch's derivatives.yaml; where a fused
 // operator is available (profile: fused_operators) that one kernel.
-#include "harness/base/check.hpp"
-#include "model/device/lowering_builder.hpp"
+#include "model/device/lowering_rows.hpp"
 
-namespace nb {
+namespace nb::eager {
 namespace {
 
 using Handle = LoweringBuilder::Handle;
 constexpr auto fp32 = LoweringBuilder::fp32;
+
+// Keys that a query is scored against, masked ones included; the mean (upwards) in a ragged batch.
+std::int64_t scored_keys(const OpDesc& d) {
+  if (d.pairs > 0) return (d.pairs + d.time - 1) / d.time;
+  return d.key_time > 0 ? d.key_time : d.time;
+}
+
+}  // namespace
 
 // x.float(); pow(2); mean(-1); + eps; rsqrt; x * rstd; .to(storage). Autograd keeps the upcast x
 // (for pow and mul) and rstd.
@@ -126,12 +133,6 @@ void rotary_backward(LoweringBuilder& b) {
   for (const Handle f : full) b.close(f);
 }
 
-// Keys that a query is scored against, masked ones included; the mean (upwards) in a ragged batch.
-std::int64_t scored_keys(const OpDesc& d) {
-  if (d.pairs > 0) return (d.pairs + d.time - 1) / d.time;
-  return d.key_time > 0 ? d.key_time : d.time;
-}
-
 // Without a fused operator: scores, mask, softmax and the product with V as kernels of their own.
 void attention(LoweringBuilder& b) {
   if (b.software().fuses("attention")) return lower_fused_attention(b);
@@ -188,87 +189,20 @@ void relu_squared_backward(LoweringBuilder& b) {
   b.close(dpow);
 }
 
-}  // namespace
-
-void lower_eager(LoweringBuilder& b) {
-  const OpDesc& d = b.desc();
-  const std::int64_t n = d.rows * d.cols;
-  switch (d.kind) {
-    case OpKind::kEmbedding:
-      return lower_embedding(b);
-    case OpKind::kEmbeddingBackward:
-      return lower_embedding_backward(b);
-    case OpKind::kRmsNorm:
-      return rms_norm(b);
-    case OpKind::kRmsNormBackward:
-      return rms_norm_backward(b);
-    case OpKind::kLinear:
-      return lower_linear(b);
-    case OpKind::kLinearBackwardInput:
-      return lower_linear_backward_input(b);
-    case OpKind::kLinearBackwardWeight:
-      return lower_linear_backward_weight(b);
-    case OpKind::kRotary:
-      return rotary(b);
-    case OpKind::kRotaryBackward:
-      return rotary_backward(b);
-    case OpKind::kAttention:
-      return attention(b);
-    case OpKind::kAttentionBackward:
-      return attention_backward(b);
-    case OpKind::kReluSquared:
-      return relu_squared(b);
-    case OpKind::kReluSquaredBackward:
-      return relu_squared_backward(b);
-    case OpKind::kSilu:
-      return b.vector("silu", n, 6, b.act(n), b.act(n));
-    case OpKind::kMultiply:
-      return b.vector("mul", n, 1, b.act(n) + b.act(d.inner * d.cols), b.act(n));
-    case OpKind::kAdd:
-    case OpKind::kAddBackward:
-      return b.vector("add", n, 1, 2 * b.act(n), b.act(n));
-    case OpKind::kSoftcapCrossEntropy:
-      return lower_eager_cross_entropy(b);
-    case OpKind::kSoftcapCrossEntropyBackward:
-      return lower_eager_cross_entropy_backward(b);
-    case OpKind::kLogits:
-      return lower_eager_softcap(b);
-    case OpKind::kLogProbabilities:
-      return lower_eager_log_probabilities(b);
-    case OpKind::kSample:
-      return lower_sample(b);
-    case OpKind::kKvCacheAppend:
-      return lower_kv_cache_append(b);
-    case OpKind::kGradNorm:
-      return lower_grad_norm(b);
-    case OpKind::kGradScale:
-      return lower_grad_scale(b);
-    case OpKind::kAdamW:
-      return lower_eager_adamw(b);
-    case OpKind::kMuonMomentum:
-      return lower_eager_muon_momentum(b);
-    case OpKind::kNewtonSchulz:
-      return lower_eager_newton_schulz(b);
-    case OpKind::kMuonUpdate:
-      return lower_muon_update(b);
-    case OpKind::kZero:
-      return lower_zero(b);
-    case OpKind::kCast:
-      return lower_cast(b);
-    case OpKind::kRandomInit:
-      return lower_random_init(b);
-    case OpKind::kHostToDevice:
-      return lower_host_to_device(b);
-    case OpKind::kDeviceToHost:
-      return lower_device_to_host(b);
-    case OpKind::kAllReduce:
-    case OpKind::kReduceScatter:
-    case OpKind::kAllGather:
-    case OpKind::kBroadcast:
-    case OpKind::kBarrier:
-      return lower_collective(b);
-  }
-  NB_CHECK(false, "[lowering] kind {} has no eager lowering", static_cast<int>(d.kind));
+void silu(LoweringBuilder& b) {
+  const std::int64_t n = b.desc().rows * b.desc().cols;
+  b.vector("silu", n, 6, b.act(n), b.act(n));
 }
 
-}  // namespace nb
+void multiply(LoweringBuilder& b) {
+  const OpDesc& d = b.desc();
+  const std::int64_t n = d.rows * d.cols;
+  b.vector("mul", n, 1, b.act(n) + b.act(d.inner * d.cols), b.act(n));
+}
+
+void add(LoweringBuilder& b) {
+  const std::int64_t n = b.desc().rows * b.desc().cols;
+  b.vector("add", n, 1, 2 * b.act(n), b.act(n));
+}
+
+}  // namespace nb::eager

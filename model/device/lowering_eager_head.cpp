@@ -1,8 +1,8 @@
-// The eager table's loss and optimizer rows: what runs once a step, outside the blocks of the
+// The eager stack's loss and optimizer rows: what runs once a step, outside the blocks of the
 // model.
-#include "model/device/lowering_builder.hpp"
+#include "model/device/lowering_rows.hpp"
 
-namespace nb {
+namespace nb::eager {
 namespace {
 
 using Handle = LoweringBuilder::Handle;
@@ -12,7 +12,7 @@ constexpr auto fp32 = LoweringBuilder::fp32;
 
 // logits / 15; tanh; * 15; .float(); log_softmax; nll_loss. The fp32 logits live until the function
 // ends.
-void lower_eager_cross_entropy(LoweringBuilder& b) {
+void cross_entropy(LoweringBuilder& b) {
   const OpDesc& d = b.desc();
   const std::int64_t n = d.rows * d.vocab;
   const Handle scaled = b.open("scaled", b.act(n));
@@ -30,7 +30,7 @@ void lower_eager_cross_entropy(LoweringBuilder& b) {
   b.vector("nll_loss", d.rows, 1, 12 * static_cast<std::uint64_t>(d.rows), fp32(d.rows));
 }
 
-void lower_eager_cross_entropy_backward(LoweringBuilder& b) {
+void cross_entropy_backward(LoweringBuilder& b) {
   const OpDesc& d = b.desc();
   const std::int64_t n = d.rows * d.vocab;
   const Handle picked = b.open("dlog_softmax", fp32(n));
@@ -48,7 +48,7 @@ void lower_eager_cross_entropy_backward(LoweringBuilder& b) {
   b.close(low);
 }
 
-void lower_eager_softcap(LoweringBuilder& b) {
+void softcap(LoweringBuilder& b) {
   const std::int64_t n = b.desc().rows * b.desc().vocab;
   const Handle scaled = b.open("scaled", b.act(n));
   b.vector("div", n, 1, b.act(n), b.act(n));
@@ -59,7 +59,7 @@ void lower_eager_softcap(LoweringBuilder& b) {
   b.close(tanh);
 }
 
-void lower_eager_log_probabilities(LoweringBuilder& b) {
+void log_probabilities(LoweringBuilder& b) {
   const OpDesc& d = b.desc();
   const std::int64_t n = d.rows * d.vocab;
   const Handle logits = b.open("logits_fp32", fp32(n));
@@ -74,7 +74,7 @@ void lower_eager_log_probabilities(LoweringBuilder& b) {
 
 // nanochat's own AdamW, tensor by tensor: m.mul_, m.add_, v.mul_, v.addcmul_, sqrt, add_, div, mul,
 // p.add_.
-void lower_eager_adamw(LoweringBuilder& b) {
+void adamw(LoweringBuilder& b) {
   const OpDesc& d = b.desc();
   if (b.software().fuses("adamw")) return lower_fused_adamw(b);
   const std::uint64_t one = b.bytes(d.count, d.dtype);
@@ -93,13 +93,13 @@ void lower_eager_adamw(LoweringBuilder& b) {
   b.close(update);
 }
 
-void lower_eager_muon_momentum(LoweringBuilder& b) {  // buf.lerp_(g, 1-m); g.lerp_(buf, m)
+void muon_momentum(LoweringBuilder& b) {  // buf.lerp_(g, 1-m); g.lerp_(buf, m)
   const std::int64_t n = b.desc().rows * b.desc().cols;
   b.vector("lerp", n, 3, 2 * fp32(n), fp32(n));
   b.vector("lerp", n, 3, 2 * fp32(n), fp32(n));
 }
 
-void lower_eager_newton_schulz(LoweringBuilder& b) {
+void newton_schulz(LoweringBuilder& b) {
   const OpDesc& d = b.desc();
   const DType type = b.numerics().muon_matmul;
   const std::int64_t r = d.rows < d.cols ? d.rows : d.cols, n = d.rows * d.cols;
@@ -123,4 +123,4 @@ void lower_eager_newton_schulz(LoweringBuilder& b) {
   for (const Handle block : {x, a, a2, bx}) b.close(block);
 }
 
-}  // namespace nb
+}  // namespace nb::eager

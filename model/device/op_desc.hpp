@@ -1,5 +1,5 @@
 // What an op is, for the simulated device: its kind and its sizes. One table lists every kind with
-// the meaning of its sizes; lowering and cost must know all of them, or the build (-Wswitch) or a
+// the meaning of its sizes; lowering and cost must know all of them, or the build or a
 // test fails. Nothing here computes. Plain values, thread-safe.
 #pragma once
 
