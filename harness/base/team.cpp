@@ -1,6 +1,8 @@
 #include "harness/base/team.hpp"
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <system_error>
@@ -14,11 +16,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long a helper looks for the next loop before it sleeps: longer than the serial work between
-// the loops of a step. Waking one costs 10 to 30 microseconds.
+// How long a helper spins and yields for the next loop before it sleeps: longer than the serial
+// work between the loops of a step. Waking one costs 10 to 30 microseconds.
 constexpr std::chrono::microseconds kAwake{1000};
-// Looks before the core is offered to others each time; they take about ten microseconds.
-constexpr int kLooksAlone = 500;
+// Spins before the core is yielded each time; they take about ten microseconds.
+constexpr int kSpinsAlone = 500;
 
 void relax() {
 #if defined(__x86_64__)
@@ -28,11 +30,11 @@ void relax() {
 #endif
 }
 
-// Waits for a condition without giving up the core at first, then offering it.
+// Spins, then yields, until the condition holds.
 template <class Condition>
 void spin_until(const Condition& condition) {
-  for (int looks = 0; !condition(); ++looks) {
-    if (looks < kLooksAlone)
+  for (int spins = 0; !condition(); ++spins) {
+    if (spins < kSpinsAlone)
       relax();
     else
       std::this_thread::yield();
@@ -48,7 +50,7 @@ std::uint64_t loop_of(std::uint64_t state) { return state >> kLoopShift; }
 }  // namespace
 
 struct Team::Shared {
-  explicit Shared(std::size_t workers) : parts(workers), beds(workers) {}
+  explicit Shared(std::size_t workers) : parts(workers), helpers(workers) {}
 
   struct alignas(64) Part {
     std::atomic<std::size_t> next{0};
@@ -56,7 +58,7 @@ struct Team::Shared {
     // Relaxed: handing out pieces orders nothing between them, so a sanitizer sees every race.
     std::size_t take() { return next.fetch_add(1, std::memory_order_relaxed); }
   };
-  struct alignas(64) Bed {
+  struct alignas(64) Helper {
     std::atomic<std::int32_t> asleep{0};
   };
 
@@ -66,7 +68,7 @@ struct Team::Shared {
   std::atomic<bool> ended{false};
   const Piece* piece = nullptr;
   std::vector<Part> parts;
-  std::vector<Bed> beds;
+  std::vector<Helper> helpers;
   std::mutex failure_lock;
   std::exception_ptr failure;
 
@@ -98,8 +100,8 @@ struct Team::Shared {
 
   // Sequentially consistent with sleep(): a helper either sees the new state or is seen asleep.
   void wake() {
-    for (Bed& bed : beds)
-      if (bed.asleep.load() != 0 && bed.asleep.exchange(0) != 0) bed.asleep.notify_one();
+    for (Helper& helper : helpers)
+      if (helper.asleep.load() != 0 && helper.asleep.exchange(0) != 0) helper.asleep.notify_one();
   }
 
   void close_loop() {
@@ -118,29 +120,29 @@ struct Team::Shared {
 
   bool has_news(std::uint64_t seen) const { return loop_of(state.load()) != seen || ended.load(); }
 
-  void sleep(Bed& bed, std::uint64_t seen) {
-    bed.asleep.store(1);
-    if (!has_news(seen)) bed.asleep.wait(1);
-    bed.asleep.store(0);
+  void sleep(Helper& helper, std::uint64_t seen) {
+    helper.asleep.store(1);
+    if (!has_news(seen)) helper.asleep.wait(1);
+    helper.asleep.store(0);
   }
 
-  void wait_for_news(Bed& bed, std::uint64_t seen) {
-    for (int looks = 0; looks < kLooksAlone; ++looks) {
+  void wait_for_news(Helper& helper, std::uint64_t seen) {
+    for (int spins = 0; spins < kSpinsAlone; ++spins) {
       if (has_news(seen)) return;
       relax();
     }
-    const auto bedtime = Clock::now() + kAwake;
+    const auto sleeps_at = Clock::now() + kAwake;
     while (!has_news(seen)) {
-      if (Clock::now() < bedtime)
+      if (Clock::now() < sleeps_at)
         std::this_thread::yield();
       else
-        sleep(bed, seen);
+        sleep(helper, seen);
     }
   }
 
   void help(std::size_t worker) {
     for (std::uint64_t seen = 0;;) {
-      wait_for_news(beds[worker], seen);
+      wait_for_news(helpers[worker], seen);
       if (ended.load()) return;
       seen = loop_of(state.load());
       if (!enter(seen)) continue;

@@ -25,7 +25,8 @@ class PartialItems {
   Result<void> append(std::string_view task, const ItemRecord& item) const;
   // Everything, when the record is written.
   Result<void> remove() const;
-  // What this process would take up, but not what other shards of the same number have done.
+  // Removes what this process would take up, but not what other shards of the same number have
+  // done.
   Result<void> begin_again() const;
   // This shard's items are there: nobody has made a record of them yet.
   bool has_own() const;

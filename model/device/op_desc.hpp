@@ -1,6 +1,6 @@
 // What an op is, for the simulated device: its kind and its sizes. One table lists every kind with
-// the meaning of its sizes; lowering and cost must know all of them, or the build or a
-// test fails. Nothing here computes. Plain values, thread-safe.
+// the meaning of its sizes; lowering and cost must know all of them, or the build or a test
+// fails. Nothing here computes. Plain values, thread-safe.
 #pragma once
 
 #include <array>

@@ -53,8 +53,8 @@ void attention(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix out, const At
     const auto head = head_of(m, shape.queries, shape.queries, t.sequence, t.kv * group + h, dim);
     return row_block(head, t.first, t.rows);
   };
-  const auto ask_for = [&](RowsAhead& ahead, const Task& t, std::int64_t h, std::int64_t first,
-                           std::int64_t rows) {
+  const auto prefetch_later = [&](RowsAhead& ahead, const Task& t, std::int64_t h,
+                                  std::int64_t first, std::int64_t rows) {
     ahead.add({some_rows(queries_of(q, t, h), first, rows),
                some_rows(queries_of(ConstMatrix(out), t, h), first, rows)});
   };
@@ -78,13 +78,13 @@ void attention(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix out, const At
         continue;
       }
       RowsAhead ahead(dim, format.steps(2 * seen * dim));
-      ask_for(ahead, task, h, kLeadQueries, task.rows);
+      prefetch_later(ahead, task, h, kLeadQueries, task.rows);
       if (h + 1 < group) {
-        ask_for(ahead, task, h + 1, 0, kLeadQueries);
+        prefetch_later(ahead, task, h + 1, 0, kLeadQueries);
       } else if (task.first == 0 && static_cast<std::int64_t>(index) + 1 < heads * cuts) {
         const Task next = task_of(static_cast<std::int64_t>(index) + 1);
         ahead.add({keys_of(k, next), keys_of(v, next)});
-        ask_for(ahead, next, 0, 0, kLeadQueries);
+        prefetch_later(ahead, next, 0, 0, kLeadQueries);
       }
       packed.attend(of_head, scale, ahead.get());
     }

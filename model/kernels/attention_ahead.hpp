@@ -1,4 +1,4 @@
-// What attention reads and writes next, for its tiles to ask for on their way. Internal to
+// What attention reads and writes next, for its tiles to prefetch on their way. Internal to
 // model/kernels; one thread.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace nb::kernels {
 
-// Queries of a head whose rows the tiles of the head before ask for: its own first blocks are too
+// Queries of a head whose rows the tiles of the head before prefetch: its own first blocks are too
 // short to keep up with.
 constexpr std::int64_t kLeadQueries = 64;
 
@@ -23,7 +23,7 @@ inline ConstMatrix some_rows(ConstMatrix m, std::int64_t first, std::int64_t cou
 
 class RowsAhead {
  public:
-  // cols: of every row. steps: of the tiles that will ask.
+  // cols: of every row. steps: of the tiles that will prefetch.
   RowsAhead(std::int64_t cols, std::int64_t steps) : steps_(steps) { ahead_.cols = cols; }
 
   // Then row by row of all these, which have as many rows as the first.

@@ -255,17 +255,18 @@ void attention_backward(ConstMatrix dout, ConstMatrix q, ConstMatrix k, ConstMat
     std::int64_t done = 0;
     for (; done < group; ++done) {
       RowsAhead ahead(dim, backward.steps());
-      const auto ask_for = [&](const QueryHead& head, std::int64_t first, std::int64_t rows) {
+      const auto prefetch_later = [&](const QueryHead& head, std::int64_t first,
+                                      std::int64_t rows) {
         ahead.add({some_rows(head.q, first, rows), some_rows(head.dout, first, rows),
                    some_rows(head.out, first, rows), some_rows(head.dq, first, rows)});
       };
-      ask_for(query_head(task, done), kLeadQueries, time);
+      prefetch_later(query_head(task, done), kLeadQueries, time);
       if (done + 1 < group) {
-        ask_for(query_head(task, done + 1), 0, kLeadQueries);
+        prefetch_later(query_head(task, done + 1), 0, kLeadQueries);
       } else if (task + 1 < tasks) {
         const KeyHead next = key_head(task + 1);
         ahead.add({keys.dk, keys.dv, next.k, next.v});
-        ask_for(query_head(task + 1, 0), 0, kLeadQueries);
+        prefetch_later(query_head(task + 1, 0), 0, kLeadQueries);
       } else {
         ahead.add({keys.dk, keys.dv});
       }

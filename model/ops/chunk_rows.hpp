@@ -19,9 +19,9 @@ struct ChunkRows {
 // The chunks in order. NB_CHECK: check_chunk() of each.
 ChunkRows chunk_rows(std::span<const Chunk> chunks, std::int64_t context_length);
 
-// Keys of one layer for every chunk: its caches', its own rows of k and v (rows, width) behind
-// them: from its own cache, to which append_keys_values has added them. Views: chunks, k and v must
-// outlive it.
+// Keys and values of one layer for every chunk: those of its prefix caches, then its own rows, out
+// of its own cache (append_keys_values has added them) or, without one, of k and v (rows, width).
+// Views: chunks, k and v must outlive it.
 class LayerKeys {
  public:
   LayerKeys(std::span<const Chunk> chunks, std::int64_t layer, const Tensor& k, const Tensor& v);

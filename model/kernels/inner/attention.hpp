@@ -15,7 +15,7 @@
 
 namespace nb::kernels::inner {
 
-// Rows that tiles ask for on their way, long before they are read or written: stage after stage,
+// Rows that tiles prefetch on their way, long before they are read or written: stage after stage,
 // row by row of all streams of a stage.
 struct RowsAhead {
   static constexpr std::int64_t kSteps = 16, kUnit = 1024;
@@ -28,7 +28,7 @@ struct RowsAhead {
     std::int64_t rows;  // left
   } stages[3];
   int stage_count = 0, stage = 0, stream = 0;
-  std::int64_t cols;
+  std::int64_t cols;               // values of a row
   std::int64_t rate = 0, due = 0;  // rows every kSteps steps of a tile, in 1 / kUnit
 };
 

@@ -65,8 +65,8 @@ constexpr std::int64_t words_of(std::int64_t values) {
   return Format::kPerWord == 2 || Format::kSwaps ? (values + 1) / 2 * 2 / Format::kPerWord : values;
 }
 
-// What is due for some more steps.
-NB_OP void ask(RowsAhead* ahead) {
+// Prefetches what is due for some more steps.
+NB_OP void prefetch_due(RowsAhead* ahead) {
   if (ahead == nullptr) return;
   for (ahead->due += ahead->rate; ahead->due >= RowsAhead::kUnit; ahead->due -= RowsAhead::kUnit) {
     if (ahead->stage == ahead->stage_count) return;
@@ -115,7 +115,7 @@ NB_OP void attention_tile(std::int64_t words, const std::uint32_t* a, std::int64
   };
   constexpr int kAtOnce = Format::kSwaps ? 2 : 1;
   for (std::int64_t left = words; left > 0; left -= RowsAhead::kSteps) {
-    ask(ahead);
+    prefetch_due(ahead);
     const std::int64_t count = left < RowsAhead::kSteps ? left : RowsAhead::kSteps;
     for (std::int64_t s = 0; s < count; s += kAtOnce) {
       if constexpr (Format::kSwaps) step(1);

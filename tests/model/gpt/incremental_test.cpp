@@ -3,98 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <numeric>
-
 #include "harness/base/check.hpp"
 #include "harness/base/parallel.hpp"
-#include "harness/base/rng.hpp"
-#include "model/device/device.hpp"
 #include "model/kernels/simd_level.hpp"
-#include "tests/support/gpt_golden.hpp"
+#include "tests/model/gpt/small_gpt.hpp"
 
-namespace nb {
+namespace nb::test {
 namespace {
 
-using Logits = std::vector<std::vector<float>>;
-
-struct Sizes {
-  std::string_view name;
-  GptConfig config;
-};
-// Odd head widths, grouped keys, one head for all: what cuts and panels could get wrong.
-const std::vector<Sizes> kSizes = {
-    {"plain",
-     {.sequence_len = 12,
-      .vocab_size = 40,
-      .n_layer = 2,
-      .n_head = 2,
-      .n_kv_head = 2,
-      .n_embd = 32}},
-    {"grouped",
-     {.sequence_len = 12,
-      .vocab_size = 37,
-      .n_layer = 3,
-      .n_head = 4,
-      .n_kv_head = 2,
-      .n_embd = 56}},
-    {"one_key_head",
-     {.sequence_len = 12,
-      .vocab_size = 71,
-      .n_layer = 1,
-      .n_head = 3,
-      .n_kv_head = 1,
-      .n_embd = 66}},
-};
-
-std::vector<int> random_tokens(std::size_t count, std::int64_t vocab, std::uint64_t seed) {
-  const Rng rng(seed, "test/tokens");
-  std::vector<int> tokens(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    tokens[i] = static_cast<int>(rng.below(i, static_cast<std::uint64_t>(vocab)));
-  }
-  return tokens;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-Gpt::LogitSink append_to(Logits& logits) {
-  return [&logits](std::int64_t first, ConstMatrix rows) {
-    ASSERT_EQ(first, std::ssize(logits));
-    for (std::int64_t i = 0; i < rows.rows; ++i) {
-      logits.emplace_back(rows.row(i), rows.row(i) + rows.cols);
-    }
-  };
-}
-
-Logits one_pass(Gpt& gpt, std::span<const int> tokens) {
-  Logits logits;
-  gpt.forward_logits(tokens, 1, std::ssize(tokens), {}, append_to(logits));
-  return logits;
-}
-
-std::vector<std::int64_t> all_rows(std::size_t count) {
-  std::vector<std::int64_t> rows(count);
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
-}
-
-struct Fixture {
-  Fixture(const std::string& profile, const GptConfig& config)
-      : device(load_profile(profile).value(), ExecutionMode::kExecute), gpt(config, device) {
-    test::set_golden_weights(gpt);
-  }
-  Device device;
-  Gpt gpt;
-};
-
-class Incremental : public testing::TestWithParam<std::tuple<std::string, std::size_t>> {
- protected:
-  const GptConfig& config() const { return kSizes[std::get<1>(GetParam())].config; }
-  Fixture fixture{std::get<0>(GetParam()), config()};
-};
+class Incremental : public OnSmallGpt {};
 
 TEST_P(Incremental, ChunksGiveTheBitsOfOnePass) {
   const std::vector<int> tokens = random_tokens(61, config().vocab_size, 1);
@@ -184,65 +101,7 @@ TEST_P(Incremental, OnlyWantedRowsReachTheSink) {
   }
 }
 
-// Two sequences over a shared prefix and a stranger, of which one is continued afterwards.
-TEST_P(Incremental, AShortenedLastLayerChangesNoBit) {
-  const std::vector<int> root_tokens = random_tokens(5, config().vocab_size, 4);
-  const std::vector<std::vector<int>> tails = {random_tokens(9, config().vocab_size, 5),
-                                               random_tokens(2, config().vocab_size, 6),
-                                               random_tokens(7, config().vocab_size, 7)};
-  const std::vector<int> more = random_tokens(3, config().vocab_size, 8);
-  const auto run = [&](std::span<const std::int64_t> wanted, LastLayer last) {
-    IncrementalGpt incremental(fixture.gpt);
-    const std::shared_ptr<KeyValueCache> root = incremental.new_cache(0, 5);
-    const Chunk first = {.tokens = root_tokens, .own = root.get()};
-    incremental.forward({&first, 1}, {}, {}, last);
-    const auto own = incremental.new_cache(5, 12);
-    std::vector<Chunk> chunks = {
-        {.tokens = tails[0], .first_position = 5, .prefix = {root}, .own = own.get()},
-        {.tokens = tails[1], .first_position = 5, .prefix = {root}},
-        {.tokens = tails[2]}};
-    Logits logits;
-    incremental.forward(chunks, wanted, append_to(logits), last);
-    EXPECT_EQ(std::ssize(logits), std::ssize(wanted));
-    const Chunk next = {.tokens = more, .first_position = 14, .prefix = {root}, .own = own.get()};
-    Logits after;
-    incremental.forward({&next, 1}, all_rows(3), append_to(after), last);
-    logits.insert(logits.end(), after.begin(), after.end());
-    return logits;
-  };
-  for (const std::vector<std::int64_t>& wanted : std::vector<std::vector<std::int64_t>>{
-           {}, {0}, {17}, {8, 9}, {1, 2, 3, 8, 9, 11, 15, 16}, {10, 11}, all_rows(18)}) {
-    const Logits expected = run(wanted, LastLayer::kEveryRow);
-    const Logits shortened = run(wanted, LastLayer::kWantedRows);
-    ASSERT_EQ(shortened.size(), wanted.size() + 3);
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      EXPECT_TRUE(same_bits(shortened[i], expected[i])) << wanted.size() << " wanted, row " << i;
-    }
-  }
-}
-
-TEST_P(Incremental, AShortenedLastLayerLeavesOutWhatNobodyNeeds) {
-  const std::vector<int> tokens = random_tokens(20, config().vocab_size, 9);
-  const Chunk chunk = {.tokens = tokens};
-  IncrementalGpt incremental(fixture.gpt);
-  const auto flops = [&](LastLayer last) {
-    const double before = fixture.device.counters().flops;
-    incremental.forward({&chunk, 1}, {}, {}, last);
-    return fixture.device.counters().flops - before;
-  };
-  // A layer's products are (rows, C) by q, k, v, attention's projection, c_fc and c_proj.
-  const double width = static_cast<double>(config().n_embd);
-  const double products = 2.0 * 20 * width * (width + width + 4 * width + 4 * width);
-  EXPECT_GE(flops(LastLayer::kEveryRow) - flops(LastLayer::kWantedRows), products);
-}
-
-INSTANTIATE_TEST_SUITE_P(DevicesAndSizes, Incremental,
-                         testing::Combine(testing::Values("ascend_910b3", "h100_sxm", "tiny"),
-                                          testing::Range(std::size_t{0}, std::size_t{3})),
-                         [](const auto& which) {
-                           return std::get<0>(which.param) + "_" +
-                                  std::string(kSizes[std::get<1>(which.param)].name);
-                         });
+INSTANTIATE_TEST_SUITE_P(DevicesAndSizes, Incremental, devices_and_sizes(), device_and_size);
 
 Logits chunked(Gpt& gpt, std::span<const int> tokens) {
   IncrementalGpt incremental(gpt);
@@ -358,4 +217,4 @@ TEST(IncrementalGpt, ImpossibleChunksAreOurMistake) {
 }
 
 }  // namespace
-}  // namespace nb
+}  // namespace nb::test
