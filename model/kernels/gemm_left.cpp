@@ -14,7 +14,7 @@ std::size_t stage_words(std::int64_t rows, std::int64_t steps) {
   return static_cast<std::size_t>(ceil_div(steps, kGemmSteps) * rows * kGemmRowWords);
 }
 
-// A unit is about 64 cache lines of the source: rows in full, or a square that is turned.
+// A unit is rows of the source in full, or 4 cache lines of as many rows as are turned at a time.
 LeftWords::LeftWords(const GemmFormat& format, const GemmLeft& a, std::int64_t k_count,
                      const GemmStage& stage, std::int64_t calls, std::uint32_t* words)
     : format_(&format),
@@ -22,7 +22,7 @@ LeftWords::LeftWords(const GemmFormat& format, const GemmLeft& a, std::int64_t k
       k_count_(k_count),
       stage_(stage),
       words_(words),
-      unit_rows_(a.is_turned ? 32 : 2),
+      unit_rows_(a.is_turned ? 64 : 2),
       unit_steps_(a.is_turned ? 16 : kGemmSteps),
       calls_(calls) {
   const std::int64_t blocks = ceil_div(stage.steps, unit_steps_);
