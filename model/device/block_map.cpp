@@ -48,8 +48,8 @@ bool BlockMap::should_split(const Block& block, std::uint64_t rounded) const {
   return rest > rules_.large_split_remainder_bytes;
 }
 
-void BlockMap::index_free(Map::const_iterator it) {
-  free_of(it->second.pool).emplace(it->second.size, it->first);
+void BlockMap::index_free(Map::iterator it) {
+  free_of(it->second.pool).emplace(std::pair(it->second.size, it->first), it);
 }
 void BlockMap::unindex_free(Map::const_iterator it) {
   free_of(it->second.pool).erase({it->second.size, it->first});
@@ -59,14 +59,14 @@ BlockMap::Map::iterator BlockMap::cut(Map::iterator it, std::uint64_t size) {
   Block rest = it->second;
   rest.size -= size;
   it->second.size = size;
-  return blocks_.emplace(it->first + size, rest).first;
+  return blocks_.emplace_hint(std::next(it), it->first + size, rest);
 }
 
-std::uint64_t BlockMap::take_block(Map::iterator it, std::uint64_t rounded) {
+BlockMap::Place BlockMap::take_block(Map::iterator it, std::uint64_t rounded) {
   unindex_free(it);
   if (should_split(it->second, rounded)) index_free(cut(it, rounded));
   it->second.state = BlockState::kLive;
-  return it->first;
+  return it;
 }
 
 std::uint64_t BlockMap::unmapped_after(Map::const_iterator it) const {
@@ -78,19 +78,19 @@ std::uint64_t BlockMap::unmapped_after(Map::const_iterator it) const {
   return next->second.size;
 }
 
-std::optional<std::uint64_t> BlockMap::take(std::uint64_t rounded) {
+std::optional<BlockMap::Place> BlockMap::take(std::uint64_t rounded) {
   const auto& free = free_of(pool_of(rounded));
   auto best = free.lower_bound({rounded, 0});
   if (best == free.end()) return std::nullopt;
   // A free block at the growing end counts with the size it can grow to, so that the end stays
   // free.
-  const auto grown = [&](const std::pair<std::uint64_t, std::uint64_t>& entry) {
-    return entry.first + unmapped_after(blocks_.find(entry.second));
+  const auto grown = [&](const Free::value_type& entry) {
+    return entry.first.first + unmapped_after(entry.second);
   };
   for (auto next = std::next(best); next != free.end() && grown(*next) < grown(*best);) {
     best = next++;
   }
-  return take_block(blocks_.find(best->second), rounded);
+  return take_block(best->second, rounded);
 }
 
 // The free or unmapped block from which an expandable segment has `rounded` bytes without a live
@@ -140,7 +140,7 @@ void BlockMap::map_front(Map::iterator it, std::uint64_t size) {
   it->second.state = BlockState::kFree;
 }
 
-std::uint64_t BlockMap::grow(std::uint64_t rounded) {
+BlockMap::Place BlockMap::grow(std::uint64_t rounded) {
   const PoolKind pool = pool_of(rounded);
   if (!rules_.expandable_segments) {
     const std::uint64_t size = segment_bytes(rounded);
@@ -173,7 +173,6 @@ std::uint64_t BlockMap::grow(std::uint64_t rounded) {
     it->second.size += next->second.size;
     blocks_.erase(next);
   }
-  index_free(it);
   return take_block(merge(it), rounded);
 }
 
@@ -181,7 +180,6 @@ BlockMap::Map::iterator BlockMap::merge(Map::iterator it) {
   const auto joins = [](const Block& a, const Block& b) {
     return a.segment == b.segment && a.state == BlockState::kFree && b.state == BlockState::kFree;
   };
-  unindex_free(it);
   if (const auto next = std::next(it); next != blocks_.end() && joins(it->second, next->second)) {
     unindex_free(next);
     it->second.size += next->second.size;
@@ -200,13 +198,11 @@ BlockMap::Map::iterator BlockMap::merge(Map::iterator it) {
   return it;
 }
 
-void BlockMap::give(std::uint64_t address) {
-  const auto it = blocks_.find(address);
-  NB_CHECK(it != blocks_.end() && it->second.state == BlockState::kLive,
-           "[allocator] no live block at {:#x}", address);
-  it->second.state = BlockState::kFree;
-  index_free(it);
-  merge(it);
+void BlockMap::give(Place block) {
+  NB_CHECK(block->second.state == BlockState::kLive, "[allocator] no live block at {:#x}",
+           block->first);
+  block->second.state = BlockState::kFree;
+  merge(block);
 }
 
 std::uint64_t BlockMap::release_unused() {
@@ -263,13 +259,7 @@ std::uint64_t BlockMap::release_unused() {
   return released;
 }
 
-const Block& BlockMap::at(std::uint64_t address) const {
-  const auto it = blocks_.find(address);
-  NB_CHECK(it != blocks_.end(), "[allocator] no block at {:#x}", address);
-  return it->second;
-}
-
-bool BlockMap::assign(std::map<std::uint64_t, Block> blocks, std::uint64_t next_address) {
+bool BlockMap::assign(Map blocks, std::uint64_t next_address) {
   std::uint64_t segment = 0, end = 0;
   for (const auto& [address, block] : blocks) {
     const bool starts = block.segment == address;

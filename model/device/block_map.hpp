@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "model/device/memory.hpp"
@@ -27,6 +26,9 @@ struct Block {
 
 class BlockMap {
  public:
+  using Map = std::map<std::uint64_t, Block>;  // by address
+  using Place = Map::iterator;  // of a block: good until it is freed or the map is assigned
+
   // address_space_bytes: of an expandable segment (torch: 9/8 of the device's capacity).
   BlockMap(const AllocatorRules& rules, std::uint64_t address_space_bytes);
 
@@ -35,42 +37,39 @@ class BlockMap {
   std::uint64_t segment_bytes(std::uint64_t rounded) const;
 
   // Best fit among free blocks, cut to size and made live.
-  std::optional<std::uint64_t> take(std::uint64_t rounded);
+  std::optional<Place> take(std::uint64_t rounded);
   // Device bytes that grow() would map for this request.
   std::uint64_t growth_bytes(std::uint64_t rounded) const;
-  // Maps them (new segment, or more of an expandable one) and takes the block. Returns its address.
-  std::uint64_t grow(std::uint64_t rounded);
-  void give(std::uint64_t address);  // live → free, merged with free neighbours
-  std::uint64_t release_unused();    // unmaps what no live block needs; returns the bytes
+  // Maps them (new segment, or more of an expandable one) and takes the block.
+  Place grow(std::uint64_t rounded);
+  void give(Place block);          // live → free, merged with free neighbours
+  std::uint64_t release_unused();  // unmaps what no live block needs; returns the bytes
 
-  const Block& at(std::uint64_t address) const;
-  const std::map<std::uint64_t, Block>& blocks() const { return blocks_; }
+  Place place_of(std::uint64_t address) { return blocks_.find(address); }  // it has a block
+  const Map& blocks() const { return blocks_; }
   std::uint64_t next_address() const { return next_address_; }
   // Replaces everything; false (and unchanged) when blocks overlap or leave gaps in a segment.
-  bool assign(std::map<std::uint64_t, Block> blocks, std::uint64_t next_address);
+  bool assign(Map blocks, std::uint64_t next_address);
 
  private:
-  using Map = std::map<std::uint64_t, Block>;
+  using Free = std::map<std::pair<std::uint64_t, std::uint64_t>, Place>;  // by (size, address)
   bool should_split(const Block& block, std::uint64_t rounded) const;
   std::uint64_t granule(PoolKind pool) const;
-  std::uint64_t take_block(Map::iterator it, std::uint64_t rounded);
+  Place take_block(Map::iterator it, std::uint64_t rounded);
   Map::iterator merge(Map::iterator it);                    // a free block with its free neighbours
   Map::iterator cut(Map::iterator it, std::uint64_t size);  // into size and rest; returns the rest
   std::uint64_t unmapped_after(Map::const_iterator it) const;
   std::optional<std::uint64_t> expansion_point(PoolKind pool, std::uint64_t rounded) const;
   void map_front(Map::iterator it, std::uint64_t size);
-  void index_free(Map::const_iterator it);
+  void index_free(Map::iterator it);
   void unindex_free(Map::const_iterator it);
-  std::set<std::pair<std::uint64_t, std::uint64_t>>& free_of(PoolKind pool) {
-    return free_[static_cast<std::size_t>(pool)];
-  }
+  Free& free_of(PoolKind pool) { return free_[static_cast<std::size_t>(pool)]; }
 
   AllocatorRules rules_;
   std::uint64_t address_space_bytes_;
   std::uint64_t next_address_;
-  Map blocks_;  // by address
-  std::array<std::set<std::pair<std::uint64_t, std::uint64_t>>, 2>
-      free_;  // (size, address) of mapped free
+  Map blocks_;
+  std::array<Free, 2> free_;  // mapped ones, of each pool
 };
 
 }  // namespace nb

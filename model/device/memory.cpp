@@ -1,7 +1,8 @@
 #include "model/device/memory.hpp"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 #include "harness/base/check.hpp"
@@ -14,38 +15,40 @@ OutOfMemory::OutOfMemory(const std::string& text, std::string_view tensor,
                          std::uint64_t requested_bytes, const MemoryStats& stats)
     : std::runtime_error(text), tensor_(tensor), requested_bytes_(requested_bytes), stats_(stats) {}
 
-BlockHandle::BlockHandle(const BlockHandle& other) : allocator_(other.allocator_), id_(other.id_) {
-  if (allocator_ != nullptr) ++allocator_->impl_->live.at(id_).holders;
+BlockHandle::BlockHandle(const BlockHandle& other)
+    : allocator_(other.allocator_), block_(other.block_) {
+  if (block_ != nullptr) ++block_->holders;
 }
 BlockHandle::BlockHandle(BlockHandle&& other) noexcept
-    : allocator_(std::exchange(other.allocator_, nullptr)), id_(std::exchange(other.id_, 0)) {}
+    : allocator_(std::exchange(other.allocator_, nullptr)),
+      block_(std::exchange(other.block_, nullptr)) {}
 BlockHandle& BlockHandle::operator=(BlockHandle other) noexcept {
   std::swap(allocator_, other.allocator_);
-  std::swap(id_, other.id_);
+  std::swap(block_, other.block_);
   return *this;
 }
 BlockHandle::~BlockHandle() { reset(); }
 
 void BlockHandle::reset() noexcept {
-  if (allocator_ != nullptr) allocator_->impl_->drop(id_);
+  if (allocator_ != nullptr) allocator_->impl_->drop(*block_);
   allocator_ = nullptr;
-  id_ = 0;
+  block_ = nullptr;
 }
+std::uint64_t BlockHandle::id() const { return held() ? block_->id : 0; }
 std::uint64_t BlockHandle::address() const {
   NB_CHECK(held(), "[allocator] an empty handle has no address");
-  return allocator_->impl_->live.at(id_).address;
+  return block_->address();
 }
 std::uint64_t BlockHandle::size_bytes() const {
   NB_CHECK(held(), "[allocator] an empty handle has no size");
-  return allocator_->impl_->map.at(address()).size;
+  return block_->size();
 }
 
-void CachingAllocator::Impl::drop(std::uint64_t id) noexcept {
-  const auto it = live.find(id);
-  if (it == live.end() || --it->second.holders > 0) return;
-  stats.allocated_bytes -= map.at(it->second.address).size;
-  map.give(it->second.address);
-  live.erase(it);
+void CachingAllocator::Impl::drop(LiveBlock& block) noexcept {
+  if (--block.holders > 0) return;
+  stats.allocated_bytes -= block.size();
+  map.give(block.place);
+  live.erase(block.self);
 }
 
 std::uint64_t CachingAllocator::Impl::free_on_device() const {
@@ -72,30 +75,32 @@ BlockHandle CachingAllocator::allocate(std::uint64_t size_bytes, std::string_vie
   const std::uint64_t size = rounded(size_bytes);
   // No device has half the address space; without this a huge request would wrap around.
   const bool absurd = size_bytes > (1ull << 60);
-  std::optional<std::uint64_t> address = absurd ? std::nullopt : a.map.take(size);
-  if (!address && !absurd) {
+  std::optional<BlockMap::Place> place;
+  if (!absurd) place = a.map.take(size);
+  if (!place && !absurd) {
     if (a.map.growth_bytes(size) > a.free_on_device()) {
       a.empty_cache();
       ++a.stats.retries;
-      address = a.map.take(size);  // an expandable segment can keep part of a granule
+      place = a.map.take(size);  // an expandable segment can keep part of a granule
     }
-    if (!address && a.map.growth_bytes(size) <= a.free_on_device()) {
+    if (!place && a.map.growth_bytes(size) <= a.free_on_device()) {
       a.stats.reserved_bytes += a.map.growth_bytes(size);
       ++a.stats.segments_made;
-      address = a.map.grow(size);
+      place = a.map.grow(size);
     }
   }
-  if (!address) {
+  if (!place) {
     const std::uint64_t wanted = absurd ? size_bytes : a.map.segment_bytes(size);
     throw OutOfMemory(a.out_of_memory_text(wanted), name, size_bytes, a.stats);
   }
-  const std::uint64_t id = a.next_id++;
-  a.live.emplace(id, LiveBlock{*address, 1, size, std::string(name)});
+  LiveBlock& block =
+      a.live.emplace_back(LiveBlock{*place, a.next_id++, 1, size, std::string(name), a.live.end()});
+  block.self = std::prev(a.live.end());
   ++a.stats.allocations;
-  a.stats.allocated_bytes += a.map.at(*address).size;
+  a.stats.allocated_bytes += block.size();
   a.stats.peak_allocated_bytes = std::max(a.stats.peak_allocated_bytes, a.stats.allocated_bytes);
   a.stats.peak_reserved_bytes = std::max(a.stats.peak_reserved_bytes, a.stats.reserved_bytes);
-  return BlockHandle(this, id);
+  return {this, &block};
 }
 
 void CachingAllocator::empty_cache() { impl_->empty_cache(); }

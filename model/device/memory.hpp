@@ -68,6 +68,7 @@ class OutOfMemory : public std::runtime_error {
 };
 
 class CachingAllocator;
+struct LiveBlock;
 
 // Shared ownership of one allocated block; the last holder frees it. Must die before the allocator.
 class BlockHandle {
@@ -78,16 +79,17 @@ class BlockHandle {
   BlockHandle& operator=(BlockHandle other) noexcept;
   ~BlockHandle();
   bool held() const { return allocator_ != nullptr; }
-  std::uint64_t id() const { return id_; }  // unique within the allocator, never reused
-  std::uint64_t size_bytes() const;         // rounded
-  std::uint64_t address() const;            // simulated
+  std::uint64_t id() const;          // unique within the allocator, never reused; 0: holds none
+  std::uint64_t size_bytes() const;  // rounded
+  std::uint64_t address() const;     // simulated
   void reset() noexcept;
 
  private:
   friend class CachingAllocator;
-  BlockHandle(CachingAllocator* allocator, std::uint64_t id) : allocator_(allocator), id_(id) {}
+  BlockHandle(CachingAllocator* allocator, LiveBlock* block)
+      : allocator_(allocator), block_(block) {}
   CachingAllocator* allocator_ = nullptr;
-  std::uint64_t id_ = 0;
+  LiveBlock* block_ = nullptr;
 };
 
 class CachingAllocator {

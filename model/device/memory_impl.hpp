@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <list>
 #include <string>
 
 #include "model/device/block_map.hpp"
@@ -12,12 +12,17 @@
 namespace nb {
 
 struct LiveBlock {
-  std::uint64_t address = 0;
+  BlockMap::Place place;
+  std::uint64_t id = 0;
   int holders = 0;
   // As rounded. The block itself may be larger: a remainder too small to split off stays with it,
   // and whether there was one depends on what stood there before.
   std::uint64_t requested = 0;
   std::string name;
+  std::list<LiveBlock>::iterator self;
+
+  std::uint64_t address() const { return place->first; }
+  std::uint64_t size() const { return place->second.size; }
 };
 
 struct CachingAllocator::Impl {
@@ -26,7 +31,7 @@ struct CachingAllocator::Impl {
     stats.capacity_bytes = budget.capacity_bytes;
     stats.reserve_bytes = budget.reserve_bytes;
   }
-  void drop(std::uint64_t id) noexcept;  // one holder less; the last frees the block
+  void drop(LiveBlock& block) noexcept;  // one holder less; the last frees the block
   std::uint64_t free_on_device() const;
   void empty_cache();
   std::string out_of_memory_text(std::uint64_t wanted_bytes) const;
@@ -35,7 +40,7 @@ struct CachingAllocator::Impl {
   int device_index;
   BlockMap map;
   MemoryStats stats;
-  std::map<std::uint64_t, LiveBlock> live;  // by handle id, so in the order of allocation
+  std::list<LiveBlock> live;  // in the order of allocation
   std::uint64_t next_id = 1;
 };
 

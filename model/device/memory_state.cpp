@@ -55,8 +55,8 @@ Json CachingAllocator::state() const {
                       static_cast<int>(block.state)});
   }
   Json live = Json::array();
-  for (const auto& [id, block] : a.live) {
-    live.push_back({block.name, block.address, block.requested});
+  for (const LiveBlock& block : a.live) {
+    live.push_back({block.name, block.address(), block.requested});
   }
   Json stats = Json::object();
   each_saved_stat(a.stats, [&](const char* key, std::uint64_t value) { stats[key] = value; });
@@ -98,7 +98,7 @@ Result<void> CachingAllocator::restore(const Json& state) {
                                  saved.size(), a.live.size()));
   }
   std::size_t i = 0, live_in_map = 0;
-  for (const auto& [id, block] : a.live) {
+  for (const LiveBlock& block : a.live) {
     const SavedLive& s = saved[i++];
     const auto at = blocks.find(s.address);
     if (s.name != block.name || s.requested != block.requested || at == blocks.end() ||
@@ -116,7 +116,7 @@ Result<void> CachingAllocator::restore(const Json& state) {
     return bad_input("device memory: the saved blocks do not fit together");
   }
   i = 0;
-  for (auto& [id, block] : a.live) block.address = saved[i++].address;
+  for (LiveBlock& block : a.live) block.place = a.map.place_of(saved[i++].address);
   a.stats = stats;
   return {};
 }

@@ -13,27 +13,32 @@ namespace {
 constexpr std::uint64_t kMiB = 1u << 20;
 
 // After any sequence of requests: segments have no gaps, free neighbours are merged, live blocks
-// are as large as asked, and what is mapped is what grow and release said.
+// are as large as asked and where their places say, and what is mapped is what grow and release
+// said.
 void check_random_life(const AllocatorRules& rules, std::uint64_t seed) {
   BlockMap map(rules, 1024 * kMiB);
   const Rng rng(seed, "block_map_test");
-  std::map<std::uint64_t, std::uint64_t> live;  // address → asked
+  struct Live {
+    std::uint64_t asked;
+    BlockMap::Place place;
+  };
+  std::map<std::uint64_t, Live> live;  // by address
   std::uint64_t mapped = 0;
   for (std::uint64_t i = 0; i < 3000; ++i) {
     const std::uint64_t what = rng.below(3 * i, 100);
     if (what < 55) {
       const std::uint64_t scale = std::uint64_t{512} << rng.below(3 * i + 1, 16);
       const std::uint64_t size = (1 + rng.below(3 * i + 2, 64)) * 512 / 512 * scale;
-      auto address = map.take(size);
-      if (!address) {
+      auto place = map.take(size);
+      if (!place) {
         mapped += map.growth_bytes(size);
-        address = map.grow(size);
+        place = map.grow(size);
       }
-      ASSERT_TRUE(live.emplace(*address, size).second);
+      ASSERT_TRUE(live.emplace((*place)->first, Live{size, *place}).second);
     } else if (what < 98 && !live.empty()) {
       auto it = live.begin();
       std::advance(it, static_cast<long>(rng.below(3 * i + 1, live.size())));
-      map.give(it->first);
+      map.give(it->second.place);
       live.erase(it);
     } else if (what >= 98) {
       mapped -= map.release_unused();
@@ -49,7 +54,9 @@ void check_random_life(const AllocatorRules& rules, std::uint64_t seed) {
         ASSERT_FALSE(before == BlockState::kUnmapped && block.state == BlockState::kUnmapped) << i;
       }
       if (block.state == BlockState::kLive) {
-        ASSERT_TRUE(live.count(address) == 1 && block.size >= live[address]) << i;
+        const auto known = live.find(address);
+        ASSERT_TRUE(known != live.end() && block.size >= known->second.asked) << i;
+        ASSERT_EQ(&known->second.place->second, &block) << i;
         ++count;
       }
       if (block.state != BlockState::kUnmapped) is_mapped += block.size;
