@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "harness/base/parallel.hpp"
@@ -34,6 +36,7 @@ void check_sequence(std::size_t index, const CachedSequence& s, ConstMatrix q,
 
 constexpr std::int64_t kFewQueries = 4;      // these go one by one
 constexpr std::size_t kSequencesAtOnce = 8;  // of those that share a first segment
+constexpr std::size_t kPieces = 32;          // of a loop over so many short tasks
 
 std::int64_t keys_of(const CachedSequence& s) { return s.first_position + s.queries; }
 
@@ -59,6 +62,12 @@ std::vector<std::size_t> runs_of(std::span<const CachedSequence> sequences) {
   return ends;
 }
 
+void addresses(const KeyRows& rows, const void** to) {
+  const auto* row = static_cast<const std::byte*>(rows.row(0));
+  const std::int64_t stride = rows.stride_bytes();
+  for (std::int64_t j = 0; j < rows.rows; ++j, row += stride) to[j] = row;
+}
+
 // A sequence's keys of one key head.
 struct HeadOf {
   const CachedSequence* sequence = nullptr;
@@ -78,17 +87,18 @@ class HeadRun {
     for (const CachedSequence& s : sequences) {
       if (s.queries > kFewQueries) most = std::max(most, keys_of(s));
     }
-    HeadKeys packed(format_, most, shape_.head_dim);
+    std::optional<HeadKeys> packed;
+    if (most > 0) packed.emplace(format_, most, shape_.head_dim);
     for (const CachedSequence& s : sequences) {
       if (s.queries == 0) continue;
       if (s.queries <= kFewQueries) {
         one_by_one(s, &s == &sequences.back() ? after : HeadOf{&s + 1, kv_});
         continue;
       }
-      pack(s, sequences.size() > 1, packed);
+      pack(s, sequences.size() > 1, *packed);
       each_head(s, [&](const QueryRows& rows) {
-        if (packed.finite()) {
-          packed.attend(rows, scale());
+        if (packed->finite()) {
+          packed->attend(rows, scale());
         } else {
           by_definition(s, rows);
         }
@@ -141,19 +151,16 @@ class HeadRun {
   void one_by_one(const CachedSequence& s, const HeadOf& after) const {
     const std::int64_t keys = keys_of(s), padded = round_up(keys, inner::kKeysAtOnce);
     const std::int64_t next = after.sequence == nullptr ? 0 : keys_of(*after.sequence);
-    const Scratch pointers(static_cast<std::size_t>(2 * padded + next) * sizeof(const void*));
-    auto* k_rows = static_cast<const void**>(pointers.data());
+    const std::size_t pointers = static_cast<std::size_t>(2 * padded + next) * sizeof(const void*);
+    const Scratch scratch(pointers + halves_of_fp32(s) * sizeof(std::uint16_t));
+    auto* k_rows = static_cast<const void**>(scratch.data());
     const void **v_rows = k_rows + padded, **next_rows = v_rows + padded;
-    const Scratch rounded(halves_of_fp32(s) * sizeof(std::uint16_t));
-    auto* free = static_cast<std::uint16_t*>(rounded.data());
+    auto* free = reinterpret_cast<std::uint16_t*>(next_rows + next);
     const auto point = [&](const KeyRows& rows, const void** to) {
-      if (rows.halves == nullptr && has_halves(policy_)) {
-        for (std::int64_t j = 0; j < rows.rows; ++j, free += shape_.head_dim) {
-          format_.tiles.to_halves(rows.fp32 + j * rows.stride, shape_.head_dim, free);
-          to[j] = free;
-        }
-      } else {
-        for (std::int64_t j = 0; j < rows.rows; ++j) to[j] = rows.row(j);
+      if (rows.halves != nullptr || !has_halves(policy_)) return addresses(rows, to);
+      for (std::int64_t j = 0; j < rows.rows; ++j, free += shape_.head_dim) {
+        format_.tiles.to_halves(rows.fp32 + j * rows.stride, shape_.head_dim, free);
+        to[j] = free;
       }
     };
     std::int64_t done = 0;
@@ -169,7 +176,8 @@ class HeadRun {
       // What both share has just been read.
       const std::size_t first = after.kv_head == kv_ && shares_prefix(s, *after.sequence) ? 1 : 0;
       each_segment(after, first, [&](const KeyRows& k, const KeyRows&) {
-        for (std::int64_t j = 0; j < k.rows; ++j) next_rows[done++] = k.row(j);
+        addresses(k, next_rows + done);
+        done += k.rows;
       });
     }
     each_head(s, [&](const QueryRows& rows) {
@@ -228,7 +236,8 @@ void attention_cached(ConstMatrix q, Matrix out, std::span<const CachedSequence>
       "[attention_cached] only the chain order is defined for attention");
   const std::vector<std::size_t> ends = runs_of(sequences);
   const auto kv_heads = static_cast<std::size_t>(shape.kv_heads);
-  parallel_for(ends.size() * kv_heads, 1, [&](std::size_t task) {
+  const std::size_t tasks = ends.size() * kv_heads;
+  parallel_for(tasks, std::max<std::size_t>(1, tasks / kPieces), [&](std::size_t task) {
     const std::size_t run = task / kv_heads, begin = run == 0 ? 0 : ends[run - 1];
     HeadOf after;
     if (task % kv_heads + 1 < kv_heads) {

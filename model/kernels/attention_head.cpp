@@ -116,9 +116,11 @@ void HeadKeys::attend(const QueryRows& rows, float scale, inner::RowsAhead* ahea
 void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows, const void* const* k,
                        const void* const* v, std::span<const void* const> next, float scale) {
   const std::int64_t dim = rows.q.cols, keys = rows.position + rows.q.rows;
-  const Scratch scores(bytes(keys + inner::kKeysAtOnce));
-  const Scratch words(bytes(dim + keys + 32));
-  const Scratch sums(bytes(round_up(dim, 16)));
+  const std::int64_t scores_size = round_up(keys, 16) + inner::kKeysAtOnce;
+  const std::int64_t sums_size = round_up(dim, 16);
+  const Scratch scratch(bytes(scores_size + sums_size + dim + keys + 32));
+  float *scores = scratch.floats(), *sums = scores + scores_size;
+  std::uint32_t* words = scratch.words() + scores_size + sums_size;
   for (std::int64_t i = 0; i < rows.q.rows; ++i) {
     float max = 0.0f, sum = 0.0f;
     format.tiles.one({.q = rows.q.row(i),
@@ -130,12 +132,12 @@ void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows, con
                       .dim = dim,
                       .scale = scale,
                       .rounding = format.input.rounding,
-                      .scores = scores.floats(),
-                      .words = words.words(),
-                      .sums = sums.floats(),
+                      .scores = scores,
+                      .words = words,
+                      .sums = sums,
                       .max = &max,
                       .sum = &sum});
-    format.tiles.quotients(sums.floats(), 0, 1, dim, &sum, rows.out.row(i), rows.out.stride,
+    format.tiles.quotients(sums, 0, 1, dim, &sum, rows.out.row(i), rows.out.stride,
                            format.rounding);
     save(rows, i, 1, &max, &sum);
   }

@@ -45,6 +45,11 @@ struct KeyRows {
     if (halves != nullptr) return halves + j * stride;
     return fp32 + j * stride;
   }
+  // From one row to the next.
+  std::int64_t stride_bytes() const {
+    const std::size_t value = halves != nullptr ? sizeof *halves : sizeof *fp32;
+    return stride * static_cast<std::int64_t>(value);
+  }
   // Values of row j of one head as fp32.
   void copy_row(std::int64_t j, float* to) const;
 

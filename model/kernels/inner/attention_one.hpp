@@ -25,10 +25,11 @@ NB_OP Floats more_words(const AttentionOne& b, const void* const* rows, const vo
   }
   transpose(block);
   const std::int64_t count = kWhole ? 16 : words_of<Format>(b.dim) - w;
+  const std::uint32_t* words = b.words + w;
 #pragma GCC unroll 16
   for (int s = 0; s < 16; ++s) {
     const int at = Format::kSwaps ? s ^ 1 : s;
-    if (s < count) sum = Format::step(all_bits(b.words[w + at]), block[at], sum);
+    if (s < count) sum = Format::step(all_bits(words[at]), block[at], sum);
   }
   return sum;
 }
@@ -55,20 +56,28 @@ void one_scores(const AttentionOne& b) {
   }
 }
 
-// Asks for what will be read after rows `key` and key + 1 of the columns [col, col + cols) of V.
+// Asks for `kCols` values of rows key and key + 1.
+template <class Format, int kCols>
+NB_OP void prefetch_two(const void* const* rows, std::int64_t count, std::int64_t key,
+                        std::int64_t col) {
+  constexpr int kLine = 64 / sizeof(typename Format::CachedValue);
+  if (key >= count) return;
+  const auto* even = cached_row<Format>(rows[key]) + col;
+  const auto* odd = cached_row<Format>(rows[key + 1 < count ? key + 1 : key]) + col;
+#pragma GCC unroll 8
+  for (int i = 0; i < kCols; i += kLine) {
+    __builtin_prefetch(even + i);
+    __builtin_prefetch(odd + i);
+  }
+}
+
+// Asks for what will be read after rows `key` and key + 1 of the columns [col, col + kCols) of V.
 // The scores have asked for the first rows of it.
-template <class Format>
-NB_OP void prefetch_after(const AttentionOne& b, std::int64_t key, std::int64_t col,
-                          std::int64_t cols) {
+template <class Format, int kCols>
+NB_OP void prefetch_after(const AttentionOne& b, std::int64_t key, std::int64_t col) {
   constexpr std::int64_t kAhead = 12;
-  if (key + kAhead >= kKeysAtOnce) {
-    for (std::int64_t i = key + kAhead; i < key + kAhead + 2 && i < b.keys; ++i) {
-      prefetch_row(cached_row<Format>(b.v[i]) + col, 1, cols);
-    }
-  }
-  for (std::int64_t i = key; i < key + 2 && i < b.next_keys; ++i) {
-    prefetch_row(cached_row<Format>(b.next[i]) + col, 1, cols);
-  }
+  if (key + kAhead >= kKeysAtOnce) prefetch_two<Format, kCols>(b.v, b.keys, key + kAhead, col);
+  prefetch_two<Format, kCols>(b.next, b.next_keys, key, col);
 }
 
 // kVectors · 16 columns from `col` on; the last vector has `lanes`.
@@ -81,7 +90,7 @@ NB_OP void one_columns(const AttentionOne& b, const std::uint32_t* p, std::int64
     const bool both = key + 1 < b.keys;
     const auto* even = cached_row<Format>(b.v[key]) + col;
     const auto* odd = cached_row<Format>(b.v[both ? key + 1 : key]) + col;
-    prefetch_after<Format>(b, key, col, 16 * kVectors);
+    prefetch_after<Format, 16 * kVectors>(b, key, col);
     const Bits first = all_bits(p[key / Format::kPerWord]);
     const Bits second =
         all_bits(Format::kPerWord == 1 && (both || Format::kSwaps) ? p[key + 1] : 0u);
@@ -121,7 +130,7 @@ NB_OP void one_columns_of_pairs(const AttentionOne& b, const std::uint32_t* p, s
     const bool both = key + 1 < b.keys;
     const std::uint16_t* even = cached_row<Bf16Pairs>(b.v[key]) + col;
     const std::uint16_t* odd = cached_row<Bf16Pairs>(b.v[both ? key + 1 : key]) + col;
-    prefetch_after<Bf16Pairs>(b, key, col, 32 * kGroups);
+    prefetch_after<Bf16Pairs, 32 * kGroups>(b, key, col);
     const Bits weights = all_bits(p[key / 2]);
 #pragma GCC unroll 4
     for (int g = 0; g < kGroups; ++g) {
