@@ -94,6 +94,15 @@ void softcap(ConstMatrix logits, Matrix out, const CrossEntropySettings& setting
            [&](std::int64_t i) { table.softcap(logits.row(i), logits.cols, cap, out.row(i)); });
 }
 
+void softcap_block(ConstMatrix logits, Matrix out, const ProductBlock& block,
+                   const CrossEntropySettings& settings) {
+  const inner::Table& table = inner::table();
+  const inner::CapScalars cap = cap_scalars(settings, true, false);
+  for (std::int64_t i = block.row; i < block.row + block.rows; ++i) {
+    table.softcap(logits.row(i) + block.col, block.cols, cap, out.row(i) + block.col);
+  }
+}
+
 void score_targets(ConstMatrix logits, std::span<const int> targets, std::span<float> log_probs,
                    std::span<int> argmax, const CrossEntropySettings& settings) {
   check_targets("score_targets", logits, targets);

@@ -10,6 +10,7 @@
 
 #include <span>
 
+#include "model/kernels/matmul.hpp"
 #include "model/kernels/policy.hpp"
 #include "model/tensor/view.hpp"
 
@@ -46,6 +47,9 @@ void softcap_cross_entropy_backward(ConstMatrix logits, std::span<const int> tar
 
 // Inference: the capped logits, rounded to storage. out may be logits.
 void softcap(ConstMatrix logits, Matrix out, const CrossEntropySettings& settings);
+// The same of a block of them, on the calling thread.
+void softcap_block(ConstMatrix logits, Matrix out, const ProductBlock& block,
+                   const CrossEntropySettings& settings);
 
 // Scoring of evaluators: log_probs[r] = -loss of row r (of z rounded to storage in both modes,
 // since that is what an uncompiled model returns); argmax[r]: first index of the largest z, NaN

@@ -66,7 +66,7 @@ void turn_and_norm(ConstMatrix x, Matrix turned, Matrix out, std::span<float> rs
       table.rms_norm(y, dim, r, out.row(i) + h * dim, heads.norm_rounding);
     }
   };
-  each_row(x.rows, x.cols, turn, kElementsAtOnce / 4);
+  each_row(x.rows, x.cols, turn);
 }
 
 }  // namespace

@@ -11,11 +11,12 @@
 namespace nb::kernels {
 
 inline constexpr std::int64_t kElementsAtOnce = 16384;
+inline constexpr std::int64_t kRowElementsAtOnce = 4096;  // so that 64 rows of 256 are four pieces
 
 // body(i) for each row of `cols` elements; at_once: fewer where an element is dear.
 template <class Body>
 void each_row(std::int64_t rows, std::int64_t cols, const Body& body,
-              std::int64_t at_once = kElementsAtOnce) {
+              std::int64_t at_once = kRowElementsAtOnce) {
   const std::int64_t chunk = std::max<std::int64_t>(1, at_once / std::max<std::int64_t>(1, cols));
   parallel_chunks(static_cast<std::size_t>(rows), static_cast<std::size_t>(chunk),
                   [&](std::size_t begin, std::size_t end) {

@@ -141,10 +141,10 @@ HeadResult head_loss_and_backward(Device& device, const Tensor& x, const Tensor&
 
 namespace {
 
-// Uncapped logits of the wanted rows, block by block: each(first, logits).
+// Capped logits of the wanted rows, block by block: each(first, logits).
 void each_logit_block(const Device& device, const HeadSize& size, const Tensor& x, const Tensor& w,
                       std::span<const std::int64_t> wanted, HeadScratch& scratch,
-                      const std::function<void(std::int64_t first, Matrix logits)>& each) {
+                      const LogitRows& each) {
   const auto total = wanted.empty() ? size.rows : static_cast<std::int64_t>(wanted.size());
   const std::int64_t block = block_rows(size);
   for (std::int64_t begin = 0; begin < total; begin += block) {
@@ -163,7 +163,10 @@ void each_logit_block(const Device& device, const HeadSize& size, const Tensor& 
       rows = gathered;
     }
     const Matrix z = matrix(sized(scratch.logits, count * size.vocab).data(), count, size.vocab);
-    multiply_weight_nt(rows, w, z, device.numerics().matmul());
+    multiply_weight_nt(rows, w, z, device.numerics().matmul(),
+                       [&](const kernels::ProductBlock& part) {
+                         kernels::softcap_block(z, z, part, loss_settings(device));
+                       });
     each(begin, z);
   }
 }
@@ -182,12 +185,7 @@ void head_logits(Device& device, const Tensor& x, const Tensor& w,
   OpDesc desc = vocab_desc(OpKind::kLogits, size, "logits");
   desc.inputs = {&logits};
   desc.output = &capped;
-  device.run(desc, [&] {
-    each_logit_block(device, size, x, w, wanted, scratch, [&](std::int64_t first, Matrix z) {
-      kernels::softcap(z, z, loss_settings(device));
-      sink(first, z);
-    });
-  });
+  device.run(desc, [&] { each_logit_block(device, size, x, w, wanted, scratch, sink); });
 }
 
 void head_scores(Device& device, const Tensor& x, const Tensor& w, std::span<const int> targets,

@@ -113,14 +113,16 @@ NB_OP void cap_groups(const float* x, int lanes, const CapScalars& s, bool* calm
 
 }  // namespace
 
-void softcap(const float* x, std::int64_t n, const CapScalars& s, float* out) {
+void softcap(const float* x, std::int64_t n, const CapScalars& scalars, float* out) {
+  const CapScalars s = scalars;  // a copy: out cannot point into it
   bool calm = true;
   with_roundings(s, [&](auto inner, auto outer, auto) {
     constexpr int kInner = decltype(inner)::value, kOuter = decltype(outer)::value;
-    each_group(n, [&](std::int64_t i, int lanes) {
-      Floats t[1], z[1];
+    each_groups<kSideBySide>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
+      constexpr int kCount = decltype(count)::value;
+      Floats t[kCount], z[kCount];
       cap_groups<kInner, kOuter>(x + i, lanes, s, &calm, t, z);
-      store_lanes(out + i, z[0], lanes);
+      each_of<kCount>([&](int c) NB_BODY { store_lanes(out + i + 16 * c, z[c], lanes); });
     });
   });
 }
