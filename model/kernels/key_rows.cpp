@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 
 #include "harness/base/check.hpp"
 #include "model/kernels/inner/dispatch.hpp"
@@ -16,6 +17,20 @@ void KeyRows::copy_row(std::int64_t j, float* to) const {
   const std::uint16_t* from = halves + j * stride;
   for (std::int64_t d = 0; d < cols; ++d)
     to[d] = std::bit_cast<float>(static_cast<std::uint32_t>(from[d]) << 16);
+}
+
+void fetch_to_write(const KeySpace& space, std::int64_t rows, std::int64_t cols) {
+  constexpr std::int64_t kLine = 64;
+  const std::int64_t size = space.halves != nullptr ? 2 : 4;  // of a value
+  auto* const begin = space.halves != nullptr ? reinterpret_cast<std::byte*>(space.halves)
+                                              : reinterpret_cast<std::byte*>(space.fp32);
+  for (std::int64_t head = 0; head * space.head_dim < cols; ++head) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const std::byte* row = begin + size * (head * space.head_stride + i * space.stride);
+      for (std::int64_t at = 0; at < size * space.head_dim; at += kLine)
+        __builtin_prefetch(row + at, 1);
+    }
+  }
 }
 
 void store_keys(ConstMatrix values, const KeySpace& to, const MatmulPolicy& policy) {

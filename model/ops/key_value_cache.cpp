@@ -100,6 +100,7 @@ namespace ops {
 namespace {
 
 constexpr std::size_t kRowsAtOnce = 16;
+constexpr std::int64_t kFewRows = 2;  // of one chunk; more than that follow one another in memory
 
 // Where the rows of a chunk go.
 struct ChunkSpace {
@@ -163,6 +164,13 @@ void append_keys_values(Device& device, const Tensor& k, const Tensor& v, std::i
       chunk_of.resize(chunk_of.size() + chunk.tokens.size(), spaces.size() - 1);
     }
     parallel_chunks(chunk_of.size(), kRowsAtOnce, [&](std::size_t begin, std::size_t end) {
+      each_part(chunk_of, begin, end, [&](std::size_t chunk, std::int64_t row, std::int64_t count) {
+        const ChunkSpace& space = spaces[chunk];
+        if (!space.is_kept || count > kFewRows) return;
+        const std::int64_t done = row - space.first_row, width = k.shape().last();
+        kernels::fetch_to_write(space.keys.behind(done), count, width);
+        kernels::fetch_to_write(space.values.behind(done), count, width);
+      });
       each_part(chunk_of, begin, end, [&](std::size_t chunk, std::int64_t row, std::int64_t count) {
         const ChunkSpace& space = spaces[chunk];
         if (!space.is_kept) return;
