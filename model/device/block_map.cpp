@@ -49,10 +49,14 @@ bool BlockMap::should_split(const Block& block, std::uint64_t rounded) const {
 }
 
 void BlockMap::index_free(Map::iterator it) {
-  free_of(it->second.pool).emplace(std::pair(it->second.size, it->first), it);
+  Free& free = free_of(it->second.pool);
+  const FreeBlock entry = {it->second.size, it->first, it};
+  free.insert(std::lower_bound(free.begin(), free.end(), entry), entry);
 }
-void BlockMap::unindex_free(Map::const_iterator it) {
-  free_of(it->second.pool).erase({it->second.size, it->first});
+void BlockMap::unindex_free(Map::iterator it) {
+  Free& free = free_of(it->second.pool);
+  const FreeBlock entry = {it->second.size, it->first, it};
+  free.erase(std::lower_bound(free.begin(), free.end(), entry));
 }
 
 BlockMap::Map::iterator BlockMap::cut(Map::iterator it, std::uint64_t size) {
@@ -80,17 +84,17 @@ std::uint64_t BlockMap::unmapped_after(Map::const_iterator it) const {
 
 std::optional<BlockMap::Place> BlockMap::take(std::uint64_t rounded) {
   const auto& free = free_of(pool_of(rounded));
-  auto best = free.lower_bound({rounded, 0});
+  auto best = std::lower_bound(free.begin(), free.end(), FreeBlock{rounded, 0, {}});
   if (best == free.end()) return std::nullopt;
   // A free block at the growing end counts with the size it can grow to, so that the end stays
   // free.
-  const auto grown = [&](const Free::value_type& entry) {
-    return entry.first.first + unmapped_after(entry.second);
+  const auto grown = [&](const FreeBlock& entry) {
+    return entry.size + unmapped_after(entry.place);
   };
   for (auto next = std::next(best); next != free.end() && grown(*next) < grown(*best);) {
     best = next++;
   }
-  return take_block(best->second, rounded);
+  return take_block(best->place, rounded);
 }
 
 // The free or unmapped block from which an expandable segment has `rounded` bytes without a live

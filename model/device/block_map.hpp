@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <utility>
+#include <vector>
 
 #include "model/device/memory.hpp"
 
@@ -52,7 +52,14 @@ class BlockMap {
   bool assign(Map blocks, std::uint64_t next_address);
 
  private:
-  using Free = std::map<std::pair<std::uint64_t, std::uint64_t>, Place>;  // by (size, address)
+  struct FreeBlock {
+    std::uint64_t size, address;
+    Place place;
+    bool operator<(const FreeBlock& other) const {
+      return size != other.size ? size < other.size : address < other.address;
+    }
+  };
+  using Free = std::vector<FreeBlock>;  // sorted; few at any time, so nothing is faster
   bool should_split(const Block& block, std::uint64_t rounded) const;
   std::uint64_t granule(PoolKind pool) const;
   Place take_block(Map::iterator it, std::uint64_t rounded);
@@ -62,7 +69,7 @@ class BlockMap {
   std::optional<std::uint64_t> expansion_point(PoolKind pool, std::uint64_t rounded) const;
   void map_front(Map::iterator it, std::uint64_t size);
   void index_free(Map::iterator it);
-  void unindex_free(Map::const_iterator it);
+  void unindex_free(Map::iterator it);
   Free& free_of(PoolKind pool) { return free_[static_cast<std::size_t>(pool)]; }
 
   AllocatorRules rules_;

@@ -103,7 +103,11 @@ Lowering lower(const OpDesc& desc, const SoftwareProfile& software,
 
 LoweringBuilder::LoweringBuilder(const OpDesc& desc, const SoftwareProfile& software,
                                  const NumericsPolicy& numerics)
-    : desc_(desc), software_(software), numerics_(numerics) {}
+    : desc_(desc), software_(software), numerics_(numerics) {
+  constexpr std::size_t kUsual = 8;
+  lowering_.kernels.reserve(kUsual);
+  lowering_.blocks.reserve(kUsual);
+}
 
 std::uint64_t LoweringBuilder::bytes(std::int64_t count, DType dtype) const {
   return static_cast<std::uint64_t>(count) * storage_bytes(dtype);
