@@ -86,6 +86,7 @@ std::optional<BlockMap::Place> BlockMap::take(std::uint64_t rounded) {
   const auto& free = free_of(pool_of(rounded));
   auto best = std::lower_bound(free.begin(), free.end(), FreeBlock{rounded, 0, {}});
   if (best == free.end()) return std::nullopt;
+  if (!rules_.expandable_segments) return take_block(best->place, rounded);
   // A free block at the growing end counts with the size it can grow to, so that the end stays
   // free.
   const auto grown = [&](const FreeBlock& entry) {

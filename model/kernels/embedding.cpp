@@ -1,7 +1,7 @@
 #include "model/kernels/embedding.hpp"
 
-#include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "harness/base/check.hpp"
@@ -38,17 +38,21 @@ void embedding_backward(ConstMatrix dout, std::span<const int> ids, Matrix dtabl
   if (ids.empty()) return;
   const inner::Table& kernels = inner::table();
   const int rounding = inner::rounding_of(gradient);
-  // Positions by id, each id's in token order; `starts` marks where an id begins.
-  std::vector<std::int64_t> order(ids.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
-  const auto id_at = [&](std::int64_t position) { return ids[static_cast<std::size_t>(position)]; };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::int64_t a, std::int64_t b) { return id_at(a) < id_at(b); });
+  // Positions by id, each id's in token order (a counting sort); `starts` marks where one begins.
+  std::vector<std::size_t> next(static_cast<std::size_t>(dtable.rows));
+  for (const int id : ids) ++next[static_cast<std::size_t>(id)];
   std::vector<std::size_t> starts;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (i == 0 || id_at(order[i]) != id_at(order[i - 1])) starts.push_back(i);
+  std::size_t begun = 0;
+  for (std::size_t& count : next) {
+    if (count > 0) starts.push_back(begun);
+    begun += std::exchange(count, begun);
   }
-  starts.push_back(order.size());
+  starts.push_back(begun);
+  std::vector<std::int64_t> order(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    order[next[static_cast<std::size_t>(ids[i])]++] = static_cast<std::int64_t>(i);
+  }
+  const auto id_at = [&](std::int64_t position) { return ids[static_cast<std::size_t>(position)]; };
   parallel_chunks(starts.size() - 1, 16, [&](std::size_t begin, std::size_t end) {
     check_float_mode();
     const Scratch scratch(static_cast<std::size_t>(dout.cols) * sizeof(float));
