@@ -48,11 +48,15 @@ std::vector<GemmPiece> gemm_pieces(const MatmulPolicy& policy, const GemmFormat&
 
 namespace {
 
-// A turned task owns all steps of its sums; its rows are whole cache lines of their source.
+// A turned task owns all steps of its sums. Rows that divide m: tasks of one size end together.
 GemmGrid turned_grid(const GemmShape& shape) {
   GemmGrid grid = {kTaskRows, round_up(std::min(shape.n, kTaskColumns), 32), 0};
   const auto tasks = [&] { return ceil_div(shape.m, grid.rows) * ceil_div(shape.n, grid.columns); };
-  if (tasks() < kFewestTurnedTasks && shape.m % kTaskRows != 0) grid.rows = 64;
+  for (const std::int64_t rows : {kTaskRows, std::int64_t{64}}) {
+    if (shape.m % rows != 0) continue;
+    grid.rows = rows;
+    if (tasks() >= kFewestTurnedTasks) break;
+  }
   if (tasks() < kFewestTurnedTasks && grid.columns > 256) grid.columns = 256;
   grid.stage_rows = grid.rows;
   return grid;
