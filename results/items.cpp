@@ -55,7 +55,7 @@ Result<std::string> item_line(const ItemRecord& item) {
 }
 
 Result<ItemRecord> parse_item(std::string_view line, const std::string& where) {
-  NB_TRY(const Json json, parse_json(line, where));
+  NB_TRY(const Json json, parse_json_line(line, where));
   const auto bad = [&](const std::string& what) { return bad_input(where + ": " + what); };
   if (!json.is_object()) return bad("the line is not an object");
   ItemRecord item;

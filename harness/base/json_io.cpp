@@ -209,6 +209,10 @@ std::string not_utf8(const Json& value, const std::string& pointer) {
 }  // namespace
 
 Result<Json> parse_json(std::string_view text, const std::string& where, JsonComments comments) {
+  // The parser would take it for the end and leave out what follows.
+  if (const std::size_t zero = text.find('\0'); zero != text.npos)
+    return bad_input(fmt::format("{}:{}: a byte 0; JSON is UTF-8 text (is the file damaged?)",
+                                 where, line_and_column(text, zero)));
   std::size_t read = 0;
   Builder builder(text, &read);
   const char* const end = text.data() + text.size();
@@ -217,6 +221,15 @@ Result<Json> parse_json(std::string_view text, const std::string& where, JsonCom
       nlohmann::detail::input_format_t::json, true, comments == JsonComments::kAllowed);
   if (!parsed) return bad_input(fmt::format("{}:{}", where, builder.error));
   return std::move(builder.root);
+}
+
+Result<Json> parse_json_line(std::string_view line, const std::string& where) {
+  constexpr std::string_view kFirstLine = ":1:";
+  auto json = parse_json(line, "");
+  if (json) return json;
+  std::string_view message = json.error().message;
+  if (message.starts_with(kFirstLine)) message.remove_prefix(kFirstLine.size());
+  return bad_input(fmt::format("{}:{}", where, message));
 }
 
 Result<Json> read_json(const std::filesystem::path& path, JsonComments comments) {

@@ -18,6 +18,8 @@ enum class JsonComments { kRefused, kAllowed };
 // `where` (a file name) opens every error message.
 Result<Json> parse_json(std::string_view text, const std::string& where,
                         JsonComments comments = JsonComments::kRefused);
+// One line of a JSONL file; where: "file:line", to which errors add the column.
+Result<Json> parse_json_line(std::string_view line, const std::string& where);
 Result<Json> read_json(const std::filesystem::path& path,
                        JsonComments comments = JsonComments::kRefused);
 

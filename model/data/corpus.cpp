@@ -106,7 +106,7 @@ Result<Documents> parse_jsonl_documents(std::string_view text, const std::string
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     if (is_blank(line)) continue;
     const std::string here = fmt::format("{}:{}", where, number);
-    NB_TRY(Json json, parse_json(line, here));
+    NB_TRY(Json json, parse_json_line(line, here));
     if (!json.is_object() || !json.contains("text") || !json["text"].is_string())
       return bad_input(fmt::format("{}: expected an object with a text under \"text\"", here));
     add(documents, std::move(json["text"].get_ref<std::string&>()));
@@ -136,8 +136,8 @@ Result<Documents> read_documents(const std::filesystem::path& path, std::int64_t
     std::move(documents.texts.begin(), documents.texts.end(), std::back_inserter(all.texts));
   }
   if (all.texts.empty())
-    return bad_input(fmt::format("{}: no document in {} files ({} of white space only)",
-                                 path.string(), files.size(), all.dropped_empty));
+    return bad_input(fmt::format("{}: no document with text in {} file{}", path.string(),
+                                 files.size(), files.size() == 1 ? "" : "s"));
   return all;
 }
 

@@ -12,16 +12,6 @@
 namespace nb {
 namespace {
 
-// parse_json counts lines from the beginning of its text, which here is one line of the file.
-Result<Json> parse_line(std::string_view line, const std::string& where) {
-  auto json = parse_json(line, "");
-  if (json) return json;
-  constexpr std::string_view kFirstLine = ":1:";
-  std::string message = json.error().message;
-  if (message.starts_with(kFirstLine)) message.erase(0, kFirstLine.size());
-  return bad_input(fmt::format("{}:{}", where, message));
-}
-
 Result<void> check_utf8(std::string_view line, const std::string& where) {
   const std::size_t valid = utf8_valid_prefix(line);
   if (valid == line.size()) return {};
@@ -50,7 +40,7 @@ Result<void> for_each_row(std::string_view text, const std::string& where, const
     if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
     const std::string here = fmt::format("{}:{}", where, number);
     NB_TRY_VOID(check_utf8(line, here));
-    NB_TRY(const Json row, parse_line(line, here));
+    NB_TRY(const Json row, parse_json_line(line, here));
     NB_TRY_VOID(take(row, here));
     is_empty = false;
   }

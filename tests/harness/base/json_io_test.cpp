@@ -31,6 +31,20 @@ TEST(JsonIo, ErrorsTellFileLineAndColumn) {
   EXPECT_NE(error_of("[1,]").find("syntax error"), std::string::npos);
 }
 
+// The parser took it for the end: whatever followed was left out without a word.
+TEST(JsonIo, RefusesAByteZero) {
+  using namespace std::string_view_literals;
+  for (const std::string_view text : {"{\"a\": 1}\n\0{\"b\": 2}"sv, "{\"a\": 1}\n\0"sv})
+    EXPECT_EQ(error_of(text), "a.json:2:1: a byte 0; JSON is UTF-8 text (is the file damaged?)");
+}
+
+TEST(JsonIo, ErrorsInALineOfAFileTellItsColumn) {
+  EXPECT_EQ(parse_json_line(R"({"a": 1})", "a.jsonl:7").value(), Json({{"a", 1}}));
+  const auto error = parse_json_line("{\"a\": tru}", "a.jsonl:7");
+  ASSERT_FALSE(error.has_value());
+  EXPECT_EQ(error.error().message.substr(0, 13), "a.jsonl:7:10:") << error.error().message;
+}
+
 TEST(JsonIo, RefusesAKeyThatComesTwice) {
   EXPECT_EQ(error_of("{\"a\": {\"k\": 1},\n \"b\": {\"k\": 1, \"x\\\"y\": 2,\n  \"x\\\"y\": 3}}"),
             "a.json:3:3: key \"x\"y\" comes twice in one object");

@@ -76,6 +76,12 @@ TEST(Corpus, NamesTheLineOfBadJson) {
   }
 }
 
+TEST(Corpus, BadJsonIsNamedByTheColumnOfItsLine) {
+  const auto documents = parse_jsonl_documents("{\"text\":\"x\"}\n{\"text\": nul}\n", "c.jsonl");
+  ASSERT_FALSE(documents);
+  EXPECT_SAYS(documents.error().message, "c.jsonl:2:13: syntax error");
+}
+
 TEST(Corpus, ReadsAFolderInTheOrderOfItsPaths) {
   const test::TempDir folder;
   ASSERT_TRUE(write_file(folder / "b.txt", "b"));
@@ -93,7 +99,7 @@ TEST(Corpus, NamesWhatItCannotRead) {
   EXPECT_SAYS(read_documents(folder / "x.parquet", 10).error().message, ".txt and .jsonl");
   EXPECT_SAYS(read_documents(folder / "none.txt", 10).error().message, "none.txt");
   ASSERT_TRUE(write_file(folder / "empty.txt", "\n \n"));
-  EXPECT_SAYS(read_documents(folder.path(), 10).error().message, "no document in 1 files");
+  EXPECT_SAYS(read_documents(folder.path(), 10).error().message, "no document with text in 1 file");
 }
 
 TEST(Corpus, ShufflesAsPythonDoesAndSplitsOffTheLast) {
