@@ -41,6 +41,12 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, ignored);
 }
 
+std::string why_no_folder(const fs::path& path) {
+  std::error_code error;
+  if (fs::exists(path, error)) return "is not a folder";
+  return error ? error.message() : "does not exist";
+}
+
 bool is_file(const fs::path& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored);
@@ -114,9 +120,16 @@ Result<std::optional<std::vector<std::string>>> read_run_list(const fs::path& su
   return std::optional(std::move(names));
 }
 
-// read_record for those who only read: the error says how to get the record back.
+Result<Record> parse_record_text(const std::string& text, const fs::path& path) {
+  NB_TRY(const Json json, parse_json(text, path.string()));
+  return parse_record(json, path.string());
+}
+
+// read_record for those who only read: the error says how to get a damaged record back.
 Result<Record> read_stored(const fs::path& folder) {
-  auto record = read_record(folder);
+  const fs::path path = folder / kRecordFile;
+  NB_TRY(const std::string text, read_file(path));
+  auto record = parse_record_text(text, path);
   if (!record) record.error().message += kMadeAnew;
   return record;
 }
@@ -149,8 +162,9 @@ fs::path node_folder(const fs::path& results, const std::string& suite,
 }
 
 bool has_record(const fs::path& folder) {
-  std::error_code ignored;
-  return fs::exists(folder / kRecordFile, ignored);  // whatever it is: read_record says what
+  // Whatever it is, and where nobody may look: read_record says what is wrong.
+  std::error_code error;
+  return fs::exists(folder / kRecordFile, error) || error;
 }
 
 Result<void> write_record(const fs::path& folder, Record record) {
@@ -178,8 +192,8 @@ Result<void> write_record(const fs::path& folder, Record record) {
 
 Result<Record> read_record(const fs::path& folder) {
   const fs::path path = folder / kRecordFile;
-  NB_TRY(const Json json, read_json(path));
-  return parse_record(json, path.string());
+  NB_TRY(const std::string text, read_file(path));
+  return parse_record_text(text, path);
 }
 
 Result<void> verify_artifact(const StoredRecord& stored, const std::string& file) {
@@ -218,8 +232,8 @@ Result<void> verify_artifacts(const StoredRecord& stored) {
 Result<RunRecords> read_run(const fs::path& given) {
   const fs::path path = given.has_filename() ? given : given.parent_path();  // "smoke/" is "smoke"
   if (!is_folder(path))
-    return bad_input(fmt::format(
-        "{}: is not a folder; give a suite's folder under the results folder", path.string()));
+    return bad_input(fmt::format("{}: {}; give a suite's folder under the results folder",
+                                 path.string(), why_no_folder(path)));
   RunRecords run;
   run.path = path;
   const auto add = [&](const fs::path& folder) {
@@ -264,6 +278,9 @@ Result<RunRecords> read_run(const fs::path& given) {
     if (has_record(path / name) || is_node_name(name)) add(path / name);
   if (run.records.empty() && run.damaged.empty() && is_node_name(path.filename().string()))
     add(path);
+  if (run.records.empty() && run.damaged.empty())
+    return bad_input(path.string() +
+                     ": holds no records; give a suite's folder under the results folder");
   keep_latest(run);
   return run;
 }

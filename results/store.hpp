@@ -44,7 +44,7 @@ struct RunRecords {
 };
 // A suite folder, a results folder that holds exactly one suite, or one node's folder. With
 // run.json only the folders it lists count; without, every folder named as a node's, and of records
-// of the same node the one that finished last.
+// of the same node the one that finished last. A folder without any such is an error.
 Result<RunRecords> read_run(const std::filesystem::path& path);
 // For those who looked into a run for something in vain: its damage, which is why, or `otherwise`
 // when it has none.

@@ -32,12 +32,17 @@ int compare(const Options& options) {
                  "--devices X Y)"});
   const auto a = read_run(options.a);
   if (!a) return fail(a.error());
+  if (a->records.empty()) return fail(nothing_found(*a, "").value());
   if (!options.devices.empty()) {
+    if (options.devices[0] == options.devices[1])
+      return fail({ErrorCode::kBadInput,
+                   fmt::format("--devices: {} is given twice; give two", options.devices[0])});
     const auto comparison = compare_devices(*a, options.devices[0], options.devices[1]);
     return comparison ? print(*comparison, options.json) : fail(comparison.error());
   }
   const auto b = read_run(options.b);
   if (!b) return fail(b.error());
+  if (b->records.empty()) return fail(nothing_found(*b, "").value());
   return print(compare_runs(*a, *b), options.json);
 }
 

@@ -278,6 +278,8 @@ Result<OpenedModel> open_model(const ModelChoice& choice) {
   std::error_code error;
   if (fs::is_directory(choice.model, error)) return open_run(choice.model, choice);
   if (fs::is_regular_file(choice.model, error)) return open_file(choice.model, choice);
+  if (!fs::exists(choice.model, error) && error)
+    return bad_input(fmt::format("--model {}: {}", choice.model, error.message()));
   return bad_input(fmt::format(
       "--model {}: neither a run's folder, nor a checkpoint, nor one of {}{}", choice.model,
       fmt::join(built_in_names(), ", "), did_you_mean(choice.model, built_in_names())));

@@ -123,7 +123,9 @@ TEST_F(BrokenRun, AnEvaluationsBrokenRecordIsWrittenAnew) {
       "mw/facts", "--quiet", "--results-dir",    results.path().string()};
   const auto first = bench_(command);
   ASSERT_EQ(first.exit_code, 0) << first.err;
-  const fs::path folder = fs::directory_iterator(results / "eval")->path();
+  fs::path folder;
+  for (const auto& entry : fs::directory_iterator(results / "eval"))
+    if (entry.path().filename() != ".locks") folder = entry.path();
   ASSERT_TRUE(write_file(folder / "record.json", "{\"schema\": 1,"));
   const auto rescored = bench_({"eval", "--rescore", folder.string()});
   EXPECT_EQ(rescored.exit_code, 64);

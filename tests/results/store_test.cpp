@@ -1,6 +1,7 @@
 #include "results/store.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <nlohmann/json.hpp>
@@ -119,6 +120,37 @@ TEST(Store, UnreadableRecordsAreListedNotSkipped) {
   EXPECT_NE(read.damaged[1].find("did not finish"), std::string::npos);
 }
 
+// It was a run with nothing in it, and a report of nothing was written.
+TEST(Store, AFolderWithoutRecordsIsNoRun) {
+  const test::TempDir dir;
+  const auto run = read_run(dir.path());
+  ASSERT_FALSE(run.has_value());
+  EXPECT_EQ(
+      run.error().message,
+      dir.path().string() + ": holds no records; give a suite's folder under the results folder");
+  EXPECT_EQ(
+      read_run(dir / "none").error().message,
+      (dir / "none").string() + ": does not exist; give a suite's folder under the results folder");
+}
+
+// It was a node that did not finish.
+TEST(Store, ARecordThatNobodyMayReadIsNotMissing) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
+  const test::TempDir dir;
+  const fs::path node = dir / "s/n-aaaaaaaa";
+  ASSERT_TRUE(write_record(node, small_record("n", 'a')));
+  ASSERT_TRUE(write_run_list(dir / "s", {"n-aaaaaaaa"}));
+  for (const fs::path& closed : {node / "record.json", node}) {
+    fs::permissions(closed, fs::perms::none);
+    const auto run = read_run(dir / "s");
+    fs::permissions(closed, fs::perms::owner_all);
+    ASSERT_TRUE(run.has_value()) << run.error().message;
+    ASSERT_EQ(run->damaged.size(), 1U);
+    EXPECT_EQ(run->damaged[0],
+              "cannot read " + (node / "record.json").string() + ": Permission denied");
+  }
+}
+
 // A node's own folder without its record was a run without records.
 TEST(Store, ANodesFolderWithoutAReadableRecordIsDamaged) {
   const test::TempDir dir;
@@ -135,9 +167,7 @@ TEST(Store, ANodesFolderWithoutAReadableRecordIsDamaged) {
   ASSERT_TRUE(run);
   ASSERT_EQ(run->damaged.size(), 1U);
   EXPECT_EQ(nothing_found(*run, "nothing").value().message,
-            "cannot read " + (node / "record.json").string() +
-                ": Is a directory; give the command that made it again: what is damaged is made "
-                "anew");
+            "cannot read " + (node / "record.json").string() + ": Is a directory");
   EXPECT_EQ(nothing_found(RunRecords{}, "nothing").value().message, "nothing");
 }
 
