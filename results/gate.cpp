@@ -302,6 +302,19 @@ FieldList GatePolicy::fields() {
   };
 }
 
+namespace {
+
+bool has_task(const RunRecords& run, const std::string& task) {
+  return std::any_of(run.records.begin(), run.records.end(), [&](const StoredRecord& stored) {
+    const auto& metrics = stored.record.metrics;
+    return stored.record.kind == "eval" &&
+           std::any_of(metrics.begin(), metrics.end(),
+                       [&](const Metric& m) { return task_of_metric(m.name) == task; });
+  });
+}
+
+}  // namespace
+
 GateResult gate(const RunRecords& base, const RunRecords& candidate, const GatePolicy& policy,
                 const GateOptions& options) {
   Gate gate{policy, {}, {}, {}, {}};
@@ -321,6 +334,10 @@ GateResult gate(const RunRecords& base, const RunRecords& candidate, const GateP
     else
       judge_pair(gate, old, *fresh);
   }
+  for (const std::string& task : policy.gated_tasks)
+    if (!has_task(base, task) && !has_task(candidate, task))
+      gate.add("policy", Verdict::kError, "record",
+               "gated_tasks: neither run has the task " + task);
   for (const StoredRecord& fresh : candidate.records)
     if (std::none_of(base.records.begin(), base.records.end(),
                      [&](const auto& old) { return same_node(old.record, fresh.record); }))

@@ -256,6 +256,20 @@ TEST(Gate, TasksOutsideTheDeclaredFamilyAreShownNotJudged) {
   EXPECT_FALSE(result.notes.empty());
 }
 
+// A slip of the pen in the family, and nothing was judged: PASS.
+TEST(Gate, ADeclaredTaskThatNeitherRunHasIsAnError) {
+  FakeRun base, candidate;
+  base.add_evaluation("h100_sxm", 1, "w", kTwoTasks);
+  candidate.add_evaluation("h100_sxm", 1, "w", kTwoTasks);
+  GatePolicy policy;
+  policy.gated_tasks = {"mw/agreement", "mw/fact"};
+  const GateResult result = gate(base.read(), candidate.read(), policy);
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_NE(gate_text(result).find("gated_tasks: neither run has the task mw/fact"),
+            std::string::npos)
+      << gate_text(result);
+}
+
 TEST(Gate, MoreUnscoredItemsOnOneSideAreAnError) {
   FakeRun base, candidate;
   base.add_evaluation("h100_sxm", 1, "w", {{"mw/facts", 200, even}});
