@@ -53,14 +53,21 @@ FieldList TrainSettings::fields() {
 
 Result<BatchPlan> plan_batch(const TrainSettings& settings, std::int64_t cards) {
   if (cards < 1) return bad_input(fmt::format("cards is {}; at least 1 is needed", cards));
-  const std::int64_t micro = settings.device_batch_size * settings.sequence_len;
-  const std::int64_t world = micro * cards;
+  std::int64_t micro = 0, world = 0;
+  if (__builtin_mul_overflow(settings.device_batch_size, settings.sequence_len, &micro) ||
+      __builtin_mul_overflow(micro, cards, &world))
+    return bad_input(fmt::format(
+        "{} card{} × device_batch_size {} × sequence_len {} is no number "
+        "of tokens that can be counted",
+        cards, cards == 1 ? "" : "s", settings.device_batch_size, settings.sequence_len));
   const std::int64_t total = settings.total_batch_tokens;
   if (world < 1) return bad_input("device_batch_size and sequence_len must be at least 1");
   if (total < world || total % world != 0) {
     const std::int64_t below = total / world * world;
-    std::string nearest = fmt::format("{}", below + world);
-    if (below > 0) nearest = fmt::format("{} or {}", below, below + world);
+    std::int64_t above = 0;
+    std::string nearest = fmt::format("{}", below);
+    if (!__builtin_add_overflow(below, world, &above))
+      nearest = below > 0 ? fmt::format("{} or {}", below, above) : fmt::format("{}", above);
     return bad_input(
         fmt::format("total_batch_tokens {} is not a multiple of {} = {} card{} × device_batch_size "
                     "{} × sequence_len {}; "

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace nb {
@@ -36,6 +37,25 @@ TEST(PlanBatch, TooSmallABatchNamesTheSmallestValidOne) {
   ASSERT_FALSE(plan);
   EXPECT_NE(plan.error().message.find("nearest valid total_batch_tokens: 131072"),
             std::string::npos)
+      << plan.error().message;
+}
+
+// They ran over: the nearest valid number was -9223372036854775808.
+TEST(PlanBatch, NumbersBeyondCountingAreRefused) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  TrainSettings settings;
+  settings.sequence_len = 32;
+  settings.device_batch_size = 2;
+  settings.total_batch_tokens = kMost;
+  auto plan = plan_batch(settings, 1);
+  ASSERT_FALSE(plan);
+  EXPECT_TRUE(
+      plan.error().message.ends_with("the nearest valid total_batch_tokens: 9223372036854775744"))
+      << plan.error().message;
+  settings.device_batch_size = kMost;
+  plan = plan_batch(settings, 1);
+  ASSERT_FALSE(plan);
+  EXPECT_NE(plan.error().message.find("no number of tokens that can be counted"), std::string::npos)
       << plan.error().message;
 }
 
