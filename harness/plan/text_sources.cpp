@@ -31,23 +31,33 @@ std::vector<TextFile> from_manifest(const std::string& source, const fs::path& d
 Result<std::vector<TextFile>> from_disk(const std::string& source, const fs::path& data_dir) {
   const fs::path path = fs::path(source).is_absolute() ? fs::path(source) : data_dir / source;
   std::vector<fs::path> found;
-  std::error_code error;
+  std::error_code error, ignored;
   if (fs::is_regular_file(path, error)) {
+    if (!is_text(path))
+      return bad_input(path.string() + ": documents are read from .txt and .jsonl files");
     found.push_back(path);
   } else if (fs::is_directory(path, error)) {
-    for (const auto& entry : fs::recursive_directory_iterator(path, error))
-      if (entry.is_regular_file() && is_text(entry.path())) found.push_back(entry.path());
+    fs::recursive_directory_iterator at(path, error);
+    for (; !error && at != fs::recursive_directory_iterator(); at.increment(error))
+      if (is_text(at->path()) && at->is_regular_file(ignored)) found.push_back(at->path());
+    if (error) return bad_input(fmt::format("{}: {}", path.string(), error.message()));
     std::sort(found.begin(), found.end());
   }
   std::vector<TextFile> files;
   for (const fs::path& file : found) {
     NB_TRY(std::string digest, sha256_file(file));
-    std::error_code ignored;
     const std::string name =
         file == path ? source : (fs::path(source) / file.lexically_relative(path)).string();
     files.push_back({name, file, std::move(digest), false, fs::file_size(file, ignored)});
   }
   return files;
+}
+
+// Where a path is meant that the shell would find.
+std::string here_but_not_there(const std::string& source) {
+  std::error_code ignored;
+  const bool is_here = !fs::path(source).is_absolute() && fs::exists(source, ignored);
+  return is_here ? "; it lies in this folder: give its whole path" : "";
 }
 
 std::string nearest_source(const std::string& source) {
@@ -74,8 +84,9 @@ Result<std::vector<TextFile>> find_text_files(std::span<const std::string> sourc
       return bad_input(
           fmt::format("{}: /corpus/text/sources/{}: \"{}\" is neither a name of the data manifest "
                       "nor a .txt or "
-                      ".jsonl file or folder below \"{}\"{} (npubench data list)",
-                      where, i, sources[i], data_dir.string(), nearest_source(sources[i])));
+                      ".jsonl file or folder below \"{}\"{}{} (npubench data list)",
+                      where, i, sources[i], data_dir.string(), nearest_source(sources[i]),
+                      here_but_not_there(sources[i])));
     for (TextFile& file : found) files.push_back(std::move(file));
   }
   return files;

@@ -26,6 +26,27 @@ TEST(TextSources, OwnFolderIsReadSortedAndHashed) {
   EXPECT_FALSE(check_text_files(*files, data.path()));
 }
 
+// The stage that reads it found out, when a run had begun.
+TEST(TextSources, AFileThatIsNoTextIsFoundInThePlan) {
+  const test::TempDir data;
+  ASSERT_TRUE(write_file(data / "book.pdf", "%PDF"));
+  const std::string sources[] = {"book.pdf"};
+  const auto files = find_text_files(sources, data.path(), "s.json");
+  ASSERT_FALSE(files.has_value());
+  EXPECT_EQ(files.error().message,
+            (data / "book.pdf").string() + ": documents are read from .txt and .jsonl files");
+}
+
+TEST(TextSources, APathThatTheShellWouldFindSaysWhatIsMissing) {
+  const test::TempDir data;
+  const std::string sources[] = {"tests"};
+  const auto files = find_text_files(sources, data.path(), "s.json");
+  ASSERT_FALSE(files.has_value());
+  EXPECT_NE(files.error().message.find("it lies in this folder: give its whole path"),
+            std::string::npos)
+      << files.error().message;
+}
+
 TEST(TextSources, GroupOfTheManifestNeedsNoFilesToBeNamed) {
   const std::string sources[] = {"text/english_novels"};
   const auto files = find_text_files(sources, "/nowhere", "s.json");
