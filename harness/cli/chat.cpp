@@ -13,6 +13,7 @@
 #include "harness/cli/verb.hpp"
 #include "harness/run/open_model.hpp"
 #include "model/engine/chat_session.hpp"
+#include "model/tokenizer/utf8.hpp"
 
 namespace nb::cli {
 namespace {
@@ -50,7 +51,16 @@ Json reply_json(const ChatReply& reply, const Options& options, const OpenedMode
           {"stop", name(reply.stop)}};
 }
 
+Result<void> check_text(const std::string& text) {
+  const std::size_t valid = utf8_valid_prefix(text);
+  if (valid == text.size()) return {};
+  return bad_input(fmt::format("byte {} of the message (0x{:02x}) is not UTF-8", valid + 1,
+                               static_cast<unsigned char>(text[valid])));
+}
+
 int answer_once(ChatSession& session, const Options& options, const OpenedModel& opened) {
+  if (const auto checked = check_text(options.prompt); !checked)
+    return fail({ErrorCode::kBadInput, "--prompt: " + checked.error().message});
   const auto reply = options.json ? session.say(options.prompt) : session.say(options.prompt, show);
   if (!reply) return fail({reply.error().code, "--prompt: " + reply.error().message});
   if (options.json) return print_json(reply_json(*reply, options, opened));
@@ -75,7 +85,12 @@ int converse(ChatSession& session, const Options& options) {
       session.clear();
       continue;
     }
-    if (const auto reply = session.say(line, show); !reply) {
+    const auto say = [&]() -> Result<void> {
+      NB_TRY_VOID(check_text(line));
+      NB_TRY_VOID(session.say(line, show));
+      return {};
+    };
+    if (const auto reply = say(); !reply) {
       if (!is_terminal) return fail(reply.error());
       static_cast<void>(fail(reply.error()));
       continue;

@@ -1,5 +1,6 @@
 // npubench <verb> …: finds the verb, parses its options, runs it. Every way of failing ends here in
 // one sentence on stderr and an exit code (design.md §8).
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -27,6 +28,14 @@ extern "C" void on_interrupt(int) {
   ::_exit(kExitInterrupted);
 }
 
+// A stream that is closed (>&-) would give its number to the next file opened, and what is printed
+// would go there. Opened the wrong way round, it still cannot be printed to.
+void occupy_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0)
+      (void)::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int unknown_verb(const std::string& verb) {
   std::vector<std::string> names;
   for (const Verb& known : verbs()) names.emplace_back(known.name);
@@ -50,9 +59,22 @@ void add_flags(const CLI::App& app, std::vector<std::string>& flags) {
     for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
 }
 
+// CLI11's words, but where they leave people wondering.
+std::string plain_words(std::string message) {
+  constexpr std::string_view kTimes = ": At Most 1 required but received ";
+  constexpr std::string_view kMissing = ": 1 required ";
+  if (const std::size_t at = message.find(kTimes); at != message.npos)
+    return fmt::format("{}: given {} times; give it once", message.substr(0, at),
+                       message.substr(at + kTimes.size()));
+  if (const std::size_t at = message.find(kMissing);
+      at != message.npos && message.ends_with(" missing"))
+    return message.substr(0, at) + ": its value is missing";
+  return message;
+}
+
 // CLI11's words for what is wrong, with the nearest flag where one is unknown.
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  std::string message = error.what();
+  std::string message = plain_words(error.what());
   std::vector<std::string> flags;
   add_flags(app, flags);
   for (const CLI::App* command : app.get_subcommands()) add_flags(*command, flags);
@@ -69,6 +91,17 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
       {ErrorCode::kBadInput, fmt::format("{} (npubench {} --help)", message, app.get_name())});
 }
 
+// The first option with an empty value: a shell's variable that nobody has set would otherwise
+// stand for the default. Empty text: none.
+std::string option_without_value(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& value : option->results())
+      if (value.empty()) return option->get_name();
+  for (const CLI::App* command : app.get_subcommands())
+    if (std::string name = option_without_value(*command); !name.empty()) return name;
+  return {};
+}
+
 int run_verb(const Verb& verb, int argc, char** argv) {
   CLI::App app(fmt::format("Example: {}\n\n{}.", verb.example, verb.summary));
   app.name("npubench " + std::string(verb.name));
@@ -83,6 +116,9 @@ int run_verb(const Verb& verb, int argc, char** argv) {
     app.name(std::string(verb.name));
     return usage_error(app, error);
   }
+  if (const std::string option = option_without_value(app); !option.empty())
+    return fail({ErrorCode::kBadInput,
+                 fmt::format("{}: its value is empty ({} --help)", option, app.get_name())});
   if (const auto ready = apply_compute_options(app); !ready) return fail(ready.error());
   return action();
 }
@@ -121,12 +157,13 @@ int main_verb(int argc, char** argv) {
 }  // namespace nb::cli
 
 int main(int argc, char** argv) {
+  nb::cli::occupy_closed_streams();
   std::signal(SIGINT, nb::cli::on_interrupt);
   std::signal(SIGTERM, nb::cli::on_interrupt);
   try {
     const int exit_code = nb::cli::main_verb(argc, argv);
     // A full disk or a closed pipe behind stdout must not pass for success.
-    if (std::fflush(stdout) != 0 && exit_code == 0)
+    if ((std::fflush(stdout) != 0 || std::ferror(stdout) != 0) && exit_code == 0)
       return nb::cli::fail({nb::ErrorCode::kRun, "cannot write to stdout"});
     return exit_code;
   } catch (const std::exception& error) {

@@ -175,6 +175,39 @@ TEST(BadInput, UnwritableResultsFolder) {
       {"--results-dir"});
 }
 
+// A shell's variable that nobody had set stood for the default: another device, all of the data.
+TEST(BadInput, AnEmptyValueOfAFlagIsRefused) {
+  const Bench bench;
+  expect_sentence(bench.train({"--device", ""}), 64,
+                  {"npubench: --device: its value is empty (npubench train --help)"});
+  expect_sentence(bench.train({"--data", ""}), 64, {"--data: its value is empty"});
+  expect_sentence(bench({"gate", "", "x"}), 64, {"BASE: its value is empty"});
+  expect_sentence(bench({"data", "list", "--data-dir", ""}), 64,
+                  {"--data-dir: its value is empty"});
+  EXPECT_TRUE(fs::is_empty(bench.results()));
+}
+
+TEST(BadInput, AFlagGivenTwiceOrWithoutItsValueSaysSo) {
+  const Bench bench;
+  expect_sentence(bench.train({"--seed", "1", "--seed", "2"}), 64,
+                  {"npubench: --seed: given 2 times; give it once (npubench train --help)"});
+  expect_sentence(bench.train({"--name"}), 64,
+                  {"npubench: --name: its value is missing (npubench train --help)"});
+  EXPECT_TRUE(fs::is_empty(bench.results()));
+}
+
+TEST(BadInput, OneDeviceTwiceIsNoComparison) {
+  const Bench bench;
+  ASSERT_EQ(bench.train().exit_code, 0);
+  const std::string run = bench.suite_folder("train-d1").string();
+  expect_sentence(bench({"compare", run, "--devices", "ascend_910b3", "ascend_910b3"}), 64,
+                  {"--devices: ascend_910b3 is given twice"});
+  // Nor is a run of which nothing can be read.
+  ASSERT_TRUE(write_file(bench.node("train-base") / "record.json", "{"));
+  expect_sentence(bench({"compare", bench.node("train-base").string(), run}), 64,
+                  {"record.json:1:2: syntax error", "made anew"});
+}
+
 TEST(BadInput, UnreadableBaselineIsFoundBeforeWorkStarts) {
   const Bench bench;
   expect_sentence(bench.run(kSmallSuite, {"--baseline", "/nowhere"}), 64, {"/nowhere"});

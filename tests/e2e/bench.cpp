@@ -10,14 +10,32 @@
 
 namespace nb::test {
 
-SubprocessResult Bench::operator()(std::vector<std::string> arguments,
-                                   std::chrono::milliseconds limit) const {
+namespace {
+
+std::vector<std::string> command(const std::vector<std::string>& arguments) {
 #if defined(NB_EMULATOR)
   std::vector<std::string> argv{NB_EMULATOR, NB_BINARY_DIR "/npubench"};
 #else
   std::vector<std::string> argv{NB_BINARY_DIR "/npubench"};
 #endif
   argv.insert(argv.end(), arguments.begin(), arguments.end());
+  return argv;
+}
+
+}  // namespace
+
+SubprocessResult Bench::redirected(const std::string& redirection,
+                                   const std::vector<std::string>& arguments) const {
+  std::vector<std::string> argv{"bash", "-c", "exec \"$@\" " + redirection, "bash"};
+  for (const std::string& word : command(arguments)) argv.push_back(word);
+  auto result = run_subprocess(argv, {.environment = environment});
+  EXPECT_TRUE(result) << result.error().message;
+  return result ? *result : SubprocessResult{};
+}
+
+SubprocessResult Bench::operator()(std::vector<std::string> arguments,
+                                   std::chrono::milliseconds limit) const {
+  const std::vector<std::string> argv = command(arguments);
   SubprocessOptions options;
   options.time_limit = limit;
   options.environment = environment;

@@ -19,6 +19,9 @@ class Bench {
   // npubench <arguments…> with a time limit after which it is killed (SIGKILL).
   SubprocessResult operator()(std::vector<std::string> arguments,
                               std::chrono::milliseconds limit = std::chrono::minutes(5)) const;
+  // The same behind a shell's redirection: ">/dev/full".
+  SubprocessResult redirected(const std::string& redirection,
+                              const std::vector<std::string>& arguments) const;
   // npubench run <suite> --results-dir <ours> <more…>
   SubprocessResult run(const std::string& suite, std::vector<std::string> more = {},
                        std::chrono::milliseconds limit = std::chrono::minutes(5)) const;

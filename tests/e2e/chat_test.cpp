@@ -78,13 +78,25 @@ TEST_F(Chat, AnOlderTrainingOfTheSameFolderFindsItsTokenizer) {
   EXPECT_EQ(other_name.err, before.err);
 }
 
+// It was exit 0: the stream had been flushed before, in vain.
+TEST_F(Chat, AnAnswerThatCannotBePrintedIsAnError) {
+  for (const char* where : {">/dev/full", ">&-"}) {
+    const auto result = bench_->redirected(
+        where, {"chat", "--model", *model_, "--prompt", "The", "--max-tokens", "2"});
+    EXPECT_EQ(result.exit_code, 4) << where;
+    EXPECT_TRUE(result.err.ends_with("npubench: cannot write to stdout\n")) << result.err;
+  }
+}
+
 TEST_F(Chat, BadInputIsOneSentence) {
   const auto refuses = [](const SubprocessResult& result, const std::string& what) {
     EXPECT_EQ(result.exit_code, 64) << what;
     EXPECT_NE(result.err.find(what), std::string::npos) << result.err;
     EXPECT_EQ(result.out, "");
   };
-  refuses(chat({"--prompt", ""}), "empty message");
+  refuses(chat({"--prompt", ""}), "--prompt: its value is empty");
+  refuses(chat({"--prompt", "caf\xe9"}), "--prompt: byte 4 of the message (0xe9) is not UTF-8");
+  refuses(chat({"--prompt", "caf\xe9", "--json"}), "--prompt: byte 4");
   refuses(chat({"--prompt", std::string(4000, 'q')}), "the model holds 320");
   refuses(chat({"--json"}), "--json needs --prompt");
   constexpr const char* kNumbers[][3] = {
