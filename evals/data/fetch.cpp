@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -108,6 +110,19 @@ class Fetcher {
   }
 
  private:
+  // Whole or not at all; fs::copy_file tells of a full disk as an input/output error.
+  static Result<void> copy(const fs::path& from, const fs::path& to) {
+    constexpr std::size_t kBytesAtOnce = std::size_t{1} << 20;
+    NB_TRY(const MappedFile source, MappedFile::open(from));
+    NB_TRY(FileWriter writer, FileWriter::create(to));
+    for (std::span<const std::byte> left = source.bytes(); !left.empty();) {
+      const auto part = left.first(std::min(left.size(), kBytesAtOnce));
+      NB_TRY_VOID(writer.write(part));
+      left = left.subspan(part.size());
+    }
+    return writer.commit();
+  }
+
   Result<std::string> from_folder(const DataFile& file, const fs::path& part) {
     const std::vector<std::string> names = {file.name};
     if (!check_presence(manifest_, names, options_.from))
@@ -116,13 +131,7 @@ class Fetcher {
           options_.from.string(), file.name, (options_.from / file.path).string()));
     NB_TRY(const ResolvedFile found, resolve(manifest_, file.name, options_.from),
            "--from");  // names the file and what is wrong with it there
-    std::error_code error;
-    fs::copy_file(found.path, part, fs::copy_options::overwrite_existing, error);
-    if (error) {
-      discard(part);
-      return run_error(fmt::format("cannot copy {} to {}: {}", found.path.string(), part.string(),
-                                   error.message()));
-    }
+    NB_TRY_VOID(copy(found.path, part));
     NB_TRY_VOID(check_data_file(file, part));
     return found.path.string();
   }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
 #include "harness/base/subprocess.hpp"
@@ -67,6 +69,17 @@ TEST_F(Fetch, FromAFolderNeedsNoNetwork) {
   const auto again = get({"text"});
   EXPECT_EQ(again->kept, 2);
   EXPECT_EQ(again->fetched, 0);
+}
+
+// It was an "Input/output error", and nobody thought of the disk.
+TEST_F(Fetch, AFullDiskIsCalledByItsNameAndLeavesNothing) {
+  options_.from = source_.path();
+  fail_writes_after(1, ENOSPC);
+  const std::string error = error_of("text/a");
+  fail_writes_after(0, 0);
+  EXPECT_EQ(error,
+            "cannot write " + (data_ / "t/a.txt.part").string() + ": No space left on device");
+  EXPECT_TRUE(fs::is_empty(data_ / "t"));
 }
 
 TEST_F(Fetch, AWrongFileInTheFolderIsNamedAndNotTaken) {
