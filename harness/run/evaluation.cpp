@@ -19,6 +19,7 @@
 #include "harness/plan/work.hpp"
 #include "harness/run/check_request.hpp"
 #include "harness/run/evaluation_run.hpp"
+#include "harness/run/preflight.hpp"
 #include "results/store.hpp"
 
 namespace nb {
@@ -181,6 +182,7 @@ Result<EvaluationOutcome> ask_model(const EvaluationRequest& request) {
 
 Result<EvaluationOutcome> run_evaluation(const EvaluationRequest& request) {
   NB_TRY_VOID(check_request(request));
+  NB_TRY_VOID(check_writable(request.results_dir));
   if (!request.completions.empty()) return mark_completions(request);
   if (!request.rescore.empty()) return rescore(request);
   return ask_model(request);

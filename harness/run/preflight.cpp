@@ -100,7 +100,8 @@ Result<void> check_memory(const Forecast& forecast) {
   return {};
 }
 
-// Asked of the nearest folder that exists, so that nothing is made.
+}  // namespace
+
 Result<void> check_writable(const fs::path& results) {
   std::error_code error;
   fs::path there = fs::absolute(results, error);
@@ -112,8 +113,6 @@ Result<void> check_writable(const fs::path& results) {
                                                    : there.string() + " is not a folder"));
   return {};
 }
-
-}  // namespace
 
 Forecast forecast(const Plan& plan, const RunOptions& options) {
   Forecast result;

@@ -38,6 +38,9 @@ Forecast forecast(const Plan& plan, const RunOptions& options);
 // writable.
 Result<void> preflight(const Plan& plan, const RunOptions& options, const Forecast& forecast);
 
+// Asked of the nearest folder that exists, so that nothing is made.
+Result<void> check_writable(const std::filesystem::path& results_dir);
+
 // "the largest device batch that fits is 24 (of those that divide the step: 16)".
 std::string largest_batch_text(const Prediction& prediction);
 

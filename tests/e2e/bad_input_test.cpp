@@ -173,6 +173,11 @@ TEST(BadInput, UnwritableResultsFolder) {
   expect_sentence(
       bench({"run", kSmallSuite, "--results-dir", (bench.results() / "file/below").string()}), 64,
       {"--results-dir"});
+  // It was found when the model had been opened, as a folder ".locks" that could not be made.
+  const std::string file = (bench.results() / "file").string();
+  expect_sentence(
+      bench({"eval", "--model", "oracle", "--task", "mw/facts", "--results-dir", file}), 64,
+      {file + ": cannot be written (" + file + " is not a folder); give another --results-dir"});
 }
 
 // A shell's variable that nobody had set stood for the default: another device, all of the data.
