@@ -8,6 +8,7 @@
 
 #include "harness/base/parallel.hpp"
 #include "model/kernels/fetch_ahead.hpp"
+#include "model/kernels/gemm_errands.hpp"
 #include "model/kernels/gemm_left.hpp"
 #include "model/kernels/gemm_plan.hpp"
 #include "model/kernels/gemm_right.hpp"
@@ -79,11 +80,6 @@ class Multiplication {
   struct TaskSums {
     Sums chain, parts;
   };
-  // What tiles do on their way.
-  struct Errands {
-    inner::Fetch rows = {}, panel = {}, source = {};
-    inner::Conversion conversion = {};
-  };
   // Rows of a task and pieces [begin, end) of their chains.
   struct Stage {
     Block block;
@@ -120,19 +116,6 @@ class Multiplication {
     return {*right_, stage.block.col, pieces_[stage.begin].first, calls};
   }
 
-  // What is made ready for the next stage between the tiles of this one.
-  struct Pending {
-    LeftWords words;
-    PanelShare panels;
-    void before_tile(std::int64_t steps, Errands& errands) {
-      words.before_tile(steps, errands.rows);
-      panels.before_tile(steps, errands.source, errands.conversion);
-    }
-    void finish(Errands& errands) {
-      words.convert_all();
-      panels.finish(errands.conversion);
-    }
-  };
   Pending pending(const Stage& stage, std::int64_t calls, std::uint32_t* words) const {
     return {left_words(stage, calls, words), panel_share(stage, calls)};
   }
