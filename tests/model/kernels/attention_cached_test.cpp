@@ -195,6 +195,14 @@ TEST(AttentionCached, ABatchOfMixedSequencesEqualsOnePassOfEach) {
   }
 }
 
+// So many that a piece of the loop takes several.
+TEST(AttentionCached, ManyShortSequencesEqualOnePassOfEach) {
+  const Story s = story(90, 16, Values::kBf16, {}, {.heads = 2, .kv_heads = 2, .head_dim = 128});
+  std::vector<Chunk> chunks;
+  for (std::int64_t i = 0; i < 75; ++i) chunks.push_back({&s, i + 5, 1, {1 + i % 5, 90}});
+  test::at_every_level([&] { EXPECT_TRUE(batch_equals_one_pass(chunks, {})); });
+}
+
 TEST(AttentionCached, ASharedPrefixServesManySequences) {
   const Story s = story(50, 13, Values::kBf16, {});
   std::vector<Chunk> chunks;
