@@ -16,6 +16,8 @@ KeyValueCache::KeyValueCache(Device& device, const CacheShape& shape, std::int64
   const bool is_bf16 = device.numerics().matmul().inputs == DType::kBf16;
   block_ = device.allocate({2 * shape.layers * capacity, shape.width}, device.numerics().storage,
                            "key_value_cache", is_bf16 ? HostBuffer::kHalves : HostBuffer::kYes);
+  if (!block_.host().empty()) fp32_ = block_.host().data();
+  if (!block_.halves().empty()) halves_ = block_.halves().data();
 }
 
 std::int64_t KeyValueCache::first_value(std::int64_t layer, std::int64_t which) const {
@@ -30,8 +32,8 @@ kernels::KeyRows KeyValueCache::filled(std::int64_t layer, std::int64_t which,
            "[key_value_cache] {} + {} positions, capacity {}", size_, pending, capacity_);
   const std::int64_t first = first_value(layer, which);
   kernels::KeyRows rows;
-  if (!block_.host().empty()) rows.fp32 = block_.host().data() + first;
-  if (!block_.halves().empty()) rows.halves = block_.halves().data() + first;
+  if (fp32_ != nullptr) rows.fp32 = fp32_ + first;
+  if (halves_ != nullptr) rows.halves = halves_ + first;
   rows.rows = size_ + pending;
   rows.cols = shape_.width;
   rows.stride = shape_.head_dim;
@@ -53,8 +55,8 @@ kernels::KeySpace KeyValueCache::next(std::int64_t layer, std::int64_t which, st
   kernels::KeySpace space = {.stride = shape_.head_dim,
                              .head_stride = capacity_ * shape_.head_dim,
                              .head_dim = shape_.head_dim};
-  if (!block_.host().empty()) space.fp32 = block_.host().data() + first;
-  if (!block_.halves().empty()) space.halves = block_.halves().data() + first;
+  if (fp32_ != nullptr) space.fp32 = fp32_ + first;
+  if (halves_ != nullptr) space.halves = halves_ + first;
   return space;
 }
 

@@ -56,6 +56,9 @@ class KeyValueCache {
   std::int64_t first_position_;
   std::int64_t capacity_;
   std::int64_t size_ = 0;
+  // Where block_'s values are; null: the other format, or a dry device.
+  float* fp32_ = nullptr;
+  std::uint16_t* halves_ = nullptr;
   Tensor block_;  // (2 · layers · heads · capacity, D): keys, then values of layer 0, of layer 1, …
 };
 
