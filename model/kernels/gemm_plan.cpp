@@ -11,8 +11,9 @@ constexpr std::int64_t kTaskRows = 96;      // their words and sums stay in L2
 constexpr std::int64_t kTaskColumns = 512;  // where sums of all of them must be kept
 constexpr std::int64_t kFewestTasks = 16;   // cut by shape, never by thread count
 constexpr std::int64_t kFewestTurnedTasks = 4;
-constexpr std::int64_t kMostStages = 4;  // of a task's rows, one converted while one is multiplied
-constexpr double kLeastTaskFlop = 4e6;   // below, starting a task costs more than it saves
+constexpr std::int64_t kHalvedRows = 32;  // from here on, rows of one task alone become two tasks
+constexpr std::int64_t kMostStages = 4;   // of a task's rows, one converted while one is multiplied
+constexpr double kLeastTaskFlop = 4e6;    // below, starting a task costs more than it saves
 
 // Values of k whose chain starts from +0; the parts' sums are added in order.
 std::int64_t part_length(const MatmulPolicy& policy, std::int64_t k) {
@@ -68,6 +69,9 @@ GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_turned) {
   if (is_turned) return turned_grid(shape);
   GemmGrid grid = {ceil_div(shape.m, ceil_div(shape.m, kTaskRows)),
                    round_up(keeps_sums ? std::min(shape.n, kTaskColumns) : shape.n, 32), 0};
+  // A token of each sequence: half of the rows a task, so that two threads keep to the rows whose
+  // norms and attention they compute, and words are made half as often.
+  if (shape.m >= kHalvedRows && shape.m <= kTaskRows) grid.rows = ceil_div(shape.m, 2);
   const double flop_per_value = 2.0 * static_cast<double>(shape.k);
   const auto tasks = [&] { return ceil_div(shape.m, grid.rows) * ceil_div(shape.n, grid.columns); };
   while (tasks() < kFewestTasks &&
