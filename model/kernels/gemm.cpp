@@ -54,7 +54,7 @@ class Multiplication {
         panel_words_(format.panel_words(shape.k)),
         span_((a.is_turned ? 1 : kMostBlocksAtOnce) * kGemmSteps),
         keeps_sums_(steps_ > span_),
-        grid_(gemm_grid(shape, keeps_sums_, a.is_turned)),
+        grid_(gemm_grid(shape, keeps_sums_, a.is_turned, ends.is_lower)),
         stage_rows_(grid_.stage_rows) {}
 
   // The tasks make the panels: of a source (k, n).

@@ -11,6 +11,7 @@ constexpr std::int64_t kTaskRows = 96;      // their words and sums stay in L2
 constexpr std::int64_t kTaskColumns = 512;  // where sums of all of them must be kept
 constexpr std::int64_t kFewestTasks = 16;   // cut by shape, never by thread count
 constexpr std::int64_t kFewestTurnedTasks = 4;
+constexpr std::int64_t kFewestLowerRows = 48;  // a triangle's rows differ in length
 constexpr std::int64_t kHalvedRows = 32;  // from here on, rows of one task alone become two tasks
 constexpr std::int64_t kMostStages = 4;   // of a task's rows, one converted while one is multiplied
 constexpr double kLeastTaskFlop = 4e6;    // below, starting a task costs more than it saves
@@ -65,7 +66,7 @@ GemmGrid turned_grid(const GemmShape& shape) {
 
 }  // namespace
 
-GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_turned) {
+GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_turned, bool is_lower) {
   if (is_turned) return turned_grid(shape);
   GemmGrid grid = {ceil_div(shape.m, ceil_div(shape.m, kTaskRows)),
                    round_up(keeps_sums ? std::min(shape.n, kTaskColumns) : shape.n, 32), 0};
@@ -76,7 +77,9 @@ GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_turned) {
   const auto tasks = [&] { return ceil_div(shape.m, grid.rows) * ceil_div(shape.n, grid.columns); };
   while (tasks() < kFewestTasks &&
          static_cast<double>(grid.rows * grid.columns) * flop_per_value > 2.0 * kLeastTaskFlop) {
-    if (grid.columns > 128) {
+    if (is_lower && grid.rows > kFewestLowerRows) {
+      grid.rows = ceil_div(grid.rows, 2);
+    } else if (grid.columns > 128) {
       grid.columns = round_up(grid.columns / 2, 32);
     } else if (grid.rows > 64) {
       grid.rows = ceil_div(grid.rows, 2);
@@ -84,9 +87,11 @@ GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_turned) {
       break;
     }
   }
-  grid.stage_rows = grid.rows;
-  const std::int64_t stages = ceil_div(shape.m, grid.rows) / kFewestTasks;
-  grid.rows *= std::clamp<std::int64_t>(stages, 1, kMostStages);
+  const std::int64_t stages =
+      std::clamp<std::int64_t>(ceil_div(shape.m, grid.rows) / kFewestTasks, 1, kMostStages);
+  const std::int64_t tasks_down = ceil_div(shape.m, grid.rows * stages);
+  grid.stage_rows = ceil_div(shape.m, tasks_down * stages);  // the last task as large as others
+  grid.rows = grid.stage_rows * stages;
   return grid;
 }
 

@@ -26,8 +26,8 @@ struct GemmGrid {
   std::int64_t stage_rows;  // of a task, converted at a time
 };
 // keeps_sums: a task needs room for the sums of all its columns. is_turned: turning a task's rows
-// is dear, so it has many columns.
-GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_turned);
+// is dear, so it has many columns. is_lower: GemmEnds's.
+GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_turned, bool is_lower);
 
 // Rows of A, or columns of B, over some steps of their chains.
 struct GemmStage {
