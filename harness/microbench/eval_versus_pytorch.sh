@@ -20,7 +20,7 @@ unset OPENBLAS_CORETYPE # some environments name a kernel that halves PyTorch wh
 
 "$bench" train --name d4 --depth 4 --steps 20 --data "$data/text/english_novels" --vocab-size 4096 \
   --data-dir "$data" --results-dir "$results" --quiet >/dev/null
-training=$(echo "$results"/d4/train-*)
+training=$(ls -td "$results"/d4/train-* | head -n 1) # earlier ones are of older code
 
 ours() { # device task -> seconds of the whole command; "folder" is its last line
   local begin end
