@@ -1,13 +1,10 @@
 #include "harness/base/parallel.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -94,38 +91,6 @@ TEST_P(Parallel, SeveralThreadsMayStartLoops) {
     ranks.emplace_back([&] { parallel_for(100, 1, [&](std::size_t) { ++total; }); });
   for (std::thread& rank : ranks) rank.join();
   EXPECT_EQ(total, 300);
-}
-
-TEST_P(Parallel, ALoopStartsAfterItsHelpersFellAsleep) {
-  for (const int pause_ms : {0, 2, 5, 20}) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
-    std::atomic<int> total{0};
-    parallel_for(200, 1, [&](std::size_t) { ++total; });
-    EXPECT_EQ(total, 200) << "after " << pause_ms << " ms";
-  }
-}
-
-TEST_P(Parallel, ManyShortLoopsLoseNoPiece) {
-  std::vector<int> visits(3);
-  for (int loop = 1; loop <= 20000; ++loop) {
-    parallel_for(visits.size(), 1, [&](std::size_t i) { ++visits[i]; });
-    ASSERT_EQ(visits, std::vector<int>(3, loop));
-  }
-}
-
-// The child has no helper of the parent's team, asleep or awake.
-TEST_P(Parallel, AForkedChildRunsItsLoopsAlone) {
-  parallel_for(100, 1, [](std::size_t) {});
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    std::atomic<int> total{0};
-    parallel_for(100, 1, [&](std::size_t) { ++total; });
-    std::_Exit(total == 100 ? 7 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, Parallel, testing::Values(1, 2, 5),

@@ -8,8 +8,10 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "harness/base/parallel.hpp"
 #include "model/collectives/cost.hpp"
 #include "model/collectives/ring_order.hpp"
 
@@ -73,6 +75,20 @@ TEST(World, AllReduceAddsInRingOrderOnEveryRank) {
       }
     }
   }
+}
+
+TEST(World, RanksShareTheThreadsOfTheProcess) {
+  for (const auto& [all, each] : {std::pair{8, 4}, std::pair{1, 1}}) {
+    set_threads(all);
+    Ranks ranks(2);
+    World world(ranks.all());
+    std::vector<int> threads_of(2);
+    ASSERT_TRUE(world.run(
+        [&](Communicator& c) { threads_of[static_cast<std::size_t>(c.rank())] = threads(); }));
+    EXPECT_EQ(threads_of, std::vector<int>(2, each)) << all;
+    EXPECT_EQ(threads(), all);
+  }
+  set_threads(0);
 }
 
 TEST(World, EveryOrderGivesTheSameBitsEveryTime) {

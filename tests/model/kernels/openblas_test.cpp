@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "model/kernels/matmul.hpp"
@@ -60,6 +61,15 @@ TEST(OpenBlas, NamesItsKernelFamilyAndBuild) {
     EXPECT_EQ(info.core, "SkylakeX");
   }
 #endif
+}
+
+// Children inherit the environment.
+TEST(OpenBlas, LeavesTheEnvironmentAsItWas) {
+  ::setenv("OPENBLAS_CORETYPE", "Prescott", 1);
+  ::unsetenv("OPENBLAS_NUM_THREADS");
+  static_cast<void>(openblas_info());
+  EXPECT_STREQ(std::getenv("OPENBLAS_CORETYPE"), "Prescott");
+  EXPECT_EQ(std::getenv("OPENBLAS_NUM_THREADS"), nullptr);
 }
 
 }  // namespace

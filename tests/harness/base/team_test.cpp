@@ -1,0 +1,128 @@
+#include "harness/base/team.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace nb {
+namespace {
+
+using std::chrono::milliseconds;
+constexpr auto kLongEnough = std::chrono::seconds(20);
+
+// Two pieces that can only both end when two threads run them; false: they waited in vain. Gives
+// the thread of the first piece.
+bool meet(Team& team, std::thread::id* first = nullptr) {
+  const auto deadline = std::chrono::steady_clock::now() + kLongEnough;
+  std::atomic<int> arrived{0};
+  std::atomic<bool> met{true};
+  team.run(2, [&](std::size_t piece) {
+    if (piece == 0 && first != nullptr) *first = std::this_thread::get_id();
+    ++arrived;
+    while (arrived < 2 && met) {
+      if (std::chrono::steady_clock::now() > deadline) met = false;
+      std::this_thread::yield();
+    }
+  });
+  return met;
+}
+
+TEST(Team, EachPieceRunsOnceWhateverTheWorkers) {
+  for (const std::size_t workers : {1, 2, 3, 8}) {
+    Team team(workers);
+    EXPECT_EQ(team.workers(), workers);
+    for (const std::size_t count : {0, 1, 2, 7, 1000}) {
+      std::vector<std::atomic<int>> visits(count);
+      team.run(count, [&](std::size_t piece) { ++visits[piece]; });
+      for (const auto& visit : visits) EXPECT_EQ(visit, 1) << workers << " workers, " << count;
+    }
+  }
+}
+
+TEST(Team, ManyShortLoopsLoseNoPiece) {
+  Team team(2);
+  std::vector<int> visits(3);
+  for (int loop = 1; loop <= 20000; ++loop) {
+    team.run(visits.size(), [&](std::size_t piece) { ++visits[piece]; });
+    ASSERT_EQ(visits, std::vector<int>(3, loop));
+  }
+}
+
+TEST(Team, AHelperThatFellAsleepIsWoken) {
+  Team team(2);
+  for (const int pause_ms : {0, 2, 5, 30, 100}) {
+    std::this_thread::sleep_for(milliseconds(pause_ms));
+    EXPECT_TRUE(meet(team)) << "after " << pause_ms << " ms";
+  }
+}
+
+// Rows that a worker has written are still in its cache when its part of the next loop reads them.
+TEST(Team, AWorkerHasTheSamePartOfEveryLoop) {
+  Team team(2);
+  for (int loop = 0; loop < 50; ++loop) {
+    std::thread::id first;
+    ASSERT_TRUE(meet(team, &first));
+    EXPECT_EQ(first, std::this_thread::get_id());
+  }
+}
+
+TEST(Team, AFailureReachesTheStarterAndLeavesTheTeamWhole) {
+  Team team(3);
+  for (int loop = 0; loop < 100; ++loop) {
+    EXPECT_THROW(team.run(50,
+                          [](std::size_t piece) {
+                            if (piece % 7 == 3) throw std::runtime_error("3");
+                          }),
+                 std::runtime_error);
+    std::atomic<int> total{0};
+    team.run(50, [&](std::size_t) { ++total; });
+    ASSERT_EQ(total, 50);
+  }
+}
+
+// Helpers may be awake, about to sleep or asleep when their team goes.
+TEST(Team, ATeamEndsAtAnyMoment) {
+  const auto tasks = [] {
+    std::size_t count = 0;
+    for ([[maybe_unused]] const auto& task : std::filesystem::directory_iterator("/proc/self/task"))
+      ++count;
+    return count;
+  };
+  const std::size_t before = tasks();
+  for (int round = 0; round < 60; ++round) {
+    Team team(4);
+    team.run(8, [](std::size_t) {});
+    std::this_thread::sleep_for(std::chrono::microseconds(50 * round));
+  }
+  const auto deadline = std::chrono::steady_clock::now() + kLongEnough;
+  while (tasks() > before && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(milliseconds(1));
+  EXPECT_EQ(tasks(), before);
+}
+
+// The child has no helper of the parent's team, asleep or awake.
+TEST(Team, AForkedChildRunsItsLoopsAlone) {
+  Team team(3);
+  team.run(100, [](std::size_t) {});
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    std::atomic<int> total{0};
+    team.run(100, [&](std::size_t) { ++total; });
+    std::_Exit(total == 100 ? 7 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
+}
+
+}  // namespace
+}  // namespace nb
