@@ -105,7 +105,7 @@ TEST(Team, ATeamEndsAtAnyMoment) {
   const auto deadline = std::chrono::steady_clock::now() + kLongEnough;
   while (tasks() > before && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(milliseconds(1));
-  EXPECT_EQ(tasks(), before);
+  EXPECT_LE(tasks(), before);  // teams of tests before may have ended meanwhile
 }
 
 // The child has no helper of the parent's team, asleep or awake.

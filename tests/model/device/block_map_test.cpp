@@ -79,6 +79,22 @@ TEST(BlockMap, KeepsItsInvariantsWithExpandableSegments) {
   for (const std::uint64_t seed : {1, 2, 3}) check_random_life(rules, seed);
 }
 
+// torch's get_free_block: a free block at the growing end counts with all that it can grow to.
+TEST(BlockMap, AnExpandableSegmentKeepsItsEndFree) {
+  AllocatorRules rules;
+  rules.expandable_segments = true;
+  BlockMap map(rules, 1024 * kMiB);
+  const auto first = map.grow(9 * kMiB);  // maps 20 MiB
+  const auto second = map.take(3 * kMiB);
+  ASSERT_TRUE(second.has_value());
+  const std::uint64_t begin = first->first;
+  EXPECT_EQ((*second)->first, begin + 9 * kMiB);
+  map.give(first);
+  const auto third = map.take(8 * kMiB);  // the end has just as much, the hole more
+  ASSERT_TRUE(third.has_value());
+  EXPECT_EQ((*third)->first, begin);
+}
+
 TEST(BlockMap, RefusesLayoutsThatDoNotFit) {
   BlockMap map({}, 1024 * kMiB);
   const std::uint64_t base = map.next_address();

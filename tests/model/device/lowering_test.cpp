@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/base/check.hpp"
@@ -209,6 +210,26 @@ TEST(Lowering, EagerLaunchesMoreKernelsThanCompiledForEveryPointwiseOp) {
 }
 
 // muon.py: X Xᵀ, A A and B X, five times; flops 2(r²c + r³ + r²c) each for an (r, c) matrix, r ≤ c.
+// One launch each, in torch's words and in Inductor's.
+TEST(Lowering, PlainPointwiseOpsLaunchTheirOwnKernel) {
+  struct Case {
+    OpKind kind;
+    const char *eager, *compiled;
+  };
+  const DeviceProfile p = profile("h100_sxm");
+  for (const Case& c :
+       {Case{OpKind::kSilu, "silu", "triton_silu"}, Case{OpKind::kMultiply, "mul", "triton_mul"},
+        Case{OpKind::kAdd, "add", "triton_add"}, Case{OpKind::kAddBackward, "add", "triton_add"}}) {
+    for (const auto& [mode, expected] : {std::pair{SoftwareMode::kEager, c.eager},
+                                         std::pair{SoftwareMode::kCompiled, c.compiled}}) {
+      SoftwareProfile software = p.software;
+      software.mode.value = mode;
+      const Lowering lowering = lower(sample_op(c.kind), software, p.numerics);
+      EXPECT_EQ(kernel_names(lowering), std::vector<std::string>{expected}) << name(c.kind);
+    }
+  }
+}
+
 TEST(Lowering, NewtonSchulzCountsTheProductsOfTheShortSide) {
   OpDesc desc = sample_op(OpKind::kNewtonSchulz);
   desc.rows = 256;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <string_view>
 
 #include "model/kernels/matmul.hpp"
 #include "model/kernels/reference/matmul.hpp"
@@ -63,13 +64,20 @@ TEST(OpenBlas, NamesItsKernelFamilyAndBuild) {
 #endif
 }
 
-// Children inherit the environment.
-TEST(OpenBlas, LeavesTheEnvironmentAsItWas) {
-  ::setenv("OPENBLAS_CORETYPE", "Prescott", 1);
-  ::unsetenv("OPENBLAS_NUM_THREADS");
-  static_cast<void>(openblas_info());
-  EXPECT_STREQ(std::getenv("OPENBLAS_CORETYPE"), "Prescott");
-  EXPECT_EQ(std::getenv("OPENBLAS_NUM_THREADS"), nullptr);
+// Children inherit the environment. In a process of its own: the library is opened once.
+TEST(OpenBlasDeathTest, LeavesTheEnvironmentAsItWas) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        ::setenv("OPENBLAS_CORETYPE", "Prescott", 1);
+        ::unsetenv("OPENBLAS_NUM_THREADS");
+        const bool is_open = !openblas_info().core.empty();
+        const char* core = std::getenv("OPENBLAS_CORETYPE");
+        const bool same = core != nullptr && std::string_view(core) == "Prescott" &&
+                          std::getenv("OPENBLAS_NUM_THREADS") == nullptr;
+        std::exit(is_open && same ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
