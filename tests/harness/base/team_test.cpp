@@ -18,22 +18,22 @@ namespace {
 using std::chrono::milliseconds;
 constexpr auto kLongEnough = std::chrono::seconds(20);
 
-// Two pieces that can only both end when two threads run them; false: they waited in vain. Gives
-// the thread of the first piece.
-bool meet(Team& team, std::thread::id* first = nullptr) {
-  const auto deadline = std::chrono::steady_clock::now() + kLongEnough;
-  std::atomic<int> arrived{0};
-  std::atomic<bool> met{true};
-  team.run(2, [&](std::size_t piece) {
-    if (piece == 0 && first != nullptr) *first = std::this_thread::get_id();
-    ++arrived;
-    while (arrived < 2 && met) {
-      if (std::chrono::steady_clock::now() > deadline) met = false;
+// Pieces that wait here can only end when two threads run them. False: one waited in vain.
+class Meeting {
+ public:
+  bool wait() {
+    ++arrived_;
+    const auto deadline = std::chrono::steady_clock::now() + kLongEnough;
+    while (arrived_ < 2) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
       std::this_thread::yield();
     }
-  });
-  return met;
-}
+    return true;
+  }
+
+ private:
+  std::atomic<int> arrived_{0};
+};
 
 TEST(Team, EachPieceRunsOnceWhateverTheWorkers) {
   for (const std::size_t workers : {1, 2, 3, 8}) {
@@ -60,17 +60,29 @@ TEST(Team, AHelperThatFellAsleepIsWoken) {
   Team team(2);
   for (const int pause_ms : {0, 2, 5, 30, 100}) {
     std::this_thread::sleep_for(milliseconds(pause_ms));
-    EXPECT_TRUE(meet(team)) << "after " << pause_ms << " ms";
+    Meeting meeting;
+    team.run(2, [&](std::size_t) { EXPECT_TRUE(meeting.wait()) << pause_ms << " ms"; });
   }
 }
 
 // Rows that a worker has written are still in its cache when its part of the next loop reads them.
+// The workers begin and end their parts together, so that neither can help the other.
 TEST(Team, AWorkerHasTheSamePartOfEveryLoop) {
   Team team(2);
-  for (int loop = 0; loop < 50; ++loop) {
-    std::thread::id first;
-    ASSERT_TRUE(meet(team, &first));
-    EXPECT_EQ(first, std::this_thread::get_id());
+  for (int loop = 0; loop < 50 && !HasFailure(); ++loop) {
+    Meeting begin, end;
+    std::vector<std::thread::id> worker(8);
+    team.run(8, [&](std::size_t piece) {
+      worker[piece] = std::this_thread::get_id();
+      if (piece % 4 == 0) {
+        EXPECT_TRUE(begin.wait());
+      }
+      if (piece % 4 == 3) {
+        EXPECT_TRUE(end.wait());
+      }
+    });
+    for (std::size_t piece = 0; piece < 8; ++piece)
+      EXPECT_EQ(worker[piece] == std::this_thread::get_id(), piece < 4) << piece;
   }
 }
 
