@@ -12,17 +12,14 @@ namespace nb::kernels {
 // `runs` runs of `count` values, `stride` values apart, spread over `steps` steps of tiles.
 inline inner::Fetch fetch_ahead(const void* data, std::int64_t runs, std::int64_t count,
                                 std::int64_t stride, std::int64_t steps) {
-  constexpr std::int64_t kLine = 16;  // values of a cache line
-  const std::int64_t lines = (count + kLine - 1) / kLine,
-                     all = std::max<std::int64_t>(runs, 0) * lines;
-  const std::int64_t times = std::max<std::int64_t>(steps / inner::kFetchSteps, 1);
-  return {.line = static_cast<const char*>(data),
-          .lines = lines,
-          .jump = 4 * (stride - lines * kLine),
-          .in_run = lines,
-          .left = all,
-          .rate = (all * inner::kFetchUnit + times - 1) / times,
-          .due = 0};
+  if (runs <= 0 || count <= 0) return {};
+  const std::int64_t run = 4 * count, times = std::max<std::int64_t>(steps / inner::kFetchSteps, 1);
+  const char* const at = static_cast<const char*>(data);
+  return {.at = at,
+          .end = at + run,
+          .step = std::min((runs * run + times - 1) / times, inner::kMostFetched),
+          .stride = 4 * stride,
+          .jump = 4 * stride - run};
 }
 
 }  // namespace nb::kernels

@@ -195,7 +195,8 @@ class Multiplication {
       const std::int64_t left = ceil_div(block.cols - j, 16);
       const std::int64_t vectors = left >= widest ? widest : std::min(left, panel);
       const std::int64_t kept = keeps_sums_ ? j : 0;
-      errands.panel = fetch_panel(block, begin, end, j + 16 * vectors, tiles);
+      if (right_ == nullptr)
+        errands.right = fetch_panel(block, begin, end, j + 16 * vectors, tiles);
       for (std::size_t p = begin; p < end; ++p) {
         const std::int64_t step = pieces_[p].first - origin;
         const std::uint32_t* from =
@@ -223,8 +224,7 @@ class Multiplication {
     const bool is_later_part = parts_ > 1 && p > 0 && piece.first >= first_part_end();
     inner::GemmTile t = {};
     t.fetch[0] = &errands.rows;
-    t.fetch[1] = &errands.panel;
-    t.fetch[2] = &errands.source;
+    t.fetch[1] = &errands.right;
     t.conversion = &errands.conversion;
     t.steps = piece.steps;
     t.a = words;

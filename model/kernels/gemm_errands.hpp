@@ -10,7 +10,7 @@ namespace nb::kernels {
 
 // Handed to every tile.
 struct Errands {
-  inner::Fetch rows = {}, panel = {}, source = {};
+  inner::Fetch rows = {}, right = {};  // the right operand's panel, or what it is made of
   inner::Conversion conversion = {};
 };
 
@@ -21,7 +21,7 @@ struct Pending {
 
   void before_tile(std::int64_t steps, Errands& errands) {
     words.before_tile(steps, errands.rows);
-    panels.before_tile(steps, errands.source, errands.conversion);
+    panels.before_tile(steps, errands.right, errands.conversion);
   }
   void finish(Errands& errands) {
     words.convert_all();

@@ -128,19 +128,34 @@ NB_OP void clear_columns(std::int64_t columns, int width, std::int64_t steps,
   }
 }
 
-// What is due for some more steps.
-NB_OP void ask(Fetch* fetch) {
-  if (fetch == nullptr) return;
-  for (fetch->due += fetch->rate; fetch->due >= kFetchUnit; fetch->due -= kFetchUnit) {
-    if (fetch->left == 0) return;
-    __builtin_prefetch(fetch->line, 0, 2);
-    fetch->line += 64;
-    --fetch->left;
-    if (--fetch->in_run == 0) {
-      fetch->line += fetch->jump;
-      fetch->in_run = fetch->lines;
-    }
+// The next lines, and on: `at` and `end` stay in registers.
+struct Walk {
+  const char *at, *end;
+  std::int64_t step, stride, jump;
+  NB_OP void ask() {
+    std::int64_t ahead = 0;
+    do {
+      __builtin_prefetch(at + ahead, 0, 2);
+      ahead += 64;
+    } while (ahead < step);
+    at += step;
+    const bool ends = at >= end;
+    const char *const next = at + jump, *const next_end = end + stride;
+    at = ends ? next : at;
+    end = ends ? next_end : end;
   }
+};
+NB_OP Walk walk_of(const Fetch* fetch, const float* anywhere) {
+  if (fetch == nullptr || fetch->at == nullptr) {
+    const char* const at = reinterpret_cast<const char*>(anywhere);
+    return {at, at + 1, 0, 0, 0};
+  }
+  return {fetch->at, fetch->end, fetch->step, fetch->stride, fetch->jump};
+}
+NB_OP void keep(const Walk& walk, Fetch* fetch) {
+  if (fetch == nullptr || fetch->at == nullptr) return;
+  fetch->at = walk.at;
+  fetch->end = walk.end;
 }
 
 // step.words(from, second): 16 words.
@@ -182,6 +197,7 @@ NB_OP void tile_sums(const GemmTile& t, const Step& step) {
   // Lines of C are asked for a row every few steps: all at once would stand in the way of B's.
   const float* line = t.out;
   int rows_left = kRows;
+  Walk first = walk_of(t.fetch[0], line), second = walk_of(t.fetch[1], line);
   for (std::int64_t left = t.steps; left > 0; left -= kFetchSteps) {
     if (rows_left > 0) {
       --rows_left;
@@ -189,7 +205,8 @@ NB_OP void tile_sums(const GemmTile& t, const Step& step) {
       for (int v = 0; v < kVectors; ++v) __builtin_prefetch(line + 16 * v, 1);
       line += t.out_stride;
     }
-    for (Fetch* fetch : t.fetch) ask(fetch);
+    first.ask();
+    second.ask();
     if constexpr (Step::kConverts) convert(t.conversion, step);
     const std::int64_t count = left < kFetchSteps ? left : kFetchSteps;
     for (std::int64_t s = 0; s < count; ++s) {
@@ -208,6 +225,8 @@ NB_OP void tile_sums(const GemmTile& t, const Step& step) {
       b += 16 * kPanel;
     }
   }
+  keep(first, t.fetch[0]);
+  keep(second, t.fetch[1]);
   if (t.add != nullptr) {
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
@@ -217,13 +236,15 @@ NB_OP void tile_sums(const GemmTile& t, const Step& step) {
       }
     }
   }
+  float* const out = t.out;
+  const std::int64_t stride = t.out_stride;
   const auto put = [&](const auto& finished) {
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 16
       for (int v = 0; v < kVectors; ++v) {
-        float* out = t.out + r * t.out_stride + 16 * v;
-        store(out, finished(acc[r][v], out));
+        float* const to = out + r * stride + 16 * v;
+        store(to, finished(acc[r][v], to));
       }
     }
   };
@@ -233,14 +254,30 @@ NB_OP void tile_sums(const GemmTile& t, const Step& step) {
       return put([](Floats x, const float*) { return x; });
     case kFinishFp32:
       return put([&](Floats x, const float*) { return x + zero; });
-    case kFinishBf16:
-      return put([&](Floats x, const float*) { return rounded<kRoundBf16>(x + zero); });
     case kFinishFp32Add:
-      return put([&](Floats x, const float* out) { return load(out) + (x + zero); });
+      return put([&](Floats x, const float* at) { return load(at) + (x + zero); });
     default:
-      return put(
-          [&](Floats x, const float* out) { return load(out) + rounded<kRoundBf16>(x + zero); });
+      break;
   }
+  const bool adds = t.finish == kFinishBf16Add;
+  if constexpr (Step::kRoundsPairs && kVectors % 2 == 0) {
+    if (!Step::has_nan(acc)) {
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        round_normal<kRoundBf16>(acc[r]);
+#pragma GCC unroll 16
+        for (int v = 0; v < kVectors; ++v) {
+          float* const to = out + r * stride + 16 * v;
+          store(to, adds ? load(to) + acc[r][v] : acc[r][v]);
+        }
+      }
+      return;
+    }
+  }
+  if (adds) {
+    return put([&](Floats x, const float* at) { return load(at) + rounded<kRoundBf16>(x + zero); });
+  }
+  put([&](Floats x, const float*) { return rounded<kRoundBf16>(x + zero); });
 }
 
 // The same for rows and vectors that are known at run time. Step is a type with operator().

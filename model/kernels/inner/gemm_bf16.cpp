@@ -27,6 +27,21 @@ NB_OP Bits zipped(Floats low, Floats high) {
 
 struct Pairs {
   static constexpr bool kConverts = true;
+  // A sum of products of floored factors is a multiple of 2^-126, so no denormal, and no -0 where
+  // it began at +0: without a NaN it rounds two vectors at a time.
+  static constexpr bool kRoundsPairs = true;
+  template <int kRows, int kVectors>
+  NB_OP static bool has_nan(const Floats (&sums)[kRows][kVectors]) {
+    __mmask16 nan = 0;
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; v += 2) {
+        nan |= _mm512_cmp_ps_mask(sums[r][v].v, sums[r][v + 1].v, _CMP_UNORD_Q);
+      }
+    }
+    return nan != 0;
+  }
   NB_OP Floats operator()(Bits x, Bits y, Floats z) const {
     return {
         _mm512_dpbf16_ps(z.v, reinterpret_cast<__m512bh>(x.v), reinterpret_cast<__m512bh>(y.v))};

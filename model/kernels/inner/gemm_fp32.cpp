@@ -8,7 +8,7 @@ namespace nb::kernels::inner::NB_LEVEL {
 namespace {
 
 struct Fma {
-  static constexpr bool kConverts = false;
+  static constexpr bool kConverts = false, kRoundsPairs = false;
   NB_OP Floats operator()(Bits x, Bits y, Floats z) const { return fma(floats(x), floats(y), z); }
 };
 

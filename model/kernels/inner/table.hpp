@@ -51,18 +51,18 @@ struct Product {
 // What becomes of a tile's sums. All but kFinishRaw add +0 first.
 enum TileFinish : int { kFinishRaw, kFinishFp32, kFinishBf16, kFinishFp32Add, kFinishBf16Add };
 
-// Cache lines that tiles ask for on their way, long before their use: `lines` of a run, then those
-// of the run that begins `jump` bytes after its end.
+// Memory that tiles ask for on their way, long before its use: runs of bytes, `stride` from the
+// start of one to the next. Every kFetchSteps steps the lines of `step` bytes from `at` on. Nothing
+// ends it: later tiles ask for what lies behind.
 struct Fetch {
-  const char* line;
-  std::int64_t lines, jump;
-  std::int64_t in_run;  // lines left of the run
-  std::int64_t left;    // and of all
-  std::int64_t rate;    // lines every kFetchSteps steps, in 1 / kFetchUnit
-  std::int64_t due;
+  const char* at;   // or null: nothing
+  const char* end;  // of the run
+  std::int64_t step, stride;
+  std::int64_t jump;  // from the end of a run to the next one
 };
-inline constexpr std::int64_t kFetchSteps = 4, kFetchUnit = 1024;
-inline constexpr int kFetches = 3;  // at once
+inline constexpr std::int64_t kFetchSteps = 4;
+inline constexpr std::int64_t kMostFetched = 512;  // of `step`
+inline constexpr int kFetches = 2;                 // at once
 
 // Packing that tiles do on their way, where the level can (Gemm::converts): 32 words every
 // kFetchSteps, from two places of a source to 32 consecutive words. A run of them lies `next`
