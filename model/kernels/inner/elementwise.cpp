@@ -19,6 +19,32 @@ NB_OP void map2(const float* x, const float* y, std::int64_t n, float* out,
   });
 }
 
+// The same, then rounded.
+template <int kRounding, class Function>
+NB_OP void map_rounded(const float* x, std::int64_t n, float* out, const Function& function) {
+  each_groups<kSideBySide>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
+    constexpr int kCount = decltype(count)::value;
+    Floats v[kCount];
+    each_of<kCount>([&](int c) NB_BODY { v[c] = function(load_lanes(x + i + 16 * c, lanes)); });
+    round_any<kRounding>(v);
+    each_of<kCount>([&](int c) NB_BODY { store_lanes(out + i + 16 * c, v[c], lanes); });
+  });
+}
+
+template <int kRounding, class Function>
+NB_OP void map2_rounded(const float* x, const float* y, std::int64_t n, float* out,
+                        const Function& function) {
+  each_groups<kSideBySide>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
+    constexpr int kCount = decltype(count)::value;
+    Floats v[kCount];
+    each_of<kCount>([&](int c) NB_BODY {
+      v[c] = function(load_lanes(x + i + 16 * c, lanes), load_lanes(y + i + 16 * c, lanes));
+    });
+    round_any<kRounding>(v);
+    each_of<kCount>([&](int c) NB_BODY { store_lanes(out + i + 16 * c, v[c], lanes); });
+  });
+}
+
 }  // namespace
 
 void finish(const float* sum, std::int64_t n, float* c, int rounding, bool accumulate) {
@@ -27,7 +53,7 @@ void finish(const float* sum, std::int64_t n, float* c, int rounding, bool accum
       map2(sum, c, n, c,
            [](Floats s, Floats old) { return old + rounded<decltype(r)::value>(s + all(0.0f)); });
     } else {
-      map(sum, n, c, [](Floats s) { return rounded<decltype(r)::value>(s + all(0.0f)); });
+      map_rounded<decltype(r)::value>(sum, n, c, [](Floats s) { return s + all(0.0f); });
     }
   });
 }
@@ -39,29 +65,29 @@ void fill(float* out, std::int64_t n, float value) {
 
 void cast(const float* in, std::int64_t n, float* out, int rounding) {
   with_rounding(rounding, [&](auto r) {
-    map(in, n, out, [](Floats x) { return rounded<decltype(r)::value>(x); });
+    map_rounded<decltype(r)::value>(in, n, out, [](Floats x) { return x; });
   });
 }
 
 void scale(float* values, std::int64_t n, float factor, int rounding) {
   const Floats f = all(factor);
   with_rounding(rounding, [&](auto r) {
-    map(values, n, values, [&](Floats x) { return rounded<decltype(r)::value>(x * f); });
+    map_rounded<decltype(r)::value>(values, n, values, [&](Floats x) { return x * f; });
   });
 }
 
 void add(const float* a, const float* b, std::int64_t n, float* out, int rounding) {
   with_rounding(rounding, [&](auto r) {
-    map2(a, b, n, out, [](Floats x, Floats y) { return rounded<decltype(r)::value>(x + y); });
+    map2_rounded<decltype(r)::value>(a, b, n, out, [](Floats x, Floats y) { return x + y; });
   });
 }
 
 void relu_squared(const float* x, std::int64_t n, float* out, int rounding) {
   const Floats zero = all(0.0f);
   with_rounding(rounding, [&](auto r) {
-    map(x, n, out, [&](Floats v) {
+    map_rounded<decltype(r)::value>(x, n, out, [&](Floats v) {
       const Floats h = select(v <= zero, zero, v);
-      return rounded<decltype(r)::value>(h * h);
+      return h * h;
     });
   });
 }
@@ -70,9 +96,8 @@ void relu_squared_backward(const float* dy, const float* x, std::int64_t n, floa
                            int rounding) {
   const Floats zero = all(0.0f);
   with_rounding(rounding, [&](auto r) {
-    map2(dy, x, n, dx, [&](Floats g, Floats v) {
-      return select(v <= zero, zero, rounded<decltype(r)::value>(g * (v + v)));
-    });
+    map2_rounded<decltype(r)::value>(
+        dy, x, n, dx, [&](Floats g, Floats v) { return select(v <= zero, zero, g * (v + v)); });
   });
 }
 
@@ -120,7 +145,7 @@ void add_scaled(const float* x, std::int64_t n, float factor, float* out) {
 void divide(const float* x, std::int64_t n, float divisor, float* out, int rounding) {
   const Floats d = all(divisor);
   with_rounding(rounding, [&](auto r) {
-    map(x, n, out, [&](Floats a) { return rounded<decltype(r)::value>(a / d); });
+    map_rounded<decltype(r)::value>(x, n, out, [&](Floats a) { return a / d; });
   });
 }
 
@@ -128,14 +153,20 @@ void scaled_plus(const float* x, const float* y, std::int64_t n, float factor, f
                  int rounding, bool eager) {
   const Floats f = all(factor);
   with_rounding(rounding, [&](auto r) {
-    if (eager) {
-      map2(x, y, n, out, [&](Floats a, Floats b) {
-        return rounded<decltype(r)::value>(rounded<decltype(r)::value>(f * a) + b);
-      });
-    } else {
-      map2(x, y, n, out,
-           [&](Floats a, Floats b) { return rounded<decltype(r)::value>(fma(f, a, b)); });
+    constexpr int kRounding = decltype(r)::value;
+    if (!eager) {
+      return map2_rounded<kRounding>(x, y, n, out,
+                                     [&](Floats a, Floats b) { return fma(f, a, b); });
     }
+    each_groups<kSideBySide>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
+      constexpr int kCount = decltype(count)::value;
+      Floats v[kCount];
+      each_of<kCount>([&](int c) NB_BODY { v[c] = f * load_lanes(x + i + 16 * c, lanes); });
+      round_any<kRounding>(v);
+      each_of<kCount>([&](int c) NB_BODY { v[c] = v[c] + load_lanes(y + i + 16 * c, lanes); });
+      round_any<kRounding>(v);
+      each_of<kCount>([&](int c) NB_BODY { store_lanes(out + i + 16 * c, v[c], lanes); });
+    });
   });
 }
 

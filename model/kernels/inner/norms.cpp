@@ -24,12 +24,20 @@ void rms_norm_rows(const NormRows& p) {
       if (p.add != nullptr) {
         const float* add = p.add + r * p.add_stride;
         float* sum = p.sum + r * p.sum_stride;
-        squares = lane_sum(p.n, [&](Floats acc, std::int64_t i, int lanes) NB_BODY {
-          const Floats v =
-              rounded<kRounding>(load_lanes(x + i, lanes) + load_lanes(add + i, lanes));
-          store_lanes(sum + i, v, lanes);
-          return fma(v, v, acc);
+        Floats acc = all(0.0f);
+        each_groups<kSideBySide>(p.n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
+          constexpr int kCount = decltype(count)::value;
+          Floats v[kCount];
+          each_of<kCount>([&](int c) NB_BODY {
+            v[c] = load_lanes(x + i + 16 * c, lanes) + load_lanes(add + i + 16 * c, lanes);
+          });
+          round_any<kRounding>(v);
+          each_of<kCount>([&](int c) NB_BODY {
+            store_lanes(sum + i + 16 * c, v[c], lanes);
+            acc = keep_lanes(fma(v[c], v[c], acc), acc, lanes);
+          });
         });
+        squares = tree_sum(acc);
         x = sum;
       } else {
         squares = lane_sum(p.n, [&](Floats acc, std::int64_t i, int lanes) NB_BODY {
@@ -40,8 +48,13 @@ void rms_norm_rows(const NormRows& p) {
       const float rstd = inverse_root(squares, p.n, p.epsilon);
       if (p.rstd != nullptr) p.rstd[r] = rstd;
       float* out = p.out + r * p.out_stride;
-      each_group(p.n, [&](std::int64_t i, int lanes) NB_BODY {
-        store_lanes(out + i, rounded<kRounding>(load_lanes(x + i, lanes) * all(rstd)), lanes);
+      each_groups<kSideBySide>(p.n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
+        constexpr int kCount = decltype(count)::value;
+        Floats v[kCount];
+        each_of<kCount>([&](int c)
+                            NB_BODY { v[c] = load_lanes(x + i + 16 * c, lanes) * all(rstd); });
+        round_any<kRounding>(v);
+        each_of<kCount>([&](int c) NB_BODY { store_lanes(out + i + 16 * c, v[c], lanes); });
       });
     }
   });
@@ -63,11 +76,19 @@ void rms_norm_backward_rows(const NormBackwardRows& p) {
       const float rstd = p.rstd[r];
       const float coefficient = ((dot * rstd) * rstd) * rstd / static_cast<float>(p.n);
       const Floats scale = all(rstd), minus = all(-coefficient);
-      each_group(p.n, [&](std::int64_t i, int lanes) NB_BODY {
-        const Floats g = rounded<kRounding>(
-            fma(minus, load_lanes(x + i, lanes), scale * load_lanes(dy + i, lanes)));
-        store_lanes(dx + i, p.accumulates ? rounded<kRounding>(load_lanes(dx + i, lanes) + g) : g,
-                    lanes);
+      each_groups<kSideBySide>(p.n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
+        constexpr int kCount = decltype(count)::value;
+        Floats g[kCount];
+        each_of<kCount>([&](int c) NB_BODY {
+          g[c] = fma(minus, load_lanes(x + i + 16 * c, lanes),
+                     scale * load_lanes(dy + i + 16 * c, lanes));
+        });
+        round_any<kRounding>(g);
+        if (p.accumulates) {
+          each_of<kCount>([&](int c) NB_BODY { g[c] = load_lanes(dx + i + 16 * c, lanes) + g[c]; });
+          round_any<kRounding>(g);
+        }
+        each_of<kCount>([&](int c) NB_BODY { store_lanes(dx + i + 16 * c, g[c], lanes); });
       });
     }
   });

@@ -34,8 +34,12 @@ bool all_below(const float* x, std::int64_t n, float limit) {
 void rms_norm(const float* x, std::int64_t n, float rstd, float* out, int rounding) {
   const Floats r = all(rstd);
   with_rounding(rounding, [&](auto mode) {
-    each_group(n, [&](std::int64_t i, int lanes) NB_BODY {
-      store_lanes(out + i, rounded<decltype(mode)::value>(load_lanes(x + i, lanes) * r), lanes);
+    each_groups<kSideBySide>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
+      constexpr int kCount = decltype(count)::value;
+      Floats v[kCount];
+      each_of<kCount>([&](int c) NB_BODY { v[c] = load_lanes(x + i + 16 * c, lanes) * r; });
+      round_any<decltype(mode)::value>(v);
+      each_of<kCount>([&](int c) NB_BODY { store_lanes(out + i + 16 * c, v[c], lanes); });
     });
   });
 }
@@ -44,10 +48,15 @@ void rms_norm_backward(const float* dy, const float* x, std::int64_t n, float rs
                        float coefficient, float* dx, int rounding) {
   const Floats r = all(rstd), minus = all(-coefficient);
   with_rounding(rounding, [&](auto mode) {
-    each_group(n, [&](std::int64_t i, int lanes) NB_BODY {
-      const Floats g = r * load_lanes(dy + i, lanes);
-      store_lanes(dx + i, rounded<decltype(mode)::value>(fma(minus, load_lanes(x + i, lanes), g)),
-                  lanes);
+    each_groups<kSideBySide>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
+      constexpr int kCount = decltype(count)::value;
+      Floats g[kCount];
+      each_of<kCount>([&](int c) NB_BODY {
+        g[c] =
+            fma(minus, load_lanes(x + i + 16 * c, lanes), r * load_lanes(dy + i + 16 * c, lanes));
+      });
+      round_any<decltype(mode)::value>(g);
+      each_of<kCount>([&](int c) NB_BODY { store_lanes(dx + i + 16 * c, g[c], lanes); });
     });
   });
 }
@@ -60,10 +69,12 @@ void rotary(const float* x, const float* cos, const float* sin, std::int64_t hal
     each_group(half, [&](std::int64_t i, int lanes) NB_BODY {
       const Floats x1 = load_lanes(x + i, lanes), x2 = load_lanes(x + half + i, lanes);
       const Floats c = load_lanes(cos + i, lanes), s = load_lanes(sin + i, lanes);
-      const Floats y1 = rounded<kInner>(x1 * c) + rounded<kInner>(x2 * (sign * s));
-      const Floats y2 = rounded<kInner>(x1 * (minus * s)) + rounded<kInner>(x2 * c);
-      store_lanes(out + i, rounded<kOuter>(y1), lanes);
-      store_lanes(out + half + i, rounded<kOuter>(y2), lanes);
+      Floats y[4] = {x1 * c, x2 * (sign * s), x1 * (minus * s), x2 * c};
+      round_any<kInner>(y);
+      Floats sums[2] = {y[0] + y[1], y[2] + y[3]};
+      round_any<kOuter>(sums);
+      store_lanes(out + i, sums[0], lanes);
+      store_lanes(out + half + i, sums[1], lanes);
     });
   };
   with_rounding(rounding, [&](auto mode) {

@@ -103,6 +103,18 @@ NB_OP void round_normal(Floats (&x)[kCount]) {
   for (int c = 0; c < kCount; ++c) x[c] = rounded_calm<kRounding>(x[c]);
 }
 
+// The bits of rounded() of any values: several at a time, where none of them needs care.
+template <int kRounding, int kCount>
+NB_OP void round_any(Floats (&x)[kCount]) {
+#if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
+  if constexpr (kRounding == kRoundBf16 && kCount % 2 == 0) {
+    if (!has_nan_or_denormal(x)) return round_normal<kRounding>(x);
+  }
+#endif
+#pragma GCC unroll 8
+  for (int c = 0; c < kCount; ++c) x[c] = rounded<kRounding>(x[c]);
+}
+
 // Calls body with the rounding as a compile-time constant.
 template <class Body>
 NB_OP void with_rounding(int rounding, const Body& body) {

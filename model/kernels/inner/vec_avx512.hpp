@@ -93,6 +93,14 @@ NB_OP void round_to_bf16(Floats& x, Floats& y) {
   x = {_mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(kUpper, low, packed))};
   y = {_mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(kUpper, high, packed))};
 }
+template <int kCount>
+NB_OP bool has_nan_or_denormal(const Floats (&x)[kCount]) {
+  constexpr int kClasses = 0x81 | 0x20;
+  __mmask16 any = 0;
+#pragma GCC unroll 8
+  for (int c = 0; c < kCount; ++c) any |= _mm512_fpclass_ps_mask(x[c].v, kClasses);
+  return any != 0;
+}
 #endif
 
 NB_OP float tree_sum(Floats x) {
