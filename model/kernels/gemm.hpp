@@ -27,7 +27,8 @@ GemmFormat gemm_format(DType inputs);
 // The panels of an operand of n columns of B, or rows of A, and chains of k.
 std::size_t panels_bytes(const GemmFormat& format, std::int64_t n, std::int64_t k);
 void pack_all_panels(const GemmFormat& format, const Operand& b, std::int64_t n, std::int64_t k,
-                     std::uint32_t* panels);  // parallel inside
+                     std::uint32_t* panels);                     // parallel inside
+const std::uint32_t* packed_panels(const PackedMatrix& packed);  // not empty
 
 struct GemmShape {
   std::int64_t m, n, k;

@@ -32,12 +32,10 @@ std::span<T> part(std::span<T> values, std::int64_t first, std::int64_t count) {
 
 // body(first row, count, t of the first, stride of t, what is known of the rows), block by block.
 template <class Body>
-void each_block(ConstMatrix x, ConstMatrix w, const LmHeadPolicy& policy,
+void each_block(ConstMatrix x, const HeadWeight& w, const LmHeadPolicy& policy,
                 const inner::CapScalars& cap, const Body& body) {
-  const GemmFormat format = gemm_format(policy.products.inputs);
-  const Scratch panels(panels_bytes(format, w.rows, w.cols));
-  pack_all_panels(format, {w.data, w.stride, 1}, w.rows, w.cols, panels.words());
-  const HeadRows head(x, panels.words(), w.rows, policy, cap);
+  const HeadPanels panels(w, PackFor::kNt, gemm_format(policy.products.inputs), policy.products);
+  const HeadRows head(x, panels.words(), w.matrix.rows, policy, cap);
   const std::int64_t blocks = (x.rows + kHeadRows - 1) / kHeadRows;
   parallel_for(static_cast<std::size_t>(blocks), 1, [&](std::size_t block) {
     check_float_mode();
@@ -51,10 +49,10 @@ void each_block(ConstMatrix x, ConstMatrix w, const LmHeadPolicy& policy,
 }
 
 // Of rows whose targets are all valid.
-void score_rows(ConstMatrix x, ConstMatrix w, std::span<const int> targets,
+void score_rows(ConstMatrix x, const HeadWeight& w, std::span<const int> targets,
                 std::span<float> log_probs, std::span<int> argmax, const LmHeadPolicy& policy) {
   if (!head_works_in_blocks(policy)) {
-    return each_plain_block(x, w, policy.products, [&](std::int64_t first, Matrix z) {
+    return each_plain_block(x, w.matrix, policy.products, [&](std::int64_t first, Matrix z) {
       score_targets(z, part(targets, first, z.rows), part(log_probs, first, z.rows),
                     part(argmax, first, z.rows), policy.loss);
     });
@@ -67,21 +65,21 @@ void score_rows(ConstMatrix x, ConstMatrix w, std::span<const int> targets,
                for (std::int64_t i = 0; i < count; ++i, t += stride) {
                  const auto row = static_cast<std::size_t>(first + i);
                  const auto [max, is_calm] = rows[i];
-                 const float sum = table.capped_sum(t, w.rows, cap, max, is_calm);
+                 const float sum = table.capped_sum(t, w.matrix.rows, cap, max, is_calm);
                  log_probs[row] = (table.capped_value(t[targets[row]], cap) - max) - log(sum);
                  if (!argmax.empty())
-                   argmax[row] = static_cast<int>(table.first_capped(t, w.rows, cap, max));
+                   argmax[row] = static_cast<int>(table.first_capped(t, w.matrix.rows, cap, max));
                }
              });
 }
 
 }  // namespace
 
-void lm_head_losses(ConstMatrix x, ConstMatrix w, std::span<const int> targets,
+void lm_head_losses(ConstMatrix x, const HeadWeight& w, std::span<const int> targets,
                     std::span<float> losses, const LmHeadPolicy& policy) {
-  check_head("lm_head_losses", x, w, targets, losses.size());
+  check_head("lm_head_losses", x, w.matrix, targets, losses.size());
   if (!head_works_in_blocks(policy)) {
-    return each_plain_block(x, w, policy.products, [&](std::int64_t first, Matrix z) {
+    return each_plain_block(x, w.matrix, policy.products, [&](std::int64_t first, Matrix z) {
       softcap_cross_entropy(z, part(targets, first, z.rows), part(losses, first, z.rows), {},
                             policy.loss);
     });
@@ -95,15 +93,16 @@ void lm_head_losses(ConstMatrix x, ConstMatrix w, std::span<const int> targets,
                  const auto row = static_cast<std::size_t>(first + i);
                  losses[row] = 0.0f;
                  if (targets[row] == kIgnoreTarget) continue;
-                 const float sum = table.capped_sum(t, w.rows, cap, rows[i].max, rows[i].is_calm);
+                 const float sum =
+                     table.capped_sum(t, w.matrix.rows, cap, rows[i].max, rows[i].is_calm);
                  losses[row] = log(sum) - (table.capped_value(t[targets[row]], cap) - rows[i].max);
                }
              });
 }
 
-void lm_head_scores(ConstMatrix x, ConstMatrix w, std::span<const int> targets,
+void lm_head_scores(ConstMatrix x, const HeadWeight& w, std::span<const int> targets,
                     std::span<float> log_probs, std::span<int> argmax, const LmHeadPolicy& policy) {
-  check_head("lm_head_scores", x, w, targets, log_probs.size());
+  check_head("lm_head_scores", x, w.matrix, targets, log_probs.size());
   NB_CHECK(argmax.empty() || argmax.size() == targets.size(),
            "[lm_head_scores] {} argmax for {} targets", argmax.size(), targets.size());
   const auto ignored = std::count(targets.begin(), targets.end(), kIgnoreTarget);

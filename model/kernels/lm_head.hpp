@@ -11,6 +11,7 @@
 #include <span>
 
 #include "model/kernels/cross_entropy.hpp"
+#include "model/kernels/matmul.hpp"
 #include "model/kernels/policy.hpp"
 #include "model/tensor/view.hpp"
 
@@ -22,19 +23,32 @@ struct LmHeadPolicy {
   CrossEntropySettings loss;
 };
 
-void lm_head_losses(ConstMatrix x, ConstMatrix w, std::span<const int> targets,
+// The weight, and its packed forms where the caller keeps them; null: packed for the call.
+struct HeadWeight {
+  ConstMatrix matrix;
+  const PackedMatrix* nt = nullptr;
+  const PackedMatrix* nn = nullptr;
+
+  // NOLINTNEXTLINE(google-explicit-constructor): a weight that nobody packed
+  HeadWeight(ConstMatrix w) : matrix(w) {}
+  HeadWeight(ConstMatrix w, const PackedMatrix* by_rows, const PackedMatrix* by_columns)
+      : matrix(w), nt(by_rows), nn(by_columns) {}
+};
+
+void lm_head_losses(ConstMatrix x, const HeadWeight& w, std::span<const int> targets,
                     std::span<float> losses, const LmHeadPolicy& policy);
 
 // dx (rows, C); dw (V,C), added to when accumulate. row_scale: gradient of each loss. group_bytes:
-// of packed dz that may wait for the weight's gradient; changes no bit.
-void lm_head_loss_and_backward(ConstMatrix x, ConstMatrix w, std::span<const int> targets,
+// of packed dz that waits for the weight's gradient, more or less: groups are of one size. Changes
+// no bit.
+void lm_head_loss_and_backward(ConstMatrix x, const HeadWeight& w, std::span<const int> targets,
                                float row_scale, std::span<float> losses, Matrix dx, Matrix dw,
                                bool accumulate, const LmHeadPolicy& policy,
                                std::int64_t group_bytes = 16 << 20);
 
 // score_targets() of the logits; where the target is -1: log_prob +0, argmax -1 and no work.
 // argmax may be empty.
-void lm_head_scores(ConstMatrix x, ConstMatrix w, std::span<const int> targets,
+void lm_head_scores(ConstMatrix x, const HeadWeight& w, std::span<const int> targets,
                     std::span<float> log_probs, std::span<int> argmax, const LmHeadPolicy& policy);
 
 }  // namespace nb::kernels

@@ -33,7 +33,7 @@ void run_plain(ConstMatrix x, ConstMatrix w, std::span<const int> targets, float
 
 class Backward {
  public:
-  Backward(ConstMatrix x, ConstMatrix w, std::span<const int> targets, float row_scale,
+  Backward(ConstMatrix x, const HeadWeight& w, std::span<const int> targets, float row_scale,
            std::span<float> losses, Matrix dx, Matrix dw, bool accumulate,
            const LmHeadPolicy& policy, std::int64_t group_bytes)
       : table_(inner::table()),
@@ -42,7 +42,8 @@ class Backward {
         gradient_format_(gemm_format(policy.weight_gradient.inputs)),
         policy_(policy),
         x_(x),
-        w_(w),
+        weight_(w),
+        w_(w.matrix),
         targets_(targets),
         row_scale_(row_scale),
         losses_(losses),
@@ -53,10 +54,8 @@ class Backward {
         group_words_(gradient_format_.panel_words(group_rows_)) {}
 
   void run() {
-    const Scratch nt(panels_bytes(format_, w_.rows, w_.cols));
-    const Scratch nn(panels_bytes(format_, w_.cols, w_.rows));
-    pack_all_panels(format_, {w_.data, w_.stride, 1}, w_.rows, w_.cols, nt.words());
-    pack_all_panels(format_, {w_.data, 1, w_.stride}, w_.cols, w_.rows, nn.words());
+    const HeadPanels nt(weight_, PackFor::kNt, format_, policy_.products);
+    const HeadPanels nn(weight_, PackFor::kNn, format_, policy_.products);
     w_nn_ = nn.words();
     const HeadRows head(x_, nt.words(), w_.rows, policy_, cap_);
     const Scratch dz(panels_bytes(gradient_format_, w_.rows, group_rows_));
@@ -85,11 +84,14 @@ class Backward {
   }
 
  private:
-  // Even, so that pairs of rows stay together, and whole blocks.
+  // Even, so that pairs of rows stay together, and whole blocks; groups of one size, so that no
+  // thread is alone with the last one.
   std::int64_t group_rows(std::int64_t group_bytes) const {
     const std::int64_t row_bytes = 4 / gradient_format_.gemm->values_per_step * w_.rows;
-    const std::int64_t blocks = std::max<std::int64_t>(1, group_bytes / row_bytes / kHeadRows);
-    return std::min(blocks * kHeadRows, x_.rows);
+    const std::int64_t blocks = (x_.rows + kHeadRows - 1) / kHeadRows;
+    const std::int64_t whole = std::max<std::int64_t>(1, group_bytes / row_bytes / kHeadRows);
+    const std::int64_t groups = std::max<std::int64_t>(1, (blocks + whole / 2) / whole);
+    return std::min((blocks + groups - 1) / groups * kHeadRows, x_.rows);
   }
 
   // Rows [first, first + count) of x, the group's rows from `at` on.
@@ -235,7 +237,9 @@ class Backward {
   inner::CapScalars cap_;
   GemmFormat format_, gradient_format_;
   const LmHeadPolicy& policy_;
-  ConstMatrix x_, w_;
+  ConstMatrix x_;
+  const HeadWeight& weight_;
+  ConstMatrix w_;
   std::span<const int> targets_;
   float row_scale_;
   std::span<float> losses_;
@@ -248,10 +252,11 @@ class Backward {
 
 }  // namespace
 
-void lm_head_loss_and_backward(ConstMatrix x, ConstMatrix w, std::span<const int> targets,
-                               float row_scale, std::span<float> losses, Matrix dx, Matrix dw,
-                               bool accumulate, const LmHeadPolicy& policy,
-                               std::int64_t group_bytes) {
+void lm_head_loss_and_backward(ConstMatrix x, const HeadWeight& weight,
+                               std::span<const int> targets, float row_scale,
+                               std::span<float> losses, Matrix dx, Matrix dw, bool accumulate,
+                               const LmHeadPolicy& policy, std::int64_t group_bytes) {
+  const ConstMatrix w = weight.matrix;
   check_head("lm_head_backward", x, w, targets, losses.size());
   NB_CHECK(same_shape(x, dx) && same_shape(w, dw),
            "[lm_head_backward] x ({},{}), dx ({},{}), w ({},{}), dw ({},{})", x.rows, x.cols,
@@ -259,7 +264,7 @@ void lm_head_loss_and_backward(ConstMatrix x, ConstMatrix w, std::span<const int
   if (!head_works_in_blocks(policy) || x.rows == 0) {
     return run_plain(x, w, targets, row_scale, losses, dx, dw, accumulate, policy);
   }
-  Backward(x, w, targets, row_scale, losses, dx, dw, accumulate, policy, group_bytes).run();
+  Backward(x, weight, targets, row_scale, losses, dx, dw, accumulate, policy, group_bytes).run();
 }
 
 }  // namespace nb::kernels

@@ -55,6 +55,23 @@ void pack_head_rows(const GemmFormat& format, const float* data, std::int64_t st
   }
 }
 
+HeadPanels::HeadPanels(const HeadWeight& w, PackFor use, const GemmFormat& format,
+                       const MatmulPolicy& policy) {
+  const ConstMatrix m = w.matrix;
+  if (const PackedMatrix* kept = use == PackFor::kNt ? w.nt : w.nn; kept != nullptr) {
+    NB_CHECK(kept->suits(use, policy) && kept->rows() == m.rows && kept->cols() == m.cols,
+             "[lm_head] w is ({},{}), packed ({},{})", m.rows, m.cols, kept->rows(), kept->cols());
+    words_ = packed_panels(*kept);
+    return;
+  }
+  const bool by_rows = use == PackFor::kNt;
+  const std::int64_t n = by_rows ? m.rows : m.cols, k = by_rows ? m.cols : m.rows;
+  own_.emplace(panels_bytes(format, n, k));
+  pack_all_panels(format, by_rows ? Operand{m.data, m.stride, 1} : Operand{m.data, 1, m.stride}, n,
+                  k, own_->words());
+  words_ = own_->words();
+}
+
 void multiply_words(const GemmFormat& format, std::int64_t rows, std::int64_t cols,
                     std::int64_t steps, const std::uint32_t* words, const std::uint32_t* panels,
                     std::int64_t panel_words, float* c, std::int64_t stride, int finish) {

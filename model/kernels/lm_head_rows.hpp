@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "model/kernels/cap_scalars.hpp"
@@ -30,6 +31,19 @@ void check_head(const char* op, ConstMatrix x, ConstMatrix w, std::span<const in
 
 // What a tile does with sums that are rounded so: raw where the table's finish() must follow.
 int tile_finish(int rounding, bool accumulate);
+
+// Panels of w for one kind of product: those that the caller keeps, or packed here. Dies before the
+// scratch memory that was taken after it.
+class HeadPanels {
+ public:
+  HeadPanels(const HeadWeight& w, PackFor use, const GemmFormat& format,
+             const MatmulPolicy& policy);
+  const std::uint32_t* words() const { return words_; }
+
+ private:
+  std::optional<Scratch> own_;
+  const std::uint32_t* words_;
+};
 
 // Blocks of rows of words (inner::Gemm) over whole chains of `steps`: kHeadRows rows of a block of
 // kGemmSteps, then those of the next.

@@ -71,6 +71,7 @@ class PackedMatrix {
                         const AfterBlock&);
   friend void matmul_nn(ConstMatrix, const PackedMatrix&, Matrix, const MatmulPolicy&, bool,
                         const AfterBlock&);
+  friend const std::uint32_t* packed_panels(const PackedMatrix&);
   struct Form;
   std::unique_ptr<Form> form_;
 };

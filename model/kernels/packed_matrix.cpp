@@ -52,6 +52,10 @@ PackedMatrix pack_weight(ConstMatrix weight, const MatmulPolicy& policy, PackFor
   return packed;
 }
 
+const std::uint32_t* packed_panels(const PackedMatrix& packed) {
+  return packed.form_->panels.words();
+}
+
 void matmul_nt(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
                bool accumulate, const AfterBlock& after) {
   NB_CHECK(b.suits(PackFor::kNt, policy), "[matmul_nt] b is not packed for this product");

@@ -48,6 +48,13 @@ kernels::LmHeadPolicy kernel_policy(const Device& device) {
           loss_settings(device)};
 }
 
+// Both products where the gradient is wanted too, with weights that stay packed until they change.
+kernels::HeadWeight head_weight(const Device& device, const Tensor& w, bool has_backward) {
+  const MatmulPolicy policy = device.numerics().matmul();
+  return {w.matrix(), packed_weight(w, policy, kernels::PackFor::kNt),
+          has_backward ? packed_weight(w, policy, kernels::PackFor::kNn) : nullptr};
+}
+
 OpDesc linear_desc(OpKind kind, const HeadSize& size, const Tensor& w, std::string_view label) {
   return {.kind = kind,
           .label = label,
@@ -86,7 +93,8 @@ void head_losses(Device& device, const Tensor& x, const Tensor& w, std::span<con
   desc.inputs = {&logits};
   desc.output = &loss;
   device.run(desc, [&] {
-    kernels::lm_head_losses(x.matrix(), w.matrix(), targets, losses, kernel_policy(device));
+    kernels::lm_head_losses(x.matrix(), head_weight(device, w, false), targets, losses,
+                            kernel_policy(device));
   });
 }
 
@@ -132,8 +140,9 @@ HeadResult head_loss_and_backward(Device& device, const Tensor& x, const Tensor&
         std::count_if(targets.begin(), targets.end(), [](int target) { return target >= 0; }));
     const float row_scale = valid > 0 ? static_cast<float>(scale / valid) : 0.0F;
     const std::span<float> losses = sized(scratch.losses, size.rows);
-    kernels::lm_head_loss_and_backward(x.matrix(), w.matrix(), targets, row_scale, losses,
-                                       dx.matrix(), dw.matrix(), accumulate, kernel_policy(device));
+    kernels::lm_head_loss_and_backward(x.matrix(), head_weight(device, w, true), targets, row_scale,
+                                       losses, dx.matrix(), dw.matrix(), accumulate,
+                                       kernel_policy(device));
     if (valid > 0) result.loss = static_cast<float>(kernels::sum_in_order(losses) / valid);
   });
   return result;
@@ -207,7 +216,7 @@ void head_scores(Device& device, const Tensor& x, const Tensor& w, std::span<con
   desc.inputs = {&capped};
   desc.output = &scores;
   device.run(desc, [&] {
-    kernels::lm_head_scores(x.matrix(), w.matrix(), targets, log_probs, argmax,
+    kernels::lm_head_scores(x.matrix(), head_weight(device, w, false), targets, log_probs, argmax,
                             kernel_policy(device));
   });
 }

@@ -14,9 +14,18 @@ struct PackedForms final : Tensor::Derived {
   Form nt, nn;
 };
 
-// Null: the policy has no packed form.
-const kernels::PackedMatrix* packed(const Tensor& w, const MatmulPolicy& policy,
-                                    kernels::PackFor use) {
+// For products that know no blocks.
+void after_all(ConstMatrix c, const kernels::AfterBlock& after) {
+  if (!after) return;
+  parallel_chunks(static_cast<std::size_t>(c.rows), 16, [&](std::size_t begin, std::size_t end) {
+    after({static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end - begin), 0, c.cols});
+  });
+}
+
+}  // namespace
+
+const kernels::PackedMatrix* packed_weight(const Tensor& w, const MatmulPolicy& policy,
+                                           kernels::PackFor use) {
   if (policy.accumulation == Accumulation::kHostBlas) return nullptr;
   if (w.derived() == nullptr) w.derived() = std::make_unique<PackedForms>();
   auto& forms = static_cast<PackedForms&>(*w.derived());
@@ -28,19 +37,9 @@ const kernels::PackedMatrix* packed(const Tensor& w, const MatmulPolicy& policy,
   return &form.matrix;
 }
 
-// For products that know no blocks.
-void after_all(ConstMatrix c, const kernels::AfterBlock& after) {
-  if (!after) return;
-  parallel_chunks(static_cast<std::size_t>(c.rows), 16, [&](std::size_t begin, std::size_t end) {
-    after({static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end - begin), 0, c.cols});
-  });
-}
-
-}  // namespace
-
 void multiply_weight_nt(ConstMatrix x, const Tensor& w, Matrix y, const MatmulPolicy& policy,
                         const kernels::AfterBlock& after) {
-  const kernels::PackedMatrix* form = packed(w, policy, kernels::PackFor::kNt);
+  const kernels::PackedMatrix* form = packed_weight(w, policy, kernels::PackFor::kNt);
   if (form != nullptr) return kernels::matmul_nt(x, *form, y, policy, false, after);
   kernels::matmul_nt(x, w.matrix(), y, policy);
   after_all(y, after);
@@ -48,7 +47,7 @@ void multiply_weight_nt(ConstMatrix x, const Tensor& w, Matrix y, const MatmulPo
 
 void multiply_weight_nn(ConstMatrix dy, const Tensor& w, Matrix dx, const MatmulPolicy& policy,
                         const kernels::AfterBlock& after) {
-  const kernels::PackedMatrix* form = packed(w, policy, kernels::PackFor::kNn);
+  const kernels::PackedMatrix* form = packed_weight(w, policy, kernels::PackFor::kNn);
   if (form != nullptr) return kernels::matmul_nn(dy, *form, dx, policy, false, after);
   kernels::matmul_nn(dy, w.matrix(), dx, policy);
   after_all(dx, after);

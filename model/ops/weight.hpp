@@ -15,4 +15,8 @@ void multiply_weight_nt(ConstMatrix x, const Tensor& w, Matrix y, const MatmulPo
 void multiply_weight_nn(ConstMatrix dy, const Tensor& w, Matrix dx, const MatmulPolicy& policy,
                         const kernels::AfterBlock& after = {});
 
+// What such a product takes of w; null: the policy has no packed form.
+const kernels::PackedMatrix* packed_weight(const Tensor& w, const MatmulPolicy& policy,
+                                           kernels::PackFor use);
+
 }  // namespace nb::ops

@@ -57,13 +57,13 @@ Results separate(const Array& x, const Array& w, const std::vector<int>& targets
   return r;
 }
 
-Results fused(const Array& x, const Array& w, const std::vector<int>& targets, const Case& c,
+Results fused(const Array& x, const HeadWeight& w, const std::vector<int>& targets, const Case& c,
               const LmHeadPolicy& policy) {
   Results r = empty_results(c);
-  lm_head_losses(x.view(), w.view(), targets, r.scored, policy);
-  lm_head_loss_and_backward(x.view(), w.view(), targets, kRowScale, r.losses, r.dx.view(),
+  lm_head_losses(x.view(), w, targets, r.scored, policy);
+  lm_head_loss_and_backward(x.view(), w, targets, kRowScale, r.losses, r.dx.view(),
                             r.dw.view(), true, policy, 100000);  // a few groups in large cases
-  lm_head_scores(x.view(), w.view(), targets, r.log_probs, r.argmax, policy);
+  lm_head_scores(x.view(), w, targets, r.log_probs, r.argmax, policy);
   return r;
 }
 
@@ -80,13 +80,17 @@ void expect_equal(const Case& c, const LmHeadPolicy& policy, Values values) {
   for (std::size_t i = 0; i < targets.size(); i += 5) targets[i] = kIgnoreTarget;
   const Results expected = separate(x, w, targets, c, policy);
   test::at_every_level([&] {
-    const Results actual = fused(x, w, targets, c, policy);
-    EXPECT_TRUE(test::same_bits(actual.losses, expected.losses));
-    EXPECT_TRUE(test::same_bits(actual.scored, expected.scored));
-    EXPECT_TRUE(test::same_bits(actual.dx, expected.dx));
-    EXPECT_TRUE(test::same_bits(actual.dw, expected.dw));
-    EXPECT_TRUE(test::same_bits(actual.log_probs, expected.log_probs));
-    EXPECT_EQ(actual.argmax, expected.argmax);
+    const PackedMatrix nt = pack_weight(w.view(), policy.products, PackFor::kNt);
+    const PackedMatrix nn = pack_weight(w.view(), policy.products, PackFor::kNn);
+    for (const HeadWeight& weight : {HeadWeight(w.view()), HeadWeight(w.view(), &nt, &nn)}) {
+      const Results actual = fused(x, weight, targets, c, policy);
+      EXPECT_TRUE(test::same_bits(actual.losses, expected.losses));
+      EXPECT_TRUE(test::same_bits(actual.scored, expected.scored));
+      EXPECT_TRUE(test::same_bits(actual.dx, expected.dx));
+      EXPECT_TRUE(test::same_bits(actual.dw, expected.dw));
+      EXPECT_TRUE(test::same_bits(actual.log_probs, expected.log_probs));
+      EXPECT_EQ(actual.argmax, expected.argmax);
+    }
   });
 }
 
