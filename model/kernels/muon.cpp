@@ -1,8 +1,10 @@
 #include "model/kernels/muon.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "harness/base/check.hpp"
+#include "harness/base/parallel.hpp"
 #include "harness/base/portable_math.hpp"
 #include "model/kernels/inner/dispatch.hpp"
 #include "model/kernels/matmul.hpp"
@@ -100,6 +102,22 @@ void newton_schulz(ConstMatrix x, Matrix out, const NewtonSchulzSettings& settin
   } else {
     copy(w.x, out, inner::kRoundNone);
   }
+}
+
+void newton_schulz_all(std::span<const Matrix> matrices, const NewtonSchulzSettings& settings) {
+  constexpr std::size_t kFewestPerThread = 4;  // below, threads would wait for the last ones
+  if (matrices.size() < kFewestPerThread * static_cast<std::size_t>(threads())) {
+    for (const Matrix& m : matrices) newton_schulz(m, m, settings);
+    return;
+  }
+  const auto flop = [](const Matrix& m) { return m.size() * std::min(m.rows, m.cols); };
+  std::vector<Matrix> longest_first(matrices.begin(), matrices.end());
+  std::stable_sort(longest_first.begin(), longest_first.end(),
+                   [&](const Matrix& a, const Matrix& b) { return flop(a) > flop(b); });
+  parallel_for(longest_first.size(), 1, [&](std::size_t i) {
+    check_float_mode();
+    newton_schulz(longest_first[i], longest_first[i], settings);
+  });
 }
 
 void muon_update(Matrix parameter, ConstMatrix update, double learning_rate) {

@@ -30,6 +30,9 @@ struct NewtonSchulzSettings {
 //   transposed back.
 void newton_schulz(ConstMatrix x, Matrix out, const NewtonSchulzSettings& settings);
 
+// The same of each of them, in place: side by side, where there are enough of them for the threads.
+void newton_schulz_all(std::span<const Matrix> matrices, const NewtonSchulzSettings& settings);
+
 // parameter = fma(-s, update, parameter), s = fp32(lr * sqrt(max(1, rows/cols))), in fp32.
 void muon_update(Matrix parameter, ConstMatrix update, double learning_rate);
 

@@ -1,6 +1,7 @@
 #include "model/ops/optimizer_ops.hpp"
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "harness/base/check.hpp"
@@ -38,6 +39,22 @@ void run_by_dtype(Device& device, OpKind kind, std::string_view label,
 OpDesc matrix_desc(OpKind kind, const Tensor& tensor, std::string_view label) {
   NB_CHECK(tensor.shape().rank() == 2, "[muon] {}: {} is no matrix", label, tensor.shape().text());
   return {.kind = kind, .label = label, .rows = tensor.shape()[0], .cols = tensor.shape()[1]};
+}
+
+void orthogonalise_all(std::span<const MuonMatrix> matrices, const NumericsPolicy& numerics) {
+  kernels::NewtonSchulzSettings settings;
+  settings.matmul = numerics.muon();
+  settings.pointwise = numerics.pointwise_policy();
+  settings.pointwise.storage = numerics.muon_matmul;
+  std::vector<Matrix> updates;
+  for (const MuonMatrix& m : matrices) updates.push_back(m.gradient.matrix());
+  kernels::newton_schulz_all(updates, settings);
+}
+
+void update_all(std::span<const MuonMatrix> matrices, double learning_rate) {
+  for (const MuonMatrix& m : matrices) {
+    kernels::muon_update(m.parameter.matrix(), std::as_const(m.gradient).matrix(), learning_rate);
+  }
 }
 
 }  // namespace
@@ -83,43 +100,34 @@ void adamw(Device& device, Tensor& parameter, const Tensor& gradient, Tensor& m,
       [&] { kernels::adamw(parameter.host(), gradient.host(), m.host(), v.host(), settings); });
 }
 
-void muon_momentum(Device& device, Tensor& gradient, Tensor& buffer, double momentum,
-                   std::string_view label) {
-  NB_CHECK(gradient.shape() == buffer.shape(), "[muon_momentum] {}: g {}, buffer {}", label,
-           gradient.shape().text(), buffer.shape().text());
-  OpDesc desc = matrix_desc(OpKind::kMuonMomentum, gradient, label);
-  desc.inputs = {&gradient, &buffer};
-  desc.output = &gradient;
-  device.run(desc, [&] {
-    kernels::muon_momentum(gradient.host(), buffer.host(), gradient.host(), momentum);
-  });
-}
-
-Tensor newton_schulz(Device& device, const Tensor& update, std::string_view label) {
-  const NumericsPolicy& numerics = device.numerics();
-  Tensor x = device.allocate(update.shape(), numerics.muon_matmul, label);
-  OpDesc desc = matrix_desc(OpKind::kNewtonSchulz, update, label);
-  desc.inputs = {&update};
-  desc.output = &x;
-  device.run(desc, [&] {
-    kernels::NewtonSchulzSettings settings;
-    settings.matmul = numerics.muon();
-    settings.pointwise = numerics.pointwise_policy();
-    settings.pointwise.storage = numerics.muon_matmul;
-    kernels::newton_schulz(update.matrix(), x.matrix(), settings);
-  });
-  return x;
-}
-
-void muon_update(Device& device, Tensor& parameter, const Tensor& update, double learning_rate,
-                 std::string_view label) {
-  NB_CHECK(parameter.shape() == update.shape(), "[muon_update] {}: p {}, update {}", label,
-           parameter.shape().text(), update.shape().text());
-  OpDesc desc = matrix_desc(OpKind::kMuonUpdate, parameter, label);
-  desc.inputs = {&parameter, &update};
-  desc.output = &parameter;
-  device.run(desc,
-             [&] { kernels::muon_update(parameter.matrix(), update.matrix(), learning_rate); });
+void muon(Device& device, std::span<const MuonMatrix> matrices, double momentum,
+          double learning_rate) {
+  for (const MuonMatrix& m : matrices) {
+    NB_CHECK(m.gradient.shape() == m.buffer.shape() && m.parameter.shape() == m.buffer.shape(),
+             "[muon] {}: p {}, g {}, buffer {}", m.label, m.parameter.shape().text(),
+             m.gradient.shape().text(), m.buffer.shape().text());
+    const bool is_last = &m == &matrices.back();
+    OpDesc desc = matrix_desc(OpKind::kMuonMomentum, m.gradient, m.label);
+    desc.inputs = {&m.gradient, &m.buffer};
+    desc.output = &m.gradient;
+    device.run(desc, [&] {
+      kernels::muon_momentum(m.gradient.host(), m.buffer.host(), m.gradient.host(), momentum);
+    });
+    const Tensor x = device.allocate(m.gradient.shape(), device.numerics().muon_matmul, m.label,
+                                     HostBuffer::kNone);
+    desc = matrix_desc(OpKind::kNewtonSchulz, m.gradient, m.label);
+    desc.inputs = {&m.gradient};
+    desc.output = &x;
+    device.run(desc, [&] {
+      if (is_last) orthogonalise_all(matrices, device.numerics());
+    });
+    desc = matrix_desc(OpKind::kMuonUpdate, m.parameter, m.label);
+    desc.inputs = {&m.parameter, &x};
+    desc.output = &m.parameter;
+    device.run(desc, [&] {
+      if (is_last) update_all(matrices, learning_rate);
+    });
+  }
 }
 
 }  // namespace nb::ops

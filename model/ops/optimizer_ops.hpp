@@ -1,5 +1,4 @@
-// Fronts of what optimizers run on the device: gradient norm and clipping, AdamW, Muon's three
-// parts.
+// Fronts of what optimizers run on the device: gradient norm and clipping, AdamW, Muon.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +22,15 @@ void grad_scale(Device& device, std::span<Tensor* const> gradients, float factor
 void adamw(Device& device, Tensor& parameter, const Tensor& gradient, Tensor& m, Tensor& v,
            kernels::AdamWSettings settings, std::string_view label);
 
-// buffer ← momentum average; gradient ← Nesterov update, in place as nanochat does.
-void muon_momentum(Device& device, Tensor& gradient, Tensor& buffer, double momentum,
-                   std::string_view label);
-// Orthogonalised matrix in the policy's Muon dtype.
-Tensor newton_schulz(Device& device, const Tensor& update, std::string_view label);
-// parameter −= lr √max(1, rows/cols) × update
-void muon_update(Device& device, Tensor& parameter, const Tensor& update, double learning_rate,
-                 std::string_view label);
+struct MuonMatrix {
+  Tensor &parameter, &gradient, &buffer;  // of one shape
+  std::string_view label;
+};
+// One Muon step of each matrix, one after the other on the device: buffer ← momentum average,
+// gradient ← Nesterov update, in place as nanochat does; x, the orthogonalised update in the
+// policy's Muon dtype; parameter −= lr √max(1, rows/cols) × x. The host works on the matrices side
+// by side and leaves x in their gradients.
+void muon(Device& device, std::span<const MuonMatrix> matrices, double momentum,
+          double learning_rate);
 
 }  // namespace nb::ops

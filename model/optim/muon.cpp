@@ -60,10 +60,8 @@ void Muon::allocate_state() {
   }
 }
 
-void Muon::update(Parameter& p, Tensor& gradient, Tensor& buffer, const SchedulePoint& point) {
-  ops::muon_momentum(device_, gradient, buffer, point.momentum, p.name);
-  const Tensor x = ops::newton_schulz(device_, gradient, p.name);
-  ops::muon_update(device_, p.value, x, learning_rate_ * point.lr_multiplier, p.name);
+void Muon::update(std::span<const ops::MuonMatrix> matrices, const SchedulePoint& point) {
+  ops::muon(device_, matrices, point.momentum, learning_rate_ * point.lr_multiplier);
 }
 
 void Muon::step(const SchedulePoint& point) {
@@ -72,9 +70,12 @@ void Muon::step(const SchedulePoint& point) {
     NB_CHECK(!p->grad.empty(), "[muon] {} has no gradient", p->name);
   }
   if (!is_single(communicator_)) return step_sharded(point);
+  std::vector<ops::MuonMatrix> matrices;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    update(*parameters_[i], parameters_[i]->grad, buffers_[i], point);
+    Parameter& p = *parameters_[i];
+    matrices.push_back({p.value, p.grad, buffers_[i], p.name});
   }
+  update(matrices, point);
 }
 
 void Muon::step_sharded(const SchedulePoint& point) {
@@ -98,7 +99,8 @@ void Muon::step_sharded(const SchedulePoint& point) {
   each_block([&](const std::vector<Parameter*>& group, std::size_t base) {
     if (base + rank < group.size()) {
       Parameter& p = *group[base + rank];
-      update(p, p.grad, buffers_[next++], point);
+      const ops::MuonMatrix matrix = {p.value, p.grad, buffers_[next++], p.name};
+      update({&matrix, 1}, point);
     }
     const std::int64_t count = group[base]->value.count();
     communicator_->all_gather(CollectiveBuffer(count, DType::kFp32),

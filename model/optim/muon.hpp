@@ -3,11 +3,13 @@
 // updates its own, all-gather.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "model/collectives/communicator.hpp"
 #include "model/device/device.hpp"
 #include "model/gpt/parameter.hpp"
+#include "model/ops/optimizer_ops.hpp"
 #include "model/optim/optimizer.hpp"
 
 namespace nb {
@@ -23,7 +25,7 @@ class Muon : public Optimizer {
   std::vector<NamedState> state() override;
 
  private:
-  void update(Parameter& p, Tensor& gradient, Tensor& buffer, const SchedulePoint& point);
+  void update(std::span<const ops::MuonMatrix> matrices, const SchedulePoint& point);
   void step_sharded(const SchedulePoint& point);
   std::vector<Parameter*> owned() const;  // those whose buffer this rank holds
   std::vector<std::vector<Parameter*>> shape_groups() const;

@@ -47,6 +47,29 @@ TEST(Muon, NewtonSchulzEqualsItsDefinition) {
   }
 }
 
+// With as many as threads take side by side, and with fewer.
+TEST(Muon, NewtonSchulzOfManyIsThatOfEach) {
+  NewtonSchulzSettings settings;
+  for (const std::size_t count : {std::size_t{3}, std::size_t{17}}) {
+    std::vector<Array> given, expected;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto size = static_cast<std::int64_t>(i);
+      given.push_back(test::random_array(3 + size % 5 * 7, 40 - 2 * size, size + 1));
+      expected.push_back(given[i]);
+      reference::newton_schulz(given[i].view(), expected[i].view(), settings);
+    }
+    test::at_every_level([&] {
+      std::vector<Array> all = given;
+      std::vector<Matrix> matrices;
+      for (Array& x : all) matrices.push_back(x.view());
+      newton_schulz_all(matrices, settings);
+      for (std::size_t i = 0; i < count; ++i) {
+        EXPECT_TRUE(test::same_bits(all[i], expected[i])) << i << " of " << count;
+      }
+    });
+  }
+}
+
 // The iteration drives the singular values into about [0.7, 1.2] (nanochat optim.py's comment), so
 // XXᵀ is near I.
 TEST(Muon, NewtonSchulzNearlyOrthogonalises) {
