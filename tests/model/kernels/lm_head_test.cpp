@@ -61,8 +61,8 @@ Results fused(const Array& x, const HeadWeight& w, const std::vector<int>& targe
               const LmHeadPolicy& policy) {
   Results r = empty_results(c);
   lm_head_losses(x.view(), w, targets, r.scored, policy);
-  lm_head_loss_and_backward(x.view(), w, targets, kRowScale, r.losses, r.dx.view(),
-                            r.dw.view(), true, policy, 100000);  // a few groups in large cases
+  lm_head_loss_and_backward(x.view(), w, targets, kRowScale, r.losses, r.dx.view(), r.dw.view(),
+                            true, policy, 100000);  // a few groups in large cases
   lm_head_scores(x.view(), w, targets, r.log_probs, r.argmax, policy);
   return r;
 }
