@@ -44,7 +44,7 @@ struct CachedValues {
 
   CachedValues(std::int64_t rows, std::uint64_t seed, const MatmulPolicy& policy)
       : floats(drawn(rows, seed)) {
-    if (!kernels::has_halves(policy)) return;
+    if (!has_halves(policy)) return;
     halves.resize(floats.size());
     kernels::store_keys(
         view(floats), {.halves = halves.data(), .stride = kColumns, .head_dim = kColumns}, policy);

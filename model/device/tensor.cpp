@@ -113,6 +113,19 @@ ConstMatrix Tensor::matrix() const {
   return nb::matrix(static_cast<const float*>(host_), shape_.leading(), shape_.last());
 }
 
+Halves Tensor::half_matrix() {
+  return {halves().data(), shape_.leading(), shape_.last(), shape_.last()};
+}
+
+ConstNumbers Tensor::numbers() const {
+  if (halves().empty()) return matrix();
+  ConstNumbers numbers;
+  numbers.halves = halves().data();
+  numbers.rows = shape_.leading();
+  numbers.cols = numbers.stride = shape_.last();
+  return numbers;
+}
+
 void Tensor::drop_block() { block_.reset(); }
 
 }  // namespace nb

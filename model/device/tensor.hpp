@@ -64,6 +64,9 @@ class Tensor {
   // none. Other tensors: empty.
   std::span<std::uint16_t> halves();
   std::span<const std::uint16_t> halves() const;
+  Halves half_matrix();  // as matrix(); no data where there are none
+  // Whatever the buffer holds; NB_CHECK fails where there is none.
+  ConstNumbers numbers() const;
   // (leading(), last()) view of the host buffer; NB_CHECK fails where there is none.
   Matrix matrix();
   ConstMatrix matrix() const;

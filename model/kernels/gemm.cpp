@@ -24,8 +24,14 @@ using inner::kGemmSteps;
 constexpr std::int64_t kMostBlocksAtOnce = 4;  // blocks of kGemmSteps whose words are held
 constexpr std::int64_t kPanelBytesInL2 = 512 << 10;
 constexpr std::int64_t kMostTileColumns = 128;
+// Columns that are handed over together, soon enough to be found in L1 or L2. From one row to the
+// next: those and what the last tile adds; an odd number of cache lines.
+constexpr std::int64_t kTakenColumns = 128, kTakenStride = kTakenColumns + kMostTileColumns + 16;
 
-using Block = ProductBlock;  // one task
+// Of C.
+struct Block {
+  std::int64_t row, rows, col, cols;
+};
 
 // Sums in the order of a task's rows.
 struct Sums {
@@ -58,7 +64,7 @@ class Multiplication {
         stage_rows_(grid_.stage_rows) {}
 
   // The tasks make the panels: of a source (k, n).
-  void make_panels(ConstMatrix source, std::uint32_t* panels) {
+  void make_panels(ConstNumbers source, std::uint32_t* panels) {
     right_ = std::make_unique<RightPanels>(format_, source, grid_.columns, panels);
   }
 
@@ -120,11 +126,17 @@ class Multiplication {
     return {left_words(stage, calls, words), panel_share(stage, calls)};
   }
 
+  // Where a block of C lies: in C, or at `memory`.
+  Matrix place(const Block& block, float* memory) const {
+    if (c_.data == nullptr) return {memory, block.rows, block.cols, kTakenStride};
+    return {c_.row(block.row) + block.col, block.rows, block.cols, c_.stride};
+  }
+  std::size_t memory_bytes(std::int64_t rows) const {
+    return c_.data != nullptr ? 0 : static_cast<std::size_t>(rows * kTakenStride) * sizeof(float);
+  }
+
   void run_block(const Block& task) const {
-    if (pieces_.empty()) {
-      finish_empty(task);
-      return call_after(task);
-    }
+    if (pieces_.empty()) return run_empty(task);
     Stage stage = stage_from(task, task.row, 0);
     const std::size_t size = stage_words(stage.block.rows, std::min(span_, steps_)) * 4;
     const Scratch words_now(size), words_then(is_last(task, stage) ? 0 : size);
@@ -133,6 +145,7 @@ class Multiplication {
         keeps_sums_ ? round_up(task.cols, kMostTileColumns) : kMostTileColumns;
     const auto sums_size = static_cast<std::size_t>(stage.block.rows * stride) * 4;
     const Scratch chain(pieces_.size() > 1 ? sums_size : 0), parts(parts_ > 1 ? sums_size : 0);
+    const Scratch memory(memory_bytes(stage.block.rows));
     const TaskSums sums = {{chain.floats(), stride}, {parts.floats(), stride}};
     Errands errands;
     pending(stage, 1, now).finish(errands);
@@ -142,8 +155,7 @@ class Multiplication {
       const std::int64_t count = calls(stage.block) * pieces;
       Pending next = ends ? Pending() : pending(after(task, stage), count, then);
       if (ends) errands.rows = fetch_after(task, stage);
-      multiply_rows(stage, now, sums, errands, next);
-      if (stage.end == pieces_.size()) call_after(stage.block);  // still in the cache
+      multiply_rows(stage, now, memory.floats(), sums, errands, next);
       if (ends) return;
       next.finish(errands);
       std::swap(now, then);
@@ -151,8 +163,10 @@ class Multiplication {
     }
   }
 
-  void call_after(const Block& block) const {
-    if (ends_.after != nullptr && *ends_.after) (*ends_.after)(block);
+  void call_after(const Block& block, Matrix c) const {
+    if (ends_.after == nullptr || !*ends_.after) return;
+    (*ends_.after)(
+        {block.row, block.rows, block.col, block.cols, {c.data, block.rows, block.cols, c.stride}});
   }
 
   // What the next task on this thread will probably read first.
@@ -185,12 +199,14 @@ class Multiplication {
     return ceil_div(block.rows, gemm_.rows) * ceil_div(block.cols, gemm_.cols);
   }
 
-  void multiply_rows(const Stage& stage, const std::uint32_t* words, const TaskSums& sums,
-                     Errands& errands, Pending& next) const {
+  void multiply_rows(const Stage& stage, const std::uint32_t* words, float* memory,
+                     const TaskSums& sums, Errands& errands, Pending& next) const {
     const auto& [block, begin, end] = stage;
     const std::int64_t tiles = ceil_div(block.rows, gemm_.rows);  // rows are spread evenly
     const std::int64_t origin = pieces_[begin].first, panel = gemm_.cols / 16;
     const std::int64_t widest = gemm_.vectors[ceil_div(block.rows, tiles)];
+    Block some = {block.row, block.rows, block.col, 0};  // the columns at work
+    Matrix c = place(some, memory);
     for (std::int64_t j = 0; j < block.cols;) {
       const std::int64_t left = ceil_div(block.cols - j, 16);
       const std::int64_t vectors = left >= widest ? widest : std::min(left, panel);
@@ -207,18 +223,26 @@ class Multiplication {
           const Block tile = {block.row + row, block.rows * (i + 1) / tiles - row, block.col + j,
                               block.cols - j};
           multiply_tile(tile, static_cast<int>(vectors), p, from + row * kGemmRowWords,
+                        c.row(row) + some.cols, c.stride,
                         {{sums.chain.at(row, kept), sums.chain.stride},
                          {sums.parts.at(row, kept), sums.parts.stride}},
                         errands);
         }
       }
       j += 16 * vectors;
+      some.cols = std::min(block.col + j - some.col, block.col + block.cols - some.col);
+      if (end < pieces_.size() || (some.cols < kTakenColumns && j < block.cols)) continue;
+      call_after(some, c);  // still in the cache
+      some.col += some.cols;
+      some.cols = 0;
+      c = place(some, memory);
     }
   }
 
   // tile.cols: up to the end of the task.
   void multiply_tile(const Block& tile, int vectors, std::size_t p, const std::uint32_t* words,
-                     const TaskSums& sums, Errands& errands) const {
+                     float* c, std::int64_t c_stride, const TaskSums& sums,
+                     Errands& errands) const {
     const GemmPiece& piece = pieces_[p];
     const bool is_last = p + 1 == pieces_.size();
     const bool is_later_part = parts_ > 1 && p > 0 && piece.first >= first_part_end();
@@ -235,7 +259,6 @@ class Multiplication {
     t.add = adds ? sums.parts.data : nullptr;
     t.add_stride = sums.parts.stride;
     const std::int64_t columns = std::min<std::int64_t>(tile.cols, 16 * vectors);
-    float* c = c_.row(tile.row) + tile.col;
     const bool whole = columns == 16 * vectors;
     std::array<float, 12 * kMostTileColumns> begun, raw;
     if (!piece.starts_part) {
@@ -265,7 +288,7 @@ class Multiplication {
         !ends_.finishes || rounding_ == inner::kRoundNone || rounding_ == inner::kRoundBf16;
     if (whole && fused) {
       t.out = c;
-      t.out_stride = c_.stride;
+      t.out_stride = c_stride;
       if (ends_.finishes) {
         const bool bf16 = rounding_ == inner::kRoundBf16;
         t.finish = ends_.accumulate ? (bf16 ? inner::kFinishBf16Add : inner::kFinishFp32Add)
@@ -277,7 +300,7 @@ class Multiplication {
     t.out_stride = kMostTileColumns;
     gemm_.tile(static_cast<int>(tile.rows), vectors, t);
     for (std::int64_t i = 0; i < tile.rows; ++i) {
-      put(raw.data() + i * kMostTileColumns, columns, c + i * c_.stride);
+      put(raw.data() + i * kMostTileColumns, columns, c + i * c_stride);
     }
   }
 
@@ -296,14 +319,21 @@ class Multiplication {
     }
   }
 
-  void finish_empty(const Block& block) const {
-    const std::vector<float> zeros(static_cast<std::size_t>(block.cols), 0.0f);
-    for (std::int64_t i = 0; i < block.rows; ++i) {
-      const std::int64_t row = block.row + i;
-      const float* sums = ends_.start == nullptr
-                              ? zeros.data()
-                              : ends_.start + row * ends_.start_stride + block.col;
-      put(sums, block.cols, c_.row(row) + block.col);
+  // Chains of nothing.
+  void run_empty(const Block& task) const {
+    const std::vector<float> zeros(kTakenColumns, 0.0f);
+    const Scratch memory(memory_bytes(task.rows));
+    for (std::int64_t j = 0; j < task.cols; j += kTakenColumns) {
+      const Block some = {task.row, task.rows, task.col + j,
+                          std::min(kTakenColumns, task.cols - j)};
+      const Matrix c = place(some, memory.floats());
+      for (std::int64_t i = 0; i < some.rows; ++i) {
+        const float* sums = ends_.start == nullptr
+                                ? zeros.data()
+                                : ends_.start + (some.row + i) * ends_.start_stride + some.col;
+        put(sums, some.cols, c.row(i));
+      }
+      call_after(some, c);
     }
   }
 
@@ -335,7 +365,7 @@ void multiply(const GemmFormat& format, const GemmLeft& a, const std::uint32_t* 
   Multiplication(format, a, panels, shape, c, policy, ends).run();
 }
 
-void multiply_turned(const GemmFormat& format, ConstMatrix a, ConstMatrix b, Matrix c,
+void multiply_turned(const GemmFormat& format, ConstNumbers a, ConstNumbers b, Matrix c,
                      const MatmulPolicy& policy, const GemmEnds& ends) {
   if (c.size() == 0) return;
   const GemmShape shape = {c.rows, c.cols, a.rows};

@@ -36,14 +36,14 @@ struct GemmShape {
 struct GemmEnds {
   const float* start = nullptr;  // sums to continue from (kChain), or null: +0
   std::int64_t start_stride = 0;
-  bool finishes = true;     // false: c takes the raw sums
-  bool accumulate = false;  // c += the finished sums
-  const AfterBlock* after = nullptr;
-  bool is_lower = false;  // only the elements on and below the diagonal are wanted
+  bool finishes = true;               // false: c takes the raw sums
+  bool accumulate = false;            // c += the finished sums
+  const AfterBlock* after = nullptr;  // where c has no data, it finds blocks of it in scratch
+  bool is_lower = false;              // only the elements on and below the diagonal are wanted
 };
 // What stands left: (m, k), or (k, m) where is_turned.
 struct GemmLeft {
-  ConstMatrix source;
+  ConstNumbers source;
   bool is_turned = false;
 };
 // Parallel inside.
@@ -51,7 +51,7 @@ void multiply(const GemmFormat& format, const GemmLeft& a, const std::uint32_t* 
               const GemmShape& shape, Matrix c, const MatmulPolicy& policy, const GemmEnds& ends);
 
 // C = Aᵀ B of a (k, m) and b (k, n). Parallel inside.
-void multiply_turned(const GemmFormat& format, ConstMatrix a, ConstMatrix b, Matrix c,
+void multiply_turned(const GemmFormat& format, ConstNumbers a, ConstNumbers b, Matrix c,
                      const MatmulPolicy& policy, const GemmEnds& ends);
 
 }  // namespace nb::kernels

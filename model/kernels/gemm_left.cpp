@@ -30,8 +30,8 @@ LeftWords::LeftWords(const GemmFormat& format, const GemmLeft& a, std::int64_t k
   units_ = blocks * ceil_div(stage.rows, unit_rows_);
 }
 
-const float* LeftWords::source(std::int64_t row, std::int64_t k) const {
-  return a_.is_turned ? a_.source.row(k) + row : a_.source.row(row) + k;
+const void* LeftWords::source(std::int64_t row, std::int64_t k) const {
+  return a_.is_turned ? a_.source.at(k, row) : a_.source.at(row, k);
 }
 
 GemmStage LeftWords::unit(std::int64_t index) const {
@@ -43,14 +43,21 @@ GemmStage LeftWords::unit(std::int64_t index) const {
 
 void LeftWords::convert_next() {
   const inner::Gemm& gemm = *format_->gemm;
-  const auto pack = a_.is_turned ? gemm.pack_turned_rows : gemm.pack_rows;
   const GemmStage part = unit(done_++);
   const std::int64_t k = part.first * gemm.values_per_step, step = part.first - stage_.first;
-  pack(source(part.row, k), a_.source.stride, part.rows,
-       std::min(part.steps * gemm.values_per_step, k_count_ - k), part.steps, format_->rounding,
-       format_->swaps_pairs,
-       words_ + (step / kGemmSteps * stage_.rows + part.row - stage_.row) * kGemmRowWords +
-           step % kGemmSteps);
+  const std::int64_t count = std::min(part.steps * gemm.values_per_step, k_count_ - k);
+  const void* const from = source(part.row, k);
+  std::uint32_t* const to =
+      words_ + (step / kGemmSteps * stage_.rows + part.row - stage_.row) * kGemmRowWords +
+      step % kGemmSteps;
+  if (a_.source.halves != nullptr) {
+    const auto pack = a_.is_turned ? gemm.pack_turned_rows_of_halves : gemm.pack_rows_of_halves;
+    return pack(static_cast<const std::uint16_t*>(from), a_.source.stride, part.rows, count,
+                part.steps, format_->swaps_pairs, to);
+  }
+  const auto pack = a_.is_turned ? gemm.pack_turned_rows : gemm.pack_rows;
+  pack(static_cast<const float*>(from), a_.source.stride, part.rows, count, part.steps,
+       format_->rounding, format_->swaps_pairs, to);
 }
 
 void LeftWords::convert_all() {
@@ -61,7 +68,8 @@ inner::Fetch LeftWords::fetch(const GemmStage& part, std::int64_t steps) const {
   const std::int64_t k = part.first * format_->gemm->values_per_step;
   const std::int64_t values = std::min(part.steps * format_->gemm->values_per_step, k_count_ - k);
   return fetch_ahead(source(part.row, k), a_.is_turned ? values : part.rows,
-                     a_.is_turned ? part.rows : values, a_.source.stride, steps);
+                     a_.is_turned ? part.rows : values, a_.source.stride, steps,
+                     a_.source.value_bytes());
 }
 
 inner::Fetch LeftWords::fetch_next(std::int64_t steps) const {

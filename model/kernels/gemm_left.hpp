@@ -33,7 +33,7 @@ class LeftWords {
  private:
   GemmStage unit(std::int64_t index) const;
   inner::Fetch fetch(const GemmStage& part, std::int64_t steps) const;
-  const float* source(std::int64_t row, std::int64_t k) const;
+  const void* source(std::int64_t row, std::int64_t k) const;
 
   const GemmFormat* format_ = nullptr;
   GemmLeft a_ = {};

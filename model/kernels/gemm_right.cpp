@@ -13,7 +13,7 @@ using inner::kGemmSteps;
 constexpr std::int64_t kUnitValues = 4096;  // whole rows of the group: long runs of the source
 constexpr int kTriesAwake = 10000;
 
-RightPanels::RightPanels(const GemmFormat& format, ConstMatrix source, std::int64_t group,
+RightPanels::RightPanels(const GemmFormat& format, ConstNumbers source, std::int64_t group,
                          std::uint32_t* panels)
     : format_(format),
       source_(source),
@@ -52,10 +52,17 @@ void PanelShare::pack(const GemmStage& unit) const {
   const RightPanels& p = *panels_;
   const inner::Gemm& gemm = *p.format_.gemm;
   const std::int64_t k = unit.first * gemm.values_per_step;
-  gemm.pack_panels(p.source_.row(k) + unit.row, p.source_.stride, false, unit.rows,
-                   std::min(unit.steps * gemm.values_per_step, p.source_.rows - k), unit.steps,
-                   p.format_.rounding, p.format_.swaps_pairs, p.panel_words_,
-                   p.panels_ + unit.row / gemm.cols * p.panel_words_ + unit.first * gemm.cols);
+  const std::int64_t count = std::min(unit.steps * gemm.values_per_step, p.source_.rows - k);
+  const void* const from = p.source_.at(k, unit.row);
+  std::uint32_t* const to =
+      p.panels_ + unit.row / gemm.cols * p.panel_words_ + unit.first * gemm.cols;
+  if (p.source_.halves != nullptr) {
+    gemm.pack_panels_of_halves(static_cast<const std::uint16_t*>(from), p.source_.stride, unit.rows,
+                               count, unit.steps, p.format_.swaps_pairs, p.panel_words_, to);
+  } else {
+    gemm.pack_panels(static_cast<const float*>(from), p.source_.stride, false, unit.rows, count,
+                     unit.steps, p.format_.rounding, p.format_.swaps_pairs, p.panel_words_, to);
+  }
 }
 
 void PanelShare::end_unit() {
@@ -72,14 +79,14 @@ void PanelShare::begin(inner::Conversion& conversion) {
   take();
   const bool is_whole =
       unit.rows % gemm.cols == 0 && k + unit.steps * gemm.values_per_step <= p.source_.rows;
-  if (!gemm.converts || !is_whole) {
+  if (!gemm.converts || !is_whole || p.source_.fp32 == nullptr) {
     pack(unit);
     return end_unit();
   }
   is_on_way_ = true;
   on_way_ = unit;
   const std::int64_t stride = p.source_.stride, next = gemm.values_per_step * stride;
-  conversion = {.from = p.source_.row(k) + unit.row,
+  conversion = {.from = p.source_.matrix().row(k) + unit.row,
                 .other = 16,
                 .next = next,
                 .jump = gemm.cols - (unit.steps - 1) * next,
@@ -109,9 +116,10 @@ void PanelShare::before_tile(std::int64_t steps, inner::Fetch& fetch,
   const inner::Gemm& gemm = *panels_->format_.gemm;
   const std::int64_t k = next.first * gemm.values_per_step;
   fetch =
-      fetch_ahead(panels_->source_.row(k) + next.row,
+      fetch_ahead(panels_->source_.at(k, next.row),
                   std::min(next.steps * gemm.values_per_step, panels_->source_.rows - k), next.rows,
-                  panels_->source_.stride, steps * std::max<std::int64_t>(1, calls_ / units_));
+                  panels_->source_.stride, steps * std::max<std::int64_t>(1, calls_ / units_),
+                  panels_->source_.value_bytes());
 }
 
 void PanelShare::finish(inner::Conversion& conversion) {

@@ -16,7 +16,7 @@ namespace nb::kernels {
 class RightPanels {
  public:
   // source (k, n); group: columns of a task, a multiple of a panel's.
-  RightPanels(const GemmFormat& format, ConstMatrix source, std::int64_t group,
+  RightPanels(const GemmFormat& format, ConstNumbers source, std::int64_t group,
               std::uint32_t* panels);
 
  private:
@@ -27,7 +27,7 @@ class RightPanels {
   };
 
   GemmFormat format_;
-  ConstMatrix source_ = {};
+  ConstNumbers source_;
   std::int64_t group_ = 0, steps_ = 0, unit_steps_ = 0, panel_words_ = 0;
   std::uint32_t* panels_ = nullptr;
   std::int64_t blocks_ = 0;

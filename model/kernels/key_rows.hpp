@@ -81,7 +81,6 @@ struct KeySpace {
 // Asks for the memory of so many rows, to be written soon: those of many sequences lie far apart.
 void fetch_to_write(const KeySpace& space, std::int64_t rows, std::int64_t cols);
 
-inline bool has_halves(const MatmulPolicy& policy) { return policy.inputs == DType::kBf16; }
 // values: (rows, heads · head_dim). NB_CHECK: halves only where the policy has them.
 void store_keys(ConstMatrix values, const KeySpace& to, const MatmulPolicy& policy);
 

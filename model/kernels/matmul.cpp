@@ -43,7 +43,7 @@ void product(ConstMatrix a, const Operand& b, Matrix c, const MatmulPolicy& poli
 // A chain over many tokens in blocks of them, so that what is packed of a block is still in the
 // cache when all of C takes it.
 constexpr std::int64_t kTokensAtOnce = 2048;
-void long_product_tn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& policy,
+void long_product_tn(ConstNumbers a, ConstNumbers b, Matrix c, const MatmulPolicy& policy,
                      bool accumulate) {
   const Scratch sums(static_cast<std::size_t>(c.size()) * sizeof(float));
   const Matrix partial = matrix(sums.floats(), c.rows, c.cols);
@@ -75,10 +75,12 @@ void matmul_nn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& polic
   product(a, {b.data, 1, b.stride}, c, policy, accumulate);
 }
 
-void matmul_tn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& policy,
+void matmul_tn(ConstNumbers a, ConstNumbers b, Matrix c, const MatmulPolicy& policy,
                bool accumulate) {
   check_shapes("matmul_tn", {a.cols, 0, a.rows}, {0, b.cols, b.rows}, c);
-  if (uses_blas(policy)) return openblas_tn(a, b, c, accumulate);
+  NB_CHECK((a.halves == nullptr && b.halves == nullptr) || has_halves(policy),
+           "[matmul_tn] halves, and inputs are {}", name(policy.inputs));
+  if (uses_blas(policy)) return openblas_tn(a.matrix(), b.matrix(), c, accumulate);
   if (policy.accumulation == Accumulation::kChain && a.rows > kTokensAtOnce) {
     return long_product_tn(a, b, c, policy, accumulate);
   }

@@ -1,7 +1,7 @@
 // Matrix products in the canonical order of policy.hpp: bits depend on neither blocking, threads,
 // vector width nor neighbouring rows. Naive definition: reference/matmul.hpp. C must not overlap A
 // or B. Shapes disagree or a policy that the product cannot have: NB_CHECK. K = 0 gives +0.
-// Parallel inside.
+// Operands may be halves where the policy has them (has_halves). Parallel inside.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ void matmul_nt(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& polic
 void matmul_nn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& policy,
                bool accumulate = false);
 // C (M,N) = A (K,M)ᵀ · B (K,N) : dW = dyᵀ x.
-void matmul_tn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& policy,
+void matmul_tn(ConstNumbers a, ConstNumbers b, Matrix c, const MatmulPolicy& policy,
                bool accumulate = false);
 
 // C (M,M) = A (M,K) · Aᵀ. A chain's products commute, so C is symmetric to the bit: one triangle is
@@ -37,9 +37,10 @@ void matmul_tn_block(ConstMatrix a, ConstMatrix b, Matrix partial, const MatmulP
 void matmul_finish(ConstMatrix partial, Matrix c, const MatmulPolicy& policy,
                    bool accumulate = false);
 
-// Rows [row, row + rows) × columns [col, col + cols) of a product's C.
+// Rows [row, row + rows) × columns [col, col + cols) of a product's C, and where they lie.
 struct ProductBlock {
   std::int64_t row, rows, col, cols;
+  Matrix values = {};
 };
 // What the thread that finished a block does with it while it is in its cache.
 using AfterBlock = std::function<void(const ProductBlock&)>;
@@ -67,10 +68,7 @@ class PackedMatrix {
   void pack(ConstMatrix weight, const MatmulPolicy& policy, PackFor use);
 
  private:
-  friend void matmul_nt(ConstMatrix, const PackedMatrix&, Matrix, const MatmulPolicy&, bool,
-                        const AfterBlock&);
-  friend void matmul_nn(ConstMatrix, const PackedMatrix&, Matrix, const MatmulPolicy&, bool,
-                        const AfterBlock&);
+  friend class PackedProduct;
   friend const std::uint32_t* packed_panels(const PackedMatrix&);
   struct Form;
   std::unique_ptr<Form> form_;
@@ -81,9 +79,14 @@ PackedMatrix pack_weight(ConstMatrix weight, const MatmulPolicy& policy, PackFor
 
 // Same bits as with the matrix that was packed. NB_CHECK: b suits the product. after: called once
 // for each block of C, which together are C.
-void matmul_nt(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
+void matmul_nt(ConstNumbers a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
                bool accumulate = false, const AfterBlock& after = {});
-void matmul_nn(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
+void matmul_nn(ConstNumbers a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
                bool accumulate = false, const AfterBlock& after = {});
+// C exists block by block alone: `take` finds it in ProductBlock::values.
+void matmul_nt_blocks(ConstNumbers a, const PackedMatrix& b, const MatmulPolicy& policy,
+                      const AfterBlock& take);
+void matmul_nn_blocks(ConstNumbers a, const PackedMatrix& b, const MatmulPolicy& policy,
+                      const AfterBlock& take);
 
 }  // namespace nb::kernels

@@ -56,24 +56,48 @@ const std::uint32_t* packed_panels(const PackedMatrix& packed) {
   return packed.form_->panels.words();
 }
 
-void matmul_nt(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
+// The rows of C's matrix are those of a; where it has no data, blocks are all there is of it.
+class PackedProduct {
+ public:
+  static void run(const char* op, ConstNumbers a, const PackedMatrix& b, PackFor use, Matrix c,
+                  const MatmulPolicy& policy, bool accumulate, const AfterBlock& after) {
+    NB_CHECK(b.suits(use, policy), "[{}] b is not packed for this product", op);
+    NB_CHECK(a.halves == nullptr || has_halves(policy), "[{}] halves, and inputs are {}", op,
+             name(policy.inputs));
+    const std::int64_t n = columns(b, use), k = use == PackFor::kNt ? b.cols() : b.rows();
+    NB_CHECK(a.cols == k && c.rows == a.rows && c.cols == n,
+             "[{}] a is ({},{}), b ({},{}), c ({},{})", op, a.rows, a.cols, b.rows(), b.cols(),
+             c.rows, c.cols);
+    multiply(gemm_format(policy.inputs), {.source = a}, b.form_->panels.words(), {c.rows, n, k}, c,
+             policy, {.accumulate = accumulate, .after = &after});
+  }
+  static std::int64_t columns(const PackedMatrix& b, PackFor use) {
+    return use == PackFor::kNt ? b.rows() : b.cols();
+  }
+};
+
+void matmul_nt(ConstNumbers a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
                bool accumulate, const AfterBlock& after) {
-  NB_CHECK(b.suits(PackFor::kNt, policy), "[matmul_nt] b is not packed for this product");
-  NB_CHECK(a.cols == b.cols() && c.rows == a.rows && c.cols == b.rows(),
-           "[matmul_nt] a is ({},{}), b ({},{}), c ({},{})", a.rows, a.cols, b.rows(), b.cols(),
-           c.rows, c.cols);
-  multiply(gemm_format(policy.inputs), {.source = a}, b.form_->panels.words(),
-           {c.rows, c.cols, a.cols}, c, policy, {.accumulate = accumulate, .after = &after});
+  PackedProduct::run("matmul_nt", a, b, PackFor::kNt, c, policy, accumulate, after);
 }
 
-void matmul_nn(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
+void matmul_nn(ConstNumbers a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
                bool accumulate, const AfterBlock& after) {
-  NB_CHECK(b.suits(PackFor::kNn, policy), "[matmul_nn] b is not packed for this product");
-  NB_CHECK(a.cols == b.rows() && c.rows == a.rows && c.cols == b.cols(),
-           "[matmul_nn] a is ({},{}), b ({},{}), c ({},{})", a.rows, a.cols, b.rows(), b.cols(),
-           c.rows, c.cols);
-  multiply(gemm_format(policy.inputs), {.source = a}, b.form_->panels.words(),
-           {c.rows, c.cols, a.cols}, c, policy, {.accumulate = accumulate, .after = &after});
+  PackedProduct::run("matmul_nn", a, b, PackFor::kNn, c, policy, accumulate, after);
+}
+
+void matmul_nt_blocks(ConstNumbers a, const PackedMatrix& b, const MatmulPolicy& policy,
+                      const AfterBlock& take) {
+  PackedProduct::run("matmul_nt", a, b, PackFor::kNt,
+                     {nullptr, a.rows, PackedProduct::columns(b, PackFor::kNt), 0}, policy, false,
+                     take);
+}
+
+void matmul_nn_blocks(ConstNumbers a, const PackedMatrix& b, const MatmulPolicy& policy,
+                      const AfterBlock& take) {
+  PackedProduct::run("matmul_nn", a, b, PackFor::kNn,
+                     {nullptr, a.rows, PackedProduct::columns(b, PackFor::kNn), 0}, policy, false,
+                     take);
 }
 
 }  // namespace nb::kernels

@@ -33,6 +33,9 @@ struct MatmulPolicy {
   bool operator==(const MatmulPolicy&) const = default;
 };
 
+// Whether operands may come as halves (tensor/view.hpp): they are numbers of the input format then.
+inline bool has_halves(const MatmulPolicy& policy) { return policy.inputs == DType::kBf16; }
+
 struct PointwisePolicy {
   DType storage = DType::kBf16;
   // true: every pointwise kernel of the eager lowering rounds its result to storage; false: fp32

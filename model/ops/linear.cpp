@@ -10,12 +10,12 @@
 namespace nb::ops {
 
 Tensor linear(Device& device, const Tensor& x, const Tensor& w, std::string_view label,
-              SavedBlocks* saved, Arithmetic arithmetic) {
+              SavedBlocks* saved, Arithmetic arithmetic, HostBuffer host) {
   NB_CHECK(w.shape().rank() == 2 && x.shape().last() == w.shape()[1],
            "[linear] {}: x {}, w (out, in) {}", label, x.shape().text(), w.shape().text());
   const std::int64_t rows = x.shape().leading();
   const std::int64_t out = w.shape()[0];
-  Tensor y = device.allocate({rows, out}, device.numerics().storage, label);
+  Tensor y = device.allocate({rows, out}, device.numerics().storage, label, host);
   keep(saved, device.run({.kind = OpKind::kLinear,
                           .label = label,
                           .rows = rows,
@@ -27,7 +27,7 @@ Tensor linear(Device& device, const Tensor& x, const Tensor& w, std::string_view
                           .output = &y},
                          [&] {
                            if (arithmetic == Arithmetic::kLater) return;
-                           multiply_weight_nt(x.matrix(), w, y.matrix(),
+                           multiply_weight_nt(x.numbers(), w, y.matrix(),
                                               device.numerics().matmul());
                          }));
   return y;
@@ -53,7 +53,8 @@ Tensor linear_backward_input(Device& device, const Tensor& dy, const Tensor& w,
                        .output = &dx},
                       {}, [&] {
                         if (is_later) return;
-                        multiply_weight_nn(dy.matrix(), w, dx.matrix(), device.numerics().matmul());
+                        multiply_weight_nn(dy.numbers(), w, dx.matrix(),
+                                           device.numerics().matmul());
                       });
   return dx;
 }
@@ -74,7 +75,7 @@ void linear_backward_weight(Device& device, const Tensor& dy, const Tensor& x, T
                        .inputs = {&dy, &x},
                        .output = &dw},
                       std::move(saved), [&] {
-                        kernels::matmul_tn(dy.matrix(), x.matrix(), dw.matrix(),
+                        kernels::matmul_tn(dy.numbers(), x.numbers(), dw.matrix(),
                                            device.numerics().weight_gradient_matmul(), accumulate);
                       });
 }

@@ -20,6 +20,15 @@ OpDesc describe(OpKind kind, const Tensor& x, const Tensor& y, std::string_view 
           .output = &y};
 }
 
+// Numbers that are rounded to bf16 and that products alone will read.
+bool has_halves(const Device& device) {
+  const NumericsPolicy& n = device.numerics();
+  const MatmulPolicy forward = n.matmul(), gradient = n.weight_gradient_matmul();
+  return n.storage == DType::kBf16 && forward.output == DType::kBf16 &&
+         forward.accumulation != Accumulation::kHostBlas && nb::has_halves(forward) &&
+         nb::has_halves(gradient);
+}
+
 }  // namespace
 
 WideAndActivated linear_relu_squared(Device& device, const Tensor& x, const Tensor& w,
@@ -27,17 +36,26 @@ WideAndActivated linear_relu_squared(Device& device, const Tensor& x, const Tens
                                      SavedBlocks* linear_saved, SavedBlocks* saved) {
   const DType storage = device.numerics().storage;
   WideAndActivated result;
-  result.wide = linear(device, x, w, linear_label, linear_saved, Arithmetic::kLater);
-  result.h = device.allocate(result.wide.shape(), storage, label);
+  const HostBuffer host = has_halves(device) ? HostBuffer::kHalves : HostBuffer::kYes;
+  result.wide = linear(device, x, w, linear_label, linear_saved, Arithmetic::kLater, host);
+  result.h = device.allocate(result.wide.shape(), storage, label, host);
   OpDesc desc = describe(OpKind::kReluSquared, result.wide, result.h, label);
   desc.saves_for_backward = saved != nullptr;
   keep(saved, device.run(desc, [&] {
+    const MatmulPolicy policy = device.numerics().matmul();
+    if (host == HostBuffer::kHalves) {
+      const Halves h = result.h.half_matrix();
+      const Halves wide = saved != nullptr ? result.wide.half_matrix() : Halves();
+      kernels::matmul_nt_blocks(
+          x.numbers(), *packed_weight(w, policy, kernels::PackFor::kNt), policy,
+          [&](const kernels::ProductBlock& block) { kernels::relu_squared_block(block, wide, h); });
+      return;
+    }
     const Matrix h = result.h.matrix();
     const Matrix wide = saved != nullptr ? result.wide.matrix() : h;
-    multiply_weight_nt(x.matrix(), w, wide, device.numerics().matmul(),
-                       [&](const kernels::ProductBlock& block) {
-                         kernels::relu_squared_block(wide, h, block, storage);
-                       });
+    multiply_weight_nt(x.numbers(), w, wide, policy, [&](const kernels::ProductBlock& block) {
+      kernels::relu_squared_block(wide, h, block, storage);
+    });
   }));
   return result;
 }
@@ -48,15 +66,25 @@ Tensor linear_relu_squared_backward(Device& device, const Tensor& dy, const Tens
   NB_CHECK(dh.shape() == wide.shape(), "[relu_squared_backward] {}: dh {}, wide {}", label,
            dh.shape().text(), wide.shape().text());
   const DType storage = device.numerics().storage;
-  Tensor dx = device.allocate(dh.shape(), storage, label);
+  const bool is_half = !wide.halves().empty();
+  Tensor dx =
+      device.allocate(dh.shape(), storage, label, is_half ? HostBuffer::kHalves : HostBuffer::kYes);
   const OpDesc desc = describe(OpKind::kReluSquaredBackward, dh, dx, label);
   device.run_backward(desc, std::move(saved), [&] {
+    const MatmulPolicy policy = device.numerics().matmul();
+    if (is_half) {
+      const Halves d = dx.half_matrix();
+      kernels::matmul_nn_blocks(dy.numbers(), *packed_weight(w, policy, kernels::PackFor::kNn),
+                                policy, [&](const kernels::ProductBlock& block) {
+                                  kernels::relu_squared_backward_block(block, wide.numbers(), d);
+                                });
+      return;
+    }
     const Matrix d = dx.matrix();
     const ConstMatrix x = wide.matrix();
-    multiply_weight_nn(dy.matrix(), w, d, device.numerics().matmul(),
-                       [&](const kernels::ProductBlock& block) {
-                         kernels::relu_squared_backward_block(d, x, d, block, storage);
-                       });
+    multiply_weight_nn(dy.numbers(), w, d, policy, [&](const kernels::ProductBlock& block) {
+      kernels::relu_squared_backward_block(d, x, d, block, storage);
+    });
   });
   return dx;
 }

@@ -1,5 +1,7 @@
 // A Linear and the relu² behind it, two launches on the device: on the host each block of the
 // product goes through relu² while it is in the cache. Bits are those of linear.hpp and relu².
+// Where products take halves, the wide tensors are halves (Tensor::numbers()): half of the host's
+// memory and of its traffic.
 #pragma once
 
 #include <string_view>

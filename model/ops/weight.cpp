@@ -37,19 +37,19 @@ const kernels::PackedMatrix* packed_weight(const Tensor& w, const MatmulPolicy& 
   return &form.matrix;
 }
 
-void multiply_weight_nt(ConstMatrix x, const Tensor& w, Matrix y, const MatmulPolicy& policy,
+void multiply_weight_nt(ConstNumbers x, const Tensor& w, Matrix y, const MatmulPolicy& policy,
                         const kernels::AfterBlock& after) {
   const kernels::PackedMatrix* form = packed_weight(w, policy, kernels::PackFor::kNt);
   if (form != nullptr) return kernels::matmul_nt(x, *form, y, policy, false, after);
-  kernels::matmul_nt(x, w.matrix(), y, policy);
+  kernels::matmul_nt(x.matrix(), w.matrix(), y, policy);
   after_all(y, after);
 }
 
-void multiply_weight_nn(ConstMatrix dy, const Tensor& w, Matrix dx, const MatmulPolicy& policy,
+void multiply_weight_nn(ConstNumbers dy, const Tensor& w, Matrix dx, const MatmulPolicy& policy,
                         const kernels::AfterBlock& after) {
   const kernels::PackedMatrix* form = packed_weight(w, policy, kernels::PackFor::kNn);
   if (form != nullptr) return kernels::matmul_nn(dy, *form, dx, policy, false, after);
-  kernels::matmul_nn(dy, w.matrix(), dx, policy);
+  kernels::matmul_nn(dy.matrix(), w.matrix(), dx, policy);
   after_all(dx, after);
 }
 

@@ -1,6 +1,7 @@
-// Non-owning views of row-major fp32 matrices: element (i, j) is data[i * stride + j], stride in
-// elements. Whoever made the view keeps the memory alive. A tensor (B, T, H, D) is seen as a matrix
-// by joining neighbouring dimensions: (B*T, H*D), or (B*T*H, D) when contiguous.
+// Non-owning views of row-major matrices, fp32 where nothing else is said: element (i, j) is data[i
+// * stride + j], stride in elements. Whoever made the view keeps the memory alive. A tensor (B, T,
+// H, D) is seen as a matrix by joining neighbouring dimensions: (B*T, H*D), or (B*T*H, D) when
+// contiguous.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,39 @@ struct Matrix {
   operator ConstMatrix() const { return {data, rows, cols, stride}; }
 };
 
+// Halves: bf16 numbers in two bytes each.
+struct Halves {
+  std::uint16_t* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t stride = 0;
+
+  std::uint16_t* row(std::int64_t i) const { return data + i * stride; }
+};
+
+// Numbers to read, in one of the two forms; the other pointer is null.
+struct ConstNumbers {
+  const float* fp32 = nullptr;
+  const std::uint16_t* halves = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t stride = 0;
+
+  ConstNumbers() = default;
+  // NOLINTBEGIN(google-explicit-constructor): each of them is numbers
+  ConstNumbers(ConstMatrix m) : fp32(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
+  ConstNumbers(Matrix m) : ConstNumbers(ConstMatrix(m)) {}
+  ConstNumbers(Halves m) : halves(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
+  // NOLINTEND(google-explicit-constructor)
+
+  std::int64_t value_bytes() const { return halves != nullptr ? 2 : 4; }
+  const void* at(std::int64_t row, std::int64_t col) const {
+    if (halves != nullptr) return halves + row * stride + col;
+    return fp32 + row * stride + col;
+  }
+  ConstMatrix matrix() const { return {fp32, rows, cols, stride}; }  // where they are fp32
+};
+
 inline Matrix matrix(float* data, std::int64_t rows, std::int64_t cols) {
   return {data, rows, cols, cols};
 }
@@ -43,6 +77,12 @@ inline Matrix row_block(Matrix m, std::int64_t begin, std::int64_t count) {
 }
 inline ConstMatrix row_block(ConstMatrix m, std::int64_t begin, std::int64_t count) {
   return {m.data + begin * m.stride, count, m.cols, m.stride};
+}
+inline ConstNumbers row_block(ConstNumbers m, std::int64_t begin, std::int64_t count) {
+  if (m.fp32 != nullptr) m.fp32 += begin * m.stride;
+  if (m.halves != nullptr) m.halves += begin * m.stride;
+  m.rows = count;
+  return m;
 }
 // Columns [begin, begin + count) of a view.
 inline Matrix column_block(Matrix m, std::int64_t begin, std::int64_t count) {

@@ -101,6 +101,45 @@ void relu_squared_backward(const float* dy, const float* x, std::int64_t n, floa
   });
 }
 
+void relu_squared_to_halves(const float* x, std::int64_t n, std::uint16_t* kept,
+                            std::uint16_t* out) {
+  const Floats zero = all(0.0f);
+  const auto run = [&](auto keeps) {
+    each_groups<kSideBySide>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
+      constexpr int kCount = decltype(count)::value;
+      Floats v[kCount];
+      each_of<kCount>([&](int c) NB_BODY { v[c] = load_lanes(x + i + 16 * c, lanes); });
+      if constexpr (decltype(keeps)::value != 0) store_halves(kept + i, v, lanes);
+      each_of<kCount>([&](int c) NB_BODY {
+        const Floats h = select(v[c] <= zero, zero, v[c]);
+        v[c] = h * h;
+      });
+      round_any<kRoundBf16>(v);
+      store_halves(out + i, v, lanes);
+    });
+  };
+  if (kept != nullptr) {
+    run(Constant<1>());
+  } else {
+    run(Constant<0>());
+  }
+}
+
+void relu_squared_backward_of_halves(const float* dy, const std::uint16_t* x, std::int64_t n,
+                                     std::uint16_t* dx) {
+  const Floats zero = all(0.0f);
+  each_groups<kSideBySide>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
+    constexpr int kCount = decltype(count)::value;
+    Floats g[kCount];
+    each_of<kCount>([&](int c) NB_BODY {
+      const Floats v = load_lanes(x + i + 16 * c, lanes);
+      g[c] = select(v <= zero, zero, load_lanes(dy + i + 16 * c, lanes) * (v + v));
+    });
+    round_any<kRoundBf16>(g);
+    store_halves(dx + i, g, lanes);
+  });
+}
+
 void adamw(float* p, const float* g, float* m, float* v, std::int64_t n, const AdamWScalars& s) {
   const Floats beta1 = all(s.beta1), rest1 = all(s.one_minus_beta1);
   const Floats beta2 = all(s.beta2), rest2 = all(s.one_minus_beta2);

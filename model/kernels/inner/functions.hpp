@@ -23,6 +23,10 @@ void add(const float* a, const float* b, std::int64_t n, float* out, int roundin
 void relu_squared(const float* x, std::int64_t n, float* out, int rounding);
 void relu_squared_backward(const float* dy, const float* x, std::int64_t n, float* dx,
                            int rounding);
+void relu_squared_to_halves(const float* x, std::int64_t n, std::uint16_t* kept,
+                            std::uint16_t* out);
+void relu_squared_backward_of_halves(const float* dy, const std::uint16_t* x, std::int64_t n,
+                                     std::uint16_t* dx);
 void adamw(float* p, const float* g, float* m, float* v, std::int64_t n, const AdamWScalars& s);
 void muon_momentum(const float* g, float* buffer, float* update, std::int64_t n, float mu,
                    float one_minus_mu, bool nesterov);

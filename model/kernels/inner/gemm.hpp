@@ -35,7 +35,7 @@ NB_OP void rows_from_columns(std::int64_t rows, std::int64_t steps, bool swaps, 
       std::uint32_t* to = dst + first * kGemmRowWords + s;
       Bits block[16];
       if (used == 16 && s + 16 <= words.whole_steps()) {
-        const float* from = words.at(first, s);
+        auto from = words.at(first, s);
 #pragma GCC unroll 16
         for (int j = 0; j < 16; ++j) {
           block[j] = words.whole(from);
@@ -98,13 +98,13 @@ NB_OP void panels_from_columns(std::int64_t columns, int width, std::int64_t ste
     std::int64_t first = 0;
     if (s < words.whole_steps()) {
       if (s + kAhead < words.whole_steps()) {
-        const float* ahead = words.at(0, s + kAhead);
+        const auto ahead = words.at(0, s + kAhead);
         for (std::int64_t c = 0; c < columns; c += 16) {
           __builtin_prefetch(ahead + c);
           if (below > 0) __builtin_prefetch(ahead + c + below);
         }
       }
-      const float* from = words.at(0, s);
+      const auto from = words.at(0, s);
       std::uint32_t* to = at;
       for (; first + width <= columns; first += width, to += panel_words) {
 #pragma GCC unroll 2

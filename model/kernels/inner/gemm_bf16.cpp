@@ -10,13 +10,15 @@
 namespace nb::kernels::inner::NB_LEVEL {
 namespace {
 
-// 32 consecutive values as 16 pairs. Those that round below 2^-56 become +0 (in a chain the sign of
-// a zero factor cannot be seen); NaN stays.
-NB_OP Bits pairs(Floats low, Floats high) {
-  const auto x = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high.v, low.v));
+// Halves below 2^-56 become +0 (in a chain the sign of a zero factor cannot be seen); NaN stays.
+NB_OP Bits floored(__m512i x) {
   const __m512i magnitude = _mm512_and_si512(x, _mm512_set1_epi16(0x7fff));
   constexpr short kLeast = (127 - 56) << 7;  // the bits of 2^-56
   return {_mm512_maskz_mov_epi16(_mm512_cmpge_epu16_mask(magnitude, _mm512_set1_epi16(kLeast)), x)};
+}
+// 32 consecutive values as 16 pairs.
+NB_OP Bits pairs(Floats low, Floats high) {
+  return floored(reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high.v, low.v)));
 }
 // Lane i: (low[i], high[i]) as a pair.
 NB_OP Bits zipped(Floats low, Floats high) {
@@ -88,6 +90,44 @@ struct AcrossK {
   NB_OP Bits whole(const float* from) const { return zipped(load(from), load(from + stride)); }
 };
 
+// The same of halves.
+struct HalvesAlongK {
+  const std::uint16_t* src;
+  std::int64_t stride, k_count;
+  NB_OP Bits operator()(std::int64_t p, std::int64_t step) const {
+    const std::int64_t k = 2 * step;
+    const std::uint16_t* row = src + p * stride + k;
+    if (k + 32 <= k_count) return floored(_mm512_loadu_si512(row));
+    const std::int64_t left = k < k_count ? k_count - k : 0;
+    const auto some = static_cast<__mmask32>((std::uint64_t{1} << left) - 1);
+    return floored(_mm512_maskz_loadu_epi16(some, row));
+  }
+};
+struct HalvesAcrossK {
+  const std::uint16_t* src;
+  std::int64_t stride, k_count;
+  NB_OP static Bits pair(Bits low, Bits high) {  // each in the upper half
+    return floored(_mm512_or_si512(_mm512_srli_epi32(low.v, 16), high.v));
+  }
+  NB_OP Bits operator()(std::int64_t p, int lanes, std::int64_t step) const {
+    const std::int64_t k = 2 * step;
+    const std::uint16_t* row = src + k * stride + p;
+    if (k + 2 <= k_count) {
+      return pair(load_upper_lanes(row, lanes), load_upper_lanes(row + stride, lanes));
+    }
+    return k < k_count ? pair(load_upper_lanes(row, lanes), all_bits(0u)) : all_bits(0u);
+  }
+  NB_OP std::int64_t whole_steps() const { return k_count / 2; }
+  NB_OP const std::uint16_t* at(std::int64_t p, std::int64_t step) const {
+    return src + 2 * step * stride + p;
+  }
+  NB_OP std::int64_t next() const { return 2 * stride; }
+  NB_OP Bits whole(const std::uint16_t* from) const {
+    const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    return floored(_mm512_or_si512(_mm512_cvtepu16_epi32(low), load_upper(from + stride).v));
+  }
+};
+
 void pack_rows(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t k_count,
                std::int64_t steps, int /*rounding*/, bool /*swaps*/, std::uint32_t* dst) {
   rows_from_rows(rows, steps, false, dst, AlongK{src, stride, k_count});
@@ -112,6 +152,27 @@ void pack_panels(const float* src, std::int64_t stride, bool from_rows, std::int
   clear_columns(columns, kWidth, steps, panel_words, dst);
 }
 
+void pack_rows_of_halves(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
+                         std::int64_t k_count, std::int64_t steps, bool /*swaps*/,
+                         std::uint32_t* dst) {
+  rows_from_rows(rows, steps, false, dst, HalvesAlongK{src, stride, k_count});
+}
+
+void pack_turned_rows_of_halves(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
+                                std::int64_t k_count, std::int64_t steps, bool /*swaps*/,
+                                std::uint32_t* dst) {
+  rows_from_columns(rows, steps, false, dst, HalvesAcrossK{src, stride, k_count});
+}
+
+void pack_panels_of_halves(const std::uint16_t* src, std::int64_t stride, std::int64_t columns,
+                           std::int64_t k_count, std::int64_t steps, bool /*swaps*/,
+                           std::int64_t panel_words, std::uint32_t* dst) {
+  constexpr int kWidth = 16 * kGemmPanel;
+  panels_from_columns(columns, kWidth, steps, false, panel_words, dst,
+                      HalvesAcrossK{src, stride, k_count});
+  clear_columns(columns, kWidth, steps, panel_words, dst);
+}
+
 }  // namespace
 
 Gemm bf16_gemm() {
@@ -122,6 +183,9 @@ Gemm bf16_gemm() {
                .pack_rows = pack_rows,
                .pack_turned_rows = pack_turned_rows,
                .pack_panels = pack_panels,
+               .pack_rows_of_halves = pack_rows_of_halves,
+               .pack_turned_rows_of_halves = pack_turned_rows_of_halves,
+               .pack_panels_of_halves = pack_panels_of_halves,
                .tile = tile,
                .tile_turned = tile_turned,
                .converts = true};

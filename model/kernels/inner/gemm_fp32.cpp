@@ -17,10 +17,10 @@ void tile_turned(int rows, int vectors, const GemmTile& t) {
   tile_by_size<Fma, true>(rows, vectors, t);
 }
 
-// Value k of row p, and the next 15.
-template <int kRounding>
+// Value k of row p, and the next 15. Value: float, or a half.
+template <int kRounding, class Value>
 struct AlongK {
-  const float* src;
+  const Value* src;
   std::int64_t stride, k_count;
   NB_OP Bits operator()(std::int64_t p, std::int64_t k) const {
     const int lanes = k < k_count ? lanes_left(k_count, k) : 0;
@@ -28,9 +28,9 @@ struct AlongK {
   }
 };
 // Value k of row p and of the next lanes - 1 rows.
-template <int kRounding>
+template <int kRounding, class Value>
 struct AcrossK {
-  const float* src;
+  const Value* src;
   std::int64_t stride, k_count;
   NB_OP Bits operator()(std::int64_t p, int lanes, std::int64_t k) const {
     if (k >= k_count) return all_bits(0u);
@@ -38,15 +38,18 @@ struct AcrossK {
   }
   // Whole vectors need no care: steps [0, whole_steps()), from `at` on, `next` apart.
   NB_OP std::int64_t whole_steps() const { return k_count; }
-  NB_OP const float* at(std::int64_t p, std::int64_t k) const { return src + k * stride + p; }
+  NB_OP const Value* at(std::int64_t p, std::int64_t k) const { return src + k * stride + p; }
   NB_OP std::int64_t next() const { return stride; }
-  NB_OP Bits whole(const float* from) const { return bits(rounded<kRounding>(load(from))); }
+  NB_OP Bits whole(const Value* from) const {
+    return bits(rounded<kRounding>(load_lanes(from, 16)));
+  }
 };
 
 void pack_rows(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t k_count,
                std::int64_t steps, int rounding, bool swaps, std::uint32_t* dst) {
   with_rounding(rounding, [&](auto r) {
-    rows_from_rows(rows, steps, swaps, dst, AlongK<decltype(r)::value>{src, stride, k_count});
+    rows_from_rows(rows, steps, swaps, dst,
+                   AlongK<decltype(r)::value, float>{src, stride, k_count});
   });
 }
 
@@ -54,7 +57,7 @@ void pack_turned_rows(const float* src, std::int64_t stride, std::int64_t rows,
                       std::int64_t k_count, std::int64_t steps, int rounding, bool swaps,
                       std::uint32_t* dst) {
   with_rounding(rounding, [&](auto r) {
-    const AcrossK<decltype(r)::value> words{src, stride, k_count};
+    const AcrossK<decltype(r)::value, float> words{src, stride, k_count};
     rows_from_columns(rows, steps, swaps, dst, words);
   });
 }
@@ -67,12 +70,34 @@ void pack_panels(const float* src, std::int64_t stride, bool from_rows, std::int
     constexpr int kRounding = decltype(r)::value;
     if (from_rows) {
       panels_from_rows(columns, kWidth, steps, swaps, panel_words, dst,
-                       AlongK<kRounding>{src, stride, k_count});
+                       AlongK<kRounding, float>{src, stride, k_count});
     } else {
       panels_from_columns(columns, kWidth, steps, swaps, panel_words, dst,
-                          AcrossK<kRounding>{src, stride, k_count});
+                          AcrossK<kRounding, float>{src, stride, k_count});
     }
   });
+  clear_columns(columns, kWidth, steps, panel_words, dst);
+}
+
+void pack_rows_of_halves(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
+                         std::int64_t k_count, std::int64_t steps, bool swaps, std::uint32_t* dst) {
+  rows_from_rows(rows, steps, swaps, dst,
+                 AlongK<kRoundBf16Floor, std::uint16_t>{src, stride, k_count});
+}
+
+void pack_turned_rows_of_halves(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
+                                std::int64_t k_count, std::int64_t steps, bool swaps,
+                                std::uint32_t* dst) {
+  rows_from_columns(rows, steps, swaps, dst,
+                    AcrossK<kRoundBf16Floor, std::uint16_t>{src, stride, k_count});
+}
+
+void pack_panels_of_halves(const std::uint16_t* src, std::int64_t stride, std::int64_t columns,
+                           std::int64_t k_count, std::int64_t steps, bool swaps,
+                           std::int64_t panel_words, std::uint32_t* dst) {
+  constexpr int kWidth = 16 * kGemmPanel;
+  panels_from_columns(columns, kWidth, steps, swaps, panel_words, dst,
+                      AcrossK<kRoundBf16Floor, std::uint16_t>{src, stride, k_count});
   clear_columns(columns, kWidth, steps, panel_words, dst);
 }
 
@@ -86,6 +111,9 @@ Gemm fp32_gemm() {
                .pack_rows = pack_rows,
                .pack_turned_rows = pack_turned_rows,
                .pack_panels = pack_panels,
+               .pack_rows_of_halves = pack_rows_of_halves,
+               .pack_turned_rows_of_halves = pack_turned_rows_of_halves,
+               .pack_panels_of_halves = pack_panels_of_halves,
                .tile = tile,
                .tile_turned = tile_turned,
                .converts = false};

@@ -121,6 +121,17 @@ struct Gemm {
   void (*pack_panels)(const float* src, std::int64_t stride, bool from_rows, std::int64_t columns,
                       std::int64_t k_count, std::int64_t steps, int rounding, bool swaps,
                       std::int64_t panel_words, std::uint32_t* dst);
+  // The same of halves (bf16 numbers in two bytes), where the format is bf16. Panels: of a source
+  // whose k lies across its rows.
+  void (*pack_rows_of_halves)(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
+                              std::int64_t k_count, std::int64_t steps, bool swaps,
+                              std::uint32_t* dst);
+  void (*pack_turned_rows_of_halves)(const std::uint16_t* src, std::int64_t stride,
+                                     std::int64_t rows, std::int64_t k_count, std::int64_t steps,
+                                     bool swaps, std::uint32_t* dst);
+  void (*pack_panels_of_halves)(const std::uint16_t* src, std::int64_t stride, std::int64_t columns,
+                                std::int64_t k_count, std::int64_t steps, bool swaps,
+                                std::int64_t panel_words, std::uint32_t* dst);
   // 1 <= rows <= Gemm::rows; vectors: 1 or vectors[rows] or, where that is more, cols / 16.
   void (*tile)(int rows, int vectors, const GemmTile& tile);
   void (*tile_turned)(int rows, int vectors, const GemmTile& tile);  // vectors <= cols / 16
@@ -200,6 +211,11 @@ struct Table {
   void (*relu_squared)(const float* x, std::int64_t n, float* out, int rounding);
   void (*relu_squared_backward)(const float* dy, const float* x, std::int64_t n, float* dx,
                                 int rounding);
+  // bf16 storage, results as halves. x: bf16 numbers; kept: x as halves, or null.
+  void (*relu_squared_to_halves)(const float* x, std::int64_t n, std::uint16_t* kept,
+                                 std::uint16_t* out);
+  void (*relu_squared_backward_of_halves)(const float* dy, const std::uint16_t* x, std::int64_t n,
+                                          std::uint16_t* dx);
   void (*adamw)(float* p, const float* g, float* m, float* v, std::int64_t n,
                 const AdamWScalars& s);
   void (*muon_momentum)(const float* g, float* buffer, float* update, std::int64_t n, float mu,

@@ -193,6 +193,22 @@ NB_OP void store_upper_lanes(std::uint16_t* p, Bits x, int lanes) {
   store_upper(some, x);
   for (int i = 0; i < lanes; ++i) p[i] = some[i];
 }
+// Groups side by side, of `lanes` each where there is one alone.
+template <int kCount>
+NB_OP void store_halves(std::uint16_t* p, const Floats (&x)[kCount], int lanes) {
+#if NB_LEVEL_ID == NB_LEVEL_AVX512 || NB_LEVEL_ID == NB_LEVEL_AVX512BF16
+  if constexpr (kCount % 2 == 0) {
+#pragma GCC unroll 8
+    for (int c = 0; c < kCount; c += 2) store_upper(p + 16 * c, bits(x[c]), bits(x[c + 1]));
+    return;
+  }
+#endif
+#pragma GCC unroll 8
+  for (int c = 0; c < kCount; ++c) store_upper_lanes(p + 16 * c, bits(x[c]), lanes);
+}
+NB_OP Floats load_lanes(const std::uint16_t* p, int lanes) {
+  return floats(load_upper_lanes(p, lanes));
+}
 // `next` in the first lanes, `before` in the others, which are skipped.
 NB_OP Floats keep_lanes(Floats next, Floats before, int lanes) {
   return lanes == 16 ? next : select(first_lanes(lanes), next, before);

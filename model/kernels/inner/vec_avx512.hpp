@@ -42,6 +42,13 @@ NB_OP void store_upper(std::uint16_t* p, Bits x) {
                       _mm512_cvtepi32_epi16(_mm512_srli_epi32(x.v, 16)));
 }
 
+NB_OP void store_upper(std::uint16_t* p, Bits x, Bits next) {
+  const __m512i odd =
+      _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
+                       25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+  _mm512_storeu_si512(p, _mm512_permutex2var_epi16(x.v, odd, next.v));
+}
+
 NB_OP Floats operator+(Floats x, Floats y) { return {_mm512_add_ps(x.v, y.v)}; }
 NB_OP Floats operator-(Floats x, Floats y) { return {_mm512_sub_ps(x.v, y.v)}; }
 NB_OP Floats operator*(Floats x, Floats y) { return {_mm512_mul_ps(x.v, y.v)}; }

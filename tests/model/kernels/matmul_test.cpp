@@ -20,6 +20,9 @@ struct Shape {
 };
 
 using Product = void (*)(ConstMatrix, ConstMatrix, Matrix, const MatmulPolicy&, bool);
+void tn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& policy, bool accumulate) {
+  matmul_tn(a, b, c, policy, accumulate);
+}
 struct Layout {
   const char* name;
   Product fast, naive;
@@ -28,7 +31,7 @@ struct Layout {
 constexpr Layout kLayouts[] = {
     {"nt", matmul_nt, reference::matmul_nt, false, false},
     {"nn", matmul_nn, reference::matmul_nn, false, true},
-    {"tn", matmul_tn, reference::matmul_tn, true, true},
+    {"tn", tn, reference::matmul_tn, true, true},
 };
 
 void expect_equal(const Layout& layout, const Shape& s, const MatmulPolicy& policy, Values values,
