@@ -155,6 +155,7 @@ class Multiplication {
       const std::int64_t count = calls(stage.block) * pieces;
       Pending next = ends ? Pending() : pending(after(task, stage), count, then);
       if (ends) errands.rows = fetch_after(task, stage);
+      errands.right = {};
       multiply_rows(stage, now, memory.floats(), sums, errands, next);
       if (ends) return;
       next.finish(errands);
@@ -249,7 +250,7 @@ class Multiplication {
     inner::GemmTile t = {};
     t.fetch[0] = &errands.rows;
     t.fetch[1] = &errands.right;
-    t.conversion = &errands.conversion;
+    t.conversion = right_ == nullptr ? nullptr : &errands.conversion;
     t.steps = piece.steps;
     t.a = words;
     t.b_panel = panel_words_;

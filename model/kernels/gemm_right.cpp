@@ -101,13 +101,17 @@ void PanelShare::begin(inner::Conversion& conversion) {
 
 void PanelShare::before_tile(std::int64_t steps, inner::Fetch& fetch,
                              inner::Conversion& conversion) {
+  if (part_ == nullptr) return;
   const bool begins = called_ == 0;
   const std::int64_t due = units_ * called_++;
   if (is_on_way_) {
     if (conversion.left > 0) return;
     end_unit();
   }
-  if (is_done()) return;
+  if (is_done()) {
+    fetch = {};
+    return;
+  }
   if (!begins && begun_ * calls_ >= due) return;
   while (!is_done() && !is_on_way_ && begun_ * calls_ < due) begin(conversion);
   fetch = {};

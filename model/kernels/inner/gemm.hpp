@@ -128,29 +128,30 @@ NB_OP void clear_columns(std::int64_t columns, int width, std::int64_t steps,
   }
 }
 
-// The next lines, and on: `at` and `end` stay in registers.
+// The next lines, and on: what changes stays in registers.
 struct Walk {
   const char *at, *end;
-  std::int64_t step, stride, jump;
-  NB_OP void ask() {
+  std::int64_t step;
+  NB_OP void ask(const Fetch* fetch) {
     std::int64_t ahead = 0;
     do {
       __builtin_prefetch(at + ahead, 0, 2);
       ahead += 64;
     } while (ahead < step);
     at += step;
-    const bool ends = at >= end;
-    const char *const next = at + jump, *const next_end = end + stride;
-    at = ends ? next : at;
-    end = ends ? next_end : end;
+    if (at >= end) {
+      at += fetch->jump;
+      end += fetch->stride;
+    }
   }
 };
+// `anywhere` is asked for again and again where there is nothing to ask for.
 NB_OP Walk walk_of(const Fetch* fetch, const float* anywhere) {
   if (fetch == nullptr || fetch->at == nullptr) {
     const char* const at = reinterpret_cast<const char*>(anywhere);
-    return {at, at + 1, 0, 0, 0};
+    return {at, at + 1, 0};
   }
-  return {fetch->at, fetch->end, fetch->step, fetch->stride, fetch->jump};
+  return {fetch->at, fetch->end, fetch->step};
 }
 NB_OP void keep(const Walk& walk, Fetch* fetch) {
   if (fetch == nullptr || fetch->at == nullptr) return;
@@ -161,7 +162,7 @@ NB_OP void keep(const Walk& walk, Fetch* fetch) {
 // step.words(from, second): 16 words.
 template <class Step>
 NB_OP void convert(Conversion* c, const Step& step) {
-  if (c == nullptr || c->left == 0) return;
+  if (c->left == 0) return;
   const float* from = c->from;
   std::uint32_t* to = c->to;
   store_all(to, step.words(from, c->second));
@@ -175,7 +176,8 @@ NB_OP void convert(Conversion* c, const Step& step) {
 
 // One tile: kRows × 16 kVectors sums held in registers over all steps; kPanel vectors a panel.
 // step(a, b, c): c with one step added. kRow, kStep: words of a from one row, one step to the next.
-template <int kRows, int kVectors, int kPanel, int kRow, int kStep, class Step>
+// kConverts: a Conversion goes on between the steps.
+template <int kRows, int kVectors, int kPanel, int kRow, int kStep, bool kConverts, class Step>
 NB_OP void tile_sums(const GemmTile& t, const Step& step) {
   Floats acc[kRows][kVectors];
   if (t.start != nullptr) {
@@ -197,7 +199,7 @@ NB_OP void tile_sums(const GemmTile& t, const Step& step) {
   // Lines of C are asked for a row every few steps: all at once would stand in the way of B's.
   const float* line = t.out;
   int rows_left = kRows;
-  Walk first = walk_of(t.fetch[0], line), second = walk_of(t.fetch[1], line);
+  Walk walks[kFetches] = {walk_of(t.fetch[0], line), walk_of(t.fetch[1], line)};
   for (std::int64_t left = t.steps; left > 0; left -= kFetchSteps) {
     if (rows_left > 0) {
       --rows_left;
@@ -205,9 +207,19 @@ NB_OP void tile_sums(const GemmTile& t, const Step& step) {
       for (int v = 0; v < kVectors; ++v) __builtin_prefetch(line + 16 * v, 1);
       line += t.out_stride;
     }
-    first.ask();
-    second.ask();
-    if constexpr (Step::kConverts) convert(t.conversion, step);
+    if constexpr (kConverts) {
+      // One instruction asks for both: two of them, each with its own stride, would make the
+      // processor fetch far beyond the short runs of such sources.
+#pragma GCC unroll 1
+      for (int f = 0; f < kFetches; ++f) {
+        asm volatile("" : "+r"(f));
+        walks[f].ask(t.fetch[f]);
+      }
+      convert(t.conversion, step);
+    } else {
+      walks[0].ask(t.fetch[0]);
+      walks[1].ask(t.fetch[1]);
+    }
     const std::int64_t count = left < kFetchSteps ? left : kFetchSteps;
     for (std::int64_t s = 0; s < count; ++s) {
       Bits bv[kVectors];
@@ -225,8 +237,8 @@ NB_OP void tile_sums(const GemmTile& t, const Step& step) {
       b += 16 * kPanel;
     }
   }
-  keep(first, t.fetch[0]);
-  keep(second, t.fetch[1]);
+  keep(walks[0], t.fetch[0]);
+  keep(walks[1], t.fetch[1]);
   if (t.add != nullptr) {
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
@@ -293,7 +305,12 @@ template <class Step, int kRows, int kVectors, bool kTurned>
 void tile_of(const GemmTile& t) {
   constexpr int kRow = kTurned ? 1 : static_cast<int>(kGemmRowWords);
   constexpr int kStep = kTurned ? 16 * kGemmPanel : 1;
-  tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep>(t, Step());
+  if constexpr (Step::kConverts && !kTurned) {
+    if (t.conversion != nullptr) {
+      return tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep, true>(t, Step());
+    }
+  }
+  tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep, false>(t, Step());
 }
 
 template <class Step, bool kTurned, int kRows = kGemmRows>
