@@ -149,7 +149,9 @@ Tensor Device::allocate(const Shape& shape, DType dtype, std::string_view name, 
   BlockHandle block = impl_->memory.allocate(count * storage_bytes(dtype), name);
   float* buffer = nullptr;
   if (executes() && host != HostBuffer::kNone) {
-    buffer = impl_->host.take(host == HostBuffer::kYes ? count : (count + 1) / 2);
+    buffer = host == HostBuffer::kLasting
+                 ? impl_->host.make(count)
+                 : impl_->host.take(host == HostBuffer::kHalves ? (count + 1) / 2 : count);
   }
   return Tensor(this, shape, dtype, name, std::move(block), buffer, host == HostBuffer::kHalves);
 }

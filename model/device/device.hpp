@@ -27,8 +27,9 @@ namespace nb {
 enum class ExecutionMode { kExecute, kDry };
 enum class HostBuffer {
   kYes,
-  kNone,   // simulated memory only, as for logits worked off in blocks
-  kHalves  // two bytes a value: Tensor::halves()
+  kNone,    // simulated memory only, as for logits worked off in blocks
+  kHalves,  // two bytes a value: Tensor::halves()
+  kLasting  // kYes, of a tensor that stays: it takes nothing that others leave and will want again
 };
 
 struct DeviceOptions {

@@ -65,16 +65,22 @@ HostPool::~HostPool() {
 }
 
 float* HostPool::take(std::size_t count) {
+  float* const buffer = reuse(capacity_of(count));
+  return buffer == nullptr ? make(count) : taken(buffer, capacity_of(count));
+}
+
+float* HostPool::make(std::size_t count) {
   const std::size_t capacity = capacity_of(count);
-  float* buffer = reuse(capacity);
-  if (buffer == nullptr) {
-    make_room(capacity);
-    std::vector<float*>& buffers = free_[capacity];
-    buffers.reserve(buffers.capacity() + 1);  // so that give() never throws
-    buffer = make_buffer(capacity, mallocs_);
-    ++mallocs_;
-    in_use_ += capacity;
-  }
+  make_room(capacity);
+  std::vector<float*>& buffers = free_[capacity];
+  buffers.reserve(buffers.capacity() + 1);  // so that give() never throws
+  float* const buffer = make_buffer(capacity, mallocs_);
+  ++mallocs_;
+  in_use_ += capacity;
+  return taken(buffer, capacity);
+}
+
+float* HostPool::taken(float* buffer, [[maybe_unused]] std::size_t capacity) {
   most_in_use_ = std::max(most_in_use_, in_use_);
 #ifndef NDEBUG
   std::fill_n(buffer, capacity, std::numeric_limits<float>::quiet_NaN());

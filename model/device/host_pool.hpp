@@ -20,12 +20,14 @@ class HostPool {
 
   // Contents are unspecified; NaN in builds without NDEBUG, so that a read before a write shows.
   float* take(std::size_t count);
+  float* make(std::size_t count);                   // the same, always a new one
   void give(float* buffer) noexcept;                // from take()
   std::size_t mallocs() const { return mallocs_; }  // buffers ever made
   std::size_t held_floats() const { return in_use_ + unused_; }
 
  private:
   float* reuse(std::size_t capacity);  // nullptr: none fits
+  float* taken(float* buffer, std::size_t capacity);
   void make_room(std::size_t capacity);
 
   std::map<std::size_t, std::vector<float*>> free_;        // by capacity in floats

@@ -38,7 +38,7 @@ void AdamW::allocate_state() {
     const Shape shape = slice_of(p.value.shape(), rank_count(communicator_));
     for (const auto& [tensor, prefix] :
          {std::pair{&moments_[i].m, "adamw.m."}, std::pair{&moments_[i].v, "adamw.v."}}) {
-      *tensor = device_.allocate(shape, dtype, prefix + p.name);
+      *tensor = device_.allocate(shape, dtype, prefix + p.name, HostBuffer::kLasting);
       ops::zero(device_, *tensor, tensor->name());
     }
   }
