@@ -32,8 +32,8 @@ void check_head(const char* op, ConstMatrix x, ConstMatrix w, std::span<const in
 // What a tile does with sums that are rounded so: raw where the table's finish() must follow.
 int tile_finish(int rounding, bool accumulate);
 
-// Panels of w for one kind of product: those that the caller keeps, or packed here. Dies before the
-// scratch memory that was taken after it.
+// Panels of w for one kind of product: those that the caller keeps, or packed here, in scratch
+// memory: what is taken after it must be given back before it dies.
 class HeadPanels {
  public:
   HeadPanels(const HeadWeight& w, PackFor use, const GemmFormat& format,

@@ -15,10 +15,11 @@ struct PackedForms final : Tensor::Derived {
 };
 
 // For products that know no blocks.
-void after_all(ConstMatrix c, const kernels::AfterBlock& after) {
+void after_all(Matrix c, const kernels::AfterBlock& after) {
   if (!after) return;
   parallel_chunks(static_cast<std::size_t>(c.rows), 16, [&](std::size_t begin, std::size_t end) {
-    after({static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end - begin), 0, c.cols});
+    const auto row = static_cast<std::int64_t>(begin), count = static_cast<std::int64_t>(end) - row;
+    after({row, count, 0, c.cols, row_block(c, row, count)});
   });
 }
 
