@@ -63,6 +63,26 @@ TEST_F(Ops, MismatchedShapesAreRefusedWithBothNamed) {
   EXPECT_THROW((void)ops::rotary(device_, x, tables, 4, "", nullptr), CheckFailure);
 }
 
+// A product that is not rounded to bf16 does not fit into halves.
+TEST_F(Ops, WideTensorsAreHalvesOnlyWhereTheyAreBf16Numbers) {
+  for (const auto& [output, are_halves] :
+       {std::pair(DType::kBf16, true), std::pair(DType::kFp32, false)}) {
+    DeviceProfile profile = *load_profile("ascend_910b3");
+    profile.numerics.matmul_output = output;
+    Device device(profile, ExecutionMode::kExecute);
+    Tensor x = device.allocate({3, 6}, DType::kBf16, "x"),
+           w = device.allocate({5, 6}, DType::kFp32, "w");
+    std::ranges::fill(x.host(), 1.0F);
+    std::ranges::fill(w.host(), 1.0F / 512 + 1.0F);  // six of them need more bits than bf16 has
+    SavedBlocks of_linear, of_relu;
+    const auto [wide, h] = ops::linear_relu_squared(device, x, w, "", "", &of_linear, &of_relu);
+    EXPECT_EQ(!wide.halves().empty(), are_halves);
+    EXPECT_EQ(values(wide), values(ops::linear(device, x, w, "", nullptr)));
+    of_linear.free();
+    of_relu.free();
+  }
+}
+
 TEST_F(Ops, AChangedWeightIsPackedAnew) {
   const Tensor x = tensor({3, 6});
   Tensor w = tensor({5, 6});
