@@ -73,8 +73,8 @@ TEST(Muon, UpdateHasSingularValuesNearOne) {
   }
   const auto optimizers = make_optimizers(gpt, {.matrix_lr = 0.5});
   optimizers[1]->step({.momentum = 0.95});
-  // Newton–Schulz leaves singular values in [0.5, 1.5] (optim.py's comment), whatever the
-  // gradient's size: for every x, |xᵀ update|² is that of x within the squares of both.
+  // Newton–Schulz leaves singular values in [0.5, 1.5] (zeropower_via_newtonschulz5 says), whatever
+  // the gradient's size: for every x, |xᵀ update|² is that of x within the squares of both.
   const auto n = static_cast<std::size_t>(kConfig.n_embd);
   for (std::size_t x = 0; x < n; ++x) {  // differences of neighbouring rows
     double squares = 0;
