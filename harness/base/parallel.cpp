@@ -71,17 +71,23 @@ void parallel_for(std::size_t count, std::size_t grain,
 void parallel_chunks(std::size_t count, std::size_t chunk,
                      const std::function<void(std::size_t, std::size_t)>& body) {
   NB_CHECK(chunk > 0, "[parallel] pieces of 0 indices");
-  const std::size_t pieces = count / chunk + (count % chunk != 0 ? 1 : 0);
-  const auto piece = [&](std::size_t i) {
-    body(i * chunk, i + 1 == pieces ? count : (i + 1) * chunk);
-  };
-  if (pieces <= 1 || inside_loop || threads() == 1) {
-    for (std::size_t i = 0; i < pieces; ++i) piece(i);
-    return;
+  const std::size_t chunks = count / chunk + (count % chunk != 0 ? 1 : 0);
+  parallel_pieces(chunks, [&](Pieces& pieces) {
+    while (const auto i = pieces.take())
+      body(*i * chunk, *i + 1 == chunks ? count : (*i + 1) * chunk);
+  });
+}
+
+void parallel_pieces(std::size_t count, const std::function<void(Pieces&)>& body) {
+  if (count <= 1 || inside_loop || threads() == 1) {
+    Pieces::Part all;
+    all.end = count;
+    Pieces pieces({&all, 1}, 0);
+    return body(pieces);
   }
-  own_team().run(pieces, [&piece](std::size_t i) {
+  own_team().run(count, [&body](Pieces& pieces) {
     const InsideLoop mark;
-    piece(i);
+    body(pieces);
   });
 }
 

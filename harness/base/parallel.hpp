@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <functional>
 
+#include "harness/base/team.hpp"
+
 namespace nb {
 
 // Threads for all later loops; 0: every core. Call from main, before work starts.
@@ -32,5 +34,8 @@ void parallel_for(std::size_t count, std::size_t grain,
 // body(begin, end) over [0, count) cut into pieces of `chunk` (the last may be shorter).
 void parallel_chunks(std::size_t count, std::size_t chunk,
                      const std::function<void(std::size_t, std::size_t)>& body);
+// body(pieces) once on each thread that takes part, for loops that prepare the next index while
+// they are at one: together they take every index of [0, count).
+void parallel_pieces(std::size_t count, const std::function<void(Pieces&)>& body);
 
 }  // namespace nb

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -49,15 +50,25 @@ std::uint64_t loop_of(std::uint64_t state) { return state >> kLoopShift; }
 
 }  // namespace
 
+// Relaxed: handing out pieces orders nothing between them, so a sanitizer sees every race.
+std::optional<std::size_t> Pieces::take() {
+  for (; passed_ < parts_.size(); ++passed_) {
+    Part& now = part();
+    if (const std::size_t piece = now.next.fetch_add(1, std::memory_order_relaxed); piece < now.end)
+      return piece;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> Pieces::expected() const {
+  if (passed_ >= parts_.size()) return std::nullopt;
+  const std::size_t piece = part().next.load(std::memory_order_relaxed);
+  return piece < part().end ? std::optional(piece) : std::nullopt;
+}
+
 struct Team::Shared {
   explicit Shared(std::size_t workers) : parts(workers), helpers(workers) {}
 
-  struct alignas(64) Part {
-    std::atomic<std::size_t> next{0};
-    std::size_t end = 0;
-    // Relaxed: handing out pieces orders nothing between them, so a sanitizer sees every race.
-    std::size_t take() { return next.fetch_add(1, std::memory_order_relaxed); }
-  };
   struct alignas(64) Helper {
     std::atomic<std::int32_t> asleep{0};
   };
@@ -66,8 +77,8 @@ struct Team::Shared {
   // open; the starter closes it and waits until nobody is inside, never for one who sleeps.
   alignas(64) std::atomic<std::uint64_t> state{0};
   std::atomic<bool> ended{false};
-  const Piece* piece = nullptr;
-  std::vector<Part> parts;
+  const Work* work = nullptr;
+  std::vector<Pieces::Part> parts;
   std::vector<Helper> helpers;
   std::mutex failure_lock;
   std::exception_ptr failure;
@@ -79,14 +90,12 @@ struct Team::Shared {
     }
   }
 
-  void work(std::size_t worker) {
+  void take_part(std::size_t worker) {
     try {
-      for (std::size_t i = 0; i < parts.size(); ++i) {
-        Part& part = parts[(worker + i) % parts.size()];
-        for (std::size_t p = part.take(); p < part.end; p = part.take()) (*piece)(p);
-      }
+      Pieces pieces(parts, worker);
+      (*work)(pieces);
     } catch (...) {
-      for (Part& part : parts) part.next.store(part.end, std::memory_order_relaxed);
+      for (Pieces::Part& part : parts) part.next.store(part.end, std::memory_order_relaxed);
       const std::lock_guard lock(failure_lock);
       if (failure == nullptr) failure = std::current_exception();
     }
@@ -146,7 +155,7 @@ struct Team::Shared {
       if (ended.load()) return;
       seen = loop_of(state.load());
       if (!enter(seen)) continue;
-      work(worker);
+      take_part(worker);
       leave();
     }
   }
@@ -167,11 +176,11 @@ Team::~Team() {
   shared_->wake();
 }
 
-void Team::run(std::size_t count, const Piece& piece) {
-  shared_->piece = &piece;
+void Team::run(std::size_t count, const Work& work) {
+  shared_->work = &work;
   shared_->share_out(count);
   shared_->open_loop();
-  shared_->work(0);
+  shared_->take_part(0);
   shared_->close_loop();
   if (shared_->failure != nullptr) std::rethrow_exception(std::exchange(shared_->failure, nullptr));
 }

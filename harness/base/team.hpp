@@ -3,15 +3,41 @@
 // How work is cut is parallel.hpp's business. One thread makes a team and starts all its loops.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 
 namespace nb {
 
+// What one worker takes of a loop: the pieces of its own part in order, then those that the next
+// workers have left.
+class Pieces {
+ public:
+  struct alignas(64) Part {
+    std::atomic<std::size_t> next{0};
+    std::size_t end = 0;
+  };
+
+  Pieces(std::span<Part> parts, std::size_t own) : parts_(parts), own_(own) {}
+
+  // The next piece, which is now this worker's; none: the loop has no more.
+  std::optional<std::size_t> take();
+  // The one that take() will give, unless another worker is quicker; none where that is unlikely.
+  std::optional<std::size_t> expected() const;
+
+ private:
+  Part& part() const { return parts_[(own_ + passed_) % parts_.size()]; }
+
+  std::span<Part> parts_;
+  std::size_t own_, passed_ = 0;
+};
+
 class Team {
  public:
-  using Piece = std::function<void(std::size_t)>;
+  using Work = std::function<void(Pieces&)>;
 
   // The calling thread and workers - 1 helpers; fewer where the system gives no more threads.
   explicit Team(std::size_t workers);
@@ -21,10 +47,11 @@ class Team {
 
   std::size_t workers() const { return workers_; }
 
-  // piece(p) for p in [0, count), each once. Each worker has the same part of every loop of as many
-  // pieces, whose rows its cache may still hold, and then helps the next worker. No piece may call
-  // run of the same team. The first exception stops the loop and is rethrown here.
-  void run(std::size_t count, const Piece& piece);
+  // work(pieces) at most once on each worker: together they take every piece of [0, count) once.
+  // Each worker has the same part of every loop of as many pieces, whose rows its cache may still
+  // hold. No work may call run of the same team. The first exception stops the loop and is rethrown
+  // here.
+  void run(std::size_t count, const Work& work);
 
  private:
   struct Shared;

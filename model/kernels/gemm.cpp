@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -69,16 +70,19 @@ class Multiplication {
   }
 
   void run() const {
-    const std::int64_t across = ceil_div(shape_.n, grid_.columns);
-    const std::int64_t tasks = ceil_div(shape_.m, grid_.rows) * across;
-    parallel_for(static_cast<std::size_t>(tasks), 1, [&](std::size_t index) {
+    const std::int64_t tasks = ceil_div(shape_.m, grid_.rows) * tasks_across();
+    parallel_pieces(static_cast<std::size_t>(tasks), [&](Pieces& tasks_left) {
       check_float_mode();
-      const auto task = static_cast<std::int64_t>(index);
-      const std::int64_t row = task / across * grid_.rows, col = task % across * grid_.columns;
-      const std::int64_t rows = std::min(grid_.rows, shape_.m - row);
-      const std::int64_t end = ends_.is_lower ? std::min(shape_.n, row + rows) : shape_.n;
-      if (col >= end) return;
-      run_block({row, rows, col, std::min(grid_.columns, end - col)});
+      if (pieces_.empty()) {
+        while (const auto task = tasks_left.take()) run_empty(block(*task));
+        return;
+      }
+      const std::size_t size = stage_words(stage_rows_, std::min(span_, steps_)) * 4;
+      const Scratch words(size), other_words(size);
+      Words hold = {words.words(), other_words.words(), {}};
+      while (const auto task = tasks_left.take()) {
+        if (block(*task).cols > 0) run_task(*task, tasks_left.expected(), hold);
+      }
     });
   }
 
@@ -86,11 +90,28 @@ class Multiplication {
   struct TaskSums {
     Sums chain, parts;
   };
+  // Of the left operand: of the stage at work and of the one after it, which may be the first of
+  // the task that is expected next.
+  struct Words {
+    std::uint32_t *now, *then;
+    std::optional<std::size_t> expected;  // its words, and its panels, are there
+  };
   // Rows of a task and pieces [begin, end) of their chains.
   struct Stage {
     Block block;
     std::size_t begin = 0, end = 0;
   };
+
+  std::int64_t tasks_across() const { return ceil_div(shape_.n, grid_.columns); }
+  // A task's, of no columns where it lies above the diagonal.
+  Block block(std::size_t task) const {
+    const auto index = static_cast<std::int64_t>(task);
+    const std::int64_t row = index / tasks_across() * grid_.rows;
+    const std::int64_t col = index % tasks_across() * grid_.columns;
+    const std::int64_t rows = std::min(grid_.rows, shape_.m - row);
+    const std::int64_t end = ends_.is_lower ? std::min(shape_.n, row + rows) : shape_.n;
+    return {row, rows, col, std::clamp<std::int64_t>(end - col, 0, grid_.columns)};
+  }
 
   Stage stage_from(const Block& task, std::int64_t row, std::size_t begin) const {
     const std::int64_t rows = std::min(stage_rows_, task.row + task.rows - row);
@@ -135,12 +156,9 @@ class Multiplication {
     return c_.data != nullptr ? 0 : static_cast<std::size_t>(rows * kTakenStride) * sizeof(float);
   }
 
-  void run_block(const Block& task) const {
-    if (pieces_.empty()) return run_empty(task);
+  void run_task(std::size_t index, std::optional<std::size_t> expected, Words& words) const {
+    const Block task = block(index);
     Stage stage = stage_from(task, task.row, 0);
-    const std::size_t size = stage_words(stage.block.rows, std::min(span_, steps_)) * 4;
-    const Scratch words_now(size), words_then(is_last(task, stage) ? 0 : size);
-    std::uint32_t *now = words_now.words(), *then = words_then.words();
     const std::int64_t stride =
         keeps_sums_ ? round_up(task.cols, kMostTileColumns) : kMostTileColumns;
     const auto sums_size = static_cast<std::size_t>(stage.block.rows * stride) * 4;
@@ -148,35 +166,33 @@ class Multiplication {
     const Scratch memory(memory_bytes(stage.block.rows));
     const TaskSums sums = {{chain.floats(), stride}, {parts.floats(), stride}};
     Errands errands;
-    pending(stage, 1, now).finish(errands);
+    if (words.expected != index) pending(stage, 1, words.now).finish(errands);
     while (true) {
       const bool ends = is_last(task, stage);
       const auto pieces = static_cast<std::int64_t>(stage.end - stage.begin);
-      const std::int64_t count = calls(stage.block) * pieces;
-      Pending next = ends ? Pending() : pending(after(task, stage), count, then);
-      if (ends) errands.rows = fetch_after(task, stage);
+      if (ends) words.expected = expected;
+      const std::optional<Stage> then = ends ? first_stage(expected) : after(task, stage);
+      Pending next;
+      if (then.has_value()) next = pending(*then, calls(stage.block) * pieces, words.then);
       errands.right = {};
-      multiply_rows(stage, now, memory.floats(), sums, errands, next);
-      if (ends) return;
+      multiply_rows(stage, words.now, memory.floats(), sums, errands, next);
       next.finish(errands);
-      std::swap(now, then);
-      stage = after(task, stage);
+      std::swap(words.now, words.then);
+      if (ends) return;
+      stage = *then;
     }
+  }
+
+  std::optional<Stage> first_stage(std::optional<std::size_t> task) const {
+    if (!task.has_value() || block(*task).cols == 0) return std::nullopt;
+    const Block next = block(*task);
+    return stage_from(next, next.row, 0);
   }
 
   void call_after(const Block& block, Matrix c) const {
     if (ends_.after == nullptr || !*ends_.after) return;
     (*ends_.after)(
         {block.row, block.rows, block.col, block.cols, {c.data, block.rows, block.cols, c.stride}});
-  }
-
-  // What the next task on this thread will probably read first.
-  inner::Fetch fetch_after(const Block& task, const Stage& stage) const {
-    const std::int64_t row = task.row + task.rows;
-    if (task.col + task.cols < shape_.n || row >= shape_.m) return {};
-    const Block next = {row, std::min(task.rows, shape_.m - row), task.col, task.cols};
-    return left_words(stage_from(next, row, 0), 1, nullptr)
-        .fetch_all(calls(stage.block) * steps_of(stage.begin, stage.end));
   }
 
   std::int64_t steps_of(std::size_t begin, std::size_t end) const {
@@ -212,7 +228,7 @@ class Multiplication {
       const std::int64_t left = ceil_div(block.cols - j, 16);
       const std::int64_t vectors = left >= widest ? widest : std::min(left, panel);
       const std::int64_t kept = keeps_sums_ ? j : 0;
-      if (right_ == nullptr)
+      if (!next.panels.makes())
         errands.right = fetch_panel(block, begin, end, j + 16 * vectors, tiles);
       for (std::size_t p = begin; p < end; ++p) {
         const std::int64_t step = pieces_[p].first - origin;
@@ -250,7 +266,7 @@ class Multiplication {
     inner::GemmTile t = {};
     t.fetch[0] = &errands.rows;
     t.fetch[1] = &errands.right;
-    t.conversion = right_ == nullptr ? nullptr : &errands.conversion;
+    t.conversion = errands.conversion.left > 0 ? &errands.conversion : nullptr;
     t.steps = piece.steps;
     t.a = words;
     t.b_panel = panel_words_;

@@ -1,4 +1,5 @@
-// What the tiles of one stage do for the next one, on their way. Internal to model/kernels.
+// What the tiles of one stage do on their way for the next one, which may be another task's.
+// Internal to model/kernels.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,11 @@ struct Pending {
   PanelShare panels;
 
   void before_tile(std::int64_t steps, Errands& errands) {
-    words.before_tile(steps, errands.rows);
+    words.before_tile(steps, errands.rows, errands.conversion);
     panels.before_tile(steps, errands.right, errands.conversion);
   }
   void finish(Errands& errands) {
-    words.convert_all();
+    words.finish(errands.conversion);
     panels.finish(errands.conversion);
   }
 };

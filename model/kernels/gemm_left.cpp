@@ -14,7 +14,8 @@ std::size_t stage_words(std::int64_t rows, std::int64_t steps) {
   return static_cast<std::size_t>(ceil_div(steps, kGemmSteps) * rows * kGemmRowWords);
 }
 
-// A unit is rows of the source in full, or 4 cache lines of as many rows as are turned at a time.
+// A unit is rows of the source in full, or 4 cache lines of as many rows as are turned at a time:
+// of all columns where tiles are few.
 LeftWords::LeftWords(const GemmFormat& format, const GemmLeft& a, std::int64_t k_count,
                      const GemmStage& stage, std::int64_t calls, std::uint32_t* words)
     : format_(&format),
@@ -22,11 +23,11 @@ LeftWords::LeftWords(const GemmFormat& format, const GemmLeft& a, std::int64_t k
       k_count_(k_count),
       stage_(stage),
       words_(words),
-      unit_rows_(a.is_turned ? 64 : 2),
+      unit_rows_(a.is_turned ? 64 : 8),
       unit_steps_(a.is_turned ? 16 : kGemmSteps),
       calls_(calls) {
   const std::int64_t blocks = ceil_div(stage.steps, unit_steps_);
-  if (blocks * ceil_div(stage.rows, unit_rows_) > calls) unit_rows_ = a.is_turned ? stage.rows : 8;
+  if (a.is_turned && blocks * ceil_div(stage.rows, unit_rows_) > calls) unit_rows_ = stage.rows;
   units_ = blocks * ceil_div(stage.rows, unit_rows_);
 }
 
@@ -41,52 +42,91 @@ GemmStage LeftWords::unit(std::int64_t index) const {
           std::min(unit_steps_, stage_.steps - step)};
 }
 
-void LeftWords::convert_next() {
+std::int64_t LeftWords::first_k(const GemmStage& unit) const {
+  return unit.first * format_->gemm->values_per_step;
+}
+
+std::uint32_t* LeftWords::words_of(const GemmStage& unit) const {
+  const std::int64_t step = unit.first - stage_.first;
+  return words_ + (step / kGemmSteps * stage_.rows + unit.row - stage_.row) * kGemmRowWords +
+         step % kGemmSteps;
+}
+
+// Whole conversions of two vectors of words.
+bool LeftWords::is_for_tiles(const GemmStage& unit) const {
   const inner::Gemm& gemm = *format_->gemm;
-  const GemmStage part = unit(done_++);
-  const std::int64_t k = part.first * gemm.values_per_step, step = part.first - stage_.first;
-  const std::int64_t count = std::min(part.steps * gemm.values_per_step, k_count_ - k);
-  const void* const from = source(part.row, k);
-  std::uint32_t* const to =
-      words_ + (step / kGemmSteps * stage_.rows + part.row - stage_.row) * kGemmRowWords +
-      step % kGemmSteps;
+  return gemm.converts && !a_.is_turned && stage_.rows >= inner::kLeastConvertingRows &&
+         unit.steps % 32 == 0 && first_k(unit) + unit.steps * gemm.values_per_step <= k_count_;
+}
+
+inner::Conversion LeftWords::on_the_way(const GemmStage& unit) const {
+  const std::int64_t step_bytes = format_->gemm->values_per_step * a_.source.value_bytes();
+  const std::int64_t run = unit.steps / 32, next = 32 * step_bytes;
+  return {
+      .what = a_.source.halves != nullptr ? inner::Converts::kHalvesAlong : inner::Converts::kAlong,
+      .from = static_cast<const char*>(source(unit.row, first_k(unit))),
+      .other = next / 2,
+      .next = next,
+      .jump = a_.source.stride * a_.source.value_bytes() - (run - 1) * next,
+      .to = words_of(unit),
+      .to_next = 32,
+      .to_jump = kGemmRowWords - (run - 1) * 32,
+      .run = run,
+      .in_run = run,
+      .left = run * unit.rows,
+      .second = 0};
+}
+
+void LeftWords::pack(const GemmStage& unit) const {
+  const inner::Gemm& gemm = *format_->gemm;
+  const std::int64_t k = first_k(unit);
+  const std::int64_t count = std::min(unit.steps * gemm.values_per_step, k_count_ - k);
+  const void* const from = source(unit.row, k);
   if (a_.source.halves != nullptr) {
     const auto pack = a_.is_turned ? gemm.pack_turned_rows_of_halves : gemm.pack_rows_of_halves;
-    return pack(static_cast<const std::uint16_t*>(from), a_.source.stride, part.rows, count,
-                part.steps, format_->swaps_pairs, to);
+    return pack(static_cast<const std::uint16_t*>(from), a_.source.stride, unit.rows, count,
+                unit.steps, format_->swaps_pairs, words_of(unit));
   }
   const auto pack = a_.is_turned ? gemm.pack_turned_rows : gemm.pack_rows;
-  pack(static_cast<const float*>(from), a_.source.stride, part.rows, count, part.steps,
-       format_->rounding, format_->swaps_pairs, to);
+  pack(static_cast<const float*>(from), a_.source.stride, unit.rows, count, unit.steps,
+       format_->rounding, format_->swaps_pairs, words_of(unit));
 }
 
-void LeftWords::convert_all() {
-  while (!is_done()) convert_next();
-}
-
-inner::Fetch LeftWords::fetch(const GemmStage& part, std::int64_t steps) const {
-  const std::int64_t k = part.first * format_->gemm->values_per_step;
-  const std::int64_t values = std::min(part.steps * format_->gemm->values_per_step, k_count_ - k);
-  return fetch_ahead(source(part.row, k), a_.is_turned ? values : part.rows,
-                     a_.is_turned ? part.rows : values, a_.source.stride, steps,
-                     a_.source.value_bytes());
-}
-
-inner::Fetch LeftWords::fetch_next(std::int64_t steps) const {
-  return is_done() ? inner::Fetch{} : fetch(unit(done_), steps);
-}
-
-inner::Fetch LeftWords::fetch_all(std::int64_t steps) const {
-  return units_ == 0 ? inner::Fetch{} : fetch(stage_, steps);
-}
-
-void LeftWords::before_tile(std::int64_t steps, inner::Fetch& fetch) {
-  if (is_done()) return;
+void LeftWords::before_tile(std::int64_t steps, inner::Fetch& fetch,
+                            inner::Conversion& conversion) {
+  if (units_ == 0) return;
   const bool begins = called_ == 0;
   const std::int64_t due = units_ * called_++;
-  if (!begins && done_ * calls_ >= due) return;
-  while (!is_done() && done_ * calls_ < due) convert_next();
-  fetch = fetch_next(steps * std::max<std::int64_t>(1, calls_ / units_));
+  if (is_on_way_) {
+    if (conversion.left > 0) return;
+    is_on_way_ = false;
+  }
+  if (is_done() || (!begins && done_ * calls_ >= due)) return;
+  while (!is_done() && !is_on_way_ && done_ * calls_ < due) {
+    const GemmStage next = unit(done_++);
+    is_on_way_ = is_for_tiles(next);
+    if (is_on_way_) {
+      conversion = on_the_way(next);
+    } else
+      pack(next);
+  }
+  fetch = {};
+  if (is_done()) return;
+  const GemmStage next = unit(done_);
+  const std::int64_t k = first_k(next);
+  const std::int64_t values = std::min(next.steps * format_->gemm->values_per_step, k_count_ - k);
+  fetch = fetch_ahead(source(next.row, k), a_.is_turned ? values : next.rows,
+                      a_.is_turned ? next.rows : values, a_.source.stride,
+                      steps * std::max<std::int64_t>(1, calls_ / units_), a_.source.value_bytes());
+}
+
+void LeftWords::finish(inner::Conversion& conversion) {
+  if (is_on_way_ && conversion.left > 0) {
+    pack(unit(done_ - 1));
+    conversion.left = 0;
+  }
+  is_on_way_ = false;
+  while (!is_done()) pack(unit(done_++));
 }
 
 }  // namespace nb::kernels

@@ -19,20 +19,20 @@ class LeftWords {
   LeftWords(const GemmFormat& format, const GemmLeft& a, std::int64_t k_count,
             const GemmStage& stage, std::int64_t calls, std::uint32_t* words);
 
-  // Units that are not converted yet.
-  bool is_done() const { return done_ == units_; }
-  void convert_next();
-  void convert_all();
-  // The source of the next unit, and of all.
-  inner::Fetch fetch_next(std::int64_t steps) const;
-  inner::Fetch fetch_all(std::int64_t steps) const;
-
-  // Before each tile: converts what is due; asks for the unit after it in `fetch`.
-  void before_tile(std::int64_t steps, inner::Fetch& fetch);
+  // Before each tile: gives it what is due, or converts it at once where a tile cannot, and asks
+  // for the unit after it in `fetch`.
+  void before_tile(std::int64_t steps, inner::Fetch& fetch, inner::Conversion& conversion);
+  // Converts what is left.
+  void finish(inner::Conversion& conversion);
 
  private:
   GemmStage unit(std::int64_t index) const;
-  inner::Fetch fetch(const GemmStage& part, std::int64_t steps) const;
+  std::int64_t first_k(const GemmStage& unit) const;
+  std::uint32_t* words_of(const GemmStage& unit) const;
+  bool is_for_tiles(const GemmStage& unit) const;
+  inner::Conversion on_the_way(const GemmStage& unit) const;
+  void pack(const GemmStage& unit) const;
+  bool is_done() const { return done_ == units_; }
   const void* source(std::int64_t row, std::int64_t k) const;
 
   const GemmFormat* format_ = nullptr;
@@ -41,7 +41,8 @@ class LeftWords {
   GemmStage stage_ = {};
   std::uint32_t* words_ = nullptr;
   std::int64_t unit_rows_ = 1, unit_steps_ = 1;
-  std::int64_t units_ = 0, done_ = 0;
+  std::int64_t units_ = 0, done_ = 0;  // or begun:
+  bool is_on_way_ = false;             // the last is in the hands of tiles
   std::int64_t calls_ = 0, called_ = 0;
 };
 

@@ -85,18 +85,20 @@ void PanelShare::begin(inner::Conversion& conversion) {
   }
   is_on_way_ = true;
   on_way_ = unit;
-  const std::int64_t stride = p.source_.stride, next = gemm.values_per_step * stride;
-  conversion = {.from = p.source_.matrix().row(k) + unit.row,
-                .other = 16,
+  const std::int64_t row = p.source_.stride * p.source_.value_bytes();
+  const std::int64_t next = gemm.values_per_step * row, panel = gemm.cols * 4;
+  conversion = {.what = inner::Converts::kAcross,
+                .from = static_cast<const char*>(p.source_.at(k, unit.row)),
+                .other = panel / 2,
                 .next = next,
-                .jump = gemm.cols - (unit.steps - 1) * next,
+                .jump = panel - (unit.steps - 1) * next,
                 .to = p.panels_ + unit.row / gemm.cols * p.panel_words_ + unit.first * gemm.cols,
                 .to_next = gemm.cols,
                 .to_jump = p.panel_words_ - (unit.steps - 1) * gemm.cols,
                 .run = unit.steps,
                 .in_run = unit.steps,
                 .left = unit.steps * (unit.rows / gemm.cols),
-                .second = stride};
+                .second = row};
 }
 
 void PanelShare::before_tile(std::int64_t steps, inner::Fetch& fetch,
@@ -107,11 +109,9 @@ void PanelShare::before_tile(std::int64_t steps, inner::Fetch& fetch,
   if (is_on_way_) {
     if (conversion.left > 0) return;
     end_unit();
+    if (is_done()) fetch = {};
   }
-  if (is_done()) {
-    fetch = {};
-    return;
-  }
+  if (is_done()) return;
   if (!begins && begun_ * calls_ >= due) return;
   while (!is_done() && !is_on_way_ && begun_ * calls_ < due) begin(conversion);
   fetch = {};

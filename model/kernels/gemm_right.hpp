@@ -43,6 +43,8 @@ class PanelShare {
   // be spread.
   PanelShare(RightPanels& panels, std::int64_t col, std::int64_t step, std::int64_t calls);
 
+  // Whether a unit is on its way or not begun.
+  bool makes() const { return part_ != nullptr && (is_on_way_ || !is_done()); }
   // Before each tile: gives it what is due, and the source of the unit after it.
   void before_tile(std::int64_t steps, inner::Fetch& fetch, inner::Conversion& conversion);
   // Makes what nobody has begun and waits until the part is whole.

@@ -159,14 +159,14 @@ NB_OP void keep(const Walk& walk, Fetch* fetch) {
   fetch->end = walk.end;
 }
 
-// step.words(from, second): 16 words.
-template <class Step>
+// step.words<kWhat>(from, second): 16 words.
+template <Converts kWhat, class Step>
 NB_OP void convert(Conversion* c, const Step& step) {
   if (c->left == 0) return;
-  const float* from = c->from;
+  const char* from = c->from;
   std::uint32_t* to = c->to;
-  store_all(to, step.words(from, c->second));
-  store_all(to + 16, step.words(from + c->other, c->second));
+  store_all(to, step.template words<kWhat>(from, c->second));
+  store_all(to + 16, step.template words<kWhat>(from + c->other, c->second));
   --c->left;
   const bool ends = --c->in_run == 0;
   c->from = from + (ends ? c->jump : c->next);
@@ -176,8 +176,8 @@ NB_OP void convert(Conversion* c, const Step& step) {
 
 // One tile: kRows × 16 kVectors sums held in registers over all steps; kPanel vectors a panel.
 // step(a, b, c): c with one step added. kRow, kStep: words of a from one row, one step to the next.
-// kConverts: a Conversion goes on between the steps.
-template <int kRows, int kVectors, int kPanel, int kRow, int kStep, bool kConverts, class Step>
+// kWhat: of a Conversion that goes on between the steps.
+template <int kRows, int kVectors, int kPanel, int kRow, int kStep, Converts kWhat, class Step>
 NB_OP void tile_sums(const GemmTile& t, const Step& step) {
   Floats acc[kRows][kVectors];
   if (t.start != nullptr) {
@@ -207,7 +207,7 @@ NB_OP void tile_sums(const GemmTile& t, const Step& step) {
       for (int v = 0; v < kVectors; ++v) __builtin_prefetch(line + 16 * v, 1);
       line += t.out_stride;
     }
-    if constexpr (kConverts) {
+    if constexpr (kWhat == Converts::kAcross) {
       // One instruction asks for both: two of them, each with its own stride, would make the
       // processor fetch far beyond the short runs of such sources.
 #pragma GCC unroll 1
@@ -215,11 +215,11 @@ NB_OP void tile_sums(const GemmTile& t, const Step& step) {
         asm volatile("" : "+r"(f));
         walks[f].ask(t.fetch[f]);
       }
-      convert(t.conversion, step);
     } else {
       walks[0].ask(t.fetch[0]);
       walks[1].ask(t.fetch[1]);
     }
+    if constexpr (kWhat != Converts::kNothing) convert<kWhat>(t.conversion, step);
     const std::int64_t count = left < kFetchSteps ? left : kFetchSteps;
     for (std::int64_t s = 0; s < count; ++s) {
       Bits bv[kVectors];
@@ -305,12 +305,20 @@ template <class Step, int kRows, int kVectors, bool kTurned>
 void tile_of(const GemmTile& t) {
   constexpr int kRow = kTurned ? 1 : static_cast<int>(kGemmRowWords);
   constexpr int kStep = kTurned ? 16 * kGemmPanel : 1;
-  if constexpr (Step::kConverts && !kTurned) {
-    if (t.conversion != nullptr) {
-      return tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep, true>(t, Step());
+  if constexpr (Step::kConverts && !kTurned && kRows >= kLeastConvertingRows) {
+    switch (t.conversion == nullptr ? Converts::kNothing : t.conversion->what) {
+      case Converts::kNothing:
+        break;
+      case Converts::kAcross:
+        return tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep, Converts::kAcross>(t, Step());
+      case Converts::kAlong:
+        return tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep, Converts::kAlong>(t, Step());
+      case Converts::kHalvesAlong:
+        return tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep, Converts::kHalvesAlong>(t,
+                                                                                           Step());
     }
   }
-  tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep, false>(t, Step());
+  tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep, Converts::kNothing>(t, Step());
 }
 
 template <class Step, bool kTurned, int kRows = kGemmRows>

@@ -48,8 +48,12 @@ struct Pairs {
     return {
         _mm512_dpbf16_ps(z.v, reinterpret_cast<__m512bh>(x.v), reinterpret_cast<__m512bh>(y.v))};
   }
-  NB_OP Bits words(const float* from, std::int64_t second) const {
-    return zipped(load(from), load(from + second));
+  template <Converts kWhat>
+  NB_OP Bits words(const char* from, std::int64_t second) const {
+    const auto values = [](const char* at) { return load(reinterpret_cast<const float*>(at)); };
+    if constexpr (kWhat == Converts::kAcross) return zipped(values(from), values(from + second));
+    if constexpr (kWhat == Converts::kAlong) return pairs(values(from), values(from + 64));
+    return floored(_mm512_loadu_si512(from));
   }
 };
 

@@ -66,18 +66,23 @@ inline constexpr int kFetches = 2;                 // at once
 
 // Packing that tiles do on their way, where the level can (Gemm::converts): 32 words every
 // kFetchSteps, from two places of a source to 32 consecutive words. A run of them lies `next`
-// values of the source and `to_next` words apart; then those of the run that begins `jump` and
-// `to_jump` after its last.
+// bytes of the source and `to_next` words apart; then those of the run that begins `jump` and
+// `to_jump` after its last. 16 words are made of 16 values of each of two rows, `second` bytes
+// apart (across), or of 32 values, or halves, of one row (along).
+enum class Converts { kNothing, kAcross, kAlong, kHalvesAlong };
 struct Conversion {
-  const float* from;
-  std::int64_t other;  // values from the first 16 words' to the last 16 words' sources
+  Converts what;
+  const char* from;
+  std::int64_t other;  // bytes from the first 16 words' to the last 16 words' source
   std::int64_t next, jump;
   std::uint32_t* to;
   std::int64_t to_next, to_jump;
   std::int64_t run, in_run;  // of a run, and left of it
   std::int64_t left;         // of all
-  std::int64_t second;       // values from the first of a pair to the second
+  std::int64_t second;
 };
+// Tiles of fewer rows convert nothing.
+inline constexpr int kLeastConvertingRows = 7;
 
 // One register tile of a Gemm: `rows` rows, 16 columns a vector.
 struct GemmTile {
@@ -135,7 +140,8 @@ struct Gemm {
   // 1 <= rows <= Gemm::rows; vectors: 1 or vectors[rows] or, where that is more, cols / 16.
   void (*tile)(int rows, int vectors, const GemmTile& tile);
   void (*tile_turned)(int rows, int vectors, const GemmTile& tile);  // vectors <= cols / 16
-  bool converts;  // tiles do Conversions of a source whose k lies across its rows
+  // Tiles do Conversions.
+  bool converts;
 };
 
 // Rows of an RMS norm (rms_norm.hpp). Where add is given, the rows are round(x + add), kept in sum.

@@ -4,10 +4,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -35,13 +38,19 @@ class Meeting {
   std::atomic<int> arrived_{0};
 };
 
+void for_each(Team& team, std::size_t count, const std::function<void(std::size_t)>& piece) {
+  team.run(count, [&](Pieces& pieces) {
+    while (const auto next = pieces.take()) piece(*next);
+  });
+}
+
 TEST(Team, EachPieceRunsOnceWhateverTheWorkers) {
   for (const std::size_t workers : {1, 2, 3, 8}) {
     Team team(workers);
     EXPECT_EQ(team.workers(), workers);
     for (const std::size_t count : {0, 1, 2, 7, 1000}) {
       std::vector<std::atomic<int>> visits(count);
-      team.run(count, [&](std::size_t piece) { ++visits[piece]; });
+      for_each(team, count, [&](std::size_t piece) { ++visits[piece]; });
       for (const auto& visit : visits) EXPECT_EQ(visit, 1) << workers << " workers, " << count;
     }
   }
@@ -51,7 +60,7 @@ TEST(Team, ManyShortLoopsLoseNoPiece) {
   Team team(2);
   std::vector<int> visits(3);
   for (int loop = 1; loop <= 20000; ++loop) {
-    team.run(visits.size(), [&](std::size_t piece) { ++visits[piece]; });
+    for_each(team, visits.size(), [&](std::size_t piece) { ++visits[piece]; });
     ASSERT_EQ(visits, std::vector<int>(3, loop));
   }
 }
@@ -61,7 +70,7 @@ TEST(Team, AHelperThatFellAsleepIsWoken) {
   for (const int pause_ms : {0, 2, 5, 30, 100}) {
     std::this_thread::sleep_for(milliseconds(pause_ms));
     Meeting meeting;
-    team.run(2, [&](std::size_t) { EXPECT_TRUE(meeting.wait()) << pause_ms << " ms"; });
+    for_each(team, 2, [&](std::size_t) { EXPECT_TRUE(meeting.wait()) << pause_ms << " ms"; });
   }
 }
 
@@ -72,7 +81,7 @@ TEST(Team, AWorkerHasTheSamePartOfEveryLoop) {
   for (int loop = 0; loop < 50 && !HasFailure(); ++loop) {
     Meeting begin, end;
     std::vector<std::thread::id> worker(8);
-    team.run(8, [&](std::size_t piece) {
+    for_each(team, 8, [&](std::size_t piece) {
       worker[piece] = std::this_thread::get_id();
       if (piece % 4 == 0) {
         EXPECT_TRUE(begin.wait());
@@ -86,16 +95,35 @@ TEST(Team, AWorkerHasTheSamePartOfEveryLoop) {
   }
 }
 
+TEST(Pieces, WhatIsExpectedIsTakenUnlessAnotherWorkerWasQuicker) {
+  std::array<Pieces::Part, 2> parts;
+  parts[0].end = 2;
+  parts[1].next = 2;
+  parts[1].end = 4;
+  Pieces first(parts, 0), second(parts, 1);
+  EXPECT_EQ(first.take(), 0U);
+  EXPECT_EQ(first.expected(), 1U);
+  EXPECT_EQ(first.take(), 1U);
+  EXPECT_EQ(first.expected(), std::nullopt);  // the other's part: it will take that itself
+  EXPECT_EQ(second.take(), 2U);
+  EXPECT_EQ(second.expected(), 3U);
+  EXPECT_EQ(first.take(), 3U);  // it was quicker
+  EXPECT_EQ(second.expected(), std::nullopt);
+  EXPECT_EQ(second.take(), std::nullopt);
+  EXPECT_EQ(first.take(), std::nullopt);
+  EXPECT_EQ(first.expected(), std::nullopt);
+}
+
 TEST(Team, AFailureReachesTheStarterAndLeavesTheTeamWhole) {
   Team team(3);
   for (int loop = 0; loop < 100; ++loop) {
-    EXPECT_THROW(team.run(50,
+    EXPECT_THROW(for_each(team, 50,
                           [](std::size_t piece) {
                             if (piece % 7 == 3) throw std::runtime_error("3");
                           }),
                  std::runtime_error);
     std::atomic<int> total{0};
-    team.run(50, [&](std::size_t) { ++total; });
+    for_each(team, 50, [&](std::size_t) { ++total; });
     ASSERT_EQ(total, 50);
   }
 }
@@ -111,7 +139,7 @@ TEST(Team, ATeamEndsAtAnyMoment) {
   const std::size_t before = tasks();
   for (int round = 0; round < 60; ++round) {
     Team team(4);
-    team.run(8, [](std::size_t) {});
+    for_each(team, 8, [](std::size_t) {});
     std::this_thread::sleep_for(std::chrono::microseconds(50 * round));
   }
   const auto deadline = std::chrono::steady_clock::now() + kLongEnough;
@@ -123,12 +151,12 @@ TEST(Team, ATeamEndsAtAnyMoment) {
 // The child has no helper of the parent's team, asleep or awake.
 TEST(Team, AForkedChildRunsItsLoopsAlone) {
   Team team(3);
-  team.run(100, [](std::size_t) {});
+  for_each(team, 100, [](std::size_t) {});
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     std::atomic<int> total{0};
-    team.run(100, [&](std::size_t) { ++total; });
+    for_each(team, 100, [&](std::size_t) { ++total; });
     std::_Exit(total == 100 ? 7 : 1);
   }
   int status = 0;
