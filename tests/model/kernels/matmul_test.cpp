@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include "harness/base/check.hpp"
 #include "harness/base/parallel.hpp"
@@ -112,6 +115,39 @@ TEST(Matmul, TasksThatMakePanelsForEachOtherChangeNoBit) {
       set_threads(0);
     }
   }
+}
+
+// 16 tasks of 96 rows, half of them each thread's. The first one prepares the second while it
+// multiplies, and waits until the other thread has taken that one; then it takes a later one.
+TEST(Matmul, ATaskPreparedInVainLeavesTheNextOneRight) {
+  constexpr std::int64_t kRows = 96, kTasks = 16, n = 32, k = 128;
+  const MatmulPolicy policy;
+  const Array a = test::random_array(kTasks * kRows, k, 1), b = test::random_array(n, k, 2);
+  Array expected(kTasks * kRows, n), actual(kTasks * kRows, n);
+  reference::matmul_nt(a.view(), b.view(), expected.view(), policy);
+  std::atomic<bool> second_taken{false}, later_taken{false}, in_vain{false};
+  const auto wait_for = [&](const std::atomic<bool>& flag) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!flag && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    if (!flag) in_vain = true;
+  };
+  const std::thread::id first = std::this_thread::get_id();
+  const AfterBlock after = [&](const ProductBlock& block) {
+    const bool is_first = std::this_thread::get_id() == first;
+    if (block.row == 0) return wait_for(second_taken);
+    if (block.row == kRows) second_taken = true;
+    if (!second_taken || block.row >= kTasks / 2 * kRows) return;
+    if (is_first)
+      later_taken = true;
+    else if (block.row > kRows)
+      wait_for(later_taken);
+  };
+  set_threads(2);
+  matmul_nt(a.view(), pack_weight(b.view(), policy, PackFor::kNt), actual.view(), policy, false,
+            after);
+  set_threads(0);
+  EXPECT_FALSE(in_vain);
+  EXPECT_TRUE(test::same_bits(actual, expected));
 }
 
 TEST(Matmul, EqualsItsDefinitionOnHardValues) {
