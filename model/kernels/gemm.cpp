@@ -208,8 +208,9 @@ class Multiplication {
     if (task.col + j >= shape_.n || !(is_first_use || is_dropped)) return {};
     const std::int64_t steps = steps_of(begin, end);
     return fetch_ahead(
-        panels_ + (task.col + j) / gemm_.cols * panel_words_ + pieces_[begin].first * gemm_.cols, 1,
-        steps * gemm_.cols, 0, tiles * steps);
+        {panels_ + (task.col + j) / gemm_.cols * panel_words_ + pieces_[begin].first * gemm_.cols,
+         1, steps * gemm_.cols, 0},
+        tiles * steps);
   }
   // Tiles of one piece.
   std::int64_t calls(const Block& block) const {

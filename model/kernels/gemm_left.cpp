@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "model/kernels/fetch_ahead.hpp"
 #include "model/kernels/gemm_plan.hpp"
 
 namespace nb::kernels {
@@ -112,12 +111,14 @@ void LeftWords::before_tile(std::int64_t steps, inner::Fetch& fetch,
   }
   fetch = {};
   if (is_done()) return;
-  const GemmStage next = unit(done_);
-  const std::int64_t k = first_k(next);
-  const std::int64_t values = std::min(next.steps * format_->gemm->values_per_step, k_count_ - k);
-  fetch = fetch_ahead(source(next.row, k), a_.is_turned ? values : next.rows,
-                      a_.is_turned ? next.rows : values, a_.source.stride,
-                      steps * std::max<std::int64_t>(1, calls_ / units_), a_.source.value_bytes());
+  fetch = fetch_ahead(source_of(unit(done_)), steps * std::max<std::int64_t>(1, calls_ / units_));
+}
+
+Runs LeftWords::source_of(const GemmStage& unit) const {
+  const std::int64_t k = first_k(unit);
+  const std::int64_t values = std::min(unit.steps * format_->gemm->values_per_step, k_count_ - k);
+  return {source(unit.row, k), a_.is_turned ? values : unit.rows, a_.is_turned ? unit.rows : values,
+          a_.source.stride, a_.source.value_bytes()};
 }
 
 void LeftWords::finish(inner::Conversion& conversion) {
@@ -126,7 +127,11 @@ void LeftWords::finish(inner::Conversion& conversion) {
     conversion.left = 0;
   }
   is_on_way_ = false;
-  while (!is_done()) pack(unit(done_++));
+  while (!is_done()) {
+    const GemmStage now = unit(done_++);
+    if (!is_done()) fetch_now(source_of(unit(done_)));
+    pack(now);
+  }
 }
 
 }  // namespace nb::kernels

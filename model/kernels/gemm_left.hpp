@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "model/kernels/fetch_ahead.hpp"
 #include "model/kernels/gemm.hpp"
 #include "model/kernels/gemm_plan.hpp"
 
@@ -31,6 +32,7 @@ class LeftWords {
   std::uint32_t* words_of(const GemmStage& unit) const;
   bool is_for_tiles(const GemmStage& unit) const;
   inner::Conversion on_the_way(const GemmStage& unit) const;
+  Runs source_of(const GemmStage& unit) const;
   void pack(const GemmStage& unit) const;
   bool is_done() const { return done_ == units_; }
   const void* source(std::int64_t row, std::int64_t k) const;

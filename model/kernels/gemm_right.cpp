@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <thread>
 
-#include "model/kernels/fetch_ahead.hpp"
 #include "model/kernels/gemm_plan.hpp"
 
 namespace nb::kernels {
@@ -116,14 +115,16 @@ void PanelShare::before_tile(std::int64_t steps, inner::Fetch& fetch,
   while (!is_done() && !is_on_way_ && begun_ * calls_ < due) begin(conversion);
   fetch = {};
   if (is_done()) return;
-  const GemmStage next = columns_and_steps();
-  const inner::Gemm& gemm = *panels_->format_.gemm;
-  const std::int64_t k = next.first * gemm.values_per_step;
-  fetch =
-      fetch_ahead(panels_->source_.at(k, next.row),
-                  std::min(next.steps * gemm.values_per_step, panels_->source_.rows - k), next.rows,
-                  panels_->source_.stride, steps * std::max<std::int64_t>(1, calls_ / units_),
-                  panels_->source_.value_bytes());
+  fetch = fetch_ahead(source_of(columns_and_steps()),
+                      steps * std::max<std::int64_t>(1, calls_ / units_));
+}
+
+Runs PanelShare::source_of(const GemmStage& unit) const {
+  const ConstNumbers& source = panels_->source_;
+  const std::int64_t values_per_step = panels_->format_.gemm->values_per_step;
+  const std::int64_t k = unit.first * values_per_step;
+  return {source.at(k, unit.row), std::min(unit.steps * values_per_step, source.rows - k),
+          unit.rows, source.stride, source.value_bytes()};
 }
 
 void PanelShare::finish(inner::Conversion& conversion) {
@@ -133,8 +134,11 @@ void PanelShare::finish(inner::Conversion& conversion) {
     conversion.left = 0;
     end_unit();
   }
-  for (; !is_done(); take()) {
-    pack(columns_and_steps());
+  while (!is_done()) {
+    const GemmStage now = columns_and_steps();
+    take();
+    if (!is_done()) fetch_now(source_of(columns_and_steps()));
+    pack(now);
     end_unit();
   }
   // Another task's unit ends with its tile: too soon for sleep.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/kernels/fetch_ahead.hpp"
 #include "model/kernels/gemm.hpp"
 #include "model/kernels/gemm_plan.hpp"
 
@@ -55,6 +56,7 @@ class PanelShare {
   bool is_done() const { return unit_ >= units_; }
   void take();
   void begin(inner::Conversion& conversion);
+  Runs source_of(const GemmStage& unit) const;
   void pack(const GemmStage& unit) const;
   void end_unit();
 

@@ -184,15 +184,17 @@ class Backward {
     for (std::int64_t first = 0; first < steps; first += kSumSteps) {
       const std::int64_t count = std::min(kSumSteps, steps - first), next = first + count;
       const std::int64_t left = std::min(kSumSteps, steps - next) * width;
-      inner::Fetch next_x = fetch_ahead(x + next * width, (w_.cols + width - 1) / width, left,
-                                        group_words_, strip_panels * tiles * count);
+      inner::Fetch next_x =
+          fetch_ahead({x + next * width, (w_.cols + width - 1) / width, left, group_words_},
+                      strip_panels * tiles * count);
       for (std::int64_t row = from; row < to; row += width) {
         const std::uint32_t* panel = dz + row / width * group_words_;
         const bool is_last_row = row + width >= to;
         inner::Fetch next_dz =
-            fetch_ahead(is_last_row ? dz + from / width * group_words_ + next * width
-                                    : panel + group_words_ + first * width,
-                        1, is_last_row ? left : count * width, 0, tiles * count);
+            fetch_ahead({is_last_row ? dz + from / width * group_words_ + next * width
+                                     : panel + group_words_ + first * width,
+                         1, is_last_row ? left : count * width, 0},
+                        tiles * count);
         sum_panel(std::min(width, to - row), first, count, panel, x,
                   strip + (row - from) * sum_stride, is_first && first == 0, &next_x, &next_dz);
       }
