@@ -25,7 +25,7 @@ void cast(std::span<const float> from, std::span<float> to, DType dtype) {
 void scale(std::span<float> values, float factor) {
   const inner::Table& table = inner::table();
   each_piece(values.size(), [&](std::size_t begin, std::int64_t count) {
-    table.scale(values.data() + begin, count, factor, inner::kRoundNone);
+    table.scale(values.data() + begin, count, factor, values.data() + begin, inner::kRoundNone);
   });
 }
 

@@ -11,6 +11,7 @@
 #include "model/kernels/reduce.hpp"
 #include "model/kernels/row_loop.hpp"
 #include "model/kernels/scratch.hpp"
+#include "model/kernels/transpose.hpp"
 
 namespace nb::kernels {
 namespace {
@@ -21,12 +22,6 @@ void copy(ConstMatrix from, Matrix to, int rounding) {
            [&](std::int64_t i) { table.cast(from.row(i), from.cols, to.row(i), rounding); });
 }
 
-void transpose(ConstMatrix from, Matrix to) {
-  each_row(to.rows, to.cols, [&](std::int64_t i) {
-    for (std::int64_t j = 0; j < to.cols; ++j) to.row(i)[j] = from.row(j)[i];
-  });
-}
-
 // One step of the iteration on x (R ≤ C); the others are working memory.
 struct Work {
   Matrix x, gram, scaled, product, next;
@@ -35,8 +30,7 @@ void iterate(const Work& w, const NewtonSchulzSettings& s, int rounding) {
   const inner::Table& table = inner::table();
   matmul_gram(w.x, w.gram, s.matmul);
   each_row(w.gram.rows, w.gram.cols, [&](std::int64_t i) {
-    table.cast(w.gram.row(i), w.gram.cols, w.scaled.row(i), inner::kRoundNone);
-    table.scale(w.scaled.row(i), w.gram.cols, s.c, rounding);
+    table.scale(w.gram.row(i), w.gram.cols, s.c, w.scaled.row(i), rounding);
   });
   matmul_nn(w.scaled, w.gram, w.product, s.matmul);
   each_row(w.gram.rows, w.gram.cols, [&](std::int64_t i) {

@@ -69,10 +69,10 @@ void cast(const float* in, std::int64_t n, float* out, int rounding) {
   });
 }
 
-void scale(float* values, std::int64_t n, float factor, int rounding) {
+void scale(const float* x, std::int64_t n, float factor, float* out, int rounding) {
   const Floats f = all(factor);
   with_rounding(rounding, [&](auto r) {
-    map_rounded<decltype(r)::value>(values, n, values, [&](Floats x) { return x * f; });
+    map_rounded<decltype(r)::value>(x, n, out, [&](Floats v) { return v * f; });
   });
 }
 

@@ -18,7 +18,7 @@ Gemm bf16_gemm();
 void finish(const float* sum, std::int64_t n, float* c, int rounding, bool accumulate);
 void fill(float* out, std::int64_t n, float value);
 void cast(const float* in, std::int64_t n, float* out, int rounding);
-void scale(float* values, std::int64_t n, float factor, int rounding);
+void scale(const float* x, std::int64_t n, float factor, float* out, int rounding);
 void add(const float* a, const float* b, std::int64_t n, float* out, int rounding);
 void relu_squared(const float* x, std::int64_t n, float* out, int rounding);
 void relu_squared_backward(const float* dy, const float* x, std::int64_t n, float* dx,

@@ -212,7 +212,7 @@ struct Table {
   // elementwise
   void (*fill)(float* out, std::int64_t n, float value);
   void (*cast)(const float* in, std::int64_t n, float* out, int rounding);
-  void (*scale)(float* values, std::int64_t n, float factor, int rounding);
+  void (*scale)(const float* x, std::int64_t n, float factor, float* out, int rounding);
   void (*add)(const float* a, const float* b, std::int64_t n, float* out, int rounding);
   void (*relu_squared)(const float* x, std::int64_t n, float* out, int rounding);
   void (*relu_squared_backward)(const float* dy, const float* x, std::int64_t n, float* dx,
