@@ -25,7 +25,7 @@ struct MlpActivations {
   Tensor n;     // (B·T, C) normalised input
   Tensor wide;  // (B·T, 4C) before the activation
   Tensor h;     // (B·T, 4C) relu²
-  SavedBlocks c_fc, relu_squared, c_proj;
+  SavedBlocks c_fc, relu_squared, c_proj, add;
 };
 
 struct BlockActivations {
@@ -34,7 +34,7 @@ struct BlockActivations {
   std::vector<float> x_rstd, mid_rstd;
   AttentionActivations attention;
   MlpActivations mlp;
-  SavedBlocks x_norm, mid_norm, attention_add, mlp_add;
+  SavedBlocks x_norm, mid_norm, attention_add;
 };
 
 }  // namespace nb

@@ -7,7 +7,7 @@
 #include "model/gpt/linear_backward.hpp"
 #include "model/ops/attention.hpp"
 #include "model/ops/linear.hpp"
-#include "model/ops/pointwise.hpp"
+#include "model/ops/linear_add.hpp"
 #include "model/ops/rotary_norm.hpp"
 
 namespace nb {
@@ -83,12 +83,15 @@ Tensor attention_backward(const PassContext& context, const BlockWeights& weight
   Tensor dn = linear_backward(device, d.dv, a.n, weights.c_v, std::move(a.c_v));
   d.dv = {};
   {
-    const Tensor dn_k = linear_backward(device, d.dk, a.n, weights.c_k, std::move(a.c_k));
+    const Tensor dn_k =
+        linear_backward(device, d.dk, a.n, weights.c_k, std::move(a.c_k), ops::Arithmetic::kLater);
+    d.dk.drop_block();
+    ops::add_linear_gradient(device, dn, dn_k, d.dk, weights.c_k.value, "attn.dn");
     d.dk = {};
-    ops::add_gradient(device, dn, dn_k, "attn.dn");
   }
-  const Tensor dn_q = linear_backward(device, d.dq, a.n, weights.c_q, std::move(a.c_q));
-  ops::add_gradient(device, dn, dn_q, "attn.dn");
+  const Tensor dn_q =
+      linear_backward(device, d.dq, a.n, weights.c_q, std::move(a.c_q), ops::Arithmetic::kLater);
+  ops::add_linear_gradient(device, dn, dn_q, d.dq, weights.c_q.value, "attn.dn");
   a.n = {};
   return dn;
 }

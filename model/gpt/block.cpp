@@ -4,7 +4,6 @@
 
 #include "model/gpt/attention.hpp"
 #include "model/gpt/mlp.hpp"
-#include "model/ops/pointwise.hpp"
 #include "model/ops/rms_norm.hpp"
 
 namespace nb {
@@ -24,11 +23,7 @@ Tensor block_forward(const PassContext& context, const BlockWeights& weights, Te
                             context.slot(a.mid_norm));
     a.mid = std::move(mid.sum);
   }
-  Tensor y;
-  {
-    const Tensor out = mlp_forward(context, weights, std::move(mid.norm), a.mlp);
-    y = ops::add(device, a.mid, out, "mlp.add", context.slot(a.mlp_add));
-  }
+  Tensor y = mlp_forward(context, weights, std::move(mid.norm), a.mid, a.mlp);
   for (Tensor* local : {&a.x, &a.mid}) {
     local->drop_block();
     if (!context.saves) *local = {};
@@ -40,7 +35,7 @@ Tensor block_backward(const PassContext& context, const BlockWeights& weights, T
                       BlockActivations& a) {
   Device& device = context.device;
   const std::int64_t width = context.config.n_embd;
-  a.mlp_add.free();
+  a.mlp.add.free();
   {
     const Tensor dn = mlp_backward(context, weights, dx, a.mlp);
     ops::rms_norm_backward_add(device, dn, a.mid, width, a.mid_rstd, "mlp.norm",

@@ -96,8 +96,7 @@ Tensor block(const PassContext& context, const BlockWeights& weights, Tensor x,
   }
   Tensor n = ops::rms_norm(device, mid, width, "mlp.norm", nullptr, nullptr);
   MlpActivations activations;
-  const Tensor out = mlp_forward(context, weights, std::move(n), activations);
-  return ops::add(device, mid, out, "mlp.add", nullptr);
+  return mlp_forward(context, weights, std::move(n), mid, activations);
 }
 
 BlockWeights block_weights(Gpt& gpt, std::int64_t layer) {

@@ -18,8 +18,8 @@ inline void linear_backward_weight(Device& device, const Tensor& dy, const Tenso
 
 // The same, and returns dx.
 inline Tensor linear_backward(Device& device, const Tensor& dy, const Tensor& x, Parameter& w,
-                              SavedBlocks saved) {
-  Tensor dx = ops::linear_backward_input(device, dy, w.value, w.name);
+                              SavedBlocks saved, ops::Arithmetic of_dx = ops::Arithmetic::kNow) {
+  Tensor dx = ops::linear_backward_input(device, dy, w.value, w.name, of_dx);
   linear_backward_weight(device, dy, x, w, std::move(saved));
   return dx;
 }

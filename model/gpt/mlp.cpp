@@ -4,12 +4,13 @@
 
 #include "model/gpt/linear_backward.hpp"
 #include "model/ops/linear.hpp"
+#include "model/ops/linear_add.hpp"
 #include "model/ops/linear_relu_squared.hpp"
 
 namespace nb {
 
 Tensor mlp_forward(const PassContext& context, const BlockWeights& weights, Tensor n,
-                   MlpActivations& a) {
+                   const Tensor& mid, MlpActivations& a) {
   Device& device = context.device;
   a.n = std::move(n);
   auto [wide, h] = ops::linear_relu_squared(device, a.n, weights.c_fc.value, weights.c_fc.name,
@@ -18,11 +19,13 @@ Tensor mlp_forward(const PassContext& context, const BlockWeights& weights, Tens
   a.wide = std::move(wide);
   a.h = std::move(h);
   a.wide.drop_block();
-  Tensor out = ops::linear(device, a.h, weights.mlp_proj.value, weights.mlp_proj.name,
-                           context.slot(a.c_proj));
+  const Parameter& proj = weights.mlp_proj;
+  const Tensor out = ops::linear(device, a.h, proj.value, proj.name, context.slot(a.c_proj),
+                                 ops::Arithmetic::kLater, HostBuffer::kNone);
   for (Tensor* local : {&a.n, &a.h}) local->drop_block();
+  Tensor y = ops::add_linear(device, mid, out, a.h, proj.value, "mlp.add", context.slot(a.add));
   if (!context.saves) a = {};
-  return out;
+  return y;
 }
 
 Tensor mlp_backward(const PassContext& context, const BlockWeights& weights, const Tensor& dy,

@@ -1,4 +1,5 @@
-// The MLP of one block: c_proj(relu(c_fc n)²), hidden width 4C. nanochat.md §1.2.
+// The MLP of one block: c_proj(relu(c_fc n)²), hidden width 4C, and the residual sum. nanochat.md
+// §1.2.
 #pragma once
 
 #include "model/gpt/activations.hpp"
@@ -6,9 +7,9 @@
 
 namespace nb {
 
-// n (B·T, C) normalised input → (B·T, C).
+// n (B·T, C) normalised input, mid the residual stream → mid + MLP(n).
 Tensor mlp_forward(const PassContext& context, const BlockWeights& weights, Tensor n,
-                   MlpActivations& a);
+                   const Tensor& mid, MlpActivations& a);
 // Returns the gradient of n; adds to the gradients of both matrices; empties `a`.
 Tensor mlp_backward(const PassContext& context, const BlockWeights& weights, const Tensor& dy,
                     MlpActivations& a);

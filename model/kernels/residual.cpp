@@ -15,4 +15,13 @@ void add(ConstMatrix a, ConstMatrix b, Matrix out, DType storage) {
            [&](std::int64_t i) { table.add(a.row(i), b.row(i), a.cols, out.row(i), rounding); });
 }
 
+void add_block(ConstMatrix a, const ProductBlock& block, Matrix out, DType storage) {
+  const inner::Table& table = inner::table();
+  const int rounding = inner::rounding_of(storage);
+  for (std::int64_t i = 0; i < block.rows; ++i) {
+    table.add(a.row(block.row + i) + block.col, block.values.row(i), block.cols,
+              out.row(block.row + i) + block.col, rounding);
+  }
+}
+
 }  // namespace nb::kernels

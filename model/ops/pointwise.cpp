@@ -32,15 +32,4 @@ Tensor add(Device& device, const Tensor& a, const Tensor& b, std::string_view la
   return y;
 }
 
-void add_gradient(Device& device, Tensor& a, const Tensor& b, std::string_view label) {
-  NB_CHECK(a.shape() == b.shape(), "[add_gradient] {}: {} + {}", label, a.shape().text(),
-           b.shape().text());
-  OpDesc desc = describe(OpKind::kAddBackward, a, label);
-  desc.inputs = {&a, &b};
-  desc.output = &a;
-  device.run_backward(desc, {}, [&] {
-    kernels::add(a.matrix(), b.matrix(), a.matrix(), device.numerics().storage);
-  });
-}
-
 }  // namespace nb::ops

@@ -10,7 +10,5 @@ namespace nb::ops {
 // Residual sum; saves nothing that a backward needs.
 Tensor add(Device& device, const Tensor& a, const Tensor& b, std::string_view label,
            SavedBlocks* saved);
-// a += b: two gradients that reach one tensor.
-void add_gradient(Device& device, Tensor& a, const Tensor& b, std::string_view label);
 
 }  // namespace nb::ops
