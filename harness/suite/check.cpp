@@ -76,6 +76,8 @@ Result<void> check_training(const Suite& suite, const std::string& where) {
   const TrainSettings& train = suite.stages.base->settings;
   auto batches = plan_batch(train, /*cards=*/1);
   if (!batches) return tl::unexpected<Error>(with_context(batches.error(), pointer));
+  auto schedule = check_schedule(train);
+  if (!schedule) return tl::unexpected<Error>(with_context(schedule.error(), pointer));
   return check_config(config_for_depth(train.depth, suite.tokenizer.vocab_size, train.sequence_len),
                       pointer);
 }

@@ -78,6 +78,15 @@ Result<BatchPlan> plan_batch(const TrainSettings& settings, std::int64_t cards) 
   return BatchPlan{.micro_batch_tokens = micro, .accumulation_steps = total / world};
 }
 
+Result<void> check_schedule(const TrainSettings& settings) {
+  constexpr double kRounding = 1e-9;  // 0.7 + 0.3 is 1
+  if (settings.warmup_ratio + settings.warmdown_ratio <= 1 + kRounding) return {};
+  return bad_input(fmt::format(
+      "warmup_ratio {} and warmdown_ratio {} are together more than all steps; lower one so that "
+      "their sum is at most 1",
+      settings.warmup_ratio, settings.warmdown_ratio));
+}
+
 std::int64_t planned_iterations(const TrainSettings& settings, const GptConfig& config) {
   if (settings.iterations) return *settings.iterations;
   const double tokens = settings.param_data_ratio * static_cast<double>(param_count(config));

@@ -43,6 +43,8 @@ struct BatchPlan {
 // total_batch_tokens must be a multiple of cards × device_batch_size × sequence_len; else bad_input
 // with both numbers and the nearest valid ones.
 Result<BatchPlan> plan_batch(const TrainSettings& settings, std::int64_t cards);
+// bad_input where the steps in which rates rise and those in which they fall would overlap.
+Result<void> check_schedule(const TrainSettings& settings);
 // settings.iterations, or floor(ratio × parameters / total_batch_tokens), at least 1.
 std::int64_t planned_iterations(const TrainSettings& settings, const GptConfig& config);
 

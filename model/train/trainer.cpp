@@ -264,6 +264,7 @@ TrainResult Trainer::result() const {
 Result<TrainResult> train(const TrainSettings& settings, Device& device, const TrainData& data,
                           const std::filesystem::path& folder, const TrainHooks& hooks) {
   NB_CHECK(device.executes(), "[train] needs a device that executes; predict() is for dry ones");
+  NB_TRY_VOID(check_schedule(settings));
   NB_TRY(const BatchPlan batches, plan_batch(settings, 1));
   const GptConfig config =
       config_for_depth(settings.depth, data.tokenizer.vocab_size(), settings.sequence_len);

@@ -92,6 +92,16 @@ TEST(Suite, BatchThatDoesNotDivideNamesBothNumbersAndTheNearest) {
   EXPECT_NE(message.find("128 or 192"), std::string::npos) << message;
 }
 
+TEST(Suite, RatesThatWouldRiseAndFallAtOnceNameBothRatios) {
+  Json json = small_suite();
+  json["stages"]["base"]["warmup_ratio"] = 0.6;
+  json["stages"]["base"]["warmdown_ratio"] = 0.5;
+  const std::string message = problem_of(json);
+  EXPECT_NE(message.find("/stages/base: warmup_ratio 0.6 and warmdown_ratio 0.5"),
+            std::string::npos)
+      << message;
+}
+
 TEST(Suite, PredictionThatDoesNotDivideIsFoundToo) {
   Json json = small_suite();
   json["predictions"][0]["total_batch_tokens"] = 524289;

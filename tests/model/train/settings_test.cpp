@@ -8,6 +8,18 @@
 namespace nb {
 namespace {
 
+TEST(Schedule, RatesMayRiseAndFallInAllStepsButNotAtOnce) {
+  TrainSettings settings;
+  settings.warmup_ratio = 0.7;
+  for (const double warmdown : {0.0, 0.2, 0.3}) {
+    settings.warmdown_ratio = warmdown;
+    EXPECT_TRUE(check_schedule(settings)) << warmdown;
+  }
+  settings.warmdown_ratio = 0.31;
+  ASSERT_FALSE(check_schedule(settings));
+  EXPECT_EQ(check_schedule(settings).error().code, ErrorCode::kBadInput);
+}
+
 TEST(PlanBatch, DividesIntoAccumulationSteps) {
   const TrainSettings d20;
   const auto eight = plan_batch(d20, 8);
