@@ -51,7 +51,7 @@ Result<GateResult> gate_run(const RunSummary& summary, const RunRecords& baselin
 int finish(const Options& options, const Planned& planned, const RunSummary& summary,
            const std::optional<RunRecords>& baseline) {
   Json json = summary_json(planned, summary);
-  int exit_code = summary.count(NodeOutcome::kFailed) > 0 ? kExitRun : kExitOk;
+  int exit_code = summary.error() ? static_cast<int>(*summary.error()) : kExitOk;
   std::string verdict;
   if (baseline) {
     const auto result = gate_run(summary, *baseline, options.strict);
@@ -107,8 +107,7 @@ Action add_run(CLI::App& app) {
   app.footer(
       "Interrupted runs go on where they were: give the same command again.\n"
       "Exit codes: 0 done (and PASS), 1 REGRESSED, 2 can't tell (--strict), 3 INCOMPARABLE, 4 a "
-      "node "
-      "failed,\n64 bad usage or input.");
+      "node failed,\n64 bad usage or input.");
   return [options] { return run(*options); };
 }
 

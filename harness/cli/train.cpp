@@ -142,7 +142,7 @@ Result<std::optional<StepProfile>> profile_in(const fs::path& folder, bool wante
 int finish(const Options& options, const Plan& plan, const RunSummary& summary) {
   for (const NodeReport& report : summary.nodes)
     if (report.outcome == NodeOutcome::kFailed)
-      return fail({ErrorCode::kRun, plan.nodes[report.node].name + ": " + report.message});
+      return fail({report.error, plan.nodes[report.node].name + ": " + report.message});
   const NodeReport* trained = train_report(plan, summary);
   if (trained == nullptr) return fail({ErrorCode::kRun, "train: the plan has no training"});
   const auto record = read_record(trained->folder);

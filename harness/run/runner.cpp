@@ -81,7 +81,10 @@ class Runner {
 
   NodeReport process(std::size_t i) {
     const Node& node = plan_.nodes[i];
-    NodeReport report{i, NodeOutcome::kSkipped, folder_of(node), 0, {}};
+    NodeReport report;
+    report.node = i;
+    report.outcome = NodeOutcome::kSkipped;
+    report.folder = folder_of(node);
     for (const std::size_t parent : node.parents)
       if (!done_[parent]) {
         report.message = fmt::format("{} did not succeed", plan_.nodes[parent].name);
@@ -92,6 +95,7 @@ class Runner {
     if (!result) {
       report.outcome = NodeOutcome::kFailed;
       report.message = result.error().message;
+      report.error = result.error().code;
     }
     report.host_time_s = seconds_since(start);
     return report;
@@ -228,6 +232,13 @@ int RunSummary::count(NodeOutcome outcome) const {
   return static_cast<int>(std::count_if(nodes.begin(), nodes.end(), [&](const NodeReport& report) {
     return report.outcome == outcome;
   }));
+}
+
+std::optional<ErrorCode> RunSummary::error() const {
+  std::optional<ErrorCode> worst;
+  for (const NodeReport& report : nodes)
+    if (report.outcome == NodeOutcome::kFailed && worst != ErrorCode::kRun) worst = report.error;
+  return worst;
 }
 
 std::string counts_text(const RunSummary& summary) {

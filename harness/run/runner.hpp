@@ -32,12 +32,15 @@ struct NodeReport {
   std::filesystem::path folder;
   double host_time_s = 0;
   std::string message;  // why it failed or was skipped, what was damaged, where it was resumed
+  ErrorCode error = ErrorCode::kRun;  // of a node that failed
 };
 
 struct RunSummary {
   std::filesystem::path suite_folder;
   std::vector<NodeReport> nodes;  // in plan order; with `only` just that one
   int count(NodeOutcome outcome) const;
+  // Of nodes that failed; kBadInput where that is all of them. None failed: none.
+  std::optional<ErrorCode> error() const;
 };
 
 // An error only when nothing can be run at all (results folder not writable, a parent of `only` not

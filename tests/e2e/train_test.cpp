@@ -101,6 +101,20 @@ TEST(Train, OnTextsOfOnesOwn) {
   EXPECT_TRUE(fs::exists(bench.results() / "out/cats/run.json"));
 }
 
+TEST(Train, TextsThatAreNoTextAreBadInput) {
+  const Bench bench;
+  const std::pair<const char*, const char*> cases[] = {
+      {"good\n\xff bad\n", ":2: byte 5 of the file (0xff) is not UTF-8"},
+      {"", "no document with text"}};
+  for (const auto& [text, part] : cases) {
+    const std::string file = (bench.results() / "texts.txt").string();
+    ASSERT_TRUE(write_file(file, text));
+    const auto result = bench({"train", "--data", file, "--results-dir", bench.results().string()});
+    EXPECT_EQ(result.exit_code, 64) << result.err;
+    EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+  }
+}
+
 TEST(Train, BadInputIsOneSentenceAndWritesNothing) {
   const Bench bench;
   const std::pair<std::vector<std::string>, const char*> cases[] = {

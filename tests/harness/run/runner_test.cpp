@@ -98,6 +98,7 @@ TEST_F(RunnerTest, FreshRunWithOtherResultsIsAnError) {
   content_["tokenizer"] = "other bits";
   const RunSummary summary = run(/*fresh=*/true);
   ASSERT_EQ(summary.count(NodeOutcome::kFailed), 1);
+  EXPECT_EQ(summary.error(), ErrorCode::kRun);
   EXPECT_NE(summary.nodes[1].message.find("other results"), std::string::npos)
       << summary.nodes[1].message;
 }
