@@ -28,6 +28,13 @@ int print_json(const Json& json) {
   return kExitOk;
 }
 
+int fail_for_damaged(const std::vector<std::string>& damaged) {
+  if (damaged.empty()) return kExitOk;
+  const std::size_t more = damaged.size() - 1;
+  return fail({ErrorCode::kRun, fmt::format("not all could be read: {}{}", damaged.front(),
+                                            more == 0 ? "" : fmt::format(" (and {} more)", more))});
+}
+
 namespace {
 
 template <class T>

@@ -24,6 +24,10 @@ int fail(const Error& error);
 // One JSON document on stdout; returns kExitOk.
 int print_json(const Json& json);
 
+// After what could be shown of runs: 4, and on stderr how many of their nodes could not, or
+// kExitOk.
+int fail_for_damaged(const std::vector<std::string>& damaged);
+
 // --threads and --simd: for every verb that computes. main applies them before the verb's action
 // runs; child processes get the level through NPUBENCH_SIMD.
 void add_compute_options(CLI::App& app);

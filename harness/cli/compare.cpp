@@ -20,9 +20,11 @@ struct Options {
 };
 
 int print(const Comparison& comparison, bool json) {
-  if (json) return print_json(comparison_json(comparison));
-  fmt::print("{}", comparison_text(comparison));
-  return kExitOk;
+  if (!json)
+    fmt::print("{}", comparison_text(comparison));
+  else if (const int printed = print_json(comparison_json(comparison)); printed != kExitOk)
+    return printed;
+  return fail_for_damaged(comparison.damaged);
 }
 
 int compare(const Options& options) {
@@ -54,6 +56,9 @@ Action add_compare(CLI::App& app) {
   app.add_option("B", options->b, "run folder to compare with");
   app.add_option("--devices", options->devices, "two devices of run A instead of B")->expected(2);
   app.add_flag("--json", options->json, "JSON on stdout");
+  app.footer(
+      "Exit codes: 0 compared, 4 and what could be compared where a node failed or is damaged,\n"
+      "64 bad usage or input.");
   return [options] { return compare(*options); };
 }
 

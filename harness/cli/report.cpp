@@ -60,7 +60,12 @@ int report(const Options& options) {
   const std::filesystem::path out =
       options.out.empty() ? run->path / "report" : std::filesystem::path(options.out);
   const auto files = write_report(input, out, report_options);
-  return files ? print(*files, options.json) : fail(files.error());
+  if (!files) return fail(files.error());
+  const int printed = print(*files, options.json);
+  if (printed != kExitOk) return printed;
+  std::vector<std::string> damaged = run->damaged;
+  if (baseline) damaged.insert(damaged.end(), baseline->damaged.begin(), baseline->damaged.end());
+  return fail_for_damaged(damaged);
 }
 
 }  // namespace
@@ -72,6 +77,9 @@ Action add_report(CLI::App& app) {
   app.add_option("--out", options->out, "folder of the report (default: RUN/report)");
   app.add_flag("--no-plots", options->no_plots, "do not call gnuplot");
   app.add_flag("--json", options->json, "paths of the written files as JSON on stdout");
+  app.footer(
+      "Exit codes: 0 written, 4 written without what a failed or damaged node would have told,\n"
+      "64 bad usage or input.");
   return [options] { return report(*options); };
 }
 

@@ -108,6 +108,24 @@ TEST_F(BrokenRun, UnfinishedFailedAndForeignNodesSayWhatTheyAre) {
                                        ": is a node of kind tokenizer; give a training's folder\n");
 }
 
+// Both exited 0.
+TEST_F(BrokenRun, IsComparedAndReportedAsFarAsItCanBeRead) {
+  ASSERT_TRUE(write_file(training_ / "record.json", "[]"));
+  const std::string run = training_.parent_path().string();
+  const std::string told =
+      "npubench: not all could be read: " + (training_ / "record.json").string() +
+      ": is not an object";
+  const auto compared = bench_({"compare", run, run});
+  EXPECT_EQ(compared.exit_code, 4) << compared.err;
+  EXPECT_TRUE(compared.err.starts_with(told)) << compared.err;
+  EXPECT_NE(compared.out.find("bit-identical"), std::string::npos) << compared.out;
+  const TempDir out;
+  const auto reported = bench_({"report", run, "--no-plots", "--out", out.path().string()});
+  EXPECT_EQ(reported.exit_code, 4) << reported.err;
+  EXPECT_TRUE(reported.err.starts_with(told)) << reported.err;
+  EXPECT_TRUE(fs::exists(out.path() / "report.html"));
+}
+
 TEST_F(BrokenRun, TheCommandThatMadeItMendsIt) {
   ASSERT_TRUE(write_file(training_ / "record.json", "{"));
   const auto again = bench_.train();
