@@ -6,12 +6,14 @@
 #include <bit>
 #include <cmath>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "harness/base/check.hpp"
 #include "model/ops/attention.hpp"
 #include "model/ops/embedding.hpp"
 #include "model/ops/linear.hpp"
+#include "model/ops/linear_add.hpp"
 #include "model/ops/linear_relu_squared.hpp"
 #include "model/ops/optimizer_ops.hpp"
 #include "model/ops/pointwise.hpp"
@@ -137,6 +139,46 @@ TEST_F(Ops, ALinearAndItsReluSquaredInOneAreTheTwoOneAfterTheOther) {
     of_linear.free();
   }
   EXPECT_EQ(device_.memory().allocated_bytes, before);
+}
+
+// On every way a product can take: packed, rounded otherwise than sums, by the host's BLAS.
+TEST_F(Ops, ASumWithALinearIsTheTwoOneAfterTheOther) {
+  DeviceProfile unrounded = *load_profile("ascend_910b3");
+  unrounded.numerics.matmul_output = DType::kFp32;
+  for (const DeviceProfile& profile :
+       {*load_profile("ascend_910b3"), unrounded, *load_profile("cpu_ref")}) {
+    Device apart(profile, ExecutionMode::kExecute), at_once(profile, ExecutionMode::kExecute);
+    const auto filled = [](Device& device, const Shape& shape, std::size_t step) {
+      Tensor t = device.allocate(shape, device.numerics().storage, "t");
+      for (std::size_t i = 0; i < t.host().size(); ++i)
+        t.host()[i] = static_cast<float>(i * step % 251) / 64 - 1.5F;
+      return t;
+    };
+    const auto outcome = [&](Device& device, bool in_one) {
+      const Tensor a = filled(device, {150, 40}, 3), x = filled(device, {150, 70}, 5),
+                   w = filled(device, {40, 70}, 7), dy = filled(device, {150, 40}, 11);
+      Tensor gradient = filled(device, {150, 70}, 13);
+      const Tensor product = in_one ? ops::linear(device, x, w, "proj", nullptr,
+                                                  ops::Arithmetic::kLater, HostBuffer::kNone)
+                                    : ops::linear(device, x, w, "proj", nullptr);
+      const Tensor y = in_one ? ops::add_linear(device, a, product, x, w, "add", nullptr)
+                              : ops::add(device, a, product, "add", nullptr);
+      const Tensor more = ops::linear_backward_input(
+          device, dy, w, "proj", in_one ? ops::Arithmetic::kLater : ops::Arithmetic::kNow);
+      if (in_one) {
+        ops::add_linear_gradient(device, gradient, more, dy, w, "dn");
+      } else {
+        for (std::int64_t i = 0; i < gradient.matrix().rows; ++i) {
+          for (std::int64_t j = 0; j < gradient.matrix().cols; ++j) {
+            float& value = gradient.matrix().row(i)[j];
+            value = round_to(device.numerics().storage, value + more.matrix().row(i)[j]);
+          }
+        }
+      }
+      return std::tuple(values(y), values(gradient), device.memory().allocated_bytes);
+    };
+    EXPECT_EQ(outcome(at_once, true), outcome(apart, false)) << profile.name();
+  }
 }
 
 TEST_F(Ops, ARaggedAttentionOfOneWholeSequenceIsTheAttention) {
