@@ -106,8 +106,9 @@ void LeftWords::before_tile(std::int64_t steps, inner::Fetch& fetch,
     is_on_way_ = is_for_tiles(next);
     if (is_on_way_) {
       conversion = on_the_way(next);
-    } else
+    } else {
       pack(next);
+    }
   }
   fetch = {};
   if (is_done()) return;

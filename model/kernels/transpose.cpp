@@ -12,6 +12,17 @@ namespace {
 
 std::int64_t strip_rows() { return inner::table().gemm_fp32.cols; }
 
+// body(first, count) for strips of rows that go together.
+template <class Body>
+void each_strip(std::int64_t rows, const Body& body) {
+  const std::int64_t height = strip_rows();
+  parallel_for(static_cast<std::size_t>((rows + height - 1) / height), 4, [&](std::size_t strip) {
+    check_float_mode();
+    const std::int64_t first = static_cast<std::int64_t>(strip) * height;
+    body(first, std::min(height, rows - first));
+  });
+}
+
 // Of at most strip_rows() rows: as the right operand of a product they are one panel, which is the
 // strip turned.
 void transpose_strip(ConstMatrix from, Matrix to) {
@@ -31,12 +42,7 @@ void transpose(ConstMatrix from, Matrix to) {
   NB_CHECK(from.rows == to.cols && from.cols == to.rows, "[transpose] from ({},{}) to ({},{})",
            from.rows, from.cols, to.rows, to.cols);
   if (from.size() == 0) return;
-  const std::int64_t height = strip_rows();
-  const auto strips = static_cast<std::size_t>((from.rows + height - 1) / height);
-  parallel_for(strips, 4, [&](std::size_t strip) {
-    check_float_mode();
-    const std::int64_t first = static_cast<std::int64_t>(strip) * height;
-    const std::int64_t rows = std::min(height, from.rows - first);
+  each_strip(from.rows, [&](std::int64_t first, std::int64_t rows) {
     transpose_strip({from.row(first), rows, from.cols, from.stride},
                     {to.data + first, to.rows, rows, to.stride});
   });
@@ -44,12 +50,7 @@ void transpose(ConstMatrix from, Matrix to) {
 
 void mirror_lower(Matrix c) {
   NB_CHECK(c.rows == c.cols, "[mirror_lower] c is ({},{})", c.rows, c.cols);
-  const std::int64_t height = strip_rows();
-  const auto strips = static_cast<std::size_t>((c.rows + height - 1) / height);
-  parallel_for(strips, 4, [&](std::size_t strip) {
-    check_float_mode();
-    const std::int64_t first = static_cast<std::int64_t>(strip) * height;
-    const std::int64_t rows = std::min(height, c.rows - first);
+  each_strip(c.rows, [&](std::int64_t first, std::int64_t rows) {
     for (std::int64_t i = first; i < first + rows; ++i) {
       for (std::int64_t j = i + 1; j < first + rows; ++j) c.row(i)[j] = c.row(j)[i];
     }
