@@ -1,8 +1,10 @@
 #include "harness/base/host_info.hpp"
 
 #include <fmt/core.h>
+#include <sched.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <fstream>
@@ -51,6 +53,13 @@ HostInfo host_info() {
   info.memory_bytes = meminfo_bytes("MemTotal");
   info.compiler = __VERSION__;
   return info;
+}
+
+int usable_cores() {
+  cpu_set_t cores;  // of at most 1024; a larger host's does not fit, and counts as unknown
+  CPU_ZERO(&cores);
+  if (::sched_getaffinity(0, sizeof(cores), &cores) == 0) return CPU_COUNT(&cores);
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 std::uint64_t available_memory_bytes() { return meminfo_bytes("MemAvailable"); }

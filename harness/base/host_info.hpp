@@ -15,6 +15,9 @@ struct HostInfo {
   std::string architecture;  // x86_64, aarch64
 };
 HostInfo host_info();
+// Cores this process may run on now, at least 1: fewer than the host's under taskset or where a
+// container has some of them only.
+int usable_cores();
 std::uint64_t available_memory_bytes();  // MemAvailable
 std::string utc_time_text();             // 2026-11-21T17:05:00Z
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <thread>
 
 #include "harness/base/check.hpp"
+#include "harness/base/host_info.hpp"
 #include "harness/base/team.hpp"
 
 namespace nb {
@@ -49,8 +49,10 @@ void set_threads(int count) {
 }
 
 int threads() {
+  // Asked once: it is a call into the kernel, and every loop comes here.
+  static const int cores = usable_cores();
   const int wanted = wanted_threads();
-  const int all = wanted > 0 ? wanted : static_cast<int>(std::thread::hardware_concurrency());
+  const int all = wanted > 0 ? wanted : cores;
   return std::max(1, all / threads_shared_by);
 }
 

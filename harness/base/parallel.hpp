@@ -10,7 +10,7 @@
 
 namespace nb {
 
-// Threads for all later loops; 0: every core. Call from main, before work starts.
+// Threads for all later loops; 0: every usable core. Call from main, before work starts.
 void set_threads(int count);
 // What a loop of the calling thread gets, itself included.
 int threads();

@@ -46,7 +46,7 @@ T value_of(const CLI::App& app, const char* option, T otherwise) {
 }  // namespace
 
 void add_compute_options(CLI::App& app) {
-  app.add_option("--threads", "threads of this process; 0: every core. Changes no result")
+  app.add_option("--threads", "threads of this process; 0: every usable core. Changes no result")
       ->type_name("INT")
       ->check(whole(0, 1024));
   app.add_option("--simd",

@@ -1,6 +1,9 @@
 #include "harness/base/host_info.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+
+#include <thread>
 
 namespace nb {
 namespace {
@@ -15,6 +18,21 @@ TEST(HostInfo, NamesThisComputer) {
   EXPECT_GT(info.memory_bytes, std::uint64_t{64} << 20);
   EXPECT_LE(available_memory_bytes(), info.memory_bytes);
   EXPECT_GT(available_memory_bytes(), 0U);
+}
+
+// A container with one core of sixty-four must not get sixty-four threads.
+TEST(HostInfo, UsableCoresAreThoseTheProcessMayRunOn) {
+  cpu_set_t before;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(before), &before), 0);
+  EXPECT_EQ(usable_cores(), CPU_COUNT(&before));
+  std::thread([] {  // affinity is a thread's own
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<unsigned>(::sched_getcpu()), &one);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+    EXPECT_EQ(usable_cores(), 1);
+  })
+      .join();
 }
 
 TEST(HostInfo, TimeIsUtcToTheSecond) {
