@@ -1,5 +1,6 @@
 #include "harness/base/team.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -50,7 +51,25 @@ std::uint64_t loop_of(std::uint64_t state) { return state >> kLoopShift; }
 
 }  // namespace
 
+// Of the part at work.
+Pieces::Range Pieces::some(std::size_t next, std::size_t most) const {
+  const std::size_t left = part().end - next;
+  return {next, next + std::min(most, parts_.size() == 1 ? left : (left + 1) / 2)};
+}
+
 // Relaxed: handing out pieces orders nothing between them, so a sanitizer sees every race.
+std::optional<Pieces::Range> Pieces::take(std::size_t most) {
+  for (; passed_ < parts_.size(); ++passed_) {
+    std::size_t next = part().next.load(std::memory_order_relaxed);
+    while (next < part().end) {
+      const Range taken = some(next, most);
+      if (part().next.compare_exchange_weak(next, taken.end, std::memory_order_relaxed))
+        return taken;
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<std::size_t> Pieces::take() {
   for (; passed_ < parts_.size(); ++passed_) {
     Part& now = part();
@@ -60,10 +79,10 @@ std::optional<std::size_t> Pieces::take() {
   return std::nullopt;
 }
 
-std::optional<std::size_t> Pieces::expected() const {
+std::optional<Pieces::Range> Pieces::expected(std::size_t most) const {
   if (passed_ >= parts_.size()) return std::nullopt;
-  const std::size_t piece = part().next.load(std::memory_order_relaxed);
-  return piece < part().end ? std::optional(piece) : std::nullopt;
+  const std::size_t next = part().next.load(std::memory_order_relaxed);
+  return next < part().end ? std::optional(some(next, most)) : std::nullopt;
 }
 
 struct Team::Shared {

@@ -23,13 +23,23 @@ class Pieces {
 
   Pieces(std::span<Part> parts, std::size_t own) : parts_(parts), own_(own) {}
 
-  // The next piece, which is now this worker's; none: the loop has no more.
+  // Pieces in a row, at least one.
+  struct Range {
+    std::size_t begin = 0, end = 0;
+    bool operator==(const Range&) const = default;
+  };
+
+  // The next pieces, which are now this worker's: `most` of them, and towards the end of a part
+  // half of what is left, so that all workers end at nearly the same time. None: the loop has no
+  // more.
+  std::optional<Range> take(std::size_t most);
   std::optional<std::size_t> take();
-  // The one that take() will give, unless another worker is quicker; none where that is unlikely.
-  std::optional<std::size_t> expected() const;
+  // What take(most) will give, unless another worker is quicker; none where that is unlikely.
+  std::optional<Range> expected(std::size_t most) const;
 
  private:
   Part& part() const { return parts_[(own_ + passed_) % parts_.size()]; }
+  Range some(std::size_t next, std::size_t most) const;
 
   std::span<Part> parts_;
   std::size_t own_, passed_ = 0;

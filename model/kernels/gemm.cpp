@@ -70,23 +70,25 @@ class Multiplication {
   }
 
   void run() const {
-    const std::int64_t tasks = ceil_div(shape_.m, grid_.rows) * tasks_across();
-    parallel_pieces(static_cast<std::size_t>(tasks), [&](Pieces& tasks_left) {
+    const std::int64_t count = ceil_div(shape_.m, grid_.rows) * pieces_across();
+    const auto most = static_cast<std::size_t>(grid_.most_at_once);
+    parallel_pieces(static_cast<std::size_t>(count), [&](Pieces& left) {
       check_float_mode();
       if (pieces_.empty()) {
-        while (const auto task = tasks_left.take()) run_empty(block(*task));
+        while (const auto task = left.take(most)) run_empty(block(*task));
         return;
       }
       const std::size_t size = stage_words(stage_rows_, std::min(span_, steps_)) * 4;
       const Scratch words(size), other_words(size);
       Words hold = {words.words(), other_words.words(), {}};
-      while (const auto task = tasks_left.take()) {
-        if (block(*task).cols > 0) run_task(*task, tasks_left.expected(), hold);
+      while (const auto task = left.take(most)) {
+        if (block(*task).cols > 0) run_task(*task, left.expected(most), hold);
       }
     });
   }
 
  private:
+  using Task = Pieces::Range;  // more than one only where they lie one below the other
   struct TaskSums {
     Sums chain, parts;
   };
@@ -94,7 +96,7 @@ class Multiplication {
   // the task that is expected next.
   struct Words {
     std::uint32_t *now, *then;
-    std::optional<std::size_t> expected;  // its words, and its panels, are there
+    std::optional<Task> expected;  // its words, and its panels, are there
   };
   // Rows of a task and pieces [begin, end) of their chains.
   struct Stage {
@@ -102,13 +104,14 @@ class Multiplication {
     std::size_t begin = 0, end = 0;
   };
 
-  std::int64_t tasks_across() const { return ceil_div(shape_.n, grid_.columns); }
+  std::int64_t pieces_across() const { return ceil_div(shape_.n, grid_.columns); }
   // A task's, of no columns where it lies above the diagonal.
-  Block block(std::size_t task) const {
-    const auto index = static_cast<std::int64_t>(task);
-    const std::int64_t row = index / tasks_across() * grid_.rows;
-    const std::int64_t col = index % tasks_across() * grid_.columns;
-    const std::int64_t rows = std::min(grid_.rows, shape_.m - row);
+  Block block(const Task& task) const {
+    const auto index = static_cast<std::int64_t>(task.begin);
+    const std::int64_t row = index / pieces_across() * grid_.rows;
+    const std::int64_t col = index % pieces_across() * grid_.columns;
+    const auto pieces = static_cast<std::int64_t>(task.end - task.begin);
+    const std::int64_t rows = std::min(pieces * grid_.rows, shape_.m - row);
     const std::int64_t end = ends_.is_lower ? std::min(shape_.n, row + rows) : shape_.n;
     return {row, rows, col, std::clamp<std::int64_t>(end - col, 0, grid_.columns)};
   }
@@ -156,8 +159,8 @@ class Multiplication {
     return c_.data != nullptr ? 0 : static_cast<std::size_t>(rows * kTakenStride) * sizeof(float);
   }
 
-  void run_task(std::size_t index, std::optional<std::size_t> expected, Words& words) const {
-    const Block task = block(index);
+  void run_task(const Task& at, std::optional<Task> expected, Words& words) const {
+    const Block task = block(at);
     Stage stage = stage_from(task, task.row, 0);
     const std::int64_t stride =
         keeps_sums_ ? round_up(task.cols, kMostTileColumns) : kMostTileColumns;
@@ -166,7 +169,7 @@ class Multiplication {
     const Scratch memory(memory_bytes(stage.block.rows));
     const TaskSums sums = {{chain.floats(), stride}, {parts.floats(), stride}};
     Errands errands;
-    if (words.expected != index) pending(stage, 1, words.now).finish(errands);
+    if (words.expected != at) pending(stage, 1, words.now).finish(errands);
     while (true) {
       const bool ends = is_last(task, stage);
       const auto pieces = static_cast<std::int64_t>(stage.end - stage.begin);
@@ -183,7 +186,7 @@ class Multiplication {
     }
   }
 
-  std::optional<Stage> first_stage(std::optional<std::size_t> task) const {
+  std::optional<Stage> first_stage(std::optional<Task> task) const {
     if (!task.has_value() || block(*task).cols == 0) return std::nullopt;
     const Block next = block(*task);
     return stage_from(next, next.row, 0);

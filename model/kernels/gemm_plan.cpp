@@ -14,7 +14,9 @@ constexpr std::int64_t kFewestTurnedTasks = 4;
 constexpr std::int64_t kFewestLowerRows = 48;  // a triangle's rows differ in length
 constexpr std::int64_t kHalvedRows = 32;  // from here on, rows of one task alone become two tasks
 constexpr std::int64_t kMostStages = 4;   // of a task's rows, one converted while one is multiplied
-constexpr double kLeastTaskFlop = 4e6;    // below, starting a task costs more than it saves
+constexpr std::int64_t kPieceRows = 24;   // two tiles; the last tasks have few of them
+constexpr std::int64_t kFewestPieces = 16;
+constexpr double kLeastTaskFlop = 4e6;  // below, starting a task costs more than it saves
 
 // Values of k whose chain starts from +0; the parts' sums are added in order.
 std::int64_t part_length(const MatmulPolicy& policy, std::int64_t k) {
@@ -52,7 +54,7 @@ namespace {
 
 // A turned task owns all steps of its sums. Rows that divide m: tasks of one size end together.
 GemmGrid turned_grid(const GemmShape& shape) {
-  GemmGrid grid = {kTaskRows, round_up(std::min(shape.n, kTaskColumns), 32), 0};
+  GemmGrid grid = {kTaskRows, round_up(std::min(shape.n, kTaskColumns), 32)};
   const auto tasks = [&] { return ceil_div(shape.m, grid.rows) * ceil_div(shape.n, grid.columns); };
   for (const std::int64_t rows : {kTaskRows, std::int64_t{64}}) {
     if (shape.m % rows != 0) continue;
@@ -69,7 +71,12 @@ GemmGrid turned_grid(const GemmShape& shape) {
 GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_turned, bool is_lower) {
   if (is_turned) return turned_grid(shape);
   GemmGrid grid = {ceil_div(shape.m, ceil_div(shape.m, kTaskRows)),
-                   round_up(keeps_sums ? std::min(shape.n, kTaskColumns) : shape.n, 32), 0};
+                   round_up(keeps_sums ? std::min(shape.n, kTaskColumns) : shape.n, 32)};
+  if (!is_lower && grid.columns >= shape.n && shape.m >= kFewestPieces * kPieceRows) {
+    const std::int64_t stages =
+        std::clamp<std::int64_t>(shape.m / kTaskRows / kFewestTasks, 1, kMostStages);
+    return {kPieceRows, grid.columns, stages * kTaskRows / kPieceRows, kTaskRows};
+  }
   // A token of each sequence: half of the rows a task, so that two threads keep to the rows whose
   // norms and attention they compute, and words are made half as often.
   if (shape.m >= kHalvedRows && shape.m <= kTaskRows) grid.rows = ceil_div(shape.m, 2);

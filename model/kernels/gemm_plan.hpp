@@ -20,10 +20,11 @@ struct GemmPiece {
 std::vector<GemmPiece> gemm_pieces(const MatmulPolicy& policy, const GemmFormat& format,
                                    std::int64_t k);
 
-// How C is cut into tasks.
+// How C is cut into pieces, of which a task has one or several.
 struct GemmGrid {
   std::int64_t rows, columns;
-  std::int64_t stage_rows;  // of a task, converted at a time
+  std::int64_t most_at_once = 1;  // pieces of C, one below the other, that a task may have
+  std::int64_t stage_rows = 0;    // of a task, converted at a time
 };
 // keeps_sums: a task needs room for the sums of all its columns. is_turned: turning a task's rows
 // is dear, so it has many columns. is_lower: GemmEnds's.

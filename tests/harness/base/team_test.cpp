@@ -95,6 +95,8 @@ TEST(Team, AWorkerHasTheSamePartOfEveryLoop) {
   }
 }
 
+using Range = Pieces::Range;
+
 TEST(Pieces, WhatIsExpectedIsTakenUnlessAnotherWorkerWasQuicker) {
   std::array<Pieces::Part, 2> parts;
   parts[0].end = 2;
@@ -102,16 +104,57 @@ TEST(Pieces, WhatIsExpectedIsTakenUnlessAnotherWorkerWasQuicker) {
   parts[1].end = 4;
   Pieces first(parts, 0), second(parts, 1);
   EXPECT_EQ(first.take(), 0U);
-  EXPECT_EQ(first.expected(), 1U);
-  EXPECT_EQ(first.take(), 1U);
-  EXPECT_EQ(first.expected(), std::nullopt);  // the other's part: it will take that itself
+  EXPECT_EQ(first.expected(1), (Range{1, 2}));
+  EXPECT_EQ(first.take(1), (Range{1, 2}));
+  EXPECT_EQ(first.expected(1), std::nullopt);  // the other's part: it will take that itself
   EXPECT_EQ(second.take(), 2U);
-  EXPECT_EQ(second.expected(), 3U);
+  EXPECT_EQ(second.expected(1), (Range{3, 4}));
   EXPECT_EQ(first.take(), 3U);  // it was quicker
-  EXPECT_EQ(second.expected(), std::nullopt);
+  EXPECT_EQ(second.expected(1), std::nullopt);
   EXPECT_EQ(second.take(), std::nullopt);
-  EXPECT_EQ(first.take(), std::nullopt);
-  EXPECT_EQ(first.expected(), std::nullopt);
+  EXPECT_EQ(first.take(1), std::nullopt);
+  EXPECT_EQ(first.expected(1), std::nullopt);
+}
+
+TEST(Pieces, OfManyAWorkerTakesFewerTowardsTheEnd) {
+  std::array<Pieces::Part, 2> parts;
+  parts[0].end = 11;
+  parts[1].next = 11;
+  parts[1].end = 14;
+  Pieces first(parts, 0), second(parts, 1);
+  for (const Range& range : {Range{0, 4}, Range{4, 8}, Range{8, 10}, Range{10, 11}}) {
+    EXPECT_EQ(first.expected(4), range);
+    EXPECT_EQ(first.take(4), range);
+  }
+  EXPECT_EQ(second.take(4), (Range{11, 13}));
+  EXPECT_EQ(first.take(4), (Range{13, 14}));
+  EXPECT_EQ(second.take(4), std::nullopt);
+}
+
+TEST(Pieces, AWorkerAloneTakesAsManyAsItMay) {
+  Pieces::Part all;
+  all.end = 7;
+  Pieces pieces({&all, 1}, 0);
+  EXPECT_EQ(pieces.take(5), (Range{0, 5}));
+  EXPECT_EQ(pieces.expected(5), (Range{5, 7}));
+  EXPECT_EQ(pieces.take(5), (Range{5, 7}));
+  EXPECT_EQ(pieces.take(5), std::nullopt);
+}
+
+TEST(Team, SeveralPiecesAtATimeAreEachRunOnce) {
+  for (const std::size_t workers : {1, 2, 3, 8}) {
+    Team team(workers);
+    for (const std::size_t count : {1, 2, 7, 1000}) {
+      std::vector<std::atomic<int>> visits(count);
+      for (int loop = 1; loop <= 50; ++loop) {
+        team.run(count, [&](Pieces& pieces) {
+          while (const auto some = pieces.take(5))
+            for (std::size_t piece = some->begin; piece < some->end; ++piece) ++visits[piece];
+        });
+        for (const auto& visit : visits) ASSERT_EQ(visit, loop) << workers << " workers, " << count;
+      }
+    }
+  }
 }
 
 TEST(Team, AFailureReachesTheStarterAndLeavesTheTeamWhole) {

@@ -117,6 +117,25 @@ TEST(Matmul, TasksThatMakePanelsForEachOtherChangeNoBit) {
   }
 }
 
+// Of 96 rows and fewer, in the tallest product of several stages; the last piece whole or broken.
+TEST(Matmul, TasksThatShrinkTowardsTheEndChangeNoBit) {
+  for (const Shape& s : {Shape{384, 33, 9}, {385, 32, 130}, {611, 70, 600}, {6200, 17, 34}}) {
+    const MatmulPolicy policy;
+    const Array a = test::random_array(s.m, s.k, 1), b = test::random_array(s.n, s.k, 2);
+    Array expected(s.m, s.n);
+    reference::matmul_nt(a.view(), b.view(), expected.view(), policy);
+    for (const int count : {1, 2, 5}) {
+      set_threads(count);
+      test::at_every_level([&] {
+        Array actual(s.m, s.n);
+        matmul_nt(a.view(), b.view(), actual.view(), policy);
+        EXPECT_TRUE(test::same_bits(actual, expected)) << count << " threads, m " << s.m;
+      });
+    }
+    set_threads(0);
+  }
+}
+
 // 16 tasks of 96 rows, half of them each thread's. The first one prepares the second while it
 // multiplies, and waits until the other thread has taken that one; then it takes a later one.
 TEST(Matmul, ATaskPreparedInVainLeavesTheNextOneRight) {
