@@ -16,7 +16,9 @@ constexpr std::int64_t kHalvedRows = 32;  // from here on, rows of one task alon
 constexpr std::int64_t kMostStages = 4;   // of a task's rows, one converted while one is multiplied
 constexpr std::int64_t kPieceRows = 24;   // two tiles; the last tasks have few of them
 constexpr std::int64_t kFewestPieces = 16;
-constexpr double kLeastTaskFlop = 4e6;  // below, starting a task costs more than it saves
+constexpr std::int64_t kReadingRows = 4;  // fewer rows take as long: the panels are to be read
+constexpr double kLeastSharedFlop = 4e5;  // of two tasks
+constexpr double kLeastTaskFlop = 4e6;    // below, starting a task costs more than it saves
 
 // Values of k whose chain starts from +0; the parts' sums are added in order.
 std::int64_t part_length(const MatmulPolicy& policy, std::int64_t k) {
@@ -66,24 +68,33 @@ GemmGrid turned_grid(const GemmShape& shape) {
   return grid;
 }
 
+// Rows enough for every thread: a task takes several pieces, the last ones few.
+GemmGrid tall_grid(const GemmShape& shape) {
+  const std::int64_t stages =
+      std::clamp<std::int64_t>(shape.m / kTaskRows / kFewestTasks, 1, kMostStages);
+  return {kPieceRows, round_up(shape.n, 32), stages * kTaskRows / kPieceRows, kTaskRows};
+}
+
 }  // namespace
 
 GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_turned, bool is_lower) {
   if (is_turned) return turned_grid(shape);
-  GemmGrid grid = {ceil_div(shape.m, ceil_div(shape.m, kTaskRows)),
-                   round_up(keeps_sums ? std::min(shape.n, kTaskColumns) : shape.n, 32)};
-  if (!is_lower && grid.columns >= shape.n && shape.m >= kFewestPieces * kPieceRows) {
-    const std::int64_t stages =
-        std::clamp<std::int64_t>(shape.m / kTaskRows / kFewestTasks, 1, kMostStages);
-    return {kPieceRows, grid.columns, stages * kTaskRows / kPieceRows, kTaskRows};
-  }
+  const std::int64_t columns = round_up(keeps_sums ? std::min(shape.n, kTaskColumns) : shape.n, 32);
+  if (!is_lower && columns >= shape.n && shape.m >= kFewestPieces * kPieceRows)
+    return tall_grid(shape);
+  GemmGrid grid = {ceil_div(shape.m, ceil_div(shape.m, kTaskRows)), columns};
   // A token of each sequence: half of the rows a task, so that two threads keep to the rows whose
   // norms and attention they compute, and words are made half as often.
   if (shape.m >= kHalvedRows && shape.m <= kTaskRows) grid.rows = ceil_div(shape.m, 2);
-  const double flop_per_value = 2.0 * static_cast<double>(shape.k);
+  const double flop_per_value = 2.0 *
+                                static_cast<double>(shape.k * std::max(shape.m, kReadingRows)) /
+                                static_cast<double>(shape.m);
   const auto tasks = [&] { return ceil_div(shape.m, grid.rows) * ceil_div(shape.n, grid.columns); };
-  while (tasks() < kFewestTasks &&
-         static_cast<double>(grid.rows * grid.columns) * flop_per_value > 2.0 * kLeastTaskFlop) {
+  const auto is_worth_two = [&] {
+    const double flop = static_cast<double>(grid.rows * grid.columns) * flop_per_value;
+    return flop > (tasks() == 1 ? kLeastSharedFlop : 2.0 * kLeastTaskFlop);
+  };
+  while (tasks() < kFewestTasks && is_worth_two()) {
     if (is_lower && grid.rows > kFewestLowerRows) {
       grid.rows = ceil_div(grid.rows, 2);
     } else if (grid.columns > 128) {
