@@ -235,18 +235,18 @@ void attention_cached(ConstMatrix q, Matrix out, std::span<const CachedSequence>
       policy.accumulation == Accumulation::kChain || policy.accumulation == Accumulation::kHostBlas,
       "[attention_cached] only the chain order is defined for attention");
   const std::vector<std::size_t> ends = runs_of(sequences);
-  const auto kv_heads = static_cast<std::size_t>(shape.kv_heads);
-  const std::size_t tasks = ends.size() * kv_heads;
+  const auto begin_of = [&](std::size_t run) { return run == 0 ? 0 : ends[run - 1]; };
+  // Head by head: threads that have heads of their own have equally many queries and keys.
+  const std::size_t tasks = ends.size() * static_cast<std::size_t>(shape.kv_heads);
+  const auto head_of = [&](std::size_t task) {
+    return HeadOf{&sequences[begin_of(task % ends.size())],
+                  static_cast<std::int64_t>(task / ends.size())};
+  };
   parallel_for(tasks, std::max<std::size_t>(1, tasks / kPieces), [&](std::size_t task) {
-    const std::size_t run = task / kv_heads, begin = run == 0 ? 0 : ends[run - 1];
-    HeadOf after;
-    if (task % kv_heads + 1 < kv_heads) {
-      after = {&sequences[begin], static_cast<std::int64_t>(task % kv_heads) + 1};
-    } else if (ends[run] < sequences.size()) {
-      after = {&sequences[ends[run]], 0};
-    }
-    HeadRun(q, out, shape, policy, static_cast<std::int64_t>(task % kv_heads))
-        .run(sequences.subspan(begin, ends[run] - begin), after);
+    const std::size_t run = task % ends.size(), begin = begin_of(run);
+    HeadRun(q, out, shape, policy, head_of(task).kv_head)
+        .run(sequences.subspan(begin, ends[run] - begin),
+             task + 1 < tasks ? head_of(task + 1) : HeadOf{});
   });
 }
 
