@@ -5,6 +5,7 @@
 #endif
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -17,8 +18,11 @@ namespace {
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kFloats = kAlignment / sizeof(float);
 
+// Four sizes an octave, so that batches of nearly equal shapes use the same buffers. What nobody
+// touches takes no memory.
 std::size_t capacity_of(std::size_t count) {
-  return count == 0 ? kFloats : (count + kFloats - 1) / kFloats * kFloats;
+  const std::size_t unit = std::max(kFloats, std::bit_floor(std::max(count, kFloats)) / 4);
+  return std::max(unit, (count + unit - 1) / unit * unit);
 }
 
 // Stands in the 64 bytes before a buffer.
