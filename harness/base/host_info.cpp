@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <ctime>
 #include <fstream>
 #include <sstream>
@@ -34,6 +35,18 @@ std::uint64_t meminfo_bytes(std::string_view key) {
   return size_kib * 1024;
 }
 
+// 0: no limit.
+double cores_of_quota(const std::filesystem::path& cgroups) {
+  double quota = 0, period = 0;  // "max" reads as 0, v1 says -1
+  if (std::ifstream version2(cgroups / "cpu.max"); version2) {
+    version2 >> quota >> period;
+  } else {
+    std::ifstream(cgroups / "cpu/cpu.cfs_quota_us") >> quota;
+    std::ifstream(cgroups / "cpu/cpu.cfs_period_us") >> period;
+  }
+  return quota > 0 && period > 0 ? quota / period : 0.0;
+}
+
 }  // namespace
 
 HostInfo host_info() {
@@ -55,11 +68,13 @@ HostInfo host_info() {
   return info;
 }
 
-int usable_cores() {
+int usable_cores(const std::filesystem::path& cgroups) {
+  int count = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   cpu_set_t cores;  // of at most 1024; a larger host's does not fit, and counts as unknown
   CPU_ZERO(&cores);
-  if (::sched_getaffinity(0, sizeof(cores), &cores) == 0) return CPU_COUNT(&cores);
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  if (::sched_getaffinity(0, sizeof(cores), &cores) == 0) count = CPU_COUNT(&cores);
+  const double time = cores_of_quota(cgroups);
+  return time > 0 ? std::min(count, static_cast<int>(std::ceil(std::min(time, 1e6)))) : count;
 }
 
 std::uint64_t available_memory_bytes() { return meminfo_bytes("MemAvailable"); }

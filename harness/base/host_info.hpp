@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 namespace nb {
@@ -15,9 +16,10 @@ struct HostInfo {
   std::string architecture;  // x86_64, aarch64
 };
 HostInfo host_info();
-// Cores this process may run on now, at least 1: fewer than the host's under taskset or where a
-// container has some of them only.
-int usable_cores();
+// Cores this process may run on now, at least 1: fewer than the host's under taskset, and where a
+// container has some of them only, or time of some only (cpu.max of cgroup v2, cpu.cfs_quota_us of
+// v1, below the folder; rounded up to whole cores).
+int usable_cores(const std::filesystem::path& cgroups = "/sys/fs/cgroup");
 std::uint64_t available_memory_bytes();  // MemAvailable
 std::string utc_time_text();             // 2026-11-21T17:05:00Z
 

@@ -3,7 +3,12 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <thread>
+
+#include "tests/support/temp_dir.hpp"
 
 namespace nb {
 namespace {
@@ -24,15 +29,35 @@ TEST(HostInfo, NamesThisComputer) {
 TEST(HostInfo, UsableCoresAreThoseTheProcessMayRunOn) {
   cpu_set_t before;
   ASSERT_EQ(::sched_getaffinity(0, sizeof(before), &before), 0);
-  EXPECT_EQ(usable_cores(), CPU_COUNT(&before));
-  std::thread([] {  // affinity is a thread's own
+  const test::TempDir none;
+  EXPECT_EQ(usable_cores(none.path()), CPU_COUNT(&before));
+  std::thread([&none] {  // affinity is a thread's own
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(static_cast<unsigned>(::sched_getcpu()), &one);
     ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
-    EXPECT_EQ(usable_cores(), 1);
+    EXPECT_EQ(usable_cores(none.path()), 1);
   })
       .join();
+}
+
+TEST(HostInfo, AQuotaOfTimeIsRoundedUpToCores) {
+  const test::TempDir folder;
+  const int all = usable_cores(folder.path());
+  const auto with_file = [&](const char* name, const char* text) {
+    std::filesystem::create_directories((folder.path() / name).parent_path());
+    std::ofstream(folder.path() / name) << text;
+    return usable_cores(folder.path());
+  };
+  EXPECT_EQ(with_file("cpu/cpu.cfs_quota_us", "-1\n"), all);
+  EXPECT_EQ(with_file("cpu/cpu.cfs_period_us", "100000\n"), all);
+  EXPECT_EQ(with_file("cpu/cpu.cfs_quota_us", "100000\n"), 1);
+  EXPECT_EQ(with_file("cpu/cpu.cfs_quota_us", "50000\n"), 1);
+  EXPECT_EQ(with_file("cpu.max", "max 100000\n"), all);  // where it is, it counts
+  EXPECT_EQ(with_file("cpu.max", "30000 100000\n"), 1);
+  EXPECT_EQ(with_file("cpu.max", "110000 100000\n"), std::min(all, 2));
+  EXPECT_EQ(with_file("cpu.max", "6400000 100000\n"), std::min(all, 64));
+  EXPECT_EQ(with_file("cpu.max", "nonsense\n"), all);
 }
 
 TEST(HostInfo, TimeIsUtcToTheSecond) {
