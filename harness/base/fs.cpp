@@ -218,13 +218,18 @@ Result<void> FileWriter::write(std::string_view bytes) {
 Result<void> FileWriter::commit() {
   if (descriptor_ < 0) return write_error("write", path_, EBADF);
   int failed = ::fsync(descriptor_) == 0 || errno == EINVAL ? 0 : errno;
+  bool is_named = false;
   if (failed == 0 && is_nameless_) {
     const std::string self = fmt::format("/proc/self/fd/{}", descriptor_);
-    if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) != 0)
-      failed = errno;
+    const auto name = [&](const fs::path& as) {
+      return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, as.c_str(), AT_SYMLINK_FOLLOW) == 0;
+    };
+    // A new file gets its name at once: between a temporary one and a rename a kill may fall.
+    is_named = name(path_);
+    if (!is_named && (errno != EEXIST || !name(temporary_))) failed = errno;
   }
-  if (failed == 0 && ::rename(temporary_.c_str(), path_.c_str()) != 0) failed = errno;
-  drop();  // after the rename there is nothing under the temporary's name
+  if (failed == 0 && !is_named && ::rename(temporary_.c_str(), path_.c_str()) != 0) failed = errno;
+  drop();  // nothing is under the temporary's name by now
   if (failed == 0) failed = sync_folder(folder_of(path_));
   if (failed != 0) return write_error("write", path_, failed);
   return {};

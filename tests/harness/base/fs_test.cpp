@@ -1,8 +1,14 @@
 #include "harness/base/fs.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <string>
+#include <vector>
 
 #include "harness/base/subprocess.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -101,6 +107,27 @@ TEST(Fs, WriterShowsNothingBeforeCommit) {
   ASSERT_TRUE(writer.commit().has_value());
   EXPECT_EQ(read_file(dir / "x").value(), "whole");
   EXPECT_EQ(entries(dir.path()), 1U);
+}
+
+// A run that was killed between naming a temporary file and renaming it left that file behind.
+TEST(Fs, ANewFileNeverHasATemporaryName) {
+  const test::TempDir dir;
+  const int nameless = ::open(dir.path().c_str(), O_WRONLY | O_TMPFILE, 0666);
+  if (nameless < 0) GTEST_SKIP() << "no files without a name here";
+  ::close(nameless);
+  const int watch = ::inotify_init1(IN_NONBLOCK);
+  ASSERT_GE(::inotify_add_watch(watch, dir.path().c_str(), IN_CREATE | IN_MOVED_TO), 0);
+  ASSERT_TRUE(write_file(dir / "new.json", "{}"));
+  alignas(inotify_event) std::array<char, 4096> events{};
+  const ssize_t size = ::read(watch, events.data(), events.size());
+  ::close(watch);
+  std::vector<std::string> names;
+  for (ssize_t at = 0; at < size;) {
+    const auto* event = reinterpret_cast<const inotify_event*>(events.data() + at);
+    names.emplace_back(static_cast<const char*>(event->name));
+    at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+  }
+  EXPECT_EQ(names, std::vector<std::string>{"new.json"});
 }
 
 TEST(Fs, WriterAfterAFailureRefusesToCommit) {
