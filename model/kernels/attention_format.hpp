@@ -20,7 +20,7 @@ struct AttentionFormat {
 
   explicit AttentionFormat(const MatmulPolicy& policy)
       : table(inner::table()),
-        tiles(policy.inputs == DType::kBf16 ? table.bf16_attention : table.fp32_attention),
+        tiles(policy.inputs == DType::kBf16 ? *table.bf16_attention : *table.fp32_attention),
         input(input_format(table, policy.inputs)),
         rounding(inner::rounding_of(policy.output, policy.fp16_saturates)) {}
 
@@ -44,8 +44,8 @@ struct AttentionFormat {
   // The same out of `rows` rows of words(cols) words each that rows_of() made.
   void lanes_of_words(const std::uint32_t* from, std::int64_t rows, std::int64_t cols,
                       std::uint32_t* out) const {
-    table.fp32.pack(reinterpret_cast<const float*>(from), words(cols), 1, rows, tiles.width,
-                    words(cols), words(cols), inner::kRoundNone, false, out);
+    table.fp32->pack(reinterpret_cast<const float*>(from), words(cols), 1, rows, tiles.width,
+                     words(cols), words(cols), inner::kRoundNone, false, out);
   }
   // Columns of such rows side by side, the rows down: (words(rows), width) for each `width`
   // columns, `panel` words apart.

@@ -10,9 +10,9 @@ namespace nb::kernels {
 GemmFormat gemm_format(DType inputs) {
   const inner::Table& table = inner::table();
   if (inputs == DType::kBf16) {
-    return {&table.gemm_bf16, inner::kRoundBf16Floor, table.gemm_bf16.values_per_step == 1};
+    return {table.gemm_bf16, inner::kRoundBf16Floor, table.gemm_bf16->values_per_step == 1};
   }
-  return {&table.gemm_fp32, inner::rounding_of(inputs), false};
+  return {table.gemm_fp32, inner::rounding_of(inputs), false};
 }
 
 std::int64_t GemmFormat::steps(std::int64_t k_count) const {

@@ -38,7 +38,7 @@ void store_keys(ConstMatrix values, const KeySpace& to, const MatmulPolicy& poli
            name(policy.inputs));
   NB_CHECK(to.head_dim > 0 && values.cols % to.head_dim == 0,
            "[store_keys] {} columns, heads of {}", values.cols, to.head_dim);
-  const auto to_halves = inner::table().bf16_attention.to_halves;
+  const auto to_halves = inner::table().bf16_attention->to_halves;
   for (std::int64_t head = 0; head * to.head_dim < values.cols; ++head) {
     for (std::int64_t i = 0; i < values.rows; ++i) {
       const float* from = values.row(i) + head * to.head_dim;

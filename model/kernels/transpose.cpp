@@ -10,7 +10,7 @@
 namespace nb::kernels {
 namespace {
 
-std::int64_t strip_rows() { return inner::table().gemm_fp32.cols; }
+std::int64_t strip_rows() { return inner::table().gemm_fp32->cols; }
 
 // body(first, count) for strips of rows that go together.
 template <class Body>
@@ -26,7 +26,7 @@ void each_strip(std::int64_t rows, const Body& body) {
 // Of at most strip_rows() rows: as the right operand of a product they are one panel, which is the
 // strip turned.
 void transpose_strip(ConstMatrix from, Matrix to) {
-  const inner::Gemm& gemm = inner::table().gemm_fp32;
+  const inner::Gemm& gemm = *inner::table().gemm_fp32;
   const std::int64_t size = from.cols * gemm.cols;
   const Scratch panel(static_cast<std::size_t>(size) * sizeof(float));
   gemm.pack_panels(from.data, from.stride, true, from.rows, from.cols, from.cols, inner::kRoundNone,

@@ -290,7 +290,7 @@ void scaled(const float* sums, std::int64_t stride, std::int64_t rows, std::int6
 }
 
 template <class Format>
-AttentionTiles tiles_of() {
+constexpr AttentionTiles tiles_of() {
   AttentionTiles tiles = {.rows = kTileRows,
                           .width = kWidth,
                           .values_per_word = Format::kPerWord,
@@ -318,12 +318,12 @@ AttentionTiles tiles_of() {
 
 }  // namespace
 
-AttentionTiles fp32_attention() { return tiles_of<PlainWords>(); }
+constexpr AttentionTiles kFp32Attention = tiles_of<PlainWords>();
 
 #if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
-AttentionTiles bf16_attention() { return tiles_of<Bf16Pairs>(); }
+constexpr AttentionTiles kBf16Attention = tiles_of<Bf16Pairs>();
 #else
-AttentionTiles bf16_attention() { return tiles_of<Bf16Words>(); }
+constexpr AttentionTiles kBf16Attention = tiles_of<Bf16Words>();
 #endif
 
 }  // namespace nb::kernels::inner::NB_LEVEL

@@ -8,12 +8,9 @@
 namespace nb::kernels::inner::NB_LEVEL {
 
 extern const Table kTable;
-Product fp32_product();
-Product bf16_product();
-AttentionTiles fp32_attention();
-AttentionTiles bf16_attention();
-Gemm fp32_gemm();
-Gemm bf16_gemm();
+extern const Product kFp32Product, kBf16Product;
+extern const Gemm kFp32Gemm, kBf16Gemm;
+extern const AttentionTiles kFp32Attention, kBf16Attention;
 
 void finish(const float* sum, std::int64_t n, float* c, int rounding, bool accumulate);
 void fill(float* out, std::int64_t n, float value);

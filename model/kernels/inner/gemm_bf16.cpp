@@ -177,9 +177,7 @@ void pack_panels_of_halves(const std::uint16_t* src, std::int64_t stride, std::i
   clear_columns(columns, kWidth, steps, panel_words, dst);
 }
 
-}  // namespace
-
-Gemm bf16_gemm() {
+constexpr Gemm gemm_of_tiles() {
   Gemm gemm = {.rows = kGemmRows,
                .cols = 16 * kGemmPanel,
                .values_per_step = 2,
@@ -196,6 +194,10 @@ Gemm bf16_gemm() {
   for (int i = 0; i <= kGemmRows; ++i) gemm.vectors[i] = kGemmVectors[i];
   return gemm;
 }
+
+}  // namespace
+
+constexpr Gemm kBf16Gemm = gemm_of_tiles();
 
 }  // namespace nb::kernels::inner::NB_LEVEL
 

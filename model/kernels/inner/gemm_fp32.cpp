@@ -101,9 +101,7 @@ void pack_panels_of_halves(const std::uint16_t* src, std::int64_t stride, std::i
   clear_columns(columns, kWidth, steps, panel_words, dst);
 }
 
-}  // namespace
-
-Gemm fp32_gemm() {
+constexpr Gemm gemm_of_tiles() {
   Gemm gemm = {.rows = kGemmRows,
                .cols = 16 * kGemmPanel,
                .values_per_step = 1,
@@ -121,8 +119,12 @@ Gemm fp32_gemm() {
   return gemm;
 }
 
+}  // namespace
+
+constexpr Gemm kFp32Gemm = gemm_of_tiles();
+
 #if NB_LEVEL_ID != NB_LEVEL_AVX512BF16
-Gemm bf16_gemm() { return fp32_gemm(); }
+constexpr Gemm kBf16Gemm = kFp32Gemm;
 #endif
 
 }  // namespace nb::kernels::inner::NB_LEVEL

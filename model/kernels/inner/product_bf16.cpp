@@ -109,10 +109,8 @@ void spin(std::int64_t steps, float* values) {
 
 }  // namespace
 
-Product bf16_product() {
-  return {
-      .rows = kRows, .cols = kCols, .values_per_step = 2, .pack = pack, .tile = tile, .spin = spin};
-}
+constexpr Product kBf16Product = {
+    .rows = kRows, .cols = kCols, .values_per_step = 2, .pack = pack, .tile = tile, .spin = spin};
 
 }  // namespace nb::kernels::inner::NB_LEVEL
 

@@ -91,13 +91,11 @@ void spin(std::int64_t steps, float* values) {
 
 }  // namespace
 
-Product fp32_product() {
-  return {
-      .rows = kRows, .cols = kCols, .values_per_step = 1, .pack = pack, .tile = tile, .spin = spin};
-}
+constexpr Product kFp32Product = {
+    .rows = kRows, .cols = kCols, .values_per_step = 1, .pack = pack, .tile = tile, .spin = spin};
 
 #if NB_LEVEL_ID != NB_LEVEL_AVX512BF16
-Product bf16_product() { return fp32_product(); }
+constexpr Product kBf16Product = kFp32Product;
 #endif
 
 }  // namespace nb::kernels::inner::NB_LEVEL

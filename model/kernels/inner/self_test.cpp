@@ -137,26 +137,26 @@ std::string self_test(const Table& candidate, const Table& scalar) {
   for (const bool turned : {false, true}) {
     const std::string layout = turned ? ", k contiguous" : ", k strided";
     for (const int rounding : {kRoundNone, kRoundTf32, kRoundHf32, kRoundFp16}) {
-      if (!same(tile_product(candidate.fp32, rounding, false, turned),
-                tile_product(scalar.fp32, rounding, false, turned))) {
+      if (!same(tile_product(*candidate.fp32, rounding, false, turned),
+                tile_product(*scalar.fp32, rounding, false, turned))) {
         return "fp32 product differs (rounding " + std::to_string(rounding) + layout + ")";
       }
     }
-    const bool swaps = candidate.bf16.values_per_step == 1;
-    if (!same(tile_product(candidate.bf16, kRoundBf16Floor, swaps, turned),
-              tile_product(scalar.bf16, kRoundBf16Floor, true, turned))) {
+    const bool swaps = candidate.bf16->values_per_step == 1;
+    if (!same(tile_product(*candidate.bf16, kRoundBf16Floor, swaps, turned),
+              tile_product(*scalar.bf16, kRoundBf16Floor, true, turned))) {
       return "bf16 product differs" + layout;
     }
   }
   for (const int rounding : {kRoundNone, kRoundFp16}) {
-    if (!same(gemm_product(candidate.gemm_fp32, rounding, false),
-              gemm_product(scalar.gemm_fp32, rounding, false))) {
+    if (!same(gemm_product(*candidate.gemm_fp32, rounding, false),
+              gemm_product(*scalar.gemm_fp32, rounding, false))) {
       return "whole fp32 product differs";
     }
   }
-  if (!same(gemm_product(candidate.gemm_bf16, kRoundBf16Floor,
-                         candidate.gemm_bf16.values_per_step == 1),
-            gemm_product(scalar.gemm_bf16, kRoundBf16Floor, true))) {
+  if (!same(gemm_product(*candidate.gemm_bf16, kRoundBf16Floor,
+                         candidate.gemm_bf16->values_per_step == 1),
+            gemm_product(*scalar.gemm_bf16, kRoundBf16Floor, true))) {
     return "whole bf16 product differs";
   }
   for (int rounding = kRoundNone; rounding <= kRoundHf32; ++rounding) {

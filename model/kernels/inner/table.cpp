@@ -7,14 +7,14 @@ namespace nb::kernels::inner::NB_LEVEL {
 #define NB_TEXT_INNER(x) #x
 #define NB_TEXT(x) NB_TEXT_INNER(x)
 
-const Table kTable = {
+constexpr Table kTable = {
     .level = NB_TEXT(NB_LEVEL),
-    .fp32 = fp32_product(),
-    .bf16 = bf16_product(),
-    .gemm_fp32 = fp32_gemm(),
-    .gemm_bf16 = bf16_gemm(),
-    .fp32_attention = fp32_attention(),
-    .bf16_attention = bf16_attention(),
+    .fp32 = &kFp32Product,
+    .bf16 = &kBf16Product,
+    .gemm_fp32 = &kFp32Gemm,
+    .gemm_bf16 = &kBf16Gemm,
+    .fp32_attention = &kFp32Attention,
+    .bf16_attention = &kBf16Attention,
     .finish = finish,
     .fill = fill,
     .cast = cast,

@@ -1,5 +1,7 @@
 // What one SIMD level offers: plain function pointers, so that no code compiled with a level's
 // flags can be merged with code of another (no inline function here, none shared between levels).
+// All tables are constants: a program holds every level's, and none of a level's code may run where
+// the processor lacks the level, not even to fill its table.
 // Every function gives the same bits at every level. One thread; rows are contiguous; n counts
 // elements.
 #pragma once
@@ -197,14 +199,14 @@ struct CapRow {
 
 struct Table {
   const char* level;
-  Product fp32;    // any rounding, values_per_step 1
-  Product bf16;    // kRoundBf16Floor operands: fp32 again, or values_per_step 2 where the host has
-                   // VDPBF16PS
-  Gemm gemm_fp32;  // the same for whole products
-  Gemm gemm_bf16;
+  const Product* fp32;    // any rounding, values_per_step 1
+  const Product* bf16;    // kRoundBf16Floor operands: fp32 again, or values_per_step 2 where the
+                          // host has VDPBF16PS
+  const Gemm* gemm_fp32;  // the same for whole products
+  const Gemm* gemm_bf16;
 
-  AttentionTiles fp32_attention;  // any rounding but bf16
-  AttentionTiles bf16_attention;
+  const AttentionTiles* fp32_attention;  // any rounding but bf16
+  const AttentionTiles* bf16_attention;
 
   // matmul epilogue: c = round(sum + 0), or c += that
   void (*finish)(const float* sum, std::int64_t n, float* c, int rounding, bool accumulate);

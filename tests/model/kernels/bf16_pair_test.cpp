@@ -124,7 +124,7 @@ TEST(Bf16Pair, TheTileOfEveryLevelFollowsTheModel) {
     }
   }
   for (const SimdLevel level : available_levels()) {
-    const inner::Product& product = inner::compiled_table(level)->bf16;
+    const inner::Product& product = *inner::compiled_table(level)->bf16;
     const std::int64_t steps = kDepth / product.values_per_step;
     const bool swaps = product.values_per_step == 1;
     std::vector<std::uint32_t> pa(static_cast<std::size_t>(steps * product.rows));
