@@ -16,15 +16,15 @@ struct Runs {
   std::int64_t value_bytes = 4;
 };
 
-// Spread over `steps` steps of tiles.
-inline inner::Fetch fetch_ahead(const Runs& runs, std::int64_t steps) {
+// Spread over `steps` steps of the product's tiles.
+inline inner::Fetch fetch_ahead(const inner::Gemm& gemm, const Runs& runs, std::int64_t steps) {
   if (runs.count <= 0 || runs.length <= 0) return {};
   const std::int64_t run = runs.value_bytes * runs.length,
-                     times = std::max<std::int64_t>(steps / inner::kFetchSteps, 1);
+                     times = std::max<std::int64_t>(steps / gemm.burst, 1);
   const char* const at = static_cast<const char*>(runs.data);
   return {.at = at,
           .end = at + run,
-          .step = std::min((runs.count * run + times - 1) / times, inner::kMostFetched),
+          .step = std::min({(runs.count * run + times - 1) / times, run, inner::kMostFetched}),
           .stride = runs.value_bytes * runs.stride,
           .jump = runs.value_bytes * runs.stride - run};
 }

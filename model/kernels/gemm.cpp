@@ -211,6 +211,7 @@ class Multiplication {
     if (task.col + j >= shape_.n || !(is_first_use || is_dropped)) return {};
     const std::int64_t steps = steps_of(begin, end);
     return fetch_ahead(
+        gemm_,
         {panels_ + (task.col + j) / gemm_.cols * panel_words_ + pieces_[begin].first * gemm_.cols,
          1, steps * gemm_.cols, 0},
         tiles * steps);
@@ -238,16 +239,17 @@ class Multiplication {
         const std::int64_t step = pieces_[p].first - origin;
         const std::uint32_t* from =
             words + step / kGemmSteps * block.rows * kGemmRowWords + step % kGemmSteps;
+        const TilesOfPiece tiles_of = tiles_of_piece(block.col + j, block.cols - j, vectors, p);
+        std::int64_t row = 0;
         for (std::int64_t i = 0; i < tiles; ++i) {
           next.before_tile(pieces_[p].steps, errands);
-          const std::int64_t row = block.rows * i / tiles;
-          const Block tile = {block.row + row, block.rows * (i + 1) / tiles - row, block.col + j,
-                              block.cols - j};
-          multiply_tile(tile, static_cast<int>(vectors), p, from + row * kGemmRowWords,
-                        c.row(row) + some.cols, c.stride,
+          const std::int64_t rows = block.rows / tiles + (i < block.rows % tiles ? 1 : 0);
+          multiply_tile(tiles_of, block.row + row, rows, from + row * kGemmRowWords,
+                        {c.row(row) + some.cols, c.stride},
                         {{sums.chain.at(row, kept), sums.chain.stride},
                          {sums.parts.at(row, kept), sums.parts.stride}},
                         errands);
+          row += rows;
         }
       }
       j += 16 * vectors;
@@ -260,68 +262,93 @@ class Multiplication {
     }
   }
 
-  // tile.cols: up to the end of the task.
-  void multiply_tile(const Block& tile, int vectors, std::size_t p, const std::uint32_t* words,
-                     float* c, std::int64_t c_stride, const TaskSums& sums,
-                     Errands& errands) const {
+  // What the tiles of one piece and some columns share. No rows of C, sums or words yet.
+  struct TilesOfPiece {
+    inner::GemmTile tile;
+    int vectors;
+    std::int64_t col, columns;  // that C has of them
+    bool starts, ends;          // the chain at ends_.start, C by these
+    const Sums TaskSums::*continued, TaskSums::*added, TaskSums::*kept;  // or null
+  };
+
+  // columns: up to the end of the task.
+  TilesOfPiece tiles_of_piece(std::int64_t col, std::int64_t columns, std::int64_t vectors,
+                              std::size_t p) const {
     const GemmPiece& piece = pieces_[p];
     const bool is_last = p + 1 == pieces_.size();
     const bool is_later_part = parts_ > 1 && p > 0 && piece.first >= first_part_end();
-    inner::GemmTile t = {};
+    TilesOfPiece of = {};
+    of.vectors = static_cast<int>(vectors);
+    of.col = col;
+    of.columns = std::min(columns, 16 * vectors);
+    of.tile.steps = piece.steps;
+    of.tile.b_panel = panel_words_;
+    of.tile.b =
+        panels_ + col / gemm_.cols * panel_words_ + piece.first * gemm_.cols + col % gemm_.cols;
+    of.tile.start_stride = ends_.start_stride;
+    of.starts = piece.starts_part && ends_.start != nullptr;
+    if (!piece.starts_part) of.continued = &TaskSums::chain;
+    if (piece.ends_part && is_later_part) of.added = &TaskSums::parts;
+    if (!is_last) of.kept = piece.ends_part ? &TaskSums::parts : &TaskSums::chain;
+    of.tile.finish = inner::kFinishRaw;
+    const bool fused =
+        !ends_.finishes || rounding_ == inner::kRoundNone || rounding_ == inner::kRoundBf16;
+    of.ends = is_last && fused && of.columns == 16 * vectors;
+    if (of.ends && ends_.finishes) {
+      const bool bf16 = rounding_ == inner::kRoundBf16;
+      of.tile.finish = ends_.accumulate ? (bf16 ? inner::kFinishBf16Add : inner::kFinishFp32Add)
+                                        : (bf16 ? inner::kFinishBf16 : inner::kFinishFp32);
+    }
+    return of;
+  }
+
+  // c: of the tile's first value.
+  void multiply_tile(const TilesOfPiece& of, std::int64_t row, std::int64_t rows,
+                     const std::uint32_t* words, const Sums& c, const TaskSums& sums,
+                     Errands& errands) const {
+    inner::GemmTile t = of.tile;
+    t.a = words;
     t.fetch[0] = &errands.rows;
     t.fetch[1] = &errands.right;
     t.conversion = errands.conversion.left > 0 ? &errands.conversion : nullptr;
-    t.steps = piece.steps;
-    t.a = words;
-    t.b_panel = panel_words_;
-    t.b = panels_ + tile.col / gemm_.cols * t.b_panel + piece.first * gemm_.cols +
-          tile.col % gemm_.cols;
-    const bool adds = piece.ends_part && is_later_part;
-    t.add = adds ? sums.parts.data : nullptr;
-    t.add_stride = sums.parts.stride;
-    const std::int64_t columns = std::min<std::int64_t>(tile.cols, 16 * vectors);
-    const bool whole = columns == 16 * vectors;
+    if (of.continued != nullptr) {
+      t.start = (sums.*of.continued).data;
+      t.start_stride = (sums.*of.continued).stride;
+    }
+    if (of.added != nullptr) {
+      t.add = (sums.*of.added).data;
+      t.add_stride = (sums.*of.added).stride;
+    }
+    if (of.starts) t.start = ends_.start + row * ends_.start_stride + of.col;
+    if (of.ends || of.kept != nullptr) {
+      const Sums& out = of.ends ? c : sums.*of.kept;
+      t.out = out.data;
+      t.out_stride = out.stride;
+      if (!of.starts || of.columns == 16 * of.vectors)
+        return gemm_.tile(static_cast<int>(rows), of.vectors, t);
+    }
+    multiply_odd_tile(of, rows, c, t);
+  }
+
+  // One whose start has fewer columns than it has, or that cannot end in C itself.
+  void multiply_odd_tile(const TilesOfPiece& of, std::int64_t rows, const Sums& c,
+                         inner::GemmTile& t) const {
     std::array<float, 12 * kMostTileColumns> begun, raw;
-    if (!piece.starts_part) {
-      t.start = sums.chain.data;
-      t.start_stride = sums.chain.stride;
-    } else if (ends_.start != nullptr) {
-      t.start = ends_.start + tile.row * ends_.start_stride + tile.col;
-      t.start_stride = ends_.start_stride;
-      if (!whole) {
-        for (std::int64_t i = 0; i < tile.rows; ++i) {
-          float* row = begun.data() + i * kMostTileColumns;
-          std::fill_n(std::copy_n(t.start + i * ends_.start_stride, columns, row),
-                      16 * vectors - columns, 0.0f);
-        }
-        t.start = begun.data();
-        t.start_stride = kMostTileColumns;
+    if (of.starts && of.columns < 16 * of.vectors) {
+      for (std::int64_t i = 0; i < rows; ++i) {
+        float* to = begun.data() + i * kMostTileColumns;
+        std::fill_n(std::copy_n(t.start + i * t.start_stride, of.columns, to),
+                    16 * of.vectors - of.columns, 0.0f);
       }
+      t.start = begun.data();
+      t.start_stride = kMostTileColumns;
     }
-    t.finish = inner::kFinishRaw;
-    if (!is_last) {
-      const Sums& to = piece.ends_part ? sums.parts : sums.chain;
-      t.out = to.data;
-      t.out_stride = to.stride;
-      return gemm_.tile(static_cast<int>(tile.rows), vectors, t);
-    }
-    const bool fused =
-        !ends_.finishes || rounding_ == inner::kRoundNone || rounding_ == inner::kRoundBf16;
-    if (whole && fused) {
-      t.out = c;
-      t.out_stride = c_stride;
-      if (ends_.finishes) {
-        const bool bf16 = rounding_ == inner::kRoundBf16;
-        t.finish = ends_.accumulate ? (bf16 ? inner::kFinishBf16Add : inner::kFinishFp32Add)
-                                    : (bf16 ? inner::kFinishBf16 : inner::kFinishFp32);
-      }
-      return gemm_.tile(static_cast<int>(tile.rows), vectors, t);
-    }
+    if (of.kept != nullptr) return gemm_.tile(static_cast<int>(rows), of.vectors, t);
     t.out = raw.data();
     t.out_stride = kMostTileColumns;
-    gemm_.tile(static_cast<int>(tile.rows), vectors, t);
-    for (std::int64_t i = 0; i < tile.rows; ++i) {
-      put(raw.data() + i * kMostTileColumns, columns, c + i * c_stride);
+    gemm_.tile(static_cast<int>(rows), of.vectors, t);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      put(raw.data() + i * kMostTileColumns, of.columns, c.at(i, 0));
     }
   }
 

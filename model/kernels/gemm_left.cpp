@@ -112,7 +112,8 @@ void LeftWords::before_tile(std::int64_t steps, inner::Fetch& fetch,
   }
   fetch = {};
   if (is_done()) return;
-  fetch = fetch_ahead(source_of(unit(done_)), steps * std::max<std::int64_t>(1, calls_ / units_));
+  fetch = fetch_ahead(*format_->gemm, source_of(unit(done_)),
+                      steps * std::max<std::int64_t>(1, calls_ / units_));
 }
 
 Runs LeftWords::source_of(const GemmStage& unit) const {

@@ -115,7 +115,7 @@ void PanelShare::before_tile(std::int64_t steps, inner::Fetch& fetch,
   while (!is_done() && !is_on_way_ && begun_ * calls_ < due) begin(conversion);
   fetch = {};
   if (is_done()) return;
-  fetch = fetch_ahead(source_of(columns_and_steps()),
+  fetch = fetch_ahead(*panels_->format_.gemm, source_of(columns_and_steps()),
                       steps * std::max<std::int64_t>(1, calls_ / units_));
 }
 

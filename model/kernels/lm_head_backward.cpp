@@ -185,13 +185,15 @@ class Backward {
       const std::int64_t count = std::min(kSumSteps, steps - first), next = first + count;
       const std::int64_t left = std::min(kSumSteps, steps - next) * width;
       inner::Fetch next_x =
-          fetch_ahead({x + next * width, (w_.cols + width - 1) / width, left, group_words_},
+          fetch_ahead(*gradient_format_.gemm,
+                      {x + next * width, (w_.cols + width - 1) / width, left, group_words_},
                       strip_panels * tiles * count);
       for (std::int64_t row = from; row < to; row += width) {
         const std::uint32_t* panel = dz + row / width * group_words_;
         const bool is_last_row = row + width >= to;
         inner::Fetch next_dz =
-            fetch_ahead({is_last_row ? dz + from / width * group_words_ + next * width
+            fetch_ahead(*gradient_format_.gemm,
+                        {is_last_row ? dz + from / width * group_words_ + next * width
                                      : panel + group_words_ + first * width,
                          1, is_last_row ? left : count * width, 0},
                         tiles * count);

@@ -91,6 +91,7 @@ void multiply_words(const GemmFormat& format, std::int64_t rows, std::int64_t co
       // The panel beside, or the first one further along k, or what follows these columns.
       const bool is_last = j + 16 * vectors >= cols && first + t.steps < steps;
       inner::Fetch next = fetch_ahead(
+          gemm,
           {is_last ? panels + (first + t.steps) * gemm.cols
                    : panels + (j + 16 * vectors) / gemm.cols * t.b_panel + first * gemm.cols,
            1, t.steps * gemm.cols, 0},

@@ -11,13 +11,23 @@ NB_OP void store_all(std::uint32_t* dst, Bits x) {
   store(reinterpret_cast<float*>(dst), floats(x));
 }
 
-// words(r, step): the 16 words of source row r from that step on, zero beyond its end.
+// words(r, step): the 16 words of source row r from that step on, zero beyond its end; whole(r,
+// step): the same where none is.
 template <class Words>
 NB_OP void rows_from_rows(std::int64_t rows, std::int64_t steps, bool swaps, std::uint32_t* dst,
                           const Words& words) {
   for (std::int64_t r = 0; r < rows; ++r) {
     std::uint32_t* to = dst + r * kGemmRowWords;
-    for (std::int64_t s = 0; s < steps; s += 16) {
+    std::int64_t s = 0;
+    if constexpr (requires { words.whole(r, s); }) {
+      const std::int64_t whole = words.whole_steps() < steps ? words.whole_steps() : steps;
+      if (swaps) {
+        for (; s + 16 <= whole; s += 16) store_all(to + s, swap_pairs(words.whole(r, s)));
+      } else {
+        for (; s + 16 <= whole; s += 16) store_all(to + s, words.whole(r, s));
+      }
+    }
+    for (; s < steps; s += 16) {
       const Bits x = words(r, s);
       store_all(to + s, swaps ? swap_pairs(x) : x);
     }
@@ -130,9 +140,10 @@ NB_OP void clear_columns(std::int64_t columns, int width, std::int64_t steps,
 
 // The next lines, and on: what changes stays in registers.
 struct Walk {
-  const char *at, *end;
-  std::int64_t step;
+  const char *at = nullptr, *end = nullptr;  // nowhere: nothing to ask for
+  std::int64_t step = 0;
   NB_OP void ask(const Fetch* fetch) {
+    if (at == nullptr) return;
     std::int64_t ahead = 0;
     do {
       __builtin_prefetch(at + ahead, 0, 2);
@@ -145,16 +156,12 @@ struct Walk {
     }
   }
 };
-// `anywhere` is asked for again and again where there is nothing to ask for.
-NB_OP Walk walk_of(const Fetch* fetch, const float* anywhere) {
-  if (fetch == nullptr || fetch->at == nullptr) {
-    const char* const at = reinterpret_cast<const char*>(anywhere);
-    return {at, at + 1, 0};
-  }
+NB_OP Walk walk_of(const Fetch* fetch) {
+  if (fetch == nullptr) return {};
   return {fetch->at, fetch->end, fetch->step};
 }
 NB_OP void keep(const Walk& walk, Fetch* fetch) {
-  if (fetch == nullptr || fetch->at == nullptr) return;
+  if (walk.at == nullptr) return;
   fetch->at = walk.at;
   fetch->end = walk.end;
 }
@@ -173,6 +180,11 @@ NB_OP void convert(Conversion* c, const Step& step) {
   c->to = to + (ends ? c->to_jump : c->to_next);
   if (ends) c->in_run = c->run;
 }
+
+// Steps in a row, with nothing in between. The short steps of narrow vectors go in long bursts: a
+// processor that two threads share takes in few instructions beside the arithmetic.
+constexpr bool kInBursts = NB_LEVEL_ID == NB_LEVEL_AVX2 || NB_LEVEL_ID == NB_LEVEL_NEON;
+constexpr std::int64_t kBurst = kInBursts ? 64 : 4;
 
 // One tile: kRows × 16 kVectors sums held in registers over all steps; kPanel vectors a panel.
 // step(a, b, c): c with one step added. kRow, kStep: words of a from one row, one step to the next.
@@ -196,17 +208,36 @@ NB_OP void tile_sums(const GemmTile& t, const Step& step) {
   const std::uint32_t* a = t.a;
   const float* b = reinterpret_cast<const float*>(t.b);
   const std::int64_t panel = t.b_panel;
-  // Lines of C are asked for a row every few steps: all at once would stand in the way of B's.
+  // Lines of C are asked for a row every few steps: all at once would stand in the way of B's,
+  // where they are many.
   const float* line = t.out;
   int rows_left = kRows;
-  Walk walks[kFetches] = {walk_of(t.fetch[0], line), walk_of(t.fetch[1], line)};
-  for (std::int64_t left = t.steps; left > 0; left -= kFetchSteps) {
-    if (rows_left > 0) {
-      --rows_left;
+  const auto ask_for_row = [&] {
+    --rows_left;
 #pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v) __builtin_prefetch(line + 16 * v, 1);
-      line += t.out_stride;
+    for (int v = 0; v < kVectors; ++v) __builtin_prefetch(line + 16 * v, 1);
+    line += t.out_stride;
+  };
+  if constexpr (kInBursts) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) ask_for_row();
+  }
+  Walk walks[kFetches] = {walk_of(t.fetch[0]), walk_of(t.fetch[1])};
+  const auto add_step = [&](std::int64_t s) __attribute__((always_inline)) {
+    Bits bv[kVectors];
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      bv[v] = bits(load(b + s * 16 * kPanel + (v / kPanel) * panel + 16 * (v % kPanel)));
     }
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const Bits av = all_bits_at(a + s * kStep + r * kRow);
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) acc[r][v] = step(av, bv[v], acc[r][v]);
+    }
+  };
+  for (std::int64_t left = t.steps; left > 0; left -= kBurst) {
+    if (!kInBursts && rows_left > 0) ask_for_row();
     if constexpr (kWhat == Converts::kAcross) {
       // One instruction asks for both: two of them, each with its own stride, would make the
       // processor fetch far beyond the short runs of such sources.
@@ -220,19 +251,17 @@ NB_OP void tile_sums(const GemmTile& t, const Step& step) {
       walks[1].ask(t.fetch[1]);
     }
     if constexpr (kWhat != Converts::kNothing) convert<kWhat>(t.conversion, step);
-    const std::int64_t count = left < kFetchSteps ? left : kFetchSteps;
-    for (std::int64_t s = 0; s < count; ++s) {
-      Bits bv[kVectors];
-#pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v) {
-        bv[v] = bits(load(b + (v / kPanel) * panel + 16 * (v % kPanel)));
+    std::int64_t count = left < kBurst ? left : kBurst;
+    if constexpr (kInBursts) {
+      for (; count >= 4; count -= 4) {
+#pragma GCC unroll 4
+        for (int s = 0; s < 4; ++s) add_step(s);
+        a += 4 * kStep;
+        b += 4 * 16 * kPanel;
       }
-#pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) {
-        const Bits av = all_bits(a[r * kRow]);
-#pragma GCC unroll 16
-        for (int v = 0; v < kVectors; ++v) acc[r][v] = step(av, bv[v], acc[r][v]);
-      }
+    }
+    for (; count > 0; --count) {
+      add_step(0);
       a += kStep;
       b += 16 * kPanel;
     }

@@ -182,6 +182,7 @@ constexpr Gemm gemm_of_tiles() {
                .cols = 16 * kGemmPanel,
                .values_per_step = 2,
                .vectors = {},
+               .burst = kBurst,
                .pack_rows = pack_rows,
                .pack_turned_rows = pack_turned_rows,
                .pack_panels = pack_panels,

@@ -9,7 +9,9 @@ namespace {
 
 struct Fma {
   static constexpr bool kConverts = false, kRoundsPairs = false;
-  NB_OP Floats operator()(Bits x, Bits y, Floats z) const { return fma(floats(x), floats(y), z); }
+  NB_OP Floats operator()(Bits x, Bits y, Floats z) const {
+    return fma_onto(floats(x), floats(y), z);
+  }
 };
 
 void tile(int rows, int vectors, const GemmTile& t) { tile_by_size<Fma, false>(rows, vectors, t); }
@@ -25,6 +27,10 @@ struct AlongK {
   NB_OP Bits operator()(std::int64_t p, std::int64_t k) const {
     const int lanes = k < k_count ? lanes_left(k_count, k) : 0;
     return bits(rounded<kRounding>(load_lanes(src + p * stride + k, lanes)));
+  }
+  NB_OP std::int64_t whole_steps() const { return k_count; }
+  NB_OP Bits whole(std::int64_t p, std::int64_t k) const {
+    return bits(rounded<kRounding>(load_lanes(src + p * stride + k, 16)));
   }
 };
 // Value k of row p and of the next lanes - 1 rows.
@@ -106,6 +112,7 @@ constexpr Gemm gemm_of_tiles() {
                .cols = 16 * kGemmPanel,
                .values_per_step = 1,
                .vectors = {},
+               .burst = kBurst,
                .pack_rows = pack_rows,
                .pack_turned_rows = pack_turned_rows,
                .pack_panels = pack_panels,

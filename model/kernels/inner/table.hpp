@@ -54,20 +54,19 @@ struct Product {
 enum TileFinish : int { kFinishRaw, kFinishFp32, kFinishBf16, kFinishFp32Add, kFinishBf16Add };
 
 // Memory that tiles ask for on their way, long before its use: runs of bytes, `stride` from the
-// start of one to the next. Every kFetchSteps steps the lines of `step` bytes from `at` on. Nothing
-// ends it: later tiles ask for what lies behind.
+// start of one to the next. With every burst (Gemm::burst) the lines of `step` bytes from `at` on.
+// Nothing ends it: later tiles ask for what lies behind.
 struct Fetch {
   const char* at;   // or null: nothing
   const char* end;  // of the run
   std::int64_t step, stride;
   std::int64_t jump;  // from the end of a run to the next one
 };
-inline constexpr std::int64_t kFetchSteps = 4;
 inline constexpr std::int64_t kMostFetched = 512;  // of `step`
 inline constexpr int kFetches = 2;                 // at once
 
-// Packing that tiles do on their way, where the level can (Gemm::converts): 32 words every
-// kFetchSteps, from two places of a source to 32 consecutive words. A run of them lies `next`
+// Packing that tiles do on their way, where the level can (Gemm::converts): 32 words with every
+// burst, from two places of a source to 32 consecutive words. A run of them lies `next`
 // bytes of the source and `to_next` words apart; then those of the run that begins `jump` and
 // `to_jump` after its last. 16 words are made of 16 values of each of two rows, `second` bytes
 // apart (across), or of 32 values, or halves, of one row (along).
@@ -115,6 +114,7 @@ struct Gemm {
   int cols;             // of a panel, a multiple of 16
   int values_per_step;  // 1 or 2
   int vectors[13];      // most vectors of a tile, by its rows
+  std::int64_t burst;   // steps in a row, between which a tile asks for memory and converts
   // Source element (p, k): src[p * stride + k]. swaps: k goes to step k ^ 1 (values_per_step 1
   // only, steps even). steps: those that k_count needs.
   void (*pack_rows)(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t k_count,

@@ -17,6 +17,12 @@
 
 NB_LOCAL_BEGIN
 
+#if NB_LEVEL_ID != NB_LEVEL_AVX2
+// A sum that stays in its registers (vec_avx2.hpp); elsewhere there are enough of them.
+NB_OP Floats fma_onto(Floats x, Floats y, Floats sum) { return fma(x, y, sum); }
+NB_OP Bits all_bits_at(const std::uint32_t* p) { return all_bits(*p); }
+#endif
+
 template <int kValue>
 struct Constant {
   static constexpr int value = kValue;

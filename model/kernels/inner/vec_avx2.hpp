@@ -36,6 +36,10 @@ NB_OP void store_first(float* p, Floats x, int n) {
   _mm256_maskstore_ps(p + 8, lanes_below(n - 8), x.b);
 }
 NB_OP Floats all(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
+NB_OP Bits all_bits_at(const std::uint32_t* p) {
+  const __m256i r = _mm256_castps_si256(_mm256_broadcast_ss(reinterpret_cast<const float*>(p)));
+  return {r, r};
+}
 NB_OP Bits all_bits(std::uint32_t x) {
   const __m256i r = _mm256_set1_epi32(static_cast<int>(x));
   return {r, r};
@@ -68,6 +72,13 @@ NB_OP Floats operator/(Floats x, Floats y) {
 }
 NB_OP Floats fma(Floats x, Floats y, Floats z) {
   return {_mm256_fmadd_ps(x.a, y.a, z.a), _mm256_fmadd_ps(x.b, y.b, z.b)};
+}
+// The same, of a sum that stays in its registers: of twelve sums in sixteen registers the compiler
+// makes other forms of the instruction, moves sums about and spills one of them.
+NB_OP Floats fma_onto(Floats x, Floats y, Floats sum) {
+  asm("vfmadd231ps %2, %1, %0" : "+x"(sum.a) : "x"(x.a), "x"(y.a));
+  asm("vfmadd231ps %2, %1, %0" : "+x"(sum.b) : "x"(x.b), "x"(y.b));
+  return sum;
 }
 NB_OP Floats sqrt(Floats x) { return {_mm256_sqrt_ps(x.a), _mm256_sqrt_ps(x.b)}; }
 
