@@ -22,14 +22,14 @@ struct PlainWords {
   using CachedValue = float;
   static constexpr int kPerWord = 1;
   static constexpr bool kSwaps = false;
-  NB_OP static Floats step(Bits a, Bits b, Floats c) { return fma(floats(a), floats(b), c); }
+  NB_OP static Floats step(Bits a, Bits b, Floats c) { return fma_onto(floats(a), floats(b), c); }
 };
 // bf16 in fp32 words: k runs 1, 0, 3, 2, …
 struct Bf16Words {
   using CachedValue = std::uint16_t;
   static constexpr int kPerWord = 1;
   static constexpr bool kSwaps = true;
-  NB_OP static Floats step(Bits a, Bits b, Floats c) { return fma(floats(a), floats(b), c); }
+  NB_OP static Floats step(Bits a, Bits b, Floats c) { return fma_onto(floats(a), floats(b), c); }
 };
 
 #if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
@@ -108,21 +108,32 @@ NB_OP void attention_tile(std::int64_t words, const std::uint32_t* a, std::int64
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
       const Bits av =
-          all_bits(kAcross ? base[0][at * kWidth + r] : base[r / 3][r % 3 * a_stride + at]);
+          all_bits_at(kAcross ? base[0] + at * kWidth + r : base[r / 3] + r % 3 * a_stride + at);
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) acc[r][v] = Format::step(av, bv[v], acc[r][v]);
     }
+  };
+  const auto advance = [&](int steps) {
+    b += steps * kWidth;
+#pragma GCC unroll 4
+    for (int g = 0; g < (kAcross ? 1 : kBases); ++g) base[g] += steps * (kAcross ? kWidth : 1);
   };
   constexpr int kAtOnce = Format::kSwaps ? 2 : 1;
   for (std::int64_t left = words; left > 0; left -= RowsAhead::kSteps) {
     prefetch_due(ahead);
     const std::int64_t count = left < RowsAhead::kSteps ? left : RowsAhead::kSteps;
-    for (std::int64_t s = 0; s < count; s += kAtOnce) {
+    std::int64_t s = 0;
+    if constexpr (kInBursts) {
+      for (; s + 4 <= count; s += 4) {
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i) step(Format::kSwaps ? i ^ 1 : i);
+        advance(4);
+      }
+    }
+    for (; s < count; s += kAtOnce) {
       if constexpr (Format::kSwaps) step(1);
       step(0);
-      b += kAtOnce * kWidth;
-#pragma GCC unroll 4
-      for (int g = 0; g < (kAcross ? 1 : kBases); ++g) base[g] += kAtOnce * (kAcross ? kWidth : 1);
+      advance(kAtOnce);
     }
   }
 #pragma GCC unroll 16

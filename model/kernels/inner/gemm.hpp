@@ -181,9 +181,6 @@ NB_OP void convert(Conversion* c, const Step& step) {
   if (ends) c->in_run = c->run;
 }
 
-// Steps in a row, with nothing in between. The short steps of narrow vectors go in long bursts: a
-// processor that two threads share takes in few instructions beside the arithmetic.
-constexpr bool kInBursts = NB_LEVEL_ID == NB_LEVEL_AVX2 || NB_LEVEL_ID == NB_LEVEL_NEON;
 constexpr std::int64_t kBurst = kInBursts ? 64 : 4;
 
 // One tile: kRows × 16 kVectors sums held in registers over all steps; kPanel vectors a panel.

@@ -23,6 +23,10 @@ NB_OP Floats fma_onto(Floats x, Floats y, Floats sum) { return fma(x, y, sum); }
 NB_OP Bits all_bits_at(const std::uint32_t* p) { return all_bits(*p); }
 #endif
 
+// The short steps of narrow vectors go in bursts with nothing in between: a processor that two
+// threads share takes in few instructions beside the arithmetic.
+constexpr bool kInBursts = NB_LEVEL_ID == NB_LEVEL_AVX2 || NB_LEVEL_ID == NB_LEVEL_NEON;
+
 template <int kValue>
 struct Constant {
   static constexpr int value = kValue;

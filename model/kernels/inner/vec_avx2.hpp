@@ -161,13 +161,16 @@ NB_OP void transpose8(__m256 (&x)[8]) {
 
 NB_OP void transpose(Bits (&x)[16]) {
   __m256 q[4][8];  // quarters: rows 0-7 | 8-15, columns 0-7 | 8-15
+#pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) {
     q[0][i] = _mm256_castsi256_ps(x[i].a);
     q[1][i] = _mm256_castsi256_ps(x[i].b);
     q[2][i] = _mm256_castsi256_ps(x[i + 8].a);
     q[3][i] = _mm256_castsi256_ps(x[i + 8].b);
   }
-  for (auto& quarter : q) transpose8(quarter);
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) transpose8(q[i]);
+#pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) {
     x[i] = {_mm256_castps_si256(q[0][i]), _mm256_castps_si256(q[2][i])};
     x[i + 8] = {_mm256_castps_si256(q[1][i]), _mm256_castps_si256(q[3][i])};
