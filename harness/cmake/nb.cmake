@@ -30,8 +30,8 @@ if(NB_SANITIZE)
 endif()
 
 # nb_component(NAME SOURCES a.cpp b.cpp DEPS nb_base fmt::fmt ...): the library of one folder.
-# With NB_HEADER_TESTS every header is also compiled alone, except those that match a regular expression of
-# NOT_ALONE (they need flags of their own).
+# With NB_HEADER_TESTS every header that no source begins with is also compiled alone, except those that match a
+# regular expression of NOT_ALONE (they need flags of their own).
 function(nb_component name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;NOT_ALONE" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
@@ -41,11 +41,19 @@ function(nb_component name)
     foreach(pattern ${ARG_NOT_ALONE})
       list(FILTER headers EXCLUDE REGEX ${pattern})
     endforeach()
+    cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${CMAKE_SOURCE_DIR}
+               OUTPUT_VARIABLE folder)
     set(units)
     foreach(header ${headers})
+      # A source that begins with its own header shows the same.
+      string(REGEX REPLACE "hpp$" "cpp" source ${header})
+      if(source IN_LIST ARG_SOURCES)
+        file(STRINGS ${source} first_include REGEX "^#include" LIMIT_COUNT 1)
+        if(first_include STREQUAL "#include \"${folder}/${header}\"")
+          continue()
+        endif()
+      endif()
       set(unit ${CMAKE_CURRENT_BINARY_DIR}/alone/${header}.cpp)
-      cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${CMAKE_SOURCE_DIR}
-                 OUTPUT_VARIABLE folder)
       file(CONFIGURE OUTPUT ${unit} CONTENT "#include \"${folder}/${header}\"\n")
       list(APPEND units ${unit})
     endforeach()
