@@ -233,7 +233,9 @@ NB_OP void tile_sums(const GemmTile& t, const Step& step) {
       for (int v = 0; v < kVectors; ++v) acc[r][v] = step(av, bv[v], acc[r][v]);
     }
   };
-  for (std::int64_t left = t.steps; left > 0; left -= kBurst) {
+  const bool asks = walks[0].at != nullptr || walks[1].at != nullptr;
+  const std::int64_t burst = kInBursts && !asks ? t.steps : kBurst;
+  for (std::int64_t left = t.steps; left > 0; left -= burst) {
     if (!kInBursts && rows_left > 0) ask_for_row();
     if constexpr (kWhat == Converts::kAcross) {
       // One instruction asks for both: two of them, each with its own stride, would make the
@@ -248,7 +250,7 @@ NB_OP void tile_sums(const GemmTile& t, const Step& step) {
       walks[1].ask(t.fetch[1]);
     }
     if constexpr (kWhat != Converts::kNothing) convert<kWhat>(t.conversion, step);
-    std::int64_t count = left < kBurst ? left : kBurst;
+    std::int64_t count = left < burst ? left : burst;
     if constexpr (kInBursts) {
       for (; count >= 4; count -= 4) {
 #pragma GCC unroll 4

@@ -88,12 +88,12 @@ testing::AssertionResult same_bits(const Array& actual, const Array& expected) {
   return same_bits(std::span<const float>(actual.data()), std::span<const float>(expected.data()));
 }
 
-void at_every_level(const std::function<void()>& body) {
+void at_every_level(const std::function<void()>& body, std::initializer_list<int> thread_counts) {
   const SimdLevel before = simd_level();
   const int threads_before = threads();
   for (const SimdLevel level : available_levels()) {
     ASSERT_TRUE(set_simd_level(level).has_value());
-    for (const int count : {1, 2}) {
+    for (const int count : thread_counts) {
       set_threads(count);
       SCOPED_TRACE(fmt::format("level {}, {} threads", name(level), count));
       body();

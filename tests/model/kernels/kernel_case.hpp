@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,9 +47,10 @@ std::vector<int> random_ids(std::size_t size, int below, std::uint64_t seed);
 testing::AssertionResult same_bits(std::span<const float> actual, std::span<const float> expected);
 testing::AssertionResult same_bits(const Array& actual, const Array& expected);
 
-// Runs body at every available level with 1 and then 2 threads, inside a SCOPED_TRACE, and restores
-// both.
-void at_every_level(const std::function<void()>& body);
+// Runs body at every available level with each number of threads, inside a SCOPED_TRACE, and
+// restores both.
+void at_every_level(const std::function<void()>& body,
+                    std::initializer_list<int> thread_counts = {1, 2});
 
 std::vector<PointwisePolicy> pointwise_policies();  // storage formats × eager and fused
 std::string text(const PointwisePolicy& policy);

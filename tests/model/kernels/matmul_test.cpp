@@ -104,15 +104,13 @@ TEST(Matmul, TasksThatMakePanelsForEachOtherChangeNoBit) {
       const Array b = test::random_array(s.k, s.n, 2, Values::kFinite);
       Array expected(s.m, s.n);
       reference::matmul_tn(a.view(), b.view(), expected.view(), policy);
-      for (const int count : {1, 2, 5}) {
-        set_threads(count);
-        test::at_every_level([&] {
-          Array actual(s.m, s.n);
-          matmul_tn(a.view(), b.view(), actual.view(), policy);
-          EXPECT_TRUE(test::same_bits(actual, expected)) << count << " threads, n " << s.n;
-        });
-      }
-      set_threads(0);
+      test::at_every_level(
+          [&] {
+            Array actual(s.m, s.n);
+            matmul_tn(a.view(), b.view(), actual.view(), policy);
+            EXPECT_TRUE(test::same_bits(actual, expected)) << "n " << s.n;
+          },
+          {1, 2, 5});
     }
   }
 }
@@ -124,15 +122,13 @@ TEST(Matmul, TasksThatShrinkTowardsTheEndChangeNoBit) {
     const Array a = test::random_array(s.m, s.k, 1), b = test::random_array(s.n, s.k, 2);
     Array expected(s.m, s.n);
     reference::matmul_nt(a.view(), b.view(), expected.view(), policy);
-    for (const int count : {1, 2, 5}) {
-      set_threads(count);
-      test::at_every_level([&] {
-        Array actual(s.m, s.n);
-        matmul_nt(a.view(), b.view(), actual.view(), policy);
-        EXPECT_TRUE(test::same_bits(actual, expected)) << count << " threads, m " << s.m;
-      });
-    }
-    set_threads(0);
+    test::at_every_level(
+        [&] {
+          Array actual(s.m, s.n);
+          matmul_nt(a.view(), b.view(), actual.view(), policy);
+          EXPECT_TRUE(test::same_bits(actual, expected)) << "m " << s.m;
+        },
+        {1, 2, 5});
   }
 }
 
