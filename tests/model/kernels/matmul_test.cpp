@@ -6,6 +6,7 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <thread>
 
@@ -91,6 +92,17 @@ TEST(Matmul, EqualsItsDefinitionOverLongChains) {
   }
 }
 
+// product writes C.
+void expect_of_any_threads(const Array& expected, const std::function<void(Matrix)>& product) {
+  test::at_every_level(
+      [&] {
+        Array actual(expected.view().rows, expected.view().cols);
+        product(actual.view());
+        EXPECT_TRUE(test::same_bits(actual, expected));
+      },
+      {1, 2, 5});
+}
+
 TEST(Matmul, TasksThatMakePanelsForEachOtherChangeNoBit) {
   // Several tasks and blocks of the chain; whole panels and broken ones, whole steps and half ones.
   for (const Shape& s :
@@ -104,13 +116,8 @@ TEST(Matmul, TasksThatMakePanelsForEachOtherChangeNoBit) {
       const Array b = test::random_array(s.k, s.n, 2, Values::kFinite);
       Array expected(s.m, s.n);
       reference::matmul_tn(a.view(), b.view(), expected.view(), policy);
-      test::at_every_level(
-          [&] {
-            Array actual(s.m, s.n);
-            matmul_tn(a.view(), b.view(), actual.view(), policy);
-            EXPECT_TRUE(test::same_bits(actual, expected)) << "n " << s.n;
-          },
-          {1, 2, 5});
+      SCOPED_TRACE(s.n);
+      expect_of_any_threads(expected, [&](Matrix c) { matmul_tn(a.view(), b.view(), c, policy); });
     }
   }
 }
@@ -122,13 +129,8 @@ TEST(Matmul, TasksThatShrinkTowardsTheEndChangeNoBit) {
     const Array a = test::random_array(s.m, s.k, 1), b = test::random_array(s.n, s.k, 2);
     Array expected(s.m, s.n);
     reference::matmul_nt(a.view(), b.view(), expected.view(), policy);
-    test::at_every_level(
-        [&] {
-          Array actual(s.m, s.n);
-          matmul_nt(a.view(), b.view(), actual.view(), policy);
-          EXPECT_TRUE(test::same_bits(actual, expected)) << "m " << s.m;
-        },
-        {1, 2, 5});
+    SCOPED_TRACE(s.m);
+    expect_of_any_threads(expected, [&](Matrix c) { matmul_nt(a.view(), b.view(), c, policy); });
   }
 }
 
