@@ -203,10 +203,12 @@ class Multiplication {
   }
 
   // The right panel of the columns from j on: where the task's panels are too many for L2, and
-  // where the first rows meet them, for the task after it too.
+  // where the first rows meet them, for the task after it too. Of two tasks each may have a thread
+  // of its own.
   inner::Fetch fetch_panel(const Block& task, std::size_t begin, std::size_t end, std::int64_t j,
                            std::int64_t tiles) const {
-    const bool is_first_use = task.row == 0 && tiles > 1 && !a_.is_turned;
+    const bool is_first_use =
+        (task.row == 0 || shape_.m <= 2 * grid_.rows) && tiles > 1 && !a_.is_turned;
     const bool is_dropped = j < task.cols && task.cols * steps_ * 4 > kPanelBytesInL2;
     if (task.col + j >= shape_.n || !(is_first_use || is_dropped)) return {};
     const std::int64_t steps = steps_of(begin, end);

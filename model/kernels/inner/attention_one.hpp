@@ -12,46 +12,114 @@ NB_OP const typename Format::CachedValue* cached_row(const void* row) {
   return static_cast<const typename Format::CachedValue*>(row);
 }
 
-// Words w, w + 1, … (up to 16) more of the chains of sixteen keys. The row that is `next` to be
-// read instead of each is asked for on the way: rows may lie apart.
+// Halves lie two in a word; where the format has one a word, they are split after they are turned.
+template <class Format>
+constexpr bool kSplits = sizeof(typename Format::CachedValue) == 2 && Format::kPerWord == 1;
+
+NB_OP Bits even_halves(Bits words) { return shift_left<16>(words); }
+NB_OP Bits odd_halves(Bits words) { return words & all_bits(0xffff0000u); }
+
+// Sixteen words of a row of halves; zero beyond the `left` values.
+template <bool kWhole>
+NB_OP Bits words_of_halves(const std::uint16_t* row, std::int64_t left) {
+  if (kWhole) return bits(load(reinterpret_cast<const float*>(row)));
+  std::uint16_t some[32] = {};
+  for (std::int64_t i = 0; i < 32 && i < left; ++i) some[i] = row[i];
+  return bits(load(reinterpret_cast<const float*>(some)));
+}
+
+// Sixteen lines of a cache: values of sixteen keys, turned.
+struct Turned {
+  Bits words[16];
+};
+
+// Values d, d + 1, … of sixteen keys. The row that is `next` to be read instead of each is asked
+// for on the way: rows may lie apart.
 template <class Format, bool kWhole>
-NB_OP Floats more_words(const AttentionOne& b, const void* const* rows, const void* const* next,
-                        std::int64_t w, Floats sum) {
+NB_OP void turn(const AttentionOne& b, const void* const* rows, const void* const* next,
+                std::int64_t d, Turned& to) {
   Bits block[16];
 #pragma GCC unroll 16
   for (int r = 0; r < 16; ++r) {
-    block[r] = row_words_at<Format, kWhole>(cached_row<Format>(rows[r]), w, b.dim, b.rounding);
-    __builtin_prefetch(cached_row<Format>(next[r]) + Format::kPerWord * w);
+    const auto* row = cached_row<Format>(rows[r]);
+    if constexpr (kSplits<Format>) {
+      block[r] = words_of_halves<kWhole>(row + d, b.dim - d);
+    } else {
+      block[r] = row_words_at<Format, kWhole>(row, d / Format::kPerWord, b.dim, b.rounding);
+    }
+    __builtin_prefetch(cached_row<Format>(next[r]) + d);
   }
   transpose(block);
-  const std::int64_t count = kWhole ? 16 : words_of<Format>(b.dim) - w;
-  const std::uint32_t* words = b.words + w;
 #pragma GCC unroll 16
-  for (int s = 0; s < 16; ++s) {
-    const int at = Format::kSwaps ? s ^ 1 : s;
-    if (s < count) sum = Format::step(all_bits(words[at]), block[at], sum);
-  }
-  return sum;
+  for (int s = 0; s < 16; ++s) to.words[s] = block[s];
 }
 
-// Chains of some groups of sixteen keys run side by side, to hide each other's latency.
+// The chains of 16 · kGroups keys go on by `count` words of a value or two, side by side: a chain
+// alone would wait for itself.
+template <class Format, int kGroups>
+NB_OP void extend(const Turned* turned, const std::uint32_t* q, std::int64_t count, float* scores) {
+  Floats sum[kGroups];
+#pragma GCC unroll 4
+  for (int g = 0; g < kGroups; ++g) sum[g] = load(scores + 16 * g);
+  const auto step = [&](const std::uint32_t* weight, const auto& word) {
+    const Bits x = all_bits_at(weight);
+#pragma GCC unroll 4
+    for (int g = 0; g < kGroups; ++g) sum[g] = Format::step(x, word(turned[g]), sum[g]);
+  };
+  for (std::int64_t s = 0; s < count; ++s) {
+    if constexpr (kSplits<Format>) {
+      static_assert(Format::kSwaps);  // the odd value of a pair first
+      step(q + 2 * s + 1, [&](const Turned& t) { return odd_halves(t.words[s]); });
+      step(q + 2 * s, [&](const Turned& t) { return even_halves(t.words[s]); });
+    } else {
+      static_assert(!Format::kSwaps);
+      step(q + s, [&](const Turned& t) { return t.words[s]; });
+    }
+  }
+#pragma GCC unroll 4
+  for (int g = 0; g < kGroups; ++g) store(scores + 16 * g, sum[g]);
+}
+
+// All chains of 16 · kGroups keys.
+template <class Format, int kGroups>
+NB_OP void score_groups(const AttentionOne& b, const void* const* rows, const void* const* next,
+                        float* scores) {
+  constexpr std::int64_t kTurned = 16 * (kSplits<Format> ? 2 : Format::kPerWord);  // values
+  Turned turned[kGroups];
+  const auto some = [&](auto whole, std::int64_t d) {
+    for (int g = 0; g < kGroups; ++g)
+      turn<Format, decltype(whole)::value>(b, rows + 16 * g, next + 16 * g, d, turned[g]);
+    const std::int64_t left = b.dim - d < kTurned ? b.dim - d : kTurned;
+    const std::int64_t count = kSplits<Format> ? (left + 1) / 2 : words_of<Format>(left);
+    extend<Format, kGroups>(turned, b.words + d / Format::kPerWord, count, scores);
+  };
+  for (int g = 0; g < kGroups; ++g) store(scores + 16 * g, all(0.0f));
+  std::int64_t d = 0;
+  for (; d + kTurned <= b.dim; d += kTurned) some(Constant<true>(), d);
+  if (d < b.dim) some(Constant<false>(), d);
+}
+
 template <class Format>
 void one_scores(const AttentionOne& b) {
-  const std::int64_t words = words_of<Format>(b.dim), whole = b.dim / Format::kPerWord / 16 * 16;
   for (std::int64_t key = 0; key < b.keys; key += kKeysAtOnce) {
     const std::int64_t end = key + kKeysAtOnce < b.keys ? key + kKeysAtOnce : b.keys;
     // What is read next: the keys behind these, at last the first rows of V.
     const void* const* next = end < b.keys ? b.k + end : b.v;
-    for (std::int64_t i = key; i < end; i += 16) store(b.scores + i, all(0.0f));
-    for (std::int64_t w = 0; w < words; w += 16) {
-      for (std::int64_t i = key; i < end; i += 16) {
-        const Floats sum = load(b.scores + i);
-        const auto more = [&](auto whole_words) {
-          return more_words<Format, decltype(whole_words)::value>(b, b.k + i, next + (i - key), w,
-                                                                  sum);
-        };
-        store(b.scores + i, w < whole ? more(Constant<true>()) : more(Constant<false>()));
-      }
+    const auto groups = [&](auto count) {
+      score_groups<Format, decltype(count)::value>(b, b.k + key, next, b.scores + key);
+    };
+    switch ((end - key + 15) / 16) {
+      case 1:
+        groups(Constant<1>());
+        break;
+      case 2:
+        groups(Constant<2>());
+        break;
+      case 3:
+        groups(Constant<3>());
+        break;
+      default:
+        groups(Constant<4>());
     }
   }
 }
@@ -118,6 +186,34 @@ NB_OP void one_columns(const AttentionOne& b, const std::uint32_t* p, std::int64
   for (int v = 0; v < kVectors; ++v) store(b.sums + col + 16 * v, acc[v]);
 }
 
+// 32 · kGroups columns of halves, the even ones apart from the odd ones.
+template <class Format, int kGroups>
+NB_OP void one_columns_of_halves(const AttentionOne& b, const std::uint32_t* p, std::int64_t col) {
+  static_assert(Format::kSwaps);  // the odd key of a pair first
+  Floats acc[kGroups][2];
+#pragma GCC unroll 4
+  for (int g = 0; g < kGroups; ++g) acc[g][0] = acc[g][1] = all(0.0f);
+  const auto two_keys = [&](std::int64_t key, const std::uint16_t* even, const std::uint16_t* odd) {
+    prefetch_after<Format, 32 * kGroups>(b, key, col);
+    const Bits first = all_bits_at(p + key), second = all_bits_at(p + key + 1);
+#pragma GCC unroll 4
+    for (int g = 0; g < kGroups; ++g) {
+      const Bits y = odd != nullptr ? words_of_halves<true>(odd + 32 * g, 32) : all_bits(0u);
+      acc[g][0] = Format::step(second, even_halves(y), acc[g][0]);
+      acc[g][1] = Format::step(second, odd_halves(y), acc[g][1]);
+      const Bits x = words_of_halves<true>(even + 32 * g, 32);
+      acc[g][0] = Format::step(first, even_halves(x), acc[g][0]);
+      acc[g][1] = Format::step(first, odd_halves(x), acc[g][1]);
+    }
+  };
+  const auto row = [&](std::int64_t key) { return cached_row<Format>(b.v[key]) + col; };
+  std::int64_t key = 0;
+  for (; key + 1 < b.keys; key += 2) two_keys(key, row(key), row(key + 1));
+  if (key < b.keys) two_keys(key, row(key), nullptr);
+#pragma GCC unroll 4
+  for (int g = 0; g < kGroups; ++g) store_zipped(b.sums + col + 32 * g, acc[g][0], acc[g][1]);
+}
+
 #if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
 // 32 · kGroups columns of halves: two rows are zipped within quarters of a register, which leaves
 // the columns in an order that the end puts right.
@@ -165,6 +261,12 @@ void one_query(const AttentionOne& b) {
   }
 #endif
   constexpr int kVectors = 4 * kTileVectors;
+  if constexpr (kSplits<Format>) {
+    constexpr int kGroups = kVectors / 2;
+    for (; col + 32 * kGroups <= b.dim; col += 32 * kGroups) {
+      one_columns_of_halves<Format, kGroups>(b, b.words, col);
+    }
+  }
   for (; col + 16 * kVectors <= b.dim; col += 16 * kVectors) {
     one_columns<Format, kVectors>(b, b.words, col, 16);
   }

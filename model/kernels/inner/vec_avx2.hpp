@@ -35,6 +35,16 @@ NB_OP void store_first(float* p, Floats x, int n) {
   _mm256_maskstore_ps(p, lanes_below(n), x.a);
   _mm256_maskstore_ps(p + 8, lanes_below(n - 8), x.b);
 }
+// even[0], odd[0], even[1], odd[1], …
+NB_OP void store_zipped(float* p, Floats even, Floats odd) {
+  const auto sixteen = [](float* to, __m256 x, __m256 y) {
+    const __m256 low = _mm256_unpacklo_ps(x, y), high = _mm256_unpackhi_ps(x, y);
+    _mm256_storeu_ps(to, _mm256_permute2f128_ps(low, high, 0x20));
+    _mm256_storeu_ps(to + 8, _mm256_permute2f128_ps(low, high, 0x31));
+  };
+  sixteen(p, even.a, odd.a);
+  sixteen(p + 16, even.b, odd.b);
+}
 NB_OP Floats all(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
 // Spread while it is loaded, by an instruction for fp32: no detour through the integer units.
 NB_OP Bits all_bits_at(const std::uint32_t* p) {

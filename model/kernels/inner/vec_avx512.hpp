@@ -29,6 +29,13 @@ NB_OP Floats load_first(const float* p, int n) {
 }
 NB_OP void store(float* p, Floats x) { _mm512_storeu_ps(p, x.v); }
 NB_OP void store_first(float* p, Floats x, int n) { _mm512_mask_storeu_ps(p, lanes_below(n), x.v); }
+// even[0], odd[0], even[1], odd[1], …
+NB_OP void store_zipped(float* p, Floats even, Floats odd) {
+  const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+  _mm512_storeu_ps(p, _mm512_permutex2var_ps(even.v, low, odd.v));
+  _mm512_storeu_ps(p + 16, _mm512_permutex2var_ps(even.v, high, odd.v));
+}
 NB_OP Floats all(float x) { return {_mm512_set1_ps(x)}; }
 NB_OP Bits all_bits(std::uint32_t x) { return {_mm512_set1_epi32(static_cast<int>(x))}; }
 

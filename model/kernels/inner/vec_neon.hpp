@@ -56,6 +56,17 @@ NB_OP void store_first(float* p, Floats x, int n) {
   store_quad(p + 8, x.c, n - 8);
   store_quad(p + 12, x.d, n - 12);
 }
+// even[0], odd[0], even[1], odd[1], …
+NB_OP void store_zipped(float* p, Floats even, Floats odd) {
+  const auto eight = [](float* to, float32x4_t x, float32x4_t y) {
+    vst1q_f32(to, vzip1q_f32(x, y));
+    vst1q_f32(to + 4, vzip2q_f32(x, y));
+  };
+  eight(p, even.a, odd.a);
+  eight(p + 8, even.b, odd.b);
+  eight(p + 16, even.c, odd.c);
+  eight(p + 24, even.d, odd.d);
+}
 NB_OP Floats all(float x) {
   const float32x4_t r = vdupq_n_f32(x);
   return {r, r, r, r};

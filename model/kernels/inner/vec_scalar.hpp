@@ -40,6 +40,13 @@ NB_OP void store(float* p, Floats a) { std::memcpy(p, &a, sizeof a); }
 NB_OP void store_first(float* p, Floats a, int n) {
   std::memcpy(p, &a, static_cast<std::size_t>(n) * sizeof(float));
 }
+// even[0], odd[0], even[1], odd[1], …
+NB_OP void store_zipped(float* p, Floats even, Floats odd) {
+  for (int i = 0; i < 16; ++i) {
+    p[2 * i] = even.v[i];
+    p[2 * i + 1] = odd.v[i];
+  }
+}
 NB_OP Floats all(float x) {
   Floats r;
   NB_LANES(x);
