@@ -70,6 +70,9 @@ NB_OP Floats rounded(Floats x) {
   if constexpr (kRounding == kRoundBf16) {
     return drop_bits<16>(x);
   } else if constexpr (kRounding == kRoundBf16Floor) {
+#if NB_LEVEL_ID == NB_LEVEL_AVX2
+    if (are_bf16(x)) return floored(x);  // as activations are
+#endif
     const Floats y = drop_bits<16>(x);
     return select(magnitude(y) < all(0x1p-56f), floats(bits(y) & all_bits(0x80000000u)), y);
   } else if constexpr (kRounding == kRoundFp16) {

@@ -144,6 +144,24 @@ NB_OP Floats select(Mask m, Floats yes, Floats no) {
 }
 NB_OP bool all_of(Mask m) { return _mm256_movemask_ps(_mm256_and_ps(m.a, m.b)) == 0xff; }
 
+// All are bf16 numbers already, and none is a NaN.
+NB_OP bool are_bf16(Floats x) {
+  const __m256i low = _mm256_slli_epi32(_mm256_castps_si256(_mm256_or_ps(x.a, x.b)), 16);
+  const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(x.a, x.b, _CMP_UNORD_Q));
+  const __m256i any = _mm256_or_si256(low, nan);
+  return _mm256_testz_si256(any, any) != 0;
+}
+// Below 2^-56 the sign stays alone.
+NB_OP Floats floored(Floats x) {
+  const auto eight = [](__m256 v) {
+    const __m256 sign = _mm256_set1_ps(-0.0f);
+    const __m256 keeps =
+        _mm256_cmp_ps(_mm256_andnot_ps(sign, v), _mm256_set1_ps(0x1p-56f), _CMP_GE_OQ);
+    return _mm256_and_ps(v, _mm256_or_ps(keeps, sign));
+  };
+  return {eight(x.a), eight(x.b)};
+}
+
 NB_OP float tree_sum(Floats x) {
   const __m256 eight = _mm256_add_ps(x.a, x.b);
   const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
