@@ -111,15 +111,21 @@ NB_OP Bits row_words_at(const float* row, std::int64_t w, std::int64_t cols, int
   return bits(word_of<Format>(x, rounding));
 }
 
+// Sixteen words of a row of halves; zero beyond the `left` values.
+template <bool kWhole>
+NB_OP Bits words_of_halves(const std::uint16_t* row, std::int64_t left) {
+  if (kWhole) return bits(load(reinterpret_cast<const float*>(row)));
+  std::uint16_t some[32] = {};
+  for (std::int64_t i = 0; i < 32 && i < left; ++i) some[i] = row[i];
+  return bits(load(reinterpret_cast<const float*>(some)));
+}
+
 // The same of a row of bf16 numbers in two bytes each, rounded and floored before.
 template <class Format, bool kWhole>
 NB_OP Bits row_words_at(const std::uint16_t* row, std::int64_t w, std::int64_t cols, int) {
 #if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
   if constexpr (Format::kPerWord == 2) {
-    if (kWhole) return bits(load(reinterpret_cast<const float*>(row + 2 * w)));
-    std::uint16_t some[32] = {};
-    for (std::int64_t i = 0; i < 32 && 2 * w + i < cols; ++i) some[i] = row[2 * w + i];
-    return bits(load(reinterpret_cast<const float*>(some)));
+    return words_of_halves<kWhole>(row + 2 * w, cols - 2 * w);
   }
 #endif
   return load_upper_lanes(row + w, kWhole ? 16 : clamped(cols - w));

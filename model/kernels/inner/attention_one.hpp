@@ -19,15 +19,6 @@ constexpr bool kSplits = sizeof(typename Format::CachedValue) == 2 && Format::kP
 NB_OP Bits even_halves(Bits words) { return shift_left<16>(words); }
 NB_OP Bits odd_halves(Bits words) { return words & all_bits(0xffff0000u); }
 
-// Sixteen words of a row of halves; zero beyond the `left` values.
-template <bool kWhole>
-NB_OP Bits words_of_halves(const std::uint16_t* row, std::int64_t left) {
-  if (kWhole) return bits(load(reinterpret_cast<const float*>(row)));
-  std::uint16_t some[32] = {};
-  for (std::int64_t i = 0; i < 32 && i < left; ++i) some[i] = row[i];
-  return bits(load(reinterpret_cast<const float*>(some)));
-}
-
 // Sixteen lines of a cache: values of sixteen keys, turned.
 struct Turned {
   Bits words[16];
@@ -266,9 +257,10 @@ void one_query(const AttentionOne& b) {
     for (; col + 32 * kGroups <= b.dim; col += 32 * kGroups) {
       one_columns_of_halves<Format, kGroups>(b, b.words, col);
     }
-  }
-  for (; col + 16 * kVectors <= b.dim; col += 16 * kVectors) {
-    one_columns<Format, kVectors>(b, b.words, col, 16);
+  } else {
+    for (; col + 16 * kVectors <= b.dim; col += 16 * kVectors) {
+      one_columns<Format, kVectors>(b, b.words, col, 16);
+    }
   }
   for (; col < b.dim; col += 16) one_columns<Format, 1>(b, b.words, col, lanes_left(b.dim, col));
 }
