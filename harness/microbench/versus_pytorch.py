@@ -81,7 +81,7 @@ def choices(args):
 
 def tune(args, dtype):
     """The fastest setting, one group after the other; a worker each, two short steps, the faster counts."""
-    tokens = args.tune_tokens
+    tokens = max(args.tune_tokens, args.rows * args.length)
     best, best_s = {"environment": {}, "flags": [], "what": []}, None
 
     def seconds(setting):
@@ -104,6 +104,8 @@ def tune(args, dtype):
             print(f"  {dtype} {what}: {tokens / took / 1000:.2f} k tok/s", flush=True)
             if best_s is None or took < best_s:
                 chosen, best_s = setting, took
+        if best_s is None:
+            raise SystemExit(f"versus_pytorch.py: no setting of PyTorch runs in {dtype}")
         best = chosen
     return best
 
