@@ -10,6 +10,7 @@
 #include "harness/microbench/programs.hpp"
 #include "harness/microbench/timing.hpp"
 #include "model/kernels/attention.hpp"
+#include "model/kernels/scratch.hpp"
 
 namespace nb {
 namespace {
@@ -37,21 +38,24 @@ ConstMatrix view(const std::vector<float>& values) {
   return matrix(values.data(), rows(values), kColumns);
 }
 
-// Keys or values as the engine's caches hold them: halves where the policy has them.
+// Keys or values as the engine's caches hold them: halves where the policy has them, on huge pages
+// where the system has them.
 struct CachedValues {
   std::vector<float> floats;
-  std::vector<std::uint16_t> halves;
+  kernels::LargeBuffer memory;
+  std::uint16_t* halves = nullptr;
 
   CachedValues(std::int64_t rows, std::uint64_t seed, const MatmulPolicy& policy)
       : floats(drawn(rows, seed)) {
     if (!has_halves(policy)) return;
-    halves.resize(floats.size());
-    kernels::store_keys(
-        view(floats), {.halves = halves.data(), .stride = kColumns, .head_dim = kColumns}, policy);
+    memory.resize(floats.size() * sizeof *halves);
+    halves = reinterpret_cast<std::uint16_t*>(memory.floats());
+    kernels::store_keys(view(floats), {.halves = halves, .stride = kColumns, .head_dim = kColumns},
+                        policy);
   }
   kernels::KeyRows rows() const {
     kernels::KeyRows all = view(floats);
-    if (!halves.empty()) all.fp32 = nullptr, all.halves = halves.data();
+    if (halves != nullptr) all.fp32 = nullptr, all.halves = halves;
     return all;
   }
 };

@@ -19,13 +19,16 @@ constexpr bool kSplits = sizeof(typename Format::CachedValue) == 2 && Format::kP
 NB_OP Bits even_halves(Bits words) { return shift_left<16>(words); }
 NB_OP Bits odd_halves(Bits words) { return words & all_bits(0xffff0000u); }
 
+// Of a prefetch: the caches that its line comes to.
+constexpr int kInL1 = 3, kInL2 = 2;
+
 // Sixteen lines of a cache: values of sixteen keys, turned.
 struct Turned {
   Bits words[16];
 };
 
 // Values d, d + 1, … of sixteen keys. The row that is `next` to be read instead of each is asked
-// for on the way: rows may lie apart.
+// for on the way: rows may lie apart. In L2: in L1 it would push out what is read before it.
 template <class Format, bool kWhole>
 NB_OP void turn(const AttentionOne& b, const void* const* rows, const void* const* next,
                 std::int64_t d, Turned& to) {
@@ -38,7 +41,7 @@ NB_OP void turn(const AttentionOne& b, const void* const* rows, const void* cons
     } else {
       block[r] = row_words_at<Format, kWhole>(row, d / Format::kPerWord, b.dim, b.rounding);
     }
-    __builtin_prefetch(cached_row<Format>(next[r]) + d);
+    __builtin_prefetch(cached_row<Format>(next[r]) + d, 0, kInL2);
   }
   transpose(block);
 #pragma GCC unroll 16
@@ -116,7 +119,7 @@ void one_scores(const AttentionOne& b) {
 }
 
 // Asks for `kCols` values of rows key and key + 1.
-template <class Format, int kCols>
+template <class Format, int kCols, int kWhere>
 NB_OP void prefetch_two(const void* const* rows, std::int64_t count, std::int64_t key,
                         std::int64_t col) {
   constexpr int kLine = 64 / sizeof(typename Format::CachedValue);
@@ -125,8 +128,8 @@ NB_OP void prefetch_two(const void* const* rows, std::int64_t count, std::int64_
   const auto* odd = cached_row<Format>(rows[key + 1 < count ? key + 1 : key]) + col;
 #pragma GCC unroll 8
   for (int i = 0; i < kCols; i += kLine) {
-    __builtin_prefetch(even + i);
-    __builtin_prefetch(odd + i);
+    __builtin_prefetch(even + i, 0, kWhere);
+    __builtin_prefetch(odd + i, 0, kWhere);
   }
 }
 
@@ -135,8 +138,10 @@ NB_OP void prefetch_two(const void* const* rows, std::int64_t count, std::int64_
 template <class Format, int kCols>
 NB_OP void prefetch_after(const AttentionOne& b, std::int64_t key, std::int64_t col) {
   constexpr std::int64_t kAhead = 12;
-  if (key + kAhead >= kKeysAtOnce) prefetch_two<Format, kCols>(b.v, b.keys, key + kAhead, col);
-  prefetch_two<Format, kCols>(b.next, b.next_keys, key, col);
+  if (key + kAhead >= kKeysAtOnce) {
+    prefetch_two<Format, kCols, kInL1>(b.v, b.keys, key + kAhead, col);
+  }
+  prefetch_two<Format, kCols, kInL2>(b.next, b.next_keys, key, col);
 }
 
 // kVectors · 16 columns from `col` on; the last vector has `lanes`.
