@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -64,10 +63,8 @@ class Multiplication {
         grid_(gemm_grid(shape, keeps_sums_, a.is_turned, ends.is_lower)),
         stage_rows_(grid_.stage_rows) {}
 
-  // The tasks make the panels: of a source (k, n).
-  void make_panels(ConstNumbers source, std::uint32_t* panels) {
-    right_ = std::make_unique<RightPanels>(format_, source, grid_.columns, panels);
-  }
+  // The threads make the panels: of a source (k, n).
+  void make_panels(ConstNumbers source) { panel_source_ = source; }
 
   void run() const {
     const std::int64_t count = ceil_div(shape_.m, grid_.rows) * pieces_across();
@@ -80,7 +77,11 @@ class Multiplication {
       }
       const std::size_t size = stage_words(stage_rows_, std::min(span_, steps_)) * 4;
       const Scratch words(size), other_words(size);
-      Words hold = {words.words(), other_words.words(), {}};
+      const Scratch own(panel_source_ ? panels_bytes(format_, shape_.n, shape_.k) : 0);
+      std::optional<RightPanels> right;
+      if (panel_source_) right.emplace(format_, *panel_source_, grid_.columns, own.words());
+      Words hold = {words.words(), other_words.words(), {}, panels_, nullptr};
+      if (right) hold.panels = own.words(), hold.right = &*right;
       while (const auto task = left.take(most)) {
         if (block(*task).cols > 0) run_task(*task, left.expected(most), hold);
       }
@@ -92,11 +93,13 @@ class Multiplication {
   struct TaskSums {
     Sums chain, parts;
   };
-  // Of the left operand: of the stage at work and of the one after it, which may be the first of
-  // the task that is expected next.
+  // A thread's. Of the left operand: of the stage at work and of the one after it, which may be the
+  // first of the task that is expected next. Of the right one: panels, and who makes them.
   struct Words {
     std::uint32_t *now, *then;
     std::optional<Task> expected;  // its words, and its panels, are there
+    const std::uint32_t* panels;
+    RightPanels* right;  // or null: the panels are there
   };
   // Rows of a task and pieces [begin, end) of their chains.
   struct Stage {
@@ -141,13 +144,12 @@ class Multiplication {
             words};
   }
 
-  PanelShare panel_share(const Stage& stage, std::int64_t calls) const {
-    if (right_ == nullptr) return {};
-    return {*right_, stage.block.col, pieces_[stage.begin].first, calls};
-  }
-
-  Pending pending(const Stage& stage, std::int64_t calls, std::uint32_t* words) const {
-    return {left_words(stage, calls, words), panel_share(stage, calls)};
+  Pending pending(const Stage& stage, std::int64_t calls, std::uint32_t* words,
+                  RightPanels* right) const {
+    Pending made = {left_words(stage, calls, words), {}};
+    if (right != nullptr)
+      made.panels = {*right, stage.block.col, pieces_[stage.begin].first, calls};
+    return made;
   }
 
   // Where a block of C lies: in C, or at `memory`.
@@ -169,16 +171,17 @@ class Multiplication {
     const Scratch memory(memory_bytes(stage.block.rows));
     const TaskSums sums = {{chain.floats(), stride}, {parts.floats(), stride}};
     Errands errands;
-    if (words.expected != at) pending(stage, 1, words.now).finish(errands);
+    if (words.expected != at) pending(stage, 1, words.now, words.right).finish(errands);
     while (true) {
       const bool ends = is_last(task, stage);
       const auto pieces = static_cast<std::int64_t>(stage.end - stage.begin);
       if (ends) words.expected = expected;
       const std::optional<Stage> then = ends ? first_stage(expected) : after(task, stage);
       Pending next;
-      if (then.has_value()) next = pending(*then, calls(stage.block) * pieces, words.then);
+      if (then.has_value())
+        next = pending(*then, calls(stage.block) * pieces, words.then, words.right);
       errands.right = {};
-      multiply_rows(stage, words.now, memory.floats(), sums, errands, next);
+      multiply_rows(stage, words, memory.floats(), sums, errands, next);
       next.finish(errands);
       std::swap(words.now, words.then);
       if (ends) return;
@@ -205,8 +208,8 @@ class Multiplication {
   // The right panel of the columns from j on: where the task's panels are too many for L2, and
   // where the first rows meet them, for the task after it too. Of two tasks each may have a thread
   // of its own.
-  inner::Fetch fetch_panel(const Block& task, std::size_t begin, std::size_t end, std::int64_t j,
-                           std::int64_t tiles) const {
+  inner::Fetch fetch_panel(const std::uint32_t* panels, const Block& task, std::size_t begin,
+                           std::size_t end, std::int64_t j, std::int64_t tiles) const {
     const bool is_first_use =
         (task.row == 0 || shape_.m <= 2 * grid_.rows) && tiles > 1 && !a_.is_turned;
     const bool is_dropped = j < task.cols && task.cols * steps_ * 4 > kPanelBytesInL2;
@@ -214,8 +217,8 @@ class Multiplication {
     const std::int64_t steps = steps_of(begin, end);
     return fetch_ahead(
         gemm_,
-        {panels_ + (task.col + j) / gemm_.cols * panel_words_ + pieces_[begin].first * gemm_.cols,
-         1, steps * gemm_.cols, 0},
+        {panels + (task.col + j) / gemm_.cols * panel_words_ + pieces_[begin].first * gemm_.cols, 1,
+         steps * gemm_.cols, 0},
         tiles * steps);
   }
   // Tiles of one piece.
@@ -223,8 +226,8 @@ class Multiplication {
     return ceil_div(block.rows, gemm_.rows) * ceil_div(block.cols, gemm_.cols);
   }
 
-  void multiply_rows(const Stage& stage, const std::uint32_t* words, float* memory,
-                     const TaskSums& sums, Errands& errands, Pending& next) const {
+  void multiply_rows(const Stage& stage, const Words& words, float* memory, const TaskSums& sums,
+                     Errands& errands, Pending& next) const {
     const auto& [block, begin, end] = stage;
     const std::int64_t tiles = ceil_div(block.rows, gemm_.rows);  // rows are spread evenly
     const std::int64_t origin = pieces_[begin].first, panel = gemm_.cols / 16;
@@ -236,12 +239,13 @@ class Multiplication {
       const std::int64_t vectors = left >= widest ? widest : std::min(left, panel);
       const std::int64_t kept = keeps_sums_ ? j : 0;
       if (!next.panels.makes())
-        errands.right = fetch_panel(block, begin, end, j + 16 * vectors, tiles);
+        errands.right = fetch_panel(words.panels, block, begin, end, j + 16 * vectors, tiles);
       for (std::size_t p = begin; p < end; ++p) {
         const std::int64_t step = pieces_[p].first - origin;
         const std::uint32_t* from =
-            words + step / kGemmSteps * block.rows * kGemmRowWords + step % kGemmSteps;
-        const TilesOfPiece tiles_of = tiles_of_piece(block.col + j, block.cols - j, vectors, p);
+            words.now + step / kGemmSteps * block.rows * kGemmRowWords + step % kGemmSteps;
+        const TilesOfPiece tiles_of =
+            tiles_of_piece(words.panels, block.col + j, block.cols - j, vectors, p);
         std::int64_t row = 0;
         for (std::int64_t i = 0; i < tiles; ++i) {
           next.before_tile(pieces_[p].steps, errands);
@@ -274,8 +278,8 @@ class Multiplication {
   };
 
   // columns: up to the end of the task.
-  TilesOfPiece tiles_of_piece(std::int64_t col, std::int64_t columns, std::int64_t vectors,
-                              std::size_t p) const {
+  TilesOfPiece tiles_of_piece(const std::uint32_t* panels, std::int64_t col, std::int64_t columns,
+                              std::int64_t vectors, std::size_t p) const {
     const GemmPiece& piece = pieces_[p];
     const bool is_last = p + 1 == pieces_.size();
     const bool is_later_part = parts_ > 1 && p > 0 && piece.first >= first_part_end();
@@ -286,7 +290,7 @@ class Multiplication {
     of.tile.steps = piece.steps;
     of.tile.b_panel = panel_words_;
     of.tile.b =
-        panels_ + col / gemm_.cols * panel_words_ + piece.first * gemm_.cols + col % gemm_.cols;
+        panels + col / gemm_.cols * panel_words_ + piece.first * gemm_.cols + col % gemm_.cols;
     of.tile.start_stride = ends_.start_stride;
     of.starts = piece.starts_part && ends_.start != nullptr;
     if (!piece.starts_part) of.continued = &TaskSums::chain;
@@ -391,7 +395,8 @@ class Multiplication {
   GemmFormat format_;
   const inner::Gemm& gemm_;
   GemmLeft a_;
-  const std::uint32_t* panels_;
+  const std::uint32_t* panels_;  // or null: made here, of
+  std::optional<ConstNumbers> panel_source_;
   GemmShape shape_;
   Matrix c_;
   GemmEnds ends_;
@@ -404,7 +409,6 @@ class Multiplication {
   bool keeps_sums_;
   GemmGrid grid_;
   std::int64_t stage_rows_;
-  std::unique_ptr<RightPanels> right_;  // or null: the panels are there
 };
 
 }  // namespace
@@ -419,9 +423,8 @@ void multiply_turned(const GemmFormat& format, ConstNumbers a, ConstNumbers b, M
                      const MatmulPolicy& policy, const GemmEnds& ends) {
   if (c.size() == 0) return;
   const GemmShape shape = {c.rows, c.cols, a.rows};
-  const Scratch panels(panels_bytes(format, shape.n, shape.k));
-  Multiplication product(format, {a, true}, panels.words(), shape, c, policy, ends);
-  product.make_panels(b, panels.words());
+  Multiplication product(format, {a, true}, nullptr, shape, c, policy, ends);
+  product.make_panels(b);
   product.run();
 }
 

@@ -1,7 +1,6 @@
 #include "model/kernels/gemm_right.hpp"
 
 #include <algorithm>
-#include <thread>
 
 #include "model/kernels/gemm_plan.hpp"
 
@@ -10,7 +9,6 @@ namespace nb::kernels {
 using inner::kGemmSteps;
 
 constexpr std::int64_t kUnitValues = 4096;  // whole rows of the group: long runs of the source
-constexpr int kTriesAwake = 10000;
 
 RightPanels::RightPanels(const GemmFormat& format, ConstNumbers source, std::int64_t group,
                          std::uint32_t* panels)
@@ -23,25 +21,19 @@ RightPanels::RightPanels(const GemmFormat& format, ConstNumbers source, std::int
       panel_words_(format.panel_words(source.rows)),
       panels_(panels),
       blocks_(ceil_div(steps_, kGemmSteps)),
-      parts_(static_cast<std::size_t>(blocks_ * ceil_div(source.cols, group))) {}
+      begun_(static_cast<std::size_t>(blocks_ * ceil_div(source.cols, group))) {}
 
 PanelShare::PanelShare(RightPanels& panels, std::int64_t col, std::int64_t step, std::int64_t calls)
     : panels_(&panels), col_(col), step_(step), calls_(calls) {
-  part_ = &panels.parts_[static_cast<std::size_t>(col / panels.group_ * panels.blocks_ +
-                                                  step / kGemmSteps)];
+  begun_ = &panels.begun_[static_cast<std::size_t>(col / panels.group_ * panels.blocks_ +
+                                                   step / kGemmSteps)];
   units_ =
       static_cast<int>(ceil_div(std::min(kGemmSteps, panels.steps_ - step), panels.unit_steps_));
-  take();
 }
 
-void PanelShare::take() {
-  unit_ = part_->taken.load(std::memory_order_relaxed);
-  if (unit_ < units_) unit_ = part_->taken.fetch_add(1, std::memory_order_relaxed);
-}
-
-GemmStage PanelShare::columns_and_steps() const {
+GemmStage PanelShare::next_unit() const {
   const RightPanels& p = *panels_;
-  const std::int64_t step = step_ + unit_ * p.unit_steps_;
+  const std::int64_t step = step_ + *begun_ * p.unit_steps_;
   const std::int64_t end = std::min(p.steps_, step_ + kGemmSteps);
   return {col_, std::min(p.group_, p.source_.cols - col_), step,
           std::min(p.unit_steps_, end - step)};
@@ -64,23 +56,16 @@ void PanelShare::pack(const GemmStage& unit) const {
   }
 }
 
-void PanelShare::end_unit() {
-  is_on_way_ = false;
-  part_->made.fetch_add(1, std::memory_order_release);
-}
-
 void PanelShare::begin(inner::Conversion& conversion) {
   const RightPanels& p = *panels_;
   const inner::Gemm& gemm = *p.format_.gemm;
-  const GemmStage unit = columns_and_steps();
+  const GemmStage unit = next_unit();
   const std::int64_t k = unit.first * gemm.values_per_step;
-  ++begun_;
-  take();
+  ++*begun_;
   const bool is_whole =
       unit.rows % gemm.cols == 0 && k + unit.steps * gemm.values_per_step <= p.source_.rows;
   if (!gemm.converts || !is_whole || p.source_.fp32 == nullptr) {
-    pack(unit);
-    return end_unit();
+    return pack(unit);
   }
   is_on_way_ = true;
   on_way_ = unit;
@@ -102,20 +87,20 @@ void PanelShare::begin(inner::Conversion& conversion) {
 
 void PanelShare::before_tile(std::int64_t steps, inner::Fetch& fetch,
                              inner::Conversion& conversion) {
-  if (part_ == nullptr) return;
+  if (panels_ == nullptr) return;
   const bool begins = called_ == 0;
   const std::int64_t due = units_ * called_++;
   if (is_on_way_) {
     if (conversion.left > 0) return;
-    end_unit();
+    is_on_way_ = false;
     if (is_done()) fetch = {};
   }
   if (is_done()) return;
-  if (!begins && begun_ * calls_ >= due) return;
-  while (!is_done() && !is_on_way_ && begun_ * calls_ < due) begin(conversion);
+  if (!begins && *begun_ * calls_ >= due) return;
+  while (!is_done() && !is_on_way_ && *begun_ * calls_ < due) begin(conversion);
   fetch = {};
   if (is_done()) return;
-  fetch = fetch_ahead(*panels_->format_.gemm, source_of(columns_and_steps()),
+  fetch = fetch_ahead(*panels_->format_.gemm, source_of(next_unit()),
                       steps * std::max<std::int64_t>(1, calls_ / units_));
 }
 
@@ -128,22 +113,17 @@ Runs PanelShare::source_of(const GemmStage& unit) const {
 }
 
 void PanelShare::finish(inner::Conversion& conversion) {
-  if (part_ == nullptr) return;
+  if (panels_ == nullptr) return;
   if (is_on_way_) {
     if (conversion.left > 0) pack(on_way_);
     conversion.left = 0;
-    end_unit();
+    is_on_way_ = false;
   }
   while (!is_done()) {
-    const GemmStage now = columns_and_steps();
-    take();
-    if (!is_done()) fetch_now(source_of(columns_and_steps()));
+    const GemmStage now = next_unit();
+    ++*begun_;
+    if (!is_done()) fetch_now(source_of(next_unit()));
     pack(now);
-    end_unit();
-  }
-  // Another task's unit ends with its tile: too soon for sleep.
-  for (int tries = 0; part_->made.load(std::memory_order_acquire) < units_; ++tries) {
-    if (tries > kTriesAwake) std::this_thread::yield();
   }
 }
 
