@@ -67,7 +67,7 @@ class Multiplication {
   void make_panels(ConstNumbers source) { panel_source_ = source; }
 
   void run() const {
-    const std::int64_t count = ceil_div(shape_.m, grid_.rows) * pieces_across();
+    const std::int64_t count = pieces_down() * pieces_across();
     const auto most = static_cast<std::size_t>(grid_.most_at_once);
     parallel_pieces(static_cast<std::size_t>(count), [&](Pieces& left) {
       check_float_mode();
@@ -107,12 +107,17 @@ class Multiplication {
     std::size_t begin = 0, end = 0;
   };
 
+  std::int64_t pieces_down() const { return ceil_div(shape_.m, grid_.rows); }
   std::int64_t pieces_across() const { return ceil_div(shape_.n, grid_.columns); }
-  // A task's, of no columns where it lies above the diagonal.
+  // A task's, of no columns where it lies above the diagonal. Where threads make the panels of fp32,
+  // tasks of the same columns follow each other: a thread makes those of its columns alone. Panels
+  // of halves cost less than rows of A that were in the cache.
   Block block(const Task& task) const {
     const auto index = static_cast<std::int64_t>(task.begin);
-    const std::int64_t row = index / pieces_across() * grid_.rows;
-    const std::int64_t col = index % pieces_across() * grid_.columns;
+    const bool is_down_first = panel_source_ && panel_source_->halves == nullptr;
+    const std::int64_t down = is_down_first ? index % pieces_down() : index / pieces_across();
+    const std::int64_t across = is_down_first ? index / pieces_down() : index % pieces_across();
+    const std::int64_t row = down * grid_.rows, col = across * grid_.columns;
     const auto pieces = static_cast<std::int64_t>(task.end - task.begin);
     const std::int64_t rows = std::min(pieces * grid_.rows, shape_.m - row);
     const std::int64_t end = ends_.is_lower ? std::min(shape_.n, row + rows) : shape_.n;

@@ -54,9 +54,11 @@ std::vector<GemmPiece> gemm_pieces(const MatmulPolicy& policy, const GemmFormat&
 
 namespace {
 
-// A turned task owns all steps of its sums. Rows that divide m: tasks of one size end together.
+// A turned task owns all steps of its sums. Rows that divide m, and columns spread evenly: tasks of
+// one size end together.
 GemmGrid turned_grid(const GemmShape& shape) {
-  GemmGrid grid = {kTaskRows, round_up(std::min(shape.n, kTaskColumns), 32)};
+  const std::int64_t columns = ceil_div(shape.n, ceil_div(shape.n, kTaskColumns));
+  GemmGrid grid = {kTaskRows, round_up(columns, 32)};
   const auto tasks = [&] { return ceil_div(shape.m, grid.rows) * ceil_div(shape.n, grid.columns); };
   for (const std::int64_t rows : {kTaskRows, std::int64_t{64}}) {
     if (shape.m % rows != 0) continue;

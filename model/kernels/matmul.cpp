@@ -42,13 +42,17 @@ void product(ConstMatrix a, const Operand& b, Matrix c, const MatmulPolicy& poli
 
 // A chain over many tokens in blocks of them, so that what is packed of a block is still in the
 // cache when all of C takes it.
-constexpr std::int64_t kTokensAtOnce = 2048;
+constexpr std::int64_t kStepsAtOnce = 2048;
+std::int64_t tokens_at_once(const MatmulPolicy& policy) {
+  return kStepsAtOnce * gemm_format(policy.inputs).gemm->values_per_step;
+}
 void long_product_tn(ConstNumbers a, ConstNumbers b, Matrix c, const MatmulPolicy& policy,
                      bool accumulate) {
   const Scratch sums(static_cast<std::size_t>(c.size()) * sizeof(float));
   const Matrix partial = matrix(sums.floats(), c.rows, c.cols);
-  for (std::int64_t begin = 0; begin < a.rows; begin += kTokensAtOnce) {
-    const std::int64_t count = std::min(kTokensAtOnce, a.rows - begin);
+  const std::int64_t most = tokens_at_once(policy);
+  for (std::int64_t begin = 0; begin < a.rows; begin += most) {
+    const std::int64_t count = std::min(most, a.rows - begin);
     const bool is_last = begin + count == a.rows;
     multiply_turned(gemm_format(policy.inputs), row_block(a, begin, count),
                     row_block(b, begin, count), is_last ? c : partial, policy,
@@ -81,7 +85,7 @@ void matmul_tn(ConstNumbers a, ConstNumbers b, Matrix c, const MatmulPolicy& pol
   NB_CHECK((a.halves == nullptr && b.halves == nullptr) || has_halves(policy),
            "[matmul_tn] halves, and inputs are {}", name(policy.inputs));
   if (uses_blas(policy)) return openblas_tn(a.matrix(), b.matrix(), c, accumulate);
-  if (policy.accumulation == Accumulation::kChain && a.rows > kTokensAtOnce) {
+  if (policy.accumulation == Accumulation::kChain && a.rows > tokens_at_once(policy)) {
     return long_product_tn(a, b, c, policy, accumulate);
   }
   multiply_turned(gemm_format(policy.inputs), a, b, c, policy, {.accumulate = accumulate});
