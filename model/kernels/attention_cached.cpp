@@ -149,13 +149,17 @@ class HeadRun {
   }
 
   void one_by_one(const CachedSequence& s, const HeadOf& after) const {
-    const std::int64_t keys = keys_of(s), padded = round_up(keys, inner::kKeysAtOnce);
+    const auto padded = [](std::int64_t keys) { return round_up(keys, inner::kKeysAtOnce); };
+    const std::int64_t keys = keys_of(s);
     const std::int64_t next = after.sequence == nullptr ? 0 : keys_of(*after.sequence);
-    const std::size_t pointers = static_cast<std::size_t>(2 * padded + next) * sizeof(const void*);
-    const Scratch scratch(pointers + halves_of_fp32(s) * sizeof(std::uint16_t));
+    const std::int64_t pointers = 2 * (padded(keys) + padded(next));
+    const Scratch scratch(static_cast<std::size_t>(pointers) * sizeof(const void*) +
+                          halves_of_fp32(s) * sizeof(std::uint16_t));
     auto* k_rows = static_cast<const void**>(scratch.data());
-    const void **v_rows = k_rows + padded, **next_rows = v_rows + padded;
-    auto* free = reinterpret_cast<std::uint16_t*>(next_rows + next);
+    const void** const v_rows = k_rows + padded(keys);
+    const void** const next_k = v_rows + padded(keys);
+    const void** const next_v = next_k + padded(next);
+    auto* free = reinterpret_cast<std::uint16_t*>(k_rows + pointers);
     const auto point = [&](const KeyRows& rows, const void** to) {
       if (rows.halves != nullptr || !has_halves(policy_)) return addresses(rows, to);
       for (std::int64_t j = 0; j < rows.rows; ++j, free += shape_.head_dim) {
@@ -169,20 +173,21 @@ class HeadRun {
       point(v, v_rows + done);
       done += k.rows;
     });
-    std::fill(k_rows + keys, k_rows + padded, k_rows[keys - 1]);
-    std::fill(v_rows + keys, v_rows + padded, v_rows[keys - 1]);
+    std::fill(k_rows + keys, k_rows + padded(keys), k_rows[keys - 1]);
+    std::fill(v_rows + keys, v_rows + padded(keys), v_rows[keys - 1]);
     done = 0;
     if (next > 0) {
       // What both share has just been read.
       const std::size_t first = after.kv_head == kv_ && shares_prefix(s, *after.sequence) ? 1 : 0;
-      each_segment(after, first, [&](const KeyRows& k, const KeyRows&) {
-        addresses(k, next_rows + done);
+      each_segment(after, first, [&](const KeyRows& k, const KeyRows& v) {
+        addresses(k, next_k + done);
+        addresses(v, next_v + done);
         done += k.rows;
       });
+      if (done > 0) std::fill(next_k + done, next_k + padded(done), next_k[done - 1]);
     }
     each_head(s, [&](const QueryRows& rows) {
-      attend_one_by_one(format_, rows, k_rows, v_rows, {next_rows, static_cast<std::size_t>(done)},
-                        scale());
+      attend_one_by_one(format_, rows, {k_rows, v_rows, keys}, {next_k, next_v, done}, scale());
     });
   }
 
@@ -236,14 +241,21 @@ void attention_cached(ConstMatrix q, Matrix out, std::span<const CachedSequence>
       "[attention_cached] only the chain order is defined for attention");
   const std::vector<std::size_t> ends = runs_of(sequences);
   const auto begin_of = [&](std::size_t run) { return run == 0 ? 0 : ends[run - 1]; };
-  // Head by head: threads that have heads of their own have equally many queries and keys.
-  const std::size_t tasks = ends.size() * static_cast<std::size_t>(shape.kv_heads);
+  // Head by head: threads that have heads of their own have equally many queries and keys. Single
+  // tokens sequence by sequence: the thread that made a row of q, k and v is its reader.
+  const auto heads = static_cast<std::size_t>(shape.kv_heads);
+  const std::size_t tasks = ends.size() * heads;
+  const bool is_decoding = std::all_of(sequences.begin(), sequences.end(),
+                                       [](const CachedSequence& s) { return s.queries <= 1; });
+  const auto run_of = [&](std::size_t task) {
+    return is_decoding ? task / heads : task % ends.size();
+  };
   const auto head_of = [&](std::size_t task) {
-    return HeadOf{&sequences[begin_of(task % ends.size())],
-                  static_cast<std::int64_t>(task / ends.size())};
+    return HeadOf{&sequences[begin_of(run_of(task))],
+                  static_cast<std::int64_t>(is_decoding ? task % heads : task / ends.size())};
   };
   parallel_for(tasks, std::max<std::size_t>(1, tasks / kPieces), [&](std::size_t task) {
-    const std::size_t run = task % ends.size(), begin = begin_of(run);
+    const std::size_t run = run_of(task), begin = begin_of(run);
     HeadRun(q, out, shape, policy, head_of(task).kv_head)
         .run(sequences.subspan(begin, ends[run] - begin),
              task + 1 < tasks ? head_of(task + 1) : HeadOf{});

@@ -113,8 +113,9 @@ void HeadKeys::attend(const QueryRows& rows, float scale, inner::RowsAhead* ahea
   }
 }
 
-void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows, const void* const* k,
-                       const void* const* v, std::span<const void* const> next, float scale) {
+void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows,
+                       const inner::HeadPointers& now, const inner::HeadPointers& next,
+                       float scale) {
   const std::int64_t dim = rows.q.cols, keys = rows.position + rows.q.rows;
   const std::int64_t scores_size = round_up(keys, 16) + inner::kKeysAtOnce;
   const std::int64_t sums_size = round_up(dim, 16);
@@ -124,11 +125,8 @@ void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows, con
   for (std::int64_t i = 0; i < rows.q.rows; ++i) {
     float max = 0.0f, sum = 0.0f;
     format.tiles.one({.q = rows.q.row(i),
-                      .k = k,
-                      .v = v,
-                      .keys = rows.position + i + 1,
-                      .next = next.data(),
-                      .next_keys = std::ssize(next),
+                      .now = {now.k, now.v, rows.position + i + 1},
+                      .next = next,
                       .dim = dim,
                       .scale = scale,
                       .rounding = format.input.rounding,

@@ -50,10 +50,11 @@ class HeadKeys {
   Scratch k_rows_, v_panels_;
 };
 
-// Few queries, each by itself. k, v: rows of the positions from 0 on, one pointer each, fp32 or,
-// where the policy has them, halves. next: rows that the caller will need as keys after these.
-void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows, const void* const* k,
-                       const void* const* v, std::span<const void* const> next, float scale);
+// Few queries, each by itself. now: the positions from 0 on. next: what the caller will need after
+// these, or nothing.
+void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows,
+                       const inner::HeadPointers& now, const inner::HeadPointers& next,
+                       float scale);
 
 // The naive definition, for values that are not finite.
 void attend_by_definition(const QueryRows& rows, ConstMatrix k, ConstMatrix v, float scale,

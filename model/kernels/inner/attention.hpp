@@ -92,15 +92,20 @@ struct AttentionOverQueries {
 // Keys of a query whose scores are computed side by side.
 inline constexpr std::int64_t kKeysAtOnce = 64;
 
-// One query of one head: decoding. Keys and values are read where they lie, row by row: fp32
-// values, or, where bf16 is the input format, halves (bf16 values in two bytes, see to_halves).
+// Rows of keys and values of one head, where they lie: (keys) pointers each, and more that may be
+// read (anything there is of no effect) to a multiple of kKeysAtOnce. fp32 values, or, where bf16
+// is the input format, halves (bf16 values in two bytes, see to_halves).
+struct HeadPointers {
+  const void* const* k = nullptr;
+  const void* const* v = nullptr;
+  std::int64_t keys = 0;
+};
+
+// One query of one head: decoding.
 struct AttentionOne {
-  const float* q;           // (dim)
-  const void* const* k;     // rows of the keys that it sees: (keys) pointers, and more that may be
-  const void* const* v;     // read (anything there is of no effect) to a multiple of kKeysAtOnce
-  std::int64_t keys;        // at least 1
-  const void* const* next;  // rows that will be read as keys after this query: asked for meanwhile
-  std::int64_t next_keys;
+  const float* q;     // (dim)
+  HeadPointers now;   // what it sees: at least one key
+  HeadPointers next;  // what will be read after this query, or nothing: asked for meanwhile
   std::int64_t dim;
   float scale;
   int rounding;

@@ -93,14 +93,22 @@ NB_OP void score_groups(const AttentionOne& b, const void* const* rows, const vo
   if (d < b.dim) some(Constant<false>(), d);
 }
 
+// Whether row after row of the next query's keys and values is asked for while this one's are at
+// work: both fit into L2, and what comes from memory has a whole query's time to come.
+NB_OP bool asks_for_all_of_next(const AttentionOne& b) {
+  constexpr std::int64_t kMostKeys = 256;
+  return b.next.keys > 0 && b.next.keys <= kMostKeys && b.now.keys <= kMostKeys;
+}
+
 template <class Format>
 void one_scores(const AttentionOne& b) {
-  for (std::int64_t key = 0; key < b.keys; key += kKeysAtOnce) {
-    const std::int64_t end = key + kKeysAtOnce < b.keys ? key + kKeysAtOnce : b.keys;
+  for (std::int64_t key = 0; key < b.now.keys; key += kKeysAtOnce) {
+    const std::int64_t end = key + kKeysAtOnce < b.now.keys ? key + kKeysAtOnce : b.now.keys;
     // What is read next: the keys behind these, at last the first rows of V.
-    const void* const* next = end < b.keys ? b.k + end : b.v;
+    const void* const* next = end < b.now.keys ? b.now.k + end : b.now.v;
+    if (asks_for_all_of_next(b)) next = key < b.next.keys ? b.next.k + key : b.now.k + key;
     const auto groups = [&](auto count) {
-      score_groups<Format, decltype(count)::value>(b, b.k + key, next, b.scores + key);
+      score_groups<Format, decltype(count)::value>(b, b.now.k + key, next, b.scores + key);
     };
     switch ((end - key + 15) / 16) {
       case 1:
@@ -139,9 +147,10 @@ template <class Format, int kCols>
 NB_OP void prefetch_after(const AttentionOne& b, std::int64_t key, std::int64_t col) {
   constexpr std::int64_t kAhead = 12;
   if (key + kAhead >= kKeysAtOnce) {
-    prefetch_two<Format, kCols, kInL1>(b.v, b.keys, key + kAhead, col);
+    prefetch_two<Format, kCols, kInL1>(b.now.v, b.now.keys, key + kAhead, col);
   }
-  prefetch_two<Format, kCols, kInL2>(b.next, b.next_keys, key, col);
+  const void* const* next = asks_for_all_of_next(b) ? b.next.v : b.next.k;
+  prefetch_two<Format, kCols, kInL2>(next, b.next.keys, key, col);
 }
 
 // kVectors · 16 columns from `col` on; the last vector has `lanes`.
@@ -150,10 +159,10 @@ NB_OP void one_columns(const AttentionOne& b, const std::uint32_t* p, std::int64
   Floats acc[kVectors];
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) acc[v] = all(0.0f);
-  for (std::int64_t key = 0; key < b.keys; key += 2) {
-    const bool both = key + 1 < b.keys;
-    const auto* even = cached_row<Format>(b.v[key]) + col;
-    const auto* odd = cached_row<Format>(b.v[both ? key + 1 : key]) + col;
+  for (std::int64_t key = 0; key < b.now.keys; key += 2) {
+    const bool both = key + 1 < b.now.keys;
+    const auto* even = cached_row<Format>(b.now.v[key]) + col;
+    const auto* odd = cached_row<Format>(b.now.v[both ? key + 1 : key]) + col;
     prefetch_after<Format, 16 * kVectors>(b, key, col);
     const Bits first = all_bits(p[key / Format::kPerWord]);
     const Bits second =
@@ -202,10 +211,10 @@ NB_OP void one_columns_of_halves(const AttentionOne& b, const std::uint32_t* p, 
       acc[g][1] = Format::step(first, odd_halves(x), acc[g][1]);
     }
   };
-  const auto row = [&](std::int64_t key) { return cached_row<Format>(b.v[key]) + col; };
+  const auto row = [&](std::int64_t key) { return cached_row<Format>(b.now.v[key]) + col; };
   std::int64_t key = 0;
-  for (; key + 1 < b.keys; key += 2) two_keys(key, row(key), row(key + 1));
-  if (key < b.keys) two_keys(key, row(key), nullptr);
+  for (; key + 1 < b.now.keys; key += 2) two_keys(key, row(key), row(key + 1));
+  if (key < b.now.keys) two_keys(key, row(key), nullptr);
 #pragma GCC unroll 4
   for (int g = 0; g < kGroups; ++g) store_zipped(b.sums + col + 32 * g, acc[g][0], acc[g][1]);
 }
@@ -218,10 +227,10 @@ NB_OP void one_columns_of_pairs(const AttentionOne& b, const std::uint32_t* p, s
   Floats acc[kGroups][2];
 #pragma GCC unroll 4
   for (int g = 0; g < kGroups; ++g) acc[g][0] = acc[g][1] = all(0.0f);
-  for (std::int64_t key = 0; key < b.keys; key += 2) {
-    const bool both = key + 1 < b.keys;
-    const std::uint16_t* even = cached_row<Bf16Pairs>(b.v[key]) + col;
-    const std::uint16_t* odd = cached_row<Bf16Pairs>(b.v[both ? key + 1 : key]) + col;
+  for (std::int64_t key = 0; key < b.now.keys; key += 2) {
+    const bool both = key + 1 < b.now.keys;
+    const std::uint16_t* even = cached_row<Bf16Pairs>(b.now.v[key]) + col;
+    const std::uint16_t* odd = cached_row<Bf16Pairs>(b.now.v[both ? key + 1 : key]) + col;
     prefetch_after<Bf16Pairs, 32 * kGroups>(b, key, col);
     const Bits weights = all_bits(p[key / 2]);
 #pragma GCC unroll 4
@@ -247,8 +256,8 @@ template <class Format>
 void one_query(const AttentionOne& b) {
   row_to_words<Format>(b.q, b.dim, b.rounding, b.words);
   one_scores<Format>(b);
-  softmax(b.scores, b.keys, b.scale, b.max, b.sum);
-  row_to_words<Format>(b.scores, b.keys, b.rounding, b.words);
+  softmax(b.scores, b.now.keys, b.scale, b.max, b.sum);
+  row_to_words<Format>(b.scores, b.now.keys, b.rounding, b.words);
   std::int64_t col = 0;
 #if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
   if constexpr (Format::kPerWord == 2) {
