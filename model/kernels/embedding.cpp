@@ -1,5 +1,6 @@
 #include "model/kernels/embedding.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -30,6 +31,17 @@ void embedding(ConstMatrix table, std::span<const int> ids, Matrix out, DType st
   const int rounding = inner::rounding_of(storage);
   each_row(out.rows, out.cols, [&](std::int64_t i) {
     kernels.cast(table.row(ids[static_cast<std::size_t>(i)]), out.cols, out.row(i), rounding);
+  });
+}
+
+void gather_rows(ConstMatrix from, std::span<const std::int64_t> rows, Matrix out) {
+  NB_CHECK(out.rows == std::ssize(rows) && out.cols == from.cols,
+           "[gather_rows] {} rows of ({},{}), out ({},{})", rows.size(), from.rows, from.cols,
+           out.rows, out.cols);
+  for (const std::int64_t row : rows)
+    NB_CHECK(row >= 0 && row < from.rows, "[gather_rows] row {} of {}", row, from.rows);
+  each_row(out.rows, out.cols, [&](std::int64_t i) {
+    std::copy_n(from.row(rows[static_cast<std::size_t>(i)]), out.cols, out.row(i));
   });
 }
 

@@ -1,6 +1,7 @@
 // Token embedding. Saves nothing for backward but the ids. Ids out of [0, V) fail NB_CHECK.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "model/tensor/dtype.hpp"
@@ -10,6 +11,9 @@ namespace nb::kernels {
 
 // out (N,C)[i] = round_storage(table (V,C)[ids[i]]).
 void embedding(ConstMatrix table, std::span<const int> ids, Matrix out, DType storage);
+
+// out (N,C)[i] = from[rows[i]], bit for bit.
+void gather_rows(ConstMatrix from, std::span<const std::int64_t> rows, Matrix out);
 
 // For each id that occurs: s = fp32 sum of its dout rows in token order, from +0;
 // dtable[id] = round_gradient(dtable[id] + round_gradient(s)). Other rows are untouched.

@@ -17,8 +17,9 @@ void check_rstd(const char* op, std::size_t size, std::int64_t rows) {
 // body(first row, count): pieces of rows.
 template <class Body>
 void each_rows(std::int64_t rows, std::int64_t cols, const Body& body) {
-  const std::int64_t rows_at_once = kRowElementsAtOnce / std::max<std::int64_t>(1, cols);
-  const std::int64_t chunk = std::max<std::int64_t>(4, rows_at_once / 4 * 4);
+  const std::int64_t some =
+      rows_at_once(rows, kRowElementsAtOnce / std::max<std::int64_t>(1, cols));
+  const std::int64_t chunk = std::max<std::int64_t>(4, some / 4 * 4);
   parallel_chunks(static_cast<std::size_t>(rows), static_cast<std::size_t>(chunk),
                   [&](std::size_t begin, std::size_t end) {
                     check_float_mode();

@@ -1,4 +1,4 @@
-// Parallel loops over rows and flat arrays, cut by shape. Internal to model/kernels.
+// Parallel loops over rows and flat arrays, cut by shape. Of kernels, and of fronts that move rows.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,24 @@
 namespace nb::kernels {
 
 inline constexpr std::int64_t kElementsAtOnce = 16384;
-inline constexpr std::int64_t kRowElementsAtOnce = 4096;  // so that 64 rows of 256 are four pieces
+inline constexpr std::int64_t kRowElementsAtOnce = 4096;
+
+// Rows of a piece of a loop, at least one; most: as elements go. From 32 to 96 rows are halved, as
+// products of so many rows are (gemm_plan.cpp): in decoding, a token of each sequence. Their loops
+// take a microsecond or two, and a thread that came first would take rows that lie in another
+// core's cache.
+inline std::int64_t rows_at_once(std::int64_t rows, std::int64_t most) {
+  constexpr std::int64_t kHalvedRows = 32, kMostHalvedRows = 96, kMostPieces = 16;
+  const std::int64_t half = (rows + 1) / 2;
+  if (rows >= kHalvedRows && rows <= kMostHalvedRows && 2 * half <= kMostPieces * most) return half;
+  return std::max<std::int64_t>(1, most);
+}
 
 // body(i) for each row of `cols` elements; at_once: fewer where an element is dear.
 template <class Body>
 void each_row(std::int64_t rows, std::int64_t cols, const Body& body,
               std::int64_t at_once = kRowElementsAtOnce) {
-  const std::int64_t chunk = std::max<std::int64_t>(1, at_once / std::max<std::int64_t>(1, cols));
+  const std::int64_t chunk = rows_at_once(rows, at_once / std::max<std::int64_t>(1, cols));
   parallel_chunks(static_cast<std::size_t>(rows), static_cast<std::size_t>(chunk),
                   [&](std::size_t begin, std::size_t end) {
                     check_float_mode();

@@ -1,8 +1,7 @@
 #include "model/ops/gather.hpp"
 
-#include <algorithm>
-
 #include "harness/base/check.hpp"
+#include "model/kernels/embedding.hpp"
 
 namespace nb::ops {
 
@@ -23,14 +22,7 @@ Tensor gather_rows(Device& device, const Tensor& x, std::span<const std::int64_t
                                 .dtype = x.dtype(),
                                 .inputs = {&x},
                                 .output = &y},
-                               [&] {
-                                 const ConstMatrix from = x.matrix();
-                                 const Matrix to = y.matrix();
-                                 for (std::int64_t i = 0; i < count; ++i) {
-                                   std::copy_n(from.row(rows[static_cast<std::size_t>(i)]), width,
-                                               to.row(i));
-                                 }
-                               }));
+                               [&] { kernels::gather_rows(x.matrix(), rows, y.matrix()); }));
   return y;
 }
 

@@ -2,6 +2,7 @@
 
 #include "harness/base/check.hpp"
 #include "harness/base/parallel.hpp"
+#include "model/kernels/row_loop.hpp"
 
 namespace nb {
 
@@ -101,15 +102,8 @@ void check_chunk(const Chunk& chunk, std::int64_t context_length) {
 namespace ops {
 namespace {
 
-constexpr std::size_t kRowsAtOnce = 16;
+constexpr std::int64_t kRowsAtOnce = 16;
 constexpr std::int64_t kFewRows = 2;  // of one chunk; more than that follow one another in memory
-
-// Where the rows of a chunk go.
-struct ChunkSpace {
-  std::int64_t first_row;
-  bool is_kept;
-  kernels::KeySpace keys, values;
-};
 
 // body(chunk, first row, count) for the parts of the rows [row, end), which belong to chunks
 // chunk_of[row] ….
@@ -152,35 +146,45 @@ void append_keys_values(Device& device, const Tensor& k, const Tensor& v, std::i
                        .inputs = {&k, &v}};
   const MatmulPolicy policy = device.numerics().matmul();
   static_cast<void>(device.run(desc, [&] {
-    std::vector<ChunkSpace> spaces;
-    std::vector<std::size_t> chunk_of;  // of each row
+    std::vector<std::size_t> chunk_of;   // of each row
+    std::vector<std::int64_t> first_of;  // row of each chunk
+    chunk_of.reserve(static_cast<std::size_t>(rows));
+    first_of.reserve(chunks.size());
     for (const Chunk& chunk : chunks) {
-      const std::int64_t count = std::ssize(chunk.tokens);
-      ChunkSpace& space = spaces.emplace_back();
-      space.first_row = std::ssize(chunk_of);
-      space.is_kept = chunk.own != nullptr;
-      if (space.is_kept) {
-        space.keys = chunk.own->next_keys(layer, count);
-        space.values = chunk.own->next_values(layer, count);
-      }
-      chunk_of.resize(chunk_of.size() + chunk.tokens.size(), spaces.size() - 1);
+      first_of.push_back(std::ssize(chunk_of));
+      chunk_of.insert(chunk_of.end(), chunk.tokens.size(), first_of.size() - 1);
     }
-    parallel_chunks(chunk_of.size(), kRowsAtOnce, [&](std::size_t begin, std::size_t end) {
-      each_part(chunk_of, begin, end, [&](std::size_t chunk, std::int64_t row, std::int64_t count) {
-        const ChunkSpace& space = spaces[chunk];
-        if (!space.is_kept || count > kFewRows) return;
-        const std::int64_t done = row - space.first_row, width = k.shape().last();
-        kernels::fetch_to_write(space.keys.behind(done), count, width);
-        kernels::fetch_to_write(space.values.behind(done), count, width);
-      });
-      each_part(chunk_of, begin, end, [&](std::size_t chunk, std::int64_t row, std::int64_t count) {
-        const ChunkSpace& space = spaces[chunk];
-        if (!space.is_kept) return;
-        const std::int64_t done = row - space.first_row;
-        kernels::store_keys(row_block(k.matrix(), row, count), space.keys.behind(done), policy);
-        kernels::store_keys(row_block(v.matrix(), row, count), space.values.behind(done), policy);
-      });
-    });
+    // body(space of the keys, space of the values) of a part of a chunk that is kept.
+    const auto with_spaces = [&](std::size_t index, std::int64_t row, const auto& body) {
+      const Chunk& chunk = chunks[index];
+      if (chunk.own == nullptr) return;
+      const std::int64_t count = std::ssize(chunk.tokens), done = row - first_of[index];
+      body(chunk.own->next_keys(layer, count).behind(done),
+           chunk.own->next_values(layer, count).behind(done));
+    };
+    const std::int64_t at_once = kernels::rows_at_once(rows, kRowsAtOnce);
+    parallel_chunks(
+        chunk_of.size(), static_cast<std::size_t>(at_once),
+        [&](std::size_t begin, std::size_t end) {
+          each_part(
+              chunk_of, begin, end, [&](std::size_t chunk, std::int64_t row, std::int64_t count) {
+                if (count > kFewRows) return;
+                with_spaces(chunk, row,
+                            [&](const kernels::KeySpace& keys, const kernels::KeySpace& values) {
+                              kernels::fetch_to_write(keys, count, k.shape().last());
+                              kernels::fetch_to_write(values, count, k.shape().last());
+                            });
+              });
+          each_part(chunk_of, begin, end,
+                    [&](std::size_t chunk, std::int64_t row, std::int64_t count) {
+                      with_spaces(
+                          chunk, row,
+                          [&](const kernels::KeySpace& keys, const kernels::KeySpace& values) {
+                            kernels::store_keys(row_block(k.matrix(), row, count), keys, policy);
+                            kernels::store_keys(row_block(v.matrix(), row, count), values, policy);
+                          });
+                    });
+        });
   }));
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "harness/base/check.hpp"
 #include "model/kernels/embedding.hpp"
 #include "model/kernels/reference/elementwise.hpp"
@@ -45,14 +47,16 @@ TEST(RmsNorm, EqualsItsDefinition) {
 }
 
 TEST(RmsNorm, ManyRowsAreCutTheSameWithAnyNumberOfThreads) {
-  const Array x = test::random_array(700, 100, 1);
-  Array expected(700, 100);
-  reference::rms_norm(x.view(), expected.view(), {}, DType::kBf16);
-  test::at_every_level([&] {
-    Array out(700, 100);
-    rms_norm(x.view(), out.view(), {}, DType::kBf16);
-    EXPECT_TRUE(test::same_bits(out, expected));
-  });
+  for (const std::int64_t rows : {33, 64, 97, 700}) {
+    const Array x = test::random_array(rows, 100, 1);
+    Array expected(rows, 100);
+    reference::rms_norm(x.view(), expected.view(), {}, DType::kBf16);
+    test::at_every_level([&] {
+      Array out(rows, 100);
+      rms_norm(x.view(), out.view(), {}, DType::kBf16);
+      EXPECT_TRUE(test::same_bits(out, expected)) << rows;
+    });
+  }
 }
 
 TEST(RmsNorm, WithTheResidualsSumsEqualsTheSeparateKernels) {
@@ -259,6 +263,26 @@ TEST(Embedding, EqualsItsDefinition) {
       });
     }
   }
+}
+
+TEST(GatherRows, CopiesEveryBitOfTheRowsAskedFor) {
+  const Array from = test::random_array(70, 33, 1, Values::kNonFinite);
+  for (const std::size_t count : {std::size_t{0}, std::size_t{3}, std::size_t{65}}) {
+    std::vector<std::int64_t> rows(count);
+    for (std::size_t i = 0; i < count; ++i) rows[i] = static_cast<std::int64_t>(i * 29 % 70);
+    test::at_every_level([&] {
+      Array out(static_cast<std::int64_t>(count), 33);
+      gather_rows(from.view(), rows, out.view());
+      for (std::size_t i = 0; i < count; ++i)
+        EXPECT_EQ(std::memcmp(out.view().row(static_cast<std::int64_t>(i)),
+                              from.view().row(rows[i]), 33 * sizeof(float)),
+                  0)
+            << i;
+    });
+  }
+  Array out(1, 33);
+  for (const std::int64_t row : {std::int64_t{-1}, std::int64_t{70}})
+    EXPECT_THROW(gather_rows(from.view(), std::vector{row}, out.view()), CheckFailure);
 }
 
 TEST(Embedding, AnIdOutsideTheTableFailsTheCheck) {
