@@ -14,9 +14,10 @@
 namespace nb {
 
 // Whether the code names anything by which a program leaves its function (underscored names,
-// frames, sys, os, open, modules outside a list of harmless ones, …). What names none of it can
-// neither reach the runner nor make objects that are equal to everything. Errs towards true.
-bool may_forge(std::string_view code);
+// frames, sys, os, open, modules outside a list of harmless ones, …), or may bind an attribute of
+// another object, or a name that the test reads. What does none of it can neither reach the runner
+// or the test nor make objects that are equal to everything. Errs towards true.
+bool may_forge(std::string_view code, std::string_view test, std::string_view entry_point);
 
 // Variants of the test, each with one assertion that expects another value of its kind (some of
 // them where there are many), and one that always fails. Not every right answer need fail every

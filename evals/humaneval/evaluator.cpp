@@ -157,7 +157,9 @@ Result<std::vector<std::string>> HumanEvalEvaluator::control_tests(std::size_t i
 
 Result<ProgramOutcome> HumanEvalEvaluator::outcome_of(std::size_t i, std::string_view text) const {
   NB_TRY(ProgramOutcome outcome, run(i, text, problems_[i].test));
-  if (outcome.outcome != Outcome::kPassed || !may_forge(humaneval_code(problems_[i], text)))
+  const HumanEvalProblem& problem = problems_[i];
+  if (outcome.outcome != Outcome::kPassed ||
+      !may_forge(humaneval_code(problem, text), problem.test, problem.entry_point))
     return outcome;
   NB_TRY(const auto tests, control_tests(i));
   for (const std::string& test : tests) {

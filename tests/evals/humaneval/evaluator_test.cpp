@@ -136,5 +136,16 @@ TEST_F(HumanEvalToy, FindsAForgery) {
   EXPECT_EQ(record.prediction, "forged");
 }
 
+TEST_F(HumanEvalToy, FindsAPatchedLibraryAndAReplacedBuiltin) {
+  for (const char* solution : {"import collections\ndef double(x):\n"
+                               "    collections.isinstance = lambda a, b: True\n"
+                               "    collections.all = lambda g: True\n"
+                               "    return collections.Counter()",
+                               "def double(x): return 0\ndef range(*a): return []"}) {
+    const ItemRecord record = mark({solution});
+    EXPECT_FALSE(record.ok) << solution;
+  }
+}
+
 }  // namespace
 }  // namespace nb

@@ -73,6 +73,9 @@ TEST(PassAtK, EqualsTheExactFractions) {
     EXPECT_NEAR(pass_at_k(one[0], one[1], one[2]), one[3].get<double>(), 1e-12) << one;
 }
 
+constexpr std::string_view kTest =
+    "def check(candidate):\n    for i in range(9):\n        assert abs(poly(candidate(i))) < 1\n";
+
 TEST(MayForge, PassesPlainSolutions) {
   for (const char* code : {
            "    return 2 * x",
@@ -80,11 +83,16 @@ TEST(MayForge, PassesPlainSolutions) {
            "def f(x: List[int]) -> Optional[int]:\n    return max(x) if x else None\n",
            "    import re\n    return re.findall(r'\\w+\\s', text)",
            "    # the host's post office\n    return sum(int(c) for c in str(x))",
-           "    return \"\\n\".join(sorted(words, key=len))",
-           " \t\n~x",
-           "\\",
+           "    words = \"\\n\".join(words)\n    return max(words, key=len)",
+           " \t\n    ~x",
+           "    \\",
+           "    abs = len(range(3))\n    x, y = y.real, x\n    return x.real == y <= 2 != 1 >= 0",
+           "    d[i] += s.count('a')\n    for i, c in enumerate(s.split()):\n        n = 1.5",
+           "def g(x):\n    return [y for y in x.items()]\n\n# range = 1\ndef f(x):\n    return "
+           "g(x)",
+           "    with suppress(ValueError) as e:\n        pass",
        })
-    EXPECT_FALSE(may_forge(code)) << code;
+    EXPECT_FALSE(may_forge(code, kTest, "f")) << code;
 }
 
 TEST(MayForge, NoticesEveryWayOutThatWeKnow) {
@@ -122,7 +130,40 @@ TEST(MayForge, NoticesEveryWayOutThatWeKnow) {
            "lambda: globals()",
            "\fimport os",
        })
-    EXPECT_TRUE(may_forge(code)) << code;
+    EXPECT_TRUE(may_forge(code, kTest, "f")) << code;
+}
+
+// A library's name replaced, a builtin that the test reads, a helper of the prompt: passed before.
+TEST(MayForge, NoticesWhatIsBoundOutsideOfTheFunction) {
+  for (const char* code : {
+           "    collections.isinstance = lambda a, b: True",
+           "    collections . all = len",
+           "    collections.all, x = len, 1",
+           "    x = collections.all = len",
+           "    [collections.all] = [len]",
+           "    (collections.all\n    ) = len",
+           "    (collections.all, d['('\n    ]) = len, 1",
+           "    (collections.\n    all) = len",
+           "    collections.all += 1",
+           "    collections.all >>= 1",
+           "    for collections.all in [len]: pass",
+           "    for (collections\n    .all) in [len]: pass",
+           "    with x as collections.all: pass",
+           "    with x as (collections\n    .all): pass",
+           "    del collections.all",
+           "    return 0.0\nrange = lambda *a: []",
+           "    return 0.0\n(range) = 1",
+           "    return 0.0\nif 1:\n    range = 1",
+           "    return 0.0\ndef range(*a): return []",
+           "    return 0.0\ndef poly(*a): return 0",
+           "    return 0.0\nfrom math import pow as abs",
+           "    return 0.0\nimport math as range",
+           "    return 0.0\ndef g(x=(range := 1)): pass",
+           "    return 0.0\n@g\ndef h(): pass",
+           "    global range\n    range = 1",
+           "    match x:\n        case range: pass",
+       })
+    EXPECT_TRUE(may_forge(code, kTest, "f")) << code;
 }
 
 }  // namespace
