@@ -82,8 +82,12 @@ void Progress::print(std::int64_t done, const std::string& note, bool last) {
     line += ", " + human_time_ns(static_cast<double>(total_ - done) / rate * 1e9) + " left";
   if (!note.empty()) line += ", " + note;
   const std::string text = is_terminal_ ? "\r" + line + "\x1b[K" + (last ? "\n" : "") : line + "\n";
-  std::fputs(text.c_str(), stderr);
-  std::fflush(stderr);
+  say_on_stderr(text);
+}
+
+void say_on_stderr(std::string_view text) {
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+  (void)std::fflush(stderr);
 }
 
 }  // namespace nb

@@ -5,12 +5,17 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace nb {
 
 enum class ProgressMode { kAuto, kPlain, kQuiet };
 void set_progress_mode(ProgressMode mode);
 ProgressMode progress_mode();
+
+// All that the program says on stderr goes through here. A stderr that is closed or full ends
+// nothing: the work and the exit code are what counts.
+void say_on_stderr(std::string_view text);
 
 class Progress {
  public:

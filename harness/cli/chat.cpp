@@ -9,6 +9,7 @@
 #include <string>
 
 #include "evals/models/built_in_models.hpp"
+#include "harness/base/progress.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/run/open_model.hpp"
@@ -72,11 +73,12 @@ int answer_once(ChatSession& session, const Options& options, const OpenedModel&
 int converse(ChatSession& session, const Options& options) {
   const bool is_terminal = ::isatty(STDIN_FILENO) != 0;
   if (is_terminal)
-    fmt::print(stderr, "{} \"quit\" ends it{}.\n",
-               options.chat.completes ? "Each line is continued." : "Each line is a message.",
-               options.chat.completes ? "" : ", \"clear\" begins anew");
+    say_on_stderr(
+        fmt::format("{} \"quit\" ends it{}.\n",
+                    options.chat.completes ? "Each line is continued." : "Each line is a message.",
+                    options.chat.completes ? "" : ", \"clear\" begins anew"));
   while (true) {
-    if (is_terminal) fmt::print(stderr, "> ");
+    if (is_terminal) say_on_stderr("> ");
     std::string line;
     if (!std::getline(std::cin, line) || line == "quit" || line == "exit") return kExitOk;
     if (line.ends_with('\r')) line.pop_back();
@@ -117,7 +119,7 @@ int chat(Options options) {
   const std::string why = why_it_completes(options, *opened);
   options.chat.completes = !why.empty();
   if (options.chat.completes && !options.json)
-    fmt::print(stderr, "{} goes on from your text: {}.\n", opened->label, why);
+    say_on_stderr(fmt::format("{} goes on from your text: {}.\n", opened->label, why));
   ChatSession session(*opened->model, options.chat);
   return options.has_prompt ? answer_once(session, options, *opened) : converse(session, options);
 }

@@ -10,6 +10,7 @@
 
 #include "harness/base/locations.hpp"
 #include "harness/base/parallel.hpp"
+#include "harness/base/progress.hpp"
 #include "harness/run/environment.hpp"
 #include "harness/suite/load.hpp"
 #include "model/kernels/simd_level.hpp"
@@ -17,7 +18,7 @@
 namespace nb::cli {
 
 int fail(const Error& error) {
-  fmt::print(stderr, "npubench: {}\n", error.message);
+  say_on_stderr(fmt::format("npubench: {}\n", error.message));
   return static_cast<int>(error.code);
 }
 

@@ -8,6 +8,7 @@
 #include "evals/data/fetch.hpp"
 #include "evals/data/manifest.hpp"
 #include "harness/base/locations.hpp"
+#include "harness/base/progress.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 
@@ -94,14 +95,18 @@ int get_data(const Options& options) {
   fetching.from = options.from;
   fetching.use_origins = !options.no_origins;
   fetching.attempts = options.attempts;
-  fetching.say = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  fetching.say = [](const std::string& line) { say_on_stderr(fmt::format("{}\n", line)); };
   const auto summary = fetch(data_manifest(), options.names, folder, fetching);
   if (!summary) return fail(summary.error());
   if (options.json)
-    return print_json(
-        {{"data_dir", folder.string()}, {"fetched", summary->fetched}, {"kept", summary->kept}});
-  fmt::print("{} files fetched, {} were there; data folder: {}\n", summary->fetched, summary->kept,
-             folder.string());
+    return print_json({{"data_dir", folder.string()},
+                       {"fetched", summary->fetched},
+                       {"kept", summary->kept},
+                       {"absent", summary->absent}});
+  fmt::print(
+      "{} files fetched, {} were there{}; data folder: {}\n", summary->fetched, summary->kept,
+      summary->absent == 0 ? "" : fmt::format(", {} are not in {}", summary->absent, options.from),
+      folder.string());
   return kExitOk;
 }
 

@@ -101,14 +101,16 @@ Json outcome_json(const EvaluationOutcome& outcome) {
           {"items", outcome.items_done},
           {"items_expected", outcome.items_expected},
           {"items_resumed", outcome.items_resumed},
-          {"changed", outcome.changed},
+          {"changed", outcome.is_reused ? Json() : Json(outcome.changed)},
           {"metrics", metrics_json(outcome.record)}};
 }
 
 int print(const EvaluationOutcome& outcome, const Options& options) {
   if (options.json) return print_json(outcome_json(outcome));
   for (const std::string& change : outcome.changed) fmt::print("{}\n", change);
-  if (!options.request.rescore.empty())
+  if (!options.request.rescore.empty() && outcome.is_reused)
+    fmt::print("marked again before; what changed was listed then (--fresh lists it anew)\n");
+  else if (!options.request.rescore.empty())
     fmt::print("{} of {} items are marked otherwise than before\n", outcome.changed.size(),
                outcome.items_done);
   if (outcome.is_complete) {

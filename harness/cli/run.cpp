@@ -80,7 +80,8 @@ int run(const Options& options) {
   planned->options.quiet = options.quiet;
 
   const Forecast expected = forecast(planned->plan, planned->options);
-  if (!options.quiet) fmt::print(stderr, "{}: {}\n", planned->suite.name, forecast_text(expected));
+  if (!options.quiet)
+    say_on_stderr(fmt::format("{}: {}\n", planned->suite.name, forecast_text(expected)));
   if (const auto ready = preflight(planned->plan, planned->options, expected); !ready)
     return fail(ready.error());
   std::optional<RunRecords> baseline;

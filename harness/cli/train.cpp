@@ -184,7 +184,7 @@ int train_verb(const Options& options) {
   const auto plan = make_plan(*suite, {run.data_dir, {}}, suite->name);
   if (!plan) return fail(plan.error());
   const Forecast expected = forecast(*plan, run);
-  if (!options.quiet) fmt::print(stderr, "{}: {}\n", suite->name, forecast_text(expected));
+  if (!options.quiet) say_on_stderr(fmt::format("{}: {}\n", suite->name, forecast_text(expected)));
   if (const auto ready = preflight(*plan, run, expected); !ready) return fail(ready.error());
   const auto summary = run_plan(*plan, run);
   if (!summary) return fail(summary.error());

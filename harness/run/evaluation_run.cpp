@@ -73,7 +73,8 @@ class EvaluationRun {
   std::function<void(const std::string& holder)> tell_of_wait() const {
     return [this](const std::string& holder) {
       if (progress_mode() != ProgressMode::kQuiet)
-        fmt::print(stderr, "{}: waiting for {}, which works on it\n", folder_.string(), holder);
+        say_on_stderr(
+            fmt::format("{}: waiting for {}, which works on it\n", folder_.string(), holder));
     };
   }
 

@@ -10,6 +10,7 @@
 
 #include "harness/base/fs.hpp"
 #include "harness/base/host_info.hpp"
+#include "harness/base/progress.hpp"
 #include "harness/base/table.hpp"
 #include "harness/plan/node_kinds.hpp"
 #include "harness/run/environment.hpp"
@@ -202,7 +203,7 @@ class Runner {
   }
 
   void line(const std::string& text) const {
-    if (!options_.quiet) fmt::print(stderr, "{}\n", text);
+    if (!options_.quiet) say_on_stderr(fmt::format("{}\n", text));
   }
 
   const Plan& plan_;

@@ -88,6 +88,17 @@ TEST_F(Chat, AnAnswerThatCannotBePrintedIsAnError) {
   }
 }
 
+// Each of these ended in an abort.
+TEST_F(Chat, AStderrThatCannotBeWrittenEndsNothing) {
+  for (const char* where : {"2>/dev/full", "2>&-"}) {
+    const auto result = bench_->redirected(
+        where, {"chat", "--model", *model_, "--prompt", "The", "--max-tokens", "2"});
+    EXPECT_EQ(result.exit_code, 0) << where;
+    EXPECT_FALSE(result.out.empty()) << where;
+    EXPECT_EQ(bench_->redirected(where, {"chat", "--nosuch"}).exit_code, 64) << where;
+  }
+}
+
 TEST_F(Chat, BadInputIsOneSentence) {
   const auto refuses = [](const SubprocessResult& result, const std::string& what) {
     EXPECT_EQ(result.exit_code, 64) << what;
