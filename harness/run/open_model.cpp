@@ -105,6 +105,11 @@ Result<OpenedModel> open_checkpoint(const SafetensorsFile& checkpoint, const fs:
   NB_TRY(const GptConfig config, read_model_config(checkpoint));
   NB_TRY_VOID(
       check_vocabulary_fits(*opened.tokenizer, tokenizer, config.vocab_size, checkpoint.path()));
+  NB_TRY(const std::string trained, trained_tokenizer(checkpoint));
+  if (!trained.empty() && trained != opened.tokenizer->hash())
+    return bad_input(fmt::format(
+        "--tokenizer {}: not the one that the model was trained with ({} says another checksum)",
+        tokenizer.string(), checkpoint.path()));
   auto parts = std::make_shared<DeviceAndGpt>(opened.resolved->profile, config);
   Result<void> loaded;
   Result<std::string> digest = std::string();

@@ -187,6 +187,14 @@ Result<GptConfig> read_model_config(const SafetensorsFile& file) {
   return config;
 }
 
+Result<std::string> trained_tokenizer(const SafetensorsFile& file) {
+  if (!file.texts().contains("identity")) return std::string();
+  NB_TRY(const Json identity, metadata_json(file, "identity"));
+  const auto found = identity.find("tokenizer");
+  if (found == identity.end() || !found->is_string()) return std::string();
+  return found->get<std::string>();
+}
+
 Result<void> load_weights(const SafetensorsFile& file, Gpt& gpt) {
   for (Parameter& p : gpt.parameters()) {
     NB_TRY(const std::vector<float> values, file.read_floats(p.name, sizes_of(p.value)));

@@ -50,6 +50,8 @@ Result<void> check_identity(const SafetensorsFile& file, const Json& identity);
 // dtypes. Any safetensors file with nanochat's names and a "model_config" will do. Opening one
 // reads all of it: who needs more than one thing of it opens it once.
 Result<GptConfig> read_model_config(const SafetensorsFile& file);
+// Tokenizer::hash() of the one that it was trained with; empty: the file does not say.
+Result<std::string> trained_tokenizer(const SafetensorsFile& file);
 Result<void> load_weights(const SafetensorsFile& file, Gpt& gpt);
 
 // Folder/checkpoints: step_000123.safetensors, newest first.

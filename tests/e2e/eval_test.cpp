@@ -92,6 +92,20 @@ TEST_F(Eval, TheTokenizerOfAnotherModelIsRefused) {
   EXPECT_TRUE(fs::is_empty(results.path()));
   const auto own = (bench_->node("tokenizer") / "tokenizer.json").string();
   EXPECT_EQ(start({"--tokenizer", own}, results).exit_code, 0);
+  // A checkpoint alone names it too.
+  const auto of_checkpoint = [&](const std::string& tokenizer) {
+    const fs::path checkpoints = bench_->node("train-base") / "checkpoints";
+    const fs::path checkpoint = fs::directory_iterator(checkpoints)->path();
+    return (*bench_)({"eval", "--model", checkpoint.string(), "--device", "ascend_910b3",
+                      "--tokenizer", tokenizer, "--task", "mw/facts", "--max-per-task", "4",
+                      "--quiet", "--results-dir", elsewhere.path().string()});
+  };
+  const auto other = of_checkpoint(file.string());
+  EXPECT_EQ(other.exit_code, 64) << other.out;
+  EXPECT_NE(other.err.find("not the one that the model was trained with"), std::string::npos)
+      << other.err;
+  const auto right = of_checkpoint(own);
+  EXPECT_TRUE(right.err.find("trained with") == std::string::npos) << right.err;
 }
 
 TEST_F(Eval, ItemsAreThoseOfTheSuitesOwnEvaluation) {
