@@ -201,9 +201,10 @@ Result<void> check_mirror(const std::string& mirror) {
 }
 
 // Can it be had at all with these options?
-bool has_source(const DataFile& file, const FetchOptions& options) {
-  return !options.from.empty() || !options.mirrors.empty() ||
-         (options.use_origins && !origin_url(file).empty());
+bool has_source(const DataManifest& manifest, const DataFile& file, const FetchOptions& options) {
+  const std::vector<std::string> names = {file.name};
+  if (!options.from.empty()) return check_presence(manifest, names, options.from).has_value();
+  return !options.mirrors.empty() || (options.use_origins && !origin_url(file).empty());
 }
 
 }  // namespace
@@ -244,9 +245,16 @@ Result<FetchSummary> fetch(const DataManifest& manifest, std::span<const std::st
   Fetcher fetcher(manifest, data_dir, options);
   for (const DataFile* file : files) {
     // Asked for everything: what cannot be had is left out, `data list` shows it.
-    if (names.empty() && !has_source(*file, options)) continue;
+    if (names.empty() && !has_source(manifest, *file, options)) {
+      if (!options.from.empty()) ++summary.absent;
+      continue;
+    }
     NB_TRY_VOID(fetcher.one(*file, summary));
   }
+  if (summary.absent > 0 && summary.fetched + summary.kept == 0)
+    return bad_input(
+        fmt::format("--from {}: has none of the files (npubench data list shows where they belong)",
+                    options.from.string()));
   return summary;
 }
 

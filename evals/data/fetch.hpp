@@ -34,9 +34,11 @@ struct FetchOptions {
 struct FetchSummary {
   int kept = 0;     // there already, checksum right
   int fetched = 0;  // new
+  int absent = 0;   // not in the folder that files are taken from
 };
 
-// Files of those names or groups (none: all of the manifest that has a checksum and a source). A
+// Files of those names or groups (none: all of the manifest that has a checksum and a source, or
+// that the folder has, at least one). A
 // download that was interrupted (<path>.part) goes on where it was. The first file that cannot be
 // had ends it with what was tried for it; files fetched before stay.
 Result<FetchSummary> fetch(const DataManifest& manifest, std::span<const std::string> names,

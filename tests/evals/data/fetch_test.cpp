@@ -71,6 +71,23 @@ TEST_F(Fetch, FromAFolderNeedsNoNetwork) {
   EXPECT_EQ(again->fetched, 0);
 }
 
+// The first file that was missing there ended it, with most of the others not taken.
+TEST_F(Fetch, OfAllFilesAFolderGivesThoseThatItHas) {
+  options_.from = source_.path();
+  fs::remove(source_ / "t/a.txt");
+  const auto summary = get({});
+  ASSERT_TRUE(summary.has_value()) << summary.error().message;
+  EXPECT_EQ(summary->fetched, 1);
+  EXPECT_EQ(summary->absent, 1);
+  EXPECT_TRUE(is_right("text/b"));
+  EXPECT_NE(error_of("text/a").find("is not there"), std::string::npos);
+  options_.from = scratch_.path();
+  const auto none = fetch(manifest_, {}, scratch_ / "new", options_);
+  ASSERT_FALSE(none.has_value());
+  EXPECT_EQ(none.error().code, ErrorCode::kBadInput);
+  EXPECT_NE(none.error().message.find("has none of the files"), std::string::npos);
+}
+
 // It was an "Input/output error", and nobody thought of the disk.
 TEST_F(Fetch, AFullDiskIsCalledByItsNameAndLeavesNothing) {
   options_.from = source_.path();
