@@ -104,17 +104,26 @@ Result<std::string> read_file(const fs::path& path) {
   if (::fstat(file.get(), &status) != 0) return read_error("read", path, errno);
   if (S_ISDIR(status.st_mode)) return read_error("read", path, EISDIR);
   std::string text;
+  const auto grow = [&](std::size_t size) -> Result<void> {
+    try {
+      text.resize(size);
+      return {};
+    } catch (const std::exception&) {  // bad_alloc, or length_error
+      return bad_input(
+          fmt::format("{}: {} bytes and more do not fit into memory", path.string(), size));
+    }
+  };
   // One byte more than the size, so that a regular file needs no second growth to see its end.
   // Pipes and /proc say size 0.
   std::size_t used = 0;
-  text.resize(static_cast<std::size_t>(status.st_size) + 1);
+  NB_TRY_VOID(grow(static_cast<std::size_t>(status.st_size) + 1));
   for (;;) {
     const ssize_t got = ::read(file.get(), text.data() + used, text.size() - used);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return read_error("read", path, errno);
     if (got == 0) break;
     used += static_cast<std::size_t>(got);
-    if (used == text.size()) text.resize(2 * used + 4096);
+    if (used == text.size()) NB_TRY_VOID(grow(2 * used + 4096));
   }
   text.resize(used);
   return text;

@@ -63,6 +63,13 @@ Result<EvaluationOutcome> mark_completions(const EvaluationRequest& request) {
                     "{}; give one",
                     tasks.size()));
   NB_TRY(const TextTask loaded, load_text_task(*tasks.front(), context, "--completions"));
+  // Read twice: its records hold the file's checksum.
+  std::error_code error;
+  if (const auto type = fs::status(request.completions, error).type();
+      type == fs::file_type::fifo || type == fs::file_type::character)
+    return bad_input(
+        fmt::format("--completions {}: a pipe or a device; write its lines to a file first",
+                    request.completions));
   NB_TRY(const auto stored,
          read_completions(request.completions, loaded.texts(), request.settings.num_samples,
                           request.completions_member));
@@ -116,7 +123,8 @@ Result<EvaluationOutcome> rescore(EvaluationRequest request) {
   NB_TRY(const RunRecords run, read_run(request.rescore));
   if (run.records.empty())
     return nothing_found(run, request.rescore + ": not the folder of one evaluation");
-  if (run.records.size() != 1 || run.records[0].record.kind != "eval")
+  const bool is_one = has_record(request.rescore) || run.notes.empty();
+  if (!is_one || run.records.size() != 1 || run.records[0].record.kind != "eval")
     return bad_input(request.rescore + ": not the folder of one evaluation");
   const StoredRecord& stored = run.records[0];
   NB_TRY_VOID(verify_artifacts(stored));

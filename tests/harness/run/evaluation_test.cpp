@@ -196,6 +196,13 @@ TEST_F(EvaluationTest, StoredTextsAreMarkedAgain) {
   EXPECT_NE(second.folder, first.folder);
   EXPECT_EQ(second.record.comparability, first.record.comparability);
   EXPECT_EQ(files_of(second), files_of(first));
+  EXPECT_FALSE(second.is_reused);
+  EXPECT_TRUE(run(again).is_reused);
+  // Of two, none is the one that is meant: the later one was taken.
+  asked.settings.max_per_task = 9;
+  run(asked);
+  again.rescore = first.folder.parent_path().string();
+  EXPECT_EQ(error_of(again), again.rescore + ": not the folder of one evaluation");
   // Choices have no texts.
   EvaluationRequest scored = request("");
   scored.settings = {};
