@@ -9,6 +9,7 @@
 #include <set>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "harness/base/check.hpp"
@@ -127,6 +128,69 @@ TEST(ParallelSettings, MoreThreadsThanCoresRun) {
     while (arrived < 2) std::this_thread::yield();
   });
   EXPECT_EQ(arrived, 2);
+  set_threads(0);
+}
+
+bool arrives(const std::atomic<std::size_t>& count, std::size_t wanted) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (count < wanted)
+    if (std::chrono::steady_clock::now() > deadline)
+      return false;
+    else
+      std::this_thread::yield();
+  return true;
+}
+
+// The first piece fails when another thread is inside the loop.
+TEST(Parallel, AFailureStopsOtherThreadsToo) {
+  for (const int count : {2, 5}) {
+    set_threads(count);
+    std::atomic<std::size_t> begun{0};
+    std::atomic<bool> has_failed{false};
+    EXPECT_THROW(parallel_for(2000, 1,
+                              [&](std::size_t i) {
+                                ++begun;
+                                if (i == 0) {
+                                  EXPECT_TRUE(arrives(begun, 2));
+                                  has_failed = true;
+                                  throw std::runtime_error("first");
+                                }
+                                while (!has_failed) std::this_thread::yield();
+                                std::this_thread::sleep_for(std::chrono::microseconds(100));
+                              }),
+                 std::runtime_error);
+    EXPECT_LT(begun, 2000U) << count;
+  }
+  set_threads(0);
+}
+
+TEST(Parallel, MoreThreadsThanTheLoopBeforeHadAreAllThere) {
+  for (const int count : {2, 3}) {
+    set_threads(count);
+    std::atomic<std::size_t> arrived{0};
+    const auto wanted = static_cast<std::size_t>(count);
+    parallel_for(wanted, 1, [&](std::size_t) {
+      ++arrived;
+      EXPECT_TRUE(arrives(arrived, wanted)) << count;
+    });
+  }
+  set_threads(0);
+}
+
+TEST(Parallel, NoChunkIsEmpty) {
+  for (const int threads : {1, 2}) {
+    set_threads(threads);
+    for (const std::size_t count : {0, 4, 8}) {
+      std::mutex lock;
+      std::set<std::pair<std::size_t, std::size_t>> chunks;
+      parallel_chunks(count, 4, [&](std::size_t begin, std::size_t end) {
+        const std::lock_guard guard(lock);
+        chunks.emplace(begin, end);
+        EXPECT_LT(begin, end);
+      });
+      EXPECT_EQ(chunks.size(), count / 4);
+    }
+  }
   set_threads(0);
 }
 

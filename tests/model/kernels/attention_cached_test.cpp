@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <list>
+#include <thread>
 #include <vector>
 
 #include "harness/base/check.hpp"
+#include "harness/base/parallel.hpp"
 #include "model/kernels/attention.hpp"
 #include "model/kernels/reference/attention.hpp"
 #include "tests/model/kernels/kernel_case.hpp"
@@ -300,6 +302,166 @@ TEST(AttentionCached, ABatchThatDisagreesFailsTheCheck) {
   EXPECT_NO_THROW(attention_cached(q.view(), out.view(), {&sequence, 1}, kHeads, {}));
   EXPECT_THROW(attention_cached(q.view(), out.view(), {&sequence, 1}, kHeads, kPolicies[1]),
                CheckFailure);
+}
+
+struct Part {
+  std::int64_t first, count;
+  std::vector<KeySegment> segments;
+};
+// A batch over one story's q against each sequence alone, and each alone against the definition.
+void expect_batch(ConstMatrix q, const std::vector<Part>& parts, const CachedShape& shape,
+                  const MatmulPolicy& policy) {
+  std::int64_t rows = 0;
+  for (const Part& p : parts) rows += p.count;
+  Array all(rows, q.cols), out(rows, q.cols), expected(rows, q.cols);
+  std::vector<CachedSequence> sequences;
+  std::int64_t row = 0;
+  for (const Part& p : parts) {
+    Array own_q(p.first + p.count, q.cols), own_out(p.first + p.count, q.cols);
+    for (std::int64_t i = 0; i < own_q.view().rows; ++i)
+      std::copy_n(q.row(i), q.cols, own_q.view().row(i));
+    const std::int64_t keys = p.first + p.count, cols = p.segments.front().k.cols;
+    Array k(keys, cols), v(keys, cols);
+    std::int64_t done = 0;
+    for (const KeySegment& s : p.segments)
+      for (std::int64_t j = 0; j < s.k.rows && done < keys; ++j, ++done) {
+        s.k.copy_row(j, k.view().row(done));
+        s.v.copy_row(j, v.view().row(done));
+      }
+    reference::attention(own_q.view(), k.view(), v.view(), own_out.view(), {},
+                         {.batch = 1,
+                          .queries = keys,
+                          .keys = keys,
+                          .heads = shape.heads,
+                          .kv_heads = shape.kv_heads,
+                          .head_dim = shape.head_dim},
+                         policy);
+    for (std::int64_t i = 0; i < p.count; ++i) {
+      std::copy_n(q.row(p.first + i), q.cols, all.view().row(row + i));
+      std::copy_n(own_out.view().row(p.first + i), q.cols, expected.view().row(row + i));
+    }
+    sequences.push_back({row, p.count, p.first, p.segments});
+    row += p.count;
+  }
+  test::at_every_level(
+      [&] {
+        attention_cached(all.view(), out.view(), sequences, shape, policy);
+        EXPECT_TRUE(test::same_bits(out, expected));
+      },
+      {1, 3});
+}
+
+KeySegment cut(const Array& k, const Array& v, std::int64_t begin, std::int64_t count) {
+  return {row_block(k.view(), begin, count), row_block(v.view(), begin, count)};
+}
+
+// Of two sequences over one segment the first sees a part of it, the second all.
+TEST(AttentionCached, ASegmentThatNotAllSeeToItsEndIsNotShared) {
+  const Array q = test::random_array(40, 24, 1), k = test::random_array(40, 12, 2),
+              v = test::random_array(40, 12, 3);
+  const std::vector<KeySegment> whole = {cut(k, v, 0, 40)};
+  for (const MatmulPolicy& policy :
+       {MatmulPolicy{}, MatmulPolicy{.inputs = DType::kFp32, .output = DType::kFp32}}) {
+    expect_batch(q.view(), {{3, 17, whole}, {5, 35, whole}}, kHeads, policy);
+    expect_batch(q.view(), {{5, 35, whole}, {3, 17, whole}, {5, 35, whole}}, kHeads, policy);
+  }
+}
+
+// The same keys with other values are not a shared segment, nor other keys with the same values.
+TEST(AttentionCached, ASharedSegmentHasTheSameKeysAndTheSameValues) {
+  const Array q = test::random_array(40, 24, 1), k = test::random_array(40, 12, 2),
+              v = test::random_array(40, 12, 3), other = test::random_array(40, 12, 4);
+  for (const MatmulPolicy& policy :
+       {MatmulPolicy{}, MatmulPolicy{.inputs = DType::kFp32, .output = DType::kFp32}}) {
+    expect_batch(q.view(), {{20, 20, {cut(k, v, 0, 40)}}, {20, 20, {cut(k, other, 0, 40)}}}, kHeads,
+                 policy);
+    expect_batch(q.view(), {{20, 20, {cut(k, v, 0, 40)}}, {20, 20, {cut(other, v, 0, 40)}}}, kHeads,
+                 policy);
+  }
+}
+
+// The last value of a shared prefix is not finite; the second sequence begins before it.
+TEST(AttentionCached, AValueThatIsNotFiniteInASharedPrefixIsRememberedByItsLaterReaders) {
+  for (const std::int64_t row : {0, 9, 10}) {
+    for (const std::int64_t col : {0, 5, 6, 11}) {
+      const Array q = test::random_array(27, 24, 1), k = test::random_array(27, 12, 2);
+      Array v = test::random_array(27, 12, 3);
+      v.view().row(row)[col] = INFINITY;
+      const std::vector<KeySegment> segments = {cut(k, v, 0, 11), cut(k, v, 11, 16)};
+      expect_batch(q.view(), {{11, 9, segments}, {5, 10, segments}, {0, 27, segments}}, kHeads, {});
+    }
+  }
+}
+
+// Panels of 16 columns and more: a value that is not finite in the last column of a wide head.
+TEST(AttentionCached, AValueThatIsNotFiniteInAnyColumnOfAWideHeadIsSeen) {
+  const CachedShape wide = {.heads = 1, .kv_heads = 1, .head_dim = 70};
+  for (const std::int64_t col : {0, 15, 16, 31, 32, 63, 64, 69}) {
+    const Array q = test::random_array(20, 70, 1), k = test::random_array(20, 70, 2);
+    Array v = test::random_array(20, 70, 3);
+    v.view().row(19)[col] = NAN;
+    expect_batch(q.view(), {{0, 20, {cut(k, v, 0, 20)}}, {2, 11, {cut(k, v, 0, 20)}}}, wide, {});
+  }
+}
+
+// An odd number of keys, of which the last one's values are not finite: the missing key of its pair
+// adds nothing, not even zero times them.
+TEST(AttentionCached, TheLastOfAnOddNumberOfKeysStandsAlone) {
+  for (const std::int64_t dim : {32, 64, 128, 160}) {
+    for (const std::int64_t keys : {1, 3, 35}) {
+      const CachedShape shape = {.heads = 1, .kv_heads = 1, .head_dim = dim};
+      const Array q = test::random_array(keys, dim, 1), k = test::random_array(keys, dim, 2);
+      Array v = test::random_array(keys, dim, 3);
+      for (std::int64_t d = 0; d < dim; d += 3) v.view().row(keys - 1)[d] = INFINITY;
+      for (const MatmulPolicy& policy :
+           {MatmulPolicy{}, MatmulPolicy{.inputs = DType::kFp32, .output = DType::kFp32}})
+        expect_batch(q.view(), {{keys - 1, 1, {cut(k, v, 0, keys)}}}, shape, policy);
+    }
+  }
+}
+
+// In a thread of its own: working memory of the size that was asked for, no larger one of a kernel
+// before. For sanitizers.
+TEST(AttentionCached, WorkingMemoryOfSingleQueriesIsLargeEnough) {
+  std::thread([] {
+    set_threads(1);
+    const CachedShape shape = {.heads = 1, .kv_heads = 1, .head_dim = 128};
+    const Array q = test::random_array(301, 128, 1), k = test::random_array(301, 128, 2),
+                v = test::random_array(301, 128, 3);
+    Array out(1, 128);
+    const std::vector<KeySegment> segments = {cut(k, v, 0, 301)};
+    const std::vector<CachedSequence> sequences = {{0, 1, 300, segments}};
+    attention_cached(row_block(q.view(), 300, 1), out.view(), sequences, shape, {});
+    set_threads(0);
+  }).join();
+}
+
+TEST(AttentionCached, EachWayToDisagreeFailsTheCheck) {
+  Array q(8, 24), out(8, 24), k(8, 12), v(8, 12), fewer(7, 12), narrower(8, 11);
+  const auto run = [&](KeyRows keys, KeyRows values, CachedSequence s, Matrix to,
+                       const MatmulPolicy& policy = {}) {
+    const KeySegment segment = {keys, values};
+    s.segments = {&segment, 1};
+    attention_cached(q.view(), to, {&s, 1}, kHeads, policy);
+  };
+  EXPECT_NO_THROW(run(k.view(), v.view(), {0, 8, 0, {}}, out.view()));
+  EXPECT_THROW(run(k.view(), fewer.view(), {0, 8, 0, {}}, out.view()), CheckFailure);
+  EXPECT_THROW(run(k.view(), narrower.view(), {0, 8, 0, {}}, out.view()), CheckFailure);
+  EXPECT_THROW(run(k.view(), v.view(), {-1, 8, 0, {}}, out.view()), CheckFailure);
+  EXPECT_THROW(run(k.view(), v.view(), {0, 8, -1, {}}, out.view()), CheckFailure);
+  EXPECT_THROW(run(k.view(), v.view(), {1, -1, 3, {}}, out.view()), CheckFailure);
+  EXPECT_THROW(run(k.view(), v.view(), {0, 7, 0, {}}, row_block(out.view(), 0, 7)), CheckFailure);
+  EXPECT_THROW(run(k.view(), v.view(), {0, 8, 0, {}}, column_block(out.view(), 0, 23)),
+               CheckFailure);
+  EXPECT_THROW(
+      run(k.view(), v.view(), {0, 8, 0, {}}, out.view(), {.accumulation = Accumulation::kBlock16}),
+      CheckFailure);
+  std::vector<std::uint16_t> halves(96);
+  KeyRows half(ConstMatrix{nullptr, 8, 12, 12});
+  half.halves = halves.data();
+  const MatmulPolicy fp32{.inputs = DType::kFp32, .output = DType::kFp32};
+  EXPECT_THROW(run(half, v.view(), {0, 8, 0, {}}, out.view(), fp32), CheckFailure);
+  EXPECT_THROW(run(k.view(), half, {0, 8, 0, {}}, out.view(), fp32), CheckFailure);
 }
 
 }  // namespace

@@ -373,5 +373,57 @@ TEST(Matmul, ShapesThatDisagreeFailTheCheck) {
                CheckFailure);
 }
 
+// Several tasks down and several across, their numbers with a common divisor.
+TEST(Matmul, TurnedTasksSideBySideAndOneBelowTheOther) {
+  for (const Shape& s : {Shape{130, 600, 20}, Shape{256, 1030, 5}}) {
+    for (const DType inputs : {DType::kBf16, DType::kFp32}) {
+      const MatmulPolicy policy{.inputs = inputs, .output = DType::kFp32};
+      const Array a = test::random_array(s.k, s.m, 1), b = test::random_array(s.k, s.n, 2);
+      Array expected(s.m, s.n);
+      reference::matmul_tn(a.view(), b.view(), expected.view(), policy);
+      test::at_every_level(
+          [&] {
+            Array c(s.m, s.n);
+            matmul_tn(a.view(), b.view(), c.view(), policy);
+            EXPECT_TRUE(test::same_bits(c, expected)) << s.m << " " << s.n;
+          },
+          {1, 3});
+    }
+  }
+}
+
+// Short pieces of chains: tiles convert the next stage's words a little at a time, and are at work
+// on a unit of it when the next unit is due.
+TEST(Matmul, WordsThatManyShortTilesConvertAreAllThere) {
+  for (const Shape& s : {Shape{200, 160, 518}, Shape{100, 96, 2310}, Shape{210, 160, 773}}) {
+    for (const DType inputs : {DType::kBf16, DType::kFp32}) {
+      for (const Accumulation accumulation : {Accumulation::kBlock16, Accumulation::kSplitK}) {
+        const MatmulPolicy policy{
+            .inputs = inputs, .accumulation = accumulation, .split_k = 7, .output = DType::kFp32};
+        const Array a = test::random_array(s.m, s.k, 1), b = test::random_array(s.n, s.k, 2);
+        Array expected(s.m, s.n);
+        reference::matmul_nt(a.view(), b.view(), expected.view(), policy);
+        test::at_every_level([&] {
+          Array c(s.m, s.n);
+          matmul_nt(a.view(), b.view(), c.view(), policy);
+          EXPECT_TRUE(test::same_bits(c, expected)) << s.m << " " << s.n << " " << s.k;
+        });
+      }
+    }
+  }
+}
+
+TEST(Matmul, ABlockOfNoRowsLeavesTheChainAsItIs) {
+  const Array a(0, 130), b(0, 600);
+  for (const DType inputs : {DType::kBf16, DType::kFp32}) {
+    test::at_every_level([&] {
+      const Array before = test::random_array(130, 600, 3);
+      Array partial = before;
+      matmul_tn_block(a.view(), b.view(), partial.view(), {.inputs = inputs}, false);
+      EXPECT_TRUE(test::same_bits(partial, before));
+    });
+  }
+}
+
 }  // namespace
 }  // namespace nb::kernels

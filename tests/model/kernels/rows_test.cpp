@@ -7,6 +7,7 @@
 #include "harness/base/check.hpp"
 #include "model/kernels/embedding.hpp"
 #include "model/kernels/reference/elementwise.hpp"
+#include "model/kernels/rms_norm.hpp"
 #include "model/kernels/rotary_norm.hpp"
 #include "tests/model/kernels/kernel_case.hpp"
 
@@ -292,6 +293,55 @@ TEST(Embedding, AnIdOutsideTheTableFailsTheCheck) {
     EXPECT_THROW(embedding_backward(out.view(), std::vector{id}, table.view(), DType::kFp32),
                  CheckFailure);
   }
+}
+
+TEST(RmsNorm, NormsOfViewsThatDisagreeFailTheCheck) {
+  Array x(4, 6), out(4, 6), fewer(3, 6), narrower(4, 5);
+  std::vector<float> rstd(4), few(3);
+  const auto t = DType::kFp32;
+  EXPECT_THROW(rms_norm(x.view(), fewer.view(), {}, t), CheckFailure);
+  EXPECT_THROW(rms_norm(x.view(), narrower.view(), {}, t), CheckFailure);
+  EXPECT_THROW(rms_norm(x.view(), out.view(), few, t), CheckFailure);
+  EXPECT_THROW(add_rms_norm(x.view(), fewer.view(), out.view(), out.view(), {}, t), CheckFailure);
+  EXPECT_THROW(add_rms_norm(x.view(), x.view(), fewer.view(), out.view(), {}, t), CheckFailure);
+  EXPECT_THROW(add_rms_norm(x.view(), x.view(), out.view(), fewer.view(), {}, t), CheckFailure);
+  EXPECT_THROW(add_rms_norm(x.view(), x.view(), out.view(), out.view(), few, t), CheckFailure);
+  EXPECT_THROW(rms_norm_backward(x.view(), fewer.view(), rstd, out.view(), t), CheckFailure);
+  EXPECT_THROW(rms_norm_backward(fewer.view(), x.view(), rstd, out.view(), t), CheckFailure);
+  EXPECT_THROW(rms_norm_backward(x.view(), x.view(), rstd, fewer.view(), t), CheckFailure);
+  EXPECT_THROW(rms_norm_backward(x.view(), x.view(), few, out.view(), t), CheckFailure);
+}
+
+// Sums go to rows of another stride than the addend's.
+TEST(RmsNorm, SumsAndNormsHaveStridesOfTheirOwn) {
+  for (const std::int64_t rows : {1, 5, 33}) {
+    const Array a = test::random_array(rows, 40, 1, Values::kOrdinary, 2);
+    const Array b = test::random_array(rows, 40, 2, Values::kOrdinary, 9);
+    test::at_every_level([&] {
+      Array sum(rows, 40, 12), norm(rows, 40, 0), norm_alone(rows, 40, 1);
+      add_rms_norm(a.view(), b.view(), sum.view(), norm.view(), {}, DType::kBf16);
+      rms_norm(sum.view(), norm_alone.view(), {}, DType::kBf16);
+      for (std::int64_t i = 0; i < rows; ++i)
+        for (std::int64_t j = 0; j < 40; ++j) {
+          float s = round_to(DType::kBf16, a.view().row(i)[j] + b.view().row(i)[j]);
+          ASSERT_EQ(sum.view().row(i)[j], s) << i << "," << j;
+          ASSERT_EQ(norm.view().row(i)[j], norm_alone.view().row(i)[j]) << i << "," << j;
+        }
+    });
+  }
+}
+
+TEST(Embedding, EmbeddingsAndGathersThatDisagreeFailTheCheck) {
+  Array from(5, 4), out(2, 4), narrower(2, 3), more(3, 4);
+  const std::vector<std::int64_t> rows = {1, 4};
+  EXPECT_NO_THROW(gather_rows(from.view(), rows, out.view()));
+  EXPECT_THROW(gather_rows(from.view(), rows, narrower.view()), CheckFailure);
+  EXPECT_THROW(gather_rows(from.view(), rows, more.view()), CheckFailure);
+  const std::vector<int> ids = {1, 4};
+  EXPECT_THROW(embedding(from.view(), ids, narrower.view(), DType::kFp32), CheckFailure);
+  EXPECT_THROW(embedding(from.view(), ids, more.view(), DType::kFp32), CheckFailure);
+  EXPECT_THROW(embedding_backward(narrower.view(), ids, from.view(), DType::kFp32), CheckFailure);
+  EXPECT_THROW(embedding_backward(more.view(), ids, from.view(), DType::kFp32), CheckFailure);
 }
 
 }  // namespace
