@@ -57,8 +57,10 @@ class Places {
     NB_TRY(const std::string id, text_of(row, kIdKeys, line));
     const auto place = by_id_.find(id);
     if (place != by_id_.end()) return place->second;
+    const std::string near = did_you_mean(id, names_);
     return bad_input(
-        fmt::format("{}: no item is called \"{}\"{}", line, id, did_you_mean(id, names_)));
+        fmt::format("{}: no item is called \"{}\"{}", line, id,
+                    near.empty() ? fmt::format("; the first is \"{}\"", names_.front()) : near));
   }
 
   const std::string& name(std::size_t i) const { return names_[i]; }

@@ -140,8 +140,14 @@ class Fetcher {
     std::vector<std::string> urls;
     for (const std::string& mirror : options_.mirrors)
       urls.push_back(mirror + (mirror.ends_with('/') ? "" : "/") + url_path(file.path));
-    if (const std::string origin = origin_url(file); options_.use_origins && !origin.empty())
-      urls.push_back(origin);
+    const std::string origin = origin_url(file);
+    if (options_.use_origins && !origin.empty()) urls.push_back(origin);
+    if (urls.empty() && !origin.empty())
+      return bad_input(
+          fmt::format("\"{}\": its origin may not be asked (--no-origins); give a mirror of the "
+                      "data folder with "
+                      "--mirror URL, or a folder that has it with --from",
+                      file.name));
     if (urls.empty())
       return bad_input(fmt::format(
           "\"{}\" is no copy of a public file (origin: {}); give a mirror of the data folder with "
@@ -159,6 +165,7 @@ class Fetcher {
   // Empty: `part` is the file. Else why not.
   Result<std::string> download(const DataFile& file, const std::string& url, const fs::path& part) {
     std::chrono::milliseconds pause = options_.backoff;
+    bool may_begin_again = size_of(part) > 0;  // what lies there may be of another file
     for (int attempt = 1;; ++attempt) {
       if (file.size_bytes != 0 && size_of(part) > file.size_bytes) discard(part);
       Try last;
@@ -171,6 +178,7 @@ class Fetcher {
         const auto checked = check_data_file(file, part);
         if (checked) return std::string();
         discard(part);  // of another file: going on with it would never end well
+        if (std::exchange(may_begin_again, false)) continue;
         return checked.error().message;
       }
       if (last.start_over) discard(part);

@@ -80,7 +80,11 @@ int converse(ChatSession& session, const Options& options) {
   while (true) {
     if (is_terminal) say_on_stderr("> ");
     std::string line;
-    if (!std::getline(std::cin, line) || line == "quit" || line == "exit") return kExitOk;
+    if (!std::getline(std::cin, line)) {
+      if (std::ferror(stdin) == 0) return kExitOk;
+      return fail({ErrorCode::kRun, "cannot read stdin"});
+    }
+    if (line == "quit" || line == "exit") return kExitOk;
     if (line.ends_with('\r')) line.pop_back();
     if (line.empty()) continue;
     if (line == "clear") {

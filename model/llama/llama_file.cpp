@@ -129,14 +129,10 @@ Result<LlamaFile> read_llama_file(const std::filesystem::path& path) {
 }
 
 bool is_llama_file(const std::filesystem::path& path) {
-  std::error_code error;
-  const std::uintmax_t size = fs::file_size(path, error);
-  if (error || size < kHeaderBytes) return false;
   std::ifstream file(path, std::ios::binary);
   std::string header(kHeaderBytes, '\0');
   if (!file.read(header.data(), static_cast<std::streamsize>(header.size()))) return false;
-  const auto config = parse_header(header, path.string());
-  return config && file_bytes(*config) == size;
+  return parse_header(header, path.string()).has_value();
 }
 
 }  // namespace nb

@@ -37,7 +37,7 @@ struct LlamaFile {
 // Error: cannot be read, sizes that are no Llama's, another length than the sizes ask for.
 Result<LlamaFile> read_llama_file(const std::filesystem::path& path);
 Result<LlamaFile> parse_llama_file(std::string_view bytes, const std::string& where);
-// By its sizes: a header whose sizes ask for exactly this many bytes.
+// By its header: sizes that a Llama can have. Reading says whether the length is theirs.
 bool is_llama_file(const std::filesystem::path& path);
 
 }  // namespace nb

@@ -88,6 +88,13 @@ TEST_F(Chat, AnAnswerThatCannotBePrintedIsAnError) {
   }
 }
 
+// It was taken for the end of the conversation.
+TEST_F(Chat, AStdinThatCannotBeReadIsAnError) {
+  const auto result = bench_->redirected("</", {"chat", "--model", *model_});
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_TRUE(result.err.ends_with("npubench: cannot read stdin\n")) << result.err;
+}
+
 // Each of these ended in an abort.
 TEST_F(Chat, AStderrThatCannotBeWrittenEndsNothing) {
   for (const char* where : {"2>/dev/full", "2>&-"}) {

@@ -87,6 +87,8 @@ TEST(Completions, ErrorsNameFileAndLine) {
       "item needs one");
   EXPECT_EQ(error_of(good + "{\"task_id\": \"Ecko/1\", \"completion\": \"\"}\n"),
             "f.jsonl:2: no item is called \"Ecko/1\"; did you mean \"Echo/1\"?");
+  EXPECT_EQ(error_of(good + "{\"task_id\": \"quite another\", \"completion\": \"\"}\n"),
+            "f.jsonl:2: no item is called \"quite another\"; the first is \"Echo/0\"");
   EXPECT_EQ(error_of(good + "{\"completion\": \"\"}\n"),
             "f.jsonl:2: \"task_id\" is missing; a line has {\"task_id\": …, \"completion\": …}");
   EXPECT_EQ(error_of(good + "{\"task_id\": \"Echo/1\", \"completion\": 3}\n"),

@@ -131,6 +131,10 @@ TEST_F(Fetch, AnUnknownNameGetsTheNearestOne) {
 TEST_F(Fetch, WhatIsNoCopyNeedsAMirrorOrAFolder) {
   options_.use_origins = true;
   EXPECT_NE(error_of("text/b").find("--mirror URL"), std::string::npos) << error_of("text/b");
+  EXPECT_NE(error_of("text/b").find("no copy of a public file"), std::string::npos);
+  options_.use_origins = false;
+  EXPECT_NE(error_of("text/a").find("its origin may not be asked"), std::string::npos)
+      << error_of("text/a");
 }
 
 TEST_F(Fetch, NoServerIsTriedAgainAndThenNamed) {
@@ -180,6 +184,16 @@ TEST_F(FetchFromServer, WhatAnInterruptedProgramLeftIsUsed) {
   ASSERT_TRUE(get({"text/a"}).has_value());
   EXPECT_TRUE(is_right("text/a"));
   EXPECT_EQ(server_->requests(), (std::vector<std::string>{"plain t/a.txt bytes=1234-"}));
+}
+
+// A good mirror was blamed for what an older program had left.
+TEST_F(FetchFromServer, APartOfAnotherFileIsFetchedAnew) {
+  mirror({"plain"});
+  ASSERT_TRUE(write_file(data_ / "t/a.txt.part", std::string(1234, 'x')).has_value());
+  ASSERT_TRUE(get({"text/a"}).has_value()) << error_of("text/a");
+  EXPECT_TRUE(is_right("text/a"));
+  EXPECT_EQ(server_->requests(),
+            (std::vector<std::string>{"plain t/a.txt bytes=1234-", "plain t/a.txt "}));
 }
 
 TEST_F(FetchFromServer, AWholePartIsCheckedWithoutAnyRequest) {

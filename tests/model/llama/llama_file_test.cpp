@@ -40,7 +40,7 @@ TEST(LlamaFile, IsKnownByItsSizes) {
   EXPECT_FALSE(is_llama_file("no such file"));
   const test::TempDir folder;
   ASSERT_TRUE(write_file(folder / "cut.bin", bytes_of_golden().substr(0, 1000)));
-  EXPECT_FALSE(is_llama_file(folder / "cut.bin"));
+  EXPECT_TRUE(is_llama_file(folder / "cut.bin"));  // or it would be called a broken safetensors
 }
 
 TEST(LlamaFile, BadFilesAreNamed) {
