@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace nb {
 namespace {
@@ -43,6 +45,11 @@ std::vector<Given> setting_flags(const EvalSettings& settings) {
   return flags;
 }
 
+bool is_of_generation(std::string_view flag) {
+  return flag == "--max-new-tokens" || flag == "--temperature" || flag == "--top-k" ||
+         flag == "--seed";
+}
+
 }  // namespace
 
 Result<void> check_request(const EvaluationRequest& request) {
@@ -61,9 +68,14 @@ Result<void> check_request(const EvaluationRequest& request) {
   if (request.shards != 1)
     return bad_input(source + ": texts are marked by one process; leave --shards out");
   NB_TRY_VOID(none_of(source, "no model is asked", model_flags(request.model)));
-  if (has_completions)
-    return none_of(source, "every item needs its texts",
-                   {{"--max-per-task", request.settings.max_per_task > 0}});
+  if (has_completions) {
+    NB_TRY_VOID(none_of(source, "every item needs its texts",
+                        {{"--max-per-task", request.settings.max_per_task > 0}}));
+    std::vector<Given> generation;
+    for (const Given& one : setting_flags(request.settings))
+      if (is_of_generation(one.flag)) generation.push_back(one);
+    return none_of(source, "nothing is generated", generation);
+  }
   NB_TRY_VOID(none_of(source, "settings are those of the evaluation that is marked again",
                       setting_flags(request.settings)));
   return none_of(source, "texts come from the evaluation",

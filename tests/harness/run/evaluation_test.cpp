@@ -310,6 +310,9 @@ TEST_F(EvaluationTest, FlagsThatWouldChangeNothingAreRefused) {
   texts.model.shares_prefixes = true;
   texts.settings.max_per_task = 1;
   EXPECT_EQ(error_of(texts), "--completions: every item needs its texts; leave --max-per-task out");
+  texts.settings.max_per_task = 0;
+  texts.settings.max_new_tokens = 7;
+  EXPECT_EQ(error_of(texts), "--completions: nothing is generated; leave --max-new-tokens out");
   EvaluationRequest again = request("");
   again.rescore = "somewhere";
   EXPECT_EQ(error_of(again),
