@@ -70,7 +70,9 @@ Result<void> check_presence(const DataManifest& manifest, std::span<const std::s
 
 struct VerifiedFile {
   const DataFile* file = nullptr;
-  std::string state;  // "verified", "missing", "wrong size", "wrong checksum"
+  // "verified", "missing", "wrong size", "wrong checksum", "cannot be read", "a folder in its
+  // place"
+  std::string state;
 };
 // Reads every byte of the files that are there.
 std::vector<VerifiedFile> verify(std::span<const DataFile* const> files,

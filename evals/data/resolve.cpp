@@ -1,6 +1,7 @@
 // Finding and verifying the files of the manifest.
 #include <fmt/core.h>
 #include <openssl/evp.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -129,7 +130,10 @@ Result<ResolvedFile> resolve_file(const DataFile& file, const std::filesystem::p
 std::string state_text(const DataFile& file, const std::filesystem::path& data_dir, bool verify) {
   const std::filesystem::path path = place_of(file, data_dir);
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return "missing";
+  const auto type = std::filesystem::status(path, error).type();
+  if (type == std::filesystem::file_type::directory) return "a folder in its place";
+  if (type == std::filesystem::file_type::not_found) return "missing";
+  if (::access(path.c_str(), R_OK) != 0) return "cannot be read";
   if (!present_bytes(file, path)) return "wrong size";
   if (!verify) return "present";
   return check_sum(file, path) ? "verified" : "wrong checksum";

@@ -62,7 +62,7 @@ int verify_data(const Options& options) {
     missing += one.state == "missing" ? 1 : 0;
     if (one.state == "verified" || (one.state == "missing" && options.names.empty())) continue;
     bad += fmt::format("\n  {}: {}", one.file->name, one.state);
-    get += " " + one.file->name;
+    if (one.state == "missing" || one.state.starts_with("wrong")) get += " " + one.file->name;
   }
   if (options.json) {
     Json list = Json::array();
@@ -76,9 +76,9 @@ int verify_data(const Options& options) {
                missing, folder.string());
   }
   if (bad.empty()) return kExitOk;
-  return fail(
-      {ErrorCode::kBadInput, fmt::format("data folder {}:{}\nget them again: npubench data get{}",
-                                         folder.string(), bad, get)});
+  return fail({ErrorCode::kBadInput,
+               fmt::format("data folder {}:{}{}", folder.string(), bad,
+                           get.empty() ? "" : "\nget them again: npubench data get" + get)});
 }
 
 std::vector<std::string> mirrors_of(const Options& options) {

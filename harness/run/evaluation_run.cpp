@@ -58,13 +58,15 @@ class EvaluationRun {
     started_ = utc_time_text();
     NB_TRY(std::vector<EvalResult> results, answer(context_));
     if (request_.shards == 1) return finish(results, partial);
+    std::int64_t made = -outcome_.items_resumed;
+    for (const EvalResult& result : results) made += std::ssize(result.items);
     // Whoever ends last finds the items of all; two that end together do so one after the other.
     NB_TRY(const NodeLock all, NodeLock::acquire(folder_, tell_of_wait()));
     const auto record = finished();
     // An old record is written anew as long as the items of a fresh shard lie beside it.
     if (record && !(request_.fresh && partial.has_own())) return reused(*record);
     context_.progress = nullptr;
-    outcome_.items_resumed = 0;
+    outcome_.items_resumed = -made;  // found too, but not from elsewhere
     NB_TRY(results, answer(context_));
     return finish(results, partial);
   }

@@ -174,6 +174,9 @@ TEST_F(Resolve, TableShowsTheState) {
   EXPECT_EQ(state(false), (std::vector<std::string>{"missing", "present"}));
   EXPECT_EQ(state(true), (std::vector<std::string>{"missing", "wrong checksum"}));
   EXPECT_EQ(data_table(manifest_, "", false).header.at(1), "rows");
+  fs::remove_all(folder_.path() / "t");
+  fs::create_directories(folder_.path() / "t/b.txt");
+  EXPECT_EQ(state(true), (std::vector<std::string>{"missing", "a folder in its place"}));
 }
 
 TEST(DataManifest, RefusesWhatItCannotVerify) {

@@ -109,11 +109,15 @@ TEST_F(EvaluationTest, FreshShardsReuseNothingButEachOther) {
   // What other processes left: unreadable, but of this shard or of another number of shards.
   for (const char* name : {"mw_facts.2-of-3.jsonl", "mw_facts.1-of-2.jsonl"})
     ASSERT_TRUE(append_file(partial / name, "garbage\n").has_value());
+  std::int64_t others = 0;
   for (const std::int64_t shard : {2, 0, 1}) {
     sharded.shard = shard;
     const EvaluationOutcome outcome = run(sharded);
     EXPECT_FALSE(outcome.is_reused) << shard;
     EXPECT_EQ(outcome.is_complete, shard == 1) << shard;
+    // Found is what others made: all shards said so of their own.
+    EXPECT_EQ(outcome.items_resumed, others) << shard;
+    others = outcome.items_done;
     if (outcome.is_complete) {
       EXPECT_EQ(files_of(outcome), expected);
     } else {
