@@ -23,6 +23,7 @@ using inner::kGemmSteps;
 
 constexpr std::int64_t kMostBlocksAtOnce = 4;  // blocks of kGemmSteps whose words are held
 constexpr std::int64_t kPanelBytesInL2 = 512 << 10;
+constexpr std::int64_t kLeastFetchingRows = 3;  // fewer wait for panels, whoever asks for them
 constexpr std::int64_t kMostTileColumns = 128;
 // Columns that are handed over together, soon enough to be found in L1 or L2. From one row to the
 // next: those and what the last tile adds; an odd number of cache lines.
@@ -217,7 +218,8 @@ class Multiplication {
                            std::size_t end, std::int64_t j, std::int64_t tiles) const {
     const bool is_first_use =
         (task.row == 0 || shape_.m <= 2 * grid_.rows) && tiles > 1 && !a_.is_turned;
-    const bool is_dropped = j < task.cols && task.cols * steps_ * 4 > kPanelBytesInL2;
+    const bool is_dropped = j < task.cols && task.rows >= kLeastFetchingRows &&
+                            task.cols * steps_ * 4 > kPanelBytesInL2;
     if (task.col + j >= shape_.n || !(is_first_use || is_dropped)) return {};
     const std::int64_t steps = steps_of(begin, end);
     return fetch_ahead(

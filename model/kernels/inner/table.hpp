@@ -62,8 +62,8 @@ struct Fetch {
   std::int64_t step, stride;
   std::int64_t jump;  // from the end of a run to the next one
 };
-inline constexpr std::int64_t kMostFetched = 512;  // of `step`
-inline constexpr int kFetches = 2;                 // at once
+inline constexpr std::int64_t kMostFetched = 2048;  // of `step`
+inline constexpr int kFetches = 2;                  // at once
 
 // Packing that tiles do on their way, where the level can (Gemm::converts): 32 words with every
 // burst, from two places of a source to 32 consecutive words. A run of them lies `next`
