@@ -2,14 +2,17 @@
 # CORE's 10-shot tasks: `npubench eval` against nanochat's evaluation loop in PyTorch, same weights, in turn.
 # Not part of the tests. Installs Debian's PyTorch. Our seconds are those of the whole command, loading included;
 # PyTorch's are those of its forward passes and losses alone.
-#   bash harness/microbench/eval_versus_pytorch.sh [ITEMS [TASK ...]]     default: 40 items of four tasks
+#   bash harness/microbench/eval_versus_pytorch.sh [ITEMS [TASK ...]]     default: 60 items of all but HellaSwag
+# At the end: all tasks' seconds, the geometric mean of the ratios, and their quotient.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 exec </dev/null
 
-items=${1:-40}
+items=${1:-60}
 tasks=("${@:2}")
-[ ${#tasks[@]} -gt 0 ] || tasks=(arc_easy arc_challenge piqa jeopardy)
+[ ${#tasks[@]} -gt 0 ] || tasks=(arc_easy arc_challenge commonsense_qa piqa boolq
+  bigbench_language_identification jeopardy squad bigbench_qa_wikidata bigbench_dyck_languages bigbench_cs_algorithms
+  bigbench_operators bigbench_repeat_copy_logic)
 data=${NPUBENCH_DATA:-$HOME/.cache/npubench/data}
 results=build/eval_versus_pytorch
 bench=build/release/npubench
@@ -36,6 +39,7 @@ theirs() { # type task -> seconds
 }
 
 printf '%-24s %6s %10s %10s %12s %12s %8s %8s\n' task items 'ours bf16' 'ours fp32' 'torch fp32' 'torch bf16' ratio 'to best'
+sums=
 for task in "${tasks[@]}"; do
   ours ascend_910b3 "$task"
   bf16=$seconds
@@ -46,5 +50,9 @@ for task in "${tasks[@]}"; do
   awk -v t="$task" -v n="$items" -v a="$bf16" -v f="$fp32" -v b="$torch_fp32" -v c="$torch_bf16" 'BEGIN {
     best = b < c ? b : c
     printf "%-24s %6d %8.2f s %8.2f s %10.2f s %10.2f s %8.1f %8.1f\n", t, n, a, f, b, c, b / a, best / a }'
+  sums+="$bf16 $torch_fp32 $torch_bf16"$'\n'
   /usr/bin/python3 harness/microbench/eval_versus_pytorch.py compare "$results/torch_fp32.json" "$folder" | sed 's/^/  fp32: /'
 done
+awk 'NF == 3 { best = $2 < $3 ? $2 : $3; ours += $1; theirs += best; logs += log(best / $1); n++ }
+  END { printf "%d tasks: ours %.2f s, the best of PyTorch %.2f s: %.1f times as fast; geometric mean of the ratios %.1f\n",
+        n, ours, theirs, theirs / ours, exp(logs / n) }' <<<"$sums"
