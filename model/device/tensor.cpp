@@ -117,6 +117,11 @@ Halves Tensor::half_matrix() {
   return {halves().data(), shape_.leading(), shape_.last(), shape_.last()};
 }
 
+Numbers Tensor::numbers_to_write() {
+  if (std::as_const(*this).halves().empty()) return matrix();
+  return half_matrix();
+}
+
 ConstNumbers Tensor::numbers() const {
   if (halves().empty()) return matrix();
   ConstNumbers numbers;

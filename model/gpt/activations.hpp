@@ -18,7 +18,7 @@ struct AttentionActivations {
   Tensor y;        // output of attention, heads joined
   std::vector<float> q_rstd, k_rstd;
   ops::AttentionRows rows;
-  SavedBlocks c_q, c_k, c_v, q_rotary, k_rotary, q_norm, k_norm, attention, c_proj;
+  SavedBlocks c_q, c_k, c_v, q_rotary, k_rotary, q_norm, k_norm, attention, c_proj, add;
 };
 
 struct MlpActivations {
@@ -34,7 +34,7 @@ struct BlockActivations {
   std::vector<float> x_rstd, mid_rstd;
   AttentionActivations attention;
   MlpActivations mlp;
-  SavedBlocks x_norm, mid_norm, attention_add;
+  SavedBlocks x_norm, mid_norm;
 };
 
 }  // namespace nb

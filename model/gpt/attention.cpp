@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/gpt/linear_backward.hpp"
+#include "model/ops/activation_buffer.hpp"
 #include "model/ops/attention.hpp"
 #include "model/ops/linear.hpp"
 #include "model/ops/linear_add.hpp"
@@ -13,13 +14,17 @@
 namespace nb {
 
 Tensor attention_forward(const PassContext& context, const BlockWeights& weights, Tensor n,
-                         AttentionActivations& a) {
+                         const Tensor& x, AttentionActivations& a) {
   Device& device = context.device;
   a.n = std::move(n);
   {
-    Tensor q = ops::linear(device, a.n, weights.c_q.value, weights.c_q.name, context.slot(a.c_q));
-    Tensor k = ops::linear(device, a.n, weights.c_k.value, weights.c_k.name, context.slot(a.c_k));
-    a.v = ops::linear(device, a.n, weights.c_v.value, weights.c_v.name, context.slot(a.c_v));
+    const auto product = [&](const Parameter& w, SavedBlocks& saved) {
+      return ops::linear(device, a.n, w.value, w.name, context.slot(saved), ops::Arithmetic::kNow,
+                         ops::activation_buffer(device));
+    };
+    Tensor q = product(weights.c_q, a.c_q);
+    Tensor k = product(weights.c_k, a.c_k);
+    a.v = product(weights.c_v, a.c_v);
     const ops::Positions positions = {.time = context.time};
     a.q_turned = ops::rotary_before_norm(device, q, context.tables, positions, "attn.q_rotary",
                                          context.slot(a.q_rotary));
@@ -37,13 +42,15 @@ Tensor attention_forward(const PassContext& context, const BlockWeights& weights
   a.k_turned.drop_block();
   a.y = ops::attention(device, a.q, a.k, a.v, context.heads(), "attn",
                        context.saves ? &a.rows : nullptr, context.slot(a.attention));
-  Tensor out = ops::linear(device, a.y, weights.attn_proj.value, weights.attn_proj.name,
-                           context.slot(a.c_proj));
+  const Parameter& proj = weights.attn_proj;
+  const Tensor out = ops::linear(device, a.y, proj.value, proj.name, context.slot(a.c_proj),
+                                 ops::Arithmetic::kLater, HostBuffer::kNone);
   for (Tensor* local : {&a.n, &a.q, &a.k, &a.v, &a.y}) local->drop_block();
+  Tensor sum = ops::add_linear(device, x, out, a.y, proj.value, "attn.add", context.slot(a.add));
   if (!context.saves) {
     for (Tensor* local : {&a.n, &a.q_turned, &a.k_turned, &a.q, &a.k, &a.v, &a.y}) *local = {};
   }
-  return out;
+  return sum;
 }
 
 Tensor attention_backward(const PassContext& context, const BlockWeights& weights, const Tensor& dy,

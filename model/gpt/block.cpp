@@ -4,6 +4,7 @@
 
 #include "model/gpt/attention.hpp"
 #include "model/gpt/mlp.hpp"
+#include "model/ops/activation_buffer.hpp"
 #include "model/ops/rms_norm.hpp"
 
 namespace nb {
@@ -13,17 +14,13 @@ Tensor block_forward(const PassContext& context, const BlockWeights& weights, Te
   Device& device = context.device;
   const std::int64_t width = context.config.n_embd;
   a.x = std::move(x);
-  ops::SumAndNorm mid;
-  {
-    Tensor n = ops::rms_norm(device, a.x, width, "attn.norm", context.slot(a.x_rstd),
-                             context.slot(a.x_norm));
-    Tensor out = attention_forward(context, weights, std::move(n), a.attention);
-    mid = ops::add_rms_norm(device, a.x, std::move(out), width, "attn.add", "mlp.norm",
-                            context.slot(a.mid_rstd), context.slot(a.attention_add),
-                            context.slot(a.mid_norm));
-    a.mid = std::move(mid.sum);
-  }
-  Tensor y = mlp_forward(context, weights, std::move(mid.norm), a.mid, a.mlp);
+  const HostBuffer host = ops::activation_buffer(device);
+  Tensor n = ops::rms_norm(device, a.x, width, "attn.norm", context.slot(a.x_rstd),
+                           context.slot(a.x_norm), host);
+  a.mid = attention_forward(context, weights, std::move(n), a.x, a.attention);
+  n = ops::rms_norm(device, a.mid, width, "mlp.norm", context.slot(a.mid_rstd),
+                    context.slot(a.mid_norm), host);
+  Tensor y = mlp_forward(context, weights, std::move(n), a.mid, a.mlp);
   for (Tensor* local : {&a.x, &a.mid}) {
     local->drop_block();
     if (!context.saves) *local = {};
@@ -42,7 +39,7 @@ Tensor block_backward(const PassContext& context, const BlockWeights& weights, T
                                std::move(a.mid_norm), dx, "mlp.dx");
   }
   a.mid = {};
-  a.attention_add.free();
+  a.attention.add.free();
   {
     const Tensor dn = attention_backward(context, weights, dx, a.attention);
     ops::rms_norm_backward_add(device, dn, a.x, width, a.x_rstd, "attn.norm", std::move(a.x_norm),

@@ -7,6 +7,7 @@
 #include "model/gpt/block.hpp"
 #include "model/gpt/context.hpp"
 #include "model/gpt/init.hpp"
+#include "model/ops/activation_buffer.hpp"
 #include "model/ops/embedding.hpp"
 #include "model/ops/head.hpp"
 #include "model/ops/rms_norm.hpp"
@@ -58,7 +59,7 @@ Tensor Gpt::Impl::trunk(const PassContext& context, std::span<const int> ids) {
   embedded = ops::embedding(device, wte().value, ids, context.batch * context.time, wte().name,
                             context.slot(embedding));
   Tensor x = ops::rms_norm(device, embedded, width, "norm", context.slot(embedded_rstd),
-                           context.slot(embedded_norm));
+                           context.slot(embedded_norm), ops::activation_buffer(device));
   embedded.drop_block();
   if (!context.saves) embedded = {};
   for (std::size_t layer = 0; layer < blocks.size(); ++layer) {
@@ -74,7 +75,8 @@ Tensor Gpt::Impl::trunk(const PassContext& context, std::span<const int> ids) {
 
 void Gpt::Impl::trunk_backward(const PassContext& context, std::span<const int> ids, Tensor dx) {
   const std::int64_t width = config.n_embd;
-  dx = ops::rms_norm_backward(device, dx, last, width, last_rstd, "norm", std::move(last_norm));
+  dx = ops::rms_norm_backward(device, dx, last, width, last_rstd, "norm", std::move(last_norm),
+                              ops::activation_buffer(device));
   last = {};
   for (std::size_t layer = blocks.size(); layer-- > 0;) {
     dx = block_backward(context, weights(layer), std::move(dx), blocks[layer]);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/gpt/context.hpp"
+#include "model/ops/activation_buffer.hpp"
 #include "model/ops/linear.hpp"
 
 namespace nb {
@@ -19,7 +20,8 @@ inline void linear_backward_weight(Device& device, const Tensor& dy, const Tenso
 // The same, and returns dx.
 inline Tensor linear_backward(Device& device, const Tensor& dy, const Tensor& x, Parameter& w,
                               SavedBlocks saved, ops::Arithmetic of_dx = ops::Arithmetic::kNow) {
-  Tensor dx = ops::linear_backward_input(device, dy, w.value, w.name, of_dx);
+  Tensor dx = ops::linear_backward_input(device, dy, w.value, w.name, of_dx,
+                                         ops::activation_buffer(device));
   linear_backward_weight(device, dy, x, w, std::move(saved));
   return dx;
 }

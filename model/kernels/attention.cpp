@@ -24,8 +24,9 @@ float* at(std::span<float> values, std::int64_t index) {
 
 }  // namespace
 
-void attention(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix out, const AttentionSaved& saved,
-               const AttentionShape& shape, const MatmulPolicy& policy) {
+void attention(const ConstNumbers& q, const ConstNumbers& k, const ConstNumbers& v,
+               const Numbers& out, const AttentionSaved& saved, const AttentionShape& shape,
+               const MatmulPolicy& policy) {
   check_attention("attention", q, k, v, out, shape, policy);
   if (!saved.row_max.empty()) check_saved("attention", saved.row_max.size(), shape);
   if (!saved.row_sum.empty()) check_saved("attention", saved.row_sum.size(), shape);
@@ -44,7 +45,7 @@ void attention(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix out, const At
     const std::int64_t rows = std::clamp<std::int64_t>(shape.queries - first, 0, rows_per_cut);
     return {head / shape.kv_heads, head % shape.kv_heads, first, rows};
   };
-  const auto keys_of = [&](ConstMatrix m, const Task& t) {
+  const auto keys_of = [&](const ConstNumbers& m, const Task& t) {
     const std::int64_t keys = shape.first_position + t.first + t.rows;
     return head_of(m, key_rows(shape), keys, t.sequence, t.kv, dim);
   };
@@ -56,13 +57,13 @@ void attention(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix out, const At
   const auto prefetch_later = [&](RowsAhead& ahead, const Task& t, std::int64_t h,
                                   std::int64_t first, std::int64_t rows) {
     ahead.add({some_rows(queries_of(q, t, h), first, rows),
-               some_rows(queries_of(ConstMatrix(out), t, h), first, rows)});
+               some_rows(queries_of(out, t, h), first, rows)});
   };
   parallel_for(static_cast<std::size_t>(heads * cuts), 1, [&](std::size_t index) {
     const AttentionFormat format(policy);
     const Task task = task_of(static_cast<std::int64_t>(index));
     if (task.rows == 0) return;
-    const ConstMatrix k_head = keys_of(k, task), v_head = keys_of(v, task);
+    const ConstNumbers k_head = keys_of(k, task), v_head = keys_of(v, task);
     HeadKeys packed(format, k_head.rows, dim);
     packed.append(k_head, v_head);
     const std::int64_t seen = task.rows * (k_head.rows - task.rows / 2);
@@ -77,7 +78,7 @@ void attention(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix out, const At
         attend_by_definition(of_head, k_head, v_head, scale, policy);
         continue;
       }
-      RowsAhead ahead(dim, format.steps(2 * seen * dim));
+      RowsAhead ahead(format.steps(2 * seen * dim));
       prefetch_later(ahead, task, h, kLeadQueries, task.rows);
       if (h + 1 < group) {
         prefetch_later(ahead, task, h + 1, 0, kLeadQueries);

@@ -40,9 +40,11 @@ struct AttentionSaved {
   std::span<float> row_sum;  // l
 };
 
-// q, out: (B·queries, heads·D); k, v: (B·key_rows, kv_heads·D).
-void attention(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix out, const AttentionSaved& saved,
-               const AttentionShape& shape, const MatmulPolicy& policy);
+// q, out: (B·queries, heads·D); k, v: (B·key_rows, kv_heads·D). Each may be halves where inputs and
+// results are bf16.
+void attention(const ConstNumbers& q, const ConstNumbers& k, const ConstNumbers& v,
+               const Numbers& out, const AttentionSaved& saved, const AttentionShape& shape,
+               const MatmulPolicy& policy);
 
 // A ragged batch over cached keys: sequences of any lengths, each with its keys in pieces. The bits
 // of a row are those of attention() over the whole sequence, whatever else is in the batch and
@@ -76,9 +78,10 @@ void attention_cached(ConstMatrix q, Matrix out, std::span<const CachedSequence>
 //   of p·dout)
 // with ds and p rounded to the input format in the products, +0 added to each chain, the heads of a
 // group added in order in fp32, rounded to policy.output.
-void attention_backward(ConstMatrix dout, ConstMatrix q, ConstMatrix k, ConstMatrix v,
-                        ConstMatrix out, std::span<const float> row_max,
-                        std::span<const float> row_sum, Matrix dq, Matrix dk, Matrix dv,
+void attention_backward(const ConstNumbers& dout, const ConstNumbers& q, const ConstNumbers& k,
+                        const ConstNumbers& v, const ConstNumbers& out,
+                        std::span<const float> row_max, std::span<const float> row_sum,
+                        const Numbers& dq, const Numbers& dk, const Numbers& dv,
                         const AttentionShape& shape, const MatmulPolicy& policy);
 
 }  // namespace nb::kernels

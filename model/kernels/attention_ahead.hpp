@@ -16,22 +16,25 @@ namespace nb::kernels {
 constexpr std::int64_t kLeadQueries = 64;
 
 // Rows [first, first + count) of a head, as far as it has them.
-inline ConstMatrix some_rows(ConstMatrix m, std::int64_t first, std::int64_t count) {
+inline ConstNumbers some_rows(const ConstNumbers& m, std::int64_t first, std::int64_t count) {
   const std::int64_t begin = std::min(first, m.rows);
   return row_block(m, begin, std::min(count, m.rows - begin));
 }
 
 class RowsAhead {
  public:
-  // cols: of every row. steps: of the tiles that will prefetch.
-  RowsAhead(std::int64_t cols, std::int64_t steps) : steps_(steps) { ahead_.cols = cols; }
+  // steps: of the tiles that will prefetch.
+  explicit RowsAhead(std::int64_t steps) : steps_(steps) {}
 
   // Then row by row of all these, which have as many rows as the first.
-  void add(std::initializer_list<ConstMatrix> streams) {
+  void add(std::initializer_list<ConstNumbers> streams) {
     const std::int64_t rows = streams.begin()->rows;
     if (rows == 0) return;
     inner::RowsAhead::Stage& stage = ahead_.stages[ahead_.stage_count++];
-    for (const ConstMatrix& m : streams) stage.streams[stage.stream_count++] = {m.data, m.stride};
+    for (const ConstNumbers& m : streams) {
+      stage.streams[stage.stream_count++] = {static_cast<const char*>(m.at(0, 0)),
+                                             m.stride * m.value_bytes(), m.cols * m.value_bytes()};
+    }
     stage.rows = rows;
     rows_ += rows * stage.stream_count;
     const std::int64_t turns = std::max<std::int64_t>(steps_ / inner::RowsAhead::kSteps, 1);

@@ -5,6 +5,7 @@
 #include "model/kernels/attention_ahead.hpp"
 #include "model/kernels/attention_format.hpp"
 #include "model/kernels/attention_shape.hpp"
+#include "model/kernels/both_forms.hpp"
 #include "model/kernels/reference/attention.hpp"
 #include "model/kernels/scratch.hpp"
 
@@ -13,16 +14,16 @@ namespace {
 
 // One query head: what it reads, and where dq goes.
 struct QueryHead {
-  ConstMatrix dout, q, out;
+  ConstNumbers dout, q, out;
   const float* row_max;
   const float* row_sum;
-  Matrix dq;
+  Numbers dq;
 };
 
 // Keys, values and their gradients of a key head.
 struct KeyHead {
-  ConstMatrix k, v;
-  Matrix dk, dv;
+  ConstNumbers k, v;
+  Numbers dk, dv;
 };
 
 // The backward of one key head and the query heads that share it, which come in their order.
@@ -80,7 +81,7 @@ class GroupBackward {
  private:
   // dk or dv: factor times the chains over queries of weights · b, added over the heads.
   struct KeyGradient {
-    Matrix out;
+    Numbers out;
     float factor;
     const Scratch &weights, &b;
     Scratch sums;   // (keys before the last span, D): chains that go on
@@ -107,7 +108,7 @@ class GroupBackward {
 
   // A block of x (queries, D): lanes, and the words of its panels from `word` on. False: not
   // finite.
-  bool convert(ConstMatrix x, std::int64_t word, const Scratch& lanes,
+  bool convert(const ConstNumbers& x, std::int64_t word, const Scratch& lanes,
                const Scratch& by_dim) const {
     format_.rows_of(x, x.rows, block_rows_.words());
     format_.lanes_of_words(block_rows_.words(), x.rows, dim_, lanes.words());
@@ -126,10 +127,11 @@ class GroupBackward {
     float* max = lane_values_.floats();
     float* sum = max + width_;
     float* delta = sum + width_;
+    const AsFp32 dout(row_block(head.dout, first, count)), out(row_block(head.out, first, count));
     for (std::int64_t i = 0; i < count; ++i) {
       max[i] = head.row_max[first + i];
       sum[i] = head.row_sum[first + i];
-      delta[i] = format_.table.dot(head.dout.row(first + i), head.out.row(first + i), dim_);
+      delta[i] = format_.table.dot(dout.view().row(i), out.view().row(i), dim_);
     }
     for (std::int64_t i = count; i < width_; ++i) {
       max[i] = delta[i] = 0.0f;
@@ -155,8 +157,10 @@ class GroupBackward {
                             .weights = weights_.words(),
                             .dq = dq_sums_.floats(),
                             .ahead = ahead_});
-    format_.tiles.scaled(dq_sums_.floats(), sum_stride_, count, dim_, scale_, head.dq.row(first),
-                         head.dq.stride, format_.rounding);
+    const ToFp32 dq(row_block(head.dq, first, count));
+    format_.tiles.scaled(dq_sums_.floats(), sum_stride_, count, dim_, scale_, dq.view().data,
+                         dq.view().stride, format_.rounding);
+    dq.keep();
     return true;
   }
 
@@ -192,8 +196,10 @@ class GroupBackward {
       sums = total;
     }
     if (heads_done_ + 1 < heads_) return;
-    format_.tiles.scaled(sums, sum_stride_, rows, dim_, d.factor, d.out.row(key), d.out.stride,
-                         format_.rounding);
+    const ToFp32 out(row_block(d.out, key, rows));
+    format_.tiles.scaled(sums, sum_stride_, rows, dim_, d.factor, out.view().data,
+                         out.view().stride, format_.rounding);
+    out.keep();
   }
 
   AttentionFormat format_;
@@ -216,9 +222,10 @@ class GroupBackward {
 
 }  // namespace
 
-void attention_backward(ConstMatrix dout, ConstMatrix q, ConstMatrix k, ConstMatrix v,
-                        ConstMatrix out, std::span<const float> row_max,
-                        std::span<const float> row_sum, Matrix dq, Matrix dk, Matrix dv,
+void attention_backward(const ConstNumbers& dout, const ConstNumbers& q, const ConstNumbers& k,
+                        const ConstNumbers& v, const ConstNumbers& out,
+                        std::span<const float> row_max, std::span<const float> row_sum,
+                        const Numbers& dq, const Numbers& dk, const Numbers& dv,
                         const AttentionShape& shape, const MatmulPolicy& policy) {
   check_attention("attention_backward", q, k, v, out, shape, policy);
   check_attention("attention_backward", dq, dk, dv, dout, shape, policy);
@@ -254,7 +261,7 @@ void attention_backward(ConstMatrix dout, ConstMatrix q, ConstMatrix k, ConstMat
     GroupBackward backward(shape, policy, keys);
     std::int64_t done = 0;
     for (; done < group; ++done) {
-      RowsAhead ahead(dim, backward.steps());
+      RowsAhead ahead(backward.steps());
       const auto prefetch_later = [&](const QueryHead& head, std::int64_t first,
                                       std::int64_t rows) {
         ahead.add({some_rows(head.q, first, rows), some_rows(head.dout, first, rows),
@@ -277,9 +284,14 @@ void attention_backward(ConstMatrix dout, ConstMatrix q, ConstMatrix k, ConstMat
     one.batch = 1, one.heads = group, one.kv_heads = 1;
     const auto saved = static_cast<std::size_t>(task * group * time);
     const auto count = static_cast<std::size_t>(group * time);
-    reference::attention_backward(wide(dout, task), wide(q, task), keys.k, keys.v, wide(out, task),
-                                  row_max.subspan(saved, count), row_sum.subspan(saved, count),
-                                  wide(dq, task), keys.dk, keys.dv, one, policy);
+    const AsFp32 dout_in(wide(dout, task)), q_in(wide(q, task)), k_in(keys.k), v_in(keys.v),
+        out_in(wide(out, task));
+    const ToFp32 dq_out(wide(dq, task)), dk_out(keys.dk), dv_out(keys.dv);
+    reference::attention_backward(dout_in.view(), q_in.view(), k_in.view(), v_in.view(),
+                                  out_in.view(), row_max.subspan(saved, count),
+                                  row_sum.subspan(saved, count), dq_out.view(), dk_out.view(),
+                                  dv_out.view(), one, policy);
+    for (const ToFp32* made : {&dq_out, &dk_out, &dv_out}) made->keep();
   });
 }
 

@@ -212,7 +212,7 @@ class HeadRun {
         v.copy_row(j, v_all.floats() + done * dim);
       }
     });
-    attend_by_definition(rows, {k_all.floats(), keys, dim, dim}, {v_all.floats(), keys, dim, dim},
+    attend_by_definition(rows, matrix(k_all.floats(), keys, dim), matrix(v_all.floats(), keys, dim),
                          scale(), policy_);
   }
 

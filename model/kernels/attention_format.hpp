@@ -8,6 +8,7 @@
 #include "model/kernels/key_rows.hpp"
 #include "model/kernels/panels.hpp"
 #include "model/kernels/policy.hpp"
+#include "model/kernels/scratch.hpp"
 #include "model/tensor/view.hpp"
 
 namespace nb::kernels {
@@ -37,8 +38,13 @@ struct AttentionFormat {
   }
 
   // Rows of x side by side, their columns down: (words(cols), width), x.rows <= width.
-  void lanes_of_rows(ConstMatrix x, std::uint32_t* out) const {
-    input.product->pack(x.data, x.stride, 1, x.rows, tiles.width, x.cols, words(x.cols),
+  void lanes_of_rows(const ConstNumbers& x, std::uint32_t* out) const {
+    if (x.halves != nullptr) {
+      const Scratch rows(static_cast<std::size_t>(x.rows * words(x.cols)) * 4);
+      rows_of(x, x.rows, rows.words());
+      return lanes_of_words(rows.words(), x.rows, x.cols, out);
+    }
+    input.product->pack(x.fp32, x.stride, 1, x.rows, tiles.width, x.cols, words(x.cols),
                         input.rounding, false, out);
   }
   // The same out of `rows` rows of words(cols) words each that rows_of() made.

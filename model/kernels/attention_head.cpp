@@ -3,14 +3,15 @@
 #include <algorithm>
 
 #include "harness/base/check.hpp"
+#include "model/kernels/both_forms.hpp"
 #include "model/kernels/reference/attention.hpp"
 
 namespace nb::kernels {
 namespace {
 
-void prefetch(ConstMatrix x) {
+void prefetch(const ConstNumbers& x) {
   for (std::int64_t i = 0; i < x.rows; ++i) {
-    for (std::int64_t j = 0; j < x.cols; j += 16) __builtin_prefetch(x.row(i) + j);
+    for (std::int64_t j = 0; j < x.cols; j += 64 / x.value_bytes()) __builtin_prefetch(x.at(i, j));
   }
 }
 
@@ -107,8 +108,10 @@ void HeadKeys::attend(const QueryRows& rows, float scale, inner::RowsAhead* ahea
       prefetch(row_block(rows.q, next, std::min(width, rows.q.rows - next)));
     }
     tiles.forward(block);
-    tiles.quotients(block.sums, sum_stride, block.queries, dim_, block.sum, rows.out.row(first),
-                    rows.out.stride, format_.rounding);
+    const ToFp32 out(row_block(rows.out, first, block.queries));
+    tiles.quotients(block.sums, sum_stride, block.queries, dim_, block.sum, out.view().data,
+                    out.view().stride, format_.rounding);
+    out.keep();
     save(rows, first, block.queries, block.max, block.sum);
   }
 }
@@ -124,7 +127,7 @@ void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows,
   std::uint32_t* words = scratch.words() + scores_size + sums_size;
   for (std::int64_t i = 0; i < rows.q.rows; ++i) {
     float max = 0.0f, sum = 0.0f;
-    format.tiles.one({.q = rows.q.row(i),
+    format.tiles.one({.q = rows.q.matrix().row(i),
                       .now = {now.k, now.v, rows.position + i + 1},
                       .next = next,
                       .dim = dim,
@@ -135,19 +138,22 @@ void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows,
                       .sums = sums,
                       .max = &max,
                       .sum = &sum});
-    format.tiles.quotients(sums, 0, 1, dim, &sum, rows.out.row(i), rows.out.stride,
-                           format.rounding);
+    format.tiles.quotients(sums, 0, 1, dim, &sum, rows.out.fp32 + i * rows.out.stride,
+                           rows.out.stride, format.rounding);
     save(rows, i, 1, &max, &sum);
   }
 }
 
-void attend_by_definition(const QueryRows& rows, ConstMatrix k, ConstMatrix v, float scale,
-                          const MatmulPolicy& policy) {
+void attend_by_definition(const QueryRows& rows, const ConstNumbers& k, const ConstNumbers& v,
+                          float scale, const MatmulPolicy& policy) {
+  const AsFp32 q(rows.q), keys(k), values(v);
+  const ToFp32 out(rows.out);
   const auto saved = [&](float* first) {
     return first == nullptr ? std::span<float>()
                             : std::span<float>(first, static_cast<std::size_t>(rows.q.rows));
   };
-  reference::attention(rows.q, k, v, rows.out, {saved(rows.row_max), saved(rows.row_sum)},
+  reference::attention(q.view(), keys.view(), values.view(), out.view(),
+                       {saved(rows.row_max), saved(rows.row_sum)},
                        {.batch = 1,
                         .queries = rows.q.rows,
                         .keys = k.rows,
@@ -158,6 +164,7 @@ void attend_by_definition(const QueryRows& rows, ConstMatrix k, ConstMatrix v, f
                         .key_rows = k.rows,
                         .scale = scale},
                        policy);
+  out.keep();
 }
 
 }  // namespace nb::kernels

@@ -13,8 +13,8 @@ namespace nb::kernels {
 
 // Queries of one head and where its results go.
 struct QueryRows {
-  ConstMatrix q;              // (queries, D)
-  Matrix out;                 // the same
+  ConstNumbers q;             // (queries, D)
+  Numbers out;                // the same
   std::int64_t position = 0;  // absolute, of the first query
   float* row_max = nullptr;   // of the first query, or null
   float* row_sum = nullptr;
@@ -50,14 +50,14 @@ class HeadKeys {
   Scratch k_rows_, v_panels_;
 };
 
-// Few queries, each by itself. now: the positions from 0 on. next: what the caller will need after
-// these, or nothing.
+// Few queries, each by itself, in fp32. now: the positions from 0 on. next: what the caller will
+// need after these, or nothing.
 void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows,
                        const inner::HeadPointers& now, const inner::HeadPointers& next,
                        float scale);
 
 // The naive definition, for values that are not finite.
-void attend_by_definition(const QueryRows& rows, ConstMatrix k, ConstMatrix v, float scale,
-                          const MatmulPolicy& policy);
+void attend_by_definition(const QueryRows& rows, const ConstNumbers& k, const ConstNumbers& v,
+                          float scale, const MatmulPolicy& policy);
 
 }  // namespace nb::kernels

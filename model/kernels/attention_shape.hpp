@@ -17,17 +17,15 @@ inline float score_scale(const AttentionShape& s) {
 }
 inline std::int64_t group_size(const AttentionShape& s) { return s.heads / s.kv_heads; }
 
-inline ConstMatrix head_of(ConstMatrix m, std::int64_t rows_per_sequence, std::int64_t rows,
-                           std::int64_t sequence, std::int64_t head, std::int64_t head_dim) {
-  return column_block(row_block(m, sequence * rows_per_sequence, rows), head * head_dim, head_dim);
-}
-inline Matrix head_of(Matrix m, std::int64_t rows_per_sequence, std::int64_t rows,
-                      std::int64_t sequence, std::int64_t head, std::int64_t head_dim) {
+template <class View>
+View head_of(View m, std::int64_t rows_per_sequence, std::int64_t rows, std::int64_t sequence,
+             std::int64_t head, std::int64_t head_dim) {
   return column_block(row_block(m, sequence * rows_per_sequence, rows), head * head_dim, head_dim);
 }
 
-inline void check_attention(const char* op, ConstMatrix q, ConstMatrix k, ConstMatrix v,
-                            ConstMatrix out, const AttentionShape& s, const MatmulPolicy& policy) {
+inline void check_attention(const char* op, const ConstNumbers& q, const ConstNumbers& k,
+                            const ConstNumbers& v, const ConstNumbers& out, const AttentionShape& s,
+                            const MatmulPolicy& policy) {
   NB_CHECK(s.heads > 0 && s.kv_heads > 0 && s.heads % s.kv_heads == 0,
            "[{}] {} key heads do not divide {} heads", op, s.kv_heads, s.heads);
   NB_CHECK(s.keys == s.first_position + s.queries && key_rows(s) >= s.keys,
@@ -44,6 +42,11 @@ inline void check_attention(const char* op, ConstMatrix q, ConstMatrix k, ConstM
   NB_CHECK(
       policy.accumulation == Accumulation::kChain || policy.accumulation == Accumulation::kHostBlas,
       "[{}] only the chain order is defined for attention", op);
+  for (const ConstNumbers* m : {&q, &k, &v, &out}) {
+    NB_CHECK(m->halves == nullptr || (has_halves(policy) && policy.output == DType::kBf16),
+             "[{}] halves, but inputs are {} and results {}", op, name(policy.inputs),
+             name(policy.output));
+  }
 }
 
 inline void check_saved(const char* op, std::size_t size, const AttentionShape& s) {

@@ -110,12 +110,11 @@ class Multiplication {
 
   std::int64_t pieces_down() const { return ceil_div(shape_.m, grid_.rows); }
   std::int64_t pieces_across() const { return ceil_div(shape_.n, grid_.columns); }
-  // A task's, of no columns where it lies above the diagonal. Where threads make the panels of
-  // fp32, tasks of the same columns follow each other: a thread makes those of its columns alone.
-  // Panels of halves cost less than rows of A that were in the cache.
+  // A task's, of no columns where it lies above the diagonal. Where threads make the panels, tasks
+  // of the same columns follow each other: a thread makes those of its columns alone.
   Block block(const Task& task) const {
     const auto index = static_cast<std::int64_t>(task.begin);
-    const bool is_down_first = panel_source_ && panel_source_->halves == nullptr;
+    const bool is_down_first = panel_source_.has_value();
     const std::int64_t down = is_down_first ? index % pieces_down() : index / pieces_across();
     const std::int64_t across = is_down_first ? index / pieces_down() : index % pieces_across();
     const std::int64_t row = down * grid_.rows, col = across * grid_.columns;

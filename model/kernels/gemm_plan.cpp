@@ -7,9 +7,10 @@
 namespace nb::kernels {
 namespace {
 
-constexpr std::int64_t kTaskRows = 96;      // their words and sums stay in L2
-constexpr std::int64_t kTaskColumns = 512;  // where sums of all of them must be kept
-constexpr std::int64_t kFewestTasks = 16;   // cut by shape, never by thread count
+constexpr std::int64_t kTaskRows = 96;        // their words and sums stay in L2
+constexpr std::int64_t kTaskColumns = 512;    // where sums of all of them must be kept
+constexpr std::int64_t kTurnedColumns = 768;  // more: rows are turned less often
+constexpr std::int64_t kFewestTasks = 16;     // cut by shape, never by thread count
 constexpr std::int64_t kFewestTurnedTasks = 4;
 constexpr std::int64_t kFewestLowerRows = 48;  // a triangle's rows differ in length
 constexpr std::int64_t kHalvedRows = 32;  // from here on, rows of one task alone become two tasks
@@ -57,7 +58,7 @@ namespace {
 // A turned task owns all steps of its sums. Rows that divide m, and columns spread evenly: tasks of
 // one size end together.
 GemmGrid turned_grid(const GemmShape& shape) {
-  const std::int64_t columns = ceil_div(shape.n, ceil_div(shape.n, kTaskColumns));
+  const std::int64_t columns = ceil_div(shape.n, ceil_div(shape.n, kTurnedColumns));
   GemmGrid grid = {kTaskRows, round_up(columns, 32)};
   const auto tasks = [&] { return ceil_div(shape.m, grid.rows) * ceil_div(shape.n, grid.columns); };
   for (const std::int64_t rows : {kTaskRows, std::int64_t{64}}) {

@@ -1,6 +1,7 @@
 // Keys or values of consecutive positions, as attention reads them: fp32 numbers, or halves: bf16
-// numbers in two bytes each, rounded for products before. Halves are for policies whose inputs are
-// bf16; there both give the same bits.
+// numbers in two bytes each. Halves are for policies whose inputs are bf16; there both give the
+// same bits. Those of a cache are rounded for products, below 2^-56 to zero, which is where
+// decoding reads them as they are.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,8 @@ struct KeyRows {
   // NOLINTBEGIN(google-explicit-constructor): a matrix is rows of keys
   KeyRows(ConstMatrix m) : fp32(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
   KeyRows(Matrix m) : KeyRows(ConstMatrix(m)) {}
+  KeyRows(const ConstNumbers& m)
+      : fp32(m.fp32), halves(m.halves), rows(m.rows), cols(m.cols), stride(m.stride) {}
   // NOLINTEND(google-explicit-constructor)
 
   bool same_place(const KeyRows& other) const {

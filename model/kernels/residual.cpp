@@ -5,22 +5,50 @@
 #include "model/kernels/row_loop.hpp"
 
 namespace nb::kernels {
+namespace {
 
-void add(ConstMatrix a, ConstMatrix b, Matrix out, DType storage) {
+// b: `cols` values of row i, from column j on.
+void add_to_row(const inner::Table& table, const ConstNumbers& a, const float* b, std::int64_t i,
+                std::int64_t j, std::int64_t cols, const Numbers& out, int rounding) {
+  if (a.halves != nullptr) {
+    table.add_to_halves(a.halves + i * a.stride + j, b, cols, out.halves + i * out.stride + j);
+  } else {
+    table.add(a.fp32 + i * a.stride + j, b, cols, out.fp32 + i * out.stride + j, rounding);
+  }
+}
+
+void check_forms(const ConstNumbers& a, const Numbers& out, DType storage) {
+  NB_CHECK((a.halves == nullptr) == (out.halves == nullptr),
+           "[add] a and the sum are one halves, one fp32");
+  NB_CHECK(a.halves == nullptr || storage == DType::kBf16, "[add] halves, but storage is {}",
+           name(storage));
+}
+
+}  // namespace
+
+void add(ConstNumbers a, ConstMatrix b, Numbers out, DType storage) {
   NB_CHECK(same_shape(a, b) && same_shape(a, out), "[add] a is ({},{}), b ({},{}), out ({},{})",
            a.rows, a.cols, b.rows, b.cols, out.rows, out.cols);
+  check_forms(a, out, storage);
   const inner::Table& table = inner::table();
   const int rounding = inner::rounding_of(storage);
   each_row(a.rows, a.cols,
-           [&](std::int64_t i) { table.add(a.row(i), b.row(i), a.cols, out.row(i), rounding); });
+           [&](std::int64_t i) { add_to_row(table, a, b.row(i), i, 0, a.cols, out, rounding); });
 }
 
-void add_block(ConstMatrix a, const ProductBlock& block, Matrix out, DType storage) {
+void add_block(ConstNumbers a, const ProductBlock& block, Numbers out, DType storage) {
+  check_forms(a, out, storage);
   const inner::Table& table = inner::table();
   const int rounding = inner::rounding_of(storage);
   for (std::int64_t i = 0; i < block.rows; ++i) {
-    table.add(a.row(block.row + i) + block.col, block.values.row(i), block.cols,
-              out.row(block.row + i) + block.col, rounding);
+    add_to_row(table, a, block.values.row(i), block.row + i, block.col, block.cols, out, rounding);
+  }
+}
+
+void keep_block(const ProductBlock& block, Halves out) {
+  const inner::Table& table = inner::table();
+  for (std::int64_t i = 0; i < block.rows; ++i) {
+    table.to_halves(block.values.row(i), block.cols, out.row(block.row + i) + block.col);
   }
 }
 

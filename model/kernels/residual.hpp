@@ -1,5 +1,5 @@
-// Residual addition; its backward hands the gradient to both sides, so only sums of gradients need
-// arithmetic.
+// Where a product's blocks go: into sums or memory. Residual addition; its backward hands the
+// gradient to both sides, so only sums of gradients need arithmetic.
 #pragma once
 
 #include "model/kernels/matmul.hpp"
@@ -8,10 +8,13 @@
 
 namespace nb::kernels {
 
-void add(ConstMatrix a, ConstMatrix b, Matrix out,
-         DType storage);  // round(a + b); out may be a or b
+// round(a + b); out may be a or b. a and out may be halves, both, where storage is bf16.
+void add(ConstNumbers a, ConstMatrix b, Numbers out, DType storage);
 
 // The same where a product's block stands, b being its values. On this thread.
-void add_block(ConstMatrix a, const ProductBlock& block, Matrix out, DType storage);
+void add_block(ConstNumbers a, const ProductBlock& block, Numbers out, DType storage);
+
+// A product's block into its place, whose values are bf16 numbers. On this thread.
+void keep_block(const ProductBlock& block, Halves out);
 
 }  // namespace nb::kernels

@@ -1,6 +1,7 @@
 #include "model/kernels/rms_norm.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "harness/base/check.hpp"
 #include "model/kernels/inner/dispatch.hpp"
@@ -27,43 +28,36 @@ void each_rows(std::int64_t rows, std::int64_t cols, const Body& body) {
                   });
 }
 
-void run(ConstMatrix x, const ConstMatrix* add, const Matrix* sum, Matrix out,
-         std::span<float> rstd, DType storage, float epsilon) {
-  const inner::Table& table = inner::table();
-  const int rounding = inner::rounding_of(storage);
-  each_rows(x.rows, x.cols, [&](std::int64_t first, std::int64_t count) {
-    table.rms_norm_rows({.x = x.row(first),
-                         .add = add == nullptr ? nullptr : add->row(first),
-                         .sum = add == nullptr ? nullptr : sum->row(first),
-                         .out = out.row(first),
-                         .rstd = rstd.empty() ? nullptr : rstd.data() + first,
-                         .x_stride = x.stride,
-                         .add_stride = add == nullptr ? 0 : add->stride,
-                         .sum_stride = add == nullptr ? 0 : sum->stride,
-                         .out_stride = out.stride,
-                         .rows = count,
-                         .n = x.cols,
-                         .epsilon = epsilon,
-                         .rounding = rounding});
-  });
+inner::ConstNumberRows rows_from(const ConstNumbers& m, std::int64_t row) {
+  if (m.halves != nullptr) return {nullptr, m.halves + row * m.stride, m.stride};
+  return {m.fp32 + row * m.stride, nullptr, m.stride};
+}
+inner::NumberRows rows_from(const Numbers& m, std::int64_t row) {
+  if (m.halves != nullptr) return {nullptr, m.halves + row * m.stride, m.stride};
+  return {m.fp32 + row * m.stride, nullptr, m.stride};
 }
 
-void run_backward(ConstMatrix dy, ConstMatrix x, std::span<const float> rstd, Matrix dx,
+void check_form(const char* op, std::initializer_list<ConstNumbers> all, DType storage) {
+  for (const ConstNumbers& m : all) {
+    NB_CHECK(m.halves == nullptr || storage == DType::kBf16, "[{}] halves, but storage is {}", op,
+             name(storage));
+  }
+}
+
+void run_backward(ConstNumbers dy, ConstNumbers x, std::span<const float> rstd, Numbers dx,
                   bool accumulates, DType storage) {
   NB_CHECK(same_shape(dy, x) && same_shape(x, dx),
            "[rms_norm_backward] dy is ({},{}), x ({},{}), dx ({},{})", dy.rows, dy.cols, x.rows,
            x.cols, dx.rows, dx.cols);
   check_rstd("rms_norm_backward", rstd.size(), x.rows);
+  check_form("rms_norm_backward", {dy, x, dx}, storage);
   const inner::Table& table = inner::table();
   const int rounding = inner::rounding_of(storage);
   each_rows(x.rows, x.cols, [&](std::int64_t first, std::int64_t count) {
-    table.rms_norm_backward_rows({.dy = dy.row(first),
-                                  .x = x.row(first),
+    table.rms_norm_backward_rows({.dy = rows_from(dy, first),
+                                  .x = rows_from(x, first),
                                   .rstd = rstd.data() + first,
-                                  .dx = dx.row(first),
-                                  .dy_stride = dy.stride,
-                                  .x_stride = x.stride,
-                                  .dx_stride = dx.stride,
+                                  .dx = rows_from(dx, first),
                                   .rows = count,
                                   .n = x.cols,
                                   .accumulates = accumulates,
@@ -73,28 +67,30 @@ void run_backward(ConstMatrix dy, ConstMatrix x, std::span<const float> rstd, Ma
 
 }  // namespace
 
-void rms_norm(ConstMatrix x, Matrix out, std::span<float> rstd, DType storage, float epsilon) {
+void rms_norm(ConstNumbers x, Numbers out, std::span<float> rstd, DType storage, float epsilon) {
   NB_CHECK(same_shape(x, out), "[rms_norm] x is ({},{}), out ({},{})", x.rows, x.cols, out.rows,
            out.cols);
   if (!rstd.empty()) check_rstd("rms_norm", rstd.size(), x.rows);
-  run(x, nullptr, nullptr, out, rstd, storage, epsilon);
+  check_form("rms_norm", {x, out}, storage);
+  const inner::Table& table = inner::table();
+  const int rounding = inner::rounding_of(storage);
+  each_rows(x.rows, x.cols, [&](std::int64_t first, std::int64_t count) {
+    table.rms_norm_rows({.x = rows_from(x, first),
+                         .out = rows_from(out, first),
+                         .rstd = rstd.empty() ? nullptr : rstd.data() + first,
+                         .rows = count,
+                         .n = x.cols,
+                         .epsilon = epsilon,
+                         .rounding = rounding});
+  });
 }
 
-void add_rms_norm(ConstMatrix a, ConstMatrix b, Matrix sum, Matrix out, std::span<float> rstd,
-                  DType storage, float epsilon) {
-  NB_CHECK(same_shape(a, b) && same_shape(a, sum) && same_shape(a, out),
-           "[add_rms_norm] a is ({},{}), b ({},{}), sum ({},{}), out ({},{})", a.rows, a.cols,
-           b.rows, b.cols, sum.rows, sum.cols, out.rows, out.cols);
-  if (!rstd.empty()) check_rstd("add_rms_norm", rstd.size(), a.rows);
-  run(a, &b, &sum, out, rstd, storage, epsilon);
-}
-
-void rms_norm_backward(ConstMatrix dy, ConstMatrix x, std::span<const float> rstd, Matrix dx,
+void rms_norm_backward(ConstNumbers dy, ConstNumbers x, std::span<const float> rstd, Numbers dx,
                        DType storage) {
   run_backward(dy, x, rstd, dx, false, storage);
 }
 
-void rms_norm_backward_add(ConstMatrix dy, ConstMatrix x, std::span<const float> rstd, Matrix dx,
+void rms_norm_backward_add(ConstNumbers dy, ConstNumbers x, std::span<const float> rstd, Numbers dx,
                            DType storage) {
   run_backward(dy, x, rstd, dx, true, storage);
 }

@@ -1,5 +1,6 @@
 // RMS norm without gain, over each row; also the norm of q and k: see (B,T,H,D) as (B·T·H, D).
 // fp32 inside in both pointwise modes (torch's rms_norm upcasts), rounded once to storage.
+// Any operand may be halves where storage is bf16.
 // Row sums: 16 virtual lanes (column mod 16), fixed tree (policy of reduce.hpp).
 #pragma once
 
@@ -14,19 +15,16 @@ inline constexpr float kRmsNormEpsilon = 1.1920929e-07f;  // fp32 machine epsilo
 
 // ss = Σ fma(x,x,·); rstd = 1 / sqrt(ss / C + eps); out = round(x * rstd).
 // Saves for backward: x (the caller keeps it) and rstd, one per row. rstd may be empty (inference).
-void rms_norm(ConstMatrix x, Matrix out, std::span<float> rstd, DType storage,
+void rms_norm(ConstNumbers x, Numbers out, std::span<float> rstd, DType storage,
               float epsilon = kRmsNormEpsilon);
 
 // dot = Σ fma(dy,x,·); coef = ((dot * rstd) * rstd) * rstd / C; dx = round(fma(-coef, x, rstd *
 // dy)). dx may be dy.
-void rms_norm_backward(ConstMatrix dy, ConstMatrix x, std::span<const float> rstd, Matrix dx,
+void rms_norm_backward(ConstNumbers dy, ConstNumbers x, std::span<const float> rstd, Numbers dx,
                        DType storage);
 
-// In one pass, the bits of two kernels: sum = add(a, b), out = rms_norm(sum). sum may be a or b.
-void add_rms_norm(ConstMatrix a, ConstMatrix b, Matrix sum, Matrix out, std::span<float> rstd,
-                  DType storage, float epsilon = kRmsNormEpsilon);
 // dx = add(dx, rms_norm_backward(dy, x, rstd)): the residual's gradient and the branch's.
-void rms_norm_backward_add(ConstMatrix dy, ConstMatrix x, std::span<const float> rstd, Matrix dx,
+void rms_norm_backward_add(ConstNumbers dy, ConstNumbers x, std::span<const float> rstd, Numbers dx,
                            DType storage);
 
 }  // namespace nb::kernels

@@ -1,8 +1,10 @@
 #include "model/kernels/rotary_norm.hpp"
 
 #include <cmath>
+#include <initializer_list>
 
 #include "harness/base/check.hpp"
+#include "model/kernels/both_forms.hpp"
 #include "model/kernels/inner/dispatch.hpp"
 #include "model/kernels/row_loop.hpp"
 #include "model/kernels/scratch.hpp"
@@ -23,7 +25,8 @@ Heads heads_of(std::int64_t head_dim, ConstMatrix cos, ConstMatrix sin,
           policy.eager};
 }
 
-void check(const char* op, ConstMatrix x, ConstMatrix out, std::size_t rstd, const Heads& heads) {
+void check(const char* op, const ConstNumbers& x, const ConstNumbers& out, std::size_t rstd,
+           const Heads& heads) {
   NB_CHECK(heads.head_dim > 0 && heads.head_dim % 2 == 0 && x.cols % heads.head_dim == 0 &&
                same_shape(x, out),
            "[{}] x is ({},{}), out ({},{}), heads of {}", op, x.rows, x.cols, out.rows, out.cols,
@@ -36,7 +39,7 @@ void check(const char* op, ConstMatrix x, ConstMatrix out, std::size_t rstd, con
            heads.cos.cols, heads.sin.rows, heads.sin.cols, heads.head_dim / 2);
 }
 
-void check_time(const char* op, ConstMatrix x, const RotaryShape& shape, ConstMatrix cos) {
+void check_time(const char* op, const ConstNumbers& x, const RotaryShape& shape, ConstMatrix cos) {
   NB_CHECK(x.cols == shape.heads * shape.head_dim && shape.first_position >= 0 &&
                (x.rows == 0 || (shape.time > 0 && x.rows % shape.time == 0)) &&
                shape.first_position + shape.time <= cos.rows,
@@ -45,42 +48,57 @@ void check_time(const char* op, ConstMatrix x, const RotaryShape& shape, ConstMa
            cos.rows);
 }
 
+void check_form(const char* op, std::initializer_list<ConstNumbers> all, const Heads& heads) {
+  for (const ConstNumbers& m : all) {
+    NB_CHECK(m.halves == nullptr || heads.norm_rounding == inner::kRoundBf16,
+             "[{}] halves, but storage is not bf16", op);
+  }
+}
+
+bool is_there(const Numbers& m) { return m.fp32 != nullptr || m.halves != nullptr; }
+
 template <class Position>
-void turn_and_norm(ConstMatrix x, Matrix turned, Matrix out, std::span<float> rstd,
-                   const Heads& heads, const Position& position_of) {
+void turn_and_norm(const ConstNumbers& x, const Numbers& turned, const Numbers& out,
+                   std::span<float> rstd, const Heads& heads, const Position& position_of) {
   check("rotary_norm", x, out, rstd.size(), heads);
-  NB_CHECK(turned.data == nullptr || same_shape(x, turned),
-           "[rotary_norm] x ({},{}), turned ({},{})", x.rows, x.cols, turned.rows, turned.cols);
+  check_form("rotary_norm", {x, turned, out}, heads);
+  NB_CHECK(!is_there(turned) || same_shape(x, turned), "[rotary_norm] x ({},{}), turned ({},{})",
+           x.rows, x.cols, turned.rows, turned.cols);
   const inner::Table& table = inner::table();
   const std::int64_t dim = heads.head_dim, count = x.cols / dim;
-  const auto turn = [&](std::int64_t i) {
-    const Scratch own(static_cast<std::size_t>(dim) * 4);
+  each_row(x.rows, x.cols, [&](std::int64_t i) {
     const std::int64_t position = position_of(i);
+    const AsFp32 from(row_block(x, i, 1));
+    const ToFp32 to(row_block(out, i, 1)),
+        kept(is_there(turned) ? row_block(turned, i, 1) : Numbers());
+    const Scratch own(is_there(turned) ? 0 : static_cast<std::size_t>(dim) * 4);
     for (std::int64_t h = 0; h < count; ++h) {
-      float* y = turned.data == nullptr ? own.floats() : turned.row(i) + h * dim;
-      table.rotary(x.row(i) + h * dim, heads.cos.row(position), heads.sin.row(position), dim / 2,
-                   1.0f, y, heads.rotary_rounding, heads.eager);
+      float* y = is_there(turned) ? kept.view().data + h * dim : own.floats();
+      table.rotary(from.view().data + h * dim, heads.cos.row(position), heads.sin.row(position),
+                   dim / 2, 1.0f, y, heads.rotary_rounding, heads.eager);
       const float mean = table.sum_of_squares(y, dim) / static_cast<float>(dim);
       const float r = 1.0f / std::sqrt(mean + kRmsNormEpsilon);
       if (!rstd.empty()) rstd[static_cast<std::size_t>(i * count + h)] = r;
-      table.rms_norm(y, dim, r, out.row(i) + h * dim, heads.norm_rounding);
+      table.rms_norm(y, dim, r, to.view().data + h * dim, heads.norm_rounding);
     }
-  };
-  each_row(x.rows, x.cols, turn);
+    kept.keep();
+    to.keep();
+  });
 }
 
 }  // namespace
 
-void rotary_norm(ConstMatrix x, Matrix turned, Matrix out, std::span<float> rstd, ConstMatrix cos,
-                 ConstMatrix sin, const RotaryShape& shape, const PointwisePolicy& policy) {
+void rotary_norm(const ConstNumbers& x, const Numbers& turned, const Numbers& out,
+                 std::span<float> rstd, ConstMatrix cos, ConstMatrix sin, const RotaryShape& shape,
+                 const PointwisePolicy& policy) {
   check_time("rotary_norm", x, shape, cos);
   turn_and_norm(x, turned, out, rstd, heads_of(shape.head_dim, cos, sin, policy),
                 [&](std::int64_t i) { return shape.first_position + i % shape.time; });
 }
 
-void rotary_norm(ConstMatrix x, std::span<const std::int64_t> positions, Matrix turned, Matrix out,
-                 std::span<float> rstd, ConstMatrix cos, ConstMatrix sin, std::int64_t head_dim,
-                 const PointwisePolicy& policy) {
+void rotary_norm(const ConstNumbers& x, std::span<const std::int64_t> positions,
+                 const Numbers& turned, const Numbers& out, std::span<float> rstd, ConstMatrix cos,
+                 ConstMatrix sin, std::int64_t head_dim, const PointwisePolicy& policy) {
   NB_CHECK(static_cast<std::int64_t>(positions.size()) == x.rows,
            "[rotary_norm] {} positions for {} rows", positions.size(), x.rows);
   for (const std::int64_t position : positions) {
@@ -91,12 +109,14 @@ void rotary_norm(ConstMatrix x, std::span<const std::int64_t> positions, Matrix 
                 [&](std::int64_t i) { return positions[static_cast<std::size_t>(i)]; });
 }
 
-void rotary_norm_backward(ConstMatrix dy, ConstMatrix turned, std::span<const float> rstd,
-                          Matrix dx, ConstMatrix cos, ConstMatrix sin, const RotaryShape& shape,
+void rotary_norm_backward(const ConstNumbers& dy, const ConstNumbers& turned,
+                          std::span<const float> rstd, const Numbers& dx, ConstMatrix cos,
+                          ConstMatrix sin, const RotaryShape& shape,
                           const PointwisePolicy& policy) {
   const Heads heads = heads_of(shape.head_dim, cos, sin, policy);
   check_time("rotary_norm_backward", dy, shape, cos);
   check("rotary_norm_backward", dy, dx, rstd.size(), heads);
+  check_form("rotary_norm_backward", {dy, turned, dx}, heads);
   NB_CHECK(same_shape(dy, turned) && (dy.rows == 0 || !rstd.empty()),
            "[rotary_norm_backward] dy ({},{}), turned ({},{}), {} rstd", dy.rows, dy.cols,
            turned.rows, turned.cols, rstd.size());
@@ -105,16 +125,19 @@ void rotary_norm_backward(ConstMatrix dy, ConstMatrix turned, std::span<const fl
   const auto width = static_cast<float>(dim);
   each_row(dy.rows, dy.cols, [&](std::int64_t i) {
     const std::int64_t position = shape.first_position + i % shape.time;
+    const AsFp32 dy_row(row_block(dy, i, 1)), turned_row(row_block(turned, i, 1));
+    const ToFp32 dx_row(row_block(dx, i, 1));
     for (std::int64_t h = 0; h < count; ++h) {
-      const float* gradient = dy.row(i) + h * dim;
-      const float* x = turned.row(i) + h * dim;
-      float* to = dx.row(i) + h * dim;
+      const float* gradient = dy_row.view().data + h * dim;
+      const float* x = turned_row.view().data + h * dim;
+      float* to = dx_row.view().data + h * dim;
       const float r = rstd[static_cast<std::size_t>(i * count + h)];
       const float coefficient = ((table.dot(gradient, x, dim) * r) * r) * r / width;
       table.rms_norm_backward(gradient, x, dim, r, coefficient, to, heads.norm_rounding);
       table.rotary(to, heads.cos.row(position), heads.sin.row(position), dim / 2, -1.0f, to,
                    heads.rotary_rounding, heads.eager);
     }
+    dx_row.keep();
   });
 }
 

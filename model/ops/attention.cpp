@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "harness/base/check.hpp"
+#include "model/ops/activation_buffer.hpp"
 #include "model/ops/saved.hpp"
 
 namespace nb::ops {
@@ -43,7 +44,7 @@ Tensor attention(Device& device, const Tensor& q, const Tensor& k, const Tensor&
                  SavedBlocks* saved) {
   check_shapes(q, k, v, shape, label);
   NB_CHECK((rows == nullptr) == (saved == nullptr), "[attention] {}: rows without saved", label);
-  Tensor y = device.allocate(q.shape(), device.numerics().storage, label);
+  Tensor y = device.allocate(q.shape(), device.numerics().storage, label, form_of(q));
   OpDesc desc = describe(OpKind::kAttention, shape, label);
   desc.inputs = {&q, &k, &v};
   desc.output = &y;
@@ -56,8 +57,8 @@ Tensor attention(Device& device, const Tensor& q, const Tensor& k, const Tensor&
       rows->sum.resize(count);
       kept = {rows->max, rows->sum};
     }
-    kernels::attention(q.matrix(), k.matrix(), v.matrix(), y.matrix(), kept, kernel_shape(shape),
-                       device.numerics().matmul());
+    kernels::attention(q.numbers(), k.numbers(), v.numbers(), y.numbers_to_write(), kept,
+                       kernel_shape(shape), device.numerics().matmul());
   }));
   return y;
 }
@@ -96,17 +97,17 @@ AttentionGradients attention_backward(Device& device, const Tensor& dy, const Te
   NB_CHECK(dy.shape() == q.shape() && y.shape() == q.shape(),
            "[attention_backward] {}: dy {}, q {}", label, dy.shape().text(), q.shape().text());
   const DType storage = device.numerics().storage;
-  AttentionGradients gradients{device.allocate(q.shape(), storage, "dq"),
-                               device.allocate(k.shape(), storage, "dk"),
-                               device.allocate(v.shape(), storage, "dv")};
+  AttentionGradients gradients{device.allocate(q.shape(), storage, "dq", form_of(q)),
+                               device.allocate(k.shape(), storage, "dk", form_of(k)),
+                               device.allocate(v.shape(), storage, "dv", form_of(v))};
   OpDesc desc = describe(OpKind::kAttentionBackward, shape, label);
   desc.inputs = {&dy};
   desc.output = &gradients.dq;
   device.run_backward(desc, std::move(saved), [&] {
-    kernels::attention_backward(dy.matrix(), q.matrix(), k.matrix(), v.matrix(), y.matrix(),
-                                rows.max, rows.sum, gradients.dq.matrix(), gradients.dk.matrix(),
-                                gradients.dv.matrix(), kernel_shape(shape),
-                                device.numerics().matmul());
+    kernels::attention_backward(dy.numbers(), q.numbers(), k.numbers(), v.numbers(), y.numbers(),
+                                rows.max, rows.sum, gradients.dq.numbers_to_write(),
+                                gradients.dk.numbers_to_write(), gradients.dv.numbers_to_write(),
+                                kernel_shape(shape), device.numerics().matmul());
   });
   return gradients;
 }

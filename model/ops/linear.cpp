@@ -4,10 +4,28 @@
 
 #include "harness/base/check.hpp"
 #include "model/kernels/matmul.hpp"
+#include "model/kernels/residual.hpp"
 #include "model/ops/saved.hpp"
 #include "model/ops/weight.hpp"
 
 namespace nb::ops {
+
+namespace {
+
+void product(const Device& device, kernels::PackFor use, ConstNumbers x, const Tensor& w,
+             Tensor& y) {
+  const MatmulPolicy policy = device.numerics().matmul();
+  const bool is_nt = use == kernels::PackFor::kNt;
+  const Halves halves = y.half_matrix();
+  if (halves.data == nullptr) {
+    return (is_nt ? multiply_weight_nt : multiply_weight_nn)(x, w, y.matrix(), policy, {});
+  }
+  (is_nt ? kernels::matmul_nt_blocks : kernels::matmul_nn_blocks)(
+      x, *packed_weight(w, policy, use), policy,
+      [&](const kernels::ProductBlock& block) { kernels::keep_block(block, halves); });
+}
+
+}  // namespace
 
 Tensor linear(Device& device, const Tensor& x, const Tensor& w, std::string_view label,
               SavedBlocks* saved, Arithmetic arithmetic, HostBuffer host) {
@@ -27,14 +45,13 @@ Tensor linear(Device& device, const Tensor& x, const Tensor& w, std::string_view
                           .output = &y},
                          [&] {
                            if (arithmetic == Arithmetic::kLater) return;
-                           multiply_weight_nt(x.numbers(), w, y.matrix(),
-                                              device.numerics().matmul());
+                           product(device, kernels::PackFor::kNt, x.numbers(), w, y);
                          }));
   return y;
 }
 
 Tensor linear_backward_input(Device& device, const Tensor& dy, const Tensor& w,
-                             std::string_view label, Arithmetic arithmetic) {
+                             std::string_view label, Arithmetic arithmetic, HostBuffer host) {
   NB_CHECK(w.shape().rank() == 2 && dy.shape().last() == w.shape()[0],
            "[linear_backward_input] {}: dy {}, w (out, in) {}", label, dy.shape().text(),
            w.shape().text());
@@ -42,7 +59,7 @@ Tensor linear_backward_input(Device& device, const Tensor& dy, const Tensor& w,
   const std::int64_t inner = w.shape()[1];
   const bool is_later = arithmetic == Arithmetic::kLater;
   Tensor dx = device.allocate({rows, inner}, device.numerics().storage, label,
-                              is_later ? HostBuffer::kNone : HostBuffer::kYes);
+                              is_later ? HostBuffer::kNone : host);
   device.run_backward({.kind = OpKind::kLinearBackwardInput,
                        .label = label,
                        .rows = rows,
@@ -53,8 +70,7 @@ Tensor linear_backward_input(Device& device, const Tensor& dy, const Tensor& w,
                        .output = &dx},
                       {}, [&] {
                         if (is_later) return;
-                        multiply_weight_nn(dy.numbers(), w, dx.matrix(),
-                                           device.numerics().matmul());
+                        product(device, kernels::PackFor::kNn, dy.numbers(), w, dx);
                       });
   return dx;
 }

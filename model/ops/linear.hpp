@@ -11,15 +11,16 @@ namespace nb::ops {
 // Whether the host computes in this launch, or the caller does in one that follows it.
 enum class Arithmetic { kNow, kLater };
 
-// y (rows, out) in the storage dtype. saved != null: a backward follows. host: where the values of
-// kLater are to go.
+// y (rows, out) in the storage dtype. saved != null: a backward follows. host: kHalves only where
+// activation_buffer() says so; of kLater, where the values are to go.
 Tensor linear(Device& device, const Tensor& x, const Tensor& w, std::string_view label,
               SavedBlocks* saved, Arithmetic arithmetic = Arithmetic::kNow,
               HostBuffer host = HostBuffer::kYes);
 // dx (rows, inner) = dy w. Keeps what the forward saved: the weight's gradient comes after.
 // kLater: dx has no host values.
 Tensor linear_backward_input(Device& device, const Tensor& dy, const Tensor& w,
-                             std::string_view label, Arithmetic arithmetic = Arithmetic::kNow);
+                             std::string_view label, Arithmetic arithmetic = Arithmetic::kNow,
+                             HostBuffer host = HostBuffer::kYes);
 // dw (out, inner) = dyᵀ x, rounded as the policy says; accumulate: added to dw in fp32.
 void linear_backward_weight(Device& device, const Tensor& dy, const Tensor& x, Tensor& dw,
                             bool accumulate, std::string_view label, SavedBlocks saved);

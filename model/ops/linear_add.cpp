@@ -4,6 +4,7 @@
 #include "model/kernels/matmul.hpp"
 #include "model/kernels/residual.hpp"
 #include "model/kernels/scratch.hpp"
+#include "model/ops/activation_buffer.hpp"
 #include "model/ops/saved.hpp"
 #include "model/ops/weight.hpp"
 
@@ -23,7 +24,7 @@ OpDesc describe(OpKind kind, const Tensor& a, const Tensor& b, const Tensor& y,
 
 // y = round(a + product of x and w).
 void add_product(const Device& device, kernels::PackFor use, ConstNumbers x, const Tensor& w,
-                 ConstMatrix a, Matrix y) {
+                 ConstNumbers a, Numbers y) {
   const DType storage = device.numerics().storage;
   const MatmulPolicy policy = device.numerics().matmul();
   const bool is_nt = use == kernels::PackFor::kNt;
@@ -42,11 +43,11 @@ void add_product(const Device& device, kernels::PackFor use, ConstNumbers x, con
 
 Tensor add_linear(Device& device, const Tensor& a, const Tensor& product, const Tensor& x,
                   const Tensor& w, std::string_view label, SavedBlocks* saved) {
-  Tensor y = device.allocate(a.shape(), device.numerics().storage, label);
+  Tensor y = device.allocate(a.shape(), device.numerics().storage, label, form_of(a));
   OpDesc desc = describe(OpKind::kAdd, a, product, y, label);
   desc.saves_for_backward = saved != nullptr;
   keep(saved, device.run(desc, [&] {
-    add_product(device, kernels::PackFor::kNt, x.numbers(), w, a.matrix(), y.matrix());
+    add_product(device, kernels::PackFor::kNt, x.numbers(), w, a.numbers(), y.numbers_to_write());
   }));
   return y;
 }
@@ -55,7 +56,7 @@ void add_linear_gradient(Device& device, Tensor& a, const Tensor& product, const
                          const Tensor& w, std::string_view label) {
   const OpDesc desc = describe(OpKind::kAddBackward, a, product, a, label);
   device.run_backward(desc, {}, [&] {
-    add_product(device, kernels::PackFor::kNn, dy.numbers(), w, a.matrix(), a.matrix());
+    add_product(device, kernels::PackFor::kNn, dy.numbers(), w, a.numbers(), a.numbers_to_write());
   });
 }
 

@@ -8,8 +8,8 @@
 
 namespace nb::ops {
 
-// Residual sum a + x wᵀ. product: what ops::linear gave for x and w, kLater and without host
-// values.
+// Residual sum a + x wᵀ, in the form of a. product: what ops::linear gave for x and w, kLater and
+// without host values.
 Tensor add_linear(Device& device, const Tensor& a, const Tensor& product, const Tensor& x,
                   const Tensor& w, std::string_view label, SavedBlocks* saved);
 // a += dy w, two gradients that reach one tensor. product: of ops::linear_backward_input, kLater.

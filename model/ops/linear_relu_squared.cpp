@@ -4,6 +4,7 @@
 
 #include "harness/base/check.hpp"
 #include "model/kernels/relu_squared.hpp"
+#include "model/ops/activation_buffer.hpp"
 #include "model/ops/linear.hpp"
 #include "model/ops/saved.hpp"
 #include "model/ops/weight.hpp"
@@ -20,15 +21,6 @@ OpDesc describe(OpKind kind, const Tensor& x, const Tensor& y, std::string_view 
           .output = &y};
 }
 
-// Numbers that are rounded to bf16 and that products alone will read.
-bool keeps_halves(const Device& device) {
-  const NumericsPolicy& n = device.numerics();
-  const MatmulPolicy forward = n.matmul(), gradient = n.weight_gradient_matmul();
-  return n.storage == DType::kBf16 && forward.output == DType::kBf16 &&
-         forward.accumulation != Accumulation::kHostBlas && has_halves(forward) &&
-         has_halves(gradient);
-}
-
 }  // namespace
 
 WideAndActivated linear_relu_squared(Device& device, const Tensor& x, const Tensor& w,
@@ -36,7 +28,7 @@ WideAndActivated linear_relu_squared(Device& device, const Tensor& x, const Tens
                                      SavedBlocks* linear_saved, SavedBlocks* saved) {
   const DType storage = device.numerics().storage;
   WideAndActivated result;
-  const HostBuffer host = keeps_halves(device) ? HostBuffer::kHalves : HostBuffer::kYes;
+  const HostBuffer host = activation_buffer(device);
   result.wide = linear(device, x, w, linear_label, linear_saved, Arithmetic::kLater, host);
   result.h = device.allocate(result.wide.shape(), storage, label, host);
   OpDesc desc = describe(OpKind::kReluSquared, result.wide, result.h, label);

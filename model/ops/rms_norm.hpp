@@ -11,23 +11,16 @@
 namespace nb::ops {
 
 // Same shape as x. rstd: filled (one a row) when a backward follows; it stands for what `saved`
-// holds.
+// holds. host: of the result; halves where activation_buffer() says so.
 Tensor rms_norm(Device& device, const Tensor& x, std::int64_t width, std::string_view label,
-                std::vector<float>* rstd, SavedBlocks* saved);
+                std::vector<float>* rstd, SavedBlocks* saved, HostBuffer host = HostBuffer::kYes);
 // x: input of the forward. Same shape as dy.
 Tensor rms_norm_backward(Device& device, const Tensor& dy, const Tensor& x, std::int64_t width,
-                         const std::vector<float>& rstd, std::string_view label, SavedBlocks saved);
+                         const std::vector<float>& rstd, std::string_view label, SavedBlocks saved,
+                         HostBuffer host = HostBuffer::kYes);
 
-// Residual sum and the norm after it, one host kernel under two ops (README.md): sum = a + b and
-// its norm. b's simulated block is freed between them, as it is when its owner's scope ends there.
-struct SumAndNorm {
-  Tensor sum;
-  Tensor norm;
-};
-SumAndNorm add_rms_norm(Device& device, const Tensor& a, Tensor b, std::int64_t width,
-                        std::string_view add_label, std::string_view norm_label,
-                        std::vector<float>* rstd, SavedBlocks* add_saved, SavedBlocks* norm_saved);
-// dx += the norm's backward, likewise under two ops: the two gradients of a residual's input.
+// dx += the norm's backward, one host kernel under two ops (README.md): the two gradients of a
+// residual's input.
 void rms_norm_backward_add(Device& device, const Tensor& dy, const Tensor& x, std::int64_t width,
                            const std::vector<float>& rstd, std::string_view norm_label,
                            SavedBlocks saved, Tensor& dx, std::string_view add_label);

@@ -4,6 +4,7 @@
 
 #include "harness/base/check.hpp"
 #include "model/kernels/rotary_norm.hpp"
+#include "model/ops/activation_buffer.hpp"
 #include "model/ops/saved.hpp"
 
 namespace nb::ops {
@@ -56,7 +57,7 @@ Tensor rotary_before_norm(Device& device, const Tensor& x, const RotaryTables& t
                           const Positions& positions, std::string_view label, SavedBlocks* saved) {
   check_shapes(x, tables, positions, label);
   Tensor y = device.allocate(x.shape(), device.numerics().storage, label,
-                             saved != nullptr ? HostBuffer::kYes : HostBuffer::kNone);
+                             saved != nullptr ? form_of(x) : HostBuffer::kNone);
   OpDesc desc = rotary_desc(OpKind::kRotary, x, tables, time_of(x, positions), label);
   desc.output = &y;
   desc.saves_for_backward = saved != nullptr;
@@ -70,7 +71,7 @@ Tensor rms_norm_after_rotary(Device& device, const Tensor& x, Tensor& turned,
   check_shapes(x, tables, positions, label);
   NB_CHECK(turned.shape() == x.shape(), "[rms_norm] {}: x {}, turned {}", label, x.shape().text(),
            turned.shape().text());
-  Tensor y = device.allocate(x.shape(), device.numerics().storage, label);
+  Tensor y = device.allocate(x.shape(), device.numerics().storage, label, form_of(x));
   OpDesc desc = norm_desc(OpKind::kRmsNorm, x, tables, label);
   desc.saves_for_backward = saved != nullptr;
   desc.inputs = {&turned};
@@ -81,13 +82,15 @@ Tensor rms_norm_after_rotary(Device& device, const Tensor& x, Tensor& turned,
       rstd->resize(static_cast<std::size_t>(x.count() / head_dim_of(tables)));
       kept = *rstd;
     }
-    const Matrix kept_turned = turned.host().empty() ? Matrix{} : turned.matrix();
+    const bool keeps = saved != nullptr && turned.count() > 0;
+    const Numbers kept_turned = keeps ? turned.numbers_to_write() : Numbers();
     const PointwisePolicy policy = device.numerics().pointwise_policy();
     if (positions.each.empty()) {
-      kernels::rotary_norm(x.matrix(), kept_turned, y.matrix(), kept, tables.cos.matrix(),
-                           tables.sin.matrix(), kernel_shape(x, tables, positions.time), policy);
+      kernels::rotary_norm(x.numbers(), kept_turned, y.numbers_to_write(), kept,
+                           tables.cos.matrix(), tables.sin.matrix(),
+                           kernel_shape(x, tables, positions.time), policy);
     } else {
-      kernels::rotary_norm(x.matrix(), positions.each, kept_turned, y.matrix(), kept,
+      kernels::rotary_norm(x.numbers(), positions.each, kept_turned, y.numbers_to_write(), kept,
                            tables.cos.matrix(), tables.sin.matrix(), head_dim_of(tables), policy);
     }
   }));
@@ -116,13 +119,13 @@ Tensor rotary_backward_after_norm(Device& device, const Tensor& between, const T
   NB_CHECK(dy.shape() == between.shape() && turned.shape() == between.shape(),
            "[rotary_backward] {}: dy {}, turned {}, between {}", label, dy.shape().text(),
            turned.shape().text(), between.shape().text());
-  Tensor dx = device.allocate(between.shape(), device.numerics().storage, label);
+  Tensor dx = device.allocate(between.shape(), device.numerics().storage, label, form_of(dy));
   OpDesc desc = rotary_desc(OpKind::kRotaryBackward, between, tables, time, label);
   desc.output = &dx;
   device.run_backward(desc, std::move(saved), [&] {
     kernels::rotary_norm_backward(
-        dy.matrix(), turned.matrix(), rstd, dx.matrix(), tables.cos.matrix(), tables.sin.matrix(),
-        kernel_shape(dy, tables, time), device.numerics().pointwise_policy());
+        dy.numbers(), turned.numbers(), rstd, dx.numbers_to_write(), tables.cos.matrix(),
+        tables.sin.matrix(), kernel_shape(dy, tables, time), device.numerics().pointwise_policy());
   });
   return dx;
 }

@@ -65,6 +65,27 @@ struct ConstNumbers {
   ConstMatrix matrix() const { return {fp32, rows, cols, stride}; }  // where they are fp32
 };
 
+// Numbers to write, likewise.
+struct Numbers {
+  float* fp32 = nullptr;
+  std::uint16_t* halves = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t stride = 0;
+
+  Numbers() = default;
+  // NOLINTBEGIN(google-explicit-constructor): as above
+  Numbers(Matrix m) : fp32(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
+  Numbers(Halves m) : halves(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
+  operator ConstNumbers() const {
+    ConstNumbers numbers;
+    numbers.fp32 = fp32, numbers.halves = halves;
+    numbers.rows = rows, numbers.cols = cols, numbers.stride = stride;
+    return numbers;
+  }
+  // NOLINTEND(google-explicit-constructor)
+};
+
 inline Matrix matrix(float* data, std::int64_t rows, std::int64_t cols) {
   return {data, rows, cols, cols};
 }
@@ -78,7 +99,10 @@ inline Matrix row_block(Matrix m, std::int64_t begin, std::int64_t count) {
 inline ConstMatrix row_block(ConstMatrix m, std::int64_t begin, std::int64_t count) {
   return {m.data + begin * m.stride, count, m.cols, m.stride};
 }
-inline ConstNumbers row_block(ConstNumbers m, std::int64_t begin, std::int64_t count) {
+// Of both forms.
+template <class View>
+requires requires(View m) { m.halves; }
+View row_block(View m, std::int64_t begin, std::int64_t count) {
   if (m.fp32 != nullptr) m.fp32 += begin * m.stride;
   if (m.halves != nullptr) m.halves += begin * m.stride;
   m.rows = count;
@@ -90,6 +114,14 @@ inline Matrix column_block(Matrix m, std::int64_t begin, std::int64_t count) {
 }
 inline ConstMatrix column_block(ConstMatrix m, std::int64_t begin, std::int64_t count) {
   return {m.data + begin, m.rows, count, m.stride};
+}
+template <class View>
+requires requires(View m) { m.halves; }
+View column_block(View m, std::int64_t begin, std::int64_t count) {
+  if (m.fp32 != nullptr) m.fp32 += begin;
+  if (m.halves != nullptr) m.halves += begin;
+  m.cols = count;
+  return m;
 }
 
 }  // namespace nb

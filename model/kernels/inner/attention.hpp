@@ -21,14 +21,13 @@ struct RowsAhead {
   static constexpr std::int64_t kSteps = 16, kUnit = 1024;
   struct Stage {
     struct Stream {
-      const float* row;  // the next one
-      std::int64_t stride;
+      const char* row;  // the next one
+      std::int64_t stride, bytes;
     } streams[4];
     int stream_count = 0;
     std::int64_t rows;  // left
   } stages[3];
   int stage_count = 0, stage = 0, stream = 0;
-  std::int64_t cols;               // values of a row
   std::int64_t rate = 0, due = 0;  // rows every kSteps steps of a tile, in 1 / kUnit
 };
 

@@ -120,15 +120,15 @@ NB_OP Bits words_of_halves(const std::uint16_t* row, std::int64_t left) {
   return bits(load(reinterpret_cast<const float*>(some)));
 }
 
-// The same of a row of bf16 numbers in two bytes each, rounded and floored before.
+// The same of a row of halves.
 template <class Format, bool kWhole>
 NB_OP Bits row_words_at(const std::uint16_t* row, std::int64_t w, std::int64_t cols, int) {
 #if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
   if constexpr (Format::kPerWord == 2) {
-    return words_of_halves<kWhole>(row + 2 * w, cols - 2 * w);
+    return floored_pairs(words_of_halves<kWhole>(row + 2 * w, cols - 2 * w));
   }
 #endif
-  return load_upper_lanes(row + w, kWhole ? 16 : clamped(cols - w));
+  return bits(rounded<kRoundBf16Floor>(load_lanes(row + w, kWhole ? 16 : clamped(cols - w))));
 }
 
 // A row of `cols` values to words_of(cols) words.
@@ -159,14 +159,15 @@ NB_OP void store_pair(std::uint32_t* dst, std::int64_t key, Floats even, Floats 
   store_word_lanes(dst + (key + 1) * kWidth, bits(word_of<Format>(odd, rounding)), 16);
 }
 
-// The same of values that are rounded already, in upper halves.
+// The same of bf16 numbers, in upper halves.
 template <class Format>
 NB_OP void store_upper_pair(std::uint32_t* dst, std::int64_t key, Bits even, Bits odd) {
   if constexpr (Format::kPerWord == 2) {
-    store_word_lanes(dst + key / 2 * kWidth, odd | shift_right<16>(even), 16);
+#if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
+    store_word_lanes(dst + key / 2 * kWidth, floored_pairs(odd | shift_right<16>(even)), 16);
+#endif
   } else {
-    store_word_lanes(dst + key * kWidth, even, 16);
-    store_word_lanes(dst + (key + 1) * kWidth, odd, 16);
+    store_pair<Format>(dst, key, floats(even), floats(odd), kRoundNone);
   }
 }
 

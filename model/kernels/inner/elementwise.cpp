@@ -69,6 +69,20 @@ void cast(const float* in, std::int64_t n, float* out, int rounding) {
   });
 }
 
+void from_halves(const std::uint16_t* x, std::int64_t n, float* out) {
+  each_group(n, [&](std::int64_t i, int lanes)
+                    NB_BODY { store_lanes(out + i, load_lanes(x + i, lanes), lanes); });
+}
+
+void to_halves(const float* x, std::int64_t n, std::uint16_t* out) {
+  each_groups<kSideBySide>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
+    Floats v[decltype(count)::value];
+    each_of<decltype(count)::value>([&](int c)
+                                        NB_BODY { v[c] = load_lanes(x + i + 16 * c, lanes); });
+    store_halves(out + i, v, lanes);
+  });
+}
+
 void scale(const float* x, std::int64_t n, float factor, float* out, int rounding) {
   const Floats f = all(factor);
   with_rounding(rounding, [&](auto r) {
@@ -79,6 +93,18 @@ void scale(const float* x, std::int64_t n, float factor, float* out, int roundin
 void add(const float* a, const float* b, std::int64_t n, float* out, int rounding) {
   with_rounding(rounding, [&](auto r) {
     map2_rounded<decltype(r)::value>(a, b, n, out, [](Floats x, Floats y) { return x + y; });
+  });
+}
+
+void add_to_halves(const std::uint16_t* a, const float* b, std::int64_t n, std::uint16_t* out) {
+  each_groups<kSideBySide>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
+    constexpr int kCount = decltype(count)::value;
+    Floats v[kCount];
+    each_of<kCount>([&](int c) NB_BODY {
+      v[c] = load_lanes(a + i + 16 * c, lanes) + load_lanes(b + i + 16 * c, lanes);
+    });
+    round_any<kRoundBf16>(v);
+    store_halves(out + i, v, lanes);
   });
 }
 

@@ -13,84 +13,102 @@ NB_OP float inverse_root(float sum, std::int64_t n, float epsilon) {
   return lanes[0];
 }
 
+template <class Value>
+NB_OP const Value* values(const ConstNumberRows& rows) {
+  if constexpr (sizeof(Value) == 2) return rows.halves;
+  if constexpr (sizeof(Value) == 4) return rows.fp32;
+}
+template <class Value>
+NB_OP Value* values(const NumberRows& rows) {
+  if constexpr (sizeof(Value) == 2) return rows.halves;
+  if constexpr (sizeof(Value) == 4) return rows.fp32;
+}
+
+template <int kRounding, class X, class Out>
+NB_OP void norm_rows(const NormRows& p) {
+  for (std::int64_t r = 0; r < p.rows; ++r) {
+    const X* x = values<X>(p.x) + r * p.x.stride;
+    const float squares = lane_sum(p.n, [&](Floats acc, std::int64_t i, int lanes) NB_BODY {
+      const Floats v = load_lanes(x + i, lanes);
+      return fma(v, v, acc);
+    });
+    const float rstd = inverse_root(squares, p.n, p.epsilon);
+    if (p.rstd != nullptr) p.rstd[r] = rstd;
+    Out* out = values<Out>(p.out) + r * p.out.stride;
+    each_groups<kSideBySide>(p.n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
+      constexpr int kCount = decltype(count)::value;
+      Floats v[kCount];
+      each_of<kCount>([&](int c) NB_BODY { v[c] = load_lanes(x + i + 16 * c, lanes) * all(rstd); });
+      round_any<kRounding>(v);
+      store_groups(out + i, v, lanes);
+    });
+  }
+}
+
+template <int kRounding, class Dy, class X, class Dx>
+NB_OP void norm_backward_rows(const NormBackwardRows& p) {
+  constexpr std::int64_t kAhead = 512;  // three streams are more than are fetched ahead in time
+  for (std::int64_t r = 0; r < p.rows; ++r) {
+    const Dy* dy = values<Dy>(p.dy) + r * p.dy.stride;
+    const X* x = values<X>(p.x) + r * p.x.stride;
+    Dx* dx = values<Dx>(p.dx) + r * p.dx.stride;
+    const float dot = lane_sum(p.n, [&](Floats acc, std::int64_t i, int lanes) NB_BODY {
+      __builtin_prefetch(dy + i + kAhead);
+      __builtin_prefetch(x + i + kAhead);
+      __builtin_prefetch(dx + i + kAhead, 1);
+      return fma(load_lanes(dy + i, lanes), load_lanes(x + i, lanes), acc);
+    });
+    const float rstd = p.rstd[r];
+    const float coefficient = ((dot * rstd) * rstd) * rstd / static_cast<float>(p.n);
+    const Floats scale = all(rstd), minus = all(-coefficient);
+    each_groups<kSideBySide>(p.n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
+      constexpr int kCount = decltype(count)::value;
+      Floats g[kCount];
+      each_of<kCount>([&](int c) NB_BODY {
+        g[c] = fma(minus, load_lanes(x + i + 16 * c, lanes),
+                   scale * load_lanes(dy + i + 16 * c, lanes));
+      });
+      round_any<kRounding>(g);
+      if (p.accumulates) {
+        each_of<kCount>([&](int c) NB_BODY { g[c] = load_lanes(dx + i + 16 * c, lanes) + g[c]; });
+        round_any<kRounding>(g);
+      }
+      store_groups(dx + i, g, lanes);
+    });
+  }
+}
+
+// body(the type of the rows' values).
+template <class Rows, class Body>
+NB_OP void with_values(const Rows& rows, const Body& body) {
+  if (rows.halves != nullptr) return body(std::uint16_t());
+  body(float());
+}
+
 }  // namespace
 
 void rms_norm_rows(const NormRows& p) {
-  with_rounding(p.rounding, [&](auto mode) {
-    constexpr int kRounding = decltype(mode)::value;
-    for (std::int64_t r = 0; r < p.rows; ++r) {
-      const float* x = p.x + r * p.x_stride;
-      float squares = 0.0f;
-      if (p.add != nullptr) {
-        const float* add = p.add + r * p.add_stride;
-        float* sum = p.sum + r * p.sum_stride;
-        Floats acc = all(0.0f);
-        each_groups<kSideBySide>(p.n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
-          constexpr int kCount = decltype(count)::value;
-          Floats v[kCount];
-          each_of<kCount>([&](int c) NB_BODY {
-            v[c] = load_lanes(x + i + 16 * c, lanes) + load_lanes(add + i + 16 * c, lanes);
-          });
-          round_any<kRounding>(v);
-          each_of<kCount>([&](int c) NB_BODY {
-            store_lanes(sum + i + 16 * c, v[c], lanes);
-            acc = keep_lanes(fma(v[c], v[c], acc), acc, lanes);
-          });
-        });
-        squares = tree_sum(acc);
-        x = sum;
-      } else {
-        squares = lane_sum(p.n, [&](Floats acc, std::int64_t i, int lanes) NB_BODY {
-          const Floats v = load_lanes(x + i, lanes);
-          return fma(v, v, acc);
-        });
-      }
-      const float rstd = inverse_root(squares, p.n, p.epsilon);
-      if (p.rstd != nullptr) p.rstd[r] = rstd;
-      float* out = p.out + r * p.out_stride;
-      each_groups<kSideBySide>(p.n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
-        constexpr int kCount = decltype(count)::value;
-        Floats v[kCount];
-        each_of<kCount>([&](int c)
-                            NB_BODY { v[c] = load_lanes(x + i + 16 * c, lanes) * all(rstd); });
-        round_any<kRounding>(v);
-        each_of<kCount>([&](int c) NB_BODY { store_lanes(out + i + 16 * c, v[c], lanes); });
-      });
-    }
+  if (p.x.halves == nullptr && p.out.halves == nullptr) {
+    return with_rounding(p.rounding,
+                         [&](auto mode) { norm_rows<decltype(mode)::value, float, float>(p); });
+  }
+  with_values(p.x, [&](auto x) {
+    with_values(p.out, [&](auto out) { norm_rows<kRoundBf16, decltype(x), decltype(out)>(p); });
   });
 }
 
 void rms_norm_backward_rows(const NormBackwardRows& p) {
-  constexpr std::int64_t kAhead = 512;  // three streams are more than are fetched ahead in time
-  with_rounding(p.rounding, [&](auto mode) {
-    constexpr int kRounding = decltype(mode)::value;
-    for (std::int64_t r = 0; r < p.rows; ++r) {
-      const float *dy = p.dy + r * p.dy_stride, *x = p.x + r * p.x_stride;
-      float* dx = p.dx + r * p.dx_stride;
-      const float dot = lane_sum(p.n, [&](Floats acc, std::int64_t i, int lanes) NB_BODY {
-        __builtin_prefetch(dy + i + kAhead);
-        __builtin_prefetch(x + i + kAhead);
-        __builtin_prefetch(dx + i + kAhead, 1);
-        return fma(load_lanes(dy + i, lanes), load_lanes(x + i, lanes), acc);
+  if (p.dy.halves == nullptr && p.x.halves == nullptr && p.dx.halves == nullptr) {
+    return with_rounding(p.rounding, [&](auto mode) {
+      norm_backward_rows<decltype(mode)::value, float, float, float>(p);
+    });
+  }
+  with_values(p.dy, [&](auto dy) {
+    with_values(p.x, [&](auto x) {
+      with_values(p.dx, [&](auto dx) {
+        norm_backward_rows<kRoundBf16, decltype(dy), decltype(x), decltype(dx)>(p);
       });
-      const float rstd = p.rstd[r];
-      const float coefficient = ((dot * rstd) * rstd) * rstd / static_cast<float>(p.n);
-      const Floats scale = all(rstd), minus = all(-coefficient);
-      each_groups<kSideBySide>(p.n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
-        constexpr int kCount = decltype(count)::value;
-        Floats g[kCount];
-        each_of<kCount>([&](int c) NB_BODY {
-          g[c] = fma(minus, load_lanes(x + i + 16 * c, lanes),
-                     scale * load_lanes(dy + i + 16 * c, lanes));
-        });
-        round_any<kRounding>(g);
-        if (p.accumulates) {
-          each_of<kCount>([&](int c) NB_BODY { g[c] = load_lanes(dx + i + 16 * c, lanes) + g[c]; });
-          round_any<kRounding>(g);
-        }
-        each_of<kCount>([&](int c) NB_BODY { store_lanes(dx + i + 16 * c, g[c], lanes); });
-      });
-    }
+    });
   });
 }
 

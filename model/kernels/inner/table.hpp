@@ -146,25 +146,32 @@ struct Gemm {
   bool converts;
 };
 
-// Rows of an RMS norm (rms_norm.hpp). Where add is given, the rows are round(x + add), kept in sum.
+// Rows of fp32 values or of halves, `stride` values apart; the other pointer is null.
+struct ConstNumberRows {
+  const float* fp32 = nullptr;
+  const std::uint16_t* halves = nullptr;
+  std::int64_t stride = 0;
+};
+struct NumberRows {
+  float* fp32 = nullptr;
+  std::uint16_t* halves = nullptr;
+  std::int64_t stride = 0;
+};
+
+// Rows of an RMS norm (rms_norm.hpp). Halves only where the rounding is to bf16.
 struct NormRows {
-  const float* x;
-  const float* add;  // or null
-  float* sum;        // with add; may be x or add
-  float* out;
+  ConstNumberRows x;
+  NumberRows out;
   float* rstd;  // one a row, or null
-  std::int64_t x_stride, add_stride, sum_stride, out_stride;
   std::int64_t rows, n;
   float epsilon;
   int rounding;
 };
 // And of its backward. accumulates: dx = round(dx + round(gradient)).
 struct NormBackwardRows {
-  const float* dy;
-  const float* x;
+  ConstNumberRows dy, x;
   const float* rstd;
-  float* dx;
-  std::int64_t dy_stride, x_stride, dx_stride;
+  NumberRows dx;
   std::int64_t rows, n;
   bool accumulates;
   int rounding;
@@ -216,6 +223,8 @@ struct Table {
   void (*cast)(const float* in, std::int64_t n, float* out, int rounding);
   void (*scale)(const float* x, std::int64_t n, float factor, float* out, int rounding);
   void (*add)(const float* a, const float* b, std::int64_t n, float* out, int rounding);
+  // bf16 storage, of and to halves. out may be a.
+  void (*add_to_halves)(const std::uint16_t* a, const float* b, std::int64_t n, std::uint16_t* out);
   void (*relu_squared)(const float* x, std::int64_t n, float* out, int rounding);
   void (*relu_squared_backward)(const float* dy, const float* x, std::int64_t n, float* dx,
                                 int rounding);
@@ -242,7 +251,9 @@ struct Table {
   // one row
   float (*sum_of_squares)(const float* x, std::int64_t n);
   float (*dot)(const float* x, const float* y, std::int64_t n);
-  bool (*all_below)(const float* x, std::int64_t n, float limit);  // |x| < limit, NaN is not
+  void (*from_halves)(const std::uint16_t* x, std::int64_t n, float* out);
+  void (*to_halves)(const float* x, std::int64_t n, std::uint16_t* out);  // x: bf16 numbers
+  bool (*all_below)(const float* x, std::int64_t n, float limit);         // |x| < limit, NaN is not
   // Index of the first that equals the largest; 0 when there is none (all NaN).
   std::int64_t (*first_largest)(const float* x, std::int64_t n);
   void (*rms_norm)(const float* x, std::int64_t n, float rstd, float* out, int rounding);

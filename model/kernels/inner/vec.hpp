@@ -222,6 +222,16 @@ NB_OP void store_halves(std::uint16_t* p, const Floats (&x)[kCount], int lanes) 
 NB_OP Floats load_lanes(const std::uint16_t* p, int lanes) {
   return floats(load_upper_lanes(p, lanes));
 }
+// Groups side by side, as store_halves() stores them, or in fp32.
+template <int kCount>
+NB_OP void store_groups(std::uint16_t* p, const Floats (&x)[kCount], int lanes) {
+  store_halves(p, x, lanes);
+}
+template <int kCount>
+NB_OP void store_groups(float* p, const Floats (&x)[kCount], int lanes) {
+#pragma GCC unroll 8
+  for (int c = 0; c < kCount; ++c) store_lanes(p + 16 * c, x[c], lanes);
+}
 // `next` in the first lanes, `before` in the others, which are skipped.
 NB_OP Floats keep_lanes(Floats next, Floats before, int lanes) {
   return lanes == 16 ? next : select(first_lanes(lanes), next, before);

@@ -1,4 +1,5 @@
-// Naive definition of causal attention. Same parameters as kernels/attention.hpp.
+// Naive definition of causal attention. Same parameters as kernels/attention.hpp, in
+// fp32.
 #pragma once
 
 #include "model/kernels/attention.hpp"

@@ -45,12 +45,20 @@ Results run(const Tensors& t, const AttentionShape& s, const MatmulPolicy& polic
             Array(t.k.view().rows, t.k.view().cols),
             std::vector<float>(saved),
             std::vector<float>(saved)};
-  const auto forward = kReference ? reference::attention : attention;
-  const auto back = kReference ? reference::attention_backward : attention_backward;
-  forward(t.q.view(), t.k.view(), t.v.view(), r.out.view(), {r.row_max, r.row_sum}, s, policy);
-  if (backward) {
-    back(t.dout.view(), t.q.view(), t.k.view(), t.v.view(), r.out.view(), r.row_max, r.row_sum,
-         r.dq.view(), r.dk.view(), r.dv.view(), s, policy);
+  const auto forward = [&](const auto& kernel) {
+    const AttentionSaved saved_rows = {r.row_max, r.row_sum};
+    kernel(t.q.view(), t.k.view(), t.v.view(), r.out.view(), saved_rows, s, policy);
+  };
+  const auto back = [&](const auto& kernel) {
+    kernel(t.dout.view(), t.q.view(), t.k.view(), t.v.view(), r.out.view(), r.row_max, r.row_sum,
+           r.dq.view(), r.dk.view(), r.dv.view(), s, policy);
+  };
+  if constexpr (kReference) {
+    forward(reference::attention);
+    if (backward) back(reference::attention_backward);
+  } else {
+    forward(attention);
+    if (backward) back(attention_backward);
   }
   return r;
 }

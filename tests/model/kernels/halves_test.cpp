@@ -1,7 +1,6 @@
 // Operands and results as halves: the bits of the same numbers in fp32.
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -11,34 +10,15 @@
 #include "model/kernels/reference/matmul.hpp"
 #include "model/kernels/relu_squared.hpp"
 #include "model/tensor/dtype.hpp"
+#include "tests/model/kernels/both_forms.hpp"
 #include "tests/model/kernels/kernel_case.hpp"
 
 namespace nb::kernels {
 namespace {
 
 using test::Array;
+using test::BothForms;
 using test::Values;
-
-// bf16 numbers in both forms; the padding of the halves' rows is NaN.
-struct Numbers {
-  Numbers(std::int64_t rows, std::int64_t cols, std::uint64_t seed, Values values)
-      : fp32(test::random_array(rows, cols, seed, values)),
-        memory(static_cast<std::size_t>(rows * (cols + 5)), 0x7fc0) {
-    for (std::int64_t i = 0; i < rows; ++i) {
-      for (std::int64_t j = 0; j < cols; ++j) {
-        float& value = fp32.view().row(i)[j];
-        value = round_to(DType::kBf16, value);
-        half().row(i)[j] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
-      }
-    }
-  }
-  Halves half() {
-    const ConstMatrix m = std::as_const(fp32).view();
-    return {memory.data(), m.rows, m.cols, m.cols + 5};
-  }
-  Array fp32;
-  std::vector<std::uint16_t> memory;
-};
 
 struct Shape {
   std::int64_t m, n, k;
@@ -53,7 +33,7 @@ TEST(Halves, ProductsOfThemEqualTheDefinition) {
     for (const Values values : {Values::kFinite, Values::kNonFinite}) {
       SCOPED_TRACE(testing::Message() << "m " << s.m << " n " << s.n << " k " << s.k);
       const MatmulPolicy policy{.output = s.k % 2 == 0 ? DType::kBf16 : DType::kFp32};
-      Numbers a(s.m, s.k, 1, values), at(s.k, s.m, 2, values), b(s.k, s.n, 3, values);
+      BothForms a(s.m, s.k, 1, values), at(s.k, s.m, 2, values), b(s.k, s.n, 3, values);
       const Array by_rows = test::random_array(s.n, s.k, 4, values);
       const Array start = test::random_array(s.m, s.n, 5);
       Array nt = start, nn = start, tn = start;
@@ -135,7 +115,7 @@ TEST(Halves, ReluSquaredOfABlockEqualsItsDefinition) {
   for (const std::int64_t cols : {1, 15, 16, 17, 31, 128, 131, 290}) {
     for (const Values values : {Values::kBf16, Values::kFinite, Values::kNonFinite}) {
       SCOPED_TRACE(testing::Message() << cols << " columns");
-      Numbers x(kRows, cols, 1, values), dy(kRows, cols, 2, values);
+      BothForms x(kRows, cols, 1, values), dy(kRows, cols, 2, values);
       Array h(kRows, cols), dx(kRows, cols);
       reference::relu_squared(x.fp32.view(), h.view(), DType::kBf16);
       reference::relu_squared_backward(dy.fp32.view(), x.fp32.view(), dx.view(), DType::kBf16);
@@ -143,20 +123,18 @@ TEST(Halves, ReluSquaredOfABlockEqualsItsDefinition) {
         return ProductBlock{kRow, kRows, kCol, cols, of.view()};
       };
       test::at_every_level([&] {
-        const Numbers blank(kRow + kRows + 1, kCol + cols + 2, 3, Values::kBf16);
-        Numbers kept = blank, out = blank, gradient = blank;
+        const BothForms blank(kRow + kRows + 1, kCol + cols + 2, 3, Values::kBf16);
+        BothForms kept = blank, out = blank, gradient = blank;
         relu_squared_block(block(x.fp32), kept.half(), out.half());
         relu_squared_backward_block(block(dy.fp32), kept.half(), gradient.half());
-        const auto expect = [&](Numbers& actual, const Array& expected, const char* what) {
+        const auto expect = [&](BothForms& actual, const Array& expected, const char* what) {
           for (std::int64_t i = 0; i < actual.half().rows; ++i) {
             for (std::int64_t j = 0; j < actual.half().cols; ++j) {
               const bool inside = i >= kRow && i < kRow + kRows && j >= kCol && j < kCol + cols;
               const float value =
                   inside ? expected.view().row(i - kRow)[j - kCol] : blank.fp32.view().row(i)[j];
-              const auto half =
-                  static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
-              const float got =
-                  std::bit_cast<float>(static_cast<std::uint32_t>(actual.half().row(i)[j]) << 16);
+              const std::uint16_t half = test::upper_half(value);
+              const float got = test::from_half(actual.half().row(i)[j]);
               ASSERT_TRUE(actual.half().row(i)[j] == half || (std::isnan(got) && std::isnan(value)))
                   << what << " " << i << "," << j << ": " << got << ", expected " << value;
             }
@@ -165,7 +143,7 @@ TEST(Halves, ReluSquaredOfABlockEqualsItsDefinition) {
         expect(kept, x.fp32, "x");
         expect(out, h, "h");
         expect(gradient, dx, "dx");
-        Numbers alone = blank;
+        BothForms alone = blank;
         relu_squared_block(block(x.fp32), {}, alone.half());
         EXPECT_EQ(alone.memory, out.memory);
       });
@@ -174,7 +152,7 @@ TEST(Halves, ReluSquaredOfABlockEqualsItsDefinition) {
 }
 
 TEST(Halves, AreNumbersOfBf16ProductsAlone) {
-  Numbers a(4, 6, 1, Values::kBf16), b(4, 3, 2, Values::kBf16);
+  BothForms a(4, 6, 1, Values::kBf16), b(4, 3, 2, Values::kBf16);
   Array c(6, 3);
   const MatmulPolicy fp32{.inputs = DType::kFp32, .output = DType::kFp32};
   EXPECT_THROW(matmul_tn(a.half(), b.fp32.view(), c.view(), fp32), CheckFailure);

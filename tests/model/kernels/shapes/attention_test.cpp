@@ -40,12 +40,18 @@ Results run(bool naive, const Tensors& t, const AttentionShape& s, const MatmulP
   const auto saved = static_cast<std::size_t>(s.batch * s.heads * s.queries);
   Results r{Array(q.rows, q.cols), Array(q.rows, q.cols),     Array(k.rows, k.cols),
             Array(k.rows, k.cols), std::vector<float>(saved), std::vector<float>(saved)};
-  (naive ? reference::attention : attention)(q, k, v, r.out.view(), {r.row_max, r.row_sum}, s,
-                                             policy);
-  if (!backward) return r;
-  (naive ? reference::attention_backward : attention_backward)(t.dout.view(), q, k, v, r.out.view(),
-                                                               r.row_max, r.row_sum, r.dq.view(),
-                                                               r.dk.view(), r.dv.view(), s, policy);
+  const AttentionSaved rows = {r.row_max, r.row_sum};
+  const auto both = [&](const auto& forward, const auto& back) {
+    forward(q, k, v, r.out.view(), rows, s, policy);
+    if (!backward) return;
+    back(t.dout.view(), q, k, v, r.out.view(), r.row_max, r.row_sum, r.dq.view(), r.dk.view(),
+         r.dv.view(), s, policy);
+  };
+  if (naive) {
+    both(reference::attention, reference::attention_backward);
+  } else {
+    both(attention, attention_backward);
+  }
   return r;
 }
 

@@ -1,0 +1,56 @@
+// Where a kernel computes in fp32 whatever form its operands have: copies in scratch. Internal to
+// model/kernels; one thread.
+#pragma once
+
+#include "model/kernels/inner/dispatch.hpp"
+#include "model/kernels/scratch.hpp"
+#include "model/tensor/view.hpp"
+
+namespace nb::kernels {
+
+// Numbers to read as fp32: themselves, or a copy.
+class AsFp32 {
+ public:
+  explicit AsFp32(const ConstNumbers& m) : memory_(bytes(m)) {
+    view_ = m.halves == nullptr ? m.matrix() : matrix(memory_.floats(), m.rows, m.cols);
+    if (m.halves == nullptr) return;
+    for (std::int64_t i = 0; i < m.rows; ++i) {
+      inner::table().from_halves(m.halves + i * m.stride, m.cols,
+                                 memory_.floats() + i * view_.stride);
+    }
+  }
+  const ConstMatrix& view() const { return view_; }
+
+ private:
+  static std::size_t bytes(const ConstNumbers& m) {
+    return m.halves == nullptr ? 0 : static_cast<std::size_t>(m.rows * m.cols) * sizeof(float);
+  }
+  Scratch memory_;
+  ConstMatrix view_;
+};
+
+// Numbers to write as fp32: themselves, or what keep() turns into halves. They are bf16 then.
+class ToFp32 {
+ public:
+  explicit ToFp32(const Numbers& m)
+      : to_(m),
+        memory_(m.halves == nullptr ? 0
+                                    : static_cast<std::size_t>(m.rows * m.cols) * sizeof(float)) {
+    view_ = m.halves == nullptr ? Matrix{m.fp32, m.rows, m.cols, m.stride}
+                                : matrix(memory_.floats(), m.rows, m.cols);
+  }
+  const Matrix& view() const { return view_; }
+  void keep() const {
+    if (to_.halves == nullptr) return;
+    for (std::int64_t i = 0; i < to_.rows; ++i) {
+      inner::table().to_halves(view_.row(i), to_.cols, to_.halves + i * to_.stride);
+    }
+  }
+
+ private:
+  Numbers to_;
+  Scratch memory_;
+  Matrix view_;
+};
+
+}  // namespace nb::kernels
