@@ -87,17 +87,23 @@ Tensor attention_backward(const PassContext& context, const BlockWeights& weight
   turned_back(dk_between, d.dk, a.k_turned, a.k_rstd, "attn.k_rotary", a.k_rotary);
   turned_back(dq_between, d.dq, a.q_turned, a.q_rstd, "attn.q_rotary", a.q_rotary);
   // Autograd runs the youngest node first: v, k, q; their gradients of n are summed in that order.
-  Tensor dn = linear_backward(device, d.dv, a.n, weights.c_v, std::move(a.c_v));
-  d.dv = {};
+  const auto later = ops::Arithmetic::kLater;
+  ops::WeightGradients of_n;
+  Tensor dn = ops::linear_backward_input(device, d.dv, weights.c_v.value, weights.c_v.name,
+                                         ops::Arithmetic::kNow, ops::activation_buffer(device));
+  linear_backward_weight(device, d.dv, a.n, weights.c_v, std::move(a.c_v), of_n, later);
+  d.dv.drop_block();
   {
     const Tensor dn_k =
-        linear_backward(device, d.dk, a.n, weights.c_k, std::move(a.c_k), ops::Arithmetic::kLater);
+        ops::linear_backward_input(device, d.dk, weights.c_k.value, weights.c_k.name, later);
+    linear_backward_weight(device, d.dk, a.n, weights.c_k, std::move(a.c_k), of_n, later);
     d.dk.drop_block();
     ops::add_linear_gradient(device, dn, dn_k, d.dk, weights.c_k.value, "attn.dn");
-    d.dk = {};
   }
   const Tensor dn_q =
-      linear_backward(device, d.dq, a.n, weights.c_q, std::move(a.c_q), ops::Arithmetic::kLater);
+      ops::linear_backward_input(device, d.dq, weights.c_q.value, weights.c_q.name, later);
+  linear_backward_weight(device, d.dq, a.n, weights.c_q, std::move(a.c_q), of_n,
+                         ops::Arithmetic::kNow);
   ops::add_linear_gradient(device, dn, dn_q, d.dq, weights.c_q.value, "attn.dn");
   a.n = {};
   return dn;

@@ -17,10 +17,19 @@ inline void linear_backward_weight(Device& device, const Tensor& dy, const Tenso
                               std::move(saved));
 }
 
-// The same, and returns dx.
+// The same together with others of that x (ops/linear.hpp).
+inline void linear_backward_weight(Device& device, const Tensor& dy, const Tensor& x, Parameter& w,
+                                   SavedBlocks saved, ops::WeightGradients& together,
+                                   ops::Arithmetic arithmetic) {
+  const GradientSlot slot = gradient_slot(device, w);
+  ops::linear_backward_weight(device, {&dy, &slot.tensor, slot.accumulate}, x, w.name,
+                              std::move(saved), together, arithmetic);
+}
+
+// The first, and returns dx.
 inline Tensor linear_backward(Device& device, const Tensor& dy, const Tensor& x, Parameter& w,
-                              SavedBlocks saved, ops::Arithmetic of_dx = ops::Arithmetic::kNow) {
-  Tensor dx = ops::linear_backward_input(device, dy, w.value, w.name, of_dx,
+                              SavedBlocks saved) {
+  Tensor dx = ops::linear_backward_input(device, dy, w.value, w.name, ops::Arithmetic::kNow,
                                          ops::activation_buffer(device));
   linear_backward_weight(device, dy, x, w, std::move(saved));
   return dx;

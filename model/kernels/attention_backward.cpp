@@ -127,7 +127,8 @@ class GroupBackward {
     float* max = lane_values_.floats();
     float* sum = max + width_;
     float* delta = sum + width_;
-    const AsFp32 dout(row_block(head.dout, first, count)), out(row_block(head.out, first, count));
+    const AsFp32 dout(format_.table, row_block(head.dout, first, count)),
+        out(format_.table, row_block(head.out, first, count));
     for (std::int64_t i = 0; i < count; ++i) {
       max[i] = head.row_max[first + i];
       sum[i] = head.row_sum[first + i];
@@ -157,7 +158,7 @@ class GroupBackward {
                             .weights = weights_.words(),
                             .dq = dq_sums_.floats(),
                             .ahead = ahead_});
-    const ToFp32 dq(row_block(head.dq, first, count));
+    const ToFp32 dq(format_.table, row_block(head.dq, first, count));
     format_.tiles.scaled(dq_sums_.floats(), sum_stride_, count, dim_, scale_, dq.view().data,
                          dq.view().stride, format_.rounding);
     dq.keep();
@@ -196,7 +197,7 @@ class GroupBackward {
       sums = total;
     }
     if (heads_done_ + 1 < heads_) return;
-    const ToFp32 out(row_block(d.out, key, rows));
+    const ToFp32 out(format_.table, row_block(d.out, key, rows));
     format_.tiles.scaled(sums, sum_stride_, rows, dim_, d.factor, out.view().data,
                          out.view().stride, format_.rounding);
     out.keep();
@@ -284,9 +285,10 @@ void attention_backward(const ConstNumbers& dout, const ConstNumbers& q, const C
     one.batch = 1, one.heads = group, one.kv_heads = 1;
     const auto saved = static_cast<std::size_t>(task * group * time);
     const auto count = static_cast<std::size_t>(group * time);
-    const AsFp32 dout_in(wide(dout, task)), q_in(wide(q, task)), k_in(keys.k), v_in(keys.v),
-        out_in(wide(out, task));
-    const ToFp32 dq_out(wide(dq, task)), dk_out(keys.dk), dv_out(keys.dv);
+    const inner::Table& table = inner::table();
+    const AsFp32 dout_in(table, wide(dout, task)), q_in(table, wide(q, task)), k_in(table, keys.k),
+        v_in(table, keys.v), out_in(table, wide(out, task));
+    const ToFp32 dq_out(table, wide(dq, task)), dk_out(table, keys.dk), dv_out(table, keys.dv);
     reference::attention_backward(dout_in.view(), q_in.view(), k_in.view(), v_in.view(),
                                   out_in.view(), row_max.subspan(saved, count),
                                   row_sum.subspan(saved, count), dq_out.view(), dk_out.view(),

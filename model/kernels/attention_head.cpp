@@ -108,7 +108,7 @@ void HeadKeys::attend(const QueryRows& rows, float scale, inner::RowsAhead* ahea
       prefetch(row_block(rows.q, next, std::min(width, rows.q.rows - next)));
     }
     tiles.forward(block);
-    const ToFp32 out(row_block(rows.out, first, block.queries));
+    const ToFp32 out(format_.table, row_block(rows.out, first, block.queries));
     tiles.quotients(block.sums, sum_stride, block.queries, dim_, block.sum, out.view().data,
                     out.view().stride, format_.rounding);
     out.keep();
@@ -146,8 +146,9 @@ void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows,
 
 void attend_by_definition(const QueryRows& rows, const ConstNumbers& k, const ConstNumbers& v,
                           float scale, const MatmulPolicy& policy) {
-  const AsFp32 q(rows.q), keys(k), values(v);
-  const ToFp32 out(rows.out);
+  const inner::Table& table = inner::table();
+  const AsFp32 q(table, rows.q), keys(table, k), values(table, v);
+  const ToFp32 out(table, rows.out);
   const auto saved = [&](float* first) {
     return first == nullptr ? std::span<float>()
                             : std::span<float>(first, static_cast<std::size_t>(rows.q.rows));

@@ -1,8 +1,9 @@
-// Where a kernel computes in fp32 whatever form its operands have: copies in scratch. Internal to
-// model/kernels; one thread.
+// Where a kernel computes in fp32 whatever form its operands have: copies in scratch. The table is
+// the caller's: asking for it checks the float mode, which waits for all arithmetic at work.
+// Internal to model/kernels; one thread.
 #pragma once
 
-#include "model/kernels/inner/dispatch.hpp"
+#include "model/kernels/inner/table.hpp"
 #include "model/kernels/scratch.hpp"
 #include "model/tensor/view.hpp"
 
@@ -11,12 +12,11 @@ namespace nb::kernels {
 // Numbers to read as fp32: themselves, or a copy.
 class AsFp32 {
  public:
-  explicit AsFp32(const ConstNumbers& m) : memory_(bytes(m)) {
+  AsFp32(const inner::Table& table, const ConstNumbers& m) : memory_(bytes(m)) {
     view_ = m.halves == nullptr ? m.matrix() : matrix(memory_.floats(), m.rows, m.cols);
     if (m.halves == nullptr) return;
     for (std::int64_t i = 0; i < m.rows; ++i) {
-      inner::table().from_halves(m.halves + i * m.stride, m.cols,
-                                 memory_.floats() + i * view_.stride);
+      table.from_halves(m.halves + i * m.stride, m.cols, memory_.floats() + i * view_.stride);
     }
   }
   const ConstMatrix& view() const { return view_; }
@@ -32,8 +32,9 @@ class AsFp32 {
 // Numbers to write as fp32: themselves, or what keep() turns into halves. They are bf16 then.
 class ToFp32 {
  public:
-  explicit ToFp32(const Numbers& m)
-      : to_(m),
+  ToFp32(const inner::Table& table, const Numbers& m)
+      : table_(table),
+        to_(m),
         memory_(m.halves == nullptr ? 0
                                     : static_cast<std::size_t>(m.rows * m.cols) * sizeof(float)) {
     view_ = m.halves == nullptr ? Matrix{m.fp32, m.rows, m.cols, m.stride}
@@ -43,11 +44,12 @@ class ToFp32 {
   void keep() const {
     if (to_.halves == nullptr) return;
     for (std::int64_t i = 0; i < to_.rows; ++i) {
-      inner::table().to_halves(view_.row(i), to_.cols, to_.halves + i * to_.stride);
+      table_.to_halves(view_.row(i), to_.cols, to_.halves + i * to_.stride);
     }
   }
 
  private:
+  const inner::Table& table_;
   Numbers to_;
   Scratch memory_;
   Matrix view_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -66,6 +67,8 @@ class Multiplication {
 
   // The threads make the panels: of a source (k, n).
   void make_panels(ConstNumbers source) { panel_source_ = source; }
+  // C and its left operand are those of several products, one below the other.
+  void stand_in_a_column(std::span<const TurnedProduct> products) { column_ = products; }
 
   void run() const {
     const std::int64_t count = pieces_down() * pieces_across();
@@ -141,12 +144,25 @@ class Multiplication {
   }
   LeftWords left_words(const Stage& stage, std::int64_t calls, std::uint32_t* words) const {
     return {format_,
-            a_,
+            product_of(stage.block).a,
             shape_.k,
-            {stage.block.row, stage.block.rows, pieces_[stage.begin].first,
+            {row_in_product(stage.block), stage.block.rows, pieces_[stage.begin].first,
              steps_of(stage.begin, stage.end)},
             calls,
             words};
+  }
+
+  struct Product {
+    GemmLeft a;
+    Matrix c;
+  };
+  Product product_of(const Block& block) const {
+    if (column_.size() < 2) return {a_, c_};
+    const TurnedProduct& p = column_[static_cast<std::size_t>(block.row / shape_.m_each)];
+    return {{p.a, true}, p.c};
+  }
+  std::int64_t row_in_product(const Block& block) const {
+    return column_.size() < 2 ? block.row : block.row % shape_.m_each;
   }
 
   Pending pending(const Stage& stage, std::int64_t calls, std::uint32_t* words,
@@ -160,7 +176,8 @@ class Multiplication {
   // Where a block of C lies: in C, or at `memory`.
   Matrix place(const Block& block, float* memory) const {
     if (c_.data == nullptr) return {memory, block.rows, block.cols, kTakenStride};
-    return {c_.row(block.row) + block.col, block.rows, block.cols, c_.stride};
+    const Matrix c = product_of(block).c;
+    return {c.row(row_in_product(block)) + block.col, block.rows, block.cols, c.stride};
   }
   std::size_t memory_bytes(std::int64_t rows) const {
     return c_.data != nullptr ? 0 : static_cast<std::size_t>(rows * kTakenStride) * sizeof(float);
@@ -401,6 +418,7 @@ class Multiplication {
   GemmFormat format_;
   const inner::Gemm& gemm_;
   GemmLeft a_;
+  std::span<const TurnedProduct> column_;
   const std::uint32_t* panels_;  // or null: made here, of
   std::optional<ConstNumbers> panel_source_;
   GemmShape shape_;
@@ -425,11 +443,13 @@ void multiply(const GemmFormat& format, const GemmLeft& a, const std::uint32_t* 
   Multiplication(format, a, panels, shape, c, policy, ends).run();
 }
 
-void multiply_turned(const GemmFormat& format, ConstNumbers a, ConstNumbers b, Matrix c,
-                     const MatmulPolicy& policy, const GemmEnds& ends) {
+void multiply_turned(const GemmFormat& format, std::span<const TurnedProduct> products,
+                     ConstNumbers b, const MatmulPolicy& policy, const GemmEnds& ends) {
+  const auto& [a, c] = products.front();
   if (c.size() == 0) return;
-  const GemmShape shape = {c.rows, c.cols, a.rows};
+  const GemmShape shape = {std::ssize(products) * c.rows, c.cols, a.rows, c.rows};
   Multiplication product(format, {a, true}, nullptr, shape, c, policy, ends);
+  product.stand_in_a_column(products);
   product.make_panels(b);
   product.run();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "model/kernels/inner/table.hpp"
 #include "model/kernels/matmul.hpp"
@@ -32,6 +33,7 @@ const std::uint32_t* packed_panels(const PackedMatrix& packed);  // not empty
 
 struct GemmShape {
   std::int64_t m, n, k;
+  std::int64_t m_each = 0;  // of several products that stand one below the other; 0: of one, m
 };
 struct GemmEnds {
   const float* start = nullptr;  // sums to continue from (kChain), or null: +0
@@ -50,8 +52,9 @@ struct GemmLeft {
 void multiply(const GemmFormat& format, const GemmLeft& a, const std::uint32_t* panels,
               const GemmShape& shape, Matrix c, const MatmulPolicy& policy, const GemmEnds& ends);
 
-// C = Aᵀ B of a (k, m) and b (k, n). Parallel inside.
-void multiply_turned(const GemmFormat& format, ConstNumbers a, ConstNumbers b, Matrix c,
-                     const MatmulPolicy& policy, const GemmEnds& ends);
+// Each C = Aᵀ B of a (k, m) and b (k, n), all of one shape that may stand one below the other
+// (gemm_plan.hpp); ends.start: of all of them. Parallel inside.
+void multiply_turned(const GemmFormat& format, std::span<const TurnedProduct> products,
+                     ConstNumbers b, const MatmulPolicy& policy, const GemmEnds& ends);
 
 }  // namespace nb::kernels

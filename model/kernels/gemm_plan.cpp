@@ -10,7 +10,8 @@ namespace {
 constexpr std::int64_t kTaskRows = 96;        // their words and sums stay in L2
 constexpr std::int64_t kTaskColumns = 512;    // where sums of all of them must be kept
 constexpr std::int64_t kTurnedColumns = 768;  // more: rows are turned less often
-constexpr std::int64_t kFewestTasks = 16;     // cut by shape, never by thread count
+constexpr std::int64_t kTurnedRows[] = {kTaskRows, 64};
+constexpr std::int64_t kFewestTasks = 16;  // cut by shape, never by thread count
 constexpr std::int64_t kFewestTurnedTasks = 4;
 constexpr std::int64_t kFewestLowerRows = 48;  // a triangle's rows differ in length
 constexpr std::int64_t kHalvedRows = 32;  // from here on, rows of one task alone become two tasks
@@ -61,8 +62,8 @@ GemmGrid turned_grid(const GemmShape& shape) {
   const std::int64_t columns = ceil_div(shape.n, ceil_div(shape.n, kTurnedColumns));
   GemmGrid grid = {kTaskRows, round_up(columns, 32)};
   const auto tasks = [&] { return ceil_div(shape.m, grid.rows) * ceil_div(shape.n, grid.columns); };
-  for (const std::int64_t rows : {kTaskRows, std::int64_t{64}}) {
-    if (shape.m % rows != 0) continue;
+  for (const std::int64_t rows : kTurnedRows) {
+    if ((shape.m_each == 0 ? shape.m : shape.m_each) % rows != 0) continue;
     grid.rows = rows;
     if (tasks() >= kFewestTurnedTasks) break;
   }
@@ -79,6 +80,10 @@ GemmGrid tall_grid(const GemmShape& shape) {
 }
 
 }  // namespace
+
+bool may_stand_in_a_column(std::int64_t rows) {
+  return std::ranges::any_of(kTurnedRows, [&](std::int64_t task) { return rows % task == 0; });
+}
 
 GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_turned, bool is_lower) {
   if (is_turned) return turned_grid(shape);

@@ -26,6 +26,8 @@ struct GemmGrid {
   std::int64_t most_at_once = 1;  // pieces of C, one below the other, that a task may have
   std::int64_t stage_rows = 0;    // of a task, converted at a time
 };
+// Whether products of so many rows of C may stand one below the other: a task's are of one of them.
+bool may_stand_in_a_column(std::int64_t rows);
 // keeps_sums: a task needs room for the sums of all its columns. is_turned: turning a task's rows
 // is dear, so it has many columns. is_lower: GemmEnds's.
 GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_turned, bool is_lower);

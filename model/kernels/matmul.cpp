@@ -1,10 +1,12 @@
 #include "model/kernels/matmul.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "harness/base/check.hpp"
 #include "harness/base/parallel.hpp"
 #include "model/kernels/gemm.hpp"
+#include "model/kernels/gemm_plan.hpp"
 #include "model/kernels/inner/dispatch.hpp"
 #include "model/kernels/openblas.hpp"
 #include "model/kernels/scratch.hpp"
@@ -46,16 +48,23 @@ constexpr std::int64_t kStepsAtOnce = 2048;
 std::int64_t tokens_at_once(const MatmulPolicy& policy) {
   return kStepsAtOnce * gemm_format(policy.inputs).gemm->values_per_step;
 }
-void long_product_tn(ConstNumbers a, ConstNumbers b, Matrix c, const MatmulPolicy& policy,
-                     bool accumulate) {
-  const Scratch sums(static_cast<std::size_t>(c.size()) * sizeof(float));
-  const Matrix partial = matrix(sums.floats(), c.rows, c.cols);
+void long_product_tn(std::span<const TurnedProduct> products, ConstNumbers b,
+                     const MatmulPolicy& policy, bool accumulate) {
+  const std::int64_t rows = products.front().c.rows, cols = products.front().c.cols;
+  const std::int64_t all_rows = std::ssize(products) * rows, count = products.front().a.rows;
+  const Scratch sums(static_cast<std::size_t>(all_rows * cols) * sizeof(float));
+  const Matrix partial = matrix(sums.floats(), all_rows, cols);
   const std::int64_t most = tokens_at_once(policy);
-  for (std::int64_t begin = 0; begin < a.rows; begin += most) {
-    const std::int64_t count = std::min(most, a.rows - begin);
-    const bool is_last = begin + count == a.rows;
-    multiply_turned(gemm_format(policy.inputs), row_block(a, begin, count),
-                    row_block(b, begin, count), is_last ? c : partial, policy,
+  std::vector<TurnedProduct> block(products.size());
+  for (std::int64_t begin = 0; begin < count; begin += most) {
+    const std::int64_t tokens = std::min(most, count - begin);
+    const bool is_last = begin + tokens == count;
+    for (std::size_t i = 0; i < products.size(); ++i) {
+      block[i] = {
+          row_block(products[i].a, begin, tokens),
+          is_last ? products[i].c : row_block(partial, static_cast<std::int64_t>(i) * rows, rows)};
+    }
+    multiply_turned(gemm_format(policy.inputs), block, row_block(b, begin, tokens), policy,
                     {.start = begin == 0 ? nullptr : partial.data,
                      .start_stride = partial.stride,
                      .finishes = is_last,
@@ -81,14 +90,34 @@ void matmul_nn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& polic
 
 void matmul_tn(ConstNumbers a, ConstNumbers b, Matrix c, const MatmulPolicy& policy,
                bool accumulate) {
-  check_shapes("matmul_tn", {a.cols, 0, a.rows}, {0, b.cols, b.rows}, c);
-  NB_CHECK((a.halves == nullptr && b.halves == nullptr) || has_halves(policy),
-           "[matmul_tn] halves, and inputs are {}", name(policy.inputs));
-  if (uses_blas(policy)) return openblas_tn(a.matrix(), b.matrix(), c, accumulate);
-  if (policy.accumulation == Accumulation::kChain && a.rows > tokens_at_once(policy)) {
-    return long_product_tn(a, b, c, policy, accumulate);
+  const TurnedProduct product = {a, c};
+  matmul_tn({&product, 1}, b, policy, accumulate);
+}
+
+void matmul_tn(std::span<const TurnedProduct> products, ConstNumbers b, const MatmulPolicy& policy,
+               bool accumulate) {
+  if (products.empty()) return;
+  bool is_halves = b.halves != nullptr;
+  for (const auto& [a, c] : products) {
+    check_shapes("matmul_tn", {a.cols, 0, a.rows}, {0, b.cols, b.rows}, c);
+    NB_CHECK(c.rows == products.front().c.rows, "[matmul_tn] c of {} rows and of {}",
+             products.front().c.rows, c.rows);
+    is_halves = is_halves || a.halves != nullptr;
   }
-  multiply_turned(gemm_format(policy.inputs), a, b, c, policy, {.accumulate = accumulate});
+  NB_CHECK(!is_halves || has_halves(policy), "[matmul_tn] halves, and inputs are {}",
+           name(policy.inputs));
+  if (uses_blas(policy)) {
+    for (const auto& [a, c] : products) openblas_tn(a.matrix(), b.matrix(), c, accumulate);
+    return;
+  }
+  if (products.size() > 1 && !may_stand_in_a_column(products.front().c.rows)) {
+    for (const TurnedProduct& one : products) matmul_tn({&one, 1}, b, policy, accumulate);
+    return;
+  }
+  if (policy.accumulation == Accumulation::kChain && b.rows > tokens_at_once(policy)) {
+    return long_product_tn(products, b, policy, accumulate);
+  }
+  multiply_turned(gemm_format(policy.inputs), products, b, policy, {.accumulate = accumulate});
 }
 
 void matmul_tn_block(ConstMatrix a, ConstMatrix b, Matrix partial, const MatmulPolicy& policy,
@@ -101,7 +130,8 @@ void matmul_tn_block(ConstMatrix a, ConstMatrix b, Matrix partial, const MatmulP
   NB_CHECK(policy.accumulation == Accumulation::kChain,
            "[matmul_tn_block] only a chain can be continued, not block16 or splitk");
   if (partial.size() == 0) return;
-  multiply_turned(gemm_format(policy.inputs), a, b, partial, policy,
+  const TurnedProduct product = {a, partial};
+  multiply_turned(gemm_format(policy.inputs), {&product, 1}, b, policy,
                   {.start = is_first ? nullptr : partial.data,
                    .start_stride = partial.stride,
                    .finishes = false});

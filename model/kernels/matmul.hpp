@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "model/kernels/policy.hpp"
 #include "model/tensor/view.hpp"
@@ -22,6 +23,14 @@ void matmul_nn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& polic
                bool accumulate = false);
 // C (M,N) = A (K,M)ᵀ · B (K,N) : dW = dyᵀ x.
 void matmul_tn(ConstNumbers a, ConstNumbers b, Matrix c, const MatmulPolicy& policy,
+               bool accumulate = false);
+
+// The same of several A of one shape, whose C do not overlap, with one B: it is read once.
+struct TurnedProduct {
+  ConstNumbers a;
+  Matrix c;
+};
+void matmul_tn(std::span<const TurnedProduct> products, ConstNumbers b, const MatmulPolicy& policy,
                bool accumulate = false);
 
 // C (M,M) = A (M,K) · Aᵀ. A chain's products commute, so C is symmetric to the bit: one triangle is

@@ -68,9 +68,9 @@ void turn_and_norm(const ConstNumbers& x, const Numbers& turned, const Numbers& 
   const std::int64_t dim = heads.head_dim, count = x.cols / dim;
   each_row(x.rows, x.cols, [&](std::int64_t i) {
     const std::int64_t position = position_of(i);
-    const AsFp32 from(row_block(x, i, 1));
-    const ToFp32 to(row_block(out, i, 1)),
-        kept(is_there(turned) ? row_block(turned, i, 1) : Numbers());
+    const AsFp32 from(table, row_block(x, i, 1));
+    const ToFp32 to(table, row_block(out, i, 1)),
+        kept(table, is_there(turned) ? row_block(turned, i, 1) : Numbers());
     const Scratch own(is_there(turned) ? 0 : static_cast<std::size_t>(dim) * 4);
     for (std::int64_t h = 0; h < count; ++h) {
       float* y = is_there(turned) ? kept.view().data + h * dim : own.floats();
@@ -125,8 +125,8 @@ void rotary_norm_backward(const ConstNumbers& dy, const ConstNumbers& turned,
   const auto width = static_cast<float>(dim);
   each_row(dy.rows, dy.cols, [&](std::int64_t i) {
     const std::int64_t position = shape.first_position + i % shape.time;
-    const AsFp32 dy_row(row_block(dy, i, 1)), turned_row(row_block(turned, i, 1));
-    const ToFp32 dx_row(row_block(dx, i, 1));
+    const AsFp32 dy_row(table, row_block(dy, i, 1)), turned_row(table, row_block(turned, i, 1));
+    const ToFp32 dx_row(table, row_block(dx, i, 1));
     for (std::int64_t h = 0; h < count; ++h) {
       const float* gradient = dy_row.view().data + h * dim;
       const float* x = turned_row.view().data + h * dim;

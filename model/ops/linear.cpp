@@ -25,6 +25,25 @@ void product(const Device& device, kernels::PackFor use, ConstNumbers x, const T
       [&](const kernels::ProductBlock& block) { kernels::keep_block(block, halves); });
 }
 
+// All that wait; one by one where they differ in shape, or some are added and some are not.
+void weight_products(const Device& device, const WeightGradients& all, const Tensor& x) {
+  const MatmulPolicy policy = device.numerics().weight_gradient_matmul();
+  std::array<kernels::TurnedProduct, WeightGradients::kMost> products;
+  bool is_alike = true;
+  for (std::size_t i = 0; i < all.count; ++i) {
+    products[i] = {all.each[i].dy->numbers(), all.each[i].dw->matrix()};
+    is_alike = is_alike && products[i].c.rows == products[0].c.rows &&
+               all.each[i].accumulate == all.each[0].accumulate;
+  }
+  if (is_alike) {
+    return kernels::matmul_tn({products.data(), all.count}, x.numbers(), policy,
+                              all.each[0].accumulate);
+  }
+  for (std::size_t i = 0; i < all.count; ++i) {
+    kernels::matmul_tn(products[i].a, x.numbers(), products[i].c, policy, all.each[i].accumulate);
+  }
+}
+
 }  // namespace
 
 Tensor linear(Device& device, const Tensor& x, const Tensor& w, std::string_view label,
@@ -77,23 +96,36 @@ Tensor linear_backward_input(Device& device, const Tensor& dy, const Tensor& w,
 
 void linear_backward_weight(Device& device, const Tensor& dy, const Tensor& x, Tensor& dw,
                             bool accumulate, std::string_view label, SavedBlocks saved) {
+  WeightGradients alone;
+  linear_backward_weight(device, {&dy, &dw, accumulate}, x, label, std::move(saved), alone,
+                         Arithmetic::kNow);
+}
+
+void linear_backward_weight(Device& device, const WeightGradient& gradient, const Tensor& x,
+                            std::string_view label, SavedBlocks saved, WeightGradients& together,
+                            Arithmetic arithmetic) {
+  const Tensor& dy = *gradient.dy;
+  Tensor& dw = *gradient.dw;
   NB_CHECK(dw.shape().rank() == 2 && dy.shape().last() == dw.shape()[0] &&
                x.shape().last() == dw.shape()[1] && dy.shape().leading() == x.shape().leading(),
            "[linear_backward_weight] {}: dy {}, x {}, dw {}", label, dy.shape().text(),
            x.shape().text(), dw.shape().text());
+  NB_CHECK(together.count < WeightGradients::kMost, "[linear_backward_weight] {}: {} are waiting",
+           label, together.count);
+  together.each[together.count++] = gradient;
   device.run_backward({.kind = OpKind::kLinearBackwardWeight,
                        .label = label,
                        .rows = dy.shape().leading(),
                        .cols = dw.shape()[0],
                        .inner = dw.shape()[1],
                        .dtype = dw.dtype(),
-                       .accumulate = accumulate,
+                       .accumulate = gradient.accumulate,
                        .inputs = {&dy, &x},
                        .output = &dw},
                       std::move(saved), [&] {
-                        kernels::matmul_tn(dy.numbers(), x.numbers(), dw.matrix(),
-                                           device.numerics().weight_gradient_matmul(), accumulate);
+                        if (arithmetic == Arithmetic::kNow) weight_products(device, together, x);
                       });
+  if (arithmetic == Arithmetic::kNow) together.count = 0;
 }
 
 }  // namespace nb::ops

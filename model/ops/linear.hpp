@@ -2,6 +2,7 @@
 // joined to rows.
 #pragma once
 
+#include <array>
 #include <string_view>
 
 #include "model/device/device.hpp"
@@ -24,5 +25,22 @@ Tensor linear_backward_input(Device& device, const Tensor& dy, const Tensor& w,
 // dw (out, inner) = dyᵀ x, rounded as the policy says; accumulate: added to dw in fp32.
 void linear_backward_weight(Device& device, const Tensor& dy, const Tensor& x, Tensor& dw,
                             bool accumulate, std::string_view label, SavedBlocks saved);
+
+// Weight gradients of one x, a launch each, whose arithmetic the host does in the last launch: it
+// reads x once. What is waiting lives until then, with its values.
+struct WeightGradient {
+  const Tensor* dy = nullptr;
+  Tensor* dw = nullptr;
+  bool accumulate = false;
+};
+struct WeightGradients {
+  static constexpr std::size_t kMost = 3;
+  std::array<WeightGradient, kMost> each;
+  std::size_t count = 0;
+};
+// Adds one to `together`; kNow: the last one, and none is waiting then.
+void linear_backward_weight(Device& device, const WeightGradient& gradient, const Tensor& x,
+                            std::string_view label, SavedBlocks saved, WeightGradients& together,
+                            Arithmetic arithmetic);
 
 }  // namespace nb::ops

@@ -394,6 +394,58 @@ TEST(Matmul, TurnedTasksSideBySideAndOneBelowTheOther) {
 
 // Short pieces of chains: tiles convert the next stage's words a little at a time, and are at work
 // on a unit of it when the next unit is due.
+// dW of q, k and v: tasks of one loop, whether they may stand one below the other or not.
+TEST(Matmul, SeveralProductsWithOneRightOperandEqualEachAlone) {
+  const MatmulPolicy policies[] = {
+      {},
+      {.output = DType::kFp32},
+      {.inputs = DType::kFp32, .output = DType::kFp32},
+      {.accumulation = Accumulation::kBlock16},
+      {.accumulation = Accumulation::kSplitK, .split_k = 3},
+  };
+  for (const Shape& s : {Shape{64, 40, 33}, Shape{96, 48, 300}, Shape{192, 33, 514},
+                         Shape{100, 50, 70}, Shape{1, 17, 40}, Shape{64, 33, 4130}}) {
+    for (const MatmulPolicy& policy : policies) {
+      if (s.k > 4096 && policy.accumulation != Accumulation::kChain) continue;
+      for (const std::size_t count : {2U, 3U}) {
+        const bool accumulate = count == 2;
+        SCOPED_TRACE(testing::Message() << count << " of m " << s.m << " n " << s.n << " k " << s.k
+                                        << " " << test::text(policy));
+        const Array b = test::random_array(s.k, s.n, 9, Values::kFinite);
+        std::vector<Array> a, start, expected;
+        for (std::size_t i = 0; i < count; ++i) {
+          a.push_back(test::random_array(s.k, s.m, i, Values::kFinite, static_cast<int>(i)));
+          start.push_back(test::random_array(s.m, s.n, 10 + i, Values::kOrdinary, 5));
+          expected.push_back(start[i]);
+          reference::matmul_tn(a[i].view(), b.view(), expected[i].view(), policy, accumulate);
+        }
+        test::at_every_level([&] {
+          std::vector<Array> actual = start;
+          std::vector<TurnedProduct> products;
+          for (std::size_t i = 0; i < count; ++i) {
+            products.push_back({std::as_const(a[i]).view(), actual[i].view()});
+          }
+          matmul_tn(products, b.view(), policy, accumulate);
+          for (std::size_t i = 0; i < count; ++i) {
+            EXPECT_TRUE(test::same_bits(actual[i], expected[i])) << "product " << i;
+          }
+        });
+      }
+    }
+  }
+}
+
+TEST(Matmul, SeveralProductsOfOneShapeOrTheCheckFails) {
+  const Array a = test::random_array(8, 64, 1), wide = test::random_array(8, 96, 2),
+              b = test::random_array(8, 5, 3);
+  Array c(64, 5), more(96, 5);
+  const std::vector<TurnedProduct> differ = {{a.view(), c.view()}, {wide.view(), more.view()}};
+  EXPECT_THROW(matmul_tn(differ, b.view(), {}), CheckFailure);
+  const std::vector<TurnedProduct> wrong = {{a.view(), c.view()}, {wide.view(), c.view()}};
+  EXPECT_THROW(matmul_tn(wrong, b.view(), {}), CheckFailure);
+  EXPECT_NO_THROW(matmul_tn(std::span<const TurnedProduct>(), b.view(), {}));
+}
+
 TEST(Matmul, WordsThatManyShortTilesConvertAreAllThere) {
   for (const Shape& s : {Shape{200, 160, 518}, Shape{100, 96, 2310}, Shape{210, 160, 773}}) {
     for (const DType inputs : {DType::kBf16, DType::kFp32}) {

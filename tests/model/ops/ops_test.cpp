@@ -102,6 +102,45 @@ TEST_F(Ops, AChangedWeightIsPackedAnew) {
   EXPECT_EQ(ops::linear(device_, x, moved, "", nullptr).matrix().row(2)[4], 10.0F);
 }
 
+// Of one shape, of different ones, and where one is added and the other is not.
+TEST_F(Ops, WeightGradientsTogetherAreEachAlone) {
+  const auto filled = [&](std::initializer_list<std::int64_t> shape, std::size_t step) {
+    Tensor t = tensor(shape);
+    for (std::size_t i = 0; i < t.host().size(); ++i)
+      t.host()[i] = static_cast<float>(i * step % 13) - 6.0F;
+    return t;
+  };
+  const Tensor x = filled({9, 6}, 5);
+  for (const std::int64_t rows : {64, 7}) {
+    for (const bool accumulate : {false, true}) {
+      const Tensor dv = filled({9, 64}, 3), dk = filled({9, rows}, 4), dq = filled({9, 64}, 7);
+      Tensor v = filled({64, 6}, 2), k = filled({rows, 6}, 2), q = filled({64, 6}, 2);
+      ops::WeightGradients together;
+      const auto later = ops::Arithmetic::kLater;
+      const std::vector<float> before = values(v);
+      ops::linear_backward_weight(device_, {&dv, &v, true}, x, "v", {}, together, later);
+      ops::linear_backward_weight(device_, {&dk, &k, accumulate}, x, "k", {}, together, later);
+      EXPECT_EQ(values(v), before);
+      ops::linear_backward_weight(device_, {&dq, &q, true}, x, "q", {}, together,
+                                  ops::Arithmetic::kNow);
+      EXPECT_EQ(together.count, 0U);
+      const auto alone = [&](const Tensor& dy, bool adds) {
+        Tensor dw = filled({dy.shape().last(), 6}, 2);
+        ops::linear_backward_weight(device_, dy, x, dw, adds, "", {});
+        return values(dw);
+      };
+      EXPECT_EQ(values(v), alone(dv, true));
+      EXPECT_EQ(values(k), alone(dk, accumulate));
+      EXPECT_EQ(values(q), alone(dq, true));
+      for (std::size_t i = 0; i < ops::WeightGradients::kMost; ++i)
+        ops::linear_backward_weight(device_, {&dv, &v, true}, x, "", {}, together, later);
+      EXPECT_THROW(
+          ops::linear_backward_weight(device_, {&dv, &v, true}, x, "", {}, together, later),
+          CheckFailure);
+    }
+  }
+}
+
 // wide = x wᵀ; h = relu²(wide); the backward's first factor is dy w, its second the sign of wide.
 TEST_F(Ops, ALinearAndItsReluSquaredInOneAreTheTwoOneAfterTheOther) {
   Tensor x = tensor({3, 6}), w = tensor({5, 6}), dy = tensor({3, 7}), out = tensor({7, 5});
