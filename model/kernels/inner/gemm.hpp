@@ -181,7 +181,7 @@ NB_OP void convert(Conversion* c, const Step& step) {
   if (ends) c->in_run = c->run;
 }
 
-constexpr std::int64_t kBurst = kInBursts ? 32 : 4;
+constexpr std::int64_t kBurst = kInBursts ? 16 : 4;
 
 // One tile: kRows × 16 kVectors sums held in registers over all steps; kPanel vectors a panel.
 // step(a, b, c): c with one step added. kRow, kStep: words of a from one row, one step to the next.
