@@ -139,13 +139,16 @@ Action add_data(CLI::App& app) {
   app.get_subcommand("list")->add_flag("--verify", options->verify, "compute every checksum");
   verify.add_option("names", options->names, "files or groups (default: all that are there)");
   get.add_option("names", options->names, "files or groups (default: all that can be had)");
-  get.add_option("--from", options->from, "a folder that has them: no network at all");
+  CLI::Option* from =
+      get.add_option("--from", options->from, "a folder that has them: no network at all");
   get.add_option("--mirror", options->mirrors,
                  "URL prefix with the data folder's layout; repeatable, tried in order (default: "
                  "NPUBENCH_MIRROR)")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->excludes(from);
   get.add_flag("--no-origins", options->no_origins,
-               "mirrors only, not the repositories that the files are copies of");
+               "mirrors only, not the repositories that the files are copies of")
+      ->excludes(from);
   get.add_option("--attempts", options->attempts, "tries of each URL while trouble may pass")
       ->check(whole(1, 100));
   app.require_subcommand(1);

@@ -90,6 +90,14 @@ TEST_F(BadEvalInput, AFolderThatIsNotThereIsNotVerified) {
             "data folder /nonexistent does not exist\n");
 }
 
+// A mirror was ignored where a folder was named.
+TEST_F(BadEvalInput, AFolderToGetFromTakesNoMirror) {
+  EXPECT_EQ(error_of({"data", "get", "--from", "/tmp", "--mirror", "http://127.0.0.1:1/"}),
+            "--from excludes --mirror (npubench data --help)\n");
+  EXPECT_EQ(error_of({"data", "get", "--from", "/tmp", "--no-origins"}),
+            "--from excludes --no-origins (npubench data --help)\n");
+}
+
 TEST_F(BadEvalInput, AttemptsAreAFewTimes) {
   for (const char* attempts : {"0", "101", "-1"})
     EXPECT_EQ(
