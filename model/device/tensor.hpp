@@ -67,7 +67,7 @@ class Tensor {
   Halves half_matrix();  // as matrix(); no data where there are none
   // Whatever the buffer holds; NB_CHECK fails where there is none.
   ConstNumbers numbers() const;
-  Numbers numbers_to_write();
+  Numbers numbers_to_write();  // counts as a change
   // (leading(), last()) view of the host buffer; NB_CHECK fails where there is none.
   Matrix matrix();
   ConstMatrix matrix() const;

@@ -1,13 +1,25 @@
-// Where a kernel computes in fp32 whatever form its operands have: copies in scratch. The table is
+// Operands in fp32 or as halves (tensor/view.hpp): which are allowed, and copies in scratch where a
+// kernel computes in fp32 whatever form they have. The table is
 // the caller's: asking for it checks the float mode, which waits for all arithmetic at work.
 // Internal to model/kernels; one thread.
 #pragma once
 
+#include <initializer_list>
+
+#include "harness/base/check.hpp"
 #include "model/kernels/inner/table.hpp"
 #include "model/kernels/scratch.hpp"
 #include "model/tensor/view.hpp"
 
 namespace nb::kernels {
+
+// Halves are values rounded to bf16.
+inline void check_forms(const char* op, std::initializer_list<ConstNumbers> all, DType storage) {
+  for (const ConstNumbers& m : all) {
+    NB_CHECK(m.halves == nullptr || storage == DType::kBf16, "[{}] halves, but storage is {}", op,
+             name(storage));
+  }
+}
 
 // Numbers to read as fp32: themselves, or a copy.
 class AsFp32 {

@@ -157,12 +157,12 @@ class Multiplication {
     Matrix c;
   };
   Product product_of(const Block& block) const {
-    if (column_.size() < 2) return {a_, c_};
+    if (column_.empty()) return {a_, c_};
     const TurnedProduct& p = column_[static_cast<std::size_t>(block.row / shape_.m_each)];
     return {{p.a, true}, p.c};
   }
   std::int64_t row_in_product(const Block& block) const {
-    return column_.size() < 2 ? block.row : block.row % shape_.m_each;
+    return column_.empty() ? block.row : block.row % shape_.m_each;
   }
 
   Pending pending(const Stage& stage, std::int64_t calls, std::uint32_t* words,

@@ -1,6 +1,7 @@
 #include "model/kernels/residual.hpp"
 
 #include "harness/base/check.hpp"
+#include "model/kernels/both_forms.hpp"
 #include "model/kernels/inner/dispatch.hpp"
 #include "model/kernels/row_loop.hpp"
 
@@ -17,11 +18,10 @@ void add_to_row(const inner::Table& table, const ConstNumbers& a, const float* b
   }
 }
 
-void check_forms(const ConstNumbers& a, const Numbers& out, DType storage) {
+void check_alike(const ConstNumbers& a, const Numbers& out, DType storage) {
   NB_CHECK((a.halves == nullptr) == (out.halves == nullptr),
            "[add] a and the sum are one halves, one fp32");
-  NB_CHECK(a.halves == nullptr || storage == DType::kBf16, "[add] halves, but storage is {}",
-           name(storage));
+  check_forms("add", {a, out}, storage);
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ void check_forms(const ConstNumbers& a, const Numbers& out, DType storage) {
 void add(ConstNumbers a, ConstMatrix b, Numbers out, DType storage) {
   NB_CHECK(same_shape(a, b) && same_shape(a, out), "[add] a is ({},{}), b ({},{}), out ({},{})",
            a.rows, a.cols, b.rows, b.cols, out.rows, out.cols);
-  check_forms(a, out, storage);
+  check_alike(a, out, storage);
   const inner::Table& table = inner::table();
   const int rounding = inner::rounding_of(storage);
   each_row(a.rows, a.cols,
@@ -37,7 +37,7 @@ void add(ConstNumbers a, ConstMatrix b, Numbers out, DType storage) {
 }
 
 void add_block(ConstNumbers a, const ProductBlock& block, Numbers out, DType storage) {
-  check_forms(a, out, storage);
+  check_alike(a, out, storage);
   const inner::Table& table = inner::table();
   const int rounding = inner::rounding_of(storage);
   for (std::int64_t i = 0; i < block.rows; ++i) {

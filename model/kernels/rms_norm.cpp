@@ -1,9 +1,9 @@
 #include "model/kernels/rms_norm.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 
 #include "harness/base/check.hpp"
+#include "model/kernels/both_forms.hpp"
 #include "model/kernels/inner/dispatch.hpp"
 #include "model/kernels/row_loop.hpp"
 
@@ -37,20 +37,13 @@ inner::NumberRows rows_from(const Numbers& m, std::int64_t row) {
   return {m.fp32 + row * m.stride, nullptr, m.stride};
 }
 
-void check_form(const char* op, std::initializer_list<ConstNumbers> all, DType storage) {
-  for (const ConstNumbers& m : all) {
-    NB_CHECK(m.halves == nullptr || storage == DType::kBf16, "[{}] halves, but storage is {}", op,
-             name(storage));
-  }
-}
-
 void run_backward(ConstNumbers dy, ConstNumbers x, std::span<const float> rstd, Numbers dx,
                   bool accumulates, DType storage) {
   NB_CHECK(same_shape(dy, x) && same_shape(x, dx),
            "[rms_norm_backward] dy is ({},{}), x ({},{}), dx ({},{})", dy.rows, dy.cols, x.rows,
            x.cols, dx.rows, dx.cols);
   check_rstd("rms_norm_backward", rstd.size(), x.rows);
-  check_form("rms_norm_backward", {dy, x, dx}, storage);
+  check_forms("rms_norm_backward", {dy, x, dx}, storage);
   const inner::Table& table = inner::table();
   const int rounding = inner::rounding_of(storage);
   each_rows(x.rows, x.cols, [&](std::int64_t first, std::int64_t count) {
@@ -71,7 +64,7 @@ void rms_norm(ConstNumbers x, Numbers out, std::span<float> rstd, DType storage,
   NB_CHECK(same_shape(x, out), "[rms_norm] x is ({},{}), out ({},{})", x.rows, x.cols, out.rows,
            out.cols);
   if (!rstd.empty()) check_rstd("rms_norm", rstd.size(), x.rows);
-  check_form("rms_norm", {x, out}, storage);
+  check_forms("rms_norm", {x, out}, storage);
   const inner::Table& table = inner::table();
   const int rounding = inner::rounding_of(storage);
   each_rows(x.rows, x.cols, [&](std::int64_t first, std::int64_t count) {

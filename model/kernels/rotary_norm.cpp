@@ -1,7 +1,6 @@
 #include "model/kernels/rotary_norm.hpp"
 
 #include <cmath>
-#include <initializer_list>
 
 #include "harness/base/check.hpp"
 #include "model/kernels/both_forms.hpp"
@@ -17,12 +16,18 @@ struct Heads {
   ConstMatrix cos, sin;
   int rotary_rounding, norm_rounding;
   bool eager;
+  DType storage;
 };
 
 Heads heads_of(std::int64_t head_dim, ConstMatrix cos, ConstMatrix sin,
                const PointwisePolicy& policy) {
-  return {head_dim,    cos, sin, inner::rounding_of(policy), inner::rounding_of(policy.storage),
-          policy.eager};
+  return {head_dim,
+          cos,
+          sin,
+          inner::rounding_of(policy),
+          inner::rounding_of(policy.storage),
+          policy.eager,
+          policy.storage};
 }
 
 void check(const char* op, const ConstNumbers& x, const ConstNumbers& out, std::size_t rstd,
@@ -48,20 +53,13 @@ void check_time(const char* op, const ConstNumbers& x, const RotaryShape& shape,
            cos.rows);
 }
 
-void check_form(const char* op, std::initializer_list<ConstNumbers> all, const Heads& heads) {
-  for (const ConstNumbers& m : all) {
-    NB_CHECK(m.halves == nullptr || heads.norm_rounding == inner::kRoundBf16,
-             "[{}] halves, but storage is not bf16", op);
-  }
-}
-
 bool is_there(const Numbers& m) { return m.fp32 != nullptr || m.halves != nullptr; }
 
 template <class Position>
 void turn_and_norm(const ConstNumbers& x, const Numbers& turned, const Numbers& out,
                    std::span<float> rstd, const Heads& heads, const Position& position_of) {
   check("rotary_norm", x, out, rstd.size(), heads);
-  check_form("rotary_norm", {x, turned, out}, heads);
+  check_forms("rotary_norm", {x, turned, out}, heads.storage);
   NB_CHECK(!is_there(turned) || same_shape(x, turned), "[rotary_norm] x ({},{}), turned ({},{})",
            x.rows, x.cols, turned.rows, turned.cols);
   const inner::Table& table = inner::table();
@@ -116,7 +114,7 @@ void rotary_norm_backward(const ConstNumbers& dy, const ConstNumbers& turned,
   const Heads heads = heads_of(shape.head_dim, cos, sin, policy);
   check_time("rotary_norm_backward", dy, shape, cos);
   check("rotary_norm_backward", dy, dx, rstd.size(), heads);
-  check_form("rotary_norm_backward", {dy, turned, dx}, heads);
+  check_forms("rotary_norm_backward", {dy, turned, dx}, heads.storage);
   NB_CHECK(same_shape(dy, turned) && (dy.rows == 0 || !rstd.empty()),
            "[rotary_norm_backward] dy ({},{}), turned ({},{}), {} rstd", dy.rows, dy.cols,
            turned.rows, turned.cols, rstd.size());

@@ -130,7 +130,7 @@ struct AttentionTiles {
   void (*to_panels)(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t cols,
                     int rounding, std::uint32_t* dst, std::int64_t panel);
   // Rounded and floored as inputs of bf16 products; null for other formats. Then rows and lanes
-  // from halves, which round no more.
+  // from any halves, floored there too.
   void (*to_halves)(const float* src, std::int64_t count, std::uint16_t* dst);
   void (*halves_to_rows)(const std::uint16_t* src, std::int64_t stride, std::int64_t count,
                          std::int64_t padded, std::int64_t cols, std::uint32_t* dst);

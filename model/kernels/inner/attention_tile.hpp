@@ -48,13 +48,6 @@ NB_OP Floats floored_to_pair(Floats x) {
   const __m512 least = _mm512_set1_ps(0x1p-56f - 0x1p-65f);
   return {_mm512_maskz_mov_ps(_mm512_cmp_ps_mask(_mm512_abs_ps(x.v), least, _CMP_NLT_UQ), x.v)};
 }
-// The same of pairs of halves.
-NB_OP Bits floored_pairs(Bits x) {
-  const __m512i magnitude = _mm512_and_si512(x.v, _mm512_set1_epi16(0x7fff));
-  constexpr short kLeast = (127 - 56) << 7;  // the bits of 2^-56
-  return {
-      _mm512_maskz_mov_epi16(_mm512_cmpge_epu16_mask(magnitude, _mm512_set1_epi16(kLeast)), x.v)};
-}
 // Lanes (0, 1), (2, 3), … of low, then of high. Both floored.
 NB_OP Bits neighbours(Floats low, Floats high) {
   return {reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high.v, low.v))};

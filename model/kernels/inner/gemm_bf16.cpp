@@ -10,12 +10,7 @@
 namespace nb::kernels::inner::NB_LEVEL {
 namespace {
 
-// Halves below 2^-56 become +0 (in a chain the sign of a zero factor cannot be seen); NaN stays.
-NB_OP Bits floored(__m512i x) {
-  const __m512i magnitude = _mm512_and_si512(x, _mm512_set1_epi16(0x7fff));
-  constexpr short kLeast = (127 - 56) << 7;  // the bits of 2^-56
-  return {_mm512_maskz_mov_epi16(_mm512_cmpge_epu16_mask(magnitude, _mm512_set1_epi16(kLeast)), x)};
-}
+NB_OP Bits floored(__m512i x) { return floored_pairs({x}); }
 // 32 consecutive values as 16 pairs.
 NB_OP Bits pairs(Floats low, Floats high) {
   return floored(reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high.v, low.v)));

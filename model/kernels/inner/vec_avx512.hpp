@@ -97,6 +97,13 @@ NB_OP Floats select(Mask m, Floats yes, Floats no) {
 NB_OP bool all_of(Mask m) { return m.v == 0xffff; }
 
 #if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
+// Halves below 2^-56 become +0 (in a chain the sign of a zero factor cannot be seen); NaN stays.
+NB_OP Bits floored_pairs(Bits x) {
+  const __m512i magnitude = _mm512_and_si512(x.v, _mm512_set1_epi16(0x7fff));
+  constexpr short kLeast = (127 - 56) << 7;  // the bits of 2^-56
+  return {
+      _mm512_maskz_mov_epi16(_mm512_cmpge_epu16_mask(magnitude, _mm512_set1_epi16(kLeast)), x.v)};
+}
 // Two vectors of bf16 numbers at a time; denormals become zero.
 NB_OP void round_to_bf16(Floats& x, Floats& y) {
   const auto packed = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(y.v, x.v));

@@ -1,5 +1,4 @@
-// Naive definition of causal attention. Same parameters as kernels/attention.hpp, in
-// fp32.
+// Naive definition of causal attention. Parameters of kernels/attention.hpp, in fp32.
 #pragma once
 
 #include "model/kernels/attention.hpp"
