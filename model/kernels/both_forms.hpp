@@ -1,7 +1,6 @@
 // Operands in fp32 or as halves (tensor/view.hpp): which are allowed, and copies in scratch where a
-// kernel computes in fp32 whatever form they have. The table is
-// the caller's: asking for it checks the float mode, which waits for all arithmetic at work.
-// Internal to model/kernels; one thread.
+// kernel computes in fp32 whatever form they have. The table is the caller's: asking for it checks
+// the float mode, which waits for all arithmetic at work. Internal to model/kernels; one thread.
 #pragma once
 
 #include <initializer_list>
@@ -9,6 +8,7 @@
 #include "harness/base/check.hpp"
 #include "model/kernels/inner/table.hpp"
 #include "model/kernels/scratch.hpp"
+#include "model/tensor/dtype.hpp"
 #include "model/tensor/view.hpp"
 
 namespace nb::kernels {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/base/check.hpp"
+#include "model/ops/activation_buffer.hpp"
 #include "model/ops/attention.hpp"
 #include "model/ops/embedding.hpp"
 #include "model/ops/linear.hpp"
@@ -67,11 +68,14 @@ TEST_F(Ops, MismatchedShapesAreRefusedWithBothNamed) {
 
 // A product that is not rounded to bf16 does not fit into halves.
 TEST_F(Ops, WideTensorsAreHalvesOnlyWhereTheyAreBf16Numbers) {
-  for (const auto& [output, are_halves] :
-       {std::pair(DType::kBf16, true), std::pair(DType::kFp32, false)}) {
+  for (const auto& [storage, output, are_halves] :
+       {std::tuple(DType::kBf16, DType::kBf16, true), std::tuple(DType::kBf16, DType::kFp32, false),
+        std::tuple(DType::kFp32, DType::kBf16, false)}) {
     DeviceProfile profile = *load_profile("ascend_910b3");
+    profile.numerics.storage = storage;
     profile.numerics.matmul_output = output;
     Device device(profile, ExecutionMode::kExecute);
+    EXPECT_EQ(ops::activation_buffer(device) == HostBuffer::kHalves, are_halves);
     Tensor x = device.allocate({3, 6}, DType::kBf16, "x"),
            w = device.allocate({5, 6}, DType::kFp32, "w");
     std::ranges::fill(x.host(), 1.0F);
