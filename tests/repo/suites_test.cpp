@@ -25,9 +25,19 @@ TEST(Suites, EveryOneParses) {
   std::vector<fs::path> suites;
   for (const SourceFile& file : source_files(kEndings))
     if (file.path.starts_with("suites/")) suites.push_back(fs::path(NB_SOURCE_DIR) / file.path);
-  EXPECT_GE(suites.size(), 2U);
+  EXPECT_GE(suites.size(), 3U);
   const auto problems = suite_problems(suites);
   EXPECT_TRUE(problems.empty()) << lines(problems);
+}
+
+// README: a gate on retrained models needs five seeds a side.
+TEST(Suites, OneTrainsEveryDeviceWithFiveSeedsAndEvaluates) {
+  const auto suite = load_suite(fs::path(NB_SOURCE_DIR) / "suites/five_seeds.json", {});
+  ASSERT_TRUE(suite.has_value()) << suite.error().message;
+  EXPECT_EQ(suite->seeds, (std::vector<std::uint64_t>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(suite->devices.size(), 2U);
+  EXPECT_TRUE(suite->stages.base.has_value());
+  EXPECT_FALSE(suite->evaluations.empty());
 }
 
 TEST(Suites, OneThatDoesNotParseIsNamed) {
