@@ -1,0 +1,168 @@
+"""Plants faults, runs the suite of five seeds with each, and shows what the gate says. See README.md."""
+
+import argparse
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+import plant
+from bench import Bench, BenchError, checked
+from fault_table import FAULTS, VERDICTS
+from key_table import KEY_FAULTS
+from keys import run_key_faults
+
+ROOT = Path(__file__).resolve().parents[2]
+DEVICES = ("ascend_910b3", "h100_sxm")
+GROUPS = ("metric", "training", "seeds", "port")  # of FAULTS
+KEY_GROUPS = ("stale", "flags")  # of KEY_FAULTS
+HEALTHY_SEEDS = 20
+
+
+def first_line(output):
+    return next((line for line in output.splitlines() if line.strip()), "(no output)")
+
+
+def judged(fault, seeds, exit_code, output):
+    """Whether the gate said what the table wants of it."""
+    exits, words = VERDICTS[fault.want[seeds]]
+    if exit_code not in exits or not re.search(words, first_line(output)):
+        return False
+    return not fault.more or re.search(fault.more, output) is not None
+
+
+def check():
+    """Every edit fits the sources as they stand."""
+    problems = []
+    for fault in (*FAULTS, *KEY_FAULTS):
+        try:
+            plant.planted_files(ROOT, fault.name, fault.edits)
+        except plant.PlantError as error:
+            problems.append(str(error))
+    for problem in problems:
+        print(problem)
+    print(f"{len(FAULTS) + len(KEY_FAULTS)} faults, {len(problems)} that do not fit the sources")
+    return 1 if problems else 0
+
+
+def candidate_folders(bench, program, fault, seeds, devices):
+    """(baseline's folder, candidate's folder, how many nodes were executed or None)"""
+    if fault.models:
+        base, candidate = (bench.evaluate(program, f"{fault.name}-{model}", model) for model in fault.models)
+        return base, candidate, None
+    base, _, _ = bench.run(bench.work / "bin/npubench", "baseline", seeds, devices)
+    candidate, summary, _ = bench.run(program, fault.name, seeds, devices, fault.settings)
+    return base, candidate, summary["executed"]
+
+
+def run_fault(bench, fault, counts, devices):
+    """Rows of the table: one for each number of seeds."""
+    healthy = bench.work / "bin/npubench"
+    bench.plant(fault.name, fault.edits)
+    program = bench.build() if fault.edits else healthy
+    if not fault.models:
+        bench.run(healthy, "baseline", range(1, max(counts) + 1), devices)
+        bench.start_from(fault.name, "baseline")
+    rows = []
+    for count in sorted(counts, reverse=True):  # the most first: fewer are then reused
+        base, candidate, executed = candidate_folders(bench, program, fault, range(1, count + 1), devices)
+        exit_code, output = bench.gate(healthy, base, candidate)
+        report = bench.work / "gates" / f"{fault.name}-{count}.txt"
+        report.parent.mkdir(parents=True, exist_ok=True)
+        report.write_text(output)
+        ok = judged(fault, count, exit_code, output)
+        if executed == 0 and count == max(counts):
+            ok, output = False, "nothing was executed: the faulty program reused every healthy record"
+        rows.append((fault.name, count, fault.want[count], "ok" if ok else "WRONG", exit_code, first_line(output)))
+        print("%-24s %d  %-12s  %-5s  exit %d  %s" % rows[-1], flush=True)
+    return rows
+
+
+def run_faults(bench, faults, options):
+    print("%-24s %s  %-12s  %-5s  %s" % ("fault", "n", "wanted", "", "what the gate says"), flush=True)
+    rows = []
+    for fault in faults:
+        counts = [n for n in fault.want if options.seeds in (None, n)]
+        if counts:
+            rows += run_fault(bench, fault, counts, options.devices)
+    wrong = sum(row[3] != "ok" for row in rows)
+    print(f"{len(rows)} gates, {wrong} not as wanted; their whole texts: {bench.work / 'gates'}", flush=True)
+    return wrong
+
+
+def run_healthy(bench, program, options):
+    """False alarms of the gate over relabelled halves of many seeds without a fault."""
+    seeds = options.seeds or HEALTHY_SEEDS
+    folder, _, seconds = bench.run(program, "healthy", range(1, seeds + 1), options.devices)
+    print(f"{seeds} seeds on {', '.join(options.devices)}: {seconds:.0f} s", flush=True)
+    bench.plant("none", ())
+    splits = bench.build("nb_healthy_splits")
+    for side in sorted({5, seeds // 2}):
+        print(f"{side} seeds against {side} others, relabelled as the same", flush=True)
+        print(checked([splits, folder, side, options.splits]), end="", flush=True)
+    return 0
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(
+        prog="bash tests/faults/run.sh",
+        description="Plants each fault of a group in a copy of the sources, builds and runs it, and gates it "
+        "against the same suite without the fault. Exit code: 0 when all is as the tables want it, else 1.",
+    )
+    parser.add_argument("group", choices=[*GROUPS, *KEY_GROUPS, "healthy", "all", "check", "list"])
+    parser.add_argument("--only", action="append", default=[], metavar="FAULT", help="of the group; may be repeated")
+    parser.add_argument("--seeds", type=int, metavar="N", help="run N seeds only (default: as the table says)")
+    parser.add_argument("--devices", nargs="+", default=list(DEVICES), help="default: both of the suite")
+    parser.add_argument("--splits", type=int, default=500, metavar="N", help="of healthy (default: %(default)s)")
+    parser.add_argument("--work", default=str(Path(tempfile.gettempdir()) / "npubench_faults"),
+                        help="folder of the copy, its build and its runs; used again (default: %(default)s)")
+    parser.add_argument("--full", action="store_true", help="the suite's own d2 instead of a d1")
+    parser.add_argument("--threads", type=int, help="of npubench (default: every core)")
+    return parser.parse_args(arguments)
+
+
+def show(faults, key_faults):
+    for fault in faults:
+        wants = ", ".join(f"{n} seed{'s' if n > 1 else ''}: {want}" for n, want in sorted(fault.want.items()))
+        print(f"{fault.group:8} {fault.name:32} {fault.plants} ({wants})")
+    for fault in key_faults:
+        who = [*(("all kinds",) if len(fault.kinds) == 7 else fault.kinds), *(["npubench eval"] if fault.verb else [])]
+        print(f"{fault.group:8} {fault.name:32} {fault.plants} (other keys: {', '.join(who)})")
+
+
+def main(arguments):
+    options = parse(arguments)
+    if options.group == "check":
+        return check()
+    chosen = lambda f: options.group in ("all", "list", f.group)
+    faults, key_faults = [f for f in FAULTS if chosen(f)], [f for f in KEY_FAULTS if chosen(f)]
+    unknown = set(options.only) - {f.name for f in (*faults, *key_faults)}
+    if unknown:
+        print(f"no fault {', '.join(sorted(unknown))} in {options.group}; there are "
+              f"{', '.join(f.name for f in (*faults, *key_faults))}", file=sys.stderr)
+        return 64
+    if options.only:
+        faults = [f for f in faults if f.name in options.only]
+        key_faults = [f for f in key_faults if f.name in options.only]
+    if options.group == "list":
+        show(faults, key_faults)
+        return 0
+    bench = Bench(ROOT, options.work, options.threads, options.full)
+    wrong = 0
+    try:
+        bench.copy_sources()
+        program = bench.healthy_program()
+        if faults:
+            wrong += run_faults(bench, faults, options)
+        if key_faults:
+            wrong += run_key_faults(bench, program, key_faults)
+        if options.group in ("healthy", "all"):
+            wrong += run_healthy(bench, program, options)
+    except (BenchError, plant.PlantError) as error:
+        print(error, file=sys.stderr)
+        return 4
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Faults that the gate must see, planted in a copy of the sources. README.md beside this file says what there is.
+#   bash tests/faults/run.sh list              every fault with what it plants
+#   bash tests/faults/run.sh training          one group of them
+#   bash tests/faults/run.sh port --only NAME  one fault
+#   bash tests/faults/run.sh healthy           false alarms where nothing is broken
+# Options: --seeds N, --devices NAME …, --full (the suite's d2 instead of a d1), --splits N, --work FOLDER,
+# --threads N
+set -euo pipefail
+exec python3 "$(dirname "${BASH_SOURCE[0]}")/drive.py" "$@"
