@@ -12,6 +12,7 @@ namespace nb {
 class JsonBox {
  public:
   JsonBox();                   // {}
+  static JsonBox null();       // JSON's null: nothing is known
   JsonBox(const Json& value);  // NOLINT(google-explicit-constructor): it is that value
   JsonBox(const JsonBox& other);
   JsonBox(JsonBox&&) noexcept;  // the source may only be assigned to or destroyed afterwards

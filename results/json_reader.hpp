@@ -63,6 +63,10 @@ class JsonReader {
     if (!value->is_object()) return fail(key, "is not an object"), Json::object();
     return *value;
   }
+  Json object_or_null(const char* key) {
+    const Json* value = find(key);
+    return value == nullptr || value->is_null() ? Json() : object(key);
+  }
   Json array(const char* key) {
     const Json* value = find(key);
     if (value == nullptr) return Json::array();

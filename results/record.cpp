@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "harness/base/hash.hpp"
 #include "results/json_reader.hpp"
 
 namespace nb {
@@ -174,7 +175,10 @@ Result<Json> record_json(const Record& record) {
                         {"value", entry.value},
                         {"status", entry.status},
                         {"source", entry.source}});
-  Json json = {{"schema", record.schema},
+  if (!record.checkpoint->is_null() && !record.checkpoint->is_object())
+    return run_error(
+        fmt::format("record {}: checkpoint is neither an object nor null", record.name));
+  Json json = {{"schema", kRecordSchema},
                {"kind", record.kind},
                {"name", record.name},
                {"node_key", record.node_key},
@@ -185,6 +189,7 @@ Result<Json> record_json(const Record& record) {
                {"seed", record.seed ? Json(*record.seed) : Json()},
                {"settings", *record.settings},
                {"parents", record.parents},
+               {"checkpoint", *record.checkpoint},
                {"comparability", record.comparability},
                {"subject", record.subject},
                {"metrics", metrics_json(record.metrics)},
@@ -196,18 +201,26 @@ Result<Json> record_json(const Record& record) {
                {"host_artifacts", record.host_artifacts}};
   if (const auto text = dump_json(json); !text)  // NaN hidden in settings or environment
     return tl::unexpected<Error>(with_context(text.error(), "record " + record.name));
+  json["checksum"] = record_checksum(json);
   return json;
+}
+
+std::string record_checksum(const Json& record) {
+  Json content = record;
+  content.erase("checksum");
+  return sha256_json(content);
 }
 
 Result<Record> parse_record(const Json& json, const std::string& where) {
   JsonReader reader(json, where + ": ");
   Record record;
-  record.schema = static_cast<int>(reader.integer("schema"));
-  if (json.is_object() && record.schema != kRecordSchema)
+  const std::int64_t schema = reader.integer("schema");
+  if (json.is_object() && (schema < 1 || schema > kRecordSchema))
     return bad_input(
-        fmt::format("{}: /schema: {} is not the schema {} that this program reads (was it written "
-                    "by another version?)",
-                    where, record.schema, kRecordSchema));
+        fmt::format("{}: /schema: {} is none of the schemas 1 to {} that this program reads (was "
+                    "it written by another version?)",
+                    where, schema, kRecordSchema));
+  record.schema = static_cast<int>(schema);
   record.kind = reader.text("kind");
   record.name = reader.text("name");
   record.node_key = reader.text("node_key");
@@ -224,6 +237,11 @@ Result<Record> parse_record(const Json& json, const std::string& where) {
     }
     record.parents.push_back(parent.get<std::string>());
   }
+  std::string checksum;
+  if (record.schema >= 2) {
+    record.checkpoint = reader.object_or_null("checkpoint");
+    checksum = reader.text("checksum");
+  }
   record.comparability = reader.text_map("comparability");
   record.subject = reader.text_map("subject");
   const Json metrics = reader.array("metrics"), host_metrics = reader.array("host_metrics"),
@@ -238,6 +256,11 @@ Result<Record> parse_record(const Json& json, const std::string& where) {
   NB_TRY(record.numerics, parse_numerics(numerics, reader.where() + "/numerics"));
   if (auto checked = check(record); !checked)
     return bad_input(where + ": " + checked.error().message);
+  if (record.schema >= 2)
+    if (const std::string actual = record_checksum(json); checksum != actual)
+      return bad_input(
+          fmt::format("{}: damaged or edited: its checksum says {}, its content has {}", where,
+                      checksum, actual));
   return record;
 }
 

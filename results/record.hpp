@@ -1,7 +1,8 @@
 // One JSON per executed node: what was asked, what came out, on what. `metrics` and `artifacts`
 // hold only what is deterministic, so two runs of one node give equal bytes there; the host's clock
-// stands apart in host_metrics, logs in host_artifacts, timestamps only in environment. Plain
-// values, no I/O (store.hpp).
+// stands apart in host_metrics, logs in host_artifacts, timestamps only in environment. A record on
+// disk carries a checksum of itself: one that was edited or damaged is never taken for a result.
+// Plain values, no I/O (store.hpp).
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,9 @@
 
 namespace nb {
 
-inline constexpr int kRecordSchema =
-    1;  // raise it when a reader of old records would misread a new one
+// Raised when a reader of old records would misread a new one. Records of every schema up to this
+// one are read, this one is written. 1: neither `checkpoint` nor `checksum`.
+inline constexpr int kRecordSchema = 2;
 
 enum class Direction { kNone, kHigher, kLower };   // which way is better
 enum class Clock { kNone, kSim, kHost, kDevice };  // never mixed: comparing across is INCOMPARABLE
@@ -48,7 +50,7 @@ struct NumericsEntry {
 };
 
 struct Record {
-  int schema = kRecordSchema;
+  int schema = kRecordSchema;  // as it was read; written is always kRecordSchema
   std::string kind;      // node kind: "dataset", "tokenizer", "train", "eval", "micro", "predict"
   std::string name;      // what it is in the suite, free of device and seed: "base", "base.core"
   std::string node_key;  // 64 hex digits
@@ -59,6 +61,18 @@ struct Record {
   std::optional<std::int64_t> seed;
   JsonBox settings;                  // effective settings, defaults included
   std::vector<std::string> parents;  // node keys
+  // Evaluations: what the evaluated weights say of their own training, so that a comparison never
+  // blames the device for a recipe. null: they say nothing of it (a foreign file, a built-in model,
+  // stored texts). Otherwise an object:
+  //   "settings"    the training's effective settings (TrainSettings with every default)
+  //   "model"       its sizes           "steps"  optimizer steps these weights have seen
+  //   "seed"        of the training     "data"   digest of the token shards it was trained on
+  //   "tokenizer"   hash of its tokenizer
+  //   "device"      profile that it was trained on, "numerics_of" whose policy it used
+  //   "numerics"    that policy, entry by entry
+  //   "code"        digest of the code that trained it; null where only the file is at hand
+  //   "parents"     node keys of the training's parents; null where only the file is at hand
+  JsonBox checkpoint = JsonBox::null();
   std::map<std::string, std::string>
       comparability;  // must be equal to compare: "tokenizer", "metric_version";
                       // "<task>/items", "<task>/prompts" concern that task only
@@ -78,6 +92,9 @@ struct Record {
 // Refused with a sentence: NaN, a null without reason, an unknown status, kHost in metrics, kSim in
 // host_metrics, an items file that is not an artifact, two metrics of one name.
 Result<Json> record_json(const Record& record);
+// SHA-256 of a record's canonical one-line JSON without its member "checksum", which holds it.
+std::string record_checksum(const Json& record);
+// Errors name the first bad field, or say that the content does not match its checksum.
 Result<Record> parse_record(const Json& json, const std::string& where);
 
 const Metric* find_metric(const Record& record, std::string_view name);  // nullptr: none

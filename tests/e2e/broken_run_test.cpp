@@ -7,6 +7,7 @@
 
 #include "harness/base/fs.hpp"
 #include "harness/base/json_io.hpp"
+#include "results/record.hpp"
 #include "tests/e2e/bench.hpp"
 
 namespace nb::test {
@@ -42,6 +43,7 @@ class BrokenRun : public testing::Test {
   std::string changed(const std::string& pointer, const Json& value) const {
     Json json = Json::parse(record_);
     json[Json::json_pointer(pointer)] = value;
+    json["checksum"] = record_checksum(json);
     return json.dump();
   }
   std::string at(const std::string& place) const {
@@ -80,8 +82,8 @@ TEST_F(BrokenRun, SaysWhichParentIsBroken) {
   const fs::path tokenizer = bench_.node("tokenizer") / "record.json";
   ASSERT_TRUE(write_file(tokenizer, "{}"));
   EXPECT_EQ(error_with(training_), "npubench: " + fs::canonical(tokenizer).string() +
-                                       ": /schema: 0 is not the schema 1 that this program reads "
-                                       "(was it written by another version?)" +
+                                       ": /schema: 0 is none of the schemas 1 to 2 that this "
+                                       "program reads (was it written by another version?)" +
                                        kMadeAnew);
 }
 
@@ -101,6 +103,7 @@ TEST_F(BrokenRun, UnfinishedFailedAndForeignNodesSayWhatTheyAre) {
   Json failed = Json::parse(record_);
   failed["status"] = "failed";
   failed["error"] = "disk full";
+  failed["checksum"] = record_checksum(failed);
   EXPECT_EQ(error_with_record(failed.dump()),
             "npubench: " + training_.string() + ": the training failed: disk full\n");
   const fs::path tokenizer = bench_.node("tokenizer");

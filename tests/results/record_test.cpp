@@ -23,6 +23,7 @@ Record sample() {
   record.seed = -3;
   record.settings = Json{{"tasks", {"mw/facts"}}, {"limit", nullptr}};
   record.parents = {std::string(64, 'b')};
+  record.checkpoint = Json{{"settings", {{"matrix_lr", 0.02}}}, {"code", nullptr}, {"steps", 20}};
   record.comparability = {{"tokenizer", "t"}, {"mw/facts/items", "i"}};
   record.subject = {{"weights", "w"}, {"code", "c"}};
   record.metrics = {
@@ -59,17 +60,66 @@ TEST(Record, SurvivesARoundTrip) {
   EXPECT_EQ(parsed->trained_on, "h100_sxm");
   EXPECT_FALSE(parsed->metrics[1].value.has_value());
   EXPECT_EQ(parsed->metrics[1].reason_if_null, "the profile gives no peak");
+  EXPECT_EQ(*parsed->checkpoint, *sample().checkpoint);
   EXPECT_TRUE(same_results(sample(), *parsed));
 }
 
 // One stored record per schema: a reader that changes its mind breaks this.
 TEST(Record, OfSchema1StaysReadable) {
-  const auto text = dump_json(*record_json(sample()));
-  ASSERT_TRUE(text);
-  NB_EXPECT_GOLDEN("records/schema_1.json", *text + "\n");
   const auto stored = read_json(std::string(NB_SOURCE_DIR) + "/tests/golden/records/schema_1.json");
   ASSERT_TRUE(stored) << stored.error().message;
-  EXPECT_TRUE(parse_record(*stored, "schema_1.json"));
+  const auto record = parse_record(*stored, "schema_1.json");
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_EQ(record->schema, 1);
+  EXPECT_TRUE(record->checkpoint->is_null());
+  EXPECT_TRUE(same_results(*record, sample()));
+}
+
+TEST(Record, OfSchema2StaysReadable) {
+  const auto text = dump_json(*record_json(sample()));
+  ASSERT_TRUE(text);
+  NB_EXPECT_GOLDEN("records/schema_2.json", *text + "\n");
+  const auto stored = read_json(std::string(NB_SOURCE_DIR) + "/tests/golden/records/schema_2.json");
+  ASSERT_TRUE(stored) << stored.error().message;
+  const auto record = parse_record(*stored, "schema_2.json");
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_EQ(record->checkpoint->at("settings").at("matrix_lr"), 0.02);
+}
+
+// Halving val_bpb in a record was reused and gated.
+TEST(Record, ThatWasEditedIsDamaged) {
+  const Json good = *record_json(sample());
+  const auto error = [&](const std::function<void(Json&)>& change) {
+    Json json = good;
+    change(json);
+    const auto parsed = parse_record(json, "x/record.json");
+    return parsed ? std::string("parsed") : parsed.error().message;
+  };
+  EXPECT_EQ(error([](Json&) {}), "parsed");
+  const std::string damaged = "x/record.json: damaged or edited: its checksum says ";
+  EXPECT_TRUE(error([](Json& j) { j["metrics"][0]["value"] = 0.05; }).starts_with(damaged));
+  EXPECT_TRUE(error([](Json& j) { j["checkpoint"] = nullptr; }).starts_with(damaged));
+  EXPECT_TRUE(error([](Json& j) { j["settings"]["limit"] = 1; }).starts_with(damaged));
+  EXPECT_TRUE(error([](Json& j) { j["checksum"] = ""; }).starts_with(damaged));
+  EXPECT_EQ(error([](Json& j) { j.erase("checksum"); }), "x/record.json: /checksum: is missing");
+  // An older schema does not lift the seal: it has neither member.
+  EXPECT_NE(error([](Json& j) { j["schema"] = 1; }).find("is not a known key"), std::string::npos);
+}
+
+// Every single byte counts, whatever it stands for.
+TEST(Record, NoChangedDigitOfItsTextIsTakenForAResult) {
+  const std::string text = dump_json(*record_json(sample())).value();
+  int changed = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] < '0' || text[i] > '9') continue;
+    std::string other = text;
+    other[i] = text[i] == '9' ? '8' : static_cast<char>(text[i] + 1);
+    const auto json = parse_json(other, "r.json");
+    if (!json) continue;
+    ++changed;
+    EXPECT_FALSE(parse_record(*json, "r.json")) << "at byte " << i;
+  }
+  EXPECT_GT(changed, 50);
 }
 
 TEST(Record, RefusesWhatWouldLie) {
@@ -122,7 +172,9 @@ TEST(Record, NamesTheFieldOfABadFile) {
   EXPECT_EQ(error([](Json& j) { j.erase("kind"); }), "r.json: /kind: is missing");
   EXPECT_EQ(error([](Json& j) { j["surprise"] = 1; }), "r.json: /surprise: is not a known key");
   EXPECT_EQ(error([](Json& j) { j["seed"] = "one"; }), "r.json: /seed: is not an integer");
-  EXPECT_NE(error([](Json& j) { j["schema"] = 2; }).find("schema: 2 is not the schema 1"),
+  EXPECT_NE(error([](Json& j) { j["schema"] = 3; }).find("schema: 3 is none of the schemas 1 to 2"),
+            std::string::npos);
+  EXPECT_NE(error([](Json& j) { j["schema"] = 4294967297; }).find("4294967297 is none"),
             std::string::npos);
   EXPECT_NE(error([](Json& j) { j = Json::array(); }).find("not an object"), std::string::npos);
   EXPECT_NE(error([](Json& j) { j["metrics"][0]["value"] = nullptr; }).find("neither a value"),

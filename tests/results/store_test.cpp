@@ -120,6 +120,20 @@ TEST(Store, UnreadableRecordsAreListedNotSkipped) {
   EXPECT_NE(read.damaged[1].find("did not finish"), std::string::npos);
 }
 
+TEST(Store, EditedRecordsAreDamagedAndNamedWithTheirPath) {
+  FakeRun run;
+  const Record record = run.add_training("h100_sxm", 1, 1.5);
+  const fs::path path = run.folder_of(record) / "record.json";
+  Json json = *read_json(path);
+  json["metrics"][1]["value"] = 0.75;
+  ASSERT_TRUE(write_json(path, json));
+  const RunRecords read = run.read();
+  EXPECT_TRUE(read.records.empty());
+  ASSERT_EQ(read.damaged.size(), 1U);
+  EXPECT_TRUE(read.damaged[0].starts_with(path.string() + ": damaged or edited"))
+      << read.damaged[0];
+}
+
 // It was a run with nothing in it, and a report of nothing was written.
 TEST(Store, AFolderWithoutRecordsIsNoRun) {
   const test::TempDir dir;

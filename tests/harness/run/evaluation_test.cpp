@@ -222,6 +222,7 @@ TEST_F(EvaluationTest, OnlyOneEvaluationIsMarkedAgain) {
   const fs::path file = folder / first.folder.filename() / "record.json";
   Json record = *read_json(file);
   record["kind"] = "predict";
+  record["checksum"] = record_checksum(record);
   ASSERT_TRUE(write_json(file, record).has_value());
   EvaluationRequest again = request("");
   again.settings = {};
@@ -242,6 +243,7 @@ TEST_F(EvaluationTest, AnItemWithoutTextCannotBeMarkedAgain) {
   ASSERT_TRUE(write_items(first.folder / name, items).has_value());
   Json record = *read_json(first.folder / "record.json");
   record["artifacts"][name] = *sha256_file(first.folder / name);
+  record["checksum"] = record_checksum(record);
   ASSERT_TRUE(write_json(first.folder / "record.json", record).has_value());
   EvaluationRequest again = request("");
   again.settings = {};

@@ -9,6 +9,7 @@
 
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
+#include "harness/base/json_io.hpp"
 #include "harness/run/node_state.hpp"
 #include "results/store.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -162,6 +163,25 @@ TEST_F(RunnerTest, TornRecordRunsAgain) {
   const fs::path path = folder_of("corpus") / "record.json";
   const auto text = read_file(path);
   ASSERT_TRUE(write_file(path, text->substr(0, text->size() / 2)));
+  EXPECT_EQ(run().count(NodeOutcome::kExecuted), 1);
+}
+
+// Halving val_bpb in a record was reused and gated.
+TEST_F(RunnerTest, EditedRecordIsNotReused) {
+  run();
+  const fs::path path = folder_of("corpus") / "record.json";
+  const Json good = *read_json(path);
+  Json edited = good;
+  edited["metrics"][0]["value"] = 21.0;
+  ASSERT_TRUE(write_json(path, edited));
+  EXPECT_EQ(counts_text(run()), "1 executed, 3 reused, 0 failed, 0 skipped");
+  EXPECT_EQ(read_record(folder_of("corpus"))->metrics[0].value, 42);
+  // Nor one that was given an older schema to get rid of its checksum.
+  edited["schema"] = 1;
+  edited.erase("checksum");
+  edited.erase("checkpoint");
+  ASSERT_TRUE(write_json(path, edited));
+  ASSERT_TRUE(read_record(folder_of("corpus")));
   EXPECT_EQ(run().count(NodeOutcome::kExecuted), 1);
 }
 
