@@ -10,6 +10,7 @@
 #include "harness/run/eval_progress.hpp"
 #include "harness/run/partial_items.hpp"
 #include "harness/run/stages.hpp"
+#include "harness/run/training_history.hpp"
 #include "harness/run/write_evaluation.hpp"
 #include "model/device/device.hpp"
 #include "model/engine/gpt_language_model.hpp"
@@ -67,6 +68,7 @@ Result<void> run_eval(const EvalWork& work, const StageContext& context, Record&
 
   describe_device(resolved, record);
   record.trained_on = trained.record.device;
+  NB_TRY(record.checkpoint, training_history(checkpoint, &trained.record));
   NB_TRY(record.subject["weights"], weights_digest(checkpoint));
   NB_TRY_VOID(write_evaluation(results, context.folder, record));
   return partial.remove();

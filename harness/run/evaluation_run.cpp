@@ -134,6 +134,8 @@ class EvaluationRun {
               {"code", code_digest(NodeKind::kEval)}};
     if (source_.opened) {
       json["tokenizer"] = source_.opened->tokenizer->hash();
+      json["checkpoint"] = *source_.opened->checkpoint;
+      json["parents"] = source_.opened->parents;
       if (source_.opened->resolved) json["device"] = source_.opened->resolved->content;
       if (source_.opened->microworld) json["microworld"] = print_struct(context_.microworld);
     }
@@ -151,6 +153,8 @@ class EvaluationRun {
       record.device = source_.opened->device;
       record.trained_on = source_.opened->trained_on;
       record.seed = source_.opened->seed;
+      record.parents = source_.opened->parents;
+      record.checkpoint = source_.opened->checkpoint;
       if (source_.opened->resolved) describe_device(*source_.opened->resolved, record);
     }
     NB_TRY_VOID(write_evaluation(results, folder_, record));

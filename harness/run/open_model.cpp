@@ -13,6 +13,7 @@
 #include "harness/base/parallel.hpp"
 #include "harness/plan/work.hpp"
 #include "harness/run/checkpoint_digest.hpp"
+#include "harness/run/training_history.hpp"
 #include "model/device/device.hpp"
 #include "model/engine/gpt_language_model.hpp"
 #include "model/engine/llama_decoder.hpp"
@@ -97,11 +98,18 @@ Result<OpenedModel> open_llama(const fs::path& path, const fs::path& tokenizer,
 }
 
 Result<OpenedModel> open_checkpoint(const SafetensorsFile& checkpoint, const fs::path& tokenizer,
-                                    const DeviceEntry& device, const ModelChoice& choice) {
+                                    const DeviceEntry& device, const ModelChoice& choice,
+                                    const Record* training) {
   OpenedModel opened;
   opened.device = device.name;
   NB_TRY(opened.resolved, resolve_device(device, "--device"));
   NB_TRY(opened.tokenizer, load_tokenizer(tokenizer));
+  NB_TRY(Json history, training_history(checkpoint, training));
+  if (history.is_object() && history.at("device").is_string())
+    opened.trained_on = history.at("device").get<std::string>();
+  if (history.is_object() && history.at("seed").is_number_integer())
+    opened.seed = history.at("seed").get<std::int64_t>();
+  opened.checkpoint = std::move(history);
   NB_TRY(const GptConfig config, read_model_config(checkpoint));
   NB_TRY_VOID(
       check_vocabulary_fits(*opened.tokenizer, tokenizer, config.vocab_size, checkpoint.path()));
@@ -232,7 +240,9 @@ Result<OpenedModel> open_run(const fs::path& path, const ModelChoice& choice) {
   NB_TRY(OpenedModel opened,
          open_checkpoint(checkpoint, choice.tokenizer.empty() ? own : fs::path(choice.tokenizer),
                          choice.device.empty() ? work.device : device_of_profile(choice.device),
-                         choice));
+                         choice, &train.record));
+  opened.parents.push_back(train.record.node_key);
+  if (tokenizer) opened.parents.push_back(tokenizer->record.node_key);
   const std::string name = folder.filename().string();
   opened.label = name.substr(0, name.rfind('-'));
   opened.trained_on = train.record.device;
@@ -243,6 +253,21 @@ Result<OpenedModel> open_run(const fs::path& path, const ModelChoice& choice) {
     opened.microworld = data.corpus.microworld;
   }
   return opened;
+}
+
+// The record of the training in whose folder the checkpoint still lies, byte for byte. A copy
+// elsewhere, or one that the record does not vouch for, has none.
+std::optional<StoredRecord> training_beside(const fs::path& checkpoint) {
+  std::error_code error;
+  const fs::path path = fs::weakly_canonical(checkpoint, error);
+  const fs::path folder = path.parent_path().parent_path();
+  if (error || !has_record(folder)) return std::nullopt;
+  auto record = read_record(folder);
+  if (!record || record->kind != "train" || record->status != "ok") return std::nullopt;
+  StoredRecord training{std::move(*record), folder};
+  if (!verify_artifact(training, path.lexically_relative(folder).generic_string()))
+    return std::nullopt;
+  return training;
 }
 
 Result<OpenedModel> open_file(const fs::path& path, const ModelChoice& choice) {
@@ -262,7 +287,11 @@ Result<OpenedModel> open_file(const fs::path& path, const ModelChoice& choice) {
   const auto open_weights = [&]() -> Result<OpenedModel> {
     if (is_llama) return open_llama(path, tokenizer, device, choice);
     NB_TRY(const SafetensorsFile checkpoint, SafetensorsFile::open(path));
-    return open_checkpoint(checkpoint, tokenizer, device, choice);
+    const std::optional<StoredRecord> training = training_beside(path);
+    NB_TRY(OpenedModel opened, open_checkpoint(checkpoint, tokenizer, device, choice,
+                                               training ? &training->record : nullptr));
+    if (training) opened.parents.push_back(training->record.node_key);
+    return opened;
   };
   NB_TRY(OpenedModel opened, open_weights());
   opened.label = path.stem().string();

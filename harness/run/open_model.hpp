@@ -7,12 +7,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/base/result.hpp"
 #include "harness/suite/device_entry.hpp"
 #include "model/data/microworld.hpp"
 #include "model/engine/language_model.hpp"
 #include "model/tokenizer/tokenizer.hpp"
+#include "results/json_box.hpp"
 
 namespace nb {
 
@@ -31,8 +33,10 @@ struct OpenedModel {
   std::string label;    // for names of folders and tables: "oracle", "train-base-ascend_910b3-s1"
   std::string weights;  // digest of the weights, or the built-in model's name
   std::string device;   // name of the device entry it runs on; empty: none
-  std::string trained_on;                        // of runs; else empty
+  std::string trained_on;                        // profile; empty: the model does not say
   std::optional<std::int64_t> seed;              // of the training
+  JsonBox checkpoint = JsonBox::null();          // Record::checkpoint
+  std::vector<std::string> parents;              // node keys of the training and its tokenizer
   std::optional<ResolvedDevice> resolved;        // of `device`
   std::optional<MicroworldSettings> microworld;  // the world that it was trained on
   std::shared_ptr<void> parts;                   // what the two below stand on

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "harness/base/check.hpp"
+#include "harness/base/hash.hpp"
 #include "harness/base/json_io.hpp"
 #include "model/ops/transfer.hpp"
 
@@ -193,6 +194,39 @@ Result<std::string> trained_tokenizer(const SafetensorsFile& file) {
   const auto found = identity.find("tokenizer");
   if (found == identity.end() || !found->is_string()) return std::string();
   return found->get<std::string>();
+}
+
+namespace {
+
+// null where `json` is no object or has no such member.
+Json member(const Json& json, const char* key) {
+  return json.is_object() && json.contains(key) ? json.at(key) : Json();
+}
+
+Result<Json> metadata_or_null(const SafetensorsFile& file, const std::string& key) {
+  if (!file.texts().contains(key)) return Json();
+  return metadata_json(file, key);
+}
+
+}  // namespace
+
+Result<Json> checkpoint_history(const SafetensorsFile& file) {
+  NB_TRY(const Json identity, metadata_or_null(file, "identity"));
+  const Json settings = member(identity, "settings");
+  if (!settings.is_object()) return Json();
+  NB_TRY(const Json model, metadata_or_null(file, "model_config"));
+  NB_TRY(const Json progress, metadata_or_null(file, "progress"));
+  NB_TRY(const Json loader, metadata_or_null(file, "loader"));
+  const Json shards = member(loader, "shards");
+  return Json{{"settings", settings},
+              {"model", model},
+              {"seed", member(settings, "seed")},
+              {"steps", member(progress, "step")},
+              {"data", shards.is_null() ? Json() : Json(sha256_json(shards))},
+              {"tokenizer", member(identity, "tokenizer")},
+              {"device", member(identity, "device")},
+              {"numerics_of", member(identity, "numerics")},
+              {"numerics", member(identity, "policy")}};
 }
 
 Result<void> load_weights(const SafetensorsFile& file, Gpt& gpt) {

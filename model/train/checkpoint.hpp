@@ -53,6 +53,11 @@ Result<GptConfig> read_model_config(const SafetensorsFile& file);
 // Tokenizer::hash() of the one that it was trained with; empty: the file does not say.
 Result<std::string> trained_tokenizer(const SafetensorsFile& file);
 Result<void> load_weights(const SafetensorsFile& file, Gpt& gpt);
+// What the file says of the training that made it: "settings", "model", "seed", "steps" (seen by
+// these weights), "data" (digest of its token shards), "tokenizer", "device", "numerics_of" and
+// "numerics" (the policy, entry by entry); null for what it leaves out. null altogether: a file
+// that was not written by save_checkpoint.
+Result<Json> checkpoint_history(const SafetensorsFile& file);
 
 // Folder/checkpoints: step_000123.safetensors, newest first.
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);

@@ -84,9 +84,15 @@ class Trainer {
 // Everything that a resumed run must share with the one that wrote the checkpoint.
 Json Trainer::identity(const GptConfig& config) const {
   TrainSettings copy = settings_;
-  return {{"settings", hashed_fields(copy.fields())}, {"model", print_struct(config)},
-          {"device", device_.profile().name()},       {"numerics", device_.profile().numerics_of},
-          {"tokenizer", data_.tokenizer.hash()},      {"validation_data", *validation_start_}};
+  Json policy = Json::object();
+  for (const PolicyEntry& entry : device_.profile().numerics_card) policy[entry.name] = entry.value;
+  return {{"settings", hashed_fields(copy.fields())},
+          {"model", print_struct(config)},
+          {"device", device_.profile().name()},
+          {"numerics", device_.profile().numerics_of},
+          {"policy", policy},
+          {"tokenizer", data_.tokenizer.hash()},
+          {"validation_data", *validation_start_}};
 }
 
 // Newest whole checkpoint of this run, if any; damaged ones are passed over.

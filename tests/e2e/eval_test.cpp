@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "harness/base/fs.hpp"
 #include "model/tokenizer/byte_tokenizer.hpp"
 #include "results/store.hpp"
 #include "tests/e2e/bench.hpp"
+#include "tests/support/data_dir.hpp"
 
 namespace nb::test {
 namespace {
@@ -157,6 +159,55 @@ TEST_F(Eval, AnotherDeviceMayRunTheSameWeights) {
   EXPECT_EQ(record->trained_on, "ascend_910b3");
   EXPECT_EQ(record->subject.at("weights"),
             read_record(folder_of(*folders_))->subject.at("weights"));
+}
+
+// A comparison of evaluations called settings equal that had never been looked at.
+TEST_F(Eval, RecordsCarryTheHistoryOfTheirCheckpoint) {
+  const auto trained = read_record(bench_->node("train-base"));
+  ASSERT_TRUE(trained) << trained.error().message;
+  const auto check = [&](const fs::path& folder, const std::string& what, bool has_record) {
+    const auto record = read_record(folder);
+    ASSERT_TRUE(record) << record.error().message;
+    const Json& history = *record->checkpoint;
+    ASSERT_TRUE(history.is_object()) << what;
+    EXPECT_EQ(history.at("settings").at("matrix_lr"),
+              trained->settings->at("train").at("matrix_lr"));
+    EXPECT_EQ(history.at("device"), "ascend_910b3") << what;
+    EXPECT_EQ(history.at("steps"), trained->settings->at("effective").at("iterations")) << what;
+    EXPECT_EQ(history.at("code"), has_record ? Json(trained->subject.at("code")) : Json()) << what;
+    EXPECT_EQ(history.at("parents"), has_record ? Json(trained->parents) : Json()) << what;
+    EXPECT_EQ(record->parents.empty(), !has_record) << what;
+    if (has_record) EXPECT_EQ(record->parents.front(), trained->node_key) << what;
+    EXPECT_EQ(record->trained_on, "ascend_910b3") << what;
+    EXPECT_EQ(record->seed, trained->seed) << what;
+  };
+  check(folder_of(*folders_), "a run", true);
+  check(bench_->node("eval-base.mw"), "a suite", true);
+
+  // The file alone, where it was made and moved elsewhere.
+  NB_NEEDS_DATA();
+  const TempDir there, moved, elsewhere;
+  const fs::path file = fs::directory_iterator(bench_->node("train-base") / "checkpoints")->path();
+  fs::copy(file, elsewhere / "mine.safetensors");
+  const auto evaluate = [&](const fs::path& checkpoint, const TempDir& results) {
+    const auto done =
+        (*bench_)({"eval", "--model", checkpoint.string(), "--device", "h100_sxm", "--tokenizer",
+                   (bench_->node("tokenizer") / "tokenizer.json").string(), "--task", "copa",
+                   "--max-per-task", "4", "--quiet", "--data-dir", data_dir().string(),
+                   "--results-dir", results.path().string()});
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    return folder_of(results);
+  };
+  check(evaluate(file, there), "a file beside its record", true);
+  check(evaluate(elsewhere / "mine.safetensors", moved), "a file elsewhere", false);
+}
+
+TEST_F(Eval, BuiltInModelsHaveNoHistory) {
+  const TempDir results;
+  const auto done = (*bench_)({"eval", "--model", "oracle", "--task", "mw/facts", "--quiet",
+                               "--results-dir", results.path().string()});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_TRUE(read_record(folder_of(results))->checkpoint->is_null());
 }
 
 TEST_F(Eval, TwoEvaluationsMeetTheGate) {

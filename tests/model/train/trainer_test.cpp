@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/hash.hpp"
 #include "harness/base/progress.hpp"
 #include "model/gpt/gpt.hpp"
 #include "model/train/checkpoint.hpp"
@@ -90,6 +91,34 @@ TEST_F(Training, ACheckpointCarriesNanochatsNamesAndServesAnEvaluation) {
   ASSERT_TRUE(file->read("lm_head.weight", DType::kFp32, {265, 64}, stored));
   EXPECT_TRUE(
       std::equal(stored.begin(), stored.end(), gpt.parameters().back().value.host().begin()));
+}
+
+TEST_F(Training, ACheckpointTellsItsHistory) {
+  const test::TempDir folder;
+  const TrainSettings settings = test::tiny_settings();
+  const auto result = test::run_tiny(data_, settings, folder.path());
+  ASSERT_TRUE(result) << result.error().message;
+  const auto history = checkpoint_history(SafetensorsFile::open(result->checkpoint).value());
+  ASSERT_TRUE(history) << history.error().message;
+  EXPECT_EQ(history->at("settings").at("matrix_lr"), settings.matrix_lr);
+  EXPECT_EQ(history->at("model"), print_struct(result->config));
+  EXPECT_EQ(history->at("seed"), 7);
+  EXPECT_EQ(history->at("steps"), 8);
+  EXPECT_EQ(history->at("tokenizer"), data_.tokenizer.hash());
+  EXPECT_EQ(history->at("device"), "ascend_910b3");
+  EXPECT_EQ(history->at("numerics").at("storage"), "bf16");
+  EXPECT_EQ(history->at("data"), sha256_json(Json::array({data_.train[0].sha256()})));
+}
+
+TEST_F(Training, AForeignFileHasNoHistory) {
+  const test::TempDir folder;
+  SafetensorsWriter writer;
+  writer.add_text("identity", R"("Jane Doe")");
+  ASSERT_TRUE(writer.write(folder / "foreign.safetensors"));
+  const auto history =
+      checkpoint_history(SafetensorsFile::open(folder / "foreign.safetensors").value());
+  ASSERT_TRUE(history) << history.error().message;
+  EXPECT_TRUE(history->is_null());
 }
 
 TEST_F(Training, ACheckpointOfAnotherShapeIsNamed) {
