@@ -1,7 +1,8 @@
 """A copy of the sources, its build, and runs of its npubench: what every command here works with.
 
 Everything lies in one folder (--work), which later calls use again: tree/ (the copy with its build), bin/ (the
-program without a fault), runs/ (one results folder a fault, runs/baseline without one). The program itself
+program without a fault), runs/ (one results folder a fault, runs/baseline without one; runs_full/ the same at
+the suite's own size). The program itself
 decides what of a results folder it may reuse.
 """
 
@@ -41,7 +42,7 @@ class Bench:
         self.root = Path(root)
         self.work = Path(work)
         self.tree = self.work / "tree"
-        self.runs = self.work / "runs"
+        self.runs = self.work / ("runs_full" if full else "runs")
         self.threads = threads
         self.size = () if full else tuple(f"/stages/base/{setting}" for setting in QUICK)
         self.planted = set()

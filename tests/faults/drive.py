@@ -23,12 +23,16 @@ def first_line(output):
     return next((line for line in output.splitlines() if line.strip()), "(no output)")
 
 
-def judged(fault, seeds, exit_code, output):
-    """Whether the gate said what the table wants of it."""
+def objection(fault, seeds, exit_code, output):
+    """Why the gate did not say what the table wants of it; empty when it did."""
     exits, words = VERDICTS[fault.want[seeds]]
-    if exit_code not in exits or not re.search(words, first_line(output)):
-        return False
-    return not fault.more or re.search(fault.more, output) is not None
+    if exit_code not in exits:
+        return f"exit {exit_code}, not {' or '.join(map(str, sorted(exits)))}"
+    if not re.search(words, first_line(output)):
+        return f"its first line does not say {words}"
+    if fault.more and not re.search(fault.more, output):
+        return f"it does not name {fault.more}"
+    return ""
 
 
 def check():
@@ -70,16 +74,18 @@ def run_fault(bench, fault, counts, devices):
         report = bench.work / "gates" / f"{fault.name}-{count}.txt"
         report.parent.mkdir(parents=True, exist_ok=True)
         report.write_text(output)
-        ok = judged(fault, count, exit_code, output)
+        problem = objection(fault, count, exit_code, output)
         if executed == 0 and count == max(counts):
-            ok, output = False, "nothing was executed: the faulty program reused every healthy record"
-        rows.append((fault.name, count, fault.want[count], "ok" if ok else "WRONG", exit_code, first_line(output)))
-        print("%-24s %d  %-12s  %-5s  exit %d  %s" % rows[-1], flush=True)
+            problem = "nothing was executed: the faulty program reused every healthy record"
+        rows.append((fault.name, count, fault.want[count], "WRONG" if problem else "ok", exit_code, first_line(output)))
+        print("%-30s %d  %-12s  %-5s  exit %d  %s" % rows[-1], flush=True)
+        if problem:
+            print(f"{'':30}    {problem}", flush=True)
     return rows
 
 
 def run_faults(bench, faults, options):
-    print("%-24s %s  %-12s  %-5s  %s" % ("fault", "n", "wanted", "", "what the gate says"), flush=True)
+    print("%-30s %s  %-12s  %-5s  %s" % ("fault", "n", "wanted", "", "what the gate says"), flush=True)
     rows = []
     for fault in faults:
         counts = [n for n in fault.want if options.seeds in (None, n)]
@@ -113,7 +119,7 @@ def parse(arguments):
     parser.add_argument("--only", action="append", default=[], metavar="FAULT", help="of the group; may be repeated")
     parser.add_argument("--seeds", type=int, metavar="N", help="run N seeds only (default: as the table says)")
     parser.add_argument("--devices", nargs="+", default=list(DEVICES), help="default: both of the suite")
-    parser.add_argument("--splits", type=int, default=500, metavar="N", help="of healthy (default: %(default)s)")
+    parser.add_argument("--splits", type=int, default=200, metavar="N", help="of healthy (default: %(default)s)")
     parser.add_argument("--work", default=str(Path(tempfile.gettempdir()) / "npubench_faults"),
                         help="folder of the copy, its build and its runs; used again (default: %(default)s)")
     parser.add_argument("--full", action="store_true", help="the suite's own d2 instead of a d1")
