@@ -37,12 +37,18 @@ std::vector<std::int64_t> seeds_of(const RunRecords& run) {
   return {seeds.begin(), seeds.end()};
 }
 
-// Wherever a record's settings hold the seed of the training, and only there.
+void relabel(JsonBox& box, std::initializer_list<const char*> pointers, std::int64_t seed) {
+  for (const char* pointer : pointers)
+    if (const Json::json_pointer at(pointer); box->is_object() && box->contains(at))
+      (*box)[at] = seed;
+}
+
+// Wherever a record holds the seed of the training: in its settings, and in what an evaluation says
+// of its checkpoint.
 void relabel(Record& record, std::int64_t seed) {
   record.seed = seed;
-  Json& settings = *record.settings;
-  for (const char* pointer : {"/seed", "/train/seed", "/training/seed", "/training/train/seed"})
-    if (const Json::json_pointer at(pointer); settings.contains(at)) settings[at] = seed;
+  relabel(record.settings, {"/seed", "/train/seed"}, seed);
+  relabel(record.checkpoint, {"/seed", "/settings/seed"}, seed);
 }
 
 // The records of these seeds, called 1, 2, … in this order, and those without a seed.
