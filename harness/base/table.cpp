@@ -9,41 +9,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "harness/base/text_width.hpp"
+
 namespace nb {
 
 namespace {
-
-struct Range {
-  std::uint32_t first;
-  std::uint32_t last;
-};
-
-// Columns of a terminal that a code point takes: 0 for combining marks, 2 for East Asian wide ones.
-std::size_t width_of(std::uint32_t code_point) {
-  constexpr std::array kZero = {Range{0x0300, 0x036f}, Range{0x200b, 0x200f},
-                                Range{0xfe00, 0xfe0f}};
-  constexpr std::array kWide = {
-      Range{0x1100, 0x115f},   Range{0x2e80, 0x303e},  Range{0x3041, 0xa4cf}, Range{0xac00, 0xd7a3},
-      Range{0xf900, 0xfaff},   Range{0xfe30, 0xfe6f},  Range{0xff00, 0xff60}, Range{0xffe0, 0xffe6},
-      Range{0x1f300, 0x1faff}, Range{0x20000, 0x3fffd}};
-  const auto is_in = [&](const Range& r) { return r.first <= code_point && code_point <= r.last; };
-  if (std::any_of(kZero.begin(), kZero.end(), is_in)) return 0;
-  return std::any_of(kWide.begin(), kWide.end(), is_in) ? 2 : 1;
-}
-
-std::size_t display_width(std::string_view text) {
-  std::size_t width = 0;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t size = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    std::uint32_t code_point = size == 1 ? lead : lead & (0x7fU >> size);
-    for (std::size_t j = 1; j < size && i + j < text.size(); ++j)
-      code_point = code_point << 6 | (static_cast<unsigned char>(text[i + j]) & 0x3fU);
-    width += width_of(code_point);
-    i += size;
-  }
-  return width;
-}
 
 // "12", "-1.5 ms", "+3 %", "1e-3", ".5": what people read as a number.
 bool looks_like_number(std::string_view cell) {
@@ -96,6 +66,48 @@ std::string padded(const std::string& cell, std::size_t width, bool is_right) {
   return is_right ? fill + cell : cell + fill;
 }
 
+constexpr std::size_t kNarrowest = 10;  // columns of text are not made narrower
+
+std::size_t total_width(const Grid& grid) {
+  std::size_t total = 0;
+  for (const std::size_t width : grid.widths) total += width + 2;
+  return total - std::min<std::size_t>(total, 2);
+}
+
+// Narrows the widest column of text, again and again, until the table fits or none can give more.
+void fit(Grid& grid, std::size_t max_width) {
+  while (total_width(grid) > max_width) {
+    std::size_t widest = grid.widths.size();
+    for (std::size_t c = 0; c < grid.widths.size(); ++c)
+      if (!grid.is_right[c] && grid.widths[c] > kNarrowest &&
+          (widest == grid.widths.size() || grid.widths[c] > grid.widths[widest]))
+        widest = c;
+    if (widest == grid.widths.size()) return;
+    --grid.widths[widest];
+  }
+}
+
+// One row; cells that are wider than their column take several lines.
+std::string row_text(const Grid& grid, const std::vector<std::string>& cells) {
+  std::vector<std::vector<std::string>> pieces;
+  std::size_t height = 1;
+  for (std::size_t c = 0; c < cells.size(); ++c) {
+    pieces.push_back(broken_lines(cells[c], std::max<std::size_t>(grid.widths[c], 1)));
+    height = std::max(height, pieces.back().size());
+  }
+  std::string text;
+  for (std::size_t i = 0; i < height; ++i) {
+    std::string line;
+    for (std::size_t c = 0; c < pieces.size(); ++c) {
+      if (c > 0) line += "  ";
+      line += padded(i < pieces[c].size() ? pieces[c][i] : "", grid.widths[c], grid.is_right[c]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
 std::string scaled(double value, double step, const std::vector<std::string>& suffixes) {
   std::size_t i = 0;
   // Stops where three digits would still round up to the next suffix.
@@ -109,17 +121,12 @@ std::string scaled(double value, double step, const std::vector<std::string>& su
 
 }  // namespace
 
-std::string to_text(const TextTable& table) {
-  const Grid grid = grid_of(table);
+std::string to_text(const TextTable& table, std::size_t max_width) {
+  Grid grid = grid_of(table);
+  if (max_width > 0) fit(grid, max_width);
   std::string text;
   for (std::size_t r = 0; r < grid.lines.size(); ++r) {
-    std::string line;
-    for (std::size_t c = 0; c < grid.widths.size(); ++c) {
-      if (c > 0) line += "  ";
-      line += padded(grid.lines[r][c], grid.widths[c], grid.is_right[c]);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
+    text += row_text(grid, grid.lines[r]);
     if (r > 0) continue;
     for (std::size_t c = 0; c < grid.widths.size(); ++c)
       text += (c > 0 ? "  " : "") + std::string(grid.widths[c], '-');
@@ -195,6 +202,11 @@ std::string with_commas(long long value) {
     digits.insert(i, ",");
   }
   return digits;
+}
+
+std::string count_text(long long count, const std::string& one, const std::string& many) {
+  const std::string& word = count == 1 || count == -1 ? one : many.empty() ? one + "s" : many;
+  return with_commas(count) + " " + word;
 }
 
 std::string number_text(double value) {

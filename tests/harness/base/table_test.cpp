@@ -70,5 +70,31 @@ TEST(NumberText, IsTheShortestThatReadsBack) {
   EXPECT_EQ(number_text(std::numeric_limits<double>::infinity()), "inf");
 }
 
+TEST(Table, OneOfAThingIsSingular) {
+  EXPECT_EQ(count_text(1, "record"), "1 record");
+  EXPECT_EQ(count_text(0, "record"), "0 records");
+  EXPECT_EQ(count_text(1204, "record"), "1,204 records");
+  EXPECT_EQ(count_text(2, "micro-batch", "micro-batches"), "2 micro-batches");
+}
+
+TEST(Table, WideCellsOfTextAreBrokenSoThatRowsFit) {
+  const TextTable table{{"suite", "what", "rows"},
+                        {{"suites/a.json", "trains a model and asks it everything there is", "12"},
+                         {"suites/b.json", "short", "1,204"}}};
+  EXPECT_EQ(to_text(table, 40),
+            "suite          what                 rows\n"
+            "-------------  ------------------  -----\n"
+            "suites/a.json  trains a model and     12\n"
+            "               asks it everything\n"
+            "               there is\n"
+            "suites/b.json  short               1,204\n");
+  EXPECT_EQ(to_text(table, 200), to_text(table));
+}
+
+TEST(Table, ColumnsOfNumbersAreNeverBroken) {
+  const TextTable table{{"a", "b"}, {{"123456789012345", "223456789012345"}}};
+  EXPECT_EQ(to_text(table, 20), to_text(table));
+}
+
 }  // namespace
 }  // namespace nb

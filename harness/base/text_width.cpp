@@ -1,0 +1,160 @@
+#include "harness/base/text_width.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+
+namespace nb {
+namespace {
+
+struct Range {
+  std::uint32_t first;
+  std::uint32_t last;
+};
+
+// Columns of a terminal that a code point takes: 0 for combining marks, 2 for East Asian wide ones.
+std::size_t width_of(std::uint32_t code_point) {
+  constexpr std::array kZero = {Range{0x0300, 0x036f}, Range{0x200b, 0x200f},
+                                Range{0xfe00, 0xfe0f}};
+  constexpr std::array kWide = {
+      Range{0x1100, 0x115f},   Range{0x2e80, 0x303e},  Range{0x3041, 0xa4cf}, Range{0xac00, 0xd7a3},
+      Range{0xf900, 0xfaff},   Range{0xfe30, 0xfe6f},  Range{0xff00, 0xff60}, Range{0xffe0, 0xffe6},
+      Range{0x1f300, 0x1faff}, Range{0x20000, 0x3fffd}};
+  const auto is_in = [&](const Range& r) { return r.first <= code_point && code_point <= r.last; };
+  if (std::any_of(kZero.begin(), kZero.end(), is_in)) return 0;
+  return std::any_of(kWide.begin(), kWide.end(), is_in) ? 2 : 1;
+}
+
+// Bytes of the character that begins there; broken UTF-8 counts byte by byte.
+std::size_t size_at(std::string_view text, std::size_t i) {
+  const auto lead = static_cast<unsigned char>(text[i]);
+  const std::size_t size = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  return std::min(size, text.size() - i);
+}
+
+// The longest beginning that fits, at least one character.
+std::size_t fitting_bytes(std::string_view text, std::size_t width) {
+  std::size_t used = 0, end = 0;
+  while (end < text.size()) {
+    const std::size_t size = size_at(text, end);
+    used += display_width(text.substr(end, size));
+    if (used > width && end > 0) break;
+    end += size;
+  }
+  return end;
+}
+
+// Where to break a word that does not fit: after the last joint that fits, else anywhere.
+std::size_t break_in_word(std::string_view word, std::size_t width) {
+  const std::size_t most = fitting_bytes(word, width);
+  const std::size_t joint = word.substr(0, most).find_last_of("/-_,");
+  return joint == std::string_view::npos || joint == 0 ? most : joint + 1;
+}
+
+// Columns before the description of "  --flag TEXT   description", else before the first word.
+std::size_t hanging_indent(std::string_view line) {
+  const std::size_t first = std::min(line.find_first_not_of(' '), line.size());
+  if (first == 0) return 0;
+  const std::size_t gap = line.find("  ", first);
+  if (gap == std::string_view::npos) return first;
+  const std::size_t next = line.find_first_not_of(' ', gap);
+  return next == std::string_view::npos ? first : display_width(line.substr(0, next));
+}
+
+}  // namespace
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const std::size_t size = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    std::uint32_t code_point = size == 1 ? lead : lead & (0x7fU >> size);
+    for (std::size_t j = 1; j < size && i + j < text.size(); ++j)
+      code_point = code_point << 6 | (static_cast<unsigned char>(text[i + j]) & 0x3fU);
+    width += width_of(code_point);
+    i += size;
+  }
+  return width;
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const char* given = std::getenv("COLUMNS");
+  std::size_t columns = 0;
+  if (given != nullptr) {
+    const std::string_view text = given;
+    std::from_chars(text.data(), text.data() + text.size(), columns);
+  }
+  return columns > 0 ? columns : kTextWidth;
+}
+
+std::vector<std::string> broken_lines(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines(1);
+  std::size_t used = 0;  // columns of the last line
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t word_at = text.find_first_not_of(' ', at);
+    if (word_at == std::string_view::npos) break;
+    const std::size_t end = std::min(text.find(' ', word_at), text.size());
+    // Blanks at the beginning are an indent; between words they stay unless the line breaks there.
+    const std::string_view gap = text.substr(at, word_at - at);
+    std::string_view word = text.substr(word_at, end - word_at);
+    at = end;
+    if (used == 0 || used + gap.size() + display_width(word) <= width) {
+      lines.back() += gap;
+      used += gap.size();
+    } else {
+      lines.emplace_back();
+      used = 0;
+    }
+    while (used + display_width(word) > width) {
+      const std::size_t cut = break_in_word(word, width > used ? width - used : 1);
+      lines.back() += word.substr(0, cut);
+      word.remove_prefix(cut);
+      if (word.empty()) break;
+      lines.emplace_back();
+      used = 0;
+    }
+    lines.back() += word;
+    used = display_width(lines.back());
+  }
+  return lines;
+}
+
+std::string wrapped_help(std::string_view help, std::size_t width) {
+  std::string text;
+  for (std::size_t at = 0; at < help.size();) {
+    const std::size_t end = std::min(help.find('\n', at), help.size());
+    const std::string_view line = help.substr(at, end - at);
+    at = end + 1;
+    if (display_width(line) <= width) {
+      text += std::string(line) + "\n";
+      continue;
+    }
+    // What stands before the description is kept; where it is too wide, all is broken alike.
+    const std::size_t indent = hanging_indent(line);
+    const bool hangs = indent > 0 && indent <= width / 2;
+    const std::size_t start = hangs ? fitting_bytes(line, indent) : 0;
+    const auto lines = broken_lines(line.substr(start), width - (hangs ? indent : 0));
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      text += (i == 0  ? std::string(line.substr(0, start))
+               : hangs ? std::string(indent, ' ')
+                       : "") +
+              lines[i] + "\n";
+  }
+  if (!help.ends_with('\n') && text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+std::string shortened(std::string_view text, std::size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  if (width <= 1) return width == 0 ? "" : "…";
+  return std::string(text.substr(0, fitting_bytes(text, width - 1))) + "…";
+}
+
+}  // namespace nb
