@@ -12,6 +12,7 @@
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
 #include "harness/base/json_io.hpp"
+#include "results/node_path.hpp"
 
 namespace nb {
 namespace {
@@ -229,7 +230,8 @@ Result<void> verify_artifacts(const StoredRecord& stored) {
   return {};
 }
 
-Result<RunRecords> read_run(const fs::path& given) {
+Result<RunRecords> read_run(const fs::path& asked) {
+  NB_TRY(const fs::path given, find_node_path(asked));
   const fs::path path = given.has_filename() ? given : given.parent_path();  // "smoke/" is "smoke"
   if (!is_folder(path))
     return bad_input(fmt::format("{}: {}; give a suite's folder under the results folder",
