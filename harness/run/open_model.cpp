@@ -13,6 +13,7 @@
 #include "harness/base/parallel.hpp"
 #include "harness/plan/work.hpp"
 #include "harness/run/checkpoint_digest.hpp"
+#include "harness/run/foreign_file.hpp"
 #include "harness/run/training_history.hpp"
 #include "model/device/device.hpp"
 #include "model/engine/gpt_language_model.hpp"
@@ -21,6 +22,7 @@
 #include "model/tokenizer/byte_tokenizer.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/safetensors.hpp"
+#include "results/node_path.hpp"
 #include "results/store.hpp"
 
 namespace nb {
@@ -45,6 +47,7 @@ struct DeviceAndLlama {
 };
 
 Result<std::unique_ptr<Tokenizer>> load_tokenizer(const fs::path& path) {
+  NB_TRY_VOID(check_tokenizer_path(path));
   NB_TRY(Tokenizer tokenizer, Tokenizer::load(path));
   return std::make_unique<Tokenizer>(std::move(tokenizer));
 }
@@ -306,10 +309,14 @@ std::vector<std::string> built_in_names() {
 
 }  // namespace
 
-Result<OpenedModel> open_model(const ModelChoice& choice) {
-  if (const BuiltInModelInfo* info = find_built_in_model(choice.model))
-    return open_built_in(*info, choice);
+Result<OpenedModel> open_model(const ModelChoice& asked) {
+  if (const BuiltInModelInfo* info = find_built_in_model(asked.model))
+    return open_built_in(*info, asked);
+  ModelChoice choice = asked;
+  NB_TRY(const fs::path found, find_node_path(asked.model), "--model");
+  choice.model = found.string();
   std::error_code error;
+  if (fs::exists(choice.model, error)) NB_TRY_VOID(check_model_path(choice.model));
   if (fs::is_directory(choice.model, error)) return open_run(choice.model, choice);
   if (fs::is_regular_file(choice.model, error)) return open_file(choice.model, choice);
   if (!fs::exists(choice.model, error) && error)
