@@ -248,12 +248,18 @@ Result<std::unique_ptr<Evaluator>> load_evaluator(const Task& task, const EvalCo
   return task.load(task, context);
 }
 
-Result<void> preflight(const EvalContext& context) {
-  NB_TRY(const auto tasks, expand_tasks(context.settings.tasks, ""));
+Result<std::vector<std::string>> datasets_of(const EvalSettings& settings) {
+  NB_TRY(const auto tasks, expand_tasks(settings.tasks, ""));
   std::vector<std::string> datasets;
   for (const Task* task : tasks)
     if (task->dataset != "microworld") datasets.emplace_back(task->dataset);
+  return datasets;
+}
+
+Result<void> preflight(const EvalContext& context) {
+  NB_TRY(const auto datasets, datasets_of(context.settings));
   if (!datasets.empty()) NB_TRY_VOID(check_presence(data_manifest(), datasets, context.data_dir));
+  NB_TRY(const auto tasks, expand_tasks(context.settings.tasks, ""));
   for (const Task* task : tasks)
     if (const auto loaded = load_evaluator(*task, context); !loaded)
       return tl::unexpected<Error>(loaded.error());

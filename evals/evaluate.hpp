@@ -20,6 +20,10 @@ namespace nb {
 // The evaluator of a task on its data, checked: everything that can be wrong without a model.
 Result<std::unique_ptr<Evaluator>> load_evaluator(const Task& task, const EvalContext& context);
 
+// Names in the data manifest of what settings.tasks read, in order; those of generated worlds need
+// none.
+Result<std::vector<std::string>> datasets_of(const EvalSettings& settings);
+
 // All of settings.tasks, in order. evaluate() adds the composites (composites.hpp) at the end.
 Result<void> preflight(const EvalContext& context);
 Result<std::vector<EvalResult>> evaluate(const EvalContext& context, LanguageModel& model);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/table.hpp"
+#include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/plan/node_kinds.hpp"
@@ -64,7 +65,7 @@ std::string plan_text(const Plan& plan, const Forecast& expected) {
                           entry.will_run ? human_bytes(static_cast<double>(e.disk_bytes)) : "",
                           entry.will_run ? human_bytes(static_cast<double>(e.memory_bytes)) : ""});
   }
-  return to_text(table) + forecast_text(expected) + "\n";
+  return to_text(table, kTextWidth) + forecast_text(expected) + "\n";
 }
 
 }  // namespace
@@ -75,14 +76,17 @@ Action add_plan(CLI::App& app) {
   app.footer(
       "Keys of a suite (JSON; comments allowed; a device or microbenchmark may be just its "
       "name):\n" +
-      suite_help());
+      suite_help() + "Exit codes: 0 planned, 64 bad usage or input, or data files are missing.");
   return [options] {
     const auto planned = make_planned(*options);
     if (!planned) return fail(planned.error());
     const Forecast expected = forecast(planned->plan, planned->options);
-    if (options->json) return print_json(plan_json(planned->plan, expected));
-    fmt::print("{}", plan_text(planned->plan, expected));
-    return kExitOk;
+    if (!options->json)
+      fmt::print("{}", plan_text(planned->plan, expected));
+    else if (const int printed = print_json(plan_json(planned->plan, expected)); printed != kExitOk)
+      return printed;
+    const auto there = check_data_is_there(planned->plan, planned->options, expected);
+    return there ? kExitOk : fail(there.error());
   };
 }
 

@@ -16,6 +16,8 @@
 namespace nb {
 namespace {
 
+constexpr std::size_t kShownDigits = 12;  // of a key, where several begin alike
+
 // Adds nodes one by one; parents must have been added before.
 class Builder {
  public:
@@ -167,8 +169,12 @@ Result<std::size_t> Plan::find(std::string_view key) const {
   if (found.empty())
     return bad_input(fmt::format("no node \"{}\" in this plan{} (npubench plan lists them)", key,
                                  did_you_mean(key, names)));
+  std::string list;
+  for (const std::size_t i : found)
+    list += fmt::format("\n  {} {}", nodes[i].key.substr(0, kShownDigits), nodes[i].name);
   return bad_input(
-      fmt::format("{} nodes have keys that begin with {}; give more digits", found.size(), key));
+      fmt::format("{} nodes have keys that begin with {}; give more digits or the name:{}",
+                  found.size(), key, list));
 }
 
 }  // namespace nb

@@ -1,6 +1,7 @@
 #include "harness/plan/text_sources.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -75,21 +76,22 @@ std::string nearest_source(const std::string& source) {
 Result<std::vector<TextFile>> find_text_files(std::span<const std::string> sources,
                                               const fs::path& data_dir, const std::string& where) {
   std::vector<TextFile> files;
+  std::vector<std::string> nowhere;  // a sentence each
   for (std::size_t i = 0; i < sources.size(); ++i) {
     std::vector<TextFile> found = from_manifest(sources[i], data_dir);
     if (found.empty()) {
       NB_TRY(found, from_disk(sources[i], data_dir));
     }
     if (found.empty())
-      return bad_input(
-          fmt::format("{}: /corpus/text/sources/{}: \"{}\" is neither a name of the data manifest "
-                      "nor a .txt or "
-                      ".jsonl file or folder below \"{}\"{}{} (npubench data list)",
-                      where, i, sources[i], data_dir.string(), nearest_source(sources[i]),
+      nowhere.push_back(
+          fmt::format("/corpus/text/sources/{}: \"{}\" is neither a name of the data manifest nor "
+                      "a .txt or .jsonl file or folder below \"{}\"{}{}",
+                      i, sources[i], data_dir.string(), nearest_source(sources[i]),
                       here_but_not_there(sources[i])));
     for (TextFile& file : found) files.push_back(std::move(file));
   }
-  return files;
+  if (nowhere.empty()) return files;
+  return bad_input(fmt::format("{}: {} (npubench data list)", where, fmt::join(nowhere, "\n  ")));
 }
 
 Result<void> check_text_files(std::span<const TextFile> files, const fs::path& data_dir) {

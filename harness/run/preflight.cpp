@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "evals/data/manifest.hpp"
 #include "evals/evaluate.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/host_info.hpp"
@@ -36,6 +37,28 @@ Result<void> check_data(const EvalWork& work, const RunOptions& options) {
 
 template <class W>
 Result<void> check_data(const W&, const RunOptions&) {
+  return {};
+}
+
+// Files of the manifest that a node reads.
+Result<void> add_names(const DatasetWork& work, const RunOptions& options,
+                       std::vector<std::string>& names) {
+  if (!work.corpus.text) return {};
+  NB_TRY(const std::vector<TextFile> files,
+         find_text_files(work.corpus.text->sources, options.data_dir, "suite"));
+  for (const TextFile& file : files)
+    if (file.in_manifest) names.push_back(file.name);
+  return {};
+}
+
+Result<void> add_names(const EvalWork& work, const RunOptions&, std::vector<std::string>& names) {
+  NB_TRY(const auto datasets, datasets_of(work.evaluation.settings));
+  names.insert(names.end(), datasets.begin(), datasets.end());
+  return {};
+}
+
+template <class W>
+Result<void> add_names(const W&, const RunOptions&, std::vector<std::string>&) {
   return {};
 }
 
@@ -138,8 +161,20 @@ Forecast forecast(const Plan& plan, const RunOptions& options) {
   return result;
 }
 
+Result<void> check_data_is_there(const Plan& plan, const RunOptions& options,
+                                 const Forecast& forecast) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i)
+    if (forecast.nodes[i].will_run)
+      NB_TRY_VOID(std::visit([&](const auto& work) { return add_names(work, options, names); },
+                             plan.nodes[i].work));
+  if (names.empty()) return {};
+  return check_presence(data_manifest(), names, options.data_dir);
+}
+
 Result<void> preflight(const Plan& plan, const RunOptions& options, const Forecast& forecast) {
   NB_TRY_VOID(check_writable(options.results_dir));
+  NB_TRY_VOID(check_data_is_there(plan, options, forecast));
   NB_TRY_VOID(check_all_data(plan, options, forecast));
   NB_TRY_VOID(check_simulated_memory(plan, forecast));
   NB_TRY_VOID(check_disk(options, forecast));
@@ -157,9 +192,9 @@ std::string largest_batch_text(const Prediction& prediction) {
 }
 
 std::string forecast_text(const Forecast& forecast) {
-  return fmt::format("{} nodes: {} to run, {} reused; expected {}, {} on disk, {} of memory",
-                     forecast.to_run + forecast.reused, forecast.to_run, forecast.reused,
-                     human_time_ns(forecast.time_s * 1e9),
+  return fmt::format("{}: {} to run, {} reused; about {}, {} disk, {} memory",
+                     count_text(forecast.to_run + forecast.reused, "node"), forecast.to_run,
+                     forecast.reused, human_time_ns(forecast.time_s * 1e9),
                      human_bytes(static_cast<double>(forecast.disk_bytes)),
                      human_bytes(static_cast<double>(forecast.peak_memory_bytes)));
 }

@@ -33,6 +33,11 @@ struct Forecast {
 // here.
 Forecast forecast(const Plan& plan, const RunOptions& options);
 
+// bad_input that names every file of the data manifest that the nodes to run need and that is not
+// under the data folder, with the command that gets them. Presence alone, no checksum.
+Result<void> check_data_is_there(const Plan& plan, const RunOptions& options,
+                                 const Forecast& forecast);
+
 // Errors: data missing or altered (checksum named), a training that does not fit its simulated
 // device (the device's words), disk or memory of this computer too small, results folder not
 // writable.
@@ -44,7 +49,7 @@ Result<void> check_writable(const std::filesystem::path& results_dir);
 // "the largest device batch that fits is 24 (of those that divide the step: 16)".
 std::string largest_batch_text(const Prediction& prediction);
 
-// "12 nodes: 9 to run, 3 reused; expected 25 s, 40 MiB on disk, 310 MiB of memory"
+// "12 nodes: 9 to run, 3 reused; about 25 s, 40 MiB disk, 310 MiB memory"
 std::string forecast_text(const Forecast& forecast);
 
 }  // namespace nb
