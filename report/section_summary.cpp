@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "harness/base/table.hpp"
 #include "report/sections.hpp"
 
 namespace nb {
@@ -21,7 +22,7 @@ std::vector<Block> summary_blocks(const ReportContext& context) {
       failed.push_back(describe(stored.record) + " failed: " + stored.record.error);
   }
   if (!run.records.empty()) {
-    std::string text = fmt::format("{} records:", run.records.size());
+    std::string text = count_text(std::ssize(run.records), "record") + ":";
     for (const auto& [kind, count] : kinds)
       text += fmt::format("{} {} {}", text.ends_with(":") ? "" : ",", count, kind);
     blocks.emplace_back(Paragraph{text +

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include "harness/base/table.hpp"
 #include "report/sections.hpp"
 #include "results/format.hpp"
 
@@ -30,7 +31,9 @@ std::vector<Block> verdict_blocks(const ReportContext& context) {
                           v.interval95 ? interval_text(*v.interval95, "1") : "", v.reason});
   }
   if (passed > 0)
-    blocks.emplace_back(Paragraph{fmt::format("{} checks are bit-identical (PASS).", passed)});
+    blocks.emplace_back(
+        Paragraph{fmt::format("{} bit-identical (PASS).",
+                              passed == 1 ? "1 check is" : count_text(passed, "check") + " are")});
   if (!table.rows.empty()) blocks.emplace_back(TableBlock{"", table});
   if (!gate.notes.empty()) blocks.emplace_back(BulletList{gate.notes});
   return blocks;

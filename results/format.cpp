@@ -2,7 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 
 #include "harness/base/table.hpp"
 
@@ -12,6 +15,13 @@ namespace {
 std::string with_sign(double value, std::string text_of_magnitude) {
   if (value == 0) return text_of_magnitude;
   return (value < 0 ? "−" : "+") + std::move(text_of_magnitude);
+}
+
+// Things that are counted: "1 item", "512 tokens".
+bool is_counted(std::string_view unit) {
+  constexpr std::array<std::string_view, 8> kThings = {"item",     "token", "row",    "step",
+                                                       "document", "seed",  "device", "core"};
+  return std::find(kThings.begin(), kThings.end(), unit) != kThings.end();
 }
 
 }  // namespace
@@ -31,7 +41,9 @@ std::string value_text(double value, const std::string& unit) {
   }
   const std::string number =
       whole ? with_commas(static_cast<long long>(value)) : fmt::format("{:.6g}", value);
-  return unit.empty() ? number : number + " " + unit;
+  if (unit.empty()) return number;
+  const bool is_one = whole && value == 1;
+  return number + " " + unit + (is_counted(unit) && !is_one ? "s" : "");
 }
 
 std::string value_text(const Metric& metric) {

@@ -47,12 +47,15 @@ T value_of(const CLI::App& app, const char* option, T otherwise) {
 }  // namespace
 
 void add_compute_options(CLI::App& app) {
-  app.add_option("--threads", "threads of this process; 0: every usable core. Changes no result")
+  app.add_option(
+         "--threads",
+         "threads of this process; 0: every usable core. Changes no result, but on cpu_ref, whose "
+         "OpenBLAS sums in another order")
       ->type_name("INT")
       ->check(whole(0, 1024));
   app.add_option("--simd",
                  "instruction set of the kernels (npubench --version lists those of this host; "
-                 "default: NPUBENCH_SIMD, else the best). Changes no result")
+                 "default: NPUBENCH_SIMD, else the best). Changes no result, but on cpu_ref")
       ->type_name("LEVEL");
 }
 

@@ -9,6 +9,8 @@
 #include "evals/data/manifest.hpp"
 #include "harness/base/locations.hpp"
 #include "harness/base/progress.hpp"
+#include "harness/base/table.hpp"
+#include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 
@@ -43,7 +45,7 @@ int list_data(const Options& options) {
   const TextTable table = data_table(data_manifest(), folder, options.verify);
   if (options.json)
     return print_json({{"data_dir", folder.string()}, {"files", table_json(table)}});
-  fmt::print("{}data folder: {}{}\n", to_text(table), folder.string(),
+  fmt::print("{}data folder: {}{}\n", to_text(table, kTextWidth), folder.string(),
              check_folder(folder, "") ? "" : " (there is no such folder)");
   return kExitOk;
 }
@@ -72,8 +74,8 @@ int verify_data(const Options& options) {
         printed != kExitOk)
       return printed;
   } else {
-    fmt::print("{} of {} files verified, {} missing; data folder: {}\n", good, verified.size(),
-               missing, folder.string());
+    fmt::print("{} of {} verified, {} missing; data folder: {}\n", good,
+               count_text(std::ssize(verified), "file"), missing, folder.string());
   }
   if (bad.empty()) return kExitOk;
   return fail({ErrorCode::kBadInput,
@@ -104,7 +106,8 @@ int get_data(const Options& options) {
                        {"kept", summary->kept},
                        {"absent", summary->absent}});
   fmt::print(
-      "{} files fetched, {} were there{}; data folder: {}\n", summary->fetched, summary->kept,
+      "{} downloaded, {} already present{}; data folder: {}\n",
+      count_text(summary->fetched, "file"), summary->kept,
       summary->absent == 0 ? "" : fmt::format(", {} are not in {}", summary->absent, options.from),
       folder.string());
   return kExitOk;

@@ -8,6 +8,7 @@
 #include "harness/base/locations.hpp"
 #include "harness/base/progress.hpp"
 #include "harness/base/table.hpp"
+#include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/run/evaluation.hpp"
@@ -24,10 +25,6 @@ struct Options {
   bool quiet = false;
 };
 
-std::string percent(const std::optional<double>& value) {
-  return value ? fmt::format("{:.2f} %", 100 * *value) : "";
-}
-
 // "mw/facts" of "mw/facts/accuracy", "core" of "core".
 std::string task_of(const Metric& metric) { return metric.name.substr(0, metric.name.rfind('/')); }
 
@@ -43,7 +40,7 @@ TextTable metrics_table(const Record& record) {
   for (const Metric& m : record.metrics)
     if (m.value)
       table.rows.push_back({m.name, value_of(m),
-                            m.low && m.high ? percent(m.low) + " – " + percent(m.high) : "",
+                            m.low && m.high ? fmt::format("[{:.4f}, {:.4f}]", *m.low, *m.high) : "",
                             m.n > 0 ? with_commas(m.n) : ""});
   return table;
 }
@@ -111,10 +108,10 @@ int print(const EvaluationOutcome& outcome, const Options& options) {
   if (!options.request.rescore.empty() && outcome.is_reused)
     fmt::print("marked again before; what changed was listed then (--fresh lists it anew)\n");
   else if (!options.request.rescore.empty())
-    fmt::print("{} of {} items are marked otherwise than before\n", outcome.changed.size(),
-               outcome.items_done);
+    fmt::print("{} of {} scored differently than before\n", outcome.changed.size(),
+               count_text(outcome.items_done, "item"));
   if (outcome.is_complete) {
-    fmt::print("{}", to_text(metrics_table(outcome.record)));
+    fmt::print("{}", to_text(metrics_table(outcome.record), kTextWidth));
     for (const std::string& line : notes(outcome.record)) fmt::print("{}\n", line);
     for (const std::string& line : why_none(outcome.record)) fmt::print("{}\n", line);
   } else {
@@ -123,7 +120,7 @@ int print(const EvaluationOutcome& outcome, const Options& options) {
         "other shards\n",
         options.request.shard, options.request.shards, outcome.items_done, outcome.items_expected);
   }
-  fmt::print("{} items{}; results: {}\n", with_commas(outcome.items_done),
+  fmt::print("{}{}; results: {}\n", count_text(outcome.items_done, "item"),
              outcome.is_reused           ? ", reused"
              : outcome.items_resumed > 0 ? fmt::format(", {} of them found", outcome.items_resumed)
                                          : "",
@@ -190,14 +187,16 @@ Action add_eval(CLI::App& app) {
                  "profile to run on (default: the one that trained the model)");
   app.add_option("--tokenizer", request.model.tokenizer,
                  "tokenizer file (default: the run's, or the one beside the checkpoint)");
-  app.add_option("--batch", request.model.batch, "sequences at a time; changes no result")
+  app.add_option("--batch", request.model.batch,
+                 "sequences at a time; changes no result, but on cpu_ref")
       ->check(whole(1, 4096));
   app.add_flag_callback(
       "--each-alone", [options] { options->request.model.shares_prefixes = false; },
-      "score every prompt whole, sharing no beginnings: slower, to compare with; changes no "
-      "result");
-  app.add_option("--shards", request.shards,
-                 "processes that share the work, in one --results-dir; changes no result")
+      "score every prompt on its own, without shared prefixes: slower, for comparison; changes no "
+      "result, but on cpu_ref");
+  app.add_option(
+         "--shards", request.shards,
+         "processes that share the work, in one --results-dir; changes no result, but on cpu_ref")
       ->check(whole(1, 100000));
   app.add_option("--shard", request.shard, "which of them this is, from 0")->check(whole(0));
   app.add_option("--fault", request.faults,

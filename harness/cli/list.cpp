@@ -8,6 +8,7 @@
 #include "evals/core/task.hpp"
 #include "evals/task_registry.hpp"
 #include "harness/base/table.hpp"
+#include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/faults/faults.hpp"
@@ -25,8 +26,8 @@ Result<TextTable> list_devices() {
     const auto& bf16 = profile.matrix.peak.bf16;
     table.rows.push_back(
         {name, profile.identity.kind, profile.identity.title,
-         fmt::format("{} GiB", number_text(profile.memory.usable.value)),
-         bf16 ? number_text(bf16->value) + " TFLOP/s" : "none",
+         human_bytes(profile.memory.usable.value * (1 << 30)),
+         bf16 ? human_rate(bf16->value * 1e12, "flop/s") : "none",
          profile.software.mode.value == SoftwareMode::kEager ? "eager" : "compiled"});
   }
   return table;
@@ -55,7 +56,7 @@ Result<TextTable> list_tasks() {
                           std::to_string(task.shots),
                           std::string(task.core != nullptr ? task.core->core_label : "")});
   for (const TaskSet& set : task_sets())
-    table.rows.push_back({std::string(set.name), "set", std::to_string(set.tasks.size()) + " tasks",
+    table.rows.push_back({std::string(set.name), "set", count_text(std::ssize(set.tasks), "task"),
                           "", std::string(set.doc)});
   return table;
 }
@@ -99,7 +100,7 @@ int list_one(const Listing& listing, bool json) {
   const auto table = listing.make();
   if (!table) return fail(table.error());
   if (json) return print_json(names_json(*table));
-  fmt::print("{}", to_text(*table));
+  fmt::print("{}", to_text(*table, kTextWidth));
   return kExitOk;
 }
 

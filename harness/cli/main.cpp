@@ -11,6 +11,7 @@
 #include <exception>
 
 #include "harness/base/fields.hpp"
+#include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "model/kernels/simd_level.hpp"
@@ -110,7 +111,7 @@ int run_verb(const Verb& verb, int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
+    fmt::print("{}", wrapped_help(app.help()));
     return kExitOk;
   } catch (const CLI::ParseError& error) {
     app.name(std::string(verb.name));
@@ -126,11 +127,13 @@ int run_verb(const Verb& verb, int argc, char** argv) {
 int print_overview() {
   std::size_t width = 0;
   for (const Verb& verb : verbs()) width = std::max(width, verb.name.size());
-  fmt::print(
+  std::string text =
       "Example: npubench run suites/smoke.json\n\n"
-      "Trains, evaluates and compares small GPTs on emulated NPUs and GPUs.\n\nVerbs:\n");
-  for (const Verb& verb : verbs()) fmt::print("  {:<{}}  {}\n", verb.name, width, verb.summary);
-  fmt::print("\nnpubench <verb> --help says more. npubench --version.\n");
+      "Trains, evaluates and compares small GPTs on emulated NPUs and GPUs.\n\nVerbs:\n";
+  for (const Verb& verb : verbs())
+    text += fmt::format("  {:<{}}  {}\n", verb.name, width, verb.summary);
+  text += "\nnpubench <verb> --help says more. npubench --version.\n";
+  fmt::print("{}", wrapped_help(text));
   return kExitOk;
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/table.hpp"
+#include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/run/preflight.hpp"
@@ -74,7 +75,7 @@ std::string prediction_text(const Options& options, const PredictSettings& setti
       {"peak memory, allocated", human_bytes(static_cast<double>(p.peak_allocated_bytes))});
   rows.push_back(
       {"peak memory, reserved", human_bytes(static_cast<double>(p.peak_reserved_bytes))});
-  return to_text(table);
+  return to_text(table, kTextWidth);
 }
 
 int predict_verb(const Options& options) {

@@ -10,11 +10,13 @@
 #include "harness/base/locations.hpp"
 #include "harness/base/progress.hpp"
 #include "harness/base/table.hpp"
+#include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/run/preflight.hpp"
 #include "harness/run/step_profile.hpp"
 #include "harness/suite/load.hpp"
+#include "results/format.hpp"
 #include "results/store.hpp"
 
 namespace nb::cli {
@@ -109,26 +111,24 @@ std::string record_text(const Record& record) {
   const auto row = [&](const char* label, const char* clock, const std::string& value) {
     table.rows.push_back({label, clock, value});
   };
-  const auto add = [&](const char* label, const char* name, const char* clock, auto&& text) {
-    if (const Metric* one = metric(record.metrics, name)) row(label, clock, text(*one->value));
+  const auto add = [&](const char* label, const char* name, const char* clock) {
+    if (const Metric* one = metric(record.metrics, name)) row(label, clock, value_text(*one));
   };
-  add("parameters", "parameters", "",
-      [](double x) { return with_commas(static_cast<long long>(x)); });
-  add("tokens", "tokens", "", [](double x) { return with_commas(static_cast<long long>(x)); });
-  add("last loss", "train_loss", "", [](double x) { return fmt::format("{:.4f} nat", x); });
-  add("validation", "val_bpb", "", [](double x) { return fmt::format("{:.4f} bit/byte", x); });
-  add("step time", "step_time_ns", "sim", [](double x) { return human_time_ns(x); });
-  add("throughput", "throughput_tok_s", "sim", [](double x) { return human_rate(x, "tok/s"); });
-  add("peak memory", "peak_memory_bytes", "sim", [](double x) { return human_bytes(x); });
+  add("parameters", "parameters", "");
+  add("tokens", "tokens", "");
+  add("last loss", "train_loss", "");
+  add("validation", "val_bpb", "");
+  add("step time", "step_time_ns", "sim");
+  add("throughput", "throughput_tok_s", "sim");
+  add("peak memory", "peak_memory_bytes", "sim");
   if (const Metric* one = metric(record.host_metrics, "train_host_time_s")) {
     row("training took", "host", human_time_ns(*one->value * 1e9));
     const Metric* tokens = metric(record.metrics, "tokens");
     const Metric* all = metric(record.metrics, "train_time_ns");
     if (tokens != nullptr && all != nullptr && all->n == one->n)
-      row("tokens a second, validation included", "host",
-          human_rate(*tokens->value / *one->value, "tok/s"));
+      row("throughput with validation", "host", human_rate(*tokens->value / *one->value, "tok/s"));
   }
-  return to_text(table);
+  return to_text(table, kTextWidth);
 }
 
 Result<std::optional<StepProfile>> profile_in(const fs::path& folder, bool wanted) {
@@ -160,11 +160,11 @@ int finish(const Options& options, const Plan& plan, const RunSummary& summary) 
   }
   fmt::print("{}", record_text(*record));
   if (*profile) {
-    fmt::print(
-        "\n{}\nmean of {} steps at level {}, {} threads; peak of that level: {:.0f} Gflop/s\n"
-        "picture: {}\n",
-        to_text(profile_table(**profile)), (*profile)->steps, (*profile)->simd, (*profile)->threads,
-        (*profile)->peak_gflop_s, (trained->folder / kProfileSvg).string());
+    fmt::print("\n{}\nmean of {} at level {} with {}; peak of that level: {}\npicture: {}\n",
+               to_text(profile_table(**profile), kTextWidth), count_text((*profile)->steps, "step"),
+               (*profile)->simd, count_text((*profile)->threads, "thread"),
+               human_rate(1e9 * (*profile)->peak_gflop_s, "flop/s"),
+               (trained->folder / kProfileSvg).string());
   }
   fmt::print("{}: {}\n", trained->outcome == NodeOutcome::kReused ? "was there already" : "results",
              trained->folder.string());

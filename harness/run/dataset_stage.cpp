@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/table.hpp"
 #include "harness/plan/text_sources.hpp"
 #include "harness/run/stage_metrics.hpp"
 #include "harness/run/stages.hpp"
@@ -31,7 +32,8 @@ Result<Corpus> read_texts(const DatasetWork& work, const StageContext& context) 
   Documents all;
   for (const TextFile& file : files) {
     NB_TRY(Documents documents, read_documents(file.path, text.split.document_chars));
-    context.log(fmt::format("{}: {} documents", file.name, documents.texts.size()));
+    context.log(
+        fmt::format("{}: {}", file.name, count_text(std::ssize(documents.texts), "document")));
     for (std::string& document : documents.texts) all.texts.push_back(std::move(document));
     all.dropped_empty += documents.dropped_empty;
     all.text_bytes += documents.text_bytes;

@@ -88,7 +88,7 @@ class Flame {
     if (node.calls > 0)
       text += fmt::format(", {:.0f} calls", static_cast<double>(node.calls) / steps);
     if (node.flops > 0 && node.time_ns > 0)
-      text += fmt::format(", {:.1f} Gflop/s", node.flops / time_ns);
+      text += ", " + human_rate(1e9 * node.flops / time_ns, "flop/s");
     return text;
   }
 

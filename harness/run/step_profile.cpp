@@ -173,7 +173,7 @@ Result<StepProfile> parse_step_profile(const Json& json, const std::string& wher
 }
 
 TextTable profile_table(const StepProfile& profile) {
-  TextTable table{{"host time of a step", "calls", "time", "share", "Gflop/s", "of peak"}, {}};
+  TextTable table{{"host time of a step", "calls", "time", "share", "rate", "of peak"}, {}};
   const auto steps = static_cast<double>(std::max<std::int64_t>(1, profile.steps));
   const auto whole = static_cast<double>(std::max<std::int64_t>(1, profile.step.time_ns));
   const auto add = [&](const ProfileNode& node, const std::string& indent) {
@@ -183,7 +183,7 @@ TextTable profile_table(const StepProfile& profile) {
         human_time_ns(time_ns / steps), fmt::format("{:.1f} %", 100 * time_ns / whole)};
     if (node.flops > 0 && node.time_ns > 0) {
       const double rate = node.flops / time_ns;
-      row.push_back(fmt::format("{:.1f}", rate));
+      row.push_back(human_rate(rate * 1e9, "flop/s"));
       if (profile.peak_gflop_s > 0)
         row.push_back(fmt::format("{:.1f} %", 100 * rate / profile.peak_gflop_s));
     }

@@ -12,7 +12,9 @@ TEST(Format, UnitsDecide) {
   EXPECT_EQ(value_text(560988160, "1"), "560,988,160");
   EXPECT_EQ(value_text(2.5, "1"), "2.5");
   EXPECT_EQ(value_text(1.8834567, "bit/byte"), "1.88346 bit/byte");
-  EXPECT_EQ(value_text(614400, "token"), "614,400 token");
+  EXPECT_EQ(value_text(614400, "token"), "614,400 tokens");
+  EXPECT_EQ(value_text(1, "item"), "1 item");
+  EXPECT_EQ(value_text(0, "item"), "0 items");
   EXPECT_EQ(value_text(-0.5, "1"), "−0.5000");
 }
 

@@ -98,7 +98,7 @@ TEST(StepProfile, TheTableHasALineAPhaseAndAKind) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   // 14000 flop in 500 ns, of 70 Gflop/s.
   const std::size_t linear = text.find("    linear ");
-  EXPECT_NE(text.find("28.0   40.0 %", linear), std::string::npos) << text;
+  EXPECT_NE(text.find("28.0 Gflop/s   40.0 %", linear), std::string::npos) << text;
 }
 
 TEST(StepProfile, ThePictureIsOneSvgWithEscapedNames) {

@@ -1,0 +1,98 @@
+// How the program talks: within 80 columns, with all that is missing in one message, and the
+// README's own commands.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "harness/base/fs.hpp"
+#include "harness/base/text_width.hpp"
+#include "tests/e2e/bench.hpp"
+
+namespace nb::test {
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::vector<std::string> lines_wider_than(const std::string& text, std::size_t columns) {
+  std::vector<std::string> wide;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);)
+    if (display_width(line) > columns) wide.push_back(line);
+  return wide;
+}
+
+TEST(Manners, HelpStaysWithin80Columns) {
+  const Bench bench;
+  std::vector<Words> commands = {{"--help"}};
+  for (const char* verb : {"plan", "run", "train", "eval", "chat", "compare", "gate", "report",
+                           "predict", "data", "list"})
+    commands.push_back({verb, "--help"});
+  for (const char* command : {"list", "verify", "get"})
+    commands.push_back({"data", command, "--help"});
+  for (const Words& command : commands) {
+    const auto help = bench(command);
+    EXPECT_EQ(help.exit_code, 0) << command.front();
+    EXPECT_EQ(lines_wider_than(help.out, kTextWidth), Words()) << command.front();
+  }
+}
+
+TEST(Manners, TablesStayWithin80Columns) {
+  const Bench bench;
+  const std::string results = bench.results().string();
+  std::vector<Words> commands = {
+      {"data", "list", "--data-dir", results},
+      {"predict", "--device", "h100_sxm", "--depth", "4", "--device-batch", "8"}};
+  for (const char* what : {"devices", "suites", "tasks", "faults", "microbenchmarks"})
+    commands.push_back({"list", what});
+  for (const char* suite : {kSmallSuite, "suites/smoke.json"})
+    commands.push_back({"plan", suite, "--results-dir", results});
+  for (const Words& command : commands) {
+    const auto table = bench(command);
+    EXPECT_EQ(table.exit_code, 0) << table.err;
+    EXPECT_EQ(lines_wider_than(table.out, kTextWidth), Words()) << command[0] << " " << command[1];
+  }
+}
+
+TEST(Manners, PlanWithMissingDataExits64AndNamesEveryFile) {
+  const Bench bench;
+  const fs::path data = bench.results() / "no data";
+  const auto plan = bench({"plan", "suites/real_small.json", "--results-dir",
+                           bench.results().string(), "--data-dir", data.string()});
+  EXPECT_EQ(plan.exit_code, 64);
+  EXPECT_NE(plan.out.find("train-base"), std::string::npos) << "the plan is printed all the same";
+  for (const char* file : {"text/", "core/"})
+    EXPECT_NE(plan.err.find(std::string(" ") + file), std::string::npos) << plan.err;
+  const auto run = bench({"run", "suites/real_small.json", "--quiet", "--results-dir",
+                          bench.results().string(), "--data-dir", data.string()});
+  EXPECT_EQ(run.exit_code, 64);
+  EXPECT_EQ(run.err, plan.err);
+}
+
+TEST(Manners, SourcesThatAreNowhereAreAllNamed) {
+  const Bench bench;
+  ASSERT_TRUE(write_file(bench.results() / "s.json", R"({"name": "s", "devices": ["tiny"],
+      "corpus": {"text": {"sources": ["first.txt", "second.txt"]}},
+      "predictions": [{"depth": 2}]})"));
+  const auto plan = bench({"plan", (bench.results() / "s.json").string()});
+  EXPECT_EQ(plan.exit_code, 64);
+  for (const char* source : {"first.txt", "second.txt"})
+    EXPECT_NE(plan.err.find(source), std::string::npos) << plan.err;
+}
+
+TEST(Manners, HelpExemptsCpuRefFromWhatChangesNoResult) {
+  const Bench bench;
+  for (const char* verb : {"run", "train", "eval"}) {
+    std::string help = bench({verb, "--help"}).out;
+    for (std::size_t at = 0; (at = help.find('\n', at)) != help.npos;) {  // unwrap
+      const std::size_t next = help.find_first_not_of(" \n", at);
+      help.replace(at, next == help.npos ? next : next - at, " ");
+    }
+    EXPECT_NE(help.find("hanges no result"), std::string::npos) << verb;
+    for (std::size_t at = 0; (at = help.find("hanges no result", at)) != help.npos; ++at)
+      EXPECT_EQ(help.substr(at, 32), "hanges no result, but on cpu_ref") << verb;
+  }
+}
+
+}  // namespace
+}  // namespace nb::test
