@@ -38,6 +38,9 @@ Json prediction_json(const Options& options, const PredictSettings& settings,
             {"settings", print_struct(settings)},
             {"clock", "sim"},
             {"fits", prediction.fits},
+            {"nodes", prediction.nodes},
+            {"device_batch_size", prediction.device_batch_size},
+            {"device_batch_size_is_chosen", !settings.device_batch_size},
             {"parameters", prediction.param_count},
             {"flops_per_token", prediction.flops_per_token}};
   if (!prediction.fits) {
@@ -56,19 +59,32 @@ Json prediction_json(const Options& options, const PredictSettings& settings,
   return json;
 }
 
+// "8 rows per card (given)"; "8 rows per card (largest that fits; 16 do not)".
+std::string batch_text(const PredictSettings& settings, const Prediction& p) {
+  const std::string rows = count_text(p.device_batch_size, "row") + " per card";
+  if (settings.device_batch_size) return rows + " (given)";
+  if (p.too_large_batch_size == 0) return rows + " (largest that divides the step)";
+  return fmt::format("{} (largest that fits; {} do not)", rows, p.too_large_batch_size);
+}
+
 std::string prediction_text(const Options& options, const PredictSettings& settings,
                             const Prediction& p) {
   TextTable table{{"simulated", ""}, {}};
   auto& rows = table.rows;
   rows.push_back({"device", fmt::format("{} × {}", settings.cards, options.device)});
+  if (p.nodes > 1)
+    rows.push_back(
+        {"nodes", fmt::format("{} of {}", p.nodes, count_text(settings.cards / p.nodes, "card"))});
   rows.push_back(
       {"model", fmt::format("d{}, {} parameters", settings.depth, with_commas(p.param_count))});
+  rows.push_back({"device batch", batch_text(settings, p)});
   rows.push_back(
-      {"step", fmt::format("{} tokens in {} micro-batches of {} × {} a card",
-                           with_commas(settings.total_batch_tokens), p.accumulation_steps,
-                           settings.device_batch_size, settings.sequence_len)});
+      {"step",
+       fmt::format("{} tokens: {} of {} × {} per card", with_commas(settings.total_batch_tokens),
+                   count_text(p.accumulation_steps, "micro-batch", "micro-batches"),
+                   p.device_batch_size, settings.sequence_len)});
   rows.push_back({"step time", human_time_ns(p.step_time_ns)});
-  rows.push_back({"of it waiting for other cards", human_time_ns(p.communication_time_ns)});
+  rows.push_back({"  waiting for other cards", human_time_ns(p.communication_time_ns)});
   rows.push_back({"throughput", human_rate(p.throughput_tok_s, "tok/s")});
   rows.push_back({"MFU", fmt::format("{:.1f} %", 100 * p.mfu)});
   rows.push_back(
@@ -85,7 +101,9 @@ int predict_verb(const Options& options) {
   if (!device) return fail(device.error());
   const auto settings = settings_of(options);
   if (!settings) return fail(settings.error());
-  const auto prediction = predict(*settings, device->profile);
+  const auto between_nodes = parse_node_links(device->content, "--device");
+  if (!between_nodes) return fail(between_nodes.error());
+  const auto prediction = predict(*settings, device->profile, *between_nodes);
   if (!prediction) return fail(prediction.error());
   if (options.json) {
     const int printed = print_json(prediction_json(options, *settings, *prediction));
@@ -108,8 +126,11 @@ Action add_predict(CLI::App& app) {
   for (const Field& field : PredictSettings{}.fields()) {
     std::string flags = flag_of(field.name);
     if (field.name == "device_batch_size") flags += ",--device-batch";
-    app.add_option(flags, options->given[field.name],
-                   fmt::format("{} (default: {})", field.doc, values.at(field.name).dump()));
+    const auto value = values.find(field.name);
+    const bool has_default = value != values.end() && !value->is_null();
+    app.add_option(
+        flags, options->given[field.name],
+        has_default ? fmt::format("{} (default: {})", field.doc, value->dump()) : field.doc);
   }
   app.add_flag("--json", options->json, "JSON on stdout");
   app.footer(

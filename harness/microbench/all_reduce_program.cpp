@@ -21,7 +21,7 @@ constexpr int kMostCards = 8;
 
 int cards(const DeviceProfile& profile) {
   int count = kMostCards;
-  while (count > 1 && !check_ranks(profile, count)) count /= 2;
+  while (count > 1 && !lay_out_ranks(profile, count, 1, false)) count /= 2;
   return count;
 }
 

@@ -18,6 +18,14 @@ namespace {
 
 constexpr std::size_t kShownDigits = 12;  // of a key, where several begin alike
 
+// "d20-c16-n2-b8"; nodes and batch where they are given.
+std::string label_of(const PredictSettings& prediction) {
+  std::string label = fmt::format("d{}-c{}", prediction.depth, prediction.cards);
+  if (prediction.nodes) label += fmt::format("-n{}", *prediction.nodes);
+  if (prediction.device_batch_size) label += fmt::format("-b{}", *prediction.device_batch_size);
+  return label;
+}
+
 // Adds nodes one by one; parents must have been added before.
 class Builder {
  public:
@@ -83,10 +91,7 @@ class Builder {
     for (const MicrobenchmarkSettings& benchmark : suite_.microbenchmarks)
       add(MicroWork{device, benchmark}, benchmark.name, {}, content);
     for (const PredictSettings& prediction : suite_.predictions)
-      add(PredictWork{device, prediction},
-          fmt::format("d{}-c{}-b{}", prediction.depth, prediction.cards,
-                      prediction.device_batch_size),
-          {}, content);
+      add(PredictWork{device, prediction}, label_of(prediction), {}, content);
   }
 
   void add_training(const DeviceEntry& device, std::uint64_t seed, const std::string& content) {

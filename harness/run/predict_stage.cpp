@@ -10,7 +10,8 @@ namespace nb {
 
 Result<void> run_predict(const PredictWork& work, const StageContext& context, Record& record) {
   NB_TRY(const ResolvedDevice device, resolve_device(work.device, "device"));
-  NB_TRY(const Prediction prediction, predict(work.prediction, device.profile));
+  NB_TRY(const auto between_nodes, parse_node_links(device.content, "device"));
+  NB_TRY(const Prediction prediction, predict(work.prediction, device.profile, between_nodes));
   describe_device(device, record);
   auto& metrics = record.metrics;
   const auto add = [&](const std::string& name, double value, const std::string& unit,
@@ -35,6 +36,9 @@ Result<void> run_predict(const PredictWork& work, const StageContext& context, R
     context.log(fmt::format("does not fit: {}; largest device batch that fits: {}",
                             prediction.out_of_memory, prediction.largest_device_batch_size));
   }
+  metrics.push_back(simulated("device_batch_size",
+                              static_cast<double>(prediction.device_batch_size), "row",
+                              Direction::kNone));
   metrics.push_back(counted("parameters", static_cast<double>(prediction.param_count), "1"));
   return {};
 }

@@ -133,16 +133,8 @@ Result<void> check_microbenchmarks(const Suite& suite, const std::string& where)
 
 Result<void> check_predictions(const Suite& suite, const std::string& where) {
   for (std::size_t i = 0; i < suite.predictions.size(); ++i) {
-    const PredictSettings& settings = suite.predictions[i];
-    const std::string pointer = fmt::format("{}: /predictions/{}", where, i);
-    TrainSettings batch;
-    batch.device_batch_size = settings.device_batch_size;
-    batch.sequence_len = settings.sequence_len;
-    batch.total_batch_tokens = settings.total_batch_tokens;
-    auto batches = plan_batch(batch, settings.cards);
-    if (!batches) return tl::unexpected<Error>(with_context(batches.error(), pointer));
-    NB_TRY_VOID(check_config(
-        config_for_depth(settings.depth, settings.vocab_size, settings.sequence_len), pointer));
+    NB_TRY_VOID(check_prediction(suite.predictions[i]),
+                fmt::format("{}: /predictions/{}", where, i));
   }
   return {};
 }

@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
 #include "model/device/device.hpp"
+#include "model/device/node_links.hpp"
 #include "model/tensor/dtype.hpp"
 
 namespace nb {
@@ -69,9 +71,12 @@ class Communicator {
   int size_;
 };
 
-// One rank that stands for `size` equal ones: time and memory without data. size > 1 needs a dry
-// device (NB_CHECK). With size 1 it is the communicator of a single card: nothing moves and nothing
-// costs.
-std::unique_ptr<Communicator> symmetric_communicator(Device& device, int size);
+// One rank that stands for `nodes` × size / nodes equal ones: time and memory without data. size >
+// 1 needs a dry device, and nodes a divisor of size; several nodes need
+// between_nodes (NB_CHECK). With size 1 it is the communicator
+// of a single card: nothing moves and nothing costs.
+std::unique_ptr<Communicator> symmetric_communicator(
+    Device& device, int size, int nodes = 1,
+    const std::optional<NodeLinkProfile>& between_nodes = {});
 
 }  // namespace nb

@@ -1,12 +1,19 @@
 #include "model/collectives/cost.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
 
 #include "harness/base/check.hpp"
 #include "model/device/cost_model.hpp"
 
 namespace nb {
 namespace {
+
+constexpr std::int64_t kMostCards = 1 << 20;  // ranks are counted in int
 
 // Steps of a binary tree over p ranks.
 int ceil_log2(int ranks) {
@@ -62,24 +69,118 @@ Terms ring_terms(OpKind kind, double p) {
   NB_CHECK(false, "[collectives] {} has no ring cost", name(kind));
 }
 
+// hicann/hccl documentation, cost table, row NHR, over q nodes.
+Terms nhr_terms(OpKind kind, int q) {
+  const double kept = (q - 1.0) / q;
+  const double steps = ceil_log2(q);
+  switch (kind) {
+    case OpKind::kAllReduce:
+      return {2 * steps, 2 * kept, kept};
+    case OpKind::kReduceScatter:
+      return {steps, kept, kept};
+    case OpKind::kAllGather:
+      return {steps, kept, 0};
+    case OpKind::kBroadcast:
+      return {2 * steps, 2 * kept, 0};
+    case OpKind::kBarrier:
+      return {steps, 0, 0};
+    default:
+      break;
+  }
+  NB_CHECK(false, "[collectives] {} has no NHR cost", name(kind));
+}
+
+// Steps of a ring over q nodes that leave a node; the others stay within.
+double steps_between(OpKind kind, int q) {
+  if (kind == OpKind::kAllReduce) return 2.0 * (q - 1);
+  if (kind == OpKind::kBarrier) return 2.0 * ceil_log2(q);
+  return q - 1.0;
+}
+
+double time_of(const Terms& terms, double bytes, double latency_ns, double bytes_per_ns,
+               double reduced_bytes_per_ns) {
+  double time = terms.steps * latency_ns + terms.sent * bytes / bytes_per_ns;
+  if (reduced_bytes_per_ns > 0) time += terms.reduced * bytes / reduced_bytes_per_ns;
+  return time;
+}
+
+double within_node_ns(OpKind kind, const LinkModel& model, double bytes, int ranks) {
+  if (ranks == 1) return 0;
+  const Terms terms = model.algorithm == CollectiveAlgorithm::kMesh ? mesh_terms(kind, ranks)
+                                                                    : ring_terms(kind, ranks);
+  return time_of(terms, bytes, model.latency_ns, model.bytes_per_ns, model.reduced_bytes_per_ns);
+}
+
+double one_ring_ns(OpKind kind, const LinkModel& model, double bytes, const RankLayout& layout) {
+  const NodeLinkModel& between = *model.between_nodes;
+  const Terms terms = ring_terms(kind, layout.ranks());
+  const double ports = layout.cards_per_node * between.bytes_per_ns;
+  const double rate = layout.cards_per_node == 1 ? ports : std::min(model.bytes_per_ns, ports);
+  const double outside = steps_between(kind, layout.nodes);
+  return time_of(terms, bytes, model.latency_ns, rate, model.reduced_bytes_per_ns) +
+         outside * (between.latency_ns - model.latency_ns);
+}
+
+double hierarchical_ns(OpKind kind, const LinkModel& model, double bytes,
+                       const RankLayout& layout) {
+  const auto within = [&](OpKind step, double size) {
+    return within_node_ns(step, model, size, layout.cards_per_node);
+  };
+  const auto between = [&](OpKind step, double size) {
+    return time_of(nhr_terms(step, layout.nodes), size, model.between_nodes->latency_ns,
+                   model.between_nodes->bytes_per_ns, model.reduced_bytes_per_ns);
+  };
+  switch (kind) {
+    case OpKind::kAllReduce:
+      return within(OpKind::kReduceScatter, bytes) +
+             between(OpKind::kAllReduce, bytes / layout.cards_per_node) +
+             within(OpKind::kAllGather, bytes);
+    case OpKind::kReduceScatter:
+    case OpKind::kAllGather:  // the same two steps, in the other order
+      return between(kind, bytes) + within(kind, bytes / layout.nodes);
+    default:
+      return between(kind, bytes) + within(kind, bytes);
+  }
+}
+
+// "--nodes 4, 5, 10 or 20": the numbers of nodes that hold so many cards evenly.
+std::string possible_nodes(std::int64_t cards, std::int64_t most_per_node) {
+  std::vector<std::int64_t> nodes;
+  for (std::int64_t n = 1; n <= cards; ++n)
+    if (cards % n == 0 && cards / n <= most_per_node) nodes.push_back(n);
+  return fmt::format("{}", fmt::join(nodes, ", "));
+}
+
 }  // namespace
 
-LinkModel link_model(const LinkProfile& links) {
-  return {links.algorithm.value, links.latency.value, links.bandwidth.value,
-          links.reduce_bandwidth.value};
+LinkModel link_model(const LinkProfile& links,
+                     const std::optional<NodeLinkProfile>& between_nodes) {
+  LinkModel model{links.algorithm.value, links.latency.value, links.bandwidth.value,
+                  links.reduce_bandwidth.value};
+  if (between_nodes)
+    model.between_nodes =
+        NodeLinkModel{between_nodes->algorithm.value, between_nodes->latency.value,
+                      between_nodes->bandwidth.value};
+  return model;
+}
+
+std::int64_t collective_time_ns(OpKind kind, const LinkModel& model, std::uint64_t size_bytes,
+                                const RankLayout& layout) {
+  NB_CHECK(layout.nodes >= 1 && layout.cards_per_node >= 1 && model.bytes_per_ns > 0,
+           "[collectives] {} nodes of {} cards at {} GB/s", layout.nodes, layout.cards_per_node,
+           model.bytes_per_ns);
+  const auto bytes = static_cast<double>(size_bytes);
+  if (layout.nodes == 1) return round_ns(within_node_ns(kind, model, bytes, layout.cards_per_node));
+  NB_CHECK(model.between_nodes.has_value(), "[collectives] {} nodes without a network",
+           layout.nodes);
+  return round_ns(model.between_nodes->algorithm == NodeAlgorithm::kOneRing
+                      ? one_ring_ns(kind, model, bytes, layout)
+                      : hierarchical_ns(kind, model, bytes, layout));
 }
 
 std::int64_t collective_time_ns(OpKind kind, const LinkModel& model, std::uint64_t size_bytes,
                                 int ranks) {
-  NB_CHECK(ranks >= 1 && model.bytes_per_ns > 0, "[collectives] {} ranks at {} GB/s", ranks,
-           model.bytes_per_ns);
-  if (ranks == 1) return 0;
-  const Terms terms = model.algorithm == CollectiveAlgorithm::kMesh ? mesh_terms(kind, ranks)
-                                                                    : ring_terms(kind, ranks);
-  const auto n = static_cast<double>(size_bytes);
-  double time = terms.steps * model.latency_ns + terms.sent * n / model.bytes_per_ns;
-  if (model.reduced_bytes_per_ns > 0) time += terms.reduced * n / model.reduced_bytes_per_ns;
-  return round_ns(time);
+  return collective_time_ns(kind, model, size_bytes, RankLayout{1, ranks});
 }
 
 double bus_bandwidth_gb_s(OpKind kind, std::uint64_t size_bytes, int ranks, std::int64_t time_ns) {
@@ -91,12 +192,27 @@ double bus_bandwidth_gb_s(OpKind kind, std::uint64_t size_bytes, int ranks, std:
   return factor * static_cast<double>(size_bytes) / static_cast<double>(time_ns);
 }
 
-Result<void> check_ranks(const DeviceProfile& profile, int ranks) {
-  const auto most = static_cast<int>(profile.links.devices.whole());
-  if (ranks >= 1 && ranks <= most) return {};
-  return bad_input(
-      fmt::format("{} cards of {}: 1 to {} are modelled (those that are linked directly)", ranks,
-                  profile.name(), most));
+Result<RankLayout> lay_out_ranks(const DeviceProfile& profile, std::int64_t cards,
+                                 std::optional<std::int64_t> nodes, bool has_network) {
+  const std::int64_t per_node = profile.links.devices.whole();
+  if (cards < 1 || cards > kMostCards)
+    return bad_input(
+        fmt::format("{} cards of {}: 1 to {} can be asked for", cards, profile.name(), kMostCards));
+  if (nodes && (*nodes < 1 || *nodes > cards))
+    return bad_input(
+        fmt::format("{} nodes for {} cards: 1 to {} are possible", *nodes, cards, cards));
+  const std::int64_t count = nodes.value_or((cards + per_node - 1) / per_node);
+  if (count > 1 && !has_network)
+    return bad_input(fmt::format(
+        "{} cards of {} on {} nodes: its profile has one node of up to {} and no network between "
+        "nodes (/between_nodes); give --cards 1 to {} without --nodes",
+        cards, profile.name(), count, per_node, per_node));
+  if (cards % count != 0 || cards / count > per_node)
+    return bad_input(fmt::format(
+        "{} cards of {} do not fill {} node{} of up to {} evenly; possible numbers of nodes: {}",
+        cards, profile.name(), count, count == 1 ? "" : "s", per_node,
+        possible_nodes(cards, per_node)));
+  return RankLayout{static_cast<int>(count), static_cast<int>(cards / count)};
 }
 
 }  // namespace nb

@@ -10,7 +10,11 @@ namespace {
 // Every rank would be ready at the same simulated time, so the own clock is all that is needed.
 class SymmetricCommunicator final : public Communicator {
  public:
-  SymmetricCommunicator(Device& device, int size) : Communicator(&device, 0, size) {}
+  SymmetricCommunicator(Device& device, int size, int nodes,
+                        const std::optional<NodeLinkProfile>& between_nodes)
+      : Communicator(&device, 0, size),
+        layout_{nodes, size / nodes},
+        model_(link_model(device.profile().links, between_nodes)) {}
 
   void all_reduce(CollectiveBuffer x, Reduce, std::string_view label) override {
     charge(OpKind::kAllReduce, x.count, x.dtype, label);
@@ -50,8 +54,7 @@ class SymmetricCommunicator final : public Communicator {
   void charge(OpKind kind, std::int64_t count, DType dtype, std::string_view label) {
     if (size() == 1) return;
     const std::uint64_t size_bytes = static_cast<std::uint64_t>(count) * storage_bytes(dtype);
-    const std::int64_t time_ns =
-        collective_time_ns(kind, link_model(device().profile().links), size_bytes, size());
+    const std::int64_t time_ns = collective_time_ns(kind, model_, size_bytes, layout_);
     OpDesc desc;
     desc.kind = kind;
     desc.label = label;
@@ -59,15 +62,20 @@ class SymmetricCommunicator final : public Communicator {
     desc.dtype = dtype;
     device().run_collective(desc, device().collective_ready_ns(), time_ns, size_bytes);
   }
+
+  RankLayout layout_;
+  LinkModel model_;
 };
 
 }  // namespace
 
-std::unique_ptr<Communicator> symmetric_communicator(Device& device, int size) {
-  NB_CHECK(size >= 1, "[collectives] {} ranks", size);
+std::unique_ptr<Communicator> symmetric_communicator(
+    Device& device, int size, int nodes, const std::optional<NodeLinkProfile>& between_nodes) {
+  NB_CHECK(size >= 1 && nodes >= 1 && size % nodes == 0, "[collectives] {} ranks on {} nodes", size,
+           nodes);
   NB_CHECK(size == 1 || !device.executes(),
            "[collectives] one rank cannot stand for {} on a device that executes", size);
-  return std::make_unique<SymmetricCommunicator>(device, size);
+  return std::make_unique<SymmetricCommunicator>(device, size, nodes, between_nodes);
 }
 
 }  // namespace nb

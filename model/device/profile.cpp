@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/device/embedded_profiles.hpp"
+#include "model/device/node_links.hpp"
 #include "model/device/numerics_file.hpp"
 #include "model/device/op_desc.hpp"
 
@@ -120,6 +121,7 @@ MemoryBudget DeviceProfile::memory_budget(int ranks) const {
 Result<DeviceProfile> parse_profile(const Json& json, const std::string& where) {
   DeviceProfile profile;
   NumericsFile numerics;
+  std::optional<NodeLinkProfile> between_nodes;  // checked here, read by parse_node_links()
   const FieldRules required{.required = true};
   const FieldList fields = {
       {"identity", "what it is", object(&profile.identity), required},
@@ -129,6 +131,7 @@ Result<DeviceProfile> parse_profile(const Json& json, const std::string& where) 
       {"launch", "kernel launches", object(&profile.launch), required},
       {"host_link", "host to device", object(&profile.host_link), required},
       {"links", "device to device", object(&profile.links), required},
+      {"between_nodes", "node to node; absent: one node alone", object(&between_nodes)},
       {"software", "software stack", object(&profile.software), required},
       {"numerics", "which bits an op produces", object(&numerics), required},
       {"calibration", "what was fitted on what", object(&profile.calibration), required},
@@ -139,6 +142,9 @@ Result<DeviceProfile> parse_profile(const Json& json, const std::string& where) 
   profile.numerics_card = numerics.card();
   profile.numerics_of = profile.identity.name;
   NB_TRY_VOID(check_profile(profile, where));
+  if (between_nodes)
+    NB_TRY_VOID(check_node_links(
+        *between_nodes, profile.links.algorithm.value == CollectiveAlgorithm::kRing, where));
   return profile;
 }
 

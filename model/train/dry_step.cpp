@@ -19,7 +19,9 @@ DryStep simulate(const DryStepRequest& request, const DeviceProfile& profile, in
                 {.ranks = static_cast<int>(request.cards), .trace_steps = 0});
   Gpt gpt(request.config, device);
   gpt.init(0);
-  const auto communicator = symmetric_communicator(device, static_cast<int>(request.cards));
+  const auto communicator =
+      symmetric_communicator(device, static_cast<int>(request.cards),
+                             static_cast<int>(request.nodes), request.between_nodes);
   const auto optimizers = make_optimizers(gpt, {}, communicator.get());
   StepPlan plan = {.accumulation_steps = std::min<std::int64_t>(request.accumulation_steps, 2),
                    .rows = request.device_batch_size,
@@ -46,21 +48,21 @@ DryStep run_dry_step(const DryStepRequest& request, const DeviceProfile& profile
   return simulate(request, profile, 2, true);
 }
 
+bool step_fits(const DryStepRequest& request, const DeviceProfile& profile) {
+  try {
+    simulate(request, profile, 2, false);
+    return true;
+  } catch (const OutOfMemory&) {
+    return false;
+  }
+}
+
 std::int64_t largest_fitting_batch(DryStepRequest request, const DeviceProfile& profile) {
-  const auto fits = [&](std::int64_t batch) {
-    request.device_batch_size = batch;
-    try {
-      simulate(request, profile, 2, false);
-      return true;
-    } catch (const OutOfMemory&) {
-      return false;
-    }
-  };
   std::int64_t good = 0;
   std::int64_t bad = request.device_batch_size + 1;
   while (bad - good > 1) {  // memory grows with the batch
-    const std::int64_t middle = good + (bad - good) / 2;
-    (fits(middle) ? good : bad) = middle;
+    request.device_batch_size = good + (bad - good) / 2;
+    (step_fits(request, profile) ? good : bad) = request.device_batch_size;
   }
   return good;
 }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "model/device/node_links.hpp"
 #include "model/device/profile.hpp"
 #include "model/gpt/config.hpp"
 
@@ -11,7 +13,9 @@ namespace nb {
 
 struct DryStepRequest {
   GptConfig config;
-  std::int64_t cards = 1;
+  std::int64_t cards = 1;  // on all nodes together; the same number on each
+  std::int64_t nodes = 1;
+  std::optional<NodeLinkProfile> between_nodes = {};
   std::int64_t device_batch_size = 1;
   std::int64_t accumulation_steps = 1;
   double grad_clip = 1;
@@ -25,6 +29,9 @@ struct DryStep {
 
 // The third step: state exists, the allocator's cache is warm. Throws OutOfMemory.
 DryStep run_dry_step(const DryStepRequest& request, const DeviceProfile& profile);
+
+// Does a step with that batch fit in memory? Its time is not computed.
+bool step_fits(const DryStepRequest& request, const DeviceProfile& profile);
 
 // Largest device_batch_size <= request.device_batch_size whose step fits in memory; 0: not even one
 // row. Accumulation beyond one micro-batch is taken as request.accumulation_steps > 1.

@@ -1,12 +1,14 @@
-// What a training step would take on a machine nobody has at hand: a dry run (design.md §5.4) of
-// depth, cards and device batch on a profile. All figures are simulated.
+// What a training step would take on a machine nobody has at hand: a dry run of depth, cards, nodes
+// and device batch on a profile. All figures are simulated.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "harness/base/fields.hpp"
 #include "harness/base/result.hpp"
+#include "model/device/node_links.hpp"
 
 namespace nb {
 
@@ -16,8 +18,9 @@ struct PredictSettings {
   std::int64_t depth = 20;
   std::int64_t vocab_size = 65536;
   std::int64_t sequence_len = 2048;
-  std::int64_t cards = 8;
-  std::int64_t device_batch_size = 32;
+  std::int64_t cards = 8;                              // on all nodes together
+  std::optional<std::int64_t> nodes = {};              // absent: as few as hold the cards
+  std::optional<std::int64_t> device_batch_size = {};  // absent: the largest that fits and divides
   std::int64_t total_batch_tokens = 524288;
 
   FieldList fields();
@@ -26,10 +29,14 @@ struct PredictSettings {
 struct Prediction {
   bool fits = false;
   std::string out_of_memory;  // the device's words when it does not fit
-  std::int64_t largest_device_batch_size =
-      0;  // that fits; filled when the asked one does not. 0: not even one row
-  std::int64_t largest_dividing_batch_size =
-      0;  // of those, the largest that divides total_batch_tokens
+  std::int64_t nodes = 1;
+  std::int64_t device_batch_size = 0;  // the given one, or the one that was chosen
+  // The smallest batch that divides, is larger than the chosen one and does not fit; 0: none, or
+  // the batch was given.
+  std::int64_t too_large_batch_size = 0;
+  // Filled when a given batch does not fit. 0: not even one row does.
+  std::int64_t largest_device_batch_size = 0;    // that fits
+  std::int64_t largest_dividing_batch_size = 0;  // of those, the largest that divides the step
   std::int64_t accumulation_steps = 0;
   double step_time_ns = 0;  // steady step: all micro-batches, gradient exchange, optimizers
   double communication_time_ns = 0;  // part of it that waits for other cards
@@ -41,8 +48,11 @@ struct Prediction {
   std::int64_t flops_per_token = 0;
 };
 
-// bad_input: batch arithmetic, a depth whose heads do not divide. Not fitting is an answer, not an
-// error.
-Result<Prediction> predict(const PredictSettings& settings, const DeviceProfile& profile);
+// between_nodes: of the profile (parse_node_links). bad_input: batch arithmetic, a depth whose
+// heads do not divide, cards or nodes that the profile does not model. Not fitting is an answer,
+// not an error.
+Result<void> check_prediction(const PredictSettings& settings);  // what needs no profile
+Result<Prediction> predict(const PredictSettings& settings, const DeviceProfile& profile,
+                           const std::optional<NodeLinkProfile>& between_nodes = {});
 
 }  // namespace nb

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/json_io.hpp"
 #include "harness/base/text_width.hpp"
 #include "tests/e2e/bench.hpp"
 
@@ -40,9 +41,8 @@ TEST(Manners, HelpStaysWithin80Columns) {
 TEST(Manners, TablesStayWithin80Columns) {
   const Bench bench;
   const std::string results = bench.results().string();
-  std::vector<Words> commands = {
-      {"data", "list", "--data-dir", results},
-      {"predict", "--device", "h100_sxm", "--depth", "4", "--device-batch", "8"}};
+  std::vector<Words> commands = {{"data", "list", "--data-dir", results},
+                                 {"predict", "--device", "h100_sxm", "--depth", "4"}};
   for (const char* what : {"devices", "suites", "tasks", "faults", "microbenchmarks"})
     commands.push_back({"list", what});
   for (const char* suite : {kSmallSuite, "suites/smoke.json"})
@@ -52,6 +52,34 @@ TEST(Manners, TablesStayWithin80Columns) {
     EXPECT_EQ(table.exit_code, 0) << table.err;
     EXPECT_EQ(lines_wider_than(table.out, kTextWidth), Words()) << command[0] << " " << command[1];
   }
+}
+
+// As the README has it: no batch is given, so the largest that fits and divides is chosen, and
+// said.
+TEST(Manners, PredictWithoutADeviceBatchChoosesOneAndSaysSo) {
+  const Bench bench;
+  const Words command = {"predict", "--device", "ascend_910b3", "--depth", "20", "--cards", "8"};
+  const auto text = bench(command);
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_NE(text.out.find("per card (largest that fits; "), std::string::npos) << text.out;
+  Words as_json = command;
+  as_json.push_back("--json");
+  const auto json = Json::parse(bench(as_json).out);
+  EXPECT_TRUE(json.at("fits").get<bool>());
+  EXPECT_TRUE(json.at("device_batch_size_is_chosen").get<bool>());
+  EXPECT_GE(json.at("device_batch_size").get<int>(), 8);
+}
+
+TEST(Manners, PredictSpansNodes) {
+  const Bench bench;
+  const auto text =
+      bench({"predict", "--device", "ascend_910b3", "--depth", "20", "--cards", "16"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_NE(text.out.find("2 of 8 cards"), std::string::npos) << text.out;
+  const auto uneven = bench({"predict", "--device", "h100_sxm", "--cards", "16", "--nodes", "1"});
+  EXPECT_EQ(uneven.exit_code, 64);
+  EXPECT_NE(uneven.err.find("possible numbers of nodes: 2, 4, 8, 16"), std::string::npos)
+      << uneven.err;
 }
 
 TEST(Manners, PlanWithMissingDataExits64AndNamesEveryFile) {

@@ -56,12 +56,13 @@ TEST(Predict, WhatDoesNotFitNamesTheLargestBatchThatDoes) {
   ASSERT_LT(large->largest_device_batch_size, 64);
   EXPECT_LE(large->largest_dividing_batch_size, large->largest_device_batch_size);
   EXPECT_EQ(64 % large->largest_dividing_batch_size, 0);  // of 64 rows of 64 tokens
-  settings.device_batch_size = large->largest_device_batch_size;
-  settings.total_batch_tokens = settings.device_batch_size * 64;
-  EXPECT_TRUE(predict(settings, card)->fits);
-  settings.device_batch_size += 1;
-  settings.total_batch_tokens = settings.device_batch_size * 64;
-  EXPECT_FALSE(predict(settings, card)->fits);
+  const auto step_of = [&](std::int64_t rows) {
+    settings.device_batch_size = rows;
+    settings.total_batch_tokens = rows * 64;
+    return predict(settings, card);
+  };
+  EXPECT_TRUE(step_of(large->largest_device_batch_size)->fits);
+  EXPECT_FALSE(step_of(large->largest_device_batch_size + 1)->fits);
 }
 
 TEST(Predict, RefusesWhatCannotBe) {
@@ -117,6 +118,88 @@ TEST(Predict, D20OnAscendFitsEightRowsButNot32) {
   const auto eight = predict(settings, *load_profile("ascend_910b3"));
   ASSERT_TRUE(eight) << eight.error().message;
   EXPECT_TRUE(eight->fits) << eight->out_of_memory;
+}
+
+// README's command: no batch given.
+TEST(Predict, WithoutADeviceBatchTheLargestThatFitsAndDividesIsTaken) {
+  const PredictSettings settings = {.depth = 20, .cards = 8};
+  const DeviceProfile card = *load_profile("ascend_910b3");
+  const auto chosen = predict(settings, card);
+  ASSERT_TRUE(chosen) << chosen.error().message;
+  ASSERT_TRUE(chosen->fits) << chosen->out_of_memory;
+  PredictSettings given = settings;
+  given.device_batch_size = chosen->device_batch_size;
+  const auto same = predict(given, card);
+  ASSERT_TRUE(same) << same.error().message;
+  EXPECT_EQ(same->step_time_ns, chosen->step_time_ns);
+  EXPECT_EQ(same->peak_allocated_bytes, chosen->peak_allocated_bytes);
+  ASSERT_EQ(chosen->too_large_batch_size, 2 * chosen->device_batch_size);  // of 32 rows
+  given.device_batch_size = chosen->too_large_batch_size;
+  EXPECT_FALSE(predict(given, card)->fits);
+}
+
+TEST(Predict, ABatchOfTheWholeStepIsChosenWhereItFits) {
+  PredictSettings settings = small();
+  settings.device_batch_size.reset();
+  const auto whole = predict(settings, *load_profile("h100_sxm"));
+  ASSERT_TRUE(whole) << whole.error().message;
+  EXPECT_EQ(whole->device_batch_size, 16);  // 1024 tokens in rows of 64
+  EXPECT_EQ(whole->accumulation_steps, 1);
+  EXPECT_EQ(whole->too_large_batch_size, 0);
+}
+
+TEST(Predict, WhereNotEvenOneRowFitsTheDeviceSaysSo) {
+  DeviceProfile card = *load_profile("ascend_910b3");
+  card.memory.usable.value = (card.software.driver_reserve.value + 2) / 1024;  // 2 MiB for us
+  PredictSettings settings = small();
+  settings.device_batch_size.reset();
+  const auto none = predict(settings, card);
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_FALSE(none->fits);
+  EXPECT_EQ(none->device_batch_size, 1);
+  EXPECT_EQ(none->largest_device_batch_size, 0);
+  EXPECT_NE(none->out_of_memory.find("NPU out of memory"), std::string::npos);
+}
+
+Result<Prediction> predict_on(const std::string& name, const PredictSettings& settings) {
+  return predict(settings, *load_profile(name), *parse_node_links(profile_text(name), name));
+}
+
+TEST(Predict, SixteenCardsAreTwoNodesAndWaitLongerForEachOther) {
+  PredictSettings settings = {.depth = 20, .cards = 8, .device_batch_size = 8};
+  for (const char* name : {"ascend_910b3", "h100_sxm"}) {
+    settings.cards = 8;
+    const auto one = predict_on(name, settings);
+    settings.cards = 16;
+    const auto two = predict_on(name, settings);
+    ASSERT_TRUE(one && two) << name;
+    EXPECT_EQ(one->nodes, 1);
+    EXPECT_EQ(two->nodes, 2);
+    EXPECT_GT(two->communication_time_ns, one->communication_time_ns) << name;
+    EXPECT_LT(two->step_time_ns, one->step_time_ns) << name;
+    EXPECT_LT(two->mfu, one->mfu) << name;
+  }
+}
+
+TEST(Predict, NodesOfFewerCardsHaveSlowerExchanges) {
+  PredictSettings settings = {.depth = 12, .cards = 8, .device_batch_size = 8};
+  const auto together = predict_on("ascend_910b3", settings);
+  settings.nodes = 2;
+  const auto apart = predict_on("ascend_910b3", settings);
+  ASSERT_TRUE(together && apart);
+  EXPECT_GT(apart->communication_time_ns, together->communication_time_ns);
+}
+
+TEST(Predict, CardsBeyondWhatTheProfileSaysAreRefused) {
+  PredictSettings settings = small();
+  settings.cards = 2;
+  const DeviceProfile card = *load_profile("h100_sxm");
+  EXPECT_TRUE(predict(settings, card));
+  settings.nodes = 2;
+  const auto apart = predict(settings, card);
+  ASSERT_FALSE(apart);
+  EXPECT_NE(apart.error().message.find("no network between nodes"), std::string::npos)
+      << apart.error().message;
 }
 
 }  // namespace
