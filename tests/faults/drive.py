@@ -68,14 +68,14 @@ def run_fault(bench, fault, counts, devices):
         bench.run(healthy, "baseline", range(1, max(counts) + 1), devices)
         bench.start_from(fault.name, "baseline")
     rows = []
-    for count in sorted(counts, reverse=True):  # the most first: fewer are then reused
+    for count in sorted(counts):  # the most last: the folders then list all
         base, candidate, executed = candidate_folders(bench, program, fault, range(1, count + 1), devices)
         exit_code, output = bench.gate(healthy, base, candidate)
         report = bench.work / "gates" / f"{fault.name}-{count}.txt"
         report.parent.mkdir(parents=True, exist_ok=True)
         report.write_text(output)
         problem = objection(fault, count, exit_code, output)
-        if executed == 0 and count == max(counts):
+        if executed == 0 and count == min(counts):
             problem = "nothing was executed: the faulty program reused every healthy record"
         rows.append((fault.name, count, fault.want[count], "WRONG" if problem else "ok", exit_code, first_line(output)))
         print("%-30s %d  %-12s  %-5s  exit %d  %s" % rows[-1], flush=True)
