@@ -99,7 +99,10 @@ Tally tally(const RunRecords& run, const std::string& device, std::size_t side, 
   return result;
 }
 
-void print(const std::string& what, const Tally& t, int splits) {
+constexpr double kMostRed = 0.05, kMostOpen = 0.5;
+
+// Whether the shares are within their limits.
+bool print(const std::string& what, const Tally& t, int splits) {
   const auto count = [&](std::initializer_list<Verdict> verdicts) {
     int sum = 0;
     for (const Verdict verdict : verdicts)
@@ -117,6 +120,10 @@ void print(const std::string& what, const Tally& t, int splits) {
       count({Verdict::kSuspicious}), open, 100.0 * open / splits, pass, 100.0 * pass / splits,
       splits - red - open - pass);
   for (const auto& [task, times] : t.red_of) fmt::print("  {:4} × {}\n", times, task);
+  const bool too_red = red > kMostRed * splits, too_open = open > kMostOpen * splits;
+  if (too_red) fmt::print("  TOO MANY: more than {:.0f} % are red\n", 100 * kMostRed);
+  if (too_open) fmt::print("  TOO MANY: more than {:.0f} % can't tell\n", 100 * kMostOpen);
+  return !too_red && !too_open;
 }
 
 int run(const std::vector<std::string>& arguments) {
@@ -143,10 +150,12 @@ int run(const std::vector<std::string>& arguments) {
   std::set<std::string> devices;
   for (const StoredRecord& stored : records->records)
     if (stored.record.seed) devices.insert(stored.record.device);
+  bool ok = true;
   for (const std::string& device : devices)
-    print(device, tally(*records, device, side, splits, seed), splits);
-  if (devices.size() > 1) print("all devices", tally(*records, "", side, splits, seed), splits);
-  return 0;
+    ok &= print(device, tally(*records, device, side, splits, seed), splits);
+  if (devices.size() > 1)
+    ok &= print("all devices", tally(*records, "", side, splits, seed), splits);
+  return ok ? 0 : 1;
 }
 
 }  // namespace
