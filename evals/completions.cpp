@@ -59,7 +59,7 @@ class Places {
     if (place != by_id_.end()) return place->second;
     const std::string near = did_you_mean(id, names_);
     return bad_input(
-        fmt::format("{}: no item is called \"{}\"{}", line, id,
+        fmt::format("{}: there is no item \"{}\"{}", line, id,
                     near.empty() ? fmt::format("; the first is \"{}\"", names_.front()) : near));
   }
 
@@ -106,10 +106,9 @@ Result<std::vector<StoredTexts>> parse_completions(std::string_view text,
     NB_TRY(GivenText given, given_text(row, member, line));
     auto& texts = stored[i].texts;
     if (std::cmp_greater_equal(texts.size(), samples))
-      return bad_input(
-          fmt::format("{}: \"{}\" is there {} times; with several completions an item "
-                      "give --samples",
-                      line, places.name(i), texts.size() + 1));
+      return bad_input(fmt::format(
+          "{}: \"{}\" appears {} times; for several completions per item, give --samples", line,
+          places.name(i), texts.size() + 1));
     texts.push_back(given.is_solution ? evaluator.stored_solution(i, std::move(given.text))
                                       : evaluator.stored_text(i, std::move(given.text)));
     return {};
@@ -121,9 +120,7 @@ Result<std::vector<StoredTexts>> parse_completions(std::string_view text,
   const auto first = std::find_if(stored.begin(), stored.end(), is_short);
   if (first == stored.end()) return stored;
   return bad_input(fmt::format(
-      "{}: {} of {} items lack completions, for example \"{}\", which has {} of {}; every item "
-      "needs "
-      "{}",
+      "{}: {} of {} items lack completions; for example, \"{}\" has {} of {}; every item needs {}",
       where, std::count_if(stored.begin(), stored.end(), is_short), stored.size(),
       places.name(first->item), first->texts.size(), samples, samples == 1 ? "one" : "them"));
 }

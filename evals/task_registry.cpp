@@ -112,8 +112,8 @@ Result<std::vector<const Task*>> expand_tasks(std::span<const std::string> names
     } else if (const Task* task = find_task(name)) {
       add(task);
     } else {
-      return bad_input(fmt::format("{}no evaluation task \"{}\"{} (npubench list tasks shows all)",
-                                   prefix, name, did_you_mean(name, known_names())));
+      return bad_input(fmt::format("{}no evaluation task \"{}\"{} (npubench list tasks)", prefix,
+                                   name, did_you_mean(name, known_names())));
     }
   }
   if (tasks.empty())

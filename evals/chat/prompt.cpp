@@ -12,7 +12,7 @@ Result<ChatPrompt> chat_prompt(const Tokenizer& tokenizer, const Conversation& c
                                std::int64_t max_tokens) {
   if (max_tokens < 2)
     return bad_input(
-        fmt::format("the context leaves {} tokens for the prompt; lower max_new_tokens or take a "
+        fmt::format("the context leaves {} tokens for the prompt; lower max_new_tokens or use a "
                     "model with a longer context",
                     std::max<std::int64_t>(max_tokens, 0)));
   const std::size_t room =

@@ -78,7 +78,7 @@ Result<double> number(const std::string& text, const std::string& where) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
   if (text.empty() || *end != '\0' || !(value >= 0 && value < 100))
-    return bad_input(fmt::format("{}: \"{}\" is no percentage below 100", where, text));
+    return bad_input(fmt::format("{}: \"{}\" is not a percentage below 100", where, text));
   return value;
 }
 

@@ -76,7 +76,7 @@ Result<bool> cut_left(ScoreRequest& request, std::int64_t limit) {
   const auto cut = static_cast<std::size_t>(length - limit);
   if (cut + 1 > request.start)
     return bad_input(fmt::format(
-        "the scored part has {} tokens and the context holds {}; use a longer sequence length",
+        "the scored part has {} tokens, but the context holds {}; use a longer sequence length",
         request.end - request.start, limit));
   request.tokens.erase(request.tokens.begin(),
                        request.tokens.begin() + static_cast<std::ptrdiff_t>(cut));

@@ -29,7 +29,7 @@ Result<std::string> gunzip(std::string_view packed, const std::string& where) {
     stream.avail_out = static_cast<uInt>(buffer.size());
     state = inflate(&stream, Z_NO_FLUSH);
     if ((state != Z_OK && state != Z_STREAM_END) || text.size() > kLargest)
-      return bad_input(fmt::format("{}: not a whole gzip file; fetch it again", where));
+      return bad_input(fmt::format("{}: not a complete gzip file; download it again", where));
     text.append(buffer.data(), buffer.size() - stream.avail_out);
   }
   return text;

@@ -49,7 +49,7 @@ FieldList DataFile::fields() {
       {"sha256", "of the file; empty: not known", &sha256},
       {"git_blob", "git's id of its content, where the SHA-256 is not known", &git_blob},
       {"rows", "records, lines of plain text, tests", &rows, {.min = 0}},
-      {"licence", "as its origin states it", &licence, {.required = true}},
+      {"licence", "as stated by its origin", &licence, {.required = true}},
       {"origin", "owner/repo@commit:path", &origin, {.required = true}},
       {"tasks", "evaluation tasks that read it", &tasks},
       {"note", "known deviation", &note},
@@ -84,7 +84,7 @@ Result<DataManifest> parse_data_manifest(std::string_view text, const std::strin
   for (std::size_t i = 1; i < manifest.files.size(); ++i)
     if (manifest.files[i].name == manifest.files[i - 1].name)
       return bad_input(
-          fmt::format("{}: two files are called \"{}\"", where, manifest.files[i].name));
+          fmt::format("{}: two files are named \"{}\"", where, manifest.files[i].name));
   return manifest;
 }
 

@@ -63,8 +63,7 @@ Result<void> check_sum(const DataFile& file, const std::filesystem::path& path) 
   if (actual == expected) return {};
   return bad_input(
       fmt::format("{}: not the file that \"{}\" names: its {} is {}, expected {} (line ends and "
-                  "byte order marks "
-                  "must stay as they are); get it again: npubench data get {}",
+                  "byte order marks must be unchanged); download it again: npubench data get {}",
                   path.string(), file.name, file.sha256.empty() ? "git blob id" : "SHA-256", actual,
                   expected, file.name));
 }
@@ -77,20 +76,20 @@ Result<std::uint64_t> present_bytes(const DataFile& file, const std::filesystem:
     return bad_input(fmt::format(
         "{}: {} where data file \"{}\" belongs; move it away, then: npubench data get {}",
         path.string(),
-        std::filesystem::is_directory(status) ? "a folder" : "something that is no plain file",
+        std::filesystem::is_directory(status) ? "a folder" : "something other than a plain file",
         file.name, file.name));
   const std::uint64_t size = std::filesystem::file_size(path, error);
   if (error)
-    return bad_input(fmt::format(
-        "{}: data file \"{}\" is missing (expected {}); get it: npubench data get {} (origin: {}), "
-        "or name the data folder with --data-dir or NPUBENCH_DATA",
-        path.string(), file.name, expected_text(file), file.name, file.origin));
+    return bad_input(
+        fmt::format("{}: data file \"{}\" is missing (expected {}); download it: npubench data get "
+                    "{} (origin: {}), or name the data folder with --data-dir or NPUBENCH_DATA",
+                    path.string(), file.name, expected_text(file), file.name, file.origin));
   if (file.size_bytes != 0 && size != file.size_bytes)
-    return bad_input(fmt::format(
-        "{}: data file \"{}\" is {}: {} bytes instead of {} (expected SHA-256 {}); get it again: "
-        "npubench data get {}",
-        path.string(), file.name, size < file.size_bytes ? "cut short" : "too long", size,
-        file.size_bytes, file.sha256, file.name));
+    return bad_input(
+        fmt::format("{}: data file \"{}\" is {}: {} bytes instead of {} (expected SHA-256 {}); "
+                    "download it again: npubench data get {}",
+                    path.string(), file.name, size < file.size_bytes ? "cut short" : "too long",
+                    size, file.size_bytes, file.sha256, file.name));
   return size;
 }
 
@@ -157,7 +156,7 @@ std::string suggestion(const std::string& name, const std::vector<std::string>& 
 std::string folder_state(const std::filesystem::path& folder) {
   std::error_code error;
   if (std::filesystem::is_directory(folder, error)) return "";
-  return std::filesystem::exists(folder, error) ? "is no folder" : "does not exist";
+  return std::filesystem::exists(folder, error) ? "is not a folder" : "does not exist";
 }
 
 std::string joined(const std::vector<std::string>& parts) {
@@ -172,8 +171,8 @@ Result<ResolvedFile> resolve(const DataManifest& manifest, std::string_view name
                              const std::filesystem::path& data_dir) {
   const DataFile* file = manifest.find(name);
   if (file == nullptr)
-    return bad_input(fmt::format("no data file is called \"{}\"{} (npubench data list shows all)",
-                                 name, suggestion(std::string(name), names_of(manifest))));
+    return bad_input(fmt::format("there is no data file \"{}\"{} (npubench data list)", name,
+                                 suggestion(std::string(name), names_of(manifest))));
   return resolve_file(*file, data_dir);
 }
 
@@ -191,9 +190,8 @@ Result<std::vector<const DataFile*>> find_files(const DataManifest& manifest,
     if (found) continue;
     std::vector<std::string> known = names_of(manifest);
     for (std::string& one : groups_of(manifest)) known.push_back(std::move(one));
-    return bad_input(
-        fmt::format("no data file or group is called \"{}\"{} (npubench data list shows all)", name,
-                    suggestion(name, known)));
+    return bad_input(fmt::format("there is no data file or group \"{}\"{} (npubench data list)",
+                                 name, suggestion(name, known)));
   }
   std::vector<const DataFile*> files;
   for (std::size_t i = 0; i < manifest.files.size(); ++i)
@@ -239,9 +237,8 @@ Result<void> check_presence(const DataManifest& manifest, std::span<const std::s
   if (count == 0) return {};
   const std::string state = data_dir.empty() ? "" : folder_state(data_dir);
   return bad_input(
-      fmt::format("data folder {}{}: {} missing; get {}: npubench data get{} (or name the folder "
-                  "that has {} with "
-                  "--data-dir or NPUBENCH_DATA)",
+      fmt::format("data folder {}{}: {} missing; download {}: npubench data get{} (or name the "
+                  "folder that has {} with --data-dir or NPUBENCH_DATA)",
                   data_dir.empty() ? "(none)" : data_dir.string(), state.empty() ? "" : " " + state,
                   count == 1 ? "\"" + last + "\" is" : fmt::format("{} files are", count),
                   count == 1 ? "it" : "them", missing, count == 1 ? "it" : "them"));

@@ -47,12 +47,13 @@ Result<std::vector<HumanEvalProblem>> parse_humaneval(std::string_view text,
     problem.test = reader.text("test");
     NB_TRY_VOID(reader.status());
     if (!is_identifier(problem.entry_point))
-      return bad_input(fmt::format("{}: \"entry_point\" is \"{}\", which no function can be called",
-                                   place, problem.entry_point));
+      return bad_input(
+          fmt::format("{}: \"entry_point\" is \"{}\", which cannot be the name of a function",
+                      place, problem.entry_point));
     const auto [other, is_new] = seen.try_emplace(problem.task_id, place);
     if (!is_new)
-      return bad_input(fmt::format("{}: task_id \"{}\" is there already ({})", place,
-                                   problem.task_id, other->second));
+      return bad_input(fmt::format("{}: task_id \"{}\" already exists ({})", place, problem.task_id,
+                                   other->second));
     problem.id = sha256_hex(item_bytes(problem)).substr(0, kIdDigits);
     problems.push_back(std::move(problem));
     return {};

@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto kModels = std::to_array<BuiltInModelInfo>({
     {BuiltInKind::kOracle, "oracle", "always right"},
-    {BuiltInKind::kChance, "chance", "one of the choices at random; texts are nonsense"},
+    {BuiltInKind::kChance, "chance", "one of the choices at random; generated texts are nonsense"},
     {BuiltInKind::kCorrupted, "corrupted", "always wrong"},
 });
 

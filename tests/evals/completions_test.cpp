@@ -75,20 +75,19 @@ TEST(Completions, SeveralSamplesAreTakenWhereTheyWereAnnounced) {
   ASSERT_TRUE(stored.has_value()) << stored.error().message;
   EXPECT_EQ(stored->at(1).texts, (std::vector<std::string>{"b", "c"}));
   EXPECT_EQ(error_of(twice),
-            "f.jsonl:3: \"Echo/1\" is there 2 times; with several completions an item give "
+            "f.jsonl:3: \"Echo/1\" appears 2 times; for several completions per item, give "
             "--samples");
 }
 
 TEST(Completions, ErrorsNameFileAndLine) {
   const std::string good = "{\"task_id\": \"Echo/0\", \"completion\": \"one\"}\n";
-  EXPECT_EQ(
-      error_of(good),
-      "f.jsonl: 1 of 2 items lack completions, for example \"Echo/1\", which has 0 of 1; every "
-      "item needs one");
+  EXPECT_EQ(error_of(good),
+            "f.jsonl: 1 of 2 items lack completions; for example, \"Echo/1\" has 0 of 1; every "
+            "item needs one");
   EXPECT_EQ(error_of(good + "{\"task_id\": \"Ecko/1\", \"completion\": \"\"}\n"),
-            "f.jsonl:2: no item is called \"Ecko/1\"; did you mean \"Echo/1\"?");
+            "f.jsonl:2: there is no item \"Ecko/1\"; did you mean \"Echo/1\"?");
   EXPECT_EQ(error_of(good + "{\"task_id\": \"quite another\", \"completion\": \"\"}\n"),
-            "f.jsonl:2: no item is called \"quite another\"; the first is \"Echo/0\"");
+            "f.jsonl:2: there is no item \"quite another\"; the first is \"Echo/0\"");
   EXPECT_EQ(error_of(good + "{\"completion\": \"\"}\n"),
             "f.jsonl:2: \"task_id\" is missing; a line has {\"task_id\": …, \"completion\": …}");
   EXPECT_EQ(error_of(good + "{\"task_id\": \"Echo/1\", \"completion\": 3}\n"),

@@ -71,10 +71,9 @@ TEST(ExpandTasks, UnknownNameGetsTheNearestOne) {
   const auto tasks =
       expand_tasks(std::vector<std::string>{"copa", "arc_esay"}, "suites/a.json: /eval/tasks");
   ASSERT_FALSE(tasks.has_value());
-  EXPECT_EQ(
-      tasks.error().message,
-      "suites/a.json: /eval/tasks: no evaluation task \"arc_esay\"; did you mean \"arc_easy\"? "
-      "(npubench list tasks shows all)");
+  EXPECT_EQ(tasks.error().message,
+            "suites/a.json: /eval/tasks: no evaluation task \"arc_esay\"; did you mean "
+            "\"arc_easy\"? (npubench list tasks)");
   EXPECT_FALSE(expand_tasks(std::vector<std::string>{}, "").has_value());
 }
 

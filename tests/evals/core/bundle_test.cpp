@@ -71,7 +71,7 @@ TEST(CoreBundle, ErrorsNameFileLineAndKey) {
   EXPECT_EQ(error_of(kYaml, "Eval Task,Random baseline\ncopa,50\n"),
             "meta.csv: no row for jeopardy, which core.yaml names");
   EXPECT_EQ(error_of(kYaml, "Eval Task,Random baseline\ncopa,50\njeopardy,much\n"),
-            "meta.csv: jeopardy: \"much\" is no percentage below 100");
+            "meta.csv: jeopardy: \"much\" is not a percentage below 100");
 }
 
 TEST(CoreBundle, WhatDiffersFromNanochatsIsNamed) {

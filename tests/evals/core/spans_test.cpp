@@ -82,7 +82,7 @@ TEST(CutLeft, RefusesToCutWhatIsScored) {
   const auto cut = cut_left(tight, 3);
   ASSERT_FALSE(cut.has_value());
   EXPECT_EQ(cut.error().message,
-            "the scored part has 3 tokens and the context holds 3; use a longer sequence length");
+            "the scored part has 3 tokens, but the context holds 3; use a longer sequence length");
 }
 
 }  // namespace

@@ -77,18 +77,15 @@ TEST_F(Resolve, ChangedFileIsNamedWithBothChecksums) {
 
 TEST_F(Resolve, UnknownNameGetsTheNearestOne) {
   EXPECT_EQ(error_of("text/bb"),
-            "no data file is called \"text/bb\"; did you mean \"text/b\"? (npubench data list "
-            "shows all)");
+            "there is no data file \"text/bb\"; did you mean \"text/b\"? (npubench data list)");
 }
 
 TEST_F(Resolve, TheLastPartOfANameIsUnderstood) {
-  EXPECT_EQ(
-      error_of("b"),
-      "no data file is called \"b\"; did you mean \"text/b\"? (npubench data list shows all)");
+  EXPECT_EQ(error_of("b"),
+            "there is no data file \"b\"; did you mean \"text/b\"? (npubench data list)");
   const std::vector<std::string> names = {"b"};
   EXPECT_EQ(find_files(manifest_, names).error().message,
-            "no data file or group is called \"b\"; did you mean \"text/b\"? (npubench data list "
-            "shows all)");
+            "there is no data file or group \"b\"; did you mean \"text/b\"? (npubench data list)");
 }
 
 TEST_F(Resolve, AFolderInAFilesPlaceIsNoMissingFile) {
@@ -110,7 +107,7 @@ TEST_F(Resolve, AMistypedDataFolderIsSaidNotToExist) {
             "--from " + nowhere + " does not exist");
   write("t/a.txt", "hello\n");
   EXPECT_EQ(check_folder(folder_ / "t/a.txt", "data folder").error().message,
-            "data folder " + (folder_ / "t/a.txt").string() + " is no folder");
+            "data folder " + (folder_ / "t/a.txt").string() + " is not a folder");
   EXPECT_TRUE(check_folder(folder_.path(), ""));
 }
 
@@ -195,7 +192,7 @@ TEST(DataManifest, RefusesWhatItCannotVerify) {
   EXPECT_NE(error_of(head + R"("path": "a", "sha255": "00"})").find("sha255"), std::string::npos);
   const std::string twice =
       head + R"("path": "a", "git_blob": "ce013625030ba8dba906f756967f9e9ca394464a"})";
-  EXPECT_NE(error_of(twice + "," + twice).find("two files are called \"a\""), std::string::npos);
+  EXPECT_NE(error_of(twice + "," + twice).find("two files are named \"a\""), std::string::npos);
   EXPECT_FALSE(parse_data_manifest(R"({"schema": 2, "files": []})", "m.json").has_value());
 }
 
