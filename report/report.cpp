@@ -50,8 +50,8 @@ void draw(Document& document, const fs::path& folder, const ReportOptions& optio
   if (plots.empty() || !options.plots) return;
   if (!has_gnuplot(options.gnuplot)) {
     files.notes.push_back(
-        fmt::format("no plots: {} does not run here; install the package gnuplot-nox and write the "
-                    "report again",
+        fmt::format("no plots: {} does not run on this host; install the package gnuplot-nox and "
+                    "write the report again",
                     options.gnuplot));
     return;
   }

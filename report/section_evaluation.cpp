@@ -102,7 +102,7 @@ std::vector<Block> evaluation_blocks(const ReportContext& context) {
            metric.n == 0 ? "" : with_commas(metric.n)});
     }
   blocks.emplace_back(
-      TableBlock{"Scores (tasks named mw/… are generated and no measure of real ability)", table});
+      TableBlock{"Scores (tasks named mw/… are generated and do not measure real ability)", table});
   return blocks;
 }
 

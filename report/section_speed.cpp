@@ -112,10 +112,10 @@ std::vector<Block> speed_blocks(const ReportContext& context) {
     add_bars(blocks, records, kind, kThroughput);
     add_bars(blocks, records, kind, kMemory);
     add_table(blocks, fmt::format("Simulated clock, {}", kind.words), metric_table(records, false));
-    add_table(blocks,
-              fmt::format("This computer's clock, {} (not comparable with the above, never gated)",
-                          kind.words),
-              metric_table(records, true));
+    add_table(
+        blocks,
+        fmt::format("Host clock, {} (not comparable with the above, never gated)", kind.words),
+        metric_table(records, true));
   }
   if (blocks.empty()) return {Paragraph{"No node of this run measured time or memory."}};
   return blocks;
@@ -128,7 +128,7 @@ std::vector<Block> benchmark_blocks(const ReportContext& context) {
   if (records.empty()) return {Paragraph{"No microbenchmark ran."}};
   std::vector<Block> blocks;
   add_table(blocks, "Simulated clock", metric_table(records, false));
-  add_table(blocks, "This computer's clock (never gated)", metric_table(records, true));
+  add_table(blocks, "Host clock (never gated)", metric_table(records, true));
   if (blocks.empty()) return {Paragraph{"The microbenchmarks recorded no metric."}};
   return blocks;
 }

@@ -75,7 +75,7 @@ void add_difference_plot(std::vector<Block>& blocks, const std::string& node,
     if (!line.x.empty()) plot.series.push_back(std::move(line));
   }
   if (plot.series.empty()) return;
-  plot.note = "Same seed and data: what remains is the devices' arithmetic.";
+  plot.note = "Same seed and data: the difference is due to the devices' arithmetic.";
   blocks.emplace_back(PlotBlock{std::move(plot), {}});
 }
 
@@ -98,8 +98,7 @@ std::vector<Block> training_blocks(const ReportContext& context) {
                           metric_cell(r, metric::kTrainLoss), metric_cell(r, metric::kValBpb),
                           weights == r.subject.end() ? "—" : weights->second.substr(0, 12)});
   }
-  blocks.emplace_back(
-      TableBlock{"Where training ended (equal weights digests are equal bits)", table});
+  blocks.emplace_back(TableBlock{"Final state of training (equal digests mean equal bits)", table});
   std::vector<std::string> nodes;  // in the order of the records
   std::map<std::string, std::vector<const ReportContext::Curve*>> by_node;
   for (const auto& curve : context.curves) {

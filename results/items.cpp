@@ -69,7 +69,7 @@ Result<ItemRecord> parse_item(std::string_view line, const std::string& where) {
     } else if (key == "l") {
       if (!value.is_array()) return bad("\"l\" is not a list");
       for (const Json& number : value) {
-        if (!number.is_number()) return bad("\"l\" holds something that is not a number");
+        if (!number.is_number()) return bad("\"l\" contains something that is not a number");
         item.log_probs.push_back(number.get<float>());
       }
     } else if (key == "c") {
@@ -79,13 +79,13 @@ Result<ItemRecord> parse_item(std::string_view line, const std::string& where) {
       if (!value.is_array()) return bad("\"s\" is not a list");
       for (const Json& ok : value) {
         if (!ok.is_number_integer() || (ok != 0 && ok != 1))
-          return bad("\"s\" holds something that is neither 0 nor 1");
+          return bad("\"s\" contains something that is neither 0 nor 1");
         item.sample_ok.push_back(ok.get<int>());
       }
     } else if (key == "t") {
       if (!value.is_array()) return bad("\"t\" is not a list");
       for (const Json& text : value) {
-        if (!text.is_string()) return bad("\"t\" holds something that is not a text");
+        if (!text.is_string()) return bad("\"t\" contains something that is not a string");
         item.texts.push_back(text.get<std::string>());
       }
     } else {
@@ -96,7 +96,7 @@ Result<ItemRecord> parse_item(std::string_view line, const std::string& where) {
                             : key == "r" ? &item.reason
                                          : nullptr;
       if (target == nullptr) return bad("unknown key \"" + key + "\"");
-      if (!value.is_string()) return bad("\"" + key + "\" is not a text");
+      if (!value.is_string()) return bad("\"" + key + "\" is not a string");
       *target = value.get<std::string>();
     }
   }
@@ -112,7 +112,7 @@ Result<std::string> items_text(const std::vector<ItemRecord>& items) {
   std::unordered_set<std::string> ids;
   for (const ItemRecord& item : items) {
     if (!ids.insert(item.id).second)
-      return run_error(fmt::format("item {} is there twice; an item is scored once", item.id));
+      return run_error(fmt::format("item {} appears twice; an item is scored once", item.id));
     NB_TRY(const std::string line, item_line(item));
     text += line;
   }
@@ -131,7 +131,7 @@ Result<std::vector<ItemRecord>> read_items(const fs::path& path) {
 
 Result<std::vector<ItemRecord>> parse_items(std::string_view text, const std::string& file) {
   if (text.empty()) return bad_input(file + ": has no items");
-  if (text.back() != '\n') return bad_input(file + ": the last line is cut short; evaluate again");
+  if (text.back() != '\n') return bad_input(file + ": the last line is truncated; evaluate again");
   std::vector<ItemRecord> items;
   std::unordered_set<std::string> ids;
   int line_number = 0;

@@ -28,7 +28,7 @@ class JsonReader {
   std::string text(const char* key) {
     const Json* value = find(key);
     if (value == nullptr) return {};
-    if (!value->is_string()) return fail(key, "is not a text"), std::string();
+    if (!value->is_string()) return fail(key, "is not a string"), std::string();
     return value->get<std::string>();
   }
   std::int64_t integer(const char* key) {
@@ -52,7 +52,7 @@ class JsonReader {
     std::map<std::string, std::string> result;
     const Json map = object(key);
     for (const auto& [name, value] : map.items()) {
-      if (!value.is_string()) return fail(key, "holds something that is not a text"), result;
+      if (!value.is_string()) return fail(key, "contains something that is not a string"), result;
       result.emplace(name, value.get<std::string>());
     }
     return result;

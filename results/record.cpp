@@ -23,7 +23,7 @@ std::size_t index_of(const Names& names, JsonReader& reader, const char* key) {
   const std::string text = reader.text(key);
   for (std::size_t i = 0; i < names.size(); ++i)
     if (names[i] == text) return i;
-  reader.fail(key, fmt::format("\"{}\" is none of its values", text));
+  reader.fail(key, fmt::format("\"{}\" is not one of its values", text));
   return 0;
 }
 
@@ -232,7 +232,7 @@ Result<Record> parse_record(const Json& json, const std::string& where) {
   record.settings = reader.object("settings");
   for (const Json& parent : reader.array("parents")) {
     if (!parent.is_string()) {
-      reader.fail("parents", "holds something that is not a text");
+      reader.fail("parents", "contains something that is not a string");
       break;
     }
     record.parents.push_back(parent.get<std::string>());

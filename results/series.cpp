@@ -42,11 +42,11 @@ Result<SeriesWriter> SeriesWriter::open(const fs::path& path,
   if (first_step > 0) {
     if (!fs::exists(path, ignored))
       return bad_input(
-          fmt::format("{}: is missing; cannot resume the series at step {}, start afresh",
+          fmt::format("{}: is missing; cannot resume the series at step {}; start over",
                       path.string(), first_step));
     NB_TRY(const std::string text, read_file(path));
     if (!text.starts_with(header))
-      return bad_input(fmt::format("{}:1: other columns than \"{}\"; start afresh", path.string(),
+      return bad_input(fmt::format("{}:1: other columns than \"{}\"; start over", path.string(),
                                    header.substr(0, header.size() - 1)));
     int line_number = 1;
     for (std::size_t begin = header.size(); begin < text.size();) {
@@ -56,7 +56,7 @@ Result<SeriesWriter> SeriesWriter::open(const fs::path& path,
       std::int64_t step = 0;
       ++line_number;
       if (!parse_number(line.substr(0, line.find(',')), step) || step <= writer.last_step_)
-        return bad_input(fmt::format("{}:{}: steps must be rising integers; start afresh",
+        return bad_input(fmt::format("{}:{}: steps must be rising integers; start over",
                                      path.string(), line_number));
       if (step >= first_step) break;
       kept += text.substr(begin, end - begin + 1);

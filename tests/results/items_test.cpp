@@ -64,7 +64,7 @@ TEST(Items, ErrorsNameFileAndLine) {
   const std::string good = "{\"i\":\"a\",\"o\":1,\"p\":\"0\",\"g\":\"0\"}\n";
   EXPECT_EQ(error_of(dir, ""), "items.jsonl: has no items");
   EXPECT_EQ(error_of(dir, good + "{\"i\":\"b\",\"o\":1}"),
-            "items.jsonl: the last line is cut short; evaluate again");
+            "items.jsonl: the last line is truncated; evaluate again");
   EXPECT_TRUE(error_of(dir, good + "{\"i\":\"b\",\n").starts_with("items.jsonl:2"));
   EXPECT_EQ(error_of(dir, good + good), "items.jsonl:2: item a is there twice");
   EXPECT_EQ(error_of(dir, "{\"i\":\"a\",\"o\":2}\n"), "items.jsonl:1: \"o\" is neither 0 nor 1");

@@ -168,7 +168,7 @@ TEST(Record, NamesTheFieldOfABadFile) {
     return parsed ? std::string("parsed") : parsed.error().message;
   };
   EXPECT_EQ(error([](Json& j) { j["metrics"][0]["clock"] = "lunar"; }),
-            "r.json: /metrics/0/clock: \"lunar\" is none of its values");
+            "r.json: /metrics/0/clock: \"lunar\" is not one of its values");
   EXPECT_EQ(error([](Json& j) { j.erase("kind"); }), "r.json: /kind: is missing");
   EXPECT_EQ(error([](Json& j) { j["surprise"] = 1; }), "r.json: /surprise: is not a known key");
   EXPECT_EQ(error([](Json& j) { j["seed"] = "one"; }), "r.json: /seed: is not an integer");

@@ -56,9 +56,9 @@ TEST(Series, BadFilesAreNamedWithTheirLine) {
     const auto writer = SeriesWriter::open(path, {"loss"}, 5);
     return writer ? "opened" : writer.error().message.substr(path.string().size());
   };
-  EXPECT_EQ(open_error("step,lr\n0,1\n"), ":1: other columns than \"step,loss\"; start afresh");
-  EXPECT_EQ(open_error("step,loss\n1,1\n1,2\n"), ":3: steps must be rising integers; start afresh");
-  EXPECT_EQ(open_error("step,loss\nx,1\n"), ":2: steps must be rising integers; start afresh");
+  EXPECT_EQ(open_error("step,lr\n0,1\n"), ":1: other columns than \"step,loss\"; start over");
+  EXPECT_EQ(open_error("step,loss\n1,1\n1,2\n"), ":3: steps must be rising integers; start over");
+  EXPECT_EQ(open_error("step,loss\nx,1\n"), ":2: steps must be rising integers; start over");
   const auto missing = SeriesWriter::open(dir / "none.csv", {"loss"}, 5);
   ASSERT_FALSE(missing);
   EXPECT_NE(missing.error().message.find("is missing"), std::string::npos);
