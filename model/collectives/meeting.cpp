@@ -88,13 +88,14 @@ void Meeting::rendezvous(std::unique_lock<std::mutex>& lock, int rank) {
   if (round_ != round) return;
   const CollectiveCall& call = calls_[static_cast<std::size_t>(rank)];
   if (!announced_ && missing() >= 0) {
-    fail_all(missing(), fmt::format("rank {} has ended; the others wait in {} ({}), collective {}",
-                                    missing(), name(call.kind), call.label, collectives_));
+    fail_all(missing(),
+             fmt::format("rank {} has ended; the others are waiting in {} ({}), collective {}",
+                         missing(), name(call.kind), call.label, collectives_));
   }
   if (!announced_ && !woken) {
     const auto absent =
         static_cast<int>(std::find(here_.begin(), here_.end(), false) - here_.begin());
-    fail_all(absent, fmt::format("{}rank {} did not come to {} ({}), collective {}, within {} ms",
+    fail_all(absent, fmt::format("{}rank {} did not reach {} ({}), collective {}, within {} ms",
                                  words_.timeout, absent, name(call.kind), call.label, collectives_,
                                  host_timeout_.count()));
   }

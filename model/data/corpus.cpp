@@ -67,7 +67,7 @@ Result<std::vector<fs::path>> files_of(const fs::path& path) {
     if (it->is_regular_file(error) && is_document_file(it->path())) files.push_back(it->path());
   if (error) return bad_input(fmt::format("{}: {}", path.string(), error.message()));
   if (files.empty())
-    return bad_input(fmt::format("{}: no .txt or .jsonl file below this folder", path.string()));
+    return bad_input(fmt::format("{}: no .txt or .jsonl file in this folder", path.string()));
   std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
     return a.generic_string() < b.generic_string();  // bytes: the same order on every host
   });
@@ -86,7 +86,7 @@ void update(Sha256& hash, const std::vector<std::string>& texts) {
 
 FieldList CorpusSettings::fields() {
   return {{"document_chars",
-           "code points a document of a .txt file has at least",
+           "minimum code points of a document from a .txt file",
            &document_chars,
            {.min = 1}},
           {"shuffle", "shuffle documents before the split", &shuffle},

@@ -61,8 +61,8 @@ Result<TokenLoader> TokenLoader::create(std::span<const TokenShard> shards,
   }
   if (loader.total_ == 0)
     return bad_input(
-        fmt::format("loader: rank {} of {} gets no token from {} row groups of {} documents; "
-                    "give more text or a smaller row_group_documents",
+        fmt::format("loader: rank {} of {} gets no tokens from {} row groups of {} documents; give "
+                    "more text or a smaller row_group_documents",
                     settings.rank, settings.world, groups, settings.row_group_documents));
   return loader;
 }
@@ -104,7 +104,7 @@ Result<void> TokenLoader::restore(const Json& state) {
   NB_TRY(const LoaderState saved, parse_struct<LoaderState>(state, "loader state"));
   if (saved.shards != checksums(shards_))
     return bad_input(
-        "loader state: /shards: of other token shards; resume with the data it was saved with");
+        "loader state: /shards: other token shards; resume with the data that it was saved with");
   if (saved.rank != settings_.rank || saved.world != settings_.world ||
       saved.row_group_documents != settings_.row_group_documents)
     return bad_input(

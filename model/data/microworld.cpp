@@ -48,7 +48,7 @@ FieldList MicroworldSettings::fields() {
       {"documents", "training documents, about 55 words each", &documents, {.min = 1, .max = 1e7}},
       {"val_documents", "documents for bits per byte", &val_documents, {.min = 0, .max = 1e6}},
       {"items_per_task",
-       "evaluation items of each task; few people have fewer facts and routines",
+       "evaluation items of each task; fewer people have fewer facts and routines",
        &items_per_task,
        {.min = 2, .max = static_cast<double>(kMostItems)}}};
 }

@@ -77,20 +77,20 @@ Result<void> TokenShard::State::parse(std::string_view file, const std::string& 
   const std::uint32_t version = file.size() < 12 ? 0 : load<std::uint32_t>(file.data() + 8);
   if (file.size() >= 12 && version != kVersion)
     return bad_input(
-        fmt::format("{}: token shard of version {}, this program reads {}; make it again", where,
-                    version, kVersion));
+        fmt::format("{}: token shard of version {}, this program reads version {}; make it again",
+                    where, version, kVersion));
   if (file.size() < kHeaderBytes + 8 + kHashBytes)
     return bad_input(
-        fmt::format("{}: {} bytes are too few for a token shard and its SHA-256; it was cut "
-                    "short, make it again",
+        fmt::format("{}: {} bytes are too few for a token shard and its SHA-256; it was truncated; "
+                    "make it again",
                     where, file.size()));
   const std::string_view content = file.substr(0, file.size() - kHashBytes);
   const std::string stored = to_hex(file.substr(content.size()));
   sha256 = sha256_hex(content);
   if (sha256 != stored)
     return bad_input(
-        fmt::format("{}: content has SHA-256 {}, the file ends with {}; it was altered or cut "
-                    "short, make it again",
+        fmt::format("{}: content has SHA-256 {}, the file ends with {}; it was altered or "
+                    "truncated; make it again",
                     where, sha256, stored));
   const char* data = content.data();
   id_bytes = load<std::uint32_t>(data + 12);

@@ -29,9 +29,9 @@ Result<ChatTokens> chat_tokens(const Tokenizer& tokenizer) {
   find("<|output_start|>", tokens.output_start);
   find("<|output_end|>", tokens.output_end);
   if (missing.empty()) return tokens;
-  return bad_input(fmt::format(
-      "{} has no {}: it cannot hold a conversation; take one trained here or nanochat's",
-      tokenizer_name(tokenizer), fmt::join(missing, ", ")));
+  return bad_input(
+      fmt::format("{} has no {}: it cannot hold a conversation; use one trained here or nanochat's",
+                  tokenizer_name(tokenizer), fmt::join(missing, ", ")));
 }
 
 }  // namespace nb

@@ -30,7 +30,7 @@ Result<Vocabulary> load_file(const fs::path& path) {
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos)
-    return bad_input(path.string() + ": empty; expected a tokenizer file (is it cut short?)");
+    return bad_input(path.string() + ": empty; expected a tokenizer file (is it truncated?)");
   if (text[first] == '{')
     return is_our_json(text) ? parse_vocabulary_json(text, path.string())
                              : load_gpt2(path, path.parent_path() / kMerges);

@@ -97,11 +97,8 @@ FieldList TokenizerSettings::fields() {
            "bytes, merges and the nine specials together",
            &vocab_size,
            {.unit = "token", .min = 265, .max = 1'000'000}},
-          {"doc_cap", "code points of each document that are used", &doc_cap, {.min = 1}},
-          {"max_chars",
-           "stop after the document that makes the sum exceed it",
-           &max_chars,
-           {.min = 1}}};
+          {"doc_cap", "code points used of each document", &doc_cap, {.min = 1}},
+          {"max_chars", "stop after the document that exceeds this total", &max_chars, {.min = 1}}};
 }
 
 Result<Tokenizer> train_tokenizer(std::span<const std::string> documents,
@@ -115,8 +112,8 @@ Result<Tokenizer> train_tokenizer(std::span<const std::string> documents,
   const auto made = train_merges(count_pieces(texts), static_cast<std::size_t>(merges));
   if (static_cast<std::int64_t>(made.size()) < merges)
     return bad_input(
-        fmt::format("tokenizer: {} documents have pairs for a vocabulary of {} only, not {}; "
-                    "take a smaller vocab_size or more text",
+        fmt::format("tokenizer: {} documents have pairs for a vocabulary of {} only, not {}; use a "
+                    "smaller vocab_size or more text",
                     texts.size(), kBytes + specials + static_cast<std::int64_t>(made.size()),
                     settings.vocab_size));
   Vocabulary vocabulary;

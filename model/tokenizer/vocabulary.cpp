@@ -84,14 +84,13 @@ Result<void> check_vocabulary(const Vocabulary& vocabulary, const std::string& w
     const std::string& token = tokens[order[i]];
     if (token.empty()) continue;
     if (token.size() > kLongestToken)
-      return bad_input(fmt::format("{}: token {} has {} bytes; at most {} make sense", where,
-                                   order[i], token.size(), kLongestToken));
+      return bad_input(fmt::format("{}: token {} has {} bytes; the maximum is {}", where, order[i],
+                                   token.size(), kLongestToken));
     if (token.size() == 1) has_byte[static_cast<unsigned char>(token[0])] = true;
     if (i > 0 && token == tokens[order[i - 1]])
-      return bad_input(
-          fmt::format("{}: tokens {} and {} have the same bytes; a vocabulary has every "
-                      "byte string once",
-                      where, order[i - 1], order[i]));
+      return bad_input(fmt::format(
+          "{}: tokens {} and {} have the same bytes; every byte string may appear only once", where,
+          order[i - 1], order[i]));
   }
   const auto missing = std::find(has_byte.begin(), has_byte.end(), false);
   if (missing != has_byte.end() && vocabulary.byte_ids.empty())

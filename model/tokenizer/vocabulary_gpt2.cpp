@@ -82,10 +82,9 @@ Result<std::vector<std::string>> parse_merges(std::string_view text, const std::
     const std::size_t space = line.find(' ');
     if (space == std::string_view::npos || space == 0 || space + 1 == line.size() ||
         line.find(' ', space + 1) != std::string_view::npos)
-      return bad_input(
-          fmt::format("{}:{}: expected two token texts with a space between; is the file "
-                      "cut short?",
-                      where, number));
+      return bad_input(fmt::format(
+          "{}:{}: expected two token texts with a space between; is the file truncated?", where,
+          number));
     merged.emplace_back(line.substr(0, space)).append(line.substr(space + 1));
   }
   return merged;
@@ -107,7 +106,7 @@ Result<Vocabulary> parse_gpt2(std::string_view encoder_json, const std::string& 
     const auto found = id_of.find(text);
     if (found == id_of.end())
       return bad_input(
-          fmt::format("{}: /: no token \"{}\" for byte 0x{:02x}; is the file cut short?",
+          fmt::format("{}: /: no token \"{}\" for byte 0x{:02x}; is the file truncated?",
                       encoder_where, text, static_cast<unsigned char>(byte)));
     vocabulary.tokens[found->second] = std::string(1, byte);
   }
@@ -116,12 +115,12 @@ Result<Vocabulary> parse_gpt2(std::string_view encoder_json, const std::string& 
     const auto found = id_of.find(merged[i]);
     const std::optional<std::string> bytes = to_bytes(merged[i]);
     if (found == id_of.end() || !bytes)
-      return bad_input(fmt::format("{}: merge {} makes \"{}\", which {} does not have", bpe_where,
-                                   i + 1, merged[i], encoder_where));
+      return bad_input(fmt::format("{}: merge {} produces \"{}\", which {} does not have",
+                                   bpe_where, i + 1, merged[i], encoder_where));
     if (!vocabulary.tokens[found->second].empty() || (i > 0 && found->second < previous))
       return bad_input(
-          fmt::format("{}: merge {} makes \"{}\" with id {}; ids must grow with the merges, "
-                      "without a merge made twice",
+          fmt::format("{}: merge {} produces \"{}\" with id {}; ids must increase with the merges, "
+                      "each merge appearing once",
                       bpe_where, i + 1, merged[i], found->second));
     previous = found->second;
     vocabulary.tokens[found->second] = *bytes;
@@ -130,7 +129,7 @@ Result<Vocabulary> parse_gpt2(std::string_view encoder_json, const std::string& 
     if (!vocabulary.tokens[id].empty()) continue;
     if (!texts[id].starts_with("<|"))
       return bad_input(
-          fmt::format("{}: /{}: id {} is neither a byte nor made by a merge of {}; is that "
+          fmt::format("{}: /{}: id {} is neither a byte nor the result of a merge in {}; is that "
                       "file cut short?",
                       encoder_where, texts[id], id, bpe_where));
     vocabulary.specials.push_back({texts[id], static_cast<int>(id)});

@@ -32,7 +32,7 @@ struct Head {
 };
 
 Result<void> parse_tokens(const Json& list, const std::string& where, Vocabulary& vocabulary) {
-  if (!list.is_array()) return bad_input(where + ": /tokens: not a list of base64 texts");
+  if (!list.is_array()) return bad_input(where + ": /tokens: not a list of base64 strings");
   vocabulary.tokens.reserve(list.size());
   for (const Json& entry : list) {
     const std::size_t id = vocabulary.tokens.size();
@@ -41,7 +41,7 @@ Result<void> parse_tokens(const Json& list, const std::string& where, Vocabulary
       continue;
     }
     if (!entry.is_string())
-      return bad_input(fmt::format("{}: /tokens/{}: neither base64 text nor null", where, id));
+      return bad_input(fmt::format("{}: /tokens/{}: neither a base64 string nor null", where, id));
     std::optional<std::string> bytes = base64_decode(entry.get_ref<const std::string&>());
     if (!bytes || bytes->empty())
       return bad_input(

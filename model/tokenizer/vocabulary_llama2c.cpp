@@ -72,7 +72,7 @@ bool is_llama2c_tokenizer(std::string_view bytes) {
 Result<Vocabulary> parse_llama2c_tokenizer(std::string_view bytes, const std::string& where) {
   Reader reader(bytes);
   if (!reader.number<std::int32_t>())
-    return bad_input(where + ": cut short at byte 0; a tokenizer.bin begins with an int32");
+    return bad_input(where + ": truncated at byte 0; a tokenizer.bin begins with an int32");
   Vocabulary vocabulary;
   vocabulary.rule = SplitRule::kSentencePiece;
   float last_score = INFINITY;
@@ -81,10 +81,9 @@ Result<Vocabulary> parse_llama2c_tokenizer(std::string_view bytes, const std::st
     const int id = vocabulary.size();
     const auto entry = read_entry(reader);
     if (!entry)
-      return bad_input(
-          fmt::format("{}: token {} at byte {} is cut short or has no sensible length; "
-                      "copy the file again",
-                      where, id, at));
+      return bad_input(fmt::format(
+          "{}: token {} at byte {} is truncated or has an impossible length; copy the file again",
+          where, id, at));
     if (id < kSpecials) {
       static constexpr std::string_view kNames[] = {"<unk>", "<s>", "</s>"};
       vocabulary.specials.push_back({std::string(kNames[id]), id});
@@ -93,16 +92,16 @@ Result<Vocabulary> parse_llama2c_tokenizer(std::string_view bytes, const std::st
       const int byte = id - kSpecials;
       if (entry->piece != fmt::format("<0x{:02X}>", byte))
         return bad_input(
-            fmt::format("{}: token {} at byte {} is \"{}\", not <0x{:02X}>; only "
-                        "vocabularies with byte fallback can be read",
+            fmt::format("{}: token {} at byte {} is \"{}\", not <0x{:02X}>; only vocabularies with "
+                        "byte fallback are supported",
                         where, id, at, entry->piece, byte));
       vocabulary.tokens.emplace_back(1, static_cast<char>(static_cast<unsigned char>(byte)));
       vocabulary.byte_ids.push_back(id);
     } else {
       if (!(entry->score < last_score))
         return bad_input(
-            fmt::format("{}: the score {} of token {} at byte {} is not below the one "
-                        "before; merges are chosen by id, so scores must fall",
+            fmt::format("{}: the score {} of token {} at byte {} is not below the one before; "
+                        "merges are chosen by id, so scores must decrease",
                         where, entry->score, id, at));
       last_score = entry->score;
       vocabulary.tokens.emplace_back(entry->piece);

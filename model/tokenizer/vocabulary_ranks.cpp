@@ -56,7 +56,7 @@ Result<RankLine> parse_rank_line(std::string_view line, const std::string& where
   const std::size_t space = line.find(' ');
   const std::string form = "expected base64, a space and a rank";
   if (space == std::string_view::npos)
-    return bad_input(fmt::format("{}: {}; is the file cut short?", where, form));
+    return bad_input(fmt::format("{}: {}; is the file truncated?", where, form));
   RankLine row;
   std::optional<std::string> bytes = base64_decode(line.substr(0, space));
   if (!bytes || bytes->empty()) return bad_input(fmt::format("{}: {}: bad base64", where, form));
@@ -66,7 +66,7 @@ Result<RankLine> parse_rank_line(std::string_view line, const std::string& where
   if (number.empty() || error != std::errc() || end != number.data() + number.size() ||
       row.rank > kLargestRank)
     return bad_input(
-        fmt::format("{}: {} from 0 to {}; is the file cut short?", where, form, kLargestRank));
+        fmt::format("{}: {} from 0 to {}; is the file truncated?", where, form, kLargestRank));
   return row;
 }
 
@@ -85,8 +85,8 @@ Result<std::vector<std::string>> parse_rank_lines(std::string_view text, const s
       lines.resize(row.rank + std::size_t{1});
     }
     if (lines[row.rank] != 0)
-      return bad_input(fmt::format("{}: rank {} is there already, in line {}; ranks are unique",
-                                   here, row.rank, lines[row.rank]));
+      return bad_input(fmt::format("{}: rank {} is already used in line {}; ranks are unique", here,
+                                   row.rank, lines[row.rank]));
     lines[row.rank] = number;
     tokens[row.rank] = std::move(row.bytes);
   }

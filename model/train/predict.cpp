@@ -77,23 +77,22 @@ void fill_figures(const DryStep& step, const PredictSettings& settings,
 }  // namespace
 
 FieldList PredictSettings::fields() {
-  return {
-      {"depth", "blocks; width is 64 × depth", &depth, {.min = 1, .max = 128}},
-      {"vocab_size", "entries of the tokenizer", &vocab_size, {.min = 1}},
-      {"sequence_len", "tokens in a row", &sequence_len, {.unit = "token", .min = 2}},
-      {"cards", "devices that share each optimizer step, all nodes together", &cards, {.min = 1}},
-      {"nodes",
-       "servers that hold them, each the same number; absent: as few as can",
-       &nodes,
-       {.min = 1}},
-      {"device_batch_size",
-       "rows a card holds at once; absent: the largest that fits and divides the step",
-       &device_batch_size,
-       {.min = 1}},
-      {"total_batch_tokens",
-       "tokens of one optimizer step over all cards",
-       &total_batch_tokens,
-       {.unit = "token", .min = 1}}};
+  return {{"depth", "blocks; width is 64 × depth", &depth, {.min = 1, .max = 128}},
+          {"vocab_size", "entries of the tokenizer", &vocab_size, {.min = 1}},
+          {"sequence_len", "tokens in a row", &sequence_len, {.unit = "token", .min = 2}},
+          {"cards", "devices that share each optimizer step, over all nodes", &cards, {.min = 1}},
+          {"nodes",
+           "servers over which the cards are spread evenly; absent: as few as possible",
+           &nodes,
+           {.min = 1}},
+          {"device_batch_size",
+           "rows a card holds at once; absent: the largest that fits and divides the step",
+           &device_batch_size,
+           {.min = 1}},
+          {"total_batch_tokens",
+           "tokens of one optimizer step over all cards",
+           &total_batch_tokens,
+           {.unit = "token", .min = 1}}};
 }
 
 Result<void> check_prediction(const PredictSettings& settings) {

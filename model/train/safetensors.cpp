@@ -182,9 +182,9 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path)
 
 Result<void> SafetensorsFile::parse() {
   const auto broken = [&](const std::string& what) {
-    return bad_input(
-        fmt::format("{}: not a whole safetensors file: {}; take an older checkpoint or train again",
-                    path_, what));
+    return bad_input(fmt::format(
+        "{}: not a complete safetensors file: {}; use an older checkpoint or train again", path_,
+        what));
   };
   const std::span<const std::byte> bytes = file_.bytes();
   if (bytes.size() < kLengthBytes) {
@@ -197,15 +197,16 @@ Result<void> SafetensorsFile::parse() {
   }
   const auto* text = reinterpret_cast<const char*>(bytes.data() + kLengthBytes);
   NB_TRY(const Json header, parse_json({text, length}, path_ + ": header"));
-  if (!header.is_object()) return broken("the header is no JSON object");
+  if (!header.is_object()) return broken("the header is not a JSON object");
   const std::span<const std::byte> data = bytes.subspan(kLengthBytes + length);
 
   std::map<std::uint64_t, std::pair<std::uint64_t, std::string>> pieces;  // begin → end, name
   for (const auto& [key, value] : header.items()) {
     if (key == "__metadata__") {
-      if (!value.is_object()) return broken("/__metadata__ is no object");
+      if (!value.is_object()) return broken("/__metadata__ is not an object");
       for (const auto& [name, entry] : value.items()) {
-        if (!entry.is_string()) return broken(fmt::format("/__metadata__/{} is no text", name));
+        if (!entry.is_string())
+          return broken(fmt::format("/__metadata__/{} is not a string", name));
         texts_[name] = entry.get<std::string>();
       }
       continue;

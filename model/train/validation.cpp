@@ -16,7 +16,7 @@ Result<double> validation_bits_per_byte(Gpt& gpt, TokenLoader& loader, const Jso
     bits.add(gpt.token_losses(batch.inputs, batch.targets, plan.rows, plan.length), batch.targets);
   }
   const std::optional<double> value = bits.value();
-  if (!value) return bad_input("validation data: no target stands for a byte; give it some text");
+  if (!value) return bad_input("validation data: no target stands for a byte; give some text");
   return *value;
 }
 

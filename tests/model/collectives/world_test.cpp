@@ -266,7 +266,7 @@ TEST(World, ALostRankIsNamed) {
       c.all_reduce(fp32(x), Reduce::kSum, "second");
     });
     EXPECT_EQ(error_of(done),
-              "rank 1 has ended; the others wait in all_reduce (second), collective 1");
+              "rank 1 has ended; the others are waiting in all_reduce (second), collective 1");
   }
 }
 
@@ -301,7 +301,7 @@ TEST(World, ARankThatNeverComesTimesOut) {
       throw;
     }
   });
-  EXPECT_EQ(error_of(done), "rank 1 did not come to barrier (step), collective 0, within 30 ms");
+  EXPECT_EQ(error_of(done), "rank 1 did not reach barrier (step), collective 0, within 30 ms");
 }
 
 TEST(World, CanRunAgain) {

@@ -70,7 +70,7 @@ TEST(TokenizerFiles, BadRanksAreNamedWithTheirLine) {
   EXPECT_SAYS(ranks_error(good.substr(0, good.size() - 4)), "v.ranks:260: ");
   EXPECT_SAYS(ranks_error(good.substr(0, good.rfind(' '))), "cut short");
   EXPECT_SAYS(ranks_error(replaced(good, " 257\n", " 12\n")),
-              "v.ranks:258: rank 12 is there already, in line 13");
+              "v.ranks:258: rank 12 is already used in line 13");
   EXPECT_SAYS(ranks_error(replaced(good, " 257\n", " 999\n")), "rank 257 is missing");
   EXPECT_SAYS(ranks_error(replaced(good, "AA== 0\n", "AQ== 0\n")),
               "tokens 0 and 1 have the same bytes");

@@ -109,7 +109,7 @@ TEST(Safetensors, DamageIsNamed) {
   EXPECT_NE(refusal(with_header(entry, "1234", ~std::uint64_t{0} / 2)).find("the header claims"),
             std::string::npos);
   EXPECT_NE(refusal(with_header("{\"a\":", "")).find("header"), std::string::npos);
-  EXPECT_NE(refusal(with_header("[]", "")).find("no JSON object"), std::string::npos);
+  EXPECT_NE(refusal(with_header("[]", "")).find("not a JSON object"), std::string::npos);
   EXPECT_NE(refusal(with_header(entry, "123")).find("ends at byte 4 of 3"), std::string::npos);
   EXPECT_NE(refusal(with_header(entry, "12345")).find("1 bytes follow"), std::string::npos);
   EXPECT_NE(refusal(with_header(R"({"a":{"dtype":"Q4","shape":[1],"data_offsets":[0,4]}})", "1234"))

@@ -105,12 +105,12 @@ TEST(ChatTokens, NameTheTokenizerThatHasNone) {
   const Tokenizer plain(std::move(vocabulary));
   const auto tokens = chat_tokens(plain);
   ASSERT_FALSE(tokens.has_value());
-  EXPECT_EQ(tokens.error().message,
-            "tokenizer " + plain.hash().substr(0, 12) +
-                " (257 tokens) has no <|user_start|>, <|user_end|>, <|assistant_start|>, "
-                "<|assistant_end|>, <|python_start|>, <|python_end|>, <|output_start|>, "
-                "<|output_end|>: it cannot hold a conversation; take one trained here or "
-                "nanochat's");
+  EXPECT_EQ(
+      tokens.error().message,
+      "tokenizer " + plain.hash().substr(0, 12) +
+          " (257 tokens) has no <|user_start|>, <|user_end|>, <|assistant_start|>, "
+          "<|assistant_end|>, <|python_start|>, <|python_end|>, <|output_start|>, <|output_end|>: "
+          "it cannot hold a conversation; use one trained here or nanochat's");
 }
 
 }  // namespace
