@@ -21,7 +21,7 @@ phase() { # name command...
   printf '\n== %s\n' "$name"
   "$@" || {
     local code=$?
-    echo "quickstart.sh: $name failed (exit code $code); its own message stands above" >&2
+    echo "quickstart.sh: $name failed (exit code $code); see its message above" >&2
     exit "$code"
   }
   names+=("$name")

@@ -78,8 +78,7 @@ Result<std::vector<NumberedRow>> numbered_rows(std::string_view text, const std:
     const std::string_view content = text.substr(0, size);
     if (!parser.feed(content))
       return bad_input(
-          fmt::format("{}:{}: a quote stands where none may: quote the whole cell and double the "
-                      "quotes in it",
+          fmt::format("{}:{}: unexpected quote: quote the whole cell and double the quotes in it",
                       where, line));
     text.remove_prefix(size);
     collect();
@@ -88,7 +87,7 @@ Result<std::vector<NumberedRow>> numbered_rows(std::string_view text, const std:
   }
   if (!parser.end())
     return bad_input(
-        fmt::format("{}:{}: a quoted cell that begins here does not end", where, first_line));
+        fmt::format("{}:{}: the quoted cell that begins here is never closed", where, first_line));
   collect();
   return rows;
 }
@@ -98,7 +97,7 @@ Result<std::vector<NumberedRow>> numbered_rows(std::string_view text, const std:
 Result<std::size_t> CsvTable::column(std::string_view name) const {
   const auto found = std::find(header.begin(), header.end(), name);
   if (found != header.end()) return static_cast<std::size_t>(found - header.begin());
-  return bad_input(fmt::format("{}: no column \"{}\"{}; there are {}", where, name,
+  return bad_input(fmt::format("{}: no column \"{}\"{}; the columns are {}", where, name,
                                did_you_mean(name, header), fmt::join(header, ", ")));
 }
 
@@ -116,7 +115,7 @@ Result<CsvTable> parse_csv(std::string_view text, const std::string& where, CsvH
     for (const std::string& name : table.header)
       if (!seen.insert(name).second)
         return bad_input(
-            fmt::format("{}:{}: column \"{}\" comes twice", where, rows.front().line, name));
+            fmt::format("{}:{}: column \"{}\" appears twice", where, rows.front().line, name));
   }
   const std::size_t skipped = header == CsvHeader::kFirstRow ? 1 : 0;
   for (std::size_t i = skipped; i < rows.size(); ++i) {

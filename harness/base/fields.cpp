@@ -63,7 +63,7 @@ std::string found(const Json& json) {
       return json.get<bool>() ? "true" : "false";
     case Json::value_t::string: {
       const auto& text = json.get_ref<const std::string&>();
-      return text.size() > 60 ? "a long text" : fmt::format("the text \"{}\"", text);
+      return text.size() > 60 ? "a long string" : fmt::format("the string \"{}\"", text);
     }
     case Json::value_t::array:
       return "a list";
@@ -86,11 +86,11 @@ std::string type_words() {
 Result<void> check_number(double value, const FieldRules& rules, const Place& place) {
   const std::string unit = rules.unit.empty() ? "" : " " + rules.unit;
   if (rules.min && !(value >= *rules.min))
-    return place.fails(fmt::format("{}{} is below the least allowed {}{}", number_text(value), unit,
+    return place.fails(fmt::format("{}{} is below the minimum {}{}", number_text(value), unit,
                                    number_text(*rules.min), unit));
   if (rules.max && !(value <= *rules.max))
-    return place.fails(fmt::format("{}{} is above the greatest allowed {}{}", number_text(value),
-                                   unit, number_text(*rules.max), unit));
+    return place.fails(fmt::format("{}{} is above the maximum {}{}", number_text(value), unit,
+                                   number_text(*rules.max), unit));
   return {};
 }
 
@@ -134,7 +134,8 @@ requires kIsNumber<T> Result<void> parse_value(T* value, const Json& json, const
 
 Result<void> parse_value(std::string* value, const Json& json, const FieldRules& rules,
                          const Place& place) {
-  if (!json.is_string()) return place.fails(fmt::format("expected a text, found {}", found(json)));
+  if (!json.is_string())
+    return place.fails(fmt::format("expected a string, found {}", found(json)));
   *value = json.get<std::string>();
   return check_one_of(*value, rules.one_of, place);
 }
@@ -235,8 +236,8 @@ Result<void> parse_list(const FieldList& fields, const Json& json, const Place& 
     const std::string hint = did_you_mean(key, names);
     return place.at(key).fails(fmt::format(
         "unknown key{}", !hint.empty()   ? hint
-                         : names.empty() ? std::string("; there are none here")
-                                         : fmt::format("; known are {}", fmt::join(names, ", "))));
+                         : names.empty() ? std::string("; there are none")
+                                         : fmt::format("; known: {}", fmt::join(names, ", "))));
   }
   for (const Field& field : fields) {
     const auto member = json.find(field.name);

@@ -110,7 +110,7 @@ Result<std::string> read_file(const fs::path& path) {
       return {};
     } catch (const std::exception&) {  // bad_alloc, or length_error
       return bad_input(
-          fmt::format("{}: {} bytes and more do not fit into memory", path.string(), size));
+          fmt::format("{}: {} bytes or more do not fit into memory", path.string(), size));
     }
   };
   // One byte more than the size, so that a regular file needs no second growth to see its end.
@@ -163,7 +163,7 @@ Result<std::uint64_t> free_disk_bytes(const fs::path& path) {
   while (!error && !fs::exists(there, error) && there.has_relative_path())
     there = there.parent_path();
   const fs::space_info space = fs::space(there, error);
-  if (error) return read_error("ask for the free space of", path, error.value());
+  if (error) return read_error("query the free space of", path, error.value());
   return space.available;
 }
 

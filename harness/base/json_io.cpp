@@ -80,7 +80,7 @@ class Builder : public nlohmann::json_sax<Json> {
     const auto [place, is_new] = open_.back()->get_ref<Json::object_t&>().try_emplace(name);
     slot_ = &place->second;
     if (is_new) return true;
-    error = fmt::format("{}: key \"{}\" comes twice in one object",
+    error = fmt::format("{}: key \"{}\" appears twice in one object",
                         line_and_column(text_, key_start()), name);
     return false;
   }
@@ -163,7 +163,7 @@ std::string pointer_token(std::string_view key) {
 // Why the value cannot be written, with the pointer of the first such place; empty when it can.
 std::string unwritable(const Json& value, const std::string& pointer) {
   if (value.is_number_float() && !std::isfinite(value.get<double>()))
-    return fmt::format("{}: {} is no JSON number", pointer.empty() ? "/" : pointer,
+    return fmt::format("{}: {} is not a JSON number", pointer.empty() ? "/" : pointer,
                        std::isnan(value.get<double>()) ? "NaN" : "infinity");
   if (value.is_object()) {
     for (const auto& [key, member] : value.items())
@@ -211,7 +211,7 @@ std::string not_utf8(const Json& value, const std::string& pointer) {
 Result<Json> parse_json(std::string_view text, const std::string& where, JsonComments comments) {
   // The parser would take it for the end and leave out what follows.
   if (const std::size_t zero = text.find('\0'); zero != text.npos)
-    return bad_input(fmt::format("{}:{}: a byte 0; JSON is UTF-8 text (is the file damaged?)",
+    return bad_input(fmt::format("{}:{}: a zero byte; JSON is UTF-8 text (is the file damaged?)",
                                  where, line_and_column(text, zero)));
   std::size_t read = 0;
   Builder builder(text, &read);

@@ -74,9 +74,9 @@ int converse(ChatSession& session, const Options& options) {
   const bool is_terminal = ::isatty(STDIN_FILENO) != 0;
   if (is_terminal)
     say_on_stderr(
-        fmt::format("{} \"quit\" ends it{}.\n",
+        fmt::format("{} \"quit\" ends the session{}.\n",
                     options.chat.completes ? "Each line is continued." : "Each line is a message.",
-                    options.chat.completes ? "" : ", \"clear\" begins anew"));
+                    options.chat.completes ? "" : ", \"clear\" starts a new conversation"));
   while (true) {
     if (is_terminal) say_on_stderr("> ");
     std::string line;
@@ -110,10 +110,10 @@ int chat(Options options) {
   if (options.json && !options.has_prompt)
     return fail({ErrorCode::kBadInput, "--json needs --prompt (npubench chat --help)"});
   if (find_built_in_model(options.model.model) != nullptr)
-    return fail({ErrorCode::kBadInput,
-                 fmt::format("--model {}: it answers the items of evaluations alone; chat needs a "
-                             "trained model",
-                             options.model.model)});
+    return fail(
+        {ErrorCode::kBadInput,
+         fmt::format("--model {}: it only answers evaluation items; chat needs a trained model",
+                     options.model.model)});
   if (options.top_k == 0)
     options.chat.top_k.reset();
   else
@@ -123,7 +123,7 @@ int chat(Options options) {
   const std::string why = why_it_completes(options, *opened);
   options.chat.completes = !why.empty();
   if (options.chat.completes && !options.json)
-    say_on_stderr(fmt::format("{} goes on from your text: {}.\n", opened->label, why));
+    say_on_stderr(fmt::format("{} continues your text: {}.\n", opened->label, why));
   ChatSession session(*opened->model, options.chat);
   return options.has_prompt ? answer_once(session, options, *opened) : converse(session, options);
 }
@@ -134,10 +134,10 @@ Action add_chat(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("--model", options->model.model, "a training's folder, or a checkpoint")
       ->required();
-  CLI::Option* prompt =
-      app.add_option("--prompt", options->prompt, "one message; without it, lines of stdin");
+  CLI::Option* prompt = app.add_option("--prompt", options->prompt,
+                                       "one message; without it, each line of stdin is a message");
   app.add_flag("--complete", options->chat.completes,
-               "go on from the text, without turns and chat tokens");
+               "continue the text, without turns and chat tokens");
   app.add_option("--temperature", options->chat.temperature, "0: the most likely token")
       ->capture_default_str()
       ->check(within(0, 100));
@@ -147,7 +147,8 @@ Action add_chat(CLI::App& app) {
   app.add_option("--max-tokens", options->chat.max_tokens, "of an answer")
       ->capture_default_str()
       ->check(whole(1, 1 << 30));
-  app.add_option("--seed", options->chat.seed, "of sampling: same seed, same answer")
+  app.add_option("--seed", options->chat.seed,
+                 "seed of sampling: the same seed gives the same answer")
       ->capture_default_str()
       ->check(whole_seed());
   app.add_option("--device", options->model.device,
@@ -157,7 +158,7 @@ Action add_chat(CLI::App& app) {
   add_compute_options(app);
   app.add_flag("--json", options->json, "with --prompt: JSON on stdout");
   app.footer(
-      "The answer comes on stdout as it is made, everything else on stderr.\n"
+      "The answer is streamed to stdout, everything else goes to stderr.\n"
       "Exit codes: 0 done, 4 something failed on this computer, 64 bad usage or input.");
   return [options, prompt] {
     options->has_prompt = prompt->count() > 0;

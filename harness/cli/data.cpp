@@ -46,7 +46,7 @@ int list_data(const Options& options) {
   if (options.json)
     return print_json({{"data_dir", folder.string()}, {"files", table_json(table)}});
   fmt::print("{}data folder: {}{}\n", to_text(table, kTextWidth), folder.string(),
-             check_folder(folder, "") ? "" : " (there is no such folder)");
+             check_folder(folder, "") ? "" : " (no such folder)");
   return kExitOk;
 }
 
@@ -78,9 +78,12 @@ int verify_data(const Options& options) {
                count_text(std::ssize(verified), "file"), missing, folder.string());
   }
   if (bad.empty()) return kExitOk;
-  return fail({ErrorCode::kBadInput,
-               fmt::format("data folder {}:{}{}", folder.string(), bad,
-                           get.empty() ? "" : "\nget them again: npubench data get" + get)});
+  return fail(
+      {ErrorCode::kBadInput, fmt::format("data folder {}:{}{}", folder.string(), bad,
+                                         get.empty() ? ""
+                                                     : "\n"
+                                                       "download them again: npubench data get" +
+                                                           get)});
 }
 
 std::vector<std::string> mirrors_of(const Options& options) {
@@ -119,10 +122,10 @@ struct Command {
   int (*run)(const Options&);
 };
 constexpr Command kCommands[] = {
-    {"list", "files that the program knows, and where they stand", list_data},
-    {"verify", "compute checksums: what is there must be right, what is named must be there",
+    {"list", "list the files that the program knows and their state", list_data},
+    {"verify", "compute checksums: files that exist must match, files that are named must exist",
      verify_data},
-    {"get", "bring files into the data folder, checksums checked; goes on where it was cut",
+    {"get", "download files into the data folder and check them; resumes an interrupted download",
      get_data},
 };
 
@@ -140,19 +143,20 @@ Action add_data(CLI::App& app) {
   CLI::App& verify = *app.get_subcommand("verify");
   CLI::App& get = *app.get_subcommand("get");
   app.get_subcommand("list")->add_flag("--verify", options->verify, "compute every checksum");
-  verify.add_option("names", options->names, "files or groups (default: all that are there)");
-  get.add_option("names", options->names, "files or groups (default: all that can be had)");
+  verify.add_option("names", options->names, "files or groups (default: all that exist)");
+  get.add_option("names", options->names, "files or groups (default: all that can be downloaded)");
   CLI::Option* from =
-      get.add_option("--from", options->from, "a folder that has them: no network at all");
+      get.add_option("--from", options->from, "copy from this folder, without any network");
   get.add_option("--mirror", options->mirrors,
                  "URL prefix with the data folder's layout; repeatable, tried in order (default: "
                  "NPUBENCH_MIRROR)")
       ->allow_extra_args(false)
       ->excludes(from);
   get.add_flag("--no-origins", options->no_origins,
-               "mirrors only, not the repositories that the files are copies of")
+               "use mirrors only, not the repositories of origin")
       ->excludes(from);
-  get.add_option("--attempts", options->attempts, "tries of each URL while trouble may pass")
+  get.add_option("--attempts", options->attempts,
+                 "attempts per URL while the failure may be temporary")
       ->check(whole(1, 100));
   app.require_subcommand(1);
   app.footer(

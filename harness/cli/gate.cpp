@@ -48,7 +48,7 @@ int run_gate(const Options& options) {
 
 Action add_gate(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("BASE", options->base, "run folder that was accepted")->required();
+  app.add_option("BASE", options->base, "run folder of the accepted baseline")->required();
   app.add_option("CAND", options->candidate, "run folder to judge")->required();
   app.add_option("--policy", options->policy, "gate policy (JSON); default: the built-in one");
   app.add_flag("--strict", options->strict, "can't tell exits 2 instead of 0");

@@ -85,7 +85,7 @@ constexpr Listing kListings[] = {
     {"devices", "profiles of emulated devices", list_devices},
     {"suites", "suite files in the folder suites", list_suites},
     {"tasks", "evaluation tasks and sets of them", list_tasks},
-    {"faults", "what can be planted with --fault", list_faults},
+    {"faults", "faults that --fault can plant", list_faults},
     {"microbenchmarks", "groups of microbenchmarks", list_microbenchmarks},
 };
 

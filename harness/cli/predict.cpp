@@ -134,8 +134,8 @@ Action add_predict(CLI::App& app) {
   }
   app.add_flag("--json", options->json, "JSON on stdout");
   app.footer(
-      "Exit codes: 0 it fits, 4 it does not (in the device's own words, with the largest "
-      "batch that fits), 64 bad usage.");
+      "Exit codes: 0 it fits, 4 it does not (with the device's own message and the largest batch "
+      "that fits), 64 bad usage.");
   return [options] { return predict_verb(*options); };
 }
 

@@ -4,28 +4,27 @@ namespace nb::cli {
 namespace {
 
 constexpr Verb kVerbs[] = {
-    {"plan", "print the nodes of a suite, what is reused, expected time and bytes",
+    {"plan", "list the nodes of a suite, what is reused, expected time, disk and memory",
      "npubench plan suites/smoke.json", add_plan},
     {"run", "run a suite: train, evaluate, measure, predict; resumes by itself",
      "npubench run suites/smoke.json", add_run},
-    {"train", "train one model from flags; --profile shows where the host's time goes",
+    {"train", "train one model from flags; --profile shows how the host spends the time",
      "npubench train --depth 4 --steps 20 --device ascend_910b3 --profile", add_train},
-    {"eval", "evaluate one model, or mark texts that are there already; resumes by itself",
+    {"eval", "evaluate a model, or score existing completions; resumes by itself",
      "npubench eval --model oracle --task mw", add_eval},
     {"chat", "talk to a trained model in the terminal",
      "npubench chat --model results/runs/smoke/1a2b --prompt \"The sky is\"", add_chat},
     {"compare", "compare two runs, or two devices of one run, metric by metric",
      "npubench compare results/runs/smoke --devices h100_sxm ascend_910b3", add_compare},
-    {"gate", "did it get worse? verdicts, and an exit code for scripts",
+    {"gate", "did it get worse? verdicts and an exit code for scripts",
      "npubench gate baseline/smoke results/runs/smoke", add_gate},
     {"report", "write Markdown, HTML, CSV and plots of a run", "npubench report results/runs/smoke",
      add_report},
-    {"predict", "step time and memory of a full-scale training step, by a dry run",
+    {"predict", "predict time and memory of a full-scale training step by a dry run",
      "npubench predict --device ascend_910b3 --depth 20 --cards 8", add_predict},
-    {"data", "which data files the program knows, and whether they are there", "npubench data list",
-     add_data},
-    {"list", "devices, suites, tasks, faults or microbenchmarks that there are",
-     "npubench list devices", add_list},
+    {"data", "list, verify and download the data files", "npubench data list", add_data},
+    {"list", "list devices, suites, tasks, faults or microbenchmarks", "npubench list devices",
+     add_list},
 };
 
 }  // namespace

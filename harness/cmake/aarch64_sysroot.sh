@@ -27,9 +27,9 @@ if ! command -v aarch64-linux-gnu-g++ >/dev/null || ! command -v qemu-aarch64 >/
     command -v sudo >/dev/null || refuse "not root and there is no sudo; as root run: apt-get install ${host_packages[*]}"
     as_root=(sudo)
   fi
-  "${as_root[@]}" apt-get update -q || echo "aarch64_sysroot.sh: 'apt-get update' failed; trying with the lists that are here" >&2
+  "${as_root[@]}" apt-get update -q || echo "aarch64_sysroot.sh: 'apt-get update' failed; trying with the existing lists" >&2
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${host_packages[@]}" ||
-    refuse "apt-get could not install ${host_packages[*]}; its own message stands above"
+    refuse "apt-get could not install ${host_packages[*]}; see its message above"
 fi
 
 # The libraries of harness/packages.sh. gnuplot-iostream is one header and would bring all of gnuplot along.
@@ -44,7 +44,7 @@ done < <(bash harness/packages.sh --list)
 
 wanted="${libraries[*]} ${alone[*]}"
 if [ "$(cat "$sysroot/.packages" 2>/dev/null || true)" = "$wanted" ]; then
-  echo "aarch64 sysroot: all is there ($sysroot)"
+  echo "aarch64 sysroot: complete ($sysroot)"
   exit 0
 fi
 
@@ -72,7 +72,7 @@ export APT_CONFIG=$state/apt.conf
 echo "aarch64 sysroot: fetching arm64 packages"
 apt-get update -q || refuse "'apt-get update' for arm64 failed; is there a network, and do the mirrors of /etc/apt carry arm64?"
 apt-get install -y -q --no-install-recommends --download-only "${libraries[@]}" ||
-  refuse "apt could not fetch the arm64 libraries; its own message stands above"
+  refuse "apt could not fetch the arm64 libraries; see its message above"
 (cd "$state/archives" && apt-get download -q "${alone[@]}") || refuse "apt could not fetch ${alone[*]}"
 
 for archive in "$state"/archives/*.deb; do

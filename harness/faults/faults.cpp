@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto kFaults = std::to_array<FaultInfo>({
     {FaultKind::kSecondBest, "second_best", "task",
-     "the scorer of that evaluation task picks the second best answer, after items are hashed"},
+     "the scorer of that task picks the second-best answer, after the items were hashed"},
 });
 
 std::string known_forms() {
@@ -55,7 +55,7 @@ Result<Fault> parse_fault(std::string_view text, const std::string& where) {
     return bad_input(fmt::format("{}no fault \"{}\"{} (known: {})", prefix, kind,
                                  did_you_mean(kind, fault_names()), known_forms()));
   if (colon == std::string_view::npos || colon + 1 == text.size())
-    return bad_input(fmt::format("{}fault \"{}\" needs its {}: write {}:<{}>", prefix, text,
+    return bad_input(fmt::format("{}fault \"{}\" needs a {}: write {}:<{}>", prefix, text,
                                  info->target, info->name, info->target));
   const std::string target(text.substr(colon + 1));
   if (find_task(target) == nullptr)
@@ -82,8 +82,8 @@ Result<void> check_faults_hit(std::span<const Fault> faults, std::span<const std
                                     [&](const Task* task) { return task->id == fault.target; });
     if (is_hit) continue;
     return bad_input(
-        fmt::format("{}{}fault \"{}\" would change nothing: this evaluation does not run {}", where,
-                    where.empty() ? "" : ": ", name(fault), fault.target));
+        fmt::format("{}{}fault \"{}\" would change nothing: {} is not part of this evaluation",
+                    where, where.empty() ? "" : ": ", name(fault), fault.target));
   }
   return {};
 }

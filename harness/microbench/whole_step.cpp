@@ -34,8 +34,8 @@ double WholeStepSettings::flop() const {
 
 Result<void> check_settings(const WholeStepSettings& settings, const std::string& where) {
   if (settings.tokens % (settings.rows * settings.length) != 0) {
-    return bad_input(fmt::format("{}: {} tokens are no multiple of a micro-batch of {} × {}", where,
-                                 settings.tokens, settings.rows, settings.length));
+    return bad_input(fmt::format("{}: {} tokens are not a multiple of a micro-batch of {} × {}",
+                                 where, settings.tokens, settings.rows, settings.length));
   }
   return check_config(settings.config(), where);
 }

@@ -58,7 +58,7 @@ Result<std::vector<TextFile>> from_disk(const std::string& source, const fs::pat
 std::string here_but_not_there(const std::string& source) {
   std::error_code ignored;
   const bool is_here = !fs::path(source).is_absolute() && fs::exists(source, ignored);
-  return is_here ? "; it lies in this folder: give its whole path" : "";
+  return is_here ? "; it is in the current folder: give its absolute path" : "";
 }
 
 std::string nearest_source(const std::string& source) {
@@ -84,8 +84,8 @@ Result<std::vector<TextFile>> find_text_files(std::span<const std::string> sourc
     }
     if (found.empty())
       nowhere.push_back(
-          fmt::format("/corpus/text/sources/{}: \"{}\" is neither a name of the data manifest nor "
-                      "a .txt or .jsonl file or folder below \"{}\"{}{}",
+          fmt::format("/corpus/text/sources/{}: \"{}\" is neither in the data manifest nor a .txt "
+                      "or .jsonl file or folder under \"{}\"{}{}",
                       i, sources[i], data_dir.string(), nearest_source(sources[i]),
                       here_but_not_there(sources[i])));
     for (TextFile& file : found) files.push_back(std::move(file));

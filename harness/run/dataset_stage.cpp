@@ -27,7 +27,7 @@ Result<Corpus> read_texts(const DatasetWork& work, const StageContext& context) 
     if (const auto planned = work.file_digests.find(file.name);
         planned == work.file_digests.end() || planned->second != file.digest)
       return bad_input(
-          fmt::format("{}: changed since the run was planned; run it again", file.path.string()));
+          fmt::format("{}: changed after the run was planned; run again", file.path.string()));
   NB_TRY_VOID(check_text_files(files, context.data_dir));
   Documents all;
   for (const TextFile& file : files) {

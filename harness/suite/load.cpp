@@ -38,7 +38,7 @@ Result<void> apply(const Override& change, Json& json, const std::string& where)
                                    json.at(parent).size()));
     json[pointer] = value_of(change.value);
   } catch (const Json::exception& e) {
-    return bad_input(fmt::format("{}: --set {}: not a place in this suite ({})", where,
+    return bad_input(fmt::format("{}: --set {}: no such place in this suite ({})", where,
                                  change.pointer, e.what()));
   }
   return {};

@@ -12,7 +12,7 @@ constexpr MicrobenchmarkGroup kGroups[] = {
     {"all_reduce", "gradient exchange over the emulated links"},
     {"step", "one training step of a small GPT"},
     {"tokenizer", "encoding of generated text, and of novels under GPT-2's vocabulary"},
-    {"engine", "prompts, decoding and few-shot scoring of a small GPT"},
+    {"engine", "prefill, decoding and few-shot scoring with a small GPT"},
 };
 
 }  // namespace

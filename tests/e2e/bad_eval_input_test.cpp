@@ -80,8 +80,8 @@ TEST_F(BadEvalInput, ANameBehindAMirrorIsAName) {
       error_of({"data", "get", "--mirror", "http://127.0.0.1:1/", "core/arc_esay", "--no-origins",
                 "--attempts", "1", "--data-dir", folder.path().string()});
   EXPECT_EQ(error,
-            "no data file or group is called \"core/arc_esay\"; did you mean \"core/arc_easy\"? "
-            "(npubench data list shows all)\n");
+            "there is no data file or group \"core/arc_esay\"; did you mean \"core/arc_easy\"? "
+            "(npubench data list)\n");
 }
 
 // It said "0 of 99 files verified" and exit 0.

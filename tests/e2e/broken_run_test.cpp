@@ -67,7 +67,7 @@ TEST_F(BrokenRun, IsToldWithThePlace) {
   EXPECT_TRUE(cut.starts_with(at(":"))) << cut;
   EXPECT_TRUE(cut.ends_with(kMadeAnew)) << cut;
   EXPECT_EQ(error_with_record("[]"), at(": is not an object") + kMadeAnew);
-  EXPECT_EQ(error_with_record(changed("/status", 1)), at(": /status: is not a text") + kMadeAnew);
+  EXPECT_EQ(error_with_record(changed("/status", 1)), at(": /status: is not a string") + kMadeAnew);
   EXPECT_EQ(
       error_with_record(changed("/settings/train/depth", "one")),
       at(": /settings/train/depth: expected an integer, found the text \"one\"; make it again "

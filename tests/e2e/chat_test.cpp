@@ -38,7 +38,7 @@ TEST_F(Chat, SaysTheSameWithOneSeedAndSaysHowItAnswers) {
   const auto first = chat({"--prompt", "The color", "--max-tokens", "20", "--seed", "5"});
   EXPECT_EQ(first.exit_code, 0) << first.err;
   EXPECT_TRUE(first.out.ends_with('\n'));
-  EXPECT_NE(first.err.find("goes on from your text: it is a base model"), std::string::npos)
+  EXPECT_NE(first.err.find("continues your text: it is a base model"), std::string::npos)
       << first.err;
   const auto again = chat({"--prompt", "The color", "--max-tokens", "20", "--seed", "5",
                            "--threads", "1", "--simd", "scalar"});

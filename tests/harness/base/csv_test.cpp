@@ -44,12 +44,12 @@ TEST(Csv, NamesTheLineOfARowOfAnotherWidth) {
 TEST(Csv, NamesTheLineOfABadQuote) {
   EXPECT_EQ(error_of("a,b\n1,x\"y\n").substr(0, 15), "a.csv:2: a quot");
   EXPECT_EQ(error_of("a,b\n1,2\n3,\"open\n5,6\n"),
-            "a.csv:3: a quoted cell that begins here does not end");
+            "a.csv:3: the quoted cell that begins here is never closed");
 }
 
 TEST(Csv, RefusesAnEmptyFileAndATwiceNamedColumn) {
   EXPECT_EQ(error_of(""), "a.csv:1: no header line");
-  EXPECT_EQ(error_of("a,b,a\n"), "a.csv:1: column \"a\" comes twice");
+  EXPECT_EQ(error_of("a,b,a\n"), "a.csv:1: column \"a\" appears twice");
   EXPECT_EQ(error_of("", CsvHeader::kNone), "no error");
 }
 

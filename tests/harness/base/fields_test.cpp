@@ -122,7 +122,7 @@ TEST(Fields, WrongTypesNameExpectedAndFound) {
             "s.json: /sizes/1: expected an integer, found the text \"x\"");
   EXPECT_EQ(error_of({{"inner", 3}}), "s.json: /inner: expected an object, found the number 3");
   EXPECT_EQ(error_of({{"inner", {{"name", 1}}}}),
-            "s.json: /inner/name: expected a text, found the number 1");
+            "s.json: /inner/name: expected a string, found the number 1");
   EXPECT_EQ(error_of({{"list", {1}}}), "s.json: /list/0: expected an object, found the number 1");
   EXPECT_EQ(error_of({{"mode", 1}}),
             "s.json: /mode: expected one of eager, compiled, found the number 1");
@@ -130,17 +130,16 @@ TEST(Fields, WrongTypesNameExpectedAndFound) {
 }
 
 TEST(Fields, RangesAreChecked) {
-  EXPECT_EQ(error_of({{"depth", 0}}), "s.json: /depth: 0 is below the least allowed 1");
-  EXPECT_EQ(error_of({{"depth", 65}}), "s.json: /depth: 65 is above the greatest allowed 64");
+  EXPECT_EQ(error_of({{"depth", 0}}), "s.json: /depth: 0 is below the minimum 1");
+  EXPECT_EQ(error_of({{"depth", 65}}), "s.json: /depth: 65 is above the maximum 64");
   EXPECT_EQ(error_of({{"depth", 3000000000LL}}),
             "s.json: /depth: 3000000000 is too large for this setting");
   EXPECT_EQ(error_of({{"depth", -3000000000LL}}),
             "s.json: /depth: -3000000000 is too small for this setting");
-  EXPECT_EQ(error_of({{"sizes", {1, 0}}}), "s.json: /sizes/1: 0 is below the least allowed 1");
-  EXPECT_EQ(error_of({{"weights", {{"x", 2}}}}),
-            "s.json: /weights/x: 2 is above the greatest allowed 1");
+  EXPECT_EQ(error_of({{"sizes", {1, 0}}}), "s.json: /sizes/1: 0 is below the minimum 1");
+  EXPECT_EQ(error_of({{"weights", {{"x", 2}}}}), "s.json: /weights/x: 2 is above the maximum 1");
   EXPECT_EQ(error_of({{"inner", {{"rate", 11.5}}}}),
-            "s.json: /inner/rate: 11.5 tok/s is above the greatest allowed 10 tok/s");
+            "s.json: /inner/rate: 11.5 tok/s is above the maximum 10 tok/s");
 }
 
 TEST(Fields, TextsAndEnumeratorsAreOneOf) {
@@ -157,8 +156,8 @@ TEST(Fields, RequiredKeysAreMissed) {
 
 TEST(Fields, PointerContinuesTheCallersPlace) {
   EXPECT_EQ(error_of({{"depth", 0}}, "s.json: /train/0"),
-            "s.json: /train/0/depth: 0 is below the least allowed 1");
-  EXPECT_EQ(error_of({{"depth", 0}}, ""), "/depth: 0 is below the least allowed 1");
+            "s.json: /train/0/depth: 0 is below the minimum 1");
+  EXPECT_EQ(error_of({{"depth", 0}}, ""), "/depth: 0 is below the minimum 1");
 }
 
 TEST(Fields, OptionalsTakeNull) {

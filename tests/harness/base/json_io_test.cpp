@@ -35,7 +35,7 @@ TEST(JsonIo, ErrorsTellFileLineAndColumn) {
 TEST(JsonIo, RefusesAByteZero) {
   using namespace std::string_view_literals;
   for (const std::string_view text : {"{\"a\": 1}\n\0{\"b\": 2}"sv, "{\"a\": 1}\n\0"sv})
-    EXPECT_EQ(error_of(text), "a.json:2:1: a byte 0; JSON is UTF-8 text (is the file damaged?)");
+    EXPECT_EQ(error_of(text), "a.json:2:1: a zero byte; JSON is UTF-8 text (is the file damaged?)");
 }
 
 TEST(JsonIo, ErrorsInALineOfAFileTellItsColumn) {
@@ -47,7 +47,7 @@ TEST(JsonIo, ErrorsInALineOfAFileTellItsColumn) {
 
 TEST(JsonIo, RefusesAKeyThatComesTwice) {
   EXPECT_EQ(error_of("{\"a\": {\"k\": 1},\n \"b\": {\"k\": 1, \"x\\\"y\": 2,\n  \"x\\\"y\": 3}}"),
-            "a.json:3:3: key \"x\"y\" comes twice in one object");
+            "a.json:3:3: key \"x\"y\" appears twice in one object");
   EXPECT_EQ(error_of(R"([{"k": 1}, {"k": 1}])"), "no error");
 }
 
@@ -76,11 +76,11 @@ TEST(JsonIo, EqualValuesHaveEqualBytes) {
 
 TEST(JsonIo, RefusesNanAndInfinityWithTheirPointer) {
   Json json = {{"a/b", {{"c", {1.0, std::numeric_limits<double>::quiet_NaN()}}}}};
-  EXPECT_EQ(dump_json(json).error().message, "/a~1b/c/1: NaN is no JSON number");
+  EXPECT_EQ(dump_json(json).error().message, "/a~1b/c/1: NaN is not a JSON number");
   json["a/b"]["c"][1] = -std::numeric_limits<double>::infinity();
-  EXPECT_EQ(dump_json(json).error().message, "/a~1b/c/1: infinity is no JSON number");
+  EXPECT_EQ(dump_json(json).error().message, "/a~1b/c/1: infinity is not a JSON number");
   EXPECT_EQ(dump_json(Json(std::numeric_limits<double>::quiet_NaN())).error().message,
-            "/: NaN is no JSON number");
+            "/: NaN is not a JSON number");
 }
 
 TEST(JsonIo, RefusesTextThatIsNotUtf8WithItsPointer) {
@@ -95,7 +95,8 @@ TEST(JsonIo, FilesEndInANewlineAndReadBack) {
   EXPECT_EQ(read_json(dir / "x.json").value(), (Json{{"a", 1}}));
   const auto failed =
       write_json(dir / "y.json", Json{{"a", std::numeric_limits<double>::infinity()}});
-  EXPECT_EQ(failed.error().message, (dir / "y.json").string() + ": /a: infinity is no JSON number");
+  EXPECT_EQ(failed.error().message,
+            (dir / "y.json").string() + ": /a: infinity is not a JSON number");
   EXPECT_FALSE(fs::exists(dir / "y.json"));
 }
 

@@ -59,9 +59,9 @@ TEST(Faults, FaultThatHitsNothingIsAnError) {
   EXPECT_TRUE(check_faults_hit(faults, std::vector<std::string>{"core"}, "").has_value());
   const auto missed = check_faults_hit(faults, std::vector<std::string>{"mw"}, "s.json");
   ASSERT_FALSE(missed.has_value());
-  EXPECT_EQ(
-      missed.error().message,
-      "s.json: fault \"second_best:copa\" would change nothing: this evaluation does not run copa");
+  EXPECT_EQ(missed.error().message,
+            "s.json: fault \"second_best:copa\" would change nothing: copa is not part of this "
+            "evaluation");
 }
 
 TEST(Faults, ScorerOfTheNamedTaskOnlyIsBroken) {

@@ -42,7 +42,7 @@ TEST(TextSources, APathThatTheShellWouldFindSaysWhatIsMissing) {
   const std::string sources[] = {"tests"};
   const auto files = find_text_files(sources, data.path(), "s.json");
   ASSERT_FALSE(files.has_value());
-  EXPECT_NE(files.error().message.find("it lies in this folder: give its whole path"),
+  EXPECT_NE(files.error().message.find("it is in the current folder: give its absolute path"),
             std::string::npos)
       << files.error().message;
 }
