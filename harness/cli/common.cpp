@@ -36,16 +36,6 @@ int fail_for_damaged(const std::vector<std::string>& damaged) {
                                             more == 0 ? "" : fmt::format(" (and {} more)", more))});
 }
 
-namespace {
-
-template <class T>
-T value_of(const CLI::App& app, const char* option, T otherwise) {
-  const CLI::Option* found = app.get_option_no_throw(option);
-  return found == nullptr || found->count() == 0 ? otherwise : found->as<T>();
-}
-
-}  // namespace
-
 void add_compute_options(CLI::App& app) {
   app.add_option(
          "--threads",
@@ -60,8 +50,9 @@ void add_compute_options(CLI::App& app) {
 }
 
 Result<void> apply_compute_options(const CLI::App& app) {
-  set_threads(value_of(app, "--threads", 0));
-  const auto simd = value_of<std::string>(app, "--simd", "");
+  const std::string threads = app.text_of("--threads");  // a whole number: it was checked
+  set_threads(threads.empty() ? 0 : std::atoi(threads.c_str()));
+  const std::string simd = app.text_of("--simd");
   NB_TRY(const SimdLevel level, select_simd_level(simd));
   if (!simd.empty()) ::setenv("NPUBENCH_SIMD", std::string(name(level)).c_str(), 1);
   return {};
@@ -77,35 +68,32 @@ std::string version_text() {
 }
 
 CLI::Validator within(double low, double high) {
-  return CLI::Validator(
-      [low, high](const std::string& text) -> std::string {
-        double value = 0;
-        if (!CLI::detail::lexical_cast(text, value)) return text + " is no number";
-        if (value >= low && value <= high) return {};
-        return fmt::format("{} is not from {} to {}", text, low, high);
-      },
-      "");
+  return CLI::Validator([low, high](const std::string& text) -> std::string {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (text.empty() || end != text.c_str() + text.size()) return text + " is no number";
+    if (value >= low && value <= high) return {};
+    return fmt::format("{} is not from {} to {}", text, low, high);
+  });
 }
 
 namespace {
 
 template <class T>
 CLI::Validator whole_number(T low, T high) {
-  return CLI::Validator(
-      [low, high](const std::string& text) -> std::string {
-        T value = 0;
-        const char* const end = text.data() + text.size();
-        const auto [rest, error] = std::from_chars(text.data(), end, value);
-        if (error == std::errc::invalid_argument || rest != end)
-          return fmt::format("\"{}\" is no whole number{}", text, low == 0 ? " from 0 on" : "");
-        const bool fits = error == std::errc();
-        if (fits && value >= low && value <= high) return {};
-        const bool is_below = fits ? value < low : text.starts_with('-');
-        return is_below && high == std::numeric_limits<T>::max()
-                   ? fmt::format("{} is less than {}", text, low)
-                   : fmt::format("{} is not from {} to {}", text, low, high);
-      },
-      "");
+  return CLI::Validator([low, high](const std::string& text) -> std::string {
+    T value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, value);
+    if (error == std::errc::invalid_argument || rest != end)
+      return fmt::format("\"{}\" is no whole number{}", text, low == 0 ? " from 0 on" : "");
+    const bool fits = error == std::errc();
+    if (fits && value >= low && value <= high) return {};
+    const bool is_below = fits ? value < low : text.starts_with('-');
+    return is_below && high == std::numeric_limits<T>::max()
+               ? fmt::format("{} is less than {}", text, low)
+               : fmt::format("{} is not from {} to {}", text, low, high);
+  });
 }
 
 }  // namespace

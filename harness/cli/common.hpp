@@ -1,7 +1,6 @@
 // What several verbs share: options of suites and folders, output, errors.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"
+#include "harness/cli/options.hpp"
 #include "harness/plan/plan.hpp"
 #include "harness/run/runner.hpp"
 #include "harness/suite/suite.hpp"
@@ -37,7 +37,7 @@ Result<void> apply_compute_options(const CLI::App& app);
 // "npubench 0.1.0", then the level in use and the others with what keeps them away.
 std::string version_text();
 
-// A number from low to high, for CLI::Option::check; not NaN, which CLI::Range lets pass.
+// A number from low to high, for CLI::Option::check; not NaN, which CLI11's Range lets pass.
 CLI::Validator within(double low, double high);
 
 // A whole number of a flag, for CLI::Option::check. CLI11 alone takes "-1" for the largest seed and

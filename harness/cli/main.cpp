@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -45,9 +46,9 @@ int unknown_verb(const std::string& verb) {
 }
 
 // "no command "verfy"; did you mean "verify"?": of a verb that has commands of its own.
-std::string no_command(const CLI::App& app) {
+std::string no_command(const ::CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  for (const ::CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   const std::string known = fmt::format("there are {}", fmt::join(names, ", "));
   for (const std::string& word : app.remaining())
     if (!word.starts_with("-"))
@@ -55,8 +56,8 @@ std::string no_command(const CLI::App& app) {
   return "a command is missing; " + known;
 }
 
-void add_flags(const CLI::App& app, std::vector<std::string>& flags) {
-  for (const CLI::Option* option : app.get_options())
+void add_flags(const ::CLI::App& app, std::vector<std::string>& flags) {
+  for (const ::CLI::Option* option : app.get_options())
     for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
 }
 
@@ -74,14 +75,14 @@ std::string plain_words(std::string message) {
 }
 
 // CLI11's words for what is wrong, with the nearest flag where one is unknown.
-int usage_error(const CLI::App& app, const CLI::ParseError& error) {
+int usage_error(const ::CLI::App& app, const ::CLI::ParseError& error) {
   std::string message = plain_words(error.what());
   std::vector<std::string> flags;
   add_flags(app, flags);
-  for (const CLI::App* command : app.get_subcommands()) add_flags(*command, flags);
+  for (const ::CLI::App* command : app.get_subcommands()) add_flags(*command, flags);
   const bool has_commands = !app.get_subcommands({}).empty();
   if (has_commands && app.get_subcommands().empty()) message = no_command(app);
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+  if (dynamic_cast<const ::CLI::ExtrasError*>(&error) != nullptr)
     for (const std::string& extra : app.remaining(/*recurse=*/true))
       if (extra.starts_with("-")) {
         message += did_you_mean(extra.substr(0, extra.find('=')), flags);
@@ -94,33 +95,34 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
 
 // The first option with an empty value: a shell's variable that nobody has set would otherwise
 // stand for the default. Empty text: none.
-std::string option_without_value(const CLI::App& app) {
-  for (const CLI::Option* option : app.get_options())
+std::string option_without_value(const ::CLI::App& app) {
+  for (const ::CLI::Option* option : app.get_options())
     for (const std::string& value : option->results())
       if (value.empty()) return option->get_name();
-  for (const CLI::App* command : app.get_subcommands())
+  for (const ::CLI::App* command : app.get_subcommands())
     if (std::string name = option_without_value(*command); !name.empty()) return name;
   return {};
 }
 
 int run_verb(const Verb& verb, int argc, char** argv) {
-  CLI::App app(fmt::format("Example: {}\n\n{}.", verb.example, verb.summary));
+  ::CLI::App app(fmt::format("Example: {}\n\n{}.", verb.example, verb.summary));
   app.name("npubench " + std::string(verb.name));
   app.set_help_flag("--help", "this text");
-  const Action action = verb.add(app);
+  CLI::App options(app);
+  const Action action = verb.add(options);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
+  } catch (const ::CLI::CallForHelp&) {
     fmt::print("{}", wrapped_help(app.help()));
     return kExitOk;
-  } catch (const CLI::ParseError& error) {
+  } catch (const ::CLI::ParseError& error) {
     app.name(std::string(verb.name));
     return usage_error(app, error);
   }
   if (const std::string option = option_without_value(app); !option.empty())
     return fail({ErrorCode::kBadInput,
                  fmt::format("{}: its value is empty ({} --help)", option, app.get_name())});
-  if (const auto ready = apply_compute_options(app); !ready) return fail(ready.error());
+  if (const auto ready = apply_compute_options(options); !ready) return fail(ready.error());
   return action();
 }
 

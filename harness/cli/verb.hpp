@@ -1,11 +1,11 @@
-// A verb of the command line: its line in the table, and what its file must offer. CLI11 is seen
-// only here.
+// A verb of the command line: its line in the table, and what its file must offer.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <span>
 #include <string_view>
+
+#include "harness/cli/options.hpp"
 
 namespace nb::cli {
 

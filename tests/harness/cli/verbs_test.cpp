@@ -1,6 +1,7 @@
 // The table of verbs and what they share; whole commands are driven in tests/e2e.
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <set>
 
 #include "harness/base/fs.hpp"
@@ -23,19 +24,21 @@ TEST(Verbs, AreNamedOnceWithAnExampleOfTheirOwn) {
 
 TEST(Verbs, DescribeEveryOption) {
   for (const Verb& verb : verbs()) {
-    CLI::App app;
-    EXPECT_TRUE(verb.add(app)) << verb.name;
-    for (const CLI::Option* option : app.get_options())
+    ::CLI::App app;
+    CLI::App options(app);
+    EXPECT_TRUE(verb.add(options)) << verb.name;
+    for (const ::CLI::Option* option : app.get_options())
       EXPECT_FALSE(option->get_description().empty()) << verb.name << " " << option->get_name();
   }
 }
 
 TEST(Verbs, UseLongFlagsOnly) {
   for (const Verb& verb : verbs()) {
-    CLI::App app;
+    ::CLI::App app;
     app.set_help_flag("--help", "this text");
-    verb.add(app);
-    for (const CLI::Option* option : app.get_options())
+    CLI::App options(app);
+    verb.add(options);
+    for (const ::CLI::Option* option : app.get_options())
       EXPECT_TRUE(option->get_snames().empty()) << verb.name << " " << option->get_name();
   }
 }

@@ -1,0 +1,84 @@
+#include "harness/cli/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "harness/base/check.hpp"
+
+namespace nb::cli::CLI {
+
+Validator IsMember(std::vector<std::string> texts) {
+  const auto member = std::make_shared<::CLI::IsMember>(std::move(texts));
+  return Validator([member](const std::string& text) { return (*member)(text); },
+                   member->get_description());
+}
+
+Option* Option::required() { return option_->required(), this; }
+Option* Option::type_name(const std::string& name) { return option_->type_name(name), this; }
+Option* Option::check(const Validator& validator) {
+  const auto says = [validator](std::string& text) { return validator(text); };
+  option_->check(::CLI::Validator(says, validator.description()));
+  return this;
+}
+Option* Option::capture_default_str() { return option_->capture_default_str(), this; }
+Option* Option::delimiter(char delimiter) { return option_->delimiter(delimiter), this; }
+Option* Option::expected(int values) { return option_->expected(values), this; }
+Option* Option::allow_extra_args(bool allowed) { return option_->allow_extra_args(allowed), this; }
+Option* Option::excludes(Option* other) { return option_->excludes(other->option_), this; }
+Option* Option::needs(Option* other) { return option_->needs(other->option_), this; }
+std::size_t Option::count() const { return option_->count(); }
+
+App::App(::CLI::App& app) : app_(app) {}
+App::~App() = default;
+
+Option* App::keep(::CLI::Option* option) { return &options_.emplace_back(*option); }
+
+template <class T>
+Option* App::add_option(const std::string& flags, T& value, const std::string& doc) {
+  return keep(app_.add_option(flags, value, doc));
+}
+template Option* App::add_option(const std::string&, std::string&, const std::string&);
+template Option* App::add_option(const std::string&, std::vector<std::string>&, const std::string&);
+template Option* App::add_option(const std::string&, int&, const std::string&);
+template Option* App::add_option(const std::string&, std::int64_t&, const std::string&);
+template Option* App::add_option(const std::string&, std::uint64_t&, const std::string&);
+template Option* App::add_option(const std::string&, double&, const std::string&);
+template Option* App::add_option(const std::string&, float&, const std::string&);
+template Option* App::add_option(const std::string&, std::optional<int>&, const std::string&);
+template Option* App::add_option(const std::string&, std::optional<std::int64_t>&,
+                                 const std::string&);
+
+Option* App::add_option(const std::string& flags, const std::string& doc) {
+  return keep(app_.add_option(flags, doc));
+}
+Option* App::add_flag(const std::string& flag, bool& value, const std::string& doc) {
+  return keep(app_.add_flag(flag, value, doc));
+}
+Option* App::add_flag_callback(const std::string& flag, std::function<void()> then,
+                               const std::string& doc) {
+  return keep(app_.add_flag_callback(flag, std::move(then), doc));
+}
+void App::footer(const std::string& text) { app_.footer(text); }
+
+App* App::add_subcommand(const std::string& name, const std::string& doc) {
+  commands_.push_back(std::make_unique<App>(*app_.add_subcommand(name, doc)));
+  return commands_.back().get();
+}
+App* App::get_subcommand(std::string_view name) {
+  for (const auto& command : commands_)
+    if (command->app_.get_name() == name) return command.get();
+  NB_CHECK(false, "[cli] no command {}", name);
+  return nullptr;
+}
+void App::require_subcommand(int count) { app_.require_subcommand(count); }
+bool App::got_subcommand(const std::string& name) const { return app_.got_subcommand(name); }
+App* App::fallthrough() { return app_.fallthrough(), this; }
+
+std::string App::text_of(const std::string& option) const {
+  const ::CLI::Option* found = app_.get_option_no_throw(option);
+  return found == nullptr || found->count() == 0 ? "" : found->as<std::string>();
+}
+
+}  // namespace nb::cli::CLI

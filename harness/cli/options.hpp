@@ -1,0 +1,92 @@
+// The part of CLI11 that verbs declare their options with, under CLI11's names and with its
+// meaning. CLI11 is a header whose functions every source that includes it compiles again, which
+// takes longer than the source itself: only options.cpp and main.cpp do. Single-threaded; an App
+// lives as long as the program's own action may ask it.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace nb::cli::CLI {
+
+// Says in one sentence what is wrong with a text; empty: nothing.
+class Validator {
+ public:
+  using Check = std::function<std::string(const std::string&)>;
+  explicit Validator(Check check, std::string description = "")
+      : check_(std::move(check)), description_(std::move(description)) {}
+
+  std::string operator()(const std::string& text) const { return check_(text); }
+  const std::string& description() const { return description_; }  // beside the flag in --help
+
+ private:
+  Check check_;
+  std::string description_;
+};
+
+Validator IsMember(std::vector<std::string> texts);
+
+// Belongs to its App.
+class Option {
+ public:
+  explicit Option(::CLI::Option& option) : option_(&option) {}
+
+  Option* required();
+  Option* type_name(const std::string& name);
+  Option* check(const Validator& validator);
+  Option* capture_default_str();
+  Option* delimiter(char delimiter);
+  Option* expected(int values);
+  Option* allow_extra_args(bool allowed);
+  Option* excludes(Option* other);
+  Option* needs(Option* other);
+  std::size_t count() const;  // how often it was given
+
+ private:
+  ::CLI::Option* option_;
+};
+
+// Owns the options and commands that are declared through it, not CLI11's App itself.
+class App {
+ public:
+  explicit App(::CLI::App& app);
+  App(const App&) = delete;
+  App& operator=(const App&) = delete;
+  ~App();
+
+  // value: bool has add_flag; options.cpp lists the types that there are. Outlives the parsing.
+  template <class T>
+  Option* add_option(const std::string& flags, T& value, const std::string& doc);
+  Option* add_option(const std::string& flags, const std::string& doc);
+  Option* add_flag(const std::string& flag, bool& value, const std::string& doc);
+  Option* add_flag_callback(const std::string& flag, std::function<void()> then,
+                            const std::string& doc);
+  void footer(const std::string& text);
+
+  App* add_subcommand(const std::string& name, const std::string& doc);
+  App* get_subcommand(std::string_view name);  // NB_CHECK: it was added
+  void require_subcommand(int count);
+  bool got_subcommand(const std::string& name) const;
+  App* fallthrough();  // options of the parent may follow the command
+
+  // Of an option that was given once: its text. Empty: not given, or there is no such option.
+  std::string text_of(const std::string& option) const;
+
+ private:
+  Option* keep(::CLI::Option* option);
+
+  ::CLI::App& app_;
+  std::deque<Option> options_;
+  std::deque<std::unique_ptr<App>> commands_;
+};
+
+}  // namespace nb::cli::CLI
