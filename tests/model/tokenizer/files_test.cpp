@@ -170,7 +170,8 @@ TEST(Base64, FollowsRfc4648) {
     EXPECT_EQ(base64_decode(text), bytes);
   }
   for (const char* bad :
-       {"Z", "Zg=", "Zg", "Zh==", "Zm9=", "====", "Zg==Zg==", "Z===", "Zm 8", "=m8="})
+       {"Z", "Zg=", "Zg", "Zh==", "Zm9=", "====", "Zg==Zg==", "Z===", "Zm 8", "=m8=", "Zm9v    ",
+        "    Zm9v", "Zm9v\n\n\n\n", "\tg==", "Zm8=\r\n\r\n", "Zm9-", "Zm9_", "Zm9\xfc"})
     EXPECT_EQ(base64_decode(bad), std::nullopt) << bad;
 }
 
