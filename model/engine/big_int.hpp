@@ -1,15 +1,13 @@
 // Integers of any size for the calculator: exact sums, products, Python's floor division, and its
-// correctly rounded conversions to double. Schoolbook algorithms: meant for some thousand digits.
-// Own, since its four operations do not carry a library: the hard parts (rounding as CPython does)
-// would be ours anyway. Plain value.
+// correctly rounded conversions to double. Boost's cpp_int does the arithmetic; only big_int.cpp
+// sees it, which takes long to compile. A value; copies share memory that nobody changes.
 #pragma once
 
-#include <compare>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace nb {
 
@@ -20,8 +18,8 @@ class BigInt {
   // digits: at least one, all valid in that base (2, 8, 10 or 16); letters of either case.
   static BigInt parse(std::string_view digits, unsigned base = 10);
 
-  bool is_zero() const { return limbs_.empty(); }
-  bool is_negative() const { return is_negative_; }
+  bool is_zero() const { return number_ == nullptr; }
+  bool is_negative() const;
   std::int64_t bit_length() const;  // of the magnitude; 0 for zero
   std::string decimal() const;
   std::optional<std::int64_t> as_int64() const;  // nothing: it does not fit
@@ -33,15 +31,15 @@ class BigInt {
   friend BigInt operator+(const BigInt& a, const BigInt& b);
   friend BigInt operator-(const BigInt& a, const BigInt& b) { return a + -b; }
   friend BigInt operator*(const BigInt& a, const BigInt& b);
-  bool operator==(const BigInt&) const = default;
+  friend bool operator==(const BigInt& a, const BigInt& b);
 
  private:
   friend BigInt floor_divide(const BigInt& a, const BigInt& b);
   friend std::optional<double> true_divide(const BigInt& a, const BigInt& b);
-  using Limbs = std::vector<std::uint32_t>;  // least significant first, the last one not zero
-  BigInt(Limbs limbs, bool is_negative);
-  Limbs limbs_;
-  bool is_negative_ = false;  // never of zero
+  struct Number;
+  explicit BigInt(Number number);
+  const Number& number() const;
+  std::shared_ptr<const Number> number_;  // null: zero
 };
 
 // b is not zero. a // b, towards minus infinity.
