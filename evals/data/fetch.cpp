@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <span>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "harness/base/fs.hpp"
@@ -15,8 +14,6 @@
 
 namespace nb {
 namespace {
-
-constexpr std::chrono::milliseconds kLongestWait{30'000};
 
 std::uint64_t size_of(const fs::path& path) {
   std::error_code error;
@@ -31,13 +28,14 @@ void discard(const fs::path& path) {
 
 struct Try {
   bool is_there = false;    // the whole file came
-  bool may_pass = false;    // worth another try
   bool start_over = false;  // what is there already is of no use to this server
   std::string problem;
 };
 
-// One run of curl, which goes on with what `part` holds.
-Result<Try> run_curl(const std::string& url, const fs::path& part) {
+// One run of curl, which goes on with what `part` holds. It asks again by itself while what went
+// wrong may pass (curl's manual, --retry: no name, no connection, time-outs, HTTP 408, 429 and
+// 5xx), after 1 s, then twice as long each time.
+Result<Try> run_curl(const std::string& url, const fs::path& part, int attempts) {
   NB_TRY(const SubprocessResult curl,
          run_subprocess({"curl",
                          "--fail",
@@ -54,6 +52,9 @@ Result<Try> run_curl(const std::string& url, const fs::path& part) {
                          "512",
                          "--speed-time",
                          "30",
+                         "--retry",
+                         std::to_string(attempts - 1),
+                         "--retry-connrefused",
                          "--output",
                          part.string(),
                          "--write-out",
@@ -64,22 +65,14 @@ Result<Try> run_curl(const std::string& url, const fs::path& part) {
   Try result;
   result.is_there = curl.exit_code == 0;
   if (result.is_there) return result;
-  result.problem = curl.err.substr(0, curl.err.find('\n'));
+  const std::string_view said =
+      std::string_view(curl.err).substr(0, curl.err.find_last_not_of('\n') + 1);
+  result.problem = said.substr(said.rfind('\n') + 1);  // the last try's
   if (result.problem.empty()) result.problem = fmt::format("curl ended with {}", curl.exit_code);
-  // curl's manual, EXIT CODES: no proxy, no host, no connection, cut short, time-out, TLS, nothing
-  // came, sending and receiving.
-  constexpr int kPassing[] = {5, 6, 7, 18, 28, 35, 52, 55, 56, 92};
+  // curl's manual, EXIT CODES. HTTP 416: nothing there to go on with.
   constexpr int kHttpError = 22, kNoRanges = 33, kBadResume = 36;
-  result.may_pass =
-      std::find(std::begin(kPassing), std::end(kPassing), curl.exit_code) != std::end(kPassing);
-  if (curl.exit_code == kHttpError) {
-    const std::string& status = curl.out;
-    result.start_over = status == "416";  // nothing there to go on with
-    result.may_pass =
-        result.start_over || status.starts_with("5") || status == "408" || status == "429";
-  }
-  if (curl.exit_code == kNoRanges || curl.exit_code == kBadResume)
-    result.may_pass = result.start_over = true;
+  result.start_over = (curl.exit_code == kHttpError && curl.out == "416") ||
+                      curl.exit_code == kNoRanges || curl.exit_code == kBadResume;
   return result;
 }
 
@@ -164,15 +157,15 @@ class Fetcher {
 
   // Empty: `part` is the file. Else why not.
   Result<std::string> download(const DataFile& file, const std::string& url, const fs::path& part) {
-    std::chrono::milliseconds pause = options_.backoff;
     bool may_begin_again = size_of(part) > 0;  // what lies there may be of another file
-    for (int attempt = 1;; ++attempt) {
+    for (;;) {
       if (file.size_bytes != 0 && size_of(part) > file.size_bytes) discard(part);
+      const std::uint64_t before = size_of(part);
       Try last;
-      if (file.size_bytes != 0 && size_of(part) == file.size_bytes) {
+      if (file.size_bytes != 0 && before == file.size_bytes) {
         last.is_there = true;
       } else {
-        NB_TRY(last, run_curl(url, part));
+        NB_TRY(last, run_curl(url, part, options_.attempts));
       }
       if (last.is_there) {
         const auto checked = check_data_file(file, part);
@@ -181,17 +174,14 @@ class Fetcher {
         if (std::exchange(may_begin_again, false)) continue;
         return checked.error().message;
       }
-      if (last.start_over) discard(part);
-      if (!last.may_pass || attempt >= options_.attempts)
-        return attempt == 1 ? last.problem
-                            : fmt::format("{} (after {} tries)", last.problem, attempt);
+      if (last.start_over && before > 0) {
+        discard(part);
+        continue;
+      }
+      if (size_of(part) <= before) return last.problem;
       if (options_.say)
-        options_.say(fmt::format("{}: {}; again in {} ms", file.name, last.problem, pause.count()));
-      if (options_.wait)
-        options_.wait(pause);
-      else
-        std::this_thread::sleep_for(pause);
-      pause = std::min(2 * pause, kLongestWait);
+        options_.say(fmt::format("{}: {}; going on after {}", file.name, last.problem,
+                                 human_bytes(static_cast<double>(size_of(part)))));
     }
   }
 

@@ -1,10 +1,9 @@
 // Brings files of the manifest into the data folder: from a folder, from mirrors, or from the
 // repository that a file is a copy of. What arrives counts only when its checksum is right; nothing
-// ever takes another file's place. Downloads are the program `curl` (one process a try: no TLS, no
-// proxies, no certificates in this program, and offline use needs none of it).
+// ever takes another file's place. Downloads and their repetition are the program `curl`: no TLS,
+// no proxies, no certificates in this program, and offline use needs none of it.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <span>
@@ -21,14 +20,11 @@ struct FetchOptions {
   // URL prefixes that hold the layout of the data folder, tried in order, before the file's own
   // repository; http, https and file.
   std::vector<std::string> mirrors;
-  std::filesystem::path from;              // a folder instead: no network at all
-  bool use_origins = true;                 // false: mirrors only
-  int attempts = 5;                        // of each URL, while what went wrong may pass
-  std::chrono::milliseconds backoff{500};  // before the second try; doubles each time, 30 s at most
+  std::filesystem::path from;  // a folder instead: no network at all
+  bool use_origins = true;     // false: mirrors only
+  int attempts = 5;            // of each URL, while what went wrong may pass
   // One line for people: "core/copa: 24.1 KiB from …"; empty: none.
   std::function<void(const std::string& line)> say;
-  // Waits between tries; empty: sleeps.
-  std::function<void(std::chrono::milliseconds)> wait;
 };
 
 struct FetchSummary {

@@ -5,7 +5,7 @@
 
 Serves FOLDER with ranges on 127.0.0.1; writes its port to PORT_FILE and a line for every request to LOG_FILE. The first
 part of the path says how a file is served: /plain/…; /cut/… the connection ends in the middle while the request has no
-range; /busy/… 503 to the first two requests of a file; /norange/… ranges are ignored, the first request is cut;
+range; /busy/… 503 to the first request of a file; /norange/… ranges are ignored, the first request is cut;
 /wrong/… other bytes of the same length; /gone/… 404. Ends when its stdin is closed.
 """
 import http.server
@@ -29,7 +29,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         file = folder / path
         if mode == "gone" or not file.is_file():
             return self.send_error(404)
-        if mode == "busy" and count <= 2:
+        if mode == "busy" and count == 1:
             return self.send_error(503)
         data = file.read_bytes()
         if mode == "wrong":
