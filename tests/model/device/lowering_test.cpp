@@ -209,7 +209,6 @@ TEST(Lowering, EagerLaunchesMoreKernelsThanCompiledForEveryPointwiseOp) {
   }
 }
 
-// muon.py: X Xᵀ, A A and B X, five times; flops 2(r²c + r³ + r²c) each for an (r, c) matrix, r ≤ c.
 // One launch each, in torch's words and in Inductor's.
 TEST(Lowering, PlainPointwiseOpsLaunchTheirOwnKernel) {
   struct Case {
@@ -230,6 +229,7 @@ TEST(Lowering, PlainPointwiseOpsLaunchTheirOwnKernel) {
   }
 }
 
+// muon.py: X Xᵀ, A A and B X, five times; flops 2(r²c + r³ + r²c) each for an (r, c) matrix, r ≤ c.
 TEST(Lowering, NewtonSchulzCountsTheProductsOfTheShortSide) {
   OpDesc desc = sample_op(OpKind::kNewtonSchulz);
   desc.rows = 256;

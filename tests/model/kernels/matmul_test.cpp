@@ -392,8 +392,6 @@ TEST(Matmul, TurnedTasksSideBySideAndOneBelowTheOther) {
   }
 }
 
-// Short pieces of chains: tiles convert the next stage's words a little at a time, and are at work
-// on a unit of it when the next unit is due.
 // dW of q, k and v: tasks of one loop, whether they may stand one below the other or not.
 TEST(Matmul, SeveralProductsWithOneRightOperandEqualEachAlone) {
   const MatmulPolicy policies[] = {
@@ -446,6 +444,8 @@ TEST(Matmul, SeveralProductsOfOneShapeOrTheCheckFails) {
   EXPECT_NO_THROW(matmul_tn(std::span<const TurnedProduct>(), b.view(), {}));
 }
 
+// Short pieces of chains: tiles convert the next stage's words a little at a time, and are at work
+// on a unit of it when the next unit is due.
 TEST(Matmul, WordsThatManyShortTilesConvertAreAllThere) {
   for (const Shape& s : {Shape{200, 160, 518}, Shape{100, 96, 2310}, Shape{210, 160, 773}}) {
     for (const DType inputs : {DType::kBf16, DType::kFp32}) {
