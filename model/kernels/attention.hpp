@@ -2,13 +2,16 @@
 // npu_fusion_attention): fp32 scores, unnormalised probabilities rounded for the product with V,
 // division last. Per query i at absolute position first_position + i, over the visible keys j <=
 // that position:
-//   s_j = chain over D of q·k_j (matmul inputs and order; +0 added) ; z_j = s_j * scale   (fp32)
+//   s_j = sum over D of q·k_j (matmul inputs and order; +0 added) ; z_j = s_j * scale   (fp32)
 //   m   = exact maximum of z (16 lanes by j mod 16, compare-and-select, NaN never greater)
 //   p_j = exp(z_j - m) ; l = Σ p_j in 16 virtual lanes by absolute key index, fixed tree
-//   out = round_output( chain over keys of p·v, absolute order, p and v rounded to the input
+//   out = round_output( sum over keys of p·v, absolute order, p and v rounded to the input
 //   format, +0 added, / l )
 // Masked keys are skipped. One pass, chunks and a KV cache therefore agree to the bit, whatever the
-// batch. Products follow matmul.inputs; accumulation must be kChain (kHostBlas is taken as kChain).
+// batch. Products follow the policy's inputs and accumulation (kHostBlas is taken as kChain). A sum
+// over D is cut as any product's; one over keys where K is the number of visible ones, at absolute
+// positions; backward's over queries where K is all of them. kBlock16 and kSplitK are for studies:
+// every head takes the naive definition (reference/attention.cpp), some hundred times as slow.
 #pragma once
 
 #include <cstdint>
@@ -72,11 +75,11 @@ void attention_cached(ConstMatrix q, Matrix out, std::span<const CachedSequence>
                       const CachedShape& shape, const MatmulPolicy& policy);
 
 // Training shape only: first_position = 0, keys = queries.
-//   p = exp(z - m) / l ;  delta_i = Σ_d fma(dout,out,·) (16 lanes) ;  dp = chain over D of dout·v
-//   ds = p * (dp - delta) ;  dq = round(scale * chain over keys of ds·k) ;
-//   dk = round(scale * Σ_heads chain over queries of ds·q) ;  dv = round(Σ_heads chain over queries
+//   p = exp(z - m) / l ;  delta_i = Σ_d fma(dout,out,·) (16 lanes) ;  dp = sum over D of dout·v
+//   ds = p * (dp - delta) ;  dq = round(scale * sum over keys of ds·k) ;
+//   dk = round(scale * Σ_heads sum over queries of ds·q) ;  dv = round(Σ_heads sum over queries
 //   of p·dout)
-// with ds and p rounded to the input format in the products, +0 added to each chain, the heads of a
+// with ds and p rounded to the input format in the products, +0 added to each sum, the heads of a
 // group added in order in fp32, rounded to policy.output.
 void attention_backward(const ConstNumbers& dout, const ConstNumbers& q, const ConstNumbers& k,
                         const ConstNumbers& v, const ConstNumbers& out,

@@ -85,12 +85,16 @@ class HeadRun {
   void run(std::span<const CachedSequence> sequences, const HeadOf& after) const {
     std::int64_t most = 0;
     for (const CachedSequence& s : sequences) {
-      if (s.queries > kFewQueries) most = std::max(most, keys_of(s));
+      if (s.queries > kFewQueries && sums_are_chains(policy_)) most = std::max(most, keys_of(s));
     }
     std::optional<HeadKeys> packed;
     if (most > 0) packed.emplace(format_, most, shape_.head_dim);
     for (const CachedSequence& s : sequences) {
       if (s.queries == 0) continue;
+      if (!sums_are_chains(policy_)) {
+        each_head(s, [&](const QueryRows& rows) { by_definition(s, rows); });
+        continue;
+      }
       if (s.queries <= kFewQueries) {
         one_by_one(s, &s == &sequences.back() ? after : HeadOf{&s + 1, kv_});
         continue;
@@ -236,9 +240,7 @@ void attention_cached(ConstMatrix q, Matrix out, std::span<const CachedSequence>
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     check_sequence(i, sequences[i], q, shape, policy);
   }
-  NB_CHECK(
-      policy.accumulation == Accumulation::kChain || policy.accumulation == Accumulation::kHostBlas,
-      "[attention_cached] only the chain order is defined for attention");
+  NB_CHECK(policy.split_k >= 1, "[attention_cached] split_k is {}, not >= 1", policy.split_k);
   const std::vector<std::size_t> ends = runs_of(sequences);
   const auto begin_of = [&](std::size_t run) { return run == 0 ? 0 : ends[run - 1]; };
   // Head by head: threads that have heads of their own have equally many queries and keys. Single

@@ -56,7 +56,7 @@ void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows,
                        const inner::HeadPointers& now, const inner::HeadPointers& next,
                        float scale);
 
-// The naive definition, for values that are not finite.
+// The naive definition, for values that are not finite and for sums that are no chains.
 void attend_by_definition(const QueryRows& rows, const ConstNumbers& k, const ConstNumbers& v,
                           float scale, const MatmulPolicy& policy);
 

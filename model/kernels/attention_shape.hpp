@@ -17,6 +17,12 @@ inline float score_scale(const AttentionShape& s) {
 }
 inline std::int64_t group_size(const AttentionShape& s) { return s.heads / s.kv_heads; }
 
+// Whether every sum is one chain, as the tiles compute it; else the definition does.
+inline bool sums_are_chains(const MatmulPolicy& policy) {
+  return policy.accumulation == Accumulation::kChain ||
+         policy.accumulation == Accumulation::kHostBlas;
+}
+
 template <class View>
 View head_of(View m, std::int64_t rows_per_sequence, std::int64_t rows, std::int64_t sequence,
              std::int64_t head, std::int64_t head_dim) {
@@ -39,9 +45,7 @@ inline void check_attention(const char* op, const ConstNumbers& q, const ConstNu
                v.rows == k.rows && v.cols == k.cols,
            "[{}] k is ({},{}), v ({},{}), the shape says ({},{})", op, k.rows, k.cols, v.rows,
            v.cols, s.batch * key_rows(s), s.kv_heads * s.head_dim);
-  NB_CHECK(
-      policy.accumulation == Accumulation::kChain || policy.accumulation == Accumulation::kHostBlas,
-      "[{}] only the chain order is defined for attention", op);
+  NB_CHECK(policy.split_k >= 1, "[{}] split_k is {}, not >= 1", op, policy.split_k);
   for (const ConstNumbers* m : {&q, &k, &v, &out}) {
     NB_CHECK(m->halves == nullptr || (has_halves(policy) && policy.output == DType::kBf16),
              "[{}] halves, but inputs are {} and results {}", op, name(policy.inputs),

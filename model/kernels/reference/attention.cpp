@@ -1,5 +1,6 @@
 #include "model/kernels/reference/attention.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -11,34 +12,47 @@
 namespace nb::kernels::reference {
 namespace {
 
-// The chain over D of two rows.
+// The sum over D of two rows.
 float row_product(const float* a, const float* b, std::int64_t dim, const MatmulPolicy& policy) {
   return chain_sum(dim, policy, [&](std::int64_t d) { return Pair{a[d], b[d]}; });
 }
 
 MatmulPolicy chain_policy(const MatmulPolicy& policy) {
   MatmulPolicy result = policy;
-  result.accumulation = Accumulation::kChain;
+  if (policy.accumulation == Accumulation::kHostBlas) result.accumulation = Accumulation::kChain;
   return result;
 }
 
-// The chain over a range of positions of which the first ones may be masked: those are skipped, but
-// the pairs of the bf16 order stand at absolute positions.
+// The sum over positions [0, to) of which those before `from` are masked: those are skipped, but
+// the pairs of the bf16 order, and the parts of block16 and split_k, stand at absolute positions.
+// Parts of which nothing is seen are none.
 template <class Element>
-float masked_chain(std::int64_t from, std::int64_t to, const MatmulPolicy& policy,
-                   const Element& element) {
-  const std::int64_t start = from / 2 * 2;
-  float sum = 0.0f;
-  const auto step = [&](std::int64_t k) {
-    if (k < from || k >= to) return;
-    const Pair p = element(k);
-    sum = std::fma(matmul_input(p.a, policy.inputs), matmul_input(p.b, policy.inputs), sum);
+float masked_sum(std::int64_t from, std::int64_t to, const MatmulPolicy& policy,
+                 const Element& element) {
+  const bool swaps = policy.inputs == DType::kBf16;
+  const std::int64_t part = part_length(to, policy);
+  const auto chain = [&](std::int64_t begin, std::int64_t end) {
+    float sum = 0.0f;
+    const auto step = [&](std::int64_t k) {
+      if (k < begin || k >= end) return;
+      const Pair p = element(k);
+      sum = std::fma(matmul_input(p.a, policy.inputs), matmul_input(p.b, policy.inputs), sum);
+    };
+    for (std::int64_t k = begin / 2 * 2; k < end; k += 2) {
+      step(swaps ? k + 1 : k);
+      step(swaps ? k : k + 1);
+    }
+    return sum;
   };
-  for (std::int64_t k = start; k < to; k += 2) {
-    const bool swaps = policy.inputs == DType::kBf16;
-    step(swaps ? k + 1 : k);
-    step(swaps ? k : k + 1);
-  }
+  std::int64_t begin = from;
+  const auto next = [&] {
+    const std::int64_t end = std::min(to, (begin / part + 1) * part);
+    const float sum = chain(begin, end);
+    begin = end;
+    return sum;
+  };
+  float sum = next();
+  while (begin < to) sum = sum + next();
   return sum + 0.0f;
 }
 
@@ -72,7 +86,7 @@ void one_head(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix out, float* ro
       return acc + value;
     });
     for (std::int64_t d = 0; d < s.head_dim; ++d) {
-      const float total = masked_chain(0, visible, policy, [&](std::int64_t j) {
+      const float total = masked_sum(0, visible, policy, [&](std::int64_t j) {
         return Pair{p[static_cast<std::size_t>(j)], v.row(j)[d]};
       });
       out.row(i)[d] = matmul_output(total / sum, policy);
@@ -145,14 +159,14 @@ void attention_backward(ConstMatrix dout, ConstMatrix q, ConstMatrix k, ConstMat
         };
         for (std::int64_t t = 0; t < time; ++t) {
           for (std::int64_t d = 0; d < dim; ++d) {
-            const float dq_sum = masked_chain(0, t + 1, policy, [&](std::int64_t j) {
+            const float dq_sum = masked_sum(0, t + 1, policy, [&](std::int64_t j) {
               return Pair{weight(w.ds, t, j), key(k).row(j)[d]};
             });
             head(dq).row(t)[d] = matmul_output(scale * dq_sum, policy);
-            const float dk_head = masked_chain(t, time, policy, [&](std::int64_t i) {
+            const float dk_head = masked_sum(t, time, policy, [&](std::int64_t i) {
               return Pair{weight(w.ds, i, t), head(q).row(i)[d]};
             });
-            const float dv_head = masked_chain(t, time, policy, [&](std::int64_t i) {
+            const float dv_head = masked_sum(t, time, policy, [&](std::int64_t i) {
               return Pair{weight(w.p, i, t), head(dout).row(i)[d]};
             });
             const auto cell = static_cast<std::size_t>(t * dim + d);

@@ -27,14 +27,19 @@ float chain(float sum, std::int64_t begin, std::int64_t end, DType inputs, const
   return sum;
 }
 
-template <class Element>
-float chain_sum(std::int64_t count, const MatmulPolicy& policy, const Element& element) {
-  std::int64_t part = std::max<std::int64_t>(count, 1);
-  if (policy.accumulation == Accumulation::kBlock16) part = 16;
+// Values of k that one chain takes, of `count`.
+inline std::int64_t part_length(std::int64_t count, const MatmulPolicy& policy) {
+  if (policy.accumulation == Accumulation::kBlock16) return 16;
   if (policy.accumulation == Accumulation::kSplitK) {
     const std::int64_t share = (count + policy.split_k - 1) / policy.split_k;
-    part = std::max<std::int64_t>(16, (share + 15) / 16 * 16);
+    return std::max<std::int64_t>(16, (share + 15) / 16 * 16);
   }
+  return std::max<std::int64_t>(count, 1);
+}
+
+template <class Element>
+float chain_sum(std::int64_t count, const MatmulPolicy& policy, const Element& element) {
+  const std::int64_t part = part_length(count, policy);
   float sum = chain(0.0f, 0, std::min(part, count), policy.inputs, element);
   for (std::int64_t begin = part; begin < count; begin += part) {
     sum = sum + chain(0.0f, begin, std::min(begin + part, count), policy.inputs, element);

@@ -25,6 +25,11 @@ const MatmulPolicy kPolicies[] = {
     {.inputs = DType::kTf32, .output = DType::kFp32},
     {.inputs = DType::kHf32, .output = DType::kFp32},
     {.inputs = DType::kFp16, .output = DType::kFp16},
+    {.accumulation = Accumulation::kBlock16},
+    {.inputs = DType::kFp32,
+     .accumulation = Accumulation::kSplitK,
+     .split_k = 3,
+     .output = DType::kFp32},
 };
 constexpr CachedShape kHeads = {.heads = 4, .kv_heads = 2, .head_dim = 6};
 
@@ -453,9 +458,9 @@ TEST(AttentionCached, EachWayToDisagreeFailsTheCheck) {
   EXPECT_THROW(run(k.view(), v.view(), {0, 7, 0, {}}, row_block(out.view(), 0, 7)), CheckFailure);
   EXPECT_THROW(run(k.view(), v.view(), {0, 8, 0, {}}, column_block(out.view(), 0, 23)),
                CheckFailure);
-  EXPECT_THROW(
-      run(k.view(), v.view(), {0, 8, 0, {}}, out.view(), {.accumulation = Accumulation::kBlock16}),
-      CheckFailure);
+  EXPECT_THROW(run(k.view(), v.view(), {0, 8, 0, {}}, out.view(),
+                   {.accumulation = Accumulation::kSplitK, .split_k = 0}),
+               CheckFailure);
   std::vector<std::uint16_t> halves(96);
   KeyRows half(ConstMatrix{nullptr, 8, 12, 12});
   half.halves = halves.data();

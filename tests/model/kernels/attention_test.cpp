@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "harness/base/check.hpp"
+#include "model/kernels/reference/matmul.hpp"
+#include "model/kernels/vector_math.hpp"
 #include "tests/model/kernels/kernel_case.hpp"
 
 namespace nb::kernels {
@@ -19,6 +21,11 @@ const MatmulPolicy kPolicies[] = {
     {.inputs = DType::kFp16, .output = DType::kFp16},
     {.inputs = DType::kTf32, .output = DType::kFp32},
     {.inputs = DType::kHf32, .output = DType::kFp32},
+    {.accumulation = Accumulation::kBlock16},
+    {.inputs = DType::kFp32,
+     .accumulation = Accumulation::kSplitK,
+     .split_k = 3,
+     .output = DType::kFp32},
 };
 
 struct Tensors {
@@ -175,6 +182,68 @@ TEST(Attention, HardValuesEqualTheDefinition) {
   }
 }
 
+// The last query sees every key, so its sums are those of plain products.
+TEST(Attention, BlocksAndPartsAreThoseOfMatrixProducts) {
+  constexpr std::int64_t kKeys = 75, kDim = 40;
+  const AttentionShape s = training_shape(1, kKeys, 1, 1, kDim);
+  const Tensors t = tensors(s, Values::kOrdinary);
+  Array chained(1, kDim);
+  for (const MatmulPolicy& policy :
+       {MatmulPolicy{}, MatmulPolicy{.accumulation = Accumulation::kBlock16},
+        MatmulPolicy{.accumulation = Accumulation::kSplitK, .split_k = 2},
+        MatmulPolicy{.accumulation = Accumulation::kSplitK, .split_k = 5}}) {
+    MatmulPolicy raw = policy;  // sums as they are
+    raw.output = DType::kFp32;
+    const Results r = run<true>(t, s, raw, true);
+    const auto last = [](const Array& x) { return row_block(x.view(), kKeys - 1, 1); };
+    Array p(1, kKeys), sums(1, kDim);
+    reference::matmul_nt(last(t.q), t.k.view(), p.view(), raw);
+    for (std::int64_t j = 0; j < kKeys; ++j)
+      p.view().row(0)[j] = exp(p.view().row(0)[j] * (1.0f / std::sqrt(40.0f)) - r.row_max.back());
+    reference::matmul_nn(p.view(), t.v.view(), sums.view(), raw);
+    for (std::int64_t d = 0; d < kDim; ++d)
+      EXPECT_EQ(r.out.view().row(kKeys - 1)[d], sums.view().row(0)[d] / r.row_sum.back())
+          << test::text(policy) << " " << d;
+    // dv of the first key: every query sees it.
+    Array weights(kKeys, 1), dv(1, kDim);
+    for (std::int64_t i = 0; i < kKeys; ++i) {
+      Array z(1, 1);
+      reference::matmul_nt(row_block(t.q.view(), i, 1), row_block(t.k.view(), 0, 1), z.view(), raw);
+      const auto at = static_cast<std::size_t>(i);
+      weights.view().row(i)[0] =
+          exp(z.view().row(0)[0] * (1.0f / std::sqrt(40.0f)) - r.row_max[at]) / r.row_sum[at];
+    }
+    reference::matmul_tn(weights.view(), t.dout.view(), dv.view(), raw);
+    EXPECT_TRUE(
+        test::same_bits(std::span(r.dv.view().row(0), kDim), std::span(dv.view().row(0), kDim)))
+        << test::text(policy);
+    if (policy.accumulation == Accumulation::kChain) {
+      chained = sums;
+    } else {
+      EXPECT_FALSE(test::same_bits(sums, chained)) << test::text(policy);
+    }
+  }
+}
+
+TEST(Attention, AChunkWithACacheEqualsOnePassInBlocksAndParts) {
+  const AttentionShape whole = training_shape(1, 70, 1, 1, 20);
+  const Tensors t = tensors(whole, Values::kBf16);
+  for (const MatmulPolicy& policy : {kPolicies[5], kPolicies[6]}) {
+    const Results expected = run<false>(t, whole, policy, false);
+    for (const std::int64_t first : {1, 33, 69}) {
+      AttentionShape chunk = whole;
+      chunk.queries = 70 - first, chunk.first_position = first;
+      Array out(chunk.queries, 20);
+      attention(row_block(t.q.view(), first, chunk.queries), t.k.view(), t.v.view(), out.view(), {},
+                chunk, policy);
+      for (std::int64_t i = 0; i < chunk.queries; ++i)
+        ASSERT_TRUE(test::same_bits(std::span(out.view().row(i), 20),
+                                    std::span(expected.out.view().row(first + i), 20)))
+            << test::text(policy) << " first " << first << " query " << i;
+    }
+  }
+}
+
 TEST(Attention, AChunkWithACacheEqualsOnePass) {
   const AttentionShape whole = training_shape(2, 120, 2, 1, 16);
   const Tensors t = tensors(whole, Values::kBf16);
@@ -239,9 +308,9 @@ TEST(Attention, AShapeThatDisagreesFailsTheCheck) {
   const Tensors t = tensors(training_shape(1, 4, 2, 2, 4), Values::kOrdinary);
   EXPECT_THROW(run<false>(t, training_shape(1, 4, 2, 1, 4), {}, false), CheckFailure);
   EXPECT_THROW(run<false>(t, training_shape(1, 5, 2, 2, 4), {}, false), CheckFailure);
-  EXPECT_THROW(
-      run<false>(t, training_shape(1, 4, 2, 2, 4), {.accumulation = Accumulation::kBlock16}, false),
-      CheckFailure);
+  EXPECT_THROW(run<false>(t, training_shape(1, 4, 2, 2, 4),
+                          {.accumulation = Accumulation::kSplitK, .split_k = 0}, false),
+               CheckFailure);
 }
 
 }  // namespace
