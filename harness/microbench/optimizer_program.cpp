@@ -53,8 +53,8 @@ void adamw(State& s, bool naive) {
 }
 // `second` becomes the update.
 void momentum(State& s, bool naive) {
-  (naive ? kernels::reference::muon_momentum : kernels::muon_momentum)(s.gradient, s.first,
-                                                                       s.second, 0.95, true);
+  (naive ? kernels::reference::muon_momentum : kernels::muon_momentum)(
+      s.gradient, s.first, s.second, 0.95, DType::kFp32, true);
 }
 
 void add_vector(const VectorCase& c, const char* kind, void (*step)(State&, bool), double moved,

@@ -101,7 +101,8 @@ void log_probabilities(LoweringBuilder& b) {
 
 void muon_momentum(LoweringBuilder& b) {
   const std::int64_t n = b.desc().rows * b.desc().cols;
-  b.vector("triton_momentum", n, 6, 2 * fp32(n), 2 * fp32(n));
+  const std::uint64_t both = fp32(n) + b.bytes(n, b.numerics().muon_momentum);
+  b.vector("triton_momentum", n, 6, both, both);
 }
 
 void newton_schulz(LoweringBuilder& b) {

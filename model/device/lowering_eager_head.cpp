@@ -73,7 +73,7 @@ void log_probabilities(LoweringBuilder& b) {
 }
 
 // nanochat's own AdamW, tensor by tensor: m.mul_, m.add_, v.mul_, v.addcmul_, sqrt, add_, div, mul,
-// p.add_.
+// p.add_. Each stores its result, and so rounds it (kernels/adamw.hpp).
 void adamw(LoweringBuilder& b) {
   const OpDesc& d = b.desc();
   if (b.software().fuses("adamw")) return lower_fused_adamw(b);
@@ -95,8 +95,9 @@ void adamw(LoweringBuilder& b) {
 
 void muon_momentum(LoweringBuilder& b) {  // buf.lerp_(g, 1-m); g.lerp_(buf, m)
   const std::int64_t n = b.desc().rows * b.desc().cols;
-  b.vector("lerp", n, 3, 2 * fp32(n), fp32(n));
-  b.vector("lerp", n, 3, 2 * fp32(n), fp32(n));
+  const std::uint64_t buffer = b.bytes(n, b.numerics().muon_momentum);
+  b.vector("lerp", n, 3, fp32(n) + buffer, buffer);
+  b.vector("lerp", n, 3, fp32(n) + buffer, fp32(n));
 }
 
 void newton_schulz(LoweringBuilder& b) {

@@ -52,6 +52,15 @@ Result<void> check_numerics(const DeviceProfile& profile, const std::string& whe
                     "muon_matmul to fp32, or accumulation to chain",
                     where));
   }
+  for (const auto& [key, dtype] : {std::pair{"embedding_weight", numerics.embedding_weight},
+                                   std::pair{"adam_moments", numerics.adam_moments}}) {
+    if (dtype != DType::kFp16) continue;
+    return bad_input(
+        fmt::format("{}: /numerics/{}/value: in fp16 AdamW's epsilon of 1e-10 and the square of a "
+                    "gradient below 2e-4 are 0, and the update is divided by them; take bf16 or "
+                    "fp32",
+                    where, key));
+  }
   return {};
 }
 
@@ -138,6 +147,11 @@ Result<DeviceProfile> parse_profile(const Json& json, const std::string& where) 
   };
   NB_TRY_VOID(parse_fields(fields, json, where));
   NB_TRY_VOID(check_sources(json, where, ""));
+  if (numerics.split_k.value != std::floor(numerics.split_k.value) ||
+      numerics.split_k.value > 1e6) {
+    return bad_input(fmt::format("{}: /numerics/split_k/value: {} is not a number of parts", where,
+                                 numerics.split_k.value));
+  }
   profile.numerics = numerics.policy();
   profile.numerics_card = numerics.card();
   profile.numerics_of = profile.identity.name;

@@ -30,6 +30,7 @@ void adamw(std::span<float> parameter, std::span<const float> gradient, std::spa
       .bias2 = scaled ? 0.0f : static_cast<float>(bias2),
       .round_state = inner::rounding_of(settings.state),
       .round_parameter = inner::rounding_of(settings.parameter),
+      .eager = settings.eager,
   };
   const inner::Table& table = inner::table();
   each_piece(parameter.size(), [&](std::size_t begin, std::int64_t count) {

@@ -5,7 +5,19 @@
 //   kScaledStep:     p = round_param(p - fp32(lr * sqrt(1-b2^t) / (1-b1^t)) * (m / (sqrt(v) +
 //   eps))) kBiasCorrected:  p = round_param(p - fp32(lr / (1-b1^t)) * (m / (sqrt(v / fp32(1-b2^t))
 //   + eps)))
-// Scalars are made in double with portable_math, then rounded to fp32.
+// That is one kernel (fused). Eager, each of nanochat's pointwise kernels stores its result, those
+// on the moments in their type (adamw.py, original release, without torch.compile):
+//   p.mul_(1 - lr*wd)           p = round_param(p * fp32(1 - lr*wd))
+//   m.mul_(b1)                  m = round_state(fp32(b1) * m)
+//   m.add_(g, alpha=1-b1)       m = round_state(fma(fp32(1-b1), g, m))
+//   v.mul_(b2)                  v = round_state(fp32(b2) * v)
+//   v.addcmul_(g, g, 1-b2)      v = round_state(fma(fp32(1-b2) * g, g, v))
+//   d = v.sqrt()                d = round_state(sqrt(v))     (kBiasCorrected: of round_state(v /
+//   …)) d.add_(eps)                 d = round_state(d + fp32(eps)) u = m.div(d)                u =
+//   round_state(m / d) u.mul_(step_size)           u = round_state(fp32(step_size) * u) p.add_(u,
+//   alpha=-1)         p = round_param(p - u)
+// For fp32 state and parameter both are the same bits. Scalars are made in double with
+// portable_math, then rounded to fp32.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +42,7 @@ struct AdamWSettings {
   AdamWDenominator denominator = AdamWDenominator::kScaledStep;
   DType parameter = DType::kFp32;  // bf16 for nanochat's wte
   DType state = DType::kFp32;
+  bool eager = false;  // every pointwise kernel rounds
 };
 
 // All spans have the parameter's size.

@@ -47,15 +47,16 @@ void iterate(const Work& w, const NewtonSchulzSettings& s, int rounding) {
 }  // namespace
 
 void muon_momentum(std::span<const float> gradient, std::span<float> buffer,
-                   std::span<float> update, double momentum, bool nesterov) {
+                   std::span<float> update, double momentum, DType state, bool nesterov) {
   NB_CHECK(gradient.size() == buffer.size() && buffer.size() == update.size(),
            "[muon_momentum] gradient has {} elements, buffer {}, update {}", gradient.size(),
            buffer.size(), update.size());
   const inner::Table& table = inner::table();
+  const int rounding = inner::rounding_of(state);
   const auto mu = static_cast<float>(momentum), rest = static_cast<float>(1.0 - momentum);
   each_piece(gradient.size(), [&](std::size_t begin, std::int64_t count) {
     table.muon_momentum(gradient.data() + begin, buffer.data() + begin, update.data() + begin,
-                        count, mu, rest, nesterov);
+                        count, mu, rest, nesterov, rounding);
   });
 }
 

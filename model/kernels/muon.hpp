@@ -9,10 +9,11 @@
 
 namespace nb::kernels {
 
-// buffer = fma(fp32(1-mu), g, fp32(mu) * buffer);  update = nesterov ? fma(fp32(mu), buffer,
-// fp32(1-mu) * g) : buffer. fp32. update may be gradient.
+// buffer = round_state(fma(fp32(1-mu), g, fp32(mu) * buffer));  update = nesterov ? fma(fp32(mu),
+// buffer, fp32(1-mu) * g) : buffer, in fp32 from the rounded buffer, which is what a checkpoint
+// holds. state: the buffer's type. update may be gradient.
 void muon_momentum(std::span<const float> gradient, std::span<float> buffer,
-                   std::span<float> update, double momentum, bool nesterov = true);
+                   std::span<float> update, double momentum, DType state, bool nesterov = true);
 
 struct NewtonSchulzSettings {
   int steps = 5;

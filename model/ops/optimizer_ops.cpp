@@ -90,6 +90,7 @@ void adamw(Device& device, Tensor& parameter, const Tensor& gradient, Tensor& m,
   NB_CHECK(m.dtype() == v.dtype(), "[adamw] {}: moments of two dtypes", label);
   settings.parameter = parameter.dtype();
   settings.state = m.dtype();
+  settings.eager = device.numerics().pointwise == Pointwise::kEager;
   device.run(
       {.kind = OpKind::kAdamW,
        .label = label,
@@ -111,7 +112,8 @@ void muon(Device& device, std::span<const MuonMatrix> matrices, double momentum,
     desc.inputs = {&m.gradient, &m.buffer};
     desc.output = &m.gradient;
     device.run(desc, [&] {
-      kernels::muon_momentum(m.gradient.host(), m.buffer.host(), m.gradient.host(), momentum);
+      kernels::muon_momentum(m.gradient.host(), m.buffer.host(), m.gradient.host(), momentum,
+                             m.buffer.dtype());
     });
     const Tensor x = device.allocate(m.gradient.shape(), device.numerics().muon_matmul, m.label,
                                      HostBuffer::kNone);

@@ -166,7 +166,41 @@ void relu_squared_backward_of_halves(const float* dy, const std::uint16_t* x, st
   });
 }
 
+namespace {
+
+// As the kernels of an eager stack, each of which stores its result.
+void adamw_eager(float* p, const float* g, float* m, float* v, std::int64_t n,
+                 const AdamWScalars& s) {
+  const Floats beta1 = all(s.beta1), rest1 = all(s.one_minus_beta1);
+  const Floats beta2 = all(s.beta2), rest2 = all(s.one_minus_beta2);
+  const Floats epsilon = all(s.epsilon), step = all(s.step_size), decay = all(s.decay),
+               bias = all(s.bias2);
+  with_rounding(s.round_state, [&](auto rs) {
+    with_rounding(s.round_parameter, [&](auto rp) {
+      each_group(n, [&](std::int64_t i, int lanes) NB_BODY {
+        constexpr int kState = decltype(rs)::value, kParameter = decltype(rp)::value;
+        const Floats grad = load_lanes(g + i, lanes);
+        Floats value = load_lanes(p + i, lanes);
+        if (s.decay != 1.0f) value = rounded<kParameter>(value * decay);
+        Floats first = rounded<kState>(beta1 * load_lanes(m + i, lanes));
+        first = rounded<kState>(fma(rest1, grad, first));
+        Floats second = rounded<kState>(beta2 * load_lanes(v + i, lanes));
+        second = rounded<kState>(fma(rest2 * grad, grad, second));
+        const Floats under = s.bias2 != 0.0f ? sqrt(rounded<kState>(second / bias)) : sqrt(second);
+        const Floats denominator = rounded<kState>(rounded<kState>(under) + epsilon);
+        const Floats update = rounded<kState>(step * rounded<kState>(first / denominator));
+        store_lanes(m + i, first, lanes);
+        store_lanes(v + i, second, lanes);
+        store_lanes(p + i, rounded<kParameter>(value - update), lanes);
+      });
+    });
+  });
+}
+
+}  // namespace
+
 void adamw(float* p, const float* g, float* m, float* v, std::int64_t n, const AdamWScalars& s) {
+  if (s.eager) return adamw_eager(p, g, m, v, n, s);
   const Floats beta1 = all(s.beta1), rest1 = all(s.one_minus_beta1);
   const Floats beta2 = all(s.beta2), rest2 = all(s.one_minus_beta2);
   const Floats epsilon = all(s.epsilon), step = all(s.step_size), decay = all(s.decay),
@@ -192,13 +226,16 @@ void adamw(float* p, const float* g, float* m, float* v, std::int64_t n, const A
 }
 
 void muon_momentum(const float* g, float* buffer, float* update, std::int64_t n, float mu,
-                   float one_minus_mu, bool nesterov) {
+                   float one_minus_mu, bool nesterov, int rounding) {
   const Floats m = all(mu), rest = all(one_minus_mu);
-  each_group(n, [&](std::int64_t i, int lanes) NB_BODY {
-    const Floats grad = load_lanes(g + i, lanes);
-    const Floats next = fma(rest, grad, m * load_lanes(buffer + i, lanes));
-    store_lanes(buffer + i, next, lanes);
-    store_lanes(update + i, nesterov ? fma(m, next, rest * grad) : next, lanes);
+  with_rounding(rounding, [&](auto r) {
+    each_group(n, [&](std::int64_t i, int lanes) NB_BODY {
+      const Floats grad = load_lanes(g + i, lanes);
+      const Floats next =
+          rounded<decltype(r)::value>(fma(rest, grad, m * load_lanes(buffer + i, lanes)));
+      store_lanes(buffer + i, next, lanes);
+      store_lanes(update + i, nesterov ? fma(m, next, rest * grad) : next, lanes);
+    });
   });
 }
 

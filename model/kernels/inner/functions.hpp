@@ -27,7 +27,7 @@ void relu_squared_backward_of_halves(const float* dy, const std::uint16_t* x, st
                                      std::uint16_t* dx);
 void adamw(float* p, const float* g, float* m, float* v, std::int64_t n, const AdamWScalars& s);
 void muon_momentum(const float* g, float* buffer, float* update, std::int64_t n, float mu,
-                   float one_minus_mu, bool nesterov);
+                   float one_minus_mu, bool nesterov, int rounding);
 void add_scaled(const float* x, std::int64_t n, float factor, float* out);
 void divide(const float* x, std::int64_t n, float divisor, float* out, int rounding);
 void scaled_plus(const float* x, const float* y, std::int64_t n, float factor, float* out,

@@ -182,6 +182,7 @@ struct AdamWScalars {
   float beta1, one_minus_beta1, beta2, one_minus_beta2, epsilon, step_size;
   float bias2;  // 1 - b2^t, or 0: not divided by it
   int round_state, round_parameter;
+  bool eager;  // every step of adamw.hpp is rounded
 };
 
 // The soft-cap of a device's policy (cross_entropy.hpp).
@@ -236,7 +237,7 @@ struct Table {
   void (*adamw)(float* p, const float* g, float* m, float* v, std::int64_t n,
                 const AdamWScalars& s);
   void (*muon_momentum)(const float* g, float* buffer, float* update, std::int64_t n, float mu,
-                        float one_minus_mu, bool nesterov);
+                        float one_minus_mu, bool nesterov, int rounding);
   void (*add_scaled)(const float* x, std::int64_t n, float factor,
                      float* out);  // out = fma(factor, x, out)
   void (*divide)(const float* x, std::int64_t n, float divisor, float* out, int rounding);

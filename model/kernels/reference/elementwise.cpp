@@ -40,7 +40,23 @@ void adamw(std::span<float> parameter, std::span<const float> gradient, std::spa
   const auto beta1 = static_cast<float>(s.beta1), rest1 = static_cast<float>(1.0 - s.beta1);
   const auto beta2 = static_cast<float>(s.beta2), rest2 = static_cast<float>(1.0 - s.beta2);
   const auto epsilon = static_cast<float>(s.epsilon);
-  for (std::size_t i = 0; i < parameter.size(); ++i) {
+  for (std::size_t i = 0; s.eager && i < parameter.size(); ++i) {
+    const auto state = [&](float x) { return round_to(s.state, x); };
+    const bool scaled = s.denominator == AdamWDenominator::kScaledStep;
+    float p = parameter[i];
+    if (s.weight_decay != 0.0)
+      p = round_to(s.parameter, p * static_cast<float>(1.0 - s.learning_rate * s.weight_decay));
+    m[i] = state(beta1 * m[i]);
+    m[i] = state(std::fma(rest1, gradient[i], m[i]));
+    v[i] = state(beta2 * v[i]);
+    v[i] = state(std::fma(rest2 * gradient[i], gradient[i], v[i]));
+    float d = state(std::sqrt(scaled ? v[i] : state(v[i] / static_cast<float>(bias2))));
+    d = state(d + epsilon);
+    float u = state(m[i] / d);
+    u = state(static_cast<float>(s.learning_rate * (scaled ? pm::sqrt(bias2) : 1.0) / bias1) * u);
+    parameter[i] = round_to(s.parameter, p - u);
+  }
+  for (std::size_t i = 0; !s.eager && i < parameter.size(); ++i) {
     const float g = gradient[i];
     float p = parameter[i];
     if (s.weight_decay != 0.0) p = p * static_cast<float>(1.0 - s.learning_rate * s.weight_decay);

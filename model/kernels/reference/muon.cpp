@@ -22,11 +22,11 @@ struct Owned {
 }  // namespace
 
 void muon_momentum(std::span<const float> gradient, std::span<float> buffer,
-                   std::span<float> update, double momentum, bool nesterov) {
+                   std::span<float> update, double momentum, DType state, bool nesterov) {
   const auto mu = static_cast<float>(momentum), rest = static_cast<float>(1.0 - momentum);
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     const float g = gradient[i];
-    buffer[i] = std::fma(rest, g, mu * buffer[i]);
+    buffer[i] = round_to(state, std::fma(rest, g, mu * buffer[i]));
     update[i] = nesterov ? std::fma(mu, buffer[i], rest * g) : buffer[i];
   }
 }

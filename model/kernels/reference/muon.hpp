@@ -8,7 +8,7 @@
 namespace nb::kernels::reference {
 
 void muon_momentum(std::span<const float> gradient, std::span<float> buffer,
-                   std::span<float> update, double momentum, bool nesterov = true);
+                   std::span<float> update, double momentum, DType state, bool nesterov = true);
 void newton_schulz(ConstMatrix x, Matrix out, const NewtonSchulzSettings& settings);
 void muon_update(Matrix parameter, ConstMatrix update, double learning_rate);
 

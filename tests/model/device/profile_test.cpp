@@ -59,6 +59,20 @@ TEST(Profile, UnknownKeyIsAnError) {
   EXPECT_NE(error_of(json).find("host_dispatch"), std::string::npos) << error_of(json);
 }
 
+TEST(Profile, TypesThatDivideByZeroAreRefused) {
+  for (const char* key : {"embedding_weight", "adam_moments"}) {
+    Json json = text_of("h100_sxm");
+    json["numerics"][key]["value"] = "fp16";
+    EXPECT_NE(error_of(json).find(std::string("/numerics/") + key +
+                                  "/value: in fp16 AdamW's epsilon of 1e-10"),
+              std::string::npos)
+        << error_of(json);
+  }
+  Json json = text_of("tiny");
+  json["numerics"]["split_k"]["value"] = 2.5;
+  EXPECT_EQ(error_of(json), "p.json: /numerics/split_k/value: 2.5 is not a number of parts");
+}
+
 TEST(Profile, EveryKeyIsNeeded) {
   const Json whole = text_of("h100_sxm");
   ASSERT_EQ(error_of(whole), "");

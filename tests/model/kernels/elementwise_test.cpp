@@ -4,7 +4,11 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdint>
+#include <sstream>
+#include <string>
 
+#include "harness/base/fs.hpp"
 #include "model/kernels/reduce.hpp"
 #include "model/kernels/reference/elementwise.hpp"
 #include "model/kernels/relu_squared.hpp"
@@ -130,14 +134,17 @@ TEST(Reduce, AllFiniteSeesTheLastElement) {
 
 TEST(AdamW, EqualsItsDefinition) {
   for (const auto denominator : {AdamWDenominator::kScaledStep, AdamWDenominator::kBiasCorrected}) {
-    for (const DType dtype : {DType::kFp32, DType::kBf16}) {
+    for (const auto& [dtype, eager] :
+         {std::pair{DType::kFp32, false}, std::pair{DType::kFp32, true},
+          std::pair{DType::kBf16, false}, std::pair{DType::kBf16, true}}) {
       for (const double decay : {0.0, 0.1}) {
         const AdamWSettings settings{.learning_rate = 0.02,
                                      .weight_decay = decay,
                                      .step = 3,
                                      .denominator = denominator,
                                      .parameter = dtype,
-                                     .state = dtype};
+                                     .state = dtype,
+                                     .eager = eager};
         const std::vector<float> p0 = test::random_vector(20011, 1),
                                  g = test::random_vector(20011, 2, Values::kFinite);
         std::vector<float> m0 = test::random_vector(20011, 3), v0 = test::random_vector(20011, 4);
@@ -154,6 +161,40 @@ TEST(AdamW, EqualsItsDefinition) {
       }
     }
   }
+}
+
+// tests/golden/adamw_eager.py: nanochat's nine kernels on a bf16 tensor in exact arithmetic.
+TEST(AdamW, EagerRoundsAfterEveryKernelAsTheGoldenSays) {
+  std::istringstream lines(read_file(NB_SOURCE_DIR "/tests/golden/adamw_eager.txt").value());
+  std::string line;
+  std::getline(lines, line);
+  const auto number = [](const std::string& hex) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(std::stoul(hex, nullptr, 16)));
+  };
+  std::vector<float> p(1), m(1), v(1);
+  int compared = 0, fused_differs = 0;
+  int element = 0, step = 0;
+  for (std::string hex[4]; lines >> element >> step >> hex[0] >> hex[1] >> hex[2] >> hex[3];) {
+    if (step > 0) {
+      AdamWSettings settings{.learning_rate = 0.15491933384829668,
+                             .step = step,
+                             .parameter = DType::kBf16,
+                             .state = DType::kBf16};
+      const std::vector<float> g = {number(hex[0])};
+      std::vector<float> p1 = p, m1 = m, v1 = v;
+      adamw(p1, g, m1, v1, settings);
+      settings.eager = true;
+      adamw(p, g, m, v, settings);
+      EXPECT_EQ(p[0], number(hex[1])) << element << " step " << step;
+      EXPECT_EQ(m[0], number(hex[2])) << element << " step " << step;
+      EXPECT_EQ(v[0], number(hex[3])) << element << " step " << step;
+      ++compared;
+      fused_differs += p1 != p || m1 != m || v1 != v;
+    }
+    p[0] = number(hex[1]), m[0] = number(hex[2]), v[0] = number(hex[3]);
+  }
+  EXPECT_EQ(compared, 384);
+  EXPECT_GT(fused_differs, 50);  // one rounding is another story
 }
 
 // By hand: step 1, m = (1-b1) g, v = (1-b2) g², both forms move by lr * sign(g) when eps is small.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "model/kernels/reference/matmul.hpp"
 #include "tests/model/kernels/kernel_case.hpp"
 
@@ -16,16 +18,27 @@ const MatmulPolicy kFp32{.inputs = DType::kFp32, .output = DType::kFp32};
 TEST(Muon, MomentumEqualsItsDefinition) {
   const std::vector<float> g = test::random_vector(20003, 1, Values::kFinite),
                            start = test::random_vector(20003, 2);
-  for (const bool nesterov : {true, false}) {
-    std::vector<float> expected_buffer = start, expected(g.size());
-    reference::muon_momentum(g, expected_buffer, expected, 0.95, nesterov);
-    test::at_every_level([&] {
-      std::vector<float> buffer = start, update = g;
-      muon_momentum(update, buffer, update, 0.95, nesterov);
-      EXPECT_TRUE(test::same_bits(buffer, expected_buffer));
-      EXPECT_TRUE(test::same_bits(update, expected));
-    });
+  for (const DType state : {DType::kFp32, DType::kBf16, DType::kFp16, DType::kTf32, DType::kHf32}) {
+    for (const bool nesterov : {true, false}) {
+      std::vector<float> expected_buffer = start, expected(g.size());
+      reference::muon_momentum(g, expected_buffer, expected, 0.95, state, nesterov);
+      test::at_every_level([&] {
+        std::vector<float> buffer = start, update = g;
+        muon_momentum(update, buffer, update, 0.95, state, nesterov);
+        EXPECT_TRUE(test::same_bits(buffer, expected_buffer)) << name(state);
+        EXPECT_TRUE(test::same_bits(update, expected)) << name(state);
+      });
+    }
   }
+}
+
+// What a checkpoint cannot hold must not be in memory either.
+TEST(Muon, MomentumIsRoundedInMemory) {
+  const std::vector<float> g = {1.0f / 3.0f};
+  std::vector<float> buffer = {0.7f}, update(1);
+  muon_momentum(g, buffer, update, 0.95, DType::kBf16);
+  EXPECT_EQ(buffer[0], round_to(DType::kBf16, buffer[0]));
+  EXPECT_EQ(update[0], std::fma(0.95f, buffer[0], static_cast<float>(1 - 0.95) * g[0]));
 }
 
 TEST(Muon, NewtonSchulzEqualsItsDefinition) {

@@ -58,6 +58,25 @@ TEST(AdamW, FirstStepMovesEveryElementByItsRate) {
   for (const float w : gpt.parameters().back().value.host()) EXPECT_NEAR(w, rate, 1e-6 * rate);
 }
 
+// The lowering launches nine kernels on the eager stack and one on the compiled one.
+TEST(AdamW, TheEagerStackRoundsTheEmbeddingAfterEveryKernel) {
+  std::vector<float> embedding[2], unembedding[2];
+  for (const int i : {0, 1}) {
+    Device device(*load_profile(i == 0 ? "ascend_910b3" : "h100_sxm"), ExecutionMode::kExecute);
+    Gpt gpt(kConfig, device);
+    gpt.init(1);
+    const auto optimizers = make_optimizers(gpt, {.embedding_lr = 0.2, .unembedding_lr = 0.004});
+    for (const std::int64_t step : {0, 1, 2}) {
+      set_gradients(gpt, round_to(DType::kBf16, 0.003F / static_cast<float>(step + 1)));
+      optimizers[0]->step({.step = step});
+    }
+    for (const float w : gpt.parameters().front().value.host()) embedding[i].push_back(w);
+    for (const float w : gpt.parameters().back().value.host()) unembedding[i].push_back(w);
+  }
+  EXPECT_NE(embedding[0], embedding[1]);
+  EXPECT_EQ(unembedding[0], unembedding[1]);  // fp32: nothing is rounded on either
+}
+
 TEST(Muon, UpdateHasSingularValuesNearOne) {
   Device device(*load_profile("ascend_910b3"), ExecutionMode::kExecute);
   Gpt gpt(kConfig, device);

@@ -111,7 +111,8 @@ TEST(FlatSizes, OptimizersEqualTheirDefinitions) {
                                    .step = 1 + static_cast<std::int64_t>(turn),
                                    .denominator = denominator,
                                    .parameter = dtype,
-                                   .state = dtype};
+                                   .state = dtype,
+                                   .eager = turn % 5 < 3};
       const std::vector<float> p0 = test::edged_vector(size, 1, turn),
                                g = test::edged_vector(size, 2, turn + 11);
       std::vector<float> m0 = test::edged_vector(size, 3, turn + 23),
@@ -121,14 +122,14 @@ TEST(FlatSizes, OptimizersEqualTheirDefinitions) {
       std::vector<float> p1 = p0, m1 = m0, v1 = v0, buffer1 = m0, update1(size);
       reference::adamw(p1, g, m1, v1, settings);
       const bool nesterov = turn++ % 4 != 0;
-      reference::muon_momentum(g, buffer1, update1, 0.95, nesterov);
+      reference::muon_momentum(g, buffer1, update1, 0.95, dtype, nesterov);
       test::at_every_level([&] {
         std::vector<float> p = p0, m = m0, v = v0, buffer = m0, update(size);
         adamw(p, g, m, v, settings);
         EXPECT_TRUE(test::same_bits(p, p1)) << "p " << size;
         EXPECT_TRUE(test::same_bits(m, m1)) << "m " << size;
         EXPECT_TRUE(test::same_bits(v, v1)) << "v " << size;
-        muon_momentum(g, buffer, update, 0.95, nesterov);
+        muon_momentum(g, buffer, update, 0.95, dtype, nesterov);
         EXPECT_TRUE(test::same_bits(buffer, buffer1)) << "buffer " << size;
         EXPECT_TRUE(test::same_bits(update, update1)) << "update " << size;
       });
