@@ -172,9 +172,11 @@ class Run {
     show_gold(model, batch, std::vector<std::size_t>(batch.size(), 1));
     const auto texts = generate_texts(model, prompts, context_.settings);
     std::vector<std::optional<Result<ItemRecord>>> marks(batch.size());
-    mark_all(evaluator, marks, [&](std::size_t k) { return StoredTexts{batch[k], texts[k]}; });
+    mark_all(evaluator, marks, [&](std::size_t k) {
+      return StoredTexts{batch[k], texts[k].texts, texts[k].is_finite};
+    });
     for (std::size_t k = 0; k < batch.size(); ++k)
-      NB_TRY_VOID(keep(batch[k], std::move(*marks[k]), cut[k], texts[k]));
+      NB_TRY_VOID(keep(batch[k], std::move(*marks[k]), cut[k], texts[k].texts));
     return {};
   }
 
@@ -184,7 +186,16 @@ class Run {
     parallel_for(marks.size(), 1, [&](std::size_t k) {
       const StoredTexts stored = texts_of(k);
       marks[k] = evaluator.mark(stored.item, stored.texts);
+      if (!stored.is_finite && *marks[k]) marks[k] = not_finite(**marks[k]);
     });
+  }
+
+  // Without the mark that a text of such a model got.
+  static ItemRecord not_finite(const ItemRecord& marked) {
+    ItemRecord record;
+    record.gold = marked.gold;
+    record.reason = kNotFinite;
+    return record;
   }
 
   Result<void> keep(std::size_t i, Result<ItemRecord> marked, std::int64_t cut_tokens,
@@ -225,11 +236,13 @@ class Run {
           is_generated ? generation_text(context_.settings) : "stored texts";
     if (!result.is_complete() || result.items.empty()) return result;
     result.metrics = accuracy_metrics(task_.id, result.items, evaluator_.baseline_percent());
+    const std::string unscored = not_scored_reason(result.items);
     if (was_cut)
       result.metrics.push_back(
           count_metric(task_.id, metric::kCutPrompts, cut, result.items_expected));
     for (Metric& metric : evaluator_.more_metrics(result.items))
-      result.metrics.push_back(std::move(metric));
+      result.metrics.push_back(unscored.empty() ? std::move(metric)
+                                                : without_value(std::move(metric), unscored));
     return result;
   }
 

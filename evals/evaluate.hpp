@@ -35,6 +35,7 @@ Result<EvalResult> evaluate(const Task& task, const Evaluator& evaluator,
 struct StoredTexts {
   std::size_t item = 0;
   std::vector<std::string> texts;
+  bool is_finite = true;  // false: the logits of the model that said them were not; no mark
 };
 Result<EvalResult> mark_stored(const Task& task, const GeneratingEvaluator& evaluator,
                                std::span<const StoredTexts> stored, const EvalContext& context);

@@ -6,9 +6,9 @@
 
 namespace nb {
 
-std::vector<std::vector<std::string>> generate_texts(LanguageModel& model,
-                                                     std::span<const std::vector<int>> prompts,
-                                                     const EvalSettings& settings) {
+std::vector<GeneratedTexts> generate_texts(LanguageModel& model,
+                                           std::span<const std::vector<int>> prompts,
+                                           const EvalSettings& settings) {
   std::vector<GenerateRequest> requests;
   for (const std::vector<int>& prompt : prompts) {
     GenerateRequest request;
@@ -20,13 +20,15 @@ std::vector<std::vector<std::string>> generate_texts(LanguageModel& model,
     request.seed = settings.sample_seed;
     requests.push_back(std::move(request));
   }
-  std::vector<std::vector<std::string>> texts;
+  std::vector<GeneratedTexts> all;
   for (const GenerateResult& result : model.generate(requests)) {
-    texts.emplace_back();
-    for (const GeneratedSample& sample : result.samples)
-      texts.back().push_back(model.tokenizer().decode(sample.tokens));
+    GeneratedTexts& one = all.emplace_back();
+    for (const GeneratedSample& sample : result.samples) {
+      one.texts.push_back(model.tokenizer().decode(sample.tokens));
+      one.is_finite = one.is_finite && sample.stop != StopReason::kNotFinite;
+    }
   }
-  return texts;
+  return all;
 }
 
 }  // namespace nb

@@ -10,9 +10,13 @@
 
 namespace nb {
 
-// settings.num_samples texts a prompt: what was generated, decoded, specials by their names.
-std::vector<std::vector<std::string>> generate_texts(LanguageModel& model,
-                                                     std::span<const std::vector<int>> prompts,
-                                                     const EvalSettings& settings);
+// What was generated behind one prompt.
+struct GeneratedTexts {
+  std::vector<std::string> texts;  // settings.num_samples, decoded, specials by their names
+  bool is_finite = true;           // false: a sample ended where the model's logits were not
+};
+std::vector<GeneratedTexts> generate_texts(LanguageModel& model,
+                                           std::span<const std::vector<int>> prompts,
+                                           const EvalSettings& settings);
 
 }  // namespace nb

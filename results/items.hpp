@@ -13,6 +13,11 @@
 
 namespace nb {
 
+// The reason of an item that has no mark at all: a log-probability or a logit of the model is NaN
+// or infinite. `ok` is false then and there is no prediction; whoever counts right and wrong items
+// leaves it out.
+inline constexpr const char* kNotFinite = "not finite";
+
 struct ItemRecord {
   std::string id;  // 16 hex digits of a hash of the item: the same item, the same id
   bool ok = false;

@@ -20,6 +20,9 @@ inline constexpr const char* kMfu = "mfu";                       // 1, higher, c
 inline constexpr const char* kAccuracy = "accuracy";  // 1, higher; n = items
 inline constexpr const char* kCentred = "centred";    // 1, higher; (a − r)/(1 − r)
 inline constexpr const char* kCore = "core";          // 1, higher; mean of centred
+// 1, lower; share of items without a score (items.hpp: kNotFinite), recorded only where there are
+// such items: the task's other metrics are null then.
+inline constexpr const char* kNotScored = "not_scored";
 // Counts of items, without direction; recorded only where they are not 0.
 inline constexpr const char* kCutPrompts = "cut_prompts";    // cut to the model's context
 inline constexpr const char* kAlwaysRight = "always_right";  // no model decides them: evals/core

@@ -8,6 +8,12 @@
 
 namespace nb {
 
+bool are_finite(std::span<const ScoreResult> scores) {
+  return std::ranges::all_of(scores, [](const ScoreResult& score) {
+    return std::ranges::all_of(score.log_probs, [](float value) { return std::isfinite(value); });
+  });
+}
+
 float mean_log_prob(std::span<const float> log_probs) {
   if (log_probs.empty()) return std::numeric_limits<float>::quiet_NaN();
   double sum = 0;

@@ -8,8 +8,13 @@
 #include <vector>
 
 #include "evals/base/scorer_fault.hpp"
+#include "model/engine/language_model.hpp"
 
 namespace nb {
+
+// Whether every log-probability is a finite number. A model of which one is not has no score, and
+// no rule below is asked.
+bool are_finite(std::span<const ScoreResult> scores);
 
 // Mean log-probability of a choice's span: summed in double in order, divided, rounded to fp32. An
 // empty span gives NaN, as the reference's mean does.

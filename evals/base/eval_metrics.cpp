@@ -1,7 +1,11 @@
 #include "evals/base/eval_metrics.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "results/metric_names.hpp"
 
@@ -39,9 +43,31 @@ Metric count_metric(std::string_view task, std::string_view name, std::int64_t c
   return metric;
 }
 
+std::string not_scored_reason(std::span<const ItemRecord> items) {
+  const auto count = std::ranges::count(items, kNotFinite, &ItemRecord::reason);
+  if (count == 0) return "";
+  return fmt::format("{} of {} item{} ha{} no score: the model's numbers are not finite", count,
+                     items.size(), items.size() == 1 ? "" : "s", count == 1 ? "s" : "ve");
+}
+
+Metric without_value(Metric metric, const std::string& reason) {
+  metric.value = metric.low = metric.high = std::nullopt;
+  metric.reason_if_null = reason;
+  return metric;
+}
+
 std::vector<Metric> accuracy_metrics(std::string_view task, std::span<const ItemRecord> items,
                                      double baseline_percent) {
   const auto n = static_cast<std::int64_t>(items.size());
+  if (const std::string unscored = not_scored_reason(items); !unscored.empty()) {
+    const auto count = std::ranges::count(items, kNotFinite, &ItemRecord::reason);
+    const double share = static_cast<double>(count) / static_cast<double>(n);
+    Metric not_scored = task_metric(task, metric::kNotScored, share, n);
+    not_scored.direction = Direction::kLower;
+    return {without_value(task_metric(task, metric::kAccuracy, 0, n), unscored),
+            without_value(task_metric(task, metric::kCentred, 0, n), unscored),
+            std::move(not_scored)};
+  }
   const auto right =
       std::count_if(items.begin(), items.end(), [](const ItemRecord& item) { return item.ok; });
   const double accuracy = static_cast<double>(right) / static_cast<double>(n);

@@ -25,6 +25,10 @@ Metric count_metric(std::string_view task, std::string_view name, std::int64_t c
                     std::int64_t n);
 
 // Accuracy and centred accuracy of the items, with Wilson's interval. At least one item.
+// "3 of 100 items have no score: …", of items whose model is not finite (items.hpp); empty: none.
+std::string not_scored_reason(std::span<const ItemRecord> items);
+Metric without_value(Metric metric, const std::string& reason);
+
 std::vector<Metric> accuracy_metrics(std::string_view task, std::span<const ItemRecord> items,
                                      double baseline_percent);
 

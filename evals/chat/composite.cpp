@@ -54,7 +54,7 @@ EvalResult composite(const ChatCoreSet& set, std::span<const EvalResult> results
   if (settings.max_per_task > 0) composite.task += "_estimate";
   double sum = 0, variance = 0;
   std::int64_t present = 0;
-  std::string missing, names;
+  std::string missing, unscored, names;
   Sha256 tasks_hash;
   for (std::size_t i = 0; i < set.tasks.size(); ++i) {
     const std::string_view task = set.tasks[i];
@@ -63,6 +63,10 @@ EvalResult composite(const ChatCoreSet& set, std::span<const EvalResult> results
     const Metric* centred = result ? metric_of(*result, metric::kCentred) : nullptr;
     if (accuracy == nullptr || centred == nullptr) {
       missing += fmt::format("{}{}", missing.empty() ? "" : ", ", task);
+      continue;
+    }
+    if (!accuracy->value || !centred->value) {
+      unscored += fmt::format("{}{}", unscored.empty() ? "" : ", ", task);
       continue;
     }
     ++present;
@@ -78,7 +82,11 @@ EvalResult composite(const ChatCoreSet& set, std::span<const EvalResult> results
   value.unit = "1";
   value.direction = Direction::kHigher;
   value.n = present;
-  if (missing.empty()) {
+  if (!unscored.empty()) {
+    value.reason_if_null =
+        fmt::format("{} needs a score of each task; none: {} (the model's numbers are not finite)",
+                    set.name, unscored);
+  } else if (missing.empty()) {
     value.value = sum / size;
     const double margin = kZ95 * std::sqrt(variance) / size;
     value.low = *value.value - margin;

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <utility>
 
@@ -80,18 +79,17 @@ Result<ScoringEvaluator::Requests> LetterEvaluator::requests(std::size_t i,
 ItemRecord LetterEvaluator::mark(std::size_t i, std::span<const ScoreRequest>,
                                  std::span<const ScoreResult> scores, const Tokenizer&) const {
   ItemRecord record;
+  record.gold = item(i).letters[item(i).gold];
+  if (!are_finite(scores)) {
+    record.reason = kNotFinite;
+    return record;
+  }
   for (const ScoreResult& score : scores) record.log_probs.push_back(score.log_probs.front());
   const std::size_t predicted = fault_ == ScorerFault::kSecondBest
                                     ? second_best_choice(record.log_probs)
                                     : torch_argmax(record.log_probs);
   record.prediction = item(i).letters[predicted];
-  record.gold = item(i).letters[item(i).gold];
   record.ok = predicted == item(i).gold;
-  if (!std::all_of(record.log_probs.begin(), record.log_probs.end(),
-                   [](float value) { return std::isfinite(value); })) {
-    record.log_probs.clear();
-    record.reason = "score is not a number";
-  }
   return record;
 }
 

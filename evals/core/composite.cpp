@@ -26,11 +26,12 @@ const EvalResult* result_for(std::string_view label, std::span<const EvalResult>
   return found;
 }
 
-double accuracy_of(const EvalResult& result) {
+// Nothing when an item has no score.
+std::optional<double> accuracy_of(const EvalResult& result) {
   const std::string name = metric::of_task(result.task, metric::kAccuracy);
   return std::find_if(result.metrics.begin(), result.metrics.end(),
                       [&](const Metric& metric) { return metric.name == name; })
-      ->value.value();
+      ->value;
 }
 
 // "copa, piqa, squad, coqa and 17 more".
@@ -43,7 +44,7 @@ std::string named(std::span<const std::string_view> labels) {
 }
 
 Metric composite_metric(const std::string& name, const std::string& task, int present,
-                        std::span<const std::string_view> missing, std::optional<double> value) {
+                        const std::string& reason, std::optional<double> value) {
   Metric metric;
   metric.name = name;
   metric.task = task;
@@ -51,9 +52,7 @@ Metric composite_metric(const std::string& name, const std::string& task, int pr
   metric.direction = Direction::kHigher;
   metric.n = present;
   metric.value = value;
-  if (!value)
-    metric.reason_if_null =
-        fmt::format("CORE needs all {} tasks; missing: {}", core_labels().size(), named(missing));
+  if (!value) metric.reason_if_null = reason;
   return metric;
 }
 
@@ -84,7 +83,7 @@ std::vector<EvalResult> core_composites(std::span<const EvalResult> results,
   std::map<std::string, double> accuracies;
   bool is_approximate = false;
   std::string task_set;
-  std::vector<std::string_view> missing;
+  std::vector<std::string_view> missing, unscored;
   Sha256 tasks_hash;
   for (const std::string_view label : core_labels()) {
     const EvalResult* result = result_for(label, results);
@@ -92,7 +91,9 @@ std::vector<EvalResult> core_composites(std::span<const EvalResult> results,
       missing.push_back(label);
       continue;
     }
-    accuracies[std::string(label)] = accuracy_of(*result);
+    const std::optional<double> accuracy = accuracy_of(*result);
+    if (!accuracy) unscored.push_back(label);
+    accuracies[std::string(label)] = accuracy.value_or(0);
     is_approximate = is_approximate || find_core_task(result->task)->is_approximate;
     task_set += fmt::format("{}{}", task_set.empty() ? "" : " ", result->task);
     tasks_hash.update(comparability_hash(*result));
@@ -104,10 +105,20 @@ std::vector<EvalResult> core_composites(std::span<const EvalResult> results,
   if (is_approximate) composite.task += "_with_hellaswag_approx";
   const int present = static_cast<int>(accuracies.size());
   const std::string other = settings.baselines == "v1" ? "v2" : "v1";
-  composite.metrics = {composite_metric(composite.task, composite.task, present, missing,
-                                        core_of(accuracies, settings.baselines)),
-                       composite_metric(composite.task + "_" + other, composite.task, present,
-                                        missing, core_of(accuracies, other))};
+  const std::string reason =
+      unscored.empty()
+          ? fmt::format("CORE needs all {} tasks; missing: {}", core_labels().size(),
+                        named(missing))
+          : fmt::format(
+                "CORE needs a score of each task; none: {} (the model's numbers are not "
+                "finite)",
+                named(unscored));
+  const auto core = [&](std::string_view baselines) {
+    return unscored.empty() ? core_of(accuracies, baselines) : std::nullopt;
+  };
+  composite.metrics = {
+      composite_metric(composite.task, composite.task, present, reason, core(settings.baselines)),
+      composite_metric(composite.task + "_" + other, composite.task, present, reason, core(other))};
   composite.metrics.back().direction = Direction::kNone;  // shown, not judged: the first is gated
   composite.comparability = {{composite.task + "/task_set", sha256_hex(task_set)},
                              {composite.task + "/tasks", tasks_hash.hex()}};

@@ -1,7 +1,6 @@
 #include "evals/core/mark.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +19,17 @@ std::string shown(const Tokenizer& tokenizer, std::span<const int> tokens) {
   return text.substr(0, utf8_prefix_bytes(text, kShownCharacters));
 }
 
+std::span<const int> scored_tokens(const ScoreRequest& request) {
+  return std::span<const int>(request.tokens).subspan(request.start, request.end - request.start);
+}
+
+std::string gold_text(const CoreItem& item, CoreTaskType type,
+                      std::span<const ScoreRequest> requests, const Tokenizer& tokenizer) {
+  return type == CoreTaskType::kLanguageModelling
+             ? shown(tokenizer, scored_tokens(requests.front()))
+             : std::to_string(item.gold);
+}
+
 // nullptr: every choice has tokens.
 const char* no_tokens_reason(std::span<const ScoreResult> scores, std::size_t gold) {
   std::vector<bool> is_empty;
@@ -28,8 +38,6 @@ const char* no_tokens_reason(std::span<const ScoreResult> scores, std::size_t go
   const std::optional<bool> decided = decided_by_rule(is_empty, gold);
   return !decided ? kNoTokens : *decided ? kAlwaysRight : kAlwaysWrong;
 }
-
-bool is_finite(float value) { return std::isfinite(value); }
 
 }  // namespace
 
@@ -40,27 +48,26 @@ ItemRecord mark(const CoreItem& item, CoreTaskType type, std::span<const ScoreRe
            requests.size(), scores.size());
   ItemRecord record;
   record.id = item.id;
+  record.gold = gold_text(item, type, requests, tokenizer);
+  if (!are_finite(scores)) {
+    record.reason = kNotFinite;
+    return record;
+  }
   std::vector<float> means;
   for (const ScoreResult& score : scores) means.push_back(mean_log_prob(score.log_probs));
   if (type == CoreTaskType::kLanguageModelling) {
-    const ScoreRequest& request = requests.front();
-    const std::span<const int> wanted =
-        std::span<const int>(request.tokens).subspan(request.start, request.end - request.start);
+    const std::span<const int> wanted = scored_tokens(requests.front());
     const std::vector<int>& got = scores.front().argmax;
     const bool matches = std::equal(wanted.begin(), wanted.end(), got.begin(), got.end());
     record.ok = matches && fault != ScorerFault::kSecondBest;
     record.prediction = shown(tokenizer, got);
-    record.gold = shown(tokenizer, wanted);
   } else {
     const std::size_t choice = chosen(means, fault);
     record.ok = choice == static_cast<std::size_t>(item.gold);
     record.prediction = std::to_string(choice);
-    record.gold = std::to_string(item.gold);
   }
   if (const char* reason = no_tokens_reason(scores, static_cast<std::size_t>(item.gold)))
     record.reason = reason;
-  else if (!std::all_of(means.begin(), means.end(), is_finite))
-    record.reason = "score is not a number";
   else
     record.log_probs = std::move(means);
   return record;

@@ -12,6 +12,7 @@
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/run/evaluation.hpp"
+#include "harness/run/write_evaluation.hpp"
 #include "results/metric_names.hpp"
 
 namespace nb::cli {
@@ -102,7 +103,7 @@ Json outcome_json(const EvaluationOutcome& outcome) {
           {"metrics", metrics_json(outcome.record)}};
 }
 
-int print(const EvaluationOutcome& outcome, const Options& options) {
+int print_outcome(const EvaluationOutcome& outcome, const Options& options) {
   if (options.json) return print_json(outcome_json(outcome));
   for (const std::string& change : outcome.changed) fmt::print("{}\n", change);
   if (!options.request.rescore.empty() && outcome.is_reused)
@@ -126,6 +127,12 @@ int print(const EvaluationOutcome& outcome, const Options& options) {
                                          : "",
              outcome.folder.string());
   return kExitOk;
+}
+
+int print(const EvaluationOutcome& outcome, const Options& options) {
+  const int printed = print_outcome(outcome, options);
+  const std::string unscored = unscored_text(outcome.record);
+  return printed != kExitOk || unscored.empty() ? printed : fail({ErrorCode::kRun, unscored});
 }
 
 int eval(Options options) {
@@ -212,7 +219,9 @@ Action add_eval(CLI::App& app) {
   app.footer(
       "accuracy: share of items that are right. centred: 0 is guessing, 1 is everything right.\n"
       "An interrupted evaluation goes on at the item: give the same command again.\n"
-      "Exit codes: 0 done, 4 something failed on this computer, 64 bad usage or input.");
+      "Exit codes: 0 done, 4 something failed on this computer, or a task has no score because "
+      "the\n"
+      "model's numbers are not finite, 64 bad usage or input.");
   return [options] { return eval(*options); };
 }
 

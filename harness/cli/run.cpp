@@ -7,6 +7,7 @@
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/run/preflight.hpp"
+#include "harness/run/write_evaluation.hpp"
 #include "results/gate.hpp"
 #include "results/store.hpp"
 
@@ -48,6 +49,22 @@ Result<GateResult> gate_run(const RunSummary& summary, const RunRecords& baselin
   return gate(baseline, candidate, {}, options);
 }
 
+// Evaluations that are recorded but have no score.
+std::vector<std::string> unscored_lines(const Planned& planned, const RunSummary& summary) {
+  std::vector<std::string> lines;
+  for (const NodeReport& report : summary.nodes) {
+    const Node& node = planned.plan.nodes[report.node];
+    if (node.kind() != NodeKind::kEval || report.outcome == NodeOutcome::kFailed ||
+        report.outcome == NodeOutcome::kSkipped)
+      continue;
+    const auto record = read_record(report.folder);
+    if (!record) continue;
+    if (const std::string text = unscored_text(*record); !text.empty())
+      lines.push_back(fmt::format("{}: {}\n", node.name, text));
+  }
+  return lines;
+}
+
 int finish(const Options& options, const Planned& planned, const RunSummary& summary,
            const std::optional<RunRecords>& baseline) {
   Json json = summary_json(planned, summary);
@@ -60,6 +77,10 @@ int finish(const Options& options, const Planned& planned, const RunSummary& sum
     json["gate"] = gate_json(*result);
     // 1 before 4: a regression is said even when something else failed (design.md §8).
     if (exit_code == kExitOk || result->exit_code == 1) exit_code = result->exit_code;
+  }
+  for (const std::string& line : unscored_lines(planned, summary)) {
+    if (exit_code == kExitOk) exit_code = kExitRun;
+    say_on_stderr(line);
   }
   if (options.suite.json) {
     const int printed = print_json(json);

@@ -114,7 +114,7 @@ Result<std::vector<StoredTexts>> texts_of(const StoredRecord& stored, const Text
     if (item.texts.empty())
       return bad_input(
           fmt::format("{}: item {} has no text to mark again", file.string(), item.id));
-    texts.push_back({place->second, item.texts});
+    texts.push_back({place->second, item.texts, item.reason != kNotFinite});
   }
   return texts;
 }

@@ -1,10 +1,24 @@
 #include "harness/run/write_evaluation.hpp"
 
+#include <fmt/core.h>
+
+#include <cmath>
+
 #include "evals/core/csv.hpp"
 #include "harness/base/fs.hpp"
 #include "results/items.hpp"
+#include "results/metric_names.hpp"
 
 namespace nb {
+
+std::string unscored_text(const Record& record) {
+  std::string text;
+  for (const Metric& m : record.metrics)
+    if (m.value && m.name == metric::of_task(m.task, metric::kNotScored))
+      text += fmt::format("{}{} ({} of {} items)", text.empty() ? "no score: " : ", ", m.task,
+                          std::lround(*m.value * static_cast<double>(m.n)), m.n);
+  return text.empty() ? "" : text + "; the model's numbers are not finite";
+}
 
 Result<void> write_evaluation(std::span<const EvalResult> results, const fs::path& folder,
                               Record& record) {

@@ -4,12 +4,17 @@
 
 #include <filesystem>
 #include <span>
+#include <string>
 
 #include "evals/base/eval_result.hpp"
 #include "harness/base/result.hpp"
 #include "results/record.hpp"
 
 namespace nb {
+
+// "no score: copa (100 of 100 items); …" where a model was not finite; empty: every item has a
+// mark.
+std::string unscored_text(const Record& record);
 
 Result<void> write_evaluation(std::span<const EvalResult> results,
                               const std::filesystem::path& folder, Record& record);

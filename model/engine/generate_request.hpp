@@ -46,9 +46,11 @@ struct GenerateRequest {
 enum class StopReason : std::uint8_t {
   kStopToken,  // the model ended it
   kMaxTokens,
-  kContext,  // no position is left in the model's context
+  kContext,    // no position is left in the model's context
+  kNotFinite,  // a logit is NaN or infinite: nothing can be chosen
 };
-std::string_view name(StopReason reason);  // "stop_token", "max_tokens", "context"
+// "stop_token", "max_tokens", "context", "not_finite"
+std::string_view name(StopReason reason);
 
 // New tokens only: neither the prompt nor the token that ended the sample.
 struct GeneratedSample {

@@ -10,11 +10,13 @@
 #include "model/engine/language_model.hpp"
 #include "model/engine/sample_state.hpp"
 #include "model/engine/sampler.hpp"
+#include "model/kernels/reduce.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 
 namespace nb {
 namespace {
 
+constexpr int kNothing = -1;                   // chosen where the logits are not finite
 constexpr std::int64_t kCachePositions = 128;  // of the next piece of a running sample's cache
 
 using SharedCaches = std::vector<std::shared_ptr<const KeyValueCache>>;
@@ -75,7 +77,7 @@ class Generation {
       Pass pass;
       add_running(pass);
       add_prompts(pass);
-      const std::vector<std::vector<int>> chosen = forward(pass);
+      const std::vector<std::vector<int>> chosen = forward(pass);  // kNothing: not finite
       go_on(pass, chosen);
     }
     return std::move(results_);
@@ -171,6 +173,10 @@ class Generation {
   void choose(std::span<const float> logits, std::size_t request, const Running* sample,
               std::vector<int>& chosen) const {
     const GenerateRequest& wish = requests_[request];
+    if (!kernels::all_finite(logits)) {
+      std::ranges::fill(chosen, kNothing);
+      return;
+    }
     if (sample != nullptr) {
       const double u = sample->random.uniform(std::ssize(sample->state.sample().tokens));
       chosen[0] = sample_token(logits, rule(request), u);
@@ -218,7 +224,9 @@ class Generation {
   }
 
   void accept(Running& sample, int token) {
-    const auto count = static_cast<std::ptrdiff_t>(sample.state.accept(token));
+    if (token == kNothing) sample.state.end(StopReason::kNotFinite);
+    const auto count = static_cast<std::ptrdiff_t>(
+        sample.state.ended() ? std::size_t{0} : sample.state.accept(token));
     const GeneratedSample& grown = sample.state.sample();
     if (const auto& hear = requests_[sample.request].on_token) {
       for (std::size_t i = grown.tokens.size() - static_cast<std::size_t>(count);

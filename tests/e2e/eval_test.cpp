@@ -2,7 +2,9 @@
 // suite's own evaluation all give the same bytes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -208,6 +210,36 @@ TEST_F(Eval, BuiltInModelsHaveNoHistory) {
                                "--results-dir", results.path().string()});
   ASSERT_EQ(done.exit_code, 0) << done.err;
   EXPECT_TRUE(read_record(folder_of(results))->checkpoint->is_null());
+}
+
+// Its output layer says nothing but NaN: copa was 0.56, with exit 0.
+TEST_F(Eval, AModelThatIsNotFiniteHasNoScoreAndExits4) {
+  NB_NEEDS_DATA();
+  const TempDir folder;
+  const fs::path checkpoint =
+      fs::directory_iterator(bench_->node("train-base") / "checkpoints")->path();
+  std::string bytes = read_file(checkpoint).value();
+  std::uint64_t header_size = 0;
+  std::memcpy(&header_size, bytes.data(), sizeof header_size);
+  const Json header = Json::parse(bytes.substr(8, header_size));
+  const auto offsets = header.at("lm_head.weight").at("data_offsets");
+  const std::size_t begin = 8 + header_size + offsets[0].get<std::size_t>();
+  std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(begin),
+              offsets[1].get<std::size_t>() - offsets[0].get<std::size_t>(), '\xff');
+  ASSERT_TRUE(write_file(folder / "nan.safetensors", bytes));
+  for (const char* task : {"copa", "gsm8k"}) {
+    const auto result = (*bench_)(
+        {"eval", "--model", (folder / "nan.safetensors").string(), "--device", "ascend_910b3",
+         "--tokenizer", (bench_->node("tokenizer") / "tokenizer.json").string(), "--task", task,
+         "--max-per-task", "3", "--max-new-tokens", "4", "--quiet", "--data-dir",
+         data_dir().string(), "--results-dir", folder.path().string()});
+    EXPECT_EQ(result.exit_code, 4) << task << result.out << result.err;
+    EXPECT_NE(result.err.find(std::string("no score: ") + task +
+                              " (3 of 3 items); the model's numbers are not finite"),
+              std::string::npos)
+        << result.err;
+    EXPECT_NE(result.out.find("3 of 3 items have no score"), std::string::npos) << result.out;
+  }
 }
 
 TEST_F(Eval, TwoEvaluationsMeetTheGate) {

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "evals/composites.hpp"
 #include "evals/task_registry.hpp"
+#include "tests/evals/support/echo_evaluator.hpp"
 #include "tests/evals/support/toy.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -179,6 +181,89 @@ TEST(Evaluate, OneItemATaskIsSaid) {
   ASSERT_TRUE(result.has_value()) << result.error().message;
   EXPECT_EQ(result->items.size(), 1u);
   EXPECT_EQ(result->comparability.at("max_per_task"), "1");
+}
+
+// copa 0.56 of an all-NaN model was a score like any other.
+TEST(Evaluate, AModelThatIsNotFiniteHasNoScore) {
+  FakeLanguageModel model(test::toy_tokenizer(), 4096, [](std::span<const int>, int) {
+    return FakeScore{std::nanf(""), 0};
+  });
+  const auto results = evaluate(test::small_world(20), model);
+  ASSERT_TRUE(results.has_value()) << results.error().message;
+  for (const EvalResult& result : *results) {
+    ASSERT_EQ(result.metrics.size(), 3u) << result.task;
+    for (const std::size_t i : {0u, 1u}) {
+      EXPECT_FALSE(result.metrics[i].value) << result.metrics[i].name;
+      EXPECT_FALSE(result.metrics[i].low);
+      EXPECT_EQ(result.metrics[i].reason_if_null,
+                "20 of 20 items have no score: the model's numbers are not finite");
+    }
+    EXPECT_EQ(result.metrics[2].name, result.task + "/not_scored");
+    EXPECT_EQ(result.metrics[2].value, 1.0);
+    for (const ItemRecord& item : result.items) {
+      EXPECT_EQ(item.reason, "not finite");
+      EXPECT_FALSE(item.ok);
+      EXPECT_EQ(item.prediction, "");
+    }
+  }
+}
+
+TEST(Evaluate, OneItemThatIsNotFiniteTakesTheScoreAway) {
+  int calls = 0;
+  FakeLanguageModel model(test::toy_tokenizer(), 4096, [&](std::span<const int>, int) {
+    return FakeScore{calls++ == 0 ? std::nanf("") : -1.0f, 0};
+  });
+  EvalContext context = test::small_world(20);
+  context.settings.tasks = {"mw/choice"};
+  const auto results = evaluate(context, model);
+  ASSERT_TRUE(results.has_value()) << results.error().message;
+  const EvalResult& result = results->at(0);
+  EXPECT_EQ(result.metrics.at(0).reason_if_null,
+            "1 of 20 items has no score: the model's numbers are not finite");
+  EXPECT_EQ(result.metrics.at(2).value, 0.05);
+}
+
+// Says the right word, but not from finite logits.
+class NotFiniteModel : public FakeLanguageModel {
+ public:
+  explicit NotFiniteModel(const Tokenizer& tokenizer)
+      : FakeLanguageModel(
+            tokenizer, 4096, [](auto, int) { return FakeScore{}; },
+            [&tokenizer](const GenerateRequest&, int) { return tokenizer.encode("cat"); }) {}
+  std::vector<GenerateResult> generate(std::span<const GenerateRequest> requests) override {
+    auto results = FakeLanguageModel::generate(requests);
+    results.front().samples.back().stop = StopReason::kNotFinite;
+    return results;
+  }
+};
+
+TEST(Evaluate, ATextOfAModelThatIsNotFiniteHasNoMark) {
+  Task task;
+  task.id = "echo";
+  task.kind = kTextTask;
+  const test::EchoEvaluator evaluator({"cat", "dog"});
+  for (const std::int64_t samples : {1, 2}) {
+    NotFiniteModel model(test::toy_tokenizer());
+    EvalContext context;
+    context.settings.num_samples = samples;
+    const auto result = evaluate(task, evaluator, context, model);
+    ASSERT_TRUE(result.has_value()) << result.error().message;
+    const ItemRecord& first = result->items.at(0);
+    EXPECT_FALSE(first.ok);
+    EXPECT_EQ(first.reason, kNotFinite);
+    EXPECT_EQ(first.prediction, "");
+    EXPECT_EQ(first.gold, "cat");
+    EXPECT_TRUE(first.sample_ok.empty());
+    EXPECT_EQ(std::ssize(first.texts), samples);
+    EXPECT_FALSE(result->metrics.at(0).value);
+    // Marked again, it has no mark either.
+    const std::vector<StoredTexts> stored = {{0, first.texts, false}, {1, {"dog"}, true}};
+    const auto again = mark_stored(task, evaluator, stored, context);
+    ASSERT_TRUE(again.has_value()) << again.error().message;
+    EXPECT_EQ(again->items.at(0).reason, kNotFinite);
+    EXPECT_TRUE(again->items.at(1).ok);
+    EXPECT_FALSE(again->metrics.at(0).value);
+  }
 }
 
 TEST(Preflight, NamesMissingFilesAndTheCommandThatGetsThem) {

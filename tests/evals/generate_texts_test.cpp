@@ -21,8 +21,10 @@ std::vector<GenerateRequest> asked(const EvalSettings& settings, Texts* texts = 
         return std::vector<int>{request.prompt[0], '0' + sample};
       });
   const std::vector<std::vector<int>> prompts = {{'a', 'b'}, {'c'}};
-  const Texts answers = generate_texts(model, prompts, settings);
-  if (texts != nullptr) *texts = answers;
+  for (const GeneratedTexts& one : generate_texts(model, prompts, settings)) {
+    EXPECT_TRUE(one.is_finite);
+    if (texts != nullptr) texts->push_back(one.texts);
+  }
   return requests;
 }
 

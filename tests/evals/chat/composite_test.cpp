@@ -50,6 +50,17 @@ std::map<std::string, double> values_of(const std::vector<EvalResult>& results,
   return values;
 }
 
+TEST(ChatCore, ATaskWithoutAScoreTakesItsScoreAway) {
+  auto results = results_of({1, 2, 3, 4, 5});
+  results[3].items[0].reason = kNotFinite;
+  results[3].metrics = accuracy_metrics("gsm8k", results[3].items, 0);
+  const auto made = chat_composites(results, {});
+  EXPECT_FALSE(made.at(0).metrics.at(0).value);
+  EXPECT_EQ(
+      made[0].metrics[0].reason_if_null,
+      "chatcore needs a score of each task; none: gsm8k (the model's numbers are not finite)");
+}
+
 double rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
 // seeds_golden.json, leideng_chat: counts of four published checkpoints, and the published table.

@@ -76,15 +76,18 @@ TEST(LetterEvaluator, AsksForEachLetterRightAfterTheAssistantStarts) {
   EXPECT_EQ(requests->cut_tokens, 0);
 }
 
-TEST(LetterEvaluator, ScoresThatAreNoNumbersAreNamed) {
+TEST(LetterEvaluator, AModelThatIsNotFiniteHasNoPick) {
   FakeLanguageModel model(test::byte_tokenizer(), 4096, [](std::span<const int>, int token) {
     return FakeScore{token == 'C' ? std::nanf("") : -1.0f, 0};
   });
-  for (const ItemRecord& item : run(model).items) {
-    EXPECT_EQ(item.prediction, "C");  // as torch.argmax
+  const EvalResult result = run(model);
+  for (const ItemRecord& item : result.items) {
+    EXPECT_EQ(item.prediction, "");
+    EXPECT_FALSE(item.ok);
     EXPECT_TRUE(item.log_probs.empty());
-    EXPECT_EQ(item.reason, "score is not a number");
+    EXPECT_EQ(item.reason, kNotFinite);
   }
+  EXPECT_FALSE(result.metrics.at(0).value);
 }
 
 TEST(LetterEvaluator, LongPromptLosesItsEndAsTheReferenceDoes) {

@@ -51,6 +51,17 @@ TEST(CoreComposite, TheOtherBaselinesStandBesideItUnjudged) {
   EXPECT_EQ(turned[0].metrics[0].value, other.value);
 }
 
+TEST(CoreComposite, ATaskWithoutAScoreTakesItsScoreAway) {
+  auto results = results_of_set("core");
+  results[5].metrics[0] = without_value(results[5].metrics[0], "1 of 100 items has no score");
+  const auto made = core_composites(results, {});
+  for (const Metric& metric : made.at(0).metrics) {
+    EXPECT_FALSE(metric.value) << metric.name;
+    EXPECT_EQ(metric.reason_if_null,
+              "CORE needs a score of each task; none: copa (the model's numbers are not finite)");
+  }
+}
+
 TEST(CoreComposite, ATaskOfWhichShardsAreMissingIsMissing) {
   auto results = results_of_set("core");
   results[4].metrics.clear();

@@ -52,16 +52,35 @@ TEST(CoreMark, TheHighestMeanIsThePrediction) {
   EXPECT_TRUE(of_choices({{-3, -1}, {-1, -2}, {-4}}, 0, ScorerFault::kSecondBest).ok);
 }
 
-TEST(CoreMark, OneScoreThatIsNoNumberIsTheReason) {
+TEST(CoreMark, AModelThatIsNotFiniteHasNoPick) {
   for (const float bad : {kNan, kInfinity, -kInfinity}) {
     for (const std::size_t place : {0u, 1u, 2u}) {
       std::vector<std::vector<float>> scores = {{-3}, {-1}, {-2}};
       scores[place] = {bad, -1};
       const ItemRecord record = of_choices(scores, 1);
-      EXPECT_EQ(record.reason, "score is not a number") << bad << " at " << place;
+      EXPECT_EQ(record.reason, kNotFinite) << bad << " at " << place;
       EXPECT_TRUE(record.log_probs.empty());
+      EXPECT_FALSE(record.ok);
+      EXPECT_EQ(record.prediction, "");
+      EXPECT_EQ(record.gold, "1");
     }
   }
+  // Not even where the rule for choices without tokens decides.
+  EXPECT_EQ(of_choices({{}, {kNan}}, 0).reason, kNotFinite);
+  EXPECT_FALSE(of_choices({{}, {kNan}}, 0).ok);
+}
+
+TEST(CoreMark, AContinuationOfAModelThatIsNotFiniteHasNoMark) {
+  const Tokenizer& tokenizer = test::toy_tokenizer();
+  ScoreRequest request{{tokenizer.bos()}, 1, 0};
+  for (const int token : tokenizer.encode(" fox")) request.tokens.push_back(token);
+  request.end = request.tokens.size();
+  ScoreResult score{std::vector<float>(request.end - 1, kNan), tokenizer.encode(" fox")};
+  const ItemRecord record = mark({}, CoreTaskType::kLanguageModelling, {&request, 1}, {&score, 1},
+                                 tokenizer, ScorerFault::kNone);
+  EXPECT_FALSE(record.ok);
+  EXPECT_EQ(record.reason, kNotFinite);
+  EXPECT_EQ(record.gold, " fox");
 }
 
 TEST(CoreMark, ChoicesWithoutTokensOfTheirOwnAreNamed) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 
 #include "harness/base/check.hpp"
@@ -54,6 +55,28 @@ TEST(Generate, EndsBeforeTheTerminalToken) {
     EXPECT_EQ(sample.stop, StopReason::kStopToken);
   }
   EXPECT_TRUE(recite(ids({"<|assistant_end|>"})).tokens.empty());
+}
+
+// NaN logits were a choice of token 0.
+TEST(Generate, LogitsThatAreNotFiniteEndTheSample) {
+  for (const double temperature : {0.0, 1.0}) {
+    SmallGpt small("ascend_910b3");
+    for (Parameter& p : small.gpt->parameters())
+      if (p.name == "lm_head.weight") p.value.host()[7] = std::nanf("");
+    GptLanguageModel model(*small.gpt, byte_tokenizer());
+    GenerateRequest request;
+    request.prompt = {special("<|bos|>"), 'h', 'i'};
+    request.temperature = temperature;
+    request.num_samples = 3;
+    const std::vector<GenerateRequest> requests = {request, request};
+    for (const GenerateResult& result : model.generate(requests)) {
+      ASSERT_EQ(result.samples.size(), 3u);
+      for (const GeneratedSample& sample : result.samples) {
+        EXPECT_EQ(sample.stop, StopReason::kNotFinite);
+        EXPECT_TRUE(sample.tokens.empty());
+      }
+    }
+  }
 }
 
 TEST(Generate, OwnStopTokensReplaceTheUsualOnes) {
