@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
 
 #include "report/sections.hpp"
 
@@ -23,20 +25,26 @@ std::vector<Block> numerics_blocks(const ReportContext& context) {
   TextTable table{{"device", "item", "value", "status", "source"}, {}};
   std::vector<std::string> done, silent;
   std::map<std::string, int> status;
+  std::set<std::tuple<std::string, std::string, std::string>> shown;
   for (const StoredRecord& stored : context.input.run->records) {
     const Record& r = stored.record;
-    if (r.device.empty() || std::find(done.begin(), done.end(), r.device) != done.end()) continue;
+    if (r.device.empty()) continue;
     if (r.numerics.empty()) {
       if (std::find(silent.begin(), silent.end(), r.device) == silent.end())
         silent.push_back(r.device);
       continue;
     }
-    done.push_back(r.device);
+    if (std::find(done.begin(), done.end(), r.device) == done.end()) done.push_back(r.device);
     for (const NumericsEntry& entry : r.numerics) {
+      // Records of a training and of an evaluation name what decided their own bits.
+      if (!shown.insert({r.device, entry.item, entry.value}).second) continue;
       ++status[entry.status];
       table.rows.push_back({r.device, entry.item, entry.value, entry.status, entry.source});
     }
   }
+  std::stable_sort(table.rows.begin(), table.rows.end(), [&](const auto& a, const auto& b) {
+    return std::find(done.begin(), done.end(), a[0]) < std::find(done.begin(), done.end(), b[0]);
+  });
   std::vector<Block> blocks;
   if (!table.rows.empty()) {
     std::string text = "How the emulator does these devices' arithmetic:";

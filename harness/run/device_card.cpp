@@ -11,25 +11,28 @@ namespace {
 constexpr const char* kNotModelled[][2] = {
     {"order inside the matrix unit",
      "one fp32 chain stands for the hardware's own, undocumented tree of partial sums"},
-    {"products below 2^-56", "bf16 operands smaller than that become zero (design.md §6)"},
+    {"products below 2^-56", "bf16 operands smaller than that become zero"},
     {"clock, temperature and power", "rates are constant; there is no throttling"},
     {"run-to-run nondeterminism", "atomics and races of real kernels are not there"},
 };
 
-std::string policy_digest(const DeviceProfile& profile) {
+std::string policy_digest(std::span<const PolicyEntry> card) {
   Json entries = Json::object();
-  for (const PolicyEntry& entry : profile.numerics_card) entries[entry.name] = entry.value;
+  for (const PolicyEntry& entry : card) entries[entry.name] = entry.value;
   return sha256_json(entries);
 }
 
 }  // namespace
 
-void describe_device(const ResolvedDevice& device, Record& record) {
+void describe_device(const ResolvedDevice& device, std::span<const Use> uses, int cards,
+                     Record& record) {
   const DeviceProfile& profile = device.profile;
+  const std::vector<PolicyEntry> card =
+      entries_in(profile.numerics_card, profile.numerics, uses, cards);
   record.subject["profile"] = profile.name();
-  record.subject["policy"] = policy_digest(profile);
+  record.subject["policy"] = policy_digest(card);
   record.subject["policy_of"] = profile.numerics_of;
-  for (const PolicyEntry& entry : profile.numerics_card) {
+  for (const PolicyEntry& entry : card) {
     const bool assumed =
         entry.source.starts_with("assumed") || entry.source.starts_with("estimate");
     record.numerics.push_back(

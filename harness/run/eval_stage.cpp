@@ -66,7 +66,7 @@ Result<void> run_eval(const EvalWork& work, const StageContext& context, Record&
   partial.attach(eval);
   NB_TRY(const std::vector<EvalResult> results, evaluate(eval, model));
 
-  describe_device(resolved, record);
+  describe_device(resolved, uses_of(results), /*cards=*/1, record);
   record.trained_on = trained.record.device;
   NB_TRY(record.checkpoint, training_history(checkpoint, &trained.record));
   NB_TRY(record.subject["weights"], weights_digest(checkpoint));

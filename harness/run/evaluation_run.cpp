@@ -155,7 +155,8 @@ class EvaluationRun {
       record.seed = source_.opened->seed;
       record.parents = source_.opened->parents;
       record.checkpoint = source_.opened->checkpoint;
-      if (source_.opened->resolved) describe_device(*source_.opened->resolved, record);
+      if (source_.opened->resolved)
+        describe_device(*source_.opened->resolved, uses_of(results), /*cards=*/1, record);
     }
     NB_TRY_VOID(write_evaluation(results, folder_, record));
     Json environment = environment_of(NodeKind::kEval);

@@ -23,7 +23,8 @@ Metric metric_of(const Measurement& measurement, const std::string& value_name, 
 
 Result<void> run_micro(const MicroWork& work, const StageContext& context, Record& record) {
   NB_TRY(const ResolvedDevice device, resolve_device(work.device, "device"));
-  describe_device(device, record);
+  // Groups there are of every use, and of several cards.
+  describe_device(device, kUses, /*cards=*/2, record);
   const MicrobenchRequest request{.group = work.benchmark.name,
                                   .device = work.device,
                                   .min_time_s = work.benchmark.min_time_s,

@@ -12,7 +12,8 @@ Result<void> run_predict(const PredictWork& work, const StageContext& context, R
   NB_TRY(const ResolvedDevice device, resolve_device(work.device, "device"));
   NB_TRY(const auto between_nodes, parse_node_links(device.content, "device"));
   NB_TRY(const Prediction prediction, predict(work.prediction, device.profile, between_nodes));
-  describe_device(device, record);
+  const Use uses[] = {Use::kTrain};
+  describe_device(device, uses, static_cast<int>(work.prediction.cards), record);
   auto& metrics = record.metrics;
   const auto add = [&](const std::string& name, double value, const std::string& unit,
                        Direction direction) {

@@ -143,7 +143,8 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
   if (context.profiles_host) NB_TRY_VOID(write_profile(context, work.settings, device));
   prune_checkpoints(context.folder, /*keep=*/1);  // the others were for going on
 
-  describe_device(resolved, record);
+  const Use uses[] = {Use::kTrain};
+  describe_device(resolved, uses, /*cards=*/1, record);
   (*record.settings)["effective"] = {{"iterations", result.iterations},
                                      {"config", print_struct(result.config)}};
   add_metrics(result, work.settings.eval_tokens, device, record);

@@ -5,11 +5,25 @@
 #include <cmath>
 
 #include "evals/core/csv.hpp"
+#include "evals/task_registry.hpp"
 #include "harness/base/fs.hpp"
 #include "results/items.hpp"
 #include "results/metric_names.hpp"
 
 namespace nb {
+
+std::vector<Use> uses_of(std::span<const EvalResult> results) {
+  bool scores = false, generates = false;
+  for (const EvalResult& result : results) {
+    const Task* task = find_task(result.task);
+    if (task == nullptr) continue;  // a composite
+    (task->kind == kTextTask ? generates : scores) = true;
+  }
+  std::vector<Use> uses;
+  if (scores) uses.push_back(Use::kScore);
+  if (generates) uses.push_back(Use::kGenerate);
+  return uses;
+}
 
 std::string unscored_text(const Record& record) {
   std::string text;

@@ -5,12 +5,17 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "evals/base/eval_result.hpp"
 #include "harness/base/result.hpp"
+#include "model/device/numerics.hpp"
 #include "results/record.hpp"
 
 namespace nb {
+
+// What the tasks run a model for: texts are generated, everything else is scored.
+std::vector<Use> uses_of(std::span<const EvalResult> results);
 
 // "no score: copa (100 of 100 items); …" where a model was not finite; empty: every item has a
 // mark.

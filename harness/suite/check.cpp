@@ -44,10 +44,19 @@ class Names {
 
 Result<void> check_devices(const Suite& suite, const std::string& where) {
   Names names(where);
+  const bool has_all_reduce =
+      std::ranges::find(suite.microbenchmarks, "all_reduce", &MicrobenchmarkSettings::name) !=
+      suite.microbenchmarks.end();
   for (std::size_t i = 0; i < suite.devices.size(); ++i) {
     const std::string pointer = fmt::format("/devices/{}", i);
     auto device = resolve_device(suite.devices[i], where + ": " + pointer);
     if (!device) return tl::unexpected<Error>(device.error());
+    for (const auto& [key, value] : suite.devices[i].numerics_overrides)
+      if (needs_several_cards(key) && !has_all_reduce)
+        return bad_input(fmt::format(
+            "{}: {}/numerics_overrides/{}: decides nothing here: training and evaluation run on "
+            "one card; only the microbenchmark all_reduce has several",
+            where, pointer, key));
     NB_TRY_VOID(names.add(suite.devices[i].name, pointer + "/name"));
   }
   return {};

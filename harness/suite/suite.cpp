@@ -9,6 +9,8 @@ FieldList DeviceEntry::fields() {
       {"numerics", "profile whose numerics policy replaces the own one; empty: own", &numerics},
       {"numerics_overrides", "single fields of the numerics policy: name → value",
        &numerics_overrides},
+      {"stacks", "how the model is run to train, score or generate: use → eager or compiled",
+       &stacks},
   };
 }
 

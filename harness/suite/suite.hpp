@@ -26,6 +26,9 @@ struct DeviceEntry {
   std::string profile;   // a profile of `npubench list devices`
   std::string numerics;  // profile whose numerics policy replaces the own one; empty: own
   std::map<std::string, std::string> numerics_overrides;  // field of the policy → value, on top
+  // train, score, generate → eager, compiled: how the model is run in that use, with its rounding
+  // (eager rounds at every pointwise kernel, compiled once a chain). Before numerics_overrides.
+  std::map<std::string, std::string> stacks;
   FieldList fields();
 };
 

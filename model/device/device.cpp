@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -20,7 +22,16 @@ struct Device::Impl {
         memory(profile.allocator_rules(), profile.memory_budget(o.ranks), o.index),
         timeline(profile.launch.host_dispatch.whole(), profile.launch.synchronize.whole(),
                  profile.launch.queue_depth.whole()),
-        trace(o.trace_steps) {}
+        trace(o.trace_steps) {
+    for (const Use u : kUses)
+      stacks[static_cast<std::size_t>(u)] = {profile.software.of(u), profile.numerics.of(u)};
+  }
+
+  struct Stack {
+    SoftwareProfile software;
+    NumericsPolicy numerics;
+  };
+  const Stack& stack() const { return stacks[static_cast<std::size_t>(use)]; }
 
   void launch(const Kernel& kernel, const OpDesc& desc);
   void count(const KernelCost& cost);
@@ -28,6 +39,8 @@ struct Device::Impl {
                     HostProfile::Clock::time_point start, const std::function<void()>& arithmetic);
 
   DeviceProfile profile;
+  std::array<Stack, std::size(kUses)> stacks;
+  Use use = Use::kTrain;
   ExecutionMode mode;
   DeviceOptions options;
   CachingAllocator memory;
@@ -161,7 +174,7 @@ SavedBlocks Device::run(const OpDesc& desc, const std::function<void()>& arithme
   NB_CHECK(!is_collective(desc.kind), "[device] {} runs through a Communicator", name(desc.kind));
   const bool profiles = d.host_profile.recording();
   const auto start = profiles ? HostProfile::Clock::now() : HostProfile::Clock::time_point();
-  const Lowering lowering = lower(desc, d.profile.software, d.profile.numerics);
+  const Lowering lowering = lower(desc, d.stack().software, d.stack().numerics);
   ++d.counters.ops;
   std::vector<BlockHandle> open(lowering.blocks.size());
   SavedBlocks saved;
@@ -231,7 +244,9 @@ void Device::run_collective(const OpDesc& desc, std::int64_t start_ns, std::int6
 }
 
 bool Device::executes() const { return impl_->mode == ExecutionMode::kExecute; }
-const NumericsPolicy& Device::numerics() const { return impl_->profile.numerics; }
+Use Device::use() const { return impl_->use; }
+void Device::set_use(Use use) { impl_->use = use; }
+const NumericsPolicy& Device::numerics() const { return impl_->stack().numerics; }
 const DeviceProfile& Device::profile() const { return impl_->profile; }
 const DeviceOptions& Device::options() const { return impl_->options; }
 std::int64_t Device::time_ns() const { return impl_->timeline.time_ns(); }

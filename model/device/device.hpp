@@ -90,8 +90,13 @@ class Device {
   void run_collective(const OpDesc& desc, std::int64_t start_ns, std::int64_t duration_ns,
                       std::uint64_t size_bytes);
 
+  // What the next ops are run for: decides what they launch and how they round. kTrain at first;
+  // UseScope changes it for a while.
+  Use use() const;
+  void set_use(Use use);
+
   bool executes() const;
-  const NumericsPolicy& numerics() const;
+  const NumericsPolicy& numerics() const;  // in this use
   const DeviceProfile& profile() const;
   const DeviceOptions& options() const;
   std::int64_t time_ns() const;  // simulated: when everything launched so far has finished
@@ -116,6 +121,21 @@ class Device {
   void give_back_host(float* buffer) noexcept;
   struct Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+// Another use of the device as long as this lives.
+class UseScope {
+ public:
+  UseScope(Device& device, Use use) : device_(device), before_(device.use()) {
+    device.set_use(use);
+  }
+  ~UseScope() { device_.set_use(before_); }
+  UseScope(const UseScope&) = delete;
+  UseScope& operator=(const UseScope&) = delete;
+
+ private:
+  Device& device_;
+  Use before_;
 };
 
 }  // namespace nb

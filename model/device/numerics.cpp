@@ -1,8 +1,90 @@
 #include "model/device/numerics.hpp"
 
+#include <algorithm>
+#include <array>
+
+#include "harness/base/check.hpp"
 #include "model/device/numerics_file.hpp"
 
 namespace nb {
+namespace {
+
+// Where an entry of the policy decides bits.
+enum Scope : unsigned {
+  kTraining = 1,
+  kScores = 2,
+  kTexts = 4,
+  kModel = kTraining | kScores | kTexts,  // every pass through the model
+  kSeveralCards = 8
+};
+struct EntryScope {
+  std::string_view name;
+  unsigned scope;
+};
+constexpr EntryScope kScopes[] = {
+    {"storage", kModel},
+    {"matmul_inputs", kModel},
+    {"matmul_output", kModel},
+    {"accumulation", kModel},
+    {"split_k", kModel},
+    {"pointwise", kTraining},
+    {"score_pointwise", kScores},
+    {"generate_pointwise", kTexts},
+    {"weight_gradient", kTraining},
+    {"embedding_weight", kModel},
+    {"adam_moments", kTraining},
+    {"muon_momentum", kTraining},
+    {"muon_matmul", kTraining},
+    {"fp16_overflow", kModel},
+    {"loss_scaling", kTraining},
+    {"vector_functions", kModel},
+    {"collective", kTraining | kSeveralCards},
+    {"reduction_order", kTraining | kSeveralCards},
+};
+
+unsigned scope_of(std::string_view entry) {
+  const auto at = std::ranges::find(kScopes, entry, &EntryScope::name);
+  NB_CHECK(at != std::end(kScopes), "[numerics] entry {} has no scope", entry);
+  return at->scope;
+}
+
+unsigned scope_of(Use use) {
+  switch (use) {
+    case Use::kTrain:
+      return kTraining;
+    case Use::kScore:
+      return kScores;
+    case Use::kGenerate:
+      break;
+  }
+  return kTexts;
+}
+
+bool has_fp16(const NumericsPolicy& p) {
+  const std::array types = {p.storage, p.matmul_output, p.weight_gradient};
+  return std::ranges::find(types, DType::kFp16) != types.end();
+}
+
+}  // namespace
+
+std::string_view name(Use use) {
+  switch (use) {
+    case Use::kTrain:
+      return "train";
+    case Use::kScore:
+      return "score";
+    case Use::kGenerate:
+      break;
+  }
+  return "generate";
+}
+
+NumericsPolicy NumericsPolicy::of(Use use) const {
+  NumericsPolicy policy = *this;
+  if (use == Use::kScore) policy.pointwise = score_pointwise;
+  if (use == Use::kGenerate) policy.pointwise = generate_pointwise;
+  return policy;
+}
 
 MatmulPolicy NumericsPolicy::matmul() const {
   return {matmul_inputs, accumulation, split_k, matmul_output,
@@ -38,6 +120,30 @@ std::vector<std::string> differing_entries(const NumericsPolicy& a, const Numeri
     if (left[i].value != right[i].value) names.push_back(left[i].name);
   }
   return names;
+}
+
+bool needs_several_cards(std::string_view entry) { return (scope_of(entry) & kSeveralCards) != 0; }
+
+std::string idle_reason(std::string_view entry, const NumericsPolicy& policy) {
+  if (entry == "split_k" && policy.accumulation != Accumulation::kSplitK)
+    return "it counts only where accumulation is split_k";
+  if (entry == "fp16_overflow" && !has_fp16(policy))
+    return "it counts only where storage, matmul_output or weight_gradient is fp16";
+  return "";
+}
+
+std::vector<PolicyEntry> entries_in(std::span<const PolicyEntry> card, const NumericsPolicy& policy,
+                                    std::span<const Use> uses, int cards) {
+  unsigned wanted = 0;
+  for (const Use use : uses) wanted |= scope_of(use);
+  std::vector<PolicyEntry> entries;
+  for (const PolicyEntry& entry : card) {
+    const unsigned scope = scope_of(entry.name);
+    const bool meets = (scope & kSeveralCards) == 0 || cards > 1;
+    if ((scope & wanted) != 0 && meets && idle_reason(entry.name, policy).empty())
+      entries.push_back(entry);
+  }
+  return entries;
 }
 
 }  // namespace nb

@@ -10,6 +10,7 @@ namespace {
 // In enumerator order (dtype.hpp, policy.hpp, numerics.hpp).
 const std::vector<std::string> kDTypes{"fp32", "bf16", "fp16", "tf32", "hf32"};
 const std::vector<std::string> kAccumulations{"chain", "block16", "split_k", "host_blas"};
+const std::vector<std::string> kPointwise{"eager", "fused"};
 
 }  // namespace
 
@@ -18,7 +19,9 @@ NumericsFile::NumericsFile()
       matmul_inputs(kDTypes),
       matmul_output(kDTypes),
       accumulation(kAccumulations),
-      pointwise({"eager", "fused"}),
+      pointwise(kPointwise),
+      score_pointwise(kPointwise),
+      generate_pointwise(kPointwise),
       weight_gradient(kDTypes),
       embedding_weight(kDTypes),
       adam_moments(kDTypes),
@@ -41,6 +44,8 @@ NumericsFile::NumericsFile(const NumericsPolicy& p) : NumericsFile() {
   accumulation.value = p.accumulation;
   split_k.value = p.split_k;
   pointwise.value = p.pointwise;
+  score_pointwise.value = p.score_pointwise;
+  generate_pointwise.value = p.generate_pointwise;
   weight_gradient.value = p.weight_gradient;
   embedding_weight.value = p.embedding_weight;
   adam_moments.value = p.adam_moments;
@@ -61,6 +66,8 @@ NumericsPolicy NumericsFile::policy() const {
   p.accumulation = accumulation.value;
   p.split_k = static_cast<int>(split_k.value);
   p.pointwise = pointwise.value;
+  p.score_pointwise = score_pointwise.value;
+  p.generate_pointwise = generate_pointwise.value;
   p.weight_gradient = weight_gradient.value;
   p.embedding_weight = embedding_weight.value;
   p.adam_moments = adam_moments.value;
@@ -82,7 +89,10 @@ FieldList NumericsFile::fields() {
       {"matmul_output", "rounding of the product", object(&matmul_output), required},
       {"accumulation", "order of a product's sum", object(&accumulation), required},
       {"split_k", "parts of K for split_k", object(&split_k), required},
-      {"pointwise", "rounding of pointwise chains", object(&pointwise), required},
+      {"pointwise", "rounding of pointwise chains in training", object(&pointwise), required},
+      {"score_pointwise", "the same where texts are scored", object(&score_pointwise), required},
+      {"generate_pointwise", "the same where texts are generated", object(&generate_pointwise),
+       required},
       {"weight_gradient", "rounding of dW before the fp32 sum", object(&weight_gradient), required},
       {"embedding_weight", "wte, its gradient and moments", object(&embedding_weight), required},
       {"adam_moments", "moments of the other AdamW parameters", object(&adam_moments), required},

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -44,12 +47,14 @@ Result<void> check_numerics(const DeviceProfile& profile, const std::string& whe
     return bad_input(fmt::format("{}: /numerics/{}/value: the matrix unit of {} has no {}", where,
                                  key, profile.name(), name(dtype)));
   }
+  const std::array products = {numerics.matmul_inputs, numerics.matmul_output,
+                               numerics.weight_gradient, numerics.muon_matmul};
   if (numerics.accumulation == Accumulation::kHostBlas &&
-      (numerics.matmul_inputs != DType::kFp32 || numerics.muon_matmul != DType::kFp32)) {
+      std::ranges::count(products, DType::kFp32) != std::ssize(products)) {
     return bad_input(
         fmt::format("{}: /numerics/accumulation/value: host_blas multiplies in fp32 only; set "
-                    "matmul_inputs and "
-                    "muon_matmul to fp32, or accumulation to chain",
+                    "matmul_inputs, matmul_output, weight_gradient and muon_matmul to fp32, or "
+                    "accumulation to chain",
                     where));
   }
   for (const auto& [key, dtype] : {std::pair{"embedding_weight", numerics.embedding_weight},
@@ -98,6 +103,13 @@ Result<void> check_profile(const DeviceProfile& profile, const std::string& wher
 }
 
 }  // namespace
+
+SoftwareProfile SoftwareProfile::of(Use use) const {
+  SoftwareProfile software = *this;
+  if (use == Use::kScore) software.mode = score_mode;
+  if (use == Use::kGenerate) software.mode = generate_mode;
+  return software;
+}
 
 bool SoftwareProfile::fuses(std::string_view op) const {
   const std::vector<std::string>& ops = fused_operators.value;

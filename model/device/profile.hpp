@@ -99,7 +99,8 @@ struct LinkProfile {
 enum class SoftwareMode { kEager, kCompiled };
 
 struct SoftwareProfile {
-  Sourced<SoftwareMode> mode{{"eager", "compiled"}};
+  Sourced<SoftwareMode> mode{{"eager", "compiled"}};  // of training
+  Sourced<SoftwareMode> score_mode{{"eager", "compiled"}}, generate_mode{{"eager", "compiled"}};
   Sourced<std::vector<std::string>>
       fused_operators;  // op names (op_desc.hpp) run as one kernel even in eager
   Sourced<OutOfMemoryWords> out_of_memory{{"cuda", "npu", "cpu"}};
@@ -112,6 +113,7 @@ struct SoftwareProfile {
   Quantity driver_reserve{"MiB"};        // context, of the usable capacity
   Quantity communicator_buffers{"MiB"};  // of one communicator, when there is more than one rank
   FieldList fields();
+  SoftwareProfile of(Use use) const;  // with `mode` as it is in that use
   bool fuses(std::string_view op) const;
 };
 

@@ -16,6 +16,7 @@ DecoderLanguageModel::DecoderLanguageModel(Decoder& decoder, const Tokenizer& to
 }
 
 std::vector<ScoreResult> DecoderLanguageModel::score(std::span<const ScoreRequest> requests) {
+  const UseScope scope(decoder_.device(), Use::kScore);
   std::vector<ScoreResult> results(requests.size());
   for (std::size_t i = 0; i < requests.size(); ++i) {
     check_request(requests[i], context_length());
@@ -28,6 +29,7 @@ std::vector<ScoreResult> DecoderLanguageModel::score(std::span<const ScoreReques
 
 std::vector<GenerateResult> DecoderLanguageModel::generate(
     std::span<const GenerateRequest> requests) {
+  const UseScope scope(decoder_.device(), Use::kGenerate);
   return nb::generate(decoder_, tokenizer_, requests,
                       {.max_samples = batching_.max_chunks, .max_tokens = batching_.max_tokens});
 }

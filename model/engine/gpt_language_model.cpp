@@ -33,6 +33,7 @@ std::vector<ScoreResult> GptLanguageModel::score(std::span<const ScoreRequest> r
 }
 
 std::vector<ScoreResult> GptLanguageModel::score_padded(std::span<const ScoreRequest> requests) {
+  const UseScope scope(gpt_.device(), Use::kScore);
   for (const ScoreRequest& request : requests) check_request(request, context_length());
   std::vector<ScoreResult> results(requests.size());
   for (const auto& batch : batches_of(requests, batching_)) score_batch(requests, batch, results);

@@ -30,6 +30,7 @@ const std::vector<std::string>& sample_prompts() {
 
 std::vector<int> continue_greedily(Gpt& gpt, std::vector<int> tokens, int count) {
   NB_CHECK(!tokens.empty(), "[sample] nothing to continue");
+  const UseScope scope(gpt.device(), Use::kGenerate);
   for (int i = 0; i < count; ++i) {
     const auto length = static_cast<std::int64_t>(tokens.size());
     if (length >= gpt.config().rotary_positions()) break;

@@ -212,6 +212,28 @@ TEST_F(Eval, BuiltInModelsHaveNoHistory) {
   EXPECT_TRUE(read_record(folder_of(results))->checkpoint->is_null());
 }
 
+// Everything of an evaluation that comes out of arithmetic: items and metrics.
+std::string scores_of(const fs::path& folder) {
+  const auto record = read_record(folder);
+  if (!record) return record.error().message;
+  std::string text;
+  for (const auto& [task, file] : record->items)
+    text += read_file(folder / file).value_or("missing " + file);
+  for (const Metric& metric : record->metrics)
+    text += metric.name + " " + std::to_string(metric.value.value_or(-1)) + "\n";
+  return text;
+}
+
+// The reference evaluates the uncompiled model on every platform.
+TEST_F(Eval, OneCheckpointHasTheSameItemsOnBothAcceleratorsToTheByte) {
+  const TempDir gpu;
+  const fs::path on_gpu = eval({"--device", "h100_sxm"}, gpu);
+  EXPECT_EQ(scores_of(on_gpu), scores_of(folder_of(*folders_)));
+  const auto a = read_record(on_gpu), b = read_record(folder_of(*folders_));
+  ASSERT_TRUE(a && b);
+  EXPECT_EQ(a->subject.at("policy"), b->subject.at("policy"));
+}
+
 // Its output layer says nothing but NaN: copa was 0.56, with exit 0.
 TEST_F(Eval, AModelThatIsNotFiniteHasNoScoreAndExits4) {
   NB_NEEDS_DATA();
@@ -240,6 +262,26 @@ TEST_F(Eval, AModelThatIsNotFiniteHasNoScoreAndExits4) {
         << result.err;
     EXPECT_NE(result.out.find("3 of 3 items have no score"), std::string::npos) << result.out;
   }
+}
+
+TEST(EvalStack, ThatASuiteChoosesIsANamedDifference) {
+  Bench bench;
+  const auto result = bench.run(
+      kSmallSuite, {"--quiet", "--set", "/microbenchmarks=[]", "--set", "/predictions=[]", "--set",
+                    R"(/devices=["h100_sxm", {"name": "compiled_scores", "profile": "h100_sxm",)"
+                    R"( "stacks": {"score": "compiled"}}])"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto weights = [&](const std::string& node) {
+    return read_record(bench.node(node))->subject.at("weights");
+  };
+  EXPECT_EQ(weights("train-base-h100_sxm"), weights("train-base-compiled_scores"));
+  EXPECT_NE(scores_of(bench.node("eval-base.mw-h100_sxm")),
+            scores_of(bench.node("eval-base.mw-compiled_scores")));
+  const auto compared = bench({"compare", bench.suite_folder().string(), "--devices", "h100_sxm",
+                               "compiled_scores", "--json"});
+  ASSERT_EQ(compared.exit_code, 0) << compared.err;
+  EXPECT_NE(compared.out.find("score_pointwise"), std::string::npos) << compared.out;
+  EXPECT_NE(compared.out.find("/settings/device/stacks"), std::string::npos) << compared.out;
 }
 
 TEST_F(Eval, TwoEvaluationsMeetTheGate) {

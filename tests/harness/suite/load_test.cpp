@@ -236,6 +236,67 @@ TEST(DeviceEntry, PolicyOfAnotherProfileReplacesTheOwnOne) {
   EXPECT_NE(a->content, b->content);
 }
 
+TEST(DeviceEntry, AStackOfAUseChangesWhatIsLaunchedAndRounded) {
+  DeviceEntry entry;
+  entry.profile = "h100_sxm";
+  const auto plain = resolve_device(entry, "s.json: /devices/0");
+  entry.stacks = {{"score", "compiled"}};
+  const auto device = resolve_device(entry, "s.json: /devices/0");
+  ASSERT_TRUE(plain && device) << device.error().message;
+  EXPECT_EQ(device->profile.numerics.of(Use::kScore).pointwise, Pointwise::kFused);
+  EXPECT_EQ(device->profile.software.of(Use::kScore).mode.value, SoftwareMode::kCompiled);
+  EXPECT_EQ(device->profile.numerics.of(Use::kGenerate).pointwise, Pointwise::kEager);
+  EXPECT_EQ(device->profile.numerics.of(Use::kTrain), plain->profile.numerics.of(Use::kTrain));
+  EXPECT_NE(device->content, plain->content);
+}
+
+TEST(DeviceEntry, AnUnknownUseOrStackIsAnError) {
+  DeviceEntry entry;
+  entry.profile = "h100_sxm";
+  const auto message = [&](const std::string& use, const std::string& mode) {
+    entry.stacks = {{use, mode}};
+    const auto device = resolve_device(entry, "s.json: /devices/0");
+    return device ? "" : device.error().message;
+  };
+  EXPECT_EQ(message("scores", "eager"),
+            "s.json: /devices/0/stacks/scores: a model is run to train, score or generate; did you "
+            "mean \"score\"?");
+  EXPECT_EQ(message("score", "fused"),
+            "s.json: /devices/0/stacks/score: \"fused\" is neither eager nor compiled");
+}
+
+TEST(DeviceEntry, AnOverrideThatDecidesNothingIsAnError) {
+  DeviceEntry entry;
+  entry.profile = "ascend_910b3";
+  entry.numerics_overrides = {{"split_k", "4"}};
+  const auto device = resolve_device(entry, "s.json: /devices/0");
+  ASSERT_FALSE(device);
+  EXPECT_EQ(device.error().message,
+            "s.json: /devices/0/numerics_overrides/split_k: decides nothing here: it counts only "
+            "where accumulation is split_k");
+  entry.numerics_overrides["accumulation"] = "split_k";
+  EXPECT_TRUE(resolve_device(entry, "s.json: /devices/0"));
+}
+
+TEST(Suite, AnOverrideThatNoCardCanShowIsAnError) {
+  const test::TempDir folder;
+  Json suite = small_suite();
+  suite["devices"] = {{{"name", "x"},
+                       {"profile", "ascend_910b3"},
+                       {"numerics_overrides", {{"reduction_order", "ring"}}}}};
+  ASSERT_TRUE(write_file(folder / "s.json", suite.dump()));
+  const auto refused = load_suite(folder / "s.json");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find(
+                "/devices/0/numerics_overrides/reduction_order: decides nothing here: training and "
+                "evaluation run on one card; only the microbenchmark all_reduce has several"),
+            std::string::npos)
+      << refused.error().message;
+  suite["microbenchmarks"] = {"all_reduce"};
+  ASSERT_TRUE(write_file(folder / "s.json", suite.dump()));
+  EXPECT_TRUE(load_suite(folder / "s.json"));
+}
+
 TEST(DeviceEntry, OverrideOfOneFieldAppliesAndUnknownFieldsAreErrors) {
   DeviceEntry entry;
   entry.profile = "ascend_910b3";

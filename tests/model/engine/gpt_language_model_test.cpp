@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <numeric>
 
@@ -94,6 +95,37 @@ std::vector<ScoreRequest> requests_of_items() {
     }
   }
   return requests;
+}
+
+std::uint64_t kernels_of(SmallGpt& small, const std::function<void(LanguageModel&)>& work) {
+  GptLanguageModel model(*small.gpt, byte_tokenizer());
+  const std::uint64_t before = small.device.counters().kernels;
+  work(model);
+  EXPECT_EQ(small.device.use(), Use::kTrain);
+  return small.device.counters().kernels - before;
+}
+
+// As nanochat, which evaluates and chats with the uncompiled model: the GPU launches and rounds
+// what the NPU does.
+TEST(GptLanguageModel, ScoresAndGeneratesWithTheStackOfItsUse) {
+  SmallGpt gpu("h100_sxm"), npu("ascend_910b3");
+  const auto requests = mixed_requests();
+  std::vector<ScoreResult> scores[2];
+  std::vector<GenerateResult> texts[2];
+  GenerateRequest wish;
+  wish.prompt = {byte_tokenizer().bos(), 65, 66};
+  wish.max_tokens = 8;
+  wish.temperature = 0;
+  std::uint64_t kernels[2][2];
+  for (int i = 0; i < 2; ++i) {
+    SmallGpt& small = i == 0 ? gpu : npu;
+    kernels[i][0] = kernels_of(small, [&](LanguageModel& m) { scores[i] = m.score(requests); });
+    kernels[i][1] = kernels_of(small, [&](LanguageModel& m) { texts[i] = m.generate({&wish, 1}); });
+  }
+  expect_same_bits(scores[0], scores[1], "GPU and NPU");
+  EXPECT_EQ(texts[0][0].samples[0].tokens, texts[1][0].samples[0].tokens);
+  EXPECT_EQ(kernels[0][0], kernels[1][0]);
+  EXPECT_EQ(kernels[0][1], kernels[1][1]);
 }
 
 class GptScores : public testing::TestWithParam<const char*> {};
