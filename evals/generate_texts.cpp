@@ -25,7 +25,7 @@ std::vector<GeneratedTexts> generate_texts(LanguageModel& model,
     GeneratedTexts& one = all.emplace_back();
     for (const GeneratedSample& sample : result.samples) {
       one.texts.push_back(model.tokenizer().decode(sample.tokens));
-      one.is_finite = one.is_finite && sample.stop != StopReason::kNotFinite;
+      one.is_finite = one.is_finite && sample.stop != StopReason::kNotFiniteLogits;
     }
   }
   return all;

@@ -59,7 +59,7 @@ Result<ChatReply> ChatSession::say(std::string_view text,
   std::vector<GenerateResult> results = model_.generate({&request, 1});
   show(stream.finish());
   GeneratedSample& sample = results.at(0).samples.at(0);
-  if (sample.stop == StopReason::kNotFinite)
+  if (sample.stop == StopReason::kNotFiniteLogits)
     return run_error("the model's logits are not finite: it has nothing to say");
   ChatReply reply;
   reply.text = model_.tokenizer().decode(sample.tokens);

@@ -46,8 +46,8 @@ struct GenerateRequest {
 enum class StopReason : std::uint8_t {
   kStopToken,  // the model ended it
   kMaxTokens,
-  kContext,    // no position is left in the model's context
-  kNotFinite,  // a logit is NaN or infinite: nothing can be chosen
+  kContext,          // no position is left in the model's context
+  kNotFiniteLogits,  // a logit is NaN or infinite: nothing can be chosen
 };
 // "stop_token", "max_tokens", "context", "not_finite"
 std::string_view name(StopReason reason);

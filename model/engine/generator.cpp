@@ -224,7 +224,7 @@ class Generation {
   }
 
   void accept(Running& sample, int token) {
-    if (token == kNothing) sample.state.end(StopReason::kNotFinite);
+    if (token == kNothing) sample.state.end(StopReason::kNotFiniteLogits);
     const auto count = static_cast<std::ptrdiff_t>(
         sample.state.ended() ? std::size_t{0} : sample.state.accept(token));
     const GeneratedSample& grown = sample.state.sample();

@@ -33,7 +33,7 @@ std::string_view name(StopReason reason) {
       return "max_tokens";
     case StopReason::kContext:
       return "context";
-    case StopReason::kNotFinite:
+    case StopReason::kNotFiniteLogits:
       return "not_finite";
   }
   NB_CHECK(false, "[generate] no such reason {}", static_cast<int>(reason));

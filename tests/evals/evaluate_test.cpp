@@ -232,7 +232,7 @@ class NotFiniteModel : public FakeLanguageModel {
             [&tokenizer](const GenerateRequest&, int) { return tokenizer.encode("cat"); }) {}
   std::vector<GenerateResult> generate(std::span<const GenerateRequest> requests) override {
     auto results = FakeLanguageModel::generate(requests);
-    results.front().samples.back().stop = StopReason::kNotFinite;
+    results.front().samples.back().stop = StopReason::kNotFiniteLogits;
     return results;
   }
 };

@@ -72,7 +72,7 @@ TEST(Generate, LogitsThatAreNotFiniteEndTheSample) {
     for (const GenerateResult& result : model.generate(requests)) {
       ASSERT_EQ(result.samples.size(), 3u);
       for (const GeneratedSample& sample : result.samples) {
-        EXPECT_EQ(sample.stop, StopReason::kNotFinite);
+        EXPECT_EQ(sample.stop, StopReason::kNotFiniteLogits);
         EXPECT_TRUE(sample.tokens.empty());
       }
     }
