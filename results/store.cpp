@@ -135,6 +135,19 @@ Result<Record> read_stored(const fs::path& folder) {
   return record;
 }
 
+std::string superseded_text(const StoredRecord& older, const StoredRecord& newer) {
+  const auto weights = [](const Record& record) {
+    const auto at = record.subject.find("weights");
+    return at == record.subject.end() ? std::string() : at->second;
+  };
+  const bool is_other_model =
+      older.record.kind == "eval" && weights(older.record) != weights(newer.record);
+  return fmt::format(
+      "{}: skipped: superseded by {}, which has the same name, device and seed{}",
+      older.folder.filename().string(), newer.folder.filename().string(),
+      is_other_model ? " but evaluated other weights; name its folder to see it" : "");
+}
+
 // Sorts, and of equal identities keeps the one that finished last.
 void keep_latest(RunRecords& run) {
   std::stable_sort(run.records.begin(), run.records.end(), [](const auto& a, const auto& b) {
@@ -144,9 +157,7 @@ void keep_latest(RunRecords& run) {
   std::vector<StoredRecord> kept;
   for (StoredRecord& stored : run.records) {
     if (!kept.empty() && identity(kept.back().record) == identity(stored.record)) {
-      run.notes.push_back(fmt::format("{}: passed over, {} is later",
-                                      stored.folder.filename().string(),
-                                      kept.back().folder.filename().string()));
+      run.notes.push_back(superseded_text(stored, kept.back()));
       continue;
     }
     kept.push_back(std::move(stored));

@@ -190,6 +190,9 @@ Action add_eval(CLI::App& app) {
                  "of each line, that holds the text, where several models share a file");
   app.add_option("--rescore", request.rescore,
                  "instead of a model: the folder of an evaluation whose texts are marked again");
+  app.add_option("--step", request.model.step,
+                 "which of a training's checkpoints (default: the last; see train --keep-steps)")
+      ->check(whole(0));
   app.add_option("--device", request.model.device,
                  "profile to run on (default: the one that trained the model)");
   app.add_option("--tokenizer", request.model.tokenizer,
@@ -209,6 +212,10 @@ Action add_eval(CLI::App& app) {
   app.add_option("--fault", request.faults,
                  "plant a fault: kind:target (npubench list faults); repeatable");
   add_compute_options(app);
+  app.add_option("--name", request.suite,
+                 "folder below the results folder; evaluations of one model and one set of tasks "
+                 "in one folder supersede each other")
+      ->capture_default_str();
   app.add_option("--results-dir", options->results_dir,
                  "where runs are kept (default: NPUBENCH_RESULTS, else results/runs)");
   app.add_option("--data-dir", options->data_dir,
@@ -218,7 +225,7 @@ Action add_eval(CLI::App& app) {
   app.add_flag("--quiet", options->quiet, "no progress on stderr");
   app.footer(
       "accuracy: share of items that are right. centred: 0 is guessing, 1 is everything right.\n"
-      "An interrupted evaluation goes on at the item: give the same command again.\n"
+      "An interrupted evaluation resumes at the next item: give the same command again.\n"
       "Exit codes: 0 done, 4 something failed on this computer, or a task has no score because "
       "the\n"
       "model's numbers are not finite, 64 bad usage or input.");

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -36,6 +37,26 @@ void occupy_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(stream, F_GETFD) < 0)
       (void)::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+// What of this shell's limits nothing could run in; empty: enough.
+std::string too_small_limits() {
+  constexpr struct {
+    int resource;
+    const char* what;
+    rlim_t least;
+    rlim_t unit;
+    const char* try_this;
+  } kLimits[] = {{RLIMIT_STACK, "KiB of stack", 1 << 20, 1024, "ulimit -s 8192"},
+                 {RLIMIT_NOFILE, "open files", 64, 1, "ulimit -n 1024"}};
+  for (const auto& limit : kLimits) {
+    rlimit now{};
+    if (::getrlimit(limit.resource, &now) != 0 || now.rlim_cur >= limit.least) continue;
+    return fmt::format("this shell allows {} {}, npubench needs {}; raise it: {}",
+                       now.rlim_cur / limit.unit, limit.what, limit.least / limit.unit,
+                       limit.try_this);
+  }
+  return {};
 }
 
 int unknown_verb(const std::string& verb) {
@@ -163,6 +184,10 @@ int main_verb(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   nb::cli::occupy_closed_streams();
+  // Beyond `ulimit -f` a write then fails with a sentence instead of ending the process.
+  std::signal(SIGXFSZ, SIG_IGN);
+  if (const std::string limits = nb::cli::too_small_limits(); !limits.empty())
+    return nb::cli::fail({nb::ErrorCode::kRun, limits});
   std::signal(SIGINT, nb::cli::on_interrupt);
   std::signal(SIGTERM, nb::cli::on_interrupt);
   try {

@@ -32,7 +32,7 @@ struct Options {
   std::map<std::string, std::string> given;  // field of TrainSettings → text
   std::vector<std::string> sets;
   std::string results_dir, data_dir;
-  bool profile = false, fresh = false, json = false, quiet = false;
+  bool save_init = false, profile = false, fresh = false, json = false, quiet = false;
 };
 
 constexpr const char* kDefaults = R"({
@@ -42,10 +42,20 @@ constexpr const char* kDefaults = R"({
   "tokenizer": {"vocab_size": 512},
   "stages": {"base": {"depth": 4, "sequence_len": 256, "device_batch_size": 8, "total_batch_tokens": 16384,
                       "iterations": 20, "eval_every": 0, "eval_tokens": 16384, "sample_every": 0}}})";
+constexpr const char* kKeepSteps = "keep_steps";
 constexpr const char* kTextVocabulary = "4096";  // a microworld has not enough words for it
 
 std::string json_text(const std::vector<std::string>& texts) {
   return Json(texts).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// "[0,10,20]" of --save-init and --keep-steps 10,20; empty: neither was given.
+std::string keep_steps_json(const Options& options) {
+  const auto given = options.given.find(kKeepSteps);
+  std::string steps = given == options.given.end() ? "" : given->second;
+  if (steps.starts_with('[') && steps.ends_with(']')) steps = steps.substr(1, steps.size() - 2);
+  if (options.save_init) steps = steps.empty() ? "0" : "0," + steps;
+  return steps.empty() ? "" : "[" + steps + "]";
 }
 
 // What the flags change, in the words of --set; those of --set itself come last.
@@ -61,7 +71,9 @@ Result<std::vector<Override>> overrides_of(const Options& options) {
   change("/tokenizer/vocab_size", options.vocab_size);
   change("/devices", options.device.empty() ? "" : json_text({options.device}));
   change("/seeds", options.seed.empty() ? "" : "[" + options.seed + "]");
-  for (const auto& [field, value] : options.given) change("/stages/base/" + field, value);
+  for (const auto& [field, value] : options.given)
+    if (field != kKeepSteps) change("/stages/base/" + field, value);
+  change(std::string("/stages/base/") + kKeepSteps, keep_steps_json(options));
   for (const std::string& text : options.sets) {
     NB_TRY(Override own, parse_override(text));
     changes.push_back(std::move(own));
@@ -220,6 +232,8 @@ Action add_train(CLI::App& app) {
     app.add_option(flags, options->given[field.name],
                    fmt::format("{} (default: {})", field.doc, value.dump()));
   }
+  app.add_flag("--save-init", options->save_init,
+               "keep the checkpoint of the initial weights: --keep-steps 0");
   app.add_option("--seed", options->seed, "of the initial weights (default: 1)")
       ->check(whole_seed());
   app.add_option("--set", options->sets,

@@ -68,7 +68,8 @@ class Expecter {
     const double optimizer = steps * 30 * parameters * width;
     Expectation expected;
     expected.time_s = (tokens * per_token + val_tokens * per_token / 3 + optimizer) / flop_s_;
-    expected.disk_bytes = bytes(24 * parameters + 120 * steps + kTraceBytes);
+    const double checkpoints = 1 + static_cast<double>(settings.keep_steps.size());
+    expected.disk_bytes = bytes(24 * parameters * checkpoints + 120 * steps + kTraceBytes);
     expected.memory_bytes = kBaseMemoryBytes + bytes(24 * parameters + 4 * activations);
     return expected;
   }
@@ -92,6 +93,10 @@ class Expecter {
         kBaseMemoryBytes + bytes(8 * static_cast<double>(param_count(config)) +
                                  4 * 8192.0 * static_cast<double>(config.vocab_size));
     return expected;
+  }
+
+  Expectation operator()(const AskWork&) const {  // never part of a plan that is forecast
+    return {0, bytes(kSmallNodeBytes), kBaseMemoryBytes};
   }
 
   Expectation operator()(const MicroWork& work) const {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "evals/task_registry.hpp"
 #include "harness/base/check.hpp"
@@ -98,11 +99,22 @@ class Builder {
     const std::string stage = "base";
     TrainSettings settings = suite_.stages.base->settings;
     settings.seed = seed;
+    // What is evaluated stays.
+    std::set<std::int64_t> kept(settings.keep_steps.begin(), settings.keep_steps.end());
+    for (const EvaluationSettings& evaluation : suite_.evaluations)
+      kept.insert(evaluation.steps.begin(), evaluation.steps.end());
+    settings.keep_steps.assign(kept.begin(), kept.end());
     const std::size_t train =
         add(TrainWork{stage, device, seed, settings}, stage, {shards_, tokenizer_}, content);
     for (const EvaluationSettings& evaluation : suite_.evaluations) {
-      EvalWork work{stage, device, seed, evaluation, faults_of(evaluation), {}};
+      EvalWork work{stage, device, seed, evaluation, {}, faults_of(evaluation), {}};
       if (suite_.corpus->microworld) work.microworld = suite_.corpus->microworld;
+      for (const std::int64_t step : std::set(evaluation.steps.begin(), evaluation.steps.end())) {
+        work.step = step;
+        add(work, fmt::format("{}@{}.{}", stage, step, evaluation.name), {train, tokenizer_},
+            content);
+      }
+      work.step.reset();
       add(std::move(work), stage + "." + evaluation.name, {train, tokenizer_}, content);
     }
   }

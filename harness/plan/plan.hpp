@@ -23,6 +23,9 @@ struct Node {
 struct Plan {
   std::string suite;  // its name
   std::vector<Node> nodes;
+  // Nodes of other plans stand beside these in the folder and count as much: no list of nodes says
+  // otherwise.
+  bool shares_folder = false;
 
   // The node of that name, or whose key begins with `key` (at least 4 digits).
   Result<std::size_t> find(std::string_view key) const;

@@ -31,7 +31,17 @@ FieldList EvalWork::fields() {
           device_field(&device),
           seed_field(&seed),
           {"evaluation", "what to evaluate", object(&evaluation)},
+          {"step", "of the checkpoint; absent: the last", &step},
           {"faults", "planted faults", &faults},
+          {"microworld", "world that the generated items ask about", object(&microworld)}};
+}
+
+FieldList AskWork::fields() {
+  return {{"weights", "whose answers", &weights},
+          {"tokenizer", "of the model", &tokenizer},
+          {"history", "of the weights", &history},
+          {"faults", "planted faults", &faults},
+          {"evaluation", "what is asked", object(&settings)},
           {"microworld", "world that the generated items ask about", object(&microworld)}};
 }
 

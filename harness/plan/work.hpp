@@ -48,8 +48,21 @@ struct EvalWork {
   DeviceEntry device;
   std::uint64_t seed = 1;
   EvaluationSettings evaluation;
+  std::optional<std::int64_t> step;              // of the checkpoint; none: the last
   std::vector<std::string> faults;               // planted (harness/faults), those of its tasks
   std::optional<MicroworldSettings> microworld;  // the world that the corpus tells about, if any
+  FieldList fields();
+};
+
+// Benchmarks outside a suite (`npubench eval`), on a model or on texts that are there already. Who
+// answers is known by digests; harness/run/evaluation.hpp brings the answers.
+struct AskWork {
+  std::string weights;    // digest of weights or of a file of texts, or a built-in model's name
+  std::string tokenizer;  // its hash; empty: no model is asked
+  std::string history;    // digest of what the record will say of the weights' training
+  std::vector<std::string> faults;
+  EvalSettings settings;
+  std::optional<MicroworldSettings> microworld;
   FieldList fields();
 };
 
@@ -66,10 +79,10 @@ struct PredictWork {
 };
 
 using Work = std::variant<DatasetWork, TokenizerWork, ShardsWork, TrainWork, EvalWork, MicroWork,
-                          PredictWork>;
+                          PredictWork, AskWork>;
 
 // The place of each kind in Work; names and code folders are in node_kinds.hpp.
-enum class NodeKind { kDataset, kTokenizer, kShards, kTrain, kEval, kMicro, kPredict };
+enum class NodeKind { kDataset, kTokenizer, kShards, kTrain, kEval, kMicro, kPredict, kAsk };
 inline constexpr std::size_t kNodeKindCount = std::variant_size_v<Work>;
 
 FieldList fields_of(Work& work);

@@ -25,6 +25,7 @@ Result<void> none_of(const std::string& source, const std::string& why,
 
 std::vector<Given> model_flags(const ModelChoice& model) {
   return {{"--device", !model.device.empty()},
+          {"--step", model.step.has_value()},
           {"--tokenizer", !model.tokenizer.empty()},
           {"--each-alone", !model.shares_prefixes}};
 }

@@ -35,12 +35,6 @@ Result<EvalContext> make_context(const EvalWork& work, const StageContext& conte
   return eval;
 }
 
-Result<fs::path> checkpoint_of(const ParentRun& train) {
-  for (const auto& [file, digest] : train.record.artifacts)
-    if (file.ends_with(".safetensors")) return train.folder / file;
-  return run_error(fmt::format("{}: lists no checkpoint", train.folder.string()));
-}
-
 }  // namespace
 
 Result<void> run_eval(const EvalWork& work, const StageContext& context, Record& record) {
@@ -48,8 +42,9 @@ Result<void> run_eval(const EvalWork& work, const StageContext& context, Record&
   const ParentRun& trained = context.parent(NodeKind::kTrain);
   NB_TRY(const Tokenizer tokenizer,
          Tokenizer::load(context.parent(NodeKind::kTokenizer).folder / "tokenizer.json"));
-  NB_TRY(const fs::path path, checkpoint_of(trained));
-  NB_TRY(const SafetensorsFile checkpoint, SafetensorsFile::open(path));
+  NB_TRY(const std::string file,
+         checkpoint_file(trained.record, work.step, trained.folder.string()));
+  NB_TRY(const SafetensorsFile checkpoint, SafetensorsFile::open(trained.folder / file));
   NB_TRY(EvalContext eval, make_context(work, context));
 
   Device device(resolved.profile, ExecutionMode::kExecute);
@@ -70,8 +65,7 @@ Result<void> run_eval(const EvalWork& work, const StageContext& context, Record&
   record.trained_on = trained.record.device;
   NB_TRY(record.checkpoint, training_history(checkpoint, &trained.record));
   NB_TRY(record.subject["weights"], weights_digest(checkpoint));
-  NB_TRY_VOID(write_evaluation(results, context.folder, record));
-  return partial.remove();
+  return write_evaluation(results, context.folder, record);
 }
 
 }  // namespace nb

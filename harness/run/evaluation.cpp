@@ -76,8 +76,10 @@ Result<EvaluationOutcome> mark_completions(const EvaluationRequest& request) {
   NB_TRY(const std::string digest, sha256_file(request.completions));
   const std::string& member = request.completions_member;
   const std::string stem = fs::path(request.completions).stem().string();
-  const AnswerSource source{member.empty() ? stem : stem + "-" + member,
-                            member.empty() ? digest : sha256_hex(digest + "/" + member)};
+  AnswerSource source;
+  source.name = (member.empty() ? stem : stem + "-" + member) + "." + task_set(request.settings);
+  source.folder = source.name;
+  source.weights = member.empty() ? digest : sha256_hex(digest + "/" + member);
   return run_in_folder(
       request, context, source, [&](const EvalContext& c) -> Result<std::vector<EvalResult>> {
         NB_TRY(EvalResult result, mark_stored(*loaded.task, loaded.texts(), stored, c));
@@ -160,8 +162,15 @@ Result<EvaluationOutcome> rescore(EvaluationRequest request) {
     return results;
   };
   const auto weights = stored.record.subject.find("weights");
-  const AnswerSource source{"rescore-" + stored.folder.filename().string(),
-                            weights == stored.record.subject.end() ? "" : weights->second};
+  AnswerSource source;
+  source.name = stored.record.name;
+  source.folder = "rescore-" + stored.folder.filename().string();
+  source.weights = weights == stored.record.subject.end() ? "" : weights->second;
+  // Nobody answers anew: the texts are still those of their model.
+  source.trained_on = stored.record.trained_on;
+  source.seed = stored.record.seed;
+  source.parents = stored.record.parents;
+  source.checkpoint = stored.record.checkpoint;
   NB_TRY(EvaluationOutcome outcome, run_in_folder(request, context, source, mark_again));
   outcome.changed = std::move(changed);
   return outcome;
@@ -181,7 +190,15 @@ Result<EvaluationOutcome> ask_model(const EvaluationRequest& request) {
           "which; give its run's folder",
           task->id, request.model.model));
   LanguageModel& model = *opened.model;
-  const AnswerSource source{opened.label, opened.weights, &opened};
+  AnswerSource source;
+  source.name = opened.name + "." + task_set(request.settings);
+  source.folder = opened.label + "." + task_set(request.settings);
+  source.weights = opened.weights;
+  source.opened = &opened;
+  source.trained_on = opened.trained_on;
+  source.seed = opened.seed;
+  source.parents = opened.parents;
+  source.checkpoint = opened.checkpoint;
   return run_in_folder(request, std::move(context), source,
                        [&model](const EvalContext& c) { return evaluate(c, model); });
 }

@@ -1,6 +1,5 @@
 // One evaluation outside a suite, as `npubench eval` asks for it: a model (or texts that are there
-// already) and tasks, in a run folder of its own under <results>/eval, with the same record, reuse,
-// resume and locks as a suite's nodes.
+// already) and tasks. A node like any other, in a folder of its own under <results>/eval.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +26,7 @@ struct EvaluationRequest {
   std::int64_t shards = 1;
   std::vector<std::string> faults;  // planted (harness/faults)
   std::filesystem::path results_dir;
+  std::string suite = "eval";  // folder below results_dir
   std::filesystem::path data_dir;
   bool fresh = false;  // reuse nothing
 };

@@ -96,6 +96,10 @@ Result<void> begin_work(const fs::path& folder, NodeCondition condition) {
   return write_file(folder / kWorking, "");
 }
 
-Result<void> end_work(const fs::path& folder) { return remove_path(folder / kWorking); }
+Result<void> end_work(const fs::path& folder) {
+  NB_TRY_VOID(remove_path(folder / kWorking));
+  return remove_path(folder /
+                     kPartialFolder);  // of a finished node it is removed when it is reused
+}
 
 }  // namespace nb

@@ -32,6 +32,10 @@ NodeState inspect_node(const std::filesystem::path& folder, const Node& node, bo
 // kPartial also without old files. A readable ok record stays in any case: the new one must have
 // the same results.
 Result<void> begin_work(const std::filesystem::path& folder, NodeCondition condition);
+// Removes what work leaves beside its results: `working` and the folder kPartialFolder.
 Result<void> end_work(const std::filesystem::path& folder);
+
+// Items of an evaluation under way (partial_items.hpp).
+inline constexpr const char* kPartialFolder = "partial";
 
 }  // namespace nb

@@ -56,11 +56,14 @@ Result<OpenedModel> open_built_in(const BuiltInModelInfo& info, const ModelChoic
   if (!choice.device.empty())
     return bad_input(fmt::format("--device {}: the model {} runs on no device; leave it out",
                                  choice.device, info.name));
+  if (choice.step)
+    return bad_input(
+        fmt::format("--step: the model {} has no checkpoints; leave it out", info.name));
   if (!choice.shares_prefixes)
     return bad_input(
         fmt::format("--each-alone: the model {} computes nothing; leave it out", info.name));
   OpenedModel opened;
-  opened.label = opened.weights = info.name;
+  opened.label = opened.name = opened.weights = info.name;
   if (choice.tokenizer.empty()) {
     opened.tokenizer = std::make_unique<Tokenizer>(byte_tokenizer());
   } else {
@@ -174,12 +177,6 @@ Result<Work> settings_of(const StoredRecord& stored) {
   return work;
 }
 
-Result<fs::path> checkpoint_of(const StoredRecord& train) {
-  for (const auto& [file, digest] : train.record.artifacts)
-    if (file.ends_with(".safetensors")) return train.folder / file;
-  return bad_input(train.folder.string() + ": lists no checkpoint");
-}
-
 Result<StoredRecord> training_of(const fs::path& path) {
   NB_TRY(RunRecords run, read_run(path));
   std::vector<StoredRecord> trainings;
@@ -217,9 +214,20 @@ Result<void> check_same_tokenizer(const fs::path& given, const fs::path& own) {
                   given.string(), own.string()));
 }
 
+// "base@10": of a training that goes on after these weights.
+void name_step(OpenedModel& opened, const Record& training, const std::string& file) {
+  const auto last = checkpoint_file(training, std::nullopt, "");
+  if (!last || *last == file || !opened.checkpoint->is_object()) return;
+  const std::string step = "@" + opened.checkpoint->at("steps").dump();
+  opened.name += step;
+  if (!opened.label.empty()) opened.label += step;
+}
+
 Result<OpenedModel> open_run(const fs::path& path, const ModelChoice& choice) {
   NB_TRY(const StoredRecord train, training_of(path));
-  NB_TRY(const fs::path checkpoint_path, checkpoint_of(train));
+  NB_TRY(const std::string checkpoint_name,
+         checkpoint_file(train.record, choice.step, train.folder.string()));
+  const fs::path checkpoint_path = train.folder / checkpoint_name;
   Result<void> verified;
   std::optional<Result<SafetensorsFile>> file;
   parallel_for(2, 1, [&](std::size_t half) {
@@ -248,6 +256,8 @@ Result<OpenedModel> open_run(const fs::path& path, const ModelChoice& choice) {
   if (tokenizer) opened.parents.push_back(tokenizer->record.node_key);
   const std::string name = folder.filename().string();
   opened.label = name.substr(0, name.rfind('-'));
+  opened.name = train.record.name;
+  name_step(opened, train.record, checkpoint_name);
   opened.trained_on = train.record.device;
   opened.seed = train.record.seed;
   NB_TRY(const auto dataset, ancestor(suite_folder, train.record, "dataset"));
@@ -274,6 +284,10 @@ std::optional<StoredRecord> training_beside(const fs::path& checkpoint) {
 }
 
 Result<OpenedModel> open_file(const fs::path& path, const ModelChoice& choice) {
+  if (choice.step)
+    return bad_input(path.string() +
+                     ": --step chooses among the checkpoints of a training's "
+                     "folder; leave it out, or give that folder");
   if (choice.device.empty())
     return bad_input(
         fmt::format("{}: on which device shall it run? Give --device, for example "
@@ -293,11 +307,16 @@ Result<OpenedModel> open_file(const fs::path& path, const ModelChoice& choice) {
     const std::optional<StoredRecord> training = training_beside(path);
     NB_TRY(OpenedModel opened, open_checkpoint(checkpoint, tokenizer, device, choice,
                                                training ? &training->record : nullptr));
-    if (training) opened.parents.push_back(training->record.node_key);
+    if (training) {
+      opened.parents.push_back(training->record.node_key);
+      opened.name = training->record.name;
+      name_step(opened, training->record, "checkpoints/" + path.filename().string());
+    }
     return opened;
   };
   NB_TRY(OpenedModel opened, open_weights());
   opened.label = path.stem().string();
+  if (opened.name.empty()) opened.name = opened.label;
   return opened;
 }
 

@@ -22,6 +22,8 @@ struct ModelChoice {
   // oracle, chance, corrupted; a node's folder of a training; a run's folder that holds one
   // training; a checkpoint (.safetensors); or a model in llama2.c's form.
   std::string model;
+  std::optional<std::int64_t>
+      step;                // of a training's folder: which of its checkpoints; none: the last
   std::string device;      // profile; empty: the one that trained it
   std::string tokenizer;   // file; empty: the run's, or tokenizer.json (llama2.c: .bin) beside it
   std::int64_t batch = 8;  // sequences at a time; changes no result
@@ -31,6 +33,7 @@ struct ModelChoice {
 
 struct OpenedModel {
   std::string label;    // for names of folders and tables: "oracle", "train-base-ascend_910b3-s1"
+  std::string name;     // the same free of device and seed: "oracle", "base"
   std::string weights;  // digest of the weights, or the built-in model's name
   std::string device;   // name of the device entry it runs on; empty: none
   std::string trained_on;                        // profile; empty: the model does not say

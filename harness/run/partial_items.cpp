@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "harness/base/fs.hpp"
+#include "harness/run/node_state.hpp"
 
 namespace nb {
 namespace {
@@ -19,7 +20,7 @@ std::string stem_of(std::string_view task) {
 }  // namespace
 
 PartialItems::PartialItems(fs::path folder, std::int64_t shard, std::int64_t shards)
-    : folder_(std::move(folder) / "partial"), shard_(shard), shards_(shards) {}
+    : folder_(std::move(folder) / kPartialFolder), shard_(shard), shards_(shards) {}
 
 std::string PartialItems::own_ending() const {
   return fmt::format(".{}-of-{}.jsonl", shard_, shards_);
@@ -64,7 +65,7 @@ Result<void> PartialItems::append(std::string_view task, const ItemRecord& item)
   const auto written = append_file(file(task), line);
   if (written) return {};
   return tl::unexpected<Error>(
-      {written.error().code, written.error().message + "; the same command goes on at this item"});
+      {written.error().code, written.error().message + "; the same command resumes at this item"});
 }
 
 Result<void> PartialItems::remove() const {

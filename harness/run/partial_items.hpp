@@ -1,5 +1,5 @@
 // Items of an evaluation under way, each as one line as soon as it is there, so that a killed
-// evaluation goes on at the item and shards of other processes are found:
+// evaluation resumes at the next item and shards of other processes are found:
 // <folder>/partial/<task>.<shard>-of-<shards>.jsonl. Each file has one writer.
 #pragma once
 

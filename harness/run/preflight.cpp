@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "evals/data/manifest.hpp"
 #include "evals/evaluate.hpp"
@@ -126,6 +127,12 @@ Result<void> check_memory(const Forecast& forecast) {
 }  // namespace
 
 Result<void> check_writable(const fs::path& results) {
+  // Every message names files in it, and every list of files has one a line.
+  if (results.string().find_first_of("\n\r") != std::string::npos)
+    return bad_input(
+        fmt::format("the results folder {} has a line break in its name; give another "
+                    "--results-dir",
+                    Json(results.string()).dump(-1, ' ', false, Json::error_handler_t::replace)));
   std::error_code error;
   fs::path there = fs::absolute(results, error);
   while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
@@ -136,6 +143,22 @@ Result<void> check_writable(const fs::path& results) {
                                                    : there.string() + " is not a folder"));
   return {};
 }
+
+namespace {
+
+std::uint64_t bytes_below(const fs::path& folder) {
+  std::uint64_t sum = 0;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error))
+    if (std::error_code ignored; at->is_regular_file(ignored)) {
+      const std::uintmax_t size = at->file_size(ignored);
+      if (!ignored) sum += size;
+    }
+  return sum;
+}
+
+}  // namespace
 
 Forecast forecast(const Plan& plan, const RunOptions& options) {
   Forecast result;
@@ -153,7 +176,11 @@ Forecast forecast(const Plan& plan, const RunOptions& options) {
     if (entry.will_run) {
       ++result.to_run;
       result.time_s += entry.expected.time_s;
-      result.disk_bytes += entry.expected.disk_bytes;
+      // What an interrupted run left is on the disk already and is not needed once more.
+      const bool resumes = entry.condition == NodeCondition::kPartial && !options.fresh;
+      result.resumed += resumes ? 1 : 0;
+      const std::uint64_t there = resumes ? bytes_below(folder) : 0;
+      result.disk_bytes += entry.expected.disk_bytes - std::min(there, entry.expected.disk_bytes);
       result.peak_memory_bytes = std::max(result.peak_memory_bytes, entry.expected.memory_bytes);
     }
     result.nodes.push_back(entry);
@@ -192,8 +219,9 @@ std::string largest_batch_text(const Prediction& prediction) {
 }
 
 std::string forecast_text(const Forecast& forecast) {
-  return fmt::format("{}: {} to run, {} reused; about {}, {} disk, {} memory",
+  return fmt::format("{}: {} to run{}, {} reused; about {}, {} disk, {} memory",
                      count_text(forecast.to_run + forecast.reused, "node"), forecast.to_run,
+                     forecast.resumed > 0 ? fmt::format(" ({} resumed)", forecast.resumed) : "",
                      forecast.reused, human_time_ns(forecast.time_s * 1e9),
                      human_bytes(static_cast<double>(forecast.disk_bytes)),
                      human_bytes(static_cast<double>(forecast.peak_memory_bytes)));

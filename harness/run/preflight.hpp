@@ -23,6 +23,7 @@ struct NodeForecast {
 struct Forecast {
   std::vector<NodeForecast> nodes;  // in plan order
   int to_run = 0;
+  int resumed = 0;  // of them, where an interrupted run left off
   int reused = 0;
   double time_s = 0;                    // of the nodes that will run
   std::uint64_t disk_bytes = 0;         // the same

@@ -40,7 +40,7 @@ class Runner {
 
   Result<RunSummary> run() {
     summary_.suite_folder = folder_of(plan_.nodes.front()).parent_path();
-    NB_TRY_VOID(write_list());
+    if (!plan_.shares_folder) NB_TRY_VOID(write_list());
     if (options_.only) {
       NB_TRY_VOID(require_parents(*options_.only));
       summary_.nodes.push_back(process(*options_.only));
@@ -108,15 +108,20 @@ class Runner {
              line(fmt::format("{}: waiting for {}, which works on it", node.name, holder));
            }));
     NodeState state = inspect_node(report.folder, node, /*verify=*/true);
-    if (state.condition == NodeCondition::kDone && !options_.fresh) {
+    std::error_code error;
+    const bool has_partial = fs::exists(report.folder / kPartialFolder, error);
+    const bool fresh = options_.fresh && (!options_.keeps_partial || has_partial);
+    if (state.condition == NodeCondition::kDone && !fresh) {
       report.outcome = NodeOutcome::kReused;
       done_[i] = std::move(state.record);
+      if (has_partial && !options_.keeps_partial) return end_work(report.folder);
       return {};
     }
     if (state.condition == NodeCondition::kDamaged)
       line(fmt::format("{}: damaged, runs again: {}", node.name, state.damage));
     // --fresh starts over, whatever is there.
-    const NodeCondition condition = options_.fresh ? NodeCondition::kAbsent : state.condition;
+    NodeCondition condition = fresh ? NodeCondition::kAbsent : state.condition;
+    if (options_.keeps_partial) condition = NodeCondition::kPartial;
     NB_TRY_VOID(begin_work(report.folder, condition));
     report.outcome = NodeOutcome::kExecuted;
     return execute(i, condition, report);
@@ -128,8 +133,9 @@ class Runner {
     log.line(fmt::format("{} {} key {}",
                          condition == NodeCondition::kPartial ? "goes on:" : "starts:", node.name,
                          node.key));
-    line(fmt::format("{}: {}", node.name,
-                     condition == NodeCondition::kPartial ? "resuming" : "running"));
+    if (options_.tells_nodes)
+      line(fmt::format("{}: {}", node.name,
+                       condition == NodeCondition::kPartial ? "resuming" : "running"));
     Record record = empty_record(node);
     const std::string started = utc_time_text();
     const Result<void> result = guarded(i, report.folder, log, record);
@@ -137,6 +143,11 @@ class Runner {
       // Only what says what happened; partial results are not results.
       Record failed = empty_record(node);
       failed.settings = record.settings;
+      failed.device = record.device;
+      failed.trained_on = record.trained_on;
+      failed.seed = record.seed;
+      failed.parents = record.parents;
+      failed.checkpoint = record.checkpoint;
       failed.status = "failed";
       failed.error = result.error().message;
       record = std::move(failed);
@@ -193,6 +204,7 @@ class Runner {
   }
 
   void say(std::size_t i) const {
+    if (!options_.tells_nodes) return;
     const NodeReport& report = summary_.nodes.back();
     line(fmt::format(
         "[{}/{}] {} {}{}{}", options_.only ? 1 : i + 1, options_.only ? 1 : plan_.nodes.size(),

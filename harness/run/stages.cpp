@@ -1,7 +1,6 @@
 #include "harness/run/stages.hpp"
 
 #include "harness/base/check.hpp"
-#include "harness/plan/node_kinds.hpp"
 
 namespace nb {
 namespace {
@@ -19,20 +18,13 @@ struct Stages {
   Result<void> operator()(const EvalWork& work) { return run_eval(work, context, record); }
   Result<void> operator()(const MicroWork& work) { return run_micro(work, context, record); }
   Result<void> operator()(const PredictWork& work) { return run_predict(work, context, record); }
+  Result<void> operator()(const AskWork&) {
+    NB_CHECK(false, "[run] {} needs who answers: run_evaluation()", context.node.name);
+    return {};
+  }
 };
 
 }  // namespace
-
-const ParentRun& StageContext::parent(NodeKind kind) const {
-  const ParentRun* found = nullptr;
-  for (const ParentRun& candidate : parents)
-    if (candidate.kind == kind) {
-      NB_CHECK(found == nullptr, "[run] {} has two parents of kind {}", node.name, info(kind).name);
-      found = &candidate;
-    }
-  NB_CHECK(found != nullptr, "[run] {} has no parent of kind {}", node.name, info(kind).name);
-  return *found;
-}
 
 Result<void> execute_stage(const StageContext& context, Record& record) {
   return std::visit(Stages{context, record}, context.node.work);

@@ -141,7 +141,8 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   NB_TRY_VOID(recorder.finish());
   if (context.profiles_host) NB_TRY_VOID(write_profile(context, work.settings, device));
-  prune_checkpoints(context.folder, /*keep=*/1);  // the others were for going on
+  // The others were for going on.
+  prune_checkpoints(context.folder, /*keep=*/1, work.settings.keep_steps);
 
   const Use uses[] = {Use::kTrain};
   describe_device(resolved, uses, /*cards=*/1, record);
@@ -160,6 +161,12 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
   NB_TRY(record.subject["weights"], weights_digest(file));
   (*record.settings)["effective"]["checkpoint"] = checkpoint;
   record.artifacts = {{"steps.csv", ""}, {"samples.jsonl", ""}, {checkpoint, ""}};
+  for (const std::int64_t step : work.settings.keep_steps) {
+    const fs::path kept = checkpoint_path(context.folder, step);
+    // A resumed run did not write it itself: nothing damaged gets a digest.
+    NB_TRY(const SafetensorsFile whole, SafetensorsFile::open(kept), "begin again with --fresh");
+    record.artifacts[kept.lexically_relative(context.folder).generic_string()] = "";
+  }
   record.host_artifacts = {{"trace.json", ""}};  // its steps depend on where a run was resumed
   return {};
 }

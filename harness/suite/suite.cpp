@@ -49,6 +49,11 @@ FieldList EvaluationSettings::fields() {
                   "sequences scored together; cannot change any score",
                   &batch_size,
                   {.min = 1, .max = 4096, .hashed = false}});
+  // Each is a node of its own, which says its step.
+  list.push_back({"steps",
+                  "steps whose checkpoints are evaluated beside the last one; 0: initial weights",
+                  &steps,
+                  {.unit = "step", .min = 0, .hashed = false}});
   return list;
 }
 

@@ -60,9 +60,10 @@ struct StageSettings {
 };
 
 struct EvaluationSettings {
-  std::string name;             // "core"; unique in the suite
-  EvalSettings settings;        // tasks, few-shot seed, …: same level in the file
-  std::int64_t batch_size = 8;  // sequences at a time; cannot change any output, so not hashed
+  std::string name;                 // "core"; unique in the suite
+  EvalSettings settings;            // tasks, few-shot seed, …: same level in the file
+  std::int64_t batch_size = 8;      // sequences at a time; cannot change any output, so not hashed
+  std::vector<std::int64_t> steps;  // whose checkpoints are evaluated beside the last one
   FieldList fields();
 };
 

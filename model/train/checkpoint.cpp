@@ -276,9 +276,15 @@ void remove_torn_checkpoints(const std::filesystem::path& folder) {
   }
 }
 
-void prune_checkpoints(const std::filesystem::path& folder, std::size_t keep) {
+void prune_checkpoints(const std::filesystem::path& folder, std::size_t keep,
+                       std::span<const std::int64_t> kept_steps) {
   const std::vector<std::filesystem::path> paths = list_checkpoints(folder);
+  const auto stays = [&](const std::filesystem::path& path) {
+    return std::any_of(kept_steps.begin(), kept_steps.end(),
+                       [&](std::int64_t step) { return path == checkpoint_path(folder, step); });
+  };
   for (std::size_t i = keep; i < paths.size(); ++i) {
+    if (stays(paths[i])) continue;
     std::error_code ignored;  // a file that stays costs disk, not results
     std::filesystem::remove(paths[i], ignored);
   }

@@ -65,7 +65,8 @@ std::filesystem::path checkpoint_path(const std::filesystem::path& folder, std::
 // Temporaries of a process that was killed while it wrote. One run a folder: nobody else writes
 // there.
 void remove_torn_checkpoints(const std::filesystem::path& folder);
-// Removes all but the newest `keep`.
-void prune_checkpoints(const std::filesystem::path& folder, std::size_t keep);
+// Removes all but the newest `keep` and those of `kept_steps`.
+void prune_checkpoints(const std::filesystem::path& folder, std::size_t keep,
+                       std::span<const std::int64_t> kept_steps = {});
 
 }  // namespace nb

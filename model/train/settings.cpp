@@ -45,8 +45,12 @@ FieldList TrainSettings::fields() {
            &sample_every,
            {.unit = "step", .min = 0}},
           {"checkpoint_every",
-           "steps between checkpoints; 0: only at the end",
+           "steps between checkpoints to resume from; 0: only at the end",
            &checkpoint_every,
+           {.unit = "step", .min = 0, .hashed = false}},
+          {"keep_steps",
+           "steps whose checkpoints are kept beside the last one; 0: the initial weights",
+           &keep_steps,
            {.unit = "step", .min = 0}},
           {"seed", "of the initial weights", &seed}};
 }
@@ -78,8 +82,18 @@ Result<BatchPlan> plan_batch(const TrainSettings& settings, std::int64_t cards) 
   return BatchPlan{.micro_batch_tokens = micro, .accumulation_steps = total / world};
 }
 
+Result<void> check_keep_steps(const TrainSettings& settings, std::int64_t iterations) {
+  for (const std::int64_t step : settings.keep_steps)
+    if (step < 0 || step > iterations)
+      return bad_input(
+          fmt::format("keep_steps: {}: the training has the steps 0 to {}; give some of these",
+                      step, iterations));
+  return {};
+}
+
 Result<void> check_schedule(const TrainSettings& settings) {
   constexpr double kRounding = 1e-9;  // 0.7 + 0.3 is 1
+  if (settings.iterations) NB_TRY_VOID(check_keep_steps(settings, *settings.iterations));
   if (settings.warmup_ratio + settings.warmdown_ratio <= 1 + kRounding) return {};
   return bad_input(fmt::format(
       "warmup_ratio {} and warmdown_ratio {} are together more than all steps; lower one so that "

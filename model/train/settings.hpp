@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "harness/base/fields.hpp"
 #include "harness/base/result.hpp"
@@ -29,7 +30,10 @@ struct TrainSettings {
   std::int64_t eval_every = 250;  // steps; 0: only at the end
   std::int64_t eval_tokens = 10485760;
   std::int64_t sample_every = 2000;   // steps; 0: never
-  std::int64_t checkpoint_every = 0;  // steps; 0: only at the end
+  std::int64_t checkpoint_every = 0;  // steps; 0: only at the end. Changes no result
+  // Whose checkpoints stay beside the last one, ascending or not; 0: the initial weights. Changes
+  // no byte of any checkpoint.
+  std::vector<std::int64_t> keep_steps;
   std::uint64_t seed = 42;
 
   FieldList fields();
@@ -43,8 +47,11 @@ struct BatchPlan {
 // total_batch_tokens must be a multiple of cards × device_batch_size × sequence_len; else bad_input
 // with both numbers and the nearest valid ones.
 Result<BatchPlan> plan_batch(const TrainSettings& settings, std::int64_t cards);
-// bad_input where the steps in which rates rise and those in which they fall would overlap.
+// bad_input where the steps in which rates rise and those in which they fall would overlap, or
+// where a checkpoint is to be kept that there will not be.
 Result<void> check_schedule(const TrainSettings& settings);
+// The second of these, where `iterations` is known only once the model's size is.
+Result<void> check_keep_steps(const TrainSettings& settings, std::int64_t iterations);
 // settings.iterations, or floor(ratio × parameters / total_batch_tokens), at least 1.
 std::int64_t planned_iterations(const TrainSettings& settings, const GptConfig& config);
 

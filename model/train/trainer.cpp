@@ -62,6 +62,10 @@ class Trainer {
   bool is_due(std::int64_t every, std::int64_t step) const {
     return every > 0 && step % every == 0;
   }
+  bool is_kept(std::int64_t step) const {
+    const auto& kept = settings_.keep_steps;
+    return std::find(kept.begin(), kept.end(), step) != kept.end();
+  }
   void note(const std::string& text) const {
     if (hooks_.on_note) hooks_.on_note(text);
   }
@@ -84,9 +88,11 @@ class Trainer {
 // Everything that a resumed run must share with the one that wrote the checkpoint.
 Json Trainer::identity(const GptConfig& config) const {
   TrainSettings copy = settings_;
+  Json settings = hashed_fields(copy.fields());
+  settings.erase("keep_steps");  // which of them stay is nothing that a checkpoint could tell
   Json policy = Json::object();
   for (const PolicyEntry& entry : device_.profile().numerics_card) policy[entry.name] = entry.value;
-  return {{"settings", hashed_fields(copy.fields())},
+  return {{"settings", settings},
           {"model", print_struct(config)},
           {"device", device_.profile().name()},
           {"numerics", device_.profile().numerics_of},
@@ -187,7 +193,7 @@ Result<void> Trainer::save(bool is_finished) {
   const std::filesystem::path path = checkpoint_path(folder_, progress_.step);
   NB_TRY_VOID(save_checkpoint(path, gpt_, optimizers_, progress_, data_.train.state(), *identity_),
               fmt::format("checkpoint of step {}", progress_.step));
-  prune_checkpoints(folder_, kKeptCheckpoints);
+  prune_checkpoints(folder_, kKeptCheckpoints, settings_.keep_steps);
   if (hooks_.on_checkpoint) hooks_.on_checkpoint(progress_.step);
   return {};
 }
@@ -205,9 +211,9 @@ Result<TrainResult> Trainer::run() {
   for (;; ++progress_.step) {
     const std::int64_t step = progress_.step;
     const bool is_last = step == iterations_;
-    if (!is_last && step > resumed_from_ && is_due(settings_.checkpoint_every, step)) {
-      NB_TRY_VOID(save(false));
-    }
+    const bool is_there = is_resumed && step == resumed_from_;
+    const bool is_wanted = (step > 0 && is_due(settings_.checkpoint_every, step)) || is_kept(step);
+    if (!is_last && !is_there && is_wanted) NB_TRY_VOID(save(false));
     StepRow row;
     row.step = step;
     if (is_last || is_due(settings_.eval_every, step)) NB_TRY_VOID(validate(row));
@@ -275,6 +281,7 @@ Result<TrainResult> train(const TrainSettings& settings, Device& device, const T
   const GptConfig config =
       config_for_depth(settings.depth, data.tokenizer.vocab_size(), settings.sequence_len);
   NB_TRY_VOID(check_config(config, fmt::format("depth {}", settings.depth)));
+  NB_TRY_VOID(check_keep_steps(settings, planned_iterations(settings, config)));
   if (device.numerics().loss_scaling != LossScaling::kNone) {
     return bad_input(
         fmt::format("{} asks for loss scaling, which training does not have yet; take a "

@@ -84,7 +84,8 @@ struct TrainResult {
   std::int64_t resumed_from_step = 0;  // 0: from the start. About this process, not about the run
 };
 
-// `folder` gets checkpoints/step_000123.safetensors; the two newest are kept. Resumes from the
+// `folder` gets checkpoints/step_000123.safetensors; the two newest and those of
+// keep_steps stay. Resumes from the
 // newest valid checkpoint there; a damaged one is passed over with a note, one of other settings is
 // bad_input. A full disk is run_error and leaves the older checkpoint. Simulated out of memory:
 // run_error in the device's words with the largest device_batch_size that fits.

@@ -56,6 +56,48 @@ TEST(Train, ProfileAddsUpAndChangesNoBit) {
   EXPECT_NE(again.out.find("picture: "), std::string::npos) << again.out;
 }
 
+TEST(Train, KeepsTheInitialWeightsAndEvaluatesThemByStep) {
+  const Bench bench;
+  ASSERT_EQ(bench.train({"--save-init", "--keep-steps", "2", "--quiet"}).exit_code, 0);
+  const fs::path training = bench.node("train-base");
+  const auto record = read_record(training);
+  ASSERT_TRUE(record) << record.error().message;
+  for (const char* file : {"step_000000", "step_000002", "step_000004"})
+    EXPECT_TRUE(record->artifacts.contains(std::string("checkpoints/") + file + ".safetensors"))
+        << file;
+  // The last one is what it is without the others.
+  const Bench plain;
+  ASSERT_EQ(plain.train({"--quiet", "--checkpoint-every", "3"}).exit_code, 0);
+  const std::string last = "checkpoints/step_000004.safetensors";
+  EXPECT_EQ(read_record(plain.node("train-base"))->artifacts.at(last), record->artifacts.at(last));
+
+  const auto evaluate = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"eval",   "--model",       training.string(),
+                                       "--task", "mw/facts",      "--quiet",
+                                       "--json", "--results-dir", bench.results().string()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return bench(arguments);
+  };
+  const auto at = [&](const std::vector<std::string>& more) {
+    const auto done = evaluate(more);
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    return read_record(Json::parse(done.out).at("folder").get<std::string>()).value();
+  };
+  const Record first = at({"--step", "0"}), middle = at({"--step", "2"}), end = at({});
+  EXPECT_EQ(first.name, "base@0.mw/facts");
+  EXPECT_EQ(middle.name, "base@2.mw/facts");
+  EXPECT_EQ(end.name, "base.mw/facts");
+  EXPECT_EQ(first.checkpoint->at("steps"), 0);
+  EXPECT_EQ(end.checkpoint->at("steps"), 4);
+  EXPECT_NE(first.subject.at("weights"), end.subject.at("weights"));
+  EXPECT_EQ(at({"--step", "4"}).node_key, end.node_key);
+  const auto none = evaluate({"--step", "3"});
+  EXPECT_EQ(none.exit_code, 64);
+  EXPECT_NE(none.err.find("keeps no checkpoint of step 3; it has checkpoints/step_000000"),
+            std::string::npos)
+      << none.err;
+}
+
 TEST(Train, OfASuiteEqualsTheSuitesOwnTraining) {
   const Bench suite, single;
   ASSERT_EQ(suite.run(kSmallSuite, {"--set", R"(/devices=["ascend_910b3"])"}).exit_code, 0);

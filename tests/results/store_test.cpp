@@ -212,7 +212,10 @@ TEST(Store, OfTwoRecordsOfANodeTheLaterCounts) {
   ASSERT_TRUE(run);
   ASSERT_EQ(run->records.size(), 1U);
   EXPECT_EQ(run->records[0].record.node_key[0], 'b');
-  EXPECT_EQ(run->notes.size(), 1U);
+  ASSERT_EQ(run->notes.size(), 1U);
+  EXPECT_EQ(run->notes[0],
+            "n-aaaaaaaa: skipped: superseded by n-bbbbbbbb, which has the same name, device and "
+            "seed");
   // The list of the last run decides before dates do.
   ASSERT_TRUE(write_run_list(dir / "s", {"n-aaaaaaaa", "gone-cccccccc"}));
   run = read_run(dir / "s");
@@ -221,6 +224,23 @@ TEST(Store, OfTwoRecordsOfANodeTheLaterCounts) {
   EXPECT_EQ(run->records[0].record.node_key[0], 'a');
   ASSERT_EQ(run->damaged.size(), 1U);
   EXPECT_NE(run->damaged[0].find("gone-cccccccc"), std::string::npos);
+}
+
+TEST(Store, ASupersededEvaluationOfOtherWeightsSaysSo) {
+  const test::TempDir dir;
+  for (const char key : {'a', 'b'}) {
+    Record record = small_record("base.mw", key);
+    record.kind = "eval";
+    record.subject["weights"] = std::string(64, key);
+    record.environment = Json{{"finished_at", std::string("2026-01-01T00:00:0") + key}};
+    ASSERT_TRUE(write_record(dir / "eval" / (std::string("n-") + std::string(8, key)), record));
+  }
+  const auto run = read_run(dir / "eval");
+  ASSERT_TRUE(run);
+  ASSERT_EQ(run->notes.size(), 1U);
+  EXPECT_EQ(run->notes[0],
+            "n-aaaaaaaa: skipped: superseded by n-bbbbbbbb, which has the same name, device and "
+            "seed but evaluated other weights; name its folder to see it");
 }
 
 TEST(Store, ARecordIsFoundByItsKeyWhateverTheLastRunListed) {

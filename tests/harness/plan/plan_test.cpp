@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -151,11 +152,53 @@ TEST(NodeKinds, EveryKindHasCode) {
 TEST(NodeKinds, TrainingLinksTheKernelsButNoEvaluators) {
   const auto& train = code_digests(NodeKind::kTrain);
   for (const char* folder : {"model/kernels", "model/device", "model/train", "model/optim",
-                             "model/gpt", "model/data", "model/tokenizer"})
+                             "model/gpt", "model/data", "model/tokenizer", "compiler and flags"})
     EXPECT_TRUE(train.contains(folder)) << folder;
   EXPECT_FALSE(train.contains("evals"));
   EXPECT_TRUE(code_digests(NodeKind::kEval).contains("evals"));
-  EXPECT_FALSE(code_digests(NodeKind::kTokenizer).contains("model/kernels"));
+  EXPECT_EQ(code_digest(NodeKind::kEval), code_digest(NodeKind::kAsk));
+}
+
+TEST(Plan, CheckpointEveryChangesNoKey) {
+  Json json = small_suite();
+  json["stages"]["base"]["checkpoint_every"] = 1;
+  const Plan often = plan_of(json);
+  json["stages"]["base"]["checkpoint_every"] = 3;
+  const Plan seldom = plan_of(json);
+  ASSERT_EQ(often.nodes.size(), seldom.nodes.size());
+  for (std::size_t i = 0; i < often.nodes.size(); ++i)
+    EXPECT_EQ(often.nodes[i].key, seldom.nodes[i].key) << often.nodes[i].name;
+}
+
+TEST(Plan, AnEvaluationAtSeveralStepsIsANodeEach) {
+  Json json = small_suite();
+  const Plan last_only = plan_of(json);
+  json["evaluations"][0]["steps"] = {2, 0, 2};
+  const Plan plan = plan_of(json);
+  std::vector<std::string> labels;
+  for (const Node& node : plan.nodes)
+    if (const auto* work = std::get_if<EvalWork>(&node.work)) {
+      labels.push_back(node.label);
+      EXPECT_EQ(work->step.has_value(), node.label.find('@') != std::string::npos);
+    } else if (const auto* train = std::get_if<TrainWork>(&node.work)) {
+      EXPECT_EQ(train->settings.keep_steps, (std::vector<std::int64_t>{0, 2}));
+    }
+  const std::string name = json["evaluations"][0]["name"];
+  EXPECT_EQ(std::count(labels.begin(), labels.end(), "base@0." + name),
+            std::count(labels.begin(), labels.end(), "base." + name));
+  EXPECT_EQ(std::count(labels.begin(), labels.end(), "base@2." + name),
+            std::count(labels.begin(), labels.end(), "base." + name));
+}
+
+TEST(Plan, AStepBeyondTheTrainingIsRefused) {
+  Json json = small_suite();
+  json["stages"]["base"]["iterations"] = 4;
+  json["stages"]["base"]["keep_steps"] = {0, 5};
+  const auto suite = parse_suite(json, "s.json");
+  ASSERT_FALSE(suite);
+  EXPECT_NE(suite.error().message.find("keep_steps: 5: the training has the steps 0 to 4"),
+            std::string::npos)
+      << suite.error().message;
 }
 
 TEST(Expectation, GrowsWithTheWork) {

@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
 #include "harness/base/json_io.hpp"
+#include "harness/plan/node_kinds.hpp"
 #include "harness/run/partial_items.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 #include "model/tokenizer/vocabulary.hpp"
@@ -61,6 +63,70 @@ TEST_F(EvaluationTest, WritesARecordWithItemsAndIsReused) {
   EXPECT_TRUE(second.is_reused);
   EXPECT_EQ(second.folder, first.folder);
   EXPECT_EQ(second.items_done, first.items_done);
+}
+
+// All were named "eval": of three in one folder a comparison saw one.
+TEST_F(EvaluationTest, SeveralInOneFolderDoNotHideEachOther) {
+  run(request("oracle"));
+  run(request("chance"));
+  EvaluationRequest other = request("oracle");
+  other.settings.tasks = {"mw/facts"};
+  run(other);
+  const auto all = read_run(results_ / "eval");
+  ASSERT_TRUE(all) << all.error().message;
+  std::vector<std::string> names;
+  for (const StoredRecord& stored : all->records) names.push_back(stored.record.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"chance.mw/facts+mw/cloze", "oracle.mw/facts",
+                                             "oracle.mw/facts+mw/cloze"}));
+  EXPECT_TRUE(all->notes.empty());
+  // The same model and tasks with other settings: the later counts, the other is named.
+  other.settings.max_per_task = 7;
+  run(other);
+  const auto more = read_run(results_ / "eval");
+  ASSERT_TRUE(more);
+  EXPECT_EQ(more->records.size(), 3u);
+  ASSERT_EQ(more->notes.size(), 1u);
+  EXPECT_NE(more->notes[0].find("skipped: superseded by"), std::string::npos) << more->notes[0];
+  // In a folder of their own they stand alone.
+  other.suite = "elsewhere";
+  EXPECT_EQ(run(other).folder.parent_path(), results_ / "elsewhere");
+}
+
+// One runner for all: log, lock, marker of work, failed records.
+TEST_F(EvaluationTest, IsANodeLikeTheOthers) {
+  const EvaluationOutcome done = run(request("oracle"));
+  EXPECT_TRUE(fs::exists(done.folder / "log.txt"));
+  EXPECT_FALSE(fs::exists(done.folder / "working"));
+  EXPECT_FALSE(fs::exists(done.folder.parent_path() / "run.json"));
+  EXPECT_EQ(done.record.subject.at("code"), code_digest(NodeKind::kEval));
+  EXPECT_TRUE(done.folder.filename().string().ends_with(done.record.node_key.substr(0, 8)));
+  // An edited record is made again, as of any node.
+  Json edited = *read_json(done.folder / "record.json");
+  edited["metrics"][0]["value"] = 0.5;
+  ASSERT_TRUE(write_json(done.folder / "record.json", edited));
+  const EvaluationOutcome again = run(request("oracle"));
+  EXPECT_FALSE(again.is_reused);
+  EXPECT_EQ(files_of(again), files_of(done));
+  EXPECT_EQ(find_metric(again.record, "mw/facts/accuracy")->value, 1.0);
+}
+
+TEST_F(EvaluationTest, AFullDiskFailsItAndTheSameCommandResumes) {
+  fail_writes_after(40, ENOSPC);
+  const std::string failed = error_of(request("oracle"));
+  fail_writes_after(0, 0);
+  EXPECT_NE(failed.find("No space left"), std::string::npos) << failed;
+  const EvaluationOutcome resumed = run(request("oracle"));
+  EXPECT_FALSE(resumed.is_reused);
+  EXPECT_GT(resumed.items_resumed, 0);
+}
+
+TEST_F(EvaluationTest, ALineBreakInTheResultsFolderIsRefused) {
+  EvaluationRequest broken = request();
+  broken.results_dir = results_ / "a\nb";
+  const std::string message = error_of(broken);
+  EXPECT_NE(message.find("has a line break in its name"), std::string::npos) << message;
+  EXPECT_EQ(message.find('\n'), std::string::npos);
+  EXPECT_TRUE(fs::is_empty(results_.path()));
 }
 
 TEST_F(EvaluationTest, OtherSettingsAreAnotherEvaluation) {
@@ -278,6 +344,9 @@ TEST_F(EvaluationTest, BadRequestsAreOneSentence) {
   device.model.device = "ascend_910b3";
   EXPECT_EQ(error_of(device),
             "--device ascend_910b3: the model chance runs on no device; leave it out");
+  EvaluationRequest step = request();
+  step.model.step = 3;
+  EXPECT_EQ(error_of(step), "--step: the model chance has no checkpoints; leave it out");
   EvaluationRequest alone = request();
   alone.model.shares_prefixes = false;
   EXPECT_EQ(error_of(alone), "--each-alone: the model chance computes nothing; leave it out");

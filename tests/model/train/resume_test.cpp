@@ -76,6 +76,56 @@ TEST_F(Resume, EveryKillEndsWithTheSameBytes) {
   }
 }
 
+// It changed the file's hash and refused to resume.
+TEST_F(Resume, CheckpointEveryChangesNoByteAndRefusesNothing) {
+  const test::TempDir often, seldom, changed;
+  const auto expected = test::run_tiny(data_, settings_, often.path());
+  ASSERT_TRUE(expected) << expected.error().message;
+  run_and_die(changed.path(), 5, /*after_checkpoint=*/false);
+  settings_.checkpoint_every = 0;
+  const auto once = test::run_tiny(data_, settings_, seldom.path());
+  ASSERT_TRUE(once) << once.error().message;
+  expect_same(*expected, *once);
+  const auto resumed = test::run_tiny(data_, settings_, changed.path());
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  EXPECT_EQ(resumed->resumed_from_step, 4);
+  expect_same(*expected, *resumed);
+}
+
+TEST_F(Resume, KeptStepsAreTheSameBytesAfterAKillAndChangeNoOther) {
+  const test::TempDir plain, whole;
+  const auto expected = test::run_tiny(data_, settings_, plain.path());
+  ASSERT_TRUE(expected) << expected.error().message;
+  settings_.keep_steps = {0, 3};
+  const auto kept = test::run_tiny(data_, settings_, whole.path());
+  ASSERT_TRUE(kept) << kept.error().message;
+  expect_same(*expected, *kept);
+  const auto digest = [](const test::TempDir& folder, std::int64_t step) {
+    return sha256_file(checkpoint_path(folder.path(), step)).value_or("missing");
+  };
+  EXPECT_NE(digest(whole, 0), "missing");
+  EXPECT_NE(digest(whole, 3), "missing");
+  for (const std::int64_t step : {0, 1, 3, 4, 7}) {
+    SCOPED_TRACE(step);
+    const test::TempDir folder;
+    run_and_die(folder.path(), step, /*after_checkpoint=*/false);
+    const auto resumed = test::run_tiny(data_, settings_, folder.path());
+    ASSERT_TRUE(resumed) << resumed.error().message;
+    expect_same(*expected, *resumed);
+    EXPECT_EQ(digest(folder, 0), digest(whole, 0));
+    EXPECT_EQ(digest(folder, 3), digest(whole, 3));
+  }
+}
+
+TEST_F(Resume, AKeptStepBeyondTheTrainingIsRefused) {
+  const test::TempDir folder;
+  settings_.keep_steps = {9};
+  const auto refused = test::run_tiny(data_, settings_, folder.path());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "keep_steps: 9: the training has the steps 0 to 8; give some of these");
+}
+
 TEST_F(Resume, ThreadsChangeNoByte) {
   const test::TempDir one;
   const test::TempDir two;
