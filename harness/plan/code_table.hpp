@@ -1,4 +1,5 @@
-// What the build says about the sources: filled by code_digest.cmake into a generated .cpp file.
+// What the build says about the code of each node kind: filled by code_digest.py into a generated
+// .cpp file, which only programs link (target nb_code).
 #pragma once
 
 #include <span>
@@ -6,15 +7,11 @@
 
 namespace nb {
 
-struct ComponentDigest {
-  std::string_view folder;  // "model/kernels"
-  std::string_view sha256;
+struct CodeDigest {
+  std::string_view kind;       // "train"
+  std::string_view component;  // folder, "model/kernels", or "compiler and flags"
+  std::string_view sha256;     // of what of the component the kind can run
 };
-struct KindCode {
-  std::string_view kind;     // "train"
-  std::string_view folders;  // space-separated
-};
-std::span<const ComponentDigest> component_digests();
-std::span<const KindCode> kind_codes();
+std::span<const CodeDigest> code_table();  // sorted
 
 }  // namespace nb

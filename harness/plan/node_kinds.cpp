@@ -1,7 +1,6 @@
 #include "harness/plan/node_kinds.hpp"
 
 #include <array>
-#include <sstream>
 
 #include "harness/base/check.hpp"
 #include "harness/base/hash.hpp"
@@ -10,7 +9,7 @@
 namespace nb {
 namespace {
 
-// In the order of NodeKind. Which code belongs to a kind: CMakeLists.txt beside this file.
+// In the order of NodeKind. Which code belongs to a kind: code_digest.py.
 constexpr std::array<NodeKindInfo, kNodeKindCount> kKinds{{
     {"dataset", "documents for training and validation"},
     {"tokenizer", "BPE vocabulary trained on the documents"},
@@ -19,19 +18,13 @@ constexpr std::array<NodeKindInfo, kNodeKindCount> kKinds{{
     {"eval", "benchmarks on one checkpoint"},
     {"micro", "one group of microbenchmarks on one device"},
     {"predict", "one full-scale dry run on one device"},
+    {"eval", "benchmarks outside a suite, on a model or on stored texts"},
 }};
 
 std::map<std::string, std::string> collect(std::string_view kind) {
   std::map<std::string, std::string> digests;
-  for (const KindCode& code : kind_codes()) {
-    if (code.kind != kind) continue;
-    std::istringstream folders{std::string(code.folders)};
-    for (std::string folder; folders >> folder;) {
-      for (const ComponentDigest& component : component_digests())
-        if (component.folder == folder) digests[folder] = component.sha256;
-      NB_CHECK(digests.contains(folder), "[plan] no digest of {}", folder);
-    }
-  }
+  for (const CodeDigest& code : code_table())
+    if (code.kind == kind) digests.emplace(code.component, code.sha256);
   NB_CHECK(!digests.empty(), "[plan] no code for node kind {}", kind);
   return digests;
 }

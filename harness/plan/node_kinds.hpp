@@ -15,9 +15,10 @@ struct NodeKindInfo {
 };
 const NodeKindInfo& info(NodeKind kind);
 
-// Component ("model/kernels") → SHA-256 of its sources, for every component that nodes of this kind
-// link (the link graph of the build says which), taken when the program was built: uncommitted
-// edits count, build folders, paths and tests do not (code_digest.cmake).
+// Component ("model/kernels") → SHA-256 of what nodes of this kind can run of it, by the symbols of
+// the object files and the compiler's own record of included files; "compiler and flags" → of
+// those. Taken when the program was built: uncommitted edits count, build folders, paths,
+// sanitizers and tests do not (code_digest.py).
 const std::map<std::string, std::string>& code_digests(NodeKind kind);
 // One SHA-256 over the above.
 std::string code_digest(NodeKind kind);
