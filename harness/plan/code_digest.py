@@ -112,7 +112,8 @@ class Program:
     def __init__(self, options):
         self.source = Path(options.source).resolve()
         self.build = Path(options.build).resolve()
-        self.objects = Path(options.objects).read_text().split()
+        self.objects = [os.path.normpath(line)
+                        for line in Path(options.objects).read_text().splitlines() if line]
         roots = [(str(self.build), "<build>"), (str(self.source), "<source>")]
         self.flags = {}
         for entry in json.loads((self.build / "compile_commands.json").read_text()):

@@ -6,6 +6,7 @@
 
 #include "harness/base/fs.hpp"
 #include "harness/suite/load.hpp"
+#include "results/store.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace nb {
@@ -71,6 +72,40 @@ TEST(Preflight, ModelLargerThanMemoryIsFound) {
   EXPECT_TRUE(problem.find("memory") != std::string::npos ||
               problem.find("disk") != std::string::npos)
       << problem;
+}
+
+TEST(Preflight, ALineBreakInTheResultsFolderIsOneSentence) {
+  const test::TempDir folder;
+  RunOptions options;
+  options.results_dir = folder / "a\nb";
+  const std::string problem = problem_of(kPredictions, options);
+  EXPECT_NE(problem.find("a\\nb\" has a line break in its name; give another --results-dir"),
+            std::string::npos)
+      << problem;
+  EXPECT_EQ(problem.find('\n'), std::string::npos);
+}
+
+// What an interrupted run left was asked for once more.
+TEST(Forecast, OfAResumedRunSaysSoAndCountsWhatIsOnTheDiskAlready) {
+  const test::TempDir folder;
+  RunOptions options;
+  options.results_dir = folder.path();
+  const Plan plan = plan_of(kPredictions, options);
+  const Forecast before = forecast(plan, options);
+  EXPECT_EQ(forecast_text(before).find("resumed"), std::string::npos);
+  const Node& node = plan.nodes.front();
+  const fs::path partial = node_folder(options.results_dir, plan.suite, node.name, node.key);
+  ASSERT_TRUE(begin_work(partial, NodeCondition::kAbsent));
+  ASSERT_TRUE(write_file(partial / "checkpoints/step", std::string(5000, 'x')));
+  Forecast resumed = forecast(plan, options);
+  EXPECT_EQ(resumed.resumed, 1);
+  EXPECT_EQ(resumed.disk_bytes, before.disk_bytes - 5000);
+  EXPECT_NE(forecast_text(resumed).find("1 to run (1 resumed), 0 reused"), std::string::npos)
+      << forecast_text(resumed);
+  ASSERT_TRUE(write_file(partial / "checkpoints/large", std::string(before.disk_bytes, 'x')));
+  EXPECT_EQ(forecast(plan, options).disk_bytes, 0u) << "never less than nothing";
+  options.fresh = true;
+  EXPECT_EQ(forecast(plan, options).disk_bytes, before.disk_bytes);
 }
 
 TEST(Forecast, CountsWhatRunsAndAddsItUp) {
