@@ -8,7 +8,6 @@
 
 #include "evals/base/eval_metrics.hpp"
 #include "evals/data/manifest.hpp"
-#include "evals/humaneval/control.hpp"
 #include "evals/humaneval/pass_at_k.hpp"
 #include "evals/humaneval/program.hpp"
 #include "harness/base/numpy_random.hpp"
@@ -43,27 +42,16 @@ std::string shortened(std::string text) {
   return text.substr(0, end) + "…";
 }
 
-bool defines(std::string_view code, std::string_view function) {
-  const std::string definition = fmt::format("def {}", function);
-  for (std::size_t at = code.find(definition); at != code.npos;
-       at = code.find(definition, at + 1)) {
-    const std::size_t after = code.find_first_not_of(" \t", at + definition.size());
-    if (after != code.npos && code[after] == '(') return true;
-  }
-  return false;
-}
-
 std::string canonical_text(const HumanEvalProblem& problem) {
   return mark_text(HumanEvalText::kContinuation, problem.canonical_solution);
 }
 
 Result<void> try_out(const std::vector<HumanEvalProblem>& problems,
                      const sandbox::Ability& ability) {
-  std::vector<std::string> programs;
+  std::vector<sandbox::Trial> trials;
   for (std::size_t i = 0; i < std::min(kTriedOut, problems.size()); ++i)
-    programs.push_back(
-        humaneval_program(problems[i], canonical_text(problems[i]), problems[i].test));
-  NB_TRY(const auto outcomes, sandbox::run_python(ability, programs));
+    trials.push_back(humaneval_trial(problems[i], canonical_text(problems[i])));
+  NB_TRY(const auto outcomes, sandbox::run_trials(ability, trials));
   for (std::size_t i = 0; i < outcomes.size(); ++i)
     if (outcomes[i].outcome != Outcome::kPassed)
       return run_error(
@@ -92,10 +80,7 @@ HumanEvalEvaluator::HumanEvalEvaluator(std::string_view task,
     : task_(task),
       problems_(in_order(std::move(problems), settings.max_per_task)),
       ability_(std::move(ability)),
-      limits_(limits) {
-  for (std::size_t i = 0; i < problems_.size(); ++i)
-    controls_.push_back(std::make_unique<Control>());
-}
+      limits_(limits) {}
 
 Gold HumanEvalEvaluator::gold(std::size_t i) const {
   const HumanEvalProblem& problem = problems_[i];
@@ -136,46 +121,13 @@ std::string HumanEvalEvaluator::stored_solution(std::size_t, std::string solutio
   return mark_text(HumanEvalText::kSolution, std::move(solution));
 }
 
-Result<ProgramOutcome> HumanEvalEvaluator::run(std::size_t i, std::string_view text,
-                                               std::string_view test) const {
-  return sandbox::run_python(ability_, humaneval_program(problems_[i], text, test), limits_);
-}
-
-Result<std::vector<std::string>> HumanEvalEvaluator::control_tests(std::size_t i) const {
-  Control& control = *controls_[i];
-  const std::lock_guard lock(control.mutex);
-  if (control.tests) return *control.tests;
-  NB_TRY(const auto tests, twisted_tests(ability_, problems_[i].test));
-  std::vector<std::string> kept;
-  for (const std::string& test : tests) {
-    NB_TRY(const ProgramOutcome outcome, run(i, canonical_text(problems_[i]), test));
-    if (outcome.outcome == Outcome::kFailed) kept.push_back(test);
-  }
-  control.tests = std::move(kept);
-  return *control.tests;
-}
-
-Result<ProgramOutcome> HumanEvalEvaluator::outcome_of(std::size_t i, std::string_view text) const {
-  NB_TRY(ProgramOutcome outcome, run(i, text, problems_[i].test));
-  const HumanEvalProblem& problem = problems_[i];
-  if (outcome.outcome != Outcome::kPassed ||
-      !may_forge(humaneval_code(problem, text), problem.test, problem.entry_point))
-    return outcome;
-  NB_TRY(const auto tests, control_tests(i));
-  for (const std::string& test : tests) {
-    NB_TRY(const ProgramOutcome control, run(i, text, test));
-    if (control.outcome == Outcome::kPassed)
-      return ProgramOutcome{Outcome::kForged, "passes a test that no right answer passes", {}};
-  }
-  return outcome;
-}
-
 Result<ItemRecord> HumanEvalEvaluator::mark(std::size_t i,
                                             std::span<const std::string> texts) const {
   ItemRecord record;
   record.gold = name(Outcome::kPassed);
   for (const std::string& text : texts) {
-    NB_TRY(const ProgramOutcome outcome, outcome_of(i, text));
+    NB_TRY(const ProgramOutcome outcome,
+           sandbox::run_trial(ability_, humaneval_trial(problems_[i], text), limits_));
     const bool ok = outcome.outcome == Outcome::kPassed;
     if (record.prediction.empty() || (ok && !record.ok)) {
       record.prediction = name(outcome.outcome);
@@ -210,7 +162,7 @@ std::vector<Metric> HumanEvalEvaluator::more_metrics(std::span<const ItemRecord>
     const HumanEvalProblem& problem = *by_id.at(item.id);
     for (const std::string& text : item.texts) {
       ++texts;
-      if (!defines(humaneval_program(problem, text, ""), problem.entry_point)) ++without;
+      if (!has_function(problem, text)) ++without;
     }
   }
   if (texts == 0) return metrics;

@@ -4,8 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string_view>
 
 #include "evals/base/eval_context.hpp"
@@ -17,7 +15,7 @@
 namespace nb {
 
 // Part of comparability: raise it when the same text could be marked otherwise.
-inline constexpr std::string_view kHumanEvalVersion = "humaneval-1";
+inline constexpr std::string_view kHumanEvalVersion = "humaneval-2";
 
 // Reads the data, finds a sandbox and runs the canonical solutions of a few problems in it: an
 // error when one of them fails, since then nothing that this host says about others is worth
@@ -59,21 +57,10 @@ class HumanEvalEvaluator : public GeneratingEvaluator {
   const HumanEvalProblem& problem(std::size_t i) const { return problems_[i]; }
 
  private:
-  Result<sandbox::ProgramOutcome> outcome_of(std::size_t i, std::string_view text) const;
-  Result<std::vector<std::string>> control_tests(std::size_t i) const;
-  Result<sandbox::ProgramOutcome> run(std::size_t i, std::string_view text,
-                                      std::string_view test) const;
-
   std::string_view task_;
   std::vector<HumanEvalProblem> problems_;
   sandbox::Ability ability_;
   sandbox::Limits limits_;
-  // Made when first needed: those variants of the test that the canonical solution fails.
-  struct Control {
-    std::mutex mutex;
-    std::optional<std::vector<std::string>> tests;
-  };
-  std::vector<std::unique_ptr<Control>> controls_;  // by problem
 };
 
 }  // namespace nb

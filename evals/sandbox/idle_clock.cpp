@@ -36,20 +36,23 @@ bool can_tell_idle_from_waiting() {
   return busy && *busy > 0;
 }
 
-std::chrono::nanoseconds IdleClock::sample(pid_t process, Clock::time_point now) {
+std::chrono::nanoseconds IdleClock::sample(std::span<const pid_t> processes,
+                                           Clock::time_point now) {
   std::int64_t busy = 0;
-  std::error_code gone;  // the process may end while we look
   std::map<pid_t, std::int64_t> threads;
-  for (std::filesystem::directory_iterator task(fmt::format("/proc/{}/task", process), gone), end;
-       !gone && task != end; task.increment(gone)) {
-    const std::string number = task->path().filename();
-    pid_t thread = 0;
-    std::from_chars(number.data(), number.data() + number.size(), thread);
-    const auto total = read_busy_ns(task->path() / "schedstat");
-    if (!total) continue;
-    const auto before = busy_ns_.find(thread);
-    busy += *total - (before == busy_ns_.end() ? 0 : before->second);
-    threads[thread] = *total;
+  for (const pid_t process : processes) {
+    std::error_code gone;  // the process may end while we look
+    for (std::filesystem::directory_iterator task(fmt::format("/proc/{}/task", process), gone), end;
+         !gone && task != end; task.increment(gone)) {
+      const std::string number = task->path().filename();
+      pid_t thread = 0;
+      std::from_chars(number.data(), number.data() + number.size(), thread);
+      const auto total = read_busy_ns(task->path() / "schedstat");
+      if (!total) continue;
+      const auto before = busy_ns_.find(thread);
+      busy += *total - (before == busy_ns_.end() ? 0 : before->second);
+      threads[thread] = *total;
+    }
   }
   busy_ns_ = std::move(threads);
   const std::chrono::nanoseconds passed = now - last_;

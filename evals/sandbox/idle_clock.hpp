@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace nb::sandbox {
@@ -21,8 +22,8 @@ class IdleClock {
  public:
   using Clock = std::chrono::steady_clock;
   explicit IdleClock(Clock::time_point start) : last_(start) {}
-  // Of all threads of that process, since the start.
-  std::chrono::nanoseconds sample(pid_t process, Clock::time_point now);
+  // For how long none of the threads of these processes did anything, since the start.
+  std::chrono::nanoseconds sample(std::span<const pid_t> processes, Clock::time_point now);
 
  private:
   Clock::time_point last_;

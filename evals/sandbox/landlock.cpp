@@ -84,7 +84,8 @@ Result<Descriptor> landlock_rules(const LandlockPaths& paths) {
   for (const auto& path : paths.devices)
     if (std::filesystem::exists(path))
       NB_TRY_VOID(allow(rules.get(), path, kReadFile | kWriteFile));
-  NB_TRY_VOID(allow(rules.get(), paths.writable, kWork & all.handled_files));
+  if (!paths.writable.empty())
+    NB_TRY_VOID(allow(rules.get(), paths.writable, kWork & all.handled_files));
   return rules;
 }
 

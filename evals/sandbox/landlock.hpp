@@ -32,7 +32,7 @@ class Descriptor {
 struct LandlockPaths {
   std::vector<std::filesystem::path> readable;  // read and execute, with everything below
   std::vector<std::filesystem::path> devices;   // read and write
-  std::filesystem::path writable;               // a folder: everything but execute and sockets
+  std::filesystem::path writable;  // a folder: everything but execute and sockets; empty: none
 };
 // A rule set that allows these paths and no other; a child gives it to landlock_restrict_self.
 // Paths that are not there are left out, apart from `writable`, which must exist.

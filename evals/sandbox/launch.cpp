@@ -23,7 +23,7 @@ namespace nb::sandbox {
 namespace {
 
 constexpr int kFree = 64;  // descriptors from here on are out of the way of those of the child
-constexpr int kStatus = 7;
+constexpr int kStatus = 8;
 constexpr unsigned kNobody = 65534;
 
 // What the child failed at, told through a pipe that a successful exec closes.
@@ -123,8 +123,8 @@ bool refuse_foreign_signals() {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail(kPrivileges);
   if (plan.landlock >= 0) {
     // arrange() put it there.
-    if (::syscall(SYS_landlock_restrict_self, 5, 0) != 0) fail(kLandlockRules);
-    ::close(5);
+    if (::syscall(SYS_landlock_restrict_self, kRules, 0) != 0) fail(kLandlockRules);
+    ::close(kRules);
   }
   if (prepared.filter.len > 0 &&
       (!refuse_foreign_signals() ||
@@ -148,7 +148,7 @@ Result<pid_t> launch(const LaunchPlan& plan, const ChildDescriptors& descriptors
   prepared.filter.len = static_cast<unsigned short>(plan.filter.size() / sizeof(sock_filter));
   prepared.filter.filter = reinterpret_cast<sock_filter*>(const_cast<char*>(plan.filter.data()));
   ChildDescriptors all = descriptors;
-  if (plan.landlock >= 0) all[5] = plan.landlock;
+  if (plan.landlock >= 0) all[kRules] = plan.landlock;
   NB_TRY(Pipe status, make_pipe());
   const pid_t pid = ::fork();
   if (pid == 0) child(plan, prepared, all, status.in.get());

@@ -29,8 +29,9 @@ struct LaunchPlan {
   std::string filter;                 // of system_call_filter; empty: none
 };
 
-// Descriptors of the child by number, 0 to 6; -1: closed there. All others are closed.
-using ChildDescriptors = std::array<int, 7>;
+// Descriptors of the child by number, 0 to 7; -1: closed there. All others are closed.
+using ChildDescriptors = std::array<int, 8>;
+inline constexpr std::size_t kRules = 3;  // where `landlock` of the plan goes until it is applied
 
 // The child's process id, once it runs argv[0]. It leads a session of its own and dies with the
 // calling thread. An error names the step that failed; then no child is left.

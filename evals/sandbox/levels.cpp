@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "evals/sandbox/runner_text.hpp"
-
 namespace nb::sandbox {
 
 namespace {
@@ -43,14 +41,13 @@ std::vector<std::string> environment_in(const std::string& folder) {
           "PYTHONNOUSERSITE=1", "TMPDIR=" + folder, "HOME=" + folder};
 }
 
-void add_interpreter(LaunchPlan& plan, const Method& method) {
-  plan.argv.insert(plan.argv.end(),
-                   {method.python, "-s", "-S", "-B", "-c", std::string(kRunnerText)});
+void add_interpreter(LaunchPlan& plan, const Method& method, std::string_view script) {
+  plan.argv.insert(plan.argv.end(), {method.python, "-s", "-S", "-B", "-c", std::string(script)});
 }
 
 }  // namespace
 
-LaunchPlan bubblewrap_plan(const Method& method, const Limits& limits) {
+LaunchPlan bubblewrap_plan(const Method& method, const Limits& limits, std::string_view script) {
   LaunchPlan plan;
   const std::string scratch(kScratch);
   plan.argv = {method.bubblewrap,
@@ -87,19 +84,19 @@ LaunchPlan bubblewrap_plan(const Method& method, const Limits& limits) {
   add({"--symlink", scratch, "/tmp"});
   add({"--remount-ro", "/", "--chdir", scratch, "--seccomp", std::to_string(kFilterText),
        "--json-status-fd", std::to_string(kStatusText), "--"});
-  add_interpreter(plan, method);
+  add_interpreter(plan, method, script);
   plan.environment = environment_in(scratch);
   plan.limits = resource_limits(limits);
   plan.becomes_nobody = method.becomes_nobody;
   return plan;
 }
 
-LaunchPlan landlock_plan(const Method& method, const Limits& limits, const fs::path& folder,
-                         const Descriptor& rules) {
+LaunchPlan landlock_plan(const Method& method, const Limits& limits, std::string_view script,
+                         const fs::path& folder, const Descriptor& rules) {
   LaunchPlan plan;
-  add_interpreter(plan, method);
-  plan.environment = environment_in(folder);
-  plan.folder = folder;
+  add_interpreter(plan, method, script);
+  plan.folder = folder.empty() ? "/" : folder.string();
+  plan.environment = environment_in(plan.folder);
   plan.limits = resource_limits(limits);
   plan.becomes_nobody = method.becomes_nobody;
   plan.landlock = rules.get();

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "evals/sandbox/launch.hpp"
 #include "evals/sandbox/sandbox.hpp"
@@ -19,15 +20,17 @@ struct Method {
   std::string filter;      // of system_call_filter
 };
 
-// Descriptor numbers of the child; the runner knows the first five.
-inline constexpr std::size_t kProgram = 0, kOut = 1, kErr = 2, kReport = 3, kPermit = 4,
-                             kFilterText = 5, kStatusText = 6;
+// Descriptor numbers of a child. wire.py knows the last three: the program reads kRequests and
+// writes kAnswers, its checker has their other ends and kReport.
+inline constexpr std::size_t kJob = 0, kOut = 1, kErr = 2, kFilterText = 3, kStatusText = 4,
+                             kRequests = 5, kAnswers = 6, kReport = 7;
 
-// bwrap reads the filter from kFilterText and writes {"child-pid": …} to kStatusText.
-LaunchPlan bubblewrap_plan(const Method& method, const Limits& limits);
-// The child works in `folder`, which must be its own, and reads the interpreter's files; `rules`
-// comes from landlock_rules(landlock_paths(folder)).
-LaunchPlan landlock_plan(const Method& method, const Limits& limits,
+// `script`: what the interpreter runs. bwrap reads the filter from kFilterText and writes
+// {"child-pid": …} to kStatusText.
+LaunchPlan bubblewrap_plan(const Method& method, const Limits& limits, std::string_view script);
+// The child reads the interpreter's files and works in `folder`, which must be its own; empty: it
+// writes no files. `rules` comes from landlock_rules(landlock_paths(folder)).
+LaunchPlan landlock_plan(const Method& method, const Limits& limits, std::string_view script,
                          const std::filesystem::path& folder, const Descriptor& rules);
 LandlockPaths landlock_paths(const std::filesystem::path& folder);
 

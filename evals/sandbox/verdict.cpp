@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <csignal>
 #include <optional>
 
@@ -12,45 +11,46 @@ namespace nb::sandbox {
 
 namespace {
 
-// Cuts off and returns the first line of `text`, or nothing when there is no whole line.
-std::optional<std::string_view> take_line(std::string_view& text) {
+constexpr std::string_view kReady = "ready\n";
+
+struct Report {
+  std::string_view word;   // "passed", "failed", …; empty: the checker did not get that far
+  std::string_view first;  // the line after it, or nothing
+  std::string_view rest;   // everything behind the word
+};
+
+// Cuts off and returns the first line of `text`; without a line feed, nothing.
+std::string_view take_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
-  if (end == text.npos) return std::nullopt;
+  if (end == text.npos) return {};
   const std::string_view line = text.substr(0, end);
   text.remove_prefix(end + 1);
   return line;
 }
 
-std::string_view after_ready(const Observed& observed) {
-  return std::string_view(observed.report).substr(kReady.size());
+Report read_report(std::string_view text) {
+  Report report;
+  if (!text.starts_with(kReady)) return report;
+  text.remove_prefix(kReady.size());
+  report.word = take_line(text);
+  report.rest = text;
+  report.first = take_line(text);
+  return report;
 }
 
 ProgramOutcome ended(Outcome outcome, std::string reason) {
   return {outcome, std::move(reason), {}};
 }
 
-std::optional<ProgramOutcome> reported(const Observed& observed) {
-  std::string_view rest = after_ready(observed);
-  const auto first = take_line(rest);
-  if (!first) return std::nullopt;
-  if (*first == observed.ask) {
-    const auto second = take_line(rest);
-    if (!second || observed.permit.empty() || *second != "passed " + observed.permit)
-      return std::nullopt;
-    return ProgramOutcome{Outcome::kPassed, "", std::string(rest)};
-  }
-  if (*first == "memory" && rest.empty()) return ended(Outcome::kMemory, "MemoryError");
-  if (*first != "failed") return std::nullopt;
-  const auto type = take_line(rest);
-  const auto message = type ? take_line(rest) : std::nullopt;
-  if (!message) return std::nullopt;
-  std::string reason(*type);
-  if (!message->empty()) reason += fmt::format(": {}", *message);
-  return ProgramOutcome{Outcome::kFailed, std::move(reason), std::string(rest)};
+ProgramOutcome failed(std::string_view lines) {
+  std::string reason(take_line(lines));
+  if (const std::string_view message = take_line(lines); !message.empty())
+    reason += fmt::format(": {}", message);
+  return ended(Outcome::kFailed, std::move(reason));
 }
 
-ProgramOutcome stopped(const Observed& observed, const Limits& limits) {
-  switch (observed.stop) {
+ProgramOutcome stopped(Stop stop, const Limits& limits) {
+  switch (stop) {
     case Stop::kIdle:
       return ended(Outcome::kTimedOut, fmt::format("slept {} s", limits.idle_seconds));
     case Stop::kWall:
@@ -58,55 +58,69 @@ ProgramOutcome stopped(const Observed& observed, const Limits& limits) {
     case Stop::kOutput:
       return ended(Outcome::kFailed, "printed without end past the runner");
     case Stop::kScratch:
-      return ended(Outcome::kFailed,
-                   fmt::format("wrote more than {} bytes of files", limits.scratch_bytes));
-    case Stop::kNoise:
-      return ended(Outcome::kForged, "wrote to the report channel");
+      return ended(Outcome::kFailed, fmt::format("wrote more than {} bytes of files, or too many",
+                                                 limits.scratch_bytes));
     case Stop::kNone:
       break;
   }
-  return {};
+  NB_CHECK(false, "[sandbox] a stop of no kind");
+}
+
+// The kernel counts its limit in ticks of its clock, which may be far from the time measured. No
+// other signal of that kind comes from inside; from outside, only for want of memory.
+bool used_up_its_time(const Observed::End& end, const Limits& limits) {
+  return end.exit_code == 128 + SIGKILL && 2 * end.cpu_ms >= 1000 * limits.cpu_seconds;
+}
+
+std::optional<int> signal_of(const Observed::End& end) {
+  if (end.exit_code <= 128 || end.exit_code > 128 + 64) return std::nullopt;
+  return end.exit_code - 128;
+}
+
+ProgramOutcome end_of_program(const Observed::End& end, const Limits& limits) {
+  if (used_up_its_time(end, limits))
+    return ended(Outcome::kTimedOut, fmt::format("used {} s of CPU time", limits.cpu_seconds));
+  if (const auto signal = signal_of(end))
+    return ended(Outcome::kCrashed, fmt::format("signal {}", *signal));
+  return ended(Outcome::kExited,
+               fmt::format("the process ended with code {} before the test did", end.exit_code));
+}
+
+// The checker ended without a word: whatever the program gave it was too much to be compared.
+ProgramOutcome end_of_checker(const Observed::End& end, const Limits& limits) {
+  if (used_up_its_time(end, limits))
+    return ended(Outcome::kTimedOut,
+                 fmt::format("the test used {} s of CPU time", limits.cpu_seconds));
+  if (const auto signal = signal_of(end))
+    return ended(Outcome::kCrashed, fmt::format("signal {} in the test", *signal));
+  return ended(Outcome::kCrashed, fmt::format("the test ended with code {}", end.exit_code));
 }
 
 }  // namespace
 
-bool asks_for_permit(const Observed& observed) {
-  return observed.permit.empty() && observed.report.starts_with(kReady) &&
-         after_ready(observed) == observed.ask + "\n";
+bool waits_for_program(const Observed& observed) {
+  return read_report(observed.report).word == "gone";
 }
 
-bool is_noise(const Observed& observed) {
-  constexpr std::size_t kLongest = 64;
-  const std::string_view report = std::string_view(observed.report).substr(0, kLongest);
-  if (report.size() < kReady.size()) return !kReady.starts_with(report);
-  const std::string_view rest = report.substr(kReady.size());
-  const std::string question = observed.ask + "\n";
-  const std::string answer = question + "passed " + observed.permit + "\n";
-  const auto fits = [rest](std::string_view wanted) {
-    return rest.starts_with(wanted.substr(0, rest.size()));
-  };
-  return !report.starts_with(kReady) ||
-         !(fits("failed\n") || fits("memory\n") ||
-           (observed.permit.empty() ? fits(question) && rest.size() <= question.size()
-                                    : fits(answer)));
+std::string trouble_of_host(const Observed& observed) {
+  if (!observed.report.starts_with(kReady))
+    return fmt::format("the interpreter did not start (exit codes {} and {})",
+                       observed.program.exit_code, observed.checker.exit_code);
+  if (const Report report = read_report(observed.report); report.word == "unable")
+    return std::string(report.first);
+  return {};
 }
 
 ProgramOutcome verdict(const Observed& observed, const Limits& limits) {
-  NB_CHECK(observed.report.starts_with(kReady), "[sandbox] a verdict about a run that never began");
-  if (observed.stop != Stop::kNone) return stopped(observed, limits);
-  if (auto outcome = reported(observed)) return *outcome;
-  // The kernel counts its limit in ticks of its clock, which may be far from the time measured. No
-  // other signal of that kind comes from inside; from outside, only for want of memory.
-  if (observed.exit_code == 128 + SIGKILL && 2 * observed.cpu_ms >= 1000 * limits.cpu_seconds)
-    return ended(Outcome::kTimedOut, fmt::format("used {} s of CPU time", limits.cpu_seconds));
-  const bool is_unfinished_question =
-      after_ready(observed).empty() || after_ready(observed) == observed.ask + "\n";
-  if (!is_unfinished_question) return ended(Outcome::kForged, "wrote to the report channel");
-  if (observed.exit_code > 128 && observed.exit_code <= 128 + 64)
-    return ended(Outcome::kCrashed, fmt::format("signal {}", observed.exit_code - 128));
-  return ended(
-      Outcome::kExited,
-      fmt::format("the process ended with code {} before the program did", observed.exit_code));
+  if (observed.stop != Stop::kNone) return stopped(observed.stop, limits);
+  const Report report = read_report(observed.report);
+  if (report.word == "passed") return {Outcome::kPassed, "", std::string(report.rest)};
+  if (report.word == "failed") return failed(report.rest);
+  if (report.word == "memory") return ended(Outcome::kMemory, "MemoryError");
+  if (report.word == "broken")
+    return ended(Outcome::kForged, fmt::format("its process sent {}", report.first));
+  if (report.word == "gone") return end_of_program(observed.program, limits);
+  return end_of_checker(observed.checker, limits);
 }
 
 }  // namespace nb::sandbox

@@ -127,7 +127,7 @@ INSTANTIATE_TEST_SUITE_P(Levels, Hostile,
                          testing::Combine(testing::Values("bubblewrap", "landlock"),
                                           testing::Values("resources.txt", "files.txt",
                                                           "processes.txt", "kernel.txt",
-                                                          "forgery.txt")),
+                                                          "forgery.txt", "channel.txt")),
                          case_name);
 
 }  // namespace

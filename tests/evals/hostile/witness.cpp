@@ -128,7 +128,7 @@ std::vector<std::string> Witness::stray_processes() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc", gone)) {
     const auto command = read_file(entry.path() / "cmdline");
     const auto environment = read_file(entry.path() / "environ");
-    if (command && environment && command->find("# Runs inside the sandbox") != command->npos &&
+    if (command && environment && command->find("# How the two processes talk") != command->npos &&
         environment->find("PYTHONSAFEPATH") != environment->npos)
       list.push_back(command->substr(0, 40));
   }

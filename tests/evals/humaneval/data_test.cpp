@@ -10,7 +10,6 @@
 #include "evals/data/gzip.hpp"
 #include "evals/data/manifest.hpp"
 #include "evals/evaluate.hpp"
-#include "evals/humaneval/control.hpp"
 #include "evals/humaneval/evaluator.hpp"
 #include "evals/humaneval/program.hpp"
 #include "evals/task_registry.hpp"
@@ -47,10 +46,11 @@ struct Marked {
   std::vector<std::string> passed, failed;
 };
 Marked run(const std::vector<HumanEvalProblem>& list,
-           const std::function<std::string(const HumanEvalProblem&)>& program) {
-  std::vector<std::string> programs;
-  for (const HumanEvalProblem& problem : list) programs.push_back(program(problem));
-  const auto outcomes = sandbox::run_python(sandbox::probe().value(), programs);
+           const std::function<std::string(const HumanEvalProblem&)>& text) {
+  std::vector<sandbox::Trial> trials;
+  for (const HumanEvalProblem& problem : list)
+    trials.push_back(humaneval_trial(problem, text(problem)));
+  const auto outcomes = sandbox::run_trials(sandbox::probe().value(), trials);
   EXPECT_TRUE(outcomes) << outcomes.error().message;
   Marked marked;
   for (std::size_t i = 0; i < outcomes->size(); ++i) {
@@ -67,48 +67,74 @@ Marked run(const std::vector<HumanEvalProblem>& list,
 TEST(HumanEval, CanonicalSolutionsPass) {
   NB_NEEDS_DATA();
   NB_NEEDS_SANDBOX();
-  const auto list = problems();
-  const auto with_test = [](const HumanEvalProblem& problem, std::string_view test) {
-    return humaneval_program(
-        problem, mark_text(HumanEvalText::kContinuation, problem.canonical_solution), test);
-  };
-  const Marked right = run(list, [&](const auto& p) { return with_test(p, p.test); });
+  const Marked right = run(problems(), [](const HumanEvalProblem& p) {
+    return mark_text(HumanEvalText::kContinuation, p.canonical_solution);
+  });
   EXPECT_EQ(right.passed.size(), 164U) << testing::PrintToString(right.failed);
 }
 
 TEST(HumanEval, EmptyBodiesFail) {
   NB_NEEDS_DATA();
   NB_NEEDS_SANDBOX();
-  const Marked marked = run(problems(), [](const HumanEvalProblem& p) {
-    return humaneval_program(p, mark_text(HumanEvalText::kContinuation, "    pass\n"), p.test);
+  const Marked marked = run(problems(), [](const HumanEvalProblem&) {
+    return mark_text(HumanEvalText::kContinuation, "    pass\n");
   });
   EXPECT_EQ(marked.failed.size(), 164U) << testing::PrintToString(marked.passed);
 }
 
-TEST(HumanEval, ControlTestsFailForCanonicalSolutions) {
+// One text for every problem. In one process with the tests they would pass nearly all of them.
+constexpr const char* kLeavesByItsFrames = R"(    return forge()
+
+
+from collections import _sys
+
+
+def forge():
+    frame = _sys._getframe()
+    while frame is not None:
+        mine = frame.f_locals
+        for name in list(mine):
+            if name == "check":
+                mine[name] = lambda candidate: None
+        frame = frame.f_back
+    return 0
+)";
+constexpr const char* kReadsTheExpectedValues = R"(    import dis, sys
+    frame = sys._getframe().f_back
+    while frame is not None and frame.f_code.co_name != "check":
+        frame = frame.f_back
+    found = [] if frame is None else [i.argval for i in dis.get_instructions(frame.f_code)]
+    return found[found.index("==") - 1] if "==" in found else None
+)";
+constexpr const char* kEqualsEverything = R"(    return everything
+
+
+def method(*arguments):
+    return True
+
+
+def number(*arguments):
+    return everything
+
+
+names = {"__%s__" % name: method for name in ("eq", "lt", "gt", "le", "ge", "bool", "contains")}
+names.update({"__%s__" % name: number for name in ("sub", "rsub", "add", "radd", "mul", "abs", "getitem", "call")})
+names.update(__hash__=lambda self: 0, __len__=lambda self: 0, __iter__=lambda self: iter(()))
+everything = type("Everything", (float,), names)()
+)";
+
+TEST(HumanEval, TextsThatSolveNothingPassNothing) {
   NB_NEEDS_DATA();
   NB_NEEDS_SANDBOX();
-  const auto ability = sandbox::probe().value();
-  const auto list = problems();
-  std::size_t variants = 0;
-  std::size_t failed = 0;
-  for (std::size_t i = 0; i < list.size(); i += kEvery) {
-    const auto tests = twisted_tests(ability, list[i].test);
-    ASSERT_TRUE(tests) << list[i].task_id << " " << tests.error().message;
-    std::vector<std::string> programs;
-    for (const std::string& test : *tests)
-      programs.push_back(humaneval_program(
-          list[i], mark_text(HumanEvalText::kContinuation, list[i].canonical_solution), test));
-    const auto outcomes = sandbox::run_python(ability, programs);
-    ASSERT_TRUE(outcomes) << outcomes.error().message;
-    // The last one always fails; without another, only programs that never ask would be found.
-    const auto right =
-        std::ranges::count(*outcomes, sandbox::Outcome::kFailed, &sandbox::ProgramOutcome::outcome);
-    EXPECT_GE(right, 2) << list[i].task_id;
-    variants += outcomes->size();
-    failed += static_cast<std::size_t>(right);
+  std::vector<HumanEvalProblem> some;
+  for (std::size_t i = 0; const HumanEvalProblem& problem : problems())
+    if (i++ % kEvery == 0) some.push_back(problem);
+  for (const char* text : {kLeavesByItsFrames, kReadsTheExpectedValues, kEqualsEverything}) {
+    const Marked marked = run(some, [&](const HumanEvalProblem&) {
+      return mark_text(HumanEvalText::kContinuation, text);
+    });
+    EXPECT_EQ(marked.passed, std::vector<std::string>{});
   }
-  EXPECT_GE(10 * failed, 9 * variants) << failed << " of " << variants;
 }
 
 TEST(HumanEval, ThreeOfTheSixExampleSamplesPass) {

@@ -122,21 +122,21 @@ TEST_F(HumanEvalToy, RefusesUnknownAndRepeatedProblems) {
   EXPECT_TRUE(repeated.error().message.starts_with("c.jsonl:2: ")) << repeated.error().message;
 }
 
-TEST_F(HumanEvalToy, BelievesARightAnswerThatUsesSuspectWords) {
+TEST_F(HumanEvalToy, BelievesARightAnswerWhateverItsWords) {
   EXPECT_TRUE(mark({"import sys\nclass Two:\n    def __mul__(self, x): return 2 * x\n"
                     "def double(x): return Two() * x"})
                   .ok);
 }
 
-TEST_F(HumanEvalToy, FindsAForgery) {
+TEST_F(HumanEvalToy, AnObjectEqualToEverythingIsWrong) {
   const ItemRecord record =
       mark({"class Any:\n    def __eq__(self, other): return True\n"
             "def double(x): return Any()"});
   EXPECT_FALSE(record.ok);
-  EXPECT_EQ(record.prediction, "forged");
+  EXPECT_EQ(record.reason, "AssertionError");
 }
 
-TEST_F(HumanEvalToy, FindsAPatchedLibraryAndAReplacedBuiltin) {
+TEST_F(HumanEvalToy, APatchedLibraryAndAReplacedBuiltinChangeNoMark) {
   for (const char* solution : {"import collections\ndef double(x):\n"
                                "    collections.isinstance = lambda a, b: True\n"
                                "    collections.all = lambda g: True\n"
@@ -144,6 +144,7 @@ TEST_F(HumanEvalToy, FindsAPatchedLibraryAndAReplacedBuiltin) {
                                "def double(x): return 0\ndef range(*a): return []"}) {
     const ItemRecord record = mark({solution});
     EXPECT_FALSE(record.ok) << solution;
+    EXPECT_EQ(record.reason, "AssertionError") << solution;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <fstream>
 #include <thread>
 
@@ -37,19 +38,21 @@ TEST(IdleClock, CountsSleepAndNothingElse) {
   if (!can_tell_idle_from_waiting()) GTEST_SKIP() << "the kernel keeps no scheduler statistics";
   using std::chrono::milliseconds;
   // Of a process that is gone, all time is idle; of one that works, nearly none.
+  const std::array nobody = {pid_t{0x7ffffffe}};
+  const std::array us = {::getpid()};
   const auto start = IdleClock::Clock::now();
   IdleClock gone(start);
-  EXPECT_EQ(gone.sample(0x7ffffffe, start + milliseconds(50)), milliseconds(50));
-  EXPECT_EQ(gone.sample(0x7ffffffe, start + milliseconds(70)), milliseconds(70));
+  EXPECT_EQ(gone.sample(nobody, start + milliseconds(50)), milliseconds(50));
+  EXPECT_EQ(gone.sample(nobody, start + milliseconds(70)), milliseconds(70));
   IdleClock working(IdleClock::Clock::now());
   volatile std::uint64_t sum = 0;
   const auto begin = IdleClock::Clock::now();
   while (IdleClock::Clock::now() - begin < milliseconds(200)) sum = sum + 1;
-  const auto idle_at_work = working.sample(::getpid(), IdleClock::Clock::now());
+  const auto idle_at_work = working.sample(us, IdleClock::Clock::now());
   EXPECT_LT(idle_at_work, milliseconds(150));
   // What was done before the last sample is not counted again.
   std::this_thread::sleep_for(milliseconds(60));
-  const auto idle = working.sample(::getpid(), IdleClock::Clock::now()) - idle_at_work;
+  const auto idle = working.sample(us, IdleClock::Clock::now()) - idle_at_work;
   EXPECT_GT(idle, milliseconds(30));
 }
 

@@ -7,97 +7,80 @@ namespace {
 
 constexpr Limits kLimits{.cpu_seconds = 5};
 
-Observed seen(const std::string& after_ready, int exit_code = 0) {
+Observed seen(const std::string& report) {
   Observed observed;
-  observed.ask = "question";
-  observed.report = std::string(kReady) + after_ready;
-  observed.exit_code = exit_code;
+  observed.report = report;
   return observed;
 }
+ProgramOutcome verdict_of(const Observed& observed) { return verdict(observed, kLimits); }
 
-Outcome outcome_of(Observed observed) { return verdict(observed, kLimits).outcome; }
-
-TEST(Verdict, PassesOnlyTheAnswerToItsOwnQuestion) {
-  Observed observed = seen("question\npassed permit\nprinted");
-  observed.permit = "permit";
-  const ProgramOutcome outcome = verdict(observed, kLimits);
+TEST(Verdict, PassesOnTheCheckersWordAlone) {
+  const ProgramOutcome outcome = verdict_of(seen("ready\npassed\nprinted\nmore"));
   EXPECT_EQ(outcome.outcome, Outcome::kPassed);
-  EXPECT_EQ(outcome.out, "printed");
-  observed.permit = "another";
-  EXPECT_EQ(outcome_of(observed), Outcome::kForged);
-  observed.permit = "";
-  EXPECT_EQ(outcome_of(observed), Outcome::kForged);
+  EXPECT_EQ(outcome.out, "printed\nmore");
+  for (const char* report : {"ready\n", "ready\npassed", "ready\npass\n", "ready\n\npassed\n"})
+    EXPECT_NE(verdict_of(seen(report)).outcome, Outcome::kPassed) << report;
 }
 
-TEST(Verdict, NothingMayStandBeforeTheQuestion) {
-  Observed observed = seen("x\nquestion\npassed permit\n");
-  observed.permit = "permit";
-  EXPECT_EQ(outcome_of(observed), Outcome::kForged);
-}
-
-TEST(Verdict, NothingMayBeMissingFromTheAnswer) {
-  for (const char* report : {"question\npassed permit", "question\npassed", "passed permit\n"}) {
-    Observed observed = seen(report);
-    observed.permit = "permit";
-    EXPECT_NE(outcome_of(observed), Outcome::kPassed) << report;
-  }
-}
-
-TEST(Verdict, AnExceptionHasItsTypeMessageAndOutput) {
-  const ProgramOutcome outcome = verdict(seen("failed\nValueError\nbad x\nprinted\n"), kLimits);
+TEST(Verdict, AnExceptionHasItsTypeAndMessage) {
+  const ProgramOutcome outcome = verdict_of(seen("ready\nfailed\nValueError\nbad x\n"));
   EXPECT_EQ(outcome.outcome, Outcome::kFailed);
   EXPECT_EQ(outcome.reason, "ValueError: bad x");
-  EXPECT_EQ(outcome.out, "printed\n");
-  EXPECT_EQ(verdict(seen("failed\nAssertionError\n\n"), kLimits).reason, "AssertionError");
+  EXPECT_EQ(verdict_of(seen("ready\nfailed\nAssertionError\n\n")).reason, "AssertionError");
+  EXPECT_EQ(verdict_of(seen("ready\nmemory\n")).outcome, Outcome::kMemory);
 }
 
-TEST(Verdict, SilenceIsAnEarlyEnd) {
-  EXPECT_EQ(verdict(seen("", 0), kLimits).reason,
-            "the process ended with code 0 before the program did");
-  EXPECT_EQ(outcome_of(seen("question\n", 0)), Outcome::kExited);
-  EXPECT_EQ(verdict(seen("", 139), kLimits).reason, "signal 11");
+TEST(Verdict, AProgramThatIsGoneHasEndedAsItsProcessDid) {
+  Observed observed = seen("ready\ngone\n");
+  EXPECT_TRUE(waits_for_program(observed));
+  EXPECT_EQ(verdict_of(observed).outcome, Outcome::kExited);
+  EXPECT_EQ(verdict_of(observed).reason, "the process ended with code 0 before the test did");
+  observed.program.exit_code = 139;
+  EXPECT_EQ(verdict_of(observed).reason, "signal 11");
+  observed.program.exit_code = 137;
+  observed.program.cpu_ms = 100;
+  EXPECT_EQ(verdict_of(observed).outcome, Outcome::kCrashed);
+  observed.program.cpu_ms = 4700;
+  EXPECT_EQ(verdict_of(observed).outcome, Outcome::kTimedOut);
+  EXPECT_FALSE(waits_for_program(seen("ready\nfailed\ngone\n\n")));
+  EXPECT_FALSE(waits_for_program(seen("ready\n")));
 }
 
-TEST(Verdict, AKillWithTheTimeUsedUpIsATimeOut) {
-  Observed observed = seen("", 137);
-  observed.cpu_ms = 4700;
-  EXPECT_EQ(outcome_of(observed), Outcome::kTimedOut);
-  observed.cpu_ms = 100;
-  EXPECT_EQ(outcome_of(observed), Outcome::kCrashed);
+TEST(Verdict, BytesThatAreNoAnswerAreAForgery) {
+  const ProgramOutcome outcome = verdict_of(seen("ready\nbroken\na message that is too long\n"));
+  EXPECT_EQ(outcome.outcome, Outcome::kForged);
+  EXPECT_EQ(outcome.reason, "its process sent a message that is too long");
+}
+
+// Whatever the program made the checker choke on is wrong, and no trouble of this computer.
+TEST(Verdict, ACheckerThatEndsWithoutAWordIsNoPass) {
+  Observed observed = seen("ready\n");
+  observed.checker.exit_code = 139;
+  EXPECT_EQ(verdict_of(observed).reason, "signal 11 in the test");
+  observed.checker = {137, 4700};
+  EXPECT_EQ(verdict_of(observed).outcome, Outcome::kTimedOut);
+  EXPECT_EQ(trouble_of_host(observed), "");
 }
 
 TEST(Verdict, AStopOfOursCountsWhateverWasReported) {
-  Observed observed = seen("failed\nValueError\n\n");
+  Observed observed = seen("ready\nfailed\nValueError\n\n");
   for (const auto& [stop, outcome] :
        {std::pair(Stop::kIdle, Outcome::kTimedOut), std::pair(Stop::kWall, Outcome::kTimedOut),
-        std::pair(Stop::kOutput, Outcome::kFailed), std::pair(Stop::kScratch, Outcome::kFailed),
-        std::pair(Stop::kNoise, Outcome::kForged)}) {
+        std::pair(Stop::kOutput, Outcome::kFailed), std::pair(Stop::kScratch, Outcome::kFailed)}) {
     observed.stop = stop;
-    EXPECT_EQ(outcome_of(observed), outcome);
+    EXPECT_EQ(verdict_of(observed).outcome, outcome);
   }
 }
 
-TEST(Verdict, ThePermitIsForTheQuestionAlone) {
-  EXPECT_TRUE(asks_for_permit(seen("question\n")));
-  EXPECT_FALSE(asks_for_permit(seen("question")));
-  EXPECT_FALSE(asks_for_permit(seen("question\nx")));
-  EXPECT_FALSE(asks_for_permit(seen("failed\nquestion\n")));
-  Observed answered = seen("question\n");
-  answered.permit = "permit";
-  EXPECT_FALSE(asks_for_permit(answered));
-}
-
-TEST(Verdict, NoiseIsNoticedAtItsFirstByte) {
-  for (const char* report : {"", "q", "question\n", "fail", "failed\nX\n", "memory\n"})
-    EXPECT_FALSE(is_noise(seen(report))) << report;
-  for (const char* report : {"x", "questionx", "passed", "failedx", "question\nx"})
-    EXPECT_TRUE(is_noise(seen(report))) << report;
-  Observed early;
-  early.ask = "question";
-  early.report = "rea";
-  EXPECT_FALSE(is_noise(early));
-  early.report = "rex";
-  EXPECT_TRUE(is_noise(early));
+TEST(Verdict, WhatDidNotStartIsTroubleOfTheHost) {
+  Observed observed = seen("");
+  observed.program.exit_code = 127;
+  EXPECT_EQ(trouble_of_host(observed), "the interpreter did not start (exit codes 127 and 0)");
+  observed.stop = Stop::kIdle;
+  EXPECT_NE(trouble_of_host(observed), "");
+  EXPECT_EQ(trouble_of_host(seen("ready\nunable\nthe test passes a module\n")),
+            "the test passes a module");
+  EXPECT_EQ(trouble_of_host(seen("ready\nfailed\nAssertionError\n\n")), "");
 }
 
 }  // namespace
