@@ -107,7 +107,7 @@ bool refuse_foreign_signals() {
 }
 
 [[noreturn]] void child(const LaunchPlan& plan, const Prepared& prepared,
-                        const ChildDescriptors& descriptors, int status) {
+                        const ChildDescriptors& descriptors, int status, pid_t parent) {
   ::setsid();
   sigset_t none;
   ::sigemptyset(&none);
@@ -117,7 +117,8 @@ bool refuse_foreign_signals() {
   ::personality(ADDR_NO_RANDOMIZE);
   if (!arrange(descriptors, status)) fail(kDescriptors);
   if (plan.becomes_nobody && !become_nobody()) fail(kUser);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of user would clear it
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);       // a change of user would clear it
+  if (::getppid() != parent) ::_exit(127);  // it died before that
   if (!set_limits(plan.limits)) fail(kLimits);
   if (::chdir(plan.folder.c_str()) != 0) fail(kFolder);
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail(kPrivileges);
@@ -150,8 +151,9 @@ Result<pid_t> launch(const LaunchPlan& plan, const ChildDescriptors& descriptors
   ChildDescriptors all = descriptors;
   if (plan.landlock >= 0) all[kRules] = plan.landlock;
   NB_TRY(Pipe status, make_pipe());
+  const pid_t self = ::getpid();
   const pid_t pid = ::fork();
-  if (pid == 0) child(plan, prepared, all, status.in.get());
+  if (pid == 0) child(plan, prepared, all, status.in.get(), self);
   if (pid < 0)
     return run_error(fmt::format("sandbox: cannot start a process: {}", std::strerror(errno)));
   status.in.close();

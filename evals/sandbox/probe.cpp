@@ -13,6 +13,7 @@
 
 #include "evals/sandbox/idle_clock.hpp"
 #include "evals/sandbox/landlock.hpp"
+#include "evals/sandbox/leftovers.hpp"
 #include "evals/sandbox/supervise.hpp"
 #include "evals/sandbox/system_call_filter.hpp"
 
@@ -60,6 +61,14 @@ must_fail("it could change rights", posix.chmod, "/usr", 0o777)
 with open("file", "w") as file:
     file.write("x")
 posix.unlink("file")
+)";
+
+// Must be stopped.
+constexpr std::string_view kMakesManyFiles = R"(
+import posix, time
+for i in range(30000):
+    posix.mkdir(str(i))
+time.sleep(1)
 )";
 
 std::string from_environment(const char* name) {
@@ -110,11 +119,20 @@ Result<std::string> try_out(const Method& method) {
   return passed.out;
 }
 
+bool limits_files(const Method& method) {
+  const Limits limits{.cpu_seconds = 5, .idle_seconds = 5, .wall_seconds = 60};
+  const auto outcome =
+      supervise(method, Trial{std::string(kMakesManyFiles), "", "", "", ""}, limits);
+  return outcome && outcome->outcome != Outcome::kPassed;
+}
+
 std::vector<std::string> gaps(const Method& method) {
   std::vector<std::string> list;
   if (method.level == Level::kLandlock) list = landlock_gaps(landlock_version());
   if (::geteuid() == 0 && !method.becomes_nobody)
     list.emplace_back("programs run as the user root, without its privileges");
+  if (method.level == Level::kBubblewrap && !limits_files(method))
+    list.emplace_back("the number of files is not limited");
   if (!can_tell_idle_from_waiting())
     list.emplace_back("no scheduler statistics: waiting for a busy CPU counts as sleeping");
   return list;
@@ -144,6 +162,7 @@ Result<Ability> find_level(const std::string& wanted) {
   if (!wanted.empty() && wanted != name(Level::kBubblewrap) && wanted != name(Level::kLandlock))
     return bad_input(fmt::format(
         "NPUBENCH_SANDBOX={}: there is no such level; use bubblewrap or landlock", wanted));
+  end_leftovers();
   Method method;
   NB_TRY(method.python, find_python());
   NB_TRY(method.filter, system_call_filter());

@@ -1,8 +1,12 @@
 #include "evals/sandbox/scratch.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <linux/magic.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,7 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kDeepest = 16;
-constexpr int kMostEntries = 10'000;
+constexpr std::string_view kNameStart = "npubench-sandbox-";
+constexpr unsigned kNobody = 65534;
 
 // One level at a time, since a program may nest folders deeper than any path or stack allows: what
 // lies in a sub-folder is moved up into `root` before the sub-folder goes.
@@ -45,27 +50,72 @@ void remove_flat(const fs::path& root) {
         if (errno == EISDIR) ::chmod(entry.c_str(), 0700);
         ::rename(entry.c_str(), (root / fmt::format("moved-{}", moved++)).c_str());
       }
-      is_left = is_left || ::rmdir(folder.c_str()) == 0;
+      const bool is_gone = ::rmdir(folder.c_str()) == 0;
+      is_left = is_left || is_gone;
     }
   }
 }
 
+// The folder, locked; closed when another process has the lock.
+Descriptor lock_folder(const fs::path& path) {
+  Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (folder.is_open() && ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) folder.close();
+  return folder;
+}
+
+bool is_ours(const Descriptor& folder) {
+  struct stat about {};
+  if (!folder.is_open() || ::fstat(folder.get(), &about) != 0) return false;
+  return about.st_uid == ::geteuid() || (::geteuid() == 0 && about.st_uid == kNobody);
+}
+
 }  // namespace
+
+void remove_dead_scratch() {
+  std::error_code failed;
+  const fs::path parent = fs::temp_directory_path(failed);
+  if (failed) return;
+  for (const auto& entry : fs::directory_iterator(parent, failed)) {
+    if (!entry.path().filename().string().starts_with(kNameStart)) continue;
+    const Descriptor folder = lock_folder(entry.path());
+    if (!is_ours(folder)) continue;
+    remove_flat(entry.path());
+    ::rmdir(entry.path().c_str());
+  }
+}
+
+bool has_too_many_files(pid_t process, std::uint64_t size_bytes) {
+  struct statfs about {};
+  const std::string path = fmt::format("/proc/{}/root/scratch", process);
+  if (::statfs(path.c_str(), &about) != 0 || about.f_type != TMPFS_MAGIC) return false;
+  // Before bwrap has changed the root, a folder of this name would be the host's.
+  const auto block = static_cast<std::uint64_t>(about.f_bsize);
+  if (about.f_blocks * block > size_bytes + block) return false;
+  return static_cast<std::int64_t>(about.f_files - about.f_ffree) > kMostFiles;
+}
 
 Result<Scratch> Scratch::create(bool for_nobody) {
   std::error_code failed;
   const fs::path parent = fs::temp_directory_path(failed);
   if (failed) return run_error(fmt::format("sandbox: no folder for files: {}", failed.message()));
-  std::string name = parent / "npubench-sandbox-XXXXXX";
-  if (::mkdtemp(name.data()) == nullptr)
-    return run_error(fmt::format("sandbox: cannot make {}: {}", name, std::strerror(errno)));
-  Scratch scratch(name);
-  if (for_nobody && ::chown(name.c_str(), 65534, 65534) != 0)
-    return run_error(fmt::format("sandbox: cannot give {} away: {}", name, std::strerror(errno)));
-  return scratch;
+  const std::string pattern = parent / (std::string(kNameStart) + "XXXXXX");
+  // Between making and locking it, another process may take it for a dead one's and remove it.
+  for (;;) {
+    std::string name = pattern;
+    if (::mkdtemp(name.data()) == nullptr)
+      return run_error(fmt::format("sandbox: cannot make {}: {}", name, std::strerror(errno)));
+    Descriptor lock = lock_folder(name);
+    struct stat about {};
+    if (!lock.is_open() || ::fstat(lock.get(), &about) != 0 || about.st_nlink == 0) continue;
+    Scratch scratch(name, std::move(lock));
+    if (for_nobody && ::chown(name.c_str(), kNobody, kNobody) != 0)
+      return run_error(fmt::format("sandbox: cannot give {} away: {}", name, std::strerror(errno)));
+    return scratch;
+  }
 }
 
-Scratch::Scratch(Scratch&& other) noexcept : path_(std::exchange(other.path_, fs::path())) {}
+Scratch::Scratch(Scratch&& other) noexcept
+    : path_(std::exchange(other.path_, fs::path())), lock_(std::move(other.lock_)) {}
 
 Scratch::~Scratch() {
   const auto removed = remove();  // whoever wants to know called it before
@@ -73,12 +123,12 @@ Scratch::~Scratch() {
 
 bool Scratch::is_over(std::uint64_t size_bytes) const {
   std::uint64_t sum = 0;
-  int entries = 0;
+  std::int64_t entries = 0;
   std::error_code failed;
   const auto options = fs::directory_options::skip_permission_denied;
   for (fs::recursive_directory_iterator entry(path_, options, failed), end; !failed && entry != end;
        entry.increment(failed)) {
-    if (entry.depth() >= kDeepest || ++entries > kMostEntries) return true;
+    if (entry.depth() >= kDeepest || ++entries > kMostFiles) return true;
     std::error_code gone;
     if (!entry->is_regular_file(gone) || entry->is_symlink(gone)) continue;
     const std::uint64_t size = entry->file_size(gone);

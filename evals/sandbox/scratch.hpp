@@ -1,13 +1,28 @@
 // A folder for one program where no namespace gives it one; removed whatever the program made of
-// it.
+// it. While it is in use it is locked (flock), so that the folder of a process that was killed can
+// be told from those of others.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <filesystem>
 
+#include "evals/sandbox/landlock.hpp"
 #include "harness/base/result.hpp"
 
 namespace nb::sandbox {
+
+// A program may not make more files than this: they take memory of the kernel, which no limit of a
+// process counts.
+inline constexpr std::int64_t kMostFiles = 10'000;
+
+// Removes the folders that killed processes left in the system's folder for temporary files.
+void remove_dead_scratch();
+
+// Whether the program's own tmpfs of `size_bytes`, "/scratch" as that process sees it, holds more
+// files than that; false where it cannot be seen.
+bool has_too_many_files(pid_t process, std::uint64_t size_bytes);
 
 class Scratch {
  public:
@@ -23,8 +38,10 @@ class Scratch {
   Result<void> remove();
 
  private:
-  explicit Scratch(std::filesystem::path path) : path_(std::move(path)) {}
+  Scratch(std::filesystem::path path, Descriptor lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
   std::filesystem::path path_;
+  Descriptor lock_;
 };
 
 }  // namespace nb::sandbox

@@ -171,7 +171,10 @@ class Run {
     const std::array both = {program_.inner(), checker_.inner()};
     if (idle_.sample(both, now) > std::chrono::seconds(limits_.idle_seconds)) stop(Stop::kIdle);
     if (now - start_ > std::chrono::seconds(limits_.wall_seconds)) stop(Stop::kWall);
-    if (scratch_ != nullptr && scratch_->is_over(limits_.scratch_bytes)) stop(Stop::kScratch);
+    const bool writes_too_much = scratch_ != nullptr
+                                     ? scratch_->is_over(limits_.scratch_bytes)
+                                     : has_too_many_files(program_.inner(), limits_.scratch_bytes);
+    if (writes_too_much) stop(Stop::kScratch);
     if (observed_.stop != Stop::kNone) stop(observed_.stop);
   }
 

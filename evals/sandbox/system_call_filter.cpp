@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <linux/sockios.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
@@ -193,9 +194,6 @@ class Filter {
   int failed_ = 0;
 };
 
-scmp_arg_cmp is(unsigned argument, std::uint64_t value) {
-  return {argument, SCMP_CMP_EQ, value, 0};
-}
 scmp_arg_cmp is_not(unsigned argument, std::uint64_t value) {
   return {argument, SCMP_CMP_NE, value, 0};
 }
@@ -204,6 +202,11 @@ scmp_arg_cmp has_not(unsigned argument, std::uint64_t bit) {
 }
 scmp_arg_cmp has(unsigned argument, std::uint64_t bit) {
   return {argument, SCMP_CMP_MASKED_EQ, bit, bit};
+}
+
+// The kernel looks at 32 bits of a command only, so a filter that compared all 64 would miss some.
+scmp_arg_cmp is_command(unsigned argument, std::uint32_t value) {
+  return {argument, SCMP_CMP_MASKED_EQ, 0xFFFFFFFF, value};
 }
 
 void add_rules(Filter& filter) {
@@ -220,8 +223,15 @@ void add_rules(Filter& filter) {
     filter.refuse(call, EPERM, is_not(0, 0));
   filter.refuse("socketpair", EPERM, is_not(0, AF_UNIX));
   // Typing into a terminal that is somebody else's.
-  filter.refuse("ioctl", EPERM, is(1, TIOCSTI));
-  filter.refuse("ioctl", EPERM, is(1, 0x541C /* TIOCLINUX */));
+  filter.refuse("ioctl", EPERM, is_command(1, TIOCSTI));
+  filter.refuse("ioctl", EPERM, is_command(1, 0x541C /* TIOCLINUX */));
+  // Letting the kernel signal another process when a descriptor has news: any signal, F_SETSIG says
+  // which (fcntl(2)). Landlock scopes signals only from kernel 6.12 on.
+  for (const char* call : {"fcntl", "fcntl64"})
+    for (const int command : {F_SETOWN, F_SETOWN_EX, F_SETSIG})
+      filter.refuse(call, EPERM, is_command(1, static_cast<std::uint32_t>(command)));
+  for (const unsigned command : {FIOSETOWN, SIOCSPGRP})
+    filter.refuse("ioctl", EPERM, is_command(1, command));
 }
 
 Result<std::string> exported(const Filter& filter) {
