@@ -10,9 +10,9 @@ std::vector<Block> verdict_blocks(const ReportContext& context) {
   if (!context.input.gate)
     return {Paragraph{"Not gated: no baseline was given (npubench gate BASE CANDIDATE)."}};
   const GateResult& gate = *context.input.gate;
-  const std::string text = gate_text(gate);
+
   const bool green = gate.night == Verdict::kPass || gate.night == Verdict::kImproved;
-  std::vector<Block> blocks = {Paragraph{text.substr(0, text.find('\n')), !green}};
+  std::vector<Block> blocks = {Paragraph{gate_headline(gate), !green}};
   if (gate.uncalibrated)
     blocks.emplace_back(
         Paragraph{"Uncalibrated: there is no noise card, so margins are max(1 pp, 6/n) and know "
@@ -27,7 +27,7 @@ std::vector<Block> verdict_blocks(const ReportContext& context) {
     const auto plain = [](const std::optional<double>& value) {
       return value ? fmt::format("{:.6g}", *value) : std::string("—");
     };
-    table.rows.push_back({std::string(name(v.verdict)), v.task, plain(v.a), plain(v.b),
+    table.rows.push_back({std::string(name(v.verdict)), v.task(), plain(v.a), plain(v.b),
                           v.interval95 ? interval_text(*v.interval95, "1") : "", v.reason});
   }
   if (passed > 0)

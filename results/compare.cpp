@@ -1,20 +1,24 @@
 #include "results/compare.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
-#include <tuple>
+#include <array>
+#include <nlohmann/json.hpp>
 
 #include "results/compare_metrics.hpp"
 #include "results/confounders.hpp"
+#include "results/findings.hpp"
+#include "results/metric_names.hpp"
 
 namespace nb {
 namespace {
 
-bool fixed_weights(const Record& a, const Record& b) {
+constexpr std::size_t kMostCauses = 4;
+
+bool same_weights(const Record& a, const Record& b) {
   const auto left = a.subject.find("weights"), right = b.subject.find("weights");
-  return a.kind == "eval" && left != a.subject.end() && right != b.subject.end() &&
+  return a.kind == b.kind && left != a.subject.end() && right != b.subject.end() &&
          !left->second.empty() && left->second == right->second;
 }
 
@@ -31,109 +35,149 @@ void add_refusals(const Record& a, const Record& b, std::vector<std::string>& re
   generated_twin(b, a);
 }
 
-RecordPair pair_of(const StoredRecord& a, const StoredRecord& b, Comparison& comparison) {
+// The seed that the settings name: a relabelled record is no twin.
+bool equal_seed_in_settings(const Record& a, const Record& b) {
+  const auto seed = [](const Record& record) {
+    const Json& settings = *record.settings;
+    const Json::json_pointer at("/train/seed");
+    return settings.contains(at) ? settings.at(at) : Json();
+  };
+  return seed(a) == seed(b);
+}
+
+// Curves are compared where both sides trained on one device from the same seed.
+void add_curves(RecordPair& pair, std::vector<std::string>& damaged) {
+  const Record &a = pair.a->record, &b = pair.b->record;
+  const bool twins = a.kind == "train" && pair.same_device && a.seed == b.seed &&
+                     equal_seed_in_settings(a, b) && pair.incomparable.empty();
+  if (!twins || pair.bit_identical || a.status != "ok" || b.status != "ok") return;
+  if (!a.artifacts.contains(metric::kSeriesFile) || !b.artifacts.contains(metric::kSeriesFile))
+    return;
+  const auto left = read_curve(*pair.a), right = read_curve(*pair.b);
+  if (!left || !right) {
+    pair.curve_error = (left ? right : left).error().message;
+    damaged.push_back(pair.curve_error);
+    return;
+  }
+  pair.departure = curve_departure(*left, *right);
+  pair.curves_agree = !pair.departure && !left->steps.empty() && !right->steps.empty();
+}
+
+RecordPair pair_of(const PairedRecords& paired, Comparison& comparison) {
+  const StoredRecord &a = *paired.a, &b = *paired.b;
   RecordPair pair;
   pair.a = &a;
   pair.b = &b;
+  pair.note = paired.note;
   pair.bit_identical = a.record.status == "ok" && same_results(a.record, b.record);
+  pair.same_key = !a.record.node_key.empty() && a.record.node_key == b.record.node_key;
   pair.incomparable = incomparable_because(a.record, b.record);
-  pair.fixed_weights = fixed_weights(a.record, b.record);
+  pair.fixed_weights = same_weights(a.record, b.record);
+  pair.same_device = a.record.device == b.record.device;
   for (const auto* side : {&a.record, &b.record})
     if (side->status != "ok")
       comparison.damaged.push_back(fmt::format("{} failed: {}", describe(*side), side->error));
-  pair.metrics = metric_differences(a, b, comparison.damaged);
-  if (!pair.fixed_weights)  // an item interval says nothing about another training seed
-    for (MetricDifference& row : pair.metrics)
-      if (row.counts) row.method += ", these two checkpoints only";
+  add_metrics(pair, comparison.damaged);
+  add_curves(pair, comparison.damaged);
   add_refusals(a.record, b.record, comparison.unpaired);
   add_confounders(comparison.confounders, confounders_of(a.record, b.record));
   return pair;
 }
 
-void finish(Comparison& comparison) {
-  comparison.seeds = seed_differences(comparison.pairs);
+void fill(Comparison& comparison, const Pairing& pairing) {
+  for (const PairedRecords& paired : pairing.pairs)
+    comparison.pairs.push_back(pair_of(paired, comparison));
+  comparison.seeds = seed_differences(comparison.pairs, pairing.unmatched);
+  comparison.unmatched = pairing.unmatched;
+  comparison.only_a = pairing.only_a;
+  comparison.only_b = pairing.only_b;
+  const bool devices = !comparison.device_a.empty();
+  for (const StoredRecord* stored : pairing.only_a)
+    comparison.unpaired.push_back((devices ? "only on " + comparison.device_a : "only in A") +
+                                  ": " + describe(stored->record));
+  for (const StoredRecord* stored : pairing.only_b)
+    comparison.unpaired.push_back((devices ? "only on " + comparison.device_b : "only in B") +
+                                  ": " + describe(stored->record));
   auto& confounders = comparison.confounders;
   const auto rank = [](const std::string& category) {
-    return category == "settings" ? 0 : category == "code" ? 1 : category == "numerics" ? 2 : 3;
+    constexpr std::array kOrder = {"settings", "data", "code", "numerics"};
+    return std::find(kOrder.begin(), kOrder.end(), category) - kOrder.begin();
   };
   std::stable_sort(confounders.begin(), confounders.end(), [&](const auto& x, const auto& y) {
     return rank(x.category) < rank(y.category);
   });
+  comparison.findings = findings_of(comparison);
 }
 
-auto identity(const Record& record) {
-  return std::tie(record.kind, record.name, record.trained_on, record.device, record.seed);
+void take_run(const RunRecords& run, std::vector<std::string>& damaged, Comparison& comparison) {
+  damaged = run.damaged;
+  comparison.damaged.insert(comparison.damaged.end(), run.damaged.begin(), run.damaged.end());
+  comparison.skipped.insert(comparison.skipped.end(), run.notes.begin(), run.notes.end());
 }
 
 }  // namespace
 
-bool Comparison::only_device_differs() const {
-  return std::none_of(confounders.begin(), confounders.end(), [](const Confounder& confounder) {
-    return confounder.category == "settings" || confounder.category == "code";
-  });
+std::string_view name(Shown shown) {
+  switch (shown) {
+    case Shown::kNothing:
+      return "";
+    case Shown::kEqual:
+      return "equal";
+    case Shown::kBetter:
+      return "B better";
+    case Shown::kWorse:
+      return "B worse";
+    case Shown::kNotShown:
+      return "no difference shown";
+  }
+  return "";
 }
 
-Comparison compare_runs(const RunRecords& a, const RunRecords& b) {
+bool Comparison::only_device_differs() const {
+  return !pairs.empty() && unknown.empty() &&
+         std::none_of(confounders.begin(), confounders.end(), [](const Confounder& confounder) {
+           return confounder.category == "settings" || confounder.category == "data" ||
+                  confounder.category == "code";
+         });
+}
+
+std::string Comparison::likely_cause() const {
+  std::vector<std::string> causes;
+  std::size_t more = 0;
+  for (const std::string category : {"settings", "data", "code"})
+    for (const Confounder& c : confounders) {
+      if (c.category != category || c.field.starts_with("/settings/effective/"))
+        continue;  // follows
+      if (causes.size() == kMostCauses)
+        ++more;
+      else
+        causes.push_back(fmt::format("{} {} → {}", c.field, c.a, c.b));
+    }
+  if (causes.empty()) return {};
+  const std::string rest = more > 0 ? fmt::format("; and {} more", more) : "";
+  return fmt::format("changed {}: {}{}",
+                     confounders.front().category == "code" ? "code" : "settings",
+                     fmt::join(causes, "; "), rest);
+}
+
+Comparison compare_runs(const RunRecords& a, const RunRecords& b, PairAcross across) {
   Comparison comparison;
   comparison.label_a = a.path.string();
   comparison.label_b = b.path.string();
-  comparison.damaged = a.damaged;
-  comparison.damaged.insert(comparison.damaged.end(), b.damaged.begin(), b.damaged.end());
-  std::set<const StoredRecord*> used;
-  for (const StoredRecord& left : a.records) {
-    const auto right = std::find_if(b.records.begin(), b.records.end(), [&](const auto& other) {
-      return identity(other.record) == identity(left.record);
-    });
-    if (right == b.records.end()) {
-      comparison.unpaired.push_back("only in A: " + describe(left.record));
-      continue;
-    }
-    used.insert(&*right);
-    comparison.pairs.push_back(pair_of(left, *right, comparison));
-  }
-  for (const StoredRecord& right : b.records)
-    if (!used.contains(&right))
-      comparison.unpaired.push_back("only in B: " + describe(right.record));
-  finish(comparison);
+  take_run(a, comparison.damaged_a, comparison);
+  if (&a != &b) take_run(b, comparison.damaged_b, comparison);
+  fill(comparison, pair_records(a, b, across));
   return comparison;
 }
 
 Result<Comparison> compare_devices(const RunRecords& run, const std::string& device_a,
                                    const std::string& device_b) {
-  std::set<std::string> devices;
-  for (const StoredRecord& stored : run.records)
-    if (!stored.record.device.empty()) devices.insert(stored.record.device);
-  for (const std::string& device : {device_a, device_b})
-    if (!devices.contains(device)) {
-      std::string known;
-      for (const std::string& one : devices) known += (known.empty() ? "" : ", ") + one;
-      return bad_input(fmt::format("{}: has no record of device \"{}\"; it has: {}",
-                                   run.path.string(), device, known.empty() ? "none" : known));
-    }
+  NB_TRY(const Pairing pairing, pair_devices(run, device_a, device_b));
   Comparison comparison;
   comparison.label_a = comparison.device_a = device_a;
   comparison.label_b = comparison.device_b = device_b;
-  comparison.damaged = run.damaged;
-  std::set<const StoredRecord*> used;
-  for (const StoredRecord& left : run.records) {
-    if (left.record.device != device_a) continue;
-    for (const StoredRecord& right : run.records) {
-      const Record &l = left.record, &r = right.record;
-      const bool own = l.trained_on == device_a && r.trained_on == device_b;
-      const bool same_task = std::tie(l.kind, l.name, l.seed) == std::tie(r.kind, r.name, r.seed);
-      if (r.device != device_b || !same_task || (l.trained_on != r.trained_on && !own)) continue;
-      used.insert(&left);
-      used.insert(&right);
-      comparison.pairs.push_back(pair_of(left, right, comparison));
-    }
-  }
-  for (const StoredRecord& stored : run.records) {
-    const bool ours = stored.record.device == device_a || stored.record.device == device_b;
-    if (ours && !used.contains(&stored))
-      comparison.unpaired.push_back(
-          fmt::format("only on {}: {}", stored.record.device, describe(stored.record)));
-  }
-  finish(comparison);
+  take_run(run, comparison.damaged_a, comparison);
+  fill(comparison, pairing);
   return comparison;
 }
 

@@ -1,14 +1,17 @@
 // Pairs the records of two runs, or of two devices in one run, and says by how much each metric
-// differs and what else differs (confounders). Reads items for paired differences. Decides nothing:
-// that is gate.hpp.
+// differs, what that difference can show, and what else differs (confounders). Reads items and
+// curves. Decides nothing: that is gate.hpp, which judges a Comparison.
 #pragma once
 
-#include <filesystem>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "harness/base/result.hpp"
+#include "results/item_comparison.hpp"
+#include "results/loss_curve.hpp"
+#include "results/pairing.hpp"
 #include "results/record.hpp"
 #include "results/stats.hpp"
 #include "results/store.hpp"
@@ -17,44 +20,81 @@ namespace nb {
 
 // One field that differs besides what is compared: settings, code digest, device, policy.
 struct Confounder {
-  std::string category;  // "settings", "code", "numerics" (explains different bits), "device"
+  std::string category;  // "settings", "data", "code", "numerics" (explains different bits),
+                         // "device"
   std::string field;     // "/settings/train/lr"
   std::string a, b;      // values as short JSON; "(absent)" where there is none
   std::vector<std::string> where;  // describe() of the pairs that it touches
 };
 
+// What a difference shows. A direction needs an exact count or an interval without zero.
+enum class Shown {
+  kNothing,  // no difference to speak of, or neither way is better
+  kEqual,    // the same value to the last bit
+  kBetter,   // B is better
+  kWorse,    // B is worse
+  kNotShown  // there is a difference, and nothing shows that it is more than chance
+};
+std::string_view name(Shown shown);  // "", "equal", "B better", "B worse", "no difference shown"
+
 struct MetricDifference {
   std::string name, unit;
   Direction direction = Direction::kNone;
   Clock clock = Clock::kNone;
+  std::int64_t n = 0;  // items, steps or repetitions behind A's value
   std::optional<double> a, b;
   std::optional<double> difference;    // b − a
   std::optional<double> relative;      // (b − a)/|a|, a ≠ 0
-  std::optional<Interval> interval95;  // of the difference, where pairing or seeds give one
-  std::string method;                  // "paired items", "seeds (Welch)"; empty: none
+  std::optional<Interval> interval95;  // of the difference, where pairing gives one
+  std::string method;                  // "paired items"; empty: none
   std::optional<PairedCounts> counts;  // paired items
   std::optional<double> p_two_sided;
-  std::string note;  // why there is no difference: other clock, null with reason
+  Shown shown = Shown::kNothing;
+  std::optional<double> visible;  // smallest difference that this comparison could see (80 % power)
+  std::string note;               // why there is no difference or no direction
 };
 
 struct RecordPair {
   const StoredRecord* a =
       nullptr;  // into the RunRecords that were compared: they outlive the comparison
   const StoredRecord* b = nullptr;
+  std::string note;            // how they were paired, where not by identity
   bool bit_identical = false;  // same_results
+  bool same_key = false;       // equal node keys: the bits must be equal too
   std::string incomparable;    // first comparability field that differs, as a sentence; empty: none
-  bool fixed_weights = false;  // evaluations of the same weights digest
+  bool fixed_weights = false;  // the same weights digest: an evaluation of them, or their training
+  bool same_device = false;
   std::vector<MetricDifference> metrics;
+  std::vector<ItemComparison> items;  // of evaluations, one a task
+  // Training on one device with equal seeds in the settings: the first step that rounding does not
+  // explain.
+  std::optional<CurveDeparture> departure;
+  bool curves_agree = false;  // compared, and no departure
+  std::string curve_error;    // a steps.csv that the record lists and that could not be read
+  // Metrics that changed although what they were computed from is equal, so the metric itself is
+  // another one: "mw/facts/accuracy 0.9500 → 0.9400".
+  std::vector<std::string> changed_metrics;
 };
 
-// One metric over all seeds of a group of pairs, where each side has at least 2.
+// One metric over all seeds of a node.
 struct SeedDifference {
-  std::string
-      group;  // describe() of the first record, without its seed (and device, where they differ)
-  std::string metric, unit;
+  std::string group;  // describe() of the first record, without its seed (and device, where they
+                      // differ)
+  std::vector<std::string> metrics;  // the metric, and those that equal it on both sides in every
+                                     // seed: one difference, one test
+  std::string unit;
   Direction direction = Direction::kNone;
-  std::vector<double> a, b;  // by rising seed
-  WelchTest test;            // df 0: no spread on either side, no interval
+  std::int64_t n = 0;               // items behind one value
+  bool paired = true;               // equal seeds stand at equal places; else independent sides
+  std::vector<std::int64_t> seeds;  // of A; empty for a node without seed
+  std::vector<double> a, b;
+  std::optional<MeanTest> test;  // two pairs, or two values on one side at least
+  std::string method;            // "paired seeds", "seeds (Welch)", "one seed against many"
+  Shown shown = Shown::kNothing;
+  const StoredRecord* first_a = nullptr;  // the first record of each side
+  const StoredRecord* first_b = nullptr;
+  bool all_fixed = true;                  // every pair has fixed weights
+  std::optional<double> visible() const;  // detectable difference, 80 % power
 };
 
 struct Comparison {
@@ -63,22 +103,27 @@ struct Comparison {
   std::vector<Confounder> confounders;
   std::vector<RecordPair> pairs;
   std::vector<SeedDifference> seeds;
+  std::vector<UnmatchedSeeds> unmatched;  // they are in `seeds` too, unless incomparable
+  std::vector<const StoredRecord*> only_a, only_b;
+  std::vector<std::string> findings;  // what must be known before any number is read, one sentence
+                                      // each: the same weights scored otherwise, another procedure
+  std::vector<std::string> unknown;  // what could not be compared: "training settings unknown: …"
   std::vector<std::string> unpaired;  // one sentence each, refusals (mw/ with real) included
-  std::vector<std::string> damaged;   // records or items that could not be read
-  // Settings and code are equal: what differs comes from the device. Only then may a title say
-  // "hardware".
+  std::vector<std::string> skipped;   // records that another one of the same node supersedes
+  std::vector<std::string> damaged_a, damaged_b;  // records that could not be read
+  std::vector<std::string> damaged;               // all of these, items files and failed nodes
+  // Settings, data and code are equal and known: what differs comes from the device. Only then may
+  // a title say "hardware".
   bool only_device_differs() const;
+  // "changed settings: /settings/train/lr 0.02 → 0.01; changed code: …"; empty: none known.
+  std::string likely_cause() const;
 };
 
-// Same kind, name, trained_on, device and seed.
-Comparison compare_runs(const RunRecords& a, const RunRecords& b);
-// Same kind, name and seed on two devices of one run (GPU against NPU). Evaluations pair where both
-// sides evaluated the same weights, and where each side evaluated its own.
+// Pairing as in pairing.hpp. The gate allows kNothing only.
+Comparison compare_runs(const RunRecords& a, const RunRecords& b,
+                        PairAcross across = PairAcross::kNothing);
 Result<Comparison> compare_devices(const RunRecords& run, const std::string& device_a,
                                    const std::string& device_b);
-// Paired answers by item id; an error where ids differ.
-Result<PairedCounts> pair_items(const StoredRecord& a, const StoredRecord& b,
-                                const std::string& task);
 
 // First comparability key that differs, as a sentence; empty: comparable. Keys "<task>/…" of a task
 // that the records know concern that task alone; all other keys concern every task and, with an
@@ -87,7 +132,7 @@ std::string incomparable_because(const Record& a, const Record& b, const std::st
 // The task of a metric: "mw/facts" of "mw/facts/accuracy", "core" of "core".
 std::string task_of_metric(const std::string& metric);
 
-std::string comparison_text(const Comparison& comparison);  // terminal
+std::string comparison_text(const Comparison& comparison);  // terminal, 80 columns
 Json comparison_json(const Comparison& comparison);
 
 }  // namespace nb

@@ -4,42 +4,55 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
-#include <unordered_map>
 
-#include "results/items.hpp"
+#include "results/format.hpp"
 #include "results/metric_names.hpp"
 
 namespace nb {
 namespace {
 
-Result<std::vector<ItemRecord>> verified_items(const StoredRecord& stored,
-                                               const std::string& task) {
-  const auto at = stored.record.items.find(task);
-  if (at == stored.record.items.end())
-    return bad_input(
-        fmt::format("{}: the record has no items of {}", stored.folder.string(), task));
-  NB_TRY_VOID(verify_artifact(stored, at->second));
-  return read_items(stored.folder / at->second);
+constexpr double kAlpha = 0.05;
+
+Shown direction_of(const MetricDifference& row) {
+  if (row.direction == Direction::kNone) return Shown::kNothing;
+  const bool better = (*row.difference > 0) == (row.direction == Direction::kHigher);
+  return better ? Shown::kBetter : Shown::kWorse;
 }
 
-bool has_items(const Record& record, const std::string& task) {
-  return record.items.contains(task);
-}
-
-void add_paired_items(MetricDifference& row, const StoredRecord& a, const StoredRecord& b,
-                      std::vector<std::string>& damaged) {
-  const std::string task = task_of_metric(row.name);
-  const auto counts = pair_items(a, b, task);
-  if (!counts) {
-    damaged.push_back(counts.error().message);
-    row.note = counts.error().message;
+void add_paired_items(MetricDifference& row, const ItemComparison& items) {
+  if (!items.error.empty()) {
+    row.note = items.error;
     return;
   }
-  row.counts = *counts;
+  row.counts = items.counts;
   row.method = "paired items";
-  row.interval95 = newcombe_paired(*counts);
-  row.p_two_sided = mid_p_two_sided(counts->only_a, counts->only_b);
+  row.interval95 = newcombe_paired(items.counts);
+  row.p_two_sided = mid_p_two_sided(items.counts.only_a, items.counts.only_b);
+  row.visible = paired_visible(items.counts);
+}
+
+// What the difference of one pair shows: exact counts always, items of fixed weights by their
+// interval, one training seed and a real clock nothing.
+void judge_row(MetricDifference& row, const RecordPair& pair) {
+  if (!row.difference) return;
+  const bool learned = pair.a->record.kind == "train" || pair.a->record.kind == "eval";
+  const bool exact = row.clock == Clock::kSim || (row.clock == Clock::kNone && !learned);
+  if (exact) {
+    row.shown = *row.difference == 0 ? Shown::kEqual : direction_of(row);
+  } else if (row.clock == Clock::kNone && row.direction != Direction::kNone) {
+    const bool interval = row.interval95 && pair.fixed_weights;
+    const bool certain = interval && *row.p_two_sided <= kAlpha &&
+                         (row.interval95->low > 0 || row.interval95->high < 0);
+    if (certain)
+      row.shown = direction_of(row);
+    else if (*row.difference == 0 && !interval)
+      row.shown = Shown::kEqual;
+    else
+      row.shown = Shown::kNotShown;
+    if (!interval) row.visible.reset();
+  }
+  if (!pair.fixed_weights && row.counts)  // an item interval says nothing about another training
+    row.method += ", these two checkpoints only";
 }
 
 std::string null_note(const Metric& metric, const char* side) {
@@ -53,6 +66,7 @@ MetricDifference difference_of(const Metric* a, const Metric* b) {
   row.unit = either.unit;
   row.direction = either.direction;
   row.clock = either.clock;
+  row.n = either.n;
   if (a != nullptr) row.a = a->value;
   if (b != nullptr) row.b = b->value;
   if (a == nullptr || b == nullptr) {
@@ -78,91 +92,50 @@ const Metric* find_in(const std::vector<Metric>& metrics, const std::string& nam
   return at == metrics.end() ? nullptr : &*at;
 }
 
-}  // namespace
-
-Result<PairedCounts> pair_items(const StoredRecord& a, const StoredRecord& b,
-                                const std::string& task) {
-  NB_TRY(const auto items_a, verified_items(a, task));
-  NB_TRY(const auto items_b, verified_items(b, task));
-  if (items_a.size() != items_b.size())
-    return bad_input(fmt::format("{}: {} items in {}, {} in {}", task, items_a.size(),
-                                 a.folder.string(), items_b.size(), b.folder.string()));
-  std::unordered_map<std::string, bool> right_in_b;  // looked up only, never walked
-  for (const ItemRecord& item : items_b) right_in_b.emplace(item.id, item.ok);
-  PairedCounts counts;
-  for (const ItemRecord& item : items_a) {
-    const auto at = right_in_b.find(item.id);
-    if (at == right_in_b.end())
-      return bad_input(fmt::format("{}: item {} of {} is not in {}", task, item.id,
-                                   a.folder.string(), b.folder.string()));
-    if (item.ok)
-      ++(at->second ? counts.both : counts.only_a);
-    else
-      ++(at->second ? counts.only_b : counts.neither);
-  }
-  return counts;
+// Equal weights or answers, another number: what was computed is another metric.
+bool metric_changed(const MetricDifference& row, const RecordPair& pair,
+                    const ItemComparison* items) {
+  if (!row.difference || *row.difference == 0 || row.clock != Clock::kNone) return false;
+  if (pair.a->record.kind == "train") return pair.fixed_weights && pair.same_device;
+  return items != nullptr && items->identical;
 }
 
-std::vector<MetricDifference> metric_differences(const StoredRecord& a, const StoredRecord& b,
-                                                 std::vector<std::string>& damaged) {
-  std::vector<MetricDifference> rows;
+}  // namespace
+
+void add_metrics(RecordPair& pair, std::vector<std::string>& damaged) {
+  const Record &a = pair.a->record, &b = pair.b->record;
+  const bool is_eval = a.kind == "eval";
+  if (is_eval) pair.items = compare_items(*pair.a, *pair.b);
+  for (const ItemComparison& items : pair.items)
+    if (!items.error.empty()) damaged.push_back(items.error);
   const auto add_list = [&](const std::vector<Metric>& left, const std::vector<Metric>& right) {
     for (const Metric& metric : left)
-      rows.push_back(difference_of(&metric, find_in(right, metric.name)));
+      pair.metrics.push_back(difference_of(&metric, find_in(right, metric.name)));
     for (const Metric& metric : right)
-      if (find_in(left, metric.name) == nullptr) rows.push_back(difference_of(nullptr, &metric));
+      if (find_in(left, metric.name) == nullptr)
+        pair.metrics.push_back(difference_of(nullptr, &metric));
   };
-  add_list(a.record.metrics, b.record.metrics);
-  add_list(a.record.host_metrics, b.record.host_metrics);
-  for (MetricDifference& row : rows) {
-    const std::string task = a.record.kind == "eval" ? task_of_metric(row.name) : "";
-    const std::string reason = incomparable_because(a.record, b.record, task);
+  add_list(a.metrics, b.metrics);
+  add_list(a.host_metrics, b.host_metrics);
+  for (MetricDifference& row : pair.metrics) {
+    const std::string task = is_eval ? task_of_metric(row.name) : "";
+    const std::string reason = incomparable_because(a, b, task);
     if (!reason.empty()) {
       row.difference.reset();
       row.relative.reset();
       row.note = "INCOMPARABLE: " + reason;
       continue;
     }
-    const bool items = row.difference && has_items(a.record, task) && has_items(b.record, task) &&
-                       row.name == metric::of_task(task, metric::kAccuracy);
-    if (items) add_paired_items(row, a, b, damaged);
+    const auto items = std::find_if(pair.items.begin(), pair.items.end(),
+                                    [&](const auto& one) { return one.task == task; });
+    const bool has_items = items != pair.items.end();
+    if (row.difference && has_items && row.name == metric::of_task(task, metric::kAccuracy))
+      add_paired_items(row, *items);
+    judge_row(row, pair);
+    if (metric_changed(row, pair, has_items ? &*items : nullptr))
+      pair.changed_metrics.push_back(fmt::format(
+          "{} {} → {}", row.name, value_text(*row.a, row.unit), value_text(*row.b, row.unit)));
   }
-  return rows;
-}
-
-std::vector<SeedDifference> seed_differences(const std::vector<RecordPair>& pairs) {
-  std::vector<SeedDifference> groups;
-  std::vector<std::size_t> first_pair;  // of each group, to compare identities
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const Record& a = pairs[i].a->record;
-    if (!a.seed) continue;
-    for (const MetricDifference& row : pairs[i].metrics) {
-      if (!row.difference || row.clock != Clock::kNone) continue;
-      const auto same_group = [&](std::size_t g) {
-        const RecordPair& first = pairs[first_pair[g]];
-        const Record& b = pairs[i].b->record;
-        const auto key = [](const Record& r) {
-          return std::tie(r.kind, r.name, r.trained_on, r.device);
-        };
-        return groups[g].metric == row.name && key(first.a->record) == key(a) &&
-               key(first.b->record) == key(b);
-      };
-      std::size_t g = 0;
-      while (g < groups.size() && !same_group(g)) ++g;
-      if (g == groups.size()) {
-        Record unseeded = a;
-        unseeded.seed.reset();
-        if (pairs[i].b->record.device != a.device) unseeded.device = unseeded.trained_on = "";
-        groups.push_back({describe(unseeded), row.name, row.unit, row.direction, {}, {}, {}});
-        first_pair.push_back(i);
-      }
-      groups[g].a.push_back(*row.a);
-      groups[g].b.push_back(*row.b);
-    }
-  }
-  std::erase_if(groups, [](const SeedDifference& group) { return group.a.size() < 2; });
-  for (SeedDifference& group : groups) group.test = welch(group.a, group.b);
-  return groups;
 }
 
 }  // namespace nb

@@ -8,9 +8,11 @@
 
 namespace nb {
 
-// Every metric of either side; damaged items files are added to `damaged` and named in the note.
-std::vector<MetricDifference> metric_differences(const StoredRecord& a, const StoredRecord& b,
-                                                 std::vector<std::string>& damaged);
-std::vector<SeedDifference> seed_differences(const std::vector<RecordPair>& pairs);
+// Fills metrics, items and changed_metrics of a pair whose other fields are set; damaged items
+// files are added to `damaged` and named in the note of the row.
+void add_metrics(RecordPair& pair, std::vector<std::string>& damaged);
+// Groups over seeds: of the pairs, and of nodes whose seeds do not match.
+std::vector<SeedDifference> seed_differences(const std::vector<RecordPair>& pairs,
+                                             const std::vector<UnmatchedSeeds>& unmatched);
 
 }  // namespace nb

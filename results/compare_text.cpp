@@ -1,22 +1,25 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "harness/base/table.hpp"
 #include "results/compare.hpp"
 #include "results/format.hpp"
+#include "results/narrow_text.hpp"
 
 namespace nb {
 namespace {
 
 std::string value_cell(const std::optional<double>& value, const std::string& unit) {
-  return value ? value_text(*value, unit) : "—";
+  return value ? plain_value(*value, unit) : "—";
 }
 
-std::string better_word(const MetricDifference& row) {
-  if (!row.difference || *row.difference == 0 || row.direction == Direction::kNone) return "";
-  const bool better = (*row.difference > 0) == (row.direction == Direction::kHigher);
-  return better ? "B better" : "B worse";
+std::string name_cell(const std::string& metric, const std::string& unit) {
+  return has_plain_unit(unit) ? metric + " (" + unit + ")" : metric;
+}
+
+std::string visible_text(const std::optional<double>& visible, const std::string& unit) {
+  return visible ? fmt::format(" (could see ≥ {})", rounded_value(*visible, unit)) : "";
 }
 
 Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
@@ -32,114 +35,221 @@ std::string pair_title(const RecordPair& pair) {
 std::string list_text(const std::string& title, const std::vector<std::string>& lines) {
   if (lines.empty()) return {};
   std::string text = "\n" + title + "\n";
-  for (const std::string& line : lines) text += "  " + line + "\n";
+  for (const std::string& line : lines) text += wrapped(line, 4, "  ");
   return text;
 }
 
-std::string confounder_text(const Comparison& comparison) {
-  if (comparison.confounders.empty()) return "confounders: none; settings and code are equal\n";
-  TextTable table{{"what", "field", "A", "B", "pairs"}, {}};
-  for (const Confounder& c : comparison.confounders)
-    table.rows.push_back({c.category, c.field, c.a, c.b, fmt::format("{}", c.where.size())});
+std::string confounder_text(const Comparison& c) {
+  std::string text;
+  if (c.pairs.empty() && c.unmatched.empty()) return text;
+  const bool confounded =
+      std::any_of(c.confounders.begin(), c.confounders.end(), [](const auto& x) {
+        return x.category == "settings" || x.category == "data" || x.category == "code";
+      });
+  if (confounded)
+    text += wrapped(
+        "CONFOUNDED: settings, data or code differ, so no difference below is the device's alone");
+  else if (!c.only_device_differs())
+    text += wrapped("what differs besides the results, as far as it is known");
+  else if (c.confounders.empty())
+    text += "confounders: none; settings and code are equal\n";
+  else
+    text += "differences besides the results (settings and code are equal)\n";
+  for (const std::string& sentence : c.unknown) text += wrapped(sentence, 4, "  unknown   ");
+  for (const Confounder& one : c.confounders)
+    text += wrapped(fmt::format("{}: {} → {} ({} pair{})", one.field, one.a, one.b,
+                                one.where.size(), one.where.size() == 1 ? "" : "s"),
+                    12, fmt::format("  {:<9} ", one.category));
+  return text;
+}
+
+// What stands below a row: its note, or what its difference shows.
+std::string note_of(const MetricDifference& row, bool fixed_weights) {
+  std::string text = row.note;
+  if (text.empty() && row.shown == Shown::kNotShown && (fixed_weights || row.interval95))
+    text = fixed_weights ? std::string(name(row.shown)) + visible_text(row.visible, row.unit)
+                         : "of these two checkpoints only";
+  else if (text.empty() && (row.shown == Shown::kBetter || row.shown == Shown::kWorse))
+    text = name(row.shown);
+  if (row.counts)
+    text +=
+        fmt::format("{}{} lost, {} won of {}; p {}", text.empty() ? "" : ": ", row.counts->only_a,
+                    row.counts->only_b, row.counts->n(), p_text(*row.p_two_sided));
+  return text;
+}
+
+constexpr const char* kClockTitle[] = {"", ", simulated", ", this computer's clock",
+                                       ", the device's clock"};
+
+// One table a clock: what a real clock measured never stands beside what was simulated.
+std::string metrics_text(const RecordPair& pair) {
+  std::string text;
+  for (const Clock clock : {Clock::kNone, Clock::kSim, Clock::kHost, Clock::kDevice}) {
+    std::vector<NarrowRow> rows;
+    bool one_seed = false;
+    for (const MetricDifference& row : pair.metrics) {
+      if (row.clock != clock) continue;
+      one_seed |= row.shown == Shown::kNotShown && !pair.fixed_weights;
+      rows.push_back(
+          {{name_cell(row.name, row.unit), value_cell(row.a, row.unit), value_cell(row.b, row.unit),
+            row.difference ? plain_signed(*row.difference, row.unit) : "—",
+            row.interval95 ? interval_text(*row.interval95, row.unit) : ""},
+           note_of(row, pair.fixed_weights)});
+    }
+    if (rows.empty()) continue;
+    const auto title = kClockTitle[static_cast<std::size_t>(clock)];
+    text += narrow_table({std::string("metric") + title, "A", "B", "B − A", "95 % interval"}, rows);
+    if (one_seed)
+      text += "    one seed a side: chance in training is not measured, so no direction\n";
+  }
+  return text;
+}
+
+std::string pair_text(const RecordPair& pair) {
   std::string text =
-      comparison.only_device_differs()
-          ? "differences besides the results (settings and code are equal):\n"
-          : "CONFOUNDED: settings or code differ, so no difference below is the device's alone:\n";
-  return text + to_text(table);
+      "\n" + wrapped(pair_title(pair) + (pair.bit_identical ? ": bit-identical" : ""));
+  if (!pair.note.empty()) text += wrapped(pair.note, 4, "  ");
+  if (!pair.incomparable.empty()) text += wrapped("INCOMPARABLE: " + pair.incomparable, 4, "  ");
+  if (pair.curves_agree)
+    text += "  the first steps agree up to rounding: the training procedure is the same\n";
+  return text + metrics_text(pair);
+}
+
+std::string seed_text(const Comparison& comparison) {
+  std::string text, group;
+  std::vector<NarrowRow> rows;
+  const auto flush = [&] {
+    if (rows.empty()) return;
+    text += "\n" + wrapped("over seeds: " + group) +
+            narrow_table({"metric", "mean A", "mean B", "B − A", "95 % interval"}, rows);
+    rows.clear();
+  };
+  for (const SeedDifference& s : comparison.seeds) {
+    if (!s.test) continue;
+    if (s.group != group) flush();
+    group = s.group;
+    std::string note =
+        fmt::format("{}{}; {}, {}", name(s.shown),
+                    s.shown == Shown::kNotShown ? visible_text(s.visible(), s.unit) : "", s.method,
+                    s.paired ? fmt::format("{} pairs", s.a.size())
+                             : fmt::format("{} against {}", s.a.size(), s.b.size()));
+    if (s.shown == Shown::kNothing) note = note.substr(2);
+    if (s.metrics.size() > 1)
+      note += fmt::format("; equal to {}", fmt::join(s.metrics.begin() + 1, s.metrics.end(), ", "));
+    rows.push_back({{name_cell(s.metrics[0], s.unit), plain_value(mean(s.a), s.unit),
+                     plain_value(mean(s.b), s.unit), plain_signed(s.test->difference, s.unit),
+                     s.test->df == 0 ? "no spread" : interval_text(s.test->interval95, s.unit)},
+                    note});
+  }
+  flush();
+  return text;
+}
+
+Json metric_json(const MetricDifference& row) {
+  Json counts;
+  if (row.counts)
+    counts = {{"both", row.counts->both},
+              {"only_a", row.counts->only_a},
+              {"only_b", row.counts->only_b},
+              {"neither", row.counts->neither}};
+  return {{"name", row.name},
+          {"unit", row.unit},
+          {"direction", name(row.direction)},
+          {"clock", name(row.clock)},
+          {"a", optional_json(row.a)},
+          {"b", optional_json(row.b)},
+          {"difference", optional_json(row.difference)},
+          {"relative", optional_json(row.relative)},
+          {"interval95", interval_json(row.interval95)},
+          {"method", row.method},
+          {"items", counts},
+          {"p_two_sided", optional_json(row.p_two_sided)},
+          {"shown", name(row.shown)},
+          {"visible", optional_json(row.visible)},
+          {"note", row.note}};
+}
+
+Json pair_json(const RecordPair& pair) {
+  Json rows = Json::array(), departure;
+  for (const MetricDifference& row : pair.metrics) rows.push_back(metric_json(row));
+  if (pair.departure)
+    departure = {{"column", pair.departure->column},
+                 {"step", pair.departure->step},
+                 {"a", pair.departure->a},
+                 {"b", pair.departure->b},
+                 {"relative", pair.departure->relative},
+                 {"limit", pair.departure->limit}};
+  return {{"a", describe(pair.a->record)},
+          {"b", describe(pair.b->record)},
+          {"paired_by", pair.note.empty() ? "identity" : pair.note},
+          {"bit_identical", pair.bit_identical},
+          {"incomparable", pair.incomparable},
+          {"fixed_weights", pair.fixed_weights},
+          {"first_steps_agree", pair.curves_agree},
+          {"departure", departure},
+          {"changed_metrics", pair.changed_metrics},
+          {"metrics", rows}};
+}
+
+Json seed_json(const SeedDifference& s) {
+  return {{"group", s.group},
+          {"metric", s.metrics.front()},
+          {"equal_metrics", std::vector<std::string>(s.metrics.begin() + 1, s.metrics.end())},
+          {"unit", s.unit},
+          {"method", s.method},
+          {"seeds", s.seeds},
+          {"a", s.a},
+          {"b", s.b},
+          {"difference", s.test->difference},
+          {"interval95", interval_json(s.test->interval95)},
+          {"p_two_sided", s.test->p_two_sided},
+          {"shown", name(s.shown)},
+          {"visible", optional_json(s.visible())}};
 }
 
 }  // namespace
 
 std::string comparison_text(const Comparison& comparison) {
-  std::string text = fmt::format("A: {}\nB: {}\n\n", comparison.label_a, comparison.label_b);
+  std::string text;
+  for (const std::string& sentence : comparison.findings) text += wrapped(sentence, 2, "! ");
+  if (!text.empty()) {
+    if (const std::string cause = comparison.likely_cause(); !cause.empty())
+      text += wrapped("likely cause: " + cause, 4, "  ");
+    text += "\n";
+  }
+  text += wrapped(comparison.label_a, 3, "A: ") + wrapped(comparison.label_b, 3, "B: ") + "\n";
   text += confounder_text(comparison);
-  for (const RecordPair& pair : comparison.pairs) {
-    if (pair.metrics.empty() && pair.incomparable.empty() && !pair.bit_identical)
-      continue;  // failed: below
-    text += "\n" + pair_title(pair) + (pair.bit_identical ? ": bit-identical\n" : "\n");
-    if (!pair.incomparable.empty()) text += "  INCOMPARABLE: " + pair.incomparable + "\n";
-    if (pair.metrics.empty()) continue;
-    TextTable table{{"metric", "clock", "A", "B", "B − A", "95 % interval", "note"}, {}};
-    for (const MetricDifference& row : pair.metrics) {
-      std::string last = row.note.empty() ? better_word(row) : row.note;
-      if (row.counts)
-        last += fmt::format(" ({} lost, {} won of {}; p {})", row.counts->only_a,
-                            row.counts->only_b, row.counts->n(), p_text(*row.p_two_sided));
-      table.rows.push_back({row.name, std::string(name(row.clock)), value_cell(row.a, row.unit),
-                            value_cell(row.b, row.unit),
-                            row.difference ? signed_text(*row.difference, row.unit) : "—",
-                            row.interval95 ? interval_text(*row.interval95, row.unit) : "", last});
-    }
-    text += to_text(table);
-  }
-  if (!comparison.seeds.empty()) {
-    TextTable table{{"over seeds", "metric", "mean A", "mean B", "B − A", "95 % interval", "seeds"},
-                    {}};
-    for (const SeedDifference& s : comparison.seeds)
-      table.rows.push_back({s.group, s.metric, value_text(mean(s.a), s.unit),
-                            value_text(mean(s.b), s.unit), signed_text(s.test.difference, s.unit),
-                            s.test.df == 0 ? "no spread" : interval_text(s.test.interval95, s.unit),
-                            fmt::format("{}", s.a.size())});
-    text += "\n" + to_text(table);
-  }
-  if (comparison.pairs.empty())
-    text += "\nno records pair: kind, name, device and seed must be equal\n";
-  text += list_text("not compared:", comparison.unpaired);
-  text += list_text("damaged or failed:", comparison.damaged);
+  for (const RecordPair& pair : comparison.pairs)
+    if (!pair.metrics.empty() || !pair.incomparable.empty() || pair.bit_identical)
+      text += pair_text(pair);  // failed ones: below
+  text += seed_text(comparison);
+  if (comparison.pairs.empty() && comparison.unmatched.empty())
+    text += "no records pair: kind, name, device and seed must be equal\n";
+  text += list_text("not compared", comparison.unpaired);
+  text += list_text("skipped", comparison.skipped);
+  text += list_text("damaged or failed", comparison.damaged);
   return text;
 }
 
 Json comparison_json(const Comparison& comparison) {
   Json json = {{"a", comparison.label_a},
                {"b", comparison.label_b},
+               {"findings", comparison.findings},
+               {"likely_cause", comparison.likely_cause()},
                {"only_device_differs", comparison.only_device_differs()},
+               {"unknown", comparison.unknown},
                {"confounders", Json::array()},
                {"pairs", Json::array()},
                {"seeds", Json::array()},
                {"unpaired", comparison.unpaired},
+               {"skipped", comparison.skipped},
                {"damaged", comparison.damaged}};
   for (const Confounder& c : comparison.confounders)
     json["confounders"].push_back(
         {{"category", c.category}, {"field", c.field}, {"a", c.a}, {"b", c.b}, {"where", c.where}});
-  for (const RecordPair& pair : comparison.pairs) {
-    Json rows = Json::array();
-    for (const MetricDifference& row : pair.metrics) {
-      Json counts;
-      if (row.counts)
-        counts = {{"both", row.counts->both},
-                  {"only_a", row.counts->only_a},
-                  {"only_b", row.counts->only_b},
-                  {"neither", row.counts->neither}};
-      rows.push_back({{"name", row.name},
-                      {"unit", row.unit},
-                      {"direction", name(row.direction)},
-                      {"clock", name(row.clock)},
-                      {"a", optional_json(row.a)},
-                      {"b", optional_json(row.b)},
-                      {"difference", optional_json(row.difference)},
-                      {"relative", optional_json(row.relative)},
-                      {"interval95", interval_json(row.interval95)},
-                      {"method", row.method},
-                      {"items", counts},
-                      {"p_two_sided", optional_json(row.p_two_sided)},
-                      {"note", row.note}});
-    }
-    json["pairs"].push_back({{"a", describe(pair.a->record)},
-                             {"b", describe(pair.b->record)},
-                             {"bit_identical", pair.bit_identical},
-                             {"incomparable", pair.incomparable},
-                             {"fixed_weights", pair.fixed_weights},
-                             {"metrics", rows}});
-  }
+  for (const RecordPair& pair : comparison.pairs) json["pairs"].push_back(pair_json(pair));
   for (const SeedDifference& s : comparison.seeds)
-    json["seeds"].push_back({{"group", s.group},
-                             {"metric", s.metric},
-                             {"unit", s.unit},
-                             {"a", s.a},
-                             {"b", s.b},
-                             {"difference", s.test.difference},
-                             {"interval95", interval_json(s.test.interval95)},
-                             {"p_two_sided", s.test.p_two_sided}});
+    if (s.test) json["seeds"].push_back(seed_json(s));
   return json;
 }
 

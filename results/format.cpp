@@ -55,8 +55,28 @@ std::string signed_text(double value, const std::string& unit) {
   return with_sign(value, value_text(std::fabs(value), unit));
 }
 
+bool has_plain_unit(const std::string& unit) {
+  return !unit.empty() && unit != "1" && unit != "ns" && unit != "byte" && !unit.ends_with("/s");
+}
+
+std::string plain_value(double value, const std::string& unit) {
+  std::string text = value_text(value, unit);
+  if (has_plain_unit(unit)) text.resize(text.size() - unit.size() - 1);
+  return text;
+}
+
+std::string plain_signed(double value, const std::string& unit) {
+  return with_sign(value, plain_value(std::fabs(value), unit));
+}
+
+std::string rounded_value(double value, const std::string& unit) {
+  if (unit == "ns" || unit == "byte" || unit.ends_with("/s")) return value_text(value, unit);
+  return fmt::format("{:.2g}", value);
+}
+
 std::string interval_text(const Interval& interval, const std::string& unit) {
-  return fmt::format("[{}, {}]", signed_text(interval.low, unit), signed_text(interval.high, unit));
+  return fmt::format("[{}, {}]", plain_signed(interval.low, unit),
+                     plain_signed(interval.high, unit));
 }
 
 std::string percent_text(double share) {

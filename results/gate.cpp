@@ -1,24 +1,26 @@
 #include "results/gate.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
-#include <tuple>
+#include <set>
 
+#include "results/findings.hpp"
+#include "results/format.hpp"
 #include "results/gate_judge.hpp"
-#include "results/items.hpp"
+#include "results/gate_scoring.hpp"
 #include "results/metric_names.hpp"
 
 namespace nb {
 namespace {
 
-constexpr double kErrorShareLimit =
-    0.005;  // statistics.md §6: more unscored items on one side is an ERROR
+// More items than this that one side alone could not score are an ERROR: timeouts are no answers.
+constexpr double kErrorShareLimit = 0.005;
 
-// Worst first, in the order of exit codes 1, 4, 3, 2, 0 (design.md §8).
+// Worst first, in the order of exit codes 1, 4, 3, 2, 0.
 constexpr std::array kWorstFirst = {
     Verdict::kRegressed,    Verdict::kSuspicious, Verdict::kError, Verdict::kIncomparable,
     Verdict::kInconclusive, Verdict::kImproved,   Verdict::kPass};
@@ -29,32 +31,28 @@ std::size_t rank(Verdict verdict) {
 }
 
 struct Gate {
+  const Comparison& comparison;
   const GatePolicy& policy;
   GateResult result;
   std::vector<ItemTest> items;
-  // Seeds of one metric of one group of records, in the order met.
+  std::vector<ScoringTest> scoring;
   std::vector<SeedTest> seeds;
-  std::map<std::string, std::size_t> seed_group;
 
-  void add(const std::string& task, Verdict verdict, const std::string& test,
-           const std::string& reason) {
+  void add(const std::string& metric, const std::string& where, Verdict verdict,
+           const std::string& test, const std::string& reason) {
     TaskVerdict v;
-    v.task = task;
+    v.metric = metric;
+    v.where = where;
     v.verdict = verdict;
     v.test = test;
     v.reason = reason;
     result.verdicts.push_back(std::move(v));
   }
+  void note(const std::string& metric, const std::string& where, const std::string& text) {
+    result.notes.push_back(fmt::format("{} of {}: {}", metric, where, text));
+  }
+  std::size_t judged() const { return result.verdicts.size() + items.size() + scoring.size(); }
 };
-
-std::string label(const std::string& metric, const Record& record) {
-  return metric + " of " + describe(record);
-}
-
-std::string weights_of(const Record& record) {
-  const auto at = record.subject.find("weights");
-  return at == record.subject.end() ? std::string() : at->second;
-}
 
 const Metric* deterministic(const Record& record, const std::string& name) {
   for (const Metric& metric : record.metrics)
@@ -62,197 +60,335 @@ const Metric* deterministic(const Record& record, const std::string& name) {
   return nullptr;
 }
 
+bool has_weights(const Record& record) {
+  const auto at = record.subject.find("weights");
+  return at != record.subject.end() && !at->second.empty();
+}
+
+bool is_gated(const GatePolicy& policy, const std::string& task) {
+  const auto& tasks = policy.gated_tasks;
+  return tasks.empty() || std::find(tasks.begin(), tasks.end(), task) != tasks.end();
+}
+
+// Centred scores and the like follow from the answers of their task: one check a task.
+bool follows_from_accuracy(const Record& record, const std::string& metric) {
+  if (record.kind != "eval") return false;
+  const std::string accuracy = metric::of_task(task_of_metric(metric), metric::kAccuracy);
+  return metric != accuracy && deterministic(record, accuracy) != nullptr;
+}
+
 // Items files whole on both sides? A damaged one is an ERROR even where digests in the records
 // agree.
-bool items_intact(Gate& gate, const StoredRecord& base, const StoredRecord& candidate) {
+bool items_intact(Gate& gate, const RecordPair& pair) {
   bool intact = true;
-  for (const StoredRecord* side : {&base, &candidate})
+  for (const StoredRecord* side : {pair.a, pair.b})
     for (const auto& [task, file] : side->record.items)
       if (const auto checked = verify_artifact(*side, file); !checked) {
-        gate.add(label(task, side->record), Verdict::kError, "record",
-                 (side == &base ? "baseline: " : "candidate: ") + checked.error().message);
+        gate.add(task, describe(side->record), Verdict::kError, "record",
+                 (side == pair.a ? "baseline: " : "candidate: ") + checked.error().message);
         intact = false;
       }
   return intact;
 }
 
-Result<double> error_share(const StoredRecord& stored, const std::string& task) {
-  NB_TRY(const auto list, read_items(stored.folder / stored.record.items.at(task)));
-  const auto failed = std::count_if(list.begin(), list.end(),
-                                    [](const ItemRecord& item) { return !item.reason.empty(); });
-  return static_cast<double>(failed) / static_cast<double>(list.size());
-}
-
-// Fixed checkpoint: the answers of one task. Finished by judge_items.
-void add_item_test(Gate& gate, const StoredRecord& base, const StoredRecord& candidate,
-                   const Metric& a, const Metric& b, const std::string& task) {
-  const std::string where = label(a.name, base.record);
-  const Record &old = base.record, &fresh = candidate.record;
-  if (old.artifacts.at(old.items.at(task)) == fresh.artifacts.at(fresh.items.at(task))) {
+// Fixed checkpoint: the answers of one task. Finished by judge_items and judge_scoring.
+void add_item_test(Gate& gate, const RecordPair& pair, const Metric& a, const Metric& b,
+                   const ItemComparison& items) {
+  const std::string where = describe(pair.a->record);
+  if (items.identical) {
     const bool same = *a.value == *b.value;
-    gate.add(where, same ? Verdict::kPass : Verdict::kIncomparable, "identical",
+    gate.add(a.name, where, same ? Verdict::kPass : Verdict::kIncomparable, "identical",
              same ? "bit-identical answers"
                   : "the same answers, another score: the metric itself changed");
     return;
   }
-  const auto counts = pair_items(base, candidate, task);
-  const auto errors_a = error_share(base, task), errors_b = error_share(candidate, task);
-  if (!counts || !errors_a || !errors_b) {
-    gate.add(where, Verdict::kError, "record",
-             !counts ? counts.error().message
-                     : (!errors_a ? errors_a.error() : errors_b.error()).message);
+  if (!items.error.empty()) {
+    gate.add(a.name, where, Verdict::kError, "record", items.error);
     return;
   }
-  if (std::fabs(*errors_a - *errors_b) > kErrorShareLimit) {
+  if (std::fabs(items.unscored_a - items.unscored_b) > kErrorShareLimit) {
     gate.add(
-        where, Verdict::kError, "record",
+        a.name, where, Verdict::kError, "record",
         fmt::format(
             "{:.1f} % of the items could not be scored, {:.1f} % in the baseline; find out why "
             "before judging scores",
-            100 * *errors_b, 100 * *errors_a));
+            100 * items.unscored_b, 100 * items.unscored_a));
     return;
   }
   ItemTest test;
-  test.task = task;
-  test.counts = *counts;
-  test.verdict.task = where;
+  test.task = items.task;
+  test.counts = items.counts;
+  test.verdict.metric = a.name;
+  test.verdict.where = where;
   test.verdict.a = a.value;
   test.verdict.b = b.value;
   gate.items.push_back(std::move(test));
-}
-
-void add_seed(Gate& gate, const Record& record, const Metric& a, const Metric& b) {
-  Record group = record;
-  group.seed.reset();
-  const std::string where = label(a.name, group);
-  const auto [at, fresh] = gate.seed_group.emplace(where, gate.seeds.size());
-  if (fresh) {
-    SeedTest test;
-    test.verdict.task = where;
-    test.unit = a.unit;
-    test.direction = a.direction;
-    gate.seeds.push_back(std::move(test));
-  }
-  gate.seeds[at->second].base.push_back(*a.value);
-  gate.seeds[at->second].candidate.push_back(*b.value);
+  Record node = pair.a->record;
+  node.seed.reset();
+  const auto at =
+      std::find_if(gate.scoring.begin(), gate.scoring.end(), [&](const ScoringTest& one) {
+        return one.verdict.metric == items.task && one.verdict.where == describe(node);
+      });
+  ScoringTest& pooled = at != gate.scoring.end() ? *at : gate.scoring.emplace_back();
+  pooled.verdict.metric = items.task;
+  pooled.verdict.where = describe(node);
+  pooled.counts.both += items.counts.both;
+  pooled.counts.only_a += items.counts.only_a;
+  pooled.counts.only_b += items.counts.only_b;
+  pooled.counts.neither += items.counts.neither;
+  pooled.has_choices = pooled.has_choices || items.has_choices;
+  pooled.margins.insert(pooled.margins.end(), items.margins.begin(), items.margins.end());
 }
 
 // What comes before any test of values: presence, nulls, clocks. False: judged or nothing to judge.
-bool judgeable(Gate& gate, const Record& base, const Metric& a, const Metric* b) {
-  const std::string where = label(a.name, base);
+bool judgeable(Gate& gate, const std::string& where, const Metric& a, const Metric* b) {
   if (b == nullptr) {
     gate.add(
-        where, a.value ? Verdict::kError : Verdict::kPass, "record",
+        a.name, where, a.value ? Verdict::kError : Verdict::kPass, "record",
         a.value ? "the candidate does not have this metric" : "not measured: " + a.reason_if_null);
     return false;
   }
   if (a.clock != b->clock || a.unit != b->unit || a.direction != b->direction) {
-    gate.add(where, Verdict::kIncomparable, "record",
+    gate.add(a.name, where, Verdict::kIncomparable, "record",
              fmt::format("clock, unit or direction differ: {} {} {} and {} {} {}", name(a.clock),
                          a.unit, name(a.direction), name(b->clock), b->unit, name(b->direction)));
     return false;
   }
   if (a.value && !b->value) {
-    gate.add(where, Verdict::kError, "record",
+    gate.add(a.name, where, Verdict::kError, "record",
              "the candidate could not measure it: " + b->reason_if_null);
     return false;
   }
   if (!a.value) {
-    gate.result.notes.push_back(
-        fmt::format("{}: not judged, not measured in the baseline: {}", where, a.reason_if_null));
+    gate.note(a.name, where, "not judged, not measured in the baseline: " + a.reason_if_null);
     return false;
   }
   return true;
 }
 
-void judge_metric(Gate& gate, const StoredRecord& base, const StoredRecord& candidate,
-                  const Metric& a) {
-  const Record &old = base.record, &fresh = candidate.record;
+// One metric of one pair. Values of retrained models are judged over seeds, later.
+void judge_metric(Gate& gate, const RecordPair& pair, const Metric& a) {
+  const Record &old = pair.a->record, &fresh = pair.b->record;
   const Metric* b = deterministic(fresh, a.name);
   const bool is_eval = old.kind == "eval";
   const std::string task = is_eval ? task_of_metric(a.name) : "";
-  const std::string where = label(a.name, old);
-  const std::string accuracy = metric::of_task(task, metric::kAccuracy);
-  if (is_eval && a.name != accuracy && deterministic(old, accuracy) != nullptr)
-    return;  // centred and the like follow from the same answers: one check a task
+  const std::string where = describe(old);
+  if (follows_from_accuracy(old, a.name)) return;
   if (const std::string reason = incomparable_because(old, fresh, task); !reason.empty()) {
-    gate.add(where, Verdict::kIncomparable, "record", reason);
+    gate.add(a.name, where, Verdict::kIncomparable, "record", reason);
     return;
   }
   if (b == nullptr && is_eval && deterministic(fresh, "mw/" + a.name) != nullptr) {
-    gate.add(where, Verdict::kIncomparable, "record",
+    gate.add(a.name, where, Verdict::kIncomparable, "record",
              "the candidate has only mw/" + task + ": a generated task is not the real one");
     return;
   }
-  if (!judgeable(gate, old, a, b)) return;
+  if (!judgeable(gate, where, a, b)) return;
   if (a.clock == Clock::kSim) {
     TaskVerdict v;
-    v.task = where;
+    v.metric = a.name;
+    v.where = where;
     judge_exact(v, *a.value, *b->value, a.direction, a.unit);
     gate.result.verdicts.push_back(std::move(v));
     return;
   }
-  const auto& gated = gate.policy.gated_tasks;
-  if (is_eval && !gated.empty() && std::find(gated.begin(), gated.end(), task) == gated.end()) {
-    gate.result.notes.push_back(where + ": not in the declared family, shown but not judged");
+  if (is_eval && !is_gated(gate.policy, task)) {
+    gate.note(a.name, where, "not in the declared family, shown but not judged");
     return;
   }
-  const bool fixed = is_eval && !weights_of(old).empty() && weights_of(old) == weights_of(fresh);
-  const bool has_items = old.items.contains(task) && fresh.items.contains(task);
-  if (fixed && has_items && a.name == accuracy) {
-    add_item_test(gate, base, candidate, a, *b, task);
-    return;
-  }
-  if (*a.value == *b->value && (fixed || !is_eval)) {
-    gate.add(where, Verdict::kPass, "identical", "equal to the last bit");
-    return;
-  }
-  if (fixed) {
-    gate.result.notes.push_back(where + ": changed with its tasks, judged by them");
-    return;
-  }
-  if (is_eval && (weights_of(old).empty() || weights_of(fresh).empty())) {
-    gate.add(where, Verdict::kIncomparable, "record",
+  const auto items = std::find_if(pair.items.begin(), pair.items.end(),
+                                  [&](const auto& one) { return one.task == task; });
+  const bool equal = *a.value == *b->value;
+  if (is_eval && pair.fixed_weights && items != pair.items.end()) {
+    add_item_test(gate, pair, a, *b, *items);
+  } else if (equal && pair.fixed_weights) {
+    gate.add(a.name, where, Verdict::kPass, "identical", "equal to the last bit");
+  } else if (pair.fixed_weights && !is_eval) {
+    gate.add(a.name, where, Verdict::kIncomparable, "identical",
+             fmt::format("equal weights, {} → {}: the metric itself changed",
+                         value_text(*a.value, a.unit), value_text(*b->value, a.unit)));
+  } else if (pair.fixed_weights) {
+    gate.note(a.name, where, "changed with its tasks, judged by them");
+  } else if (is_eval && (!has_weights(old) || !has_weights(fresh))) {
+    gate.add(a.name, where, Verdict::kIncomparable, "record",
              "/subject/weights is missing: fixed checkpoint or retrained model?");
-    return;
+  } else if (a.direction == Direction::kNone && !equal) {
+    gate.note(a.name, where, "changed; neither way is better, not judged");
   }
-  if (a.direction == Direction::kNone) {
-    gate.result.notes.push_back(where + ": changed; neither way is better, not judged");
-    return;
-  }
-  add_seed(gate, old, a, *b);
 }
 
-void judge_pair(Gate& gate, const StoredRecord& base, const StoredRecord& candidate) {
-  const Record &old = base.record, &fresh = candidate.record;
+void judge_pair(Gate& gate, const RecordPair& pair) {
+  const Record &old = pair.a->record, &fresh = pair.b->record;
   const std::string where = describe(old);
+  if (!pair.note.empty()) gate.result.notes.push_back(pair.note);
   if (old.status != "ok")
-    return gate.add(where, Verdict::kError, "record", "the baseline's node failed: " + old.error);
+    return gate.add("", where, Verdict::kError, "record",
+                    "the baseline's node failed: " + old.error);
   if (fresh.status != "ok")
-    return gate.add(where, Verdict::kError, "record",
+    return gate.add("", where, Verdict::kError, "record",
                     "the candidate's node failed: " + fresh.error);
-  if (!items_intact(gate, base, candidate)) return;
-  if (same_results(old, fresh))
-    return gate.add(where, Verdict::kPass, "identical", "bit-identical");
-  if (const std::string reason = incomparable_because(old, fresh); !reason.empty())
-    return gate.add(where, Verdict::kIncomparable, "record", reason);
-  const std::size_t before = gate.result.verdicts.size() + gate.items.size() + gate.seeds.size();
-  for (const Metric& metric : old.metrics) judge_metric(gate, base, candidate, metric);
-  if (before == gate.result.verdicts.size() + gate.items.size() + gate.seeds.size())
+  if (!items_intact(gate, pair)) return;
+  if (pair.bit_identical) return gate.add("", where, Verdict::kPass, "identical", "bit-identical");
+  if (!pair.incomparable.empty())
+    return gate.add("", where, Verdict::kIncomparable, "record", pair.incomparable);
+  if (pair.same_key)
+    gate.add("", where, Verdict::kError, "record",
+             "equal settings, code and data gave other bits: " + first_difference(old, fresh));
+  if (!pair.curve_error.empty()) gate.add("", where, Verdict::kError, "record", pair.curve_error);
+  const std::size_t before = gate.judged();
+  for (const Metric& metric : old.metrics) judge_metric(gate, pair, metric);
+  const bool over_seeds = !pair.fixed_weights && (old.kind == "train" || old.kind == "eval");
+  if (before == gate.judged() && !over_seeds)
     gate.result.notes.push_back(where + ": differs (" + first_difference(old, fresh) +
                                 "), nothing in it is judged");
 }
 
-bool same_node(const Record& a, const Record& b) {
-  return std::tie(a.kind, a.name, a.trained_on, a.device, a.seed) ==
-         std::tie(b.kind, b.name, b.trained_on, b.device, b.seed);
+// How far retrained runs may lie apart: noise card, the baseline's own seeds, its loss curve.
+std::optional<SeedNoise> noise_of(const Gate& gate, const SeedDifference& group) {
+  for (const std::string& metric : group.metrics)
+    if (const auto at = gate.policy.card_sd.find(metric); at != gate.policy.card_sd.end())
+      return noise_of_card(at->second, gate.policy.card_seeds);
+  if (group.a.size() >= 3) return noise_of_seeds(group.a, group.unit, group.n);
+  if (group.unit == "1") return noise_of_share(mean(group.a), group.n);
+  if (group.first_a->record.kind != "train") return std::nullopt;
+  const auto curve = read_curve(*group.first_a);
+  const auto noise = curve ? relative_step_noise(*curve) : std::nullopt;
+  if (!noise) return std::nullopt;
+  return noise_of_curve(mean(group.a), *noise);
+}
+
+bool judged_over_seeds(Gate& gate, const SeedDifference& group) {
+  const Record& old = group.first_a->record;
+  const std::string& metric = group.metrics.front();
+  if (group.all_fixed || group.direction == Direction::kNone) return false;
+  if (follows_from_accuracy(old, metric)) return false;
+  if (old.kind != "eval") return true;
+  if (!has_weights(old) || !has_weights(group.first_b->record)) return false;
+  if (is_gated(gate.policy, task_of_metric(metric))) return true;
+  if (!group.paired) gate.note(metric, group.group, "not in the declared family, not judged");
+  return false;
+}
+
+void add_seed_test(Gate& gate, const SeedDifference& group) {
+  if (!judged_over_seeds(gate, group)) return;
+  const std::string metrics = fmt::format("{}", fmt::join(group.metrics, " = "));
+  if (group.paired && group.a == group.b) {
+    gate.add(metrics, group.group, Verdict::kPass, "identical", "equal to the last bit");
+    return;
+  }
+  SeedTest test;
+  test.verdict.metric = metrics;
+  test.verdict.where = group.group;
+  test.unit = group.unit;
+  test.direction = group.direction;
+  test.paired = group.paired;
+  test.base = group.a;
+  test.candidate = group.b;
+  test.noise = noise_of(gate, group);
+  test.one_value = group.n == 1;
+  gate.seeds.push_back(std::move(test));
+}
+
+void judge_unmatched(Gate& gate, const UnmatchedSeeds& nodes) {
+  const Record& first = nodes.a[0]->record;
+  Record node = first;
+  node.seed.reset();
+  for (const auto* side : {&nodes.a, &nodes.b})
+    for (const StoredRecord* stored : *side)
+      if (stored->record.status != "ok")
+        gate.add("", describe(stored->record), Verdict::kError, "record",
+                 "the node failed: " + stored->record.error);
+  for (const StoredRecord* stored : nodes.b)
+    if (const std::string reason = incomparable_because(first, stored->record); !reason.empty())
+      return gate.add("", describe(node), Verdict::kIncomparable, "record", reason);
+  for (const Metric& metric : first.metrics) {
+    if (metric.clock != Clock::kSim || !metric.value) continue;
+    for (const StoredRecord* stored : nodes.b) {
+      const Metric* other = deterministic(stored->record, metric.name);
+      if (other == nullptr || !other->value) continue;
+      TaskVerdict v;
+      v.metric = metric.name;
+      v.where = describe(node);
+      judge_exact(v, *metric.value, *other->value, metric.direction, metric.unit);
+      gate.result.verdicts.push_back(std::move(v));
+      break;  // equal for all seeds, or another verdict of the first is enough
+    }
+  }
+  gate.result.notes.push_back(
+      fmt::format("{}: no seed occurs on both sides ({} and {}): compared as independent groups",
+                  describe(node), nodes.a.size(), nodes.b.size()));
+}
+
+// Training that departs in its first steps, one verdict a node.
+void judge_curves(Gate& gate) {
+  std::map<std::string, std::vector<const RecordPair*>> departed;
+  for (const RecordPair& pair : gate.comparison.pairs) {
+    Record node = pair.a->record;
+    node.seed.reset();
+    if (pair.departure) departed[describe(node)].push_back(&pair);
+    if (pair.curves_agree)
+      gate.result.notes.push_back(describe(pair.a->record) +
+                                  ": other bits, but the first steps agree up to rounding");
+  }
+  for (const auto& [node, pairs] : departed) {
+    const std::string text = fmt::format("the training procedure changed: {}, {} of its seeds",
+                                         departure_text(*pairs[0]->departure), pairs.size());
+    if (gate.policy.allow_procedure_change)
+      gate.result.notes.push_back(node + ": " + text + " (allowed by the policy)");
+    else
+      gate.add("", node, Verdict::kSuspicious, "curve", text);
+  }
+}
+
+// Seeds that trained the very same weights measure one run, not many.
+void judge_identical_seeds(Gate& gate) {
+  std::map<std::string, std::vector<const RecordPair*>> nodes;
+  for (const RecordPair& pair : gate.comparison.pairs)
+    if (pair.a->record.kind == "train" && pair.a->record.seed) {
+      Record node = pair.a->record;
+      node.seed.reset();
+      nodes[describe(node)].push_back(&pair);
+    }
+  for (const auto& [node, pairs] : nodes) {
+    const auto distinct = [&](const StoredRecord* RecordPair::*side) {
+      std::set<std::string> weights;
+      for (const RecordPair* pair : pairs) {
+        const auto& subject = ((*pair).*side)->record.subject;
+        const auto at = subject.find("weights");
+        weights.insert(at == subject.end() ? describe(((*pair).*side)->record) : at->second);
+      }
+      return weights.size();
+    };
+    if (pairs.size() < 2 || distinct(&RecordPair::b) > 1) continue;
+    const std::string text = fmt::format(
+        "all {} seeds of the candidate trained the very same weights: the seed has no "
+        "effect",
+        pairs.size());
+    if (distinct(&RecordPair::a) > 1)
+      gate.add("", node, Verdict::kSuspicious, "seeds", text);
+    else
+      gate.result.notes.push_back(node + ": " + text + ", as in the baseline");
+  }
+}
+
+// The loss of a single step is too noisy to be judged where it is not grossly another one.
+void drop_single_values(Gate& gate) {
+  std::erase_if(gate.seeds, [&](const SeedTest& test) {
+    if (!test.one_value || test.verdict.verdict != Verdict::kInconclusive) return false;
+    gate.note(test.verdict.metric, test.verdict.where,
+              "the value of a single step, judged only beyond seed noise");
+    return true;
+  });
 }
 
 void settle(Gate& gate, const GateOptions& options) {
   judge_items(gate.items, gate.policy);
+  judge_scoring(gate.scoring, gate.policy);
   judge_seeds(gate.seeds, gate.policy);
+  drop_single_values(gate);
   GateResult& result = gate.result;
   for (auto& test : gate.items) result.verdicts.push_back(std::move(test.verdict));
+  for (auto& test : gate.scoring) result.verdicts.push_back(std::move(test.verdict));
   for (auto& test : gate.seeds) result.verdicts.push_back(std::move(test.verdict));
   std::stable_sort(result.verdicts.begin(), result.verdicts.end(),
                    [](const auto& a, const auto& b) { return rank(a.verdict) < rank(b.verdict); });
@@ -279,13 +415,33 @@ void settle(Gate& gate, const GateOptions& options) {
   }
 }
 
+// The tasks of evaluations of either side.
+std::set<std::string> tasks_of(const Comparison& comparison) {
+  std::set<std::string> tasks;
+  const auto add = [&](const StoredRecord* stored) {
+    if (stored->record.kind != "eval") return;
+    for (const Metric& metric : stored->record.metrics) tasks.insert(task_of_metric(metric.name));
+  };
+  for (const RecordPair& pair : comparison.pairs) {
+    add(pair.a);
+    add(pair.b);
+  }
+  for (const auto* side : {&comparison.only_a, &comparison.only_b})
+    for (const StoredRecord* stored : *side) add(stored);
+  for (const UnmatchedSeeds& nodes : comparison.unmatched) {
+    for (const StoredRecord* stored : nodes.a) add(stored);
+    for (const StoredRecord* stored : nodes.b) add(stored);
+  }
+  return tasks;
+}
+
 }  // namespace
 
 FieldList GatePolicy::fields() {
   return {
       {"alpha", "family-wise error of red verdicts (Holm)", &alpha, {.min = 1e-6, .max = 0.5}},
       {"min_seeds",
-       "fewest seeds a side for verdicts on retrained models",
+       "fewest seeds to call retrained models equal or better",
        &min_seeds,
        {.min = 2, .max = 1000}},
       {"bpb_floor",
@@ -299,51 +455,51 @@ FieldList GatePolicy::fields() {
        "noise card: task → share of answers that flip between healthy runs",
        &card_discordance,
        {.min = 0, .max = 1}},
+      {"card_sd",
+       "noise card: metric → standard deviation over healthy seeds",
+       &card_sd,
+       {.min = 0}},
+      {"card_seeds", "number of seeds behind card_sd", &card_seeds, {.min = 2, .max = 100000}},
+      {"allow_procedure_change", "training that changed in its first steps is a note, not red",
+       &allow_procedure_change},
   };
 }
 
-namespace {
-
-bool has_task(const RunRecords& run, const std::string& task) {
-  return std::any_of(run.records.begin(), run.records.end(), [&](const StoredRecord& stored) {
-    const auto& metrics = stored.record.metrics;
-    return stored.record.kind == "eval" &&
-           std::any_of(metrics.begin(), metrics.end(),
-                       [&](const Metric& m) { return task_of_metric(m.name) == task; });
-  });
+GateResult gate(const Comparison& comparison, const GatePolicy& policy,
+                const GateOptions& options) {
+  Gate gate{comparison, policy, {}, {}, {}, {}};
+  for (const std::string& message : comparison.damaged_a)
+    gate.add("", "baseline record", Verdict::kError, "record", message);
+  for (const std::string& message : comparison.damaged_b)
+    gate.add("", "candidate record", Verdict::kError, "record", message);
+  if (comparison.pairs.empty() && comparison.unmatched.empty() && comparison.only_a.empty())
+    gate.add("", "baseline", Verdict::kError, "record",
+             comparison.label_a + ": has no records to hold against");
+  for (const RecordPair& pair : comparison.pairs) judge_pair(gate, pair);
+  for (const UnmatchedSeeds& nodes : comparison.unmatched) judge_unmatched(gate, nodes);
+  for (const StoredRecord* stored : comparison.only_a)
+    gate.add("", describe(stored->record), Verdict::kError, "record",
+             "the candidate has no such record");
+  for (const SeedDifference& group : comparison.seeds) add_seed_test(gate, group);
+  judge_curves(gate);
+  judge_identical_seeds(gate);
+  const auto tasks = tasks_of(comparison);
+  for (const std::string& task : policy.gated_tasks)
+    if (!tasks.contains(task))
+      gate.add("", "policy", Verdict::kError, "record",
+               "gated_tasks: neither run has the task " + task);
+  for (const StoredRecord* stored : comparison.only_b)
+    gate.result.notes.push_back("new, no baseline: " + describe(stored->record));
+  for (const std::string& sentence : comparison.skipped) gate.result.notes.push_back(sentence);
+  gate.result.findings = comparison.findings;
+  gate.result.likely_cause = comparison.likely_cause();
+  settle(gate, options);
+  return std::move(gate.result);
 }
-
-}  // namespace
 
 GateResult gate(const RunRecords& base, const RunRecords& candidate, const GatePolicy& policy,
                 const GateOptions& options) {
-  Gate gate{policy, {}, {}, {}, {}};
-  for (const std::string& message : base.damaged)
-    gate.add("baseline record", Verdict::kError, "record", message);
-  for (const std::string& message : candidate.damaged)
-    gate.add("candidate record", Verdict::kError, "record", message);
-  if (base.records.empty())
-    gate.add("baseline", Verdict::kError, "record",
-             base.path.string() + ": has no records to hold against");
-  for (const StoredRecord& old : base.records) {
-    const auto fresh =
-        std::find_if(candidate.records.begin(), candidate.records.end(),
-                     [&](const auto& other) { return same_node(old.record, other.record); });
-    if (fresh == candidate.records.end())
-      gate.add(describe(old.record), Verdict::kError, "record", "the candidate has no such record");
-    else
-      judge_pair(gate, old, *fresh);
-  }
-  for (const std::string& task : policy.gated_tasks)
-    if (!has_task(base, task) && !has_task(candidate, task))
-      gate.add("policy", Verdict::kError, "record",
-               "gated_tasks: neither run has the task " + task);
-  for (const StoredRecord& fresh : candidate.records)
-    if (std::none_of(base.records.begin(), base.records.end(),
-                     [&](const auto& old) { return same_node(old.record, fresh.record); }))
-      gate.result.notes.push_back("new, no baseline: " + describe(fresh.record));
-  settle(gate, options);
-  return std::move(gate.result);
+  return gate(compare_runs(base, candidate), policy, options);
 }
 
 }  // namespace nb

@@ -1,6 +1,6 @@
-// Did it get worse? Comparability by hashes, then bit identity, then statistics (statistics.md
-// §6–§8), one verdict per task, one exit code per night. Never shows green when something could not
-// be measured.
+// Did it get worse? Comparability by hashes, then bit identity, then statistics: one verdict per
+// task, one exit code per night. Judges a Comparison (compare.hpp), which has paired the records.
+// Never shows green when something could not be measured. How it decides: README.md.
 #pragma once
 
 #include <map>
@@ -30,12 +30,15 @@ std::string_view name(Verdict verdict);  // "PASS", "IMPROVED", …
 // A reviewed file (suites/gates/*.json) or the defaults.
 struct GatePolicy {
   double alpha = 0.05;        // family-wise, Holm
-  int min_seeds = 5;          // a side, for retrained models
+  int min_seeds = 5;          // pairs (or seeds a side) to call retrained models equal or better
   double bpb_floor = 0.0005;  // bit/byte; smaller differences of training metrics never red
   bool exact_test = false;    // exact McNemar instead of mid-p
   std::vector<std::string> gated_tasks;            // the declared family; empty: all
   std::map<std::string, double> margins;           // task → margin, overrides the formula
   std::map<std::string, double> card_discordance;  // noise card: task → ψ; absent: "uncalibrated"
+  std::map<std::string, double> card_sd;           // noise card: metric → SD over healthy seeds
+  int card_seeds = 10;                             // of how many seeds card_sd was estimated
+  bool allow_procedure_change = false;  // training that changed is a note, not SUSPICIOUS
   FieldList fields();
 };
 
@@ -44,15 +47,17 @@ struct GateOptions {
 };
 
 struct TaskVerdict {
-  std::string task;  // "mw/facts accuracy, base.core on ascend_910b3, seed 1"
+  std::string metric;  // "mw/facts/accuracy", several where they are one test; empty: the record
+  std::string where;   // "eval base.core on ascend_910b3, seed 1"
+  std::string task() const { return metric.empty() ? where : metric + " of " + where; }
   Verdict verdict = Verdict::kPass;
-  std::string test;    // "identical", "items", "seeds", "exact", "record"
+  std::string test;    // "identical", "items", "scoring", "seeds", "curve", "exact", "record"
   std::string reason;  // one sentence; for INCONCLUSIVE with what it would take
   std::optional<double> a, b, difference;
   std::optional<Interval> interval95;
   std::optional<double> low90;  // lower end of the 90 % interval, higher-is-better orientation
   std::optional<double> p_worse, p_worse_holm, p_better_holm;
-  std::optional<double> margin, mde80;
+  std::optional<double> margin, mde80;  // mde80: smallest difference found with 80 % power
   std::optional<PairedCounts> counts;
   bool uncalibrated = false;
 };
@@ -62,12 +67,18 @@ struct GateResult {
   Verdict night = Verdict::kPass;
   int exit_code = 0;  // of 1, 4, 3, 2 the first that occurs; else 0
   bool uncalibrated = false;
-  std::vector<std::string> notes;  // new records, "worse, within margin", confounders
+  std::vector<std::string> findings;  // of the comparison: what comes before any number
+  std::string likely_cause;           // changed settings, data or code; empty: none known
+  std::vector<std::string> notes;     // new records, "worse, within margin", skipped records
 };
 
+// A = baseline, B = candidate, paired with PairAcross::kNothing.
+GateResult gate(const Comparison& comparison, const GatePolicy& policy = {},
+                const GateOptions& options = {});
 GateResult gate(const RunRecords& base, const RunRecords& candidate, const GatePolicy& policy = {},
                 const GateOptions& options = {});
-std::string gate_text(const GateResult& result);
+std::string gate_headline(const GateResult& result);  // the first line, whole
+std::string gate_text(const GateResult& result);      // terminal, 80 columns
 Json gate_json(const GateResult& result);
 
 }  // namespace nb

@@ -1,11 +1,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
-#include "harness/base/table.hpp"
-#include "results/format.hpp"
 #include "results/gate.hpp"
+#include "results/narrow_text.hpp"
 
 namespace nb {
 namespace {
@@ -18,22 +18,57 @@ std::size_t count(const GateResult& result, Verdict verdict) {
                     [&](const TaskVerdict& v) { return v.verdict == verdict; }));
 }
 
-std::string first_line(const GateResult& result) {
-  const std::string code = fmt::format("(exit {})", result.exit_code);
-  if (result.verdicts.empty()) return "ERROR " + code + ": nothing was compared";
-  const TaskVerdict& worst = result.verdicts.front();
-  if (result.night == Verdict::kInconclusive)
-    return fmt::format("can't tell {}: {}: {}", code, worst.task, worst.reason);
-  if (result.night == Verdict::kPass || result.night == Verdict::kImproved) {
-    std::size_t identical = 0;
-    for (const TaskVerdict& v : result.verdicts) identical += v.test == "identical" ? 1 : 0;
-    return fmt::format("{} {}: {} checks, {} bit-identical{}", name(result.night), code,
-                       result.verdicts.size(), identical,
+// Numbers of what is below, for the first line or behind it.
+std::string counts_text(const GateResult& result) {
+  std::size_t identical = 0;
+  for (const TaskVerdict& v : result.verdicts) identical += v.test == "identical" ? 1 : 0;
+  const bool green = result.night == Verdict::kPass || result.night == Verdict::kImproved;
+  const std::size_t checks = result.verdicts.size();
+  if (green)
+    return fmt::format("{} check{}, {} bit-identical{}", checks, checks == 1 ? "" : "s", identical,
                        result.night == Verdict::kImproved ? "; new baseline?" : "");
+  return fmt::format("{} of {} check{} are not PASS", checks - count(result, Verdict::kPass),
+                     checks, checks == 1 ? "" : "s");
+}
+
+std::string value_cell(const std::optional<double>& value) {
+  return value ? fmt::format("{:.6g}", *value) : std::string();
+}
+
+// One table a node, in the order of the worst verdict. Records that are whole and equal are
+// counted.
+std::string tables_text(const GateResult& result) {
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<NarrowRow>> nodes;
+  std::size_t identical = 0;
+  for (const TaskVerdict& v : result.verdicts) {
+    if (v.metric.empty() && v.verdict == Verdict::kPass) {
+      ++identical;
+      continue;
+    }
+    if (!nodes.contains(v.where)) order.push_back(v.where);
+    const std::string interval =
+        v.interval95 ? fmt::format("[{:+.4g}, {:+.4g}]", v.interval95->low, v.interval95->high)
+                     : "";
+    NarrowRow row{{v.metric.empty() ? "(the record)" : v.metric, std::string(name(v.verdict)),
+                   value_cell(v.a), value_cell(v.b), interval},
+                  ""};
+    if (v.verdict == Verdict::kPass && v.test != "identical" && v.test != "exact")
+      row.note = v.reason;
+    if (v.mde80)
+      row.note += fmt::format("{}detectable difference (80 % power): {:.2g}",
+                              row.note.empty() ? "" : "; ", *v.mde80);
+    nodes[v.where].push_back(std::move(row));
   }
-  return fmt::format("{} {}: {} of {} checks are not PASS", name(result.night), code,
-                     result.verdicts.size() - count(result, Verdict::kPass),
-                     result.verdicts.size());
+  std::string text;
+  for (const std::string& node : order)
+    text += "\n" + wrapped(node) +
+            narrow_table({"metric", "verdict", "base", "candidate", "95 % of the difference"},
+                         nodes.at(node));
+  if (identical > 0)
+    text +=
+        fmt::format("\n{} record{} bit-identical\n", identical, identical == 1 ? " is" : "s are");
+  return text;
 }
 
 Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
@@ -60,32 +95,40 @@ std::string_view name(Verdict verdict) {
   return "ERROR";
 }
 
+std::string gate_headline(const GateResult& result) {
+  const std::string code = fmt::format("(exit {})", result.exit_code);
+  if (result.verdicts.empty()) return "ERROR " + code + ": nothing was compared";
+  const std::string night =
+      result.night == Verdict::kInconclusive ? "can't tell" : std::string(name(result.night));
+  if (!result.findings.empty()) return fmt::format("{} {}: {}", night, code, result.findings[0]);
+  const TaskVerdict& worst = result.verdicts.front();
+  if (result.night == Verdict::kInconclusive)
+    return fmt::format("{} {}: {}: {}", night, code, worst.task(), worst.reason);
+  const bool green = result.night == Verdict::kPass || result.night == Verdict::kImproved;
+  return fmt::format("{} {}: {}{}", night, code, green ? "" : worst.task() + "; ",
+                     counts_text(result));
+}
+
 std::string gate_text(const GateResult& result) {
-  std::string text = first_line(result) + "\n";
+  std::string text = wrapped(gate_headline(result), 2);
+  for (std::size_t i = 1; i < result.findings.size(); ++i)
+    text += wrapped(result.findings[i], 2, "! ");
+  if (!result.findings.empty()) text += counts_text(result) + "\n";
+  if (!result.likely_cause.empty() && result.night != Verdict::kPass)
+    text += wrapped("likely cause: " + result.likely_cause, 2);
   for (const TaskVerdict& v : result.verdicts)
     if (v.verdict != Verdict::kPass)
-      text += fmt::format("{}  {}: {}\n", name(v.verdict), v.task, v.reason);
+      text += wrapped(fmt::format("{}: {}", v.task(), v.reason), 4,
+                      fmt::format("{}  ", name(v.verdict)));
   if (result.uncalibrated)
-    text +=
-        "uncalibrated: no noise card; margins are max(1 pp, 6/n) and know nothing of healthy "
-        "flips\n";
-  TextTable table{
-      {"verdict", "test", "what", "base", "candidate", "95 % of the difference", "finds (80 %)"},
-      {}};
-  for (const TaskVerdict& v : result.verdicts) {
-    const auto plain = [](const std::optional<double>& value) {
-      return value ? number_text(*value) : std::string();
-    };
-    const std::string interval =
-        v.interval95 ? fmt::format("[{:+.5g}, {:+.5g}]", v.interval95->low, v.interval95->high)
-                     : "";
-    table.rows.push_back({std::string(name(v.verdict)), v.test, v.task, plain(v.a), plain(v.b),
-                          interval, v.mde80 ? fmt::format("±{:.4g}", *v.mde80) : ""});
-  }
-  if (!table.rows.empty()) text += "\n" + to_text(table);
+    text += wrapped(
+        "uncalibrated: no noise card; margins are max(1 pp, 6/n) for answers and the baseline's "
+        "own "
+        "spread for seeds");
+  text += tables_text(result);
   if (!result.notes.empty()) text += "\nnotes\n";
   for (std::size_t i = 0; i < result.notes.size() && i < kMostNotes; ++i)
-    text += "  " + result.notes[i] + "\n";
+    text += wrapped(result.notes[i], 4, "  ");
   if (result.notes.size() > kMostNotes)
     text += fmt::format("  … and {} more (--json has all)\n", result.notes.size() - kMostNotes);
   return text;
@@ -95,7 +138,9 @@ Json gate_json(const GateResult& result) {
   Json json = {{"night", name(result.night)},
                {"exit_code", result.exit_code},
                {"uncalibrated", result.uncalibrated},
-               {"first_line", first_line(result)},
+               {"first_line", gate_headline(result)},
+               {"findings", result.findings},
+               {"likely_cause", result.likely_cause},
                {"notes", result.notes},
                {"verdicts", Json::array()}};
   for (const TaskVerdict& v : result.verdicts) {
@@ -106,7 +151,9 @@ Json gate_json(const GateResult& result) {
                 {"only_candidate", v.counts->only_b},
                 {"neither", v.counts->neither}};
     json["verdicts"].push_back(
-        {{"task", v.task},
+        {{"task", v.task()},
+         {"metric", v.metric},
+         {"where", v.where},
          {"verdict", name(v.verdict)},
          {"test", v.test},
          {"reason", v.reason},

@@ -31,6 +31,8 @@ inline std::string of_task(std::string_view task, std::string_view metric) {
   return std::string(task) + "/" + std::string(metric);
 }
 
+// Of a training node, beside its record.
+inline constexpr const char* kSeriesFile = "steps.csv";
 // Columns of steps.csv of a training node (series.hpp); the first is "step".
 inline constexpr const char* kSeriesLoss = "train_loss";
 inline constexpr const char* kSeriesValBpb = "val_bpb";  // empty on steps without validation

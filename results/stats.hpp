@@ -34,37 +34,51 @@ double mid_p_worse(std::int64_t only_a, std::int64_t only_b);
 double exact_p_worse(std::int64_t only_a, std::int64_t only_b);
 
 Interval wilson(std::int64_t successes, std::int64_t n, double z = kZ95);
-// Interval of (c − b)/n. Newcombe method 10 is the default of every table; Tango's score interval
-// beside it.
+// Interval of (c − b)/n: Newcombe's method 10 (1998).
 Interval newcombe_paired(const PairedCounts& counts, double z = kZ95);
-Interval tango_paired(const PairedCounts& counts, double z = kZ95);
 
 std::vector<double> holm(std::span<const double> p);  // adjusted p, input order
-std::vector<double> benjamini_hochberg(
-    std::span<const double> p);  // q, input order; exploratory tables only
 
 double mean(std::span<const double> values);
+double median(std::vector<double> values);         // at least 1 value; of an even count the middle
 double sample_sd(std::span<const double> values);  // n − 1; at least 2 values
 double student_t_cdf(double t, double df);         // df > 0 may be fractional
 double student_t_quantile(double p, double df);    // 0 < p < 1
+double poisson_at_least(std::int64_t count, double expected);  // P(X >= count); expected >= 0
+// Upper end of a one-sided 80 % interval of a standard deviation that was estimated from normal
+// values with df degrees of freedom: sd·sqrt(df/χ²(.20, df)). 1.56 × sd of 5 values.
+double sd_upper80(double sd, double df);
 
-// Two independent sides, B − A, unequal variances (Welch–Satterthwaite). At least 2 values a side.
-// With both variances 0: p is 0 or 1 by the sign of the difference, df is 0 and the interval has no
-// width.
-struct WelchTest {
-  double difference = 0, t = 0, df = 0;
+// A difference of means B − A with its standard error, judged by Student's t. Without any spread
+// (standard_error 0): df is 0, the interval has no width and the p values are those of the sign
+// test where values are paired, else 0 or 1 by the sign of the difference.
+struct MeanTest {
+  double difference = 0, standard_error = 0, t = 0, df = 0;
   double p_two_sided = 1, p_below = 1, p_above = 1;  // p_below: evidence that B < A
   Interval interval95, interval90;
 };
-WelchTest welch(std::span<const double> a, std::span<const double> b);
+// Two independent sides, unequal variances (Welch–Satterthwaite). At least 2 values a side.
+MeanTest welch(std::span<const double> a, std::span<const double> b);
+// The same seeds on both sides, in the same order: differences of 0 count like all others. At
+// least 2 values.
+MeanTest paired_t(std::span<const double> a, std::span<const double> b);
+// One new value against a prediction interval of `many` (at least 2): SD·sqrt(1 + 1/m), m − 1
+// degrees of freedom. The difference is one − mean(many).
+MeanTest one_against(std::span<const double> many, double one);
 
-// Power (§4). k(m)·SD is found with 80 % power, two-sided .05, by m seeds against m (noncentral t).
-double seeds_factor(int seeds_a_side);  // m >= 2
-double one_new_seed_factor(int seeds);  // one new run against m, one-sided .05; m >= 3
-// Seeds a side to find a difference with 80 % power; at most `limit`, else limit + 1.
+// Power. The difference that a t test with this standard error finds with 80 % power, two-sided
+// .05 (noncentral t); infinite without degrees of freedom.
+double detectable(double standard_error, double df);
+double seeds_factor(int seeds_a_side);  // detectable/SD of m seeds against m others; m >= 2
+// Pairs of seeds to find a difference with 80 % power, where paired differences have this SD; at
+// most `limit`, else limit + 1.
+int seed_pairs_needed(double difference, double sd, int limit = 1000);
+// The same without pairs: seeds a side.
 int seeds_needed(double difference, double sd, int limit = 1000);
-double paired_mde80(double discordance, std::int64_t n);                  // accuracy difference
-std::int64_t paired_items_needed(double discordance, double difference);  // difference > 0
+double paired_mde80(double discordance, std::int64_t n);  // accuracy difference
+// Smallest accuracy difference that a comparison of n items can show: paired_mde80, but at least 6
+// flips in one direction, because fewer cannot reach .05 in an exact two-sided test.
+double paired_visible(const PairedCounts& counts);
 
 // Margin of a task (§6): max(.01, 3.3·sqrt(ψ_card/n), 6/n); without a noise card ψ_card = 0.
 double accuracy_margin(std::int64_t n, double card_discordance = 0);

@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kLn2 = 0.693147180559945309417;
 constexpr double kZPower80 = 2.8015852181129680;  // z(.975) + z(.80)
+constexpr double kFewestFlips = 6;  // exact two-sided p of 6–0 is .031, of 5–0 .0625
 
 // ln P(X = j), X ~ Binomial(trials, ½).
 double log_half_binomial(std::int64_t trials, std::int64_t j) {
@@ -126,45 +127,14 @@ Interval newcombe_paired(const PairedCounts& counts, double z) {
   return {-(difference + up), -(difference - down)};
 }
 
-Interval tango_paired(const PairedCounts& counts, double z) {
-  check_table(counts);
-  const double n = static_cast<double>(counts.n());
-  const double b = static_cast<double>(counts.only_a), c = static_cast<double>(counts.only_b);
-  // Score statistic of Δ₁ = p₁ − p₂ (Tango 1998, eq. 5): the restricted estimate of the probability
-  // of "only B" solves a quadratic.
-  const auto score = [&](double delta) {
-    const double q_b = -b - c + (2 * n - b + c) * delta;
-    const double q_c = -c * delta * (1 - delta);
-    const double root = pm::sqrt(std::max(0.0, q_b * q_b - 8 * n * q_c));
-    const double p21 = (root - q_b) / (4 * n);
-    const double variance = n * (2 * p21 + delta * (1 - delta));
-    const double distance = b - c - n * delta;
-    if (variance <= 0) return distance == 0 ? 0.0 : (distance > 0 ? 1e300 : -1e300);
-    return distance / pm::sqrt(variance);
-  };
-  // The score falls in delta: bisect for z (lower end) and −z (upper end).
-  const auto solve = [&](double target) {
-    double low = -1, high = 1;
-    for (int i = 0; i < 200; ++i) {
-      const double middle = (low + high) / 2;
-      if (middle <= low || middle >= high) break;
-      (score(middle) > target ? low : high) = middle;
-    }
-    return (low + high) / 2;
-  };
-  return {-solve(-z), -solve(z)};
-}
-
 double paired_mde80(double discordance, std::int64_t n) {
   NB_CHECK(n > 0 && discordance >= 0, "[power] discordance {} over {} items", discordance, n);
   return kZPower80 * pm::sqrt(discordance / static_cast<double>(n));
 }
 
-std::int64_t paired_items_needed(double discordance, double difference) {
-  NB_CHECK(discordance >= 0 && difference > 0, "[power] discordance {}, difference {}", discordance,
-           difference);
-  return static_cast<std::int64_t>(
-      std::ceil(kZPower80 * kZPower80 * discordance / (difference * difference)));
+double paired_visible(const PairedCounts& counts) {
+  const double n = static_cast<double>(counts.n());
+  return std::min(1.0, std::max(paired_mde80(counts.discordance(), counts.n()), kFewestFlips / n));
 }
 
 double accuracy_margin(std::int64_t n, double card_discordance) {

@@ -2,6 +2,8 @@
 // §4, §6, §7.
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "harness/base/check.hpp"
@@ -44,6 +46,34 @@ double incomplete_beta(double a, double b, double x, double y) {
       pm::exp(pm::lgamma(a + b) - pm::lgamma(a) - pm::lgamma(b) + a * pm::log(x) + b * pm::log(y));
   if (x < (a + 1) / (a + b + 2)) return front * beta_fraction(a, b, x) / a;
   return 1 - front * beta_fraction(b, a, y) / b;
+}
+
+// Regularised lower incomplete gamma function P(a, x), a > 0: its power series (DLMF 8.11.4) or the
+// continued fraction of 1 − P (DLMF 8.9.2, modified Lentz).
+double incomplete_gamma(double a, double x) {
+  if (x <= 0) return 0;
+  const double front = pm::exp(a * pm::log(x) - x - pm::lgamma(a));
+  if (x < a + 1) {
+    double term = 1 / a, sum = term;
+    for (int n = 1; n <= 100000 && term > sum * 1e-17; ++n) {
+      term *= x / (a + n);
+      sum += term;
+    }
+    return std::min(1.0, front * sum);
+  }
+  constexpr double kTiny = 1e-300;
+  const auto guarded = [](double v) { return v < kTiny && v > -kTiny ? kTiny : v; };
+  double b = x + 1 - a, c = 1 / kTiny, d = 1 / guarded(b), h = d;
+  for (int n = 1; n <= 100000; ++n) {
+    const double even = -n * (n - a);
+    b += 2;
+    d = 1 / guarded(even * d + b);
+    c = guarded(b + even / c);
+    const double step = d * c;
+    h *= step;
+    if (step > 1 - 1e-15 && step < 1 + 1e-15) break;
+  }
+  return std::max(0.0, 1 - front * h);
 }
 
 // Power of a t test by Simpson's rule over s = sqrt(χ²/df), whose density is known: P(T > t | s) =
@@ -131,24 +161,18 @@ std::vector<double> holm(std::span<const double> p) {
   return adjusted;
 }
 
-std::vector<double> benjamini_hochberg(std::span<const double> p) {
-  const auto order = rising_order(p);
-  std::vector<double> adjusted(p.size());
-  double running = 1;
-  for (std::size_t rank = order.size(); rank-- > 0;) {
-    const double scaled =
-        p[order[rank]] * static_cast<double>(p.size()) / static_cast<double>(rank + 1);
-    running = std::min(running, scaled);
-    adjusted[order[rank]] = running;
-  }
-  return adjusted;
-}
-
 double mean(std::span<const double> values) {
   NB_CHECK(!values.empty(), "[mean] of no values");
   double sum = 0;
   for (const double value : values) sum += value;
   return sum / static_cast<double>(values.size());
+}
+
+double median(std::vector<double> values) {
+  NB_CHECK(!values.empty(), "[median] of no values");
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 double sample_sd(std::span<const double> values) {
@@ -180,55 +204,138 @@ double student_t_quantile(double p, double df) {
   return (low + high) / 2;
 }
 
-WelchTest welch(std::span<const double> a, std::span<const double> b) {
-  const double sd_a = sample_sd(a), sd_b = sample_sd(b);
-  const double m_a = static_cast<double>(a.size()), m_b = static_cast<double>(b.size());
-  const double var_a = sd_a * sd_a / m_a, var_b = sd_b * sd_b / m_b;
-  WelchTest test;
-  test.difference = mean(b) - mean(a);
-  const double variance = var_a + var_b;
-  if (variance <= 0) {
-    test.p_below = test.difference < 0 ? 0 : 1;
-    test.p_above = test.difference > 0 ? 0 : 1;
-    test.p_two_sided = test.difference == 0 ? 1 : 0;
-    test.interval95 = test.interval90 = {test.difference, test.difference};
-    return test;
+double poisson_at_least(std::int64_t count, double expected) {
+  NB_CHECK(expected >= 0, "[poisson] {} expected", expected);
+  return count <= 0 ? 1 : incomplete_gamma(static_cast<double>(count), expected);
+}
+
+double sd_upper80(double sd, double df) {
+  NB_CHECK(sd >= 0 && df > 0, "[sd] {} with {} degrees of freedom", sd, df);
+  // Bisection for the 20 % quantile of χ², which lies below df.
+  double low = 0, high = df;
+  for (int i = 0; i < 200; ++i) {
+    const double middle = (low + high) / 2;
+    if (middle <= low || middle >= high) break;
+    (incomplete_gamma(df / 2, middle / 2) < 0.20 ? low : high) = middle;
   }
-  const double error = pm::sqrt(variance);
-  test.t = test.difference / error;
-  // Shares keep squares of tiny variances from underflowing.
-  const double share_a = var_a / variance, share_b = var_b / variance;
-  test.df = 1 / (share_a * share_a / (m_a - 1) + share_b * share_b / (m_b - 1));
+  return sd * pm::sqrt(df / ((low + high) / 2));
+}
+
+namespace {
+
+// p values and intervals of a difference with its standard error > 0.
+void finish(MeanTest& test) {
+  test.t = test.difference / test.standard_error;
   test.p_below = student_t_cdf(test.t, test.df);
   test.p_above = student_t_cdf(-test.t, test.df);
   test.p_two_sided = std::min(1.0, 2 * std::min(test.p_below, test.p_above));
-  const double half95 = -student_t_quantile(0.025, test.df) * error;
-  const double half90 = -student_t_quantile(0.05, test.df) * error;
+  const double half95 = -student_t_quantile(0.025, test.df) * test.standard_error;
+  const double half90 = -student_t_quantile(0.05, test.df) * test.standard_error;
   test.interval95 = {test.difference - half95, test.difference + half95};
   test.interval90 = {test.difference - half90, test.difference + half90};
+}
+
+// No spread: the difference is all there is; p is that of its sign.
+void finish_without_spread(MeanTest& test, double p_of_sign) {
+  test.df = 0;
+  test.p_below = test.difference < 0 ? p_of_sign : 1;
+  test.p_above = test.difference > 0 ? p_of_sign : 1;
+  test.p_two_sided = test.difference == 0 ? 1 : std::min(1.0, 2 * p_of_sign);
+  test.interval95 = test.interval90 = {test.difference, test.difference};
+}
+
+}  // namespace
+
+MeanTest welch(std::span<const double> a, std::span<const double> b) {
+  const double sd_a = sample_sd(a), sd_b = sample_sd(b);
+  const double m_a = static_cast<double>(a.size()), m_b = static_cast<double>(b.size());
+  const double var_a = sd_a * sd_a / m_a, var_b = sd_b * sd_b / m_b;
+  MeanTest test;
+  test.difference = mean(b) - mean(a);
+  const double variance = var_a + var_b;
+  if (variance <= 0) {
+    finish_without_spread(test, 0);
+    return test;
+  }
+  test.standard_error = pm::sqrt(variance);
+  // Shares keep squares of tiny variances from underflowing.
+  const double share_a = var_a / variance, share_b = var_b / variance;
+  test.df = 1 / (share_a * share_a / (m_a - 1) + share_b * share_b / (m_b - 1));
+  finish(test);
   return test;
+}
+
+MeanTest paired_t(std::span<const double> a, std::span<const double> b) {
+  NB_CHECK(a.size() == b.size() && a.size() >= 2, "[paired t] {} and {} values", a.size(),
+           b.size());
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < a.size(); ++i) differences.push_back(b[i] - a[i]);
+  MeanTest test;
+  test.difference = mean(differences);
+  test.standard_error = sample_sd(differences) / pm::sqrt(static_cast<double>(differences.size()));
+  test.df = static_cast<double>(differences.size()) - 1;
+  const auto [low, high] = std::minmax_element(differences.begin(), differences.end());
+  if (*low == *high || test.standard_error == 0) {
+    test.difference = *low;
+    test.standard_error = 0;
+    // All seeds moved alike: half the seeds would have moved the other way by chance (sign test).
+    finish_without_spread(test, std::ldexp(1.0, -static_cast<int>(differences.size())));
+    return test;
+  }
+  finish(test);
+  return test;
+}
+
+MeanTest one_against(std::span<const double> many, double one) {
+  const double m = static_cast<double>(many.size());
+  MeanTest test;
+  test.difference = one - mean(many);
+  test.standard_error = sample_sd(many) * pm::sqrt(1 + 1 / m);
+  test.df = m - 1;
+  if (test.standard_error == 0)
+    finish_without_spread(test, 0);
+  else
+    finish(test);
+  return test;
+}
+
+double detectable(double standard_error, double df) {
+  NB_CHECK(standard_error >= 0 && df >= 0, "[power] standard error {}, df {}", standard_error, df);
+  if (df <= 0) return std::numeric_limits<double>::infinity();
+  return standard_error * noncentrality_for_power(df, -student_t_quantile(0.025, df), true);
 }
 
 double seeds_factor(int seeds_a_side) {
   NB_CHECK(seeds_a_side >= 2, "[power] {} seeds a side", seeds_a_side);
-  const double m = seeds_a_side, df = 2 * m - 2;
-  return noncentrality_for_power(df, -student_t_quantile(0.025, df), true) / pm::sqrt(m / 2);
+  const double m = seeds_a_side;
+  return detectable(pm::sqrt(2 / m), 2 * m - 2);
 }
 
-double one_new_seed_factor(int seeds) {
-  NB_CHECK(seeds >= 3, "[power] {} seeds", seeds);
-  const double m = seeds, df = m - 1;
-  return noncentrality_for_power(df, -student_t_quantile(0.05, df), false) * pm::sqrt(1 + 1 / m);
+namespace {
+
+// The normal formula's number is too small by one or two: start there and go up.
+template <class Detectable>
+int count_needed(double difference, double sd, double normal_count, int limit,
+                 Detectable detectable_by) {
+  NB_CHECK(difference > 0 && sd >= 0, "[power] difference {}, sd {}", difference, sd);
+  int count = normal_count > limit ? limit + 1 : std::max(2, static_cast<int>(normal_count));
+  while (count <= limit && detectable_by(count) > difference) ++count;
+  return count;
+}
+
+}  // namespace
+
+int seed_pairs_needed(double difference, double sd, int limit) {
+  const double z_ratio = kZPower80 * sd / difference;
+  return count_needed(difference, sd, z_ratio * z_ratio, limit, [&](int m) {
+    return detectable(sd / pm::sqrt(static_cast<double>(m)), m - 1);
+  });
 }
 
 int seeds_needed(double difference, double sd, int limit) {
-  NB_CHECK(difference > 0 && sd >= 0, "[power] difference {}, sd {}", difference, sd);
-  // The normal formula's number is too small by one or two: start there and go up.
   const double z_ratio = kZPower80 * sd / difference;
-  const double least = 2 * z_ratio * z_ratio;
-  int seeds = least > limit ? limit + 1 : std::max(2, static_cast<int>(least));
-  while (seeds <= limit && seeds_factor(seeds) * sd > difference) ++seeds;
-  return seeds;
+  return count_needed(difference, sd, 2 * z_ratio * z_ratio, limit,
+                      [&](int m) { return seeds_factor(m) * sd; });
 }
 
 }  // namespace nb

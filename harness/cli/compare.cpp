@@ -24,7 +24,10 @@ int print(const Comparison& comparison, bool json) {
     fmt::print("{}", comparison_text(comparison));
   else if (const int printed = print_json(comparison_json(comparison)); printed != kExitOk)
     return printed;
-  return fail_for_damaged(comparison.damaged);
+  if (const int damaged = fail_for_damaged(comparison.damaged); damaged != kExitOk) return damaged;
+  const bool nothing = comparison.pairs.empty() && comparison.unmatched.empty();
+  constexpr int kExitIncomparable = 3;
+  return nothing ? kExitIncomparable : kExitOk;
 }
 
 int compare(const Options& options) {
@@ -45,7 +48,7 @@ int compare(const Options& options) {
   const auto b = read_run(options.b);
   if (!b) return fail(b.error());
   if (b->records.empty()) return fail(nothing_found(*b, "").value());
-  return print(compare_runs(*a, *b), options.json);
+  return print(compare_runs(*a, *b, PairAcross::kDevices), options.json);
 }
 
 }  // namespace
@@ -57,8 +60,12 @@ Action add_compare(CLI::App& app) {
   app.add_option("--devices", options->devices, "two devices of run A instead of B")->expected(2);
   app.add_flag("--json", options->json, "JSON on stdout");
   app.footer(
-      "Exit codes: 0 compared, 4 and what could be compared where a node failed or is damaged,\n"
-      "64 bad usage or input.");
+      "Records pair by kind, name, device and seed; what is left also across devices, and one\n"
+      "evaluation a side by its tasks. A direction is a word only where an interval excludes "
+      "zero.\n"
+      "Exit codes: 0 compared, 3 no records pair, 4 and what could be compared where a node "
+      "failed\n"
+      "or is damaged, 64 bad usage or input.");
   return [options] { return compare(*options); };
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/fs.hpp"
 #include "harness/base/progress.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
@@ -94,6 +95,26 @@ int finish(const Options& options, const Planned& planned, const RunSummary& sum
   return exit_code;
 }
 
+// A run may not be gated against the folder that it writes: it would always be equal to itself.
+Result<void> check_baseline(const RunRecords& baseline, const Planned& planned) {
+  std::error_code error;
+  const fs::path read = fs::weakly_canonical(baseline.path, error);
+  const Node& node = planned.plan.nodes.front();
+  const fs::path folder =
+      node_folder(planned.options.results_dir, planned.plan.suite, node.name, node.key);
+  const fs::path written = fs::weakly_canonical(folder.parent_path(), error);
+  const auto inside = [](const fs::path& path, const fs::path& folder) {
+    const auto relative = path.lexically_relative(folder);
+    return !relative.empty() && *relative.begin() != "..";
+  };
+  if (!inside(read, written)) return {};
+  return bad_input(
+      fmt::format("--baseline {}: this run writes that folder, so it would be compared "
+                  "with itself; copy the accepted run elsewhere, or write this one "
+                  "elsewhere (--results-dir)",
+                  baseline.path.string()));
+}
+
 int run(const Options& options) {
   if (options.quiet) set_progress_mode(ProgressMode::kQuiet);
   auto planned = make_planned(options.suite);
@@ -109,6 +130,7 @@ int run(const Options& options) {
   if (!options.baseline.empty()) {
     auto records = read_run(options.baseline);
     if (!records) return fail(with_context(records.error(), "--baseline"));
+    if (const auto apart = check_baseline(*records, *planned); !apart) return fail(apart.error());
     baseline = std::move(*records);
   }
   const auto summary = run_plan(planned->plan, planned->options);

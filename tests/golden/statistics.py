@@ -2,7 +2,7 @@
 """Writes statistics.json: golden values for results/stats.hpp, from exact fractions and brute force only.
 
 Nothing here shares an algorithm with the code under test: McNemar by integer binomials, intervals in 60-digit
-decimals (Tango by scanning its score), t by numerical integration, power by numerical integration over the
+decimals, t by numerical integration, power by numerical integration over the
 density of the sample standard deviation.
     /usr/bin/python3 tests/golden/statistics.py > tests/golden/statistics.json
 """
@@ -53,50 +53,6 @@ def newcombe(a, b, c, d, z=Z):
     low = delta - ((p1 - l1)**2 - 2 * phi * (p1 - l1) * (u2 - p2) + (u2 - p2)**2).sqrt()
     high = delta + ((u1 - p1)**2 - 2 * phi * (u1 - p1) * (p2 - l2) + (p2 - l2)**2).sqrt()
     return [float(-high), float(-low)]
-
-
-def tango(a, b, c, d, z=float(Z)):
-    """Scan of the score over a grid, refined: the restricted q by maximising the likelihood numerically."""
-    n = a + b + c + d
-
-    def restricted(delta):
-        # P(only A) = q + delta, P(only B) = q, the rest 1 - 2q - delta; golden-section on the log-likelihood.
-        lo, hi = max(0.0, -delta), (1 - delta) / 2
-
-        def ll(q):
-            total = 0.0
-            for count, p in ((b, q + delta), (c, q), (n - b - c, 1 - 2 * q - delta)):
-                if count:
-                    if p <= 0:
-                        return -math.inf
-                    total += count * math.log(p)
-            return total
-
-        g = (math.sqrt(5) - 1) / 2
-        x, y = hi - g * (hi - lo), lo + g * (hi - lo)
-        for _ in range(200):
-            if ll(x) < ll(y):
-                lo = x
-            else:
-                hi = y
-            x, y = hi - g * (hi - lo), lo + g * (hi - lo)
-        return (lo + hi) / 2
-
-    def score(delta):
-        q = restricted(delta)
-        return (b - c - n * delta) / math.sqrt(n * (2 * q + delta * (1 - delta)))
-
-    def solve(target):
-        lo, hi = -0.999999, 0.999999
-        for _ in range(100):
-            mid = (lo + hi) / 2
-            if score(mid) > target:
-                lo = mid
-            else:
-                hi = mid
-        return (lo + hi) / 2
-
-    return [-solve(-z), -solve(z)]
 
 
 def simpson(f, lo, hi, cells):
@@ -163,6 +119,51 @@ def welch(a, b):
             "low95": diff - half, "high95": diff + half}
 
 
+def paired_t(a, b):
+    a, b = [F(x) for x in a], [F(x) for x in b]
+    d = [y - x for x, y in zip(a, b)]
+    m = len(d)
+    mean = sum(d, F(0)) / m
+    error = math.sqrt(float(sum((x - mean)**2 for x in d) / (m - 1) / m))
+    half = t_quantile(0.975, m - 1) * error
+    return {"a": [float(x) for x in a], "b": [float(x) for x in b], "t": float(mean) / error,
+            "p_below": t_cdf(float(mean) / error, m - 1), "low95": float(mean) - half, "high95": float(mean) + half}
+
+
+def one_against(many, one):
+    many, one = [F(x) for x in many], F(one)
+    m = len(many)
+    mean = sum(many, F(0)) / m
+    error = math.sqrt(float(sum((x - mean)**2 for x in many) / (m - 1) * (1 + F(1, m))))
+    half = t_quantile(0.975, m - 1) * error
+    return {"many": [float(x) for x in many], "one": float(one), "t": float(one - mean) / error,
+            "low95": float(one - mean) - half, "high95": float(one - mean) + half}
+
+
+def poisson_at_least(count, expected):
+    below = sum(math.exp(-expected) * expected**j / math.factorial(j) for j in range(count))
+    return 1 - below
+
+
+def chi2_cdf(x, df):
+    """Integral of the density in u = sqrt(x), which is smooth at 0."""
+    front = math.log(2) - df / 2 * math.log(2) - math.lgamma(df / 2)
+    density = lambda u: math.exp(front + (df - 1) * math.log(u) - u * u / 2) if u > 0 else (
+        math.exp(front) if df == 1 else 0.0)
+    return simpson(density, 0.0, math.sqrt(x), 4000)
+
+
+def sd_upper80(df):
+    lo, hi = 1e-9, float(df)
+    for _ in range(60):
+        mid = (lo + hi) / 2
+        if chi2_cdf(mid, df) < 0.2:
+            lo = mid
+        else:
+            hi = mid
+    return math.sqrt(df / ((lo + hi) / 2))
+
+
 def main():
     counts = [(0, 0), (1, 0), (0, 1), (2, 0), (5, 0), (6, 0), (8, 1), (10, 2), (12, 2), (25, 10), (40, 20),
               (60, 40), (40, 60), (7, 7), (500, 500), (520, 480), (1100, 1000), (1000, 1100), (1500, 1300)]
@@ -170,13 +171,11 @@ def main():
               (10, 7, 0, 0), (400, 30, 60, 510), (20, 0, 6, 138)]
     k = {m: solve_power(2 * m - 2, t_quantile(0.975, 2 * m - 2), True) / math.sqrt(m / 2)
          for m in (2, 3, 5, 10, 20)}
-    k1 = {m: solve_power(m - 1, t_quantile(0.95, m - 1), False) * math.sqrt(1 + 1 / m) for m in (3, 5, 10, 20)}
     out = {
         "mcnemar": [mcnemar(b, c) for b, c in counts],
         "wilson": [{"s": s, "n": n, "low": float(wilson(s, n)[0]), "high": float(wilson(s, n)[1])}
                    for s, n in ((0, 10), (10, 10), (1, 3), (53, 164), (7000, 14042))],
         "paired": [{"table": t, "newcombe": newcombe(*t)} for t in tables],
-        "tango": [{"table": t, "tango": tango(*t)} for t in tables if t[1] + t[2] > 0],
         "t_cdf": [{"t": t, "df": df, "p": t_cdf(t, df)}
                   for t, df in ((0, 3), (1, 1), (-2.5, 2), (2.776, 4), (-0.3, 7.5), (4, 30), (1.96, 200))],
         "t_quantile": [{"p": p, "df": df, "t": t_quantile(p, df)}
@@ -185,7 +184,15 @@ def main():
                   welch(("1.8830", "1.8835", "1.8826", "1.8829", "1.8833"),
                         ("1.8831", "1.8828", "1.8839", "1.8830", "1.8822", "1.8836"))],
         "seeds_factor": {str(m): v for m, v in k.items()},
-        "one_new_seed_factor": {str(m): v for m, v in k1.items()},
+        "detectable": [{"df": df, "factor": solve_power(df, t_quantile(0.975, df), True)} for df in (2, 3, 4, 9, 7.5)],
+        "paired_t": [paired_t(("0.3551", "0.3520", "0.3570", "0.3533", "0.3542"),
+                              ("0.3557", "0.3529", "0.3576", "0.3540", "0.3548")),
+                     paired_t(("1", "2", "3"), ("1", "2.5", "2.75"))],
+        "one_against": [one_against(("0.3551", "0.3520", "0.3570", "0.3533", "0.3542"), "0.3601"),
+                        one_against(("1", "2", "4"), "2")],
+        "poisson_at_least": [{"count": c, "expected": e, "p": poisson_at_least(c, e)}
+                             for c, e in ((1, 0.5), (3, 0.5), (12, 9.3), (40, 20.0), (5, 30.0), (0, 2.0))],
+        "sd_upper80": [{"df": df, "factor": sd_upper80(df)} for df in (1, 2, 4, 9, 19)],
     }
     print(json.dumps(out, indent=1))
 

@@ -189,11 +189,12 @@ TEST(Compare, SeedsGetAnInterval) {
   const RunRecords a = base.read(), b = candidate.read();
   const Comparison c = compare_runs(a, b);
   const auto at = std::find_if(c.seeds.begin(), c.seeds.end(),
-                               [](const auto& s) { return s.metric == "val_bpb"; });
+                               [](const auto& s) { return s.metrics[0] == "val_bpb"; });
   ASSERT_NE(at, c.seeds.end());
   EXPECT_EQ(at->a.size(), 3U);
-  EXPECT_NEAR(at->test.difference, -0.1, 1e-12);
-  EXPECT_LT(at->test.interval95.high, 0);
+  EXPECT_EQ(at->method, "paired seeds");
+  EXPECT_NEAR(at->test->difference, -0.1, 1e-12);
+  EXPECT_LT(at->test->interval95.high, 0);
 }
 
 TEST(Compare, MissingAndDamagedSidesAreSaid) {
@@ -211,6 +212,226 @@ TEST(Compare, MissingAndDamagedSidesAreSaid) {
   EXPECT_FALSE(metric(c.pairs[0], "mw/facts/accuracy").counts);
   const auto json = dump_json(comparison_json(c));
   EXPECT_TRUE(json) << "the JSON form holds no NaN";
+}
+
+TEST(Compare, ADirectionNeedsAnIntervalWithoutZero) {
+  FakeRun base, candidate;
+  base.add_evaluation("h100_sxm", 1, "w", {{"mw/cloze", 180, [](int i) { return i > 3; }}});
+  candidate.add_evaluation("h100_sxm", 1, "w", {{"mw/cloze", 180, [](int i) { return i > 4; }}});
+  const RunRecords a = base.read(), b = candidate.read();
+  const Comparison c = compare_runs(a, b);
+  const MetricDifference& row = metric(c.pairs[0], "mw/cloze/accuracy");
+  EXPECT_EQ(row.counts->only_a, 1);
+  EXPECT_EQ(row.shown, Shown::kNotShown) << "1 lost, 0 won: p is .5";
+  EXPECT_DOUBLE_EQ(*row.visible, 6.0 / 180) << "6–0 is the first table with p < .05";
+  const std::string text = comparison_text(c);
+  EXPECT_EQ(text.find("B worse"), std::string::npos) << text;
+  EXPECT_NE(text.find("no difference shown (could see ≥ 0.033): 1 lost, 0 won of 180; p 0.5000"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Compare, ManyLostAnswersAreADirection) {
+  FakeRun base, candidate;
+  base.add_evaluation("h100_sxm", 1, "w", {{"mw/cloze", 180, always}});
+  candidate.add_evaluation("h100_sxm", 1, "w", {{"mw/cloze", 180, even}});
+  const RunRecords a = base.read(), b = candidate.read();
+  EXPECT_EQ(metric(compare_runs(a, b).pairs[0], "mw/cloze/accuracy").shown, Shown::kWorse);
+  EXPECT_EQ(metric(compare_runs(b, a).pairs[0], "mw/cloze/accuracy").shown, Shown::kBetter);
+}
+
+TEST(Compare, OneSeedOfTrainedModelsHasNoDirection) {
+  FakeRun base, candidate;
+  base.add_training("h100_sxm", 1, 1.5);
+  candidate.add_training("h100_sxm", 1, 1.4);
+  base.add_evaluation("h100_sxm", 1, "w", {{"mw/cloze", 180, always}});
+  candidate.add_evaluation("h100_sxm", 1, "other weights", {{"mw/cloze", 180, even}});
+  const RunRecords a = base.read(), b = candidate.read();
+  const Comparison c = compare_runs(a, b);
+  EXPECT_EQ(metric(c.pairs[1], "val_bpb").shown, Shown::kNotShown);
+  EXPECT_EQ(metric(c.pairs[0], "mw/cloze/accuracy").shown, Shown::kNotShown);
+  const std::string text = comparison_text(c);
+  EXPECT_EQ(text.find("B better"), std::string::npos) << text;
+  EXPECT_EQ(text.find("B worse"), std::string::npos) << text;
+  EXPECT_NE(text.find("one seed a side"), std::string::npos) << text;
+}
+
+TEST(Compare, SimulatedCountsHaveADirectionRealClocksHaveNone) {
+  FakeRun base, candidate;
+  base.add_prediction("h100_sxm", 1e8, 1e9);
+  candidate.add_prediction("h100_sxm", 1.1e8, 1e9);
+  base.add_training("h100_sxm", 1, 1.5);
+  candidate.add_training("h100_sxm", 1, 1.5, 0,
+                         [](Record& record) { record.host_metrics[0].value = 9e9; });
+  const RunRecords a = base.read(), b = candidate.read();
+  const Comparison c = compare_runs(a, b);
+  EXPECT_EQ(metric(c.pairs[0], "step_time_ns").shown, Shown::kWorse);
+  EXPECT_EQ(metric(c.pairs[0], "peak_memory_bytes").shown, Shown::kEqual);
+  EXPECT_EQ(metric(c.pairs[1], "wall_time_ns").shown, Shown::kNothing);
+  EXPECT_EQ(comparison_text(c).find("this computer's clock  A"), std::string::npos);
+}
+
+TEST(Compare, SeedsArePairedBySeed) {
+  FakeRun base, candidate;
+  const double spread[] = {0, .004, -.003, .001, .002};
+  for (std::size_t i = 0; i < 5; ++i) {
+    const auto seed = static_cast<std::int64_t>(i + 1);
+    const auto same_minimum = [](Record& record) {
+      Metric minimum = record.metrics[1];
+      minimum.name = "min_val_bpb";
+      record.metrics.push_back(minimum);
+    };
+    base.add_training("h100_sxm", seed, .355 + spread[i], 0, same_minimum);
+    candidate.add_training("h100_sxm", seed, .356 + spread[i] + .0001 * static_cast<double>(i % 2),
+                           0, same_minimum);
+  }
+  const RunRecords a = base.read(), b = candidate.read();
+  const Comparison c = compare_runs(a, b);
+  const auto of = [&](const std::string& name) {
+    return std::find_if(c.seeds.begin(), c.seeds.end(),
+                        [&](const auto& s) { return s.metrics[0] == name; });
+  };
+  const auto group = of("val_bpb");
+  ASSERT_NE(group, c.seeds.end());
+  EXPECT_EQ(group->metrics, (std::vector<std::string>{"val_bpb", "min_val_bpb"}))
+      << "equal on both sides in every seed: one difference, not two";
+  EXPECT_EQ(of("min_val_bpb"), c.seeds.end());
+  EXPECT_EQ(group->seeds, (std::vector<std::int64_t>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(group->shown, Shown::kWorse) << "every seed is worse, though the seeds spread more";
+  EXPECT_EQ(of("train_loss")->shown, Shown::kEqual);
+  const std::string text = comparison_text(c);
+  EXPECT_NE(text.find("B worse; paired seeds, 5 pairs; equal to min_val_bpb"), std::string::npos)
+      << text;
+}
+
+TEST(Compare, SeedsThatDoNotMatchAreIndependentGroups) {
+  FakeRun base, candidate;
+  for (const std::int64_t seed : {1, 2, 3})
+    base.add_training("h100_sxm", seed, 1.5 + .01 * static_cast<double>(seed));
+  for (const std::int64_t seed : {4, 5})
+    candidate.add_training("h100_sxm", seed, 1.5 + .01 * static_cast<double>(seed));
+  const RunRecords a = base.read(), b = candidate.read();
+  const Comparison c = compare_runs(a, b);
+  EXPECT_TRUE(c.pairs.empty());
+  EXPECT_TRUE(c.unpaired.empty());
+  const auto group = std::find_if(c.seeds.begin(), c.seeds.end(),
+                                  [](const auto& s) { return s.metrics[0] == "val_bpb"; });
+  ASSERT_NE(group, c.seeds.end());
+  EXPECT_EQ(group->method, "seeds (Welch)");
+  EXPECT_EQ(group->a.size(), 3U);
+  EXPECT_EQ(group->b.size(), 2U);
+}
+
+TEST(Compare, OneEvaluationEachPairsAcrossDevicesAndNames) {
+  FakeRun left, right;
+  left.add_evaluation("h100_sxm", 1, "w", {{"mw/facts", 40, even}});
+  right.add_evaluation("ascend_910b3", 1, "w", {{"mw/facts", 40, always}});
+  RunRecords a = left.read(), b = right.read();
+  a.records[0].record.name = "eval.h100";
+  b.records[0].record.name = "eval.ascend";
+  EXPECT_TRUE(compare_runs(a, b).pairs.empty()) << "the gate knows one device only";
+  const Comparison c = compare_runs(a, b, PairAcross::kDevices);
+  ASSERT_EQ(c.pairs.size(), 1U);
+  EXPECT_NE(c.pairs[0].note.find("paired as the only evaluations of these tasks"),
+            std::string::npos);
+  EXPECT_TRUE(c.findings.empty()) << "another device: other numbers are no finding";
+  EXPECT_NE(comparison_text(c).find("paired as the only evaluations"), std::string::npos);
+  EXPECT_EQ(comparison_json(c)["pairs"][0]["paired_by"], c.pairs[0].note);
+}
+
+TEST(Compare, WithoutPairsNothingIsCalledEqual) {
+  FakeRun left, right;
+  left.add_prediction("h100_sxm", 1e8, 1e9);
+  right.add_training("h100_sxm", 1, 1.5);
+  const RunRecords a = left.read(), b = right.read();
+  const Comparison c = compare_runs(a, b);
+  EXPECT_FALSE(c.only_device_differs());
+  EXPECT_EQ(comparison_text(c).find("are equal"), std::string::npos) << comparison_text(c);
+  EXPECT_NE(comparison_text(c).find("no records pair"), std::string::npos);
+}
+
+TEST(Compare, SkippedRecordsAreListedInTextAndJson) {
+  FakeRun run;
+  run.add_training("h100_sxm", 1, 1.5);
+  RunRecords a = run.read();
+  a.notes.push_back("eval-1: skipped: superseded by eval-2");
+  const Comparison c = compare_runs(a, a);
+  ASSERT_EQ(c.skipped.size(), 1U);
+  EXPECT_NE(comparison_text(c).find("\nskipped\n  eval-1: skipped: superseded by eval-2\n"),
+            std::string::npos);
+  EXPECT_EQ(comparison_json(c)["skipped"][0], "eval-1: skipped: superseded by eval-2");
+}
+
+TEST(Compare, TheSameWeightsScoredOtherwiseIsTheFirstLine) {
+  FakeRun base, candidate;
+  base.add_evaluation("h100_sxm", 1, "w", {{"mw/facts", 100, even}});
+  candidate.add_evaluation("h100_sxm", 1, "w",
+                           {{"mw/facts", 100, [](int i) { return i % 2 == 0 || i == 7; }}});
+  const RunRecords a = base.read(), b = candidate.read();
+  const std::string text = comparison_text(compare_runs(a, b));
+  EXPECT_TRUE(text.starts_with("! the same weights were scored otherwise on the same device"))
+      << text;
+}
+
+TEST(Compare, AnotherValueOfEqualWeightsIsAnotherMetric) {
+  FakeRun base, candidate;
+  base.add_training("h100_sxm", 1, 1.5);
+  candidate.add_training("h100_sxm", 1, 1.5, 0, [](Record& record) {
+    record.metrics[1].value = 1.49;  // val_bpb on half of the tokens
+  });
+  const RunRecords a = base.read(), b = candidate.read();
+  const Comparison c = compare_runs(a, b);
+  ASSERT_EQ(c.pairs[0].changed_metrics.size(), 1U);
+  EXPECT_NE(comparison_text(c).find("the metric itself changed"), std::string::npos);
+}
+
+TEST(Compare, ATrainingProcedureThatChangedShowsInTheFirstSteps) {
+  FakeRun base, rounding, changed;
+  base.add_training("h100_sxm", 1, 1.5);
+  rounding.add_training("h100_sxm", 1, 1.501, 1e-5);
+  changed.add_training("h100_sxm", 1, 1.501, .05,
+                       [](Record& record) { (*record.settings)["train"]["lr"] = .01; });
+  const RunRecords a = base.read(), b = rounding.read(), c = changed.read();
+  EXPECT_TRUE(compare_runs(a, b).pairs[0].curves_agree);
+  const Comparison departed = compare_runs(a, c);
+  ASSERT_TRUE(departed.pairs[0].departure);
+  EXPECT_EQ(departed.pairs[0].departure->step, 1);
+  EXPECT_FALSE(departed.pairs[0].departure->before_learning);
+  const std::string text = comparison_text(departed);
+  EXPECT_TRUE(text.starts_with("! the training procedure changed: train base on h100_sxm, seed 1"))
+      << text;
+  EXPECT_NE(text.find("likely cause: changed settings: /settings/train/lr 0.02 → 0.01"),
+            std::string::npos)
+      << text;
+}
+
+std::size_t widest_line(const std::string& text) {
+  std::size_t widest = 0, columns = 0;
+  for (const char c : text) {
+    if (c == '\n')
+      columns = 0;
+    else if ((static_cast<unsigned char>(c) & 0xc0) != 0x80)
+      widest = std::max(widest, ++columns);
+  }
+  return widest;
+}
+
+TEST(Compare, TextFitsEightyColumns) {
+  FakeRun base, candidate;
+  const std::string task = "bigbench_language_identification_with_a_long_name";
+  for (const std::int64_t seed : {1, 2}) {
+    base.add_training("ascend_910b3", seed, 1.5);
+    candidate.add_training("ascend_910b3", seed, 1.6, .05, [](Record& record) {
+      (*record.settings)["train"]["text"] = std::string(200, 'x');
+    });
+    base.add_evaluation("ascend_910b3", seed, "w", {{task, 180, even}});
+    candidate.add_evaluation("ascend_910b3", seed, "w", {{task, 180, always}});
+  }
+  base.add_prediction("h100_sxm", 1.92e9, 38.6e9);
+  candidate.add_prediction("h100_sxm", 509e6, 22.2e9);
+  const RunRecords a = base.read(), b = candidate.read();
+  const std::string text = comparison_text(compare_runs(a, b));
+  EXPECT_LE(widest_line(text), 80U) << text;
 }
 
 }  // namespace

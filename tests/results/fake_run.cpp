@@ -1,6 +1,6 @@
 #include "tests/results/fake_run.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
@@ -38,7 +38,10 @@ Record basic(const std::string& kind, const std::string& name, const std::string
   return record;
 }
 
-void set_key(Record& record) { record.node_key = sha256_hex(record.kind + node_name(record)); }
+// As in real runs, other results have another key.
+void set_key(Record& record, const std::string& content) {
+  record.node_key = sha256_hex(record.kind + node_name(record) + content);
+}
 
 }  // namespace
 
@@ -69,17 +72,19 @@ RunRecords FakeRun::read() const {
 }
 
 Record FakeRun::add_training(const std::string& device, std::int64_t seed, double val_bpb,
-                             double shift) {
+                             double shift, const std::function<void(Record&)>& change) {
   Record record = basic("train", "base", device);
   record.seed = seed;
-  set_key(record);
-  record.subject["weights"] = sha256_hex(fmt::format("{} {} {} {}", device, seed, val_bpb, shift));
+  const std::string content = fmt::format("{} {} {} {}", device, seed, val_bpb, shift);
+  set_key(record, content);
+  record.subject["weights"] = sha256_hex(content);
   auto writer = SeriesWriter::open(folder_of(record) / "steps.csv",
                                    {metric::kSeriesLoss, metric::kSeriesValBpb}, 0);
   must(writer);
   double loss = 0;
   for (int step = 0; step < 60; ++step) {
-    loss = 2.2 + 3.345 / (1 + 0.08 * step) + shift * step;
+    const double batch_noise = step % 2 == 0 ? 1 : 1.02;
+    loss = (2.2 + 3.345 / (1 + 0.08 * step)) * batch_noise + shift * step;
     const bool validated = step % 20 == 19;
     must(writer->append(
         step, {loss, validated ? std::optional(val_bpb * 60 / (step + 1)) : std::nullopt}));
@@ -93,6 +98,7 @@ Record FakeRun::add_training(const std::string& device, std::int64_t seed, doubl
                 Direction::kHigher, Clock::kSim),
       metric_of(metric::kPeakMemory, 734003200, "byte", Direction::kLower, Clock::kSim)};
   record.host_metrics = {metric_of("wall_time_ns", 2.5e9, "ns", Direction::kLower, Clock::kHost)};
+  if (change) change(record);
   add(record);
   return record;
 }
@@ -103,7 +109,15 @@ Record FakeRun::add_evaluation(const std::string& device, std::int64_t seed,
   Record record = basic("eval", "base.core", device);
   record.seed = seed;
   record.trained_on = device;
-  set_key(record);
+  std::string content = weights;
+  for (const Task& task : tasks) {
+    content += task.name;
+    for (int i = 0; i < task.n; ++i) {
+      content += task.right(i) ? "1" : "0";
+      if (task.log_probs) content += fmt::format(" {}", fmt::join(task.log_probs(i), " "));
+    }
+  }
+  set_key(record, content);
   record.subject["weights"] = weights;
   record.comparability["tokenizer"] = "t1";
   for (const Task& task : tasks) {
@@ -112,12 +126,9 @@ Record FakeRun::add_evaluation(const std::string& device, std::int64_t seed,
     for (int i = 0; i < task.n; ++i) {
       const bool ok = task.right(i);
       right += ok ? 1 : 0;
-      items.push_back({sha256_hex(fmt::format("{} {}", task.name, i)).substr(0, 12),
-                       ok,
-                       ok ? "1" : "0",
-                       "1",
-                       {-1.5F, ok ? -1.0F : -2.0F},
-                       ""});
+      items.push_back(
+          {sha256_hex(fmt::format("{} {}", task.name, i)).substr(0, 12), ok, ok ? "1" : "0", "1",
+           task.log_probs ? task.log_probs(i) : std::vector<float>{-1.5F, ok ? -1.0F : -2.0F}, ""});
     }
     must(write_items(folder_of(record) / items_file(task.name), items));
     record.items[task.name] = items_file(task.name);
@@ -144,7 +155,7 @@ Record FakeRun::add_evaluation(const std::string& device, std::int64_t seed,
 Record FakeRun::add_prediction(const std::string& device, double step_time_ns,
                                double peak_memory_bytes) {
   Record record = basic("predict", "d20x8", device);
-  set_key(record);
+  set_key(record, fmt::format("{} {}", step_time_ns, peak_memory_bytes));
   record.metrics = {
       metric_of(metric::kStepTime, step_time_ns, "ns", Direction::kLower, Clock::kSim),
       metric_of(metric::kThroughput, 524288e9 / step_time_ns, "tok/s", Direction::kHigher,

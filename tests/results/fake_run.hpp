@@ -23,14 +23,17 @@ class FakeRun {
   void add(const Record& record);  // artifacts must lie in folder_of(record) already
   RunRecords read() const;
 
-  // A training node with steps.csv; loss falls from ln 256, `shift` is added to every loss.
+  // A training node with steps.csv; loss falls from ln 256 with 2 % of noise, `shift` times the step is added to
+  // every loss. `change` may edit the record before it is written.
   Record add_training(const std::string& device, std::int64_t seed, double val_bpb,
-                      double shift = 0);
+                      double shift = 0, const std::function<void(Record&)>& change = {});
   // Answers of one task: right(i) for item i of n.
   struct Task {
     std::string name;
     int n = 0;
     std::function<bool(int)> right;
+    // Log-probabilities of two choices, the second is right; empty: −1.5 and −1 or −2.
+    std::function<std::vector<float>(int)> log_probs = {};
   };
   // An evaluation; `change` may edit the record before it is written.
   Record add_evaluation(const std::string& device, std::int64_t seed, const std::string& weights,

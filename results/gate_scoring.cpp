@@ -1,0 +1,136 @@
+#include "results/gate_scoring.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "harness/base/portable_math.hpp"
+#include "results/format.hpp"
+
+namespace nb {
+namespace {
+
+constexpr double kAlpha = 0.01;
+constexpr double kBiasFloor = 0.005;     // nat
+constexpr double kRoundingLimit = 0.05;  // nat: below it a margin is a tie under rounding
+constexpr double kMadToSd = 1.4826;      // of normal noise
+constexpr double kHardDeviations = 4;
+constexpr std::size_t kFewestMargins = 10;
+
+// What the margins of one task say.
+struct Shift {
+  double mean = 0, typical = 0;  // nat; typical: median |δ|
+  double p_bias = 1, p_excess = 1;
+  double expected_flips = 0;
+  std::int64_t hard_flips = 0;
+};
+
+Shift shift_of(const ScoringTest& test) {
+  Shift shift;
+  if (test.margins.size() < kFewestMargins) return shift;
+  std::vector<double> before, after, sizes, deltas;
+  for (const MarginPair& margin : test.margins) {
+    before.push_back(margin.a);
+    after.push_back(margin.b);
+    deltas.push_back(margin.b - margin.a);
+    sizes.push_back(std::fabs(margin.b - margin.a));
+  }
+  const MeanTest bias = paired_t(before, after);
+  shift.mean = bias.difference;
+  shift.p_bias = bias.p_two_sided;
+  shift.typical = median(sizes);
+  if (!test.has_choices) return shift;
+  const double centre = median(deltas);
+  for (double& delta : deltas) delta = std::fabs(delta - centre);
+  const double s = kMadToSd * median(deltas);
+  const double hard = std::max(kRoundingLimit, kHardDeviations * s);
+  for (const MarginPair& margin : test.margins) {
+    if (s > 0) shift.expected_flips += pm::normal_cdf(-std::fabs(margin.a) / s);
+    if (margin.flipped && std::max(std::fabs(margin.a), std::fabs(margin.b)) > hard)
+      ++shift.hard_flips;
+  }
+  shift.p_excess = poisson_at_least(test.counts.only_a + test.counts.only_b, shift.expected_flips);
+  return shift;
+}
+
+PairedCounts sum_of(const std::vector<ScoringTest>& family) {
+  PairedCounts all;
+  for (const ScoringTest& test : family) {
+    all.both += test.counts.both;
+    all.only_a += test.counts.only_a;
+    all.only_b += test.counts.only_b;
+    all.neither += test.counts.neither;
+  }
+  return all;
+}
+
+std::string flips_text(const PairedCounts& counts) {
+  return fmt::format("{} of {} answers lost, {} won", counts.only_a, counts.n(), counts.only_b);
+}
+
+// Evidence found, in the order of the header.
+std::vector<std::string> evidence_of(const Shift& shift, double p_bias, double p_excess,
+                                     double p_flips) {
+  std::vector<std::string> evidence;
+  if (std::fabs(shift.mean) > kBiasFloor && p_bias < kAlpha)
+    evidence.push_back(fmt::format("gold margins moved by {:+.3g} nat on average (p {})",
+                                   shift.mean, p_text(p_bias)));
+  if (shift.typical > kRoundingLimit)
+    evidence.push_back(
+        fmt::format("half of the margins moved by more than {:.3g} nat", shift.typical));
+  if (p_flips < kAlpha)
+    evidence.push_back(fmt::format("flips in one direction (p {})", p_text(p_flips)));
+  if (p_excess < kAlpha)
+    evidence.push_back(fmt::format("more flips than rounding gives, {:.1f} (p {})",
+                                   shift.expected_flips, p_text(p_excess)));
+  if (shift.hard_flips > 0)
+    evidence.push_back(fmt::format("{} answer{} flipped that rounding cannot reach",
+                                   shift.hard_flips, shift.hard_flips == 1 ? "" : "s"));
+  return evidence;
+}
+
+}  // namespace
+
+void judge_scoring(std::vector<ScoringTest>& family, const GatePolicy& policy) {
+  if (family.empty()) return;
+  if (family.size() > 1) {
+    ScoringTest all;
+    all.verdict.where = "all tasks together";
+    all.counts = sum_of(family);
+    family.push_back(std::move(all));
+  }
+  std::vector<Shift> shifts;
+  std::vector<double> bias, excess, flips, worse;
+  for (const ScoringTest& test : family) {
+    const auto [lost, won] = std::pair(test.counts.only_a, test.counts.only_b);
+    shifts.push_back(shift_of(test));
+    bias.push_back(shifts.back().p_bias);
+    excess.push_back(shifts.back().p_excess);
+    flips.push_back(mid_p_two_sided(lost, won));
+    worse.push_back(mid_p_worse(lost, won));
+  }
+  const auto bias_holm = holm(bias), excess_holm = holm(excess), flips_holm = holm(flips),
+             worse_holm = holm(worse);
+  for (std::size_t i = 0; i < family.size(); ++i) {
+    TaskVerdict& v = family[i].verdict;
+    v.test = "scoring";
+    v.counts = family[i].counts;
+    v.difference = family[i].counts.difference();
+    v.interval95 = newcombe_paired(family[i].counts);
+    v.p_worse = worse[i];
+    v.p_worse_holm = worse_holm[i];
+    v.mde80 = paired_visible(family[i].counts);
+    const auto evidence = evidence_of(shifts[i], bias_holm[i], excess_holm[i], flips_holm[i]);
+    v.reason = fmt::format("the same weights over all seeds: {}", flips_text(family[i].counts));
+    if (evidence.empty()) {
+      v.verdict = Verdict::kPass;
+      v.reason += "; as rounding does";
+      continue;
+    }
+    v.verdict = worse_holm[i] <= policy.alpha ? Verdict::kRegressed : Verdict::kSuspicious;
+    v.reason += fmt::format("; not rounding: {}", fmt::join(evidence, "; "));
+  }
+}
+
+}  // namespace nb

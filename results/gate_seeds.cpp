@@ -1,0 +1,197 @@
+// Verdicts on retrained models: paired by seed where both sides have it.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "harness/base/check.hpp"
+#include "harness/base/portable_math.hpp"
+#include "results/format.hpp"
+#include "results/gate_judge.hpp"
+
+namespace nb {
+namespace {
+
+constexpr double kTooGood = 3;        // standard deviations: a mean this much better is suspicious
+constexpr double kNightPower = 0.80;  // a healthy night passes with this probability
+constexpr double kShareAllowance = 0.05;
+constexpr double kSqrt2 = 1.4142135623730951;
+
+// Smallest difference that can be red: bpb_floor for losses, 1 pp for shares, 0 for the rest.
+double floor_of(const std::string& unit, const GatePolicy& policy) {
+  if (unit == "bit/byte" || unit == "nat") return policy.bpb_floor;
+  return unit == "1" ? 0.01 : 0;
+}
+
+std::size_t fewest(const SeedTest& test) {
+  return std::min(test.base.size(), test.candidate.size());
+}
+
+std::string count_text(const SeedTest& test) {
+  if (test.paired)
+    return fmt::format("{} seed{}, paired", test.base.size(), test.base.size() == 1 ? "" : "s");
+  return fmt::format("{} seed{} against {} others", test.base.size(),
+                     test.base.size() == 1 ? "" : "s", test.candidate.size());
+}
+
+double gross_limit(const SeedTest& test) { return kGrossDeviations * kSqrt2 * test.noise->sd; }
+
+std::string means_text(const SeedTest& test) {
+  const TaskVerdict& v = test.verdict;
+  return fmt::format("{} → {} ({}; {})", value_text(*v.a, test.unit), value_text(*v.b, test.unit),
+                     signed_text(*v.difference, test.unit), count_text(test));
+}
+
+// Beyond what seeds explain, with one seed as with many.
+bool judge_gross(SeedTest& test, double gain) {
+  if (!test.noise || std::fabs(gain) <= gross_limit(test)) return false;
+  TaskVerdict& v = test.verdict;
+  v.verdict = gain < 0 ? Verdict::kRegressed : Verdict::kSuspicious;
+  v.reason = fmt::format("{}: beyond what seed noise explains, ±{} ({:.0f} SD of a difference; {})",
+                         means_text(test), value_text(gross_limit(test), test.unit),
+                         kGrossDeviations, test.noise->source);
+  if (gain > 0) v.reason += "; better than possible: a leak, another split or a changed metric?";
+  return true;
+}
+
+void cannot_tell(SeedTest& test, const GatePolicy& policy) {
+  TaskVerdict& v = test.verdict;
+  v.verdict = Verdict::kInconclusive;
+  v.reason = fmt::format("retrained, {}; ", means_text(test));
+  v.reason += test.noise ? fmt::format("excluded are only changes beyond ±{} ({}); ",
+                                       value_text(gross_limit(test), test.unit), test.noise->source)
+                         : std::string();
+  v.reason += fmt::format("smaller ones need at least {} seeds", policy.min_seeds);
+}
+
+// A margin that a healthy night of k tests keeps with 80 % probability, from the baseline's own
+// spread: t(.95) + t(1 − .2/k) standard errors.
+double margin_of(const SeedTest& test, double df, std::size_t tests, const GatePolicy& policy) {
+  const double floor = floor_of(test.unit, policy);
+  if (test.base.size() < 2) return floor;
+  const double share = (1 - kNightPower) / static_cast<double>(std::max<std::size_t>(1, tests));
+  const double factor = -student_t_quantile(0.05, df) - student_t_quantile(share, df);
+  const double m = static_cast<double>(fewest(test));
+  return std::max(floor, factor * sample_sd(test.base) * pm::sqrt(2 / m));
+}
+
+void judge_seed(SeedTest& test, const MeanTest& result, std::size_t tests,
+                const GatePolicy& policy) {
+  TaskVerdict& v = test.verdict;
+  const double sign = test.direction == Direction::kHigher ? 1 : -1;
+  const double gain = sign * result.difference;  // positive: better
+  const double floor = floor_of(test.unit, policy);
+  const double df = std::max(1.0, result.df);
+  const double margin = margin_of(test, df, tests, policy);
+  v.margin = margin;
+  if (result.df > 0) v.mde80 = detectable(result.standard_error, result.df);
+  v.low90 = sign > 0 ? result.interval90.low : -result.interval90.high;
+  if (judge_gross(test, gain)) return;
+  const double least_red = test.unit == "1" ? margin / 2 : floor;
+  v.reason = fmt::format("{}; 95 % {}; one-sided p {} after Holm", means_text(test),
+                         interval_text(result.interval95, test.unit), p_text(*v.p_worse_holm));
+  const double sd = test.base.size() >= 2 ? sd_upper80(sample_sd(test.base),
+                                                       static_cast<double>(test.base.size() - 1))
+                                          : 0;
+  const bool surely_better = *v.p_better_holm <= policy.alpha;
+  const bool enough = fewest(test) >= static_cast<std::size_t>(policy.min_seeds);
+  if (*v.p_worse_holm <= policy.alpha && gain <= -least_red && gain < 0) {
+    v.verdict = Verdict::kRegressed;
+  } else if (surely_better && gain > floor && gain > kTooGood * sd && sd > 0) {
+    v.verdict = Verdict::kSuspicious;
+    v.reason += fmt::format(
+        "; better by more than {:.0f} SD of the baseline's seeds: a leak, another split or a "
+        "changed metric?",
+        kTooGood);
+  } else if (enough && *v.low90 > -margin) {
+    v.verdict = surely_better ? Verdict::kImproved : Verdict::kPass;
+    v.reason += fmt::format("; within {}", value_text(margin, test.unit));
+  } else {
+    v.verdict = Verdict::kInconclusive;
+    v.reason += fmt::format("; not shown to lie within {}", value_text(margin, test.unit));
+    const double m = static_cast<double>(fewest(test));
+    const double spread = result.standard_error * pm::sqrt(test.paired ? m : m / 2);
+    if (spread > 0 && margin > 0)
+      v.reason += fmt::format("; {} seeds would find that with 80 % power",
+                              std::max({policy.min_seeds, static_cast<int>(m) + 1,
+                                        test.paired ? seed_pairs_needed(margin, spread)
+                                                    : seeds_needed(margin, spread)}));
+    else if (!enough)
+      v.reason += fmt::format("; at least {} seeds are needed", policy.min_seeds);
+  }
+}
+
+std::optional<MeanTest> test_of(const SeedTest& test) {
+  if (test.paired) {
+    NB_CHECK(test.base.size() == test.candidate.size(), "[gate] {} seeds paired with {}",
+             test.base.size(), test.candidate.size());
+    if (test.base.size() < 2) return std::nullopt;
+    return paired_t(test.base, test.candidate);
+  }
+  if (fewest(test) >= 2) return welch(test.base, test.candidate);
+  if (test.base.size() >= 3) return one_against(test.base, test.candidate[0]);
+  return std::nullopt;
+}
+
+}  // namespace
+
+SeedNoise noise_of_card(double sd, int seeds) {
+  return {sd_upper80(sd, std::max(1, seeds - 1)),
+          fmt::format("noise card, upper 80 % limit of the SD of {} seeds", seeds)};
+}
+
+SeedNoise noise_of_seeds(const std::vector<double>& base, const std::string& unit, std::int64_t n) {
+  const double sd = sd_upper80(sample_sd(base), static_cast<double>(base.size() - 1));
+  const double chance =
+      unit == "1" && n > 0 ? noise_of_share(mean(base), n).sd - kShareAllowance : 0;
+  return {std::max(sd, chance),
+          fmt::format("upper 80 % limit of the SD of the baseline's {} seeds", base.size())};
+}
+
+SeedNoise noise_of_curve(double value, double relative_step_noise) {
+  return {std::fabs(value) * relative_step_noise,
+          fmt::format("step-to-step noise of the baseline's loss, {:.2g} %",
+                      100 * relative_step_noise)};
+}
+
+SeedNoise noise_of_share(double share, std::int64_t n) {
+  const double size = static_cast<double>(std::max<std::int64_t>(1, n));
+  // Agresti and Coull (1998): two more successes and failures, so that 0 and 1 have a spread.
+  const double p = (share * size + 2) / (size + 4);
+  return {pm::sqrt(std::max(0.0, p * (1 - p)) / (size + 4)) + kShareAllowance,
+          fmt::format("binomial noise of {} items + 5 pp", n)};
+}
+
+void judge_seeds(std::vector<SeedTest>& family, const GatePolicy& policy) {
+  std::vector<double> worse, better;
+  std::vector<std::pair<SeedTest*, MeanTest>> testable;
+  for (SeedTest& test : family) {
+    NB_CHECK(test.direction != Direction::kNone && !test.base.empty() && !test.candidate.empty(),
+             "[gate] seeds of {} cannot be judged", test.verdict.task());
+    TaskVerdict& v = test.verdict;
+    v.test = "seeds";
+    v.a = mean(test.base);
+    v.b = mean(test.candidate);
+    v.difference = *v.b - *v.a;
+    v.uncalibrated = true;  // margins come from the baseline's own spread
+    const auto result = test.one_value ? std::nullopt : test_of(test);
+    const bool higher = test.direction == Direction::kHigher;
+    if (!result) {
+      if (!judge_gross(test, higher ? *v.difference : -*v.difference)) cannot_tell(test, policy);
+      continue;
+    }
+    v.interval95 = result->interval95;
+    v.p_worse = higher ? result->p_below : result->p_above;
+    worse.push_back(*v.p_worse);
+    better.push_back(higher ? result->p_above : result->p_below);
+    testable.emplace_back(&test, *result);
+  }
+  const auto worse_holm = holm(worse), better_holm = holm(better);
+  for (std::size_t i = 0; i < testable.size(); ++i) {
+    testable[i].first->verdict.p_worse_holm = worse_holm[i];
+    testable[i].first->verdict.p_better_holm = better_holm[i];
+    judge_seed(*testable[i].first, testable[i].second, testable.size(), policy);
+  }
+}
+
+}  // namespace nb

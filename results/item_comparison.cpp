@@ -1,0 +1,111 @@
+#include "results/item_comparison.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <unordered_map>
+
+#include "results/items.hpp"
+
+namespace nb {
+namespace {
+
+Result<std::vector<ItemRecord>> verified_items(const StoredRecord& stored,
+                                               const std::string& task) {
+  const auto at = stored.record.items.find(task);
+  if (at == stored.record.items.end())
+    return bad_input(
+        fmt::format("{}: the record has no items of {}", stored.folder.string(), task));
+  NB_TRY_VOID(verify_artifact(stored, at->second));
+  return read_items(stored.folder / at->second);
+}
+
+// "2" or "C" → 2; nothing for other texts.
+std::optional<std::size_t> choice_of(const std::string& gold) {
+  if (gold.size() == 1 && gold[0] >= 'A' && gold[0] <= 'Z')
+    return static_cast<std::size_t>(gold[0] - 'A');
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(gold.data(), gold.data() + gold.size(), index);
+  if (error != std::errc() || end != gold.data() + gold.size()) return std::nullopt;
+  return index;
+}
+
+std::optional<double> margin_of(const ItemRecord& item) {
+  if (item.log_probs.size() == 1) return item.log_probs[0];
+  const auto gold = choice_of(item.gold);
+  if (!gold || *gold >= item.log_probs.size()) return std::nullopt;
+  std::optional<double> best_other;
+  for (std::size_t i = 0; i < item.log_probs.size(); ++i)
+    if (i != *gold && (!best_other || item.log_probs[i] > *best_other))
+      best_other = item.log_probs[i];
+  return item.log_probs[*gold] - *best_other;
+}
+
+bool differs(const ItemRecord& a, const ItemRecord& b) {
+  return a.ok != b.ok || a.prediction != b.prediction || a.log_probs != b.log_probs ||
+         a.texts != b.texts || a.reason != b.reason;
+}
+
+double unscored(const std::vector<ItemRecord>& items) {
+  const auto count = std::count_if(items.begin(), items.end(),
+                                   [](const ItemRecord& item) { return !item.reason.empty(); });
+  return static_cast<double>(count) / static_cast<double>(items.size());
+}
+
+Result<void> fill(ItemComparison& result, const StoredRecord& a, const StoredRecord& b) {
+  NB_TRY(const auto items_a, verified_items(a, result.task));
+  NB_TRY(const auto items_b, verified_items(b, result.task));
+  if (items_a.size() != items_b.size())
+    return bad_input(fmt::format("{}: {} items in {}, {} in {}", result.task, items_a.size(),
+                                 a.folder.string(), items_b.size(), b.folder.string()));
+  std::unordered_map<std::string, const ItemRecord*> by_id;  // looked up only, never walked
+  for (const ItemRecord& item : items_b) by_id.emplace(item.id, &item);
+  for (const ItemRecord& left : items_a) {
+    const auto at = by_id.find(left.id);
+    if (at == by_id.end())
+      return bad_input(fmt::format("{}: item {} of {} is not in {}", result.task, left.id,
+                                   a.folder.string(), b.folder.string()));
+    const ItemRecord& right = *at->second;
+    if (left.ok)
+      ++(right.ok ? result.counts.both : result.counts.only_a);
+    else
+      ++(right.ok ? result.counts.only_b : result.counts.neither);
+    result.changed += differs(left, right) ? 1 : 0;
+    const auto margin_a = margin_of(left), margin_b = margin_of(right);
+    if (!margin_a || !margin_b || left.log_probs.size() != right.log_probs.size()) continue;
+    result.has_choices = result.has_choices || left.log_probs.size() > 1;
+    result.margins.push_back({*margin_a, *margin_b, left.ok != right.ok, left.id});
+  }
+  result.unscored_a = unscored(items_a);
+  result.unscored_b = unscored(items_b);
+  const auto digest = [&](const Record& record) {
+    return record.artifacts.at(record.items.at(result.task));
+  };
+  result.identical = digest(a.record) == digest(b.record);
+  return {};
+}
+
+}  // namespace
+
+ItemComparison compare_items(const StoredRecord& a, const StoredRecord& b,
+                             const std::string& task) {
+  ItemComparison result;
+  result.task = task;
+  if (const auto filled = fill(result, a, b); !filled) {
+    result = {};
+    result.task = task;
+    result.error = filled.error().message;
+  }
+  return result;
+}
+
+std::vector<ItemComparison> compare_items(const StoredRecord& a, const StoredRecord& b) {
+  std::vector<ItemComparison> list;
+  for (const auto& [task, file] : a.record.items)
+    if (b.record.items.contains(task)) list.push_back(compare_items(a, b, task));
+  return list;
+}
+
+}  // namespace nb

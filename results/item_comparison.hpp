@@ -1,0 +1,37 @@
+// The items of one task on two sides: how many answers flipped, and by how much log-probabilities
+// moved. Reads the items files of two records; decides nothing (gate_scoring.hpp does).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/stats.hpp"
+#include "results/store.hpp"
+
+namespace nb {
+
+// Gold margin of a choice item: log-probability of the right choice minus the best other one's, in
+// nats and in the task's own normalisation. Items with one log-probability have that as margin and
+// flip for other reasons than its sign.
+struct MarginPair {
+  double a = 0, b = 0;
+  bool flipped = false;
+  std::string item;
+};
+
+struct ItemComparison {
+  std::string task;
+  std::string error;       // why there is nothing else: damaged files, other items; empty: none
+  bool identical = false;  // equal digests of the items files
+  PairedCounts counts;
+  double unscored_a = 0, unscored_b = 0;  // share of items with a reason instead of an answer
+  bool has_choices = false;               // margins are differences between choices
+  std::vector<MarginPair> margins;        // items with log-probabilities on both sides
+  std::int64_t changed = 0;               // items whose answer, texts or log-probabilities differ
+};
+
+// Every task that both records have items of.
+std::vector<ItemComparison> compare_items(const StoredRecord& a, const StoredRecord& b);
+ItemComparison compare_items(const StoredRecord& a, const StoredRecord& b, const std::string& task);
+
+}  // namespace nb

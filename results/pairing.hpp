@@ -1,0 +1,43 @@
+// Which records of two runs, or of two devices of one run, stand side by side. The only place that
+// decides it: gate, compare and report all read a Comparison that was paired here. Plain functions
+// on records; the runs outlive the result.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/base/result.hpp"
+#include "results/store.hpp"
+
+namespace nb {
+
+struct PairedRecords {
+  const StoredRecord* a = nullptr;
+  const StoredRecord* b = nullptr;
+  std::string note;  // how they were paired where their names or devices differ; empty: by identity
+};
+
+// The same node with seeds that no other side has: compared as two independent groups.
+struct UnmatchedSeeds {
+  std::vector<const StoredRecord*> a, b;
+};
+
+struct Pairing {
+  std::vector<PairedRecords> pairs;  // in A's order
+  std::vector<UnmatchedSeeds> unmatched;
+  std::vector<const StoredRecord*> only_a, only_b;
+};
+
+enum class PairAcross { kNothing, kDevices };
+
+// Same kind, name, trained_on, device and seed. Of what is left:
+// - the only evaluation of each side, when both have the same tasks, device and seed, whatever the
+//   names; with kDevices also when each was evaluated on its own device;
+// - nodes of which no seed occurs on both sides become UnmatchedSeeds.
+Pairing pair_records(const RunRecords& a, const RunRecords& b, PairAcross across);
+// Same kind, name and seed on two devices of one run. Evaluations pair where both sides evaluated
+// the same weights, and where each side evaluated its own. An error names the devices there are.
+Result<Pairing> pair_devices(const RunRecords& run, const std::string& device_a,
+                             const std::string& device_b);
+
+}  // namespace nb
