@@ -57,7 +57,7 @@ CsvFile verdicts_file(const GateResult& gate) {
                  "p_worse_holm", "margin", "reason"},
                 {}}};
   for (const TaskVerdict& v : gate.verdicts)
-    file.table.rows.push_back({std::string(name(v.verdict)), v.task, v.test, cell(v.a), cell(v.b),
+    file.table.rows.push_back({std::string(name(v.verdict)), v.task(), v.test, cell(v.a), cell(v.b),
                                cell(v.difference),
                                v.interval95 ? number_text(v.interval95->low) : "",
                                v.interval95 ? number_text(v.interval95->high) : "",

@@ -1,6 +1,6 @@
 // Two sides, metric by metric, confounders first. Device against device in one run, and this run
 // against another.
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -12,12 +12,19 @@ namespace {
 
 void add_confounders(std::vector<Block>& blocks, const Comparison& c) {
   const bool devices = !c.device_a.empty();
-  if (!c.only_device_differs())
+  for (const std::string& finding : c.findings) blocks.emplace_back(Paragraph{finding, true});
+  for (const std::string& sentence : c.unknown) blocks.emplace_back(Paragraph{sentence, true});
+  const bool confounded =
+      std::any_of(c.confounders.begin(), c.confounders.end(), [](const auto& confounder) {
+        return confounder.category == "settings" || confounder.category == "data" ||
+               confounder.category == "code";
+      });
+  if (confounded)
     blocks.emplace_back(
-        Paragraph{"Confounded: settings or code differ between the sides, so no difference below "
-                  "belongs to the device alone.",
+        Paragraph{"Confounded: settings, data or code differ between the sides, so no difference "
+                  "below belongs to the device alone.",
                   true});
-  else if (devices)
+  else if (devices && c.only_device_differs())
     blocks.emplace_back(
         Paragraph{"Settings and code are equal on both sides: what differs comes from the emulated "
                   "devices."});
@@ -36,14 +43,16 @@ void add_confounders(std::vector<Block>& blocks, const Comparison& c) {
     blocks.emplace_back(TableBlock{"Differences besides the results", table});
 }
 
-std::string better(const MetricDifference& row) {
-  if (!row.difference || *row.difference == 0 || row.direction == Direction::kNone) return "";
-  return (*row.difference > 0) == (row.direction == Direction::kHigher) ? "B" : "A";
+// A direction where the difference shows one, else what could be seen.
+std::string shown_text(Shown shown, const std::optional<double>& visible, const std::string& unit) {
+  if (shown == Shown::kNotShown && visible)
+    return fmt::format("{} (could see ≥ {})", name(shown), rounded_value(*visible, unit));
+  return std::string(name(shown));
 }
 
 void add_pairs(std::vector<Block>& blocks, const Comparison& c) {
   TextTable table{{"node", "metric", "A: " + c.label_a, "B: " + c.label_b, "B − A", "relative",
-                   "95 % interval", "better", "note"},
+                   "95 % interval", "shown", "note"},
                   {}};
   std::vector<std::string> identical;
   for (const RecordPair& pair : c.pairs) {
@@ -65,7 +74,7 @@ void add_pairs(std::vector<Block>& blocks, const Comparison& c) {
                             row.difference ? signed_text(*row.difference, row.unit) : "—",
                             row.relative ? percent_text(*row.relative) : "",
                             row.interval95 ? interval_text(*row.interval95, row.unit) : "",
-                            better(row), note});
+                            shown_text(row.shown, row.visible, row.unit), note});
     }
   }
   if (!identical.empty()) {
@@ -77,14 +86,20 @@ void add_pairs(std::vector<Block>& blocks, const Comparison& c) {
 }
 
 void add_seeds(std::vector<Block>& blocks, const Comparison& c) {
-  TextTable table{
-      {"over seeds", "metric", "mean A", "mean B", "B − A", "95 % interval", "seeds a side"}, {}};
-  for (const SeedDifference& s : c.seeds)
-    table.rows.push_back({s.group, s.metric, value_text(mean(s.a), s.unit),
-                          value_text(mean(s.b), s.unit), signed_text(s.test.difference, s.unit),
-                          s.test.df == 0 ? "no spread" : interval_text(s.test.interval95, s.unit),
-                          fmt::format("{}", s.a.size())});
-  if (!table.rows.empty()) blocks.emplace_back(TableBlock{"Over seeds (Welch)", table});
+  TextTable table{{"over seeds", "metric", "mean A", "mean B", "B − A", "95 % interval", "shown",
+                   "method", "seeds"},
+                  {}};
+  for (const SeedDifference& s : c.seeds) {
+    if (!s.test) continue;
+    table.rows.push_back({s.group, fmt::format("{}", fmt::join(s.metrics, " = ")),
+                          value_text(mean(s.a), s.unit), value_text(mean(s.b), s.unit),
+                          signed_text(s.test->difference, s.unit),
+                          s.test->df == 0 ? "no spread" : interval_text(s.test->interval95, s.unit),
+                          shown_text(s.shown, s.visible(), s.unit), s.method,
+                          s.paired ? fmt::format("{}", s.a.size())
+                                   : fmt::format("{} and {}", s.a.size(), s.b.size())});
+  }
+  if (!table.rows.empty()) blocks.emplace_back(TableBlock{"Over seeds", table});
 }
 
 void add_comparison(std::vector<Block>& blocks, const Comparison& c) {
@@ -96,6 +111,7 @@ void add_comparison(std::vector<Block>& blocks, const Comparison& c) {
   add_pairs(blocks, c);
   add_seeds(blocks, c);
   std::vector<std::string> missing = c.unpaired;
+  missing.insert(missing.end(), c.skipped.begin(), c.skipped.end());
   missing.insert(missing.end(), c.damaged.begin(), c.damaged.end());
   if (!missing.empty()) {
     blocks.emplace_back(Paragraph{"Not compared:"});
@@ -114,8 +130,7 @@ std::vector<Block> device_blocks(const ReportContext& context) {
       blocks.begin(),
       Paragraph{
           "Separately trained models differ by seed as well as by device: an interval over items "
-          "describes other questions, not another training run. Shares of a gap between emulated "
-          "runs are shares of the emulated gap."});
+          "describes other questions, not another training run."});
   return blocks;
 }
 

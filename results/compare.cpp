@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "results/compare_metrics.hpp"
 #include "results/confounders.hpp"
@@ -40,7 +41,7 @@ bool equal_seed_in_settings(const Record& a, const Record& b) {
   const auto seed = [](const Record& record) {
     const Json& settings = *record.settings;
     const Json::json_pointer at("/train/seed");
-    return settings.contains(at) ? settings.at(at) : Json();
+    return settings.is_object() && settings.contains(at) ? settings.at(at) : Json();
   };
   return seed(a) == seed(b);
 }
@@ -81,6 +82,10 @@ RecordPair pair_of(const PairedRecords& paired, Comparison& comparison) {
   add_curves(pair, comparison.damaged);
   add_refusals(a.record, b.record, comparison.unpaired);
   add_confounders(comparison.confounders, confounders_of(a.record, b.record));
+  for (std::string& sentence : unknown_of(a.record, b.record))
+    if (std::find(comparison.unknown.begin(), comparison.unknown.end(), sentence) ==
+        comparison.unknown.end())
+      comparison.unknown.push_back(std::move(sentence));
   return pair;
 }
 
@@ -143,11 +148,16 @@ bool Comparison::only_device_differs() const {
 
 std::string Comparison::likely_cause() const {
   std::vector<std::string> causes;
+  std::set<std::string> told;
   std::size_t more = 0;
   for (const std::string category : {"settings", "data", "code"})
     for (const Confounder& c : confounders) {
       if (c.category != category || c.field.starts_with("/settings/effective/"))
         continue;  // follows
+      // A checkpoint's history repeats the settings of the training that was compared too.
+      const std::string change =
+          fmt::format("{} {} → {}", c.field.substr(c.field.rfind('/') + 1), c.a, c.b);
+      if (!told.insert(change).second) continue;
       if (causes.size() == kMostCauses)
         ++more;
       else

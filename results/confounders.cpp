@@ -1,5 +1,7 @@
 #include "results/confounders.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -18,11 +20,12 @@ std::string short_text(const Json* value) {
 
 // Leaves that differ; objects are walked, lists compared whole (an inserted element would shift the
 // rest).
-void walk(const Json* a, const Json* b, const std::string& path, std::vector<Confounder>& found) {
+void walk(const Json* a, const Json* b, const std::string& path, std::vector<Confounder>& found,
+          const std::string& category = "settings") {
   if (a != nullptr && b != nullptr && *a == *b) return;
   const bool objects = (a == nullptr || a->is_object()) && (b == nullptr || b->is_object());
   if (!objects) {
-    found.push_back({"settings", path, short_text(a), short_text(b), {}});
+    found.push_back({category, path, short_text(a), short_text(b), {}});
     return;
   }
   std::vector<std::string> keys;
@@ -34,7 +37,8 @@ void walk(const Json* a, const Json* b, const std::string& path, std::vector<Con
   const auto child = [](const Json* side, const std::string& key) {
     return side != nullptr && side->contains(key) ? &side->at(key) : nullptr;
   };
-  for (const std::string& key : keys) walk(child(a, key), child(b, key), path + "/" + key, found);
+  for (const std::string& key : keys)
+    walk(child(a, key), child(b, key), path + "/" + key, found, category);
 }
 
 void add_text(std::vector<Confounder>& found, const std::string& category, const std::string& field,
@@ -68,11 +72,63 @@ void add_numerics(std::vector<Confounder>& found, const Record& a, const Record&
   }
 }
 
+// What an evaluated checkpoint says of its training, and what its difference means. "parents"
+// follows from the rest.
+struct HistoryField {
+  const char* key;
+  const char* category;
+};
+constexpr HistoryField kHistory[] = {
+    {"settings", "settings"},  {"model", "settings"},    {"steps", "settings"},
+    {"seed", "settings"},      {"data", "data"},         {"tokenizer", "data"},
+    {"code", "code"},          {"numerics", "numerics"}, {"device", "device"},
+    {"numerics_of", "device"},
+};
+
+const Json* member(const Record& record, const char* key) {
+  const Json& history = *record.checkpoint;
+  if (!history.is_object() || !history.contains(key) || history.at(key).is_null()) return nullptr;
+  return &history.at(key);
+}
+
+bool same_weights(const Record& a, const Record& b) {
+  const auto left = a.subject.find("weights"), right = b.subject.find("weights");
+  return left != a.subject.end() && right != b.subject.end() && !left->second.empty() &&
+         left->second == right->second;
+}
+
+void add_history(std::vector<Confounder>& found, const Record& a, const Record& b) {
+  if (a.kind != "eval" || same_weights(a, b)) return;
+  for (const HistoryField& field : kHistory) {
+    const Json *left = member(a, field.key), *right = member(b, field.key);
+    if (left != nullptr && right != nullptr)
+      walk(left, right, std::string("/checkpoint/") + field.key, found, field.category);
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> unknown_of(const Record& a, const Record& b) {
+  std::vector<std::string> unknown;
+  if (a.kind != "eval" || same_weights(a, b)) return unknown;
+  const auto missing = [&](const char* key) {
+    std::vector<std::string> sides;
+    for (const Record* side : {&a, &b})
+      if (member(*side, key) == nullptr) sides.push_back(describe(*side));
+    if (sides.size() == 2 && sides[0] == sides[1]) sides.pop_back();
+    return fmt::format("{}", fmt::join(sides, " and "));
+  };
+  if (const std::string sides = missing("settings"); !sides.empty())
+    unknown.push_back("training settings unknown: " + sides);
+  else if (const std::string coded = missing("code"); !coded.empty())
+    unknown.push_back("training code unknown: " + coded);
+  return unknown;
+}
 
 std::vector<Confounder> confounders_of(const Record& a, const Record& b) {
   std::vector<Confounder> found;
   walk(&*a.settings, &*b.settings, "/settings", found);
+  add_history(found, a, b);
   const std::string device_a = Json(a.device).dump(), device_b = Json(b.device).dump();
   std::erase_if(found, [&](const Confounder& c) { return c.a == device_a && c.b == device_b; });
   add_text(found, "code", "/subject/code", value_of(a.subject, "code"),

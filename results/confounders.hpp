@@ -7,9 +7,12 @@
 
 namespace nb {
 
-// Settings, code digests, numerics card, device. A difference that merely repeats the two devices'
+// Settings, code digests, numerics card, device; of evaluations of other weights also the training
+// that their checkpoints tell of. A difference that merely repeats the two devices'
 // names is left out.
 std::vector<Confounder> confounders_of(const Record& a, const Record& b);
+// What could not be compared: evaluations of other weights that do not say how these were trained.
+std::vector<std::string> unknown_of(const Record& a, const Record& b);
 // Joins equal confounders of several pairs: the same field and values, with every place it touches.
 void add_confounders(std::vector<Confounder>& all, const std::vector<Confounder>& more);
 

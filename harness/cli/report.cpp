@@ -53,7 +53,7 @@ int report(const Options& options) {
     if (!records) return fail(records.error());
     baseline = std::move(*records);
     input.comparisons.push_back(compare_runs(*baseline, *run));
-    input.gate = gate(*baseline, *run);
+    input.gate = gate(input.comparisons.back());
   }
   ReportOptions report_options;
   report_options.plots = !options.no_plots;

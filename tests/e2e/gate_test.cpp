@@ -71,6 +71,14 @@ TEST_F(Gate, RunWithBaselineExitsWithItsVerdict) {
   EXPECT_NE(run.out.find("REGRESSED"), std::string::npos) << run.out;
 }
 
+TEST_F(Gate, ABaselineThatTheRunItselfWritesIsRefused) {
+  for (const fs::path& folder : {base_->suite_folder("learns"), base_->results()}) {
+    const auto run = base_->run(kGateSuite, {"--baseline", folder.string()});
+    EXPECT_EQ(run.exit_code, 64) << run.out << run.err;
+    EXPECT_NE(run.err.find("would be compared with itself"), std::string::npos) << run.err;
+  }
+}
+
 TEST_F(Gate, MissingRecordIsNotGreen) {
   const Bench damaged;
   ASSERT_EQ(candidate(damaged, {}).exit_code, 0);

@@ -93,7 +93,7 @@ Tally tally(const RunRecords& run, const std::string& device, std::size_t side, 
     std::set<std::string> red;
     for (const TaskVerdict& verdict : night.verdicts)
       if (is_red(verdict.verdict))
-        red.insert(fmt::format("{} {}", name(verdict.verdict), verdict.task));
+        red.insert(fmt::format("{} {}", name(verdict.verdict), verdict.task()));
     for (const std::string& task : red) ++result.red_of[task];
   }
   return result;

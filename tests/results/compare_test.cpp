@@ -339,6 +339,44 @@ TEST(Compare, OneEvaluationEachPairsAcrossDevicesAndNames) {
   EXPECT_EQ(comparison_json(c)["pairs"][0]["paired_by"], c.pairs[0].note);
 }
 
+// An NPU model trained with another learning rate is not the NPU's fault.
+TEST(Compare, EvaluationsCarryTheRecipeOfTheirCheckpoint) {
+  FakeRun run;
+  run.add_evaluation("h100_sxm", 1, "w", {{"mw/facts", 40, even}});
+  run.add_evaluation("ascend_910b3", 1, "v", {{"mw/facts", 40, always}}, [](Record& record) {
+    (*record.checkpoint)["settings"]["matrix_lr"] = 1e-5;
+    (*record.checkpoint)["data"] = "d2";
+  });
+  const RunRecords records = run.read();
+  const auto c = compare_devices(records, "h100_sxm", "ascend_910b3");
+  ASSERT_TRUE(c);
+  EXPECT_FALSE(c->only_device_differs());
+  ASSERT_GE(c->confounders.size(), 2U);
+  EXPECT_EQ(c->confounders[0].field, "/checkpoint/settings/matrix_lr");
+  EXPECT_EQ(c->confounders[0].category, "settings");
+  EXPECT_EQ(c->confounders[1].field, "/checkpoint/data");
+  EXPECT_EQ(c->confounders[1].category, "data");
+  EXPECT_NE(comparison_text(*c).find("CONFOUNDED"), std::string::npos);
+  EXPECT_EQ(comparison_json(*c)["only_device_differs"], false);
+}
+
+TEST(Compare, WeightsThatSayNothingOfTheirTrainingAreUnknownNotEqual) {
+  FakeRun run;
+  run.add_evaluation("h100_sxm", 1, "w", {{"mw/facts", 40, even}});
+  run.add_evaluation("ascend_910b3", 1, "v", {{"mw/facts", 40, always}},
+                     [](Record& record) { record.checkpoint = Json(); });
+  const RunRecords records = run.read();
+  const auto c = compare_devices(records, "h100_sxm", "ascend_910b3");
+  ASSERT_TRUE(c);
+  EXPECT_FALSE(c->only_device_differs());
+  const std::string text = comparison_text(*c);
+  EXPECT_NE(text.find("training settings unknown: eval base.core on ascend_910b3"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("are equal"), std::string::npos) << text;
+  EXPECT_FALSE(comparison_json(*c)["unknown"].empty());
+}
+
 TEST(Compare, WithoutPairsNothingIsCalledEqual) {
   FakeRun left, right;
   left.add_prediction("h100_sxm", 1e8, 1e9);

@@ -120,6 +120,11 @@ Record FakeRun::add_evaluation(const std::string& device, std::int64_t seed,
   set_key(record, content);
   record.subject["weights"] = weights;
   record.comparability["tokenizer"] = "t1";
+  record.checkpoint = Json{{"settings", {{"matrix_lr", .02}}},
+                           {"steps", 60},
+                           {"data", "d1"},
+                           {"code", "c1"},
+                           {"device", device}};
   for (const Task& task : tasks) {
     std::vector<ItemRecord> items;
     std::int64_t right = 0;
