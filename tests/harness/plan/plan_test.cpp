@@ -215,5 +215,33 @@ TEST(Expectation, GrowsWithTheWork) {
   }
 }
 
+Node node_of(const std::string& name, const std::string& key) {
+  Node node;
+  node.name = name;
+  node.key = key + std::string(64 - key.size(), '0');
+  return node;
+}
+
+TEST(Plan, FourDigitsOfAKeyFindItsNode) {
+  Plan plan;
+  plan.nodes = {node_of("train-a", "3f2a11"), node_of("train-b", "3f2b22"),
+                node_of("eval-a", "9c0d33")};
+  EXPECT_EQ(plan.find("9c0d").value(), 2u);
+  EXPECT_EQ(plan.find("3f2b").value(), 1u);
+  EXPECT_EQ(plan.find("train-a").value(), 0u);
+  EXPECT_FALSE(plan.find("9c0"));  // too few
+}
+
+TEST(Plan, SeveralNodesOfOneKeyPrefixAreNamed) {
+  Plan plan;
+  plan.nodes = {node_of("train-a", "3f2a11"), node_of("train-b", "3f2a22")};
+  const auto found = plan.find("3f2a");
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().message,
+            "2 nodes have keys that begin with 3f2a; give more digits or the name:\n"
+            "  3f2a11000000 train-a\n"
+            "  3f2a22000000 train-b");
+}
+
 }  // namespace
 }  // namespace nb
