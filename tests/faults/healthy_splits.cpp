@@ -1,7 +1,8 @@
 // How often the gate is red although nothing changed: a run with many seeds is split into two
-// halves, which are relabelled as the same seeds of a baseline and a candidate and gated. Both
-// halves come from one program, so a red verdict is a false alarm. Prints one line a device and one
-// for all devices together.
+// halves, which are gated: as they are, so that no seed occurs on both sides, and relabelled as the
+// same seeds of a baseline and a candidate, so that they are paired. Both halves come from one
+// program, so a red verdict is a false alarm. That relabelled seeds start from other weights is
+// true and allowed. Prints two lines a device and two for all devices together.
 //   nb_healthy_splits RUN [seeds a side] [splits] [seed of the draw]
 #include <fmt/format.h>
 
@@ -51,9 +52,9 @@ void relabel(Record& record, std::int64_t seed) {
   relabel(record.checkpoint, {"/seed", "/settings/seed"}, seed);
 }
 
-// The records of these seeds, called 1, 2, … in this order, and those without a seed.
+// The records of these seeds, relabelled 1, 2, … in this order, and those without a seed.
 RunRecords half(const RunRecords& run, const std::vector<std::int64_t>& seeds,
-                const std::string& device) {
+                const std::string& device, bool relabels) {
   RunRecords out;
   out.path = run.path;
   for (const StoredRecord& stored : run.records) {
@@ -65,7 +66,7 @@ RunRecords half(const RunRecords& run, const std::vector<std::int64_t>& seeds,
     const auto at = std::find(seeds.begin(), seeds.end(), *stored.record.seed);
     if (at == seeds.end()) continue;
     out.records.push_back(stored);
-    relabel(out.records.back().record, 1 + (at - seeds.begin()));
+    if (relabels) relabel(out.records.back().record, 1 + (at - seeds.begin()));
   }
   return out;
 }
@@ -79,16 +80,18 @@ std::vector<std::int64_t> shuffled(std::vector<std::int64_t> seeds, std::uint64_
 }
 
 Tally tally(const RunRecords& run, const std::string& device, std::size_t side, int splits,
-            std::uint64_t seed) {
+            std::uint64_t seed, bool relabels) {
   Tally result;
+  GatePolicy policy;
+  policy.allow_procedure_change = relabels;
   const std::vector<std::int64_t> all = seeds_of(run);
   for (int split = 0; split < splits; ++split) {
     const auto order = shuffled(all, seed, static_cast<std::uint64_t>(split));
     const auto middle = order.begin() + static_cast<std::ptrdiff_t>(side);
-    const RunRecords base = half(run, {order.begin(), middle}, device);
+    const RunRecords base = half(run, {order.begin(), middle}, device, relabels);
     const RunRecords candidate =
-        half(run, {middle, middle + static_cast<std::ptrdiff_t>(side)}, device);
-    const GateResult night = gate(base, candidate);
+        half(run, {middle, middle + static_cast<std::ptrdiff_t>(side)}, device, relabels);
+    const GateResult night = gate(base, candidate, policy);
     ++result.nights[night.night];
     std::set<std::string> red;
     for (const TaskVerdict& verdict : night.verdicts)
@@ -151,10 +154,14 @@ int run(const std::vector<std::string>& arguments) {
   for (const StoredRecord& stored : records->records)
     if (stored.record.seed) devices.insert(stored.record.device);
   bool ok = true;
-  for (const std::string& device : devices)
-    ok &= print(device, tally(*records, device, side, splits, seed), splits);
-  if (devices.size() > 1)
-    ok &= print("all devices", tally(*records, "", side, splits, seed), splits);
+  for (const bool relabels : {false, true}) {
+    const auto report = [&](const std::string& device, const std::string& what) {
+      const Tally counts = tally(*records, device, side, splits, seed, relabels);
+      ok &= print(what + (relabels ? ", paired" : ", groups"), counts, splits);
+    };
+    for (const std::string& device : devices) report(device, device);
+    if (devices.size() > 1) report("", "all devices");
+  }
   return ok ? 0 : 1;
 }
 
