@@ -103,8 +103,8 @@ Result<void> check_baseline(const RunRecords& baseline, const Planned& planned) 
   const fs::path folder =
       node_folder(planned.options.results_dir, planned.plan.suite, node.name, node.key);
   const fs::path written = fs::weakly_canonical(folder.parent_path(), error);
-  const auto inside = [](const fs::path& path, const fs::path& folder) {
-    const auto relative = path.lexically_relative(folder);
+  const auto inside = [](const fs::path& path, const fs::path& above) {
+    const auto relative = path.lexically_relative(above);
     return !relative.empty() && *relative.begin() != "..";
   };
   if (!inside(read, written)) return {};
