@@ -156,8 +156,8 @@ class Program:
                 continue
             seen.add(path)
             queue += self.read.get(path, [])  # a precompiled header stands for what is in it
-            if path.endswith(".gch"):
-                continue
+            if os.path.basename(path).startswith("cmake_pch"):
+                continue  # a list of libraries' headers, where the build precompiles them at all
             for root, name in ((self.build, "build/"), (self.source, "")):
                 if path.startswith(f"{root}/"):
                     names.add(name + path[len(str(root)) + 1:])
