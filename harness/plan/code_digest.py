@@ -67,9 +67,9 @@ def flags_of(command, roots):
     return flags
 
 
-def output_of(command):
+def arguments_of(command, flag):
     tokens = shlex.split(command)
-    return tokens[tokens.index("-o") + 1]
+    return [tokens[i + 1] for i, token in enumerate(tokens[:-1]) if token == flag]
 
 
 def ninja_dependencies(path):
@@ -98,8 +98,10 @@ def ninja_dependencies(path):
 
 def symbols_of(nm, objects):
     """object -> (defined names, undefined names); a weak definition is one too."""
-    listing = subprocess.run([nm, "-P", "-A", "-g", *objects], check=True, text=True,
-                             capture_output=True).stdout
+    listed = subprocess.run([nm, "-P", "-A", "-g", *objects], text=True, capture_output=True)
+    if listed.returncode != 0:
+        sys.exit(f"{nm} cannot list the symbols of the program's objects: {listed.stderr.strip()}")
+    listing = listed.stdout
     defined, undefined = defaultdict(set), defaultdict(set)
     for line in listing.splitlines():
         where, _, rest = line.partition(": ")
@@ -113,13 +115,16 @@ class Program:
         self.source = Path(options.source).resolve()
         self.build = Path(options.build).resolve()
         self.objects = [os.path.normpath(line)
-                        for line in Path(options.objects).read_text().splitlines() if line]
+                        for line in Path(options.objects).read_text().splitlines()
+                        if line and not line.endswith(".gch")]
         roots = [(str(self.build), "<build>"), (str(self.source), "<source>")]
-        self.flags = {}
+        self.flags, self.precompiled = {}, {}
         for entry in json.loads((self.build / "compile_commands.json").read_text()):
             command = entry.get("command") or shlex.join(entry["arguments"])
-            self.flags[os.path.normpath(self.build / output_of(command))] = \
-                flags_of(command, roots)
+            output = os.path.normpath(self.build / arguments_of(command, "-o")[0])
+            self.flags[output] = flags_of(command, roots)
+            # The record of an object that reuses a precompiled header does not name it.
+            self.precompiled[output] = [name + ".gch" for name in arguments_of(command, "-include")]
         log = self.build / ".ninja_deps"
         self.read = {os.path.normpath(self.build / name): files
                      for name, files in (ninja_dependencies(log) if log.exists() else {}).items()}
@@ -149,15 +154,16 @@ class Program:
         else:
             sys.exit(f"{one}: the build keeps no record of the files that it was made of; "
                      "build with Ninja")
+        queue += self.precompiled[one]
         names, seen = set(), set()
         while queue:
             path = os.path.normpath(self.build / queue.pop())
             if path in seen:
                 continue
             seen.add(path)
-            queue += self.read.get(path, [])  # a precompiled header stands for what is in it
-            if os.path.basename(path).startswith("cmake_pch"):
-                continue  # a list of libraries' headers, where the build precompiles them at all
+            queue += self.read.get(path, [])  # what a precompiled header was made of
+            if path.endswith(".gch") or os.path.basename(path).startswith("cmake_pch"):
+                continue  # a list of headers, where the build precompiles any at all
             for root, name in ((self.build, "build/"), (self.source, "")):
                 if path.startswith(f"{root}/"):
                     names.add(name + path[len(str(root)) + 1:])
