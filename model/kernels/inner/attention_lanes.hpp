@@ -76,13 +76,6 @@ NB_OP Floats exp_of(Floats x) {
   return floats(bits(e) + shift_left<23>(n));
 }
 
-// Of the formats that are no bf16. Not inlined: few policies need it.
-[[maybe_unused]] __attribute__((noinline)) Floats round_plain(Floats x, int rounding) {
-  Floats y = x;
-  with_rounding(rounding, [&](auto mode) { y = rounded<decltype(mode)::value>(x); });
-  return y;
-}
-
 NB_OP void store_word_lanes(std::uint32_t* dst, Bits x, int count) {
   store_lanes(reinterpret_cast<float*>(dst), floats(x), count);
 }
@@ -92,7 +85,7 @@ template <class Format>
 NB_OP Floats word_of(Floats x, int rounding) {
   if constexpr (Format::kSwaps) return rounded<kRoundBf16Floor>(x);
   if (rounding == kRoundNone) return x;
-  return round_plain(x, rounding);
+  return round_to_rare(x, rounding);
 }
 
 // Words w, w + 1, … (up to 16) of a row of `cols` values; zero beyond them. kWhole: all are there.

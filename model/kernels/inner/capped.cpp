@@ -23,7 +23,9 @@ NB_OP Floats quotient(Floats x, Floats y, Floats inverse) {
 template <class Body>
 NB_OP void with_roundings(const CapScalars& s, const Body& body) {
   with_rounding(s.storage, [&](auto storage) {
-    if (s.eager) {
+    if constexpr (decltype(storage)::value == kRoundNone) {
+      body(storage, storage, storage);
+    } else if (s.eager) {
       body(storage, storage, storage);
     } else if (s.rounds_capped) {
       body(Constant<kRoundNone>(), storage, storage);

@@ -175,24 +175,22 @@ void adamw_eager(float* p, const float* g, float* m, float* v, std::int64_t n,
   const Floats beta2 = all(s.beta2), rest2 = all(s.one_minus_beta2);
   const Floats epsilon = all(s.epsilon), step = all(s.step_size), decay = all(s.decay),
                bias = all(s.bias2);
-  with_rounding(s.round_state, [&](auto rs) {
-    with_rounding(s.round_parameter, [&](auto rp) {
-      each_group(n, [&](std::int64_t i, int lanes) NB_BODY {
-        constexpr int kState = decltype(rs)::value, kParameter = decltype(rp)::value;
-        const Floats grad = load_lanes(g + i, lanes);
-        Floats value = load_lanes(p + i, lanes);
-        if (s.decay != 1.0f) value = rounded<kParameter>(value * decay);
-        Floats first = rounded<kState>(beta1 * load_lanes(m + i, lanes));
-        first = rounded<kState>(fma(rest1, grad, first));
-        Floats second = rounded<kState>(beta2 * load_lanes(v + i, lanes));
-        second = rounded<kState>(fma(rest2 * grad, grad, second));
-        const Floats under = s.bias2 != 0.0f ? sqrt(rounded<kState>(second / bias)) : sqrt(second);
-        const Floats denominator = rounded<kState>(rounded<kState>(under) + epsilon);
-        const Floats update = rounded<kState>(step * rounded<kState>(first / denominator));
-        store_lanes(m + i, first, lanes);
-        store_lanes(v + i, second, lanes);
-        store_lanes(p + i, rounded<kParameter>(value - update), lanes);
-      });
+  with_roundings(s.round_state, s.round_parameter, [&](auto rs, auto rp) {
+    each_group(n, [&](std::int64_t i, int lanes) NB_BODY {
+      constexpr int kState = decltype(rs)::value, kParameter = decltype(rp)::value;
+      const Floats grad = load_lanes(g + i, lanes);
+      Floats value = load_lanes(p + i, lanes);
+      if (s.decay != 1.0f) value = rounded<kParameter>(value * decay);
+      Floats first = rounded<kState>(beta1 * load_lanes(m + i, lanes));
+      first = rounded<kState>(fma(rest1, grad, first));
+      Floats second = rounded<kState>(beta2 * load_lanes(v + i, lanes));
+      second = rounded<kState>(fma(rest2 * grad, grad, second));
+      const Floats under = s.bias2 != 0.0f ? sqrt(rounded<kState>(second / bias)) : sqrt(second);
+      const Floats denominator = rounded<kState>(rounded<kState>(under) + epsilon);
+      const Floats update = rounded<kState>(step * rounded<kState>(first / denominator));
+      store_lanes(m + i, first, lanes);
+      store_lanes(v + i, second, lanes);
+      store_lanes(p + i, rounded<kParameter>(value - update), lanes);
     });
   });
 }
@@ -205,22 +203,20 @@ void adamw(float* p, const float* g, float* m, float* v, std::int64_t n, const A
   const Floats beta2 = all(s.beta2), rest2 = all(s.one_minus_beta2);
   const Floats epsilon = all(s.epsilon), step = all(s.step_size), decay = all(s.decay),
                bias = all(s.bias2);
-  with_rounding(s.round_state, [&](auto rs) {
-    with_rounding(s.round_parameter, [&](auto rp) {
-      each_group(n, [&](std::int64_t i, int lanes) NB_BODY {
-        const Floats grad = load_lanes(g + i, lanes);
-        Floats value = load_lanes(p + i, lanes);
-        if (s.decay != 1.0f) value = value * decay;
-        const Floats first =
-            rounded<decltype(rs)::value>(fma(rest1, grad, beta1 * load_lanes(m + i, lanes)));
-        const Floats second =
-            rounded<decltype(rs)::value>(fma(rest2 * grad, grad, beta2 * load_lanes(v + i, lanes)));
-        const Floats root = s.bias2 != 0.0f ? sqrt(second / bias) : sqrt(second);
-        value = rounded<decltype(rp)::value>(value - step * (first / (root + epsilon)));
-        store_lanes(m + i, first, lanes);
-        store_lanes(v + i, second, lanes);
-        store_lanes(p + i, value, lanes);
-      });
+  with_roundings(s.round_state, s.round_parameter, [&](auto rs, auto rp) {
+    each_group(n, [&](std::int64_t i, int lanes) NB_BODY {
+      const Floats grad = load_lanes(g + i, lanes);
+      Floats value = load_lanes(p + i, lanes);
+      if (s.decay != 1.0f) value = value * decay;
+      const Floats first =
+          rounded<decltype(rs)::value>(fma(rest1, grad, beta1 * load_lanes(m + i, lanes)));
+      const Floats second =
+          rounded<decltype(rs)::value>(fma(rest2 * grad, grad, beta2 * load_lanes(v + i, lanes)));
+      const Floats root = s.bias2 != 0.0f ? sqrt(second / bias) : sqrt(second);
+      value = rounded<decltype(rp)::value>(value - step * (first / (root + epsilon)));
+      store_lanes(m + i, first, lanes);
+      store_lanes(v + i, second, lanes);
+      store_lanes(p + i, value, lanes);
     });
   });
 }

@@ -53,7 +53,7 @@ struct AcrossK {
 
 void pack_rows(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t k_count,
                std::int64_t steps, int rounding, bool swaps, std::uint32_t* dst) {
-  with_rounding(rounding, [&](auto r) {
+  with_operand_rounding(rounding, [&](auto r) {
     rows_from_rows(rows, steps, swaps, dst,
                    AlongK<decltype(r)::value, float>{src, stride, k_count});
   });
@@ -62,7 +62,7 @@ void pack_rows(const float* src, std::int64_t stride, std::int64_t rows, std::in
 void pack_turned_rows(const float* src, std::int64_t stride, std::int64_t rows,
                       std::int64_t k_count, std::int64_t steps, int rounding, bool swaps,
                       std::uint32_t* dst) {
-  with_rounding(rounding, [&](auto r) {
+  with_operand_rounding(rounding, [&](auto r) {
     const AcrossK<decltype(r)::value, float> words{src, stride, k_count};
     rows_from_columns(rows, steps, swaps, dst, words);
   });
@@ -72,7 +72,7 @@ void pack_panels(const float* src, std::int64_t stride, bool from_rows, std::int
                  std::int64_t k_count, std::int64_t steps, int rounding, bool swaps,
                  std::int64_t panel_words, std::uint32_t* dst) {
   constexpr int kWidth = 16 * kGemmPanel;
-  with_rounding(rounding, [&](auto r) {
+  with_operand_rounding(rounding, [&](auto r) {
     constexpr int kRounding = decltype(r)::value;
     if (from_rows) {
       panels_from_rows(columns, kWidth, steps, swaps, panel_words, dst,

@@ -1,4 +1,4 @@
-// Packing and register tiles of fp32 panels; product_bf16.cpp adds the pair format.
+// Packing of panels and chains over them.
 #pragma once
 
 #include "model/kernels/inner/vec.hpp"
@@ -61,45 +61,25 @@ NB_OP void pack_straight(std::int64_t p_count, int width, std::int64_t steps, st
   }
 }
 
-// One tile: kRows × 16 kVectors sums held in registers over all steps. multiply_add(a, b, c) is one
-// step.
-template <int kRows, int kVectors, class Step>
-NB_OP void tile_loop(int width_a, int width_b, std::int64_t steps, const std::uint32_t* a,
-                     const std::uint32_t* b, float* c, std::int64_t c_stride, int mode,
-                     const Step& step) {
-  Floats acc[kRows][kVectors];
-#pragma GCC unroll 16
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      acc[r][v] = mode == kTileContinue ? load(c + r * c_stride + 16 * v) : all(0.0f);
-    }
-  }
-  for (std::int64_t s = 0; s < steps; ++s) {
-    Bits bv[kVectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v)
-      bv[v] = bits(load(reinterpret_cast<const float*>(b) + 16 * v));
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) {
-      const Bits av = all_bits(a[r]);
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) acc[r][v] = step(av, bv[v], acc[r][v]);
-    }
-    a += width_a;
-    b += width_b;
-  }
-#pragma GCC unroll 16
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      float* out = c + r * c_stride + 16 * v;
-      store(out, mode == kTileAdd ? load(out) + acc[r][v] : acc[r][v]);
+// Product::tile: 16 chains at a time. step(a, b, c) is one link of them.
+template <class Step>
+NB_OP void chain_by_chain(int width_a, int width_b, int rows, int vectors, std::int64_t steps,
+                          const std::uint32_t* a, const std::uint32_t* b, float* c,
+                          std::int64_t c_stride, int mode, const Step& step) {
+  for (int r = 0; r < rows; ++r) {
+    for (int v = 0; v < vectors; ++v) {
+      float* const out = c + r * c_stride + 16 * v;
+      Floats sum = mode == kTileContinue ? load(out) : all(0.0f);
+      for (std::int64_t s = 0; s < steps; ++s) {
+        const float* const values = reinterpret_cast<const float*>(b + s * width_b + 16 * v);
+        sum = step(all_bits(a[s * width_a + r]), bits(load(values)), sum);
+      }
+      store(out, mode == kTileAdd ? load(out) + sum : sum);
     }
   }
 }
 
-// tile_loop without loads, so that nothing but the arithmetic units can limit it.
+// The chains of a whole tile without loads, so that nothing but the arithmetic units can limit it.
 template <int kRows, int kVectors, class Step>
 NB_OP void spin_loop(std::int64_t steps, float* values, const Step& step) {
   Floats acc[kRows][kVectors];

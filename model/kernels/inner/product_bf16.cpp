@@ -53,51 +53,13 @@ void pack(const float* src, std::int64_t stride_p, std::int64_t stride_k, std::i
   }
 }
 
-template <int kUsed, int kVectors>
-void tile_of(std::int64_t steps, const std::uint32_t* a, const std::uint32_t* b, float* c,
-             std::int64_t c_stride, int mode) {
-  tile_loop<kUsed, kVectors>(kRows, kCols, steps, a, b, c, c_stride, mode,
-                             [](Bits x, Bits y, Floats z) -> Floats {
-                               return {_mm512_dpbf16_ps(z.v, reinterpret_cast<__m512bh>(x.v),
-                                                        reinterpret_cast<__m512bh>(y.v))};
-                             });
-}
-
-template <int kVectors>
-void tile_rows(int rows_used, std::int64_t steps, const std::uint32_t* a, const std::uint32_t* b,
-               float* c, std::int64_t c_stride, int mode) {
-  switch (rows_used) {
-    case 1:
-      return tile_of<1, kVectors>(steps, a, b, c, c_stride, mode);
-    case 2:
-      return tile_of<2, kVectors>(steps, a, b, c, c_stride, mode);
-    case 3:
-      return tile_of<3, kVectors>(steps, a, b, c, c_stride, mode);
-    case 4:
-      return tile_of<4, kVectors>(steps, a, b, c, c_stride, mode);
-    case 5:
-      return tile_of<5, kVectors>(steps, a, b, c, c_stride, mode);
-    case 6:
-      return tile_of<6, kVectors>(steps, a, b, c, c_stride, mode);
-    case 7:
-      return tile_of<7, kVectors>(steps, a, b, c, c_stride, mode);
-    case 8:
-      return tile_of<8, kVectors>(steps, a, b, c, c_stride, mode);
-    case 9:
-      return tile_of<9, kVectors>(steps, a, b, c, c_stride, mode);
-    case 10:
-      return tile_of<10, kVectors>(steps, a, b, c, c_stride, mode);
-    case 11:
-      return tile_of<11, kVectors>(steps, a, b, c, c_stride, mode);
-    default:
-      return tile_of<12, kVectors>(steps, a, b, c, c_stride, mode);
-  }
-}
-
 void tile(int rows_used, int vectors, std::int64_t steps, const std::uint32_t* a,
           const std::uint32_t* b, float* c, std::int64_t c_stride, int mode) {
-  if (vectors == 1) return tile_rows<1>(rows_used, steps, a, b, c, c_stride, mode);
-  return tile_rows<2>(rows_used, steps, a, b, c, c_stride, mode);
+  chain_by_chain(kRows, kCols, rows_used, vectors, steps, a, b, c, c_stride, mode,
+                 [](Bits x, Bits y, Floats z) -> Floats {
+                   return {_mm512_dpbf16_ps(z.v, reinterpret_cast<__m512bh>(x.v),
+                                            reinterpret_cast<__m512bh>(y.v))};
+                 });
 }
 
 void spin(std::int64_t steps, float* values) {

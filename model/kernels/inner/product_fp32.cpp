@@ -19,7 +19,7 @@ void pack(const float* src, std::int64_t stride_p, std::int64_t stride_k, std::i
           int width, std::int64_t k_count, std::int64_t steps, int rounding, bool swaps_pairs,
           std::uint32_t* dst) {
   const std::int64_t swap = swaps_pairs ? 1 : 0;
-  with_rounding(rounding, [&](auto r) {
+  with_operand_rounding(rounding, [&](auto r) {
     constexpr int kRounding = decltype(r)::value;
     if (stride_k == 1) {
       pack_turned(p_count, width, steps, swap, dst, [&](std::int64_t p, std::int64_t k) {
@@ -36,52 +36,10 @@ void pack(const float* src, std::int64_t stride_p, std::int64_t stride_k, std::i
   });
 }
 
-template <int kUsed, int kVectors>
-void tile_of(std::int64_t steps, const std::uint32_t* a, const std::uint32_t* b, float* c,
-             std::int64_t c_stride, int mode) {
-  tile_loop<kUsed, kVectors>(kRows, kCols, steps, a, b, c, c_stride, mode,
-                             [](Bits x, Bits y, Floats z) { return fma(floats(x), floats(y), z); });
-}
-
-template <int kVectors>
-void tile_rows(int rows_used, std::int64_t steps, const std::uint32_t* a, const std::uint32_t* b,
-               float* c, std::int64_t c_stride, int mode) {
-  switch (rows_used) {
-    case 1:
-      return tile_of<1, kVectors>(steps, a, b, c, c_stride, mode);
-    case 2:
-      return tile_of<2, kVectors>(steps, a, b, c, c_stride, mode);
-    case 3:
-      return tile_of<3, kVectors>(steps, a, b, c, c_stride, mode);
-#if NB_LEVEL_ID != NB_LEVEL_SCALAR
-    case 4:
-      return tile_of<4, kVectors>(steps, a, b, c, c_stride, mode);
-    case 5:
-      return tile_of<5, kVectors>(steps, a, b, c, c_stride, mode);
-#endif
-#if NB_LEVEL_ID == NB_LEVEL_AVX512 || NB_LEVEL_ID == NB_LEVEL_AVX512BF16
-    case 6:
-      return tile_of<6, kVectors>(steps, a, b, c, c_stride, mode);
-    case 7:
-      return tile_of<7, kVectors>(steps, a, b, c, c_stride, mode);
-    case 8:
-      return tile_of<8, kVectors>(steps, a, b, c, c_stride, mode);
-    case 9:
-      return tile_of<9, kVectors>(steps, a, b, c, c_stride, mode);
-    case 10:
-      return tile_of<10, kVectors>(steps, a, b, c, c_stride, mode);
-    case 11:
-      return tile_of<11, kVectors>(steps, a, b, c, c_stride, mode);
-#endif
-    default:
-      return tile_of<kRows, kVectors>(steps, a, b, c, c_stride, mode);
-  }
-}
-
 void tile(int rows_used, int vectors, std::int64_t steps, const std::uint32_t* a,
           const std::uint32_t* b, float* c, std::int64_t c_stride, int mode) {
-  if (vectors == 1) return tile_rows<1>(rows_used, steps, a, b, c, c_stride, mode);
-  return tile_rows<kCols / 16>(rows_used, steps, a, b, c, c_stride, mode);
+  chain_by_chain(kRows, kCols, rows_used, vectors, steps, a, b, c, c_stride, mode,
+                 [](Bits x, Bits y, Floats z) { return fma(floats(x), floats(y), z); });
 }
 
 void spin(std::int64_t steps, float* values) {

@@ -29,7 +29,7 @@ enum TileMode : int {
   kTileAdd,       // C = C + chain from +0
 };
 
-// A register-tile product over packed panels. A panel of width P holds, step by step, P words of 4
+// Panels, and what a chain over them gives. (Whole products: Gemm, below.) A panel of width P holds, step by step, P words of 4
 // bytes: one fp32 value of k, or the bf16 pair (k even low, k odd high) of `values_per_step` = 2.
 struct Product {
   int rows;             // tile rows: width of A's panels
@@ -42,7 +42,7 @@ struct Product {
   void (*pack)(const float* src, std::int64_t stride_p, std::int64_t stride_k, std::int64_t p_count,
                int width, std::int64_t k_count, std::int64_t steps, int rounding, bool swaps_pairs,
                std::uint32_t* dst);
-  // c (rows_used, 16 * vectors), rows_used <= rows, 16 * vectors <= cols.
+  // c (rows_used, 16 * vectors), rows_used <= rows, 16 * vectors <= cols. For self-test and tests.
   void (*tile)(int rows_used, int vectors, std::int64_t steps, const std::uint32_t* a,
                const std::uint32_t* b, float* c, std::int64_t c_stride, int mode);
   // The same arithmetic out of registers alone: the level's peak, for benchmarks. values: 16

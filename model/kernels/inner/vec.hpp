@@ -65,9 +65,21 @@ NB_OP Floats round_fp16(Floats x) {
   return select(is_nan(x), kSaturates ? all(0.0f) : canonical_nan(), clamped);
 }
 
+// Formats that few policies name share one copy of each kernel, which looks up for every vector
+// what they are: with_rounding() and with_roundings() say so here while their bodies run. With a
+// copy for each, these kernels took twice as long to compile.
+constexpr int kRoundRare = -1, kRoundOtherRare = -2;
+[[maybe_unused]] static thread_local int rare_rounding = kRoundNone,
+                                         other_rare_rounding = kRoundNone;
+[[maybe_unused]] __attribute__((noinline)) Floats round_to_rare(Floats x, int rounding);
+
 template <int kRounding>
 NB_OP Floats rounded(Floats x) {
-  if constexpr (kRounding == kRoundBf16) {
+  if constexpr (kRounding == kRoundRare) {
+    return round_to_rare(x, rare_rounding);
+  } else if constexpr (kRounding == kRoundOtherRare) {
+    return round_to_rare(x, other_rare_rounding);
+  } else if constexpr (kRounding == kRoundBf16) {
     return drop_bits<16>(x);
   } else if constexpr (kRounding == kRoundBf16Floor) {
 #if NB_LEVEL_ID == NB_LEVEL_AVX2
@@ -128,25 +140,60 @@ NB_OP void round_any(Floats (&x)[kCount]) {
   for (int c = 0; c < kCount; ++c) x[c] = rounded<kRounding>(x[c]);
 }
 
-// Calls body with the rounding as a compile-time constant.
+Floats round_to_rare(Floats x, int rounding) {
+  switch (rounding) {
+    case kRoundBf16:
+      return rounded<kRoundBf16>(x);
+    case kRoundBf16Floor:
+      return rounded<kRoundBf16Floor>(x);
+    case kRoundFp16:
+      return rounded<kRoundFp16>(x);
+    case kRoundFp16Saturating:
+      return rounded<kRoundFp16Saturating>(x);
+    case kRoundTf32:
+      return rounded<kRoundTf32>(x);
+    case kRoundHf32:
+      return rounded<kRoundHf32>(x);
+    default:
+      return x;
+  }
+}
+
+// Calls body with a compile-time constant that stands for the rounding. Not within another body.
 template <class Body>
 NB_OP void with_rounding(int rounding, const Body& body) {
   switch (rounding) {
+    case kRoundNone:
+      return body(Constant<kRoundNone>());
     case kRoundBf16:
       return body(Constant<kRoundBf16>());
-    case kRoundBf16Floor:
-      return body(Constant<kRoundBf16Floor>());
-    case kRoundFp16:
-      return body(Constant<kRoundFp16>());
-    case kRoundFp16Saturating:
-      return body(Constant<kRoundFp16Saturating>());
-    case kRoundTf32:
-      return body(Constant<kRoundTf32>());
-    case kRoundHf32:
-      return body(Constant<kRoundHf32>());
     default:
-      return body(Constant<kRoundNone>());
+      rare_rounding = rounding;
+      return body(Constant<kRoundRare>());
   }
+}
+
+// The same of an operand that is packed: bf16 has its floor.
+template <class Body>
+NB_OP void with_operand_rounding(int rounding, const Body& body) {
+  if (rounding == kRoundBf16Floor) return body(Constant<kRoundBf16Floor>());
+  if (rounding == kRoundNone) return body(Constant<kRoundNone>());
+  rare_rounding = rounding;
+  body(Constant<kRoundRare>());
+}
+
+// The same of two at once.
+template <class Body>
+NB_OP void with_roundings(int first, int second, const Body& body) {
+  if (first == kRoundNone && second == kRoundNone)
+    return body(Constant<kRoundNone>(), Constant<kRoundNone>());
+  if (first == kRoundNone && second == kRoundBf16)
+    return body(Constant<kRoundNone>(), Constant<kRoundBf16>());
+  if (first == kRoundBf16 && second == kRoundBf16)
+    return body(Constant<kRoundBf16>(), Constant<kRoundBf16>());
+  rare_rounding = first;
+  other_rare_rounding = second;
+  body(Constant<kRoundRare>(), Constant<kRoundOtherRare>());
 }
 
 NB_OP int lanes_left(std::int64_t n, std::int64_t i) {
