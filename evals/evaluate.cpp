@@ -94,7 +94,7 @@ class Run {
       }
       prompt_hashes_.push_back(one.hex().substr(0, kPromptHashDigits));
       const bool is_new = place_of_.emplace(evaluator_.item_id(i), i).second;
-      NB_CHECK(is_new, "[evaluate] {}: item {} is there twice", task_.id, evaluator_.item_id(i));
+      NB_CHECK(is_new, "[evaluate] {}: item {} appears twice", task_.id, evaluator_.item_id(i));
     }
   }
 
@@ -104,10 +104,10 @@ class Run {
     for (ItemRecord& record : done) {
       const auto place = place_of_.find(record.id);
       if (place == place_of_.end() || record.prompt_hash != prompt_hashes_[place->second])
-        return bad_input(fmt::format(
-            "{}: item {} was evaluated with other data, settings or prompts; begin again with "
-            "--fresh",
-            task_.id, record.id));
+        return bad_input(
+            fmt::format("{}: item {} was evaluated with other data, settings or prompts; start "
+                        "over with --fresh",
+                        task_.id, record.id));
       records_[place->second] = std::move(record);
     }
     return {};

@@ -22,7 +22,10 @@ FieldList EvalSettings::fields() {
        "accuracies of guessing: nanochat's table (v1) or DCLM's later one (v2)",
        &baselines,
        {.one_of = {"v1", "v2"}}},
-      {"max_new_tokens", "of an answer that is a text", &max_new_tokens, {.unit = "tok", .min = 1}},
+      {"max_new_tokens",
+       "longest generated answer, in tokens",
+       &max_new_tokens,
+       {.unit = "tok", .min = 1}},
       {"num_samples",
        "completions per item; it passes if any of them does",
        &num_samples,
@@ -31,7 +34,10 @@ FieldList EvalSettings::fields() {
        "of sampling; 0: the most likely token",
        &temperature,
        {.min = 0, .max = 100}},
-      {"top_k", "tokens to sample from; 0: all", &top_k, {.min = 0, .max = kMostTopK}},
+      {"top_k",
+       "sample from this many most likely tokens; 0: from all",
+       &top_k,
+       {.min = 0, .max = kMostTopK}},
       {"sample_seed", "of sampling", &sample_seed},
   };
 }

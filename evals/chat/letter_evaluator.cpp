@@ -50,8 +50,8 @@ Result<void> LetterEvaluator::check_tokenizer(const Tokenizer& tokenizer) const 
   for (const std::string& letter : letters)
     if (const std::size_t tokens = tokenizer.encode(letter).size(); tokens != 1)
       return bad_input(
-          fmt::format("{}: the letter \"{}\" is {} tokens, but must be one to be compared with "
-                      "others; take another tokenizer",
+          fmt::format("{}: the letter \"{}\" is {} tokens, but must be a single token to be "
+                      "scored; use another tokenizer",
                       tokenizer_name(tokenizer), letter, tokens));
   return {};
 }

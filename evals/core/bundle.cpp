@@ -68,7 +68,7 @@ Result<std::vector<BundleTask>> parse_yaml(std::string_view text, const fs::path
     if (std::any_of(tasks.begin(), tasks.end(),
                     [&](const BundleTask& other) { return other.label == task.label; }))
       return bad_input(
-          fmt::format("{}: the task {} is there twice", at_line(file, node.Mark()), task.label));
+          fmt::format("{}: the task {} appears twice", at_line(file, node.Mark()), task.label));
     tasks.push_back(std::move(task));
   }
   return tasks;

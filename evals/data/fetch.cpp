@@ -61,7 +61,7 @@ Result<Try> run_curl(const std::string& url, const fs::path& part, int attempts)
                          "%{http_code}",
                          "--",
                          url}),
-         "curl is needed to fetch data (install it, or give --from FOLDER)");
+         "curl is needed to download data (install it, or give --from FOLDER)");
   Try result;
   result.is_there = curl.exit_code == 0;
   if (result.is_there) return result;
@@ -120,7 +120,7 @@ class Fetcher {
     const std::vector<std::string> names = {file.name};
     if (!check_presence(manifest_, names, options_.from))
       return bad_input(fmt::format(
-          "--from {}: \"{}\" is not there; it belongs at {} (the layout of npubench data list)",
+          "--from {}: \"{}\" is missing; it belongs at {} (the layout of npubench data list)",
           options_.from.string(), file.name, (options_.from / file.path).string()));
     NB_TRY(const ResolvedFile found, resolve(manifest_, file.name, options_.from),
            "--from");  // names the file and what is wrong with it there
@@ -137,22 +137,21 @@ class Fetcher {
     if (options_.use_origins && !origin.empty()) urls.push_back(origin);
     if (urls.empty() && !origin.empty())
       return bad_input(
-          fmt::format("\"{}\": its origin may not be asked (--no-origins); give a mirror of the "
-                      "data folder with "
-                      "--mirror URL, or a folder that has it with --from",
+          fmt::format("\"{}\": its origin is excluded (--no-origins); give a mirror of the data "
+                      "folder with --mirror URL, or a folder that has the file with --from",
                       file.name));
     if (urls.empty())
-      return bad_input(fmt::format(
-          "\"{}\" is no copy of a public file (origin: {}); give a mirror of the data folder with "
-          "--mirror URL, or a folder that has it with --from",
-          file.name, file.origin));
+      return bad_input(
+          fmt::format("\"{}\" is not a copy of a public file (origin: {}); give a mirror of the "
+                      "data folder with --mirror URL, or a folder that has the file with --from",
+                      file.name, file.origin));
     std::string tried;
     for (const std::string& url : urls) {
       NB_TRY(const std::string problem, download(file, url, part));
       if (problem.empty()) return url;
       tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", url, problem);
     }
-    return run_error(fmt::format("\"{}\" could not be fetched: {}", file.name, tried));
+    return run_error(fmt::format("\"{}\" could not be downloaded: {}", file.name, tried));
   }
 
   // Empty: `part` is the file. Else why not.
@@ -251,7 +250,7 @@ Result<FetchSummary> fetch(const DataManifest& manifest, std::span<const std::st
   }
   if (summary.absent > 0 && summary.fetched + summary.kept == 0)
     return bad_input(
-        fmt::format("--from {}: has none of the files (npubench data list shows where they belong)",
+        fmt::format("--from {}: has none of the files (npubench data list shows their paths)",
                     options.from.string()));
   return summary;
 }

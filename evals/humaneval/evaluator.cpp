@@ -55,7 +55,7 @@ Result<void> try_out(const std::vector<HumanEvalProblem>& problems,
   for (std::size_t i = 0; i < outcomes.size(); ++i)
     if (outcomes[i].outcome != Outcome::kPassed)
       return run_error(
-          fmt::format("the canonical solution of {} {} here ({}); is {} ({}) a usual Python?",
+          fmt::format("the canonical solution of {} {} here ({}); is {} ({}) a standard Python?",
                       problems[i].task_id, name(outcomes[i].outcome), outcomes[i].reason,
                       ability.python, ability.python_version));
   return {};

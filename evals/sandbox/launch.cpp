@@ -140,7 +140,7 @@ bool refuse_foreign_signals() {
 Result<Pipe> make_pipe() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-    return run_error(fmt::format("sandbox: no pipe: {}", std::strerror(errno)));
+    return run_error(fmt::format("sandbox: cannot create a pipe: {}", std::strerror(errno)));
   return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
 }
 

@@ -81,8 +81,8 @@ Result<std::string> find_python() {
   if (!named.empty()) {
     if (named.starts_with("/usr/") && ::access(named.c_str(), X_OK) == 0) return named;
     return bad_input(
-        fmt::format("NPUBENCH_PYTHON={}: must be an interpreter under /usr, the only folder that "
-                    "programs in the sandbox see",
+        fmt::format("NPUBENCH_PYTHON={}: must be an interpreter under /usr, the only folder "
+                    "visible in the sandbox",
                     named));
   }
   for (const char* path : {"/usr/bin/python3", "/usr/local/bin/python3"})
@@ -115,7 +115,7 @@ Result<std::string> try_out(const Method& method) {
   NB_TRY(const ProgramOutcome inside,
          supervise(method, Trial{std::string(kMustStayInside), "", "", "", ""}, limits));
   if (inside.outcome != Outcome::kPassed)
-    return run_error(fmt::format("a program that tries to get out: {}", inside.reason));
+    return run_error(fmt::format("a program that tries to escape: {}", inside.reason));
   return passed.out;
 }
 
@@ -160,8 +160,8 @@ Result<Ability> try_level(Level level, Method method) {
 
 Result<Ability> find_level(const std::string& wanted) {
   if (!wanted.empty() && wanted != name(Level::kBubblewrap) && wanted != name(Level::kLandlock))
-    return bad_input(fmt::format(
-        "NPUBENCH_SANDBOX={}: there is no such level; use bubblewrap or landlock", wanted));
+    return bad_input(
+        fmt::format("NPUBENCH_SANDBOX={}: no such level; use bubblewrap or landlock", wanted));
   end_leftovers();
   Method method;
   NB_TRY(method.python, find_python());
@@ -176,9 +176,9 @@ Result<Ability> find_level(const std::string& wanted) {
         fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", name(level), ability.error().message);
   }
   return run_error(fmt::format(
-      "no sandbox works on this host, so programs that a model wrote are not run ({}). In a "
-      "container, start it with --security-opt seccomp=unconfined --security-opt "
-      "apparmor=unconfined; outside, allow user namespaces (sysctl user.max_user_namespaces, "
+      "no sandbox works on this host, so generated programs are not run ({}). In a container, "
+      "start it with --security-opt seccomp=unconfined --security-opt apparmor=unconfined; outside "
+      "a container, allow user namespaces (sysctl user.max_user_namespaces, "
       "kernel.unprivileged_userns_clone) or use a kernel with Landlock",
       reasons));
 }

@@ -97,7 +97,9 @@ bool has_too_many_files(pid_t process, std::uint64_t size_bytes) {
 Result<Scratch> Scratch::create(bool for_nobody) {
   std::error_code failed;
   const fs::path parent = fs::temp_directory_path(failed);
-  if (failed) return run_error(fmt::format("sandbox: no folder for files: {}", failed.message()));
+  if (failed)
+    return run_error(
+        fmt::format("sandbox: cannot create a folder for files: {}", failed.message()));
   const std::string pattern = parent / (std::string(kNameStart) + "XXXXXX");
   // Between making and locking it, another process may take it for a dead one's and remove it.
   for (;;) {

@@ -34,12 +34,14 @@ constexpr std::size_t kMostReport = std::size_t{1} << 20;
 Result<Descriptor> memory_file(std::string_view bytes) {
   Descriptor file(::memfd_create("npubench", MFD_CLOEXEC));
   if (!file.is_open())
-    return run_error(fmt::format("sandbox: no memory for a program: {}", std::strerror(errno)));
+    return run_error(
+        fmt::format("sandbox: cannot allocate memory for a program: {}", std::strerror(errno)));
   for (std::size_t done = 0; done < bytes.size();) {
     const ssize_t put = ::write(file.get(), bytes.data() + done, bytes.size() - done);
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0)
-      return run_error(fmt::format("sandbox: no memory for a program: {}", std::strerror(errno)));
+      return run_error(
+          fmt::format("sandbox: cannot allocate memory for a program: {}", std::strerror(errno)));
     done += static_cast<std::size_t>(put);
   }
   ::lseek(file.get(), 0, SEEK_SET);

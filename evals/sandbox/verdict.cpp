@@ -56,7 +56,7 @@ ProgramOutcome stopped(Stop stop, const Limits& limits) {
     case Stop::kWall:
       return ended(Outcome::kTimedOut, fmt::format("not done after {} s", limits.wall_seconds));
     case Stop::kOutput:
-      return ended(Outcome::kFailed, "printed without end past the runner");
+      return ended(Outcome::kFailed, "printed without end, bypassing the runner");
     case Stop::kScratch:
       return ended(Outcome::kFailed, fmt::format("wrote more than {} bytes of files, or too many",
                                                  limits.scratch_bytes));

@@ -126,10 +126,9 @@ TEST(LetterEvaluator, LettersOfSeveralTokensAreAnErrorThatNamesTheTokenizer) {
   const LetterEvaluator evaluator("toy", items, EvalContext());
   const auto result = evaluator.check_tokenizer(test::byte_tokenizer());
   ASSERT_FALSE(result.has_value());
-  EXPECT_EQ(result.error().message,
-            "tokenizer " + test::byte_tokenizer().hash().substr(0, 12) +
-                " (265 tokens): the letter \"10\" is 2 tokens, but must be one to be compared "
-                "with others; take another tokenizer");
+  EXPECT_EQ(result.error().message, "tokenizer " + test::byte_tokenizer().hash().substr(0, 12) +
+                                        " (265 tokens): the letter \"10\" is 2 tokens, but must be "
+                                        "a single token to be scored; use another tokenizer");
 }
 
 TEST(LetterEvaluator, FaultTakesTheSecondBest) {

@@ -67,7 +67,7 @@ TEST(CoreBundle, ErrorsNameFileLineAndKey) {
   EXPECT_EQ(error_of(replaced(kYaml, "[0]", "[a]")),
             "core.yaml:12: \"num_fewshot\" has a value of the wrong kind");
   EXPECT_EQ(error_of(replaced(kYaml, "label: copa", "label: jeopardy")),
-            "core.yaml:10: the task jeopardy is there twice");
+            "core.yaml:10: the task jeopardy appears twice");
   EXPECT_EQ(error_of(kYaml, "Eval Task,Random baseline\ncopa,50\n"),
             "meta.csv: no row for jeopardy, which core.yaml names");
   EXPECT_EQ(error_of(kYaml, "Eval Task,Random baseline\ncopa,50\njeopardy,much\n"),

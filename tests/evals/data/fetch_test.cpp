@@ -78,7 +78,7 @@ TEST_F(Fetch, OfAllFilesAFolderGivesThoseThatItHas) {
   EXPECT_EQ(summary->fetched, 1);
   EXPECT_EQ(summary->absent, 1);
   EXPECT_TRUE(is_right("text/b"));
-  EXPECT_NE(error_of("text/a").find("is not there"), std::string::npos);
+  EXPECT_NE(error_of("text/a").find("is missing; it belongs at"), std::string::npos);
   options_.from = scratch_.path();
   const auto none = fetch(manifest_, {}, scratch_ / "new", options_);
   ASSERT_FALSE(none.has_value());
@@ -110,7 +110,7 @@ TEST_F(Fetch, AFolderThatIsNotThereIsSaidSo) {
   EXPECT_EQ(error_of("text/b"), "--from " + options_.from.string() + " does not exist");
   options_.from = scratch_.path();
   EXPECT_EQ(error_of("text/b"),
-            "--from " + options_.from.string() + ": \"text/b\" is not there; it belongs at " +
+            "--from " + options_.from.string() + ": \"text/b\" is missing; it belongs at " +
                 (scratch_ / "t/b b.txt").string() + " (the layout of npubench data list)");
 }
 
@@ -129,9 +129,9 @@ TEST_F(Fetch, AnUnknownNameGetsTheNearestOne) {
 TEST_F(Fetch, WhatIsNoCopyNeedsAMirrorOrAFolder) {
   options_.use_origins = true;
   EXPECT_NE(error_of("text/b").find("--mirror URL"), std::string::npos) << error_of("text/b");
-  EXPECT_NE(error_of("text/b").find("no copy of a public file"), std::string::npos);
+  EXPECT_NE(error_of("text/b").find("not a copy of a public file"), std::string::npos);
   options_.use_origins = false;
-  EXPECT_NE(error_of("text/a").find("its origin may not be asked"), std::string::npos)
+  EXPECT_NE(error_of("text/a").find("its origin is excluded"), std::string::npos)
       << error_of("text/a");
 }
 

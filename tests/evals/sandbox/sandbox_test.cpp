@@ -304,7 +304,7 @@ TEST_F(SandboxProbe, RefusesALevelThatDoesNotExist) {
   ASSERT_FALSE(ability);
   EXPECT_EQ(ability.error().code, ErrorCode::kBadInput);
   EXPECT_EQ(ability.error().message,
-            "NPUBENCH_SANDBOX=none: there is no such level; use bubblewrap or landlock");
+            "NPUBENCH_SANDBOX=none: no such level; use bubblewrap or landlock");
 }
 
 TEST_F(SandboxProbe, RefusesAnInterpreterThatProgramsCouldNotSee) {
