@@ -109,7 +109,7 @@ Result<void> check_vocabulary(const Vocabulary& vocabulary, const std::string& w
                                    special.name, special.id));
     if (std::find(names.begin(), names.end(), special.name) != names.end() ||
         std::find(ids.begin(), ids.end(), special.id) != ids.end())
-      return bad_input(fmt::format("{}: special token {} or its id {} is there twice", where,
+      return bad_input(fmt::format("{}: special token {} or its id {} appears twice", where,
                                    special.name, special.id));
     names.push_back(special.name);
     ids.push_back(special.id);

@@ -175,7 +175,7 @@ Result<void> check_identity(const SafetensorsFile& file, const Json& identity) {
   const std::string difference = first_difference(stored, identity, "");
   if (difference.empty()) return {};
   return bad_input(fmt::format(
-      "{}: a checkpoint of another run: {} is {} there and {} here; use another folder or remove "
+      "{}: a checkpoint of another run: {} is {} there, but {} here; use another folder or remove "
       "it",
       file.path(), difference, value_at(stored, difference), value_at(identity, difference)));
 }

@@ -9,8 +9,8 @@ namespace nb {
 
 FieldList TrainSettings::fields() {
   return {{"depth", "blocks; width is 64 × depth", &depth, {.min = 1, .max = 128}},
-          {"sequence_len", "tokens in a row", &sequence_len, {.unit = "token", .min = 2}},
-          {"device_batch_size", "rows a card holds at once", &device_batch_size, {.min = 1}},
+          {"sequence_len", "tokens per row", &sequence_len, {.unit = "token", .min = 2}},
+          {"device_batch_size", "rows per card and micro-batch", &device_batch_size, {.min = 1}},
           {"total_batch_tokens",
            "tokens of one optimizer step over all cards; a multiple of cards × "
            "device_batch_size × sequence_len",
@@ -21,14 +21,11 @@ FieldList TrainSettings::fields() {
           {"embedding_lr", "AdamW rate of wte at width 768", &embedding_lr, {.min = 0}},
           {"unembedding_lr", "AdamW rate of lm_head at width 768", &unembedding_lr, {.min = 0}},
           {"matrix_lr", "Muon rate of the blocks' matrices", &matrix_lr, {.min = 0}},
-          {"weight_decay", "decoupled, of AdamW", &weight_decay, {.min = 0}},
-          {"grad_clip", "bound of the global gradient norm; 0: none", &grad_clip, {.min = 0}},
-          {"warmup_ratio",
-           "part of the steps in which rates rise",
-           &warmup_ratio,
-           {.min = 0, .max = 1}},
+          {"weight_decay", "AdamW's decoupled weight decay", &weight_decay, {.min = 0}},
+          {"grad_clip", "limit of the global gradient norm; 0: none", &grad_clip, {.min = 0}},
+          {"warmup_ratio", "share of steps with rising rates", &warmup_ratio, {.min = 0, .max = 1}},
           {"warmdown_ratio",
-           "part of the steps in which rates fall",
+           "share of steps with falling rates",
            &warmdown_ratio,
            {.min = 0, .max = 1}},
           {"final_lr_frac", "rate multiplier at the end", &final_lr_frac, {.min = 0, .max = 1}},
@@ -61,9 +58,8 @@ Result<BatchPlan> plan_batch(const TrainSettings& settings, std::int64_t cards) 
   if (__builtin_mul_overflow(settings.device_batch_size, settings.sequence_len, &micro) ||
       __builtin_mul_overflow(micro, cards, &world))
     return bad_input(fmt::format(
-        "{} card{} × device_batch_size {} × sequence_len {} is no number "
-        "of tokens that can be counted",
-        cards, cards == 1 ? "" : "s", settings.device_batch_size, settings.sequence_len));
+        "{} card{} × device_batch_size {} × sequence_len {} is too large a number of tokens", cards,
+        cards == 1 ? "" : "s", settings.device_batch_size, settings.sequence_len));
   const std::int64_t total = settings.total_batch_tokens;
   if (world < 1) return bad_input("device_batch_size and sequence_len must be at least 1");
   if (total < world || total % world != 0) {
@@ -95,10 +91,10 @@ Result<void> check_schedule(const TrainSettings& settings) {
   constexpr double kRounding = 1e-9;  // 0.7 + 0.3 is 1
   if (settings.iterations) NB_TRY_VOID(check_keep_steps(settings, *settings.iterations));
   if (settings.warmup_ratio + settings.warmdown_ratio <= 1 + kRounding) return {};
-  return bad_input(fmt::format(
-      "warmup_ratio {} and warmdown_ratio {} are together more than all steps; lower one so that "
-      "their sum is at most 1",
-      settings.warmup_ratio, settings.warmdown_ratio));
+  return bad_input(
+      fmt::format("warmup_ratio {} and warmdown_ratio {} add up to more than all steps; lower one "
+                  "so that their sum is at most 1",
+                  settings.warmup_ratio, settings.warmdown_ratio));
 }
 
 std::int64_t planned_iterations(const TrainSettings& settings, const GptConfig& config) {

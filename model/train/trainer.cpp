@@ -106,7 +106,7 @@ Result<bool> Trainer::resume() {
   for (const std::filesystem::path& path : list_checkpoints(folder_)) {
     const auto file = SafetensorsFile::open(path);
     if (!file) {
-      note(file.error().message + "; passed over");
+      note(file.error().message + "; skipped");
       continue;
     }
     NB_TRY_VOID(check_identity(*file, *identity_));
@@ -284,8 +284,8 @@ Result<TrainResult> train(const TrainSettings& settings, Device& device, const T
   NB_TRY_VOID(check_keep_steps(settings, planned_iterations(settings, config)));
   if (device.numerics().loss_scaling != LossScaling::kNone) {
     return bad_input(
-        fmt::format("{} asks for loss scaling, which training does not have yet; take a "
-                    "device with bf16 or fp32 storage",
+        fmt::format("{} asks for loss scaling, which training does not support yet; use a device "
+                    "with bf16 or fp32 storage",
                     device.profile().name()));
   }
   try {

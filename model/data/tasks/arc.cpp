@@ -59,7 +59,7 @@ Result<std::vector<ChoiceItem>> parse_arc(std::string_view text, const std::stri
   const TakeRow take = [&](const Json& row, const std::string& here) -> Result<void> {
     NB_TRY(ChoiceItem item, item_of(row, here));
     if (!names.insert(item.public_id).second)
-      return bad_input(fmt::format("{}: id {} is there twice", here, item.public_id));
+      return bad_input(fmt::format("{}: id {} appears twice", here, item.public_id));
     item.id = ids.of(item_bytes(item));
     items.push_back(std::move(item));
     return {};

@@ -74,7 +74,7 @@ TEST(Arc, NamesFileLineAndWhatIsWrong) {
   EXPECT_EQ(
       arc_error(R"({"id": "a", "question": "q", "choices": {"text": "x"}, "answerKey": "A"})"),
       "f.jsonl:1: choices: \"text\" must be a list of strings, got string");
-  EXPECT_EQ(arc_error(good + good), "f.jsonl:2: id Q_1 is there twice");
+  EXPECT_EQ(arc_error(good + good), "f.jsonl:2: id Q_1 appears twice");
   EXPECT_EQ(arc_error(good + "{\"id\": \"a\xff\"}"),
             "f.jsonl:2: byte 10 of the line (0xff) is not valid UTF-8; save the file as UTF-8");
   EXPECT_TRUE(arc_error(good + "{\"id\": ").starts_with("f.jsonl:2:")) << arc_error(good + "{");
