@@ -22,12 +22,12 @@ void add_confounders(std::vector<Block>& blocks, const Comparison& c) {
   if (confounded)
     blocks.emplace_back(
         Paragraph{"Confounded: settings, data or code differ between the sides, so no difference "
-                  "below belongs to the device alone.",
+                  "below can be attributed to the device alone.",
                   true});
   else if (devices && c.only_device_differs())
     blocks.emplace_back(
-        Paragraph{"Settings and code are equal on both sides: what differs comes from the emulated "
-                  "devices."});
+        Paragraph{"Settings and code are equal on both sides: all differences come from the "
+                  "emulated devices."});
   const bool numerics =
       std::any_of(c.confounders.begin(), c.confounders.end(),
                   [](const auto& confounder) { return confounder.category == "numerics"; });

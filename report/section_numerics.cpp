@@ -47,7 +47,7 @@ std::vector<Block> numerics_blocks(const ReportContext& context) {
   });
   std::vector<Block> blocks;
   if (!table.rows.empty()) {
-    std::string text = "How the emulator does these devices' arithmetic:";
+    std::string text = "How the emulator performs these devices' arithmetic:";
     for (const char* word : {"documented", "assumed", "not modelled"})
       text += fmt::format(" {} {}{}", status[word], word,
                           std::string(word) == "not modelled" ? "." : ",");

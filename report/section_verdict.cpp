@@ -15,9 +15,9 @@ std::vector<Block> verdict_blocks(const ReportContext& context) {
   std::vector<Block> blocks = {Paragraph{gate_headline(gate), !green}};
   if (gate.uncalibrated)
     blocks.emplace_back(
-        Paragraph{"Uncalibrated: there is no noise card, so margins are max(1 pp, 6/n) and know "
-                  "nothing of healthy flips."});
-  TextTable table{{"verdict", "what", "base", "candidate", "95 % of the difference", "why"}, {}};
+        Paragraph{"Uncalibrated: there is no noise card, so margins are max(1 pp, 6/n) and do not "
+                  "account for flips between healthy runs."});
+  TextTable table{{"verdict", "what", "base", "candidate", "95 % interval", "why"}, {}};
   std::size_t passed = 0;
   for (const TaskVerdict& v : gate.verdicts) {
     if (v.verdict == Verdict::kPass && v.test == "identical") {

@@ -213,7 +213,7 @@ void judge_metric(Gate& gate, const RecordPair& pair, const Metric& a) {
     gate.add(a.name, where, Verdict::kIncomparable, "record",
              "/subject/weights is missing: fixed checkpoint or retrained model?");
   } else if (a.direction == Direction::kNone && !equal) {
-    gate.note(a.name, where, "changed; neither way is better, not judged");
+    gate.note(a.name, where, "changed; neither direction is better, not judged");
   }
 }
 
@@ -474,7 +474,7 @@ GateResult gate(const Comparison& comparison, const GatePolicy& policy,
     gate.add("", "candidate record", Verdict::kError, "record", message);
   if (comparison.pairs.empty() && comparison.unmatched.empty() && comparison.only_a.empty())
     gate.add("", "baseline", Verdict::kError, "record",
-             comparison.label_a + ": has no records to hold against");
+             comparison.label_a + ": has no records to judge against");
   for (const RecordPair& pair : comparison.pairs) judge_pair(gate, pair);
   for (const UnmatchedSeeds& nodes : comparison.unmatched) judge_unmatched(gate, nodes);
   for (const StoredRecord* stored : comparison.only_a)

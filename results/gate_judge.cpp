@@ -58,7 +58,7 @@ void judge_item(ItemTest& test, const GatePolicy& policy) {
   } else if (*v.low90 > -margin) {
     v.verdict = surely_better ? Verdict::kImproved : Verdict::kPass;
     v.reason = surely_worse ? "worse, within the margin: " + evidence : evidence;
-    if (surely_better) v.reason += "; new baseline?";
+    if (surely_better) v.reason += "; accept as a new baseline?";
   } else {
     v.verdict = Verdict::kInconclusive;
     v.reason = evidence + "; " + items_wanted(test.counts, margin);
@@ -111,7 +111,7 @@ void judge_exact(TaskVerdict& verdict, double base, double candidate, Direction 
   if (direction == Direction::kNone) {
     verdict.verdict = Verdict::kInconclusive;
     verdict.reason =
-        change + ", and neither way is better; accept it as a new baseline or explain it";
+        change + ", and neither direction is better; accept it as a new baseline or explain it";
     return;
   }
   const bool better = (candidate > base) == (direction == Direction::kHigher);

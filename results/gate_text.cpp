@@ -26,7 +26,7 @@ std::string counts_text(const GateResult& result) {
   const std::size_t checks = result.verdicts.size();
   if (green)
     return fmt::format("{} check{}, {} bit-identical{}", checks, checks == 1 ? "" : "s", identical,
-                       result.night == Verdict::kImproved ? "; new baseline?" : "");
+                       result.night == Verdict::kImproved ? "; accept as a new baseline?" : "");
   return fmt::format("{} of {} check{} are not PASS", checks - count(result, Verdict::kPass),
                      checks, checks == 1 ? "" : "s");
 }
@@ -62,9 +62,9 @@ std::string tables_text(const GateResult& result) {
   }
   std::string text;
   for (const std::string& node : order)
-    text += "\n" + wrapped(node) +
-            narrow_table({"metric", "verdict", "base", "candidate", "95 % of the difference"},
-                         nodes.at(node));
+    text +=
+        "\n" + wrapped(node) +
+        narrow_table({"metric", "verdict", "base", "candidate", "95 % interval"}, nodes.at(node));
   if (identical > 0)
     text +=
         fmt::format("\n{} record{} bit-identical\n", identical, identical == 1 ? " is" : "s are");

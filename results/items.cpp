@@ -140,7 +140,7 @@ Result<std::vector<ItemRecord>> parse_items(std::string_view text, const std::st
     const std::string where = fmt::format("{}:{}", file, ++line_number);
     NB_TRY(ItemRecord item, parse_item(text.substr(begin, end - begin), where));
     if (!ids.insert(item.id).second)
-      return bad_input(fmt::format("{}: item {} is there twice", where, item.id));
+      return bad_input(fmt::format("{}: item {} appears twice", where, item.id));
     items.push_back(std::move(item));
     begin = end + 1;
   }

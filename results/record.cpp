@@ -38,7 +38,7 @@ Result<void> check_metrics(const std::vector<Metric>& metrics, bool host) {
     const std::string where = fmt::format("record: {}/{}", list, metric.name);
     if (metric.name.empty())
       return run_error(fmt::format("record: a metric in {} has no name", list));
-    if (!names.insert(metric.name).second) return run_error(where + ": is there twice");
+    if (!names.insert(metric.name).second) return run_error(where + ": appears twice");
     if (!finite_or_absent(metric.value) || !finite_or_absent(metric.low) ||
         !finite_or_absent(metric.high))
       return run_error(where + ": NaN and infinities are refused; record no value and the reason");

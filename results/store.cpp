@@ -21,9 +21,9 @@ constexpr const char* kRecordFile = "record.json";
 constexpr const char* kRunList = "run.json";
 
 // What to try.
-constexpr const char* kGoesOn = "; give the command that made it again: it goes on";
+constexpr const char* kGoesOn = "; run the command that made it again: it resumes";
 constexpr const char* kMadeAnew =
-    "; give the command that made it again: what is damaged is made anew";
+    "; run the command that made it again: what is damaged is replaced";
 
 std::string safe_name(const std::string& name) {
   std::string safe = name;
@@ -87,7 +87,7 @@ Result<void> fill_digests(const fs::path& folder, std::map<std::string, std::str
   for (auto& [file, digest] : files) {
     if (!inside(file))
       return run_error(
-          fmt::format("{}: artifact \"{}\" lies outside the run folder", folder.string(), file));
+          fmt::format("{}: artifact \"{}\" is outside the run folder", folder.string(), file));
     if (!digest.empty()) continue;
     NB_TRY(digest, sha256_file(folder / file), "artifact of " + folder.string());
   }
@@ -188,14 +188,14 @@ Result<void> write_record(const fs::path& folder, Record record) {
     // An unreadable old record is replaced: nothing can be compared with it.
     if (old && old->status == "ok") {
       if (old->node_key != record.node_key)
-        return run_error(fmt::format("{}: holds the record of another node, key {}; move it away",
-                                     folder.string(), old->node_key));
+        return run_error(
+            fmt::format("{}: holds the record of another node with key {}; move it away",
+                        folder.string(), old->node_key));
       const std::string difference = first_difference(*old, record);
       if (!difference.empty())
         return run_error(
             fmt::format("{}: the same node gave other results before ({}); the old record stays. "
-                        "Same key means same bits: "
-                        "report this, or move the folder away",
+                        "Equal keys must give equal bits: report this, or move the folder away",
                         folder.string(), difference));
     }
   }
@@ -220,8 +220,8 @@ Result<void> verify_artifact(const StoredRecord& stored, const std::string& file
   if (expected == nullptr)
     return bad_input(fmt::format("{}: the record does not list this file", path.string()));
   if (!inside(file))
-    return bad_input(fmt::format("{}: artifact \"{}\" lies outside the run folder",
-                                 stored.folder.string(), file));
+    return bad_input(
+        fmt::format("{}: artifact \"{}\" is outside the run folder", stored.folder.string(), file));
   if (!is_file(path))
     return bad_input(fmt::format(
         "{}: the record lists this file, but it is missing; run the node again", path.string()));
@@ -245,7 +245,7 @@ Result<RunRecords> read_run(const fs::path& asked) {
   NB_TRY(const fs::path given, find_node_path(asked));
   const fs::path path = given.has_filename() ? given : given.parent_path();  // "smoke/" is "smoke"
   if (!is_folder(path))
-    return bad_input(fmt::format("{}: {}; give a suite's folder under the results folder",
+    return bad_input(fmt::format("{}: {}; give a suite's folder in the results folder",
                                  path.string(), why_no_folder(path)));
   RunRecords run;
   run.path = path;
@@ -285,7 +285,7 @@ Result<RunRecords> read_run(const fs::path& asked) {
   }
   if (!any_record && suites.size() == 1) return read_run(path / suites.front());
   if (!any_record && suites.size() > 1)
-    return bad_input(fmt::format("{}: holds {} suites ({}, …); name one of these folders",
+    return bad_input(fmt::format("{}: holds {} suites ({}, …); give one of these folders",
                                  path.string(), suites.size(), suites.front()));
   for (const std::string& name : folders)
     if (has_record(path / name) || is_node_name(name)) add(path / name);
@@ -293,7 +293,7 @@ Result<RunRecords> read_run(const fs::path& asked) {
     add(path);
   if (run.records.empty() && run.damaged.empty())
     return bad_input(path.string() +
-                     ": holds no records; give a suite's folder under the results folder");
+                     ": holds no records; give a suite's folder in the results folder");
   keep_latest(run);
   return run;
 }

@@ -154,7 +154,7 @@ TEST(Report, ConfoundedDevicesAreNeverCalledHardware) {
   input.comparisons = device_comparisons(records);
   const std::string text = markdown(input);
   EXPECT_TRUE(has(text, "**Confounded: settings or code differ"));
-  EXPECT_FALSE(has(text, "what differs comes from the emulated devices"));
+  EXPECT_FALSE(has(text, "all differences come from the emulated devices"));
   EXPECT_TRUE(has(text, "/settings/train/lr"));
 }
 

@@ -56,7 +56,7 @@ TEST(Items, RefuseNanAndDoubles) {
   EXPECT_FALSE(items_text({item}));
   const auto twice = items_text({choice_item(), choice_item()});
   ASSERT_FALSE(twice);
-  EXPECT_NE(twice.error().message.find("there twice"), std::string::npos);
+  EXPECT_NE(twice.error().message.find("appears twice"), std::string::npos);
 }
 
 TEST(Items, ErrorsNameFileAndLine) {
@@ -66,7 +66,7 @@ TEST(Items, ErrorsNameFileAndLine) {
   EXPECT_EQ(error_of(dir, good + "{\"i\":\"b\",\"o\":1}"),
             "items.jsonl: the last line is truncated; evaluate again");
   EXPECT_TRUE(error_of(dir, good + "{\"i\":\"b\",\n").starts_with("items.jsonl:2"));
-  EXPECT_EQ(error_of(dir, good + good), "items.jsonl:2: item a is there twice");
+  EXPECT_EQ(error_of(dir, good + good), "items.jsonl:2: item a appears twice");
   EXPECT_EQ(error_of(dir, "{\"i\":\"a\",\"o\":2}\n"), "items.jsonl:1: \"o\" is neither 0 nor 1");
   EXPECT_EQ(error_of(dir, "{\"i\":\"a\",\"o\":1,\"z\":1}\n"), "items.jsonl:1: unknown key \"z\"");
   EXPECT_EQ(error_of(dir, "{\"o\":1}\n"), "items.jsonl:1: the item has no id");

@@ -145,7 +145,7 @@ TEST(Record, RefusesWhatWouldLie) {
 
   record = sample();
   record.metrics.push_back(record.metrics[0]);
-  EXPECT_NE(error_of(record).find("is there twice"), std::string::npos);
+  EXPECT_NE(error_of(record).find("appears twice"), std::string::npos);
 
   record = sample();
   record.status = "failed";

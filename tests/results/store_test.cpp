@@ -141,10 +141,10 @@ TEST(Store, AFolderWithoutRecordsIsNoRun) {
   ASSERT_FALSE(run.has_value());
   EXPECT_EQ(
       run.error().message,
-      dir.path().string() + ": holds no records; give a suite's folder under the results folder");
+      dir.path().string() + ": holds no records; give a suite's folder in the results folder");
   EXPECT_EQ(
       read_run(dir / "none").error().message,
-      (dir / "none").string() + ": does not exist; give a suite's folder under the results folder");
+      (dir / "none").string() + ": does not exist; give a suite's folder in the results folder");
 }
 
 // Root may read everything: while it lives, a root is nobody.
@@ -190,8 +190,8 @@ TEST(Store, ANodesFolderWithoutAReadableRecordIsDamaged) {
   ASSERT_TRUE(run);
   ASSERT_EQ(run->damaged.size(), 1U);
   EXPECT_EQ(run->damaged[0], node.string() +
-                                 ": has no record.json; the node did not finish; give the command "
-                                 "that made it again: it goes on");
+                                 ": has no record.json; the node did not finish; run the command "
+                                 "that made it again: it resumes");
   ASSERT_TRUE(make_folders(node / "record.json"));
   run = read_run(node);
   ASSERT_TRUE(run);
