@@ -141,7 +141,7 @@ Action add_chat(CLI::App& app) {
   app.add_option("--temperature", options->chat.temperature, "0: the most likely token")
       ->capture_default_str()
       ->check(within(0, 100));
-  app.add_option("--top-k", options->top_k, "tokens to sample from; 0: all")
+  app.add_option("--top-k", options->top_k, "sample from this many most likely tokens; 0: from all")
       ->capture_default_str()
       ->check(whole(0, kMostTopK));
   app.add_option("--max-tokens", options->chat.max_tokens, "of an answer")
@@ -159,7 +159,7 @@ Action add_chat(CLI::App& app) {
   app.add_flag("--json", options->json, "with --prompt: JSON on stdout");
   app.footer(
       "The answer is streamed to stdout, everything else goes to stderr.\n"
-      "Exit codes: 0 done, 4 something failed on this computer, 64 bad usage or input.");
+      "Exit codes: 0 done, 4 the host failed, 64 bad usage or input.");
   return [options, prompt] {
     options->has_prompt = prompt->count() > 0;
     return chat(*options);

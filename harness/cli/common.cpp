@@ -32,7 +32,7 @@ int print_json(const Json& json) {
 int fail_for_damaged(const std::vector<std::string>& damaged) {
   if (damaged.empty()) return kExitOk;
   const std::size_t more = damaged.size() - 1;
-  return fail({ErrorCode::kRun, fmt::format("not all could be read: {}{}", damaged.front(),
+  return fail({ErrorCode::kRun, fmt::format("some records could not be read: {}{}", damaged.front(),
                                             more == 0 ? "" : fmt::format(" (and {} more)", more))});
 }
 
@@ -71,7 +71,7 @@ CLI::Validator within(double low, double high) {
   return CLI::Validator([low, high](const std::string& text) -> std::string {
     char* end = nullptr;
     const double value = std::strtod(text.c_str(), &end);
-    if (text.empty() || end != text.c_str() + text.size()) return text + " is no number";
+    if (text.empty() || end != text.c_str() + text.size()) return text + " is not a number";
     if (value >= low && value <= high) return {};
     return fmt::format("{} is not from {} to {}", text, low, high);
   });
@@ -86,7 +86,7 @@ CLI::Validator whole_number(T low, T high) {
     const char* const end = text.data() + text.size();
     const auto [rest, error] = std::from_chars(text.data(), end, value);
     if (error == std::errc::invalid_argument || rest != end)
-      return fmt::format("\"{}\" is no whole number{}", text, low == 0 ? " from 0 on" : "");
+      return fmt::format("\"{}\" is not a whole number{}", text, low == 0 ? " from 0 up" : "");
     const bool fits = error == std::errc();
     if (fits && value >= low && value <= high) return {};
     const bool is_below = fits ? value < low : text.starts_with('-');
@@ -120,7 +120,8 @@ void add_suite_options(CLI::App& app, SuiteOptions& options) {
                  "where runs are kept (default: NPUBENCH_RESULTS, else results/runs)");
   app.add_option("--data-dir", options.data_dir,
                  "public data (default: NPUBENCH_DATA, else ~/.cache/npubench/data)");
-  app.add_option("--node", options.node, "this node alone: its name or the start of its key");
+  app.add_option("--node", options.node,
+                 "run this node alone: its name, or the first 4 or more digits of its key");
   app.add_flag("--fresh", options.fresh, "reuse nothing");
   app.add_flag("--json", options.json, "JSON on stdout");
 }

@@ -67,9 +67,9 @@ std::vector<std::string> why_none(const Record& record) {
 // What a newcomer would ask about the counts.
 std::vector<std::string> notes(const Record& record) {
   constexpr std::pair<const char*, const char*> kNotes[] = {
-      {metric::kCutPrompts, "prompts were cut to the model's context"},
-      {metric::kAlwaysRight, "items are right whatever a model says (evals/core/README.md)"},
-      {metric::kAlwaysWrong, "items are wrong whatever a model says (evals/core/README.md)"},
+      {metric::kCutPrompts, "prompts were truncated to the model's context"},
+      {metric::kAlwaysRight, "items are right whatever the model answers (evals/core/README.md)"},
+      {metric::kAlwaysWrong, "items are wrong whatever the model answers (evals/core/README.md)"},
   };
   std::vector<std::string> lines;
   for (const Metric& m : record.metrics)
@@ -107,7 +107,7 @@ int print_outcome(const EvaluationOutcome& outcome, const Options& options) {
   if (options.json) return print_json(outcome_json(outcome));
   for (const std::string& change : outcome.changed) fmt::print("{}\n", change);
   if (!options.request.rescore.empty() && outcome.is_reused)
-    fmt::print("marked again before; what changed was listed then (--fresh lists it anew)\n");
+    fmt::print("rescored before; the changes were listed then (--fresh lists them again)\n");
   else if (!options.request.rescore.empty())
     fmt::print("{} of {} scored differently than before\n", outcome.changed.size(),
                count_text(outcome.items_done, "item"));
@@ -117,14 +117,14 @@ int print_outcome(const EvaluationOutcome& outcome, const Options& options) {
     for (const std::string& line : why_none(outcome.record)) fmt::print("{}\n", line);
   } else {
     fmt::print(
-        "shard {} of {} is done: {} of {} items are there; give the same command with the "
-        "other shards\n",
+        "shard {} of {} is done: {} of {} items exist; run the same command for the other shards\n",
         options.request.shard, options.request.shards, outcome.items_done, outcome.items_expected);
   }
   fmt::print("{}{}; results: {}\n", count_text(outcome.items_done, "item"),
-             outcome.is_reused           ? ", reused"
-             : outcome.items_resumed > 0 ? fmt::format(", {} of them found", outcome.items_resumed)
-                                         : "",
+             outcome.is_reused ? ", reused"
+             : outcome.items_resumed > 0
+                 ? fmt::format(", {} of them from an earlier run", outcome.items_resumed)
+                 : "",
              outcome.folder.string());
   return kExitOk;
 }
@@ -147,27 +147,27 @@ int eval(Options options) {
 
 void add_settings(CLI::App& app, EvalSettings& settings) {
   app.add_option("--task", settings.tasks,
-                 "tasks or sets of them, with commas (npubench list tasks)")
+                 "tasks or sets of tasks, separated by commas (npubench list tasks)")
       ->delimiter(',');
   app.add_option(
          "--max-per-task", settings.max_per_task,
-         "items kept of each task (default: all); the result never stands beside a full one")
+         "items of each task to keep (default: all); the result is never compared with a full one")
       ->check(whole(1));
   app.add_option("--baselines", settings.baselines,
-                 "accuracy of guessing in CORE: nanochat's table (v1) or DCLM's later one (v2)")
+                 "accuracies of guessing in CORE: nanochat's table (v1) or DCLM's later one (v2)")
       ->capture_default_str()
       ->check(CLI::IsMember({"v1", "v2"}));
-  app.add_option("--max-new-tokens", settings.max_new_tokens, "of an answer that is a text")
+  app.add_option("--max-new-tokens", settings.max_new_tokens, "longest generated answer, in tokens")
       ->capture_default_str()
       ->check(whole(1));
   app.add_option("--samples", settings.num_samples,
-                 "texts an item; it is right when one of them is")
+                 "completions per item; it is right if any of them is")
       ->capture_default_str()
       ->check(whole(1, 1000));
   app.add_option("--temperature", settings.temperature, "of sampling; 0: the most likely token")
       ->capture_default_str()
       ->check(within(0, 100));
-  app.add_option("--top-k", settings.top_k, "tokens to sample from; 0: all")
+  app.add_option("--top-k", settings.top_k, "sample from this many most likely tokens; 0: from all")
       ->capture_default_str()
       ->check(whole(0, kMostTopK));
   app.add_option("--seed", settings.sample_seed, "of sampling")
@@ -185,11 +185,13 @@ Action add_eval(CLI::App& app) {
       "a training's folder, a checkpoint, a llama2.c model, or oracle, chance, corrupted");
   add_settings(app, request.settings);
   app.add_option("--completions", request.completions,
-                 "instead of a model: JSONL of texts, {\"task_id\", \"completion\"} a line");
-  app.add_option("--completions-member", request.completions_member,
-                 "of each line, that holds the text, where several models share a file");
+                 "score existing completions instead of a model: JSONL with {\"task_id\", "
+                 "\"completion\"} per line");
+  app.add_option(
+      "--completions-member", request.completions_member,
+      "member of each line that holds the completion, where several models share a file");
   app.add_option("--rescore", request.rescore,
-                 "instead of a model: the folder of an evaluation whose texts are marked again");
+                 "score the stored completions of an evaluation again: its folder");
   app.add_option("--step", request.model.step,
                  "which of a training's checkpoints (default: the last; see train --keep-steps)")
       ->check(whole(0));
@@ -206,9 +208,9 @@ Action add_eval(CLI::App& app) {
       "result, but on cpu_ref");
   app.add_option(
          "--shards", request.shards,
-         "processes that share the work, in one --results-dir; changes no result, but on cpu_ref")
+         "processes that share the work in one --results-dir; changes no result, but on cpu_ref")
       ->check(whole(1, 100000));
-  app.add_option("--shard", request.shard, "which of them this is, from 0")->check(whole(0));
+  app.add_option("--shard", request.shard, "number of this process, from 0")->check(whole(0));
   app.add_option("--fault", request.faults,
                  "plant a fault: kind:target (npubench list faults); repeatable");
   add_compute_options(app);
@@ -224,7 +226,7 @@ Action add_eval(CLI::App& app) {
   app.add_flag("--json", options->json, "JSON on stdout");
   app.add_flag("--quiet", options->quiet, "no progress on stderr");
   app.footer(
-      "accuracy: share of items that are right. centred: 0 is guessing, 1 is everything right.\n"
+      "accuracy: share of items answered correctly. centred: 0 is guessing, 1 is all correct.\n"
       "An interrupted evaluation resumes at the next item: give the same command again.\n"
       "Exit codes: 0 done, 4 something failed on this computer, or a task has no score because "
       "the\n"

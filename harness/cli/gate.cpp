@@ -51,7 +51,7 @@ Action add_gate(CLI::App& app) {
   app.add_option("BASE", options->base, "run folder of the accepted baseline")->required();
   app.add_option("CAND", options->candidate, "run folder to judge")->required();
   app.add_option("--policy", options->policy, "gate policy (JSON); default: the built-in one");
-  app.add_flag("--strict", options->strict, "can't tell exits 2 instead of 0");
+  app.add_flag("--strict", options->strict, "exit with 2 instead of 0 on \"can't tell\"");
   app.add_flag("--json", options->json, "JSON on stdout");
   app.footer(
       "Exit codes: 0 PASS or IMPROVED (or can't tell), 1 REGRESSED or SUSPICIOUS, 2 can't tell "

@@ -26,7 +26,9 @@ constexpr int kExitInterrupted = 130;
 // Nothing needs tidying: every file appears whole or not at all, locks end with the process, and
 // the same command goes on from the last checkpoint. So an interrupt may end the process at once.
 extern "C" void on_interrupt(int) {
-  constexpr char kText[] = "\nnpubench: interrupted; the same command goes on where this one was\n";
+  constexpr char kText[] =
+      "\n"
+      "npubench: interrupted; run the same command to resume\n";
   (void)!::write(STDERR_FILENO, kText, sizeof kText - 1);
   ::_exit(kExitInterrupted);
 }

@@ -145,13 +145,15 @@ Action add_run(CLI::App& app) {
   add_suite_options(app, options->suite);
   add_compute_options(app);
   app.add_option("--baseline", options->baseline,
-                 "run folder to gate against; its verdict becomes the exit code");
-  app.add_flag("--strict", options->strict, "with --baseline: can't tell exits 2 instead of 0");
+                 "run folder to gate against; the verdict becomes the exit code");
+  app.add_flag("--strict", options->strict,
+               "with --baseline: exit with 2 instead of 0 on \"can't tell\"");
   app.add_flag("--quiet", options->quiet, "no progress on stderr");
   app.footer(
-      "Interrupted runs go on where they were: give the same command again.\n"
+      "Interrupted runs resume: run the same command again.\n"
       "Exit codes: 0 done (and PASS), 1 REGRESSED, 2 can't tell (--strict), 3 INCOMPARABLE, 4 a "
-      "node failed,\n64 bad usage or input.");
+      "node failed,\n"
+      "64 bad usage or input.");
   return [options] { return run(*options); };
 }
 

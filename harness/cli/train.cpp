@@ -85,7 +85,7 @@ Result<Suite> suite_of(const Options& options) {
   const std::string where = options.suite.empty() ? "train" : options.suite;
   NB_TRY(Json json, options.suite.empty() ? parse_json(kDefaults, "train")
                                           : read_json(options.suite, JsonComments::kAllowed));
-  if (!json.is_object()) return bad_input(where + ": not a suite: a JSON object was expected");
+  if (!json.is_object()) return bad_input(where + ": not a suite: expected a JSON object");
   // One training alone; --set may bring the rest back.
   for (const char* rest : {"evaluations", "microbenchmarks", "predictions"}) json.erase(rest);
   for (const char* list : {"devices", "seeds"})
@@ -96,7 +96,7 @@ Result<Suite> suite_of(const Options& options) {
   if (!options.name.empty()) json["name"] = options.name;  // parse_suite knows what is a name
   NB_TRY(Suite suite, parse_suite(std::move(json), where));
   if (!suite.stages.base)
-    return bad_input(where + ": /stages/base: missing; it is what is trained");
+    return bad_input(where + ": /stages/base: missing, so there is nothing to train");
   // Of its own, so that the suite's list of nodes stays what `npubench run` wrote.
   suite.name = !options.name.empty()
                    ? options.name
@@ -178,7 +178,7 @@ int finish(const Options& options, const Plan& plan, const RunSummary& summary) 
                human_rate(1e9 * (*profile)->peak_gflop_s, "flop/s"),
                (trained->folder / kProfileSvg).string());
   }
-  fmt::print("{}: {}\n", trained->outcome == NodeOutcome::kReused ? "was there already" : "results",
+  fmt::print("{}: {}\n", trained->outcome == NodeOutcome::kReused ? "existed already" : "results",
              trained->folder.string());
   return kExitOk;
 }
@@ -207,18 +207,17 @@ int train_verb(const Options& options) {
 
 Action add_train(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option(
-      "--suite", options->suite,
-      "suite file whose corpus, tokenizer, first device, first seed and training settings "
-      "are taken; flags change them");
+  app.add_option("--suite", options->suite,
+                 "suite file whose corpus, tokenizer, first device, first seed and training "
+                 "settings are used; flags override them");
   app.add_option("--device", options->device,
                  "profile (npubench list devices; default: ascend_910b3)");
+  app.add_option("--data", options->data,
+                 "train on texts: names from `npubench data list`, or your own files and folders "
+                 "(default: a generated microworld)");
   app.add_option(
-      "--data", options->data,
-      "train on texts: names of `npubench data list`, or own files and folders (default: "
-      "a generated microworld)");
-  app.add_option("--vocab-size", options->vocab_size,
-                 "of the tokenizer, which is trained first (default: 512; with --data 4096)");
+      "--vocab-size", options->vocab_size,
+      "size of the tokenizer's vocabulary, trained first (default: 512; with --data 4096)");
   const Json defaults = Json::parse(kDefaults).at("stages").at("base");
   TrainSettings plain;
   const Json values = print_struct(plain);
@@ -234,25 +233,24 @@ Action add_train(CLI::App& app) {
   }
   app.add_flag("--save-init", options->save_init,
                "keep the checkpoint of the initial weights: --keep-steps 0");
-  app.add_option("--seed", options->seed, "of the initial weights (default: 1)")
+  app.add_option("--seed", options->seed, "seed of the initial weights (default: 1)")
       ->check(whole_seed());
   app.add_option("--set", options->sets,
                  "change one value of the suite: /pointer=value; repeatable, after the flags");
-  app.add_option("--name", options->name,
-                 "folder below the results folder (default: train-d<depth>)");
+  app.add_option("--name", options->name, "folder in the results folder (default: train-d<depth>)");
   app.add_option("--results-dir", options->results_dir,
                  "where runs are kept (default: NPUBENCH_RESULTS, else results/runs)");
   app.add_option("--data-dir", options->data_dir,
                  "public data (default: NPUBENCH_DATA, else ~/.cache/npubench/data)");
   app.add_flag("--profile", options->profile,
-               "where the host's time of a step goes, by op: a table, host_profile.json and "
-               "host_profile.svg. Trains again even when the result is there");
+               "how the host spends the time of a step, by op: a table, host_profile.json and "
+               "host_profile.svg. Trains again even if the result exists");
   app.add_flag("--fresh", options->fresh, "reuse nothing");
   app.add_flag("--json", options->json, "JSON on stdout: the record, and the profile");
   app.add_flag("--quiet", options->quiet, "no progress on stderr");
   add_compute_options(app);
   app.footer(
-      "Interrupted trainings go on where they were: give the same command again.\n"
+      "Interrupted trainings resume: run the same command again.\n"
       "Exit codes: 0 trained, 4 it failed, 64 bad usage or input.");
   return [options] { return train_verb(*options); };
 }

@@ -19,7 +19,7 @@ struct Given {
 Result<void> none_of(const std::string& source, const std::string& why,
                      const std::vector<Given>& flags) {
   for (const Given& one : flags)
-    if (one.is_given) return bad_input(fmt::format("{}: {}; leave {} out", source, why, one.flag));
+    if (one.is_given) return bad_input(fmt::format("{}: {}; leave out {}", source, why, one.flag));
   return {};
 }
 
@@ -63,23 +63,23 @@ Result<void> check_request(const EvaluationRequest& request) {
     return bad_input(fmt::format("--shard {}: with --shards {} the shards are 0 to {}",
                                  request.shard, request.shards, request.shards - 1));
   if (has_model)
-    return none_of("--model", "no file of texts is read",
+    return none_of("--model", "no completion file is read",
                    {{"--completions-member", !request.completions_member.empty()}});
   const std::string source = has_completions ? "--completions" : "--rescore";
   if (request.shards != 1)
-    return bad_input(source + ": texts are marked by one process; leave --shards out");
-  NB_TRY_VOID(none_of(source, "no model is asked", model_flags(request.model)));
+    return bad_input(source + ": completions are scored by one process; leave out --shards");
+  NB_TRY_VOID(none_of(source, "no model is used", model_flags(request.model)));
   if (has_completions) {
-    NB_TRY_VOID(none_of(source, "every item needs its texts",
+    NB_TRY_VOID(none_of(source, "every item needs its completions",
                         {{"--max-per-task", request.settings.max_per_task > 0}}));
     std::vector<Given> generation;
     for (const Given& one : setting_flags(request.settings))
       if (is_of_generation(one.flag)) generation.push_back(one);
     return none_of(source, "nothing is generated", generation);
   }
-  NB_TRY_VOID(none_of(source, "settings are those of the evaluation that is marked again",
+  NB_TRY_VOID(none_of(source, "the settings are those of the evaluation that is rescored",
                       setting_flags(request.settings)));
-  return none_of(source, "texts come from the evaluation",
+  return none_of(source, "the completions come from the evaluation",
                  {{"--completions-member", !request.completions_member.empty()}});
 }
 

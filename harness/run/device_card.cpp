@@ -9,11 +9,11 @@ namespace {
 
 // What no emulated device does, so that nobody looks for it in the numbers.
 constexpr const char* kNotModelled[][2] = {
-    {"order inside the matrix unit",
-     "one fp32 chain stands for the hardware's own, undocumented tree of partial sums"},
+    {"order within the matrix unit",
+     "one fp32 chain stands for the hardware's undocumented tree of partial sums"},
     {"products below 2^-56", "bf16 operands smaller than that become zero"},
     {"clock, temperature and power", "rates are constant; there is no throttling"},
-    {"run-to-run nondeterminism", "atomics and races of real kernels are not there"},
+    {"run-to-run nondeterminism", "atomics and races of real kernels do not exist"},
 };
 
 std::string policy_digest(std::span<const PolicyEntry> card) {

@@ -51,24 +51,24 @@ Result<TextTask> load_text_task(const Task& task, const EvalContext& context,
   TextTask loaded{&task, nullptr};
   NB_TRY(loaded.evaluator, load_evaluator(task, context));
   if (loaded.evaluator->generates()) return loaded;
-  return bad_input(fmt::format("{}: {} scores choices, it has no texts to mark", flag, task.id));
+  return bad_input(
+      fmt::format("{}: {} scores choices and has no completions to score", flag, task.id));
 }
 
 Result<EvaluationOutcome> mark_completions(const EvaluationRequest& request) {
   NB_TRY(const EvalContext context, make_context(request));
   NB_TRY(const auto tasks, expand_tasks(request.settings.tasks, "--task"));
   if (tasks.size() != 1)
-    return bad_input(
-        fmt::format("--completions: a file holds texts of one task, but --task names "
-                    "{}; give one",
-                    tasks.size()));
+    return bad_input(fmt::format(
+        "--completions: a file holds completions of one task, but --task names {}; give one",
+        tasks.size()));
   NB_TRY(const TextTask loaded, load_text_task(*tasks.front(), context, "--completions"));
   // Read twice: its records hold the file's checksum.
   std::error_code error;
   if (const auto type = fs::status(request.completions, error).type();
       type == fs::file_type::fifo || type == fs::file_type::character)
     return bad_input(
-        fmt::format("--completions {}: a pipe or a device; write its lines to a file first",
+        fmt::format("--completions {}: is a pipe or a device; write its lines to a file first",
                     request.completions));
   NB_TRY(const auto stored,
          read_completions(request.completions, loaded.texts(), request.settings.num_samples,
@@ -111,11 +111,11 @@ Result<std::vector<StoredTexts>> texts_of(const StoredRecord& stored, const Text
   for (const ItemRecord& item : old) {
     const auto place = places.find(item.id);
     if (place == places.end())
-      return bad_input(fmt::format("{}: item {} is not among the task's items any more",
-                                   file.string(), item.id));
+      return bad_input(
+          fmt::format("{}: item {} is no longer one of the task's items", file.string(), item.id));
     if (item.texts.empty())
       return bad_input(
-          fmt::format("{}: item {} has no text to mark again", file.string(), item.id));
+          fmt::format("{}: item {} has no completion to rescore", file.string(), item.id));
     texts.push_back({place->second, item.texts, item.reason != kNotFinite});
   }
   return texts;
@@ -124,10 +124,10 @@ Result<std::vector<StoredTexts>> texts_of(const StoredRecord& stored, const Text
 Result<EvaluationOutcome> rescore(EvaluationRequest request) {
   NB_TRY(const RunRecords run, read_run(request.rescore));
   if (run.records.empty())
-    return nothing_found(run, request.rescore + ": not the folder of one evaluation");
+    return nothing_found(run, request.rescore + ": not the folder of an evaluation");
   const bool is_one = has_record(request.rescore) || run.notes.empty();
   if (!is_one || run.records.size() != 1 || run.records[0].record.kind != "eval")
-    return bad_input(request.rescore + ": not the folder of one evaluation");
+    return bad_input(request.rescore + ": not the folder of an evaluation");
   const StoredRecord& stored = run.records[0];
   NB_TRY_VOID(verify_artifacts(stored));
   NB_TRY(request.settings, settings_of(stored));
@@ -156,7 +156,7 @@ Result<EvaluationOutcome> rescore(EvaluationRequest request) {
       results.push_back(std::move(result));
     }
     if (results.empty())
-      return bad_input(request.rescore + ": has no task with texts that could be marked again");
+      return bad_input(request.rescore + ": has no task with completions to rescore");
     for (EvalResult& composite : composites(results, c.settings))
       results.push_back(std::move(composite));
     return results;
@@ -185,10 +185,10 @@ Result<EvaluationOutcome> ask_model(const EvaluationRequest& request) {
   for (const Task* task : tasks)
     if (task->dataset == "microworld" && !opened.microworld &&
         find_built_in_model(request.model.model) == nullptr)
-      return bad_input(fmt::format(
-          "--task {}: it asks about the world that a model was trained on, and {} does not say "
-          "which; give its run's folder",
-          task->id, request.model.model));
+      return bad_input(
+          fmt::format("--task {}: its questions are about the generated world that the model was "
+                      "trained on, and {} does not say which one; give the folder of its run",
+                      task->id, request.model.model));
   LanguageModel& model = *opened.model;
   AnswerSource source;
   source.name = opened.name + "." + task_set(request.settings);

@@ -77,8 +77,8 @@ class EvaluationRun {
         fmt::format("{}.{}-of-{}", folder.filename().string(), request_.shard, request_.shards);
     NB_TRY(const NodeLock lock, NodeLock::acquire(own, [&](const std::string& holder) {
              if (progress_mode() != ProgressMode::kQuiet)
-               say_on_stderr(
-                   fmt::format("{}: waiting for {}, which works on it\n", own.string(), holder));
+               say_on_stderr(fmt::format("{}: waiting for {}, which is working on it\n",
+                                         own.string(), holder));
            }));
     const NodeState state = inspect_node(folder, plan_.nodes.front(), /*verify=*/true);
     if (state.condition == NodeCondition::kDone && !request_.fresh) return run_node(nullptr);

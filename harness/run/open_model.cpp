@@ -80,9 +80,9 @@ Result<OpenedModel> open_built_in(const BuiltInModelInfo& info, const ModelChoic
 Result<void> check_vocabulary_fits(const Tokenizer& tokenizer, const fs::path& tokenizer_file,
                                    std::int64_t vocab_size, const fs::path& model) {
   if (tokenizer.vocab_size() <= vocab_size) return {};
-  return bad_input(
-      fmt::format("{}: {} tokens, but the model of {} knows {}; give its own with --tokenizer",
-                  tokenizer_file.string(), tokenizer.vocab_size(), model.string(), vocab_size));
+  return bad_input(fmt::format(
+      "{}: {} tokens, but the model in {} has {}; give the model's own with --tokenizer",
+      tokenizer_file.string(), tokenizer.vocab_size(), model.string(), vocab_size));
 }
 
 Result<OpenedModel> open_llama(const fs::path& path, const fs::path& tokenizer,
@@ -122,7 +122,7 @@ Result<OpenedModel> open_checkpoint(const SafetensorsFile& checkpoint, const fs:
   NB_TRY(const std::string trained, trained_tokenizer(checkpoint));
   if (!trained.empty() && trained != opened.tokenizer->hash())
     return bad_input(fmt::format(
-        "--tokenizer {}: not the one that the model was trained with ({} says another checksum)",
+        "--tokenizer {}: not the one that the model was trained with ({} has another checksum)",
         tokenizer.string(), checkpoint.path()));
   auto parts = std::make_shared<DeviceAndGpt>(opened.resolved->profile, config);
   Result<void> loaded;
@@ -153,8 +153,7 @@ Result<std::optional<StoredRecord>> ancestor(const fs::path& suite_folder, const
                                              std::string_view kind, int generations = 8) {
   if (generations == 0)
     return bad_input(
-        fmt::format("{}: the parents of {} go round in a circle; run the suite again "
-                    "with --fresh",
+        fmt::format("{}: the parents of {} form a cycle; run the suite again with --fresh",
                     suite_folder.string(), describe(record)));
   for (const std::string& key : record.parents) {
     NB_TRY(std::optional<StoredRecord> parent, find_record(suite_folder, key));
@@ -243,7 +242,7 @@ Result<OpenedModel> open_run(const fs::path& path, const ModelChoice& choice) {
   NB_TRY(const auto tokenizer, ancestor(suite_folder, train.record, "tokenizer"));
   if (!tokenizer && choice.tokenizer.empty())
     return bad_input(train.folder.string() +
-                     ": the tokenizer that it was trained with is not beside it; give --tokenizer");
+                     ": the tokenizer that it was trained with is missing; give --tokenizer");
   const fs::path own = !tokenizer ? fs::path() : tokenizer->folder / kTokenizerFile;
   if (tokenizer && !choice.tokenizer.empty())
     NB_TRY_VOID(check_same_tokenizer(choice.tokenizer, own));
@@ -290,15 +289,15 @@ Result<OpenedModel> open_file(const fs::path& path, const ModelChoice& choice) {
                      "folder; leave it out, or give that folder");
   if (choice.device.empty())
     return bad_input(
-        fmt::format("{}: on which device shall it run? Give --device, for example "
-                    "--device ascend_910b3 (npubench list devices)",
+        fmt::format("{}: needs a device to run on: give --device, for example --device "
+                    "ascend_910b3 (npubench list devices)",
                     path.string()));
   const bool is_llama = is_llama_file(path);
   const char* usual = is_llama ? kLlamaTokenizerFile : kTokenizerFile;
   const fs::path beside = path.parent_path() / usual;
   if (choice.tokenizer.empty() && !fs::exists(beside))
-    return bad_input(fmt::format("{}: no {} beside it; give its tokenizer with --tokenizer",
-                                 path.string(), usual));
+    return bad_input(fmt::format(
+        "{}: there is no {} beside it; give its tokenizer with --tokenizer", path.string(), usual));
   const fs::path tokenizer = choice.tokenizer.empty() ? beside : fs::path(choice.tokenizer);
   const DeviceEntry device = device_of_profile(choice.device);
   const auto open_weights = [&]() -> Result<OpenedModel> {
@@ -341,7 +340,7 @@ Result<OpenedModel> open_model(const ModelChoice& asked) {
   if (!fs::exists(choice.model, error) && error)
     return bad_input(fmt::format("--model {}: {}", choice.model, error.message()));
   return bad_input(fmt::format(
-      "--model {}: neither a run's folder, nor a checkpoint, nor one of {}{}", choice.model,
+      "--model {}: neither a run's folder nor a checkpoint nor one of {}{}", choice.model,
       fmt::join(built_in_names(), ", "), did_you_mean(choice.model, built_in_names())));
 }
 

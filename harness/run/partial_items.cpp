@@ -53,7 +53,7 @@ Result<std::vector<ItemRecord>> PartialItems::read(std::string_view task) const 
     if (text.empty()) continue;
     auto items = parse_items(text, path.string());
     if (!items)
-      return bad_input(items.error().message + "; the file is damaged, begin again with --fresh");
+      return bad_input(items.error().message + "; the file is damaged, start over with --fresh");
     for (ItemRecord& item : *items)
       if (seen.insert(item.id).second) all.push_back(std::move(item));
   }

@@ -109,7 +109,8 @@ Result<void> check_disk(const RunOptions& options, const Forecast& forecast) {
   const double needed = kDiskReserve * static_cast<double>(forecast.disk_bytes);
   if (needed > static_cast<double>(free))
     return run_error(fmt::format(
-        "{}: the run needs about {} on disk, {} are free; free some or give another --results-dir",
+        "{}: the run needs about {} on disk, {} are free; free some space or give another "
+        "--results-dir",
         options.results_dir.string(), human_bytes(needed), human_bytes(static_cast<double>(free))));
   return {};
 }
@@ -118,7 +119,7 @@ Result<void> check_memory(const Forecast& forecast) {
   const std::uint64_t available = available_memory_bytes();
   if (available > 0 && forecast.peak_memory_bytes > available)
     return run_error(fmt::format(
-        "the run needs about {} of memory, {} are available; take a smaller depth or device batch",
+        "the run needs about {} of memory, {} are available; use a smaller depth or device batch",
         human_bytes(static_cast<double>(forecast.peak_memory_bytes)),
         human_bytes(static_cast<double>(available))));
   return {};
@@ -211,7 +212,7 @@ Result<void> preflight(const Plan& plan, const RunOptions& options, const Foreca
 std::string largest_batch_text(const Prediction& prediction) {
   const std::int64_t largest = prediction.largest_device_batch_size;
   if (largest == 0)
-    return "not even one row fits: take a smaller depth, shorter sequences or a larger device";
+    return "not even one row fits: use a smaller depth, shorter sequences or a larger device";
   const std::int64_t dividing = prediction.largest_dividing_batch_size;
   return fmt::format(
       "the largest device batch that fits is {}{}", largest,

@@ -105,7 +105,7 @@ class Runner {
   Result<void> reuse_or_execute(std::size_t i, NodeReport& report) {
     const Node& node = plan_.nodes[i];
     NB_TRY(const NodeLock lock, NodeLock::acquire(report.folder, [&](const std::string& holder) {
-             line(fmt::format("{}: waiting for {}, which works on it", node.name, holder));
+             line(fmt::format("{}: waiting for {}, which is working on it", node.name, holder));
            }));
     NodeState state = inspect_node(report.folder, node, /*verify=*/true);
     std::error_code error;
@@ -184,7 +184,7 @@ class Runner {
     try {
       return execute_(context, record);
     } catch (const std::bad_alloc&) {
-      return run_error(node.name + ": this computer has not enough memory for it");
+      return run_error(node.name + ": the host does not have enough memory for it");
     } catch (const std::exception& e) {
       return run_error(fmt::format("{}: {}", node.name, e.what()));
     }

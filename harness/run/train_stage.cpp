@@ -164,7 +164,7 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
   for (const std::int64_t step : work.settings.keep_steps) {
     const fs::path kept = checkpoint_path(context.folder, step);
     // A resumed run did not write it itself: nothing damaged gets a digest.
-    NB_TRY(const SafetensorsFile whole, SafetensorsFile::open(kept), "begin again with --fresh");
+    NB_TRY(const SafetensorsFile whole, SafetensorsFile::open(kept), "start over with --fresh");
     record.artifacts[kept.lexically_relative(context.folder).generic_string()] = "";
   }
   record.host_artifacts = {{"trace.json", ""}};  // its steps depend on where a run was resumed

@@ -27,12 +27,12 @@ class Names {
   explicit Names(std::string where) : where_(std::move(where)) {}
   Result<void> add(const std::string& name, const std::string& pointer) {
     if (!is_plain_name(name))
-      return bad_input(fmt::format(
-          "{}: {}: \"{}\" is not a name; use at most 80 letters, digits, _ . - beginning with a "
-          "letter or digit",
-          where_, pointer, name));
+      return bad_input(
+          fmt::format("{}: {}: \"{}\" is not a name; use at most 80 letters, digits, _ . - and "
+                      "begin with a letter or digit",
+                      where_, pointer, name));
     if (!seen_.insert(name).second)
-      return bad_input(fmt::format("{}: {}: \"{}\" is there twice; give one of them another name",
+      return bad_input(fmt::format("{}: {}: \"{}\" appears twice; give one of them another name",
                                    where_, pointer, name));
     return {};
   }
@@ -65,7 +65,7 @@ Result<void> check_devices(const Suite& suite, const std::string& where) {
 Result<void> check_seeds(const Suite& suite, const std::string& where) {
   const std::set<std::uint64_t> unique(suite.seeds.begin(), suite.seeds.end());
   if (unique.size() != suite.seeds.size())
-    return bad_input(fmt::format("{}: /seeds: a seed is there twice", where));
+    return bad_input(fmt::format("{}: /seeds: a seed appears twice", where));
   return {};
 }
 
@@ -94,8 +94,8 @@ Result<void> check_training(const Suite& suite, const std::string& where) {
 Result<void> check_corpus(const Suite& suite, const std::string& where) {
   if (!suite.corpus) return {};
   if (suite.corpus->microworld.has_value() == suite.corpus->text.has_value())
-    return bad_input(fmt::format(
-        "{}: /corpus: give either \"microworld\" or \"text\", exactly one of them", where));
+    return bad_input(
+        fmt::format("{}: /corpus: give exactly one of \"microworld\" and \"text\"", where));
   if (suite.corpus->text && suite.corpus->text->sources.empty())
     return bad_input(fmt::format(
         "{}: /corpus/text/sources: empty; try [\"text/english_novels\"] (npubench data list)",
@@ -114,12 +114,12 @@ Result<void> check_evaluations(const Suite& suite, const std::string& where) {
     for (const Task* task : *tasks)
       if (task->id.starts_with("mw/") && !(suite.corpus && suite.corpus->microworld))
         return bad_input(fmt::format(
-            "{}: {}/tasks: {} asks about the generated world; it needs /corpus/microworld", where,
+            "{}: {}/tasks: {} asks about the generated world and needs /corpus/microworld", where,
             pointer, task->id));
     if (evaluation.settings.max_per_task == 0)
-      return bad_input(
-          fmt::format("{}: {}/max_per_task: 0 items are no evaluation; leave it out for all items",
-                      where, pointer));
+      return bad_input(fmt::format(
+          "{}: {}/max_per_task: 0 items make no evaluation; leave it out to keep all items", where,
+          pointer));
   }
   return {};
 }

@@ -4,9 +4,9 @@ namespace nb {
 
 FieldList DeviceEntry::fields() {
   return {
-      {"name", "how records and tables call it; default: the profile's name", &name},
+      {"name", "name in records and tables; default: the profile's name", &name},
       {"profile", "a profile of `npubench list devices`", &profile, {.required = true}},
-      {"numerics", "profile whose numerics policy replaces the own one; empty: own", &numerics},
+      {"numerics", "profile whose numerics policy replaces its own; empty: its own", &numerics},
       {"numerics_overrides", "single fields of the numerics policy: name → value",
        &numerics_overrides},
       {"stacks", "how the model is run to train, score or generate: use → eager or compiled",
@@ -17,7 +17,7 @@ FieldList DeviceEntry::fields() {
 FieldList TextCorpus::fields() {
   FieldList list{
       {"sources",
-       "names or groups of `npubench data list`, or own text and JSONL files and folders",
+       "names or groups from `npubench data list`, or your own text and JSONL files and folders",
        &sources,
        {.required = true}}};
   for (Field& field : split.fields()) list.push_back(std::move(field));
@@ -27,7 +27,7 @@ FieldList TextCorpus::fields() {
 FieldList CorpusSource::fields() {
   return {
       {"microworld", "a generated world; nothing to download", object(&microworld)},
-      {"text", "texts of the data folder or of one's own", object(&text)},
+      {"text", "texts from the data folder or your own", object(&text)},
   };
 }
 
@@ -72,12 +72,13 @@ FieldList Suite::fields() {
       {"name", "names the folder of results; letters, digits, _ . -", &name, {.required = true}},
       {"description", "for people", &description, {.hashed = false}},
       {"devices", "emulated devices: profile names or objects", list(&devices), {.required = true}},
-      {"seeds", "one training of each stage a device and seed", &seeds, {.min = 0}},
+      {"seeds", "one training of each stage per device and seed", &seeds, {.min = 0}},
       {"corpus", "what the tokenizer and the model learn from", object(&corpus)},
       {"tokenizer", "BPE trained on the corpus", object(&tokenizer)},
       {"stages", "training stages", object(&stages)},
       {"evaluations", "benchmarks on every trained checkpoint", list(&evaluations)},
-      {"microbenchmarks", "Google Benchmark programs, on every device", list(&microbenchmarks)},
+      {"microbenchmarks", "Google Benchmark programs, run for every device",
+       list(&microbenchmarks)},
       {"predictions", "full-scale dry runs, on every device", list(&predictions)},
   };
 }

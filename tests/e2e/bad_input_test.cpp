@@ -210,7 +210,7 @@ TEST(BadInput, OneDeviceTwiceIsNoComparison) {
   // Nor is a run of which nothing can be read.
   ASSERT_TRUE(write_file(bench.node("train-base") / "record.json", "{"));
   expect_sentence(bench({"compare", bench.node("train-base").string(), run}), 64,
-                  {"record.json:1:2: syntax error", "made anew"});
+                  {"record.json:1:2: syntax error", "is replaced"});
 }
 
 TEST(BadInput, UnreadableBaselineIsFoundBeforeWorkStarts) {

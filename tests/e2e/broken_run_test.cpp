@@ -14,7 +14,7 @@ namespace nb::test {
 namespace {
 
 constexpr const char* kMadeAnew =
-    "; give the command that made it again: what is damaged is made anew\n";
+    "; run the command that made it again: what is damaged is replaced\n";
 
 class BrokenRun : public testing::Test {
  protected:
@@ -90,16 +90,15 @@ TEST_F(BrokenRun, SaysWhichParentIsBroken) {
 // The search for the tokenizer never ended.
 TEST_F(BrokenRun, ParentsThatGoRoundInACircleAreRefused) {
   const std::string key = Json::parse(record_).at("node_key");
-  EXPECT_NE(error_with_record(changed("/parents", Json::array({key}))).find("go round in a circle"),
+  EXPECT_NE(error_with_record(changed("/parents", Json::array({key}))).find("form a cycle"),
             std::string::npos);
 }
 
 TEST_F(BrokenRun, UnfinishedFailedAndForeignNodesSayWhatTheyAre) {
   fs::remove(training_ / "record.json");
-  EXPECT_EQ(error_with(training_),
-            "npubench: " + training_.string() +
-                ": has no record.json; the node did not finish; give the command that made it "
-                "again: it goes on\n");
+  EXPECT_EQ(error_with(training_), "npubench: " + training_.string() +
+                                       ": has no record.json; the node did not finish; run the "
+                                       "command that made it again: it resumes\n");
   Json failed = Json::parse(record_);
   failed["status"] = "failed";
   failed["error"] = "disk full";
@@ -116,7 +115,7 @@ TEST_F(BrokenRun, IsComparedAndReportedAsFarAsItCanBeRead) {
   ASSERT_TRUE(write_file(training_ / "record.json", "[]"));
   const std::string run = training_.parent_path().string();
   const std::string told =
-      "npubench: not all could be read: " + (training_ / "record.json").string() +
+      "npubench: some records could not be read: " + (training_ / "record.json").string() +
       ": is not an object";
   const auto compared = bench_({"compare", run, run});
   EXPECT_EQ(compared.exit_code, 4) << compared.err;

@@ -23,7 +23,7 @@ TEST(Train, WritesARunFolderThatCompareAndReportCanRead) {
   EXPECT_EQ(bench({"compare", folder, folder}).exit_code, 0);
   const auto again = bench.train({});
   EXPECT_EQ(again.exit_code, 0);
-  EXPECT_NE(again.out.find("was there already"), std::string::npos) << again.out;
+  EXPECT_NE(again.out.find("existed already"), std::string::npos) << again.out;
 }
 
 TEST(Train, ProfileAddsUpAndChangesNoBit) {
@@ -165,8 +165,8 @@ TEST(Train, BadInputIsOneSentenceAndWritesNothing) {
       {{"--device", "ascend_910b9"}, "did you mean"},
       {{"--total-batch-tokens", "5000"}, "4096 or 6144"},
       {{"--suite", "tests/e2e/nowhere.json"}, "nowhere.json"},
-      {{"--seed", "-1"}, "--seed: \"-1\" is no whole number from 0 on"},
-      {{"--seed", "1, 2"}, "--seed: \"1, 2\" is no whole number from 0 on"},
+      {{"--seed", "-1"}, "--seed: \"-1\" is not a whole number from 0 up"},
+      {{"--seed", "1, 2"}, "--seed: \"1, 2\" is not a whole number from 0 up"},
       {{"--matrix-lr", "nan"}, "/stages/base/matrix_lr: expected a number"},
       {{"--name", "../elsewhere"}, "/name: \"../elsewhere\" is not a name"},
       {{"--name", "a/b"}, "is not a name"},

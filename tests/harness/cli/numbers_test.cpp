@@ -17,7 +17,7 @@ TEST(Whole, TakesItsRangeAndNothingBeside) {
   for (const char* text : {"2", "6", "-4", "99999999999999999999", "-99999999999999999999"})
     EXPECT_EQ(said(three_to_five, text), text + std::string(" is not from 3 to 5"));
   for (const char* text : {"", " 4", "4 ", "+4", "4.0", "0x4", "4e0", "four", "nan"})
-    EXPECT_EQ(said(three_to_five, text), "\"" + std::string(text) + "\" is no whole number");
+    EXPECT_EQ(said(three_to_five, text), "\"" + std::string(text) + "\" is not a whole number");
 }
 
 TEST(Whole, WithoutALimitSaysWhatIsTooLittle) {
@@ -32,7 +32,7 @@ TEST(WholeSeed, TakesEveryUnsignedNumber) {
     EXPECT_EQ(said(whole_seed(), text), "");
   for (const char* text : {"-1", "-0", "", "x"})
     EXPECT_EQ(said(whole_seed(), text),
-              "\"" + std::string(text) + "\" is no whole number from 0 on");
+              "\"" + std::string(text) + "\" is not a whole number from 0 up");
   EXPECT_EQ(said(whole_seed(), "18446744073709551616"),
             "18446744073709551616 is not from 0 to 18446744073709551615");
 }
@@ -43,7 +43,7 @@ TEST(Within, TakesItsEndsAndNoNan) {
   for (const char* text : {"-0.001", "100.001", "nan", "-nan", "inf", "-inf", "1e400"})
     EXPECT_EQ(said(within(0, 100), text), text + std::string(" is not from 0 to 100"));
   for (const char* text : {"", "x"})
-    EXPECT_EQ(said(within(0, 100), text), text + std::string(" is no number"));
+    EXPECT_EQ(said(within(0, 100), text), text + std::string(" is not a number"));
 }
 
 }  // namespace

@@ -238,13 +238,13 @@ TEST_F(EvaluationTest, DamagedRecordsOfAnInterruptedOneAreNamedAndFreshHelps) {
   ASSERT_TRUE(append_file(file, "garbage\n").has_value());
   const std::string damaged = error_of(resumed);
   EXPECT_TRUE(damaged.starts_with(file.string() + ":1:")) << damaged;
-  EXPECT_TRUE(damaged.ends_with("the file is damaged, begin again with --fresh")) << damaged;
+  EXPECT_TRUE(damaged.ends_with("the file is damaged, start over with --fresh")) << damaged;
   ItemRecord foreign;
   foreign.id = "0123456789abcdef";
   ASSERT_TRUE(write_file(file, items_text({foreign}).value()).has_value());
   EXPECT_EQ(error_of(resumed),
             "mw/facts: item 0123456789abcdef was evaluated with other data, settings or prompts; "
-            "begin again with --fresh");
+            "start over with --fresh");
   resumed.fresh = true;
   EXPECT_EQ(files_of(run(resumed)), files_of(whole));
 }
@@ -272,12 +272,13 @@ TEST_F(EvaluationTest, StoredTextsAreMarkedAgain) {
   asked.settings.max_per_task = 9;
   run(asked);
   again.rescore = first.folder.parent_path().string();
-  EXPECT_EQ(error_of(again), again.rescore + ": not the folder of one evaluation");
+  EXPECT_EQ(error_of(again), again.rescore + ": not the folder of an evaluation");
   // Choices have no texts.
   EvaluationRequest scored = request("");
   scored.settings = {};
   scored.rescore = run(request("oracle")).folder.string();
-  EXPECT_NE(error_of(scored).find("has no task with texts"), std::string::npos) << error_of(scored);
+  EXPECT_NE(error_of(scored).find("has no task with completions"), std::string::npos)
+      << error_of(scored);
 }
 
 TEST_F(EvaluationTest, OnlyOneEvaluationIsMarkedAgain) {
@@ -293,7 +294,7 @@ TEST_F(EvaluationTest, OnlyOneEvaluationIsMarkedAgain) {
   EvaluationRequest again = request("");
   again.settings = {};
   again.rescore = file.parent_path().string();
-  EXPECT_EQ(error_of(again), again.rescore + ": not the folder of one evaluation");
+  EXPECT_EQ(error_of(again), again.rescore + ": not the folder of an evaluation");
 }
 
 TEST_F(EvaluationTest, AnItemWithoutTextCannotBeMarkedAgain) {
@@ -316,7 +317,7 @@ TEST_F(EvaluationTest, AnItemWithoutTextCannotBeMarkedAgain) {
   again.rescore = first.folder.string();
   again.data_dir = test::data_dir();
   EXPECT_EQ(error_of(again), (first.folder / name).string() + ": item " + items[1].id +
-                                 " has no text to mark again");
+                                 " has no completion to rescore");
 }
 
 TEST_F(EvaluationTest, ATokenizerWithoutABeginningIsRefused) {
@@ -371,38 +372,41 @@ TEST_F(EvaluationTest, BadRequestsAreOneSentence) {
 TEST_F(EvaluationTest, FlagsThatWouldChangeNothingAreRefused) {
   EvaluationRequest member = request();
   member.completions_member = "gpt";
-  EXPECT_EQ(error_of(member), "--model: no file of texts is read; leave --completions-member out");
+  EXPECT_EQ(error_of(member),
+            "--model: no completion file is read; leave --completions-member out");
   EvaluationRequest texts = request("");
   texts.completions = "texts.jsonl";
   texts.model.device = "ascend_910b3";
-  EXPECT_EQ(error_of(texts), "--completions: no model is asked; leave --device out");
+  EXPECT_EQ(error_of(texts), "--completions: no model is used; leave --device out");
   texts.model.device = "";
   texts.model.tokenizer = "tokenizer.json";
-  EXPECT_EQ(error_of(texts), "--completions: no model is asked; leave --tokenizer out");
+  EXPECT_EQ(error_of(texts), "--completions: no model is used; leave --tokenizer out");
   texts.model.tokenizer = "";
   texts.model.shares_prefixes = false;
-  EXPECT_EQ(error_of(texts), "--completions: no model is asked; leave --each-alone out");
+  EXPECT_EQ(error_of(texts), "--completions: no model is used; leave --each-alone out");
   texts.model.shares_prefixes = true;
   texts.settings.max_per_task = 1;
-  EXPECT_EQ(error_of(texts), "--completions: every item needs its texts; leave --max-per-task out");
+  EXPECT_EQ(error_of(texts),
+            "--completions: every item needs its completions; leave --max-per-task out");
   texts.settings.max_per_task = 0;
   texts.settings.max_new_tokens = 7;
   EXPECT_EQ(error_of(texts), "--completions: nothing is generated; leave --max-new-tokens out");
   EvaluationRequest again = request("");
   again.rescore = "somewhere";
-  EXPECT_EQ(error_of(again),
-            "--rescore: settings are those of the evaluation that is marked again; leave --task "
-            "out");
+  EXPECT_EQ(
+      error_of(again),
+      "--rescore: the settings are those of the evaluation that is rescored; leave --task out");
   again.settings = {};
   again.model.shares_prefixes = false;
-  EXPECT_EQ(error_of(again), "--rescore: no model is asked; leave --each-alone out");
+  EXPECT_EQ(error_of(again), "--rescore: no model is used; leave --each-alone out");
   again.model.shares_prefixes = true;
   again.completions_member = "gpt";
   EXPECT_EQ(error_of(again),
-            "--rescore: texts come from the evaluation; leave --completions-member out");
+            "--rescore: the completions come from the evaluation; leave --completions-member out");
   again.completions_member = "";
   again.shards = 2;
-  EXPECT_EQ(error_of(again), "--rescore: texts are marked by one process; leave --shards out");
+  EXPECT_EQ(error_of(again),
+            "--rescore: completions are scored by one process; leave out --shards");
 }
 
 TEST_F(EvaluationTest, TwoAtOnceWaitForEachOther) {

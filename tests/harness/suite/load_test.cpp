@@ -128,7 +128,7 @@ TEST(Suite, EmptySeedsAreAnError) {
 TEST(Suite, DoubledNamesAreAnError) {
   Json json = small_suite();
   json["devices"][1]["name"] = "ascend_910b3";
-  EXPECT_NE(problem_of(json).find("there twice"), std::string::npos);
+  EXPECT_NE(problem_of(json).find("appears twice"), std::string::npos);
 }
 
 TEST(Suite, NameThatLeavesTheFolderIsAnError) {
@@ -154,8 +154,8 @@ TEST(Suite, NoItemsPerTaskAreAnError) {
   Json json = small_suite();
   json["evaluations"][0]["max_per_task"] = 0;
   EXPECT_EQ(problem_of(json),
-            "s.json: /evaluations/0/max_per_task: 0 items are no evaluation; leave it out for all "
-            "items");
+            "s.json: /evaluations/0/max_per_task: 0 items make no evaluation; leave it out to keep "
+            "all items");
   for (const int accepted : {-1, 1}) {
     json["evaluations"][0]["max_per_task"] = accepted;
     EXPECT_EQ(problem_of(json), "");
