@@ -21,7 +21,8 @@ std::string error_of(const Json& json) {
 
 TEST(Profile, AllBuiltInOnesLoad) {
   const std::vector<std::string> names = profile_names();
-  EXPECT_EQ(names, (std::vector<std::string>{"ascend_910b3", "cpu_ref", "h100_sxm", "tiny"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"ascend_910b3", "ascend_910c", "cpu_ref", "h100_sxm",
+                                             "tiny"}));
   for (const std::string& name : names) {
     const Result<DeviceProfile> loaded = load_profile(name);
     ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
@@ -33,10 +34,10 @@ TEST(Profile, UnknownDeviceNamesTheNearest) {
   const Result<DeviceProfile> loaded = load_profile("ascend_910b");
   ASSERT_FALSE(loaded.has_value());
   EXPECT_EQ(loaded.error().code, ErrorCode::kBadInput);
-  EXPECT_EQ(
-      loaded.error().message,
-      "no device \"ascend_910b\"; did you mean \"ascend_910b3\"? (known: ascend_910b3, cpu_ref, "
-      "h100_sxm, tiny; or the path of a profile that ends in .json)");
+  EXPECT_EQ(loaded.error().message,
+            "no device \"ascend_910b\"; did you mean \"ascend_910b3\"? (known: ascend_910b3, "
+            "ascend_910c, "
+            "cpu_ref, h100_sxm, tiny; or the path of a profile that ends in .json)");
 }
 
 TEST(Profile, LoadsAFileByItsPath) {

@@ -181,6 +181,14 @@ TEST(Predict, SixteenCardsAreTwoNodesAndWaitLongerForEachOther) {
   }
 }
 
+TEST(Predict, SixteenDiesOfTheA3AreOneNode) {
+  const PredictSettings settings = {.depth = 20, .cards = 16, .device_batch_size = 8};
+  const auto node = predict_on("ascend_910c", settings);
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_TRUE(node->fits) << node->out_of_memory;
+  EXPECT_EQ(node->nodes, 1);
+}
+
 TEST(Predict, NodesOfFewerCardsHaveSlowerExchanges) {
   PredictSettings settings = {.depth = 12, .cards = 8, .device_batch_size = 8};
   const auto together = predict_on("ascend_910b3", settings);
