@@ -83,7 +83,7 @@ Record FakeRun::add_training(const std::string& device, std::int64_t seed, doubl
   must(writer);
   double loss = 0;
   for (int step = 0; step < 60; ++step) {
-    const double batch_noise = step % 2 == 0 ? 1 : 1.02;
+    const double batch_noise = step % 2 == 0 ? 1 : 1.03;
     loss = (2.2 + 3.345 / (1 + 0.08 * step)) * batch_noise + shift * step;
     const bool validated = step % 20 == 19;
     must(writer->append(
