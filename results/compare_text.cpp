@@ -69,13 +69,20 @@ std::string note_of(const MetricDifference& row, bool fixed_weights) {
   if (text.empty() && row.shown == Shown::kNotShown && (fixed_weights || row.interval95))
     text = fixed_weights ? std::string(name(row.shown)) + visible_text(row.visible, row.unit)
                          : "of these two checkpoints only";
-  else if (text.empty() && (row.shown == Shown::kBetter || row.shown == Shown::kWorse))
+  else if (text.empty() && row.clock != Clock::kSim &&
+           (row.shown == Shown::kBetter || row.shown == Shown::kWorse))
     text = name(row.shown);
   if (row.counts)
     text +=
         fmt::format("{}{} lost, {} won of {}; p {}", text.empty() ? "" : ": ", row.counts->only_a,
                     row.counts->only_b, row.counts->n(), p_text(*row.p_two_sided));
   return text;
+}
+
+// The interval, or the direction of an exact count.
+std::string last_cell(const MetricDifference& row) {
+  if (row.clock == Clock::kSim) return std::string(name(row.shown));
+  return row.interval95 ? interval_text(*row.interval95, row.unit) : "";
 }
 
 constexpr const char* kClockTitle[] = {"", ", simulated", ", this computer's clock",
@@ -98,9 +105,10 @@ std::string metrics_text(const RecordPair& pair) {
     }
     if (rows.empty()) continue;
     const auto title = kClockTitle[static_cast<std::size_t>(clock)];
-    text += narrow_table({std::string("metric") + title, "A", "B", "B − A", "95 % interval"}, rows);
+    const std::string last = clock == Clock::kSim ? "exact" : "95 % interval";
+    text += narrow_table({std::string("metric") + title, "A", "B", "B − A", last}, rows);
     if (one_seed)
-      text += "    one seed a side: chance in training is not measured, so no direction\n";
+      text += "    one training a side: its chance is not measured here, so no direction\n";
   }
   return text;
 }

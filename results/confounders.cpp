@@ -113,8 +113,10 @@ std::vector<std::string> unknown_of(const Record& a, const Record& b) {
   if (a.kind != "eval" || same_weights(a, b)) return unknown;
   const auto missing = [&](const char* key) {
     std::vector<std::string> sides;
-    for (const Record* side : {&a, &b})
-      if (member(*side, key) == nullptr) sides.push_back(describe(*side));
+    for (Record side : {a, b}) {  // once a node, not once a seed
+      side.seed.reset();
+      if (member(side, key) == nullptr) sides.push_back(describe(side));
+    }
     if (sides.size() == 2 && sides[0] == sides[1]) sides.pop_back();
     return fmt::format("{}", fmt::join(sides, " and "));
   };

@@ -93,9 +93,10 @@ void judge_seed(SeedTest& test, const MeanTest& result, std::size_t tests,
   const double sd = test.base.size() >= 2 ? sd_upper80(sample_sd(test.base),
                                                        static_cast<double>(test.base.size() - 1))
                                           : 0;
-  const bool surely_better = *v.p_better_holm <= policy.alpha;
+  // Half of alpha a side: retrained models are red either way.
+  const bool surely_better = *v.p_better_holm <= policy.alpha / 2;
   const bool enough = fewest(test) >= static_cast<std::size_t>(policy.min_seeds);
-  if (*v.p_worse_holm <= policy.alpha && gain <= -least_red && gain < 0) {
+  if (*v.p_worse_holm <= policy.alpha / 2 && gain <= -least_red && gain < 0) {
     v.verdict = Verdict::kRegressed;
   } else if (surely_better && gain > floor && gain > kTooGood * sd && sd > 0) {
     v.verdict = Verdict::kSuspicious;
