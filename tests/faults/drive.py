@@ -21,7 +21,16 @@ HEALTHY_SEEDS = 20
 
 
 def first_line(output):
-    return next((line for line in output.splitlines() if line.strip()), "(no output)")
+    """The first line, which goes on in lines that are indented by two."""
+    lines = [line for line in output.splitlines() if line.strip()]
+    if not lines:
+        return "(no output)"
+    said = lines[0]
+    for line in lines[1:]:
+        if not line.startswith("  "):
+            break
+        said += " " + line.strip()
+    return said
 
 
 def objection(fault, seeds, exit_code, output):
