@@ -99,8 +99,7 @@ std::string metrics_text(const RecordPair& pair) {
       one_seed |= row.shown == Shown::kNotShown && !pair.fixed_weights;
       rows.push_back(
           {{name_cell(row.name, row.unit), value_cell(row.a, row.unit), value_cell(row.b, row.unit),
-            row.difference ? plain_signed(*row.difference, row.unit) : "—",
-            row.interval95 ? interval_text(*row.interval95, row.unit) : ""},
+            row.difference ? plain_signed(*row.difference, row.unit) : "—", last_cell(row)},
            note_of(row, pair.fixed_weights)});
     }
     if (rows.empty()) continue;
