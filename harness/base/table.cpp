@@ -75,16 +75,22 @@ std::size_t total_width(const Grid& grid) {
 }
 
 // Narrows the widest column of text, again and again, until the table fits or none can give more.
-void fit(Grid& grid, std::size_t max_width) {
+// The first column has names, which people copy: it comes last.
+void narrow(Grid& grid, std::size_t max_width, std::size_t first_column) {
   while (total_width(grid) > max_width) {
     std::size_t widest = grid.widths.size();
-    for (std::size_t c = 0; c < grid.widths.size(); ++c)
+    for (std::size_t c = first_column; c < grid.widths.size(); ++c)
       if (!grid.is_right[c] && grid.widths[c] > kNarrowest &&
           (widest == grid.widths.size() || grid.widths[c] > grid.widths[widest]))
         widest = c;
     if (widest == grid.widths.size()) return;
     --grid.widths[widest];
   }
+}
+
+void fit(Grid& grid, std::size_t max_width) {
+  narrow(grid, max_width, 1);
+  narrow(grid, max_width, 0);
 }
 
 // One row; cells that are wider than their column take several lines.

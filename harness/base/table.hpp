@@ -12,8 +12,8 @@ struct TextTable {
   std::vector<std::vector<std::string>> rows;  // shorter rows are filled with empty cells
 };
 
-// max_width: columns; wide cells of text are broken into several lines so that rows fit. 0: as wide
-// as the cells are. Columns of numbers are never broken.
+// max_width: columns; wide cells of text are broken into several lines so that rows fit, the
+// first column last. 0: as wide as the cells are. Columns of numbers are never broken.
 std::string to_text(const TextTable& table, std::size_t max_width = 0);
 std::string to_markdown(const TextTable& table);
 

@@ -61,7 +61,11 @@ std::size_t hanging_indent(std::string_view line) {
   const std::size_t first = std::min(line.find_first_not_of(' '), line.size());
   if (first == 0) return 0;
   const std::size_t gap = line.find("  ", first);
-  if (gap == std::string_view::npos) return first;
+  constexpr std::size_t kOptionColumns = 30;  // CLI11's, for the flag and its type
+  if (gap == std::string_view::npos)          // a flag may fill its column but for one blank
+    return line[first] == '-' && line.size() > kOptionColumns && line[kOptionColumns - 1] == ' '
+               ? kOptionColumns
+               : first;
   const std::size_t next = line.find_first_not_of(' ', gap);
   return next == std::string_view::npos ? first : display_width(line.substr(0, next));
 }

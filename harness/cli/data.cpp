@@ -40,12 +40,27 @@ Json table_json(const TextTable& table) {
   return rows;
 }
 
+// Without the columns that only programs and the curious need: rows stay short.
+TextTable shown_table(const TextTable& table) {
+  TextTable shown;
+  const auto keep = [&](const std::vector<std::string>& row) {
+    std::vector<std::string> cells;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      if (table.header[i] != "tasks" && table.header[i] != "note") cells.push_back(row[i]);
+    return cells;
+  };
+  shown.header = keep(table.header);
+  for (const auto& row : table.rows) shown.rows.push_back(keep(row));
+  return shown;
+}
+
 int list_data(const Options& options) {
   const std::filesystem::path folder = data_folder(options.data_dir);
   const TextTable table = data_table(data_manifest(), folder, options.verify);
   if (options.json)
     return print_json({{"data_dir", folder.string()}, {"files", table_json(table)}});
-  fmt::print("{}data folder: {}{}\n", to_text(table, kTextWidth), folder.string(),
+  fmt::print("{}data folder: {}{} (--json adds tasks and notes)\n",
+             to_text(shown_table(table), kTextWidth), folder.string(),
              check_folder(folder, "") ? "" : " (no such folder)");
   return kExitOk;
 }

@@ -91,6 +91,15 @@ TEST(Table, WideCellsOfTextAreBrokenSoThatRowsFit) {
   EXPECT_EQ(to_text(table, 200), to_text(table));
 }
 
+TEST(Table, NamesInTheFirstColumnAreBrokenLast) {
+  const TextTable table{{"name", "what"}, {{"core/eval_data/language", "twelve words in a row"}}};
+  EXPECT_EQ(to_text(table, 40),
+            "name                     what\n"
+            "-----------------------  ---------------\n"
+            "core/eval_data/language  twelve words in\n"
+            "                         a row\n");
+}
+
 TEST(Table, ColumnsOfNumbersAreNeverBroken) {
   const TextTable table{{"a", "b"}, {{"123456789012345", "223456789012345"}}};
   EXPECT_EQ(to_text(table, 20), to_text(table));

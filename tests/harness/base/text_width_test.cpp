@@ -35,6 +35,12 @@ TEST(TextWidth, HelpIsBrokenUnderItsDescription) {
             "  --a-very-long-flag\ndoc of it");
 }
 
+TEST(TextWidth, AFlagThatFillsItsColumnStillHangs) {
+  EXPECT_EQ(wrapped_help("  --baselines TEXT:{v1,v2}=v1 accuracies of guessing in CORE: v1", 61),
+            "  --baselines TEXT:{v1,v2}=v1 accuracies of guessing in CORE:\n"
+            "                              v1");
+}
+
 TEST(TextWidth, ShortenedTextsEndInAnEllipsis) {
   EXPECT_EQ(shortened("ascend_910b3", 12), "ascend_910b3");
   EXPECT_EQ(shortened("ascend_910b3", 7), "ascend…");
