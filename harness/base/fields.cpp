@@ -80,7 +80,7 @@ std::string type_words() {
   if constexpr (std::is_same_v<T, double>) return "a number";
   if constexpr (std::is_same_v<T, std::uint64_t>) return "an integer of 0 or more";
   if constexpr (std::is_integral_v<T>) return "an integer";
-  return "a text";
+  return "a string";
 }
 
 Result<void> check_number(double value, const FieldRules& rules, const Place& place) {

@@ -70,7 +70,7 @@ TEST_F(BrokenRun, IsToldWithThePlace) {
   EXPECT_EQ(error_with_record(changed("/status", 1)), at(": /status: is not a string") + kMadeAnew);
   EXPECT_EQ(
       error_with_record(changed("/settings/train/depth", "one")),
-      at(": /settings/train/depth: expected an integer, found the text \"one\"; make it again "
+      at(": /settings/train/depth: expected an integer, found the string \"one\"; make it again "
          "with --fresh\n"));
   // Given by its suite's folder or by the results folder, it is the same.
   ASSERT_TRUE(write_file(training_ / "record.json", "[]"));

@@ -274,7 +274,7 @@ TEST(Preflight, NamesMissingFilesAndTheCommandThatGetsThem) {
   const auto checked = preflight(context);
   ASSERT_FALSE(checked.has_value());
   EXPECT_NE(checked.error().message.find(
-                "2 files are missing; get them: npubench data get core/arc_easy core/copa"),
+                "2 files are missing; download them: npubench data get core/arc_easy core/copa"),
             std::string::npos)
       << checked.error().message;
 }

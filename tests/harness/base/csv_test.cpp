@@ -42,7 +42,7 @@ TEST(Csv, NamesTheLineOfARowOfAnotherWidth) {
 }
 
 TEST(Csv, NamesTheLineOfABadQuote) {
-  EXPECT_EQ(error_of("a,b\n1,x\"y\n").substr(0, 15), "a.csv:2: a quot");
+  EXPECT_EQ(error_of("a,b\n1,x\"y\n").substr(0, 15), "a.csv:2: unexpe");
   EXPECT_EQ(error_of("a,b\n1,2\n3,\"open\n5,6\n"),
             "a.csv:3: the quoted cell that begins here is never closed");
 }
@@ -56,7 +56,7 @@ TEST(Csv, RefusesAnEmptyFileAndATwiceNamedColumn) {
 TEST(Csv, UnknownColumnNamesTheNearestAndAll) {
   const auto table = parse_csv("loss,step\n1,2\n", "a.csv").value();
   EXPECT_EQ(table.column("los").error().message,
-            "a.csv: no column \"los\"; did you mean \"loss\"?; there are loss, step");
+            "a.csv: no column \"los\"; did you mean \"loss\"?; the columns are loss, step");
 }
 
 TEST(Csv, LineQuotesOnlyWhereNeeded) {

@@ -102,14 +102,14 @@ TEST(Fields, PrintedStructParsesBackToItself) {
 TEST(Fields, UnknownKeyNamesTheNearestOrAll) {
   EXPECT_EQ(error_of({{"dept", 3}}), "s.json: /dept: unknown key; did you mean \"depth\"?");
   EXPECT_EQ(error_of({{"inner", {{"xyzzy", 3}}}}),
-            "s.json: /inner/xyzzy: unknown key; known are name, rate");
+            "s.json: /inner/xyzzy: unknown key; known: name, rate");
   EXPECT_EQ(error_of({{"list", {{{"nam/e", 3}}}}}),
             "s.json: /list/0/nam~1e: unknown key; did you mean \"name\"?");
 }
 
 TEST(Fields, WrongTypesNameExpectedAndFound) {
   EXPECT_EQ(error_of({{"depth", "1"}}),
-            "s.json: /depth: expected an integer, found the text \"1\"");
+            "s.json: /depth: expected an integer, found the string \"1\"");
   EXPECT_EQ(error_of({{"depth", 1.5}}),
             "s.json: /depth: expected an integer, found the number 1.5");
   EXPECT_EQ(error_of({{"depth", nullptr}}), "s.json: /depth: expected an integer, found null");
@@ -119,7 +119,7 @@ TEST(Fields, WrongTypesNameExpectedAndFound) {
   EXPECT_EQ(error_of({{"lr", true}}), "s.json: /lr: expected a number, found true");
   EXPECT_EQ(error_of({{"sizes", 3}}), "s.json: /sizes: expected a list, found the number 3");
   EXPECT_EQ(error_of({{"sizes", {1, "x"}}}),
-            "s.json: /sizes/1: expected an integer, found the text \"x\"");
+            "s.json: /sizes/1: expected an integer, found the string \"x\"");
   EXPECT_EQ(error_of({{"inner", 3}}), "s.json: /inner: expected an object, found the number 3");
   EXPECT_EQ(error_of({{"inner", {{"name", 1}}}}),
             "s.json: /inner/name: expected a string, found the number 1");

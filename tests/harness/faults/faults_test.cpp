@@ -42,9 +42,9 @@ TEST(Faults, UnknownTaskGetsTheNearest) {
 
 TEST(Faults, MissingTargetIsNamed) {
   const std::string want =
-      "suites/a.json: /faults/0: fault \"second_best\" needs its task: write second_best:<task>";
+      "suites/a.json: /faults/0: fault \"second_best\" needs a task: write second_best:<task>";
   EXPECT_EQ(error_of("second_best"), want);
-  EXPECT_NE(error_of("second_best:").find("needs its task"), std::string::npos);
+  EXPECT_NE(error_of("second_best:").find("needs a task"), std::string::npos);
 }
 
 TEST(Faults, ListNamesThePlaceOfTheBadOne) {

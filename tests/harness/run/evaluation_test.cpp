@@ -359,7 +359,7 @@ TEST_F(EvaluationTest, BadRequestsAreOneSentence) {
   EvaluationRequest data = request();
   data.settings.tasks = {"copa", "piqa"};
   data.data_dir = results_ / "nowhere";
-  EXPECT_NE(error_of(data).find("2 files are missing; get them: npubench data get core/copa "
+  EXPECT_NE(error_of(data).find("2 files are missing; download them: npubench data get core/copa "
                                 "core/piqa"),
             std::string::npos)
       << error_of(data);
@@ -373,36 +373,36 @@ TEST_F(EvaluationTest, FlagsThatWouldChangeNothingAreRefused) {
   EvaluationRequest member = request();
   member.completions_member = "gpt";
   EXPECT_EQ(error_of(member),
-            "--model: no completion file is read; leave --completions-member out");
+            "--model: no completion file is read; leave out --completions-member");
   EvaluationRequest texts = request("");
   texts.completions = "texts.jsonl";
   texts.model.device = "ascend_910b3";
-  EXPECT_EQ(error_of(texts), "--completions: no model is used; leave --device out");
+  EXPECT_EQ(error_of(texts), "--completions: no model is used; leave out --device");
   texts.model.device = "";
   texts.model.tokenizer = "tokenizer.json";
-  EXPECT_EQ(error_of(texts), "--completions: no model is used; leave --tokenizer out");
+  EXPECT_EQ(error_of(texts), "--completions: no model is used; leave out --tokenizer");
   texts.model.tokenizer = "";
   texts.model.shares_prefixes = false;
-  EXPECT_EQ(error_of(texts), "--completions: no model is used; leave --each-alone out");
+  EXPECT_EQ(error_of(texts), "--completions: no model is used; leave out --each-alone");
   texts.model.shares_prefixes = true;
   texts.settings.max_per_task = 1;
   EXPECT_EQ(error_of(texts),
-            "--completions: every item needs its completions; leave --max-per-task out");
+            "--completions: every item needs its completions; leave out --max-per-task");
   texts.settings.max_per_task = 0;
   texts.settings.max_new_tokens = 7;
-  EXPECT_EQ(error_of(texts), "--completions: nothing is generated; leave --max-new-tokens out");
+  EXPECT_EQ(error_of(texts), "--completions: nothing is generated; leave out --max-new-tokens");
   EvaluationRequest again = request("");
   again.rescore = "somewhere";
   EXPECT_EQ(
       error_of(again),
-      "--rescore: the settings are those of the evaluation that is rescored; leave --task out");
+      "--rescore: the settings are those of the evaluation that is rescored; leave out --task");
   again.settings = {};
   again.model.shares_prefixes = false;
-  EXPECT_EQ(error_of(again), "--rescore: no model is used; leave --each-alone out");
+  EXPECT_EQ(error_of(again), "--rescore: no model is used; leave out --each-alone");
   again.model.shares_prefixes = true;
   again.completions_member = "gpt";
   EXPECT_EQ(error_of(again),
-            "--rescore: the completions come from the evaluation; leave --completions-member out");
+            "--rescore: the completions come from the evaluation; leave out --completions-member");
   again.completions_member = "";
   again.shards = 2;
   EXPECT_EQ(error_of(again),

@@ -175,7 +175,7 @@ TEST_F(Resume, RefusesACheckpointOfOtherSettings) {
   const auto other = test::run_tiny(data_, settings_, folder.path());
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, ErrorCode::kBadInput);
-  EXPECT_NE(other.error().message.find("/settings/matrix_lr is 0.02 there and 0.05 here"),
+  EXPECT_NE(other.error().message.find("/settings/matrix_lr is 0.02 there, but 0.05 here"),
             std::string::npos)
       << other.error().message;
 }
