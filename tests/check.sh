@@ -43,7 +43,17 @@ while IFS= read -r -d '' file; do
   sources+=("$file")
 done < <(find harness model evals results report tests -path results/runs -prune -o \
   \( -name '*.cpp' -o -name '*.hpp' \) -type f -print0 | sort -z)
-if ! complaints=$(clang-format --dry-run -Werror "${sources[@]}" 2>&1); then
+# Each call's complaints in one piece: several run at once.
+check_format() {
+  local said
+  said=$(clang-format --dry-run -Werror "$@" 2>&1) || {
+    printf '%s\n' "$said"
+    return 1
+  }
+}
+export -f check_format
+if ! complaints=$(printf '%s\0' "${sources[@]}" |
+  xargs -0 -n 50 -P "$jobs" bash -c 'check_format "$@"' check_format); then
   format_failed=1
   # "file:line:column: error: code should be clang-formatted"
   mapfile -t unformatted < <(awk -F: '/: error: / { print $1 }' <<<"$complaints" | sort -u)
