@@ -179,7 +179,9 @@ TEST_F(Eval, RecordsCarryTheHistoryOfTheirCheckpoint) {
     EXPECT_EQ(history.at("code"), has_record ? Json(trained->subject.at("code")) : Json()) << what;
     EXPECT_EQ(history.at("parents"), has_record ? Json(trained->parents) : Json()) << what;
     EXPECT_EQ(record->parents.empty(), !has_record) << what;
-    if (has_record) EXPECT_EQ(record->parents.front(), trained->node_key) << what;
+    if (has_record) {
+      EXPECT_EQ(record->parents.front(), trained->node_key) << what;
+    }
     EXPECT_EQ(record->trained_on, "ascend_910b3") << what;
     EXPECT_EQ(record->seed, trained->seed) << what;
   };

@@ -239,8 +239,12 @@ TEST_F(RunnerTest, FullDiskFailsTheNodeAndLeavesNoRecord) {
     for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
       const fs::path folder = folder_of(plan_.nodes[i].name);
       const bool executed = summary && summary->nodes[i].outcome == NodeOutcome::kExecuted;
-      if (summary) EXPECT_EQ(has_record(folder), executed) << plan_.nodes[i].name;
-      if (has_record(folder)) EXPECT_TRUE(read_record(folder)) << plan_.nodes[i].name;
+      if (summary) {
+        EXPECT_EQ(has_record(folder), executed) << plan_.nodes[i].name;
+      }
+      if (has_record(folder)) {
+        EXPECT_TRUE(read_record(folder)) << plan_.nodes[i].name;
+      }
       if (summary && !summary->nodes[i].message.empty()) said += summary->nodes[i].message + "\n";
     }
     EXPECT_NE(said.find("No space left on device"), std::string::npos) << said;
