@@ -185,8 +185,9 @@ Result<void> write_record(const fs::path& folder, Record record) {
   NB_TRY(const Json json, record_json(record), folder.string());
   if (has_record(folder)) {
     const auto old = read_record(folder);
-    // An unreadable old record is replaced: nothing can be compared with it.
-    if (old && old->status == "ok") {
+    // An unreadable old record is replaced, and one of an older schema, which no checksum seals:
+    // nothing can be compared with it.
+    if (old && old->status == "ok" && old->schema == kRecordSchema) {
       if (old->node_key != record.node_key)
         return run_error(
             fmt::format("{}: holds the record of another node with key {}; move it away",

@@ -45,7 +45,7 @@ Result<void> remove_temporaries(const fs::path& folder) {
 bool has_good_record(const fs::path& folder) {
   if (!has_record(folder)) return false;
   const auto record = read_record(folder);
-  return record && record->status == "ok";
+  return record && record->status == "ok" && record->schema == kRecordSchema;
 }
 
 Result<void> remove_old_files(const fs::path& folder) {
