@@ -285,6 +285,7 @@ void add_seed_test(Gate& gate, const SeedDifference& group) {
   test.base = group.a;
   test.candidate = group.b;
   test.noise = noise_of(gate, group);
+  test.is_training = group.first_a->record.kind == "train";
   test.one_value = group.n == 1;
   gate.seeds.push_back(std::move(test));
 }

@@ -93,7 +93,7 @@ void judge_seed(SeedTest& test, const MeanTest& result, std::size_t tests,
   const double sd = test.base.size() >= 2 ? sd_upper80(sample_sd(test.base),
                                                        static_cast<double>(test.base.size() - 1))
                                           : 0;
-  // Half of alpha a side: retrained models are red either way.
+  // Half of alpha for each of the two families.
   const bool surely_better = *v.p_better_holm <= policy.alpha / 2;
   const bool enough = fewest(test) >= static_cast<std::size_t>(policy.min_seeds);
   if (*v.p_worse_holm <= policy.alpha / 2 && gain <= -least_red && gain < 0) {
@@ -134,6 +134,27 @@ std::optional<MeanTest> test_of(const SeedTest& test) {
   return std::nullopt;
 }
 
+struct Testable {
+  SeedTest* test;
+  MeanTest result;
+  double worse, better;  // one-sided p
+};
+
+void judge_family(const std::vector<Testable>& family, std::size_t tests,
+                  const GatePolicy& policy) {
+  std::vector<double> worse, better;
+  for (const Testable& one : family) {
+    worse.push_back(one.worse);
+    better.push_back(one.better);
+  }
+  const auto worse_holm = holm(worse), better_holm = holm(better);
+  for (std::size_t i = 0; i < family.size(); ++i) {
+    family[i].test->verdict.p_worse_holm = worse_holm[i];
+    family[i].test->verdict.p_better_holm = better_holm[i];
+    judge_seed(*family[i].test, family[i].result, tests, policy);
+  }
+}
+
 }  // namespace
 
 SeedNoise noise_of_card(double sd, int seeds) {
@@ -164,8 +185,7 @@ SeedNoise noise_of_share(double share, std::int64_t n) {
 }
 
 void judge_seeds(std::vector<SeedTest>& family, const GatePolicy& policy) {
-  std::vector<double> worse, better;
-  std::vector<std::pair<SeedTest*, MeanTest>> testable;
+  std::vector<Testable> trainings, answers;
   for (SeedTest& test : family) {
     NB_CHECK(test.direction != Direction::kNone && !test.base.empty() && !test.candidate.empty(),
              "[gate] seeds of {} cannot be judged", test.verdict.task());
@@ -183,16 +203,12 @@ void judge_seeds(std::vector<SeedTest>& family, const GatePolicy& policy) {
     }
     v.interval95 = result->interval95;
     v.p_worse = higher ? result->p_below : result->p_above;
-    worse.push_back(*v.p_worse);
-    better.push_back(higher ? result->p_above : result->p_below);
-    testable.emplace_back(&test, *result);
+    const double p_better = higher ? result->p_above : result->p_below;
+    (test.is_training ? trainings : answers).push_back({&test, *result, *v.p_worse, p_better});
   }
-  const auto worse_holm = holm(worse), better_holm = holm(better);
-  for (std::size_t i = 0; i < testable.size(); ++i) {
-    testable[i].first->verdict.p_worse_holm = worse_holm[i];
-    testable[i].first->verdict.p_better_holm = better_holm[i];
-    judge_seed(*testable[i].first, testable[i].second, testable.size(), policy);
-  }
+  const std::size_t tests = trainings.size() + answers.size();
+  judge_family(trainings, tests, policy);
+  judge_family(answers, tests, policy);
 }
 
 }  // namespace nb
