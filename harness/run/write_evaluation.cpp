@@ -26,11 +26,14 @@ std::vector<Use> uses_of(std::span<const EvalResult> results) {
 }
 
 std::string unscored_text(const Record& record) {
+  const std::string ending = metric::of_task("", metric::kNotScored);
   std::string text;
-  for (const Metric& m : record.metrics)
-    if (m.value && m.name == metric::of_task(m.task, metric::kNotScored))
-      text += fmt::format("{}{} ({} of {} items)", text.empty() ? "no score: " : ", ", m.task,
-                          std::lround(*m.value * static_cast<double>(m.n)), m.n);
+  for (const Metric& m : record.metrics) {
+    if (!m.value || !m.name.ends_with(ending)) continue;
+    const std::string task = m.name.substr(0, m.name.size() - ending.size());
+    text += fmt::format("{}{} ({} of {} items)", text.empty() ? "no score: " : ", ", task,
+                        std::lround(*m.value * static_cast<double>(m.n)), m.n);
+  }
   return text.empty() ? "" : text + "; the model's numbers are not finite";
 }
 

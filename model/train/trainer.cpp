@@ -91,7 +91,11 @@ Json Trainer::identity(const GptConfig& config) const {
   Json settings = hashed_fields(copy.fields());
   settings.erase("keep_steps");  // which of them stay is nothing that a checkpoint could tell
   Json policy = Json::object();
-  for (const PolicyEntry& entry : device_.profile().numerics_card) policy[entry.name] = entry.value;
+  const DeviceProfile& profile = device_.profile();
+  const Use uses[] = {Use::kTrain};
+  for (const PolicyEntry& entry :
+       entries_in(profile.numerics_card, profile.numerics, uses, /*cards=*/1))
+    policy[entry.name] = entry.value;
   return {{"settings", settings},
           {"model", print_struct(config)},
           {"device", device_.profile().name()},
