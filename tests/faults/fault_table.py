@@ -187,7 +187,7 @@ FAULTS = (
         "last_micro_batch_twice",
         "seeds",
         "the gradient of a step's last micro-batch counts twice",
-        {5: "worse"},
+        {5: "red"},
         scaled("micro + 1 < plan.accumulation_steps ? 1.0 / micro_batches : 2.0 / micro_batches"),
     ),
     # --- port: what somebody who ports the training gets wrong -----------------------------------------------
