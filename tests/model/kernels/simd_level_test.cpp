@@ -1,5 +1,6 @@
 #include "model/kernels/simd_level.hpp"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -96,8 +97,9 @@ TEST(FloatMode, FlushToZeroFailsTheCheckAtKernelEntry) {
 // Lines of nm for a level's objects.
 std::vector<std::string> symbols_of(const std::string& level) {
   const std::string folder =
-      std::string(NB_BINARY_DIR) + "/model/kernels/CMakeFiles/nb_kernels_" + level + ".dir";
-  const auto listing = run_subprocess({"sh", "-c", "nm -C $(find '" + folder + "' -name '*.o')"});
+      fmt::format("{}/model/kernels/CMakeFiles/nb_kernels_{}.dir", NB_BINARY_DIR, level);
+  const auto listing =
+      run_subprocess({"sh", "-c", fmt::format("nm -C $(find '{}' -name '*.o')", folder)});
   EXPECT_TRUE(listing.has_value() && listing->exit_code == 0) << folder;
   std::istringstream text(listing ? listing->out : "");
   std::vector<std::string> lines;
