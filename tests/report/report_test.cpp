@@ -153,7 +153,7 @@ TEST(Report, ConfoundedDevicesAreNeverCalledHardware) {
   input.run = &records;
   input.comparisons = device_comparisons(records);
   const std::string text = markdown(input);
-  EXPECT_TRUE(has(text, "**Confounded: settings or code differ"));
+  EXPECT_TRUE(has(text, "**Confounded: settings, data or code differ"));
   EXPECT_FALSE(has(text, "all differences come from the emulated devices"));
   EXPECT_TRUE(has(text, "/settings/train/lr"));
 }

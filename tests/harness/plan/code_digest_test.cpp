@@ -183,7 +183,7 @@ TEST(CodeDigest, CoversWhatANodesProcessRuns) {
         "harness/run/open_model.cpp", "harness/run/evaluation.cpp",
         "harness/run/evaluation_run.cpp", "harness/run/eval_stage.cpp", "harness/run/runner.cpp",
         "results/record.cpp", "results/store.cpp", "results/items.cpp", "evals/evaluate.cpp",
-        "harness/base/portable_math.cpp", "build/evals/sandbox/runner_text.cpp"})
+        "harness/base/portable_math.cpp", "build/evals/sandbox/scripts.cpp"})
     EXPECT_TRUE(runs("eval", file)) << file;
   for (const char* file : {"results/series.cpp", "results/series.hpp", "model/train/trainer.cpp",
                            "model/kernels/adamw.cpp", "model/kernels/inner/vec_neon.hpp",

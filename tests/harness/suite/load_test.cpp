@@ -246,7 +246,8 @@ TEST(DeviceEntry, AStackOfAUseChangesWhatIsLaunchedAndRounded) {
   EXPECT_EQ(device->profile.numerics.of(Use::kScore).pointwise, Pointwise::kFused);
   EXPECT_EQ(device->profile.software.of(Use::kScore).mode.value, SoftwareMode::kCompiled);
   EXPECT_EQ(device->profile.numerics.of(Use::kGenerate).pointwise, Pointwise::kEager);
-  EXPECT_EQ(device->profile.numerics.of(Use::kTrain), plain->profile.numerics.of(Use::kTrain));
+  EXPECT_EQ(device->profile.numerics.of(Use::kTrain).pointwise,
+            plain->profile.numerics.of(Use::kTrain).pointwise);
   EXPECT_NE(device->content, plain->content);
 }
 

@@ -100,7 +100,12 @@ TEST_F(Training, EqualPoliciesGiveEqualBitsAndOthersDoNot) {
   ASSERT_GT(a.tensors.size(), 10U);
   EXPECT_EQ(a.losses, same.losses);
   EXPECT_EQ(a.bits_per_byte, same.bits_per_byte);
-  for (const auto& [name, bytes] : a.tensors) EXPECT_EQ(bytes, same.tensors.at(name)) << name;
+  // The rows of steps.csv so far hold simulated times, which are the machine's.
+  for (const auto& [name, bytes] : a.tensors) {
+    if (name != "progress.rows") {
+      EXPECT_EQ(bytes, same.tensors.at(name)) << name;
+    }
+  }
   EXPECT_NE(a.step_time_ns, same.step_time_ns);  // another machine all the same
   EXPECT_NE(a.losses, h.losses);
   EXPECT_NE(a.bits_per_byte, h.bits_per_byte);
