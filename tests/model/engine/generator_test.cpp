@@ -285,6 +285,7 @@ TEST(Generate, BatchesCachesAndThreadsChangeNoToken) {
     std::vector<std::vector<GeneratedSample>> expected;
     for (const GenerateRequest& request : requests) {
       expected.emplace_back();
+      const UseScope scope(small.device, Use::kGenerate);
       for (int s = 0; s < request.num_samples; ++s)
         expected.back().push_back(by_recomputing(*small.gpt, request, s));
     }

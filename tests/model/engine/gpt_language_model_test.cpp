@@ -181,6 +181,7 @@ TEST_P(GptScores, AreTheLogSoftmaxOfTheLogits) {
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const ScoreRequest& request = requests[i];
     std::vector<std::vector<float>> logits;
+    const UseScope scope(small.device, Use::kScore);
     small.gpt->forward_logits(request.tokens, 1, std::ssize(request.tokens), {},
                               [&](std::int64_t first, ConstMatrix block) {
                                 ASSERT_EQ(first, std::ssize(logits));

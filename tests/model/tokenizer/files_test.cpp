@@ -68,7 +68,7 @@ TEST(TokenizerFiles, RanksMayStandInAnyOrderWithCrlf) {
 TEST(TokenizerFiles, BadRanksAreNamedWithTheirLine) {
   const std::string good = ranks_text();  // line 258: token 257
   EXPECT_SAYS(ranks_error(good.substr(0, good.size() - 4)), "v.ranks:260: ");
-  EXPECT_SAYS(ranks_error(good.substr(0, good.rfind(' '))), "cut short");
+  EXPECT_SAYS(ranks_error(good.substr(0, good.rfind(' '))), "is the file truncated?");
   EXPECT_SAYS(ranks_error(replaced(good, " 257\n", " 12\n")),
               "v.ranks:258: rank 12 is already used in line 13");
   EXPECT_SAYS(ranks_error(replaced(good, " 257\n", " 999\n")), "rank 257 is missing");
