@@ -28,8 +28,7 @@ Result<std::optional<NodeLinkProfile>> parse_node_links(std::string_view profile
   NB_TRY(const Json json, parse_json(profile_json, where));
   const auto found = json.find("between_nodes");
   if (found == json.end()) return std::optional<NodeLinkProfile>();
-  NB_TRY(NodeLinkProfile links,
-         parse_struct<NodeLinkProfile>(*found, where + ": /between_nodes"));
+  NB_TRY(NodeLinkProfile links, parse_struct<NodeLinkProfile>(*found, where + ": /between_nodes"));
   return std::optional(std::move(links));
 }
 

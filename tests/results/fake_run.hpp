@@ -23,8 +23,8 @@ class FakeRun {
   void add(const Record& record);  // artifacts must lie in folder_of(record) already
   RunRecords read() const;
 
-  // A training node with steps.csv; loss falls from ln 256 with 3 % of noise, `shift` times the step is added to
-  // every loss. `change` may edit the record before it is written.
+  // A training node with steps.csv; loss falls from ln 256 with 3 % of noise, `shift` times the
+  // step is added to every loss. `change` may edit the record before it is written.
   Record add_training(const std::string& device, std::int64_t seed, double val_bpb,
                       double shift = 0, const std::function<void(Record&)>& change = {});
   // Answers of one task: right(i) for item i of n.

@@ -29,8 +29,9 @@ enum TileMode : int {
   kTileAdd,       // C = C + chain from +0
 };
 
-// Panels, and what a chain over them gives. (Whole products: Gemm, below.) A panel of width P holds, step by step, P words of 4
-// bytes: one fp32 value of k, or the bf16 pair (k even low, k odd high) of `values_per_step` = 2.
+// Panels, and what a chain over them gives. (Whole products: Gemm, below.) A panel of width P
+// holds, step by step, P words of 4 bytes: one fp32 value of k, or the bf16 pair (k even low, k odd
+// high) of `values_per_step` = 2.
 struct Product {
   int rows;             // tile rows: width of A's panels
   int cols;             // tile columns: width of B's panels, a multiple of 16
