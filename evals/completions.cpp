@@ -70,16 +70,11 @@ class Places {
   std::vector<std::string> names_;
 };
 
-struct GivenText {
-  std::string text;
-  bool is_solution = false;
-};
-
 Result<GivenText> given_text(const Json& row, const std::string& member, const std::string& line) {
   if (!member.empty() && !row.contains(member))
     return bad_input(fmt::format("{}: \"{}\" is missing", line, member));
   const Json& holder = member.empty() ? row : row[member];
-  if (holder.is_string()) return GivenText{holder.get<std::string>(), false};
+  if (holder.is_string()) return GivenText{0, holder.get<std::string>(), false};
   const std::string where = member.empty() ? line : line + ": " + member;
   if (!holder.is_object())
     return bad_input(
@@ -90,46 +85,103 @@ Result<GivenText> given_text(const Json& row, const std::string& member, const s
   return given;
 }
 
+// The form of each text, and why.
+Result<std::vector<TextForm>> forms_of(std::span<const GivenText> given,
+                                       const GeneratingEvaluator& evaluator,
+                                       const CompletionsChoice& choice, const std::string& where,
+                                       std::string& why) {
+  if (choice.form && !evaluator.has_form(*choice.form))
+    return bad_input(fmt::format("{}: --completions-form {}: this task has no texts of that form",
+                                 where, name(*choice.form)));
+  if (choice.form) return std::vector<TextForm>(given.size(), *choice.form);
+  std::vector<GivenText> others;
+  for (const GivenText& one : given)
+    if (!one.is_solution) others.push_back(one);
+  const ChosenForm of_others = evaluator.guess_form(others);
+  const TextForm of_solutions =
+      evaluator.has_form(TextForm::kProgram) ? TextForm::kProgram : of_others.form;
+  std::vector<TextForm> forms;
+  for (const GivenText& one : given)
+    forms.push_back(one.is_solution ? of_solutions : of_others.form);
+  if (!others.empty()) why = of_others.why;
+  if (others.size() < given.size())
+    why += fmt::format("{}{} of {} stand under \"solution\"", why.empty() ? "" : "; ",
+                       given.size() - others.size(), given.size());
+  return forms;
+}
+
 }  // namespace
 
-Result<std::vector<StoredTexts>> parse_completions(std::string_view text,
-                                                   const GeneratingEvaluator& evaluator,
-                                                   std::int64_t samples, const std::string& where,
-                                                   const std::string& member) {
+std::string Completions::form_names() const {
+  std::string names;
+  for (const TextForm form : forms)
+    names += fmt::format("{}{}", names.empty() ? "" : " and ", name(form));
+  return names;
+}
+
+std::map<std::string, std::string> Completions::comparability(
+    const GeneratingEvaluator& evaluator) const {
+  std::map<std::string, std::string> facts;
+  for (const TextForm form : forms)
+    for (const auto& [key, value] : evaluator.form_comparability(form)) {
+      std::string& fact = facts[key];
+      if (fact.find(value) == fact.npos) fact += fact.empty() ? value : " and " + value;
+    }
+  return facts;
+}
+
+Result<Completions> parse_completions(std::string_view text, const GeneratingEvaluator& evaluator,
+                                      const CompletionsChoice& choice, const std::string& where) {
   const Places places(evaluator);
-  std::vector<StoredTexts> stored(evaluator.size());
-  for (std::size_t i = 0; i < stored.size(); ++i) stored[i].item = i;
+  std::vector<std::int64_t> counts(evaluator.size());
+  std::vector<GivenText> all;
   const TakeRow add = [&](const Json& row, const std::string& line) -> Result<void> {
     if (!row.is_object())
       return bad_input(fmt::format("{}: expected an object, got {}", line, row.type_name()));
     NB_TRY(const std::size_t i, places.of(row, line));
-    NB_TRY(GivenText given, given_text(row, member, line));
-    auto& texts = stored[i].texts;
-    if (std::cmp_greater_equal(texts.size(), samples))
+    NB_TRY(GivenText given, given_text(row, choice.member, line));
+    if (++counts[i] > choice.samples)
       return bad_input(fmt::format(
           "{}: \"{}\" appears {} times; for several completions per item, give --samples", line,
-          places.name(i), texts.size() + 1));
-    texts.push_back(given.is_solution ? evaluator.stored_solution(i, std::move(given.text))
-                                      : evaluator.stored_text(i, std::move(given.text)));
+          places.name(i), counts[i]));
+    given.item = i;
+    all.push_back(std::move(given));
     return {};
   };
   NB_TRY_VOID(for_each_row(text, where, add, EmptyFile::kAllowed));
-  const auto is_short = [samples](const StoredTexts& item) {
-    return std::cmp_less(item.texts.size(), samples);
-  };
-  const auto first = std::find_if(stored.begin(), stored.end(), is_short);
-  if (first == stored.end()) return stored;
-  return bad_input(fmt::format(
-      "{}: {} of {} items lack completions; for example, \"{}\" has {} of {}; every item needs {}",
-      where, std::count_if(stored.begin(), stored.end(), is_short), stored.size(),
-      places.name(first->item), first->texts.size(), samples, samples == 1 ? "one" : "them"));
+  const auto is_short = [&](std::int64_t count) { return count < choice.samples; };
+  const auto first = std::find_if(counts.begin(), counts.end(), is_short);
+  Completions completions;
+  completions.missing = std::count_if(counts.begin(), counts.end(), is_short);
+  if (completions.missing > 0 && !choice.ignore_incomplete)
+    return bad_input(
+        fmt::format("{}: {} of {} items lack completions; for example, \"{}\" has {} of {}; every "
+                    "item needs {}",
+                    where, completions.missing, counts.size(),
+                    places.name(static_cast<std::size_t>(first - counts.begin())), *first,
+                    choice.samples, choice.samples == 1 ? "one" : "them"));
+  std::erase_if(all, [&](const GivenText& given) { return is_short(counts[given.item]); });
+  if (all.empty())
+    return bad_input(
+        fmt::format("{}: no item has its completions, so nothing can be scored", where));
+  NB_TRY(const auto forms, forms_of(all, evaluator, choice, where, completions.why));
+  completions.forms.insert(forms.begin(), forms.end());
+  std::vector<StoredTexts> stored(evaluator.size());
+  for (std::size_t k = 0; k < all.size(); ++k)
+    stored[all[k].item].texts.push_back(
+        evaluator.stored_text(all[k].item, forms[k], std::move(all[k].text)));
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    stored[i].item = i;
+    if (!stored[i].texts.empty()) completions.texts.push_back(std::move(stored[i]));
+  }
+  return completions;
 }
 
-Result<std::vector<StoredTexts>> read_completions(const std::filesystem::path& path,
-                                                  const GeneratingEvaluator& evaluator,
-                                                  std::int64_t samples, const std::string& member) {
+Result<Completions> read_completions(const std::filesystem::path& path,
+                                     const GeneratingEvaluator& evaluator,
+                                     const CompletionsChoice& choice) {
   NB_TRY(const std::string text, read_file(path));
-  return parse_completions(text, evaluator, samples, path.string(), member);
+  return parse_completions(text, evaluator, choice, path.string());
 }
 
 }  // namespace nb

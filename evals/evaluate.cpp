@@ -11,6 +11,7 @@
 #include "evals/composites.hpp"
 #include "evals/data/manifest.hpp"
 #include "evals/generate_texts.hpp"
+#include "evals/humaneval/evaluator.hpp"
 #include "evals/models/gold_reader.hpp"
 #include "evals/task_registry.hpp"
 #include "harness/base/check.hpp"
@@ -37,6 +38,13 @@ class Run {
       : task_(task), evaluator_(evaluator), context_(context), records_(evaluator.size()) {
     NB_CHECK(context.shards >= 1 && context.shard >= 0 && context.shard < context.shards,
              "[evaluate] shard {} of {}", context.shard, context.shards);
+    hash_items();
+  }
+
+  // The other items are no part of the result. Called before anything is asked.
+  void leave_out_all_but(std::span<const StoredTexts> stored) {
+    is_left_out_.assign(records_.size(), true);
+    for (const StoredTexts& one : stored) is_left_out_[one.item] = false;
     hash_items();
   }
 
@@ -72,6 +80,7 @@ class Run {
   }
 
  private:
+  bool is_left_out(std::size_t i) const { return !is_left_out_.empty() && is_left_out_[i]; }
   bool is_mine(std::size_t i) const {
     return static_cast<std::int64_t>(i) % context_.shards == context_.shard;
   }
@@ -85,17 +94,26 @@ class Run {
   }
 
   void hash_items() {
+    Sha256 all_items, all_prompts;
+    prompt_hashes_.clear();
+    place_of_.clear();
     for (std::size_t i = 0; i < evaluator_.size(); ++i) {
+      if (is_left_out(i)) {
+        prompt_hashes_.emplace_back();
+        continue;
+      }
       Sha256 one;
-      update_netstring(item_hash_, evaluator_.item_bytes(i));
+      update_netstring(all_items, evaluator_.item_bytes(i));
       for (const std::string& prompt : evaluator_.prompts(i)) {
-        update_netstring(prompt_hash_, prompt);
+        update_netstring(all_prompts, prompt);
         update_netstring(one, prompt);
       }
       prompt_hashes_.push_back(one.hex().substr(0, kPromptHashDigits));
       const bool is_new = place_of_.emplace(evaluator_.item_id(i), i).second;
       NB_CHECK(is_new, "[evaluate] {}: item {} appears twice", task_.id, evaluator_.item_id(i));
     }
+    item_hash_ = all_items.hex();
+    prompt_hash_ = all_prompts.hex();
   }
 
   Result<void> take_what_is_done() {
@@ -214,7 +232,8 @@ class Run {
                             bool is_generated) {
     EvalResult result;
     result.task = task_.id;
-    result.items_expected = static_cast<std::int64_t>(records_.size());
+    const auto left_out = std::ranges::count(is_left_out_, true);
+    result.items_expected = std::ssize(records_) - left_out;
     for (auto& record : records_)
       if (record) result.items.push_back(std::move(*record));
     const auto cut = std::count_if(result.items.begin(), result.items.end(),
@@ -225,8 +244,8 @@ class Run {
     result.comparability = evaluator_.comparability();
     result.environment = evaluator_.environment();
     result.comparability.insert({
-        {of_task("items"), item_hash_.hex()},
-        {of_task("prompts"), prompt_hash_.hex()},
+        {of_task("items"), item_hash_},
+        {of_task("prompts"), prompt_hash_},
         {of_task("context"), was_cut ? fmt::format("cut to {} tokens", context_length) : "whole"},
         {"max_per_task", kept > 0 ? std::to_string(kept) : "all"},
         {"tokenizer", tokenizer},
@@ -240,6 +259,9 @@ class Run {
     if (was_cut)
       result.metrics.push_back(
           count_metric(task_.id, metric::kCutPrompts, cut, result.items_expected));
+    if (left_out > 0)
+      result.metrics.push_back(
+          count_metric(task_.id, metric::kLeftOut, left_out, std::ssize(records_)));
     for (Metric& metric : evaluator_.more_metrics(result.items))
       result.metrics.push_back(unscored.empty() ? std::move(metric)
                                                 : without_value(std::move(metric), unscored));
@@ -250,9 +272,10 @@ class Run {
   const Evaluator& evaluator_;
   const EvalContext& context_;
   std::vector<std::optional<ItemRecord>> records_;  // by place
+  std::vector<bool> is_left_out_;                   // empty: none
   std::vector<std::string> prompt_hashes_;
   std::unordered_map<std::string, std::size_t> place_of_;  // by id
-  Sha256 item_hash_, prompt_hash_;
+  std::string item_hash_, prompt_hash_;
 };
 
 }  // namespace
@@ -267,6 +290,14 @@ Result<std::vector<std::string>> datasets_of(const EvalSettings& settings) {
   for (const Task* task : tasks)
     if (task->dataset != "microworld") datasets.emplace_back(task->dataset);
   return datasets;
+}
+
+std::string sandbox_level(std::span<const std::string> names) {
+  const auto tasks = expand_tasks(names, "");
+  const auto runs_programs = [](const Task* task) { return task->load == load_humaneval; };
+  if (!tasks || std::ranges::none_of(*tasks, runs_programs)) return "";
+  const auto ability = sandbox::probe();
+  return ability ? std::string(sandbox::name(ability->level)) : "";
 }
 
 Result<void> preflight(const EvalContext& context) {
@@ -285,8 +316,11 @@ Result<EvalResult> evaluate(const Task& task, const Evaluator& evaluator,
 }
 
 Result<EvalResult> mark_stored(const Task& task, const GeneratingEvaluator& evaluator,
-                               std::span<const StoredTexts> stored, const EvalContext& context) {
-  return Run(task, evaluator, context).with_texts(evaluator, stored);
+                               std::span<const StoredTexts> stored, const EvalContext& context,
+                               ItemsWithoutTexts missing) {
+  Run run(task, evaluator, context);
+  if (missing == ItemsWithoutTexts::kLeftOut) run.leave_out_all_but(stored);
+  return run.with_texts(evaluator, stored);
 }
 
 Result<std::vector<EvalResult>> evaluate(const EvalContext& context, LanguageModel& model) {

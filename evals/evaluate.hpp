@@ -24,6 +24,10 @@ Result<std::unique_ptr<Evaluator>> load_evaluator(const Task& task, const EvalCo
 // none.
 Result<std::vector<std::string>> datasets_of(const EvalSettings& settings);
 
+// The level of this host's sandbox where one of these tasks runs programs that a model wrote;
+// empty: none does, or no level works. Part of comparability, so of a node's key too.
+std::string sandbox_level(std::span<const std::string> tasks);
+
 // All of settings.tasks, in order. evaluate() adds the composites (composites.hpp) at the end.
 Result<void> preflight(const EvalContext& context);
 Result<std::vector<EvalResult>> evaluate(const EvalContext& context, LanguageModel& model);
@@ -37,7 +41,12 @@ struct StoredTexts {
   std::vector<std::string> texts;
   bool is_finite = true;  // false: the logits of the model that said them were not; no mark
 };
+
+// Items without texts are other processes' (kOfOthers: no metrics then), or no part of the result,
+// which counts them and can be compared only with one of the same items (kLeftOut).
+enum class ItemsWithoutTexts { kOfOthers, kLeftOut };
 Result<EvalResult> mark_stored(const Task& task, const GeneratingEvaluator& evaluator,
-                               std::span<const StoredTexts> stored, const EvalContext& context);
+                               std::span<const StoredTexts> stored, const EvalContext& context,
+                               ItemsWithoutTexts missing = ItemsWithoutTexts::kOfOthers);
 
 }  // namespace nb

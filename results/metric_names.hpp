@@ -24,6 +24,7 @@ inline constexpr const char* kCore = "core";          // 1, higher; mean of cent
 // such items: the task's other metrics are null then.
 inline constexpr const char* kNotScored = "not_scored";
 // Counts of items, without direction; recorded only where they are not 0.
+inline constexpr const char* kLeftOut = "left_out";          // without completions, not scored
 inline constexpr const char* kCutPrompts = "cut_prompts";    // cut to the model's context
 inline constexpr const char* kAlwaysRight = "always_right";  // no model decides them: evals/core
 inline constexpr const char* kAlwaysWrong = "always_wrong";

@@ -8,12 +8,28 @@ std::vector<Metric> Evaluator::more_metrics(std::span<const ItemRecord>) const {
 
 Result<void> Evaluator::check_tokenizer(const Tokenizer&) const { return {}; }
 
-std::string GeneratingEvaluator::stored_text(std::size_t, std::string completion) const {
-  return completion;
+std::string_view name(TextForm form) {
+  switch (form) {
+    case TextForm::kAnswer:
+      return "answer";
+    case TextForm::kCompletion:
+      return "completion";
+    case TextForm::kProgram:
+      return "program";
+  }
+  return "";
 }
 
-std::string GeneratingEvaluator::stored_solution(std::size_t, std::string solution) const {
-  return solution;
+std::string GeneratingEvaluator::stored_text(std::size_t, TextForm, std::string text) const {
+  return text;
+}
+
+bool GeneratingEvaluator::has_form(TextForm) const { return true; }
+
+ChosenForm GeneratingEvaluator::guess_form(std::span<const GivenText>) const { return {}; }
+
+std::map<std::string, std::string> GeneratingEvaluator::form_comparability(TextForm) const {
+  return {};
 }
 
 }  // namespace nb

@@ -23,6 +23,24 @@
 
 namespace nb {
 
+// How a text of a file that somebody else made is to be read.
+enum class TextForm {
+  kAnswer,      // what a chat model answered, as the reference evaluates it
+  kCompletion,  // continues the prompt
+  kProgram,     // a whole solution
+};
+std::string_view name(TextForm form);  // "answer", "completion", "program"
+
+struct GivenText {
+  std::size_t item = 0;  // its place
+  std::string text;
+  bool is_solution = false;  // it stands under "solution"
+};
+struct ChosenForm {
+  TextForm form = TextForm::kAnswer;
+  std::string why;  // "12 of 164 have a Markdown block"
+};
+
 // What is right, for the built-in models (oracle, chance, corrupted; built_in_models.hpp). Real
 // models never see it.
 struct Gold {
@@ -96,11 +114,15 @@ class GeneratingEvaluator : public Evaluator {
   // filled by the caller. Called from several threads at once, so a slow marking (sandbox) is run
   // for several items together. An error is trouble of this computer, never a wrong answer.
   virtual Result<ItemRecord> mark(std::size_t i, std::span<const std::string> texts) const = 0;
-  // A text of a completion file, which need not come from a chat model, in the form that mark()
-  // takes. Default: as it is.
-  virtual std::string stored_text(std::size_t i, std::string completion) const;
-  // The same for a text that is no continuation but a whole solution. Default: as it is.
-  virtual std::string stored_solution(std::size_t i, std::string solution) const;
+  // A text of a completion file, which need not come from a chat model, as mark() takes it; of a
+  // form that has_form() admits. Default: as it is, whatever its form.
+  virtual std::string stored_text(std::size_t i, TextForm form, std::string text) const;
+  virtual bool has_form(TextForm form) const;
+  // The form that texts seem to be in, none of which stands under "solution". Default: answers.
+  virtual ChosenForm guess_form(std::span<const GivenText> texts) const;
+  // Of texts in that form: "<task>/form" and "<task>/extraction", how the answer is taken out of
+  // them. Part of comparability; a model's own texts are answers. Default: none.
+  virtual std::map<std::string, std::string> form_comparability(TextForm form) const;
 };
 
 }  // namespace nb

@@ -42,7 +42,10 @@ Gold NumberEvaluator::gold(std::size_t i) const {
 }
 
 std::map<std::string, std::string> NumberEvaluator::comparability() const {
-  return {{task_ + "/scorer", std::string(kNumberScorerVersion)}, {task_ + "/order", order_}};
+  auto facts = form_comparability(TextForm::kAnswer);
+  facts[task_ + "/scorer"] = kNumberScorerVersion;
+  facts[task_ + "/order"] = order_;
+  return facts;
 }
 
 std::vector<Metric> NumberEvaluator::more_metrics(std::span<const ItemRecord> items) const {
@@ -89,12 +92,19 @@ Result<ItemRecord> NumberEvaluator::mark(std::size_t i, std::span<const std::str
   return record;
 }
 
-std::string NumberEvaluator::stored_text(std::size_t, std::string completion) const {
-  return with_marked_answer(std::move(completion));
+std::string NumberEvaluator::stored_text(std::size_t, TextForm form, std::string text) const {
+  return form == TextForm::kAnswer ? text : with_marked_answer(std::move(text));
 }
 
-std::string NumberEvaluator::stored_solution(std::size_t, std::string solution) const {
-  return with_marked_answer(std::move(solution));
+ChosenForm NumberEvaluator::guess_form(std::span<const GivenText>) const {
+  return {TextForm::kCompletion, "a last line \"A: 72\" counts as \"#### 72\""};
+}
+
+std::map<std::string, std::string> NumberEvaluator::form_comparability(TextForm form) const {
+  return {{task_ + "/form", std::string(name(form))},
+          {task_ + "/extraction", form == TextForm::kAnswer ? "#### number"
+                                                            : "#### number, or a last line A: "
+                                                              "number"}};
 }
 
 Result<std::unique_ptr<Evaluator>> load_gsm8k(const Task& task, const EvalContext& context) {

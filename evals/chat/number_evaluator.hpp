@@ -48,9 +48,12 @@ class NumberEvaluator : public GeneratingEvaluator {
   // prediction: the number of the first text (at most 40 characters); reason "no answer" when no
   // text has one.
   Result<ItemRecord> mark(std::size_t i, std::span<const std::string> texts) const override;
-  // A last line "A: 72", as in the solutions that come with GSM8K, counts as "#### 72".
-  std::string stored_text(std::size_t i, std::string completion) const override;
-  std::string stored_solution(std::size_t i, std::string solution) const override;
+  // An answer: as it is. A completion: a last line "A: 72", as in the solutions that come with
+  // GSM8K, counts as "#### 72". There are no programs.
+  std::string stored_text(std::size_t i, TextForm form, std::string text) const override;
+  bool has_form(TextForm form) const override { return form != TextForm::kProgram; }
+  ChosenForm guess_form(std::span<const GivenText> texts) const override;
+  std::map<std::string, std::string> form_comparability(TextForm form) const override;
 
  private:
   std::string task_, order_;

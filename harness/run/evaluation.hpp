@@ -19,7 +19,9 @@ struct EvaluationRequest {
   ModelChoice model;               // without `model`: completions or rescore says what is marked
   std::string completions;         // JSONL of texts, one task only
   std::string completions_member;  // of each line, that holds the text (completions.hpp)
-  std::string rescore;             // folder of an evaluation whose stored texts are marked again
+  std::string completions_form = "auto";  // "answer", "completion", "program" (TextForm)
+  bool ignore_incomplete = false;         // items without completions are left out
+  std::string rescore;  // folder of an evaluation whose stored texts are marked again
   EvalSettings settings;
   std::int64_t batch_items = 32;
   std::int64_t shard = 0;  // this process does item i when i mod shards = shard
@@ -39,6 +41,7 @@ struct EvaluationOutcome {
   std::int64_t items_expected = 0;
   std::int64_t items_resumed = 0;    // of them, found from an interrupted or another process
   std::vector<std::string> changed;  // rescore: "<task>/<item>: was right, is wrong", in order
+  std::vector<std::string> notes;    // of completions: how they were read, what looks wrong
   Record record;                     // when complete
 };
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "evals/evaluate.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
 #include "harness/base/progress.hpp"
@@ -38,6 +39,7 @@ Node node_of(const EvaluationRequest& request, const EvalContext& context,
     if (source.opened->microworld) work.microworld = context.microworld;
     if (source.opened->resolved) device_content = source.opened->resolved->content;
   }
+  device_content += sandbox_level(context.settings.tasks);
   Node node;
   node.label = source.name;
   node.name = source.folder;

@@ -102,7 +102,7 @@ TEST(NumberEvaluator, PromptIsTheQuestionAsTheUser) {
 TEST(NumberEvaluator, StoredSolutionsMayEndInAPlainAnswer) {
   const EvalContext context;
   const NumberEvaluator evaluator("toy", "as they come", toy_items(1), context);
-  EXPECT_EQ(evaluator.stored_text(0, "x\nA: 0"), "x\n#### 0");
+  EXPECT_EQ(evaluator.stored_text(0, TextForm::kCompletion, "x\nA: 0"), "x\n#### 0");
 }
 
 TEST(Completions, MayNameTheirItemByItsQuestionAndShareAFile) {
@@ -113,15 +113,15 @@ TEST(Completions, MayNameTheirItemByItsQuestionAndShareAFile) {
       "\n"
       R"({"question": "How much is 0?", "a": {"completion": "0"}, "b": "#### 0"})"
       "\n";
-  const auto a = parse_completions(file, evaluator, 1, "f.jsonl", "a");
+  const auto a = parse_completions(file, evaluator, {.member = "a"}, "f.jsonl");
   ASSERT_TRUE(a.has_value()) << a.error().message;
-  EXPECT_EQ((*a)[0].texts, std::vector<std::string>{"0"});
-  EXPECT_EQ((*a)[1].texts, std::vector<std::string>{"#### 1"});
-  const auto b = parse_completions(file, evaluator, 1, "f.jsonl", "b");
+  EXPECT_EQ(a->texts[0].texts, std::vector<std::string>{"0"});
+  EXPECT_EQ(a->texts[1].texts, std::vector<std::string>{"#### 1"});
+  const auto b = parse_completions(file, evaluator, {.member = "b"}, "f.jsonl");
   ASSERT_TRUE(b.has_value()) << b.error().message;
-  EXPECT_EQ((*b)[1].texts, std::vector<std::string>{"#### 5"});
+  EXPECT_EQ(b->texts[1].texts, std::vector<std::string>{"#### 5"});
   const auto error = [&](const std::string& text, const std::string& member) {
-    return parse_completions(text, evaluator, 1, "f.jsonl", member).error().message;
+    return parse_completions(text, evaluator, {.member = member}, "f.jsonl").error().message;
   };
   EXPECT_EQ(error(file, "c"), "f.jsonl:1: \"c\" is missing");
   EXPECT_EQ(error(R"({"question": "How much is 2?", "text": "2"})", ""),
@@ -145,9 +145,9 @@ TEST(Completions, Gsm8kSolutionsAreMarkedAsLabelled) {
                                                               {"175b_finetuning", 458},
                                                               {"175b_verification", 742}};
   for (const auto& [member, right] : wanted) {
-    const auto stored = read_completions(file, evaluator, 1, member);
+    const auto stored = read_completions(file, evaluator, {.member = member});
     ASSERT_TRUE(stored.has_value()) << stored.error().message;
-    const auto result = mark_stored(task, evaluator, *stored, context);
+    const auto result = mark_stored(task, evaluator, stored->texts, context);
     ASSERT_TRUE(result.has_value()) << result.error().message;
     EXPECT_EQ(result->metrics[0].value, right / 1319) << member;
   }

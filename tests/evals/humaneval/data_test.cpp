@@ -137,6 +137,43 @@ TEST(HumanEval, TextsThatSolveNothingPassNothing) {
   }
 }
 
+TEST(HumanEval, CanonicalSolutionsPassInEveryFormThatTheyAreFoundIn) {
+  NB_NEEDS_DATA();
+  NB_NEEDS_SANDBOX();
+  std::vector<HumanEvalProblem> some;
+  for (std::size_t i = 0; const HumanEvalProblem& problem : problems())
+    if (i++ % kEvery == 0) some.push_back(problem);
+  const HumanEvalEvaluator evaluator("humaneval", some, sandbox::probe().value(), {});
+  const auto guessed = [&](const auto& text_of) {
+    std::vector<GivenText> given;
+    for (std::size_t i = 0; i < evaluator.size(); ++i)
+      given.push_back({i, text_of(evaluator.problem(i)), false});
+    const TextForm form = evaluator.guess_form(given).form;
+    std::size_t right = 0;
+    for (const GivenText& one : given) {
+      const auto record =
+          evaluator.mark(one.item, std::vector{evaluator.stored_text(one.item, form, one.text)});
+      right += record && record->ok ? 1 : 0;
+      EXPECT_TRUE(record && record->ok) << evaluator.public_id(one.item) << " " << name(form) << " "
+                                        << (record ? record->reason : record.error().message);
+    }
+    EXPECT_EQ(right, given.size());
+    return form;
+  };
+  EXPECT_EQ(guessed([](const HumanEvalProblem& p) {
+              return "Sure:\n```python\n" + p.prompt + p.canonical_solution + "\n```\nDone.";
+            }),
+            TextForm::kAnswer);
+  EXPECT_EQ(guessed([](const HumanEvalProblem& p) { return p.canonical_solution; }),
+            TextForm::kCompletion);
+  // The function alone, which leans on the prompt's imports and helpers.
+  EXPECT_EQ(guessed([](const HumanEvalProblem& p) {
+              const std::size_t begin = p.prompt.rfind("def " + p.entry_point);
+              return p.prompt.substr(begin) + p.canonical_solution;
+            }),
+            TextForm::kProgram);
+}
+
 TEST(HumanEval, ThreeOfTheSixExampleSamplesPass) {
   NB_NEEDS_DATA();
   NB_NEEDS_SANDBOX();
@@ -147,9 +184,9 @@ TEST(HumanEval, ThreeOfTheSixExampleSamplesPass) {
   ASSERT_TRUE(problem) << problem.error().message;
   const HumanEvalEvaluator evaluator("humaneval", *problem, sandbox::probe().value(), {});
   const auto stored =
-      parse_completions(text_of("humaneval/example_samples"), evaluator, 6, "samples");
+      parse_completions(text_of("humaneval/example_samples"), evaluator, {.samples = 6}, "samples");
   ASSERT_TRUE(stored) << stored.error().message;
-  const auto record = evaluator.mark(0, stored->front().texts);
+  const auto record = evaluator.mark(0, stored->texts.front().texts);
   ASSERT_TRUE(record) << record.error().message;
   EXPECT_EQ(record->sample_ok, (std::vector<int>{0, 0, 0, 1, 1, 1}));
 }
@@ -164,11 +201,11 @@ TEST(HumanEval, Gpt4CompletionsPassAsOftenAsTheyDoAlone) {
   const auto evaluator = load_humaneval(*find_task("humaneval"), context());
   ASSERT_TRUE(evaluator) << evaluator.error().message;
   const auto stored =
-      parse_completions(*text, dynamic_cast<const GeneratingEvaluator&>(**evaluator), 1, "gpt4");
+      parse_completions(*text, dynamic_cast<const GeneratingEvaluator&>(**evaluator), {}, "gpt4");
   ASSERT_TRUE(stored) << stored.error().message;
   const auto result =
       mark_stored(*find_task("humaneval"), dynamic_cast<const GeneratingEvaluator&>(**evaluator),
-                  *stored, context());
+                  stored->texts, context());
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(std::ranges::count_if(result->items, &ItemRecord::ok), 140);
   std::string wrong_though_labelled_solved;

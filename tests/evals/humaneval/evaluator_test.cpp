@@ -106,18 +106,45 @@ TEST_F(HumanEvalToy, ReadsStoredCompletionsOfBothForms) {
   const auto stored = parse_completions(
       "{\"task_id\": \"Toy/1\", \"completion\": \"    return 2 * x\"}\n"
       "{\"task_id\": \"Toy/0\", \"solution\": \"def double(x):\\n    return 2 * x\"}\n",
-      *evaluator_, 1, "c.jsonl");
+      *evaluator_, {}, "c.jsonl");
   ASSERT_TRUE(stored) << stored.error().message;
-  for (const StoredTexts& one : *stored) EXPECT_TRUE(evaluator_->mark(one.item, one.texts)->ok);
+  for (const StoredTexts& one : stored->texts)
+    EXPECT_TRUE(evaluator_->mark(one.item, one.texts)->ok);
+}
+
+TEST_F(HumanEvalToy, SeesWhichFormTextsAreIn) {
+  const auto form_of = [&](const std::vector<std::string>& texts) {
+    std::vector<GivenText> given;
+    for (const std::string& text : texts) given.push_back({0, text, false});
+    return evaluator_->guess_form(given);
+  };
+  const std::string fenced = "Sure!\n```python\ndef double(x): return 2 * x\n```\n";
+  const std::string whole = "import math\n\ndef double(x):\n    return 2 * x\n";
+  const std::string body = "    return 2 * x\n";
+  EXPECT_EQ(form_of({fenced, fenced, body}).form, TextForm::kAnswer);
+  EXPECT_EQ(form_of({fenced, fenced, body}).why, "2 of 3 have a Markdown block");
+  EXPECT_EQ(form_of({whole, whole, fenced}).form, TextForm::kProgram);
+  EXPECT_EQ(form_of({whole, fenced, body}).form, TextForm::kCompletion);
+  // A continuation that goes on to define the function once more.
+  EXPECT_EQ(form_of({body + "\n" + whole}).form, TextForm::kCompletion);
+}
+
+TEST_F(HumanEvalToy, TheFormOfTextsAndTheSandboxBelongToComparability) {
+  const auto answers = evaluator_->comparability();
+  EXPECT_EQ(answers.at("humaneval/form"), "answer");
+  EXPECT_FALSE(answers.at("humaneval/sandbox").empty());
+  const auto programs = evaluator_->form_comparability(TextForm::kProgram);
+  EXPECT_EQ(programs.at("humaneval/form"), "program");
+  EXPECT_NE(programs.at("humaneval/extraction"), answers.at("humaneval/extraction"));
 }
 
 TEST_F(HumanEvalToy, RefusesUnknownAndRepeatedProblems) {
   const auto unknown = parse_completions("{\"task_id\": \"Toy/2\", \"completion\": \"\"}",
-                                         *evaluator_, 1, "c.jsonl");
+                                         *evaluator_, {}, "c.jsonl");
   ASSERT_FALSE(unknown);
   EXPECT_TRUE(unknown.error().message.starts_with("c.jsonl:1: ")) << unknown.error().message;
   const std::string one = "{\"task_id\": \"Toy/0\", \"completion\": \"\"}\n";
-  const auto repeated = parse_completions(one + one, *evaluator_, 1, "c.jsonl");
+  const auto repeated = parse_completions(one + one, *evaluator_, {}, "c.jsonl");
   ASSERT_FALSE(repeated);
   EXPECT_TRUE(repeated.error().message.starts_with("c.jsonl:2: ")) << repeated.error().message;
 }

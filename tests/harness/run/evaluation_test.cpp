@@ -369,6 +369,42 @@ TEST_F(EvaluationTest, BadRequestsAreOneSentence) {
       << error_of(completions);
 }
 
+// One file in two forms was "settings and code are equal" beside another score.
+TEST_F(EvaluationTest, TextsReadInTwoFormsAreTwoEvaluationsThatDoNotCompare) {
+  NB_NEEDS_DATA();
+  EvaluationRequest request = EvaluationTest::request("");
+  request.settings.tasks = {"gsm8k"};
+  request.data_dir = test::data_dir();
+  request.completions = test::data_dir() / "gsm8k/example_model_solutions.jsonl";
+  request.completions_member = "6b_finetuning";
+  const EvaluationOutcome plain = run(request);
+  EXPECT_EQ(plain.record.comparability.at("gsm8k/form"), "completion");
+  ASSERT_EQ(plain.notes.size(), 1U);
+  EXPECT_NE(plain.notes[0].find("texts read as completion"), std::string::npos) << plain.notes[0];
+  request.completions_form = "answer";
+  const EvaluationOutcome answers = run(request);
+  EXPECT_FALSE(answers.is_reused);
+  EXPECT_NE(answers.folder, plain.folder);
+  EXPECT_NE(answers.record.node_key, plain.record.node_key);
+  EXPECT_EQ(answers.record.comparability.at("gsm8k/form"), "answer");
+  EXPECT_NE(answers.record.comparability.at("gsm8k/extraction"),
+            plain.record.comparability.at("gsm8k/extraction"));
+  // The solutions end in "A: 72", which is no answer of the reference's form.
+  ASSERT_EQ(answers.notes.size(), 1U);
+  EXPECT_NE(answers.notes[0].find("no answer was found in 1319 of 1319 texts, read as answer"),
+            std::string::npos)
+      << answers.notes[0];
+  // Marked again, they are still those texts.
+  EvaluationRequest again = EvaluationTest::request("");
+  again.settings = {};
+  again.data_dir = test::data_dir();
+  again.rescore = plain.folder;
+  EXPECT_EQ(run(again).record.comparability.at("gsm8k/form"), "completion");
+  request.completions_form = "program";
+  EXPECT_NE(error_of(request).find("--completions-form program: this task has no texts of that"),
+            std::string::npos);
+}
+
 TEST_F(EvaluationTest, FlagsThatWouldChangeNothingAreRefused) {
   EvaluationRequest member = request();
   member.completions_member = "gpt";
