@@ -146,6 +146,16 @@ bool Comparison::only_device_differs() const {
          });
 }
 
+std::string Comparison::why_incomparable() const {
+  std::string why;
+  for (const RecordPair& pair : pairs)
+    for (const MetricDifference& row : pair.metrics) {
+      if (row.difference) return {};
+      if (row.incomparable && why.empty()) why = describe(pair.b->record) + ": " + row.note;
+    }
+  return why;
+}
+
 std::string Comparison::likely_cause() const {
   std::vector<std::string> causes;
   std::set<std::string> told;

@@ -51,6 +51,7 @@ struct MetricDifference {
   std::optional<double> p_two_sided;
   Shown shown = Shown::kNothing;
   std::optional<double> visible;  // smallest difference that this comparison could see (80 % power)
+  bool incomparable = false;      // in the sense of incomparable_because; the note says why
   std::string note;               // why there is no difference or no direction
 };
 
@@ -115,6 +116,8 @@ struct Comparison {
   // Settings, data and code are equal and known: what differs comes from the device. Only then may
   // a title say "hardware".
   bool only_device_differs() const;
+  // Why nothing that was paired could be compared; empty where anything could.
+  std::string why_incomparable() const;
   // "changed settings: /settings/train/lr 0.02 → 0.01; changed code: …"; empty: none known.
   std::string likely_cause() const;
 };

@@ -105,7 +105,10 @@ bool metric_changed(const MetricDifference& row, const RecordPair& pair,
 void add_metrics(RecordPair& pair, std::vector<std::string>& damaged) {
   const Record &a = pair.a->record, &b = pair.b->record;
   const bool is_eval = a.kind == "eval";
-  if (is_eval) pair.items = compare_items(*pair.a, *pair.b);
+  if (is_eval)
+    for (const auto& [task, file] : a.items)
+      if (b.items.contains(task) && incomparable_because(a, b, task).empty())
+        pair.items.push_back(compare_items(*pair.a, *pair.b, task));
   for (const ItemComparison& items : pair.items)
     if (!items.error.empty()) damaged.push_back(items.error);
   const auto add_list = [&](const std::vector<Metric>& left, const std::vector<Metric>& right) {
@@ -123,6 +126,7 @@ void add_metrics(RecordPair& pair, std::vector<std::string>& damaged) {
     if (!reason.empty()) {
       row.difference.reset();
       row.relative.reset();
+      row.incomparable = true;
       row.note = "INCOMPARABLE: " + reason;
       continue;
     }

@@ -218,6 +218,8 @@ Json seed_json(const SeedDifference& s) {
 
 std::string comparison_text(const Comparison& comparison) {
   std::string text;
+  if (const std::string why = comparison.why_incomparable(); !why.empty())
+    text += wrapped("nothing of what was paired can be compared: " + why, 2, "! ");
   for (const std::string& sentence : comparison.findings) text += wrapped(sentence, 2, "! ");
   if (!text.empty()) {
     if (const std::string cause = comparison.likely_cause(); !cause.empty())
@@ -244,6 +246,7 @@ Json comparison_json(const Comparison& comparison) {
                {"findings", comparison.findings},
                {"likely_cause", comparison.likely_cause()},
                {"only_device_differs", comparison.only_device_differs()},
+               {"incomparable", comparison.why_incomparable()},
                {"unknown", comparison.unknown},
                {"confounders", Json::array()},
                {"pairs", Json::array()},

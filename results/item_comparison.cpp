@@ -101,11 +101,4 @@ ItemComparison compare_items(const StoredRecord& a, const StoredRecord& b,
   return result;
 }
 
-std::vector<ItemComparison> compare_items(const StoredRecord& a, const StoredRecord& b) {
-  std::vector<ItemComparison> list;
-  for (const auto& [task, file] : a.record.items)
-    if (b.record.items.contains(task)) list.push_back(compare_items(a, b, task));
-  return list;
-}
-
 }  // namespace nb

@@ -27,7 +27,7 @@ int print(const Comparison& comparison, bool json) {
   if (const int damaged = fail_for_damaged(comparison.damaged); damaged != kExitOk) return damaged;
   const bool nothing = comparison.pairs.empty() && comparison.unmatched.empty();
   constexpr int kExitIncomparable = 3;
-  return nothing ? kExitIncomparable : kExitOk;
+  return nothing || !comparison.why_incomparable().empty() ? kExitIncomparable : kExitOk;
 }
 
 int compare(const Options& options) {
@@ -63,9 +63,8 @@ Action add_compare(CLI::App& app) {
       "Records pair by kind, name, device and seed; what is left also across devices, and one\n"
       "evaluation a side by its tasks. A direction is a word only where an interval excludes "
       "zero.\n"
-      "Exit codes: 0 compared, 3 no records pair, 4 and what could be compared where a node "
-      "failed\n"
-      "or is damaged, 64 bad usage or input.");
+      "Exit codes: 0 compared, 3 no records pair or nothing of them can be compared, 4 and what\n"
+      "could be compared where a node failed or is damaged, 64 bad usage or input.");
   return [options] { return compare(*options); };
 }
 

@@ -180,6 +180,24 @@ TEST(Compare, OtherHashesAreNamedAndGiveNoDifference) {
   EXPECT_TRUE(metric(c.pairs[0], "mw/b/accuracy").counts) << "the other task stays comparable";
 }
 
+// Two sets of items of one task were "damaged", and two forms of one file exited 0.
+TEST(Compare, WhereNothingCanBeComparedThatIsTheFirstLine) {
+  FakeRun base, candidate, some;
+  base.add_evaluation("h100_sxm", 1, "w", {{"mw/a", 40, even}});
+  candidate.add_evaluation("h100_sxm", 1, "w", {{"mw/a", 20, even}},
+                           [](Record& r) { r.comparability["mw/a/items"] = "other"; });
+  some.add_evaluation("h100_sxm", 1, "w", {{"mw/a", 20, even}, {"mw/b", 20, even}},
+                      [](Record& r) { r.comparability["mw/a/items"] = "other"; });
+  const RunRecords a = base.read(), b = candidate.read();
+  const Comparison c = compare_runs(a, b);
+  EXPECT_TRUE(c.damaged.empty());
+  EXPECT_TRUE(comparison_text(c).starts_with("! nothing of what was paired can be compared: eval"))
+      << comparison_text(c);
+  EXPECT_NE(c.why_incomparable().find("mw/a/items differs"), std::string::npos);
+  const RunRecords more = some.read();
+  EXPECT_EQ(compare_runs(b, more).why_incomparable(), "") << "mw/a is the same";
+}
+
 TEST(Compare, SeedsGetAnInterval) {
   FakeRun base, candidate;
   for (const std::int64_t seed : {1, 2, 3}) {
