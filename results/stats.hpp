@@ -1,6 +1,6 @@
-// Statistics of comparisons and gates; every formula is of spec statistics.md §2–§7. Pure functions
-// on counts and values; logarithms and the like through nb::pm, so verdicts have the same bits on
-// every host.
+// Statistics of comparisons and gates: mid-p McNemar (Fagerland et al. 2013), Newcombe's method 10
+// (1998), Welch, Holm. Pure functions on counts and values; logarithms and the like through nb::pm,
+// so verdicts have the same bits on every host.
 #pragma once
 
 #include <cstdint>

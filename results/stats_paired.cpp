@@ -1,4 +1,4 @@
-// The same items on two sides: McNemar, intervals, power. statistics.md §3, §4, §6.
+// The same items on two sides: McNemar, intervals, power.
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,4 @@
-// Independent sides: t tests over seeds and their power; corrections for many tests. statistics.md
-// §4, §6, §7.
+// Independent sides: t tests over seeds and their power; corrections for many tests.
 #include <algorithm>
 #include <array>
 #include <cmath>

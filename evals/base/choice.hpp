@@ -1,5 +1,5 @@
 // Scores of choices → which is taken, by the two rules of the references: Python's min of losses
-// (CORE, nanochat.md §6.7) and torch's argmax (ARC and MMLU in chat). Pure.
+// (CORE, nanochat's core_eval.py) and torch's argmax (ARC and MMLU in chat). Pure.
 #pragma once
 
 #include <cstddef>

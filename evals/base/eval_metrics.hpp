@@ -12,7 +12,7 @@
 
 namespace nb {
 
-// (accuracy − chance) / (1 − chance); nanochat.md §6.3.
+// (accuracy − chance) / (1 − chance); nanochat's base_eval.py.
 double centred(double accuracy, double baseline_percent);
 
 // "<task>/<name>", unit 1, higher is better.

@@ -15,10 +15,10 @@ inline constexpr std::int64_t kMostTopK = 1 << 30;  // tokens; no vocabulary is 
 struct EvalSettings {
   std::vector<std::string> tasks;      // ids or set names (task_registry.hpp)
   std::int64_t max_per_task = -1;      // keep that many rows after the shuffle; -1: all
-  std::uint64_t shuffle_seed = 1337;   // nanochat.md §6.3
+  std::uint64_t shuffle_seed = 1337;   // nanochat's base_eval.py
   std::uint64_t few_shot_seed = 1234;  // plus the item's position; §6.4
   std::string baselines = "v1";        // v1: nanochat's published CORE; v2: DCLM's later table
-  // Tasks that are answered by a text; nanochat.md §7.1.
+  // Tasks that are answered by a text; nanochat's chat_eval.py.
   std::int64_t max_new_tokens = 512;
   std::int64_t num_samples = 1;
   double temperature = 0;   // 0: the most likely token

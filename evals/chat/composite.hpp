@@ -1,6 +1,6 @@
-// ChatCORE (nanochat.md §7.7): the plain mean of the tasks' centred accuracies. Its value depends
-// on which tasks are in it (SpellingBee alone adds about 1/6), so each set has a name of its own
-// and the two never stand beside each other.
+// ChatCORE (nanochat's chat_eval.py): the plain mean of the tasks' centred accuracies. Its value
+// depends on which tasks are in it (SpellingBee alone adds about 1/6), so each set has a name of
+// its own and the two never stand beside each other.
 #pragma once
 
 #include <span>
@@ -22,7 +22,7 @@ std::span<const ChatCoreSet> chat_core_sets();
 // Of the results of one evaluation: nothing when none of the five is among them, else "chatcore",
 // and with SpellingBee among them "chatcore_with_spellingbee" too; with max_per_task, "…_estimate".
 // A missing task makes the value null, with the reason. The interval is normal, from the tasks'
-// independent errors (statistics.md §3).
+// independent errors.
 std::vector<EvalResult> chat_composites(std::span<const EvalResult> results,
                                         const EvalSettings& settings);
 

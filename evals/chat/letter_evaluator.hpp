@@ -1,5 +1,5 @@
-// ARC and MMLU as nanochat's chat evaluation asks them (nanochat.md §7.2, §7.3): the letter whose
-// logit right after <|assistant_start|> is highest. One request a letter: the prompt and the
+// ARC and MMLU as nanochat's chat evaluation asks them (tasks/common.py, chat_eval.py): the letter
+// whose logit right after <|assistant_start|> is highest. One request a letter: the prompt and the
 // letter.
 #pragma once
 

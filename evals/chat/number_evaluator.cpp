@@ -18,7 +18,7 @@ namespace nb {
 namespace {
 
 constexpr std::size_t kShownCharacters = 40;
-constexpr std::int64_t kSpellingBeeItems = 256;  // nanochat.md §N.6
+constexpr std::int64_t kSpellingBeeItems = 256;  // nanochat's tasks/spellingbee.py
 constexpr const char* kNoAnswer = "no answer";
 
 std::string shown(const std::optional<std::string>& answer) {

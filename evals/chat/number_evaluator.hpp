@@ -1,5 +1,5 @@
 // GSM8K and SpellingBee: the model talks, with the calculator at hand, and its answer is the number
-// behind "#### " (nanochat.md §7.4, §7.5, §N.6).
+// behind "#### " (nanochat's tasks/gsm8k.py, tasks/spellingbee.py).
 #pragma once
 
 #include <memory>

@@ -15,9 +15,9 @@ struct ChatPrompt {
   std::int64_t cut_tokens = 0;  // dropped
 };
 
-// render_for_completion() (nanochat.md §2.7), cut as nanochat cuts: what comes after the first 2048
-// tokens goes, or after the first max_tokens − 1 where that is less. So a prompt that is too long
-// loses its end, not its beginning. An error when max_tokens leaves no room at all.
+// render_for_completion() of nanochat's tokenizer.py, cut as nanochat cuts: what comes after the
+// first 2048 tokens goes, or after the first max_tokens − 1 where that is less. So a prompt that is
+// too long loses its end, not its beginning. An error when max_tokens leaves no room at all.
 Result<ChatPrompt> chat_prompt(const Tokenizer& tokenizer, const Conversation& conversation,
                                std::int64_t max_tokens);
 

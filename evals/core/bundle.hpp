@@ -1,6 +1,7 @@
 // nanochat's evaluation bundle as it is: core.yaml (which tasks, how many shots),
-// eval_meta_data.csv (baselines), eval_data/ (rows). nanochat.md §6.1. The program's own table
-// (task_table.hpp) says the same; a bundle that says otherwise is named, never followed in silence.
+// eval_meta_data.csv (baselines), eval_data/ (rows). nanochat's base_eval.py. The program's own
+// table (task_table.hpp) says the same; a bundle that says otherwise is named, never followed in
+// silence.
 #pragma once
 
 #include <filesystem>

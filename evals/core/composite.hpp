@@ -1,6 +1,6 @@
-// CORE: the plain mean of the 22 centred accuracies, and only that (nanochat.md §6.3). Fewer tasks,
-// cut tasks or another HellaSwag make another number, which gets another name and is never paired
-// with CORE.
+// CORE: the plain mean of the 22 centred accuracies, and only that (nanochat's base_eval.py). Fewer
+// tasks, cut tasks or another HellaSwag make another number, which gets another name and is never
+// paired with CORE.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// nanochat's CSV of a CORE evaluation (nanochat.md §6.8), for whoever has scripts that read it.
+// nanochat's CSV of a CORE evaluation (base_eval.py), for whoever has scripts that read it.
 #pragma once
 
 #include <span>

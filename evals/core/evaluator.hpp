@@ -1,4 +1,5 @@
-// A CORE-style task as an Evaluator: rows → order → prompts → spans → marks (nanochat.md §6.3).
+// A CORE-style task as an Evaluator: rows → order → prompts → spans → marks (nanochat's
+// base_eval.py).
 #pragma once
 
 #include <memory>

@@ -30,7 +30,7 @@ void name_items(std::span<CoreItem> items, CoreTaskType type);
 std::string item_bytes(const CoreItem& item, CoreTaskType type);
 
 // Positions in file order that are kept: Random(shuffle_seed).shuffle, then the first max_per_task
-// (all when not positive). nanochat.md §6.3.
+// (all when not positive). nanochat's base_eval.py.
 std::vector<std::size_t> shuffled_and_cropped(std::size_t rows, std::uint64_t shuffle_seed,
                                               std::int64_t max_per_task);
 

@@ -1,4 +1,4 @@
-// Scores of one item → its record (nanochat.md §6.7).
+// Scores of one item → its record (nanochat's core_eval.py).
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// An item and its few-shot examples → prompt texts. nanochat.md §6.5, where the reference uses
-// Jinja templates.
+// An item and its few-shot examples → prompt texts. nanochat's core_eval.py, where the reference
+// uses Jinja templates.
 #pragma once
 
 #include <span>

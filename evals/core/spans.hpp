@@ -1,4 +1,4 @@
-// Token sequences of an item's prompts → which tokens are scored. nanochat.md §6.6. Pure.
+// Token sequences of an item's prompts → which tokens are scored. nanochat's core_eval.py. Pure.
 #pragma once
 
 #include <cstdint>

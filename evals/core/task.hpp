@@ -1,5 +1,5 @@
 // One CORE-style task as a value: which items, how they become prompts, what chance is. The table
-// of all tasks is task_registry.hpp. Spec: nanochat.md §6.
+// of all tasks is task_registry.hpp. nanochat's core_eval.py.
 #pragma once
 
 #include <cstdint>

@@ -12,8 +12,8 @@ constexpr auto kModelling = CoreTaskType::kLanguageModelling;
 constexpr std::string_view kBlank = " ";
 constexpr std::string_view kAnswer = "\nAnswer: ";
 
-// nanochat.md §6.2, in the order of core.yaml. Baselines in percent: v1 nanochat, v2 DCLM's later
-// table.
+// nanochat's base_eval.py, in the order of core.yaml. Baselines in percent: v1 nanochat, v2 DCLM's
+// later table.
 // clang-format off
 constexpr auto kCoreTasks = std::to_array<CoreTask>({
     // id                               type        dataset                                shots delimiter  v1   v2    rows   place in CORE

@@ -20,7 +20,7 @@ namespace {
 using sandbox::Outcome;
 using sandbox::ProgramOutcome;
 
-constexpr std::uint64_t kShuffleSeed = 42;  // nanochat.md §4.9
+constexpr std::uint64_t kShuffleSeed = 42;  // nanochat's tasks/common.py
 constexpr std::size_t kTriedOut = 4;        // problems whose solutions must pass before anything
 constexpr std::size_t kReasonBytes = 80;
 

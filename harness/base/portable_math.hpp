@@ -1,5 +1,5 @@
-// Double-precision exp, log, sin, cos, tanh, pow … with the same bits on every host (no libm:
-// design.md §6). Used by schedules, tables, statistics, verdicts. Own polynomials; maximum error
+// Double-precision exp, log, sin, cos, tanh, pow … with the same bits on every host (no libm).
+// Used by schedules, tables, statistics, verdicts. Own polynomials; maximum error
 // beside each and tested.
 #pragma once
 

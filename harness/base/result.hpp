@@ -8,7 +8,7 @@
 
 namespace nb {
 
-// What the process exits with when the error reaches main (design.md §8).
+// What the process exits with when the error reaches main (README.md).
 enum class ErrorCode {
   kBadInput = 64,  // usage, suite, data or tokenizer file, checkpoint: the user can mend it
   kRun = 4,  // a run or the infrastructure failed: disk full, simulated out of memory, child died

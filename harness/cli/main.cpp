@@ -1,5 +1,5 @@
 // npubench <verb> …: finds the verb, parses its options, runs it. Every way of failing ends here in
-// one sentence on stderr and an exit code (design.md §8).
+// one sentence on stderr and an exit code (README.md).
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -76,7 +76,7 @@ int finish(const Options& options, const Planned& planned, const RunSummary& sum
     if (!result) return fail(result.error());
     verdict = gate_text(*result);
     json["gate"] = gate_json(*result);
-    // 1 before 4: a regression is said even when something else failed (design.md §8).
+    // 1 before 4: a regression is said even when something else failed.
     if (exit_code == kExitOk || result->exit_code == 1) exit_code = result->exit_code;
   }
   for (const std::string& line : unscored_lines(planned, summary)) {

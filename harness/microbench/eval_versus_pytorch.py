@@ -1,7 +1,7 @@
 """nanochat's CORE evaluation loop (core_eval.py, base_eval.py) in plain PyTorch, for comparison with `npubench eval`.
 
-Same weights (a training's folder), same items, prompts and spans (tests/golden/core_golden.py, from nanochat.md
-§6); one forward pass an item, its choices as the batch, right-padded with <|bos|>, as nanochat does. Tokenizing is
+Same weights (a training's folder), same items, prompts and spans (tests/golden/core_golden.py, after nanochat's
+core_eval.py); one forward pass an item, its choices as the batch, right-padded with <|bos|>, as nanochat does. Tokenizing is
 not timed. Prints seconds and predictions; compares them with the items that npubench wrote.
     eval_versus_pytorch.py score TRAINING DATA TASKS N OUT.json      run PyTorch (NB_TORCH=bf16: under autocast)
     eval_versus_pytorch.py compare OUT.json EVAL_FOLDER              seconds and predictions against ours

@@ -1,5 +1,5 @@
 // The main of every program here: its words to `run`; what fails is one sentence on stderr and the
-// exit code of its kind (design.md §8).
+// exit code of its kind.
 #pragma once
 
 #include <fmt/core.h>

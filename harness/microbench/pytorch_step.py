@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Training steps, or scoring forwards, of nanochat's GPT (nanochat.md §1, §4) in plain PyTorch.
+"""Training steps, or scoring forwards, of nanochat's GPT (gpt.py, base_train.py) in plain PyTorch.
 
 The yardstick of versus_pytorch.py, which starts it with the environment that is best on this host: same model,
 batch and optimizer (AdamW for embedding and head, Muon for the blocks' matrices, clipping) as npubench_step. One

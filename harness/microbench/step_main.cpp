@@ -134,7 +134,7 @@ Result<void> run_request(const std::string& text) {
   const DType inputs = device.profile.numerics.matmul_inputs;
   WholeStep step(device.profile, request.step);
   const double fresh = step.run();
-  // A fresh model's output projection is zero: every token costs ln V (nanochat.md §1.4).
+  // A fresh model's output projection is zero: every token costs ln V (nanochat's gpt.py).
   if (!(std::fabs(fresh - std::log(static_cast<double>(request.step.vocabulary))) < 1e-5))
     return run_error(fmt::format("the loss of a fresh model is {}, not ln V", fresh));
   step.run();

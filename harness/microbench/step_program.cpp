@@ -31,7 +31,7 @@ void add_host(std::int64_t depth, const MicrobenchRequest& request, const Device
                     try {
                       *training = std::make_unique<WholeStep>(profile, settings);
                       // A fresh model's output projection is zero: every token costs ln V
-                      // (nanochat.md §1.4).
+                      // (nanochat's gpt.py).
                       const double loss = (*training)->run();
                       if (!(std::fabs(loss - std::log(static_cast<double>(kVocabulary))) < 1e-5))
                         state.SkipWithError("the loss of a fresh model is not ln V");

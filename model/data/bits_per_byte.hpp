@@ -1,7 +1,7 @@
-// Bits per byte (nanochat.md §3.3): nats of the targets that stand for bytes, over ln 2 times those
-// bytes. Targets < 0 and targets of 0 bytes (BOS, other specials) count in neither sum. Sums are
-// double and in the order of add() and merge() calls, so equal calls give equal bits. Plain value,
-// not thread-safe.
+// Bits per byte (nanochat's loss_eval.py): nats of the targets that stand for bytes, over ln 2
+// times those bytes. Targets < 0 and targets of 0 bytes (BOS, other specials) count in neither sum.
+// Sums are double and in the order of add() and merge() calls, so equal calls give equal bits.
+// Plain value, not thread-safe.
 #pragma once
 
 #include <cstdint>

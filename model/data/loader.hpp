@@ -1,4 +1,4 @@
-// nanochat's pretraining loader (nanochat.md §3.2) over token shards: for ever over the shards in
+// nanochat's pretraining loader (dataloader.py) over token shards: for ever over the shards in
 // order, in each shard the row groups rank, rank + world, …, every document BOS and tokens, in one
 // stream. A batch takes B·T + 1 tokens off it: inputs the first B·T, targets the last; rows are not
 // aligned to documents, nothing is shuffled, batches do not overlap. Not thread-safe: one owner.

@@ -24,7 +24,8 @@ class TokenShard {
   // Verifies length, header and checksum; a short or altered file is an error that names both
   // checksums.
   static Result<TokenShard> open(const std::filesystem::path& path);
-  // Each document is BOS and its tokens (nanochat.md §3.2). NB_CHECK: the tokenizer has a BOS.
+  // Each document is BOS and its tokens (nanochat's dataloader.py). NB_CHECK: the tokenizer has a
+  // BOS.
   static TokenShard encode(std::span<const std::string> documents, const Tokenizer& tokenizer);
   // document_starts: D + 1 values, first 0, last ids.size(), not decreasing.
   static TokenShard from_ids(const std::vector<int>& ids,

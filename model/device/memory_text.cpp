@@ -21,7 +21,7 @@ std::string CachingAllocator::Impl::out_of_memory_text(std::uint64_t wanted_byte
   const std::uint64_t cached = stats.reserved_bytes - stats.allocated_bytes;
   switch (rules.words) {
     case OutOfMemoryWords::kNpu:
-      // torch_npu NPUCachingAllocator.cpp (spec/ascend.md §3, exact).
+      // torch_npu NPUCachingAllocator.cpp (exact).
       return fmt::format(
           "NPU out of memory. Tried to allocate {} (NPU {}; {} total capacity; {} already "
           "allocated; "

@@ -1,5 +1,5 @@
 // The tool that a model may call between <|python_start|> and <|python_end|>: Python's eval() of an
-// arithmetic expression, as nanochat allows it (nanochat.md §5.4), without Python. Same result text
+// arithmetic expression, as nanochat allows it (engine.py), without Python. Same result text
 // to the character: integers of any size, floats as repr() prints them. Pure function.
 #pragma once
 

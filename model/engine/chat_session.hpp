@@ -1,4 +1,4 @@
-// A conversation with a model, turn by turn, as nanochat's chat_cli leads it (nanochat.md §5.5):
+// A conversation with a model, turn by turn, as nanochat's chat_cli.py leads it:
 // the tokens of earlier answers stay as they were generated. A model whose tokenizer has no chat
 // tokens completes each text by itself instead.
 #pragma once

@@ -1,5 +1,5 @@
-// What to generate, and what came of it. Plain values. nanochat.md §5.2 (sampling), §5.3 (rules of
-// a row).
+// What to generate, and what came of it. Plain values. nanochat's engine.py (sampling and the rules
+// of a row).
 #pragma once
 
 #include <cstdint>

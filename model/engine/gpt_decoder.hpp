@@ -27,7 +27,7 @@ class GptDecoder : public Decoder {
   }
   std::int64_t vocab_size() const override { return incremental_.gpt().config().vocab_size; }
   // Positions of the rotary tables: nanochat runs prompts past its training length
-  // (nanochat.md §6.6).
+  // (nanochat's core_eval.py).
   std::int64_t context_length() const override {
     return incremental_.gpt().config().rotary_positions();
   }

@@ -23,8 +23,8 @@ struct ScoreRequest {
 };
 
 // Both have end - start entries. log_probs: natural logarithm, fp32, of the token that is there.
-// argmax: the most likely token there; among equal logits the lowest id (nanochat.md §1.3: bf16
-// logits do tie).
+// argmax: the most likely token there; among equal logits the lowest id (nanochat's base_eval.py:
+// bf16 logits do tie).
 struct ScoreResult {
   std::vector<float> log_probs;
   std::vector<int> argmax;

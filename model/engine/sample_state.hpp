@@ -1,5 +1,5 @@
 // The rules of one sample while it grows: forced tokens of the tool, what ends it, the limit.
-// nanochat.md §5.3. Knows nothing of models or caches; the request and tokenizer outlive it.
+// nanochat's engine.py. Knows nothing of models or caches; the request and tokenizer outlive it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// One token out of a row of logits. Pure functions, the same bits on every host. nanochat.md §5.2.
+// One token out of a row of logits. Pure functions, the same bits on every host. nanochat's
+// engine.py.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Causal self-attention of one block: three projections, rotary, QK-norm, attention, output
-// projection, residual sum. nanochat.md §1.2. The norm before it belongs to block.hpp.
+// projection, residual sum. nanochat's gpt.py. The norm before it belongs to block.hpp.
 #pragma once
 
 #include "model/gpt/activations.hpp"

@@ -1,4 +1,4 @@
-// One block: x + Attn(RMS(x)), then x + MLP(RMS(x)). nanochat.md §1.2.
+// One block: x + Attn(RMS(x)), then x + MLP(RMS(x)). nanochat's gpt.py.
 #pragma once
 
 #include "model/gpt/activations.hpp"

@@ -1,5 +1,5 @@
 // Sizes of a GPT and the counts that follow from them. Knows nothing of devices or data.
-// nanochat.md §1.1 (depth rule), §1.5 (parameters, FLOP per token).
+// nanochat's base_train.py (depth rule) and gpt.py (parameters, FLOP per token).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace nb {
 
-// The rotary tables hold this many times sequence_len positions (nanochat.md §1.2).
+// The rotary tables hold this many times sequence_len positions (nanochat's gpt.py).
 inline constexpr std::int64_t kRotaryLengthFactor = 10;
 
 struct GptConfig {

@@ -1,7 +1,7 @@
-// The GPT of nanochat.md §1 on an emulated device: forward, loss, backward, logits. Everything runs
-// through Device::run, so the same calls give time and memory alone on a dry device (values then
-// are zeros). Not here: optimizers, sampling rules, KV cache, data. One device, one thread; the
-// device outlives it.
+// The GPT of nanochat's gpt.py on an emulated device: forward, loss, backward, logits. Everything
+// runs through Device::run, so the same calls give time and memory alone on a dry device (values
+// then are zeros). Not here: optimizers, sampling rules, KV cache, data. One device, one thread;
+// the device outlives it.
 //
 // Memory policy: gradients accumulate (the first backward after zero_grad assigns); activations
 // live from forward to backward of one micro-batch in buffers that the device recycles.
@@ -34,8 +34,8 @@ class Gpt {
   Device& device() const;
   const ops::RotaryTables& rotary_tables() const;  // of rotary_positions()
 
-  // nanochat.md §1.4: N(0, 1/fan_in …) with zero lm_head and c_proj, wte N(0, 1). A function of the
-  // seed alone.
+  // nanochat's gpt.py: N(0, 1/fan_in …) with zero lm_head and c_proj, wte N(0, 1). A function of
+  // the seed alone.
   void init(std::uint64_t seed);
 
   // inputs, targets: (B,T) row-major token ids, T <= config().rotary_positions(); target -1:

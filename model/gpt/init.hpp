@@ -1,4 +1,4 @@
-// The parameters of a GPT: which there are, and their first values. nanochat.md §1.4, §1.6.
+// The parameters of a GPT: which there are, and their first values. nanochat's gpt.py.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The MLP of one block: c_proj(relu(c_fc n)²), hidden width 4C, and the residual sum. nanochat.md
-// §1.2.
+// The MLP of one block: c_proj(relu(c_fc n)²), hidden width 4C, and the residual sum. nanochat's
+// gpt.py.
 #pragma once
 
 #include "model/gpt/activations.hpp"

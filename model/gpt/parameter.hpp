@@ -15,7 +15,7 @@ enum class ParameterRole {
 };
 
 struct Parameter {
-  std::string name;  // nanochat's tensor name (nanochat.md §1.6), "transformer.h.0.attn.c_q.weight"
+  std::string name;  // nanochat's tensor name (gpt.py), "transformer.h.0.attn.c_q.weight"
   ParameterRole role = ParameterRole::kMatrix;
   Tensor value;  // (out, in); wte and lm_head (V, C)
   Tensor

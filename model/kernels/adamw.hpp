@@ -28,7 +28,7 @@
 namespace nb::kernels {
 
 enum class AdamWDenominator {
-  kScaledStep,     // sqrt(v) + eps, nanochat until 2026-01 (nanochat.md §4.3, first form)
+  kScaledStep,     // sqrt(v) + eps, nanochat's adamw.py until 2026-01
   kBiasCorrected,  // sqrt(v / (1 - b2^t)) + eps, torch.optim.AdamW and nanochat since 4ddc803
 };
 

@@ -1,4 +1,4 @@
-// Muon: momentum, Newton–Schulz orthogonalisation, update (nanochat.md §4.2; optim.py of the
+// Muon: momentum, Newton–Schulz orthogonalisation, update (nanochat's muon.py; optim.py of the
 // original release).
 #pragma once
 

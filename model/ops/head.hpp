@@ -13,7 +13,7 @@
 
 namespace nb::ops {
 
-inline constexpr float kSoftcap = 15.0F;  // nanochat.md §1.2
+inline constexpr float kSoftcap = 15.0F;  // nanochat's gpt.py
 
 // Host memory that one call leaves to the next, so that steps do not allocate.
 struct HeadScratch {

@@ -1,4 +1,5 @@
-// Which optimizer trains which parameter at which rate (nanochat.md §4.1), and clipping (§4.4).
+// Which optimizer trains which parameter at which rate (nanochat's gpt.py), and clipping
+// (base_train.py).
 #pragma once
 
 #include <memory>

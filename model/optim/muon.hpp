@@ -1,4 +1,4 @@
-// Muon over the blocks' matrices (nanochat.md §4.2); over the ranks of a communicator as DistMuon
+// Muon over the blocks' matrices (nanochat's muon.py); over the ranks of a communicator as DistMuon
 // (§4.3): by shape, in blocks of as many matrices as ranks: reduce-scatter to the owners, each
 // updates its own, all-gather.
 #pragma once

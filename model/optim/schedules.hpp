@@ -1,4 +1,5 @@
-// Learning-rate multiplier and Muon momentum as functions of the step. nanochat.md §4.4. Pure.
+// Learning-rate multiplier and Muon momentum as functions of the step. nanochat's base_train.py.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ double lr_multiplier(const LrSchedule& schedule, std::int64_t step);
 // 0.85 → 0.95 over the first 300 steps, then constant.
 double muon_momentum(std::int64_t step);
 
-// (n_embd / 768)^-½: AdamW learning rates were tuned at width 768. nanochat.md §4.1.
+// (n_embd / 768)^-½: AdamW learning rates were tuned at width 768. nanochat's gpt.py.
 double width_lr_scale(std::int64_t n_embd);
 
 }  // namespace nb

@@ -1,5 +1,5 @@
-// The ids of the nine special tokens that conversations are made of (nanochat.md §2.2). Plain
-// value.
+// The ids of the nine special tokens that conversations are made of (nanochat's tokenizer.py).
+// Plain value.
 #pragma once
 
 #include <string>

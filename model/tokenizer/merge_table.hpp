@@ -1,6 +1,6 @@
 // BPE of one piece: single bytes, then again and again the adjacent pair with the lowest merged id,
-// leftmost first, until none merges (nanochat.md §2.4). Short pieces by scanning, long ones by a
-// heap in O(n log n); both give the same ids. Immutable after construction, thread-safe.
+// leftmost first, until none merges (nanochat's tokenizer.py). Short pieces by scanning, long ones
+// by a heap in O(n log n); both give the same ids. Immutable after construction, thread-safe.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
-// The merge loop of BPE training on counted pieces (nanochat.md §2.3): the exact argmax rule with
-// lazily refreshed counts. Counts of old pairs only fall, and a new pair always holds the newest
-// id, so a heap entry is never too small: the first entry that is up to date is the maximum.
+// The merge loop of BPE training on counted pieces (nanochat's rustbpe/src/lib.rs): the exact
+// argmax rule with lazily refreshed counts. Counts of old pairs only fall, and a new pair always
+// holds the newest id, so a heap entry is never too small: the first entry that is up to date is
+// the maximum.
 #pragma once
 
 #include <cstdint>

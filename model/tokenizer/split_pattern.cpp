@@ -27,8 +27,8 @@ struct RuleRow {
   std::string_view pattern;
 };
 
-// nanochat.md §2.1; tiktoken_ext/openai_public.py (r50k_pat_str, cl100k_base, o200k_base) at 0.7,
-// where possessive quantifiers do not change what matches.
+// nanochat's tokenizer.py; tiktoken_ext/openai_public.py (r50k_pat_str, cl100k_base, o200k_base) at
+// 0.7, where possessive quantifiers do not change what matches.
 constexpr std::array kRules = {
     RuleRow{
         SplitRule::kNanochat, "nanochat",

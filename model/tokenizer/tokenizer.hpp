@@ -1,7 +1,7 @@
-// Byte-level BPE with tiktoken's semantics (nanochat.md §2.4): a piece that is a token is that
-// token; else single bytes, and again and again the adjacent pair whose concatenated bytes have the
-// lowest id in the vocabulary is merged, leftmost first. Text that looks like a special token is
-// ordinary text.
+// Byte-level BPE with tiktoken's semantics (nanochat's tokenizer.py): a piece that is a token is
+// that token; else single bytes, and again and again the adjacent pair whose concatenated bytes
+// have the lowest id in the vocabulary is merged, leftmost first. Text that looks like a special
+// token is ordinary text.
 //
 // Thread-safe: all const members may be called at once. Move-only; everyone else holds a reference.
 // Not for training (train_tokenizer.hpp) nor for rendering conversations.
@@ -20,7 +20,7 @@
 
 namespace nb {
 
-// What a target token counts for in bits per byte (nanochat.md §2.5).
+// What a target token counts for in bits per byte (nanochat's tok_train.py).
 enum class TokenBytesRule {
   kTrueLength,  // bytes the token stands for (nanochat since 2ce972a)
   kNanochat,    // bytes of its text with U+FFFD for what is not UTF-8 alone: the published table's

@@ -1,7 +1,7 @@
-// BPE training as nanochat's rustbpe does it (nanochat.md §2.3), exactly: again and again the pair
-// with the highest count, on ties the smallest (left id, right id). A function of the text alone,
-// not of the order of documents beyond the crop. Uses every core to count pieces; the result cannot
-// depend on it.
+// BPE training as nanochat's rustbpe does it (rustbpe/src/lib.rs), exactly: again and again the
+// pair with the highest count, on ties the smallest (left id, right id). A function of the text
+// alone, not of the order of documents beyond the crop. Uses every core to count pieces; the result
+// cannot depend on it.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,7 @@ struct Vocabulary {
   int size() const { return static_cast<int>(tokens.size()); }
 };
 
-// nanochat's nine, in order (nanochat.md §2.2): <|bos|>, <|user_start|>, … <|output_end|>.
+// nanochat's nine, in order (tokenizer.py): <|bos|>, <|user_start|>, … <|output_end|>.
 const std::vector<std::string>& nanochat_specials();
 // Appends the nine at ids tokens.size() …
 void append_nanochat_specials(Vocabulary& vocabulary);

@@ -1,4 +1,4 @@
-// Model FLOP utilisation: useful arithmetic over the peak of the matrix units. nanochat.md §1.5.
+// Model FLOP utilisation: useful arithmetic over the peak of the matrix units. nanochat's gpt.py.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a BASE run is asked to do. One field list; nanochat.md §4.4 gives the defaults.
+// What a BASE run is asked to do. One field list; nanochat's base_train.py gives the defaults.
 // Not here: which device, which data (they are arguments of train()).
 #pragma once
 

@@ -1,7 +1,7 @@
 // Trains the BASE stage on one device: micro-batches, clipping, AdamW and Muon, validation,
-// samples, checkpoints, resume. nanochat.md §4.4. Not here: where results are stored, evaluations,
-// data files. What it returns depends on settings, data and device profile only: not on threads,
-// kills or resumes.
+// samples, checkpoints, resume. nanochat's base_train.py. Not here: where results are stored,
+// evaluations, data files. What it returns depends on settings, data and device profile only: not
+// on threads, kills or resumes.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Validation bits per byte: always the same first tokens of the validation loader. nanochat.md
-// §3.3.
+// Validation bits per byte: always the same first tokens of the validation loader. nanochat's
+// loss_eval.py.
 #pragma once
 
 #include <cstdint>

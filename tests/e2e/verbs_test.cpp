@@ -109,7 +109,7 @@ TEST(Verbs, PredictSaysTheSimulatedFigures) {
                                      "--cards", "8", "--device-batch", "8", "--json"}));
   EXPECT_TRUE(json.at("fits").get<bool>());
   EXPECT_EQ(json.at("clock"), "sim");
-  EXPECT_EQ(json.at("parameters"), 560988160);  // nanochat.md §1.5: d20
+  EXPECT_EQ(json.at("parameters"), 560988160);  // as nanochat's d20 prints
   EXPECT_GT(json.at("step_time_ns").get<double>(), 0);
 }
 

@@ -1,6 +1,6 @@
 """Golden answers of the calculator: tests/golden/calculator.json.
 
-Python's own eval under the rules of nanochat (spec nanochat.md 5.4), old and new: expressions written by hand, and
+Python's own eval under the rules of nanochat (engine.py), old and new: expressions written by hand, and
 random ones of three kinds (arithmetic, any text of the allowed characters, strings and their methods).
 The committed file was made with CPython 3.11. Not among them: values whose text holds an address, complex numbers,
 bytes, names of methods that our calculator does not follow.

@@ -1,6 +1,6 @@
 """Golden vectors of the chat tasks: tests/golden/chat_tasks.json.
 
-An independent implementation, from the specification alone (nanochat.md 2.6, 2.7, 4.9, 7, 11.1, N.6): order of the
+An independent implementation of nanochat's tokenizer.py and tasks: order of the
 items by numpy's own generator, messages, token ids and masks with GPT-2's vocabulary by a naive encoder, spelling
 examples by Python's own random, and the predictions of a made-up model. Data sets are named by hashes: of their texts
 only the ids of a few rows with an MIT licence are committed.

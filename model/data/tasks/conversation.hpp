@@ -1,4 +1,4 @@
-// A conversation, and its tokens as nanochat renders them (nanochat.md §2.6, §2.7). Training takes
+// A conversation, and its tokens as nanochat renders them (tokenizer.py). Training takes
 // ids and masks, evaluation the prompt of the last answer. Plain values and free functions; not for
 // reading files (conversation_json.hpp) nor for any one benchmark.
 #pragma once

@@ -1,5 +1,5 @@
-// GSM8K: grade-school problems whose answers call a calculator and end in "#### 72" (nanochat.md
-// §7.5). Files → items → conversations with tool calls; answers → numbers; what is right.
+// GSM8K: grade-school problems whose answers call a calculator and end in "#### 72" (nanochat's
+// tasks/gsm8k.py). Files → items → conversations with tool calls; answers → numbers; what is right.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Questions with lettered choices (ARC, MMLU): files → items → nanochat's messages (nanochat.md
-// §7.2). Plain values and free functions.
+// Questions with lettered choices (ARC, MMLU): files → items → nanochat's messages
+// (tasks/common.py). Plain values and free functions.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
-// Two generated tasks over a word list (nanochat.md §N.6): SpellingBee asks how often a letter is
-// in a word, in 51 wordings and seven languages, and the answer counts by hand and then with the
-// calculator; SimpleSpelling asks to spell a word. Every example is a function of the list, the
-// split and its index, drawn as CPython's Random draws.
+// Two generated tasks over a word list (nanochat's tasks/spellingbee.py): SpellingBee asks how
+// often a letter is in a word, in 51 wordings and seven languages, and the answer counts by hand
+// and then with the calculator; SimpleSpelling asks to spell a word. Every example is a function of
+// the list, the split and its index, drawn as CPython's Random draws.
 #pragma once
 
 #include <cstdint>

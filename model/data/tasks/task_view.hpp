@@ -1,6 +1,6 @@
-// Which rows of which data set come in which order (nanochat.md §4.9): every data set is shuffled
-// once as Hugging Face's shuffle(seed=42) does, sliced, and mixed with others. Only positions here;
-// what stands at them is the tasks' affair. Pure functions.
+// Which rows of which data set come in which order (nanochat's tasks/common.py): every data set is
+// shuffled once as Hugging Face's shuffle(seed=42) does, sliced, and mixed with others. Only
+// positions here; what stands at them is the tasks' affair. Pure functions.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Sixteen fp32 lanes as four NEON registers (AArch64; fmla alone: BFDOT and BFMMLA round otherwise,
-// design.md §6). Arrays of registers, as the tiles use them, stay in registers once the loops are
+// Sixteen fp32 lanes as four NEON registers (AArch64; fmla alone: BFDOT and BFMMLA round
+// otherwise). Arrays of registers, as the tiles use them, stay in registers once the loops are
 // unrolled.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The naive definition of a matrix product: one chain an element, written as design.md states it.
+// The naive definition of a matrix product: one chain an element, written as README.md states it.
 #pragma once
 
 #include "model/kernels/policy.hpp"

@@ -79,7 +79,7 @@ TEST(ChatCore, RecomputesPublishedValuesFromCountsToFourDecimals) {
     EXPECT_EQ(rounded(values.at("chatcore")), run.five);
     EXPECT_EQ(rounded(values.at("chatcore_with_spellingbee")), run.six);
   }
-  // 0.0730 and 0.0884 of nanochat's first table (nanochat.md §0); MMLU from its four decimals.
+  // 0.0730 and 0.0884 of nanochat's first table (README); MMLU from its four decimals.
   EXPECT_EQ(rounded(values_of(results_of({846, 337, 4368, 33, 11})).at("chatcore")), 0.0730);
   EXPECT_EQ(rounded(values_of(results_of({921, 329, 4425, 60, 14})).at("chatcore")), 0.0884);
 }
@@ -120,7 +120,7 @@ TEST(ChatCore, MissingTaskMakesItNullWithTheReason) {
 
 TEST(ChatCore, IntervalComesFromTheTasksErrors) {
   const auto metric = chat_composites(results_of({846, 337, 4368, 33, 11}), {})[0].metrics[0];
-  // statistics.md §3, by hand: sqrt(Σ a(1 − a)/(n (1 − r)²)) / 5 = .00604.
+  // By hand: sqrt(Σ a(1 − a)/(n (1 − r)²)) / 5 = .00604.
   EXPECT_NEAR((*metric.high - *metric.low) / 2 / 1.959964, .0060, .00005);
   EXPECT_NEAR((*metric.high + *metric.low) / 2, *metric.value, 1e-12);
 }

@@ -1,4 +1,4 @@
-// The expected lines are what Python prints for nanochat's format (nanochat.md §6.8):
+// The expected lines are what Python prints for nanochat's format (base_eval.py):
 // f"{label:<35}, {accuracy:<10.6f}, {centered:<10.6f}".
 #include "evals/core/csv.hpp"
 

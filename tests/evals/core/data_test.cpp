@@ -215,7 +215,7 @@ TEST(Bundle, ItemsAndPromptsHashAsTheIndependentScriptSays) {
   }
 }
 
-// Row quirks that nanochat.md §6.2 lists, seen in whole prompts.
+// Quirks of the bundle's rows, seen in whole prompts.
 TEST(Bundle, PromptsShowTheQuirksOfTheData) {
   NB_NEEDS_DATA();
   const CoreTask& piqa = *find_core_task("piqa");

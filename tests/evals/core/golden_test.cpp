@@ -1,4 +1,5 @@
-// CORE end to end against tests/golden/core_golden.py, an independent reading of nanochat.md §6.
+// CORE end to end against tests/golden/core_golden.py, an independent reading of nanochat's
+// core_eval.py.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -109,7 +109,7 @@ TEST(CoreItems, FieldBordersAreHashed) {
   EXPECT_NE(a[0].id, b[0].id);
 }
 
-// nanochat.md §11.2: rows, shots, head of the shuffle, head of the draw for item 0.
+// Printed by CPython 3.11: rows, shots, head of the shuffle, head of the draw for item 0.
 struct Draw {
   const char* task;
   std::size_t rows;

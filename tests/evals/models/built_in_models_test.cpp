@@ -77,7 +77,7 @@ std::vector<std::string> rows_with(const char* reason, const EvalResult& result,
   return rows;
 }
 
-// nanochat.md §6.7: five rows have a choice that begins the other one, and the rule decides them.
+// CORE's bundle: five rows have a choice that begins the other one, and the rule decides them.
 TEST(BuiltInModels, FiveRowsOfPiqaAreDecidedWithoutAModel) {
   NB_NEEDS_DATA();
   const Task& task = *find_task("piqa");

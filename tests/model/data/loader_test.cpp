@@ -26,7 +26,7 @@ std::vector<TokenShard> numbered_shards(const std::vector<std::vector<int>>& doc
   return shards;
 }
 
-// nanochat.md §3.2 word for word, with a FIFO buffer of tokens.
+// nanochat's dataloader.py word for word, with a FIFO buffer of tokens.
 class NaiveLoader {
  public:
   NaiveLoader(const std::vector<TokenShard>& shards, LoaderSettings settings)

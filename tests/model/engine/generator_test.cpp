@@ -92,7 +92,7 @@ TEST(Generate, StopsAtMaxTokens) {
   EXPECT_TRUE(recite(ids({"abc"}), {.max_tokens = 0}).tokens.empty());
 }
 
-// nanochat.md §5.3 and §5.4, worked out by hand: "12/60" is 0.2; forced tokens have mask 0 and take
+// nanochat's engine.py, worked out by hand: "12/60" is 0.2; forced tokens have mask 0 and take
 // the turns of what the model would have said.
 TEST(Generate, CalculatorAnswersBehindPythonEnd) {
   const std::vector<int> words =

@@ -5,7 +5,7 @@
 namespace nb {
 namespace {
 
-// Sizes published with nanochat: nanochat.md §1.5.
+// Sizes that nanochat prints.
 TEST(GptConfig, CountsOfD20AndD32AreThePublishedOnes) {
   const GptConfig d20 = config_for_depth(20, 65536, 2048);
   EXPECT_EQ(d20.n_embd, 1280);

@@ -1,5 +1,4 @@
-// A dry run shows exactly the simulated time, memory and counts of the executed one (design.md
-// §5.4).
+// A dry run shows exactly the simulated time, memory and counts of the executed one.
 #include <gtest/gtest.h>
 
 #include "model/data/loader.hpp"

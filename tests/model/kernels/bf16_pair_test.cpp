@@ -94,7 +94,8 @@ TEST(Bf16Pair, TheInstructionEqualsExactArithmeticAndTheModel) {
 }
 #endif
 
-// Where the floor of policy.hpp holds nothing can be flushed: the model is design.md's chain.
+// Where the floor of policy.hpp holds nothing can be flushed: the model is one chain of fused
+// multiply-adds.
 TEST(Bf16Pair, AboveTheFloorTheModelIsTwoFusedMultiplyAdds) {
   const Rng rng(2, "bf16 pair");
   for (std::uint64_t i = 0; i < 200'000; ++i) {

@@ -211,7 +211,7 @@ TEST(RotaryNorm, ShapesThatDisagreeFailTheCheck) {
       CheckFailure);
 }
 
-// nanochat.md §1.2: rotation by minus the angle; position 0 is the identity. cos 1, sin 1 from
+// nanochat's gpt.py: rotation by minus the angle; position 0 is the identity. cos 1, sin 1 from
 // tables of degrees.
 TEST(Rotary, TurnsByMinusTheAngle) {
   Array cos(2, 1), sin(2, 1);

@@ -109,7 +109,7 @@ std::vector<std::string> symbols_of(const std::string& level) {
   return lines;
 }
 
-// design.md §6: an inline function compiled with one level's instructions must never be linked into
+// An inline function compiled with one level's instructions must never be linked into
 // another's.
 TEST(SimdLevel, NoLevelExportsMergeableCode) {
   for (const char* level : {"avx2", "avx512", "avx512bf16"}) {

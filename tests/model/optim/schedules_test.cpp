@@ -5,7 +5,7 @@
 namespace nb {
 namespace {
 
-// nanochat.md §4.4: 21400 steps, warmdown round(0.2 n) = 4280.
+// nanochat's base_train.py: 21400 steps, warmdown round(0.2 n) = 4280.
 TEST(LrMultiplier, StaysOneUntilTheWarmdownAndEndsAtZero) {
   const LrSchedule d20{.iterations = 21400};
   EXPECT_EQ(lr_multiplier(d20, 0), 1);

@@ -68,7 +68,7 @@ TEST(DType, NaNBecomesCanonicalInEveryFormat) {
   }
 }
 
-// ascend.md §2.5: 910A and 310P, overflow → ±65504, NaN → 0.
+// 910A and 310P, overflow → ±65504, NaN → 0.
 TEST(DType, SaturatingFp16NeverLeavesTheFiniteNumbers) {
   EXPECT_EQ(round_to_fp16_saturating(std::exp(12.0f)), 65504.0f);
   EXPECT_EQ(round_to_fp16_saturating(-INFINITY), -65504.0f);

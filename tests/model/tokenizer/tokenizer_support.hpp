@@ -13,7 +13,7 @@
 
 namespace nb::test {
 
-// nanochat.md §2.4 word for word, on byte strings, without tables.
+// nanochat's tokenizer.py word for word, on byte strings, without tables.
 inline std::vector<int> naive_encode(const Vocabulary& vocabulary, std::string_view text) {
   std::map<std::string, int> ranks;
   for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id)

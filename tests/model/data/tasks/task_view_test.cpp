@@ -12,7 +12,7 @@ std::string error_of(const TaskSlice& slice) {
   return view ? "no error" : view.error().message;
 }
 
-// nanochat.md §11.1
+// Printed by numpy 1.24.
 TEST(TaskView, ShufflesAsHuggingFaceDoes) {
   EXPECT_EQ(task_view(10).value(), (std::vector<std::size_t>{5, 6, 0, 7, 3, 2, 4, 9, 1, 8}));
   const auto mmlu = task_view(14042).value();
@@ -34,7 +34,7 @@ TEST(TaskView, RefusesSlicesThatLeaveTheRows) {
   EXPECT_EQ(error_of({.step = 0}), "the step of a slice must be at least 1");
 }
 
-// nanochat.md §11.2: the training mixtures of mid-training and SFT.
+// Printed by CPython 3.11: the training mixtures of mid-training and SFT.
 TEST(TaskMixture, IsShuffledAsCPythonDoes) {
   const auto head = [](const std::vector<std::size_t>& sizes) {
     auto mixture = task_mixture(sizes);
