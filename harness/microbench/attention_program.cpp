@@ -9,6 +9,7 @@
 #include "harness/base/rng.hpp"
 #include "harness/microbench/programs.hpp"
 #include "harness/microbench/timing.hpp"
+#include "model/autograd/tape.hpp"
 #include "model/device/device.hpp"
 #include "model/kernels/attention.hpp"
 #include "model/kernels/openblas.hpp"
@@ -157,15 +158,13 @@ Times simulate(const AttentionCase& s, const DeviceProfile& profile) {
                              .heads = s.heads,
                              .kv_heads = s.heads,
                              .head_dim = s.head_dim};
-  ops::AttentionRows rows;
-  SavedBlocks saved;
+  Tape tape;
   device.synchronize();
   const std::int64_t start_ns = device.time_ns();
-  const Tensor y = ops::attention(device, q, k, v, shape, "attention", &rows, &saved);
+  Tensor y = ops::attention(q, k, v, shape, "attention");
   device.synchronize();
   const std::int64_t middle_ns = device.time_ns();
-  const ops::AttentionGradients gradients =
-      ops::attention_backward(device, dy, q, k, v, y, shape, rows, "attention", std::move(saved));
+  tape.backward(y, dy);
   device.synchronize();
   return {middle_ns - start_ns, device.time_ns() - middle_ns};
 }

@@ -146,15 +146,14 @@ void add_simulated(const LinearCase& shape, const DeviceProfile& profile) {
         const DType storage = profile.numerics.storage;
         const Tensor x = device.allocate({shape.rows, shape.inner}, storage, "x");
         const Tensor dy = device.allocate({shape.rows, shape.out}, storage, "dy");
-        const Tensor w = device.allocate({shape.out, shape.inner}, DType::kFp32, "w");
-        Tensor dw = device.allocate({shape.out, shape.inner}, DType::kFp32, "dw");
+        Parameter w = {.name = "linear",
+                       .value = device.allocate({shape.out, shape.inner}, DType::kFp32, "w")};
         device.synchronize();
         const std::int64_t start_ns = device.time_ns();
-        if (shape.layout == Layout::kForward) ops::linear(device, x, w, "linear", nullptr);
+        if (shape.layout == Layout::kForward) ops::linear(x, w);
         if (shape.layout == Layout::kInputGradient)
-          ops::linear_backward_input(device, dy, w, "linear");
-        if (shape.layout == Layout::kWeightGradient)
-          ops::linear_backward_weight(device, dy, x, dw, false, "linear", {});
+          ops::linear_backward_input(dy, w.value, "linear");
+        if (shape.layout == Layout::kWeightGradient) ops::linear_backward_weight(dy, x, w, {});
         device.synchronize();
         const std::int64_t time_ns = device.time_ns() - start_ns;
         if (device.counters().flops < flop(shape))

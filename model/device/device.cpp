@@ -49,6 +49,7 @@ struct Device::Impl {
   HostPool host;
   HostProfile host_profile;
   DeviceCounters counters;
+  std::unique_ptr<HostQueue> queue;  // last: its values go back to `host`
 };
 
 namespace {
@@ -159,14 +160,33 @@ Device::~Device() = default;
 
 Tensor Device::allocate(const Shape& shape, DType dtype, std::string_view name, HostBuffer host) {
   const auto count = static_cast<std::size_t>(shape.count());
-  BlockHandle block = impl_->memory.allocate(count * storage_bytes(dtype), name);
-  float* buffer = nullptr;
-  if (executes() && host != HostBuffer::kNone) {
-    buffer = host == HostBuffer::kLasting
-                 ? impl_->host.make(count)
-                 : impl_->host.take(host == HostBuffer::kHalves ? (count + 1) / 2 : count);
-  }
-  return Tensor(this, shape, dtype, name, std::move(block), buffer, host == HostBuffer::kHalves);
+  Tensor tensor;
+  tensor.state_ = std::make_shared<Tensor::State>();
+  Tensor::State& state = *tensor.state_;
+  state.device = this;
+  state.shape = shape;
+  state.dtype = dtype;
+  state.name = name;
+  state.block = impl_->memory.allocate(count * storage_bytes(dtype), name);
+  if (!executes() || host == HostBuffer::kNone) return tensor;
+  state.values = std::make_shared<HostValues>(*this, shape.leading(), shape.last());
+  if (host == HostBuffer::kLasting)
+    state.values->buffer = impl_->host.make(count);
+  else if (host != HostBuffer::kRecorded)
+    make_host_buffer(*state.values, host == HostBuffer::kHalves);
+  return tensor;
+}
+
+void Device::make_host_buffer(HostValues& values, bool halves) {
+  const auto count = static_cast<std::size_t>(values.count());
+  values.buffer = impl_->host.take(halves ? (count + 1) / 2 : count);
+  values.is_halves = halves;
+}
+
+HostQueue* Device::host_queue() const { return impl_->queue.get(); }
+void Device::set_host_queue(std::unique_ptr<HostQueue> queue) { impl_->queue = std::move(queue); }
+void Device::finish_host() {
+  if (impl_->queue != nullptr) impl_->queue->finish();
 }
 
 SavedBlocks Device::run(const OpDesc& desc, const std::function<void()>& arithmetic) {
@@ -202,7 +222,8 @@ SavedBlocks Device::run(const OpDesc& desc, const std::function<void()>& arithme
       if ((lowering.saved_inputs >> i & 1) != 0) keep(desc.inputs[i]);
     }
     if (lowering.saves_output) keep(desc.output);
-    if (lowering.recomputes_output && desc.output != nullptr) desc.output->is_recomputed_ = true;
+    if (lowering.recomputes_output && desc.output != nullptr)
+      desc.output->state_->is_recomputed = true;
   }
   if (profiles) {
     d.profile_host(desc, lowering, start, arithmetic);

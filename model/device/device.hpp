@@ -27,9 +27,17 @@ namespace nb {
 enum class ExecutionMode { kExecute, kDry };
 enum class HostBuffer {
   kYes,
-  kNone,    // simulated memory only, as for logits worked off in blocks
-  kHalves,  // two bytes a value: Tensor::halves()
+  kNone,      // simulated memory only, as for logits worked off in blocks
+  kRecorded,  // of an op that is recorded: made when it runs
+  kHalves,    // two bytes a value: Tensor::halves()
   kLasting  // kYes, of a tensor that stays: it takes nothing that others leave and will want again
+};
+
+// Arithmetic that waits. What it is, and how it is done, is model/host's affair.
+class HostQueue {
+ public:
+  virtual ~HostQueue() = default;
+  virtual void finish() = 0;  // runs all of it
 };
 
 struct DeviceOptions {
@@ -83,6 +91,14 @@ class Device {
   SavedBlocks run(const OpDesc& desc, const std::function<void()>& arithmetic);
   // The same; `saved` of the forward op is freed afterwards.
   void run_backward(const OpDesc& desc, SavedBlocks saved, const std::function<void()>& arithmetic);
+  // Arithmetic that was recorded and must run before the values that it makes are read. Null until
+  // somebody sets one.
+  HostQueue* host_queue() const;
+  void set_host_queue(std::unique_ptr<HostQueue> queue);
+  void finish_host();
+  // A buffer for values that have none, from the device's pool.
+  void make_host_buffer(HostValues& values, bool halves);
+
   void synchronize();  // the host waits for the device, as .item() does
 
   // For model/collectives: earliest start on this device, and the launch itself.
@@ -117,7 +133,7 @@ class Device {
   Result<void> restore(const Json& state);
 
  private:
-  friend class Tensor;
+  friend struct HostValues;
   void give_back_host(float* buffer) noexcept;
   struct Impl;
   std::unique_ptr<Impl> impl_;

@@ -26,6 +26,11 @@ std::int64_t HostProfile::elapsed_ns() const {
          std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - started_).count();
 }
 
+void HostProfile::add_time(OpKind kind, std::string_view label, std::int64_t time_ns) {
+  const auto at = index_.find(std::pair(kind, std::string(label)));
+  if (at != index_.end()) entries_[at->second].time_ns += time_ns;
+}
+
 void HostProfile::add(const OpDesc& desc, std::int64_t time_ns, double flops,
                       std::uint64_t moved_bytes) {
   const auto [at, is_new] =

@@ -2,8 +2,8 @@
 // costs nothing but a branch while not. Time of the host's clock, so never part of a metric or
 // checkpoint. Not here: how it is shown. One device, one thread.
 //
-// Where one host kernel does the arithmetic of several ops (model/ops/README.md), its time stands
-// with the op that ran it, the others show their flop and bytes with nearly no time.
+// Where one host kernel does the arithmetic of several ops (model/host), each gets a share of its
+// time by the work that it asked for.
 #pragma once
 
 #include <chrono>
@@ -37,6 +37,8 @@ class HostProfile {
   void resume();  // after stop(): goes on with what is there; without start(): starts
   bool recording() const { return is_recording_; }
   void add(const OpDesc& desc, std::int64_t time_ns, double flops, std::uint64_t moved_bytes);
+  void add_time(OpKind kind, std::string_view label,
+                std::int64_t time_ns);  // of an op added before
   void add_bookkeeping(std::int64_t time_ns) { bookkeeping_ns_ += time_ns; }
 
   const std::vector<HostProfileEntry>& entries() const { return entries_; }  // by first call

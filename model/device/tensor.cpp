@@ -45,92 +45,126 @@ std::string Shape::text() const {
   return text + ")";
 }
 
-Tensor::Tensor(Device* device, const Shape& shape, DType dtype, std::string_view name,
-               BlockHandle block, float* host, bool is_halves)
-    : device_(device),
-      shape_(shape),
-      dtype_(dtype),
-      name_(name),
-      block_(std::move(block)),
-      host_(host),
-      host_count_(host == nullptr || is_halves ? 0 : static_cast<std::size_t>(shape.count())) {}
+const Shape Tensor::kNoShape;
+const std::shared_ptr<HostValues> Tensor::kNoValues;
 
-Tensor::Tensor(Tensor&& other) noexcept { *this = std::move(other); }
-
-Tensor& Tensor::operator=(Tensor&& other) noexcept {
-  if (this == &other) return *this;
-  release();
-  device_ = std::exchange(other.device_, nullptr);
-  shape_ = std::exchange(other.shape_, Shape());
-  dtype_ = other.dtype_;
-  name_ = std::move(other.name_);
-  block_ = std::move(other.block_);
-  host_ = std::exchange(other.host_, nullptr);
-  host_count_ = std::exchange(other.host_count_, 0);
-  changes_ = std::exchange(other.changes_, 0);
-  derived_ = std::move(other.derived_);
-  is_recomputed_ = std::exchange(other.is_recomputed_, false);
-  return *this;
+HostValues::~HostValues() {
+  derived.reset();
+  if (buffer != nullptr) device.give_back_host(buffer);
 }
 
-Tensor::~Tensor() { release(); }
-
-void Tensor::release() noexcept {
-  if (device_ == nullptr) return;
-  block_.reset();
-  derived_.reset();
-  if (host_ != nullptr) device_->give_back_host(host_);
-  device_ = nullptr;
-  host_ = nullptr;
-  host_count_ = 0;
-}
-
-std::uint64_t Tensor::size_bytes() const {
-  return static_cast<std::uint64_t>(count()) * storage_bytes(dtype_);
-}
-
-std::span<std::uint16_t> Tensor::halves() {
-  if (host_ == nullptr || host_count_ != 0) return {};
-  ++changes_;
-  return {reinterpret_cast<std::uint16_t*>(host_), static_cast<std::size_t>(count())};
-}
-
-std::span<const std::uint16_t> Tensor::halves() const {
-  if (host_ == nullptr || host_count_ != 0) return {};
-  return {reinterpret_cast<const std::uint16_t*>(host_), static_cast<std::size_t>(count())};
-}
-
-Matrix Tensor::matrix() {
-  NB_CHECK(host_count_ > 0 || (host_ != nullptr && count() == 0), "[tensor] {} has no host values",
-           name_);
-  ++changes_;
-  return nb::matrix(host_, shape_.leading(), shape_.last());
-}
-
-ConstMatrix Tensor::matrix() const {
-  NB_CHECK(host_count_ > 0 || (host_ != nullptr && count() == 0), "[tensor] {} has no host values",
-           name_);
-  return nb::matrix(static_cast<const float*>(host_), shape_.leading(), shape_.last());
-}
-
-Halves Tensor::half_matrix() {
-  return {halves().data(), shape_.leading(), shape_.last(), shape_.last()};
-}
-
-Numbers Tensor::numbers_to_write() {
-  if (std::as_const(*this).halves().empty()) return matrix();
-  return half_matrix();
-}
-
-ConstNumbers Tensor::numbers() const {
-  if (halves().empty()) return matrix();
+ConstNumbers HostValues::numbers() const {
+  NB_CHECK(buffer != nullptr, "[tensor] ({}, {}) has no host values", rows, cols);
   ConstNumbers numbers;
-  numbers.halves = halves().data();
-  numbers.rows = shape_.leading();
-  numbers.cols = numbers.stride = shape_.last();
+  if (is_halves)
+    numbers.halves = reinterpret_cast<const std::uint16_t*>(buffer);
+  else
+    numbers.fp32 = buffer;
+  numbers.rows = rows;
+  numbers.cols = numbers.stride = cols;
   return numbers;
 }
 
-void Tensor::drop_block() { block_.reset(); }
+Numbers HostValues::numbers_to_write() {
+  NB_CHECK(buffer != nullptr, "[tensor] ({}, {}) has no host values", rows, cols);
+  if (is_halves) return Halves{reinterpret_cast<std::uint16_t*>(buffer), rows, cols, cols};
+  return nb::matrix(buffer, rows, cols);
+}
+
+ConstMatrix HostValues::matrix() const {
+  NB_CHECK(buffer != nullptr && !is_halves, "[tensor] ({}, {}) has no fp32 values on the host",
+           rows, cols);
+  return nb::matrix(static_cast<const float*>(buffer), rows, cols);
+}
+
+Matrix HostValues::matrix_to_write() {
+  NB_CHECK(buffer != nullptr && !is_halves, "[tensor] ({}, {}) has no fp32 values on the host",
+           rows, cols);
+  return nb::matrix(buffer, rows, cols);
+}
+
+Device& Tensor::device() const {
+  NB_CHECK(!empty(), "[tensor] an empty tensor has no device");
+  return *state_->device;
+}
+
+std::uint64_t Tensor::size_bytes() const {
+  return static_cast<std::uint64_t>(count()) * storage_bytes(dtype());
+}
+
+HostValues* Tensor::ready() const {
+  HostValues* values = Tensor::values().get();
+  if (values != nullptr && values->is_pending) state_->device->finish_host();
+  return values;
+}
+
+HostValues* Tensor::to_write() {
+  HostValues* values = Tensor::values().get();
+  if (values == nullptr) return nullptr;
+  state_->device->finish_host();  // others may still have to read the values as they are
+  ++values->changes;
+  return values;
+}
+
+std::span<float> Tensor::host() {
+  HostValues* v = to_write();
+  if (v == nullptr || v->is_halves) return {};
+  return {v->buffer, static_cast<std::size_t>(v->count())};
+}
+
+std::span<const float> Tensor::host() const {
+  const HostValues* v = ready();
+  if (v == nullptr || v->is_halves) return {};
+  return {v->buffer, static_cast<std::size_t>(v->count())};
+}
+
+std::span<std::uint16_t> Tensor::halves() {
+  HostValues* v = to_write();
+  if (v == nullptr || !v->is_halves) return {};
+  return {reinterpret_cast<std::uint16_t*>(v->buffer), static_cast<std::size_t>(v->count())};
+}
+
+std::span<const std::uint16_t> Tensor::halves() const {
+  const HostValues* v = ready();
+  if (v == nullptr || !v->is_halves) return {};
+  return {reinterpret_cast<const std::uint16_t*>(v->buffer), static_cast<std::size_t>(v->count())};
+}
+
+ConstNumbers Tensor::numbers() const {
+  const HostValues* v = ready();
+  NB_CHECK(v != nullptr, "[tensor] {} has no host values", name());
+  return v->numbers();
+}
+
+Matrix Tensor::matrix() {
+  HostValues* v = to_write();
+  NB_CHECK(v != nullptr && v->buffer != nullptr && !v->is_halves, "[tensor] {} has no host values",
+           name());
+  return v->matrix_to_write();
+}
+
+ConstMatrix Tensor::matrix() const {
+  const HostValues* v = ready();
+  NB_CHECK(v != nullptr && v->buffer != nullptr && !v->is_halves, "[tensor] {} has no host values",
+           name());
+  return v->matrix();
+}
+
+std::uint64_t Tensor::changes() const { return values() == nullptr ? 0 : values()->changes; }
+
+Tensor Tensor::values_only() const {
+  Tensor other;
+  if (empty()) return other;
+  other.state_ = std::make_shared<State>(*state_);
+  other.state_->block.reset();
+  return other;
+}
+
+Tensor Tensor::with_values(std::shared_ptr<HostValues> values) const {
+  Tensor other;
+  other.state_ = std::make_shared<State>(*state_);
+  other.state_->values = std::move(values);
+  return other;
+}
 
 }  // namespace nb

@@ -1,7 +1,7 @@
-// Shape, and Tensor: a block of simulated device memory with, in execute mode, a host float buffer
-// that holds its values (fp32 numbers that the dtype can represent). No arithmetic here. A Tensor
-// is owned by one place, is move-only, and must die before its Device. Not thread-safe: one device,
-// one thread.
+// Shape, and Tensor: a block of simulated device memory with, in execute mode, its values on the
+// host (fp32 numbers that the dtype can represent). No arithmetic here. As in PyTorch, copies of a
+// Tensor are the same tensor: the last one frees the block. All must die before the Device. Not
+// thread-safe: one device, one thread.
 #pragma once
 
 #include <array>
@@ -19,6 +19,7 @@
 namespace nb {
 
 class Device;
+class Tape;
 
 class Shape {
  public:
@@ -39,76 +40,101 @@ class Shape {
   std::size_t rank_ = 0;
 };
 
-class Tensor {
- public:
-  Tensor() = default;  // empty: no block, no buffer
-  Tensor(Tensor&& other) noexcept;
-  Tensor& operator=(Tensor&& other) noexcept;
-  ~Tensor();
+// A tensor's values on the host, (rows, cols) of them. An op that was recorded makes them later
+// (Device::host_queue); whoever reads a Tensor's values waits for that.
+struct HostValues {
+  HostValues(Device& of_device, std::int64_t row_count, std::int64_t col_count)
+      : device(of_device), rows(row_count), cols(col_count) {}
+  ~HostValues();
+  HostValues(const HostValues&) = delete;
+  HostValues& operator=(const HostValues&) = delete;
 
-  bool empty() const { return device_ == nullptr; }
-  const Shape& shape() const { return shape_; }
-  DType dtype() const { return dtype_; }
-  std::string_view name() const { return name_; }
-  std::int64_t count() const { return shape_.count(); }
-  std::uint64_t size_bytes() const;  // count × storage_bytes(dtype), before the allocator rounds it
-
-  // Execute mode: count() floats, 64-byte aligned, contents unspecified after allocate. Dry mode
-  // and HostBuffer::kNone: empty. A const Tensor gives a read-only span.
-  std::span<float> host() {
-    ++changes_;
-    return {host_, host_count_};
-  }
-  std::span<const float> host() const { return {host_, host_count_}; }
-  // HostBuffer::kHalves: count() values of two bytes (in execute mode); host() and matrix() have
-  // none. Other tensors: empty.
-  std::span<std::uint16_t> halves();
-  std::span<const std::uint16_t> halves() const;
-  Halves half_matrix();  // as matrix(); no data where there are none
-  // Whatever the buffer holds; NB_CHECK fails where there is none.
+  std::int64_t count() const { return rows * cols; }
+  // NB_CHECK of all four: they are there, and matrix(): as fp32.
   ConstNumbers numbers() const;
-  Numbers numbers_to_write();  // counts as a change
-  // (leading(), last()) view of the host buffer; NB_CHECK fails where there is none.
-  Matrix matrix();
+  Numbers numbers_to_write();
   ConstMatrix matrix() const;
+  Matrix matrix_to_write();
 
-  // Counts the calls of host() and matrix() that could change the values (those of a Tensor that is
-  // not const). Write through what such a call gave at once: nobody notices a later write.
-  std::uint64_t changes() const { return changes_; }
-  // What somebody made out of the values, as packed weights: lives as long as the tensor, is never
-  // compared or copied. Its owner checks changes().
+  Device& device;
+  std::int64_t rows, cols;
+  float* buffer = nullptr;  // of count() fp32 numbers, or bf16 ones; null: none yet, or no longer
+  bool is_halves = false;
+  bool is_pending = false;    // an op that is recorded will write them
+  std::int32_t slot = -1;     // its place in the program that runs now
+  std::uint64_t changes = 0;  // see Tensor::changes
+  // What somebody made out of the values, as packed weights: never compared or copied. Its owner
+  // checks `changes`.
   struct Derived {
     virtual ~Derived() = default;
   };
-  std::unique_ptr<Derived>& derived() const { return derived_; }
+  std::unique_ptr<Derived> derived;
+};
 
-  // The framework would free this tensor now; the host's arithmetic still wants its values. Frees
-  // the simulated block (unless a SavedBlocks holds it too), keeps the buffer. Call it on every
-  // activation when its forward function ends: what the software stack keeps for backward stays
-  // held by SavedBlocks.
-  void drop_block();
-  bool has_block() const { return block_.held(); }
+class Tensor {
+ public:
+  Tensor() = default;  // empty: no block, no values
+
+  bool empty() const { return state_ == nullptr; }
+  Device& device() const;  // not of an empty one
+  const Shape& shape() const { return empty() ? kNoShape : state_->shape; }
+  DType dtype() const { return empty() ? DType::kFp32 : state_->dtype; }
+  std::string_view name() const { return empty() ? std::string_view() : state_->name; }
+  std::int64_t count() const { return shape().count(); }
+  std::uint64_t size_bytes() const;  // count × storage_bytes(dtype), before the allocator rounds it
+
+  // Execute mode: count() floats, 64-byte aligned, contents unspecified after allocate. Dry mode,
+  // HostBuffer::kNone and kHalves: empty. A const Tensor gives a read-only span. Reading waits for
+  // what is recorded.
+  std::span<float> host();
+  std::span<const float> host() const;
+  // HostBuffer::kHalves: count() values of two bytes (in execute mode). Other tensors: empty.
+  std::span<std::uint16_t> halves();
+  std::span<const std::uint16_t> halves() const;
+  // Whatever the buffer holds; NB_CHECK fails where there is none.
+  ConstNumbers numbers() const;
+  // (leading(), last()) view of the host buffer; NB_CHECK fails where there is none.
+  Matrix matrix();
+  ConstMatrix matrix() const;
+  // The values themselves, ready or not; null on a dry device and with HostBuffer::kNone.
+  const std::shared_ptr<HostValues>& values() const { return empty() ? kNoValues : state_->values; }
+
+  // Counts the calls of host() and matrix() that could change the values (those of a Tensor that is
+  // not const). Write through what such a call gave at once: nobody notices a later write.
+  std::uint64_t changes() const;
+
+  // The same values without the block: what the framework would free, and the host still wants.
+  Tensor values_only() const;
+  // The same block with other values: what an op in place leaves. Readers of the old ones that are
+  // recorded still see those.
+  Tensor with_values(std::shared_ptr<HostValues> values) const;
+  bool has_block() const { return !empty() && state_->block.held(); }
+  const BlockHandle& block() const { return state_->block; }
   // True after an op whose compiled lowering computes its output again in backward: ops that would
   // keep this tensor for backward then keep nothing.
-  bool is_recomputed() const { return is_recomputed_; }
-  const BlockHandle& block() const { return block_; }
+  bool is_recomputed() const { return !empty() && state_->is_recomputed; }
 
  private:
   friend class Device;
-  Tensor(Device* device, const Shape& shape, DType dtype, std::string_view name, BlockHandle block,
-         float* host, bool is_halves);
-  void release() noexcept;
+  friend class Tape;
+  struct State {
+    Device* device = nullptr;
+    Shape shape;
+    DType dtype = DType::kFp32;
+    std::string name;
+    BlockHandle block;
+    std::shared_ptr<HostValues> values;
+    bool is_recomputed = false;
+    const Tape* tape = nullptr;  // that recorded the op which made it
+    std::int32_t node = -1;      // there
+  };
+  static const Shape kNoShape;
+  static const std::shared_ptr<HostValues> kNoValues;
 
-  Device* device_ = nullptr;
-  Shape shape_;
-  DType dtype_ = DType::kFp32;
-  std::string name_;
-  BlockHandle block_;
-  float* host_ = nullptr;
-  std::size_t host_count_ = 0;  // floats; 0 where the buffer holds halves
-  std::uint64_t changes_ = 0;
-  mutable std::unique_ptr<Derived> derived_;
-  mutable bool is_recomputed_ = false;  // bookkeeping of Device::run on a const output
+  HostValues* ready() const;  // after what is recorded, where it could matter; null: no values
+  HostValues* to_write();
+
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace nb

@@ -1,52 +1,45 @@
 #include "model/gpt/block.hpp"
 
-#include <utility>
+#include <tuple>
 
-#include "model/gpt/attention.hpp"
-#include "model/gpt/mlp.hpp"
-#include "model/ops/activation_buffer.hpp"
+#include "model/ops/add.hpp"
+#include "model/ops/attention.hpp"
+#include "model/ops/linear.hpp"
+#include "model/ops/relu_squared.hpp"
 #include "model/ops/rms_norm.hpp"
 
 namespace nb {
+namespace {
 
-Tensor block_forward(const PassContext& context, const BlockWeights& weights, Tensor x,
-                     BlockActivations& a) {
-  Device& device = context.device;
-  const std::int64_t width = context.config.n_embd;
-  a.x = std::move(x);
-  const HostBuffer host = ops::activation_buffer(device);
-  Tensor n = ops::rms_norm(device, a.x, width, "attn.norm", context.slot(a.x_rstd),
-                           context.slot(a.x_norm), host);
-  a.mid = attention_forward(context, weights, std::move(n), a.x, a.attention);
-  n = ops::rms_norm(device, a.mid, width, "mlp.norm", context.slot(a.mid_rstd),
-                    context.slot(a.mid_norm), host);
-  Tensor y = mlp_forward(context, weights, std::move(n), a.mid, a.mlp);
-  for (Tensor* local : {&a.x, &a.mid}) {
-    local->drop_block();
-    if (!context.saves) *local = {};
-  }
-  return y;
+Tensor attention(const Tensor& n, const BlockWeights& w, const ops::RotaryTables& tables,
+                 const ops::HeadShape& heads) {
+  Tensor q = ops::linear(n, w.c_q), k = ops::linear(n, w.c_k);
+  const Tensor v = ops::linear(n, w.c_v);
+  const auto turned = [&](const Tensor& x, const char* label) {
+    return ops::rotary(x, tables, {.time = heads.time}, label);
+  };
+  std::tie(q, k) = std::tuple{turned(q, "attn.q_rotary"), turned(k, "attn.k_rotary")};
+  std::tie(q, k) = std::tuple{ops::rms_norm(q, heads.head_dim, "attn.q_norm"),
+                              ops::rms_norm(k, heads.head_dim, "attn.k_norm")};
+  return ops::linear(ops::attention(q, k, v, heads, "attn"), w.attn_proj);
 }
 
-Tensor block_backward(const PassContext& context, const BlockWeights& weights, Tensor dx,
-                      BlockActivations& a) {
-  Device& device = context.device;
-  const std::int64_t width = context.config.n_embd;
-  a.mlp.add.free();
-  {
-    const Tensor dn = mlp_backward(context, weights, dx, a.mlp);
-    ops::rms_norm_backward_add(device, dn, a.mid, width, a.mid_rstd, "mlp.norm",
-                               std::move(a.mid_norm), dx, "mlp.dx");
-  }
-  a.mid = {};
-  a.attention.add.free();
-  {
-    const Tensor dn = attention_backward(context, weights, dx, a.attention);
-    ops::rms_norm_backward_add(device, dn, a.x, width, a.x_rstd, "attn.norm", std::move(a.x_norm),
-                               dx, "attn.dx");
-  }
-  a.x = {};
-  return dx;
+}  // namespace
+
+Tensor mlp(const Tensor& n, const BlockWeights& w) {
+  Tensor h = ops::linear(n, w.c_fc);
+  h = ops::relu_squared(h, "mlp.relu_squared");
+  return ops::linear(h, w.mlp_proj);
+}
+
+Tensor block(const Tensor& x, const BlockWeights& w, const ops::RotaryTables& tables,
+             const ops::HeadShape& heads) {
+  const std::int64_t width = x.shape().last();
+  Tensor y = attention(ops::rms_norm(x, width, "attn.norm"), w, tables, heads);
+  const Tensor mid = ops::add(x, y, "attn.add");
+  y = {};
+  y = mlp(ops::rms_norm(mid, width, "mlp.norm"), w);
+  return ops::add(mid, y, "mlp.add");
 }
 
 }  // namespace nb

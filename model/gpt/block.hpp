@@ -1,17 +1,26 @@
-// One block: x + Attn(RMS(x)), then x + MLP(RMS(x)). nanochat's gpt.py.
+// One block of the GPT: x + Attn(RMS(x)), then x + MLP(RMS(x)). nanochat's gpt.py.
 #pragma once
 
-#include "model/gpt/activations.hpp"
-#include "model/gpt/context.hpp"
+#include "model/autograd/parameter.hpp"
+#include "model/gpt/config.hpp"
+#include "model/ops/head_shape.hpp"
+#include "model/ops/rotary.hpp"
 
 namespace nb {
 
-// x (B·T, C) → (B·T, C). Keeps in `a` what the backward needs, when one follows.
-Tensor block_forward(const PassContext& context, const BlockWeights& weights, Tensor x,
-                     BlockActivations& a);
-// dx: gradient of the output; returns that of the input. Adds to the gradients of the weights;
-// empties `a`.
-Tensor block_backward(const PassContext& context, const BlockWeights& weights, Tensor dx,
-                      BlockActivations& a);
+// The six matrices of a block, in the order of Gpt::parameters().
+struct BlockWeights {
+  Parameter& c_q;
+  Parameter& c_k;
+  Parameter& c_v;
+  Parameter& attn_proj;
+  Parameter& c_fc;
+  Parameter& mlp_proj;
+};
+
+// x (B·T, C) → the same.
+Tensor block(const Tensor& x, const BlockWeights& w, const ops::RotaryTables& tables,
+             const ops::HeadShape& heads);
+Tensor mlp(const Tensor& n, const BlockWeights& w);
 
 }  // namespace nb

@@ -13,9 +13,9 @@
 #include <span>
 #include <vector>
 
+#include "model/autograd/parameter.hpp"
 #include "model/device/device.hpp"
 #include "model/gpt/config.hpp"
-#include "model/gpt/parameter.hpp"
 #include "model/ops/rotary.hpp"
 #include "model/tensor/view.hpp"
 

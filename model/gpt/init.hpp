@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/autograd/parameter.hpp"
 #include "model/device/device.hpp"
 #include "model/gpt/config.hpp"
-#include "model/gpt/parameter.hpp"
 
 namespace nb {
 

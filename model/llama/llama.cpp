@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/ops/add.hpp"
 #include "model/ops/attention.hpp"
 #include "model/ops/chunk_rows.hpp"
 #include "model/ops/embedding.hpp"
 #include "model/ops/gated.hpp"
 #include "model/ops/gather.hpp"
 #include "model/ops/linear.hpp"
-#include "model/ops/pointwise.hpp"
 #include "model/ops/transfer.hpp"
 
 namespace nb {
@@ -23,6 +23,11 @@ Tensor upload(Device& device, std::span<const float> values, const Shape& shape,
   Tensor tensor = device.allocate(shape, DType::kFp32, name);
   if (!tensor.host().empty()) std::copy(values.begin(), values.end(), tensor.host().begin());
   return tensor;
+}
+
+Parameter weight(Device& device, std::span<const float> values, const Shape& shape,
+                 const char* name) {
+  return {.name = name, .value = upload(device, values, shape, name)};
 }
 
 // Rows of each head of (heads·D, C): odd ones, then even ones.
@@ -48,22 +53,26 @@ Llama::Llama(const LlamaFile& file, Device& device)
       tables_(ops::rotary_tables(device, config_.sequence_len, config_.head_dim())) {
   const LlamaWeights weights = file.weights();
   const std::int64_t c = config_.n_embd, g = config_.kv_width(), f = config_.hidden;
-  embedding_ = upload(device, weights.embedding, {config_.vocab_size, c}, "tok_embeddings");
+  embedding_ = weight(device, weights.embedding, {config_.vocab_size, c}, "tok_embeddings");
   for (const LlamaWeights::Layer& w : weights.layers) {
-    layers_.push_back(
-        {.norm_attention = upload(device, w.norm_attention, {c}, "attention_norm"),
-         .wq = upload(device, halves_from_pairs(w.wq, config_.head_dim(), c), {c, c}, "wq"),
-         .wk = upload(device, halves_from_pairs(w.wk, config_.head_dim(), c), {g, c}, "wk"),
-         .wv = upload(device, w.wv, {g, c}, "wv"),
-         .wo = upload(device, w.wo, {c, c}, "wo"),
-         .norm_mlp = upload(device, w.norm_mlp, {c}, "ffn_norm"),
-         .w1 = upload(device, w.w1, {f, c}, "w1"),
-         .w2 = upload(device, w.w2, {c, f}, "w2"),
-         .w3 = upload(device, w.w3, {f, c}, "w3")});
+    Tensor norm = upload(device, w.norm_attention, {c}, "attention_norm");
+    const std::int64_t d = config_.head_dim();
+    Parameter wq = weight(device, halves_from_pairs(w.wq, d, c), {c, c}, "wq");
+    Parameter wk = weight(device, halves_from_pairs(w.wk, d, c), {g, c}, "wk");
+    Parameter wv = weight(device, w.wv, {g, c}, "wv"), wo = weight(device, w.wo, {c, c}, "wo");
+    layers_.push_back({.norm_attention = std::move(norm),
+                       .norm_mlp = upload(device, w.norm_mlp, {c}, "ffn_norm"),
+                       .wq = std::move(wq),
+                       .wk = std::move(wk),
+                       .wv = std::move(wv),
+                       .wo = std::move(wo),
+                       .w1 = weight(device, w.w1, {f, c}, "w1"),
+                       .w2 = weight(device, w.w2, {c, f}, "w2"),
+                       .w3 = weight(device, w.w3, {f, c}, "w3")});
   }
   norm_final_ = upload(device, weights.norm_final, {c}, "norm");
   if (!config_.ties_embeddings)
-    output_ = upload(device, weights.output, {config_.vocab_size, c}, "output");
+    output_ = weight(device, weights.output, {config_.vocab_size, c}, "output");
 }
 
 std::unique_ptr<KeyValueCache> Llama::new_cache(std::int64_t first_position,
@@ -73,41 +82,40 @@ std::unique_ptr<KeyValueCache> Llama::new_cache(std::int64_t first_position,
   return std::make_unique<KeyValueCache>(device_, shape, first_position, capacity);
 }
 
-Tensor Llama::attention(const Layer& layer, const Tensor& n, std::span<const Chunk> chunks,
+Tensor Llama::attention(Layer& layer, const Tensor& n, std::span<const Chunk> chunks,
                         std::span<const std::int64_t> positions, std::int64_t index) {
-  const auto turned = [&](const Tensor& w, std::string_view label) {
-    const Tensor x = ops::linear(device_, n, w, label, nullptr);
-    return ops::rotary(device_, x, tables_, positions, "rotary");
+  const auto turned = [&](Parameter& w) {
+    const Tensor x = ops::linear(n, w);
+    return ops::rotary(x, tables_, {.each = positions}, "rotary");
   };
-  const Tensor q = turned(layer.wq, "wq");
-  const Tensor k = turned(layer.wk, "wk");
-  const Tensor v = ops::linear(device_, n, layer.wv, "wv", nullptr);
+  const Tensor q = turned(layer.wq);
+  const Tensor k = turned(layer.wk);
+  const Tensor v = ops::linear(n, layer.wv);
   ops::append_keys_values(device_, k, v, index, chunks, "cache");
   const ops::LayerKeys keys(chunks, index, k, v);
   const Tensor y = ops::attention_cached(
       device_, q, keys.sequences(),
       {.heads = config_.n_head, .kv_heads = config_.n_kv_head, .head_dim = config_.head_dim()},
       "attention");
-  return ops::linear(device_, y, layer.wo, "wo", nullptr);
+  return ops::linear(y, layer.wo);
 }
 
-Tensor Llama::mlp(const Layer& layer, const Tensor& n) {
-  const Tensor gate = ops::linear(device_, n, layer.w1, "w1", nullptr);
-  const Tensor up = ops::linear(device_, n, layer.w3, "w3", nullptr);
-  const Tensor gated =
-      ops::multiply(device_, ops::silu(device_, gate, "silu"), up, "silu_times_up");
-  return ops::linear(device_, gated, layer.w2, "w2", nullptr);
+Tensor Llama::mlp(Layer& layer, const Tensor& n) {
+  const Tensor gate = ops::linear(n, layer.w1);
+  const Tensor up = ops::linear(n, layer.w3);
+  const Tensor gated = ops::multiply(ops::silu(gate, "silu"), up, "silu_times_up");
+  return ops::linear(gated, layer.w2);
 }
 
 void Llama::logits(const Tensor& x, std::span<const std::int64_t> wanted, const LogitSink& sink) {
-  const Tensor& w = config_.ties_embeddings ? embedding_ : output_;
+  Parameter& w = config_.ties_embeddings ? embedding_ : output_;
   const auto total = static_cast<std::int64_t>(wanted.size());
   for (std::int64_t first = 0; first < total; first += kLogitRows) {
     const auto rows = wanted.subspan(static_cast<std::size_t>(first),
                                      static_cast<std::size_t>(std::min(kLogitRows, total - first)));
     const Tensor some = ops::gather_rows(device_, x, rows, "wanted");
-    const Tensor normed = ops::rms_norm_with_gain(device_, some, norm_final_, kEpsilon, "norm");
-    const Tensor y = ops::linear(device_, normed, w, "output", nullptr);
+    const Tensor normed = ops::rms_norm_with_gain(some, norm_final_, kEpsilon, "norm");
+    const Tensor y = ops::linear(normed, w);
     if (device_.executes()) sink(first, y.matrix());
   }
 }
@@ -117,16 +125,14 @@ void Llama::forward(std::span<const Chunk> chunks, std::span<const std::int64_t>
   if (chunks.empty()) return;
   const ops::ChunkRows rows = ops::chunk_rows(chunks, config_.sequence_len);
   const Tensor ids = ops::upload_ids(device_, rows.count(), 4, "tokens");
-  Tensor x =
-      ops::embedding(device_, embedding_, rows.tokens, rows.count(), "tok_embeddings", nullptr);
+  Tensor x = ops::embedding(embedding_, rows.tokens, rows.count());
   for (std::int64_t i = 0; i < config_.n_layer; ++i) {
-    const Layer& layer = layers_[static_cast<std::size_t>(i)];
-    Tensor n =
-        ops::rms_norm_with_gain(device_, x, layer.norm_attention, kEpsilon, "attention_norm");
+    Layer& layer = layers_[static_cast<std::size_t>(i)];
+    Tensor n = ops::rms_norm_with_gain(x, layer.norm_attention, kEpsilon, "attention_norm");
     const Tensor attended = attention(layer, n, chunks, rows.positions, i);
-    x = ops::add(device_, x, attended, "attention_add", nullptr);
-    n = ops::rms_norm_with_gain(device_, x, layer.norm_mlp, kEpsilon, "ffn_norm");
-    x = ops::add(device_, x, mlp(layer, n), "ffn_add", nullptr);
+    x = ops::add(x, attended, "attention_add");
+    n = ops::rms_norm_with_gain(x, layer.norm_mlp, kEpsilon, "ffn_norm");
+    x = ops::add(x, mlp(layer, n), "ffn_add");
   }
   for (const Chunk& chunk : chunks) {
     if (chunk.own != nullptr) chunk.own->advance(static_cast<std::int64_t>(chunk.tokens.size()));

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "model/autograd/parameter.hpp"
 #include "model/llama/llama_file.hpp"
 #include "model/ops/key_value_cache.hpp"
 #include "model/ops/rotary.hpp"
@@ -37,19 +38,20 @@ class Llama {
 
  private:
   struct Layer {
-    Tensor norm_attention, wq, wk, wv, wo, norm_mlp, w1, w2, w3;
+    Tensor norm_attention, norm_mlp;
+    Parameter wq, wk, wv, wo, w1, w2, w3;
   };
-  Tensor attention(const Layer& layer, const Tensor& n, std::span<const Chunk> chunks,
+  Tensor attention(Layer& layer, const Tensor& n, std::span<const Chunk> chunks,
                    std::span<const std::int64_t> positions, std::int64_t index);
-  Tensor mlp(const Layer& layer, const Tensor& n);
+  Tensor mlp(Layer& layer, const Tensor& n);
   void logits(const Tensor& x, std::span<const std::int64_t> wanted, const LogitSink& sink);
 
   LlamaConfig config_;
   Device& device_;
-  Tensor embedding_;
+  Parameter embedding_;
   std::vector<Layer> layers_;
   Tensor norm_final_;
-  Tensor output_;  // empty when tied
+  Parameter output_;  // empty when tied
   ops::RotaryTables tables_;
 };
 

@@ -3,8 +3,7 @@
 #include <utility>
 
 #include "harness/base/check.hpp"
-#include "model/ops/activation_buffer.hpp"
-#include "model/ops/saved.hpp"
+#include "model/ops/result.hpp"
 
 namespace nb::ops {
 namespace {
@@ -37,29 +36,49 @@ kernels::AttentionShape kernel_shape(const HeadShape& shape) {
           .head_dim = shape.head_dim};
 }
 
+Tape::Gradients attention_backward(const Tensor& dy, const Tensor& q, const Tensor& k,
+                                   const Tensor& v, const Tensor& y, const HeadShape& shape,
+                                   const host::Values& row_max, const host::Values& row_sum,
+                                   std::string_view label, SavedBlocks saved) {
+  NB_CHECK(dy.shape() == q.shape(), "[attention_backward] {}: dy {}, q {}", label,
+           dy.shape().text(), q.shape().text());
+  Device& device = dy.device();
+  Tape::Gradients d = {result(device, q.shape(), "dq"), result(device, k.shape(), "dk"),
+                       result(device, v.shape(), "dv")};
+  OpDesc desc = describe(OpKind::kAttentionBackward, shape, label);
+  desc.inputs = {&dy};
+  desc.output = &d[0];
+  host::run_backward(
+      device, desc, std::move(saved),
+      {.in = {dy.values(), q.values(), k.values(), v.values(), y.values(), row_max, row_sum},
+       .out = {d[0].values(), d[1].values(), d[2].values()},
+       .attention = kernel_shape(shape)});
+  return d;
+}
+
 }  // namespace
 
-Tensor attention(Device& device, const Tensor& q, const Tensor& k, const Tensor& v,
-                 const HeadShape& shape, std::string_view label, AttentionRows* rows,
-                 SavedBlocks* saved) {
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const HeadShape& shape,
+                 std::string_view label) {
   check_shapes(q, k, v, shape, label);
-  NB_CHECK((rows == nullptr) == (saved == nullptr), "[attention] {}: rows without saved", label);
-  Tensor y = device.allocate(q.shape(), device.numerics().storage, label, form_of(q));
+  Device& device = q.device();
+  Tensor y = result(device, q.shape(), label);
+  const std::int64_t rows = shape.rows() * shape.heads;
+  const host::Values row_max = host_rows(device, rows), row_sum = host_rows(device, rows);
   OpDesc desc = describe(OpKind::kAttention, shape, label);
   desc.inputs = {&q, &k, &v};
-  desc.output = &y;
-  desc.saves_for_backward = saved != nullptr;
-  keep(saved, device.run(desc, [&] {
-    kernels::AttentionSaved kept;
-    if (rows != nullptr) {
-      const auto count = static_cast<std::size_t>(shape.rows() * shape.heads);
-      rows->max.resize(count);
-      rows->sum.resize(count);
-      kept = {rows->max, rows->sum};
-    }
-    kernels::attention(q.numbers(), k.numbers(), v.numbers(), y.numbers_to_write(), kept,
-                       kernel_shape(shape), device.numerics().matmul());
-  }));
+  forward(desc, y,
+          {.in = {q.values(), k.values(), v.values()},
+           .out = {y.values(), row_max, row_sum},
+           .attention = kernel_shape(shape)},
+          {&q, &k, &v}, [&] {
+            return [q = q.values_only(), k = k.values_only(), v = v.values_only(),
+                    y = y.values_only(), shape, row_max, row_sum,
+                    label = std::string(label)](const Tensor& dy, SavedBlocks saved) {
+              return attention_backward(dy, q, k, v, y, shape, row_max, row_sum, label,
+                                        std::move(saved));
+            };
+          });
   return y;
 }
 
@@ -87,29 +106,6 @@ Tensor attention_cached(Device& device, const Tensor& q,
     kernels::attention_cached(q.matrix(), y.matrix(), sequences, shape, device.numerics().matmul());
   }));
   return y;
-}
-
-AttentionGradients attention_backward(Device& device, const Tensor& dy, const Tensor& q,
-                                      const Tensor& k, const Tensor& v, const Tensor& y,
-                                      const HeadShape& shape, const AttentionRows& rows,
-                                      std::string_view label, SavedBlocks saved) {
-  check_shapes(q, k, v, shape, label);
-  NB_CHECK(dy.shape() == q.shape() && y.shape() == q.shape(),
-           "[attention_backward] {}: dy {}, q {}", label, dy.shape().text(), q.shape().text());
-  const DType storage = device.numerics().storage;
-  AttentionGradients gradients{device.allocate(q.shape(), storage, "dq", form_of(q)),
-                               device.allocate(k.shape(), storage, "dk", form_of(k)),
-                               device.allocate(v.shape(), storage, "dv", form_of(v))};
-  OpDesc desc = describe(OpKind::kAttentionBackward, shape, label);
-  desc.inputs = {&dy};
-  desc.output = &gradients.dq;
-  device.run_backward(desc, std::move(saved), [&] {
-    kernels::attention_backward(dy.numbers(), q.numbers(), k.numbers(), v.numbers(), y.numbers(),
-                                rows.max, rows.sum, gradients.dq.numbers_to_write(),
-                                gradients.dk.numbers_to_write(), gradients.dv.numbers_to_write(),
-                                kernel_shape(shape), device.numerics().matmul());
-  });
-  return gradients;
 }
 
 }  // namespace nb::ops

@@ -8,8 +8,8 @@ namespace nb::ops {
 namespace {
 
 // b: a's shape, or one row.
-Tensor product(Device& device, const Tensor& a, const Tensor& b, std::int64_t rows_of_b,
-               std::string_view label) {
+Tensor product(const Tensor& a, const Tensor& b, std::int64_t rows_of_b, std::string_view label) {
+  Device& device = a.device();
   const std::int64_t cols = a.shape().last();
   Tensor y = device.allocate(a.shape(), device.numerics().storage, label);
   static_cast<void>(device.run({.kind = OpKind::kMultiply,
@@ -29,8 +29,9 @@ Tensor product(Device& device, const Tensor& a, const Tensor& b, std::int64_t ro
 
 }  // namespace
 
-Tensor rms_norm_with_gain(Device& device, const Tensor& x, const Tensor& gain, float epsilon,
+Tensor rms_norm_with_gain(const Tensor& x, const Tensor& gain, float epsilon,
                           std::string_view label) {
+  Device& device = x.device();
   const std::int64_t cols = x.shape().last();
   NB_CHECK(gain.count() == cols, "[rms_norm_with_gain] {}: x {}, gain {}", label, x.shape().text(),
            gain.shape().text());
@@ -44,10 +45,11 @@ Tensor rms_norm_with_gain(Device& device, const Tensor& x, const Tensor& gain, f
                   .inputs = {&x},
                   .output = &normed},
                  [&] { kernels::rms_norm(x.matrix(), normed.matrix(), {}, storage, epsilon); }));
-  return product(device, normed, gain, 1, label);
+  return product(normed, gain, 1, label);
 }
 
-Tensor silu(Device& device, const Tensor& x, std::string_view label) {
+Tensor silu(const Tensor& x, std::string_view label) {
+  Device& device = x.device();
   const DType storage = device.numerics().storage;
   Tensor y = device.allocate(x.shape(), storage, label);
   static_cast<void>(device.run({.kind = OpKind::kSilu,
@@ -60,10 +62,10 @@ Tensor silu(Device& device, const Tensor& x, std::string_view label) {
   return y;
 }
 
-Tensor multiply(Device& device, const Tensor& a, const Tensor& b, std::string_view label) {
+Tensor multiply(const Tensor& a, const Tensor& b, std::string_view label) {
   NB_CHECK(a.shape() == b.shape(), "[multiply] {}: {} times {}", label, a.shape().text(),
            b.shape().text());
-  return product(device, a, b, a.shape().leading(), label);
+  return product(a, b, a.shape().leading(), label);
 }
 
 }  // namespace nb::ops

@@ -8,11 +8,11 @@
 namespace nb::ops {
 
 // x (…, C) over rows of C, then times gain (C), each a launch of its own and rounded.
-Tensor rms_norm_with_gain(Device& device, const Tensor& x, const Tensor& gain, float epsilon,
+Tensor rms_norm_with_gain(const Tensor& x, const Tensor& gain, float epsilon,
                           std::string_view label);
 // x / (1 + exp(-x))
-Tensor silu(Device& device, const Tensor& x, std::string_view label);
+Tensor silu(const Tensor& x, std::string_view label);
 // a, b of one shape, element by element.
-Tensor multiply(Device& device, const Tensor& a, const Tensor& b, std::string_view label);
+Tensor multiply(const Tensor& a, const Tensor& b, std::string_view label);
 
 }  // namespace nb::ops

@@ -4,11 +4,12 @@
 #include <utility>
 
 #include "harness/base/check.hpp"
+#include "model/host/weight.hpp"
 #include "model/kernels/cross_entropy.hpp"
 #include "model/kernels/lm_head.hpp"
 #include "model/kernels/matmul.hpp"
-#include "model/kernels/reduce.hpp"
-#include "model/ops/weight.hpp"
+#include "model/ops/linear.hpp"
+#include "model/ops/result.hpp"
 
 namespace nb::ops {
 namespace {
@@ -48,11 +49,9 @@ kernels::LmHeadPolicy kernel_policy(const Device& device) {
           loss_settings(device)};
 }
 
-// Both products where the gradient is wanted too, with weights that stay packed until they change.
-kernels::HeadWeight head_weight(const Device& device, const Tensor& w, bool has_backward) {
+kernels::HeadWeight head_weight(const Device& device, const Tensor& w) {
   const MatmulPolicy policy = device.numerics().matmul();
-  return {w.matrix(), packed_weight(w, policy, kernels::PackFor::kNt),
-          has_backward ? packed_weight(w, policy, kernels::PackFor::kNn) : nullptr};
+  return {w.matrix(), host::packed_weight(*w.values(), policy, kernels::PackFor::kNt), nullptr};
 }
 
 OpDesc linear_desc(OpKind kind, const HeadSize& size, const Tensor& w, std::string_view label) {
@@ -68,16 +67,13 @@ OpDesc vocab_desc(OpKind kind, const HeadSize& size, std::string_view label) {
 }
 
 // The device's logits: memory and time; the host's arithmetic is elsewhere.
-Tensor simulated_logits(Device& device, const HeadSize& size, const Tensor& x, const Tensor& w,
-                        SavedBlocks* saved) {
+Tensor simulated_logits(Device& device, const HeadSize& size, const Tensor& x, const Tensor& w) {
   Tensor logits = device.allocate({size.rows, size.vocab}, device.numerics().storage,
                                   "lm_head.logits", HostBuffer::kNone);
   OpDesc desc = linear_desc(OpKind::kLinear, size, w, "lm_head");
   desc.inputs = {&x, &w};
   desc.output = &logits;
-  desc.saves_for_backward = saved != nullptr;
-  SavedBlocks blocks = device.run(desc, [] {});
-  if (saved != nullptr) *saved = std::move(blocks);
+  device.run(desc, [] {});
   return logits;
 }
 
@@ -86,66 +82,94 @@ Tensor simulated_logits(Device& device, const HeadSize& size, const Tensor& x, c
 void head_losses(Device& device, const Tensor& x, const Tensor& w, std::span<const int> targets,
                  bool is_mean, std::span<float> losses) {
   const HeadSize size = check_sizes(x, w, targets, device);
-  const Tensor logits = simulated_logits(device, size, x, w, nullptr);
+  const Tensor logits = simulated_logits(device, size, x, w);
   const Tensor loss = device.allocate(is_mean ? Shape{1} : Shape{size.rows}, DType::kFp32, "loss",
                                       HostBuffer::kNone);
   OpDesc desc = vocab_desc(OpKind::kSoftcapCrossEntropy, size, "loss");
   desc.inputs = {&logits};
   desc.output = &loss;
   device.run(desc, [&] {
-    kernels::lm_head_losses(x.matrix(), head_weight(device, w, false), targets, losses,
+    kernels::lm_head_losses(x.matrix(), head_weight(device, w), targets, losses,
                             kernel_policy(device));
   });
 }
 
-HeadResult head_loss_and_backward(Device& device, const Tensor& x, const Tensor& w,
-                                  std::span<const int> targets, double scale, Tensor& dw,
-                                  bool accumulate, HeadScratch& scratch) {
-  const HeadSize size = check_sizes(x, w, targets, device);
-  NB_CHECK(dw.shape() == w.shape(), "[head] dw {}, w {}", dw.shape().text(), w.shape().text());
-  SavedBlocks linear_saved;
-  SavedBlocks loss_saved;
-  const Tensor loss = device.allocate({1}, DType::kFp32, "loss", HostBuffer::kNone);
+namespace {
+
+using Targets = std::shared_ptr<const std::vector<int>>;
+
+// What a training step keeps of its head.
+struct HeadSaved {
+  Tensor x, logits;  // values alone
+  host::Values row_max, row_sum;
+  Targets targets;
+  double scale = 1;
+  bool accumulates = false;  // w has a gradient already
+  SavedBlocks of_logits, of_loss;
+};
+
+Tensor head_backward(const Tensor& loss, Parameter& w, HeadSaved& kept) {
+  Device& device = loss.device();
+  const Shape& shape = kept.logits.shape();
+  const Tensor dlogits = result(device, shape, "lm_head.dlogits");
+  host::run_backward(device,
+                     {.kind = OpKind::kSoftcapCrossEntropyBackward,
+                      .label = "loss",
+                      .rows = shape.leading(),
+                      .vocab = shape.last(),
+                      .inputs = {&loss},
+                      .output = &dlogits},
+                     std::move(kept.of_loss),
+                     {.in = {kept.logits.values(), kept.row_max, kept.row_sum},
+                      .out = {dlogits.values()},
+                      .ids = kept.targets,
+                      .softcap = kSoftcap,
+                      .scale = kept.scale});
+  Tensor dx = linear_backward_input(dlogits, w.value, "lm_head");
+  linear_backward_weight(dlogits, kept.x, GradientSlot{w.grad, kept.accumulates}, "lm_head",
+                         std::move(kept.of_logits));
+  return dx;
+}
+
+}  // namespace
+
+Tensor head_loss(const Tensor& x, Parameter& w, std::span<const int> targets, double scale) {
+  Device& device = x.device();
+  const HeadSize size = check_sizes(x, w.value, targets, device);
+  const bool saves = Tape::is_open();
+  const auto kept = std::make_shared<HeadSaved>();
+  if (saves) kept->accumulates = gradient_slot(w).accumulate;  // allocated before the logits
+  Tensor loss = device.allocate({1}, DType::kFp32, "loss", HostBuffer::kRecorded);
+  kept->x = x.values_only();
+  kept->row_max = host_rows(device, size.rows);
+  kept->row_sum = host_rows(device, size.rows);
+  kept->targets = std::make_shared<std::vector<int>>(targets.begin(), targets.end());
+  kept->scale = scale;
   {
-    const Tensor logits = simulated_logits(device, size, x, w, &linear_saved);
+    const Tensor logits = result(device, {size.rows, size.vocab}, "lm_head.logits");
+    kept->logits = logits.values_only();
+    OpDesc product = linear_desc(OpKind::kLinear, size, w.value, "lm_head");
+    product.inputs = {&x, &w.value};
+    product.output = &logits;
+    product.saves_for_backward = saves;
+    kept->of_logits = host::run(device, product,
+                                {.in = {x.values(), w.value.values()}, .out = {logits.values()}});
     OpDesc desc = vocab_desc(OpKind::kSoftcapCrossEntropy, size, "loss");
     desc.inputs = {&logits};
     desc.output = &loss;
-    desc.saves_for_backward = true;
-    loss_saved = device.run(desc, [] {});
+    desc.saves_for_backward = saves;
+    kept->of_loss = host::run(device, desc,
+                              {.in = {logits.values()},
+                               .out = {loss.values(), kept->row_max, kept->row_sum},
+                               .ids = kept->targets,
+                               .softcap = kSoftcap});
   }
-  const DType storage = device.numerics().storage;
-  const Tensor dlogits =
-      device.allocate({size.rows, size.vocab}, storage, "lm_head.dlogits", HostBuffer::kNone);
-  OpDesc loss_desc = vocab_desc(OpKind::kSoftcapCrossEntropyBackward, size, "loss");
-  loss_desc.inputs = {&loss};
-  loss_desc.output = &dlogits;
-  device.run_backward(loss_desc, std::move(loss_saved), [] {});
-
-  HeadResult result;
-  Tensor& dx = result.dx;
-  dx = device.allocate({size.rows, size.width}, storage, "lm_head.dx");
-  OpDesc input_desc = linear_desc(OpKind::kLinearBackwardInput, size, w, "lm_head");
-  input_desc.inputs = {&dlogits, &w};
-  input_desc.output = &dx;
-  device.run_backward(input_desc, {}, [] {});
-
-  OpDesc weight_desc = linear_desc(OpKind::kLinearBackwardWeight, size, w, "lm_head");
-  weight_desc.dtype = dw.dtype();
-  weight_desc.accumulate = accumulate;
-  weight_desc.inputs = {&dlogits, &x};
-  weight_desc.output = &dw;
-  device.run_backward(weight_desc, std::move(linear_saved), [&] {
-    const auto valid = static_cast<double>(
-        std::count_if(targets.begin(), targets.end(), [](int target) { return target >= 0; }));
-    const float row_scale = valid > 0 ? static_cast<float>(scale / valid) : 0.0F;
-    const std::span<float> losses = sized(scratch.losses, size.rows);
-    kernels::lm_head_loss_and_backward(x.matrix(), head_weight(device, w, true), targets, row_scale,
-                                       losses, dx.matrix(), dw.matrix(), accumulate,
-                                       kernel_policy(device));
-    if (valid > 0) result.loss = static_cast<float>(kernels::sum_in_order(losses) / valid);
+  Tape::record(loss, {&x}, {}, [&] {
+    return [kept, &w](const Tensor& dloss, const SavedBlocks&) {
+      return Tape::Gradients{head_backward(dloss, w, *kept)};
+    };
   });
-  return result;
+  return loss;
 }
 
 namespace {
@@ -172,10 +196,10 @@ void each_logit_block(const Device& device, const HeadSize& size, const Tensor& 
       rows = gathered;
     }
     const Matrix z = matrix(sized(scratch.logits, count * size.vocab).data(), count, size.vocab);
-    multiply_weight_nt(rows, w, z, device.numerics().matmul(),
-                       [&](const kernels::ProductBlock& part) {
-                         kernels::softcap_block(z, z, part, loss_settings(device));
-                       });
+    host::multiply_weight_nt(rows, *w.values(), z, device.numerics().matmul(),
+                             [&](const kernels::ProductBlock& part) {
+                               kernels::softcap_block(z, z, part, loss_settings(device));
+                             });
     each(begin, z);
   }
 }
@@ -188,7 +212,7 @@ void head_logits(Device& device, const Tensor& x, const Tensor& w,
   NB_CHECK(w.shape().rank() == 2 && x.shape().last() == w.shape()[1], "[head] x {}, w (V,C) {}",
            x.shape().text(), w.shape().text());
   const HeadSize size = {x.shape().leading(), w.shape()[0], w.shape()[1]};
-  const Tensor logits = simulated_logits(device, size, x, w, nullptr);
+  const Tensor logits = simulated_logits(device, size, x, w);
   const Tensor capped = device.allocate({size.rows, size.vocab}, device.numerics().storage,
                                         "logits", HostBuffer::kNone);
   OpDesc desc = vocab_desc(OpKind::kLogits, size, "logits");
@@ -204,7 +228,7 @@ void head_scores(Device& device, const Tensor& x, const Tensor& w, std::span<con
                                   (argmax.empty() || argmax.size() == targets.size())),
            "[head] {} targets, {} log_probs, {} argmax", targets.size(), log_probs.size(),
            argmax.size());
-  const Tensor logits = simulated_logits(device, size, x, w, nullptr);
+  const Tensor logits = simulated_logits(device, size, x, w);
   const Tensor capped = device.allocate({size.rows, size.vocab}, device.numerics().storage,
                                         "logits", HostBuffer::kNone);
   OpDesc cap_desc = vocab_desc(OpKind::kLogits, size, "logits");
@@ -216,7 +240,7 @@ void head_scores(Device& device, const Tensor& x, const Tensor& w, std::span<con
   desc.inputs = {&capped};
   desc.output = &scores;
   device.run(desc, [&] {
-    kernels::lm_head_scores(x.matrix(), head_weight(device, w, false), targets, log_probs, argmax,
+    kernels::lm_head_scores(x.matrix(), head_weight(device, w), targets, log_probs, argmax,
                             kernel_policy(device));
   });
 }

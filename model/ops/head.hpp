@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "model/autograd/parameter.hpp"
 #include "model/device/device.hpp"
 #include "model/tensor/view.hpp"
 
@@ -17,7 +18,7 @@ inline constexpr float kSoftcap = 15.0F;  // nanochat's gpt.py
 
 // Host memory that one call leaves to the next, so that steps do not allocate.
 struct HeadScratch {
-  std::vector<float> logits, gathered, losses;
+  std::vector<float> logits, gathered;
 };
 
 // x (rows, C), w (V,C), targets (rows), -1: ignored. losses: one a row in nat, filled in execute
@@ -25,16 +26,9 @@ struct HeadScratch {
 void head_losses(Device& device, const Tensor& x, const Tensor& w, std::span<const int> targets,
                  bool is_mean, std::span<float> losses);
 
-// Forward and backward at once, of scale × mean loss over the rows whose target is not -1: dx
-// (rows, C), and dw (V,C), added when accumulate. loss: the mean itself, summed in double in row
-// order; 0 on a dry device and without any valid target.
-struct HeadResult {
-  Tensor dx;
-  float loss = 0;
-};
-HeadResult head_loss_and_backward(Device& device, const Tensor& x, const Tensor& w,
-                                  std::span<const int> targets, double scale, Tensor& dw,
-                                  bool accumulate, HeadScratch& scratch);
+// Mean loss over the rows whose target is not -1, (1) in nat, summed in double in row order; 0
+// without any valid target. Its gradient is that of scale × the mean.
+Tensor head_loss(const Tensor& x, Parameter& w, std::span<const int> targets, double scale);
 
 // Capped logits of the wanted rows (ascending; empty: all) in the storage dtype, in blocks: logits
 // row i is row wanted[first + i] of x. Runs the device's op on all rows.

@@ -146,8 +146,9 @@ void append_keys_values(Device& device, const Tensor& k, const Tensor& v, std::i
                        .inputs = {&k, &v}};
   const MatmulPolicy policy = device.numerics().matmul();
   static_cast<void>(device.run(desc, [&] {
-    std::vector<std::size_t> chunk_of;   // of each row
-    std::vector<std::int64_t> first_of;  // row of each chunk
+    const ConstMatrix new_keys = k.matrix(), new_values = v.matrix();  // once, on this thread
+    std::vector<std::size_t> chunk_of;                                 // of each row
+    std::vector<std::int64_t> first_of;                                // row of each chunk
     chunk_of.reserve(static_cast<std::size_t>(rows));
     first_of.reserve(chunks.size());
     for (const Chunk& chunk : chunks) {
@@ -180,8 +181,8 @@ void append_keys_values(Device& device, const Tensor& k, const Tensor& v, std::i
                       with_spaces(
                           chunk, row,
                           [&](const kernels::KeySpace& keys, const kernels::KeySpace& values) {
-                            kernels::store_keys(row_block(k.matrix(), row, count), keys, policy);
-                            kernels::store_keys(row_block(v.matrix(), row, count), values, policy);
+                            kernels::store_keys(row_block(new_keys, row, count), keys, policy);
+                            kernels::store_keys(row_block(new_values, row, count), values, policy);
                           });
                     });
         });

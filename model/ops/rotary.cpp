@@ -3,20 +3,22 @@
 #include <utility>
 
 #include "harness/base/check.hpp"
-#include "model/kernels/rotary.hpp"
-#include "model/ops/saved.hpp"
+#include "model/ops/result.hpp"
 
 namespace nb::ops {
 namespace {
 
-kernels::RotaryShape shape_of(const Tensor& x, const RotaryTables& tables, std::int64_t time,
-                              std::string_view label) {
-  const std::int64_t head_dim = 2 * tables.cos.shape().last();
-  NB_CHECK(x.shape().last() % head_dim == 0 && x.shape().leading() % time == 0,
+kernels::RotaryShape shape_of(const Tensor& x, const RotaryTables& tables,
+                              const Positions& positions, std::string_view label) {
+  const std::int64_t head_dim = tables.head_dim(), rows = x.shape().leading();
+  const std::int64_t time = positions.each.empty() ? positions.time : rows;
+  NB_CHECK(x.shape().last() % head_dim == 0 && time > 0 && rows % time == 0,
            "[rotary] {}: x {}, sequences of {}, heads of {}", label, x.shape().text(), time,
            head_dim);
-  NB_CHECK(time <= tables.cos.shape()[0], "[rotary] {}: {} positions, the tables hold {}", label,
-           time, tables.cos.shape()[0]);
+  NB_CHECK(!positions.each.empty() || time <= tables.cos.shape()[0],
+           "[rotary] {}: {} positions, the tables hold {}", label, time, tables.cos.shape()[0]);
+  NB_CHECK(positions.each.empty() || std::ssize(positions.each) == rows,
+           "[rotary] {}: x {}, {} positions", label, x.shape().text(), positions.each.size());
   return {.time = time, .heads = x.shape().last() / head_dim, .head_dim = head_dim};
 }
 
@@ -29,6 +31,18 @@ OpDesc describe(OpKind kind, const Tensor& x, const kernels::RotaryShape& shape,
           .heads = shape.heads,
           .head_dim = shape.head_dim,
           .inputs = {&x}};
+}
+
+Tensor rotary_backward(const Tensor& dy, const kernels::RotaryShape& shape,
+                       const RotaryTables& tables, std::string_view label, SavedBlocks saved) {
+  Tensor dx = result(dy.device(), dy.shape(), label);
+  OpDesc desc = describe(OpKind::kRotaryBackward, dy, shape, label);
+  desc.output = &dx;
+  host::run_backward(dy.device(), desc, std::move(saved),
+                     {.in = {dy.values(), tables.cos.values(), tables.sin.values()},
+                      .out = {dx.values()},
+                      .rotary = shape});
+  return dx;
 }
 
 }  // namespace
@@ -53,52 +67,24 @@ RotaryTables rotary_tables(Device& device, std::int64_t positions, std::int64_t 
   return tables;
 }
 
-Tensor rotary(Device& device, const Tensor& x, const RotaryTables& tables, std::int64_t time,
-              std::string_view label, SavedBlocks* saved) {
-  const kernels::RotaryShape shape = shape_of(x, tables, time, label);
-  Tensor y = device.allocate(x.shape(), device.numerics().storage, label);
-  OpDesc desc = describe(OpKind::kRotary, x, shape, label);
-  desc.output = &y;
-  desc.saves_for_backward = saved != nullptr;
-  keep(saved, device.run(desc, [&] {
-    kernels::rotary(x.matrix(), y.matrix(), tables.cos.matrix(), tables.sin.matrix(), shape,
-                    device.numerics().pointwise_policy());
-  }));
+Tensor rotary(const Tensor& x, const RotaryTables& tables, const Positions& positions,
+              std::string_view label) {
+  const kernels::RotaryShape shape = shape_of(x, tables, positions, label);
+  NB_CHECK(positions.each.empty() || !Tape::is_open(),
+           "[rotary] {}: no gradient of rows with positions of their own", label);
+  Tensor y = result(x.device(), x.shape(), label);
+  forward(describe(OpKind::kRotary, x, shape, label), y,
+          {.in = {x.values(), tables.cos.values(), tables.sin.values()},
+           .out = {y.values()},
+           .rotary = shape,
+           .positions = {positions.each.begin(), positions.each.end()}},
+          {&x}, [&] {
+            return [shape, &tables, label = std::string(label)](const Tensor& dy,
+                                                                SavedBlocks saved) {
+              return Tape::Gradients{rotary_backward(dy, shape, tables, label, std::move(saved))};
+            };
+          });
   return y;
-}
-
-Tensor rotary(Device& device, const Tensor& x, const RotaryTables& tables,
-              std::span<const std::int64_t> positions, std::string_view label) {
-  const std::int64_t head_dim = 2 * tables.cos.shape().last();
-  NB_CHECK(x.shape().last() % head_dim == 0 &&
-               static_cast<std::int64_t>(positions.size()) == x.shape().leading(),
-           "[rotary] {}: x {}, {} positions, heads of {}", label, x.shape().text(),
-           positions.size(), head_dim);
-  Tensor y = device.allocate(x.shape(), device.numerics().storage, label);
-  if (positions.empty()) return y;
-  OpDesc desc = describe(
-      OpKind::kRotary, x,
-      {.time = x.shape().leading(), .heads = x.shape().last() / head_dim, .head_dim = head_dim},
-      label);
-  desc.output = &y;
-  static_cast<void>(device.run(desc, [&] {
-    kernels::rotary(x.matrix(), positions, y.matrix(), tables.cos.matrix(), tables.sin.matrix(),
-                    head_dim, device.numerics().pointwise_policy());
-  }));
-  return y;
-}
-
-Tensor rotary_backward(Device& device, const Tensor& dy, const RotaryTables& tables,
-                       std::int64_t time, std::string_view label, SavedBlocks saved) {
-  const kernels::RotaryShape shape = shape_of(dy, tables, time, label);
-  Tensor dx = device.allocate(dy.shape(), device.numerics().storage, label);
-  OpDesc desc = describe(OpKind::kRotaryBackward, dy, shape, label);
-  desc.output = &dx;
-  device.run_backward(desc, std::move(saved), [&] {
-    kernels::rotary_backward(dy.matrix(), dx.matrix(), tables.cos.matrix(), tables.sin.matrix(),
-                             shape, device.numerics().pointwise_policy());
-  });
-  return dx;
 }
 
 }  // namespace nb::ops

@@ -1,4 +1,4 @@
-// Rotary position embedding of q or k, positions 0 … T-1 of each sequence.
+// Rotary position embedding of q or k.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,19 @@ namespace nb::ops {
 struct RotaryTables {
   Tensor cos;
   Tensor sin;
+  std::int64_t head_dim() const { return 2 * cos.shape().last(); }
 };
 RotaryTables rotary_tables(Device& device, std::int64_t positions, std::int64_t head_dim);
 
-// x (B·T, heads·head_dim) → same shape.
-Tensor rotary(Device& device, const Tensor& x, const RotaryTables& tables, std::int64_t time,
-              std::string_view label, SavedBlocks* saved);
-// Row r of x (rows, heads·head_dim) stands at positions[r]; no backward. On the device: one
-// sequence.
-Tensor rotary(Device& device, const Tensor& x, const RotaryTables& tables,
-              std::span<const std::int64_t> positions, std::string_view label);
-Tensor rotary_backward(Device& device, const Tensor& dy, const RotaryTables& tables,
-                       std::int64_t time, std::string_view label, SavedBlocks saved);
+// Where the rows of x stand: in sequences of `time`, or one position each where `each` is not empty
+// (on the device: one sequence).
+struct Positions {
+  std::int64_t time = 0;
+  std::span<const std::int64_t> each = {};
+};
+
+// x (rows, heads·head_dim) → same shape.
+Tensor rotary(const Tensor& x, const RotaryTables& tables, const Positions& positions,
+              std::string_view label);
 
 }  // namespace nb::ops

@@ -8,7 +8,7 @@
 
 #include "model/collectives/communicator.hpp"
 #include "model/device/device.hpp"
-#include "model/gpt/parameter.hpp"
+#include "model/autograd/parameter.hpp"
 #include "model/ops/optimizer_ops.hpp"
 #include "model/optim/optimizer.hpp"
 

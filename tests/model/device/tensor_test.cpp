@@ -48,14 +48,28 @@ TEST(Tensor, MoveTakesBlockAndBuffer) {
   EXPECT_EQ(device.memory().allocated_bytes, 0u);
 }
 
-TEST(Tensor, DropBlockFreesDeviceMemoryAndKeepsTheValues) {
+TEST(Tensor, ValuesOnlyOutliveTheDevicesMemory) {
   Device device(test::profile("tiny"), ExecutionMode::kExecute);
   Tensor a = device.allocate({4}, DType::kFp32, "a");
   a.host()[0] = 3;
-  a.drop_block();
+  const Tensor values = a.values_only();
+  a = {};
   EXPECT_EQ(device.memory().allocated_bytes, 0u);
-  EXPECT_EQ(a.host()[0], 3);
-  EXPECT_FALSE(a.has_block());
+  EXPECT_EQ(values.host()[0], 3);
+  EXPECT_FALSE(values.has_block());
+}
+
+TEST(Tensor, CopiesAreTheSameTensor) {
+  Device device(test::profile("tiny"), ExecutionMode::kExecute);
+  Tensor a = device.allocate({4}, DType::kFp32, "a");
+  Tensor b = a;
+  a.host()[0] = 3;
+  EXPECT_EQ(std::as_const(b).host()[0], 3);
+  const std::uint64_t bytes = device.memory().allocated_bytes;
+  a = {};
+  EXPECT_EQ(device.memory().allocated_bytes, bytes);
+  b = {};
+  EXPECT_EQ(device.memory().allocated_bytes, 0u);
 }
 
 TEST(Tensor, WithoutHostValuesRefusesAView) {

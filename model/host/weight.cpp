@@ -1,12 +1,12 @@
-#include "model/ops/weight.hpp"
+#include "model/host/weight.hpp"
 
 #include "harness/base/parallel.hpp"
 #include "model/kernels/matmul.hpp"
 
-namespace nb::ops {
+namespace nb::host {
 namespace {
 
-struct PackedForms final : Tensor::Derived {
+struct PackedForms final : HostValues::Derived {
   struct Form {
     kernels::PackedMatrix matrix;
     std::uint64_t changes = 0;
@@ -25,20 +25,20 @@ void after_all(Matrix c, const kernels::AfterBlock& after) {
 
 }  // namespace
 
-const kernels::PackedMatrix* packed_weight(const Tensor& w, const MatmulPolicy& policy,
+const kernels::PackedMatrix* packed_weight(HostValues& w, const MatmulPolicy& policy,
                                            kernels::PackFor use) {
   if (policy.accumulation == Accumulation::kHostBlas) return nullptr;
-  if (w.derived() == nullptr) w.derived() = std::make_unique<PackedForms>();
-  auto& forms = static_cast<PackedForms&>(*w.derived());
+  if (w.derived == nullptr) w.derived = std::make_unique<PackedForms>();
+  auto& forms = static_cast<PackedForms&>(*w.derived);
   PackedForms::Form& form = use == kernels::PackFor::kNt ? forms.nt : forms.nn;
-  if (form.changes != w.changes() || !form.matrix.suits(use, policy)) {
+  if (form.changes != w.changes || !form.matrix.suits(use, policy)) {
     form.matrix.pack(w.matrix(), policy, use);
-    form.changes = w.changes();
+    form.changes = w.changes;
   }
   return &form.matrix;
 }
 
-void multiply_weight_nt(ConstNumbers x, const Tensor& w, Matrix y, const MatmulPolicy& policy,
+void multiply_weight_nt(ConstNumbers x, HostValues& w, Matrix y, const MatmulPolicy& policy,
                         const kernels::AfterBlock& after) {
   const kernels::PackedMatrix* form = packed_weight(w, policy, kernels::PackFor::kNt);
   if (form != nullptr) return kernels::matmul_nt(x, *form, y, policy, false, after);
@@ -46,7 +46,7 @@ void multiply_weight_nt(ConstNumbers x, const Tensor& w, Matrix y, const MatmulP
   after_all(y, after);
 }
 
-void multiply_weight_nn(ConstNumbers dy, const Tensor& w, Matrix dx, const MatmulPolicy& policy,
+void multiply_weight_nn(ConstNumbers dy, HostValues& w, Matrix dx, const MatmulPolicy& policy,
                         const kernels::AfterBlock& after) {
   const kernels::PackedMatrix* form = packed_weight(w, policy, kernels::PackFor::kNn);
   if (form != nullptr) return kernels::matmul_nn(dy, *form, dx, policy, false, after);
@@ -54,4 +54,4 @@ void multiply_weight_nn(ConstNumbers dy, const Tensor& w, Matrix dx, const Matmu
   after_all(dx, after);
 }
 
-}  // namespace nb::ops
+}  // namespace nb::host

@@ -1,4 +1,4 @@
-// One weight of the GPT with its gradient. Owned by the Gpt; optimizers and checkpoints refer to
+// One weight of a model with its gradient. Owned by the model; optimizers and checkpoints refer to
 // it.
 #pragma once
 
@@ -18,8 +18,8 @@ struct Parameter {
   std::string name;  // nanochat's tensor name (gpt.py), "transformer.h.0.attn.c_q.weight"
   ParameterRole role = ParameterRole::kMatrix;
   Tensor value;  // (out, in); wte and lm_head (V, C)
-  Tensor
-      grad;  // same shape and dtype; empty until the first backward of a step and after zero_grad
+  // Same shape and dtype; empty until the first backward of a step and after zero_grad.
+  Tensor grad = {};
 };
 
 }  // namespace nb

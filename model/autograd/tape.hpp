@@ -1,0 +1,63 @@
+// Reverse-mode differentiation. While a Tape is open, ops put a node on it for every result; then
+// backward() walks the nodes from the youngest to the oldest, as PyTorch's engine does, sums the
+// gradients that reach one tensor in that order, and frees what each node kept as soon as it has
+// run. Without an open tape nothing is kept (torch.no_grad). One thread; dies before the Device.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "model/autograd/parameter.hpp"
+#include "model/device/device.hpp"
+
+namespace nb {
+
+class Tape {
+ public:
+  Tape();  // opens: the innermost open tape records
+  ~Tape();
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  static bool is_open();
+
+  // Gradients of a node's inputs, in their order; empty: none.
+  using Gradients = std::vector<Tensor>;
+  // dy: gradient of the result. saved: what the device's software stack kept; goes to the backward
+  // op that frees it.
+  using Backward = std::function<Gradients(const Tensor& dy, SavedBlocks saved)>;
+
+  // For ops. On the open tape, if there is one: y came from these inputs. Inputs that no node made
+  // get no gradient.
+  static void record(Tensor& y, std::initializer_list<const Tensor*> inputs, SavedBlocks saved,
+                     const std::function<Backward()>& backward);
+  // True where somebody wants the gradient of x.
+  static bool wants_gradient(const Tensor& x);
+
+  // Into the parameters: the gradients of `root`, a result of this tape, whose own gradient is dy.
+  // Empty: root is a loss, its gradient is 1, and its node gets the loss itself; the framework
+  // frees it with its gradient, so that root keeps its value and loses its block. Empties the tape.
+  void backward(Tensor& root, Tensor dy = {});
+
+ private:
+  struct Node {
+    Backward backward;
+    SavedBlocks saved;
+    std::vector<std::int32_t> inputs;
+    std::string_view name;
+  };
+  std::vector<Node> nodes_;
+  Tape* outer_;
+};
+
+// The gradient of p, allocated when there is none yet; accumulate tells which.
+struct GradientSlot {
+  Tensor& tensor;
+  bool accumulate;
+};
+GradientSlot gradient_slot(Parameter& p);
+
+}  // namespace nb

@@ -1,0 +1,35 @@
+// What ops share: their results, and running them.
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+#include "model/autograd/tape.hpp"
+#include "model/host/program.hpp"
+
+namespace nb::ops {
+
+// A tensor in the storage dtype for what an op will compute.
+inline Tensor result(Device& device, const Shape& shape, std::string_view label) {
+  return device.allocate(shape, device.numerics().storage, label, HostBuffer::kRecorded);
+}
+
+// Values that the host keeps for backward and the device counts elsewhere: (rows) of fp32.
+inline host::Values host_rows(Device& device, std::int64_t rows) {
+  if (!device.executes() || !Tape::is_open()) return nullptr;
+  return std::make_shared<HostValues>(device, rows, 1);
+}
+
+// A forward op: on the device, in the host's program, and on the tape. inputs: those that get a
+// gradient, in the order in which backward() returns them. backward: makes the function that
+// returns them; called where a tape is open.
+inline void forward(OpDesc desc, Tensor& y, host::Op op,
+                    std::initializer_list<const Tensor*> inputs,
+                    const std::function<Tape::Backward()>& backward) {
+  desc.output = &y;
+  desc.saves_for_backward = Tape::is_open();
+  SavedBlocks saved = host::run(y.device(), desc, std::move(op));
+  Tape::record(y, inputs, std::move(saved), backward);
+}
+
+}  // namespace nb::ops
