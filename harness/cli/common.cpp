@@ -13,6 +13,7 @@
 #include "harness/base/progress.hpp"
 #include "harness/run/environment.hpp"
 #include "harness/suite/load.hpp"
+#include "model/host/program.hpp"
 #include "model/kernels/simd_level.hpp"
 
 namespace nb::cli {
@@ -47,11 +48,16 @@ void add_compute_options(CLI::App& app) {
                  "instruction set of the kernels (npubench --version lists those of this host; "
                  "default: NPUBENCH_SIMD, else the best). Changes no result, but on cpu_ref")
       ->type_name("LEVEL");
+  app.add_option("--host-fusion",
+                 "off: the host computes every op alone, which is slower (model/host/README.md). "
+                 "Changes no result, but on cpu_ref (default: on)")
+      ->check(CLI::IsMember({"on", "off"}));
 }
 
 Result<void> apply_compute_options(const CLI::App& app) {
   const std::string threads = app.text_of("--threads");  // a whole number: it was checked
   set_threads(threads.empty() ? 0 : std::atoi(threads.c_str()));
+  host::set_fusion(app.text_of("--host-fusion") != "off");
   const std::string simd = app.text_of("--simd");
   NB_TRY(const SimdLevel level, select_simd_level(simd));
   if (!simd.empty()) ::setenv("NPUBENCH_SIMD", std::string(name(level)).c_str(), 1);

@@ -28,7 +28,7 @@ int print_json(const Json& json);
 // kExitOk.
 int fail_for_damaged(const std::vector<std::string>& damaged);
 
-// --threads and --simd: for every verb that computes. main applies them before the verb's action
+// --threads, --simd and --host-fusion: for every verb that computes. main applies them before the verb's action
 // runs; child processes get the level through NPUBENCH_SIMD.
 void add_compute_options(CLI::App& app);
 // Of any verb: without the options NPUBENCH_SIMD or the best level, and every core. A level that is

@@ -35,6 +35,12 @@ TEST_F(SameBits, WithTwoThreads) {
   EXPECT_EQ(first_difference(*expected_, outcome(other.suite_folder())), "");
 }
 
+TEST_F(SameBits, WithEveryOpAlone) {
+  const Bench other;
+  ASSERT_EQ(other.run(kSmallSuite, {"--host-fusion", "off"}).exit_code, 0);
+  EXPECT_EQ(first_difference(*expected_, outcome(other.suite_folder())), "");
+}
+
 // The scalar level is some hundred times slower, so this one is smaller still.
 TEST(SameBitsOfLevels, EveryInstructionSetOfThisHost) {
   const std::vector<std::string> tiny{"--set", R"(/devices=["ascend_910b3", "h100_sxm"])",
