@@ -88,6 +88,35 @@ void Tape::backward(Tensor& root, Tensor dy) {
   t_open = this;
 }
 
+NoTape::NoTape() : outer_(std::exchange(t_open, nullptr)) {}
+NoTape::~NoTape() { t_open = outer_; }
+
+Tensor recomputed(const Tensor& x, std::function<Tensor(const Tensor& x)> segment) {
+  if (!Tape::is_open()) return segment(x);
+  Tensor y;
+  {
+    const NoTape none;
+    y = segment(x);
+  }
+  Tape::record(y, {&x}, {}, [&] {
+    return [x, again = std::move(segment)](const Tensor& dy, const SavedBlocks&) {
+      Tensor dx, leaf = x.with_values(x.values());  // a tensor of its own on the inner tape
+      Tape inner;
+      Tape::record(leaf, {}, {}, [&] {
+        return [&dx](const Tensor& gradient, const SavedBlocks&) {
+          dx = gradient;
+          return Tape::Gradients{};
+        };
+      });
+      Tensor result = again(leaf);
+      leaf = {};
+      inner.backward(result, dy);
+      return Tape::Gradients{std::move(dx)};
+    };
+  });
+  return y;
+}
+
 GradientSlot gradient_slot(Parameter& p) {
   const bool accumulate = !p.grad.empty();
   if (!accumulate)

@@ -53,6 +53,23 @@ class Tape {
   Tape* outer_;
 };
 
+// Nothing is recorded while this lives (torch.no_grad).
+class NoTape {
+ public:
+  NoTape();
+  ~NoTape();
+  NoTape(const NoTape&) = delete;
+  NoTape& operator=(const NoTape&) = delete;
+
+ private:
+  Tape* outer_;
+};
+
+// y = segment(x), of which backward keeps x alone and computes the rest again (activation
+// checkpointing, torch.utils.checkpoint): less memory, more time, the same bits. `segment` may be
+// called once more until the tape has gone back, and must then compute the same.
+Tensor recomputed(const Tensor& x, std::function<Tensor(const Tensor& x)> segment);
+
 // The gradient of p, allocated when there is none yet; accumulate tells which.
 struct GradientSlot {
   Tensor& tensor;

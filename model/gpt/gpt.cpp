@@ -20,6 +20,7 @@ struct Gpt::Impl {
   std::vector<Parameter> parameters;
   ops::RotaryTables tables;
   ops::HeadScratch scratch;
+  bool recomputes = false;
 
   Impl(const GptConfig& c, Device& d)
       : config(c),
@@ -44,8 +45,12 @@ Tensor Gpt::Impl::trunk(std::span<const int> ids, std::int64_t batch, std::int64
   const ops::HeadShape heads = {batch, time, config.n_head, config.n_kv_head, config.head_dim()};
   Tensor x = ops::embedding(wte(), ids, batch * time);
   x = ops::rms_norm(x, config.n_embd, "norm");
-  for (std::int64_t layer = 0; layer < config.n_layer; ++layer)
-    x = block(x, weights(layer), tables, heads);
+  for (std::int64_t layer = 0; layer < config.n_layer; ++layer) {
+    const auto here = [this, heads, w = weights(layer)](const Tensor& in) {
+      return block(in, w, tables, heads);
+    };
+    x = recomputes ? recomputed(x, here) : here(x);
+  }
   return ops::rms_norm(x, config.n_embd, "norm");
 }
 
@@ -63,6 +68,8 @@ std::vector<Parameter>& Gpt::parameters() { return impl_->parameters; }
 const std::vector<Parameter>& Gpt::parameters() const { return impl_->parameters; }
 
 void Gpt::init(std::uint64_t seed) { init_parameters(impl_->parameters, impl_->device, seed); }
+
+void Gpt::set_recompute(bool on) { impl_->recomputes = on; }
 
 void Gpt::zero_grad() {
   for (Parameter& p : impl_->parameters) p.grad = {};

@@ -63,6 +63,9 @@ class Gpt {
   // wte, blocks in order (c_q c_k c_v c_proj c_fc c_proj), lm_head. Addresses are stable.
   std::vector<Parameter>& parameters();
   const std::vector<Parameter>& parameters() const;
+  // Activation checkpointing: backward keeps the input of each block alone and computes the block
+  // again. Changes no bit of the gradients. Off at first.
+  void set_recompute(bool on);
   void zero_grad();  // frees the gradients, as set_to_none does
 
  private:
