@@ -156,7 +156,7 @@ Device::Device(DeviceProfile profile, ExecutionMode mode, const DeviceOptions& o
            options.ranks);
 }
 
-Device::~Device() = default;
+Device::~Device() { impl_->queue.reset(); }  // its values go back to the pool
 
 Tensor Device::allocate(const Shape& shape, DType dtype, std::string_view name, HostBuffer host) {
   const auto count = static_cast<std::size_t>(shape.count());
