@@ -30,7 +30,8 @@ struct ItemComparison {
   std::int64_t changed = 0;               // items whose answer, texts or log-probabilities differ
 };
 
-// The items of one task, which both records have. Reads and verifies both files; error says what failed.
+// The items of one task, which both records have. Reads and verifies both files; error says what
+// failed.
 ItemComparison compare_items(const StoredRecord& a, const StoredRecord& b, const std::string& task);
 
 }  // namespace nb

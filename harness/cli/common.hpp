@@ -28,8 +28,8 @@ int print_json(const Json& json);
 // kExitOk.
 int fail_for_damaged(const std::vector<std::string>& damaged);
 
-// --threads, --simd and --host-fusion: for every verb that computes. main applies them before the verb's action
-// runs; child processes get the level through NPUBENCH_SIMD.
+// --threads, --simd and --host-fusion: for every verb that computes. main applies them before the
+// verb's action runs; child processes get the level through NPUBENCH_SIMD.
 void add_compute_options(CLI::App& app);
 // Of any verb: without the options NPUBENCH_SIMD or the best level, and every core. A level that is
 // unknown or not available: bad_input with the list of those that are.

@@ -5,9 +5,9 @@
 
 #include <vector>
 
+#include "model/autograd/parameter.hpp"
 #include "model/collectives/communicator.hpp"
 #include "model/device/device.hpp"
-#include "model/autograd/parameter.hpp"
 #include "model/optim/optimizer.hpp"
 
 namespace nb {

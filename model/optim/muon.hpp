@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "model/autograd/parameter.hpp"
 #include "model/collectives/communicator.hpp"
 #include "model/device/device.hpp"
-#include "model/autograd/parameter.hpp"
 #include "model/ops/optimizer_ops.hpp"
 #include "model/optim/optimizer.hpp"
 

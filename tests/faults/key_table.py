@@ -96,7 +96,7 @@ KEY_FAULTS = (
         "flags",
         "-ffast-math as an option of the library of bits per byte",
         ("train",),
-        (Edit("model/data/CMakeLists.txt", "", "\ntarget_compile_options(nb_data PRIVATE -ffast-math -Wno-error)\n"),),
+        (Edit("model/data/CMakeLists.txt", "", "\ntarget_compile_options(nb_data PRIVATE -ffast-math -Wno-error -Wno-error=invalid-pch)\n"),),
     ),
     KeyFault(
         "fast_math_of_the_build",
