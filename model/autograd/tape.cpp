@@ -9,6 +9,7 @@ namespace nb {
 namespace {
 
 thread_local Tape* t_open = nullptr;
+thread_local std::uint64_t t_last_id = 0;
 
 // sum += gradient: the framework adds into the one that came first.
 void add_gradient(Tensor& sum, const Tensor& gradient) {
@@ -32,12 +33,12 @@ void add_gradient(Tensor& sum, const Tensor& gradient) {
 
 }  // namespace
 
-Tape::Tape() : outer_(std::exchange(t_open, this)) {}
+Tape::Tape() : id_(++t_last_id), outer_(std::exchange(t_open, this)) {}
 Tape::~Tape() { t_open = outer_; }
 bool Tape::is_open() { return t_open != nullptr; }
 
 bool Tape::wants_gradient(const Tensor& x) {
-  return !x.empty() && x.state_->tape != nullptr && x.state_->tape == t_open;
+  return !x.empty() && t_open != nullptr && x.state_->tape == t_open->id_;
 }
 
 void Tape::record(Tensor& y, std::initializer_list<const Tensor*> inputs, SavedBlocks saved,
@@ -48,7 +49,7 @@ void Tape::record(Tensor& y, std::initializer_list<const Tensor*> inputs, SavedB
   node.saved = std::move(saved);
   for (const Tensor* input : inputs)
     node.inputs.push_back(wants_gradient(*input) ? input->state_->node : -1);
-  y.state_->tape = t_open;
+  y.state_->tape = t_open->id_;
   y.state_->node = static_cast<std::int32_t>(t_open->nodes_.size());
   t_open->nodes_.push_back(std::move(node));
 }
@@ -56,6 +57,7 @@ void Tape::record(Tensor& y, std::initializer_list<const Tensor*> inputs, SavedB
 void Tape::backward(Tensor& root, Tensor dy) {
   NB_CHECK(wants_gradient(root), "[backward] {} is no result of this tape", root.name());
   std::vector<Node> nodes = std::exchange(nodes_, {});
+  id_ = ++t_last_id;
   t_open = outer_;  // what runs now is not differentiated again
   std::vector<Tensor> gradients(nodes.size());
   std::vector<char> is_reached(nodes.size());

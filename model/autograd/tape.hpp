@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
-#include <string_view>
 #include <vector>
 
 #include "model/autograd/parameter.hpp"
@@ -47,9 +46,9 @@ class Tape {
     Backward backward;
     SavedBlocks saved;
     std::vector<std::int32_t> inputs;
-    std::string_view name;
   };
   std::vector<Node> nodes_;
+  std::uint64_t id_;  // of what it records until backward(); never used again
   Tape* outer_;
 };
 

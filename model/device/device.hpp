@@ -96,8 +96,9 @@ class Device {
   HostQueue* host_queue() const;
   void set_host_queue(std::unique_ptr<HostQueue> queue);
   void finish_host();
-  // A buffer for values that have none, from the device's pool.
+  // A buffer for values that have none, from the device's pool; and back to it.
   void make_host_buffer(HostValues& values, bool halves);
+  void give_back_host(float* buffer) noexcept;
 
   void synchronize();  // the host waits for the device, as .item() does
 
@@ -133,8 +134,6 @@ class Device {
   Result<void> restore(const Json& state);
 
  private:
-  friend struct HostValues;
-  void give_back_host(float* buffer) noexcept;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

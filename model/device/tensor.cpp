@@ -108,25 +108,25 @@ HostValues* Tensor::to_write() {
 
 std::span<float> Tensor::host() {
   HostValues* v = to_write();
-  if (v == nullptr || v->is_halves) return {};
+  if (v == nullptr || v->buffer == nullptr || v->is_halves) return {};
   return {v->buffer, static_cast<std::size_t>(v->count())};
 }
 
 std::span<const float> Tensor::host() const {
   const HostValues* v = ready();
-  if (v == nullptr || v->is_halves) return {};
+  if (v == nullptr || v->buffer == nullptr || v->is_halves) return {};
   return {v->buffer, static_cast<std::size_t>(v->count())};
 }
 
 std::span<std::uint16_t> Tensor::halves() {
   HostValues* v = to_write();
-  if (v == nullptr || !v->is_halves) return {};
+  if (v == nullptr || v->buffer == nullptr || !v->is_halves) return {};
   return {reinterpret_cast<std::uint16_t*>(v->buffer), static_cast<std::size_t>(v->count())};
 }
 
 std::span<const std::uint16_t> Tensor::halves() const {
   const HostValues* v = ready();
-  if (v == nullptr || !v->is_halves) return {};
+  if (v == nullptr || v->buffer == nullptr || !v->is_halves) return {};
   return {reinterpret_cast<const std::uint16_t*>(v->buffer), static_cast<std::size_t>(v->count())};
 }
 

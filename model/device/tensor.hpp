@@ -125,8 +125,8 @@ class Tensor {
     BlockHandle block;
     std::shared_ptr<HostValues> values;
     bool is_recomputed = false;
-    const Tape* tape = nullptr;  // that recorded the op which made it
-    std::int32_t node = -1;      // there
+    std::uint64_t tape = 0;  // that recorded the op which made it; 0: none
+    std::int32_t node = -1;  // there
   };
   static const Shape kNoShape;
   static const std::shared_ptr<HostValues> kNoValues;

@@ -4,10 +4,10 @@
 #include <array>
 
 #include "model/host/plan.hpp"
+#include "model/host/views.hpp"
 #include "model/host/weight.hpp"
 #include "model/kernels/lm_head.hpp"
 #include "model/kernels/matmul.hpp"
-#include "model/kernels/reduce.hpp"
 #include "model/kernels/relu_squared.hpp"
 #include "model/kernels/residual.hpp"
 #include "model/kernels/rms_norm.hpp"
@@ -23,17 +23,6 @@ Halves halves(const Numbers& numbers) {
 Matrix fp32(const Numbers& numbers) {
   return {numbers.fp32, numbers.rows, numbers.cols, numbers.stride};
 }
-std::span<const float> span_of(const Values& values) {
-  const ConstMatrix m = values->matrix();
-  return {m.data, static_cast<std::size_t>(m.rows * m.cols)};
-}
-template <class View>
-View rows_of(View numbers, std::int64_t width) {
-  numbers.rows = numbers.rows * numbers.cols / width;
-  numbers.cols = numbers.stride = width;
-  return numbers;
-}
-
 kernels::PackFor pack_for(const Op& product) {
   return product.kind == OpKind::kLinear ? kernels::PackFor::kNt : kernels::PackFor::kNn;
 }
@@ -250,16 +239,19 @@ void weight_gradients(Plan& plan, const Step& step) {
     kernels::matmul_tn(products[k].a, x, products[k].c, policy, plan.op(step.ops[k]).accumulate);
 }
 
+// The gradients behind i of the same input, as long as none of them crosses another gradient of its
+// weight: those are summed in their order.
 bool match_weight_gradients(Plan& plan, std::int32_t i) {
-  Step step = {{}, weight_gradients, [](Plan&, const Step&) {}};
+  Step step = {{i}, weight_gradients, [](Plan&, const Step&) {}};
   for (const std::int32_t other : plan.readers(plan.op(i).in[1])) {
-    if (other < i || plan.op(other).kind != OpKind::kLinearBackwardWeight ||
+    if (step.ops.size() == kTogether) break;
+    if (other <= i || plan.op(other).kind != OpKind::kLinearBackwardWeight ||
         plan.op(other).in[1] != plan.op(i).in[1] || !plan.is_free(other))
       continue;
-    const bool is_twice = std::any_of(step.ops.begin(), step.ops.end(), [&](std::int32_t one) {
-      return plan.op(one).out[0] == plan.op(other).out[0];  // one weight, used twice: in order
+    const bool crosses = std::any_of(step.ops.begin(), step.ops.end(), [&](std::int32_t one) {
+      return plan.is_written_between(plan.op(one).out[0], one, other);
     });
-    if (is_twice || step.ops.size() == kTogether) break;
+    if (crosses) break;
     step.ops.push_back(other);
   }
   if (step.ops.size() < 2) return false;
@@ -277,22 +269,18 @@ void head(Plan& plan, const Step& step) {
   const NumericsPolicy& numerics = *product.numerics;
   const MatmulPolicy policy = numerics.matmul();
   HostValues& w = *product.in[1];
-  const auto valid = static_cast<double>(
-      std::count_if(loss.ids->begin(), loss.ids->end(), [](int target) { return target >= 0; }));
-  const float row_scale = valid > 0 ? static_cast<float>(loss_backward.scale / valid) : 0.0F;
   const kernels::Scratch scratch(loss.ids->size() * sizeof(float));
   const std::span<float> losses(scratch.floats(), loss.ids->size());
   kernels::lm_head_loss_and_backward(
       product.in[0]->matrix(),
       {w.matrix(), packed_weight(w, policy, kernels::PackFor::kNt),
        packed_weight(w, policy, kernels::PackFor::kNn)},
-      *loss.ids, row_scale, losses, plan.make_fp32(input.out[0]), plan.make_fp32(weight.out[0]),
-      weight.accumulate,
+      *loss.ids, row_scale(loss_backward), losses, plan.make_fp32(input.out[0]),
+      plan.make_fp32(weight.out[0]), weight.accumulate,
       {policy,
        numerics.weight_gradient_matmul(),
        {.softcap = loss.softcap, .pointwise = numerics.pointwise_policy()}});
-  plan.make_fp32(loss.out[0]).data[0] =
-      valid > 0 ? static_cast<float>(kernels::sum_in_order(losses) / valid) : 0.0F;
+  plan.make_fp32(loss.out[0]).data[0] = mean_loss(loss, losses);
 }
 
 void formats_of_head(Plan& plan, const Step& step) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 #include <utility>
 
 #include "harness/base/check.hpp"
@@ -143,6 +142,12 @@ std::int32_t Plan::only_for(std::int32_t reader, const Values& values, OpKind ki
   return made_by(values, kind);
 }
 
+bool Plan::is_written_between(const Values& values, std::int32_t after, std::int32_t until) const {
+  for (std::int32_t i = after + 1; i <= until; ++i)
+    if (std::find(op(i).out.begin(), op(i).out.end(), values) != op(i).out.end()) return true;
+  return false;
+}
+
 void Plan::take(Step step) {
   for (const std::int32_t i : step.ops) {
     NB_CHECK(is_free(i), "[host] op {} is taken twice", i);
@@ -264,8 +269,21 @@ void Plan::run_step(const Step& step, HostProfile* profile) {
   }
 }
 
+// What a failed run would have written must not be read.
+void Plan::abandon() {
+  for (const Op& one : ops_)
+    for (const Values& out : one.out)
+      if (out != nullptr && out->buffer != nullptr)
+        out->device.give_back_host(std::exchange(out->buffer, nullptr));
+}
+
 void Plan::run(HostProfile* profile) {
-  for (const Step& step : steps_) run_step(step, profile);
+  try {
+    for (const Step& step : steps_) run_step(step, profile);
+  } catch (...) {
+    abandon();
+    throw;
+  }
   for (Op& one : ops_)  // those that nobody needed
     for (const Values& out : one.out)
       if (out != nullptr) out->is_pending = false;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -40,6 +39,8 @@ class Plan {
   std::int32_t only_for(std::int32_t reader, const Values& values, OpKind kind) const;
   // The same where others may want them too.
   std::int32_t made_by(const Values& values, OpKind kind) const;
+  // Whether an op between these two, or the second, writes them too (a gradient is added to).
+  bool is_written_between(const Values& values, std::int32_t after, std::int32_t until) const;
   void take(Step step);
 
   // For Step::formats.
@@ -47,7 +48,8 @@ class Plan {
   void alike(const Values& a, const Values& b);
 
   // For Step::run. Buffers are made when they are asked for.
-  // By an op of another step that has not run, or from outside.
+  //
+  // Whether an op of another step, which has not run yet, or somebody outside wants them.
   bool is_wanted(const Values& values, const Step& step) const;
   bool is_bf16(const Values& values) const;  // the format that was chosen for it
   Numbers make(const Values& values);
@@ -81,6 +83,7 @@ class Plan {
   void take_the_rest();
   void choose_formats();
   void run_step(const Step& step, HostProfile* profile);
+  void abandon();
 
   std::vector<Op> ops_;
   std::vector<Use> uses_;

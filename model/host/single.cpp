@@ -1,14 +1,12 @@
 // Every op alone: its kernel on its operands.
-#include <algorithm>
-
 #include "harness/base/check.hpp"
 #include "model/host/plan.hpp"
+#include "model/host/views.hpp"
 #include "model/host/weight.hpp"
 #include "model/kernels/cross_entropy.hpp"
 #include "model/kernels/elementwise.hpp"
 #include "model/kernels/embedding.hpp"
 #include "model/kernels/matmul.hpp"
-#include "model/kernels/reduce.hpp"
 #include "model/kernels/relu_squared.hpp"
 #include "model/kernels/residual.hpp"
 #include "model/kernels/rms_norm.hpp"
@@ -18,24 +16,12 @@ namespace {
 
 const Op& only(const Plan& plan, const Step& step) { return plan.op(step.ops[0]); }
 
-// The values as rows of `width`, which may be shorter than theirs.
-template <class View>
-View rows_of(View numbers, std::int64_t width) {
-  numbers.rows = numbers.rows * numbers.cols / width;
-  numbers.cols = numbers.stride = width;
-  return numbers;
-}
-
-std::span<float> span_of(Plan& plan, const Values& values, const Step& step) {
+// Where rows that backward wants go; empty: nobody wants them.
+std::span<float> rows_to_keep(Plan& plan, const Values& values, const Step& step) {
   if (!plan.is_wanted(values, step)) return {};
   const Matrix m = plan.make_fp32(values);
   return {m.data, static_cast<std::size_t>(m.rows * m.cols)};
 }
-std::span<const float> span_of(const Values& values) {
-  const ConstMatrix m = values->matrix();
-  return {m.data, static_cast<std::size_t>(m.rows * m.cols)};
-}
-
 void embedding(Plan& plan, const Step& step) {
   const Op& op = only(plan, step);
   kernels::embedding(op.in[0]->matrix(), *op.ids, plan.make_fp32(op.out[0]), op.numerics->storage);
@@ -52,7 +38,7 @@ void embedding_backward(Plan& plan, const Step& step) {
 void rms_norm(Plan& plan, const Step& step) {
   const Op& op = only(plan, step);
   kernels::rms_norm(rows_of(op.in[0]->numbers(), op.width), rows_of(plan.make(op.out[0]), op.width),
-                    span_of(plan, op.out[1], step), op.numerics->storage);
+                    rows_to_keep(plan, op.out[1], step), op.numerics->storage);
 }
 
 void rms_norm_backward(Plan& plan, const Step& step) {
@@ -101,8 +87,8 @@ void rotary(Plan& plan, const Step& step) {
 
 void attention(Plan& plan, const Step& step) {
   const Op& op = only(plan, step);
-  const kernels::AttentionSaved saved = {span_of(plan, op.out[1], step),
-                                         span_of(plan, op.out[2], step)};
+  const kernels::AttentionSaved saved = {rows_to_keep(plan, op.out[1], step),
+                                         rows_to_keep(plan, op.out[2], step)};
   kernels::attention(op.in[0]->numbers(), op.in[1]->numbers(), op.in[2]->numbers(),
                      plan.make(op.out[0]), saved, op.attention, op.numerics->matmul());
 }
@@ -137,28 +123,21 @@ kernels::CrossEntropySettings loss_settings(const Op& op) {
   return {.softcap = op.softcap, .pointwise = op.numerics->pointwise_policy()};
 }
 
-std::int64_t valid_targets(const Op& op) {
-  return std::count_if(op.ids->begin(), op.ids->end(), [](int target) { return target >= 0; });
-}
-
 void softcap_cross_entropy(Plan& plan, const Step& step) {
   const Op& op = only(plan, step);
   std::vector<float> losses(op.ids->size());
-  kernels::softcap_cross_entropy(op.in[0]->matrix(), *op.ids, losses,
-                                 {span_of(plan, op.out[1], step), span_of(plan, op.out[2], step)},
-                                 loss_settings(op));
-  const auto valid = static_cast<double>(valid_targets(op));
-  plan.make_fp32(op.out[0]).data[0] =
-      valid > 0 ? static_cast<float>(kernels::sum_in_order(losses) / valid) : 0.0F;
+  kernels::softcap_cross_entropy(
+      op.in[0]->matrix(), *op.ids, losses,
+      {rows_to_keep(plan, op.out[1], step), rows_to_keep(plan, op.out[2], step)},
+      loss_settings(op));
+  plan.make_fp32(op.out[0]).data[0] = mean_loss(op, losses);
 }
 
 void softcap_cross_entropy_backward(Plan& plan, const Step& step) {
   const Op& op = only(plan, step);
-  const auto valid = static_cast<double>(valid_targets(op));
-  const float row_scale = valid > 0 ? static_cast<float>(op.scale / valid) : 0.0F;
   kernels::softcap_cross_entropy_backward(op.in[0]->matrix(), *op.ids, span_of(op.in[1]),
-                                          span_of(op.in[2]), row_scale, plan.make_fp32(op.out[0]),
-                                          loss_settings(op));
+                                          span_of(op.in[2]), row_scale(op),
+                                          plan.make_fp32(op.out[0]), loss_settings(op));
 }
 
 // Formats: what reads or writes fp32 alone.

@@ -116,6 +116,26 @@ TEST_F(TapeOnDevice, WhatItDidNotRecordHasNoGradient) {
   EXPECT_TRUE(Tape::is_open());
 }
 
+// Tapes of a loop lie at one address, and their nodes have the same numbers.
+TEST_F(TapeOnDevice, AResultOfAnEarlierTapeHasNoGradientOnTheNext) {
+  const Tensor x = tensor({1, 1}, 3), dy = tensor({1, 1}, 1);
+  Parameter a = parameter({1, 1}, 2), b = parameter({1, 1}, 5);
+  Tensor kept;
+  for (int i = 0; i < 2; ++i) {
+    Tape tape;
+    if (i == 0) {
+      kept = ops::linear(x, a);
+      continue;
+    }
+    EXPECT_FALSE(Tape::wants_gradient(kept));
+    Tensor y = ops::linear(ops::relu_squared(kept, "relu"), b);
+    tape.backward(y, dy);
+    EXPECT_FALSE(Tape::wants_gradient(y)) << "the tape has gone back";
+  }
+  EXPECT_TRUE(a.grad.empty());
+  EXPECT_EQ(first(b.grad), 36.0F);
+}
+
 TEST_F(TapeOnDevice, OneThatIsGivenUpFreesWhatItKept) {
   const Tensor x = tensor({64, 64}, 1);
   Parameter w = parameter({64, 64}, 2);

@@ -12,6 +12,7 @@
 #include "model/autograd/tape.hpp"
 #include "model/host/plan.hpp"
 #include "model/ops/add.hpp"
+#include "model/ops/embedding.hpp"
 #include "model/ops/linear.hpp"
 #include "model/ops/relu_squared.hpp"
 #include "model/ops/rms_norm.hpp"
@@ -101,6 +102,32 @@ TEST_F(HostProgram, WeightGradientsTogetherAreEachAlone) {
       EXPECT_EQ(outcome(true), outcome(false)) << rows << accumulate;
     }
   }
+}
+
+// A weight of two inputs: its gradients are summed in their order, although those of one input are
+// computed together.
+TEST_F(HostProgram, GradientsOfAWeightOfTwoInputsKeepTheirOrder) {
+  const Tensor n = tensor({9, 6}, 5), m = tensor({9, 6}, 9);
+  const Tensor d1 = tensor({9, 64}, 3), d2 = tensor({9, 64}, 4), d3 = tensor({9, 64}, 7);
+  const auto outcome = [&](bool fuses) {
+    host::set_fusion(fuses);
+    Parameter w = weight({64, 6}), v = weight({64, 6});
+    ops::linear_backward_weight(d1, n, w, {});  // the first one, which assigns
+    ops::linear_backward_weight(d2, m, w, {});
+    ops::linear_backward_weight(d3, n, v, {});
+    return std::tuple(values(w.grad), values(v.grad));
+  };
+  EXPECT_EQ(outcome(true), outcome(false));
+}
+
+// After an op that failed, what was recorded has no values, and says so.
+TEST_F(HostProgram, WhatAFailureLeftUnmadeIsEmpty) {
+  Parameter table = weight({5, 6});
+  const std::vector<int> ids = {1, 99};
+  const Tensor y = ops::embedding(table, ids, 2);
+  EXPECT_THROW(static_cast<void>(y.host()), CheckFailure);
+  EXPECT_TRUE(y.host().empty());
+  EXPECT_THROW(static_cast<void>(y.matrix()), CheckFailure);
 }
 
 // A block with a residual, forward and backward, on every way that a product can take: rounded to
