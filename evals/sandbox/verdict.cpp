@@ -103,6 +103,8 @@ bool waits_for_program(const Observed& observed) {
 }
 
 std::string trouble_of_host(const Observed& observed) {
+  // The program's own doing, which may come before the checker is ready.
+  if (observed.stop == Stop::kScratch || observed.stop == Stop::kOutput) return {};
   if (!observed.report.starts_with(kReady))
     return fmt::format("the interpreter did not start (exit codes {} and {})",
                        observed.program.exit_code, observed.checker.exit_code);

@@ -81,6 +81,13 @@ TEST(Verdict, WhatDidNotStartIsTroubleOfTheHost) {
   EXPECT_EQ(trouble_of_host(seen("ready\nunable\nthe test passes a module\n")),
             "the test passes a module");
   EXPECT_EQ(trouble_of_host(seen("ready\nfailed\nAssertionError\n\n")), "");
+  // On a busy host a program can make its thousand files before the checker runs.
+  for (const Stop stop : {Stop::kScratch, Stop::kOutput}) {
+    Observed early = seen("");
+    early.stop = stop;
+    EXPECT_EQ(trouble_of_host(early), "");
+    EXPECT_NE(verdict(early, {}).outcome, Outcome::kPassed);
+  }
 }
 
 }  // namespace
