@@ -131,6 +131,7 @@ TEST_F(TapeOnDevice, AResultOfAnEarlierTapeHasNoGradientOnTheNext) {
     Tensor y = ops::linear(ops::relu_squared(kept, "relu"), b);
     tape.backward(y, dy);
     EXPECT_FALSE(Tape::wants_gradient(y)) << "the tape has gone back";
+    EXPECT_TRUE(Tape::wants_gradient(ops::linear(x, b))) << "and records again";
   }
   EXPECT_TRUE(a.grad.empty());
   EXPECT_EQ(first(b.grad), 36.0F);

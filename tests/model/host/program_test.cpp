@@ -16,6 +16,7 @@
 #include "model/ops/linear.hpp"
 #include "model/ops/relu_squared.hpp"
 #include "model/ops/rms_norm.hpp"
+#include "model/ops/rotary.hpp"
 
 namespace nb {
 namespace {
@@ -128,6 +129,65 @@ TEST_F(HostProgram, WhatAFailureLeftUnmadeIsEmpty) {
   EXPECT_THROW(static_cast<void>(y.host()), CheckFailure);
   EXPECT_TRUE(y.host().empty());
   EXPECT_THROW(static_cast<void>(y.matrix()), CheckFailure);
+}
+
+// A product and a rotation that others read before relu² and the norm do.
+TEST_F(HostProgram, APatternWaitsForNoEarlierReader) {
+  const ops::RotaryTables tables = ops::rotary_tables(device_, 8, 16);
+  const Tensor x = tensor({8, 32});
+  Parameter w = weight({32, 32});
+  const auto outcome = [&](bool fuses) {
+    host::set_fusion(fuses);
+    Tensor h = ops::linear(x, w);
+    const Tensor early = ops::rms_norm(h, 32, "early");
+    const Tensor relu = ops::relu_squared(h, "relu");
+    Tensor turned = ops::rotary(h, tables, {.time = 8}, "turned");
+    const Tensor read = ops::add(turned, early, "read");
+    const Tensor normed = ops::rms_norm(turned, 16, "normed");
+    h = {}, turned = {};
+    return std::tuple(values(early), values(relu), values(read), values(normed));
+  };
+  EXPECT_EQ(outcome(true), outcome(false));
+}
+
+// Between products, where a policy rounds to bf16 and nobody outside may look.
+TEST_F(HostProgram, ValuesTakeTwoBytesOnlyWhereTheyAreBf16NumbersThatNobodyHolds) {
+  Parameter w = weight({64, 64});
+  const Tensor x = tensor({64, 64});
+  DeviceProfile unrounded = *load_profile("ascend_910b3");
+  unrounded.numerics.matmul_output = DType::kFp32;
+  Device other(unrounded, ExecutionMode::kExecute);
+  for (const NumericsPolicy* numerics : {&device_.numerics(), &other.numerics()}) {
+    for (const bool is_held : {false, true}) {
+      host::Values between = std::make_shared<HostValues>(device_, 64, 64);
+      const HostValues* const made = between.get();
+      const Tensor y = device_.allocate({64, 64}, DType::kBf16, "y", HostBuffer::kRecorded);
+      std::vector<host::Op> ops = {{.kind = OpKind::kRmsNorm,
+                                    .numerics = numerics,
+                                    .in = {x.values()},
+                                    .out = {between},
+                                    .width = 64},
+                                   {.kind = OpKind::kLinear,
+                                    .numerics = numerics,
+                                    .in = {between, w.value.values()},
+                                    .out = {y.values()}}};
+      const host::Values kept = is_held ? between : nullptr;
+      between.reset();
+      const host::Plan plan(std::move(ops), true);
+      ASSERT_EQ(plan.op(0).out[0].get(), made);
+      EXPECT_EQ(plan.is_bf16(plan.op(0).out[0]), !is_held && numerics == &device_.numerics());
+      EXPECT_FALSE(plan.is_bf16(y.values())) << "y is held";
+    }
+  }
+}
+
+// Where nobody reads anything, what waits is limited.
+TEST_F(HostProgram, AnEndlessRecordingRunsNowAndThen) {
+  Parameter w = weight({1, 1});
+  const Tensor x = tensor({1, 1});
+  const Tensor y = ops::linear(x, w);
+  for (int i = 0; i < (1 << 16); ++i) static_cast<void>(ops::linear(x, w));
+  EXPECT_FALSE(y.values()->is_pending);
 }
 
 // A block with a residual, forward and backward, on every way that a product can take: rounded to
