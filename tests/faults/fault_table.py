@@ -161,6 +161,14 @@ FAULTS = (
         scaled("micro + 1 < plan.accumulation_steps ? 1.0 / micro_batches : 0.0"),
     ),
     Fault(
+        "residual_gradient_lost",
+        "training",
+        "the second gradient that reaches a tensor is dropped: residuals pass none back",
+        gross("red"),
+        (Edit("model/autograd/tape.cpp", "add_gradient(gradients[to], of_inputs[k]);",
+              "static_cast<void>(&add_gradient);"),),
+    ),
+    Fault(
         "lr_half",
         "training",
         "every learning rate × 0.5",
