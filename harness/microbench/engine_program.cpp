@@ -12,12 +12,12 @@
 #include "harness/microbench/programs.hpp"
 #include "harness/microbench/stopwatch.hpp"
 #include "harness/microbench/timing.hpp"
+#include "model/decoder/decoder.hpp"
+#include "model/decoder/incremental.hpp"
 #include "model/device/device.hpp"
-#include "model/engine/gpt_decoder.hpp"
 #include "model/engine/prefix_tree.hpp"
 #include "model/engine/sampler.hpp"
 #include "model/engine/tree_scorer.hpp"
-#include "model/gpt/gpt.hpp"
 
 namespace nb {
 namespace {
@@ -57,9 +57,9 @@ class EngineWork {
  public:
   EngineWork(const DeviceProfile& profile, ExecutionMode mode)
       : device_(profile, mode, {.trace_steps = 0}),
-        gpt_(config_for_depth(4, kVocabulary, 256), device_),
-        decoder_(gpt_) {
-    gpt_.init(1);
+        decoder_(config_for_depth(4, kVocabulary, 256), device_),
+        incremental_(decoder_) {
+    decoder_.init(1);
     std::uint64_t draw = 0;
     const Rng rng(1, "microbench engine");
     const auto tokens = [&](std::int64_t count) {
@@ -69,7 +69,7 @@ class EngineWork {
       return ids;
     };
     if (mode == ExecutionMode::kExecute) {  // a fresh output projection is zero: all would tie
-      for (float& weight : gpt_.parameters().back().value.host())
+      for (float& weight : decoder_.parameters().back().value.host())
         weight = static_cast<float>(0.05 * rng.normal(draw++));
     }
     for (std::int64_t i = 0; i < kSequences; ++i) prompts_.push_back(tokens(kPromptTokens));
@@ -120,7 +120,7 @@ class EngineWork {
     targets.push_back(-1);
     std::vector<float> log_probs(targets.size());
     std::vector<int> argmax(targets.size());
-    gpt_.score_tokens(requests_[1].tokens, targets, 1, std::ssize(targets), log_probs, argmax);
+    decoder_.score_tokens(requests_[1].tokens, targets, 1, std::ssize(targets), log_probs, argmax);
     for (std::size_t i = requests_[1].start; i < requests_[1].end; ++i)
       if (std::bit_cast<std::uint32_t>(log_probs[i - 1]) !=
           std::bit_cast<std::uint32_t>(scores_[1].log_probs[i - requests_[1].start]))
@@ -134,16 +134,17 @@ class EngineWork {
   int greedy(const std::vector<int>& sequence) {
     const std::int64_t last = std::ssize(sequence) - 1;
     int next = 0;
-    gpt_.forward_logits(sequence, 1, last + 1, {&last, 1}, [&](std::int64_t, ConstMatrix logits) {
-      next = first_largest({logits.row(0), static_cast<std::size_t>(logits.cols)});
-    });
+    decoder_.forward_logits(
+        sequence, 1, last + 1, {&last, 1}, [&](std::int64_t, ConstMatrix logits) {
+          next = first_largest({logits.row(0), static_cast<std::size_t>(logits.cols)});
+        });
     return next;
   }
 
   // The most likely token after each wanted row.
   void forward(std::span<const Chunk> chunks, std::span<const std::int64_t> wanted) {
     std::vector<int>& tokens = chosen_.emplace_back(wanted.size(), 0);
-    decoder_.forward(chunks, wanted, [&](std::int64_t first, ConstMatrix logits) {
+    incremental_.forward(chunks, wanted, [&](std::int64_t first, ConstMatrix logits) {
       parallel_for(static_cast<std::size_t>(logits.rows), 4, [&](std::size_t i) {
         tokens[static_cast<std::size_t>(first) + i] = first_largest(
             {logits.row(static_cast<std::int64_t>(i)), static_cast<std::size_t>(logits.cols)});
@@ -157,7 +158,7 @@ class EngineWork {
     std::vector<Chunk> chunks;
     std::vector<std::int64_t> wanted;
     for (const std::vector<int>& prompt : prompts_) {
-      caches_.push_back(decoder_.new_cache(0, kPromptTokens));
+      caches_.push_back(incremental_.new_cache(0, kPromptTokens));
       chunks.push_back({.tokens = prompt, .own = caches_.back().get()});
       wanted.push_back(std::ssize(chunks) * kPromptTokens - 1);
     }
@@ -171,7 +172,7 @@ class EngineWork {
     std::vector<std::unique_ptr<KeyValueCache>> own;
     std::vector<std::int64_t> wanted;
     for (std::int64_t i = 0; i < kSequences; ++i) {
-      own.push_back(decoder_.new_cache(kPromptTokens, kNewTokens));
+      own.push_back(incremental_.new_cache(kPromptTokens, kNewTokens));
       wanted.push_back(i);
     }
     for (std::int64_t step = 0; step < kNewTokens; ++step) {
@@ -192,13 +193,13 @@ class EngineWork {
       results[i].log_probs.resize(requests[i].end - requests[i].start);
       results[i].argmax.resize(results[i].log_probs.size());
     }
-    score_tree(decoder_, make_prefix_tree(requests), {}, results);
+    score_tree(incremental_, make_prefix_tree(requests), {}, results);
     return results;
   }
 
   Device device_;
-  Gpt gpt_;
-  GptDecoder decoder_;
+  Decoder decoder_;
+  IncrementalDecoder incremental_;
   std::vector<std::vector<int>> prompts_;
   std::vector<ScoreRequest> requests_;
   std::vector<std::shared_ptr<KeyValueCache>> caches_;  // of the prompts

@@ -64,7 +64,7 @@ def read_safetensors(path):
     return out
 
 
-class Gpt:
+class Decoder:
     """nanochat's gpt.py, forward only, fp32."""
 
     def __init__(self, weights, heads, positions):
@@ -133,7 +133,7 @@ def score(folder, data, tasks, limit, out):
     checkpoint = folder / next(f for f in record["artifacts"] if f.endswith(".safetensors"))
     weights = read_safetensors(checkpoint)
     width = weights["lm_head.weight"].shape[1]
-    gpt = Gpt(weights, max(1, -(-width // 128)), 20480)  # heads: nanochat's depth rule
+    gpt = Decoder(weights, max(1, -(-width // 128)), 20480)  # heads: nanochat's depth rule
     tokenizer = Tokenizer(next(p for p in folder.parent.glob("tokenizer*/tokenizer.json")))
     results = {}
     for label in tasks.split(","):

@@ -71,7 +71,7 @@ class How:
         self.attention = attention_fused_mask if self.is_fused else attention_masked
 
 
-class Gpt(torch.nn.Module):
+class Decoder(torch.nn.Module):
     def __init__(self, depth, vocabulary, length, how):
         super().__init__()
         width = 64 * depth
@@ -112,7 +112,7 @@ class Training:
     def __init__(self, args):
         self.args = args
         self.dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float32
-        self.model = Gpt(args.depth, args.vocabulary, args.length, How(args))
+        self.model = Decoder(args.depth, args.vocabulary, args.length, How(args))
         for name in ("cos", "sin") + (("mask",) if self.model.how.is_fused else ()):
             setattr(self.model, name, getattr(self.model, name).to(self.dtype))
         self.matrices = [p for b in self.model.blocks for p in b.parameters()]

@@ -21,8 +21,8 @@ FieldList WholeStepSettings::fields() {
   };
 }
 
-GptConfig WholeStepSettings::config() const {
-  GptConfig result = config_for_depth(depth, vocabulary, length);
+DecoderConfig WholeStepSettings::config() const {
+  DecoderConfig result = config_for_depth(depth, vocabulary, length);
   if (layers > 0) result.n_layer = layers;
   return result;
 }
@@ -43,9 +43,9 @@ Result<void> check_settings(const WholeStepSettings& settings, const std::string
 WholeStep::WholeStep(const DeviceProfile& profile, const WholeStepSettings& settings)
     : settings_(settings),
       device_(profile, ExecutionMode::kExecute, {.trace_steps = 0}),
-      gpt_(settings.config(), device_) {
-  gpt_.init(1);
-  if (!settings.is_forward) optimizers_ = make_optimizers(gpt_, {});
+      decoder_(settings.config(), device_) {
+  decoder_.init(1);
+  if (!settings.is_forward) optimizers_ = make_optimizers(decoder_, {});
   batch_ = {.rows = settings.rows, .length = settings.length, .inputs = {}, .targets = {}};
   const Rng rng(1, "microbench tokens");
   const auto count = static_cast<std::uint64_t>(settings.rows * settings.length);
@@ -65,12 +65,12 @@ double WholeStep::run() {
                         .rows = settings_.rows,
                         .length = settings_.length,
                         .grad_clip = 1};
-    return run_step(gpt_, optimizers_, plan, {.step = steps_++}, [&] { return batch_; }).loss;
+    return run_step(decoder_, optimizers_, plan, {.step = steps_++}, [&] { return batch_; }).loss;
   }
   double sum = 0;
   for (std::int64_t i = 0; i < micro_batches; ++i) {
-    gpt_.score_tokens(batch_.inputs, batch_.targets, settings_.rows, settings_.length, log_probs_,
-                      argmax_);
+    decoder_.score_tokens(batch_.inputs, batch_.targets, settings_.rows, settings_.length,
+                          log_probs_, argmax_);
     sum -= kernels::sum_in_order(log_probs_);
   }
   return sum / static_cast<double>(settings_.tokens);

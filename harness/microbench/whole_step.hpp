@@ -8,9 +8,9 @@
 
 #include "harness/base/fields.hpp"
 #include "model/data/loader.hpp"
+#include "model/decoder/config.hpp"
+#include "model/decoder/decoder.hpp"
 #include "model/device/device.hpp"
-#include "model/gpt/config.hpp"
-#include "model/gpt/gpt.hpp"
 #include "model/optim/optimizer.hpp"
 
 namespace nb {
@@ -25,7 +25,7 @@ struct WholeStepSettings {
   bool is_forward = false;      // scoring alone: log-probability of every token and argmax
 
   FieldList fields();
-  GptConfig config() const;
+  DecoderConfig config() const;
   double flop() const;  // 6 N tokens + attention (config.hpp); a third of it for a forward
 };
 Result<void> check_settings(const WholeStepSettings& settings, const std::string& where);
@@ -42,7 +42,7 @@ class WholeStep {
  private:
   WholeStepSettings settings_;
   Device device_;
-  Gpt gpt_;
+  Decoder decoder_;
   std::vector<std::unique_ptr<Optimizer>> optimizers_;
   Batch batch_;
   std::vector<float> log_probs_;

@@ -52,7 +52,7 @@ class Expecter {
 
   Expectation operator()(const TrainWork& work) const {
     const TrainSettings& settings = work.settings;
-    const GptConfig config = config_of(node_, settings);
+    const DecoderConfig config = config_of(node_, settings);
     const double steps = static_cast<double>(planned_iterations(settings, config));
     const double parameters = static_cast<double>(param_count(config));
     const double per_token = static_cast<double>(flops_per_token(config));
@@ -76,7 +76,7 @@ class Expecter {
 
   Expectation operator()(const EvalWork& work) const {
     const Node& train = parent(node_, NodeKind::kTrain);
-    const GptConfig config = config_of(train, std::get<TrainWork>(train.work).settings);
+    const DecoderConfig config = config_of(train, std::get<TrainWork>(train.work).settings);
     double items = 0;
     auto tasks = expand_tasks(work.evaluation.settings.tasks, "suite");
     if (tasks)
@@ -129,7 +129,7 @@ class Expecter {
     return kNone;
   }
 
-  GptConfig config_of(const Node& train, const TrainSettings& settings) const {
+  DecoderConfig config_of(const Node& train, const TrainSettings& settings) const {
     return config_for_depth(settings.depth, parent_work<TokenizerWork>(train).tokenizer.vocab_size,
                             settings.sequence_len);
   }

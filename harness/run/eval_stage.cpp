@@ -12,9 +12,9 @@
 #include "harness/run/stages.hpp"
 #include "harness/run/training_history.hpp"
 #include "harness/run/write_evaluation.hpp"
+#include "model/decoder/decoder.hpp"
 #include "model/device/device.hpp"
-#include "model/engine/gpt_language_model.hpp"
-#include "model/gpt/gpt.hpp"
+#include "model/engine/decoder_language_model.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/safetensors.hpp"
@@ -48,12 +48,12 @@ Result<void> run_eval(const EvalWork& work, const StageContext& context, Record&
   NB_TRY(EvalContext eval, make_context(work, context));
 
   Device device(resolved.profile, ExecutionMode::kExecute);
-  NB_TRY(const GptConfig config, read_model_config(checkpoint));
-  Gpt gpt(config, device);
-  NB_TRY_VOID(load_weights(checkpoint, gpt));
+  NB_TRY(const DecoderConfig config, read_model_config(checkpoint));
+  Decoder decoder(config, device);
+  NB_TRY_VOID(load_weights(checkpoint, decoder));
   ScoreBatching batching;
   batching.max_rows = work.evaluation.batch_size;
-  GptLanguageModel model(gpt, tokenizer, batching);
+  DecoderLanguageModel model(decoder, tokenizer, batching);
 
   EvalProgress progress(context.node.name);
   eval.progress = std::ref(progress);

@@ -15,10 +15,10 @@
 #include "harness/run/checkpoint_digest.hpp"
 #include "harness/run/foreign_file.hpp"
 #include "harness/run/training_history.hpp"
+#include "model/decoder/decoder.hpp"
 #include "model/device/device.hpp"
-#include "model/engine/gpt_language_model.hpp"
+#include "model/engine/decoder_language_model.hpp"
 #include "model/engine/llama_decoder.hpp"
-#include "model/gpt/gpt.hpp"
 #include "model/tokenizer/byte_tokenizer.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/safetensors.hpp"
@@ -31,11 +31,11 @@ namespace {
 constexpr const char* kTokenizerFile = "tokenizer.json";
 constexpr const char* kLlamaTokenizerFile = "tokenizer.bin";
 
-struct DeviceAndGpt {
-  DeviceAndGpt(const DeviceProfile& profile, const GptConfig& config)
-      : device(profile, ExecutionMode::kExecute), gpt(config, device) {}
+struct DeviceAndDecoder {
+  DeviceAndDecoder(const DeviceProfile& profile, const DecoderConfig& config)
+      : device(profile, ExecutionMode::kExecute), decoder(config, device) {}
   Device device;
-  Gpt gpt;
+  Decoder decoder;
 };
 
 struct DeviceAndLlama {
@@ -97,8 +97,8 @@ Result<OpenedModel> open_llama(const fs::path& path, const fs::path& tokenizer,
   NB_TRY_VOID(check_vocabulary_fits(*opened.tokenizer, tokenizer, file.config.vocab_size, path));
   NB_TRY(opened.weights, sha256_file(path));
   auto parts = std::make_shared<DeviceAndLlama>(opened.resolved->profile, file);
-  opened.model = std::make_unique<DecoderLanguageModel>(parts->decoder, *opened.tokenizer,
-                                                        TreeBatching{.max_chunks = choice.batch});
+  opened.model = std::make_unique<IncrementalLanguageModel>(
+      parts->decoder, *opened.tokenizer, TreeBatching{.max_chunks = choice.batch});
   opened.parts = std::move(parts);
   return opened;
 }
@@ -116,7 +116,7 @@ Result<OpenedModel> open_checkpoint(const SafetensorsFile& checkpoint, const fs:
   if (history.is_object() && history.at("seed").is_number_integer())
     opened.seed = history.at("seed").get<std::int64_t>();
   opened.checkpoint = std::move(history);
-  NB_TRY(const GptConfig config, read_model_config(checkpoint));
+  NB_TRY(const DecoderConfig config, read_model_config(checkpoint));
   NB_TRY_VOID(
       check_vocabulary_fits(*opened.tokenizer, tokenizer, config.vocab_size, checkpoint.path()));
   NB_TRY(const std::string trained, trained_tokenizer(checkpoint));
@@ -124,11 +124,11 @@ Result<OpenedModel> open_checkpoint(const SafetensorsFile& checkpoint, const fs:
     return bad_input(fmt::format(
         "--tokenizer {}: not the one that the model was trained with ({} has another checksum)",
         tokenizer.string(), checkpoint.path()));
-  auto parts = std::make_shared<DeviceAndGpt>(opened.resolved->profile, config);
+  auto parts = std::make_shared<DeviceAndDecoder>(opened.resolved->profile, config);
   Result<void> loaded;
   Result<std::string> digest = std::string();
   parallel_for(2, 1, [&](std::size_t half) {
-    if (half == 0) loaded = load_weights(checkpoint, parts->gpt);
+    if (half == 0) loaded = load_weights(checkpoint, parts->decoder);
     if (half == 1) digest = weights_digest(checkpoint);
   });
   NB_TRY_VOID(loaded);
@@ -136,7 +136,8 @@ Result<OpenedModel> open_checkpoint(const SafetensorsFile& checkpoint, const fs:
   ScoreBatching batching;
   batching.max_rows = choice.batch;
   batching.share_prefixes = choice.shares_prefixes;
-  opened.model = std::make_unique<GptLanguageModel>(parts->gpt, *opened.tokenizer, batching);
+  opened.model =
+      std::make_unique<DecoderLanguageModel>(parts->decoder, *opened.tokenizer, batching);
   opened.parts = std::move(parts);
   return opened;
 }

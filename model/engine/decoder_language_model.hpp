@@ -1,39 +1,51 @@
-// Any Decoder as a LanguageModel: scores through a prefix tree, generates in batches. Bits of a
-// score or a sample are a function of its own request; simulated time and memory do depend on the
-// batches: they are the device's business, never a score's.
+// A GPT on an emulated device as a LanguageModel.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "model/engine/decoder.hpp"
-#include "model/engine/language_model.hpp"
-#include "model/engine/tree_scorer.hpp"
+#include "model/decoder/incremental.hpp"
+#include "model/engine/incremental_language_model.hpp"
 
 namespace nb {
 
+struct ScoreBatching {
+  std::int64_t max_rows = 64;      // sequences in a forward pass
+  std::int64_t max_tokens = 2048;  // rows of a forward pass; a longer sequence is cut to pieces
+  // false: the plain way, to compare with. No cache and no sharing: requests sorted by length,
+  // padded on the right with <|bos|>; a sequence longer than max_tokens goes alone. Same bits.
+  bool share_prefixes = true;
+};
+
 class DecoderLanguageModel : public LanguageModel {
  public:
-  // Both must outlive this. NB_CHECK: the tokenizer's ids fit the vocabulary and it has a <|bos|>.
+  // Both must outlive this. NB_CHECK as IncrementalLanguageModel.
   DecoderLanguageModel(Decoder& decoder, const Tokenizer& tokenizer,
-                       const TreeBatching& batching = {});
+                       const ScoreBatching& batching = {});
 
-  // On a dry device every log-probability is 0 and every argmax -1. Throws OutOfMemory.
   std::vector<ScoreResult> score(std::span<const ScoreRequest> requests) override;
-  // On a dry device every token is 0.
-  std::vector<GenerateResult> generate(std::span<const GenerateRequest> requests) override;
-  const Tokenizer& tokenizer() const override { return tokenizer_; }
-  std::int64_t context_length() const override { return decoder_.context_length(); }
-
-  // Of the last score().
-  const TreeStats& stats() const { return stats_; }
+  std::vector<GenerateResult> generate(std::span<const GenerateRequest> requests) override {
+    return model_.generate(requests);
+  }
+  const Tokenizer& tokenizer() const override { return model_.tokenizer(); }
+  std::int64_t context_length() const override { return incremental_.context_length(); }
+  IncrementalModel& incremental() { return incremental_; }
 
  private:
+  std::vector<ScoreResult> score_padded(std::span<const ScoreRequest> requests);
+  void score_batch(std::span<const ScoreRequest> requests, std::span<const std::size_t> batch,
+                   std::span<ScoreResult> results);
+
   Decoder& decoder_;
-  const Tokenizer& tokenizer_;
-  TreeBatching batching_;
-  TreeStats stats_;
+  ScoreBatching batching_;
+  IncrementalDecoder incremental_;
+  IncrementalLanguageModel model_;
 };
+
+// Of the plain way: indices of the requests that have something to score, cut into batches, longest
+// first (so that the first batch shows whether memory suffices). Exposed for tests.
+std::vector<std::vector<std::size_t>> batches_of(std::span<const ScoreRequest> requests,
+                                                 const ScoreBatching& batching);
 
 }  // namespace nb

@@ -59,7 +59,7 @@ struct Pass {
 
 class Generation {
  public:
-  Generation(Decoder& decoder, const Tokenizer& tokenizer,
+  Generation(IncrementalModel& decoder, const Tokenizer& tokenizer,
              std::span<const GenerateRequest> requests, const GenerateBatching& batching)
       : decoder_(decoder),
         tokenizer_(tokenizer),
@@ -244,7 +244,7 @@ class Generation {
     }
   }
 
-  Decoder& decoder_;
+  IncrementalModel& decoder_;
   const Tokenizer& tokenizer_;
   std::span<const GenerateRequest> requests_;
   GenerateBatching batching_;
@@ -259,7 +259,7 @@ class Generation {
 
 }  // namespace
 
-std::vector<GenerateResult> generate(Decoder& decoder, const Tokenizer& tokenizer,
+std::vector<GenerateResult> generate(IncrementalModel& decoder, const Tokenizer& tokenizer,
                                      std::span<const GenerateRequest> requests,
                                      const GenerateBatching& batching, GenerateStats* stats) {
   NB_CHECK(batching.max_samples >= 1 && batching.max_tokens >= 1,

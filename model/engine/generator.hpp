@@ -1,13 +1,13 @@
-// Generates many samples at once with a Decoder: every forward pass holds the next tokens of all
-// running samples and, as places become free, the prompts of waiting requests. A prompt is computed
-// once for all its samples. Which samples run together changes no token.
+// Generates many samples at once with a IncrementalModel: every forward pass holds the next tokens
+// of all running samples and, as places become free, the prompts of waiting requests. A prompt is
+// computed once for all its samples. Which samples run together changes no token.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "model/engine/decoder.hpp"
+#include "model/decoder/incremental_model.hpp"
 #include "model/engine/generate_request.hpp"
 
 namespace nb {
@@ -28,7 +28,7 @@ struct GenerateStats {
 
 // check_request holds for all. The tokenizer's ids alone are sampled, the model's vocabulary may be
 // larger. On a dry device every chosen token is 0. Throws OutOfMemory.
-std::vector<GenerateResult> generate(Decoder& decoder, const Tokenizer& tokenizer,
+std::vector<GenerateResult> generate(IncrementalModel& decoder, const Tokenizer& tokenizer,
                                      std::span<const GenerateRequest> requests,
                                      const GenerateBatching& batching = {},
                                      GenerateStats* stats = nullptr);

@@ -1,15 +1,15 @@
-// A Llama model as a Decoder.
+// A Llama model as a IncrementalModel.
 #pragma once
 
 #include <memory>
 #include <span>
 
-#include "model/engine/decoder.hpp"
+#include "model/decoder/incremental_model.hpp"
 #include "model/llama/llama.hpp"
 
 namespace nb {
 
-class LlamaDecoder : public Decoder {
+class LlamaDecoder : public IncrementalModel {
  public:
   explicit LlamaDecoder(Llama& llama) : llama_(llama) {}  // must outlive this and its caches
 

@@ -29,7 +29,7 @@ struct Piece {
 
 class TreeRun {
  public:
-  TreeRun(Decoder& decoder, const PrefixTree& tree, const TreeBatching& batching,
+  TreeRun(IncrementalModel& decoder, const PrefixTree& tree, const TreeBatching& batching,
           std::span<ScoreResult> results)
       : decoder_(decoder), tree_(tree), batching_(batching), results_(results) {
     for (auto root = tree.roots.rbegin(); root != tree.roots.rend(); ++root) {
@@ -163,7 +163,7 @@ class TreeRun {
     }
   }
 
-  Decoder& decoder_;
+  IncrementalModel& decoder_;
   const PrefixTree& tree_;
   TreeBatching batching_;
   std::span<ScoreResult> results_;
@@ -173,8 +173,8 @@ class TreeRun {
 
 }  // namespace
 
-TreeStats score_tree(Decoder& decoder, const PrefixTree& tree, const TreeBatching& batching,
-                     std::span<ScoreResult> results) {
+TreeStats score_tree(IncrementalModel& decoder, const PrefixTree& tree,
+                     const TreeBatching& batching, std::span<ScoreResult> results) {
   NB_CHECK(batching.max_chunks >= 1 && batching.max_tokens >= 1,
            "[score_tree] batches of {} chunks, {} tokens", batching.max_chunks,
            batching.max_tokens);

@@ -1,12 +1,13 @@
-// Scores a prefix tree by a Decoder: every node once, many nodes in a forward pass, deepest first.
-// A cache lives until the last node below it is done, so live caches hold at most about max_tokens
-// positions for each level of the tree. One thread drives, the kernels are parallel.
+// Scores a prefix tree by a IncrementalModel: every node once, many nodes in a forward pass,
+// deepest first. A cache lives until the last node below it is done, so live caches hold at most
+// about max_tokens positions for each level of the tree. One thread drives, the kernels are
+// parallel.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
-#include "model/engine/decoder.hpp"
+#include "model/decoder/incremental_model.hpp"
 #include "model/engine/prefix_tree.hpp"
 
 namespace nb {
@@ -24,7 +25,7 @@ struct TreeStats {
 };
 
 // results: one a request of the tree's, sized and filled with what a dry device leaves there.
-TreeStats score_tree(Decoder& decoder, const PrefixTree& tree, const TreeBatching& batching,
-                     std::span<ScoreResult> results);
+TreeStats score_tree(IncrementalModel& decoder, const PrefixTree& tree,
+                     const TreeBatching& batching, std::span<ScoreResult> results);
 
 }  // namespace nb

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/collectives/communicator.hpp"
-#include "model/gpt/gpt.hpp"
+#include "model/decoder/decoder.hpp"
 #include "model/optim/optimizer.hpp"
 
 namespace nb {
@@ -20,11 +20,12 @@ struct OptimizerRates {
 
 // AdamW over lm_head and wte (rates × (n_embd / 768)^-½), then Muon over the blocks: the order of
 // their steps. communicator null: a single card.
-std::vector<std::unique_ptr<Optimizer>> make_optimizers(Gpt& gpt, const OptimizerRates& rates,
+std::vector<std::unique_ptr<Optimizer>> make_optimizers(Decoder& decoder,
+                                                        const OptimizerRates& rates,
                                                         Communicator* communicator = nullptr);
 
 // Scales all gradients by min(1, max_norm / (norm + 1e-6)) and returns the norm before. max_norm 0:
 // only measures.
-double clip_gradients(Gpt& gpt, double max_norm);
+double clip_gradients(Decoder& decoder, double max_norm);
 
 }  // namespace nb

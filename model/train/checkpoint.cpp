@@ -73,11 +73,11 @@ Result<Json> metadata_json(const SafetensorsFile& file, const std::string& key) 
 
 }  // namespace
 
-Result<void> save_checkpoint(const std::filesystem::path& path, const Gpt& gpt,
+Result<void> save_checkpoint(const std::filesystem::path& path, const Decoder& decoder,
                              Optimizers optimizers, const RunProgress& progress, const Json& loader,
                              const Json& identity) {
   SafetensorsWriter writer;
-  for (const Parameter& p : gpt.parameters()) {
+  for (const Parameter& p : decoder.parameters()) {
     writer.add(p.name, p.value.dtype(), sizes_of(p.value), p.value.host());
   }
   for (const auto& optimizer : optimizers) {
@@ -95,11 +95,11 @@ Result<void> save_checkpoint(const std::filesystem::path& path, const Gpt& gpt,
                       {"loss_average", progress.loss_average},
                       {"train_time_ns", progress.train_time_ns},
                       {"samples", samples_json(progress.samples)}};
-  const std::pair<const char*, Json> texts[] = {{"model_config", print_struct(gpt.config())},
+  const std::pair<const char*, Json> texts[] = {{"model_config", print_struct(decoder.config())},
                                                 {"identity", identity},
                                                 {"progress", state},
                                                 {"loader", loader},
-                                                {"device", gpt.device().state()}};
+                                                {"device", decoder.device().state()}};
   for (const auto& [key, value] : texts) {
     NB_TRY(std::string text, dump_json(value, -1), path.string());
     writer.add_text(key, std::move(text));
@@ -108,8 +108,9 @@ Result<void> save_checkpoint(const std::filesystem::path& path, const Gpt& gpt,
   return writer.write(path);
 }
 
-Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Gpt& gpt, Optimizers optimizers) {
-  for (Parameter& p : gpt.parameters()) {
+Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Decoder& decoder,
+                                  Optimizers optimizers) {
+  for (Parameter& p : decoder.parameters()) {
     NB_TRY_VOID(file.read(p.name, p.value.dtype(), sizes_of(p.value), p.value.host()));
   }
   NB_TRY(const Json state, metadata_json(file, "progress"));
@@ -141,7 +142,7 @@ Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Gpt& gpt, Optimiz
   NB_TRY(Json loader, metadata_json(file, "loader"));
   run.loader = std::make_unique<Json>(std::move(loader));
   NB_TRY(const Json device, metadata_json(file, "device"));
-  NB_TRY_VOID(gpt.device().restore(device), file.path());
+  NB_TRY_VOID(decoder.device().restore(device), file.path());
   return run;
 }
 
@@ -180,10 +181,10 @@ Result<void> check_identity(const SafetensorsFile& file, const Json& identity) {
       file.path(), difference, value_at(stored, difference), value_at(identity, difference)));
 }
 
-Result<GptConfig> read_model_config(const SafetensorsFile& file) {
+Result<DecoderConfig> read_model_config(const SafetensorsFile& file) {
   NB_TRY(const Json json, metadata_json(file, "model_config"));
   const std::string where = file.path() + ": /__metadata__/model_config";
-  NB_TRY(const GptConfig config, parse_struct<GptConfig>(json, where));
+  NB_TRY(const DecoderConfig config, parse_struct<DecoderConfig>(json, where));
   NB_TRY_VOID(check_config(config, where));
   return config;
 }
@@ -229,10 +230,10 @@ Result<Json> checkpoint_history(const SafetensorsFile& file) {
               {"numerics", member(identity, "policy")}};
 }
 
-Result<void> load_weights(const SafetensorsFile& file, Gpt& gpt) {
-  for (Parameter& p : gpt.parameters()) {
+Result<void> load_weights(const SafetensorsFile& file, Decoder& decoder) {
+  for (Parameter& p : decoder.parameters()) {
     NB_TRY(const std::vector<float> values, file.read_floats(p.name, sizes_of(p.value)));
-    ops::upload(gpt.device(), values, p.value, p.name);
+    ops::upload(decoder.device(), values, p.value, p.name);
   }
   return {};
 }

@@ -13,7 +13,7 @@
 
 #include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"
-#include "model/gpt/gpt.hpp"
+#include "model/decoder/decoder.hpp"
 #include "model/optim/optimizer.hpp"
 #include "model/train/safetensors.hpp"
 #include "model/train/trainer.hpp"
@@ -32,16 +32,17 @@ struct RunProgress {
 using Optimizers = std::span<const std::unique_ptr<Optimizer>>;
 
 // identity: what a resumed run must share (settings, profile, data …). Same state, same bytes.
-Result<void> save_checkpoint(const std::filesystem::path& path, const Gpt& gpt,
+Result<void> save_checkpoint(const std::filesystem::path& path, const Decoder& decoder,
                              Optimizers optimizers, const RunProgress& progress, const Json& loader,
                              const Json& identity);
 
-// Into a Gpt and optimizers made for the same run; restores the device's clock and memory too.
+// Into a Decoder and optimizers made for the same run; restores the device's clock and memory too.
 struct LoadedRun {
   RunProgress progress;
   std::unique_ptr<Json> loader;
 };
-Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Gpt& gpt, Optimizers optimizers);
+Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Decoder& decoder,
+                                  Optimizers optimizers);
 
 // bad_input that names the first entry in which the file's identity differs from `identity`.
 Result<void> check_identity(const SafetensorsFile& file, const Json& identity);
@@ -49,10 +50,10 @@ Result<void> check_identity(const SafetensorsFile& file, const Json& identity);
 // For evaluation: sizes of the model in a file, and its weights alone, rounded to the device's
 // dtypes. Any safetensors file with nanochat's names and a "model_config" will do. Opening one
 // reads all of it: who needs more than one thing of it opens it once.
-Result<GptConfig> read_model_config(const SafetensorsFile& file);
+Result<DecoderConfig> read_model_config(const SafetensorsFile& file);
 // Tokenizer::hash() of the one that it was trained with; empty: the file does not say.
 Result<std::string> trained_tokenizer(const SafetensorsFile& file);
-Result<void> load_weights(const SafetensorsFile& file, Gpt& gpt);
+Result<void> load_weights(const SafetensorsFile& file, Decoder& decoder);
 // What the file says of the training that made it: "settings", "model", "seed", "steps" (seen by
 // these weights), "data" (digest of its token shards), "tokenizer", "device", "numerics_of" and
 // "numerics" (the policy, entry by entry); null for what it leaves out. null altogether: a file

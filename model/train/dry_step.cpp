@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "model/collectives/communicator.hpp"
+#include "model/decoder/decoder.hpp"
 #include "model/device/device.hpp"
-#include "model/gpt/gpt.hpp"
 #include "model/optim/groups.hpp"
 #include "model/train/step.hpp"
 
@@ -17,23 +17,23 @@ DryStep simulate(const DryStepRequest& request, const DeviceProfile& profile, in
                  bool measures) {
   Device device(profile, ExecutionMode::kDry,
                 {.ranks = static_cast<int>(request.cards), .trace_steps = 0});
-  Gpt gpt(request.config, device);
-  gpt.init(0);
+  Decoder decoder(request.config, device);
+  decoder.init(0);
   const auto communicator =
       symmetric_communicator(device, static_cast<int>(request.cards),
                              static_cast<int>(request.nodes), request.between_nodes);
-  const auto optimizers = make_optimizers(gpt, {}, communicator.get());
+  const auto optimizers = make_optimizers(decoder, {}, communicator.get());
   StepPlan plan = {.accumulation_steps = std::min<std::int64_t>(request.accumulation_steps, 2),
                    .rows = request.device_batch_size,
                    .length = request.config.sequence_len,
                    .grad_clip = request.grad_clip};
   const auto no_data = [] { return Batch{}; };
-  for (int i = 0; i < warm_steps; ++i) run_step(gpt, optimizers, plan, {}, no_data);
+  for (int i = 0; i < warm_steps; ++i) run_step(decoder, optimizers, plan, {}, no_data);
   DryStep step;
   if (measures) {
     plan.accumulation_steps = request.accumulation_steps;
     const std::int64_t links_before = device.counters().collective_ns;
-    step.step_time_ns = run_step(gpt, optimizers, plan, {}, no_data).time_ns;
+    step.step_time_ns = run_step(decoder, optimizers, plan, {}, no_data).time_ns;
     step.communication_time_ns = device.counters().collective_ns - links_before;
   }
   const MemoryStats memory = device.memory();

@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <optional>
 
+#include "model/decoder/config.hpp"
 #include "model/device/node_links.hpp"
 #include "model/device/profile.hpp"
-#include "model/gpt/config.hpp"
 
 namespace nb {
 
 struct DryStepRequest {
-  GptConfig config;
+  DecoderConfig config;
   std::int64_t cards = 1;  // on all nodes together; the same number on each
   std::int64_t nodes = 1;
   std::optional<NodeLinkProfile> between_nodes = {};

@@ -6,8 +6,8 @@
 
 #include "harness/base/check.hpp"
 #include "model/collectives/cost.hpp"
+#include "model/decoder/config.hpp"
 #include "model/device/profile.hpp"
-#include "model/gpt/config.hpp"
 #include "model/train/dry_step.hpp"
 #include "model/train/mfu.hpp"
 #include "model/train/settings.hpp"
@@ -111,7 +111,7 @@ Result<Prediction> predict(const PredictSettings& settings, const DeviceProfile&
         "vocab_size {} is not divisible by {} cards, which share the embedding's optimizer by rows",
         settings.vocab_size, settings.cards));
   }
-  const GptConfig config =
+  const DecoderConfig config =
       config_for_depth(settings.depth, settings.vocab_size, settings.sequence_len);
   Prediction prediction;
   prediction.nodes = layout.nodes;

@@ -28,15 +28,15 @@ const std::vector<std::string>& sample_prompts() {
   return prompts;
 }
 
-std::vector<int> continue_greedily(Gpt& gpt, std::vector<int> tokens, int count) {
+std::vector<int> continue_greedily(Decoder& decoder, std::vector<int> tokens, int count) {
   NB_CHECK(!tokens.empty(), "[sample] nothing to continue");
-  const UseScope scope(gpt.device(), Use::kGenerate);
+  const UseScope scope(decoder.device(), Use::kGenerate);
   for (int i = 0; i < count; ++i) {
     const auto length = static_cast<std::int64_t>(tokens.size());
-    if (length >= gpt.config().rotary_positions()) break;
+    if (length >= decoder.config().rotary_positions()) break;
     const std::int64_t last = length - 1;
     int next = 0;
-    gpt.forward_logits(tokens, 1, length, {&last, 1}, [&](std::int64_t, ConstMatrix logits) {
+    decoder.forward_logits(tokens, 1, length, {&last, 1}, [&](std::int64_t, ConstMatrix logits) {
       next = first_largest({logits.row(0), static_cast<std::size_t>(logits.cols)});
     });
     tokens.push_back(next);
@@ -44,10 +44,10 @@ std::vector<int> continue_greedily(Gpt& gpt, std::vector<int> tokens, int count)
   return tokens;
 }
 
-std::string sample_text(Gpt& gpt, const Tokenizer& tokenizer, const std::string& prompt) {
+std::string sample_text(Decoder& decoder, const Tokenizer& tokenizer, const std::string& prompt) {
   std::vector<int> tokens =
       tokenizer.bos() >= 0 ? tokenizer.encode(prompt, tokenizer.bos()) : tokenizer.encode(prompt);
-  tokens = continue_greedily(gpt, std::move(tokens), kSampleTokens);
+  tokens = continue_greedily(decoder, std::move(tokens), kSampleTokens);
   const std::span<const int> all = tokens;
   return tokenizer.decode(tokenizer.bos() >= 0 ? all.subspan(1) : all);
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/gpt/gpt.hpp"
+#include "model/decoder/decoder.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 
 namespace nb {
@@ -15,8 +15,8 @@ inline constexpr int kSampleTokens = 16;
 const std::vector<std::string>& sample_prompts();
 
 // `count` most likely next tokens (lowest id among equals) after `tokens`, appended to them.
-std::vector<int> continue_greedily(Gpt& gpt, std::vector<int> tokens, int count);
+std::vector<int> continue_greedily(Decoder& decoder, std::vector<int> tokens, int count);
 // Prompt with <|bos|> before it and kSampleTokens more, decoded without the <|bos|>.
-std::string sample_text(Gpt& gpt, const Tokenizer& tokenizer, const std::string& prompt);
+std::string sample_text(Decoder& decoder, const Tokenizer& tokenizer, const std::string& prompt);
 
 }  // namespace nb

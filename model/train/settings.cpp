@@ -97,7 +97,7 @@ Result<void> check_schedule(const TrainSettings& settings) {
                   settings.warmup_ratio, settings.warmdown_ratio));
 }
 
-std::int64_t planned_iterations(const TrainSettings& settings, const GptConfig& config) {
+std::int64_t planned_iterations(const TrainSettings& settings, const DecoderConfig& config) {
   if (settings.iterations) return *settings.iterations;
   const double tokens = settings.param_data_ratio * static_cast<double>(param_count(config));
   const double steps = std::floor(tokens / static_cast<double>(settings.total_batch_tokens));

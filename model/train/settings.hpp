@@ -8,7 +8,7 @@
 
 #include "harness/base/fields.hpp"
 #include "harness/base/result.hpp"
-#include "model/gpt/config.hpp"
+#include "model/decoder/config.hpp"
 
 namespace nb {
 
@@ -53,6 +53,6 @@ Result<void> check_schedule(const TrainSettings& settings);
 // The second of these, where `iterations` is known only once the model's size is.
 Result<void> check_keep_steps(const TrainSettings& settings, std::int64_t iterations);
 // settings.iterations, or floor(ratio × parameters / total_batch_tokens), at least 1.
-std::int64_t planned_iterations(const TrainSettings& settings, const GptConfig& config);
+std::int64_t planned_iterations(const TrainSettings& settings, const DecoderConfig& config);
 
 }  // namespace nb

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "model/data/loader.hpp"
-#include "model/gpt/gpt.hpp"
+#include "model/decoder/decoder.hpp"
 #include "model/optim/optimizer.hpp"
 
 namespace nb {
@@ -27,7 +27,7 @@ struct StepOutcome {
 };
 
 // next(): the next micro-batch (rows, length); its vectors may be empty on a dry device.
-StepOutcome run_step(Gpt& gpt, std::span<const std::unique_ptr<Optimizer>> optimizers,
+StepOutcome run_step(Decoder& decoder, std::span<const std::unique_ptr<Optimizer>> optimizers,
                      const StepPlan& plan, const SchedulePoint& point,
                      const std::function<Batch()>& next);
 

@@ -30,7 +30,7 @@ constexpr double kLossAverage = 0.9;  // nanochat's logged loss
 
 class Trainer {
  public:
-  Trainer(const TrainSettings& settings, const GptConfig& config, const BatchPlan& batches,
+  Trainer(const TrainSettings& settings, const DecoderConfig& config, const BatchPlan& batches,
           Device& device, const TrainData& data, std::filesystem::path folder,
           const TrainHooks& hooks)
       : settings_(settings),
@@ -43,14 +43,14 @@ class Trainer {
               settings.grad_clip},
         validation_start_(std::make_unique<Json>(data.validation.state())),
         identity_(std::make_unique<Json>(identity(config))),
-        gpt_(config, device),
-        optimizers_(make_optimizers(gpt_, {settings.embedding_lr, settings.unembedding_lr,
-                                           settings.matrix_lr, settings.weight_decay})) {}
+        decoder_(config, device),
+        optimizers_(make_optimizers(decoder_, {settings.embedding_lr, settings.unembedding_lr,
+                                               settings.matrix_lr, settings.weight_decay})) {}
 
   Result<TrainResult> run();
 
  private:
-  Json identity(const GptConfig& config) const;
+  Json identity(const DecoderConfig& config) const;
   Result<bool> resume();
   void retell() const;
   Result<void> validate(StepRow& row);
@@ -79,14 +79,14 @@ class Trainer {
   StepPlan plan_;
   std::unique_ptr<Json> validation_start_;
   std::unique_ptr<Json> identity_;
-  Gpt gpt_;
+  Decoder decoder_;
   std::vector<std::unique_ptr<Optimizer>> optimizers_;
   RunProgress progress_;
   std::int64_t resumed_from_ = 0;
 };
 
 // Everything that a resumed run must share with the one that wrote the checkpoint.
-Json Trainer::identity(const GptConfig& config) const {
+Json Trainer::identity(const DecoderConfig& config) const {
   TrainSettings copy = settings_;
   Json settings = hashed_fields(copy.fields());
   settings.erase("keep_steps");  // which of them stay is nothing that a checkpoint could tell
@@ -114,7 +114,7 @@ Result<bool> Trainer::resume() {
       continue;
     }
     NB_TRY_VOID(check_identity(*file, *identity_));
-    NB_TRY(LoadedRun loaded, load_checkpoint(*file, gpt_, optimizers_));
+    NB_TRY(LoadedRun loaded, load_checkpoint(*file, decoder_, optimizers_));
     NB_TRY_VOID(data_.train.restore(*loaded.loader), path.string());
     progress_ = std::move(loaded.progress);
     resumed_from_ = progress_.step;
@@ -144,7 +144,7 @@ Result<void> Trainer::validate(StepRow& row) {
   const std::int64_t batch_tokens = plan_.rows * plan_.length;
   const ValidationPlan plan = {std::max<std::int64_t>(1, settings_.eval_tokens / batch_tokens),
                                plan_.rows, plan_.length};
-  NB_TRY(row.val_bpb, validation_bits_per_byte(gpt_, data_.validation, *validation_start_,
+  NB_TRY(row.val_bpb, validation_bits_per_byte(decoder_, data_.validation, *validation_start_,
                                                data_.tokenizer, plan));
   if (!std::isfinite(*row.val_bpb)) {
     return run_error(
@@ -155,7 +155,7 @@ Result<void> Trainer::validate(StepRow& row) {
 
 void Trainer::sample(std::int64_t step) {
   for (const std::string& prompt : sample_prompts()) {
-    progress_.samples.push_back({step, prompt, sample_text(gpt_, data_.tokenizer, prompt)});
+    progress_.samples.push_back({step, prompt, sample_text(decoder_, data_.tokenizer, prompt)});
     if (hooks_.on_sample) hooks_.on_sample(progress_.samples.back());
   }
 }
@@ -169,7 +169,7 @@ Result<void> Trainer::update(StepRow& row) {
   const bool profiles =
       hooks_.profiles_host && row.step >= std::min<std::int64_t>(1, iterations_ - 1);
   if (profiles) device_.host_profile().resume();
-  const StepOutcome outcome = run_step(gpt_, optimizers_, plan_, point,
+  const StepOutcome outcome = run_step(decoder_, optimizers_, plan_, point,
                                        [&] { return data_.train.next(plan_.rows, plan_.length); });
   if (profiles) device_.host_profile().stop();
   device_.trace().end();
@@ -195,8 +195,9 @@ Result<void> Trainer::update(StepRow& row) {
 Result<void> Trainer::save(bool is_finished) {
   progress_.is_finished = is_finished;
   const std::filesystem::path path = checkpoint_path(folder_, progress_.step);
-  NB_TRY_VOID(save_checkpoint(path, gpt_, optimizers_, progress_, data_.train.state(), *identity_),
-              fmt::format("checkpoint of step {}", progress_.step));
+  NB_TRY_VOID(
+      save_checkpoint(path, decoder_, optimizers_, progress_, data_.train.state(), *identity_),
+      fmt::format("checkpoint of step {}", progress_.step));
   prune_checkpoints(folder_, kKeptCheckpoints, settings_.keep_steps);
   if (hooks_.on_checkpoint) hooks_.on_checkpoint(progress_.step);
   return {};
@@ -208,7 +209,7 @@ Result<TrainResult> Trainer::run() {
   if (is_resumed) {
     retell();
   } else {
-    gpt_.init(settings_.seed);
+    decoder_.init(settings_.seed);
   }
   if (progress_.is_finished) return result();
   Progress bar("train " + device_.profile().name(), iterations_, "step");
@@ -243,7 +244,7 @@ double median(std::vector<double> values) {
 
 TrainResult Trainer::result() const {
   TrainResult out;
-  out.config = gpt_.config();
+  out.config = decoder_.config();
   out.iterations = iterations_;
   out.tokens = iterations_ * settings_.total_batch_tokens;
   out.param_count = param_count(out.config);
@@ -282,7 +283,7 @@ Result<TrainResult> train(const TrainSettings& settings, Device& device, const T
   NB_CHECK(device.executes(), "[train] needs a device that executes; predict() is for dry ones");
   NB_TRY_VOID(check_schedule(settings));
   NB_TRY(const BatchPlan batches, plan_batch(settings, 1));
-  const GptConfig config =
+  const DecoderConfig config =
       config_for_depth(settings.depth, data.tokenizer.vocab_size(), settings.sequence_len);
   NB_TRY_VOID(check_config(config, fmt::format("depth {}", settings.depth)));
   NB_TRY_VOID(check_keep_steps(settings, planned_iterations(settings, config)));

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "harness/base/result.hpp"
-#include "model/gpt/config.hpp"
+#include "model/decoder/config.hpp"
 #include "model/train/settings.hpp"
 
 namespace nb {
@@ -63,7 +63,7 @@ struct TrainData {
 };
 
 struct TrainResult {
-  GptConfig config;
+  DecoderConfig config;
   std::int64_t iterations = 0;
   std::int64_t tokens = 0;  // trained on
   std::int64_t param_count = 0;

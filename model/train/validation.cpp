@@ -7,13 +7,14 @@
 
 namespace nb {
 
-Result<double> validation_bits_per_byte(Gpt& gpt, TokenLoader& loader, const Json& start,
+Result<double> validation_bits_per_byte(Decoder& decoder, TokenLoader& loader, const Json& start,
                                         const Tokenizer& tokenizer, const ValidationPlan& plan) {
   NB_TRY_VOID(loader.restore(start), "validation data");
   BitsPerByte bits(tokenizer.token_bytes());
   for (std::int64_t i = 0; i < plan.batches; ++i) {
     const Batch batch = loader.next(plan.rows, plan.length);
-    bits.add(gpt.token_losses(batch.inputs, batch.targets, plan.rows, plan.length), batch.targets);
+    bits.add(decoder.token_losses(batch.inputs, batch.targets, plan.rows, plan.length),
+             batch.targets);
   }
   const std::optional<double> value = bits.value();
   if (!value) return bad_input("validation data: no target stands for a byte; give some text");

@@ -7,7 +7,7 @@
 #include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"
 #include "model/data/loader.hpp"
-#include "model/gpt/gpt.hpp"
+#include "model/decoder/decoder.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 
 namespace nb {
@@ -20,7 +20,7 @@ struct ValidationPlan {
 
 // `start`: the loader's state before its first batch; it is rewound to it. bad_input when no target
 // stands for a byte.
-Result<double> validation_bits_per_byte(Gpt& gpt, TokenLoader& loader, const Json& start,
+Result<double> validation_bits_per_byte(Decoder& decoder, TokenLoader& loader, const Json& start,
                                         const Tokenizer& tokenizer, const ValidationPlan& plan);
 
 }  // namespace nb

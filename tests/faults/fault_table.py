@@ -266,7 +266,7 @@ FAULTS = (
         "port",
         "every weight begins with a deviation of 0.02",
         {5: "worse"},
-        (Edit("model/gpt/init.cpp", "rng.normal(static_cast<std::uint64_t>(i)) * deviation",
+        (Edit("model/decoder/init.cpp", "rng.normal(static_cast<std::uint64_t>(i)) * deviation",
               "rng.normal(static_cast<std::uint64_t>(i)) * std::min(deviation, 0.02)"),),
     ),
     Fault(
@@ -371,7 +371,7 @@ FAULTS = (
         "port",
         "every weight begins larger by 1e-6: other bits, nothing else",
         {1: "green", 5: "green"},
-        (Edit("model/gpt/init.cpp", "rng.normal(static_cast<std::uint64_t>(i)) * deviation",
+        (Edit("model/decoder/init.cpp", "rng.normal(static_cast<std::uint64_t>(i)) * deviation",
               "rng.normal(static_cast<std::uint64_t>(i)) * deviation * 1.000001"),),
     ),
 )

@@ -248,15 +248,16 @@ TEST(DeviceRun, IsTheOnlyWayToRunAnOp) {
 
 TEST(DeviceRun, AKernelCalledOutsideOpsIsNamed) {
   const auto problems = device_run_problems(
-      {{"model/gpt/x.cpp",
+      {{"model/decoder/x.cpp",
         "// kernels::rope(x)\nvoid f() {\n  kernels::matmul_nt(a, b);\n  kernels::Settings "
         "s{};\n}\n"},
        {"evals/y.cpp", "using namespace kernels;\n"},
-       {"model/gpt/z.cpp", "double f() { return kernels::sum_in_order(losses); }\n"}});
+       {"model/decoder/z.cpp", "double f() { return kernels::sum_in_order(losses); }\n"}});
   ASSERT_EQ(problems.size(), 2U) << lines(problems);
-  EXPECT_EQ(problems[0],
-            "model/gpt/x.cpp:3: calls kernels::matmul_nt(); arithmetic goes through model/ops and "
-            "Device::run");
+  EXPECT_EQ(
+      problems[0],
+      "model/decoder/x.cpp:3: calls kernels::matmul_nt(); arithmetic goes through model/ops and "
+      "Device::run");
   EXPECT_EQ(problems[1].substr(0, 13), "evals/y.cpp:1");
 }
 

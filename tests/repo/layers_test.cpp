@@ -31,7 +31,7 @@ constexpr std::array kComponents = {
     Component{"model/train", 5},
     Component{"model/engine", 4},
     Component{"model/optim", 4},
-    Component{"model/gpt", 3},
+    Component{"model/decoder", 3},
     Component{"model/llama", 3},
     Component{"model/tokenizer", 3},
     Component{"model/data", 3},
@@ -53,15 +53,16 @@ struct Wall {
   std::string_view why;
 };
 constexpr std::array kWalls = {
-    Wall{"evals", "model/gpt", "an evaluator knows only LanguageModel and the tokenizer"},
+    Wall{"evals", "model/decoder", "an evaluator knows only LanguageModel and the tokenizer"},
     Wall{"evals", "model/llama", "an evaluator knows only LanguageModel and the tokenizer"},
     Wall{"evals", "model/train", "an evaluator knows only LanguageModel and the tokenizer"},
     Wall{"model/host", "model/autograd", "the host computes what is recorded, whoever records it"},
     Wall{"model/host", "model/ops", "the host computes what is recorded, whoever records it"},
     Wall{"model/autograd", "model/ops", "a tape knows no op"},
-    Wall{"model/gpt", "model/host", "a model says what is computed, not how the host does it"},
+    Wall{"model/decoder", "model/host", "a model says what is computed, not how the host does it"},
     Wall{"model/llama", "model/host", "a model says what is computed, not how the host does it"},
-    Wall{"model/gpt", "model/kernels", "a model says what is computed, not how the host does it"},
+    Wall{"model/decoder", "model/kernels",
+         "a model says what is computed, not how the host does it"},
     Wall{"report", "model", "a report reads results only"},
     Wall{"report", "evals", "a report reads results only"},
     Wall{"results", "model", "results know no model"},
@@ -169,16 +170,18 @@ TEST(Layers, EveryIncludePointsDownwards) {
 
 TEST(Layers, AnIncludeThatPointsUpwardsIsNamed) {
   const auto problems = layer_problems(
-      {{"model/tensor/x.hpp", "#pragma once\n#include \"model/gpt/gpt.hpp\"\n"},
-       {"model/gpt/y.cpp", "#include \"model/tensor/x.hpp\"\n#include \"model/data/z.hpp\"\n"}});
+      {{"model/tensor/x.hpp", "#pragma once\n#include \"model/decoder/decoder.hpp\"\n"},
+       {"model/decoder/y.cpp",
+        "#include \"model/tensor/x.hpp\"\n#include \"model/data/z.hpp\"\n"}});
   ASSERT_EQ(problems.size(), 1U) << lines(problems);
-  EXPECT_EQ(problems[0],
-            "model/tensor/x.hpp:2: model/tensor (layer 1) includes model/gpt/gpt.hpp (layer 3): "
-            "includes point downwards");
+  EXPECT_EQ(
+      problems[0],
+      "model/tensor/x.hpp:2: model/tensor (layer 1) includes model/decoder/decoder.hpp (layer 3): "
+      "includes point downwards");
 }
 
 TEST(Layers, AWallAndAFolderWithoutLayerAreNamed) {
-  const auto problems = layer_problems({{"evals/x.cpp", "#include \"model/gpt/gpt.hpp\"\n"},
+  const auto problems = layer_problems({{"evals/x.cpp", "#include \"model/decoder/decoder.hpp\"\n"},
                                         {"model/magic/x.cpp", ""},
                                         {"report/x.cpp", "#include \"table.hpp\"\n"}});
   ASSERT_EQ(problems.size(), 3U) << lines(problems);

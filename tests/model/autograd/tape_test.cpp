@@ -9,7 +9,7 @@
 #include "model/ops/add.hpp"
 #include "model/ops/linear.hpp"
 #include "model/ops/relu_squared.hpp"
-#include "tests/support/gpt_golden.hpp"
+#include "tests/support/decoder_golden.hpp"
 
 namespace nb {
 namespace {

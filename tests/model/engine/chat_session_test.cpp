@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "harness/base/check.hpp"
+#include "model/engine/decoder_language_model.hpp"
 #include "model/engine/fake_language_model.hpp"
-#include "model/engine/gpt_language_model.hpp"
-#include "tests/model/engine/small_gpt.hpp"
+#include "tests/model/engine/small_decoder.hpp"
 
 namespace nb {
 namespace {
@@ -116,8 +116,8 @@ TEST(ChatSession, TokenizerWithoutChatTokensCanOnlyComplete) {
 
 // What is heard piece by piece is the text of the reply.
 TEST(ChatSession, StreamsWhatItReplies) {
-  test::SmallGpt small("tiny");
-  GptLanguageModel model(*small.gpt, byte_tokenizer());
+  test::SmallDecoder small("tiny");
+  DecoderLanguageModel model(*small.decoder, byte_tokenizer());
   ChatSession session(model, {.temperature = 2.0, .top_k = {}, .max_tokens = 60, .seed = 3});
   std::string heard;
   int pieces = 0;

@@ -5,20 +5,20 @@
 #include <vector>
 
 #include "model/engine/generator.hpp"
-#include "tests/model/engine/scripted_decoder.hpp"
-#include "tests/model/engine/small_gpt.hpp"
+#include "tests/model/engine/scripted_model.hpp"
+#include "tests/model/engine/small_decoder.hpp"
 
 namespace nb {
 namespace {
 
 using test::byte_tokenizer;
 using test::kByteVocab;
-using test::ScriptedDecoder;
+using test::ScriptedModel;
 
 // The model's vocabulary is padded; what lies behind the tokenizer's is never said.
 TEST(Generate, IdsThatTheTokenizerLacksAreNeverChosen) {
-  ScriptedDecoder decoder(kByteVocab + 7, 100,
-                          [](const std::vector<int>&) { return kByteVocab + 3; });
+  ScriptedModel decoder(kByteVocab + 7, 100,
+                        [](const std::vector<int>&) { return kByteVocab + 3; });
   for (const double temperature : {0.0, 1.0}) {
     const GenerateRequest request = {
         .prompt = {1}, .num_samples = 20, .max_tokens = 8, .temperature = temperature};
@@ -31,7 +31,7 @@ TEST(Generate, IdsThatTheTokenizerLacksAreNeverChosen) {
 TEST(Generate, APassHoldsNoMoreSamplesAndRowsThanItMay) {
   for (const std::int64_t max_samples : {1, 2, 4}) {
     for (const std::int64_t max_tokens : {1, 3, 5, 8}) {
-      ScriptedDecoder decoder(kByteVocab, 500, [](const std::vector<int>&) { return 'a'; });
+      ScriptedModel decoder(kByteVocab, 500, [](const std::vector<int>&) { return 'a'; });
       const std::vector<GenerateRequest> requests = {
           {.prompt = std::vector<int>(5, 7), .num_samples = 5, .max_tokens = 4},
           {.prompt = std::vector<int>(8, 8), .num_samples = 1, .max_tokens = 6},

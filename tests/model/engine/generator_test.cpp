@@ -7,18 +7,18 @@
 
 #include "harness/base/check.hpp"
 #include "harness/base/parallel.hpp"
-#include "model/engine/gpt_language_model.hpp"
+#include "model/engine/decoder_language_model.hpp"
 #include "model/engine/sampler.hpp"
-#include "tests/model/engine/scripted_decoder.hpp"
-#include "tests/model/engine/small_gpt.hpp"
+#include "tests/model/engine/scripted_model.hpp"
+#include "tests/model/engine/small_decoder.hpp"
 
 namespace nb {
 namespace {
 
 using test::byte_tokenizer;
 using test::kByteVocab;
-using test::ScriptedDecoder;
-using test::SmallGpt;
+using test::ScriptedModel;
+using test::SmallDecoder;
 
 int special(std::string_view name) { return byte_tokenizer().special(name); }
 
@@ -40,7 +40,7 @@ GeneratedSample recite(const std::vector<int>& words, GenerateRequest request = 
   request.prompt = {special("<|bos|>"), 'h', 'i'};
   request.temperature = 0;
   const std::size_t prompt = request.prompt.size();
-  ScriptedDecoder decoder(kByteVocab, 1000, [&](const std::vector<int>& sequence) {
+  ScriptedModel decoder(kByteVocab, 1000, [&](const std::vector<int>& sequence) {
     return words.at(std::min(sequence.size() - prompt, words.size() - 1));
   });
   auto results = generate(decoder, byte_tokenizer(), {&request, 1});
@@ -60,10 +60,10 @@ TEST(Generate, EndsBeforeTheTerminalToken) {
 // NaN logits were a choice of token 0.
 TEST(Generate, LogitsThatAreNotFiniteEndTheSample) {
   for (const double temperature : {0.0, 1.0}) {
-    SmallGpt small("ascend_910b3");
-    for (Parameter& p : small.gpt->parameters())
+    SmallDecoder small("ascend_910b3");
+    for (Parameter& p : small.decoder->parameters())
       if (p.name == "lm_head.weight") p.value.host()[7] = std::nanf("");
-    GptLanguageModel model(*small.gpt, byte_tokenizer());
+    DecoderLanguageModel model(*small.decoder, byte_tokenizer());
     GenerateRequest request;
     request.prompt = {special("<|bos|>"), 'h', 'i'};
     request.temperature = temperature;
@@ -158,7 +158,7 @@ TEST(Generate, AnEmptyExpressionAsksNoTool) {
 }
 
 TEST(Generate, StopsWhereTheContextEnds) {
-  ScriptedDecoder decoder(kByteVocab, 10, [](const std::vector<int>&) { return 'a'; });
+  ScriptedModel decoder(kByteVocab, 10, [](const std::vector<int>&) { return 'a'; });
   const GenerateRequest request = {.prompt = {1, 2, 3, 4}, .temperature = 0};
   const auto results = generate(decoder, byte_tokenizer(), {&request, 1});
   // Position 9 is the last; what it says is position 10's token, which nobody can go on from.
@@ -172,7 +172,7 @@ TEST(Generate, StopsWhereTheContextEnds) {
 
 // Long enough that a sample's cache gains pieces; the decoder reads its tokens from them.
 TEST(Generate, LongSamplesSeeAllTheirTokens) {
-  ScriptedDecoder decoder(kByteVocab, 2000, [](const std::vector<int>& sequence) {
+  ScriptedModel decoder(kByteVocab, 2000, [](const std::vector<int>& sequence) {
     int sum = 0;
     for (const int token : sequence) sum += token;
     return sum % 251;
@@ -190,7 +190,7 @@ TEST(Generate, LongSamplesSeeAllTheirTokens) {
 }
 
 TEST(Generate, PromptIsComputedOnceForItsSamples) {
-  ScriptedDecoder decoder(kByteVocab, 500, [](const std::vector<int>&) { return 'a'; });
+  ScriptedModel decoder(kByteVocab, 500, [](const std::vector<int>&) { return 'a'; });
   const GenerateRequest request = {
       .prompt = std::vector<int>(100, 7), .num_samples = 5, .max_tokens = 11};
   GenerateStats stats;
@@ -203,7 +203,7 @@ TEST(Generate, PromptIsComputedOnceForItsSamples) {
 }
 
 TEST(Generate, PlacesAreRefilled) {
-  ScriptedDecoder decoder(kByteVocab, 500, [](const std::vector<int>& sequence) {
+  ScriptedModel decoder(kByteVocab, 500, [](const std::vector<int>& sequence) {
     // Each prompt says how long its answer is.
     return std::ssize(sequence) <= sequence[0] ? 'a' : special("<|bos|>");
   });
@@ -219,7 +219,7 @@ TEST(Generate, PlacesAreRefilled) {
 TEST(Generate, EveryTokenIsHeardInOrder) {
   const std::vector<int> words =
       ids({"<|python_start|>", "1+1", "<|python_end|>", "XXX", "<|bos|>"});
-  ScriptedDecoder decoder(kByteVocab, 100, [&](const std::vector<int>& sequence) {
+  ScriptedModel decoder(kByteVocab, 100, [&](const std::vector<int>& sequence) {
     return words.at(sequence.size() - 1);
   });
   std::map<int, GeneratedSample> heard;
@@ -236,7 +236,7 @@ TEST(Generate, EveryTokenIsHeardInOrder) {
 }
 
 // By recomputing everything for every token of every sample: no cache, no batch, no tool.
-GeneratedSample by_recomputing(Gpt& gpt, const GenerateRequest& request, int number) {
+GeneratedSample by_recomputing(Decoder& decoder, const GenerateRequest& request, int number) {
   GeneratedSample sample;
   std::vector<int> tokens = request.prompt;
   const SampleRandom random(request.seed, number), first_random(request.seed, 0);
@@ -244,7 +244,7 @@ GeneratedSample by_recomputing(Gpt& gpt, const GenerateRequest& request, int num
     const std::int64_t last = std::ssize(tokens) - 1;
     const bool is_shared = sample.tokens.empty() && request.shares_first_token;
     int next = 0;
-    gpt.forward_logits(tokens, 1, last + 1, {&last, 1}, [&](std::int64_t, ConstMatrix logits) {
+    decoder.forward_logits(tokens, 1, last + 1, {&last, 1}, [&](std::int64_t, ConstMatrix logits) {
       next = sample_token({logits.row(0), kByteVocab}, {request.temperature, request.top_k},
                           (is_shared ? first_random : random).uniform(std::ssize(sample.tokens)));
     });
@@ -280,21 +280,21 @@ std::vector<GenerateRequest> mixed_generations() {
 
 TEST(Generate, BatchesCachesAndThreadsChangeNoToken) {
   for (const char* profile : {"ascend_910b3", "h100_sxm"}) {
-    SmallGpt small(profile);
+    SmallDecoder small(profile);
     const auto requests = mixed_generations();
     std::vector<std::vector<GeneratedSample>> expected;
     for (const GenerateRequest& request : requests) {
       expected.emplace_back();
       const UseScope scope(small.device, Use::kGenerate);
       for (int s = 0; s < request.num_samples; ++s)
-        expected.back().push_back(by_recomputing(*small.gpt, request, s));
+        expected.back().push_back(by_recomputing(*small.decoder, request, s));
     }
     for (const auto& [rows, tokens, thread_count] :
          std::vector<std::tuple<std::int64_t, std::int64_t, int>>{
              {1, 2048, 1}, {3, 7, 2}, {64, 2048, 3}, {5, 1, 1}}) {
       set_threads(thread_count);
-      GptLanguageModel model(*small.gpt, byte_tokenizer(),
-                             {.max_rows = rows, .max_tokens = tokens});
+      DecoderLanguageModel model(*small.decoder, byte_tokenizer(),
+                                 {.max_rows = rows, .max_tokens = tokens});
       const auto results = model.generate(requests);
       for (std::size_t i = 0; i < requests.size(); ++i) {
         for (std::size_t s = 0; s < expected[i].size(); ++s) {
@@ -309,8 +309,8 @@ TEST(Generate, BatchesCachesAndThreadsChangeNoToken) {
 }
 
 TEST(Generate, SharedFirstTokenIsSharedAndLaterOnesAreNot) {
-  SmallGpt small("tiny");
-  GptLanguageModel model(*small.gpt, byte_tokenizer());
+  SmallDecoder small("tiny");
+  DecoderLanguageModel model(*small.decoder, byte_tokenizer());
   GenerateRequest request = {
       .prompt = {1, 2, 3}, .num_samples = 16, .max_tokens = 4, .temperature = 3};
   const auto distinct = [&](std::size_t token) {
@@ -328,14 +328,14 @@ TEST(Generate, SharedFirstTokenIsSharedAndLaterOnesAreNot) {
 
 TEST(Generate, DryDeviceTakesTheTimeOfAnExecutedOne) {
   // Greedy and equal logits: token 0 always, as on the dry device.
-  SmallGpt dry("ascend_910b3", ExecutionMode::kDry), wet("ascend_910b3");
-  wet.gpt->init(1);
+  SmallDecoder dry("ascend_910b3", ExecutionMode::kDry), wet("ascend_910b3");
+  wet.decoder->init(1);
   const std::vector<GenerateRequest> requests = {
       {.prompt = {1, 2, 3}, .num_samples = 2, .max_tokens = 9, .temperature = 0},
       {.prompt = {4, 5}, .max_tokens = 3, .temperature = 0}};
   const std::int64_t dry_before = dry.device.time_ns(), wet_before = wet.device.time_ns();
-  const auto dry_results = GptLanguageModel(*dry.gpt, byte_tokenizer()).generate(requests);
-  const auto wet_results = GptLanguageModel(*wet.gpt, byte_tokenizer()).generate(requests);
+  const auto dry_results = DecoderLanguageModel(*dry.decoder, byte_tokenizer()).generate(requests);
+  const auto wet_results = DecoderLanguageModel(*wet.decoder, byte_tokenizer()).generate(requests);
   EXPECT_EQ(dry_results[0].samples[1].tokens, std::vector<int>(9, 0));
   EXPECT_EQ(wet_results[0].samples[1].tokens, std::vector<int>(9, 0));
   EXPECT_EQ(dry.device.time_ns() - dry_before, wet.device.time_ns() - wet_before);
@@ -343,8 +343,8 @@ TEST(Generate, DryDeviceTakesTheTimeOfAnExecutedOne) {
 }
 
 TEST(Generate, CachesAreFreedAtTheEnd) {
-  SmallGpt small("ascend_910b3");
-  GptLanguageModel model(*small.gpt, byte_tokenizer());
+  SmallDecoder small("ascend_910b3");
+  DecoderLanguageModel model(*small.decoder, byte_tokenizer());
   const std::uint64_t before = small.device.memory().allocated_bytes;
   model.generate(mixed_generations());
   EXPECT_EQ(small.device.memory().allocated_bytes, before);

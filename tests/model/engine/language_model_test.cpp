@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "harness/base/check.hpp"
+#include "model/engine/decoder_language_model.hpp"
 #include "model/engine/fake_language_model.hpp"
-#include "model/engine/gpt_language_model.hpp"
 #include "model/tokenizer/byte_tokenizer.hpp"
 
 namespace nb {

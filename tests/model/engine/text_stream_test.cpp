@@ -6,7 +6,7 @@
 
 #include "harness/base/rng.hpp"
 #include "model/tokenizer/utf8.hpp"
-#include "tests/model/engine/small_gpt.hpp"
+#include "tests/model/engine/small_decoder.hpp"
 
 namespace nb {
 namespace {

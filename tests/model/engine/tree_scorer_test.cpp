@@ -3,14 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/model/engine/scripted_decoder.hpp"
-#include "tests/model/engine/small_gpt.hpp"
+#include "tests/model/engine/scripted_model.hpp"
+#include "tests/model/engine/small_decoder.hpp"
 
 namespace nb {
 namespace {
 
 TreeStats stats_of(const std::vector<ScoreRequest>& requests, const TreeBatching& batching) {
-  test::ScriptedDecoder decoder(test::kByteVocab, 100, [](const std::vector<int>&) { return 1; });
+  test::ScriptedModel decoder(test::kByteVocab, 100, [](const std::vector<int>&) { return 1; });
   std::vector<ScoreResult> results(requests.size());
   for (std::size_t i = 0; i < requests.size(); ++i) {
     results[i].log_probs.resize(requests[i].end - requests[i].start);

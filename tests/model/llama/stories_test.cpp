@@ -5,7 +5,7 @@
 
 #include "harness/base/fs.hpp"
 #include "model/device/device.hpp"
-#include "model/engine/decoder_language_model.hpp"
+#include "model/engine/incremental_language_model.hpp"
 #include "model/engine/llama_decoder.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 #include "tests/support/data_dir.hpp"
@@ -35,7 +35,7 @@ TEST(Stories260K, GreedyTextIsThePublishedOne) {
     Device device(*load_profile(profile), ExecutionMode::kExecute);
     Llama llama(*file, device);
     LlamaDecoder decoder(llama);
-    DecoderLanguageModel model(decoder, *tokenizer);
+    IncrementalLanguageModel model(decoder, *tokenizer);
     // run.c makes 256 steps, the first of which reads <s>.
     const GenerateRequest request = {
         .prompt = {tokenizer->bos()}, .max_tokens = 256, .temperature = 0, .tools = false};

@@ -1,5 +1,5 @@
 // Groups, state and single steps; twenty steps against PyTorch are in
-// tests/model/gpt/parity_test.cpp.
+// tests/model/decoder/parity_test.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,23 +14,23 @@
 namespace nb {
 namespace {
 
-const GptConfig kConfig = config_for_depth(2, 32, 8);
+const DecoderConfig kConfig = config_for_depth(2, 32, 8);
 
 // Every gradient present and equal to `value`.
-void set_gradients(Gpt& gpt, float value) {
-  for (Parameter& p : gpt.parameters()) {
-    p.grad = gpt.device().allocate(p.value.shape(), p.value.dtype(), p.name);
+void set_gradients(Decoder& decoder, float value) {
+  for (Parameter& p : decoder.parameters()) {
+    p.grad = decoder.device().allocate(p.value.shape(), p.value.dtype(), p.name);
     std::fill(p.grad.host().begin(), p.grad.host().end(), value);
   }
 }
 
 TEST(Optimizers, EveryParameterIsInExactlyOneGroup) {
   Device device(*load_profile("ascend_910b3"), ExecutionMode::kExecute);
-  Gpt gpt(kConfig, device);
-  gpt.init(1);
-  const auto optimizers = make_optimizers(gpt, {});
+  Decoder decoder(kConfig, device);
+  decoder.init(1);
+  const auto optimizers = make_optimizers(decoder, {});
   EXPECT_TRUE(optimizers[0]->state().empty());
-  set_gradients(gpt, 1.0F);
+  set_gradients(decoder, 1.0F);
   std::vector<std::string> names;
   for (const auto& optimizer : optimizers) {
     optimizer->step({});
@@ -47,15 +47,15 @@ TEST(Optimizers, EveryParameterIsInExactlyOneGroup) {
 
 TEST(AdamW, FirstStepMovesEveryElementByItsRate) {
   Device device(*load_profile("ascend_910b3"), ExecutionMode::kExecute);
-  Gpt gpt(kConfig, device);
-  gpt.init(1);
-  set_gradients(gpt, -0.25F);
-  const auto optimizers = make_optimizers(gpt, {.unembedding_lr = 0.004});
+  Decoder decoder(kConfig, device);
+  decoder.init(1);
+  set_gradients(decoder, -0.25F);
+  const auto optimizers = make_optimizers(decoder, {.unembedding_lr = 0.004});
   optimizers[0]->step({.step = 0, .lr_multiplier = 0.5});
   // m/√v = 0.2 g / √(0.05 g²), times √(1 − 0.95) / (1 − 0.8): one rate, against the gradient's
   // sign.
   const double rate = 0.5 * 0.004 * width_lr_scale(kConfig.n_embd);
-  for (const float w : gpt.parameters().back().value.host()) EXPECT_NEAR(w, rate, 1e-6 * rate);
+  for (const float w : decoder.parameters().back().value.host()) EXPECT_NEAR(w, rate, 1e-6 * rate);
 }
 
 // The lowering launches nine kernels on the eager stack and one on the compiled one.
@@ -63,15 +63,16 @@ TEST(AdamW, TheEagerStackRoundsTheEmbeddingAfterEveryKernel) {
   std::vector<float> embedding[2], unembedding[2];
   for (const int i : {0, 1}) {
     Device device(*load_profile(i == 0 ? "ascend_910b3" : "h100_sxm"), ExecutionMode::kExecute);
-    Gpt gpt(kConfig, device);
-    gpt.init(1);
-    const auto optimizers = make_optimizers(gpt, {.embedding_lr = 0.2, .unembedding_lr = 0.004});
+    Decoder decoder(kConfig, device);
+    decoder.init(1);
+    const auto optimizers =
+        make_optimizers(decoder, {.embedding_lr = 0.2, .unembedding_lr = 0.004});
     for (const std::int64_t step : {0, 1, 2}) {
-      set_gradients(gpt, round_to(DType::kBf16, 0.003F / static_cast<float>(step + 1)));
+      set_gradients(decoder, round_to(DType::kBf16, 0.003F / static_cast<float>(step + 1)));
       optimizers[0]->step({.step = step});
     }
-    for (const float w : gpt.parameters().front().value.host()) embedding[i].push_back(w);
-    for (const float w : gpt.parameters().back().value.host()) unembedding[i].push_back(w);
+    for (const float w : decoder.parameters().front().value.host()) embedding[i].push_back(w);
+    for (const float w : decoder.parameters().back().value.host()) unembedding[i].push_back(w);
   }
   EXPECT_NE(embedding[0], embedding[1]);
   EXPECT_EQ(unembedding[0], unembedding[1]);  // fp32: nothing is rounded on either
@@ -79,18 +80,18 @@ TEST(AdamW, TheEagerStackRoundsTheEmbeddingAfterEveryKernel) {
 
 TEST(Muon, UpdateHasSingularValuesNearOne) {
   Device device(*load_profile("ascend_910b3"), ExecutionMode::kExecute);
-  Gpt gpt(kConfig, device);
-  gpt.init(1);
-  Parameter& p = gpt.parameters()[4];  // c_proj of attention: starts at zero
+  Decoder decoder(kConfig, device);
+  decoder.init(1);
+  Parameter& p = decoder.parameters()[4];  // c_proj of attention: starts at zero
   ASSERT_EQ(p.name, "transformer.h.0.attn.c_proj.weight");
-  set_gradients(gpt, 0.0F);
-  for (Parameter& other : gpt.parameters()) {
+  set_gradients(decoder, 0.0F);
+  for (Parameter& other : decoder.parameters()) {
     if (other.role != ParameterRole::kMatrix) continue;
     for (std::size_t i = 0; i < other.grad.host().size(); ++i) {
       other.grad.host()[i] = static_cast<float>((i * 7919) % 1013) - 506.0F;
     }
   }
-  const auto optimizers = make_optimizers(gpt, {.matrix_lr = 0.5});
+  const auto optimizers = make_optimizers(decoder, {.matrix_lr = 0.5});
   optimizers[1]->step({.momentum = 0.95});
   // Newton–Schulz leaves singular values in [0.5, 1.5] (zeropower_via_newtonschulz5 says), whatever
   // the gradient's size: for every x, |xᵀ update|² is that of x within the squares of both.
@@ -108,25 +109,26 @@ TEST(Muon, UpdateHasSingularValuesNearOne) {
 
 TEST(ClipGradients, ScalesToTheBoundAndReturnsTheNormBefore) {
   Device device(*load_profile("h100_sxm"), ExecutionMode::kExecute);
-  Gpt gpt(kConfig, device);
-  set_gradients(gpt, 0.5F);
+  Decoder decoder(kConfig, device);
+  set_gradients(decoder, 0.5F);
   double count = 0;
-  for (const Parameter& p : gpt.parameters()) count += static_cast<double>(p.value.count());
+  for (const Parameter& p : decoder.parameters()) count += static_cast<double>(p.value.count());
   const double norm = 0.5 * std::sqrt(count);
-  EXPECT_NEAR(clip_gradients(gpt, 1.0), norm, 1e-6 * norm);
+  EXPECT_NEAR(clip_gradients(decoder, 1.0), norm, 1e-6 * norm);
   const double factor = 1.0 / (norm + 1e-6);
-  EXPECT_FLOAT_EQ(gpt.parameters().back().grad.host()[7], static_cast<float>(0.5 * factor));
-  EXPECT_NEAR(clip_gradients(gpt, 0), 1.0, 1e-2);  // wte is bf16: rounding moves the norm a little
-  const float before = gpt.parameters().back().grad.host()[7];
-  clip_gradients(gpt, 5.0);
-  EXPECT_EQ(gpt.parameters().back().grad.host()[7], before);
+  EXPECT_FLOAT_EQ(decoder.parameters().back().grad.host()[7], static_cast<float>(0.5 * factor));
+  EXPECT_NEAR(clip_gradients(decoder, 0), 1.0,
+              1e-2);  // wte is bf16: rounding moves the norm a little
+  const float before = decoder.parameters().back().grad.host()[7];
+  clip_gradients(decoder, 5.0);
+  EXPECT_EQ(decoder.parameters().back().grad.host()[7], before);
 }
 
 TEST(Optimizers, AStepWithoutGradientsIsOurMistake) {
   Device device(*load_profile("tiny"), ExecutionMode::kExecute);
-  Gpt gpt(kConfig, device);
-  gpt.init(1);
-  const auto optimizers = make_optimizers(gpt, {});
+  Decoder decoder(kConfig, device);
+  decoder.init(1);
+  const auto optimizers = make_optimizers(decoder, {});
   EXPECT_THROW(optimizers[0]->step({}), CheckFailure);
   EXPECT_THROW(optimizers[1]->step({}), CheckFailure);
 }
@@ -134,9 +136,9 @@ TEST(Optimizers, AStepWithoutGradientsIsOurMistake) {
 TEST(ShardedOptimizers, HoldTheirShareOfTheState) {
   const auto state_bytes = [](int ranks) {
     Device device(*load_profile("h100_sxm"), ExecutionMode::kDry, {.ranks = ranks});
-    Gpt gpt(kConfig, device);
+    Decoder decoder(kConfig, device);
     const auto communicator = symmetric_communicator(device, ranks);
-    const auto optimizers = make_optimizers(gpt, {}, communicator.get());
+    const auto optimizers = make_optimizers(decoder, {}, communicator.get());
     std::uint64_t bytes = 0;
     for (const auto& optimizer : optimizers) {
       optimizer->allocate_state();

@@ -11,8 +11,8 @@
 #include "harness/base/fs.hpp"
 #include "harness/base/progress.hpp"
 #include "harness/base/rng.hpp"
+#include "model/decoder/decoder.hpp"
 #include "model/device/profile.hpp"
-#include "model/gpt/gpt.hpp"
 #include "model/train/safetensors.hpp"
 #include "tests/model/train/tiny_run.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -153,8 +153,8 @@ TEST_F(NumericsKeys, EachDecidesBitsAndResumesToThem) {
 TEST_F(NumericsKeys, ScoresAndTextsFollowTheirOwnKeys) {
   const auto logits = [](const Values& values, Use use) {
     Device device(*parse_profile(profile_with(values), "p.json"), ExecutionMode::kExecute);
-    Gpt gpt(config_for_depth(1, 64, 16), device);
-    for (Parameter& p : gpt.parameters()) {
+    Decoder decoder(config_for_depth(1, 64, 16), device);
+    for (Parameter& p : decoder.parameters()) {
       const Rng rng(7, p.name);
       std::uint64_t i = 0;
       for (float& value : p.value.host())
@@ -163,7 +163,7 @@ TEST_F(NumericsKeys, ScoresAndTextsFollowTheirOwnKeys) {
     const UseScope scope(device, use);
     const std::vector<int> tokens = {1, 5, 9, 2, 33, 60, 7, 8};
     std::vector<float> all;
-    gpt.forward_logits(tokens, 1, 8, {}, [&](std::int64_t, ConstMatrix block) {
+    decoder.forward_logits(tokens, 1, 8, {}, [&](std::int64_t, ConstMatrix block) {
       for (std::int64_t i = 0; i < block.rows; ++i)
         all.insert(all.end(), block.row(i), block.row(i) + block.cols);
     });

@@ -35,8 +35,9 @@ std::string refusal(const std::string& bytes) {
 }
 
 TEST(Safetensors, ReadsWhatAnotherProgramWrote) {
-  // Written by tests/golden/gpt_parity.py.
-  const auto file = SafetensorsFile::open(NB_SOURCE_DIR "/tests/golden/gpt_parity.safetensors");
+  // Written by tests/golden/nanochat_parity.py.
+  const auto file =
+      SafetensorsFile::open(NB_SOURCE_DIR "/tests/golden/nanochat_parity.safetensors");
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_EQ(file->entries().at("mha/lm_head.weight").shape, (std::vector<std::int64_t>{96, 64}));
 }
@@ -154,7 +155,8 @@ TEST(Safetensors, EveryShorterFileIsRefused) {
 }
 
 TEST(Safetensors, ReadingAnotherShapeOrTypeNamesBoth) {
-  const auto file = SafetensorsFile::open(NB_SOURCE_DIR "/tests/golden/gpt_parity.safetensors");
+  const auto file =
+      SafetensorsFile::open(NB_SOURCE_DIR "/tests/golden/nanochat_parity.safetensors");
   ASSERT_TRUE(file);
   std::vector<float> out(6);
   EXPECT_NE(file->read("mha/lm_head.weight", DType::kFp32, {2, 3}, out)

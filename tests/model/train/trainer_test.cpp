@@ -9,7 +9,7 @@
 
 #include "harness/base/hash.hpp"
 #include "harness/base/progress.hpp"
-#include "model/gpt/gpt.hpp"
+#include "model/decoder/decoder.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/safetensors.hpp"
 #include "model/train/samples.hpp"
@@ -127,12 +127,12 @@ TEST_F(Training, ACheckpointCarriesNanochatsNamesAndServesAnEvaluation) {
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(*config, result->config);
   Device device(*load_profile("h100_sxm"), ExecutionMode::kExecute);
-  Gpt gpt(*config, device);
-  ASSERT_TRUE(load_weights(SafetensorsFile::open(result->checkpoint).value(), gpt));
+  Decoder decoder(*config, device);
+  ASSERT_TRUE(load_weights(SafetensorsFile::open(result->checkpoint).value(), decoder));
   std::vector<float> stored(file->entries().at("lm_head.weight").bytes.size() / 4);
   ASSERT_TRUE(file->read("lm_head.weight", DType::kFp32, {265, 64}, stored));
   EXPECT_TRUE(
-      std::equal(stored.begin(), stored.end(), gpt.parameters().back().value.host().begin()));
+      std::equal(stored.begin(), stored.end(), decoder.parameters().back().value.host().begin()));
 }
 
 TEST_F(Training, ACheckpointTellsItsHistory) {
@@ -168,7 +168,7 @@ TEST_F(Training, ACheckpointOfAnotherShapeIsNamed) {
   const auto result = test::run_tiny(data_, test::tiny_settings(), folder.path());
   ASSERT_TRUE(result) << result.error().message;
   Device device(*load_profile("tiny"), ExecutionMode::kExecute);
-  Gpt wider(config_for_depth(2, 265, 32), device);
+  Decoder wider(config_for_depth(2, 265, 32), device);
   const auto loaded = load_weights(SafetensorsFile::open(result->checkpoint).value(), wider);
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().code, ErrorCode::kBadInput);
@@ -222,10 +222,10 @@ TEST_F(Training, DivergenceEndsTheRunWithItsStep) {
 
 TEST(ContinueGreedily, AppendsTheMostLikelyToken) {
   Device device(*load_profile("tiny"), ExecutionMode::kExecute);
-  Gpt gpt(config_for_depth(1, 16, 8), device);
-  gpt.init(1);
+  Decoder decoder(config_for_depth(1, 16, 8), device);
+  decoder.init(1);
   // A fresh head gives equal logits: the lowest id wins.
-  EXPECT_EQ(continue_greedily(gpt, {3, 4}, 3), (std::vector<int>{3, 4, 0, 0, 0}));
+  EXPECT_EQ(continue_greedily(decoder, {3, 4}, 3), (std::vector<int>{3, 4, 0, 0, 0}));
 }
 
 }  // namespace

@@ -1,0 +1,76 @@
+// The GPT of nanochat's gpt.py on an emulated device: forward, loss, backward, logits. Everything
+// runs through Device::run, so the same calls give time and memory alone on a dry device (values
+// then are zeros). Not here: optimizers, sampling rules, KV cache, data. One device, one thread;
+// the device outlives it.
+//
+// Memory policy: gradients accumulate (the first backward after zero_grad assigns); activations
+// live from forward to backward of one micro-batch in buffers that the device recycles.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "model/autograd/parameter.hpp"
+#include "model/decoder/config.hpp"
+#include "model/decoder/incremental_model.hpp"
+#include "model/device/device.hpp"
+#include "model/ops/rotary.hpp"
+#include "model/tensor/view.hpp"
+
+namespace nb {
+
+class Decoder {
+ public:
+  // Allocates the parameters (contents unspecified until init() or a checkpoint) and the rotary
+  // tables. NB_CHECK: check_config holds. Throws OutOfMemory.
+  Decoder(const DecoderConfig& config, Device& device);
+  ~Decoder();
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  const DecoderConfig& config() const;
+  Device& device() const;
+  const ops::RotaryTables& rotary_tables() const;  // of rotary_positions()
+
+  // nanochat's gpt.py: N(0, 1/fan_in …) with zero lm_head and c_proj, wte N(0, 1). A function of
+  // the seed alone.
+  void init(std::uint64_t seed);
+
+  // inputs, targets: (B,T) row-major token ids, T <= config().rotary_positions(); target -1:
+  // ignored. Mean loss over the valid targets of this micro-batch, in nat; adds scale × its
+  // gradient to the gradients (scale = 1 / accumulation steps). 0 on a dry device.
+  float loss_and_backward(std::span<const int> inputs, std::span<const int> targets,
+                          std::int64_t batch, std::int64_t time, double scale);
+  // Loss of every token in nat, (B,T), 0 where the target is -1. Empty on a dry device.
+  std::vector<float> token_losses(std::span<const int> inputs, std::span<const int> targets,
+                                  std::int64_t batch, std::int64_t time);
+
+  // Capped logits as nanochat's uncompiled model returns them, rounded to the storage dtype, handed
+  // out in blocks of rows so that no (B,T,V) exists: `logits` row i belongs to position rows[first
+  // + i] of the flattened (B,T). The view dies with the call. The device computes all rows, the
+  // host the wanted ones: rows ascending; empty: all. No calls on a dry device.
+  void forward_logits(std::span<const int> tokens, std::int64_t batch, std::int64_t time,
+                      std::span<const std::int64_t> rows, const LogitSink& sink);
+  // For evaluators: log-probability of targets[i] at position i of the flattened (B,T), and the
+  // first most likely token there. Where targets[i] is -1: log-probability 0, argmax -1. Spans of
+  // B·T; argmax may be empty. Left alone on a dry device.
+  void score_tokens(std::span<const int> tokens, std::span<const int> targets, std::int64_t batch,
+                    std::int64_t time, std::span<float> log_probs, std::span<int> argmax);
+
+  // wte, blocks in order (c_q c_k c_v c_proj c_fc c_proj), lm_head. Addresses are stable.
+  std::vector<Parameter>& parameters();
+  const std::vector<Parameter>& parameters() const;
+  // Activation checkpointing: backward keeps the input of each block alone and computes the block
+  // again. Changes no bit of the gradients. Off at first.
+  void set_recompute(bool on);
+  void zero_grad();  // frees the gradients, as set_to_none does
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace nb

@@ -1,0 +1,38 @@
+#include "model/engine/incremental_language_model.hpp"
+
+#include "harness/base/check.hpp"
+#include "model/engine/generator.hpp"
+#include "model/tokenizer/tokenizer.hpp"
+
+namespace nb {
+
+IncrementalLanguageModel::IncrementalLanguageModel(IncrementalModel& decoder,
+                                                   const Tokenizer& tokenizer,
+                                                   const TreeBatching& batching)
+    : decoder_(decoder), tokenizer_(tokenizer), batching_(batching) {
+  NB_CHECK(tokenizer.vocab_size() <= decoder.vocab_size(),
+           "[language_model] tokenizer has {} ids, the model {}", tokenizer.vocab_size(),
+           decoder.vocab_size());
+  NB_CHECK(tokenizer.bos() >= 0, "[language_model] tokenizer without <|bos|>");
+}
+
+std::vector<ScoreResult> IncrementalLanguageModel::score(std::span<const ScoreRequest> requests) {
+  const UseScope scope(decoder_.device(), Use::kScore);
+  std::vector<ScoreResult> results(requests.size());
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    check_request(requests[i], context_length());
+    results[i].log_probs.assign(requests[i].end - requests[i].start, 0.0F);
+    results[i].argmax.assign(requests[i].end - requests[i].start, -1);
+  }
+  stats_ = score_tree(decoder_, make_prefix_tree(requests), batching_, results);
+  return results;
+}
+
+std::vector<GenerateResult> IncrementalLanguageModel::generate(
+    std::span<const GenerateRequest> requests) {
+  const UseScope scope(decoder_.device(), Use::kGenerate);
+  return nb::generate(decoder_, tokenizer_, requests,
+                      {.max_samples = batching_.max_chunks, .max_tokens = batching_.max_tokens});
+}
+
+}  // namespace nb
