@@ -148,7 +148,7 @@ class GroupBackward {
                             .queries = count,
                             .position = first,
                             .scale = scale_,
-                            .rounding = format_.input.rounding,
+                            .rounding = format_.input_rounding,
                             .max = max,
                             .sum = sum,
                             .delta = delta,

@@ -6,7 +6,7 @@
 
 #include "model/kernels/inner/dispatch.hpp"
 #include "model/kernels/key_rows.hpp"
-#include "model/kernels/panels.hpp"
+#include "model/kernels/multiples.hpp"
 #include "model/kernels/policy.hpp"
 #include "model/kernels/scratch.hpp"
 #include "model/tensor/view.hpp"
@@ -16,13 +16,14 @@ namespace nb::kernels {
 struct AttentionFormat {
   const inner::Table& table;
   const inner::AttentionTiles& tiles;
-  InputFormat input;
+  int input_rounding;
   int rounding;  // of the results
 
   explicit AttentionFormat(const MatmulPolicy& policy)
       : table(inner::table()),
         tiles(policy.inputs == DType::kBf16 ? *table.bf16_attention : *table.fp32_attention),
-        input(input_format(table, policy.inputs)),
+        input_rounding(policy.inputs == DType::kBf16 ? inner::kRoundBf16Floor
+                                                     : inner::rounding_of(policy.inputs)),
         rounding(inner::rounding_of(policy.output, policy.fp16_saturates)) {}
 
   std::int64_t words(std::int64_t values) const {
@@ -44,14 +45,13 @@ struct AttentionFormat {
       rows_of(x, x.rows, rows.words());
       return lanes_of_words(rows.words(), x.rows, x.cols, out);
     }
-    input.product->pack(x.fp32, x.stride, 1, x.rows, tiles.width, x.cols, words(x.cols),
-                        input.rounding, false, out);
+    tiles.to_lanes(x.fp32, x.stride, x.rows, x.cols, input_rounding, out);
   }
   // The same out of `rows` rows of words(cols) words each that rows_of() made.
   void lanes_of_words(const std::uint32_t* from, std::int64_t rows, std::int64_t cols,
                       std::uint32_t* out) const {
-    table.fp32->pack(reinterpret_cast<const float*>(from), words(cols), 1, rows, tiles.width,
-                     words(cols), words(cols), inner::kRoundNone, false, out);
+    table.fp32_attention->to_lanes(reinterpret_cast<const float*>(from), words(cols), rows,
+                                   words(cols), inner::kRoundNone, out);
   }
   // Columns of such rows side by side, the rows down: (words(rows), width) for each `width`
   // columns, `panel` words apart.
@@ -71,14 +71,14 @@ struct AttentionFormat {
     if (x.halves != nullptr) {
       tiles.halves_to_rows(x.halves, x.stride, x.rows, padded, x.cols, out);
     } else {
-      tiles.to_rows(x.fp32, x.stride, x.rows, padded, x.cols, input.rounding, out);
+      tiles.to_rows(x.fp32, x.stride, x.rows, padded, x.cols, input_rounding, out);
     }
   }
   void lanes_of_columns(const KeyRows& x, std::uint32_t* out, std::int64_t panel) const {
     if (x.halves != nullptr) {
       tiles.halves_to_panels(x.halves, x.stride, x.rows, x.cols, out, panel);
     } else {
-      tiles.to_panels(x.fp32, x.stride, x.rows, x.cols, input.rounding, out, panel);
+      tiles.to_panels(x.fp32, x.stride, x.rows, x.cols, input_rounding, out, panel);
     }
   }
 };

@@ -7,7 +7,7 @@
 
 #include "model/kernels/inner/table.hpp"
 #include "model/kernels/matmul.hpp"
-#include "model/kernels/panels.hpp"
+#include "model/kernels/multiples.hpp"
 #include "model/kernels/policy.hpp"
 #include "model/tensor/view.hpp"
 
@@ -24,6 +24,17 @@ struct GemmFormat {
   std::int64_t panel_words(std::int64_t k_count) const;
 };
 GemmFormat gemm_format(DType inputs);
+
+// Element (p, k) of an operand; p is a row of A or a column of B. One stride is 1.
+struct Operand {
+  const float* data = nullptr;
+  std::int64_t stride_p = 0;
+  std::int64_t stride_k = 0;
+
+  Operand from(std::int64_t p, std::int64_t k) const {
+    return {data + p * stride_p + k * stride_k, stride_p, stride_k};
+  }
+};
 
 // The panels of an operand of n columns of B, or rows of A, and chains of k.
 std::size_t panels_bytes(const GemmFormat& format, std::int64_t n, std::int64_t k);

@@ -9,8 +9,6 @@
 
 namespace nb::kernels {
 
-inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // A piece of the chain: steps of one block of rows, in one part of the sum.
 struct GemmPiece {
   std::int64_t first, steps;

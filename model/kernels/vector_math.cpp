@@ -26,13 +26,8 @@ float apply_to_one(Function function, float x) {
 
 void exp(std::span<const float> in, std::span<float> out) { apply(inner::table().exp, in, out); }
 void log(std::span<const float> in, std::span<float> out) { apply(inner::table().log, in, out); }
-void tanh(std::span<const float> in, std::span<float> out) { apply(inner::table().tanh, in, out); }
-void rsqrt(std::span<const float> in, std::span<float> out) {
-  apply(inner::table().rsqrt, in, out);
-}
 
 float exp(float x) { return apply_to_one(inner::table().exp, x); }
 float log(float x) { return apply_to_one(inner::table().log, x); }
-float tanh(float x) { return apply_to_one(inner::table().tanh, x); }
 
 }  // namespace nb::kernels

@@ -7,8 +7,7 @@
 // values_per_word is 2, else one value; words(n) = n values rounded up to whole words, and to an
 // even number where `even` is set):
 //   rows   (row, word): as in memory, rounded
-//   lanes  (word, width): a panel of Product::pack with that width, unswapped; the summed index
-//          runs down
+//   lanes  (word, width): the summed index runs down, in its own order
 #pragma once
 
 #include <cstdint>
@@ -129,6 +128,9 @@ struct AttentionTiles {
   // words apart, zero beyond
   void (*to_panels)(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t cols,
                     int rounding, std::uint32_t* dst, std::int64_t panel);
+  // lanes layout: dst (words(cols), width): rows of src, at most `width`, side by side; zero beyond
+  void (*to_lanes)(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t cols,
+                   int rounding, std::uint32_t* dst);
   // Rounded and floored as inputs of bf16 products; null for other formats. Then rows and lanes
   // from any halves, floored there too.
   void (*to_halves)(const float* src, std::int64_t count, std::uint16_t* dst);

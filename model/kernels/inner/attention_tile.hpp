@@ -43,7 +43,7 @@ struct Bf16Pairs {
   }
 };
 
-// Values that round below 2^-56 become +0; NaN stays. See product_bf16.cpp.
+// Values that round below 2^-56 become +0; NaN stays. See gemm_bf16.cpp.
 NB_OP Floats floored_to_pair(Floats x) {
   const __m512 least = _mm512_set1_ps(0x1p-56f - 0x1p-65f);
   return {_mm512_maskz_mov_ps(_mm512_cmp_ps_mask(_mm512_abs_ps(x.v), least, _CMP_NLT_UQ), x.v)};

@@ -270,7 +270,5 @@ void scaled_plus(const float* x, const float* y, std::int64_t n, float factor, f
 
 void exp_all(const float* x, std::int64_t n, float* out) { map(x, n, out, vec_exp); }
 void log_all(const float* x, std::int64_t n, float* out) { map(x, n, out, vec_log); }
-void tanh_all(const float* x, std::int64_t n, float* out) { map(x, n, out, vec_tanh); }
-void rsqrt_all(const float* x, std::int64_t n, float* out) { map(x, n, out, vec_rsqrt); }
 
 }  // namespace nb::kernels::inner::NB_LEVEL

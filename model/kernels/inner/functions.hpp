@@ -8,7 +8,6 @@
 namespace nb::kernels::inner::NB_LEVEL {
 
 extern const Table kTable;
-extern const Product kFp32Product, kBf16Product;
 extern const Gemm kFp32Gemm, kBf16Gemm;
 extern const AttentionTiles kFp32Attention, kBf16Attention;
 
@@ -34,8 +33,6 @@ void scaled_plus(const float* x, const float* y, std::int64_t n, float factor, f
                  int rounding, bool eager);
 void exp_all(const float* x, std::int64_t n, float* out);
 void log_all(const float* x, std::int64_t n, float* out);
-void tanh_all(const float* x, std::int64_t n, float* out);
-void rsqrt_all(const float* x, std::int64_t n, float* out);
 float sum_of_squares(const float* x, std::int64_t n);
 float dot(const float* x, const float* y, std::int64_t n);
 void from_halves(const std::uint16_t* x, std::int64_t n, float* out);
@@ -49,9 +46,8 @@ void rms_norm_rows(const NormRows& rows);
 void rms_norm_backward_rows(const NormBackwardRows& rows);
 void rotary(const float* x, const float* cos, const float* sin, std::int64_t half, float sin_sign,
             float* out, int rounding, bool eager);
+// Of the level alone, for attention: s → exp(s * factor - max) in place.
 void softmax(float* s, std::int64_t n, float factor, float* max, float* sum);
-void probabilities(float* s, std::int64_t n, float factor, float max, float sum);
-void score_gradient(const float* p, float* dp, std::int64_t n, float delta);
 void softcap(const float* x, std::int64_t n, const CapScalars& s, float* out);
 void cap_logits(float* x, std::int64_t n, const CapScalars& s, CapRow* row);
 float largest_capped(const CapRow& row);

@@ -1,368 +1,107 @@
-// Packing and register tiles of matrix products, for any format whose words a Words functor makes.
-// The left operand is read as rows of words (each broadcast to all columns), the right one as
-// panels of columns. Meanings: table.hpp, Gemm.
+// Whole matrix products at one level: what table.hpp offers of them.
 #pragma once
 
-#include "model/kernels/inner/vec.hpp"
+#include <cstdint>
 
-NB_LOCAL_BEGIN
+namespace nb::kernels::inner {
 
-NB_OP void store_all(std::uint32_t* dst, Bits x) {
-  store(reinterpret_cast<float*>(dst), floats(x));
-}
+// What becomes of a tile's sums. All but kFinishRaw add +0 first.
+enum TileFinish : int { kFinishRaw, kFinishFp32, kFinishBf16, kFinishFp32Add, kFinishBf16Add };
 
-// words(r, step): the 16 words of source row r from that step on, zero beyond its end; whole(r,
-// step): the same where none is.
-template <class Words>
-NB_OP void rows_from_rows(std::int64_t rows, std::int64_t steps, bool swaps, std::uint32_t* dst,
-                          const Words& words) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    std::uint32_t* to = dst + r * kGemmRowWords;
-    std::int64_t s = 0;
-    if constexpr (requires { words.whole(r, s); }) {
-      const std::int64_t whole = words.whole_steps() < steps ? words.whole_steps() : steps;
-      if (swaps) {
-        for (; s + 16 <= whole; s += 16) store_all(to + s, swap_pairs(words.whole(r, s)));
-      } else {
-        for (; s + 16 <= whole; s += 16) store_all(to + s, words.whole(r, s));
-      }
-    }
-    for (; s < steps; s += 16) {
-      const Bits x = words(r, s);
-      store_all(to + s, swaps ? swap_pairs(x) : x);
-    }
-  }
-}
-
-// words(r, lanes, step): the words of rows r … r + lanes - 1 at that step, the others zero, and all
-// zero beyond the source's end.
-template <class Words>
-NB_OP void rows_from_columns(std::int64_t rows, std::int64_t steps, bool swaps, std::uint32_t* dst,
-                             const Words& words) {
-  for (std::int64_t s = 0; s < steps; s += 16) {
-    for (std::int64_t first = 0; first < rows; first += 16) {
-      const int used = lanes_left(rows, first);
-      std::uint32_t* to = dst + first * kGemmRowWords + s;
-      Bits block[16];
-      if (used == 16 && s + 16 <= words.whole_steps()) {
-        auto from = words.at(first, s);
-#pragma GCC unroll 16
-        for (int j = 0; j < 16; ++j) {
-          block[j] = words.whole(from);
-          from += words.next();
-          asm volatile("" : "+r"(from));  // one pointer that moves, not one for each row
-        }
-        transpose(block);
-#pragma GCC unroll 16
-        for (int r = 0; r < 16; ++r) {
-          store_all(to + r * kGemmRowWords, swaps ? swap_pairs(block[r]) : block[r]);
-        }
-      } else {
-        for (int j = 0; j < 16; ++j) block[j] = words(first, used, s + j);
-        transpose(block);
-        for (int r = 0; r < used; ++r) {
-          store_all(to + r * kGemmRowWords, swaps ? swap_pairs(block[r]) : block[r]);
-        }
-      }
-    }
-  }
-}
-
-// words(c, step): as rows_from_rows, of column c, whose k lies in a row.
-template <class Words>
-NB_OP void panels_from_rows(std::int64_t columns, int width, std::int64_t steps, bool swaps,
-                            std::int64_t panel_words, std::uint32_t* dst, const Words& words) {
-  for (std::int64_t first = 0; first < columns; first += 16) {
-    const int used = lanes_left(columns, first);
-    std::uint32_t* to = dst + first / width * panel_words + first % width;
-    for (std::int64_t s = 0; s < steps; s += 16) {
-      Bits block[16];
-      if (used == 16) {
-#pragma GCC unroll 16
-        for (int c = 0; c < 16; ++c) block[c] = words(first + c, s);
-      } else {
-        for (int c = 0; c < 16; ++c) block[c] = c < used ? words(first + c, s) : all_bits(0u);
-      }
-      transpose(block);
-      const int count = lanes_left(steps, s);
-      if (count == 16) {
-#pragma GCC unroll 16
-        for (int j = 0; j < 16; ++j) store_all(to + (s + (swaps ? j ^ 1 : j)) * width, block[j]);
-      } else {
-        for (int j = 0; j < count; ++j) {
-          store_all(to + (s + (swaps ? j ^ 1 : j)) * width, block[j]);
-        }
-      }
-    }
-  }
-}
-
-// words(c, lanes, step): as rows_from_columns, of columns.
-template <class Words>
-NB_OP void panels_from_columns(std::int64_t columns, int width, std::int64_t steps, bool swaps,
-                               std::int64_t panel_words, std::uint32_t* dst, const Words& words) {
-  constexpr std::int64_t kAhead = 8;
-  const std::int64_t below = words.next() > words.stride ? words.stride : 0;
-  for (std::int64_t s = 0; s < steps; ++s) {
-    std::uint32_t* const at = dst + (swaps ? s ^ 1 : s) * width;
-    std::int64_t first = 0;
-    if (s < words.whole_steps()) {
-      if (s + kAhead < words.whole_steps()) {
-        const auto ahead = words.at(0, s + kAhead);
-        for (std::int64_t c = 0; c < columns; c += 16) {
-          __builtin_prefetch(ahead + c);
-          if (below > 0) __builtin_prefetch(ahead + c + below);
-        }
-      }
-      const auto from = words.at(0, s);
-      std::uint32_t* to = at;
-      for (; first + width <= columns; first += width, to += panel_words) {
-#pragma GCC unroll 2
-        for (int v = 0; v < width; v += 16) store_all(to + v, words.whole(from + first + v));
-      }
-    }
-    for (; first < columns; first += 16) {
-      store_all(at + first / width * panel_words + first % width,
-                words(first, lanes_left(columns, first), s));
-    }
-  }
-}
-
-// Columns that a panel has and the matrix has not.
-NB_OP void clear_columns(std::int64_t columns, int width, std::int64_t steps,
-                         std::int64_t panel_words, std::uint32_t* dst) {
-  for (std::int64_t first = (columns + 15) / 16 * 16; first % width != 0; first += 16) {
-    for (std::int64_t s = 0; s < steps; ++s) {
-      store_all(dst + first / width * panel_words + first % width + s * width, all_bits(0u));
-    }
-  }
-}
-
-// The next lines, and on: what changes stays in registers.
-struct Walk {
-  const char *at = nullptr, *end = nullptr;  // nowhere: nothing to ask for
-  std::int64_t step = 0;
-  NB_OP void ask(const Fetch* fetch) {
-    if (at == nullptr) return;
-    std::int64_t ahead = 0;
-    do {
-      __builtin_prefetch(at + ahead, 0, 2);
-      ahead += 64;
-    } while (ahead < step);
-    at += step;
-    if (at >= end) {
-      at += fetch->jump;
-      end += fetch->stride;
-    }
-  }
+// Memory that tiles ask for on their way, long before its use: runs of bytes, `stride` from the
+// start of one to the next. With every burst (Gemm::burst) the lines of `step` bytes from `at` on.
+// Nothing ends it: later tiles ask for what lies behind.
+struct Fetch {
+  const char* at;   // or null: nothing
+  const char* end;  // of the run
+  std::int64_t step, stride;
+  std::int64_t jump;  // from the end of a run to the next one
 };
-NB_OP Walk walk_of(const Fetch* fetch) {
-  if (fetch == nullptr) return {};
-  return {fetch->at, fetch->end, fetch->step};
-}
-NB_OP void keep(const Walk& walk, Fetch* fetch) {
-  if (walk.at == nullptr) return;
-  fetch->at = walk.at;
-  fetch->end = walk.end;
-}
+inline constexpr std::int64_t kMostFetched = 2048;  // of `step`
+inline constexpr int kFetches = 2;                  // at once
 
-// step.words<kWhat>(from, second): 16 words.
-template <Converts kWhat, class Step>
-NB_OP void convert(Conversion* c, const Step& step) {
-  if (c->left == 0) return;
-  const char* from = c->from;
-  std::uint32_t* to = c->to;
-  store_all(to, step.template words<kWhat>(from, c->second));
-  store_all(to + 16, step.template words<kWhat>(from + c->other, c->second));
-  --c->left;
-  const bool ends = --c->in_run == 0;
-  c->from = from + (ends ? c->jump : c->next);
-  c->to = to + (ends ? c->to_jump : c->to_next);
-  if (ends) c->in_run = c->run;
-}
+// Packing that tiles do on their way, where the level can (Gemm::converts): 32 words with every
+// burst, from two places of a source to 32 consecutive words. A run of them lies `next`
+// bytes of the source and `to_next` words apart; then those of the run that begins `jump` and
+// `to_jump` after its last. 16 words are made of 16 values of each of two rows, `second` bytes
+// apart (across), or of 32 values, or halves, of one row (along).
+enum class Converts { kNothing, kAcross, kAlong, kHalvesAlong };
+struct Conversion {
+  Converts what;
+  const char* from;
+  std::int64_t other;  // bytes from the first 16 words' to the last 16 words' source
+  std::int64_t next, jump;
+  std::uint32_t* to;
+  std::int64_t to_next, to_jump;
+  std::int64_t run, in_run;  // of a run, and left of it
+  std::int64_t left;         // of all
+  std::int64_t second;
+};
+// Tiles of fewer rows convert nothing.
+inline constexpr int kLeastConvertingRows = 7;
 
-constexpr std::int64_t kBurst = kInBursts ? 16 : 4;
+// One register tile of a Gemm: `rows` rows, 16 columns a vector.
+struct GemmTile {
+  std::int64_t steps;
+  const std::uint32_t* a;  // row r, step s: a[r * kGemmRowWords + s]; tile_turned: a[s * cols + r]
+  const std::uint32_t* b;  // of a panel's first column, from the tile's first step on
+  std::int64_t b_panel;    // words to the same step of the next panel
+  const float* start;      // sums that the chain continues from, or null: +0
+  std::int64_t start_stride;
+  const float* add;  // then added: add + sum; or null
+  std::int64_t add_stride;
+  float* out;
+  std::int64_t out_stride;
+  int finish;                        // TileFinish; the Add ones: out += the finished sum
+  Fetch* fetch[kFetches] = {};       // or null
+  Conversion* conversion = nullptr;  // or null
+};
 
-// One tile: kRows × 16 kVectors sums held in registers over all steps; kPanel vectors a panel.
-// step(a, b, c): c with one step added. kRow, kStep: words of a from one row, one step to the next.
-// kWhat: of a Conversion that goes on between the steps.
-template <int kRows, int kVectors, int kPanel, int kRow, int kStep, Converts kWhat, class Step>
-NB_OP void tile_sums(const GemmTile& t, const Step& step) {
-  Floats acc[kRows][kVectors];
-  if (t.start != nullptr) {
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v) acc[r][v] = load(t.start + r * t.start_stride + 16 * v);
-    }
-  } else {
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v) acc[r][v] = all(0.0f);
-    }
-  }
-  const std::uint32_t* a = t.a;
-  const float* b = reinterpret_cast<const float*>(t.b);
-  const std::int64_t panel = t.b_panel;
-  // Lines of C are asked for a row every few steps: all at once would stand in the way of B's,
-  // where they are many.
-  const float* line = t.out;
-  int rows_left = kRows;
-  const auto ask_for_row = [&] {
-    --rows_left;
-#pragma GCC unroll 16
-    for (int v = 0; v < kVectors; ++v) __builtin_prefetch(line + 16 * v, 1);
-    line += t.out_stride;
-  };
-  if constexpr (kInBursts) {
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) ask_for_row();
-  }
-  Walk walks[kFetches] = {walk_of(t.fetch[0]), walk_of(t.fetch[1])};
-  const auto add_step = [&](std::int64_t s) __attribute__((always_inline)) {
-    Bits bv[kVectors];
-#pragma GCC unroll 16
-    for (int v = 0; v < kVectors; ++v) {
-      bv[v] = bits(load(b + s * 16 * kPanel + (v / kPanel) * panel + 16 * (v % kPanel)));
-    }
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) {
-      const Bits av = all_bits_at(a + s * kStep + r * kRow);
-#pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v) acc[r][v] = step(av, bv[v], acc[r][v]);
-    }
-  };
-  const bool asks = walks[0].at != nullptr || walks[1].at != nullptr;
-  const std::int64_t burst = kInBursts && !asks ? t.steps : kBurst;
-  for (std::int64_t left = t.steps; left > 0; left -= burst) {
-    if (!kInBursts && rows_left > 0) ask_for_row();
-    if constexpr (kWhat == Converts::kAcross) {
-      // One instruction asks for both: two of them, each with its own stride, would make the
-      // processor fetch far beyond the short runs of such sources.
-#pragma GCC unroll 1
-      for (int f = 0; f < kFetches; ++f) {
-        asm volatile("" : "+r"(f));
-        walks[f].ask(t.fetch[f]);
-      }
-    } else {
-      walks[0].ask(t.fetch[0]);
-      walks[1].ask(t.fetch[1]);
-    }
-    if constexpr (kWhat != Converts::kNothing) convert<kWhat>(t.conversion, step);
-    std::int64_t count = left < burst ? left : burst;
-    if constexpr (kInBursts) {
-      for (; count >= 4; count -= 4) {
-#pragma GCC unroll 4
-        for (int s = 0; s < 4; ++s) add_step(s);
-        a += 4 * kStep;
-        b += 4 * 16 * kPanel;
-      }
-    }
-    for (; count > 0; --count) {
-      add_step(0);
-      a += kStep;
-      b += 16 * kPanel;
-    }
-  }
-  keep(walks[0], t.fetch[0]);
-  keep(walks[1], t.fetch[1]);
-  if (t.add != nullptr) {
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v) {
-        acc[r][v] = load(t.add + r * t.add_stride + 16 * v) + acc[r][v];
-      }
-    }
-  }
-  float* const out = t.out;
-  const std::int64_t stride = t.out_stride;
-  const auto put = [&](const auto& finished) {
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v) {
-        float* const to = out + r * stride + 16 * v;
-        store(to, finished(acc[r][v], to));
-      }
-    }
-  };
-  const Floats zero = all(0.0f);
-  switch (t.finish) {
-    case kFinishRaw:
-      return put([](Floats x, const float*) { return x; });
-    case kFinishFp32:
-      return put([&](Floats x, const float*) { return x + zero; });
-    case kFinishFp32Add:
-      return put([&](Floats x, const float* at) { return load(at) + (x + zero); });
-    default:
-      break;
-  }
-  const bool adds = t.finish == kFinishBf16Add;
-  if constexpr (Step::kRoundsPairs && kVectors % 2 == 0) {
-    if (!Step::has_nan(acc)) {
-#pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) {
-        round_normal<kRoundBf16>(acc[r]);
-#pragma GCC unroll 16
-        for (int v = 0; v < kVectors; ++v) {
-          float* const to = out + r * stride + 16 * v;
-          store(to, adds ? load(to) + acc[r][v] : acc[r][v]);
-        }
-      }
-      return;
-    }
-  }
-  if (adds) {
-    return put([&](Floats x, const float* at) { return load(at) + rounded<kRoundBf16>(x + zero); });
-  }
-  put([&](Floats x, const float*) { return rounded<kRoundBf16>(x + zero); });
-}
+inline constexpr std::int64_t kGemmSteps = 256;     // most steps of one block of rows
+inline constexpr std::int64_t kGemmRowWords = 272;  // of a row; no power of two, for L1's sets
 
-// The same for rows and vectors that are known at run time. Step is a type with operator().
-#if NB_LEVEL_ID == NB_LEVEL_AVX512 || NB_LEVEL_ID == NB_LEVEL_AVX512BF16
-constexpr int kGemmRows = 12, kGemmPanel = 2;
-constexpr int kGemmVectors[13] = {0, 8, 8, 4, 4, 4, 4, 2, 2, 2, 2, 2, 2};
-#else
-constexpr int kGemmRows = NB_LEVEL_ID == NB_LEVEL_SCALAR ? 4 : 6, kGemmPanel = 1;
-constexpr int kGemmVectors[13] = {0, 4, 2, 2, 1, 1, 1};
-#endif
+// A product whose right operand is panels: step by step, `cols` words. The left operand is rows of
+// words (their steps one after the other, each row kGemmRowWords long) or, where k lies across its
+// source's rows, panels too. A word is one fp32 value of k, or the bf16 pair (k even low, k odd
+// high) of values_per_step = 2.
+struct Gemm {
+  int rows;             // most rows of a tile
+  int cols;             // of a panel, a multiple of 16
+  int values_per_step;  // 1 or 2
+  int vectors[13];      // most vectors of a tile, by its rows
+  std::int64_t burst;   // steps in a row, between which a tile asks for memory and converts
+  // Source element (p, k): src[p * stride + k]. swaps: k goes to step k ^ 1 (values_per_step 1
+  // only, steps even). steps: those that k_count needs.
+  void (*pack_rows)(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t k_count,
+                    std::int64_t steps, int rounding, bool swaps, std::uint32_t* dst);
+  // The same of a source whose k lies across its rows: src[p + k * stride].
+  void (*pack_turned_rows)(const float* src, std::int64_t stride, std::int64_t rows,
+                           std::int64_t k_count, std::int64_t steps, int rounding, bool swaps,
+                           std::uint32_t* dst);
+  // Source element (p, k): src[p * stride + k] where from_rows, else src[p + k * stride]. Surplus
+  // columns of the last panel are zero.
+  void (*pack_panels)(const float* src, std::int64_t stride, bool from_rows, std::int64_t columns,
+                      std::int64_t k_count, std::int64_t steps, int rounding, bool swaps,
+                      std::int64_t panel_words, std::uint32_t* dst);
+  // The same of halves (bf16 numbers in two bytes), where the format is bf16. Panels: of a source
+  // whose k lies across its rows.
+  void (*pack_rows_of_halves)(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
+                              std::int64_t k_count, std::int64_t steps, bool swaps,
+                              std::uint32_t* dst);
+  void (*pack_turned_rows_of_halves)(const std::uint16_t* src, std::int64_t stride,
+                                     std::int64_t rows, std::int64_t k_count, std::int64_t steps,
+                                     bool swaps, std::uint32_t* dst);
+  void (*pack_panels_of_halves)(const std::uint16_t* src, std::int64_t stride, std::int64_t columns,
+                                std::int64_t k_count, std::int64_t steps, bool swaps,
+                                std::int64_t panel_words, std::uint32_t* dst);
+  // 1 <= rows <= Gemm::rows; vectors: 1 or vectors[rows] or, where that is more, cols / 16.
+  void (*tile)(int rows, int vectors, const GemmTile& tile);
+  void (*tile_turned)(int rows, int vectors, const GemmTile& tile);  // vectors <= cols / 16
+  // Tiles do Conversions.
+  bool converts;
+  // The arithmetic of a tile out of registers alone: the level's peak, for benchmarks. values: 16
+  // floats, in and out.
+  void (*spin)(std::int64_t steps, float* values);
+};
 
-template <class Step, int kRows, int kVectors, bool kTurned>
-void tile_of(const GemmTile& t) {
-  constexpr int kRow = kTurned ? 1 : static_cast<int>(kGemmRowWords);
-  constexpr int kStep = kTurned ? 16 * kGemmPanel : 1;
-  if constexpr (Step::kConverts && !kTurned && kRows >= kLeastConvertingRows) {
-    switch (t.conversion == nullptr ? Converts::kNothing : t.conversion->what) {
-      case Converts::kNothing:
-        break;
-      case Converts::kAcross:
-        return tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep, Converts::kAcross>(t, Step());
-      case Converts::kAlong:
-        return tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep, Converts::kAlong>(t, Step());
-      case Converts::kHalvesAlong:
-        return tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep, Converts::kHalvesAlong>(t,
-                                                                                           Step());
-    }
-  }
-  tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep, Converts::kNothing>(t, Step());
-}
-
-template <class Step, bool kTurned, int kRows = kGemmRows>
-NB_OP void tile_by_size(int rows, int vectors, const GemmTile& t) {
-  if constexpr (kRows >= 1) {
-    if (rows != kRows) return tile_by_size<Step, kTurned, kRows - 1>(rows, vectors, t);
-    if constexpr (!kTurned && kGemmVectors[kRows] > kGemmPanel) {
-      if (vectors == kGemmVectors[kRows]) {
-        return tile_of<Step, kRows, kGemmVectors[kRows], kTurned>(t);
-      }
-    }
-    if constexpr (kGemmPanel > 1) {
-      if (vectors == kGemmPanel) return tile_of<Step, kRows, kGemmPanel, kTurned>(t);
-    }
-    tile_of<Step, kRows, 1, kTurned>(t);
-  }
-}
-
-NB_LOCAL_END
+}  // namespace nb::kernels::inner

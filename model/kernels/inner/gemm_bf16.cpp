@@ -3,7 +3,8 @@
 // SDM; bf16_pair.hpp models it). The floor at 2^-56 keeps every product and sum a multiple of
 // 2^-126, so that last property never shows.
 #include "model/kernels/inner/functions.hpp"
-#include "model/kernels/inner/gemm.hpp"
+#include "model/kernels/inner/gemm_pack.hpp"
+#include "model/kernels/inner/gemm_tile.hpp"
 
 #if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
 
@@ -58,6 +59,7 @@ void tile(int rows, int vectors, const GemmTile& t) {
 void tile_turned(int rows, int vectors, const GemmTile& t) {
   tile_by_size<Pairs, true>(rows, vectors, t);
 }
+void spin(std::int64_t steps, float* values) { spin_loop(steps, values, Pairs()); }
 
 struct AlongK {
   const float* src;
@@ -186,7 +188,8 @@ constexpr Gemm gemm_of_tiles() {
                .pack_panels_of_halves = pack_panels_of_halves,
                .tile = tile,
                .tile_turned = tile_turned,
-               .converts = true};
+               .converts = true,
+               .spin = spin};
   for (int i = 0; i <= kGemmRows; ++i) gemm.vectors[i] = kGemmVectors[i];
   return gemm;
 }

@@ -2,7 +2,8 @@
 // does the rounding, the floor and the pair order, so a tile is one ascending chain for every
 // format.
 #include "model/kernels/inner/functions.hpp"
-#include "model/kernels/inner/gemm.hpp"
+#include "model/kernels/inner/gemm_pack.hpp"
+#include "model/kernels/inner/gemm_tile.hpp"
 
 namespace nb::kernels::inner::NB_LEVEL {
 namespace {
@@ -18,6 +19,7 @@ void tile(int rows, int vectors, const GemmTile& t) { tile_by_size<Fma, false>(r
 void tile_turned(int rows, int vectors, const GemmTile& t) {
   tile_by_size<Fma, true>(rows, vectors, t);
 }
+void spin(std::int64_t steps, float* values) { spin_loop(steps, values, Fma()); }
 
 // Value k of row p, and the next 15. Value: float, or a half.
 template <int kRounding, class Value>
@@ -121,7 +123,8 @@ constexpr Gemm gemm_of_tiles() {
                .pack_panels_of_halves = pack_panels_of_halves,
                .tile = tile,
                .tile_turned = tile_turned,
-               .converts = false};
+               .converts = false,
+               .spin = spin};
   for (int i = 0; i <= kGemmRows; ++i) gemm.vectors[i] = kGemmVectors[i];
   return gemm;
 }

@@ -126,20 +126,4 @@ std::int64_t first_largest(const float* x, std::int64_t n) {
   return 0;
 }
 
-void probabilities(float* s, std::int64_t n, float factor, float max, float sum) {
-  const Floats f = all(factor), m = all(max), l = all(sum);
-  each_group(n, [&](std::int64_t i, int lanes) NB_BODY {
-    const Floats z = (load_lanes(s + i, lanes) + all(0.0f)) * f;
-    store_lanes(s + i, vec_exp(z - m) / l, lanes);
-  });
-}
-
-void score_gradient(const float* p, float* dp, std::int64_t n, float delta) {
-  const Floats d = all(delta);
-  each_group(n, [&](std::int64_t i, int lanes) NB_BODY {
-    store_lanes(dp + i, load_lanes(p + i, lanes) * (load_lanes(dp + i, lanes) + all(0.0f) - d),
-                lanes);
-  });
-}
-
 }  // namespace nb::kernels::inner::NB_LEVEL

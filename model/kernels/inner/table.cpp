@@ -9,8 +9,6 @@ namespace nb::kernels::inner::NB_LEVEL {
 
 constexpr Table kTable = {
     .level = NB_TEXT(NB_LEVEL),
-    .fp32 = &kFp32Product,
-    .bf16 = &kBf16Product,
     .gemm_fp32 = &kFp32Gemm,
     .gemm_bf16 = &kBf16Gemm,
     .fp32_attention = &kFp32Attention,
@@ -32,8 +30,6 @@ constexpr Table kTable = {
     .scaled_plus = scaled_plus,
     .exp = exp_all,
     .log = log_all,
-    .tanh = tanh_all,
-    .rsqrt = rsqrt_all,
     .sum_of_squares = sum_of_squares,
     .dot = dot,
     .from_halves = from_halves,
@@ -45,9 +41,6 @@ constexpr Table kTable = {
     .rms_norm_rows = rms_norm_rows,
     .rms_norm_backward_rows = rms_norm_backward_rows,
     .rotary = rotary,
-    .softmax = softmax,
-    .probabilities = probabilities,
-    .score_gradient = score_gradient,
     .softcap = softcap,
     .cap_logits = cap_logits,
     .largest_capped = largest_capped,

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "model/kernels/inner/attention.hpp"
+#include "model/kernels/inner/gemm.hpp"
 
 namespace nb::kernels::inner {
 
@@ -20,131 +21,6 @@ enum Rounding : int {
   kRoundFp16Saturating,
   kRoundTf32,
   kRoundHf32,
-};
-
-// How a tile meets what stands in C.
-enum TileMode : int {
-  kTileStart,     // C = chain from +0
-  kTileContinue,  // C = chain from C
-  kTileAdd,       // C = C + chain from +0
-};
-
-// Panels, and what a chain over them gives. (Whole products: Gemm, below.) A panel of width P
-// holds, step by step, P words of 4 bytes: one fp32 value of k, or the bf16 pair (k even low, k odd
-// high) of `values_per_step` = 2.
-struct Product {
-  int rows;             // tile rows: width of A's panels
-  int cols;             // tile columns: width of B's panels, a multiple of 16
-  int values_per_step;  // 1 or 2
-  // src element (p, k) = src[p * stride_p + k * stride_k], one of the strides is 1. Fills the
-  // panels of `width` that cover p_count, one after the other, each of `steps` steps (>= those that
-  // k_count needs; the rest zero); p >= p_count is zero. swaps_pairs: k goes to step k ^ 1
-  // (values_per_step 1 only, steps even). dst: panels * steps * width words.
-  void (*pack)(const float* src, std::int64_t stride_p, std::int64_t stride_k, std::int64_t p_count,
-               int width, std::int64_t k_count, std::int64_t steps, int rounding, bool swaps_pairs,
-               std::uint32_t* dst);
-  // c (rows_used, 16 * vectors), rows_used <= rows, 16 * vectors <= cols. For self-test and tests.
-  void (*tile)(int rows_used, int vectors, std::int64_t steps, const std::uint32_t* a,
-               const std::uint32_t* b, float* c, std::int64_t c_stride, int mode);
-  // The same arithmetic out of registers alone: the level's peak, for benchmarks. values: 16
-  // floats, in and out.
-  void (*spin)(std::int64_t steps, float* values);
-};
-
-// What becomes of a tile's sums. All but kFinishRaw add +0 first.
-enum TileFinish : int { kFinishRaw, kFinishFp32, kFinishBf16, kFinishFp32Add, kFinishBf16Add };
-
-// Memory that tiles ask for on their way, long before its use: runs of bytes, `stride` from the
-// start of one to the next. With every burst (Gemm::burst) the lines of `step` bytes from `at` on.
-// Nothing ends it: later tiles ask for what lies behind.
-struct Fetch {
-  const char* at;   // or null: nothing
-  const char* end;  // of the run
-  std::int64_t step, stride;
-  std::int64_t jump;  // from the end of a run to the next one
-};
-inline constexpr std::int64_t kMostFetched = 2048;  // of `step`
-inline constexpr int kFetches = 2;                  // at once
-
-// Packing that tiles do on their way, where the level can (Gemm::converts): 32 words with every
-// burst, from two places of a source to 32 consecutive words. A run of them lies `next`
-// bytes of the source and `to_next` words apart; then those of the run that begins `jump` and
-// `to_jump` after its last. 16 words are made of 16 values of each of two rows, `second` bytes
-// apart (across), or of 32 values, or halves, of one row (along).
-enum class Converts { kNothing, kAcross, kAlong, kHalvesAlong };
-struct Conversion {
-  Converts what;
-  const char* from;
-  std::int64_t other;  // bytes from the first 16 words' to the last 16 words' source
-  std::int64_t next, jump;
-  std::uint32_t* to;
-  std::int64_t to_next, to_jump;
-  std::int64_t run, in_run;  // of a run, and left of it
-  std::int64_t left;         // of all
-  std::int64_t second;
-};
-// Tiles of fewer rows convert nothing.
-inline constexpr int kLeastConvertingRows = 7;
-
-// One register tile of a Gemm: `rows` rows, 16 columns a vector.
-struct GemmTile {
-  std::int64_t steps;
-  const std::uint32_t* a;  // row r, step s: a[r * kGemmRowWords + s]; tile_turned: a[s * cols + r]
-  const std::uint32_t* b;  // of a panel's first column, from the tile's first step on
-  std::int64_t b_panel;    // words to the same step of the next panel
-  const float* start;      // sums that the chain continues from, or null: +0
-  std::int64_t start_stride;
-  const float* add;  // then added: add + sum; or null
-  std::int64_t add_stride;
-  float* out;
-  std::int64_t out_stride;
-  int finish;                        // TileFinish; the Add ones: out += the finished sum
-  Fetch* fetch[kFetches] = {};       // or null
-  Conversion* conversion = nullptr;  // or null
-};
-
-inline constexpr std::int64_t kGemmSteps = 256;     // most steps of one block of rows
-inline constexpr std::int64_t kGemmRowWords = 272;  // of a row; no power of two, for L1's sets
-
-// A product whose right operand is panels: step by step, `cols` words. The left operand is rows of
-// words (their steps one after the other, each row kGemmRowWords long) or, where k lies across its
-// source's rows, panels too. A word is one fp32 value of k, or the bf16 pair (k even low, k odd
-// high) of values_per_step = 2.
-struct Gemm {
-  int rows;             // most rows of a tile
-  int cols;             // of a panel, a multiple of 16
-  int values_per_step;  // 1 or 2
-  int vectors[13];      // most vectors of a tile, by its rows
-  std::int64_t burst;   // steps in a row, between which a tile asks for memory and converts
-  // Source element (p, k): src[p * stride + k]. swaps: k goes to step k ^ 1 (values_per_step 1
-  // only, steps even). steps: those that k_count needs.
-  void (*pack_rows)(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t k_count,
-                    std::int64_t steps, int rounding, bool swaps, std::uint32_t* dst);
-  // The same of a source whose k lies across its rows: src[p + k * stride].
-  void (*pack_turned_rows)(const float* src, std::int64_t stride, std::int64_t rows,
-                           std::int64_t k_count, std::int64_t steps, int rounding, bool swaps,
-                           std::uint32_t* dst);
-  // Source element (p, k): src[p * stride + k] where from_rows, else src[p + k * stride]. Surplus
-  // columns of the last panel are zero.
-  void (*pack_panels)(const float* src, std::int64_t stride, bool from_rows, std::int64_t columns,
-                      std::int64_t k_count, std::int64_t steps, int rounding, bool swaps,
-                      std::int64_t panel_words, std::uint32_t* dst);
-  // The same of halves (bf16 numbers in two bytes), where the format is bf16. Panels: of a source
-  // whose k lies across its rows.
-  void (*pack_rows_of_halves)(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
-                              std::int64_t k_count, std::int64_t steps, bool swaps,
-                              std::uint32_t* dst);
-  void (*pack_turned_rows_of_halves)(const std::uint16_t* src, std::int64_t stride,
-                                     std::int64_t rows, std::int64_t k_count, std::int64_t steps,
-                                     bool swaps, std::uint32_t* dst);
-  void (*pack_panels_of_halves)(const std::uint16_t* src, std::int64_t stride, std::int64_t columns,
-                                std::int64_t k_count, std::int64_t steps, bool swaps,
-                                std::int64_t panel_words, std::uint32_t* dst);
-  // 1 <= rows <= Gemm::rows; vectors: 1 or vectors[rows] or, where that is more, cols / 16.
-  void (*tile)(int rows, int vectors, const GemmTile& tile);
-  void (*tile_turned)(int rows, int vectors, const GemmTile& tile);  // vectors <= cols / 16
-  // Tiles do Conversions.
-  bool converts;
 };
 
 // Rows of fp32 values or of halves, `stride` values apart; the other pointer is null.
@@ -208,11 +84,9 @@ struct CapRow {
 
 struct Table {
   const char* level;
-  const Product* fp32;    // any rounding, values_per_step 1
-  const Product* bf16;    // kRoundBf16Floor operands: fp32 again, or values_per_step 2 where the
+  const Gemm* gemm_fp32;  // any rounding, values_per_step 1
+  const Gemm* gemm_bf16;  // kRoundBf16Floor operands: fp32 again, or values_per_step 2 where the
                           // host has VDPBF16PS
-  const Gemm* gemm_fp32;  // the same for whole products
-  const Gemm* gemm_bf16;
 
   const AttentionTiles* fp32_attention;  // any rounding but bf16
   const AttentionTiles* bf16_attention;
@@ -247,8 +121,6 @@ struct Table {
                       int rounding, bool eager);
   void (*exp)(const float* x, std::int64_t n, float* out);
   void (*log)(const float* x, std::int64_t n, float* out);
-  void (*tanh)(const float* x, std::int64_t n, float* out);
-  void (*rsqrt)(const float* x, std::int64_t n, float* out);
 
   // one row
   float (*sum_of_squares)(const float* x, std::int64_t n);
@@ -267,12 +139,6 @@ struct Table {
   // one head of one row: half = D / 2; sin_sign -1 for backward
   void (*rotary)(const float* x, const float* cos, const float* sin, std::int64_t half,
                  float sin_sign, float* out, int rounding, bool eager);
-  // s → exp(s * scale - max) in place
-  void (*softmax)(float* s, std::int64_t n, float scale, float* max, float* sum);
-  void (*probabilities)(float* s, std::int64_t n, float scale, float max,
-                        float sum);  // exp(s*scale-max)/sum
-  void (*score_gradient)(const float* p, float* dp, std::int64_t n,
-                         float delta);  // dp = p * (dp - delta)
   void (*softcap)(const float* x, std::int64_t n, const CapScalars& s, float* out);  // z of x
   // Soft-cap and cross-entropy in steps: x → t in place (without a cap x stays) and the lanes'
   // maxima of z, strip by strip, n a multiple of 16 but for the last; their maximum; Σ exp(z - max)

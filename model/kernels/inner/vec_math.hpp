@@ -98,11 +98,6 @@ NB_OP Floats vec_tanh(Floats x) {
   return select(is_nan(x), canonical_nan(), y);
 }
 
-NB_OP Floats vec_rsqrt(Floats x) {
-  const Floats y = all(1.0f) / sqrt(x);
-  return select(is_nan(y), canonical_nan(), y);
-}
-
 // Σ over one row in 16 virtual lanes: acc = body(acc, i, lanes) for each group.
 template <class Body>
 NB_OP float lane_sum(std::int64_t n, const Body& body) {

@@ -113,7 +113,7 @@ TEST(Bf16Pair, AboveTheFloorTheModelIsTwoFusedMultiplyAdds) {
   }
 }
 
-TEST(Bf16Pair, TheTileOfEveryLevelFollowsTheModel) {
+TEST(Bf16Pair, TheTilesOfEveryLevelFollowTheModel) {
   namespace inner = kernels::inner;
   constexpr int kDepth = 64;
   std::vector<float> a = test::random_vector(kDepth, 1, test::Values::kFinite);
@@ -125,25 +125,37 @@ TEST(Bf16Pair, TheTileOfEveryLevelFollowsTheModel) {
     }
   }
   for (const SimdLevel level : available_levels()) {
-    const inner::Product& product = *inner::compiled_table(level)->bf16;
-    const std::int64_t steps = kDepth / product.values_per_step;
-    const bool swaps = product.values_per_step == 1;
-    std::vector<std::uint32_t> pa(static_cast<std::size_t>(steps * product.rows));
-    std::vector<std::uint32_t> pb(static_cast<std::size_t>(steps * product.cols));
-    product.pack(a.data(), kDepth, 1, 1, product.rows, kDepth, steps, inner::kRoundBf16Floor, swaps,
-                 pa.data());
-    product.pack(b.data(), kDepth, 1, 16, product.cols, kDepth, steps, inner::kRoundBf16Floor,
-                 swaps, pb.data());
-    float c[16];
-    product.tile(1, 1, steps, pa.data(), pb.data(), c, 16, inner::kTileStart);
+    const inner::Gemm& gemm = *inner::compiled_table(level)->gemm_bf16;
+    const std::int64_t steps = kDepth / gemm.values_per_step, panel = steps * gemm.cols;
+    const bool swaps = gemm.values_per_step == 1;
+    std::vector<std::uint32_t> row(inner::kGemmRowWords), left(static_cast<std::size_t>(panel)),
+        right(left.size());
+    gemm.pack_rows(a.data(), kDepth, 1, kDepth, steps, inner::kRoundBf16Floor, swaps, row.data());
+    gemm.pack_panels(a.data(), kDepth, true, 1, kDepth, steps, inner::kRoundBf16Floor, swaps, panel,
+                     left.data());
+    gemm.pack_panels(b.data(), kDepth, true, 16, kDepth, steps, inner::kRoundBf16Floor, swaps,
+                     panel, right.data());
+    float c[16], d[16];
+    inner::GemmTile tile = {};
+    tile.steps = steps;
+    tile.b = right.data();
+    tile.b_panel = panel;
+    tile.a = row.data();
+    tile.out = c;
+    gemm.tile(1, 1, tile);
+    tile.a = left.data();
+    tile.out = d;
+    gemm.tile_turned(1, 1, tile);
     for (std::size_t j = 0; j < 16; ++j) {
       float expected = 0.0f;
       for (std::size_t k = 0; k < kDepth; k += 2) {
         expected =
             inner::bf16_pair(expected, a[k], a[k + 1], b[j * kDepth + k], b[j * kDepth + k + 1]);
       }
-      EXPECT_TRUE(test::same_bits(std::span(&c[j], 1), std::span(&expected, 1)))
-          << name(level) << " column " << j;
+      for (const float* sums : {c, d}) {
+        EXPECT_TRUE(test::same_bits(std::span(sums + j, 1), std::span(&expected, 1)))
+            << name(level) << (sums == c ? " rows" : " panels") << ", column " << j;
+      }
     }
   }
 }

@@ -68,16 +68,16 @@ TEST(SimdLevel, SelfTestFindsAPlantedDifference) {
   const inner::Table& scalar = *inner::compiled_table(SimdLevel::kScalar);
   inner::Table wrong = scalar;
   EXPECT_EQ(inner::self_test(wrong, scalar), "");
-  wrong.exp = scalar.tanh;
+  wrong.exp = scalar.log;
   EXPECT_EQ(inner::self_test(wrong, scalar), "exp differs");
   wrong = scalar;
-  inner::Product short_by_one = *scalar.bf16;
-  short_by_one.tile = [](int rows, int vectors, std::int64_t steps, const std::uint32_t* a,
-                         const std::uint32_t* b, float* c, std::int64_t stride, int mode) {
-    kernels::inner::compiled_table(SimdLevel::kScalar)
-        ->bf16->tile(rows, vectors, steps - 1, a, b, c, stride, mode);
+  inner::Gemm short_by_one = *scalar.gemm_bf16;
+  short_by_one.tile = [](int rows, int vectors, const inner::GemmTile& tile) {
+    inner::GemmTile cut = tile;
+    --cut.steps;
+    inner::compiled_table(SimdLevel::kScalar)->gemm_bf16->tile(rows, vectors, cut);
   };
-  wrong.bf16 = &short_by_one;
+  wrong.gemm_bf16 = &short_by_one;
   EXPECT_EQ(inner::self_test(wrong, scalar).substr(0, 20), "bf16 product differs");
 }
 
