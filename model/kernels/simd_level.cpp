@@ -13,6 +13,7 @@
 
 #include "harness/base/check.hpp"
 #include "model/kernels/inner/dispatch.hpp"
+#include "model/kernels/self_test/self_test.hpp"
 
 namespace nb {
 namespace {
@@ -45,13 +46,16 @@ Levels find_levels() {
   Levels result;
   const kernels::inner::Table* scalar = kernels::inner::compiled_table(SimdLevel::kScalar);
   NB_CHECK(scalar != nullptr, "[simd] the scalar level is not compiled in");
+  kernels::SelfTestResults expected;
   for (std::size_t i = 0; i < kAllLevels.size(); ++i) {
     const kernels::inner::Table* table = kernels::inner::compiled_table(kAllLevels[i]);
     std::string& reason = result.reasons[i];
     reason = table == nullptr ? "not compiled in" : missing_feature(kAllLevels[i]);
-    if (reason.empty() && table != nullptr) {
-      const std::string difference = kernels::inner::self_test(*table, *scalar);
-      if (!difference.empty()) reason = "self-test: " + difference;
+    if (reason.empty() && table != nullptr && table != scalar) {
+      if (expected.empty()) expected = kernels::self_test_results(*scalar);
+      const std::string entry =
+          kernels::first_difference(kernels::self_test_results(*table), expected);
+      if (!entry.empty()) reason = "self-test: " + entry + " differs";
     }
     if (reason.empty()) result.available.push_back(kAllLevels[i]);
   }

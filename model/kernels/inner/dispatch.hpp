@@ -1,8 +1,6 @@
 // The table in use, for the kernels of model/kernels.
 #pragma once
 
-#include <string>
-
 #include "model/kernels/inner/table.hpp"
 #include "model/kernels/policy.hpp"
 #include "model/kernels/simd_level.hpp"
@@ -14,8 +12,6 @@ namespace nb::kernels::inner {
 const Table& table();
 
 const Table* compiled_table(SimdLevel level);  // nullptr: not compiled in
-// Empty, or the first thing in which the level differs from the scalar one.
-std::string self_test(const Table& candidate, const Table& scalar);
 
 int rounding_of(DType dtype, bool fp16_saturates = false);
 inline int rounding_of(const PointwisePolicy& policy) {

@@ -62,25 +62,6 @@ TEST(SimdLevel, TheEnvironmentVariableChooses) {
   ASSERT_TRUE(set_simd_level(before).has_value());
 }
 
-// A table that differs in one function must be refused: the self-test can fail.
-TEST(SimdLevel, SelfTestFindsAPlantedDifference) {
-  namespace inner = kernels::inner;
-  const inner::Table& scalar = *inner::compiled_table(SimdLevel::kScalar);
-  inner::Table wrong = scalar;
-  EXPECT_EQ(inner::self_test(wrong, scalar), "");
-  wrong.exp = scalar.log;
-  EXPECT_EQ(inner::self_test(wrong, scalar), "exp differs");
-  wrong = scalar;
-  inner::Gemm short_by_one = *scalar.gemm_bf16;
-  short_by_one.tile = [](int rows, int vectors, const inner::GemmTile& tile) {
-    inner::GemmTile cut = tile;
-    --cut.steps;
-    inner::compiled_table(SimdLevel::kScalar)->gemm_bf16->tile(rows, vectors, cut);
-  };
-  wrong.gemm_bf16 = &short_by_one;
-  EXPECT_EQ(inner::self_test(wrong, scalar).substr(0, 20), "bf16 product differs");
-}
-
 #if defined(__x86_64__)
 TEST(FloatMode, FlushToZeroFailsTheCheckAtKernelEntry) {
   const unsigned before = _mm_getcsr();
