@@ -6,9 +6,9 @@
 namespace nb::kernels::self_test {
 namespace {
 
-class Numbers {
+class Draws {
  public:
-  explicit Numbers(std::uint32_t seed) : state_(seed * 2654435761u + 1u) {}
+  explicit Draws(std::uint32_t seed) : state_(seed * 2654435761u + 1u) {}
   std::uint32_t next() {
     state_ = state_ * 1664525u + 1013904223u;
     return state_ >> 8;
@@ -42,25 +42,24 @@ std::vector<float> drawn(std::int64_t count, const Draw& draw) {
 }  // namespace
 
 std::vector<float> ordinary_values(std::int64_t count, std::uint32_t seed) {
-  Numbers numbers(seed);
-  return drawn(count, [&](std::size_t) { return numbers.ordinary(); });
+  Draws draws(seed);
+  return drawn(count, [&](std::size_t) { return draws.ordinary(); });
 }
 
 std::vector<float> finite_values(std::int64_t count, std::uint32_t seed) {
-  Numbers numbers(seed);
-  return drawn(count, [&](std::size_t) { return numbers.hard(Numbers::kFinite); });
+  Draws draws(seed);
+  return drawn(count, [&](std::size_t) { return draws.hard(Draws::kFinite); });
 }
 
 std::vector<float> hard_values(std::int64_t count, std::uint32_t seed) {
-  Numbers numbers(seed);
-  return drawn(count, [&](std::size_t) { return numbers.hard(Numbers::kAll); });
+  Draws draws(seed);
+  return drawn(count, [&](std::size_t) { return draws.hard(Draws::kAll); });
 }
 
 std::vector<float> mixed_values(std::int64_t count, std::uint32_t seed) {
-  Numbers numbers(seed);
-  return drawn(count, [&](std::size_t i) {
-    return i < 128 ? numbers.ordinary() : numbers.hard(Numbers::kAll);
-  });
+  Draws draws(seed);
+  return drawn(count,
+               [&](std::size_t i) { return i < 128 ? draws.ordinary() : draws.hard(Draws::kAll); });
 }
 
 std::vector<float> tame(std::vector<float> values) {
