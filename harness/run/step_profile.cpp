@@ -30,7 +30,17 @@ Phase phase_of(OpKind kind) {
     case OpKind::kAttention:
     case OpKind::kReluSquared:
     case OpKind::kSilu:
+    case OpKind::kGelu:
+    case OpKind::kSigmoid:
     case OpKind::kMultiply:
+    case OpKind::kScale:
+    case OpKind::kApplyGain:
+    case OpKind::kAddBias:
+    case OpKind::kLayerNorm:
+    case OpKind::kGateHeads:
+    case OpKind::kFirstColumns:
+    case OpKind::kPreviousRows:
+    case OpKind::kDropout:
     case OpKind::kAdd:
     case OpKind::kSoftcapCrossEntropy:
     case OpKind::kLogits:
@@ -45,6 +55,22 @@ Phase phase_of(OpKind kind) {
     case OpKind::kRotaryBackward:
     case OpKind::kAttentionBackward:
     case OpKind::kReluSquaredBackward:
+    case OpKind::kSiluBackward:
+    case OpKind::kGeluBackward:
+    case OpKind::kSigmoidBackward:
+    case OpKind::kMultiplyBackward:
+    case OpKind::kScaleBackwardInput:
+    case OpKind::kScaleBackwardFactor:
+    case OpKind::kApplyGainBackwardInput:
+    case OpKind::kApplyGainBackwardGain:
+    case OpKind::kAddBiasBackward:
+    case OpKind::kLayerNormBackwardInput:
+    case OpKind::kLayerNormBackwardWeights:
+    case OpKind::kGateHeadsBackwardInput:
+    case OpKind::kGateHeadsBackwardGate:
+    case OpKind::kFirstColumnsBackward:
+    case OpKind::kPreviousRowsBackward:
+    case OpKind::kDropoutBackward:
     case OpKind::kAddBackward:
     case OpKind::kSoftcapCrossEntropyBackward:
       return Phase::kBackward;

@@ -15,6 +15,9 @@ using Size = std::int64_t OpDesc::*;
 constexpr Size kRowsCols[] = {&OpDesc::rows, &OpDesc::cols};
 constexpr Size kRowsColsVocab[] = {&OpDesc::rows, &OpDesc::cols, &OpDesc::vocab};
 constexpr Size kRowsColsInner[] = {&OpDesc::rows, &OpDesc::cols, &OpDesc::inner};
+constexpr Size kRowsColsCount[] = {&OpDesc::rows, &OpDesc::cols, &OpDesc::count};
+constexpr Size kRowsColsTime[] = {&OpDesc::rows, &OpDesc::cols, &OpDesc::time};
+constexpr Size kRowsHeads[] = {&OpDesc::rows, &OpDesc::heads, &OpDesc::head_dim};
 constexpr Size kHeads[] = {&OpDesc::batch, &OpDesc::time, &OpDesc::heads, &OpDesc::head_dim};
 constexpr Size kAttention[] = {&OpDesc::batch, &OpDesc::time, &OpDesc::heads, &OpDesc::kv_heads,
                                &OpDesc::head_dim};
@@ -48,8 +51,40 @@ constexpr Row kRows[] = {
     {OpKind::kReluSquared, kRowsCols, eager::relu_squared, compiled::relu_squared},
     {OpKind::kReluSquaredBackward, kRowsCols, eager::relu_squared_backward,
      compiled::relu_squared_backward},
-    {OpKind::kSilu, kRowsCols, eager::silu, compiled::silu},
-    {OpKind::kMultiply, kRowsColsInner, eager::multiply, compiled::multiply},
+    {OpKind::kSilu, kRowsCols, lower_silu, lower_silu},
+    {OpKind::kSiluBackward, kRowsCols, lower_silu_backward, lower_silu_backward},
+    {OpKind::kGelu, kRowsCols, lower_gelu, lower_gelu},
+    {OpKind::kGeluBackward, kRowsCols, lower_gelu_backward, lower_gelu_backward},
+    {OpKind::kSigmoid, kRowsCols, lower_sigmoid, lower_sigmoid},
+    {OpKind::kSigmoidBackward, kRowsCols, lower_sigmoid_backward, lower_sigmoid_backward},
+    {OpKind::kMultiply, kRowsCols, lower_multiply, lower_multiply},
+    {OpKind::kMultiplyBackward, kRowsCols, lower_multiply, lower_multiply},
+    {OpKind::kScale, kRowsCols, lower_scale, lower_scale},
+    {OpKind::kScaleBackwardInput, kRowsCols, lower_scale, lower_scale},
+    {OpKind::kScaleBackwardFactor, kRowsColsCount, lower_scale_backward_factor,
+     lower_scale_backward_factor},
+    {OpKind::kApplyGain, kRowsCols, lower_apply_gain, lower_apply_gain},
+    {OpKind::kApplyGainBackwardInput, kRowsCols, lower_apply_gain, lower_apply_gain},
+    {OpKind::kApplyGainBackwardGain, kRowsCols, lower_apply_gain_backward_gain,
+     lower_apply_gain_backward_gain},
+    {OpKind::kAddBias, kRowsCols, lower_add_bias, lower_add_bias},
+    {OpKind::kAddBiasBackward, kRowsCols, lower_add_bias_backward, lower_add_bias_backward},
+    {OpKind::kLayerNorm, kRowsCols, lower_layer_norm, lower_layer_norm},
+    {OpKind::kLayerNormBackwardInput, kRowsCols, lower_layer_norm_backward_input,
+     lower_layer_norm_backward_input},
+    {OpKind::kLayerNormBackwardWeights, kRowsCols, lower_layer_norm_backward_weights,
+     lower_layer_norm_backward_weights},
+    {OpKind::kGateHeads, kRowsHeads, lower_gate_heads, lower_gate_heads},
+    {OpKind::kGateHeadsBackwardInput, kRowsHeads, lower_gate_heads, lower_gate_heads},
+    {OpKind::kGateHeadsBackwardGate, kRowsHeads, lower_gate_heads_backward_gate,
+     lower_gate_heads_backward_gate},
+    {OpKind::kFirstColumns, kRowsColsInner, lower_first_columns, lower_first_columns},
+    {OpKind::kFirstColumnsBackward, kRowsColsInner, lower_first_columns_backward,
+     lower_first_columns_backward},
+    {OpKind::kPreviousRows, kRowsColsTime, lower_previous_rows, lower_previous_rows},
+    {OpKind::kPreviousRowsBackward, kRowsColsTime, lower_previous_rows, lower_previous_rows},
+    {OpKind::kDropout, kRowsCols, lower_dropout, lower_dropout},
+    {OpKind::kDropoutBackward, kRowsCols, lower_dropout_backward, lower_dropout_backward},
     {OpKind::kAdd, kRowsCols, eager::add, compiled::add},
     {OpKind::kAddBackward, kRowsCols, eager::add, compiled::add},
     {OpKind::kSoftcapCrossEntropy, kRowsVocab, eager::cross_entropy, compiled::cross_entropy},

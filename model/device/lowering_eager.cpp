@@ -189,17 +189,6 @@ void relu_squared_backward(LoweringBuilder& b) {
   b.close(dpow);
 }
 
-void silu(LoweringBuilder& b) {
-  const std::int64_t n = b.desc().rows * b.desc().cols;
-  b.vector("silu", n, 6, b.act(n), b.act(n));
-}
-
-void multiply(LoweringBuilder& b) {
-  const OpDesc& d = b.desc();
-  const std::int64_t n = d.rows * d.cols;
-  b.vector("mul", n, 1, b.act(n) + b.act(d.inner * d.cols), b.act(n));
-}
-
 void add(LoweringBuilder& b) {
   const std::int64_t n = b.desc().rows * b.desc().cols;
   b.vector("add", n, 1, 2 * b.act(n), b.act(n));

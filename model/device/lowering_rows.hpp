@@ -26,6 +26,32 @@ void lower_host_to_device(LoweringBuilder& b);
 void lower_device_to_host(LoweringBuilder& b);
 void lower_collective(LoweringBuilder& b);
 
+// Activations, gains, slices: a launch or two in eager mode, one where compiled
+// (lowering_pointwise.cpp).
+void lower_silu(LoweringBuilder& b);
+void lower_silu_backward(LoweringBuilder& b);
+void lower_gelu(LoweringBuilder& b);
+void lower_gelu_backward(LoweringBuilder& b);
+void lower_sigmoid(LoweringBuilder& b);
+void lower_sigmoid_backward(LoweringBuilder& b);
+void lower_multiply(LoweringBuilder& b);
+void lower_scale(LoweringBuilder& b);
+void lower_scale_backward_factor(LoweringBuilder& b);
+void lower_apply_gain(LoweringBuilder& b);
+void lower_apply_gain_backward_gain(LoweringBuilder& b);
+void lower_add_bias(LoweringBuilder& b);
+void lower_add_bias_backward(LoweringBuilder& b);
+void lower_layer_norm(LoweringBuilder& b);
+void lower_layer_norm_backward_input(LoweringBuilder& b);
+void lower_layer_norm_backward_weights(LoweringBuilder& b);
+void lower_gate_heads(LoweringBuilder& b);
+void lower_gate_heads_backward_gate(LoweringBuilder& b);
+void lower_first_columns(LoweringBuilder& b);
+void lower_first_columns_backward(LoweringBuilder& b);
+void lower_previous_rows(LoweringBuilder& b);
+void lower_dropout(LoweringBuilder& b);
+void lower_dropout_backward(LoweringBuilder& b);
+
 namespace eager {
 
 // lowering_eager.cpp
@@ -37,8 +63,6 @@ void attention(LoweringBuilder& b);
 void attention_backward(LoweringBuilder& b);
 void relu_squared(LoweringBuilder& b);
 void relu_squared_backward(LoweringBuilder& b);
-void silu(LoweringBuilder& b);
-void multiply(LoweringBuilder& b);
 void add(LoweringBuilder& b);
 // lowering_eager_head.cpp
 void cross_entropy(LoweringBuilder& b);
@@ -60,8 +84,6 @@ void rotary(LoweringBuilder& b);
 void rotary_backward(LoweringBuilder& b);
 void relu_squared(LoweringBuilder& b);
 void relu_squared_backward(LoweringBuilder& b);
-void silu(LoweringBuilder& b);
-void multiply(LoweringBuilder& b);
 void add(LoweringBuilder& b);
 void cross_entropy(LoweringBuilder& b);
 void cross_entropy_backward(LoweringBuilder& b);

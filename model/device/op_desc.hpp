@@ -40,9 +40,47 @@ class Tensor;
     "as attention; dq, dk, dv are the caller's")                                                  \
   X(kReluSquared, "relu_squared", "x | y", "(rows, cols) act")                                    \
   X(kReluSquaredBackward, "relu_squared_backward", "dy | dx", "(rows, cols) act")                 \
-  X(kSilu, "silu", "x | y", "(rows, cols) act; no backward")                                      \
-  X(kMultiply, "multiply", "a, b | y",                                                            \
-    "(rows, cols) act times (inner, cols), inner = rows or 1; no backward")                       \
+  X(kSilu, "silu", "x | y", "(rows, cols) act")                                                   \
+  X(kSiluBackward, "silu_backward", "dy, x | dx", "(rows, cols) act")                             \
+  X(kGelu, "gelu", "x | y", "(rows, cols) act, tanh form")                                        \
+  X(kGeluBackward, "gelu_backward", "dy, x | dx", "(rows, cols) act")                             \
+  X(kSigmoid, "sigmoid", "x | y", "(rows, cols) act")                                             \
+  X(kSigmoidBackward, "sigmoid_backward", "dy, y | dx", "(rows, cols) act")                       \
+  X(kMultiply, "multiply", "a, b | y", "(rows, cols) act, element by element")                    \
+  X(kMultiplyBackward, "multiply_backward", "dy, b | da",                                         \
+    "(rows, cols) act; one call for a, one for b")                                                \
+  X(kScale, "scale", "x, factor | y", "(rows, cols) act times one number or parameter")           \
+  X(kScaleBackwardInput, "scale_backward_input", "dy, factor | dx", "(rows, cols) act")           \
+  X(kScaleBackwardFactor, "scale_backward_factor", "dy, x | dfactor",                             \
+    "sum over dy, x (rows, cols) act into one of `count` elements of dtype; accumulate: added")   \
+  X(kApplyGain, "apply_gain", "x, gain | y", "(rows, cols) act times gain (cols)")                \
+  X(kApplyGainBackwardInput, "apply_gain_backward_input", "dy, gain | dx",                        \
+    "(rows, cols) act times gain (cols)")                                                         \
+  X(kApplyGainBackwardGain, "apply_gain_backward_gain", "dy, x | dgain",                          \
+    "dgain (cols) of dtype, summed over rows of dy, x (rows, cols) act; accumulate: added")       \
+  X(kAddBias, "add_bias", "x, bias | y", "(rows, cols) act plus bias (cols)")                     \
+  X(kAddBiasBackward, "add_bias_backward", "dy | dbias",                                          \
+    "dbias (cols) of dtype, summed over rows of dy (rows, cols) act; accumulate: added")          \
+  X(kLayerNorm, "layer_norm", "x, gain, bias | y",                                                \
+    "x, y (rows, cols) act, gain, bias (cols); mean, rstd (rows) fp32")                           \
+  X(kLayerNormBackwardInput, "layer_norm_backward_input", "dy, x, gain | dx",                     \
+    "(rows, cols) act, gain (cols)")                                                              \
+  X(kLayerNormBackwardWeights, "layer_norm_backward_weights", "dy, x | dgain, dbias",             \
+    "`tensors` of dgain, dbias (cols) of dtype over rows of (rows, cols) act; accumulate: added") \
+  X(kGateHeads, "gate_heads", "x, gate | y",                                                      \
+    "x, y (rows, heads, head_dim) act, gate (rows, heads) act")                                   \
+  X(kGateHeadsBackwardInput, "gate_heads_backward_input", "dy, gate | dx", "as gate_heads")       \
+  X(kGateHeadsBackwardGate, "gate_heads_backward_gate", "dy, x | dgate",                          \
+    "dy, x (rows, heads, head_dim) act, dgate (rows, heads) act")                                 \
+  X(kFirstColumns, "first_columns", "x | y", "y (rows, cols) of x (rows, inner) act")             \
+  X(kFirstColumnsBackward, "first_columns_backward", "dy | dx",                                   \
+    "dx (rows, inner) act: dy (rows, cols) and zeros")                                            \
+  X(kPreviousRows, "previous_rows", "x | y",                                                      \
+    "(rows, cols) act in sequences of `time`: the row before, zeros in the first")                \
+  X(kPreviousRowsBackward, "previous_rows_backward", "dy | dx",                                   \
+    "(rows, cols) act in sequences of `time`: the row behind, zeros in the last")                 \
+  X(kDropout, "dropout", "x | y", "(rows, cols) act; keeps a byte an element")                    \
+  X(kDropoutBackward, "dropout_backward", "dy | dx", "(rows, cols) act")                          \
   X(kAdd, "add", "a, b | y", "residual sum, (rows, cols) act")                                    \
   X(kAddBackward, "add_backward", "da, db | dx",                                                  \
     "sum of the gradients that reach one tensor by two ways, (rows, cols) act")                   \

@@ -5,13 +5,16 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/base/rng.hpp"
 #include "model/device/numerics.hpp"
 #include "model/device/op_desc.hpp"
 #include "model/device/tensor.hpp"
 #include "model/kernels/attention.hpp"
+#include "model/kernels/rms_norm.hpp"
 #include "model/kernels/rotary.hpp"
 
 namespace nb::host {
@@ -21,7 +24,7 @@ using Values = std::shared_ptr<HostValues>;
 // Operands by kind, in this order ("?": may be null, then nobody wants it):
 //   embedding                 in table             out y           ids
 //   embedding_backward        in dy                out dtable      ids, accumulate
-//   rms_norm                  in x                 out y, rstd?    width
+//   rms_norm                  in x                 out y, rstd?    width, epsilon
 //   rms_norm_backward         in dy, x, rstd       out dx          width
 //   linear                    in x, w              out y
 //   linear_backward_input     in dy, w             out dx
@@ -32,6 +35,24 @@ using Values = std::shared_ptr<HostValues>;
 //   relu_squared              in x                 out y
 //   relu_squared_backward     in dy, x             out dx
 //   add, add_backward         in a, b              out y
+//   silu, gelu, sigmoid       in x                 out y
+//   silu_, gelu_backward      in dy, x             out dx
+//   sigmoid_backward          in dy, y             out dx
+//   multiply, _backward       in a, b              out y
+//   scale, _backward_input    in x, factors?       out y           scale, or index
+//   scale_backward_factor     in dy, x             out dfactors    index, accumulate
+//   apply_gain, _backward_input   in x, gain       out y
+//   apply_gain_backward_gain  in dy, x             out dgain       accumulate
+//   add_bias                  in x, bias           out y
+//   add_bias_backward         in dy                out dbias       accumulate
+//   layer_norm                in x, gain, bias     out y, mean?, rstd?               epsilon
+//   layer_norm_backward_input     in dy, x, gain, mean, rstd   out dx
+//   layer_norm_backward_weights   in dy, x, mean, rstd         out dgain?, dbias?    accumulate
+//   gate_heads, _backward_input   in x, gate       out y
+//   gate_heads_backward_gate  in dy, x             out dgate
+//   first_columns, _backward  in x                 out y
+//   previous_rows, _backward  in x                 out y           time
+//   dropout, _backward        in x                 out y           scale: rate, rng
 //   softcap_cross_entropy     in logits            out loss, max?, sum?     ids: targets
 //   softcap_cross_entropy_backward   in logits, max, sum   out dlogits      ids, scale
 struct Op {
@@ -47,8 +68,12 @@ struct Op {
   kernels::AttentionShape attention = {};
   std::shared_ptr<const std::vector<int>> ids = {};
   float softcap = 0;
-  double scale = 1;         // of the mean loss
+  double scale = 1;         // of the mean loss; a constant factor
   bool accumulate = false;  // out is added to
+  float epsilon = kernels::kRmsNormEpsilon;
+  std::int64_t index = 0;  // of a factor in its vector
+  std::int64_t time = 0;   // rows of a sequence
+  std::optional<Rng> rng = {};
 };
 
 }  // namespace nb::host

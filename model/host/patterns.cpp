@@ -167,7 +167,7 @@ bool match_rotary_norm(Plan& plan, std::int32_t i) {
   const Op& norm = plan.op(i);
   const std::int32_t turn = plan.made_by(norm.in[0], OpKind::kRotary);
   if (turn < 0 || plan.op(turn).rotary.head_dim != norm.width ||
-      plan.readers(norm.in[0]).front() != i)
+      norm.epsilon != kernels::kRmsNormEpsilon || plan.readers(norm.in[0]).front() != i)
     return false;
   plan.take({{turn, i}, rotary_norm, formats_of_rotary_norm});
   return true;

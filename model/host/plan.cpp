@@ -24,7 +24,9 @@ bool may_be_bf16(const NumericsPolicy& n) {
 bool is_activation(const Op& op, std::size_t out) {
   if (op.kind == OpKind::kAttentionBackward) return true;
   return out == 0 && op.kind != OpKind::kLinearBackwardWeight &&
-         op.kind != OpKind::kEmbeddingBackward && op.kind != OpKind::kSoftcapCrossEntropy;
+         op.kind != OpKind::kEmbeddingBackward && op.kind != OpKind::kScaleBackwardFactor &&
+         op.kind != OpKind::kApplyGainBackwardGain && op.kind != OpKind::kAddBiasBackward &&
+         op.kind != OpKind::kLayerNormBackwardWeights && op.kind != OpKind::kSoftcapCrossEntropy;
 }
 
 // Work of an op, to share the time of a step.

@@ -3,13 +3,18 @@
 #include "model/host/plan.hpp"
 #include "model/host/views.hpp"
 #include "model/host/weight.hpp"
+#include "model/kernels/activation.hpp"
+#include "model/kernels/broadcast.hpp"
 #include "model/kernels/cross_entropy.hpp"
+#include "model/kernels/dropout.hpp"
 #include "model/kernels/elementwise.hpp"
 #include "model/kernels/embedding.hpp"
+#include "model/kernels/layer_norm.hpp"
 #include "model/kernels/matmul.hpp"
 #include "model/kernels/relu_squared.hpp"
 #include "model/kernels/residual.hpp"
 #include "model/kernels/rms_norm.hpp"
+#include "model/kernels/slices.hpp"
 
 namespace nb::host {
 namespace {
@@ -38,7 +43,7 @@ void embedding_backward(Plan& plan, const Step& step) {
 void rms_norm(Plan& plan, const Step& step) {
   const Op& op = only(plan, step);
   kernels::rms_norm(rows_of(op.in[0]->numbers(), op.width), rows_of(plan.make(op.out[0]), op.width),
-                    rows_to_keep(plan, op.out[1], step), op.numerics->storage);
+                    rows_to_keep(plan, op.out[1], step), op.numerics->storage, op.epsilon);
 }
 
 void rms_norm_backward(Plan& plan, const Step& step) {
@@ -119,6 +124,107 @@ void add(Plan& plan, const Step& step) {
   kernels::add(a, b, y, op.numerics->storage);
 }
 
+// One kernel of x alone, of dy and x (or y), or of two operands.
+using OfOne = void (*)(ConstMatrix, Matrix, DType);
+using OfTwo = void (*)(ConstMatrix, ConstMatrix, Matrix, DType);
+template <OfOne kKernel>
+void of_one(Plan& plan, const Step& step) {
+  const Op& op = only(plan, step);
+  kKernel(op.in[0]->matrix(), plan.make_fp32(op.out[0]), op.numerics->storage);
+}
+template <OfTwo kKernel>
+void of_two(Plan& plan, const Step& step) {
+  const Op& op = only(plan, step);
+  kKernel(op.in[0]->matrix(), op.in[1]->matrix(), plan.make_fp32(op.out[0]), op.numerics->storage);
+}
+
+// Where a parameter's gradient goes; nowhere where there are no values.
+kernels::ParameterGradient gradient_of(Plan& plan, const Op& op, const Values& values) {
+  if (values == nullptr) return {};
+  const Matrix m = plan.make_fp32(values);
+  return {{m.data, static_cast<std::size_t>(m.rows * m.cols)}, op.dtype, op.accumulate};
+}
+
+// x or dy times a constant, or a parameter, which eager software rounds to the storage dtype as it
+// does x (a tensor of no dimension takes the other's dtype).
+void scale(Plan& plan, const Step& step) {
+  const Op& op = only(plan, step);
+  auto factor = static_cast<float>(op.scale);
+  if (op.in[1] != nullptr) {
+    factor = span_of(op.in[1])[static_cast<std::size_t>(op.index)];
+    if (op.numerics->pointwise_policy().eager) factor = round_to(op.numerics->storage, factor);
+  }
+  kernels::scale(op.in[0]->matrix(), factor, plan.make_fp32(op.out[0]), op.numerics->storage);
+}
+
+void scale_backward_factor(Plan& plan, const Step& step) {
+  const Op& op = only(plan, step);
+  kernels::ParameterGradient d = gradient_of(plan, op, op.out[0]);
+  if (!d.accumulate) kernels::fill(d.values, 0);
+  d.values = d.values.subspan(static_cast<std::size_t>(op.index), 1);
+  kernels::factor_gradient(op.in[0]->matrix(), op.in[1]->matrix(), d,
+                           op.numerics->pointwise_policy());
+}
+
+void apply_gain_backward_gain(Plan& plan, const Step& step) {
+  const Op& op = only(plan, step);
+  kernels::gain_gradient(op.in[0]->matrix(), op.in[1]->matrix(), gradient_of(plan, op, op.out[0]),
+                         op.numerics->pointwise_policy());
+}
+
+void add_bias_backward(Plan& plan, const Step& step) {
+  const Op& op = only(plan, step);
+  kernels::bias_gradient(op.in[0]->matrix(), gradient_of(plan, op, op.out[0]),
+                         op.numerics->pointwise_policy());
+}
+
+void layer_norm(Plan& plan, const Step& step) {
+  const Op& op = only(plan, step);
+  kernels::layer_norm(op.in[0]->matrix(), span_of(op.in[1]), span_of(op.in[2]),
+                      plan.make_fp32(op.out[0]), rows_to_keep(plan, op.out[1], step),
+                      rows_to_keep(plan, op.out[2], step), op.numerics->storage, op.epsilon);
+}
+
+void layer_norm_backward_input(Plan& plan, const Step& step) {
+  const Op& op = only(plan, step);
+  kernels::layer_norm_backward(op.in[0]->matrix(), op.in[1]->matrix(), span_of(op.in[2]),
+                               span_of(op.in[3]), span_of(op.in[4]), plan.make_fp32(op.out[0]),
+                               op.numerics->storage);
+}
+
+void layer_norm_backward_weights(Plan& plan, const Step& step) {
+  const Op& op = only(plan, step);
+  kernels::layer_norm_weights_gradient(op.in[0]->matrix(), op.in[1]->matrix(), span_of(op.in[2]),
+                                       span_of(op.in[3]), gradient_of(plan, op, op.out[0]),
+                                       gradient_of(plan, op, op.out[1]));
+}
+
+void gate_heads_backward_gate(Plan& plan, const Step& step) {
+  const Op& op = only(plan, step);
+  kernels::gate_heads_gradient(op.in[0]->matrix(), op.in[1]->matrix(), plan.make_fp32(op.out[0]),
+                               op.numerics->pointwise_policy());
+}
+
+void first_columns(Plan& plan, const Step& step) {
+  const Op& op = only(plan, step);
+  const bool is_forward = op.kind == OpKind::kFirstColumns;
+  (is_forward ? kernels::first_columns : kernels::first_columns_backward)(
+      op.in[0]->matrix(), plan.make_fp32(op.out[0]));
+}
+
+void previous_rows(Plan& plan, const Step& step) {
+  const Op& op = only(plan, step);
+  const bool is_forward = op.kind == OpKind::kPreviousRows;
+  (is_forward ? kernels::previous_rows : kernels::previous_rows_backward)(
+      op.in[0]->matrix(), op.time, plan.make_fp32(op.out[0]));
+}
+
+void dropout(Plan& plan, const Step& step) {
+  const Op& op = only(plan, step);
+  kernels::dropout(op.in[0]->matrix(), op.scale, *op.rng, plan.make_fp32(op.out[0]),
+                   op.numerics->storage);
+}
+
 kernels::CrossEntropySettings loss_settings(const Op& op) {
   return {.softcap = op.softcap, .pointwise = op.numerics->pointwise_policy()};
 }
@@ -186,6 +292,54 @@ Step single(const Plan& plan, std::int32_t index) {
     case OpKind::kAdd:
     case OpKind::kAddBackward:
       return {{index}, add, sum};
+    case OpKind::kSilu:
+      return {{index}, of_one<kernels::silu>, all_fp32};
+    case OpKind::kSiluBackward:
+      return {{index}, of_two<kernels::silu_backward>, all_fp32};
+    case OpKind::kGelu:
+      return {{index}, of_one<kernels::gelu>, all_fp32};
+    case OpKind::kGeluBackward:
+      return {{index}, of_two<kernels::gelu_backward>, all_fp32};
+    case OpKind::kSigmoid:
+      return {{index}, of_one<kernels::sigmoid>, all_fp32};
+    case OpKind::kSigmoidBackward:
+      return {{index}, of_two<kernels::sigmoid_backward>, all_fp32};
+    case OpKind::kMultiply:
+    case OpKind::kMultiplyBackward:
+    case OpKind::kApplyGain:
+    case OpKind::kApplyGainBackwardInput:
+      return {{index}, of_two<kernels::multiply>, all_fp32};
+    case OpKind::kApplyGainBackwardGain:
+      return {{index}, apply_gain_backward_gain, all_fp32};
+    case OpKind::kScale:
+    case OpKind::kScaleBackwardInput:
+      return {{index}, scale, all_fp32};
+    case OpKind::kScaleBackwardFactor:
+      return {{index}, scale_backward_factor, all_fp32};
+    case OpKind::kAddBias:
+      return {{index}, of_two<kernels::add_bias>, all_fp32};
+    case OpKind::kAddBiasBackward:
+      return {{index}, add_bias_backward, all_fp32};
+    case OpKind::kLayerNorm:
+      return {{index}, layer_norm, all_fp32};
+    case OpKind::kLayerNormBackwardInput:
+      return {{index}, layer_norm_backward_input, all_fp32};
+    case OpKind::kLayerNormBackwardWeights:
+      return {{index}, layer_norm_backward_weights, all_fp32};
+    case OpKind::kGateHeads:
+    case OpKind::kGateHeadsBackwardInput:
+      return {{index}, of_two<kernels::gate_heads>, all_fp32};
+    case OpKind::kGateHeadsBackwardGate:
+      return {{index}, gate_heads_backward_gate, all_fp32};
+    case OpKind::kFirstColumns:
+    case OpKind::kFirstColumnsBackward:
+      return {{index}, first_columns, all_fp32};
+    case OpKind::kPreviousRows:
+    case OpKind::kPreviousRowsBackward:
+      return {{index}, previous_rows, all_fp32};
+    case OpKind::kDropout:
+    case OpKind::kDropoutBackward:
+      return {{index}, dropout, all_fp32};
     case OpKind::kSoftcapCrossEntropy:
       return {{index}, softcap_cross_entropy, all_fp32};
     case OpKind::kSoftcapCrossEntropyBackward:

@@ -39,9 +39,13 @@ void gather_rows(ConstMatrix from, std::span<const std::int64_t> rows, Matrix ou
            "[gather_rows] {} rows of ({},{}), out ({},{})", rows.size(), from.rows, from.cols,
            out.rows, out.cols);
   for (const std::int64_t row : rows)
-    NB_CHECK(row >= 0 && row < from.rows, "[gather_rows] row {} of {}", row, from.rows);
+    NB_CHECK(row >= -1 && row < from.rows, "[gather_rows] row {} of {}", row, from.rows);
   each_row(out.rows, out.cols, [&](std::int64_t i) {
-    std::copy_n(from.row(rows[static_cast<std::size_t>(i)]), out.cols, out.row(i));
+    const std::int64_t row = rows[static_cast<std::size_t>(i)];
+    if (row < 0)
+      std::fill_n(out.row(i), out.cols, 0.0f);
+    else
+      std::copy_n(from.row(row), out.cols, out.row(i));
   });
 }
 

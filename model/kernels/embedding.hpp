@@ -12,7 +12,7 @@ namespace nb::kernels {
 // out (N,C)[i] = round_storage(table (V,C)[ids[i]]).
 void embedding(ConstMatrix table, std::span<const int> ids, Matrix out, DType storage);
 
-// out (N,C)[i] = from[rows[i]], bit for bit.
+// out (N,C)[i] = from[rows[i]], bit for bit; +0 where rows[i] is -1.
 void gather_rows(ConstMatrix from, std::span<const std::int64_t> rows, Matrix out);
 
 // For each id that occurs: s = fp32 sum of its dout rows in token order, from +0;

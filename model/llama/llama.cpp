@@ -7,9 +7,12 @@
 #include "model/ops/attention.hpp"
 #include "model/ops/chunk_rows.hpp"
 #include "model/ops/embedding.hpp"
-#include "model/ops/gated.hpp"
+#include "model/ops/gain.hpp"
 #include "model/ops/gather.hpp"
 #include "model/ops/linear.hpp"
+#include "model/ops/multiply.hpp"
+#include "model/ops/rms_norm.hpp"
+#include "model/ops/silu.hpp"
 #include "model/ops/transfer.hpp"
 
 namespace nb {
@@ -28,6 +31,10 @@ Tensor upload(Device& device, std::span<const float> values, const Shape& shape,
 Parameter weight(Device& device, std::span<const float> values, const Shape& shape,
                  const char* name) {
   return {.name = name, .value = upload(device, values, shape, name)};
+}
+
+Tensor norm(const Tensor& x, Parameter& gain) {
+  return ops::apply_gain(ops::rms_norm(x, x.shape().last(), gain.name, kEpsilon), gain, gain.name);
 }
 
 // Rows of each head of (heads·D, C): odd ones, then even ones.
@@ -55,13 +62,13 @@ Llama::Llama(const LlamaFile& file, Device& device)
   const std::int64_t c = config_.n_embd, g = config_.kv_width(), f = config_.hidden;
   embedding_ = weight(device, weights.embedding, {config_.vocab_size, c}, "tok_embeddings");
   for (const LlamaWeights::Layer& w : weights.layers) {
-    Tensor norm = upload(device, w.norm_attention, {c}, "attention_norm");
+    Parameter norm = weight(device, w.norm_attention, {c}, "attention_norm");
     const std::int64_t d = config_.head_dim();
     Parameter wq = weight(device, halves_from_pairs(w.wq, d, c), {c, c}, "wq");
     Parameter wk = weight(device, halves_from_pairs(w.wk, d, c), {g, c}, "wk");
     Parameter wv = weight(device, w.wv, {g, c}, "wv"), wo = weight(device, w.wo, {c, c}, "wo");
     layers_.push_back({.norm_attention = std::move(norm),
-                       .norm_mlp = upload(device, w.norm_mlp, {c}, "ffn_norm"),
+                       .norm_mlp = weight(device, w.norm_mlp, {c}, "ffn_norm"),
                        .wq = std::move(wq),
                        .wk = std::move(wk),
                        .wv = std::move(wv),
@@ -70,7 +77,7 @@ Llama::Llama(const LlamaFile& file, Device& device)
                        .w2 = weight(device, w.w2, {c, f}, "w2"),
                        .w3 = weight(device, w.w3, {f, c}, "w3")});
   }
-  norm_final_ = upload(device, weights.norm_final, {c}, "norm");
+  norm_final_ = weight(device, weights.norm_final, {c}, "norm");
   if (!config_.ties_embeddings)
     output_ = weight(device, weights.output, {config_.vocab_size, c}, "output");
 }
@@ -114,7 +121,7 @@ void Llama::logits(const Tensor& x, std::span<const std::int64_t> wanted, const 
     const auto rows = wanted.subspan(static_cast<std::size_t>(first),
                                      static_cast<std::size_t>(std::min(kLogitRows, total - first)));
     const Tensor some = ops::gather_rows(device_, x, rows, "wanted");
-    const Tensor normed = ops::rms_norm_with_gain(some, norm_final_, kEpsilon, "norm");
+    const Tensor normed = norm(some, norm_final_);
     const Tensor y = ops::linear(normed, w);
     if (device_.executes()) sink(first, y.matrix());
   }
@@ -128,10 +135,10 @@ void Llama::forward(std::span<const Chunk> chunks, std::span<const std::int64_t>
   Tensor x = ops::embedding(embedding_, rows.tokens, rows.count());
   for (std::int64_t i = 0; i < config_.n_layer; ++i) {
     Layer& layer = layers_[static_cast<std::size_t>(i)];
-    Tensor n = ops::rms_norm_with_gain(x, layer.norm_attention, kEpsilon, "attention_norm");
+    Tensor n = norm(x, layer.norm_attention);
     const Tensor attended = attention(layer, n, chunks, rows.positions, i);
     x = ops::add(x, attended, "attention_add");
-    n = ops::rms_norm_with_gain(x, layer.norm_mlp, kEpsilon, "ffn_norm");
+    n = norm(x, layer.norm_mlp);
     x = ops::add(x, mlp(layer, n), "ffn_add");
   }
   for (const Chunk& chunk : chunks) {

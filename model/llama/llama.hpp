@@ -38,8 +38,7 @@ class Llama {
 
  private:
   struct Layer {
-    Tensor norm_attention, norm_mlp;
-    Parameter wq, wk, wv, wo, w1, w2, w3;
+    Parameter norm_attention, norm_mlp, wq, wk, wv, wo, w1, w2, w3;
   };
   Tensor attention(Layer& layer, const Tensor& n, std::span<const Chunk> chunks,
                    std::span<const std::int64_t> positions, std::int64_t index);
@@ -50,7 +49,7 @@ class Llama {
   Device& device_;
   Parameter embedding_;
   std::vector<Layer> layers_;
-  Tensor norm_final_;
+  Parameter norm_final_;
   Parameter output_;  // empty when tied
   ops::RotaryTables tables_;
 };

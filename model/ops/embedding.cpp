@@ -35,18 +35,21 @@ Tensor embedding(Parameter& table, std::span<const int> ids, std::int64_t rows) 
            ids.size(), rows);
   Tensor y = result(device, {rows, shape[1]}, table.name);
   const Ids kept = std::make_shared<std::vector<int>>(ids.begin(), ids.end());
-  forward({.kind = OpKind::kEmbedding,
-           .label = table.name,
-           .rows = rows,
-           .cols = shape[1],
-           .vocab = shape[0],
-           .dtype = table.value.dtype()},
-          y, {.in = {table.value.values()}, .out = {y.values()}, .ids = kept}, {}, [&] {
-            return [&table, kept](const Tensor& dy, SavedBlocks saved) {
-              embedding_backward(dy, table, kept, std::move(saved));
-              return Tape::Gradients{};
-            };
-          });
+  forward(
+      {.kind = OpKind::kEmbedding,
+       .label = table.name,
+       .rows = rows,
+       .cols = shape[1],
+       .vocab = shape[0],
+       .dtype = table.value.dtype()},
+      y, {.in = {table.value.values()}, .out = {y.values()}, .ids = kept}, {},
+      [&] {
+        return [&table, kept](const Tensor& dy, SavedBlocks saved) {
+          embedding_backward(dy, table, kept, std::move(saved));
+          return Tape::Gradients{};
+        };
+      },
+      table.is_trained);
   return y;
 }
 

@@ -10,7 +10,7 @@ Tensor gather_rows(Device& device, const Tensor& x, std::span<const std::int64_t
   const auto count = static_cast<std::int64_t>(rows.size());
   const std::int64_t total = x.shape().leading(), width = x.shape().last();
   for (const std::int64_t row : rows) {
-    NB_CHECK(row >= 0 && row < total, "[gather_rows] {}: row {} of {}", label, row, total);
+    NB_CHECK(row >= -1 && row < total, "[gather_rows] {}: row {} of {}", label, row, total);
   }
   Tensor y = device.allocate({count, width}, x.dtype(), label);
   // index_select, as an embedding is.

@@ -104,6 +104,7 @@ struct HeadSaved {
   host::Values row_max, row_sum;
   Targets targets;
   double scale = 1;
+  bool trains_w = true;
   bool accumulates = false;  // w has a gradient already
   SavedBlocks of_logits, of_loss;
 };
@@ -126,8 +127,9 @@ Tensor head_backward(const Tensor& loss, Parameter& w, HeadSaved& kept) {
                       .softcap = kSoftcap,
                       .scale = kept.scale});
   Tensor dx = linear_backward_input(dlogits, w.value, "lm_head");
-  linear_backward_weight(dlogits, kept.x, GradientSlot{w.grad, kept.accumulates}, "lm_head",
-                         std::move(kept.of_logits));
+  if (kept.trains_w)
+    linear_backward_weight(dlogits, kept.x, GradientSlot{w.grad, kept.accumulates}, "lm_head",
+                           std::move(kept.of_logits));
   return dx;
 }
 
@@ -136,20 +138,22 @@ Tensor head_backward(const Tensor& loss, Parameter& w, HeadSaved& kept) {
 Tensor head_loss(const Tensor& x, Parameter& w, std::span<const int> targets, double scale) {
   Device& device = x.device();
   const HeadSize size = check_sizes(x, w.value, targets, device);
-  const bool saves = Tape::is_open();
+  const bool saves = wants_backward({&x}, w.is_trained);
   const auto kept = std::make_shared<HeadSaved>();
-  if (saves) kept->accumulates = gradient_slot(w).accumulate;  // allocated before the logits
+  // Allocated before the logits.
+  if (saves && w.is_trained) kept->accumulates = gradient_slot(w).accumulate;
   Tensor loss = device.allocate({1}, DType::kFp32, "loss", HostBuffer::kRecorded);
   kept->x = x.values_only();
   kept->row_max = host_rows(device, size.rows);
   kept->row_sum = host_rows(device, size.rows);
   kept->targets = std::make_shared<std::vector<int>>(targets.begin(), targets.end());
   kept->scale = scale;
+  kept->trains_w = w.is_trained;
   {
     const Tensor logits = result(device, {size.rows, size.vocab}, "lm_head.logits");
     kept->logits = logits.values_only();
     OpDesc product = linear_desc(OpKind::kLinear, size, w.value, "lm_head");
-    product.inputs = {&x, &w.value};
+    product.inputs = {w.is_trained ? &x : nullptr, &w.value};
     product.output = &logits;
     product.saves_for_backward = saves;
     kept->of_logits = host::run(device, product,
@@ -164,6 +168,7 @@ Tensor head_loss(const Tensor& x, Parameter& w, std::span<const int> targets, do
                                .ids = kept->targets,
                                .softcap = kSoftcap});
   }
+  if (!saves) return loss;
   Tape::record(loss, {&x}, {}, [&] {
     return [kept, &w](const Tensor& dloss, const SavedBlocks&) {
       return Tape::Gradients{head_backward(dloss, w, *kept)};

@@ -13,22 +13,26 @@ Tensor linear(const Tensor& x, Parameter& w) {
            w.name, x.shape().text(), of_w.text());
   Device& device = x.device();
   Tensor y = result(device, {x.shape().leading(), of_w[0]}, w.name);
-  forward({.kind = OpKind::kLinear,
-           .label = w.name,
-           .rows = x.shape().leading(),
-           .cols = of_w[0],
-           .inner = of_w[1],
-           .dtype = w.value.dtype(),
-           .inputs = {&x, &w.value}},
-          y, {.in = {x.values(), w.value.values()}, .out = {y.values()}}, {&x}, [&] {
-            const bool wants_dx = Tape::wants_gradient(x);
-            return [x = x.values_only(), &w, wants_dx](const Tensor& dy, SavedBlocks saved) {
-              Tensor dx;
-              if (wants_dx) dx = linear_backward_input(dy, w.value, w.name);
-              linear_backward_weight(dy, x, w, std::move(saved));
-              return Tape::Gradients{std::move(dx)};
-            };
-          });
+  forward(
+      {.kind = OpKind::kLinear,
+       .label = w.name,
+       .rows = x.shape().leading(),
+       .cols = of_w[0],
+       .inner = of_w[1],
+       .dtype = w.value.dtype(),
+       .inputs = {w.is_trained ? &x : nullptr, &w.value}},
+      y, {.in = {x.values(), w.value.values()}, .out = {y.values()}}, {&x},
+      [&] {
+        const bool wants_dx = Tape::wants_gradient(x);
+        return [x = w.is_trained ? x.values_only() : Tensor(), &w, wants_dx](const Tensor& dy,
+                                                                             SavedBlocks saved) {
+          Tensor dx;
+          if (wants_dx) dx = linear_backward_input(dy, w.value, w.name);
+          if (!x.empty()) linear_backward_weight(dy, x, w, std::move(saved));
+          return Tape::Gradients{std::move(dx)};
+        };
+      },
+      w.is_trained);
   return y;
 }
 

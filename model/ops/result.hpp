@@ -1,6 +1,7 @@
 // What ops share: their results, and running them.
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -20,16 +21,23 @@ inline host::Values host_rows(Device& device, std::int64_t rows) {
   return std::make_shared<HostValues>(device, rows, 1);
 }
 
+// Whether a tape is open and somebody wants a gradient that goes through this op.
+inline bool wants_backward(std::initializer_list<const Tensor*> inputs, bool trains) {
+  return Tape::is_open() && (trains || std::ranges::any_of(inputs, [](const Tensor* x) {
+                               return Tape::wants_gradient(*x);
+                             }));
+}
+
 // A forward op: on the device, in the host's program, and on the tape. inputs: those that get a
 // gradient, in the order in which backward() returns them. backward: makes the function that
-// returns them; called where a tape is open.
+// returns them; called where a tape is open and one of them, or a parameter (trains), wants one.
 inline void forward(OpDesc desc, Tensor& y, host::Op op,
                     std::initializer_list<const Tensor*> inputs,
-                    const std::function<Tape::Backward()>& backward) {
+                    const std::function<Tape::Backward()>& backward, bool trains = false) {
   desc.output = &y;
-  desc.saves_for_backward = Tape::is_open();
+  desc.saves_for_backward = wants_backward(inputs, trains);
   SavedBlocks saved = host::run(y.device(), desc, std::move(op));
-  Tape::record(y, inputs, std::move(saved), backward);
+  if (desc.saves_for_backward) Tape::record(y, inputs, std::move(saved), backward);
 }
 
 }  // namespace nb::ops

@@ -25,7 +25,7 @@ Tensor rms_norm_backward(const Tensor& dy, const Tensor& x, std::int64_t width,
 
 }  // namespace
 
-Tensor rms_norm(const Tensor& x, std::int64_t width, std::string_view label) {
+Tensor rms_norm(const Tensor& x, std::int64_t width, std::string_view label, float epsilon) {
   NB_CHECK(width > 0 && x.shape().last() % width == 0, "[rms_norm] {}: x {}, rows of {}", label,
            x.shape().text(), width);
   Device& device = x.device();
@@ -34,7 +34,8 @@ Tensor rms_norm(const Tensor& x, std::int64_t width, std::string_view label) {
   const host::Values rstd = host_rows(device, rows);
   forward(
       {.kind = OpKind::kRmsNorm, .label = label, .rows = rows, .cols = width, .inputs = {&x}}, y,
-      {.in = {x.values()}, .out = {y.values(), rstd}, .width = width}, {&x}, [&] {
+      {.in = {x.values()}, .out = {y.values(), rstd}, .width = width, .epsilon = epsilon}, {&x},
+      [&] {
         return [x = x.values_only(), width, rstd, label = std::string(label)](const Tensor& dy,
                                                                               SavedBlocks saved) {
           return Tape::Gradients{rms_norm_backward(dy, x, width, rstd, label, std::move(saved))};

@@ -6,10 +6,12 @@
 #include <string_view>
 
 #include "model/device/tensor.hpp"
+#include "model/kernels/rms_norm.hpp"
 
 namespace nb::ops {
 
 // Same shape as x.
-Tensor rms_norm(const Tensor& x, std::int64_t width, std::string_view label);
+Tensor rms_norm(const Tensor& x, std::int64_t width, std::string_view label,
+                float epsilon = kernels::kRmsNormEpsilon);
 
 }  // namespace nb::ops

@@ -16,6 +16,7 @@ int rank_count(const Communicator* communicator) {
 // The slice of one rank: first size divided by the ranks.
 Shape slice_of(const Shape& shape, int ranks) {
   NB_CHECK(shape[0] % ranks == 0, "[adamw] {} rows over {} ranks", shape[0], ranks);
+  if (shape.rank() == 1) return {shape[0] / ranks};
   return {shape[0] / ranks, shape[1]};
 }
 

@@ -11,34 +11,45 @@ std::vector<std::unique_ptr<Optimizer>> make_optimizers(Decoder& decoder,
                                                         const OptimizerRates& rates,
                                                         Communicator* communicator) {
   const double width = width_lr_scale(decoder.config().n_embd);
-  std::vector<AdamWGroup> adamw(2);
+  std::vector<AdamWGroup> adamw, embeddings, value_embeddings, vectors;
   std::vector<Parameter*> matrices;
   for (Parameter& p : decoder.parameters()) {
+    if (!p.is_trained) continue;
     switch (p.role) {
       case ParameterRole::kUnembedding:
-        adamw[0] = {&p, rates.unembedding_lr * width};
+        adamw.push_back({&p, rates.unembedding_lr * width});
         break;
       case ParameterRole::kEmbedding:
-        adamw[1] = {&p, rates.embedding_lr * width};
+        embeddings.push_back({&p, rates.embedding_lr * width});
+        break;
+      case ParameterRole::kValueEmbedding:
+        value_embeddings.push_back({&p, rates.embedding_lr * width / 2});
+        break;
+      case ParameterRole::kVector:  // at the rate of lm_head, as they have none of their own
+        vectors.push_back({&p, rates.unembedding_lr * width});
         break;
       case ParameterRole::kMatrix:
         matrices.push_back(&p);
         break;
     }
   }
+  for (const std::vector<AdamWGroup>& more : {embeddings, value_embeddings, vectors})
+    adamw.insert(adamw.end(), more.begin(), more.end());
   const AdamWRules rules = {.weight_decay = rates.weight_decay};
   std::vector<std::unique_ptr<Optimizer>> optimizers;
-  optimizers.push_back(
-      std::make_unique<AdamW>(std::move(adamw), rules, decoder.device(), communicator));
-  optimizers.push_back(
-      std::make_unique<Muon>(std::move(matrices), rates.matrix_lr, decoder.device(), communicator));
+  if (!adamw.empty())
+    optimizers.push_back(
+        std::make_unique<AdamW>(std::move(adamw), rules, decoder.device(), communicator));
+  if (!matrices.empty())
+    optimizers.push_back(std::make_unique<Muon>(std::move(matrices), rates.matrix_lr,
+                                                decoder.device(), communicator));
   return optimizers;
 }
 
 double clip_gradients(Decoder& decoder, double max_norm) {
   std::vector<Tensor*> gradients;
   for (Parameter& p : decoder.parameters()) {
-    if (!p.grad.empty()) gradients.push_back(&p.grad);
+    if (p.is_trained && !p.grad.empty()) gradients.push_back(&p.grad);
   }
   const double norm = ops::grad_norm(decoder.device(), gradients);
   if (max_norm > 0) {

@@ -18,14 +18,15 @@ struct OptimizerRates {
   double weight_decay = 0;
 };
 
-// AdamW over lm_head and wte (rates × (n_embd / 768)^-½), then Muon over the blocks: the order of
-// their steps. communicator null: a single card.
+// AdamW over lm_head, wte, value embeddings and vectors (rates × (n_embd / 768)^-½), then Muon over
+// the blocks: the order of their steps. Frozen parameters have no optimizer. communicator null: a
+// single card.
 std::vector<std::unique_ptr<Optimizer>> make_optimizers(Decoder& decoder,
                                                         const OptimizerRates& rates,
                                                         Communicator* communicator = nullptr);
 
-// Scales all gradients by min(1, max_norm / (norm + 1e-6)) and returns the norm before. max_norm 0:
-// only measures.
+// Scales all gradients of trained parameters by min(1, max_norm / (norm + 1e-6)) and returns the
+// norm before. max_norm 0: only measures.
 double clip_gradients(Decoder& decoder, double max_norm);
 
 }  // namespace nb

@@ -152,11 +152,20 @@ TEST(KeyValueCacheRows, WhatDisagreesFailsTheCheck) {
   EXPECT_THROW(cache.advance(-1), CheckFailure);
 }
 
+TEST(GatherRows, RowMinusOneIsZeros) {
+  Device device(*load_profile("ascend_910b3"), ExecutionMode::kExecute);
+  Tensor x = device.allocate({2, 3}, DType::kBf16, "x");
+  std::ranges::fill(x.host(), 5.0F);
+  const Tensor y = ops::gather_rows(device, x, std::vector<std::int64_t>{1, -1}, "");
+  const std::vector<float> expected = {5, 5, 5, 0, 0, 0};
+  EXPECT_TRUE(std::ranges::equal(y.host(), expected));
+}
+
 TEST(GatherRows, ARowThatIsNotThereFailsTheCheckOnADryDeviceToo) {
   for (const ExecutionMode mode : {ExecutionMode::kExecute, ExecutionMode::kDry}) {
     Device device(*load_profile("ascend_910b3"), mode);
     const Tensor x = device.allocate({3, 4}, DType::kBf16, "x");
-    for (const std::int64_t row : {-1, 3})
+    for (const std::int64_t row : {-2, 3})
       EXPECT_THROW((void)ops::gather_rows(device, x, std::vector{row}, ""), CheckFailure);
   }
 }

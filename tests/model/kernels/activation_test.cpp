@@ -1,15 +1,16 @@
 // silu and multiply against their formula, element by element, at every level.
-#include "model/kernels/gated.hpp"
+#include "model/kernels/activation.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <vector>
 
+#include "model/kernels/broadcast.hpp"
 #include "model/kernels/simd_level.hpp"
 #include "model/kernels/vector_math.hpp"
+#include "tests/model/kernels/kernel_case.hpp"
 
 namespace nb::kernels {
 namespace {
@@ -23,11 +24,9 @@ std::vector<float> values(std::int64_t count) {
   return all;
 }
 
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
+using test::same_bits;
 
-TEST(Gated, EqualsTheFormulaAtEveryLevel) {
+TEST(Activation, SiluAndProductsEqualTheFormulaAtEveryLevel) {
   const SimdLevel before = simd_level();
   for (const SimdLevel level : available_levels()) {
     ASSERT_TRUE(set_simd_level(level));
