@@ -14,6 +14,7 @@ std::int64_t keys(const OpDesc& d) { return d.key_time > 0 ? d.key_time : d.time
 // Visible (query, key) pairs of causal attention, per head: the last query sees every key.
 double visible_pairs(const OpDesc& d) {
   if (d.pairs > 0) return static_cast<double>(d.pairs);
+  if (d.window > 0) return static_cast<double>(nb::visible_pairs(d.time, keys(d), d.window));
   const auto t = static_cast<double>(d.time);
   const auto k = static_cast<double>(keys(d));
   return t * (k - t) + t * (t + 1) / 2;
@@ -24,7 +25,10 @@ double attention_flops(const OpDesc& d) {  // two products
 }
 
 std::int64_t query_count(const OpDesc& d) { return d.batch * d.time * d.heads * d.head_dim; }
-std::int64_t key_count(const OpDesc& d) { return d.batch * keys(d) * d.kv_heads * d.head_dim; }
+std::int64_t key_count(const OpDesc& d) {
+  const std::int64_t seen = d.pairs > 0 ? keys(d) : visible_keys(d.time, keys(d), d.window);
+  return d.batch * seen * d.kv_heads * d.head_dim;
+}
 
 }  // namespace
 
@@ -119,8 +123,8 @@ void lower_sample(LoweringBuilder& b) {
   const OpDesc& d = b.desc();
   const std::int64_t n = d.rows * d.vocab;
   const auto top = b.open("topk", LoweringBuilder::fp32(n));
-  b.vector("topk", n, 4, b.act(n), b.act(n));
-  b.vector("softmax", n, 8, b.act(n), LoweringBuilder::fp32(n));
+  b.vector("topk", n, 4, logits_bytes(b, n), logits_bytes(b, n));
+  b.vector("softmax", n, 8, logits_bytes(b, n), LoweringBuilder::fp32(n));
   b.vector("multinomial", n, 2, LoweringBuilder::fp32(n), 8 * static_cast<std::uint64_t>(d.rows));
   b.close(top);
 }

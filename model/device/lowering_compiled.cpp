@@ -57,35 +57,49 @@ void add(LoweringBuilder& b) {
 }
 
 // One pass caps and upcasts while it finds maximum and sum of each row; the capped fp32 logits are
-// kept.
+// kept. Without a cap the logits themselves are, since upcasting again costs nothing.
 void cross_entropy(LoweringBuilder& b) {
   const OpDesc& d = b.desc();
   const std::int64_t n = d.rows * d.vocab;
-  b.save("capped_fp32", fp32(n));
-  b.save("row_max_and_sum", 2 * fp32(d.rows));
-  b.vector("triton_softcap_log_softmax", n, 22, b.act(n), fp32(n) + 2 * fp32(d.rows));
+  if (d.has_softcap) {
+    b.save("capped_fp32", fp32(n));
+    b.save("row_max_and_sum", 2 * fp32(d.rows));
+    b.vector("triton_softcap_log_softmax", n, 22, b.act(n), fp32(n) + 2 * fp32(d.rows));
+  } else {
+    b.save("row_max_and_sum", 2 * fp32(d.rows));
+    b.vector("triton_log_softmax", n, 10, b.act(n), 2 * fp32(d.rows));
+    b.save_input(0);
+  }
   b.vector("triton_nll_loss", d.rows, 2, 20 * static_cast<std::uint64_t>(d.rows), fp32(d.rows));
 }
 
 void cross_entropy_backward(LoweringBuilder& b) {
   const OpDesc& d = b.desc();
   const std::int64_t n = d.rows * d.vocab;
-  b.vector("triton_softcap_log_softmax_backward", n, 14, fp32(n) + 2 * fp32(d.rows), b.act(n));
+  // Zeros where padding was sliced off.
+  const std::uint64_t out = b.act(d.rows * (d.padded_vocab > 0 ? d.padded_vocab : d.vocab));
+  if (d.has_softcap) {
+    b.vector("triton_softcap_log_softmax_backward", n, 14, fp32(n) + 2 * fp32(d.rows), out);
+  } else {
+    b.vector("triton_log_softmax_backward", n, 10, b.act(n) + 2 * fp32(d.rows), out);
+  }
 }
 
 void softcap(LoweringBuilder& b) {
   const std::int64_t n = b.desc().rows * b.desc().vocab;
-  b.vector("triton_softcap", n, 12, b.act(n), b.act(n));
+  const std::uint64_t out = logits_bytes(b, n);
+  if (!b.desc().has_softcap) return b.vector("triton_cast", n, 1, b.act(n), out);
+  b.vector("triton_softcap", n, 12, b.act(n), out);
 }
 
 void log_probabilities(LoweringBuilder& b) {
   const OpDesc& d = b.desc();
   const std::int64_t n = d.rows * d.vocab;
   const Handle normal = b.open("log_softmax", fp32(n));
-  b.vector("triton_log_softmax", n, 13, b.act(n), fp32(n));
+  b.vector("triton_log_softmax", n, 13, logits_bytes(b, n), fp32(n));
   b.vector("triton_nll_loss", d.rows, 1, 12 * static_cast<std::uint64_t>(d.rows), fp32(d.rows));
   b.close(normal);
-  b.vector("argmax", n, 1, b.act(n), 8 * static_cast<std::uint64_t>(d.rows));
+  b.vector("argmax", n, 1, logits_bytes(b, n), 8 * static_cast<std::uint64_t>(d.rows));
 }
 
 void muon_momentum(LoweringBuilder& b) {

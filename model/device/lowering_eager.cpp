@@ -9,9 +9,11 @@ namespace {
 using Handle = LoweringBuilder::Handle;
 constexpr auto fp32 = LoweringBuilder::fp32;
 
-// Keys that a query is scored against, masked ones included; the mean (upwards) in a ragged batch.
+// Keys that a query is scored against, those that a mask or the window hides included; the mean
+// (upwards) in a ragged batch.
 std::int64_t scored_keys(const OpDesc& d) {
-  if (d.pairs > 0) return (d.pairs + d.time - 1) / d.time;
+  const std::int64_t pairs = d.scored_pairs > 0 ? d.scored_pairs : d.pairs;
+  if (pairs > 0) return (pairs + d.time - 1) / d.time;
   return d.key_time > 0 ? d.key_time : d.time;
 }
 

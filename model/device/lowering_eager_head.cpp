@@ -11,20 +11,33 @@ constexpr auto fp32 = LoweringBuilder::fp32;
 }  // namespace
 
 // logits / 15; tanh; * 15; .float(); log_softmax; nll_loss. The fp32 logits live until the function
-// ends.
+// ends. With caps_in_fp32 the cast comes first. Padding is sliced off by a view.
 void cross_entropy(LoweringBuilder& b) {
   const OpDesc& d = b.desc();
   const std::int64_t n = d.rows * d.vocab;
-  const Handle scaled = b.open("scaled", b.act(n));
-  b.vector("div", n, 1, b.act(n), b.act(n));
-  b.save("tanh", b.act(n));
-  b.vector("tanh", n, 10, b.act(n), b.act(n));
-  b.close(scaled);
-  const Handle capped = b.open("capped", b.act(n));
-  b.vector("mul", n, 1, b.act(n), b.act(n));
-  b.open("logits_fp32", fp32(n));
-  b.vector("cast", n, 1, b.act(n), fp32(n));
-  b.close(capped);
+  const std::uint64_t size = logits_bytes(b, n);
+  const auto upcast = [&] {
+    const Handle logits = b.open("logits_fp32", fp32(n));
+    b.vector("cast", n, 1, b.act(n), fp32(n));
+    return logits;
+  };
+  Handle logits = 0;
+  if (d.caps_in_fp32 || !d.has_softcap) logits = upcast();
+  if (d.has_softcap) {
+    const Handle scaled = b.open("scaled", size);
+    b.vector("div", n, 1, size, size);
+    b.save("tanh", size);
+    b.vector("tanh", n, 10, size, size);
+    b.close(scaled);
+    const Handle capped = b.open("capped", size);
+    b.vector("mul", n, 1, size, size);
+    if (d.caps_in_fp32) {
+      b.close(logits);
+    } else {
+      upcast();
+      b.close(capped);
+    }
+  }
   b.save("log_softmax", fp32(n));
   b.vector("log_softmax", n, 12, fp32(n), fp32(n));
   b.vector("nll_loss", d.rows, 1, 12 * static_cast<std::uint64_t>(d.rows), fp32(d.rows));
@@ -39,37 +52,72 @@ void cross_entropy_backward(LoweringBuilder& b) {
   const Handle dlogits = b.open("dlogits_fp32", fp32(n));
   b.vector("log_softmax_backward", n, 10, 2 * fp32(n), fp32(n));
   b.close(picked);
-  const Handle low = b.open("dcapped", b.act(n));
-  b.vector("cast", n, 1, fp32(n), b.act(n));
-  b.close(dlogits);
-  b.vector("mul", n, 1, b.act(n), b.act(n));
-  b.vector("tanh_backward", n, 3, 2 * b.act(n), b.act(n));
-  b.vector("div", n, 1, b.act(n), b.act(n));
-  b.close(low);
+  const bool is_padded = d.padded_vocab > d.vocab;
+  Handle sliced = 0;
+  const auto downcast = [&] {
+    if (is_padded) sliced = b.open("dsliced", b.act(n));
+    b.vector("cast", n, 1, fp32(n), b.act(n));
+  };
+  if (!d.has_softcap) {
+    downcast();
+    b.close(dlogits);
+  } else {
+    const std::uint64_t size = logits_bytes(b, n);
+    const Handle low = b.open("dcapped", size);
+    if (!d.caps_in_fp32) {
+      b.vector("cast", n, 1, fp32(n), b.act(n));
+      b.close(dlogits);
+    }
+    b.vector("mul", n, 1, size, size);
+    if (d.caps_in_fp32) b.close(dlogits);
+    b.vector("tanh_backward", n, 3, 2 * size, size);
+    if (is_padded && !d.caps_in_fp32) sliced = b.open("dsliced", b.act(n));
+    b.vector("div", n, 1, size, size);
+    if (d.caps_in_fp32) downcast();
+    b.close(low);
+  }
+  if (!is_padded) return;
+  // slice_backward: a tensor of zeros, and what was sliced out copied into it.
+  const std::int64_t all = d.rows * d.padded_vocab;
+  b.vector("zero", all, 0, 0, b.act(all));
+  b.vector("copy", n, 0, b.act(n), b.act(n));
+  b.close(sliced);
 }
 
 void softcap(LoweringBuilder& b) {
-  const std::int64_t n = b.desc().rows * b.desc().vocab;
-  const Handle scaled = b.open("scaled", b.act(n));
-  b.vector("div", n, 1, b.act(n), b.act(n));
-  const Handle tanh = b.open("tanh", b.act(n));
-  b.vector("tanh", n, 10, b.act(n), b.act(n));
+  const OpDesc& d = b.desc();
+  const std::int64_t n = d.rows * d.vocab;
+  const std::uint64_t size = logits_bytes(b, n);
+  if (!d.has_softcap) return b.vector("cast", n, 1, b.act(n), size);
+  Handle logits = 0;
+  if (d.caps_in_fp32) {
+    logits = b.open("logits_fp32", size);
+    b.vector("cast", n, 1, b.act(n), size);
+  }
+  const Handle scaled = b.open("scaled", size);
+  b.vector("div", n, 1, size, size);
+  const Handle tanh = b.open("tanh", size);
+  b.vector("tanh", n, 10, size, size);
   b.close(scaled);
-  b.vector("mul", n, 1, b.act(n), b.act(n));
+  b.vector("mul", n, 1, size, size);
   b.close(tanh);
+  if (d.caps_in_fp32) b.close(logits);
 }
 
 void log_probabilities(LoweringBuilder& b) {
   const OpDesc& d = b.desc();
   const std::int64_t n = d.rows * d.vocab;
-  const Handle logits = b.open("logits_fp32", fp32(n));
-  b.vector("cast", n, 1, b.act(n), fp32(n));
+  Handle logits = 0;
+  if (!d.caps_in_fp32) {
+    logits = b.open("logits_fp32", fp32(n));
+    b.vector("cast", n, 1, b.act(n), fp32(n));
+  }
   const Handle normal = b.open("log_softmax", fp32(n));
   b.vector("log_softmax", n, 12, fp32(n), fp32(n));
-  b.close(logits);
+  if (!d.caps_in_fp32) b.close(logits);
   b.vector("nll_loss", d.rows, 1, 12 * static_cast<std::uint64_t>(d.rows), fp32(d.rows));
   b.close(normal);
-  b.vector("argmax", n, 1, b.act(n), 8 * static_cast<std::uint64_t>(d.rows));
+  b.vector("argmax", n, 1, logits_bytes(b, n), 8 * static_cast<std::uint64_t>(d.rows));
 }
 
 // nanochat's own AdamW, tensor by tensor: m.mul_, m.add_, v.mul_, v.addcmul_, sqrt, add_, div, mul,

@@ -5,6 +5,11 @@
 
 namespace nb {
 
+// Of `count` logits that are capped, and handed on.
+inline std::uint64_t logits_bytes(const LoweringBuilder& b, std::int64_t count) {
+  return b.desc().caps_in_fp32 ? LoweringBuilder::fp32(count) : b.act(count);
+}
+
 // In eager and compiled stacks alike (lowering_common.cpp).
 void lower_linear(LoweringBuilder& b);
 void lower_linear_backward_input(LoweringBuilder& b);

@@ -1,5 +1,7 @@
 #include "model/device/op_desc.hpp"
 
+#include <algorithm>
+
 #include "harness/base/check.hpp"
 
 namespace nb {
@@ -15,6 +17,18 @@ constexpr OpKindInfo kOpKinds[] = {
 }  // namespace
 
 std::span<const OpKindInfo> op_kinds() { return kOpKinds; }
+
+std::int64_t visible_pairs(std::int64_t queries, std::int64_t keys, std::int64_t window) {
+  const std::int64_t all = queries * (keys - queries) + queries * (queries + 1) / 2;
+  if (window == 0 || window + 1 >= keys) return all;
+  // A query at position p > window misses p - window keys.
+  const std::int64_t last = keys - 1 - window, first = std::max<std::int64_t>(last - queries, 0);
+  return all - (last * (last + 1) - first * (first + 1)) / 2;
+}
+
+std::int64_t visible_keys(std::int64_t queries, std::int64_t keys, std::int64_t window) {
+  return window == 0 ? keys : std::min(keys, queries + window);
+}
 
 std::string_view name(OpKind kind) {
   const auto index = static_cast<std::size_t>(kind);

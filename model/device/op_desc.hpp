@@ -35,7 +35,7 @@ class Tensor;
   X(kRotaryBackward, "rotary_backward", "dy | dx", "(batch, time, heads, head_dim) act")          \
   X(kAttention, "attention", "q, k, v | y",                                                       \
     "causal; q, y (batch, time, heads, head_dim), k, v (batch, key_time, kv_heads, head_dim); "   \
-    "key_time 0: time; ragged batches: batch 1, rows and keys of all, pairs")                     \
+    "key_time 0: time; window; ragged batches: batch 1, rows and keys of all, pairs")             \
   X(kAttentionBackward, "attention_backward", "dy | dq",                                          \
     "as attention; dq, dk, dv are the caller's")                                                  \
   X(kReluSquared, "relu_squared", "x | y", "(rows, cols) act")                                    \
@@ -140,17 +140,24 @@ struct OpDesc {
   std::string_view label;  // "h.3.attn.c_q": shown in traces and errors; must outlive the call only
   std::int64_t batch = 0;
   std::int64_t time = 0;
-  std::int64_t key_time = 0;  // keys of an attention; 0: time
+  std::int64_t key_time = 0;  // keys of an attention; 0: time. Ragged: those that are seen
   // Visible (query, key) pairs of a head of an attention over a ragged batch, where they do not
-  // follow from time and key_time; 0: they do.
+  // follow from time, key_time and window; 0: they do. Then, of them, what stays without a window.
   std::int64_t pairs = 0;
+  std::int64_t scored_pairs = 0;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
+  std::int64_t window = 0;  // keys before its own that a query of an attention sees; 0: all
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t inner = 0;
   std::int64_t vocab = 0;
+  // Columns of a head's logits, of which the first `vocab` are tokens and the rest is sliced off;
+  // 0: vocab.
+  std::int64_t padded_vocab = 0;
+  bool has_softcap = true;    // the head's logits are capped
+  bool caps_in_fp32 = false;  // they are upcast before, and stay fp32
   std::int64_t count = 0;
   std::int64_t tensors = 1;
   std::int64_t iterations = 0;
@@ -166,5 +173,10 @@ struct OpDesc {
   std::array<const Tensor*, 4> inputs{};
   const Tensor* output = nullptr;
 };
+
+// Visible pairs of causal attention by `queries`, the last of which stands at the last of `keys`,
+// and the keys that any of them sees.
+std::int64_t visible_pairs(std::int64_t queries, std::int64_t keys, std::int64_t window);
+std::int64_t visible_keys(std::int64_t queries, std::int64_t keys, std::int64_t window);
 
 }  // namespace nb

@@ -53,8 +53,9 @@ using Values = std::shared_ptr<HostValues>;
 //   first_columns, _backward  in x                 out y
 //   previous_rows, _backward  in x                 out y           time
 //   dropout, _backward        in x                 out y           scale: rate, rng
-//   softcap_cross_entropy     in logits            out loss, max?, sum?     ids: targets
-//   softcap_cross_entropy_backward   in logits, max, sum   out dlogits      ids, scale
+//   softcap_cross_entropy     in logits            out loss, max?, sum?     ids: targets, width,
+//                                                                           softcap, caps_in_fp32
+//   softcap_cross_entropy_backward   in logits, max, sum   out dlogits      the same, scale
 struct Op {
   OpKind kind{};
   std::string label = {};
@@ -62,12 +63,13 @@ struct Op {
   const NumericsPolicy* numerics = nullptr;  // of the use in which it was recorded
   std::array<Values, 7> in = {};
   std::array<Values, 3> out = {};
-  std::int64_t width = 0;  // of a norm's rows, which may be heads
+  std::int64_t width = 0;  // of a norm's rows, which may be heads; columns of tokens (0: all)
   kernels::RotaryShape rotary = {};
   std::vector<std::int64_t> positions = {};  // of every row, instead of rotary
   kernels::AttentionShape attention = {};
   std::shared_ptr<const std::vector<int>> ids = {};
-  float softcap = 0;
+  float softcap = 0;  // 0: none
+  bool caps_in_fp32 = false;
   double scale = 1;         // of the mean loss; a constant factor
   bool accumulate = false;  // out is added to
   float epsilon = kernels::kRmsNormEpsilon;

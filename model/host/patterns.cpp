@@ -163,10 +163,15 @@ void formats_of_rotary_norm(Plan& plan, const Step& step) {
   plan.alike(turn.out[0], norm.out[0]);
 }
 
+// The kernel rotates halves.
+bool is_in_halves(const Op& rotary) {
+  return rotary.rotary.layout != kernels::RotaryLayout::kPairs;
+}
+
 bool match_rotary_norm(Plan& plan, std::int32_t i) {
   const Op& norm = plan.op(i);
   const std::int32_t turn = plan.made_by(norm.in[0], OpKind::kRotary);
-  if (turn < 0 || plan.op(turn).rotary.head_dim != norm.width ||
+  if (turn < 0 || plan.op(turn).rotary.head_dim != norm.width || !is_in_halves(plan.op(turn)) ||
       norm.epsilon != kernels::kRmsNormEpsilon || plan.readers(norm.in[0]).front() != i)
     return false;
   plan.take({{turn, i}, rotary_norm, formats_of_rotary_norm});
@@ -189,7 +194,7 @@ void formats_of_rotary_norm_backward(Plan& plan, const Step& step) {
 bool match_rotary_norm_backward(Plan& plan, std::int32_t i) {
   const Op& turn = plan.op(i);
   const std::int32_t norm = plan.only_for(i, turn.in[0], OpKind::kRmsNormBackward);
-  if (norm < 0 || plan.op(norm).width != turn.rotary.head_dim) return false;
+  if (norm < 0 || plan.op(norm).width != turn.rotary.head_dim || !is_in_halves(turn)) return false;
   plan.take({{norm, i}, rotary_norm_backward, formats_of_rotary_norm_backward});
   return true;
 }
@@ -274,12 +279,10 @@ void head(Plan& plan, const Step& step) {
   kernels::lm_head_loss_and_backward(
       product.in[0]->matrix(),
       {w.matrix(), packed_weight(w, policy, kernels::PackFor::kNt),
-       packed_weight(w, policy, kernels::PackFor::kNn)},
+       packed_weight(w, policy, kernels::PackFor::kNn), loss.width},
       *loss.ids, row_scale(loss_backward), losses, plan.make_fp32(input.out[0]),
       plan.make_fp32(weight.out[0]), weight.accumulate,
-      {policy,
-       numerics.weight_gradient_matmul(),
-       {.softcap = loss.softcap, .pointwise = numerics.pointwise_policy()}});
+      {policy, numerics.weight_gradient_matmul(), loss_settings(loss)});
   plan.make_fp32(loss.out[0]).data[0] = mean_loss(loss, losses);
 }
 

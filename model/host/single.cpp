@@ -1,4 +1,6 @@
 // Every op alone: its kernel on its operands.
+#include <algorithm>
+
 #include "harness/base/check.hpp"
 #include "model/host/plan.hpp"
 #include "model/host/views.hpp"
@@ -87,7 +89,7 @@ void rotary(Plan& plan, const Step& step) {
   else if (op.positions.empty())
     kernels::rotary(x, y, cos, sin, op.rotary, policy);
   else
-    kernels::rotary(x, op.positions, y, cos, sin, op.rotary.head_dim, policy);
+    kernels::rotary(x, op.positions, y, cos, sin, op.rotary.head_dim, policy, op.rotary.layout);
 }
 
 void attention(Plan& plan, const Step& step) {
@@ -225,15 +227,17 @@ void dropout(Plan& plan, const Step& step) {
                    op.numerics->storage);
 }
 
-kernels::CrossEntropySettings loss_settings(const Op& op) {
-  return {.softcap = op.softcap, .pointwise = op.numerics->pointwise_policy()};
+// Columns of the tokens; behind them are those of padding.
+template <class View>
+View tokens_of(const Op& op, View logits) {
+  return op.width == 0 ? logits : column_block(logits, 0, op.width);
 }
 
 void softcap_cross_entropy(Plan& plan, const Step& step) {
   const Op& op = only(plan, step);
   std::vector<float> losses(op.ids->size());
   kernels::softcap_cross_entropy(
-      op.in[0]->matrix(), *op.ids, losses,
+      tokens_of(op, op.in[0]->matrix()), *op.ids, losses,
       {rows_to_keep(plan, op.out[1], step), rows_to_keep(plan, op.out[2], step)},
       loss_settings(op));
   plan.make_fp32(op.out[0]).data[0] = mean_loss(op, losses);
@@ -241,9 +245,12 @@ void softcap_cross_entropy(Plan& plan, const Step& step) {
 
 void softcap_cross_entropy_backward(Plan& plan, const Step& step) {
   const Op& op = only(plan, step);
-  kernels::softcap_cross_entropy_backward(op.in[0]->matrix(), *op.ids, span_of(op.in[1]),
-                                          span_of(op.in[2]), row_scale(op),
-                                          plan.make_fp32(op.out[0]), loss_settings(op));
+  const Matrix all = plan.make_fp32(op.out[0]), dlogits = tokens_of(op, all);
+  kernels::softcap_cross_entropy_backward(tokens_of(op, op.in[0]->matrix()), *op.ids,
+                                          span_of(op.in[1]), span_of(op.in[2]), row_scale(op),
+                                          dlogits, loss_settings(op));
+  for (std::int64_t i = 0; i < all.rows; ++i)
+    std::fill(all.row(i) + dlogits.cols, all.row(i) + all.cols, 0.0F);
 }
 
 // Formats: what reads or writes fp32 alone.

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "model/host/op.hpp"
+#include "model/kernels/cross_entropy.hpp"
 #include "model/kernels/reduce.hpp"
 #include "model/tensor/view.hpp"
 
@@ -28,6 +29,11 @@ inline std::span<const float> span_of(const Values& values) {
 inline double valid_targets(const Op& loss) {
   return static_cast<double>(
       std::count_if(loss.ids->begin(), loss.ids->end(), [](int target) { return target >= 0; }));
+}
+inline kernels::CrossEntropySettings loss_settings(const Op& loss) {
+  return {.softcap = loss.softcap,
+          .pointwise = loss.numerics->pointwise_policy(),
+          .in_fp32 = loss.caps_in_fp32};
 }
 // The gradient of each row's loss, of scale × their mean.
 inline float row_scale(const Op& loss_backward) {

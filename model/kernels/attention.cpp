@@ -65,7 +65,7 @@ void attention(const ConstNumbers& q, const ConstNumbers& k, const ConstNumbers&
     if (task.rows == 0) return;
     const ConstNumbers k_head = keys_of(k, task), v_head = keys_of(v, task);
     HeadKeys packed(format, k_head.rows, dim);
-    const bool is_chain = sums_are_chains(policy);
+    const bool is_chain = sums_are_chains(policy) && shape.window == 0;
     if (is_chain) packed.append(k_head, v_head);
     const std::int64_t seen = task.rows * (k_head.rows - task.rows / 2);
     for (std::int64_t h = 0; h < group; ++h) {
@@ -76,7 +76,7 @@ void attention(const ConstNumbers& q, const ConstNumbers& k, const ConstNumbers&
                                  at(saved.row_sum, row)};
       // A masked product of zero and something not finite would be seen.
       if (!is_chain || !packed.finite()) {
-        attend_by_definition(of_head, k_head, v_head, scale, policy);
+        attend_by_definition(of_head, k_head, v_head, scale, shape.window, policy);
         continue;
       }
       RowsAhead ahead(format.steps(2 * seen * dim));

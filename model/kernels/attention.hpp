@@ -7,6 +7,8 @@
 //   p_j = exp(z_j - m) ; l = Σ p_j in 16 virtual lanes by absolute key index, fixed tree
 //   out = round_output( sum over keys of p·v, absolute order, p and v rounded to the input
 //   format, +0 added, / l )
+// With a window w > 0 keys before that position - w are masked too: a query sees w keys and its
+// own, as flash attention's window_size = (w, 0) has it. w >= keys has the bits of no window.
 // Masked keys are skipped. One pass, chunks and a KV cache therefore agree to the bit, whatever the
 // batch. Products follow the policy's inputs and accumulation (kHostBlas is taken as kChain). A sum
 // over D is cut as any product's; one over keys where K is the number of visible ones, at absolute
@@ -34,6 +36,7 @@ struct AttentionShape {
   std::int64_t first_position = 0;  // of the first query: keys already in the cache
   std::int64_t key_rows = 0;  // rows between two sequences of k and v (cache capacity); 0: keys
   float scale = 0.0f;         // 0: fp32(1 / sqrt(head_dim))
+  std::int64_t window = 0;    // keys before its own that a query sees; 0: all
 };
 
 // What forward saves besides q, k, v and out: (batch, heads, queries), contiguous. Empty spans: not
@@ -67,7 +70,8 @@ struct CachedShape {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
-  float scale = 0.0f;  // 0: fp32(1 / sqrt(head_dim))
+  float scale = 0.0f;       // 0: fp32(1 / sqrt(head_dim))
+  std::int64_t window = 0;  // keys before its own that a query sees; 0: all
 };
 
 // q, out: (rows, heads·D). The sequences' rows must not overlap; rows of none are left alone.

@@ -261,7 +261,7 @@ void attention_backward(const ConstNumbers& dout, const ConstNumbers& q, const C
     const KeyHead keys = key_head(task);
     GroupBackward backward(shape, policy, keys);
     std::int64_t done = 0;
-    for (; sums_are_chains(policy) && done < group; ++done) {
+    for (; sums_are_chains(policy) && shape.window == 0 && done < group; ++done) {
       RowsAhead ahead(backward.steps());
       const auto prefetch_later = [&](const QueryHead& head, std::int64_t first,
                                       std::int64_t rows) {

@@ -91,7 +91,7 @@ class HeadRun {
     if (most > 0) packed.emplace(format_, most, shape_.head_dim);
     for (const CachedSequence& s : sequences) {
       if (s.queries == 0) continue;
-      if (!sums_are_chains(policy_)) {
+      if (!sums_are_chains(policy_) || shape_.window > 0) {
         each_head(s, [&](const QueryRows& rows) { by_definition(s, rows); });
         continue;
       }
@@ -217,7 +217,7 @@ class HeadRun {
       }
     });
     attend_by_definition(rows, matrix(k_all.floats(), keys, dim), matrix(v_all.floats(), keys, dim),
-                         scale(), policy_);
+                         scale(), shape_.window, policy_);
   }
 
   ConstMatrix q_;
@@ -240,6 +240,7 @@ void attention_cached(ConstMatrix q, Matrix out, std::span<const CachedSequence>
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     check_sequence(i, sequences[i], q, shape, policy);
   }
+  NB_CHECK(shape.window >= 0, "[attention_cached] window {} is negative", shape.window);
   NB_CHECK(policy.split_k >= 1, "[attention_cached] split_k is {}, not >= 1", policy.split_k);
   const std::vector<std::size_t> ends = runs_of(sequences);
   const auto begin_of = [&](std::size_t run) { return run == 0 ? 0 : ends[run - 1]; };

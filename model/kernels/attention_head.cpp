@@ -145,7 +145,7 @@ void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows,
 }
 
 void attend_by_definition(const QueryRows& rows, const ConstNumbers& k, const ConstNumbers& v,
-                          float scale, const MatmulPolicy& policy) {
+                          float scale, std::int64_t window, const MatmulPolicy& policy) {
   const inner::Table& table = inner::table();
   const AsFp32 q(table, rows.q), keys(table, k), values(table, v);
   const ToFp32 out(table, rows.out);
@@ -163,7 +163,8 @@ void attend_by_definition(const QueryRows& rows, const ConstNumbers& k, const Co
                         .head_dim = k.cols,
                         .first_position = rows.position,
                         .key_rows = k.rows,
-                        .scale = scale},
+                        .scale = scale,
+                        .window = window},
                        policy);
   out.keep();
 }

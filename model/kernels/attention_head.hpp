@@ -58,6 +58,6 @@ void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows,
 
 // The naive definition, for values that are not finite and for sums that are no chains.
 void attend_by_definition(const QueryRows& rows, const ConstNumbers& k, const ConstNumbers& v,
-                          float scale, const MatmulPolicy& policy);
+                          float scale, std::int64_t window, const MatmulPolicy& policy);
 
 }  // namespace nb::kernels

@@ -15,6 +15,14 @@ inline std::int64_t key_rows(const AttentionShape& s) {
 inline float score_scale(const AttentionShape& s) {
   return s.scale != 0.0f ? s.scale : 1.0f / std::sqrt(static_cast<float>(s.head_dim));
 }
+// The first key that a query at `position` sees, and the position behind the last query that sees
+// the key at `position`, of `time`.
+inline std::int64_t first_key(std::int64_t position, std::int64_t window) {
+  return window > 0 && position > window ? position - window : 0;
+}
+inline std::int64_t queries_end(std::int64_t position, std::int64_t window, std::int64_t time) {
+  return window > 0 && window < time - position ? position + window + 1 : time;
+}
 inline std::int64_t group_size(const AttentionShape& s) { return s.heads / s.kv_heads; }
 
 // Whether every sum is one chain, as the tiles compute it; else the definition does.
@@ -45,6 +53,7 @@ inline void check_attention(const char* op, const ConstNumbers& q, const ConstNu
                v.rows == k.rows && v.cols == k.cols,
            "[{}] k is ({},{}), v ({},{}), the shape says ({},{})", op, k.rows, k.cols, v.rows,
            v.cols, s.batch * key_rows(s), s.kv_heads * s.head_dim);
+  NB_CHECK(s.window >= 0, "[{}] window {} is negative", op, s.window);
   NB_CHECK(policy.split_k >= 1, "[{}] split_k is {}, not >= 1", op, policy.split_k);
   for (const ConstNumbers* m : {&q, &k, &v, &out}) {
     NB_CHECK(m->halves == nullptr || (has_halves(policy) && policy.output == DType::kBf16),

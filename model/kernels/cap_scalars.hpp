@@ -10,8 +10,8 @@
 
 namespace nb::kernels {
 
-// rounds_capped: z is rounded to storage in both modes. has_bf16_logits: they went through a
-// rounding to bf16.
+// rounds_capped: z is rounded to storage in both modes, if not in_fp32. has_bf16_logits: they went
+// through a rounding to bf16.
 inline inner::CapScalars cap_scalars(const CrossEntropySettings& settings, bool rounds_capped,
                                      bool has_bf16_logits) {
   NB_CHECK(settings.softcap >= 0.0f, "[cross_entropy] softcap {} is negative", settings.softcap);
@@ -19,7 +19,8 @@ inline inner::CapScalars cap_scalars(const CrossEntropySettings& settings, bool 
           .inverse = settings.softcap > 0.0f ? 1.0f / settings.softcap : 0.0f,
           .multiplies = has_bf16_logits && settings.softcap == 15.0f,
           .eager = settings.pointwise.eager,
-          .rounds_capped = rounds_capped,
+          .rounds_steps = settings.pointwise.eager && !settings.in_fp32,
+          .rounds_capped = rounds_capped && !settings.in_fp32,
           .storage = inner::rounding_of(settings.pointwise)};
 }
 

@@ -2,6 +2,7 @@
 // Soft-cap z of a logit x (cap 0: z = x):
 //   eager: t = round(tanh(round(x / cap))), z = round(t * cap)    each to storage
 //   fused: t = tanh(x / cap), z = t * cap in fp32 (softcap() itself rounds its output once)
+//   in_fp32: the same of both, and nothing rounds z: the logits were upcast before
 // Row r with target y: m = max z (16 lanes, NaN never greater), s = Σ exp(z - m) (16 lanes, fixed
 // tree),
 //   loss = log(s) - (z_y - m).   A target of -1 is ignored: loss +0, gradient +0. Other targets
@@ -21,6 +22,7 @@ inline constexpr int kIgnoreTarget = -1;
 struct CrossEntropySettings {
   float softcap = 15.0f;  // 0: none
   PointwisePolicy pointwise = {};
+  bool in_fp32 = false;
 };
 
 // Saved for backward besides the logits: one m and one s per row. Empty spans: not saved.
@@ -38,22 +40,24 @@ void softcap_cross_entropy(ConstMatrix logits, std::span<const int> targets,
 // dz = (exp(z - m) / s - [column = y]) * scale, scale the gradient of each loss (1 / valid rows).
 // Then
 //   eager: g = round(dz); g = round(g * cap); g = round(g * fma(-t, t, 1)); dlogits = round(g /
-//   cap) fused: dlogits = round(dz * fma(-t, t, 1))
+//   cap), in_fp32 with the last rounding alone
+//   fused: dlogits = round(dz * fma(-t, t, 1))
 // (no cap: dlogits = round(dz)). dlogits may be logits.
 void softcap_cross_entropy_backward(ConstMatrix logits, std::span<const int> targets,
                                     std::span<const float> row_max, std::span<const float> row_sum,
                                     float scale, Matrix dlogits,
                                     const CrossEntropySettings& settings);
 
-// Inference: the capped logits, rounded to storage. out may be logits.
+// Inference: the capped logits, rounded to storage (in_fp32: not). out may be logits.
 void softcap(ConstMatrix logits, Matrix out, const CrossEntropySettings& settings);
 // The same of a block of them, on the calling thread.
 void softcap_block(ConstMatrix logits, Matrix out, const ProductBlock& block,
                    const CrossEntropySettings& settings);
 
 // Scoring of evaluators: log_probs[r] = -loss of row r (of z rounded to storage in both modes,
-// since that is what an uncompiled model returns); argmax[r]: first index of the largest z, NaN
-// never greater (all NaN: 0). A target of -1: log_prob +0. Either span may be empty.
+// since that is what an uncompiled model returns; in_fp32: not rounded); argmax[r]: first index of
+// the largest z, NaN never greater (all NaN: 0). A target of -1: log_prob +0. Either span may be
+// empty.
 void score_targets(ConstMatrix logits, std::span<const int> targets, std::span<float> log_probs,
                    std::span<int> argmax, const CrossEntropySettings& settings);
 

@@ -35,7 +35,7 @@ template <class Body>
 void each_block(ConstMatrix x, const HeadWeight& w, const LmHeadPolicy& policy,
                 const inner::CapScalars& cap, const Body& body) {
   const HeadPanels panels(w, PackFor::kNt, gemm_format(policy.products.inputs), policy.products);
-  const HeadRows head(x, panels.words(), w.matrix.rows, policy, cap);
+  const HeadRows head(x, panels.words(), w.tokens().rows, policy, cap);
   const std::int64_t blocks = (x.rows + kHeadRows - 1) / kHeadRows;
   parallel_for(static_cast<std::size_t>(blocks), 1, [&](std::size_t block) {
     check_float_mode();
@@ -52,7 +52,7 @@ void each_block(ConstMatrix x, const HeadWeight& w, const LmHeadPolicy& policy,
 void score_rows(ConstMatrix x, const HeadWeight& w, std::span<const int> targets,
                 std::span<float> log_probs, std::span<int> argmax, const LmHeadPolicy& policy) {
   if (!head_works_in_blocks(policy)) {
-    return each_plain_block(x, w.matrix, policy.products, [&](std::int64_t first, Matrix z) {
+    return each_plain_block(x, w.tokens(), policy.products, [&](std::int64_t first, Matrix z) {
       score_targets(z, part(targets, first, z.rows), part(log_probs, first, z.rows),
                     part(argmax, first, z.rows), policy.loss);
     });
@@ -65,10 +65,10 @@ void score_rows(ConstMatrix x, const HeadWeight& w, std::span<const int> targets
                for (std::int64_t i = 0; i < count; ++i, t += stride) {
                  const auto row = static_cast<std::size_t>(first + i);
                  const auto [max, is_calm] = rows[i];
-                 const float sum = table.capped_sum(t, w.matrix.rows, cap, max, is_calm);
+                 const float sum = table.capped_sum(t, w.tokens().rows, cap, max, is_calm);
                  log_probs[row] = (table.capped_value(t[targets[row]], cap) - max) - log(sum);
                  if (!argmax.empty())
-                   argmax[row] = static_cast<int>(table.first_capped(t, w.matrix.rows, cap, max));
+                   argmax[row] = static_cast<int>(table.first_capped(t, w.tokens().rows, cap, max));
                }
              });
 }
@@ -77,9 +77,9 @@ void score_rows(ConstMatrix x, const HeadWeight& w, std::span<const int> targets
 
 void lm_head_losses(ConstMatrix x, const HeadWeight& w, std::span<const int> targets,
                     std::span<float> losses, const LmHeadPolicy& policy) {
-  check_head("lm_head_losses", x, w.matrix, targets, losses.size());
+  check_head("lm_head_losses", x, w.tokens(), targets, losses.size());
   if (!head_works_in_blocks(policy)) {
-    return each_plain_block(x, w.matrix, policy.products, [&](std::int64_t first, Matrix z) {
+    return each_plain_block(x, w.tokens(), policy.products, [&](std::int64_t first, Matrix z) {
       softcap_cross_entropy(z, part(targets, first, z.rows), part(losses, first, z.rows), {},
                             policy.loss);
     });
@@ -94,7 +94,7 @@ void lm_head_losses(ConstMatrix x, const HeadWeight& w, std::span<const int> tar
                  losses[row] = 0.0f;
                  if (targets[row] == kIgnoreTarget) continue;
                  const float sum =
-                     table.capped_sum(t, w.matrix.rows, cap, rows[i].max, rows[i].is_calm);
+                     table.capped_sum(t, w.tokens().rows, cap, rows[i].max, rows[i].is_calm);
                  losses[row] = log(sum) - (table.capped_value(t[targets[row]], cap) - rows[i].max);
                }
              });
@@ -102,7 +102,7 @@ void lm_head_losses(ConstMatrix x, const HeadWeight& w, std::span<const int> tar
 
 void lm_head_scores(ConstMatrix x, const HeadWeight& w, std::span<const int> targets,
                     std::span<float> log_probs, std::span<int> argmax, const LmHeadPolicy& policy) {
-  check_head("lm_head_scores", x, w.matrix, targets, log_probs.size());
+  check_head("lm_head_scores", x, w.tokens(), targets, log_probs.size());
   NB_CHECK(argmax.empty() || argmax.size() == targets.size(),
            "[lm_head_scores] {} argmax for {} targets", argmax.size(), targets.size());
   const auto ignored = std::count(targets.begin(), targets.end(), kIgnoreTarget);

@@ -5,6 +5,7 @@
 //   dz = softcap_cross_entropy_backward(z, m, s, row_scale);
 //   dx = matmul_nn(dz, w, products);  dw (+)= matmul_tn(dz, x, weight_gradient).
 // x (rows, C), w (V,C), targets and losses: one a row, target -1: ignored. Parallel inside.
+// Rows of w behind the tokens are padding, finite: their logits are left out, their dz is zero.
 #pragma once
 
 #include <cstdint>
@@ -23,22 +24,28 @@ struct LmHeadPolicy {
   CrossEntropySettings loss;
 };
 
-// The weight, and its packed forms where the caller keeps them; null: packed for the call.
+// The weight, and its packed forms where the caller keeps them; null: packed for the call. vocab:
+// rows that are tokens, the first ones; 0: all.
 struct HeadWeight {
   ConstMatrix matrix;
   const PackedMatrix* nt = nullptr;
   const PackedMatrix* nn = nullptr;
+  std::int64_t vocab = 0;
 
   // NOLINTNEXTLINE(google-explicit-constructor): a weight that nobody packed
   HeadWeight(ConstMatrix w) : matrix(w) {}
-  HeadWeight(ConstMatrix w, const PackedMatrix* by_rows, const PackedMatrix* by_columns)
-      : matrix(w), nt(by_rows), nn(by_columns) {}
+  HeadWeight(ConstMatrix w, const PackedMatrix* by_rows, const PackedMatrix* by_columns,
+             std::int64_t tokens = 0)
+      : matrix(w), nt(by_rows), nn(by_columns), vocab(tokens) {}
+
+  ConstMatrix tokens() const { return vocab == 0 ? matrix : row_block(matrix, 0, vocab); }
 };
 
 void lm_head_losses(ConstMatrix x, const HeadWeight& w, std::span<const int> targets,
                     std::span<float> losses, const LmHeadPolicy& policy);
 
-// dx (rows, C); dw (V,C), added to when accumulate. row_scale: gradient of each loss. group_bytes:
+// dx (rows, C); dw (V,C), added to when accumulate (rows of padding stay, else they become zero).
+// row_scale: gradient of each loss. group_bytes:
 // of packed dz that waits for the weight's gradient, more or less: groups are of one size. Changes
 // no bit.
 void lm_head_loss_and_backward(ConstMatrix x, const HeadWeight& w, std::span<const int> targets,

@@ -17,18 +17,23 @@ constexpr std::int64_t kVocabularyStrip = 128;  // whole panels at every level
 // Of a strip's sums at a time: these steps of x's panels stay in L2 while the strip takes them.
 constexpr std::int64_t kSumSteps = 128;
 
-void run_plain(ConstMatrix x, ConstMatrix w, std::span<const int> targets, float row_scale,
-               std::span<float> losses, Matrix dx, Matrix dw, bool accumulate,
+void run_plain(ConstMatrix x, const HeadWeight& weight, std::span<const int> targets,
+               float row_scale, std::span<float> losses, Matrix dx, Matrix dw, bool accumulate,
                const LmHeadPolicy& policy) {
+  const ConstMatrix w = weight.matrix;
   const auto rows = static_cast<std::size_t>(x.rows);
   const Scratch memory((static_cast<std::size_t>(x.rows * w.rows) + 2 * rows) * sizeof(float));
-  const Matrix z = matrix(memory.floats(), x.rows, w.rows);
-  const std::span max(memory.floats() + z.size(), rows), sum(max.data() + rows, rows);
-  matmul_nt(x, w, z, policy.products);
+  const Matrix all = matrix(memory.floats(), x.rows, w.rows);
+  const std::span max(memory.floats() + all.size(), rows), sum(max.data() + rows, rows);
+  matmul_nt(x, w, all, policy.products);
+  const std::int64_t vocab = weight.tokens().rows;
+  const Matrix z = column_block(all, 0, vocab);
   softcap_cross_entropy(z, targets, losses, {max, sum}, policy.loss);
   softcap_cross_entropy_backward(z, targets, max, sum, row_scale, z, policy.loss);
-  matmul_nn(z, w, dx, policy.products);
-  matmul_tn(z, x, dw, policy.weight_gradient, accumulate);
+  for (std::int64_t i = 0; i < all.rows; ++i)
+    std::fill(all.row(i) + vocab, all.row(i) + w.rows, 0.0f);
+  matmul_nn(all, w, dx, policy.products);
+  matmul_tn(all, x, dw, policy.weight_gradient, accumulate);
 }
 
 class Backward {
@@ -43,7 +48,7 @@ class Backward {
         policy_(policy),
         x_(x),
         weight_(w),
-        w_(w.matrix),
+        w_(w.tokens()),
         targets_(targets),
         row_scale_(row_scale),
         losses_(losses),
@@ -57,6 +62,7 @@ class Backward {
     const HeadPanels nt(weight_, PackFor::kNt, format_, policy_.products);
     const HeadPanels nn(weight_, PackFor::kNn, format_, policy_.products);
     w_nn_ = nn.words();
+    nn_panel_words_ = nn.panel_words();
     const HeadRows head(x_, nt.words(), w_.rows, policy_, cap_);
     const Scratch dz(panels_bytes(gradient_format_, w_.rows, group_rows_));
     const Scratch x(panels_bytes(gradient_format_, w_.cols, group_rows_));
@@ -109,8 +115,8 @@ class Backward {
                     head.stride(), rows + i, words.words() + i * inner::kGemmRowWords,
                     dz_panels + gradient_format_.steps(at + i) * gradient_format_.gemm->cols);
     }
-    multiply_words(format_, count, w_.cols, steps, words.words(), w_nn_,
-                   format_.panel_words(w_.rows), sums.floats(), sum_stride, inner::kFinishRaw);
+    multiply_words(format_, count, w_.cols, steps, words.words(), w_nn_, nn_panel_words_,
+                   sums.floats(), sum_stride, inner::kFinishRaw);
     const int rounding =
         inner::rounding_of(policy_.products.output, policy_.products.fp16_saturates);
     for (std::int64_t i = 0; i < count; ++i) {
@@ -243,7 +249,7 @@ class Backward {
   const LmHeadPolicy& policy_;
   ConstMatrix x_;
   const HeadWeight& weight_;
-  ConstMatrix w_;
+  ConstMatrix w_;  // tokens
   std::span<const int> targets_;
   float row_scale_;
   std::span<float> losses_;
@@ -252,6 +258,7 @@ class Backward {
   std::int64_t group_rows_;
   std::int64_t group_words_;             // from one panel of the group's to the next
   const std::uint32_t* w_nn_ = nullptr;  // panels of w as the right operand of dz w
+  std::int64_t nn_panel_words_ = 0;
 };
 
 }  // namespace
@@ -261,14 +268,18 @@ void lm_head_loss_and_backward(ConstMatrix x, const HeadWeight& weight,
                                std::span<float> losses, Matrix dx, Matrix dw, bool accumulate,
                                const LmHeadPolicy& policy, std::int64_t group_bytes) {
   const ConstMatrix w = weight.matrix;
-  check_head("lm_head_backward", x, w, targets, losses.size());
+  check_head("lm_head_backward", x, weight.tokens(), targets, losses.size());
   NB_CHECK(same_shape(x, dx) && same_shape(w, dw),
            "[lm_head_backward] x ({},{}), dx ({},{}), w ({},{}), dw ({},{})", x.rows, x.cols,
            dx.rows, dx.cols, w.rows, w.cols, dw.rows, dw.cols);
   if (!head_works_in_blocks(policy) || x.rows == 0) {
-    return run_plain(x, w, targets, row_scale, losses, dx, dw, accumulate, policy);
+    return run_plain(x, weight, targets, row_scale, losses, dx, dw, accumulate, policy);
   }
   Backward(x, weight, targets, row_scale, losses, dx, dw, accumulate, policy, group_bytes).run();
+  if (accumulate) return;
+  for (std::int64_t row = weight.tokens().rows; row < w.rows; ++row) {
+    inner::table().fill(dw.row(row), dw.cols, 0.0f);
+  }
 }
 
 }  // namespace nb::kernels

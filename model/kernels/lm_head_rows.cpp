@@ -57,19 +57,23 @@ void pack_head_rows(const GemmFormat& format, const float* data, std::int64_t st
 
 HeadPanels::HeadPanels(const HeadWeight& w, PackFor use, const GemmFormat& format,
                        const MatmulPolicy& policy) {
-  const ConstMatrix m = w.matrix;
-  if (const PackedMatrix* kept = use == PackFor::kNt ? w.nt : w.nn; kept != nullptr) {
-    NB_CHECK(kept->suits(use, policy) && kept->rows() == m.rows && kept->cols() == m.cols,
-             "[lm_head] w is ({},{}), packed ({},{})", m.rows, m.cols, kept->rows(), kept->cols());
+  const bool by_rows = use == PackFor::kNt;
+  if (const PackedMatrix* kept = by_rows ? w.nt : w.nn; kept != nullptr) {
+    const ConstMatrix all = w.matrix;
+    NB_CHECK(kept->suits(use, policy) && kept->rows() == all.rows && kept->cols() == all.cols,
+             "[lm_head] w is ({},{}), packed ({},{})", all.rows, all.cols, kept->rows(),
+             kept->cols());
     words_ = packed_panels(*kept);
+    panel_words_ = format.panel_words(by_rows ? all.cols : all.rows);
     return;
   }
-  const bool by_rows = use == PackFor::kNt;
+  const ConstMatrix m = w.tokens();
   const std::int64_t n = by_rows ? m.rows : m.cols, k = by_rows ? m.cols : m.rows;
   own_.emplace(panels_bytes(format, n, k));
   pack_all_panels(format, by_rows ? Operand{m.data, m.stride, 1} : Operand{m.data, 1, m.stride}, n,
                   k, own_->words());
   words_ = own_->words();
+  panel_words_ = format.panel_words(k);
 }
 
 void multiply_words(const GemmFormat& format, std::int64_t rows, std::int64_t cols,

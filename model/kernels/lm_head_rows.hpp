@@ -32,17 +32,20 @@ void check_head(const char* op, ConstMatrix x, ConstMatrix w, std::span<const in
 // What a tile does with sums that are rounded so: raw where the table's finish() must follow.
 int tile_finish(int rounding, bool accumulate);
 
-// Panels of w for one kind of product: those that the caller keeps, or packed here, in scratch
-// memory: what is taken after it must be given back before it dies.
+// Panels of w's tokens for one kind of product (of padding behind them, maybe): those that the
+// caller keeps, or packed here, in scratch memory: what is taken after it must be given back before
+// it dies.
 class HeadPanels {
  public:
   HeadPanels(const HeadWeight& w, PackFor use, const GemmFormat& format,
              const MatmulPolicy& policy);
   const std::uint32_t* words() const { return words_; }
+  std::int64_t panel_words() const { return panel_words_; }  // from one panel to the next
 
  private:
   std::optional<Scratch> own_;
   const std::uint32_t* words_;
+  std::int64_t panel_words_;
 };
 
 // Blocks of rows of words (inner::Gemm) over whole chains of `steps`: kHeadRows rows of a block of

@@ -4,9 +4,56 @@
 #include "harness/base/portable_math.hpp"
 #include "model/kernels/inner/dispatch.hpp"
 #include "model/kernels/row_loop.hpp"
+#include "model/kernels/scratch.hpp"
 
 namespace nb::kernels {
 namespace {
+
+// Heads of one row. Pairs are put into halves and back; their rotation is by plus the angle.
+class HeadRotation {
+ public:
+  HeadRotation(std::int64_t head_dim, RotaryLayout layout, const PointwisePolicy& policy,
+               float sin_sign)
+      : table_(inner::table()),
+        half_(head_dim / 2),
+        is_paired_(layout == RotaryLayout::kPairs),
+        sin_sign_(is_paired_ ? -sin_sign : sin_sign),
+        rounding_(inner::rounding_of(policy)),
+        is_eager_(policy.eager) {}
+
+  void run(const float* x, const float* cos, const float* sin, std::int64_t heads,
+           float* out) const {
+    if (is_paired_) return run_pairs(x, cos, sin, heads, out);
+    for (std::int64_t h = 0; h < heads; ++h, x += 2 * half_, out += 2 * half_) {
+      table_.rotary(x, cos, sin, half_, sin_sign_, out, rounding_, is_eager_);
+    }
+  }
+
+ private:
+  void run_pairs(const float* x, const float* cos, const float* sin, std::int64_t heads,
+                 float* out) const {
+    const Scratch scratch(static_cast<std::size_t>(2 * half_) * sizeof(float));
+    float* halves = scratch.floats();
+    for (std::int64_t h = 0; h < heads; ++h, x += 2 * half_, out += 2 * half_) {
+      for (std::int64_t i = 0; i < half_; ++i) {
+        halves[i] = x[2 * i];
+        halves[half_ + i] = x[2 * i + 1];
+      }
+      table_.rotary(halves, cos, sin, half_, sin_sign_, halves, rounding_, is_eager_);
+      for (std::int64_t i = 0; i < half_; ++i) {
+        out[2 * i] = halves[i];
+        out[2 * i + 1] = halves[half_ + i];
+      }
+    }
+  }
+
+  const inner::Table& table_;
+  std::int64_t half_;
+  bool is_paired_;
+  float sin_sign_;
+  int rounding_;
+  bool is_eager_;
+};
 
 void turn(const char* op, ConstMatrix x, Matrix out, ConstMatrix cos, ConstMatrix sin,
           const RotaryShape& shape, const PointwisePolicy& policy, float sin_sign) {
@@ -21,15 +68,10 @@ void turn(const char* op, ConstMatrix x, Matrix out, ConstMatrix cos, ConstMatri
                shape.first_position + shape.time <= cos.rows && sin.rows == cos.rows,
            "[{}] tables are ({},{}), positions {} to {} and {} columns needed", op, cos.rows,
            cos.cols, shape.first_position, shape.first_position + shape.time, half);
-  const inner::Table& table = inner::table();
-  const int rounding = inner::rounding_of(policy);
+  const HeadRotation rotation(shape.head_dim, shape.layout, policy, sin_sign);
   each_row(x.rows, x.cols, [&](std::int64_t i) {
     const std::int64_t position = shape.first_position + i % shape.time;
-    for (std::int64_t h = 0; h < shape.heads; ++h) {
-      const std::int64_t at = h * shape.head_dim;
-      table.rotary(x.row(i) + at, cos.row(position), sin.row(position), half, sin_sign,
-                   out.row(i) + at, rounding, policy.eager);
-    }
+    rotation.run(x.row(i), cos.row(position), sin.row(position), shape.heads, out.row(i));
   });
 }
 
@@ -58,7 +100,8 @@ void rotary(ConstMatrix x, Matrix out, ConstMatrix cos, ConstMatrix sin, const R
 }
 
 void rotary(ConstMatrix x, std::span<const std::int64_t> positions, Matrix out, ConstMatrix cos,
-            ConstMatrix sin, std::int64_t head_dim, const PointwisePolicy& policy) {
+            ConstMatrix sin, std::int64_t head_dim, const PointwisePolicy& policy,
+            RotaryLayout layout) {
   const std::int64_t half = head_dim / 2;
   NB_CHECK(head_dim > 0 && head_dim % 2 == 0 && same_shape(x, out) && x.cols % head_dim == 0,
            "[rotary] x is ({},{}), out ({},{}), heads of {}", x.rows, x.cols, out.rows, out.cols,
@@ -71,14 +114,10 @@ void rotary(ConstMatrix x, std::span<const std::int64_t> positions, Matrix out, 
     NB_CHECK(position >= 0 && position < cos.rows, "[rotary] position {}, the tables hold {}",
              position, cos.rows);
   }
-  const inner::Table& table = inner::table();
-  const int rounding = inner::rounding_of(policy);
+  const HeadRotation rotation(head_dim, layout, policy, 1.0f);
   each_row(x.rows, x.cols, [&](std::int64_t i) {
     const std::int64_t position = positions[static_cast<std::size_t>(i)];
-    for (std::int64_t at = 0; at < x.cols; at += head_dim) {
-      table.rotary(x.row(i) + at, cos.row(position), sin.row(position), half, 1.0f, out.row(i) + at,
-                   rounding, policy.eager);
-    }
+    rotation.run(x.row(i), cos.row(position), sin.row(position), x.cols / head_dim, out.row(i));
   });
 }
 

@@ -45,6 +45,7 @@ void check(const char* op, const ConstNumbers& x, const ConstNumbers& out, std::
 }
 
 void check_time(const char* op, const ConstNumbers& x, const RotaryShape& shape, ConstMatrix cos) {
+  NB_CHECK(shape.layout != RotaryLayout::kPairs, "[{}] rotates halves, not pairs", op);
   NB_CHECK(x.cols == shape.heads * shape.head_dim && shape.first_position >= 0 &&
                (x.rows == 0 || (shape.time > 0 && x.rows % shape.time == 0)) &&
                shape.first_position + shape.time <= cos.rows,

@@ -24,7 +24,8 @@ OpDesc describe(OpKind kind, const HeadShape& shape, std::string_view label) {
           .time = shape.time,
           .heads = shape.heads,
           .kv_heads = shape.kv_heads,
-          .head_dim = shape.head_dim};
+          .head_dim = shape.head_dim,
+          .window = shape.window};
 }
 
 kernels::AttentionShape kernel_shape(const HeadShape& shape) {
@@ -33,7 +34,8 @@ kernels::AttentionShape kernel_shape(const HeadShape& shape) {
           .keys = shape.time,
           .heads = shape.heads,
           .kv_heads = shape.kv_heads,
-          .head_dim = shape.head_dim};
+          .head_dim = shape.head_dim,
+          .window = shape.window};
 }
 
 Tape::Gradients attention_backward(const Tensor& dy, const Tensor& q, const Tensor& k,
@@ -93,11 +95,15 @@ Tensor attention_cached(Device& device, const Tensor& q,
                  .batch = 1,
                  .heads = shape.heads,
                  .kv_heads = shape.kv_heads,
-                 .head_dim = shape.head_dim};
+                 .head_dim = shape.head_dim,
+                 .window = shape.window};
   for (const kernels::CachedSequence& s : sequences) {
+    const std::int64_t keys = s.queries == 0 ? 0 : s.first_position + s.queries;
+    const std::int64_t seen = visible_keys(s.queries, keys, shape.window);
     desc.time += s.queries;
-    desc.key_time += s.queries == 0 ? 0 : s.first_position + s.queries;
-    desc.pairs += s.queries * s.first_position + s.queries * (s.queries + 1) / 2;
+    desc.key_time += seen;
+    desc.pairs += visible_pairs(s.queries, keys, shape.window);
+    desc.scored_pairs += visible_pairs(s.queries, keys, 0);
   }
   Tensor y = device.allocate(q.shape(), device.numerics().storage, label);
   if (desc.time == 0) return y;

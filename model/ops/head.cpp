@@ -17,22 +17,31 @@ namespace {
 constexpr std::int64_t kBlockValues = 1 << 21;  // 8 MiB of logits at a time
 constexpr std::int64_t kMinBlockRows = 64;      // below, packing w would cost more than the product
 
+// Logits of `rows` rows: w has `padded` rows, the first `vocab` of them are tokens.
 struct HeadSize {
-  std::int64_t rows, vocab, width;
+  std::int64_t rows, vocab, padded, width;
 };
 
-HeadSize check_sizes(const Tensor& x, const Tensor& w, std::span<const int> targets,
-                     const Device& device) {
+HeadSize check_sizes(const Tensor& x, const Tensor& w, const HeadOptions& options) {
   NB_CHECK(w.shape().rank() == 2 && x.shape().last() == w.shape()[1], "[head] x {}, w (V,C) {}",
            x.shape().text(), w.shape().text());
-  const std::int64_t rows = x.shape().leading();
-  NB_CHECK(!device.executes() || std::ssize(targets) == rows, "[head] {} targets for {} rows",
-           targets.size(), rows);
-  return {rows, w.shape()[0], w.shape()[1]};
+  NB_CHECK(options.vocab >= 0 && options.vocab <= w.shape()[0], "[head] {} tokens, w (V,C) {}",
+           options.vocab, w.shape().text());
+  NB_CHECK(options.softcap >= 0, "[head] softcap {} is negative", options.softcap);
+  const std::int64_t padded = w.shape()[0];
+  return {x.shape().leading(), options.vocab == 0 ? padded : options.vocab, padded, w.shape()[1]};
+}
+
+HeadSize check_sizes(const Tensor& x, const Tensor& w, std::span<const int> targets,
+                     const Device& device, const HeadOptions& options) {
+  const HeadSize size = check_sizes(x, w, options);
+  NB_CHECK(!device.executes() || std::ssize(targets) == size.rows, "[head] {} targets for {} rows",
+           targets.size(), size.rows);
+  return size;
 }
 
 std::int64_t block_rows(const HeadSize& size) {
-  return std::min(std::max(kBlockValues / size.vocab / 2 * 2, kMinBlockRows), size.rows);
+  return std::min(std::max(kBlockValues / size.padded / 2 * 2, kMinBlockRows), size.rows);
 }
 
 std::span<float> sized(std::vector<float>& buffer, std::int64_t count) {
@@ -40,57 +49,90 @@ std::span<float> sized(std::vector<float>& buffer, std::int64_t count) {
   return std::span(buffer).first(static_cast<std::size_t>(count));
 }
 
-kernels::CrossEntropySettings loss_settings(const Device& device) {
-  return {.softcap = kSoftcap, .pointwise = device.numerics().pointwise_policy()};
+kernels::CrossEntropySettings loss_settings(const Device& device, const HeadOptions& options) {
+  return {.softcap = options.softcap,
+          .pointwise = device.numerics().pointwise_policy(),
+          .in_fp32 = options.caps_in_fp32};
 }
 
-kernels::LmHeadPolicy kernel_policy(const Device& device) {
+kernels::LmHeadPolicy kernel_policy(const Device& device, const HeadOptions& options) {
   return {device.numerics().matmul(), device.numerics().weight_gradient_matmul(),
-          loss_settings(device)};
+          loss_settings(device, options)};
 }
 
-kernels::HeadWeight head_weight(const Device& device, const Tensor& w) {
+kernels::HeadWeight head_weight(const Device& device, const Tensor& w, const HeadSize& size) {
   const MatmulPolicy policy = device.numerics().matmul();
-  return {w.matrix(), host::packed_weight(*w.values(), policy, kernels::PackFor::kNt), nullptr};
+  return {w.matrix(), host::packed_weight(*w.values(), policy, kernels::PackFor::kNt), nullptr,
+          size.vocab};
 }
 
 OpDesc linear_desc(OpKind kind, const HeadSize& size, const Tensor& w, std::string_view label) {
   return {.kind = kind,
           .label = label,
           .rows = size.rows,
-          .cols = size.vocab,
+          .cols = size.padded,
           .inner = size.width,
           .dtype = w.dtype()};
 }
-OpDesc vocab_desc(OpKind kind, const HeadSize& size, std::string_view label) {
-  return {.kind = kind, .label = label, .rows = size.rows, .vocab = size.vocab};
+OpDesc vocab_desc(OpKind kind, const HeadSize& size, const HeadOptions& options,
+                  std::string_view label) {
+  return {.kind = kind,
+          .label = label,
+          .rows = size.rows,
+          .vocab = size.vocab,
+          .padded_vocab = size.padded,
+          .has_softcap = options.softcap > 0,
+          .caps_in_fp32 = options.caps_in_fp32};
 }
 
-// The device's logits: memory and time; the host's arithmetic is elsewhere.
-Tensor simulated_logits(Device& device, const HeadSize& size, const Tensor& x, const Tensor& w) {
-  Tensor logits = device.allocate({size.rows, size.vocab}, device.numerics().storage,
+// The device's logits: memory and time. compute: the host's arithmetic, where it is done here.
+Tensor simulated_logits(Device& device, const HeadSize& size, const Tensor& x, const Tensor& w,
+                        const std::function<void()>& compute) {
+  Tensor logits = device.allocate({size.rows, size.padded}, device.numerics().storage,
                                   "lm_head.logits", HostBuffer::kNone);
   OpDesc desc = linear_desc(OpKind::kLinear, size, w, "lm_head");
   desc.inputs = {&x, &w};
   desc.output = &logits;
-  device.run(desc, [] {});
+  device.run(desc, compute);
   return logits;
 }
+
+// And what a model without targets returns: the logits capped, upcast, or as they are.
+class CappedLogits {
+ public:
+  CappedLogits(Device& device, const HeadSize& size, const HeadOptions& options, const Tensor& x,
+               const Tensor& w, const std::function<void()>& compute) {
+    const bool is_changed = options.softcap > 0 || options.caps_in_fp32;
+    const std::function<void()> nothing = [] {};
+    logits_ = simulated_logits(device, size, x, w, is_changed ? nothing : compute);
+    if (!is_changed) return;
+    const DType type = options.caps_in_fp32 ? DType::kFp32 : device.numerics().storage;
+    capped_ = device.allocate({size.rows, size.vocab}, type, "logits", HostBuffer::kNone);
+    OpDesc desc = vocab_desc(OpKind::kLogits, size, options, "logits");
+    desc.inputs = {&logits_};
+    desc.output = &capped_;
+    device.run(desc, compute);
+  }
+  const Tensor& last() const { return capped_.empty() ? logits_ : capped_; }
+
+ private:
+  Tensor logits_, capped_;
+};
 
 }  // namespace
 
 void head_losses(Device& device, const Tensor& x, const Tensor& w, std::span<const int> targets,
-                 bool is_mean, std::span<float> losses) {
-  const HeadSize size = check_sizes(x, w, targets, device);
-  const Tensor logits = simulated_logits(device, size, x, w);
+                 bool is_mean, std::span<float> losses, const HeadOptions& options) {
+  const HeadSize size = check_sizes(x, w, targets, device, options);
+  const Tensor logits = simulated_logits(device, size, x, w, [] {});
   const Tensor loss = device.allocate(is_mean ? Shape{1} : Shape{size.rows}, DType::kFp32, "loss",
                                       HostBuffer::kNone);
-  OpDesc desc = vocab_desc(OpKind::kSoftcapCrossEntropy, size, "loss");
+  OpDesc desc = vocab_desc(OpKind::kSoftcapCrossEntropy, size, options, "loss");
   desc.inputs = {&logits};
   desc.output = &loss;
   device.run(desc, [&] {
-    kernels::lm_head_losses(x.matrix(), head_weight(device, w), targets, losses,
-                            kernel_policy(device));
+    kernels::lm_head_losses(x.matrix(), head_weight(device, w, size), targets, losses,
+                            kernel_policy(device, options));
   });
 }
 
@@ -105,6 +147,7 @@ struct HeadSaved {
   Targets targets;
   double scale = 1;
   bool trains_w = true;
+  HeadOptions options;       // vocab: not 0
   bool accumulates = false;  // w has a gradient already
   SavedBlocks of_logits, of_loss;
 };
@@ -113,18 +156,18 @@ Tensor head_backward(const Tensor& loss, Parameter& w, HeadSaved& kept) {
   Device& device = loss.device();
   const Shape& shape = kept.logits.shape();
   const Tensor dlogits = result(device, shape, "lm_head.dlogits");
-  host::run_backward(device,
-                     {.kind = OpKind::kSoftcapCrossEntropyBackward,
-                      .label = "loss",
-                      .rows = shape.leading(),
-                      .vocab = shape.last(),
-                      .inputs = {&loss},
-                      .output = &dlogits},
-                     std::move(kept.of_loss),
+  OpDesc desc =
+      vocab_desc(OpKind::kSoftcapCrossEntropyBackward,
+                 {shape.leading(), kept.options.vocab, shape.last(), 0}, kept.options, "loss");
+  desc.inputs = {&loss};
+  desc.output = &dlogits;
+  host::run_backward(device, desc, std::move(kept.of_loss),
                      {.in = {kept.logits.values(), kept.row_max, kept.row_sum},
                       .out = {dlogits.values()},
+                      .width = kept.options.vocab,
                       .ids = kept.targets,
-                      .softcap = kSoftcap,
+                      .softcap = kept.options.softcap,
+                      .caps_in_fp32 = kept.options.caps_in_fp32,
                       .scale = kept.scale});
   Tensor dx = linear_backward_input(dlogits, w.value, "lm_head");
   if (kept.trains_w)
@@ -135,9 +178,10 @@ Tensor head_backward(const Tensor& loss, Parameter& w, HeadSaved& kept) {
 
 }  // namespace
 
-Tensor head_loss(const Tensor& x, Parameter& w, std::span<const int> targets, double scale) {
+Tensor head_loss(const Tensor& x, Parameter& w, std::span<const int> targets, double scale,
+                 const HeadOptions& options) {
   Device& device = x.device();
-  const HeadSize size = check_sizes(x, w.value, targets, device);
+  const HeadSize size = check_sizes(x, w.value, targets, device, options);
   const bool saves = wants_backward({&x}, w.is_trained);
   const auto kept = std::make_shared<HeadSaved>();
   // Allocated before the logits.
@@ -149,8 +193,10 @@ Tensor head_loss(const Tensor& x, Parameter& w, std::span<const int> targets, do
   kept->targets = std::make_shared<std::vector<int>>(targets.begin(), targets.end());
   kept->scale = scale;
   kept->trains_w = w.is_trained;
+  kept->options = options;
+  kept->options.vocab = size.vocab;
   {
-    const Tensor logits = result(device, {size.rows, size.vocab}, "lm_head.logits");
+    const Tensor logits = result(device, {size.rows, size.padded}, "lm_head.logits");
     kept->logits = logits.values_only();
     OpDesc product = linear_desc(OpKind::kLinear, size, w.value, "lm_head");
     product.inputs = {w.is_trained ? &x : nullptr, &w.value};
@@ -158,15 +204,17 @@ Tensor head_loss(const Tensor& x, Parameter& w, std::span<const int> targets, do
     product.saves_for_backward = saves;
     kept->of_logits = host::run(device, product,
                                 {.in = {x.values(), w.value.values()}, .out = {logits.values()}});
-    OpDesc desc = vocab_desc(OpKind::kSoftcapCrossEntropy, size, "loss");
+    OpDesc desc = vocab_desc(OpKind::kSoftcapCrossEntropy, size, options, "loss");
     desc.inputs = {&logits};
     desc.output = &loss;
     desc.saves_for_backward = saves;
     kept->of_loss = host::run(device, desc,
                               {.in = {logits.values()},
                                .out = {loss.values(), kept->row_max, kept->row_sum},
+                               .width = size.vocab,
                                .ids = kept->targets,
-                               .softcap = kSoftcap});
+                               .softcap = options.softcap,
+                               .caps_in_fp32 = options.caps_in_fp32});
   }
   if (!saves) return loss;
   Tape::record(loss, {&x}, {}, [&] {
@@ -180,9 +228,9 @@ Tensor head_loss(const Tensor& x, Parameter& w, std::span<const int> targets, do
 namespace {
 
 // Capped logits of the wanted rows, block by block: each(first, logits).
-void each_logit_block(const Device& device, const HeadSize& size, const Tensor& x, const Tensor& w,
-                      std::span<const std::int64_t> wanted, HeadScratch& scratch,
-                      const LogitRows& each) {
+void each_logit_block(const Device& device, const HeadSize& size, const HeadOptions& options,
+                      const Tensor& x, const Tensor& w, std::span<const std::int64_t> wanted,
+                      HeadScratch& scratch, const LogitRows& each) {
   const auto total = wanted.empty() ? size.rows : static_cast<std::int64_t>(wanted.size());
   const std::int64_t block = block_rows(size);
   for (std::int64_t begin = 0; begin < total; begin += block) {
@@ -200,53 +248,42 @@ void each_logit_block(const Device& device, const HeadSize& size, const Tensor& 
       }
       rows = gathered;
     }
-    const Matrix z = matrix(sized(scratch.logits, count * size.vocab).data(), count, size.vocab);
+    const Matrix z = matrix(sized(scratch.logits, count * size.padded).data(), count, size.padded);
     host::multiply_weight_nt(rows, *w.values(), z, device.numerics().matmul(),
                              [&](const kernels::ProductBlock& part) {
-                               kernels::softcap_block(z, z, part, loss_settings(device));
+                               kernels::softcap_block(z, z, part, loss_settings(device, options));
                              });
-    each(begin, z);
+    each(begin, column_block(z, 0, size.vocab));
   }
 }
 
 }  // namespace
 
 void head_logits(Device& device, const Tensor& x, const Tensor& w,
-                 std::span<const std::int64_t> wanted, const LogitRows& sink,
-                 HeadScratch& scratch) {
-  NB_CHECK(w.shape().rank() == 2 && x.shape().last() == w.shape()[1], "[head] x {}, w (V,C) {}",
-           x.shape().text(), w.shape().text());
-  const HeadSize size = {x.shape().leading(), w.shape()[0], w.shape()[1]};
-  const Tensor logits = simulated_logits(device, size, x, w);
-  const Tensor capped = device.allocate({size.rows, size.vocab}, device.numerics().storage,
-                                        "logits", HostBuffer::kNone);
-  OpDesc desc = vocab_desc(OpKind::kLogits, size, "logits");
-  desc.inputs = {&logits};
-  desc.output = &capped;
-  device.run(desc, [&] { each_logit_block(device, size, x, w, wanted, scratch, sink); });
+                 std::span<const std::int64_t> wanted, const LogitRows& sink, HeadScratch& scratch,
+                 const HeadOptions& options) {
+  const HeadSize size = check_sizes(x, w, options);
+  const auto compute = [&] {
+    each_logit_block(device, size, options, x, w, wanted, scratch, sink);
+  };
+  const CappedLogits logits(device, size, options, x, w, compute);
 }
 
 void head_scores(Device& device, const Tensor& x, const Tensor& w, std::span<const int> targets,
-                 std::span<float> log_probs, std::span<int> argmax) {
-  const HeadSize size = check_sizes(x, w, targets, device);
+                 std::span<float> log_probs, std::span<int> argmax, const HeadOptions& options) {
+  const HeadSize size = check_sizes(x, w, targets, device, options);
   NB_CHECK(!device.executes() || (log_probs.size() == targets.size() &&
                                   (argmax.empty() || argmax.size() == targets.size())),
            "[head] {} targets, {} log_probs, {} argmax", targets.size(), log_probs.size(),
            argmax.size());
-  const Tensor logits = simulated_logits(device, size, x, w);
-  const Tensor capped = device.allocate({size.rows, size.vocab}, device.numerics().storage,
-                                        "logits", HostBuffer::kNone);
-  OpDesc cap_desc = vocab_desc(OpKind::kLogits, size, "logits");
-  cap_desc.inputs = {&logits};
-  cap_desc.output = &capped;
-  device.run(cap_desc, [] {});
+  const CappedLogits logits(device, size, options, x, w, [] {});
   const Tensor scores = device.allocate({size.rows}, DType::kFp32, "log_probs", HostBuffer::kNone);
-  OpDesc desc = vocab_desc(OpKind::kLogProbabilities, size, "log_probs");
-  desc.inputs = {&capped};
+  OpDesc desc = vocab_desc(OpKind::kLogProbabilities, size, options, "log_probs");
+  desc.inputs = {&logits.last()};
   desc.output = &scores;
   device.run(desc, [&] {
-    kernels::lm_head_scores(x.matrix(), head_weight(device, w), targets, log_probs, argmax,
-                            kernel_policy(device));
+    kernels::lm_head_scores(x.matrix(), head_weight(device, w, size), targets, log_probs, argmax,
+                            kernel_policy(device, options));
   });
 }
 

@@ -11,6 +11,7 @@ struct HeadShape {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
+  std::int64_t window = 0;  // keys before its own that a query sees; 0: all
 
   std::int64_t rows() const { return batch * time; }
 };

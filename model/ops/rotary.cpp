@@ -19,7 +19,10 @@ kernels::RotaryShape shape_of(const Tensor& x, const RotaryTables& tables,
            "[rotary] {}: {} positions, the tables hold {}", label, time, tables.cos.shape()[0]);
   NB_CHECK(positions.each.empty() || std::ssize(positions.each) == rows,
            "[rotary] {}: x {}, {} positions", label, x.shape().text(), positions.each.size());
-  return {.time = time, .heads = x.shape().last() / head_dim, .head_dim = head_dim};
+  return {.time = time,
+          .heads = x.shape().last() / head_dim,
+          .head_dim = head_dim,
+          .layout = tables.layout};
 }
 
 OpDesc describe(OpKind kind, const Tensor& x, const kernels::RotaryShape& shape,
@@ -47,13 +50,15 @@ Tensor rotary_backward(const Tensor& dy, const kernels::RotaryShape& shape,
 
 }  // namespace
 
-RotaryTables rotary_tables(Device& device, std::int64_t positions, std::int64_t head_dim) {
+RotaryTables rotary_tables(Device& device, std::int64_t positions, std::int64_t head_dim,
+                           const RotaryOptions& options) {
   NB_CHECK(positions > 0 && head_dim > 0 && head_dim % 2 == 0, "[rotary] {} positions, heads of {}",
            positions, head_dim);
+  NB_CHECK(options.base > 0, "[rotary] base {} is not positive", options.base);
   const DType storage = device.numerics().storage;
   const Shape shape = {positions, head_dim / 2};
   RotaryTables tables{device.allocate(shape, storage, "rotary.cos"),
-                      device.allocate(shape, storage, "rotary.sin")};
+                      device.allocate(shape, storage, "rotary.sin"), options.layout};
   device.run({.kind = OpKind::kCast,
               .label = "rotary.tables",
               .count = 2 * shape.count(),
@@ -62,7 +67,9 @@ RotaryTables rotary_tables(Device& device, std::int64_t positions, std::int64_t 
               .output = &tables.cos},
              [&] {
                kernels::rotary_tables(positions, head_dim, storage, tables.cos.matrix(),
-                                      tables.sin.matrix());
+                                      tables.sin.matrix(), options.base);
+               if (options.layout != RotaryLayout::kHalves) return;
+               for (float& sin : tables.sin.host()) sin = -sin;
              });
   return tables;
 }

@@ -25,7 +25,7 @@ NB_OP void with_roundings(const CapScalars& s, const Body& body) {
   with_rounding(s.storage, [&](auto storage) {
     if constexpr (decltype(storage)::value == kRoundNone) {
       body(storage, storage, storage);
-    } else if (s.eager) {
+    } else if (s.rounds_steps) {
       body(storage, storage, storage);
     } else if (s.rounds_capped) {
       body(Constant<kRoundNone>(), storage, storage);

@@ -67,7 +67,8 @@ struct CapScalars {
   float cap;           // 0: none
   float inverse;       // 1 / cap, rounded
   bool multiplies;     // the inverse may stand for the division of bf16 numbers
-  bool eager;          // u, t, z and the gradient's steps are rounded to storage
+  bool eager;          // the gradient takes the steps of the eager stack
+  bool rounds_steps;   // u, t, z and the gradient's steps are rounded to storage
   bool rounds_capped;  // z is rounded to storage in any case (scoring)
   int storage;         // rounding
 };

@@ -23,14 +23,14 @@ MatmulPolicy chain_policy(const MatmulPolicy& policy) {
   return result;
 }
 
-// The sum over positions [0, to) of which those before `from` are masked: those are skipped, but
-// the pairs of the bf16 order, and the parts of block16 and split_k, stand at absolute positions.
-// Parts of which nothing is seen are none.
+// The sum over positions [0, all) of which those before `from` and from `to` on are masked: those
+// are skipped, but the pairs of the bf16 order, and the parts of block16 and split_k, stand at
+// absolute positions. Parts of which nothing is seen are none.
 template <class Element>
-float masked_sum(std::int64_t from, std::int64_t to, const MatmulPolicy& policy,
+float masked_sum(std::int64_t from, std::int64_t to, std::int64_t all, const MatmulPolicy& policy,
                  const Element& element) {
   const bool swaps = policy.inputs == DType::kBf16;
-  const std::int64_t part = part_length(to, policy);
+  const std::int64_t part = part_length(all, policy);
   const auto chain = [&](std::int64_t begin, std::int64_t end) {
     float sum = 0.0f;
     const auto step = [&](std::int64_t k) {
@@ -75,18 +75,21 @@ void one_head(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix out, float* ro
   const float scale = score_scale(s);
   for (std::int64_t i = 0; i < q.rows; ++i) {
     const std::int64_t visible = s.first_position + i + 1;
-    std::vector<float> p(static_cast<std::size_t>(visible));
-    for (std::int64_t j = 0; j < visible; ++j) {
+    const std::int64_t first = first_key(visible - 1, s.window);
+    std::vector<float> p(static_cast<std::size_t>(visible),
+                         -std::numeric_limits<float>::infinity());
+    for (std::int64_t j = first; j < visible; ++j) {
       p[static_cast<std::size_t>(j)] = row_product(q.row(i), k.row(j), s.head_dim, policy) * scale;
     }
     const float max = lane_maximum(p);
     const float sum = lane_sum(visible, [&](float acc, std::int64_t j) {
+      if (j < first) return acc;
       float& value = p[static_cast<std::size_t>(j)];
       value = reference::exp(value - max);
       return acc + value;
     });
     for (std::int64_t d = 0; d < s.head_dim; ++d) {
-      const float total = masked_sum(0, visible, policy, [&](std::int64_t j) {
+      const float total = masked_sum(first, visible, visible, policy, [&](std::int64_t j) {
         return Pair{p[static_cast<std::size_t>(j)], v.row(j)[d]};
       });
       out.row(i)[d] = matmul_output(total / sum, policy);
@@ -110,7 +113,7 @@ Weights weights(ConstMatrix dout, ConstMatrix q, ConstMatrix k, ConstMatrix v, C
     const float delta = lane_sum(s.head_dim, [&](float acc, std::int64_t d) {
       return std::fma(dout.row(i)[d], out.row(i)[d], acc);
     });
-    for (std::int64_t j = 0; j <= i; ++j) {
+    for (std::int64_t j = first_key(i, s.window); j <= i; ++j) {
       const std::size_t at = static_cast<std::size_t>(i) * time + static_cast<std::size_t>(j);
       const float z = row_product(q.row(i), k.row(j), s.head_dim, policy) * scale;
       w.p[at] = reference::exp(z - row_max[i]) / row_sum[i];
@@ -158,15 +161,17 @@ void attention_backward(ConstMatrix dout, ConstMatrix q, ConstMatrix k, ConstMat
           return m[static_cast<std::size_t>(i * time + j)];
         };
         for (std::int64_t t = 0; t < time; ++t) {
+          const std::int64_t first = first_key(t, shape.window);
+          const std::int64_t end = queries_end(t, shape.window, time);
           for (std::int64_t d = 0; d < dim; ++d) {
-            const float dq_sum = masked_sum(0, t + 1, policy, [&](std::int64_t j) {
+            const float dq_sum = masked_sum(first, t + 1, t + 1, policy, [&](std::int64_t j) {
               return Pair{weight(w.ds, t, j), key(k).row(j)[d]};
             });
             head(dq).row(t)[d] = matmul_output(scale * dq_sum, policy);
-            const float dk_head = masked_sum(t, time, policy, [&](std::int64_t i) {
+            const float dk_head = masked_sum(t, end, time, policy, [&](std::int64_t i) {
               return Pair{weight(w.ds, i, t), head(q).row(i)[d]};
             });
-            const float dv_head = masked_sum(t, time, policy, [&](std::int64_t i) {
+            const float dv_head = masked_sum(t, end, time, policy, [&](std::int64_t i) {
               return Pair{weight(w.p, i, t), head(dout).row(i)[d]};
             });
             const auto cell = static_cast<std::size_t>(t * dim + d);

@@ -15,7 +15,9 @@ struct Capped {
 };
 Capped capped(float x, const CrossEntropySettings& s) {
   if (s.softcap == 0.0f) return {x, 0.0f};
-  const auto inside = [&](float v) { return s.pointwise.eager ? round_to(s.pointwise, v) : v; };
+  const auto inside = [&](float v) {
+    return s.pointwise.eager && !s.in_fp32 ? round_to(s.pointwise, v) : v;
+  };
   const float t = inside(reference::tanh(inside(x / s.softcap)));
   return {inside(t * s.softcap), t};
 }
@@ -25,7 +27,7 @@ std::vector<float> capped_row(const float* x, std::int64_t n, const CrossEntropy
   std::vector<float> z(static_cast<std::size_t>(n));
   for (std::size_t j = 0; j < z.size(); ++j) {
     z[j] = capped(x[j], s).z;
-    if (stored) z[j] = round_to(s.pointwise, z[j]);
+    if (stored && !s.in_fp32) z[j] = round_to(s.pointwise, z[j]);
   }
   return z;
 }
@@ -73,6 +75,7 @@ void softcap_cross_entropy_backward(ConstMatrix logits, std::span<const int> tar
                                     float scale, Matrix dlogits,
                                     const CrossEntropySettings& settings) {
   const auto store = [&](float v) { return round_to(settings.pointwise, v); };
+  const auto inside = [&](float v) { return settings.in_fp32 ? v : store(v); };
   for (std::size_t r = 0; r < targets.size(); ++r) {
     const auto row = static_cast<std::int64_t>(r);
     for (std::int64_t j = 0; j < logits.cols; ++j) {
@@ -85,8 +88,8 @@ void softcap_cross_entropy_backward(ConstMatrix logits, std::span<const int> tar
       } else if (settings.softcap == 0.0f) {
         g = store(g);
       } else if (settings.pointwise.eager) {
-        g = store(store(g) * settings.softcap);
-        g = store(g * std::fma(-c.t, c.t, 1.0f));
+        g = inside(inside(g) * settings.softcap);
+        g = inside(g * std::fma(-c.t, c.t, 1.0f));
         g = store(g / settings.softcap);
       } else {
         g = store(g * std::fma(-c.t, c.t, 1.0f));

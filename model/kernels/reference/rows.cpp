@@ -11,6 +11,7 @@ namespace {
 void turn(ConstMatrix x, Matrix out, ConstMatrix cos, ConstMatrix sin, const RotaryShape& shape,
           const PointwisePolicy& policy, float sign) {
   const std::int64_t half = shape.head_dim / 2;
+  const bool is_paired = shape.layout == RotaryLayout::kPairs;
   const auto inside = [&](float v) { return policy.eager ? round_to(policy, v) : v; };
   for (std::int64_t r = 0; r < x.rows; ++r) {
     const std::int64_t t = shape.first_position + r % shape.time;
@@ -18,10 +19,11 @@ void turn(ConstMatrix x, Matrix out, ConstMatrix cos, ConstMatrix sin, const Rot
       const float* in = x.row(r) + h * shape.head_dim;
       float* to = out.row(r) + h * shape.head_dim;
       for (std::int64_t i = 0; i < half; ++i) {
-        const float x1 = in[i], x2 = in[half + i];
+        const std::int64_t first = is_paired ? 2 * i : i, second = is_paired ? 2 * i + 1 : half + i;
+        const float x1 = in[first], x2 = in[second];
         const float c = cos.row(t)[i], s = sign * sin.row(t)[i];
-        to[i] = round_to(policy, inside(x1 * c) + inside(x2 * s));
-        to[half + i] = round_to(policy, inside(x1 * -s) + inside(x2 * c));
+        to[first] = round_to(policy, inside(x1 * c) + inside(x2 * s));
+        to[second] = round_to(policy, inside(x1 * -s) + inside(x2 * c));
       }
     }
   }
@@ -62,12 +64,12 @@ void rms_norm_backward(ConstMatrix dy, ConstMatrix x, std::span<const float> rst
 
 void rotary(ConstMatrix x, Matrix out, ConstMatrix cos, ConstMatrix sin, const RotaryShape& shape,
             const PointwisePolicy& policy) {
-  turn(x, out, cos, sin, shape, policy, 1.0f);
+  turn(x, out, cos, sin, shape, policy, shape.layout == RotaryLayout::kPairs ? -1.0f : 1.0f);
 }
 
 void rotary_backward(ConstMatrix dy, Matrix dx, ConstMatrix cos, ConstMatrix sin,
                      const RotaryShape& shape, const PointwisePolicy& policy) {
-  turn(dy, dx, cos, sin, shape, policy, -1.0f);
+  turn(dy, dx, cos, sin, shape, policy, shape.layout == RotaryLayout::kPairs ? 1.0f : -1.0f);
 }
 
 void embedding(ConstMatrix table, std::span<const int> ids, Matrix out, DType storage) {
