@@ -38,24 +38,24 @@ ConstMatrix view(const std::vector<float>& values) {
   return matrix(values.data(), rows(values), kColumns);
 }
 
-// Keys or values as the engine's caches hold them: halves where the policy has them, on huge pages
+// Keys or values as the engine's caches hold them: bf16 where the policy has them, on huge pages
 // where the system has them.
 struct CachedValues {
   std::vector<float> floats;
   kernels::LargeBuffer memory;
-  std::uint16_t* halves = nullptr;
+  std::uint16_t* bf16 = nullptr;
 
   CachedValues(std::int64_t rows, std::uint64_t seed, const MatmulPolicy& policy)
       : floats(drawn(rows, seed)) {
-    if (!has_halves(policy)) return;
-    memory.resize(floats.size() * sizeof *halves);
-    halves = reinterpret_cast<std::uint16_t*>(memory.floats());
-    kernels::store_keys(view(floats), {.halves = halves, .stride = kColumns, .head_dim = kColumns},
+    if (!takes_bf16(policy)) return;
+    memory.resize(floats.size() * sizeof *bf16);
+    bf16 = reinterpret_cast<std::uint16_t*>(memory.floats());
+    kernels::store_keys(view(floats), {.bf16 = bf16, .stride = kColumns, .head_dim = kColumns},
                         policy);
   }
   kernels::KeyRows rows() const {
     kernels::KeyRows all = view(floats);
-    if (halves != nullptr) all.fp32 = nullptr, all.halves = halves;
+    if (bf16 != nullptr) all.fp32 = nullptr, all.bf16 = bf16;
     return all;
   }
 };

@@ -173,14 +173,14 @@ Tensor Device::allocate(const Shape& shape, DType dtype, std::string_view name, 
   if (host == HostBuffer::kLasting)
     state.values->buffer = impl_->host.make(count);
   else if (host != HostBuffer::kRecorded)
-    make_host_buffer(*state.values, host == HostBuffer::kHalves);
+    make_host_buffer(*state.values, host == HostBuffer::kBf16);
   return tensor;
 }
 
-void Device::make_host_buffer(HostValues& values, bool halves) {
+void Device::make_host_buffer(HostValues& values, bool in_bf16) {
   const auto count = static_cast<std::size_t>(values.count());
-  values.buffer = impl_->host.take(halves ? (count + 1) / 2 : count);
-  values.is_halves = halves;
+  values.buffer = impl_->host.take(in_bf16 ? (count + 1) / 2 : count);
+  values.is_bf16 = in_bf16;
 }
 
 HostQueue* Device::host_queue() const { return impl_->queue.get(); }

@@ -29,7 +29,7 @@ enum class HostBuffer {
   kYes,
   kNone,      // simulated memory only, as for logits worked off in blocks
   kRecorded,  // of an op that is recorded: made when it runs
-  kHalves,    // two bytes a value: Tensor::halves()
+  kBf16,      // two bytes a value: Tensor::bf16()
   kLasting  // kYes, of a tensor that stays: it takes nothing that others leave and will want again
 };
 
@@ -97,7 +97,7 @@ class Device {
   void set_host_queue(std::unique_ptr<HostQueue> queue);
   void finish_host();
   // A buffer for values that have none, from the device's pool; and back to it.
-  void make_host_buffer(HostValues& values, bool halves);
+  void make_host_buffer(HostValues& values, bool in_bf16);
   void give_back_host(float* buffer) noexcept;
 
   void synchronize();  // the host waits for the device, as .item() does

@@ -56,8 +56,8 @@ HostValues::~HostValues() {
 ConstNumbers HostValues::numbers() const {
   NB_CHECK(buffer != nullptr, "[tensor] ({}, {}) has no host values", rows, cols);
   ConstNumbers numbers;
-  if (is_halves)
-    numbers.halves = reinterpret_cast<const std::uint16_t*>(buffer);
+  if (is_bf16)
+    numbers.bf16 = reinterpret_cast<const std::uint16_t*>(buffer);
   else
     numbers.fp32 = buffer;
   numbers.rows = rows;
@@ -67,19 +67,19 @@ ConstNumbers HostValues::numbers() const {
 
 Numbers HostValues::numbers_to_write() {
   NB_CHECK(buffer != nullptr, "[tensor] ({}, {}) has no host values", rows, cols);
-  if (is_halves) return Halves{reinterpret_cast<std::uint16_t*>(buffer), rows, cols, cols};
+  if (is_bf16) return Bf16Matrix{reinterpret_cast<std::uint16_t*>(buffer), rows, cols, cols};
   return nb::matrix(buffer, rows, cols);
 }
 
 ConstMatrix HostValues::matrix() const {
-  NB_CHECK(buffer != nullptr && !is_halves, "[tensor] ({}, {}) has no fp32 values on the host",
-           rows, cols);
+  NB_CHECK(buffer != nullptr && !is_bf16, "[tensor] ({}, {}) has no fp32 values on the host", rows,
+           cols);
   return nb::matrix(static_cast<const float*>(buffer), rows, cols);
 }
 
 Matrix HostValues::matrix_to_write() {
-  NB_CHECK(buffer != nullptr && !is_halves, "[tensor] ({}, {}) has no fp32 values on the host",
-           rows, cols);
+  NB_CHECK(buffer != nullptr && !is_bf16, "[tensor] ({}, {}) has no fp32 values on the host", rows,
+           cols);
   return nb::matrix(buffer, rows, cols);
 }
 
@@ -108,25 +108,25 @@ HostValues* Tensor::to_write() {
 
 std::span<float> Tensor::host() {
   HostValues* v = to_write();
-  if (v == nullptr || v->buffer == nullptr || v->is_halves) return {};
+  if (v == nullptr || v->buffer == nullptr || v->is_bf16) return {};
   return {v->buffer, static_cast<std::size_t>(v->count())};
 }
 
 std::span<const float> Tensor::host() const {
   const HostValues* v = ready();
-  if (v == nullptr || v->buffer == nullptr || v->is_halves) return {};
+  if (v == nullptr || v->buffer == nullptr || v->is_bf16) return {};
   return {v->buffer, static_cast<std::size_t>(v->count())};
 }
 
-std::span<std::uint16_t> Tensor::halves() {
+std::span<std::uint16_t> Tensor::bf16() {
   HostValues* v = to_write();
-  if (v == nullptr || v->buffer == nullptr || !v->is_halves) return {};
+  if (v == nullptr || v->buffer == nullptr || !v->is_bf16) return {};
   return {reinterpret_cast<std::uint16_t*>(v->buffer), static_cast<std::size_t>(v->count())};
 }
 
-std::span<const std::uint16_t> Tensor::halves() const {
+std::span<const std::uint16_t> Tensor::bf16() const {
   const HostValues* v = ready();
-  if (v == nullptr || v->buffer == nullptr || !v->is_halves) return {};
+  if (v == nullptr || v->buffer == nullptr || !v->is_bf16) return {};
   return {reinterpret_cast<const std::uint16_t*>(v->buffer), static_cast<std::size_t>(v->count())};
 }
 
@@ -138,14 +138,14 @@ ConstNumbers Tensor::numbers() const {
 
 Matrix Tensor::matrix() {
   HostValues* v = to_write();
-  NB_CHECK(v != nullptr && v->buffer != nullptr && !v->is_halves, "[tensor] {} has no host values",
+  NB_CHECK(v != nullptr && v->buffer != nullptr && !v->is_bf16, "[tensor] {} has no host values",
            name());
   return v->matrix_to_write();
 }
 
 ConstMatrix Tensor::matrix() const {
   const HostValues* v = ready();
-  NB_CHECK(v != nullptr && v->buffer != nullptr && !v->is_halves, "[tensor] {} has no host values",
+  NB_CHECK(v != nullptr && v->buffer != nullptr && !v->is_bf16, "[tensor] {} has no host values",
            name());
   return v->matrix();
 }

@@ -59,7 +59,7 @@ struct HostValues {
   Device& device;
   std::int64_t rows, cols;
   float* buffer = nullptr;  // of count() fp32 numbers, or bf16 ones; null: none yet, or no longer
-  bool is_halves = false;
+  bool is_bf16 = false;
   bool is_pending = false;    // an op that is recorded will write them
   std::int32_t slot = -1;     // its place in the program that runs now
   std::uint64_t changes = 0;  // see Tensor::changes
@@ -84,13 +84,13 @@ class Tensor {
   std::uint64_t size_bytes() const;  // count × storage_bytes(dtype), before the allocator rounds it
 
   // Execute mode: count() floats, 64-byte aligned, contents unspecified after allocate. Dry mode,
-  // HostBuffer::kNone and kHalves: empty. A const Tensor gives a read-only span. Reading waits for
+  // HostBuffer::kNone and kBf16: empty. A const Tensor gives a read-only span. Reading waits for
   // what is recorded.
   std::span<float> host();
   std::span<const float> host() const;
-  // HostBuffer::kHalves: count() values of two bytes (in execute mode). Other tensors: empty.
-  std::span<std::uint16_t> halves();
-  std::span<const std::uint16_t> halves() const;
+  // HostBuffer::kBf16: count() values of two bytes (in execute mode). Other tensors: empty.
+  std::span<std::uint16_t> bf16();
+  std::span<const std::uint16_t> bf16() const;
   // Whatever the buffer holds; NB_CHECK fails where there is none.
   ConstNumbers numbers() const;
   // (leading(), last()) view of the host buffer; NB_CHECK fails where there is none.

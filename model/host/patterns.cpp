@@ -17,8 +17,8 @@
 namespace nb::host {
 namespace {
 
-Halves halves(const Numbers& numbers) {
-  return {numbers.halves, numbers.rows, numbers.cols, numbers.stride};
+Bf16Matrix bf16(const Numbers& numbers) {
+  return {numbers.bf16, numbers.rows, numbers.cols, numbers.stride};
 }
 Matrix fp32(const Numbers& numbers) {
   return {numbers.fp32, numbers.rows, numbers.cols, numbers.stride};
@@ -81,12 +81,12 @@ void linear_relu_squared(Plan& plan, const Step& step) {
   const bool keeps = plan.is_wanted(relu.in[0], step);
   const Numbers out = plan.make(relu.out[0]);
   const Numbers wide = keeps ? plan.make(relu.in[0]) : Numbers();
-  if (out.halves != nullptr) {
-    return kernels::matmul_nt_blocks(
-        x, *packed_weight(*product.in[1], policy, kernels::PackFor::kNt), policy,
-        [&](const kernels::ProductBlock& block) {
-          kernels::relu_squared_block(block, halves(wide), halves(out));
-        });
+  if (out.bf16 != nullptr) {
+    return kernels::matmul_nt_blocks(x,
+                                     *packed_weight(*product.in[1], policy, kernels::PackFor::kNt),
+                                     policy, [&](const kernels::ProductBlock& block) {
+                                       kernels::relu_squared_block(block, bf16(wide), bf16(out));
+                                     });
   }
   const Matrix h = fp32(out), before = keeps ? fp32(wide) : h;
   multiply_weight_nt(x, *product.in[1], before, policy, [&](const kernels::ProductBlock& block) {
@@ -111,11 +111,11 @@ void relu_squared_backward(Plan& plan, const Step& step) {
   const MatmulPolicy policy = product.numerics->matmul();
   const ConstNumbers dy = product.in[0]->numbers(), x = relu.in[1]->numbers();
   const Numbers dx = plan.make(relu.out[0]);
-  if (dx.halves != nullptr) {
+  if (dx.bf16 != nullptr) {
     return kernels::matmul_nn_blocks(dy,
                                      *packed_weight(*product.in[1], policy, kernels::PackFor::kNn),
                                      policy, [&](const kernels::ProductBlock& block) {
-                                       kernels::relu_squared_backward_block(block, x, halves(dx));
+                                       kernels::relu_squared_backward_block(block, x, bf16(dx));
                                      });
   }
   const Matrix d = fp32(dx);

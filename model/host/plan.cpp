@@ -16,8 +16,8 @@ namespace {
 bool may_be_bf16(const NumericsPolicy& n) {
   const MatmulPolicy forward = n.matmul(), gradient = n.weight_gradient_matmul();
   return n.storage == DType::kBf16 && forward.output == DType::kBf16 &&
-         forward.accumulation != Accumulation::kHostBlas && has_halves(forward) &&
-         has_halves(gradient);
+         forward.accumulation != Accumulation::kHostBlas && takes_bf16(forward) &&
+         takes_bf16(gradient);
 }
 
 // Results in the storage dtype: the first output, and the three gradients of attention.
@@ -187,7 +187,7 @@ void Plan::choose_formats() {
   for (const Use& one : uses_) {
     const bool is_there = one.producer < 0;  // made before, as it is
     const bool fits =
-        is_there ? one.values->is_halves : one.may_be_bf16 && !one.needs_fp32 && !one.is_held;
+        is_there ? one.values->is_bf16 : one.may_be_bf16 && !one.needs_fp32 && !one.is_held;
     if (!fits) all_bf16[group(one)] = 0;
   }
   for (Use& one : uses_) one.may_be_bf16 = all_bf16[group(one)] != 0;
@@ -217,9 +217,9 @@ Matrix Plan::make_fp32(const Values& values) {
 
 Plan::InAndOut Plan::make_in_place(const Values& out, const Values& in) {
   const bool is_last = !use(in)->is_held && use(in)->readers_left == 1;
-  if (is_last && in->is_halves == is_bf16(out)) {
+  if (is_last && in->is_bf16 == is_bf16(out)) {
     out->buffer = std::exchange(in->buffer, nullptr);
-    out->is_halves = in->is_halves;
+    out->is_bf16 = in->is_bf16;
     const Numbers numbers = make(out);
     return {numbers, numbers};
   }
@@ -228,9 +228,9 @@ Plan::InAndOut Plan::make_in_place(const Values& out, const Values& in) {
 
 Numbers Plan::make_copy(const Values& out, const Values& in) {
   const auto [from, to] = make_in_place(out, in);
-  NB_CHECK((from.halves != nullptr) == (to.halves != nullptr), "[host] a copy in another format");
-  if (from.halves != nullptr && from.halves != to.halves)
-    std::copy_n(from.halves, from.rows * from.stride, to.halves);
+  NB_CHECK((from.bf16 != nullptr) == (to.bf16 != nullptr), "[host] a copy in another format");
+  if (from.bf16 != nullptr && from.bf16 != to.bf16)
+    std::copy_n(from.bf16, from.rows * from.stride, to.bf16);
   else if (from.fp32 != to.fp32)
     std::copy_n(from.fp32, from.rows * from.stride, to.fp32);
   return to;

@@ -66,7 +66,7 @@ void linear(Plan& plan, const Step& step) {
     const Matrix out = matrix(y.fp32, y.rows, y.cols);
     return (is_nt ? multiply_weight_nt : multiply_weight_nn)(x, *op.in[1], out, policy, {});
   }
-  const Halves out = {y.halves, y.rows, y.cols, y.stride};
+  const Bf16Matrix out = {y.bf16, y.rows, y.cols, y.stride};
   const kernels::PackFor use = is_nt ? kernels::PackFor::kNt : kernels::PackFor::kNn;
   (is_nt ? kernels::matmul_nt_blocks : kernels::matmul_nn_blocks)(
       x, *packed_weight(*op.in[1], policy, use), policy,

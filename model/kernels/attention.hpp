@@ -46,7 +46,7 @@ struct AttentionSaved {
   std::span<float> row_sum;  // l
 };
 
-// q, out: (B·queries, heads·D); k, v: (B·key_rows, kv_heads·D). Each may be halves where inputs and
+// q, out: (B·queries, heads·D); k, v: (B·key_rows, kv_heads·D). Each may be bf16 where inputs and
 // results are bf16.
 void attention(const ConstNumbers& q, const ConstNumbers& k, const ConstNumbers& v,
                const Numbers& out, const AttentionSaved& saved, const AttentionShape& shape,

@@ -25,8 +25,8 @@ void check_sequence(std::size_t index, const CachedSequence& s, ConstMatrix q,
              "[attention_cached] sequence {}: k is ({},{}), v ({},{}), the shape says {} columns",
              index, segment.k.rows, segment.k.cols, segment.v.rows, segment.v.cols,
              shape.kv_heads * shape.head_dim);
-    NB_CHECK(has_halves(policy) || (segment.k.halves == nullptr && segment.v.halves == nullptr),
-             "[attention_cached] sequence {}: halves, and inputs of another format", index);
+    NB_CHECK(takes_bf16(policy) || (segment.k.bf16 == nullptr && segment.v.bf16 == nullptr),
+             "[attention_cached] sequence {}: bf16, and inputs of another format", index);
     rows += segment.k.rows;
   }
   NB_CHECK(s.queries == 0 || rows >= s.first_position + s.queries,
@@ -158,16 +158,16 @@ class HeadRun {
     const std::int64_t next = after.sequence == nullptr ? 0 : keys_of(*after.sequence);
     const std::int64_t pointers = 2 * (padded(keys) + padded(next));
     const Scratch scratch(static_cast<std::size_t>(pointers) * sizeof(const void*) +
-                          halves_of_fp32(s) * sizeof(std::uint16_t));
+                          bf16_of_fp32(s) * sizeof(std::uint16_t));
     auto* k_rows = static_cast<const void**>(scratch.data());
     const void** const v_rows = k_rows + padded(keys);
     const void** const next_k = v_rows + padded(keys);
     const void** const next_v = next_k + padded(next);
     auto* free = reinterpret_cast<std::uint16_t*>(k_rows + pointers);
     const auto point = [&](const KeyRows& rows, const void** to) {
-      if (rows.halves != nullptr || !has_halves(policy_)) return addresses(rows, to);
+      if (rows.bf16 != nullptr || !takes_bf16(policy_)) return addresses(rows, to);
       for (std::int64_t j = 0; j < rows.rows; ++j, free += shape_.head_dim) {
-        format_.tiles.to_halves(rows.fp32 + j * rows.stride, shape_.head_dim, free);
+        format_.tiles.to_bf16(rows.fp32 + j * rows.stride, shape_.head_dim, free);
         to[j] = free;
       }
     };
@@ -196,11 +196,11 @@ class HeadRun {
   }
 
   // Of rows that are not rounded yet.
-  std::size_t halves_of_fp32(const CachedSequence& s) const {
-    if (!has_halves(policy_)) return 0;
+  std::size_t bf16_of_fp32(const CachedSequence& s) const {
+    if (!takes_bf16(policy_)) return 0;
     std::int64_t rows = 0;
     each_segment({&s, kv_}, 0, [&](const KeyRows& k, const KeyRows& v) {
-      rows += (k.halves == nullptr ? k.rows : 0) + (v.halves == nullptr ? v.rows : 0);
+      rows += (k.bf16 == nullptr ? k.rows : 0) + (v.bf16 == nullptr ? v.rows : 0);
     });
     return static_cast<std::size_t>(rows * shape_.head_dim);
   }

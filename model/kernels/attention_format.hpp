@@ -40,7 +40,7 @@ struct AttentionFormat {
 
   // Rows of x side by side, their columns down: (words(cols), width), x.rows <= width.
   void lanes_of_rows(const ConstNumbers& x, std::uint32_t* out) const {
-    if (x.halves != nullptr) {
+    if (x.bf16 != nullptr) {
       const Scratch rows(static_cast<std::size_t>(x.rows * words(x.cols)) * 4);
       rows_of(x, x.rows, rows.words());
       return lanes_of_words(rows.words(), x.rows, x.cols, out);
@@ -58,8 +58,8 @@ struct AttentionFormat {
   void panels_of_words(const std::uint32_t* from, std::int64_t rows, std::int64_t cols,
                        std::uint32_t* out, std::int64_t panel) const {
     if (tiles.values_per_word == 2) {
-      tiles.halves_to_panels(reinterpret_cast<const std::uint16_t*>(from), 2 * words(cols), rows,
-                             cols, out, panel);
+      tiles.bf16_to_panels(reinterpret_cast<const std::uint16_t*>(from), 2 * words(cols), rows,
+                           cols, out, panel);
     } else {
       tiles.to_panels(reinterpret_cast<const float*>(from), words(cols), rows, cols,
                       inner::kRoundNone, out, panel);
@@ -68,15 +68,15 @@ struct AttentionFormat {
   // Keys or values that a cache may hold, in words: rows of words(cols), zero from x.rows to
   // `padded`; panels of columns as above.
   void rows_of(const KeyRows& x, std::int64_t padded, std::uint32_t* out) const {
-    if (x.halves != nullptr) {
-      tiles.halves_to_rows(x.halves, x.stride, x.rows, padded, x.cols, out);
+    if (x.bf16 != nullptr) {
+      tiles.bf16_to_rows(x.bf16, x.stride, x.rows, padded, x.cols, out);
     } else {
       tiles.to_rows(x.fp32, x.stride, x.rows, padded, x.cols, input_rounding, out);
     }
   }
   void lanes_of_columns(const KeyRows& x, std::uint32_t* out, std::int64_t panel) const {
-    if (x.halves != nullptr) {
-      tiles.halves_to_panels(x.halves, x.stride, x.rows, x.cols, out, panel);
+    if (x.bf16 != nullptr) {
+      tiles.bf16_to_panels(x.bf16, x.stride, x.rows, x.cols, out, panel);
     } else {
       tiles.to_panels(x.fp32, x.stride, x.rows, x.cols, input_rounding, out, panel);
     }

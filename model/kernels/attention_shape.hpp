@@ -56,8 +56,8 @@ inline void check_attention(const char* op, const ConstNumbers& q, const ConstNu
   NB_CHECK(s.window >= 0, "[{}] window {} is negative", op, s.window);
   NB_CHECK(policy.split_k >= 1, "[{}] split_k is {}, not >= 1", op, policy.split_k);
   for (const ConstNumbers* m : {&q, &k, &v, &out}) {
-    NB_CHECK(m->halves == nullptr || (has_halves(policy) && policy.output == DType::kBf16),
-             "[{}] halves, but inputs are {} and results {}", op, name(policy.inputs),
+    NB_CHECK(m->bf16 == nullptr || (takes_bf16(policy) && policy.output == DType::kBf16),
+             "[{}] bf16, but inputs are {} and results {}", op, name(policy.inputs),
              name(policy.output));
   }
 }

@@ -1,4 +1,4 @@
-// Operands in fp32 or as halves (tensor/view.hpp): which are allowed, and copies in scratch where a
+// Operands in fp32 or as bf16 (tensor/view.hpp): which are allowed, and copies in scratch where a
 // kernel computes in fp32 whatever form they have. The table is the caller's: asking for it checks
 // the float mode, which waits for all arithmetic at work. Internal to model/kernels; one thread.
 #pragma once
@@ -13,10 +13,10 @@
 
 namespace nb::kernels {
 
-// Halves are values rounded to bf16.
+// bf16 in two bytes are values rounded to bf16.
 inline void check_forms(const char* op, std::initializer_list<ConstNumbers> all, DType storage) {
   for (const ConstNumbers& m : all) {
-    NB_CHECK(m.halves == nullptr || storage == DType::kBf16, "[{}] halves, but storage is {}", op,
+    NB_CHECK(m.bf16 == nullptr || storage == DType::kBf16, "[{}] bf16, but storage is {}", op,
              name(storage));
   }
 }
@@ -25,38 +25,37 @@ inline void check_forms(const char* op, std::initializer_list<ConstNumbers> all,
 class AsFp32 {
  public:
   AsFp32(const inner::Table& table, const ConstNumbers& m) : memory_(bytes(m)) {
-    view_ = m.halves == nullptr ? m.matrix() : matrix(memory_.floats(), m.rows, m.cols);
-    if (m.halves == nullptr) return;
+    view_ = m.bf16 == nullptr ? m.matrix() : matrix(memory_.floats(), m.rows, m.cols);
+    if (m.bf16 == nullptr) return;
     for (std::int64_t i = 0; i < m.rows; ++i) {
-      table.from_halves(m.halves + i * m.stride, m.cols, memory_.floats() + i * view_.stride);
+      table.from_bf16(m.bf16 + i * m.stride, m.cols, memory_.floats() + i * view_.stride);
     }
   }
   const ConstMatrix& view() const { return view_; }
 
  private:
   static std::size_t bytes(const ConstNumbers& m) {
-    return m.halves == nullptr ? 0 : static_cast<std::size_t>(m.rows * m.cols) * sizeof(float);
+    return m.bf16 == nullptr ? 0 : static_cast<std::size_t>(m.rows * m.cols) * sizeof(float);
   }
   Scratch memory_;
   ConstMatrix view_;
 };
 
-// Numbers to write as fp32: themselves, or what keep() turns into halves. They are bf16 then.
+// Numbers to write as fp32: themselves, or what keep() turns into bf16. They are bf16 then.
 class ToFp32 {
  public:
   ToFp32(const inner::Table& table, const Numbers& m)
       : table_(table),
         to_(m),
-        memory_(m.halves == nullptr ? 0
-                                    : static_cast<std::size_t>(m.rows * m.cols) * sizeof(float)) {
-    view_ = m.halves == nullptr ? Matrix{m.fp32, m.rows, m.cols, m.stride}
-                                : matrix(memory_.floats(), m.rows, m.cols);
+        memory_(m.bf16 == nullptr ? 0 : static_cast<std::size_t>(m.rows * m.cols) * sizeof(float)) {
+    view_ = m.bf16 == nullptr ? Matrix{m.fp32, m.rows, m.cols, m.stride}
+                              : matrix(memory_.floats(), m.rows, m.cols);
   }
   const Matrix& view() const { return view_; }
   void keep() const {
-    if (to_.halves == nullptr) return;
+    if (to_.bf16 == nullptr) return;
     for (std::int64_t i = 0; i < to_.rows; ++i) {
-      table_.to_halves(view_.row(i), to_.cols, to_.halves + i * to_.stride);
+      table_.to_bf16(view_.row(i), to_.cols, to_.bf16 + i * to_.stride);
     }
   }
 

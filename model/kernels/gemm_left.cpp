@@ -61,19 +61,18 @@ bool LeftWords::is_for_tiles(const GemmStage& unit) const {
 inner::Conversion LeftWords::on_the_way(const GemmStage& unit) const {
   const std::int64_t step_bytes = format_->gemm->values_per_step * a_.source.value_bytes();
   const std::int64_t run = unit.steps / 32, next = 32 * step_bytes;
-  return {
-      .what = a_.source.halves != nullptr ? inner::Converts::kHalvesAlong : inner::Converts::kAlong,
-      .from = static_cast<const char*>(source(unit.row, first_k(unit))),
-      .other = next / 2,
-      .next = next,
-      .jump = a_.source.stride * a_.source.value_bytes() - (run - 1) * next,
-      .to = words_of(unit),
-      .to_next = 32,
-      .to_jump = kGemmRowWords - (run - 1) * 32,
-      .run = run,
-      .in_run = run,
-      .left = run * unit.rows,
-      .second = 0};
+  return {.what = a_.source.bf16 != nullptr ? inner::Converts::kBf16Along : inner::Converts::kAlong,
+          .from = static_cast<const char*>(source(unit.row, first_k(unit))),
+          .other = next / 2,
+          .next = next,
+          .jump = a_.source.stride * a_.source.value_bytes() - (run - 1) * next,
+          .to = words_of(unit),
+          .to_next = 32,
+          .to_jump = kGemmRowWords - (run - 1) * 32,
+          .run = run,
+          .in_run = run,
+          .left = run * unit.rows,
+          .second = 0};
 }
 
 void LeftWords::pack(const GemmStage& unit) const {
@@ -81,8 +80,8 @@ void LeftWords::pack(const GemmStage& unit) const {
   const std::int64_t k = first_k(unit);
   const std::int64_t count = std::min(unit.steps * gemm.values_per_step, k_count_ - k);
   const void* const from = source(unit.row, k);
-  if (a_.source.halves != nullptr) {
-    const auto pack = a_.is_turned ? gemm.pack_turned_rows_of_halves : gemm.pack_rows_of_halves;
+  if (a_.source.bf16 != nullptr) {
+    const auto pack = a_.is_turned ? gemm.pack_turned_rows_of_bf16 : gemm.pack_rows_of_bf16;
     return pack(static_cast<const std::uint16_t*>(from), a_.source.stride, unit.rows, count,
                 unit.steps, format_->swaps_pairs, words_of(unit));
   }

@@ -47,9 +47,9 @@ void PanelShare::pack(const GemmStage& unit) const {
   const void* const from = p.source_.at(k, unit.row);
   std::uint32_t* const to =
       p.panels_ + unit.row / gemm.cols * p.panel_words_ + unit.first * gemm.cols;
-  if (p.source_.halves != nullptr) {
-    gemm.pack_panels_of_halves(static_cast<const std::uint16_t*>(from), p.source_.stride, unit.rows,
-                               count, unit.steps, p.format_.swaps_pairs, p.panel_words_, to);
+  if (p.source_.bf16 != nullptr) {
+    gemm.pack_panels_of_bf16(static_cast<const std::uint16_t*>(from), p.source_.stride, unit.rows,
+                             count, unit.steps, p.format_.swaps_pairs, p.panel_words_, to);
   } else {
     gemm.pack_panels(static_cast<const float*>(from), p.source_.stride, false, unit.rows, count,
                      unit.steps, p.format_.rounding, p.format_.swaps_pairs, p.panel_words_, to);

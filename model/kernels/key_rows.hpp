@@ -1,5 +1,5 @@
-// Keys or values of consecutive positions, as attention reads them: fp32 numbers, or halves: bf16
-// numbers in two bytes each. Halves are for policies whose inputs are bf16; there both give the
+// Keys or values of consecutive positions, as attention reads them: fp32 numbers, or bf16
+// numbers in two bytes each. The latter are for policies whose inputs are bf16; there both give the
 // same bits. Those of a cache are rounded for products, below 2^-56 to zero, which is where
 // decoding reads them as they are.
 #pragma once
@@ -15,7 +15,7 @@ namespace nb::kernels {
 // pointers is null (both on a dry device).
 struct KeyRows {
   const float* fp32 = nullptr;
-  const std::uint16_t* halves = nullptr;
+  const std::uint16_t* bf16 = nullptr;
   std::int64_t rows = 0;
   std::int64_t cols = 0;         // of all heads
   std::int64_t stride = 0;       // in values
@@ -26,11 +26,11 @@ struct KeyRows {
   KeyRows(ConstMatrix m) : fp32(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
   KeyRows(Matrix m) : KeyRows(ConstMatrix(m)) {}
   KeyRows(const ConstNumbers& m)
-      : fp32(m.fp32), halves(m.halves), rows(m.rows), cols(m.cols), stride(m.stride) {}
+      : fp32(m.fp32), bf16(m.bf16), rows(m.rows), cols(m.cols), stride(m.stride) {}
   // NOLINTEND(google-explicit-constructor)
 
   bool same_place(const KeyRows& other) const {
-    return fp32 == other.fp32 && halves == other.halves && rows == other.rows &&
+    return fp32 == other.fp32 && bf16 == other.bf16 && rows == other.rows &&
            stride == other.stride && head_stride == other.head_stride;
   }
   // One head's values; rows [first, first + count).
@@ -45,12 +45,12 @@ struct KeyRows {
     return some;
   }
   const void* row(std::int64_t j) const {
-    if (halves != nullptr) return halves + j * stride;
+    if (bf16 != nullptr) return bf16 + j * stride;
     return fp32 + j * stride;
   }
   // From one row to the next.
   std::int64_t stride_bytes() const {
-    const std::size_t value = halves != nullptr ? sizeof *halves : sizeof *fp32;
+    const std::size_t value = bf16 != nullptr ? sizeof *bf16 : sizeof *fp32;
     return stride * static_cast<std::int64_t>(value);
   }
   // Values of row j of one head as fp32.
@@ -60,7 +60,7 @@ struct KeyRows {
   KeyRows moved(std::int64_t values) const {
     KeyRows some = *this;
     if (fp32 != nullptr) some.fp32 += values;
-    if (halves != nullptr) some.halves += values;
+    if (bf16 != nullptr) some.bf16 += values;
     return some;
   }
 };
@@ -68,7 +68,7 @@ struct KeyRows {
 // Where such rows go; meanings as in KeyRows.
 struct KeySpace {
   float* fp32 = nullptr;
-  std::uint16_t* halves = nullptr;
+  std::uint16_t* bf16 = nullptr;
   std::int64_t stride = 0;
   std::int64_t head_stride = 0;
   std::int64_t head_dim = 0;
@@ -76,7 +76,7 @@ struct KeySpace {
   KeySpace behind(std::int64_t rows) const {
     KeySpace rest = *this;
     if (fp32 != nullptr) rest.fp32 += rows * stride;
-    if (halves != nullptr) rest.halves += rows * stride;
+    if (bf16 != nullptr) rest.bf16 += rows * stride;
     return rest;
   }
 };
@@ -84,7 +84,7 @@ struct KeySpace {
 // Asks for the memory of so many rows, to be written soon: those of many sequences lie far apart.
 void fetch_to_write(const KeySpace& space, std::int64_t rows, std::int64_t cols);
 
-// values: (rows, heads · head_dim). NB_CHECK: halves only where the policy has them.
+// values: (rows, heads · head_dim). NB_CHECK: bf16 only where the policy has them.
 void store_keys(ConstMatrix values, const KeySpace& to, const MatmulPolicy& policy);
 
 }  // namespace nb::kernels

@@ -97,14 +97,14 @@ void matmul_tn(ConstNumbers a, ConstNumbers b, Matrix c, const MatmulPolicy& pol
 void matmul_tn(std::span<const TurnedProduct> products, ConstNumbers b, const MatmulPolicy& policy,
                bool accumulate) {
   if (products.empty()) return;
-  bool is_halves = b.halves != nullptr;
+  bool is_bf16 = b.bf16 != nullptr;
   for (const auto& [a, c] : products) {
     check_shapes("matmul_tn", {a.cols, 0, a.rows}, {0, b.cols, b.rows}, c);
     NB_CHECK(c.rows == products.front().c.rows, "[matmul_tn] c of {} rows and of {}",
              products.front().c.rows, c.rows);
-    is_halves = is_halves || a.halves != nullptr;
+    is_bf16 = is_bf16 || a.bf16 != nullptr;
   }
-  NB_CHECK(!is_halves || has_halves(policy), "[matmul_tn] halves, and inputs are {}",
+  NB_CHECK(!is_bf16 || takes_bf16(policy), "[matmul_tn] bf16, and inputs are {}",
            name(policy.inputs));
   if (uses_blas(policy)) {
     for (const auto& [a, c] : products) openblas_tn(a.matrix(), b.matrix(), c, accumulate);

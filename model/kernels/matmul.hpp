@@ -1,7 +1,7 @@
 // Matrix products in the canonical order of policy.hpp: bits depend on neither blocking, threads,
 // vector width nor neighbouring rows. Naive definition: reference/matmul.hpp. C must not overlap A
 // or B. Shapes disagree or a policy that the product cannot have: NB_CHECK. K = 0 gives +0.
-// Operands may be halves where the policy has them (has_halves). Parallel inside.
+// Operands may be bf16 where the policy has them (takes_bf16). Parallel inside.
 #pragma once
 
 #include <cstdint>

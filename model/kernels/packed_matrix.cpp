@@ -62,7 +62,7 @@ class PackedProduct {
   static void run(const char* op, ConstNumbers a, const PackedMatrix& b, PackFor use, Matrix c,
                   const MatmulPolicy& policy, bool accumulate, const AfterBlock& after) {
     NB_CHECK(b.suits(use, policy), "[{}] b is not packed for this product", op);
-    NB_CHECK(a.halves == nullptr || has_halves(policy), "[{}] halves, and inputs are {}", op,
+    NB_CHECK(a.bf16 == nullptr || takes_bf16(policy), "[{}] bf16, and inputs are {}", op,
              name(policy.inputs));
     const std::int64_t n = columns(b, use), k = use == PackFor::kNt ? b.cols() : b.rows();
     NB_CHECK(a.cols == k && c.rows == a.rows && c.cols == n,

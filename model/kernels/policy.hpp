@@ -33,8 +33,8 @@ struct MatmulPolicy {
   bool operator==(const MatmulPolicy&) const = default;
 };
 
-// Whether operands may come as halves (tensor/view.hpp): they are numbers of the input format then.
-inline bool has_halves(const MatmulPolicy& policy) { return policy.inputs == DType::kBf16; }
+// Whether operands may come as bf16 (tensor/view.hpp): they are numbers of the input format then.
+inline bool takes_bf16(const MatmulPolicy& policy) { return policy.inputs == DType::kBf16; }
 
 struct PointwisePolicy {
   DType storage = DType::kBf16;

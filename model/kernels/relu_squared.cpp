@@ -44,21 +44,21 @@ void relu_squared_backward_block(ConstMatrix dy, ConstMatrix x, Matrix dx,
   }
 }
 
-void relu_squared_block(const ProductBlock& block, Halves x, Halves out) {
+void relu_squared_block(const ProductBlock& block, Bf16Matrix x, Bf16Matrix out) {
   const inner::Table& table = inner::table();
   for (std::int64_t i = 0; i < block.rows; ++i) {
-    table.relu_squared_to_halves(block.values.row(i), block.cols,
-                                 x.data == nullptr ? nullptr : x.row(block.row + i) + block.col,
-                                 out.row(block.row + i) + block.col);
+    table.relu_squared_to_bf16(block.values.row(i), block.cols,
+                               x.data == nullptr ? nullptr : x.row(block.row + i) + block.col,
+                               out.row(block.row + i) + block.col);
   }
 }
 
-void relu_squared_backward_block(const ProductBlock& dy, ConstNumbers x, Halves dx) {
+void relu_squared_backward_block(const ProductBlock& dy, ConstNumbers x, Bf16Matrix dx) {
   const inner::Table& table = inner::table();
   for (std::int64_t i = 0; i < dy.rows; ++i) {
-    table.relu_squared_backward_of_halves(
-        dy.values.row(i), static_cast<const std::uint16_t*>(x.at(dy.row + i, dy.col)), dy.cols,
-        dx.row(dy.row + i) + dy.col);
+    table.relu_squared_backward_of_bf16(dy.values.row(i),
+                                        static_cast<const std::uint16_t*>(x.at(dy.row + i, dy.col)),
+                                        dy.cols, dx.row(dy.row + i) + dy.col);
   }
 }
 

@@ -18,8 +18,8 @@ void relu_squared_block(ConstMatrix x, Matrix out, const ProductBlock& block, DT
 void relu_squared_backward_block(ConstMatrix dy, ConstMatrix x, Matrix dx,
                                  const ProductBlock& block, DType storage);
 
-// bf16 storage, halves: of a block's values, bf16 numbers. `x` keeps them where it has data.
-void relu_squared_block(const ProductBlock& block, Halves x, Halves out);
-void relu_squared_backward_block(const ProductBlock& dy, ConstNumbers x, Halves dx);
+// bf16 storage in two bytes: of a block's values, bf16 numbers. `x` keeps them where it has data.
+void relu_squared_block(const ProductBlock& block, Bf16Matrix x, Bf16Matrix out);
+void relu_squared_backward_block(const ProductBlock& dy, ConstNumbers x, Bf16Matrix dx);
 
 }  // namespace nb::kernels

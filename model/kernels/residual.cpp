@@ -11,16 +11,16 @@ namespace {
 // b: `cols` values of row i, from column j on.
 void add_to_row(const inner::Table& table, const ConstNumbers& a, const float* b, std::int64_t i,
                 std::int64_t j, std::int64_t cols, const Numbers& out, int rounding) {
-  if (a.halves != nullptr) {
-    table.add_to_halves(a.halves + i * a.stride + j, b, cols, out.halves + i * out.stride + j);
+  if (a.bf16 != nullptr) {
+    table.add_to_bf16(a.bf16 + i * a.stride + j, b, cols, out.bf16 + i * out.stride + j);
   } else {
     table.add(a.fp32 + i * a.stride + j, b, cols, out.fp32 + i * out.stride + j, rounding);
   }
 }
 
 void check_alike(const ConstNumbers& a, const Numbers& out, DType storage) {
-  NB_CHECK((a.halves == nullptr) == (out.halves == nullptr),
-           "[add] a and the sum are one halves, one fp32");
+  NB_CHECK((a.bf16 == nullptr) == (out.bf16 == nullptr),
+           "[add] a and the sum are one bf16, one fp32");
   check_forms("add", {a, out}, storage);
 }
 
@@ -45,10 +45,10 @@ void add_block(ConstNumbers a, const ProductBlock& block, Numbers out, DType sto
   }
 }
 
-void keep_block(const ProductBlock& block, Halves out) {
+void keep_block(const ProductBlock& block, Bf16Matrix out) {
   const inner::Table& table = inner::table();
   for (std::int64_t i = 0; i < block.rows; ++i) {
-    table.to_halves(block.values.row(i), block.cols, out.row(block.row + i) + block.col);
+    table.to_bf16(block.values.row(i), block.cols, out.row(block.row + i) + block.col);
   }
 }
 

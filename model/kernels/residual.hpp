@@ -8,13 +8,13 @@
 
 namespace nb::kernels {
 
-// round(a + b); out may be a or b. a and out may be halves, both, where storage is bf16.
+// round(a + b); out may be a or b. a and out may be bf16, both, where storage is bf16.
 void add(ConstNumbers a, ConstMatrix b, Numbers out, DType storage);
 
 // The same where a product's block stands, b being its values. On this thread.
 void add_block(ConstNumbers a, const ProductBlock& block, Numbers out, DType storage);
 
 // A product's block into its place, whose values are bf16 numbers. On this thread.
-void keep_block(const ProductBlock& block, Halves out);
+void keep_block(const ProductBlock& block, Bf16Matrix out);
 
 }  // namespace nb::kernels

@@ -29,11 +29,11 @@ void each_rows(std::int64_t rows, std::int64_t cols, const Body& body) {
 }
 
 inner::ConstNumberRows rows_from(const ConstNumbers& m, std::int64_t row) {
-  if (m.halves != nullptr) return {nullptr, m.halves + row * m.stride, m.stride};
+  if (m.bf16 != nullptr) return {nullptr, m.bf16 + row * m.stride, m.stride};
   return {m.fp32 + row * m.stride, nullptr, m.stride};
 }
 inner::NumberRows rows_from(const Numbers& m, std::int64_t row) {
-  if (m.halves != nullptr) return {nullptr, m.halves + row * m.stride, m.stride};
+  if (m.bf16 != nullptr) return {nullptr, m.bf16 + row * m.stride, m.stride};
   return {m.fp32 + row * m.stride, nullptr, m.stride};
 }
 

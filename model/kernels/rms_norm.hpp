@@ -1,6 +1,6 @@
 // RMS norm without gain, over each row; also the norm of q and k: see (B,T,H,D) as (B·T·H, D).
 // fp32 inside in both pointwise modes (torch's rms_norm upcasts), rounded once to storage.
-// Any operand may be halves where storage is bf16.
+// Any operand may be bf16 where storage is bf16.
 // Row sums: 16 virtual lanes (column mod 16), fixed tree (policy of reduce.hpp).
 #pragma once
 

@@ -54,7 +54,7 @@ void check_time(const char* op, const ConstNumbers& x, const RotaryShape& shape,
            cos.rows);
 }
 
-bool is_there(const Numbers& m) { return m.fp32 != nullptr || m.halves != nullptr; }
+bool is_there(const Numbers& m) { return m.fp32 != nullptr || m.bf16 != nullptr; }
 
 template <class Position>
 void turn_and_norm(const ConstNumbers& x, const Numbers& turned, const Numbers& out,

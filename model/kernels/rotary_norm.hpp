@@ -1,5 +1,5 @@
 // Rotary embedding and the RMS norm of each head behind it (QK-norm) in one pass over the rows: the
-// bits of rotary() and rms_norm(), one after the other, with the roundings of both. Halves where
+// bits of rotary() and rms_norm(), one after the other, with the roundings of both. bf16 where
 // storage is bf16.
 #pragma once
 

@@ -16,9 +16,9 @@ KeyValueCache::KeyValueCache(Device& device, const CacheShape& shape, std::int64
            shape.layers, shape.width, shape.head_dim, first_position, first_position + capacity);
   const bool is_bf16 = device.numerics().matmul().inputs == DType::kBf16;
   block_ = device.allocate({2 * shape.layers * capacity, shape.width}, device.numerics().storage,
-                           "key_value_cache", is_bf16 ? HostBuffer::kHalves : HostBuffer::kYes);
+                           "key_value_cache", is_bf16 ? HostBuffer::kBf16 : HostBuffer::kYes);
   if (!block_.host().empty()) fp32_ = block_.host().data();
-  if (!block_.halves().empty()) halves_ = block_.halves().data();
+  if (!block_.bf16().empty()) bf16_ = block_.bf16().data();
 }
 
 std::int64_t KeyValueCache::first_value(std::int64_t layer, std::int64_t which) const {
@@ -34,7 +34,7 @@ kernels::KeyRows KeyValueCache::filled(std::int64_t layer, std::int64_t which,
   const std::int64_t first = first_value(layer, which);
   kernels::KeyRows rows;
   if (fp32_ != nullptr) rows.fp32 = fp32_ + first;
-  if (halves_ != nullptr) rows.halves = halves_ + first;
+  if (bf16_ != nullptr) rows.bf16 = bf16_ + first;
   rows.rows = size_ + pending;
   rows.cols = shape_.width;
   rows.stride = shape_.head_dim;
@@ -57,7 +57,7 @@ kernels::KeySpace KeyValueCache::next(std::int64_t layer, std::int64_t which, st
                              .head_stride = capacity_ * shape_.head_dim,
                              .head_dim = shape_.head_dim};
   if (fp32_ != nullptr) space.fp32 = fp32_ + first;
-  if (halves_ != nullptr) space.halves = halves_ + first;
+  if (bf16_ != nullptr) space.bf16 = bf16_ + first;
   return space;
 }
 

@@ -1,5 +1,5 @@
 // Keys and values of all layers for a run of consecutive positions of one sequence, on the device:
-// one block of simulated memory in the storage dtype, one host buffer, of halves where the policy's
+// one block of simulated memory in the storage dtype, one host buffer, of bf16 where the policy's
 // inputs are bf16 (model/kernels/key_rows.hpp), with a head's positions side by side. A filled
 // cache can serve as the prefix of many sequences (shared_ptr<const …>); a sequence that outgrows
 // its cache continues in a new one. Never reads positions that were not appended. Dies before its
@@ -58,7 +58,7 @@ class KeyValueCache {
   std::int64_t size_ = 0;
   // Where block_'s values are; null: the other format, or a dry device.
   float* fp32_ = nullptr;
-  std::uint16_t* halves_ = nullptr;
+  std::uint16_t* bf16_ = nullptr;
   Tensor block_;  // (2 · layers · heads · capacity, D): keys, then values of layer 0, of layer 1, …
 };
 

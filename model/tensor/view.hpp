@@ -32,8 +32,8 @@ struct Matrix {
   operator ConstMatrix() const { return {data, rows, cols, stride}; }
 };
 
-// Halves: bf16 numbers in two bytes each.
-struct Halves {
+// bf16 numbers in two bytes each.
+struct Bf16Matrix {
   std::uint16_t* data = nullptr;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
@@ -45,7 +45,7 @@ struct Halves {
 // Numbers to read, in one of the two forms; the other pointer is null.
 struct ConstNumbers {
   const float* fp32 = nullptr;
-  const std::uint16_t* halves = nullptr;
+  const std::uint16_t* bf16 = nullptr;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t stride = 0;
@@ -54,12 +54,12 @@ struct ConstNumbers {
   // NOLINTBEGIN(google-explicit-constructor): each of them is numbers
   ConstNumbers(ConstMatrix m) : fp32(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
   ConstNumbers(Matrix m) : ConstNumbers(ConstMatrix(m)) {}
-  ConstNumbers(Halves m) : halves(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
+  ConstNumbers(Bf16Matrix m) : bf16(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
   // NOLINTEND(google-explicit-constructor)
 
-  std::int64_t value_bytes() const { return halves != nullptr ? 2 : 4; }
+  std::int64_t value_bytes() const { return bf16 != nullptr ? 2 : 4; }
   const void* at(std::int64_t row, std::int64_t col) const {
-    if (halves != nullptr) return halves + row * stride + col;
+    if (bf16 != nullptr) return bf16 + row * stride + col;
     return fp32 + row * stride + col;
   }
   ConstMatrix matrix() const { return {fp32, rows, cols, stride}; }  // where they are fp32
@@ -68,7 +68,7 @@ struct ConstNumbers {
 // Numbers to write, likewise.
 struct Numbers {
   float* fp32 = nullptr;
-  std::uint16_t* halves = nullptr;
+  std::uint16_t* bf16 = nullptr;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t stride = 0;
@@ -76,10 +76,10 @@ struct Numbers {
   Numbers() = default;
   // NOLINTBEGIN(google-explicit-constructor): as above
   Numbers(Matrix m) : fp32(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
-  Numbers(Halves m) : halves(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
+  Numbers(Bf16Matrix m) : bf16(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
   operator ConstNumbers() const {
     ConstNumbers numbers;
-    numbers.fp32 = fp32, numbers.halves = halves;
+    numbers.fp32 = fp32, numbers.bf16 = bf16;
     numbers.rows = rows, numbers.cols = cols, numbers.stride = stride;
     return numbers;
   }
@@ -101,10 +101,10 @@ inline ConstMatrix row_block(ConstMatrix m, std::int64_t begin, std::int64_t cou
 }
 // Of both forms.
 template <class View>
-requires requires(View m) { m.halves; }
+requires requires(View m) { m.bf16; }
 View row_block(View m, std::int64_t begin, std::int64_t count) {
   if (m.fp32 != nullptr) m.fp32 += begin * m.stride;
-  if (m.halves != nullptr) m.halves += begin * m.stride;
+  if (m.bf16 != nullptr) m.bf16 += begin * m.stride;
   m.rows = count;
   return m;
 }
@@ -116,10 +116,10 @@ inline ConstMatrix column_block(ConstMatrix m, std::int64_t begin, std::int64_t 
   return {m.data + begin, m.rows, count, m.stride};
 }
 template <class View>
-requires requires(View m) { m.halves; }
+requires requires(View m) { m.bf16; }
 View column_block(View m, std::int64_t begin, std::int64_t count) {
   if (m.fp32 != nullptr) m.fp32 += begin;
-  if (m.halves != nullptr) m.halves += begin;
+  if (m.bf16 != nullptr) m.bf16 += begin;
   m.cols = count;
   return m;
 }

@@ -76,7 +76,7 @@ TEST(Words, ModelsSayNothingOfTheHost) {
     ++seen;
     const std::string code = code_only(file.text);
     for (const char* word : {"host::", "HostBuffer", "HostValues", "values_only", "SavedBlocks",
-                             "Arithmetic", "halves()", "kernels::matmul"})
+                             "Arithmetic", "bf16()", "kernels::matmul"})
       if (const auto at = code.find(word); at != code.npos)
         problems.push_back(file.path + ":" + std::to_string(line_of(code, at)) + ": " + word);
   }

@@ -197,9 +197,9 @@ constexpr AttentionTiles tiles_of() {
                           .to_rows = to_rows<Format>,
                           .to_panels = to_panels<Format>,
                           .to_lanes = to_lanes<Format>,
-                          .to_halves = nullptr,
-                          .halves_to_rows = nullptr,
-                          .halves_to_panels = nullptr,
+                          .to_bf16 = nullptr,
+                          .bf16_to_rows = nullptr,
+                          .bf16_to_panels = nullptr,
                           .finite = finite<Format>,
                           .forward = forward<Format>,
                           .one = one_query<Format>,
@@ -208,9 +208,9 @@ constexpr AttentionTiles tiles_of() {
                           .quotients = quotients,
                           .scaled = scaled};
   if constexpr (sizeof(typename Format::CachedValue) == 2) {
-    tiles.to_halves = to_halves<Format>;
-    tiles.halves_to_rows = halves_to_rows<Format>;
-    tiles.halves_to_panels = halves_to_panels<Format>;
+    tiles.to_bf16 = to_bf16<Format>;
+    tiles.bf16_to_rows = bf16_to_rows<Format>;
+    tiles.bf16_to_panels = bf16_to_panels<Format>;
   }
   return tiles;
 }

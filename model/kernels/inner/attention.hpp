@@ -92,7 +92,7 @@ inline constexpr std::int64_t kKeysAtOnce = 64;
 
 // Rows of keys and values of one head, where they lie: (keys) pointers each, and more that may be
 // read (anything there is of no effect) to a multiple of kKeysAtOnce. fp32 values, or, where bf16
-// is the input format, halves (bf16 values in two bytes, see to_halves).
+// is the input format, bf16 (numbers in two bytes).
 struct HeadPointers {
   const void* const* k = nullptr;
   const void* const* v = nullptr;
@@ -132,12 +132,12 @@ struct AttentionTiles {
   void (*to_lanes)(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t cols,
                    int rounding, std::uint32_t* dst);
   // Rounded and floored as inputs of bf16 products; null for other formats. Then rows and lanes
-  // from any halves, floored there too.
-  void (*to_halves)(const float* src, std::int64_t count, std::uint16_t* dst);
-  void (*halves_to_rows)(const std::uint16_t* src, std::int64_t stride, std::int64_t count,
-                         std::int64_t padded, std::int64_t cols, std::uint32_t* dst);
-  void (*halves_to_panels)(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
-                           std::int64_t cols, std::uint32_t* dst, std::int64_t panel);
+  // from any bf16, floored there too.
+  void (*to_bf16)(const float* src, std::int64_t count, std::uint16_t* dst);
+  void (*bf16_to_rows)(const std::uint16_t* src, std::int64_t stride, std::int64_t count,
+                       std::int64_t padded, std::int64_t cols, std::uint32_t* dst);
+  void (*bf16_to_panels)(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
+                         std::int64_t cols, std::uint32_t* dst, std::int64_t panel);
   bool (*finite)(const std::uint32_t* words, std::int64_t count);  // no word holds inf or NaN
   void (*forward)(const AttentionForward& block);
   void (*one)(const AttentionOne& query);

@@ -104,21 +104,21 @@ NB_OP Bits row_words_at(const float* row, std::int64_t w, std::int64_t cols, int
   return bits(word_of<Format>(x, rounding));
 }
 
-// Sixteen words of a row of halves; zero beyond the `left` values.
+// Sixteen words of a row of bf16; zero beyond the `left` values.
 template <bool kWhole>
-NB_OP Bits words_of_halves(const std::uint16_t* row, std::int64_t left) {
+NB_OP Bits words_of_bf16(const std::uint16_t* row, std::int64_t left) {
   if (kWhole) return bits(load(reinterpret_cast<const float*>(row)));
   std::uint16_t some[32] = {};
   for (std::int64_t i = 0; i < 32 && i < left; ++i) some[i] = row[i];
   return bits(load(reinterpret_cast<const float*>(some)));
 }
 
-// The same of a row of halves.
+// The same of a row of bf16.
 template <class Format, bool kWhole>
 NB_OP Bits row_words_at(const std::uint16_t* row, std::int64_t w, std::int64_t cols, int) {
 #if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
   if constexpr (Format::kPerWord == 2) {
-    return floored_pairs(words_of_halves<kWhole>(row + 2 * w, cols - 2 * w));
+    return floored_pairs(words_of_bf16<kWhole>(row + 2 * w, cols - 2 * w));
   }
 #endif
   return bits(rounded<kRoundBf16Floor>(load_lanes(row + w, kWhole ? 16 : clamped(cols - w))));
@@ -152,7 +152,7 @@ NB_OP void store_pair(std::uint32_t* dst, std::int64_t key, Floats even, Floats 
   store_word_lanes(dst + (key + 1) * kWidth, bits(word_of<Format>(odd, rounding)), 16);
 }
 
-// The same of bf16 numbers, in upper halves.
+// The same of bf16 numbers, in upper 16 bits.
 template <class Format>
 NB_OP void store_upper_pair(std::uint32_t* dst, std::int64_t key, Bits even, Bits odd) {
   if constexpr (Format::kPerWord == 2) {

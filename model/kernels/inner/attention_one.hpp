@@ -12,12 +12,13 @@ NB_OP const typename Format::CachedValue* cached_row(const void* row) {
   return static_cast<const typename Format::CachedValue*>(row);
 }
 
-// Halves lie two in a word; where the format has one a word, they are split after they are turned.
+// bf16 numbers lie two in a word; where the format has one a word, they are split after they are
+// turned.
 template <class Format>
 constexpr bool kSplits = sizeof(typename Format::CachedValue) == 2 && Format::kPerWord == 1;
 
-NB_OP Bits even_halves(Bits words) { return shift_left<16>(words); }
-NB_OP Bits odd_halves(Bits words) { return words & all_bits(0xffff0000u); }
+NB_OP Bits even_bf16(Bits words) { return shift_left<16>(words); }
+NB_OP Bits odd_bf16(Bits words) { return words & all_bits(0xffff0000u); }
 
 // Of a prefetch: the caches that its line comes to.
 constexpr int kInL1 = 3, kInL2 = 2;
@@ -37,7 +38,7 @@ NB_OP void turn(const AttentionOne& b, const void* const* rows, const void* cons
   for (int r = 0; r < 16; ++r) {
     const auto* row = cached_row<Format>(rows[r]);
     if constexpr (kSplits<Format>) {
-      block[r] = words_of_halves<kWhole>(row + d, b.dim - d);
+      block[r] = words_of_bf16<kWhole>(row + d, b.dim - d);
     } else {
       block[r] = row_words_at<Format, kWhole>(row, d / Format::kPerWord, b.dim, b.rounding);
     }
@@ -63,8 +64,8 @@ NB_OP void extend(const Turned* turned, const std::uint32_t* q, std::int64_t cou
   for (std::int64_t s = 0; s < count; ++s) {
     if constexpr (kSplits<Format>) {
       static_assert(Format::kSwaps);  // the odd value of a pair first
-      step(q + 2 * s + 1, [&](const Turned& t) { return odd_halves(t.words[s]); });
-      step(q + 2 * s, [&](const Turned& t) { return even_halves(t.words[s]); });
+      step(q + 2 * s + 1, [&](const Turned& t) { return odd_bf16(t.words[s]); });
+      step(q + 2 * s, [&](const Turned& t) { return even_bf16(t.words[s]); });
     } else {
       static_assert(!Format::kSwaps);
       step(q + s, [&](const Turned& t) { return t.words[s]; });
@@ -191,9 +192,9 @@ NB_OP void one_columns(const AttentionOne& b, const std::uint32_t* p, std::int64
   for (int v = 0; v < kVectors; ++v) store(b.sums + col + 16 * v, acc[v]);
 }
 
-// 32 · kGroups columns of halves, the even ones apart from the odd ones.
+// 32 · kGroups columns of bf16, the even ones apart from the odd ones.
 template <class Format, int kGroups>
-NB_OP void one_columns_of_halves(const AttentionOne& b, const std::uint32_t* p, std::int64_t col) {
+NB_OP void one_columns_of_bf16(const AttentionOne& b, const std::uint32_t* p, std::int64_t col) {
   static_assert(Format::kSwaps);  // the odd key of a pair first
   Floats acc[kGroups][2];
 #pragma GCC unroll 4
@@ -203,12 +204,12 @@ NB_OP void one_columns_of_halves(const AttentionOne& b, const std::uint32_t* p, 
     const Bits first = all_bits_at(p + key), second = all_bits_at(p + key + 1);
 #pragma GCC unroll 4
     for (int g = 0; g < kGroups; ++g) {
-      const Bits y = odd != nullptr ? words_of_halves<true>(odd + 32 * g, 32) : all_bits(0u);
-      acc[g][0] = Format::step(second, even_halves(y), acc[g][0]);
-      acc[g][1] = Format::step(second, odd_halves(y), acc[g][1]);
-      const Bits x = words_of_halves<true>(even + 32 * g, 32);
-      acc[g][0] = Format::step(first, even_halves(x), acc[g][0]);
-      acc[g][1] = Format::step(first, odd_halves(x), acc[g][1]);
+      const Bits y = odd != nullptr ? words_of_bf16<true>(odd + 32 * g, 32) : all_bits(0u);
+      acc[g][0] = Format::step(second, even_bf16(y), acc[g][0]);
+      acc[g][1] = Format::step(second, odd_bf16(y), acc[g][1]);
+      const Bits x = words_of_bf16<true>(even + 32 * g, 32);
+      acc[g][0] = Format::step(first, even_bf16(x), acc[g][0]);
+      acc[g][1] = Format::step(first, odd_bf16(x), acc[g][1]);
     }
   };
   const auto row = [&](std::int64_t key) { return cached_row<Format>(b.now.v[key]) + col; };
@@ -220,7 +221,7 @@ NB_OP void one_columns_of_halves(const AttentionOne& b, const std::uint32_t* p, 
 }
 
 #if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
-// 32 · kGroups columns of halves: two rows are zipped within quarters of a register, which leaves
+// 32 · kGroups columns of bf16: two rows are zipped within quarters of a register, which leaves
 // the columns in an order that the end puts right.
 template <int kGroups>
 NB_OP void one_columns_of_pairs(const AttentionOne& b, const std::uint32_t* p, std::int64_t col) {
@@ -269,7 +270,7 @@ void one_query(const AttentionOne& b) {
   if constexpr (kSplits<Format>) {
     constexpr int kGroups = kVectors / 2;
     for (; col + 32 * kGroups <= b.dim; col += 32 * kGroups) {
-      one_columns_of_halves<Format, kGroups>(b, b.words, col);
+      one_columns_of_bf16<Format, kGroups>(b, b.words, col);
     }
   } else {
     for (; col + 16 * kVectors <= b.dim; col += 16 * kVectors) {

@@ -89,7 +89,7 @@ template <class Format>
 }
 
 template <class Format>
-[[maybe_unused]] void to_halves(const float* src, std::int64_t count, std::uint16_t* dst) {
+[[maybe_unused]] void to_bf16(const float* src, std::int64_t count, std::uint16_t* dst) {
 #if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
   for (; count >= 32; count -= 32, src += 32, dst += 32) {
     store(reinterpret_cast<float*>(dst), floats(row_words_at<Format, true>(src, 0, 32, 0)));
@@ -102,16 +102,16 @@ template <class Format>
 }
 
 template <class Format>
-[[maybe_unused]] void halves_to_rows(const std::uint16_t* src, std::int64_t stride,
-                                     std::int64_t count, std::int64_t padded, std::int64_t cols,
-                                     std::uint32_t* dst) {
+[[maybe_unused]] void bf16_to_rows(const std::uint16_t* src, std::int64_t stride,
+                                   std::int64_t count, std::int64_t padded, std::int64_t cols,
+                                   std::uint32_t* dst) {
   make_rows<Format>(src, stride, count, padded, cols, kRoundNone, dst);
 }
 
 template <class Format>
-[[maybe_unused]] void halves_to_panels(const std::uint16_t* src, std::int64_t stride,
-                                       std::int64_t rows, std::int64_t cols, std::uint32_t* dst,
-                                       std::int64_t panel) {
+[[maybe_unused]] void bf16_to_panels(const std::uint16_t* src, std::int64_t stride,
+                                     std::int64_t rows, std::int64_t cols, std::uint32_t* dst,
+                                     std::int64_t panel) {
   make_panels(
       src, stride, rows, cols, dst, panel,
       [&](const std::uint16_t* even, bool whole, int lanes, std::int64_t row, std::uint32_t* to) {

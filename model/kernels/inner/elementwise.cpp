@@ -69,17 +69,17 @@ void cast(const float* in, std::int64_t n, float* out, int rounding) {
   });
 }
 
-void from_halves(const std::uint16_t* x, std::int64_t n, float* out) {
+void from_bf16(const std::uint16_t* x, std::int64_t n, float* out) {
   each_group(n, [&](std::int64_t i, int lanes)
                     NB_BODY { store_lanes(out + i, load_lanes(x + i, lanes), lanes); });
 }
 
-void to_halves(const float* x, std::int64_t n, std::uint16_t* out) {
+void to_bf16(const float* x, std::int64_t n, std::uint16_t* out) {
   each_groups<kSideBySide>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
     Floats v[decltype(count)::value];
     each_of<decltype(count)::value>([&](int c)
                                         NB_BODY { v[c] = load_lanes(x + i + 16 * c, lanes); });
-    store_halves(out + i, v, lanes);
+    store_bf16(out + i, v, lanes);
   });
 }
 
@@ -96,7 +96,7 @@ void add(const float* a, const float* b, std::int64_t n, float* out, int roundin
   });
 }
 
-void add_to_halves(const std::uint16_t* a, const float* b, std::int64_t n, std::uint16_t* out) {
+void add_to_bf16(const std::uint16_t* a, const float* b, std::int64_t n, std::uint16_t* out) {
   each_groups<kSideBySide>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
     constexpr int kCount = decltype(count)::value;
     Floats v[kCount];
@@ -104,7 +104,7 @@ void add_to_halves(const std::uint16_t* a, const float* b, std::int64_t n, std::
       v[c] = load_lanes(a + i + 16 * c, lanes) + load_lanes(b + i + 16 * c, lanes);
     });
     round_any<kRoundBf16>(v);
-    store_halves(out + i, v, lanes);
+    store_bf16(out + i, v, lanes);
   });
 }
 
@@ -127,21 +127,20 @@ void relu_squared_backward(const float* dy, const float* x, std::int64_t n, floa
   });
 }
 
-void relu_squared_to_halves(const float* x, std::int64_t n, std::uint16_t* kept,
-                            std::uint16_t* out) {
+void relu_squared_to_bf16(const float* x, std::int64_t n, std::uint16_t* kept, std::uint16_t* out) {
   const Floats zero = all(0.0f);
   const auto run = [&](auto keeps) {
     each_groups<kSideBySide>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
       constexpr int kCount = decltype(count)::value;
       Floats v[kCount];
       each_of<kCount>([&](int c) NB_BODY { v[c] = load_lanes(x + i + 16 * c, lanes); });
-      if constexpr (decltype(keeps)::value != 0) store_halves(kept + i, v, lanes);
+      if constexpr (decltype(keeps)::value != 0) store_bf16(kept + i, v, lanes);
       each_of<kCount>([&](int c) NB_BODY {
         const Floats h = select(v[c] <= zero, zero, v[c]);
         v[c] = h * h;
       });
       round_any<kRoundBf16>(v);
-      store_halves(out + i, v, lanes);
+      store_bf16(out + i, v, lanes);
     });
   };
   if (kept != nullptr) {
@@ -151,8 +150,8 @@ void relu_squared_to_halves(const float* x, std::int64_t n, std::uint16_t* kept,
   }
 }
 
-void relu_squared_backward_of_halves(const float* dy, const std::uint16_t* x, std::int64_t n,
-                                     std::uint16_t* dx) {
+void relu_squared_backward_of_bf16(const float* dy, const std::uint16_t* x, std::int64_t n,
+                                   std::uint16_t* dx) {
   const Floats zero = all(0.0f);
   each_groups<kSideBySide>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
     constexpr int kCount = decltype(count)::value;
@@ -162,7 +161,7 @@ void relu_squared_backward_of_halves(const float* dy, const std::uint16_t* x, st
       g[c] = select(v <= zero, zero, load_lanes(dy + i + 16 * c, lanes) * (v + v));
     });
     round_any<kRoundBf16>(g);
-    store_halves(dx + i, g, lanes);
+    store_bf16(dx + i, g, lanes);
   });
 }
 

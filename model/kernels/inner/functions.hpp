@@ -16,14 +16,13 @@ void fill(float* out, std::int64_t n, float value);
 void cast(const float* in, std::int64_t n, float* out, int rounding);
 void scale(const float* x, std::int64_t n, float factor, float* out, int rounding);
 void add(const float* a, const float* b, std::int64_t n, float* out, int rounding);
-void add_to_halves(const std::uint16_t* a, const float* b, std::int64_t n, std::uint16_t* out);
+void add_to_bf16(const std::uint16_t* a, const float* b, std::int64_t n, std::uint16_t* out);
 void relu_squared(const float* x, std::int64_t n, float* out, int rounding);
 void relu_squared_backward(const float* dy, const float* x, std::int64_t n, float* dx,
                            int rounding);
-void relu_squared_to_halves(const float* x, std::int64_t n, std::uint16_t* kept,
-                            std::uint16_t* out);
-void relu_squared_backward_of_halves(const float* dy, const std::uint16_t* x, std::int64_t n,
-                                     std::uint16_t* dx);
+void relu_squared_to_bf16(const float* x, std::int64_t n, std::uint16_t* kept, std::uint16_t* out);
+void relu_squared_backward_of_bf16(const float* dy, const std::uint16_t* x, std::int64_t n,
+                                   std::uint16_t* dx);
 void adamw(float* p, const float* g, float* m, float* v, std::int64_t n, const AdamWScalars& s);
 void muon_momentum(const float* g, float* buffer, float* update, std::int64_t n, float mu,
                    float one_minus_mu, bool nesterov, int rounding);
@@ -35,8 +34,8 @@ void exp_all(const float* x, std::int64_t n, float* out);
 void log_all(const float* x, std::int64_t n, float* out);
 float sum_of_squares(const float* x, std::int64_t n);
 float dot(const float* x, const float* y, std::int64_t n);
-void from_halves(const std::uint16_t* x, std::int64_t n, float* out);
-void to_halves(const float* x, std::int64_t n, std::uint16_t* out);
+void from_bf16(const std::uint16_t* x, std::int64_t n, float* out);
+void to_bf16(const float* x, std::int64_t n, std::uint16_t* out);
 bool all_below(const float* x, std::int64_t n, float limit);
 std::int64_t first_largest(const float* x, std::int64_t n);
 void rms_norm(const float* x, std::int64_t n, float rstd, float* out, int rounding);

@@ -24,8 +24,8 @@ inline constexpr int kFetches = 2;                  // at once
 // burst, from two places of a source to 32 consecutive words. A run of them lies `next`
 // bytes of the source and `to_next` words apart; then those of the run that begins `jump` and
 // `to_jump` after its last. 16 words are made of 16 values of each of two rows, `second` bytes
-// apart (across), or of 32 values, or halves, of one row (along).
-enum class Converts { kNothing, kAcross, kAlong, kHalvesAlong };
+// apart (across), or of 32 values, or bf16, of one row (along).
+enum class Converts { kNothing, kAcross, kAlong, kBf16Along };
 struct Conversion {
   Converts what;
   const char* from;
@@ -83,17 +83,17 @@ struct Gemm {
   void (*pack_panels)(const float* src, std::int64_t stride, bool from_rows, std::int64_t columns,
                       std::int64_t k_count, std::int64_t steps, int rounding, bool swaps,
                       std::int64_t panel_words, std::uint32_t* dst);
-  // The same of halves (bf16 numbers in two bytes), where the format is bf16. Panels: of a source
+  // The same of bf16 (numbers in two bytes), where the format is bf16. Panels: of a source
   // whose k lies across its rows.
-  void (*pack_rows_of_halves)(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
+  void (*pack_rows_of_bf16)(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
+                            std::int64_t k_count, std::int64_t steps, bool swaps,
+                            std::uint32_t* dst);
+  void (*pack_turned_rows_of_bf16)(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
+                                   std::int64_t k_count, std::int64_t steps, bool swaps,
+                                   std::uint32_t* dst);
+  void (*pack_panels_of_bf16)(const std::uint16_t* src, std::int64_t stride, std::int64_t columns,
                               std::int64_t k_count, std::int64_t steps, bool swaps,
-                              std::uint32_t* dst);
-  void (*pack_turned_rows_of_halves)(const std::uint16_t* src, std::int64_t stride,
-                                     std::int64_t rows, std::int64_t k_count, std::int64_t steps,
-                                     bool swaps, std::uint32_t* dst);
-  void (*pack_panels_of_halves)(const std::uint16_t* src, std::int64_t stride, std::int64_t columns,
-                                std::int64_t k_count, std::int64_t steps, bool swaps,
-                                std::int64_t panel_words, std::uint32_t* dst);
+                              std::int64_t panel_words, std::uint32_t* dst);
   // 1 <= rows <= Gemm::rows; vectors: 1 or vectors[rows] or, where that is more, cols / 16.
   void (*tile)(int rows, int vectors, const GemmTile& tile);
   void (*tile_turned)(int rows, int vectors, const GemmTile& tile);  // vectors <= cols / 16

@@ -91,8 +91,8 @@ struct AcrossK {
   NB_OP Bits whole(const float* from) const { return zipped(load(from), load(from + stride)); }
 };
 
-// The same of halves.
-struct HalvesAlongK {
+// The same of bf16.
+struct Bf16AlongK {
   const std::uint16_t* src;
   std::int64_t stride, k_count;
   NB_OP Bits operator()(std::int64_t p, std::int64_t step) const {
@@ -104,10 +104,10 @@ struct HalvesAlongK {
     return floored(_mm512_maskz_loadu_epi16(some, row));
   }
 };
-struct HalvesAcrossK {
+struct Bf16AcrossK {
   const std::uint16_t* src;
   std::int64_t stride, k_count;
-  NB_OP static Bits pair(Bits low, Bits high) {  // each in the upper half
+  NB_OP static Bits pair(Bits low, Bits high) {  // each in the upper 16 bits
     return floored(_mm512_or_si512(_mm512_srli_epi32(low.v, 16), high.v));
   }
   NB_OP Bits operator()(std::int64_t p, int lanes, std::int64_t step) const {
@@ -153,24 +153,24 @@ void pack_panels(const float* src, std::int64_t stride, bool from_rows, std::int
   clear_columns(columns, kWidth, steps, panel_words, dst);
 }
 
-void pack_rows_of_halves(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
+void pack_rows_of_bf16(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
+                       std::int64_t k_count, std::int64_t steps, bool /*swaps*/,
+                       std::uint32_t* dst) {
+  rows_from_rows(rows, steps, false, dst, Bf16AlongK{src, stride, k_count});
+}
+
+void pack_turned_rows_of_bf16(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
+                              std::int64_t k_count, std::int64_t steps, bool /*swaps*/,
+                              std::uint32_t* dst) {
+  rows_from_columns(rows, steps, false, dst, Bf16AcrossK{src, stride, k_count});
+}
+
+void pack_panels_of_bf16(const std::uint16_t* src, std::int64_t stride, std::int64_t columns,
                          std::int64_t k_count, std::int64_t steps, bool /*swaps*/,
-                         std::uint32_t* dst) {
-  rows_from_rows(rows, steps, false, dst, HalvesAlongK{src, stride, k_count});
-}
-
-void pack_turned_rows_of_halves(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
-                                std::int64_t k_count, std::int64_t steps, bool /*swaps*/,
-                                std::uint32_t* dst) {
-  rows_from_columns(rows, steps, false, dst, HalvesAcrossK{src, stride, k_count});
-}
-
-void pack_panels_of_halves(const std::uint16_t* src, std::int64_t stride, std::int64_t columns,
-                           std::int64_t k_count, std::int64_t steps, bool /*swaps*/,
-                           std::int64_t panel_words, std::uint32_t* dst) {
+                         std::int64_t panel_words, std::uint32_t* dst) {
   constexpr int kWidth = 16 * kGemmPanel;
   panels_from_columns(columns, kWidth, steps, false, panel_words, dst,
-                      HalvesAcrossK{src, stride, k_count});
+                      Bf16AcrossK{src, stride, k_count});
   clear_columns(columns, kWidth, steps, panel_words, dst);
 }
 
@@ -183,9 +183,9 @@ constexpr Gemm gemm_of_tiles() {
                .pack_rows = pack_rows,
                .pack_turned_rows = pack_turned_rows,
                .pack_panels = pack_panels,
-               .pack_rows_of_halves = pack_rows_of_halves,
-               .pack_turned_rows_of_halves = pack_turned_rows_of_halves,
-               .pack_panels_of_halves = pack_panels_of_halves,
+               .pack_rows_of_bf16 = pack_rows_of_bf16,
+               .pack_turned_rows_of_bf16 = pack_turned_rows_of_bf16,
+               .pack_panels_of_bf16 = pack_panels_of_bf16,
                .tile = tile,
                .tile_turned = tile_turned,
                .converts = true,

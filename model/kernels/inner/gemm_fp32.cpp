@@ -87,22 +87,22 @@ void pack_panels(const float* src, std::int64_t stride, bool from_rows, std::int
   clear_columns(columns, kWidth, steps, panel_words, dst);
 }
 
-void pack_rows_of_halves(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
-                         std::int64_t k_count, std::int64_t steps, bool swaps, std::uint32_t* dst) {
+void pack_rows_of_bf16(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
+                       std::int64_t k_count, std::int64_t steps, bool swaps, std::uint32_t* dst) {
   rows_from_rows(rows, steps, swaps, dst,
                  AlongK<kRoundBf16Floor, std::uint16_t>{src, stride, k_count});
 }
 
-void pack_turned_rows_of_halves(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
-                                std::int64_t k_count, std::int64_t steps, bool swaps,
-                                std::uint32_t* dst) {
+void pack_turned_rows_of_bf16(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
+                              std::int64_t k_count, std::int64_t steps, bool swaps,
+                              std::uint32_t* dst) {
   rows_from_columns(rows, steps, swaps, dst,
                     AcrossK<kRoundBf16Floor, std::uint16_t>{src, stride, k_count});
 }
 
-void pack_panels_of_halves(const std::uint16_t* src, std::int64_t stride, std::int64_t columns,
-                           std::int64_t k_count, std::int64_t steps, bool swaps,
-                           std::int64_t panel_words, std::uint32_t* dst) {
+void pack_panels_of_bf16(const std::uint16_t* src, std::int64_t stride, std::int64_t columns,
+                         std::int64_t k_count, std::int64_t steps, bool swaps,
+                         std::int64_t panel_words, std::uint32_t* dst) {
   constexpr int kWidth = 16 * kGemmPanel;
   panels_from_columns(columns, kWidth, steps, swaps, panel_words, dst,
                       AcrossK<kRoundBf16Floor, std::uint16_t>{src, stride, k_count});
@@ -118,9 +118,9 @@ constexpr Gemm gemm_of_tiles() {
                .pack_rows = pack_rows,
                .pack_turned_rows = pack_turned_rows,
                .pack_panels = pack_panels,
-               .pack_rows_of_halves = pack_rows_of_halves,
-               .pack_turned_rows_of_halves = pack_turned_rows_of_halves,
-               .pack_panels_of_halves = pack_panels_of_halves,
+               .pack_rows_of_bf16 = pack_rows_of_bf16,
+               .pack_turned_rows_of_bf16 = pack_turned_rows_of_bf16,
+               .pack_panels_of_bf16 = pack_panels_of_bf16,
                .tile = tile,
                .tile_turned = tile_turned,
                .converts = false,

@@ -213,9 +213,8 @@ void tile_of(const GemmTile& t) {
         return tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep, Converts::kAcross>(t, Step());
       case Converts::kAlong:
         return tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep, Converts::kAlong>(t, Step());
-      case Converts::kHalvesAlong:
-        return tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep, Converts::kHalvesAlong>(t,
-                                                                                           Step());
+      case Converts::kBf16Along:
+        return tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep, Converts::kBf16Along>(t, Step());
     }
   }
   tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep, Converts::kNothing>(t, Step());

@@ -15,12 +15,12 @@ NB_OP float inverse_root(float sum, std::int64_t n, float epsilon) {
 
 template <class Value>
 NB_OP const Value* values(const ConstNumberRows& rows) {
-  if constexpr (sizeof(Value) == 2) return rows.halves;
+  if constexpr (sizeof(Value) == 2) return rows.bf16;
   if constexpr (sizeof(Value) == 4) return rows.fp32;
 }
 template <class Value>
 NB_OP Value* values(const NumberRows& rows) {
-  if constexpr (sizeof(Value) == 2) return rows.halves;
+  if constexpr (sizeof(Value) == 2) return rows.bf16;
   if constexpr (sizeof(Value) == 4) return rows.fp32;
 }
 
@@ -81,14 +81,14 @@ NB_OP void norm_backward_rows(const NormBackwardRows& p) {
 // body(the type of the rows' values).
 template <class Rows, class Body>
 NB_OP void with_values(const Rows& rows, const Body& body) {
-  if (rows.halves != nullptr) return body(std::uint16_t());
+  if (rows.bf16 != nullptr) return body(std::uint16_t());
   body(float());
 }
 
 }  // namespace
 
 void rms_norm_rows(const NormRows& p) {
-  if (p.x.halves == nullptr && p.out.halves == nullptr) {
+  if (p.x.bf16 == nullptr && p.out.bf16 == nullptr) {
     return with_rounding(p.rounding,
                          [&](auto mode) { norm_rows<decltype(mode)::value, float, float>(p); });
   }
@@ -98,7 +98,7 @@ void rms_norm_rows(const NormRows& p) {
 }
 
 void rms_norm_backward_rows(const NormBackwardRows& p) {
-  if (p.dy.halves == nullptr && p.x.halves == nullptr && p.dx.halves == nullptr) {
+  if (p.dy.bf16 == nullptr && p.x.bf16 == nullptr && p.dx.bf16 == nullptr) {
     return with_rounding(p.rounding, [&](auto mode) {
       norm_backward_rows<decltype(mode)::value, float, float, float>(p);
     });

@@ -23,19 +23,19 @@ enum Rounding : int {
   kRoundHf32,
 };
 
-// Rows of fp32 values or of halves, `stride` values apart; the other pointer is null.
+// Rows of fp32 values or of bf16, `stride` values apart; the other pointer is null.
 struct ConstNumberRows {
   const float* fp32 = nullptr;
-  const std::uint16_t* halves = nullptr;
+  const std::uint16_t* bf16 = nullptr;
   std::int64_t stride = 0;
 };
 struct NumberRows {
   float* fp32 = nullptr;
-  std::uint16_t* halves = nullptr;
+  std::uint16_t* bf16 = nullptr;
   std::int64_t stride = 0;
 };
 
-// Rows of an RMS norm (rms_norm.hpp). Halves only where the rounding is to bf16.
+// Rows of an RMS norm (rms_norm.hpp). bf16 only where the rounding is to bf16.
 struct NormRows {
   ConstNumberRows x;
   NumberRows out;
@@ -100,16 +100,16 @@ struct Table {
   void (*cast)(const float* in, std::int64_t n, float* out, int rounding);
   void (*scale)(const float* x, std::int64_t n, float factor, float* out, int rounding);
   void (*add)(const float* a, const float* b, std::int64_t n, float* out, int rounding);
-  // bf16 storage, of and to halves. out may be a.
-  void (*add_to_halves)(const std::uint16_t* a, const float* b, std::int64_t n, std::uint16_t* out);
+  // bf16 storage, of and to bf16. out may be a.
+  void (*add_to_bf16)(const std::uint16_t* a, const float* b, std::int64_t n, std::uint16_t* out);
   void (*relu_squared)(const float* x, std::int64_t n, float* out, int rounding);
   void (*relu_squared_backward)(const float* dy, const float* x, std::int64_t n, float* dx,
                                 int rounding);
-  // bf16 storage, results as halves. x: bf16 numbers; kept: x as halves, or null.
-  void (*relu_squared_to_halves)(const float* x, std::int64_t n, std::uint16_t* kept,
-                                 std::uint16_t* out);
-  void (*relu_squared_backward_of_halves)(const float* dy, const std::uint16_t* x, std::int64_t n,
-                                          std::uint16_t* dx);
+  // bf16 storage, results as bf16. x: bf16 numbers; kept: x as bf16, or null.
+  void (*relu_squared_to_bf16)(const float* x, std::int64_t n, std::uint16_t* kept,
+                               std::uint16_t* out);
+  void (*relu_squared_backward_of_bf16)(const float* dy, const std::uint16_t* x, std::int64_t n,
+                                        std::uint16_t* dx);
   void (*adamw)(float* p, const float* g, float* m, float* v, std::int64_t n,
                 const AdamWScalars& s);
   void (*muon_momentum)(const float* g, float* buffer, float* update, std::int64_t n, float mu,
@@ -126,9 +126,9 @@ struct Table {
   // one row
   float (*sum_of_squares)(const float* x, std::int64_t n);
   float (*dot)(const float* x, const float* y, std::int64_t n);
-  void (*from_halves)(const std::uint16_t* x, std::int64_t n, float* out);
-  void (*to_halves)(const float* x, std::int64_t n, std::uint16_t* out);  // x: bf16 numbers
-  bool (*all_below)(const float* x, std::int64_t n, float limit);         // |x| < limit, NaN is not
+  void (*from_bf16)(const std::uint16_t* x, std::int64_t n, float* out);
+  void (*to_bf16)(const float* x, std::int64_t n, std::uint16_t* out);  // x: bf16 numbers
+  bool (*all_below)(const float* x, std::int64_t n, float limit);       // |x| < limit, NaN is not
   // Index of the first that equals the largest; 0 when there is none (all NaN).
   std::int64_t (*first_largest)(const float* x, std::int64_t n);
   void (*rms_norm)(const float* x, std::int64_t n, float rstd, float* out, int rounding);

@@ -255,7 +255,7 @@ NB_OP void store_upper_lanes(std::uint16_t* p, Bits x, int lanes) {
 }
 // Groups side by side, of `lanes` each where there is one alone.
 template <int kCount>
-NB_OP void store_halves(std::uint16_t* p, const Floats (&x)[kCount], int lanes) {
+NB_OP void store_bf16(std::uint16_t* p, const Floats (&x)[kCount], int lanes) {
 #if NB_LEVEL_ID == NB_LEVEL_AVX512 || NB_LEVEL_ID == NB_LEVEL_AVX512BF16
   if constexpr (kCount % 2 == 0) {
 #pragma GCC unroll 8
@@ -269,10 +269,10 @@ NB_OP void store_halves(std::uint16_t* p, const Floats (&x)[kCount], int lanes) 
 NB_OP Floats load_lanes(const std::uint16_t* p, int lanes) {
   return floats(load_upper_lanes(p, lanes));
 }
-// Groups side by side, as store_halves() stores them, or in fp32.
+// Groups side by side, as store_bf16() stores them, or in fp32.
 template <int kCount>
 NB_OP void store_groups(std::uint16_t* p, const Floats (&x)[kCount], int lanes) {
-  store_halves(p, x, lanes);
+  store_bf16(p, x, lanes);
 }
 template <int kCount>
 NB_OP void store_groups(float* p, const Floats (&x)[kCount], int lanes) {

@@ -56,7 +56,7 @@ NB_OP Bits all_bits(std::uint32_t x) {
   return {r, r};
 }
 
-// Sixteen values of two bytes: the upper halves of the lanes.
+// Sixteen values of two bytes: the upper 16 bits of the lanes.
 NB_OP Bits load_upper(const std::uint16_t* p) {
   const auto eight = [](const std::uint16_t* from) {
     const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));

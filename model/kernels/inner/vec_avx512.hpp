@@ -39,7 +39,7 @@ NB_OP void store_zipped(float* p, Floats even, Floats odd) {
 NB_OP Floats all(float x) { return {_mm512_set1_ps(x)}; }
 NB_OP Bits all_bits(std::uint32_t x) { return {_mm512_set1_epi32(static_cast<int>(x))}; }
 
-// Sixteen values of two bytes: the upper halves of the lanes.
+// Sixteen values of two bytes: the upper 16 bits of the lanes.
 NB_OP Bits load_upper(const std::uint16_t* p) {
   const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   return {_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16)};
@@ -97,7 +97,8 @@ NB_OP Floats select(Mask m, Floats yes, Floats no) {
 NB_OP bool all_of(Mask m) { return m.v == 0xffff; }
 
 #if NB_LEVEL_ID == NB_LEVEL_AVX512BF16
-// Halves below 2^-56 become +0 (in a chain the sign of a zero factor cannot be seen); NaN stays.
+// bf16 numbers below 2^-56 become +0 (in a chain the sign of a zero factor cannot be seen); NaN
+// stays.
 NB_OP Bits floored_pairs(Bits x) {
   const __m512i magnitude = _mm512_and_si512(x.v, _mm512_set1_epi16(0x7fff));
   constexpr short kLeast = (127 - 56) << 7;  // the bits of 2^-56
@@ -110,7 +111,7 @@ NB_OP void round_to_bf16(Floats& x, Floats& y) {
   const __m512i low = _mm512_set_epi16(15, 15, 14, 14, 13, 13, 12, 12, 11, 11, 10, 10, 9, 9, 8, 8,
                                        7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
   const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
-  constexpr __mmask32 kUpper = 0xaaaaaaaau;  // of each lane's halves
+  constexpr __mmask32 kUpper = 0xaaaaaaaau;  // of each lane's 16 bits
   x = {_mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(kUpper, low, packed))};
   y = {_mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(kUpper, high, packed))};
 }

@@ -76,7 +76,7 @@ NB_OP Bits all_bits(std::uint32_t x) {
   return {r, r, r, r};
 }
 
-// Sixteen values of two bytes: the upper halves of the lanes.
+// Sixteen values of two bytes: the upper 16 bits of the lanes.
 NB_OP uint32x4_t load_upper_quad(const std::uint16_t* p) {
   return vshlq_n_u32(vmovl_u16(vld1_u16(p)), 16);
 }

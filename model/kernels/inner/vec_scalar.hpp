@@ -56,7 +56,7 @@ NB_OP Bits all_bits(std::uint32_t x) {
   NB_LANES(x);
 }
 
-// Sixteen values of two bytes: the upper halves of the lanes.
+// Sixteen values of two bytes: the upper 16 bits of the lanes.
 NB_OP Bits load_upper(const std::uint16_t* p) {
   Bits r;
   NB_LANES(static_cast<std::uint32_t>(p[i]) << 16);

@@ -20,15 +20,15 @@ void add_packing(const AttentionPacking& packing, Results& r) {
     packing.add_lanes("to_lanes", packing.lanes(x.data(), rows, kOdd), rows, kOdd, r);
   }
   const AttentionTiles& tiles = packing.tiles();
-  if (tiles.to_halves == nullptr) return;
+  if (tiles.to_bf16 == nullptr) return;
   std::vector<std::uint16_t> h(x.size());
-  tiles.to_halves(x.data(), std::ssize(x), h.data());
+  tiles.to_bf16(x.data(), std::ssize(x), h.data());
   std::vector<float> made = numbers(h);
   for (float& value : made) value += 0.0f;  // no product shows the sign of a zero
-  r.add("to_halves", std::move(made));
-  const std::vector<std::uint16_t> any = halves(x);
-  packing.add_rows("halves_to_rows", packing.rows(any, kOdd, kOdd), kOdd, kOdd, r);
-  packing.add_panels("halves_to_panels", packing.panels(any, kOdd, kOdd), kOdd, kOdd, r);
+  r.add("to_bf16", std::move(made));
+  const std::vector<std::uint16_t> any = bf16(x);
+  packing.add_rows("bf16_to_rows", packing.rows(any, kOdd, kOdd), kOdd, kOdd, r);
+  packing.add_panels("bf16_to_panels", packing.panels(any, kOdd, kOdd), kOdd, kOdd, r);
 }
 
 void add_finite(const AttentionPacking& packing, Results& r) {

@@ -108,7 +108,7 @@ class Head {
     for (const Words* made : {&p, &ds}) {
       for (std::int64_t key = 0; key < keys_; ++key) {
         const PackedLine line = {made->data() + key * row_words, 1, tiles_.values_per_word, false,
-                                 tiles_.to_halves != nullptr};
+                                 tiles_.to_bf16 != nullptr};
         for (std::int64_t i = 0; i < time_; ++i) values.push_back(line.value(i));
       }
     }
@@ -183,17 +183,17 @@ void add_one(const AttentionPacking& packing, std::int64_t keys, std::int64_t di
   const AttentionTiles& tiles = packing.tiles();
   const std::vector<float> q = ordinary_values(dim, 90), k = ordinary_values(keys * dim, 91),
                            v = ordinary_values(keys * dim, 92);
-  std::vector<std::uint16_t> k_halves(k.size()), v_halves(v.size());
-  const bool of_halves = tiles.to_halves != nullptr;
-  if (of_halves) {
-    tiles.to_halves(k.data(), std::ssize(k), k_halves.data());
-    tiles.to_halves(v.data(), std::ssize(v), v_halves.data());
+  std::vector<std::uint16_t> k_bf16(k.size()), v_bf16(v.size());
+  const bool of_bf16 = tiles.to_bf16 != nullptr;
+  if (of_bf16) {
+    tiles.to_bf16(k.data(), std::ssize(k), k_bf16.data());
+    tiles.to_bf16(v.data(), std::ssize(v), v_bf16.data());
   }
   std::vector<const void*> k_rows, v_rows;
   for (std::int64_t j = 0; j < round_up(keys, inner::kKeysAtOnce); ++j) {
     const std::int64_t at = std::min(j, keys - 1) * dim;
-    k_rows.push_back(of_halves ? static_cast<const void*>(k_halves.data() + at) : k.data() + at);
-    v_rows.push_back(of_halves ? static_cast<const void*>(v_halves.data() + at) : v.data() + at);
+    k_rows.push_back(of_bf16 ? static_cast<const void*>(k_bf16.data() + at) : k.data() + at);
+    v_rows.push_back(of_bf16 ? static_cast<const void*>(v_bf16.data() + at) : v.data() + at);
   }
   std::vector<float> scores = floats(keys + inner::kKeysAtOnce), sums = floats(round_up(dim, 16));
   Words words = AttentionPacking::unwritten(dim + keys + 32);

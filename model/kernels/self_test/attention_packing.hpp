@@ -41,7 +41,7 @@ class AttentionPacking {
   Words rows(const std::vector<std::uint16_t>& source, std::int64_t count,
              std::int64_t cols) const {
     Words to = unwritten(padded(count) * words(cols));
-    tiles_.halves_to_rows(source.data(), cols, count, padded(count), cols, to.data());
+    tiles_.bf16_to_rows(source.data(), cols, count, padded(count), cols, to.data());
     return to;
   }
   Words panels(const std::vector<float>& source, std::int64_t rows, std::int64_t cols) const {
@@ -52,7 +52,7 @@ class AttentionPacking {
   Words panels(const std::vector<std::uint16_t>& source, std::int64_t rows,
                std::int64_t cols) const {
     Words to = unwritten(panel_count(cols) * panel_words(rows));
-    tiles_.halves_to_panels(source.data(), cols, rows, cols, to.data(), panel_words(rows));
+    tiles_.bf16_to_panels(source.data(), cols, rows, cols, to.data(), panel_words(rows));
     return to;
   }
   Words lanes(const float* source, std::int64_t rows, std::int64_t cols) const {

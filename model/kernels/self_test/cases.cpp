@@ -72,7 +72,7 @@ std::vector<float> bf16_numbers(std::vector<float> values) {
   return values;
 }
 
-std::vector<std::uint16_t> halves(const std::vector<float>& values) {
+std::vector<std::uint16_t> bf16(const std::vector<float>& values) {
   std::vector<std::uint16_t> result;
   for (const float x : values) {
     result.push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16));
@@ -80,9 +80,9 @@ std::vector<std::uint16_t> halves(const std::vector<float>& values) {
   return result;
 }
 
-std::vector<float> numbers(const std::vector<std::uint16_t>& halves) {
+std::vector<float> numbers(const std::vector<std::uint16_t>& bf16) {
   std::vector<float> result;
-  for (const std::uint16_t x : halves) {
+  for (const std::uint16_t x : bf16) {
     result.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16));
   }
   return result;

@@ -32,8 +32,8 @@ std::vector<float> tame(std::vector<float> values);
 
 // Rounded towards zero to bf16 numbers, in four bytes and in two.
 std::vector<float> bf16_numbers(std::vector<float> values);
-std::vector<std::uint16_t> halves(const std::vector<float>& values);
-std::vector<float> numbers(const std::vector<std::uint16_t>& halves);
+std::vector<std::uint16_t> bf16(const std::vector<float>& values);
+std::vector<float> numbers(const std::vector<std::uint16_t>& bf16);
 
 class Results {
  public:

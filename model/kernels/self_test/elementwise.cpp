@@ -17,7 +17,7 @@ std::vector<float> written(std::int64_t count, const Function& function) {
   return out;
 }
 template <class Function>
-std::vector<float> written_halves(std::int64_t count, const Function& function) {
+std::vector<float> written_bf16(std::int64_t count, const Function& function) {
   std::vector<std::uint16_t> out(static_cast<std::size_t>(count));
   function(out.data());
   return numbers(out);
@@ -40,23 +40,21 @@ void add_rounded(const Table& t, const float* x, const float* y, int rounding, R
   }
 }
 
-void add_halves(const Table& t, Results& r) {
+void add_bf16(const Table& t, Results& r) {
   const std::vector<float> x = bf16_numbers(mixed_values(kCount, 1)), y = mixed_values(kCount, 2);
-  const std::vector<std::uint16_t> h = halves(x);
-  r.add("from_halves", written(kCount, [&](float* out) { t.from_halves(h.data(), kCount, out); }));
-  r.add("to_halves",
-        written_halves(kCount, [&](auto* out) { t.to_halves(x.data(), kCount, out); }));
-  r.add("add_to_halves", written_halves(kCount, [&](auto* out) {
-          t.add_to_halves(h.data(), y.data(), kCount, out);
+  const std::vector<std::uint16_t> h = bf16(x);
+  r.add("from_bf16", written(kCount, [&](float* out) { t.from_bf16(h.data(), kCount, out); }));
+  r.add("to_bf16", written_bf16(kCount, [&](auto* out) { t.to_bf16(x.data(), kCount, out); }));
+  r.add("add_to_bf16",
+        written_bf16(kCount, [&](auto* out) { t.add_to_bf16(h.data(), y.data(), kCount, out); }));
+  r.add("relu_squared_to_bf16", written_bf16(2 * kCount, [&](auto* out) {
+          t.relu_squared_to_bf16(x.data(), kCount, out, out + kCount);
         }));
-  r.add("relu_squared_to_halves", written_halves(2 * kCount, [&](auto* out) {
-          t.relu_squared_to_halves(x.data(), kCount, out, out + kCount);
+  r.add("relu_squared_to_bf16", written_bf16(kCount, [&](auto* out) {
+          t.relu_squared_to_bf16(x.data(), kCount, nullptr, out);
         }));
-  r.add("relu_squared_to_halves", written_halves(kCount, [&](auto* out) {
-          t.relu_squared_to_halves(x.data(), kCount, nullptr, out);
-        }));
-  r.add("relu_squared_backward_of_halves", written_halves(kCount, [&](auto* out) {
-          t.relu_squared_backward_of_halves(y.data(), h.data(), kCount, out);
+  r.add("relu_squared_backward_of_bf16", written_bf16(kCount, [&](auto* out) {
+          t.relu_squared_backward_of_bf16(y.data(), h.data(), kCount, out);
         }));
 }
 
@@ -131,7 +129,7 @@ Results elementwise_results(const Table& table) {
   const std::vector<float> x = mixed_values(kCount, 1), y = mixed_values(kCount, 2);
   for (const int rounding : kAllRoundings) add_rounded(table, x.data(), y.data(), rounding, r);
   r.add("fill", written(kFew, [&](float* out) { table.fill(out, kFew, -0.0f); }));
-  add_halves(table, r);
+  add_bf16(table, r);
   add_optimizers(table, r);
   add_functions(table, r);
   return r;

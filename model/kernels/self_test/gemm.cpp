@@ -35,14 +35,14 @@ void add_packing(const GemmPacking& packing, const std::vector<float>& x, std::i
 }
 
 // Two bytes a value are bf16's, whose words every Gemm can hold.
-void add_packing_of_halves(const Gemm& gemm, Results& r) {
+void add_packing_of_bf16(const Gemm& gemm, Results& r) {
   const GemmPacking packing(gemm, true, inner::kRoundBf16Floor);
-  const std::vector<std::uint16_t> x = halves(hard_values(kP * kK, 61));
-  r.add("pack_rows_of_halves", packing.read_rows(packing.rows(x, kP, kK), kP, kK));
-  r.add("pack_turned_rows_of_halves", packing.read_rows(packing.turned_rows(x, kP, kK), kP, kK));
+  const std::vector<std::uint16_t> x = bf16(hard_values(kP * kK, 61));
+  r.add("pack_rows_of_bf16", packing.read_rows(packing.rows(x, kP, kK), kP, kK));
+  r.add("pack_turned_rows_of_bf16", packing.read_rows(packing.turned_rows(x, kP, kK), kP, kK));
   const Words panels = packing.panels(x, kP, kK);
-  r.add("pack_panels_of_halves", packing.read_panels(panels, kP, kK));
-  r.claim("pack_panels_of_halves", packing.are_clear(panels, kP, kK));
+  r.add("pack_panels_of_bf16", packing.read_panels(panels, kP, kK));
+  r.claim("pack_panels_of_bf16", packing.are_clear(panels, kP, kK));
 }
 
 // Something that tiles can convert: two runs of four times 32 words. Rows of 256 values along k, or
@@ -64,13 +64,13 @@ class Converted {
 
   Conversion conversion(Words& to) const {
     constexpr std::int64_t kRun = 4, kWords = 32;
-    const bool across = what_ == Converts::kAcross, of_halves = what_ == Converts::kHalvesAlong;
-    const std::int64_t value = of_halves ? 2 : 4;
+    const bool across = what_ == Converts::kAcross, of_bf16 = what_ == Converts::kBf16Along;
+    const std::int64_t value = of_bf16 ? 2 : 4;
     const std::int64_t next = value * (across ? 2 * kAcrossP : 2 * kWords);
     const std::int64_t from_run = value * (across ? kWords : kAlongK);
     return {.what = what_,
-            .from = of_halves ? reinterpret_cast<const char*>(in_two_bytes_.data())
-                              : reinterpret_cast<const char*>(source_.data()),
+            .from = of_bf16 ? reinterpret_cast<const char*>(in_two_bytes_.data())
+                            : reinterpret_cast<const char*>(source_.data()),
             .other = across ? value * kWords / 2 : next / 2,
             .next = next,
             .jump = from_run - (kRun - 1) * next,
@@ -88,7 +88,7 @@ class Converted {
   Converts what_;
   std::int64_t to_run_;
   std::vector<float> source_ = hard_values(kAcrossP * kAcrossK, 77);
-  std::vector<std::uint16_t> in_two_bytes_ = halves(source_);
+  std::vector<std::uint16_t> in_two_bytes_ = bf16(source_);
   Words packed_;
 };
 
@@ -145,7 +145,7 @@ class Tiles {
   void add_conversions(const GemmPacking& packing, Results& r) {
     bool agree = true;
     if (gemm_.converts) {
-      for (const Converts what : {Converts::kAcross, Converts::kAlong, Converts::kHalvesAlong}) {
+      for (const Converts what : {Converts::kAcross, Converts::kAlong, Converts::kBf16Along}) {
         const Converted expected(packing, what);
         each_size(false, [&](int rows, int vectors) {
           if (rows < inner::kLeastConvertingRows) return;
@@ -263,7 +263,7 @@ Results gemm_results(const Table& table, const Gemm& gemm, bool is_bf16) {
       add_packing(GemmPacking(gemm, false, rounding), x, 17, 19, r);
     }
   }
-  add_packing_of_halves(gemm, r);
+  add_packing_of_bf16(gemm, r);
   Tiles tiles(table, gemm, packing);
   tiles.add_results(true, r);
   tiles.add_results(false, r);

@@ -38,7 +38,7 @@ class GemmPacking {
   }
   Words rows(const std::vector<std::uint16_t>& source, std::int64_t p, std::int64_t k) const {
     Words to = words(p * inner::kGemmRowWords);
-    gemm_.pack_rows_of_halves(source.data(), k, p, k, steps(k), swaps_, to.data());
+    gemm_.pack_rows_of_bf16(source.data(), k, p, k, steps(k), swaps_, to.data());
     return to;
   }
   // source (k, p).
@@ -50,7 +50,7 @@ class GemmPacking {
   Words turned_rows(const std::vector<std::uint16_t>& source, std::int64_t p,
                     std::int64_t k) const {
     Words to = words(p * inner::kGemmRowWords);
-    gemm_.pack_turned_rows_of_halves(source.data(), p, p, k, steps(k), swaps_, to.data());
+    gemm_.pack_turned_rows_of_bf16(source.data(), p, p, k, steps(k), swaps_, to.data());
     return to;
   }
   // source (p, k) where from_rows, else (k, p).
@@ -63,8 +63,7 @@ class GemmPacking {
   }
   Words panels(const std::vector<std::uint16_t>& source, std::int64_t p, std::int64_t k) const {
     Words to = words(panel_count(p) * panel_words(k));
-    gemm_.pack_panels_of_halves(source.data(), p, p, k, steps(k), swaps_, panel_words(k),
-                                to.data());
+    gemm_.pack_panels_of_bf16(source.data(), p, p, k, steps(k), swaps_, panel_words(k), to.data());
     return to;
   }
 

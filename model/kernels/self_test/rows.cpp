@@ -55,33 +55,33 @@ std::vector<float> rows(std::uint32_t seed) {
   return values;
 }
 
-// Rows to read or to write, as fp32 or as halves.
+// Rows to read or to write, as fp32 or as bf16.
 struct Rows {
   std::vector<float> fp32;
   std::vector<std::uint16_t> two_bytes;
-  bool is_halves;
+  bool is_bf16;
 
   explicit Rows(std::uint32_t seed)
-      : fp32(bf16_numbers(rows(seed))), two_bytes(halves(fp32)), is_halves(false) {}
+      : fp32(bf16_numbers(rows(seed))), two_bytes(bf16(fp32)), is_bf16(false) {}
   Rows as(bool in_two_bytes) const {
     Rows some = *this;
-    some.is_halves = in_two_bytes;
+    some.is_bf16 = in_two_bytes;
     return some;
   }
   template <class View>
   View view() {
-    if (is_halves) return {nullptr, two_bytes.data(), kStride};
+    if (is_bf16) return {nullptr, two_bytes.data(), kStride};
     return {fp32.data(), nullptr, kStride};
   }
-  std::vector<float> values() const { return is_halves ? numbers(two_bytes) : fp32; }
+  std::vector<float> values() const { return is_bf16 ? numbers(two_bytes) : fp32; }
 };
 
 class Norms {
  public:
   Norms(const Table& table, Results& results) : t_(table), r_(results) {}
 
-  void forward(int rounding, bool x_halves, bool out_halves) {
-    Rows x = x_.as(x_halves), out = out_.as(out_halves);
+  void forward(int rounding, bool x_bf16, bool out_bf16) {
+    Rows x = x_.as(x_bf16), out = out_.as(out_bf16);
     float rstd[kRows] = {};
     t_.rms_norm_rows({.x = x.view<inner::ConstNumberRows>(),
                       .out = out.view<inner::NumberRows>(),
@@ -93,8 +93,8 @@ class Norms {
     r_.add("rms_norm_rows", out.values());
     r_.add("rms_norm_rows", std::vector<float>(rstd, rstd + kRows));
   }
-  void backward(int rounding, bool dy_halves, bool x_halves, bool dx_halves, bool accumulates) {
-    Rows dy = dy_.as(dy_halves), x = x_.as(x_halves), dx = out_.as(dx_halves);
+  void backward(int rounding, bool dy_bf16, bool x_bf16, bool dx_bf16, bool accumulates) {
+    Rows dy = dy_.as(dy_bf16), x = x_.as(x_bf16), dx = out_.as(dx_bf16);
     const float rstd[kRows] = {0.5f, 0.75f, 1.5f};
     t_.rms_norm_backward_rows({.dy = dy.view<inner::ConstNumberRows>(),
                                .x = x.view<inner::ConstNumberRows>(),

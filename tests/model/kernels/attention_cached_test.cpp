@@ -61,24 +61,23 @@ KeySegment segment(const Story& s, std::int64_t begin, std::int64_t count) {
   return {row_block(s.k.view(), begin, count), row_block(s.v.view(), begin, count)};
 }
 
-// What a cache holds where the inputs are bf16: halves, each head's positions side by side.
-struct HalfSegment {
+// What a cache holds where the inputs are bf16: bf16, each head's positions side by side.
+struct Bf16Segment {
   std::vector<std::uint16_t> k, v;
   KeySegment source, rows;
 
-  HalfSegment(const KeySegment& from, const CachedShape& heads, const MatmulPolicy& policy)
+  Bf16Segment(const KeySegment& from, const CachedShape& heads, const MatmulPolicy& policy)
       : source(from), rows{made(from.k, k, heads, policy), made(from.v, v, heads, policy)} {}
 
   static KeyRows made(const KeyRows& from, std::vector<std::uint16_t>& to, const CachedShape& heads,
                       const MatmulPolicy& policy) {
     const std::int64_t dim = heads.head_dim;
     to.resize(static_cast<std::size_t>(from.rows * from.cols));
-    store_keys(
-        {from.fp32, from.rows, from.cols, from.stride},
-        {.halves = to.data(), .stride = dim, .head_stride = from.rows * dim, .head_dim = dim},
-        policy);
+    store_keys({from.fp32, from.rows, from.cols, from.stride},
+               {.bf16 = to.data(), .stride = dim, .head_stride = from.rows * dim, .head_dim = dim},
+               policy);
     KeyRows rows;
-    rows.halves = to.data();
+    rows.bf16 = to.data();
     rows.rows = from.rows;
     rows.cols = from.cols;
     rows.stride = dim;
@@ -86,7 +85,7 @@ struct HalfSegment {
     return rows;
   }
 };
-enum class Storage { kFloats, kHalves, kMixed };  // mixed: every second segment in halves
+enum class Storage { kFloats, kBf16, kMixed };  // mixed: every second segment in bf16
 
 // A chunk [first, first + count) of a story whose keys are cut at the given positions.
 struct Chunk {
@@ -103,7 +102,7 @@ testing::AssertionResult batch_equals_one_pass(const std::vector<Chunk>& chunks,
   for (const Chunk& c : chunks) rows += c.count + 1;
   Array q(rows, wide(heads)), out(rows, wide(heads));
   std::vector<std::vector<KeySegment>> segments;
-  std::list<HalfSegment> halves;
+  std::list<Bf16Segment> bf16;
   std::vector<CachedSequence> sequences;
   std::int64_t row = 1;
   for (const Chunk& c : chunks) {
@@ -111,11 +110,11 @@ testing::AssertionResult batch_equals_one_pass(const std::vector<Chunk>& chunks,
     std::int64_t begin = 0;
     for (const std::int64_t end : c.cuts) {
       parts.push_back(segment(*c.story, begin, end - begin));
-      if (storage == Storage::kHalves || (storage == Storage::kMixed && parts.size() % 2 == 1)) {
+      if (storage == Storage::kBf16 || (storage == Storage::kMixed && parts.size() % 2 == 1)) {
         KeySegment& part = parts.back();
         auto same = std::ranges::find_if(
-            halves, [&](const HalfSegment& h) { return h.source.k.same_place(part.k); });
-        if (same == halves.end()) same = halves.emplace(same, part, heads, policy);
+            bf16, [&](const Bf16Segment& h) { return h.source.k.same_place(part.k); });
+        if (same == bf16.end()) same = bf16.emplace(same, part, heads, policy);
         part = same->rows;  // shared where the floats are
       }
       begin = end;
@@ -148,10 +147,10 @@ testing::AssertionResult batch_equals_one_pass(const std::vector<Chunk>& chunks,
 testing::AssertionResult batch_equals_one_pass(const std::vector<Chunk>& chunks,
                                                const MatmulPolicy& policy) {
   auto result = batch_equals_one_pass(chunks, policy, Storage::kFloats);
-  for (const Storage storage : {Storage::kHalves, Storage::kMixed}) {
-    if (result && has_halves(policy)) {
+  for (const Storage storage : {Storage::kBf16, Storage::kMixed}) {
+    if (result && takes_bf16(policy)) {
       result = batch_equals_one_pass(chunks, policy, storage);
-      if (!result) result << (storage == Storage::kHalves ? " (halves)" : " (some in halves)");
+      if (!result) result << (storage == Storage::kBf16 ? " (bf16)" : " (some in bf16)");
     }
   }
   return result;
@@ -302,8 +301,8 @@ TEST(AttentionCached, ABatchThatDisagreesFailsTheCheck) {
   EXPECT_THROW(run({0, 8, 0, whole}, {.heads = 4, .kv_heads = 3, .head_dim = 6}), CheckFailure);
   EXPECT_THROW(run({0, 8, 0, whole}, {.heads = 4, .kv_heads = 1, .head_dim = 6}), CheckFailure);
   EXPECT_NO_THROW(run({0, 8, 0, whole}, kHeads));
-  const HalfSegment halves(whole.front(), kHeads, {});
-  const CachedSequence sequence = {0, 8, 0, {&halves.rows, 1}};
+  const Bf16Segment bf16(whole.front(), kHeads, {});
+  const CachedSequence sequence = {0, 8, 0, {&bf16.rows, 1}};
   EXPECT_NO_THROW(attention_cached(q.view(), out.view(), {&sequence, 1}, kHeads, {}));
   EXPECT_THROW(attention_cached(q.view(), out.view(), {&sequence, 1}, kHeads, kPolicies[1]),
                CheckFailure);
@@ -461,9 +460,9 @@ TEST(AttentionCached, EachWayToDisagreeFailsTheCheck) {
   EXPECT_THROW(run(k.view(), v.view(), {0, 8, 0, {}}, out.view(),
                    {.accumulation = Accumulation::kSplitK, .split_k = 0}),
                CheckFailure);
-  std::vector<std::uint16_t> halves(96);
+  std::vector<std::uint16_t> bf16(96);
   KeyRows half(ConstMatrix{nullptr, 8, 12, 12});
-  half.halves = halves.data();
+  half.bf16 = bf16.data();
   const MatmulPolicy fp32{.inputs = DType::kFp32, .output = DType::kFp32};
   EXPECT_THROW(run(half, v.view(), {0, 8, 0, {}}, out.view(), fp32), CheckFailure);
   EXPECT_THROW(run(k.view(), half, {0, 8, 0, {}}, out.view(), fp32), CheckFailure);

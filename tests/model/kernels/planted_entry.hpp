@@ -43,12 +43,12 @@ inline Outputs outputs(const inner::CapScalars&) { return {}; }
 inline Outputs outputs(const inner::GradientScalars&) { return {}; }
 inline Outputs outputs(const inner::AdamWScalars&) { return {}; }
 inline Outputs outputs(const inner::NormRows& rows) {
-  void* out = rows.out.halves;
+  void* out = rows.out.bf16;
   if (out == nullptr) out = rows.out.fp32;
   return {{out}, {rows.rstd}};
 }
 inline Outputs outputs(const inner::NormBackwardRows& rows) {
-  if (rows.dx.halves != nullptr) return {{rows.dx.halves}};
+  if (rows.dx.bf16 != nullptr) return {{rows.dx.bf16}};
   return {{rows.dx.fp32}};
 }
 inline Outputs outputs(const inner::GemmTile& tile) { return {{tile.out}}; }

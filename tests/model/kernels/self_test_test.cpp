@@ -34,11 +34,11 @@ constexpr Entry<Table> kTable[] = {
     NB_ENTRY(Table, cast),
     NB_ENTRY(Table, scale),
     NB_ENTRY(Table, add),
-    NB_ENTRY(Table, add_to_halves),
+    NB_ENTRY(Table, add_to_bf16),
     NB_ENTRY(Table, relu_squared),
     NB_ENTRY(Table, relu_squared_backward),
-    NB_ENTRY(Table, relu_squared_to_halves),
-    NB_ENTRY(Table, relu_squared_backward_of_halves),
+    NB_ENTRY(Table, relu_squared_to_bf16),
+    NB_ENTRY(Table, relu_squared_backward_of_bf16),
     NB_ENTRY(Table, adamw),
     NB_ENTRY(Table, muon_momentum),
     NB_ENTRY(Table, add_scaled),
@@ -48,8 +48,8 @@ constexpr Entry<Table> kTable[] = {
     NB_ENTRY(Table, log),
     NB_ENTRY(Table, sum_of_squares),
     NB_ENTRY(Table, dot),
-    NB_ENTRY(Table, from_halves),
-    NB_ENTRY(Table, to_halves),
+    NB_ENTRY(Table, from_bf16),
+    NB_ENTRY(Table, to_bf16),
     NB_ENTRY(Table, all_below),
     NB_ENTRY(Table, first_largest),
     NB_ENTRY(Table, rms_norm),
@@ -69,25 +69,19 @@ constexpr Entry<Gemm> kGemm[] = {
     NB_ENTRY(Gemm, pack_rows),
     NB_ENTRY(Gemm, pack_turned_rows),
     NB_ENTRY(Gemm, pack_panels),
-    NB_ENTRY(Gemm, pack_rows_of_halves),
-    NB_ENTRY(Gemm, pack_turned_rows_of_halves),
-    NB_ENTRY(Gemm, pack_panels_of_halves),
+    NB_ENTRY(Gemm, pack_rows_of_bf16),
+    NB_ENTRY(Gemm, pack_turned_rows_of_bf16),
+    NB_ENTRY(Gemm, pack_panels_of_bf16),
     NB_ENTRY(Gemm, tile),
     NB_ENTRY(Gemm, tile_turned),
 };
 constexpr Entry<AttentionTiles> kAttention[] = {
-    NB_ENTRY(AttentionTiles, to_rows),
-    NB_ENTRY(AttentionTiles, to_panels),
-    NB_ENTRY(AttentionTiles, to_lanes),
-    NB_ENTRY(AttentionTiles, to_halves),
-    NB_ENTRY(AttentionTiles, halves_to_rows),
-    NB_ENTRY(AttentionTiles, halves_to_panels),
-    NB_ENTRY(AttentionTiles, finite),
-    NB_ENTRY(AttentionTiles, forward),
-    NB_ENTRY(AttentionTiles, one),
-    NB_ENTRY(AttentionTiles, backward),
-    NB_ENTRY(AttentionTiles, over_queries),
-    NB_ENTRY(AttentionTiles, quotients),
+    NB_ENTRY(AttentionTiles, to_rows),      NB_ENTRY(AttentionTiles, to_panels),
+    NB_ENTRY(AttentionTiles, to_lanes),     NB_ENTRY(AttentionTiles, to_bf16),
+    NB_ENTRY(AttentionTiles, bf16_to_rows), NB_ENTRY(AttentionTiles, bf16_to_panels),
+    NB_ENTRY(AttentionTiles, finite),       NB_ENTRY(AttentionTiles, forward),
+    NB_ENTRY(AttentionTiles, one),          NB_ENTRY(AttentionTiles, backward),
+    NB_ENTRY(AttentionTiles, over_queries), NB_ENTRY(AttentionTiles, quotients),
     NB_ENTRY(AttentionTiles, scaled),
 };
 
@@ -134,7 +128,7 @@ void try_all_of(const Entries& entries, const Owner& original, const std::string
                 const std::function<void(Table&, const Owner*)>& put) {
   for (const Entry<Owner>& entry : entries) {
     Owner copy = original;
-    if (prefix == "fp32_attention." && std::string(entry.name).find("halves") < 99) continue;
+    if (prefix == "fp32_attention." && std::string(entry.name).find("bf16") < 99) continue;
     entry.plant(copy);
     right<Owner> = &original;
     Table table = scalar();
@@ -214,7 +208,7 @@ TEST(SelfTest, ItTriesEverySizeAndEveryEndOfTilesAtEveryLevel) {
       spoils_conversion = true;
       using inner::Converts;
       static Converts what;
-      for (const Converts kind : {Converts::kAcross, Converts::kAlong, Converts::kHalvesAlong}) {
+      for (const Converts kind : {Converts::kAcross, Converts::kAlong, Converts::kBf16Along}) {
         what = kind;
         sees([](int, int, const inner::GemmTile& t) {
           return t.conversion != nullptr && t.conversion->what == what;

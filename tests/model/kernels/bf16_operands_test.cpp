@@ -1,4 +1,4 @@
-// Operands and results as halves: the bits of the same numbers in fp32.
+// Operands and results as bf16: the bits of the same numbers in fp32.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -28,7 +28,7 @@ constexpr Shape kShapes[] = {{1, 1, 1},      {3, 17, 5},     {6, 16, 16},    {12
                              {97, 48, 130},  {96, 64, 512},  {14, 40, 1031}, {200, 96, 1100},
                              {20, 64, 1600}, {70, 45, 1537}, {33, 48, 2051}, {40, 544, 1029}};
 
-TEST(Halves, ProductsOfThemEqualTheDefinition) {
+TEST(Bf16Matrix, ProductsOfThemEqualTheDefinition) {
   for (const Shape& s : kShapes) {
     for (const Values values : {Values::kFinite, Values::kNonFinite}) {
       SCOPED_TRACE(testing::Message() << "m " << s.m << " n " << s.n << " k " << s.k);
@@ -42,19 +42,19 @@ TEST(Halves, ProductsOfThemEqualTheDefinition) {
       reference::matmul_tn(at.fp32.view(), b.fp32.view(), tn.view(), policy, true);
       test::at_every_level([&] {
         Array actual = start;
-        matmul_nt(a.half(), pack_weight(by_rows.view(), policy, PackFor::kNt), actual.view(),
+        matmul_nt(a.two_bytes(), pack_weight(by_rows.view(), policy, PackFor::kNt), actual.view(),
                   policy, true);
         EXPECT_TRUE(test::same_bits(actual, nt));
         actual = start;
-        matmul_nn(a.half(), pack_weight(b.fp32.view(), policy, PackFor::kNn), actual.view(), policy,
-                  false);
+        matmul_nn(a.two_bytes(), pack_weight(b.fp32.view(), policy, PackFor::kNn), actual.view(),
+                  policy, false);
         EXPECT_TRUE(test::same_bits(actual, nn));
         for (const bool left : {true, false}) {
           for (const bool right : {true, false}) {
             actual = start;
-            matmul_tn(left ? ConstNumbers(at.half()) : ConstNumbers(at.fp32.view()),
-                      right ? ConstNumbers(b.half()) : ConstNumbers(b.fp32.view()), actual.view(),
-                      policy, true);
+            matmul_tn(left ? ConstNumbers(at.two_bytes()) : ConstNumbers(at.fp32.view()),
+                      right ? ConstNumbers(b.two_bytes()) : ConstNumbers(b.fp32.view()),
+                      actual.view(), policy, true);
             EXPECT_TRUE(test::same_bits(actual, tn)) << left << right;
           }
         }
@@ -63,7 +63,7 @@ TEST(Halves, ProductsOfThemEqualTheDefinition) {
   }
 }
 
-TEST(Halves, AProductByBlocksIsTheWholeProduct) {
+TEST(Bf16Matrix, AProductByBlocksIsTheWholeProduct) {
   for (const Shape& s : {Shape{1, 1, 1},
                          {7, 33, 0},
                          {97, 48, 130},
@@ -110,7 +110,7 @@ TEST(Halves, AProductByBlocksIsTheWholeProduct) {
 }
 
 // Of a block in the middle of larger matrices.
-TEST(Halves, ReluSquaredOfABlockEqualsItsDefinition) {
+TEST(Bf16Matrix, ReluSquaredOfABlockEqualsItsDefinition) {
   constexpr std::int64_t kRow = 2, kCol = 3, kRows = 5;
   for (const std::int64_t cols : {1, 15, 16, 17, 31, 128, 131, 290}) {
     for (const Values values : {Values::kBf16, Values::kFinite, Values::kNonFinite}) {
@@ -125,17 +125,18 @@ TEST(Halves, ReluSquaredOfABlockEqualsItsDefinition) {
       test::at_every_level([&] {
         const BothForms blank(kRow + kRows + 1, kCol + cols + 2, 3, Values::kBf16);
         BothForms kept = blank, out = blank, gradient = blank;
-        relu_squared_block(block(x.fp32), kept.half(), out.half());
-        relu_squared_backward_block(block(dy.fp32), kept.half(), gradient.half());
+        relu_squared_block(block(x.fp32), kept.two_bytes(), out.two_bytes());
+        relu_squared_backward_block(block(dy.fp32), kept.two_bytes(), gradient.two_bytes());
         const auto expect = [&](BothForms& actual, const Array& expected, const char* what) {
-          for (std::int64_t i = 0; i < actual.half().rows; ++i) {
-            for (std::int64_t j = 0; j < actual.half().cols; ++j) {
+          for (std::int64_t i = 0; i < actual.two_bytes().rows; ++i) {
+            for (std::int64_t j = 0; j < actual.two_bytes().cols; ++j) {
               const bool inside = i >= kRow && i < kRow + kRows && j >= kCol && j < kCol + cols;
               const float value =
                   inside ? expected.view().row(i - kRow)[j - kCol] : blank.fp32.view().row(i)[j];
-              const std::uint16_t half = test::upper_half(value);
-              const float got = test::from_half(actual.half().row(i)[j]);
-              ASSERT_TRUE(actual.half().row(i)[j] == half || (std::isnan(got) && std::isnan(value)))
+              const std::uint16_t half = test::upper_16_bits(value);
+              const float got = test::from_bf16(actual.two_bytes().row(i)[j]);
+              ASSERT_TRUE(actual.two_bytes().row(i)[j] == half ||
+                          (std::isnan(got) && std::isnan(value)))
                   << what << " " << i << "," << j << ": " << got << ", expected " << value;
             }
           }
@@ -144,23 +145,23 @@ TEST(Halves, ReluSquaredOfABlockEqualsItsDefinition) {
         expect(out, h, "h");
         expect(gradient, dx, "dx");
         BothForms alone = blank;
-        relu_squared_block(block(x.fp32), {}, alone.half());
+        relu_squared_block(block(x.fp32), {}, alone.two_bytes());
         EXPECT_EQ(alone.memory, out.memory);
       });
     }
   }
 }
 
-TEST(Halves, AreNumbersOfBf16ProductsAlone) {
+TEST(Bf16Matrix, AreNumbersOfBf16ProductsAlone) {
   BothForms a(4, 6, 1, Values::kBf16), b(4, 3, 2, Values::kBf16);
   Array c(6, 3);
   const MatmulPolicy fp32{.inputs = DType::kFp32, .output = DType::kFp32};
-  EXPECT_THROW(matmul_tn(a.half(), b.fp32.view(), c.view(), fp32), CheckFailure);
-  EXPECT_THROW(matmul_tn(a.fp32.view(), b.half(), c.view(), fp32), CheckFailure);
+  EXPECT_THROW(matmul_tn(a.two_bytes(), b.fp32.view(), c.view(), fp32), CheckFailure);
+  EXPECT_THROW(matmul_tn(a.fp32.view(), b.two_bytes(), c.view(), fp32), CheckFailure);
   Array d(4, 3);
   const Array w = test::random_array(3, 6, 3);
   const PackedMatrix packed = pack_weight(w.view(), fp32, PackFor::kNt);
-  EXPECT_THROW(matmul_nt(a.half(), packed, d.view(), fp32), CheckFailure);
+  EXPECT_THROW(matmul_nt(a.two_bytes(), packed, d.view(), fp32), CheckFailure);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Kernels between the products, with operands and results as halves: the bits of their definitions.
+// Kernels between the products, with operands and results as bf16: the bits of their definitions.
 #include <gtest/gtest.h>
 
 #include "harness/base/check.hpp"
@@ -24,7 +24,7 @@ constexpr std::int64_t kWidths[] = {1, 15, 16, 17, 33, 128, 131, 290, 1000};
 constexpr bool kForms[] = {false, true};
 constexpr DType kBf16 = DType::kBf16;
 
-TEST(HalvesRows, RmsNormAndItsGradientEqualTheirDefinitions) {
+TEST(Bf16Rows, RmsNormAndItsGradientEqualTheirDefinitions) {
   for (const std::int64_t width : kWidths) {
     for (const Values values : kHard) {
       SCOPED_TRACE(testing::Message() << width << " columns");
@@ -37,7 +37,7 @@ TEST(HalvesRows, RmsNormAndItsGradientEqualTheirDefinitions) {
       test::at_every_level([&] {
         for (const bool from : kForms) {
           for (const bool to : kForms) {
-            SCOPED_TRACE(testing::Message() << "from halves " << from << ", to halves " << to);
+            SCOPED_TRACE(testing::Message() << "from bf16 " << from << ", to bf16 " << to);
             BothForms y(9, width, 4, Values::kBf16);
             std::vector<float> own_rstd(9);
             rms_norm(x.from(from), y.to(to), own_rstd, kBf16);
@@ -57,7 +57,7 @@ TEST(HalvesRows, RmsNormAndItsGradientEqualTheirDefinitions) {
   }
 }
 
-TEST(HalvesRows, RotaryAndTheNormOfEachHeadEqualTheirDefinitions) {
+TEST(Bf16Rows, RotaryAndTheNormOfEachHeadEqualTheirDefinitions) {
   for (const std::int64_t head_dim : {2, 6, 40, 64, 128}) {
     const std::int64_t cols = 3 * head_dim;
     const RotaryShape shape{.time = 5, .heads = 3, .head_dim = head_dim, .first_position = 2};
@@ -100,7 +100,7 @@ TEST(HalvesRows, RotaryAndTheNormOfEachHeadEqualTheirDefinitions) {
 }
 
 // Of a block in the middle of larger matrices.
-TEST(HalvesRows, SumsAndBlocksOfProductsEqualTheirDefinition) {
+TEST(Bf16Rows, SumsAndBlocksOfProductsEqualTheirDefinition) {
   constexpr std::int64_t kRow = 2, kCol = 3, kRows = 5;
   for (const std::int64_t cols : {1, 15, 16, 17, 128, 131, 290}) {
     for (const Values values : kHard) {
@@ -123,7 +123,7 @@ TEST(HalvesRows, SumsAndBlocksOfProductsEqualTheirDefinition) {
         EXPECT_TRUE(holds(whole, true, sum.view()));
         add_block(some.from(true), block, some.to(true), kBf16);
         EXPECT_TRUE(holds(some, true, inside.view()));
-        keep_block(block, memory.half());
+        keep_block(block, memory.two_bytes());
         EXPECT_TRUE(holds(memory, true, kept.view()));
       });
     }
@@ -150,19 +150,21 @@ void expect_attention(const AttentionShape& s, Values values) {
     BothForms y(rows, wide, 5, Values::kBf16), own_dq = y, own_dk(rows, narrow, 6, Values::kBf16),
                                                own_dv = own_dk;
     std::vector<float> own_max(saved), own_sum(saved);
-    attention(q.half(), k.half(), v.half(), y.half(), {own_max, own_sum}, s, policy);
+    attention(q.two_bytes(), k.two_bytes(), v.two_bytes(), y.two_bytes(), {own_max, own_sum}, s,
+              policy);
     EXPECT_TRUE(holds(y, true, out.view())) << "out";
     EXPECT_TRUE(test::same_bits(own_max, max));
     EXPECT_TRUE(test::same_bits(own_sum, sum));
-    attention_backward(dout.half(), q.half(), k.half(), v.half(), before.half(), max, sum,
-                       own_dq.half(), own_dk.half(), own_dv.half(), s, policy);
+    attention_backward(dout.two_bytes(), q.two_bytes(), k.two_bytes(), v.two_bytes(),
+                       before.two_bytes(), max, sum, own_dq.two_bytes(), own_dk.two_bytes(),
+                       own_dv.two_bytes(), s, policy);
     EXPECT_TRUE(holds(own_dq, true, dq.view())) << "dq";
     EXPECT_TRUE(holds(own_dk, true, dk.view())) << "dk";
     EXPECT_TRUE(holds(own_dv, true, dv.view())) << "dv";
   });
 }
 
-TEST(HalvesRows, AttentionAndItsGradientEqualTheirDefinitions) {
+TEST(Bf16Rows, AttentionAndItsGradientEqualTheirDefinitions) {
   for (const Values values : kHard) {
     for (const auto& [time, head_dim] :
          {std::pair{1, 1}, std::pair{2, 5}, std::pair{17, 16}, std::pair{33, 31}, std::pair{48, 64},
@@ -185,36 +187,38 @@ TEST(HalvesRows, AttentionAndItsGradientEqualTheirDefinitions) {
   }
 }
 
-TEST(HalvesRows, HalvesThatThePolicyHasNotFailTheCheck) {
+TEST(Bf16Rows, Bf16ThatThePolicyHasNotFailsTheCheck) {
   BothForms x(4, 6, 1, Values::kBf16), y(4, 6, 2, Values::kBf16);
   std::vector<float> rstd(4);
   for (const DType storage : {DType::kFp32, DType::kFp16}) {
-    EXPECT_THROW(rms_norm(x.half(), y.fp32.view(), {}, storage), CheckFailure);
-    EXPECT_THROW(rms_norm(x.fp32.view(), y.half(), {}, storage), CheckFailure);
-    EXPECT_THROW(rms_norm_backward(x.half(), x.fp32.view(), rstd, y.fp32.view(), storage),
+    EXPECT_THROW(rms_norm(x.two_bytes(), y.fp32.view(), {}, storage), CheckFailure);
+    EXPECT_THROW(rms_norm(x.fp32.view(), y.two_bytes(), {}, storage), CheckFailure);
+    EXPECT_THROW(rms_norm_backward(x.two_bytes(), x.fp32.view(), rstd, y.fp32.view(), storage),
                  CheckFailure);
-    EXPECT_THROW(rms_norm_backward(x.fp32.view(), x.fp32.view(), rstd, y.half(), storage),
+    EXPECT_THROW(rms_norm_backward(x.fp32.view(), x.fp32.view(), rstd, y.two_bytes(), storage),
                  CheckFailure);
-    EXPECT_THROW(add(x.half(), x.fp32.view(), y.half(), storage), CheckFailure);
+    EXPECT_THROW(add(x.two_bytes(), x.fp32.view(), y.two_bytes(), storage), CheckFailure);
   }
-  EXPECT_THROW(add(x.half(), x.fp32.view(), y.fp32.view(), kBf16), CheckFailure);
-  EXPECT_THROW(add(x.fp32.view(), x.fp32.view(), y.half(), kBf16), CheckFailure);
+  EXPECT_THROW(add(x.two_bytes(), x.fp32.view(), y.fp32.view(), kBf16), CheckFailure);
+  EXPECT_THROW(add(x.fp32.view(), x.fp32.view(), y.two_bytes(), kBf16), CheckFailure);
   Array cos(4, 1), sin(4, 1);
   const RotaryShape turns{.time = 4, .heads = 3, .head_dim = 2};
-  EXPECT_THROW(rotary_norm(x.half(), {}, y.half(), {}, cos.view(), sin.view(), turns,
+  EXPECT_THROW(rotary_norm(x.two_bytes(), {}, y.two_bytes(), {}, cos.view(), sin.view(), turns,
                            {.storage = DType::kFp32}),
                CheckFailure);
   std::vector<float> each(12);
-  EXPECT_THROW(rotary_norm_backward(x.half(), x.half(), each, y.half(), cos.view(), sin.view(),
-                                    turns, {.storage = DType::kFp32}),
+  EXPECT_THROW(rotary_norm_backward(x.two_bytes(), x.two_bytes(), each, y.two_bytes(), cos.view(),
+                                    sin.view(), turns, {.storage = DType::kFp32}),
                CheckFailure);
   const AttentionShape s{
       .batch = 1, .queries = 4, .keys = 4, .heads = 3, .kv_heads = 3, .head_dim = 2};
   const MatmulPolicy fp32{.inputs = DType::kFp32, .output = DType::kFp32};
   const MatmulPolicy fp32_results{.inputs = DType::kBf16, .output = DType::kFp32};
-  EXPECT_THROW(attention(x.half(), x.half(), x.half(), y.half(), {}, s, fp32), CheckFailure);
-  EXPECT_THROW(attention(x.half(), x.half(), x.half(), y.half(), {}, s, fp32_results),
+  EXPECT_THROW(attention(x.two_bytes(), x.two_bytes(), x.two_bytes(), y.two_bytes(), {}, s, fp32),
                CheckFailure);
+  EXPECT_THROW(
+      attention(x.two_bytes(), x.two_bytes(), x.two_bytes(), y.two_bytes(), {}, s, fp32_results),
+      CheckFailure);
 }
 
 }  // namespace
