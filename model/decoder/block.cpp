@@ -15,10 +15,10 @@ Tensor attention(const Tensor& n, const BlockWeights& w, const ops::RotaryTables
                  const ops::HeadShape& heads) {
   Tensor q = ops::linear(n, w.c_q), k = ops::linear(n, w.c_k);
   const Tensor v = ops::linear(n, w.c_v);
-  const auto turned = [&](const Tensor& x, const char* label) {
+  const auto rotated = [&](const Tensor& x, const char* label) {
     return ops::rotary(x, tables, {.time = heads.time}, label);
   };
-  std::tie(q, k) = std::tuple{turned(q, "attn.q_rotary"), turned(k, "attn.k_rotary")};
+  std::tie(q, k) = std::tuple{rotated(q, "attn.q_rotary"), rotated(k, "attn.k_rotary")};
   std::tie(q, k) = std::tuple{ops::rms_norm(q, heads.head_dim, "attn.q_norm"),
                               ops::rms_norm(k, heads.head_dim, "attn.k_norm")};
   return ops::linear(ops::attention(q, k, v, heads, "attn"), w.attn_proj);

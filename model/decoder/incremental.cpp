@@ -47,9 +47,9 @@ std::vector<std::int64_t> asked_positions(const PassRows& rows) {
 Tensor attention(const Decoder& decoder, const BlockWeights& w, const Tensor& n,
                  const PassRows& rows, std::int64_t layer) {
   const DecoderConfig& config = decoder.config();
-  const auto turned_and_normed = [&](const Tensor& in, Parameter& weight,
-                                     std::span<const std::int64_t> positions, const char* rotary,
-                                     const char* norm) {
+  const auto rotated_and_normed = [&](const Tensor& in, Parameter& weight,
+                                      std::span<const std::int64_t> positions, const char* rotary,
+                                      const char* norm) {
     Tensor x = ops::linear(in, weight);
     x = ops::rotary(x, decoder.rotary_tables(), {.each = positions}, rotary);
     return ops::rms_norm(x, config.head_dim(), norm);
@@ -58,10 +58,10 @@ Tensor attention(const Decoder& decoder, const BlockWeights& w, const Tensor& n,
   Tensor q;
   if (!positions.empty()) {
     Tensor room;
-    q = turned_and_normed(asked(decoder.device(), n, rows, room), w.c_q, positions, "attn.q_rotary",
-                          "attn.q_norm");
+    q = rotated_and_normed(asked(decoder.device(), n, rows, room), w.c_q, positions,
+                           "attn.q_rotary", "attn.q_norm");
   }
-  const Tensor k = turned_and_normed(n, w.c_k, rows.positions, "attn.k_rotary", "attn.k_norm");
+  const Tensor k = rotated_and_normed(n, w.c_k, rows.positions, "attn.k_rotary", "attn.k_norm");
   const Tensor v = ops::linear(n, w.c_v);
   ops::append_keys_values(decoder.device(), k, v, layer, rows.chunks, "attn.cache");
   if (positions.empty()) return {};

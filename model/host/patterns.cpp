@@ -139,28 +139,29 @@ bool match_relu_squared_backward(Plan& plan, std::int32_t i) {
 // --- rotary and the norm of each head ------------------------------------------------------------
 
 void rotary_norm(Plan& plan, const Step& step) {
-  const Op &turn = plan.op(step.ops[0]), &norm = plan.op(step.ops[1]);
-  const ConstNumbers x = turn.in[0]->numbers();
-  const Numbers turned = plan.is_wanted(turn.out[0], step) ? plan.make(turn.out[0]) : Numbers();
+  const Op &rotation = plan.op(step.ops[0]), &norm = plan.op(step.ops[1]);
+  const ConstNumbers x = rotation.in[0]->numbers();
+  const Numbers rotated =
+      plan.is_wanted(rotation.out[0], step) ? plan.make(rotation.out[0]) : Numbers();
   const Numbers y = plan.make(norm.out[0]);
   std::span<float> rstd;
   if (plan.is_wanted(norm.out[1], step)) {
     const Matrix m = plan.make_fp32(norm.out[1]);
     rstd = {m.data, static_cast<std::size_t>(m.rows * m.cols)};
   }
-  const ConstMatrix cos = turn.in[1]->matrix(), sin = turn.in[2]->matrix();
-  const PointwisePolicy policy = turn.numerics->pointwise_policy();
-  if (turn.positions.empty())
-    kernels::rotary_norm(x, turned, y, rstd, cos, sin, turn.rotary, policy);
+  const ConstMatrix cos = rotation.in[1]->matrix(), sin = rotation.in[2]->matrix();
+  const PointwisePolicy policy = rotation.numerics->pointwise_policy();
+  if (rotation.positions.empty())
+    kernels::rotary_norm(x, rotated, y, rstd, cos, sin, rotation.rotary, policy);
   else
-    kernels::rotary_norm(x, turn.positions, turned, y, rstd, cos, sin, turn.rotary.head_dim,
-                         policy);
+    kernels::rotary_norm(x, rotation.positions, rotated, y, rstd, cos, sin,
+                         rotation.rotary.head_dim, policy);
 }
 
 void formats_of_rotary_norm(Plan& plan, const Step& step) {
-  const Op &turn = plan.op(step.ops[0]), &norm = plan.op(step.ops[1]);
-  plan.alike(turn.in[0], turn.out[0]);
-  plan.alike(turn.out[0], norm.out[0]);
+  const Op &rotation = plan.op(step.ops[0]), &norm = plan.op(step.ops[1]);
+  plan.alike(rotation.in[0], rotation.out[0]);
+  plan.alike(rotation.out[0], norm.out[0]);
 }
 
 // The kernel rotates halves.
@@ -170,31 +171,34 @@ bool is_in_halves(const Op& rotary) {
 
 bool match_rotary_norm(Plan& plan, std::int32_t i) {
   const Op& norm = plan.op(i);
-  const std::int32_t turn = plan.made_by(norm.in[0], OpKind::kRotary);
-  if (turn < 0 || plan.op(turn).rotary.head_dim != norm.width || !is_in_halves(plan.op(turn)) ||
-      norm.epsilon != kernels::kRmsNormEpsilon || plan.readers(norm.in[0]).front() != i)
+  const std::int32_t rotation = plan.made_by(norm.in[0], OpKind::kRotary);
+  if (rotation < 0 || plan.op(rotation).rotary.head_dim != norm.width ||
+      !is_in_halves(plan.op(rotation)) || norm.epsilon != kernels::kRmsNormEpsilon ||
+      plan.readers(norm.in[0]).front() != i)
     return false;
-  plan.take({{turn, i}, rotary_norm, formats_of_rotary_norm});
+  plan.take({{rotation, i}, rotary_norm, formats_of_rotary_norm});
   return true;
 }
 
 void rotary_norm_backward(Plan& plan, const Step& step) {
-  const Op &norm = plan.op(step.ops[0]), &turn = plan.op(step.ops[1]);
+  const Op &norm = plan.op(step.ops[0]), &rotation = plan.op(step.ops[1]);
   kernels::rotary_norm_backward(norm.in[0]->numbers(), norm.in[1]->numbers(), span_of(norm.in[2]),
-                                plan.make(turn.out[0]), turn.in[1]->matrix(), turn.in[2]->matrix(),
-                                turn.rotary, turn.numerics->pointwise_policy());
+                                plan.make(rotation.out[0]), rotation.in[1]->matrix(),
+                                rotation.in[2]->matrix(), rotation.rotary,
+                                rotation.numerics->pointwise_policy());
 }
 
 void formats_of_rotary_norm_backward(Plan& plan, const Step& step) {
-  const Op &norm = plan.op(step.ops[0]), &turn = plan.op(step.ops[1]);
+  const Op &norm = plan.op(step.ops[0]), &rotation = plan.op(step.ops[1]);
   plan.alike(norm.in[0], norm.in[1]);
-  plan.alike(norm.in[1], turn.out[0]);
+  plan.alike(norm.in[1], rotation.out[0]);
 }
 
 bool match_rotary_norm_backward(Plan& plan, std::int32_t i) {
-  const Op& turn = plan.op(i);
-  const std::int32_t norm = plan.only_for(i, turn.in[0], OpKind::kRmsNormBackward);
-  if (norm < 0 || plan.op(norm).width != turn.rotary.head_dim || !is_in_halves(turn)) return false;
+  const Op& rotation = plan.op(i);
+  const std::int32_t norm = plan.only_for(i, rotation.in[0], OpKind::kRmsNormBackward);
+  if (norm < 0 || plan.op(norm).width != rotation.rotary.head_dim || !is_in_halves(rotation))
+    return false;
   plan.take({{norm, i}, rotary_norm_backward, formats_of_rotary_norm_backward});
   return true;
 }
@@ -230,7 +234,7 @@ void weight_gradients(Plan& plan, const Step& step) {
   const Op& first = plan.op(step.ops[0]);
   const MatmulPolicy policy = first.numerics->weight_gradient_matmul();
   const ConstNumbers x = first.in[1]->numbers();
-  std::array<kernels::TurnedProduct, kTogether> products;
+  std::array<kernels::TransposedProduct, kTogether> products;
   bool is_alike = true;
   for (std::size_t k = 0; k < step.ops.size(); ++k) {
     const Op& op = plan.op(step.ops[k]);

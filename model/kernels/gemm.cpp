@@ -60,15 +60,15 @@ class Multiplication {
         parts_(std::count_if(pieces_.begin(), pieces_.end(),
                              [](const GemmPiece& p) { return p.starts_part; })),
         panel_words_(format.panel_words(shape.k)),
-        span_((a.is_turned ? 1 : kMostBlocksAtOnce) * kGemmSteps),
+        span_((a.is_transposed ? 1 : kMostBlocksAtOnce) * kGemmSteps),
         keeps_sums_(steps_ > span_),
-        grid_(gemm_grid(shape, keeps_sums_, a.is_turned, ends.is_lower)),
+        grid_(gemm_grid(shape, keeps_sums_, a.is_transposed, ends.is_lower)),
         stage_rows_(grid_.stage_rows) {}
 
   // The threads make the panels: of a source (k, n).
   void make_panels(ConstNumbers source) { panel_source_ = source; }
   // C and its left operand are those of several products, one below the other.
-  void stand_in_a_column(std::span<const TurnedProduct> products) { column_ = products; }
+  void stand_in_a_column(std::span<const TransposedProduct> products) { column_ = products; }
 
   void run() const {
     const std::int64_t count = pieces_down() * pieces_across();
@@ -158,7 +158,7 @@ class Multiplication {
   };
   Product product_of(const Block& block) const {
     if (column_.empty()) return {a_, c_};
-    const TurnedProduct& p = column_[static_cast<std::size_t>(block.row / shape_.m_each)];
+    const TransposedProduct& p = column_[static_cast<std::size_t>(block.row / shape_.m_each)];
     return {{p.a, true}, p.c};
   }
   std::int64_t row_in_product(const Block& block) const {
@@ -233,7 +233,7 @@ class Multiplication {
   inner::Fetch fetch_panel(const std::uint32_t* panels, const Block& task, std::size_t begin,
                            std::size_t end, std::int64_t j, std::int64_t tiles) const {
     const bool is_first_use =
-        (task.row == 0 || shape_.m <= 2 * grid_.rows) && tiles > 1 && !a_.is_turned;
+        (task.row == 0 || shape_.m <= 2 * grid_.rows) && tiles > 1 && !a_.is_transposed;
     const bool is_dropped = j < task.cols && task.rows >= kLeastFetchingRows &&
                             task.cols * steps_ * 4 > kPanelBytesInL2;
     if (task.col + j >= shape_.n || !(is_first_use || is_dropped)) return {};
@@ -418,7 +418,7 @@ class Multiplication {
   GemmFormat format_;
   const inner::Gemm& gemm_;
   GemmLeft a_;
-  std::span<const TurnedProduct> column_;
+  std::span<const TransposedProduct> column_;
   const std::uint32_t* panels_;  // or null: made here, of
   std::optional<ConstNumbers> panel_source_;
   GemmShape shape_;
@@ -443,8 +443,8 @@ void multiply(const GemmFormat& format, const GemmLeft& a, const std::uint32_t* 
   Multiplication(format, a, panels, shape, c, policy, ends).run();
 }
 
-void multiply_turned(const GemmFormat& format, std::span<const TurnedProduct> products,
-                     ConstNumbers b, const MatmulPolicy& policy, const GemmEnds& ends) {
+void multiply_transposed(const GemmFormat& format, std::span<const TransposedProduct> products,
+                         ConstNumbers b, const MatmulPolicy& policy, const GemmEnds& ends) {
   const auto& [a, c] = products.front();
   if (c.size() == 0) return;
   const GemmShape shape = {std::ssize(products) * c.rows, c.cols, a.rows, c.rows};

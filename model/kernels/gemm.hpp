@@ -54,10 +54,10 @@ struct GemmEnds {
   const AfterBlock* after = nullptr;  // where c has no data, it finds blocks of it in scratch
   bool is_lower = false;              // only the elements on and below the diagonal are wanted
 };
-// What stands left: (m, k), or (k, m) where is_turned.
+// What stands left: (m, k), or (k, m) where is_transposed.
 struct GemmLeft {
   ConstNumbers source;
-  bool is_turned = false;
+  bool is_transposed = false;
 };
 // Parallel inside.
 void multiply(const GemmFormat& format, const GemmLeft& a, const std::uint32_t* panels,
@@ -65,7 +65,7 @@ void multiply(const GemmFormat& format, const GemmLeft& a, const std::uint32_t* 
 
 // Each C = Aᵀ B of a (k, m) and b (k, n), all of one shape that may stand one below the other
 // (gemm_plan.hpp); ends.start: of all of them. Parallel inside.
-void multiply_turned(const GemmFormat& format, std::span<const TurnedProduct> products,
-                     ConstNumbers b, const MatmulPolicy& policy, const GemmEnds& ends);
+void multiply_transposed(const GemmFormat& format, std::span<const TransposedProduct> products,
+                         ConstNumbers b, const MatmulPolicy& policy, const GemmEnds& ends);
 
 }  // namespace nb::kernels

@@ -13,8 +13,8 @@ std::size_t stage_words(std::int64_t rows, std::int64_t steps) {
   return static_cast<std::size_t>(ceil_div(steps, kGemmSteps) * rows * kGemmRowWords);
 }
 
-// A unit is rows of the source in full, or 4 cache lines of as many rows as are turned at a time:
-// of all columns where tiles are few.
+// A unit is rows of the source in full, or 4 cache lines of as many rows as are transposed at a
+// time: of all columns where tiles are few.
 LeftWords::LeftWords(const GemmFormat& format, const GemmLeft& a, std::int64_t k_count,
                      const GemmStage& stage, std::int64_t calls, std::uint32_t* words)
     : format_(&format),
@@ -22,16 +22,16 @@ LeftWords::LeftWords(const GemmFormat& format, const GemmLeft& a, std::int64_t k
       k_count_(k_count),
       stage_(stage),
       words_(words),
-      unit_rows_(a.is_turned ? 64 : 8),
-      unit_steps_(a.is_turned ? 16 : kGemmSteps),
+      unit_rows_(a.is_transposed ? 64 : 8),
+      unit_steps_(a.is_transposed ? 16 : kGemmSteps),
       calls_(calls) {
   const std::int64_t blocks = ceil_div(stage.steps, unit_steps_);
-  if (a.is_turned && blocks * ceil_div(stage.rows, unit_rows_) > calls) unit_rows_ = stage.rows;
+  if (a.is_transposed && blocks * ceil_div(stage.rows, unit_rows_) > calls) unit_rows_ = stage.rows;
   units_ = blocks * ceil_div(stage.rows, unit_rows_);
 }
 
 const void* LeftWords::source(std::int64_t row, std::int64_t k) const {
-  return a_.is_turned ? a_.source.at(k, row) : a_.source.at(row, k);
+  return a_.is_transposed ? a_.source.at(k, row) : a_.source.at(row, k);
 }
 
 GemmStage LeftWords::unit(std::int64_t index) const {
@@ -54,7 +54,7 @@ std::uint32_t* LeftWords::words_of(const GemmStage& unit) const {
 // Whole conversions of two vectors of words.
 bool LeftWords::is_for_tiles(const GemmStage& unit) const {
   const inner::Gemm& gemm = *format_->gemm;
-  return gemm.converts && !a_.is_turned && stage_.rows >= inner::kLeastConvertingRows &&
+  return gemm.converts && !a_.is_transposed && stage_.rows >= inner::kLeastConvertingRows &&
          unit.steps % 32 == 0 && first_k(unit) + unit.steps * gemm.values_per_step <= k_count_;
 }
 
@@ -81,11 +81,11 @@ void LeftWords::pack(const GemmStage& unit) const {
   const std::int64_t count = std::min(unit.steps * gemm.values_per_step, k_count_ - k);
   const void* const from = source(unit.row, k);
   if (a_.source.bf16 != nullptr) {
-    const auto pack = a_.is_turned ? gemm.pack_turned_rows_of_bf16 : gemm.pack_rows_of_bf16;
+    const auto pack = a_.is_transposed ? gemm.pack_transposed_rows_of_bf16 : gemm.pack_rows_of_bf16;
     return pack(static_cast<const std::uint16_t*>(from), a_.source.stride, unit.rows, count,
                 unit.steps, format_->swaps_pairs, words_of(unit));
   }
-  const auto pack = a_.is_turned ? gemm.pack_turned_rows : gemm.pack_rows;
+  const auto pack = a_.is_transposed ? gemm.pack_transposed_rows : gemm.pack_rows;
   pack(static_cast<const float*>(from), a_.source.stride, unit.rows, count, unit.steps,
        format_->rounding, format_->swaps_pairs, words_of(unit));
 }
@@ -118,8 +118,8 @@ void LeftWords::before_tile(std::int64_t steps, inner::Fetch& fetch,
 Runs LeftWords::source_of(const GemmStage& unit) const {
   const std::int64_t k = first_k(unit);
   const std::int64_t values = std::min(unit.steps * format_->gemm->values_per_step, k_count_ - k);
-  return {source(unit.row, k), a_.is_turned ? values : unit.rows, a_.is_turned ? unit.rows : values,
-          a_.source.stride, a_.source.value_bytes()};
+  return {source(unit.row, k), a_.is_transposed ? values : unit.rows,
+          a_.is_transposed ? unit.rows : values, a_.source.stride, a_.source.value_bytes()};
 }
 
 void LeftWords::finish(inner::Conversion& conversion) {

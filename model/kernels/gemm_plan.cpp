@@ -7,12 +7,12 @@
 namespace nb::kernels {
 namespace {
 
-constexpr std::int64_t kTaskRows = 96;        // their words and sums stay in L2
-constexpr std::int64_t kTaskColumns = 512;    // where sums of all of them must be kept
-constexpr std::int64_t kTurnedColumns = 768;  // more: rows are turned less often
-constexpr std::int64_t kTurnedRows[] = {kTaskRows, 64};
+constexpr std::int64_t kTaskRows = 96;            // their words and sums stay in L2
+constexpr std::int64_t kTaskColumns = 512;        // where sums of all of them must be kept
+constexpr std::int64_t kTransposedColumns = 768;  // more: rows are transposed less often
+constexpr std::int64_t kTransposedRows[] = {kTaskRows, 64};
 constexpr std::int64_t kFewestTasks = 16;  // cut by shape, never by thread count
-constexpr std::int64_t kFewestTurnedTasks = 4;
+constexpr std::int64_t kFewestTransposedTasks = 4;
 constexpr std::int64_t kFewestLowerRows = 48;  // a triangle's rows differ in length
 constexpr std::int64_t kHalvedRows = 32;  // from here on, rows of one task alone become two tasks
 constexpr std::int64_t kMostStages = 4;   // of a task's rows, one converted while one is multiplied
@@ -56,18 +56,18 @@ std::vector<GemmPiece> gemm_pieces(const MatmulPolicy& policy, const GemmFormat&
 
 namespace {
 
-// A turned task owns all steps of its sums. Rows that divide m, and columns spread evenly: tasks of
-// one size end together.
-GemmGrid turned_grid(const GemmShape& shape) {
-  const std::int64_t columns = ceil_div(shape.n, ceil_div(shape.n, kTurnedColumns));
+// A transposed task owns all steps of its sums. Rows that divide m, and columns spread evenly:
+// tasks of one size end together.
+GemmGrid transposed_grid(const GemmShape& shape) {
+  const std::int64_t columns = ceil_div(shape.n, ceil_div(shape.n, kTransposedColumns));
   GemmGrid grid = {kTaskRows, round_up(columns, 32)};
   const auto tasks = [&] { return ceil_div(shape.m, grid.rows) * ceil_div(shape.n, grid.columns); };
-  for (const std::int64_t rows : kTurnedRows) {
+  for (const std::int64_t rows : kTransposedRows) {
     if ((shape.m_each == 0 ? shape.m : shape.m_each) % rows != 0) continue;
     grid.rows = rows;
-    if (tasks() >= kFewestTurnedTasks) break;
+    if (tasks() >= kFewestTransposedTasks) break;
   }
-  if (tasks() < kFewestTurnedTasks && grid.columns > 256) grid.columns = 256;
+  if (tasks() < kFewestTransposedTasks && grid.columns > 256) grid.columns = 256;
   grid.stage_rows = grid.rows;
   return grid;
 }
@@ -82,11 +82,11 @@ GemmGrid tall_grid(const GemmShape& shape) {
 }  // namespace
 
 bool may_stand_in_a_column(std::int64_t rows) {
-  return std::ranges::any_of(kTurnedRows, [&](std::int64_t task) { return rows % task == 0; });
+  return std::ranges::any_of(kTransposedRows, [&](std::int64_t task) { return rows % task == 0; });
 }
 
-GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_turned, bool is_lower) {
-  if (is_turned) return turned_grid(shape);
+GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_transposed, bool is_lower) {
+  if (is_transposed) return transposed_grid(shape);
   const std::int64_t columns = round_up(keeps_sums ? std::min(shape.n, kTaskColumns) : shape.n, 32);
   if (!is_lower && columns >= shape.n && shape.m >= kFewestPieces * kPieceRows)
     return tall_grid(shape);

@@ -26,9 +26,9 @@ struct GemmGrid {
 };
 // Whether products of so many rows of C may stand one below the other: a task's are of one of them.
 bool may_stand_in_a_column(std::int64_t rows);
-// keeps_sums: a task needs room for the sums of all its columns. is_turned: turning a task's rows
-// is dear, so it has many columns. is_lower: GemmEnds's.
-GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_turned, bool is_lower);
+// keeps_sums: a task needs room for the sums of all its columns. is_transposed: transposing a
+// task's rows is dear, so it has many columns. is_lower: GemmEnds's.
+GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_transposed, bool is_lower);
 
 // Rows of A, or columns of B, over some steps of their chains.
 struct GemmStage {

@@ -237,8 +237,8 @@ class Backward {
         t.a = dz + first * gemm.cols + row;
         t.out = sums + row * stride + j;
         t.start = is_first ? nullptr : t.out;
-        gemm.tile_turned(static_cast<int>(rows * (i + 1) / tiles - row), static_cast<int>(vectors),
-                         t);
+        gemm.tile_transposed(static_cast<int>(rows * (i + 1) / tiles - row),
+                             static_cast<int>(vectors), t);
       }
     }
   }

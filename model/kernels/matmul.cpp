@@ -48,14 +48,14 @@ constexpr std::int64_t kStepsAtOnce = 2048;
 std::int64_t tokens_at_once(const MatmulPolicy& policy) {
   return kStepsAtOnce * gemm_format(policy.inputs).gemm->values_per_step;
 }
-void long_product_tn(std::span<const TurnedProduct> products, ConstNumbers b,
+void long_product_tn(std::span<const TransposedProduct> products, ConstNumbers b,
                      const MatmulPolicy& policy, bool accumulate) {
   const std::int64_t rows = products.front().c.rows, cols = products.front().c.cols;
   const std::int64_t all_rows = std::ssize(products) * rows, count = products.front().a.rows;
   const Scratch sums(static_cast<std::size_t>(all_rows * cols) * sizeof(float));
   const Matrix partial = matrix(sums.floats(), all_rows, cols);
   const std::int64_t most = tokens_at_once(policy);
-  std::vector<TurnedProduct> block(products.size());
+  std::vector<TransposedProduct> block(products.size());
   for (std::int64_t begin = 0; begin < count; begin += most) {
     const std::int64_t tokens = std::min(most, count - begin);
     const bool is_last = begin + tokens == count;
@@ -64,11 +64,11 @@ void long_product_tn(std::span<const TurnedProduct> products, ConstNumbers b,
           row_block(products[i].a, begin, tokens),
           is_last ? products[i].c : row_block(partial, static_cast<std::int64_t>(i) * rows, rows)};
     }
-    multiply_turned(gemm_format(policy.inputs), block, row_block(b, begin, tokens), policy,
-                    {.start = begin == 0 ? nullptr : partial.data,
-                     .start_stride = partial.stride,
-                     .finishes = is_last,
-                     .accumulate = accumulate});
+    multiply_transposed(gemm_format(policy.inputs), block, row_block(b, begin, tokens), policy,
+                        {.start = begin == 0 ? nullptr : partial.data,
+                         .start_stride = partial.stride,
+                         .finishes = is_last,
+                         .accumulate = accumulate});
   }
 }
 
@@ -90,12 +90,12 @@ void matmul_nn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& polic
 
 void matmul_tn(ConstNumbers a, ConstNumbers b, Matrix c, const MatmulPolicy& policy,
                bool accumulate) {
-  const TurnedProduct product = {a, c};
+  const TransposedProduct product = {a, c};
   matmul_tn({&product, 1}, b, policy, accumulate);
 }
 
-void matmul_tn(std::span<const TurnedProduct> products, ConstNumbers b, const MatmulPolicy& policy,
-               bool accumulate) {
+void matmul_tn(std::span<const TransposedProduct> products, ConstNumbers b,
+               const MatmulPolicy& policy, bool accumulate) {
   if (products.empty()) return;
   bool is_bf16 = b.bf16 != nullptr;
   for (const auto& [a, c] : products) {
@@ -111,13 +111,13 @@ void matmul_tn(std::span<const TurnedProduct> products, ConstNumbers b, const Ma
     return;
   }
   if (products.size() > 1 && !may_stand_in_a_column(products.front().c.rows)) {
-    for (const TurnedProduct& one : products) matmul_tn({&one, 1}, b, policy, accumulate);
+    for (const TransposedProduct& one : products) matmul_tn({&one, 1}, b, policy, accumulate);
     return;
   }
   if (policy.accumulation == Accumulation::kChain && b.rows > tokens_at_once(policy)) {
     return long_product_tn(products, b, policy, accumulate);
   }
-  multiply_turned(gemm_format(policy.inputs), products, b, policy, {.accumulate = accumulate});
+  multiply_transposed(gemm_format(policy.inputs), products, b, policy, {.accumulate = accumulate});
 }
 
 void matmul_tn_block(ConstMatrix a, ConstMatrix b, Matrix partial, const MatmulPolicy& policy,
@@ -130,11 +130,11 @@ void matmul_tn_block(ConstMatrix a, ConstMatrix b, Matrix partial, const MatmulP
   NB_CHECK(policy.accumulation == Accumulation::kChain,
            "[matmul_tn_block] only a chain can be continued, not block16 or splitk");
   if (partial.size() == 0) return;
-  const TurnedProduct product = {a, partial};
-  multiply_turned(gemm_format(policy.inputs), {&product, 1}, b, policy,
-                  {.start = is_first ? nullptr : partial.data,
-                   .start_stride = partial.stride,
-                   .finishes = false});
+  const TransposedProduct product = {a, partial};
+  multiply_transposed(gemm_format(policy.inputs), {&product, 1}, b, policy,
+                      {.start = is_first ? nullptr : partial.data,
+                       .start_stride = partial.stride,
+                       .finishes = false});
 }
 
 void matmul_finish(ConstMatrix partial, Matrix c, const MatmulPolicy& policy, bool accumulate) {

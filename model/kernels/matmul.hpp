@@ -26,12 +26,12 @@ void matmul_tn(ConstNumbers a, ConstNumbers b, Matrix c, const MatmulPolicy& pol
                bool accumulate = false);
 
 // The same of several A of one shape, whose C do not overlap, with one B: it is read once.
-struct TurnedProduct {
+struct TransposedProduct {
   ConstNumbers a;
   Matrix c;
 };
-void matmul_tn(std::span<const TurnedProduct> products, ConstNumbers b, const MatmulPolicy& policy,
-               bool accumulate = false);
+void matmul_tn(std::span<const TransposedProduct> products, ConstNumbers b,
+               const MatmulPolicy& policy, bool accumulate = false);
 
 // C (M,M) = A (M,K) · Aᵀ. A chain's products commute, so C is symmetric to the bit: one triangle is
 // computed, the other copied. Same bits as matmul_nt(a, a, c).

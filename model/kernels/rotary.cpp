@@ -55,8 +55,8 @@ class HeadRotation {
   bool is_eager_;
 };
 
-void turn(const char* op, ConstMatrix x, Matrix out, ConstMatrix cos, ConstMatrix sin,
-          const RotaryShape& shape, const PointwisePolicy& policy, float sin_sign) {
+void rotate(const char* op, ConstMatrix x, Matrix out, ConstMatrix cos, ConstMatrix sin,
+            const RotaryShape& shape, const PointwisePolicy& policy, float sin_sign) {
   const std::int64_t half = shape.head_dim / 2;
   NB_CHECK(shape.head_dim % 2 == 0, "[{}] head_dim {} is odd", op, shape.head_dim);
   NB_CHECK(same_shape(x, out) && x.cols == shape.heads * shape.head_dim,
@@ -96,7 +96,7 @@ void rotary_tables(std::int64_t positions, std::int64_t head_dim, DType table, M
 
 void rotary(ConstMatrix x, Matrix out, ConstMatrix cos, ConstMatrix sin, const RotaryShape& shape,
             const PointwisePolicy& policy) {
-  turn("rotary", x, out, cos, sin, shape, policy, 1.0f);
+  rotate("rotary", x, out, cos, sin, shape, policy, 1.0f);
 }
 
 void rotary(ConstMatrix x, std::span<const std::int64_t> positions, Matrix out, ConstMatrix cos,
@@ -123,7 +123,7 @@ void rotary(ConstMatrix x, std::span<const std::int64_t> positions, Matrix out, 
 
 void rotary_backward(ConstMatrix dy, Matrix dx, ConstMatrix cos, ConstMatrix sin,
                      const RotaryShape& shape, const PointwisePolicy& policy) {
-  turn("rotary_backward", dy, dx, cos, sin, shape, policy, -1.0f);
+  rotate("rotary_backward", dy, dx, cos, sin, shape, policy, -1.0f);
 }
 
 }  // namespace nb::kernels

@@ -57,22 +57,22 @@ void check_time(const char* op, const ConstNumbers& x, const RotaryShape& shape,
 bool is_there(const Numbers& m) { return m.fp32 != nullptr || m.bf16 != nullptr; }
 
 template <class Position>
-void turn_and_norm(const ConstNumbers& x, const Numbers& turned, const Numbers& out,
-                   std::span<float> rstd, const Heads& heads, const Position& position_of) {
+void rotate_and_norm(const ConstNumbers& x, const Numbers& rotated, const Numbers& out,
+                     std::span<float> rstd, const Heads& heads, const Position& position_of) {
   check("rotary_norm", x, out, rstd.size(), heads);
-  check_forms("rotary_norm", {x, turned, out}, heads.storage);
-  NB_CHECK(!is_there(turned) || same_shape(x, turned), "[rotary_norm] x ({},{}), turned ({},{})",
-           x.rows, x.cols, turned.rows, turned.cols);
+  check_forms("rotary_norm", {x, rotated, out}, heads.storage);
+  NB_CHECK(!is_there(rotated) || same_shape(x, rotated), "[rotary_norm] x ({},{}), rotated ({},{})",
+           x.rows, x.cols, rotated.rows, rotated.cols);
   const inner::Table& table = inner::table();
   const std::int64_t dim = heads.head_dim, count = x.cols / dim;
   each_row(x.rows, x.cols, [&](std::int64_t i) {
     const std::int64_t position = position_of(i);
     const AsFp32 from(table, row_block(x, i, 1));
     const ToFp32 to(table, row_block(out, i, 1)),
-        kept(table, is_there(turned) ? row_block(turned, i, 1) : Numbers());
-    const Scratch own(is_there(turned) ? 0 : static_cast<std::size_t>(dim) * 4);
+        kept(table, is_there(rotated) ? row_block(rotated, i, 1) : Numbers());
+    const Scratch own(is_there(rotated) ? 0 : static_cast<std::size_t>(dim) * 4);
     for (std::int64_t h = 0; h < count; ++h) {
-      float* y = is_there(turned) ? kept.view().data + h * dim : own.floats();
+      float* y = is_there(rotated) ? kept.view().data + h * dim : own.floats();
       table.rotary(from.view().data + h * dim, heads.cos.row(position), heads.sin.row(position),
                    dim / 2, 1.0f, y, heads.rotary_rounding, heads.eager);
       const float mean = table.sum_of_squares(y, dim) / static_cast<float>(dim);
@@ -87,16 +87,16 @@ void turn_and_norm(const ConstNumbers& x, const Numbers& turned, const Numbers& 
 
 }  // namespace
 
-void rotary_norm(const ConstNumbers& x, const Numbers& turned, const Numbers& out,
+void rotary_norm(const ConstNumbers& x, const Numbers& rotated, const Numbers& out,
                  std::span<float> rstd, ConstMatrix cos, ConstMatrix sin, const RotaryShape& shape,
                  const PointwisePolicy& policy) {
   check_time("rotary_norm", x, shape, cos);
-  turn_and_norm(x, turned, out, rstd, heads_of(shape.head_dim, cos, sin, policy),
-                [&](std::int64_t i) { return shape.first_position + i % shape.time; });
+  rotate_and_norm(x, rotated, out, rstd, heads_of(shape.head_dim, cos, sin, policy),
+                  [&](std::int64_t i) { return shape.first_position + i % shape.time; });
 }
 
 void rotary_norm(const ConstNumbers& x, std::span<const std::int64_t> positions,
-                 const Numbers& turned, const Numbers& out, std::span<float> rstd, ConstMatrix cos,
+                 const Numbers& rotated, const Numbers& out, std::span<float> rstd, ConstMatrix cos,
                  ConstMatrix sin, std::int64_t head_dim, const PointwisePolicy& policy) {
   NB_CHECK(static_cast<std::int64_t>(positions.size()) == x.rows,
            "[rotary_norm] {} positions for {} rows", positions.size(), x.rows);
@@ -104,31 +104,31 @@ void rotary_norm(const ConstNumbers& x, std::span<const std::int64_t> positions,
     NB_CHECK(position >= 0 && position < cos.rows, "[rotary_norm] position {}, the tables hold {}",
              position, cos.rows);
   }
-  turn_and_norm(x, turned, out, rstd, heads_of(head_dim, cos, sin, policy),
-                [&](std::int64_t i) { return positions[static_cast<std::size_t>(i)]; });
+  rotate_and_norm(x, rotated, out, rstd, heads_of(head_dim, cos, sin, policy),
+                  [&](std::int64_t i) { return positions[static_cast<std::size_t>(i)]; });
 }
 
-void rotary_norm_backward(const ConstNumbers& dy, const ConstNumbers& turned,
+void rotary_norm_backward(const ConstNumbers& dy, const ConstNumbers& rotated,
                           std::span<const float> rstd, const Numbers& dx, ConstMatrix cos,
                           ConstMatrix sin, const RotaryShape& shape,
                           const PointwisePolicy& policy) {
   const Heads heads = heads_of(shape.head_dim, cos, sin, policy);
   check_time("rotary_norm_backward", dy, shape, cos);
   check("rotary_norm_backward", dy, dx, rstd.size(), heads);
-  check_forms("rotary_norm_backward", {dy, turned, dx}, heads.storage);
-  NB_CHECK(same_shape(dy, turned) && (dy.rows == 0 || !rstd.empty()),
-           "[rotary_norm_backward] dy ({},{}), turned ({},{}), {} rstd", dy.rows, dy.cols,
-           turned.rows, turned.cols, rstd.size());
+  check_forms("rotary_norm_backward", {dy, rotated, dx}, heads.storage);
+  NB_CHECK(same_shape(dy, rotated) && (dy.rows == 0 || !rstd.empty()),
+           "[rotary_norm_backward] dy ({},{}), rotated ({},{}), {} rstd", dy.rows, dy.cols,
+           rotated.rows, rotated.cols, rstd.size());
   const inner::Table& table = inner::table();
   const std::int64_t dim = heads.head_dim, count = dy.cols / dim;
   const auto width = static_cast<float>(dim);
   each_row(dy.rows, dy.cols, [&](std::int64_t i) {
     const std::int64_t position = shape.first_position + i % shape.time;
-    const AsFp32 dy_row(table, row_block(dy, i, 1)), turned_row(table, row_block(turned, i, 1));
+    const AsFp32 dy_row(table, row_block(dy, i, 1)), rotated_row(table, row_block(rotated, i, 1));
     const ToFp32 dx_row(table, row_block(dx, i, 1));
     for (std::int64_t h = 0; h < count; ++h) {
       const float* gradient = dy_row.view().data + h * dim;
-      const float* x = turned_row.view().data + h * dim;
+      const float* x = rotated_row.view().data + h * dim;
       float* to = dx_row.view().data + h * dim;
       const float r = rstd[static_cast<std::size_t>(i * count + h)];
       const float coefficient = ((table.dot(gradient, x, dim) * r) * r) * r / width;

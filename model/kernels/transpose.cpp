@@ -24,7 +24,7 @@ void each_strip(std::int64_t rows, const Body& body) {
 }
 
 // Of at most strip_rows() rows: as the right operand of a product they are one panel, which is the
-// strip turned.
+// strip transposed.
 void transpose_strip(ConstMatrix from, Matrix to) {
   const inner::Gemm& gemm = *inner::table().gemm_fp32;
   const std::int64_t size = from.cols * gemm.cols;

@@ -1,4 +1,4 @@
-// Matrices turned, sixteen rows by sixteen columns at a time.
+// Matrices transposed, sixteen rows by sixteen columns at a time.
 #pragma once
 
 #include "model/tensor/view.hpp"

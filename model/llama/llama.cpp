@@ -91,12 +91,12 @@ std::unique_ptr<KeyValueCache> Llama::new_cache(std::int64_t first_position,
 
 Tensor Llama::attention(Layer& layer, const Tensor& n, std::span<const Chunk> chunks,
                         std::span<const std::int64_t> positions, std::int64_t index) {
-  const auto turned = [&](Parameter& w) {
+  const auto rotated = [&](Parameter& w) {
     const Tensor x = ops::linear(n, w);
     return ops::rotary(x, tables_, {.each = positions}, "rotary");
   };
-  const Tensor q = turned(layer.wq);
-  const Tensor k = turned(layer.wk);
+  const Tensor q = rotated(layer.wq);
+  const Tensor k = rotated(layer.wk);
   const Tensor v = ops::linear(n, layer.wv);
   ops::append_keys_values(device_, k, v, index, chunks, "cache");
   const ops::LayerKeys keys(chunks, index, k, v);

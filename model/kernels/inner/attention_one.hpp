@@ -1,4 +1,4 @@
-// One query over its keys: lanes are keys for the scores (sixteen rows turned at a time), then
+// One query over its keys: lanes are keys for the scores (sixteen rows transposed at a time), then
 // columns of V for the result. Bound by reading K and V.
 #pragma once
 
@@ -13,7 +13,7 @@ NB_OP const typename Format::CachedValue* cached_row(const void* row) {
 }
 
 // bf16 numbers lie two in a word; where the format has one a word, they are split after they are
-// turned.
+// transposed.
 template <class Format>
 constexpr bool kSplits = sizeof(typename Format::CachedValue) == 2 && Format::kPerWord == 1;
 
@@ -23,16 +23,16 @@ NB_OP Bits odd_bf16(Bits words) { return words & all_bits(0xffff0000u); }
 // Of a prefetch: the caches that its line comes to.
 constexpr int kInL1 = 3, kInL2 = 2;
 
-// Sixteen lines of a cache: values of sixteen keys, turned.
-struct Turned {
+// Sixteen lines of a cache: values of sixteen keys, transposed.
+struct Transposed {
   Bits words[16];
 };
 
 // Values d, d + 1, … of sixteen keys. The row that is `next` to be read instead of each is asked
 // for on the way: rows may lie apart. In L2: in L1 it would push out what is read before it.
 template <class Format, bool kWhole>
-NB_OP void turn(const AttentionOne& b, const void* const* rows, const void* const* next,
-                std::int64_t d, Turned& to) {
+NB_OP void transpose_keys(const AttentionOne& b, const void* const* rows, const void* const* next,
+                          std::int64_t d, Transposed& to) {
   Bits block[16];
 #pragma GCC unroll 16
   for (int r = 0; r < 16; ++r) {
@@ -52,23 +52,24 @@ NB_OP void turn(const AttentionOne& b, const void* const* rows, const void* cons
 // The chains of 16 · kGroups keys go on by `count` words of a value or two, side by side: a chain
 // alone would wait for itself.
 template <class Format, int kGroups>
-NB_OP void extend(const Turned* turned, const std::uint32_t* q, std::int64_t count, float* scores) {
+NB_OP void extend(const Transposed* transposed, const std::uint32_t* q, std::int64_t count,
+                  float* scores) {
   Floats sum[kGroups];
 #pragma GCC unroll 4
   for (int g = 0; g < kGroups; ++g) sum[g] = load(scores + 16 * g);
   const auto step = [&](const std::uint32_t* weight, const auto& word) {
     const Bits x = all_bits_at(weight);
 #pragma GCC unroll 4
-    for (int g = 0; g < kGroups; ++g) sum[g] = Format::step(x, word(turned[g]), sum[g]);
+    for (int g = 0; g < kGroups; ++g) sum[g] = Format::step(x, word(transposed[g]), sum[g]);
   };
   for (std::int64_t s = 0; s < count; ++s) {
     if constexpr (kSplits<Format>) {
       static_assert(Format::kSwaps);  // the odd value of a pair first
-      step(q + 2 * s + 1, [&](const Turned& t) { return odd_bf16(t.words[s]); });
-      step(q + 2 * s, [&](const Turned& t) { return even_bf16(t.words[s]); });
+      step(q + 2 * s + 1, [&](const Transposed& t) { return odd_bf16(t.words[s]); });
+      step(q + 2 * s, [&](const Transposed& t) { return even_bf16(t.words[s]); });
     } else {
       static_assert(!Format::kSwaps);
-      step(q + s, [&](const Turned& t) { return t.words[s]; });
+      step(q + s, [&](const Transposed& t) { return t.words[s]; });
     }
   }
 #pragma GCC unroll 4
@@ -79,18 +80,19 @@ NB_OP void extend(const Turned* turned, const std::uint32_t* q, std::int64_t cou
 template <class Format, int kGroups>
 NB_OP void score_groups(const AttentionOne& b, const void* const* rows, const void* const* next,
                         float* scores) {
-  constexpr std::int64_t kTurned = 16 * (kSplits<Format> ? 2 : Format::kPerWord);  // values
-  Turned turned[kGroups];
+  constexpr std::int64_t kTransposed = 16 * (kSplits<Format> ? 2 : Format::kPerWord);  // values
+  Transposed transposed[kGroups];
   const auto some = [&](auto whole, std::int64_t d) {
     for (int g = 0; g < kGroups; ++g)
-      turn<Format, decltype(whole)::value>(b, rows + 16 * g, next + 16 * g, d, turned[g]);
-    const std::int64_t left = b.dim - d < kTurned ? b.dim - d : kTurned;
+      transpose_keys<Format, decltype(whole)::value>(b, rows + 16 * g, next + 16 * g, d,
+                                                     transposed[g]);
+    const std::int64_t left = b.dim - d < kTransposed ? b.dim - d : kTransposed;
     const std::int64_t count = kSplits<Format> ? (left + 1) / 2 : words_of<Format>(left);
-    extend<Format, kGroups>(turned, b.words + d / Format::kPerWord, count, scores);
+    extend<Format, kGroups>(transposed, b.words + d / Format::kPerWord, count, scores);
   };
   for (int g = 0; g < kGroups; ++g) store(scores + 16 * g, all(0.0f));
   std::int64_t d = 0;
-  for (; d + kTurned <= b.dim; d += kTurned) some(Constant<true>(), d);
+  for (; d + kTransposed <= b.dim; d += kTransposed) some(Constant<true>(), d);
   if (d < b.dim) some(Constant<false>(), d);
 }
 

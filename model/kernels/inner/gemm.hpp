@@ -43,7 +43,8 @@ inline constexpr int kLeastConvertingRows = 7;
 // One register tile of a Gemm: `rows` rows, 16 columns a vector.
 struct GemmTile {
   std::int64_t steps;
-  const std::uint32_t* a;  // row r, step s: a[r * kGemmRowWords + s]; tile_turned: a[s * cols + r]
+  // Row r, step s: a[r * kGemmRowWords + s]; of tile_transposed: a[s * cols + r].
+  const std::uint32_t* a;
   const std::uint32_t* b;  // of a panel's first column, from the tile's first step on
   std::int64_t b_panel;    // words to the same step of the next panel
   const float* start;      // sums that the chain continues from, or null: +0
@@ -75,9 +76,9 @@ struct Gemm {
   void (*pack_rows)(const float* src, std::int64_t stride, std::int64_t rows, std::int64_t k_count,
                     std::int64_t steps, int rounding, bool swaps, std::uint32_t* dst);
   // The same of a source whose k lies across its rows: src[p + k * stride].
-  void (*pack_turned_rows)(const float* src, std::int64_t stride, std::int64_t rows,
-                           std::int64_t k_count, std::int64_t steps, int rounding, bool swaps,
-                           std::uint32_t* dst);
+  void (*pack_transposed_rows)(const float* src, std::int64_t stride, std::int64_t rows,
+                               std::int64_t k_count, std::int64_t steps, int rounding, bool swaps,
+                               std::uint32_t* dst);
   // Source element (p, k): src[p * stride + k] where from_rows, else src[p + k * stride]. Surplus
   // columns of the last panel are zero.
   void (*pack_panels)(const float* src, std::int64_t stride, bool from_rows, std::int64_t columns,
@@ -88,15 +89,15 @@ struct Gemm {
   void (*pack_rows_of_bf16)(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
                             std::int64_t k_count, std::int64_t steps, bool swaps,
                             std::uint32_t* dst);
-  void (*pack_turned_rows_of_bf16)(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
-                                   std::int64_t k_count, std::int64_t steps, bool swaps,
-                                   std::uint32_t* dst);
+  void (*pack_transposed_rows_of_bf16)(const std::uint16_t* src, std::int64_t stride,
+                                       std::int64_t rows, std::int64_t k_count, std::int64_t steps,
+                                       bool swaps, std::uint32_t* dst);
   void (*pack_panels_of_bf16)(const std::uint16_t* src, std::int64_t stride, std::int64_t columns,
                               std::int64_t k_count, std::int64_t steps, bool swaps,
                               std::int64_t panel_words, std::uint32_t* dst);
   // 1 <= rows <= Gemm::rows; vectors: 1 or vectors[rows] or, where that is more, cols / 16.
   void (*tile)(int rows, int vectors, const GemmTile& tile);
-  void (*tile_turned)(int rows, int vectors, const GemmTile& tile);  // vectors <= cols / 16
+  void (*tile_transposed)(int rows, int vectors, const GemmTile& tile);  // vectors <= cols / 16
   // Tiles do Conversions.
   bool converts;
   // The arithmetic of a tile out of registers alone: the level's peak, for benchmarks. values: 16

@@ -56,7 +56,7 @@ struct Pairs {
 void tile(int rows, int vectors, const GemmTile& t) {
   tile_by_size<Pairs, false>(rows, vectors, t);
 }
-void tile_turned(int rows, int vectors, const GemmTile& t) {
+void tile_transposed(int rows, int vectors, const GemmTile& t) {
   tile_by_size<Pairs, true>(rows, vectors, t);
 }
 void spin(std::int64_t steps, float* values) { spin_loop(steps, values, Pairs()); }
@@ -134,9 +134,9 @@ void pack_rows(const float* src, std::int64_t stride, std::int64_t rows, std::in
   rows_from_rows(rows, steps, false, dst, AlongK{src, stride, k_count});
 }
 
-void pack_turned_rows(const float* src, std::int64_t stride, std::int64_t rows,
-                      std::int64_t k_count, std::int64_t steps, int /*rounding*/, bool /*swaps*/,
-                      std::uint32_t* dst) {
+void pack_transposed_rows(const float* src, std::int64_t stride, std::int64_t rows,
+                          std::int64_t k_count, std::int64_t steps, int /*rounding*/,
+                          bool /*swaps*/, std::uint32_t* dst) {
   rows_from_columns(rows, steps, false, dst, AcrossK{src, stride, k_count});
 }
 
@@ -159,9 +159,9 @@ void pack_rows_of_bf16(const std::uint16_t* src, std::int64_t stride, std::int64
   rows_from_rows(rows, steps, false, dst, Bf16AlongK{src, stride, k_count});
 }
 
-void pack_turned_rows_of_bf16(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
-                              std::int64_t k_count, std::int64_t steps, bool /*swaps*/,
-                              std::uint32_t* dst) {
+void pack_transposed_rows_of_bf16(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
+                                  std::int64_t k_count, std::int64_t steps, bool /*swaps*/,
+                                  std::uint32_t* dst) {
   rows_from_columns(rows, steps, false, dst, Bf16AcrossK{src, stride, k_count});
 }
 
@@ -181,13 +181,13 @@ constexpr Gemm gemm_of_tiles() {
                .vectors = {},
                .burst = kBurst,
                .pack_rows = pack_rows,
-               .pack_turned_rows = pack_turned_rows,
+               .pack_transposed_rows = pack_transposed_rows,
                .pack_panels = pack_panels,
                .pack_rows_of_bf16 = pack_rows_of_bf16,
-               .pack_turned_rows_of_bf16 = pack_turned_rows_of_bf16,
+               .pack_transposed_rows_of_bf16 = pack_transposed_rows_of_bf16,
                .pack_panels_of_bf16 = pack_panels_of_bf16,
                .tile = tile,
-               .tile_turned = tile_turned,
+               .tile_transposed = tile_transposed,
                .converts = true,
                .spin = spin};
   for (int i = 0; i <= kGemmRows; ++i) gemm.vectors[i] = kGemmVectors[i];

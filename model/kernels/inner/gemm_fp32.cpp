@@ -16,7 +16,7 @@ struct Fma {
 };
 
 void tile(int rows, int vectors, const GemmTile& t) { tile_by_size<Fma, false>(rows, vectors, t); }
-void tile_turned(int rows, int vectors, const GemmTile& t) {
+void tile_transposed(int rows, int vectors, const GemmTile& t) {
   tile_by_size<Fma, true>(rows, vectors, t);
 }
 void spin(std::int64_t steps, float* values) { spin_loop(steps, values, Fma()); }
@@ -61,9 +61,9 @@ void pack_rows(const float* src, std::int64_t stride, std::int64_t rows, std::in
   });
 }
 
-void pack_turned_rows(const float* src, std::int64_t stride, std::int64_t rows,
-                      std::int64_t k_count, std::int64_t steps, int rounding, bool swaps,
-                      std::uint32_t* dst) {
+void pack_transposed_rows(const float* src, std::int64_t stride, std::int64_t rows,
+                          std::int64_t k_count, std::int64_t steps, int rounding, bool swaps,
+                          std::uint32_t* dst) {
   with_operand_rounding(rounding, [&](auto r) {
     const AcrossK<decltype(r)::value, float> words{src, stride, k_count};
     rows_from_columns(rows, steps, swaps, dst, words);
@@ -93,9 +93,9 @@ void pack_rows_of_bf16(const std::uint16_t* src, std::int64_t stride, std::int64
                  AlongK<kRoundBf16Floor, std::uint16_t>{src, stride, k_count});
 }
 
-void pack_turned_rows_of_bf16(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
-                              std::int64_t k_count, std::int64_t steps, bool swaps,
-                              std::uint32_t* dst) {
+void pack_transposed_rows_of_bf16(const std::uint16_t* src, std::int64_t stride, std::int64_t rows,
+                                  std::int64_t k_count, std::int64_t steps, bool swaps,
+                                  std::uint32_t* dst) {
   rows_from_columns(rows, steps, swaps, dst,
                     AcrossK<kRoundBf16Floor, std::uint16_t>{src, stride, k_count});
 }
@@ -116,13 +116,13 @@ constexpr Gemm gemm_of_tiles() {
                .vectors = {},
                .burst = kBurst,
                .pack_rows = pack_rows,
-               .pack_turned_rows = pack_turned_rows,
+               .pack_transposed_rows = pack_transposed_rows,
                .pack_panels = pack_panels,
                .pack_rows_of_bf16 = pack_rows_of_bf16,
-               .pack_turned_rows_of_bf16 = pack_turned_rows_of_bf16,
+               .pack_transposed_rows_of_bf16 = pack_transposed_rows_of_bf16,
                .pack_panels_of_bf16 = pack_panels_of_bf16,
                .tile = tile,
-               .tile_turned = tile_turned,
+               .tile_transposed = tile_transposed,
                .converts = false,
                .spin = spin};
   for (int i = 0; i <= kGemmRows; ++i) gemm.vectors[i] = kGemmVectors[i];

@@ -201,11 +201,11 @@ constexpr int kGemmRows = NB_LEVEL_ID == NB_LEVEL_SCALAR ? 4 : 6, kGemmPanel = 1
 constexpr int kGemmVectors[13] = {0, 4, 2, 2, 1, 1, 1};
 #endif
 
-template <class Step, int kRows, int kVectors, bool kTurned>
+template <class Step, int kRows, int kVectors, bool kTransposed>
 void tile_of(const GemmTile& t) {
-  constexpr int kRow = kTurned ? 1 : static_cast<int>(kGemmRowWords);
-  constexpr int kStep = kTurned ? 16 * kGemmPanel : 1;
-  if constexpr (Step::kConverts && !kTurned && kRows >= kLeastConvertingRows) {
+  constexpr int kRow = kTransposed ? 1 : static_cast<int>(kGemmRowWords);
+  constexpr int kStep = kTransposed ? 16 * kGemmPanel : 1;
+  if constexpr (Step::kConverts && !kTransposed && kRows >= kLeastConvertingRows) {
     switch (t.conversion == nullptr ? Converts::kNothing : t.conversion->what) {
       case Converts::kNothing:
         break;
@@ -220,19 +220,19 @@ void tile_of(const GemmTile& t) {
   tile_sums<kRows, kVectors, kGemmPanel, kRow, kStep, Converts::kNothing>(t, Step());
 }
 
-template <class Step, bool kTurned, int kRows = kGemmRows>
+template <class Step, bool kTransposed, int kRows = kGemmRows>
 NB_OP void tile_by_size(int rows, int vectors, const GemmTile& t) {
   if constexpr (kRows >= 1) {
-    if (rows != kRows) return tile_by_size<Step, kTurned, kRows - 1>(rows, vectors, t);
-    if constexpr (!kTurned && kGemmVectors[kRows] > kGemmPanel) {
+    if (rows != kRows) return tile_by_size<Step, kTransposed, kRows - 1>(rows, vectors, t);
+    if constexpr (!kTransposed && kGemmVectors[kRows] > kGemmPanel) {
       if (vectors == kGemmVectors[kRows]) {
-        return tile_of<Step, kRows, kGemmVectors[kRows], kTurned>(t);
+        return tile_of<Step, kRows, kGemmVectors[kRows], kTransposed>(t);
       }
     }
     if constexpr (kGemmPanel > 1) {
-      if (vectors == kGemmPanel) return tile_of<Step, kRows, kGemmPanel, kTurned>(t);
+      if (vectors == kGemmPanel) return tile_of<Step, kRows, kGemmPanel, kTransposed>(t);
     }
-    tile_of<Step, kRows, 1, kTurned>(t);
+    tile_of<Step, kRows, 1, kTransposed>(t);
   }
 }
 

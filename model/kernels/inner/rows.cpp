@@ -64,7 +64,7 @@ void rms_norm_backward(const float* dy, const float* x, std::int64_t n, float rs
 void rotary(const float* x, const float* cos, const float* sin, std::int64_t half, float sin_sign,
             float* out, int rounding, bool eager) {
   const Floats sign = all(sin_sign), minus = all(-sin_sign);
-  const auto turn = [&](auto inner, auto outer) {
+  const auto rotate = [&](auto inner, auto outer) {
     constexpr int kInner = decltype(inner)::value, kOuter = decltype(outer)::value;
     each_group(half, [&](std::int64_t i, int lanes) NB_BODY {
       const Floats x1 = load_lanes(x + i, lanes), x2 = load_lanes(x + half + i, lanes);
@@ -79,9 +79,9 @@ void rotary(const float* x, const float* cos, const float* sin, std::int64_t hal
   };
   with_rounding(rounding, [&](auto mode) {
     if (eager) {
-      turn(mode, mode);
+      rotate(mode, mode);
     } else {
-      turn(Constant<kRoundNone>(), mode);
+      rotate(Constant<kRoundNone>(), mode);
     }
   });
 }

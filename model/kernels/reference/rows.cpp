@@ -8,8 +8,8 @@
 namespace nb::kernels::reference {
 namespace {
 
-void turn(ConstMatrix x, Matrix out, ConstMatrix cos, ConstMatrix sin, const RotaryShape& shape,
-          const PointwisePolicy& policy, float sign) {
+void rotate(ConstMatrix x, Matrix out, ConstMatrix cos, ConstMatrix sin, const RotaryShape& shape,
+            const PointwisePolicy& policy, float sign) {
   const std::int64_t half = shape.head_dim / 2;
   const bool is_paired = shape.layout == RotaryLayout::kPairs;
   const auto inside = [&](float v) { return policy.eager ? round_to(policy, v) : v; };
@@ -64,12 +64,12 @@ void rms_norm_backward(ConstMatrix dy, ConstMatrix x, std::span<const float> rst
 
 void rotary(ConstMatrix x, Matrix out, ConstMatrix cos, ConstMatrix sin, const RotaryShape& shape,
             const PointwisePolicy& policy) {
-  turn(x, out, cos, sin, shape, policy, shape.layout == RotaryLayout::kPairs ? -1.0f : 1.0f);
+  rotate(x, out, cos, sin, shape, policy, shape.layout == RotaryLayout::kPairs ? -1.0f : 1.0f);
 }
 
 void rotary_backward(ConstMatrix dy, Matrix dx, ConstMatrix cos, ConstMatrix sin,
                      const RotaryShape& shape, const PointwisePolicy& policy) {
-  turn(dy, dx, cos, sin, shape, policy, shape.layout == RotaryLayout::kPairs ? 1.0f : -1.0f);
+  rotate(dy, dx, cos, sin, shape, policy, shape.layout == RotaryLayout::kPairs ? 1.0f : -1.0f);
 }
 
 void embedding(ConstMatrix table, std::span<const int> ids, Matrix out, DType storage) {

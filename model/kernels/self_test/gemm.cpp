@@ -28,7 +28,7 @@ void add_packing(const GemmPacking& packing, const std::vector<float>& x, std::i
     r.claim(entry, packing.are_clear(packed, p, k));
   };
   add_rows("pack_rows", packing.rows(x, p, k));
-  add_rows("pack_turned_rows", packing.turned_rows(x, p, k));
+  add_rows("pack_transposed_rows", packing.transposed_rows(x, p, k));
   for (const bool from_rows : {false, true}) {
     add_panels("pack_panels", packing.panels(x, from_rows, p, k));
   }
@@ -39,7 +39,8 @@ void add_packing_of_bf16(const Gemm& gemm, Results& r) {
   const GemmPacking packing(gemm, true, inner::kRoundBf16Floor);
   const std::vector<std::uint16_t> x = bf16(hard_values(kP * kK, 61));
   r.add("pack_rows_of_bf16", packing.read_rows(packing.rows(x, kP, kK), kP, kK));
-  r.add("pack_turned_rows_of_bf16", packing.read_rows(packing.turned_rows(x, kP, kK), kP, kK));
+  r.add("pack_transposed_rows_of_bf16",
+        packing.read_rows(packing.transposed_rows(x, kP, kK), kP, kK));
   const Words panels = packing.panels(x, kP, kK);
   r.add("pack_panels_of_bf16", packing.read_panels(panels, kP, kK));
   r.claim("pack_panels_of_bf16", packing.are_clear(panels, kP, kK));
@@ -119,22 +120,22 @@ class Tiles {
   }
 
   // What tiles of one row and 16 columns give must be what all others give.
-  void add_results(bool turned, Results& r) {
-    const char* const entry = turned ? "tile_turned" : "tile";
+  void add_results(bool transposed, Results& r) {
+    const char* const entry = transposed ? "tile_transposed" : "tile";
     for (Case& one : cases_) {
       one.sums.assign(kRows * kColumns, 0.0f);
       for (std::int64_t row = 0; row < kRows; ++row) {
-        for (std::int64_t col = 0; col < columns(turned, row); col += 16) {
-          run(one, turned, row, 1, col, 1, inner::kFinishRaw, one.sums);
+        for (std::int64_t col = 0; col < columns(transposed, row); col += 16) {
+          run(one, transposed, row, 1, col, 1, inner::kFinishRaw, one.sums);
         }
       }
       r.add(entry, one.sums);
     }
     bool agree = true;
-    each_size(turned, [&](int rows, int vectors) {
+    each_size(transposed, [&](int rows, int vectors) {
       for (const Case& one : cases_) {
         for (int finish = inner::kFinishRaw; finish <= inner::kFinishBf16Add; ++finish) {
-          agree = agree && same_as_small_tiles(one, turned, rows, vectors, finish);
+          agree = agree && same_as_small_tiles(one, transposed, rows, vectors, finish);
         }
       }
     });
@@ -160,8 +161,8 @@ class Tiles {
   static constexpr std::int64_t kRows = 12, kColumns = 128, kDepth = 38;
 
   // Columns that a tile may have of so many rows and this one.
-  static constexpr std::int64_t columns(bool turned, std::int64_t row) {
-    return turned ? 32 : row < 2 ? 128 : row < 6 ? 64 : 32;
+  static constexpr std::int64_t columns(bool transposed, std::int64_t row) {
+    return transposed ? 32 : row < 2 ? 128 : row < 6 ? 64 : 32;
   }
 
   struct Case {
@@ -171,17 +172,18 @@ class Tiles {
   };
 
   template <class Body>
-  void each_size(bool turned, const Body& body) const {
+  void each_size(bool transposed, const Body& body) const {
     const int panel = gemm_.cols / 16;
     for (int rows = 1; rows <= gemm_.rows; ++rows) {
       body(rows, 1);
       if (panel > 1) body(rows, panel);
-      if (!turned && gemm_.vectors[rows] > panel) body(rows, gemm_.vectors[rows]);
+      if (!transposed && gemm_.vectors[rows] > panel) body(rows, gemm_.vectors[rows]);
     }
   }
 
-  void run(const Case& one, bool turned, std::int64_t row, int rows, std::int64_t col, int vectors,
-           int finish, std::vector<float>& out, Conversion* conversion = nullptr) const {
+  void run(const Case& one, bool transposed, std::int64_t row, int rows, std::int64_t col,
+           int vectors, int finish, std::vector<float>& out,
+           Conversion* conversion = nullptr) const {
     const std::int64_t at = row * kColumns + col;
     // A tile that asks for memory goes another way.
     inner::Fetch fetch = {};
@@ -191,7 +193,7 @@ class Tiles {
     }
     GemmTile tile = {};
     tile.steps = one.steps;
-    tile.a = turned ? one.left.data() + row : one.rows.data() + row * kGemmRowWords;
+    tile.a = transposed ? one.left.data() + row : one.rows.data() + row * kGemmRowWords;
     tile.b = one.right.data() + col / gemm_.cols * panel_words_ + col % gemm_.cols;
     tile.b_panel = panel_words_;
     tile.start = one.start.empty() ? nullptr : one.start.data() + at;
@@ -201,15 +203,15 @@ class Tiles {
     tile.finish = finish;
     tile.fetch[0] = &fetch;
     tile.conversion = conversion;
-    (turned ? gemm_.tile_turned : gemm_.tile)(rows, vectors, tile);
+    (transposed ? gemm_.tile_transposed : gemm_.tile)(rows, vectors, tile);
   }
 
-  bool same_as_small_tiles(const Case& one, bool turned, int rows, int vectors, int finish) {
+  bool same_as_small_tiles(const Case& one, bool transposed, int rows, int vectors, int finish) {
     const int columns = 16 * vectors;
     const bool adds = finish == inner::kFinishFp32Add || finish == inner::kFinishBf16Add;
     const bool rounds = finish == inner::kFinishBf16 || finish == inner::kFinishBf16Add;
     if (adds) out_ = before_;
-    run(one, turned, 0, rows, 0, vectors, finish, out_);
+    run(one, transposed, 0, rows, 0, vectors, finish, out_);
     for (std::int64_t row = 0; row < rows; ++row) {
       const float* sums = one.sums.data() + row * kColumns;
       float expected[kColumns];

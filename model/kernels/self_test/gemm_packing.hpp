@@ -42,15 +42,15 @@ class GemmPacking {
     return to;
   }
   // source (k, p).
-  Words turned_rows(const std::vector<float>& source, std::int64_t p, std::int64_t k) const {
+  Words transposed_rows(const std::vector<float>& source, std::int64_t p, std::int64_t k) const {
     Words to = words(p * inner::kGemmRowWords);
-    gemm_.pack_turned_rows(source.data(), p, p, k, steps(k), rounding_, swaps_, to.data());
+    gemm_.pack_transposed_rows(source.data(), p, p, k, steps(k), rounding_, swaps_, to.data());
     return to;
   }
-  Words turned_rows(const std::vector<std::uint16_t>& source, std::int64_t p,
-                    std::int64_t k) const {
+  Words transposed_rows(const std::vector<std::uint16_t>& source, std::int64_t p,
+                        std::int64_t k) const {
     Words to = words(p * inner::kGemmRowWords);
-    gemm_.pack_turned_rows_of_bf16(source.data(), p, p, k, steps(k), swaps_, to.data());
+    gemm_.pack_transposed_rows_of_bf16(source.data(), p, p, k, steps(k), swaps_, to.data());
     return to;
   }
   // source (p, k) where from_rows, else (k, p).

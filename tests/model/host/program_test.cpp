@@ -141,10 +141,10 @@ TEST_F(HostProgram, APatternWaitsForNoEarlierReader) {
     Tensor h = ops::linear(x, w);
     const Tensor early = ops::rms_norm(h, 32, "early");
     const Tensor relu = ops::relu_squared(h, "relu");
-    Tensor turned = ops::rotary(h, tables, {.time = 8}, "turned");
-    const Tensor read = ops::add(turned, early, "read");
-    const Tensor normed = ops::rms_norm(turned, 16, "normed");
-    h = {}, turned = {};
+    Tensor rotated = ops::rotary(h, tables, {.time = 8}, "rotated");
+    const Tensor read = ops::add(rotated, early, "read");
+    const Tensor normed = ops::rms_norm(rotated, 16, "normed");
+    h = {}, rotated = {};
     return std::tuple(values(early), values(relu), values(read), values(normed));
   };
   EXPECT_EQ(outcome(true), outcome(false));

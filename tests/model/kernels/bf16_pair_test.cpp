@@ -145,7 +145,7 @@ TEST(Bf16Pair, TheTilesOfEveryLevelFollowTheModel) {
     gemm.tile(1, 1, tile);
     tile.a = left.data();
     tile.out = d;
-    gemm.tile_turned(1, 1, tile);
+    gemm.tile_transposed(1, 1, tile);
     for (std::size_t j = 0; j < 16; ++j) {
       float expected = 0.0f;
       for (std::size_t k = 0; k < kDepth; k += 2) {

@@ -68,13 +68,13 @@ TEST(Bf16Rows, RotaryAndTheNormOfEachHeadEqualTheirDefinitions) {
         SCOPED_TRACE(testing::Message() << "heads of " << head_dim << ", eager " << eager);
         const PointwisePolicy policy{.storage = kBf16, .eager = eager};
         BothForms x(10, cols, 1, values), dy(10, cols, 2, values);
-        Array turned(10, cols), out(10, cols), dx(10, cols);
+        Array rotated(10, cols), out(10, cols), dx(10, cols);
         std::vector<float> rstd(30);
-        rotary_norm(x.fp32.view(), turned.view(), out.view(), rstd, cos.view(), sin.view(), shape,
+        rotary_norm(x.fp32.view(), rotated.view(), out.view(), rstd, cos.view(), sin.view(), shape,
                     policy);
-        rotary_norm_backward(dy.fp32.view(), turned.view(), rstd, dx.view(), cos.view(), sin.view(),
-                             shape, policy);
-        BothForms before(turned);
+        rotary_norm_backward(dy.fp32.view(), rotated.view(), rstd, dx.view(), cos.view(),
+                             sin.view(), shape, policy);
+        BothForms before(rotated);
         test::at_every_level([&] {
           for (const bool from : kForms) {
             for (const bool to : kForms) {
@@ -82,7 +82,7 @@ TEST(Bf16Rows, RotaryAndTheNormOfEachHeadEqualTheirDefinitions) {
               std::vector<float> r(30);
               rotary_norm(x.from(from), kept.to(to), y.to(to), r, cos.view(), sin.view(), shape,
                           policy);
-              EXPECT_TRUE(holds(kept, to, turned.view()));
+              EXPECT_TRUE(holds(kept, to, rotated.view()));
               EXPECT_TRUE(holds(y, to, out.view()));
               EXPECT_TRUE(test::same_bits(r, rstd));
               rotary_norm(x.from(from), {}, alone.to(to), {}, cos.view(), sin.view(), shape,

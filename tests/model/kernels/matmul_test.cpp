@@ -374,7 +374,7 @@ TEST(Matmul, ShapesThatDisagreeFailTheCheck) {
 }
 
 // Several tasks down and several across, their numbers with a common divisor.
-TEST(Matmul, TurnedTasksSideBySideAndOneBelowTheOther) {
+TEST(Matmul, TransposedTasksSideBySideAndOneBelowTheOther) {
   for (const Shape& s : {Shape{130, 600, 20}, Shape{256, 1030, 5}}) {
     for (const DType inputs : {DType::kBf16, DType::kFp32}) {
       const MatmulPolicy policy{.inputs = inputs, .output = DType::kFp32};
@@ -419,7 +419,7 @@ TEST(Matmul, SeveralProductsWithOneRightOperandEqualEachAlone) {
         }
         test::at_every_level([&] {
           std::vector<Array> actual = start;
-          std::vector<TurnedProduct> products;
+          std::vector<TransposedProduct> products;
           for (std::size_t i = 0; i < count; ++i) {
             products.push_back({std::as_const(a[i]).view(), actual[i].view()});
           }
@@ -437,11 +437,11 @@ TEST(Matmul, SeveralProductsOfOneShapeOrTheCheckFails) {
   const Array a = test::random_array(8, 64, 1), wide = test::random_array(8, 96, 2),
               b = test::random_array(8, 5, 3);
   Array c(64, 5), more(96, 5);
-  const std::vector<TurnedProduct> differ = {{a.view(), c.view()}, {wide.view(), more.view()}};
+  const std::vector<TransposedProduct> differ = {{a.view(), c.view()}, {wide.view(), more.view()}};
   EXPECT_THROW(matmul_tn(differ, b.view(), {}), CheckFailure);
-  const std::vector<TurnedProduct> wrong = {{a.view(), c.view()}, {wide.view(), c.view()}};
+  const std::vector<TransposedProduct> wrong = {{a.view(), c.view()}, {wide.view(), c.view()}};
   EXPECT_THROW(matmul_tn(wrong, b.view(), {}), CheckFailure);
-  EXPECT_NO_THROW(matmul_tn(std::span<const TurnedProduct>(), b.view(), {}));
+  EXPECT_NO_THROW(matmul_tn(std::span<const TransposedProduct>(), b.view(), {}));
 }
 
 // Short pieces of chains: tiles convert the next stage's words a little at a time, and are at work

@@ -164,14 +164,14 @@ TEST(RotaryNorm, EqualsRotaryAndThenTheNormOfEachHead) {
       for (const Values values : {Values::kOrdinary, Values::kNonFinite}) {
         const Array x = test::random_array(10, cols, 1, values, 0);
         const Array dy = test::random_array(10, cols, 2, values, 0);
-        Array turned(10, cols, 0), out(10, cols, 0), dx(10, cols, 0);
+        Array rotated(10, cols, 0), out(10, cols, 0), dx(10, cols, 0);
         const auto by_head = [&](auto m) { return matrix(m.data, 30, head_dim); };
         std::vector<float> rstd(30);
-        reference::rotary(x.view(), turned.view(), cos.view(), sin.view(), shape, policy);
-        reference::rms_norm(by_head(ConstMatrix(turned.view())), by_head(out.view()), rstd,
+        reference::rotary(x.view(), rotated.view(), cos.view(), sin.view(), shape, policy);
+        reference::rms_norm(by_head(ConstMatrix(rotated.view())), by_head(out.view()), rstd,
                             policy.storage);
         reference::rms_norm_backward(by_head(ConstMatrix(dy.view())),
-                                     by_head(ConstMatrix(turned.view())), rstd, by_head(dx.view()),
+                                     by_head(ConstMatrix(rotated.view())), rstd, by_head(dx.view()),
                                      policy.storage);
         reference::rotary_backward(dx.view(), dx.view(), cos.view(), sin.view(), shape, policy);
         test::at_every_level([&] {
@@ -179,7 +179,7 @@ TEST(RotaryNorm, EqualsRotaryAndThenTheNormOfEachHead) {
           Array kept(10, cols, 0), y(10, cols, 0), back = dy;
           std::vector<float> r(30);
           rotary_norm(x.view(), kept.view(), y.view(), r, cos.view(), sin.view(), shape, policy);
-          EXPECT_TRUE(test::same_bits(kept, turned));
+          EXPECT_TRUE(test::same_bits(kept, rotated));
           EXPECT_TRUE(test::same_bits(y, out));
           EXPECT_TRUE(test::same_bits(r, rstd));
           Array alone(10, cols, 0);

@@ -67,13 +67,13 @@ constexpr Entry<Table> kTable[] = {
 };
 constexpr Entry<Gemm> kGemm[] = {
     NB_ENTRY(Gemm, pack_rows),
-    NB_ENTRY(Gemm, pack_turned_rows),
+    NB_ENTRY(Gemm, pack_transposed_rows),
     NB_ENTRY(Gemm, pack_panels),
     NB_ENTRY(Gemm, pack_rows_of_bf16),
-    NB_ENTRY(Gemm, pack_turned_rows_of_bf16),
+    NB_ENTRY(Gemm, pack_transposed_rows_of_bf16),
     NB_ENTRY(Gemm, pack_panels_of_bf16),
     NB_ENTRY(Gemm, tile),
-    NB_ENTRY(Gemm, tile_turned),
+    NB_ENTRY(Gemm, tile_transposed),
 };
 constexpr Entry<AttentionTiles> kAttention[] = {
     NB_ENTRY(AttentionTiles, to_rows),      NB_ENTRY(AttentionTiles, to_panels),
