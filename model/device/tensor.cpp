@@ -53,9 +53,9 @@ HostValues::~HostValues() {
   if (buffer != nullptr) device.give_back_host(buffer);
 }
 
-ConstNumbers HostValues::numbers() const {
+ConstAnyMatrix HostValues::any_matrix() const {
   NB_CHECK(buffer != nullptr, "[tensor] ({}, {}) has no host values", rows, cols);
-  ConstNumbers numbers;
+  ConstAnyMatrix numbers;
   if (is_bf16)
     numbers.bf16 = reinterpret_cast<const std::uint16_t*>(buffer);
   else
@@ -65,7 +65,7 @@ ConstNumbers HostValues::numbers() const {
   return numbers;
 }
 
-Numbers HostValues::numbers_to_write() {
+AnyMatrix HostValues::any_matrix_to_write() {
   NB_CHECK(buffer != nullptr, "[tensor] ({}, {}) has no host values", rows, cols);
   if (is_bf16) return Bf16Matrix{reinterpret_cast<std::uint16_t*>(buffer), rows, cols, cols};
   return nb::matrix(buffer, rows, cols);
@@ -130,10 +130,10 @@ std::span<const std::uint16_t> Tensor::bf16() const {
   return {reinterpret_cast<const std::uint16_t*>(v->buffer), static_cast<std::size_t>(v->count())};
 }
 
-ConstNumbers Tensor::numbers() const {
+ConstAnyMatrix Tensor::any_matrix() const {
   const HostValues* v = ready();
   NB_CHECK(v != nullptr, "[tensor] {} has no host values", name());
-  return v->numbers();
+  return v->any_matrix();
 }
 
 Matrix Tensor::matrix() {

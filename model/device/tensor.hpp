@@ -51,8 +51,8 @@ struct HostValues {
 
   std::int64_t count() const { return rows * cols; }
   // NB_CHECK of all four: they are there, and matrix(): as fp32.
-  ConstNumbers numbers() const;
-  Numbers numbers_to_write();
+  ConstAnyMatrix any_matrix() const;
+  AnyMatrix any_matrix_to_write();
   ConstMatrix matrix() const;
   Matrix matrix_to_write();
 
@@ -92,7 +92,7 @@ class Tensor {
   std::span<std::uint16_t> bf16();
   std::span<const std::uint16_t> bf16() const;
   // Whatever the buffer holds; NB_CHECK fails where there is none.
-  ConstNumbers numbers() const;
+  ConstAnyMatrix any_matrix() const;
   // (leading(), last()) view of the host buffer; NB_CHECK fails where there is none.
   Matrix matrix();
   ConstMatrix matrix() const;

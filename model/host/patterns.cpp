@@ -17,10 +17,10 @@
 namespace nb::host {
 namespace {
 
-Bf16Matrix bf16(const Numbers& numbers) {
+Bf16Matrix bf16(const AnyMatrix& numbers) {
   return {numbers.bf16, numbers.rows, numbers.cols, numbers.stride};
 }
-Matrix fp32(const Numbers& numbers) {
+Matrix fp32(const AnyMatrix& numbers) {
   return {numbers.fp32, numbers.rows, numbers.cols, numbers.stride};
 }
 kernels::PackFor pack_for(const Op& product) {
@@ -34,12 +34,12 @@ void add_product(Plan& plan, const Step& step) {
   const Op &product = plan.op(step.ops[0]), &sum = plan.op(step.ops[1]);
   const bool is_second = sum.in[1] == product.out[0];
   const auto in_and_out = plan.make_in_place(sum.out[0], sum.in[is_second ? 0 : 1]);
-  const ConstNumbers a = in_and_out.in;
-  const Numbers y = in_and_out.out;
+  const ConstAnyMatrix a = in_and_out.in;
+  const AnyMatrix y = in_and_out.out;
   const DType storage = sum.numerics->storage;
   const MatmulPolicy policy = product.numerics->matmul();
   const bool is_nt = product.kind == OpKind::kLinear;
-  const ConstNumbers x = product.in[0]->numbers();
+  const ConstAnyMatrix x = product.in[0]->any_matrix();
   if (const auto* form = packed_weight(*product.in[1], policy, pack_for(product))) {
     return (is_nt ? kernels::matmul_nt_blocks : kernels::matmul_nn_blocks)(
         x, *form, policy,
@@ -77,10 +77,10 @@ bool match_add_gradient(Plan& plan, std::int32_t i) {
 void linear_relu_squared(Plan& plan, const Step& step) {
   const Op &product = plan.op(step.ops[0]), &relu = plan.op(step.ops[1]);
   const MatmulPolicy policy = product.numerics->matmul();
-  const ConstNumbers x = product.in[0]->numbers();
+  const ConstAnyMatrix x = product.in[0]->any_matrix();
   const bool keeps = plan.is_wanted(relu.in[0], step);
-  const Numbers out = plan.make(relu.out[0]);
-  const Numbers wide = keeps ? plan.make(relu.in[0]) : Numbers();
+  const AnyMatrix out = plan.make(relu.out[0]);
+  const AnyMatrix wide = keeps ? plan.make(relu.in[0]) : AnyMatrix();
   if (out.bf16 != nullptr) {
     return kernels::matmul_nt_blocks(x,
                                      *packed_weight(*product.in[1], policy, kernels::PackFor::kNt),
@@ -109,8 +109,8 @@ bool match_linear_relu_squared(Plan& plan, std::int32_t i) {
 void relu_squared_backward(Plan& plan, const Step& step) {
   const Op &product = plan.op(step.ops[0]), &relu = plan.op(step.ops[1]);
   const MatmulPolicy policy = product.numerics->matmul();
-  const ConstNumbers dy = product.in[0]->numbers(), x = relu.in[1]->numbers();
-  const Numbers dx = plan.make(relu.out[0]);
+  const ConstAnyMatrix dy = product.in[0]->any_matrix(), x = relu.in[1]->any_matrix();
+  const AnyMatrix dx = plan.make(relu.out[0]);
   if (dx.bf16 != nullptr) {
     return kernels::matmul_nn_blocks(dy,
                                      *packed_weight(*product.in[1], policy, kernels::PackFor::kNn),
@@ -140,10 +140,10 @@ bool match_relu_squared_backward(Plan& plan, std::int32_t i) {
 
 void rotary_norm(Plan& plan, const Step& step) {
   const Op &rotation = plan.op(step.ops[0]), &norm = plan.op(step.ops[1]);
-  const ConstNumbers x = rotation.in[0]->numbers();
-  const Numbers rotated =
-      plan.is_wanted(rotation.out[0], step) ? plan.make(rotation.out[0]) : Numbers();
-  const Numbers y = plan.make(norm.out[0]);
+  const ConstAnyMatrix x = rotation.in[0]->any_matrix();
+  const AnyMatrix rotated =
+      plan.is_wanted(rotation.out[0], step) ? plan.make(rotation.out[0]) : AnyMatrix();
+  const AnyMatrix y = plan.make(norm.out[0]);
   std::span<float> rstd;
   if (plan.is_wanted(norm.out[1], step)) {
     const Matrix m = plan.make_fp32(norm.out[1]);
@@ -182,9 +182,9 @@ bool match_rotary_norm(Plan& plan, std::int32_t i) {
 
 void rotary_norm_backward(Plan& plan, const Step& step) {
   const Op &norm = plan.op(step.ops[0]), &rotation = plan.op(step.ops[1]);
-  kernels::rotary_norm_backward(norm.in[0]->numbers(), norm.in[1]->numbers(), span_of(norm.in[2]),
-                                plan.make(rotation.out[0]), rotation.in[1]->matrix(),
-                                rotation.in[2]->matrix(), rotation.rotary,
+  kernels::rotary_norm_backward(norm.in[0]->any_matrix(), norm.in[1]->any_matrix(),
+                                span_of(norm.in[2]), plan.make(rotation.out[0]),
+                                rotation.in[1]->matrix(), rotation.in[2]->matrix(), rotation.rotary,
                                 rotation.numerics->pointwise_policy());
 }
 
@@ -207,9 +207,9 @@ bool match_rotary_norm_backward(Plan& plan, std::int32_t i) {
 
 void rms_norm_backward_add(Plan& plan, const Step& step) {
   const Op &norm = plan.op(step.ops[0]), &sum = plan.op(step.ops[1]);
-  const Numbers dx = plan.make_copy(sum.out[0], sum.in[0]);
-  kernels::rms_norm_backward_add(rows_of(norm.in[0]->numbers(), norm.width),
-                                 rows_of(norm.in[1]->numbers(), norm.width), span_of(norm.in[2]),
+  const AnyMatrix dx = plan.make_copy(sum.out[0], sum.in[0]);
+  kernels::rms_norm_backward_add(rows_of(norm.in[0]->any_matrix(), norm.width),
+                                 rows_of(norm.in[1]->any_matrix(), norm.width), span_of(norm.in[2]),
                                  rows_of(dx, norm.width), norm.numerics->storage);
 }
 
@@ -233,12 +233,12 @@ constexpr std::size_t kTogether = 3;  // q, k and v
 void weight_gradients(Plan& plan, const Step& step) {
   const Op& first = plan.op(step.ops[0]);
   const MatmulPolicy policy = first.numerics->weight_gradient_matmul();
-  const ConstNumbers x = first.in[1]->numbers();
+  const ConstAnyMatrix x = first.in[1]->any_matrix();
   std::array<kernels::TransposedProduct, kTogether> products;
   bool is_alike = true;
   for (std::size_t k = 0; k < step.ops.size(); ++k) {
     const Op& op = plan.op(step.ops[k]);
-    products[k] = {op.in[0]->numbers(), plan.make_fp32(op.out[0])};
+    products[k] = {op.in[0]->any_matrix(), plan.make_fp32(op.out[0])};
     is_alike =
         is_alike && products[k].c.rows == products[0].c.rows && op.accumulate == first.accumulate;
   }

@@ -203,10 +203,10 @@ bool Plan::is_wanted(const Values& values, const Step& step) const {
 }
 bool Plan::is_bf16(const Values& values) const { return use(values)->may_be_bf16; }
 
-Numbers Plan::make(const Values& values) {
+AnyMatrix Plan::make(const Values& values) {
   if (values->buffer == nullptr) values->device.make_host_buffer(*values, is_bf16(values));
   ++values->changes;
-  return values->numbers_to_write();
+  return values->any_matrix_to_write();
 }
 
 Matrix Plan::make_fp32(const Values& values) {
@@ -220,13 +220,13 @@ Plan::InAndOut Plan::make_in_place(const Values& out, const Values& in) {
   if (is_last && in->is_bf16 == is_bf16(out)) {
     out->buffer = std::exchange(in->buffer, nullptr);
     out->is_bf16 = in->is_bf16;
-    const Numbers numbers = make(out);
+    const AnyMatrix numbers = make(out);
     return {numbers, numbers};
   }
-  return {in->numbers(), make(out)};
+  return {in->any_matrix(), make(out)};
 }
 
-Numbers Plan::make_copy(const Values& out, const Values& in) {
+AnyMatrix Plan::make_copy(const Values& out, const Values& in) {
   const auto [from, to] = make_in_place(out, in);
   NB_CHECK((from.bf16 != nullptr) == (to.bf16 != nullptr), "[host] a copy in another format");
   if (from.bf16 != nullptr && from.bf16 != to.bf16)

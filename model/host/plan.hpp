@@ -52,16 +52,16 @@ class Plan {
   // Whether an op of another step, which has not run yet, or somebody outside wants them.
   bool is_wanted(const Values& values, const Step& step) const;
   bool is_bf16(const Values& values) const;  // the format that was chosen for it
-  Numbers make(const Values& values);
+  AnyMatrix make(const Values& values);
   Matrix make_fp32(const Values& values);
   // For out = f(in), element by element: out's buffer, which is in's where nobody else wants that.
   struct InAndOut {
-    ConstNumbers in;
-    Numbers out;
+    ConstAnyMatrix in;
+    AnyMatrix out;
   };
   InAndOut make_in_place(const Values& out, const Values& in);
   // The same, with the numbers of `in` in it: for out += ….
-  Numbers make_copy(const Values& out, const Values& in);
+  AnyMatrix make_copy(const Values& out, const Values& in);
 
  private:
   struct Use {

@@ -44,14 +44,15 @@ void embedding_backward(Plan& plan, const Step& step) {
 
 void rms_norm(Plan& plan, const Step& step) {
   const Op& op = only(plan, step);
-  kernels::rms_norm(rows_of(op.in[0]->numbers(), op.width), rows_of(plan.make(op.out[0]), op.width),
-                    rows_to_keep(plan, op.out[1], step), op.numerics->storage, op.epsilon);
+  kernels::rms_norm(rows_of(op.in[0]->any_matrix(), op.width),
+                    rows_of(plan.make(op.out[0]), op.width), rows_to_keep(plan, op.out[1], step),
+                    op.numerics->storage, op.epsilon);
 }
 
 void rms_norm_backward(Plan& plan, const Step& step) {
   const Op& op = only(plan, step);
-  kernels::rms_norm_backward(rows_of(op.in[0]->numbers(), op.width),
-                             rows_of(op.in[1]->numbers(), op.width), span_of(op.in[2]),
+  kernels::rms_norm_backward(rows_of(op.in[0]->any_matrix(), op.width),
+                             rows_of(op.in[1]->any_matrix(), op.width), span_of(op.in[2]),
                              rows_of(plan.make(op.out[0]), op.width), op.numerics->storage);
 }
 
@@ -60,8 +61,8 @@ void linear(Plan& plan, const Step& step) {
   const Op& op = only(plan, step);
   const MatmulPolicy policy = op.numerics->matmul();
   const bool is_nt = op.kind == OpKind::kLinear;
-  const ConstNumbers x = op.in[0]->numbers();
-  const Numbers y = plan.make(op.out[0]);
+  const ConstAnyMatrix x = op.in[0]->any_matrix();
+  const AnyMatrix y = plan.make(op.out[0]);
   if (y.fp32 != nullptr) {
     const Matrix out = matrix(y.fp32, y.rows, y.cols);
     return (is_nt ? multiply_weight_nt : multiply_weight_nn)(x, *op.in[1], out, policy, {});
@@ -75,7 +76,7 @@ void linear(Plan& plan, const Step& step) {
 
 void linear_backward_weight(Plan& plan, const Step& step) {
   const Op& op = only(plan, step);
-  kernels::matmul_tn(op.in[0]->numbers(), op.in[1]->numbers(), plan.make_fp32(op.out[0]),
+  kernels::matmul_tn(op.in[0]->any_matrix(), op.in[1]->any_matrix(), plan.make_fp32(op.out[0]),
                      op.numerics->weight_gradient_matmul(), op.accumulate);
 }
 
@@ -96,16 +97,17 @@ void attention(Plan& plan, const Step& step) {
   const Op& op = only(plan, step);
   const kernels::AttentionSaved saved = {rows_to_keep(plan, op.out[1], step),
                                          rows_to_keep(plan, op.out[2], step)};
-  kernels::attention(op.in[0]->numbers(), op.in[1]->numbers(), op.in[2]->numbers(),
+  kernels::attention(op.in[0]->any_matrix(), op.in[1]->any_matrix(), op.in[2]->any_matrix(),
                      plan.make(op.out[0]), saved, op.attention, op.numerics->matmul());
 }
 
 void attention_backward(Plan& plan, const Step& step) {
   const Op& op = only(plan, step);
-  kernels::attention_backward(op.in[0]->numbers(), op.in[1]->numbers(), op.in[2]->numbers(),
-                              op.in[3]->numbers(), op.in[4]->numbers(), span_of(op.in[5]),
-                              span_of(op.in[6]), plan.make(op.out[0]), plan.make(op.out[1]),
-                              plan.make(op.out[2]), op.attention, op.numerics->matmul());
+  kernels::attention_backward(op.in[0]->any_matrix(), op.in[1]->any_matrix(),
+                              op.in[2]->any_matrix(), op.in[3]->any_matrix(),
+                              op.in[4]->any_matrix(), span_of(op.in[5]), span_of(op.in[6]),
+                              plan.make(op.out[0]), plan.make(op.out[1]), plan.make(op.out[2]),
+                              op.attention, op.numerics->matmul());
 }
 
 void relu_squared(Plan& plan, const Step& step) {

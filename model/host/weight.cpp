@@ -38,7 +38,7 @@ const kernels::PackedMatrix* packed_weight(HostValues& w, const MatmulPolicy& po
   return &form.matrix;
 }
 
-void multiply_weight_nt(ConstNumbers x, HostValues& w, Matrix y, const MatmulPolicy& policy,
+void multiply_weight_nt(ConstAnyMatrix x, HostValues& w, Matrix y, const MatmulPolicy& policy,
                         const kernels::AfterBlock& after) {
   const kernels::PackedMatrix* form = packed_weight(w, policy, kernels::PackFor::kNt);
   if (form != nullptr) return kernels::matmul_nt(x, *form, y, policy, false, after);
@@ -46,7 +46,7 @@ void multiply_weight_nt(ConstNumbers x, HostValues& w, Matrix y, const MatmulPol
   after_all(y, after);
 }
 
-void multiply_weight_nn(ConstNumbers dy, HostValues& w, Matrix dx, const MatmulPolicy& policy,
+void multiply_weight_nn(ConstAnyMatrix dy, HostValues& w, Matrix dx, const MatmulPolicy& policy,
                         const kernels::AfterBlock& after) {
   const kernels::PackedMatrix* form = packed_weight(w, policy, kernels::PackFor::kNn);
   if (form != nullptr) return kernels::matmul_nn(dy, *form, dx, policy, false, after);

@@ -9,10 +9,10 @@
 namespace nb::host {
 
 // y (rows, out) = x (rows, in) · wᵀ; w (out, in).
-void multiply_weight_nt(ConstNumbers x, HostValues& w, Matrix y, const MatmulPolicy& policy,
+void multiply_weight_nt(ConstAnyMatrix x, HostValues& w, Matrix y, const MatmulPolicy& policy,
                         const kernels::AfterBlock& after = {});
 // dx (rows, in) = dy (rows, out) · w.
-void multiply_weight_nn(ConstNumbers dy, HostValues& w, Matrix dx, const MatmulPolicy& policy,
+void multiply_weight_nn(ConstAnyMatrix dy, HostValues& w, Matrix dx, const MatmulPolicy& policy,
                         const kernels::AfterBlock& after = {});
 
 // What such a product takes of w; null: the policy has no packed form.

@@ -24,8 +24,8 @@ float* at(std::span<float> values, std::int64_t index) {
 
 }  // namespace
 
-void attention(const ConstNumbers& q, const ConstNumbers& k, const ConstNumbers& v,
-               const Numbers& out, const AttentionSaved& saved, const AttentionShape& shape,
+void attention(const ConstAnyMatrix& q, const ConstAnyMatrix& k, const ConstAnyMatrix& v,
+               const AnyMatrix& out, const AttentionSaved& saved, const AttentionShape& shape,
                const MatmulPolicy& policy) {
   check_attention("attention", q, k, v, out, shape, policy);
   if (!saved.row_max.empty()) check_saved("attention", saved.row_max.size(), shape);
@@ -45,7 +45,7 @@ void attention(const ConstNumbers& q, const ConstNumbers& k, const ConstNumbers&
     const std::int64_t rows = std::clamp<std::int64_t>(shape.queries - first, 0, rows_per_cut);
     return {head / shape.kv_heads, head % shape.kv_heads, first, rows};
   };
-  const auto keys_of = [&](const ConstNumbers& m, const Task& t) {
+  const auto keys_of = [&](const ConstAnyMatrix& m, const Task& t) {
     const std::int64_t keys = shape.first_position + t.first + t.rows;
     return head_of(m, key_rows(shape), keys, t.sequence, t.kv, dim);
   };
@@ -63,7 +63,7 @@ void attention(const ConstNumbers& q, const ConstNumbers& k, const ConstNumbers&
     const AttentionFormat format(policy);
     const Task task = task_of(static_cast<std::int64_t>(index));
     if (task.rows == 0) return;
-    const ConstNumbers k_head = keys_of(k, task), v_head = keys_of(v, task);
+    const ConstAnyMatrix k_head = keys_of(k, task), v_head = keys_of(v, task);
     HeadKeys packed(format, k_head.rows, dim);
     const bool is_chain = sums_are_chains(policy) && shape.window == 0;
     if (is_chain) packed.append(k_head, v_head);

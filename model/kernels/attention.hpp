@@ -48,8 +48,8 @@ struct AttentionSaved {
 
 // q, out: (B·queries, heads·D); k, v: (B·key_rows, kv_heads·D). Each may be bf16 where inputs and
 // results are bf16.
-void attention(const ConstNumbers& q, const ConstNumbers& k, const ConstNumbers& v,
-               const Numbers& out, const AttentionSaved& saved, const AttentionShape& shape,
+void attention(const ConstAnyMatrix& q, const ConstAnyMatrix& k, const ConstAnyMatrix& v,
+               const AnyMatrix& out, const AttentionSaved& saved, const AttentionShape& shape,
                const MatmulPolicy& policy);
 
 // A ragged batch over cached keys: sequences of any lengths, each with its keys in pieces. The bits
@@ -85,10 +85,10 @@ void attention_cached(ConstMatrix q, Matrix out, std::span<const CachedSequence>
 //   of p·dout)
 // with ds and p rounded to the input format in the products, +0 added to each sum, the heads of a
 // group added in order in fp32, rounded to policy.output.
-void attention_backward(const ConstNumbers& dout, const ConstNumbers& q, const ConstNumbers& k,
-                        const ConstNumbers& v, const ConstNumbers& out,
+void attention_backward(const ConstAnyMatrix& dout, const ConstAnyMatrix& q,
+                        const ConstAnyMatrix& k, const ConstAnyMatrix& v, const ConstAnyMatrix& out,
                         std::span<const float> row_max, std::span<const float> row_sum,
-                        const Numbers& dq, const Numbers& dk, const Numbers& dv,
+                        const AnyMatrix& dq, const AnyMatrix& dk, const AnyMatrix& dv,
                         const AttentionShape& shape, const MatmulPolicy& policy);
 
 }  // namespace nb::kernels

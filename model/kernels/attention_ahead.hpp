@@ -16,7 +16,7 @@ namespace nb::kernels {
 constexpr std::int64_t kLeadQueries = 64;
 
 // Rows [first, first + count) of a head, as far as it has them.
-inline ConstNumbers some_rows(const ConstNumbers& m, std::int64_t first, std::int64_t count) {
+inline ConstAnyMatrix some_rows(const ConstAnyMatrix& m, std::int64_t first, std::int64_t count) {
   const std::int64_t begin = std::min(first, m.rows);
   return row_block(m, begin, std::min(count, m.rows - begin));
 }
@@ -27,11 +27,11 @@ class RowsAhead {
   explicit RowsAhead(std::int64_t steps) : steps_(steps) {}
 
   // Then row by row of all these, which have as many rows as the first.
-  void add(std::initializer_list<ConstNumbers> streams) {
+  void add(std::initializer_list<ConstAnyMatrix> streams) {
     const std::int64_t rows = streams.begin()->rows;
     if (rows == 0) return;
     inner::RowsAhead::Stage& stage = ahead_.stages[ahead_.stage_count++];
-    for (const ConstNumbers& m : streams) {
+    for (const ConstAnyMatrix& m : streams) {
       stage.streams[stage.stream_count++] = {static_cast<const char*>(m.at(0, 0)),
                                              m.stride * m.value_bytes(), m.cols * m.value_bytes()};
     }

@@ -14,16 +14,16 @@ namespace {
 
 // One query head: what it reads, and where dq goes.
 struct QueryHead {
-  ConstNumbers dout, q, out;
+  ConstAnyMatrix dout, q, out;
   const float* row_max;
   const float* row_sum;
-  Numbers dq;
+  AnyMatrix dq;
 };
 
 // Keys, values and their gradients of a key head.
 struct KeyHead {
-  ConstNumbers k, v;
-  Numbers dk, dv;
+  ConstAnyMatrix k, v;
+  AnyMatrix dk, dv;
 };
 
 // The backward of one key head and the query heads that share it, which come in their order.
@@ -81,7 +81,7 @@ class GroupBackward {
  private:
   // dk or dv: factor times the chains over queries of weights · b, added over the heads.
   struct KeyGradient {
-    Numbers out;
+    AnyMatrix out;
     float factor;
     const Scratch &weights, &b;
     Scratch sums;   // (keys before the last span, D): chains that go on
@@ -108,7 +108,7 @@ class GroupBackward {
 
   // A block of x (queries, D): lanes, and the words of its panels from `word` on. False: not
   // finite.
-  bool convert(const ConstNumbers& x, std::int64_t word, const Scratch& lanes,
+  bool convert(const ConstAnyMatrix& x, std::int64_t word, const Scratch& lanes,
                const Scratch& by_dim) const {
     format_.rows_of(x, x.rows, block_rows_.words());
     format_.lanes_of_words(block_rows_.words(), x.rows, dim_, lanes.words());
@@ -223,10 +223,10 @@ class GroupBackward {
 
 }  // namespace
 
-void attention_backward(const ConstNumbers& dout, const ConstNumbers& q, const ConstNumbers& k,
-                        const ConstNumbers& v, const ConstNumbers& out,
+void attention_backward(const ConstAnyMatrix& dout, const ConstAnyMatrix& q,
+                        const ConstAnyMatrix& k, const ConstAnyMatrix& v, const ConstAnyMatrix& out,
                         std::span<const float> row_max, std::span<const float> row_sum,
-                        const Numbers& dq, const Numbers& dk, const Numbers& dv,
+                        const AnyMatrix& dq, const AnyMatrix& dk, const AnyMatrix& dv,
                         const AttentionShape& shape, const MatmulPolicy& policy) {
   check_attention("attention_backward", q, k, v, out, shape, policy);
   check_attention("attention_backward", dq, dk, dv, dout, shape, policy);

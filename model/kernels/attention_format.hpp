@@ -39,7 +39,7 @@ struct AttentionFormat {
   }
 
   // Rows of x side by side, their columns down: (words(cols), width), x.rows <= width.
-  void lanes_of_rows(const ConstNumbers& x, std::uint32_t* out) const {
+  void lanes_of_rows(const ConstAnyMatrix& x, std::uint32_t* out) const {
     if (x.bf16 != nullptr) {
       const Scratch rows(static_cast<std::size_t>(x.rows * words(x.cols)) * 4);
       rows_of(x, x.rows, rows.words());

@@ -9,7 +9,7 @@
 namespace nb::kernels {
 namespace {
 
-void prefetch(const ConstNumbers& x) {
+void prefetch(const ConstAnyMatrix& x) {
   for (std::int64_t i = 0; i < x.rows; ++i) {
     for (std::int64_t j = 0; j < x.cols; j += 64 / x.value_bytes()) __builtin_prefetch(x.at(i, j));
   }
@@ -144,7 +144,7 @@ void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows,
   }
 }
 
-void attend_by_definition(const QueryRows& rows, const ConstNumbers& k, const ConstNumbers& v,
+void attend_by_definition(const QueryRows& rows, const ConstAnyMatrix& k, const ConstAnyMatrix& v,
                           float scale, std::int64_t window, const MatmulPolicy& policy) {
   const inner::Table& table = inner::table();
   const AsFp32 q(table, rows.q), keys(table, k), values(table, v);

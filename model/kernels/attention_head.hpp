@@ -13,8 +13,8 @@ namespace nb::kernels {
 
 // Queries of one head and where its results go.
 struct QueryRows {
-  ConstNumbers q;             // (queries, D)
-  Numbers out;                // the same
+  ConstAnyMatrix q;           // (queries, D)
+  AnyMatrix out;              // the same
   std::int64_t position = 0;  // absolute, of the first query
   float* row_max = nullptr;   // of the first query, or null
   float* row_sum = nullptr;
@@ -57,7 +57,7 @@ void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows,
                        float scale);
 
 // The naive definition, for values that are not finite and for sums that are no chains.
-void attend_by_definition(const QueryRows& rows, const ConstNumbers& k, const ConstNumbers& v,
+void attend_by_definition(const QueryRows& rows, const ConstAnyMatrix& k, const ConstAnyMatrix& v,
                           float scale, std::int64_t window, const MatmulPolicy& policy);
 
 }  // namespace nb::kernels

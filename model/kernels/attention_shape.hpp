@@ -37,9 +37,9 @@ View head_of(View m, std::int64_t rows_per_sequence, std::int64_t rows, std::int
   return column_block(row_block(m, sequence * rows_per_sequence, rows), head * head_dim, head_dim);
 }
 
-inline void check_attention(const char* op, const ConstNumbers& q, const ConstNumbers& k,
-                            const ConstNumbers& v, const ConstNumbers& out, const AttentionShape& s,
-                            const MatmulPolicy& policy) {
+inline void check_attention(const char* op, const ConstAnyMatrix& q, const ConstAnyMatrix& k,
+                            const ConstAnyMatrix& v, const ConstAnyMatrix& out,
+                            const AttentionShape& s, const MatmulPolicy& policy) {
   NB_CHECK(s.heads > 0 && s.kv_heads > 0 && s.heads % s.kv_heads == 0,
            "[{}] {} key heads do not divide {} heads", op, s.kv_heads, s.heads);
   NB_CHECK(s.keys == s.first_position + s.queries && key_rows(s) >= s.keys,
@@ -55,7 +55,7 @@ inline void check_attention(const char* op, const ConstNumbers& q, const ConstNu
            v.cols, s.batch * key_rows(s), s.kv_heads * s.head_dim);
   NB_CHECK(s.window >= 0, "[{}] window {} is negative", op, s.window);
   NB_CHECK(policy.split_k >= 1, "[{}] split_k is {}, not >= 1", op, policy.split_k);
-  for (const ConstNumbers* m : {&q, &k, &v, &out}) {
+  for (const ConstAnyMatrix* m : {&q, &k, &v, &out}) {
     NB_CHECK(m->bf16 == nullptr || (takes_bf16(policy) && policy.output == DType::kBf16),
              "[{}] bf16, but inputs are {} and results {}", op, name(policy.inputs),
              name(policy.output));

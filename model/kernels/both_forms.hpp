@@ -13,18 +13,18 @@
 
 namespace nb::kernels {
 
-// bf16 in two bytes are values rounded to bf16.
-inline void check_forms(const char* op, std::initializer_list<ConstNumbers> all, DType storage) {
-  for (const ConstNumbers& m : all) {
+// Two bytes hold values that are rounded to bf16.
+inline void check_forms(const char* op, std::initializer_list<ConstAnyMatrix> all, DType storage) {
+  for (const ConstAnyMatrix& m : all) {
     NB_CHECK(m.bf16 == nullptr || storage == DType::kBf16, "[{}] bf16, but storage is {}", op,
              name(storage));
   }
 }
 
-// Numbers to read as fp32: themselves, or a copy.
+// A matrix to read as fp32: itself, or a copy.
 class AsFp32 {
  public:
-  AsFp32(const inner::Table& table, const ConstNumbers& m) : memory_(bytes(m)) {
+  AsFp32(const inner::Table& table, const ConstAnyMatrix& m) : memory_(bytes(m)) {
     view_ = m.bf16 == nullptr ? m.matrix() : matrix(memory_.floats(), m.rows, m.cols);
     if (m.bf16 == nullptr) return;
     for (std::int64_t i = 0; i < m.rows; ++i) {
@@ -34,17 +34,18 @@ class AsFp32 {
   const ConstMatrix& view() const { return view_; }
 
  private:
-  static std::size_t bytes(const ConstNumbers& m) {
+  static std::size_t bytes(const ConstAnyMatrix& m) {
     return m.bf16 == nullptr ? 0 : static_cast<std::size_t>(m.rows * m.cols) * sizeof(float);
   }
   Scratch memory_;
   ConstMatrix view_;
 };
 
-// Numbers to write as fp32: themselves, or what keep() turns into bf16. They are bf16 then.
+// A matrix to write as fp32: itself, or a copy that keep() stores as bf16. Its values must be bf16
+// numbers then.
 class ToFp32 {
  public:
-  ToFp32(const inner::Table& table, const Numbers& m)
+  ToFp32(const inner::Table& table, const AnyMatrix& m)
       : table_(table),
         to_(m),
         memory_(m.bf16 == nullptr ? 0 : static_cast<std::size_t>(m.rows * m.cols) * sizeof(float)) {
@@ -61,7 +62,7 @@ class ToFp32 {
 
  private:
   const inner::Table& table_;
-  Numbers to_;
+  AnyMatrix to_;
   Scratch memory_;
   Matrix view_;
 };

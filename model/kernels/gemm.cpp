@@ -66,7 +66,7 @@ class Multiplication {
         stage_rows_(grid_.stage_rows) {}
 
   // The threads make the panels: of a source (k, n).
-  void make_panels(ConstNumbers source) { panel_source_ = source; }
+  void make_panels(ConstAnyMatrix source) { panel_source_ = source; }
   // C and its left operand are those of several products, one below the other.
   void stand_in_a_column(std::span<const TransposedProduct> products) { column_ = products; }
 
@@ -420,7 +420,7 @@ class Multiplication {
   GemmLeft a_;
   std::span<const TransposedProduct> column_;
   const std::uint32_t* panels_;  // or null: made here, of
-  std::optional<ConstNumbers> panel_source_;
+  std::optional<ConstAnyMatrix> panel_source_;
   GemmShape shape_;
   Matrix c_;
   GemmEnds ends_;
@@ -444,7 +444,7 @@ void multiply(const GemmFormat& format, const GemmLeft& a, const std::uint32_t* 
 }
 
 void multiply_transposed(const GemmFormat& format, std::span<const TransposedProduct> products,
-                         ConstNumbers b, const MatmulPolicy& policy, const GemmEnds& ends) {
+                         ConstAnyMatrix b, const MatmulPolicy& policy, const GemmEnds& ends) {
   const auto& [a, c] = products.front();
   if (c.size() == 0) return;
   const GemmShape shape = {std::ssize(products) * c.rows, c.cols, a.rows, c.rows};

@@ -56,7 +56,7 @@ struct GemmEnds {
 };
 // What stands left: (m, k), or (k, m) where is_transposed.
 struct GemmLeft {
-  ConstNumbers source;
+  ConstAnyMatrix source;
   bool is_transposed = false;
 };
 // Parallel inside.
@@ -66,6 +66,6 @@ void multiply(const GemmFormat& format, const GemmLeft& a, const std::uint32_t* 
 // Each C = Aᵀ B of a (k, m) and b (k, n), all of one shape that may stand one below the other
 // (gemm_plan.hpp); ends.start: of all of them. Parallel inside.
 void multiply_transposed(const GemmFormat& format, std::span<const TransposedProduct> products,
-                         ConstNumbers b, const MatmulPolicy& policy, const GemmEnds& ends);
+                         ConstAnyMatrix b, const MatmulPolicy& policy, const GemmEnds& ends);
 
 }  // namespace nb::kernels

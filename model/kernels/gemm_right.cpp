@@ -10,7 +10,7 @@ using inner::kGemmSteps;
 
 constexpr std::int64_t kUnitValues = 4096;  // whole rows of the group: long runs of the source
 
-RightPanels::RightPanels(const GemmFormat& format, ConstNumbers source, std::int64_t group,
+RightPanels::RightPanels(const GemmFormat& format, ConstAnyMatrix source, std::int64_t group,
                          std::uint32_t* panels)
     : format_(format),
       source_(source),
@@ -105,7 +105,7 @@ void PanelShare::before_tile(std::int64_t steps, inner::Fetch& fetch,
 }
 
 Runs PanelShare::source_of(const GemmStage& unit) const {
-  const ConstNumbers& source = panels_->source_;
+  const ConstAnyMatrix& source = panels_->source_;
   const std::int64_t values_per_step = panels_->format_.gemm->values_per_step;
   const std::int64_t k = unit.first * values_per_step;
   return {source.at(k, unit.row), std::min(unit.steps * values_per_step, source.rows - k),

@@ -18,13 +18,13 @@ namespace nb::kernels {
 class RightPanels {
  public:
   // source (k, n); group: columns of a task, a multiple of a panel's.
-  RightPanels(const GemmFormat& format, ConstNumbers source, std::int64_t group,
+  RightPanels(const GemmFormat& format, ConstAnyMatrix source, std::int64_t group,
               std::uint32_t* panels);
 
  private:
   friend class PanelShare;
   GemmFormat format_;
-  ConstNumbers source_;
+  ConstAnyMatrix source_;
   std::int64_t group_ = 0, steps_ = 0, unit_steps_ = 0, panel_words_ = 0;
   std::uint32_t* panels_ = nullptr;
   std::int64_t blocks_ = 0;

@@ -25,7 +25,7 @@ struct KeyRows {
   // NOLINTBEGIN(google-explicit-constructor): a matrix is rows of keys
   KeyRows(ConstMatrix m) : fp32(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
   KeyRows(Matrix m) : KeyRows(ConstMatrix(m)) {}
-  KeyRows(const ConstNumbers& m)
+  KeyRows(const ConstAnyMatrix& m)
       : fp32(m.fp32), bf16(m.bf16), rows(m.rows), cols(m.cols), stride(m.stride) {}
   // NOLINTEND(google-explicit-constructor)
 

@@ -48,7 +48,7 @@ constexpr std::int64_t kStepsAtOnce = 2048;
 std::int64_t tokens_at_once(const MatmulPolicy& policy) {
   return kStepsAtOnce * gemm_format(policy.inputs).gemm->values_per_step;
 }
-void long_product_tn(std::span<const TransposedProduct> products, ConstNumbers b,
+void long_product_tn(std::span<const TransposedProduct> products, ConstAnyMatrix b,
                      const MatmulPolicy& policy, bool accumulate) {
   const std::int64_t rows = products.front().c.rows, cols = products.front().c.cols;
   const std::int64_t all_rows = std::ssize(products) * rows, count = products.front().a.rows;
@@ -88,13 +88,13 @@ void matmul_nn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& polic
   product(a, {b.data, 1, b.stride}, c, policy, accumulate);
 }
 
-void matmul_tn(ConstNumbers a, ConstNumbers b, Matrix c, const MatmulPolicy& policy,
+void matmul_tn(ConstAnyMatrix a, ConstAnyMatrix b, Matrix c, const MatmulPolicy& policy,
                bool accumulate) {
   const TransposedProduct product = {a, c};
   matmul_tn({&product, 1}, b, policy, accumulate);
 }
 
-void matmul_tn(std::span<const TransposedProduct> products, ConstNumbers b,
+void matmul_tn(std::span<const TransposedProduct> products, ConstAnyMatrix b,
                const MatmulPolicy& policy, bool accumulate) {
   if (products.empty()) return;
   bool is_bf16 = b.bf16 != nullptr;

@@ -22,15 +22,15 @@ void matmul_nt(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& polic
 void matmul_nn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& policy,
                bool accumulate = false);
 // C (M,N) = A (K,M)ᵀ · B (K,N) : dW = dyᵀ x.
-void matmul_tn(ConstNumbers a, ConstNumbers b, Matrix c, const MatmulPolicy& policy,
+void matmul_tn(ConstAnyMatrix a, ConstAnyMatrix b, Matrix c, const MatmulPolicy& policy,
                bool accumulate = false);
 
 // The same of several A of one shape, whose C do not overlap, with one B: it is read once.
 struct TransposedProduct {
-  ConstNumbers a;
+  ConstAnyMatrix a;
   Matrix c;
 };
-void matmul_tn(std::span<const TransposedProduct> products, ConstNumbers b,
+void matmul_tn(std::span<const TransposedProduct> products, ConstAnyMatrix b,
                const MatmulPolicy& policy, bool accumulate = false);
 
 // C (M,M) = A (M,K) · Aᵀ. A chain's products commute, so C is symmetric to the bit: one triangle is
@@ -88,14 +88,14 @@ PackedMatrix pack_weight(ConstMatrix weight, const MatmulPolicy& policy, PackFor
 
 // Same bits as with the matrix that was packed. NB_CHECK: b suits the product. after: called once
 // for each block of C, which together are C.
-void matmul_nt(ConstNumbers a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
+void matmul_nt(ConstAnyMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
                bool accumulate = false, const AfterBlock& after = {});
-void matmul_nn(ConstNumbers a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
+void matmul_nn(ConstAnyMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
                bool accumulate = false, const AfterBlock& after = {});
 // C exists block by block alone: `take` finds it in ProductBlock::values.
-void matmul_nt_blocks(ConstNumbers a, const PackedMatrix& b, const MatmulPolicy& policy,
+void matmul_nt_blocks(ConstAnyMatrix a, const PackedMatrix& b, const MatmulPolicy& policy,
                       const AfterBlock& take);
-void matmul_nn_blocks(ConstNumbers a, const PackedMatrix& b, const MatmulPolicy& policy,
+void matmul_nn_blocks(ConstAnyMatrix a, const PackedMatrix& b, const MatmulPolicy& policy,
                       const AfterBlock& take);
 
 }  // namespace nb::kernels

@@ -59,7 +59,7 @@ const std::uint32_t* packed_panels(const PackedMatrix& packed) {
 // The rows of C's matrix are those of a; where it has no data, blocks are all there is of it.
 class PackedProduct {
  public:
-  static void run(const char* op, ConstNumbers a, const PackedMatrix& b, PackFor use, Matrix c,
+  static void run(const char* op, ConstAnyMatrix a, const PackedMatrix& b, PackFor use, Matrix c,
                   const MatmulPolicy& policy, bool accumulate, const AfterBlock& after) {
     NB_CHECK(b.suits(use, policy), "[{}] b is not packed for this product", op);
     NB_CHECK(a.bf16 == nullptr || takes_bf16(policy), "[{}] bf16, and inputs are {}", op,
@@ -76,24 +76,24 @@ class PackedProduct {
   }
 };
 
-void matmul_nt(ConstNumbers a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
+void matmul_nt(ConstAnyMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
                bool accumulate, const AfterBlock& after) {
   PackedProduct::run("matmul_nt", a, b, PackFor::kNt, c, policy, accumulate, after);
 }
 
-void matmul_nn(ConstNumbers a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
+void matmul_nn(ConstAnyMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
                bool accumulate, const AfterBlock& after) {
   PackedProduct::run("matmul_nn", a, b, PackFor::kNn, c, policy, accumulate, after);
 }
 
-void matmul_nt_blocks(ConstNumbers a, const PackedMatrix& b, const MatmulPolicy& policy,
+void matmul_nt_blocks(ConstAnyMatrix a, const PackedMatrix& b, const MatmulPolicy& policy,
                       const AfterBlock& take) {
   PackedProduct::run("matmul_nt", a, b, PackFor::kNt,
                      {nullptr, a.rows, PackedProduct::columns(b, PackFor::kNt), 0}, policy, false,
                      take);
 }
 
-void matmul_nn_blocks(ConstNumbers a, const PackedMatrix& b, const MatmulPolicy& policy,
+void matmul_nn_blocks(ConstAnyMatrix a, const PackedMatrix& b, const MatmulPolicy& policy,
                       const AfterBlock& take) {
   PackedProduct::run("matmul_nn", a, b, PackFor::kNn,
                      {nullptr, a.rows, PackedProduct::columns(b, PackFor::kNn), 0}, policy, false,

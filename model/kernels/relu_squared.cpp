@@ -53,7 +53,7 @@ void relu_squared_block(const ProductBlock& block, Bf16Matrix x, Bf16Matrix out)
   }
 }
 
-void relu_squared_backward_block(const ProductBlock& dy, ConstNumbers x, Bf16Matrix dx) {
+void relu_squared_backward_block(const ProductBlock& dy, ConstAnyMatrix x, Bf16Matrix dx) {
   const inner::Table& table = inner::table();
   for (std::int64_t i = 0; i < dy.rows; ++i) {
     table.relu_squared_backward_of_bf16(dy.values.row(i),

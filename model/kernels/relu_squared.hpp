@@ -20,6 +20,6 @@ void relu_squared_backward_block(ConstMatrix dy, ConstMatrix x, Matrix dx,
 
 // bf16 storage in two bytes: of a block's values, bf16 numbers. `x` keeps them where it has data.
 void relu_squared_block(const ProductBlock& block, Bf16Matrix x, Bf16Matrix out);
-void relu_squared_backward_block(const ProductBlock& dy, ConstNumbers x, Bf16Matrix dx);
+void relu_squared_backward_block(const ProductBlock& dy, ConstAnyMatrix x, Bf16Matrix dx);
 
 }  // namespace nb::kernels

@@ -9,8 +9,8 @@ namespace nb::kernels {
 namespace {
 
 // b: `cols` values of row i, from column j on.
-void add_to_row(const inner::Table& table, const ConstNumbers& a, const float* b, std::int64_t i,
-                std::int64_t j, std::int64_t cols, const Numbers& out, int rounding) {
+void add_to_row(const inner::Table& table, const ConstAnyMatrix& a, const float* b, std::int64_t i,
+                std::int64_t j, std::int64_t cols, const AnyMatrix& out, int rounding) {
   if (a.bf16 != nullptr) {
     table.add_to_bf16(a.bf16 + i * a.stride + j, b, cols, out.bf16 + i * out.stride + j);
   } else {
@@ -18,7 +18,7 @@ void add_to_row(const inner::Table& table, const ConstNumbers& a, const float* b
   }
 }
 
-void check_alike(const ConstNumbers& a, const Numbers& out, DType storage) {
+void check_alike(const ConstAnyMatrix& a, const AnyMatrix& out, DType storage) {
   NB_CHECK((a.bf16 == nullptr) == (out.bf16 == nullptr),
            "[add] a and the sum are one bf16, one fp32");
   check_forms("add", {a, out}, storage);
@@ -26,7 +26,7 @@ void check_alike(const ConstNumbers& a, const Numbers& out, DType storage) {
 
 }  // namespace
 
-void add(ConstNumbers a, ConstMatrix b, Numbers out, DType storage) {
+void add(ConstAnyMatrix a, ConstMatrix b, AnyMatrix out, DType storage) {
   NB_CHECK(same_shape(a, b) && same_shape(a, out), "[add] a is ({},{}), b ({},{}), out ({},{})",
            a.rows, a.cols, b.rows, b.cols, out.rows, out.cols);
   check_alike(a, out, storage);
@@ -36,7 +36,7 @@ void add(ConstNumbers a, ConstMatrix b, Numbers out, DType storage) {
            [&](std::int64_t i) { add_to_row(table, a, b.row(i), i, 0, a.cols, out, rounding); });
 }
 
-void add_block(ConstNumbers a, const ProductBlock& block, Numbers out, DType storage) {
+void add_block(ConstAnyMatrix a, const ProductBlock& block, AnyMatrix out, DType storage) {
   check_alike(a, out, storage);
   const inner::Table& table = inner::table();
   const int rounding = inner::rounding_of(storage);

@@ -9,10 +9,10 @@
 namespace nb::kernels {
 
 // round(a + b); out may be a or b. a and out may be bf16, both, where storage is bf16.
-void add(ConstNumbers a, ConstMatrix b, Numbers out, DType storage);
+void add(ConstAnyMatrix a, ConstMatrix b, AnyMatrix out, DType storage);
 
 // The same where a product's block stands, b being its values. On this thread.
-void add_block(ConstNumbers a, const ProductBlock& block, Numbers out, DType storage);
+void add_block(ConstAnyMatrix a, const ProductBlock& block, AnyMatrix out, DType storage);
 
 // A product's block into its place, whose values are bf16 numbers. On this thread.
 void keep_block(const ProductBlock& block, Bf16Matrix out);

@@ -28,16 +28,16 @@ void each_rows(std::int64_t rows, std::int64_t cols, const Body& body) {
                   });
 }
 
-inner::ConstNumberRows rows_from(const ConstNumbers& m, std::int64_t row) {
+inner::ConstAnyRows rows_from(const ConstAnyMatrix& m, std::int64_t row) {
   if (m.bf16 != nullptr) return {nullptr, m.bf16 + row * m.stride, m.stride};
   return {m.fp32 + row * m.stride, nullptr, m.stride};
 }
-inner::NumberRows rows_from(const Numbers& m, std::int64_t row) {
+inner::AnyRows rows_from(const AnyMatrix& m, std::int64_t row) {
   if (m.bf16 != nullptr) return {nullptr, m.bf16 + row * m.stride, m.stride};
   return {m.fp32 + row * m.stride, nullptr, m.stride};
 }
 
-void run_backward(ConstNumbers dy, ConstNumbers x, std::span<const float> rstd, Numbers dx,
+void run_backward(ConstAnyMatrix dy, ConstAnyMatrix x, std::span<const float> rstd, AnyMatrix dx,
                   bool accumulates, DType storage) {
   NB_CHECK(same_shape(dy, x) && same_shape(x, dx),
            "[rms_norm_backward] dy is ({},{}), x ({},{}), dx ({},{})", dy.rows, dy.cols, x.rows,
@@ -60,7 +60,8 @@ void run_backward(ConstNumbers dy, ConstNumbers x, std::span<const float> rstd, 
 
 }  // namespace
 
-void rms_norm(ConstNumbers x, Numbers out, std::span<float> rstd, DType storage, float epsilon) {
+void rms_norm(ConstAnyMatrix x, AnyMatrix out, std::span<float> rstd, DType storage,
+              float epsilon) {
   NB_CHECK(same_shape(x, out), "[rms_norm] x is ({},{}), out ({},{})", x.rows, x.cols, out.rows,
            out.cols);
   if (!rstd.empty()) check_rstd("rms_norm", rstd.size(), x.rows);
@@ -78,13 +79,13 @@ void rms_norm(ConstNumbers x, Numbers out, std::span<float> rstd, DType storage,
   });
 }
 
-void rms_norm_backward(ConstNumbers dy, ConstNumbers x, std::span<const float> rstd, Numbers dx,
-                       DType storage) {
+void rms_norm_backward(ConstAnyMatrix dy, ConstAnyMatrix x, std::span<const float> rstd,
+                       AnyMatrix dx, DType storage) {
   run_backward(dy, x, rstd, dx, false, storage);
 }
 
-void rms_norm_backward_add(ConstNumbers dy, ConstNumbers x, std::span<const float> rstd, Numbers dx,
-                           DType storage) {
+void rms_norm_backward_add(ConstAnyMatrix dy, ConstAnyMatrix x, std::span<const float> rstd,
+                           AnyMatrix dx, DType storage) {
   run_backward(dy, x, rstd, dx, true, storage);
 }
 

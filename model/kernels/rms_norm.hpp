@@ -15,16 +15,16 @@ inline constexpr float kRmsNormEpsilon = 1.1920929e-07f;  // fp32 machine epsilo
 
 // ss = Σ fma(x,x,·); rstd = 1 / sqrt(ss / C + eps); out = round(x * rstd).
 // Saves for backward: x (the caller keeps it) and rstd, one per row. rstd may be empty (inference).
-void rms_norm(ConstNumbers x, Numbers out, std::span<float> rstd, DType storage,
+void rms_norm(ConstAnyMatrix x, AnyMatrix out, std::span<float> rstd, DType storage,
               float epsilon = kRmsNormEpsilon);
 
 // dot = Σ fma(dy,x,·); coef = ((dot * rstd) * rstd) * rstd / C; dx = round(fma(-coef, x, rstd *
 // dy)). dx may be dy.
-void rms_norm_backward(ConstNumbers dy, ConstNumbers x, std::span<const float> rstd, Numbers dx,
-                       DType storage);
+void rms_norm_backward(ConstAnyMatrix dy, ConstAnyMatrix x, std::span<const float> rstd,
+                       AnyMatrix dx, DType storage);
 
 // dx = add(dx, rms_norm_backward(dy, x, rstd)): the residual's gradient and the branch's.
-void rms_norm_backward_add(ConstNumbers dy, ConstNumbers x, std::span<const float> rstd, Numbers dx,
-                           DType storage);
+void rms_norm_backward_add(ConstAnyMatrix dy, ConstAnyMatrix x, std::span<const float> rstd,
+                           AnyMatrix dx, DType storage);
 
 }  // namespace nb::kernels

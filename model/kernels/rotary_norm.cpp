@@ -30,7 +30,7 @@ Heads heads_of(std::int64_t head_dim, ConstMatrix cos, ConstMatrix sin,
           policy.storage};
 }
 
-void check(const char* op, const ConstNumbers& x, const ConstNumbers& out, std::size_t rstd,
+void check(const char* op, const ConstAnyMatrix& x, const ConstAnyMatrix& out, std::size_t rstd,
            const Heads& heads) {
   NB_CHECK(heads.head_dim > 0 && heads.head_dim % 2 == 0 && x.cols % heads.head_dim == 0 &&
                same_shape(x, out),
@@ -44,7 +44,8 @@ void check(const char* op, const ConstNumbers& x, const ConstNumbers& out, std::
            heads.cos.cols, heads.sin.rows, heads.sin.cols, heads.head_dim / 2);
 }
 
-void check_time(const char* op, const ConstNumbers& x, const RotaryShape& shape, ConstMatrix cos) {
+void check_time(const char* op, const ConstAnyMatrix& x, const RotaryShape& shape,
+                ConstMatrix cos) {
   NB_CHECK(shape.layout != RotaryLayout::kPairs, "[{}] rotates halves, not pairs", op);
   NB_CHECK(x.cols == shape.heads * shape.head_dim && shape.first_position >= 0 &&
                (x.rows == 0 || (shape.time > 0 && x.rows % shape.time == 0)) &&
@@ -54,10 +55,10 @@ void check_time(const char* op, const ConstNumbers& x, const RotaryShape& shape,
            cos.rows);
 }
 
-bool is_there(const Numbers& m) { return m.fp32 != nullptr || m.bf16 != nullptr; }
+bool is_there(const AnyMatrix& m) { return m.fp32 != nullptr || m.bf16 != nullptr; }
 
 template <class Position>
-void rotate_and_norm(const ConstNumbers& x, const Numbers& rotated, const Numbers& out,
+void rotate_and_norm(const ConstAnyMatrix& x, const AnyMatrix& rotated, const AnyMatrix& out,
                      std::span<float> rstd, const Heads& heads, const Position& position_of) {
   check("rotary_norm", x, out, rstd.size(), heads);
   check_forms("rotary_norm", {x, rotated, out}, heads.storage);
@@ -69,7 +70,7 @@ void rotate_and_norm(const ConstNumbers& x, const Numbers& rotated, const Number
     const std::int64_t position = position_of(i);
     const AsFp32 from(table, row_block(x, i, 1));
     const ToFp32 to(table, row_block(out, i, 1)),
-        kept(table, is_there(rotated) ? row_block(rotated, i, 1) : Numbers());
+        kept(table, is_there(rotated) ? row_block(rotated, i, 1) : AnyMatrix());
     const Scratch own(is_there(rotated) ? 0 : static_cast<std::size_t>(dim) * 4);
     for (std::int64_t h = 0; h < count; ++h) {
       float* y = is_there(rotated) ? kept.view().data + h * dim : own.floats();
@@ -87,7 +88,7 @@ void rotate_and_norm(const ConstNumbers& x, const Numbers& rotated, const Number
 
 }  // namespace
 
-void rotary_norm(const ConstNumbers& x, const Numbers& rotated, const Numbers& out,
+void rotary_norm(const ConstAnyMatrix& x, const AnyMatrix& rotated, const AnyMatrix& out,
                  std::span<float> rstd, ConstMatrix cos, ConstMatrix sin, const RotaryShape& shape,
                  const PointwisePolicy& policy) {
   check_time("rotary_norm", x, shape, cos);
@@ -95,9 +96,10 @@ void rotary_norm(const ConstNumbers& x, const Numbers& rotated, const Numbers& o
                   [&](std::int64_t i) { return shape.first_position + i % shape.time; });
 }
 
-void rotary_norm(const ConstNumbers& x, std::span<const std::int64_t> positions,
-                 const Numbers& rotated, const Numbers& out, std::span<float> rstd, ConstMatrix cos,
-                 ConstMatrix sin, std::int64_t head_dim, const PointwisePolicy& policy) {
+void rotary_norm(const ConstAnyMatrix& x, std::span<const std::int64_t> positions,
+                 const AnyMatrix& rotated, const AnyMatrix& out, std::span<float> rstd,
+                 ConstMatrix cos, ConstMatrix sin, std::int64_t head_dim,
+                 const PointwisePolicy& policy) {
   NB_CHECK(static_cast<std::int64_t>(positions.size()) == x.rows,
            "[rotary_norm] {} positions for {} rows", positions.size(), x.rows);
   for (const std::int64_t position : positions) {
@@ -108,8 +110,8 @@ void rotary_norm(const ConstNumbers& x, std::span<const std::int64_t> positions,
                   [&](std::int64_t i) { return positions[static_cast<std::size_t>(i)]; });
 }
 
-void rotary_norm_backward(const ConstNumbers& dy, const ConstNumbers& rotated,
-                          std::span<const float> rstd, const Numbers& dx, ConstMatrix cos,
+void rotary_norm_backward(const ConstAnyMatrix& dy, const ConstAnyMatrix& rotated,
+                          std::span<const float> rstd, const AnyMatrix& dx, ConstMatrix cos,
                           ConstMatrix sin, const RotaryShape& shape,
                           const PointwisePolicy& policy) {
   const Heads heads = heads_of(shape.head_dim, cos, sin, policy);

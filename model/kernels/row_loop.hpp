@@ -46,7 +46,7 @@ void each_piece(std::size_t size, const Body& body) {
                   });
 }
 
-inline bool same_shape(const ConstNumbers& a, const ConstNumbers& b) {
+inline bool same_shape(const ConstAnyMatrix& a, const ConstAnyMatrix& b) {
   return a.rows == b.rows && a.cols == b.cols;
 }
 

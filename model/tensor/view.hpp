@@ -42,19 +42,19 @@ struct Bf16Matrix {
   std::uint16_t* row(std::int64_t i) const { return data + i * stride; }
 };
 
-// Numbers to read, in one of the two forms; the other pointer is null.
-struct ConstNumbers {
+// A matrix to read, of fp32 values or of bf16 numbers; the other pointer is null.
+struct ConstAnyMatrix {
   const float* fp32 = nullptr;
   const std::uint16_t* bf16 = nullptr;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t stride = 0;
 
-  ConstNumbers() = default;
-  // NOLINTBEGIN(google-explicit-constructor): each of them is numbers
-  ConstNumbers(ConstMatrix m) : fp32(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
-  ConstNumbers(Matrix m) : ConstNumbers(ConstMatrix(m)) {}
-  ConstNumbers(Bf16Matrix m) : bf16(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
+  ConstAnyMatrix() = default;
+  // NOLINTBEGIN(google-explicit-constructor): each of them is one
+  ConstAnyMatrix(ConstMatrix m) : fp32(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
+  ConstAnyMatrix(Matrix m) : ConstAnyMatrix(ConstMatrix(m)) {}
+  ConstAnyMatrix(Bf16Matrix m) : bf16(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
   // NOLINTEND(google-explicit-constructor)
 
   std::int64_t value_bytes() const { return bf16 != nullptr ? 2 : 4; }
@@ -65,23 +65,23 @@ struct ConstNumbers {
   ConstMatrix matrix() const { return {fp32, rows, cols, stride}; }  // where they are fp32
 };
 
-// Numbers to write, likewise.
-struct Numbers {
+// A matrix to write, likewise.
+struct AnyMatrix {
   float* fp32 = nullptr;
   std::uint16_t* bf16 = nullptr;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t stride = 0;
 
-  Numbers() = default;
+  AnyMatrix() = default;
   // NOLINTBEGIN(google-explicit-constructor): as above
-  Numbers(Matrix m) : fp32(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
-  Numbers(Bf16Matrix m) : bf16(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
-  operator ConstNumbers() const {
-    ConstNumbers numbers;
-    numbers.fp32 = fp32, numbers.bf16 = bf16;
-    numbers.rows = rows, numbers.cols = cols, numbers.stride = stride;
-    return numbers;
+  AnyMatrix(Matrix m) : fp32(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
+  AnyMatrix(Bf16Matrix m) : bf16(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
+  operator ConstAnyMatrix() const {
+    ConstAnyMatrix same;
+    same.fp32 = fp32, same.bf16 = bf16;
+    same.rows = rows, same.cols = cols, same.stride = stride;
+    return same;
   }
   // NOLINTEND(google-explicit-constructor)
 };

@@ -14,12 +14,12 @@ NB_OP float inverse_root(float sum, std::int64_t n, float epsilon) {
 }
 
 template <class Value>
-NB_OP const Value* values(const ConstNumberRows& rows) {
+NB_OP const Value* values(const ConstAnyRows& rows) {
   if constexpr (sizeof(Value) == 2) return rows.bf16;
   if constexpr (sizeof(Value) == 4) return rows.fp32;
 }
 template <class Value>
-NB_OP Value* values(const NumberRows& rows) {
+NB_OP Value* values(const AnyRows& rows) {
   if constexpr (sizeof(Value) == 2) return rows.bf16;
   if constexpr (sizeof(Value) == 4) return rows.fp32;
 }

@@ -24,12 +24,12 @@ enum Rounding : int {
 };
 
 // Rows of fp32 values or of bf16, `stride` values apart; the other pointer is null.
-struct ConstNumberRows {
+struct ConstAnyRows {
   const float* fp32 = nullptr;
   const std::uint16_t* bf16 = nullptr;
   std::int64_t stride = 0;
 };
-struct NumberRows {
+struct AnyRows {
   float* fp32 = nullptr;
   std::uint16_t* bf16 = nullptr;
   std::int64_t stride = 0;
@@ -37,8 +37,8 @@ struct NumberRows {
 
 // Rows of an RMS norm (rms_norm.hpp). bf16 only where the rounding is to bf16.
 struct NormRows {
-  ConstNumberRows x;
-  NumberRows out;
+  ConstAnyRows x;
+  AnyRows out;
   float* rstd;  // one a row, or null
   std::int64_t rows, n;
   float epsilon;
@@ -46,9 +46,9 @@ struct NormRows {
 };
 // And of its backward. accumulates: dx = round(dx + round(gradient)).
 struct NormBackwardRows {
-  ConstNumberRows dy, x;
+  ConstAnyRows dy, x;
   const float* rstd;
-  NumberRows dx;
+  AnyRows dx;
   std::int64_t rows, n;
   bool accumulates;
   int rounding;

@@ -83,8 +83,8 @@ class Norms {
   void forward(int rounding, bool x_bf16, bool out_bf16) {
     Rows x = x_.as(x_bf16), out = out_.as(out_bf16);
     float rstd[kRows] = {};
-    t_.rms_norm_rows({.x = x.view<inner::ConstNumberRows>(),
-                      .out = out.view<inner::NumberRows>(),
+    t_.rms_norm_rows({.x = x.view<inner::ConstAnyRows>(),
+                      .out = out.view<inner::AnyRows>(),
                       .rstd = rstd,
                       .rows = kRows,
                       .n = kWidth,
@@ -96,10 +96,10 @@ class Norms {
   void backward(int rounding, bool dy_bf16, bool x_bf16, bool dx_bf16, bool accumulates) {
     Rows dy = dy_.as(dy_bf16), x = x_.as(x_bf16), dx = out_.as(dx_bf16);
     const float rstd[kRows] = {0.5f, 0.75f, 1.5f};
-    t_.rms_norm_backward_rows({.dy = dy.view<inner::ConstNumberRows>(),
-                               .x = x.view<inner::ConstNumberRows>(),
+    t_.rms_norm_backward_rows({.dy = dy.view<inner::ConstAnyRows>(),
+                               .x = x.view<inner::ConstAnyRows>(),
                                .rstd = rstd,
-                               .dx = dx.view<inner::NumberRows>(),
+                               .dx = dx.view<inner::AnyRows>(),
                                .rows = kRows,
                                .n = kWidth,
                                .accumulates = accumulates,

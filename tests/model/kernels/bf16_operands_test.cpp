@@ -52,8 +52,8 @@ TEST(Bf16Matrix, ProductsOfThemEqualTheDefinition) {
         for (const bool left : {true, false}) {
           for (const bool right : {true, false}) {
             actual = start;
-            matmul_tn(left ? ConstNumbers(at.two_bytes()) : ConstNumbers(at.fp32.view()),
-                      right ? ConstNumbers(b.two_bytes()) : ConstNumbers(b.fp32.view()),
+            matmul_tn(left ? ConstAnyMatrix(at.two_bytes()) : ConstAnyMatrix(at.fp32.view()),
+                      right ? ConstAnyMatrix(b.two_bytes()) : ConstAnyMatrix(b.fp32.view()),
                       actual.view(), policy, true);
             EXPECT_TRUE(test::same_bits(actual, tn)) << left << right;
           }

@@ -39,9 +39,9 @@ struct BothForms {
     return {memory.data(), m.rows, m.cols, m.cols + 5};
   }
   // What a kernel wrote.
-  Numbers to(bool in_bf16) { return in_bf16 ? Numbers(two_bytes()) : Numbers(fp32.view()); }
-  ConstNumbers from(bool in_bf16) {
-    return in_bf16 ? ConstNumbers(two_bytes()) : ConstNumbers(fp32.view());
+  AnyMatrix to(bool in_bf16) { return in_bf16 ? AnyMatrix(two_bytes()) : AnyMatrix(fp32.view()); }
+  ConstAnyMatrix from(bool in_bf16) {
+    return in_bf16 ? ConstAnyMatrix(two_bytes()) : ConstAnyMatrix(fp32.view());
   }
   Array fp32;
   std::vector<std::uint16_t> memory;
