@@ -227,14 +227,14 @@ bool match_rms_norm_backward_add(Plan& plan, std::int32_t i) {
 
 // --- weight gradients of one input ---------------------------------------------------------------
 
-constexpr std::size_t kTogether = 3;  // q, k and v
+constexpr std::size_t kMaxProducts = 3;  // q, k and v
 
 // All of them; one by one where they differ in shape, or some are added and some are not.
 void weight_gradients(Plan& plan, const Step& step) {
   const Op& first = plan.op(step.ops[0]);
   const MatmulPolicy policy = first.numerics->weight_gradient_matmul();
   const ConstAnyMatrix x = first.in[1]->any_matrix();
-  std::array<kernels::TransposedProduct, kTogether> products;
+  std::array<kernels::TransposedProduct, kMaxProducts> products;
   bool is_alike = true;
   for (std::size_t k = 0; k < step.ops.size(); ++k) {
     const Op& op = plan.op(step.ops[k]);
@@ -253,7 +253,7 @@ void weight_gradients(Plan& plan, const Step& step) {
 bool match_weight_gradients(Plan& plan, std::int32_t i) {
   Step step = {{i}, weight_gradients, [](Plan&, const Step&) {}};
   for (const std::int32_t other : plan.readers(plan.op(i).in[1])) {
-    if (step.ops.size() == kTogether) break;
+    if (step.ops.size() == kMaxProducts) break;
     if (other <= i || plan.op(other).kind != OpKind::kLinearBackwardWeight ||
         plan.op(other).in[1] != plan.op(i).in[1] || !plan.is_free(other))
       continue;

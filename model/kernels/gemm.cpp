@@ -9,7 +9,7 @@
 
 #include "harness/base/parallel.hpp"
 #include "model/kernels/fetch_ahead.hpp"
-#include "model/kernels/gemm_errands.hpp"
+#include "model/kernels/gemm_interleaved.hpp"
 #include "model/kernels/gemm_left.hpp"
 #include "model/kernels/gemm_plan.hpp"
 #include "model/kernels/gemm_right.hpp"
@@ -192,8 +192,8 @@ class Multiplication {
     const Scratch chain(pieces_.size() > 1 ? sums_size : 0), parts(parts_ > 1 ? sums_size : 0);
     const Scratch memory(memory_bytes(stage.block.rows));
     const TaskSums sums = {{chain.floats(), stride}, {parts.floats(), stride}};
-    Errands errands;
-    if (words.expected != at) pending(stage, 1, words.now, words.right).finish(errands);
+    Interleaved interleaved;
+    if (words.expected != at) pending(stage, 1, words.now, words.right).finish(interleaved);
     while (true) {
       const bool ends = is_last(task, stage);
       const auto pieces = static_cast<std::int64_t>(stage.end - stage.begin);
@@ -202,9 +202,9 @@ class Multiplication {
       Pending next;
       if (then.has_value())
         next = pending(*then, calls(stage.block) * pieces, words.then, words.right);
-      errands.right = {};
-      multiply_rows(stage, words, memory.floats(), sums, errands, next);
-      next.finish(errands);
+      interleaved.right = {};
+      multiply_rows(stage, words, memory.floats(), sums, interleaved, next);
+      next.finish(interleaved);
       std::swap(words.now, words.then);
       if (ends) return;
       stage = *then;
@@ -250,7 +250,7 @@ class Multiplication {
   }
 
   void multiply_rows(const Stage& stage, const Words& words, float* memory, const TaskSums& sums,
-                     Errands& errands, Pending& next) const {
+                     Interleaved& interleaved, Pending& next) const {
     const auto& [block, begin, end] = stage;
     const std::int64_t tiles = ceil_div(block.rows, gemm_.rows);  // rows are spread evenly
     const std::int64_t origin = pieces_[begin].first, panel = gemm_.cols / 16;
@@ -262,7 +262,7 @@ class Multiplication {
       const std::int64_t vectors = left >= widest ? widest : std::min(left, panel);
       const std::int64_t kept = keeps_sums_ ? j : 0;
       if (!next.panels.makes())
-        errands.right = fetch_panel(words.panels, block, begin, end, j + 16 * vectors, tiles);
+        interleaved.right = fetch_panel(words.panels, block, begin, end, j + 16 * vectors, tiles);
       for (std::size_t p = begin; p < end; ++p) {
         const std::int64_t step = pieces_[p].first - origin;
         const std::uint32_t* from =
@@ -271,13 +271,13 @@ class Multiplication {
             tiles_of_piece(words.panels, block.col + j, block.cols - j, vectors, p);
         std::int64_t row = 0;
         for (std::int64_t i = 0; i < tiles; ++i) {
-          next.before_tile(pieces_[p].steps, errands);
+          next.before_tile(pieces_[p].steps, interleaved);
           const std::int64_t rows = block.rows / tiles + (i < block.rows % tiles ? 1 : 0);
           multiply_tile(tiles_of, block.row + row, rows, from + row * kGemmRowWords,
                         {c.row(row) + some.cols, c.stride},
                         {{sums.chain.at(row, kept), sums.chain.stride},
                          {sums.parts.at(row, kept), sums.parts.stride}},
-                        errands);
+                        interleaved);
           row += rows;
         }
       }
@@ -334,12 +334,12 @@ class Multiplication {
   // c: of the tile's first value.
   void multiply_tile(const TilesOfPiece& of, std::int64_t row, std::int64_t rows,
                      const std::uint32_t* words, const Sums& c, const TaskSums& sums,
-                     Errands& errands) const {
+                     Interleaved& interleaved) const {
     inner::GemmTile t = of.tile;
     t.a = words;
-    t.fetch[0] = &errands.rows;
-    t.fetch[1] = &errands.right;
-    t.conversion = errands.conversion.left > 0 ? &errands.conversion : nullptr;
+    t.fetch[0] = &interleaved.rows;
+    t.fetch[1] = &interleaved.right;
+    t.conversion = interleaved.conversion.left > 0 ? &interleaved.conversion : nullptr;
     if (of.continued != nullptr) {
       t.start = (sums.*of.continued).data;
       t.start_stride = (sums.*of.continued).stride;

@@ -53,9 +53,9 @@ void LayerKeys::keep_queries(std::span<const std::int64_t> rows) {
   std::vector<kernels::CachedSequence> runs;  // of neighbours
   auto whole = sequences_.begin();
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    bool goes_on = i > 0 && rows[i] == rows[i - 1] + 1;
-    for (; rows[i] >= whole->first_row + whole->queries; ++whole) goes_on = false;
-    if (!goes_on) {
+    bool continues = i > 0 && rows[i] == rows[i - 1] + 1;
+    for (; rows[i] >= whole->first_row + whole->queries; ++whole) continues = false;
+    if (!continues) {
       runs.push_back({.first_row = static_cast<std::int64_t>(i),
                       .first_position = whole->first_position + rows[i] - whole->first_row,
                       .segments = whole->segments});

@@ -10,7 +10,7 @@
 namespace nb::kernels {
 
 // Handed to every tile.
-struct Errands {
+struct Interleaved {
   inner::Fetch rows = {}, right = {};  // the right operand's panel, or what it is made of
   inner::Conversion conversion = {};
 };
@@ -20,13 +20,13 @@ struct Pending {
   LeftWords words;
   PanelShare panels;
 
-  void before_tile(std::int64_t steps, Errands& errands) {
-    words.before_tile(steps, errands.rows, errands.conversion);
-    panels.before_tile(steps, errands.right, errands.conversion);
+  void before_tile(std::int64_t steps, Interleaved& interleaved) {
+    words.before_tile(steps, interleaved.rows, interleaved.conversion);
+    panels.before_tile(steps, interleaved.right, interleaved.conversion);
   }
-  void finish(Errands& errands) {
-    words.finish(errands.conversion);
-    panels.finish(errands.conversion);
+  void finish(Interleaved& interleaved) {
+    words.finish(interleaved.conversion);
+    panels.finish(interleaved.conversion);
   }
 };
 
