@@ -15,7 +15,7 @@
 namespace nb {
 namespace {
 
-constexpr std::size_t kMostCauses = 4;
+constexpr std::size_t kMaxCauses = 4;
 
 bool same_weights(const Record& a, const Record& b) {
   const auto left = a.subject.find("weights"), right = b.subject.find("weights");
@@ -168,7 +168,7 @@ std::string Comparison::likely_cause() const {
       const std::string change =
           fmt::format("{} {} → {}", c.field.substr(c.field.rfind('/') + 1), c.a, c.b);
       if (!told.insert(change).second) continue;
-      if (causes.size() == kMostCauses)
+      if (causes.size() == kMaxCauses)
         ++more;
       else
         causes.push_back(fmt::format("{} {} → {}", c.field, c.a, c.b));

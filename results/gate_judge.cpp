@@ -14,16 +14,16 @@ namespace nb {
 namespace {
 
 constexpr double kZOneSided = 2.486474860525;  // z(.95) + z(.80): non-inferiority with 80 % power
-constexpr int kFewestFlips = 6;                // below that a one-sided mid-p cannot reach .01
+constexpr int kMinFlips = 6;                   // below that a one-sided mid-p cannot reach .01
 
 // What would settle it, for the sentence of a "can't tell".
 std::string items_wanted(const PairedCounts& counts, double margin) {
   const double psi = counts.discordance(), delta = counts.difference();
   const std::int64_t n = counts.n();
-  if (counts.only_a + counts.only_b < kFewestFlips)
+  if (counts.only_a + counts.only_b < kMinFlips)
     return fmt::format(
         "only {} of {} answers differ; at least {} flips in one direction are needed",
-        counts.only_a + counts.only_b, n, kFewestFlips);
+        counts.only_a + counts.only_b, n, kMinFlips);
   // Show that it is within the margin when it looks so, else that it is worse.
   const double gap = delta > -margin ? margin + delta : -delta;
   const double wanted = kZOneSided * kZOneSided * psi / (gap * gap);

@@ -16,7 +16,7 @@ constexpr double kBiasFloor = 0.005;     // nat
 constexpr double kRoundingLimit = 0.05;  // nat: below it a margin is a tie under rounding
 constexpr double kMadToSd = 1.4826;      // of normal noise
 constexpr double kHardDeviations = 4;
-constexpr std::size_t kFewestMargins = 10;
+constexpr std::size_t kMinMargins = 10;
 
 // What the margins of one task say.
 struct Shift {
@@ -28,7 +28,7 @@ struct Shift {
 
 Shift shift_of(const ScoringTest& test) {
   Shift shift;
-  if (test.margins.size() < kFewestMargins) return shift;
+  if (test.margins.size() < kMinMargins) return shift;
   std::vector<double> before, after, sizes, deltas;
   for (const MarginPair& margin : test.margins) {
     before.push_back(margin.a);

@@ -10,7 +10,7 @@
 namespace nb {
 namespace {
 
-constexpr std::size_t kMostNotes = 20;
+constexpr std::size_t kMaxNotes = 20;
 
 std::size_t count(const GateResult& result, Verdict verdict) {
   return static_cast<std::size_t>(
@@ -127,10 +127,10 @@ std::string gate_text(const GateResult& result) {
         "spread for seeds");
   text += tables_text(result);
   if (!result.notes.empty()) text += "\nnotes\n";
-  for (std::size_t i = 0; i < result.notes.size() && i < kMostNotes; ++i)
+  for (std::size_t i = 0; i < result.notes.size() && i < kMaxNotes; ++i)
     text += wrapped(result.notes[i], 4, "  ");
-  if (result.notes.size() > kMostNotes)
-    text += fmt::format("  … and {} more (--json has all)\n", result.notes.size() - kMostNotes);
+  if (result.notes.size() > kMaxNotes)
+    text += fmt::format("  … and {} more (--json has all)\n", result.notes.size() - kMaxNotes);
   return text;
 }
 

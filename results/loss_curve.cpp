@@ -12,7 +12,7 @@ namespace nb {
 namespace {
 
 constexpr std::size_t kFirstSteps = 10;
-constexpr std::size_t kFewestForNoise = 8;
+constexpr std::size_t kMinForNoise = 8;
 
 // What rounding explains in a column of the first steps.
 struct Watched {
@@ -67,7 +67,7 @@ std::optional<double> relative_step_noise(const Series& series) {
   for (const auto& value : series.values[*column])
     if (value) losses.push_back(*value);
   const std::size_t half = losses.size() / 2;
-  if (losses.size() - half < kFewestForNoise) return std::nullopt;
+  if (losses.size() - half < kMinForNoise) return std::nullopt;
   double squares = 0, sum = losses[half];
   for (std::size_t i = half + 1; i < losses.size(); ++i) {
     squares += (losses[i] - losses[i - 1]) * (losses[i] - losses[i - 1]);

@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kKeyDigits = 8;  // that end a node's folder name
-constexpr std::size_t kFewestDigits = 4;
+constexpr std::size_t kMinDigits = 4;
 
 bool is_hex(std::string_view text) {
   return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -26,7 +26,7 @@ bool matches(std::string_view folder, std::string_view given) {
   const std::string_view key = folder.substr(folder.size() - kKeyDigits);
   if (!is_hex(key)) return false;
   if (folder.substr(0, folder.size() - kKeyDigits - 1) == given) return true;
-  return given.size() >= kFewestDigits && is_hex(given) && given.size() <= kKeyDigits &&
+  return given.size() >= kMinDigits && is_hex(given) && given.size() <= kKeyDigits &&
          key.starts_with(given);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kLn2 = 0.693147180559945309417;
 constexpr double kZPower80 = 2.8015852181129680;  // z(.975) + z(.80)
-constexpr double kFewestFlips = 6;  // exact two-sided p of 6–0 is .031, of 5–0 .0625
+constexpr double kMinFlips = 6;  // exact two-sided p of 6–0 is .031, of 5–0 .0625
 
 // ln P(X = j), X ~ Binomial(trials, ½).
 double log_half_binomial(std::int64_t trials, std::int64_t j) {
@@ -134,7 +134,7 @@ double paired_mde80(double discordance, std::int64_t n) {
 
 double paired_visible(const PairedCounts& counts) {
   const double n = static_cast<double>(counts.n());
-  return std::min(1.0, std::max(paired_mde80(counts.discordance(), counts.n()), kFewestFlips / n));
+  return std::min(1.0, std::max(paired_mde80(counts.discordance(), counts.n()), kMinFlips / n));
 }
 
 double accuracy_margin(std::int64_t n, double card_discordance) {

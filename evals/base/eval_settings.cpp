@@ -37,7 +37,7 @@ FieldList EvalSettings::fields() {
       {"top_k",
        "sample from this many most likely tokens; 0: from all",
        &top_k,
-       {.min = 0, .max = kMostTopK}},
+       {.min = 0, .max = kMaxTopK}},
       {"sample_seed", "of sampling", &sample_seed},
   };
 }

@@ -10,7 +10,7 @@
 
 namespace nb {
 
-inline constexpr std::int64_t kMostTopK = 1 << 30;  // tokens; no vocabulary is larger
+inline constexpr std::int64_t kMaxTopK = 1 << 30;  // tokens; no vocabulary is larger
 
 struct EvalSettings {
   std::vector<std::string> tasks;      // ids or set names (task_registry.hpp)

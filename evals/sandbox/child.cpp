@@ -18,7 +18,7 @@ namespace nb::sandbox {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::size_t kMostStatus = 4096;
+constexpr std::size_t kMaxStatus = 4096;
 
 // {"child-pid": 123, …} of bwrap's status.
 std::optional<pid_t> child_pid(std::string_view status) {
@@ -71,7 +71,7 @@ Child::~Child() {
 void Child::look() {
   if (has_ended_) return;
   if (status_.is_open() && inner_ == pid_) {
-    if (!read_all(status_, said_, kMostStatus) || said_.size() > kMostStatus) status_.close();
+    if (!read_all(status_, said_, kMaxStatus) || said_.size() > kMaxStatus) status_.close();
     inner_ = child_pid(said_).value_or(pid_);
   }
   int status = 0;

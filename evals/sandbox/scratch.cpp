@@ -91,7 +91,7 @@ bool has_too_many_files(pid_t process, std::uint64_t size_bytes) {
   // Before bwrap has changed the root, a folder of this name would be the host's.
   const auto block = static_cast<std::uint64_t>(about.f_bsize);
   if (about.f_blocks * block > size_bytes + block) return false;
-  return static_cast<std::int64_t>(about.f_files - about.f_ffree) > kMostFiles;
+  return static_cast<std::int64_t>(about.f_files - about.f_ffree) > kMaxFiles;
 }
 
 Result<Scratch> Scratch::create(bool for_nobody) {
@@ -130,7 +130,7 @@ bool Scratch::is_over(std::uint64_t size_bytes) const {
   const auto options = fs::directory_options::skip_permission_denied;
   for (fs::recursive_directory_iterator entry(path_, options, failed), end; !failed && entry != end;
        entry.increment(failed)) {
-    if (entry.depth() >= kDeepest || ++entries > kMostFiles) return true;
+    if (entry.depth() >= kDeepest || ++entries > kMaxFiles) return true;
     std::error_code gone;
     if (!entry->is_regular_file(gone) || entry->is_symlink(gone)) continue;
     const std::uint64_t size = entry->file_size(gone);

@@ -15,7 +15,7 @@ namespace nb::sandbox {
 
 // A program may not make more files than this: they take memory of the kernel, which no limit of a
 // process counts.
-inline constexpr std::int64_t kMostFiles = 1'000;
+inline constexpr std::int64_t kMaxFiles = 1'000;
 
 // Removes the folders that killed processes left in the system's folder for temporary files.
 void remove_dead_scratch();

@@ -28,7 +28,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kSampleEvery(50);
 constexpr std::size_t kEndlessOutput = std::size_t{16} << 20;
-constexpr std::size_t kMostReport = std::size_t{1} << 20;
+constexpr std::size_t kMaxReport = std::size_t{1} << 20;
 
 // Bytes that a child reads from its descriptor as from a file.
 Result<Descriptor> memory_file(std::string_view bytes) {
@@ -165,7 +165,7 @@ class Run {
       if (first_output_.size() < 300) first_output_ += dropped.substr(0, 300);
     }
     if (channels_.report.out.is_open() &&
-        !read_all(channels_.report.out, observed_.report, kMostReport))
+        !read_all(channels_.report.out, observed_.report, kMaxReport))
       channels_.report.out.close();
   }
 

@@ -143,7 +143,7 @@ Action add_chat(CLI::App& app) {
       ->check(within(0, 100));
   app.add_option("--top-k", options->top_k, "sample from this many most likely tokens; 0: from all")
       ->capture_default_str()
-      ->check(whole(0, kMostTopK));
+      ->check(whole(0, kMaxTopK));
   app.add_option("--max-tokens", options->chat.max_tokens, "of an answer")
       ->capture_default_str()
       ->check(whole(1, 1 << 30));

@@ -172,7 +172,7 @@ void add_settings(CLI::App& app, EvalSettings& settings) {
       ->check(within(0, 100));
   app.add_option("--top-k", settings.top_k, "sample from this many most likely tokens; 0: from all")
       ->capture_default_str()
-      ->check(whole(0, kMostTopK));
+      ->check(whole(0, kMaxTopK));
   app.add_option("--seed", settings.sample_seed, "of sampling")
       ->capture_default_str()
       ->check(whole_seed());

@@ -17,10 +17,10 @@ struct Size {
 };
 constexpr Size kSizes[] = {
     {"64KiB", 64u << 10}, {"1MiB", 1u << 20}, {"16MiB", 16u << 20}, {"256MiB", 256u << 20}};
-constexpr int kMostCards = 8;
+constexpr int kMaxCards = 8;
 
 int cards(const DeviceProfile& profile) {
-  int count = kMostCards;
+  int count = kMaxCards;
   while (count > 1 && !lay_out_ranks(profile, count, 1, false)) count /= 2;
   return count;
 }

@@ -13,7 +13,7 @@
 namespace nb {
 namespace {
 
-constexpr std::int64_t kMostCards = 1 << 20;  // ranks are counted in int
+constexpr std::int64_t kMaxCards = 1 << 20;  // ranks are counted in int
 
 // Steps of a binary tree over p ranks.
 int ceil_log2(int ranks) {
@@ -195,9 +195,9 @@ double bus_bandwidth_gb_s(OpKind kind, std::uint64_t size_bytes, int ranks, std:
 Result<RankLayout> lay_out_ranks(const DeviceProfile& profile, std::int64_t cards,
                                  std::optional<std::int64_t> nodes, bool has_network) {
   const std::int64_t per_node = profile.links.devices.whole();
-  if (cards < 1 || cards > kMostCards)
+  if (cards < 1 || cards > kMaxCards)
     return bad_input(
-        fmt::format("{} cards of {}: 1 to {} can be asked for", cards, profile.name(), kMostCards));
+        fmt::format("{} cards of {}: 1 to {} can be asked for", cards, profile.name(), kMaxCards));
   if (nodes && (*nodes < 1 || *nodes > cards))
     return bad_input(
         fmt::format("{} nodes for {} cards: 1 to {} are possible", *nodes, cards, cards));

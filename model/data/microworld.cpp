@@ -10,7 +10,7 @@
 namespace nb {
 namespace {
 
-constexpr std::int64_t kMostItems = 190;  // 48 things have 192 properties
+constexpr std::int64_t kMaxItems = 190;  // 48 things have 192 properties
 
 std::string line_of(const Json& row) {
   const Result<std::string> text = dump_json(row, -1);
@@ -50,7 +50,7 @@ FieldList MicroworldSettings::fields() {
       {"items_per_task",
        "evaluation items of each task; fewer people have fewer facts and routines",
        &items_per_task,
-       {.min = 2, .max = static_cast<double>(kMostItems)}}};
+       {.min = 2, .max = static_cast<double>(kMaxItems)}}};
 }
 
 std::size_t MicroworldTask::size() const {
@@ -61,7 +61,7 @@ Microworld generate_microworld(const MicroworldSettings& settings) {
   NB_CHECK(settings.people >= 8 &&
                settings.people <= static_cast<std::int64_t>(microworld::kNames.size()) &&
                settings.documents >= 1 && settings.val_documents >= 0 &&
-               settings.items_per_task >= 2 && settings.items_per_task <= kMostItems,
+               settings.items_per_task >= 2 && settings.items_per_task <= kMaxItems,
            "[microworld] {} people, {} and {} documents, {} items", settings.people,
            settings.documents, settings.val_documents, settings.items_per_task);
   const microworld::World world = microworld::make_world(settings);

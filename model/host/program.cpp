@@ -9,7 +9,7 @@ namespace nb::host {
 namespace {
 
 // More than any pass has: where nobody reads anything, what waits is limited.
-constexpr std::size_t kMostWaiting = 1 << 16;
+constexpr std::size_t kMaxWaiting = 1 << 16;
 
 std::atomic<bool> g_fuses{true};
 
@@ -36,7 +36,7 @@ void Program::record(Op op) {
   for (const Values& values : op.out)
     if (values != nullptr) values->is_pending = true;
   ops_.push_back(std::move(op));
-  if (ops_.size() >= kMostWaiting) finish();
+  if (ops_.size() >= kMaxWaiting) finish();
 }
 
 void Program::finish() {

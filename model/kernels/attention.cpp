@@ -11,7 +11,7 @@ namespace nb::kernels {
 namespace {
 
 constexpr std::int64_t kQueryBlock = 32;  // a multiple of every level's width
-constexpr std::int64_t kFewestTasks = 16;
+constexpr std::int64_t kMinTasks = 16;
 
 // A key head of a sequence and queries [first, first + rows) of the heads that share it.
 struct Task {
@@ -34,7 +34,7 @@ void attention(const ConstAnyMatrix& q, const ConstAnyMatrix& k, const ConstAnyM
   if (heads == 0 || shape.queries == 0) return;
   // Few heads: the queries of a head are cut too, by shape.
   const std::int64_t blocks = (shape.queries + kQueryBlock - 1) / kQueryBlock;
-  const std::int64_t cuts = std::min(blocks, (kFewestTasks + heads - 1) / heads);
+  const std::int64_t cuts = std::min(blocks, (kMinTasks + heads - 1) / heads);
   const std::int64_t rows_per_cut = (blocks + cuts - 1) / cuts * kQueryBlock;
   const std::int64_t dim = shape.head_dim, group = group_size(shape);
   const float scale = score_scale(shape);

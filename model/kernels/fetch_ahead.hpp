@@ -24,7 +24,7 @@ inline inner::Fetch fetch_ahead(const inner::Gemm& gemm, const Runs& runs, std::
   const char* const at = static_cast<const char*>(runs.data);
   return {.at = at,
           .end = at + run,
-          .step = std::min({(runs.count * run + times - 1) / times, run, inner::kMostFetched}),
+          .step = std::min({(runs.count * run + times - 1) / times, run, inner::kMaxFetched}),
           .stride = runs.value_bytes * runs.stride,
           .jump = runs.value_bytes * runs.stride - run};
 }

@@ -22,13 +22,13 @@ namespace {
 using inner::kGemmRowWords;
 using inner::kGemmSteps;
 
-constexpr std::int64_t kMostBlocksAtOnce = 4;  // blocks of kGemmSteps whose words are held
+constexpr std::int64_t kMaxBlocksAtOnce = 4;  // blocks of kGemmSteps whose words are held
 constexpr std::int64_t kPanelBytesInL2 = 512 << 10;
-constexpr std::int64_t kLeastFetchingRows = 3;  // fewer wait for panels, whoever asks for them
-constexpr std::int64_t kMostTileColumns = 128;
+constexpr std::int64_t kMinFetchingRows = 3;  // fewer wait for panels, whoever asks for them
+constexpr std::int64_t kMaxTileColumns = 128;
 // Columns that are handed over together, soon enough to be found in L1 or L2. From one row to the
 // next: those and what the last tile adds; an odd number of cache lines.
-constexpr std::int64_t kTakenColumns = 128, kTakenStride = kTakenColumns + kMostTileColumns + 16;
+constexpr std::int64_t kTakenColumns = 128, kTakenStride = kTakenColumns + kMaxTileColumns + 16;
 
 // Of C.
 struct Block {
@@ -60,7 +60,7 @@ class Multiplication {
         parts_(std::count_if(pieces_.begin(), pieces_.end(),
                              [](const GemmPiece& p) { return p.starts_part; })),
         panel_words_(format.panel_words(shape.k)),
-        span_((a.is_transposed ? 1 : kMostBlocksAtOnce) * kGemmSteps),
+        span_((a.is_transposed ? 1 : kMaxBlocksAtOnce) * kGemmSteps),
         keeps_sums_(steps_ > span_),
         grid_(gemm_grid(shape, keeps_sums_, a.is_transposed, ends.is_lower)),
         stage_rows_(grid_.stage_rows) {}
@@ -72,7 +72,7 @@ class Multiplication {
 
   void run() const {
     const std::int64_t count = pieces_down() * pieces_across();
-    const auto most = static_cast<std::size_t>(grid_.most_at_once);
+    const auto most = static_cast<std::size_t>(grid_.max_at_once);
     parallel_pieces(static_cast<std::size_t>(count), [&](Pieces& left) {
       check_float_mode();
       if (pieces_.empty()) {
@@ -187,7 +187,7 @@ class Multiplication {
     const Block task = block(at);
     Stage stage = stage_from(task, task.row, 0);
     const std::int64_t stride =
-        keeps_sums_ ? round_up(task.cols, kMostTileColumns) : kMostTileColumns;
+        keeps_sums_ ? round_up(task.cols, kMaxTileColumns) : kMaxTileColumns;
     const auto sums_size = static_cast<std::size_t>(stage.block.rows * stride) * 4;
     const Scratch chain(pieces_.size() > 1 ? sums_size : 0), parts(parts_ > 1 ? sums_size : 0);
     const Scratch memory(memory_bytes(stage.block.rows));
@@ -234,8 +234,8 @@ class Multiplication {
                            std::size_t end, std::int64_t j, std::int64_t tiles) const {
     const bool is_first_use =
         (task.row == 0 || shape_.m <= 2 * grid_.rows) && tiles > 1 && !a_.is_transposed;
-    const bool is_dropped = j < task.cols && task.rows >= kLeastFetchingRows &&
-                            task.cols * steps_ * 4 > kPanelBytesInL2;
+    const bool is_dropped =
+        j < task.cols && task.rows >= kMinFetchingRows && task.cols * steps_ * 4 > kPanelBytesInL2;
     if (task.col + j >= shape_.n || !(is_first_use || is_dropped)) return {};
     const std::int64_t steps = steps_of(begin, end);
     return fetch_ahead(
@@ -362,22 +362,22 @@ class Multiplication {
   // One whose start has fewer columns than it has, or that cannot end in C itself.
   void multiply_odd_tile(const TilesOfPiece& of, std::int64_t rows, const Sums& c,
                          inner::GemmTile& t) const {
-    std::array<float, 12 * kMostTileColumns> begun, raw;
+    std::array<float, 12 * kMaxTileColumns> begun, raw;
     if (of.starts && of.columns < 16 * of.vectors) {
       for (std::int64_t i = 0; i < rows; ++i) {
-        float* to = begun.data() + i * kMostTileColumns;
+        float* to = begun.data() + i * kMaxTileColumns;
         std::fill_n(std::copy_n(t.start + i * t.start_stride, of.columns, to),
                     16 * of.vectors - of.columns, 0.0f);
       }
       t.start = begun.data();
-      t.start_stride = kMostTileColumns;
+      t.start_stride = kMaxTileColumns;
     }
     if (of.kept != nullptr) return gemm_.tile(static_cast<int>(rows), of.vectors, t);
     t.out = raw.data();
-    t.out_stride = kMostTileColumns;
+    t.out_stride = kMaxTileColumns;
     gemm_.tile(static_cast<int>(rows), of.vectors, t);
     for (std::int64_t i = 0; i < rows; ++i) {
-      put(raw.data() + i * kMostTileColumns, of.columns, c.at(i, 0));
+      put(raw.data() + i * kMaxTileColumns, of.columns, c.at(i, 0));
     }
   }
 

@@ -54,7 +54,7 @@ std::uint32_t* LeftWords::words_of(const GemmStage& unit) const {
 // Whole conversions of two vectors of words.
 bool LeftWords::is_for_tiles(const GemmStage& unit) const {
   const inner::Gemm& gemm = *format_->gemm;
-  return gemm.converts && !a_.is_transposed && stage_.rows >= inner::kLeastConvertingRows &&
+  return gemm.converts && !a_.is_transposed && stage_.rows >= inner::kMinConvertingRows &&
          unit.steps % 32 == 0 && first_k(unit) + unit.steps * gemm.values_per_step <= k_count_;
 }
 

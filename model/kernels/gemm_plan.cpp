@@ -11,16 +11,16 @@ constexpr std::int64_t kTaskRows = 96;            // their words and sums stay i
 constexpr std::int64_t kTaskColumns = 512;        // where sums of all of them must be kept
 constexpr std::int64_t kTransposedColumns = 768;  // more: rows are transposed less often
 constexpr std::int64_t kTransposedRows[] = {kTaskRows, 64};
-constexpr std::int64_t kFewestTasks = 16;  // cut by shape, never by thread count
-constexpr std::int64_t kFewestTransposedTasks = 4;
-constexpr std::int64_t kFewestLowerRows = 48;  // a triangle's rows differ in length
-constexpr std::int64_t kHalvedRows = 32;  // from here on, rows of one task alone become two tasks
-constexpr std::int64_t kMostStages = 4;   // of a task's rows, one converted while one is multiplied
-constexpr std::int64_t kPieceRows = 24;   // two tiles; the last tasks have few of them
-constexpr std::int64_t kFewestPieces = 16;
+constexpr std::int64_t kMinTasks = 16;  // cut by shape, never by thread count
+constexpr std::int64_t kMinTransposedTasks = 4;
+constexpr std::int64_t kMinLowerRows = 48;  // a triangle's rows differ in length
+constexpr std::int64_t kHalvedRows = 32;    // from here on, rows of one task alone become two tasks
+constexpr std::int64_t kMaxStages = 4;   // of a task's rows, one converted while one is multiplied
+constexpr std::int64_t kPieceRows = 24;  // two tiles; the last tasks have few of them
+constexpr std::int64_t kMinPieces = 16;
 constexpr std::int64_t kReadingRows = 4;  // fewer rows take as long: the panels are to be read
-constexpr double kLeastSharedFlop = 4e5;  // of two tasks
-constexpr double kLeastTaskFlop = 4e6;    // below, starting a task costs more than it saves
+constexpr double kMinSharedFlop = 4e5;    // of two tasks
+constexpr double kMinTaskFlop = 4e6;      // below, starting a task costs more than it saves
 
 // Values of k whose chain starts from +0; the parts' sums are added in order.
 std::int64_t part_length(const MatmulPolicy& policy, std::int64_t k) {
@@ -65,9 +65,9 @@ GemmGrid transposed_grid(const GemmShape& shape) {
   for (const std::int64_t rows : kTransposedRows) {
     if ((shape.m_each == 0 ? shape.m : shape.m_each) % rows != 0) continue;
     grid.rows = rows;
-    if (tasks() >= kFewestTransposedTasks) break;
+    if (tasks() >= kMinTransposedTasks) break;
   }
-  if (tasks() < kFewestTransposedTasks && grid.columns > 256) grid.columns = 256;
+  if (tasks() < kMinTransposedTasks && grid.columns > 256) grid.columns = 256;
   grid.stage_rows = grid.rows;
   return grid;
 }
@@ -75,7 +75,7 @@ GemmGrid transposed_grid(const GemmShape& shape) {
 // Rows enough for every thread: a task takes several pieces, the last ones few.
 GemmGrid tall_grid(const GemmShape& shape) {
   const std::int64_t stages =
-      std::clamp<std::int64_t>(shape.m / kTaskRows / kFewestTasks, 1, kMostStages);
+      std::clamp<std::int64_t>(shape.m / kTaskRows / kMinTasks, 1, kMaxStages);
   return {kPieceRows, round_up(shape.n, 32), stages * kTaskRows / kPieceRows, kTaskRows};
 }
 
@@ -88,7 +88,7 @@ bool may_stand_in_a_column(std::int64_t rows) {
 GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_transposed, bool is_lower) {
   if (is_transposed) return transposed_grid(shape);
   const std::int64_t columns = round_up(keeps_sums ? std::min(shape.n, kTaskColumns) : shape.n, 32);
-  if (!is_lower && columns >= shape.n && shape.m >= kFewestPieces * kPieceRows)
+  if (!is_lower && columns >= shape.n && shape.m >= kMinPieces * kPieceRows)
     return tall_grid(shape);
   GemmGrid grid = {ceil_div(shape.m, ceil_div(shape.m, kTaskRows)), columns};
   // A token of each sequence: half of the rows a task, so that two threads keep to the rows whose
@@ -100,10 +100,10 @@ GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_transposed, 
   const auto tasks = [&] { return ceil_div(shape.m, grid.rows) * ceil_div(shape.n, grid.columns); };
   const auto is_worth_two = [&] {
     const double flop = static_cast<double>(grid.rows * grid.columns) * flop_per_value;
-    return flop > (tasks() == 1 ? kLeastSharedFlop : 2.0 * kLeastTaskFlop);
+    return flop > (tasks() == 1 ? kMinSharedFlop : 2.0 * kMinTaskFlop);
   };
-  while (tasks() < kFewestTasks && is_worth_two()) {
-    if (is_lower && grid.rows > kFewestLowerRows) {
+  while (tasks() < kMinTasks && is_worth_two()) {
+    if (is_lower && grid.rows > kMinLowerRows) {
       grid.rows = ceil_div(grid.rows, 2);
     } else if (grid.columns > 128) {
       grid.columns = round_up(grid.columns / 2, 32);
@@ -114,7 +114,7 @@ GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_transposed, 
     }
   }
   const std::int64_t stages =
-      std::clamp<std::int64_t>(ceil_div(shape.m, grid.rows) / kFewestTasks, 1, kMostStages);
+      std::clamp<std::int64_t>(ceil_div(shape.m, grid.rows) / kMinTasks, 1, kMaxStages);
   const std::int64_t tasks_down = ceil_div(shape.m, grid.rows * stages);
   grid.stage_rows = ceil_div(shape.m, tasks_down * stages);  // the last task as large as others
   grid.rows = grid.stage_rows * stages;

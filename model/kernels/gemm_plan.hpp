@@ -21,8 +21,8 @@ std::vector<GemmPiece> gemm_pieces(const MatmulPolicy& policy, const GemmFormat&
 // How C is cut into pieces, of which a task has one or several.
 struct GemmGrid {
   std::int64_t rows, columns;
-  std::int64_t most_at_once = 1;  // pieces of C, one below the other, that a task may have
-  std::int64_t stage_rows = 0;    // of a task, converted at a time
+  std::int64_t max_at_once = 1;  // pieces of C, one below the other, that a task may have
+  std::int64_t stage_rows = 0;   // of a task, converted at a time
 };
 // Whether products of so many rows of C may stand one below the other: a task's are of one of them.
 bool may_stand_in_a_column(std::int64_t rows);

@@ -100,8 +100,8 @@ void newton_schulz(ConstMatrix x, Matrix out, const NewtonSchulzSettings& settin
 }
 
 void newton_schulz_all(std::span<const Matrix> matrices, const NewtonSchulzSettings& settings) {
-  constexpr std::size_t kFewestPerThread = 4;  // below, threads would wait for the last ones
-  if (matrices.size() < kFewestPerThread * static_cast<std::size_t>(threads())) {
+  constexpr std::size_t kMinPerThread = 4;  // below, threads would wait for the last ones
+  if (matrices.size() < kMinPerThread * static_cast<std::size_t>(threads())) {
     for (const Matrix& m : matrices) newton_schulz(m, m, settings);
     return;
   }

@@ -18,9 +18,9 @@ inline constexpr std::int64_t kRowElementsAtOnce = 4096;
 // take a microsecond or two, and a thread that came first would take rows that lie in another
 // core's cache.
 inline std::int64_t rows_at_once(std::int64_t rows, std::int64_t most) {
-  constexpr std::int64_t kHalvedRows = 32, kMostHalvedRows = 96, kMostPieces = 16;
+  constexpr std::int64_t kHalvedRows = 32, kMaxHalvedRows = 96, kMaxPieces = 16;
   const std::int64_t half = (rows + 1) / 2;
-  if (rows >= kHalvedRows && rows <= kMostHalvedRows && 2 * half <= kMostPieces * most) return half;
+  if (rows >= kHalvedRows && rows <= kMaxHalvedRows && 2 * half <= kMaxPieces * most) return half;
   return std::max<std::int64_t>(1, most);
 }
 

@@ -81,8 +81,8 @@ void each_run(const LlamaConfig& c, LlamaWeights& w, const Visit& visit) {
 // Bytes that the sizes ask for; nothing when no file can be that large.
 std::optional<std::uint64_t> file_bytes(const LlamaConfig& config) {
   // 9 runs a layer: a header of garbage must not make a table of millions of layers.
-  constexpr std::int64_t kMostLayers = 4096;
-  if (config.n_layer > kMostLayers) return std::nullopt;
+  constexpr std::int64_t kMaxLayers = 4096;
+  if (config.n_layer > kMaxLayers) return std::nullopt;
   LlamaWeights unused;
   std::uint64_t count = 0;
   each_run(config, unused, [&](std::span<const float>*, std::int64_t run) {

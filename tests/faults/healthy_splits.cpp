@@ -102,7 +102,7 @@ Tally tally(const RunRecords& run, const std::string& device, std::size_t side, 
   return result;
 }
 
-constexpr double kMostRed = 0.05, kMostOpen = 0.5;
+constexpr double kMaxRed = 0.05, kMaxOpen = 0.5;
 
 // Whether the shares are within their limits.
 bool print(const std::string& what, const Tally& t, int splits) {
@@ -123,9 +123,9 @@ bool print(const std::string& what, const Tally& t, int splits) {
       count({Verdict::kSuspicious}), open, 100.0 * open / splits, pass, 100.0 * pass / splits,
       splits - red - open - pass);
   for (const auto& [task, times] : t.red_of) fmt::print("  {:4} × {}\n", times, task);
-  const bool too_red = red > kMostRed * splits, too_open = open > kMostOpen * splits;
-  if (too_red) fmt::print("  TOO MANY: more than {:.0f} % are red\n", 100 * kMostRed);
-  if (too_open) fmt::print("  TOO MANY: more than {:.0f} % can't tell\n", 100 * kMostOpen);
+  const bool too_red = red > kMaxRed * splits, too_open = open > kMaxOpen * splits;
+  if (too_red) fmt::print("  TOO MANY: more than {:.0f} % are red\n", 100 * kMaxRed);
+  if (too_open) fmt::print("  TOO MANY: more than {:.0f} % can't tell\n", 100 * kMaxOpen);
   return !too_red && !too_open;
 }
 

@@ -11,7 +11,7 @@
 namespace nb::test {
 namespace {
 
-constexpr std::size_t kMostElements = 60;  // of an operand that are moved
+constexpr std::size_t kMaxElements = 60;  // of an operand that are moved
 constexpr double kStep = 0x1p-4;
 
 // The function whose slopes are compared: Σ slope_weight(i) * y[i].
@@ -55,7 +55,7 @@ void compare(OpUnderTest& op, Tensor& operand, const Tensor& gradient, double no
   // Two step lengths, extrapolated: the error of fourth order is below 1e-5 of the largest slope
   // for functions as smooth as these, and rounding counts with about 2 / step.
   const double tolerance = 2 * noise_of_y / kStep + 2e-5 * largest + 1e-6;
-  const std::size_t stride = std::max<std::size_t>(1, g.size() / kMostElements);
+  const std::size_t stride = std::max<std::size_t>(1, g.size() / kMaxElements);
   for (std::size_t i = 0; i < g.size(); i += stride) {
     const double near = (moved(i, kStep) - moved(i, -kStep)) / (2 * kStep);
     const double wide = (moved(i, 2 * kStep) - moved(i, -2 * kStep)) / (4 * kStep);

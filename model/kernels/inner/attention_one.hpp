@@ -99,8 +99,8 @@ NB_OP void score_groups(const AttentionOne& b, const void* const* rows, const vo
 // Whether row after row of the next query's keys and values is asked for while this one's are at
 // work: both fit into L2, and what comes from memory has a whole query's time to come.
 NB_OP bool asks_for_all_of_next(const AttentionOne& b) {
-  constexpr std::int64_t kMostKeys = 256;
-  return b.next.keys > 0 && b.next.keys <= kMostKeys && b.now.keys <= kMostKeys;
+  constexpr std::int64_t kMaxKeys = 256;
+  return b.next.keys > 0 && b.next.keys <= kMaxKeys && b.now.keys <= kMaxKeys;
 }
 
 template <class Format>

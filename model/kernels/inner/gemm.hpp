@@ -17,8 +17,8 @@ struct Fetch {
   std::int64_t step, stride;
   std::int64_t jump;  // from the end of a run to the next one
 };
-inline constexpr std::int64_t kMostFetched = 2048;  // of `step`
-inline constexpr int kFetches = 2;                  // at once
+inline constexpr std::int64_t kMaxFetched = 2048;  // of `step`
+inline constexpr int kFetches = 2;                 // at once
 
 // Packing that tiles do on their way, where the level can (Gemm::converts): 32 words with every
 // burst, from two places of a source to 32 consecutive words. A run of them lies `next`
@@ -38,7 +38,7 @@ struct Conversion {
   std::int64_t second;
 };
 // Tiles of fewer rows convert nothing.
-inline constexpr int kLeastConvertingRows = 7;
+inline constexpr int kMinConvertingRows = 7;
 
 // One register tile of a Gemm: `rows` rows, 16 columns a vector.
 struct GemmTile {

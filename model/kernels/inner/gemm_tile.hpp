@@ -205,7 +205,7 @@ template <class Step, int kRows, int kVectors, bool kTransposed>
 void tile_of(const GemmTile& t) {
   constexpr int kRow = kTransposed ? 1 : static_cast<int>(kGemmRowWords);
   constexpr int kStep = kTransposed ? 16 * kGemmPanel : 1;
-  if constexpr (Step::kConverts && !kTransposed && kRows >= kLeastConvertingRows) {
+  if constexpr (Step::kConverts && !kTransposed && kRows >= kMinConvertingRows) {
     switch (t.conversion == nullptr ? Converts::kNothing : t.conversion->what) {
       case Converts::kNothing:
         break;

@@ -101,9 +101,9 @@ NB_OP bool all_of(Mask m) { return m.v == 0xffff; }
 // stays.
 NB_OP Bits floored_pairs(Bits x) {
   const __m512i magnitude = _mm512_and_si512(x.v, _mm512_set1_epi16(0x7fff));
-  constexpr short kLeast = (127 - 56) << 7;  // the bits of 2^-56
-  return {
-      _mm512_maskz_mov_epi16(_mm512_cmpge_epu16_mask(magnitude, _mm512_set1_epi16(kLeast)), x.v)};
+  constexpr short kFloorBits = (127 - 56) << 7;  // the bits of 2^-56
+  return {_mm512_maskz_mov_epi16(_mm512_cmpge_epu16_mask(magnitude, _mm512_set1_epi16(kFloorBits)),
+                                 x.v)};
 }
 // Two vectors of bf16 numbers at a time; denormals become zero.
 NB_OP void round_to_bf16(Floats& x, Floats& y) {

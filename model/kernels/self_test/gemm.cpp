@@ -149,7 +149,7 @@ class Tiles {
       for (const Converts what : {Converts::kAcross, Converts::kAlong, Converts::kBf16Along}) {
         const Converted expected(packing, what);
         each_size(false, [&](int rows, int vectors) {
-          if (rows < inner::kLeastConvertingRows) return;
+          if (rows < inner::kMinConvertingRows) return;
           agree = agree && converts(expected, rows, vectors);
         });
       }

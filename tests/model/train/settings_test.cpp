@@ -54,17 +54,17 @@ TEST(PlanBatch, TooSmallABatchNamesTheSmallestValidOne) {
 
 // They ran over: the nearest valid number was -9223372036854775808.
 TEST(PlanBatch, NumbersBeyondCountingAreRefused) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   TrainSettings settings;
   settings.sequence_len = 32;
   settings.device_batch_size = 2;
-  settings.total_batch_tokens = kMost;
+  settings.total_batch_tokens = kMax;
   auto plan = plan_batch(settings, 1);
   ASSERT_FALSE(plan);
   EXPECT_TRUE(
       plan.error().message.ends_with("the nearest valid total_batch_tokens: 9223372036854775744"))
       << plan.error().message;
-  settings.device_batch_size = kMost;
+  settings.device_batch_size = kMax;
   plan = plan_batch(settings, 1);
   ASSERT_FALSE(plan);
   EXPECT_NE(plan.error().message.find("too large a number of tokens"), std::string::npos)
