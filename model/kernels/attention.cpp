@@ -49,6 +49,13 @@ void attention(const ConstAnyMatrix& q, const ConstAnyMatrix& k, const ConstAnyM
     const std::int64_t keys = shape.first_position + t.first + t.rows;
     return head_of(m, key_rows(shape), keys, t.sequence, t.kv, dim);
   };
+  const auto first_packed = [&](const Task& t) {
+    return first_packed_key(shape.first_position + t.first, shape.window);
+  };
+  const auto packed_of = [&](const ConstAnyMatrix& m, const Task& t) {
+    const ConstAnyMatrix keys = keys_of(m, t);
+    return row_block(keys, first_packed(t), keys.rows - first_packed(t));
+  };
   // h: of the group.
   const auto queries_of = [&](auto m, const Task& t, std::int64_t h) {
     const auto head = head_of(m, shape.queries, shape.queries, t.sequence, t.kv * group + h, dim);
@@ -64,16 +71,19 @@ void attention(const ConstAnyMatrix& q, const ConstAnyMatrix& k, const ConstAnyM
     const Task task = task_of(static_cast<std::int64_t>(index));
     if (task.rows == 0) return;
     const ConstAnyMatrix k_head = keys_of(k, task), v_head = keys_of(v, task);
-    HeadKeys packed(format, k_head.rows, dim);
-    const bool is_chain = sums_are_chains(policy) && shape.window == 0;
-    if (is_chain) packed.append(k_head, v_head);
-    const std::int64_t seen = task.rows * (k_head.rows - task.rows / 2);
+    const std::int64_t first = first_packed(task), packed_keys = k_head.rows - first;
+    HeadKeys packed(format, packed_keys, dim);
+    const bool is_chain = sums_are_chains(policy);
+    if (is_chain) packed.append(packed_of(k, task), packed_of(v, task));
+    const std::int64_t most = packed_keys - task.rows / 2;  // of a query, more or less
+    const std::int64_t seen =
+        task.rows * (shape.window > 0 ? std::min(most, shape.window + kQueryBlock) : most);
     for (std::int64_t h = 0; h < group; ++h) {
       const std::int64_t row =
           (task.sequence * shape.heads + task.kv * group + h) * shape.queries + task.first;
-      const QueryRows of_head = {queries_of(q, task, h), queries_of(out, task, h),
-                                 shape.first_position + task.first, at(saved.row_max, row),
-                                 at(saved.row_sum, row)};
+      QueryRows of_head = {queries_of(q, task, h), queries_of(out, task, h),
+                           shape.first_position + task.first, at(saved.row_max, row),
+                           at(saved.row_sum, row)};
       // A masked product of zero and something not finite would be seen.
       if (!is_chain || !packed.finite()) {
         attend_by_definition(of_head, k_head, v_head, scale, shape.window, policy);
@@ -85,10 +95,11 @@ void attention(const ConstAnyMatrix& q, const ConstAnyMatrix& k, const ConstAnyM
         prefetch_later(ahead, task, h + 1, 0, kLeadQueries);
       } else if (task.first == 0 && static_cast<std::int64_t>(index) + 1 < heads * cuts) {
         const Task next = task_of(static_cast<std::int64_t>(index) + 1);
-        ahead.add({keys_of(k, next), keys_of(v, next)});
+        ahead.add({packed_of(k, next), packed_of(v, next)});
         prefetch_later(ahead, next, 0, 0, kLeadQueries);
       }
-      packed.attend(of_head, scale, ahead.get());
+      of_head.position -= first;
+      packed.attend(of_head, scale, shape.window, ahead.get());
     }
   });
 }

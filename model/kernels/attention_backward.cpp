@@ -33,6 +33,7 @@ class GroupBackward {
       : format_(policy),
         scale_(score_scale(shape)),
         time_(shape.keys),
+        window_(shape.window > 0 ? shape.window : inner::kNoWindow),
         dim_(shape.head_dim),
         heads_(group_size(shape)),
         width_(format_.tiles.width),
@@ -76,7 +77,12 @@ class GroupBackward {
     return true;
   }
   // Steps of the tiles of a query head.
-  std::int64_t steps() const { return format_.steps(5 * time_ * (time_ + 1) / 2 * dim_); }
+  std::int64_t steps() const {
+    const std::int64_t whole = time_ * (time_ + 1) / 2;
+    const std::int64_t pairs =
+        window_ < time_ ? std::min(whole, time_ * (window_ + width_)) : whole;
+    return format_.steps(5 * pairs * dim_);
+  }
 
  private:
   // dk or dv: factor times the chains over queries of weights · b, added over the heads.
@@ -147,6 +153,7 @@ class GroupBackward {
                             .dim = dim_,
                             .queries = count,
                             .position = first,
+                            .window = window_,
                             .scale = scale_,
                             .rounding = format_.input_rounding,
                             .max = max,
@@ -165,17 +172,23 @@ class GroupBackward {
     return true;
   }
 
-  // The chains of all keys go on over the queries [first, first + count) and end with the last.
+  // The chains of all keys go on over the queries [first, first + count) and end with the last that
+  // sees them.
   void over_queries(const KeyGradient& d, std::int64_t first, std::int64_t count) const {
-    const bool is_last = first + count == time_;
-    for (std::int64_t key = 0; key < first + count; key += format_.tiles.rows) {
+    const std::int64_t rows = format_.tiles.rows;
+    const std::int64_t begin = std::max<std::int64_t>(first - window_, 0) / rows * rows;
+    for (std::int64_t key = begin; key < first + count; key += rows) {
       // Queries before the first key of the tile see none of it; whole pairs of them are left out.
       const std::int64_t hidden = std::max<std::int64_t>(key - first, 0) / 2 * 2;
       const std::int64_t skipped = hidden / format_.tiles.values_per_word;
+      // Blocks of queries behind the last one's wrote nothing here.
+      const std::int64_t last = std::min(key + rows - 1 + window_, time_ - 1);
+      const std::int64_t seen = std::min(count, (last - first) / width_ * width_ + width_);
+      const bool is_last = last < first + count;
       float* sums = d.sums.floats() + key * sum_stride_;
       float* to = is_last ? tile_sums_.floats() : sums;
       format_.tiles.over_queries({.cols = dim_,
-                                  .words = format_.words(count) - skipped,
+                                  .words = format_.words(seen) - skipped,
                                   .a = d.weights.words() + key * row_words_ + skipped,
                                   .a_stride = row_words_,
                                   .b = d.b.words() + skipped * width_,
@@ -205,7 +218,7 @@ class GroupBackward {
 
   AttentionFormat format_;
   float scale_;
-  std::int64_t time_, dim_, heads_, width_;
+  std::int64_t time_, window_, dim_, heads_, width_;
   std::int64_t keys_;  // padded to whole tiles
   std::int64_t dim_words_, sum_stride_;
   std::int64_t span_;  // queries between two passes over dk and dv
@@ -261,7 +274,7 @@ void attention_backward(const ConstAnyMatrix& dout, const ConstAnyMatrix& q,
     const KeyHead keys = key_head(task);
     GroupBackward backward(shape, policy, keys);
     std::int64_t done = 0;
-    for (; sums_are_chains(policy) && shape.window == 0 && done < group; ++done) {
+    for (; sums_are_chains(policy) && done < group; ++done) {
       RowsAhead ahead(backward.steps());
       const auto prefetch_later = [&](const QueryHead& head, std::int64_t first,
                                       std::int64_t rows) {

@@ -83,15 +83,18 @@ class HeadRun {
 
   // after: what this thread probably works on next.
   void run(std::span<const CachedSequence> sequences, const HeadOf& after) const {
-    std::int64_t most = 0;
+    // Keys [first, most) are packed, of all sequences alike, so that a prefix can be shared.
+    std::int64_t most = 0, first = 0;
     for (const CachedSequence& s : sequences) {
-      if (s.queries > kFewQueries && sums_are_chains(policy_)) most = std::max(most, keys_of(s));
+      if (s.queries <= kFewQueries || !sums_are_chains(policy_)) continue;
+      first = most == 0 ? first_packed(s) : std::min(first, first_packed(s));
+      most = std::max(most, keys_of(s));
     }
     std::optional<HeadKeys> packed;
-    if (most > 0) packed.emplace(format_, most, shape_.head_dim);
+    if (most > 0) packed.emplace(format_, most - first, shape_.head_dim);
     for (const CachedSequence& s : sequences) {
       if (s.queries == 0) continue;
-      if (!sums_are_chains(policy_) || shape_.window > 0) {
+      if (!sums_are_chains(policy_)) {
         each_head(s, [&](const QueryRows& rows) { by_definition(s, rows); });
         continue;
       }
@@ -99,10 +102,11 @@ class HeadRun {
         one_by_one(s, &s == &sequences.back() ? after : HeadOf{&s + 1, kv_});
         continue;
       }
-      pack(s, sequences.size() > 1, *packed);
-      each_head(s, [&](const QueryRows& rows) {
+      pack(s, first, sequences.size() > 1, *packed);
+      each_head(s, [&](QueryRows rows) {
         if (packed->finite()) {
-          packed->attend(rows, scale());
+          rows.position -= first;
+          packed->attend(rows, scale(), shape_.window);
         } else {
           by_definition(s, rows);
         }
@@ -113,28 +117,35 @@ class HeadRun {
  private:
   float scale() const { return score_scale({.head_dim = shape_.head_dim, .scale = shape_.scale}); }
 
-  // body(segment's k, v) of the keys that `at` sees, from segment `first` on.
+  std::int64_t first_packed(const CachedSequence& s) const {
+    return first_packed_key(s.first_position, shape_.window);
+  }
+
+  // body(segment's k, v) of the keys of `at` from `from` on, in segments from `first` on: of those
+  // before `from`, no rows.
   template <class Body>
-  void each_segment(const HeadOf& at, std::size_t first, const Body& body) const {
+  void each_segment(const HeadOf& at, std::int64_t from, std::size_t first,
+                    const Body& body) const {
     const CachedSequence& s = *at.sequence;
     std::int64_t left = keys_of(s);
     for (std::size_t i = 0; i < s.segments.size() && left > 0; ++i) {
       const KeySegment& segment = s.segments[i];
-      const std::int64_t rows = std::min(left, segment.k.rows);
+      const std::int64_t rows = std::min(left, segment.k.rows), skipped = std::min(from, rows);
       if (i >= first) {
-        body(segment.k.head(at.kv_head, shape_.head_dim).rows_from(0, rows),
-             segment.v.head(at.kv_head, shape_.head_dim).rows_from(0, rows));
+        body(segment.k.head(at.kv_head, shape_.head_dim).rows_from(skipped, rows - skipped),
+             segment.v.head(at.kv_head, shape_.head_dim).rows_from(skipped, rows - skipped));
       }
       left -= rows;
+      from -= skipped;
     }
   }
 
   // A first segment that the run shares is packed once and kept.
-  void pack(const CachedSequence& s, bool shares, HeadKeys& packed) const {
+  void pack(const CachedSequence& s, std::int64_t from, bool shares, HeadKeys& packed) const {
     packed.reset();
     const bool has_prefix = shares && packed.size() > 0;
     std::size_t index = has_prefix ? 1 : 0;
-    each_segment({&s, kv_}, index, [&](const KeyRows& k, const KeyRows& v) {
+    each_segment({&s, kv_}, from, index, [&](const KeyRows& k, const KeyRows& v) {
       packed.append(k, v);
       if (shares && index == 0) packed.mark();
       ++index;
@@ -154,8 +165,9 @@ class HeadRun {
 
   void one_by_one(const CachedSequence& s, const HeadOf& after) const {
     const auto padded = [](std::int64_t keys) { return round_up(keys, inner::kKeysAtOnce); };
-    const std::int64_t keys = keys_of(s);
-    const std::int64_t next = after.sequence == nullptr ? 0 : keys_of(*after.sequence);
+    const std::int64_t first = first_packed(s), keys = keys_of(s) - first;
+    const std::int64_t next =
+        after.sequence == nullptr ? 0 : keys_of(*after.sequence) - first_packed(*after.sequence);
     const std::int64_t pointers = 2 * (padded(keys) + padded(next));
     const Scratch scratch(static_cast<std::size_t>(pointers) * sizeof(const void*) +
                           bf16_of_fp32(s) * sizeof(std::uint16_t));
@@ -172,7 +184,7 @@ class HeadRun {
       }
     };
     std::int64_t done = 0;
-    each_segment({&s, kv_}, 0, [&](const KeyRows& k, const KeyRows& v) {
+    each_segment({&s, kv_}, first, 0, [&](const KeyRows& k, const KeyRows& v) {
       point(k, k_rows + done);
       point(v, v_rows + done);
       done += k.rows;
@@ -182,16 +194,19 @@ class HeadRun {
     done = 0;
     if (next > 0) {
       // What both share has just been read.
-      const std::size_t first = after.kv_head == kv_ && shares_prefix(s, *after.sequence) ? 1 : 0;
-      each_segment(after, first, [&](const KeyRows& k, const KeyRows& v) {
-        addresses(k, next_k + done);
-        addresses(v, next_v + done);
-        done += k.rows;
-      });
+      const std::size_t shared = after.kv_head == kv_ && shares_prefix(s, *after.sequence) ? 1 : 0;
+      each_segment(after, first_packed(*after.sequence), shared,
+                   [&](const KeyRows& k, const KeyRows& v) {
+                     addresses(k, next_k + done);
+                     addresses(v, next_v + done);
+                     done += k.rows;
+                   });
       if (done > 0) std::fill(next_k + done, next_k + padded(done), next_k[done - 1]);
     }
-    each_head(s, [&](const QueryRows& rows) {
-      attend_one_by_one(format_, rows, {k_rows, v_rows, keys}, {next_k, next_v, done}, scale());
+    each_head(s, [&](QueryRows rows) {
+      rows.position -= first;
+      attend_one_by_one(format_, rows, k_rows, v_rows, {next_k, next_v, done}, scale(),
+                        shape_.window);
     });
   }
 
@@ -199,7 +214,7 @@ class HeadRun {
   std::size_t bf16_of_fp32(const CachedSequence& s) const {
     if (!takes_bf16(policy_)) return 0;
     std::int64_t rows = 0;
-    each_segment({&s, kv_}, 0, [&](const KeyRows& k, const KeyRows& v) {
+    each_segment({&s, kv_}, first_packed(s), 0, [&](const KeyRows& k, const KeyRows& v) {
       rows += (k.bf16 == nullptr ? k.rows : 0) + (v.bf16 == nullptr ? v.rows : 0);
     });
     return static_cast<std::size_t>(rows * shape_.head_dim);
@@ -210,7 +225,7 @@ class HeadRun {
     const Scratch k_all(static_cast<std::size_t>(keys * dim) * 4);
     const Scratch v_all(static_cast<std::size_t>(keys * dim) * 4);
     std::int64_t done = 0;
-    each_segment({&s, kv_}, 0, [&](const KeyRows& k, const KeyRows& v) {
+    each_segment({&s, kv_}, 0, 0, [&](const KeyRows& k, const KeyRows& v) {
       for (std::int64_t j = 0; j < k.rows; ++j, ++done) {
         k.copy_row(j, k_all.floats() + done * dim);
         v.copy_row(j, v_all.floats() + done * dim);

@@ -76,7 +76,8 @@ void HeadKeys::reset() {
   last_value_ = marked_value_;
 }
 
-void HeadKeys::attend(const QueryRows& rows, float scale, inner::RowsAhead* ahead) const {
+void HeadKeys::attend(const QueryRows& rows, float scale, std::int64_t window,
+                      inner::RowsAhead* ahead) const {
   const inner::AttentionTiles& tiles = format_.tiles;
   const std::int64_t width = tiles.width, sum_stride = round_up(dim_, 16);
   const Scratch q(bytes(format_.words(dim_) * width));
@@ -91,6 +92,7 @@ void HeadKeys::attend(const QueryRows& rows, float scale, inner::RowsAhead* ahea
                                    .dim = dim_,
                                    .queries = 0,
                                    .position = 0,
+                                   .window = window > 0 ? window : inner::kNoWindow,
                                    .scale = scale,
                                    .rounding = format_.input_rounding,
                                    .scores = scores.floats(),
@@ -116,21 +118,29 @@ void HeadKeys::attend(const QueryRows& rows, float scale, inner::RowsAhead* ahea
   }
 }
 
-void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows,
-                       const inner::HeadPointers& now, const inner::HeadPointers& next,
-                       float scale) {
+void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows, const void** k,
+                       const void** v, const inner::HeadPointers& next, float scale,
+                       std::int64_t window) {
   const std::int64_t dim = rows.q.cols, keys = rows.position + rows.q.rows;
   const std::int64_t scores_size = round_up(keys, 16) + inner::kKeysAtOnce;
-  const std::int64_t sums_size = round_up(dim, 16);
-  const Scratch scratch(bytes(scores_size + sums_size + dim + keys + 32));
-  float *scores = scratch.floats(), *sums = scores + scores_size;
-  std::uint32_t* words = scratch.words() + scores_size + sums_size;
+  const std::int64_t sums_size = round_up(dim, 16), zeros_size = window > 0 ? dim : 0;
+  const Scratch scratch(bytes(scores_size + sums_size + zeros_size + dim + keys + 32));
+  float *scores = scratch.floats(), *sums = scores + scores_size, *zeros = sums + sums_size;
+  std::uint32_t* words = scratch.words() + scores_size + sums_size + zeros_size;
+  std::fill(zeros, zeros + zeros_size, 0.0f);
+  const void* kept[kKeyAlignment];
   for (std::int64_t i = 0; i < rows.q.rows; ++i) {
+    const std::int64_t position = rows.position + i, first = first_packed_key(position, window);
+    const std::int64_t hidden = first_key(position, window) - first;
+    // What is hidden counts with a weight of zero, so its values must be finite.
+    std::copy_n(v + first, hidden, kept);
+    std::fill_n(v + first, hidden, zeros);
     float max = 0.0f, sum = 0.0f;
     format.tiles.one({.q = rows.q.matrix().row(i),
-                      .now = {now.k, now.v, rows.position + i + 1},
+                      .now = {k + first, v + first, position + 1 - first},
                       .next = next,
                       .dim = dim,
+                      .hidden = hidden,
                       .scale = scale,
                       .rounding = format.input_rounding,
                       .scores = scores,
@@ -138,6 +148,7 @@ void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows,
                       .sums = sums,
                       .max = &max,
                       .sum = &sum});
+    std::copy_n(kept, hidden, v + first);
     format.tiles.quotients(sums, 0, 1, dim, &sum, rows.out.fp32 + i * rows.out.stride,
                            rows.out.stride, format.rounding);
     save(rows, i, 1, &max, &sum);

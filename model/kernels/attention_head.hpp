@@ -7,21 +7,28 @@
 
 #include "model/kernels/attention.hpp"
 #include "model/kernels/attention_format.hpp"
+#include "model/kernels/attention_shape.hpp"
 #include "model/kernels/scratch.hpp"
 
 namespace nb::kernels {
+
+// Sums over keys run in 16 lanes and in pairs: from such a position on they are the same.
+inline constexpr std::int64_t kKeyAlignment = 16;
+inline std::int64_t first_packed_key(std::int64_t position, std::int64_t window) {
+  return first_key(position, window) / kKeyAlignment * kKeyAlignment;
+}
 
 // Queries of one head and where its results go.
 struct QueryRows {
   ConstAnyMatrix q;           // (queries, D)
   AnyMatrix out;              // the same
-  std::int64_t position = 0;  // absolute, of the first query
+  std::int64_t position = 0;  // of the first query, as the keys count
   float* row_max = nullptr;   // of the first query, or null
   float* row_sum = nullptr;
 };
 
-// Keys and values of one head from position 0 on, packed. The rows given to append() live as long
-// as this.
+// Keys and values of one head from a position on, packed: it is their 0, and a multiple of
+// kKeyAlignment. The rows given to append() live as long as this.
 class HeadKeys {
  public:
   HeadKeys(const AttentionFormat& format, std::int64_t capacity, std::int64_t dim);
@@ -36,7 +43,8 @@ class HeadKeys {
   // through them, and attend() must not be called.
   bool finite() const { return finite_; }
   // No query beyond the last key. ahead: what the tiles prefetch on their way, or null.
-  void attend(const QueryRows& rows, float scale, inner::RowsAhead* ahead = nullptr) const;
+  void attend(const QueryRows& rows, float scale, std::int64_t window,
+              inner::RowsAhead* ahead = nullptr) const;
 
  private:
   std::uint32_t* values_at(std::int64_t key) const;
@@ -50,11 +58,11 @@ class HeadKeys {
   Scratch k_rows_, v_panels_;
 };
 
-// Few queries, each by itself, in fp32. now: the positions from 0 on. next: what the caller will
-// need after these, or nothing.
-void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows,
-                       const inner::HeadPointers& now, const inner::HeadPointers& next,
-                       float scale);
+// Few queries, each by itself, in fp32. now: as in HeadKeys, up to the last query's, for changes
+// that are taken back. next: what the caller will need after these, or nothing.
+void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows, const void** k,
+                       const void** v, const inner::HeadPointers& next, float scale,
+                       std::int64_t window);
 
 // The naive definition, for values that are not finite and for sums that are no chains.
 void attend_by_definition(const QueryRows& rows, const ConstAnyMatrix& k, const ConstAnyMatrix& v,

@@ -13,9 +13,10 @@ namespace {
 // 256 queries: dk and dv are loaded and stored once for that many steps of their chains.
 constexpr int kGroup = 256 / kWidth;
 
-// Scores of all keys, scaled, and the maximum over those that each query sees.
+// Scores of all keys from the tile of `begin` on, scaled, and the maximum over those that each
+// query sees.
 template <class Format>
-void score_all(const AttentionForward& b, std::int64_t keys) {
+void score_all(const AttentionForward& b, std::int64_t begin, std::int64_t keys) {
   const std::int64_t words = words_of<Format>(b.dim);
   const Floats scale = all(b.scale), nothing = floats(all_bits(0xff800000u));
   Floats best[kTileVectors];
@@ -24,6 +25,7 @@ void score_all(const AttentionForward& b, std::int64_t keys) {
     constexpr int kVectors = decltype(vectors)::value;
     float* out = b.scores + key * kWidth + 16 * first;
     const bool masks = key + kTileRows - 1 > b.position + 16 * first;
+    const bool is_far = key + b.window < b.position + 16 * (first + kVectors) - 1;
     attention_tile<Format, kTileRows, kVectors, false>(
         words, b.k + key * words, words, b.q + 16 * first, nullptr, 0, b.ahead,
         [&](int r, int v, Floats sum) {
@@ -34,12 +36,15 @@ void score_all(const AttentionForward& b, std::int64_t keys) {
       for (int r = 0; r < kTileRows; ++r) {
         Floats z = load(out + r * kWidth + 16 * v);
         if (masks) z = select(hidden_lanes(key + r, b.position + 16 * (first + v)), nothing, z);
+        if (is_far) {
+          z = select(near_lanes(key + r, b.position + 16 * (first + v), b.window), z, nothing);
+        }
         top = larger_of(z, top);
       }
       best[first + v] = top;
     }
   };
-  for (std::int64_t key = 0; key < keys; key += kTileRows) {
+  for (std::int64_t key = begin / kTileRows * kTileRows; key < keys; key += kTileRows) {
     if (kTileVectors == 2 && b.queries <= 16) {
       tile(Constant<1>(), key, 0);
     } else if (kTileVectors == 2 && key > b.position + 15) {
@@ -50,13 +55,15 @@ void score_all(const AttentionForward& b, std::int64_t keys) {
   }
   for (int v = 0; v < kTileVectors; ++v) store(b.max + 16 * v, best[v]);
   for (std::int64_t i = 0; i < b.queries; ++i) {
-    if (b.max[i] == 0.0f) b.max[i] = zero_maximum(b.scores + i, b.position + i + 1);
+    if (b.max[i] != 0.0f) continue;
+    const std::int64_t first = b.position + i > b.window ? b.position + i - b.window : 0;
+    b.max[i] = zero_maximum(b.scores + i, first, b.position + i + 1);
   }
 }
 
-// Probabilities of all keys as weights, and their sums in 16 virtual lanes by key.
+// Probabilities of all keys from `begin` on as weights, and their sums in 16 virtual lanes by key.
 template <class Format>
-void weigh_all(const AttentionForward& b, std::int64_t keys) {
+void weigh_all(const AttentionForward& b, std::int64_t begin, std::int64_t keys) {
   for (int v = 0; v < kTileVectors && 16 * v < b.queries; ++v) {
     const std::int64_t position = b.position + 16 * v;
     const Floats max = load(b.max + 16 * v);
@@ -70,9 +77,25 @@ void weigh_all(const AttentionForward& b, std::int64_t keys) {
       sums[key % 16] = sums[key % 16] + p;
       return p;
     };
+    const auto at_the_edge = [&](std::int64_t key) {
+      Floats p = exp_of(load(z + key * kWidth) - max);
+      p = select(hidden_lanes(key, position), all(0.0f), p);
+      p = select(near_lanes(key, position, b.window), p, all(0.0f));
+      sums[key % 16] = sums[key % 16] + p;
+      return p;
+    };
     const std::int64_t seen = keys < position + 16 ? keys : position + 16;
     const std::int64_t open = (keys < position + 1 ? keys : position + 1) / 2 * 2;
-    std::int64_t key = 0;
+    std::int64_t key = begin;
+    if (position + 15 > b.window) {
+      const std::int64_t first = first_pair(position, b.window);
+      for (; key < first; key += 2) store_pair<Format>(out, key, all(0.0f), all(0.0f), b.rounding);
+      for (; key < seen && key + b.window < position + 15; key += 2) {
+        const Floats even = at_the_edge(key);
+        const Floats odd = key + 1 < seen ? at_the_edge(key + 1) : all(0.0f);
+        store_pair<Format>(out, key, even, odd, b.rounding);
+      }
+    }
     for (; key < open; key += 2) {
       const Floats even = probability(key, false), odd = probability(key + 1, false);
       store_pair<Format>(out, key, even, odd, b.rounding);
@@ -87,16 +110,22 @@ void weigh_all(const AttentionForward& b, std::int64_t keys) {
   }
 }
 
+// Of the queries of a tile, the first of which stands at `position`.
+template <class Format>
+NB_OP WordRange words_seen(std::int64_t position, std::int64_t window, std::int64_t keys) {
+  const std::int64_t seen = position + kTileRows;
+  return {first_pair(position, window) / Format::kPerWord,
+          words_of<Format>(seen < keys ? seen : keys)};
+}
+
 template <class Format>
 void forward(const AttentionForward& b) {
-  const std::int64_t keys = b.position + b.queries;
-  score_all<Format>(b, keys);
-  weigh_all<Format>(b, keys);
-  lanes_times_panels<Format>(b.queries, b.dim, b.weights, b.v, b.v_panel, b.sums,
-                             (b.dim + 15) / 16 * 16, b.ahead, [&](std::int64_t row) {
-                               const std::int64_t seen = b.position + row + kTileRows;
-                               return words_of<Format>(seen < keys ? seen : keys);
-                             });
+  const std::int64_t keys = b.position + b.queries, begin = first_pair(b.position, b.window);
+  score_all<Format>(b, begin, keys);
+  weigh_all<Format>(b, begin, keys);
+  lanes_times_panels<Format>(
+      b.queries, b.dim, b.weights, b.v, b.v_panel, b.sums, (b.dim + 15) / 16 * 16, b.ahead,
+      [&](std::int64_t row) { return words_seen<Format>(b.position + row, b.window, keys); });
 }
 
 template <class Format>
@@ -121,24 +150,24 @@ void backward(const AttentionBackward& b) {
         [&](int r, int v, Floats sum) { store(dp + r * kWidth + 16 * (first + v), sum); });
     if (!all_of(wild < one_each)) {
       gradient_rows<Format, false, true>(b, s, dp, key, first);
-    } else if (key + kTileRows - 1 > b.position + 16 * first || b.queries < kWidth) {
+    } else if (key + kTileRows - 1 > b.position + 16 * first || b.queries < kWidth ||
+               key + b.window < b.position + kWidth - 1) {
       gradient_rows<Format, true, true>(b, s, dp, key, first);
     } else {
       gradient_rows<Format, true, false>(b, s, dp, key, first);
     }
   };
-  for (std::int64_t key = 0; key < keys; key += kTileRows) {
+  const std::int64_t begin = first_pair(b.position, b.window) / kTileRows * kTileRows;
+  for (std::int64_t key = begin; key < keys; key += kTileRows) {
     if (kTileVectors == 2 && key > b.position + 15) {
       products(Constant<1>(), key, 1);
     } else {
       products(Constant<kTileVectors>(), key, 0);
     }
   }
-  lanes_times_panels<Format>(b.queries, b.dim, b.weights, b.k_by_dim, b.k_panel, b.dq,
-                             (b.dim + 15) / 16 * 16, b.ahead, [&](std::int64_t row) {
-                               const std::int64_t seen = b.position + row + kTileRows;
-                               return words_of<Format>(seen < keys ? seen : keys);
-                             });
+  lanes_times_panels<Format>(
+      b.queries, b.dim, b.weights, b.k_by_dim, b.k_panel, b.dq, (b.dim + 15) / 16 * 16, b.ahead,
+      [&](std::int64_t row) { return words_seen<Format>(b.position + row, b.window, keys); });
 }
 
 template <class Format>

@@ -30,6 +30,8 @@ struct RowsAhead {
   std::int64_t rate = 0, due = 0;  // rows every kSteps steps of a tile, in 1 / kUnit
 };
 
+inline constexpr std::int64_t kNoWindow = std::int64_t{1} << 60;
+
 // One block of queries of one head, forward.
 struct AttentionForward {
   const std::uint32_t* q;  // lanes (words(dim), width): queries, zero beyond `queries`
@@ -38,11 +40,12 @@ struct AttentionForward {
   std::int64_t v_panel;    // words from one panel of v to the next
   std::int64_t dim;
   std::int64_t queries;   // 1 to width
-  std::int64_t position;  // of the first query; keys 0 … position + queries - 1 are seen
+  std::int64_t position;  // of the first query; keys up to position + queries - 1 are seen
+  std::int64_t window;    // keys before its own that a query sees; kNoWindow: all
   float scale;
   int rounding;            // of the inputs
-  float* scores;           // (keys padded, width)
-  std::uint32_t* weights;  // lanes (words(keys), width)
+  float* scores;           // (keys padded, width); before the window nothing is touched
+  std::uint32_t* weights;  // lanes (words(keys), width), the same
   float* sums;             // out: (width, dim padded to 16): chains of p·v, nothing added
   float* max;              // out: (width)
   float* sum;              // out: (width)
@@ -60,13 +63,15 @@ struct AttentionBackward {
   std::int64_t dim;
   std::int64_t queries;
   std::int64_t position;
+  std::int64_t window;
   float scale;
   int rounding;
   const float* max;    // (width); beyond `queries` anything
   const float* sum;    // (width)
   const float* delta;  // (width)
   std::uint32_t* p;    // out: rows (keys padded, row_words): words of this block's queries, 0 where
-                       // masked; not written for whole vectors of 16 queries that see nothing
+                       // masked; not written for whole vectors of 16 queries that see nothing, nor
+                       // for tiles of keys that nobody sees
   std::uint32_t* ds;   // out: the same
   std::int64_t row_words;
   std::uint32_t* weights;  // scratch: lanes (words(keys), width)
@@ -102,9 +107,10 @@ struct HeadPointers {
 // One query of one head: decoding.
 struct AttentionOne {
   const float* q;     // (dim)
-  HeadPointers now;   // what it sees: at least one key
+  HeadPointers now;   // what it sees: at least one key, and `hidden` ones before
   HeadPointers next;  // what will be read after this query, or nothing: asked for meanwhile
   std::int64_t dim;
+  std::int64_t hidden;  // fewer than 16 keys in front of its window; their values are zeros
   float scale;
   int rounding;
   float* scores;         // scratch: keys + kKeysAtOnce

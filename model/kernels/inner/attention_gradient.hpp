@@ -42,7 +42,7 @@ NB_OP void store_gradients(const AttentionBackward& b, std::int64_t key,
 
 // p and ds of one tile of keys: s is scaled, less the maximum; dp a product. Vectors from `first`
 // on. kCalm: all of s is within kCalmScore of 0; kMasks: not all queries are there and see all
-// keys.
+// these keys.
 template <class Format, bool kCalm, bool kMasks>
 [[maybe_unused]] __attribute__((noinline)) void gradient_rows(const AttentionBackward& b,
                                                               const float* s, const float* dp,
@@ -66,8 +66,9 @@ template <class Format, bool kCalm, bool kMasks>
         Floats gradient = weight * ((load(dp + at) + zero) - delta);
         if (kMasks) {
           const Mask hidden = hidden_lanes(key + r + i, b.position + 16 * v);
-          weight = select(real[v], select(hidden, zero, weight), zero);
-          gradient = select(real[v], select(hidden, zero, gradient), zero);
+          const Mask near = near_lanes(key + r + i, b.position + 16 * v, b.window);
+          weight = select(real[v], select(hidden, zero, select(near, weight, zero)), zero);
+          gradient = select(real[v], select(hidden, zero, select(near, gradient, zero)), zero);
         }
         p[i][v] = weight;
         ds[i][v] = gradient;

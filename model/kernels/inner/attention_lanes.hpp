@@ -30,14 +30,23 @@ NB_OP Mask hidden_lanes(std::int64_t key, std::int64_t position) {
   return first_lanes(clamped(key - position));
 }
 
+// Lane i sees keys from position + i - window on.
+NB_OP Mask near_lanes(std::int64_t key, std::int64_t position, std::int64_t window) {
+  return first_lanes(clamped(key - position + window + 1));
+}
+// The first key that a query at `position` sees, or the one before: even.
+NB_OP std::int64_t first_pair(std::int64_t position, std::int64_t window) {
+  return position > window ? (position - window) / 2 * 2 : 0;
+}
+
 NB_OP Floats larger_of(Floats x, Floats best) { return select(best < x, x, best); }
 
 // The maximum of a query whose largest scaled score is zero, in the order of the definition, which
 // says of which sign. z: one lane, kWidth apart.
-[[maybe_unused]] float zero_maximum(const float* z, std::int64_t keys) {
+[[maybe_unused]] float zero_maximum(const float* z, std::int64_t first, std::int64_t keys) {
   float lanes[16];
   for (float& lane : lanes) lane = -__builtin_inff();
-  for (std::int64_t j = 0; j < keys; ++j) {
+  for (std::int64_t j = first; j < keys; ++j) {
     float& lane = lanes[j % 16];
     if (lane < z[j * kWidth]) lane = z[j * kWidth];
   }

@@ -259,6 +259,9 @@ template <class Format>
 void one_query(const AttentionOne& b) {
   row_to_words<Format>(b.q, b.dim, b.rounding, b.words);
   one_scores<Format>(b);
+  // Whatever the scale's sign: exp(z - max) is +0.
+  const float nothing = b.scale < 0.0f ? __builtin_inff() : -__builtin_inff();
+  for (std::int64_t j = 0; j < b.hidden; ++j) b.scores[j] = nothing;
   softmax(b.scores, b.now.keys, b.scale, b.max, b.sum);
   row_to_words<Format>(b.scores, b.now.keys, b.rounding, b.words);
   std::int64_t col = 0;

@@ -143,8 +143,11 @@ NB_OP void attention_tile(std::int64_t words, const std::uint32_t* a, std::int64
   }
 }
 
-// c (rows, cols) = the chains of `rows` lanes of `a` and the panels of b. words_for(row): how many
-// words a tile that begins at that row needs.
+struct WordRange {
+  std::int64_t begin, end;
+};
+// c (rows, cols) = the chains of `rows` lanes of `a` and the panels of b. words_for(row): those
+// that a tile that begins at that row needs.
 template <class Format, class WordsFor>
 NB_OP void lanes_times_panels(std::int64_t rows, std::int64_t cols, const std::uint32_t* a,
                               const std::uint32_t* b, std::int64_t b_panel, float* c,
@@ -152,8 +155,11 @@ NB_OP void lanes_times_panels(std::int64_t rows, std::int64_t cols, const std::u
   constexpr int kRest = kWidth % kTileRows;
   const auto tile = [&](auto tile_rows, auto vectors, std::int64_t row, std::int64_t col) {
     float* to = c + row * c_stride + col;
+    const WordRange words = words_for(row);
+    const std::int64_t skipped = words.begin * kWidth;
     attention_tile<Format, decltype(tile_rows)::value, decltype(vectors)::value, true>(
-        words_for(row), a + row, 0, b + col / kWidth * b_panel, nullptr, 0, ahead,
+        words.end - words.begin, a + skipped + row, 0, b + col / kWidth * b_panel + skipped,
+        nullptr, 0, ahead,
         [&](int r, int v, Floats sum) { store(to + r * c_stride + 16 * v, sum); });
   };
   for (std::int64_t col = 0; col < cols; col += kWidth) {

@@ -189,6 +189,98 @@ TEST(Lowering, FusedAttentionCountsVisiblePairsOnly) {
   EXPECT_EQ(lower_on(desc, "h100_sxm").kernels[0].flops, 4.0 * 2 * 4 * 16 * 8);
 }
 
+// A query sees `window` keys before its own, where there are so many.
+TEST(Lowering, FusedAttentionUnderAWindowCountsItsKeysAlone) {
+  for (const std::int64_t window : {1, 3, 7, 8, 20}) {
+    for (const std::int64_t queries : {1, 3, 8}) {
+      std::int64_t pairs = 0, first = 8;
+      for (std::int64_t i = 8 - queries; i < 8; ++i) {
+        pairs += std::min(i, window) + 1;
+        first = std::min(first, std::max<std::int64_t>(i - window, 0));
+      }
+      EXPECT_EQ(visible_pairs(queries, 8, window), pairs);
+      EXPECT_EQ(visible_keys(queries, 8, window), 8 - first);
+      OpDesc desc = sample_op(OpKind::kAttention);
+      desc.time = queries;
+      desc.key_time = 8;
+      desc.window = window;
+      const Kernel kernel = lower_on(desc, "h100_sxm").kernels[0];
+      const auto values = static_cast<double>(2 * 4 * 16);
+      EXPECT_EQ(kernel.flops, 4.0 * values * static_cast<double>(pairs));
+      OpDesc seen = desc;
+      seen.window = 0;
+      seen.key_time = 8 - first;
+      EXPECT_EQ(kernel.read_bytes, lower_on(seen, "h100_sxm").kernels[0].read_bytes);
+      desc.kind = OpKind::kAttentionBackward;
+      const Lowering backward = lower_on(desc, "h100_sxm");
+      EXPECT_EQ(backward.kernels[1].flops, 10.0 * values * static_cast<double>(pairs));
+    }
+  }
+}
+
+// Scores that the window hides are computed and masked.
+TEST(Lowering, UnfusedAttentionUnderAWindowScoresAllKeys) {
+  DeviceProfile p = profile("ascend_910b3");
+  p.software.fused_operators.value.clear();
+  for (const OpKind kind : {OpKind::kAttention, OpKind::kAttentionBackward}) {
+    OpDesc desc = sample_op(kind);
+    const Lowering all = lower(desc, p.software, p.numerics);
+    desc.window = 2;
+    const Lowering some = lower(desc, p.software, p.numerics);
+    ASSERT_EQ(kernel_names(some), kernel_names(all));
+    for (std::size_t i = 0; i < all.kernels.size(); ++i) {
+      EXPECT_EQ(some.kernels[i].flops, all.kernels[i].flops);
+      EXPECT_EQ(some.kernels[i].read_bytes, all.kernels[i].read_bytes);
+    }
+  }
+}
+
+// gpt.py since 2025-12-08: slice, .float(), / 15, tanh, * 15. Padding is sliced off, and comes back
+// as zeros in the gradient.
+TEST(Lowering, CapsOfUpcastLogitsAreFp32) {
+  const std::uint64_t logits = 16 * 256, padded = 16 * 320;
+  OpDesc desc = sample_op(OpKind::kSoftcapCrossEntropy);
+  desc.padded_vocab = 320;
+  desc.caps_in_fp32 = true;
+  const Lowering loss = lower_on(desc, "ascend_910b3");
+  EXPECT_EQ(kernel_names(loss),
+            (std::vector<std::string>{"cast", "div", "tanh", "mul", "log_softmax", "nll_loss"}));
+  EXPECT_EQ(saved_bytes(loss), logits * 4 + logits * 4);
+  EXPECT_EQ(loss.kernels[0].read_bytes, logits * 2);
+  EXPECT_EQ(loss.kernels[1].read_bytes, logits * 4);
+  desc.kind = OpKind::kSoftcapCrossEntropyBackward;
+  const Lowering backward = lower_on(desc, "ascend_910b3");
+  EXPECT_EQ(kernel_names(backward),
+            (std::vector<std::string>{"zero", "nll_loss_backward", "log_softmax_backward", "mul",
+                                      "tanh_backward", "div", "cast", "zero", "copy"}));
+  EXPECT_EQ(backward.kernels[7].write_bytes, padded * 2);
+  EXPECT_EQ(lower_on(desc, "h100_sxm").kernels[0].write_bytes, padded * 2);
+  desc.kind = OpKind::kLogits;
+  EXPECT_EQ(kernel_names(lower_on(desc, "ascend_910b3")),
+            (std::vector<std::string>{"cast", "div", "tanh", "mul"}));
+  EXPECT_EQ(lower_on(desc, "h100_sxm").kernels[0].write_bytes, logits * 4);
+  desc.kind = OpKind::kLogProbabilities;
+  EXPECT_EQ(kernel_names(lower_on(desc, "ascend_910b3")),
+            (std::vector<std::string>{"log_softmax", "nll_loss", "argmax"}));
+}
+
+TEST(Lowering, WithoutACapTheLogitsAreUpcastAlone) {
+  OpDesc desc = sample_op(OpKind::kSoftcapCrossEntropy);
+  desc.has_softcap = false;
+  const std::uint64_t logits = 16 * 256;
+  EXPECT_EQ(kernel_names(lower_on(desc, "ascend_910b3")),
+            (std::vector<std::string>{"cast", "log_softmax", "nll_loss"}));
+  const Lowering compiled = lower_on(desc, "h100_sxm");
+  EXPECT_EQ(kernel_names(compiled),
+            (std::vector<std::string>{"triton_log_softmax", "triton_nll_loss"}));
+  EXPECT_LT(saved_bytes(compiled), logits);
+  EXPECT_EQ(compiled.saved_inputs, 1);
+  desc.kind = OpKind::kSoftcapCrossEntropyBackward;
+  EXPECT_EQ(
+      kernel_names(lower_on(desc, "ascend_910b3")),
+      (std::vector<std::string>{"zero", "nll_loss_backward", "log_softmax_backward", "cast"}));
+}
+
 TEST(Lowering, UnfusedAttentionKeepsTheProbabilities) {
   DeviceProfile p = profile("ascend_910b3");
   p.software.fused_operators.value.clear();

@@ -52,7 +52,8 @@ Story story(std::int64_t time, std::uint64_t seed, Values values, const MatmulPo
                         .keys = time,
                         .heads = heads.heads,
                         .kv_heads = heads.kv_heads,
-                        .head_dim = heads.head_dim},
+                        .head_dim = heads.head_dim,
+                        .window = heads.window},
                        policy);
   return s;
 }
@@ -201,6 +202,72 @@ TEST(AttentionCached, ABatchOfMixedSequencesEqualsOnePassOfEach) {
   }
 }
 
+CachedShape windowed(std::int64_t window) {
+  return {.heads = 4, .kv_heads = 2, .head_dim = 6, .window = window};
+}
+
+TEST(AttentionCached, ChunksUnderAWindowEqualOnePass) {
+  for (const MatmulPolicy& policy : kPolicies) {
+    for (const std::int64_t window : {1, 5, 15, 16, 17, 31, 40, 90}) {
+      const Story s = story(71, 1, Values::kFinite, policy, windowed(window));
+      test::at_every_level([&] {
+        for (const std::int64_t size : {1, 3, 13, 40, 71}) {
+          for (std::int64_t first = 0; first < 71; first += size) {
+            const std::int64_t count = std::min(size, 71 - first);
+            ASSERT_TRUE(batch_equals_one_pass({{&s, first, count, {20, 33, 71}}}, policy))
+                << test::text(policy) << " window " << window << ", chunk " << first << " + "
+                << count;
+          }
+        }
+      });
+    }
+  }
+}
+
+// Prefixes that lie before some windows, cross them, or are whole in them.
+TEST(AttentionCached, SharedPrefixesUnderAWindowEqualOnePassOfEach) {
+  for (const MatmulPolicy& policy : {kPolicies[0], kPolicies[1]}) {
+    for (const std::int64_t window : {1, 9, 16, 35, 60}) {
+      const Story s = story(90, 13, Values::kBf16, policy, windowed(window));
+      test::at_every_level([&] {
+        for (const std::int64_t prefix : {30, 32, 60}) {
+          std::vector<Chunk> chunks;
+          for (std::int64_t i = 0; i < 12; ++i)
+            chunks.push_back({&s, prefix + 2 * i, 1 + i % 6, {prefix, 90}});
+          chunks.push_back({&s, prefix, 90 - prefix, {prefix, 90}});
+          chunks.push_back({&s, 10, 80, {prefix, 90}});
+          ASSERT_TRUE(batch_equals_one_pass(chunks, policy)) << window << " " << prefix;
+        }
+      });
+    }
+  }
+}
+
+// Such a value is hidden by the window of some queries, and one of a pair of others.
+TEST(AttentionCached, ValuesThatAreNotFiniteInFrontOfAWindowAreNotSeen) {
+  for (const std::int64_t row : {0, 10, 11, 24, 25, 26}) {
+    Story s = story(50, 28, Values::kOrdinary, {}, windowed(6));
+    s.v.view().row(row)[7] = INFINITY;
+    s.k.view().row(row)[7] = INFINITY;
+    reference::attention(s.q.view(), s.k.view(), s.v.view(), s.expected.view(), {},
+                         {.batch = 1,
+                          .queries = 50,
+                          .keys = 50,
+                          .heads = kHeads.heads,
+                          .kv_heads = kHeads.kv_heads,
+                          .head_dim = kHeads.head_dim,
+                          .window = 6},
+                         {});
+    test::at_every_level([&] {
+      for (std::int64_t first = 0; first < 46; ++first) {
+        ASSERT_TRUE(batch_equals_one_pass({{&s, first, 1, {11, 50}}}, {})) << row << " " << first;
+        ASSERT_TRUE(batch_equals_one_pass({{&s, first, 4, {11, 50}}}, {})) << row << " " << first;
+      }
+      EXPECT_TRUE(batch_equals_one_pass({{&s, 11, 9, {11, 50}}, {&s, 20, 30, {11, 50}}}, {}));
+    });
+  }
+}
+
 // So many that a piece of the loop takes several.
 TEST(AttentionCached, ManyShortSequencesEqualOnePassOfEach) {
   const Story s = story(90, 16, Values::kBf16, {}, {.heads = 2, .kv_heads = 2, .head_dim = 128});
@@ -300,6 +367,7 @@ TEST(AttentionCached, ABatchThatDisagreesFailsTheCheck) {
   EXPECT_THROW(run({0, 1, 0, {}}, kHeads), CheckFailure);
   EXPECT_THROW(run({0, 8, 0, whole}, {.heads = 4, .kv_heads = 3, .head_dim = 6}), CheckFailure);
   EXPECT_THROW(run({0, 8, 0, whole}, {.heads = 4, .kv_heads = 1, .head_dim = 6}), CheckFailure);
+  EXPECT_THROW(run({0, 8, 0, whole}, windowed(-1)), CheckFailure);
   EXPECT_NO_THROW(run({0, 8, 0, whole}, kHeads));
   const Bf16Segment bf16(whole.front(), kHeads, {});
   const CachedSequence sequence = {0, 8, 0, {&bf16.rows, 1}};

@@ -84,7 +84,8 @@ void expect_equal(const AttentionShape& s, const MatmulPolicy& policy, Values va
                   bool backward) {
   SCOPED_TRACE(testing::Message() << "B " << s.batch << " queries " << s.queries << " keys "
                                   << s.keys << " H " << s.heads << "/" << s.kv_heads << " D "
-                                  << s.head_dim << " " << test::text(policy));
+                                  << s.head_dim << " window " << s.window << " "
+                                  << test::text(policy));
   const Tensors t = tensors(s, values);
   const Results expected = run<true>(t, s, policy, backward);
   test::at_every_level([&] {
@@ -163,6 +164,99 @@ TEST(Attention, ProbabilitiesOfAllSizesEqualTheDefinition) {
       EXPECT_TRUE(test::same_bits(actual.dq, expected.dq)) << test::text(policy);
       EXPECT_TRUE(test::same_bits(actual.dk, expected.dk)) << test::text(policy);
       EXPECT_TRUE(test::same_bits(actual.dv, expected.dv)) << test::text(policy);
+    });
+  }
+}
+
+AttentionShape with_window(AttentionShape s, std::int64_t window) {
+  s.window = window;
+  return s;
+}
+
+// One key, tiles of keys, vectors and blocks of queries: whole, and by one less and more.
+TEST(Attention, WindowsEqualTheirDefinition) {
+  for (const std::int64_t window : {1, 3, 4, 5, 11, 12, 13, 15, 16, 17, 31, 32, 33, 100, 101}) {
+    for (const MatmulPolicy& policy : {kPolicies[0], kPolicies[1]}) {
+      for (const std::int64_t time : {1, 2, 33, 101})
+        expect_equal(with_window(training_shape(1, time, 1, 1, 18), window), policy,
+                     Values::kFinite, true);
+    }
+  }
+}
+
+TEST(Attention, WindowsOfGroupedHeadsEqualTheirDefinition) {
+  for (const MatmulPolicy& policy : kPolicies) {
+    for (const std::int64_t window : {1, 7, 16, 40}) {
+      expect_equal(with_window(training_shape(2, 53, 6, 2, 16), window), policy, Values::kOrdinary,
+                   true);
+      expect_equal(with_window(training_shape(1, 50, 2, 2, 6), window), policy, Values::kNonFinite,
+                   true);
+    }
+  }
+}
+
+// Chains over keys and over queries begin and end in any of several spans.
+TEST(Attention, WindowsOfLongSequencesEqualTheirDefinition) {
+  for (const std::int64_t window : {1, 24, 255, 256, 257, 300, 511, 549}) {
+    expect_equal(with_window(training_shape(1, 550, 1, 1, 8), window), {}, Values::kOrdinary, true);
+    expect_equal(with_window(training_shape(1, 530, 2, 1, 5), window), kPolicies[1],
+                 Values::kOrdinary, true);
+  }
+}
+
+// A query that sees all keys before its own sees all that there are without a window.
+TEST(Attention, AWindowOfAllKeysIsNone) {
+  const AttentionShape s = training_shape(1, 70, 2, 1, 16);
+  const Tensors t = tensors(s, Values::kOrdinary);
+  for (const MatmulPolicy& policy : kPolicies) {
+    const Results expected = run<false>(t, s, policy, true);
+    for (const std::int64_t window : {69, 70, 1000}) {
+      const Results r = run<false>(t, with_window(s, window), policy, true);
+      EXPECT_TRUE(test::same_bits(r.out, expected.out)) << test::text(policy);
+      EXPECT_TRUE(test::same_bits(r.dq, expected.dq)) << test::text(policy);
+      EXPECT_TRUE(test::same_bits(r.dk, expected.dk)) << test::text(policy);
+      EXPECT_TRUE(test::same_bits(r.dv, expected.dv)) << test::text(policy);
+    }
+    const Results seen = run<false>(t, with_window(s, 68), policy, false);
+    EXPECT_FALSE(test::same_bits(seen.out, expected.out)) << test::text(policy);
+  }
+}
+
+// A query sees as many keys as it would see if the sequence began with its window.
+TEST(Attention, AWindowHasItsLengthAndItsOwnKey) {
+  constexpr std::int64_t kWindow = 17, kTime = 64;
+  const AttentionShape s = with_window(training_shape(1, kTime, 1, 1, 8), kWindow);
+  const Tensors t = tensors(s, Values::kOrdinary);
+  const MatmulPolicy& policy = kPolicies[1];
+  const Results all = run<false>(t, s, policy, false);
+  // From an aligned position on, sums are cut alike.
+  for (const std::int64_t first : {16, 32}) {
+    const std::int64_t query = first + kWindow;
+    AttentionShape one = training_shape(1, kWindow + 1, 1, 1, 8);
+    Array out(kWindow + 1, 8);
+    attention(row_block(t.q.view(), first, kWindow + 1), row_block(t.k.view(), first, kWindow + 1),
+              row_block(t.v.view(), first, kWindow + 1), out.view(), {}, one, policy);
+    EXPECT_TRUE(test::same_bits(std::span(all.out.view().row(query), 8),
+                                std::span(out.view().row(kWindow), 8)));
+  }
+}
+
+// What a key in front of the window holds, NaN included, cannot be seen.
+TEST(Attention, KeysInFrontOfTheWindowAreNeverSeen) {
+  const AttentionShape s = with_window(training_shape(1, 60, 1, 1, 8), 9);
+  for (const MatmulPolicy& policy : kPolicies) {
+    Tensors t = tensors(s, Values::kOrdinary);
+    const Results before = run<false>(t, s, policy, false);
+    for (std::int64_t j = 0; j < 21; ++j) {
+      for (std::int64_t d = 0; d < 8; ++d) t.k.view().row(j)[d] = t.v.view().row(j)[d] = NAN;
+    }
+    test::at_every_level([&] {
+      const Results after = run<false>(t, s, policy, false);
+      for (std::int64_t i = 30; i < 60; ++i) {
+        ASSERT_TRUE(test::same_bits(std::span(after.out.view().row(i), 8),
+                                    std::span(before.out.view().row(i), 8)));
+      }
+      EXPECT_TRUE(std::isnan(after.out.view().row(29)[0]));
     });
   }
 }
@@ -306,6 +400,8 @@ TEST(Attention, OneKeyGivesItsValue) {
 
 TEST(Attention, AShapeThatDisagreesFailsTheCheck) {
   const Tensors t = tensors(training_shape(1, 4, 2, 2, 4), Values::kOrdinary);
+  EXPECT_THROW(run<false>(t, with_window(training_shape(1, 4, 2, 2, 4), -1), {}, false),
+               CheckFailure);
   EXPECT_THROW(run<false>(t, training_shape(1, 4, 2, 1, 4), {}, false), CheckFailure);
   EXPECT_THROW(run<false>(t, training_shape(1, 5, 2, 2, 4), {}, false), CheckFailure);
   EXPECT_THROW(run<false>(t, training_shape(1, 4, 2, 2, 4),

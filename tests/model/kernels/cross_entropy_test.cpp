@@ -47,15 +47,17 @@ Results run(const Array& logits, const std::vector<int>& targets, const CrossEnt
 TEST(CrossEntropy, EqualsItsDefinition) {
   for (const std::int64_t vocabulary : {1, 5, 16, 33, 300}) {
     for (const PointwisePolicy& policy : test::pointwise_policies()) {
-      for (const float cap : {15.0f, 0.0f}) {
+      for (const auto& [cap, in_fp32] : {std::pair{15.0f, false}, std::pair{0.0f, false},
+                                         std::pair{15.0f, true}, std::pair{0.0f, true}}) {
         for (const Values values : {Values::kOrdinary, Values::kNonFinite}) {
-          SCOPED_TRACE(testing::Message()
-                       << "V " << vocabulary << " cap " << cap << " " << test::text(policy));
+          SCOPED_TRACE(testing::Message() << "V " << vocabulary << " cap " << cap
+                                          << (in_fp32 ? " in fp32 " : " ") << test::text(policy));
           Array logits = test::random_array(7, vocabulary, 1, values);
           for (float& x : logits.memory()) x *= 8.0f;
           std::vector<int> targets = test::random_ids(7, static_cast<int>(vocabulary), 2);
           targets[3] = kIgnoreTarget;
-          const CrossEntropySettings settings{.softcap = cap, .pointwise = policy};
+          const CrossEntropySettings settings{
+              .softcap = cap, .pointwise = policy, .in_fp32 = in_fp32};
           const Results expected = run<true>(logits, targets, settings);
           test::at_every_level([&] {
             const Results actual = run<false>(logits, targets, settings);
@@ -159,6 +161,25 @@ TEST(CrossEntropy, ATargetOutsideTheVocabularyFailsTheCheck) {
   for (const int target : {-2, 2}) {
     EXPECT_THROW(softcap_cross_entropy(matrix(logits, 1, 2), {&target, 1}, {&loss, 1}, {}, {}),
                  CheckFailure);
+  }
+}
+
+// Upcast logits are capped as fp32 storage caps them; only their gradient is rounded.
+TEST(CrossEntropy, InFp32RoundsNothingButTheGradient) {
+  const Array logits = test::random_array(5, 40, 1, Values::kBf16);
+  const std::vector<int> targets = {0, 3, 39, kIgnoreTarget, 7};
+  for (const bool eager : {true, false}) {
+    const Results low = run<false>(
+        logits, targets, {.pointwise = {.storage = DType::kBf16, .eager = eager}, .in_fp32 = true});
+    const Results high =
+        run<false>(logits, targets, {.pointwise = {.storage = DType::kFp32, .eager = eager}});
+    EXPECT_TRUE(test::same_bits(low.losses, high.losses));
+    EXPECT_TRUE(test::same_bits(low.log_probs, high.log_probs));
+    EXPECT_TRUE(test::same_bits(low.capped, high.capped));
+    for (std::int64_t i = 0; i < 5; ++i)
+      for (std::int64_t j = 0; j < 40; ++j)
+        ASSERT_EQ(low.dlogits.view().row(i)[j],
+                  round_to(DType::kBf16, high.dlogits.view().row(i)[j]));
   }
 }
 

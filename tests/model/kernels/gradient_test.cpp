@@ -74,8 +74,8 @@ TEST(Gradient, OfRmsNorm) {
   expect_gradient(x, dx, forward);
 }
 
-TEST(Gradient, OfRotary) {
-  const RotaryShape shape{.time = 3, .heads = 2, .head_dim = 6};
+void expect_rotary_gradient(RotaryLayout layout) {
+  const RotaryShape shape{.time = 3, .heads = 2, .head_dim = 6, .layout = layout};
   const PointwisePolicy policy{.storage = DType::kFp32};
   Array cos(3, 3), sin(3, 3);
   rotary_tables(3, 6, DType::kFp32, cos.view(), sin.view());
@@ -88,6 +88,9 @@ TEST(Gradient, OfRotary) {
     return weighted(out, dy);
   });
 }
+
+TEST(Gradient, OfRotary) { expect_rotary_gradient(RotaryLayout::kHalvesReversed); }
+TEST(Gradient, OfRotaryOfPairs) { expect_rotary_gradient(RotaryLayout::kPairs); }
 
 TEST(Gradient, OfReluSquared) {
   const Array x = test::random_array(3, 19, 1), dy = test::random_array(3, 19, 2);
@@ -130,9 +133,11 @@ TEST(Gradient, OfTheEmbedding) {
 
 TEST(Gradient, OfSoftcapAndCrossEntropy) {
   for (const bool eager : {true, false}) {
-    for (const float cap : {15.0f, 0.0f}) {
+    for (const auto& [cap, in_fp32] :
+         {std::pair{15.0f, false}, std::pair{0.0f, false}, std::pair{15.0f, true}}) {
       const CrossEntropySettings settings{.softcap = cap,
-                                          .pointwise = {.storage = DType::kFp32, .eager = eager}};
+                                          .pointwise = {.storage = DType::kFp32, .eager = eager},
+                                          .in_fp32 = in_fp32};
       const std::vector<int> targets = {1, 0, kIgnoreTarget, 8};
       Array logits = test::random_array(4, 9, 1);
       for (float& x : logits.memory()) x *= 3.0f;
@@ -151,9 +156,14 @@ TEST(Gradient, OfSoftcapAndCrossEntropy) {
   }
 }
 
-TEST(Gradient, OfAttentionWithGroupedKeys) {
-  const AttentionShape shape{
-      .batch = 2, .queries = 5, .keys = 5, .heads = 4, .kv_heads = 2, .head_dim = 3};
+void expect_attention_gradients(std::int64_t window) {
+  const AttentionShape shape{.batch = 2,
+                             .queries = 5,
+                             .keys = 5,
+                             .heads = 4,
+                             .kv_heads = 2,
+                             .head_dim = 3,
+                             .window = window};
   const Array q = test::random_array(10, 12, 1), k = test::random_array(10, 6, 2),
               v = test::random_array(10, 6, 3);
   const Array dout = test::random_array(10, 12, 4);
@@ -170,6 +180,12 @@ TEST(Gradient, OfAttentionWithGroupedKeys) {
   expect_gradient(q, dq, [&](const Array& x) { return forward(x, k, v); });
   expect_gradient(k, dk, [&](const Array& x) { return forward(q, x, v); });
   expect_gradient(v, dv, [&](const Array& x) { return forward(q, k, x); });
+}
+
+TEST(Gradient, OfAttentionWithGroupedKeys) { expect_attention_gradients(0); }
+
+TEST(Gradient, OfAttentionWithAWindow) {
+  for (const std::int64_t window : {1, 2, 3}) expect_attention_gradients(window);
 }
 
 }  // namespace

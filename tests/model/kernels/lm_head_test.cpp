@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "harness/base/check.hpp"
@@ -19,6 +20,8 @@ using test::Values;
 
 struct Case {
   std::int64_t rows, vocabulary, width;
+  std::int64_t padding = 0;  // rows of w behind the vocabulary
+  std::int64_t padded() const { return vocabulary + padding; }
 };
 
 struct Results {
@@ -33,7 +36,7 @@ Results empty_results(const Case& c) {
   const auto n = static_cast<std::size_t>(c.rows);
   return {std::vector<float>(n),  std::vector<float>(n),
           std::vector<float>(n),  std::vector<int>(n),
-          Array(c.rows, c.width), test::random_array(c.vocabulary, c.width, 9)};
+          Array(c.rows, c.width), test::random_array(c.padded(), c.width, 9)};
 }
 
 Results separate(const Array& x, const Array& w, const std::vector<int>& targets, const Case& c,
@@ -41,17 +44,19 @@ Results separate(const Array& x, const Array& w, const std::vector<int>& targets
   Results r = empty_results(c);
   const auto n = static_cast<std::size_t>(c.rows);
   std::vector<float> max(n), sum(n);
-  Array z(c.rows, c.vocabulary);
-  reference::matmul_nt(x.view(), w.view(), z.view(), policy.products);
-  reference::softcap_cross_entropy(z.view(), targets, r.losses, {max, sum}, policy.loss);
-  reference::score_targets(z.view(), targets, r.log_probs, r.argmax, policy.loss);
+  Array all(c.rows, c.padded());
+  reference::matmul_nt(x.view(), w.view(), all.view(), policy.products);
+  const ConstMatrix z = column_block(all.view(), 0, c.vocabulary);
+  reference::softcap_cross_entropy(z, targets, r.losses, {max, sum}, policy.loss);
+  reference::score_targets(z, targets, r.log_probs, r.argmax, policy.loss);
   for (std::size_t i = 0; i < n; ++i) {
     if (targets[i] == kIgnoreTarget) r.argmax[i] = -1;
   }
   r.scored = r.losses;
-  Array dz(c.rows, c.vocabulary);
-  reference::softcap_cross_entropy_backward(z.view(), targets, max, sum, kRowScale, dz.view(),
-                                            policy.loss);
+  Array dz(c.rows, c.padded());
+  std::fill(dz.memory().begin(), dz.memory().end(), 0.0f);
+  reference::softcap_cross_entropy_backward(z, targets, max, sum, kRowScale,
+                                            column_block(dz.view(), 0, c.vocabulary), policy.loss);
   reference::matmul_nn(dz.view(), w.view(), r.dx.view(), policy.products);
   reference::matmul_tn(dz.view(), x.view(), r.dw.view(), policy.weight_gradient, true);
   return r;
@@ -69,11 +74,12 @@ Results fused(const Array& x, const HeadWeight& w, const std::vector<int>& targe
 
 void expect_equal(const Case& c, const LmHeadPolicy& policy, Values values) {
   SCOPED_TRACE(testing::Message() << c.rows << " rows, V " << c.vocabulary << ", C " << c.width
-                                  << ", cap " << policy.loss.softcap << ", "
+                                  << " + " << c.padding << ", cap " << policy.loss.softcap
+                                  << (policy.loss.in_fp32 ? " in fp32, " : ", ")
                                   << test::text(policy.products) << ", "
                                   << test::text(policy.loss.pointwise));
   const Array x = test::random_array(c.rows, c.width, 1, values);
-  Array w = test::random_array(c.vocabulary, c.width, 2, values);
+  Array w = test::random_array(c.padded(), c.width, 2, values);
   for (float& v : w.memory()) v *= 2.0f;  // logits in and beyond the straight part of tanh
   std::vector<int> targets =
       test::random_ids(static_cast<std::size_t>(c.rows), static_cast<int>(c.vocabulary), 3);
@@ -82,7 +88,8 @@ void expect_equal(const Case& c, const LmHeadPolicy& policy, Values values) {
   test::at_every_level([&] {
     const PackedMatrix nt = pack_weight(w.view(), policy.products, PackFor::kNt);
     const PackedMatrix nn = pack_weight(w.view(), policy.products, PackFor::kNn);
-    for (const HeadWeight& weight : {HeadWeight(w.view()), HeadWeight(w.view(), &nt, &nn)}) {
+    for (const HeadWeight& weight : {HeadWeight(w.view(), nullptr, nullptr, c.vocabulary),
+                                     HeadWeight(w.view(), &nt, &nn, c.vocabulary)}) {
       const Results actual = fused(x, weight, targets, c, policy);
       EXPECT_TRUE(test::same_bits(actual.losses, expected.losses));
       EXPECT_TRUE(test::same_bits(actual.scored, expected.scored));
@@ -131,6 +138,51 @@ TEST(LmHead, EqualsThemForOtherCapsAndSums) {
   LmHeadPolicy split = policy_of(DType::kBf16, true);
   split.weight_gradient.accumulation = Accumulation::kBlock16;
   expect_equal({70, 100, 20}, split, Values::kOrdinary);
+}
+
+TEST(LmHead, EqualsThemWithTheCapInFp32) {
+  for (const bool eager : {true, false}) {
+    for (const DType storage : {DType::kBf16, DType::kFp32, DType::kFp16}) {
+      for (const float cap : {0.0f, 15.0f, 30.0f}) {
+        LmHeadPolicy policy = policy_of(storage, eager);
+        policy.loss.softcap = cap;
+        policy.loss.in_fp32 = true;
+        for (const Values values : {Values::kOrdinary, Values::kFinite})
+          expect_equal({26, 100, 20}, policy, values);
+      }
+    }
+  }
+}
+
+// Panels and pairs of rows that tokens and padding share.
+TEST(LmHead, EqualsThemWithPaddingBehindTheVocabulary) {
+  LmHeadPolicy split = policy_of(DType::kBf16, true);
+  split.products.accumulation = split.weight_gradient.accumulation = Accumulation::kSplitK;
+  split.products.split_k = 3;
+  for (const LmHeadPolicy& policy : {policy_of(DType::kBf16, true), policy_of(DType::kBf16, false),
+                                     policy_of(DType::kFp32, true), split}) {
+    for (const Case& c : {Case{1, 5, 3, 1}, Case{7, 33, 16, 31}, Case{24, 500, 8, 12},
+                          Case{61, 513, 40, 63}, Case{37, 64, 9, 200}, Case{9, 31, 5, 1}})
+      expect_equal(c, policy, Values::kOrdinary);
+  }
+}
+
+TEST(LmHead, GradientsOfPaddingAreZeroOrStay) {
+  const Array x = test::random_array(5, 4, 1), w = test::random_array(24, 4, 2);
+  const std::vector<int> targets = {0, 1, 20, kIgnoreTarget, 7};
+  for (const bool accumulate : {false, true}) {
+    Array dx(5, 4), dw(24, 4);
+    std::fill(dw.memory().begin(), dw.memory().end(), -0.0f);
+    std::vector<float> losses(5);
+    lm_head_loss_and_backward(x.view(), {w.view(), nullptr, nullptr, 21}, targets, 1.0f, losses,
+                              dx.view(), dw.view(), accumulate, policy_of(DType::kBf16, true));
+    EXPECT_NE(dw.view().row(20)[0], 0.0f);
+    for (std::int64_t row = 21; row < 24; ++row)
+      for (std::int64_t j = 0; j < 4; ++j) {
+        EXPECT_EQ(dw.view().row(row)[j], 0.0f);
+        EXPECT_EQ(std::signbit(dw.view().row(row)[j]), accumulate);
+      }
+  }
 }
 
 // What lets a product with 1/15 stand for the division: after rounding to bf16 both are the same,

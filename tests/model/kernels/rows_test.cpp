@@ -97,11 +97,16 @@ TEST(RmsNorm, DividesByTheRootMeanSquare) {
 
 TEST(Rotary, EqualsItsDefinition) {
   for (const std::int64_t head_dim : {2, 6, 32, 40, 128}) {
-    const RotaryShape shape{.time = 5, .heads = 3, .head_dim = head_dim, .first_position = 2};
+    RotaryShape shape{.time = 5, .heads = 3, .head_dim = head_dim, .first_position = 2};
     Array cos(7, head_dim / 2), sin(7, head_dim / 2);
     rotary_tables(7, head_dim, DType::kBf16, cos.view(), sin.view());
     for (const PointwisePolicy& policy : test::pointwise_policies()) {
-      for (const Values values : {Values::kOrdinary, Values::kNonFinite}) {
+      for (const auto& [values, layout] :
+           {std::pair{Values::kOrdinary, RotaryLayout::kHalvesReversed},
+            std::pair{Values::kNonFinite, RotaryLayout::kHalvesReversed},
+            std::pair{Values::kOrdinary, RotaryLayout::kPairs},
+            std::pair{Values::kNonFinite, RotaryLayout::kPairs}}) {
+        shape.layout = layout;
         const Array x = test::random_array(10, 3 * head_dim, 1, values);
         Array forward(10, 3 * head_dim), backward(10, 3 * head_dim);
         reference::rotary(x.view(), forward.view(), cos.view(), sin.view(), shape, policy);
@@ -128,29 +133,31 @@ TEST(Rotary, APositionPerRowEqualsTheRowOfASequence) {
   rotary_tables(9, 6, DType::kBf16, cos.view(), sin.view());
   const std::vector<std::int64_t> positions = {8, 0, 3, 3, 1, 7};
   const Array x = test::random_array(6, 12, 1, Values::kNonFinite);
-  for (const PointwisePolicy& policy : test::pointwise_policies()) {
-    Array expected(6, 12);
-    for (std::int64_t r = 0; r < 6; ++r) {
-      reference::rotary(row_block(x.view(), r, 1), row_block(expected.view(), r, 1), cos.view(),
-                        sin.view(),
-                        {.time = 1,
-                         .heads = 2,
-                         .head_dim = 6,
-                         .first_position = positions[static_cast<std::size_t>(r)]},
-                        policy);
+  for (const auto layout : {RotaryLayout::kHalvesReversed, RotaryLayout::kPairs})
+    for (const PointwisePolicy& policy : test::pointwise_policies()) {
+      Array expected(6, 12);
+      for (std::int64_t r = 0; r < 6; ++r) {
+        reference::rotary(row_block(x.view(), r, 1), row_block(expected.view(), r, 1), cos.view(),
+                          sin.view(),
+                          {.time = 1,
+                           .heads = 2,
+                           .head_dim = 6,
+                           .first_position = positions[static_cast<std::size_t>(r)],
+                           .layout = layout},
+                          policy);
+      }
+      test::at_every_level([&] {
+        Array y(6, 12);
+        rotary(x.view(), positions, y.view(), cos.view(), sin.view(), 6, policy, layout);
+        EXPECT_TRUE(test::same_bits(y, expected)) << test::text(policy);
+      });
+      EXPECT_THROW(rotary(x.view(), std::vector<std::int64_t>{0, 1, 2, 3, 4, 9}, expected.view(),
+                          cos.view(), sin.view(), 6, policy),
+                   CheckFailure);
+      EXPECT_THROW(rotary(x.view(), std::vector<std::int64_t>{0}, expected.view(), cos.view(),
+                          sin.view(), 6, policy),
+                   CheckFailure);
     }
-    test::at_every_level([&] {
-      Array y(6, 12);
-      rotary(x.view(), positions, y.view(), cos.view(), sin.view(), 6, policy);
-      EXPECT_TRUE(test::same_bits(y, expected)) << test::text(policy);
-    });
-    EXPECT_THROW(rotary(x.view(), std::vector<std::int64_t>{0, 1, 2, 3, 4, 9}, expected.view(),
-                        cos.view(), sin.view(), 6, policy),
-                 CheckFailure);
-    EXPECT_THROW(rotary(x.view(), std::vector<std::int64_t>{0}, expected.view(), cos.view(),
-                        sin.view(), 6, policy),
-                 CheckFailure);
-  }
 }
 
 TEST(RotaryNorm, EqualsRotaryAndThenTheNormOfEachHead) {
@@ -205,6 +212,8 @@ TEST(RotaryNorm, ShapesThatDisagreeFailTheCheck) {
   std::vector<float> rstd(4);
   EXPECT_THROW(run(shape, rstd), CheckFailure);
   EXPECT_THROW(run({.time = 4, .heads = 3, .head_dim = 4}, {}), CheckFailure);
+  EXPECT_THROW(run({.time = 4, .heads = 2, .head_dim = 6, .layout = RotaryLayout::kPairs}, {}),
+               CheckFailure);
   EXPECT_THROW(run({.time = 4, .heads = 2, .head_dim = 6, .first_position = 1}, {}), CheckFailure);
   EXPECT_THROW(
       rotary_norm_backward(x.view(), x.view(), {}, out.view(), cos.view(), sin.view(), shape, {}),
@@ -226,6 +235,23 @@ TEST(Rotary, TurnsByMinusTheAngle) {
          {.time = 1, .heads = 1, .head_dim = 2, .first_position = 1}, {.storage = DType::kFp32});
   EXPECT_FLOAT_EQ(y[0], 0.54030231f);
   EXPECT_FLOAT_EQ(y[1], -0.84147098f);
+}
+
+// llama2.c's run.c: v0 = x[2i], v1 = x[2i + 1]; v0·cos - v1·sin, v0·sin + v1·cos.
+TEST(Rotary, OfPairsTurnsByTheAngle) {
+  Array cos(4, 2), sin(4, 2);
+  rotary_tables(4, 4, DType::kFp32, cos.view(), sin.view(), 100.0);
+  const float x[] = {1.0f, 0.5f, -2.0f, 3.0f};
+  float y[4];
+  rotary(
+      matrix(x, 1, 4), matrix(y, 1, 4), cos.view(), sin.view(),
+      {.time = 1, .heads = 1, .head_dim = 4, .first_position = 3, .layout = RotaryLayout::kPairs},
+      {.storage = DType::kFp32});
+  for (int i = 0; i < 2; ++i) {
+    const double angle = 3.0 * std::pow(100.0, -0.5 * i), c = std::cos(angle), s = std::sin(angle);
+    EXPECT_NEAR(y[2 * i], x[2 * i] * c - x[2 * i + 1] * s, 1e-6) << i;
+    EXPECT_NEAR(y[2 * i + 1], x[2 * i] * s + x[2 * i + 1] * c, 1e-6) << i;
+  }
 }
 
 TEST(Rotary, PositionsBeyondTheTableFailTheCheck) {
