@@ -15,6 +15,7 @@ CapScalars scalars(float cap, int storage, bool eager, bool rounds_capped, bool 
           .inverse = cap > 0.0f ? 1.0f / cap : 0.0f,
           .multiplies = multiplies,
           .eager = eager,
+          .rounds_steps = eager,
           .rounds_capped = rounds_capped,
           .storage = storage};
 }
@@ -64,12 +65,15 @@ Results cross_entropy_results(const Table& table) {
   const std::vector<float> calm = calm_logits(),
                            hard = bf16_numbers(mixed_values(128 + 16 + 5, 51));
   using inner::kRoundBf16, inner::kRoundFp16, inner::kRoundNone;
+  CapScalars in_fp32 = scalars(15.0f, kRoundBf16, true, false, false);
+  in_fp32.rounds_steps = false;
   for (const CapScalars& s : {
            scalars(15.0f, kRoundNone, false, false, false),
            scalars(15.0f, kRoundBf16, true, false, true),
            scalars(15.0f, kRoundBf16, true, false, false),
            scalars(15.0f, kRoundBf16, false, true, false),
            scalars(15.0f, kRoundBf16, false, false, false),
+           in_fp32,
            scalars(30.0f, kRoundFp16, true, false, false),
            scalars(0.0f, kRoundBf16, false, true, false),
            scalars(0.0f, kRoundNone, false, false, false),
