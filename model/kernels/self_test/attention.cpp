@@ -1,5 +1,4 @@
 // Attention: packing, blocks of queries forward and backward, single queries.
-#include <array>
 #include <cmath>
 #include <utility>
 
@@ -63,7 +62,8 @@ void add_quotients(const AttentionTiles& tiles, Results& r) {
 }  // namespace
 
 // Sizes: two whole blocks of 32 queries and a rest, so that tiles without a mask, with a mask and
-// of one vector all run; few keys with a head of more than a panel; keys before the first query.
+// of one vector all run, with a window and without; few keys with a head of more than a panel; keys
+// before the first query.
 // Single queries: 1 to 4 groups of 16 keys, and every width in which columns of V are taken.
 Results attention_results(const AttentionTiles& tiles, bool is_bf16) {
   Results r(is_bf16 ? "bf16_attention." : "fp32_attention.");
@@ -72,19 +72,20 @@ Results attention_results(const AttentionTiles& tiles, bool is_bf16) {
   add_packing(packing, r);
   add_finite(packing, r);
   add_quotients(tiles, r);
-  for (const auto& [position, time, dim] :
-       {std::array<std::int64_t, 3>{0, 69, 6}, {0, 7, kOdd}, {9, 8, 18}}) {
-    add_head(packing, position, time, dim, r);
-  }
-  add_one(packing, 75, 128 + 32 + 5, r);
-  for (const std::int64_t keys : {1, 20, 37}) add_one(packing, keys, 37, r);
+  using inner::kNoWindow;
+  add_head(packing, 0, 69, 6, kNoWindow, r);
+  add_head(packing, 0, 69, 6, 20, r);
+  add_head(packing, 0, 7, kOdd, kNoWindow, r);
+  add_head(packing, 9, 8, 18, kNoWindow, r);
+  add_one(packing, 75, 0, 128 + 32 + 5, r);
+  for (const std::int64_t keys : {1, 20, 37}) add_one(packing, keys, keys / 3, 37, r);
   if (is_bf16) return r;
   for (const int rounding :
        {inner::kRoundFp16, inner::kRoundFp16Saturating, inner::kRoundTf32, inner::kRoundHf32}) {
     const AttentionPacking other(tiles, false, rounding);
     add_packing(other, r);
-    add_head(other, 0, 6, 6, r);
-    add_one(other, 5, 6, r);
+    add_head(other, 0, 6, 6, kNoWindow, r);
+    add_one(other, 5, 0, 6, r);
   }
   return r;
 }

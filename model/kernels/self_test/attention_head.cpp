@@ -11,13 +11,15 @@ using inner::AttentionTiles;
 // are none. Query 3 has scores of zeros, query 4 such that exponentials leave the calm range.
 class Head {
  public:
-  Head(const AttentionPacking& packing, std::int64_t position, std::int64_t time, std::int64_t dim)
+  Head(const AttentionPacking& packing, std::int64_t position, std::int64_t time, std::int64_t dim,
+       std::int64_t window)
       : tiles_(packing.tiles()),
         packing_(packing),
         position_(position),
         time_(time),
         keys_(position + time),
         dim_(dim),
+        window_(window),
         sum_stride_(round_up(dim, 16)),
         q_(ordinary_values(time * dim, 84)),
         k_(ordinary_values(keys_ * dim, 85)),
@@ -47,6 +49,7 @@ class Head {
                       .dim = dim_,
                       .queries = count,
                       .position = position_ + first,
+                      .window = window_,
                       .scale = kScale,
                       .rounding = packing_.rounding(),
                       .scores = scores.data(),
@@ -89,6 +92,7 @@ class Head {
                        .dim = dim_,
                        .queries = count,
                        .position = position_ + first,
+                       .window = window_,
                        .scale = kScale,
                        .rounding = packing_.rounding(),
                        .max = max.data(),
@@ -166,23 +170,25 @@ class Head {
 
   const AttentionTiles& tiles_;
   const AttentionPacking& packing_;
-  std::int64_t position_, time_, keys_, dim_, sum_stride_;
+  std::int64_t position_, time_, keys_, dim_, window_, sum_stride_;
   std::vector<float> q_, k_, v_, dout_, delta_, max_, sum_;
 };
 
 }  // namespace
 
 void add_head(const AttentionPacking& packing, std::int64_t position, std::int64_t time,
-              std::int64_t dim, Results& r) {
-  Head head(packing, position, time, dim);
+              std::int64_t dim, std::int64_t window, Results& r) {
+  Head head(packing, position, time, dim, window);
   head.add_forward(r);
   head.add_backward(r);
 }
 
-void add_one(const AttentionPacking& packing, std::int64_t keys, std::int64_t dim, Results& r) {
+void add_one(const AttentionPacking& packing, std::int64_t keys, std::int64_t hidden,
+             std::int64_t dim, Results& r) {
   const AttentionTiles& tiles = packing.tiles();
-  const std::vector<float> q = ordinary_values(dim, 90), k = ordinary_values(keys * dim, 91),
-                           v = ordinary_values(keys * dim, 92);
+  const std::vector<float> q = ordinary_values(dim, 90), k = ordinary_values(keys * dim, 91);
+  std::vector<float> v = ordinary_values(keys * dim, 92);
+  std::fill_n(v.begin(), hidden * dim, 0.0f);  // as a caller must
   std::vector<std::uint16_t> k_bf16(k.size()), v_bf16(v.size());
   const bool of_bf16 = tiles.to_bf16 != nullptr;
   if (of_bf16) {
@@ -202,6 +208,7 @@ void add_one(const AttentionPacking& packing, std::int64_t keys, std::int64_t di
              .now = {k_rows.data(), v_rows.data(), keys},
              .next = {},
              .dim = dim,
+             .hidden = hidden,
              .scale = 0.0625f,
              .rounding = packing.rounding(),
              .scores = scores.data(),

@@ -108,10 +108,13 @@ class AttentionPacking {
   int rounding_;
 };
 
-// Forward and backward of one head of `time` queries behind `position` keys.
+// Forward and backward of one head of `time` queries behind `position` keys, of which each sees
+// `window` before its own.
 void add_head(const AttentionPacking& packing, std::int64_t position, std::int64_t time,
-              std::int64_t dim, Results& r);
-// A single query over so many keys, which lie as a cache holds them.
-void add_one(const AttentionPacking& packing, std::int64_t keys, std::int64_t dim, Results& r);
+              std::int64_t dim, std::int64_t window, Results& r);
+// A single query over so many keys, which lie as a cache holds them; `hidden` lie before its
+// window.
+void add_one(const AttentionPacking& packing, std::int64_t keys, std::int64_t hidden,
+             std::int64_t dim, Results& r);
 
 }  // namespace nb::kernels::self_test
