@@ -321,6 +321,73 @@ TEST(Lowering, PlainPointwiseOpsLaunchTheirOwnKernel) {
   }
 }
 
+// What each launches in eager and compiled stacks, and what autograd keeps of it
+// (derivatives.yaml): bytes of its own, operands (a bit each), the result. 16 × 64 values in bf16,
+// gradients in fp32.
+TEST(Lowering, ActivationsGainsAndSlicesLaunchAndKeepWhatTorchDoes) {
+  struct Case {
+    OpKind kind;
+    std::vector<std::string> eager;
+    std::string compiled;
+    std::uint64_t saved_bytes = 0;
+    int saved_inputs = 0;
+    bool saves_output = false;
+  };
+  const Case cases[] = {
+      {OpKind::kSilu, {"silu"}, "triton_silu", 0, 1},
+      {OpKind::kSiluBackward, {"silu_backward"}, "triton_silu_backward"},
+      {OpKind::kGelu, {"gelu"}, "triton_gelu", 0, 1},
+      {OpKind::kGeluBackward, {"gelu_backward"}, "triton_gelu_backward"},
+      {OpKind::kSigmoid, {"sigmoid"}, "triton_sigmoid", 0, 0, true},
+      {OpKind::kSigmoidBackward, {"sigmoid_backward"}, "triton_sigmoid_backward"},
+      {OpKind::kMultiply, {"mul"}, "triton_mul", 0, 3},
+      {OpKind::kScale, {"mul"}, "triton_mul", 0, 1},
+      {OpKind::kScaleBackwardFactor, {"mul", "sum", "zero", "copy", "cast"}, "triton_mul_sum"},
+      {OpKind::kApplyGain, {"mul"}, "triton_mul", 0, 1},
+      {OpKind::kApplyGainBackwardGain, {"mul", "sum", "cast"}, "triton_mul_sum"},
+      {OpKind::kAddBias, {"add"}, "triton_add"},
+      {OpKind::kAddBiasBackward, {"sum", "cast"}, "triton_sum"},
+      {OpKind::kLayerNorm, {"layer_norm"}, "triton_layer_norm", 2 * 16 * 4, 1},
+      {OpKind::kLayerNormBackwardInput, {"layer_norm_grad_input"}, "triton_layer_norm_backward"},
+      {OpKind::kLayerNormBackwardWeights,
+       {"layer_norm_gamma_beta"},
+       "triton_layer_norm_backward_weights"},
+      {OpKind::kGateHeads, {"mul"}, "triton_mul", 0, 3},
+      {OpKind::kGateHeadsBackwardGate, {"mul", "sum"}, "triton_mul_sum"},
+      {OpKind::kFirstColumns, {"copy"}, "triton_slice"},
+      {OpKind::kFirstColumnsBackward, {"zero", "copy"}, "triton_slice_backward"},
+      {OpKind::kPreviousRows, {"zero", "copy"}, "triton_shift"},
+      {OpKind::kDropout, {"native_dropout"}, "triton_dropout", 16 * 64},
+      {OpKind::kDropoutBackward, {"masked_scale"}, "triton_dropout_backward"},
+  };
+  for (const Case& c : cases) {
+    const Lowering eager = lower_on(sample_op(c.kind), "ascend_910b3");
+    const Lowering compiled = lower_on(sample_op(c.kind), "h100_sxm");
+    EXPECT_EQ(kernel_names(eager), c.eager) << name(c.kind);
+    EXPECT_EQ(compiled.kernels[0].name, c.compiled) << name(c.kind);
+    for (const Lowering* lowering : {&eager, &compiled}) {
+      EXPECT_EQ(saved_bytes(*lowering), c.saved_bytes) << name(c.kind);
+      EXPECT_EQ(lowering->saved_inputs, c.saved_inputs) << name(c.kind);
+      EXPECT_EQ(lowering->saves_output, c.saves_output) << name(c.kind);
+    }
+  }
+}
+
+TEST(Lowering, ASecondGradientOfAVectorIsAddedToTheFirst) {
+  for (const OpKind kind : {OpKind::kScaleBackwardFactor, OpKind::kApplyGainBackwardGain,
+                            OpKind::kAddBiasBackward, OpKind::kLayerNormBackwardWeights}) {
+    for (const char* device : {"ascend_910b3", "h100_sxm"}) {
+      OpDesc desc = sample_op(kind);
+      const std::size_t before = lower_on(desc, device).kernels.size();
+      desc.accumulate = true;
+      const Lowering added = lower_on(desc, device);
+      EXPECT_EQ(added.kernels.size(), before + 1) << name(kind);
+      EXPECT_EQ(added.kernels.back().name, "accumulate_grad") << name(kind);
+      EXPECT_NE(find_block(added, "dw_new"), nullptr) << name(kind);
+    }
+  }
+}
+
 // muon.py: X Xᵀ, A A and B X, five times; flops 2(r²c + r³ + r²c) each for an (r, c) matrix, r ≤ c.
 TEST(Lowering, NewtonSchulzCountsTheProductsOfTheShortSide) {
   OpDesc desc = sample_op(OpKind::kNewtonSchulz);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -13,12 +14,21 @@
 #include "model/autograd/tape.hpp"
 #include "model/ops/add.hpp"
 #include "model/ops/attention.hpp"
+#include "model/ops/bias.hpp"
+#include "model/ops/dropout.hpp"
 #include "model/ops/embedding.hpp"
+#include "model/ops/first_columns.hpp"
+#include "model/ops/gain.hpp"
+#include "model/ops/gate_heads.hpp"
+#include "model/ops/layer_norm.hpp"
 #include "model/ops/linear.hpp"
+#include "model/ops/multiply.hpp"
 #include "model/ops/optimizer_ops.hpp"
+#include "model/ops/previous_rows.hpp"
 #include "model/ops/relu_squared.hpp"
 #include "model/ops/rms_norm.hpp"
 #include "model/ops/rotary.hpp"
+#include "model/ops/scale.hpp"
 #include "model/ops/transfer.hpp"
 
 namespace nb {
@@ -58,6 +68,58 @@ TEST_F(Ops, MismatchedShapesAreRefusedWithBothNamed) {
   EXPECT_THROW((void)ops::embedding(w, ids, 4), CheckFailure);
   const auto tables = ops::rotary_tables(device_, 3, 6);
   EXPECT_THROW((void)ops::rotary(x, tables, {.time = 4}, ""), CheckFailure);
+}
+
+template <class Call>
+std::string refusal(const Call& call) {
+  try {
+    (void)call();
+  } catch (const CheckFailure& failure) {
+    return failure.what();
+  }
+  return "accepted";
+}
+
+TEST_F(Ops, VectorsAndGatesOfAnotherWidthAreRefusedWithBothNamed) {
+  const Tensor x = tensor({4, 6}), narrow = tensor({4, 5});
+  Parameter five = parameter({5}), six = parameter({6});
+  five.name = "five";
+  const auto expect = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  expect(refusal([&] { return ops::apply_gain(x, five, "l"); }),
+         "[apply_gain] l: x (4, 6), five (5)");
+  expect(refusal([&] { return ops::add_bias(x, five, "l"); }), "[add_bias] l: x (4, 6), five (5)");
+  expect(refusal([&] { return ops::layer_norm(x, six, five, 1, "l"); }),
+         "[layer_norm] l: x (4, 6), w (6), five (5)");
+  expect(refusal([&] { return ops::multiply(x, narrow, "l"); }),
+         "[multiply] l: (4, 6) times (4, 5)");
+  expect(refusal([&] { return ops::scale(x, five, "l"); }), "[scale] l: five (5)");
+  expect(refusal([&] { return ops::scale(x, five, 5, "l"); }), "[scale] l: element 5 of five (5)");
+  expect(refusal([&] { return ops::gate_heads(x, narrow, "l"); }),
+         "[gate_heads] l: x (4, 6), gate (4, 5)");
+  expect(refusal([&] { return ops::first_columns(x, 7, "l"); }),
+         "[first_columns] l: 7 of x (4, 6)");
+  expect(refusal([&] { return ops::previous_rows(x, 3, "l"); }),
+         "[previous_rows] l: x (4, 6), sequences of 3");
+  expect(refusal([&] { return ops::dropout(x, 1.0, Rng(1, "l"), "l"); }), "[dropout] l: rate 1");
+}
+
+TEST_F(Ops, DropoutOfNothingIsTheTensorItself) {
+  const Tensor x = tensor({4, 6});
+  const std::uint64_t before = device_.counters().ops;
+  const Tensor y = ops::dropout(x, 0, Rng(1, "l"), "l");
+  EXPECT_EQ(y.values(), x.values());
+  EXPECT_EQ(device_.counters().ops, before);
+}
+
+// A norm whose epsilon is not the usual one is computed as it is, behind a rotation too.
+TEST_F(Ops, ANormTakesItsEpsilonBehindARotation) {
+  const auto tables = ops::rotary_tables(device_, 4, 6);
+  const Tensor x = tensor({4, 6}, 2.0F);
+  const Tensor y = ops::rms_norm(ops::rotary(x, tables, {.time = 4}, ""), 6, "", 5.0F);
+  // A rotation keeps the mean square 4.
+  EXPECT_NEAR(y.host()[0], 2.0F / std::sqrt(4.0F + 5.0F), 0x1p-8);
 }
 
 TEST_F(Ops, AChangedWeightIsPackedAnew) {

@@ -45,6 +45,42 @@ TEST(Optimizers, EveryParameterIsInExactlyOneGroup) {
   EXPECT_EQ(optimizers[0]->state()[0].tensor->dtype(), DType::kFp32);
 }
 
+TEST(Optimizers, VectorsAndValueEmbeddingsComeBehindTheOtherTables) {
+  Device device(*load_profile("ascend_910b3"), ExecutionMode::kExecute);
+  Decoder decoder(kConfig, device);
+  decoder.init(1);
+  Parameter &vector = decoder.parameters()[1], &table = decoder.parameters()[2];
+  vector.role = ParameterRole::kVector;
+  table.role = ParameterRole::kValueEmbedding;
+  set_gradients(decoder, 1.0F);
+  const float before = table.value.host()[0];
+  const auto optimizers = make_optimizers(decoder, {.embedding_lr = 0.2});
+  optimizers[0]->step({});
+  const std::vector<NamedState> state = optimizers[0]->state();
+  ASSERT_EQ(state.size(), 8U);
+  EXPECT_EQ(state[2].name, "adamw.m.transformer.wte.weight");
+  EXPECT_EQ(state[4].name, "adamw.m." + table.name);
+  EXPECT_EQ(state[6].name, "adamw.m." + vector.name);
+  const double rate = 0.2 / 2 * width_lr_scale(kConfig.n_embd);
+  EXPECT_NEAR(before - table.value.host()[0], rate, 1e-5 * rate);
+}
+
+TEST(Optimizers, FrozenParametersAreLeftOut) {
+  Device device(*load_profile("ascend_910b3"), ExecutionMode::kExecute);
+  Decoder decoder(kConfig, device);
+  decoder.init(1);
+  set_gradients(decoder, 2.0F);
+  for (Parameter& p : decoder.parameters()) p.is_trained = p.role == ParameterRole::kUnembedding;
+  const auto optimizers = make_optimizers(decoder, {});
+  ASSERT_EQ(optimizers.size(), 1U);
+  optimizers[0]->step({});
+  EXPECT_EQ(optimizers[0]->state().size(), 2U);
+  const auto trained = static_cast<double>(decoder.parameters().back().value.count());
+  EXPECT_NEAR(clip_gradients(decoder, 1.0), 2.0 * std::sqrt(trained), 1e-6 * trained);
+  EXPECT_EQ(decoder.parameters().front().grad.host()[0], 2.0F);
+  EXPECT_LT(decoder.parameters().back().grad.host()[0], 1.0F);
+}
+
 TEST(AdamW, FirstStepMovesEveryElementByItsRate) {
   Device device(*load_profile("ascend_910b3"), ExecutionMode::kExecute);
   Decoder decoder(kConfig, device);
