@@ -14,6 +14,7 @@
 #include "harness/microbench/timing.hpp"
 #include "model/decoder/decoder.hpp"
 #include "model/decoder/incremental.hpp"
+#include "model/decoder/presets.hpp"
 #include "model/device/device.hpp"
 #include "model/engine/prefix_tree.hpp"
 #include "model/engine/sampler.hpp"

@@ -6,6 +6,7 @@
 #include "harness/microbench/programs.hpp"
 #include "harness/microbench/timing.hpp"
 #include "harness/microbench/whole_step.hpp"
+#include "model/decoder/presets.hpp"
 #include "model/train/dry_step.hpp"
 
 namespace nb {

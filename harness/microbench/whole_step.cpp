@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "harness/base/rng.hpp"
+#include "model/decoder/presets.hpp"
 #include "model/kernels/reduce.hpp"
 #include "model/optim/groups.hpp"
 #include "model/train/step.hpp"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "evals/task_registry.hpp"
+#include "model/decoder/presets.hpp"
 #include "model/kernels/matmul.hpp"
 #include "model/train/trainer.hpp"
 

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <vector>
 
-#include "model/llama/llama_file.hpp"
+#include "model/decoder/llama2c_file.hpp"
 
 namespace nb {
 namespace {
@@ -218,7 +218,7 @@ Result<void> check_model_path(const fs::path& path) {
     const std::string kind = kind_of_folder(path);
     return kind.empty() ? Result<void>() : refuse(path, kind, kModels);
   }
-  if (!is_readable(path) || is_llama_file(path)) return {};
+  if (!is_readable(path) || is_llama2c_file(path)) return {};
   const std::string head = read_head(path);
   if (looks_like_safetensors(head)) {
     if (!is_safetensors_of_others(path, head)) return {};

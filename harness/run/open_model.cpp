@@ -16,9 +16,9 @@
 #include "harness/run/foreign_file.hpp"
 #include "harness/run/training_history.hpp"
 #include "model/decoder/decoder.hpp"
+#include "model/decoder/llama2c_file.hpp"
 #include "model/device/device.hpp"
 #include "model/engine/decoder_language_model.hpp"
-#include "model/engine/llama_decoder.hpp"
 #include "model/tokenizer/byte_tokenizer.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/safetensors.hpp"
@@ -36,14 +36,6 @@ struct DeviceAndDecoder {
       : device(profile, ExecutionMode::kExecute), decoder(config, device) {}
   Device device;
   Decoder decoder;
-};
-
-struct DeviceAndLlama {
-  DeviceAndLlama(const DeviceProfile& profile, const LlamaFile& file)
-      : device(profile, ExecutionMode::kExecute), llama(file, device), decoder(llama) {}
-  Device device;
-  Llama llama;
-  LlamaDecoder decoder;
 };
 
 Result<std::unique_ptr<Tokenizer>> load_tokenizer(const fs::path& path) {
@@ -85,20 +77,23 @@ Result<void> check_vocabulary_fits(const Tokenizer& tokenizer, const fs::path& t
       tokenizer_file.string(), tokenizer.vocab_size(), model.string(), vocab_size));
 }
 
-Result<OpenedModel> open_llama(const fs::path& path, const fs::path& tokenizer,
-                               const DeviceEntry& device, const ModelChoice& choice) {
-  if (!choice.shares_prefixes)
-    return bad_input(path.string() + ": --each-alone is for the GPT's checkpoints; leave it out");
+ScoreBatching batching_of(const ModelChoice& choice) {
+  return {.max_rows = choice.batch, .share_prefixes = choice.shares_prefixes};
+}
+
+Result<OpenedModel> open_llama2c(const fs::path& path, const fs::path& tokenizer,
+                                 const DeviceEntry& device, const ModelChoice& choice) {
   OpenedModel opened;
   opened.device = device.name;
   NB_TRY(opened.resolved, resolve_device(device, "--device"));
   NB_TRY(opened.tokenizer, load_tokenizer(tokenizer));
-  NB_TRY(const LlamaFile file, read_llama_file(path));
+  NB_TRY(const Llama2cFile file, read_llama2c_file(path));
   NB_TRY_VOID(check_vocabulary_fits(*opened.tokenizer, tokenizer, file.config.vocab_size, path));
   NB_TRY(opened.weights, sha256_file(path));
-  auto parts = std::make_shared<DeviceAndLlama>(opened.resolved->profile, file);
-  opened.model = std::make_unique<IncrementalLanguageModel>(
-      parts->decoder, *opened.tokenizer, TreeBatching{.max_chunks = choice.batch});
+  auto parts = std::make_shared<DeviceAndDecoder>(opened.resolved->profile, file.config);
+  load_llama2c(file, parts->decoder);
+  opened.model = std::make_unique<DecoderLanguageModel>(parts->decoder, *opened.tokenizer,
+                                                        batching_of(choice));
   opened.parts = std::move(parts);
   return opened;
 }
@@ -133,11 +128,8 @@ Result<OpenedModel> open_checkpoint(const SafetensorsFile& checkpoint, const fs:
   });
   NB_TRY_VOID(loaded);
   NB_TRY(opened.weights, digest);
-  ScoreBatching batching;
-  batching.max_rows = choice.batch;
-  batching.share_prefixes = choice.shares_prefixes;
-  opened.model =
-      std::make_unique<DecoderLanguageModel>(parts->decoder, *opened.tokenizer, batching);
+  opened.model = std::make_unique<DecoderLanguageModel>(parts->decoder, *opened.tokenizer,
+                                                        batching_of(choice));
   opened.parts = std::move(parts);
   return opened;
 }
@@ -293,7 +285,7 @@ Result<OpenedModel> open_file(const fs::path& path, const ModelChoice& choice) {
         fmt::format("{}: needs a device to run on: give --device, for example --device "
                     "ascend_910b3 (npubench list devices)",
                     path.string()));
-  const bool is_llama = is_llama_file(path);
+  const bool is_llama = is_llama2c_file(path);
   const char* usual = is_llama ? kLlamaTokenizerFile : kTokenizerFile;
   const fs::path beside = path.parent_path() / usual;
   if (choice.tokenizer.empty() && !fs::exists(beside))
@@ -302,7 +294,7 @@ Result<OpenedModel> open_file(const fs::path& path, const ModelChoice& choice) {
   const fs::path tokenizer = choice.tokenizer.empty() ? beside : fs::path(choice.tokenizer);
   const DeviceEntry device = device_of_profile(choice.device);
   const auto open_weights = [&]() -> Result<OpenedModel> {
-    if (is_llama) return open_llama(path, tokenizer, device, choice);
+    if (is_llama) return open_llama2c(path, tokenizer, device, choice);
     NB_TRY(const SafetensorsFile checkpoint, SafetensorsFile::open(path));
     const std::optional<StoredRecord> training = training_beside(path);
     NB_TRY(OpenedModel opened, open_checkpoint(checkpoint, tokenizer, device, choice,

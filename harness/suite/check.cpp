@@ -8,6 +8,7 @@
 #include "evals/task_registry.hpp"
 #include "harness/suite/device_entry.hpp"
 #include "harness/suite/microbenchmarks.hpp"
+#include "model/decoder/presets.hpp"
 
 namespace nb {
 namespace {

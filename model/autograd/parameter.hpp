@@ -14,6 +14,7 @@ enum class ParameterRole {
   kMatrix,          // 2-D weights of the blocks: Muon, fp32
   kVector,          // gains, biases, scalars: AdamW, fp32
   kValueEmbedding,  // tables whose rows are added to the values of attention: AdamW
+  kAdapter,         // low-rank adapters beside frozen matrices: AdamW, fp32
 };
 
 struct Parameter {

@@ -3,42 +3,94 @@
 #include <tuple>
 
 #include "model/ops/add.hpp"
-#include "model/ops/attention.hpp"
+#include "model/ops/embedding.hpp"
+#include "model/ops/first_columns.hpp"
+#include "model/ops/gain.hpp"
+#include "model/ops/gate_heads.hpp"
+#include "model/ops/gelu.hpp"
+#include "model/ops/layer_norm.hpp"
 #include "model/ops/linear.hpp"
+#include "model/ops/multiply.hpp"
 #include "model/ops/relu_squared.hpp"
 #include "model/ops/rms_norm.hpp"
+#include "model/ops/scale.hpp"
+#include "model/ops/sigmoid.hpp"
+#include "model/ops/silu.hpp"
 
 namespace nb {
 namespace {
 
-Tensor attention(const Tensor& n, const BlockWeights& w, const ops::RotaryTables& tables,
-                 const ops::HeadShape& heads) {
-  Tensor q = ops::linear(n, w.c_q), k = ops::linear(n, w.c_k);
-  const Tensor v = ops::linear(n, w.c_v);
-  const auto rotated = [&](const Tensor& x, const char* label) {
-    return ops::rotary(x, tables, {.time = heads.time}, label);
+// v + scale · σ(W_gate n[: channels]) · table[token], one gate a key-value head.
+Tensor with_value_embedding(const Tensor& v, const Tensor& n, const BlockWeights& w,
+                            const BlockPlace& at) {
+  const Architecture& a = at.config.architecture;
+  const Tensor values = ops::embedding(*w.value_embedding, at.pass.ids(), at.pass.rows());
+  Tensor gate = ops::first_columns(n, a.value_gate_channels, "attn.ve_gate");
+  gate = ops::sigmoid(ops::linear(gate, *w.value_gate), "attn.ve_gate");
+  gate = ops::scale(gate, a.value_gate_scale, "attn.ve_gate");
+  return ops::add(v, ops::gate_heads(values, gate, "attn.ve"), "attn.ve");
+}
+
+Tensor attention(const Tensor& n, const BlockWeights& w, const BlockPlace& at) {
+  const Architecture& a = at.config.architecture;
+  const auto rotated = [&](const Tensor& x, const ops::Positions& positions, const char* label) {
+    return x.empty() ? x : ops::rotary(x, at.tables, positions, label);
   };
-  std::tie(q, k) = std::tuple{rotated(q, "attn.q_rotary"), rotated(k, "attn.k_rotary")};
-  std::tie(q, k) = std::tuple{ops::rms_norm(q, heads.head_dim, "attn.q_norm"),
-                              ops::rms_norm(k, heads.head_dim, "attn.k_norm")};
-  return ops::linear(ops::attention(q, k, v, heads, "attn"), w.attn_proj);
+  const auto normed = [&](const Tensor& x, const char* label) {
+    return x.empty() ? x : ops::rms_norm(x, at.config.head_dim(), label);
+  };
+  const auto scaled = [&](const Tensor& x, const char* label) {
+    return x.empty() ? x : ops::scale(x, a.qk_scale, label);
+  };
+  const auto project = [](const Tensor& x, const LinearWeights& by) {
+    return x.empty() ? x : linear(x, by);
+  };
+  Tensor q = project(at.pass.kept(at.layer, n), w.c_q), k = linear(n, w.c_k);
+  Tensor v = linear(n, w.c_v);
+  if (w.value_embedding != nullptr) v = with_value_embedding(v, n, w, at);
+  if (a.has_rotary())
+    std::tie(q, k) = std::tuple{rotated(q, at.pass.kept_positions(at.layer), "attn.q_rotary"),
+                                rotated(k, at.pass.positions(), "attn.k_rotary")};
+  if (a.qk_norm) std::tie(q, k) = std::tuple{normed(q, "attn.q_norm"), normed(k, "attn.k_norm")};
+  if (a.qk_scale != 1)
+    std::tie(q, k) = std::tuple{scaled(q, "attn.q_scale"), scaled(k, "attn.k_scale")};
+  return project(at.pass.attend(at.layer, q, k, v), w.attn_proj);
+}
+
+Tensor mlp(const Tensor& n, const BlockWeights& w, MlpKind kind) {
+  Tensor h;
+  if (kind == MlpKind::kSwiglu) h = ops::silu(linear(n, w.c_gate), "mlp.silu");
+  Tensor up = linear(n, w.c_fc);
+  switch (kind) {
+    case MlpKind::kReluSquared:
+      up = ops::relu_squared(up, "mlp.relu_squared");
+      break;
+    case MlpKind::kGelu:
+      up = ops::gelu(up, "mlp.gelu");
+      break;
+    case MlpKind::kSwiglu:
+      up = ops::multiply(h, up, "mlp.gated");
+      break;
+  }
+  return linear(up, w.mlp_proj);
 }
 
 }  // namespace
 
-Tensor mlp(const Tensor& n, const BlockWeights& w) {
-  Tensor h = ops::linear(n, w.c_fc);
-  h = ops::relu_squared(h, "mlp.relu_squared");
-  return ops::linear(h, w.mlp_proj);
+Tensor norm(const Tensor& x, const NormWeights& w, const DecoderConfig& config,
+            std::string_view label) {
+  const auto epsilon = static_cast<float>(config.architecture.norm_epsilon);
+  if (w.bias != nullptr) return ops::layer_norm(x, *w.gain, *w.bias, epsilon, label);
+  const Tensor normed = ops::rms_norm(x, x.shape().last(), label, epsilon);
+  return w.gain == nullptr ? normed : ops::apply_gain(normed, *w.gain, label);
 }
 
-Tensor block(const Tensor& x, const BlockWeights& w, const ops::RotaryTables& tables,
-             const ops::HeadShape& heads) {
-  const std::int64_t width = x.shape().last();
-  Tensor y = attention(ops::rms_norm(x, width, "attn.norm"), w, tables, heads);
-  const Tensor mid = ops::add(x, y, "attn.add");
+Tensor block(const Tensor& x, const BlockWeights& w, const BlockPlace& at) {
+  Tensor y = attention(norm(x, w.ln_1, at.config, "attn.norm"), w, at);
+  if (y.empty()) return {};
+  const Tensor mid = ops::add(at.pass.kept(at.layer, x), y, "attn.add");
   y = {};
-  y = mlp(ops::rms_norm(mid, width, "mlp.norm"), w);
+  y = mlp(norm(mid, w.ln_2, at.config, "mlp.norm"), w, at.config.architecture.mlp);
   return ops::add(mid, y, "mlp.add");
 }
 

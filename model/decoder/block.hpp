@@ -1,26 +1,24 @@
-// One block of the GPT: x + Attn(RMS(x)), then x + MLP(RMS(x)). nanochat's gpt.py.
+// One block of a decoder: x + attention(norm(x)), then x + mlp(norm(x)).
 #pragma once
 
-#include "model/autograd/parameter.hpp"
-#include "model/decoder/config.hpp"
-#include "model/ops/head_shape.hpp"
-#include "model/ops/rotary.hpp"
+#include "model/decoder/pass.hpp"
+#include "model/decoder/weights.hpp"
 
 namespace nb {
 
-// The six matrices of a block, in the order of Decoder::parameters().
-struct BlockWeights {
-  Parameter& c_q;
-  Parameter& c_k;
-  Parameter& c_v;
-  Parameter& attn_proj;
-  Parameter& c_fc;
-  Parameter& mlp_proj;
+// What a block needs besides its weights.
+struct BlockPlace {
+  const DecoderConfig& config;
+  const ops::RotaryTables& tables;
+  Pass& pass;
+  std::int64_t layer;
 };
 
-// x (B·T, C) → the same.
-Tensor block(const Tensor& x, const BlockWeights& w, const ops::RotaryTables& tables,
-             const ops::HeadShape& heads);
-Tensor mlp(const Tensor& n, const BlockWeights& w);
+// x (rows, C) → (kept rows, C); empty where the pass wants none.
+Tensor block(const Tensor& x, const BlockWeights& w, const BlockPlace& at);
+
+// x (rows, C) → the same, by the architecture's norm.
+Tensor norm(const Tensor& x, const NormWeights& w, const DecoderConfig& config,
+            std::string_view label);
 
 }  // namespace nb

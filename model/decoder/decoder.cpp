@@ -4,20 +4,35 @@
 
 #include "harness/base/check.hpp"
 #include "model/autograd/tape.hpp"
-#include "model/decoder/block.hpp"
-#include "model/decoder/init.hpp"
-#include "model/ops/embedding.hpp"
+#include "model/decoder/parameters.hpp"
+#include "model/decoder/trunk.hpp"
+#include "model/decoder/whole_pass.hpp"
 #include "model/ops/head.hpp"
-#include "model/ops/rms_norm.hpp"
 #include "model/ops/rotary.hpp"
 #include "model/ops/transfer.hpp"
 
 namespace nb {
+namespace {
+
+ops::RotaryTables tables_of(const DecoderConfig& config, Device& device) {
+  if (!config.architecture.has_rotary()) return {};
+  using Layout = ops::RotaryLayout;
+  const PositionKind kind = config.architecture.positions;
+  const Layout layout = kind == PositionKind::kRotaryHalves  ? Layout::kHalves
+                        : kind == PositionKind::kRotaryPairs ? Layout::kPairs
+                                                             : Layout::kHalvesReversed;
+  return ops::rotary_tables(device, config.max_positions(), config.head_dim(),
+                            {.base = config.architecture.rotary_base, .layout = layout});
+}
+
+}  // namespace
 
 struct Decoder::Impl {
   DecoderConfig config;
   Device& device;
-  std::vector<Parameter> parameters;
+  std::vector<Parameter> parameters, adapters;
+  DecoderWeights weights;
+  std::optional<LoraSettings> lora;
   ops::RotaryTables tables;
   ops::HeadScratch scratch;
   bool recomputes = false;
@@ -26,33 +41,17 @@ struct Decoder::Impl {
       : config(c),
         device(d),
         parameters(make_parameters(c, d)),
-        tables(ops::rotary_tables(d, c.rotary_positions(), c.head_dim())) {}
+        weights(weights_of(config, parameters)),
+        tables(tables_of(config, d)) {}
 
-  Parameter& wte() { return parameters.front(); }
-  Parameter& lm_head() { return parameters.back(); }
-  BlockWeights weights(std::int64_t layer) {
-    Parameter* p = &parameters[1 + static_cast<std::size_t>(layer) * kBlockParameters];
-    return {p[0], p[1], p[2], p[3], p[4], p[5]};
+  Tensor trunk(Pass& pass) { return nb::trunk(weights, config, tables, pass, recomputes); }
+  const Tensor& head() const { return weights.lm_head->value; }
+  ops::HeadOptions options() const {
+    return {.softcap = static_cast<float>(config.architecture.softcap),
+            .caps_in_fp32 = config.architecture.softcap_fp32,
+            .vocab = config.vocab_size};
   }
-  Tensor trunk(std::span<const int> ids, std::int64_t batch, std::int64_t time);
 };
-
-// ids (B,T) → normalised output of the last block, (B·T, C).
-Tensor Decoder::Impl::trunk(std::span<const int> ids, std::int64_t batch, std::int64_t time) {
-  NB_CHECK(batch > 0 && time > 0 && time <= config.rotary_positions(),
-           "[decoder] batch (B,T) = ({}, {}) with {} positions", batch, time,
-           config.rotary_positions());
-  const ops::HeadShape heads = {batch, time, config.n_head, config.n_kv_head, config.head_dim()};
-  Tensor x = ops::embedding(wte(), ids, batch * time);
-  x = ops::rms_norm(x, config.n_embd, "norm");
-  for (std::int64_t layer = 0; layer < config.n_layer; ++layer) {
-    const auto here = [this, heads, w = weights(layer)](const Tensor& in) {
-      return block(in, w, tables, heads);
-    };
-    x = recomputes ? recomputed(x, here) : here(x);
-  }
-  return ops::rms_norm(x, config.n_embd, "norm");
-}
 
 Decoder::Decoder(const DecoderConfig& config, Device& device) {
   const auto checked = check_config(config, "[decoder]");
@@ -64,15 +63,48 @@ Decoder::~Decoder() = default;
 const DecoderConfig& Decoder::config() const { return impl_->config; }
 Device& Decoder::device() const { return impl_->device; }
 const ops::RotaryTables& Decoder::rotary_tables() const { return impl_->tables; }
+const DecoderWeights& Decoder::weights() const { return impl_->weights; }
+ops::HeadOptions Decoder::head_options() const { return impl_->options(); }
 std::vector<Parameter>& Decoder::parameters() { return impl_->parameters; }
 const std::vector<Parameter>& Decoder::parameters() const { return impl_->parameters; }
+std::vector<Parameter>& Decoder::adapters() { return impl_->adapters; }
+const std::vector<Parameter>& Decoder::adapters() const { return impl_->adapters; }
+const std::optional<LoraSettings>& Decoder::lora() const { return impl_->lora; }
 
-void Decoder::init(std::uint64_t seed) { init_parameters(impl_->parameters, impl_->device, seed); }
+void Decoder::init(std::uint64_t seed) {
+  init_parameters(impl_->config, impl_->parameters, impl_->device, seed);
+}
 
 void Decoder::set_recompute(bool on) { impl_->recomputes = on; }
 
+void Decoder::add_lora(const LoraSettings& settings, std::uint64_t seed) {
+  Impl& m = *impl_;
+  NB_CHECK(!m.lora, "[lora] this decoder has adapters already");
+  m.adapters = make_lora(settings, m.config, m.device, seed);
+  m.lora = settings;
+  set_adapters(m.weights, settings, m.adapters);
+  for (Parameter& p : m.parameters) p.is_trained = false;
+}
+
+void Decoder::merge_lora() {
+  Impl& m = *impl_;
+  merge_adapters(m.weights);
+  remove_adapters(m.weights);
+  m.adapters.clear();
+  m.lora.reset();
+  for (Parameter& p : m.parameters) p.is_trained = true;
+}
+
+std::vector<Parameter*> Decoder::trained_parameters() {
+  std::vector<Parameter*> trained;
+  for (std::vector<Parameter>* some : {&impl_->parameters, &impl_->adapters})
+    for (Parameter& p : *some)
+      if (p.is_trained) trained.push_back(&p);
+  return trained;
+}
+
 void Decoder::zero_grad() {
-  for (Parameter& p : impl_->parameters) p.grad = {};
+  for (Parameter* p : trained_parameters()) p->grad = {};
 }
 
 float Decoder::loss_and_backward(std::span<const int> inputs, std::span<const int> targets,
@@ -81,8 +113,9 @@ float Decoder::loss_and_backward(std::span<const int> inputs, std::span<const in
   Tape tape;
   const Tensor input_ids = ops::upload_ids(m.device, batch * time, 4, "inputs");
   const Tensor target_ids = ops::upload_ids(m.device, batch * time, 8, "targets");
-  const Tensor x = m.trunk(inputs, batch, time);
-  Tensor loss = ops::head_loss(x, m.lm_head(), targets, scale);
+  WholePass pass(m.config, inputs, batch, time);
+  const Tensor x = m.trunk(pass);
+  Tensor loss = ops::head_loss(x, *m.weights.lm_head, targets, scale, m.options());
   tape.backward(loss);
   return m.device.executes() ? loss.host()[0] : 0.0F;
 }
@@ -92,9 +125,10 @@ std::vector<float> Decoder::token_losses(std::span<const int> inputs, std::span<
   Impl& m = *impl_;
   const Tensor input_ids = ops::upload_ids(m.device, batch * time, 4, "inputs");
   const Tensor target_ids = ops::upload_ids(m.device, batch * time, 8, "targets");
-  const Tensor x = m.trunk(inputs, batch, time);
+  WholePass pass(m.config, inputs, batch, time);
+  const Tensor x = m.trunk(pass);
   std::vector<float> losses(m.device.executes() ? targets.size() : 0);
-  ops::head_losses(m.device, x, m.lm_head().value, targets, false, losses);
+  ops::head_losses(m.device, x, m.head(), targets, false, losses, m.options());
   return losses;
 }
 
@@ -102,8 +136,9 @@ void Decoder::forward_logits(std::span<const int> tokens, std::int64_t batch, st
                              std::span<const std::int64_t> rows, const LogitSink& sink) {
   Impl& m = *impl_;
   const Tensor ids = ops::upload_ids(m.device, batch * time, 4, "tokens");
-  const Tensor x = m.trunk(tokens, batch, time);
-  ops::head_logits(m.device, x, m.lm_head().value, rows, sink, m.scratch);
+  WholePass pass(m.config, tokens, batch, time);
+  const Tensor x = m.trunk(pass);
+  ops::head_logits(m.device, x, m.head(), rows, sink, m.scratch, m.options());
 }
 
 void Decoder::score_tokens(std::span<const int> tokens, std::span<const int> targets,
@@ -112,8 +147,9 @@ void Decoder::score_tokens(std::span<const int> tokens, std::span<const int> tar
   Impl& m = *impl_;
   const Tensor ids = ops::upload_ids(m.device, batch * time, 4, "tokens");
   const Tensor target_ids = ops::upload_ids(m.device, batch * time, 8, "targets");
-  const Tensor x = m.trunk(tokens, batch, time);
-  ops::head_scores(m.device, x, m.lm_head().value, targets, log_probs, argmax);
+  WholePass pass(m.config, tokens, batch, time);
+  const Tensor x = m.trunk(pass);
+  ops::head_scores(m.device, x, m.head(), targets, log_probs, argmax, m.options());
 }
 
 }  // namespace nb

@@ -1,7 +1,7 @@
-// The GPT of nanochat's gpt.py on an emulated device: forward, loss, backward, logits. Everything
-// runs through Device::run, so the same calls give time and memory alone on a dry device (values
-// then are zeros). Not here: optimizers, sampling rules, KV cache, data. One device, one thread;
-// the device outlives it.
+// A decoder-only transformer on an emulated device, as its config describes it: forward, loss,
+// backward, logits. Everything runs through Device::run, so the same calls give time and memory
+// alone on a dry device (values then are zeros). Not here: optimizers, sampling rules, KV cache
+// (incremental.hpp), data. One device, one thread; the device outlives it.
 //
 // Memory policy: gradients accumulate (the first backward after zero_grad assigns); activations
 // live from forward to backward of one micro-batch in buffers that the device recycles.
@@ -10,13 +10,17 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "model/autograd/parameter.hpp"
 #include "model/decoder/config.hpp"
 #include "model/decoder/incremental_model.hpp"
+#include "model/decoder/lora.hpp"
+#include "model/decoder/weights.hpp"
 #include "model/device/device.hpp"
+#include "model/ops/head.hpp"
 #include "model/ops/rotary.hpp"
 #include "model/tensor/view.hpp"
 
@@ -33,13 +37,15 @@ class Decoder {
 
   const DecoderConfig& config() const;
   Device& device() const;
-  const ops::RotaryTables& rotary_tables() const;  // of rotary_positions()
+  const ops::RotaryTables& rotary_tables() const;  // of max_positions(); empty: no rotary
+  const DecoderWeights& weights() const;
+  ops::HeadOptions head_options() const;
 
-  // nanochat's gpt.py: N(0, 1/fan_in …) with zero lm_head and c_proj, wte N(0, 1). A function of
-  // the seed alone.
+  // First values by the rule of the code that the architecture follows (parameters.cpp). A function
+  // of the seed alone.
   void init(std::uint64_t seed);
 
-  // inputs, targets: (B,T) row-major token ids, T <= config().rotary_positions(); target -1:
+  // inputs, targets: (B,T) row-major token ids, T <= config().max_positions(); target -1:
   // ignored. Mean loss over the valid targets of this micro-batch, in nat; adds scale × its
   // gradient to the gradients (scale = 1 / accumulation steps). 0 on a dry device.
   float loss_and_backward(std::span<const int> inputs, std::span<const int> targets,
@@ -60,9 +66,18 @@ class Decoder {
   void score_tokens(std::span<const int> tokens, std::span<const int> targets, std::int64_t batch,
                     std::int64_t time, std::span<float> log_probs, std::span<int> argmax);
 
-  // wte, blocks in order (c_q c_k c_v c_proj c_fc c_proj), lm_head. Addresses are stable.
+  // In the order of parameter_specs (nanochat: wte, blocks with c_q c_k c_v c_proj c_fc c_proj,
+  // lm_head). Addresses are stable.
   std::vector<Parameter>& parameters();
   const std::vector<Parameter>& parameters() const;
+  // Low-rank adapters of the targets; everything else is frozen. Once.
+  void add_lora(const LoraSettings& settings, std::uint64_t seed);
+  const std::optional<LoraSettings>& lora() const;
+  std::vector<Parameter>& adapters();  // empty: none
+  const std::vector<Parameter>& adapters() const;
+  // Adds the adapters to the weights and drops them; all weights are trained again.
+  void merge_lora();
+  std::vector<Parameter*> trained_parameters();  // adapters last
   // Activation checkpointing: backward keeps the input of each block alone and computes the block
   // again. Changes no bit of the gradients. Off at first.
   void set_recompute(bool on);

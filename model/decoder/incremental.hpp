@@ -1,4 +1,4 @@
-// The GPT's forward pass over chunks of many sequences, with keys and values of earlier positions
+// A decoder's forward pass over chunks of many sequences, with keys and values of earlier positions
 // kept in caches. All chunks' tokens are one (rows, C) matrix for norms, linears and MLP; attention
 // goes by sequence. A row's logits have the bits of Decoder::forward_logits over its whole
 // sequence, however the sequence is cut and whatever else is in the batch.
@@ -40,9 +40,8 @@ class IncrementalDecoder : public IncrementalModel {
   std::unique_ptr<KeyValueCache> new_cache(std::int64_t first_position,
                                            std::int64_t capacity) override;
   std::int64_t vocab_size() const override { return decoder_.config().vocab_size; }
-  // Positions of the rotary tables: nanochat runs prompts past its training length
-  // (nanochat's core_eval.py).
-  std::int64_t context_length() const override { return decoder_.config().rotary_positions(); }
+  // nanochat runs prompts past its training length (nanochat's core_eval.py).
+  std::int64_t context_length() const override { return decoder_.config().max_positions(); }
   Device& device() const override { return decoder_.device(); }
 
  private:

@@ -85,38 +85,48 @@ OpDesc vocab_desc(OpKind kind, const HeadSize& size, const HeadOptions& options,
           .caps_in_fp32 = options.caps_in_fp32};
 }
 
-// The device's logits: memory and time. compute: the host's arithmetic, where it is done here.
-Tensor simulated_logits(Device& device, const HeadSize& size, const Tensor& x, const Tensor& w,
-                        const std::function<void()>& compute) {
-  Tensor logits = device.allocate({size.rows, size.padded}, device.numerics().storage,
-                                  "lm_head.logits", HostBuffer::kNone);
+Tensor allocate_logits(Device& device, const HeadSize& size) {
+  return device.allocate({size.rows, size.padded}, device.numerics().storage, "lm_head.logits",
+                         HostBuffer::kNone);
+}
+
+// The device's logits: memory and time; the host's arithmetic is elsewhere.
+Tensor simulated_logits(Device& device, const HeadSize& size, const Tensor& x, const Tensor& w) {
+  Tensor logits = allocate_logits(device, size);
   OpDesc desc = linear_desc(OpKind::kLinear, size, w, "lm_head");
   desc.inputs = {&x, &w};
   desc.output = &logits;
-  device.run(desc, compute);
+  device.run(desc, [] {});
   return logits;
 }
 
 // And what a model without targets returns: the logits capped, upcast, or as they are.
 class CappedLogits {
  public:
+  // Runs all but last_op(), which is the caller's to run with its arithmetic.
   CappedLogits(Device& device, const HeadSize& size, const HeadOptions& options, const Tensor& x,
-               const Tensor& w, const std::function<void()>& compute) {
-    const bool is_changed = options.softcap > 0 || options.caps_in_fp32;
-    const std::function<void()> nothing = [] {};
-    logits_ = simulated_logits(device, size, x, w, is_changed ? nothing : compute);
-    if (!is_changed) return;
+               const Tensor& w) {
+    logits_ = allocate_logits(device, size);
+    op_ = linear_desc(OpKind::kLinear, size, w, "lm_head");
+    op_.inputs = {&x, &w};
+    op_.output = &logits_;
+    if (options.softcap <= 0 && !options.caps_in_fp32) return;
+    device.run(op_, [] {});
     const DType type = options.caps_in_fp32 ? DType::kFp32 : device.numerics().storage;
     capped_ = device.allocate({size.rows, size.vocab}, type, "logits", HostBuffer::kNone);
-    OpDesc desc = vocab_desc(OpKind::kLogits, size, options, "logits");
-    desc.inputs = {&logits_};
-    desc.output = &capped_;
-    device.run(desc, compute);
+    op_ = vocab_desc(OpKind::kLogits, size, options, "logits");
+    op_.inputs = {&logits_};
+    op_.output = &capped_;
   }
+  CappedLogits(const CappedLogits&) = delete;
+  CappedLogits& operator=(const CappedLogits&) = delete;
+
+  const OpDesc& last_op() const { return op_; }
   const Tensor& last() const { return capped_.empty() ? logits_ : capped_; }
 
  private:
   Tensor logits_, capped_;
+  OpDesc op_;  // refers to them
 };
 
 }  // namespace
@@ -124,7 +134,7 @@ class CappedLogits {
 void head_losses(Device& device, const Tensor& x, const Tensor& w, std::span<const int> targets,
                  bool is_mean, std::span<float> losses, const HeadOptions& options) {
   const HeadSize size = check_sizes(x, w, targets, device, options);
-  const Tensor logits = simulated_logits(device, size, x, w, [] {});
+  const Tensor logits = simulated_logits(device, size, x, w);
   const Tensor loss = device.allocate(is_mean ? Shape{1} : Shape{size.rows}, DType::kFp32, "loss",
                                       HostBuffer::kNone);
   OpDesc desc = vocab_desc(OpKind::kSoftcapCrossEntropy, size, options, "loss");
@@ -263,10 +273,9 @@ void head_logits(Device& device, const Tensor& x, const Tensor& w,
                  std::span<const std::int64_t> wanted, const LogitRows& sink, HeadScratch& scratch,
                  const HeadOptions& options) {
   const HeadSize size = check_sizes(x, w, options);
-  const auto compute = [&] {
-    each_logit_block(device, size, options, x, w, wanted, scratch, sink);
-  };
-  const CappedLogits logits(device, size, options, x, w, compute);
+  const CappedLogits logits(device, size, options, x, w);
+  device.run(logits.last_op(),
+             [&] { each_logit_block(device, size, options, x, w, wanted, scratch, sink); });
 }
 
 void head_scores(Device& device, const Tensor& x, const Tensor& w, std::span<const int> targets,
@@ -276,7 +285,8 @@ void head_scores(Device& device, const Tensor& x, const Tensor& w, std::span<con
                                   (argmax.empty() || argmax.size() == targets.size())),
            "[head] {} targets, {} log_probs, {} argmax", targets.size(), log_probs.size(),
            argmax.size());
-  const CappedLogits logits(device, size, options, x, w, [] {});
+  const CappedLogits logits(device, size, options, x, w);
+  device.run(logits.last_op(), [] {});
   const Tensor scores = device.allocate({size.rows}, DType::kFp32, "log_probs", HostBuffer::kNone);
   OpDesc desc = vocab_desc(OpKind::kLogProbabilities, size, options, "log_probs");
   desc.inputs = {&logits.last()};

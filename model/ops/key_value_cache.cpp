@@ -74,6 +74,11 @@ void KeyValueCache::advance(std::int64_t count) {
   size_ += count;
 }
 
+void KeyValueCache::advance(std::span<const int> tokens) {
+  advance(static_cast<std::int64_t>(tokens.size()));
+  if (!tokens.empty()) last_token_ = tokens.back();
+}
+
 void check_chunk(const Chunk& chunk, std::int64_t context_length) {
   const auto count = static_cast<std::int64_t>(chunk.tokens.size());
   NB_CHECK(count > 0 && chunk.first_position >= 0, "[chunk] {} tokens at position {}", count,

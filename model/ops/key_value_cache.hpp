@@ -46,6 +46,9 @@ class KeyValueCache {
   kernels::KeySpace next_keys(std::int64_t layer, std::int64_t count);
   kernels::KeySpace next_values(std::int64_t layer, std::int64_t count);
   void advance(std::int64_t count);  // every layer has its next `count` positions now
+  // The same, and remembers the last of these tokens, for decoders that mix it into the next one.
+  void advance(std::span<const int> tokens);
+  int last_token() const { return last_token_; }  // -1: nobody said
 
  private:
   std::int64_t first_value(std::int64_t layer, std::int64_t which) const;
@@ -56,6 +59,7 @@ class KeyValueCache {
   std::int64_t first_position_;
   std::int64_t capacity_;
   std::int64_t size_ = 0;
+  int last_token_ = -1;
   // Where block_'s values are; null: the other format, or a dry device.
   float* fp32_ = nullptr;
   std::uint16_t* bf16_ = nullptr;

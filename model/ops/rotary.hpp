@@ -10,7 +10,7 @@
 
 namespace nb::ops {
 
-using kernels::RotaryLayout;  // which numbers are rotated together, and which way
+using RotaryLayout = kernels::RotaryLayout;  // which numbers are rotated together, and which way
 
 struct RotaryOptions {
   double base = 10000;  // angle of pair i at position t: t * base^(-2i / head_dim)

@@ -13,8 +13,8 @@ std::vector<std::unique_ptr<Optimizer>> make_optimizers(Decoder& decoder,
   const double width = width_lr_scale(decoder.config().n_embd);
   std::vector<AdamWGroup> adamw, embeddings, value_embeddings, vectors;
   std::vector<Parameter*> matrices;
-  for (Parameter& p : decoder.parameters()) {
-    if (!p.is_trained) continue;
+  for (Parameter* trained : decoder.trained_parameters()) {
+    Parameter& p = *trained;
     switch (p.role) {
       case ParameterRole::kUnembedding:
         adamw.push_back({&p, rates.unembedding_lr * width});
@@ -26,6 +26,7 @@ std::vector<std::unique_ptr<Optimizer>> make_optimizers(Decoder& decoder,
         value_embeddings.push_back({&p, rates.embedding_lr * width / 2});
         break;
       case ParameterRole::kVector:  // at the rate of lm_head, as they have none of their own
+      case ParameterRole::kAdapter:
         vectors.push_back({&p, rates.unembedding_lr * width});
         break;
       case ParameterRole::kMatrix:
@@ -48,9 +49,8 @@ std::vector<std::unique_ptr<Optimizer>> make_optimizers(Decoder& decoder,
 
 double clip_gradients(Decoder& decoder, double max_norm) {
   std::vector<Tensor*> gradients;
-  for (Parameter& p : decoder.parameters()) {
-    if (p.is_trained && !p.grad.empty()) gradients.push_back(&p.grad);
-  }
+  for (Parameter* p : decoder.trained_parameters())
+    if (!p->grad.empty()) gradients.push_back(&p->grad);
   const double norm = ops::grad_norm(decoder.device(), gradients);
   if (max_norm > 0) {
     const double factor = max_norm / (norm + 1e-6);

@@ -6,7 +6,7 @@
 
 #include "harness/base/check.hpp"
 #include "model/collectives/cost.hpp"
-#include "model/decoder/config.hpp"
+#include "model/decoder/presets.hpp"
 #include "model/device/profile.hpp"
 #include "model/train/dry_step.hpp"
 #include "model/train/mfu.hpp"

@@ -33,7 +33,7 @@ std::vector<int> continue_greedily(Decoder& decoder, std::vector<int> tokens, in
   const UseScope scope(decoder.device(), Use::kGenerate);
   for (int i = 0; i < count; ++i) {
     const auto length = static_cast<std::int64_t>(tokens.size());
-    if (length >= decoder.config().rotary_positions()) break;
+    if (length >= decoder.config().max_positions()) break;
     const std::int64_t last = length - 1;
     int next = 0;
     decoder.forward_logits(tokens, 1, length, {&last, 1}, [&](std::int64_t, ConstMatrix logits) {

@@ -11,6 +11,7 @@
 #include "harness/base/portable_math.hpp"
 #include "harness/base/progress.hpp"
 #include "model/data/loader.hpp"
+#include "model/decoder/presets.hpp"
 #include "model/device/device.hpp"
 #include "model/optim/groups.hpp"
 #include "model/optim/schedules.hpp"

@@ -32,7 +32,6 @@ constexpr std::array kComponents = {
     Component{"model/engine", 4},
     Component{"model/optim", 4},
     Component{"model/decoder", 3},
-    Component{"model/llama", 3},
     Component{"model/tokenizer", 3},
     Component{"model/data", 3},
     Component{"model/ops", 2},
@@ -54,13 +53,11 @@ struct Wall {
 };
 constexpr std::array kWalls = {
     Wall{"evals", "model/decoder", "an evaluator knows only LanguageModel and the tokenizer"},
-    Wall{"evals", "model/llama", "an evaluator knows only LanguageModel and the tokenizer"},
     Wall{"evals", "model/train", "an evaluator knows only LanguageModel and the tokenizer"},
     Wall{"model/host", "model/autograd", "the host computes what is recorded, whoever records it"},
     Wall{"model/host", "model/ops", "the host computes what is recorded, whoever records it"},
     Wall{"model/autograd", "model/ops", "a tape knows no op"},
     Wall{"model/decoder", "model/host", "a model says what is computed, not how the host does it"},
-    Wall{"model/llama", "model/host", "a model says what is computed, not how the host does it"},
     Wall{"model/decoder", "model/kernels",
          "a model says what is computed, not how the host does it"},
     Wall{"report", "model", "a report reads results only"},

@@ -1,4 +1,4 @@
-#include "model/decoder/config.hpp"
+#include "model/decoder/presets.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ TEST(DecoderConfig, CountsOfD20AndD32AreThePublishedOnes) {
   EXPECT_EQ(d20.n_embd, 1280);
   EXPECT_EQ(d20.n_head, 10);
   EXPECT_EQ(d20.head_dim(), 128);
-  EXPECT_EQ(d20.rotary_positions(), 20480);
+  EXPECT_EQ(d20.max_positions(), 20480);
   EXPECT_EQ(matrix_param_count(d20), 393'216'000);
   EXPECT_EQ(param_count(d20), 560'988'160);
   EXPECT_EQ(flops_per_token(d20), 3'491'758'080);

@@ -3,6 +3,7 @@
 
 #include "model/data/loader.hpp"
 #include "model/decoder/decoder.hpp"
+#include "model/decoder/presets.hpp"
 #include "model/device/device.hpp"
 #include "model/optim/groups.hpp"
 #include "model/train/step.hpp"

@@ -17,7 +17,7 @@
 #include "model/ops/linear.hpp"
 #include "model/ops/rms_norm.hpp"
 #include "model/ops/rotary.hpp"
-#include "tests/support/gpt_golden.hpp"
+#include "tests/support/decoder_golden.hpp"
 
 namespace nb {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "harness/base/check.hpp"
 #include "model/collectives/communicator.hpp"
+#include "model/decoder/presets.hpp"
 #include "model/device/device.hpp"
 #include "model/optim/groups.hpp"
 #include "model/optim/schedules.hpp"

@@ -5,6 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "model/decoder/presets.hpp"
+
 namespace nb {
 namespace {
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "model/decoder/presets.hpp"
 #include "model/optim/groups.hpp"
 
 namespace nb {

@@ -10,6 +10,7 @@
 #include "harness/base/hash.hpp"
 #include "harness/base/progress.hpp"
 #include "model/decoder/decoder.hpp"
+#include "model/decoder/presets.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/safetensors.hpp"
 #include "model/train/samples.hpp"

@@ -4,9 +4,10 @@
 #include <string>
 
 #include "harness/base/fs.hpp"
+#include "model/decoder/incremental.hpp"
+#include "model/decoder/llama2c_file.hpp"
 #include "model/device/device.hpp"
 #include "model/engine/incremental_language_model.hpp"
-#include "model/engine/llama_decoder.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 #include "tests/support/data_dir.hpp"
 
@@ -27,15 +28,16 @@ std::string published_text(const fs::path& readme) {
 TEST(Stories260K, GreedyTextIsThePublishedOne) {
   NB_NEEDS_DATA();
   const fs::path folder = test::data_dir() / "models" / "stories260K";
-  const auto file = read_llama_file(folder / "stories260K.bin");
+  const auto file = read_llama2c_file(folder / "stories260K.bin");
   ASSERT_TRUE(file) << file.error().message;
   const auto tokenizer = Tokenizer::load(folder / "tok512.bin");
   ASSERT_TRUE(tokenizer) << tokenizer.error().message;
   for (const char* profile : {"cpu_ref", "ascend_910b3"}) {
     Device device(*load_profile(profile), ExecutionMode::kExecute);
-    Llama llama(*file, device);
-    LlamaDecoder decoder(llama);
-    IncrementalLanguageModel model(decoder, *tokenizer);
+    Decoder decoder(file->config, device);
+    load_llama2c(*file, decoder);
+    IncrementalDecoder incremental(decoder);
+    IncrementalLanguageModel model(incremental, *tokenizer);
     // run.c makes 256 steps, the first of which reads <s>.
     const GenerateRequest request = {
         .prompt = {tokenizer->bos()}, .max_tokens = 256, .temperature = 0, .tools = false};

@@ -1,6 +1,5 @@
-// The Llama decoder against float64 logits of an independent script (tests/golden/llama_parity.py).
-#include "model/llama/llama.hpp"
-
+// A Llama in llama2.c's format against float64 logits of an independent script
+// (tests/golden/llama_parity.py).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,8 +8,9 @@
 
 #include "harness/base/fs.hpp"
 #include "harness/base/json_io.hpp"
+#include "model/decoder/incremental.hpp"
+#include "model/decoder/llama2c_file.hpp"
 #include "model/device/device.hpp"
-#include "model/engine/llama_decoder.hpp"
 
 namespace nb {
 namespace {
@@ -19,10 +19,13 @@ const fs::path kGolden = fs::path(NB_SOURCE_DIR) / "tests" / "golden";
 
 struct OnDevice {
   explicit OnDevice(const std::string& profile, ExecutionMode mode = ExecutionMode::kExecute)
-      : device(*load_profile(profile), mode),
-        llama(*read_llama_file(kGolden / "llama_parity.bin"), device) {}
+      : device(*load_profile(profile), mode), decoder(file.config, device), llama(decoder) {
+    load_llama2c(file, decoder);
+  }
+  Llama2cFile file = *read_llama2c_file(kGolden / "llama_parity.bin");
   Device device;
-  Llama llama;
+  Decoder decoder;
+  IncrementalDecoder llama;
 };
 
 struct Golden {
@@ -36,7 +39,7 @@ Golden golden() {
 }
 
 // Logits of every token, the sequence cut after `cuts` tokens.
-std::vector<std::vector<float>> logits_of(Llama& llama, const std::vector<int>& tokens,
+std::vector<std::vector<float>> logits_of(IncrementalDecoder& llama, const std::vector<int>& tokens,
                                           std::vector<std::size_t> cuts = {}) {
   cuts.push_back(tokens.size());
   const auto cache = llama.new_cache(0, static_cast<std::int64_t>(tokens.size()));
@@ -57,7 +60,7 @@ std::vector<std::vector<float>> logits_of(Llama& llama, const std::vector<int>& 
   return all;
 }
 
-TEST(Llama, LogitsAreTheReferencesInFp32) {
+TEST(Llama2c, LogitsAreTheReferencesInFp32) {
   OnDevice on("cpu_ref");
   const Golden expected = golden();
   const auto logits = logits_of(on.llama, expected.tokens);
@@ -69,7 +72,7 @@ TEST(Llama, LogitsAreTheReferencesInFp32) {
   EXPECT_LT(worst, 5e-6);  // logits up to 3, fp32 sums of 16 to 24 terms
 }
 
-TEST(Llama, OnePassAndChunksHaveTheSameBits) {
+TEST(Llama2c, OnePassAndChunksHaveTheSameBits) {
   for (const char* profile : {"ascend_910b3", "h100_sxm"}) {
     OnDevice on(profile);
     const std::vector<int> tokens = golden().tokens;
@@ -85,7 +88,7 @@ TEST(Llama, OnePassAndChunksHaveTheSameBits) {
   }
 }
 
-TEST(Llama, DryDeviceTakesTheSameSimulatedTimeAndMemory) {
+TEST(Llama2c, DryDeviceTakesTheSameSimulatedTimeAndMemory) {
   OnDevice real("ascend_910b3"), dry("ascend_910b3", ExecutionMode::kDry);
   const std::vector<int> tokens = golden().tokens;
   EXPECT_EQ(logits_of(real.llama, tokens).size(), tokens.size());

@@ -7,37 +7,26 @@
 #pragma once
 
 #include <filesystem>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "harness/base/result.hpp"
-#include "model/llama/llama_config.hpp"
+#include "model/decoder/decoder.hpp"
 
 namespace nb {
 
-// Where the weights of one layer (or of none) lie among the values.
-struct LlamaWeights {
-  std::span<const float> embedding;
-  struct Layer {
-    std::span<const float> norm_attention, wq, wk, wv, wo, norm_mlp, w1, w2, w3;
-  };
-  std::vector<Layer> layers;
-  std::span<const float> norm_final;
-  std::span<const float> output;  // the embedding when tied
-};
-
-struct LlamaFile {
-  LlamaConfig config;
-  std::vector<float> values;     // all of them, in file order
-  LlamaWeights weights() const;  // views into `values`
+struct Llama2cFile {
+  DecoderConfig config;
+  std::vector<float> values;  // all of them, in file order
 };
 
 // Error: cannot be read, sizes that are no Llama's, another length than the sizes ask for.
-Result<LlamaFile> read_llama_file(const std::filesystem::path& path);
-Result<LlamaFile> parse_llama_file(std::string_view bytes, const std::string& where);
+Result<Llama2cFile> read_llama2c_file(const std::filesystem::path& path);
+Result<Llama2cFile> parse_llama2c_file(std::string_view bytes, const std::string& where);
 // By its header: sizes that a Llama can have. Reading says whether the length is theirs.
-bool is_llama_file(const std::filesystem::path& path);
+bool is_llama2c_file(const std::filesystem::path& path);
+// Copies the values into the parameters. NB_CHECK: the decoder is of the file's config.
+void load_llama2c(const Llama2cFile& file, Decoder& decoder);
 
 }  // namespace nb

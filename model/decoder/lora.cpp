@@ -1,0 +1,166 @@
+#include "model/decoder/lora.hpp"
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+#include "harness/base/check.hpp"
+#include "harness/base/parallel.hpp"
+#include "harness/base/portable_math.hpp"
+#include "harness/base/rng.hpp"
+#include "model/ops/transfer.hpp"
+
+namespace nb {
+namespace {
+
+struct Target {
+  const char* name;
+  LinearWeights BlockWeights::*product;
+};
+constexpr auto kTargets = std::to_array<Target>({{"attn.c_q", &BlockWeights::c_q},
+                                                 {"attn.c_k", &BlockWeights::c_k},
+                                                 {"attn.c_v", &BlockWeights::c_v},
+                                                 {"attn.c_proj", &BlockWeights::attn_proj},
+                                                 {"mlp.c_gate", &BlockWeights::c_gate},
+                                                 {"mlp.c_fc", &BlockWeights::c_fc},
+                                                 {"mlp.c_proj", &BlockWeights::mlp_proj}});
+constexpr const char* kAll = "all";
+
+bool is_chosen(const LoraSettings& settings, const std::string& name) {
+  return std::any_of(settings.targets.begin(), settings.targets.end(),
+                     [&](const std::string& target) { return target == kAll || target == name; });
+}
+
+struct Sizes {
+  std::int64_t out, in;
+};
+Sizes sizes_of(const DecoderConfig& config, const std::string& target) {
+  const std::int64_t width = config.n_embd;
+  if (target == "attn.c_q") return {config.q_width(), width};
+  if (target == "attn.c_k" || target == "attn.c_v") return {config.kv_width(), width};
+  if (target == "attn.c_proj") return {width, config.q_width()};
+  if (target == "mlp.c_proj") return {width, config.hidden()};
+  return {config.hidden(), width};
+}
+
+void each_product(DecoderWeights& weights, const std::function<void(LinearWeights&)>& visit) {
+  for (BlockWeights& block : weights.blocks)
+    for (const Target& target : kTargets)
+      if ((block.*target.product).weight != nullptr) visit(block.*target.product);
+}
+
+// w (out, in) += scale · b (out, rank) a (rank, in), row by row.
+void merge(Parameter& w, const LoraAdapter& adapter) {
+  const ConstMatrix a = std::as_const(adapter.a->value).matrix();
+  const ConstMatrix b = std::as_const(adapter.b->value).matrix();
+  const Matrix out = w.value.matrix();
+  const auto scale = static_cast<float>(adapter.scale);
+  parallel_chunks(static_cast<std::size_t>(out.rows), 16, [&](std::size_t begin, std::size_t end) {
+    std::vector<float> sum(static_cast<std::size_t>(out.cols));
+    for (auto row = static_cast<std::int64_t>(begin); row < static_cast<std::int64_t>(end); ++row) {
+      std::fill(sum.begin(), sum.end(), 0.0F);
+      for (std::int64_t r = 0; r < a.rows; ++r)
+        for (std::int64_t i = 0; i < a.cols; ++i)
+          sum[static_cast<std::size_t>(i)] += b.row(row)[r] * a.row(r)[i];
+      for (std::int64_t i = 0; i < a.cols; ++i)
+        out.row(row)[i] += scale * sum[static_cast<std::size_t>(i)];
+    }
+  });
+}
+
+}  // namespace
+
+FieldList LoraSettings::fields() {
+  return {{"rank", "of the adapters", &rank, {.min = 1}},
+          {"alpha", "they count alpha / rank", &alpha, {.min = 0}},
+          {"targets", "products in every block that get one, as attn.c_q; or all", &targets}};
+}
+
+std::vector<std::string> lora_targets(const DecoderConfig& config) {
+  std::vector<std::string> names;
+  for (const Target& target : kTargets)
+    if (config.architecture.mlp == MlpKind::kSwiglu || std::string(target.name) != "mlp.c_gate")
+      names.emplace_back(target.name);
+  return names;
+}
+
+Result<void> check_lora(const LoraSettings& settings, const DecoderConfig& config,
+                        const std::string& where) {
+  std::vector<std::string> known = lora_targets(config);
+  if (settings.targets.empty())
+    return bad_input(fmt::format("{}: /targets: names no product; there are {}, all", where,
+                                 fmt::join(known, ", ")));
+  for (std::size_t i = 0; i < settings.targets.size(); ++i) {
+    const std::string& target = settings.targets[i];
+    if (target != kAll && std::find(known.begin(), known.end(), target) == known.end())
+      return bad_input(
+          fmt::format("{}: /targets/{}: no product \"{}\" in this model{}; there are "
+                      "{}, all",
+                      where, i, target, did_you_mean(target, known), fmt::join(known, ", ")));
+    if (std::count(settings.targets.begin(), settings.targets.end(), target) > 1)
+      return bad_input(fmt::format("{}: /targets/{}: \"{}\" is named twice", where, i, target));
+  }
+  return {};
+}
+
+std::vector<Parameter> make_lora(const LoraSettings& settings, const DecoderConfig& config,
+                                 Device& device, std::uint64_t seed) {
+  const auto checked = check_lora(settings, config, "[lora]");
+  NB_CHECK(checked.has_value(), "{}", checked.error().message);
+  std::vector<Parameter> adapters;
+  const auto push = [&](const std::string& name, const Shape& shape) -> Parameter& {
+    adapters.push_back({.name = name,
+                        .role = ParameterRole::kAdapter,
+                        .value = device.allocate(shape, DType::kFp32, name)});
+    return adapters.back();
+  };
+  for (std::int64_t layer = 0; layer < config.n_layer; ++layer) {
+    for (const std::string& target : lora_targets(config)) {
+      if (!is_chosen(settings, target)) continue;
+      const auto [out, in] = sizes_of(config, target);
+      const std::string name = fmt::format("transformer.h.{}.{}", layer, target);
+      Parameter& a = push(name + ".lora_a", {settings.rank, in});
+      const Rng rng(seed, "init/" + a.name);
+      const double bound = 1 / pm::sqrt(static_cast<double>(in));
+      ops::random_init(
+          device, a.value,
+          [&](std::int64_t i) {
+            return static_cast<float>(bound * (2 * rng.uniform(static_cast<std::uint64_t>(i)) - 1));
+          },
+          a.name);
+      Parameter& b = push(name + ".lora_b", {out, settings.rank});
+      ops::zero(device, b.value, b.name);
+    }
+  }
+  return adapters;
+}
+
+void set_adapters(DecoderWeights& weights, const LoraSettings& settings,
+                  std::vector<Parameter>& adapters) {
+  std::size_t next = 0;
+  for (BlockWeights& block : weights.blocks)
+    for (const Target& target : kTargets) {
+      LinearWeights& product = block.*target.product;
+      if (product.weight == nullptr || !is_chosen(settings, target.name)) continue;
+      NB_CHECK(next + 2 <= adapters.size(), "[lora] {} adapters are too few", adapters.size());
+      product.adapter = {.a = &adapters[next],
+                         .b = &adapters[next + 1],
+                         .scale = settings.alpha / static_cast<double>(settings.rank)};
+      next += 2;
+    }
+}
+
+void remove_adapters(DecoderWeights& weights) {
+  each_product(weights, [](LinearWeights& product) { product.adapter = {}; });
+}
+
+void merge_adapters(DecoderWeights& weights) {
+  each_product(weights, [](LinearWeights& product) {
+    if (product.adapter.a != nullptr) merge(*product.weight, product.adapter);
+  });
+}
+
+}  // namespace nb

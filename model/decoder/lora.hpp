@@ -1,0 +1,46 @@
+// Low-rank adapters (Hu et al. 2021, arXiv:2106.09685) of a decoder's products: y = W x +
+// alpha / rank · B (A x). W stays as it is; A and B are trained.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/base/fields.hpp"
+#include "harness/base/result.hpp"
+#include "model/decoder/weights.hpp"
+#include "model/device/device.hpp"
+
+namespace nb {
+
+struct LoraSettings {
+  std::int64_t rank = 8;
+  double alpha = 16;
+  // Products in every block, by the end of their names: "attn.c_q", "mlp.c_fc"; or "all".
+  std::vector<std::string> targets = {"attn.c_q", "attn.c_v"};
+
+  FieldList fields();
+  bool operator==(const LoraSettings&) const = default;
+};
+
+// The names that targets can have in such a decoder, in their order in a block.
+std::vector<std::string> lora_targets(const DecoderConfig& config);
+// bad_input: a target that no product has (with the nearest that there is), none at all, one
+// named twice.
+Result<void> check_lora(const LoraSettings& settings, const DecoderConfig& config,
+                        const std::string& where);
+
+// Adapters of every target, block by block, A before B: "transformer.h.0.attn.c_q.lora_a" (rank,
+// in), ".lora_b" (out, rank). A is drawn uniformly from ±1/√in (PyTorch's Kaiming rule for a
+// linear), B is 0: the decoder computes what it did. NB_CHECK: check_lora holds.
+std::vector<Parameter> make_lora(const LoraSettings& settings, const DecoderConfig& config,
+                                 Device& device, std::uint64_t seed);
+// Points the products at their adapters, or at none.
+void set_adapters(DecoderWeights& weights, const LoraSettings& settings,
+                  std::vector<Parameter>& adapters);
+void remove_adapters(DecoderWeights& weights);
+// W += alpha / rank · B A in fp32, in ascending order of the rank: the decoder without adapters
+// then computes the same within rounding.
+void merge_adapters(DecoderWeights& weights);
+
+}  // namespace nb

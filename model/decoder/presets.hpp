@@ -1,0 +1,31 @@
+// Named decoders: an architecture, and the rule by which depth gives the sizes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "harness/base/result.hpp"
+#include "model/decoder/config.hpp"
+
+namespace nb {
+
+inline constexpr std::string_view kDefaultPreset = "nanochat";
+
+struct DecoderPreset {
+  std::string_view name;
+  std::string_view about;
+  DecoderConfig (*of_depth)(std::int64_t depth, std::int64_t vocab_size, std::int64_t sequence_len);
+};
+std::span<const DecoderPreset> decoder_presets();
+
+// bad_input with the nearest name.
+Result<DecoderConfig> preset_config(std::string_view preset, std::int64_t depth,
+                                    std::int64_t vocab_size, std::int64_t sequence_len);
+// nanochat's. Width 64 × depth, heads of at most 128. Not every depth is valid (5 gives 3 heads of
+// 106⅔): check_config says so.
+DecoderConfig config_for_depth(std::int64_t depth, std::int64_t vocab_size,
+                               std::int64_t sequence_len);
+
+}  // namespace nb

@@ -1,0 +1,60 @@
+#include "model/decoder/trunk.hpp"
+
+#include "model/autograd/tape.hpp"
+#include "model/ops/add.hpp"
+#include "model/ops/embedding.hpp"
+#include "model/ops/first_columns.hpp"
+#include "model/ops/gate_heads.hpp"
+#include "model/ops/linear.hpp"
+#include "model/ops/rms_norm.hpp"
+#include "model/ops/scale.hpp"
+#include "model/ops/sigmoid.hpp"
+
+namespace nb {
+namespace {
+
+// x_t + λ σ(w · x_t[: 24]) x_{t−1}
+Tensor smeared(const Tensor& x, const DecoderWeights& w, Pass& pass) {
+  Tensor gate = ops::first_columns(x, kSmearChannels, "smear.gate");
+  gate = ops::sigmoid(ops::linear(gate, *w.smear_gate), "smear.gate");
+  gate = ops::scale(gate, *w.smear_lambda, "smear.lambda");
+  return ops::add(x, ops::gate_heads(pass.previous(x), gate, "smear"), "smear");
+}
+
+}  // namespace
+
+Tensor embedded(const DecoderWeights& w, const DecoderConfig& config, Pass& pass) {
+  const Architecture& a = config.architecture;
+  Tensor x = ops::embedding(*w.wte, pass.ids(), pass.rows());
+  if (w.wpe != nullptr) {
+    const std::vector<int> positions = pass.position_ids();
+    x = ops::add(x, ops::embedding(*w.wpe, positions, pass.rows()), "positions");
+  }
+  if (a.embedding_norm) x = ops::rms_norm(x, config.n_embd, "norm");
+  return a.smear ? smeared(x, w, pass) : x;
+}
+
+Tensor trunk(const DecoderWeights& w, const DecoderConfig& config, const ops::RotaryTables& tables,
+             Pass& pass, bool recomputes) {
+  Tensor x = embedded(w, config, pass), x0, middle;
+  if (w.x0_lambdas != nullptr) x0 = x;
+  for (std::int64_t layer = 0; layer < config.n_layer; ++layer) {
+    if (w.x0_lambdas != nullptr)
+      x = ops::add(ops::scale(x, *w.resid_lambdas, layer, "resid_lambda"),
+                   ops::scale(x0, *w.x0_lambdas, layer, "x0_lambda"), "x0.add");
+    const auto here = [&w, &config, &tables, &pass, layer](const Tensor& in) {
+      return block(in, w.blocks[static_cast<std::size_t>(layer)], {config, tables, pass, layer});
+    };
+    x = recomputes ? recomputed(x, here) : here(x);
+    if (w.backout_lambda != nullptr && layer == config.n_layer / 2) middle = x;
+  }
+  x = pass.wanted(x);
+  if (x.empty()) return x;
+  if (!middle.empty()) {
+    middle = ops::scale(pass.wanted(middle), *w.backout_lambda, "backout");
+    x = ops::add(x, ops::scale(middle, -1, "backout"), "backout");
+  }
+  return norm(x, w.ln_f, config, "norm");
+}
+
+}  // namespace nb

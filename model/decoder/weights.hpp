@@ -1,0 +1,52 @@
+// The parameters of a decoder by what they do. Views into Decoder::parameters(); null: the
+// architecture has none.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "model/autograd/parameter.hpp"
+#include "model/decoder/config.hpp"
+#include "model/device/tensor.hpp"
+
+namespace nb {
+
+// Two small products beside a large one: y += scale · B (A x). Hu et al. 2021, arXiv:2106.09685.
+struct LoraAdapter {
+  Parameter* a = nullptr;  // (rank, in)
+  Parameter* b = nullptr;  // (out, rank)
+  double scale = 1;        // alpha / rank
+};
+
+struct LinearWeights {
+  Parameter* weight = nullptr;  // (out, in)
+  Parameter* bias = nullptr;    // (out)
+  LoraAdapter adapter = {};
+};
+// y (rows, out) = x (rows, in) Wᵀ, with bias and adapter where there are any.
+Tensor linear(const Tensor& x, const LinearWeights& w);
+
+struct NormWeights {
+  Parameter* gain = nullptr;  // (C)
+  Parameter* bias = nullptr;  // (C)
+};
+
+struct BlockWeights {
+  NormWeights ln_1, ln_2;
+  LinearWeights c_q, c_k, c_v, attn_proj, c_gate, c_fc, mlp_proj;
+  Parameter* value_embedding = nullptr;  // (V, G·D)
+  Parameter* value_gate = nullptr;       // (G, channels)
+};
+
+struct DecoderWeights {
+  Parameter* wte = nullptr;  // (V, C)
+  Parameter* wpe = nullptr;  // (T, C)
+  std::vector<BlockWeights> blocks;
+  NormWeights ln_f;
+  Parameter* lm_head = nullptr;                               // (V, C); wte where they are one
+  Parameter *resid_lambdas = nullptr, *x0_lambdas = nullptr;  // (layers)
+  Parameter *smear_gate = nullptr, *smear_lambda = nullptr, *backout_lambda = nullptr;
+};
+DecoderWeights weights_of(const DecoderConfig& config, std::vector<Parameter>& parameters);
+
+}  // namespace nb
