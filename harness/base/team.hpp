@@ -1,6 +1,13 @@
-// The threads of one thread's loops. They stay awake for a moment after a loop, so that the next
-// one starts within a microsecond: a decoded token has some seventy loops of 2 to 20 microseconds.
-// How work is cut is parallel.hpp's business. One thread makes a team and starts all its loops.
+// A team is the threads that run one thread's loops. Its helpers stay awake for a moment after a
+// loop, so that the next loop starts within a microsecond: a decoded token has some seventy loops
+// of 2 to 20 microseconds. parallel.hpp decides how work is cut. One thread makes a team and starts
+// all its loops.
+//
+// 1. A loop has pieces [0, count). They are shared out as one part per worker; workers have the
+//    same parts in every loop of as many pieces, because their caches may still hold those rows.
+// 2. A worker takes the pieces of its own part in ascending order, then those that are left in the
+//    parts of the next workers.
+// 3. Each piece is taken once. run() returns when all have been taken and no worker is inside.
 #pragma once
 
 #include <atomic>
@@ -12,8 +19,7 @@
 
 namespace nb {
 
-// What one worker takes of a loop: the pieces of its own part in order, then those that the next
-// workers have left.
+// The pieces that one worker takes of a loop.
 class Pieces {
  public:
   struct alignas(64) Part {
@@ -29,12 +35,12 @@ class Pieces {
     bool operator==(const Range&) const = default;
   };
 
-  // The next pieces, which are now this worker's: `most` of them, and towards the end of a part
-  // half of what is left, so that all workers end at nearly the same time. None: the loop has no
-  // more.
+  // The next pieces, which are now this worker's: `most` of them, or, towards the end of a part,
+  // half of what is left there, so that all workers end at nearly the same time. None: the loop has
+  // no more.
   std::optional<Range> take(std::size_t most);
   std::optional<std::size_t> take();
-  // What take(most) will give, unless another worker is quicker; none where that is unlikely.
+  // What take(most) will give unless another worker is quicker. None: that is unlikely.
   std::optional<Range> expected(std::size_t most) const;
 
  private:
@@ -57,10 +63,8 @@ class Team {
 
   std::size_t workers() const { return workers_; }
 
-  // work(pieces) at most once on each worker: together they take every piece of [0, count) once.
-  // Each worker has the same part of every loop of as many pieces, whose rows its cache may still
-  // hold. No work may call run of the same team. The first exception stops the loop and is rethrown
-  // here.
+  // Calls work(pieces) at most once on each worker. No work may call run() of the same team. The
+  // first exception stops the loop and is rethrown here.
   void run(std::size_t count, const Work& work);
 
  private:

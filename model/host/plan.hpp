@@ -1,5 +1,19 @@
-// How recorded ops are run: which are needed, which are computed together, and in which format each
-// value lies on the host. Made anew for every run of a program; changes no bit.
+// How recorded ops are run. A plan is made anew for every run of a program and changes no bit. The
+// constructor goes in this order, and each part relies on those before it:
+//
+// 1. Uses: which op makes each value, how often ops refer to it, whether somebody outside holds
+//    it.
+// 2. Needs: from the last op to the first, an op is needed if a result of it is held or is read by
+//    a needed op. Only needed ops are readers.
+// 3. Patterns take ops that one function computes (patterns.cpp). What they leave is taken op by
+//    op. Every needed op is in exactly one step.
+// 4. Steps are sorted by their last ops: that is where they take effect.
+// 5. Formats: a value lies on the host as bf16 in two bytes where its policy rounds to bf16, no
+//    step needs it in fp32 and nobody outside holds it. Values that must be alike are decided
+//    together.
+//
+// Running, a buffer is made when a step asks for it and given back after the step that reads it
+// last.
 #pragma once
 
 #include <cstdint>
@@ -30,16 +44,17 @@ class Plan {
   const Op& op(std::int32_t index) const { return ops_[static_cast<std::size_t>(index)]; }
   std::int32_t size() const { return static_cast<std::int32_t>(ops_.size()); }
   bool is_free(std::int32_t index) const;  // needed, and in no step yet
-  // The op whose result `values` is; -1: it was there before.
+  // The op that makes `values`; -1: they were there before.
   std::int32_t producer(const Values& values) const;
-  // Needed ops that read it, in order.
+  // The needed ops that read them, in order.
   const std::vector<std::int32_t>& readers(const Values& values) const;
   bool is_held(const Values& values) const;  // somebody outside could read it
-  // The free op of that kind which made `values`, if only `reader` wants them; else -1.
+  // The free op of that kind that makes `values`, if `reader` alone wants them; else -1.
   std::int32_t only_for(std::int32_t reader, const Values& values, OpKind kind) const;
   // The same where others may want them too.
   std::int32_t made_by(const Values& values, OpKind kind) const;
-  // Whether an op between these two, or the second, writes them too (a gradient is added to).
+  // Whether an op after `after`, up to and including `until`, writes them too (a gradient that is
+  // added to).
   bool is_written_between(const Values& values, std::int32_t after, std::int32_t until) const;
   void take(Step step);
 
@@ -49,18 +64,19 @@ class Plan {
 
   // For Step::run. Buffers are made when they are asked for.
   //
-  // Whether an op of another step, which has not run yet, or somebody outside wants them.
+  // Whether somebody outside wants them, or an op of another step that has not run yet.
   bool is_wanted(const Values& values, const Step& step) const;
   bool is_bf16(const Values& values) const;  // the format that was chosen for it
   AnyMatrix make(const Values& values);
   Matrix make_fp32(const Values& values);
-  // For out = f(in), element by element: out's buffer, which is in's where nobody else wants that.
+  // For out = f(in), element by element. The buffer of `out` is that of `in` where nobody else
+  // wants `in`.
   struct InAndOut {
     ConstAnyMatrix in;
     AnyMatrix out;
   };
   InAndOut make_in_place(const Values& out, const Values& in);
-  // The same, with the numbers of `in` in it: for out += ….
+  // The same, with a copy of `in` in it: for out += ….
   AnyMatrix make_copy(const Values& out, const Values& in);
 
  private:

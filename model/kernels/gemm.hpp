@@ -1,5 +1,6 @@
-// The engine of matmul.hpp: panels that are packed once, times a left operand that the task which
-// needs it converts to rows of words. Internal to model/kernels. Bits: policy.hpp.
+// The engine of matmul.hpp: a right operand of panels, packed once, times a left operand that is
+// converted to rows of words by the task that needs it. Internal to model/kernels. Bits:
+// policy.hpp.
 #pragma once
 
 #include <cstdint>
@@ -44,17 +45,17 @@ const std::uint32_t* packed_panels(const PackedMatrix& packed);  // not empty
 
 struct GemmShape {
   std::int64_t m, n, k;
-  std::int64_t m_each = 0;  // of several products that stand one below the other; 0: of one, m
+  std::int64_t m_each = 0;  // rows of each of several products, one below the other; 0: of one
 };
 struct GemmEnds {
-  const float* start = nullptr;  // sums to continue from (kChain), or null: +0
+  const float* start = nullptr;  // sums that the chains continue from (kChain), or null: +0
   std::int64_t start_stride = 0;
   bool finishes = true;               // false: c takes the raw sums
   bool accumulate = false;            // c += the finished sums
-  const AfterBlock* after = nullptr;  // where c has no data, it finds blocks of it in scratch
+  const AfterBlock* after = nullptr;  // where c has no data, blocks of it exist only for this
   bool is_lower = false;              // only the elements on and below the diagonal are wanted
 };
-// What stands left: (m, k), or (k, m) where is_transposed.
+// The left operand: (m, k), or (k, m) where is_transposed.
 struct GemmLeft {
   ConstAnyMatrix source;
   bool is_transposed = false;
@@ -63,8 +64,8 @@ struct GemmLeft {
 void multiply(const GemmFormat& format, const GemmLeft& a, const std::uint32_t* panels,
               const GemmShape& shape, Matrix c, const MatmulPolicy& policy, const GemmEnds& ends);
 
-// Each C = Aᵀ B of a (k, m) and b (k, n), all of one shape that may stand one below the other
-// (gemm_plan.hpp); ends.start: of all of them. Parallel inside.
+// C = Aᵀ B of each a (k, m) with one b (k, n). All have one shape, whose C may be cut as one
+// (gemm_plan.hpp). ends.start belongs to all of them together. Parallel inside.
 void multiply_transposed(const GemmFormat& format, std::span<const TransposedProduct> products,
                          ConstAnyMatrix b, const MatmulPolicy& policy, const GemmEnds& ends);
 

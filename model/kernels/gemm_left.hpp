@@ -1,5 +1,12 @@
-// The left operand of gemm.cpp as rows of words, converted a little at a time, so that tiles which
-// run in between have fetched what comes next. Internal to model/kernels.
+// The left operand of gemm.cpp: rows of words of one stage, converted unit by unit. Tiles run
+// between the units and prefetch the source of the next unit. Internal to model/kernels; one
+// thread.
+//
+// 1. The units are spread evenly over `calls` tiles. Before each tile, before_tile() starts the
+//    unit that is due.
+// 2. A unit is converted by tiles on their way (Conversion) where the level can, else at once.
+// 3. At most one unit is in the hands of tiles; the next one starts when it is done.
+// 4. finish() converts what is left. The words may be read only after it.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +27,7 @@ class LeftWords {
   LeftWords(const GemmFormat& format, const GemmLeft& a, std::int64_t k_count,
             const GemmStage& stage, std::int64_t calls, std::uint32_t* words);
 
-  // Before each tile: gives it what is due, or converts it at once where a tile cannot, and asks
-  // for the unit after it in `fetch`.
+  // Before each tile. fetch: becomes the source of the unit after the one that is due.
   void before_tile(std::int64_t steps, inner::Fetch& fetch, inner::Conversion& conversion);
   // Converts what is left.
   void finish(inner::Conversion& conversion);
@@ -43,8 +49,8 @@ class LeftWords {
   GemmStage stage_ = {};
   std::uint32_t* words_ = nullptr;
   std::int64_t unit_rows_ = 1, unit_steps_ = 1;
-  std::int64_t units_ = 0, done_ = 0;  // or begun:
-  bool is_on_way_ = false;             // the last is in the hands of tiles
+  std::int64_t units_ = 0, done_ = 0;  // done_ includes a unit
+  bool is_on_way_ = false;             // that is in the hands of tiles
   std::int64_t calls_ = 0, called_ = 0;
 };
 

@@ -1,8 +1,11 @@
-// The right operand of a product whose k lies across the rows of both sources: a thread makes the
-// panels that its tasks multiply, a block of steps ahead, and keeps them for its later tasks. Every
-// thread its own: panels of another's core are as far away as memory where cores share no cache,
-// and a thread that waited for them would wait for a core that is not running. Internal to
+// The right operand of a product whose k lies across the rows of both sources. Internal to
 // model/kernels.
+//
+// 1. Each thread makes the panels that its tasks multiply, and keeps them for its later tasks.
+//    Panels of another core are as far away as memory where cores share no cache, and a thread
+//    that waited for them would wait for a core that may not be running.
+// 2. Panels are made a block of kGemmSteps steps ahead of the tiles that multiply them, unit by
+//    unit, as LeftWords makes its words.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +17,7 @@
 
 namespace nb::kernels {
 
-// Of a whole product.
+// One thread's panels of a whole product, and how far it has come with them.
 class RightPanels {
  public:
   // source (k, n); group: columns of a task, a multiple of a panel's.
@@ -31,8 +34,8 @@ class RightPanels {
   std::vector<int> begun_;  // units, by group of columns and block of inner::kGemmSteps
 };
 
-// What one task makes of a group's block, unit after unit: on the way of its tiles, which have
-// fetched the unit's source before, or at once where a tile cannot.
+// A task's share: the units of one block of steps, of the columns of one group, that its thread has
+// not made yet.
 class PanelShare {
  public:
   PanelShare() = default;  // nothing to make
@@ -42,7 +45,7 @@ class PanelShare {
 
   // Whether a unit is on its way or not begun.
   bool makes() const { return panels_ != nullptr && (is_on_way_ || !is_done()); }
-  // Before each tile: gives it what is due, and the source of the unit after it.
+  // Before each tile: starts the unit that is due. fetch: becomes the source of the one after it.
   void before_tile(std::int64_t steps, inner::Fetch& fetch, inner::Conversion& conversion);
   // Makes what is left.
   void finish(inner::Conversion& conversion);

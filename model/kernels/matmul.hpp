@@ -1,7 +1,10 @@
-// Matrix products in the canonical order of policy.hpp: bits depend on neither blocking, threads,
-// vector width nor neighbouring rows. Naive definition: reference/matmul.hpp. C must not overlap A
-// or B. Shapes disagree or a policy that the product cannot have: NB_CHECK. K = 0 gives +0.
-// Operands may be bf16 where the policy has them (takes_bf16). Parallel inside.
+// Matrix products in the canonical order of policy.hpp. The bits of an element do not depend on
+// blocking, threads, vector width or neighbouring rows. The naive definition is
+// reference/matmul.hpp.
+//
+// C must not overlap A or B. K = 0 gives +0. Shapes that disagree and policies that a product
+// cannot have fail NB_CHECK. Operands may be stored as bf16 where the policy takes_bf16(). Parallel
+// inside.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +28,7 @@ void matmul_nn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& polic
 void matmul_tn(ConstAnyMatrix a, ConstAnyMatrix b, Matrix c, const MatmulPolicy& policy,
                bool accumulate = false);
 
-// The same of several A of one shape, whose C do not overlap, with one B: it is read once.
+// Several products with one B, which is read once. All A have one shape; no C overlaps another.
 struct TransposedProduct {
   ConstAnyMatrix a;
   Matrix c;
@@ -33,14 +36,15 @@ struct TransposedProduct {
 void matmul_tn(std::span<const TransposedProduct> products, ConstAnyMatrix b,
                const MatmulPolicy& policy, bool accumulate = false);
 
-// C (M,M) = A (M,K) · Aᵀ. A chain's products commute, so C is symmetric to the bit: one triangle is
-// computed, the other copied. Same bits as matmul_nt(a, a, c).
+// C (M,M) = A (M,K) · Aᵀ, with the bits of matmul_nt(a, a, c). Products commute, so C is symmetric
+// to the bit: one triangle is computed, the other copied.
 void matmul_gram(ConstMatrix a, Matrix c, const MatmulPolicy& policy);
 
-// The same product as one matmul_tn, handed over in blocks of K rows (so that a (B·T, V) gradient
-// need not exist at once): the chain continues from `partial` (M,N), which the first block starts.
-// Only kChain; every block but the last must have an even number of rows. Afterwards matmul_finish:
-// C = round(partial + 0), or C +=.
+// One matmul_tn whose A and B come in blocks of K rows, so that a (B·T, V) gradient need not exist
+// at once. Only kChain.
+// 1. The first block starts the chains in `partial` (M,N), later blocks continue them.
+// 2. Every block but the last has an even number of rows.
+// 3. matmul_finish comes after the last block: C = round(partial + 0), or C += that.
 void matmul_tn_block(ConstMatrix a, ConstMatrix b, Matrix partial, const MatmulPolicy& policy,
                      bool is_first);
 void matmul_finish(ConstMatrix partial, Matrix c, const MatmulPolicy& policy,
@@ -51,11 +55,11 @@ struct ProductBlock {
   std::int64_t row, rows, col, cols;
   Matrix values = {};
 };
-// What the thread that finished a block does with it while it is in its cache.
+// Called by the thread that has finished a block, while the block is in its cache.
 using AfterBlock = std::function<void(const ProductBlock&)>;
 
-// A weight whose packing is done once for many products. Which of them: matmul_nt of a weight
-// (N,K), or matmul_nn of a weight (K,N). Holds a copy: the source may change or die. Move-only.
+// A weight that is packed once for many products: for matmul_nt a weight (N,K), for matmul_nn a
+// weight (K,N). It holds a copy, so the source may change or die. Move-only.
 enum class PackFor { kNt, kNn };
 
 class PackedMatrix {
@@ -69,8 +73,8 @@ class PackedMatrix {
   // Of the matrix that was packed; 0 when empty.
   std::int64_t rows() const;
   std::int64_t cols() const;
-  // True when a product of this kind, with this policy and at the SIMD level now in use, can take
-  // it. Accumulation and output may differ from what it was packed with.
+  // Whether a product of this kind can take it, with this policy and at the SIMD level in use. The
+  // policy's accumulation and output may differ from those that it was packed with.
   bool suits(PackFor use, const MatmulPolicy& policy) const;
 
   // Packs anew, in the memory it has where that suffices.
@@ -86,13 +90,13 @@ class PackedMatrix {
 // policy.accumulation kHostBlas has no packed form: NB_CHECK. Parallel inside.
 PackedMatrix pack_weight(ConstMatrix weight, const MatmulPolicy& policy, PackFor use);
 
-// Same bits as with the matrix that was packed. NB_CHECK: b suits the product. after: called once
-// for each block of C, which together are C.
+// The bits of the product with the matrix that was packed. b must suit the product (NB_CHECK).
+// after: called once for each block of C; together the blocks are C.
 void matmul_nt(ConstAnyMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
                bool accumulate = false, const AfterBlock& after = {});
 void matmul_nn(ConstAnyMatrix a, const PackedMatrix& b, Matrix c, const MatmulPolicy& policy,
                bool accumulate = false, const AfterBlock& after = {});
-// C exists block by block alone: `take` finds it in ProductBlock::values.
+// C exists only block by block: `take` finds a block in ProductBlock::values.
 void matmul_nt_blocks(ConstAnyMatrix a, const PackedMatrix& b, const MatmulPolicy& policy,
                       const AfterBlock& take);
 void matmul_nn_blocks(ConstAnyMatrix a, const PackedMatrix& b, const MatmulPolicy& policy,

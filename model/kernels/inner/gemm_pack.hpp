@@ -11,8 +11,8 @@ NB_OP void store_all(std::uint32_t* dst, Bits x) {
   store(reinterpret_cast<float*>(dst), floats(x));
 }
 
-// words(r, step): the 16 words of source row r from that step on, zero beyond its end; whole(r,
-// step): the same where none is.
+// Rows of words of a source whose k lies along its rows. words(r, step): the 16 words of row r from
+// that step on, zero beyond its end. words.whole(r, step): the same where all 16 are there.
 template <class Words>
 NB_OP void rows_from_rows(std::int64_t rows, std::int64_t steps, bool swaps, std::uint32_t* dst,
                           const Words& words) {
@@ -34,7 +34,8 @@ NB_OP void rows_from_rows(std::int64_t rows, std::int64_t steps, bool swaps, std
   }
 }
 
-// words(r, lanes, step): the words of rows r … r + lanes - 1 at that step, the others zero, and all
+// Rows of words of a source whose k lies across its rows: blocks of 16 × 16 words are transposed.
+// words(r, lanes, step): the words of rows r … r + lanes - 1 at that step, the others zero; all are
 // zero beyond the source's end.
 template <class Words>
 NB_OP void rows_from_columns(std::int64_t rows, std::int64_t steps, bool swaps, std::uint32_t* dst,
@@ -68,7 +69,8 @@ NB_OP void rows_from_columns(std::int64_t rows, std::int64_t steps, bool swaps, 
   }
 }
 
-// words(c, step): as rows_from_rows, of column c, whose k lies in a row.
+// Panels of a source whose k lies along its rows: blocks of 16 × 16 words are transposed.
+// words(c, step): as in rows_from_rows, of column c.
 template <class Words>
 NB_OP void panels_from_rows(std::int64_t columns, int width, std::int64_t steps, bool swaps,
                             std::int64_t panel_words, std::uint32_t* dst, const Words& words) {
@@ -97,7 +99,8 @@ NB_OP void panels_from_rows(std::int64_t columns, int width, std::int64_t steps,
   }
 }
 
-// words(c, lanes, step): as rows_from_columns, of columns.
+// Panels of a source whose k lies across its rows. words(c, lanes, step): as in rows_from_columns,
+// of columns.
 template <class Words>
 NB_OP void panels_from_columns(std::int64_t columns, int width, std::int64_t steps, bool swaps,
                                std::int64_t panel_words, std::uint32_t* dst, const Words& words) {
@@ -128,7 +131,7 @@ NB_OP void panels_from_columns(std::int64_t columns, int width, std::int64_t ste
   }
 }
 
-// Columns that a panel has and the matrix has not.
+// Clears the columns that the last panel has and the matrix has not.
 NB_OP void clear_columns(std::int64_t columns, int width, std::int64_t steps,
                          std::int64_t panel_words, std::uint32_t* dst) {
   for (std::int64_t first = (columns + 15) / 16 * 16; first % width != 0; first += 16) {

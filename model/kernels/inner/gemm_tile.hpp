@@ -10,7 +10,7 @@ NB_OP void store_words(std::uint32_t* dst, Bits x) {
   store(reinterpret_cast<float*>(dst), floats(x));
 }
 
-// The next lines, and on: what changes stays in registers.
+// A Fetch at work. What changes from burst to burst stays in registers.
 struct Walk {
   const char *at = nullptr, *end = nullptr;  // nowhere: nothing to ask for
   std::int64_t step = 0;
@@ -55,9 +55,13 @@ NB_OP void convert(Conversion* c, const Step& step) {
 
 constexpr std::int64_t kBurst = kInBursts ? 16 : 4;
 
-// One tile: kRows × 16 kVectors sums held in registers over all steps; kPanel vectors a panel.
-// step(a, b, c): c with one step added. kRow, kStep: words of a from one row, one step to the next.
-// kWhat: of a Conversion that goes on between the steps.
+// One tile: kRows × 16 kVectors sums, held in registers over all steps.
+// 1. The sums start from t.start, or from +0.
+// 2. Bursts of steps; between two bursts the tile prefetches a row of C, what its Fetches say, and
+//    converts 32 words (kWhat).
+// 3. t.add is added, and the sums are finished and stored.
+// step(a, b, c): c with one step added. kPanel: vectors of a panel. kRow, kStep: words of `a` from
+// one row to the next, and from one step to the next.
 template <int kRows, int kVectors, int kPanel, int kRow, int kStep, Converts kWhat, class Step>
 NB_OP void tile_sums(const GemmTile& t, const Step& step) {
   Floats acc[kRows][kVectors];
@@ -77,8 +81,7 @@ NB_OP void tile_sums(const GemmTile& t, const Step& step) {
   const std::uint32_t* a = t.a;
   const float* b = reinterpret_cast<const float*>(t.b);
   const std::int64_t panel = t.b_panel;
-  // Lines of C are asked for a row every few steps: all at once would stand in the way of B's,
-  // where they are many.
+  // The lines of C are prefetched one row per burst: all at once they would delay the lines of B.
   const float* line = t.out;
   int rows_left = kRows;
   const auto ask_for_row = [&] {
@@ -110,8 +113,8 @@ NB_OP void tile_sums(const GemmTile& t, const Step& step) {
   for (std::int64_t left = t.steps; left > 0; left -= burst) {
     if (!kInBursts && rows_left > 0) ask_for_row();
     if constexpr (kWhat == Converts::kAcross) {
-      // One instruction asks for both: two of them, each with its own stride, would make the
-      // processor fetch far beyond the short runs of such sources.
+      // One prefetch instruction serves both. Two of them, each with a stride of its own, would
+      // make the processor fetch far beyond the short runs of such sources.
 #pragma GCC unroll 1
       for (int f = 0; f < kFetches; ++f) {
         asm volatile("" : "+r"(f));
@@ -192,7 +195,8 @@ NB_OP void tile_sums(const GemmTile& t, const Step& step) {
   put([&](Floats x, const float*) { return rounded<kRoundBf16>(x + zero); });
 }
 
-// The same for rows and vectors that are known at run time. Step is a type with operator().
+// Tile sizes of a level; and the tile for rows and vectors that are known at run time. Step is a
+// type with operator().
 #if NB_LEVEL_ID == NB_LEVEL_AVX512 || NB_LEVEL_ID == NB_LEVEL_AVX512BF16
 constexpr int kGemmRows = 12, kGemmPanel = 2;
 constexpr int kGemmVectors[13] = {0, 8, 8, 4, 4, 4, 4, 2, 2, 2, 2, 2, 2};
