@@ -15,11 +15,22 @@ constexpr std::int64_t kColumns = 1024;
 constexpr float kGeluScale = 0.797884561f;  // sqrt(2 / pi)
 constexpr float kGeluCubic = 0.044715f;
 
+using Function = void (*)(const inner::Table& table, float* values, std::int64_t count);
+
+void exp_of(const inner::Table& table, float* values, std::int64_t count) {
+  table.exp(values, count, values);
+}
+// A soft-cap of 1: x / 1 and t * 1 are exact.
+void tanh_of(const inner::Table& table, float* values, std::int64_t count) {
+  inner::CapScalars one = {};
+  one.cap = one.inverse = 1.0f;
+  table.softcap(values, count, one, values);
+}
+
 // inside(x) → function → outside(x, function's) → out, which is rounded.
 template <class Inside, class Outside>
-void map(const char* op, ConstMatrix x, Matrix out, DType storage,
-         void (*function)(const float*, std::int64_t, float*), const Inside& inside,
-         const Outside& outside) {
+void map(const char* op, ConstMatrix x, Matrix out, DType storage, Function function,
+         const Inside& inside, const Outside& outside) {
   NB_CHECK(same_shape(x, out), "[{}] x is ({},{}), out ({},{})", op, x.rows, x.cols, out.rows,
            out.cols);
   const inner::Table& table = inner::table();
@@ -31,7 +42,7 @@ void map(const char* op, ConstMatrix x, Matrix out, DType storage,
       const float* from = x.row(row) + first;
       float* to = out.row(row) + first;
       for (std::int64_t i = 0; i < count; ++i) f[i] = inside(from[i]);
-      function(f, count, f);
+      function(table, f, count);
       for (std::int64_t i = 0; i < count; ++i) to[i] = outside(from[i], f[i]);
       table.cast(to, count, to, rounding);
     }
@@ -41,8 +52,7 @@ void map(const char* op, ConstMatrix x, Matrix out, DType storage,
 // The same of dy and x: slope(dy, x, function's).
 template <class Inside, class Gradient>
 void map_backward(const char* op, ConstMatrix dy, ConstMatrix x, Matrix dx, DType storage,
-                  void (*function)(const float*, std::int64_t, float*), const Inside& inside,
-                  const Gradient& gradient) {
+                  Function function, const Inside& inside, const Gradient& gradient) {
   NB_CHECK(same_shape(dy, x) && same_shape(x, dx), "[{}] dy is ({},{}), x ({},{}), dx ({},{})", op,
            dy.rows, dy.cols, x.rows, x.cols, dx.rows, dx.cols);
   const inner::Table& table = inner::table();
@@ -55,18 +65,11 @@ void map_backward(const char* op, ConstMatrix dy, ConstMatrix x, Matrix dx, DTyp
       const float* d = dy.row(row) + first;
       float* to = dx.row(row) + first;
       for (std::int64_t i = 0; i < count; ++i) f[i] = inside(from[i]);
-      function(f, count, f);
+      function(table, f, count);
       for (std::int64_t i = 0; i < count; ++i) to[i] = gradient(d[i], from[i], f[i]);
       table.cast(to, count, to, rounding);
     }
   });
-}
-
-// A soft-cap of 1: x / 1 and t * 1 are exact.
-void tanh_of(const float* x, std::int64_t n, float* out) {
-  inner::CapScalars one = {};
-  one.cap = one.inverse = 1.0f;
-  inner::table().softcap(x, n, one, out);
 }
 
 float minus(float x) { return -x; }
@@ -75,12 +78,12 @@ float gelu_inside(float x) { return kGeluScale * (x + kGeluCubic * ((x * x) * x)
 }  // namespace
 
 void silu(ConstMatrix x, Matrix out, DType storage) {
-  map("silu", x, out, storage, inner::table().exp, minus,
+  map("silu", x, out, storage, exp_of, minus,
       [](float v, float power) { return v / (1.0f + power); });
 }
 
 void silu_backward(ConstMatrix dy, ConstMatrix x, Matrix dx, DType storage) {
-  map_backward("silu_backward", dy, x, dx, storage, inner::table().exp, minus,
+  map_backward("silu_backward", dy, x, dx, storage, exp_of, minus,
                [](float d, float v, float power) {
                  const float s = 1.0f / (1.0f + power);
                  return (d * s) * (1.0f + v * (1.0f - s));
@@ -88,7 +91,7 @@ void silu_backward(ConstMatrix dy, ConstMatrix x, Matrix dx, DType storage) {
 }
 
 void sigmoid(ConstMatrix x, Matrix out, DType storage) {
-  map("sigmoid", x, out, storage, inner::table().exp, minus,
+  map("sigmoid", x, out, storage, exp_of, minus,
       [](float, float power) { return 1.0f / (1.0f + power); });
 }
 

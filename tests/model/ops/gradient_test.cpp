@@ -177,17 +177,25 @@ OpUnderTest gate_heads(Device& device, const Size& s) {
   t.call = [](const Inputs& in) { return ops::gate_heads(in[0], in[1], "gates"); };
   return t;
 }
-OpUnderTest rotary(Device& device, const Size& s) {
+OpUnderTest rotary_of(Device& device, const Size& s, const ops::RotaryOptions& options) {
   OpUnderTest t;
   t.inputs = {uneven(device, {s.rows(), s.heads * s.head_dim}, 1)};
   const auto tables =
-      std::make_shared<ops::RotaryTables>(ops::rotary_tables(device, s.time, s.head_dim));
+      std::make_shared<ops::RotaryTables>(ops::rotary_tables(device, s.time, s.head_dim, options));
   t.call = [tables, time = s.time](const Inputs& in) {
     return ops::rotary(in[0], *tables, {.time = time}, "rotary");
   };
   return t;
 }
-OpUnderTest attention_of(Device& device, const Size& s, std::int64_t kv_heads) {
+OpUnderTest rotary(Device& device, const Size& s) { return rotary_of(device, s, {}); }
+OpUnderTest rotary_halves(Device& device, const Size& s) {
+  return rotary_of(device, s, {.layout = ops::RotaryLayout::kHalves});
+}
+OpUnderTest rotary_pairs(Device& device, const Size& s) {
+  return rotary_of(device, s, {.base = 500, .layout = ops::RotaryLayout::kPairs});
+}
+OpUnderTest attention_of(Device& device, const Size& s, std::int64_t kv_heads,
+                         std::int64_t window = 0) {
   OpUnderTest t;
   t.inputs = {uneven(device, {s.rows(), s.heads * s.head_dim}, 1),
               uneven(device, {s.rows(), kv_heads * s.head_dim}, 2),
@@ -196,7 +204,8 @@ OpUnderTest attention_of(Device& device, const Size& s, std::int64_t kv_heads) {
                                 .time = s.time,
                                 .heads = s.heads,
                                 .kv_heads = kv_heads,
-                                .head_dim = s.head_dim};
+                                .head_dim = s.head_dim,
+                                .window = window};
   t.call = [shape](const Inputs& in) {
     return ops::attention(in[0], in[1], in[2], shape, "attention");
   };
@@ -206,14 +215,25 @@ OpUnderTest attention(Device& device, const Size& s) { return attention_of(devic
 OpUnderTest attention_of_groups(Device& device, const Size& s) {
   return attention_of(device, s, s.kv_heads);
 }
-OpUnderTest head(Device& device, const Size& s) {
+OpUnderTest attention_of_a_window(Device& device, const Size& s) {
+  return attention_of(device, s, s.kv_heads, 3);
+}
+OpUnderTest head_of(Device& device, const Size& s, const ops::HeadOptions& options) {
   OpUnderTest t = of_x(device, s, [](const Tensor& x) { return x; });
   t.parameters = {uneven_parameter(device, {9, s.cols}, 3, "lm_head")};
   t.is_loss = true;
-  t.call = [p = t.parameters[0], rows = s.rows()](const Inputs& in) {
-    return ops::head_loss(in[0], *p, ids(rows, 9, true), 1.0);
+  t.call = [p = t.parameters[0], rows = s.rows(), options](const Inputs& in) {
+    const std::int64_t vocab = options.vocab == 0 ? 9 : options.vocab;
+    return ops::head_loss(in[0], *p, ids(rows, vocab, true), 1.0, options);
   };
   return t;
+}
+OpUnderTest head(Device& device, const Size& s) { return head_of(device, s, {}); }
+OpUnderTest head_without_cap(Device& device, const Size& s) {
+  return head_of(device, s, {.softcap = 0});
+}
+OpUnderTest head_padded(Device& device, const Size& s) {
+  return head_of(device, s, {.caps_in_fp32 = true, .vocab = 7});
 }
 
 struct Case {
@@ -228,7 +248,10 @@ constexpr std::array kCases = {
     Case{OpKind::kRmsNorm, "rms_norm of heads", rms_norm_heads},
     Case{OpKind::kLinear, "linear", linear},
     Case{OpKind::kRotary, "rotary", rotary},
+    Case{OpKind::kRotary, "rotary of halves", rotary_halves},
+    Case{OpKind::kRotary, "rotary of pairs", rotary_pairs},
     Case{OpKind::kAttention, "attention", attention},
+    Case{OpKind::kAttention, "attention of a window", attention_of_a_window},
     Case{OpKind::kAttention, "attention of groups", attention_of_groups},
     Case{OpKind::kReluSquared, "relu_squared", relu_squared},
     Case{OpKind::kSilu, "silu", silu},
@@ -248,6 +271,8 @@ constexpr std::array kCases = {
     Case{OpKind::kDropout, "dropout", dropout},
     Case{OpKind::kAdd, "add", add},
     Case{OpKind::kSoftcapCrossEntropy, "head", head},
+    Case{OpKind::kSoftcapCrossEntropy, "head without a cap", head_without_cap},
+    Case{OpKind::kSoftcapCrossEntropy, "head with padding", head_padded},
 };
 
 // Kinds without a gradient of their own, and why.
