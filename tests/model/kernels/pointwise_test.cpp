@@ -199,7 +199,8 @@ TEST(LayerNorm, EqualsItsDefinition) {
       const std::vector<float> bias = test::random_vector(size, 4);
       struct Outcome {
         Array y, dx;
-        std::vector<float> mean = std::vector<float>(kRows), rstd = mean, dgain = mean, dbias = mean;
+        std::vector<float> mean = std::vector<float>(kRows), rstd = mean, dgain = mean,
+                           dbias = mean;
       };
       Outcome expected = {x, dy};
       expected.dgain = expected.dbias = gain;
