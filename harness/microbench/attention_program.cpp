@@ -152,13 +152,17 @@ Times simulate(const AttentionCase& s, const DeviceProfile& profile) {
     return device.allocate({s.batch * s.time, s.heads * s.head_dim}, profile.numerics.storage,
                            name);
   };
-  const Tensor q = tensor("q"), k = tensor("k"), v = tensor("v"), dy = tensor("dy");
+  Tensor q = tensor("q");
+  const Tensor k = tensor("k"), v = tensor("v"), dy = tensor("dy");
   const ops::HeadShape shape{.batch = s.batch,
                              .time = s.time,
                              .heads = s.heads,
                              .kv_heads = s.heads,
                              .head_dim = s.head_dim};
   Tape tape;
+  Tape::record(q, {}, {}, [] {  // somebody wants its gradient
+    return [](const Tensor&, const SavedBlocks&) { return Tape::Gradients{}; };
+  });
   device.synchronize();
   const std::int64_t start_ns = device.time_ns();
   Tensor y = ops::attention(q, k, v, shape, "attention");

@@ -24,8 +24,8 @@ void score_all(const AttentionForward& b, std::int64_t begin, std::int64_t keys)
   const auto tile = [&](auto vectors, std::int64_t key, int first) {
     constexpr int kVectors = decltype(vectors)::value;
     float* out = b.scores + key * kWidth + 16 * first;
-    const bool masks = key + kTileRows - 1 > b.position + 16 * first;
-    const bool is_far = key + b.window < b.position + 16 * (first + kVectors) - 1;
+    const bool masks = key + kTileRows - 1 > b.position + 16 * first ||
+                       key + b.window < b.position + 16 * (first + kVectors) - 1;
     attention_tile<Format, kTileRows, kVectors, false>(
         words, b.k + key * words, words, b.q + 16 * first, nullptr, 0, b.ahead,
         [&](int r, int v, Floats sum) {
@@ -35,9 +35,10 @@ void score_all(const AttentionForward& b, std::int64_t begin, std::int64_t keys)
       Floats top = best[first + v];
       for (int r = 0; r < kTileRows; ++r) {
         Floats z = load(out + r * kWidth + 16 * v);
-        if (masks) z = select(hidden_lanes(key + r, b.position + 16 * (first + v)), nothing, z);
-        if (is_far) {
-          z = select(near_lanes(key + r, b.position + 16 * (first + v), b.window), z, nothing);
+        if (masks) {
+          const std::int64_t position = b.position + 16 * (first + v);
+          z = select(hidden_lanes(key + r, position), nothing, z);
+          z = select(near_lanes(key + r, position, b.window), z, nothing);
         }
         top = larger_of(z, top);
       }
