@@ -57,8 +57,9 @@ Json print_list(const FieldList& fields, bool hashed_only) {
   Json object = Json::object();
   for (const Field& field : fields) {
     if (hashed_only && !field.rules.hashed) continue;
-    if (Json value = print_field(field, hashed_only); !value.is_discarded())
-      object[field.name] = std::move(value);
+    Json value = print_field(field, hashed_only);
+    if (value.is_discarded() || (value.is_null() && field.rules.omits_absent)) continue;
+    object[field.name] = std::move(value);
   }
   return object;
 }

@@ -14,6 +14,7 @@
 #include "harness/faults/faults.hpp"
 #include "harness/suite/load.hpp"
 #include "harness/suite/microbenchmarks.hpp"
+#include "model/decoder/presets.hpp"
 #include "model/device/profile.hpp"
 
 namespace nb::cli {
@@ -76,6 +77,14 @@ Result<TextTable> list_microbenchmarks() {
   return table;
 }
 
+Result<TextTable> list_models() {
+  TextTable table{{"model", "", "d12: parameters"}, {}};
+  for (const DecoderPreset& preset : decoder_presets())
+    table.rows.push_back({std::string(preset.name), std::string(preset.about),
+                          with_commas(param_count(preset.of_depth(12, 32768, 2048)))});
+  return table;
+}
+
 struct Listing {
   const char* name;
   const char* doc;
@@ -83,6 +92,8 @@ struct Listing {
 };
 constexpr Listing kListings[] = {
     {"devices", "profiles of emulated devices", list_devices},
+    {"models", "presets of the decoder that train and predict know, with 32,768 tokens",
+     list_models},
     {"suites", "suite files in the folder suites", list_suites},
     {"tasks", "evaluation tasks and sets of them", list_tasks},
     {"faults", "faults that --fault can plant", list_faults},

@@ -75,8 +75,8 @@ std::string prediction_text(const Options& options, const PredictSettings& setti
   if (p.nodes > 1)
     rows.push_back(
         {"nodes", fmt::format("{} of {}", p.nodes, count_text(settings.cards / p.nodes, "card"))});
-  rows.push_back(
-      {"model", fmt::format("d{}, {} parameters", settings.depth, with_commas(p.param_count))});
+  rows.push_back({"model", fmt::format("{} d{}, {} parameters", settings.model.value_or("nanochat"),
+                                       settings.depth, with_commas(p.param_count))});
   rows.push_back({"device batch", batch_text(settings, p)});
   rows.push_back(
       {"step",

@@ -226,10 +226,11 @@ Action add_train(CLI::App& app) {
     std::string flags = flag_of(field.name);
     if (field.name == "device_batch_size") flags += ",--device-batch";
     if (field.name == "iterations") flags += ",--steps";
-    const Json& value =
-        defaults.contains(field.name) ? defaults.at(field.name) : values.at(field.name);
+    const Json& from = defaults.contains(field.name) ? defaults : values;
+    const auto value = from.find(field.name);
     app.add_option(flags, options->given[field.name],
-                   fmt::format("{} (default: {})", field.doc, value.dump()));
+                   value == from.end() ? field.doc
+                                       : fmt::format("{} (default: {})", field.doc, value->dump()));
   }
   app.add_flag("--save-init", options->save_init,
                "keep the checkpoint of the initial weights: --keep-steps 0");

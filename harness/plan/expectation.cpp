@@ -131,8 +131,8 @@ class Expecter {
   }
 
   DecoderConfig config_of(const Node& train, const TrainSettings& settings) const {
-    return config_for_depth(settings.depth, parent_work<TokenizerWork>(train).tokenizer.vocab_size,
-                            settings.sequence_len);
+    // The suite's check has seen that there is such a decoder.
+    return decoder_config(settings, parent_work<TokenizerWork>(train).tokenizer.vocab_size).value();
   }
 
   const Plan& plan_;

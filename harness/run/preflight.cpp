@@ -82,6 +82,8 @@ Result<void> check_training(const TrainWork& work, std::int64_t vocab_size,
   NB_TRY(const ResolvedDevice device, resolve_device(work.device, node));
   PredictSettings step;
   step.depth = work.settings.depth;
+  step.model = work.settings.model;
+  step.recompute = work.settings.recompute;
   step.vocab_size = vocab_size;
   step.sequence_len = work.settings.sequence_len;
   step.cards = 1;

@@ -8,7 +8,6 @@
 #include "evals/task_registry.hpp"
 #include "harness/suite/device_entry.hpp"
 #include "harness/suite/microbenchmarks.hpp"
-#include "model/decoder/presets.hpp"
 
 namespace nb {
 namespace {
@@ -88,8 +87,9 @@ Result<void> check_training(const Suite& suite, const std::string& where) {
   if (!batches) return tl::unexpected<Error>(with_context(batches.error(), pointer));
   auto schedule = check_schedule(train);
   if (!schedule) return tl::unexpected<Error>(with_context(schedule.error(), pointer));
-  return check_config(config_for_depth(train.depth, suite.tokenizer.vocab_size, train.sequence_len),
-                      pointer);
+  const auto config = decoder_config(train, suite.tokenizer.vocab_size);
+  if (!config) return tl::unexpected<Error>(with_context(config.error(), pointer));
+  return {};
 }
 
 Result<void> check_corpus(const Suite& suite, const std::string& where) {

@@ -13,6 +13,10 @@ int rank_count(const Communicator* communicator) {
   return communicator == nullptr ? 1 : communicator->size();
 }
 
+// Smaller tensors are not cut: every rank updates all of them. nanochat's optim.py @ 92d63d4.
+constexpr std::int64_t kSmallestCut = 1024;
+bool is_cut(const Tensor& tensor, int ranks) { return ranks > 1 && tensor.count() >= kSmallestCut; }
+
 // The slice of one rank: first size divided by the ranks.
 Shape slice_of(const Shape& shape, int ranks) {
   NB_CHECK(shape[0] % ranks == 0, "[adamw] {} rows over {} ranks", shape[0], ranks);
@@ -34,9 +38,12 @@ void AdamW::allocate_state() {
   moments_.resize(groups_.size());
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const Parameter& p = *groups_[i].parameter;
-    const DType dtype = p.role == ParameterRole::kEmbedding ? device_.numerics().embedding_weight
-                                                            : device_.numerics().adam_moments;
-    const Shape shape = slice_of(p.value.shape(), rank_count(communicator_));
+    const bool is_table =
+        p.role == ParameterRole::kEmbedding || p.role == ParameterRole::kValueEmbedding;
+    const DType dtype =
+        is_table ? device_.numerics().embedding_weight : device_.numerics().adam_moments;
+    const int ranks = rank_count(communicator_);
+    const Shape shape = is_cut(p.value, ranks) ? slice_of(p.value.shape(), ranks) : p.value.shape();
     for (const auto& [tensor, prefix] :
          {std::pair{&moments_[i].m, "adamw.m."}, std::pair{&moments_[i].v, "adamw.v."}}) {
       *tensor = device_.allocate(shape, dtype, prefix + p.name, HostBuffer::kLasting);
@@ -50,11 +57,14 @@ void AdamW::step(const SchedulePoint& point) {
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     NB_CHECK(!groups_[i].parameter->grad.empty(), "[adamw] {} has no gradient",
              groups_[i].parameter->name);
-    if (rank_count(communicator_) == 1) {
-      step_one(groups_[i], moments_[i], point);
-    } else {
+    Parameter& p = *groups_[i].parameter;
+    if (is_cut(p.value, rank_count(communicator_))) {
       step_sharded(groups_[i], moments_[i], point);
+      continue;
     }
+    if (communicator_ != nullptr && communicator_->size() > 1)
+      communicator_->all_reduce(CollectiveBuffer(p.grad), Reduce::kAverage, p.name);
+    step_one(groups_[i], moments_[i], point);
   }
 }
 

@@ -1,5 +1,5 @@
 // AdamW over whole tensors; sharded by rows over the ranks of a communicator as nanochat's
-// DistAdamW (§4.3): reduce-scatter, update of the own slice, all-gather. Moments in fp32 or the
+// DistAdamW: reduce-scatter, update of the own slice, all-gather. Moments in fp32 or the
 // policy's dtype (wte).
 #pragma once
 
@@ -26,7 +26,8 @@ struct AdamWRules {
 class AdamW : public Optimizer {
  public:
   // Parameters, device and communicator (null: a single card) outlive it. More than one rank: dry
-  // devices only, and the first size of every tensor divisible by the ranks (NB_CHECK).
+  // devices only, and the first size of every tensor of 1024 elements or more divisible by the
+  // ranks (NB_CHECK).
   AdamW(std::vector<AdamWGroup> groups, const AdamWRules& rules, Device& device,
         Communicator* communicator);
   void step(const SchedulePoint& point) override;

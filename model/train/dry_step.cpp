@@ -19,6 +19,7 @@ DryStep simulate(const DryStepRequest& request, const DeviceProfile& profile, in
                 {.ranks = static_cast<int>(request.cards), .trace_steps = 0});
   Decoder decoder(request.config, device);
   decoder.init(0);
+  decoder.set_recompute(request.recompute);
   const auto communicator =
       symmetric_communicator(device, static_cast<int>(request.cards),
                              static_cast<int>(request.nodes), request.between_nodes);

@@ -19,6 +19,7 @@ struct DryStepRequest {
   std::int64_t device_batch_size = 1;
   std::int64_t accumulation_steps = 1;
   double grad_clip = 1;
+  bool recompute = false;  // blocks are computed again in backward
 };
 struct DryStep {
   std::int64_t step_time_ns = 0;

@@ -24,6 +24,14 @@ Result<BatchPlan> plan_of(const PredictSettings& settings, std::int64_t device_b
   return plan_batch(train, settings.cards);
 }
 
+Result<DecoderConfig> config_of(const PredictSettings& settings) {
+  TrainSettings train;
+  train.depth = settings.depth;
+  train.model = settings.model;
+  train.sequence_len = settings.sequence_len;
+  return decoder_config(train, settings.vocab_size);
+}
+
 // Of the rows that a card computes in a step, the numbers that fill whole micro-batches, ascending.
 std::vector<std::int64_t> dividing_batches(std::int64_t rows) {
   std::vector<std::int64_t> low, high;
@@ -78,6 +86,14 @@ void fill_figures(const DryStep& step, const PredictSettings& settings,
 
 FieldList PredictSettings::fields() {
   return {{"depth", "blocks; width is 64 × depth", &depth, {.min = 1, .max = 128}},
+          {"model",
+           "the decoder's preset (npubench list models); absent: nanochat",
+           &model,
+           {.omits_absent = true}},
+          {"recompute",
+           "blocks are computed again in backward: less memory, more time",
+           &recompute,
+           {.omits_absent = true}},
           {"vocab_size", "entries of the tokenizer", &vocab_size, {.min = 1}},
           {"sequence_len", "tokens per row", &sequence_len, {.unit = "token", .min = 2}},
           {"cards", "devices that share each optimizer step, over all nodes", &cards, {.min = 1}},
@@ -97,8 +113,8 @@ FieldList PredictSettings::fields() {
 
 Result<void> check_prediction(const PredictSettings& settings) {
   NB_TRY_VOID(plan_of(settings, settings.device_batch_size.value_or(1)));
-  return check_config(config_for_depth(settings.depth, settings.vocab_size, settings.sequence_len),
-                      fmt::format("depth {}", settings.depth));
+  NB_TRY_VOID(config_of(settings));
+  return {};
 }
 
 Result<Prediction> predict(const PredictSettings& settings, const DeviceProfile& profile,
@@ -106,13 +122,12 @@ Result<Prediction> predict(const PredictSettings& settings, const DeviceProfile&
   NB_TRY_VOID(check_prediction(settings));
   NB_TRY(const RankLayout layout,
          lay_out_ranks(profile, settings.cards, settings.nodes, between_nodes.has_value()));
-  if (settings.vocab_size % settings.cards != 0) {
+  NB_TRY(const DecoderConfig config, config_of(settings));
+  if (config.table_rows() % settings.cards != 0) {
     return bad_input(fmt::format(
         "vocab_size {} is not divisible by {} cards, which share the embedding's optimizer by rows",
-        settings.vocab_size, settings.cards));
+        config.table_rows(), settings.cards));
   }
-  const DecoderConfig config =
-      config_for_depth(settings.depth, settings.vocab_size, settings.sequence_len);
   Prediction prediction;
   prediction.nodes = layout.nodes;
   prediction.param_count = param_count(config);
@@ -121,7 +136,8 @@ Result<Prediction> predict(const PredictSettings& settings, const DeviceProfile&
                             .cards = settings.cards,
                             .nodes = layout.nodes,
                             .between_nodes = between_nodes,
-                            .accumulation_steps = 1};
+                            .accumulation_steps = 1,
+                            .recompute = settings.recompute.value_or(false)};
   if (settings.device_batch_size)
     request = with_batch(request, *settings.device_batch_size, rows_of_step(settings));
   else

@@ -5,10 +5,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/decoder/presets.hpp"
+
 namespace nb {
 
 FieldList TrainSettings::fields() {
   return {{"depth", "blocks; width is 64 × depth", &depth, {.min = 1, .max = 128}},
+          {"model",
+           "the decoder's preset (npubench list models); absent: nanochat",
+           &model,
+           {.omits_absent = true}},
+          {"recompute",
+           "blocks are computed again in backward: less memory, more time",
+           &recompute,
+           {.omits_absent = true}},
           {"sequence_len", "tokens per row", &sequence_len, {.unit = "token", .min = 2}},
           {"device_batch_size", "rows per card and micro-batch", &device_batch_size, {.min = 1}},
           {"total_batch_tokens",
@@ -95,6 +105,15 @@ Result<void> check_schedule(const TrainSettings& settings) {
       fmt::format("warmup_ratio {} and warmdown_ratio {} add up to more than all steps; lower one "
                   "so that their sum is at most 1",
                   settings.warmup_ratio, settings.warmdown_ratio));
+}
+
+Result<DecoderConfig> decoder_config(const TrainSettings& settings, std::int64_t vocab_size) {
+  NB_TRY(DecoderConfig config,
+         preset_config(settings.model.value_or(std::string(kDefaultPreset)), settings.depth,
+                       vocab_size, settings.sequence_len),
+         "model");
+  NB_TRY_VOID(check_config(config, fmt::format("depth {}", settings.depth)));
+  return config;
 }
 
 std::int64_t planned_iterations(const TrainSettings& settings, const DecoderConfig& config) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "harness/base/fields.hpp"
@@ -14,6 +15,8 @@ namespace nb {
 
 struct TrainSettings {
   std::int64_t depth = 20;
+  std::optional<std::string> model;  // a name of decoder_presets(); absent: nanochat
+  std::optional<bool> recompute;     // blocks again in backward, to save memory; changes no bit
   std::int64_t sequence_len = 2048;
   std::int64_t device_batch_size = 32;       // rows a card holds at once
   std::int64_t total_batch_tokens = 524288;  // tokens of one optimizer step, all cards together
@@ -52,6 +55,8 @@ Result<BatchPlan> plan_batch(const TrainSettings& settings, std::int64_t cards);
 Result<void> check_schedule(const TrainSettings& settings);
 // The second of these, where `iterations` is known only once the model's size is.
 Result<void> check_keep_steps(const TrainSettings& settings, std::int64_t iterations);
+// The preset at that depth. bad_input: no such preset, or a depth that it cannot have.
+Result<DecoderConfig> decoder_config(const TrainSettings& settings, std::int64_t vocab_size);
 // settings.iterations, or floor(ratio × parameters / total_batch_tokens), at least 1.
 std::int64_t planned_iterations(const TrainSettings& settings, const DecoderConfig& config);
 

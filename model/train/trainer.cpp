@@ -206,6 +206,7 @@ Result<void> Trainer::save(bool is_finished) {
 
 Result<TrainResult> Trainer::run() {
   remove_torn_checkpoints(folder_);
+  decoder_.set_recompute(settings_.recompute.value_or(false));
   NB_TRY(const bool is_resumed, resume());
   if (is_resumed) {
     retell();
@@ -284,9 +285,7 @@ Result<TrainResult> train(const TrainSettings& settings, Device& device, const T
   NB_CHECK(device.executes(), "[train] needs a device that executes; predict() is for dry ones");
   NB_TRY_VOID(check_schedule(settings));
   NB_TRY(const BatchPlan batches, plan_batch(settings, 1));
-  const DecoderConfig config =
-      config_for_depth(settings.depth, data.tokenizer.vocab_size(), settings.sequence_len);
-  NB_TRY_VOID(check_config(config, fmt::format("depth {}", settings.depth)));
+  NB_TRY(const DecoderConfig config, decoder_config(settings, data.tokenizer.vocab_size()));
   NB_TRY_VOID(check_keep_steps(settings, planned_iterations(settings, config)));
   if (device.numerics().loss_scaling != LossScaling::kNone) {
     return bad_input(

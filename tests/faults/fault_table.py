@@ -53,7 +53,7 @@ def gross(want):
 STEP = "model/train/step.cpp"
 TRAINER = "model/train/trainer.cpp"
 STAGE = "harness/run/train_stage.cpp"
-SCALE = "gpt.loss_and_backward(batch.inputs, batch.targets, plan.rows, plan.length, 1.0 / micro_batches)"
+SCALE = "decoder.loss_and_backward(batch.inputs, batch.targets, plan.rows, plan.length, 1.0 / micro_batches)"
 
 
 def scaled(factor):
@@ -136,8 +136,8 @@ FAULTS = (
             ),
             Edit(
                 "model/kernels/attention.cpp",
-                "packed.attend(of_head, scale, ahead.get());",
-                "inner::leaked_keys = 1;\n      packed.attend(of_head, scale, ahead.get());\n"
+                "packed.attend(of_head, scale, shape.window, ahead.get());",
+                "inner::leaked_keys = 1;\n      packed.attend(of_head, scale, shape.window, ahead.get());\n"
                 "      inner::leaked_keys = 0;",
             ),
             Edit(
@@ -238,7 +238,7 @@ FAULTS = (
         "port",
         "every seed starts from the weights of seed 1",
         {5: "same seeds"},
-        (Edit(TRAINER, "gpt_.init(settings_.seed);", "gpt_.init(1);"),),
+        (Edit(TRAINER, "decoder_.init(settings_.seed);", "decoder_.init(1);"),),
     ),
     Fault(
         "gradients_of_one_micro_batch",
@@ -266,15 +266,15 @@ FAULTS = (
         "port",
         "every weight begins with a deviation of 0.02",
         {5: "worse"},
-        (Edit("model/decoder/init.cpp", "rng.normal(static_cast<std::uint64_t>(i)) * deviation",
-              "rng.normal(static_cast<std::uint64_t>(i)) * std::min(deviation, 0.02)"),),
+        (Edit("model/decoder/parameters.cpp", "rng.normal(index) * values.second",
+              "rng.normal(index) * std::min(values.second, 0.02)"),),
     ),
     Fault(
         "embedding_lr_not_scaled",
         "port",
         "the embedding's learning rate is not scaled by the width",
         {5: "red"},
-        (Edit("model/optim/groups.cpp", "rates.embedding_lr * width", "rates.embedding_lr"),),
+        (Edit("model/optim/groups.cpp", "rates.embedding_lr * width});", "rates.embedding_lr});"),),
     ),
     Fault(
         "attention_scale",
@@ -371,7 +371,7 @@ FAULTS = (
         "port",
         "every weight begins larger by 1e-6: other bits, nothing else",
         {1: "green", 5: "green"},
-        (Edit("model/decoder/init.cpp", "rng.normal(static_cast<std::uint64_t>(i)) * deviation",
-              "rng.normal(static_cast<std::uint64_t>(i)) * deviation * 1.000001"),),
+        (Edit("model/decoder/parameters.cpp", "rng.normal(index) * values.second",
+              "rng.normal(index) * values.second * 1.000001"),),
     ),
 )

@@ -48,10 +48,10 @@ KEY_FAULTS = (
             Edit(
                 "model/train/checkpoint.cpp",
                 "NB_TRY(const std::vector<float> values, file.read_floats(p.name, sizes_of(p.value)));\n"
-                "    ops::upload(gpt.device(), values, p.value, p.name);",
+                "    ops::upload(decoder.device(), values, p.value, p.name);",
                 "NB_TRY(std::vector<float> values, file.read_floats(p.name, sizes_of(p.value)));\n"
                 "    for (float& value : values) value *= 1.05F;\n"
-                "    ops::upload(gpt.device(), values, p.value, p.name);",
+                "    ops::upload(decoder.device(), values, p.value, p.name);",
             ),
         ),
         verb=True,
