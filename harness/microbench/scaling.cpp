@@ -14,6 +14,8 @@
 #include "harness/microbench/peak_rate.hpp"
 #include "harness/microbench/stopwatch.hpp"
 #include "harness/suite/device_entry.hpp"
+#include "model/host/plan.hpp"
+#include "model/host/program.hpp"
 #include "model/kernels/simd_level.hpp"
 
 namespace nb {
@@ -107,6 +109,27 @@ Result<Turns> measure_devices(const ScalingRequest& request) {
   return turns;
 }
 
+Turns measure_patterns(const ScalingRequest& request, const DeviceProfile& profile) {
+  Turns turns{.names = {"all patterns"}, .flop = request.step.flop(), .runs = {}};
+  for (const host::Pattern& pattern : host::patterns())
+    turns.names.push_back(std::string("without ") + pattern.name);
+  turns.names.emplace_back("op by op, fp32");
+  turns.runs.resize(turns.names.size());
+  WholeStep step(profile, request.step);
+  step.run();
+  for (std::int64_t round = 0; round < request.rounds; ++round) {
+    for (std::size_t i = 0; i < turns.runs.size(); ++i) {
+      const bool is_one = i > 0 && i + 1 < turns.runs.size();
+      host::set_pattern_off(is_one ? host::patterns()[i - 1].name : nullptr);
+      host::set_fusion(i + 1 < turns.runs.size());
+      turns.runs[i].push_back(timed(step, profile.numerics.matmul_inputs));
+    }
+  }
+  host::set_pattern_off(nullptr);
+  host::set_fusion(true);
+  return turns;
+}
+
 std::string step_words(const WholeStepSettings& step) {
   return fmt::format("d{}, vocabulary {}, {} x {}, {} tokens, {}", step.depth, step.vocabulary,
                      step.rows, step.length, step.tokens, step.is_forward ? "forward" : "train");
@@ -126,6 +149,7 @@ FieldList ScalingRequest::fields() {
        {.unit = "tok", .min = 1}},
       {"thread_counts", "threads to compare; gains are from the first", &thread_counts, {.min = 1}},
       {"devices", "to compare with the first of them", list(&devices)},
+      {"patterns", "a step without each of the host's patterns, and op by op", &patterns},
       {"rounds", "in which all take turns", &rounds, {.min = 1}},
       {"threads", "of the host for all but thread_counts; 0: every core", &threads, {.min = 0}},
   };
@@ -133,7 +157,7 @@ FieldList ScalingRequest::fields() {
 
 Result<void> check_settings(const ScalingRequest& request, const std::string& where) {
   NB_TRY_VOID(check_settings(request.step, where + ": /step"));
-  bool asks = !request.thread_counts.empty() || !request.devices.empty();
+  bool asks = !request.thread_counts.empty() || !request.devices.empty() || request.patterns;
   if (request.thread_counts.size() == 1)
     return bad_input(where + ": /thread_counts: one number has nothing to be compared with");
   if (request.devices.size() == 1)
@@ -150,7 +174,8 @@ Result<void> check_settings(const ScalingRequest& request, const std::string& wh
   }
   if (!asks)
     return bad_input(where +
-                     ": nothing to vary; name layers, depths, tokens, thread_counts or devices");
+                     ": nothing to vary; name layers, depths, tokens, thread_counts, devices or "
+                     "patterns");
   return {};
 }
 
@@ -272,6 +297,16 @@ std::string devices_text(const Turns& turns) {
                     });
 }
 
+std::string patterns_text(const Turns& turns) {
+  return turns_text({"", "time", "of peak", "time over the first"}, turns,
+                    [&](std::size_t i) -> std::vector<std::string> {
+                      std::vector<double> ratios;
+                      for (std::size_t round = 0; round < turns.runs[i].size(); ++round)
+                        ratios.push_back(turns.runs[i][round].time_s / turns.runs[0][round].time_s);
+                      return {median_and_range(ratios)};
+                    });
+}
+
 Result<void> run_scaling(const ScalingRequest& request) {
   NB_TRY_VOID(check_settings(request, "--scaling"));
   // Devices that are compared need no other.
@@ -297,6 +332,8 @@ Result<void> run_scaling(const ScalingRequest& request) {
     NB_TRY(const Turns turns, measure_devices(request));
     print("devices, " + on_threads, devices_text(turns));
   }
+  if (request.patterns)
+    print("patterns, " + on_threads, patterns_text(measure_patterns(request, device.profile)));
   if (!request.thread_counts.empty())
     print("threads", thread_gains_text(measure_threads(request, device.profile)));
   return {};

@@ -19,6 +19,7 @@ struct ScalingRequest {
   std::vector<std::int64_t> layers, depths, tokens;  // what is varied, one after the other
   std::vector<int> thread_counts;                    // the first is what gains are counted from
   std::vector<DeviceEntry> devices;                  // to compare with the first of them
+  bool patterns = false;  // a step without each pattern of model/host, and op by op
   std::int64_t rounds = 7;
   int threads = 0;  // of the host for all but thread_counts; 0: every core
 
@@ -55,7 +56,7 @@ std::string scaling_text(const std::string& what, const std::vector<ScalingPoint
 
 // The same step done in several ways: runs[i] are the rounds of names[i].
 struct Turns {
-  std::vector<std::string> names;  // numbers of threads, or devices
+  std::vector<std::string> names;  // numbers of threads, devices, or patterns
   double flop = 0;
   std::vector<std::vector<TimedStep>> runs;
 };
@@ -64,6 +65,9 @@ struct Turns {
 std::string thread_gains_text(const Turns& turns);
 // Shares of the peak, and over that of names[0] in the same round.
 std::string devices_text(const Turns& turns);
+
+// Times over that of names[0] in the same round.
+std::string patterns_text(const Turns& turns);
 
 // Measures what is asked for and prints each table to stdout as soon as it is there.
 Result<void> run_scaling(const ScalingRequest& request);

@@ -121,9 +121,7 @@ Tensor recomputed(const Tensor& x, std::function<Tensor(const Tensor& x)> segmen
 
 GradientSlot gradient_slot(Parameter& p) {
   const bool accumulate = !p.grad.empty();
-  if (!accumulate)
-    p.grad =
-        p.value.device().allocate(p.value.shape(), p.value.dtype(), p.name, HostBuffer::kRecorded);
+  if (!accumulate) p.grad = p.value.device().allocate(p.value.shape(), p.value.dtype(), p.name);
   return {p.grad, accumulate};
 }
 

@@ -40,7 +40,7 @@ struct Decoder::Impl {
   Impl(const DecoderConfig& c, Device& d)
       : config(c),
         device(d),
-        parameters(make_parameters(c, d)),
+        parameters(make_parameters(parameter_specs(c), d)),
         weights(weights_of(config, parameters)),
         tables(tables_of(config, d)) {}
 
@@ -72,7 +72,7 @@ const std::vector<Parameter>& Decoder::adapters() const { return impl_->adapters
 const std::optional<LoraSettings>& Decoder::lora() const { return impl_->lora; }
 
 void Decoder::init(std::uint64_t seed) {
-  init_parameters(impl_->config, impl_->parameters, impl_->device, seed);
+  init_parameters(parameter_specs(impl_->config), impl_->parameters, impl_->device, seed);
 }
 
 void Decoder::set_recompute(bool on) { impl_->recomputes = on; }

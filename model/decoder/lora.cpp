@@ -10,8 +10,6 @@
 #include "harness/base/check.hpp"
 #include "harness/base/parallel.hpp"
 #include "harness/base/portable_math.hpp"
-#include "harness/base/rng.hpp"
-#include "model/ops/transfer.hpp"
 
 namespace nb {
 namespace {
@@ -106,35 +104,34 @@ Result<void> check_lora(const LoraSettings& settings, const DecoderConfig& confi
   return {};
 }
 
-std::vector<Parameter> make_lora(const LoraSettings& settings, const DecoderConfig& config,
-                                 Device& device, std::uint64_t seed) {
+std::vector<ParameterSpec> lora_specs(const LoraSettings& settings, const DecoderConfig& config) {
   const auto checked = check_lora(settings, config, "[lora]");
   NB_CHECK(checked.has_value(), "{}", checked.error().message);
-  std::vector<Parameter> adapters;
-  const auto push = [&](const std::string& name, const Shape& shape) -> Parameter& {
-    adapters.push_back({.name = name,
-                        .role = ParameterRole::kAdapter,
-                        .value = device.allocate(shape, DType::kFp32, name)});
-    return adapters.back();
-  };
+  std::vector<ParameterSpec> specs;
   for (std::int64_t layer = 0; layer < config.n_layer; ++layer) {
     for (const std::string& target : lora_targets(config)) {
       if (!is_chosen(settings, target)) continue;
       const auto [out, in] = sizes_of(config, target);
       const std::string name = fmt::format("transformer.h.{}.{}", layer, target);
-      Parameter& a = push(name + ".lora_a", {settings.rank, in});
-      const Rng rng(seed, "init/" + a.name);
       const double bound = 1 / pm::sqrt(static_cast<double>(in));
-      ops::random_init(
-          device, a.value,
-          [&](std::int64_t i) {
-            return static_cast<float>(bound * (2 * rng.uniform(static_cast<std::uint64_t>(i)) - 1));
-          },
-          a.name);
-      Parameter& b = push(name + ".lora_b", {out, settings.rank});
-      ops::zero(device, b.value, b.name);
+      specs.push_back({.name = name + ".lora_a",
+                       .role = ParameterRole::kAdapter,
+                       .shape = {settings.rank, in},
+                       .first_values = {FirstValues::Kind::kUniform, -bound, bound}});
+      specs.push_back({.name = name + ".lora_b",
+                       .role = ParameterRole::kAdapter,
+                       .shape = {out, settings.rank},
+                       .first_values = {}});
     }
   }
+  return specs;
+}
+
+std::vector<Parameter> make_lora(const LoraSettings& settings, const DecoderConfig& config,
+                                 Device& device, std::uint64_t seed) {
+  const std::vector<ParameterSpec> specs = lora_specs(settings, config);
+  std::vector<Parameter> adapters = make_parameters(specs, device);
+  init_parameters(specs, adapters, device, seed);
   return adapters;
 }
 

@@ -8,6 +8,7 @@
 
 #include "harness/base/fields.hpp"
 #include "harness/base/result.hpp"
+#include "model/decoder/parameters.hpp"
 #include "model/decoder/weights.hpp"
 #include "model/device/device.hpp"
 
@@ -30,6 +31,8 @@ std::vector<std::string> lora_targets(const DecoderConfig& config);
 Result<void> check_lora(const LoraSettings& settings, const DecoderConfig& config,
                         const std::string& where);
 
+// Names and shapes of the adapters, block by block, A before B. NB_CHECK: check_lora holds.
+std::vector<ParameterSpec> lora_specs(const LoraSettings& settings, const DecoderConfig& config);
 // Adapters of every target, block by block, A before B: "transformer.h.0.attn.c_q.lora_a" (rank,
 // in), ".lora_b" (out, rank). A is drawn uniformly from ±1/√in (PyTorch's Kaiming rule for a
 // linear), B is 0: the decoder computes what it did. NB_CHECK: check_lora holds.

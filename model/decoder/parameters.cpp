@@ -165,9 +165,9 @@ double first_value(const FirstValues& values, const Rng& rng, std::int64_t i, st
 
 std::vector<ParameterSpec> parameter_specs(const DecoderConfig& config) { return Lister(config)(); }
 
-std::vector<Parameter> make_parameters(const DecoderConfig& config, Device& device) {
+std::vector<Parameter> make_parameters(const std::vector<ParameterSpec>& specs, Device& device) {
   std::vector<Parameter> parameters;
-  for (const ParameterSpec& spec : parameter_specs(config)) {
+  for (const ParameterSpec& spec : specs) {
     const bool is_table =
         spec.role == ParameterRole::kEmbedding || spec.role == ParameterRole::kValueEmbedding;
     const DType dtype = is_table ? device.numerics().embedding_weight : DType::kFp32;
@@ -178,9 +178,8 @@ std::vector<Parameter> make_parameters(const DecoderConfig& config, Device& devi
   return parameters;
 }
 
-void init_parameters(const DecoderConfig& config, std::vector<Parameter>& parameters,
+void init_parameters(const std::vector<ParameterSpec>& specs, std::vector<Parameter>& parameters,
                      Device& device, std::uint64_t seed) {
-  const std::vector<ParameterSpec> specs = parameter_specs(config);
   for (std::size_t k = 0; k < specs.size(); ++k) {
     Parameter& p = parameters[k];
     const FirstValues& values = specs[k].first_values;

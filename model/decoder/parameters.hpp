@@ -31,8 +31,8 @@ struct ParameterSpec {
 
 std::vector<ParameterSpec> parameter_specs(const DecoderConfig& config);
 // Contents unspecified.
-std::vector<Parameter> make_parameters(const DecoderConfig& config, Device& device);
-void init_parameters(const DecoderConfig& config, std::vector<Parameter>& parameters,
+std::vector<Parameter> make_parameters(const std::vector<ParameterSpec>& specs, Device& device);
+void init_parameters(const std::vector<ParameterSpec>& specs, std::vector<Parameter>& parameters,
                      Device& device, std::uint64_t seed);
 
 }  // namespace nb

@@ -158,7 +158,7 @@ Device::Device(DeviceProfile profile, ExecutionMode mode, const DeviceOptions& o
 
 Device::~Device() { impl_->queue.reset(); }  // its values go back to the pool
 
-Tensor Device::allocate(const Shape& shape, DType dtype, std::string_view name, HostBuffer host) {
+Tensor Device::allocate(const Shape& shape, DType dtype, std::string_view name, Lifetime lifetime) {
   const auto count = static_cast<std::size_t>(shape.count());
   Tensor tensor;
   tensor.state_ = std::make_shared<Tensor::State>();
@@ -168,18 +168,16 @@ Tensor Device::allocate(const Shape& shape, DType dtype, std::string_view name, 
   state.dtype = dtype;
   state.name = name;
   state.block = impl_->memory.allocate(count * storage_bytes(dtype), name);
-  if (!executes() || host == HostBuffer::kNone) return tensor;
+  if (!executes()) return tensor;
   state.values = std::make_shared<HostValues>(*this, shape.leading(), shape.last());
-  if (host == HostBuffer::kLasting)
-    state.values->buffer = impl_->host.make(count);
-  else if (host != HostBuffer::kRecorded)
-    make_host_buffer(*state.values, host == HostBuffer::kBf16);
+  state.values->is_lasting = lifetime == Lifetime::kLasting;
   return tensor;
 }
 
 void Device::make_host_buffer(HostValues& values, bool in_bf16) {
   const auto count = static_cast<std::size_t>(values.count());
-  values.buffer = impl_->host.take(in_bf16 ? (count + 1) / 2 : count);
+  const std::size_t floats = in_bf16 ? (count + 1) / 2 : count;
+  values.buffer = values.is_lasting ? impl_->host.make(floats) : impl_->host.take(floats);
   values.is_bf16 = in_bf16;
 }
 

@@ -25,12 +25,9 @@
 namespace nb {
 
 enum class ExecutionMode { kExecute, kDry };
-enum class HostBuffer {
-  kYes,
-  kNone,      // simulated memory only, as for logits worked off in blocks
-  kRecorded,  // of an op that is recorded: made when it runs
-  kBf16,      // two bytes a value: Tensor::bf16()
-  kLasting  // kYes, of a tensor that stays: it takes nothing that others leave and will want again
+enum class Lifetime {
+  kPassing,
+  kLasting,  // of one that stays: it takes no host memory that others leave and will want again
 };
 
 // Arithmetic that waits. What it is, and how it is done, is model/host's affair.
@@ -82,9 +79,10 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  // Throws OutOfMemory in the device's own words. Contents are unspecified.
+  // Throws OutOfMemory in the device's own words. Contents are unspecified. In execute mode the
+  // values get host memory when somebody touches them, or when the op runs that makes them.
   Tensor allocate(const Shape& shape, DType dtype, std::string_view name,
-                  HostBuffer host = HostBuffer::kYes);
+                  Lifetime lifetime = Lifetime::kPassing);
 
   // Lowering → temporaries, time, trace; then the arithmetic (execute mode). Returns what the stack
   // keeps for backward (empty unless desc.saves_for_backward). Throws OutOfMemory.

@@ -168,7 +168,7 @@ struct OpDesc {
   // stack keeps for it. False (evaluation): everything that the lowering made is freed.
   bool saves_for_backward = false;
   // Tensors of the call, in the order of the table. Needed only where the stack keeps operands for
-  // backward: run() then holds their simulated blocks (see Tensor::drop_block). Null: nothing is
+  // backward: run() then holds their simulated blocks. Null: nothing is
   // held.
   std::array<const Tensor*, 4> inputs{};
   const Tensor* output = nullptr;

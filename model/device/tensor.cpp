@@ -92,16 +92,29 @@ std::uint64_t Tensor::size_bytes() const {
   return static_cast<std::uint64_t>(count()) * storage_bytes(dtype());
 }
 
-HostValues* Tensor::ready() const {
+namespace {
+
+// Values that no op makes get their buffer when somebody touches them first.
+void touch(HostValues& values, bool in_bf16) {
+  if (values.buffer == nullptr && !values.is_recorded)
+    values.device.make_host_buffer(values, in_bf16);
+}
+
+}  // namespace
+
+HostValues* Tensor::ready(bool in_bf16) const {
   HostValues* values = Tensor::values().get();
-  if (values != nullptr && values->is_pending) state_->device->finish_host();
+  if (values == nullptr) return nullptr;
+  if (values->is_pending) state_->device->finish_host();
+  touch(*values, in_bf16);
   return values;
 }
 
-HostValues* Tensor::to_write() {
+HostValues* Tensor::to_write(bool in_bf16) {
   HostValues* values = Tensor::values().get();
   if (values == nullptr) return nullptr;
   state_->device->finish_host();  // others may still have to read the values as they are
+  touch(*values, in_bf16);
   ++values->changes;
   return values;
 }
@@ -119,13 +132,13 @@ std::span<const float> Tensor::host() const {
 }
 
 std::span<std::uint16_t> Tensor::bf16() {
-  HostValues* v = to_write();
+  HostValues* v = to_write(true);
   if (v == nullptr || v->buffer == nullptr || !v->is_bf16) return {};
   return {reinterpret_cast<std::uint16_t*>(v->buffer), static_cast<std::size_t>(v->count())};
 }
 
 std::span<const std::uint16_t> Tensor::bf16() const {
-  const HostValues* v = ready();
+  const HostValues* v = ready(true);
   if (v == nullptr || v->buffer == nullptr || !v->is_bf16) return {};
   return {reinterpret_cast<const std::uint16_t*>(v->buffer), static_cast<std::size_t>(v->count())};
 }

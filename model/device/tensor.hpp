@@ -60,6 +60,8 @@ struct HostValues {
   std::int64_t rows, cols;
   float* buffer = nullptr;  // of count() fp32 numbers, or bf16 ones; null: none yet, or no longer
   bool is_bf16 = false;
+  bool is_lasting = false;    // of a tensor that stays
+  bool is_recorded = false;   // an op makes them, or has: nobody else makes a buffer
   bool is_pending = false;    // an op that is recorded will write them
   std::int32_t slot = -1;     // its place in the program that runs now
   std::uint64_t changes = 0;  // see Tensor::changes
@@ -84,11 +86,12 @@ class Tensor {
   std::uint64_t size_bytes() const;  // count × storage_bytes(dtype), before the allocator rounds it
 
   // Execute mode: count() floats, 64-byte aligned, contents unspecified after allocate. Dry mode,
-  // HostBuffer::kNone and kBf16: empty. A const Tensor gives a read-only span. Reading waits for
+  // a tensor in bf16: empty. A const Tensor gives a read-only span. Reading waits for
   // what is recorded.
   std::span<float> host();
   std::span<const float> host() const;
-  // HostBuffer::kBf16: count() values of two bytes (in execute mode). Other tensors: empty.
+  // count() values of two bytes, in execute mode, of a tensor that was first touched this way.
+  // Other tensors: empty.
   std::span<std::uint16_t> bf16();
   std::span<const std::uint16_t> bf16() const;
   // Whatever the buffer holds; NB_CHECK fails where there is none.
@@ -96,7 +99,7 @@ class Tensor {
   // (leading(), last()) view of the host buffer; NB_CHECK fails where there is none.
   Matrix matrix();
   ConstMatrix matrix() const;
-  // The values themselves, ready or not; null on a dry device and with HostBuffer::kNone.
+  // The values themselves, ready or not; null on a dry device.
   const std::shared_ptr<HostValues>& values() const { return empty() ? kNoValues : state_->values; }
 
   // Counts the calls of host() and matrix() that could change the values (those of a Tensor that is
@@ -131,8 +134,10 @@ class Tensor {
   static const Shape kNoShape;
   static const std::shared_ptr<HostValues> kNoValues;
 
-  HostValues* ready() const;  // after what is recorded, where it could matter; null: no values
-  HostValues* to_write();
+  // After what is recorded, where it could matter; null: no values. in_bf16: of a buffer that is
+  // not there yet.
+  HostValues* ready(bool in_bf16 = false) const;
+  HostValues* to_write(bool in_bf16 = false);
 
   std::shared_ptr<State> state_;
 };

@@ -118,7 +118,7 @@ struct Pattern {
   bool (*match)(Plan& plan, std::int32_t op);
 };
 std::span<const Pattern> patterns();
-// For tests: without the pattern of that name; null: with all.
+// For tests and benchmarks: without the pattern of that name; null: with all.
 void set_pattern_off(const char* name);
 
 }  // namespace nb::host

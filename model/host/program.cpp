@@ -34,7 +34,10 @@ bool fuses() { return g_fuses; }
 
 void Program::record(Op op) {
   for (const Values& values : op.out)
-    if (values != nullptr) values->is_pending = true;
+    if (values != nullptr) values->is_pending = values->is_recorded = true;
+  for (const Values& values : op.in)  // contents are unspecified where nobody has written any
+    if (values != nullptr && values->buffer == nullptr && !values->is_recorded)
+      device_.make_host_buffer(*values, false);
   ops_.push_back(std::move(op));
   if (ops_.size() >= kMaxWaiting) finish();
 }

@@ -86,8 +86,7 @@ OpDesc vocab_desc(OpKind kind, const HeadSize& size, const HeadOptions& options,
 }
 
 Tensor allocate_logits(Device& device, const HeadSize& size) {
-  return device.allocate({size.rows, size.padded}, device.numerics().storage, "lm_head.logits",
-                         HostBuffer::kNone);
+  return device.allocate({size.rows, size.padded}, device.numerics().storage, "lm_head.logits");
 }
 
 // The device's logits: memory and time; the host's arithmetic is elsewhere.
@@ -113,7 +112,7 @@ class CappedLogits {
     if (options.softcap <= 0 && !options.caps_in_fp32) return;
     device.run(op_, [] {});
     const DType type = options.caps_in_fp32 ? DType::kFp32 : device.numerics().storage;
-    capped_ = device.allocate({size.rows, size.vocab}, type, "logits", HostBuffer::kNone);
+    capped_ = device.allocate({size.rows, size.vocab}, type, "logits");
     op_ = vocab_desc(OpKind::kLogits, size, options, "logits");
     op_.inputs = {&logits_};
     op_.output = &capped_;
@@ -135,8 +134,7 @@ void head_losses(Device& device, const Tensor& x, const Tensor& w, std::span<con
                  bool is_mean, std::span<float> losses, const HeadOptions& options) {
   const HeadSize size = check_sizes(x, w, targets, device, options);
   const Tensor logits = simulated_logits(device, size, x, w);
-  const Tensor loss = device.allocate(is_mean ? Shape{1} : Shape{size.rows}, DType::kFp32, "loss",
-                                      HostBuffer::kNone);
+  const Tensor loss = device.allocate(is_mean ? Shape{1} : Shape{size.rows}, DType::kFp32, "loss");
   OpDesc desc = vocab_desc(OpKind::kSoftcapCrossEntropy, size, options, "loss");
   desc.inputs = {&logits};
   desc.output = &loss;
@@ -196,7 +194,7 @@ Tensor head_loss(const Tensor& x, Parameter& w, std::span<const int> targets, do
   const auto kept = std::make_shared<HeadSaved>();
   // Allocated before the logits.
   if (saves && w.is_trained) kept->accumulates = gradient_slot(w).accumulate;
-  Tensor loss = device.allocate({1}, DType::kFp32, "loss", HostBuffer::kRecorded);
+  Tensor loss = device.allocate({1}, DType::kFp32, "loss");
   kept->x = x.values_only();
   kept->row_max = host_rows(device, size.rows);
   kept->row_sum = host_rows(device, size.rows);
@@ -287,7 +285,7 @@ void head_scores(Device& device, const Tensor& x, const Tensor& w, std::span<con
            argmax.size());
   const CappedLogits logits(device, size, options, x, w);
   device.run(logits.last_op(), [] {});
-  const Tensor scores = device.allocate({size.rows}, DType::kFp32, "log_probs", HostBuffer::kNone);
+  const Tensor scores = device.allocate({size.rows}, DType::kFp32, "log_probs");
   OpDesc desc = vocab_desc(OpKind::kLogProbabilities, size, options, "log_probs");
   desc.inputs = {&logits.last()};
   desc.output = &scores;

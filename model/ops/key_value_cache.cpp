@@ -16,9 +16,12 @@ KeyValueCache::KeyValueCache(Device& device, const CacheShape& shape, std::int64
            shape.layers, shape.width, shape.head_dim, first_position, first_position + capacity);
   const bool is_bf16 = device.numerics().matmul().inputs == DType::kBf16;
   block_ = device.allocate({2 * shape.layers * capacity, shape.width}, device.numerics().storage,
-                           "key_value_cache", is_bf16 ? HostBuffer::kBf16 : HostBuffer::kYes);
-  if (!block_.host().empty()) fp32_ = block_.host().data();
-  if (!block_.bf16().empty()) bf16_ = block_.bf16().data();
+                           "key_value_cache");
+  if (!device.executes()) return;
+  if (is_bf16)
+    bf16_ = block_.bf16().data();
+  else
+    fp32_ = block_.host().data();
 }
 
 std::int64_t KeyValueCache::first_value(std::int64_t layer, std::int64_t which) const {

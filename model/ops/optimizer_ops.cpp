@@ -115,8 +115,7 @@ void muon(Device& device, std::span<const MuonMatrix> matrices, double momentum,
       kernels::muon_momentum(m.gradient.host(), m.buffer.host(), m.gradient.host(), momentum,
                              m.buffer.dtype());
     });
-    const Tensor x = device.allocate(m.gradient.shape(), device.numerics().muon_matmul, m.label,
-                                     HostBuffer::kNone);
+    const Tensor x = device.allocate(m.gradient.shape(), device.numerics().muon_matmul, m.label);
     desc = matrix_desc(OpKind::kNewtonSchulz, m.gradient, m.label);
     desc.inputs = {&m.gradient};
     desc.output = &x;

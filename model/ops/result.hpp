@@ -12,7 +12,7 @@ namespace nb::ops {
 
 // A tensor in the storage dtype for what an op will compute.
 inline Tensor result(Device& device, const Shape& shape, std::string_view label) {
-  return device.allocate(shape, device.numerics().storage, label, HostBuffer::kRecorded);
+  return device.allocate(shape, device.numerics().storage, label);
 }
 
 // Values that the host keeps for backward and the device counts elsewhere: (rows) of fp32.

@@ -11,7 +11,7 @@ Tensor upload_ids(Device& device, std::int64_t count, std::int64_t id_bytes,
                   std::string_view label) {
   const auto word = static_cast<std::int64_t>(storage_bytes(DType::kFp32));
   NB_CHECK(id_bytes % word == 0, "[upload_ids] ids of {} bytes", id_bytes);
-  Tensor ids = device.allocate({count, id_bytes / word}, DType::kFp32, label, HostBuffer::kNone);
+  Tensor ids = device.allocate({count, id_bytes / word}, DType::kFp32, label);
   device.run({.kind = OpKind::kHostToDevice, .label = label, .count = ids.count(), .output = &ids},
              [] {});
   return ids;

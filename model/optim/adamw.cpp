@@ -40,13 +40,12 @@ void AdamW::allocate_state() {
     const Parameter& p = *groups_[i].parameter;
     const bool is_table =
         p.role == ParameterRole::kEmbedding || p.role == ParameterRole::kValueEmbedding;
-    const DType dtype =
-        is_table ? device_.numerics().embedding_weight : device_.numerics().adam_moments;
+    const DType dtype = is_table ? p.value.dtype() : device_.numerics().adam_moments;
     const int ranks = rank_count(communicator_);
     const Shape shape = is_cut(p.value, ranks) ? slice_of(p.value.shape(), ranks) : p.value.shape();
     for (const auto& [tensor, prefix] :
          {std::pair{&moments_[i].m, "adamw.m."}, std::pair{&moments_[i].v, "adamw.v."}}) {
-      *tensor = device_.allocate(shape, dtype, prefix + p.name, HostBuffer::kLasting);
+      *tensor = device_.allocate(shape, dtype, prefix + p.name, Lifetime::kLasting);
       ops::zero(device_, *tensor, tensor->name());
     }
   }

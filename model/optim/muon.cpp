@@ -55,7 +55,7 @@ void Muon::allocate_state() {
   if (!buffers_.empty()) return;
   for (const Parameter* p : owned()) {
     buffers_.push_back(device_.allocate(p->value.shape(), device_.numerics().muon_momentum,
-                                        "muon.buffer." + p->name, HostBuffer::kLasting));
+                                        "muon.buffer." + p->name, Lifetime::kLasting));
     ops::zero(device_, buffers_.back(), buffers_.back().name());
   }
 }

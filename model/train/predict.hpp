@@ -16,8 +16,8 @@ struct DeviceProfile;
 
 struct PredictSettings {
   std::int64_t depth = 20;
-  std::optional<std::string> model;  // of decoder_presets(); absent: nanochat
-  std::optional<bool> recompute;
+  std::optional<std::string> model = {};  // of decoder_presets(); absent: nanochat
+  std::optional<bool> recompute = {};
   std::int64_t vocab_size = 65536;
   std::int64_t sequence_len = 2048;
   std::int64_t cards = 8;                              // on all nodes together

@@ -15,8 +15,8 @@ namespace nb {
 
 struct TrainSettings {
   std::int64_t depth = 20;
-  std::optional<std::string> model;  // a name of decoder_presets(); absent: nanochat
-  std::optional<bool> recompute;     // blocks again in backward, to save memory; changes no bit
+  std::optional<std::string> model = {};  // a name of decoder_presets(); absent: nanochat
+  std::optional<bool> recompute = {};  // blocks again in backward, to save memory; changes no bit
   std::int64_t sequence_len = 2048;
   std::int64_t device_batch_size = 32;       // rows a card holds at once
   std::int64_t total_batch_tokens = 524288;  // tokens of one optimizer step, all cards together

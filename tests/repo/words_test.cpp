@@ -83,5 +83,24 @@ TEST(Words, ModelsSayNothingOfTheHost) {
   EXPECT_TRUE(problems.empty()) << lines(problems);
 }
 
+// What decided how the host computes, before model/host did.
+TEST(Words, OnlyHostAndKernelsChooseBuffersAndOrder) {
+  constexpr std::array<std::string_view, 2> kEndings = {".cpp", ".hpp"};
+  static const std::regex kWords(
+      R"(\bArithmetic::|\b(HostBuffer|drop_block|activation_buffer|form_of)\b)");
+  std::vector<std::string> problems;
+  for (const SourceFile& file : source_files(kEndings)) {
+    if (!file.path.starts_with("model/") || file.path.starts_with("model/host/") ||
+        file.path.starts_with("model/kernels/"))
+      continue;
+    for (std::sregex_iterator at(file.text.begin(), file.text.end(), kWords), end; at != end; ++at)
+      problems.push_back(
+          file.path + ":" +
+          std::to_string(line_of(file.text, static_cast<std::size_t>(at->position()))) + ": " +
+          at->str());
+  }
+  EXPECT_TRUE(problems.empty()) << lines(problems);
+}
+
 }  // namespace
 }  // namespace nb::test

@@ -141,6 +141,7 @@ TEST(Device, HostBuffersAreAlignedAndRecycled) {
     Tensor a = device.allocate({17, 3}, DType::kBf16, "a");
     Tensor b = device.allocate({1000}, DType::kFp32, "b");
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(a.host().data()) % 64, 0u);
+    EXPECT_EQ(b.host().size(), 1000u);
     if (step == 0) first = a.host().data();
     EXPECT_EQ(a.host().data(), first);
   }

@@ -77,8 +77,19 @@ TEST(Tensor, WithoutHostValuesRefusesAView) {
   Tensor a = dry.allocate({4}, DType::kFp32, "a");
   EXPECT_TRUE(a.host().empty());
   EXPECT_THROW(a.matrix(), CheckFailure);
+}
+
+TEST(Tensor, TakesHostMemoryWhenItIsTouchedInTheFormatOfThat) {
   Device device(test::profile("tiny"), ExecutionMode::kExecute);
-  EXPECT_TRUE(device.allocate({4}, DType::kFp32, "b", HostBuffer::kNone).host().empty());
+  const std::size_t before = device.host_mallocs();
+  Tensor a = device.allocate({4}, DType::kFp32, "a"), b = device.allocate({4}, DType::kBf16, "b");
+  EXPECT_EQ(device.host_mallocs(), before);
+  EXPECT_EQ(a.host().size(), 4U);
+  EXPECT_TRUE(a.bf16().empty());
+  EXPECT_EQ(b.bf16().size(), 4U);
+  EXPECT_TRUE(b.host().empty());
+  EXPECT_THROW(b.matrix(), CheckFailure);
+  EXPECT_EQ(device.host_mallocs(), before + 2);
 }
 
 }  // namespace

@@ -161,7 +161,7 @@ TEST_F(HostProgram, ValuesTakeTwoBytesOnlyWhereTheyAreBf16NumbersThatNobodyHolds
     for (const bool is_held : {false, true}) {
       host::Values between = std::make_shared<HostValues>(device_, 64, 64);
       const HostValues* const made = between.get();
-      const Tensor y = device_.allocate({64, 64}, DType::kBf16, "y", HostBuffer::kRecorded);
+      const Tensor y = device_.allocate({64, 64}, DType::kBf16, "y");
       std::vector<host::Op> ops = {{.kind = OpKind::kRmsNorm,
                                     .numerics = numerics,
                                     .in = {x.values()},
