@@ -32,9 +32,9 @@ if(NB_SANITIZE)
   target_link_options(nb_flags INTERFACE -fsanitize=${NB_SANITIZE})
 endif()
 
-# Most of the time of a source that includes the JSON library is spent reading it. Such sources, and the tests, read
-# it once, precompiled. Not with sanitizers and not for another processor: there every source shows that it includes
-# what it uses.
+# Most of the time to compile a source is spent reading the standard library, fmt and JSON. Sources read them once,
+# precompiled. Not with sanitizers and not for another processor: there every source shows that it includes what it
+# uses. Only libraries are precompiled, nothing of ours: a source depends on what it includes itself.
 set(NB_PRECOMPILE ON)
 if(NB_SANITIZE OR CMAKE_CROSSCOMPILING)
   set(NB_PRECOMPILE OFF)
@@ -45,47 +45,50 @@ if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$")
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
-# nb_precompiled(NAME DEPS fmt::fmt ... HEADERS <vector> ...): these headers for other targets to reuse. The deps give
-# the compile definitions, which must be those of the targets that reuse them.
+# nb_precompiled(NAME DEPS fmt::fmt ... HEADERS <vector> ...): these headers for sources of other targets. The deps
+# give the compile definitions, which must be those of the targets that use them.
 function(nb_precompiled name)
+  if(NOT NB_PRECOMPILE)
+    return()
+  endif()
   cmake_parse_arguments(ARG "" "" "DEPS;HEADERS" ${ARGN})
   set(unit ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
   file(CONFIGURE OUTPUT ${unit} CONTENT "")
   add_library(${name} OBJECT EXCLUDE_FROM_ALL ${unit})
   target_link_libraries(${name} PRIVATE nb_flags ${ARG_DEPS})
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+  set(${name}_header ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx PARENT_SCOPE)
 endfunction()
 
-if(NB_PRECOMPILE)
-  nb_precompiled(nb_precompiled_json DEPS fmt::fmt nlohmann_json::nlohmann_json
-                 HEADERS <fmt/format.h> <nlohmann/json.hpp> <tl/expected.hpp> <filesystem> <functional> <optional> <set>
-                         <span> <variant>)
-endif()
+set(nb_common_headers
+    <fmt/format.h> <tl/expected.hpp> <algorithm> <array> <bit> <charconv> <cmath> <cstdint> <filesystem> <functional>
+    <limits> <map> <memory> <optional> <set> <span> <string> <string_view> <utility> <variant> <vector>)
+nb_precompiled(nb_precompiled_common DEPS fmt::fmt HEADERS ${nb_common_headers})
+# Apart, since every source that reads it compiles its parser anew.
+nb_precompiled(nb_precompiled_json DEPS fmt::fmt nlohmann_json::nlohmann_json
+               HEADERS ${nb_common_headers} <nlohmann/json.hpp>)
+set(nb_includes_json "^#include (<nlohmann/json.hpp>|\"results/json_reader.hpp\")")
 
-# nb_use_precompiled(TARGET PRECOMPILED INCLUDE): those sources of the target that include INCLUDE themselves reuse
-# the precompiled headers; the others are compiled as they are, which shows that a header that one of them begins
-# with stands alone.
-function(nb_use_precompiled target precompiled include)
+# nb_use_precompiled(TARGET COMMON JSON): the target's sources use the precompiled headers of JSON where they include
+# the JSON library themselves, else those of COMMON.
+function(nb_use_precompiled target common json)
   if(NOT NB_PRECOMPILE)
     return()
   endif()
   get_target_property(sources ${target} SOURCES)
-  set(any FALSE)
   foreach(source ${sources})
     get_source_file_property(is_generated ${source} GENERATED)
-    set(found)
-    if(NOT is_generated AND source MATCHES "[.]cpp$")
-      file(STRINGS ${source} found REGEX "^#include ${include}" LIMIT_COUNT 1)
+    if(is_generated OR NOT source MATCHES "[.]cpp$")
+      continue()
     endif()
+    file(STRINGS ${source} found REGEX ${nb_includes_json} LIMIT_COUNT 1)
+    set(header ${${common}_header})
     if(found)
-      set(any TRUE)
-    else()
-      set_property(SOURCE ${source} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
+      set(header ${${json}_header})
     endif()
+    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -Winvalid-pch -include ${header})
+    set_property(SOURCE ${source} APPEND PROPERTY OBJECT_DEPENDS ${header}.gch)
   endforeach()
-  if(any)
-    target_precompile_headers(${target} REUSE_FROM ${precompiled})
-  endif()
 endfunction()
 
 # nb_component(NAME SOURCES a.cpp b.cpp DEPS nb_base fmt::fmt ... [COLD]): the library of one folder.
@@ -96,7 +99,7 @@ function(nb_component name)
   cmake_parse_arguments(ARG "COLD" "" "SOURCES;DEPS;NOT_ALONE" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC nb_flags ${ARG_DEPS})
-  nb_use_precompiled(${name} nb_precompiled_json "(<nlohmann/json.hpp>|\"results/json_reader.hpp\")")
+  nb_use_precompiled(${name} nb_precompiled_common nb_precompiled_json)
   if(ARG_COLD)
     target_compile_options(${name} PRIVATE ${nb_cold})
   endif()
@@ -136,7 +139,7 @@ function(nb_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE nb_flags ${ARG_DEPS} nb_test_support GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${nb_cold})
-  nb_use_precompiled(${name} nb_precompiled_test <gtest/gtest.h>)
+  nb_use_precompiled(${name} nb_precompiled_test nb_precompiled_test_json)
   # Paths only where a source asks for them: the other objects are the same in every checkout, and a
   # compiler cache can share them.
   foreach(source ${ARG_SOURCES})
