@@ -2,6 +2,7 @@
 
 #include <cblas.h>
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -77,7 +78,7 @@ class Library {
   template <class Function>
   void find(void* handle, const char* name, Function*& function) {
     function = reinterpret_cast<Function*>(dlsym(handle, name));
-    if (function == nullptr) failure = std::string("libopenblas.so.0 has no ") + name;
+    if (function == nullptr) failure = fmt::format("libopenblas.so.0 has no {}", name);
   }
 };
 
