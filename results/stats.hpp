@@ -80,7 +80,7 @@ double paired_mde80(double discordance, std::int64_t n);  // accuracy difference
 // flips in one direction, because fewer cannot reach .05 in an exact two-sided test.
 double paired_visible(const PairedCounts& counts);
 
-// Margin of a task (§6): max(.01, 3.3·sqrt(ψ_card/n), 6/n); without a noise card ψ_card = 0.
+// Margin of a task: max(.01, 3.3·sqrt(ψ_card/n), 6/n); without a noise card ψ_card = 0.
 double accuracy_margin(std::int64_t n, double card_discordance = 0);
 
 }  // namespace nb

@@ -16,7 +16,7 @@ struct EvalSettings {
   std::vector<std::string> tasks;      // ids or set names (task_registry.hpp)
   std::int64_t max_per_task = -1;      // keep that many rows after the shuffle; -1: all
   std::uint64_t shuffle_seed = 1337;   // nanochat's base_eval.py
-  std::uint64_t few_shot_seed = 1234;  // plus the item's position; §6.4
+  std::uint64_t few_shot_seed = 1234;  // plus the item's position
   std::string baselines = "v1";        // v1: nanochat's published CORE; v2: DCLM's later table
   // Tasks that are answered by a text; nanochat's chat_eval.py.
   std::int64_t max_new_tokens = 512;

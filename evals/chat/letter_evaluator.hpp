@@ -28,7 +28,9 @@ class LetterEvaluator : public ScoringEvaluator {
   std::string item_bytes(std::size_t i) const override { return nb::item_bytes(item(i)); }
   std::vector<std::string> prompts(std::size_t i) const override;
   Gold gold(std::size_t i) const override;
-  double baseline_percent() const override { return 25; }  // §7.7, whatever the items have
+  double baseline_percent() const override {
+    return 25;
+  }  // nanochat chat_eval.py, whatever the items have
   double guessing() const override;
   std::map<std::string, std::string> comparability() const override;
   // Every letter of every item must be one token.

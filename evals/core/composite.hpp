@@ -16,7 +16,7 @@
 namespace nb {
 
 // CORE of the accuracies of all 22 places (by label), with baselines "v1" or "v2"; nothing when one
-// is missing. §6.3.
+// is missing.
 std::optional<double> core_of(const std::map<std::string, double>& accuracies,
                               std::string_view baselines);
 

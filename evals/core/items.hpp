@@ -35,7 +35,7 @@ std::vector<std::size_t> shuffled_and_cropped(std::size_t rows, std::uint64_t sh
                                               std::int64_t max_per_task);
 
 // Few-shot examples of the item at position `index` of `kept` items, as positions in that list, in
-// the order used: Random(few_shot_seed + index).sample over all others. §6.4. shots < kept.
+// the order used: Random(few_shot_seed + index).sample over all others. shots < kept.
 std::vector<std::size_t> few_shot_positions(std::size_t kept, std::size_t index, int shots,
                                             std::uint64_t few_shot_seed);
 

@@ -34,7 +34,7 @@ struct GenerateRequest {
   bool tools = true;              // the calculator answers
   CalculatorRules calculator = CalculatorRules::kNew;
   ToolFunction tool = {};  // in place of the calculator
-  // nanochat until 2025-12-28: the first token is drawn once and shared by all samples (§5.2).
+  // nanochat until 2025-12-28: the first token is drawn once and shared by all samples.
   bool shares_first_token = false;
   // Ids that end a sample; empty: <|assistant_end|> and <|bos|> of the tokenizer.
   std::vector<int> stop_tokens = {};

@@ -1,5 +1,5 @@
-// Muon over the blocks' matrices (nanochat's muon.py); over the ranks of a communicator as DistMuon
-// (§4.3): by shape, in blocks of as many matrices as ranks: reduce-scatter to the owners, each
+// Muon over the blocks' matrices (nanochat's muon.py); over the ranks of a communicator as
+// DistMuon: by shape, in blocks of as many matrices as ranks: reduce-scatter to the owners, each
 // updates its own, all-gather.
 #pragma once
 

@@ -74,8 +74,8 @@ void MergeTable::merge_parts(std::span<const std::uint32_t> begin, std::vector<i
   };
   const auto count = static_cast<std::uint32_t>(begin.size());
   std::vector<Part> parts(count);
-  using Candidate =
-      std::pair<std::uint32_t, std::uint32_t>;  // merged id, position: the order of §2.4
+  // Merged id, position: the lowest id first, then the leftmost.
+  using Candidate = std::pair<std::uint32_t, std::uint32_t>;
   std::vector<Candidate> first;
   for (std::uint32_t i = 0; i < count; ++i)
     parts[i] = {begin[i], kNone, i == 0 ? kNone : i - 1, i + 1 == count ? kNone : i + 1};

@@ -1,4 +1,4 @@
-// A training run on disk: weights under nanochat's names (§1.6), optimizer state, and everything
+// A training run on disk: weights under nanochat's names, optimizer state, and everything
 // that later numbers depend on (loader, simulated clock and allocator, rows, samples) in one
 // safetensors file, whole or not at all. Initial weights are functions of the seed, so there is no
 // generator state beyond the seed in `identity`.

@@ -1,4 +1,4 @@
-// A few texts to look at while training: greedy continuations of nanochat's prompts (§3.3), by
+// A few texts to look at while training: greedy continuations of nanochat's prompts, by
 // recomputing the whole prefix for every token.
 #pragma once
 

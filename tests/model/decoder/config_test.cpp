@@ -1,6 +1,6 @@
-#include "model/decoder/presets.hpp"
-
 #include <gtest/gtest.h>
+
+#include "model/decoder/presets.hpp"
 
 namespace nb {
 namespace {
