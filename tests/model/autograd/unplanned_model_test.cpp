@@ -10,9 +10,9 @@
 #include "model/ops/add.hpp"
 #include "model/ops/attention.hpp"
 #include "model/ops/embedding.hpp"
+#include "model/ops/gelu.hpp"
 #include "model/ops/head.hpp"
 #include "model/ops/linear.hpp"
-#include "model/ops/relu_squared.hpp"
 #include "model/ops/rms_norm.hpp"
 #include "model/ops/rotary.hpp"
 #include "tests/support/decoder_golden.hpp"
@@ -46,7 +46,7 @@ struct Parallel {
     const Tensor k = ops::rotary(ops::linear(n, weights[2]), tables, {.time = kTime}, "k");
     const Tensor a =
         ops::linear(ops::attention(q, k, ops::linear(n, weights[3]), heads, "a"), weights[4]);
-    const Tensor m = ops::linear(ops::relu_squared(ops::linear(n, weights[5]), "relu"), weights[6]);
+    const Tensor m = ops::linear(ops::gelu(ops::linear(n, weights[5]), "gelu"), weights[6]);
     x = ops::add(ops::add(x, a, "x+a"), m, "x+a+m");
     return ops::head_loss(ops::rms_norm(ops::add(x, n, "x+n"), kWidth, "last"), weights[0],
                           tokens.targets, 1.0);
