@@ -18,7 +18,7 @@ import sys
 import numpy as np
 import torch
 
-from gpt_parity import orthogonalise, tokens_of, uniform, write_safetensors
+from nanochat_parity import orthogonalise, tokens_of, uniform, write_safetensors
 
 FP32_EPSILON = 2.0**-23
 NANOCHAT = dict(
@@ -52,9 +52,9 @@ CASES = [
     case_of("llama", LLAMA_SIZES, LLAMA_SHAPE, 3, 0, 20),
     case_of("llama_pairs", (11, 37, 1, 4, 1, 16),
             dict(LLAMA, head_dim=8, hidden=24, positions="rotary_pairs", rotary_base=500000.0, tied_head=True),
-            2, 5, 3),
+            2, 5, 20),
     case_of("nanochat-2026-07", JULY_SIZES, JULY_SHAPE, 3, 7, 20),
-    case_of("nanochat-2026-02", (14, 61, 2, 4, 2, 40), dict(FEBRUARY, hidden=24), 3, 0, 3),
+    case_of("nanochat-2026-02", (14, 61, 2, 4, 2, 40), dict(FEBRUARY, hidden=24), 3, 0, 20),
     case_of("llama_lora", LLAMA_SIZES, LLAMA_SHAPE, 3, 0, 20, LORA),
     case_of("nanochat-2026-07_lora", JULY_SIZES, JULY_SHAPE, 3, 7, 20, LORA),
 ]
