@@ -1,6 +1,6 @@
 // What the engine needs of a network that predicts the next token: a forward pass over chunks of
-// many sequences at once, with keys and values of what came before kept in caches. The GPT here,
-// Llama models later. Not here: tokens' meaning, sampling, batching. One device, one thread.
+// many sequences at once, with keys and values of what came before kept in caches: a decoder, or
+// a script in a test. Not here: tokens' meaning, sampling, batching. One device, one thread.
 //
 // Promise: the logits of a row are a function of the tokens of its sequence up to that row alone,
 // to the bit: one pass, chunks of any sizes, any split of the caches, any neighbours in the batch.

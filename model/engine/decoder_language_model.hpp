@@ -1,4 +1,4 @@
-// A GPT on an emulated device as a LanguageModel.
+// A decoder on an emulated device as a LanguageModel.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // All that an evaluator may know of a model: it scores given tokens and generates new ones. What
-// they come from (GPT on an emulated device, a script in a test) stays behind this seam. Not here:
-// prompts, answers. Thread-compatible: one caller at a time.
+// they come from (a decoder on an emulated device, a script in a test) stays behind this seam. Not
+// here: prompts, answers. Thread-compatible: one caller at a time.
 #pragma once
 
 #include <cstddef>

@@ -54,6 +54,16 @@ struct Needy {
   FieldList fields() { return {{"path", "file to read", &path, {.required = true}}}; }
 };
 
+struct Later {
+  int old_one = 1;
+  std::optional<double> asked, later;
+  FieldList fields() {
+    return {{"old_one", "there from the start", &old_one, {}},
+            {"asked", "null where absent", &asked, {}},
+            {"later", "came later", &later, {.omits_absent = true}}};
+  }
+};
+
 std::string error_of(const Json& json, const std::string& where = "s.json") {
   const auto result = parse_struct<Outer>(json, where);
   return result ? "no error" : result.error().message;
@@ -206,6 +216,15 @@ TEST(NearestName, FindsTyposAndBegunNamesOnly) {
   EXPECT_EQ(nearest_name("tiyn", names), "tiny");
   EXPECT_EQ(nearest_name("rtx", names), "");
   EXPECT_EQ(nearest_name("x", names), "");
+}
+
+TEST(Fields, SettingsThatCameLaterArePrintedAndHashedOnlyWhereGiven) {
+  Later settings;
+  EXPECT_EQ(print_struct(settings).dump(), R"({"asked":null,"old_one":1})");
+  EXPECT_EQ(hashed_fields(settings.fields()).dump(), R"({"asked":null,"old_one":1})");
+  settings.later = 0.5;
+  EXPECT_EQ(print_struct(settings).dump(), R"({"asked":null,"later":0.5,"old_one":1})");
+  EXPECT_EQ(hashed_fields(settings.fields()).dump(), R"({"asked":null,"later":0.5,"old_one":1})");
 }
 
 }  // namespace

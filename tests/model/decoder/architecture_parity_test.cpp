@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 
 #include "harness/base/json_io.hpp"
 #include "model/decoder/decoder.hpp"
+#include "model/decoder/presets.hpp"
 #include "model/device/device.hpp"
 #include "model/optim/groups.hpp"
 #include "model/optim/schedules.hpp"
@@ -125,6 +127,30 @@ TEST_P(ArchitectureParity, LossesOfOptimizerStepsAreThoseOfPyTorch) {
                                  muon_momentum(step)};
     for (const auto& optimizer : optimizers) optimizer->step(point);
     decoder_->zero_grad();
+  }
+}
+
+// What the parity was shown for is what the preset gives. Sizes are the golden's own, and so are
+// windows and head widths of some cases.
+TEST(ArchitectureParity, PresetsAreTheArchitecturesThatWereCompared) {
+  for (const char* name : {"gpt2", "llama", "nanochat-2026-02", "nanochat-2026-07"}) {
+    const Json& cases = golden().at("cases");
+    const auto one =
+        std::ranges::find_if(cases, [&](const Json& c) { return c.at("name") == name; });
+    ASSERT_NE(one, cases.end()) << name;
+    const auto compared = parse_struct<DecoderConfig>(one->at("config"), kGolden);
+    ASSERT_TRUE(compared) << compared.error().message;
+    Architecture of_preset = preset_config(name, 4, 61, 32)->architecture;
+    Architecture expected = compared->architecture;
+    for (Architecture* a : {&of_preset, &expected}) {
+      a->hidden = 0;
+      a->windows = {0};
+      a->position_factor = 1;
+      if (a->value_embeddings) continue;
+      a->value_gate_channels = 12;  // nobody reads them
+      a->value_gate_scale = 3;
+    }
+    EXPECT_EQ(print_struct(of_preset), print_struct(expected)) << name;
   }
 }
 

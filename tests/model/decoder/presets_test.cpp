@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "model/decoder/incremental.hpp"
@@ -264,6 +265,69 @@ TEST(Presets, AreKnownByNameAndTheNearestIsNamed) {
   EXPECT_NE(wrong.error().message.find("did you mean \"nanochat-2026-07\"?"), std::string::npos)
       << wrong.error().message;
   EXPECT_EQ(preset_config("nanochat", 20, 65536, 2048), config_for_depth(20, 65536, 2048));
+}
+
+struct Spread {
+  double mean = 0, deviation = 0, smallest = 0, largest = 0;
+};
+Spread spread_of(Decoder& decoder, const std::string& name) {
+  for (const Parameter& p : decoder.parameters()) {
+    if (p.name != name) continue;
+    const std::span<const float> values = p.value.host();
+    Spread s = {.smallest = values[0], .largest = values[0]};
+    double squares = 0;
+    for (const double v : values) {
+      s.mean += v / static_cast<double>(values.size());
+      squares += v * v / static_cast<double>(values.size());
+      s.smallest = std::min(s.smallest, v);
+      s.largest = std::max(s.largest, v);
+    }
+    s.deviation = std::sqrt(std::max(squares - s.mean * s.mean, 0.0));
+    return s;
+  }
+  ADD_FAILURE() << "no parameter " << name;
+  return {};
+}
+
+// nanochat's gpt.py @ 92d63d4, init_weights: uniform ±√3/√C for q, 0.4 of it for c_fc, wte N(0,
+// 0.8²), gates in [0, 0.02], lambdas that fall with the layer. Tolerances: 4 standard errors of a
+// deviation over at least 15,000 values are 2.3 %.
+TEST(Presets, TheNewestNanochatBeginsWithItsOwnValues) {
+  Device device(fp32_profile(), ExecutionMode::kExecute);
+  Decoder decoder(preset_config("nanochat-2026-07", 4, kVocab * 10, kTime).value(), device);
+  decoder.init(1);
+  const double bound = std::sqrt(3.0 / 256);
+  const Spread q = spread_of(decoder, "transformer.h.1.attn.c_q.weight");
+  EXPECT_NEAR(q.deviation, 1.0 / 16, 0.023 / 16);
+  EXPECT_NEAR(q.largest, bound, 0.01 * bound);
+  EXPECT_NEAR(q.smallest, -bound, 0.01 * bound);
+  EXPECT_NEAR(spread_of(decoder, "transformer.h.1.mlp.c_fc.weight").largest, 0.4 * bound,
+              0.01 * bound);
+  EXPECT_NEAR(spread_of(decoder, "value_embeds.1.weight").largest, bound, 0.01 * bound);
+  EXPECT_NEAR(spread_of(decoder, "transformer.wte.weight").deviation, 0.8, 0.023 * 0.8);
+  EXPECT_NEAR(spread_of(decoder, "lm_head.weight").deviation, 0.001, 0.023 * 0.001);
+  EXPECT_EQ(spread_of(decoder, "transformer.h.1.attn.c_proj.weight").largest, 0);
+  const Spread gate = spread_of(decoder, "transformer.h.1.attn.ve_gate.weight");
+  EXPECT_GE(gate.smallest, 0);
+  EXPECT_NEAR(gate.mean, 0.01, 0.006);
+  EXPECT_FLOAT_EQ(static_cast<float>(spread_of(decoder, "resid_lambdas").largest), 1.15F);
+  EXPECT_FLOAT_EQ(static_cast<float>(spread_of(decoder, "resid_lambdas").smallest), 1.05F);
+  EXPECT_FLOAT_EQ(static_cast<float>(spread_of(decoder, "x0_lambdas").largest), 0.20F);
+  EXPECT_FLOAT_EQ(static_cast<float>(spread_of(decoder, "x0_lambdas").smallest), 0.05F);
+  EXPECT_EQ(spread_of(decoder, "smear_lambda").largest, 0);
+  EXPECT_FLOAT_EQ(static_cast<float>(spread_of(decoder, "backout_lambda").largest), 0.2F);
+}
+
+// openai/gpt-2: N(0, 0.02²), divided by √(2 layers) where a branch ends; gains 1, biases 0.
+TEST(Presets, Gpt2BeginsWithItsOwnValues) {
+  Device device(fp32_profile(), ExecutionMode::kExecute);
+  Decoder decoder(preset_config("gpt2", 4, kVocab * 10, kTime).value(), device);
+  decoder.init(1);
+  EXPECT_NEAR(spread_of(decoder, "transformer.h.0.attn.c_q.weight").deviation, 0.02, 0.023 * 0.02);
+  EXPECT_NEAR(spread_of(decoder, "transformer.h.0.mlp.c_proj.weight").deviation,
+              0.02 / std::sqrt(8.0), 0.023 * 0.02);
+  EXPECT_EQ(spread_of(decoder, "transformer.h.0.ln_1.weight").smallest, 1);
+  EXPECT_EQ(spread_of(decoder, "transformer.ln_f.bias").largest, 0);
 }
 
 // karpathy/nanochat @ 124f49b and 92d63d4 print these; GPT-2's are the published sizes.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/decoder/presets.hpp"
 #include "model/device/profile.hpp"
 
 namespace nb {
@@ -76,6 +77,36 @@ TEST(Predict, RefusesWhatCannotBe) {
   settings.vocab_size = 511;
   settings.cards = 2;
   EXPECT_FALSE(predict(settings, *load_profile("tiny")));
+}
+
+// Vectors are smaller than what ranks share, tables and matrices are cut.
+TEST(Predict, EveryPresetRunsOnEightCards) {
+  for (const DecoderPreset& preset : decoder_presets()) {
+    const PredictSettings settings = {.depth = 12,
+                                      .model = std::string(preset.name),
+                                      .vocab_size = 32768,
+                                      .cards = 8,
+                                      .device_batch_size = 4};
+    const auto prediction = predict(settings, *load_profile("ascend_910b3"));
+    ASSERT_TRUE(prediction) << preset.name << ": " << prediction.error().message;
+    EXPECT_TRUE(prediction->fits) << preset.name;
+    EXPECT_EQ(prediction->param_count, param_count(preset.of_depth(12, 32768, 2048)));
+  }
+  PredictSettings unknown = small();
+  unknown.model = "gpt3";
+  const auto refused = predict(unknown, *load_profile("tiny"));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("did you mean \"gpt2\"?"), std::string::npos);
+}
+
+TEST(Predict, RecomputationNeedsLessMemoryAndMoreTime) {
+  PredictSettings settings = {.cards = 8, .device_batch_size = 8};
+  const auto kept = predict(settings, *load_profile("ascend_910b3"));
+  settings.recompute = true;
+  const auto again = predict(settings, *load_profile("ascend_910b3"));
+  ASSERT_TRUE(kept && again);
+  EXPECT_LT(again->peak_allocated_bytes, kept->peak_allocated_bytes);
+  EXPECT_GT(again->step_time_ns, kept->step_time_ns);
 }
 
 TEST(Predict, D20IsTheSameTwice) {

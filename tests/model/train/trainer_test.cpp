@@ -61,6 +61,40 @@ TEST_F(Training, LearnsAndTellsEveryStep) {
   EXPECT_EQ(result->samples.front().text.rfind("The capital of France is", 0), 0U);
 }
 
+TEST_F(Training, RecomputationChangesNoLossAndTakesLessMemory) {
+  TrainSettings settings = test::tiny_settings();
+  settings.iterations = 3;
+  const test::TempDir kept_folder, again_folder;
+  const auto kept = test::run_tiny(data_, settings, kept_folder.path());
+  settings.recompute = true;
+  const auto again = test::run_tiny(data_, settings, again_folder.path());
+  ASSERT_TRUE(kept && again);
+  EXPECT_EQ(again->final_loss, kept->final_loss);
+  EXPECT_EQ(again->val_bpb, kept->val_bpb);
+  EXPECT_LT(again->peak_allocated_bytes, kept->peak_allocated_bytes);
+  EXPECT_GT(again->step_time_ns, kept->step_time_ns);
+}
+
+// A checkpoint says which decoder it is of; one of 2025-10's says no more than it ever did.
+TEST_F(Training, ACheckpointCarriesItsArchitecture) {
+  TrainSettings settings = test::tiny_settings();
+  settings.iterations = 1;
+  for (const char* model : {"", "gpt2", "nanochat-2026-02"}) {
+    const test::TempDir folder;
+    if (*model != 0) settings.model = model;
+    const auto result = test::run_tiny(data_, settings, folder.path());
+    ASSERT_TRUE(result) << result.error().message;
+    const auto file = SafetensorsFile::open(result->checkpoint);
+    ASSERT_TRUE(file);
+    const auto config = read_model_config(*file);
+    ASSERT_TRUE(config) << config.error().message;
+    EXPECT_EQ(*config, result->config) << model;
+    EXPECT_EQ(file->text("model_config")->find("architecture") == std::string::npos, *model == 0);
+    const Json identity = parse_json(*file->text("identity"), "identity").value();
+    EXPECT_EQ(identity.at("settings").contains("model"), *model != 0) << model;
+  }
+}
+
 // What a training's arithmetic gave, and the simulated time, which the machine decides.
 struct Trained {
   std::map<std::string, std::vector<std::byte>>
