@@ -19,11 +19,12 @@ std::optional<Role> role_of(std::string_view text) {
   return std::nullopt;
 }
 
+constexpr std::array<std::pair<std::string_view, PartKind>, 3> kKinds = {
+    {{"text", PartKind::kText},
+     {"python", PartKind::kPython},
+     {"python_output", PartKind::kPythonOutput}}};
+
 Result<MessagePart> part_of(const Json& json, const std::string& where) {
-  static constexpr std::array<std::pair<std::string_view, PartKind>, 3> kKinds = {
-      {{"text", PartKind::kText},
-       {"python", PartKind::kPython},
-       {"python_output", PartKind::kPythonOutput}}};
   RowReader reader(json, where, "a part", "type, text");
   const std::string type = reader.text("type");
   MessagePart part;
@@ -94,6 +95,24 @@ Result<std::vector<Conversation>> parse_conversations(std::string_view text,
   };
   NB_TRY_VOID(for_each_row(text, where, take));
   return conversations;
+}
+
+Json conversation_json(const Conversation& conversation) {
+  Json messages = Json::array();
+  for (const Message& message : conversation.messages) {
+    Json one = {{"role", name(message.role)}};
+    if (message.parts.size() == 1 && message.parts.front().kind == PartKind::kText) {
+      one["content"] = message.parts.front().text;
+    } else {
+      Json parts = Json::array();
+      for (const MessagePart& part : message.parts)
+        parts.push_back(
+            {{"type", kKinds[static_cast<std::size_t>(part.kind)].first}, {"text", part.text}});
+      one["content"] = std::move(parts);
+    }
+    messages.push_back(std::move(one));
+  }
+  return {{"messages", std::move(messages)}};
 }
 
 Result<std::vector<Conversation>> read_conversations(const std::filesystem::path& path) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"
 #include "model/data/tasks/conversation.hpp"
 
@@ -19,5 +20,8 @@ namespace nb {
 Result<std::vector<Conversation>> parse_conversations(std::string_view text,
                                                       const std::string& where);
 Result<std::vector<Conversation>> read_conversations(const std::filesystem::path& path);
+
+// {"messages": […]}: what parse_conversations() reads back as the same conversation.
+Json conversation_json(const Conversation& conversation);
 
 }  // namespace nb
