@@ -53,17 +53,18 @@ FieldList MicroworldSettings::fields() {
        {.min = 2, .max = static_cast<double>(kMaxItems)}}};
 }
 
+Result<void> check_ranges(const MicroworldSettings& settings) {
+  MicroworldSettings checked;
+  return parse_fields(checked.fields(), print_struct(settings), "microworld");
+}
+
 std::size_t MicroworldTask::size() const {
   return std::visit([](const auto& list) { return list.size(); }, items);
 }
 
 Microworld generate_microworld(const MicroworldSettings& settings) {
-  NB_CHECK(settings.people >= 8 &&
-               settings.people <= static_cast<std::int64_t>(microworld::kNames.size()) &&
-               settings.documents >= 1 && settings.val_documents >= 0 &&
-               settings.items_per_task >= 2 && settings.items_per_task <= kMaxItems,
-           "[microworld] {} people, {} and {} documents, {} items", settings.people,
-           settings.documents, settings.val_documents, settings.items_per_task);
+  const Result<void> ranges = check_ranges(settings);
+  NB_CHECK(ranges.has_value(), "[microworld] {}", ranges.error().message);
   const microworld::World world = microworld::make_world(settings);
   return {microworld::make_documents(world, "microworld/train", settings.documents),
           microworld::make_documents(world, "microworld/val", settings.val_documents),

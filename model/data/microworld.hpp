@@ -61,7 +61,9 @@ struct Microworld {
   std::vector<MicroworldTask> tasks;  // mw/facts, mw/cloze, mw/agreement, mw/choice
 };
 
-// NB_CHECK: the settings are within the ranges of fields().
+// The error names the setting and its range.
+Result<void> check_ranges(const MicroworldSettings& settings);
+// NB_CHECK: check_ranges() finds nothing.
 Microworld generate_microworld(const MicroworldSettings& settings);
 
 // One row in CORE's form: {"query":…,"choices":[…],"gold":0} and so on; one line each.

@@ -46,15 +46,6 @@ void replace(std::string& text, std::string_view name, const std::string& value)
     text.replace(at, name.size(), value);
 }
 
-std::string spelled(const std::string& word) {
-  std::string letters = word + ":";
-  for (std::size_t i = 0; i < word.size(); ++i) {
-    if (i > 0) letters += ',';
-    letters += word[i];
-  }
-  return letters;
-}
-
 std::string counted_by_hand(const SpellingBeeItem& item) {
   std::string text = fmt::format(
       "We are asked to find the number '{0}' in the word '{1}'. Let me try a manual approach "
@@ -71,6 +62,15 @@ std::string counted_by_hand(const SpellingBeeItem& item) {
 }
 
 }  // namespace
+
+std::string spelled(const std::string& word) {
+  std::string letters = word + ":";
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    if (i > 0) letters += ',';
+    letters += word[i];
+  }
+  return letters;
+}
 
 SpellingBeeItem spelling_bee_item(std::span<const std::string> words, SpellingSplit split,
                                   std::uint64_t index) {

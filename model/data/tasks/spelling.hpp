@@ -33,6 +33,8 @@ SpellingBeeItem spelling_bee_item(std::span<const std::string> words, SpellingSp
 Conversation conversation_of(const SpellingBeeItem& item);
 std::string item_bytes(const SpellingBeeItem& item);
 
+// "word:w,o,r,d"
+std::string spelled(const std::string& word);
 // The list that SimpleSpelling draws from: shuffled once by Random(42).
 std::vector<std::string> simple_spelling_words(std::span<const std::string> words);
 // "Spell the word: {word}" → "{word}:{w,o,r,d}".
