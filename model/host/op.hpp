@@ -53,9 +53,11 @@ using Values = std::shared_ptr<HostValues>;
 //   first_columns, _backward  in x                 out y
 //   previous_rows, _backward  in x                 out y           time
 //   dropout, _backward        in x                 out y           scale: rate, rng
-//   softcap_cross_entropy     in logits            out loss, max?, sum?     ids: targets, width,
-//                                                                           softcap, caps_in_fp32
-//   softcap_cross_entropy_backward   in logits, max, sum   out dlogits      the same, scale
+//   softcap_cross_entropy     in logits            out loss?, max?, sum?    ids: targets, width,
+//                                     softcap, caps_in_fp32, per_row: a loss a row, not their mean
+//   softcap_cross_entropy_backward   in logits, max, sum, dlosses?   out dlogits
+//                                     the same; scale, where the gradients of the losses are not
+//                                     given
 struct Op {
   OpKind kind{};
   std::string label = {};
@@ -70,6 +72,7 @@ struct Op {
   std::shared_ptr<const std::vector<int>> ids = {};
   float softcap = 0;  // 0: none
   bool caps_in_fp32 = false;
+  bool per_row = false;
   double scale = 1;         // of the mean loss; a constant factor
   bool accumulate = false;  // out is added to
   float epsilon = kernels::kRmsNormEpsilon;

@@ -284,14 +284,15 @@ void head(Plan& plan, const Step& step) {
       product.in[0]->matrix(),
       {w.matrix(), packed_weight(w, policy, kernels::PackFor::kNt),
        packed_weight(w, policy, kernels::PackFor::kNn), loss.width},
-      *loss.ids, row_scale(loss_backward), losses, plan.make_fp32(input.out[0]),
+      *loss.ids, loss_gradients(loss_backward), losses, plan.make_fp32(input.out[0]),
       plan.make_fp32(weight.out[0]), weight.accumulate,
       {policy, numerics.weight_gradient_matmul(), loss_settings(loss)});
-  plan.make_fp32(loss.out[0]).data[0] = mean_loss(loss, losses);
+  keep_loss(plan, loss, losses);
 }
 
 void formats_of_head(Plan& plan, const Step& step) {
   plan.needs_fp32(plan.op(step.ops[0]).in[0]);
+  plan.needs_fp32(plan.op(step.ops[2]).in[3]);
   plan.needs_fp32(plan.op(step.ops[3]).out[0]);
 }
 
@@ -313,9 +314,39 @@ bool match_head(Plan& plan, std::int32_t i) {
   return true;
 }
 
+// Losses alone: nobody keeps anything of the logits.
+void head_losses(Plan& plan, const Step& step) {
+  const Op &product = plan.op(step.ops[0]), &loss = plan.op(step.ops[1]);
+  const NumericsPolicy& numerics = *product.numerics;
+  const MatmulPolicy policy = numerics.matmul();
+  HostValues& w = *product.in[1];
+  const kernels::Scratch scratch(loss.ids->size() * sizeof(float));
+  const std::span<float> losses(scratch.floats(), loss.ids->size());
+  kernels::lm_head_losses(
+      product.in[0]->matrix(),
+      {w.matrix(), packed_weight(w, policy, kernels::PackFor::kNt), nullptr, loss.width}, *loss.ids,
+      losses, {policy, numerics.weight_gradient_matmul(), loss_settings(loss)});
+  keep_loss(plan, loss, losses);
+}
+
+void formats_of_head_losses(Plan& plan, const Step& step) {
+  plan.needs_fp32(plan.op(step.ops[0]).in[0]);
+}
+
+bool match_head_losses(Plan& plan, std::int32_t i) {
+  const Op& loss = plan.op(i);
+  if (loss.out[1] != nullptr || loss.out[2] != nullptr) return false;
+  const std::int32_t product = plan.only_for(i, loss.in[0], OpKind::kLinear);
+  if (product < 0) return false;
+  plan.take({{product, i}, head_losses, formats_of_head_losses});
+  return true;
+}
+
 constexpr auto kPatterns = std::to_array<Pattern>({
     {"head", "loss, dx, dw of softcap_cross_entropy(x wᵀ)", OpKind::kLinearBackwardWeight,
      match_head},
+    {"head_losses", "losses of softcap_cross_entropy(x wᵀ)", OpKind::kSoftcapCrossEntropy,
+     match_head_losses},
     {"linear_relu_squared", "relu²(x wᵀ)", OpKind::kReluSquared, match_linear_relu_squared},
     {"linear_relu_squared_backward", "relu²'(dy w)", OpKind::kReluSquaredBackward,
      match_relu_squared_backward},

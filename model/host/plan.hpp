@@ -107,6 +107,10 @@ class Plan {
   std::vector<Step> steps_;
 };
 
+// Where the losses of a head's rows go: each of them, or their mean; nowhere where nobody has a
+// place for them (single.cpp).
+void keep_loss(Plan& plan, const Op& loss, std::span<const float> losses);
+
 // One op alone, as its kernel computes it (single.cpp).
 Step single(const Plan& plan, std::int32_t op);
 

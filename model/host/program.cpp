@@ -65,4 +65,8 @@ void run_backward(Device& device, const OpDesc& desc, SavedBlocks saved, Op op) 
   if (device.executes()) record(device, desc, std::move(op));
 }
 
+void recompute(Device& device, const OpDesc& desc, Op op) {
+  if (device.executes()) record(device, desc, std::move(op));
+}
+
 }  // namespace nb::host

@@ -27,6 +27,8 @@ class Program final : public HostQueue {
 // keeps for backward. op.kind, label and numerics are taken from desc and device.
 SavedBlocks run(Device& device, const OpDesc& desc, Op op);
 void run_backward(Device& device, const OpDesc& desc, SavedBlocks saved, Op op);
+// Records alone: arithmetic that the host does again where the device kept its result.
+void recompute(Device& device, const OpDesc& desc, Op op);
 
 // Off: every op alone, fp32 on the host. The bits are the same; tests compare them.
 void set_fusion(bool on);

@@ -242,14 +242,14 @@ void softcap_cross_entropy(Plan& plan, const Step& step) {
       tokens_of(op, op.in[0]->matrix()), *op.ids, losses,
       {rows_to_keep(plan, op.out[1], step), rows_to_keep(plan, op.out[2], step)},
       loss_settings(op));
-  plan.make_fp32(op.out[0]).data[0] = mean_loss(op, losses);
+  keep_loss(plan, op, losses);
 }
 
 void softcap_cross_entropy_backward(Plan& plan, const Step& step) {
   const Op& op = only(plan, step);
   const Matrix all = plan.make_fp32(op.out[0]), dlogits = tokens_of(op, all);
   kernels::softcap_cross_entropy_backward(tokens_of(op, op.in[0]->matrix()), *op.ids,
-                                          span_of(op.in[1]), span_of(op.in[2]), row_scale(op),
+                                          span_of(op.in[1]), span_of(op.in[2]), loss_gradients(op),
                                           dlogits, loss_settings(op));
   for (std::int64_t i = 0; i < all.rows; ++i)
     std::fill(all.row(i) + dlogits.cols, all.row(i) + all.cols, 0.0F);
@@ -271,6 +271,15 @@ void sum(Plan& plan, const Step& step) {
 }
 
 }  // namespace
+
+void keep_loss(Plan& plan, const Op& loss, std::span<const float> losses) {
+  if (loss.out[0] == nullptr) return;
+  const Matrix out = plan.make_fp32(loss.out[0]);
+  if (loss.per_row)
+    std::ranges::copy(losses, out.data);
+  else
+    out.data[0] = mean_loss(loss, losses);
+}
 
 Step single(const Plan& plan, std::int32_t index) {
   switch (plan.op(index).kind) {

@@ -35,8 +35,9 @@ inline kernels::CrossEntropySettings loss_settings(const Op& loss) {
           .pointwise = loss.numerics->pointwise_policy(),
           .in_fp32 = loss.caps_in_fp32};
 }
-// The gradient of each row's loss, of scale × their mean.
-inline float row_scale(const Op& loss_backward) {
+// The gradient of each row's loss: what is given, or that of scale × their mean.
+inline kernels::LossGradients loss_gradients(const Op& loss_backward) {
+  if (loss_backward.in[3] != nullptr) return span_of(loss_backward.in[3]);
   const double valid = valid_targets(loss_backward);
   return valid > 0 ? static_cast<float>(loss_backward.scale / valid) : 0.0F;
 }

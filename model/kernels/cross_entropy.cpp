@@ -64,11 +64,13 @@ void softcap_cross_entropy(ConstMatrix logits, std::span<const int> targets,
 
 void softcap_cross_entropy_backward(ConstMatrix logits, std::span<const int> targets,
                                     std::span<const float> row_max, std::span<const float> row_sum,
-                                    float scale, Matrix dlogits,
+                                    const LossGradients& dlosses, Matrix dlogits,
                                     const CrossEntropySettings& settings) {
   check_targets("cross_entropy_backward", logits, targets);
   check_rows("cross_entropy_backward", row_max.size(), logits);
   check_rows("cross_entropy_backward", row_sum.size(), logits);
+  NB_CHECK(dlosses.fit(targets.size()), "[cross_entropy_backward] no gradient for each of {} rows",
+           targets.size());
   NB_CHECK(same_shape(logits, dlogits), "[cross_entropy_backward] logits ({},{}), dlogits ({},{})",
            logits.rows, logits.cols, dlogits.rows, dlogits.cols);
   const inner::Table& table = inner::table();
@@ -77,7 +79,7 @@ void softcap_cross_entropy_backward(ConstMatrix logits, std::span<const int> tar
     const auto row = static_cast<std::size_t>(i);
     if (targets[row] == kIgnoreTarget) return table.fill(dlogits.row(i), logits.cols, 0.0f);
     // The caller's max and sum may be anything, so nothing is known to be calm.
-    const inner::GradientScalars scalars = {row_max[row], row_sum[row], scale};
+    const inner::GradientScalars scalars = {row_max[row], row_sum[row], dlosses.of(row)};
     const bool is_calm =
         known.is_calm && row_max[row] == table.largest_capped(known) && has_calm_gradient(scalars);
     table.capped_gradient(t, logits.cols, targets[row], scalars, cap, is_calm);

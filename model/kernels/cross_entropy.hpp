@@ -9,6 +9,7 @@
 //   outside [0, V) fail NB_CHECK.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 #include "model/kernels/matmul.hpp"
@@ -31,21 +32,37 @@ struct CrossEntropySaved {
   std::span<float> row_sum;
 };
 
+// Gradient of each row's loss: one number for all rows, or one each.
+class LossGradients {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor): the usual case, a mean
+  LossGradients(float of_all) : of_all_(of_all) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): as many as there are rows
+  LossGradients(std::span<const float> of_rows) : of_rows_(of_rows) {}
+
+  float of(std::size_t row) const { return of_rows_.empty() ? of_all_ : of_rows_[row]; }
+  bool fit(std::size_t rows) const { return of_rows_.empty() || of_rows_.size() == rows; }
+
+ private:
+  float of_all_ = 0;
+  std::span<const float> of_rows_;
+};
+
 // losses: one per row, fp32. The mean over valid rows is the caller's (sum in double, in row
 // order).
 void softcap_cross_entropy(ConstMatrix logits, std::span<const int> targets,
                            std::span<float> losses, const CrossEntropySaved& saved,
                            const CrossEntropySettings& settings);
 
-// dz = (exp(z - m) / s - [column = y]) * scale, scale the gradient of each loss (1 / valid rows).
-// Then
+// dz = (exp(z - m) / s - [column = y]) * dloss, the gradient of the row's loss (of a mean: 1 /
+// valid rows). Then
 //   eager: g = round(dz); g = round(g * cap); g = round(g * fma(-t, t, 1)); dlogits = round(g /
 //   cap), in_fp32 with the last rounding alone
 //   fused: dlogits = round(dz * fma(-t, t, 1))
 // (no cap: dlogits = round(dz)). dlogits may be logits.
 void softcap_cross_entropy_backward(ConstMatrix logits, std::span<const int> targets,
                                     std::span<const float> row_max, std::span<const float> row_sum,
-                                    float scale, Matrix dlogits,
+                                    const LossGradients& dlosses, Matrix dlogits,
                                     const CrossEntropySettings& settings);
 
 // Inference: the capped logits, rounded to storage (in_fp32: not). out may be logits.

@@ -2,7 +2,7 @@
 // worked off in blocks of rows whose logits stay in the cache; no (rows, V) array of floats exists.
 // Bits are those of the separate kernels, one after the other:
 //   z = matmul_nt(x, w, products); losses, m, s = softcap_cross_entropy(z);
-//   dz = softcap_cross_entropy_backward(z, m, s, row_scale);
+//   dz = softcap_cross_entropy_backward(z, m, s, dlosses);
 //   dx = matmul_nn(dz, w, products);  dw (+)= matmul_tn(dz, x, weight_gradient).
 // x (rows, C), w (V,C), targets and losses: one a row, target -1: ignored. Parallel inside.
 // Rows of w behind the tokens are padding, finite: their logits are left out, their dz is zero.
@@ -45,12 +45,11 @@ void lm_head_losses(ConstMatrix x, const HeadWeight& w, std::span<const int> tar
                     std::span<float> losses, const LmHeadPolicy& policy);
 
 // dx (rows, C); dw (V,C), added to when accumulate (rows of padding stay, else they become zero).
-// row_scale: gradient of each loss. group_bytes:
-// of packed dz that waits for the weight's gradient, more or less: groups are of one size. Changes
-// no bit.
+// dlosses: gradient of each loss. group_bytes: of packed dz that waits for the weight's gradient,
+// more or less: groups are of one size. Changes no bit.
 void lm_head_loss_and_backward(ConstMatrix x, const HeadWeight& w, std::span<const int> targets,
-                               float row_scale, std::span<float> losses, Matrix dx, Matrix dw,
-                               bool accumulate, const LmHeadPolicy& policy,
+                               const LossGradients& dlosses, std::span<float> losses, Matrix dx,
+                               Matrix dw, bool accumulate, const LmHeadPolicy& policy,
                                std::int64_t group_bytes = 16 << 20);
 
 // score_targets() of the logits; where the target is -1: log_prob +0, argmax -1 and no work.

@@ -18,8 +18,8 @@ constexpr std::int64_t kVocabularyStrip = 128;  // whole panels at every level
 constexpr std::int64_t kSumSteps = 128;
 
 void run_plain(ConstMatrix x, const HeadWeight& weight, std::span<const int> targets,
-               float row_scale, std::span<float> losses, Matrix dx, Matrix dw, bool accumulate,
-               const LmHeadPolicy& policy) {
+               const LossGradients& dlosses, std::span<float> losses, Matrix dx, Matrix dw,
+               bool accumulate, const LmHeadPolicy& policy) {
   const ConstMatrix w = weight.matrix;
   const auto rows = static_cast<std::size_t>(x.rows);
   const Scratch memory((static_cast<std::size_t>(x.rows * w.rows) + 2 * rows) * sizeof(float));
@@ -29,7 +29,7 @@ void run_plain(ConstMatrix x, const HeadWeight& weight, std::span<const int> tar
   const std::int64_t vocab = weight.tokens().rows;
   const Matrix z = column_block(all, 0, vocab);
   softcap_cross_entropy(z, targets, losses, {max, sum}, policy.loss);
-  softcap_cross_entropy_backward(z, targets, max, sum, row_scale, z, policy.loss);
+  softcap_cross_entropy_backward(z, targets, max, sum, dlosses, z, policy.loss);
   for (std::int64_t i = 0; i < all.rows; ++i)
     std::fill(all.row(i) + vocab, all.row(i) + w.rows, 0.0f);
   matmul_nn(all, w, dx, policy.products);
@@ -38,9 +38,9 @@ void run_plain(ConstMatrix x, const HeadWeight& weight, std::span<const int> tar
 
 class Backward {
  public:
-  Backward(ConstMatrix x, const HeadWeight& w, std::span<const int> targets, float row_scale,
-           std::span<float> losses, Matrix dx, Matrix dw, bool accumulate,
-           const LmHeadPolicy& policy, std::int64_t group_bytes)
+  Backward(ConstMatrix x, const HeadWeight& w, std::span<const int> targets,
+           const LossGradients& dlosses, std::span<float> losses, Matrix dx, Matrix dw,
+           bool accumulate, const LmHeadPolicy& policy, std::int64_t group_bytes)
       : table_(inner::table()),
         cap_(head_cap_scalars(policy, false)),
         format_(gemm_format(policy.products.inputs)),
@@ -50,7 +50,7 @@ class Backward {
         weight_(w),
         w_(w.tokens()),
         targets_(targets),
-        row_scale_(row_scale),
+        dlosses_(dlosses),
         losses_(losses),
         dx_(dx),
         dw_(dw),
@@ -142,7 +142,8 @@ class Backward {
         if (target == kIgnoreTarget) {
           table_.fill(dz, columns, 0.0f);
         } else {
-          const inner::GradientScalars scalars = {known[i].max, sums[i], row_scale_};
+          const inner::GradientScalars scalars = {known[i].max, sums[i],
+                                                  dlosses_.of(static_cast<std::size_t>(row + i))};
           table_.capped_gradient(dz, columns, target - col, scalars, cap_,
                                  known[i].is_calm && has_calm_gradient(scalars));
         }
@@ -251,7 +252,7 @@ class Backward {
   const HeadWeight& weight_;
   ConstMatrix w_;  // tokens
   std::span<const int> targets_;
-  float row_scale_;
+  LossGradients dlosses_;
   std::span<float> losses_;
   Matrix dx_, dw_;
   bool accumulate_;
@@ -264,18 +265,20 @@ class Backward {
 }  // namespace
 
 void lm_head_loss_and_backward(ConstMatrix x, const HeadWeight& weight,
-                               std::span<const int> targets, float row_scale,
+                               std::span<const int> targets, const LossGradients& dlosses,
                                std::span<float> losses, Matrix dx, Matrix dw, bool accumulate,
                                const LmHeadPolicy& policy, std::int64_t group_bytes) {
   const ConstMatrix w = weight.matrix;
   check_head("lm_head_backward", x, weight.tokens(), targets, losses.size());
+  NB_CHECK(dlosses.fit(targets.size()), "[lm_head_backward] no gradient for each of {} rows",
+           targets.size());
   NB_CHECK(same_shape(x, dx) && same_shape(w, dw),
            "[lm_head_backward] x ({},{}), dx ({},{}), w ({},{}), dw ({},{})", x.rows, x.cols,
            dx.rows, dx.cols, w.rows, w.cols, dw.rows, dw.cols);
   if (!head_works_in_blocks(policy) || x.rows == 0) {
-    return run_plain(x, weight, targets, row_scale, losses, dx, dw, accumulate, policy);
+    return run_plain(x, weight, targets, dlosses, losses, dx, dw, accumulate, policy);
   }
-  Backward(x, weight, targets, row_scale, losses, dx, dw, accumulate, policy, group_bytes).run();
+  Backward(x, weight, targets, dlosses, losses, dx, dw, accumulate, policy, group_bytes).run();
   if (accumulate) return;
   for (std::int64_t row = weight.tokens().rows; row < w.rows; ++row) {
     inner::table().fill(dw.row(row), dw.cols, 0.0f);

@@ -148,35 +148,72 @@ namespace {
 
 using Targets = std::shared_ptr<const std::vector<int>>;
 
+// What the device forms of the losses, and so what comes back as a gradient.
+enum class LossForm { kMean, kRows };
+
 // What a training step keeps of its head.
 struct HeadSaved {
-  Tensor x, logits;  // values alone
-  host::Values row_max, row_sum;
+  Tensor x;  // values alone
+  Shape shape;
+  // Of a mean. Gradients of single losses are known too late to make those of the logits beside
+  // them, so the host works the logits off twice instead of keeping them.
+  host::Values logits, row_max, row_sum;
   Targets targets;
   double scale = 1;
+  LossForm form = LossForm::kMean;
   bool trains_w = true;
   HeadOptions options;       // vocab: not 0
   bool accumulates = false;  // w has a gradient already
   SavedBlocks of_logits, of_loss;
+
+  HeadSize size() const { return {shape.leading(), options.vocab, shape.last(), x.shape().last()}; }
 };
 
-Tensor head_backward(const Tensor& loss, Parameter& w, HeadSaved& kept) {
-  Device& device = loss.device();
-  const Shape& shape = kept.logits.shape();
-  const Tensor dlogits = result(device, shape, "lm_head.dlogits");
-  OpDesc desc =
-      vocab_desc(OpKind::kSoftcapCrossEntropyBackward,
-                 {shape.leading(), kept.options.vocab, shape.last(), 0}, kept.options, "loss");
-  desc.inputs = {&loss};
+host::Op loss_op(const HeadSaved& kept, host::Values losses) {
+  return {.in = {kept.logits},
+          .out = {std::move(losses), kept.row_max, kept.row_sum},
+          .width = kept.options.vocab,
+          .ids = kept.targets,
+          .softcap = kept.options.softcap,
+          .caps_in_fp32 = kept.options.caps_in_fp32,
+          .per_row = kept.form == LossForm::kRows};
+}
+
+// What the device kept and the host did not.
+void make_logits_again(Device& device, const Tensor& w, HeadSaved& kept) {
+  if (!device.executes()) return;
+  const HeadSize size = kept.size();
+  const auto rows = [&](std::int64_t cols) {
+    return std::make_shared<HostValues>(device, size.rows, cols);
+  };
+  kept.logits = rows(size.padded);
+  kept.row_max = rows(1);
+  kept.row_sum = rows(1);
+  host::recompute(device, linear_desc(OpKind::kLinear, size, w, "lm_head"),
+                  {.in = {kept.x.values(), w.values()}, .out = {kept.logits}});
+  host::recompute(device, vocab_desc(OpKind::kSoftcapCrossEntropy, size, kept.options, "loss"),
+                  loss_op(kept, nullptr));
+}
+
+// dloss: of a mean it is the loss itself, and scale says the rest.
+Tensor head_backward(const Tensor& dloss, Parameter& w, HeadSaved& kept) {
+  Device& device = dloss.device();
+  const bool has_rows = kept.form == LossForm::kRows;
+  if (has_rows) make_logits_again(device, w.value, kept);
+  const Tensor dlogits = result(device, kept.shape, "lm_head.dlogits");
+  OpDesc desc = vocab_desc(OpKind::kSoftcapCrossEntropyBackward, kept.size(), kept.options, "loss");
+  desc.inputs = {&dloss};
   desc.output = &dlogits;
-  host::run_backward(device, desc, std::move(kept.of_loss),
-                     {.in = {kept.logits.values(), kept.row_max, kept.row_sum},
-                      .out = {dlogits.values()},
-                      .width = kept.options.vocab,
-                      .ids = kept.targets,
-                      .softcap = kept.options.softcap,
-                      .caps_in_fp32 = kept.options.caps_in_fp32,
-                      .scale = kept.scale});
+  host::run_backward(
+      device, desc, std::move(kept.of_loss),
+      {.in = {kept.logits, kept.row_max, kept.row_sum, has_rows ? dloss.values() : nullptr},
+       .out = {dlogits.values()},
+       .width = kept.options.vocab,
+       .ids = kept.targets,
+       .softcap = kept.options.softcap,
+       .caps_in_fp32 = kept.options.caps_in_fp32,
+       .scale = kept.scale});
+  if (has_rows) kept.logits = nullptr;
   Tensor dx = linear_backward_input(dlogits, w.value, "lm_head");
   if (kept.trains_w)
     linear_backward_weight(dlogits, kept.x, GradientSlot{w.grad, kept.accumulates}, "lm_head",
@@ -184,28 +221,31 @@ Tensor head_backward(const Tensor& loss, Parameter& w, HeadSaved& kept) {
   return dx;
 }
 
-}  // namespace
-
-Tensor head_loss(const Tensor& x, Parameter& w, std::span<const int> targets, double scale,
-                 const HeadOptions& options) {
+Tensor trained_head(const Tensor& x, Parameter& w, std::span<const int> targets, LossForm form,
+                    double scale, const HeadOptions& options) {
   Device& device = x.device();
   const HeadSize size = check_sizes(x, w.value, targets, device, options);
   const bool saves = wants_backward({&x}, w.is_trained);
   const auto kept = std::make_shared<HeadSaved>();
   // Allocated before the logits.
   if (saves && w.is_trained) kept->accumulates = gradient_slot(w).accumulate;
-  Tensor loss = device.allocate({1}, DType::kFp32, "loss");
+  Tensor loss =
+      device.allocate(form == LossForm::kMean ? Shape{1} : Shape{size.rows}, DType::kFp32, "loss");
   kept->x = x.values_only();
-  kept->row_max = host_rows(device, size.rows);
-  kept->row_sum = host_rows(device, size.rows);
+  kept->shape = {size.rows, size.padded};
+  if (form == LossForm::kMean) {
+    kept->row_max = host_rows(device, size.rows);
+    kept->row_sum = host_rows(device, size.rows);
+  }
   kept->targets = std::make_shared<std::vector<int>>(targets.begin(), targets.end());
   kept->scale = scale;
+  kept->form = form;
   kept->trains_w = w.is_trained;
   kept->options = options;
   kept->options.vocab = size.vocab;
   {
-    const Tensor logits = result(device, {size.rows, size.padded}, "lm_head.logits");
-    kept->logits = logits.values_only();
+    const Tensor logits = result(device, kept->shape, "lm_head.logits");
+    kept->logits = logits.values();
     OpDesc product = linear_desc(OpKind::kLinear, size, w.value, "lm_head");
     product.inputs = {w.is_trained ? &x : nullptr, &w.value};
     product.output = &logits;
@@ -216,14 +256,9 @@ Tensor head_loss(const Tensor& x, Parameter& w, std::span<const int> targets, do
     desc.inputs = {&logits};
     desc.output = &loss;
     desc.saves_for_backward = saves;
-    kept->of_loss = host::run(device, desc,
-                              {.in = {logits.values()},
-                               .out = {loss.values(), kept->row_max, kept->row_sum},
-                               .width = size.vocab,
-                               .ids = kept->targets,
-                               .softcap = options.softcap,
-                               .caps_in_fp32 = options.caps_in_fp32});
+    kept->of_loss = host::run(device, desc, loss_op(*kept, loss.values()));
   }
+  if (form == LossForm::kRows) kept->logits = nullptr;
   if (!saves) return loss;
   Tape::record(loss, {&x}, {}, [&] {
     return [kept, &w](const Tensor& dloss, const SavedBlocks&) {
@@ -231,6 +266,18 @@ Tensor head_loss(const Tensor& x, Parameter& w, std::span<const int> targets, do
     };
   });
   return loss;
+}
+
+}  // namespace
+
+Tensor head_loss(const Tensor& x, Parameter& w, std::span<const int> targets, double scale,
+                 const HeadOptions& options) {
+  return trained_head(x, w, targets, LossForm::kMean, scale, options);
+}
+
+Tensor head_losses(const Tensor& x, Parameter& w, std::span<const int> targets,
+                   const HeadOptions& options) {
+  return trained_head(x, w, targets, LossForm::kRows, 1, options);
 }
 
 namespace {

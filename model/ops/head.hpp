@@ -41,6 +41,11 @@ void head_losses(Device& device, const Tensor& x, const Tensor& w, std::span<con
 Tensor head_loss(const Tensor& x, Parameter& w, std::span<const int> targets, double scale,
                  const HeadOptions& options = {});
 
+// The loss of every row (rows) in nat, 0 where the target is -1: what an objective is formed of
+// (weighted_sum.hpp, policy_loss.hpp, preference_loss.hpp). Its gradient takes that of each loss.
+Tensor head_losses(const Tensor& x, Parameter& w, std::span<const int> targets,
+                   const HeadOptions& options = {});
+
 // Capped logits of the wanted rows (ascending; empty: all) in the storage dtype, in blocks: logits
 // row i is row wanted[first + i] of x. Runs the device's op on all rows.
 using LogitRows = std::function<void(std::int64_t first, ConstMatrix logits)>;

@@ -72,7 +72,7 @@ void softcap_cross_entropy(ConstMatrix logits, std::span<const int> targets,
 
 void softcap_cross_entropy_backward(ConstMatrix logits, std::span<const int> targets,
                                     std::span<const float> row_max, std::span<const float> row_sum,
-                                    float scale, Matrix dlogits,
+                                    const LossGradients& dlosses, Matrix dlogits,
                                     const CrossEntropySettings& settings) {
   const auto store = [&](float v) { return round_to(settings.pointwise, v); };
   const auto inside = [&](float v) { return settings.in_fp32 ? v : store(v); };
@@ -82,7 +82,7 @@ void softcap_cross_entropy_backward(ConstMatrix logits, std::span<const int> tar
       const Capped c = capped(logits.row(row)[j], settings);
       float g = reference::exp(c.z - row_max[r]) / row_sum[r];
       if (j == targets[r]) g = g - 1.0f;
-      g = g * scale;
+      g = g * dlosses.of(r);
       if (targets[r] == kIgnoreTarget) {
         g = 0.0f;
       } else if (settings.softcap == 0.0f) {

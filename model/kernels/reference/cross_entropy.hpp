@@ -11,7 +11,7 @@ void softcap_cross_entropy(ConstMatrix logits, std::span<const int> targets,
                            const CrossEntropySettings& settings);
 void softcap_cross_entropy_backward(ConstMatrix logits, std::span<const int> targets,
                                     std::span<const float> row_max, std::span<const float> row_sum,
-                                    float scale, Matrix dlogits,
+                                    const LossGradients& dlosses, Matrix dlogits,
                                     const CrossEntropySettings& settings);
 void softcap(ConstMatrix logits, Matrix out, const CrossEntropySettings& settings);
 void score_targets(ConstMatrix logits, std::span<const int> targets, std::span<float> log_probs,

@@ -30,7 +30,16 @@ struct Results {
   Array dx, dw;
 };
 
-constexpr float kRowScale = 1.0f / 37.0f;
+// One for all rows, or another for each: of either sign, zero, and far from one.
+constexpr float kOfAll = 1.0f / 37.0f;
+LossGradients gradients(std::int64_t rows, bool of_rows) {
+  static std::vector<float> each;
+  if (!of_rows) return kOfAll;
+  constexpr float kSome[] = {0.5f, -0.25f, 0.0f, 3e-4f, -17.0f, 0x1p-40f, -0.0f};
+  each.resize(static_cast<std::size_t>(rows));
+  for (std::size_t i = 0; i < each.size(); ++i) each[i] = kSome[i % std::size(kSome)];
+  return std::span<const float>(each);
+}
 
 Results empty_results(const Case& c) {
   const auto n = static_cast<std::size_t>(c.rows);
@@ -40,7 +49,7 @@ Results empty_results(const Case& c) {
 }
 
 Results separate(const Array& x, const Array& w, const std::vector<int>& targets, const Case& c,
-                 const LmHeadPolicy& policy) {
+                 const LmHeadPolicy& policy, bool of_rows) {
   Results r = empty_results(c);
   const auto n = static_cast<std::size_t>(c.rows);
   std::vector<float> max(n), sum(n);
@@ -55,7 +64,7 @@ Results separate(const Array& x, const Array& w, const std::vector<int>& targets
   r.scored = r.losses;
   Array dz(c.rows, c.padded());
   std::fill(dz.memory().begin(), dz.memory().end(), 0.0f);
-  reference::softcap_cross_entropy_backward(z, targets, max, sum, kRowScale,
+  reference::softcap_cross_entropy_backward(z, targets, max, sum, gradients(c.rows, of_rows),
                                             column_block(dz.view(), 0, c.vocabulary), policy.loss);
   reference::matmul_nn(dz.view(), w.view(), r.dx.view(), policy.products);
   reference::matmul_tn(dz.view(), x.view(), r.dw.view(), policy.weight_gradient, true);
@@ -63,16 +72,16 @@ Results separate(const Array& x, const Array& w, const std::vector<int>& targets
 }
 
 Results fused(const Array& x, const HeadWeight& w, const std::vector<int>& targets, const Case& c,
-              const LmHeadPolicy& policy) {
+              const LmHeadPolicy& policy, bool of_rows) {
   Results r = empty_results(c);
   lm_head_losses(x.view(), w, targets, r.scored, policy);
-  lm_head_loss_and_backward(x.view(), w, targets, kRowScale, r.losses, r.dx.view(), r.dw.view(),
-                            true, policy, 100000);  // a few groups in large cases
+  lm_head_loss_and_backward(x.view(), w, targets, gradients(c.rows, of_rows), r.losses, r.dx.view(),
+                            r.dw.view(), true, policy, 100000);  // a few groups in large cases
   lm_head_scores(x.view(), w, targets, r.log_probs, r.argmax, policy);
   return r;
 }
 
-void expect_equal(const Case& c, const LmHeadPolicy& policy, Values values) {
+void expect_equal(const Case& c, const LmHeadPolicy& policy, Values values, bool of_rows = false) {
   SCOPED_TRACE(testing::Message() << c.rows << " rows, V " << c.vocabulary << ", C " << c.width
                                   << " + " << c.padding << ", cap " << policy.loss.softcap
                                   << (policy.loss.in_fp32 ? " in fp32, " : ", ")
@@ -84,13 +93,13 @@ void expect_equal(const Case& c, const LmHeadPolicy& policy, Values values) {
   std::vector<int> targets =
       test::random_ids(static_cast<std::size_t>(c.rows), static_cast<int>(c.vocabulary), 3);
   for (std::size_t i = 0; i < targets.size(); i += 5) targets[i] = kIgnoreTarget;
-  const Results expected = separate(x, w, targets, c, policy);
+  const Results expected = separate(x, w, targets, c, policy, of_rows);
   test::at_every_level([&] {
     const PackedMatrix nt = pack_weight(w.view(), policy.products, PackFor::kNt);
     const PackedMatrix nn = pack_weight(w.view(), policy.products, PackFor::kNn);
     for (const HeadWeight& weight : {HeadWeight(w.view(), nullptr, nullptr, c.vocabulary),
                                      HeadWeight(w.view(), &nt, &nn, c.vocabulary)}) {
-      const Results actual = fused(x, weight, targets, c, policy);
+      const Results actual = fused(x, weight, targets, c, policy, of_rows);
       EXPECT_TRUE(test::same_bits(actual.losses, expected.losses));
       EXPECT_TRUE(test::same_bits(actual.scored, expected.scored));
       EXPECT_TRUE(test::same_bits(actual.dx, expected.dx));
@@ -154,6 +163,16 @@ TEST(LmHead, EqualsThemWithTheCapInFp32) {
   }
 }
 
+TEST(LmHead, EqualsThemWithAGradientOfEachLoss) {
+  LmHeadPolicy split = policy_of(DType::kBf16, true);
+  split.weight_gradient.accumulation = Accumulation::kBlock16;
+  for (const LmHeadPolicy& policy : {policy_of(DType::kBf16, true), policy_of(DType::kBf16, false),
+                                     policy_of(DType::kFp32, true), split}) {
+    for (const Case& c : {Case{1, 5, 3}, Case{26, 100, 20}, Case{61, 513, 40, 63}})
+      expect_equal(c, policy, Values::kOrdinary, true);
+  }
+}
+
 // Panels and pairs of rows that tokens and padding share.
 TEST(LmHead, EqualsThemWithPaddingBehindTheVocabulary) {
   LmHeadPolicy split = policy_of(DType::kBf16, true);
@@ -209,6 +228,11 @@ TEST(LmHead, WrongShapesAreOurMistake) {
   EXPECT_THROW(lm_head_losses(x.view(), narrow.view(), good, losses, policy), CheckFailure);
   EXPECT_THROW(lm_head_losses(x.view(), w.view(), large, losses, policy), CheckFailure);
   EXPECT_THROW(lm_head_losses(x.view(), w.view(), few, losses, policy), CheckFailure);
+  Array dx(4, 3), dw(10, 3);
+  const std::span<const float> few_gradients = std::span(losses).first(3);
+  EXPECT_THROW(lm_head_loss_and_backward(x.view(), w.view(), good, few_gradients, losses, dx.view(),
+                                         dw.view(), false, policy),
+               CheckFailure);
 }
 
 }  // namespace

@@ -235,6 +235,22 @@ OpUnderTest head_without_cap(Device& device, const Size& s) {
 OpUnderTest head_padded(Device& device, const Size& s) {
   return head_of(device, s, {.caps_in_fp32 = true, .vocab = 7});
 }
+OpUnderTest head_rows_of(Device& device, const Size& s, const ops::HeadOptions& options) {
+  OpUnderTest t = head_of(device, s, options);
+  t.is_loss = false;
+  t.call = [p = t.parameters[0], rows = s.rows(), options](const Inputs& in) {
+    const std::int64_t vocab = options.vocab == 0 ? 9 : options.vocab;
+    return ops::head_losses(in[0], *p, ids(rows, vocab, true), options);
+  };
+  return t;
+}
+OpUnderTest head_rows(Device& device, const Size& s) { return head_rows_of(device, s, {}); }
+OpUnderTest head_rows_without_cap(Device& device, const Size& s) {
+  return head_rows_of(device, s, {.softcap = 0});
+}
+OpUnderTest head_rows_padded(Device& device, const Size& s) {
+  return head_rows_of(device, s, {.caps_in_fp32 = true, .vocab = 7});
+}
 
 struct Case {
   OpKind kind;
@@ -273,6 +289,9 @@ constexpr std::array kCases = {
     Case{OpKind::kSoftcapCrossEntropy, "head", head},
     Case{OpKind::kSoftcapCrossEntropy, "head without a cap", head_without_cap},
     Case{OpKind::kSoftcapCrossEntropy, "head with padding", head_padded},
+    Case{OpKind::kSoftcapCrossEntropy, "losses of rows", head_rows},
+    Case{OpKind::kSoftcapCrossEntropy, "losses of rows without a cap", head_rows_without_cap},
+    Case{OpKind::kSoftcapCrossEntropy, "losses of rows with padding", head_rows_padded},
 };
 
 // Kinds without a gradient of their own, and why.

@@ -9,6 +9,7 @@
 
 #include "harness/base/check.hpp"
 #include "model/autograd/tape.hpp"
+#include "model/host/program.hpp"
 #include "model/kernels/cross_entropy.hpp"
 #include "model/kernels/matmul.hpp"
 
@@ -94,6 +95,56 @@ TEST_P(Head, BlocksGiveTheBitsOfWholeLogits) {
   std::vector<float> plain(kRows);
   ops::head_losses(device_, x_, w_, targets_, false, plain);
   EXPECT_TRUE(same_bits(plain, losses));
+}
+
+// With the gradients that a mean has.
+TEST_P(Head, GradientsOfEveryLossGiveTheBitsOfTheMean) {
+  const auto valid = static_cast<double>(
+      std::count_if(targets_.begin(), targets_.end(), [](int target) { return target >= 0; }));
+  const auto run = [&](bool is_mean, bool reads_losses) {
+    Parameter w = {.name = "w", .value = w_};
+    Tensor x = x_.with_values(x_.values()), dx;
+    std::vector<std::vector<float>> all(3);
+    const auto keep = [](const Tensor& t, std::vector<float>& to) {
+      to.assign(t.host().begin(), t.host().end());
+    };
+    for (int micro_batch = 0; micro_batch < 2; ++micro_batch) {
+      Tape tape;
+      Tape::record(x, {}, {}, [&] {
+        return [&dx](const Tensor& dy, const SavedBlocks&) {
+          dx = dy;
+          return Tape::Gradients{};
+        };
+      });
+      if (is_mean) {
+        Tensor loss = ops::head_loss(x, w, targets_, 0.25);
+        tape.backward(loss);
+        continue;
+      }
+      Tensor losses = ops::head_losses(x, w, targets_);
+      if (reads_losses) keep(losses, all[0]);  // the host has computed all so far
+      Tensor dlosses = device_.allocate({kRows}, DType::kFp32, "dlosses");
+      std::ranges::fill(dlosses.host(), static_cast<float>(0.25 / valid));
+      tape.backward(losses, dlosses);
+      keep(losses, all[0]);
+    }
+    keep(dx, all[1]);
+    keep(w.grad, all[2]);
+    return all;
+  };
+  const auto mean = run(true, false);
+  for (const bool reads_losses : {false, true}) {
+    for (const bool fuses : {true, false}) {
+      host::set_fusion(fuses);
+      const auto rows = run(false, reads_losses);
+      host::set_fusion(true);
+      EXPECT_TRUE(same_bits(rows[1], mean[1]));
+      EXPECT_TRUE(same_bits(rows[2], mean[2]));
+      std::vector<float> losses(kRows);
+      ops::head_losses(device_, x_, w_, targets_, false, losses);
+      EXPECT_TRUE(same_bits(rows[0], losses));
+    }
+  }
 }
 
 TEST_P(Head, WantedLogitsAreRowsOfTheWhole) {
