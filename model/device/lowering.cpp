@@ -23,6 +23,8 @@ constexpr Size kAttention[] = {&OpDesc::batch, &OpDesc::time, &OpDesc::heads, &O
                                &OpDesc::head_dim};
 constexpr Size kCache[] = {&OpDesc::batch, &OpDesc::time, &OpDesc::kv_heads, &OpDesc::head_dim};
 constexpr Size kRowsVocab[] = {&OpDesc::rows, &OpDesc::vocab};
+constexpr Size kRowsAlone[] = {&OpDesc::rows};
+constexpr Size kRowsCount[] = {&OpDesc::rows, &OpDesc::count};
 constexpr Size kCount[] = {&OpDesc::count, &OpDesc::tensors};
 
 struct Row {
@@ -90,6 +92,15 @@ constexpr Row kRows[] = {
     {OpKind::kSoftcapCrossEntropy, kRowsVocab, eager::cross_entropy, compiled::cross_entropy},
     {OpKind::kSoftcapCrossEntropyBackward, kRowsVocab, eager::cross_entropy_backward,
      compiled::cross_entropy_backward},
+    {OpKind::kWeightedSum, kRowsAlone, lower_weighted_sum, lower_weighted_sum},
+    {OpKind::kWeightedSumBackward, kRowsAlone, lower_weighted_sum_backward,
+     lower_weighted_sum_backward},
+    {OpKind::kPolicyLoss, kRowsAlone, lower_policy_loss, lower_policy_loss},
+    {OpKind::kPolicyLossBackward, kRowsAlone, lower_policy_loss_backward,
+     lower_policy_loss_backward},
+    {OpKind::kPreferenceLoss, kRowsCount, lower_preference_loss, lower_preference_loss},
+    {OpKind::kPreferenceLossBackward, kRowsCount, lower_preference_loss_backward,
+     lower_preference_loss_backward},
     {OpKind::kLogits, kRowsVocab, eager::softcap, compiled::softcap},
     {OpKind::kLogProbabilities, kRowsVocab, eager::log_probabilities, compiled::log_probabilities},
     {OpKind::kSample, kRowsVocab, lower_sample, lower_sample},

@@ -57,6 +57,14 @@ void lower_previous_rows(LoweringBuilder& b);
 void lower_dropout(LoweringBuilder& b);
 void lower_dropout_backward(LoweringBuilder& b);
 
+// Objectives over the losses of tokens (lowering_objectives.cpp).
+void lower_weighted_sum(LoweringBuilder& b);
+void lower_weighted_sum_backward(LoweringBuilder& b);
+void lower_policy_loss(LoweringBuilder& b);
+void lower_policy_loss_backward(LoweringBuilder& b);
+void lower_preference_loss(LoweringBuilder& b);
+void lower_preference_loss_backward(LoweringBuilder& b);
+
 namespace eager {
 
 // lowering_eager.cpp

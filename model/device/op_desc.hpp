@@ -88,6 +88,16 @@ class Tensor;
     "logits (rows, vocab) act → soft-cap → fp32 → loss of each row or their mean")                \
   X(kSoftcapCrossEntropyBackward, "softcap_cross_entropy_backward", "dloss | dlogits",            \
     "dlogits (rows, vocab) act")                                                                  \
+  X(kWeightedSum, "weighted_sum", "losses | loss", "weighted sum of rows fp32")                   \
+  X(kWeightedSumBackward, "weighted_sum_backward", "dloss | dlosses", "dlosses rows fp32")        \
+  X(kPolicyLoss, "policy_loss", "losses | loss",                                                  \
+    "clipped policy objective of rows fp32; has_second_term: a divergence from a reference")      \
+  X(kPolicyLossBackward, "policy_loss_backward", "dloss | dlosses",                               \
+    "dlosses rows fp32; has_second_term")                                                         \
+  X(kPreferenceLoss, "preference_loss", "losses | loss",                                          \
+    "`count` pairs of answers of rows fp32; has_second_term: smoothed labels")                    \
+  X(kPreferenceLossBackward, "preference_loss_backward", "dloss | dlosses",                       \
+    "dlosses rows fp32, of `count` pairs; has_second_term")                                       \
   X(kLogits, "logits", "logits | capped", "soft-cap alone, (rows, vocab) act")                    \
   X(kLogProbabilities, "log_probabilities", "logits, targets | log_probs",                        \
     "fp32 log-softmax gathered at the targets, and argmax, of (rows, vocab) capped logits")       \
@@ -158,6 +168,7 @@ struct OpDesc {
   std::int64_t padded_vocab = 0;
   bool has_softcap = true;    // the head's logits are capped
   bool caps_in_fp32 = false;  // they are upcast before, and stay fp32
+  bool has_second_term = false;
   std::int64_t count = 0;
   std::int64_t tensors = 1;
   std::int64_t iterations = 0;

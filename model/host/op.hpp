@@ -14,6 +14,7 @@
 #include "model/device/op_desc.hpp"
 #include "model/device/tensor.hpp"
 #include "model/kernels/attention.hpp"
+#include "model/kernels/objectives.hpp"
 #include "model/kernels/rms_norm.hpp"
 #include "model/kernels/rotary.hpp"
 
@@ -58,6 +59,8 @@ using Values = std::shared_ptr<HostValues>;
 //   softcap_cross_entropy_backward   in logits, max, sum, dlosses?   out dlogits
 //                                     the same; scale, where the gradients of the losses are not
 //                                     given
+//   weighted_sum, policy_loss, preference_loss
+//                             in losses            out loss, dlosses?       objective, scale
 struct Op {
   OpKind kind{};
   std::string label = {};
@@ -79,6 +82,7 @@ struct Op {
   std::int64_t index = 0;  // of a factor in its vector
   std::int64_t time = 0;   // rows of a sequence
   std::optional<Rng> rng = {};
+  std::shared_ptr<const kernels::Objective> objective = {};
 };
 
 }  // namespace nb::host

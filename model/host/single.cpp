@@ -1,5 +1,6 @@
 // Every op alone: its kernel on its operands.
 #include <algorithm>
+#include <variant>
 
 #include "harness/base/check.hpp"
 #include "model/host/plan.hpp"
@@ -13,6 +14,7 @@
 #include "model/kernels/embedding.hpp"
 #include "model/kernels/layer_norm.hpp"
 #include "model/kernels/matmul.hpp"
+#include "model/kernels/objectives.hpp"
 #include "model/kernels/relu_squared.hpp"
 #include "model/kernels/residual.hpp"
 #include "model/kernels/rms_norm.hpp"
@@ -255,6 +257,16 @@ void softcap_cross_entropy_backward(Plan& plan, const Step& step) {
     std::fill(all.row(i) + dlogits.cols, all.row(i) + all.cols, 0.0F);
 }
 
+void objective(Plan& plan, const Step& step) {
+  const Op& op = only(plan, step);
+  const std::span<float> gradient = rows_to_keep(plan, op.out[1], step);
+  plan.make_fp32(op.out[0]).data[0] = std::visit(
+      [&](const auto& one) {
+        return kernels::objective_loss(one, span_of(op.in[0]), op.scale, gradient);
+      },
+      *op.objective);
+}
+
 // Formats: what reads or writes fp32 alone.
 void any(Plan&, const Step&) {}
 
@@ -362,6 +374,10 @@ Step single(const Plan& plan, std::int32_t index) {
       return {{index}, softcap_cross_entropy, all_fp32};
     case OpKind::kSoftcapCrossEntropyBackward:
       return {{index}, softcap_cross_entropy_backward, all_fp32};
+    case OpKind::kWeightedSum:
+    case OpKind::kPolicyLoss:
+    case OpKind::kPreferenceLoss:
+      return {{index}, objective, all_fp32};
     default:
       NB_CHECK(false, "[host] {} is not recorded: {}", name(plan.op(index).kind),
                plan.op(index).label);

@@ -17,6 +17,10 @@ Tensor upload_ids(Device& device, std::int64_t count, std::int64_t id_bytes,
   return ids;
 }
 
+Tensor upload_numbers(Device& device, std::int64_t count, std::string_view label) {
+  return upload_ids(device, count, storage_bytes(DType::kFp32), label);
+}
+
 void upload(Device& device, std::span<const float> values, Tensor& tensor, std::string_view label) {
   NB_CHECK(!device.executes() || std::ssize(values) == tensor.count(),
            "[upload] {}: {} values for {}", label, values.size(), tensor.shape().text());

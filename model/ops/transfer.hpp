@@ -14,6 +14,8 @@ namespace nb::ops {
 // block has no host values: ops take ids from the caller.
 Tensor upload_ids(Device& device, std::int64_t count, std::int64_t id_bytes,
                   std::string_view label);
+// The same of `count` fp32 numbers that ops take from the caller.
+Tensor upload_numbers(Device& device, std::int64_t count, std::string_view label);
 // values → tensor, rounded to its dtype.
 void upload(Device& device, std::span<const float> values, Tensor& tensor, std::string_view label);
 void zero(Device& device, Tensor& tensor, std::string_view label);

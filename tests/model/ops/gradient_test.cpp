@@ -7,6 +7,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "model/device/profile.hpp"
 #include "model/ops/add.hpp"
@@ -22,6 +23,8 @@
 #include "model/ops/layer_norm.hpp"
 #include "model/ops/linear.hpp"
 #include "model/ops/multiply.hpp"
+#include "model/ops/policy_loss.hpp"
+#include "model/ops/preference_loss.hpp"
 #include "model/ops/previous_rows.hpp"
 #include "model/ops/relu_squared.hpp"
 #include "model/ops/rms_norm.hpp"
@@ -29,6 +32,7 @@
 #include "model/ops/scale.hpp"
 #include "model/ops/sigmoid.hpp"
 #include "model/ops/silu.hpp"
+#include "model/ops/weighted_sum.hpp"
 #include "tests/support/decoder_golden.hpp"
 #include "tests/support/grad_check.hpp"
 
@@ -252,6 +256,66 @@ OpUnderTest head_rows_padded(Device& device, const Size& s) {
   return head_rows_of(device, s, {.caps_in_fp32 = true, .vocab = 7});
 }
 
+// Losses of tokens, and an objective of them. Differences move them by up to 1/8, so ratios stay on
+// their side of a clip at 1 ± 0.2.
+template <class Op>
+OpUnderTest of_losses(Device& device, const Size& s, const Op& op) {
+  OpUnderTest t;
+  t.inputs = {uneven(device, {s.rows()}, 1)};
+  t.is_loss = true;
+  t.call = [op](const Inputs& in) { return op(in[0]); };
+  return t;
+}
+std::vector<float> uneven_numbers(std::int64_t count, std::uint64_t stream) {
+  std::vector<float> all;
+  for (std::int64_t i = 0; i < count; ++i)
+    all.push_back(test::golden_uniform(stream, static_cast<std::uint64_t>(i), 1.0F));
+  return all;
+}
+OpUnderTest weighted_sum(Device& device, const Size& s) {
+  return of_losses(device, s, [w = uneven_numbers(s.rows(), 2)](const Tensor& losses) {
+    return ops::weighted_sum(losses, w);
+  });
+}
+OpUnderTest policy_of(Device& device, const Size& s, const ops::PolicyOptions& options) {
+  OpUnderTest t = of_losses(device, s, [](const Tensor& losses) { return losses; });
+  const std::vector<float> advantages = uneven_numbers(s.rows(), 2);
+  std::vector<float> old, reference;
+  std::vector<int> sequences;
+  constexpr float kMoved[] = {0.0F, 0.6F, -0.7F, 24.0F};  // the last one beyond the bound of 20
+  for (std::size_t i = 0; i < advantages.size(); ++i) {
+    const float log_prob = device.executes() ? -std::as_const(t.inputs[0]).host()[i] : 0;
+    old.push_back(log_prob - kMoved[i % 4]);
+    reference.push_back(log_prob + advantages[(i + 1) % advantages.size()] / 2);
+    sequences.push_back(i % 5 == 4 ? -1 : static_cast<int>(i) / 6);
+  }
+  t.call = [=](const Inputs& in) {
+    return ops::clipped_policy_loss(in[0], {old, reference, advantages, sequences}, options);
+  };
+  return t;
+}
+OpUnderTest policy(Device& device, const Size& s) { return policy_of(device, s, {}); }
+OpUnderTest policy_sum(Device& device, const Size& s) {
+  return policy_of(device, s, {.mean = ops::PolicyMean::kSum});
+}
+OpUnderTest policy_and_divergence(Device& device, const Size& s) {
+  return policy_of(device, s, {.kl_weight = 0.3, .mean = ops::PolicyMean::kTokens});
+}
+OpUnderTest preference_of(Device& device, const Size& s, const ops::PreferenceOptions& options) {
+  const std::int64_t half = s.rows() / 2, last = s.rows();
+  const std::vector<ops::PreferencePair> pairs = {{{0, half}, {half, last}, -0.5, 0.25},
+                                                  {{half / 2, last}, {0, half}, 0.0, 1.0}};
+  return of_losses(device, s, [=](const Tensor& losses) {
+    return ops::preference_loss(losses, pairs, options);
+  });
+}
+OpUnderTest preference(Device& device, const Size& s) {
+  return preference_of(device, s, {.beta = 0.2});
+}
+OpUnderTest preference_smoothed(Device& device, const Size& s) {
+  return preference_of(device, s, {.beta = 0.3, .label_smoothing = 0.1});
+}
+
 struct Case {
   OpKind kind;
   const char* name;
@@ -292,6 +356,12 @@ constexpr std::array kCases = {
     Case{OpKind::kSoftcapCrossEntropy, "losses of rows", head_rows},
     Case{OpKind::kSoftcapCrossEntropy, "losses of rows without a cap", head_rows_without_cap},
     Case{OpKind::kSoftcapCrossEntropy, "losses of rows with padding", head_rows_padded},
+    Case{OpKind::kWeightedSum, "weighted_sum", weighted_sum},
+    Case{OpKind::kPolicyLoss, "policy_loss", policy},
+    Case{OpKind::kPolicyLoss, "policy_loss of a sum", policy_sum},
+    Case{OpKind::kPolicyLoss, "policy_loss and divergence", policy_and_divergence},
+    Case{OpKind::kPreferenceLoss, "preference_loss", preference},
+    Case{OpKind::kPreferenceLoss, "preference_loss of smoothed labels", preference_smoothed},
 };
 
 // Kinds without a gradient of their own, and why.

@@ -1,0 +1,133 @@
+// Objectives over the losses of tokens, kernel by kernel as PyTorch eager launches them, on one
+// fp32 number a token; what is kept is read off torch's derivatives.yaml (2.4). The same in
+// compiled stacks: trainers compile the model, and form the objective outside (nanochat's
+// chat_rl.py, TRL's grpo_trainer.py and dpo_trainer.py).
+#include <span>
+
+#include "model/device/lowering_rows.hpp"
+
+namespace nb {
+namespace {
+
+constexpr auto fp32 = LoweringBuilder::fp32;
+
+struct Launch {
+  std::string_view name;
+  int operands = 1;  // of a number a token that are read
+  double flops = 1;
+  bool is_kept = false;  // for backward; else the next kernel is the last that reads it
+};
+
+// Kernels of `count` numbers, one after the other.
+void chain(LoweringBuilder& b, std::span<const Launch> launches, std::int64_t count) {
+  LoweringBuilder::Handle last = 0;
+  bool has_last = false;
+  for (const Launch& one : launches) {
+    LoweringBuilder::Handle next = 0;
+    if (one.is_kept)
+      b.save(one.name, fp32(count));
+    else
+      next = b.open(one.name, fp32(count));
+    b.vector(one.name, count, one.flops, static_cast<std::uint64_t>(one.operands) * fp32(count),
+             fp32(count));
+    if (has_last) b.close(last);
+    last = next;
+    has_last = !one.is_kept;
+  }
+}
+
+void reduce(LoweringBuilder& b, std::int64_t count, std::int64_t results) {
+  b.vector("sum", count, 1, fp32(count), fp32(results));
+}
+
+// clamp_backward: where(x >= low & x <= high, dy, 0).
+constexpr Launch kClampBackward[] = {{"ge"}, {"le"}, {"logical_and", 2}, {"where", 2}};
+
+}  // namespace
+
+// losses * weights; sum. mul keeps the weights, which are the caller's.
+void lower_weighted_sum(LoweringBuilder& b) {
+  constexpr Launch kProducts[] = {{"mul", 2}};
+  chain(b, kProducts, b.desc().rows);
+  reduce(b, b.desc().rows, 1);
+}
+void lower_weighted_sum_backward(LoweringBuilder& b) {  // the sum's is a view
+  b.vector("mul", b.desc().rows, 1, fp32(b.desc().rows) + 4, fp32(b.desc().rows));
+}
+
+// -losses; - old; clamp; exp; clamp; * A twice; minimum; neg. With a reference: ref - log p; exp;
+// - (ref - log p); - 1; * weight; add. Then the mask, the sum of each sequence's tokens, its
+// length, and the mean.
+void lower_policy_loss(LoweringBuilder& b) {
+  constexpr Launch kRatio[] = {
+      {"neg"},   {"sub", 2, 1, true}, {"clamp"},           {"exp", 1, 4, true},
+      {"clamp"}, {"mul", 2, 1, true}, {"mul", 2, 1, true}, {"minimum", 2},
+      {"neg"}};
+  constexpr Launch kDivergence[] = {{"sub", 2}, {"exp", 1, 4, true}, {"sub", 2}, {"sub", 1},
+                                    {"mul"},    {"add", 2}};
+  constexpr Launch kMask[] = {{"mul", 2}};
+  const std::int64_t n = b.desc().rows;
+  chain(b, kRatio, n);
+  if (b.desc().has_second_term) chain(b, kDivergence, n);
+  chain(b, kMask, n);
+  reduce(b, n, 1);
+  b.vector("div", 1, 1, 8, 4);
+}
+
+void lower_policy_loss_backward(LoweringBuilder& b) {
+  // div, mul by the mask, neg; minimum_backward of either operand: eq, div, where, gt, masked_fill;
+  // mul by A twice; clamp; their sum; exp; clamp; neg.
+  constexpr Launch kToMinimum[] = {{"mul", 2}, {"neg"}};
+  constexpr Launch kOfOperand[] = {{"eq", 2},          {"div"},   {"where", 3}, {"gt", 2},
+                                   {"masked_fill", 2}, {"mul", 2}};
+  constexpr Launch kToRatio[] = {{"add", 2}, {"mul", 2}};
+  constexpr Launch kToLosses[] = {{"neg"}};
+  constexpr Launch kDivergence[] = {{"mul"}, {"mul", 2}, {"neg"}, {"add", 2}, {"neg"}, {"add", 2}};
+  const std::int64_t n = b.desc().rows;
+  b.vector("div", 1, 1, 8, 4);
+  chain(b, kToMinimum, n);
+  for (int operand = 0; operand < 2; ++operand) chain(b, kOfOperand, n);
+  chain(b, kClampBackward, n);
+  chain(b, kToRatio, n);
+  chain(b, kClampBackward, n);
+  if (b.desc().has_second_term) chain(b, kDivergence, n);
+  chain(b, kToLosses, n);
+}
+
+// -losses; the sum of each answer; chosen and rejected, a view each; less the reference's; their
+// difference; * beta; logsigmoid; neg; mean. Smoothing: neg, logsigmoid, two mul and a sub.
+void lower_preference_loss(LoweringBuilder& b) {
+  constexpr Launch kLogProbs[] = {{"neg"}};
+  constexpr Launch kMargin[] = {{"sub", 2}, {"sub", 2}, {"sub", 2}, {"mul", 1, 1, true}};
+  constexpr Launch kLoss[] = {{"logsigmoid", 1, 8, true}, {"neg"}};
+  constexpr Launch kSmoothed[] = {
+      {"mul"}, {"neg", 1, 1, true}, {"logsigmoid", 1, 8, true}, {"mul"}, {"sub", 2}};
+  const std::int64_t n = b.desc().rows, pairs = b.desc().count;
+  chain(b, kLogProbs, n);
+  reduce(b, n, 2 * pairs);
+  chain(b, kMargin, pairs);
+  chain(b, kLoss, pairs);
+  if (b.desc().has_second_term) chain(b, kSmoothed, pairs);
+  b.vector("mean", pairs, 1, fp32(pairs), 4);
+}
+
+// Back the same way; the views' gradients are zeros and copies, and the sum's is spread by the neg
+// that makes the gradients of the losses.
+void lower_preference_loss_backward(LoweringBuilder& b) {
+  constexpr Launch kLoss[] = {{"div"}, {"neg"}, {"log_sigmoid_backward", 2, 6}};
+  constexpr Launch kSmoothed[] = {
+      {"mul"}, {"mul"}, {"log_sigmoid_backward", 2, 6}, {"neg"}, {"add", 2}};
+  constexpr Launch kMargin[] = {{"mul"}, {"neg"}};
+  const std::int64_t n = b.desc().rows, pairs = b.desc().count;
+  chain(b, kLoss, pairs);
+  if (b.desc().has_second_term) chain(b, kSmoothed, pairs);
+  chain(b, kMargin, pairs);
+  for (int view = 0; view < 2; ++view) {
+    b.vector("zero", 2 * pairs, 0, 0, fp32(2 * pairs));
+    b.vector("copy", pairs, 0, fp32(pairs), fp32(pairs));
+  }
+  b.vector("add", 2 * pairs, 1, 2 * fp32(2 * pairs), fp32(2 * pairs));
+  b.vector("neg", n, 1, fp32(n), fp32(n));
+}
+
+}  // namespace nb
