@@ -45,6 +45,19 @@ struct Decoder::Impl {
         tables(tables_of(config, d)) {}
 
   Tensor trunk(Pass& pass) { return nb::trunk(weights, config, tables, pass, recomputes); }
+  // A pass whose result is made a loss, and back.
+  template <class LossOf>
+  float step(std::span<const int> inputs, std::int64_t batch, std::int64_t time,
+             const LossOf& loss_of) {
+    Tape tape;
+    const Tensor input_ids = ops::upload_ids(device, batch * time, 4, "inputs");
+    const Tensor target_ids = ops::upload_ids(device, batch * time, 8, "targets");
+    WholePass pass(config, inputs, batch, time);
+    const Tensor x = trunk(pass);
+    Tensor loss = loss_of(x);
+    tape.backward(loss);
+    return device.executes() ? loss.host()[0] : 0.0F;
+  }
   const Tensor& head() const { return weights.lm_head->value; }
   ops::HeadOptions options() const {
     return {.softcap = static_cast<float>(config.architecture.softcap),
@@ -109,15 +122,17 @@ void Decoder::zero_grad() {
 
 float Decoder::loss_and_backward(std::span<const int> inputs, std::span<const int> targets,
                                  std::int64_t batch, std::int64_t time, double scale) {
-  Impl& m = *impl_;
-  Tape tape;
-  const Tensor input_ids = ops::upload_ids(m.device, batch * time, 4, "inputs");
-  const Tensor target_ids = ops::upload_ids(m.device, batch * time, 8, "targets");
-  WholePass pass(m.config, inputs, batch, time);
-  const Tensor x = m.trunk(pass);
-  Tensor loss = ops::head_loss(x, *m.weights.lm_head, targets, scale, m.options());
-  tape.backward(loss);
-  return m.device.executes() ? loss.host()[0] : 0.0F;
+  return impl_->step(inputs, batch, time, [&](const Tensor& x) {
+    return ops::head_loss(x, *impl_->weights.lm_head, targets, scale, impl_->options());
+  });
+}
+
+float Decoder::objective_and_backward(std::span<const int> inputs, std::span<const int> targets,
+                                      std::int64_t batch, std::int64_t time,
+                                      const TokenObjective& objective) {
+  return impl_->step(inputs, batch, time, [&](const Tensor& x) {
+    return objective(ops::head_losses(x, *impl_->weights.lm_head, targets, impl_->options()));
+  });
 }
 
 std::vector<float> Decoder::token_losses(std::span<const int> inputs, std::span<const int> targets,

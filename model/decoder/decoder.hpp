@@ -26,6 +26,10 @@
 
 namespace nb {
 
+// What is trained for, formed of the losses of all tokens (B·T; 0 where the target is -1) by one of
+// ops/weighted_sum.hpp, ops/policy_loss.hpp and ops/preference_loss.hpp.
+using TokenObjective = std::function<Tensor(const Tensor& token_losses)>;
+
 class Decoder {
  public:
   // Allocates the parameters (contents unspecified until init() or a checkpoint) and the rotary
@@ -50,6 +54,11 @@ class Decoder {
   // gradient to the gradients (scale = 1 / accumulation steps). 0 on a dry device.
   float loss_and_backward(std::span<const int> inputs, std::span<const int> targets,
                           std::int64_t batch, std::int64_t time, double scale);
+  // The same for any other objective, which is called once; what it returned. Fine-tuning and
+  // reinforcement learning train so.
+  float objective_and_backward(std::span<const int> inputs, std::span<const int> targets,
+                               std::int64_t batch, std::int64_t time,
+                               const TokenObjective& objective);
   // Loss of every token in nat, (B,T), 0 where the target is -1. Empty on a dry device.
   std::vector<float> token_losses(std::span<const int> inputs, std::span<const int> targets,
                                   std::int64_t batch, std::int64_t time);

@@ -8,6 +8,7 @@
 #include "model/device/device.hpp"
 #include "model/host/plan.hpp"
 #include "model/host/program.hpp"
+#include "model/ops/weighted_sum.hpp"
 #include "tests/support/decoder_golden.hpp"
 
 namespace nb {
@@ -27,6 +28,10 @@ std::vector<float> outcome(const std::string& profile) {
     all.push_back(decoder.loss_and_backward(tokens.inputs, tokens.targets, 3, 12, 0.5));
     const std::vector<float> losses = decoder.token_losses(tokens.inputs, tokens.targets, 3, 12);
     all.insert(all.end(), losses.begin(), losses.end());
+    const std::vector<float> weights(losses.size(), 0.01F);
+    all.push_back(decoder.objective_and_backward(
+        tokens.inputs, tokens.targets, 3, 12,
+        [&](const Tensor& l) { return ops::weighted_sum(l, weights); }));
   }
   for (const Parameter& p : decoder.parameters())
     all.insert(all.end(), p.grad.host().begin(), p.grad.host().end());
