@@ -62,10 +62,7 @@ WholeStep::WholeStep(const DeviceProfile& profile, const WholeStepSettings& sett
 double WholeStep::run() {
   const std::int64_t micro_batches = settings_.tokens / (settings_.rows * settings_.length);
   if (!settings_.is_forward) {
-    const StepPlan plan{.accumulation_steps = micro_batches,
-                        .rows = settings_.rows,
-                        .length = settings_.length,
-                        .grad_clip = 1};
+    const StepPlan plan{.accumulation_steps = micro_batches, .grad_clip = 1};
     return run_step(decoder_, optimizers_, plan, {.step = steps_++}, [&] { return batch_; }).loss;
   }
   double sum = 0;

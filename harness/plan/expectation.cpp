@@ -7,7 +7,7 @@
 #include "evals/task_registry.hpp"
 #include "model/decoder/presets.hpp"
 #include "model/kernels/matmul.hpp"
-#include "model/train/trainer.hpp"
+#include "model/train/settings.hpp"
 
 namespace nb {
 namespace {
@@ -17,9 +17,12 @@ constexpr double kStepEfficiency = 0.3;
 constexpr double kTokenizerBytesPerS = 4e6;
 constexpr double kCorpusBytesPerS = 2e7;
 constexpr double kGeneratedDocumentBytes = 420;
-constexpr double kTokensPerItem = 220;   // all choices together, few-shot examples included
-constexpr double kItemBytes = 150;       // of items.jsonl
-constexpr double kGeneratedItems = 180;  // of a mw/ task
+constexpr double kTokensPerItem = 220;      // all choices together, few-shot examples included
+constexpr double kItemBytes = 150;          // of items.jsonl
+constexpr double kGeneratedItems = 180;     // of a mw/ task
+constexpr double kConversationBytes = 400;  // of train.jsonl
+constexpr double kConversationTokens = 100;
+constexpr std::int64_t kConversationsOfFile = 5000;
 constexpr double kSmallNodeBytes = 20e3;
 constexpr double kTraceBytes = 1.5e6;
 constexpr double kPredictionTimeS = 0.5;
@@ -51,9 +54,17 @@ class Expecter {
             kBaseMemoryBytes + bytes(4 * size)};
   }
 
+  Expectation operator()(const ConversationsWork& work) const {
+    const double size = kConversationBytes * conversations(work);
+    return {0.1 + size / kCorpusBytesPerS, bytes(1.1 * size), kBaseMemoryBytes + bytes(4 * size)};
+  }
+
   Expectation operator()(const TrainWork& work) const {
-    const TrainSettings& settings = work.settings;
-    const DecoderConfig config = config_of(node_, settings);
+    return work.base ? base(*work.base) : on_conversations(work);
+  }
+
+  Expectation base(const TrainSettings& settings) const {
+    const DecoderConfig config = config_of(node_);
     const double steps = static_cast<double>(planned_iterations(settings, config));
     const double parameters = static_cast<double>(param_count(config));
     const double per_token = static_cast<double>(flops_per_token(config));
@@ -75,9 +86,28 @@ class Expecter {
     return expected;
   }
 
+  // One pass over the conversations, and one validation.
+  Expectation on_conversations(const TrainWork& work) const {
+    const DecoderConfig config = config_of(node_);
+    const auto& source = parent_work<ConversationsWork>(node_);
+    const double epochs = work.sft ? static_cast<double>(work.sft->num_epochs) : 1;
+    const double tokens = epochs * kConversationTokens * conversations(source);
+    const double steps = work.sft ? epochs * conversations(source) /
+                                        static_cast<double>(work.sft->target_examples_per_step)
+                                  : tokens / static_cast<double>(work.mid->total_batch_tokens);
+    const double parameters = static_cast<double>(param_count(config));
+    const double optimizer = steps * 30 * parameters * static_cast<double>(config.n_embd);
+    Expectation expected;
+    expected.time_s =
+        (1.2 * tokens * static_cast<double>(flops_per_token(config)) + optimizer) / flop_s_;
+    const double checkpoints = 1 + static_cast<double>(work.keep_steps().size());
+    expected.disk_bytes = bytes(24 * parameters * checkpoints + 120 * steps + kTraceBytes);
+    expected.memory_bytes = kBaseMemoryBytes + bytes(24 * parameters + 100 * tokens / steps);
+    return expected;
+  }
+
   Expectation operator()(const EvalWork& work) const {
-    const Node& train = parent(node_, NodeKind::kTrain);
-    const DecoderConfig config = config_of(train, std::get<TrainWork>(train.work).settings);
+    const DecoderConfig config = config_of(parent(node_, NodeKind::kTrain));
     double items = 0;
     auto tasks = expand_tasks(work.evaluation.settings.tasks, "suite");
     if (tasks)
@@ -130,9 +160,24 @@ class Expecter {
     return kNone;
   }
 
-  DecoderConfig config_of(const Node& train, const TrainSettings& settings) const {
+  // Conversations for training. Of files the number is not known yet; a few thousand are usual.
+  static double conversations(const ConversationsWork& work) {
+    double sum = 0;
+    for (const MixtureTask& task : work.mixture.train) {
+      const std::int64_t rows = task.stop ? *task.stop - task.start.value_or(0)
+                                          : task.size.value_or(kConversationsOfFile);
+      sum += static_cast<double>(rows * task.times);
+    }
+    return sum;
+  }
+
+  // The model that a training trains: BASE says which.
+  DecoderConfig config_of(const Node& train) const {
+    const auto& work = std::get<TrainWork>(train.work);
+    if (!work.base) return config_of(parent(train, NodeKind::kTrain));
     // The suite's check has seen that there is such a decoder.
-    return decoder_config(settings, parent_work<TokenizerWork>(train).tokenizer.vocab_size).value();
+    return decoder_config(*work.base, parent_work<TokenizerWork>(train).tokenizer.vocab_size)
+        .value();
   }
 
   const Plan& plan_;

@@ -14,6 +14,7 @@ constexpr std::array<NodeKindInfo, kNodeKindCount> kKinds{{
     {"dataset", "documents for training and validation"},
     {"tokenizer", "BPE vocabulary trained on the documents"},
     {"shards", "the documents as token shards"},
+    {"conversations", "conversations for one training stage, mixed"},
     {"train", "one training stage on one device with one seed"},
     {"eval", "benchmarks on one checkpoint"},
     {"micro", "one group of microbenchmarks on one device"},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -11,6 +12,7 @@
 #include "harness/base/check.hpp"
 #include "harness/base/hash.hpp"
 #include "harness/faults/faults.hpp"
+#include "harness/plan/conversation_files.hpp"
 #include "harness/plan/node_kinds.hpp"
 #include "harness/plan/text_sources.hpp"
 #include "harness/suite/device_entry.hpp"
@@ -86,6 +88,20 @@ class Builder {
     dataset_ = add(std::move(dataset), "corpus", {});
     tokenizer_ = add(TokenizerWork{suite_.tokenizer}, "tokenizer", {dataset_});
     if (suite_.stages.base) shards_ = add(ShardsWork{}, "shards", {dataset_, tokenizer_});
+    if (suite_.stages.mid) NB_TRY_VOID(add_conversations("mid", suite_.stages.mid->conversations));
+    if (suite_.stages.sft) NB_TRY_VOID(add_conversations("sft", suite_.stages.sft->conversations));
+    return {};
+  }
+
+  Result<void> add_conversations(const std::string& stage, const Mixture& mixture) {
+    ConversationsWork work{stage, mixture, {}, {}};
+    NB_TRY(const std::vector<TextFile> files,
+           find_conversation_files(mixture, options_.data_dir, where_ + ": /stages/" + stage));
+    for (const TextFile& file : files) work.file_digests[file.name] = file.digest;
+    for (const std::vector<MixtureTask>* tasks : {&mixture.train, &mixture.validation})
+      for (const MixtureTask& task : *tasks)
+        if (is_of_microworld(task)) work.microworld = suite_.corpus->microworld;
+    conversations_[stage] = add(std::move(work), stage, {});
     return {};
   }
 
@@ -98,19 +114,52 @@ class Builder {
       add(PredictWork{device, prediction}, label_of(prediction), {}, content);
   }
 
+  // All stages of one seed on one device, each from the one before.
   void add_training(const DeviceEntry& device, std::uint64_t seed, const std::string& content) {
-    const std::string stage = "base";
-    TrainSettings settings = suite_.stages.base->settings;
-    settings.seed = seed;
-    // What is evaluated stays.
-    std::set<std::int64_t> kept(settings.keep_steps.begin(), settings.keep_steps.end());
+    std::size_t before = 0;
+    for (const TrainingStage stage : suite_.stages.all()) {
+      const std::string label{name(stage)};
+      TrainWork work{label, device, seed, {}, {}, {}};
+      std::vector<std::size_t> parents;
+      if (stage == TrainingStage::kBase) {
+        work.base = suite_.stages.base->settings;
+        work.base->seed = seed;
+        keep(work.base->keep_steps, label);
+        parents = {shards_, tokenizer_};
+      } else {
+        if (stage == TrainingStage::kMid) {
+          work.mid = suite_.stages.mid->settings;
+          keep(work.mid->checkpoints.keep_steps, label);
+        } else {
+          work.sft = suite_.stages.sft->settings;
+          keep(work.sft->checkpoints.keep_steps, label);
+        }
+        parents = {before, conversations_.at(label), tokenizer_};
+      }
+      before = add(std::move(work), label, std::move(parents), content);
+      add_evaluations(before, label, device, seed, content);
+    }
+  }
+
+  static bool evaluates(const EvaluationSettings& evaluation, const std::string& stage) {
+    return evaluation.stages.empty() ||
+           std::ranges::find(evaluation.stages, stage) != evaluation.stages.end();
+  }
+
+  // What is evaluated stays.
+  void keep(std::vector<std::int64_t>& keep_steps, const std::string& stage) const {
+    std::set<std::int64_t> kept(keep_steps.begin(), keep_steps.end());
     for (const EvaluationSettings& evaluation : suite_.evaluations)
-      kept.insert(evaluation.steps.begin(), evaluation.steps.end());
-    settings.keep_steps.assign(kept.begin(), kept.end());
-    const std::size_t train =
-        add(TrainWork{stage, device, seed, settings}, stage, {shards_, tokenizer_}, content);
+      if (evaluates(evaluation, stage))
+        kept.insert(evaluation.steps.begin(), evaluation.steps.end());
+    keep_steps.assign(kept.begin(), kept.end());
+  }
+
+  void add_evaluations(std::size_t train, const std::string& stage, const DeviceEntry& trained_on,
+                       std::uint64_t seed, const std::string& content) {
     for (const EvaluationSettings& evaluation : suite_.evaluations) {
-      EvalWork work{stage, device, seed, evaluation, {}, faults_of(evaluation), {}};
+      if (!evaluates(evaluation, stage)) continue;
+      EvalWork work{stage, trained_on, seed, evaluation, {}, faults_of(evaluation), {}};
       if (suite_.corpus->microworld) work.microworld = suite_.corpus->microworld;
       const std::string host = content + sandbox_level(evaluation.settings.tasks);
       for (const std::int64_t step : std::set(evaluation.steps.begin(), evaluation.steps.end())) {
@@ -158,6 +207,7 @@ class Builder {
   std::size_t dataset_ = 0;
   std::size_t tokenizer_ = 0;
   std::size_t shards_ = 0;
+  std::map<std::string, std::size_t> conversations_;  // of each chat stage
 };
 
 }  // namespace

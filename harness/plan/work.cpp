@@ -23,7 +23,22 @@ FieldList TrainWork::fields() {
   return {{"stage", "training stage", &stage},
           device_field(&device),
           seed_field(&seed),
-          {"train", "how to train", object(&settings)}};
+          {"train", "how to pretrain", object(&base)},
+          {"mid", "how to train MID", object(&mid), {.omits_absent = true}},
+          {"sft", "how to train SFT", object(&sft), {.omits_absent = true}}};
+}
+
+const std::vector<std::int64_t>& TrainWork::keep_steps() const {
+  if (mid) return mid->checkpoints.keep_steps;
+  if (sft) return sft->checkpoints.keep_steps;
+  return base->keep_steps;
+}
+
+FieldList ConversationsWork::fields() {
+  return {{"stage", "that learns from them", &stage},
+          {"mixture", "which ones", object(&mixture)},
+          {"file_digests", "files and their SHA-256", &file_digests},
+          {"microworld", "world that they tell of", object(&microworld)}};
 }
 
 FieldList EvalWork::fields() {

@@ -35,12 +35,25 @@ struct ShardsWork {
   FieldList fields();
 };
 
+// Conversations of a chat stage, mixed, as files.
+struct ConversationsWork {
+  std::string stage;  // "mid", "sft", …
+  Mixture mixture;
+  std::map<std::string, std::string> file_digests;  // what is read: name → SHA-256
+  std::optional<MicroworldSettings> microworld;     // the world that they tell of, if any does
+  FieldList fields();
+};
+
+// One training: of these settings the stage's own are there.
 struct TrainWork {
-  std::string stage;  // "base"
+  std::string stage;  // "base", "mid", …
   DeviceEntry device;
   std::uint64_t seed = 1;
-  TrainSettings settings;
+  std::optional<TrainSettings> base;
+  std::optional<MidSettings> mid;
+  std::optional<SftSettings> sft;
   FieldList fields();
+  const std::vector<std::int64_t>& keep_steps() const;
 };
 
 struct EvalWork {
@@ -78,11 +91,21 @@ struct PredictWork {
   FieldList fields();
 };
 
-using Work = std::variant<DatasetWork, TokenizerWork, ShardsWork, TrainWork, EvalWork, MicroWork,
-                          PredictWork, AskWork>;
+using Work = std::variant<DatasetWork, TokenizerWork, ShardsWork, ConversationsWork, TrainWork,
+                          EvalWork, MicroWork, PredictWork, AskWork>;
 
 // The place of each kind in Work; names and code folders are in node_kinds.hpp.
-enum class NodeKind { kDataset, kTokenizer, kShards, kTrain, kEval, kMicro, kPredict, kAsk };
+enum class NodeKind {
+  kDataset,
+  kTokenizer,
+  kShards,
+  kConversations,
+  kTrain,
+  kEval,
+  kMicro,
+  kPredict,
+  kAsk
+};
 inline constexpr std::size_t kNodeKindCount = std::variant_size_v<Work>;
 
 FieldList fields_of(Work& work);

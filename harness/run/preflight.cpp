@@ -11,6 +11,7 @@
 #include "harness/base/fs.hpp"
 #include "harness/base/host_info.hpp"
 #include "harness/base/table.hpp"
+#include "harness/plan/conversation_files.hpp"
 #include "harness/plan/text_sources.hpp"
 #include "harness/suite/device_entry.hpp"
 #include "results/store.hpp"
@@ -25,6 +26,12 @@ Result<void> check_data(const DatasetWork& work, const RunOptions& options) {
   if (!work.corpus.text) return {};
   NB_TRY(const std::vector<TextFile> files,
          find_text_files(work.corpus.text->sources, options.data_dir, "suite"));
+  return check_text_files(files, options.data_dir);
+}
+
+Result<void> check_data(const ConversationsWork& work, const RunOptions& options) {
+  NB_TRY(const std::vector<TextFile> files,
+         find_conversation_files(work.mixture, options.data_dir, "suite"));
   return check_text_files(files, options.data_dir);
 }
 
@@ -47,6 +54,15 @@ Result<void> add_names(const DatasetWork& work, const RunOptions& options,
   if (!work.corpus.text) return {};
   NB_TRY(const std::vector<TextFile> files,
          find_text_files(work.corpus.text->sources, options.data_dir, "suite"));
+  for (const TextFile& file : files)
+    if (file.in_manifest) names.push_back(file.name);
+  return {};
+}
+
+Result<void> add_names(const ConversationsWork& work, const RunOptions& options,
+                       std::vector<std::string>& names) {
+  NB_TRY(const std::vector<TextFile> files,
+         find_conversation_files(work.mixture, options.data_dir, "suite"));
   for (const TextFile& file : files)
     if (file.in_manifest) names.push_back(file.name);
   return {};
@@ -76,19 +92,19 @@ Result<void> check_all_data(const Plan& plan, const RunOptions& options, const F
   return {};
 }
 
-// A dry step of every training: what does not fit is said now, in the device's words.
+// A dry step of every BASE training: what does not fit is said now, in the device's words.
 Result<void> check_training(const TrainWork& work, std::int64_t vocab_size,
                             const std::string& node) {
   NB_TRY(const ResolvedDevice device, resolve_device(work.device, node));
   PredictSettings step;
-  step.depth = work.settings.depth;
-  step.model = work.settings.model;
-  step.recompute = work.settings.recompute;
+  step.depth = work.base->depth;
+  step.model = work.base->model;
+  step.recompute = work.base->recompute;
   step.vocab_size = vocab_size;
-  step.sequence_len = work.settings.sequence_len;
+  step.sequence_len = work.base->sequence_len;
   step.cards = 1;
-  step.device_batch_size = work.settings.device_batch_size;
-  step.total_batch_tokens = work.settings.total_batch_tokens;
+  step.device_batch_size = work.base->device_batch_size;
+  step.total_batch_tokens = work.base->total_batch_tokens;
   NB_TRY(const Prediction prediction, predict(step, device.profile), node);
   if (prediction.fits) return {};
   return run_error(
@@ -98,7 +114,7 @@ Result<void> check_training(const TrainWork& work, std::int64_t vocab_size,
 Result<void> check_simulated_memory(const Plan& plan, const Forecast& forecast) {
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const TrainWork* work = std::get_if<TrainWork>(&plan.nodes[i].work);
-    if (work == nullptr || !forecast.nodes[i].will_run) continue;
+    if (work == nullptr || !work->base || !forecast.nodes[i].will_run) continue;
     for (const std::size_t parent : plan.nodes[i].parents)
       if (const auto* tokenizer = std::get_if<TokenizerWork>(&plan.nodes[parent].work))
         NB_TRY_VOID(check_training(*work, tokenizer->tokenizer.vocab_size, plan.nodes[i].name));

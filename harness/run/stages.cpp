@@ -14,6 +14,9 @@ struct Stages {
     return run_tokenizer(work, context, record);
   }
   Result<void> operator()(const ShardsWork& work) { return run_shards(work, context, record); }
+  Result<void> operator()(const ConversationsWork& work) {
+    return run_conversations(work, context, record);
+  }
   Result<void> operator()(const TrainWork& work) { return run_train(work, context, record); }
   Result<void> operator()(const EvalWork& work) { return run_eval(work, context, record); }
   Result<void> operator()(const MicroWork& work) { return run_micro(work, context, record); }

@@ -8,6 +8,8 @@ namespace nb {
 Result<void> run_dataset(const DatasetWork& work, const StageContext& context, Record& record);
 Result<void> run_tokenizer(const TokenizerWork& work, const StageContext& context, Record& record);
 Result<void> run_shards(const ShardsWork& work, const StageContext& context, Record& record);
+Result<void> run_conversations(const ConversationsWork& work, const StageContext& context,
+                               Record& record);
 Result<void> run_train(const TrainWork& work, const StageContext& context, Record& record);
 Result<void> run_eval(const EvalWork& work, const StageContext& context, Record& record);
 Result<void> run_micro(const MicroWork& work, const StageContext& context, Record& record);

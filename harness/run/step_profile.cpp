@@ -43,6 +43,9 @@ Phase phase_of(OpKind kind) {
     case OpKind::kDropout:
     case OpKind::kAdd:
     case OpKind::kSoftcapCrossEntropy:
+    case OpKind::kWeightedSum:
+    case OpKind::kPolicyLoss:
+    case OpKind::kPreferenceLoss:
     case OpKind::kLogits:
     case OpKind::kLogProbabilities:
     case OpKind::kSample:
@@ -73,6 +76,9 @@ Phase phase_of(OpKind kind) {
     case OpKind::kDropoutBackward:
     case OpKind::kAddBackward:
     case OpKind::kSoftcapCrossEntropyBackward:
+    case OpKind::kWeightedSumBackward:
+    case OpKind::kPolicyLossBackward:
+    case OpKind::kPreferenceLossBackward:
       return Phase::kBackward;
     case OpKind::kGradNorm:
     case OpKind::kGradScale:

@@ -12,14 +12,19 @@
 #include "harness/run/stage_metrics.hpp"
 #include "harness/run/stages.hpp"
 #include "harness/run/step_profile.hpp"
+#include "harness/run/training_history.hpp"
+#include "model/data/chat/conversation_set.hpp"
 #include "model/data/loader.hpp"
+#include "model/data/tasks/conversation_json.hpp"
 #include "model/data/token_shards.hpp"
 #include "model/device/device.hpp"
 #include "model/kernels/simd_level.hpp"
 #include "model/tokenizer/tokenizer.hpp"
+#include "model/train/base_stage.hpp"
 #include "model/train/checkpoint.hpp"
+#include "model/train/mid_stage.hpp"
 #include "model/train/safetensors.hpp"
-#include "model/train/trainer.hpp"
+#include "model/train/sft_stage.hpp"
 #include "results/metric_names.hpp"
 #include "results/series.hpp"
 
@@ -30,16 +35,16 @@ namespace {
 // everything from the first step on again after a resume, so files are rewritten from the start.
 class Recorder {
  public:
-  static Result<Recorder> create(const StageContext& context, Device& device) {
+  static Result<Recorder> create(const StageContext& context, Device& device, TrainingStage stage) {
     NB_TRY(SeriesWriter series,
-           SeriesWriter::open(context.folder / "steps.csv", step_columns(), /*first_step=*/0));
-    return Recorder(context, device, std::move(series));
+           SeriesWriter::open(context.folder / "steps.csv", step_columns(stage), /*first_step=*/0));
+    return Recorder(context, device, stage, std::move(series));
   }
 
   TrainHooks hooks() {
     TrainHooks hooks;
     hooks.on_step = [this](const StepRow& row) {
-      keep(series_.append(row.step, step_values(row)));
+      keep(series_.append(row.step, step_values(row, stage_)));
     };
     hooks.on_sample = [this](const SampleText& sample) {
       Json line{{"step", sample.step}, {"prompt", sample.prompt}, {"text", sample.text}};
@@ -63,21 +68,21 @@ class Recorder {
   }
 
  private:
-  Recorder(const StageContext& context, Device& device, SeriesWriter series)
-      : context_(context), device_(device), series_(std::move(series)) {}
+  Recorder(const StageContext& context, Device& device, TrainingStage stage, SeriesWriter series)
+      : context_(context), device_(device), stage_(stage), series_(std::move(series)) {}
   void keep(Result<void> result) {
     if (!result && error_) error_ = std::move(result);
   }
 
   const StageContext& context_;
   Device& device_;
+  TrainingStage stage_;
   SeriesWriter series_;
   std::string samples_;
   Result<void> error_;  // the first
 };
 
-Result<void> write_profile(const StageContext& context, const TrainSettings& settings,
-                           Device& device) {
+Result<void> write_profile(const StageContext& context, const TrainResult& result, Device& device) {
   StepProfile profile = step_profile(device.host_profile());
   profile.simd = name(simd_level());
   profile.threads = threads();
@@ -86,18 +91,29 @@ Result<void> write_profile(const StageContext& context, const TrainSettings& set
   NB_TRY_VOID(write_json(context.folder / kProfileJson, to_json(profile)));
   return write_file(
       context.folder / kProfileSvg,
-      flame_svg(profile, fmt::format("{}: d{}, {} tokens a step", context.node.name, settings.depth,
-                                     with_commas(settings.total_batch_tokens))));
+      flame_svg(profile,
+                fmt::format("{}: d{}, {} tokens a step", context.node.name, result.config.n_layer,
+                            with_commas(result.tokens / result.iterations))));
 }
 
-void add_metrics(const TrainResult& result, std::int64_t val_tokens, const Device& device,
+// What the stage's validation says of the last weights.
+void add_validation(const TrainResult& result, std::int64_t n, Record& record) {
+  auto& metrics = record.metrics;
+  const StepRow& last = result.last_validation;
+  if (last.val_bpb)
+    metrics.push_back(counted(metric::kValBpb, *last.val_bpb, "bit/byte", Direction::kLower, n));
+  if (result.min_val_bpb)
+    metrics.push_back(
+        counted("min_val_bpb", *result.min_val_bpb, "bit/byte", Direction::kLower, n));
+  if (last.val_loss)
+    metrics.push_back(counted("val_loss", *last.val_loss, "nat", Direction::kLower, n));
+}
+
+void add_metrics(const TrainResult& result, std::int64_t validated, const Device& device,
                  Record& record) {
   const std::int64_t n = result.iterations;
   auto& metrics = record.metrics;
-  metrics.push_back(
-      counted(metric::kValBpb, result.val_bpb, "bit/byte", Direction::kLower, val_tokens));
-  metrics.push_back(
-      counted("min_val_bpb", result.min_val_bpb, "bit/byte", Direction::kLower, val_tokens));
+  add_validation(result, validated, record);
   metrics.push_back(counted(metric::kTrainLoss, result.final_loss, "nat", Direction::kLower, 1));
   metrics.push_back(
       counted("smoothed_train_loss", result.smoothed_loss, "nat", Direction::kLower, n));
@@ -119,49 +135,104 @@ void add_metrics(const TrainResult& result, std::int64_t val_tokens, const Devic
       simulated("kernels", static_cast<double>(device.counters().kernels), "1", Direction::kLower));
 }
 
-}  // namespace
+// A training under way: who trains it and what its record says of its data.
+struct Trained {
+  TrainResult result;
+  std::int64_t validated = 0;  // tokens or batches of a validation
+};
 
-Result<void> run_train(const TrainWork& work, const StageContext& context, Record& record) {
-  NB_TRY(const ResolvedDevice resolved, resolve_device(work.device, "device"));
+Result<Trained> train_base(const TrainSettings& settings, const StageContext& context,
+                           const Tokenizer& tokenizer, Device& device, const TrainHooks& hooks,
+                           Record& record) {
   const fs::path data = context.parent(NodeKind::kShards).folder;
-  NB_TRY(const Tokenizer tokenizer,
-         Tokenizer::load(context.parent(NodeKind::kTokenizer).folder / "tokenizer.json"));
   NB_TRY(TokenShard train_shard, TokenShard::open(data / "train.tokens"));
   NB_TRY(TokenShard val_shard, TokenShard::open(data / "val.tokens"));
   NB_TRY(TokenLoader train_loader, TokenLoader::create({&train_shard, 1}));
   NB_TRY(TokenLoader val_loader, TokenLoader::create({&val_shard, 1}));
+  record.comparability["val_data"] = val_shard.sha256();
+  record.comparability["val_tokens"] = std::to_string(settings.eval_tokens);
+  NB_TRY(TrainResult result,
+         train(settings, device, {train_loader, val_loader, tokenizer}, context.folder, hooks));
+  return Trained{std::move(result), settings.eval_tokens};
+}
 
+Result<ConversationSet> read_set(const StageContext& context, const char* file,
+                                 const Tokenizer& tokenizer) {
+  const fs::path path = context.parent(NodeKind::kConversations).folder / file;
+  NB_TRY(const std::vector<Conversation> conversations, read_conversations(path));
+  return render_conversations(tokenizer, conversations, kMaxConversationTokens, path.string());
+}
+
+// MID or SFT, from the weights of the stage before.
+Result<Trained> train_on_conversations(const TrainWork& work, const StageContext& context,
+                                       const Tokenizer& tokenizer, Device& device,
+                                       const TrainHooks& hooks, Record& record) {
+  const ParentRun& before = context.parent(NodeKind::kTrain);
+  NB_TRY(const std::string name,
+         checkpoint_file(before.record, std::nullopt, before.folder.string()));
+  NB_TRY(const SafetensorsFile file, SafetensorsFile::open(before.folder / name));
+  NB_TRY(const std::string weights, weights_digest(file));
+  NB_TRY(const ConversationSet train, read_set(context, "train.jsonl", tokenizer));
+  NB_TRY(const ConversationSet validation, read_set(context, "validation.jsonl", tokenizer));
+  NB_TRY(record.checkpoint, training_history(file, &before.record));
+  record.comparability["val_data"] = validation.sha256;
+  const ParentCheckpoint parent{file, weights};
+  const ChatData data{train, validation, tokenizer};
+  Trained trained;
+  if (work.mid) {
+    record.comparability["val_tokens"] = std::to_string(work.mid->eval_tokens);
+    trained.validated = work.mid->eval_tokens;
+    NB_TRY(trained.result, train_mid(*work.mid, device, data, parent, context.folder, hooks));
+  } else {
+    const std::int64_t conversations = work.sft->eval_batches * work.sft->device_batch_size;
+    record.comparability["val_conversations"] = std::to_string(conversations);
+    trained.validated = conversations;
+    NB_TRY(trained.result, train_sft(*work.sft, device, data, parent, context.folder, hooks));
+  }
+  return trained;
+}
+
+}  // namespace
+
+Result<void> run_train(const TrainWork& work, const StageContext& context, Record& record) {
+  NB_TRY(const ResolvedDevice resolved, resolve_device(work.device, "device"));
+  NB_TRY(const Tokenizer tokenizer,
+         Tokenizer::load(context.parent(NodeKind::kTokenizer).folder / "tokenizer.json"));
+  const TrainingStage stage = work.base  ? TrainingStage::kBase
+                              : work.mid ? TrainingStage::kMid
+                                         : TrainingStage::kSft;
   Device device(resolved.profile, ExecutionMode::kExecute);
-  NB_TRY(Recorder recorder, Recorder::create(context, device));
+  NB_TRY(Recorder recorder, Recorder::create(context, device, stage));
   const auto start = std::chrono::steady_clock::now();
-  NB_TRY(const TrainResult result,
-         train(work.settings, device, {train_loader, val_loader, tokenizer}, context.folder,
-               recorder.hooks()));
+  NB_TRY(const Trained trained,
+         work.base
+             ? train_base(*work.base, context, tokenizer, device, recorder.hooks(), record)
+             : train_on_conversations(work, context, tokenizer, device, recorder.hooks(), record));
+  const TrainResult& result = trained.result;
   const double host_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   NB_TRY_VOID(recorder.finish());
-  if (context.profiles_host) NB_TRY_VOID(write_profile(context, work.settings, device));
+  if (context.profiles_host) NB_TRY_VOID(write_profile(context, result, device));
   // The others were for going on.
-  prune_checkpoints(context.folder, /*keep=*/1, work.settings.keep_steps);
+  prune_checkpoints(context.folder, /*keep=*/1, work.keep_steps());
 
-  const Use uses[] = {Use::kTrain};
+  // The reference compiles the model in BASE and MID alone.
+  const Use uses[] = {work.sft ? Use::kTune : Use::kTrain};
   describe_device(resolved, uses, /*cards=*/1, record);
   (*record.settings)["effective"] = {{"iterations", result.iterations},
                                      {"config", print_struct(result.config)}};
-  add_metrics(result, work.settings.eval_tokens, device, record);
+  add_metrics(result, trained.validated, device, record);
   // Of this process alone: a resumed run has trained the steps before elsewhere.
   record.host_metrics.push_back(on_host("train_host_time_s", host_s, "s", Direction::kLower,
                                         result.iterations - result.resumed_from_step));
   record.comparability["tokenizer"] = tokenizer.hash();
-  record.comparability["val_data"] = val_shard.sha256();
-  record.comparability["val_tokens"] = std::to_string(work.settings.eval_tokens);
   const std::string checkpoint =
       result.checkpoint.lexically_relative(context.folder).generic_string();
   NB_TRY(const SafetensorsFile file, SafetensorsFile::open(result.checkpoint));
   NB_TRY(record.subject["weights"], weights_digest(file));
   (*record.settings)["effective"]["checkpoint"] = checkpoint;
   record.artifacts = {{"steps.csv", ""}, {"samples.jsonl", ""}, {checkpoint, ""}};
-  for (const std::int64_t step : work.settings.keep_steps) {
+  for (const std::int64_t step : work.keep_steps()) {
     const fs::path kept = checkpoint_path(context.folder, step);
     // A resumed run did not write it itself: nothing damaged gets a digest.
     NB_TRY(const SafetensorsFile whole, SafetensorsFile::open(kept), "start over with --fresh");

@@ -69,9 +69,30 @@ Result<void> check_seeds(const Suite& suite, const std::string& where) {
   return {};
 }
 
+// MID and SFT: their conversations, and batches that divide.
+Result<void> check_chat_stages(const Suite& suite, const DecoderConfig& config,
+                               const std::string& where) {
+  const bool has_microworld = suite.corpus->microworld.has_value();
+  const auto check = [&](const auto& stage, const char* name, const auto&... size) -> Result<void> {
+    if (!stage) return {};
+    const std::string pointer = fmt::format("{}: /stages/{}", where, name);
+    NB_TRY_VOID(check_mixture(stage->conversations, has_microworld, pointer));
+    auto steps = accumulation_steps(stage->settings, size...);
+    if (!steps) return tl::unexpected<Error>(with_context(steps.error(), pointer));
+    return {};
+  };
+  const std::int64_t length =
+      suite.stages.mid ? suite.stages.mid->settings.sequence_len.value_or(config.sequence_len) : 0;
+  NB_TRY_VOID(check(suite.stages.mid, "mid", length));
+  return check(suite.stages.sft, "sft");
+}
+
 Result<void> check_training(const Suite& suite, const std::string& where) {
   const std::string pointer = where + ": /stages/base";
   if (!suite.stages.base) {
+    for (const TrainingStage stage : suite.stages.all())
+      return bad_input(fmt::format(
+          "{}: /stages/{}: starts from the weights of BASE; add /stages/base", where, name(stage)));
     if (!suite.evaluations.empty())
       return bad_input(fmt::format(
           "{}: /evaluations: nothing is trained that could be evaluated; add /stages/base", where));
@@ -89,7 +110,7 @@ Result<void> check_training(const Suite& suite, const std::string& where) {
   if (!schedule) return tl::unexpected<Error>(with_context(schedule.error(), pointer));
   const auto config = decoder_config(train, suite.tokenizer.vocab_size);
   if (!config) return tl::unexpected<Error>(with_context(config.error(), pointer));
-  return {};
+  return check_chat_stages(suite, *config, where);
 }
 
 Result<void> check_corpus(const Suite& suite, const std::string& where) {
@@ -117,6 +138,15 @@ Result<void> check_evaluations(const Suite& suite, const std::string& where) {
         return bad_input(fmt::format(
             "{}: {}/tasks: {} asks about the generated world and needs /corpus/microworld", where,
             pointer, task->id));
+    for (std::size_t k = 0; k < evaluation.stages.size(); ++k) {
+      std::vector<std::string> trained;
+      for (const TrainingStage stage : suite.stages.all()) trained.emplace_back(name(stage));
+      if (std::ranges::find(trained, evaluation.stages[k]) == trained.end())
+        return bad_input(
+            fmt::format("{}: {}/stages/{}: \"{}\" is not a stage that this suite "
+                        "trains; give some of {}",
+                        where, pointer, k, evaluation.stages[k], fmt::join(trained, ", ")));
+    }
     if (evaluation.settings.max_per_task == 0)
       return bad_input(fmt::format(
           "{}: {}/max_per_task: 0 items make no evaluation; leave it out to keep all items", where,

@@ -33,9 +33,9 @@ Result<void> override_stacks(Json& machine, Json& policy,
   for (const auto& [key, mode] : stacks) {
     const auto use = std::ranges::find(kUses, key, [](Use u) { return name(u); });
     if (use == std::end(kUses))
-      return bad_input(
-          fmt::format("{}/stacks/{}: a model is run to train, score or generate{}", where, key,
-                      did_you_mean(key, std::vector<std::string>{"train", "score", "generate"})));
+      return bad_input(fmt::format(
+          "{}/stacks/{}: a model is run to train, score, generate or tune{}", where, key,
+          did_you_mean(key, std::vector<std::string>{"train", "score", "generate", "tune"})));
     if (mode != "eager" && mode != "compiled")
       return bad_input(
           fmt::format("{}/stacks/{}: \"{}\" is neither eager nor compiled", where, key, mode));

@@ -9,7 +9,9 @@ FieldList DeviceEntry::fields() {
       {"numerics", "profile whose numerics policy replaces its own; empty: its own", &numerics},
       {"numerics_overrides", "single fields of the numerics policy: name → value",
        &numerics_overrides},
-      {"stacks", "how the model is run to train, score or generate: use → eager or compiled",
+      {"stacks",
+       "how the model is run to train, tune (SFT and RL), score or generate: use → eager or "
+       "compiled",
        &stacks},
   };
 }
@@ -39,7 +41,17 @@ FieldList BaseStage::fields() {
 }
 
 FieldList StageSettings::fields() {
-  return {{"base", "pretraining from scratch on the corpus", object(&base)}};
+  return {{"base", "pretraining from scratch on the corpus", object(&base)},
+          {"mid", "conversations as a stream of tokens, from BASE's weights", object(&mid)},
+          {"sft", "the assistant's answers alone, from the weights before", object(&sft)}};
+}
+
+std::vector<TrainingStage> StageSettings::all() const {
+  std::vector<TrainingStage> stages;
+  if (base) stages.push_back(TrainingStage::kBase);
+  if (mid) stages.push_back(TrainingStage::kMid);
+  if (sft) stages.push_back(TrainingStage::kSft);
+  return stages;
 }
 
 FieldList EvaluationSettings::fields() {
@@ -54,6 +66,10 @@ FieldList EvaluationSettings::fields() {
                   "steps whose checkpoints are evaluated beside the last one; 0: initial weights",
                   &steps,
                   {.unit = "step", .min = 0, .hashed = false}});
+  list.push_back({"stages",
+                  "stages whose checkpoints are evaluated; absent: all that are trained",
+                  &stages,
+                  {.hashed = false}});
   return list;
 }
 

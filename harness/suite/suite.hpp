@@ -11,11 +11,14 @@
 
 #include "evals/base/eval_settings.hpp"
 #include "harness/base/fields.hpp"
+#include "harness/suite/mixture.hpp"
 #include "model/data/corpus.hpp"
 #include "model/data/microworld.hpp"
 #include "model/tokenizer/train_tokenizer.hpp"
+#include "model/train/chat_settings.hpp"
 #include "model/train/predict.hpp"
 #include "model/train/settings.hpp"
+#include "model/train/step_row.hpp"
 
 namespace nb {
 
@@ -26,8 +29,9 @@ struct DeviceEntry {
   std::string profile;   // a profile of `npubench list devices`
   std::string numerics;  // profile whose numerics policy replaces the own one; empty: own
   std::map<std::string, std::string> numerics_overrides;  // field of the policy → value, on top
-  // train, score, generate → eager, compiled: how the model is run in that use, with its rounding
-  // (eager rounds at every pointwise kernel, compiled once a chain). Before numerics_overrides.
+  // train, tune (SFT and RL), score, generate → eager, compiled: how the model is run in that use,
+  // with its rounding (eager rounds at every pointwise kernel, compiled once a chain). Before
+  // numerics_overrides.
   std::map<std::string, std::string> stacks;
   FieldList fields();
 };
@@ -53,9 +57,25 @@ struct BaseStage {
   FieldList fields();
 };
 
-// Training stages in the order in which they run; each starts from the one before.
+// A stage on conversations: which ones, and how to train; same level in the file.
+template <class Settings>
+struct ChatStage {
+  Mixture conversations;
+  Settings settings;
+  FieldList fields() {
+    FieldList list = conversations.fields();
+    for (Field& field : settings.fields()) list.push_back(std::move(field));
+    return list;
+  }
+};
+
+// Training stages in the order in which they run; each starts from the one before it that there
+// is.
 struct StageSettings {
   std::optional<BaseStage> base;
+  std::optional<ChatStage<MidSettings>> mid;
+  std::optional<ChatStage<SftSettings>> sft;
+  std::vector<TrainingStage> all() const;  // those that there are
   FieldList fields();
 };
 
@@ -64,6 +84,7 @@ struct EvaluationSettings {
   EvalSettings settings;            // tasks, few-shot seed, …: same level in the file
   std::int64_t batch_size = 8;      // sequences at a time; cannot change any output, so not hashed
   std::vector<std::int64_t> steps;  // whose checkpoints are evaluated beside the last one
+  std::vector<std::string> stages;  // whose checkpoints are evaluated; empty: all that are trained
   FieldList fields();
 };
 

@@ -12,10 +12,12 @@ namespace {
 // Where an entry of the policy decides bits.
 enum Scope : unsigned {
   kTraining = 1,
-  kScores = 2,
-  kTexts = 4,
-  kModel = kTraining | kScores | kTexts,  // every pass through the model
-  kSeveralCards = 8
+  kTuning = 2,
+  kScores = 4,
+  kTexts = 8,
+  kGradients = kTraining | kTuning,
+  kModel = kGradients | kScores | kTexts,  // every pass through the model
+  kSeveralCards = 16
 };
 struct EntryScope {
   std::string_view name;
@@ -30,16 +32,17 @@ constexpr EntryScope kScopes[] = {
     {"pointwise", kTraining},
     {"score_pointwise", kScores},
     {"generate_pointwise", kTexts},
-    {"weight_gradient", kTraining},
+    {"tune_pointwise", kTuning},
+    {"weight_gradient", kGradients},
     {"embedding_weight", kModel},
-    {"adam_moments", kTraining},
-    {"muon_momentum", kTraining},
-    {"muon_matmul", kTraining},
+    {"adam_moments", kGradients},
+    {"muon_momentum", kGradients},
+    {"muon_matmul", kGradients},
     {"fp16_overflow", kModel},
-    {"loss_scaling", kTraining},
+    {"loss_scaling", kGradients},
     {"vector_functions", kModel},
-    {"collective", kTraining | kSeveralCards},
-    {"reduction_order", kTraining | kSeveralCards},
+    {"collective", kGradients | kSeveralCards},
+    {"reduction_order", kGradients | kSeveralCards},
 };
 
 unsigned scope_of(std::string_view entry) {
@@ -54,6 +57,8 @@ unsigned scope_of(Use use) {
       return kTraining;
     case Use::kScore:
       return kScores;
+    case Use::kTune:
+      return kTuning;
     case Use::kGenerate:
       break;
   }
@@ -73,6 +78,8 @@ std::string_view name(Use use) {
       return "train";
     case Use::kScore:
       return "score";
+    case Use::kTune:
+      return "tune";
     case Use::kGenerate:
       break;
   }
@@ -83,6 +90,7 @@ NumericsPolicy NumericsPolicy::of(Use use) const {
   NumericsPolicy policy = *this;
   if (use == Use::kScore) policy.pointwise = score_pointwise;
   if (use == Use::kGenerate) policy.pointwise = generate_pointwise;
+  if (use == Use::kTune) policy.pointwise = tune_pointwise;
   return policy;
 }
 

@@ -18,9 +18,10 @@ namespace nb {
 // What the model is run for. The software stack belongs to the use: the reference trains (and takes
 // its validation loss) with the compiled model, but scores and generates with the uncompiled one
 // (karpathy/nanochat base_train.py; base_eval.py, chat_eval.py, engine.py).
-enum class Use : std::uint8_t { kTrain, kScore, kGenerate };
-inline constexpr Use kUses[] = {Use::kTrain, Use::kScore, Use::kGenerate};
-std::string_view name(Use use);  // "train", "score", "generate"
+// kTrain: BASE and MID; kTune: SFT and RL.
+enum class Use : std::uint8_t { kTrain, kScore, kGenerate, kTune };
+inline constexpr Use kUses[] = {Use::kTrain, Use::kScore, Use::kGenerate, Use::kTune};
+std::string_view name(Use use);  // "train", "score", "generate", "tune"
 
 enum class Pointwise { kEager, kFused };  // round after every kernel, or once per fused chain
 enum class Fp16Overflow { kInfNan, kSaturate };
@@ -38,7 +39,8 @@ struct NumericsPolicy {
   Accumulation accumulation = Accumulation::kChain;
   int split_k = 1;                          // parts, for accumulation split_k
   Pointwise pointwise = Pointwise::kEager;  // in training
-  Pointwise score_pointwise = Pointwise::kEager, generate_pointwise = Pointwise::kEager;
+  Pointwise score_pointwise = Pointwise::kEager, generate_pointwise = Pointwise::kEager,
+            tune_pointwise = Pointwise::kEager;
   DType weight_gradient = DType::kBf16;   // rounding of dW before it enters the fp32 gradient
   DType embedding_weight = DType::kBf16;  // wte, its gradient and its AdamW moments
   DType adam_moments = DType::kFp32;      // of all other AdamW parameters

@@ -22,6 +22,7 @@ NumericsFile::NumericsFile()
       pointwise(kPointwise),
       score_pointwise(kPointwise),
       generate_pointwise(kPointwise),
+      tune_pointwise(kPointwise),
       weight_gradient(kDTypes),
       embedding_weight(kDTypes),
       adam_moments(kDTypes),
@@ -46,6 +47,7 @@ NumericsFile::NumericsFile(const NumericsPolicy& p) : NumericsFile() {
   pointwise.value = p.pointwise;
   score_pointwise.value = p.score_pointwise;
   generate_pointwise.value = p.generate_pointwise;
+  tune_pointwise.value = p.tune_pointwise;
   weight_gradient.value = p.weight_gradient;
   embedding_weight.value = p.embedding_weight;
   adam_moments.value = p.adam_moments;
@@ -68,6 +70,7 @@ NumericsPolicy NumericsFile::policy() const {
   p.pointwise = pointwise.value;
   p.score_pointwise = score_pointwise.value;
   p.generate_pointwise = generate_pointwise.value;
+  p.tune_pointwise = tune_pointwise.value;
   p.weight_gradient = weight_gradient.value;
   p.embedding_weight = embedding_weight.value;
   p.adam_moments = adam_moments.value;
@@ -93,6 +96,7 @@ FieldList NumericsFile::fields() {
       {"score_pointwise", "the same where texts are scored", object(&score_pointwise), required},
       {"generate_pointwise", "the same where texts are generated", object(&generate_pointwise),
        required},
+      {"tune_pointwise", "the same where SFT and RL train", object(&tune_pointwise), required},
       {"weight_gradient", "rounding of dW before the fp32 sum", object(&weight_gradient), required},
       {"embedding_weight", "wte, its gradient and moments", object(&embedding_weight), required},
       {"adam_moments", "moments of the other AdamW parameters", object(&adam_moments), required},

@@ -16,7 +16,7 @@ struct NumericsFile {
   Sourced<DType> storage, matmul_inputs, matmul_output;
   Sourced<Accumulation> accumulation;
   Quantity split_k{"part", 1};
-  Sourced<Pointwise> pointwise, score_pointwise, generate_pointwise;
+  Sourced<Pointwise> pointwise, score_pointwise, generate_pointwise, tune_pointwise;
   Sourced<DType> weight_gradient, embedding_weight, adam_moments, muon_momentum, muon_matmul;
   Sourced<Fp16Overflow> fp16_overflow;
   Sourced<LossScaling> loss_scaling;

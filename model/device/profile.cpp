@@ -108,6 +108,7 @@ SoftwareProfile SoftwareProfile::of(Use use) const {
   SoftwareProfile software = *this;
   if (use == Use::kScore) software.mode = score_mode;
   if (use == Use::kGenerate) software.mode = generate_mode;
+  if (use == Use::kTune) software.mode = tune_mode;
   return software;
 }
 

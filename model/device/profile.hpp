@@ -100,7 +100,8 @@ enum class SoftwareMode { kEager, kCompiled };
 
 struct SoftwareProfile {
   Sourced<SoftwareMode> mode{{"eager", "compiled"}};  // of training
-  Sourced<SoftwareMode> score_mode{{"eager", "compiled"}}, generate_mode{{"eager", "compiled"}};
+  Sourced<SoftwareMode> score_mode{{"eager", "compiled"}}, generate_mode{{"eager", "compiled"}},
+      tune_mode{{"eager", "compiled"}};
   Sourced<std::vector<std::string>>
       fused_operators;  // op names (op_desc.hpp) run as one kernel even in eager
   Sourced<OutOfMemoryWords> out_of_memory{{"cuda", "npu", "cpu"}};

@@ -115,6 +115,7 @@ FieldList SoftwareProfile::fields() {
   return {choice("mode", "what launches kernels in training", &mode),
           choice("score_mode", "the same where texts are scored", &score_mode),
           choice("generate_mode", "the same where texts are generated", &generate_mode),
+          choice("tune_mode", "the same where SFT and RL train", &tune_mode),
           choice("fused_operators", "ops that are one kernel", &fused_operators),
           choice("out_of_memory", "whose words", &out_of_memory),
           choice("expandable_segments", "growing segments", &expandable_segments),

@@ -61,12 +61,15 @@ void update_all(std::span<const MuonMatrix> matrices, double learning_rate) {
 
 double grad_norm(Device& device, std::span<Tensor* const> gradients) {
   double norm = 0;
-  run_by_dtype(device, OpKind::kGradNorm, "grad_norm", gradients, [&] {
-    double sum = 0;
-    for (const Tensor* gradient : gradients) sum += kernels::sum_of_squares(gradient->host());
-    norm = std::sqrt(sum);
-  });
+  run_by_dtype(device, OpKind::kGradNorm, "grad_norm", gradients,
+               [&] { norm = norm_of(gradients); });
   return norm;
+}
+
+double norm_of(std::span<Tensor* const> gradients) {
+  double sum = 0;
+  for (const Tensor* gradient : gradients) sum += kernels::sum_of_squares(gradient->host());
+  return std::sqrt(sum);
 }
 
 void grad_scale(Device& device, std::span<Tensor* const> gradients, float factor) {

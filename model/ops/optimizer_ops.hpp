@@ -13,6 +13,8 @@ namespace nb::ops {
 // L2 norm over all gradients together, summed in the order given (kernels/reduce.hpp). 0 on a dry
 // device.
 double grad_norm(Device& device, std::span<Tensor* const> gradients);
+// The same number, read by the host alone: the device does nothing.
+double norm_of(std::span<Tensor* const> gradients);
 // In place; a gradient that is not fp32 is rounded to its dtype. Does nothing on the host for
 // factor 1.
 void grad_scale(Device& device, std::span<Tensor* const> gradients, float factor);

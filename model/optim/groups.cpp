@@ -47,10 +47,23 @@ std::vector<std::unique_ptr<Optimizer>> make_optimizers(Decoder& decoder,
   return optimizers;
 }
 
-double clip_gradients(Decoder& decoder, double max_norm) {
+namespace {
+
+std::vector<Tensor*> gradients_of(Decoder& decoder) {
   std::vector<Tensor*> gradients;
   for (Parameter* p : decoder.trained_parameters())
     if (!p->grad.empty()) gradients.push_back(&p->grad);
+  return gradients;
+}
+
+}  // namespace
+
+double gradient_norm(Decoder& decoder) {
+  return decoder.device().executes() ? ops::norm_of(gradients_of(decoder)) : 0;
+}
+
+double clip_gradients(Decoder& decoder, double max_norm) {
+  const std::vector<Tensor*> gradients = gradients_of(decoder);
   const double norm = ops::grad_norm(decoder.device(), gradients);
   if (max_norm > 0) {
     const double factor = max_norm / (norm + 1e-6);

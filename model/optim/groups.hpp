@@ -28,5 +28,7 @@ std::vector<std::unique_ptr<Optimizer>> make_optimizers(Decoder& decoder,
 // Scales all gradients of trained parameters by min(1, max_norm / (norm + 1e-6)) and returns the
 // norm before. max_norm 0: only measures.
 double clip_gradients(Decoder& decoder, double max_norm);
+// The same norm without any work of the device: for what is told of a step that does not clip.
+double gradient_norm(Decoder& decoder);
 
 }  // namespace nb

@@ -18,6 +18,12 @@ double lr_multiplier(const LrSchedule& schedule, std::int64_t step) {
   return left + (1 - left) * schedule.final_lr_frac;
 }
 
+double progress_multiplier(ProgressRule rule, double progress) {
+  constexpr double kConstant = 0.8;
+  if (rule == ProgressRule::kRising) return progress;
+  return progress < kConstant ? 1 : 1 - (progress - kConstant) / (1 - kConstant);
+}
+
 double muon_momentum(std::int64_t step) {
   const double fraction = std::min(static_cast<double>(step) / 300.0, 1.0);
   return (1 - fraction) * 0.85 + fraction * 0.95;

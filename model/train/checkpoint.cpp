@@ -29,19 +29,20 @@ std::vector<std::int64_t> sizes_of(const Tensor& tensor) {
 }
 
 // Step and columns of every row; an absent value is NaN, which no present one can be.
-std::vector<double> pack(const std::vector<StepRow>& rows) {
+std::vector<double> pack(const std::vector<StepRow>& rows, TrainingStage stage) {
   std::vector<double> packed;
   for (const StepRow& row : rows) {
     packed.push_back(static_cast<double>(row.step));
-    for (const auto& value : step_values(row)) {
+    for (const auto& value : step_values(row, stage)) {
       packed.push_back(value.value_or(std::numeric_limits<double>::quiet_NaN()));
     }
   }
   return packed;
 }
 
-Result<std::vector<StepRow>> unpack(const std::vector<double>& packed, const std::string& path) {
-  const std::size_t width = step_columns().size() + 1;
+Result<std::vector<StepRow>> unpack(const std::vector<double>& packed, TrainingStage stage,
+                                    const std::string& path) {
+  const std::size_t width = step_columns(stage).size() + 1;
   if (packed.size() % width != 0) {
     return bad_input(fmt::format("{}: {} has {} values, not a multiple of {}", path, kRowsName,
                                  packed.size(), width));
@@ -50,7 +51,7 @@ Result<std::vector<StepRow>> unpack(const std::vector<double>& packed, const std
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const double* cell = &packed[i * width];
     rows[i].step = static_cast<std::int64_t>(*cell++);
-    for (std::optional<double>* value : step_members(rows[i])) {
+    for (std::optional<double>* value : step_members(rows[i], stage)) {
       if (*cell == *cell) *value = *cell;
       ++cell;
     }
@@ -86,9 +87,8 @@ Result<void> save_checkpoint(const std::filesystem::path& path, const Decoder& d
                  std::as_const(*state.tensor).host());
     }
   }
-  const std::vector<double> rows = pack(progress.rows);
-  writer.add(kRowsName,
-             {std::ssize(progress.rows), static_cast<std::int64_t>(step_columns().size()) + 1},
+  const std::vector<double> rows = pack(progress.rows, progress.stage);
+  writer.add(kRowsName, {std::ssize(progress.rows), std::ssize(step_columns(progress.stage)) + 1},
              rows);
   const Json state = {{"step", progress.step},
                       {"is_finished", progress.is_finished},
@@ -109,14 +109,15 @@ Result<void> save_checkpoint(const std::filesystem::path& path, const Decoder& d
 }
 
 Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Decoder& decoder,
-                                  Optimizers optimizers) {
+                                  Optimizers optimizers, TrainingStage stage) {
   for (Parameter& p : decoder.parameters()) {
     NB_TRY_VOID(file.read(p.name, p.value.dtype(), sizes_of(p.value), p.value.host()));
   }
   NB_TRY(const Json state, metadata_json(file, "progress"));
   LoadedRun run;
+  run.progress.stage = stage;
   NB_TRY(const std::vector<double> rows, file.read_doubles(kRowsName));
-  NB_TRY(run.progress.rows, unpack(rows, file.path()));
+  NB_TRY(run.progress.rows, unpack(rows, stage, file.path()));
   try {
     run.progress.step = state.at("step").get<std::int64_t>();
     run.progress.is_finished = state.at("is_finished").get<bool>();

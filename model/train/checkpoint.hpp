@@ -21,6 +21,7 @@
 namespace nb {
 
 struct RunProgress {
+  TrainingStage stage = TrainingStage::kBase;
   std::int64_t step = 0;  // next update
   bool is_finished = false;
   double loss_average = 0;  // exponential mean, not debiased
@@ -42,7 +43,7 @@ struct LoadedRun {
   std::unique_ptr<Json> loader;
 };
 Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Decoder& decoder,
-                                  Optimizers optimizers);
+                                  Optimizers optimizers, TrainingStage stage);
 
 // bad_input that names the first entry in which the file's identity differs from `identity`.
 Result<void> check_identity(const SafetensorsFile& file, const Json& identity);

@@ -25,16 +25,15 @@ DryStep simulate(const DryStepRequest& request, const DeviceProfile& profile, in
                              static_cast<int>(request.nodes), request.between_nodes);
   const auto optimizers = make_optimizers(decoder, {}, communicator.get());
   StepPlan plan = {.accumulation_steps = std::min<std::int64_t>(request.accumulation_steps, 2),
-                   .rows = request.device_batch_size,
-                   .length = request.config.sequence_len,
                    .grad_clip = request.grad_clip};
-  const auto no_data = [] { return Batch{}; };
-  for (int i = 0; i < warm_steps; ++i) run_step(decoder, optimizers, plan, {}, no_data);
+  const Batch no_data = {request.device_batch_size, request.config.sequence_len, {}, {}};
+  const auto next = [&] { return no_data; };
+  for (int i = 0; i < warm_steps; ++i) run_step(decoder, optimizers, plan, {}, next);
   DryStep step;
   if (measures) {
     plan.accumulation_steps = request.accumulation_steps;
     const std::int64_t links_before = device.counters().collective_ns;
-    step.step_time_ns = run_step(decoder, optimizers, plan, {}, no_data).time_ns;
+    step.step_time_ns = run_step(decoder, optimizers, plan, {}, next).time_ns;
     step.communication_time_ns = device.counters().collective_ns - links_before;
   }
   const MemoryStats memory = device.memory();

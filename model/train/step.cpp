@@ -5,9 +5,16 @@
 
 namespace nb {
 
-StepOutcome run_step(Decoder& decoder, std::span<const std::unique_ptr<Optimizer>> optimizers,
-                     const StepPlan& plan, const SchedulePoint& point,
-                     const std::function<Batch()>& next) {
+double apply_gradients(Decoder& decoder, OptimizerList optimizers, std::optional<double> grad_clip,
+                       const SchedulePoint& point) {
+  const double norm = grad_clip ? clip_gradients(decoder, *grad_clip) : gradient_norm(decoder);
+  for (const auto& optimizer : optimizers) optimizer->step(point);
+  decoder.zero_grad();
+  return norm;
+}
+
+StepOutcome run_step(Decoder& decoder, OptimizerList optimizers, const StepPlan& plan,
+                     const SchedulePoint& point, const std::function<Batch()>& next) {
   Device& device = decoder.device();
   StepOutcome outcome;
   device.synchronize();
@@ -15,13 +22,12 @@ StepOutcome run_step(Decoder& decoder, std::span<const std::unique_ptr<Optimizer
   const auto micro_batches = static_cast<double>(plan.accumulation_steps);
   for (std::int64_t micro = 0; micro < plan.accumulation_steps; ++micro) {
     const Batch batch = next();
+    outcome.tokens += batch.rows * batch.length;
     outcome.loss += static_cast<double>(decoder.loss_and_backward(
-        batch.inputs, batch.targets, plan.rows, plan.length, 1.0 / micro_batches));
+        batch.inputs, batch.targets, batch.rows, batch.length, 1.0 / micro_batches));
   }
   outcome.loss /= micro_batches;
-  outcome.grad_norm = clip_gradients(decoder, plan.grad_clip);
-  for (const auto& optimizer : optimizers) optimizer->step(point);
-  decoder.zero_grad();
+  outcome.grad_norm = apply_gradients(decoder, optimizers, plan.grad_clip, point);
   ops::read_scalar(device, "train_loss");
   device.synchronize();
   outcome.time_ns = device.time_ns() - start_ns;

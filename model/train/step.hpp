@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,19 +17,26 @@ namespace nb {
 
 struct StepPlan {
   std::int64_t accumulation_steps = 1;
-  std::int64_t rows = 1;    // B of a micro-batch
-  std::int64_t length = 1;  // T
-  double grad_clip = 1;     // 0: none
+  // Limit of the global gradient norm; 0: measured, not limited. None: the device does neither
+  // (nanochat's stages after BASE), and the norm that is told costs no simulated time.
+  std::optional<double> grad_clip = 1;
 };
 struct StepOutcome {
   double loss = 0;           // nat, mean over the micro-batches
   double grad_norm = 0;      // before clipping
+  std::int64_t tokens = 0;   // rows × length of all micro-batches
   std::int64_t time_ns = 0;  // simulated, from the device idle to the device idle
 };
 
-// next(): the next micro-batch (rows, length); its vectors may be empty on a dry device.
-StepOutcome run_step(Decoder& decoder, std::span<const std::unique_ptr<Optimizer>> optimizers,
-                     const StepPlan& plan, const SchedulePoint& point,
-                     const std::function<Batch()>& next);
+using OptimizerList = std::span<const std::unique_ptr<Optimizer>>;
+
+// next(): the next micro-batch; the vectors of ids may be empty on a dry device.
+StepOutcome run_step(Decoder& decoder, OptimizerList optimizers, const StepPlan& plan,
+                     const SchedulePoint& point, const std::function<Batch()>& next);
+
+// The end of a step, when the gradients are there: clipping, optimizers, gradients freed. Returns
+// the norm before clipping.
+double apply_gradients(Decoder& decoder, OptimizerList optimizers, std::optional<double> grad_clip,
+                       const SchedulePoint& point);
 
 }  // namespace nb

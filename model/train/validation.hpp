@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"
@@ -18,8 +19,10 @@ struct ValidationPlan {
   std::int64_t length = 1;
 };
 
-// `start`: the loader's state before its first batch; it is rewound to it. bad_input when no target
-// stands for a byte.
+// Of plan.batches batches that next() gives. bad_input when no target stands for a byte.
+Result<double> bits_per_byte_of(Decoder& decoder, const Tokenizer& tokenizer,
+                                const ValidationPlan& plan, const std::function<Batch()>& next);
+// `start`: the loader's state before its first batch; it is rewound to it.
 Result<double> validation_bits_per_byte(Decoder& decoder, TokenLoader& loader, const Json& start,
                                         const Tokenizer& tokenizer, const ValidationPlan& plan);
 

@@ -33,7 +33,7 @@ Trail run_d2(const std::string& profile, ExecutionMode mode) {
     batch.targets = tokens.targets;
     return batch;
   };
-  const StepPlan plan = {.accumulation_steps = 2, .rows = 2, .length = 16};
+  const StepPlan plan = {.accumulation_steps = 2};
   for (std::int64_t step = 0; step < 3; ++step) {
     trail.step_times.push_back(run_step(decoder, optimizers, plan, {.step = step}, next).time_ns);
     const Batch batch = next();

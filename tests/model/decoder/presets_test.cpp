@@ -124,7 +124,7 @@ TEST_P(Presets, AStepOnADryDeviceTakesTheSameTimeAndMemory) {
   const auto run = [&](ExecutionMode mode) {
     OnDevice on(profile(), preset(), mode);
     const auto optimizers = make_optimizers(on.decoder, {});
-    const StepPlan plan = {.accumulation_steps = 2, .rows = 2, .length = kTime};
+    const StepPlan plan = {.accumulation_steps = 2};
     const auto next = [&] {
       Batch batch{.rows = 2, .length = kTime, .inputs = {}, .targets = {}};
       if (mode == ExecutionMode::kDry) return batch;

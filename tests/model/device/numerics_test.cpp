@@ -37,7 +37,7 @@ TEST(NumericsPolicy, ThatTheMachineCannotFollowIsRefused) {
 TEST(NumericsPolicy, CardGivesASourceForEveryEntry) {
   for (const std::string& name : profile_names()) {
     const DeviceProfile p = profile(name);
-    EXPECT_EQ(p.numerics_card.size(), 18u);
+    EXPECT_EQ(p.numerics_card.size(), 19u);
     for (const PolicyEntry& entry : p.numerics_card) {
       EXPECT_FALSE(entry.source.empty() || entry.value.empty()) << name << " " << entry.name;
     }
@@ -93,6 +93,8 @@ TEST(NumericsPolicy, ACardNamesWhatDecidesTheBitsOfItsUse) {
             (Names{"storage", "matmul_inputs", "matmul_output", "accumulation", "score_pointwise",
                    "embedding_weight", "vector_functions"}));
   EXPECT_EQ(names_in(p, {Use::kGenerate}, 1)[4], "generate_pointwise");
+  EXPECT_EQ(names_in(p, {Use::kTune}, 1)[4], "tune_pointwise");
+  EXPECT_EQ(names_in(p, {Use::kTune}, 1).size(), names_in(p, {Use::kTrain}, 1).size());
   const Names many = names_in(p, {Use::kTrain}, 8);
   EXPECT_EQ(Names(many.end() - 2, many.end()), (Names{"collective", "reduction_order"}));
 }

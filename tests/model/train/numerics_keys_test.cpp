@@ -47,6 +47,7 @@ Values needed_by(const std::string& key, const Json& value) {
 const std::map<std::string, std::string> kElsewhere = {
     {"score_pointwise", "ScoresAndTextsFollowTheirOwnKeys"},
     {"generate_pointwise", "ScoresAndTextsFollowTheirOwnKeys"},
+    {"tune_pointwise", "ScoresAndTextsFollowTheirOwnKeys"},
     {"fp16_overflow", "a sum above 65504: MatMul and PointwisePolicy in tests/model/kernels"},
     {"collective", "several cards: tests/model/collectives/world_test.cpp"},
     {"reduction_order", "several cards: tests/model/collectives/world_test.cpp"},
@@ -95,7 +96,7 @@ class NumericsKeys : public testing::Test {
       bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
     };
     add(result->final_loss);
-    add(result->val_bpb);
+    add(*result->last_validation.val_bpb);
     const auto file = SafetensorsFile::open(result->checkpoint);
     for (const auto& [name, entry] : file->entries()) {
       if (name.starts_with("optimizer.") || name.starts_with("progress.")) continue;
@@ -175,7 +176,7 @@ TEST_F(NumericsKeys, ScoresAndTextsFollowTheirOwnKeys) {
   };
   for (const auto& [key, own] :
        {std::pair{"pointwise", Use::kTrain}, std::pair{"score_pointwise", Use::kScore},
-        std::pair{"generate_pointwise", Use::kGenerate}})
+        std::pair{"generate_pointwise", Use::kGenerate}, std::pair{"tune_pointwise", Use::kTune}})
     for (const Use use : kUses)
       EXPECT_EQ(logits({{key, "fused"}}, use) == logits({}, use), use != own)
           << key << " in " << name(use);

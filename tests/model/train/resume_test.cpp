@@ -35,7 +35,9 @@ class Resume : public testing::Test {
   static void expect_same(const TrainResult& a, const TrainResult& b) {
     ASSERT_EQ(a.steps.size(), b.steps.size());
     for (std::size_t i = 0; i < a.steps.size(); ++i) {
-      EXPECT_EQ(step_values(a.steps[i]), step_values(b.steps[i])) << "row " << i;
+      EXPECT_EQ(step_values(a.steps[i], TrainingStage::kBase),
+                step_values(b.steps[i], TrainingStage::kBase))
+          << "row " << i;
     }
     EXPECT_EQ(a.samples.size(), b.samples.size());
     EXPECT_EQ(a.smoothed_loss, b.smoothed_loss);

@@ -19,12 +19,12 @@ TEST(RunStep, MakesNoHostBufferAfterTheFirstStep) {
     Decoder decoder(config_for_depth(2, 100, 24), device);
     decoder.init(1);
     const std::vector<std::unique_ptr<Optimizer>> optimizers = make_optimizers(decoder, {});
-    Batch batch;
+    Batch batch{.rows = 3, .length = 24, .inputs = {}, .targets = {}};
     for (int i = 0; i < 3 * 24; ++i) {
       batch.inputs.push_back(i * 7 % 100);
       batch.targets.push_back(i * 11 % 100);
     }
-    const StepPlan plan{.accumulation_steps = 2, .rows = 3, .length = 24};
+    const StepPlan plan{.accumulation_steps = 2};
     const auto step = [&] {
       return run_step(decoder, optimizers, plan, {}, [&] { return batch; });
     };

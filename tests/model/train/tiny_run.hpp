@@ -10,7 +10,7 @@
 #include "model/data/token_shards.hpp"
 #include "model/device/device.hpp"
 #include "model/tokenizer/byte_tokenizer.hpp"
-#include "model/train/trainer.hpp"
+#include "model/train/base_stage.hpp"
 
 namespace nb::test {
 

@@ -1,0 +1,122 @@
+#include "model/train/base_stage.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/check.hpp"
+#include "model/data/loader.hpp"
+#include "model/decoder/presets.hpp"
+#include "model/device/device.hpp"
+#include "model/optim/groups.hpp"
+#include "model/optim/schedules.hpp"
+#include "model/tokenizer/tokenizer.hpp"
+#include "model/train/dry_step.hpp"
+#include "model/train/identity.hpp"
+#include "model/train/validation.hpp"
+
+namespace nb {
+namespace {
+
+class BaseTask final : public StageTask {
+ public:
+  BaseTask(const TrainSettings& settings, const BatchPlan& batches, TrainedModel& model,
+           const TrainData& data)
+      : settings_(settings),
+        model_(model),
+        data_(data),
+        iterations_(planned_iterations(settings, model.decoder.config())),
+        plan_{batches.accumulation_steps, settings.grad_clip},
+        validation_start_(data.validation.state()) {}
+
+  TrainingStage stage() const override { return TrainingStage::kBase; }
+  std::int64_t iterations() const override { return iterations_; }
+  std::optional<std::int64_t> tokens_per_step() const override {
+    return settings_.total_batch_tokens;
+  }
+
+  SchedulePoint schedule(std::int64_t step) const override {
+    const LrSchedule schedule = {iterations_, settings_.warmup_ratio, settings_.warmdown_ratio,
+                                 settings_.final_lr_frac};
+    return {step, lr_multiplier(schedule, step), muon_momentum(step)};
+  }
+
+  Result<StepOutcome> update(const SchedulePoint& point, StepRow&) override {
+    return run_step(model_.decoder, model_.optimizers, plan_, point, [&] {
+      return data_.train.next(settings_.device_batch_size, settings_.sequence_len);
+    });
+  }
+
+  Result<void> validate(StepRow& row) override {
+    const std::int64_t batch_tokens = settings_.device_batch_size * settings_.sequence_len;
+    const ValidationPlan plan = {std::max<std::int64_t>(1, settings_.eval_tokens / batch_tokens),
+                                 settings_.device_batch_size, settings_.sequence_len};
+    NB_TRY(row.val_bpb, validation_bits_per_byte(model_.decoder, data_.validation,
+                                                 validation_start_, data_.tokenizer, plan));
+    return {};
+  }
+
+  Json state() const override { return data_.train.state(); }
+  Result<void> restore(const Json& state) override { return data_.train.restore(state); }
+
+  const Json& validation_start() const { return validation_start_; }
+
+ private:
+  const TrainSettings& settings_;
+  TrainedModel& model_;
+  const TrainData& data_;
+  std::int64_t iterations_;
+  StepPlan plan_;
+  Json validation_start_;
+};
+
+Json identity_of(const TrainSettings& settings, const Decoder& decoder, const TrainData& data,
+                 const Json& validation_start) {
+  TrainSettings copy = settings;
+  Json identity = identity_of_run(hashed_fields(copy.fields()), decoder, data.tokenizer);
+  identity["validation_data"] = validation_start;
+  return identity;
+}
+
+}  // namespace
+
+Result<TrainResult> train(const TrainSettings& settings, Device& device, const TrainData& data,
+                          const std::filesystem::path& folder, const TrainHooks& hooks) {
+  NB_CHECK(device.executes(), "[train] needs a device that executes; predict() is for dry ones");
+  NB_TRY_VOID(check_schedule(settings));
+  NB_TRY(const BatchPlan batches, plan_batch(settings, 1));
+  NB_TRY(const DecoderConfig config, decoder_config(settings, data.tokenizer.vocab_size()));
+  NB_TRY_VOID(check_keep_steps(settings, planned_iterations(settings, config)));
+  NB_TRY_VOID(check_trainable(device));
+  try {
+    TrainedModel model(config, device);
+    model.optimizers =
+        make_optimizers(model.decoder, {settings.embedding_lr, settings.unembedding_lr,
+                                        settings.matrix_lr, settings.weight_decay});
+    model.decoder.set_recompute(settings.recompute.value_or(false));
+    BaseTask task(settings, batches, model, data);
+    const auto start = [&]() -> Result<void> {
+      model.decoder.init(settings.seed);
+      return {};
+    };
+    return run_training(task, model, data.tokenizer,
+                        identity_of(settings, model.decoder, data, task.validation_start()),
+                        {settings.eval_every, settings.sample_every, settings.checkpoint_every,
+                         settings.keep_steps},
+                        start, folder, hooks);
+  } catch (const OutOfMemory& failure) {
+    const std::int64_t fits =
+        largest_fitting_batch({.config = config,
+                               .device_batch_size = settings.device_batch_size,
+                               .accumulation_steps = batches.accumulation_steps,
+                               .grad_clip = settings.grad_clip},
+                              device.profile());
+    return run_error(fmt::format(
+        "{}; {}", failure.what(),
+        fits > 0 ? fmt::format("the largest device_batch_size that fits is {}", fits)
+                 : std::string("not even device_batch_size 1 fits: choose a smaller depth")));
+  }
+}
+
+}  // namespace nb

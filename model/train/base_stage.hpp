@@ -1,0 +1,25 @@
+// BASE: pretraining from scratch on token shards, nanochat's base_train.py.
+#pragma once
+
+#include <filesystem>
+
+#include "harness/base/result.hpp"
+#include "model/train/settings.hpp"
+#include "model/train/trainer.hpp"
+
+namespace nb {
+
+class TokenLoader;
+
+struct TrainData {
+  TokenLoader& train;
+  TokenLoader& validation;     // rewound before each validation
+  const Tokenizer& tokenizer;  // vocabulary size, token bytes, samples
+};
+
+// As run_training(). Simulated out of memory: run_error in the device's words with the largest
+// device_batch_size that fits.
+Result<TrainResult> train(const TrainSettings& settings, Device& device, const TrainData& data,
+                          const std::filesystem::path& folder, const TrainHooks& hooks = {});
+
+}  // namespace nb

@@ -1,0 +1,63 @@
+#include "model/train/chat_stage.hpp"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "model/device/device.hpp"
+#include "model/optim/groups.hpp"
+#include "model/tokenizer/chat_tokens.hpp"
+#include "model/train/checkpoint.hpp"
+#include "model/train/identity.hpp"
+
+namespace nb {
+
+Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent, Device& device,
+                                                  const Tokenizer& tokenizer,
+                                                  const StageRates& rates) {
+  NB_TRY_VOID(check_trainable(device));
+  NB_TRY(const DecoderConfig config, read_model_config(parent.file));
+  NB_TRY(const std::string trained, trained_tokenizer(parent.file));
+  if (!trained.empty() && trained != tokenizer.hash())
+    return bad_input(fmt::format("{}: trained with another tokenizer than {}; give its own",
+                                 parent.file.path(), tokenizer_name(tokenizer)));
+  auto model = std::make_unique<TrainedModel>(config, device);
+  const double first = rates.init_lr_frac;
+  model->optimizers =
+      make_optimizers(model->decoder, {first * rates.embedding_lr, first * rates.unembedding_lr,
+                                       first * rates.matrix_lr, rates.weight_decay});
+  return model;
+}
+
+Result<Json> identity_of_stage(TrainingStage stage, Json hashed_settings, const Decoder& decoder,
+                               const ParentCheckpoint& parent, const ChatData& data) {
+  Json identity = identity_of_run(std::move(hashed_settings), decoder, data.tokenizer);
+  identity["stage"] = name(stage);
+  NB_TRY(Json history, checkpoint_history(parent.file));
+  identity["parent"] = {{"weights", parent.weights}, {"history", std::move(history)}};
+  identity["data"] = data.train.sha256;
+  identity["validation_data"] = data.validation.sha256;
+  return identity;
+}
+
+Result<TrainResult> run_chat_stage(StageTask& task, TrainedModel& model,
+                                   const ParentCheckpoint& parent, const ChatData& data,
+                                   Json hashed_settings, const TrainLoop& loop,
+                                   const std::filesystem::path& folder, const TrainHooks& hooks) {
+  for (const std::int64_t step : loop.keep_steps)
+    if (step < 0 || step > task.iterations())
+      return bad_input(
+          fmt::format("keep_steps: {}: the stage has the steps 0 to {}; give some of "
+                      "these",
+                      step, task.iterations()));
+  NB_TRY(const Json identity,
+         identity_of_stage(task.stage(), std::move(hashed_settings), model.decoder, parent, data));
+  const auto start = [&] { return load_weights(parent.file, model.decoder); };
+  try {
+    return run_training(task, model, data.tokenizer, identity, loop, start, folder, hooks);
+  } catch (const OutOfMemory& failure) {
+    return run_error(fmt::format("{}; lower device_batch_size", failure.what()));
+  }
+}
+
+}  // namespace nb

@@ -1,0 +1,49 @@
+// What MID, SFT and RL have in common: they go on from the weights of a checkpoint, with fresh
+// optimizers, on conversations.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "harness/base/result.hpp"
+#include "model/data/chat/conversation_set.hpp"
+#include "model/tokenizer/tokenizer.hpp"
+#include "model/train/chat_settings.hpp"
+#include "model/train/safetensors.hpp"
+#include "model/train/trainer.hpp"
+
+namespace nb {
+
+struct ParentCheckpoint {
+  const SafetensorsFile& file;
+  std::string weights;  // digest of its weights: part of what a resumed run must share
+};
+
+struct ChatData {
+  const ConversationSet& train;
+  const ConversationSet& validation;
+  const Tokenizer& tokenizer;
+};
+
+// The model in the checkpoint on the device, with optimizers at the stage's first rates.
+// bad_input: not a model's checkpoint, one that was trained with another tokenizer, a device whose
+// numerics training does not support.
+Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent, Device& device,
+                                                  const Tokenizer& tokenizer,
+                                                  const StageRates& rates);
+
+// identity_of_run() with the stage, the parent (its weights and what its file says of its own
+// training) and the data.
+Result<Json> identity_of_stage(TrainingStage stage, Json hashed_settings, const Decoder& decoder,
+                               const ParentCheckpoint& parent, const ChatData& data);
+
+// run_training() from the parent's weights; out of simulated memory is run_error in the device's
+// words.
+Result<TrainResult> run_chat_stage(StageTask& task, TrainedModel& model,
+                                   const ParentCheckpoint& parent, const ChatData& data,
+                                   Json hashed_settings, const TrainLoop& loop,
+                                   const std::filesystem::path& folder, const TrainHooks& hooks);
+
+}  // namespace nb

@@ -1,0 +1,100 @@
+#include "model/train/sft_stage.hpp"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "model/data/chat/conversation_rows.hpp"
+#include "model/device/device.hpp"
+#include "model/kernels/reduce.hpp"
+#include "model/tokenizer/chat_tokens.hpp"
+
+namespace nb {
+namespace {
+
+constexpr double kMomentum = 0.95;  // Muon's own default: chat_sft.py sets none
+
+class SftTask final : public StageTask {
+ public:
+  SftTask(const SftSettings& settings, std::int64_t steps, std::int64_t accumulation_steps,
+          TrainedModel& model, ConversationRows train, ConversationRows validation)
+      : settings_(settings),
+        steps_(steps),
+        model_(model),
+        train_(std::move(train)),
+        validation_(std::move(validation)),
+        plan_{accumulation_steps, std::nullopt} {}
+
+  TrainingStage stage() const override { return TrainingStage::kSft; }
+  std::int64_t iterations() const override { return steps_ - 1; }
+  std::optional<std::int64_t> tokens_per_step() const override { return std::nullopt; }
+
+  SchedulePoint schedule(std::int64_t step) const override {
+    return {step, 1 - static_cast<double>(step) / static_cast<double>(steps_), kMomentum};
+  }
+
+  Result<StepOutcome> update(const SchedulePoint& point, StepRow&) override {
+    const UseScope scope(model_.decoder.device(), Use::kTune);
+    return run_step(model_.decoder, model_.optimizers, plan_, point,
+                    [&] { return train_.next(settings_.device_batch_size); });
+  }
+
+  Result<void> validate(StepRow& row) override {
+    const UseScope scope(model_.decoder.device(), Use::kTune);
+    validation_.rewind();
+    double sum = 0;
+    for (std::int64_t i = 0; i < settings_.eval_batches; ++i) {
+      const Batch batch = validation_.next(settings_.device_batch_size);
+      sum += mean_loss(batch);
+    }
+    row.val_loss = sum / static_cast<double>(settings_.eval_batches);
+    return {};
+  }
+
+  Json state() const override { return train_.state(); }
+  Result<void> restore(const Json& state) override { return train_.restore(state); }
+
+ private:
+  double mean_loss(const Batch& batch) {
+    const std::vector<float> losses =
+        model_.decoder.token_losses(batch.inputs, batch.targets, batch.rows, batch.length);
+    std::int64_t count = 0;
+    for (const int target : batch.targets) count += target >= 0 ? 1 : 0;
+    return count == 0 ? 0 : kernels::sum_in_order(losses) / static_cast<double>(count);
+  }
+
+  const SftSettings& settings_;
+  std::int64_t steps_;  // as nanochat counts: the last one trains nothing
+  TrainedModel& model_;
+  ConversationRows train_, validation_;
+  StepPlan plan_;
+};
+
+}  // namespace
+
+Result<TrainResult> train_sft(const SftSettings& settings, Device& device, const ChatData& data,
+                              const ParentCheckpoint& parent, const std::filesystem::path& folder,
+                              const TrainHooks& hooks) {
+  NB_TRY(const std::int64_t accumulation, accumulation_steps(settings));
+  NB_TRY(const auto model, open_parent(parent, device, data.tokenizer, settings.rates));
+  NB_TRY(const ChatTokens tokens, chat_tokens(data.tokenizer));
+  NB_TRY(ConversationRows train, ConversationRows::create(data.train, tokens.assistant_end));
+  NB_TRY(ConversationRows validation,
+         ConversationRows::create(data.validation, tokens.assistant_end));
+  const std::int64_t per_epoch =
+      std::ssize(data.train.rendered) / settings.target_examples_per_step;
+  const std::int64_t steps = settings.iterations.value_or(per_epoch * settings.num_epochs);
+  if (steps < 2)
+    return bad_input(fmt::format(
+        "{} conversations make {} steps of {}; at least two are needed, as the last one trains "
+        "nothing: give more conversations or a smaller target_examples_per_step",
+        data.train.rendered.size(), steps, settings.target_examples_per_step));
+  SftTask task(settings, steps, accumulation, *model, std::move(train), std::move(validation));
+  SftSettings copy = settings;
+  return run_chat_stage(task, *model, parent, data, hashed_fields(copy.fields()),
+                        {settings.eval_every, /*sample_every=*/0,
+                         settings.checkpoints.checkpoint_every, settings.checkpoints.keep_steps},
+                        folder, hooks);
+}
+
+}  // namespace nb

@@ -1,0 +1,15 @@
+// SFT: one conversation a row, the assistant's tokens alone count; nanochat's chat_sft.py
+// (3a5e0bc), which trains and validates the uncompiled model.
+#pragma once
+
+#include "model/train/chat_stage.hpp"
+
+namespace nb {
+
+// bad_input, beyond run_chat_stage()'s: batches that do not divide, fewer conversations than two
+// steps need (the last step of nanochat's count trains nothing).
+Result<TrainResult> train_sft(const SftSettings& settings, Device& device, const ChatData& data,
+                              const ParentCheckpoint& parent, const std::filesystem::path& folder,
+                              const TrainHooks& hooks = {});
+
+}  // namespace nb

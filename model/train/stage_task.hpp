@@ -1,0 +1,45 @@
+// What one training stage does with a model: its batches, its objective, its schedule, its
+// validation. The trainer (trainer.hpp) does the rest, the same for all: the loop, rows, samples,
+// checkpoints, resume.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "harness/base/json_io.hpp"
+#include "harness/base/result.hpp"
+#include "model/decoder/decoder.hpp"
+#include "model/optim/optimizer.hpp"
+#include "model/train/step.hpp"
+#include "model/train/step_row.hpp"
+
+namespace nb {
+
+// A model in training. The device outlives it.
+struct TrainedModel {
+  TrainedModel(const DecoderConfig& config, Device& device) : decoder(config, device) {}
+  Decoder decoder;
+  std::vector<std::unique_ptr<Optimizer>> optimizers;
+};
+
+class StageTask {
+ public:
+  virtual ~StageTask() = default;
+  virtual TrainingStage stage() const = 0;
+  virtual std::int64_t iterations() const = 0;  // updates
+  // Of the model's inputs; none: steps differ, and each row says its own.
+  virtual std::optional<std::int64_t> tokens_per_step() const = 0;
+  // Of update `step`, 0 first.
+  virtual SchedulePoint schedule(std::int64_t step) const = 0;
+  // One update; adds to the row what this stage alone knows.
+  virtual Result<StepOutcome> update(const SchedulePoint& point, StepRow& row) = 0;
+  // The same each time for the same weights.
+  virtual Result<void> validate(StepRow& row) = 0;
+  // Where its data stands. restore() refuses other data.
+  virtual Json state() const = 0;
+  virtual Result<void> restore(const Json& state) = 0;
+};
+
+}  // namespace nb

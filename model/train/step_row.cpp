@@ -1,0 +1,70 @@
+// The columns of steps.csv: one table.
+#include "model/train/step_row.hpp"
+
+#include <array>
+
+namespace nb {
+namespace {
+
+constexpr std::size_t kStages = 4;
+constexpr std::array<std::string_view, kStages> kNames = {"base", "mid", "sft", "rl"};
+
+constexpr unsigned in(TrainingStage stage) { return 1U << static_cast<unsigned>(stage); }
+constexpr unsigned kBase = in(TrainingStage::kBase), kMid = in(TrainingStage::kMid),
+                   kSft = in(TrainingStage::kSft), kRl = in(TrainingStage::kRl);
+constexpr unsigned kAll = kBase | kMid | kSft | kRl;
+
+struct Column {
+  const char* name;
+  std::optional<double> StepRow::*member;
+  unsigned stages;
+};
+constexpr Column kColumns[] = {{"train_loss", &StepRow::train_loss, kAll},
+                               {"lr_multiplier", &StepRow::lr_multiplier, kAll},
+                               {"grad_norm", &StepRow::grad_norm, kAll},
+                               {"tokens", &StepRow::tokens, kSft | kRl},
+                               {"reward", &StepRow::reward, kRl},
+                               {"reward_spread", &StepRow::reward_spread, kRl},
+                               {"equal_rewards", &StepRow::equal_rewards, kRl},
+                               {"sample_tokens", &StepRow::sample_tokens, kRl},
+                               {"kl", &StepRow::kl, kRl},
+                               {"clip_fraction", &StepRow::clip_fraction, kRl},
+                               {"ratio_spread", &StepRow::ratio_spread, kRl},
+                               {"step_time_ns", &StepRow::step_time_ns, kAll},
+                               {"generate_time_ns", &StepRow::generate_time_ns, kRl},
+                               {"throughput_tok_s", &StepRow::throughput_tok_s, kAll},
+                               {"peak_memory_bytes", &StepRow::peak_memory_bytes, kAll},
+                               {"val_bpb", &StepRow::val_bpb, kBase | kMid},
+                               {"val_loss", &StepRow::val_loss, kSft},
+                               {"val_accuracy", &StepRow::val_accuracy, kRl}};
+
+}  // namespace
+
+std::string_view name(TrainingStage stage) { return kNames[static_cast<std::size_t>(stage)]; }
+
+const std::vector<std::string>& step_columns(TrainingStage stage) {
+  static const auto lists = [] {
+    std::array<std::vector<std::string>, kStages> all;
+    for (std::size_t s = 0; s < kStages; ++s)
+      for (const Column& column : kColumns)
+        if (column.stages >> s & 1U) all[s].emplace_back(column.name);
+    return all;
+  }();
+  return lists[static_cast<std::size_t>(stage)];
+}
+
+std::vector<std::optional<double>> step_values(const StepRow& row, TrainingStage stage) {
+  std::vector<std::optional<double>> values;
+  for (const Column& column : kColumns)
+    if (column.stages & in(stage)) values.push_back(row.*column.member);
+  return values;
+}
+
+std::vector<std::optional<double>*> step_members(StepRow& row, TrainingStage stage) {
+  std::vector<std::optional<double>*> members;
+  for (const Column& column : kColumns)
+    if (column.stages & in(stage)) members.push_back(&(row.*column.member));
+  return members;
+}
+
+}  // namespace nb
