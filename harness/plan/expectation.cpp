@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <vector>
 
 #include "evals/task_registry.hpp"
@@ -86,15 +87,37 @@ class Expecter {
     return expected;
   }
 
-  // One pass over the conversations, and one validation.
+  // How many updates a chat stage makes, and on how many tokens.
+  struct Amount {
+    double steps = 1, tokens = 0;
+  };
+  static Amount amount_of(const TrainWork& work, double conversations) {
+    const auto steps_of = [&](std::optional<std::int64_t> given, std::int64_t epochs,
+                              std::int64_t per_step) {
+      if (given) return static_cast<double>(*given);
+      return std::max(1.0,
+                      static_cast<double>(epochs) * conversations / static_cast<double>(per_step));
+    };
+    if (work.mid) {
+      const double tokens = kConversationTokens * conversations;
+      return {tokens / static_cast<double>(work.mid->total_batch_tokens), tokens};
+    }
+    if (work.sft) {
+      const std::int64_t per_step = work.sft->target_examples_per_step;
+      const double steps = steps_of(work.sft->iterations, work.sft->num_epochs, per_step);
+      return {steps, steps * kConversationTokens * static_cast<double>(per_step)};
+    }
+    // An answer is generated, then trained on.
+    const double steps =
+        steps_of(work.rl->iterations, work.rl->num_epochs, work.rl->examples_per_step);
+    const auto samples = static_cast<double>(work.rl->examples_per_step * work.rl->num_samples);
+    return {steps, 2 * steps * kConversationTokens * samples};
+  }
+
   Expectation on_conversations(const TrainWork& work) const {
     const DecoderConfig config = config_of(node_);
-    const auto& source = parent_work<ConversationsWork>(node_);
-    const double epochs = work.sft ? static_cast<double>(work.sft->num_epochs) : 1;
-    const double tokens = epochs * kConversationTokens * conversations(source);
-    const double steps = work.sft ? epochs * conversations(source) /
-                                        static_cast<double>(work.sft->target_examples_per_step)
-                                  : tokens / static_cast<double>(work.mid->total_batch_tokens);
+    const auto [steps, tokens] =
+        amount_of(work, conversations(parent_work<ConversationsWork>(node_)));
     const double parameters = static_cast<double>(param_count(config));
     const double optimizer = steps * 30 * parameters * static_cast<double>(config.n_embd);
     Expectation expected;

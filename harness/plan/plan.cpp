@@ -90,6 +90,7 @@ class Builder {
     if (suite_.stages.base) shards_ = add(ShardsWork{}, "shards", {dataset_, tokenizer_});
     if (suite_.stages.mid) NB_TRY_VOID(add_conversations("mid", suite_.stages.mid->conversations));
     if (suite_.stages.sft) NB_TRY_VOID(add_conversations("sft", suite_.stages.sft->conversations));
+    if (suite_.stages.rl) NB_TRY_VOID(add_conversations("rl", suite_.stages.rl->conversations));
     return {};
   }
 
@@ -119,7 +120,7 @@ class Builder {
     std::size_t before = 0;
     for (const TrainingStage stage : suite_.stages.all()) {
       const std::string label{name(stage)};
-      TrainWork work{label, device, seed, {}, {}, {}};
+      TrainWork work{label, device, seed, {}, {}, {}, {}};
       std::vector<std::size_t> parents;
       if (stage == TrainingStage::kBase) {
         work.base = suite_.stages.base->settings;
@@ -130,9 +131,13 @@ class Builder {
         if (stage == TrainingStage::kMid) {
           work.mid = suite_.stages.mid->settings;
           keep(work.mid->checkpoints.keep_steps, label);
-        } else {
+        } else if (stage == TrainingStage::kSft) {
           work.sft = suite_.stages.sft->settings;
           keep(work.sft->checkpoints.keep_steps, label);
+        } else {
+          work.rl = suite_.stages.rl->settings;
+          work.rl->seed = seed;
+          keep(work.rl->checkpoints.keep_steps, label);
         }
         parents = {before, conversations_.at(label), tokenizer_};
       }

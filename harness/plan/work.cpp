@@ -25,12 +25,21 @@ FieldList TrainWork::fields() {
           seed_field(&seed),
           {"train", "how to pretrain", object(&base)},
           {"mid", "how to train MID", object(&mid), {.omits_absent = true}},
-          {"sft", "how to train SFT", object(&sft), {.omits_absent = true}}};
+          {"sft", "how to train SFT", object(&sft), {.omits_absent = true}},
+          {"rl", "how to train RL", object(&rl), {.omits_absent = true}}};
+}
+
+TrainingStage TrainWork::kind() const {
+  return mid   ? TrainingStage::kMid
+         : sft ? TrainingStage::kSft
+         : rl  ? TrainingStage::kRl
+               : TrainingStage::kBase;
 }
 
 const std::vector<std::int64_t>& TrainWork::keep_steps() const {
   if (mid) return mid->checkpoints.keep_steps;
   if (sft) return sft->checkpoints.keep_steps;
+  if (rl) return rl->checkpoints.keep_steps;
   return base->keep_steps;
 }
 

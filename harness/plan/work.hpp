@@ -52,6 +52,8 @@ struct TrainWork {
   std::optional<TrainSettings> base;
   std::optional<MidSettings> mid;
   std::optional<SftSettings> sft;
+  std::optional<RlSettings> rl;
+  TrainingStage kind() const;
   FieldList fields();
   const std::vector<std::int64_t>& keep_steps() const;
 };

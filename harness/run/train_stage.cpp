@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -23,6 +24,7 @@
 #include "model/train/base_stage.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/mid_stage.hpp"
+#include "model/train/rl_stage.hpp"
 #include "model/train/safetensors.hpp"
 #include "model/train/sft_stage.hpp"
 #include "results/metric_names.hpp"
@@ -107,6 +109,10 @@ void add_validation(const TrainResult& result, std::int64_t n, Record& record) {
         counted("min_val_bpb", *result.min_val_bpb, "bit/byte", Direction::kLower, n));
   if (last.val_loss)
     metrics.push_back(counted("val_loss", *last.val_loss, "nat", Direction::kLower, n));
+  if (last.val_accuracy)
+    metrics.push_back(counted("val_accuracy", *last.val_accuracy, "1", Direction::kHigher, n));
+  if (last.val_pass_at_k)
+    metrics.push_back(counted("val_pass_at_k", *last.val_pass_at_k, "1", Direction::kHigher, n));
 }
 
 void add_metrics(const TrainResult& result, std::int64_t validated, const Device& device,
@@ -156,14 +162,32 @@ Result<Trained> train_base(const TrainSettings& settings, const StageContext& co
   return Trained{std::move(result), settings.eval_tokens};
 }
 
-Result<ConversationSet> read_set(const StageContext& context, const char* file,
-                                 const Tokenizer& tokenizer) {
+// The conversations of a file as `make` renders them: for reading, or as questions.
+template <class Make>
+auto read_set(const StageContext& context, const char* file, const Tokenizer& tokenizer, Make make)
+    -> decltype(make(tokenizer, std::vector<Conversation>(), kMaxConversationTokens, "")) {
   const fs::path path = context.parent(NodeKind::kConversations).folder / file;
   NB_TRY(const std::vector<Conversation> conversations, read_conversations(path));
-  return render_conversations(tokenizer, conversations, kMaxConversationTokens, path.string());
+  return make(tokenizer, conversations, kMaxConversationTokens, path.string());
 }
 
-// MID or SFT, from the weights of the stage before.
+Result<Trained> train_on_questions(const RlSettings& settings, const StageContext& context,
+                                   const Tokenizer& tokenizer, Device& device,
+                                   const ParentCheckpoint& parent, const TrainHooks& hooks,
+                                   Record& record) {
+  NB_TRY(const QuestionSet train, read_set(context, "train.jsonl", tokenizer, questions_of));
+  NB_TRY(const QuestionSet validation,
+         read_set(context, "validation.jsonl", tokenizer, questions_of));
+  record.comparability["val_data"] = validation.sha256;
+  record.comparability["val_questions"] = std::to_string(settings.eval_examples);
+  record.comparability["val_samples"] = std::to_string(settings.eval_samples);
+  NB_TRY(TrainResult result,
+         train_rl(settings, device, {train, validation, tokenizer}, parent, context.folder, hooks));
+  return Trained{std::move(result),
+                 std::min(settings.eval_examples, std::ssize(validation.questions))};
+}
+
+// MID, SFT or RL, from the weights of the stage before.
 Result<Trained> train_on_conversations(const TrainWork& work, const StageContext& context,
                                        const Tokenizer& tokenizer, Device& device,
                                        const TrainHooks& hooks, Record& record) {
@@ -172,11 +196,15 @@ Result<Trained> train_on_conversations(const TrainWork& work, const StageContext
          checkpoint_file(before.record, std::nullopt, before.folder.string()));
   NB_TRY(const SafetensorsFile file, SafetensorsFile::open(before.folder / name));
   NB_TRY(const std::string weights, weights_digest(file));
-  NB_TRY(const ConversationSet train, read_set(context, "train.jsonl", tokenizer));
-  NB_TRY(const ConversationSet validation, read_set(context, "validation.jsonl", tokenizer));
   NB_TRY(record.checkpoint, training_history(file, &before.record));
-  record.comparability["val_data"] = validation.sha256;
   const ParentCheckpoint parent{file, weights};
+  if (work.rl)
+    return train_on_questions(*work.rl, context, tokenizer, device, parent, hooks, record);
+  NB_TRY(const ConversationSet train,
+         read_set(context, "train.jsonl", tokenizer, render_conversations));
+  NB_TRY(const ConversationSet validation,
+         read_set(context, "validation.jsonl", tokenizer, render_conversations));
+  record.comparability["val_data"] = validation.sha256;
   const ChatData data{train, validation, tokenizer};
   Trained trained;
   if (work.mid) {
@@ -198,9 +226,7 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
   NB_TRY(const ResolvedDevice resolved, resolve_device(work.device, "device"));
   NB_TRY(const Tokenizer tokenizer,
          Tokenizer::load(context.parent(NodeKind::kTokenizer).folder / "tokenizer.json"));
-  const TrainingStage stage = work.base  ? TrainingStage::kBase
-                              : work.mid ? TrainingStage::kMid
-                                         : TrainingStage::kSft;
+  const TrainingStage stage = work.kind();
   Device device(resolved.profile, ExecutionMode::kExecute);
   NB_TRY(Recorder recorder, Recorder::create(context, device, stage));
   const auto start = std::chrono::steady_clock::now();
@@ -217,7 +243,8 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
   prune_checkpoints(context.folder, /*keep=*/1, work.keep_steps());
 
   // The reference compiles the model in BASE and MID alone.
-  const Use uses[] = {work.sft ? Use::kTune : Use::kTrain};
+  std::vector<Use> uses = {work.sft || work.rl ? Use::kTune : Use::kTrain};
+  if (work.rl) uses.push_back(Use::kGenerate);
   describe_device(resolved, uses, /*cards=*/1, record);
   (*record.settings)["effective"] = {{"iterations", result.iterations},
                                      {"config", print_struct(result.config)}};

@@ -69,7 +69,7 @@ Result<void> check_seeds(const Suite& suite, const std::string& where) {
   return {};
 }
 
-// MID and SFT: their conversations, and batches that divide.
+// Stages on conversations: which ones, and batches that divide.
 Result<void> check_chat_stages(const Suite& suite, const DecoderConfig& config,
                                const std::string& where) {
   const bool has_microworld = suite.corpus->microworld.has_value();
@@ -84,7 +84,12 @@ Result<void> check_chat_stages(const Suite& suite, const DecoderConfig& config,
   const std::int64_t length =
       suite.stages.mid ? suite.stages.mid->settings.sequence_len.value_or(config.sequence_len) : 0;
   NB_TRY_VOID(check(suite.stages.mid, "mid", length));
-  return check(suite.stages.sft, "sft");
+  NB_TRY_VOID(check(suite.stages.sft, "sft"));
+  if (!suite.stages.rl) return {};
+  const std::string pointer = where + ": /stages/rl";
+  NB_TRY_VOID(check_mixture(suite.stages.rl->conversations, has_microworld, pointer));
+  NB_TRY_VOID(passes_per_example(suite.stages.rl->settings), pointer);
+  return {};
 }
 
 Result<void> check_training(const Suite& suite, const std::string& where) {

@@ -43,7 +43,8 @@ FieldList BaseStage::fields() {
 FieldList StageSettings::fields() {
   return {{"base", "pretraining from scratch on the corpus", object(&base)},
           {"mid", "conversations as a stream of tokens, from BASE's weights", object(&mid)},
-          {"sft", "the assistant's answers alone, from the weights before", object(&sft)}};
+          {"sft", "the assistant's answers alone, from the weights before", object(&sft)},
+          {"rl", "questions answered several times, right answers rewarded", object(&rl)}};
 }
 
 std::vector<TrainingStage> StageSettings::all() const {
@@ -51,6 +52,7 @@ std::vector<TrainingStage> StageSettings::all() const {
   if (base) stages.push_back(TrainingStage::kBase);
   if (mid) stages.push_back(TrainingStage::kMid);
   if (sft) stages.push_back(TrainingStage::kSft);
+  if (rl) stages.push_back(TrainingStage::kRl);
   return stages;
 }
 

@@ -64,7 +64,8 @@ struct ChatStage {
   Settings settings;
   FieldList fields() {
     FieldList list = conversations.fields();
-    for (Field& field : settings.fields()) list.push_back(std::move(field));
+    for (Field& field : settings.fields())
+      if (field.name != "seed") list.push_back(std::move(field));  // which /seeds gives
     return list;
   }
 };
@@ -75,6 +76,7 @@ struct StageSettings {
   std::optional<BaseStage> base;
   std::optional<ChatStage<MidSettings>> mid;
   std::optional<ChatStage<SftSettings>> sft;
+  std::optional<ChatStage<RlSettings>> rl;
   std::vector<TrainingStage> all() const;  // those that there are
   FieldList fields();
 };

@@ -96,6 +96,77 @@ FieldList SftSettings::fields() {
   return list;
 }
 
+FieldList RlSettings::fields() {
+  FieldList list = {
+      batch_field(&device_batch_size),
+      {"examples_per_step", "questions of one optimizer step", &examples_per_step, {.min = 1}},
+      {"num_samples",
+       "answers to each question; a multiple of device_batch_size",
+       &num_samples,
+       {.min = 1}},
+      {"num_epochs", "passes over the questions", &num_epochs, {.min = 1}},
+      {"iterations", "steps; absent: from num_epochs", &iterations, {.min = 1}},
+      {"objective", "policy_gradient: nanochat's; clipped: GRPO's ratio, clip and divergence",
+       enumerated(&objective, {"policy_gradient", "clipped"})},
+      {"advantage",
+       "reward against the others of its question: minus their mean; over the deviation too; "
+       "minus the mean of the others alone; or as it is",
+       enumerated(&advantage, {"mean", "mean_std", "leave_one_out", "none"})},
+      {"clip_low",
+       "clipped: the ratio's lower limit is 1 minus this",
+       &clip_low,
+       {.min = 0, .max = 1}},
+      {"clip_high", "clipped: the ratio's upper limit is 1 plus this", &clip_high, {.min = 0}},
+      {"kl_weight", "clipped: of the divergence from the first weights", &kl_weight, {.min = 0}},
+      {"has_reference", "the first weights stay on the device, for kl_weight", &has_reference},
+      {"updates_per_rollout",
+       "clipped: optimizer steps on the same samples",
+       &updates_per_rollout,
+       {.min = 1, .max = 64}},
+      {"max_new_tokens", "of an answer, the calculator's included", &max_new_tokens, {.min = 1}},
+      {"temperature", "of the samples", &temperature, {.min = 0}},
+      {"top_k", "samples draw from the k likeliest tokens; null: from all", &top_k, {.min = 1}},
+      {"shares_first_token",
+       "the samples of a pass share their first token, as nanochat's until 2025-12-28",
+       &shares_first_token},
+      {"rollout_batch_size",
+       "samples that the device generates together; changes no token",
+       &rollout_batch_size,
+       {.min = 1, .max = 4096}}};
+  append(list, rates.fields());
+  list.push_back(eval_every_field(&eval_every));
+  list.push_back(
+      {"eval_examples", "held-out questions of one validation", &eval_examples, {.min = 1}});
+  list.push_back({"eval_samples", "answers to each of them", &eval_samples, {.min = 1}});
+  append(list, checkpoints.fields());
+  list.push_back({"seed", "of the samples", &seed});
+  return list;
+}
+
+Result<std::int64_t> passes_per_example(const RlSettings& settings) {
+  if (settings.num_samples % settings.device_batch_size != 0)
+    return bad_input(fmt::format(
+        "num_samples {} is not a multiple of device_batch_size {}; the nearest valid num_samples: "
+        "{}",
+        settings.num_samples, settings.device_batch_size,
+        nearest_multiples(settings.num_samples, settings.device_batch_size)));
+  if (settings.num_samples == 1 && settings.advantage != AdvantageKind::kNone)
+    return bad_input(
+        "num_samples 1: a group of one has nothing to compare its reward with; use 2 or more, or "
+        "advantage \"none\"");
+  if (settings.kl_weight > 0 && !settings.has_reference)
+    return bad_input("kl_weight: needs the first weights beside it; set has_reference to true");
+  if (settings.objective == RlObjective::kPolicyGradient) {
+    if (settings.kl_weight > 0)
+      return bad_input("kl_weight: the policy gradient has none; use objective \"clipped\"");
+    if (settings.updates_per_rollout > 1)
+      return bad_input(
+          "updates_per_rollout: the policy gradient is right for the first update alone; use "
+          "objective \"clipped\"");
+  }
+  return settings.num_samples / settings.device_batch_size;
+}
+
 Result<std::int64_t> accumulation_steps(const MidSettings& settings, std::int64_t sequence_len) {
   std::int64_t micro = 0;
   if (__builtin_mul_overflow(settings.device_batch_size, sequence_len, &micro))

@@ -11,6 +11,7 @@
 #include "harness/base/fields.hpp"
 #include "harness/base/result.hpp"
 #include "model/optim/schedules.hpp"
+#include "model/train/advantages.hpp"
 
 namespace nb {
 
@@ -56,9 +57,46 @@ struct SftSettings {
   FieldList fields();
 };
 
+// What the samples of a question are trained for.
+enum class RlObjective {
+  kPolicyGradient,  // Σ A log p / tokens: nanochat's chat_rl.py; no ratio, no clip, no reference
+  kClipped,         // GRPO's clipped ratio with a divergence from the weights that RL began with
+};
+
+// Questions are answered several times; answers that are right more often than the others of their
+// group are made likelier.
+struct RlSettings {
+  std::int64_t device_batch_size = 8;  // samples of a training pass
+  std::int64_t examples_per_step = 16;
+  std::int64_t num_samples = 16;  // of each question
+  std::int64_t num_epochs = 1;
+  std::optional<std::int64_t> iterations;  // given: wins over num_epochs
+  RlObjective objective = RlObjective::kPolicyGradient;
+  AdvantageKind advantage = AdvantageKind::kMean;
+  double clip_low = 0.2, clip_high = 0.2;
+  double kl_weight = 0;
+  bool has_reference = false;  // the first weights stay on the device; needed for kl_weight
+  std::int64_t updates_per_rollout = 1;
+  std::int64_t max_new_tokens = 256;
+  double temperature = 1;
+  std::optional<std::int64_t> top_k = 50;  // null: all tokens
+  bool shares_first_token = false;         // as nanochat until 2025-12-28
+  std::int64_t rollout_batch_size = 8;     // samples generated together; changes no token
+  StageRates rates = {.init_lr_frac = 0.05};
+  std::int64_t eval_every = 60;      // steps; 0: only at the end
+  std::int64_t eval_examples = 400;  // the first of the held-out questions
+  std::int64_t eval_samples = 8;     // of each
+  StageCheckpoints checkpoints;
+  std::uint64_t seed = 42;  // of the samples
+  FieldList fields();
+};
+
 // Accumulation steps of one card. bad_input with both numbers and the nearest valid ones, as
 // plan_batch() says it for BASE.
 Result<std::int64_t> accumulation_steps(const MidSettings& settings, std::int64_t sequence_len);
 Result<std::int64_t> accumulation_steps(const SftSettings& settings);
+// Passes of one question's samples; also what else must fit: a group of at least two, a reference
+// where one is needed, a clip that is asked for only where it counts.
+Result<std::int64_t> passes_per_example(const RlSettings& settings);
 
 }  // namespace nb

@@ -30,18 +30,18 @@ Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent
 }
 
 Result<Json> identity_of_stage(TrainingStage stage, Json hashed_settings, const Decoder& decoder,
-                               const ParentCheckpoint& parent, const ChatData& data) {
+                               const ParentCheckpoint& parent, const DataDigests& data) {
   Json identity = identity_of_run(std::move(hashed_settings), decoder, data.tokenizer);
   identity["stage"] = name(stage);
   NB_TRY(Json history, checkpoint_history(parent.file));
   identity["parent"] = {{"weights", parent.weights}, {"history", std::move(history)}};
-  identity["data"] = data.train.sha256;
-  identity["validation_data"] = data.validation.sha256;
+  identity["data"] = data.train;
+  identity["validation_data"] = data.validation;
   return identity;
 }
 
 Result<TrainResult> run_chat_stage(StageTask& task, TrainedModel& model,
-                                   const ParentCheckpoint& parent, const ChatData& data,
+                                   const ParentCheckpoint& parent, const DataDigests& data,
                                    Json hashed_settings, const TrainLoop& loop,
                                    const std::filesystem::path& folder, const TrainHooks& hooks) {
   for (const std::int64_t step : loop.keep_steps)

@@ -27,6 +27,12 @@ struct ChatData {
   const Tokenizer& tokenizer;
 };
 
+// What a resumed run must share of its data, and the tokenizer.
+struct DataDigests {
+  std::string train, validation;
+  const Tokenizer& tokenizer;
+};
+
 // The model in the checkpoint on the device, with optimizers at the stage's first rates.
 // bad_input: not a model's checkpoint, one that was trained with another tokenizer, a device whose
 // numerics training does not support.
@@ -37,12 +43,12 @@ Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent
 // identity_of_run() with the stage, the parent (its weights and what its file says of its own
 // training) and the data.
 Result<Json> identity_of_stage(TrainingStage stage, Json hashed_settings, const Decoder& decoder,
-                               const ParentCheckpoint& parent, const ChatData& data);
+                               const ParentCheckpoint& parent, const DataDigests& data);
 
 // run_training() from the parent's weights; out of simulated memory is run_error in the device's
 // words.
 Result<TrainResult> run_chat_stage(StageTask& task, TrainedModel& model,
-                                   const ParentCheckpoint& parent, const ChatData& data,
+                                   const ParentCheckpoint& parent, const DataDigests& data,
                                    Json hashed_settings, const TrainLoop& loop,
                                    const std::filesystem::path& folder, const TrainHooks& hooks);
 

@@ -87,7 +87,9 @@ Result<TrainResult> train_mid(const MidSettings& settings, Device& device, const
         "conversations or a smaller device_batch_size",
         data.train.rendered.size(), data.train.tokens, settings.device_batch_size * length));
   MidSettings copy = settings;
-  return run_chat_stage(task, *model, parent, data, hashed_fields(copy.fields()),
+  return run_chat_stage(task, *model, parent,
+                        {data.train.sha256, data.validation.sha256, data.tokenizer},
+                        hashed_fields(copy.fields()),
                         {settings.eval_every, /*sample_every=*/0,
                          settings.checkpoints.checkpoint_every, settings.checkpoints.keep_steps},
                         folder, hooks);

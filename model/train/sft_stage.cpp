@@ -91,7 +91,9 @@ Result<TrainResult> train_sft(const SftSettings& settings, Device& device, const
         data.train.rendered.size(), steps, settings.target_examples_per_step));
   SftTask task(settings, steps, accumulation, *model, std::move(train), std::move(validation));
   SftSettings copy = settings;
-  return run_chat_stage(task, *model, parent, data, hashed_fields(copy.fields()),
+  return run_chat_stage(task, *model, parent,
+                        {data.train.sha256, data.validation.sha256, data.tokenizer},
+                        hashed_fields(copy.fields()),
                         {settings.eval_every, /*sample_every=*/0,
                          settings.checkpoints.checkpoint_every, settings.checkpoints.keep_steps},
                         folder, hooks);

@@ -30,13 +30,15 @@ constexpr Column kColumns[] = {{"train_loss", &StepRow::train_loss, kAll},
                                {"kl", &StepRow::kl, kRl},
                                {"clip_fraction", &StepRow::clip_fraction, kRl},
                                {"ratio_spread", &StepRow::ratio_spread, kRl},
+                               {"sampler_age", &StepRow::sampler_age, kRl},
                                {"step_time_ns", &StepRow::step_time_ns, kAll},
                                {"generate_time_ns", &StepRow::generate_time_ns, kRl},
                                {"throughput_tok_s", &StepRow::throughput_tok_s, kAll},
                                {"peak_memory_bytes", &StepRow::peak_memory_bytes, kAll},
                                {"val_bpb", &StepRow::val_bpb, kBase | kMid},
                                {"val_loss", &StepRow::val_loss, kSft},
-                               {"val_accuracy", &StepRow::val_accuracy, kRl}};
+                               {"val_accuracy", &StepRow::val_accuracy, kRl},
+                               {"val_pass_at_k", &StepRow::val_pass_at_k, kRl}};
 
 }  // namespace
 

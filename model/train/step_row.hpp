@@ -20,22 +20,24 @@ struct StepRow {
   std::int64_t step = 0;
   std::optional<double> train_loss;  // nat: mean over the step's micro-batches
   std::optional<double> lr_multiplier;
-  std::optional<double> grad_norm;          // before clipping
-  std::optional<double> tokens;             // of the model's inputs in this step, padding included
-  std::optional<double> reward;             // mean over the step's samples
-  std::optional<double> reward_spread;      // mean over its groups of their standard deviation
-  std::optional<double> equal_rewards;      // share of groups whose rewards are all equal
-  std::optional<double> sample_tokens;      // mean length of the samples
-  std::optional<double> kl;                 // nat a token, to the model that the stage began with
-  std::optional<double> clip_fraction;      // share of tokens whose ratio was clipped
-  std::optional<double> ratio_spread;       // largest − smallest probability ratio
-  std::optional<double> step_time_ns;       // simulated
+  std::optional<double> grad_norm;      // before clipping
+  std::optional<double> tokens;         // of the model's inputs in this step, padding included
+  std::optional<double> reward;         // mean over the step's samples
+  std::optional<double> reward_spread;  // mean over its groups of their standard deviation
+  std::optional<double> equal_rewards;  // share of groups whose rewards are all equal
+  std::optional<double> sample_tokens;  // mean length of the samples
+  std::optional<double> kl;             // nat a token, to the model that the stage began with
+  std::optional<double> clip_fraction;  // share of tokens whose gradient the clip cut off
+  std::optional<double> ratio_spread;   // largest − smallest probability ratio
+  std::optional<double> sampler_age;    // updates since the samples' weights were the trained ones
+  std::optional<double> step_time_ns;   // simulated
   std::optional<double> generate_time_ns;   // simulated; part of step_time_ns
   std::optional<double> throughput_tok_s;   // simulated
   std::optional<double> peak_memory_bytes;  // simulated, allocated, since the start
   std::optional<double> val_bpb;            // bit/byte
   std::optional<double> val_loss;           // nat, mean of the batches' means
-  std::optional<double> val_accuracy;       // share of held-out questions answered right
+  std::optional<double> val_accuracy;       // share of held-out questions answered right at first
+  std::optional<double> val_pass_at_k;      // the same by any of eval_samples answers
 };
 // Columns of a stage after "step"; values of a row in that order.
 const std::vector<std::string>& step_columns(TrainingStage stage);
