@@ -50,7 +50,11 @@ FieldList MicroworldSettings::fields() {
       {"items_per_task",
        "evaluation items of each task; fewer people have fewer facts and routines",
        &items_per_task,
-       {.min = 2, .max = static_cast<double>(kMaxItems)}}};
+       {.min = 2, .max = static_cast<double>(kMaxItems)}},
+      {"lessons",
+       "more training documents: sums, spelling, programs, rules, questions",
+       &lessons,
+       {.min = 0, .max = 1e7, .omits_absent = true}}};
 }
 
 Result<void> check_ranges(const MicroworldSettings& settings) {
@@ -66,8 +70,14 @@ Microworld generate_microworld(const MicroworldSettings& settings) {
   const Result<void> ranges = check_ranges(settings);
   NB_CHECK(ranges.has_value(), "[microworld] {}", ranges.error().message);
   const microworld::World world = microworld::make_world(settings);
-  return {microworld::make_documents(world, "microworld/train", settings.documents),
-          microworld::make_documents(world, "microworld/val", settings.val_documents),
+  const std::int64_t lessons = settings.lessons.value_or(0);
+  const auto documents = [&](const char* purpose, std::int64_t count) {
+    // As many lessons to a document as in training, rounded down.
+    return microworld::with_lessons(world, purpose, lessons * count / settings.documents,
+                                    microworld::make_documents(world, purpose, count));
+  };
+  return {documents("microworld/train", settings.documents),
+          documents("microworld/val", settings.val_documents),
           microworld::make_tasks(world, settings.items_per_task)};
 }
 

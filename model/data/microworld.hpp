@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -52,6 +53,7 @@ struct MicroworldSettings {
   std::int64_t documents = 4'000;    // for training, about 55 words each
   std::int64_t val_documents = 200;  // for bits per byte; same world, other documents
   std::int64_t items_per_task = 180;
+  std::optional<std::int64_t> lessons = {};  // absent: none; validation has its share of them
   FieldList fields();
 };
 

@@ -73,6 +73,9 @@ Statement agreement(const Agreement& a, bool plural, bool mixed, bool past);
 
 std::vector<std::string> make_documents(const World& world, std::string_view purpose,
                                         std::int64_t count);
+// The documents with lessons among them, all shuffled; as they are without lessons.
+std::vector<std::string> with_lessons(const World& world, std::string_view purpose,
+                                      std::int64_t lessons, std::vector<std::string> documents);
 std::vector<MicroworldTask> make_tasks(const World& world, std::int64_t items_per_task);
 
 }  // namespace nb::microworld
