@@ -294,7 +294,9 @@ Result<std::vector<std::string>> datasets_of(const EvalSettings& settings) {
 
 std::string sandbox_level(std::span<const std::string> names) {
   const auto tasks = expand_tasks(names, "");
-  const auto runs_programs = [](const Task* task) { return task->load == load_humaneval; };
+  const auto runs_programs = [](const Task* task) {
+    return task->load == load_humaneval || task->load == load_microworld_programs;
+  };
   if (!tasks || std::ranges::none_of(*tasks, runs_programs)) return "";
   const auto ability = sandbox::probe();
   return ability ? std::string(sandbox::name(ability->level)) : "";

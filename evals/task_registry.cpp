@@ -25,6 +25,13 @@ std::vector<Task> other_tasks() {
       {"gsm8k",              "text",   load_gsm8k,       "gsm8k/test",             1319,  0,    kNumberScorerVersion},
       {"humaneval",          "text",   load_humaneval,   "humaneval/HumanEval",    164,   0,    kHumanEvalVersion},
       {"spellingbee",        "text",   load_spellingbee, "words/words_alpha",      0,     0,    kNumberScorerVersion},
+      // The generated microworld in chat.
+      {"mw/arc_easy",        "letter", load_microworld_choices,  "microworld",      0,     0,    kLetterScorerVersion},
+      {"mw/arc_challenge",   "letter", load_microworld_choices,  "microworld",      0,     0,    kLetterScorerVersion},
+      {"mw/mmlu",            "letter", load_microworld_choices,  "microworld",      0,     0,    kLetterScorerVersion},
+      {"mw/gsm8k",           "text",   load_microworld_problems, "microworld",      0,     0,    kNumberScorerVersion},
+      {"mw/humaneval",       "text",   load_microworld_programs, "microworld",      0,     0,    kHumanEvalVersion},
+      {"mw/spellingbee",     "text",   load_microworld_spelling, "microworld",      0,     0,    kNumberScorerVersion},
   };
 }
 // clang-format on
@@ -59,8 +66,11 @@ bool is_available_core(const Task& task) {
   return has_place_in_core(task) && task.dataset != "core/hellaswag";
 }
 bool is_generated(const Task& task) { return task.dataset == "microworld"; }
-bool is_chat(const Task& task) { return task.kind == "letter" || task.kind == "text"; }
+bool is_in_chat(const Task& task) { return task.kind == kLetterTask || task.kind == kTextTask; }
+bool is_chat(const Task& task) { return is_in_chat(task) && !is_generated(task); }
 bool is_chat_of_five(const Task& task) { return is_chat(task) && task.id != "spellingbee"; }
+bool is_generated_core(const Task& task) { return is_generated(task) && !is_in_chat(task); }
+bool is_generated_chat(const Task& task) { return is_generated(task) && is_in_chat(task); }
 
 std::vector<std::string> known_names() {
   std::vector<std::string> names;
@@ -88,7 +98,8 @@ std::span<const TaskSet> task_sets() {
       {"core", "the 22 tasks of CORE", ids_where(is_real_core)},
       {"core_with_hellaswag_approx", "CORE with an approximate HellaSwag; not comparable with CORE",
        ids_where(is_available_core)},
-      {"mw", "the generated microworld", ids_where(is_generated)},
+      {"mw", "the generated microworld", ids_where(is_generated_core)},
+      {"mw_chat", "the generated microworld in chat", ids_where(is_generated_chat)},
       {"chat", "the tasks of ChatCORE, without SpellingBee", ids_where(is_chat_of_five)},
       {"chat_with_spellingbee", "the same with SpellingBee; its ChatCORE is another metric",
        ids_where(is_chat)},

@@ -16,8 +16,9 @@ std::span<const Task> all_tasks();
 const Task* find_task(std::string_view id);  // nullptr: there is none
 
 // A named list of tasks: "core" (the 22, in the order of core.yaml), "core_with_hellaswag_approx"
-// (the same with the two HellaSwag places filled by the approximate file), "mw" (the generated
-// microworld), "chat" (those of nanochat's chat evaluation), "chat_with_spellingbee".
+// (the same with the two HellaSwag places filled by the approximate file), "mw" (the four
+// CORE-style tasks of the generated microworld), "mw_chat" (its six tasks in chat), "chat" (those
+// of nanochat's chat evaluation), "chat_with_spellingbee".
 struct TaskSet {
   std::string_view name;
   std::string_view doc;

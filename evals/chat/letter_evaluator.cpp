@@ -11,6 +11,7 @@
 #include "evals/chat/prompt.hpp"
 #include "evals/data/manifest.hpp"
 #include "harness/base/check.hpp"
+#include "model/data/microworld_chat.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
 
 namespace nb {
@@ -111,6 +112,15 @@ Result<std::unique_ptr<Evaluator>> load_chat_arc(const Task& task, const EvalCon
 
 Result<std::unique_ptr<Evaluator>> load_mmlu(const Task& task, const EvalContext& context) {
   return load(task, context, read_mmlu);
+}
+
+Result<std::unique_ptr<Evaluator>> load_microworld_choices(const Task& task,
+                                                           const EvalContext& context) {
+  const std::string id(task.id);
+  NB_TRY(std::vector<ChoiceItem> items,
+         microworld_test_items<ChoiceItem>(context.microworld, task.id), id);
+  for (std::size_t i = 0; i < items.size(); ++i) items[i].public_id = fmt::format("test {}", i);
+  return std::make_unique<LetterEvaluator>(id, std::move(items), context);
 }
 
 }  // namespace nb

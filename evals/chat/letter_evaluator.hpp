@@ -52,5 +52,8 @@ class LetterEvaluator : public ScoringEvaluator {
 
 Result<std::unique_ptr<Evaluator>> load_chat_arc(const Task& task, const EvalContext& context);
 Result<std::unique_ptr<Evaluator>> load_mmlu(const Task& task, const EvalContext& context);
+// mw/arc_easy, mw/arc_challenge, mw/mmlu: about the generated world.
+Result<std::unique_ptr<Evaluator>> load_microworld_choices(const Task& task,
+                                                           const EvalContext& context);
 
 }  // namespace nb

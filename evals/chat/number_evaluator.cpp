@@ -9,6 +9,7 @@
 #include "evals/chat/order.hpp"
 #include "evals/chat/prompt.hpp"
 #include "evals/data/manifest.hpp"
+#include "model/data/microworld_chat.hpp"
 #include "model/data/tasks/gsm8k.hpp"
 #include "model/data/tasks/spelling.hpp"
 #include "model/data/tasks/word_list.hpp"
@@ -23,6 +24,25 @@ constexpr const char* kNoAnswer = "no answer";
 
 std::string shown(const std::optional<std::string>& answer) {
   return answer ? answer->substr(0, kShownCharacters) : "";
+}
+
+NumberItem number_item(const Gsm8kItem& item, std::string public_id) {
+  return {item.id, std::move(public_id), item_bytes(item), item.question, item.answer};
+}
+NumberItem number_item(const SpellingBeeItem& item, std::string public_id) {
+  return {item.id, std::move(public_id), item_bytes(item), item.question,
+          all_text(conversation_of(item).messages.back())};
+}
+
+template <class Item>
+Result<std::unique_ptr<Evaluator>> load_microworld(const Task& task, const EvalContext& context) {
+  const std::string id(task.id);
+  NB_TRY(const std::vector<Item> rows, microworld_test_items<Item>(context.microworld, task.id),
+         id);
+  std::vector<NumberItem> items;
+  for (const std::size_t row : chat_order(rows.size(), context.settings.max_per_task))
+    items.push_back(number_item(rows[row], fmt::format("test {}", row)));
+  return std::make_unique<NumberEvaluator>(id, kChatOrder, std::move(items), context);
 }
 
 }  // namespace
@@ -113,8 +133,7 @@ Result<std::unique_ptr<Evaluator>> load_gsm8k(const Task& task, const EvalContex
   NB_TRY(const std::vector<Gsm8kItem> rows, read_gsm8k(file.path), id);
   std::vector<NumberItem> items;
   for (const std::size_t row : chat_order(rows.size(), context.settings.max_per_task))
-    items.push_back({rows[row].id, fmt::format("row {}", row + 1), item_bytes(rows[row]),
-                     rows[row].question, rows[row].answer});
+    items.push_back(number_item(rows[row], fmt::format("row {}", row + 1)));
   return std::make_unique<NumberEvaluator>(id, kChatOrder, std::move(items), context);
 }
 
@@ -128,10 +147,19 @@ Result<std::unique_ptr<Evaluator>> load_spellingbee(const Task& task, const Eval
   for (std::int64_t index = 0; index < size; ++index) {
     const SpellingBeeItem item =
         spelling_bee_item(words, SpellingSplit::kTest, static_cast<std::uint64_t>(index));
-    items.push_back({item.id, fmt::format("test {}", index), item_bytes(item), item.question,
-                     all_text(conversation_of(item).messages.back())});
+    items.push_back(number_item(item, fmt::format("test {}", index)));
   }
   return std::make_unique<NumberEvaluator>(id, "index", std::move(items), context);
+}
+
+Result<std::unique_ptr<Evaluator>> load_microworld_problems(const Task& task,
+                                                            const EvalContext& context) {
+  return load_microworld<Gsm8kItem>(task, context);
+}
+
+Result<std::unique_ptr<Evaluator>> load_microworld_spelling(const Task& task,
+                                                            const EvalContext& context) {
+  return load_microworld<SpellingBeeItem>(task, context);
 }
 
 }  // namespace nb

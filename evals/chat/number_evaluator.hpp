@@ -64,5 +64,10 @@ class NumberEvaluator : public GeneratingEvaluator {
 Result<std::unique_ptr<Evaluator>> load_gsm8k(const Task& task, const EvalContext& context);
 // 256 examples of the test split (or max_per_task, if that is less).
 Result<std::unique_ptr<Evaluator>> load_spellingbee(const Task& task, const EvalContext& context);
+// mw/gsm8k and mw/spellingbee: about the generated world and its words.
+Result<std::unique_ptr<Evaluator>> load_microworld_problems(const Task& task,
+                                                            const EvalContext& context);
+Result<std::unique_ptr<Evaluator>> load_microworld_spelling(const Task& task,
+                                                            const EvalContext& context);
 
 }  // namespace nb

@@ -11,6 +11,7 @@
 #include "evals/humaneval/pass_at_k.hpp"
 #include "evals/humaneval/program.hpp"
 #include "harness/base/numpy_random.hpp"
+#include "model/data/microworld_chat.hpp"
 #include "model/data/tasks/conversation.hpp"
 
 namespace nb {
@@ -61,16 +62,34 @@ Result<void> try_out(const std::vector<HumanEvalProblem>& problems,
   return {};
 }
 
+// After a few canonical solutions have passed here.
+Result<std::unique_ptr<Evaluator>> with_sandbox(const Task& task,
+                                                std::vector<HumanEvalProblem> problems,
+                                                const EvalContext& context) {
+  NB_TRY(sandbox::Ability ability, sandbox::probe());
+  NB_TRY_VOID(try_out(problems, ability));
+  return std::make_unique<HumanEvalEvaluator>(task.id, std::move(problems), std::move(ability),
+                                              context.settings);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Evaluator>> load_humaneval(const Task& task, const EvalContext& context) {
   const std::string id(task.id);
   NB_TRY(const ResolvedFile file, resolve(data_manifest(), task.dataset, context.data_dir), id);
   NB_TRY(std::vector<HumanEvalProblem> problems, read_humaneval(file.path), id);
-  NB_TRY(sandbox::Ability ability, sandbox::probe(), id);
-  NB_TRY_VOID(try_out(problems, ability), id);
-  return std::make_unique<HumanEvalEvaluator>(task.id, std::move(problems), std::move(ability),
-                                              context.settings);
+  NB_TRY(auto evaluator, with_sandbox(task, std::move(problems), context), id);
+  return evaluator;
+}
+
+Result<std::unique_ptr<Evaluator>> load_microworld_programs(const Task& task,
+                                                            const EvalContext& context) {
+  const std::string id(task.id);
+  NB_TRY(const auto programs, microworld_test_items<ProgramItem>(context.microworld, task.id), id);
+  std::vector<HumanEvalProblem> problems;
+  for (const ProgramItem& program : programs) problems.push_back(problem_of(program));
+  NB_TRY(auto evaluator, with_sandbox(task, std::move(problems), context), id);
+  return evaluator;
 }
 
 HumanEvalEvaluator::HumanEvalEvaluator(std::string_view task,

@@ -21,6 +21,9 @@ inline constexpr std::string_view kHumanEvalVersion = "humaneval-2";
 // error when one of them fails, since then nothing that this host says about others is worth
 // anything.
 Result<std::unique_ptr<Evaluator>> load_humaneval(const Task& task, const EvalContext& context);
+// mw/humaneval: the same with generated problems.
+Result<std::unique_ptr<Evaluator>> load_microworld_programs(const Task& task,
+                                                            const EvalContext& context);
 
 class HumanEvalEvaluator : public GeneratingEvaluator {
  public:

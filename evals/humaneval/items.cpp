@@ -26,7 +26,22 @@ bool is_identifier(std::string_view name) {
                      [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
 }
 
+std::string id_of(const HumanEvalProblem& problem) {
+  return sha256_hex(item_bytes(problem)).substr(0, kIdDigits);
+}
+
 }  // namespace
+
+HumanEvalProblem problem_of(const ProgramItem& program) {
+  HumanEvalProblem problem;
+  problem.task_id = program.task_id;
+  problem.prompt = program.prompt;
+  problem.entry_point = program.entry_point;
+  problem.canonical_solution = program.canonical_solution;
+  problem.test = program.test;
+  problem.id = id_of(problem);
+  return problem;
+}
 
 std::string item_bytes(const HumanEvalProblem& problem) {
   return netstrings({problem.task_id, problem.prompt, problem.entry_point,
@@ -54,7 +69,7 @@ Result<std::vector<HumanEvalProblem>> parse_humaneval(std::string_view text,
     if (!is_new)
       return bad_input(fmt::format("{}: task_id \"{}\" already exists ({})", place, problem.task_id,
                                    other->second));
-    problem.id = sha256_hex(item_bytes(problem)).substr(0, kIdDigits);
+    problem.id = id_of(problem);
     problems.push_back(std::move(problem));
     return {};
   };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/base/result.hpp"
+#include "model/data/microworld_chat.hpp"
 
 namespace nb {
 
@@ -25,6 +26,9 @@ struct HumanEvalProblem {
 Result<std::vector<HumanEvalProblem>> parse_humaneval(std::string_view text,
                                                       const std::string& where);
 Result<std::vector<HumanEvalProblem>> read_humaneval(const std::filesystem::path& path);
+
+// A generated problem.
+HumanEvalProblem problem_of(const ProgramItem& program);
 
 // Netstrings ("<length>:<bytes>") of all fields but the id, in their order.
 std::string item_bytes(const HumanEvalProblem& problem);

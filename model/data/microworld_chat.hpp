@@ -53,4 +53,17 @@ Result<std::vector<WorldItem>> microworld_items(const MicroworldSettings& settin
                                                 std::string_view task, WorldSplit split,
                                                 std::size_t size);
 
+// All items of a test split that are of that kind: what an evaluation asks.
+template <class Item>
+Result<std::vector<Item>> microworld_test_items(const MicroworldSettings& settings,
+                                                std::string_view task) {
+  NB_TRY_VOID(check_ranges(settings));
+  NB_TRY(std::vector<WorldItem> any,
+         microworld_items(settings, task, WorldSplit::kTest,
+                          static_cast<std::size_t>(settings.items_per_task)));
+  std::vector<Item> items;
+  for (WorldItem& item : any) items.push_back(std::get<Item>(std::move(item)));
+  return items;
+}
+
 }  // namespace nb

@@ -59,6 +59,20 @@ TEST(TaskRegistry, EveryTaskOfTheManifestExists) {
       EXPECT_NE(find_task(task), nullptr) << file.name << " " << task;
 }
 
+TEST(TaskRegistry, MicroworldIsTwoSets) {
+  for (const auto& [set, ids] : std::vector<std::pair<std::string, std::vector<std::string_view>>>{
+           {"mw", {"mw/facts", "mw/cloze", "mw/agreement", "mw/choice"}},
+           {"mw_chat",
+            {"mw/arc_easy", "mw/arc_challenge", "mw/mmlu", "mw/gsm8k", "mw/humaneval",
+             "mw/spellingbee"}}}) {
+    std::vector<std::string_view> found;
+    for (const Task* task : test::tasks_of(set)) found.push_back(task->id);
+    EXPECT_EQ(found, ids) << set;
+  }
+  for (const char* set : {"chat", "chat_with_spellingbee"})
+    for (const Task* task : test::tasks_of(set)) EXPECT_NE(task->dataset, "microworld") << task->id;
+}
+
 TEST(ExpandTasks, KeepsTheOrderAndDropsDoubles) {
   const auto tasks = *expand_tasks(std::vector<std::string>{"mw/choice", "mw", "copa"}, "");
   std::vector<std::string_view> ids;

@@ -55,6 +55,17 @@ TEST(BuiltInModels, AreRightWrongAndAtChanceOnTheGeneratedTasks) {
     check_task(*task, **load_evaluator(*task, context_of("mw")), context_of("mw"));
 }
 
+TEST(BuiltInModels, AreRightWrongAndAtChanceOnTheGeneratedTasksInChat) {
+  for (const Task* task : test::tasks_of("mw_chat")) {
+    EvalContext context = context_of("mw_chat");
+    if (task->id == "mw/humaneval") context.settings.max_per_task = 6;
+    const auto loaded = load_evaluator(*task, context);
+    if (!loaded && loaded.error().code == ErrorCode::kRun) continue;  // no sandbox on this host
+    ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+    check_task(*task, **loaded, context);
+  }
+}
+
 TEST(BuiltInModels, AreRightWrongAndAtChanceOnEveryTaskWithData) {
   NB_NEEDS_DATA();
   for (const Task& task : all_tasks()) {
