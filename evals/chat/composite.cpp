@@ -18,7 +18,10 @@ namespace {
 
 constexpr auto kTasks = std::to_array<std::string_view>(
     {"chat_arc_easy", "chat_arc_challenge", "mmlu", "gsm8k", "humaneval", "spellingbee"});
+constexpr auto kWorldTasks = std::to_array<std::string_view>(
+    {"mw/arc_easy", "mw/arc_challenge", "mw/mmlu", "mw/gsm8k", "mw/humaneval", "mw/spellingbee"});
 constexpr std::size_t kFive = 5;
+// Of either table.
 constexpr double kChance[] = {.25, .25, .25, 0, 0, 0};
 
 const EvalResult* result_for(std::string_view task, std::span<const EvalResult> results) {
@@ -104,19 +107,26 @@ EvalResult composite(const ChatCoreSet& set, std::span<const EvalResult> results
 }  // namespace
 
 std::span<const ChatCoreSet> chat_core_sets() {
-  static constexpr std::array<ChatCoreSet, 2> kSets = {
-      {{"chatcore", std::span(kTasks).first(kFive)}, {"chatcore_with_spellingbee", kTasks}}};
+  static constexpr std::array<ChatCoreSet, 3> kSets = {
+      {{"chatcore", std::span(kTasks).first(kFive)},
+       {"chatcore_with_spellingbee", kTasks},
+       {"mw/chatcore", kWorldTasks}}};
   return kSets;
 }
 
 std::vector<EvalResult> chat_composites(std::span<const EvalResult> results,
                                         const EvalSettings& settings) {
   const auto is_there = [&](std::string_view task) { return result_for(task, results) != nullptr; };
+  const auto any_is_there = [&](const ChatCoreSet& set) {
+    return std::any_of(set.tasks.begin(), set.tasks.end(), is_there);
+  };
   const auto sets = chat_core_sets();
   std::vector<EvalResult> all;
-  if (std::none_of(sets[0].tasks.begin(), sets[0].tasks.end(), is_there)) return all;
-  all.push_back(composite(sets[0], results, settings));
-  if (is_there(kTasks.back())) all.push_back(composite(sets[1], results, settings));
+  if (any_is_there(sets[0])) {
+    all.push_back(composite(sets[0], results, settings));
+    if (is_there(kTasks.back())) all.push_back(composite(sets[1], results, settings));
+  }
+  if (any_is_there(sets[2])) all.push_back(composite(sets[2], results, settings));
   return all;
 }
 

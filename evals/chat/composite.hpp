@@ -13,14 +13,16 @@
 namespace nb {
 
 struct ChatCoreSet {
-  std::string_view name;  // "chatcore", "chatcore_with_spellingbee"
+  std::string_view name;  // "chatcore", "chatcore_with_spellingbee", "mw/chatcore"
   std::span<const std::string_view> tasks;
 };
-// Five tasks (until 2025-10-24, and since 2026-07-03), and the same with SpellingBee (between).
+// Five tasks (until 2025-10-24, and since 2026-07-03), the same with SpellingBee (between), and the
+// six of the generated microworld, which compare with no other model's ChatCORE.
 std::span<const ChatCoreSet> chat_core_sets();
 
-// Of the results of one evaluation: nothing when none of the five is among them, else "chatcore",
-// and with SpellingBee among them "chatcore_with_spellingbee" too; with max_per_task, "…_estimate".
+// Of the results of one evaluation: "chatcore" when one of the five is among them, and with
+// SpellingBee among them "chatcore_with_spellingbee" too; "mw/chatcore" when one of the
+// microworld's is; with max_per_task, "…_estimate".
 // A missing task makes the value null, with the reason. The interval is normal, from the tasks'
 // independent errors.
 std::vector<EvalResult> chat_composites(std::span<const EvalResult> results,

@@ -31,6 +31,7 @@ TEST(Composites, OfBothKindsOfTasks) {
   EXPECT_EQ(names_of({"mw"}), std::set<std::string>{});
   EXPECT_EQ(names_of({"core"}), std::set<std::string>{"core"});
   EXPECT_EQ(names_of({"chat"}), std::set<std::string>{"chatcore"});
+  EXPECT_EQ(names_of({"mw_chat"}), std::set<std::string>{"mw/chatcore"});
   EXPECT_EQ(names_of({"core", "chat_with_spellingbee", "mw"}),
             (std::set<std::string>{"core", "chatcore", "chatcore_with_spellingbee"}));
 }

@@ -97,6 +97,24 @@ TEST(ChatCore, SetsAreDifferentMetrics) {
             six[0].comparability.at("chatcore/task_set"));
 }
 
+TEST(ChatCore, OfTheMicroworldIsAThirdMetric) {
+  std::vector<EvalResult> results;
+  for (const Count& count : std::vector<Count>{{"mw/arc_easy", 100, 100, 25},
+                                               {"mw/arc_challenge", 70, 100, 25},
+                                               {"mw/mmlu", 25, 100, 25},
+                                               {"mw/gsm8k", 30, 100, 0},
+                                               {"mw/humaneval", 20, 100, 0},
+                                               {"mw/spellingbee", 50, 100, 0}})
+    results.push_back(result_of(count));
+  const auto values = values_of(results);
+  EXPECT_EQ(values.size(), 1u);
+  // (1 + (.70 − .25)/.75 + 0 + .3 + .2 + .5) / 6
+  EXPECT_NEAR(values.at("mw/chatcore"), 2.6 / 6, 1e-12);
+  results.pop_back();
+  EXPECT_EQ(chat_composites(results, {})[0].metrics[0].reason_if_null,
+            "mw/chatcore needs all of its 6 tasks; missing: mw/spellingbee");
+}
+
 TEST(ChatCore, SubsetsHaveANameOfTheirOwn) {
   EvalSettings settings;
   for (const std::int64_t count : {1, 100}) {
