@@ -85,6 +85,11 @@ Result<EvaluationOutcome> mark_completions(const EvaluationRequest& request) {
     return bad_input(fmt::format(
         "--completions: a file holds completions of one task, but --task names {}; give one",
         tasks.size()));
+  if (tasks.front()->dataset == "microworld")
+    return bad_input(fmt::format(
+        "--completions: the questions of {} are about the generated world that a model was trained "
+        "on, and a file of completions does not say which one; give a --model",
+        tasks.front()->id));
   NB_TRY(const TextTask loaded, load_text_task(*tasks.front(), context, "--completions"));
   // Read twice: its records hold the file's checksum.
   std::error_code error;
@@ -117,16 +122,28 @@ Result<EvaluationOutcome> mark_completions(const EvaluationRequest& request) {
   return outcome;
 }
 
+struct AskedBefore {
+  EvalSettings settings;
+  std::optional<MicroworldSettings> microworld;
+};
+
 // Settings of an evaluation's record, of a suite's node or of `npubench eval`.
-Result<EvalSettings> settings_of(const StoredRecord& stored) {
+Result<AskedBefore> asked_before(const StoredRecord& stored) {
   Json settings = *stored.record.settings;
   const std::string where = (stored.folder / "record.json").string() + ": /settings";
   if (settings.contains("evaluation")) {
     NB_TRY(const EvalWork work, parse_struct<EvalWork>(settings, where));
-    return work.evaluation.settings;
+    return AskedBefore{work.evaluation.settings, work.microworld};
+  }
+  AskedBefore asked;
+  if (settings.contains("microworld")) {
+    NB_TRY(asked.microworld,
+           parse_struct<MicroworldSettings>(settings["microworld"], where + "/microworld"));
+    settings.erase("microworld");
   }
   settings.erase("faults");
-  return parse_struct<EvalSettings>(settings, where);
+  NB_TRY(asked.settings, parse_struct<EvalSettings>(settings, where));
+  return asked;
 }
 
 // Texts of one task's items file, by place; `old` gets the records that they stand in.
@@ -160,8 +177,10 @@ Result<EvaluationOutcome> rescore(EvaluationRequest request) {
     return bad_input(request.rescore + ": not the folder of an evaluation");
   const StoredRecord& stored = run.records[0];
   NB_TRY_VOID(verify_artifacts(stored));
-  NB_TRY(request.settings, settings_of(stored));
-  NB_TRY(const EvalContext context, make_context(request));
+  NB_TRY(const AskedBefore asked, asked_before(stored));
+  request.settings = asked.settings;
+  NB_TRY(EvalContext context, make_context(request));
+  if (asked.microworld) context.microworld = *asked.microworld;
   std::vector<std::string> changed;
   const auto mark_again = [&](const EvalContext& c) -> Result<std::vector<EvalResult>> {
     std::vector<EvalResult> results;

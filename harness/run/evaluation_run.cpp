@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "evals/evaluate.hpp"
+#include "evals/task_registry.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
 #include "harness/base/progress.hpp"
@@ -46,6 +48,13 @@ Node node_of(const EvaluationRequest& request, const EvalContext& context,
   node.key = node_key(work, source.parents, device_content);
   node.work = std::move(work);
   return node;
+}
+
+bool has_texts_about_the_world(const EvalSettings& settings) {
+  const auto tasks = expand_tasks(settings.tasks, "");
+  return tasks && std::ranges::any_of(*tasks, [](const Task* task) {
+           return task->dataset == "microworld" && task->kind == kTextTask;
+         });
 }
 
 class EvaluationRun {
@@ -128,6 +137,9 @@ class EvaluationRun {
     count(results);
     record.settings = print_struct(context_.settings);
     (*record.settings)["faults"] = request_.faults;
+    // Without it, --rescore could not make the items again.
+    if (has_texts_about_the_world(context_.settings))
+      (*record.settings)["microworld"] = print_struct(context_.microworld);
     record.subject["weights"] = source_.weights;
     record.trained_on = source_.trained_on;
     record.seed = source_.seed;

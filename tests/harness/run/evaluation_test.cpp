@@ -297,6 +297,35 @@ TEST_F(EvaluationTest, OnlyOneEvaluationIsMarkedAgain) {
   EXPECT_EQ(error_of(again), again.rescore + ": not the folder of an evaluation");
 }
 
+// The items are made again from the world that the record names.
+TEST_F(EvaluationTest, TextsAboutTheMicroworldAreMarkedAgain) {
+  EvaluationRequest asked = request("oracle");
+  asked.settings.tasks = {"mw/gsm8k"};
+  const EvaluationOutcome first = run(asked);
+  EXPECT_EQ(find_metric(first.record, "mw/gsm8k/accuracy")->value, 1.0);
+  EvaluationRequest again = request("");
+  again.settings = {};
+  again.rescore = first.folder.string();
+  const EvaluationOutcome second = run(again);
+  EXPECT_TRUE(second.changed.empty());
+  EXPECT_EQ(second.record.comparability, first.record.comparability);
+  fs::remove_all(second.folder);
+  Json record = *read_json(first.folder / "record.json");
+  record["settings"]["microworld"]["seed"] = 2;
+  record["checksum"] = record_checksum(record);
+  ASSERT_TRUE(write_json(first.folder / "record.json", record).has_value());
+  EXPECT_NE(error_of(again).find("is no longer one of the task's items"), std::string::npos)
+      << error_of(again);
+}
+
+TEST_F(EvaluationTest, CompletionsAboutAnUnknownWorldAreRefused) {
+  EvaluationRequest completions = request("");
+  completions.settings.tasks = {"mw/gsm8k"};
+  completions.completions = "nowhere.jsonl";
+  EXPECT_NE(error_of(completions).find("does not say which one"), std::string::npos)
+      << error_of(completions);
+}
+
 TEST_F(EvaluationTest, AnItemWithoutTextCannotBeMarkedAgain) {
   NB_NEEDS_DATA();
   EvaluationRequest asked = request("oracle");
