@@ -46,8 +46,9 @@ class Builder {
     for (std::size_t i = 0; i < suite_.devices.size(); ++i) {
       NB_TRY(const ResolvedDevice device,
              resolve_device(suite_.devices[i], fmt::format("{}: /devices/{}", where_, i)));
-      add_device(suite_.devices[i], device.content);
+      contents_.push_back(device.content);
     }
+    for (std::size_t i = 0; i < suite_.devices.size(); ++i) add_device(i);
     NB_CHECK(!plan_.nodes.empty(), "[plan] suite {} passed its checks but runs nothing",
              suite_.name);
     return std::move(plan_);
@@ -106,9 +107,11 @@ class Builder {
     return {};
   }
 
-  void add_device(const DeviceEntry& device, const std::string& content) {
+  void add_device(std::size_t index) {
+    const DeviceEntry& device = suite_.devices[index];
+    const std::string& content = contents_[index];
     if (suite_.stages.base)
-      for (const std::uint64_t seed : suite_.seeds) add_training(device, seed, content);
+      for (const std::uint64_t seed : suite_.seeds) add_training(index, seed);
     for (const MicrobenchmarkSettings& benchmark : suite_.microbenchmarks)
       add(MicroWork{device, benchmark}, benchmark.name, {}, content);
     for (const PredictSettings& prediction : suite_.predictions)
@@ -116,7 +119,8 @@ class Builder {
   }
 
   // All stages of one seed on one device, each from the one before.
-  void add_training(const DeviceEntry& device, std::uint64_t seed, const std::string& content) {
+  void add_training(std::size_t index, std::uint64_t seed) {
+    const DeviceEntry& device = suite_.devices[index];
     std::size_t before = 0;
     for (const TrainingStage stage : suite_.stages.all()) {
       const std::string label{name(stage)};
@@ -141,8 +145,8 @@ class Builder {
         }
         parents = {before, conversations_.at(label), tokenizer_};
       }
-      before = add(std::move(work), label, std::move(parents), content);
-      add_evaluations(before, label, device, seed, content);
+      before = add(std::move(work), label, std::move(parents), contents_[index]);
+      add_evaluations(before, label, index, seed);
     }
   }
 
@@ -160,28 +164,37 @@ class Builder {
     keep_steps.assign(kept.begin(), kept.end());
   }
 
-  void add_evaluations(std::size_t train, const std::string& stage, const DeviceEntry& trained_on,
-                       std::uint64_t seed, const std::string& content) {
-    for (const EvaluationSettings& evaluation : suite_.evaluations) {
-      if (!evaluates(evaluation, stage)) continue;
-      EvalWork work{stage, trained_on, seed, evaluation, {}, faults_of(evaluation), {}};
-      if (suite_.corpus->microworld) work.microworld = suite_.corpus->microworld;
-      const std::string host = content + sandbox_level(evaluation.settings.tasks);
-      for (const std::int64_t step : std::set(evaluation.steps.begin(), evaluation.steps.end())) {
-        work.step = step;
-        add(work, fmt::format("{}@{}.{}", stage, step, evaluation.name), {train, tokenizer_}, host);
-      }
-      work.step.reset();
-      add(std::move(work), stage + "." + evaluation.name, {train, tokenizer_}, host);
+  void add_evaluations(std::size_t train, const std::string& stage, std::size_t trained_on,
+                       std::uint64_t seed) {
+    for (const EvaluationSettings& evaluation : suite_.evaluations)
+      for (std::size_t device = 0; device < suite_.devices.size(); ++device)
+        if (evaluates(evaluation, stage) && (device == trained_on || evaluation.crosses_devices))
+          add_evaluation(evaluation, train, stage, trained_on, device, seed);
+  }
+
+  void add_evaluation(const EvaluationSettings& evaluation, std::size_t train,
+                      const std::string& stage, std::size_t trained_on, std::size_t device,
+                      std::uint64_t seed) {
+    EvalWork work{stage, suite_.devices[device], seed, evaluation, {}, faults_of(evaluation), {}};
+    if (suite_.corpus->microworld) work.microworld = suite_.corpus->microworld;
+    const std::string host = contents_[device] + sandbox_level(evaluation.settings.tasks);
+    const std::string trained =
+        device == trained_on ? "" : "-of-" + suite_.devices[trained_on].name;
+    for (const std::int64_t step : std::set(evaluation.steps.begin(), evaluation.steps.end())) {
+      work.step = step;
+      add(work, fmt::format("{}@{}.{}", stage, step, evaluation.name), {train, tokenizer_}, host,
+          trained);
     }
+    work.step.reset();
+    add(std::move(work), stage + "." + evaluation.name, {train, tokenizer_}, host, trained);
   }
 
   std::size_t add(Work work, const std::string& label, std::vector<std::size_t> parents,
-                  const std::string& device_content = {}) {
+                  const std::string& device_content = {}, const std::string& suffix = {}) {
     Node node;
     node.work = std::move(work);
     node.label = label;
-    node.name = unique_name(node);
+    node.name = unique_name(node, suffix);
     std::vector<std::string> keys;
     for (const std::size_t parent : parents) keys.push_back(plan_.nodes[parent].key);
     node.key = node_key(node.work, keys, device_content);
@@ -190,10 +203,11 @@ class Builder {
     return plan_.nodes.size() - 1;
   }
 
-  std::string unique_name(const Node& node) const {
+  // suffix: behind the device's name.
+  std::string unique_name(const Node& node, const std::string& suffix) const {
     std::string name{info(node.kind()).name};
     if (name != node.label) name += "-" + node.label;
-    if (const DeviceEntry* device = device_of(node.work)) name += "-" + device->name;
+    if (const DeviceEntry* device = device_of(node.work)) name += "-" + device->name + suffix;
     if (const auto seed = seed_of(node.work)) name += fmt::format("-s{}", *seed);
     const auto taken = [this](const std::string& candidate) {
       return std::any_of(plan_.nodes.begin(), plan_.nodes.end(),
@@ -208,6 +222,7 @@ class Builder {
   const PlanOptions& options_;
   const std::string& where_;
   std::vector<Fault> faults_;
+  std::vector<std::string> contents_;  // of the devices
   Plan plan_;
   std::size_t dataset_ = 0;
   std::size_t tokenizer_ = 0;

@@ -72,6 +72,11 @@ FieldList EvaluationSettings::fields() {
                   "stages whose checkpoints are evaluated; absent: all that are trained",
                   &stages,
                   {.hashed = false}});
+  list.push_back({"crosses_devices",
+                  "every checkpoint on every device, not on its own alone: what training and what "
+                  "evaluation on a device make of the scores come apart",
+                  &crosses_devices,
+                  {.hashed = false}});
   return list;
 }
 

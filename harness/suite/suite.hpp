@@ -87,6 +87,7 @@ struct EvaluationSettings {
   std::int64_t batch_size = 8;      // sequences at a time; cannot change any output, so not hashed
   std::vector<std::int64_t> steps;  // whose checkpoints are evaluated beside the last one
   std::vector<std::string> stages;  // whose checkpoints are evaluated; empty: all that are trained
+  bool crosses_devices = false;     // each of them on every device of the suite, not its own alone
   FieldList fields();
 };
 

@@ -182,7 +182,7 @@ TEST(Plan, AnEvaluationAtSeveralStepsIsANodeEach) {
       labels.push_back(node.label);
       EXPECT_EQ(work->step.has_value(), node.label.find('@') != std::string::npos);
     } else if (const auto* train = std::get_if<TrainWork>(&node.work)) {
-      EXPECT_EQ(train->settings.keep_steps, (std::vector<std::int64_t>{0, 2}));
+      EXPECT_EQ(train->keep_steps(), (std::vector<std::int64_t>{0, 2}));
     }
   const std::string name = json["evaluations"][0]["name"];
   EXPECT_EQ(std::count(labels.begin(), labels.end(), "base@0." + name),
