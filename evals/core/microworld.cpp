@@ -1,6 +1,5 @@
 #include "evals/core/microworld.hpp"
 
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -27,8 +26,7 @@ bool is_microworld(const CoreTask& task) { return task.id.starts_with("mw/"); }
 
 Result<CoreTaskData> microworld_task_data(const CoreTask& task,
                                           const MicroworldSettings& settings) {
-  MicroworldSettings checked = settings;
-  NB_TRY_VOID(parse_fields(checked.fields(), print_struct(settings), "microworld"));  // ranges
+  NB_TRY_VOID(check_ranges(settings));
   for (const MicroworldTask& generated : generate_microworld(settings).tasks) {
     if (generated.id != task.id) continue;
     NB_CHECK(generated.type == name(task.type), "[microworld] {} is {}, the table says {}", task.id,

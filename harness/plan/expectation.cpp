@@ -164,8 +164,9 @@ class Expecter {
 
  private:
   static double corpus_bytes(const DatasetWork& work) {
-    if (work.corpus.microworld)
-      return kGeneratedDocumentBytes * static_cast<double>(work.corpus.microworld->documents);
+    if (const auto& world = work.corpus.microworld)
+      return kGeneratedDocumentBytes *
+             static_cast<double>(world->documents + world->lessons.value_or(0));
     return static_cast<double>(work.text_bytes);
   }
 

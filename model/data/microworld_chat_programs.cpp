@@ -146,14 +146,14 @@ std::vector<Base> list_bases() {
            [](const Arguments& a) { return std::accumulate(a.items.begin(), a.items.end(), 0); }},
           {"length", "items", "the length of items", "len(items)",
            [](const Arguments& a) { return static_cast<int>(a.items.size()); }},
-          {"first", "items", "the first of items", "items[0]",
+          {"first", "items", "the first item", "items[0]",
            [](const Arguments& a) { return a.items.front(); }},
-          {"last", "items", "the last of items", "items[-1]",
+          {"last", "items", "the last item", "items[-1]",
            [](const Arguments& a) { return a.items.back(); }}};
 }
 Base item_at(int place) {
-  return {fmt::format("item_{}", place), "items",
-          fmt::format("the item at index {} of items", place), fmt::format("items[{}]", place),
+  return {fmt::format("item_{}", place), "items", fmt::format("the item at index {}", place),
+          fmt::format("items[{}]", place),
           [place](const Arguments& a) { return a.items[static_cast<std::size_t>(place)]; }};
 }
 Base count_of(char letter) {

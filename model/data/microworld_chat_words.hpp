@@ -39,7 +39,7 @@ inline constexpr std::array<Text, kOfPeople.size()> kSamePersonQuestions = {
     "Who has the same kind of pet as {}?", "Who likes the same colour as {}?",
     "Who plays the same instrument as {}?"};
 inline constexpr std::array<Text, kOfThings.size()> kSameThingQuestions = {
-    "Which is the same kind of thing as the {}?", "Which thing has the same colour as the {}?",
+    "Which thing is of the same kind as the {}?", "Which thing has the same colour as the {}?",
     "Which thing is in the same place as the {}?",
     "Which thing is made of the same material as the {}?"};
 
