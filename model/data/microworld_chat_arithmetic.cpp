@@ -1,7 +1,6 @@
 // mw/gsm8k: word problems of one or two steps with numbers up to 20 and results up to 100.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <map>
 #include <utility>
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "model/data/microworld_chat_parts.hpp"
-#include "model/data/tasks/rows.hpp"
 
 namespace nb::microworld {
 namespace {

@@ -1,7 +1,6 @@
 // mw/talk: one to three turns about the world in full sentences, with greetings and small requests
 // between; mw/identity: who the model is. Test conversations of mw/talk ask for held facts only.
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "model/data/microworld_chat_parts.hpp"

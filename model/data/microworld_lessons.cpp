@@ -3,8 +3,6 @@
 // train conversations (microworld_chat.hpp) is asked and computed here neither.
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "model/data/microworld_chat_parts.hpp"

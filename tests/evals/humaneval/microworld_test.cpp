@@ -1,6 +1,10 @@
 // The generated programs of mw/humaneval in the sandbox.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "evals/evaluate.hpp"
 #include "evals/humaneval/evaluator.hpp"
 #include "evals/humaneval/program.hpp"
