@@ -111,6 +111,13 @@ function(nb_component name)
     cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${CMAKE_SOURCE_DIR}
                OUTPUT_VARIABLE folder)
     set(units)
+    # Folders below with a CMakeLists.txt of their own are components that see to their own headers.
+    file(GLOB_RECURSE inner_lists CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CMakeLists.txt)
+    list(REMOVE_ITEM inner_lists CMakeLists.txt)
+    foreach(inner_list ${inner_lists})
+      cmake_path(GET inner_list PARENT_PATH inner)
+      list(FILTER headers EXCLUDE REGEX "^${inner}/")
+    endforeach()
     foreach(header ${headers})
       # A source that begins with its own header shows the same, unless it has precompiled ones before it.
       string(REGEX REPLACE "hpp$" "cpp" source ${header})
