@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "harness/base/check.hpp"
@@ -301,7 +302,11 @@ MeanTest one_against(std::span<const double> many, double one) {
 double detectable(double standard_error, double df) {
   NB_CHECK(standard_error >= 0 && df >= 0, "[power] standard error {}, df {}", standard_error, df);
   if (df <= 0) return std::numeric_limits<double>::infinity();
-  return standard_error * noncentrality_for_power(df, -student_t_quantile(0.025, df), true);
+  // Milliseconds each, and a gate asks for few degrees of freedom many times.
+  thread_local std::map<double, double> known;
+  const auto [at, is_new] = known.try_emplace(df);
+  if (is_new) at->second = noncentrality_for_power(df, -student_t_quantile(0.025, df), true);
+  return standard_error * at->second;
 }
 
 double seeds_factor(int seeds_a_side) {
