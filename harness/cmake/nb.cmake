@@ -140,22 +140,40 @@ function(nb_component name)
   endif()
 endfunction()
 
+# nb_any_source_matches(RESULT REGEX a.cpp ...): whether a line of these sources of this folder does.
+function(nb_any_source_matches result regex)
+  set(${result} OFF PARENT_SCOPE)
+  foreach(source ${ARGN})
+    file(STRINGS ${source} found REGEX ${regex} LIMIT_COUNT 1)
+    if(found)
+      set(${result} ON PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
+
 # nb_test(NAME SOURCES ... DEPS ... [LABELS slow]): one GoogleTest program of one folder under tests/.
 function(nb_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE nb_flags ${ARG_DEPS} nb_test_support GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${nb_cold})
-  nb_use_precompiled(${name} nb_precompiled_test nb_precompiled_test_json)
+  if(NB_PRECOMPILE)
+    # Eight sources a unit: what they share is read and its templates are compiled once. Each is compiled by itself
+    # where nothing is precompiled.
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    nb_any_source_matches(has_json ${nb_includes_json} ${ARG_SOURCES})
+    if(has_json)
+      target_precompile_headers(${name} REUSE_FROM nb_precompiled_test_json)
+    else()
+      target_precompile_headers(${name} REUSE_FROM nb_precompiled_test)
+    endif()
+  endif()
   # Paths only where a source asks for them: the other objects are the same in every checkout, and a
   # compiler cache can share them.
-  foreach(source ${ARG_SOURCES})
-    file(STRINGS ${source} asks REGEX "NB_(SOURCE|BINARY)_DIR" LIMIT_COUNT 1)
-    if(asks)
-      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS
-                   NB_SOURCE_DIR="${CMAKE_SOURCE_DIR}" NB_BINARY_DIR="${CMAKE_BINARY_DIR}")
-    endif()
-  endforeach()
+  nb_any_source_matches(asks_for_paths "NB_(SOURCE|BINARY)_DIR" ${ARG_SOURCES})
+  if(asks_for_paths)
+    target_compile_definitions(${name} PRIVATE NB_SOURCE_DIR="${CMAKE_SOURCE_DIR}" NB_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  endif()
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set(limit_s 1200)
   if(NB_SANITIZE)  # makes whole suites ten to twenty times slower

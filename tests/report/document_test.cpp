@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/report/has.hpp"
+
 namespace nb {
 namespace {
+
+using test::has;
 
 Document hostile() {
   Document document;
@@ -22,10 +26,6 @@ Document hostile() {
         TableBlock{"cap|tion", {{"a|b", "<th>"}, {{"1|2", "<img src=x>"}, {"REGRESSED", "−3.5"}}}},
         plot, second}}};
   return document;
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 TEST(Html, EscapesEveryText) {

@@ -8,6 +8,7 @@
 #include "harness/base/csv.hpp"
 #include "harness/base/fs.hpp"
 #include "report/sections.hpp"
+#include "tests/report/has.hpp"
 #include "tests/results/fake_run.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -15,13 +16,11 @@
 namespace nb {
 namespace {
 
+using test::even;
 using test::FakeRun;
+using test::has;
 
-bool even(int i) { return i % 2 == 0; }
 bool third(int i) { return i % 3 == 0; }
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 constexpr ReportOptions kNoPlots = {false, "gnuplot"};
 

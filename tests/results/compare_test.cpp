@@ -12,10 +12,10 @@
 namespace nb {
 namespace {
 
+using test::even;
 using test::FakeRun;
 
 bool always(int) { return true; }
-bool even(int i) { return i % 2 == 0; }
 
 const MetricDifference& metric(const RecordPair& pair, const std::string& name) {
   const auto at = std::find_if(pair.metrics.begin(), pair.metrics.end(),

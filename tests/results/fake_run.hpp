@@ -46,6 +46,9 @@ class FakeRun {
   std::string suite_;
 };
 
+// Items that a Task has right: every second one.
+inline bool even(int i) { return i % 2 == 0; }
+
 // A metric with a value.
 Metric metric_of(const std::string& name, double value, const std::string& unit,
                  Direction direction, Clock clock = Clock::kNone, std::int64_t n = 0);

@@ -11,9 +11,9 @@
 namespace nb {
 namespace {
 
+using test::even;
 using test::FakeRun;
 
-bool even(int i) { return i % 2 == 0; }
 bool odd(int i) { return i % 2 == 1; }
 const std::vector<FakeRun::Task> kTwoTasks = {{"mw/agreement", 200, even}, {"mw/facts", 200, even}};
 

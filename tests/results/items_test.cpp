@@ -22,7 +22,7 @@ ItemRecord choice_item() {
           ""};
 }
 
-std::string error_of(const test::TempDir& dir, const std::string& text) {
+std::string items_error(const test::TempDir& dir, const std::string& text) {
   EXPECT_TRUE(write_file(dir / "items.jsonl", text));
   const auto items = read_items(dir / "items.jsonl");
   return items ? "read" : items.error().message.substr((dir / "").string().size());
@@ -62,15 +62,16 @@ TEST(Items, RefuseNanAndDoubles) {
 TEST(Items, ErrorsNameFileAndLine) {
   const test::TempDir dir;
   const std::string good = "{\"i\":\"a\",\"o\":1,\"p\":\"0\",\"g\":\"0\"}\n";
-  EXPECT_EQ(error_of(dir, ""), "items.jsonl: has no items");
-  EXPECT_EQ(error_of(dir, good + "{\"i\":\"b\",\"o\":1}"),
+  EXPECT_EQ(items_error(dir, ""), "items.jsonl: has no items");
+  EXPECT_EQ(items_error(dir, good + "{\"i\":\"b\",\"o\":1}"),
             "items.jsonl: the last line is truncated; evaluate again");
-  EXPECT_TRUE(error_of(dir, good + "{\"i\":\"b\",\n").starts_with("items.jsonl:2"));
-  EXPECT_EQ(error_of(dir, good + good), "items.jsonl:2: item a appears twice");
-  EXPECT_EQ(error_of(dir, "{\"i\":\"a\",\"o\":2}\n"), "items.jsonl:1: \"o\" is neither 0 nor 1");
-  EXPECT_EQ(error_of(dir, "{\"i\":\"a\",\"o\":1,\"z\":1}\n"), "items.jsonl:1: unknown key \"z\"");
-  EXPECT_EQ(error_of(dir, "{\"o\":1}\n"), "items.jsonl:1: the item has no id");
-  EXPECT_EQ(error_of(dir, "{\"i\":\"a\"}\n"),
+  EXPECT_TRUE(items_error(dir, good + "{\"i\":\"b\",\n").starts_with("items.jsonl:2"));
+  EXPECT_EQ(items_error(dir, good + good), "items.jsonl:2: item a appears twice");
+  EXPECT_EQ(items_error(dir, "{\"i\":\"a\",\"o\":2}\n"), "items.jsonl:1: \"o\" is neither 0 nor 1");
+  EXPECT_EQ(items_error(dir, "{\"i\":\"a\",\"o\":1,\"z\":1}\n"),
+            "items.jsonl:1: unknown key \"z\"");
+  EXPECT_EQ(items_error(dir, "{\"o\":1}\n"), "items.jsonl:1: the item has no id");
+  EXPECT_EQ(items_error(dir, "{\"i\":\"a\"}\n"),
             "items.jsonl:1: the item does not say whether it was right");
   EXPECT_FALSE(read_items(dir / "missing.jsonl"));
 }

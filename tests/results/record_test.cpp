@@ -43,7 +43,7 @@ Record sample() {
   return record;
 }
 
-std::string error_of(const Record& record) {
+std::string record_error(const Record& record) {
   const auto json = record_json(record);
   return json ? "" : json.error().message;
 }
@@ -125,39 +125,40 @@ TEST(Record, NoChangedDigitOfItsTextIsTakenForAResult) {
 TEST(Record, RefusesWhatWouldLie) {
   Record record = sample();
   record.metrics[0].value = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_NE(error_of(record).find("mw/facts/accuracy: NaN"), std::string::npos) << error_of(record);
+  EXPECT_NE(record_error(record).find("mw/facts/accuracy: NaN"), std::string::npos)
+      << record_error(record);
 
   record = sample();
   record.metrics[1].reason_if_null = "";
-  EXPECT_NE(error_of(record).find("neither a value nor a reason"), std::string::npos);
+  EXPECT_NE(record_error(record).find("neither a value nor a reason"), std::string::npos);
 
   record = sample();
   record.metrics[0].clock = Clock::kHost;
-  EXPECT_NE(error_of(record).find("belongs to host_metrics"), std::string::npos);
+  EXPECT_NE(record_error(record).find("belongs to host_metrics"), std::string::npos);
 
   record = sample();
   record.host_metrics[0].clock = Clock::kSim;
-  EXPECT_NE(error_of(record).find("belongs to metrics"), std::string::npos);
+  EXPECT_NE(record_error(record).find("belongs to metrics"), std::string::npos);
 
   record = sample();
   record.artifacts.clear();
-  EXPECT_NE(error_of(record).find("not among the artifacts"), std::string::npos);
+  EXPECT_NE(record_error(record).find("not among the artifacts"), std::string::npos);
 
   record = sample();
   record.metrics.push_back(record.metrics[0]);
-  EXPECT_NE(error_of(record).find("appears twice"), std::string::npos);
+  EXPECT_NE(record_error(record).find("appears twice"), std::string::npos);
 
   record = sample();
   record.status = "failed";
-  EXPECT_NE(error_of(record).find("error text"), std::string::npos);
+  EXPECT_NE(record_error(record).find("error text"), std::string::npos);
 
   record = sample();
   record.numerics[0].status = "probably";
-  EXPECT_NE(error_of(record).find("probably"), std::string::npos);
+  EXPECT_NE(record_error(record).find("probably"), std::string::npos);
 
   record = sample();
   record.settings = Json{{"lr", std::numeric_limits<double>::infinity()}};
-  EXPECT_NE(error_of(record).find("lr"), std::string::npos) << error_of(record);
+  EXPECT_NE(record_error(record).find("lr"), std::string::npos) << record_error(record);
 }
 
 TEST(Record, NamesTheFieldOfABadFile) {

@@ -20,7 +20,7 @@
 namespace nb {
 namespace {
 
-std::vector<ChoiceItem> toy_items(int count) {
+std::vector<ChoiceItem> toy_choice_items(int count) {
   std::string text;
   for (int i = 0; i < count; ++i)
     text += R"({"id": "Q)" + std::to_string(i) + R"(", "question": "Number )" + std::to_string(i) +
@@ -30,7 +30,7 @@ std::vector<ChoiceItem> toy_items(int count) {
 }
 
 EvalResult run(LanguageModel& model, const EvalContext& context = {}, int count = 24) {
-  const LetterEvaluator evaluator("toy", toy_items(count), context);
+  const LetterEvaluator evaluator("toy", toy_choice_items(count), context);
   Task task;
   task.id = "toy";
   auto result = evaluate(task, evaluator, context, model);
@@ -61,7 +61,7 @@ TEST(LetterEvaluator, PicksTheLikeliestLetter) {
 
 TEST(LetterEvaluator, AsksForEachLetterRightAfterTheAssistantStarts) {
   const EvalContext context;
-  const LetterEvaluator evaluator("toy", toy_items(3), context);
+  const LetterEvaluator evaluator("toy", toy_choice_items(3), context);
   const auto requests = evaluator.requests(0, test::byte_tokenizer(), 4096);
   ASSERT_TRUE(requests.has_value()) << requests.error().message;
   ASSERT_EQ(requests->scores.size(), 4u);
@@ -91,7 +91,7 @@ TEST(LetterEvaluator, AModelThatIsNotFiniteHasNoPick) {
 }
 
 TEST(LetterEvaluator, LongPromptLosesItsEndAsTheReferenceDoes) {
-  auto items = toy_items(1);
+  auto items = toy_choice_items(1);
   items[0].question = std::string(3000, 'q');
   const EvalContext context;
   const LetterEvaluator evaluator("toy", items, context);
@@ -121,7 +121,7 @@ TEST(LetterEvaluator, CutPromptsAreCountedAndNotComparable) {
 }
 
 TEST(LetterEvaluator, LettersOfSeveralTokensAreAnErrorThatNamesTheTokenizer) {
-  auto items = toy_items(2);
+  auto items = toy_choice_items(2);
   for (ChoiceItem& item : items) item.letters = {"A", "B", "C", "10"};
   const LetterEvaluator evaluator("toy", items, EvalContext());
   const auto result = evaluator.check_tokenizer(test::byte_tokenizer());
@@ -150,7 +150,7 @@ TEST(LetterEvaluator, SubsetIsTheHeadOfTheShuffledRowsAndNotComparable) {
 }
 
 TEST(LetterEvaluator, RecordsOfFiveChoicesFitIn150Bytes) {
-  ChoiceItem item = toy_items(1).front();
+  ChoiceItem item = toy_choice_items(1).front();
   item.choices.push_back("v");
   item.letters.push_back("E");
   FakeLanguageModel model(test::byte_tokenizer(), 4096, [](std::span<const int>, int token) {

@@ -12,7 +12,7 @@
 namespace nb {
 namespace {
 
-std::vector<NumberItem> toy_items(int count) {
+std::vector<NumberItem> toy_number_items(int count) {
   std::vector<NumberItem> items;
   for (int i = 0; i < count; ++i) {
     const std::string n = std::to_string(i);
@@ -22,7 +22,7 @@ std::vector<NumberItem> toy_items(int count) {
 }
 
 ItemRecord marked(const std::vector<std::string>& texts, const EvalContext& context = {}) {
-  const NumberEvaluator evaluator("toy", "as they come", toy_items(19), context);
+  const NumberEvaluator evaluator("toy", "as they come", toy_number_items(19), context);
   auto record = evaluator.mark(18, texts);
   EXPECT_TRUE(record.has_value()) << record.error().message;
   return *record;
@@ -72,7 +72,7 @@ TEST(NumberEvaluator, FaultCountsARightAnswerAsWrong) {
 
 TEST(NumberEvaluator, CountsTextsWithoutAnAnswer) {
   const EvalContext context;
-  const NumberEvaluator evaluator("toy", "as they come", toy_items(2), context);
+  const NumberEvaluator evaluator("toy", "as they come", toy_number_items(2), context);
   std::vector<ItemRecord> items(2);
   items[0].texts = {"#### 0", "no"};
   items[1].texts = {"none", "neither"};
@@ -86,7 +86,7 @@ TEST(NumberEvaluator, CountsTextsWithoutAnAnswer) {
 
 TEST(NumberEvaluator, PromptIsTheQuestionAsTheUser) {
   const EvalContext context;
-  const NumberEvaluator evaluator("toy", "as they come", toy_items(1), context);
+  const NumberEvaluator evaluator("toy", "as they come", toy_number_items(1), context);
   const Tokenizer& tokenizer = test::byte_tokenizer();
   const auto prompt = evaluator.prompt(0, tokenizer, 1000);
   ASSERT_TRUE(prompt.has_value()) << prompt.error().message;
@@ -101,13 +101,13 @@ TEST(NumberEvaluator, PromptIsTheQuestionAsTheUser) {
 
 TEST(NumberEvaluator, StoredSolutionsMayEndInAPlainAnswer) {
   const EvalContext context;
-  const NumberEvaluator evaluator("toy", "as they come", toy_items(1), context);
+  const NumberEvaluator evaluator("toy", "as they come", toy_number_items(1), context);
   EXPECT_EQ(evaluator.stored_text(0, TextForm::kCompletion, "x\nA: 0"), "x\n#### 0");
 }
 
 TEST(Completions, MayNameTheirItemByItsQuestionAndShareAFile) {
   const EvalContext context;
-  const NumberEvaluator evaluator("toy", "as they come", toy_items(2), context);
+  const NumberEvaluator evaluator("toy", "as they come", toy_number_items(2), context);
   const std::string file =
       R"({"question": "How much is 1?", "a": {"solution": "A: 1"}, "b": "#### 5"})"
       "\n"

@@ -34,7 +34,7 @@ constexpr const char* kCsv =
 Result<CoreBundle> parse(const std::string& yaml, const std::string& csv = kCsv) {
   return parse_core_bundle(yaml, csv, "core.yaml", "meta.csv");
 }
-std::string error_of(const std::string& yaml, const std::string& csv = kCsv) {
+std::string bundle_error(const std::string& yaml, const std::string& csv = kCsv) {
   const auto bundle = parse(yaml, csv);
   return bundle ? "parsed" : bundle.error().message;
 }
@@ -59,18 +59,18 @@ TEST(CoreBundle, ReadsTasksDelimitersAndBaselines) {
 }
 
 TEST(CoreBundle, ErrorsNameFileLineAndKey) {
-  EXPECT_EQ(error_of("icl_tasks: 3\n"), "core.yaml: no list \"icl_tasks\"");
-  EXPECT_TRUE(error_of("icl_tasks: [\n").starts_with("core.yaml:2: "))
-      << error_of("icl_tasks: [\n");
-  EXPECT_EQ(error_of(replaced(kYaml, "  num_fewshot: [0]\n", "")),
+  EXPECT_EQ(bundle_error("icl_tasks: 3\n"), "core.yaml: no list \"icl_tasks\"");
+  EXPECT_TRUE(bundle_error("icl_tasks: [\n").starts_with("core.yaml:2: "))
+      << bundle_error("icl_tasks: [\n");
+  EXPECT_EQ(bundle_error(replaced(kYaml, "  num_fewshot: [0]\n", "")),
             "core.yaml:10: the task has no \"num_fewshot\"");
-  EXPECT_EQ(error_of(replaced(kYaml, "[0]", "[a]")),
+  EXPECT_EQ(bundle_error(replaced(kYaml, "[0]", "[a]")),
             "core.yaml:12: \"num_fewshot\" has a value of the wrong kind");
-  EXPECT_EQ(error_of(replaced(kYaml, "label: copa", "label: jeopardy")),
+  EXPECT_EQ(bundle_error(replaced(kYaml, "label: copa", "label: jeopardy")),
             "core.yaml:10: the task jeopardy appears twice");
-  EXPECT_EQ(error_of(kYaml, "Eval Task,Random baseline\ncopa,50\n"),
+  EXPECT_EQ(bundle_error(kYaml, "Eval Task,Random baseline\ncopa,50\n"),
             "meta.csv: no row for jeopardy, which core.yaml names");
-  EXPECT_EQ(error_of(kYaml, "Eval Task,Random baseline\ncopa,50\njeopardy,much\n"),
+  EXPECT_EQ(bundle_error(kYaml, "Eval Task,Random baseline\ncopa,50\njeopardy,much\n"),
             "meta.csv: jeopardy: \"much\" is not a percentage below 100");
 }
 

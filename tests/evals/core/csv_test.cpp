@@ -32,7 +32,7 @@ EvalResult composite(const std::string& name, double core) {
   return result;
 }
 
-constexpr const char* kRows =
+constexpr const char* kTableRows =
     "Task                               , Accuracy  , Centered  \n"
     "copa                               , 0.580000  , 0.160000  \n"
     "winograd                           , 0.498168  , -0.003663 \n";
@@ -42,16 +42,16 @@ TEST(CoreCsv, LinesStandInCoresOrderAsPythonPrintsThem) {
   const std::vector<EvalResult> results = {
       task("winograd", 0.4981684981684982, -0.003663003663003583), task("copa", 0.58, 0.16),
       composite("core", -0.025857)};
-  EXPECT_EQ(core_csv(results),
-            std::string(kRows) + "CORE                               ,           , -0.025857 \n");
+  EXPECT_EQ(core_csv(results), std::string(kTableRows) +
+                                   "CORE                               ,           , -0.025857 \n");
 }
 
 TEST(CoreCsv, AnEstimateIsNotCalledCore) {
   const std::vector<EvalResult> results = {
       task("copa", 0.58, 0.16), task("winograd", 0.4981684981684982, -0.003663003663003583),
       composite("core_estimate", 0.25)};
-  EXPECT_EQ(core_csv(results),
-            std::string(kRows) + "core_estimate                      ,           , 0.250000  \n");
+  EXPECT_EQ(core_csv(results), std::string(kTableRows) +
+                                   "core_estimate                      ,           , 0.250000  \n");
 }
 
 TEST(CoreCsv, AMissingCompositeAndForeignTasksLeaveNoLine) {
@@ -60,7 +60,7 @@ TEST(CoreCsv, AMissingCompositeAndForeignTasksLeaveNoLine) {
   const std::vector<EvalResult> results = {
       task("copa", 0.58, 0.16), task("winograd", 0.4981684981684982, -0.003663003663003583),
       task("mmlu", 0.25, 0.0), none};
-  EXPECT_EQ(core_csv(results), kRows);
+  EXPECT_EQ(core_csv(results), kTableRows);
   EXPECT_EQ(core_csv(std::vector<EvalResult>{task("mmlu", 0.25, 0.0)}), "");
 }
 

@@ -7,7 +7,7 @@
 namespace nb {
 namespace {
 
-constexpr const char* kRows =
+constexpr const char* kToyRows =
     R"({"query": "a", "choices": ["the cat", "the fox", "12"], "gold": 0}
 {"query": "b", "choices": ["on", "in", "at"], "gold": 1}
 {"query": "c", "choices": ["red", "blue", "green"], "gold": 2}
@@ -24,7 +24,7 @@ CoreTask toy_task(int shots) {
 EvalResult run(const EvalContext& context, int shots = 1) {
   auto model = test::toy_model();
   auto result = test::evaluate_core(
-      toy_task(shots), test::task_data(kRows, CoreTaskType::kMultipleChoice), context, model);
+      toy_task(shots), test::task_data(kToyRows, CoreTaskType::kMultipleChoice), context, model);
   EXPECT_TRUE(result.has_value()) << result.error().message;
   return *result;
 }
@@ -73,7 +73,7 @@ TEST(CoreEvaluator, FaultOfAnotherTaskChangesNothing) {
 TEST(CoreEvaluator, AllTiedChoicesGiveTheFirst) {
   auto model = test::flat_model();
   const auto result = test::evaluate_core(
-      toy_task(0), test::task_data(kRows, CoreTaskType::kMultipleChoice), {}, model);
+      toy_task(0), test::task_data(kToyRows, CoreTaskType::kMultipleChoice), {}, model);
   for (const ItemRecord& item : result->items) EXPECT_EQ(item.prediction, "0");
 }
 
@@ -82,7 +82,7 @@ TEST(CoreEvaluator, TooManyShotsNameBothNumbers) {
   context.settings.max_per_task = 3;
   auto model = test::toy_model();
   const auto result = test::evaluate_core(
-      toy_task(3), test::task_data(kRows, CoreTaskType::kMultipleChoice), context, model);
+      toy_task(3), test::task_data(kToyRows, CoreTaskType::kMultipleChoice), context, model);
   ASSERT_FALSE(result.has_value());
   EXPECT_EQ(result.error().message,
             "toy: 3 few-shot examples need at least 4 rows, but 3 are kept; raise max_per_task");

@@ -9,18 +9,16 @@
 namespace nb {
 namespace {
 
-constexpr auto kChoice = CoreTaskType::kMultipleChoice;
-constexpr auto kSchema = CoreTaskType::kSchema;
-constexpr auto kModelling = CoreTaskType::kLanguageModelling;
+using enum CoreTaskType;
 
-std::string error_of(std::string_view text, CoreTaskType type) {
+std::string items_error(std::string_view text, CoreTaskType type) {
   const auto items = parse_core_items(text, type, "a.jsonl");
   return items ? "no error" : items.error().message;
 }
 
 TEST(CoreItems, RowsOfEachTypeAreRead) {
   const auto choice = parse_core_items(
-      R"({"query": "q", "choices": ["a", "b"], "gold": 1, "row": 3})", kChoice, "a");
+      R"({"query": "q", "choices": ["a", "b"], "gold": 1, "row": 3})", kMultipleChoice, "a");
   ASSERT_TRUE(choice.has_value()) << choice.error().message;
   EXPECT_EQ(choice->front().query, "q");
   EXPECT_EQ(choice->front().choices, (std::vector<std::string>{"a", "b"}));
@@ -31,7 +29,7 @@ TEST(CoreItems, RowsOfEachTypeAreRead) {
   EXPECT_EQ(schema->front().choices, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(schema->front().continuation, "c");
   const auto modelling =
-      parse_core_items(R"({"context": "x", "continuation": "y"})", kModelling, "a");
+      parse_core_items(R"({"context": "x", "continuation": "y"})", kLanguageModelling, "a");
   ASSERT_TRUE(modelling.has_value()) << modelling.error().message;
   EXPECT_EQ(modelling->front().query, "x");
   EXPECT_EQ(modelling->front().continuation, "y");
@@ -41,7 +39,7 @@ TEST(CoreItems, ByteOrderMarkCrlfAndBlankLinesAreAccepted) {
   const auto items = parse_core_items(
       "\xef\xbb\xbf{\"context\": \"a\", \"continuation\": \"b\"}\r\n\r\n  \n{\"context\": \"c\", "
       "\"continuation\": \"d\"}",
-      kModelling, "a");
+      kLanguageModelling, "a");
   ASSERT_TRUE(items.has_value()) << items.error().message;
   EXPECT_EQ(items->size(), 2u);
   EXPECT_EQ(items->back().continuation, "d");
@@ -50,43 +48,45 @@ TEST(CoreItems, ByteOrderMarkCrlfAndBlankLinesAreAccepted) {
 TEST(CoreItems, ErrorsNameFileLineAndWhatIsWrong) {
   const std::string good = R"({"query": "q", "choices": ["a", "b"], "gold": 1})"
                            "\n";
-  EXPECT_EQ(error_of(good + R"({"query": "q", "gold": 1})", kChoice),
+  EXPECT_EQ(items_error(good + R"({"query": "q", "gold": 1})", kMultipleChoice),
             "a.jsonl:2: \"choices\" is missing (a list of strings); a multiple_choice row has "
             "query, choices, gold");
-  EXPECT_EQ(error_of(good + good + R"({"query": "q", "choices": ["a", "b"], "gold": 2})", kChoice),
+  EXPECT_EQ(items_error(good + good + R"({"query": "q", "choices": ["a", "b"], "gold": 2})",
+                        kMultipleChoice),
             "a.jsonl:3: \"gold\" is 2, but the choices are 0 to 1");
-  EXPECT_EQ(error_of(R"({"query": "q", "choices": ["a", "b"], "gold": -1})", kChoice),
+  EXPECT_EQ(items_error(R"({"query": "q", "choices": ["a", "b"], "gold": -1})", kMultipleChoice),
             "a.jsonl:1: \"gold\" is -1, but the choices are 0 to 1");
-  EXPECT_EQ(
-      error_of(R"({"query": "q", "choices": ["a", "b"], "gold": 18446744073709551615})", kChoice),
-      "a.jsonl:1: \"gold\" is 18446744073709551615, too large");
-  EXPECT_EQ(error_of(R"({"query": "q", "choices": ["a", "b"], "gold": "A"})", kChoice),
+  EXPECT_EQ(items_error(R"({"query": "q", "choices": ["a", "b"], "gold": 18446744073709551615})",
+                        kMultipleChoice),
+            "a.jsonl:1: \"gold\" is 18446744073709551615, too large");
+  EXPECT_EQ(items_error(R"({"query": "q", "choices": ["a", "b"], "gold": "A"})", kMultipleChoice),
             "a.jsonl:1: \"gold\" must be an integer, got string");
-  EXPECT_EQ(error_of(R"({"query": "q", "choices": ["a", 3], "gold": 0})", kChoice),
+  EXPECT_EQ(items_error(R"({"query": "q", "choices": ["a", 3], "gold": 0})", kMultipleChoice),
             "a.jsonl:1: \"choices\" must be a list of strings, got number");
-  EXPECT_EQ(error_of(R"({"query": "q", "choices": ["a"], "gold": 0})", kChoice),
+  EXPECT_EQ(items_error(R"({"query": "q", "choices": ["a"], "gold": 0})", kMultipleChoice),
             "a.jsonl:1: \"choices\" has 1 entries; a choice needs at least 2");
-  EXPECT_EQ(error_of(R"({"context": null, "continuation": "b"})", kModelling),
+  EXPECT_EQ(items_error(R"({"context": null, "continuation": "b"})", kLanguageModelling),
             "a.jsonl:1: \"context\" must be a string, got null");
-  EXPECT_EQ(error_of(R"([1, 2])", kModelling),
+  EXPECT_EQ(items_error(R"([1, 2])", kLanguageModelling),
             "a.jsonl:1: expected a language_modeling row (an object with context, continuation), "
             "got array");
-  EXPECT_EQ(error_of("\n\n", kModelling), "a.jsonl: no rows; expected one JSON value a line");
+  EXPECT_EQ(items_error("\n\n", kLanguageModelling),
+            "a.jsonl: no rows; expected one JSON value a line");
 }
 
 TEST(CoreItems, BrokenJsonNamesLineAndColumn) {
-  const std::string message =
-      error_of("{\"context\": \"a\", \"continuation\": \"b\"}\n{\"context\": \"a", kModelling);
+  const std::string message = items_error(
+      "{\"context\": \"a\", \"continuation\": \"b\"}\n{\"context\": \"a", kLanguageModelling);
   EXPECT_TRUE(message.starts_with("a.jsonl:2:15: ")) << message;
 }
 
 TEST(CoreItems, InvalidUtf8NamesTheByte) {
-  EXPECT_EQ(error_of("{\"context\": \"\xff\", \"continuation\": \"b\"}", kModelling),
+  EXPECT_EQ(items_error("{\"context\": \"\xff\", \"continuation\": \"b\"}", kLanguageModelling),
             "a.jsonl:1: byte 14 of the line (0xff) is not valid UTF-8; save the file as UTF-8");
 }
 
 TEST(CoreItems, MissingFileIsNamed) {
-  const auto items = read_core_items("/nonexistent/rows.jsonl", kChoice);
+  const auto items = read_core_items("/nonexistent/rows.jsonl", kMultipleChoice);
   ASSERT_FALSE(items.has_value());
   EXPECT_NE(items.error().message.find("/nonexistent/rows.jsonl"), std::string::npos)
       << items.error().message;
@@ -95,8 +95,8 @@ TEST(CoreItems, MissingFileIsNamed) {
 TEST(CoreItems, IdsAreUniqueAndDependOnContentOnly) {
   const std::string a = R"({"context": "a", "continuation": "b"})",
                     b = R"({"continuation": "b", "context": "a2"})";
-  const auto first = *parse_core_items(a + "\n" + b + "\n" + a, kModelling, "x");
-  const auto second = *parse_core_items(b + "\n" + a, kModelling, "y");
+  const auto first = *parse_core_items(a + "\n" + b + "\n" + a, kLanguageModelling, "x");
+  const auto second = *parse_core_items(b + "\n" + a, kLanguageModelling, "y");
   EXPECT_EQ(first[0].id, second[1].id);
   EXPECT_EQ(first[1].id, second[0].id);
   EXPECT_NE(first[0].id, first[2].id);  // the same row twice
@@ -104,8 +104,10 @@ TEST(CoreItems, IdsAreUniqueAndDependOnContentOnly) {
 }
 
 TEST(CoreItems, FieldBordersAreHashed) {
-  const auto a = *parse_core_items(R"({"context": "ab", "continuation": "c"})", kModelling, "x");
-  const auto b = *parse_core_items(R"({"context": "a", "continuation": "bc"})", kModelling, "x");
+  const auto a =
+      *parse_core_items(R"({"context": "ab", "continuation": "c"})", kLanguageModelling, "x");
+  const auto b =
+      *parse_core_items(R"({"context": "a", "continuation": "bc"})", kLanguageModelling, "x");
   EXPECT_NE(a[0].id, b[0].id);
 }
 

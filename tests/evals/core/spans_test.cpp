@@ -6,9 +6,7 @@ namespace nb {
 namespace {
 
 using Sequences = std::vector<std::vector<int>>;
-constexpr auto kChoice = CoreTaskType::kMultipleChoice;
-constexpr auto kSchema = CoreTaskType::kSchema;
-constexpr auto kModelling = CoreTaskType::kLanguageModelling;
+using enum CoreTaskType;
 
 TEST(CoreSpans, CommonPrefixAndSuffixStopAtTheShortest) {
   const Sequences s = {{1, 2, 3}, {1, 2}, {1, 2, 4}};
@@ -19,7 +17,7 @@ TEST(CoreSpans, CommonPrefixAndSuffixStopAtTheShortest) {
 }
 
 TEST(CoreSpans, MultipleChoiceStartsWhereChoicesDiffer) {
-  const auto requests = *spans_of({{0, 7, 8, 1}, {0, 7, 8, 2, 3}}, kChoice);
+  const auto requests = *spans_of({{0, 7, 8, 1}, {0, 7, 8, 2, 3}}, kMultipleChoice);
   EXPECT_EQ(requests[0].start, 3u);
   EXPECT_EQ(requests[0].end, 4u);
   EXPECT_EQ(requests[1].start, 3u);
@@ -28,12 +26,12 @@ TEST(CoreSpans, MultipleChoiceStartsWhereChoicesDiffer) {
 
 TEST(CoreSpans, PrefixReachesIntoAnswersThatBeginAlike) {
   const auto requests =
-      *spans_of({{0, 7, 5, 1}, {0, 7, 5, 2}}, kChoice);  // 5 is the answers' first token
+      *spans_of({{0, 7, 5, 1}, {0, 7, 5, 2}}, kMultipleChoice);  // 5 is the answers' first token
   EXPECT_EQ(requests[0].start, 3u);
 }
 
 TEST(CoreSpans, ChoiceThatIsAPrefixHasAnEmptySpan) {
-  const auto requests = *spans_of({{0, 7, 5}, {0, 7, 5, 2}}, kChoice);
+  const auto requests = *spans_of({{0, 7, 5}, {0, 7, 5, 2}}, kMultipleChoice);
   EXPECT_EQ(requests[0].start, requests[0].end);
   EXPECT_EQ(requests[1].end - requests[1].start, 1u);
 }
@@ -54,7 +52,7 @@ TEST(CoreSpans, EqualOptionsScoreAllButTheFirstToken) {
 }
 
 TEST(CoreSpans, ModellingScoresWhatIsAppended) {
-  const auto requests = *spans_of({{0, 1}, {0, 1, 2, 3}}, kModelling);
+  const auto requests = *spans_of({{0, 1}, {0, 1, 2, 3}}, kLanguageModelling);
   ASSERT_EQ(requests.size(), 1u);
   EXPECT_EQ(requests[0].tokens, (std::vector<int>{0, 1, 2, 3}));
   EXPECT_EQ(requests[0].start, 2u);
@@ -62,8 +60,8 @@ TEST(CoreSpans, ModellingScoresWhatIsAppended) {
 }
 
 TEST(CoreSpans, ModellingRefusesATokenThatStraddles) {
-  EXPECT_FALSE(spans_of({{0, 1}, {0, 5, 6}}, kModelling).has_value());
-  EXPECT_FALSE(spans_of({{0, 1}, {0, 1}}, kModelling).has_value());
+  EXPECT_FALSE(spans_of({{0, 1}, {0, 5, 6}}, kLanguageModelling).has_value());
+  EXPECT_FALSE(spans_of({{0, 1}, {0, 1}}, kLanguageModelling).has_value());
 }
 
 TEST(CutLeft, KeepsTheLastTokensAndShiftsTheSpan) {

@@ -7,7 +7,7 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-std::string error_of(std::string_view text, CsvHeader header = CsvHeader::kFirstRow) {
+std::string csv_error(std::string_view text, CsvHeader header = CsvHeader::kFirstRow) {
   const auto table = parse_csv(text, "a.csv", header);
   return table ? "no error" : table.error().message;
 }
@@ -36,21 +36,21 @@ TEST(Csv, KeepsQuotedNewlinesQuotesCommasAndSpaces) {
 }
 
 TEST(Csv, NamesTheLineOfARowOfAnotherWidth) {
-  EXPECT_EQ(error_of("a,b\n\"1\n1\",2\n\n3\n"), "a.csv:5: 1 cells, but the header has 2");
-  EXPECT_EQ(error_of("1,2\n3,4,5\n", CsvHeader::kNone),
+  EXPECT_EQ(csv_error("a,b\n\"1\n1\",2\n\n3\n"), "a.csv:5: 1 cells, but the header has 2");
+  EXPECT_EQ(csv_error("1,2\n3,4,5\n", CsvHeader::kNone),
             "a.csv:2: 3 cells, but the first row has 2");
 }
 
 TEST(Csv, NamesTheLineOfABadQuote) {
-  EXPECT_EQ(error_of("a,b\n1,x\"y\n").substr(0, 15), "a.csv:2: unexpe");
-  EXPECT_EQ(error_of("a,b\n1,2\n3,\"open\n5,6\n"),
+  EXPECT_EQ(csv_error("a,b\n1,x\"y\n").substr(0, 15), "a.csv:2: unexpe");
+  EXPECT_EQ(csv_error("a,b\n1,2\n3,\"open\n5,6\n"),
             "a.csv:3: the quoted cell that begins here is never closed");
 }
 
 TEST(Csv, RefusesAnEmptyFileAndATwiceNamedColumn) {
-  EXPECT_EQ(error_of(""), "a.csv:1: no header line");
-  EXPECT_EQ(error_of("a,b,a\n"), "a.csv:1: column \"a\" appears twice");
-  EXPECT_EQ(error_of("", CsvHeader::kNone), "no error");
+  EXPECT_EQ(csv_error(""), "a.csv:1: no header line");
+  EXPECT_EQ(csv_error("a,b,a\n"), "a.csv:1: column \"a\" appears twice");
+  EXPECT_EQ(csv_error("", CsvHeader::kNone), "no error");
 }
 
 TEST(Csv, UnknownColumnNamesTheNearestAndAll) {

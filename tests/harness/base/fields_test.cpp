@@ -64,7 +64,7 @@ struct Later {
   }
 };
 
-std::string error_of(const Json& json, const std::string& where = "s.json") {
+std::string fields_error(const Json& json, const std::string& where = "s.json") {
   const auto result = parse_struct<Outer>(json, where);
   return result ? "no error" : result.error().message;
 }
@@ -110,52 +110,55 @@ TEST(Fields, PrintedStructParsesBackToItself) {
 }
 
 TEST(Fields, UnknownKeyNamesTheNearestOrAll) {
-  EXPECT_EQ(error_of({{"dept", 3}}), "s.json: /dept: unknown key; did you mean \"depth\"?");
-  EXPECT_EQ(error_of({{"inner", {{"xyzzy", 3}}}}),
+  EXPECT_EQ(fields_error({{"dept", 3}}), "s.json: /dept: unknown key; did you mean \"depth\"?");
+  EXPECT_EQ(fields_error({{"inner", {{"xyzzy", 3}}}}),
             "s.json: /inner/xyzzy: unknown key; known: name, rate");
-  EXPECT_EQ(error_of({{"list", {{{"nam/e", 3}}}}}),
+  EXPECT_EQ(fields_error({{"list", {{{"nam/e", 3}}}}}),
             "s.json: /list/0/nam~1e: unknown key; did you mean \"name\"?");
 }
 
 TEST(Fields, WrongTypesNameExpectedAndFound) {
-  EXPECT_EQ(error_of({{"depth", "1"}}),
+  EXPECT_EQ(fields_error({{"depth", "1"}}),
             "s.json: /depth: expected an integer, found the string \"1\"");
-  EXPECT_EQ(error_of({{"depth", 1.5}}),
+  EXPECT_EQ(fields_error({{"depth", 1.5}}),
             "s.json: /depth: expected an integer, found the number 1.5");
-  EXPECT_EQ(error_of({{"depth", nullptr}}), "s.json: /depth: expected an integer, found null");
-  EXPECT_EQ(error_of({{"bytes", -1}}),
+  EXPECT_EQ(fields_error({{"depth", nullptr}}), "s.json: /depth: expected an integer, found null");
+  EXPECT_EQ(fields_error({{"bytes", -1}}),
             "s.json: /bytes: expected an integer of 0 or more, found the number -1");
-  EXPECT_EQ(error_of({{"quiet", 1}}), "s.json: /quiet: expected true or false, found the number 1");
-  EXPECT_EQ(error_of({{"lr", true}}), "s.json: /lr: expected a number, found true");
-  EXPECT_EQ(error_of({{"sizes", 3}}), "s.json: /sizes: expected a list, found the number 3");
-  EXPECT_EQ(error_of({{"sizes", {1, "x"}}}),
+  EXPECT_EQ(fields_error({{"quiet", 1}}),
+            "s.json: /quiet: expected true or false, found the number 1");
+  EXPECT_EQ(fields_error({{"lr", true}}), "s.json: /lr: expected a number, found true");
+  EXPECT_EQ(fields_error({{"sizes", 3}}), "s.json: /sizes: expected a list, found the number 3");
+  EXPECT_EQ(fields_error({{"sizes", {1, "x"}}}),
             "s.json: /sizes/1: expected an integer, found the string \"x\"");
-  EXPECT_EQ(error_of({{"inner", 3}}), "s.json: /inner: expected an object, found the number 3");
-  EXPECT_EQ(error_of({{"inner", {{"name", 1}}}}),
+  EXPECT_EQ(fields_error({{"inner", 3}}), "s.json: /inner: expected an object, found the number 3");
+  EXPECT_EQ(fields_error({{"inner", {{"name", 1}}}}),
             "s.json: /inner/name: expected a string, found the number 1");
-  EXPECT_EQ(error_of({{"list", {1}}}), "s.json: /list/0: expected an object, found the number 1");
-  EXPECT_EQ(error_of({{"mode", 1}}),
+  EXPECT_EQ(fields_error({{"list", {1}}}),
+            "s.json: /list/0: expected an object, found the number 1");
+  EXPECT_EQ(fields_error({{"mode", 1}}),
             "s.json: /mode: expected one of eager, compiled, found the number 1");
-  EXPECT_EQ(error_of(Json::array()), "s.json: /: expected an object, found a list");
+  EXPECT_EQ(fields_error(Json::array()), "s.json: /: expected an object, found a list");
 }
 
 TEST(Fields, RangesAreChecked) {
-  EXPECT_EQ(error_of({{"depth", 0}}), "s.json: /depth: 0 is below the minimum 1");
-  EXPECT_EQ(error_of({{"depth", 65}}), "s.json: /depth: 65 is above the maximum 64");
-  EXPECT_EQ(error_of({{"depth", 3000000000LL}}),
+  EXPECT_EQ(fields_error({{"depth", 0}}), "s.json: /depth: 0 is below the minimum 1");
+  EXPECT_EQ(fields_error({{"depth", 65}}), "s.json: /depth: 65 is above the maximum 64");
+  EXPECT_EQ(fields_error({{"depth", 3000000000LL}}),
             "s.json: /depth: 3000000000 is too large for this setting");
-  EXPECT_EQ(error_of({{"depth", -3000000000LL}}),
+  EXPECT_EQ(fields_error({{"depth", -3000000000LL}}),
             "s.json: /depth: -3000000000 is too small for this setting");
-  EXPECT_EQ(error_of({{"sizes", {1, 0}}}), "s.json: /sizes/1: 0 is below the minimum 1");
-  EXPECT_EQ(error_of({{"weights", {{"x", 2}}}}), "s.json: /weights/x: 2 is above the maximum 1");
-  EXPECT_EQ(error_of({{"inner", {{"rate", 11.5}}}}),
+  EXPECT_EQ(fields_error({{"sizes", {1, 0}}}), "s.json: /sizes/1: 0 is below the minimum 1");
+  EXPECT_EQ(fields_error({{"weights", {{"x", 2}}}}),
+            "s.json: /weights/x: 2 is above the maximum 1");
+  EXPECT_EQ(fields_error({{"inner", {{"rate", 11.5}}}}),
             "s.json: /inner/rate: 11.5 tok/s is above the maximum 10 tok/s");
 }
 
 TEST(Fields, TextsAndEnumeratorsAreOneOf) {
-  EXPECT_EQ(error_of({{"inner", {{"name", "beee"}}}}),
+  EXPECT_EQ(fields_error({{"inner", {{"name", "beee"}}}}),
             "s.json: /inner/name: \"beee\" is not one of a, bee, sea; did you mean \"bee\"?");
-  EXPECT_EQ(error_of({{"mode", "compile"}}),
+  EXPECT_EQ(fields_error({{"mode", "compile"}}),
             "s.json: /mode: \"compile\" is not one of eager, compiled; did you mean \"compiled\"?");
 }
 
@@ -165,13 +168,13 @@ TEST(Fields, RequiredKeysAreMissed) {
 }
 
 TEST(Fields, PointerContinuesTheCallersPlace) {
-  EXPECT_EQ(error_of({{"depth", 0}}, "s.json: /train/0"),
+  EXPECT_EQ(fields_error({{"depth", 0}}, "s.json: /train/0"),
             "s.json: /train/0/depth: 0 is below the minimum 1");
-  EXPECT_EQ(error_of({{"depth", 0}}, ""), "/depth: 0 is below the minimum 1");
+  EXPECT_EQ(fields_error({{"depth", 0}}, ""), "/depth: 0 is below the minimum 1");
 }
 
 TEST(Fields, OptionalsTakeNull) {
-  EXPECT_EQ(error_of({{"inner", {{"rate", nullptr}}}, {"maybe", nullptr}}), "no error");
+  EXPECT_EQ(fields_error({{"inner", {{"rate", nullptr}}}, {"maybe", nullptr}}), "no error");
 }
 
 TEST(Fields, HashedFieldsLeaveOutWhatChangesNothing) {

@@ -11,7 +11,7 @@
 namespace nb {
 namespace {
 
-std::string error_of(std::string_view text, JsonComments comments = JsonComments::kRefused) {
+std::string json_error(std::string_view text, JsonComments comments = JsonComments::kRefused) {
   const auto json = parse_json(text, "a.json", comments);
   return json ? "no error" : json.error().message;
 }
@@ -25,17 +25,18 @@ TEST(JsonIo, ReadsEveryKindOfValue) {
 }
 
 TEST(JsonIo, ErrorsTellFileLineAndColumn) {
-  EXPECT_EQ(error_of("{\n  \"a\": 1,\n  \"b\": tru\n}").substr(0, 11), "a.json:3:11");
-  EXPECT_EQ(error_of("").substr(0, 12), "a.json:1:1: ");
-  EXPECT_EQ(error_of("{\"a\": 1} x").substr(0, 13), "a.json:1:10: ");
-  EXPECT_NE(error_of("[1,]").find("syntax error"), std::string::npos);
+  EXPECT_EQ(json_error("{\n  \"a\": 1,\n  \"b\": tru\n}").substr(0, 11), "a.json:3:11");
+  EXPECT_EQ(json_error("").substr(0, 12), "a.json:1:1: ");
+  EXPECT_EQ(json_error("{\"a\": 1} x").substr(0, 13), "a.json:1:10: ");
+  EXPECT_NE(json_error("[1,]").find("syntax error"), std::string::npos);
 }
 
 // The parser took it for the end: whatever followed was left out without a word.
 TEST(JsonIo, RefusesAByteZero) {
   using namespace std::string_view_literals;
   for (const std::string_view text : {"{\"a\": 1}\n\0{\"b\": 2}"sv, "{\"a\": 1}\n\0"sv})
-    EXPECT_EQ(error_of(text), "a.json:2:1: a zero byte; JSON is UTF-8 text (is the file damaged?)");
+    EXPECT_EQ(json_error(text),
+              "a.json:2:1: a zero byte; JSON is UTF-8 text (is the file damaged?)");
 }
 
 TEST(JsonIo, ErrorsInALineOfAFileTellItsColumn) {
@@ -46,26 +47,26 @@ TEST(JsonIo, ErrorsInALineOfAFileTellItsColumn) {
 }
 
 TEST(JsonIo, RefusesAKeyThatComesTwice) {
-  EXPECT_EQ(error_of("{\"a\": {\"k\": 1},\n \"b\": {\"k\": 1, \"x\\\"y\": 2,\n  \"x\\\"y\": 3}}"),
+  EXPECT_EQ(json_error("{\"a\": {\"k\": 1},\n \"b\": {\"k\": 1, \"x\\\"y\": 2,\n  \"x\\\"y\": 3}}"),
             "a.json:3:3: key \"x\"y\" appears twice in one object");
-  EXPECT_EQ(error_of(R"([{"k": 1}, {"k": 1}])"), "no error");
+  EXPECT_EQ(json_error(R"([{"k": 1}, {"k": 1}])"), "no error");
 }
 
 TEST(JsonIo, RefusesWhatJsonHasNot) {
   for (const char* text :
        {"NaN", "Infinity", "1e999", "[1 2]", "{'a': 1}", "\"\xff\"", "01", "\"a"})
-    EXPECT_NE(error_of(text), "no error") << text;
+    EXPECT_NE(json_error(text), "no error") << text;
 }
 
 TEST(JsonIo, CommentsOnlyWhereAsked) {
   const char* text = "{ // why\n \"a\": 1 /* and */ }";
-  EXPECT_EQ(error_of(text, JsonComments::kAllowed), "no error");
-  EXPECT_NE(error_of(text), "no error");
+  EXPECT_EQ(json_error(text, JsonComments::kAllowed), "no error");
+  EXPECT_NE(json_error(text), "no error");
 }
 
 TEST(JsonIo, DepthHasALimit) {
-  EXPECT_EQ(error_of(std::string(200, '[') + std::string(200, ']')), "no error");
-  EXPECT_EQ(error_of(std::string(1'000'000, '[')), "a.json:1:201: nested deeper than 200 levels");
+  EXPECT_EQ(json_error(std::string(200, '[') + std::string(200, ']')), "no error");
+  EXPECT_EQ(json_error(std::string(1'000'000, '[')), "a.json:1:201: nested deeper than 200 levels");
 }
 
 TEST(JsonIo, EqualValuesHaveEqualBytes) {

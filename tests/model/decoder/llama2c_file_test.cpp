@@ -10,9 +10,9 @@
 namespace nb {
 namespace {
 
-const fs::path kGolden = fs::path(NB_SOURCE_DIR) / "tests" / "golden" / "llama_parity.bin";
+const fs::path kLlamaGolden = fs::path(NB_SOURCE_DIR) / "tests" / "golden" / "llama_parity.bin";
 
-std::string bytes_of_golden() { return read_file(kGolden).value(); }
+std::string bytes_of_golden() { return read_file(kLlamaGolden).value(); }
 std::string error_of(const std::string& bytes) {
   const auto file = parse_llama2c_file(bytes, "model.bin");
   return file ? "" : file.error().message;
@@ -23,7 +23,7 @@ std::string with_word(std::string bytes, std::size_t index, unsigned char lowest
 }
 
 TEST(Llama2cFile, HeaderAndRunsAreReadInFileOrder) {
-  const auto file = read_llama2c_file(kGolden);
+  const auto file = read_llama2c_file(kLlamaGolden);
   ASSERT_TRUE(file) << file.error().message;
   const DecoderConfig& config = file->config;
   EXPECT_EQ(std::tuple(config.n_embd, config.hidden(), config.n_layer, config.n_head,
@@ -48,7 +48,7 @@ TEST(Llama2cFile, HeaderAndRunsAreReadInFileOrder) {
 }
 
 TEST(Llama2cFile, IsKnownByItsSizes) {
-  EXPECT_TRUE(is_llama2c_file(kGolden));
+  EXPECT_TRUE(is_llama2c_file(kLlamaGolden));
   EXPECT_FALSE(is_llama2c_file(fs::path(NB_SOURCE_DIR) / "README.md"));
   EXPECT_FALSE(is_llama2c_file("no such file"));
   const test::TempDir folder;

@@ -18,9 +18,9 @@
 namespace nb {
 namespace {
 
-constexpr double kGradientTolerance = 2e-6;  // ‖Δ‖ / ‖gradient‖; four times PyTorch fp32
-constexpr double kLossTolerance = 2e-6;      // relative
-const std::string kGolden = NB_SOURCE_DIR "/tests/golden/nanochat_parity";
+constexpr double kNanochatGradientTolerance = 2e-6;  // ‖Δ‖ / ‖gradient‖; four times PyTorch fp32
+constexpr double kNanochatLossTolerance = 2e-6;  // relative
+const std::string kNanochatGolden = NB_SOURCE_DIR "/tests/golden/nanochat_parity";
 
 struct GoldenCase {
   Json json;
@@ -33,7 +33,7 @@ struct GoldenCase {
 };
 
 GoldenCase golden(std::size_t index) {
-  const auto file = read_json(kGolden + ".json");
+  const auto file = read_json(kNanochatGolden + ".json");
   if (!file) throw std::runtime_error(file.error().message);
   const Json json = file->at("cases").at(index);
   return {json,
@@ -46,7 +46,7 @@ class NanochatParity : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(NanochatParity, GradientsOfEveryTensorAreThoseOfPyTorch) {
   const GoldenCase golden_case = golden(GetParam());
-  const auto reference = SafetensorsFile::open(kGolden + ".safetensors");
+  const auto reference = SafetensorsFile::open(kNanochatGolden + ".safetensors");
   ASSERT_TRUE(reference) << reference.error().message;
   Device device(test::fp32_profile(), ExecutionMode::kExecute);
   Decoder decoder(golden_case.config, device);
@@ -55,7 +55,7 @@ TEST_P(NanochatParity, GradientsOfEveryTensorAreThoseOfPyTorch) {
   const float loss = decoder.loss_and_backward(tokens.inputs, tokens.targets, golden_case.batch,
                                                golden_case.config.sequence_len, 1.0);
   const double expected = golden_case.json["losses"][0];
-  EXPECT_NEAR(loss, expected, expected * kLossTolerance);
+  EXPECT_NEAR(loss, expected, expected * kNanochatLossTolerance);
   double worst = 0;
   for (const Parameter& p : decoder.parameters()) {
     const auto expected_gradient =
@@ -73,7 +73,7 @@ TEST_P(NanochatParity, GradientsOfEveryTensorAreThoseOfPyTorch) {
     EXPECT_NEAR(std::sqrt(norm), golden_case.json["norms"][p.name].get<double>(),
                 1e-6 * std::sqrt(norm));
     EXPECT_GT(norm, 0) << p.name;
-    EXPECT_LE(std::sqrt(difference / norm), kGradientTolerance) << p.name;
+    EXPECT_LE(std::sqrt(difference / norm), kNanochatGradientTolerance) << p.name;
     worst = std::max(worst, std::sqrt(difference / norm));
   }
   RecordProperty("worst_relative_gradient_difference", fmt::format("{:.3g}", worst));
@@ -92,10 +92,10 @@ TEST_P(NanochatParity, LossesOfAdamWAndMuonStepsAreThoseOfPyTorch) {
                                                   golden_case.config.sequence_len, 1.0);
     const auto at = static_cast<std::size_t>(step);
     const double expected = golden_case.json["losses"][at];
-    EXPECT_NEAR(loss, expected, expected * kLossTolerance) << "step " << step;
+    EXPECT_NEAR(loss, expected, expected * kNanochatLossTolerance) << "step " << step;
     const double norm = clip_gradients(decoder, 1.0);
     const double expected_norm = golden_case.json["gradient_norms"][at];
-    EXPECT_NEAR(norm, expected_norm, expected_norm * kLossTolerance) << "step " << step;
+    EXPECT_NEAR(norm, expected_norm, expected_norm * kNanochatLossTolerance) << "step " << step;
     const SchedulePoint point = {step, lr_multiplier({.iterations = steps}, step),
                                  muon_momentum(step)};
     for (const auto& optimizer : optimizers) optimizer->step(point);

@@ -10,13 +10,13 @@
 namespace nb {
 namespace {
 
-constexpr std::uint64_t kMiB = 1u << 20;
+constexpr std::uint64_t kMappedMiB = 1u << 20;
 
 // After any sequence of requests: segments have no gaps, free neighbours are merged, live blocks
 // are as large as asked and where their places say, and what is mapped is what grow and release
 // said.
 void check_random_life(const AllocatorRules& rules, std::uint64_t seed) {
-  BlockMap map(rules, 1024 * kMiB);
+  BlockMap map(rules, 1024 * kMappedMiB);
   const Rng rng(seed, "block_map_test");
   struct Live {
     std::uint64_t asked;
@@ -83,28 +83,30 @@ TEST(BlockMap, KeepsItsInvariantsWithExpandableSegments) {
 TEST(BlockMap, AnExpandableSegmentKeepsItsEndFree) {
   AllocatorRules rules;
   rules.expandable_segments = true;
-  BlockMap map(rules, 1024 * kMiB);
-  const auto first = map.grow(9 * kMiB);  // maps 20 MiB
-  const auto second = map.take(3 * kMiB);
+  BlockMap map(rules, 1024 * kMappedMiB);
+  const auto first = map.grow(9 * kMappedMiB);  // maps 20 MiB
+  const auto second = map.take(3 * kMappedMiB);
   ASSERT_TRUE(second.has_value());
   const std::uint64_t begin = first->first;
-  EXPECT_EQ((*second)->first, begin + 9 * kMiB);
+  EXPECT_EQ((*second)->first, begin + 9 * kMappedMiB);
   map.give(first);
-  const auto third = map.take(8 * kMiB);  // the end has just as much, the hole more
+  const auto third = map.take(8 * kMappedMiB);  // the end has just as much, the hole more
   ASSERT_TRUE(third.has_value());
   EXPECT_EQ((*third)->first, begin);
 }
 
 TEST(BlockMap, RefusesLayoutsThatDoNotFit) {
-  BlockMap map({}, 1024 * kMiB);
+  BlockMap map({}, 1024 * kMappedMiB);
   const std::uint64_t base = map.next_address();
-  const Block whole{2 * kMiB, base, PoolKind::kSmall, BlockState::kFree};
-  EXPECT_TRUE(map.assign({{base, whole}}, base + 2 * kMiB));
+  const Block whole{2 * kMappedMiB, base, PoolKind::kSmall, BlockState::kFree};
+  EXPECT_TRUE(map.assign({{base, whole}}, base + 2 * kMappedMiB));
   EXPECT_FALSE(map.assign({{base, whole}}, base));  // beyond the end
-  EXPECT_FALSE(map.assign({{base, whole}, {base + kMiB, whole}}, base + 8 * kMiB));  // overlap
+  EXPECT_FALSE(
+      map.assign({{base, whole}, {base + kMappedMiB, whole}}, base + 8 * kMappedMiB));  // overlap
   Block second = whole;
-  second.size = kMiB;
-  EXPECT_FALSE(map.assign({{base, second}, {base + 2 * kMiB, whole}}, base + 8 * kMiB));  // gap
+  second.size = kMappedMiB;
+  EXPECT_FALSE(
+      map.assign({{base, second}, {base + 2 * kMappedMiB, whole}}, base + 8 * kMappedMiB));  // gap
   EXPECT_EQ(map.blocks().size(), 1u);
 }
 

@@ -17,7 +17,7 @@ ScoreRequest request_of(std::size_t length, std::size_t start, std::size_t end) 
 }
 
 TEST(FakeLanguageModel, RuleSeesWhatComesBefore) {
-  const Tokenizer tokenizer = byte_tokenizer();
+  const Tokenizer tokenizer = nb::byte_tokenizer();
   FakeLanguageModel model(tokenizer, 8, [](std::span<const int> before, int token) {
     return FakeScore{-static_cast<float>(before.size()), before.back() + token};
   });
@@ -32,7 +32,7 @@ TEST(FakeLanguageModel, RuleSeesWhatComesBefore) {
 }
 
 TEST(FakeLanguageModel, ImpossibleSpansAreOurMistake) {
-  const Tokenizer tokenizer = byte_tokenizer();
+  const Tokenizer tokenizer = nb::byte_tokenizer();
   FakeLanguageModel model(tokenizer, 4, [](std::span<const int>, int) { return FakeScore{}; });
   for (const auto& bad :
        {request_of(4, 0, 2), request_of(4, 3, 2), request_of(4, 1, 5), request_of(5, 1, 2)})
@@ -40,7 +40,7 @@ TEST(FakeLanguageModel, ImpossibleSpansAreOurMistake) {
 }
 
 TEST(FakeLanguageModel, GeneratesByItsRule) {
-  const Tokenizer tokenizer = byte_tokenizer();
+  const Tokenizer tokenizer = nb::byte_tokenizer();
   FakeLanguageModel model(
       tokenizer, 8, [](std::span<const int>, int) { return FakeScore{}; },
       [](const GenerateRequest& request, int sample) {
@@ -60,7 +60,7 @@ TEST(FakeLanguageModel, GeneratesByItsRule) {
 }
 
 TEST(LanguageModel, CannotGenerateUnlessItSaysSo) {
-  const Tokenizer tokenizer = byte_tokenizer();
+  const Tokenizer tokenizer = nb::byte_tokenizer();
   FakeLanguageModel model(tokenizer, 8, [](std::span<const int>, int) { return FakeScore{}; });
   EXPECT_THROW(model.generate(std::vector<GenerateRequest>{{.prompt = {1}}}), CheckFailure);
 }

@@ -19,7 +19,7 @@ namespace {
 using test::Array;
 using test::Values;
 
-const MatmulPolicy kPolicies[] = {
+const MatmulPolicy kCachedPolicies[] = {
     {},
     {.inputs = DType::kFp32, .output = DType::kFp32},
     {.inputs = DType::kTf32, .output = DType::kFp32},
@@ -158,7 +158,7 @@ testing::AssertionResult batch_equals_one_pass(const std::vector<Chunk>& chunks,
 }
 
 TEST(AttentionCached, ChunksOfAnySizeEqualOnePass) {
-  for (const MatmulPolicy& policy : kPolicies) {
+  for (const MatmulPolicy& policy : kCachedPolicies) {
     const Story s = story(41, 1, Values::kOrdinary, policy);
     test::at_every_level([&] {
       for (const std::int64_t size : {1, 2, 3, 13, 16, 17, 40, 41}) {
@@ -173,7 +173,7 @@ TEST(AttentionCached, ChunksOfAnySizeEqualOnePass) {
 }
 
 TEST(AttentionCached, KeysInSegmentsOfAnyLengthEqualOnePass) {
-  for (const MatmulPolicy& policy : kPolicies) {
+  for (const MatmulPolicy& policy : kCachedPolicies) {
     const Story s = story(37, 4, Values::kOrdinary, policy);
     test::at_every_level([&] {
       for (const std::vector<std::int64_t>& cuts : std::vector<std::vector<std::int64_t>>{
@@ -187,7 +187,7 @@ TEST(AttentionCached, KeysInSegmentsOfAnyLengthEqualOnePass) {
 }
 
 TEST(AttentionCached, ABatchOfMixedSequencesEqualsOnePassOfEach) {
-  for (const MatmulPolicy& policy : kPolicies) {
+  for (const MatmulPolicy& policy : kCachedPolicies) {
     const Story a = story(70, 7, Values::kOrdinary, policy);
     const Story b = story(9, 10, Values::kOrdinary, policy);
     test::at_every_level([&] {
@@ -207,7 +207,7 @@ CachedShape windowed(std::int64_t window) {
 }
 
 TEST(AttentionCached, ChunksUnderAWindowEqualOnePass) {
-  for (const MatmulPolicy& policy : kPolicies) {
+  for (const MatmulPolicy& policy : kCachedPolicies) {
     for (const std::int64_t window : {1, 5, 15, 16, 17, 31, 40, 90}) {
       const Story s = story(71, 1, Values::kFinite, policy, windowed(window));
       test::at_every_level([&] {
@@ -226,7 +226,7 @@ TEST(AttentionCached, ChunksUnderAWindowEqualOnePass) {
 
 // Prefixes that lie before some windows, cross them, or are whole in them.
 TEST(AttentionCached, SharedPrefixesUnderAWindowEqualOnePassOfEach) {
-  for (const MatmulPolicy& policy : {kPolicies[0], kPolicies[1]}) {
+  for (const MatmulPolicy& policy : {kCachedPolicies[0], kCachedPolicies[1]}) {
     for (const std::int64_t window : {1, 9, 16, 35, 60}) {
       const Story s = story(90, 13, Values::kBf16, policy, windowed(window));
       test::at_every_level([&] {
@@ -285,7 +285,7 @@ TEST(AttentionCached, ASharedPrefixServesManySequences) {
 }
 
 TEST(AttentionCached, HardValuesEqualOnePass) {
-  for (const MatmulPolicy& policy : kPolicies) {
+  for (const MatmulPolicy& policy : kCachedPolicies) {
     for (const Values values : {Values::kFinite, Values::kNonFinite}) {
       const Story s = story(35, 16, values, policy);
       test::at_every_level([&] {
@@ -302,7 +302,7 @@ TEST(AttentionCached, HeadsOfManyWidthsEqualOnePass) {
                                    CachedShape{.heads = 2, .kv_heads = 1, .head_dim = 64},
                                    CachedShape{.heads = 1, .kv_heads = 1, .head_dim = 33},
                                    CachedShape{.heads = 1, .kv_heads = 1, .head_dim = 1}}) {
-    for (const MatmulPolicy& policy : {kPolicies[0], kPolicies[1]}) {
+    for (const MatmulPolicy& policy : {kCachedPolicies[0], kCachedPolicies[1]}) {
       const Story s = story(131, 25, Values::kFinite, policy, heads);
       test::at_every_level([&] {
         EXPECT_TRUE(batch_equals_one_pass({{&s, 0, 131, {131}},
@@ -372,7 +372,7 @@ TEST(AttentionCached, ABatchThatDisagreesFailsTheCheck) {
   const Bf16Segment bf16(whole.front(), kHeads, {});
   const CachedSequence sequence = {0, 8, 0, {&bf16.rows, 1}};
   EXPECT_NO_THROW(attention_cached(q.view(), out.view(), {&sequence, 1}, kHeads, {}));
-  EXPECT_THROW(attention_cached(q.view(), out.view(), {&sequence, 1}, kHeads, kPolicies[1]),
+  EXPECT_THROW(attention_cached(q.view(), out.view(), {&sequence, 1}, kHeads, kCachedPolicies[1]),
                CheckFailure);
 }
 

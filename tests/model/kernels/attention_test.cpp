@@ -39,19 +39,20 @@ Tensors tensors(const AttentionShape& s, Values values) {
           test::random_array(s.batch * s.queries, wide, 4, values)};
 }
 
-struct Results {
+struct AttentionResults {
   Array out, dq, dk, dv;
   std::vector<float> row_max, row_sum;
 };
 template <bool kReference>
-Results run(const Tensors& t, const AttentionShape& s, const MatmulPolicy& policy, bool backward) {
+AttentionResults run(const Tensors& t, const AttentionShape& s, const MatmulPolicy& policy,
+                     bool backward) {
   const auto saved = static_cast<std::size_t>(s.batch * s.heads * s.queries);
-  Results r{Array(t.q.view().rows, t.q.view().cols),
-            Array(t.q.view().rows, t.q.view().cols),
-            Array(t.k.view().rows, t.k.view().cols),
-            Array(t.k.view().rows, t.k.view().cols),
-            std::vector<float>(saved),
-            std::vector<float>(saved)};
+  AttentionResults r{Array(t.q.view().rows, t.q.view().cols),
+                     Array(t.q.view().rows, t.q.view().cols),
+                     Array(t.k.view().rows, t.k.view().cols),
+                     Array(t.k.view().rows, t.k.view().cols),
+                     std::vector<float>(saved),
+                     std::vector<float>(saved)};
   const auto forward = [&](const auto& kernel) {
     const AttentionSaved saved_rows = {r.row_max, r.row_sum};
     kernel(t.q.view(), t.k.view(), t.v.view(), r.out.view(), saved_rows, s, policy);
@@ -87,9 +88,9 @@ void expect_equal(const AttentionShape& s, const MatmulPolicy& policy, Values va
                                   << s.head_dim << " window " << s.window << " "
                                   << test::text(policy));
   const Tensors t = tensors(s, values);
-  const Results expected = run<true>(t, s, policy, backward);
+  const AttentionResults expected = run<true>(t, s, policy, backward);
   test::at_every_level([&] {
-    const Results actual = run<false>(t, s, policy, backward);
+    const AttentionResults actual = run<false>(t, s, policy, backward);
     EXPECT_TRUE(test::same_bits(actual.out, expected.out)) << "out";
     EXPECT_TRUE(test::same_bits(actual.row_max, expected.row_max)) << "row_max";
     EXPECT_TRUE(test::same_bits(actual.row_sum, expected.row_sum)) << "row_sum";
@@ -138,9 +139,9 @@ TEST(Attention, ScoresThatAreAllZeroOfEitherSignEqualTheDefinition) {
       for (std::int64_t d = 0; d < 4; ++d) t.q.view().row(i)[d] *= i % 3 == 0 ? 0.0f : 0x1p-140f;
     }
     for (const MatmulPolicy& policy : kPolicies) {
-      const Results expected = run<true>(t, scaled, policy, true);
+      const AttentionResults expected = run<true>(t, scaled, policy, true);
       test::at_every_level([&] {
-        const Results actual = run<false>(t, scaled, policy, true);
+        const AttentionResults actual = run<false>(t, scaled, policy, true);
         EXPECT_TRUE(test::same_bits(actual.out, expected.out)) << test::text(policy);
         EXPECT_TRUE(test::same_bits(actual.row_max, expected.row_max)) << test::text(policy);
         EXPECT_TRUE(test::same_bits(actual.dq, expected.dq)) << test::text(policy);
@@ -157,9 +158,9 @@ TEST(Attention, ProbabilitiesOfAllSizesEqualTheDefinition) {
     for (std::int64_t j = 0; j < 70; ++j) {
       for (std::int64_t d = 0; d < 8; ++d) t.k.view().row(j)[d] *= static_cast<float>(j);
     }
-    const Results expected = run<true>(t, s, policy, true);
+    const AttentionResults expected = run<true>(t, s, policy, true);
     test::at_every_level([&] {
-      const Results actual = run<false>(t, s, policy, true);
+      const AttentionResults actual = run<false>(t, s, policy, true);
       EXPECT_TRUE(test::same_bits(actual.out, expected.out)) << test::text(policy);
       EXPECT_TRUE(test::same_bits(actual.dq, expected.dq)) << test::text(policy);
       EXPECT_TRUE(test::same_bits(actual.dk, expected.dk)) << test::text(policy);
@@ -209,15 +210,15 @@ TEST(Attention, AWindowOfAllKeysIsNone) {
   const AttentionShape s = training_shape(1, 70, 2, 1, 16);
   const Tensors t = tensors(s, Values::kOrdinary);
   for (const MatmulPolicy& policy : kPolicies) {
-    const Results expected = run<false>(t, s, policy, true);
+    const AttentionResults expected = run<false>(t, s, policy, true);
     for (const std::int64_t window : {69, 70, 1000}) {
-      const Results r = run<false>(t, with_window(s, window), policy, true);
+      const AttentionResults r = run<false>(t, with_window(s, window), policy, true);
       EXPECT_TRUE(test::same_bits(r.out, expected.out)) << test::text(policy);
       EXPECT_TRUE(test::same_bits(r.dq, expected.dq)) << test::text(policy);
       EXPECT_TRUE(test::same_bits(r.dk, expected.dk)) << test::text(policy);
       EXPECT_TRUE(test::same_bits(r.dv, expected.dv)) << test::text(policy);
     }
-    const Results seen = run<false>(t, with_window(s, 68), policy, false);
+    const AttentionResults seen = run<false>(t, with_window(s, 68), policy, false);
     EXPECT_FALSE(test::same_bits(seen.out, expected.out)) << test::text(policy);
   }
 }
@@ -228,7 +229,7 @@ TEST(Attention, AWindowHasItsLengthAndItsOwnKey) {
   const AttentionShape s = with_window(training_shape(1, kTime, 1, 1, 8), kWindow);
   const Tensors t = tensors(s, Values::kOrdinary);
   const MatmulPolicy& policy = kPolicies[1];
-  const Results all = run<false>(t, s, policy, false);
+  const AttentionResults all = run<false>(t, s, policy, false);
   // From an aligned position on, sums are cut alike.
   for (const std::int64_t first : {16, 32}) {
     const std::int64_t query = first + kWindow;
@@ -246,12 +247,12 @@ TEST(Attention, KeysInFrontOfTheWindowAreNeverSeen) {
   const AttentionShape s = with_window(training_shape(1, 60, 1, 1, 8), 9);
   for (const MatmulPolicy& policy : kPolicies) {
     Tensors t = tensors(s, Values::kOrdinary);
-    const Results before = run<false>(t, s, policy, false);
+    const AttentionResults before = run<false>(t, s, policy, false);
     for (std::int64_t j = 0; j < 21; ++j) {
       for (std::int64_t d = 0; d < 8; ++d) t.k.view().row(j)[d] = t.v.view().row(j)[d] = NAN;
     }
     test::at_every_level([&] {
-      const Results after = run<false>(t, s, policy, false);
+      const AttentionResults after = run<false>(t, s, policy, false);
       for (std::int64_t i = 30; i < 60; ++i) {
         ASSERT_TRUE(test::same_bits(std::span(after.out.view().row(i), 8),
                                     std::span(before.out.view().row(i), 8)));
@@ -288,7 +289,7 @@ TEST(Attention, BlocksAndPartsAreThoseOfMatrixProducts) {
         MatmulPolicy{.accumulation = Accumulation::kSplitK, .split_k = 5}}) {
     MatmulPolicy raw = policy;  // sums as they are
     raw.output = DType::kFp32;
-    const Results r = run<true>(t, s, raw, true);
+    const AttentionResults r = run<true>(t, s, raw, true);
     const auto last = [](const Array& x) { return row_block(x.view(), kKeys - 1, 1); };
     Array p(1, kKeys), sums(1, kDim);
     reference::matmul_nt(last(t.q), t.k.view(), p.view(), raw);
@@ -323,7 +324,7 @@ TEST(Attention, AChunkWithACacheEqualsOnePassInBlocksAndParts) {
   const AttentionShape whole = training_shape(1, 70, 1, 1, 20);
   const Tensors t = tensors(whole, Values::kBf16);
   for (const MatmulPolicy& policy : {kPolicies[5], kPolicies[6]}) {
-    const Results expected = run<false>(t, whole, policy, false);
+    const AttentionResults expected = run<false>(t, whole, policy, false);
     for (const std::int64_t first : {1, 33, 69}) {
       AttentionShape chunk = whole;
       chunk.queries = 70 - first, chunk.first_position = first;
@@ -341,7 +342,7 @@ TEST(Attention, AChunkWithACacheEqualsOnePassInBlocksAndParts) {
 TEST(Attention, AChunkWithACacheEqualsOnePass) {
   const AttentionShape whole = training_shape(2, 120, 2, 1, 16);
   const Tensors t = tensors(whole, Values::kBf16);
-  const Results expected = run<true>(t, whole, {}, false);
+  const AttentionResults expected = run<true>(t, whole, {}, false);
   test::at_every_level([&] {
     for (const std::int64_t first : {0, 1, 63, 96, 119}) {
       for (const std::int64_t count : {std::int64_t{1}, std::int64_t{20}, 120 - first}) {
@@ -374,12 +375,12 @@ TEST(Attention, LaterKeysAreNeverSeen) {
   const AttentionShape s = training_shape(1, 60, 1, 1, 8);
   for (const MatmulPolicy& policy : kPolicies) {
     Tensors t = tensors(s, Values::kOrdinary);
-    const Results before = run<false>(t, s, policy, false);
+    const AttentionResults before = run<false>(t, s, policy, false);
     for (std::int64_t j = 31; j < 60; ++j) {
       for (std::int64_t d = 0; d < 8; ++d) t.k.view().row(j)[d] = t.v.view().row(j)[d] = NAN;
     }
     test::at_every_level([&] {
-      const Results after = run<false>(t, s, policy, false);
+      const AttentionResults after = run<false>(t, s, policy, false);
       for (std::int64_t i = 0; i < 31; ++i) {
         ASSERT_TRUE(test::same_bits(std::span(after.out.view().row(i), 8),
                                     std::span(before.out.view().row(i), 8)));

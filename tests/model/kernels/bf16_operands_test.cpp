@@ -18,18 +18,16 @@ namespace {
 
 using test::Array;
 using test::BothForms;
+using test::ProductShape;
 using test::Values;
 
-struct Shape {
-  std::int64_t m, n, k;
-};
-constexpr Shape kShapes[] = {{1, 1, 1},      {3, 17, 5},     {6, 16, 16},    {12, 32, 33},
-                             {13, 31, 64},   {11, 33, 63},   {25, 70, 47},   {2, 129, 255},
-                             {97, 48, 130},  {96, 64, 512},  {14, 40, 1031}, {200, 96, 1100},
-                             {20, 64, 1600}, {70, 45, 1537}, {33, 48, 2051}, {40, 544, 1029}};
+constexpr ProductShape kShapes[] = {
+    {1, 1, 1},      {3, 17, 5},     {6, 16, 16},    {12, 32, 33},   {13, 31, 64},   {11, 33, 63},
+    {25, 70, 47},   {2, 129, 255},  {97, 48, 130},  {96, 64, 512},  {14, 40, 1031}, {200, 96, 1100},
+    {20, 64, 1600}, {70, 45, 1537}, {33, 48, 2051}, {40, 544, 1029}};
 
 TEST(Bf16Matrix, ProductsOfThemEqualTheDefinition) {
-  for (const Shape& s : kShapes) {
+  for (const ProductShape& s : kShapes) {
     for (const Values values : {Values::kFinite, Values::kNonFinite}) {
       SCOPED_TRACE(testing::Message() << "m " << s.m << " n " << s.n << " k " << s.k);
       const MatmulPolicy policy{.output = s.k % 2 == 0 ? DType::kBf16 : DType::kFp32};
@@ -64,12 +62,12 @@ TEST(Bf16Matrix, ProductsOfThemEqualTheDefinition) {
 }
 
 TEST(Bf16Matrix, AProductByBlocksIsTheWholeProduct) {
-  for (const Shape& s : {Shape{1, 1, 1},
-                         {7, 33, 0},
-                         {97, 48, 130},
-                         {300, 70, 47},
-                         {95, 600, 1030},
-                         {130, 1100, 5}}) {
+  for (const ProductShape& s : {ProductShape{1, 1, 1},
+                                {7, 33, 0},
+                                {97, 48, 130},
+                                {300, 70, 47},
+                                {95, 600, 1030},
+                                {130, 1100, 5}}) {
     for (const Accumulation accumulation : {Accumulation::kChain, Accumulation::kSplitK}) {
       SCOPED_TRACE(testing::Message() << "m " << s.m << " n " << s.n << " k " << s.k);
       const MatmulPolicy policy{.accumulation = accumulation, .split_k = 3};

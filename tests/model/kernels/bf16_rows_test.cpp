@@ -20,12 +20,12 @@ using test::holds;
 using test::Values;
 
 constexpr Values kHard[] = {Values::kBf16, Values::kFinite, Values::kNonFinite};
-constexpr std::int64_t kWidths[] = {1, 15, 16, 17, 33, 128, 131, 290, 1000};
+constexpr std::int64_t kBf16Widths[] = {1, 15, 16, 17, 33, 128, 131, 290, 1000};
 constexpr bool kForms[] = {false, true};
 constexpr DType kBf16 = DType::kBf16;
 
 TEST(Bf16Rows, RmsNormAndItsGradientEqualTheirDefinitions) {
-  for (const std::int64_t width : kWidths) {
+  for (const std::int64_t width : kBf16Widths) {
     for (const Values values : kHard) {
       SCOPED_TRACE(testing::Message() << width << " columns");
       BothForms x(9, width, 1, values), dy(9, width, 2, values), residual(9, width, 3, values);

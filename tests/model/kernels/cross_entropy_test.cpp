@@ -13,20 +13,20 @@ namespace {
 using test::Array;
 using test::Values;
 
-struct Results {
+struct LossResults {
   std::vector<float> losses, row_max, row_sum, log_probs;
   std::vector<int> argmax;
   Array dlogits, capped;
 };
 
 template <bool kReference>
-Results run(const Array& logits, const std::vector<int>& targets, const CrossEntropySettings& s,
-            float scale = 0.01f) {
+LossResults run(const Array& logits, const std::vector<int>& targets, const CrossEntropySettings& s,
+                float scale = 0.01f) {
   const std::int64_t rows = logits.view().rows, cols = logits.view().cols;
   const auto n = static_cast<std::size_t>(rows);
-  Results r{std::vector<float>(n), std::vector<float>(n), std::vector<float>(n),
-            std::vector<float>(n), std::vector<int>(n),   Array(rows, cols),
-            Array(rows, cols)};
+  LossResults r{std::vector<float>(n), std::vector<float>(n), std::vector<float>(n),
+                std::vector<float>(n), std::vector<int>(n),   Array(rows, cols),
+                Array(rows, cols)};
   const CrossEntropySaved saved{r.row_max, r.row_sum};
   if constexpr (kReference) {
     reference::softcap_cross_entropy(logits.view(), targets, r.losses, saved, s);
@@ -58,9 +58,9 @@ TEST(CrossEntropy, EqualsItsDefinition) {
           targets[3] = kIgnoreTarget;
           const CrossEntropySettings settings{
               .softcap = cap, .pointwise = policy, .in_fp32 = in_fp32};
-          const Results expected = run<true>(logits, targets, settings);
+          const LossResults expected = run<true>(logits, targets, settings);
           test::at_every_level([&] {
-            const Results actual = run<false>(logits, targets, settings);
+            const LossResults actual = run<false>(logits, targets, settings);
             EXPECT_TRUE(test::same_bits(actual.losses, expected.losses));
             EXPECT_TRUE(test::same_bits(actual.row_max, expected.row_max));
             EXPECT_TRUE(test::same_bits(actual.row_sum, expected.row_sum));
@@ -94,9 +94,9 @@ TEST(CrossEntropy, SmallLogitsEqualTheDefinition) {
         }
         const std::vector<int> targets = test::random_ids(9, 300, 2);
         const CrossEntropySettings settings{.softcap = cap, .pointwise = policy};
-        const Results expected = run<true>(logits, targets, settings, scale);
+        const LossResults expected = run<true>(logits, targets, settings, scale);
         test::at_every_level([&] {
-          const Results actual = run<false>(logits, targets, settings, scale);
+          const LossResults actual = run<false>(logits, targets, settings, scale);
           EXPECT_TRUE(test::same_bits(actual.losses, expected.losses));
           EXPECT_TRUE(test::same_bits(actual.row_sum, expected.row_sum));
           EXPECT_TRUE(test::same_bits(actual.dlogits, expected.dlogits));
@@ -169,9 +169,9 @@ TEST(CrossEntropy, InFp32RoundsNothingButTheGradient) {
   const Array logits = test::random_array(5, 40, 1, Values::kBf16);
   const std::vector<int> targets = {0, 3, 39, kIgnoreTarget, 7};
   for (const bool eager : {true, false}) {
-    const Results low = run<false>(
+    const LossResults low = run<false>(
         logits, targets, {.pointwise = {.storage = DType::kBf16, .eager = eager}, .in_fp32 = true});
-    const Results high =
+    const LossResults high =
         run<false>(logits, targets, {.pointwise = {.storage = DType::kFp32, .eager = eager}});
     EXPECT_TRUE(test::same_bits(low.losses, high.losses));
     EXPECT_TRUE(test::same_bits(low.log_probs, high.log_probs));

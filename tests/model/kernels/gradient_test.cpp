@@ -19,9 +19,9 @@ namespace nb::kernels {
 namespace {
 
 using test::Array;
+using test::kFp32;
 
-const MatmulPolicy kFp32{.inputs = DType::kFp32, .output = DType::kFp32};
-constexpr double kStep = 1e-2;
+constexpr double kDifference = 1e-2;
 constexpr double kTolerance = 2e-3;
 
 // Σ weights · out, in double: a scalar whose gradient with respect to out is `weights`.
@@ -48,9 +48,9 @@ void expect_gradient(Array x, const Array& gradient, const std::function<double(
     for (std::int64_t j = 0; j < x.view().cols; ++j) {
       float& cell = x.view().row(i)[j];
       const float before = cell;
-      cell = before + static_cast<float>(kStep);
+      cell = before + static_cast<float>(kDifference);
       const double above = f(x), up = cell;
-      cell = before - static_cast<float>(kStep);
+      cell = before - static_cast<float>(kDifference);
       const double below = f(x), down = cell;
       cell = before;
       EXPECT_NEAR(static_cast<double>(gradient.view().row(i)[j]), (above - below) / (up - down),

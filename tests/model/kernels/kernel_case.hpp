@@ -16,6 +16,12 @@
 
 namespace nb::test {
 
+struct ProductShape {
+  std::int64_t m, n, k;
+};
+inline const MatmulPolicy kFp32{.inputs = DType::kFp32, .output = DType::kFp32};
+inline constexpr DType kStorages[] = {DType::kFp32, DType::kBf16, DType::kFp16};
+
 // An owned matrix whose rows are padded, so that a kernel that ignores the stride is found out.
 class Array {
  public:

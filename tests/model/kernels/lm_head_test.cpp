@@ -24,7 +24,7 @@ struct Case {
   std::int64_t padded() const { return vocabulary + padding; }
 };
 
-struct Results {
+struct HeadResults {
   std::vector<float> losses, scored, log_probs;
   std::vector<int> argmax;
   Array dx, dw;
@@ -41,16 +41,16 @@ LossGradients gradients(std::int64_t rows, bool of_rows) {
   return std::span<const float>(each);
 }
 
-Results empty_results(const Case& c) {
+HeadResults empty_results(const Case& c) {
   const auto n = static_cast<std::size_t>(c.rows);
   return {std::vector<float>(n),  std::vector<float>(n),
           std::vector<float>(n),  std::vector<int>(n),
           Array(c.rows, c.width), test::random_array(c.padded(), c.width, 9)};
 }
 
-Results separate(const Array& x, const Array& w, const std::vector<int>& targets, const Case& c,
-                 const LmHeadPolicy& policy, bool of_rows) {
-  Results r = empty_results(c);
+HeadResults separate(const Array& x, const Array& w, const std::vector<int>& targets, const Case& c,
+                     const LmHeadPolicy& policy, bool of_rows) {
+  HeadResults r = empty_results(c);
   const auto n = static_cast<std::size_t>(c.rows);
   std::vector<float> max(n), sum(n);
   Array all(c.rows, c.padded());
@@ -71,9 +71,9 @@ Results separate(const Array& x, const Array& w, const std::vector<int>& targets
   return r;
 }
 
-Results fused(const Array& x, const HeadWeight& w, const std::vector<int>& targets, const Case& c,
-              const LmHeadPolicy& policy, bool of_rows) {
-  Results r = empty_results(c);
+HeadResults fused(const Array& x, const HeadWeight& w, const std::vector<int>& targets,
+                  const Case& c, const LmHeadPolicy& policy, bool of_rows) {
+  HeadResults r = empty_results(c);
   lm_head_losses(x.view(), w, targets, r.scored, policy);
   lm_head_loss_and_backward(x.view(), w, targets, gradients(c.rows, of_rows), r.losses, r.dx.view(),
                             r.dw.view(), true, policy, 100000);  // a few groups in large cases
@@ -93,13 +93,13 @@ void expect_equal(const Case& c, const LmHeadPolicy& policy, Values values, bool
   std::vector<int> targets =
       test::random_ids(static_cast<std::size_t>(c.rows), static_cast<int>(c.vocabulary), 3);
   for (std::size_t i = 0; i < targets.size(); i += 5) targets[i] = kIgnoreTarget;
-  const Results expected = separate(x, w, targets, c, policy, of_rows);
+  const HeadResults expected = separate(x, w, targets, c, policy, of_rows);
   test::at_every_level([&] {
     const PackedMatrix nt = pack_weight(w.view(), policy.products, PackFor::kNt);
     const PackedMatrix nn = pack_weight(w.view(), policy.products, PackFor::kNn);
     for (const HeadWeight& weight : {HeadWeight(w.view(), nullptr, nullptr, c.vocabulary),
                                      HeadWeight(w.view(), &nt, &nn, c.vocabulary)}) {
-      const Results actual = fused(x, weight, targets, c, policy, of_rows);
+      const HeadResults actual = fused(x, weight, targets, c, policy, of_rows);
       EXPECT_TRUE(test::same_bits(actual.losses, expected.losses));
       EXPECT_TRUE(test::same_bits(actual.scored, expected.scored));
       EXPECT_TRUE(test::same_bits(actual.dx, expected.dx));

@@ -20,11 +20,8 @@ namespace nb::kernels {
 namespace {
 
 using test::Array;
+using test::ProductShape;
 using test::Values;
-
-struct Shape {
-  std::int64_t m, n, k;
-};
 
 using Product = void (*)(ConstMatrix, ConstMatrix, Matrix, const MatmulPolicy&, bool);
 void tn(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulPolicy& policy, bool accumulate) {
@@ -41,8 +38,8 @@ constexpr Layout kLayouts[] = {
     {"tn", tn, reference::matmul_tn, true, true},
 };
 
-void expect_equal(const Layout& layout, const Shape& s, const MatmulPolicy& policy, Values values,
-                  bool accumulate = false) {
+void expect_equal(const Layout& layout, const ProductShape& s, const MatmulPolicy& policy,
+                  Values values, bool accumulate = false) {
   SCOPED_TRACE(testing::Message() << layout.name << " m " << s.m << " n " << s.n << " k " << s.k
                                   << " " << test::text(policy) << " accumulate " << accumulate);
   const Array a = layout.a_by_k ? test::random_array(s.k, s.m, 1, values)
@@ -59,13 +56,13 @@ void expect_equal(const Layout& layout, const Shape& s, const MatmulPolicy& poli
   });
 }
 
-constexpr Shape kAwkward[] = {{1, 1, 1},     {1, 16, 2},   {3, 17, 5},   {6, 16, 16},
-                              {12, 32, 33},  {13, 31, 64}, {11, 33, 63}, {25, 70, 47},
-                              {2, 129, 255}, {97, 48, 130}};
+constexpr ProductShape kAwkward[] = {{1, 1, 1},     {1, 16, 2},   {3, 17, 5},   {6, 16, 16},
+                                     {12, 32, 33},  {13, 31, 64}, {11, 33, 63}, {25, 70, 47},
+                                     {2, 129, 255}, {97, 48, 130}};
 
 TEST(Matmul, EqualsItsDefinitionOverAwkwardShapes) {
   for (const Layout& layout : kLayouts) {
-    for (const Shape& shape : kAwkward) {
+    for (const ProductShape& shape : kAwkward) {
       expect_equal(layout, shape, {}, Values::kOrdinary);
       expect_equal(layout, shape, {.inputs = DType::kFp32, .output = DType::kFp32},
                    Values::kOrdinary);
@@ -105,8 +102,11 @@ void expect_of_any_threads(const Array& expected, const std::function<void(Matri
 
 TEST(Matmul, TasksThatMakePanelsForEachOtherChangeNoBit) {
   // Several tasks and blocks of the chain; whole panels and broken ones, whole steps and half ones.
-  for (const Shape& s :
-       {Shape{200, 64, 1100}, {200, 96, 1100}, {20, 64, 1600}, {70, 45, 1537}, {40, 544, 1029}}) {
+  for (const ProductShape& s : {ProductShape{200, 64, 1100},
+                                {200, 96, 1100},
+                                {20, 64, 1600},
+                                {70, 45, 1537},
+                                {40, 544, 1029}}) {
     for (const DType inputs : {DType::kBf16, DType::kFp32}) {
       // Tiles of few steps end before they have made their panels.
       const Accumulation accumulation = s.n == 64 ? Accumulation::kBlock16 : Accumulation::kChain;
@@ -124,7 +124,8 @@ TEST(Matmul, TasksThatMakePanelsForEachOtherChangeNoBit) {
 
 // Of 96 rows and fewer, in the tallest product of several stages; the last piece whole or broken.
 TEST(Matmul, TasksThatShrinkTowardsTheEndChangeNoBit) {
-  for (const Shape& s : {Shape{384, 33, 9}, {385, 32, 130}, {611, 70, 600}, {6200, 17, 34}}) {
+  for (const ProductShape& s :
+       {ProductShape{384, 33, 9}, {385, 32, 130}, {611, 70, 600}, {6200, 17, 34}}) {
     const MatmulPolicy policy;
     const Array a = test::random_array(s.m, s.k, 1), b = test::random_array(s.n, s.k, 2);
     Array expected(s.m, s.n);
@@ -322,7 +323,7 @@ TEST(Matmul, AGramMatrixFromOneTriangleEqualsItsDefinition) {
 
 TEST(Matmul, APackedWeightGivesTheSameBits) {
   for (const DType inputs : {DType::kBf16, DType::kFp32, DType::kTf32}) {
-    for (const Shape& s : kAwkward) {
+    for (const ProductShape& s : kAwkward) {
       const MatmulPolicy policy{.inputs = inputs};
       const Array a = test::random_array(s.m, s.k, 1, Values::kFinite);
       const Array nt = test::random_array(s.n, s.k, 2, Values::kFinite);
@@ -375,7 +376,7 @@ TEST(Matmul, ShapesThatDisagreeFailTheCheck) {
 
 // Several tasks down and several across, their numbers with a common divisor.
 TEST(Matmul, TransposedTasksSideBySideAndOneBelowTheOther) {
-  for (const Shape& s : {Shape{130, 600, 20}, Shape{256, 1030, 5}}) {
+  for (const ProductShape& s : {ProductShape{130, 600, 20}, ProductShape{256, 1030, 5}}) {
     for (const DType inputs : {DType::kBf16, DType::kFp32}) {
       const MatmulPolicy policy{.inputs = inputs, .output = DType::kFp32};
       const Array a = test::random_array(s.k, s.m, 1), b = test::random_array(s.k, s.n, 2);
@@ -401,8 +402,9 @@ TEST(Matmul, SeveralProductsWithOneRightOperandEqualEachAlone) {
       {.accumulation = Accumulation::kBlock16},
       {.accumulation = Accumulation::kSplitK, .split_k = 3},
   };
-  for (const Shape& s : {Shape{64, 40, 33}, Shape{96, 48, 300}, Shape{192, 33, 514},
-                         Shape{100, 50, 70}, Shape{1, 17, 40}, Shape{64, 33, 4130}}) {
+  for (const ProductShape& s :
+       {ProductShape{64, 40, 33}, ProductShape{96, 48, 300}, ProductShape{192, 33, 514},
+        ProductShape{100, 50, 70}, ProductShape{1, 17, 40}, ProductShape{64, 33, 4130}}) {
     for (const MatmulPolicy& policy : policies) {
       if (s.k > 4096 && policy.accumulation != Accumulation::kChain) continue;
       for (const std::size_t count : {2U, 3U}) {
@@ -447,7 +449,8 @@ TEST(Matmul, SeveralProductsOfOneShapeOrTheCheckFails) {
 // Short pieces of chains: tiles convert the next stage's words a little at a time, and are at work
 // on a unit of it when the next unit is due.
 TEST(Matmul, WordsThatManyShortTilesConvertAreAllThere) {
-  for (const Shape& s : {Shape{200, 160, 518}, Shape{100, 96, 2310}, Shape{210, 160, 773}}) {
+  for (const ProductShape& s :
+       {ProductShape{200, 160, 518}, ProductShape{100, 96, 2310}, ProductShape{210, 160, 773}}) {
     for (const DType inputs : {DType::kBf16, DType::kFp32}) {
       for (const Accumulation accumulation : {Accumulation::kBlock16, Accumulation::kSplitK}) {
         const MatmulPolicy policy{

@@ -11,9 +11,8 @@ namespace nb::kernels {
 namespace {
 
 using test::Array;
+using test::kFp32;
 using test::Values;
-
-const MatmulPolicy kFp32{.inputs = DType::kFp32, .output = DType::kFp32};
 
 TEST(Muon, MomentumEqualsItsDefinition) {
   const std::vector<float> g = test::random_vector(20003, 1, Values::kFinite),

@@ -16,22 +16,22 @@ namespace nb::kernels {
 namespace {
 
 using test::Array;
+using test::kStorages;
 using test::same_bits;
 using test::Values;
 
-constexpr DType kStorages[] = {DType::kFp32, DType::kBf16, DType::kFp16};
 // Around the lanes, a block of columns of a sum, and the columns that exp takes at once.
-constexpr std::int64_t kWidths[] = {1, 15, 16, 17, 63, 64, 65, 130, 1024, 1025};
-constexpr std::int64_t kRows = 7;
+constexpr std::int64_t kPointwiseWidths[] = {1, 15, 16, 17, 63, 64, 65, 130, 1024, 1025};
+constexpr std::int64_t kPointwiseRows = 7;
 
 // body(x, dy, storage) of every storage format and width.
 template <class Body>
 void each_case(const Body& body) {
   for (const DType storage : kStorages) {
-    for (const std::int64_t width : kWidths) {
+    for (const std::int64_t width : kPointwiseWidths) {
       SCOPED_TRACE(std::string(name(storage)) + " " + std::to_string(width));
-      body(test::random_array(kRows, width, 1, Values::kNonFinite),
-           test::random_array(kRows, width, 2, Values::kNonFinite), storage);
+      body(test::random_array(kPointwiseRows, width, 1, Values::kNonFinite),
+           test::random_array(kPointwiseRows, width, 2, Values::kNonFinite), storage);
     }
   }
 }
@@ -40,9 +40,10 @@ void each_case(const Body& body) {
 template <class Body>
 void each_sum(const Body& body) {
   for (const PointwisePolicy& policy : test::pointwise_policies()) {
-    for (const std::int64_t width : kWidths) {
+    for (const std::int64_t width : kPointwiseWidths) {
       SCOPED_TRACE(test::text(policy) + " " + std::to_string(width));
-      body(test::random_array(kRows, width, 1), test::random_array(kRows, width, 2), policy);
+      body(test::random_array(kPointwiseRows, width, 1),
+           test::random_array(kPointwiseRows, width, 2), policy);
     }
   }
 }
@@ -170,9 +171,9 @@ TEST(Broadcast, GatesOfHeadsEqualTheirDefinition) {
     for (const std::int64_t head_dim : {1, 15, 16, 64, 65}) {
       for (const std::int64_t heads : {1, 3}) {
         SCOPED_TRACE(test::text(policy) + " " + std::to_string(head_dim));
-        const Array x = test::random_array(kRows, heads * head_dim, 1);
-        const Array dy = test::random_array(kRows, heads * head_dim, 2);
-        const Array gate = test::random_array(kRows, heads, 3);
+        const Array x = test::random_array(kPointwiseRows, heads * head_dim, 1);
+        const Array dy = test::random_array(kPointwiseRows, heads * head_dim, 2);
+        const Array gate = test::random_array(kPointwiseRows, heads, 3);
         Array expected = x, expected_gate = gate;
         reference::gate_heads(x.view(), gate.view(), expected.view(), policy.storage);
         reference::gate_heads_gradient(dy.view(), x.view(), expected_gate.view(), policy);
@@ -190,16 +191,16 @@ TEST(Broadcast, GatesOfHeadsEqualTheirDefinition) {
 
 TEST(LayerNorm, EqualsItsDefinition) {
   for (const DType storage : kStorages) {
-    for (const std::int64_t width : kWidths) {
+    for (const std::int64_t width : kPointwiseWidths) {
       SCOPED_TRACE(std::string(name(storage)) + " " + std::to_string(width));
       const auto size = static_cast<std::size_t>(width);
-      const Array x = test::random_array(kRows, width, 1);
-      const Array dy = test::random_array(kRows, width, 2);
+      const Array x = test::random_array(kPointwiseRows, width, 1);
+      const Array dy = test::random_array(kPointwiseRows, width, 2);
       const std::vector<float> gain = test::random_vector(size, 3);
       const std::vector<float> bias = test::random_vector(size, 4);
       struct Outcome {
         Array y, dx;
-        std::vector<float> mean = std::vector<float>(kRows), rstd = mean, dgain = mean,
+        std::vector<float> mean = std::vector<float>(kPointwiseRows), rstd = mean, dgain = mean,
                            dbias = mean;
       };
       Outcome expected = {x, dy};

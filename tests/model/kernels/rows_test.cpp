@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "harness/base/check.hpp"
@@ -15,10 +16,10 @@ namespace nb::kernels {
 namespace {
 
 using test::Array;
+using test::kStorages;
 using test::Values;
 
 constexpr std::int64_t kWidths[] = {1, 2, 15, 16, 17, 33, 128, 1000};
-constexpr DType kStorages[] = {DType::kFp32, DType::kBf16, DType::kFp16};
 
 TEST(RmsNorm, EqualsItsDefinition) {
   for (const std::int64_t width : kWidths) {

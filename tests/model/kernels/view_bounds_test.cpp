@@ -64,7 +64,7 @@ void expect_bounded(const Array& a, const Array& b, const Array& start, const Pr
 
 // Chains that end within a pair, a vector, a block of rows (256 steps) and a stage (four of them).
 constexpr std::int64_t kChains[] = {1, 2, 3, 15, 31, 33, 255, 257, 511, 513, 1027, 2049};
-constexpr std::int64_t kRows[] = {1, 7, 35};
+constexpr std::int64_t kRowCounts[] = {1, 7, 35};
 
 void expect_all_bounded(std::int64_t m, std::int64_t n, std::int64_t k, const MatmulPolicy& policy,
                         bool accumulate) {
@@ -96,7 +96,7 @@ TEST(ViewBounds, NothingBeyondAnOperandIsReadAndNothingBesideTheResultWritten) {
   test::at_every_level([&] {
     std::size_t turn = 0;
     for (const std::int64_t k : kChains) {
-      const std::int64_t m = kRows[turn % 3], n = turn % 2 == 0 ? 33 : 64;
+      const std::int64_t m = kRowCounts[turn % 3], n = turn % 2 == 0 ? 33 : 64;
       for (const DType inputs : {DType::kBf16, DType::kFp32})
         expect_all_bounded(m, n, k, {.inputs = inputs}, turn % 2 == 1);
       ++turn;

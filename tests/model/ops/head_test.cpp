@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kRows = 133;  // three blocks of at most 64 rows at this vocabulary
 constexpr std::int64_t kVocab = 40000;
-constexpr std::int64_t kWidth = 6;
+constexpr std::int64_t kHeadWidth = 6;
 
 void fill_with_waves(std::span<float> values, DType dtype, float scale) {
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -36,8 +36,8 @@ class Head : public testing::TestWithParam<std::string> {
   Head()
       : device_(*load_profile(GetParam()), ExecutionMode::kExecute),
         storage_(device_.numerics().storage),
-        x_(device_.allocate({kRows, kWidth}, storage_, "x")),
-        w_(device_.allocate({kVocab, kWidth}, DType::kFp32, "w")),
+        x_(device_.allocate({kRows, kHeadWidth}, storage_, "x")),
+        w_(device_.allocate({kVocab, kHeadWidth}, DType::kFp32, "w")),
         targets_(kRows) {
     fill_with_waves(x_.host(), storage_, 1.0F);
     fill_with_waves(w_.host(), DType::kFp32, 2.0F);
@@ -65,15 +65,15 @@ TEST_P(Head, BlocksGiveTheBitsOfWholeLogits) {
   std::vector<float> row_sum(kRows);
   kernels::softcap_cross_entropy(z_, targets_, losses, {row_max, row_sum}, settings_);
   kernels::softcap_cross_entropy_backward(z_, targets_, row_max, row_sum, 0.25F, z_, settings_);
-  std::vector<float> dx(kRows * kWidth);
-  kernels::matmul_nn(z_, w_.matrix(), matrix(dx.data(), kRows, kWidth),
+  std::vector<float> dx(kRows * kHeadWidth);
+  kernels::matmul_nn(z_, w_.matrix(), matrix(dx.data(), kRows, kHeadWidth),
                      device_.numerics().matmul());
-  std::vector<float> dw(kVocab * kWidth, 0.5F);
-  kernels::matmul_tn(z_, x_.matrix(), matrix(dw.data(), kVocab, kWidth),
+  std::vector<float> dw(kVocab * kHeadWidth, 0.5F);
+  kernels::matmul_tn(z_, x_.matrix(), matrix(dw.data(), kVocab, kHeadWidth),
                      device_.numerics().weight_gradient_matmul(), true);
 
   Parameter w = {.name = "w", .value = w_};
-  w.grad = device_.allocate({kVocab, kWidth}, DType::kFp32, "dw");
+  w.grad = device_.allocate({kVocab, kHeadWidth}, DType::kFp32, "dw");
   std::fill(w.grad.host().begin(), w.grad.host().end(), 0.5F);
   const auto valid = static_cast<double>(
       std::count_if(targets_.begin(), targets_.end(), [](int target) { return target >= 0; }));
@@ -173,7 +173,7 @@ TEST_P(Head, NeverHoldsAllLogitsOnTheHost) {
 
 TEST_P(Head, WrongShapesAreOurMistake) {
   std::vector<float> losses(kRows);
-  const Tensor narrow = device_.allocate({kVocab, kWidth - 1}, DType::kFp32, "narrow");
+  const Tensor narrow = device_.allocate({kVocab, kHeadWidth - 1}, DType::kFp32, "narrow");
   EXPECT_THROW(ops::head_losses(device_, x_, narrow, targets_, true, losses), CheckFailure);
   EXPECT_THROW(ops::head_losses(device_, x_, w_, std::span(targets_).first(3), true, losses),
                CheckFailure);

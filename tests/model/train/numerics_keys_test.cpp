@@ -21,7 +21,7 @@
 namespace nb {
 namespace {
 
-struct Killed {};
+using test::Killed;
 
 using Values = std::map<std::string, Json>;  // key of the policy → value
 

@@ -14,7 +14,7 @@
 namespace nb {
 namespace {
 
-struct Killed {};
+using test::Killed;
 
 class Resume : public testing::Test {
  protected:

@@ -14,6 +14,9 @@
 
 namespace nb::test {
 
+// What a hook throws to end a run early, as if it had been killed.
+struct Killed {};
+
 struct TinyData {
   Tokenizer tokenizer;
   std::vector<TokenShard> train, validation;

@@ -8,7 +8,7 @@
 namespace nb {
 namespace {
 
-std::string error_of(const std::string& text) {
+std::string parse_error(const std::string& text) {
   const auto conversations = parse_conversations(text, "c.jsonl");
   return conversations ? "no error" : conversations.error().message;
 }
@@ -32,29 +32,29 @@ TEST(ConversationJson, ReadsListsAndObjects) {
 }
 
 TEST(ConversationJson, NamesFileLineAndMessage) {
-  EXPECT_EQ(error_of("5"),
+  EXPECT_EQ(parse_error("5"),
             "c.jsonl:1: expected a list of messages, or an object with a list \"messages\"");
-  EXPECT_EQ(error_of("{\"messages\": 1}"),
+  EXPECT_EQ(parse_error("{\"messages\": 1}"),
             "c.jsonl:1: expected a list of messages, or an object with a list \"messages\"");
-  EXPECT_EQ(error_of("[]"), "c.jsonl:1: a conversation without messages");
-  EXPECT_EQ(error_of("[{\"role\": \"user\", \"content\": \"a\"}]"),
+  EXPECT_EQ(parse_error("[]"), "c.jsonl:1: a conversation without messages");
+  EXPECT_EQ(parse_error("[{\"role\": \"user\", \"content\": \"a\"}]"),
             "c.jsonl:1: a conversation needs a user's and an assistant's message");
-  EXPECT_EQ(error_of("[{\"role\": \"user\"}]"),
+  EXPECT_EQ(parse_error("[{\"role\": \"user\"}]"),
             "c.jsonl:1: message 1: \"content\" is missing (a string); a message has role, content");
-  EXPECT_EQ(error_of("[{\"role\": \"bot\", \"content\": \"a\"}]"),
+  EXPECT_EQ(parse_error("[{\"role\": \"bot\", \"content\": \"a\"}]"),
             "c.jsonl:1: message 1: role is \"bot\", but must be system, user or assistant");
-  EXPECT_EQ(error_of("[{\"role\": \"user\", \"content\": []}, {\"role\": \"assistant\", "
-                     "\"content\": \"b\"}]"),
+  EXPECT_EQ(parse_error("[{\"role\": \"user\", \"content\": []}, {\"role\": \"assistant\", "
+                        "\"content\": \"b\"}]"),
             "c.jsonl:1: message 1: the user's content must be one string");
-  EXPECT_EQ(error_of("[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", "
-                     "\"content\": [{\"type\": \"image\", \"text\": \"\"}]}]"),
+  EXPECT_EQ(parse_error("[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", "
+                        "\"content\": [{\"type\": \"image\", \"text\": \"\"}]}]"),
             "c.jsonl:1: message 2: part 1: type is \"image\", but must be text, python or "
             "python_output");
-  EXPECT_EQ(error_of("[{\"role\": \"system\", \"content\": \"s\"}, {\"role\": \"user\", "
-                     "\"content\": \"a\"}, {\"role\": \"assistant\", \"content\": \"b\"}]"),
+  EXPECT_EQ(parse_error("[{\"role\": \"system\", \"content\": \"s\"}, {\"role\": \"user\", "
+                        "\"content\": \"a\"}, {\"role\": \"assistant\", \"content\": \"b\"}]"),
             "c.jsonl:1: a plain list of messages has no system message; use {\"messages\": […]}");
-  EXPECT_EQ(error_of("\n\n[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"user\", "
-                     "\"content\": \"b\"}]"),
+  EXPECT_EQ(parse_error("\n\n[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"user\", "
+                        "\"content\": \"b\"}]"),
             "c.jsonl:3: message 2 is the user's, but must be the assistant's (they alternate)");
 }
 

@@ -18,7 +18,7 @@ RenderedConversation rendered(const Conversation& conversation, std::size_t max_
   return *result;
 }
 
-std::string error_of(const Conversation& conversation) {
+std::string render_error(const Conversation& conversation) {
   const auto result = render_conversation(test::byte_tokenizer(), conversation);
   return result ? "no error" : result.error().message;
 }
@@ -86,14 +86,14 @@ TEST(Conversation, PromptNeedsAnAnswerToLeaveOut) {
 }
 
 TEST(Conversation, RefusesRolesThatDoNotAlternate) {
-  EXPECT_EQ(error_of({}), "a conversation without messages");
-  EXPECT_EQ(error_of({{assistant_says("a")}}),
+  EXPECT_EQ(render_error({}), "a conversation without messages");
+  EXPECT_EQ(render_error({{assistant_says("a")}}),
             "message 1 is the assistant's, but must be the user's (they alternate)");
-  EXPECT_EQ(error_of({{user_says("a"), user_says("b")}}),
+  EXPECT_EQ(render_error({{user_says("a"), user_says("b")}}),
             "message 2 is the user's, but must be the assistant's (they alternate)");
-  EXPECT_EQ(error_of({{{Role::kSystem, {{PartKind::kText, "s"}}}}}),
+  EXPECT_EQ(render_error({{{Role::kSystem, {{PartKind::kText, "s"}}}}}),
             "a system message and no user after it");
-  EXPECT_EQ(error_of({{{Role::kUser, {{PartKind::kPython, "1"}}}}}),
+  EXPECT_EQ(render_error({{{Role::kUser, {{PartKind::kPython, "1"}}}}}),
             "message 1: the user's content must be one string");
 }
 

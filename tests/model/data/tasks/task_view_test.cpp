@@ -7,7 +7,7 @@
 namespace nb {
 namespace {
 
-std::string error_of(const TaskSlice& slice) {
+std::string view_error(const TaskSlice& slice) {
   const auto view = task_view(10, slice);
   return view ? "no error" : view.error().message;
 }
@@ -29,9 +29,9 @@ TEST(TaskView, SlicesTheShuffledRows) {
 }
 
 TEST(TaskView, RefusesSlicesThatLeaveTheRows) {
-  EXPECT_EQ(error_of({.stop = 11}), "the slice stops at 11, but there are 10 rows");
-  EXPECT_EQ(error_of({.start = 5, .stop = 4}), "the slice starts at 5 and stops at 4");
-  EXPECT_EQ(error_of({.step = 0}), "the step of a slice must be at least 1");
+  EXPECT_EQ(view_error({.stop = 11}), "the slice stops at 11, but there are 10 rows");
+  EXPECT_EQ(view_error({.start = 5, .stop = 4}), "the slice starts at 5 and stops at 4");
+  EXPECT_EQ(view_error({.step = 0}), "the step of a slice must be at least 1");
 }
 
 // Printed by CPython 3.11: the training mixtures of mid-training and SFT.

@@ -7,12 +7,10 @@
 #include <vector>
 
 #include "model/kernels/attention.hpp"
+#include "tests/model/kernels/kernel_case.hpp"
 
 namespace nb::test {
 
-struct ProductShape {
-  std::int64_t m, n, k;
-};
 std::vector<ProductShape> product_shapes();
 
 struct RowShape {

@@ -11,12 +11,12 @@ namespace nb::kernels {
 namespace {
 
 using test::Array;
+using test::kFp32;
 using test::Operands;
 using test::ProductShape;
 
 const MatmulPolicy kBf16{.output = DType::kFp32};
 const MatmulPolicy kBf16Rounded{};
-const MatmulPolicy kFp32{.inputs = DType::kFp32, .output = DType::kFp32};
 
 // C by the reference once, by every layout and by packed weights at every level.
 void expect_equal(const Operands& x, const MatmulPolicy& policy, bool accumulate,
