@@ -151,9 +151,10 @@ function(nb_any_source_matches result regex)
   endforeach()
 endfunction()
 
-# nb_test(NAME SOURCES ... DEPS ... [LABELS slow]): one GoogleTest program of one folder under tests/.
+# nb_test(NAME SOURCES ... DEPS ... [COST s]): one GoogleTest program of one folder under tests/.
+# COST: about how many seconds it takes, where that is many: ctest starts the longest first.
 function(nb_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "COST" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE nb_flags ${ARG_DEPS} nb_test_support GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${nb_cold})
@@ -179,5 +180,8 @@ function(nb_test name)
   if(NB_SANITIZE)  # makes whole suites ten to twenty times slower
     set(limit_s 7200)
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${limit_s} LABELS "${ARG_LABELS}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${limit_s})
+  if(ARG_COST)
+    set_tests_properties(${name} PROPERTIES COST ${ARG_COST})
+  endif()
 endfunction()
