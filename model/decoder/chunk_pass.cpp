@@ -1,7 +1,7 @@
 #include "model/decoder/chunk_pass.hpp"
 
 #include "harness/base/check.hpp"
-#include "model/ops/attention.hpp"
+#include "model/ops/cached_attention.hpp"
 #include "model/ops/embedding.hpp"
 #include "model/ops/gather.hpp"
 #include "model/ops/rms_norm.hpp"
@@ -42,11 +42,11 @@ std::vector<int> ChunkPass::position_ids() const {
 }
 
 Tensor ChunkPass::attend(std::int64_t layer, const Tensor& q, const Tensor& k, const Tensor& v) {
-  ops::append_keys_values(device_, k, v, layer, chunks_, "attn.cache");
+  ops::append_keys_values(k, v, layer, chunks_, "attn.cache");
   if (q.empty()) return {};
-  ops::LayerKeys keys(chunks_, layer, k, v);
-  if (prunes(layer)) keys.keep_queries(wanted_);
-  return ops::attention_cached(device_, q, keys.sequences(),
+  ops::CachedBatch batch = {.chunks = chunks_, .layer = layer};
+  if (prunes(layer)) batch.rows = wanted_;
+  return ops::attention_cached(q, k, v, batch,
                                {.heads = config_.n_head,
                                 .kv_heads = config_.n_kv_head,
                                 .head_dim = config_.head_dim(),

@@ -13,6 +13,7 @@
 #include "model/device/numerics.hpp"
 #include "model/device/op_desc.hpp"
 #include "model/device/tensor.hpp"
+#include "model/host/cached_rows.hpp"
 #include "model/kernels/attention.hpp"
 #include "model/kernels/objectives.hpp"
 #include "model/kernels/rms_norm.hpp"
@@ -31,7 +32,8 @@ using Values = std::shared_ptr<HostValues>;
 //   linear_backward_input     in dy, w             out dx
 //   linear_backward_weight    in dy, x             out dw          accumulate
 //   rotary, rotary_backward   in x, cos, sin       out y           rotary, or positions
-//   attention                 in q, k, v           out y, max?, sum?                  attention
+//   attention                 in q, k, v           out y, max?, sum?    attention, or cached_keys
+//   kv_cache_append           in k, v              out -: into caches   cache_write
 //   attention_backward        in dy, q, k, v, y, max, sum   out dq, dk, dv            attention
 //   relu_squared              in x                 out y
 //   relu_squared_backward     in dy, x             out dx
@@ -72,6 +74,8 @@ struct Op {
   kernels::RotaryShape rotary = {};
   std::vector<std::int64_t> positions = {};  // of every row, instead of rotary
   kernels::AttentionShape attention = {};
+  std::shared_ptr<CachedKeys> cached_keys = {};  // of an attention over caches
+  std::shared_ptr<const CacheWrite> cache_write = {};
   std::shared_ptr<const std::vector<int>> ids = {};
   float softcap = 0;  // 0: none
   bool caps_in_fp32 = false;

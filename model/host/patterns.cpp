@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "model/host/cached_attention.hpp"
 #include "model/host/plan.hpp"
 #include "model/host/views.hpp"
 #include "model/host/weight.hpp"
@@ -357,6 +358,8 @@ constexpr auto kPatterns = std::to_array<Pattern>({
      match_rotary_norm_backward},
     {"rms_norm_backward_add", "dx += rms_norm'(dy)", OpKind::kAddBackward,
      match_rms_norm_backward_add},
+    {"cached_attention", "attention of all sequences over caches that k and v join",
+     OpKind::kAttention, match_cached_attention},
     {"weight_gradients", "dw of several products of one x", OpKind::kLinearBackwardWeight,
      match_weight_gradients},
 });

@@ -41,6 +41,7 @@ double work_of(const Op& op) {
     work += 2 * size(op.out[0]) * static_cast<double>(op.in[0]->cols);
   if (op.kind == OpKind::kLinearBackwardWeight)
     work += 2 * size(op.out[0]) * static_cast<double>(op.in[0]->rows);
+  if (op.kind == OpKind::kKvCacheAppend) work += kPerValue * (size(op.in[0]) + size(op.in[1]));
   return work;
 }
 
@@ -107,7 +108,7 @@ void Plan::find_uses() {
 void Plan::find_needed() {
   for (std::int32_t i = size(); i-- > 0;) {
     const Op& one = op(i);
-    bool needed = false;
+    bool needed = one.cache_write != nullptr;
     for (const Values& out : one.out)
       if (out != nullptr) needed = needed || use(out)->is_held || !use(out)->readers.empty();
     needed_[static_cast<std::size_t>(i)] = needed ? 1 : 0;

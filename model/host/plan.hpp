@@ -4,7 +4,7 @@
 // 1. Uses: which op makes each value, how often ops refer to it, whether somebody outside holds
 //    it.
 // 2. Needs: from the last op to the first, an op is needed if a result of it is held or is read by
-//    a needed op. Only needed ops are readers.
+//    a needed op, or if it writes into a cache. Only needed ops are readers.
 // 3. Patterns take ops that one function computes (patterns.cpp). What they leave is taken op by
 //    op. Every needed op is in exactly one step.
 // 4. Steps are sorted by their last ops: that is where they take effect.

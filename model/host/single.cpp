@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "harness/base/check.hpp"
+#include "model/host/cached_attention.hpp"
 #include "model/host/plan.hpp"
 #include "model/host/views.hpp"
 #include "model/host/weight.hpp"
@@ -311,7 +312,10 @@ Step single(const Plan& plan, std::int32_t index) {
     case OpKind::kRotary:
     case OpKind::kRotaryBackward:
       return {{index}, rotary, all_fp32};
+    case OpKind::kKvCacheAppend:
+      return append_keys_values(index);
     case OpKind::kAttention:
+      if (plan.op(index).cached_keys != nullptr) return attention_by_sequence(index);
       return {{index}, attention, any};
     case OpKind::kAttentionBackward:
       return {{index}, attention_backward, any};

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "model/kernels/policy.hpp"
 #include "model/tensor/view.hpp"
@@ -81,10 +82,17 @@ struct KeySpace {
   }
 };
 
-// Asks for the memory of so many rows, to be written soon: those of many sequences lie far apart.
-void fetch_to_write(const KeySpace& space, std::int64_t rows, std::int64_t cols);
-
 // values: (rows, heads · head_dim). NB_CHECK: bf16 only where the policy has them.
 void store_keys(ConstMatrix values, const KeySpace& to, const MatmulPolicy& policy);
+
+// Rows of k and v that follow one another, and where they go.
+struct KeyRun {
+  std::int64_t first_row = 0;
+  std::int64_t rows = 0;
+  KeySpace keys, values;
+};
+// k, v: (rows, heads · head_dim). runs: ascending, none overlap; rows of none go nowhere.
+void store_keys(ConstMatrix k, ConstMatrix v, std::span<const KeyRun> runs,
+                const MatmulPolicy& policy);
 
 }  // namespace nb::kernels

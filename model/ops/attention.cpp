@@ -84,34 +84,4 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const HeadSh
   return y;
 }
 
-Tensor attention_cached(Device& device, const Tensor& q,
-                        std::span<const kernels::CachedSequence> sequences,
-                        const kernels::CachedShape& shape, std::string_view label) {
-  NB_CHECK(q.shape().last() == shape.heads * shape.head_dim && shape.kv_heads > 0,
-           "[attention_cached] {}: q {}, {} heads of {}, {} key heads", label, q.shape().text(),
-           shape.heads, shape.head_dim, shape.kv_heads);
-  OpDesc desc = {.kind = OpKind::kAttention,
-                 .label = label,
-                 .batch = 1,
-                 .heads = shape.heads,
-                 .kv_heads = shape.kv_heads,
-                 .head_dim = shape.head_dim,
-                 .window = shape.window};
-  for (const kernels::CachedSequence& s : sequences) {
-    const std::int64_t keys = s.queries == 0 ? 0 : s.first_position + s.queries;
-    const std::int64_t seen = visible_keys(s.queries, keys, shape.window);
-    desc.time += s.queries;
-    desc.key_time += seen;
-    desc.pairs += visible_pairs(s.queries, keys, shape.window);
-    desc.scored_pairs += visible_pairs(s.queries, keys, 0);
-  }
-  Tensor y = device.allocate(q.shape(), device.numerics().storage, label);
-  if (desc.time == 0) return y;
-  desc.output = &y;
-  static_cast<void>(device.run(desc, [&] {
-    kernels::attention_cached(q.matrix(), y.matrix(), sequences, shape, device.numerics().matmul());
-  }));
-  return y;
-}
-
 }  // namespace nb::ops

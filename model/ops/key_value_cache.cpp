@@ -1,8 +1,6 @@
 #include "model/ops/key_value_cache.hpp"
 
 #include "harness/base/check.hpp"
-#include "harness/base/parallel.hpp"
-#include "model/kernels/row_loop.hpp"
 
 namespace nb {
 
@@ -46,10 +44,15 @@ kernels::KeyRows KeyValueCache::filled(std::int64_t layer, std::int64_t which,
 }
 
 kernels::KeyRows KeyValueCache::keys(std::int64_t layer, std::int64_t pending) const {
+  block_.device().finish_host();
   return filled(layer, 0, pending);
 }
 kernels::KeyRows KeyValueCache::values(std::int64_t layer, std::int64_t pending) const {
+  block_.device().finish_host();
   return filled(layer, 1, pending);
+}
+kernels::KeySegment KeyValueCache::segment(std::int64_t layer, std::int64_t pending) const {
+  return {filled(layer, 0, pending), filled(layer, 1, pending)};
 }
 
 kernels::KeySpace KeyValueCache::next(std::int64_t layer, std::int64_t which, std::int64_t count) {
@@ -107,95 +110,4 @@ void check_chunk(const Chunk& chunk, std::int64_t context_length) {
            chunk.first_position, next);
 }
 
-namespace ops {
-namespace {
-
-constexpr std::int64_t kRowsAtOnce = 16;
-constexpr std::int64_t kFewRows = 2;  // of one chunk; more than that follow one another in memory
-
-// body(chunk, first row, count) for the parts of the rows [row, end), which belong to chunks
-// chunk_of[row] ….
-template <class Body>
-void each_part(std::span<const std::size_t> chunk_of, std::size_t row, std::size_t end,
-               const Body& body) {
-  while (row < end) {
-    std::size_t next = row + 1;
-    while (next < end && chunk_of[next] == chunk_of[row]) ++next;
-    body(chunk_of[row], static_cast<std::int64_t>(row), static_cast<std::int64_t>(next - row));
-    row = next;
-  }
-}
-
-}  // namespace
-
-void append_keys_values(Device& device, const Tensor& k, const Tensor& v, std::int64_t layer,
-                        std::span<const Chunk> chunks, std::string_view label) {
-  NB_CHECK(k.shape() == v.shape(), "[append_keys_values] {}: k {}, v {}", label, k.shape().text(),
-           v.shape().text());
-  std::int64_t rows = 0, kept = 0;
-  for (const Chunk& chunk : chunks) {
-    const auto count = static_cast<std::int64_t>(chunk.tokens.size());
-    rows += count;
-    if (chunk.own == nullptr) continue;
-    kept += count;
-    NB_CHECK(chunk.own->shape().width == k.shape().last(),
-             "[append_keys_values] {}: k {}, cache of width {}", label, k.shape().text(),
-             chunk.own->shape().width);
-  }
-  NB_CHECK(k.shape().leading() == rows, "[append_keys_values] {}: k {}, chunks of {} tokens", label,
-           k.shape().text(), rows);
-  if (kept == 0) return;
-  const OpDesc desc = {.kind = OpKind::kKvCacheAppend,
-                       .label = label,
-                       .batch = 1,
-                       .time = kept,
-                       .kv_heads = 1,
-                       .head_dim = k.shape().last(),
-                       .inputs = {&k, &v}};
-  const MatmulPolicy policy = device.numerics().matmul();
-  static_cast<void>(device.run(desc, [&] {
-    const ConstMatrix new_keys = k.matrix(), new_values = v.matrix();  // once, on this thread
-    std::vector<std::size_t> chunk_of;                                 // of each row
-    std::vector<std::int64_t> first_of;                                // row of each chunk
-    chunk_of.reserve(static_cast<std::size_t>(rows));
-    first_of.reserve(chunks.size());
-    for (const Chunk& chunk : chunks) {
-      first_of.push_back(std::ssize(chunk_of));
-      chunk_of.insert(chunk_of.end(), chunk.tokens.size(), first_of.size() - 1);
-    }
-    // body(space of the keys, space of the values) of a part of a chunk that is kept.
-    const auto with_spaces = [&](std::size_t index, std::int64_t row, const auto& body) {
-      const Chunk& chunk = chunks[index];
-      if (chunk.own == nullptr) return;
-      const std::int64_t count = std::ssize(chunk.tokens), done = row - first_of[index];
-      body(chunk.own->next_keys(layer, count).behind(done),
-           chunk.own->next_values(layer, count).behind(done));
-    };
-    const std::int64_t at_once = kernels::rows_at_once(rows, kRowsAtOnce);
-    parallel_chunks(
-        chunk_of.size(), static_cast<std::size_t>(at_once),
-        [&](std::size_t begin, std::size_t end) {
-          each_part(
-              chunk_of, begin, end, [&](std::size_t chunk, std::int64_t row, std::int64_t count) {
-                if (count > kFewRows) return;
-                with_spaces(chunk, row,
-                            [&](const kernels::KeySpace& keys, const kernels::KeySpace& values) {
-                              kernels::fetch_to_write(keys, count, k.shape().last());
-                              kernels::fetch_to_write(values, count, k.shape().last());
-                            });
-              });
-          each_part(chunk_of, begin, end,
-                    [&](std::size_t chunk, std::int64_t row, std::int64_t count) {
-                      with_spaces(
-                          chunk, row,
-                          [&](const kernels::KeySpace& keys, const kernels::KeySpace& values) {
-                            kernels::store_keys(row_block(new_keys, row, count), keys, policy);
-                            kernels::store_keys(row_block(new_values, row, count), values, policy);
-                          });
-                    });
-        });
-  }));
-}
-
-}  // namespace ops
 }  // namespace nb

@@ -9,12 +9,11 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "model/device/device.hpp"
+#include "model/kernels/attention.hpp"
 #include "model/kernels/key_rows.hpp"
-#include "model/tensor/view.hpp"
 
 namespace nb {
 
@@ -38,9 +37,11 @@ class KeyValueCache {
   std::uint64_t size_bytes() const { return block_.size_bytes(); }  // on the device
 
   // (size() + pending, width) of one layer, as attention reads them; pending: positions that this
-  // layer has already. Sizes without data on a dry device.
+  // layer has already. Sizes without data on a dry device. Waits for what is recorded.
   kernels::KeyRows keys(std::int64_t layer, std::int64_t pending = 0) const;
   kernels::KeyRows values(std::int64_t layer, std::int64_t pending = 0) const;
+  // Both for an op that is recorded, and runs after those that write them.
+  kernels::KeySegment segment(std::int64_t layer, std::int64_t pending) const;
 
   // Where the next `count` positions of one layer go; execute mode only. NB_CHECK: they fit.
   kernels::KeySpace next_keys(std::int64_t layer, std::int64_t count);
@@ -49,6 +50,8 @@ class KeyValueCache {
   // The same, and remembers the last of these tokens, for decoders that mix it into the next one.
   void advance(std::span<const int> tokens);
   int last_token() const { return last_token_; }  // -1: nobody said
+  // Where all of it lies; whoever holds this may outlive the cache. Null on a dry device.
+  const std::shared_ptr<HostValues>& memory() const { return block_.values(); }
 
  private:
   std::int64_t first_value(std::int64_t layer, std::int64_t which) const;
@@ -77,15 +80,5 @@ struct Chunk {
 
 // NB_CHECK of the rules above, and that the last position lies in the context.
 void check_chunk(const Chunk& chunk, std::int64_t context_length);
-
-namespace ops {
-
-// k, v (rows, width): the chunks' rows in order. Copies those of each chunk that has its own cache
-// behind what the cache holds of this layer; KeyValueCache::advance is the caller's, after the last
-// layer.
-void append_keys_values(Device& device, const Tensor& k, const Tensor& v, std::int64_t layer,
-                        std::span<const Chunk> chunks, std::string_view label);
-
-}  // namespace ops
 
 }  // namespace nb

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "harness/base/check.hpp"
 #include "model/autograd/tape.hpp"
 #include "model/host/program.hpp"
 
@@ -38,6 +39,13 @@ inline void forward(OpDesc desc, Tensor& y, host::Op op,
   desc.saves_for_backward = wants_backward(inputs, trains);
   SavedBlocks saved = host::run(y.device(), desc, std::move(op));
   if (desc.saves_for_backward) Tape::record(y, inputs, std::move(saved), backward);
+}
+
+// An op without a gradient: on the device and in the host's program.
+inline void without_gradient(Device& device, const OpDesc& desc, host::Op op) {
+  NB_CHECK(!Tape::is_open(), "[{}] {}: it has no gradient, and a tape is open", name(desc.kind),
+           desc.label);
+  static_cast<void>(host::run(device, desc, std::move(op)));
 }
 
 }  // namespace nb::ops

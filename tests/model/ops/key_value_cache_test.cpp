@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "harness/base/check.hpp"
 #include "harness/base/parallel.hpp"
+#include "model/autograd/tape.hpp"
+#include "model/ops/cached_attention.hpp"
 #include "model/ops/gather.hpp"
 #include "model/tensor/dtype.hpp"
 
@@ -64,7 +67,7 @@ TEST(KeyValueCacheRows, RowsOfManyChunksGoToTheirOwnCaches) {
                   k.matrix().row(row)[j] = number(layer, 0, n, at, j);
                   v.matrix().row(row)[j] = number(layer, 1, n, at, j);
                 }
-            ops::append_keys_values(device, k, v, layer, chunks, "");
+            ops::append_keys_values(k, v, layer, chunks, "");
           }
           for (std::size_t c = 0; c < chunk_count; ++c)
             if (caches[c] != nullptr) caches[c]->advance(count_of(c, pass));
@@ -95,6 +98,50 @@ TEST(KeyValueCacheRows, RowsOfManyChunksGoToTheirOwnCaches) {
   set_threads(0);
 }
 
+// What is recorded runs when somebody reads, in the order in which it was recorded: attention sees
+// what was appended before it and not what comes later, though the caches may be gone by then.
+TEST(KeyValueCacheRows, RecordedAttentionSeesWhatWasThereInItsTurn) {
+  Device device(*load_profile("ascend_910b3"), ExecutionMode::kExecute);
+  const auto filled = [&](float value) {
+    Tensor t = device.allocate({1, 4}, DType::kBf16, "t");
+    std::ranges::fill(t.host(), value);
+    return t;
+  };
+  const Tensor q = filled(1), k = filled(1), two = filled(2), four = filled(4);
+  const std::vector<int> tokens(1);
+  auto prefix = std::make_shared<KeyValueCache>(device, CacheShape{.layers = 1, .width = 4}, 0, 1);
+  auto own = std::make_unique<KeyValueCache>(device, CacheShape{.layers = 1, .width = 4}, 1, 1);
+  const kernels::CachedShape shape = {.heads = 1, .kv_heads = 1, .head_dim = 4};
+  std::vector<Chunk> chunks = {{.tokens = tokens, .own = prefix.get()}};
+  std::vector<Tensor> y;
+  const auto step = [&](const Tensor& v) {
+    ops::append_keys_values(k, v, 0, chunks, "");
+    y.push_back(ops::attention_cached(q, k, v, {.chunks = chunks}, shape, ""));
+  };
+  step(four);
+  step(two);  // the same position again
+  prefix->advance(1);
+  chunks = {{.tokens = tokens, .first_position = 1, .prefix = {prefix}, .own = own.get()}};
+  step(four);
+  EXPECT_TRUE(y.back().values()->is_pending);
+  chunks.clear();
+  prefix.reset();
+  own.reset();
+  EXPECT_EQ(y[2].host()[0], 3.0F);  // of 2 and 4
+  EXPECT_EQ(y[1].host()[0], 2.0F);
+  EXPECT_EQ(y[0].host()[0], 4.0F);
+}
+
+TEST(KeyValueCacheRows, AppendingHasNoGradient) {
+  Device device(*load_profile("ascend_910b3"), ExecutionMode::kExecute);
+  KeyValueCache cache(device, {.layers = 1, .width = 4}, 0, 1);
+  const Tensor k = device.allocate({1, 4}, DType::kBf16, "k");
+  const std::vector<int> tokens(1);
+  const Chunk chunk = {.tokens = tokens, .own = &cache};
+  const Tape tape;
+  EXPECT_THROW(ops::append_keys_values(k, k, 0, {&chunk, 1}, ""), CheckFailure);
+}
+
 // Nothing is stored, nothing costs time.
 TEST(KeyValueCacheRows, ChunksWithoutCachesCostNothing) {
   Device device(*load_profile("ascend_910b3"), ExecutionMode::kExecute);
@@ -103,7 +150,7 @@ TEST(KeyValueCacheRows, ChunksWithoutCachesCostNothing) {
   const std::vector<int> tokens(3);
   const Chunk chunk = {.tokens = tokens};
   const std::uint64_t before = device.counters().ops;
-  ops::append_keys_values(device, k, v, 0, {&chunk, 1}, "");
+  ops::append_keys_values(k, v, 0, {&chunk, 1}, "");
   EXPECT_EQ(device.counters().ops, before);
 }
 
@@ -120,7 +167,7 @@ TEST(KeyValueCacheRows, AppendingCostsWhatIsKept) {
                  v = device.allocate({rows, 4096}, DType::kBf16, "v");
     device.synchronize();
     const std::int64_t start = device.time_ns();
-    ops::append_keys_values(device, k, v, 0, chunks, "");
+    ops::append_keys_values(k, v, 0, chunks, "");
     device.synchronize();
     return device.time_ns() - start;
   };
@@ -137,7 +184,7 @@ TEST(KeyValueCacheRows, WhatDisagreesFailsTheCheck) {
   const std::vector<int> tokens(4);
   const auto append = [&](const Tensor& k, const Tensor& v, std::size_t count, std::int64_t layer) {
     const Chunk chunk = {.tokens = std::span(tokens).first(count), .own = &cache};
-    ops::append_keys_values(device, k, v, layer, {&chunk, 1}, "");
+    ops::append_keys_values(k, v, layer, {&chunk, 1}, "");
   };
   EXPECT_NO_THROW(append(made(3, 4), made(3, 4), 3, 1));
   EXPECT_THROW(append(made(3, 4), made(2, 4), 3, 0), CheckFailure);

@@ -15,6 +15,7 @@
 #include "model/ops/add.hpp"
 #include "model/ops/attention.hpp"
 #include "model/ops/bias.hpp"
+#include "model/ops/cached_attention.hpp"
 #include "model/ops/dropout.hpp"
 #include "model/ops/embedding.hpp"
 #include "model/ops/first_columns.hpp"
@@ -161,12 +162,13 @@ TEST_F(Ops, ARaggedAttentionOfOneWholeSequenceIsTheAttention) {
     const Tensor whole = ops::attention(own_q, own_k, own_v, heads, "");
     device.synchronize();
     const std::int64_t whole_ns = device.time_ns() - start_ns;
-    const kernels::KeySegment segments[] = {
-        {row_block(k.matrix(), 0, 3), row_block(v.matrix(), 0, 3)},
-        {row_block(k.matrix(), 3, 2), row_block(v.matrix(), 3, 2)}};
-    const kernels::CachedSequence sequence = {.queries = 5, .segments = segments};
+    const std::vector<int> tokens(5);
+    const Chunk chunk = {.tokens = tokens};
     const kernels::CachedShape shape = {.heads = 2, .kv_heads = 1, .head_dim = 4};
-    const Tensor cached = ops::attention_cached(device, q, {&sequence, 1}, shape, "");
+    const auto attend = [&](const Tensor& of) {
+      return ops::attention_cached(of, own_k, own_v, {.chunks = {&chunk, 1}}, shape, "");
+    };
+    const Tensor cached = attend(own_q);
     device.synchronize();
     // cpu_ref has no fused operator: whole sequences score masked keys too, ragged ones do not.
     EXPECT_LE(device.time_ns() - start_ns, 2 * whole_ns) << software;
@@ -174,7 +176,9 @@ TEST_F(Ops, ARaggedAttentionOfOneWholeSequenceIsTheAttention) {
       EXPECT_EQ(device.time_ns() - start_ns, 2 * whole_ns);
     }
     EXPECT_TRUE(std::ranges::equal(whole.host(), cached.host())) << software;
-    EXPECT_THROW((void)ops::attention_cached(device, k, {&sequence, 1}, shape, ""), CheckFailure);
+    EXPECT_THROW((void)attend(own_k), CheckFailure);
+    const Tape tape;
+    EXPECT_THROW((void)attend(own_q), CheckFailure);  // no gradient
   }
 }
 

@@ -12,6 +12,7 @@
 #include "model/autograd/tape.hpp"
 #include "model/host/program.hpp"
 #include "model/ops/attention.hpp"
+#include "model/ops/cached_attention.hpp"
 #include "model/ops/embedding.hpp"
 #include "model/ops/head.hpp"
 #include "model/ops/linear.hpp"
@@ -275,16 +276,18 @@ TEST_F(OpOptions, AFusedWindowIsPaidForItsKeysAlone) {
     const std::int64_t keys = profile == "cpu_ref" ? 4096 : 32768, queries = is_cached ? 512 : keys;
     const Tensor q = device.allocate({queries, 1024}, DType::kBf16, "q"),
                  k = device.allocate({keys, 1024}, DType::kBf16, "k");
+    const std::vector<int> tokens(static_cast<std::size_t>(queries));
+    const auto prefix =
+        std::make_shared<KeyValueCache>(device, CacheShape{.layers = 1, .width = 1024}, 0, keys);
+    prefix->advance(keys - queries);
+    const Chunk chunk = {.tokens = tokens, .first_position = keys - queries, .prefix = {prefix}};
+    const Tensor new_k = device.allocate({queries, 1024}, DType::kBf16, "k");
     device.synchronize();
     const std::int64_t start = device.time_ns();
     if (is_cached) {
-      kernels::KeyRows rows;
-      rows.rows = keys, rows.cols = rows.stride = 1024;
-      const kernels::KeySegment segment = {rows, rows};
-      const kernels::CachedSequence sequence = {0, queries, keys - queries, {&segment, 1}};
       static_cast<void>(ops::attention_cached(
-          device, q, {&sequence, 1}, {.heads = 8, .kv_heads = 8, .head_dim = 128, .window = window},
-          ""));
+          q, new_k, new_k, {.chunks = {&chunk, 1}},
+          {.heads = 8, .kv_heads = 8, .head_dim = 128, .window = window}, ""));
     } else {
       static_cast<void>(ops::attention(q, k, k, {1, keys, 8, 8, 128, window}, ""));
     }
