@@ -23,6 +23,7 @@ namespace {
 constexpr const char* kUsage =
     "usage: npubench_microbench --list\n"
     "       npubench_microbench <group> [--device ascend_910b3] [--threads 0] [--min-time 0.1]\n"
+    "                           [--pattern-off cached_attention]\n"
     "       npubench_microbench --request '{\"group\": \"matmul\", \"device\": {\"profile\": "
     "\"ascend_910b3\"}}'";
 
@@ -49,6 +50,8 @@ Result<MicrobenchRequest> parse_words(const std::vector<std::string>& words) {
     const std::string& value = words[i + 1];
     if (words[i] == "--device")
       request.device.name = request.device.profile = value;
+    else if (words[i] == "--pattern-off")
+      request.pattern_off = value;
     else if (words[i] != "--threads" && words[i] != "--min-time")
       return bad_input(fmt::format("no option {}\n{}", words[i], kUsage));
     else if (!(words[i] == "--threads" ? parse_number(value, request.threads)

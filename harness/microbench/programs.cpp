@@ -13,6 +13,7 @@
 #include "harness/microbench/measurement.hpp"
 #include "harness/suite/device_entry.hpp"
 #include "harness/suite/microbenchmarks.hpp"
+#include "model/host/plan.hpp"
 #include "model/kernels/simd_level.hpp"
 
 namespace nb {
@@ -30,12 +31,25 @@ constexpr std::array kPrograms = {
     Program{"tokenizer", register_tokenizer},
 };
 
+Result<void> set_pattern_off(const std::string& name) {
+  if (name.empty()) return {};
+  std::vector<std::string> names;
+  for (const host::Pattern& pattern : host::patterns()) {
+    names.emplace_back(pattern.name);
+    if (pattern.name != name) continue;
+    host::set_pattern_off(pattern.name);
+    return {};
+  }
+  return bad_input(fmt::format("no pattern \"{}\"{}", name, did_you_mean(name, names)));
+}
+
 }  // namespace
 
 Result<void> run_microbench_program(const MicrobenchRequest& request, const char* program) {
   NB_TRY(const ResolvedDevice device, resolve_device(request.device, "device"));
   NB_TRY([[maybe_unused]] const SimdLevel level, select_simd_level());
   set_threads(request.threads);
+  NB_TRY_VOID(set_pattern_off(request.pattern_off));
   const Program* chosen = nullptr;
   std::vector<std::string> groups;
   for (const Program& candidate : kPrograms) {

@@ -126,7 +126,7 @@ TEST(Microbench, EachEmulatedMachineRunsAllReduceOrSaysWhyNot) {
   }
 }
 
-TEST(Microbench, AnUnknownGroupOrDeviceIsOneSentence) {
+TEST(Microbench, AnUnknownGroupDeviceOrPatternIsOneSentence) {
   const auto group = run_microbench_child(request("matmull", "ascend_910b3"));
   ASSERT_FALSE(group.has_value());
   EXPECT_NE(group.error().message.find("matmul\""), std::string::npos) << group.error().message;
@@ -134,6 +134,12 @@ TEST(Microbench, AnUnknownGroupOrDeviceIsOneSentence) {
   ASSERT_FALSE(device.has_value());
   EXPECT_NE(device.error().message.find("ascend_910b3"), std::string::npos)
       << device.error().message;
+  MicrobenchRequest without = request("norm", "ascend_910b3");
+  without.pattern_off = "cached_attentoin";
+  const auto pattern = run_microbench_child(without);
+  ASSERT_FALSE(pattern.has_value());
+  EXPECT_NE(pattern.error().message.find("cached_attention"), std::string::npos)
+      << pattern.error().message;
 }
 
 }  // namespace
