@@ -14,6 +14,8 @@
 #include "harness/faults/faults.hpp"
 #include "harness/suite/load.hpp"
 #include "harness/suite/microbenchmarks.hpp"
+#include "harness/suite/mixture.hpp"
+#include "model/data/microworld_chat.hpp"
 #include "model/decoder/presets.hpp"
 #include "model/device/profile.hpp"
 
@@ -85,6 +87,21 @@ Result<TextTable> list_models() {
   return table;
 }
 
+// Those of the data folder and one's own first, then the microworld's.
+Result<TextTable> list_conversations() {
+  TextTable table{{"conversations", "from", "train", "test"}, {}};
+  const auto source = [](const ConversationTaskInfo& task, std::string_view dataset) {
+    if (!dataset.empty()) return std::string(dataset);
+    return std::string(task.takes_file ? "your file" : "none");
+  };
+  for (const ConversationTaskInfo& task : conversation_tasks())
+    table.rows.push_back({std::string(task.name), std::string(task.doc), source(task, task.train),
+                          source(task, task.test)});
+  for (const std::string_view name : microworld_conversation_tasks())
+    table.rows.push_back({std::string(name), "the generated world", "generated", "generated"});
+  return table;
+}
+
 struct Listing {
   const char* name;
   const char* doc;
@@ -96,6 +113,7 @@ constexpr Listing kListings[] = {
      list_models},
     {"suites", "suite files in the folder suites", list_suites},
     {"tasks", "evaluation tasks and sets of them", list_tasks},
+    {"conversations", "what MID, SFT and RL can learn from", list_conversations},
     {"faults", "faults that --fault can plant", list_faults},
     {"microbenchmarks", "groups of microbenchmarks", list_microbenchmarks},
 };

@@ -10,15 +10,6 @@
 namespace nb::test {
 namespace {
 
-// One sentence, on stderr, from us.
-void expect_sentence(const SubprocessResult& result, int exit_code,
-                     const std::vector<std::string>& parts) {
-  EXPECT_EQ(result.exit_code, exit_code) << result.out << result.err;
-  const std::string all = result.out + result.err;
-  for (const std::string& part : parts)
-    EXPECT_NE(all.find(part), std::string::npos) << "missing \"" << part << "\" in: " << all;
-}
-
 std::vector<std::string> with_set(const std::string& change) { return {"--set", change}; }
 
 TEST(BadInput, UnknownKeyInASuite) {

@@ -124,4 +124,12 @@ std::string first_damage(const fs::path& suite_folder) {
   return "";
 }
 
+void expect_sentence(const SubprocessResult& result, int exit_code,
+                     const std::vector<std::string>& parts) {
+  EXPECT_EQ(result.exit_code, exit_code) << result.out << result.err;
+  const std::string all = result.out + result.err;
+  for (const std::string& part : parts)
+    EXPECT_NE(all.find(part), std::string::npos) << "missing \"" << part << "\" in: " << all;
+}
+
 }  // namespace nb::test

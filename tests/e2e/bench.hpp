@@ -55,4 +55,8 @@ std::string first_difference(const std::map<std::string, std::string>& a,
 // is left.
 std::string first_damage(const std::filesystem::path& suite_folder);
 
+// One sentence, on stderr, from us.
+void expect_sentence(const SubprocessResult& result, int exit_code,
+                     const std::vector<std::string>& parts);
+
 }  // namespace nb::test

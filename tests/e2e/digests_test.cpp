@@ -96,7 +96,8 @@ std::vector<Setting> every_setting(const std::vector<SimdLevel>& levels) {
   return settings;
 }
 
-TEST(Digests, ShortestSuiteIsTheSameAtEveryLevel) {
+// Every level of this host on one thread, and the best on two; says which levels it has not.
+std::vector<Setting> levels_once() {
   std::vector<Setting> settings;
   for (const SimdLevel level : all_simd_levels()) {
     if (const std::string reason = unavailable_reason(level); !reason.empty()) {
@@ -106,11 +107,19 @@ TEST(Digests, ShortestSuiteIsTheSameAtEveryLevel) {
     settings.push_back({level, 1, 8});
   }
   settings.push_back({available_levels().back(), 2, 3});
-  expect_one_digest("tests/e2e/shortest.json", settings);
+  return settings;
+}
+
+TEST(Digests, ShortestSuiteIsTheSameAtEveryLevel) {
+  expect_one_digest("tests/e2e/shortest.json", levels_once());
 }
 
 TEST(Digests, SmallSuiteIsTheSameAtEveryLevelThreadCountAndBatchSize) {
   expect_one_digest(kSmallSuite, every_setting(fast_levels()));
+}
+
+TEST(Digests, StagesAreTheSameAtEveryLevel) {
+  expect_one_digest("tests/e2e/stages.json", levels_once());
 }
 
 // NB_EVERY_SETTING=<level>: that level with every number of threads and batch size
