@@ -29,6 +29,19 @@ Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent
   return model;
 }
 
+Result<void> check_lengths(const ConversationSet& set, const DecoderConfig& config,
+                           std::string_view split) {
+  for (std::size_t i = 0; i < set.rendered.size(); ++i) {
+    const std::int64_t inputs = std::ssize(set.rendered[i].ids) - 1;
+    if (inputs > config.max_positions())
+      return bad_input(fmt::format(
+          "{} conversation {} has {} tokens, beyond the model's {} positions; leave it out, or "
+          "train BASE with a longer sequence_len",
+          split, i + 1, inputs + 1, config.max_positions()));
+  }
+  return {};
+}
+
 Result<Json> identity_of_stage(TrainingStage stage, Json hashed_settings, const Decoder& decoder,
                                const ParentCheckpoint& parent, const DataDigests& data) {
   Json identity = identity_of_run(std::move(hashed_settings), decoder, data.tokenizer);

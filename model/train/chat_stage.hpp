@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "harness/base/result.hpp"
 #include "model/data/chat/conversation_set.hpp"
@@ -39,6 +40,11 @@ struct DataDigests {
 Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent, Device& device,
                                                   const Tokenizer& tokenizer,
                                                   const StageRates& rates);
+
+// bad_input names the first conversation (from 1) of more inputs than the model has positions: rows
+// of one conversation each are not cut.
+Result<void> check_lengths(const ConversationSet& set, const DecoderConfig& config,
+                           std::string_view split);
 
 // identity_of_run() with the stage, the parent (its weights and what its file says of its own
 // training) and the data.

@@ -265,6 +265,17 @@ Result<void> RlTask::validate(StepRow& row) {
   return {};
 }
 
+// Room for a prompt and at least one token of an answer.
+Result<void> check_prompts(const QuestionSet& set, const DecoderConfig& config, const char* split) {
+  for (std::size_t i = 0; i < set.questions.size(); ++i)
+    if (std::ssize(set.questions[i].prompt) >= config.max_positions())
+      return bad_input(fmt::format(
+          "{} question {} has {} tokens, which leave none of the model's {} positions to an "
+          "answer; leave it out, or train BASE with a longer sequence_len",
+          split, i + 1, set.questions[i].prompt.size(), config.max_positions()));
+  return {};
+}
+
 }  // namespace
 
 Result<TrainResult> train_rl(const RlSettings& settings, Device& device, const RlData& data,
@@ -272,6 +283,8 @@ Result<TrainResult> train_rl(const RlSettings& settings, Device& device, const R
                              const TrainHooks& hooks) {
   NB_TRY_VOID(passes_per_example(settings));
   NB_TRY(const auto model, open_parent(parent, device, data.tokenizer, settings.rates));
+  NB_TRY_VOID(check_prompts(data.train, model->decoder.config(), "training"));
+  NB_TRY_VOID(check_prompts(data.validation, model->decoder.config(), "validation"));
   NB_TRY(const ChatTokens tokens, chat_tokens(data.tokenizer));
   const std::int64_t per_epoch = std::ssize(data.train.questions) / settings.examples_per_step;
   const std::int64_t steps = settings.iterations.value_or(per_epoch * settings.num_epochs);

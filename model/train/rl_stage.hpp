@@ -14,8 +14,9 @@ struct RlData {
 };
 
 // bad_input, beyond run_chat_stage()'s: settings that passes_per_example() refuses, fewer questions
-// than one step asks. Notes tell of steps that can teach nothing: all rewards of every group equal,
-// a ratio that does not move, a reference that nothing reads.
+// than one step asks, a prompt that fills all positions. Notes tell of steps that can teach
+// nothing: all rewards of every group equal, a ratio that does not move, a reference that nothing
+// reads.
 Result<TrainResult> train_rl(const RlSettings& settings, Device& device, const RlData& data,
                              const ParentCheckpoint& parent, const std::filesystem::path& folder,
                              const TrainHooks& hooks = {});

@@ -77,6 +77,8 @@ Result<TrainResult> train_sft(const SftSettings& settings, Device& device, const
                               const TrainHooks& hooks) {
   NB_TRY(const std::int64_t accumulation, accumulation_steps(settings));
   NB_TRY(const auto model, open_parent(parent, device, data.tokenizer, settings.rates));
+  NB_TRY_VOID(check_lengths(data.train, model->decoder.config(), "training"));
+  NB_TRY_VOID(check_lengths(data.validation, model->decoder.config(), "validation"));
   NB_TRY(const ChatTokens tokens, chat_tokens(data.tokenizer));
   NB_TRY(ConversationRows train, ConversationRows::create(data.train, tokens.assistant_end));
   NB_TRY(ConversationRows validation,

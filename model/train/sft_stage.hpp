@@ -7,7 +7,8 @@
 namespace nb {
 
 // bad_input, beyond run_chat_stage()'s: batches that do not divide, fewer conversations than two
-// steps need (the last step of nanochat's count trains nothing).
+// steps need (the last step of nanochat's count trains nothing), a conversation that is longer than
+// the model reads.
 Result<TrainResult> train_sft(const SftSettings& settings, Device& device, const ChatData& data,
                               const ParentCheckpoint& parent, const std::filesystem::path& folder,
                               const TrainHooks& hooks = {});

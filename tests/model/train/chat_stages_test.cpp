@@ -1,0 +1,201 @@
+// What MID and SFT do of nanochat's scripts, and every sentence with which they refuse.
+#include <algorithm>
+
+#include "harness/base/hash.hpp"
+#include "harness/base/progress.hpp"
+#include "model/tokenizer/chat_tokens.hpp"
+#include "model/tokenizer/train_tokenizer.hpp"
+#include "model/train/checkpoint.hpp"
+#include "tests/model/train/tiny_chat.hpp"
+
+namespace nb {
+namespace {
+
+class ChatStages : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { set_progress_mode(ProgressMode::kQuiet); }
+  static std::vector<double> multipliers(const Result<TrainResult>& result) {
+    std::vector<double> all;
+    EXPECT_TRUE(result) << result.error().message;
+    if (!result) return all;
+    for (const StepRow& row : result->steps)
+      if (row.lr_multiplier) all.push_back(*row.lr_multiplier);
+    return all;
+  }
+  static std::string refusal(const Result<TrainResult>& result) {
+    EXPECT_FALSE(result);
+    if (result) return "";
+    EXPECT_EQ(result.error().code, ErrorCode::kBadInput);
+    return result.error().message;
+  }
+  test::TinyChat chat_;
+  const test::TempDir folder_, other_;
+};
+
+// 40 conversations of 10 tokens; a batch takes 2 × 24 + 1 of them. A step is two batches, and one
+// is fetched before the first: shares 15, 25, 35 and 35 of 40 (the fourth step passes the end).
+TEST_F(ChatStages, MidsRatesFollowTheShareOfTheConversations) {
+  for (const RenderedConversation& one : chat_.train.rendered) ASSERT_EQ(one.ids.size(), 10U);
+  MidSettings settings = test::tiny_mid();
+  const auto falling = multipliers(chat_.mid(settings, folder_.path()));
+  ASSERT_EQ(falling.size(), 4U);
+  EXPECT_EQ(falling[0], 1);
+  EXPECT_EQ(falling[1], 1);
+  EXPECT_NEAR(falling[2], 0.625, 1e-12);
+  EXPECT_NEAR(falling[3], 0.625, 1e-12);
+  settings.lr_schedule = ProgressRule::kRising;
+  EXPECT_EQ(multipliers(chat_.mid(settings, other_.path())),
+            (std::vector<double>{0.375, 0.625, 0.875, 0.875}));
+}
+
+TEST_F(ChatStages, MidLearnsTheUsersTokensToo) {
+  const auto with_user = chat_.mid(test::tiny_mid(), folder_.path());
+  for (RenderedConversation& one : chat_.train.rendered)
+    std::ranges::fill(one.mask, std::uint8_t{0});
+  const auto masked = chat_.mid(test::tiny_mid(), other_.path());
+  ASSERT_TRUE(with_user && masked);
+  EXPECT_EQ(with_user->final_loss, masked->final_loss);
+  EXPECT_TRUE(with_user->last_validation.val_bpb);
+}
+
+// floor(40 / 6) steps, the last of which trains nothing.
+TEST_F(ChatStages, SftMakesOneUpdateLessThanItsSteps) {
+  const auto once = chat_.sft(test::tiny_sft(), folder_.path());
+  const std::vector<double> rates = multipliers(once);
+  ASSERT_EQ(rates.size(), 5U);
+  for (std::size_t i = 0; i < rates.size(); ++i)
+    EXPECT_EQ(rates[i], 1 - static_cast<double>(i) / 6) << i;
+  EXPECT_EQ(once->iterations, 5);
+  SftSettings settings = test::tiny_sft();
+  settings.num_epochs = 2;
+  settings.iterations = 4;  // wins
+  EXPECT_EQ(multipliers(chat_.sft(settings, other_.path())).size(), 3U);
+}
+
+// What follows the last answer is read by nobody; a mask that lets it count is seen.
+TEST_F(ChatStages, SftCountsTheAssistantsTokensAlone) {
+  const auto weights_after = [&](int last_token, std::uint8_t mask) {
+    test::TinyChat changed;
+    for (RenderedConversation& one : changed.train.rendered) {
+      one.ids.push_back(last_token);
+      one.mask.push_back(mask);
+    }
+    const test::TempDir folder;
+    const auto result = changed.sft(test::tiny_sft(), folder.path());
+    EXPECT_TRUE(result) << result.error().message;
+    const auto file = SafetensorsFile::open(result->checkpoint).value();
+    return file.read_floats("transformer.wte.weight", {265, 64}).value();
+  };
+  const std::vector<float> plain = weights_after('x', 0);
+  EXPECT_EQ(weights_after('y', 0), plain);
+  EXPECT_NE(weights_after('y', 1), plain);
+}
+
+// Answers behind the cut leave a batch without targets: it teaches nothing, and nothing breaks.
+TEST_F(ChatStages, SftPassesOverABatchWithoutAnswers) {
+  for (RenderedConversation& one : chat_.train.rendered)
+    std::ranges::fill(one.mask, std::uint8_t{0});
+  const auto result = chat_.sft(test::tiny_sft(), folder_.path());
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->final_loss, 0);
+  EXPECT_EQ(*result->steps.front().grad_norm, 0);
+}
+
+TEST_F(ChatStages, SftLearnsToAnswer) {
+  SftSettings settings = test::tiny_sft();
+  settings.num_epochs = 10;
+  settings.rates.init_lr_frac = 1;
+  const auto result = chat_.sft(settings, folder_.path());
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_LT(*result->last_validation.val_loss, 0.5 * *result->steps.front().val_loss);
+}
+
+// A row of one conversation was a failed check in the middle of training.
+TEST_F(ChatStages, SftRefusesAConversationBeyondTheModelsPositions) {
+  const std::vector<Conversation> fits = {
+      {{user_says("?"), assistant_says(std::string(315, 'a'))}}};
+  const std::vector<Conversation> beyond = {
+      {{user_says("?"), assistant_says(std::string(316, 'a'))}}};
+  SftSettings settings = test::tiny_sft();
+  settings.iterations = 2;
+  chat_.validation = chat_.set(fits);
+  ASSERT_EQ(chat_.validation.rendered[0].ids.size(), 321U);  // 320 inputs
+  EXPECT_TRUE(chat_.sft(settings, folder_.path()));
+  chat_.validation = chat_.set(beyond);
+  EXPECT_EQ(refusal(chat_.sft(settings, other_.path())),
+            "validation conversation 1 has 322 tokens, beyond the model's 320 positions; leave it "
+            "out, or train BASE with a longer sequence_len");
+}
+
+TEST_F(ChatStages, ACheckpointOfAnotherTokenizerIsRefused) {
+  const std::vector<std::string> text = {"aaaa bbbb aaaa bbbb"};
+  const Tokenizer other = train_tokenizer(text, 266).value();
+  const auto file = SafetensorsFile::open(chat_.parent()).value();
+  Device device(*load_profile("ascend_910b3"), ExecutionMode::kExecute);
+  const auto refused = train_sft(test::tiny_sft(), device, {chat_.train, chat_.validation, other},
+                                 {file, "digest"}, folder_.path());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, chat_.parent().string() +
+                                         ": trained with another tokenizer than " +
+                                         tokenizer_name(other) + "; give its own");
+}
+
+TEST_F(ChatStages, WhatIsNoModelsCheckpointIsRefused) {
+  SafetensorsWriter writer;
+  writer.add_text("x", "y");
+  ASSERT_TRUE(writer.write(folder_ / "x.safetensors"));
+  chat_.start_from(folder_ / "x.safetensors");
+  EXPECT_NE(refusal(chat_.mid(test::tiny_mid(), other_.path())).find("model_config"),
+            std::string::npos);
+}
+
+TEST_F(ChatStages, BatchesThatDoNotDivideNameTheNearestThatDo) {
+  MidSettings mid = test::tiny_mid();
+  mid.total_batch_tokens = 100;
+  EXPECT_EQ(refusal(chat_.mid(mid, folder_.path())),
+            "total_batch_tokens 100 is not a multiple of 48 = device_batch_size 2 × sequence_len "
+            "24; the nearest valid total_batch_tokens: 96 or 144");
+  mid.sequence_len = 321;
+  EXPECT_EQ(refusal(chat_.mid(mid, folder_.path())),
+            "sequence_len 321 is beyond the model's 320 positions");
+  SftSettings sft = test::tiny_sft();
+  sft.target_examples_per_step = 4;
+  EXPECT_EQ(refusal(chat_.sft(sft, folder_.path())),
+            "target_examples_per_step 4 is not a multiple of device_batch_size 3; the nearest "
+            "valid target_examples_per_step: 3 or 6");
+}
+
+TEST_F(ChatStages, TooFewConversationsAreCounted) {
+  chat_.train = chat_.set(test::sums(0, 4));
+  EXPECT_EQ(refusal(chat_.mid(test::tiny_mid(), folder_.path())),
+            "the 4 conversations hold 40 tokens, no more than one batch of 48; give more "
+            "conversations or a smaller device_batch_size");
+  chat_.train = chat_.set(test::sums(0, 11));
+  EXPECT_EQ(refusal(chat_.sft(test::tiny_sft(), folder_.path())),
+            "11 conversations make 1 steps of 6; at least two are needed, as the last one trains "
+            "nothing: give more conversations or a smaller target_examples_per_step");
+}
+
+TEST_F(ChatStages, AKeptStepBeyondTheEndIsRefused) {
+  SftSettings settings = test::tiny_sft();
+  settings.checkpoints.keep_steps = {0, 6};
+  EXPECT_EQ(refusal(chat_.sft(settings, folder_.path())),
+            "keep_steps: 6: the stage has the steps 0 to 5; give some of these");
+  settings.checkpoints.keep_steps = {0, 5};
+  ASSERT_TRUE(chat_.sft(settings, folder_.path()));
+  EXPECT_TRUE(std::filesystem::exists(checkpoint_path(folder_.path(), 0)));
+}
+
+// A folder with the checkpoint of another stage or of other conversations is not gone on with.
+TEST_F(ChatStages, ACheckpointOfOtherConversationsIsRefused) {
+  ASSERT_TRUE(chat_.sft(test::tiny_sft(), folder_.path()));
+  EXPECT_NE(
+      refusal(chat_.mid(test::tiny_mid(), folder_.path())).find("a checkpoint of another run"),
+      std::string::npos);
+  chat_.train = chat_.set(test::sums(1, 40));
+  EXPECT_NE(refusal(chat_.sft(test::tiny_sft(), folder_.path())).find("/data is"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace nb
