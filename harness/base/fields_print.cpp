@@ -58,7 +58,8 @@ Json print_list(const FieldList& fields, bool hashed_only) {
   for (const Field& field : fields) {
     if (hashed_only && !field.rules.hashed) continue;
     Json value = print_field(field, hashed_only);
-    if (value.is_discarded() || (value.is_null() && field.rules.omits_absent)) continue;
+    const bool is_absent = value.is_null() || (value.is_array() && value.empty());
+    if (value.is_discarded() || (is_absent && field.rules.omits_absent)) continue;
     object[field.name] = std::move(value);
   }
   return object;
