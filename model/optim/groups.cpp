@@ -1,5 +1,6 @@
 #include "model/optim/groups.hpp"
 
+#include "model/kernels/elementwise.hpp"
 #include "model/ops/optimizer_ops.hpp"
 #include "model/optim/adamw.hpp"
 #include "model/optim/muon.hpp"
@@ -9,8 +10,9 @@ namespace nb {
 
 std::vector<std::unique_ptr<Optimizer>> make_optimizers(Decoder& decoder,
                                                         const OptimizerRates& rates,
-                                                        Communicator* communicator) {
-  const double width = width_lr_scale(decoder.config().n_embd);
+                                                        Communicator* communicator,
+                                                        const OptimizerRules& chosen) {
+  const double width = chosen.scales_with_width ? width_lr_scale(decoder.config().n_embd) : 1;
   std::vector<AdamWGroup> adamw, embeddings, value_embeddings, vectors;
   std::vector<Parameter*> matrices;
   for (Parameter* trained : decoder.trained_parameters()) {
@@ -30,13 +32,17 @@ std::vector<std::unique_ptr<Optimizer>> make_optimizers(Decoder& decoder,
         vectors.push_back({&p, rates.unembedding_lr * width});
         break;
       case ParameterRole::kMatrix:
-        matrices.push_back(&p);
+        if (chosen.uses_muon)
+          matrices.push_back(&p);
+        else
+          vectors.push_back({&p, rates.unembedding_lr * width});
         break;
     }
   }
   for (const std::vector<AdamWGroup>& more : {embeddings, value_embeddings, vectors})
     adamw.insert(adamw.end(), more.begin(), more.end());
-  const AdamWRules rules = {.weight_decay = rates.weight_decay};
+  AdamWRules rules = chosen.adamw;
+  rules.weight_decay = rates.weight_decay;
   std::vector<std::unique_ptr<Optimizer>> optimizers;
   if (!adamw.empty())
     optimizers.push_back(
@@ -60,6 +66,12 @@ std::vector<Tensor*> gradients_of(Decoder& decoder) {
 
 double gradient_norm(Decoder& decoder) {
   return decoder.device().executes() ? ops::norm_of(gradients_of(decoder)) : 0;
+}
+
+void round_gradients(Decoder& decoder, DType dtype) {
+  if (!decoder.device().executes()) return;
+  for (Tensor* gradient : gradients_of(decoder))
+    kernels::cast(gradient->host(), gradient->host(), dtype);
 }
 
 double clip_gradients(Decoder& decoder, double max_norm) {

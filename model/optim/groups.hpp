@@ -7,7 +7,9 @@
 
 #include "model/collectives/communicator.hpp"
 #include "model/decoder/decoder.hpp"
+#include "model/optim/adamw.hpp"
 #include "model/optim/optimizer.hpp"
+#include "model/tensor/dtype.hpp"
 
 namespace nb {
 
@@ -18,17 +20,29 @@ struct OptimizerRates {
   double weight_decay = 0;
 };
 
+// The reference's rules; others are for comparison.
+struct OptimizerRules {
+  AdamWRules adamw = {};          // but for the weight decay, which is a rate
+  bool scales_with_width = true;  // AdamW's rates by (n_embd / 768)^-½
+  bool uses_muon = true;          // false: the matrices are AdamW's too, at the rate of lm_head
+};
+
 // AdamW over lm_head, wte, value embeddings and vectors (rates × (n_embd / 768)^-½), then Muon over
 // the blocks: the order of their steps. Frozen parameters have no optimizer. communicator null: a
 // single card.
 std::vector<std::unique_ptr<Optimizer>> make_optimizers(Decoder& decoder,
                                                         const OptimizerRates& rates,
-                                                        Communicator* communicator = nullptr);
+                                                        Communicator* communicator = nullptr,
+                                                        const OptimizerRules& rules = {});
 
 // Scales all gradients of trained parameters by min(1, max_norm / (norm + 1e-6)) and returns the
 // norm before. max_norm 0: only measures.
 double clip_gradients(Decoder& decoder, double max_norm);
 // The same norm without any work of the device: for what is told of a step that does not clip.
 double gradient_norm(Decoder& decoder);
+
+// Rounds all gradients of trained parameters: what a sum over micro-batches is where it is kept in
+// that format. The host's affair: the device's time and memory stay as they are.
+void round_gradients(Decoder& decoder, DType dtype);
 
 }  // namespace nb

@@ -25,6 +25,7 @@ StepOutcome run_step(Decoder& decoder, OptimizerList optimizers, const StepPlan&
     outcome.tokens += batch.rows * batch.length;
     outcome.loss += static_cast<double>(decoder.loss_and_backward(
         batch.inputs, batch.targets, batch.rows, batch.length, 1.0 / micro_batches));
+    if (plan.gradient_sum) round_gradients(decoder, *plan.gradient_sum);
   }
   outcome.loss /= micro_batches;
   outcome.grad_norm = apply_gradients(decoder, optimizers, plan.grad_clip, point);

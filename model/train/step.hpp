@@ -20,6 +20,9 @@ struct StepPlan {
   // Limit of the global gradient norm; 0: measured, not limited. None: the device does neither
   // (nanochat's stages after BASE), and the norm that is told costs no simulated time.
   std::optional<double> grad_clip = 1;
+  // What the sum of the gradients is rounded to after each micro-batch; none: as the device keeps
+  // it.
+  std::optional<DType> gradient_sum = {};
 };
 struct StepOutcome {
   double loss = 0;           // nat, mean over the micro-batches
