@@ -14,6 +14,7 @@
 #include "model/tokenizer/tokenizer.hpp"
 #include "model/train/dry_step.hpp"
 #include "model/train/identity.hpp"
+#include "model/train/training_defects.hpp"
 #include "model/train/validation.hpp"
 
 namespace nb {
@@ -22,12 +23,13 @@ namespace {
 class BaseTask final : public StageTask {
  public:
   BaseTask(const TrainSettings& settings, const BatchPlan& batches, TrainedModel& model,
-           const TrainData& data)
+           const TrainData& data, const PortDefects& defects)
       : settings_(settings),
         model_(model),
         data_(data),
+        defects_(defects),
         iterations_(planned_iterations(settings, model.decoder.config())),
-        plan_{batches.accumulation_steps, settings.grad_clip},
+        plan_{batches.accumulation_steps, settings.grad_clip, gradient_sum(defects)},
         validation_start_(data.validation.state()) {}
 
   TrainingStage stage() const override { return TrainingStage::kBase; }
@@ -44,7 +46,8 @@ class BaseTask final : public StageTask {
 
   Result<StepOutcome> update(const SchedulePoint& point, StepRow&) override {
     return run_step(model_.decoder, model_.optimizers, plan_, point, [&] {
-      return data_.train.next(settings_.device_batch_size, settings_.sequence_len);
+      return as_ported(data_.train.next(settings_.device_batch_size, settings_.sequence_len),
+                       defects_);
     });
   }
 
@@ -66,42 +69,47 @@ class BaseTask final : public StageTask {
   const TrainSettings& settings_;
   TrainedModel& model_;
   const TrainData& data_;
+  const PortDefects& defects_;
   std::int64_t iterations_;
   StepPlan plan_;
   Json validation_start_;
 };
 
 Json identity_of(const TrainSettings& settings, const Decoder& decoder, const TrainData& data,
-                 const Json& validation_start) {
+                 const Json& validation_start, const PortDefects& defects) {
   TrainSettings copy = settings;
-  Json identity = identity_of_run(hashed_fields(copy.fields()), decoder, data.tokenizer);
+  Json identity =
+      identity_of_run(with_defects(hashed_fields(copy.fields()), defects), decoder, data.tokenizer);
   identity["validation_data"] = validation_start;
   return identity;
 }
 
 }  // namespace
 
-Result<TrainResult> train(const TrainSettings& settings, Device& device, const TrainData& data,
-                          const std::filesystem::path& folder, const TrainHooks& hooks) {
+Result<TrainResult> train(const TrainSettings& asked, Device& device, const TrainData& data,
+                          const std::filesystem::path& folder, const TrainHooks& hooks,
+                          const PortDefects& defects) {
   NB_CHECK(device.executes(), "[train] needs a device that executes; predict() is for dry ones");
-  NB_TRY_VOID(check_schedule(settings));
+  NB_TRY_VOID(check_schedule(asked));
+  NB_TRY(const DecoderConfig config, decoder_config(asked, data.tokenizer.vocab_size()));
+  const TrainSettings settings = as_ported(asked, config, defects);
   NB_TRY(const BatchPlan batches, plan_batch(settings, 1));
-  NB_TRY(const DecoderConfig config, decoder_config(settings, data.tokenizer.vocab_size()));
   NB_TRY_VOID(check_keep_steps(settings, planned_iterations(settings, config)));
   NB_TRY_VOID(check_trainable(device));
   try {
     TrainedModel model(config, device);
-    model.optimizers =
-        make_optimizers(model.decoder, {settings.embedding_lr, settings.unembedding_lr,
-                                        settings.matrix_lr, settings.weight_decay});
+    model.optimizers = make_optimizers(
+        model.decoder,
+        {settings.embedding_lr, settings.unembedding_lr, settings.matrix_lr, settings.weight_decay},
+        nullptr, optimizer_rules(defects));
     model.decoder.set_recompute(settings.recompute.value_or(false));
-    BaseTask task(settings, batches, model, data);
+    BaseTask task(settings, batches, model, data, defects);
     const auto start = [&]() -> Result<void> {
       model.decoder.init(settings.seed);
       return {};
     };
     return run_training(task, model, data.tokenizer,
-                        identity_of(settings, model.decoder, data, task.validation_start()),
+                        identity_of(asked, model.decoder, data, task.validation_start(), defects),
                         {settings.eval_every, settings.sample_every, settings.checkpoint_every,
                          settings.keep_steps},
                         start, folder, hooks);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "harness/base/result.hpp"
+#include "model/train/port_defects.hpp"
 #include "model/train/settings.hpp"
 #include "model/train/trainer.hpp"
 
@@ -17,9 +18,10 @@ struct TrainData {
   const Tokenizer& tokenizer;  // vocabulary size, token bytes, samples
 };
 
-// As run_training(). Simulated out of memory: run_error in the device's words with the largest
-// device_batch_size that fits.
+// As run_training(), with the defects of a port. Simulated out of memory: run_error in the device's
+// words with the largest device_batch_size that fits.
 Result<TrainResult> train(const TrainSettings& settings, Device& device, const TrainData& data,
-                          const std::filesystem::path& folder, const TrainHooks& hooks = {});
+                          const std::filesystem::path& folder, const TrainHooks& hooks = {},
+                          const PortDefects& defects = {});
 
 }  // namespace nb

@@ -85,7 +85,7 @@ FieldList SftSettings::fields() {
                      "optimizer steps as nanochat counts them, the last of which trains nothing; "
                      "absent: from num_epochs",
                      &iterations,
-                     {.min = 2}}};
+                     {.min = kFewestSftSteps}}};
   append(list, rates.fields());
   list.push_back(eval_every_field(&eval_every));
   list.push_back({"eval_batches",
@@ -141,6 +141,15 @@ FieldList RlSettings::fields() {
   append(list, checkpoints.fields());
   list.push_back({"seed", "of the samples", &seed});
   return list;
+}
+
+std::int64_t planned_steps(const SftSettings& settings, std::int64_t conversations) {
+  return settings.iterations.value_or(conversations / settings.target_examples_per_step *
+                                      settings.num_epochs);
+}
+
+std::int64_t planned_steps(const RlSettings& settings, std::int64_t questions) {
+  return settings.iterations.value_or(questions / settings.examples_per_step * settings.num_epochs);
 }
 
 Result<std::int64_t> passes_per_example(const RlSettings& settings) {

@@ -91,6 +91,12 @@ struct RlSettings {
   FieldList fields();
 };
 
+// Optimizer steps as the reference counts them (SFT: the last one trains nothing): `iterations`, or
+// whole batches of all passes.
+std::int64_t planned_steps(const SftSettings& settings, std::int64_t conversations);
+std::int64_t planned_steps(const RlSettings& settings, std::int64_t questions);
+inline constexpr std::int64_t kFewestSftSteps = 2;
+
 // Accumulation steps of one card. bad_input with both numbers and the nearest valid ones, as
 // plan_batch() says it for BASE.
 Result<std::int64_t> accumulation_steps(const MidSettings& settings, std::int64_t sequence_len);

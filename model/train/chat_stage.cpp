@@ -9,12 +9,14 @@
 #include "model/tokenizer/chat_tokens.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/identity.hpp"
+#include "model/train/training_defects.hpp"
 
 namespace nb {
 
 Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent, Device& device,
                                                   const Tokenizer& tokenizer,
-                                                  const StageRates& rates) {
+                                                  const StageRates& rates,
+                                                  const PortDefects& defects) {
   NB_TRY_VOID(check_trainable(device));
   NB_TRY(const DecoderConfig config, read_model_config(parent.file));
   NB_TRY(const std::string trained, trained_tokenizer(parent.file));
@@ -23,9 +25,10 @@ Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent
                                  parent.file.path(), tokenizer_name(tokenizer)));
   auto model = std::make_unique<TrainedModel>(config, device);
   const double first = rates.init_lr_frac;
-  model->optimizers =
-      make_optimizers(model->decoder, {first * rates.embedding_lr, first * rates.unembedding_lr,
-                                       first * rates.matrix_lr, rates.weight_decay});
+  model->optimizers = make_optimizers(model->decoder,
+                                      {first * rates.embedding_lr, first * rates.unembedding_lr,
+                                       first * rates.matrix_lr, rates.weight_decay},
+                                      nullptr, optimizer_rules(defects));
   return model;
 }
 

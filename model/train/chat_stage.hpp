@@ -12,6 +12,7 @@
 #include "model/data/chat/conversation_set.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 #include "model/train/chat_settings.hpp"
+#include "model/train/port_defects.hpp"
 #include "model/train/safetensors.hpp"
 #include "model/train/trainer.hpp"
 
@@ -34,12 +35,14 @@ struct DataDigests {
   const Tokenizer& tokenizer;
 };
 
-// The model in the checkpoint on the device, with optimizers at the stage's first rates.
+// The model in the checkpoint on the device, with optimizers at the stage's first rates (a port's:
+// by its rules).
 // bad_input: not a model's checkpoint, one that was trained with another tokenizer, a device whose
 // numerics training does not support.
 Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent, Device& device,
                                                   const Tokenizer& tokenizer,
-                                                  const StageRates& rates);
+                                                  const StageRates& rates,
+                                                  const PortDefects& defects);
 
 // bad_input names the first conversation (from 1) of more inputs than the model has positions: rows
 // of one conversation each are not cut.

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/data/chat/conversation_stream.hpp"
+#include "model/train/training_defects.hpp"
 #include "model/train/validation.hpp"
 
 namespace nb {
@@ -15,14 +16,15 @@ class MidTask final : public StageTask {
  public:
   MidTask(const MidSettings& settings, std::int64_t length, std::int64_t accumulation_steps,
           TrainedModel& model, const ChatData& data, ConversationStream train,
-          ConversationStream validation)
+          ConversationStream validation, const PortDefects& defects)
       : settings_(settings),
         length_(length),
         model_(model),
         data_(data),
+        defects_(defects),
         train_(std::move(train)),
         validation_(std::move(validation)),
-        plan_{accumulation_steps, std::nullopt},
+        plan_{accumulation_steps, std::nullopt, gradient_sum(defects)},
         stream_(plan_stream(train_, settings.device_batch_size, length, accumulation_steps)) {}
 
   TrainingStage stage() const override { return TrainingStage::kMid; }
@@ -39,8 +41,9 @@ class MidTask final : public StageTask {
   }
 
   Result<StepOutcome> update(const SchedulePoint& point, StepRow&) override {
-    return run_step(model_.decoder, model_.optimizers, plan_, point,
-                    [&] { return train_.next(settings_.device_batch_size, length_); });
+    return run_step(model_.decoder, model_.optimizers, plan_, point, [&] {
+      return as_ported(train_.next(settings_.device_batch_size, length_), defects_);
+    });
   }
 
   Result<void> validate(StepRow& row) override {
@@ -61,6 +64,7 @@ class MidTask final : public StageTask {
   std::int64_t length_;
   TrainedModel& model_;
   const ChatData& data_;
+  const PortDefects& defects_;
   ConversationStream train_, validation_;
   StepPlan plan_;
   StreamPlan stream_;
@@ -68,10 +72,11 @@ class MidTask final : public StageTask {
 
 }  // namespace
 
-Result<TrainResult> train_mid(const MidSettings& settings, Device& device, const ChatData& data,
+Result<TrainResult> train_mid(const MidSettings& asked, Device& device, const ChatData& data,
                               const ParentCheckpoint& parent, const std::filesystem::path& folder,
-                              const TrainHooks& hooks) {
-  NB_TRY(const auto model, open_parent(parent, device, data.tokenizer, settings.rates));
+                              const TrainHooks& hooks, const PortDefects& defects) {
+  const MidSettings settings = as_ported(asked, defects);
+  NB_TRY(const auto model, open_parent(parent, device, data.tokenizer, settings.rates, defects));
   const std::int64_t length = settings.sequence_len.value_or(model->decoder.config().sequence_len);
   if (length > model->decoder.config().max_positions())
     return bad_input(fmt::format("sequence_len {} is beyond the model's {} positions", length,
@@ -80,16 +85,16 @@ Result<TrainResult> train_mid(const MidSettings& settings, Device& device, const
   NB_TRY(ConversationStream train, ConversationStream::create(data.train));
   NB_TRY(ConversationStream validation, ConversationStream::create(data.validation));
   MidTask task(settings, length, accumulation, *model, data, std::move(train),
-               std::move(validation));
+               std::move(validation), defects);
   if (task.iterations() == 0)
     return bad_input(fmt::format(
         "the {} conversations hold {} tokens, no more than one batch of {}; give more "
         "conversations or a smaller device_batch_size",
         data.train.rendered.size(), data.train.tokens, settings.device_batch_size * length));
-  MidSettings copy = settings;
+  MidSettings copy = asked;
   return run_chat_stage(task, *model, parent,
                         {data.train.sha256, data.validation.sha256, data.tokenizer},
-                        hashed_fields(copy.fields()),
+                        with_defects(hashed_fields(copy.fields()), defects),
                         {settings.eval_every, /*sample_every=*/0,
                          settings.checkpoints.checkpoint_every, settings.checkpoints.keep_steps},
                         folder, hooks);

@@ -9,6 +9,6 @@ namespace nb {
 // bad_input, beyond run_chat_stage()'s: batches that do not divide, fewer tokens than one batch.
 Result<TrainResult> train_mid(const MidSettings& settings, Device& device, const ChatData& data,
                               const ParentCheckpoint& parent, const std::filesystem::path& folder,
-                              const TrainHooks& hooks = {});
+                              const TrainHooks& hooks = {}, const PortDefects& defects = {});
 
 }  // namespace nb

@@ -17,6 +17,7 @@
 #include "model/train/advantages.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/rl_rollout.hpp"
+#include "model/train/training_defects.hpp"
 
 namespace nb {
 namespace {
@@ -34,7 +35,8 @@ struct TrainingPass {
 class RlTask final : public StageTask {
  public:
   RlTask(const RlSettings& settings, std::int64_t steps, int pad, TrainedModel& model,
-         Decoder* reference, const RlData& data, std::function<void(const std::string&)> note)
+         Decoder* reference, const RlData& data, std::function<void(const std::string&)> note,
+         const PortDefects& defects)
       : settings_(settings),
         steps_(steps),
         pad_(pad),
@@ -42,6 +44,7 @@ class RlTask final : public StageTask {
         reference_(reference),
         data_(data),
         note_(std::move(note)),
+        defects_(defects),
         sampler_(model.decoder, data.tokenizer, {.max_rows = settings.rollout_batch_size}) {}
 
   TrainingStage stage() const override { return TrainingStage::kRl; }
@@ -87,6 +90,7 @@ class RlTask final : public StageTask {
   Decoder* reference_;  // null: none
   const RlData& data_;
   std::function<void(const std::string&)> note_;
+  const PortDefects& defects_;
   DecoderLanguageModel sampler_;
   std::int64_t optimizer_steps_ = 0;
   bool told_of_equal_ = false, told_of_stuck_ = false;
@@ -141,10 +145,12 @@ Result<std::vector<TrainingPass>> RlTask::passes_of(std::span<const Rollout> rol
   for (std::size_t begin = 0; begin < rollouts.size(); begin += rows) {
     std::vector<RenderedConversation> rendered;
     std::vector<const RenderedConversation*> pointers;
-    for (std::size_t i = begin; i < begin + rows; ++i)
+    for (std::size_t i = begin; i < begin + rows; ++i) {
       rendered.push_back({rollouts[i].ids, rollouts[i].mask});
+      mask_as_ported(rendered.back().mask, defects_);
+    }
     for (const RenderedConversation& one : rendered) pointers.push_back(&one);
-    TrainingPass pass{padded_batch(pointers, pad_), {}, {}, {}};
+    TrainingPass pass{as_ported(padded_batch(pointers, pad_), defects_), {}, {}, {}};
     for (std::size_t i = begin; i < begin + rows; ++i)
       pass.advantages.insert(pass.advantages.end(), static_cast<std::size_t>(pass.batch.length),
                              static_cast<float>(advantages[i]));
@@ -228,6 +234,7 @@ Result<StepOutcome> RlTask::update(const SchedulePoint& point, StepRow& row) {
     double loss = 0;
     for (const TrainingPass& pass : passes) {
       loss += train(pass, static_cast<double>(passes.size()), metrics);
+      if (const auto sum = gradient_sum(defects_)) round_gradients(model_.decoder, *sum);
       outcome.tokens += pass.batch.rows * pass.batch.length;
     }
     if (update == 0) outcome.loss = loss;
@@ -278,16 +285,16 @@ Result<void> check_prompts(const QuestionSet& set, const DecoderConfig& config, 
 
 }  // namespace
 
-Result<TrainResult> train_rl(const RlSettings& settings, Device& device, const RlData& data,
+Result<TrainResult> train_rl(const RlSettings& asked, Device& device, const RlData& data,
                              const ParentCheckpoint& parent, const std::filesystem::path& folder,
-                             const TrainHooks& hooks) {
+                             const TrainHooks& hooks, const PortDefects& defects) {
+  const RlSettings settings = as_ported(asked, std::ssize(data.train.questions), defects);
   NB_TRY_VOID(passes_per_example(settings));
-  NB_TRY(const auto model, open_parent(parent, device, data.tokenizer, settings.rates));
+  NB_TRY(const auto model, open_parent(parent, device, data.tokenizer, settings.rates, defects));
   NB_TRY_VOID(check_prompts(data.train, model->decoder.config(), "training"));
   NB_TRY_VOID(check_prompts(data.validation, model->decoder.config(), "validation"));
   NB_TRY(const ChatTokens tokens, chat_tokens(data.tokenizer));
-  const std::int64_t per_epoch = std::ssize(data.train.questions) / settings.examples_per_step;
-  const std::int64_t steps = settings.iterations.value_or(per_epoch * settings.num_epochs);
+  const std::int64_t steps = planned_steps(settings, std::ssize(data.train.questions));
   if (steps < 1)
     return bad_input(fmt::format(
         "{} questions are fewer than the {} of one step; give more or a smaller examples_per_step",
@@ -301,11 +308,12 @@ Result<TrainResult> train_rl(const RlSettings& settings, Device& device, const R
           "has_reference: the first weights take memory and time, and change nothing: "
           "kl_weight is 0");
   }
-  RlTask task(settings, steps, tokens.assistant_end, *model, reference.get(), data, hooks.on_note);
-  RlSettings copy = settings;
+  RlTask task(settings, steps, tokens.assistant_end, *model, reference.get(), data, hooks.on_note,
+              defects);
+  RlSettings copy = asked;
   return run_chat_stage(task, *model, parent,
                         {data.train.sha256, data.validation.sha256, data.tokenizer},
-                        hashed_fields(copy.fields()),
+                        with_defects(hashed_fields(copy.fields()), defects),
                         {settings.eval_every, /*sample_every=*/0,
                          settings.checkpoints.checkpoint_every, settings.checkpoints.keep_steps},
                         folder, hooks);

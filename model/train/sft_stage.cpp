@@ -8,6 +8,7 @@
 #include "model/device/device.hpp"
 #include "model/kernels/reduce.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
+#include "model/train/training_defects.hpp"
 
 namespace nb {
 namespace {
@@ -17,13 +18,15 @@ constexpr double kMomentum = 0.95;  // Muon's own default: chat_sft.py sets none
 class SftTask final : public StageTask {
  public:
   SftTask(const SftSettings& settings, std::int64_t steps, std::int64_t accumulation_steps,
-          TrainedModel& model, ConversationRows train, ConversationRows validation)
+          TrainedModel& model, ConversationRows train, ConversationRows validation,
+          const PortDefects& defects)
       : settings_(settings),
         steps_(steps),
         model_(model),
         train_(std::move(train)),
         validation_(std::move(validation)),
-        plan_{accumulation_steps, std::nullopt} {}
+        defects_(defects),
+        plan_{accumulation_steps, std::nullopt, gradient_sum(defects)} {}
 
   TrainingStage stage() const override { return TrainingStage::kSft; }
   std::int64_t iterations() const override { return steps_ - 1; }
@@ -36,7 +39,7 @@ class SftTask final : public StageTask {
   Result<StepOutcome> update(const SchedulePoint& point, StepRow&) override {
     const UseScope scope(model_.decoder.device(), Use::kTune);
     return run_step(model_.decoder, model_.optimizers, plan_, point,
-                    [&] { return train_.next(settings_.device_batch_size); });
+                    [&] { return as_ported(train_.next(settings_.device_batch_size), defects_); });
   }
 
   Result<void> validate(StepRow& row) override {
@@ -67,35 +70,38 @@ class SftTask final : public StageTask {
   std::int64_t steps_;  // as nanochat counts: the last one trains nothing
   TrainedModel& model_;
   ConversationRows train_, validation_;
+  const PortDefects& defects_;
   StepPlan plan_;
 };
 
 }  // namespace
 
-Result<TrainResult> train_sft(const SftSettings& settings, Device& device, const ChatData& data,
+Result<TrainResult> train_sft(const SftSettings& asked, Device& device, const ChatData& data,
                               const ParentCheckpoint& parent, const std::filesystem::path& folder,
-                              const TrainHooks& hooks) {
+                              const TrainHooks& hooks, const PortDefects& defects) {
+  const SftSettings settings = as_ported(asked, std::ssize(data.train.rendered), defects);
   NB_TRY(const std::int64_t accumulation, accumulation_steps(settings));
-  NB_TRY(const auto model, open_parent(parent, device, data.tokenizer, settings.rates));
+  NB_TRY(const auto model, open_parent(parent, device, data.tokenizer, settings.rates, defects));
   NB_TRY_VOID(check_lengths(data.train, model->decoder.config(), "training"));
   NB_TRY_VOID(check_lengths(data.validation, model->decoder.config(), "validation"));
   NB_TRY(const ChatTokens tokens, chat_tokens(data.tokenizer));
-  NB_TRY(ConversationRows train, ConversationRows::create(data.train, tokens.assistant_end));
+  const auto ported = set_as_ported(data.train, defects);
+  NB_TRY(ConversationRows train,
+         ConversationRows::create(ported ? *ported : data.train, tokens.assistant_end));
   NB_TRY(ConversationRows validation,
          ConversationRows::create(data.validation, tokens.assistant_end));
-  const std::int64_t per_epoch =
-      std::ssize(data.train.rendered) / settings.target_examples_per_step;
-  const std::int64_t steps = settings.iterations.value_or(per_epoch * settings.num_epochs);
-  if (steps < 2)
+  const std::int64_t steps = planned_steps(settings, std::ssize(data.train.rendered));
+  if (steps < kFewestSftSteps)
     return bad_input(fmt::format(
         "{} conversations make {} steps of {}; at least two are needed, as the last one trains "
         "nothing: give more conversations or a smaller target_examples_per_step",
         data.train.rendered.size(), steps, settings.target_examples_per_step));
-  SftTask task(settings, steps, accumulation, *model, std::move(train), std::move(validation));
-  SftSettings copy = settings;
+  SftTask task(settings, steps, accumulation, *model, std::move(train), std::move(validation),
+               defects);
+  SftSettings copy = asked;
   return run_chat_stage(task, *model, parent,
                         {data.train.sha256, data.validation.sha256, data.tokenizer},
-                        hashed_fields(copy.fields()),
+                        with_defects(hashed_fields(copy.fields()), defects),
                         {settings.eval_every, /*sample_every=*/0,
                          settings.checkpoints.checkpoint_every, settings.checkpoints.keep_steps},
                         folder, hooks);

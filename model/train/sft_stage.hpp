@@ -11,6 +11,6 @@ namespace nb {
 // the model reads.
 Result<TrainResult> train_sft(const SftSettings& settings, Device& device, const ChatData& data,
                               const ParentCheckpoint& parent, const std::filesystem::path& folder,
-                              const TrainHooks& hooks = {});
+                              const TrainHooks& hooks = {}, const PortDefects& defects = {});
 
 }  // namespace nb

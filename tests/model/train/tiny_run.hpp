@@ -63,12 +63,14 @@ inline TrainSettings tiny_settings() {
 inline Result<TrainResult> run_tiny(const TinyData& data, const TrainSettings& settings,
                                     const std::filesystem::path& folder,
                                     const TrainHooks& hooks = {},
-                                    const std::string& profile = "ascend_910b3") {
+                                    const std::string& profile = "ascend_910b3",
+                                    const PortDefects& defects = {}) {
   NB_TRY(TokenLoader train_loader, TokenLoader::create(data.train));
   NB_TRY(TokenLoader validation_loader, TokenLoader::create(data.validation));
   NB_TRY(DeviceProfile device_profile, load_profile(profile));
   Device device(std::move(device_profile), ExecutionMode::kExecute);
-  return train(settings, device, {train_loader, validation_loader, data.tokenizer}, folder, hooks);
+  return train(settings, device, {train_loader, validation_loader, data.tokenizer}, folder, hooks,
+               defects);
 }
 
 }  // namespace nb::test
