@@ -18,6 +18,7 @@
 #include "model/data/microworld_chat.hpp"
 #include "model/decoder/presets.hpp"
 #include "model/device/profile.hpp"
+#include "model/train/port_defects.hpp"
 
 namespace nb::cli {
 namespace {
@@ -72,6 +73,14 @@ Result<TextTable> list_faults() {
   return table;
 }
 
+Result<TextTable> list_defects() {
+  TextTable table{{"defect", "concerns", "what goes wrong", "seen"}, {}};
+  for (const PortDefectInfo& defect : all_port_defects())
+    table.rows.push_back({std::string(defect.name), scope_text(defect.scope),
+                          std::string(defect.doc), std::string(defect.seen)});
+  return table;
+}
+
 Result<TextTable> list_microbenchmarks() {
   TextTable table{{"microbenchmark", ""}, {}};
   for (const MicrobenchmarkGroup& group : microbenchmark_groups())
@@ -115,6 +124,7 @@ constexpr Listing kListings[] = {
     {"tasks", "evaluation tasks and sets of them", list_tasks},
     {"conversations", "what MID, SFT and RL can learn from", list_conversations},
     {"faults", "faults that --fault can plant", list_faults},
+    {"defects", "mistakes of a port that a suite's device can ask for", list_defects},
     {"microbenchmarks", "groups of microbenchmarks", list_microbenchmarks},
 };
 

@@ -15,6 +15,7 @@
 #include "harness/plan/conversation_files.hpp"
 #include "harness/plan/node_kinds.hpp"
 #include "harness/plan/text_sources.hpp"
+#include "harness/suite/check_defects.hpp"
 #include "harness/suite/device_entry.hpp"
 
 namespace nb {
@@ -44,9 +45,7 @@ class Builder {
     NB_TRY_VOID(find_faults());
     if (suite_.corpus) NB_TRY_VOID(add_data());
     for (std::size_t i = 0; i < suite_.devices.size(); ++i) {
-      NB_TRY(const ResolvedDevice device,
-             resolve_device(suite_.devices[i], fmt::format("{}: /devices/{}", where_, i)));
-      contents_.push_back(device.content);
+      NB_TRY_VOID(resolve_device(suite_.devices[i], fmt::format("{}: /devices/{}", where_, i)));
     }
     for (std::size_t i = 0; i < suite_.devices.size(); ++i) add_device(i);
     NB_CHECK(!plan_.nodes.empty(), "[plan] suite {} passed its checks but runs nothing",
@@ -107,15 +106,28 @@ class Builder {
     return {};
   }
 
+  // A device as a node sees it: with the defects that concern the node, and no others.
+  struct NodeDevice {
+    DeviceEntry entry;
+    std::string content;
+  };
+  NodeDevice device_for(const DeviceEntry& device, DefectScope scope) const {
+    DeviceEntry entry = with_defects_in(device, scope);
+    auto resolved = resolve_device(entry, where_);
+    NB_CHECK(resolved.has_value(), "[plan] device of a checked suite: {}",
+             resolved.error().message);
+    return {std::move(entry), std::move(resolved->content)};
+  }
+
   void add_device(std::size_t index) {
     const DeviceEntry& device = suite_.devices[index];
-    const std::string& content = contents_[index];
     if (suite_.stages.base)
       for (const std::uint64_t seed : suite_.seeds) add_training(index, seed);
+    const auto [entry, content] = device_for(device, defect_scope::kDevice);
     for (const MicrobenchmarkSettings& benchmark : suite_.microbenchmarks)
-      add(MicroWork{device, benchmark}, benchmark.name, {}, content);
+      add(MicroWork{entry, benchmark}, benchmark.name, {}, content);
     for (const PredictSettings& prediction : suite_.predictions)
-      add(PredictWork{device, prediction}, label_of(prediction), {}, content);
+      add(PredictWork{entry, prediction}, label_of(prediction), {}, content);
   }
 
   // All stages of one seed on one device, each from the one before.
@@ -124,7 +136,8 @@ class Builder {
     std::size_t before = 0;
     for (const TrainingStage stage : suite_.stages.all()) {
       const std::string label{name(stage)};
-      TrainWork work{label, device, seed, {}, {}, {}, {}};
+      const auto [entry, content] = device_for(device, scope_of(stage));
+      TrainWork work{label, entry, seed, {}, {}, {}, {}};
       std::vector<std::size_t> parents;
       if (stage == TrainingStage::kBase) {
         work.base = suite_.stages.base->settings;
@@ -145,7 +158,7 @@ class Builder {
         }
         parents = {before, conversations_.at(label), tokenizer_};
       }
-      before = add(std::move(work), label, std::move(parents), contents_[index]);
+      before = add(std::move(work), label, std::move(parents), content);
       add_evaluations(before, label, index, seed);
     }
   }
@@ -175,9 +188,10 @@ class Builder {
   void add_evaluation(const EvaluationSettings& evaluation, std::size_t train,
                       const std::string& stage, std::size_t trained_on, std::size_t device,
                       std::uint64_t seed) {
-    EvalWork work{stage, suite_.devices[device], seed, evaluation, {}, faults_of(evaluation), {}};
+    const auto [entry, content] = device_for(suite_.devices[device], scope_of(evaluation));
+    EvalWork work{stage, entry, seed, evaluation, {}, faults_of(evaluation), {}};
     if (suite_.corpus->microworld) work.microworld = suite_.corpus->microworld;
-    const std::string host = contents_[device] + sandbox_level(evaluation.settings.tasks);
+    const std::string host = content + sandbox_level(evaluation.settings.tasks);
     const std::string trained =
         device == trained_on ? "" : "-of-" + suite_.devices[trained_on].name;
     for (const std::int64_t step : std::set(evaluation.steps.begin(), evaluation.steps.end())) {
@@ -222,7 +236,6 @@ class Builder {
   const PlanOptions& options_;
   const std::string& where_;
   std::vector<Fault> faults_;
-  std::vector<std::string> contents_;  // of the devices
   Plan plan_;
   std::size_t dataset_ = 0;
   std::size_t tokenizer_ = 0;

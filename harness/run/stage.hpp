@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/plan/plan.hpp"
+#include "model/train/port_defects.hpp"
 #include "results/record.hpp"
 
 namespace nb {
@@ -37,6 +38,9 @@ struct StageContext {
 // artifacts (digest empty: computed when the record is written). The runner fills the rest. May
 // throw: the node fails.
 using StageFunction = std::function<Result<void>(const StageContext&, Record&)>;
+
+// Those of the node's device, told in its log.
+PortDefects tell_defects(const StageContext& context);
 
 // Executes a node by its kind: the table of all stages (stages.cpp).
 Result<void> execute_stage(const StageContext& context, Record& record);

@@ -149,7 +149,7 @@ struct Trained {
 
 Result<Trained> train_base(const TrainSettings& settings, const StageContext& context,
                            const Tokenizer& tokenizer, Device& device, const TrainHooks& hooks,
-                           Record& record) {
+                           const PortDefects& defects, Record& record) {
   const fs::path data = context.parent(NodeKind::kShards).folder;
   NB_TRY(TokenShard train_shard, TokenShard::open(data / "train.tokens"));
   NB_TRY(TokenShard val_shard, TokenShard::open(data / "val.tokens"));
@@ -157,8 +157,8 @@ Result<Trained> train_base(const TrainSettings& settings, const StageContext& co
   NB_TRY(TokenLoader val_loader, TokenLoader::create({&val_shard, 1}));
   record.comparability["val_data"] = val_shard.sha256();
   record.comparability["val_tokens"] = std::to_string(settings.eval_tokens);
-  NB_TRY(TrainResult result,
-         train(settings, device, {train_loader, val_loader, tokenizer}, context.folder, hooks));
+  NB_TRY(TrainResult result, train(settings, device, {train_loader, val_loader, tokenizer},
+                                   context.folder, hooks, defects));
   return Trained{std::move(result), settings.eval_tokens};
 }
 
@@ -174,15 +174,15 @@ auto read_set(const StageContext& context, const char* file, const Tokenizer& to
 Result<Trained> train_on_questions(const RlSettings& settings, const StageContext& context,
                                    const Tokenizer& tokenizer, Device& device,
                                    const ParentCheckpoint& parent, const TrainHooks& hooks,
-                                   Record& record) {
+                                   const PortDefects& defects, Record& record) {
   NB_TRY(const QuestionSet train, read_set(context, "train.jsonl", tokenizer, questions_of));
   NB_TRY(const QuestionSet validation,
          read_set(context, "validation.jsonl", tokenizer, questions_of));
   record.comparability["val_data"] = validation.sha256;
   record.comparability["val_questions"] = std::to_string(settings.eval_examples);
   record.comparability["val_samples"] = std::to_string(settings.eval_samples);
-  NB_TRY(TrainResult result,
-         train_rl(settings, device, {train, validation, tokenizer}, parent, context.folder, hooks));
+  NB_TRY(TrainResult result, train_rl(settings, device, {train, validation, tokenizer}, parent,
+                                      context.folder, hooks, defects));
   return Trained{std::move(result),
                  std::min(settings.eval_examples, std::ssize(validation.questions))};
 }
@@ -190,7 +190,8 @@ Result<Trained> train_on_questions(const RlSettings& settings, const StageContex
 // MID, SFT or RL, from the weights of the stage before.
 Result<Trained> train_on_conversations(const TrainWork& work, const StageContext& context,
                                        const Tokenizer& tokenizer, Device& device,
-                                       const TrainHooks& hooks, Record& record) {
+                                       const TrainHooks& hooks, const PortDefects& defects,
+                                       Record& record) {
   const ParentRun& before = context.parent(NodeKind::kTrain);
   NB_TRY(const std::string name,
          checkpoint_file(before.record, std::nullopt, before.folder.string()));
@@ -199,7 +200,7 @@ Result<Trained> train_on_conversations(const TrainWork& work, const StageContext
   NB_TRY(record.checkpoint, training_history(file, &before.record));
   const ParentCheckpoint parent{file, weights};
   if (work.rl)
-    return train_on_questions(*work.rl, context, tokenizer, device, parent, hooks, record);
+    return train_on_questions(*work.rl, context, tokenizer, device, parent, hooks, defects, record);
   NB_TRY(const ConversationSet train,
          read_set(context, "train.jsonl", tokenizer, render_conversations));
   NB_TRY(const ConversationSet validation,
@@ -210,12 +211,14 @@ Result<Trained> train_on_conversations(const TrainWork& work, const StageContext
   if (work.mid) {
     record.comparability["val_tokens"] = std::to_string(work.mid->eval_tokens);
     trained.validated = work.mid->eval_tokens;
-    NB_TRY(trained.result, train_mid(*work.mid, device, data, parent, context.folder, hooks));
+    NB_TRY(trained.result,
+           train_mid(*work.mid, device, data, parent, context.folder, hooks, defects));
   } else {
     const std::int64_t conversations = work.sft->eval_batches * work.sft->device_batch_size;
     record.comparability["val_conversations"] = std::to_string(conversations);
     trained.validated = conversations;
-    NB_TRY(trained.result, train_sft(*work.sft, device, data, parent, context.folder, hooks));
+    NB_TRY(trained.result,
+           train_sft(*work.sft, device, data, parent, context.folder, hooks, defects));
   }
   return trained;
 }
@@ -227,13 +230,15 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
   NB_TRY(const Tokenizer tokenizer,
          Tokenizer::load(context.parent(NodeKind::kTokenizer).folder / "tokenizer.json"));
   const TrainingStage stage = work.kind();
+  const PortDefects defects = tell_defects(context);
   Device device(resolved.profile, ExecutionMode::kExecute);
   NB_TRY(Recorder recorder, Recorder::create(context, device, stage));
   const auto start = std::chrono::steady_clock::now();
   NB_TRY(const Trained trained,
          work.base
-             ? train_base(*work.base, context, tokenizer, device, recorder.hooks(), record)
-             : train_on_conversations(work, context, tokenizer, device, recorder.hooks(), record));
+             ? train_base(*work.base, context, tokenizer, device, recorder.hooks(), defects, record)
+             : train_on_conversations(work, context, tokenizer, device, recorder.hooks(), defects,
+                                      record));
   const TrainResult& result = trained.result;
   const double host_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "evals/task_registry.hpp"
+#include "harness/suite/check_defects.hpp"
 #include "harness/suite/device_entry.hpp"
 #include "harness/suite/microbenchmarks.hpp"
 
@@ -196,6 +197,7 @@ Result<void> check_suite(const Suite& suite, const std::string& where) {
   NB_TRY_VOID(check_evaluations(suite, where));
   NB_TRY_VOID(check_microbenchmarks(suite, where));
   NB_TRY_VOID(check_predictions(suite, where));
+  NB_TRY_VOID(check_defects(suite, where));
   const bool runs_on_device =
       suite.stages.base || !suite.microbenchmarks.empty() || !suite.predictions.empty();
   if (!suite.corpus && !runs_on_device)

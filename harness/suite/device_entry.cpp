@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
+
+#include "harness/base/check.hpp"
 
 namespace nb {
 namespace {
@@ -64,7 +67,56 @@ Result<void> override_numerics(Json& profile, const std::map<std::string, std::s
   return {};
 }
 
+using Values = std::map<std::string, std::string>;
+
+// The suite's own values with those of the defects. No entry is set twice, and each defect sets one
+// that was another before.
+struct Overrides {
+  Values stacks, numerics;
+};
+Result<Overrides> overrides_of(const DeviceEntry& entry, const PortDefects& defects,
+                               const Json& machine, const Json& policy, const std::string& where) {
+  Overrides overrides{entry.stacks, entry.numerics_overrides};
+  const auto value_of = [](const Json& section, const std::string& key) {
+    return section.contains(key) ? section.at(key).value("value", Json()) : Json();
+  };
+  for (const PortDefect defect : defects.all()) {
+    const PortDefectInfo& row = info(defect);
+    bool changes = !row.changes_device();
+    const auto put = [&](Values& values, const char* of, const auto& pair) -> Result<void> {
+      if (!values.insert(pair).second)
+        return bad_input(fmt::format("{}/defects: {}: sets {} too, which {} sets already", where,
+                                     row.name, pair.first, of));
+      return {};
+    };
+    for (const auto& pair : row.numerics) {
+      NB_TRY_VOID(put(overrides.numerics, "numerics_overrides or another defect", pair));
+      changes = changes || value_of(policy["numerics"], pair.first) != pair.second;
+    }
+    for (const auto& pair : row.stacks) {
+      NB_TRY_VOID(put(overrides.stacks, "stacks or another defect", pair));
+      changes = changes ||
+                value_of(machine["software"], fmt::format("{}_mode", pair.first)) != pair.second;
+    }
+    if (!changes)
+      return bad_input(fmt::format("{}/defects: {}: changes nothing: {} is like that without it",
+                                   where, row.name, entry.profile));
+  }
+  return overrides;
+}
+
 }  // namespace
+
+PortDefects defects_of(const DeviceEntry& entry) {
+  auto defects = parse_port_defects(entry.defects, "defects");
+  NB_CHECK(defects.has_value(), "[device_entry] {}", defects.error().message);
+  return std::move(*defects);
+}
+
+DeviceEntry with_defects_in(DeviceEntry entry, DefectScope scope) {
+  if (!entry.defects.empty()) entry.defects = defects_of(entry).in(scope).names();
+  return entry;
+}
 
 Result<ResolvedDevice> resolve_device(const DeviceEntry& entry, const std::string& where) {
   NB_TRY(Json machine, read_profile(entry.profile, where + "/profile"));
@@ -75,13 +127,15 @@ Result<ResolvedDevice> resolve_device(const DeviceEntry& entry, const std::strin
     NB_TRY(policy, read_profile(entry.numerics, where + "/numerics"));
     NB_TRY(const DeviceProfile other, parse_profile(policy, entry.numerics));
   }
-  NB_TRY_VOID(override_stacks(machine, policy, entry.stacks, where));
-  NB_TRY_VOID(override_numerics(policy, entry.numerics_overrides, where));
+  NB_TRY(const PortDefects defects, parse_port_defects(entry.defects, where + "/defects"));
+  NB_TRY(const Overrides overrides, overrides_of(entry, defects, machine, policy, where));
+  NB_TRY_VOID(override_stacks(machine, policy, overrides.stacks, where));
+  NB_TRY_VOID(override_numerics(policy, overrides.numerics, where));
   NB_TRY(profile, parse_profile(machine, entry.profile));
   if (policy != machine) {
     NB_TRY(const DeviceProfile other, parse_profile(policy, where));
     NB_TRY(profile, with_numerics(std::move(profile), other), where);
-    if (!entry.numerics_overrides.empty() || !entry.stacks.empty())
+    if (!overrides.numerics.empty() || !overrides.stacks.empty())
       profile.numerics_of += " with overrides of the suite";
     for (const auto& [key, text] : entry.numerics_overrides)
       if (const std::string why = idle_reason(key, profile.numerics); !why.empty())

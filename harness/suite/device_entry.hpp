@@ -7,6 +7,7 @@
 #include "harness/base/result.hpp"
 #include "harness/suite/suite.hpp"
 #include "model/device/profile.hpp"
+#include "model/train/port_defects.hpp"
 
 namespace nb {
 
@@ -15,9 +16,14 @@ struct ResolvedDevice {
   std::string content;  // profile and policy as canonical JSON: what a node's key hashes
 };
 
-// Unknown profile, policy field, use or stack: an error with the nearest one; an override that
-// decides nothing (split_k without that accumulation) is one too. `where`: "suites/a.json:
-// /devices/0".
+// Unknown profile, policy field, use, stack or defect: an error with the nearest one; an override
+// or a defect that decides nothing (split_k without that accumulation) is one too. `where`:
+// "suites/a.json: /devices/0".
 Result<ResolvedDevice> resolve_device(const DeviceEntry& entry, const std::string& where);
+
+// The entry with those of its defects that concern one of these, in the table's order: what a node
+// says of its device. The defects are known ones.
+DeviceEntry with_defects_in(DeviceEntry entry, DefectScope scope);
+PortDefects defects_of(const DeviceEntry& entry);
 
 }  // namespace nb

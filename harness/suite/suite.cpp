@@ -13,6 +13,10 @@ FieldList DeviceEntry::fields() {
        "how the model is run to train, tune (SFT and RL), score or generate: use → eager or "
        "compiled",
        &stacks},
+      {"defects",
+       "mistakes of a port, made on purpose: names from `npubench list defects`",
+       &defects,
+       {.omits_absent = true}},
   };
 }
 

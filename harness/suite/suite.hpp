@@ -33,6 +33,7 @@ struct DeviceEntry {
   // with its rounding (eager rounds at every pointwise kernel, compiled once a chain). Before
   // numerics_overrides.
   std::map<std::string, std::string> stacks;
+  std::vector<std::string> defects;  // what a port gets wrong: `npubench list defects`
   FieldList fields();
 };
 

@@ -244,5 +244,37 @@ TEST(Plan, SeveralNodesOfOneKeyPrefixAreNamed) {
             "  3f2a22000000 train-b");
 }
 
+// Keys of the suite's training, evaluation and microbenchmark with that defect on the first device.
+struct DefectKeys {
+  std::string train, eval, micro;
+};
+DefectKeys keys_with(const Json& defects) {
+  Json json = small_suite();
+  json["devices"][0] = {{"profile", "ascend_910b3"}, {"defects", defects}};
+  const Plan plan = plan_of(json);
+  return {key_of(plan, kTrain), key_of(plan, kEval), key_of(plan, "micro-matmul-ascend_910b3")};
+}
+
+TEST(PlanDefects, ConcernTheNodesThatTheyChange) {
+  const DefectKeys right = keys_with(Json::array());
+  EXPECT_EQ(right.train, key_of(plan_of(small_suite()), kTrain));
+  const DefectKeys training = keys_with({"adamw_betas"});
+  EXPECT_NE(training.train, right.train);
+  EXPECT_NE(training.eval, right.eval);  // its parent is another
+  EXPECT_EQ(training.micro, right.micro);
+  const DefectKeys evaluation = keys_with({"score_compiled"});
+  EXPECT_EQ(evaluation.train, right.train);
+  EXPECT_NE(evaluation.eval, right.eval);
+  EXPECT_EQ(evaluation.micro, right.micro);
+  const DefectKeys numerics = keys_with({"no_autocast"});
+  EXPECT_NE(numerics.train, right.train);
+  EXPECT_NE(numerics.micro, right.micro);
+}
+
+TEST(PlanDefects, TheirOrderChangesNoKey) {
+  EXPECT_EQ(keys_with({"adamw_betas", "half_steps"}).train,
+            keys_with({"half_steps", "adamw_betas"}).train);
+}
+
 }  // namespace
 }  // namespace nb

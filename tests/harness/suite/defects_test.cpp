@@ -1,0 +1,106 @@
+// What a suite may say of a port's defects.
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "harness/suite/check_defects.hpp"
+#include "harness/suite/device_entry.hpp"
+#include "harness/suite/load.hpp"
+
+namespace nb {
+namespace {
+
+Json suite_with(const Json& defects) {
+  Json json = Json::parse(R"({
+    "name": "port",
+    "devices": [{"profile": "ascend_910b3"}],
+    "corpus": {"microworld": {"documents": 50}},
+    "tokenizer": {"vocab_size": 300},
+    "stages": {"base": {"depth": 2, "sequence_len": 32, "device_batch_size": 2,
+                        "total_batch_tokens": 128, "iterations": 4}},
+    "evaluations": [{"name": "mw", "tasks": ["mw/facts"]}]
+  })");
+  json["devices"][0]["defects"] = defects;
+  return json;
+}
+
+std::string problem_of(const Json& json) {
+  const auto suite = parse_suite(json, "s.json");
+  return suite ? "" : suite.error().message;
+}
+
+TEST(SuiteDefects, AreRead) {
+  const auto suite = parse_suite(suite_with({"half_batch", "adamw_betas"}), "s.json");
+  ASSERT_TRUE(suite) << suite.error().message;
+  EXPECT_EQ(suite->devices[0].defects, (std::vector<std::string>{"half_batch", "adamw_betas"}));
+  EXPECT_EQ(defects_of(suite->devices[0]).names(),
+            (std::vector<std::string>{"adamw_betas", "half_batch"}));  // the table's order
+}
+
+TEST(SuiteDefects, WithoutAnyADeviceSaysNothingOfThem) {
+  const auto suite = parse_suite(suite_with(Json::array()), "s.json");
+  ASSERT_TRUE(suite) << suite.error().message;
+  EXPECT_FALSE(print_struct(suite->devices[0]).contains("defects"));
+}
+
+TEST(SuiteDefects, UnknownOneNamesTheNearest) {
+  const std::string message = problem_of(suite_with({"adamw_beta"}));
+  EXPECT_NE(message.find("s.json: /devices/0/defects/0: no defect \"adamw_beta\"; did you mean "
+                         "\"adamw_betas\"?"),
+            std::string::npos)
+      << message;
+}
+
+TEST(SuiteDefects, NamedTwiceIsAnError) {
+  EXPECT_NE(problem_of(suite_with({"half_steps", "half_steps"})).find("twice"), std::string::npos);
+}
+
+TEST(SuiteDefects, OneThatConcernsNothingIsAnError) {
+  EXPECT_EQ(problem_of(suite_with({"loss_mask_ignored"})),
+            "s.json: /devices/0/defects: loss_mask_ignored: changes nothing: it concerns sft, rl, "
+            "and this suite has base, score");
+  Json json = suite_with({"low_precision_gradients"});
+  json["stages"]["base"]["device_batch_size"] = 4;  // one micro-batch
+  EXPECT_NE(problem_of(json).find("no stage has more than one micro-batch"), std::string::npos);
+}
+
+TEST(SuiteDefects, OneThatTheDeviceIsLikeAnywayIsAnError) {
+  Json json = suite_with({"score_compiled"});
+  EXPECT_EQ(problem_of(json), "");
+  json["devices"][0]["stacks"] = {{"score", "compiled"}};
+  EXPECT_NE(problem_of(json).find("which stacks or another defect sets already"), std::string::npos)
+      << problem_of(json);
+  EXPECT_NE(problem_of([] {
+              Json cpu = suite_with({"no_autocast"});
+              cpu["devices"][0]["numerics_overrides"] = {{"matmul_inputs", "tf32"}};
+              return cpu;
+            }())
+                .find("sets matmul_inputs too"),
+            std::string::npos);
+}
+
+TEST(SuiteDefects, ABatchWithoutAHalfIsAnError) {
+  Json json = suite_with({"half_batch"});
+  EXPECT_EQ(problem_of(json), "");
+  json["stages"]["base"]["device_batch_size"] = 4;
+  EXPECT_NE(problem_of(json).find("half_batch: /stages/base: total_batch_tokens 64"),
+            std::string::npos)
+      << problem_of(json);
+}
+
+TEST(SuiteDefects, ThoseOfNumericsAreInTheDevicesPolicy) {
+  DeviceEntry entry;
+  entry.profile = "ascend_910b3";
+  const auto right = resolve_device(entry, "d");
+  entry.defects = {"no_autocast", "score_compiled", "adamw_betas"};
+  const auto wrong = resolve_device(entry, "d");
+  ASSERT_TRUE(right && wrong) << wrong.error().message;
+  EXPECT_EQ(differing_entries(right->profile.numerics, wrong->profile.numerics),
+            (std::vector<std::string>{"matmul_inputs", "score_pointwise", "weight_gradient"}));
+  EXPECT_NE(right->content, wrong->content);
+}
+
+}  // namespace
+}  // namespace nb
