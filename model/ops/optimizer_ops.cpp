@@ -84,6 +84,12 @@ void grad_scale(Device& device, std::span<Tensor* const> gradients, float factor
   });
 }
 
+void grad_round(Device& device, std::span<Tensor* const> gradients, DType dtype) {
+  run_by_dtype(device, OpKind::kGradScale, "grad_round", gradients, [&] {
+    for (Tensor* gradient : gradients) kernels::cast(gradient->host(), gradient->host(), dtype);
+  });
+}
+
 void adamw(Device& device, Tensor& parameter, const Tensor& gradient, Tensor& m, Tensor& v,
            kernels::AdamWSettings settings, std::string_view label) {
   NB_CHECK(gradient.shape() == parameter.shape() && m.shape() == parameter.shape() &&

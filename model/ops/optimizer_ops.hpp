@@ -18,6 +18,8 @@ double norm_of(std::span<Tensor* const> gradients);
 // In place; a gradient that is not fp32 is rounded to its dtype. Does nothing on the host for
 // factor 1.
 void grad_scale(Device& device, std::span<Tensor* const> gradients, float factor);
+// Each rounded to dtype, in place.
+void grad_round(Device& device, std::span<Tensor* const> gradients, DType dtype);
 
 // One AdamW step of one tensor. m and v: same shape. settings.parameter and .state are taken from
 // the tensors.

@@ -1,6 +1,5 @@
 #include "model/optim/groups.hpp"
 
-#include "model/kernels/elementwise.hpp"
 #include "model/ops/optimizer_ops.hpp"
 #include "model/optim/adamw.hpp"
 #include "model/optim/muon.hpp"
@@ -69,9 +68,7 @@ double gradient_norm(Decoder& decoder) {
 }
 
 void round_gradients(Decoder& decoder, DType dtype) {
-  if (!decoder.device().executes()) return;
-  for (Tensor* gradient : gradients_of(decoder))
-    kernels::cast(gradient->host(), gradient->host(), dtype);
+  ops::grad_round(decoder.device(), gradients_of(decoder), dtype);
 }
 
 double clip_gradients(Decoder& decoder, double max_norm) {

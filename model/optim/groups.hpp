@@ -42,7 +42,7 @@ double clip_gradients(Decoder& decoder, double max_norm);
 double gradient_norm(Decoder& decoder);
 
 // Rounds all gradients of trained parameters: what a sum over micro-batches is where it is kept in
-// that format. The host's affair: the device's time and memory stay as they are.
+// that format.
 void round_gradients(Decoder& decoder, DType dtype);
 
 }  // namespace nb
