@@ -74,10 +74,10 @@ Result<TextTable> list_faults() {
 }
 
 Result<TextTable> list_defects() {
-  TextTable table{{"defect", "concerns", "what goes wrong", "seen"}, {}};
+  TextTable table{{"defect", "concerns", "what goes wrong"}, {}};
   for (const PortDefectInfo& defect : all_port_defects())
     table.rows.push_back({std::string(defect.name), scope_text(defect.scope),
-                          std::string(defect.doc), std::string(defect.seen)});
+                          fmt::format("{}. Seen: {}", defect.doc, defect.seen)});
   return table;
 }
 
