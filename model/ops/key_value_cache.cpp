@@ -91,6 +91,9 @@ void check_chunk(const Chunk& chunk, std::int64_t context_length) {
            chunk.first_position);
   NB_CHECK(chunk.first_position + count <= context_length, "[chunk] positions {} to {} of {}",
            chunk.first_position, chunk.first_position + count, context_length);
+  const std::int64_t told = chunk.first_position + chunk.position_shift;
+  NB_CHECK(told >= 0 && told + count <= context_length, "[chunk] positions {} to {} of {}", told,
+           told + count, context_length);
   std::int64_t next = 0;
   for (const auto& cache : chunk.prefix) {
     NB_CHECK(cache != nullptr && cache->first_position() == next,

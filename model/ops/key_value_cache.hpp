@@ -76,6 +76,9 @@ struct Chunk {
   std::int64_t first_position = 0;   // of tokens[0]
   std::vector<std::shared_ptr<const KeyValueCache>> prefix = {};
   KeyValueCache* own = nullptr;  // gains the chunk's positions; null: nobody will need them
+  // Added to the positions that the network is told (rotary tables, learned ones) but not to the
+  // places of the keys: 0, unless positions are counted otherwise than in whole passes.
+  std::int64_t position_shift = 0;
 };
 
 // NB_CHECK of the rules above, and that the last position lies in the context.
