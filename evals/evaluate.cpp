@@ -131,6 +131,11 @@ class Run {
     return {};
   }
 
+  // EvalContext::asked_instead.
+  std::size_t asked(std::size_t i) const {
+    return context_.asked_instead ? context_.asked_instead(i, records_.size()) : i;
+  }
+
   void report(std::size_t done) const {
     if (context_.progress)
       context_.progress(task_.id, static_cast<std::int64_t>(done),
@@ -149,7 +154,8 @@ class Run {
     if (reader == nullptr) return;
     std::vector<GoldReader::Item> items;
     for (std::size_t k = 0; k < batch.size(); ++k)
-      items.push_back({evaluator_.item_id(batch[k]), evaluator_.gold(batch[k]), requests[k]});
+      items.push_back(
+          {evaluator_.item_id(batch[k]), evaluator_.gold(asked(batch[k])), requests[k]});
     reader->expect(std::move(items));
   }
 
@@ -159,7 +165,7 @@ class Run {
     std::vector<std::size_t> counts;
     std::vector<std::int64_t> cut;
     for (const std::size_t i : batch) {
-      NB_TRY(auto asked, evaluator.requests(i, model.tokenizer(), model.context_length()),
+      NB_TRY(auto asked, evaluator.requests(asked(i), model.tokenizer(), model.context_length()),
              describe(i));
       std::move(asked.scores.begin(), asked.scores.end(), std::back_inserter(requests));
       counts.push_back(asked.scores.size());
@@ -171,7 +177,7 @@ class Run {
     for (std::size_t k = 0; k < batch.size(); from += counts[k], ++k)
       NB_TRY_VOID(
           keep(batch[k],
-               evaluator.mark(batch[k], std::span(requests).subspan(from, counts[k]),
+               evaluator.mark(asked(batch[k]), std::span(requests).subspan(from, counts[k]),
                               std::span(scores).subspan(from, counts[k]), model.tokenizer()),
                cut[k], {}));
     return {};
@@ -183,7 +189,7 @@ class Run {
     std::vector<std::int64_t> cut;
     const std::int64_t room = model.context_length() - context_.settings.max_new_tokens;
     for (const std::size_t i : batch) {
-      NB_TRY(auto prompt, evaluator.prompt(i, model.tokenizer(), room), describe(i));
+      NB_TRY(auto prompt, evaluator.prompt(asked(i), model.tokenizer(), room), describe(i));
       prompts.push_back(std::move(prompt.tokens));
       cut.push_back(prompt.cut_tokens);
     }
@@ -191,7 +197,7 @@ class Run {
     const auto texts = generate_texts(model, prompts, context_.settings);
     std::vector<std::optional<Result<ItemRecord>>> marks(batch.size());
     mark_all(evaluator, marks, [&](std::size_t k) {
-      return StoredTexts{batch[k], texts[k].texts, texts[k].is_finite};
+      return StoredTexts{asked(batch[k]), texts[k].texts, texts[k].is_finite};
     });
     for (std::size_t k = 0; k < batch.size(); ++k)
       NB_TRY_VOID(keep(batch[k], std::move(*marks[k]), cut[k], texts[k].texts));

@@ -22,6 +22,9 @@ struct EvalContext {
   std::filesystem::path data_dir;
   MicroworldSettings microworld;  // of mw/… tasks: the world that the model was trained on
   std::function<ScorerFault(std::string_view task)> fault;  // empty: none
+  // Which item the model is asked, and marked by, in place of item i of so many; empty: i itself.
+  // Broken on purpose: items and prompts are hashed and named as if i had been asked.
+  std::function<std::size_t(std::size_t i, std::size_t items)> asked_instead;
   // Items done of all items of that task and this shard; empty: none.
   std::function<void(std::string_view task, std::int64_t done, std::int64_t total)> progress;
 
