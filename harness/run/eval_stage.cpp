@@ -9,12 +9,12 @@
 #include "harness/run/device_card.hpp"
 #include "harness/run/eval_progress.hpp"
 #include "harness/run/partial_items.hpp"
+#include "harness/run/ported_model.hpp"
 #include "harness/run/stages.hpp"
 #include "harness/run/training_history.hpp"
 #include "harness/run/write_evaluation.hpp"
 #include "model/decoder/decoder.hpp"
 #include "model/device/device.hpp"
-#include "model/engine/decoder_language_model.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/safetensors.hpp"
@@ -22,7 +22,8 @@
 namespace nb {
 namespace {
 
-Result<EvalContext> make_context(const EvalWork& work, const StageContext& context) {
+Result<EvalContext> make_context(const EvalWork& work, const StageContext& context,
+                                 const PortDefects& defects) {
   EvalContext eval;
   eval.settings = work.evaluation.settings;
   eval.data_dir = context.data_dir;
@@ -32,6 +33,7 @@ Result<EvalContext> make_context(const EvalWork& work, const StageContext& conte
     eval.fault = scorer_faults(std::move(faults));
     context.log(fmt::format("planted fault: {}", fmt::join(work.faults, ", ")));
   }
+  if (defects.has(PortDefect::kEvaluatorFallback)) eval.asked_instead = first_half_twice;
   return eval;
 }
 
@@ -39,13 +41,17 @@ Result<EvalContext> make_context(const EvalWork& work, const StageContext& conte
 
 Result<void> run_eval(const EvalWork& work, const StageContext& context, Record& record) {
   NB_TRY(const ResolvedDevice resolved, resolve_device(work.device, "device"));
+  const PortDefects defects = tell_defects(context);
   const ParentRun& trained = context.parent(NodeKind::kTrain);
-  NB_TRY(const Tokenizer tokenizer,
+  NB_TRY(Tokenizer tokenizer,
          Tokenizer::load(context.parent(NodeKind::kTokenizer).folder / "tokenizer.json"));
+  if (defects.has(PortDefect::kTokenizerMismatch)) {
+    NB_TRY(tokenizer, with_last_merges_reversed(tokenizer));
+  }
   NB_TRY(const std::string file,
          checkpoint_file(trained.record, work.step, trained.folder.string()));
   NB_TRY(const SafetensorsFile checkpoint, SafetensorsFile::open(trained.folder / file));
-  NB_TRY(EvalContext eval, make_context(work, context));
+  NB_TRY(EvalContext eval, make_context(work, context, defects));
 
   Device device(resolved.profile, ExecutionMode::kExecute);
   NB_TRY(const DecoderConfig config, read_model_config(checkpoint));
@@ -53,13 +59,13 @@ Result<void> run_eval(const EvalWork& work, const StageContext& context, Record&
   NB_TRY_VOID(load_weights(checkpoint, decoder));
   ScoreBatching batching;
   batching.max_rows = work.evaluation.batch_size;
-  DecoderLanguageModel model(decoder, tokenizer, batching);
+  const auto model = ported_model(decoder, tokenizer, batching, defects);
 
   EvalProgress progress(context.node.name);
   eval.progress = std::ref(progress);
   const PartialItems partial(context.folder, /*shard=*/0, /*shards=*/1);
   partial.attach(eval);
-  NB_TRY(const std::vector<EvalResult> results, evaluate(eval, model));
+  NB_TRY(const std::vector<EvalResult> results, evaluate(eval, *model));
 
   describe_device(resolved, uses_of(results), /*cards=*/1, record);
   record.trained_on = trained.record.device;

@@ -1,7 +1,8 @@
 // What a port of a training gets wrong, as switches that a suite can ask for: one table. Each is
 // one mistake that was seen in a real port, or is easily made, so that a comparison and a gate can
 // be tried on it. Training's are applied in training_defects.hpp, those of the device's numerics
-// and stacks in harness/suite/device_entry.cpp. Models and ops know nothing of them. Plain values.
+// and stacks in harness/suite/device_entry.cpp, those of evaluations in
+// harness/run/ported_model.hpp. Models and ops know nothing of them. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,10 @@ enum class PortDefect : std::uint8_t {
   kLowPrecisionGradients,
   kFp16WithoutScaling,
   kNoAutocast,
+  kRopePositions,
+  kStaleKvCache,
+  kTokenizerMismatch,
+  kEvaluatorFallback,
   kScoreCompiled,
 };
 

@@ -262,10 +262,13 @@ TEST(PlanDefects, ConcernTheNodesThatTheyChange) {
   EXPECT_NE(training.train, right.train);
   EXPECT_NE(training.eval, right.eval);  // its parent is another
   EXPECT_EQ(training.micro, right.micro);
-  const DefectKeys evaluation = keys_with({"score_compiled"});
-  EXPECT_EQ(evaluation.train, right.train);
-  EXPECT_NE(evaluation.eval, right.eval);
-  EXPECT_EQ(evaluation.micro, right.micro);
+  for (const char* name :
+       {"rope_positions", "tokenizer_mismatch", "evaluator_fallback", "score_compiled"}) {
+    const DefectKeys evaluation = keys_with({name});
+    EXPECT_EQ(evaluation.train, right.train) << name;
+    EXPECT_NE(evaluation.eval, right.eval) << name;
+    EXPECT_EQ(evaluation.micro, right.micro) << name;
+  }
   const DefectKeys numerics = keys_with({"no_autocast"});
   EXPECT_NE(numerics.train, right.train);
   EXPECT_NE(numerics.micro, right.micro);
