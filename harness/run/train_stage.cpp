@@ -123,6 +123,9 @@ void add_metrics(const TrainResult& result, std::int64_t validated, const Device
   metrics.push_back(counted(metric::kTrainLoss, result.final_loss, "nat", Direction::kLower, 1));
   metrics.push_back(
       counted("smoothed_train_loss", result.smoothed_loss, "nat", Direction::kLower, n));
+  if (result.replica_mismatch)
+    metrics.push_back(counted("replica_mismatch", static_cast<double>(*result.replica_mismatch),
+                              "1", Direction::kLower));
   metrics.push_back(counted("tokens", static_cast<double>(result.tokens), "token"));
   metrics.push_back(counted("parameters", static_cast<double>(result.param_count), "1"));
   metrics.push_back(

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "evals/task_registry.hpp"
 #include "harness/suite/device_entry.hpp"
 #include "model/train/training_defects.hpp"
@@ -67,6 +69,8 @@ Result<void> check_training(const Suite& suite, const PortDefects& defects,
       if (!stage.accumulation)
         return tl::unexpected<Error>(with_context(stage.accumulation.error(), pointer));
     }
+    if (stage.name == std::string_view("base") && stage.accumulation)
+      NB_TRY_VOID(check_replicas(*stage.accumulation, defects), where);
     accumulates = accumulates || (stage.accumulation && *stage.accumulation > 1);
   }
   if (defects.has(PortDefect::kLowPrecisionGradients) && !accumulates)

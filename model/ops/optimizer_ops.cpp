@@ -84,6 +84,21 @@ void grad_scale(Device& device, std::span<Tensor* const> gradients, float factor
   });
 }
 
+void grad_average(Device& device, Tensor& a, Tensor& b, std::string_view label) {
+  NB_CHECK(a.shape() == b.shape() && a.dtype() == b.dtype(), "[grad_average] {}: {} and {}", label,
+           a.shape().text(), b.shape().text());
+  device.run({.kind = OpKind::kGradScale,
+              .label = label,
+              .count = 2 * a.count(),
+              .tensors = 2,
+              .dtype = a.dtype()},
+             [&] {
+               const std::span<float> left = a.host(), right = b.host();
+               for (std::size_t i = 0; i < left.size(); ++i)
+                 left[i] = right[i] = round_to(a.dtype(), 0.5F * (left[i] + right[i]));
+             });
+}
+
 void grad_round(Device& device, std::span<Tensor* const> gradients, DType dtype) {
   run_by_dtype(device, OpKind::kGradScale, "grad_round", gradients, [&] {
     for (Tensor* gradient : gradients) kernels::cast(gradient->host(), gradient->host(), dtype);

@@ -18,6 +18,8 @@ double norm_of(std::span<Tensor* const> gradients);
 // In place; a gradient that is not fp32 is rounded to its dtype. Does nothing on the host for
 // factor 1.
 void grad_scale(Device& device, std::span<Tensor* const> gradients, float factor);
+// Both become their mean, rounded to their dtype: what replicas do with a gradient.
+void grad_average(Device& device, Tensor& a, Tensor& b, std::string_view label);
 // Each rounded to dtype, in place.
 void grad_round(Device& device, std::span<Tensor* const> gradients, DType dtype);
 

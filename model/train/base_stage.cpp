@@ -45,10 +45,13 @@ class BaseTask final : public StageTask {
   }
 
   Result<StepOutcome> update(const SchedulePoint& point, StepRow&) override {
-    return run_step(model_.decoder, model_.optimizers, plan_, point, [&] {
+    const auto next = [&] {
       return as_ported(data_.train.next(settings_.device_batch_size, settings_.sequence_len),
                        defects_);
-    });
+    };
+    if (model_.replica != nullptr)
+      return run_step_with(*model_.replica, model_.decoder, model_.optimizers, plan_, point, next);
+    return run_step(model_.decoder, model_.optimizers, plan_, point, next);
   }
 
   Result<void> validate(StepRow& row) override {
@@ -95,13 +98,14 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
   const TrainSettings settings = as_ported(asked, config, defects);
   NB_TRY(const BatchPlan batches, plan_batch(settings, 1));
   NB_TRY_VOID(check_keep_steps(settings, planned_iterations(settings, config)));
+  NB_TRY_VOID(check_replicas(batches.accumulation_steps, defects));
   NB_TRY_VOID(check_trainable(device));
   try {
     TrainedModel model(config, device);
-    model.optimizers = make_optimizers(
-        model.decoder,
-        {settings.embedding_lr, settings.unembedding_lr, settings.matrix_lr, settings.weight_decay},
-        nullptr, optimizer_rules(defects));
+    const OptimizerRates rates = {settings.embedding_lr, settings.unembedding_lr,
+                                  settings.matrix_lr, settings.weight_decay};
+    model.optimizers = make_optimizers(model.decoder, rates, nullptr, optimizer_rules(defects));
+    add_replica(model, rates, settings, defects);
     model.decoder.set_recompute(settings.recompute.value_or(false));
     BaseTask task(settings, batches, model, data, defects);
     const auto start = [&]() -> Result<void> {

@@ -42,6 +42,11 @@ std::vector<PortDefectInfo> make_table() {
        "the sum of the gradients over micro-batches is kept in bf16",
        "mixed-precision engines whose accumulation type follows the model's",
        kBase | kMid | kSft | kRl},
+      {PortDefect::kUnsyncedEmbeddingGradients, "unsynced_embedding_gradients",
+       "two replicas share the batch and do not average the gradients of wte and lm_head; the "
+       "first "
+       "one's weights are kept",
+       "the same fork: eight different copies", kBase},
       {PortDefect::kFp16WithoutScaling,
        "fp16_without_scaling",
        "activations, products and weight gradients in fp16 without loss scaling, weights in fp32",

@@ -26,6 +26,7 @@ enum class PortDefect : std::uint8_t {
   kLossMaskIgnored,
   kTargetsOffByOne,
   kLowPrecisionGradients,
+  kUnsyncedEmbeddingGradients,
   kFp16WithoutScaling,
   kNoAutocast,
   kRopePositions,

@@ -12,6 +12,7 @@
 #include "harness/base/result.hpp"
 #include "model/decoder/decoder.hpp"
 #include "model/optim/optimizer.hpp"
+#include "model/train/replicas.hpp"
 #include "model/train/step.hpp"
 #include "model/train/step_row.hpp"
 
@@ -22,6 +23,9 @@ struct TrainedModel {
   TrainedModel(const DecoderConfig& config, Device& device) : decoder(config, device) {}
   Decoder decoder;
   std::vector<std::unique_ptr<Optimizer>> optimizers;
+  // Another model that is trained with it and ought to have the same weights; null: none. One of
+  // the optimizers owns it.
+  Replica* replica = nullptr;
 };
 
 class StageTask {

@@ -1,6 +1,6 @@
 #include "model/train/trainer.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -45,6 +45,7 @@ class Trainer {
   Result<void> validate(StepRow& row);
   void sample(std::int64_t step);
   Result<void> update(StepRow& row);
+  void check_replica(std::int64_t step);
   void tell(const StepRow& row);
   Result<void> save(bool is_finished);
   TrainResult result() const;
@@ -70,6 +71,7 @@ class Trainer {
   std::int64_t iterations_;
   RunProgress progress_;
   std::int64_t resumed_from_ = 0;
+  std::size_t apart_ = 0;  // parameters in which the replica was said to differ
 };
 
 // Newest whole checkpoint of this run, if any; damaged ones are passed over.
@@ -139,6 +141,7 @@ Result<void> Trainer::update(StepRow& row) {
         "more range",
         row.step, std::isfinite(outcome.loss) ? "gradient" : "loss", device_.profile().name()));
   }
+  check_replica(row.step);
   progress_.loss_average =
       kLossAverage * progress_.loss_average + (1 - kLossAverage) * outcome.loss;
   progress_.train_time_ns += outcome.time_ns;
@@ -151,6 +154,16 @@ Result<void> Trainer::update(StepRow& row) {
       1e9 * static_cast<double>(outcome.tokens) / static_cast<double>(outcome.time_ns);
   row.peak_memory_bytes = static_cast<double>(device_.memory().peak_allocated_bytes);
   return {};
+}
+
+// Says which weights have come apart, whenever there are more of them.
+void Trainer::check_replica(std::int64_t step) {
+  if (model_.replica == nullptr) return;
+  const auto names = differing_parameters(model_.decoder, model_.replica->decoder());
+  if (names.size() <= apart_) return;
+  apart_ = names.size();
+  note(fmt::format("step {}: the replicas differ in {}: their gradients are not averaged", step + 1,
+                   fmt::join(names, ", ")));
 }
 
 Result<void> Trainer::save(bool is_finished) {
@@ -236,6 +249,9 @@ TrainResult Trainer::result() const {
   const MemoryStats memory = device_.memory();
   out.peak_allocated_bytes = memory.peak_allocated_bytes;
   out.peak_reserved_bytes = memory.peak_reserved_bytes;
+  if (model_.replica != nullptr)
+    out.replica_mismatch =
+        std::ssize(differing_parameters(model_.decoder, model_.replica->decoder()));
   out.steps = progress_.rows;
   out.samples = progress_.samples;
   out.checkpoint = checkpoint_path(folder_, iterations_);

@@ -54,6 +54,8 @@ struct TrainResult {
   double throughput_tok_s = 0;  // simulated, median over steps
   double mfu = 0;               // simulated, of the profile's peak for the policy's matmul inputs
   double train_time_ns = 0;     // simulated, sum of the steps without validation and samples
+  // Parameters in which the replica, if there is one, has other values at the end.
+  std::optional<std::int64_t> replica_mismatch;
   std::uint64_t peak_allocated_bytes = 0;
   std::uint64_t peak_reserved_bytes = 0;
   std::vector<StepRow> steps;

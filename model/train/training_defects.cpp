@@ -1,6 +1,9 @@
 #include "model/train/training_defects.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 namespace nb {
@@ -61,6 +64,26 @@ RlSettings as_ported(RlSettings settings, std::int64_t questions, const PortDefe
   settings.iterations = steps_of(planned_steps(settings, questions), 1, defects);
   settings.examples_per_step = batch_of(settings.examples_per_step, defects);
   return settings;
+}
+
+Result<void> check_replicas(std::int64_t accumulation_steps, const PortDefects& defects) {
+  if (!defects.has(PortDefect::kUnsyncedEmbeddingGradients) || accumulation_steps % 2 == 0)
+    return {};
+  return bad_input(
+      fmt::format("{}: two replicas cannot share {} micro-batch{} a step; choose an even number",
+                  info(PortDefect::kUnsyncedEmbeddingGradients).name, accumulation_steps,
+                  accumulation_steps == 1 ? "" : "es"));
+}
+
+void add_replica(TrainedModel& model, const OptimizerRates& rates, const TrainSettings& settings,
+                 const PortDefects& defects) {
+  if (!defects.has(PortDefect::kUnsyncedEmbeddingGradients)) return;
+  auto replica =
+      std::make_unique<Replica>(model.decoder.config(), model.decoder.device(), rates,
+                                optimizer_rules(defects), settings.seed, Averaged::kMatrices);
+  replica->decoder().set_recompute(settings.recompute.value_or(false));
+  model.replica = replica.get();
+  model.optimizers.push_back(std::move(replica));
 }
 
 Batch as_ported(Batch batch, const PortDefects& defects) {

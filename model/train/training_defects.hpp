@@ -13,6 +13,7 @@
 #include "model/train/chat_settings.hpp"
 #include "model/train/port_defects.hpp"
 #include "model/train/settings.hpp"
+#include "model/train/stage_task.hpp"
 
 namespace nb {
 
@@ -27,6 +28,12 @@ TrainSettings as_ported(TrainSettings settings, const DecoderConfig& config,
 MidSettings as_ported(MidSettings settings, const PortDefects& defects);
 SftSettings as_ported(SftSettings settings, std::int64_t conversations, const PortDefects& defects);
 RlSettings as_ported(RlSettings settings, std::int64_t questions, const PortDefects& defects);
+
+// Two replicas share the micro-batches of a step. bad_input: an odd number of them.
+Result<void> check_replicas(std::int64_t accumulation_steps, const PortDefects& defects);
+// The replica that a port forgets to average gradients with, behind the model's optimizers.
+void add_replica(TrainedModel& model, const OptimizerRates& rates, const TrainSettings& settings,
+                 const PortDefects& defects);
 
 Batch as_ported(Batch batch, const PortDefects& defects);
 // 1: the token is trained on.

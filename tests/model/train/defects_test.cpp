@@ -1,5 +1,6 @@
 // Each defect of training changes what it says, and nothing when it is not there.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -94,6 +95,63 @@ TEST_F(BaseWithDefects, AKilledRunEndsWithTheSameBits) {
   const TrainResult resumed = run(defects, "killed");
   EXPECT_EQ(resumed.resumed_from_step, 4);
   EXPECT_EQ(*sha256_file(resumed.checkpoint), *sha256_file(whole.checkpoint));
+}
+
+TEST_F(BaseWithDefects, ReplicasWhoseEmbeddingsAreNotAveragedComeApartAtStepOne) {
+  std::vector<std::string> notes;
+  TrainHooks hooks;
+  hooks.on_note = [&](const std::string& text) { notes.push_back(text); };
+  const PortDefects defects = only(PortDefect::kUnsyncedEmbeddingGradients);
+  const TrainResult whole = run(defects, "whole", hooks);
+  EXPECT_EQ(whole.replica_mismatch, 2);
+  // Before lm_head, which is zero at first, has learned something, wte has no gradient.
+  const char* text = "step {}: the replicas differ in {}: their gradients are not averaged";
+  EXPECT_EQ(notes,
+            (std::vector<std::string>{
+                fmt::format(fmt::runtime(text), 1, "lm_head.weight"),
+                fmt::format(fmt::runtime(text), 2, "transformer.wte.weight, lm_head.weight")}));
+  EXPECT_FALSE(run({}, "right").replica_mismatch);
+  struct Kill {};
+  hooks.on_step = [](const StepRow& row) {
+    if (row.step == 5) throw Kill{};
+  };
+  EXPECT_THROW(static_cast<void>(test::run_tiny(data_, settings_, folder_.path() / "killed", hooks,
+                                                "ascend_910b3", defects)),
+               Kill);
+  const TrainResult resumed = run(defects, "killed");
+  EXPECT_EQ(resumed.resumed_from_step, 4);
+  EXPECT_EQ(*sha256_file(resumed.checkpoint), *sha256_file(whole.checkpoint));
+}
+
+TEST_F(BaseWithDefects, AnOddNumberOfMicroBatchesIsNotShared) {
+  settings_.device_batch_size = 4;
+  const auto result = test::run_tiny(data_, settings_, folder_.path(), {}, "ascend_910b3",
+                                     only(PortDefect::kUnsyncedEmbeddingGradients));
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().message,
+            "unsynced_embedding_gradients: two replicas cannot share 1 micro-batch a step; choose "
+            "an even number");
+}
+
+// Then they are one model: the check has nothing to say.
+TEST_F(BaseWithDefects, ReplicasWhoseGradientsAreAllAveragedStayEqual) {
+  for (const Averaged averaged : {Averaged::kAll, Averaged::kMatrices}) {
+    auto loader = TokenLoader::create(data_.train);
+    ASSERT_TRUE(loader);
+    Device device(load_profile("ascend_910b3").value(), ExecutionMode::kExecute);
+    TrainedModel model(decoder_config(settings_, data_.tokenizer.vocab_size()).value(), device);
+    model.decoder.init(1);
+    model.optimizers = make_optimizers(model.decoder, {});
+    auto replica = std::make_unique<Replica>(model.decoder.config(), device, OptimizerRates{},
+                                             OptimizerRules{}, /*seed=*/1, averaged);
+    Replica& other = *replica;
+    model.optimizers.push_back(std::move(replica));
+    for (int step = 0; step < 3; ++step)
+      run_step_with(other, model.decoder, model.optimizers, {.accumulation_steps = 4}, {step},
+                    [&] { return loader->next(2, 32); });
+    EXPECT_EQ(differing_parameters(model.decoder, other.decoder()).empty(),
+              averaged == Averaged::kAll);
+  }
 }
 
 TEST(TrainingDefects, OptimizerRulesAreTheOnesThatTheirNamesSay) {
