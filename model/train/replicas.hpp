@@ -1,7 +1,7 @@
 // Data parallelism in one process, for ports that get its gradients wrong: a second model on the
 // same device takes every other micro-batch. Gradients are averaged, but for those that a port
 // forgets; and a check tells which weights have come apart. Both models' work is on the one device:
-// its time stays what it is without, its memory holds two.
+// its time has two optimizers' steps, its memory two models; links between cards have no part.
 #pragma once
 
 #include <functional>

@@ -176,6 +176,28 @@ TEST_F(DefectsTest, Fp16WithoutScalingEndsInAClearErrorOrAnotherResult) {
   }
 }
 
+TEST(Fp16WithoutScaling, AnOverflowFailsItsTrainingWithASentence) {
+  Json json = tiny_suite();
+  json["devices"] = {{{"profile", "ascend_910b3"}, {"defects", {"fp16_without_scaling"}}}};
+  json["evaluations"] = Json::array();
+  for (const char* stage : {"mid", "sft", "rl"}) json["stages"].erase(stage);
+  json["stages"]["base"].update(
+      {{"iterations", 40}, {"embedding_lr", 3e4}, {"unembedding_lr", 5e3}});
+  const auto suite = parse_suite(json, "s.json");
+  ASSERT_TRUE(suite) << suite.error().message;
+  const test::TempDir folder;
+  RunOptions options;
+  options.results_dir = folder.path();
+  options.quiet = true;
+  const auto summary = run_plan(*make_plan(*suite, {}, "s.json"), options);
+  ASSERT_TRUE(summary) << summary.error().message;
+  const std::string& message = summary->nodes.back().message;
+  EXPECT_NE(
+      message.find("not finite on ascend_910b3; lower the learning rates, or choose numerics"),
+      std::string::npos)
+      << message;
+}
+
 // Harder to see than a failed run: ids, prompts and their hashes are those of all items.
 TEST_F(DefectsTest, AFallbackToOtherItemsIsNotInComparability) {
   EXPECT_EQ(record(kRight, "base.scores").record.comparability,
