@@ -145,16 +145,18 @@ class Builder {
         keep(work.base->keep_steps, label);
         parents = {shards_, tokenizer_};
       } else {
+        const auto take = [&](auto& own, const auto& settings) {
+          own = settings;
+          keep(own->checkpoints.keep_steps, label);
+          if (own->lora && !own->lora->seed) own->lora->seed = static_cast<std::int64_t>(seed);
+        };
         if (stage == TrainingStage::kMid) {
-          work.mid = suite_.stages.mid->settings;
-          keep(work.mid->checkpoints.keep_steps, label);
+          take(work.mid, suite_.stages.mid->settings);
         } else if (stage == TrainingStage::kSft) {
-          work.sft = suite_.stages.sft->settings;
-          keep(work.sft->checkpoints.keep_steps, label);
+          take(work.sft, suite_.stages.sft->settings);
         } else {
-          work.rl = suite_.stages.rl->settings;
+          take(work.rl, suite_.stages.rl->settings);
           work.rl->seed = seed;
-          keep(work.rl->checkpoints.keep_steps, label);
         }
         parents = {before, conversations_.at(label), tokenizer_};
       }

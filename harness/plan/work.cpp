@@ -43,6 +43,10 @@ const std::vector<std::int64_t>& TrainWork::keep_steps() const {
   return base->keep_steps;
 }
 
+bool TrainWork::trains_adapters() const {
+  return (mid && mid->lora) || (sft && sft->lora) || (rl && rl->lora);
+}
+
 FieldList ConversationsWork::fields() {
   return {{"stage", "that learns from them", &stage},
           {"mixture", "which ones", object(&mixture)},

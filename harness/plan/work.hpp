@@ -56,6 +56,7 @@ struct TrainWork {
   TrainingStage kind() const;
   FieldList fields();
   const std::vector<std::int64_t>& keep_steps() const;
+  bool trains_adapters() const;
 };
 
 struct EvalWork {

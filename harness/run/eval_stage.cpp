@@ -16,6 +16,7 @@
 #include "model/decoder/decoder.hpp"
 #include "model/device/device.hpp"
 #include "model/tokenizer/tokenizer.hpp"
+#include "model/train/adapter_file.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/safetensors.hpp"
 
@@ -56,7 +57,7 @@ Result<void> run_eval(const EvalWork& work, const StageContext& context, Record&
   Device device(resolved.profile, ExecutionMode::kExecute);
   NB_TRY(const DecoderConfig config, read_model_config(checkpoint));
   Decoder decoder(config, device);
-  NB_TRY_VOID(load_weights(checkpoint, decoder));
+  NB_TRY_VOID(load_model(checkpoint, decoder));
   ScoreBatching batching;
   batching.max_rows = work.evaluation.batch_size;
   const auto model = ported_model(decoder, tokenizer, batching, defects);

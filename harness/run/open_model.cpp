@@ -20,6 +20,7 @@
 #include "model/device/device.hpp"
 #include "model/engine/decoder_language_model.hpp"
 #include "model/tokenizer/byte_tokenizer.hpp"
+#include "model/train/adapter_file.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/safetensors.hpp"
 #include "results/node_path.hpp"
@@ -123,7 +124,7 @@ Result<OpenedModel> open_checkpoint(const SafetensorsFile& checkpoint, const fs:
   Result<void> loaded;
   Result<std::string> digest = std::string();
   parallel_for(2, 1, [&](std::size_t half) {
-    if (half == 0) loaded = load_weights(checkpoint, parts->decoder);
+    if (half == 0) loaded = load_model(checkpoint, parts->decoder);
     if (half == 1) digest = weights_digest(checkpoint);
   });
   NB_TRY_VOID(loaded);

@@ -128,6 +128,9 @@ void add_metrics(const TrainResult& result, std::int64_t validated, const Device
                               "1", Direction::kLower));
   metrics.push_back(counted("tokens", static_cast<double>(result.tokens), "token"));
   metrics.push_back(counted("parameters", static_cast<double>(result.param_count), "1"));
+  if (result.adapter_param_count > 0)
+    metrics.push_back(
+        counted("adapter_parameters", static_cast<double>(result.adapter_param_count), "1"));
   metrics.push_back(
       counted("flops_per_token", static_cast<double>(result.flops_per_token), "FLOP/token"));
   metrics.push_back(simulated(metric::kStepTime, result.step_time_ns, "ns", Direction::kLower, n));
@@ -267,6 +270,7 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
   NB_TRY(record.subject["weights"], weights_digest(file));
   (*record.settings)["effective"]["checkpoint"] = checkpoint;
   record.artifacts = {{"steps.csv", ""}, {"samples.jsonl", ""}, {checkpoint, ""}};
+  if (work.trains_adapters()) record.artifacts[kAdapterFile] = "";
   for (const std::int64_t step : work.keep_steps()) {
     const fs::path kept = checkpoint_path(context.folder, step);
     // A resumed run did not write it itself: nothing damaged gets a digest.

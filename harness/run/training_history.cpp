@@ -24,7 +24,7 @@ Result<std::string> checkpoint_file(const Record& training, std::optional<std::i
                                     const std::string& where) {
   std::vector<std::string> steps;
   for (const auto& [file, digest] : training.artifacts)
-    if (file.ends_with(".safetensors")) steps.push_back(file);
+    if (file.starts_with("checkpoints/")) steps.push_back(file);
   if (step) {
     const std::string wanted = checkpoint_path("", *step).generic_string();
     if (training.artifacts.contains(wanted)) return wanted;

@@ -70,6 +70,12 @@ Result<void> check_seeds(const Suite& suite, const std::string& where) {
   return {};
 }
 
+Result<void> check_adapters(const std::optional<AdapterSettings>& lora, const DecoderConfig& config,
+                            const std::string& where) {
+  if (!lora) return {};
+  return check_lora(lora->lora, config, where + "/lora");
+}
+
 // Stages on conversations: which ones, and batches that divide.
 Result<void> check_chat_stages(const Suite& suite, const DecoderConfig& config,
                                const std::string& where) {
@@ -78,6 +84,7 @@ Result<void> check_chat_stages(const Suite& suite, const DecoderConfig& config,
     if (!stage) return {};
     const std::string pointer = fmt::format("{}: /stages/{}", where, name);
     NB_TRY_VOID(check_mixture(stage->conversations, has_microworld, pointer));
+    NB_TRY_VOID(check_adapters(stage->settings.lora, config, pointer));
     auto steps = accumulation_steps(stage->settings, size...);
     if (!steps) return tl::unexpected<Error>(with_context(steps.error(), pointer));
     return {};
@@ -89,6 +96,7 @@ Result<void> check_chat_stages(const Suite& suite, const DecoderConfig& config,
   if (!suite.stages.rl) return {};
   const std::string pointer = where + ": /stages/rl";
   NB_TRY_VOID(check_mixture(suite.stages.rl->conversations, has_microworld, pointer));
+  NB_TRY_VOID(check_adapters(suite.stages.rl->settings.lora, config, pointer));
   NB_TRY_VOID(passes_per_example(suite.stages.rl->settings), pointer);
   return {};
 }

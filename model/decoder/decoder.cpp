@@ -33,6 +33,7 @@ struct Decoder::Impl {
   std::vector<Parameter> parameters, adapters;
   DecoderWeights weights;
   std::optional<LoraSettings> lora;
+  LoraDropout dropout;
   ops::RotaryTables tables;
   ops::HeadScratch scratch;
   bool recomputes = false;
@@ -53,9 +54,12 @@ struct Decoder::Impl {
     const Tensor input_ids = ops::upload_ids(device, batch * time, 4, "inputs");
     const Tensor target_ids = ops::upload_ids(device, batch * time, 8, "targets");
     WholePass pass(config, inputs, batch, time);
+    dropout.is_on = dropout.rate > 0;
     const Tensor x = trunk(pass);
     Tensor loss = loss_of(x);
     tape.backward(loss);
+    dropout.is_on = false;
+    ++dropout.pass;
     return device.executes() ? loss.host()[0] : 0.0F;
   }
   const Tensor& head() const { return weights.lm_head->value; }
@@ -95,8 +99,17 @@ void Decoder::add_lora(const LoraSettings& settings, std::uint64_t seed) {
   NB_CHECK(!m.lora, "[lora] this decoder has adapters already");
   m.adapters = make_lora(settings, m.config, m.device, seed);
   m.lora = settings;
-  set_adapters(m.weights, settings, m.adapters);
+  set_adapters(m.weights, settings, m.adapters, &m.dropout);
   for (Parameter& p : m.parameters) p.is_trained = false;
+}
+
+void Decoder::set_adapter_dropout(double rate, std::uint64_t seed) {
+  impl_->dropout = {.rate = rate, .seed = seed};
+}
+
+void Decoder::begin_step(std::int64_t step) {
+  impl_->dropout.step = step;
+  impl_->dropout.pass = 0;
 }
 
 void Decoder::merge_lora() {

@@ -82,6 +82,10 @@ class Decoder {
   // Low-rank adapters of the targets; everything else is frozen. Once.
   void add_lora(const LoraSettings& settings, std::uint64_t seed);
   const std::optional<LoraSettings>& lora() const;
+  // What the adapters read loses elements in training passes (ops/dropout.hpp), by the seed, the
+  // step, the passes since begin_step() and the element. Off at first.
+  void set_adapter_dropout(double rate, std::uint64_t seed);
+  void begin_step(std::int64_t step);
   std::vector<Parameter>& adapters();  // empty: none
   const std::vector<Parameter>& adapters() const;
   // Adds the adapters to the weights and drops them; all weights are trained again.

@@ -16,20 +16,33 @@ namespace {
 
 struct Target {
   const char* name;
+  const char* peft_name;
   LinearWeights BlockWeights::*product;
 };
-constexpr auto kTargets = std::to_array<Target>({{"attn.c_q", &BlockWeights::c_q},
-                                                 {"attn.c_k", &BlockWeights::c_k},
-                                                 {"attn.c_v", &BlockWeights::c_v},
-                                                 {"attn.c_proj", &BlockWeights::attn_proj},
-                                                 {"mlp.c_gate", &BlockWeights::c_gate},
-                                                 {"mlp.c_fc", &BlockWeights::c_fc},
-                                                 {"mlp.c_proj", &BlockWeights::mlp_proj}});
+constexpr auto kTargets =
+    std::to_array<Target>({{"attn.c_q", "q_proj", &BlockWeights::c_q},
+                           {"attn.c_k", "k_proj", &BlockWeights::c_k},
+                           {"attn.c_v", "v_proj", &BlockWeights::c_v},
+                           {"attn.c_proj", "o_proj", &BlockWeights::attn_proj},
+                           {"mlp.c_gate", "gate_proj", &BlockWeights::c_gate},
+                           {"mlp.c_fc", "up_proj", &BlockWeights::c_fc},
+                           {"mlp.c_proj", "down_proj", &BlockWeights::mlp_proj}});
 constexpr const char* kAll = "all";
+
+// The decoder's name of what may be PEFT's.
+std::string own_name(const std::string& target) {
+  if (target == "all-linear") return kAll;
+  for (const Target& known : kTargets)
+    if (target == known.peft_name) return known.name;
+  return target;
+}
 
 bool is_chosen(const LoraSettings& settings, const std::string& name) {
   return std::any_of(settings.targets.begin(), settings.targets.end(),
-                     [&](const std::string& target) { return target == kAll || target == name; });
+                     [&](const std::string& target) {
+                       const std::string own = own_name(target);
+                       return own == kAll || own == name;
+                     });
 }
 
 struct Sizes {
@@ -50,12 +63,11 @@ void each_product(DecoderWeights& weights, const std::function<void(LinearWeight
       if ((block.*target.product).weight != nullptr) visit(block.*target.product);
 }
 
-// w (out, in) += scale · b (out, rank) a (rank, in), row by row.
-void merge(Parameter& w, const LoraAdapter& adapter) {
-  const ConstMatrix a = std::as_const(adapter.a->value).matrix();
-  const ConstMatrix b = std::as_const(adapter.b->value).matrix();
+}  // namespace
+
+void merge_adapter(Parameter& w, ConstMatrix a, ConstMatrix b, double factor) {
   const Matrix out = w.value.matrix();
-  const auto scale = static_cast<float>(adapter.scale);
+  const auto scale = static_cast<float>(factor);
   parallel_chunks(static_cast<std::size_t>(out.rows), 16, [&](std::size_t begin, std::size_t end) {
     std::vector<float> sum(static_cast<std::size_t>(out.cols));
     for (auto row = static_cast<std::int64_t>(begin); row < static_cast<std::int64_t>(end); ++row) {
@@ -69,12 +81,12 @@ void merge(Parameter& w, const LoraAdapter& adapter) {
   });
 }
 
-}  // namespace
-
 FieldList LoraSettings::fields() {
   return {{"rank", "of the adapters", &rank, {.min = 1}},
           {"alpha", "they count alpha / rank", &alpha, {.min = 0}},
-          {"targets", "products in every block that get one, as attn.c_q; or all", &targets}};
+          {"targets",
+           "products in every block that get one, as attn.c_q or PEFT's q_proj; or all-linear",
+           &targets}};
 }
 
 std::vector<std::string> lora_targets(const DecoderConfig& config) {
@@ -93,12 +105,13 @@ Result<void> check_lora(const LoraSettings& settings, const DecoderConfig& confi
                                  fmt::join(known, ", ")));
   for (std::size_t i = 0; i < settings.targets.size(); ++i) {
     const std::string& target = settings.targets[i];
-    if (target != kAll && std::find(known.begin(), known.end(), target) == known.end())
+    const std::string own = own_name(target);
+    if (own != kAll && std::find(known.begin(), known.end(), own) == known.end())
       return bad_input(
           fmt::format("{}: /targets/{}: no product \"{}\" in this model{}; there are "
                       "{}, all",
                       where, i, target, did_you_mean(target, known), fmt::join(known, ", ")));
-    if (std::count(settings.targets.begin(), settings.targets.end(), target) > 1)
+    if (std::ranges::count(settings.targets, own, own_name) > 1)
       return bad_input(fmt::format("{}: /targets/{}: \"{}\" is named twice", where, i, target));
   }
   return {};
@@ -136,7 +149,7 @@ std::vector<Parameter> make_lora(const LoraSettings& settings, const DecoderConf
 }
 
 void set_adapters(DecoderWeights& weights, const LoraSettings& settings,
-                  std::vector<Parameter>& adapters) {
+                  std::vector<Parameter>& adapters, const LoraDropout* dropout) {
   std::size_t next = 0;
   for (BlockWeights& block : weights.blocks)
     for (const Target& target : kTargets) {
@@ -145,7 +158,8 @@ void set_adapters(DecoderWeights& weights, const LoraSettings& settings,
       NB_CHECK(next + 2 <= adapters.size(), "[lora] {} adapters are too few", adapters.size());
       product.adapter = {.a = &adapters[next],
                          .b = &adapters[next + 1],
-                         .scale = settings.alpha / static_cast<double>(settings.rank)};
+                         .scale = settings.alpha / static_cast<double>(settings.rank),
+                         .dropout = dropout};
       next += 2;
     }
 }
@@ -156,7 +170,10 @@ void remove_adapters(DecoderWeights& weights) {
 
 void merge_adapters(DecoderWeights& weights) {
   each_product(weights, [](LinearWeights& product) {
-    if (product.adapter.a != nullptr) merge(*product.weight, product.adapter);
+    const LoraAdapter& adapter = product.adapter;
+    if (adapter.a != nullptr)
+      merge_adapter(*product.weight, std::as_const(adapter.a->value).matrix(),
+                    std::as_const(adapter.b->value).matrix(), adapter.scale);
   });
 }
 

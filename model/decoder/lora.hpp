@@ -17,7 +17,8 @@ namespace nb {
 struct LoraSettings {
   std::int64_t rank = 8;
   double alpha = 16;
-  // Products in every block, by the end of their names: "attn.c_q", "mlp.c_fc"; or "all".
+  // Products in every block, by the end of their names: "attn.c_q", "mlp.c_fc"; or "all". PEFT's
+  // names of a Llama mean the same: "q_proj", "up_proj", "all-linear".
   std::vector<std::string> targets = {"attn.c_q", "attn.c_v"};
 
   FieldList fields();
@@ -40,10 +41,12 @@ std::vector<Parameter> make_lora(const LoraSettings& settings, const DecoderConf
                                  Device& device, std::uint64_t seed);
 // Points the products at their adapters, or at none.
 void set_adapters(DecoderWeights& weights, const LoraSettings& settings,
-                  std::vector<Parameter>& adapters);
+                  std::vector<Parameter>& adapters, const LoraDropout* dropout = nullptr);
 void remove_adapters(DecoderWeights& weights);
 // W += alpha / rank · B A in fp32, in ascending order of the rank: the decoder without adapters
 // then computes the same within rounding.
 void merge_adapters(DecoderWeights& weights);
+// The same of one product: a (rank, in), b (out, rank).
+void merge_adapter(Parameter& w, ConstMatrix a, ConstMatrix b, double scale);
 
 }  // namespace nb

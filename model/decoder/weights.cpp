@@ -4,6 +4,7 @@
 
 #include "model/ops/add.hpp"
 #include "model/ops/bias.hpp"
+#include "model/ops/dropout.hpp"
 #include "model/ops/linear.hpp"
 #include "model/ops/scale.hpp"
 
@@ -45,6 +46,16 @@ BlockWeights block_of(const ByName& named, std::int64_t layer) {
           .value_gate = named(h + ".attn.ve_gate.weight")};
 }
 
+// The mask is a function of seed, step, pass, adapter and element: a recomputed block draws the
+// same.
+Tensor dropped(const Tensor& x, const LoraAdapter& adapter) {
+  if (adapter.dropout == nullptr || !adapter.dropout->is_on) return x;
+  const LoraDropout& d = *adapter.dropout;
+  const std::string purpose = "dropout/" + adapter.a->name + "/" + std::to_string(d.pass);
+  return ops::dropout(x, d.rate, Rng(d.seed, purpose, static_cast<std::uint64_t>(d.step)),
+                      adapter.a->name);
+}
+
 }  // namespace
 
 DecoderWeights weights_of(const DecoderConfig& config, std::vector<Parameter>& parameters) {
@@ -68,7 +79,7 @@ Tensor linear(const Tensor& x, const LinearWeights& w) {
   Tensor y = ops::linear(x, *w.weight);
   if (w.bias != nullptr) y = ops::add_bias(y, *w.bias, w.bias->name);
   if (w.adapter.a == nullptr) return y;
-  const Tensor low = ops::linear(ops::linear(x, *w.adapter.a), *w.adapter.b);
+  const Tensor low = ops::linear(ops::linear(dropped(x, w.adapter), *w.adapter.a), *w.adapter.b);
   return ops::add(y, ops::scale(low, w.adapter.scale, w.adapter.b->name), w.adapter.b->name);
 }
 

@@ -2,6 +2,7 @@
 // architecture has none.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -11,11 +12,20 @@
 
 namespace nb {
 
+// Zeros in what a product's adapter reads, in training passes alone.
+struct LoraDropout {
+  double rate = 0;
+  std::uint64_t seed = 0;
+  std::int64_t step = 0, pass = 0;  // optimizer step; passes of it before this one
+  bool is_on = false;
+};
+
 // Two small products beside a large one: y += scale · B (A x). Hu et al. 2021, arXiv:2106.09685.
 struct LoraAdapter {
   Parameter* a = nullptr;  // (rank, in)
   Parameter* b = nullptr;  // (out, rank)
   double scale = 1;        // alpha / rank
+  const LoraDropout* dropout = nullptr;
 };
 
 struct LinearWeights {

@@ -26,8 +26,10 @@ std::vector<std::unique_ptr<Optimizer>> make_optimizers(Decoder& decoder,
       case ParameterRole::kValueEmbedding:
         value_embeddings.push_back({&p, rates.embedding_lr * width / 2});
         break;
-      case ParameterRole::kVector:  // at the rate of lm_head, as they have none of their own
       case ParameterRole::kAdapter:
+        vectors.push_back({&p, rates.adapter_lr.value_or(rates.unembedding_lr * width)});
+        break;
+      case ParameterRole::kVector:  // at the rate of lm_head, as they have none of their own
         vectors.push_back({&p, rates.unembedding_lr * width});
         break;
       case ParameterRole::kMatrix:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "model/collectives/communicator.hpp"
@@ -18,6 +19,7 @@ struct OptimizerRates {
   double unembedding_lr = 0.004;
   double matrix_lr = 0.02;
   double weight_decay = 0;
+  std::optional<double> adapter_lr = {};  // whatever the width; none: unembedding_lr by the width
 };
 
 // The reference's rules; others are for comparison.

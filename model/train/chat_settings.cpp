@@ -22,6 +22,13 @@ Field eval_every_field(std::int64_t* steps) {
           {.unit = "step", .min = 0}};
 }
 
+Field lora_field(std::optional<AdapterSettings>* lora) {
+  return {"lora",
+          "adapters that are trained in place of the weights",
+          object(lora),
+          {.omits_absent = true}};
+}
+
 // "4 or 8": the valid numbers around `total`, multiples of `unit`.
 std::string nearest_multiples(std::int64_t total, std::int64_t unit) {
   const std::int64_t below = total / unit * unit;
@@ -36,6 +43,21 @@ FieldList StageRates::fields() {
           {"matrix_lr", "Muon rate of the blocks' matrices", &matrix_lr, {.min = 0}},
           {"weight_decay", "AdamW's decoupled weight decay", &weight_decay, {.min = 0}},
           {"init_lr_frac", "all rates times this at the start", &init_lr_frac, {.min = 0}}};
+}
+
+FieldList AdapterSettings::fields() {
+  FieldList list = lora.fields();
+  list.push_back({"dropout",
+                  "share of the adapters' inputs that is left out in training",
+                  &dropout,
+                  {.min = 0, .max = 0.99}});
+  list.push_back({"adapter_lr",
+                  "AdamW rate of the adapters; init_lr_frac leaves it alone",
+                  &adapter_lr,
+                  {.min = 0}});
+  list.push_back(
+      {"seed", "of their first values and the dropout; absent: the training's", &seed, {.min = 0}});
+  return list;
 }
 
 FieldList StageCheckpoints::fields() {
@@ -71,6 +93,7 @@ FieldList MidSettings::fields() {
                   &eval_tokens,
                   {.unit = "token", .min = 1}});
   append(list, checkpoints.fields());
+  list.push_back(lora_field(&lora));
   return list;
 }
 
@@ -93,6 +116,7 @@ FieldList SftSettings::fields() {
                   &eval_batches,
                   {.min = 1}});
   append(list, checkpoints.fields());
+  list.push_back(lora_field(&lora));
   return list;
 }
 
@@ -139,6 +163,7 @@ FieldList RlSettings::fields() {
       {"eval_examples", "held-out questions of one validation", &eval_examples, {.min = 1}});
   list.push_back({"eval_samples", "answers to each of them", &eval_samples, {.min = 1}});
   append(list, checkpoints.fields());
+  list.push_back(lora_field(&lora));
   list.push_back({"seed", "of the samples", &seed});
   return list;
 }

@@ -10,6 +10,7 @@
 
 #include "harness/base/fields.hpp"
 #include "harness/base/result.hpp"
+#include "model/decoder/lora.hpp"
 #include "model/optim/schedules.hpp"
 #include "model/train/advantages.hpp"
 
@@ -22,6 +23,17 @@ struct StageRates {
   double matrix_lr = 0.02;
   double weight_decay = 0;
   double init_lr_frac = 1;
+  FieldList fields();
+};
+
+// Low-rank adapters that are trained in place of the weights (model/decoder/lora.hpp). The defaults
+// are PEFT's, the rate is that of Twinkle's recipes.
+struct AdapterSettings {
+  LoraSettings lora = {.rank = 8, .alpha = 8, .targets = {"all-linear"}};
+  double dropout = 0;
+  double adapter_lr = 1e-4;  // AdamW; neither init_lr_frac nor the width changes it
+  std::optional<std::int64_t>
+      seed;  // of their first values and the dropout; absent: the training's
   FieldList fields();
 };
 
@@ -40,6 +52,7 @@ struct MidSettings {
   StageRates rates;
   std::int64_t eval_every = 150;  // steps; 0: only at the end
   std::int64_t eval_tokens = 10485760;
+  std::optional<AdapterSettings> lora;  // absent: all weights are trained
   StageCheckpoints checkpoints;
   FieldList fields();
 };
@@ -51,8 +64,9 @@ struct SftSettings {
   std::int64_t num_epochs = 1;
   std::optional<std::int64_t> iterations;  // given: wins over num_epochs
   StageRates rates = {.init_lr_frac = 0.02};
-  std::int64_t eval_every = 100;    // steps; 0: only at the end
-  std::int64_t eval_batches = 100;  // of device_batch_size conversations
+  std::int64_t eval_every = 100;        // steps; 0: only at the end
+  std::int64_t eval_batches = 100;      // of device_batch_size conversations
+  std::optional<AdapterSettings> lora;  // absent: all weights are trained
   StageCheckpoints checkpoints;
   FieldList fields();
 };
@@ -83,9 +97,10 @@ struct RlSettings {
   bool shares_first_token = false;         // as nanochat until 2025-12-28
   std::int64_t rollout_batch_size = 8;     // samples generated together; changes no token
   StageRates rates = {.init_lr_frac = 0.05};
-  std::int64_t eval_every = 60;      // steps; 0: only at the end
-  std::int64_t eval_examples = 400;  // the first of the held-out questions
-  std::int64_t eval_samples = 8;     // of each
+  std::int64_t eval_every = 60;         // steps; 0: only at the end
+  std::int64_t eval_examples = 400;     // the first of the held-out questions
+  std::int64_t eval_samples = 8;        // of each
+  std::optional<AdapterSettings> lora;  // absent: all weights are trained
   StageCheckpoints checkpoints;
   std::uint64_t seed = 42;  // of the samples
   FieldList fields();

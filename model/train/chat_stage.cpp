@@ -7,6 +7,7 @@
 #include "model/device/device.hpp"
 #include "model/optim/groups.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
+#include "model/train/adapter_file.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/identity.hpp"
 #include "model/train/training_defects.hpp"
@@ -16,6 +17,7 @@ namespace nb {
 Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent, Device& device,
                                                   const Tokenizer& tokenizer,
                                                   const StageRates& rates,
+                                                  const std::optional<AdapterSettings>& lora,
                                                   const PortDefects& defects) {
   NB_TRY_VOID(check_trainable(device));
   NB_TRY(const DecoderConfig config, read_model_config(parent.file));
@@ -25,10 +27,16 @@ Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent
                                  parent.file.path(), tokenizer_name(tokenizer)));
   auto model = std::make_unique<TrainedModel>(config, device);
   const double first = rates.init_lr_frac;
-  model->optimizers = make_optimizers(model->decoder,
-                                      {first * rates.embedding_lr, first * rates.unembedding_lr,
-                                       first * rates.matrix_lr, rates.weight_decay},
-                                      nullptr, optimizer_rules(defects));
+  OptimizerRates of_groups = {first * rates.embedding_lr, first * rates.unembedding_lr,
+                              first * rates.matrix_lr, rates.weight_decay};
+  if (lora) {
+    NB_TRY_VOID(check_lora(lora->lora, config, "lora"));
+    const auto seed = static_cast<std::uint64_t>(lora->seed.value_or(1));
+    model->decoder.add_lora(lora->lora, seed);
+    model->decoder.set_adapter_dropout(lora->dropout, seed);
+    of_groups.adapter_lr = lora->adapter_lr;
+  }
+  model->optimizers = make_optimizers(model->decoder, of_groups, nullptr, optimizer_rules(defects));
   return model;
 }
 
@@ -68,9 +76,18 @@ Result<TrainResult> run_chat_stage(StageTask& task, TrainedModel& model,
                       step, task.iterations()));
   NB_TRY(const Json identity,
          identity_of_stage(task.stage(), std::move(hashed_settings), model.decoder, parent, data));
-  const auto start = [&] { return load_weights(parent.file, model.decoder); };
+  const auto start = [&]() -> Result<void> {
+    NB_TRY(const bool is_merged, load_merged_weights(parent.file, model.decoder));
+    if (is_merged && hooks.on_note)
+      hooks.on_note(
+          fmt::format("the adapters of {} are merged into its weights", parent.file.path()));
+    return {};
+  };
   try {
-    return run_training(task, model, data.tokenizer, identity, loop, start, folder, hooks);
+    NB_TRY(TrainResult result,
+           run_training(task, model, data.tokenizer, identity, loop, start, folder, hooks));
+    if (model.decoder.lora()) NB_TRY_VOID(save_adapters(folder / kAdapterFile, model.decoder));
+    return result;
   } catch (const OutOfMemory& failure) {
     return run_error(fmt::format("{}; lower device_batch_size", failure.what()));
   }

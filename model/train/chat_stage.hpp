@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,8 @@
 #include "model/train/trainer.hpp"
 
 namespace nb {
+
+inline constexpr const char* kAdapterFile = "adapters.safetensors";
 
 struct ParentCheckpoint {
   const SafetensorsFile& file;
@@ -35,13 +38,14 @@ struct DataDigests {
   const Tokenizer& tokenizer;
 };
 
-// The model in the checkpoint on the device, with optimizers at the stage's first rates (a port's:
-// by its rules).
-// bad_input: not a model's checkpoint, one that was trained with another tokenizer, a device whose
-// numerics training does not support.
+// The model in the checkpoint on the device, with fresh adapters where the stage trains some, and
+// optimizers at the stage's first rates (a port's: by its rules). bad_input: not a model's
+// checkpoint, one that was trained with another tokenizer, adapters of products that it does not
+// have, a device whose numerics training does not support.
 Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent, Device& device,
                                                   const Tokenizer& tokenizer,
                                                   const StageRates& rates,
+                                                  const std::optional<AdapterSettings>& lora,
                                                   const PortDefects& defects);
 
 // bad_input names the first conversation (from 1) of more inputs than the model has positions: rows
@@ -54,8 +58,9 @@ Result<void> check_lengths(const ConversationSet& set, const DecoderConfig& conf
 Result<Json> identity_of_stage(TrainingStage stage, Json hashed_settings, const Decoder& decoder,
                                const ParentCheckpoint& parent, const DataDigests& data);
 
-// run_training() from the parent's weights; out of simulated memory is run_error in the device's
-// words.
+// run_training() from the parent's weights, its adapters merged; out of simulated memory is
+// run_error in the device's words. Adapters that were trained also go to
+// folder/adapters.safetensors at the end.
 Result<TrainResult> run_chat_stage(StageTask& task, TrainedModel& model,
                                    const ParentCheckpoint& parent, const DataDigests& data,
                                    Json hashed_settings, const TrainLoop& loop,

@@ -81,6 +81,8 @@ Result<void> save_checkpoint(const std::filesystem::path& path, const Decoder& d
   for (const Parameter& p : decoder.parameters()) {
     writer.add(p.name, p.value.dtype(), sizes_of(p.value), p.value.host());
   }
+  for (const Parameter& p : decoder.adapters())
+    writer.add(p.name, p.value.dtype(), sizes_of(p.value), p.value.host());
   for (const auto& optimizer : optimizers) {
     for (const NamedState& state : optimizer->state()) {
       writer.add("optimizer." + state.name, state.tensor->dtype(), sizes_of(*state.tensor),
@@ -95,11 +97,13 @@ Result<void> save_checkpoint(const std::filesystem::path& path, const Decoder& d
                       {"loss_average", progress.loss_average},
                       {"train_time_ns", progress.train_time_ns},
                       {"samples", samples_json(progress.samples)}};
-  const std::pair<const char*, Json> texts[] = {{"model_config", print_struct(decoder.config())},
-                                                {"identity", identity},
-                                                {"progress", state},
-                                                {"loader", loader},
-                                                {"device", decoder.device().state()}};
+  std::vector<std::pair<const char*, Json>> texts = {
+      {"model_config", print_struct(decoder.config())},
+      {"identity", identity},
+      {"progress", state},
+      {"loader", loader},
+      {"device", decoder.device().state()}};
+  if (decoder.lora()) texts.emplace_back("lora", print_struct(*decoder.lora()));
   for (const auto& [key, value] : texts) {
     NB_TRY(std::string text, dump_json(value, -1), path.string());
     writer.add_text(key, std::move(text));
@@ -110,9 +114,9 @@ Result<void> save_checkpoint(const std::filesystem::path& path, const Decoder& d
 
 Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Decoder& decoder,
                                   Optimizers optimizers, TrainingStage stage) {
-  for (Parameter& p : decoder.parameters()) {
-    NB_TRY_VOID(file.read(p.name, p.value.dtype(), sizes_of(p.value), p.value.host()));
-  }
+  for (std::vector<Parameter>* parameters : {&decoder.parameters(), &decoder.adapters()})
+    for (Parameter& p : *parameters)
+      NB_TRY_VOID(file.read(p.name, p.value.dtype(), sizes_of(p.value), p.value.host()));
   NB_TRY(const Json state, metadata_json(file, "progress"));
   LoadedRun run;
   run.progress.stage = stage;

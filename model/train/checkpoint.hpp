@@ -1,4 +1,5 @@
-// A training run on disk: weights under nanochat's names, optimizer state, and everything
+// A training run on disk: weights under nanochat's names, adapters as adapter_file.hpp has them,
+// optimizer state, and everything
 // that later numbers depend on (loader, simulated clock and allocator, rows, samples) in one
 // safetensors file, whole or not at all. Initial weights are functions of the seed, so there is no
 // generator state beyond the seed in `identity`.

@@ -76,7 +76,8 @@ Result<TrainResult> train_mid(const MidSettings& asked, Device& device, const Ch
                               const ParentCheckpoint& parent, const std::filesystem::path& folder,
                               const TrainHooks& hooks, const PortDefects& defects) {
   const MidSettings settings = as_ported(asked, defects);
-  NB_TRY(const auto model, open_parent(parent, device, data.tokenizer, settings.rates, defects));
+  NB_TRY(const auto model,
+         open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects));
   const std::int64_t length = settings.sequence_len.value_or(model->decoder.config().sequence_len);
   if (length > model->decoder.config().max_positions())
     return bad_input(fmt::format("sequence_len {} is beyond the model's {} positions", length,

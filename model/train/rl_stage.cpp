@@ -14,6 +14,7 @@
 #include "model/ops/transfer.hpp"
 #include "model/ops/weighted_sum.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
+#include "model/train/adapter_file.hpp"
 #include "model/train/advantages.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/rl_rollout.hpp"
@@ -290,7 +291,8 @@ Result<TrainResult> train_rl(const RlSettings& asked, Device& device, const RlDa
                              const TrainHooks& hooks, const PortDefects& defects) {
   const RlSettings settings = as_ported(asked, std::ssize(data.train.questions), defects);
   NB_TRY_VOID(passes_per_example(settings));
-  NB_TRY(const auto model, open_parent(parent, device, data.tokenizer, settings.rates, defects));
+  NB_TRY(const auto model,
+         open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects));
   NB_TRY_VOID(check_prompts(data.train, model->decoder.config(), "training"));
   NB_TRY_VOID(check_prompts(data.validation, model->decoder.config(), "validation"));
   NB_TRY(const ChatTokens tokens, chat_tokens(data.tokenizer));
@@ -302,7 +304,7 @@ Result<TrainResult> train_rl(const RlSettings& asked, Device& device, const RlDa
   std::unique_ptr<Decoder> reference;
   if (settings.has_reference) {
     reference = std::make_unique<Decoder>(model->decoder.config(), device);
-    NB_TRY_VOID(load_weights(parent.file, *reference));
+    NB_TRY_VOID(load_merged_weights(parent.file, *reference));
     if (settings.kl_weight == 0 && hooks.on_note)
       hooks.on_note(
           "has_reference: the first weights take memory and time, and change nothing: "

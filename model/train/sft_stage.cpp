@@ -81,7 +81,8 @@ Result<TrainResult> train_sft(const SftSettings& asked, Device& device, const Ch
                               const TrainHooks& hooks, const PortDefects& defects) {
   const SftSettings settings = as_ported(asked, std::ssize(data.train.rendered), defects);
   NB_TRY(const std::int64_t accumulation, accumulation_steps(settings));
-  NB_TRY(const auto model, open_parent(parent, device, data.tokenizer, settings.rates, defects));
+  NB_TRY(const auto model,
+         open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects));
   NB_TRY_VOID(check_lengths(data.train, model->decoder.config(), "training"));
   NB_TRY_VOID(check_lengths(data.validation, model->decoder.config(), "validation"));
   NB_TRY(const ChatTokens tokens, chat_tokens(data.tokenizer));

@@ -132,6 +132,7 @@ Result<void> Trainer::update(StepRow& row) {
   const bool profiles =
       hooks_.profiles_host && row.step >= std::min<std::int64_t>(1, iterations_ - 1);
   if (profiles) device_.host_profile().resume();
+  model_.decoder.begin_step(row.step);
   NB_TRY(const StepOutcome outcome, task_.update(point, row));
   if (profiles) device_.host_profile().stop();
   device_.trace().end();
@@ -225,6 +226,8 @@ TrainResult Trainer::result() const {
   out.config = model_.decoder.config();
   out.iterations = iterations_;
   out.param_count = param_count(out.config);
+  for (const Parameter& p : model_.decoder.adapters())
+    out.adapter_param_count += p.value.shape()[0] * p.value.shape()[1];
   out.flops_per_token = flops_per_token(out.config);
   std::vector<double> times, rates;
   for (const StepRow& row : progress_.rows) {

@@ -250,6 +250,11 @@ TEST(Lora, TargetsThatMatchNothingAreRefusedWithTheNearest) {
   };
   EXPECT_EQ(error({"attn.c_q", "mlp.c_proj"}), "");
   EXPECT_EQ(error({"all"}), "");
+  EXPECT_EQ(error({"all-linear"}), "");
+  EXPECT_EQ(error({"q_proj", "o_proj", "up_proj", "down_proj"}), "");
+  EXPECT_EQ(lora_specs({.targets = {"o_proj"}}, config)[0].name,
+            "transformer.h.0.attn.c_proj.lora_a");
+  EXPECT_NE(error({"attn.c_q", "q_proj"}).find("named twice"), std::string::npos);
   EXPECT_EQ(error({"attn.q"}),
             "suite a: /lora: /targets/0: no product \"attn.q\" in this model; did you mean "
             "\"attn.c_q\"?; there are attn.c_q, attn.c_k, attn.c_v, attn.c_proj, mlp.c_fc, "

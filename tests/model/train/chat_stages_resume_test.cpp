@@ -93,5 +93,26 @@ TEST_F(ChatResume, RlWithAReferenceAndSeveralUpdatesEndsWithTheSameBytes) {
   });
 }
 
+TEST_F(ChatResume, AdaptersWithDropoutEndWithTheSameBytes) {
+  SftSettings settings = test::tiny_sft();
+  settings.lora = AdapterSettings{};
+  settings.lora->dropout = 0.25;
+  settings.lora->adapter_lr = 0.01;
+  expect_same_after_kills([&](const auto& folder, const TrainHooks& hooks) {
+    return chat_.sft(settings, folder, hooks);
+  });
+}
+
+TEST_F(ChatResume, AdaptersBesideAReferenceEndWithTheSameBytes) {
+  RlSettings settings = test::tiny_rl();
+  settings.objective = RlObjective::kClipped;
+  settings.has_reference = true;
+  settings.kl_weight = 0.1;
+  settings.lora = AdapterSettings{};
+  expect_same_after_kills([&](const auto& folder, const TrainHooks& hooks) {
+    return chat_.rl(settings, folder, hooks);
+  });
+}
+
 }  // namespace
 }  // namespace nb
