@@ -259,10 +259,9 @@ TEST(DeviceEntry, AnUnknownUseOrStackIsAnError) {
     const auto device = resolve_device(entry, "s.json: /devices/0");
     return device ? "" : device.error().message;
   };
-  EXPECT_EQ(
-      message("scores", "eager"),
-      "s.json: /devices/0/stacks/scores: a model is run to train, score, generate or tune; did "
-      "you mean \"score\"?");
+  EXPECT_EQ(message("scores", "eager"),
+            "s.json: /devices/0/stacks/scores: a model is run to train, score, generate or tune; "
+            "did you mean \"score\"?");
   EXPECT_EQ(message("score", "fused"),
             "s.json: /devices/0/stacks/score: \"fused\" is neither eager nor compiled");
 }
