@@ -27,6 +27,12 @@ void update(Sha256& hash, const RenderedConversation& one) {
 
 }  // namespace
 
+std::string digest_of(std::span<const RenderedConversation> conversations) {
+  Sha256 hash;
+  for (const RenderedConversation& one : conversations) update(hash, one);
+  return hash.hex();
+}
+
 Result<ConversationSet> render_conversations(const Tokenizer& tokenizer,
                                              std::span<const Conversation> conversations,
                                              std::size_t max_tokens, const std::string& where) {
@@ -41,14 +47,12 @@ Result<ConversationSet> render_conversations(const Tokenizer& tokenizer,
     else
       set.rendered[i] = std::move(*one);
   });
-  Sha256 hash;
   for (std::size_t i = 0; i < conversations.size(); ++i) {
     if (!faults[i].empty())
       return bad_input(fmt::format("{}: conversation {}: {}", where, i + 1, faults[i]));
     set.tokens += set.rendered[i].ids.size();
-    update(hash, set.rendered[i]);
   }
-  set.sha256 = hash.hex();
+  set.sha256 = digest_of(set.rendered);
   return set;
 }
 

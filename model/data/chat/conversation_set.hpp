@@ -19,8 +19,11 @@ struct ConversationSet {
   std::string sha256;        // of all ids and masks
 };
 
-// In parallel. Each is cut to its first max_tokens. Errors name the conversation by its number,
-// from 1: conversation_fault(), or an answer of which no token is left to learn from.
+// SHA-256 of all ids and masks.
+std::string digest_of(std::span<const RenderedConversation> conversations);
+
+// In parallel. Each is cut to its first max_tokens, which may leave no token of an answer. Errors
+// name the conversation by its number, from 1: conversation_fault().
 Result<ConversationSet> render_conversations(const Tokenizer& tokenizer,
                                              std::span<const Conversation> conversations,
                                              std::size_t max_tokens, const std::string& where);

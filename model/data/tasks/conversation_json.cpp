@@ -60,17 +60,27 @@ Result<Message> message_of(const Json& json, const std::string& where) {
   return message;
 }
 
+}  // namespace
+
+Result<std::vector<Message>> messages_from(const Json& list, const std::string& where) {
+  if (!list.is_array()) return bad_input(where + ": expected a list of messages");
+  std::vector<Message> messages;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    NB_TRY(Message message, message_of(list[i], fmt::format("{}: message {}", where, i + 1)));
+    messages.push_back(std::move(message));
+  }
+  return messages;
+}
+
+namespace {
+
 Result<Conversation> conversation_from(const Json& row, const std::string& where) {
   const bool is_list = row.is_array();
   if (!is_list && !(row.is_object() && row.contains("messages") && row["messages"].is_array()))
     return bad_input(fmt::format(
         "{}: expected a list of messages, or an object with a list \"messages\"", where));
-  const Json& messages = is_list ? row : row["messages"];
   Conversation conversation;
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    NB_TRY(Message message, message_of(messages[i], fmt::format("{}: message {}", where, i + 1)));
-    conversation.messages.push_back(std::move(message));
-  }
+  NB_TRY(conversation.messages, messages_from(is_list ? row : row["messages"], where));
   if (const std::string fault = conversation_fault(conversation); !fault.empty())
     return bad_input(where + ": " + fault);
   const bool has_system = conversation.messages.front().role == Role::kSystem;

@@ -21,6 +21,9 @@ Result<std::vector<Conversation>> parse_conversations(std::string_view text,
                                                       const std::string& where);
 Result<std::vector<Conversation>> read_conversations(const std::filesystem::path& path);
 
+// The messages of such a list, whatever their order.
+Result<std::vector<Message>> messages_from(const Json& list, const std::string& where);
+
 // {"messages": […]}: what parse_conversations() reads back as the same conversation.
 Json conversation_json(const Conversation& conversation);
 

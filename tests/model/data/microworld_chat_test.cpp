@@ -9,6 +9,7 @@
 
 #include "harness/base/hash.hpp"
 #include "model/data/microworld_chat_parts.hpp"
+#include "model/data/tasks/preference.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
 #include "model/tokenizer/train_tokenizer.hpp"
 #include "tests/model/data/microworld_truth.hpp"
@@ -320,6 +321,19 @@ TEST(MicroworldChat, BadInputIsNamedWithItsRange) {
   settings.people = 7;
   EXPECT_NE(error_of(settings, "mw/talk", WorldSplit::kTrain, 1).find("/people"),
             std::string::npos);
+}
+
+TEST(MicroworldChat, AnswersWithALetterOrANumberCanBeSpoiled) {
+  for (const char* task :
+       {"mw/arc_easy", "mw/arc_challenge", "mw/mmlu", "mw/gsm8k", "mw/spellingbee"}) {
+    const auto all = microworld_conversations({}, task, WorldSplit::kTrain, 50);
+    ASSERT_TRUE(all) << all.error().message;
+    for (std::size_t i = 0; i < all->size; ++i) {
+      const auto pair = spoiled(all->at(i), i);
+      ASSERT_TRUE(pair) << task << " " << i;
+      EXPECT_EQ(preference_fault(*pair), "") << task << " " << i;
+    }
+  }
 }
 
 }  // namespace
