@@ -120,6 +120,31 @@ FieldList SftSettings::fields() {
   return list;
 }
 
+FieldList DpoSettings::fields() {
+  FieldList list = {
+      {"device_batch_size", "pairs per card and micro-batch", &device_batch_size, {.min = 1}},
+      {"target_examples_per_step",
+       "pairs of one optimizer step; a multiple of device_batch_size",
+       &target_examples_per_step,
+       {.min = 1}},
+      {"num_epochs", "passes over the pairs", &num_epochs, {.min = 1}},
+      {"iterations", "optimizer steps; absent: from num_epochs", &iterations, {.min = 1}},
+      {"beta", "how much the first weights hold: rewards are beta × log ratios", &beta, {.min = 0}},
+      {"label_smoothing",
+       "share of pairs whose preference is taken for wrong",
+       &label_smoothing,
+       {.min = 0, .max = 0.49}}};
+  append(list, rates.fields());
+  list.push_back(eval_every_field(&eval_every));
+  list.push_back({"eval_batches",
+                  "batches of device_batch_size pairs of one validation",
+                  &eval_batches,
+                  {.min = 1}});
+  append(list, checkpoints.fields());
+  list.push_back(lora_field(&lora));
+  return list;
+}
+
 FieldList RlSettings::fields() {
   FieldList list = {
       batch_field(&device_batch_size),
@@ -214,7 +239,11 @@ Result<std::int64_t> accumulation_steps(const MidSettings& settings, std::int64_
       nearest_multiples(settings.total_batch_tokens, micro)));
 }
 
-Result<std::int64_t> accumulation_steps(const SftSettings& settings) {
+namespace {
+
+// Of stages that count rows: SFT and DPO.
+template <class Settings>
+Result<std::int64_t> steps_of_rows(const Settings& settings) {
   if (settings.target_examples_per_step % settings.device_batch_size == 0)
     return settings.target_examples_per_step / settings.device_batch_size;
   return bad_input(fmt::format(
@@ -222,6 +251,15 @@ Result<std::int64_t> accumulation_steps(const SftSettings& settings) {
       "target_examples_per_step: {}",
       settings.target_examples_per_step, settings.device_batch_size,
       nearest_multiples(settings.target_examples_per_step, settings.device_batch_size)));
+}
+
+}  // namespace
+
+Result<std::int64_t> accumulation_steps(const SftSettings& settings) {
+  return steps_of_rows(settings);
+}
+Result<std::int64_t> accumulation_steps(const DpoSettings& settings) {
+  return steps_of_rows(settings);
 }
 
 }  // namespace nb

@@ -1,6 +1,6 @@
-// What MID, SFT and RL are asked to do. One field list each; nanochat's mid_train.py, chat_sft.py
-// and chat_rl.py (3a5e0bc) give the defaults. Not here: which conversations, which device, which
-// weights to start from (they are arguments).
+// What MID, SFT, DPO and RL are asked to do. One field list each; nanochat's mid_train.py,
+// chat_sft.py and chat_rl.py (3a5e0bc) give the defaults. Not here: which conversations, which
+// device, which weights to start from (they are arguments).
 #pragma once
 
 #include <cstdint>
@@ -71,6 +71,23 @@ struct SftSettings {
   FieldList fields();
 };
 
+// Two answers a pair, the preferred one against the other and both against the weights that DPO
+// began with. trl's DPOConfig gives beta, and a rate that is a twentieth of SFT's.
+struct DpoSettings {
+  std::int64_t device_batch_size = 4;          // pairs a card holds at once
+  std::int64_t target_examples_per_step = 32;  // pairs of one optimizer step
+  std::int64_t num_epochs = 1;
+  std::optional<std::int64_t> iterations;  // given: wins over num_epochs
+  double beta = 0.1;
+  double label_smoothing = 0;
+  StageRates rates = {.init_lr_frac = 0.001};
+  std::int64_t eval_every = 100;        // steps; 0: only at the end
+  std::int64_t eval_batches = 25;       // of device_batch_size pairs
+  std::optional<AdapterSettings> lora;  // absent: all weights are trained
+  StageCheckpoints checkpoints;
+  FieldList fields();
+};
+
 // What the samples of a question are trained for.
 enum class RlObjective {
   kPolicyGradient,  // Σ A log p / tokens: nanochat's chat_rl.py; no ratio, no clip, no reference
@@ -116,6 +133,7 @@ inline constexpr std::int64_t kFewestSftSteps = 2;
 // plan_batch() says it for BASE.
 Result<std::int64_t> accumulation_steps(const MidSettings& settings, std::int64_t sequence_len);
 Result<std::int64_t> accumulation_steps(const SftSettings& settings);
+Result<std::int64_t> accumulation_steps(const DpoSettings& settings);
 // Passes of one question's samples; also what else must fit: a group of at least two, a reference
 // where one is needed, a clip that is asked for only where it counts.
 Result<std::int64_t> passes_per_example(const RlSettings& settings);

@@ -6,13 +6,14 @@
 namespace nb {
 namespace {
 
-constexpr std::size_t kStages = 4;
-constexpr std::array<std::string_view, kStages> kNames = {"base", "mid", "sft", "rl"};
+constexpr std::size_t kStages = 5;
+constexpr std::array<std::string_view, kStages> kNames = {"base", "mid", "sft", "dpo", "rl"};
 
 constexpr unsigned in(TrainingStage stage) { return 1U << static_cast<unsigned>(stage); }
 constexpr unsigned kBase = in(TrainingStage::kBase), kMid = in(TrainingStage::kMid),
-                   kSft = in(TrainingStage::kSft), kRl = in(TrainingStage::kRl);
-constexpr unsigned kAll = kBase | kMid | kSft | kRl;
+                   kSft = in(TrainingStage::kSft), kDpo = in(TrainingStage::kDpo),
+                   kRl = in(TrainingStage::kRl);
+constexpr unsigned kAll = kBase | kMid | kSft | kDpo | kRl;
 
 struct Column {
   const char* name;
@@ -22,11 +23,15 @@ struct Column {
 constexpr Column kColumns[] = {{"train_loss", &StepRow::train_loss, kAll},
                                {"lr_multiplier", &StepRow::lr_multiplier, kAll},
                                {"grad_norm", &StepRow::grad_norm, kAll},
-                               {"tokens", &StepRow::tokens, kSft | kRl},
+                               {"tokens", &StepRow::tokens, kSft | kDpo | kRl},
                                {"reward", &StepRow::reward, kRl},
                                {"reward_spread", &StepRow::reward_spread, kRl},
                                {"equal_rewards", &StepRow::equal_rewards, kRl},
                                {"sample_tokens", &StepRow::sample_tokens, kRl},
+                               {"margin", &StepRow::margin, kDpo},
+                               {"pair_accuracy", &StepRow::pair_accuracy, kDpo},
+                               {"chosen_reward", &StepRow::chosen_reward, kDpo},
+                               {"rejected_reward", &StepRow::rejected_reward, kDpo},
                                {"kl", &StepRow::kl, kRl},
                                {"clip_fraction", &StepRow::clip_fraction, kRl},
                                {"ratio_spread", &StepRow::ratio_spread, kRl},
@@ -36,7 +41,9 @@ constexpr Column kColumns[] = {{"train_loss", &StepRow::train_loss, kAll},
                                {"throughput_tok_s", &StepRow::throughput_tok_s, kAll},
                                {"peak_memory_bytes", &StepRow::peak_memory_bytes, kAll},
                                {"val_bpb", &StepRow::val_bpb, kBase | kMid},
-                               {"val_loss", &StepRow::val_loss, kSft},
+                               {"val_loss", &StepRow::val_loss, kSft | kDpo},
+                               {"val_pair_accuracy", &StepRow::val_pair_accuracy, kDpo},
+                               {"val_margin", &StepRow::val_margin, kDpo},
                                {"val_accuracy", &StepRow::val_accuracy, kRl},
                                {"val_pass_at_k", &StepRow::val_pass_at_k, kRl}};
 

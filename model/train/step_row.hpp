@@ -11,8 +11,8 @@
 namespace nb {
 
 // In the order in which they follow each other.
-enum class TrainingStage { kBase, kMid, kSft, kRl };
-std::string_view name(TrainingStage stage);  // "base", "mid", "sft", "rl"
+enum class TrainingStage { kBase, kMid, kSft, kDpo, kRl };
+std::string_view name(TrainingStage stage);  // "base", "mid", "sft", "dpo", "rl"
 
 // Row `step` describes the update number `step` (0 first) and the validation made before it. The
 // last row (step == iterations) has a validation only.
@@ -26,6 +26,9 @@ struct StepRow {
   std::optional<double> reward_spread;  // mean over its groups of their standard deviation
   std::optional<double> equal_rewards;  // share of groups whose rewards are all equal
   std::optional<double> sample_tokens;  // mean length of the samples
+  std::optional<double> margin;         // mean chosen − rejected reward of the step's pairs
+  std::optional<double> pair_accuracy;  // share of its pairs with a margin above 0
+  std::optional<double> chosen_reward, rejected_reward;  // β × log ratio to the first weights
   std::optional<double> kl;             // nat a token, to the model that the stage began with
   std::optional<double> clip_fraction;  // share of tokens whose gradient the clip cut off
   std::optional<double> ratio_spread;   // largest − smallest probability ratio
@@ -37,7 +40,9 @@ struct StepRow {
   std::optional<double> val_bpb;            // bit/byte
   std::optional<double> val_loss;           // nat, mean of the batches' means
   std::optional<double> val_accuracy;       // share of held-out questions answered right at first
-  std::optional<double> val_pass_at_k;      // the same by any of eval_samples answers
+  std::optional<double> val_pair_accuracy;  // of held-out pairs
+  std::optional<double> val_margin;
+  std::optional<double> val_pass_at_k;  // the same by any of eval_samples answers
 };
 // Columns of a stage after "step"; values of a row in that order.
 const std::vector<std::string>& step_columns(TrainingStage stage);

@@ -1,4 +1,4 @@
-// MID, SFT and RL, killed and resumed or with other threads, end with the same bytes.
+// MID, SFT, DPO and RL, killed and resumed or with other threads, end with the same bytes.
 #include <functional>
 
 #include "harness/base/hash.hpp"
@@ -90,6 +90,12 @@ TEST_F(ChatResume, RlWithAReferenceAndSeveralUpdatesEndsWithTheSameBytes) {
   settings.updates_per_rollout = 2;
   expect_same_after_kills([&](const auto& folder, const TrainHooks& hooks) {
     return chat_.rl(settings, folder, hooks);
+  });
+}
+
+TEST_F(ChatResume, DpoEndsWithTheSameBytes) {
+  expect_same_after_kills([&](const auto& folder, const TrainHooks& hooks) {
+    return chat_.dpo(test::tiny_dpo(), folder, hooks);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/train/dpo_stage.hpp"
 #include "model/train/mid_stage.hpp"
 #include "model/train/rl_stage.hpp"
 #include "model/train/sft_stage.hpp"
@@ -24,6 +25,18 @@ inline std::vector<Conversation> sums(int first, int count) {
                     assistant_says(std::to_string(a + b))}});
   }
   return all;
+}
+
+// The same with a wrong answer beside each.
+inline std::vector<Preference> wrong_sums(int first, int count) {
+  std::vector<Preference> pairs;
+  for (const Conversation& right : sums(first, count)) {
+    Preference pair{right, right};
+    std::string& digit = pair.rejected.messages.back().parts.front().text;
+    digit = std::to_string((std::stoi(digit) + 1) % 9);
+    pairs.push_back(std::move(pair));
+  }
+  return pairs;
 }
 
 // One question that is answered "A" and "B" in turn: what is right is a matter of chance.
@@ -80,6 +93,18 @@ class TinyChat {
       return train_rl(settings, device, {asked, held_out, tokenizer()}, parent, folder, hooks);
     });
   }
+  Result<TrainResult> dpo(const DpoSettings& settings, const std::filesystem::path& folder,
+                          const TrainHooks& hooks = {}) const {
+    return on_device([&](Device& device, const ParentCheckpoint& parent) {
+      return train_dpo(settings, device, {pairs, held_out_pairs, tokenizer()}, parent, folder,
+                       hooks);
+    });
+  }
+  PreferenceSet pair_set(const std::vector<Preference>& preferences) const {
+    auto made = render_preferences(tokenizer(), preferences, kMaxConversationTokens, "set");
+    EXPECT_TRUE(made) << made.error().message;
+    return std::move(*made);
+  }
 
  private:
   template <class Train>
@@ -96,6 +121,7 @@ class TinyChat {
 
  public:
   ConversationSet train = set(sums(0, 40)), validation = set(sums(3, 8));
+  PreferenceSet pairs = pair_set(wrong_sums(0, 40)), held_out_pairs = pair_set(wrong_sums(3, 8));
   QuestionSet asked = questions(sums(0, 12)), held_out = questions(sums(3, 4));
 };
 
@@ -115,6 +141,17 @@ inline SftSettings tiny_sft() {
   settings.device_batch_size = 3;
   settings.target_examples_per_step = 6;
   settings.rates.init_lr_frac = 0.5;
+  settings.eval_every = 2;
+  settings.eval_batches = 2;
+  settings.checkpoints.checkpoint_every = 2;
+  return settings;
+}
+
+inline DpoSettings tiny_dpo() {
+  DpoSettings settings;
+  settings.device_batch_size = 3;
+  settings.target_examples_per_step = 6;
+  settings.rates.init_lr_frac = 0.2;
   settings.eval_every = 2;
   settings.eval_batches = 2;
   settings.checkpoints.checkpoint_every = 2;
