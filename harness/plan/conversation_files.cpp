@@ -33,7 +33,7 @@ Result<std::vector<TextFile>> find_conversation_files(const MixtureTask& task,
     files.push_back(std::move(file));
     return files;
   }
-  const ConversationTaskInfo* info = find_conversation_task(task.task);
+  const ConversationTaskInfo* info = find_conversation_task(task_of_answers(task).task);
   NB_CHECK(info != nullptr, "[conversations] {} of a checked mixture", task.task);
   const std::string_view name = task.split == "train" ? info->train : info->test;
   const DataFile* file = data_manifest().find(name);

@@ -107,6 +107,11 @@ class Expecter {
       const double steps = steps_of(work.sft->iterations, work.sft->num_epochs, per_step);
       return {steps, steps * kConversationTokens * static_cast<double>(per_step)};
     }
+    if (work.dpo) {  // two answers, read by two models
+      const std::int64_t per_step = work.dpo->target_examples_per_step;
+      const double steps = steps_of(work.dpo->iterations, work.dpo->num_epochs, per_step);
+      return {steps, 2.7 * steps * kConversationTokens * static_cast<double>(per_step)};
+    }
     // An answer is generated, then trained on.
     const double steps =
         steps_of(work.rl->iterations, work.rl->num_epochs, work.rl->examples_per_step);

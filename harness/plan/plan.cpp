@@ -90,6 +90,7 @@ class Builder {
     if (suite_.stages.base) shards_ = add(ShardsWork{}, "shards", {dataset_, tokenizer_});
     if (suite_.stages.mid) NB_TRY_VOID(add_conversations("mid", suite_.stages.mid->conversations));
     if (suite_.stages.sft) NB_TRY_VOID(add_conversations("sft", suite_.stages.sft->conversations));
+    if (suite_.stages.dpo) NB_TRY_VOID(add_conversations("dpo", suite_.stages.dpo->conversations));
     if (suite_.stages.rl) NB_TRY_VOID(add_conversations("rl", suite_.stages.rl->conversations));
     return {};
   }
@@ -137,7 +138,7 @@ class Builder {
     for (const TrainingStage stage : suite_.stages.all()) {
       const std::string label{name(stage)};
       const auto [entry, content] = device_for(device, scope_of(stage));
-      TrainWork work{label, entry, seed, {}, {}, {}, {}};
+      TrainWork work{label, entry, seed, {}, {}, {}, {}, {}};
       std::vector<std::size_t> parents;
       if (stage == TrainingStage::kBase) {
         work.base = suite_.stages.base->settings;
@@ -154,6 +155,8 @@ class Builder {
           take(work.mid, suite_.stages.mid->settings);
         } else if (stage == TrainingStage::kSft) {
           take(work.sft, suite_.stages.sft->settings);
+        } else if (stage == TrainingStage::kDpo) {
+          take(work.dpo, suite_.stages.dpo->settings);
         } else {
           take(work.rl, suite_.stages.rl->settings);
           work.rl->seed = seed;

@@ -26,12 +26,14 @@ FieldList TrainWork::fields() {
           {"train", "how to pretrain", object(&base)},
           {"mid", "how to train MID", object(&mid), {.omits_absent = true}},
           {"sft", "how to train SFT", object(&sft), {.omits_absent = true}},
+          {"dpo", "how to train DPO", object(&dpo), {.omits_absent = true}},
           {"rl", "how to train RL", object(&rl), {.omits_absent = true}}};
 }
 
 TrainingStage TrainWork::kind() const {
   return mid   ? TrainingStage::kMid
          : sft ? TrainingStage::kSft
+         : dpo ? TrainingStage::kDpo
          : rl  ? TrainingStage::kRl
                : TrainingStage::kBase;
 }
@@ -39,12 +41,13 @@ TrainingStage TrainWork::kind() const {
 const std::vector<std::int64_t>& TrainWork::keep_steps() const {
   if (mid) return mid->checkpoints.keep_steps;
   if (sft) return sft->checkpoints.keep_steps;
+  if (dpo) return dpo->checkpoints.keep_steps;
   if (rl) return rl->checkpoints.keep_steps;
   return base->keep_steps;
 }
 
 bool TrainWork::trains_adapters() const {
-  return (mid && mid->lora) || (sft && sft->lora) || (rl && rl->lora);
+  return (mid && mid->lora) || (sft && sft->lora) || (dpo && dpo->lora) || (rl && rl->lora);
 }
 
 FieldList ConversationsWork::fields() {

@@ -52,6 +52,7 @@ struct TrainWork {
   std::optional<TrainSettings> base;
   std::optional<MidSettings> mid;
   std::optional<SftSettings> sft;
+  std::optional<DpoSettings> dpo;
   std::optional<RlSettings> rl;
   TrainingStage kind() const;
   FieldList fields();

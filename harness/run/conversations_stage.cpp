@@ -15,6 +15,7 @@
 #include "model/data/tasks/conversation_json.hpp"
 #include "model/data/tasks/gsm8k.hpp"
 #include "model/data/tasks/multiple_choice.hpp"
+#include "model/data/tasks/preference.hpp"
 #include "model/data/tasks/spelling.hpp"
 #include "model/data/tasks/task_view.hpp"
 #include "model/data/tasks/word_list.hpp"
@@ -67,6 +68,20 @@ Result<ConversationTask> open_file_task(const MixtureTask& task, const fs::path&
   return of_items(task, read_conversations(file));
 }
 
+// The task's file, as it was when the run was planned.
+Result<fs::path> checked_file(const MixtureTask& task, const ConversationsWork& work,
+                              const StageContext& context) {
+  NB_TRY(const std::vector<TextFile> files,
+         find_conversation_files(task, context.data_dir, "suite"));
+  for (const TextFile& file : files)
+    if (const auto planned = work.file_digests.find(file.name);
+        planned == work.file_digests.end() || planned->second != file.digest)
+      return bad_input(
+          fmt::format("{}: changed after the run was planned; run again", file.path.string()));
+  NB_TRY_VOID(check_text_files(files, context.data_dir));
+  return files.front().path;
+}
+
 Result<ConversationTask> open_task(const MixtureTask& task, const ConversationsWork& work,
                                    const StageContext& context) {
   if (is_of_microworld(task)) {
@@ -76,27 +91,59 @@ Result<ConversationTask> open_task(const MixtureTask& task, const ConversationsW
                                     static_cast<std::size_t>(*task.size)));
     return by_index(task, std::move(all.at));
   }
-  NB_TRY(const std::vector<TextFile> files,
-         find_conversation_files(task, context.data_dir, "suite"));
-  for (const TextFile& file : files)
-    if (const auto planned = work.file_digests.find(file.name);
-        planned == work.file_digests.end() || planned->second != file.digest)
-      return bad_input(
-          fmt::format("{}: changed after the run was planned; run again", file.path.string()));
-  NB_TRY_VOID(check_text_files(files, context.data_dir));
-  return open_file_task(task, files.front().path);
+  NB_TRY(const fs::path file, checked_file(task, work, context));
+  return open_file_task(task, file);
+}
+
+// What is written of a task: a line for every place.
+struct Lines {
+  std::size_t size = 0;
+  std::function<Result<Json>(std::size_t place)> at;
+};
+
+Result<Lines> own_preferences(const MixtureTask& task, const fs::path& file) {
+  NB_TRY(auto pairs, read_preferences(file));
+  NB_TRY(auto rows, task_view(pairs.size(), slice_of(task)), task.task);
+  const std::size_t size = rows.size();
+  return Lines{
+      size, [pairs = std::move(pairs), rows = std::move(rows)](std::size_t place) -> Result<Json> {
+        return preference_json(pairs[rows.at(place)]);
+      }};
+}
+
+Result<Lines> open_lines(const MixtureTask& task, const ConversationsWork& work,
+                         const StageContext& context) {
+  if (task.task == "preferences") {
+    NB_TRY(const fs::path file, checked_file(task, work, context));
+    return own_preferences(task, file);
+  }
+  NB_TRY(ConversationTask opened, open_task(task_of_answers(task), work, context));
+  const std::size_t size = opened.size;
+  if (!is_of_pairs(task))
+    return Lines{size, [at = std::move(opened.at)](std::size_t place) -> Result<Json> {
+                   return conversation_json(at(place));
+                 }};
+  return Lines{size,
+               [at = std::move(opened.at), name = task.task](std::size_t place) -> Result<Json> {
+                 const auto pair = spoiled(at(place), place);
+                 if (pair) return preference_json(*pair);
+                 return bad_input(fmt::format(
+                     "{}: row {}: neither a letter nor a whole number in its answer", name, place));
+               }};
 }
 
 Result<void> write_mixture(const std::vector<MixtureTask>& tasks, const std::string& split,
                            const ConversationsWork& work, const StageContext& context,
                            Record& record) {
-  std::vector<ConversationTask> opened;
+  const bool is_pairs = work.stage == "dpo";
+  std::vector<Lines> opened;
   std::vector<std::size_t> sizes;
   for (const MixtureTask& task : tasks) {
-    NB_TRY(const ConversationTask one, open_task(task, work, context), split);
-    context.log(fmt::format("{}: {}: {}{}", split, task.task,
-                            count_text(static_cast<std::int64_t>(one.size), "conversation"),
-                            task.times > 1 ? fmt::format(", {} times", task.times) : ""));
+    NB_TRY(const Lines one, open_lines(task, work, context), split);
+    context.log(fmt::format(
+        "{}: {}: {}{}", split, task.task,
+        count_text(static_cast<std::int64_t>(one.size), is_pairs ? "pair" : "conversation"),
+        task.times > 1 ? fmt::format(", {} times", task.times) : ""));
     for (std::int64_t i = 0; i < task.times; ++i) {
       opened.push_back(one);
       sizes.push_back(one.size);
@@ -107,15 +154,15 @@ Result<void> write_mixture(const std::vector<MixtureTask>& tasks, const std::str
   Sha256 hash;
   const std::vector<MixtureEntry> entries = task_mixture(sizes);
   for (const MixtureEntry& entry : entries) {
-    NB_TRY(std::string line,
-           dump_json(conversation_json(opened[entry.task].at(entry.index)), /*indent=*/-1), file);
+    NB_TRY(const Json row, opened[entry.task].at(entry.index), split);
+    NB_TRY(std::string line, dump_json(row, /*indent=*/-1), file);
     line += '\n';
     hash.update(line);
     NB_TRY_VOID(writer.write(line));
   }
   NB_TRY_VOID(writer.commit());
-  record.metrics.push_back(
-      counted(split + "_conversations", static_cast<double>(entries.size()), "1"));
+  record.metrics.push_back(counted(split + (is_pairs ? "_pairs" : "_conversations"),
+                                   static_cast<double>(entries.size()), "1"));
   record.subject[split == "train" ? "conversations" : "validation_conversations"] = hash.hex();
   record.artifacts[file] = "";
   return {};

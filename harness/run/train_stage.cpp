@@ -23,6 +23,7 @@
 #include "model/tokenizer/tokenizer.hpp"
 #include "model/train/base_stage.hpp"
 #include "model/train/checkpoint.hpp"
+#include "model/train/dpo_stage.hpp"
 #include "model/train/mid_stage.hpp"
 #include "model/train/rl_stage.hpp"
 #include "model/train/safetensors.hpp"
@@ -109,6 +110,11 @@ void add_validation(const TrainResult& result, std::int64_t n, Record& record) {
         counted("min_val_bpb", *result.min_val_bpb, "bit/byte", Direction::kLower, n));
   if (last.val_loss)
     metrics.push_back(counted("val_loss", *last.val_loss, "nat", Direction::kLower, n));
+  if (last.val_pair_accuracy)
+    metrics.push_back(
+        counted("val_pair_accuracy", *last.val_pair_accuracy, "1", Direction::kHigher, n));
+  if (last.val_margin)
+    metrics.push_back(counted("val_margin", *last.val_margin, "nat", Direction::kHigher, n));
   if (last.val_accuracy)
     metrics.push_back(counted("val_accuracy", *last.val_accuracy, "1", Direction::kHigher, n));
   if (last.val_pass_at_k)
@@ -193,7 +199,28 @@ Result<Trained> train_on_questions(const RlSettings& settings, const StageContex
                  std::min(settings.eval_examples, std::ssize(validation.questions))};
 }
 
-// MID, SFT or RL, from the weights of the stage before.
+Result<PreferenceSet> read_pairs(const StageContext& context, const char* file,
+                                 const Tokenizer& tokenizer) {
+  const fs::path path = context.parent(NodeKind::kConversations).folder / file;
+  NB_TRY(const std::vector<Preference> pairs, read_preferences(path));
+  return render_preferences(tokenizer, pairs, kMaxConversationTokens, path.string());
+}
+
+Result<Trained> train_on_pairs(const DpoSettings& settings, const StageContext& context,
+                               const Tokenizer& tokenizer, Device& device,
+                               const ParentCheckpoint& parent, const TrainHooks& hooks,
+                               Record& record) {
+  NB_TRY(const PreferenceSet train, read_pairs(context, "train.jsonl", tokenizer));
+  NB_TRY(const PreferenceSet validation, read_pairs(context, "validation.jsonl", tokenizer));
+  const std::int64_t validated = settings.eval_batches * settings.device_batch_size;
+  record.comparability["val_data"] = validation.sha256;
+  record.comparability["val_pairs"] = std::to_string(validated);
+  NB_TRY(TrainResult result, train_dpo(settings, device, {train, validation, tokenizer}, parent,
+                                       context.folder, hooks));
+  return Trained{std::move(result), validated};
+}
+
+// MID, SFT, DPO or RL, from the weights of the stage before.
 Result<Trained> train_on_conversations(const TrainWork& work, const StageContext& context,
                                        const Tokenizer& tokenizer, Device& device,
                                        const TrainHooks& hooks, const PortDefects& defects,
@@ -207,6 +234,7 @@ Result<Trained> train_on_conversations(const TrainWork& work, const StageContext
   const ParentCheckpoint parent{file, weights};
   if (work.rl)
     return train_on_questions(*work.rl, context, tokenizer, device, parent, hooks, defects, record);
+  if (work.dpo) return train_on_pairs(*work.dpo, context, tokenizer, device, parent, hooks, record);
   NB_TRY(const ConversationSet train,
          read_set(context, "train.jsonl", tokenizer, render_conversations));
   NB_TRY(const ConversationSet validation,
@@ -254,7 +282,7 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
   prune_checkpoints(context.folder, /*keep=*/1, work.keep_steps());
 
   // The reference compiles the model in BASE and MID alone.
-  std::vector<Use> uses = {work.sft || work.rl ? Use::kTune : Use::kTrain};
+  std::vector<Use> uses = {work.sft || work.dpo || work.rl ? Use::kTune : Use::kTrain};
   if (work.rl) uses.push_back(Use::kGenerate);
   describe_device(resolved, uses, /*cards=*/1, record);
   (*record.settings)["effective"] = {{"iterations", result.iterations},

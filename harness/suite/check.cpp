@@ -83,7 +83,9 @@ Result<void> check_chat_stages(const Suite& suite, const DecoderConfig& config,
   const auto check = [&](const auto& stage, const char* name, const auto&... size) -> Result<void> {
     if (!stage) return {};
     const std::string pointer = fmt::format("{}: /stages/{}", where, name);
-    NB_TRY_VOID(check_mixture(stage->conversations, has_microworld, pointer));
+    const MixtureOf kind =
+        std::string_view(name) == "dpo" ? MixtureOf::kPairs : MixtureOf::kConversations;
+    NB_TRY_VOID(check_mixture(stage->conversations, has_microworld, pointer, kind));
     NB_TRY_VOID(check_adapters(stage->settings.lora, config, pointer));
     auto steps = accumulation_steps(stage->settings, size...);
     if (!steps) return tl::unexpected<Error>(with_context(steps.error(), pointer));
@@ -93,6 +95,7 @@ Result<void> check_chat_stages(const Suite& suite, const DecoderConfig& config,
       suite.stages.mid ? suite.stages.mid->settings.sequence_len.value_or(config.sequence_len) : 0;
   NB_TRY_VOID(check(suite.stages.mid, "mid", length));
   NB_TRY_VOID(check(suite.stages.sft, "sft"));
+  NB_TRY_VOID(check(suite.stages.dpo, "dpo"));
   if (!suite.stages.rl) return {};
   const std::string pointer = where + ": /stages/rl";
   NB_TRY_VOID(check_mixture(suite.stages.rl->conversations, has_microworld, pointer));

@@ -32,6 +32,7 @@ const std::vector<ConversationTaskInfo>& conversation_tasks() {
       {"gsm8k",           "GSM8K with calculator calls",             "gsm8k/train",                  "gsm8k/test"},
       {"identity",        "who the model is (nanochat's 1000)",      "chat/identity_conversations",  "", false, true},
       {"conversations",   "your own: JSON Lines of messages, as SmolTalk has them", "", "",           false, true},
+      {"preferences",     "your own pairs for DPO: JSON Lines of prompt, chosen, rejected", "", "", false, true},
       {"spellingbee",     "how often a letter is in a word",         "words/words_alpha",            "words/words_alpha", true},
       {"simple_spelling", "spell a word",                            "words/words_alpha",            "words/words_alpha", true},
   };
@@ -46,6 +47,45 @@ const ConversationTaskInfo* find_conversation_task(std::string_view name) {
 }
 
 namespace {
+
+constexpr std::string_view kPreferences = "preferences", kPairs = "_pairs";
+
+// Their answers have a letter or a number that can be wrong.
+std::vector<std::string> pair_tasks() {
+  std::vector<std::string> names = {std::string(kPreferences)};
+  for (const char* task : {"arc_easy", "arc_challenge", "mmlu", "gsm8k", "spellingbee"})
+    for (const char* world : {"", "mw/"}) names.push_back(std::string(world) + task + "_pairs");
+  return names;
+}
+
+}  // namespace
+
+bool is_of_pairs(const MixtureTask& task) {
+  const std::vector<std::string> names = pair_tasks();
+  return std::ranges::find(names, task.task) != names.end();
+}
+
+MixtureTask task_of_answers(const MixtureTask& task) {
+  MixtureTask answers = task;
+  if (task.task != kPreferences && is_of_pairs(task))
+    answers.task.resize(answers.task.size() - kPairs.size());
+  return answers;
+}
+
+namespace {
+
+Result<void> check_kind(const MixtureTask& task, MixtureOf kind, const std::string& where) {
+  const bool is_pairs = is_of_pairs(task);
+  if (kind == MixtureOf::kConversations && is_pairs)
+    return bad_input(
+        fmt::format("{}/task: {} is of pairs of answers, which /stages/dpo alone learns from",
+                    where, task.task));
+  if (kind == MixtureOf::kPairs && !is_pairs)
+    return bad_input(fmt::format("{}/task: no pairs \"{}\"{}; there are {}", where, task.task,
+                                 did_you_mean(task.task, pair_tasks()),
+                                 fmt::join(pair_tasks(), ", ")));
+  return {};
+}
 
 Result<void> check_generated(const MixtureTask& task, const std::string& where) {
   if (!task.file.empty())
@@ -101,7 +141,8 @@ Result<void> check_task(const MixtureTask& task, bool has_microworld, const std:
 
 }  // namespace
 
-Result<void> check_mixture(const Mixture& mixture, bool has_microworld, const std::string& where) {
+Result<void> check_mixture(const Mixture& mixture, bool has_microworld, const std::string& where,
+                           MixtureOf kind) {
   const auto check_list = [&](const std::vector<MixtureTask>& tasks,
                               const char* name) -> Result<void> {
     if (tasks.empty())
@@ -109,8 +150,11 @@ Result<void> check_mixture(const Mixture& mixture, bool has_microworld, const st
           fmt::format("{}/{}: empty; name at least one task, for example "
                       "{{\"task\": \"gsm8k\"}}",
                       where, name));
-    for (std::size_t i = 0; i < tasks.size(); ++i)
-      NB_TRY_VOID(check_task(tasks[i], has_microworld, fmt::format("{}/{}/{}", where, name, i)));
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const std::string here = fmt::format("{}/{}/{}", where, name, i);
+      NB_TRY_VOID(check_kind(tasks[i], kind, here));
+      NB_TRY_VOID(check_task(task_of_answers(tasks[i]), has_microworld, here));
+    }
     return {};
   };
   NB_TRY_VOID(check_list(mixture.train, "train"));

@@ -42,8 +42,16 @@ const std::vector<ConversationTaskInfo>& conversation_tasks();
 const ConversationTaskInfo* find_conversation_task(std::string_view name);  // nullptr: none
 inline bool is_of_microworld(const MixtureTask& task) { return task.task.starts_with("mw/"); }
 
+// Tasks of pairs for DPO: one's own "preferences", and "<task>_pairs", whose right answers stand
+// against spoiled ones (model/data/tasks/preference.hpp).
+enum class MixtureOf { kConversations, kPairs };
+bool is_of_pairs(const MixtureTask& task);
+// The task whose answers are spoiled; the task itself, if there are none.
+MixtureTask task_of_answers(const MixtureTask& task);
+
 // What can be known without data: names, splits, sizes where they are needed and only there, a file
 // where one is needed. has_microworld: the suite's corpus is one.
-Result<void> check_mixture(const Mixture& mixture, bool has_microworld, const std::string& where);
+Result<void> check_mixture(const Mixture& mixture, bool has_microworld, const std::string& where,
+                           MixtureOf kind = MixtureOf::kConversations);
 
 }  // namespace nb

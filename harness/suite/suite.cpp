@@ -48,6 +48,7 @@ FieldList StageSettings::fields() {
   return {{"base", "pretraining from scratch on the corpus", object(&base)},
           {"mid", "conversations as a stream of tokens, from BASE's weights", object(&mid)},
           {"sft", "the assistant's answers alone, from the weights before", object(&sft)},
+          {"dpo", "pairs of answers, the preferred one made likelier than the other", object(&dpo)},
           {"rl", "questions answered several times, right answers rewarded", object(&rl)}};
 }
 
@@ -56,6 +57,7 @@ std::vector<TrainingStage> StageSettings::all() const {
   if (base) stages.push_back(TrainingStage::kBase);
   if (mid) stages.push_back(TrainingStage::kMid);
   if (sft) stages.push_back(TrainingStage::kSft);
+  if (dpo) stages.push_back(TrainingStage::kDpo);
   if (rl) stages.push_back(TrainingStage::kRl);
   return stages;
 }

@@ -77,6 +77,7 @@ struct StageSettings {
   std::optional<BaseStage> base;
   std::optional<ChatStage<MidSettings>> mid;
   std::optional<ChatStage<SftSettings>> sft;
+  std::optional<ChatStage<DpoSettings>> dpo;
   std::optional<ChatStage<RlSettings>> rl;
   std::vector<TrainingStage> all() const;  // those that there are
   FieldList fields();

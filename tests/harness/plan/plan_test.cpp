@@ -191,6 +191,27 @@ TEST(Plan, AnEvaluationAtSeveralStepsIsANodeEach) {
             std::count(labels.begin(), labels.end(), "base." + name));
 }
 
+TEST(Plan, StagesFollowEachOtherAndShareTheSeed) {
+  Json json = small_suite();
+  const Json pairs = Json::parse(R"([{"task": "mw/mmlu_pairs", "size": 40}])");
+  const Json talk = Json::parse(R"([{"task": "mw/talk", "size": 40}])");
+  json["stages"]["sft"] = {{"train", talk}, {"validation", talk}, {"lora", {{"rank", 4}}}};
+  json["stages"]["dpo"] = {{"train", pairs}, {"validation", pairs}};
+  const Plan plan = plan_of(json);
+  const auto place = [&](const char* name) { return plan.find(name).value(); };
+  const Node& sft = plan.nodes[place("train-sft-ascend_910b3-s2")];
+  const Node& dpo = plan.nodes[place("train-dpo-ascend_910b3-s2")];
+  EXPECT_EQ(sft.parents[0], place("train-base-ascend_910b3-s2"));
+  EXPECT_EQ(dpo.parents[0], place("train-sft-ascend_910b3-s2"));
+  EXPECT_EQ(std::get<TrainWork>(sft.work).sft->lora->seed, 2);
+  EXPECT_TRUE(std::get<TrainWork>(sft.work).trains_adapters());
+  EXPECT_EQ(std::get<TrainWork>(dpo.work).kind(), TrainingStage::kDpo);
+  json["stages"]["sft"]["lora"]["seed"] = 7;
+  const Plan own = plan_of(json);
+  EXPECT_EQ(std::get<TrainWork>(own.nodes[place("train-sft-ascend_910b3-s2")].work).sft->lora->seed,
+            7);
+}
+
 TEST(Plan, AStepBeyondTheTrainingIsRefused) {
   Json json = small_suite();
   json["stages"]["base"]["iterations"] = 4;
