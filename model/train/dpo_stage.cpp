@@ -6,7 +6,6 @@
 
 #include "model/data/chat/loader_place.hpp"
 #include "model/device/device.hpp"
-#include "model/kernels/objectives.hpp"
 #include "model/ops/preference_loss.hpp"
 #include "model/ops/transfer.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
@@ -131,10 +130,12 @@ Result<void> DpoTask::validate(StepRow& row) {
                                          settings_.device_batch_size, pad_);
     const std::vector<float> losses =
         model_.decoder.token_losses(batch.inputs, batch.targets, batch.rows, batch.length);
+    Device& device = model_.decoder.device();
+    Tensor on_device = device.allocate({std::ssize(losses)}, DType::kFp32, "token_losses");
+    ops::upload(device, losses, on_device, "token_losses");
     auto metrics = std::make_shared<ops::PreferenceMetrics>();
-    const kernels::PreferenceObjective objective{
-        .options = options(), .pairs = pairs_of(batch), .metrics = metrics};
-    const float loss = kernels::objective_loss(objective, losses, 1, {});
+    const float loss =
+        ops::preference_loss(on_device, pairs_of(batch), options(), 1, metrics).host()[0];
     means.add(static_cast<double>(loss), *metrics, share);
   }
   row.val_loss = means.loss;
