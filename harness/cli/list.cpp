@@ -108,6 +108,10 @@ Result<TextTable> list_conversations() {
                           source(task, task.test)});
   for (const std::string_view name : microworld_conversation_tasks())
     table.rows.push_back({std::string(name), "the generated world", "generated", "generated"});
+  for (const std::string& task : pair_tasks())
+    if (find_conversation_task(task) == nullptr)
+      table.rows.push_back(
+          {task, "for DPO: its right answers against wrong ones", "of the task", "of the task"});
   return table;
 }
 
@@ -122,7 +126,7 @@ constexpr Listing kListings[] = {
      list_models},
     {"suites", "suite files in the folder suites", list_suites},
     {"tasks", "evaluation tasks and sets of them", list_tasks},
-    {"conversations", "what MID, SFT and RL can learn from", list_conversations},
+    {"conversations", "what a mixture of MID, SFT, DPO or RL can hold", list_conversations},
     {"faults", "faults that --fault can plant", list_faults},
     {"defects", "mistakes of a port that a suite's device can ask for", list_defects},
     {"microbenchmarks", "groups of microbenchmarks", list_microbenchmarks},

@@ -23,7 +23,7 @@ constexpr Verb kVerbs[] = {
     {"predict", "predict time and memory of a full-scale training step by a dry run",
      "npubench predict --device ascend_910b3 --depth 20 --cards 8", add_predict},
     {"data", "list, verify and download the data files", "npubench data list", add_data},
-    {"list", "list devices, suites, tasks, faults or microbenchmarks", "npubench list devices",
+    {"list", "list devices, suites, tasks, conversations, faults, …", "npubench list devices",
      add_list},
 };
 

@@ -50,6 +50,8 @@ namespace {
 
 constexpr std::string_view kPreferences = "preferences", kPairs = "_pairs";
 
+}  // namespace
+
 // Their answers have a letter or a number that can be wrong.
 std::vector<std::string> pair_tasks() {
   std::vector<std::string> names = {std::string(kPreferences)};
@@ -57,8 +59,6 @@ std::vector<std::string> pair_tasks() {
     for (const char* world : {"", "mw/"}) names.push_back(std::string(world) + task + "_pairs");
   return names;
 }
-
-}  // namespace
 
 bool is_of_pairs(const MixtureTask& task) {
   const std::vector<std::string> names = pair_tasks();

@@ -45,6 +45,7 @@ inline bool is_of_microworld(const MixtureTask& task) { return task.task.starts_
 // Tasks of pairs for DPO: one's own "preferences", and "<task>_pairs", whose right answers stand
 // against spoiled ones (model/data/tasks/preference.hpp).
 enum class MixtureOf { kConversations, kPairs };
+std::vector<std::string> pair_tasks();
 bool is_of_pairs(const MixtureTask& task);
 // The task whose answers are spoiled; the task itself, if there are none.
 MixtureTask task_of_answers(const MixtureTask& task);
