@@ -209,14 +209,14 @@ Result<PreferenceSet> read_pairs(const StageContext& context, const char* file,
 Result<Trained> train_on_pairs(const DpoSettings& settings, const StageContext& context,
                                const Tokenizer& tokenizer, Device& device,
                                const ParentCheckpoint& parent, const TrainHooks& hooks,
-                               Record& record) {
+                               const PortDefects& defects, Record& record) {
   NB_TRY(const PreferenceSet train, read_pairs(context, "train.jsonl", tokenizer));
   NB_TRY(const PreferenceSet validation, read_pairs(context, "validation.jsonl", tokenizer));
   const std::int64_t validated = settings.eval_batches * settings.device_batch_size;
   record.comparability["val_data"] = validation.sha256;
   record.comparability["val_pairs"] = std::to_string(validated);
   NB_TRY(TrainResult result, train_dpo(settings, device, {train, validation, tokenizer}, parent,
-                                       context.folder, hooks));
+                                       context.folder, hooks, defects));
   return Trained{std::move(result), validated};
 }
 
@@ -234,7 +234,8 @@ Result<Trained> train_on_conversations(const TrainWork& work, const StageContext
   const ParentCheckpoint parent{file, weights};
   if (work.rl)
     return train_on_questions(*work.rl, context, tokenizer, device, parent, hooks, defects, record);
-  if (work.dpo) return train_on_pairs(*work.dpo, context, tokenizer, device, parent, hooks, record);
+  if (work.dpo)
+    return train_on_pairs(*work.dpo, context, tokenizer, device, parent, hooks, defects, record);
   NB_TRY(const ConversationSet train,
          read_set(context, "train.jsonl", tokenizer, render_conversations));
   NB_TRY(const ConversationSet validation,

@@ -160,10 +160,11 @@ Result<void> check_pair_lengths(const PreferenceSet& set, const DecoderConfig& c
 
 Result<TrainResult> train_dpo(const DpoSettings& settings, Device& device,
                               const PreferenceData& data, const ParentCheckpoint& parent,
-                              const std::filesystem::path& folder, const TrainHooks& hooks) {
+                              const std::filesystem::path& folder, const TrainHooks& hooks,
+                              const PortDefects& defects) {
   NB_TRY(const std::int64_t accumulation, accumulation_steps(settings));
   NB_TRY(const auto model,
-         open_parent(parent, device, data.tokenizer, settings.rates, settings.lora));
+         open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects));
   NB_TRY_VOID(check_pair_lengths(data.train, model->decoder.config(), "training"));
   NB_TRY_VOID(check_pair_lengths(data.validation, model->decoder.config(), "validation"));
   NB_TRY(const ChatTokens tokens, chat_tokens(data.tokenizer));

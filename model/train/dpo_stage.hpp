@@ -5,6 +5,7 @@
 
 #include "model/data/chat/preference_set.hpp"
 #include "model/train/chat_stage.hpp"
+#include "model/train/port_defects.hpp"
 
 namespace nb {
 
@@ -18,6 +19,7 @@ struct PreferenceData {
 // needs, an answer that is longer than the model reads.
 Result<TrainResult> train_dpo(const DpoSettings& settings, Device& device,
                               const PreferenceData& data, const ParentCheckpoint& parent,
-                              const std::filesystem::path& folder, const TrainHooks& hooks = {});
+                              const std::filesystem::path& folder, const TrainHooks& hooks = {},
+                              const PortDefects& defects = {});
 
 }  // namespace nb

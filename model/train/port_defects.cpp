@@ -19,12 +19,12 @@ std::vector<PortDefectInfo> make_table() {
       {PortDefect::kAdamWBetas, "adamw_betas",
        "AdamW with betas (0.9, 0.999) and eps 1e-8, torch's defaults, for embeddings and head in "
        "place of (0.8, 0.95) and 1e-10",
-       kFork, kBase | kMid | kSft | kRl},
+       kFork, kBase | kMid | kSft | kDpo | kRl},
       {PortDefect::kNoLrScale, "no_lr_scale", "AdamW's rates are not scaled by (n_embd / 768)^-0.5",
-       kFork, kBase | kMid | kSft | kRl},
+       kFork, kBase | kMid | kSft | kDpo | kRl},
       {PortDefect::kMuonAsAdamW, "muon_as_adamw",
        "AdamW, at the rate of lm_head, trains the matrices in place of Muon",
-       "ports whose framework has no Muon", kBase | kMid | kSft | kRl},
+       "ports whose framework has no Muon", kBase | kMid | kSft | kDpo | kRl},
       {PortDefect::kHalfSteps, "half_steps", "half of the steps, the schedule with them",
        "the same fork: 325 of 651 SFT steps, 233 of 467 RL steps", kBase | kSft | kRl},
       {PortDefect::kHalfBatch, "half_batch",
@@ -103,6 +103,8 @@ DefectScope scope_of(TrainingStage stage) {
       return kMid;
     case TrainingStage::kSft:
       return kSft;
+    case TrainingStage::kDpo:
+      return kDpo;
     case TrainingStage::kRl:
       break;
   }
@@ -111,8 +113,8 @@ DefectScope scope_of(TrainingStage stage) {
 
 std::string scope_text(DefectScope scope) {
   const std::pair<DefectScope, const char*> names[] = {
-      {kBase, "base"},   {kMid, "mid"},           {kSft, "sft"},      {kRl, "rl"},
-      {kScore, "score"}, {kGenerate, "generate"}, {kDevice, "device"}};
+      {kBase, "base"}, {kMid, "mid"},     {kSft, "sft"},           {kDpo, "dpo"},
+      {kRl, "rl"},     {kScore, "score"}, {kGenerate, "generate"}, {kDevice, "device"}};
   std::vector<std::string> words;
   for (const auto& [bit, name] : names)
     if ((scope & bit) != 0) words.emplace_back(name);

@@ -41,9 +41,9 @@ enum class PortDefect : std::uint8_t {
 using DefectScope = unsigned;
 namespace defect_scope {
 inline constexpr DefectScope kBase = 1, kMid = 2, kSft = 4, kRl = 8, kScore = 16, kGenerate = 32,
-                             kDevice = 64;
+                             kDevice = 64, kDpo = 128;
 inline constexpr DefectScope kEvaluation = kScore | kGenerate;
-inline constexpr DefectScope kAll = kBase | kMid | kSft | kRl | kEvaluation | kDevice;
+inline constexpr DefectScope kAll = kBase | kMid | kSft | kDpo | kRl | kEvaluation | kDevice;
 }  // namespace defect_scope
 DefectScope scope_of(TrainingStage stage);
 std::string scope_text(DefectScope scope);  // "base, sft"

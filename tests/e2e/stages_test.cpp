@@ -44,8 +44,9 @@ TEST_F(Stages, EachStartsFromTheOneBefore) {
   for (const char* name : names) {
     const Record one = record(name);
     EXPECT_EQ(one.status, "ok") << one.error;
-    if (!before.empty())
+    if (!before.empty()) {
       EXPECT_NE(std::ranges::find(one.parents, before), one.parents.end()) << name;
+    }
     EXPECT_NE(one.subject.at("weights"), weights) << name;
     before = one.node_key;
     weights = one.subject.at("weights");

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import plant
 from bench import Bench, BenchError
+from defects import Switches, run_switches
 from fault_table import FAULTS, VERDICTS
 from key_table import KEY_FAULTS
 from keys import run_key_faults
@@ -129,10 +130,11 @@ def parse(arguments):
         description="Plants each fault of a group in a copy of the sources, builds and runs it, and gates it "
         "against the same suite without the fault. Exit code: 0 when all is as the tables want it, else 1.",
     )
-    parser.add_argument("group", choices=[*GROUPS, *KEY_GROUPS, "healthy", "all", "check", "list"])
+    parser.add_argument("group", choices=[*GROUPS, *KEY_GROUPS, "healthy", "defects", "all", "check", "list"])
     parser.add_argument("--only", action="append", default=[], metavar="FAULT", help="of the group; may be repeated")
     parser.add_argument("--seeds", type=int, metavar="N", help="run N seeds only (default: as the table says)")
     parser.add_argument("--devices", nargs="+", default=list(DEVICES), help="default: both of the suite")
+    parser.add_argument("--suite", default="suites/pull_request.json", help="of defects (default: %(default)s)")
     parser.add_argument("--splits", type=int, default=200, metavar="N", help="of healthy (default: %(default)s)")
     parser.add_argument("--work", default=str(Path(tempfile.gettempdir()) / "npubench_faults"),
                         help="folder of the copy, its build and its runs; used again (default: %(default)s)")
@@ -154,6 +156,15 @@ def main(arguments):
     options = parse(arguments)
     if options.group == "check":
         return check()
+    if options.group == "defects":
+        program = ROOT / "build/release/npubench"
+        switches = Switches(program, ROOT, Path(options.work) / "defects", options.suite, options.devices,
+                            options.seeds, options.threads)
+        try:
+            return 1 if run_switches(switches, options.only) else 0
+        except BenchError as error:
+            print(error, file=sys.stderr)
+            return 4
     chosen = lambda f: options.group in ("all", "list", f.group)
     faults, key_faults = [f for f in FAULTS if chosen(f)], [f for f in KEY_FAULTS if chosen(f)]
     unknown = set(options.only) - {f.name for f in (*faults, *key_faults)}

@@ -51,9 +51,9 @@ def gross(want):
 
 
 STEP = "model/train/step.cpp"
-TRAINER = "model/train/trainer.cpp"
+TRAINER = "model/train/base_stage.cpp"
 STAGE = "harness/run/train_stage.cpp"
-SCALE = "decoder.loss_and_backward(batch.inputs, batch.targets, plan.rows, plan.length, 1.0 / micro_batches)"
+SCALE = "decoder.loss_and_backward(batch.inputs, batch.targets, batch.rows, batch.length, 1.0 / micro_batches)"
 
 
 def scaled(factor):
@@ -173,7 +173,7 @@ FAULTS = (
         "training",
         "every learning rate × 0.5",
         gross("red"),
-        (Edit(TRAINER, "lr_multiplier(schedule, row.step),", "0.5 * lr_multiplier(schedule, row.step),"),),
+        (Edit(TRAINER, "lr_multiplier(schedule, step),", "0.5 * lr_multiplier(schedule, step),"),),
     ),
     Fault(
         "oracle_to_corrupted",
@@ -238,7 +238,7 @@ FAULTS = (
         "port",
         "every seed starts from the weights of seed 1",
         {5: "same seeds"},
-        (Edit(TRAINER, "decoder_.init(settings_.seed);", "decoder_.init(1);"),),
+        (Edit(TRAINER, "model.decoder.init(settings.seed);", "model.decoder.init(1);"),),
     ),
     Fault(
         "gradients_of_one_micro_batch",

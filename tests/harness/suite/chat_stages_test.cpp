@@ -23,7 +23,7 @@ Json suite_with(const char* stage, const char* task) {
   return json;
 }
 
-std::string problem_of(const Json& json) {
+std::string stage_problem(const Json& json) {
   const auto suite = parse_suite(json, "s.json");
   return suite ? std::string() : suite.error().message;
 }
@@ -41,24 +41,24 @@ TEST(ChatStages, ComeInTheirOrder) {
 
 TEST(ChatStages, DpoLearnsFromPairsAlone) {
   for (const char* task : {"mw/arc_easy_pairs", "mw/spellingbee_pairs", "preferences"})
-    EXPECT_EQ(problem_of(suite_with("dpo", task)), "") << task;
-  EXPECT_NE(problem_of(suite_with("dpo", "mw/gsm8k"))
+    EXPECT_EQ(stage_problem(suite_with("dpo", task)), "") << task;
+  EXPECT_NE(stage_problem(suite_with("dpo", "mw/gsm8k"))
                 .find("s.json: /stages/dpo/train/0/task: no pairs \"mw/gsm8k\"; did you mean "
                       "\"mw/gsm8k_pairs\"?; there are preferences, arc_easy_pairs"),
             std::string::npos)
-      << problem_of(suite_with("dpo", "mw/gsm8k"));
-  EXPECT_EQ(problem_of(suite_with("sft", "mw/gsm8k_pairs")),
+      << stage_problem(suite_with("dpo", "mw/gsm8k"));
+  EXPECT_EQ(stage_problem(suite_with("sft", "mw/gsm8k_pairs")),
             "s.json: /stages/sft/train/0/task: mw/gsm8k_pairs is of pairs of answers, which "
             "/stages/dpo alone learns from");
   Json json = suite_with("dpo", "preferences");
   json["stages"]["dpo"]["train"][0].erase("file");
-  EXPECT_NE(problem_of(json).find("/stages/dpo/train/0/file: missing"), std::string::npos);
+  EXPECT_NE(stage_problem(json).find("/stages/dpo/train/0/file: missing"), std::string::npos);
 }
 
 TEST(ChatStages, BatchesOfPairsDivide) {
   Json json = suite_with("dpo", "mw/mmlu_pairs");
   json["stages"]["dpo"]["target_examples_per_step"] = 6;
-  EXPECT_EQ(problem_of(json),
+  EXPECT_EQ(stage_problem(json),
             "s.json: /stages/dpo: target_examples_per_step 6 is not a multiple of "
             "device_batch_size 4; the nearest valid target_examples_per_step: 4 or 8");
 }
@@ -71,12 +71,12 @@ TEST(ChatStages, AdaptersOfNoProductNameTheNearest) {
       json["stages"]["mid"]["device_batch_size"] = 2;
       json["stages"]["mid"]["total_batch_tokens"] = 128;
     }
-    EXPECT_EQ(problem_of(json), "") << stage;
+    EXPECT_EQ(stage_problem(json), "") << stage;
     json["stages"][stage]["lora"]["targets"] = {"q_prj"};
-    EXPECT_NE(problem_of(json).find(std::string("s.json: /stages/") + stage +
-                                    "/lora: /targets/0: no product \"q_prj\" in this model"),
+    EXPECT_NE(stage_problem(json).find(std::string("s.json: /stages/") + stage +
+                                       "/lora: /targets/0: no product \"q_prj\" in this model"),
               std::string::npos)
-        << problem_of(json);
+        << stage_problem(json);
   }
 }
 

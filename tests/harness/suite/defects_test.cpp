@@ -26,7 +26,7 @@ Json suite_with(const Json& defects) {
   return json;
 }
 
-std::string problem_of(const Json& json) {
+std::string defect_problem(const Json& json) {
   const auto suite = parse_suite(json, "s.json");
   return suite ? "" : suite.error().message;
 }
@@ -46,7 +46,7 @@ TEST(SuiteDefects, WithoutAnyADeviceSaysNothingOfThem) {
 }
 
 TEST(SuiteDefects, UnknownOneNamesTheNearest) {
-  const std::string message = problem_of(suite_with({"adamw_beta"}));
+  const std::string message = defect_problem(suite_with({"adamw_beta"}));
   EXPECT_NE(message.find("s.json: /devices/0/defects/0: no defect \"adamw_beta\"; did you mean "
                          "\"adamw_betas\"?"),
             std::string::npos)
@@ -54,25 +54,27 @@ TEST(SuiteDefects, UnknownOneNamesTheNearest) {
 }
 
 TEST(SuiteDefects, NamedTwiceIsAnError) {
-  EXPECT_NE(problem_of(suite_with({"half_steps", "half_steps"})).find("twice"), std::string::npos);
+  EXPECT_NE(defect_problem(suite_with({"half_steps", "half_steps"})).find("twice"),
+            std::string::npos);
 }
 
 TEST(SuiteDefects, OneThatConcernsNothingIsAnError) {
-  EXPECT_EQ(problem_of(suite_with({"loss_mask_ignored"})),
+  EXPECT_EQ(defect_problem(suite_with({"loss_mask_ignored"})),
             "s.json: /devices/0/defects: loss_mask_ignored: changes nothing: it concerns sft, rl, "
             "and this suite has base, score");
   Json json = suite_with({"low_precision_gradients"});
   json["stages"]["base"]["device_batch_size"] = 4;  // one micro-batch
-  EXPECT_NE(problem_of(json).find("no stage has more than one micro-batch"), std::string::npos);
+  EXPECT_NE(defect_problem(json).find("no stage has more than one micro-batch"), std::string::npos);
 }
 
 TEST(SuiteDefects, OneThatTheDeviceIsLikeAnywayIsAnError) {
   Json json = suite_with({"score_compiled"});
-  EXPECT_EQ(problem_of(json), "");
+  EXPECT_EQ(defect_problem(json), "");
   json["devices"][0]["stacks"] = {{"score", "compiled"}};
-  EXPECT_NE(problem_of(json).find("which stacks or another defect sets already"), std::string::npos)
-      << problem_of(json);
-  EXPECT_NE(problem_of([] {
+  EXPECT_NE(defect_problem(json).find("which stacks or another defect sets already"),
+            std::string::npos)
+      << defect_problem(json);
+  EXPECT_NE(defect_problem([] {
               Json cpu = suite_with({"no_autocast"});
               cpu["devices"][0]["numerics_overrides"] = {{"matmul_inputs", "tf32"}};
               return cpu;
@@ -83,11 +85,11 @@ TEST(SuiteDefects, OneThatTheDeviceIsLikeAnywayIsAnError) {
 
 TEST(SuiteDefects, ABatchWithoutAHalfIsAnError) {
   Json json = suite_with({"half_batch"});
-  EXPECT_EQ(problem_of(json), "");
+  EXPECT_EQ(defect_problem(json), "");
   json["stages"]["base"]["device_batch_size"] = 4;
-  EXPECT_NE(problem_of(json).find("half_batch: /stages/base: total_batch_tokens 64"),
+  EXPECT_NE(defect_problem(json).find("half_batch: /stages/base: total_batch_tokens 64"),
             std::string::npos)
-      << problem_of(json);
+      << defect_problem(json);
 }
 
 TEST(SuiteDefects, ThoseOfNumericsAreInTheDevicesPolicy) {

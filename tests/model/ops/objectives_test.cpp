@@ -64,12 +64,12 @@ const Floats kNow = {-0.5F, -1.2F, -2.0F, -0.3F, -0.9F, -0.1F, -1.5F, -0.7F};
 const Floats kOld = {-0.6F, -1.0F, -2.6F, -0.3F, -1.4F, -0.2F, -1.5F, -0.7F};
 const Floats kReference = {-0.55F, -1.1F, -1.8F, -0.4F, -1.0F, -0.3F, -1.2F, -0.9F};
 const Floats kAdvantages = {0.8F, 0.8F, 0.8F, 0.8F, -0.5F, -0.5F, -0.5F, -0.5F};
-const std::vector<int> kSequences = {-1, 0, 0, 0, 1, 1, -1, -1};
+const std::vector<int> kSequenceOfRow = {-1, 0, 0, 0, 1, 1, -1, -1};
 
 TEST_F(Objectives, PolicyLossIsTwinklesOfEveryMean) {
   const auto loss = [&](const ops::PolicyOptions& options, double scale = 1) {
     return run(kNow, [&](const Tensor& l) {
-      return ops::clipped_policy_loss(l, {kOld, kReference, kAdvantages, kSequences}, options,
+      return ops::clipped_policy_loss(l, {kOld, kReference, kAdvantages, kSequenceOfRow}, options,
                                       scale);
     });
   };
@@ -85,7 +85,7 @@ TEST_F(Objectives, PolicyLossIsTwinklesOfEveryMean) {
 TEST_F(Objectives, WithoutOldLogProbsTheRatioIsOne) {
   auto metrics = std::make_shared<ops::PolicyMetrics>();
   const Outcome o = run(kNow, [&](const Tensor& l) {
-    return ops::clipped_policy_loss(l, {{}, {}, kAdvantages, kSequences}, {}, 1, metrics);
+    return ops::clipped_policy_loss(l, {{}, {}, kAdvantages, kSequenceOfRow}, {}, 1, metrics);
   });
   EXPECT_NEAR(o.loss, -0.15, 1e-7);  // -(0.8 - 0.5) / 2
   EXPECT_NEAR(o.gradient[1], 0.8 / 6, 1e-7);
@@ -99,7 +99,7 @@ TEST_F(Objectives, WithoutOldLogProbsTheRatioIsOne) {
 TEST_F(Objectives, PolicyMetricsCountWhatTheClipCutsOff) {
   auto metrics = std::make_shared<ops::PolicyMetrics>();
   const Outcome o = run(kNow, [&](const Tensor& l) {
-    return ops::clipped_policy_loss(l, {kOld, kReference, kAdvantages, kSequences},
+    return ops::clipped_policy_loss(l, {kOld, kReference, kAdvantages, kSequenceOfRow},
                                     {.kl_weight = 0.04}, 1, metrics);
   });
   // Ratios of the five tokens: exp of -0.2, 0.6, 0 (A = 0.8) and 0.5, 0.1 (A = -0.5).

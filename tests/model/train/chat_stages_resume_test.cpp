@@ -5,11 +5,12 @@
 #include "harness/base/parallel.hpp"
 #include "harness/base/progress.hpp"
 #include "tests/model/train/tiny_chat.hpp"
+#include "tests/model/train/tiny_run.hpp"
 
 namespace nb {
 namespace {
 
-struct Killed {};
+using test::Killed;
 using RunStage =
     std::function<Result<TrainResult>(const std::filesystem::path&, const TrainHooks&)>;
 
