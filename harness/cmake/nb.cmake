@@ -159,9 +159,9 @@ function(nb_test name)
   target_link_libraries(${name} PRIVATE nb_flags ${ARG_DEPS} nb_test_support GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${nb_cold})
   if(NB_PRECOMPILE)
-    # Eight sources a unit: what they share is read and its templates are compiled once. Each is compiled by itself
+    # Sixteen sources a unit: what they share is read and its templates are compiled once. Each is compiled by itself
     # where nothing is precompiled.
-    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
     nb_any_source_matches(has_json ${nb_includes_json} ${ARG_SOURCES})
     if(has_json)
       target_precompile_headers(${name} REUSE_FROM nb_precompiled_test_json)

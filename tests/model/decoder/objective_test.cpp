@@ -17,7 +17,7 @@ namespace {
 
 const DecoderConfig kConfig = {
     .sequence_len = 12, .vocab_size = 40, .n_layer = 2, .n_head = 4, .n_kv_head = 2, .n_embd = 64};
-constexpr std::int64_t kBatch = 4, kTime = 12, kRows = kBatch * kTime;
+constexpr std::int64_t kSequences = 4, kTokensEach = 12, kRows = kSequences * kTokensEach;
 
 std::vector<float> gradients_of(Decoder& decoder) {
   std::vector<float> all;
@@ -40,16 +40,17 @@ TEST_P(Objective, OfAMeanHasTheBitsOfTheLoss) {
         if (has_adapters) decoder.add_lora({.rank = 2, .alpha = 4, .targets = {"attn.c_q"}}, 3);
         decoder.set_recompute(recomputes);
         for (const int first : {0, 5}) {
-          const test::GoldenTokens tokens = test::golden_tokens(first, kBatch, kTime, 40, 7);
+          const test::GoldenTokens tokens =
+              test::golden_tokens(first, kSequences, kTokensEach, 40, 7);
           if (is_mean) {
-            decoder.loss_and_backward(tokens.inputs, tokens.targets, kBatch, kTime, 0.5);
+            decoder.loss_and_backward(tokens.inputs, tokens.targets, kSequences, kTokensEach, 0.5);
             continue;
           }
           const auto valid = std::ranges::count_if(tokens.targets, [](int t) { return t >= 0; });
           const std::vector<float> weights(kRows,
                                            static_cast<float>(0.5 / static_cast<double>(valid)));
           decoder.objective_and_backward(
-              tokens.inputs, tokens.targets, kBatch, kTime,
+              tokens.inputs, tokens.targets, kSequences, kTokensEach,
               [&](const Tensor& losses) { return ops::weighted_sum(losses, weights); });
         }
         return gradients_of(decoder);
@@ -63,15 +64,15 @@ TEST_P(Objective, IsCalledOnceWithTheLossesOfAllTokens) {
   Device device(*load_profile(GetParam()), ExecutionMode::kExecute);
   Decoder decoder(kConfig, device);
   test::set_golden_weights(decoder);
-  const test::GoldenTokens tokens = test::golden_tokens(1, kBatch, kTime, 40, 7);
+  const test::GoldenTokens tokens = test::golden_tokens(1, kSequences, kTokensEach, 40, 7);
   std::vector<float> seen;
   const float loss = decoder.objective_and_backward(
-      tokens.inputs, tokens.targets, kBatch, kTime, [&](const Tensor& losses) {
+      tokens.inputs, tokens.targets, kSequences, kTokensEach, [&](const Tensor& losses) {
         EXPECT_TRUE(seen.empty());
         seen.assign(losses.host().begin(), losses.host().end());
         return ops::weighted_sum(losses, std::vector<float>(kRows, 1));
       });
-  EXPECT_EQ(seen, decoder.token_losses(tokens.inputs, tokens.targets, kBatch, kTime));
+  EXPECT_EQ(seen, decoder.token_losses(tokens.inputs, tokens.targets, kSequences, kTokensEach));
   double sum = 0;
   for (const float one : seen) sum += static_cast<double>(one);
   EXPECT_EQ(loss, static_cast<float>(sum));
@@ -79,10 +80,10 @@ TEST_P(Objective, IsCalledOnceWithTheLossesOfAllTokens) {
 
 // Every objective, twice.
 void run_all(Decoder& decoder, bool is_dry) {
-  const test::GoldenTokens all = test::golden_tokens(2, kBatch, kTime, 40, 7);
+  const test::GoldenTokens all = test::golden_tokens(2, kSequences, kTokensEach, 40, 7);
   const test::GoldenTokens tokens = is_dry ? test::GoldenTokens() : all;
   const std::vector<float> numbers(is_dry ? 0 : kRows, 0.5F);
-  const std::vector<int> sequences = ops::sequences_of(tokens.targets, kTime);
+  const std::vector<int> sequences = ops::sequences_of(tokens.targets, kTokensEach);
   const std::vector<ops::PreferencePair> pairs = {{{0, 12}, {12, 24}, 0, 0},
                                                   {{24, 36}, {36, 48}, 0, 0}};
   const TokenObjective objectives[] = {
@@ -99,8 +100,8 @@ void run_all(Decoder& decoder, bool is_dry) {
   };
   for (int time = 0; time < 2; ++time)
     for (const TokenObjective& objective : objectives) {
-      const float loss =
-          decoder.objective_and_backward(tokens.inputs, tokens.targets, kBatch, kTime, objective);
+      const float loss = decoder.objective_and_backward(tokens.inputs, tokens.targets, kSequences,
+                                                        kTokensEach, objective);
       EXPECT_EQ(loss == 0, is_dry);
     }
 }
