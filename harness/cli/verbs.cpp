@@ -14,6 +14,8 @@ constexpr Verb kVerbs[] = {
      "npubench eval --model oracle --task mw", add_eval},
     {"chat", "talk to a trained model in the terminal",
      "npubench chat --model results/runs/smoke/1a2b --prompt \"The sky is\"", add_chat},
+    {"tokenizer", "train a tokenizer; text to ids and back; compression beside GPT-2 and GPT-4",
+     "npubench tokenizer train --text text/tinyshakespeare --vocab-size 4096", add_tokenizer},
     {"compare", "compare two runs, or two devices of one run, metric by metric",
      "npubench compare results/runs/smoke --devices h100_sxm ascend_910b3", add_compare},
     {"gate", "did it get worse? verdicts and an exit code for scripts",
