@@ -137,6 +137,8 @@ void add_item_test(Gate& gate, const RecordPair& pair, const Metric& a, const Me
   pooled.counts.only_b += items.counts.only_b;
   pooled.counts.neither += items.counts.neither;
   pooled.has_choices = pooled.has_choices || items.has_choices;
+  pooled.texts += items.texts;
+  pooled.early_texts += items.early_texts;
   pooled.margins.insert(pooled.margins.end(), items.margins.begin(), items.margins.end());
 }
 

@@ -17,6 +17,7 @@ constexpr double kRoundingLimit = 0.05;  // nat: below it a margin is a tie unde
 constexpr double kMadToSd = 1.4826;      // of normal noise
 constexpr double kHardDeviations = 4;
 constexpr std::size_t kMinMargins = 10;
+constexpr std::int64_t kMinTexts = 10;
 
 // What the margins of one task say.
 struct Shift {
@@ -70,8 +71,8 @@ std::string flips_text(const PairedCounts& counts) {
 }
 
 // Evidence found, in the order of the header.
-std::vector<std::string> evidence_of(const Shift& shift, double p_bias, double p_excess,
-                                     double p_flips) {
+std::vector<std::string> evidence_of(const ScoringTest& test, const Shift& shift, double p_bias,
+                                     double p_excess, double p_flips) {
   std::vector<std::string> evidence;
   if (std::fabs(shift.mean) > kBiasFloor && p_bias < kAlpha)
     evidence.push_back(fmt::format("gold margins moved by {:+.3g} nat on average (p {})",
@@ -87,6 +88,9 @@ std::vector<std::string> evidence_of(const Shift& shift, double p_bias, double p
   if (shift.hard_flips > 0)
     evidence.push_back(fmt::format("{} answer{} flipped that rounding cannot reach",
                                    shift.hard_flips, shift.hard_flips == 1 ? "" : "s"));
+  if (test.texts >= kMinTexts && 2 * test.early_texts > test.texts)
+    evidence.push_back(fmt::format("{} of {} texts part within their first {} bytes",
+                                   test.early_texts, test.texts, kEarlyBytes));
   return evidence;
 }
 
@@ -121,7 +125,8 @@ void judge_scoring(std::vector<ScoringTest>& family, const GatePolicy& policy) {
     v.p_worse = worse[i];
     v.p_worse_holm = worse_holm[i];
     v.mde80 = paired_visible(family[i].counts);
-    const auto evidence = evidence_of(shifts[i], bias_holm[i], excess_holm[i], flips_holm[i]);
+    const auto evidence =
+        evidence_of(family[i], shifts[i], bias_holm[i], excess_holm[i], flips_holm[i]);
     v.reason = fmt::format("the same weights over all seeds: {}", flips_text(family[i].counts));
     if (evidence.empty()) {
       v.verdict = Verdict::kPass;

@@ -14,7 +14,8 @@ struct ScoringTest {
   TaskVerdict verdict;  // metric and where filled; judged here
   PairedCounts counts;  // over all seeds
   bool has_choices = false;
-  std::vector<MarginPair> margins;  // over all seeds
+  std::vector<MarginPair> margins;          // over all seeds
+  std::int64_t texts = 0, early_texts = 0;  // over all seeds, as in ItemComparison
 };
 
 // Red where any of these says so (REGRESSED when answers were surely lost, else SUSPICIOUS):
@@ -24,7 +25,9 @@ struct ScoringTest {
 // - flips in one direction: two-sided mid-p McNemar < .01 after Holm, and for all tasks together;
 // - too many flips: more than rounding noise of the observed size would give, p < .01 after Holm;
 // - hard flips: an answer changed although its margin was above max(.05 nat, 4 s) on a side, where
-//   s is 1.4826 times the median change.
+//   s is 1.4826 times the median change;
+// - early texts: half of at least ten texts part within their first words (kEarlyBytes), whatever
+//   becomes of the scores.
 void judge_scoring(std::vector<ScoringTest>& family, const GatePolicy& policy);
 
 }  // namespace nb

@@ -73,6 +73,11 @@ Result<void> fill(ItemComparison& result, const StoredRecord& a, const StoredRec
     else
       ++(right.ok ? result.counts.only_b : result.counts.neither);
     result.changed += differs(left, right) ? 1 : 0;
+    if (!left.texts.empty() && !right.texts.empty()) {
+      ++result.texts;
+      result.early_texts +=
+          left.texts[0].substr(0, kEarlyBytes) != right.texts[0].substr(0, kEarlyBytes) ? 1 : 0;
+    }
     const auto margin_a = margin_of(left), margin_b = margin_of(right);
     if (!margin_a || !margin_b || left.log_probs.size() != right.log_probs.size()) continue;
     result.has_choices = result.has_choices || left.log_probs.size() > 1;

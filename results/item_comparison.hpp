@@ -19,6 +19,10 @@ struct MarginPair {
   std::string item;
 };
 
+// About the first six to eight tokens of a text. Rounding flips near ties alone, about one token in
+// a hundred, so few texts part so soon.
+inline constexpr std::size_t kEarlyBytes = 24;
+
 struct ItemComparison {
   std::string task;
   std::string error;       // why there is nothing else: damaged files, other items; empty: none
@@ -28,6 +32,8 @@ struct ItemComparison {
   bool has_choices = false;               // margins are differences between choices
   std::vector<MarginPair> margins;        // items with log-probabilities on both sides
   std::int64_t changed = 0;               // items whose answer, texts or log-probabilities differ
+  std::int64_t texts = 0;                 // items answered by a text on both sides
+  std::int64_t early_texts = 0;           // of them: the first texts part within kEarlyBytes
 };
 
 // The items of one task, which both records have. Reads and verifies both files; error says what

@@ -115,6 +115,7 @@ Record FakeRun::add_evaluation(const std::string& device, std::int64_t seed,
     for (int i = 0; i < task.n; ++i) {
       content += task.right(i) ? "1" : "0";
       if (task.log_probs) content += fmt::format(" {}", fmt::join(task.log_probs(i), " "));
+      if (task.text) content += task.text(i);
     }
   }
   set_key(record, content);
@@ -134,6 +135,9 @@ Record FakeRun::add_evaluation(const std::string& device, std::int64_t seed,
       items.push_back(
           {sha256_hex(fmt::format("{} {}", task.name, i)).substr(0, 12), ok, ok ? "1" : "0", "1",
            task.log_probs ? task.log_probs(i) : std::vector<float>{-1.5F, ok ? -1.0F : -2.0F}, ""});
+      if (!task.text) continue;
+      items.back().log_probs.clear();
+      items.back().texts = {task.text(i)};
     }
     must(write_items(folder_of(record) / items_file(task.name), items));
     record.items[task.name] = items_file(task.name);

@@ -34,6 +34,7 @@ class FakeRun {
     std::function<bool(int)> right;
     // Log-probabilities of two choices, the second is right; empty: −1.5 and −1 or −2.
     std::function<std::vector<float>(int)> log_probs = {};
+    std::function<std::string(int)> text = {};  // answered by texts instead
   };
   // An evaluation; `change` may edit the record before it is written.
   Record add_evaluation(const std::string& device, std::int64_t seed, const std::string& weights,

@@ -335,6 +335,27 @@ TEST(Gate, EqualWeightsThatAreScoredOtherwiseAreRedOverSeeds) {
   }
 }
 
+// A stale key-value cache: other texts from the second token on, none of them right before or
+// after.
+TEST(Gate, TextsOfEqualWeightsThatAllPartEarlyAreRedWhateverTheirScores) {
+  for (const int changed : {119, 12}) {
+    FakeRun base, candidate;
+    const auto wrong = [](int) { return false; };
+    const auto text = [](int changed_texts) {
+      return [=](int i) {
+        return std::string("The answer is ") + (i < changed_texts ? "five" : "four") +
+               " and nothing else, as everybody knows.";
+      };
+    };
+    base.add_evaluation("h100_sxm", 1, "w", {{"mw/gsm8k", 120, wrong, {}, text(0)}});
+    candidate.add_evaluation("h100_sxm", 1, "w", {{"mw/gsm8k", 120, wrong, {}, text(changed)}});
+    const GateResult result = gate(base.read(), candidate.read());
+    EXPECT_EQ(result.exit_code, changed > 60 ? 1 : 0) << gate_text(result);
+    EXPECT_EQ(gate_text(result).find("119 of 120 texts part") != std::string::npos, changed > 60)
+        << gate_text(result);
+  }
+}
+
 TEST(Gate, RoundingOfLogProbabilitiesIsNotRed) {
   FakeRun base, candidate;
   const auto rounded = [](float by) {
