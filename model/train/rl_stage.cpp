@@ -220,8 +220,12 @@ Result<StepOutcome> RlTask::update(const SchedulePoint& point, StepRow& row) {
   const std::int64_t start_ns = device.time_ns();
   const std::vector<std::size_t> questions = questions_of(row.step);
   const std::int64_t sampled_at = optimizer_steps_;
+  // A trace shows the training part alone: rollouts are hundreds of passes that look alike.
+  const bool is_traced = device.trace().recording();
+  device.trace().end();
   const std::vector<Rollout> rollouts =
       roll_out(sampler_, data_.train, questions, row.step, rollout_plan());
+  if (is_traced) device.trace().begin_step();
   device.synchronize();
   row.generate_time_ns = static_cast<double>(device.time_ns() - start_ns);
   const UseScope scope(device, Use::kTune);
