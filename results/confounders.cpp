@@ -82,11 +82,10 @@ constexpr HistoryField kHistory[] = {
     {"settings", "settings"},  {"model", "settings"},    {"steps", "settings"},
     {"seed", "settings"},      {"data", "data"},         {"tokenizer", "data"},
     {"code", "code"},          {"numerics", "numerics"}, {"device", "device"},
-    {"numerics_of", "device"},
+    {"numerics_of", "device"}, {"stage", "settings"},
 };
 
-const Json* member(const Record& record, const char* key) {
-  const Json& history = *record.checkpoint;
+const Json* member(const Json& history, const char* key) {
   if (!history.is_object() || !history.contains(key) || history.at(key).is_null()) return nullptr;
   return &history.at(key);
 }
@@ -97,13 +96,32 @@ bool same_weights(const Record& a, const Record& b) {
          left->second == right->second;
 }
 
-void add_history(std::vector<Confounder>& found, const Record& a, const Record& b) {
-  if (a.kind != "eval" || same_weights(a, b)) return;
+const Json* member(const Record& record, const char* key) {
+  return member(*record.checkpoint, key);
+}
+
+// And of the stages before it, as far back as both sides go.
+void add_history(std::vector<Confounder>& found, const Json& a, const Json& b,
+                 const std::string& pointer) {
   for (const HistoryField& field : kHistory) {
     const Json *left = member(a, field.key), *right = member(b, field.key);
     if (left != nullptr && right != nullptr)
-      walk(left, right, std::string("/checkpoint/") + field.key, found, field.category);
+      walk(left, right, pointer + "/" + field.key, found, field.category);
   }
+  const Json *left = member(a, "before"), *right = member(b, "before");
+  if (left != nullptr && right != nullptr) {
+    add_history(found, *left, *right, pointer + "/before");
+  } else if (left != nullptr || right != nullptr) {
+    add_text(found, "settings", pointer + "/before", left == nullptr ? "" : "a stage",
+             right == nullptr ? "" : "a stage");
+  }
+}
+
+// A training's is that of the weights that it began with; BASE has none.
+void add_history(std::vector<Confounder>& found, const Record& a, const Record& b) {
+  if (a.kind != "eval" && a.kind != "train") return;
+  if (a.kind == "eval" && same_weights(a, b)) return;
+  add_history(found, *a.checkpoint, *b.checkpoint, "/checkpoint");
 }
 
 }  // namespace

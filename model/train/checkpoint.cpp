@@ -224,15 +224,22 @@ Result<Json> checkpoint_history(const SafetensorsFile& file) {
   NB_TRY(const Json progress, metadata_or_null(file, "progress"));
   NB_TRY(const Json loader, metadata_or_null(file, "loader"));
   const Json shards = member(loader, "shards");
-  return Json{{"settings", settings},
-              {"model", model},
-              {"seed", member(settings, "seed")},
-              {"steps", member(progress, "step")},
-              {"data", shards.is_null() ? Json() : Json(sha256_json(shards))},
-              {"tokenizer", member(identity, "tokenizer")},
-              {"device", member(identity, "device")},
-              {"numerics_of", member(identity, "numerics")},
-              {"numerics", member(identity, "policy")}};
+  // BASE reads shards, the stages after it conversations.
+  const Json data = shards.is_null() ? member(identity, "data") : Json(sha256_json(shards));
+  Json history{{"settings", settings},
+               {"model", model},
+               {"seed", member(settings, "seed")},
+               {"steps", member(progress, "step")},
+               {"data", data},
+               {"tokenizer", member(identity, "tokenizer")},
+               {"device", member(identity, "device")},
+               {"numerics_of", member(identity, "numerics")},
+               {"numerics", member(identity, "policy")}};
+  if (const Json parent = member(identity, "parent"); parent.is_object()) {
+    history["stage"] = member(identity, "stage");
+    history["before"] = member(parent, "history");
+  }
+  return history;
 }
 
 Result<void> load_weights(const SafetensorsFile& file, Decoder& decoder) {

@@ -58,7 +58,8 @@ Result<std::string> trained_tokenizer(const SafetensorsFile& file);
 Result<void> load_weights(const SafetensorsFile& file, Decoder& decoder);
 // What the file says of the training that made it: "settings", "model", "seed", "steps" (seen by
 // these weights), "data" (digest of its token shards), "tokenizer", "device", "numerics_of" and
-// "numerics" (the policy, entry by entry); null for what it leaves out. null altogether: a file
+// "numerics" (the policy, entry by entry); null for what it leaves out. Of a stage after BASE also
+// "stage" and "before", the same of the weights that it began with. null altogether: a file
 // that was not written by save_checkpoint.
 Result<Json> checkpoint_history(const SafetensorsFile& file);
 

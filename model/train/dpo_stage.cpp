@@ -10,6 +10,7 @@
 #include "model/ops/transfer.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
 #include "model/train/adapter_file.hpp"
+#include "model/train/training_defects.hpp"
 
 namespace nb {
 namespace {
@@ -181,7 +182,7 @@ Result<TrainResult> train_dpo(const DpoSettings& settings, Device& device,
   DpoSettings copy = settings;
   return run_chat_stage(task, *model, parent,
                         {data.train.sha256, data.validation.sha256, data.tokenizer},
-                        hashed_fields(copy.fields()),
+                        with_defects(hashed_fields(copy.fields()), defects),
                         {settings.eval_every, /*sample_every=*/0,
                          settings.checkpoints.checkpoint_every, settings.checkpoints.keep_steps},
                         folder, hooks);

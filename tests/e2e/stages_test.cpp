@@ -92,6 +92,23 @@ TEST_F(Stages, KilledInAnyStageTheyEndWithTheSameBits) {
   EXPECT_EQ(first_damage(bench.suite_folder("stages")), "");
 }
 
+// The recipe of an earlier stage is a confounder of all later ones: here BASE alone was ported
+// wrong.
+TEST_F(Stages, ALaterStageCarriesTheRecipeOfTheOnesBefore) {
+  const Bench other;
+  const auto run = other.run(
+      kStagesSuite,
+      {"--set", R"(/devices=["ascend_910b3", {"name": "ported", "profile": "ascend_910b3", )"
+                R"("defects": ["unsynced_embedding_gradients"]}])"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const auto compared = other({"compare", other.suite_folder("stages").string(), "--devices",
+                               "ascend_910b3", "ported", "--json"});
+  for (const char* where : {"/checkpoint/settings/defects", "/checkpoint/before/settings/defects",
+                            "/checkpoint/before/before/settings/defects",
+                            "/checkpoint/before/before/before/settings/defects"})
+    EXPECT_NE(compared.out.find(where), std::string::npos) << where;
+}
+
 TEST_F(Stages, RefusesWhatCannotBeTrained) {
   const Bench other;
   const auto refuses = [&](const std::string& set, std::vector<std::string> words) {
