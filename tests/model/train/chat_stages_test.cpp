@@ -1,11 +1,15 @@
 // What MID and SFT do of nanochat's scripts, and every sentence with which they refuse.
 #include <algorithm>
+#include <cmath>
 
 #include "harness/base/hash.hpp"
 #include "harness/base/progress.hpp"
+#include "model/data/chat/conversation_stream.hpp"
+#include "model/optim/groups.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
 #include "model/tokenizer/train_tokenizer.hpp"
 #include "model/train/checkpoint.hpp"
+#include "model/train/step.hpp"
 #include "tests/model/train/tiny_chat.hpp"
 
 namespace nb {
@@ -46,6 +50,62 @@ TEST_F(ChatStages, MidsRatesFollowTheShareOfTheConversations) {
   settings.lr_schedule = ProgressRule::kRising;
   EXPECT_EQ(multipliers(chat_.mid(settings, other_.path())),
             (std::vector<double>{0.375, 0.625, 0.875, 0.875}));
+}
+
+// The same steps, made by hand: batches of the stream in turn, fresh optimizers, rates by progress,
+// Muon's momentum from .85 up, no clipping.
+TEST_F(ChatStages, MidIsItsStepsOverTheStream) {
+  const MidSettings settings = test::tiny_mid();
+  const auto result = chat_.mid(settings, folder_.path());
+  ASSERT_TRUE(result) << result.error().message;
+  const auto parent = SafetensorsFile::open(chat_.parent());
+  ASSERT_TRUE(parent);
+  Device device(load_profile("ascend_910b3").value(), ExecutionMode::kExecute);
+  Decoder decoder(read_model_config(*parent).value(), device);
+  const auto optimizers = make_optimizers(decoder, {});
+  ASSERT_TRUE(load_weights(*parent, decoder));
+  auto stream = ConversationStream::create(chat_.train).value();
+  for (std::int64_t step = 0; step < result->iterations; ++step) {
+    const double rate = *result->steps[static_cast<std::size_t>(step)].lr_multiplier;
+    const SchedulePoint point = {step, rate, 0.85 + 0.1 * static_cast<double>(step) / 300};
+    run_step(decoder, optimizers, {.accumulation_steps = 2, .grad_clip = {}}, point,
+             [&] { return stream.next(2, 24); });
+  }
+  const auto trained = SafetensorsFile::open(result->checkpoint);
+  ASSERT_TRUE(trained);
+  for (const Parameter& p : decoder.parameters()) {
+    const Shape& shape = p.value.shape();
+    const auto values = trained->read_floats(p.name, {shape[0], shape[1]});
+    ASSERT_TRUE(values) << values.error().message;
+    const auto host = p.value.host();
+    double largest = 0;
+    for (std::size_t i = 0; i < values->size(); ++i)
+      largest = std::max(
+          largest, std::abs(static_cast<double>((*values)[i]) - static_cast<double>(host[i])));
+    EXPECT_LT(largest, 1e-7) << p.name;  // .85 + .1 step / 300 is rounded otherwise
+  }
+}
+
+// The reference compiles the model in BASE and MID alone: the others follow the profile's `tune`.
+TEST_F(ChatStages, SftDpoAndRlRunOnTheStackOfTuning) {
+  const auto step_time = [&](int stage, bool tunes_compiled, bool trains_compiled) {
+    chat_.change_profile = [=](DeviceProfile& profile) {
+      if (tunes_compiled) profile.software.tune_mode.value = SoftwareMode::kCompiled;
+      if (trains_compiled) profile.software.mode.value = SoftwareMode::kCompiled;
+    };
+    const test::TempDir folder;
+    const auto result = stage == 0   ? chat_.mid(test::tiny_mid(), folder.path())
+                        : stage == 1 ? chat_.sft(test::tiny_sft(), folder.path())
+                        : stage == 2 ? chat_.dpo(test::tiny_dpo(), folder.path())
+                                     : chat_.rl(test::tiny_rl(), folder.path());
+    EXPECT_TRUE(result) << result.error().message;
+    return result ? result->train_time_ns : 0;
+  };
+  for (int stage = 0; stage < 4; ++stage) {
+    const double plain = step_time(stage, false, false);
+    EXPECT_EQ(step_time(stage, true, false) < plain, stage > 0) << stage;
+    EXPECT_EQ(step_time(stage, false, true) < plain, stage == 0) << stage;
+  }
 }
 
 TEST_F(ChatStages, MidLearnsTheUsersTokensToo) {

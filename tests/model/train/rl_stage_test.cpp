@@ -102,6 +102,27 @@ TEST_F(RlStage, GroupsOfEqualRewardsTeachNothing) {
   }
 }
 
+// Sample 0 of a question is the same however many are drawn.
+TEST_F(RlStage, AccuracyIsOfTheFirstAnswerAlone) {
+  learn_the_coin();
+  chat_.held_out = chat_.questions(test::coin(24));
+  std::vector<double> accuracy, any;
+  for (const std::int64_t samples : {1, 5}) {
+    const test::TempDir folder;
+    RlSettings settings = coin_settings();
+    settings.eval_examples = 24;
+    settings.eval_samples = samples;
+    const auto result = chat_.rl(settings, folder.path());
+    ASSERT_TRUE(result) << result.error().message;
+    accuracy.push_back(*result->steps.front().val_accuracy);
+    any.push_back(*result->steps.front().val_pass_at_k);
+  }
+  EXPECT_GT(accuracy[0], 0);
+  EXPECT_EQ(accuracy[0], accuracy[1]);
+  EXPECT_EQ(any[0], accuracy[0]);
+  EXPECT_GT(any[1], any[0]);
+}
+
 TEST_F(RlStage, RightAnswersBecomeLikelier) {
   learn_the_coin();
   RlSettings settings = coin_settings();

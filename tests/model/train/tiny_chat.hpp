@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -111,6 +112,7 @@ class TinyChat {
   Result<TrainResult> on_device(const Train& train_it) const {
     NB_TRY(const SafetensorsFile file, SafetensorsFile::open(parent_));
     NB_TRY(DeviceProfile profile, load_profile("ascend_910b3"));
+    if (change_profile) change_profile(profile);
     Device device(std::move(profile), ExecutionMode::kExecute);
     return train_it(device, ParentCheckpoint{file, "digest of " + parent_.filename().string()});
   }
@@ -120,6 +122,7 @@ class TinyChat {
   std::filesystem::path parent_;
 
  public:
+  std::function<void(DeviceProfile&)> change_profile;
   ConversationSet train = set(sums(0, 40)), validation = set(sums(3, 8));
   PreferenceSet pairs = pair_set(wrong_sums(0, 40)), held_out_pairs = pair_set(wrong_sums(3, 8));
   QuestionSet asked = questions(sums(0, 12)), held_out = questions(sums(3, 4));
