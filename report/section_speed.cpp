@@ -99,6 +99,34 @@ TextTable metric_table(const std::vector<const StoredRecord*>& records, bool hos
   return table;
 }
 
+// Predictions of whole stages, one row each; nothing where none says its steps.
+TextTable stage_table(const std::vector<const StoredRecord*>& records) {
+  TextTable table{{"prediction", "device", "fits", "rows a card", "step", "steps", "tokens",
+                   "hours", "card-hours", "throughput", "peak memory"},
+                  {}};
+  for (const StoredRecord* stored : records) {
+    const Record& r = stored->record;
+    const auto value = [&](const char* name) {
+      const Metric* metric = find_metric(r, name);
+      return metric != nullptr ? metric->value : std::nullopt;
+    };
+    const auto text = [&](const char* name) {
+      const Metric* metric = find_metric(r, name);
+      return metric != nullptr && metric->value ? plain_value(*metric->value, metric->unit) : "—";
+    };
+    if (!value("steps")) continue;
+    const auto time_ns = value("stage_time_ns");
+    const auto largest = value("largest_device_batch_size");
+    table.rows.push_back(
+        {r.name, r.device,
+         largest ? fmt::format("no; {:.0f} rows would", *largest) : std::string("yes"),
+         text("device_batch_size"), text(metric::kStepTime), text("steps"), text("tokens"),
+         time_ns ? fmt::format("{:.2f}", *time_ns / 3600e9) : "—", text("card_hours"),
+         text(metric::kThroughput), text(metric::kPeakMemory)});
+  }
+  return table;
+}
+
 void add_table(std::vector<Block>& blocks, const std::string& caption, const TextTable& table) {
   if (!table.rows.empty()) blocks.emplace_back(TableBlock{caption, table});
 }
@@ -111,6 +139,8 @@ std::vector<Block> speed_blocks(const ReportContext& context) {
     const auto records = records_of(*context.input.run, kind.kind);
     add_bars(blocks, records, kind, kThroughput);
     add_bars(blocks, records, kind, kMemory);
+    add_table(blocks, "Whole stages on the simulated clock (predicted, not measured)",
+              stage_table(records));
     add_table(blocks, fmt::format("Simulated clock, {}", kind.words), metric_table(records, false));
     add_table(
         blocks,

@@ -52,6 +52,11 @@ Json prediction_json(const Options& options, const PredictSettings& settings,
   json["accumulation_steps"] = prediction.accumulation_steps;
   json["step_time_ns"] = prediction.step_time_ns;
   json["communication_time_ns"] = prediction.communication_time_ns;
+  if (settings.stage == TrainingStage::kRl) json["generate_time_ns"] = prediction.generate_time_ns;
+  if (settings.steps) {
+    json["stage_time_ns"] = static_cast<double>(*settings.steps) * prediction.step_time_ns;
+    json["tokens"] = *settings.steps * settings.tokens_per_step();
+  }
   json["throughput_tok_s"] = prediction.throughput_tok_s;
   json["mfu"] = prediction.mfu;
   json["peak_allocated_bytes"] = prediction.peak_allocated_bytes;
@@ -79,14 +84,27 @@ std::string prediction_text(const Options& options, const PredictSettings& setti
                                        settings.depth, with_commas(p.param_count))});
   rows.push_back({"device batch", batch_text(settings, p)});
   rows.push_back(
-      {"step",
-       fmt::format("{} tokens: {} of {} × {} per card", with_commas(settings.total_batch_tokens),
-                   count_text(p.accumulation_steps, "micro-batch", "micro-batches"),
-                   p.device_batch_size, settings.sequence_len)});
+      {"step", fmt::format("{}, {} tokens: {} of {} × {} per card", name(settings.stage),
+                           with_commas(settings.tokens_per_step()),
+                           count_text(p.accumulation_steps, "micro-batch", "micro-batches"),
+                           p.device_batch_size,
+                           settings.tokens_per_step() /
+                               (p.accumulation_steps * p.device_batch_size * settings.cards))});
   rows.push_back({"step time", human_time_ns(p.step_time_ns)});
   rows.push_back({"  waiting for other cards", human_time_ns(p.communication_time_ns)});
+  if (settings.stage == TrainingStage::kRl)
+    rows.push_back({"  generating answers", human_time_ns(p.generate_time_ns)});
+  if (settings.steps) {
+    const double time_ns = static_cast<double>(*settings.steps) * p.step_time_ns;
+    rows.push_back({"stage", fmt::format("{} steps, {} tokens: {}, {:.1f} card-hours",
+                                         with_commas(*settings.steps),
+                                         with_commas(*settings.steps * settings.tokens_per_step()),
+                                         human_time_ns(time_ns),
+                                         static_cast<double>(settings.cards) * time_ns / 3600e9)});
+  }
   rows.push_back({"throughput", human_rate(p.throughput_tok_s, "tok/s")});
-  rows.push_back({"MFU", fmt::format("{:.1f} %", 100 * p.mfu)});
+  if (settings.stage != TrainingStage::kRl)
+    rows.push_back({"MFU", fmt::format("{:.1f} %", 100 * p.mfu)});
   rows.push_back(
       {"peak memory, allocated", human_bytes(static_cast<double>(p.peak_allocated_bytes))});
   rows.push_back(

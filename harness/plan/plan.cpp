@@ -23,9 +23,11 @@ namespace {
 
 constexpr std::size_t kShownDigits = 12;  // of a key, where several begin alike
 
-// "d20-c16-n2-b8", "gpt2-d12-c1-recompute"; what is not given is not named.
+// "d20-c16-n2-b8", "sft-d20-c8-b4", "gpt2-d12-c1-recompute"; what is not given is not named.
 std::string label_of(const PredictSettings& prediction) {
   std::string label = fmt::format("d{}-c{}", prediction.depth, prediction.cards);
+  if (prediction.stage != TrainingStage::kBase)
+    label = fmt::format("{}-{}", name(prediction.stage), label);
   if (prediction.model) label = *prediction.model + "-" + label;
   if (prediction.nodes) label += fmt::format("-n{}", *prediction.nodes);
   if (prediction.device_batch_size) label += fmt::format("-b{}", *prediction.device_batch_size);

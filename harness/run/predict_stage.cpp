@@ -7,12 +7,18 @@
 #include "results/metric_names.hpp"
 
 namespace nb {
+namespace {
+constexpr double kHourNs = 3600e9;
+}
 
 Result<void> run_predict(const PredictWork& work, const StageContext& context, Record& record) {
   NB_TRY(const ResolvedDevice device, resolve_device(work.device, "device"));
   NB_TRY(const auto between_nodes, parse_node_links(device.content, "device"));
   NB_TRY(const Prediction prediction, predict(work.prediction, device.profile, between_nodes));
-  const Use uses[] = {Use::kTrain};
+  const TrainingStage stage = work.prediction.stage;
+  std::vector<Use> uses = {Use::kTrain};
+  if (stage == TrainingStage::kSft || stage == TrainingStage::kRl) uses = {Use::kTune};
+  if (stage == TrainingStage::kRl) uses.push_back(Use::kGenerate);
   describe_device(device, uses, static_cast<int>(work.prediction.cards), record);
   auto& metrics = record.metrics;
   const auto add = [&](const std::string& name, double value, const std::string& unit,
@@ -24,8 +30,17 @@ Result<void> run_predict(const PredictWork& work, const StageContext& context, R
   metrics.push_back(simulated("fits", prediction.fits ? 1 : 0, "1", Direction::kHigher));
   add(metric::kStepTime, prediction.step_time_ns, "ns", Direction::kLower);
   add("communication_time_ns", prediction.communication_time_ns, "ns", Direction::kLower);
+  if (stage == TrainingStage::kRl)
+    add("generate_time_ns", prediction.generate_time_ns, "ns", Direction::kLower);
+  if (const auto steps = work.prediction.steps) {
+    const double time_ns = static_cast<double>(*steps) * prediction.step_time_ns;
+    add("stage_time_ns", time_ns, "ns", Direction::kLower);
+    add("card_hours", static_cast<double>(work.prediction.cards) * time_ns / kHourNs, "h",
+        Direction::kLower);
+  }
   add(metric::kThroughput, prediction.throughput_tok_s, "tok/s", Direction::kHigher);
-  add(metric::kMfu, prediction.mfu, "1", Direction::kHigher);
+  // RL's answers are work that the FLOP of the trained tokens do not count.
+  if (stage != TrainingStage::kRl) add(metric::kMfu, prediction.mfu, "1", Direction::kHigher);
   add(metric::kPeakMemory, static_cast<double>(prediction.peak_allocated_bytes), "byte",
       Direction::kLower);
   add("peak_reserved_bytes", static_cast<double>(prediction.peak_reserved_bytes), "byte",
@@ -40,6 +55,11 @@ Result<void> run_predict(const PredictWork& work, const StageContext& context, R
   metrics.push_back(simulated("device_batch_size",
                               static_cast<double>(prediction.device_batch_size), "row",
                               Direction::kNone));
+  if (const auto steps = work.prediction.steps) {
+    metrics.push_back(counted("steps", static_cast<double>(*steps), "step"));
+    metrics.push_back(counted(
+        "tokens", static_cast<double>(*steps * work.prediction.tokens_per_step()), "token"));
+  }
   metrics.push_back(counted("parameters", static_cast<double>(prediction.param_count), "1"));
   return {};
 }

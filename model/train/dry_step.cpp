@@ -1,42 +1,112 @@
 #include "model/train/dry_step.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <vector>
 
 #include "model/collectives/communicator.hpp"
 #include "model/decoder/decoder.hpp"
 #include "model/device/device.hpp"
+#include "model/engine/decoder_language_model.hpp"
+#include "model/ops/transfer.hpp"
+#include "model/ops/weighted_sum.hpp"
 #include "model/optim/groups.hpp"
+#include "model/tokenizer/byte_tokenizer.hpp"
 #include "model/train/step.hpp"
 
 namespace nb {
 namespace {
 
+bool is_uncompiled(TrainingStage stage) {
+  return stage == TrainingStage::kSft || stage == TrainingStage::kRl;
+}
+
+// One card with its model, as the stage has it.
+class DryCard {
+ public:
+  DryCard(const DryStepRequest& request, const DeviceProfile& profile)
+      : request_(request),
+        device_(profile, ExecutionMode::kDry,
+                {.ranks = static_cast<int>(request.cards), .trace_steps = 0}),
+        decoder_(request.config, device_),
+        tokenizer_(byte_tokenizer()) {
+    decoder_.init(0);
+    decoder_.set_recompute(request.recompute);
+    communicator_ = symmetric_communicator(device_, static_cast<int>(request.cards),
+                                           static_cast<int>(request.nodes), request.between_nodes);
+    optimizers_ = make_optimizers(decoder_, {}, communicator_.get());
+  }
+
+  DryStep step(std::int64_t accumulation_steps, const std::optional<DryRollout>& rollout) {
+    DryStep step;
+    const std::int64_t links_before = device_.counters().collective_ns;
+    if (rollout) step.generate_time_ns = generate(*rollout);
+    step.step_time_ns = step.generate_time_ns + train(accumulation_steps);
+    step.communication_time_ns = device_.counters().collective_ns - links_before;
+    return step;
+  }
+
+  MemoryStats memory() const { return device_.memory(); }
+
+ private:
+  std::int64_t generate(const DryRollout& rollout) {
+    GenerateRequest request;
+    request.prompt.assign(static_cast<std::size_t>(rollout.prompt_tokens), 0);
+    request.num_samples = static_cast<int>(rollout.samples);
+    request.max_tokens = rollout.answer_tokens;
+    const std::vector<GenerateRequest> requests(static_cast<std::size_t>(rollout.requests),
+                                                request);
+    device_.synchronize();
+    const std::int64_t start_ns = device_.time_ns();
+    DecoderLanguageModel(decoder_, tokenizer_, {.max_rows = rollout.samples}).generate(requests);
+    device_.synchronize();
+    return device_.time_ns() - start_ns;
+  }
+
+  std::int64_t train(std::int64_t accumulation_steps) {
+    const UseScope scope(device_, is_uncompiled(request_.stage) ? Use::kTune : Use::kTrain);
+    const Batch no_data = {request_.device_batch_size,
+                           request_.row_tokens.value_or(request_.config.sequence_len),
+                           {},
+                           {}};
+    const StepPlan plan = {.accumulation_steps = accumulation_steps,
+                           .grad_clip = request_.grad_clip};
+    if (request_.stage != TrainingStage::kRl)
+      return run_step(decoder_, optimizers_, plan, {}, [&] { return no_data; }).time_ns;
+    device_.synchronize();
+    const std::int64_t start_ns = device_.time_ns();
+    for (std::int64_t pass = 0; pass < accumulation_steps; ++pass)
+      decoder_.objective_and_backward(
+          {}, {}, no_data.rows, no_data.length,
+          [](const Tensor& losses) { return ops::weighted_sum(losses, {}); });
+    apply_gradients(decoder_, optimizers_, plan.grad_clip, {});
+    ops::read_scalar(device_, "train_loss");
+    device_.synchronize();
+    return device_.time_ns() - start_ns;
+  }
+
+  const DryStepRequest& request_;
+  Device device_;
+  Decoder decoder_;
+  Tokenizer
+      tokenizer_;  // of which the engine asks what ends an answer: nothing does on a dry device
+  std::unique_ptr<Communicator> communicator_;
+  std::vector<std::unique_ptr<Optimizer>> optimizers_;
+};
+
 // Runs `warm_steps` short steps and, if asked, one whole one. A second micro-batch is enough to
-// show the memory of all later ones: gradients are there while activations grow.
+// show the memory of all later ones: gradients are there while activations grow. One request, too:
+// the next one has the memory of the one before.
 DryStep simulate(const DryStepRequest& request, const DeviceProfile& profile, int warm_steps,
                  bool measures) {
-  Device device(profile, ExecutionMode::kDry,
-                {.ranks = static_cast<int>(request.cards), .trace_steps = 0});
-  Decoder decoder(request.config, device);
-  decoder.init(0);
-  decoder.set_recompute(request.recompute);
-  const auto communicator =
-      symmetric_communicator(device, static_cast<int>(request.cards),
-                             static_cast<int>(request.nodes), request.between_nodes);
-  const auto optimizers = make_optimizers(decoder, {}, communicator.get());
-  StepPlan plan = {.accumulation_steps = std::min<std::int64_t>(request.accumulation_steps, 2),
-                   .grad_clip = request.grad_clip};
-  const Batch no_data = {request.device_batch_size, request.config.sequence_len, {}, {}};
-  const auto next = [&] { return no_data; };
-  for (int i = 0; i < warm_steps; ++i) run_step(decoder, optimizers, plan, {}, next);
+  DryCard card(request, profile);
+  std::optional<DryRollout> first = request.rollout;
+  if (first) first->requests = 1;
+  for (int i = 0; i < warm_steps; ++i)
+    card.step(std::min<std::int64_t>(request.accumulation_steps, 2), first);
   DryStep step;
-  if (measures) {
-    plan.accumulation_steps = request.accumulation_steps;
-    const std::int64_t links_before = device.counters().collective_ns;
-    step.step_time_ns = run_step(decoder, optimizers, plan, {}, next).time_ns;
-    step.communication_time_ns = device.counters().collective_ns - links_before;
-  }
-  const MemoryStats memory = device.memory();
+  if (measures) step = card.step(request.accumulation_steps, request.rollout);
+  const MemoryStats memory = card.memory();
   step.peak_allocated_bytes = memory.peak_allocated_bytes;
   step.peak_reserved_bytes = memory.peak_reserved_bytes;
   return step;

@@ -1,5 +1,5 @@
 // What a training step would take on a machine nobody has at hand: a dry run of depth, cards, nodes
-// and device batch on a profile. All figures are simulated.
+// and device batch on a profile, in one of nanochat's stages. All figures are simulated.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include "harness/base/fields.hpp"
 #include "harness/base/result.hpp"
 #include "model/device/node_links.hpp"
+#include "model/train/step_row.hpp"
 
 namespace nb {
 
@@ -23,8 +24,16 @@ struct PredictSettings {
   std::int64_t cards = 8;                              // on all nodes together
   std::optional<std::int64_t> nodes = {};              // absent: as few as hold the cards
   std::optional<std::int64_t> device_batch_size = {};  // absent: the largest that fits and divides
-  std::int64_t total_batch_tokens = 524288;
+  std::int64_t total_batch_tokens = 524288;            // BASE, MID
+  TrainingStage stage = TrainingStage::kBase;          // not DPO
+  std::optional<std::int64_t> steps = {};              // of the whole stage: its hours and tokens
+  std::optional<std::int64_t> examples_per_step = {};  // SFT, RL: over all cards
+  // What is assumed of the data: every row, prompt and answer has this length.
+  std::optional<std::int64_t> row_tokens = {};                         // SFT: with its padding
+  std::optional<std::int64_t> prompt_tokens = {}, answer_tokens = {};  // RL
+  std::optional<std::int64_t> num_samples = {};                        // RL: of each example
 
+  std::int64_t tokens_per_step() const;  // trained on, padding included
   FieldList fields();
 };
 
@@ -42,6 +51,7 @@ struct Prediction {
   std::int64_t accumulation_steps = 0;
   double step_time_ns = 0;  // steady step: all micro-batches, gradient exchange, optimizers
   double communication_time_ns = 0;  // part of it that waits for other cards
+  double generate_time_ns = 0;       // part of it that RL's answers take
   double throughput_tok_s = 0;       // all cards
   double mfu = 0;
   std::uint64_t peak_allocated_bytes = 0;  // of one card

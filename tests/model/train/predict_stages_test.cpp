@@ -1,0 +1,153 @@
+// Predictions of MID, SFT and RL: the same simulated time as the executed stage, and what they
+// refuse.
+#include "harness/base/progress.hpp"
+#include "model/device/profile.hpp"
+#include "model/train/predict.hpp"
+#include "tests/model/train/tiny_chat.hpp"
+
+namespace nb {
+namespace {
+
+// As the stages of tiny_chat.hpp train.
+PredictSettings tiny_prediction(TrainingStage stage, const Tokenizer& tokenizer) {
+  PredictSettings settings;
+  settings.depth = 1;
+  settings.vocab_size = tokenizer.vocab_size();
+  settings.sequence_len = 32;
+  settings.cards = 1;
+  settings.stage = stage;
+  return settings;
+}
+
+class PredictStages : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { set_progress_mode(ProgressMode::kQuiet); }
+  static Prediction predicted(const PredictSettings& settings) {
+    const auto prediction = predict(settings, *load_profile("ascend_910b3"));
+    EXPECT_TRUE(prediction) << prediction.error().message;
+    return prediction.value_or(Prediction{});
+  }
+  static std::string refused(const PredictSettings& settings) {
+    const auto prediction = predict(settings, *load_profile("ascend_910b3"));
+    EXPECT_FALSE(prediction);
+    return prediction ? "" : prediction.error().message;
+  }
+  test::TinyChat chat_;
+  const test::TempDir folder_;
+};
+
+TEST_F(PredictStages, MidTakesTheTimeOfTheExecutedStage) {
+  MidSettings asked = test::tiny_mid();
+  const auto executed = chat_.mid(asked, folder_.path());
+  ASSERT_TRUE(executed) << executed.error().message;
+  PredictSettings settings = tiny_prediction(TrainingStage::kMid, chat_.tokenizer());
+  settings.sequence_len = *asked.sequence_len;
+  settings.device_batch_size = asked.device_batch_size;
+  settings.total_batch_tokens = asked.total_batch_tokens;
+  const Prediction prediction = predicted(settings);
+  EXPECT_EQ(prediction.step_time_ns, executed->step_time_ns);
+  EXPECT_EQ(prediction.accumulation_steps, 2);
+}
+
+TEST_F(PredictStages, SftTakesTheTimeOfTheExecutedStage) {
+  const SftSettings asked = test::tiny_sft();
+  const auto executed = chat_.sft(asked, folder_.path());
+  ASSERT_TRUE(executed) << executed.error().message;
+  PredictSettings settings = tiny_prediction(TrainingStage::kSft, chat_.tokenizer());
+  settings.device_batch_size = asked.device_batch_size;
+  settings.examples_per_step = asked.target_examples_per_step;
+  // All rows of sums have one length; the last token is a target only.
+  settings.row_tokens = std::ssize(chat_.train.rendered[0].ids) - 1;
+  const Prediction prediction = predicted(settings);
+  EXPECT_EQ(prediction.step_time_ns, executed->step_time_ns);
+  EXPECT_EQ(prediction.throughput_tok_s * prediction.step_time_ns / 1e9,
+            static_cast<double>(6 * *settings.row_tokens));
+}
+
+TEST_F(PredictStages, RlTakesTheTimeOfAnExecutedStepWhoseAnswersAreNotCut) {
+  RlSettings asked = test::tiny_rl();
+  asked.rollout_batch_size = asked.device_batch_size;
+  const auto executed = chat_.rl(asked, folder_.path());
+  ASSERT_TRUE(executed) << executed.error().message;
+  PredictSettings settings = tiny_prediction(TrainingStage::kRl, chat_.tokenizer());
+  settings.device_batch_size = asked.device_batch_size;
+  settings.examples_per_step = asked.examples_per_step;
+  settings.num_samples = asked.num_samples;
+  settings.prompt_tokens = std::ssize(chat_.asked.questions[0].prompt);
+  settings.answer_tokens = asked.max_new_tokens;
+  const Prediction prediction = predicted(settings);
+  EXPECT_EQ(prediction.accumulation_steps, 4);  // two questions, four samples, two a pass
+  int compared = 0;
+  for (const StepRow& row : executed->steps) {
+    // Without a validation before it, which leaves the device's caches otherwise.
+    if (row.step == 0 || !row.sample_tokens ||
+        *row.sample_tokens != static_cast<double>(asked.max_new_tokens))
+      continue;
+    EXPECT_EQ(prediction.generate_time_ns, *row.generate_time_ns) << row.step;
+    EXPECT_EQ(prediction.step_time_ns, *row.step_time_ns) << row.step;
+    ++compared;
+  }
+  EXPECT_GT(compared, 0);
+}
+
+TEST_F(PredictStages, LongerAnswersTakeLongerToGenerate) {
+  PredictSettings settings = tiny_prediction(TrainingStage::kRl, chat_.tokenizer());
+  settings.sequence_len = 256;
+  settings.prompt_tokens = 10;
+  settings.answer_tokens = 20;
+  settings.device_batch_size = 8;
+  const Prediction shorter = predicted(settings);
+  settings.answer_tokens = 40;
+  const Prediction longer = predicted(settings);
+  // The first token comes with the prompt.
+  EXPECT_NEAR(longer.generate_time_ns / shorter.generate_time_ns, 40. / 20., .1);
+  EXPECT_GT(longer.peak_allocated_bytes, shorter.peak_allocated_bytes);
+}
+
+TEST_F(PredictStages, SftIsNotCompiledWhereMidIs) {
+  PredictSettings mid = tiny_prediction(TrainingStage::kMid, chat_.tokenizer());
+  mid.device_batch_size = 2;
+  mid.total_batch_tokens = 64;
+  PredictSettings sft = tiny_prediction(TrainingStage::kSft, chat_.tokenizer());
+  sft.device_batch_size = sft.examples_per_step = 2;
+  sft.row_tokens = 32;
+  const DeviceProfile h100 = *load_profile("h100_sxm");
+  const auto compiled = predict(mid, h100), eager = predict(sft, h100);
+  ASSERT_TRUE(compiled && eager);
+  EXPECT_LT(compiled->step_time_ns, eager->step_time_ns);
+}
+
+TEST_F(PredictStages, RefuseWhatTheStageDoesNotHaveOrMustBeTold) {
+  PredictSettings settings = tiny_prediction(TrainingStage::kSft, chat_.tokenizer());
+  EXPECT_NE(refused(settings).find("row_tokens: missing: sft depends on the length of the data"),
+            std::string::npos);
+  settings.row_tokens = 33;
+  EXPECT_NE(refused(settings).find("longer than sequence_len 32"), std::string::npos);
+  settings.row_tokens = 32;
+  settings.answer_tokens = 3;
+  EXPECT_NE(refused(settings).find("answer_tokens: decides nothing: the stage is sft"),
+            std::string::npos);
+  settings.answer_tokens.reset();
+  settings.device_batch_size = 5;
+  EXPECT_NE(
+      refused(settings).find("the 32 examples of a card do not fill whole micro-batches of 5"),
+      std::string::npos);
+  settings.device_batch_size = 4;
+  settings.cards = 3;
+  EXPECT_NE(refused(settings).find("examples_per_step 32 is not a multiple of 3 cards"),
+            std::string::npos);
+  settings.stage = TrainingStage::kDpo;
+  EXPECT_NE(refused(settings).find("DPO is not predicted"), std::string::npos);
+}
+
+// The run guide's SFT on eight cards: 8 rows a card and 32 examples.
+TEST_F(PredictStages, RefuseTheGuidesBatchThatDoesNotDivide) {
+  PredictSettings settings = {.depth = 12, .cards = 8, .device_batch_size = 8};
+  settings.stage = TrainingStage::kSft;
+  settings.row_tokens = 512;
+  EXPECT_NE(refused(settings).find("the 4 examples of a card do not fill whole micro-batches of 8"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace nb
