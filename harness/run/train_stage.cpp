@@ -132,6 +132,9 @@ void add_metrics(const TrainResult& result, std::int64_t validated, const Device
   if (result.replica_mismatch)
     metrics.push_back(counted("replica_mismatch", static_cast<double>(*result.replica_mismatch),
                               "1", Direction::kLower));
+  if (result.replica_mismatch_step)
+    metrics.push_back(
+        counted("replica_mismatch_step", static_cast<double>(*result.replica_mismatch_step), "1"));
   metrics.push_back(counted("tokens", static_cast<double>(result.tokens), "token"));
   metrics.push_back(counted("parameters", static_cast<double>(result.param_count), "1"));
   if (result.adapter_param_count > 0)

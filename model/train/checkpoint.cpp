@@ -92,11 +92,12 @@ Result<void> save_checkpoint(const std::filesystem::path& path, const Decoder& d
   const std::vector<double> rows = pack(progress.rows, progress.stage);
   writer.add(kRowsName, {std::ssize(progress.rows), std::ssize(step_columns(progress.stage)) + 1},
              rows);
-  const Json state = {{"step", progress.step},
-                      {"is_finished", progress.is_finished},
-                      {"loss_average", progress.loss_average},
-                      {"train_time_ns", progress.train_time_ns},
-                      {"samples", samples_json(progress.samples)}};
+  Json state = {{"step", progress.step},
+                {"is_finished", progress.is_finished},
+                {"loss_average", progress.loss_average},
+                {"train_time_ns", progress.train_time_ns},
+                {"samples", samples_json(progress.samples)}};
+  if (progress.apart_since) state["apart_since"] = *progress.apart_since;
   std::vector<std::pair<const char*, Json>> texts = {
       {"model_config", print_struct(decoder.config())},
       {"identity", identity},
@@ -127,6 +128,8 @@ Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Decoder& decoder,
     run.progress.is_finished = state.at("is_finished").get<bool>();
     run.progress.loss_average = state.at("loss_average").get<double>();
     run.progress.train_time_ns = state.at("train_time_ns").get<std::int64_t>();
+    if (state.contains("apart_since"))
+      run.progress.apart_since = state.at("apart_since").get<std::int64_t>();
     for (const Json& sample : state.at("samples")) {
       run.progress.samples.push_back({sample.at("step").get<std::int64_t>(),
                                       sample.at("prompt").get<std::string>(),

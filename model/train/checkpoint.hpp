@@ -27,6 +27,7 @@ struct RunProgress {
   bool is_finished = false;
   double loss_average = 0;  // exponential mean, not debiased
   std::int64_t train_time_ns = 0;
+  std::optional<std::int64_t> apart_since;  // first step, from 1, after which replicas differed
   std::vector<StepRow> rows;
   std::vector<SampleText> samples;
 };

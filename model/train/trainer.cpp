@@ -163,6 +163,7 @@ void Trainer::check_replica(std::int64_t step) {
   const auto names = differing_parameters(model_.decoder, model_.replica->decoder());
   if (names.size() <= apart_) return;
   apart_ = names.size();
+  if (!progress_.apart_since) progress_.apart_since = step + 1;
   note(fmt::format("step {}: the replicas differ in {}: their gradients are not averaged", step + 1,
                    fmt::join(names, ", ")));
 }
@@ -255,6 +256,7 @@ TrainResult Trainer::result() const {
   if (model_.replica != nullptr)
     out.replica_mismatch =
         std::ssize(differing_parameters(model_.decoder, model_.replica->decoder()));
+  out.replica_mismatch_step = progress_.apart_since;
   out.steps = progress_.rows;
   out.samples = progress_.samples;
   out.checkpoint = checkpoint_path(folder_, iterations_);

@@ -57,6 +57,7 @@ struct TrainResult {
   double train_time_ns = 0;     // simulated, sum of the steps without validation and samples
   // Parameters in which the replica, if there is one, has other values at the end.
   std::optional<std::int64_t> replica_mismatch;
+  std::optional<std::int64_t> replica_mismatch_step;  // the first, from 1, after which any had
   std::uint64_t peak_allocated_bytes = 0;
   std::uint64_t peak_reserved_bytes = 0;
   std::vector<StepRow> steps;

@@ -104,6 +104,7 @@ TEST_F(BaseWithDefects, ReplicasWhoseEmbeddingsAreNotAveragedComeApartAtStepOne)
   const PortDefects defects = only(PortDefect::kUnsyncedEmbeddingGradients);
   const TrainResult whole = run(defects, "whole", hooks);
   EXPECT_EQ(whole.replica_mismatch, 2);
+  EXPECT_EQ(whole.replica_mismatch_step, 1);
   // Before lm_head, which is zero at first, has learned something, wte has no gradient.
   const char* text = "step {}: the replicas differ in {}: their gradients are not averaged";
   EXPECT_EQ(notes,
@@ -119,6 +120,7 @@ TEST_F(BaseWithDefects, ReplicasWhoseEmbeddingsAreNotAveragedComeApartAtStepOne)
                                                 "ascend_910b3", defects)),
                Kill);
   const TrainResult resumed = run(defects, "killed");
+  EXPECT_EQ(resumed.replica_mismatch_step, 1);
   EXPECT_EQ(resumed.resumed_from_step, 4);
   EXPECT_EQ(*sha256_file(resumed.checkpoint), *sha256_file(whole.checkpoint));
 }
