@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "results/factorial.hpp"
+
 namespace nb {
 namespace {
 
@@ -79,6 +81,30 @@ CsvFile curves_file(const std::vector<ReportContext::Curve>& curves) {
   return file;
 }
 
+CsvFile effects_file(const Factorial& factorial) {
+  CsvFile file{"main_effects.csv",
+               {{"node", "metric", "unit", "factor", "effect", "low", "high", "share", "share_low",
+                 "share_high"},
+                {}}};
+  for (const MetricEffects& m : factorial.metrics) {
+    const auto add = [&](const std::string& factor, const EffectEstimate& one) {
+      const auto bound = [](const std::optional<Interval>& interval, double Interval::*end) {
+        return interval ? number_text((*interval).*end) : std::string();
+      };
+      file.table.rows.push_back(
+          {m.node, m.metric, m.unit, factor, number_text(one.value),
+           bound(one.interval95, &Interval::low), bound(one.interval95, &Interval::high),
+           one.share ? number_text(*one.share) : "", bound(one.share95, &Interval::low),
+           bound(one.share95, &Interval::high)});
+    };
+    for (std::size_t i = 0; i < factorial.factors.size(); ++i)
+      add(factorial.factors[i], m.table.effects[i]);
+    add("interactions and noise", m.table.rest);
+    add("gap", m.table.gap);
+  }
+  return file;
+}
+
 }  // namespace
 
 std::vector<CsvFile> csv_files(const ReportContext& context) {
@@ -86,6 +112,8 @@ std::vector<CsvFile> csv_files(const ReportContext& context) {
   for (std::size_t i = 0; i < context.input.comparisons.size(); ++i)
     files.push_back(comparison_file(context.input.comparisons[i], i + 1));
   if (context.input.gate) files.push_back(verdicts_file(*context.input.gate));
+  if (const auto factorial = factorial_of(*context.input.run))
+    files.push_back(effects_file(*factorial));
   if (!context.curves.empty()) files.push_back(curves_file(context.curves));
   return files;
 }

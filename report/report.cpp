@@ -10,6 +10,7 @@
 #include "harness/base/fs.hpp"
 #include "report/csv_files.hpp"
 #include "report/sections.hpp"
+#include "results/factorial.hpp"
 
 namespace nb {
 namespace {
@@ -101,7 +102,8 @@ Result<void> write_csv(const ReportContext& context, const fs::path& folder, Rep
 std::vector<Comparison> device_comparisons(const RunRecords& run) {
   std::set<std::string> names;
   for (const StoredRecord& stored : run.records)
-    if (!stored.record.device.empty()) names.insert(stored.record.device);
+    if (!stored.record.device.empty() && !is_inner_arm(stored.record))
+      names.insert(stored.record.device);
   const std::vector<std::string> devices(names.begin(), names.end());
   std::vector<Comparison> comparisons;
   for (std::size_t a = 0; a < devices.size(); ++a)

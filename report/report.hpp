@@ -34,7 +34,8 @@ struct ReportFiles {
       notes;  // "no plots: gnuplot is not installed (apt-get install gnuplot-nox)"
 };
 
-// Every pair of devices that share a record in the run, the first device by name as A.
+// Every pair of devices that share a record in the run, the first device by name as A. Of an
+// experiment's arms the two ends: the others are for its main effects.
 std::vector<Comparison> device_comparisons(const RunRecords& run);
 
 // Creates `folder`; files of an older report there are replaced. Empty and partial runs give a

@@ -10,6 +10,7 @@ std::span<const Section> sections() {
   static constexpr std::array kSections = {
       Section{"Summary", summary_blocks},
       Section{"Verdicts", verdict_blocks},
+      Section{"Main effects", effect_blocks},
       Section{"Device against device", device_blocks},
       Section{"Training", training_blocks},
       Section{"Speed and memory", speed_blocks},

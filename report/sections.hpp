@@ -32,6 +32,7 @@ std::span<const Section> sections();
 
 std::vector<Block> summary_blocks(const ReportContext& context);      // section_summary.cpp
 std::vector<Block> verdict_blocks(const ReportContext& context);      // section_verdict.cpp
+std::vector<Block> effect_blocks(const ReportContext& context);       // section_effects.cpp
 std::vector<Block> device_blocks(const ReportContext& context);       // section_comparison.cpp
 std::vector<Block> training_blocks(const ReportContext& context);     // section_training.cpp
 std::vector<Block> speed_blocks(const ReportContext& context);        // section_speed.cpp

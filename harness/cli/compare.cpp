@@ -7,6 +7,7 @@
 
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
+#include "results/factorial.hpp"
 #include "results/store.hpp"
 
 namespace nb::cli {
@@ -16,6 +17,7 @@ struct Options {
   std::string a;
   std::string b;
   std::vector<std::string> devices;
+  bool effects = false;
   bool json = false;
 };
 
@@ -30,14 +32,27 @@ int print(const Comparison& comparison, bool json) {
   return nothing || !comparison.why_incomparable().empty() ? kExitIncomparable : kExitOk;
 }
 
+int print_effects(const RunRecords& run, bool json) {
+  const auto factorial = factorial_of(run);
+  if (!factorial) return fail(factorial.error());
+  if (!json)
+    fmt::print("{}", factorial_text(*factorial));
+  else if (const int printed = print_json(factorial_json(*factorial)); printed != kExitOk)
+    return printed;
+  return fail_for_damaged(factorial->damaged);
+}
+
 int compare(const Options& options) {
-  if (options.b.empty() == options.devices.empty())
+  const int ways =
+      (options.b.empty() ? 0 : 1) + (options.devices.empty() ? 0 : 1) + (options.effects ? 1 : 0);
+  if (ways != 1)
     return fail({ErrorCode::kBadInput,
-                 "compare: give two runs (compare A B), or one run and two devices (compare RUN "
-                 "--devices X Y)"});
+                 "compare: give two runs (compare A B), one run and two devices (compare RUN "
+                 "--devices X Y), or an experiment's run (compare RUN --effects)"});
   const auto a = read_run(options.a);
   if (!a) return fail(a.error());
   if (a->records.empty()) return fail(nothing_found(*a, "").value());
+  if (options.effects) return print_effects(*a, options.json);
   if (!options.devices.empty()) {
     if (options.devices[0] == options.devices[1])
       return fail({ErrorCode::kBadInput,
@@ -58,6 +73,10 @@ Action add_compare(CLI::App& app) {
   app.add_option("A", options->a, "run folder (results/runs/<suite>)")->required();
   app.add_option("B", options->b, "run folder to compare with");
   app.add_option("--devices", options->devices, "two devices of run A instead of B")->expected(2);
+  app.add_flag(
+      "--effects", options->effects,
+      "of a suite with /factorial: what each factor makes of each metric, and its share of "
+      "the gap between all low and all high");
   app.add_flag("--json", options->json, "JSON on stdout");
   app.footer(
       "Records pair by kind, name, device and seed; what is left also across devices, and one\n"
