@@ -38,8 +38,9 @@ std::string label_of(const PredictSettings& prediction) {
 // Adds nodes one by one; parents must have been added before.
 class Builder {
  public:
-  Builder(const Suite& suite, const PlanOptions& options, const std::string& where)
-      : suite_(suite), options_(options), where_(where) {
+  // To a plan that may have nodes of other arms already.
+  Builder(const Suite& suite, const PlanOptions& options, const std::string& where, Plan plan)
+      : suite_(suite), options_(options), where_(where), plan_(std::move(plan)) {
     plan_.suite = suite.name;
   }
 
@@ -219,6 +220,10 @@ class Builder {
     std::vector<std::string> keys;
     for (const std::size_t parent : parents) keys.push_back(plan_.nodes[parent].key);
     node.key = node_key(node.work, keys, device_content);
+    // What arms share is there already: texts, tokenizer, conversations.
+    if (device_of(node.work) == nullptr)
+      for (std::size_t i = 0; i < plan_.nodes.size(); ++i)
+        if (plan_.nodes[i].key == node.key) return i;
     node.parents = std::move(parents);
     plan_.nodes.push_back(std::move(node));
     return plan_.nodes.size() - 1;
@@ -253,7 +258,12 @@ class Builder {
 }  // namespace
 
 Result<Plan> make_plan(const Suite& suite, const PlanOptions& options, const std::string& where) {
-  return Builder(suite, options, where).build();
+  if (suite.arms.empty()) return Builder(suite, options, where, {}).build();
+  Plan plan;
+  for (const Suite& arm : suite.arms) {
+    NB_TRY(plan, Builder(arm, options, where, std::move(plan)).build());
+  }
+  return plan;
 }
 
 std::string node_key(const Work& work, const std::vector<std::string>& parent_keys,

@@ -9,18 +9,10 @@
 #include "harness/suite/check_defects.hpp"
 #include "harness/suite/device_entry.hpp"
 #include "harness/suite/microbenchmarks.hpp"
+#include "harness/suite/plain_name.hpp"
 
 namespace nb {
 namespace {
-
-bool is_plain_name(const std::string& name) {
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.';
-  };
-  return !name.empty() && name[0] != '.' && name[0] != '-' && name.size() <= 80 &&
-         std::all_of(name.begin(), name.end(), plain);
-}
 
 // Names that end in folder and node names: plain and unique.
 class Names {
@@ -28,10 +20,7 @@ class Names {
   explicit Names(std::string where) : where_(std::move(where)) {}
   Result<void> add(const std::string& name, const std::string& pointer) {
     if (!is_plain_name(name))
-      return bad_input(
-          fmt::format("{}: {}: \"{}\" is not a name; use at most 80 letters, digits, _ . - and "
-                      "begin with a letter or digit",
-                      where_, pointer, name));
+      return bad_input(fmt::format("{}: {}: {}", where_, pointer, not_a_name(name)));
     if (!seen_.insert(name).second)
       return bad_input(fmt::format("{}: {}: \"{}\" appears twice; give one of them another name",
                                    where_, pointer, name));
@@ -188,6 +177,25 @@ Result<void> check_microbenchmarks(const Suite& suite, const std::string& where)
   return {};
 }
 
+// What an experiment asks of the suite; its factors are looked at where they are expanded.
+Result<void> check_factorial(const Suite& suite, const std::string& where) {
+  if (!suite.factorial) return {};
+  if (!suite.stages.base)
+    return bad_input(
+        fmt::format("{}: /factorial: its arms are trainings; add /stages/base", where));
+  if (suite.devices.size() != 1)
+    return bad_input(
+        fmt::format("{}: /devices: {} of them; an experiment has one, and another "
+                    "device is a factor: \"high\": {{\"/devices/0/profile\": \"h100_sxm\"}}",
+                    where, suite.devices.size()));
+  if (!suite.microbenchmarks.empty() || !suite.predictions.empty())
+    return bad_input(fmt::format(
+        "{}: /factorial: microbenchmarks and predictions have no part in it; put them into a suite "
+        "of their own",
+        where));
+  return {};
+}
+
 Result<void> check_predictions(const Suite& suite, const std::string& where) {
   for (std::size_t i = 0; i < suite.predictions.size(); ++i) {
     NB_TRY_VOID(check_prediction(suite.predictions[i]),
@@ -209,6 +217,7 @@ Result<void> check_suite(const Suite& suite, const std::string& where) {
   NB_TRY_VOID(check_microbenchmarks(suite, where));
   NB_TRY_VOID(check_predictions(suite, where));
   NB_TRY_VOID(check_defects(suite, where));
+  NB_TRY_VOID(check_factorial(suite, where));
   const bool runs_on_device =
       suite.stages.base || !suite.microbenchmarks.empty() || !suite.predictions.empty();
   if (!suite.corpus && !runs_on_device)

@@ -2,12 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "harness/suite/check.hpp"
 
 namespace nb {
 namespace {
+
+// What a factor sets may be of any type; a struct keeps it as JSON text, as --set has it.
+void open_factors(Json& json) {
+  if (!json.is_object() || !json.contains("factorial")) return;
+  Json& factorial = json.at("factorial");
+  if (!factorial.is_object() || !factorial.contains("factors")) return;
+  for (Json& factor : factorial.at("factors")) {
+    if (!factor.is_object() || !factor.contains("high") || !factor.at("high").is_object()) continue;
+    for (Json& value : factor.at("high"))
+      if (!value.is_string()) value = value.dump();
+  }
+}
 
 // "ascend_910b3" → {"profile": "ascend_910b3"}, so that the field list sees objects only. Same for
 // microbenchmarks, whose name is often all there is to say.
@@ -19,11 +32,25 @@ void open_short_forms(Json& json) {
   };
   open("devices", "profile");
   open("microbenchmarks", "name");
+  open_factors(json);
 }
 
 Json value_of(const std::string& text) {
   Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   return value.is_discarded() ? Json(text) : value;
+}
+
+// Settings of what is trained and evaluated: the rest of a suite is the same in every arm.
+Result<void> check_factor_pointer(const std::string& pointer, const std::string& where) {
+  for (const char* part : {"/devices/0/", "/corpus/", "/tokenizer/", "/stages/"})
+    if (pointer.starts_with(part) && pointer != "/devices/0/name" &&
+        !pointer.starts_with("/devices/0/defects") && !pointer.starts_with("/devices/0/factors"))
+      return {};
+  return bad_input(
+      fmt::format("{}: a factor sets a place in /stages, /corpus, /tokenizer or the profile, "
+                  "numerics or stacks "
+                  "of /devices/0; \"defects\" stand beside \"high\"",
+                  where));
 }
 
 Result<void> apply(const Override& change, Json& json, const std::string& where) {
@@ -34,12 +61,10 @@ Result<void> apply(const Override& change, Json& json, const std::string& where)
     // grow, except by "-" at their end.
     if (json.contains(parent) && json.at(parent).is_array() && pointer.back() != "-" &&
         !json.contains(pointer))
-      return bad_input(fmt::format("{}: --set {}: the list has {} entries", where, change.pointer,
-                                   json.at(parent).size()));
+      return bad_input(fmt::format("{}: the list has {} entries", where, json.at(parent).size()));
     json[pointer] = value_of(change.value);
   } catch (const Json::exception& e) {
-    return bad_input(fmt::format("{}: --set {}: no such place in this suite ({})", where,
-                                 change.pointer, e.what()));
+    return bad_input(fmt::format("{}: no such place in this suite ({})", where, e.what()));
   }
   return {};
 }
@@ -50,7 +75,7 @@ Result<Json> with_overrides(Json json, std::span<const Override> overrides,
                             const std::string& where) {
   for (const Override& change : overrides) {
     open_short_forms(json);
-    NB_TRY_VOID(apply(change, json, where));
+    NB_TRY_VOID(apply(change, json, fmt::format("{}: --set {}", where, change.pointer)));
   }
   return json;
 }
@@ -63,13 +88,96 @@ Result<Override> parse_override(const std::string& text) {
   return Override{text.substr(0, equals), text.substr(equals + 1)};
 }
 
-Result<Suite> parse_suite(Json json, const std::string& where) {
-  open_short_forms(json);
+namespace {
+
+Result<Suite> parse_one(const Json& json, const std::string& where) {
   Suite suite;
   NB_TRY_VOID(parse_fields(suite.fields(), json, where));
   for (DeviceEntry& device : suite.devices)
     if (device.name.empty()) device.name = device.profile;
   NB_TRY_VOID(check_suite(suite, where));
+  return suite;
+}
+
+// The suite as one arm runs it. No two factors may set the same place: their effects would not be
+// their own.
+Result<Suite> arm_of(const Suite& suite, Json json, const std::vector<bool>& levels,
+                     const std::string& name, const std::string& where) {
+  json.erase("factorial");
+  json["devices"][0]["name"] = name;
+  std::vector<std::string> defects = suite.devices[0].defects;
+  std::map<std::string, std::string> set_by;
+  const std::vector<Factor>& factors = suite.factorial->factors;
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    json["devices"][0]["factors"].push_back(factors[i].name + (levels[i] ? "=high" : "=low"));
+    if (!levels[i]) continue;
+    defects.insert(defects.end(), factors[i].defects.begin(), factors[i].defects.end());
+    for (const auto& [pointer, value] : factors[i].high) {
+      const std::string here = fmt::format("{}: /factorial/factors/{}/high: {}", where, i, pointer);
+      if (const auto [other, is_first] = set_by.emplace(pointer, factors[i].name); !is_first)
+        return bad_input(fmt::format("{}: the factor {} sets it too", here, other->second));
+      NB_TRY_VOID(check_factor_pointer(pointer, here));
+      NB_TRY_VOID(apply({pointer, value}, json, here));
+    }
+  }
+  json["devices"][0]["defects"] = defects;
+  return parse_one(json, fmt::format("{} (arm {})", where, name));
+}
+
+// Every factor on its own must change the suite.
+Result<void> check_each_changes(const Suite& suite, const Json& json, const std::string& where) {
+  const auto settings = [](Suite one) {
+    one.factorial.reset();
+    one.devices[0].name.clear();
+    one.devices[0].factors.clear();
+    return hashed_fields(one.fields());
+  };
+  const std::vector<Factor>& factors = suite.factorial->factors;
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    std::vector<bool> levels(factors.size());
+    levels[i] = true;
+    NB_TRY(const Suite changed, arm_of(suite, json, levels, factors[i].name, where));
+    if (settings(changed) == settings(suite))
+      return bad_input(
+          fmt::format("{}: /factorial/factors/{}: changes nothing: the suite is like "
+                      "that without {}",
+                      where, i, factors[i].name));
+  }
+  return {};
+}
+
+Result<std::vector<Suite>> arms_as_suites(const Suite& suite, const Json& json,
+                                          const std::string& where) {
+  NB_TRY(const std::vector<Arm> arms, arms_of(*suite.factorial, where + ": /factorial"));
+  NB_TRY_VOID(check_each_changes(suite, json, where));
+  std::vector<Suite> suites;
+  for (const Arm& arm : arms) {
+    const std::string name = &arm == &arms.front()  ? suite.factorial->low
+                             : &arm == &arms.back() ? suite.factorial->high
+                                                    : suite.devices[0].name + "." + arm.name;
+    for (const Suite& other : suites)
+      if (other.devices[0].name == name)
+        return bad_input(fmt::format(
+            "{}: /factorial/high: another arm is called \"{}\"; give another name", where, name));
+    NB_TRY(Suite one, arm_of(suite, json, arm.levels, name, where));
+    suites.push_back(std::move(one));
+  }
+  return suites;
+}
+
+}  // namespace
+
+Result<Suite> parse_suite(Json json, const std::string& where) {
+  open_short_forms(json);
+  NB_TRY(Suite suite, parse_one(json, where));
+  for (std::size_t i = 0; i < suite.devices.size(); ++i)
+    if (!suite.devices[i].factors.empty())
+      return bad_input(fmt::format(
+          "{}: /devices/{}/factors: the arms of /factorial have them; give the factors there",
+          where, i));
+  if (suite.factorial) {
+    NB_TRY(suite.arms, arms_as_suites(suite, json, where));
+  }
   return suite;
 }
 

@@ -17,6 +17,7 @@ FieldList DeviceEntry::fields() {
        "mistakes of a port, made on purpose: names from `npubench list defects`",
        &defects,
        {.omits_absent = true}},
+      {"factors", "written by /factorial: levels in this arm", &factors, {.omits_absent = true}},
   };
 }
 
@@ -109,6 +110,9 @@ FieldList Suite::fields() {
       {"microbenchmarks", "Google Benchmark programs, run for every device",
        list(&microbenchmarks)},
       {"predictions", "full-scale dry runs, on every device", list(&predictions)},
+      {"factorial",
+       "several changes at once, so that the effect of each can be told from the others'",
+       object(&factorial)},
   };
 }
 

@@ -11,6 +11,7 @@
 
 #include "evals/base/eval_settings.hpp"
 #include "harness/base/fields.hpp"
+#include "harness/suite/factorial.hpp"
 #include "harness/suite/mixture.hpp"
 #include "model/data/corpus.hpp"
 #include "model/data/microworld.hpp"
@@ -34,6 +35,7 @@ struct DeviceEntry {
   // numerics_overrides.
   std::map<std::string, std::string> stacks;
   std::vector<std::string> defects;  // what a port gets wrong: `npubench list defects`
+  std::vector<std::string> factors;  // in an arm of a factorial: "depth=low", …; not for files
   FieldList fields();
 };
 
@@ -110,6 +112,8 @@ struct Suite {
   std::vector<EvaluationSettings> evaluations;
   std::vector<MicrobenchmarkSettings> microbenchmarks;
   std::vector<PredictSettings> predictions;  // dry runs at full scale
+  std::optional<FactorialDesign> factorial;
+  std::vector<Suite> arms;  // what a factorial runs in place of the suite itself; not a field
   FieldList fields();
 };
 

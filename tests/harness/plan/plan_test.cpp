@@ -59,6 +59,40 @@ TEST(Plan, ExpandsDevicesTimesSeeds) {
   EXPECT_EQ(keys.size(), plan.nodes.size());
 }
 
+Json experiment_plan() {
+  Json json = small_suite();
+  json["devices"] = {"ascend_910b3"};
+  json.erase("microbenchmarks");
+  json.erase("predictions");
+  json["factorial"] = Json::parse(R"({"factors": [
+    {"name": "depth", "high": {"/stages/base/depth": 1}},
+    {"name": "words", "high": {"/corpus/microworld/documents": 40}}]})");
+  return json;
+}
+
+TEST(Plan, ArmsShareWhatNoFactorChanges) {
+  const Plan plan = plan_of(experiment_plan());
+  // Two corpora with tokenizer and shards; 4 arms × 2 seeds × (train, eval).
+  EXPECT_EQ(plan.nodes.size(), 2 * 3u + 4 * 2 * 2);
+  const auto parents_of = [&](const std::string& name) {
+    return plan.nodes[plan.find(name).value()].parents;
+  };
+  EXPECT_EQ(parents_of("train-base-all_low-s1"), parents_of("train-base-ascend_910b3.a-s2"));
+  EXPECT_NE(parents_of("train-base-all_low-s1"), parents_of("train-base-all_high-s1"));
+  std::set<std::string> names;
+  for (const Node& node : plan.nodes) names.insert(node.name);
+  EXPECT_EQ(names.size(), plan.nodes.size());
+}
+
+TEST(Plan, PredictionsOfAStageAreNamedByIt) {
+  Json json = small_suite();
+  json["predictions"] = Json::parse(
+      R"([{"depth": 20}, {"depth": 20, "stage": "sft", "device_batch_size": 4, "row_tokens": 512}])");
+  const Plan plan = plan_of(json);
+  EXPECT_TRUE(plan.find("predict-d20-c8-h100_sxm"));
+  EXPECT_TRUE(plan.find("predict-sft-d20-c8-b4-h100_sxm"));
+}
+
 TEST(Plan, SameSuiteSameKeys) {
   const Plan a = plan_of(small_suite());
   const Plan b = plan_of(small_suite());
