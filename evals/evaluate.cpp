@@ -293,15 +293,15 @@ Result<std::unique_ptr<Evaluator>> load_evaluator(const Task& task, const EvalCo
 Result<std::vector<std::string>> datasets_of(const EvalSettings& settings) {
   NB_TRY(const auto tasks, expand_tasks(settings.tasks, ""));
   std::vector<std::string> datasets;
-  for (const Task* task : tasks)
-    if (task->dataset != "microworld") datasets.emplace_back(task->dataset);
+  for (const Task& task : tasks)
+    if (task.dataset != "microworld") datasets.emplace_back(task.dataset);
   return datasets;
 }
 
 std::string sandbox_level(std::span<const std::string> names) {
   const auto tasks = expand_tasks(names, "");
-  const auto runs_programs = [](const Task* task) {
-    return task->load == load_humaneval || task->load == load_microworld_programs;
+  const auto runs_programs = [](const Task& task) {
+    return task.load == load_humaneval || task.load == load_microworld_programs;
   };
   if (!tasks || std::ranges::none_of(*tasks, runs_programs)) return "";
   const auto ability = sandbox::probe();
@@ -312,8 +312,8 @@ Result<void> preflight(const EvalContext& context) {
   NB_TRY(const auto datasets, datasets_of(context.settings));
   if (!datasets.empty()) NB_TRY_VOID(check_presence(data_manifest(), datasets, context.data_dir));
   NB_TRY(const auto tasks, expand_tasks(context.settings.tasks, ""));
-  for (const Task* task : tasks)
-    if (const auto loaded = load_evaluator(*task, context); !loaded)
+  for (const Task& task : tasks)
+    if (const auto loaded = load_evaluator(task, context); !loaded)
       return tl::unexpected<Error>(loaded.error());
   return {};
 }
@@ -334,9 +334,9 @@ Result<EvalResult> mark_stored(const Task& task, const GeneratingEvaluator& eval
 Result<std::vector<EvalResult>> evaluate(const EvalContext& context, LanguageModel& model) {
   NB_TRY(const auto tasks, expand_tasks(context.settings.tasks, ""));
   std::vector<EvalResult> results;
-  for (const Task* task : tasks) {
-    NB_TRY(const auto evaluator, load_evaluator(*task, context));
-    NB_TRY(EvalResult result, evaluate(*task, *evaluator, context, model));
+  for (const Task& task : tasks) {
+    NB_TRY(const auto evaluator, load_evaluator(task, context));
+    NB_TRY(EvalResult result, evaluate(task, *evaluator, context, model));
     results.push_back(std::move(result));
   }
   for (EvalResult& composite : composites(results, context.settings))

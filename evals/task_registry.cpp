@@ -44,7 +44,8 @@ std::vector<Task> make_tasks() {
   std::vector<Task> tasks;
   for (const CoreTask& core : core_tasks())
     tasks.push_back({core.id, name(core.type), load_core, core.dataset, core.rows, core.shots,
-                     kCoreScorerVersion, &core});
+                     kCoreScorerVersion,
+                     std::shared_ptr<const CoreTask>(std::shared_ptr<void>(), &core)});
   for (const Task& task : other_tasks()) tasks.push_back(task);
   return tasks;
 }
@@ -107,11 +108,11 @@ std::span<const TaskSet> task_sets() {
   return sets;
 }
 
-Result<std::vector<const Task*>> expand_tasks(std::span<const std::string> names,
-                                              const std::string& where) {
-  std::vector<const Task*> tasks;
-  const auto add = [&tasks](const Task* task) {
-    if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
+Result<std::vector<Task>> expand_tasks(std::span<const std::string> names,
+                                       const std::string& where) {
+  std::vector<Task> tasks;
+  const auto add = [&tasks](const Task& task) {
+    if (std::ranges::find(tasks, task.id, &Task::id) == tasks.end()) tasks.push_back(task);
   };
   const std::string prefix = where.empty() ? "" : where + ": ";
   for (const std::string& name : names) {
@@ -119,9 +120,9 @@ Result<std::vector<const Task*>> expand_tasks(std::span<const std::string> names
     const auto set =
         std::find_if(sets.begin(), sets.end(), [&](const TaskSet& s) { return s.name == name; });
     if (set != sets.end()) {
-      for (const std::string_view id : set->tasks) add(find_task(id));
+      for (const std::string_view id : set->tasks) add(*find_task(id));
     } else if (const Task* task = find_task(name)) {
-      add(task);
+      add(*task);
     } else {
       return bad_input(fmt::format("{}no evaluation task \"{}\"{} (npubench list tasks)", prefix,
                                    name, did_you_mean(name, known_names())));

@@ -28,7 +28,7 @@ std::span<const TaskSet> task_sets();
 
 // Task ids and set names → tasks in the order given, sets opened, doubles dropped. An unknown name
 // is an error with the nearest known one; an empty list too.
-Result<std::vector<const Task*>> expand_tasks(std::span<const std::string> names,
-                                              const std::string& where);
+Result<std::vector<Task>> expand_tasks(std::span<const std::string> names,
+                                       const std::string& where);
 
 }  // namespace nb

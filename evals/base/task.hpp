@@ -1,8 +1,10 @@
-// One evaluation task as a value: a line of the table in task_registry.cpp.
+// One evaluation task as a value: a line of the table in task_registry.cpp, or what was asked for
+// by an evaluation's settings.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "harness/base/result.hpp"
@@ -17,7 +19,7 @@ inline constexpr std::string_view kLetterTask = "letter";  // the letter of a ch
 inline constexpr std::string_view kTextTask = "text";      // answered by a text
 
 struct Task {
-  std::string_view id;    // what suites, records and faults call it
+  std::string id;         // what suites, records and faults call it
   std::string_view kind;  // CoreTaskType's names, or one of the two above
   // Reads and checks the data; needs no model.
   Result<std::unique_ptr<Evaluator>> (*load)(const Task& task, const EvalContext& context);
@@ -26,7 +28,7 @@ struct Task {
   int shots = 0;
   // Of prompts and marking; raised when the same model could score otherwise.
   std::string_view version;
-  const CoreTask* core = nullptr;  // CORE-style tasks: their row of core/task_table.hpp
+  std::shared_ptr<const CoreTask> core = nullptr;  // of CORE-style tasks
 };
 
 }  // namespace nb

@@ -14,16 +14,16 @@ std::string_view name(
     CoreTaskType type);  // "multiple_choice", "schema", "language_modeling" (the bundle's words)
 
 struct CoreTask {
-  std::string_view id;  // what suites, records and faults call it
+  std::string id;  // what suites, records and faults call it
   CoreTaskType type = CoreTaskType::kMultipleChoice;
-  std::string_view dataset;  // name in the data manifest, or "microworld/<kind>"
+  std::string dataset;  // name in the data manifest, or "microworld/<kind>"
   int shots = 0;
-  std::string_view delimiter = " ";  // between query and answer
-  double baseline_v1 = 0;            // accuracy of guessing, percent: nanochat's table
-  double baseline_v2 = 0;            // percent: DCLM's later table
-  std::int64_t rows = 0;             // in the dataset; 0: generated, as many as asked for
-  std::string_view core_label;       // which of CORE's 22 places it fills; empty: none
-  bool is_approximate = false;       // not the bundle's own file
+  std::string delimiter = " ";  // between query and answer
+  double baseline_v1 = 0;       // accuracy of guessing, percent: nanochat's table
+  double baseline_v2 = 0;       // percent: DCLM's later table
+  std::int64_t rows = 0;        // in the dataset; 0: generated, as many as asked for
+  std::string core_label;       // which of CORE's 22 places it fills; empty: none
+  bool is_approximate = false;  // not the bundle's own file
 };
 
 // One row of a task. Which members are set depends on the task's type.

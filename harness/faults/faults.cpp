@@ -79,7 +79,7 @@ Result<void> check_faults_hit(std::span<const Fault> faults, std::span<const std
   NB_TRY(const auto evaluated, expand_tasks(tasks, where));
   for (const Fault& fault : faults) {
     const bool is_hit = std::any_of(evaluated.begin(), evaluated.end(),
-                                    [&](const Task* task) { return task->id == fault.target; });
+                                    [&](const Task& task) { return task.id == fault.target; });
     if (is_hit) continue;
     return bad_input(
         fmt::format("{}{}fault \"{}\" would change nothing: {} is not part of this evaluation",

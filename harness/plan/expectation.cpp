@@ -139,8 +139,8 @@ class Expecter {
     double items = 0;
     auto tasks = expand_tasks(work.evaluation.settings.tasks, "suite");
     if (tasks)
-      for (const Task* task : *tasks) {
-        const double rows = task->rows > 0 ? static_cast<double>(task->rows) : kGeneratedItems;
+      for (const Task& task : *tasks) {
+        const double rows = task.rows > 0 ? static_cast<double>(task.rows) : kGeneratedItems;
         const auto most = static_cast<double>(work.evaluation.settings.max_per_task);
         items += most >= 0 ? std::min(rows, most) : rows;
       }

@@ -73,7 +73,7 @@ class Builder {
     std::vector<std::string> names;
     for (const Fault& fault : faults_)
       if (std::any_of(tasks->begin(), tasks->end(),
-                      [&](const Task* task) { return task->id == fault.target; }))
+                      [&](const Task& task) { return task.id == fault.target; }))
         names.push_back(nb::name(fault));
     return names;
   }

@@ -42,7 +42,7 @@ Result<EvalContext> make_context(const EvaluationRequest& request) {
 
 // The evaluator of a task that is answered by texts.
 struct TextTask {
-  const Task* task = nullptr;
+  Task task;
   std::unique_ptr<Evaluator> evaluator;
   const GeneratingEvaluator& texts() const {
     return static_cast<const GeneratingEvaluator&>(*evaluator);
@@ -50,7 +50,7 @@ struct TextTask {
 };
 Result<TextTask> load_text_task(const Task& task, const EvalContext& context,
                                 const std::string& flag) {
-  TextTask loaded{&task, nullptr};
+  TextTask loaded{task, nullptr};
   NB_TRY(loaded.evaluator, load_evaluator(task, context));
   if (loaded.evaluator->generates()) return loaded;
   return bad_input(
@@ -85,12 +85,12 @@ Result<EvaluationOutcome> mark_completions(const EvaluationRequest& request) {
     return bad_input(fmt::format(
         "--completions: a file holds completions of one task, but --task names {}; give one",
         tasks.size()));
-  if (tasks.front()->dataset == "microworld")
+  if (tasks.front().dataset == "microworld")
     return bad_input(fmt::format(
         "--completions: the questions of {} are about the generated world that a model was trained "
         "on, and a file of completions does not say which one; give a --model",
-        tasks.front()->id));
-  NB_TRY(const TextTask loaded, load_text_task(*tasks.front(), context, "--completions"));
+        tasks.front().id));
+  NB_TRY(const TextTask loaded, load_text_task(tasks.front(), context, "--completions"));
   // Read twice: its records hold the file's checksum.
   std::error_code error;
   if (const auto type = fs::status(request.completions, error).type();
@@ -112,7 +112,7 @@ Result<EvaluationOutcome> mark_completions(const EvaluationRequest& request) {
       sha256_hex(fmt::format("{}/{}/{}/{}", digest, member, given.form_names(), given.missing));
   const AnswerFunction mark = [&](const EvalContext& c) -> Result<std::vector<EvalResult>> {
     NB_TRY(EvalResult result,
-           mark_stored(*loaded.task, loaded.texts(), given.texts, c, ItemsWithoutTexts::kLeftOut));
+           mark_stored(loaded.task, loaded.texts(), given.texts, c, ItemsWithoutTexts::kLeftOut));
     for (const auto& [key, value] : given.comparability(loaded.texts()))
       result.comparability[key] = value;
     return std::vector<EvalResult>{std::move(result)};
@@ -149,7 +149,7 @@ Result<AskedBefore> asked_before(const StoredRecord& stored) {
 // Texts of one task's items file, by place; `old` gets the records that they stand in.
 Result<std::vector<StoredTexts>> texts_of(const StoredRecord& stored, const TextTask& loaded,
                                           std::vector<ItemRecord>& old) {
-  const fs::path file = stored.folder / stored.record.items.at(std::string(loaded.task->id));
+  const fs::path file = stored.folder / stored.record.items.at(loaded.task.id);
   NB_TRY(old, read_items(file));
   std::unordered_map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < loaded.evaluator->size(); ++i)
@@ -233,13 +233,13 @@ Result<EvaluationOutcome> ask_model(const EvaluationRequest& request) {
   NB_TRY(OpenedModel opened, open_model(request.model));
   if (opened.microworld) context.microworld = *opened.microworld;
   NB_TRY_VOID(preflight(context));
-  for (const Task* task : tasks)
-    if (task->dataset == "microworld" && !opened.microworld &&
+  for (const Task& task : tasks)
+    if (task.dataset == "microworld" && !opened.microworld &&
         find_built_in_model(request.model.model) == nullptr)
       return bad_input(
           fmt::format("--task {}: its questions are about the generated world that the model was "
                       "trained on, and {} does not say which one; give the folder of its run",
-                      task->id, request.model.model));
+                      task.id, request.model.model));
   LanguageModel& model = *opened.model;
   AnswerSource source;
   source.name = opened.name + "." + task_set(request.settings);

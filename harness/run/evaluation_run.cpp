@@ -52,8 +52,8 @@ Node node_of(const EvaluationRequest& request, const EvalContext& context,
 
 bool has_texts_about_the_world(const EvalSettings& settings) {
   const auto tasks = expand_tasks(settings.tasks, "");
-  return tasks && std::ranges::any_of(*tasks, [](const Task* task) {
-           return task->dataset == "microworld" && task->kind == kTextTask;
+  return tasks && std::ranges::any_of(*tasks, [](const Task& task) {
+           return task.dataset == "microworld" && task.kind == kTextTask;
          });
 }
 

@@ -139,11 +139,11 @@ Result<void> check_evaluations(const Suite& suite, const std::string& where) {
     NB_TRY_VOID(names.add(evaluation.name, pointer + "/name"));
     auto tasks = expand_tasks(evaluation.settings.tasks, where + ": " + pointer + "/tasks");
     if (!tasks) return tl::unexpected<Error>(tasks.error());
-    for (const Task* task : *tasks)
-      if (task->id.starts_with("mw/") && !(suite.corpus && suite.corpus->microworld))
+    for (const Task& task : *tasks)
+      if (task.id.starts_with("mw/") && !(suite.corpus && suite.corpus->microworld))
         return bad_input(fmt::format(
             "{}: {}/tasks: {} asks about the generated world and needs /corpus/microworld", where,
-            pointer, task->id));
+            pointer, task.id));
     for (std::size_t k = 0; k < evaluation.stages.size(); ++k) {
       std::vector<std::string> trained;
       for (const TrainingStage stage : suite.stages.all()) trained.emplace_back(name(stage));

@@ -92,8 +92,8 @@ Result<void> check_training(const Suite& suite, const PortDefects& defects,
 DefectScope scope_of(const EvaluationSettings& evaluation) {
   DefectScope scope = 0;
   if (const auto tasks = expand_tasks(evaluation.settings.tasks, ""))
-    for (const Task* task : *tasks)
-      scope |= task->kind == kTextTask ? defect_scope::kGenerate : defect_scope::kScore;
+    for (const Task& task : *tasks)
+      scope |= task.kind == kTextTask ? defect_scope::kGenerate : defect_scope::kScore;
   return scope;
 }
 

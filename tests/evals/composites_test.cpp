@@ -14,12 +14,12 @@ std::set<std::string> names_of(const std::vector<std::string>& sets) {
   const auto tasks = expand_tasks(sets, "");
   EXPECT_TRUE(tasks.has_value());
   std::vector<EvalResult> results;
-  for (const Task* task : *tasks) {
+  for (const Task& task : *tasks) {
     EvalResult result;
-    result.task = task->id;
+    result.task = task.id;
     result.items.resize(2);
     result.items_expected = 2;
-    result.metrics = accuracy_metrics(task->id, result.items, 0);
+    result.metrics = accuracy_metrics(task.id, result.items, 0);
     results.push_back(std::move(result));
   }
   std::set<std::string> names;

@@ -24,19 +24,19 @@ TEST(TaskRegistry, CoreHas22Places) {
   EXPECT_EQ(core_labels().size(), 22u);
   const auto tasks = test::tasks_of("core");
   ASSERT_EQ(tasks.size(), 22u);
-  EXPECT_EQ(tasks.front()->id, "hellaswag_zeroshot");
-  EXPECT_EQ(tasks.back()->id, "bigbench_language_identification");
-  for (const Task* task : tasks) EXPECT_FALSE(task->core->is_approximate) << task->id;
+  EXPECT_EQ(tasks.front().id, "hellaswag_zeroshot");
+  EXPECT_EQ(tasks.back().id, "bigbench_language_identification");
+  for (const Task& task : tasks) EXPECT_FALSE(task.core->is_approximate) << task.id;
 }
 
 TEST(TaskRegistry, ApproximateSetFillsTheSamePlacesOtherwise) {
   const auto tasks = test::tasks_of("core_with_hellaswag_approx");
   std::set<std::string_view> labels;
   int approximate = 0;
-  for (const Task* task : tasks) {
-    labels.insert(task->core->core_label);
-    approximate += task->core->is_approximate ? 1 : 0;
-    EXPECT_EQ(task->core->is_approximate, task->id.ends_with("_approx")) << task->id;
+  for (const Task& task : tasks) {
+    labels.insert(task.core->core_label);
+    approximate += task.core->is_approximate ? 1 : 0;
+    EXPECT_EQ(task.core->is_approximate, task.id.ends_with("_approx")) << task.id;
   }
   EXPECT_EQ(labels.size(), 22u);
   EXPECT_EQ(tasks.size(), 22u);  // each place once
@@ -60,25 +60,25 @@ TEST(TaskRegistry, EveryTaskOfTheManifestExists) {
 }
 
 TEST(TaskRegistry, MicroworldIsTwoSets) {
-  for (const auto& [set, ids] : std::vector<std::pair<std::string, std::vector<std::string_view>>>{
+  for (const auto& [set, ids] : std::vector<std::pair<std::string, std::vector<std::string>>>{
            {"mw", {"mw/facts", "mw/cloze", "mw/agreement", "mw/choice"}},
            {"mw_chat",
             {"mw/arc_easy", "mw/arc_challenge", "mw/mmlu", "mw/gsm8k", "mw/humaneval",
              "mw/spellingbee"}}}) {
-    std::vector<std::string_view> found;
-    for (const Task* task : test::tasks_of(set)) found.push_back(task->id);
+    std::vector<std::string> found;
+    for (const Task& task : test::tasks_of(set)) found.push_back(task.id);
     EXPECT_EQ(found, ids) << set;
   }
   for (const char* set : {"chat", "chat_with_spellingbee"})
-    for (const Task* task : test::tasks_of(set)) EXPECT_NE(task->dataset, "microworld") << task->id;
+    for (const Task& task : test::tasks_of(set)) EXPECT_NE(task.dataset, "microworld") << task.id;
 }
 
 TEST(ExpandTasks, KeepsTheOrderAndDropsDoubles) {
   const auto tasks = *expand_tasks(std::vector<std::string>{"mw/choice", "mw", "copa"}, "");
-  std::vector<std::string_view> ids;
-  for (const Task* task : tasks) ids.push_back(task->id);
-  EXPECT_EQ(ids, (std::vector<std::string_view>{"mw/choice", "mw/facts", "mw/cloze", "mw/agreement",
-                                                "copa"}));
+  std::vector<std::string> ids;
+  for (const Task& task : tasks) ids.push_back(task.id);
+  EXPECT_EQ(
+      ids, (std::vector<std::string>{"mw/choice", "mw/facts", "mw/cloze", "mw/agreement", "copa"}));
 }
 
 TEST(ExpandTasks, UnknownNameGetsTheNearestOne) {

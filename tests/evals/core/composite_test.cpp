@@ -24,8 +24,8 @@ EvalResult result_of(std::string_view task, double centred) {
 // Centred values 0, 1, 2, …: of 22 tasks their mean is 10.5.
 std::vector<EvalResult> results_of_set(const std::string& set) {
   std::vector<EvalResult> results;
-  for (const Task* task : test::tasks_of(set))
-    results.push_back(result_of(task->id, static_cast<double>(results.size())));
+  for (const Task& task : test::tasks_of(set))
+    results.push_back(result_of(task.id, static_cast<double>(results.size())));
   return results;
 }
 

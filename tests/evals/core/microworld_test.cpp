@@ -29,26 +29,26 @@ TEST(Microworld, AllFourTasksRunThroughTheLoops) {
 }
 
 TEST(Microworld, ChanceIsTheMeanOfOneOverChoices) {
-  for (const Task* task : test::tasks_of("mw")) {
-    const auto data = microworld_task_data(*task->core, test::small_world(24).microworld);
+  for (const Task& task : test::tasks_of("mw")) {
+    const auto data = microworld_task_data(*task.core, test::small_world(24).microworld);
     ASSERT_TRUE(data.has_value()) << data.error().message;
     double sum = 0;
     for (const CoreItem& item : data->items)
       sum += item.choices.empty() ? 0.0 : 1.0 / static_cast<double>(item.choices.size());
     EXPECT_NEAR(data->baseline_percent, 100.0 * sum / static_cast<double>(data->items.size()), 1e-9)
-        << task->id;
+        << task.id;
   }
 }
 
 TEST(Microworld, GoldIsSpreadOverThePlaces) {
-  for (const Task* task : test::tasks_of("mw")) {
-    if (task->core->type == CoreTaskType::kLanguageModelling) continue;
-    const auto data = *microworld_task_data(*task->core, {});
+  for (const Task& task : test::tasks_of("mw")) {
+    if (task.core->type == CoreTaskType::kLanguageModelling) continue;
+    const auto data = *microworld_task_data(*task.core, {});
     std::map<int, std::size_t> places;
     for (const CoreItem& item : data.items) ++places[item.gold];
     for (const auto& [gold, count] : places)
-      EXPECT_LT(count, data.items.size() * 3 / 4) << task->id << " " << gold;
-    EXPECT_GE(places.size(), 2u) << task->id;
+      EXPECT_LT(count, data.items.size() * 3 / 4) << task.id << " " << gold;
+    EXPECT_GE(places.size(), 2u) << task.id;
   }
 }
 

@@ -51,18 +51,18 @@ void check_task(const Task& task, const Evaluator& evaluator, const EvalContext&
 }
 
 TEST(BuiltInModels, AreRightWrongAndAtChanceOnTheGeneratedTasks) {
-  for (const Task* task : test::tasks_of("mw"))
-    check_task(*task, **load_evaluator(*task, context_of("mw")), context_of("mw"));
+  for (const Task& task : test::tasks_of("mw"))
+    check_task(task, **load_evaluator(task, context_of("mw")), context_of("mw"));
 }
 
 TEST(BuiltInModels, AreRightWrongAndAtChanceOnTheGeneratedTasksInChat) {
-  for (const Task* task : test::tasks_of("mw_chat")) {
+  for (const Task& task : test::tasks_of("mw_chat")) {
     EvalContext context = context_of("mw_chat");
-    if (task->id == "mw/humaneval") context.settings.max_per_task = 6;
-    const auto loaded = load_evaluator(*task, context);
+    if (task.id == "mw/humaneval") context.settings.max_per_task = 6;
+    const auto loaded = load_evaluator(task, context);
     if (!loaded && loaded.error().code == ErrorCode::kRun) continue;  // no sandbox on this host
     ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
-    check_task(*task, **loaded, context);
+    check_task(task, **loaded, context);
   }
 }
 

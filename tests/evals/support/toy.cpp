@@ -51,7 +51,7 @@ EvalContext small_world(std::int64_t items_per_task) {
   return context;
 }
 
-std::vector<const Task*> tasks_of(const std::string& name) {
+std::vector<Task> tasks_of(const std::string& name) {
   auto tasks = expand_tasks(std::vector<std::string>{name}, "");
   EXPECT_TRUE(tasks.has_value()) << tasks.error().message;
   return *tasks;

@@ -23,7 +23,7 @@ FakeLanguageModel toy_model(std::int64_t context_length = 4096);
 FakeLanguageModel flat_model(std::int64_t context_length = 4096);
 
 EvalContext small_world(std::int64_t items_per_task);        // all of mw/…
-std::vector<const Task*> tasks_of(const std::string& name);  // of a set or an id
+std::vector<Task> tasks_of(const std::string& name);  // of a set or an id
 // A task on rows that are already there.
 Result<EvalResult> evaluate_core(const CoreTask& task, CoreTaskData data,
                                  const EvalContext& context, LanguageModel& model);
