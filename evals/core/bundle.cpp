@@ -1,7 +1,6 @@
 #include "evals/core/bundle.hpp"
 
 #include <fmt/core.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <array>
@@ -17,62 +16,6 @@ namespace {
 
 // core.yaml and eval_meta_data.csv lie in one folder; eval_data/ beside them or elsewhere.
 constexpr std::array kFolders = {"", "eval_bundle", "core/eval_bundle_meta"};
-
-std::string at_line(const fs::path& file, const YAML::Mark& mark) {
-  return mark.is_null() ? file.string() : fmt::format("{}:{}", file.string(), mark.line + 1);
-}
-
-template <class T>
-Result<T> value_of(const YAML::Node& task, const char* key, const fs::path& file) {
-  const YAML::Node node = task[key];
-  if (!node)
-    return bad_input(fmt::format("{}: the task has no \"{}\"", at_line(file, task.Mark()), key));
-  try {
-    return node.as<T>();
-  } catch (const YAML::Exception&) {  // yaml-cpp knows no other way to say it
-    return bad_input(
-        fmt::format("{}: \"{}\" has a value of the wrong kind", at_line(file, node.Mark()), key));
-  }
-}
-
-Result<BundleTask> parse_task(const YAML::Node& node, const fs::path& file) {
-  if (!node.IsMap())
-    return bad_input(at_line(file, node.Mark()) + ": a task must be a map with label and more");
-  BundleTask task;
-  NB_TRY(task.label, value_of<std::string>(node, "label", file));
-  NB_TRY(task.dataset_uri, value_of<std::string>(node, "dataset_uri", file));
-  NB_TRY(task.type, value_of<std::string>(node, "icl_task_type", file));
-  NB_TRY(const auto shots, value_of<std::vector<int>>(node, "num_fewshot", file));
-  if (shots.size() != 1 || shots[0] < 0)
-    return bad_input(fmt::format("{}: num_fewshot of {} must be a list of one number",
-                                 at_line(file, node.Mark()), task.label));
-  task.shots = shots[0];
-  if (node["continuation_delimiter"]) {
-    NB_TRY(task.delimiter, value_of<std::string>(node, "continuation_delimiter", file));
-  }
-  return task;
-}
-
-Result<std::vector<BundleTask>> parse_yaml(std::string_view text, const fs::path& file) {
-  YAML::Node root;
-  try {
-    root = YAML::Load(std::string(text));
-  } catch (const YAML::Exception& error) {
-    return bad_input(fmt::format("{}: {}", at_line(file, error.mark), error.msg));
-  }
-  if (!root.IsMap() || !root["icl_tasks"] || !root["icl_tasks"].IsSequence())
-    return bad_input(file.string() + ": no list \"icl_tasks\"");
-  std::vector<BundleTask> tasks;
-  for (const YAML::Node& node : root["icl_tasks"]) {
-    NB_TRY(BundleTask task, parse_task(node, file));
-    if (std::any_of(tasks.begin(), tasks.end(),
-                    [&](const BundleTask& other) { return other.label == task.label; }))
-      return bad_input(
-          fmt::format("{}: the task {} appears twice", at_line(file, node.Mark()), task.label));
-    tasks.push_back(std::move(task));
-  }
-  return tasks;
-}
 
 Result<double> number(const std::string& text, const std::string& where) {
   char* end = nullptr;
@@ -110,7 +53,8 @@ const BundleTask* CoreBundle::find(std::string_view label) const {
 Result<CoreBundle> parse_core_bundle(std::string_view yaml, std::string_view csv,
                                      const fs::path& yaml_path, const fs::path& csv_path) {
   CoreBundle bundle{yaml_path, csv_path, {}};
-  NB_TRY(bundle.tasks, parse_yaml(yaml, yaml_path));
+  NB_TRY(std::vector<YamlTask> tasks, parse_core_yaml(yaml, yaml_path, UnknownKeys::kIgnored));
+  for (YamlTask& task : tasks) bundle.tasks.push_back({std::move(task), 0});
   NB_TRY_VOID(add_baselines(bundle.tasks, csv, csv_path));
   return bundle;
 }

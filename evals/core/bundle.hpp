@@ -10,17 +10,13 @@
 #include <string_view>
 #include <vector>
 
+#include "evals/core/core_yaml.hpp"
 #include "evals/core/task.hpp"
 #include "harness/base/result.hpp"
 
 namespace nb {
 
-struct BundleTask {
-  std::string label;
-  std::string dataset_uri;  // under eval_data/
-  std::string type;         // icl_task_type
-  int shots = 0;
-  std::string delimiter = " ";
+struct BundleTask : YamlTask {  // dataset_uri is under eval_data/
   double baseline_percent = 0;  // "Random baseline"
 };
 
