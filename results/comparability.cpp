@@ -46,7 +46,8 @@ std::string incomparable_because(const Record& a, const Record& b, const std::st
   };
   for (const std::string& key : keys) {
     const std::string owner = owner_of(key, tasks);
-    if (!owner.empty() && owner != task) continue;
+    // "mmlu/anatomy" is a part of "mmlu": what holds of the task holds of its parts.
+    if (!owner.empty() && owner != task && !task.starts_with(owner + "/")) continue;
     const auto left = a.comparability.find(key);
     const auto right = b.comparability.find(key);
     const bool both = left != a.comparability.end() && right != b.comparability.end();

@@ -70,11 +70,17 @@ bool is_gated(const GatePolicy& policy, const std::string& task) {
   return tasks.empty() || std::find(tasks.begin(), tasks.end(), task) != tasks.end();
 }
 
-// Centred scores and the like follow from the answers of their task: one check a task.
+// Centred scores and the like follow from the answers of their task, and so do scores of its parts
+// ("mmlu/anatomy/accuracy"): one check a task.
 bool follows_from_accuracy(const Record& record, const std::string& metric) {
   if (record.kind != "eval") return false;
-  const std::string accuracy = metric::of_task(task_of_metric(metric), metric::kAccuracy);
-  return metric != accuracy && deterministic(record, accuracy) != nullptr;
+  for (std::string task = task_of_metric(metric); !task.empty();) {
+    const std::string accuracy = metric::of_task(task, metric::kAccuracy);
+    if (metric != accuracy && deterministic(record, accuracy) != nullptr) return true;
+    const std::string above = task_of_metric(task);
+    task = above == task ? "" : above;
+  }
+  return false;
 }
 
 // Items files whole on both sides? A damaged one is an ERROR even where digests in the records
@@ -201,7 +207,8 @@ void judge_metric(Gate& gate, const RecordPair& pair, const Metric& a) {
   const auto items = std::find_if(pair.items.begin(), pair.items.end(),
                                   [&](const auto& one) { return one.task == task; });
   const bool equal = *a.value == *b->value;
-  if (is_eval && pair.fixed_weights && items != pair.items.end()) {
+  const bool has_items = is_eval && pair.fixed_weights && items != pair.items.end();
+  if (has_items && a.name == metric::of_task(task, metric::kAccuracy)) {
     add_item_test(gate, pair, a, *b, *items);
   } else if (equal && pair.fixed_weights) {
     gate.add(a.name, where, Verdict::kPass, "identical", "equal to the last bit");
@@ -209,6 +216,10 @@ void judge_metric(Gate& gate, const RecordPair& pair, const Metric& a) {
     gate.add(a.name, where, Verdict::kIncomparable, "identical",
              fmt::format("equal weights, {} → {}: the metric itself changed",
                          value_text(*a.value, a.unit), value_text(*b->value, a.unit)));
+  } else if (has_items) {  // bits per byte: items without right and wrong
+    gate.note(a.name, where,
+              fmt::format("{} → {}; its chance is not known, shown but not judged",
+                          value_text(*a.value, a.unit), value_text(*b->value, a.unit)));
   } else if (pair.fixed_weights) {
     gate.note(a.name, where, "changed with its tasks, judged by them");
   } else if (is_eval && (!has_weights(old) || !has_weights(fresh))) {

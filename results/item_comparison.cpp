@@ -45,7 +45,7 @@ std::optional<double> margin_of(const ItemRecord& item) {
 
 bool differs(const ItemRecord& a, const ItemRecord& b) {
   return a.ok != b.ok || a.prediction != b.prediction || a.log_probs != b.log_probs ||
-         a.texts != b.texts || a.reason != b.reason;
+         a.texts != b.texts || a.reason != b.reason || a.loss != b.loss;
 }
 
 double unscored(const std::vector<ItemRecord>& items) {

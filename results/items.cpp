@@ -50,6 +50,8 @@ Result<std::string> item_line(const ItemRecord& item) {
       line += (i == 0 ? "" : ",") + quoted(item.texts[i]);
     line += "]";
   }
+  if (item.loss)  // the double as it is: what is read again gives the same sums
+    line += fmt::format(",\"n\":[{},{},{}]", item.loss->nats, item.loss->tokens, item.loss->bytes);
   if (!item.reason.empty()) line += ",\"r\":" + quoted(item.reason);
   return line + "}\n";
 }
@@ -82,6 +84,12 @@ Result<ItemRecord> parse_item(std::string_view line, const std::string& where) {
           return bad("\"s\" contains something that is neither 0 nor 1");
         item.sample_ok.push_back(ok.get<int>());
       }
+    } else if (key == "n") {
+      const bool is_loss = value.is_array() && value.size() == 3 && value[0].is_number() &&
+                           value[1].is_number_unsigned() && value[2].is_number_unsigned();
+      if (!is_loss) return bad("\"n\" is not nats, tokens and bytes");
+      item.loss = TextLoss{value[0].get<double>(), value[1].get<std::int64_t>(),
+                           value[2].get<std::int64_t>()};
     } else if (key == "t") {
       if (!value.is_array()) return bad("\"t\" is not a list");
       for (const Json& text : value) {

@@ -1,10 +1,11 @@
 // One line per evaluated item, items.jsonl: at most 150 bytes for a choice item of up to five
 // choices. Keys are short: i id, h prompt hash, o ok, p prediction, g gold, l log-probabilities, r
-// reason, c cut tokens, s ok of each sample, t texts.
+// reason, c cut tokens, s ok of each sample, t texts, n nats, tokens and bytes.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,14 @@ namespace nb {
 // leaves it out.
 inline constexpr const char* kNotFinite = "not finite";
 
+// Of a text that was scored whole.
+struct TextLoss {
+  double nats = 0;
+  std::int64_t tokens = 0;  // scored
+  std::int64_t bytes = 0;   // of the text
+  bool operator==(const TextLoss&) const = default;
+};
+
 struct ItemRecord {
   std::string id;  // 16 hex digits of a hash of the item: the same item, the same id
   bool ok = false;
@@ -29,6 +38,7 @@ struct ItemRecord {
   std::int64_t cut_tokens = 0;   // dropped in front, so that the prompt fitted the context
   std::vector<std::string> texts = {};  // what the model said, one a sample; empty for scored items
   std::vector<int> sample_ok = {};      // 1 or 0 a sample; empty when there is one text
+  std::optional<TextLoss> loss = {};    // of items without answers; `ok` means nothing then
 };
 
 // Floats with 7 significant digits; what is read and written again has the same bytes. NaN,

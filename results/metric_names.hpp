@@ -17,9 +17,11 @@ inline constexpr const char* kPeakMemory = "peak_memory_bytes";  // byte, lower,
 inline constexpr const char* kMfu = "mfu";                       // 1, higher, clock sim
 // Evaluation (kind "eval"), named "<task>/<metric>"; a composite ("core") is named as its task
 // alone.
-inline constexpr const char* kAccuracy = "accuracy";  // 1, higher; n = items
-inline constexpr const char* kCentred = "centred";    // 1, higher; (a − r)/(1 − r)
-inline constexpr const char* kCore = "core";          // 1, higher; mean of centred
+inline constexpr const char* kAccuracy = "accuracy";            // 1, higher; n = items
+inline constexpr const char* kCentred = "centred";              // 1, higher; (a − r)/(1 − r)
+inline constexpr const char* kCore = "core";                    // 1, higher; mean of centred
+inline constexpr const char* kBitsPerByte = "bits_per_byte";    // bit/byte, lower; n = bytes
+inline constexpr const char* kNatsPerToken = "nats_per_token";  // nat, lower; n = tokens
 // 1, lower; share of items without a score (items.hpp: kNotFinite), recorded only where there are
 // such items: the task's other metrics are null then.
 inline constexpr const char* kNotScored = "not_scored";

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
+#include "results/gate.hpp"
 #include "results/items.hpp"
 #include "tests/results/fake_run.hpp"
 
@@ -178,6 +179,28 @@ TEST(Compare, OtherHashesAreNamedAndGiveNoDifference) {
             "INCOMPARABLE: mw/a/prompts differs: p1 and p2");
   EXPECT_FALSE(metric(c.pairs[0], "mw/a/accuracy").difference);
   EXPECT_TRUE(metric(c.pairs[0], "mw/b/accuracy").counts) << "the other task stays comparable";
+}
+
+TEST(Compare, PartsOfATaskAreComparedWhereTheTaskIs) {
+  const auto with_part = [](double value, const std::string& prompts) {
+    return [=](Record& r) {
+      r.metrics.push_back(test::metric_of("mw/a/anatomy/accuracy", value, "1", Direction::kHigher,
+                                          Clock::kNone, 10));
+      r.comparability["mw/a/prompts"] = prompts;
+    };
+  };
+  FakeRun base, same, other;
+  base.add_evaluation("h100_sxm", 1, "w", {{"mw/a", 40, even}}, with_part(0.5, "p1"));
+  same.add_evaluation("h100_sxm", 1, "w", {{"mw/a", 40, always}}, with_part(0.7, "p1"));
+  other.add_evaluation("h100_sxm", 1, "w", {{"mw/a", 40, even}}, with_part(0.7, "p2"));
+  const RunRecords a = base.read(), b = same.read(), c = other.read();
+  EXPECT_NEAR(*metric(compare_runs(a, b).pairs[0], "mw/a/anatomy/accuracy").difference, 0.2, 1e-12);
+  EXPECT_EQ(metric(compare_runs(a, c).pairs[0], "mw/a/anatomy/accuracy").note,
+            "INCOMPARABLE: mw/a/prompts differs: p1 and p2");
+  // The gate judges the task, not its parts again.
+  const GateResult gated = gate(a, b);
+  for (const TaskVerdict& verdict : gated.verdicts)
+    EXPECT_EQ(verdict.metric.find("anatomy"), std::string::npos) << verdict.metric;
 }
 
 // Two sets of items of one task were "damaged", and two forms of one file exited 0.
