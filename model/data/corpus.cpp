@@ -21,17 +21,6 @@ bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos;
 }
 
-Result<void> check_utf8(std::string_view text, const std::string& where) {
-  const std::size_t valid = utf8_valid_prefix(text);
-  if (valid == text.size()) return {};
-  const auto line =
-      1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(valid), '\n');
-  return bad_input(
-      fmt::format("{}:{}: byte {} of the file (0x{:02x}) is not UTF-8; convert the file, e.g. "
-                  "with iconv -t UTF-8",
-                  where, line, valid, static_cast<unsigned char>(text[valid])));
-}
-
 // Without byte order mark, CRLF as LF.
 std::string normalised(std::string_view text) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
@@ -97,8 +86,19 @@ FieldList CorpusSettings::fields() {
            {.min = 0, .max = 0.9}}};
 }
 
+Result<void> check_utf8_text(std::string_view text, const std::string& where) {
+  const std::size_t valid = utf8_valid_prefix(text);
+  if (valid == text.size()) return {};
+  const auto line =
+      1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(valid), '\n');
+  return bad_input(
+      fmt::format("{}:{}: byte {} of the file (0x{:02x}) is not UTF-8; convert the file, e.g. "
+                  "with iconv -t UTF-8",
+                  where, line, valid, static_cast<unsigned char>(text[valid])));
+}
+
 Result<Documents> parse_jsonl_documents(std::string_view text, const std::string& where) {
-  NB_TRY_VOID(check_utf8(text, where));
+  NB_TRY_VOID(check_utf8_text(text, where));
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   Documents documents;
   for (std::size_t number = 1; !text.empty(); ++number) {
@@ -116,7 +116,7 @@ Result<Documents> parse_jsonl_documents(std::string_view text, const std::string
 
 Result<Documents> parse_text_documents(std::string_view text, const std::string& where,
                                        std::int64_t document_chars) {
-  NB_TRY_VOID(check_utf8(text, where));
+  NB_TRY_VOID(check_utf8_text(text, where));
   Documents documents;
   for (std::string& document : cut_text(normalised(text), document_chars))
     add(documents, std::move(document));

@@ -41,6 +41,9 @@ struct Corpus {
   std::string sha256;  // of both lists with lengths: equal corpora have equal hashes
 };
 
+// An error that names line and byte, and what to do, where a text is not UTF-8.
+Result<void> check_utf8_text(std::string_view text, const std::string& where);
+
 // In file order, unshuffled.
 Result<Documents> read_documents(const std::filesystem::path& path, std::int64_t document_chars);
 Result<Documents> parse_jsonl_documents(std::string_view text, const std::string& where);

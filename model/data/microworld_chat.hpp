@@ -43,6 +43,8 @@ using WorldItem = std::variant<ChoiceItem, Gsm8kItem, ProgramItem, SpellingBeeIt
 // "mw/simple_spelling", "mw/talk", "mw/identity".
 std::vector<std::string_view> microworld_conversation_tasks();
 
+std::vector<std::string_view> microworld_subjects();  // of mw/mmlu, in alphabetical order
+
 // Errors: settings out of their ranges, an unknown task, a size below 1, above 10 million or, of
 // the test split, above items_per_task.
 Result<ConversationTask> microworld_conversations(const MicroworldSettings& settings,

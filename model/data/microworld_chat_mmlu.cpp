@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::array<std::string_view, kOfThings.size()> kThingSubjects = {"kinds", "colours",
                                                                            "rooms", "materials"};
+constexpr const char *kJobs = "jobs", *kCalendar = "calendar", *kRoutines = "routines",
+                     *kNumbers = "numbers";
 constexpr int kLargestNumber = 20;
 
 void add_neighbours(std::vector<Rule>& rules, std::string_view noun, const std::string& from,
@@ -69,7 +71,7 @@ void add_rules(QuestionFamily& family, const RuleSubject& subject, bool is_test)
           std::find(question.wrong.begin(), question.wrong.end(), other.answer) ==
               question.wrong.end())
         question.wrong.push_back(other.answer);
-    if (subject.name == "routines") question.wrong.emplace_back(kDoings.back());
+    if (subject.name == kRoutines) question.wrong.emplace_back(kDoings.back());
     family.questions.push_back(std::move(question));
   }
 }
@@ -80,10 +82,10 @@ std::vector<RuleSubject> rule_subjects(std::uint64_t seed) {
   std::vector<Rule> calendar;
   add_circle(calendar, "day", kDays);
   add_circle(calendar, "month", kMonths);
-  std::vector<RuleSubject> subjects = {{"jobs", job_rules(), {}},
-                                       {"calendar", std::move(calendar), {}},
-                                       {"routines", routine_rules(), {}},
-                                       {"numbers", number_rules(), {}}};
+  std::vector<RuleSubject> subjects = {{kJobs, job_rules(), {}},
+                                       {kCalendar, std::move(calendar), {}},
+                                       {kRoutines, routine_rules(), {}},
+                                       {kNumbers, number_rules(), {}}};
   for (std::size_t s = 0; s < subjects.size(); ++s)
     subjects[s].held =
         held_third(subjects[s].rules.size(), Draws(seed, "microworld/chat/held/rules", s));
@@ -112,3 +114,15 @@ ItemSource mmlu_source(const World& world, WorldSplit split) {
 }
 
 }  // namespace nb::microworld
+
+namespace nb {
+
+std::vector<std::string_view> microworld_subjects() {
+  using namespace microworld;
+  std::vector<std::string_view> subjects(kThingSubjects.begin(), kThingSubjects.end());
+  subjects.insert(subjects.end(), {kJobs, kCalendar, kRoutines, kNumbers});
+  std::ranges::sort(subjects);
+  return subjects;
+}
+
+}  // namespace nb
