@@ -9,11 +9,13 @@
 
 #include "evals/base/eval_metrics.hpp"
 #include "evals/composites.hpp"
+#include "evals/core/own_tasks.hpp"
 #include "evals/data/manifest.hpp"
 #include "evals/generate_texts.hpp"
 #include "evals/humaneval/evaluator.hpp"
 #include "evals/models/gold_reader.hpp"
 #include "evals/task_registry.hpp"
+#include "evals/text/evaluator.hpp"
 #include "harness/base/check.hpp"
 #include "harness/base/hash.hpp"
 #include "harness/base/parallel.hpp"
@@ -248,6 +250,7 @@ class Run {
     const auto of_task = [this](const char* key) { return fmt::format("{}/{}", task_.id, key); };
     const std::int64_t kept = context_.settings.max_per_task;
     result.comparability = evaluator_.comparability();
+    result.comparability.merge(evaluator_.more_comparability(result.items, context_length));
     result.environment = evaluator_.environment();
     result.comparability.insert({
         {of_task("items"), item_hash_},
@@ -260,7 +263,10 @@ class Run {
       result.comparability[of_task("generation")] =
           is_generated ? generation_text(context_.settings) : "stored texts";
     if (!result.is_complete() || result.items.empty()) return result;
-    result.metrics = accuracy_metrics(task_.id, result.items, evaluator_.baseline_percent());
+    if (evaluator_.has_answers())
+      result.metrics = accuracy_metrics(task_.id, result.items, evaluator_.baseline_percent());
+    else if (auto not_scored = not_scored_metric(task_.id, result.items))
+      result.metrics.push_back(std::move(*not_scored));
     const std::string unscored = not_scored_reason(result.items);
     if (was_cut)
       result.metrics.push_back(
@@ -291,15 +297,30 @@ Result<std::unique_ptr<Evaluator>> load_evaluator(const Task& task, const EvalCo
 }
 
 Result<std::vector<std::string>> datasets_of(const EvalSettings& settings) {
-  NB_TRY(const auto tasks, expand_tasks(settings.tasks, ""));
+  NB_TRY(const auto tasks, expand_tasks(settings, ""));
   std::vector<std::string> datasets;
   for (const Task& task : tasks)
-    if (task.dataset != "microworld") datasets.emplace_back(task.dataset);
+    if (is_in_manifest(task)) datasets.emplace_back(task.dataset);
   return datasets;
 }
 
-std::string sandbox_level(std::span<const std::string> names) {
-  const auto tasks = expand_tasks(names, "");
+Result<std::map<std::string, std::string>> digests_of(const EvalSettings& settings) {
+  std::map<std::string, std::string> digests;
+  if (settings.task_files.empty() && settings.texts.empty()) return digests;
+  NB_TRY(const auto tasks, expand_tasks(settings, ""));
+  for (const Task& task : tasks) {
+    if (task.load == load_texts) {
+      NB_TRY(const Texts texts, read_texts(settings.texts));
+      digests[task.id] = texts.digest;
+    } else if (task.dataset == kOwnFiles) {
+      NB_TRY(digests[task.id], own_digest(*task.core));
+    }
+  }
+  return digests;
+}
+
+std::string sandbox_level(const EvalSettings& settings) {
+  const auto tasks = expand_tasks(settings, "");
   const auto runs_programs = [](const Task& task) {
     return task.load == load_humaneval || task.load == load_microworld_programs;
   };
@@ -311,7 +332,7 @@ std::string sandbox_level(std::span<const std::string> names) {
 Result<void> preflight(const EvalContext& context) {
   NB_TRY(const auto datasets, datasets_of(context.settings));
   if (!datasets.empty()) NB_TRY_VOID(check_presence(data_manifest(), datasets, context.data_dir));
-  NB_TRY(const auto tasks, expand_tasks(context.settings.tasks, ""));
+  NB_TRY(const auto tasks, expand_tasks(context.settings, ""));
   for (const Task& task : tasks)
     if (const auto loaded = load_evaluator(task, context); !loaded)
       return tl::unexpected<Error>(loaded.error());
@@ -332,7 +353,7 @@ Result<EvalResult> mark_stored(const Task& task, const GeneratingEvaluator& eval
 }
 
 Result<std::vector<EvalResult>> evaluate(const EvalContext& context, LanguageModel& model) {
-  NB_TRY(const auto tasks, expand_tasks(context.settings.tasks, ""));
+  NB_TRY(const auto tasks, expand_tasks(context.settings, ""));
   std::vector<EvalResult> results;
   for (const Task& task : tasks) {
     NB_TRY(const auto evaluator, load_evaluator(task, context));

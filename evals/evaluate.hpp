@@ -3,6 +3,7 @@
 // shards, threads and interruptions change nothing, to the bit.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,9 +25,13 @@ Result<std::unique_ptr<Evaluator>> load_evaluator(const Task& task, const EvalCo
 // none.
 Result<std::vector<std::string>> datasets_of(const EvalSettings& settings);
 
-// The level of this host's sandbox where one of these tasks runs programs that a model wrote;
+// The level of this host's sandbox where one of the tasks runs programs that a model wrote;
 // empty: none does, or no level works. Part of comparability, so of a node's key too.
-std::string sandbox_level(std::span<const std::string> tasks);
+std::string sandbox_level(const EvalSettings& settings);
+
+// What the user's own files hold, by task: part of a node's key, since their names say nothing of
+// it. Empty: there are none.
+Result<std::map<std::string, std::string>> digests_of(const EvalSettings& settings);
 
 // All of settings.tasks, in order. evaluate() adds the composites (composites.hpp) at the end.
 Result<void> preflight(const EvalContext& context);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "evals/base/eval_settings.hpp"
 #include "evals/base/task.hpp"
 #include "harness/base/result.hpp"
 
@@ -26,9 +27,14 @@ struct TaskSet {
 };
 std::span<const TaskSet> task_sets();
 
-// Task ids and set names → tasks in the order given, sets opened, doubles dropped. An unknown name
-// is an error with the nearest known one; an empty list too.
+// Task ids, their variants ("mmlu:anatomy", "gsm8k:flexible") and set names → tasks in the order
+// given, sets opened, doubles dropped. An unknown name is an error with the nearest known one; an
+// empty list too.
 Result<std::vector<Task>> expand_tasks(std::span<const std::string> names,
                                        const std::string& where);
+// All that settings ask for: those of their tasks and of their task files (all of the files', or
+// those that the tasks name). Reads the task files, not their rows. More errors: what is wrong with
+// the files, a number of examples for a task that takes none.
+Result<std::vector<Task>> expand_tasks(const EvalSettings& settings, const std::string& where);
 
 }  // namespace nb

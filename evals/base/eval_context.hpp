@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +22,9 @@ namespace nb {
 struct EvalContext {
   EvalSettings settings;
   std::filesystem::path data_dir;
+  // What the user's own files held when the node's key was made (digests_of); a file that changed
+  // since is an error. Empty: not known.
+  std::map<std::string, std::string> file_digests;
   MicroworldSettings microworld;  // of mw/… tasks: the world that the model was trained on
   std::function<ScorerFault(std::string_view task)> fault;  // empty: none
   // Which item the model is asked, and marked by, in place of item i of so many; empty: i itself.

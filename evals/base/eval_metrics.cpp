@@ -56,14 +56,21 @@ Metric without_value(Metric metric, const std::string& reason) {
   return metric;
 }
 
+std::optional<Metric> not_scored_metric(std::string_view task, std::span<const ItemRecord> items) {
+  const auto count = std::ranges::count(items, kNotFinite, &ItemRecord::reason);
+  if (count == 0) return std::nullopt;
+  const auto n = static_cast<std::int64_t>(items.size());
+  const double share = static_cast<double>(count) / static_cast<double>(n);
+  Metric metric = task_metric(task, metric::kNotScored, share, n);
+  metric.direction = Direction::kLower;
+  return metric;
+}
+
 std::vector<Metric> accuracy_metrics(std::string_view task, std::span<const ItemRecord> items,
                                      double baseline_percent) {
   const auto n = static_cast<std::int64_t>(items.size());
   if (const std::string unscored = not_scored_reason(items); !unscored.empty()) {
-    const auto count = std::ranges::count(items, kNotFinite, &ItemRecord::reason);
-    const double share = static_cast<double>(count) / static_cast<double>(n);
-    Metric not_scored = task_metric(task, metric::kNotScored, share, n);
-    not_scored.direction = Direction::kLower;
+    Metric not_scored = not_scored_metric(task, items).value();
     return {without_value(task_metric(task, metric::kAccuracy, 0, n), unscored),
             without_value(task_metric(task, metric::kCentred, 0, n), unscored),
             std::move(not_scored)};

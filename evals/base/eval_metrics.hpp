@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,9 @@ Metric count_metric(std::string_view task, std::string_view name, std::int64_t c
 // "3 of 100 items have no score: …", of items whose model is not finite (items.hpp); empty: none.
 std::string not_scored_reason(std::span<const ItemRecord> items);
 Metric without_value(Metric metric, const std::string& reason);
+
+// The share of items without a score; nothing: all have one.
+std::optional<Metric> not_scored_metric(std::string_view task, std::span<const ItemRecord> items);
 
 std::vector<Metric> accuracy_metrics(std::string_view task, std::span<const ItemRecord> items,
                                      double baseline_percent);

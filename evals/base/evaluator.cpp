@@ -6,6 +6,11 @@ namespace nb {
 
 std::vector<Metric> Evaluator::more_metrics(std::span<const ItemRecord>) const { return {}; }
 
+std::map<std::string, std::string> Evaluator::more_comparability(std::span<const ItemRecord>,
+                                                                 std::int64_t) const {
+  return {};
+}
+
 Result<void> Evaluator::check_tokenizer(const Tokenizer&) const { return {}; }
 
 std::string_view name(TextForm form) {

@@ -65,6 +65,8 @@ class Evaluator {
   virtual std::vector<std::string> prompts(std::size_t i) const = 0;
   virtual Gold gold(std::size_t i) const = 0;
 
+  // false: items are right or wrong in no sense, and all metrics are more_metrics().
+  virtual bool has_answers() const { return true; }
   virtual double baseline_percent() const = 0;  // of centring: accuracy of guessing as published
   // Expected accuracy of choosing at random among each item's choices, on these items; 0 for texts.
   virtual double guessing() const = 0;
@@ -73,6 +75,9 @@ class Evaluator {
   // measured, e.g. {"<task>/scorer", "gsm8k-1"}. Keys without the task's name must be equal for all
   // tasks of an evaluation.
   virtual std::map<std::string, std::string> comparability() const { return {}; }
+  // The same of what only the items of a model with that context say. Default: none.
+  virtual std::map<std::string, std::string> more_comparability(std::span<const ItemRecord> items,
+                                                                std::int64_t context_length) const;
   // For the record's environment, where it matters which programs of this host had a part.
   virtual std::map<std::string, std::string> environment() const { return {}; }
   // Beyond accuracy and centred, of all items: extraction failures, pass@k.

@@ -3,16 +3,20 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "evals/base/choice.hpp"
+#include "evals/base/eval_metrics.hpp"
+#include "evals/base/part_metrics.hpp"
 #include "evals/chat/order.hpp"
 #include "evals/chat/prompt.hpp"
 #include "evals/data/manifest.hpp"
 #include "harness/base/check.hpp"
 #include "model/data/microworld_chat.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
+#include "results/metric_names.hpp"
 
 namespace nb {
 
@@ -41,6 +45,29 @@ double LetterEvaluator::guessing() const {
 
 std::map<std::string, std::string> LetterEvaluator::comparability() const {
   return {{task_ + "/scorer", std::string(kLetterScorerVersion)}, {task_ + "/order", kChatOrder}};
+}
+
+std::vector<Metric> LetterEvaluator::more_metrics(std::span<const ItemRecord> items) const {
+  std::map<std::string_view, std::string_view> subject_of;  // by id
+  for (std::size_t i = 0; i < size(); ++i) subject_of.emplace(item(i).id, item(i).subject);
+  struct Count {
+    std::int64_t right = 0, all = 0;
+  };
+  std::map<std::string_view, Count> counts;
+  for (const ItemRecord& record : items) {
+    Count& count = counts[subject_of.at(record.id)];
+    count.right += record.ok ? 1 : 0;
+    ++count.all;
+  }
+  if (counts.size() < 2) return {};
+  std::vector<Metric> metrics;
+  for (const auto& [subject, count] : counts) {
+    const double accuracy = static_cast<double>(count.right) / static_cast<double>(count.all);
+    metrics.push_back(as_part(
+        task_metric(task_, metric::kAccuracy, accuracy, count.all, wilson(count.right, count.all)),
+        subject));
+  }
+  return metrics;
 }
 
 Result<void> LetterEvaluator::check_tokenizer(const Tokenizer& tokenizer) const {
@@ -96,11 +123,20 @@ ItemRecord LetterEvaluator::mark(std::size_t i, std::span<const ScoreRequest>,
 
 namespace {
 
+// Of one subject, where the task names one.
+Result<void> keep_variant(const Task& task, std::vector<ChoiceItem>& items) {
+  if (task.variant.empty()) return {};
+  std::erase_if(items, [&](const ChoiceItem& item) { return item.subject != task.variant; });
+  if (!items.empty()) return {};
+  return bad_input(fmt::format("{}: there is no question of this subject", task.id));
+}
+
 template <class Read>
 Result<std::unique_ptr<Evaluator>> load(const Task& task, const EvalContext& context, Read read) {
   const std::string id(task.id);
   NB_TRY(const ResolvedFile file, resolve(data_manifest(), task.dataset, context.data_dir), id);
   NB_TRY(std::vector<ChoiceItem> items, read(file.path), id);
+  NB_TRY_VOID(keep_variant(task, items));
   return std::make_unique<LetterEvaluator>(id, std::move(items), context);
 }
 
@@ -118,8 +154,9 @@ Result<std::unique_ptr<Evaluator>> load_microworld_choices(const Task& task,
                                                            const EvalContext& context) {
   const std::string id(task.id);
   NB_TRY(std::vector<ChoiceItem> items,
-         microworld_test_items<ChoiceItem>(context.microworld, task.id), id);
+         microworld_test_items<ChoiceItem>(context.microworld, id.substr(0, id.find(':'))), id);
   for (std::size_t i = 0; i < items.size(); ++i) items[i].public_id = fmt::format("test {}", i);
+  NB_TRY_VOID(keep_variant(task, items));
   return std::make_unique<LetterEvaluator>(id, std::move(items), context);
 }
 

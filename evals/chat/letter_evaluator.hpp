@@ -33,6 +33,8 @@ class LetterEvaluator : public ScoringEvaluator {
   }  // nanochat chat_eval.py, whatever the items have
   double guessing() const override;
   std::map<std::string, std::string> comparability() const override;
+  // "<task>/<subject>/accuracy" of each subject, where the items have several.
+  std::vector<Metric> more_metrics(std::span<const ItemRecord> items) const override;
   // Every letter of every item must be one token.
   Result<void> check_tokenizer(const Tokenizer& tokenizer) const override;
   Result<Requests> requests(std::size_t i, const Tokenizer& tokenizer,

@@ -34,23 +34,41 @@ NumberItem number_item(const SpellingBeeItem& item, std::string public_id) {
           all_text(conversation_of(item).messages.back())};
 }
 
+Result<std::unique_ptr<Evaluator>> evaluator_of(const Task& task, std::string order,
+                                                std::vector<NumberItem> items,
+                                                const EvalContext& context) {
+  const AnswerFilter filter = answer_filter(task.variant);
+  const EvalSettings& settings = context.settings;
+  if (filter == AnswerFilter::kMajority && settings.num_samples < 2)
+    return bad_input(fmt::format(
+        "{}: one sample is no majority; give num_samples of at least 2 (--samples 8)", task.id));
+  if (filter == AnswerFilter::kMajority && settings.temperature == 0)
+    return bad_input(fmt::format(
+        "{}: at temperature 0 all samples are equal; give a temperature (--temperature 0.7)",
+        task.id));
+  return std::make_unique<NumberEvaluator>(task.id, std::move(order), std::move(items), context,
+                                           filter);
+}
+
 template <class Item>
 Result<std::unique_ptr<Evaluator>> load_microworld(const Task& task, const EvalContext& context) {
   const std::string id(task.id);
-  NB_TRY(const std::vector<Item> rows, microworld_test_items<Item>(context.microworld, task.id),
-         id);
+  NB_TRY(const std::vector<Item> rows,
+         microworld_test_items<Item>(context.microworld, id.substr(0, id.find(':'))), id);
   std::vector<NumberItem> items;
   for (const std::size_t row : chat_order(rows.size(), context.settings.max_per_task))
     items.push_back(number_item(rows[row], fmt::format("test {}", row)));
-  return std::make_unique<NumberEvaluator>(id, kChatOrder, std::move(items), context);
+  return evaluator_of(task, kChatOrder, std::move(items), context);
 }
 
 }  // namespace
 
 NumberEvaluator::NumberEvaluator(std::string task, std::string order, std::vector<NumberItem> items,
-                                 const EvalContext& context)
+                                 const EvalContext& context, AnswerFilter filter)
     : task_(std::move(task)),
       order_(std::move(order)),
+      filter_(filter),
+      samples_(context.settings.num_samples),
       items_(std::move(items)),
       fault_(context.fault ? context.fault(task_) : ScorerFault::kNone) {}
 
@@ -73,7 +91,7 @@ std::vector<Metric> NumberEvaluator::more_metrics(std::span<const ItemRecord> it
   for (const ItemRecord& item : items)
     for (const std::string& text : item.texts) {
       ++texts;
-      failures += extract_answer(text) ? 0 : 1;
+      failures += extracted(text) ? 0 : 1;
     }
   if (texts == 0) return {};
   Metric metric = task_metric(task_, kExtractionFailures,
@@ -95,18 +113,32 @@ Result<GeneratingEvaluator::Prompt> NumberEvaluator::prompt(std::size_t i,
   return Prompt{std::move(prompt.tokens), prompt.cut_tokens};
 }
 
+std::optional<std::string> NumberEvaluator::extracted(std::string_view text) const {
+  return filter_ == AnswerFilter::kFlexible ? last_number(text) : extract_answer(text);
+}
+
 Result<ItemRecord> NumberEvaluator::mark(std::size_t i, std::span<const std::string> texts) const {
+  const std::string number = extract_answer(items_[i].answer).value();
+  const std::string wanted = filter_ == AnswerFilter::kFlexible ? plain_number(number) : number;
+  const auto is_right = [&](const std::optional<std::string>& answer) {
+    return answer == wanted && fault_ != ScorerFault::kSecondBest;
+  };
   ItemRecord record;
-  record.gold = shown(extract_answer(items_[i].answer));
+  record.gold = shown(number);
   record.reason = kNoAnswer;
+  std::vector<std::optional<std::string>> answers;
   for (const std::string& text : texts) {
-    const auto answer = extract_answer(text);
-    if (answer) record.reason.clear();
-    const bool is_right =
-        is_right_answer(text, items_[i].answer) && fault_ != ScorerFault::kSecondBest;
-    record.sample_ok.push_back(is_right ? 1 : 0);
-    record.ok = record.ok || is_right;
-    if (record.sample_ok.size() == 1) record.prediction = shown(answer);
+    answers.push_back(extracted(text));
+    if (answers.back()) record.reason.clear();
+    record.sample_ok.push_back(is_right(answers.back()) ? 1 : 0);
+    record.ok = record.ok || is_right(answers.back());
+  }
+  if (answers.empty()) return record;
+  record.prediction = shown(answers.front());
+  if (filter_ == AnswerFilter::kMajority) {
+    const auto vote = majority(answers);
+    record.prediction = shown(vote);
+    record.ok = is_right(vote);
   }
   if (texts.size() == 1) record.sample_ok.clear();
   return record;
@@ -121,10 +153,15 @@ ChosenForm NumberEvaluator::guess_form(std::span<const GivenText>) const {
 }
 
 std::map<std::string, std::string> NumberEvaluator::form_comparability(TextForm form) const {
-  return {{task_ + "/form", std::string(name(form))},
-          {task_ + "/extraction", form == TextForm::kAnswer ? "#### number"
-                                                            : "#### number, or a last line A: "
-                                                              "number"}};
+  return {{task_ + "/form", std::string(name(form))}, {task_ + "/extraction", extraction(form)}};
+}
+
+std::string NumberEvaluator::extraction(TextForm form) const {
+  if (filter_ == AnswerFilter::kFlexible) return "last number, flexible-extract";
+  const std::string strict =
+      form == TextForm::kAnswer ? "#### number" : "#### number, or a last line A: number";
+  return filter_ == AnswerFilter::kStrict ? strict
+                                          : fmt::format("majority of {}, {}", samples_, strict);
 }
 
 Result<std::unique_ptr<Evaluator>> load_gsm8k(const Task& task, const EvalContext& context) {
@@ -134,7 +171,7 @@ Result<std::unique_ptr<Evaluator>> load_gsm8k(const Task& task, const EvalContex
   std::vector<NumberItem> items;
   for (const std::size_t row : chat_order(rows.size(), context.settings.max_per_task))
     items.push_back(number_item(rows[row], fmt::format("row {}", row + 1)));
-  return std::make_unique<NumberEvaluator>(id, kChatOrder, std::move(items), context);
+  return evaluator_of(task, kChatOrder, std::move(items), context);
 }
 
 Result<std::unique_ptr<Evaluator>> load_spellingbee(const Task& task, const EvalContext& context) {
@@ -149,7 +186,7 @@ Result<std::unique_ptr<Evaluator>> load_spellingbee(const Task& task, const Eval
         spelling_bee_item(words, SpellingSplit::kTest, static_cast<std::uint64_t>(index));
     items.push_back(number_item(item, fmt::format("test {}", index)));
   }
-  return std::make_unique<NumberEvaluator>(id, "index", std::move(items), context);
+  return evaluator_of(task, "index", std::move(items), context);
 }
 
 Result<std::unique_ptr<Evaluator>> load_microworld_problems(const Task& task,

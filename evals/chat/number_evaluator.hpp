@@ -2,13 +2,17 @@
 // behind "#### " (nanochat's tasks/gsm8k.py, tasks/spellingbee.py).
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "evals/base/eval_context.hpp"
 #include "evals/base/evaluator.hpp"
 #include "evals/base/task.hpp"
+#include "evals/chat/answer_filter.hpp"
 
 namespace nb {
 
@@ -30,7 +34,7 @@ class NumberEvaluator : public GeneratingEvaluator {
  public:
   // items in the order evaluated, cropped.
   NumberEvaluator(std::string task, std::string order, std::vector<NumberItem> items,
-                  const EvalContext& context);
+                  const EvalContext& context, AnswerFilter filter = AnswerFilter::kStrict);
 
   std::size_t size() const override { return items_.size(); }
   std::string item_id(std::size_t i) const override { return items_[i].id; }
@@ -45,8 +49,8 @@ class NumberEvaluator : public GeneratingEvaluator {
   Result<void> check_tokenizer(const Tokenizer& tokenizer) const override;
   Result<Prompt> prompt(std::size_t i, const Tokenizer& tokenizer,
                         std::int64_t max_tokens) const override;
-  // prediction: the number of the first text (at most 40 characters); reason "no answer" when no
-  // text has one.
+  // prediction: the number of the first text (at most 40 characters), or the majority's; reason "no
+  // answer" when no text has one.
   Result<ItemRecord> mark(std::size_t i, std::span<const std::string> texts) const override;
   // An answer: as it is. A completion: a last line "A: 72", as in the solutions that come with
   // GSM8K, counts as "#### 72". There are no programs.
@@ -56,11 +60,18 @@ class NumberEvaluator : public GeneratingEvaluator {
   std::map<std::string, std::string> form_comparability(TextForm form) const override;
 
  private:
+  std::optional<std::string> extracted(std::string_view text) const;
+  std::string extraction(TextForm form) const;
+
   std::string task_, order_;
+  AnswerFilter filter_;
+  std::int64_t samples_;
   std::vector<NumberItem> items_;
   ScorerFault fault_;
 };
 
+// Their variants are the answer filters; majority is an error with fewer than two samples, or with
+// samples that cannot differ (temperature 0).
 Result<std::unique_ptr<Evaluator>> load_gsm8k(const Task& task, const EvalContext& context);
 // 256 examples of the test split (or max_per_task, if that is less).
 Result<std::unique_ptr<Evaluator>> load_spellingbee(const Task& task, const EvalContext& context);

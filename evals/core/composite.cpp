@@ -102,6 +102,7 @@ std::vector<EvalResult> core_composites(std::span<const EvalResult> results,
   EvalResult composite;
   composite.task = metric::kCore;
   if (settings.max_per_task > 0) composite.task += "_estimate";
+  if (settings.num_fewshot) composite.task += fmt::format("_with_{}_shots", *settings.num_fewshot);
   if (is_approximate) composite.task += "_with_hellaswag_approx";
   const int present = static_cast<int>(accuracies.size());
   const std::string other = settings.baselines == "v1" ? "v2" : "v1";

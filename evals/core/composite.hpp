@@ -23,6 +23,7 @@ std::optional<double> core_of(const std::map<std::string, double>& accuracies,
 // Of the results of one evaluation. Nothing when no task of CORE is among them; else one result:
 //   core                          all 22 tasks, all rows
 //   core_estimate                 all 22 tasks, max_per_task rows of each (base_train's estimate)
+//   core…_with_5_shots            num_fewshot in place of the tasks' own numbers of examples
 //   core…_with_hellaswag_approx   the same with an approximate HellaSwag
 // With tasks missing the value is null and the reason names them. A second metric, "<name>_v2" (or
 // _v1), is the same with the other baselines; it has no direction, so nothing judges it.

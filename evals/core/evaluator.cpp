@@ -10,6 +10,7 @@
 #include "evals/core/items.hpp"
 #include "evals/core/mark.hpp"
 #include "evals/core/microworld.hpp"
+#include "evals/core/own_tasks.hpp"
 #include "evals/core/prompt.hpp"
 #include "evals/core/spans.hpp"
 #include "evals/data/manifest.hpp"
@@ -17,9 +18,33 @@
 #include "results/metric_names.hpp"
 
 namespace nb {
+namespace {
+
+// In percent, of choosing at random among each item's choices.
+double chance_of(std::span<const CoreItem> items) {
+  double sum = 0;
+  for (const CoreItem& item : items)
+    if (!item.choices.empty()) sum += 1.0 / static_cast<double>(item.choices.size());
+  return 100.0 * sum / static_cast<double>(items.size());
+}
+
+Result<CoreTaskData> own_task_data(const CoreTask& task, const EvalContext& context) {
+  NB_TRY(OwnRows rows, read_own_rows(task));
+  const auto before = context.file_digests.find(task.id);
+  if (before != context.file_digests.end() && before->second != rows.digest)
+    return bad_input(
+        fmt::format("{}: the task or its rows in {} changed after this evaluation began; give the "
+                    "command again",
+                    task.id, task.dataset));
+  const double chance = chance_of(rows.items);
+  return CoreTaskData{std::move(rows.items), chance, std::move(rows.digest)};
+}
+
+}  // namespace
 
 Result<CoreTaskData> load_core_task(const CoreTask& task, const EvalContext& context) {
   if (is_microworld(task)) return microworld_task_data(task, context.microworld);
+  if (is_own(task)) return own_task_data(task, context);
   CoreTaskData data;
   data.baseline_percent = context.settings.baselines == "v2" ? task.baseline_v2 : task.baseline_v1;
   NB_TRY(const ResolvedFile file, resolve(data_manifest(), task.dataset, context.data_dir),
@@ -42,14 +67,17 @@ Result<std::unique_ptr<CoreEvaluator>> CoreEvaluator::create(const CoreTask& tas
                                                              CoreTaskData data,
                                                              const EvalContext& context) {
   std::unique_ptr<CoreEvaluator> evaluator(new CoreEvaluator(task, std::move(data), context));
-  if (std::cmp_less(task.shots, evaluator->size())) return evaluator;
-  return bad_input(fmt::format(
-      "{}: {} few-shot examples need at least {} rows, but {} are kept; raise max_per_task",
-      task.id, task.shots, task.shots + 1, evaluator->size()));
+  const int shots = evaluator->shots_;
+  if (std::cmp_less(shots, evaluator->size())) return evaluator;
+  return bad_input(
+      fmt::format("{}: {} few-shot examples need at least {} rows, but {} are kept; {}", task.id,
+                  shots, shots + 1, evaluator->size(),
+                  shots == task.shots ? "raise max_per_task" : "lower num_fewshot"));
 }
 
 CoreEvaluator::CoreEvaluator(const CoreTask& task, CoreTaskData data, const EvalContext& context)
     : task_(task),
+      shots_(static_cast<int>(context.settings.num_fewshot.value_or(task.shots))),
       settings_(context.settings),
       data_(std::move(data)),
       kept_(shuffled_and_cropped(data_.items.size(), context.settings.shuffle_seed,
@@ -67,7 +95,7 @@ std::string CoreEvaluator::item_bytes(std::size_t i) const {
 std::vector<std::string> CoreEvaluator::prompts(std::size_t i) const {
   std::vector<const CoreItem*> examples;
   for (const std::size_t position :
-       few_shot_positions(kept_.size(), i, task_.shots, settings_.few_shot_seed))
+       few_shot_positions(kept_.size(), i, shots_, settings_.few_shot_seed))
     examples.push_back(&item(position));
   return render_prompts(item(i), examples, task_.type, task_.delimiter);
 }
@@ -86,10 +114,15 @@ double CoreEvaluator::guessing() const {
 }
 
 std::map<std::string, std::string> CoreEvaluator::comparability() const {
-  return {{"baselines", settings_.baselines},
-          {"few_shot_seed", std::to_string(settings_.few_shot_seed)},
-          {"scorer", std::string(kCoreScorerVersion)},
-          {"shuffle_seed", std::to_string(settings_.shuffle_seed)}};
+  std::map<std::string, std::string> facts = {
+      {"baselines", settings_.baselines},
+      {"few_shot_seed", std::to_string(settings_.few_shot_seed)},
+      {"scorer", std::string(kCoreScorerVersion)},
+      {"shuffle_seed", std::to_string(settings_.shuffle_seed)}};
+  if (!data_.digest.empty()) facts[task_.id + "/definition"] = data_.digest;
+  if (shots_ != task_.shots)
+    facts[task_.id + "/few_shot"] = fmt::format("{}, not its own {}", shots_, task_.shots);
+  return facts;
 }
 
 std::vector<Metric> CoreEvaluator::more_metrics(std::span<const ItemRecord> items) const {

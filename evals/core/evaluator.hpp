@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,10 +16,11 @@ namespace nb {
 // Part of comparability: raise it when the same model could get another score from the same items.
 inline constexpr std::string_view kCoreScorerVersion = "core-1";
 
-// A task with its rows in file order. Chance is known only now for generated tasks.
+// A task with its rows in file order. Chance is known only now for generated and own tasks.
 struct CoreTaskData {
   std::vector<CoreItem> items;
   double baseline_percent = 0;
+  std::string digest = {};  // of a user's own task (own_tasks.hpp); else empty
 };
 Result<CoreTaskData> load_core_task(const CoreTask& task, const EvalContext& context);
 Result<std::unique_ptr<Evaluator>> load_core_evaluator(const CoreTask& task,
@@ -52,6 +54,7 @@ class CoreEvaluator : public ScoringEvaluator {
   const CoreItem& item(std::size_t i) const { return data_.items[kept_[i]]; }
 
   CoreTask task_;
+  int shots_;
   EvalSettings settings_;
   CoreTaskData data_;
   std::vector<std::size_t> kept_;  // rows, in the order evaluated

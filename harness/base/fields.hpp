@@ -40,8 +40,9 @@ struct FieldRules {
   std::vector<std::string> one_of = {};  // allowed texts
   bool required = false;
   bool hashed = true;  // false: cannot change any output (threads, paths)
-  // Of an optional member or a list: where it is absent or empty nothing is printed or hashed,
-  // instead of null or []. For settings that came later: what older files say stays as it is.
+  // Of an optional member, a list or a map: where it is absent or empty nothing is printed or
+  // hashed, instead of null, [] or {}. For settings that came later: what older files say stays as
+  // it is.
   bool omits_absent = false;
 };
 

@@ -58,7 +58,8 @@ Json print_list(const FieldList& fields, bool hashed_only) {
   for (const Field& field : fields) {
     if (hashed_only && !field.rules.hashed) continue;
     Json value = print_field(field, hashed_only);
-    const bool is_absent = value.is_null() || (value.is_array() && value.empty());
+    const bool is_absent = value.is_null() || (value.is_array() && value.empty()) ||
+                           (value.is_object() && value.empty());
     if (value.is_discarded() || (is_absent && field.rules.omits_absent)) continue;
     object[field.name] = std::move(value);
   }

@@ -5,12 +5,14 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "evals/base/part_metrics.hpp"
 #include "harness/base/locations.hpp"
 #include "harness/base/progress.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
+#include "harness/cli/write_out.hpp"
 #include "harness/run/evaluation.hpp"
 #include "harness/run/write_evaluation.hpp"
 #include "results/metric_names.hpp"
@@ -18,16 +20,32 @@
 namespace nb::cli {
 namespace {
 
+constexpr std::int64_t kShownItems = 3;
+constexpr const char* kNoValue = "true";  // CLI11's text of an option that was given without one
+
 struct Options {
   EvaluationRequest request;
   std::string results_dir;
   std::string data_dir;
+  std::string write_out;  // how many items; empty or kNoValue: kShownItems
+  bool writes_out = false;
   bool json = false;
   bool quiet = false;
 };
 
 // "mw/facts" of "mw/facts/accuracy", "core" of "core".
 std::string task_of(const Metric& metric) { return metric.name.substr(0, metric.name.rfind('/')); }
+
+// A subject of MMLU, a file of texts; an empty part: the metric is of a whole task.
+struct Part {
+  std::string task, part;
+};
+Part part_of_metric(const Record& record, const Metric& metric) {
+  for (const auto& [task, file] : record.items)
+    if (const std::string_view part = part_of(metric.name, task); !part.empty())
+      return {task, std::string(part)};
+  return {};
+}
 
 // A share, or how many items.
 std::string value_of(const Metric& metric) {
@@ -39,11 +57,35 @@ std::string value_of(const Metric& metric) {
 TextTable metrics_table(const Record& record) {
   TextTable table{{"metric", "value", "95 % interval", "of"}, {}};
   for (const Metric& m : record.metrics)
-    if (m.value)
+    if (m.value && part_of_metric(record, m).part.empty())
       table.rows.push_back({m.name, value_of(m),
                             m.low && m.high ? fmt::format("[{:.4f}, {:.4f}]", *m.low, *m.high) : "",
                             m.n > 0 ? with_commas(m.n) : ""});
   return table;
+}
+
+// Of each task that has parts, a row a part.
+std::vector<TextTable> part_tables(const Record& record) {
+  std::vector<TextTable> tables;
+  std::string task;
+  for (const Metric& m : record.metrics) {
+    const Part of = part_of_metric(record, m);
+    if (!m.value || of.part.empty()) continue;
+    const bool is_share = m.unit == "1";
+    if (of.task != task) {
+      task = of.task;
+      const std::string score = m.name.substr(m.name.rfind('/') + 1);
+      tables.push_back(is_share ? TextTable{{"of " + task, "items", score, "standard error"}, {}}
+                                : TextTable{{"of " + task, "bytes", score}, {}});
+    }
+    std::vector<std::string> row = {of.part, with_commas(m.n), value_of(m)};
+    if (is_share) {
+      const auto error = standard_error(m);
+      row.push_back(error ? fmt::format("{:.6f}", *error) : "");
+    }
+    tables.back().rows.push_back(std::move(row));
+  }
+  return tables;
 }
 
 // "core, core_v2: none: <reason>": metrics without a value, those with one reason together.
@@ -88,6 +130,12 @@ Json metrics_json(const Record& record) {
     entry["value"] = m.value ? Json(*m.value) : Json(nullptr);
     if (!m.value) entry["reason"] = m.reason_if_null;
     if (m.low && m.high) entry["interval95"] = {*m.low, *m.high};
+    if (const Part of = part_of_metric(record, m); !of.part.empty()) {
+      entry["task"] = of.task;
+      entry["part"] = of.part;
+      if (const auto error = standard_error(m); error && m.unit == "1")
+        entry["standard_error"] = *error;
+    }
     list.push_back(std::move(entry));
   }
   return list;
@@ -115,6 +163,8 @@ int print_outcome(const EvaluationOutcome& outcome, const Options& options) {
                count_text(outcome.items_done, "item"));
   if (outcome.is_complete) {
     fmt::print("{}", to_text(metrics_table(outcome.record), kTextWidth));
+    for (const TextTable& table : part_tables(outcome.record))
+      fmt::print("\n{}\n", to_text(table, kTextWidth));
     for (const std::string& line : outcome.notes) fmt::print("{}\n", line);
     for (const std::string& line : notes(outcome.record)) fmt::print("{}\n", line);
     for (const std::string& line : why_none(outcome.record)) fmt::print("{}\n", line);
@@ -138,10 +188,21 @@ int print(const EvaluationOutcome& outcome, const Options& options) {
   return printed != kExitOk || unscored.empty() ? printed : fail({ErrorCode::kRun, unscored});
 }
 
+int write_out(const Options& options) {
+  const bool is_given = options.write_out != kNoValue && !options.write_out.empty();
+  const auto tasks =
+      prompts_of(options.request, is_given ? std::stoll(options.write_out) : kShownItems);
+  if (!tasks) return fail(tasks.error());
+  if (options.json) return print_json(write_out_json(*tasks));
+  fmt::print("{}", write_out_text(*tasks));
+  return kExitOk;
+}
+
 int eval(Options options) {
   if (options.quiet) set_progress_mode(ProgressMode::kQuiet);
   options.request.results_dir = results_folder(options.results_dir);
   options.request.data_dir = data_folder(options.data_dir);
+  if (options.writes_out) return write_out(options);
   options.request.batch_items = std::max<std::int64_t>(32, options.request.model.batch);
   const auto outcome = run_evaluation(options.request);
   if (!outcome) return fail(outcome.error());
@@ -152,6 +213,24 @@ void add_settings(CLI::App& app, EvalSettings& settings) {
   app.add_option("--task", settings.tasks,
                  "tasks or sets of tasks, separated by commas (npubench list tasks)")
       ->delimiter(',');
+  app.add_option(
+         "--task-file", settings.task_files,
+         "your own tasks: a YAML file in the form of DCLM's core.yaml, its dataset_uri "
+         "relative to it; repeatable; all its tasks, or those that --task names as own/LABEL")
+      ->type_name("FILE");
+  app.add_option("--text", settings.texts,
+                 "with --task bpb: a UTF-8 text, or a JSONL with \"text\" in each line, whose bits "
+                 "per byte are measured; repeatable")
+      ->type_name("FILE");
+  app.add_option(
+         "--window", settings.window,
+         "with --task bpb: tokens that are scored together, for instance the sequence length "
+         "of the training (default: what the model's context holds)")
+      ->check(whole(2));
+  app.add_option("--num-fewshot", settings.num_fewshot,
+                 "few-shot examples in place of the CORE-style tasks' own number; the result is "
+                 "never compared with one of another number")
+      ->check(whole(0, kMaxFewShot));
   app.add_option(
          "--max-per-task", settings.max_per_task,
          "items of each task to keep (default: all); the result is never compared with a full one")
@@ -187,6 +266,15 @@ Action add_eval(CLI::App& app) {
       "--model", request.model.model,
       "a training's folder, a checkpoint, a llama2.c model, or oracle, chance, corrupted");
   add_settings(app, request.settings);
+  CLI::Option* write_out =
+      app.add_option("--write-out", options->write_out,
+                     "show the prompts of the first N items of every task (default: 3), with what "
+                     "is scored and what is right, and score nothing")
+          ->type_name("[N]")
+          ->optional_value()
+          ->check(CLI::Validator([](const std::string& text) {
+            return text.empty() || text == kNoValue ? "" : whole(1)(text);
+          }));
   app.add_option("--completions", request.completions,
                  "score existing completions instead of a model: JSONL with {\"task_id\", "
                  "\"completion\"} per line");
@@ -237,12 +325,23 @@ Action add_eval(CLI::App& app) {
   app.add_flag("--json", options->json, "JSON on stdout");
   app.add_flag("--quiet", options->quiet, "no progress on stderr");
   app.footer(
+      "Examples:\n"
+      "  npubench eval --model DIR --task-file my_tasks.yaml --num-fewshot 5\n"
+      "  npubench eval --model DIR --task mmlu:anatomy --write-out 1\n"
+      "  npubench eval --model DIR --task gsm8k:majority --samples 8 --temperature 0.7\n"
+      "  npubench eval --model DIR --task bpb --text notes.txt\n"
       "accuracy: share of items answered correctly. centred: 0 is guessing, 1 is all correct.\n"
+      "TASK:PART is a part of a task (a subject of mmlu) or another way to score it "
+      "(gsm8k:flexible:\n"
+      "the last number anywhere; gsm8k:majority: the number that most samples give).\n"
       "An interrupted evaluation resumes at the next item: give the same command again.\n"
       "Exit codes: 0 done, 4 something failed on this computer, or a task has no score because "
       "the\n"
       "model's numbers are not finite, 64 bad usage or input.");
-  return [options] { return eval(*options); };
+  return [options, write_out] {
+    options->writes_out = write_out->count() > 0;
+    return eval(*options);
+  };
 }
 
 }  // namespace nb::cli

@@ -56,12 +56,22 @@ Result<TextTable> list_tasks() {
   TextTable table{{"task", "type", "rows", "shots", "in CORE as"}, {}};
   for (const Task& task : all_tasks())
     table.rows.push_back({std::string(task.id), std::string(task.kind),
-                          task.rows > 0 ? with_commas(task.rows) : "generated",
+                          task.rows > 0               ? with_commas(task.rows)
+                          : task.dataset == kOwnFiles ? "your texts"
+                                                      : "generated",
                           std::to_string(task.shots),
                           std::string(task.core != nullptr ? task.core->core_label : "")});
   for (const TaskSet& set : task_sets())
     table.rows.push_back({std::string(set.name), "set", count_text(std::ssize(set.tasks), "task"),
                           "", std::string(set.doc)});
+  for (const Task& task : all_tasks()) {
+    if (task.variants == nullptr) continue;
+    const auto names = task.variants();
+    table.rows.push_back({fmt::format("{}:{}", task.id, names.back()), "variant",
+                          fmt::format("one of {}", names.size()), "",
+                          fmt::format("{}{}", fmt::join(std::span(names).first(3), ", "),
+                                      names.size() > 3 ? ", …" : "")});
+  }
   return table;
 }
 

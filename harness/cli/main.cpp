@@ -117,11 +117,11 @@ int usage_error(const ::CLI::App& app, const ::CLI::ParseError& error) {
 }
 
 // The first option with an empty value: a shell's variable that nobody has set would otherwise
-// stand for the default. Empty text: none.
+// stand for the default. Not one that may be given without a value. Empty text: none.
 std::string option_without_value(const ::CLI::App& app) {
   for (const ::CLI::Option* option : app.get_options())
     for (const std::string& value : option->results())
-      if (value.empty()) return option->get_name();
+      if (value.empty() && option->get_expected_min() > 0) return option->get_name();
   for (const ::CLI::App* command : app.get_subcommands())
     if (std::string name = option_without_value(*command); !name.empty()) return name;
   return {};

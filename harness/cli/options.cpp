@@ -24,6 +24,7 @@ Option* Option::check(const Validator& validator) {
 }
 Option* Option::capture_default_str() { return option_->capture_default_str(), this; }
 Option* Option::delimiter(char delimiter) { return option_->delimiter(delimiter), this; }
+Option* Option::optional_value() { return option_->expected(0, 1), this; }
 Option* Option::expected(int values) { return option_->expected(values), this; }
 Option* Option::allow_extra_args(bool allowed) { return option_->allow_extra_args(allowed), this; }
 Option* Option::excludes(Option* other) { return option_->excludes(other->option_), this; }

@@ -61,6 +61,9 @@ Result<Fault> parse_fault(std::string_view text, const std::string& where) {
   if (find_task(target) == nullptr)
     return bad_input(fmt::format("{}fault \"{}\": no evaluation task \"{}\"{}", prefix, text,
                                  target, did_you_mean(target, task_ids())));
+  if (find_task(target)->dataset == kOwnFiles)
+    return bad_input(fmt::format("{}fault \"{}\": {} has no answers that could be scored wrongly",
+                                 prefix, text, target));
   return Fault{info->kind, target};
 }
 
@@ -74,9 +77,8 @@ Result<std::vector<Fault>> parse_faults(std::span<const std::string> texts,
   return faults;
 }
 
-Result<void> check_faults_hit(std::span<const Fault> faults, std::span<const std::string> tasks,
+Result<void> check_faults_hit(std::span<const Fault> faults, std::span<const Task> evaluated,
                               const std::string& where) {
-  NB_TRY(const auto evaluated, expand_tasks(tasks, where));
   for (const Fault& fault : faults) {
     const bool is_hit = std::any_of(evaluated.begin(), evaluated.end(),
                                     [&](const Task& task) { return task.id == fault.target; });

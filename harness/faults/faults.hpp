@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "evals/base/scorer_fault.hpp"
+#include "evals/base/task.hpp"
 #include "harness/base/result.hpp"
 
 namespace nb {
@@ -38,7 +39,7 @@ Result<std::vector<Fault>> parse_faults(std::span<const std::string> texts,
 
 // An error for a fault whose task is not among the evaluated ones (ids or set names): it would test
 // nothing.
-Result<void> check_faults_hit(std::span<const Fault> faults, std::span<const std::string> tasks,
+Result<void> check_faults_hit(std::span<const Fault> faults, std::span<const Task> evaluated,
                               const std::string& where);
 
 // For EvalContext::fault.

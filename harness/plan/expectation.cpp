@@ -137,7 +137,7 @@ class Expecter {
   Expectation operator()(const EvalWork& work) const {
     const DecoderConfig config = config_of(parent(node_, NodeKind::kTrain));
     double items = 0;
-    auto tasks = expand_tasks(work.evaluation.settings.tasks, "suite");
+    auto tasks = expand_tasks(work.evaluation.settings, "suite");
     if (tasks)
       for (const Task& task : *tasks) {
         const double rows = task.rows > 0 ? static_cast<double>(task.rows) : kGeneratedItems;

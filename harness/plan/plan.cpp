@@ -46,6 +46,9 @@ class Builder {
 
   Result<Plan> build() {
     NB_TRY_VOID(find_faults());
+    for (const EvaluationSettings& evaluation : suite_.evaluations) {
+      NB_TRY(digests_[evaluation.name], digests_of(evaluation.settings), where_);
+    }
     if (suite_.corpus) NB_TRY_VOID(add_data());
     for (std::size_t i = 0; i < suite_.devices.size(); ++i) {
       NB_TRY_VOID(resolve_device(suite_.devices[i], fmt::format("{}: /devices/{}", where_, i)));
@@ -60,15 +63,17 @@ class Builder {
   // Every planted fault must concern an evaluation, or it would test nothing.
   Result<void> find_faults() {
     NB_TRY(faults_, parse_faults(options_.faults, "--fault"));
-    std::vector<std::string> tasks;
-    for (const EvaluationSettings& evaluation : suite_.evaluations)
-      for (const std::string& task : evaluation.settings.tasks) tasks.push_back(task);
+    std::vector<Task> tasks;
+    for (const EvaluationSettings& evaluation : suite_.evaluations) {
+      NB_TRY(const auto some, expand_tasks(evaluation.settings, where_));
+      tasks.insert(tasks.end(), some.begin(), some.end());
+    }
     if (faults_.empty()) return {};
     return check_faults_hit(faults_, tasks, "--fault");
   }
 
   std::vector<std::string> faults_of(const EvaluationSettings& evaluation) const {
-    auto tasks = expand_tasks(evaluation.settings.tasks, where_);
+    auto tasks = expand_tasks(evaluation.settings, where_);
     NB_CHECK(tasks.has_value(), "[plan] tasks of a checked suite: {}", tasks.error().message);
     std::vector<std::string> names;
     for (const Fault& fault : faults_)
@@ -197,9 +202,10 @@ class Builder {
                       const std::string& stage, std::size_t trained_on, std::size_t device,
                       std::uint64_t seed) {
     const auto [entry, content] = device_for(suite_.devices[device], scope_of(evaluation));
-    EvalWork work{stage, entry, seed, evaluation, {}, faults_of(evaluation), {}};
+    EvalWork work{stage, entry, seed, evaluation, {}, faults_of(evaluation), {}, {}};
+    work.file_digests = digests_.at(evaluation.name);
     if (suite_.corpus->microworld) work.microworld = suite_.corpus->microworld;
-    const std::string host = content + sandbox_level(evaluation.settings.tasks);
+    const std::string host = content + sandbox_level(evaluation.settings);
     const std::string trained =
         device == trained_on ? "" : "-of-" + suite_.devices[trained_on].name;
     for (const std::int64_t step : std::set(evaluation.steps.begin(), evaluation.steps.end())) {
@@ -248,6 +254,7 @@ class Builder {
   const PlanOptions& options_;
   const std::string& where_;
   std::vector<Fault> faults_;
+  std::map<std::string, std::map<std::string, std::string>> digests_;  // of each evaluation
   Plan plan_;
   std::size_t dataset_ = 0;
   std::size_t tokenizer_ = 0;

@@ -4,6 +4,9 @@ namespace nb {
 namespace {
 
 Field device_field(DeviceEntry* device) { return {"device", "emulated device", object(device)}; }
+Field own_files_field(std::map<std::string, std::string>* digests) {
+  return {"own_files", "task and digest of what it reads", digests, {.omits_absent = true}};
+}
 Field seed_field(std::uint64_t* seed) { return {"seed", "seed of the training", seed}; }
 
 }  // namespace
@@ -64,7 +67,8 @@ FieldList EvalWork::fields() {
           {"evaluation", "what to evaluate", object(&evaluation)},
           {"step", "of the checkpoint; absent: the last", &step},
           {"faults", "planted faults", &faults},
-          {"microworld", "world that the generated items ask about", object(&microworld)}};
+          {"microworld", "world that the generated items ask about", object(&microworld)},
+          own_files_field(&file_digests)};
 }
 
 FieldList AskWork::fields() {
@@ -73,7 +77,8 @@ FieldList AskWork::fields() {
           {"history", "of the weights", &history},
           {"faults", "planted faults", &faults},
           {"evaluation", "what is asked", object(&settings)},
-          {"microworld", "world that the generated items ask about", object(&microworld)}};
+          {"microworld", "world that the generated items ask about", object(&microworld)},
+          own_files_field(&file_digests)};
 }
 
 FieldList MicroWork::fields() {

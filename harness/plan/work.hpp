@@ -65,9 +65,10 @@ struct EvalWork {
   DeviceEntry device;
   std::uint64_t seed = 1;
   EvaluationSettings evaluation;
-  std::optional<std::int64_t> step;              // of the checkpoint; none: the last
-  std::vector<std::string> faults;               // planted (harness/faults), those of its tasks
-  std::optional<MicroworldSettings> microworld;  // the world that the corpus tells about, if any
+  std::optional<std::int64_t> step;                 // of the checkpoint; none: the last
+  std::vector<std::string> faults;                  // planted (harness/faults), those of its tasks
+  std::optional<MicroworldSettings> microworld;     // the world that the corpus tells about, if any
+  std::map<std::string, std::string> file_digests;  // of the user's own files (evals/evaluate.hpp)
   FieldList fields();
 };
 
@@ -80,6 +81,7 @@ struct AskWork {
   std::vector<std::string> faults;
   EvalSettings settings;
   std::optional<MicroworldSettings> microworld;
+  std::map<std::string, std::string> file_digests;  // of the user's own files (evals/evaluate.hpp)
   FieldList fields();
 };
 

@@ -30,19 +30,24 @@ std::vector<Given> model_flags(const ModelChoice& model) {
           {"--each-alone", !model.shares_prefixes}};
 }
 
-// Of EvalSettings::fields(), in their order.
+// Of EvalSettings::fields().
 constexpr const char* kSettingFlags[][2] = {
-    {"tasks", "--task"},          {"max_per_task", "--max-per-task"},
-    {"baselines", "--baselines"}, {"max_new_tokens", "--max-new-tokens"},
-    {"num_samples", "--samples"}, {"temperature", "--temperature"},
-    {"top_k", "--top-k"},         {"sample_seed", "--seed"},
+    {"tasks", "--task"},           {"max_per_task", "--max-per-task"},
+    {"baselines", "--baselines"},  {"max_new_tokens", "--max-new-tokens"},
+    {"num_samples", "--samples"},  {"temperature", "--temperature"},
+    {"top_k", "--top-k"},          {"sample_seed", "--seed"},
+    {"task_files", "--task-file"}, {"num_fewshot", "--num-fewshot"},
+    {"texts", "--text"},           {"window", "--window"},
 };
 
 std::vector<Given> setting_flags(const EvalSettings& settings) {
   const Json usual = print_struct(EvalSettings()), asked = print_struct(settings);
   std::vector<Given> flags;
+  const auto value = [](const Json& settings_json, const char* field) {
+    return settings_json.contains(field) ? settings_json.at(field) : Json();  // left out: absent
+  };
   for (const auto& [field, flag] : kSettingFlags)
-    flags.push_back({flag, asked.at(field) != usual.at(field)});
+    flags.push_back({flag, value(asked, field) != value(usual, field)});
   return flags;
 }
 

@@ -28,6 +28,7 @@ Result<EvalContext> make_context(const EvalWork& work, const StageContext& conte
   EvalContext eval;
   eval.settings = work.evaluation.settings;
   eval.data_dir = context.data_dir;
+  eval.file_digests = work.file_digests;
   if (work.microworld) eval.microworld = *work.microworld;
   if (!work.faults.empty()) {
     NB_TRY(std::vector<Fault> faults, parse_faults(work.faults, "fault"));

@@ -32,9 +32,11 @@ Result<EvalContext> make_context(const EvaluationRequest& request) {
   context.settings = request.settings;
   context.data_dir = request.data_dir;
   context.batch_items = request.batch_items;
+  NB_TRY(const auto tasks, expand_tasks(request.settings, "--task"));
+  NB_TRY(context.file_digests, digests_of(request.settings));
   if (!request.faults.empty()) {
     NB_TRY(std::vector<Fault> faults, parse_faults(request.faults, "--fault"));
-    NB_TRY_VOID(check_faults_hit(faults, request.settings.tasks, "--fault"));
+    NB_TRY_VOID(check_faults_hit(faults, tasks, "--fault"));
     context.fault = scorer_faults(std::move(faults));
   }
   return context;
@@ -80,7 +82,7 @@ std::vector<std::string> notes_on(const Completions& given, const Record& record
 
 Result<EvaluationOutcome> mark_completions(const EvaluationRequest& request) {
   NB_TRY(const EvalContext context, make_context(request));
-  NB_TRY(const auto tasks, expand_tasks(request.settings.tasks, "--task"));
+  NB_TRY(const auto tasks, expand_tasks(request.settings, "--task"));
   if (tasks.size() != 1)
     return bad_input(fmt::format(
         "--completions: a file holds completions of one task, but --task names {}; give one",
@@ -168,6 +170,15 @@ Result<std::vector<StoredTexts>> texts_of(const StoredRecord& stored, const Text
   return texts;
 }
 
+// What is read from them is never answered by texts, and they need not be there any more.
+void without_own_files(EvalSettings& settings) {
+  if (settings.task_files.empty() && settings.texts.empty()) return;
+  settings.task_files.clear();
+  settings.texts.clear();
+  std::erase_if(settings.tasks,
+                [](const std::string& id) { return id.starts_with(kOwnPrefix) || id == "bpb"; });
+}
+
 Result<EvaluationOutcome> rescore(EvaluationRequest request) {
   NB_TRY(const RunRecords run, read_run(request.rescore));
   if (run.records.empty())
@@ -179,19 +190,22 @@ Result<EvaluationOutcome> rescore(EvaluationRequest request) {
   NB_TRY_VOID(verify_artifacts(stored));
   NB_TRY(const AskedBefore asked, asked_before(stored));
   request.settings = asked.settings;
+  without_own_files(request.settings);
+  if (request.settings.tasks.empty())
+    return bad_input(request.rescore + ": has no task with completions to rescore");
   NB_TRY(EvalContext context, make_context(request));
   if (asked.microworld) context.microworld = *asked.microworld;
   std::vector<std::string> changed;
   const auto mark_again = [&](const EvalContext& c) -> Result<std::vector<EvalResult>> {
     std::vector<EvalResult> results;
     for (const auto& [id, file] : stored.record.items) {
-      const Task* task = find_task(id);
-      if (task == nullptr || task->kind != kTextTask) continue;
-      NB_TRY(const TextTask loaded, load_text_task(*task, c, "--rescore"));
+      const auto task = expand_tasks(std::vector<std::string>{id}, "");
+      if (!task || task->front().kind != kTextTask) continue;
+      NB_TRY(const TextTask loaded, load_text_task(task->front(), c, "--rescore"));
       std::vector<ItemRecord> old;
       NB_TRY(const auto texts, texts_of(stored, loaded, old));
       NB_TRY(EvalResult result,
-             mark_stored(*task, loaded.texts(), texts, c, ItemsWithoutTexts::kLeftOut));
+             mark_stored(loaded.task, loaded.texts(), texts, c, ItemsWithoutTexts::kLeftOut));
       // What decided the texts stays what it was.
       for (const std::string& key : {std::string("tokenizer"), id + "/generation", id + "/context",
                                      id + "/form", id + "/extraction"})
@@ -227,9 +241,15 @@ Result<EvaluationOutcome> rescore(EvaluationRequest request) {
   return outcome;
 }
 
-Result<EvaluationOutcome> ask_model(const EvaluationRequest& request) {
+struct Asked {
+  EvalContext context;
+  OpenedModel opened;
+};
+
+// The model of the request, and everything that can be wrong before it is asked.
+Result<Asked> open_asked(const EvaluationRequest& request) {
   NB_TRY(EvalContext context, make_context(request));
-  NB_TRY(const auto tasks, expand_tasks(request.settings.tasks, "--task"));
+  NB_TRY(const auto tasks, expand_tasks(request.settings, "--task"));
   NB_TRY(OpenedModel opened, open_model(request.model));
   if (opened.microworld) context.microworld = *opened.microworld;
   NB_TRY_VOID(preflight(context));
@@ -240,6 +260,12 @@ Result<EvaluationOutcome> ask_model(const EvaluationRequest& request) {
           fmt::format("--task {}: its questions are about the generated world that the model was "
                       "trained on, and {} does not say which one; give the folder of its run",
                       task.id, request.model.model));
+  return Asked{std::move(context), std::move(opened)};
+}
+
+Result<EvaluationOutcome> ask_model(const EvaluationRequest& request) {
+  NB_TRY(Asked asked, open_asked(request));
+  const OpenedModel& opened = asked.opened;
   LanguageModel& model = *opened.model;
   AnswerSource source;
   source.name = opened.name + "." + task_set(request.settings);
@@ -250,11 +276,20 @@ Result<EvaluationOutcome> ask_model(const EvaluationRequest& request) {
   source.seed = opened.seed;
   source.parents = opened.parents;
   source.checkpoint = opened.checkpoint;
-  return run_in_folder(request, std::move(context), source,
+  return run_in_folder(request, std::move(asked.context), source,
                        [&model](const EvalContext& c) { return evaluate(c, model); });
 }
 
 }  // namespace
+
+Result<std::vector<ShownTask>> prompts_of(const EvaluationRequest& request, std::int64_t items) {
+  NB_TRY_VOID(check_request(request));
+  if (request.model.model.empty())
+    return bad_input("--write-out: completions have no prompts to show; give a --model");
+  NB_TRY(const Asked asked, open_asked(request));
+  return show_prompts(asked.context, *asked.opened.tokenizer, asked.opened.model->context_length(),
+                      items);
+}
 
 Result<EvaluationOutcome> run_evaluation(const EvaluationRequest& request) {
   NB_TRY_VOID(check_request(request));

@@ -9,6 +9,7 @@
 
 #include "evals/base/eval_result.hpp"
 #include "evals/base/eval_settings.hpp"
+#include "evals/show_prompts.hpp"
 #include "harness/base/result.hpp"
 #include "harness/run/open_model.hpp"
 #include "results/record.hpp"
@@ -46,5 +47,8 @@ struct EvaluationOutcome {
 };
 
 Result<EvaluationOutcome> run_evaluation(const EvaluationRequest& request);
+
+// What the request's model would be asked, of the first items of every task; writes nothing.
+Result<std::vector<ShownTask>> prompts_of(const EvaluationRequest& request, std::int64_t items);
 
 }  // namespace nb

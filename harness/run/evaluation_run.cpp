@@ -35,13 +35,14 @@ Node node_of(const EvaluationRequest& request, const EvalContext& context,
   work.history = sha256_json(*source.checkpoint);
   work.faults = request.faults;
   work.settings = context.settings;
+  work.file_digests = context.file_digests;
   std::string device_content;
   if (source.opened) {
     work.tokenizer = source.opened->tokenizer->hash();
     if (source.opened->microworld) work.microworld = context.microworld;
     if (source.opened->resolved) device_content = source.opened->resolved->content;
   }
-  device_content += sandbox_level(context.settings.tasks);
+  device_content += sandbox_level(context.settings);
   Node node;
   node.label = source.name;
   node.name = source.folder;
@@ -51,7 +52,7 @@ Node node_of(const EvaluationRequest& request, const EvalContext& context,
 }
 
 bool has_texts_about_the_world(const EvalSettings& settings) {
-  const auto tasks = expand_tasks(settings.tasks, "");
+  const auto tasks = expand_tasks(settings, "");
   return tasks && std::ranges::any_of(*tasks, [](const Task& task) {
            return task.dataset == "microworld" && task.kind == kTextTask;
          });
@@ -193,9 +194,16 @@ class EvaluationRun {
 }  // namespace
 
 std::string task_set(const EvalSettings& settings) {
-  std::string text = fmt::format("{}", fmt::join(settings.tasks, "+"));
+  std::vector<std::string> parts = settings.tasks;
+  for (const std::string& file : settings.task_files)
+    parts.push_back(fs::path(file).filename().string());
+  for (const std::string& file : settings.texts)
+    parts.push_back(fs::path(file).filename().string());
+  std::string text = fmt::format("{}", fmt::join(parts, "+"));
+  if (settings.window) text += fmt::format("-window-{}", *settings.window);
+  if (settings.num_fewshot) text += fmt::format("-{}-shot", *settings.num_fewshot);
   if (text.size() <= kLongestTaskSet) return text;
-  return fmt::format("{}-tasks-{}", settings.tasks.size(), sha256_hex(text).substr(0, 8));
+  return fmt::format("{}-tasks-{}", parts.size(), sha256_hex(text).substr(0, 8));
 }
 
 Result<EvaluationOutcome> run_in_folder(const EvaluationRequest& request, EvalContext context,

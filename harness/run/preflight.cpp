@@ -39,6 +39,7 @@ Result<void> check_data(const EvalWork& work, const RunOptions& options) {
   EvalContext context;
   context.settings = work.evaluation.settings;
   context.data_dir = options.data_dir;
+  context.file_digests = work.file_digests;
   if (work.microworld) context.microworld = *work.microworld;
   return preflight(context);
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "evals/base/part_metrics.hpp"
 #include "evals/core/csv.hpp"
 #include "evals/task_registry.hpp"
 #include "harness/base/fs.hpp"
@@ -50,6 +51,10 @@ Result<void> write_evaluation(std::span<const EvalResult> results, const fs::pat
   if (const std::string csv = core_csv(results); !csv.empty()) {
     NB_TRY_VOID(write_file(folder / kCoreCsvFile, csv));
     record.artifacts[kCoreCsvFile] = "";
+  }
+  if (const std::string csv = parts_csv(results); !csv.empty()) {
+    NB_TRY_VOID(write_file(folder / kPartsCsvFile, csv));
+    record.artifacts[kPartsCsvFile] = "";
   }
   return {};
 }

@@ -1,5 +1,6 @@
-// What every evaluation leaves in its folder: an items file a task, nanochat's CSV of CORE, and
-// what of them belongs into the record. For suites' nodes and for `npubench eval` alike.
+// What every evaluation leaves in its folder: an items file a task, nanochat's CSV of CORE, a CSV
+// of scores by part, and what of them belongs into the record. For suites' nodes and for `npubench
+// eval` alike.
 #pragma once
 
 #include <filesystem>

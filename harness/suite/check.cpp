@@ -137,7 +137,7 @@ Result<void> check_evaluations(const Suite& suite, const std::string& where) {
     const std::string pointer = fmt::format("/evaluations/{}", i);
     const EvaluationSettings& evaluation = suite.evaluations[i];
     NB_TRY_VOID(names.add(evaluation.name, pointer + "/name"));
-    auto tasks = expand_tasks(evaluation.settings.tasks, where + ": " + pointer + "/tasks");
+    auto tasks = expand_tasks(evaluation.settings, where + ": " + pointer + "/tasks");
     if (!tasks) return tl::unexpected<Error>(tasks.error());
     for (const Task& task : *tasks)
       if (task.id.starts_with("mw/") && !(suite.corpus && suite.corpus->microworld))

@@ -91,7 +91,7 @@ Result<void> check_training(const Suite& suite, const PortDefects& defects,
 
 DefectScope scope_of(const EvaluationSettings& evaluation) {
   DefectScope scope = 0;
-  if (const auto tasks = expand_tasks(evaluation.settings.tasks, ""))
+  if (const auto tasks = expand_tasks(evaluation.settings, ""))
     for (const Task& task : *tasks)
       scope |= task.kind == kTextTask ? defect_scope::kGenerate : defect_scope::kScore;
   return scope;

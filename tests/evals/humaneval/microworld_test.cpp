@@ -81,8 +81,10 @@ TEST(MicroworldPrograms, AreATaskOfTheirOwn) {
   ASSERT_TRUE(loaded) << loaded.error().message;
   EXPECT_EQ((*loaded)->size(), 6U);
   EXPECT_TRUE((*loaded)->comparability().contains("mw/humaneval/sandbox"));
-  EXPECT_EQ(sandbox_level(std::vector<std::string>{"mw_chat"}),
-            sandbox_level(std::vector<std::string>{"humaneval"}));
+  EvalSettings chat, humaneval;
+  chat.tasks = {"mw_chat"};
+  humaneval.tasks = {"humaneval"};
+  EXPECT_EQ(sandbox_level(chat), sandbox_level(humaneval));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "evals/task_registry.hpp"
+
 namespace nb {
 namespace {
 
@@ -56,8 +58,10 @@ TEST(Faults, ListNamesThePlaceOfTheBadOne) {
 
 TEST(Faults, FaultThatHitsNothingIsAnError) {
   const std::vector<Fault> faults = {*parse_fault("second_best:copa", "")};
-  EXPECT_TRUE(check_faults_hit(faults, std::vector<std::string>{"core"}, "").has_value());
-  const auto missed = check_faults_hit(faults, std::vector<std::string>{"mw"}, "s.json");
+  EXPECT_TRUE(check_faults_hit(faults, *expand_tasks(std::vector<std::string>{"core"}, ""), "")
+                  .has_value());
+  const auto missed =
+      check_faults_hit(faults, *expand_tasks(std::vector<std::string>{"mw"}, ""), "s.json");
   ASSERT_FALSE(missed.has_value());
   EXPECT_EQ(missed.error().message,
             "s.json: fault \"second_best:copa\" would change nothing: copa is not part of this "
