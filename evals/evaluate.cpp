@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "evals/base/eval_metrics.hpp"
+#include "evals/chat/number_evaluator.hpp"
 #include "evals/composites.hpp"
 #include "evals/core/own_tasks.hpp"
 #include "evals/data/manifest.hpp"
@@ -333,9 +334,11 @@ Result<void> preflight(const EvalContext& context) {
   NB_TRY(const auto datasets, datasets_of(context.settings));
   if (!datasets.empty()) NB_TRY_VOID(check_presence(data_manifest(), datasets, context.data_dir));
   NB_TRY(const auto tasks, expand_tasks(context.settings, ""));
-  for (const Task& task : tasks)
+  for (const Task& task : tasks) {
+    NB_TRY_VOID(check_sampling(task, context.settings));
     if (const auto loaded = load_evaluator(task, context); !loaded)
       return tl::unexpected<Error>(loaded.error());
+  }
   return {};
 }
 

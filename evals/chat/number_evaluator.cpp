@@ -42,10 +42,6 @@ Result<std::unique_ptr<Evaluator>> evaluator_of(const Task& task, std::string or
   if (filter == AnswerFilter::kMajority && settings.num_samples < 2)
     return bad_input(fmt::format(
         "{}: one sample is no majority; give num_samples of at least 2 (--samples 8)", task.id));
-  if (filter == AnswerFilter::kMajority && settings.temperature == 0)
-    return bad_input(fmt::format(
-        "{}: at temperature 0 all samples are equal; give a temperature (--temperature 0.7)",
-        task.id));
   return std::make_unique<NumberEvaluator>(task.id, std::move(order), std::move(items), context,
                                            filter);
 }
@@ -162,6 +158,16 @@ std::string NumberEvaluator::extraction(TextForm form) const {
       form == TextForm::kAnswer ? "#### number" : "#### number, or a last line A: number";
   return filter_ == AnswerFilter::kStrict ? strict
                                           : fmt::format("majority of {}, {}", samples_, strict);
+}
+
+Result<void> check_sampling(const Task& task, const EvalSettings& settings) {
+  const bool is_number = task.variants == answer_filters;
+  if (!is_number || answer_filter(task.variant) != AnswerFilter::kMajority ||
+      settings.temperature != 0)
+    return {};
+  return bad_input(fmt::format(
+      "{}: at temperature 0 all samples are equal; give a temperature (--temperature 0.7)",
+      task.id));
 }
 
 Result<std::unique_ptr<Evaluator>> load_gsm8k(const Task& task, const EvalContext& context) {

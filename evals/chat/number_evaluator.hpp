@@ -70,8 +70,10 @@ class NumberEvaluator : public GeneratingEvaluator {
   ScorerFault fault_;
 };
 
-// Their variants are the answer filters; majority is an error with fewer than two samples, or with
-// samples that cannot differ (temperature 0).
+// An error where a model would be asked for the majority of samples that cannot differ.
+Result<void> check_sampling(const Task& task, const EvalSettings& settings);
+
+// Their variants are the answer filters; majority is an error with fewer than two samples.
 Result<std::unique_ptr<Evaluator>> load_gsm8k(const Task& task, const EvalContext& context);
 // 256 examples of the test split (or max_per_task, if that is less).
 Result<std::unique_ptr<Evaluator>> load_spellingbee(const Task& task, const EvalContext& context);

@@ -7,6 +7,7 @@
 #include "harness/base/fs.hpp"
 #include "results/store.hpp"
 #include "tests/e2e/bench.hpp"
+#include "tests/support/data_dir.hpp"
 
 namespace nb::test {
 namespace {
@@ -152,6 +153,21 @@ TEST_F(OwnEval, AFilterIsPartOfTheName) {
                              "--results-dir", path("rescored")});
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_NE(again.out.find("0 of 4 items scored differently"), std::string::npos) << again.out;
+}
+
+// Stored texts were refused for the temperature, which only a model has.
+TEST_F(OwnEval, TheMajorityOfStoredTextsNeedsNoTemperature) {
+  const fs::path data = data_dir();
+  if (data.empty() || !fs::exists(data / "gsm8k/test.jsonl")) GTEST_SKIP() << "skipped: no data";
+  write("texts.jsonl",
+        "{\"id\": \"row 1\", \"text\": \"#### 18\"}\n{\"id\": \"row 1\", \"text\": \"#### 5\"}\n"
+        "{\"id\": \"row 1\", \"text\": \"#### 18\"}\n");
+  const StoredRecord stored =
+      eval({"--completions", path("texts.jsonl"), "--completions-form", "answer", "--task",
+            "gsm8k:majority", "--samples", "3", "--ignore-incomplete", "--data-dir", data.string()},
+           "stored");
+  EXPECT_EQ(stored.record.metrics.at(0).value, 1.0);  // row 1 is "Janet's ducks": 18
+  EXPECT_EQ(stored.record.metrics.at(0).n, 1);
 }
 
 TEST_F(OwnEval, BadInputIsOneSentence) {
