@@ -20,7 +20,9 @@ std::string roman(std::size_t number) {
 }
 
 std::string percent(double value, int decimals) {
-  return fmt::format("{}{:.{}f}", value < 0 ? "−" : "", std::fabs(value), decimals);
+  const std::string text = fmt::format("{:.{}f}", std::fabs(value), decimals);
+  const bool is_zero = text.find_first_not_of("0.") == text.npos;
+  return (value < 0 && !is_zero ? "−" : "") + text;
 }
 
 Json interval_json(const std::optional<Interval>& interval) {
