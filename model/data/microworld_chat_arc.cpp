@@ -1,5 +1,5 @@
-// mw/arc_easy asks for one stated fact of a person; mw/arc_challenge needs two facts, a rule, or a
-// fact read backwards.
+// mw/arc_easy tells one fact of a person and asks for it; mw/arc_challenge tells two or three, of
+// which one does not matter, and the answer takes two facts, a rule, or a fact read backwards.
 #include <utility>
 
 #include "model/data/microworld_chat_choices.hpp"
@@ -11,8 +11,11 @@ namespace {
 // Collects the questions of one split.
 class Asker {
  public:
-  Asker(const World& world, WorldSplit split)
-      : world_(world), held_(held_facts(world)), is_test_(split == WorldSplit::kTest) {}
+  Asker(const World& world, std::string_view task, WorldSplit split)
+      : world_(world),
+        held_(held_facts(world)),
+        draws_(world.seed, purpose_of(task, split) + "/told"),
+        is_test_(split == WorldSplit::kTest) {}
 
   bool wants_person(std::size_t attribute, std::size_t person) const {
     return held_.people[attribute][person] == is_test_;
@@ -28,38 +31,33 @@ class Asker {
     return is_test_ || !held_.people[attribute][person];
   }
 
-  QuestionFamily facts(std::size_t attribute) const {
+  QuestionFamily facts(std::size_t attribute) {
     QuestionFamily family;
     for (std::size_t p = 0; p < world_.people.size(); ++p) {
       if (!wants_person(attribute, p)) continue;
       for (const Text wording : kPeopleQuestions[attribute])
-        family.questions.push_back(question_of_value(filled(wording, world_.people[p].name),
-                                                     kOfPeople[attribute],
-                                                     world_.people[p].values[attribute]));
+        family.questions.push_back(question_of_value(
+            told_person(world_, p, attribute, draws_), filled(wording, world_.people[p].name),
+            kOfPeople[attribute], world_.people[p].values[attribute]));
     }
     return family;
   }
 
-  QuestionFamily who(std::size_t attribute) const {
+  QuestionFamily who(std::size_t attribute) {
     QuestionFamily family;
-    for (std::size_t value = 0; value < kOfPeople[attribute].count; ++value) {
-      if (!wants_value(attribute, value)) continue;
-      Question question;
-      for (std::size_t p = 0; p < world_.people.size(); ++p) {
-        if (world_.people[p].values[attribute] != value)
-          question.wrong.emplace_back(world_.people[p].name);
-        else if (may_answer(attribute, p))
-          question.right.emplace_back(world_.people[p].name);
-      }
-      for (const Text wording : kWhoQuestions[attribute]) {
-        question.text = filled(wording, kOfPeople[attribute].values[value]);
-        family.questions.push_back(question);
-      }
+    for (std::size_t p = 0; p < world_.people.size(); ++p) {
+      const std::size_t value = world_.people[p].values[attribute];
+      if (!wants_value(attribute, value) || !may_answer(attribute, p)) continue;
+      for (const Text wording : kWhoQuestions[attribute])
+        family.questions.push_back({told_person(world_, p, attribute, draws_),
+                                    filled(wording, kOfPeople[attribute].values[value]),
+                                    std::string(world_.people[p].name),
+                                    others(world_.people, attribute, p), names(world_.people)});
     }
     return family;
   }
 
-  QuestionFamily routines(const RoutineQuestion& asked) const {
+  QuestionFamily routines(const RoutineQuestion& asked) {
     QuestionFamily family;
     for (std::size_t p = 0; p < world_.people.size(); ++p) {
       if (!wants_person(asked.attribute, p)) continue;
@@ -67,13 +65,14 @@ class Asker {
       for (const Time& time : kTimes) {
         if (time.routine != asked.routine) continue;
         Question question = question_of_value(
+            in_any_order(told_person(world_, p, asked.attribute, draws_),
+                         told_of_another(asked.attribute, value), draws_),
             filled(asked.wording, world_.people[p].name) + " " + lowered(time.text) + "?",
             kOfPeople[asked.attribute], value);
         if (asked.attribute == kJob) {
-          question.right = {tools_of(value)};
-          question.wrong.clear();
+          question.right = tools_of(value);
           for (std::size_t job = 0; job < kTools.size(); ++job)
-            if (job != value) question.wrong.push_back(tools_of(job));
+            question.answers[job] = tools_of(job);
         }
         family.questions.push_back(std::move(question));
       }
@@ -81,46 +80,78 @@ class Asker {
     return family;
   }
 
-  QuestionFamily same_person(std::size_t attribute) const {
-    return same(world_.people, attribute, kSamePersonQuestions[attribute], held_.people[attribute]);
+  QuestionFamily same_person(std::size_t attribute) {
+    return same(world_.people, attribute, kSamePersonQuestions[attribute], held_.people[attribute],
+                told_person);
   }
-  QuestionFamily same_thing(std::size_t attribute) const {
-    return same(world_.things, attribute, kSameThingQuestions[attribute], held_.things[attribute]);
+  QuestionFamily same_thing(std::size_t attribute) {
+    return same(world_.things, attribute, kSameThingQuestions[attribute], held_.things[attribute],
+                told_thing);
   }
 
  private:
+  using Tell = std::string (*)(const World&, std::size_t subject, std::size_t attribute, Draws&);
+
+  // What someone has who has not that value.
+  std::string told_of_another(std::size_t attribute, std::size_t value) {
+    std::size_t other = 0;
+    do {
+      other = draws_.below(world_.people.size());
+    } while (world_.people[other].values[attribute] == value);
+    return told_person(world_, other, attribute, draws_);
+  }
+
+  static std::vector<std::string> names(const std::vector<Subject>& subjects) {
+    std::vector<std::string> all;
+    for (const Subject& subject : subjects) all.emplace_back(subject.name);
+    return all;
+  }
+  // Those who have the same value.
+  static std::vector<std::string> others(const std::vector<Subject>& subjects,
+                                         std::size_t attribute, std::size_t one) {
+    std::vector<std::string> all;
+    for (std::size_t s = 0; s < subjects.size(); ++s)
+      if (s != one && subjects[s].values[attribute] == subjects[one].values[attribute])
+        all.emplace_back(subjects[s].name);
+    return all;
+  }
+
   QuestionFamily same(const std::vector<Subject>& subjects, std::size_t attribute, Text wording,
-                      const std::vector<bool>& held) const {
+                      const std::vector<bool>& held, Tell tell) {
     QuestionFamily family;
     for (std::size_t s = 0; s < subjects.size(); ++s) {
       if (held[s] != is_test_) continue;
-      Question question{filled(wording, subjects[s].name), {}, {}};
-      for (std::size_t other = 0; other < subjects.size(); ++other) {
-        if (other == s) continue;
-        const bool is_same = subjects[other].values[attribute] == subjects[s].values[attribute];
-        (is_same ? question.right : question.wrong).emplace_back(subjects[other].name);
+      for (std::size_t partner = 0; partner < subjects.size(); ++partner) {
+        if (partner == s || subjects[partner].values[attribute] != subjects[s].values[attribute])
+          continue;
+        std::vector<std::string> also_right = others(subjects, attribute, partner);
+        family.questions.push_back({in_any_order(tell(world_, s, attribute, draws_),
+                                                 tell(world_, partner, attribute, draws_), draws_),
+                                    filled(wording, subjects[s].name),
+                                    std::string(subjects[partner].name), std::move(also_right),
+                                    names(subjects)});
       }
-      family.questions.push_back(std::move(question));
     }
     return family;
   }
 
   const World& world_;
   HeldFacts held_;
+  Draws draws_;
   bool is_test_;
 };
 
 }  // namespace
 
 ItemSource arc_easy_source(const World& world, WorldSplit split) {
-  const Asker asker(world, split);
+  Asker asker(world, "mw/arc_easy", split);
   std::vector<QuestionFamily> families;
   for (std::size_t a = 0; a < kOfPeople.size(); ++a) families.push_back(asker.facts(a));
   return choice_source(world.seed, "mw/arc_easy", split, std::move(families));
 }
 
 ItemSource arc_challenge_source(const World& world, WorldSplit split) {
-  const Asker asker(world, split);
+  Asker asker(world, "mw/arc_challenge", split);
   std::vector<QuestionFamily> families;
   for (std::size_t a = 0; a < kOfPeople.size(); ++a) families.push_back(asker.who(a));
   for (const RoutineQuestion& asked : kRoutineQuestions) families.push_back(asker.routines(asked));

@@ -11,9 +11,11 @@
 namespace nb::microworld {
 
 struct Question {
+  std::string told;  // sentences before the question that its answer follows from
   std::string text;
-  std::vector<std::string> right;  // one of them is shown
-  std::vector<std::string> wrong;  // three of them are shown
+  std::string right;
+  std::vector<std::string> also_right;  // never shown beside it
+  std::vector<std::string> answers;     // all of the question's kind
 };
 
 // The questions of a family that belong to a split.
@@ -22,8 +24,11 @@ struct QuestionFamily {
   std::vector<Question> questions;
 };
 
-// All values of an attribute, as right and wrong answers of who has values[answer].
-Question question_of_value(std::string text, const Attribute& attribute, std::size_t answer);
+// One that values[answer] of the attribute answers.
+Question question_of_value(std::string told, std::string text, const Attribute& attribute,
+                           std::size_t answer);
+// Two sentences in either order.
+std::string in_any_order(const std::string& one, const std::string& other, Draws& draws);
 
 // Questions that cannot have four choices are left out.
 ItemSource choice_source(std::uint64_t seed, std::string_view task, WorldSplit split,

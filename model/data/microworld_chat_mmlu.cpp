@@ -1,4 +1,4 @@
-// mw/mmlu: properties of things, and rules that hold in every world.
+// mw/mmlu: properties of things, and rules that hold in every world, told and asked for.
 #include <algorithm>
 #include <utility>
 
@@ -65,13 +65,12 @@ void add_rules(QuestionFamily& family, const RuleSubject& subject, bool is_test)
   for (std::size_t i = 0; i < subject.rules.size(); ++i) {
     if (subject.held[i] != is_test) continue;
     const Rule& rule = subject.rules[i];
-    Question question{rule.question, {rule.answer}, {}};
+    Question question{rule.statement, rule.question, rule.answer, {}, {}};
     for (const Rule& other : subject.rules)
-      if (other.kind == rule.kind && other.answer != rule.answer &&
-          std::find(question.wrong.begin(), question.wrong.end(), other.answer) ==
-              question.wrong.end())
-        question.wrong.push_back(other.answer);
-    if (subject.name == kRoutines) question.wrong.emplace_back(kDoings.back());
+      if (other.kind == rule.kind && std::find(question.answers.begin(), question.answers.end(),
+                                               other.answer) == question.answers.end())
+        question.answers.push_back(other.answer);
+    if (subject.name == kRoutines) question.answers.emplace_back(kDoings.back());
     family.questions.push_back(std::move(question));
   }
 }
@@ -95,13 +94,15 @@ std::vector<RuleSubject> rule_subjects(std::uint64_t seed) {
 ItemSource mmlu_source(const World& world, WorldSplit split) {
   const bool is_test = split == WorldSplit::kTest;
   const HeldFacts held = held_facts(world);
+  Draws draws(world.seed, purpose_of("mw/mmlu", split) + "/told");
   std::vector<QuestionFamily> families;
   for (std::size_t a = 0; a < kOfThings.size(); ++a) {
     QuestionFamily family{kThingSubjects[a], {}};
     for (std::size_t t = 0; t < world.things.size(); ++t) {
       if (held.things[a][t] != is_test) continue;
       for (const Text wording : kThingQuestions[a])
-        family.questions.push_back(question_of_value(filled(wording, world.things[t].name),
+        family.questions.push_back(question_of_value(told_thing(world, t, a, draws),
+                                                     filled(wording, world.things[t].name),
                                                      kOfThings[a], world.things[t].values[a]));
     }
     families.push_back(std::move(family));

@@ -24,12 +24,19 @@ inline std::optional<std::string> hole(std::string_view text, std::string_view w
   return std::string(text.substr(head.size(), text.size() - head.size() - tail.size()));
 }
 
+// "Where does Mira live?" of "Mira lives in Oslo. Where does Mira live?"
+inline std::string question_alone(const std::string& text) {
+  const std::size_t end = text.rfind(". ");
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
 class Truth {
  public:
   explicit Truth(const MicroworldSettings& settings) : world_(microworld::make_world(settings)) {}
 
-  // Nothing: no question that this knows.
-  IsRight of(const std::string& question) const {
+  // Nothing: no question that this knows. What is told before the question does not matter.
+  IsRight of(const std::string& text) const {
+    const std::string question = question_alone(text);
     for (std::size_t a = 0; a < microworld::kOfPeople.size(); ++a) {
       const auto& attribute = microworld::kOfPeople[a];
       for (const auto wording : microworld::kPeopleQuestions[a])
