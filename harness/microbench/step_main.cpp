@@ -110,6 +110,7 @@ void run_round(const StepRequest& request, WholeStep& step, DType inputs) {
       {"length", request.step.length},
       {"rows", request.step.rows},
       {"mode", request.step.is_forward ? "forward" : "train"},
+      {"stage", request.step.stage},
       {"simd", std::string(name(simd_level()))},
       {"threads", threads()},
       {"seconds", s},

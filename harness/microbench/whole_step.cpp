@@ -5,6 +5,7 @@
 #include "harness/base/rng.hpp"
 #include "model/decoder/presets.hpp"
 #include "model/kernels/reduce.hpp"
+#include "model/ops/weighted_sum.hpp"
 #include "model/optim/groups.hpp"
 #include "model/train/step.hpp"
 
@@ -19,6 +20,7 @@ FieldList WholeStepSettings::fields() {
       {"rows", "B, sequences of a micro-batch", &rows, {.min = 1, .max = 4096}},
       {"tokens", "of an optimizer step", &tokens, {.unit = "tok", .min = 1}},
       {"is_forward", "score the tokens instead of training on them", &is_forward},
+      {"stage", "whose training step", &stage, {.one_of = {"base", "sft", "rl"}}},
   };
 }
 
@@ -60,13 +62,33 @@ WholeStep::WholeStep(const DeviceProfile& profile, const WholeStepSettings& sett
 }
 
 double WholeStep::run() {
-  const std::int64_t micro_batches = settings_.tokens / (settings_.rows * settings_.length);
-  if (!settings_.is_forward) {
-    const StepPlan plan{.accumulation_steps = micro_batches, .grad_clip = 1};
-    return run_step(decoder_, optimizers_, plan, {.step = steps_++}, [&] { return batch_; }).loss;
-  }
+  if (settings_.is_forward) return score();
+  if (settings_.stage == "base") return train();
+  const UseScope scope(device_, Use::kTune);
+  return settings_.stage == "sft" ? train() : train_on_policy();
+}
+
+double WholeStep::train() {
+  StepPlan plan{.accumulation_steps = micro_batches(), .grad_clip = 1};
+  if (settings_.stage == "sft") plan.grad_clip = {};
+  return run_step(decoder_, optimizers_, plan, {.step = steps_++}, [&] { return batch_; }).loss;
+}
+
+// RL's part that trains, with an advantage of one for every token: the mean loss.
+double WholeStep::train_on_policy() {
+  const std::vector<float> weights(batch_.targets.size(), 1 / static_cast<float>(settings_.tokens));
+  double loss = 0;
+  for (std::int64_t i = 0; i < micro_batches(); ++i)
+    loss += static_cast<double>(decoder_.objective_and_backward(
+        batch_.inputs, batch_.targets, batch_.rows, batch_.length,
+        [&](const Tensor& losses) { return ops::weighted_sum(losses, weights); }));
+  apply_gradients(decoder_, optimizers_, std::nullopt, {.step = steps_++});
+  return loss;
+}
+
+double WholeStep::score() {
   double sum = 0;
-  for (std::int64_t i = 0; i < micro_batches; ++i) {
+  for (std::int64_t i = 0; i < micro_batches(); ++i) {
     decoder_.score_tokens(batch_.inputs, batch_.targets, settings_.rows, settings_.length,
                           log_probs_, argmax_);
     sum -= kernels::sum_in_order(log_probs_);

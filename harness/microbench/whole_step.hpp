@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "harness/base/fields.hpp"
@@ -23,6 +24,8 @@ struct WholeStepSettings {
   std::int64_t rows = 8;        // B of a micro-batch
   std::int64_t tokens = 16384;  // of an optimizer step; a multiple of rows × length
   bool is_forward = false;      // scoring alone: log-probability of every token and argmax
+  std::string stage =
+      "base";  // whose objective and software stack: base, sft, rl; all tokens count
 
   FieldList fields();
   DecoderConfig config() const;
@@ -34,12 +37,19 @@ class WholeStep {
  public:
   // Throws OutOfMemory of the emulated device.
   WholeStep(const DeviceProfile& profile, const WholeStepSettings& settings);
-  // A step over `tokens`: micro-batches, clipping, AdamW and Muon; or their scoring. Training gives
-  // the mean loss, scoring the mean of the negative log-probabilities, in nat.
+  // A step over `tokens`: micro-batches, clipping (BASE alone), AdamW and Muon; or their scoring.
+  // Training gives the mean loss, scoring the mean of the negative log-probabilities, in nat.
   double run();
   Device& device() { return device_; }
 
  private:
+  double train();
+  double train_on_policy();
+  double score();
+  std::int64_t micro_batches() const {
+    return settings_.tokens / (settings_.rows * settings_.length);
+  }
+
   WholeStepSettings settings_;
   Device device_;
   Decoder decoder_;
