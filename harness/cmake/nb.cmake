@@ -16,6 +16,7 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 # For what runs short: four fifths of the time to compile. Optimisation changes no bits here: neither level contracts
 # or reorders floating-point expressions.
 set(nb_cold $<$<CONFIG:Release>:-O1>)
+set(nb_test_level $<$<CONFIG:Release>:-O0>)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 
@@ -45,17 +46,18 @@ if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$")
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
-# nb_precompiled(NAME DEPS fmt::fmt ... HEADERS <vector> ...): these headers for sources of other targets. The deps
-# give the compile definitions, which must be those of the targets that use them.
+# nb_precompiled(NAME DEPS fmt::fmt ... HEADERS <vector> ... [OPTIONS -O1]): these headers for sources of other targets.
+# The deps and options give the definitions and the level, which must be those of the targets that use them.
 function(nb_precompiled name)
   if(NOT NB_PRECOMPILE)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "DEPS;HEADERS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPS;HEADERS;OPTIONS" ${ARGN})
   set(unit ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
   file(CONFIGURE OUTPUT ${unit} CONTENT "")
   add_library(${name} OBJECT EXCLUDE_FROM_ALL ${unit})
   target_link_libraries(${name} PRIVATE nb_flags ${ARG_DEPS})
+  target_compile_options(${name} PRIVATE ${ARG_OPTIONS})
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
   set(${name}_header ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx PARENT_SCOPE)
 endfunction()
@@ -119,7 +121,7 @@ function(nb_component name)
       list(FILTER headers EXCLUDE REGEX "^${inner}/")
     endforeach()
     foreach(header ${headers})
-      # A source that begins with its own header shows the same, unless it has precompiled ones before it.
+      # A source that begins with its own header shows the same, unless JSON is precompiled before it.
       string(REGEX REPLACE "hpp$" "cpp" source ${header})
       if(source IN_LIST ARG_SOURCES)
         file(STRINGS ${source} first_include REGEX "^#include" LIMIT_COUNT 1)
@@ -135,7 +137,8 @@ function(nb_component name)
     if(units)
       add_library(${name}_headers OBJECT ${units})
       target_link_libraries(${name}_headers PRIVATE ${name})
-      target_compile_options(${name}_headers PRIVATE -O0)  # only their reading matters
+      target_compile_options(${name}_headers PRIVATE ${nb_cold})  # only their reading matters
+      nb_use_precompiled(${name}_headers nb_precompiled_common nb_precompiled_common)
     endif()
   endif()
 endfunction()
@@ -151,23 +154,30 @@ function(nb_any_source_matches result regex)
   endforeach()
 endfunction()
 
-# nb_test(NAME SOURCES ... DEPS ... [COST s]): one GoogleTest program of one folder under tests/.
+# nb_test(NAME SOURCES ... DEPS ... [COST s] [HOT]): one GoogleTest program of one folder under tests/.
 # COST: about how many seconds it takes, where that is many: ctest starts the longest first.
+# HOT: its sources compute much themselves (references of kernels); the others are not optimised, which takes a
+# third less time to compile.
 function(nb_test name)
-  cmake_parse_arguments(ARG "" "COST" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "HOT" "COST" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE nb_flags ${ARG_DEPS} nb_test_support GTest::gtest_main)
-  target_compile_options(${name} PRIVATE ${nb_cold})
+  set(precompiled nb_precompiled_test)
+  if(ARG_HOT)
+    string(APPEND precompiled _hot)
+    target_compile_options(${name} PRIVATE ${nb_cold})
+  else()
+    target_compile_options(${name} PRIVATE ${nb_test_level})
+  endif()
   if(NB_PRECOMPILE)
     # Sixteen sources a unit: what they share is read and its templates are compiled once. Each is compiled by itself
     # where nothing is precompiled.
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
     nb_any_source_matches(has_json ${nb_includes_json} ${ARG_SOURCES})
     if(has_json)
-      target_precompile_headers(${name} REUSE_FROM nb_precompiled_test_json)
-    else()
-      target_precompile_headers(${name} REUSE_FROM nb_precompiled_test)
+      string(APPEND precompiled _json)
     endif()
+    target_precompile_headers(${name} REUSE_FROM ${precompiled})
   endif()
   # Paths only where a source asks for them: the other objects are the same in every checkout, and a
   # compiler cache can share them.
