@@ -94,6 +94,7 @@ void fill(Comparison& comparison, const Pairing& pairing) {
     comparison.pairs.push_back(pair_of(paired, comparison));
   comparison.seeds = seed_differences(comparison.pairs, pairing.unmatched);
   comparison.unmatched = pairing.unmatched;
+  comparison.renamed = pairing.renamed;
   comparison.only_a = pairing.only_a;
   comparison.only_b = pairing.only_b;
   const bool devices = !comparison.device_a.empty();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -106,6 +107,7 @@ struct Comparison {
   std::vector<SeedDifference> seeds;
   std::vector<UnmatchedSeeds> unmatched;  // they are in `seeds` too, unless incomparable
   std::vector<const StoredRecord*> only_a, only_b;
+  std::vector<std::shared_ptr<const StoredRecord>> renamed;  // Pairing's
   std::vector<std::string> findings;  // what must be known before any number is read, one sentence
                                       // each: the same weights scored otherwise, another procedure
   std::vector<std::string> unknown;  // what could not be compared: "training settings unknown: …"

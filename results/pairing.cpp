@@ -11,6 +11,13 @@ namespace {
 
 using Records = std::vector<const StoredRecord*>;
 
+constexpr std::string_view kAccepted = "accepted.";  // plan.hpp: kAcceptedPrefix
+
+bool has_same_weights(const Record& a, const Record& b) {
+  const auto x = a.subject.find("weights"), y = b.subject.find("weights");
+  return x != a.subject.end() && y != b.subject.end() && x->second == y->second;
+}
+
 auto identity(const Record& r) { return std::tie(r.kind, r.name, r.trained_on, r.device, r.seed); }
 
 auto without_seed(const Record& r) { return std::tie(r.kind, r.name, r.trained_on, r.device); }
@@ -60,6 +67,32 @@ void pair_across_devices(Pairing& pairing) {
   }
 }
 
+// "accepted.sft.chat" of B is the evaluation once more of what "sft.chat" of A evaluated. A's own
+// such records look at a run before it: nothing of B answers them.
+void pair_evaluated_again(const RunRecords& a, Pairing& pairing) {
+  const auto is_again = [](const StoredRecord* stored) {
+    return stored->record.kind == "eval" && stored->record.name.starts_with(kAccepted);
+  };
+  std::erase_if(pairing.only_a, is_again);
+  for (const StoredRecord* right : Records(pairing.only_b)) {
+    if (!is_again(right)) continue;
+    const Record& again = right->record;
+    const auto left = std::ranges::find_if(a.records, [&](const StoredRecord& stored) {
+      const Record& r = stored.record;
+      return r.kind == "eval" && r.name == again.name.substr(kAccepted.size()) &&
+             std::tie(r.trained_on, r.device, r.seed) ==
+                 std::tie(again.trained_on, again.device, again.seed) &&
+             has_same_weights(r, again);
+    });
+    if (left == a.records.end()) continue;
+    auto renamed = std::make_shared<StoredRecord>(*left);
+    renamed->record.name = again.name;
+    pairing.pairs.push_back({renamed.get(), right, ""});
+    pairing.renamed.push_back(std::move(renamed));
+    std::erase(pairing.only_b, right);
+  }
+}
+
 void split_unmatched(Pairing& pairing) {
   std::vector<UnmatchedSeeds> groups;
   const auto paired = [&](const Record& record) {
@@ -94,7 +127,9 @@ Pairing pair_records(const RunRecords& a, const RunRecords& b, PairAcross across
   std::set<const StoredRecord*> used;
   for (const StoredRecord& left : a.records) {
     const auto right = std::find_if(b.records.begin(), b.records.end(), [&](const auto& other) {
-      return identity(other.record) == identity(left.record);
+      return identity(other.record) == identity(left.record) &&
+             (!left.record.name.starts_with(kAccepted) ||
+              has_same_weights(left.record, other.record));
     });
     if (right == b.records.end()) {
       pairing.only_a.push_back(&left);
@@ -105,6 +140,7 @@ Pairing pair_records(const RunRecords& a, const RunRecords& b, PairAcross across
   }
   for (const StoredRecord& right : b.records)
     if (!used.contains(&right)) pairing.only_b.push_back(&right);
+  pair_evaluated_again(a, pairing);
   if (across == PairAcross::kDevices) pair_across_devices(pairing);
   pair_only_evaluations(pairing, across);
   split_unmatched(pairing);

@@ -3,6 +3,7 @@
 // on records; the runs outlive the result.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,11 +27,14 @@ struct Pairing {
   std::vector<PairedRecords> pairs;  // in A's order
   std::vector<UnmatchedSeeds> unmatched;
   std::vector<const StoredRecord*> only_a, only_b;
+  // Records of A under the name that B gives them; `pairs` points here too.
+  std::vector<std::shared_ptr<const StoredRecord>> renamed;
 };
 
 enum class PairAcross { kNothing, kDevices };
 
 // Same kind, name, trained_on, device and seed. Of what is left:
+// - B's "accepted.<name>" with A's <name> of the same weights: the baseline's checkpoint once more;
 // - the only evaluation of each side, when both have the same tasks, device and seed, whatever the
 //   names; with kDevices also when each was evaluated on its own device;
 // - nodes of which no seed occurs on both sides become UnmatchedSeeds.

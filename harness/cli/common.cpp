@@ -132,7 +132,7 @@ void add_suite_options(CLI::App& app, SuiteOptions& options) {
   app.add_flag("--json", options.json, "JSON on stdout");
 }
 
-Result<Planned> make_planned(const SuiteOptions& options) {
+Result<Planned> make_planned(const SuiteOptions& options, std::vector<FinishedTraining> finished) {
   std::vector<Override> overrides;
   for (const std::string& text : options.sets) {
     NB_TRY(Override change, parse_override(text));
@@ -144,7 +144,8 @@ Result<Planned> make_planned(const SuiteOptions& options) {
   planned.options.data_dir = data_folder(options.data_dir);
   planned.options.fresh = options.fresh;
   NB_TRY(planned.plan,
-         make_plan(planned.suite, {planned.options.data_dir, options.faults}, options.file));
+         make_plan(planned.suite, {planned.options.data_dir, options.faults, std::move(finished)},
+                   options.file));
   if (!options.node.empty()) {
     NB_TRY(planned.options.only, planned.plan.find(options.node));
   }

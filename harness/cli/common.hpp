@@ -67,6 +67,8 @@ struct Planned {
   Plan plan;
   RunOptions options;
 };
-Result<Planned> make_planned(const SuiteOptions& options);
+// finished: trainings of an earlier run that evaluations may look at again.
+Result<Planned> make_planned(const SuiteOptions& options,
+                             std::vector<FinishedTraining> finished = {});
 
 }  // namespace nb::cli

@@ -7,6 +7,7 @@
 #include "harness/base/progress.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
+#include "harness/run/finished_trainings.hpp"
 #include "harness/run/preflight.hpp"
 #include "harness/run/write_evaluation.hpp"
 #include "results/gate.hpp"
@@ -117,8 +118,17 @@ Result<void> check_baseline(const RunRecords& baseline, const Planned& planned) 
 
 int run(const Options& options) {
   if (options.quiet) set_progress_mode(ProgressMode::kQuiet);
-  auto planned = make_planned(options.suite);
+  std::optional<RunRecords> baseline;
+  if (!options.baseline.empty()) {
+    auto records = read_run(options.baseline);
+    if (!records) return fail(with_context(records.error(), "--baseline"));
+    baseline = std::move(*records);
+  }
+  auto planned = make_planned(
+      options.suite, baseline ? finished_trainings(*baseline) : std::vector<FinishedTraining>());
   if (!planned) return fail(planned.error());
+  if (baseline)
+    if (const auto apart = check_baseline(*baseline, *planned); !apart) return fail(apart.error());
   planned->options.quiet = options.quiet;
 
   const Forecast expected = forecast(planned->plan, planned->options);
@@ -126,13 +136,6 @@ int run(const Options& options) {
     say_on_stderr(fmt::format("{}: {}\n", planned->suite.name, forecast_text(expected)));
   if (const auto ready = preflight(planned->plan, planned->options, expected); !ready)
     return fail(ready.error());
-  std::optional<RunRecords> baseline;
-  if (!options.baseline.empty()) {
-    auto records = read_run(options.baseline);
-    if (!records) return fail(with_context(records.error(), "--baseline"));
-    if (const auto apart = check_baseline(*records, *planned); !apart) return fail(apart.error());
-    baseline = std::move(*records);
-  }
   const auto summary = run_plan(planned->plan, planned->options);
   if (!summary) return fail(summary.error());
   return finish(options, *planned, *summary, baseline);

@@ -135,7 +135,8 @@ class Expecter {
   }
 
   Expectation operator()(const EvalWork& work) const {
-    const DecoderConfig config = config_of(parent(node_, NodeKind::kTrain));
+    const DecoderConfig config =
+        config_of(work.finished ? any_training() : parent(node_, NodeKind::kTrain));
     double items = 0;
     auto tasks = expand_tasks(work.evaluation.settings, "suite");
     if (tasks)
@@ -198,6 +199,12 @@ class Expecter {
       sum += static_cast<double>(rows * task.times);
     }
     return sum;
+  }
+
+  // In place of another run's, of which the plan does not know the model.
+  const Node& any_training() const {
+    return *std::ranges::find_if(plan_.nodes,
+                                 [](const Node& node) { return node.kind() == NodeKind::kTrain; });
   }
 
   // The model that a training trains: BASE says which.

@@ -54,6 +54,7 @@ class Builder {
       NB_TRY_VOID(resolve_device(suite_.devices[i], fmt::format("{}: /devices/{}", where_, i)));
     }
     for (std::size_t i = 0; i < suite_.devices.size(); ++i) add_device(i);
+    for (const FinishedTraining& training : options_.finished) evaluate_again(training);
     NB_CHECK(!plan_.nodes.empty(), "[plan] suite {} passed its checks but runs nothing",
              suite_.name);
     return std::move(plan_);
@@ -198,11 +199,50 @@ class Builder {
           add_evaluation(evaluation, train, stage, trained_on, device, seed);
   }
 
+  void evaluate_again(const FinishedTraining& training) {
+    for (const EvaluationSettings& evaluation : suite_.evaluations)
+      for (const DeviceEntry& device : suite_.devices) {
+        const bool is_own = device.name == training.device;
+        if (!evaluation.of_baseline || !evaluates(evaluation, training.stage) ||
+            !(is_own || evaluation.crosses_devices))
+          continue;
+        const auto [entry, content] = device_for(device, scope_of(evaluation));
+        EvalWork work{training.stage,
+                      entry,
+                      training.seed,
+                      evaluation,
+                      {},
+                      faults_of(evaluation),
+                      {},
+                      digests_.at(evaluation.name),
+                      training};
+        if (suite_.corpus->microworld) work.microworld = suite_.corpus->microworld;
+        if (is_planned(work)) continue;
+        add(std::move(work),
+            fmt::format("{}{}.{}", kAcceptedPrefix, training.stage, evaluation.name), {},
+            content + sandbox_level(evaluation.settings), is_own ? "" : "-of-" + training.device);
+      }
+  }
+
+  // The training is one of tonight's: its evaluation says the same.
+  bool is_planned(const EvalWork& work) const {
+    const std::vector<std::string> parents = {work.finished->key, work.finished->tokenizer_key};
+    return std::ranges::any_of(plan_.nodes, [&](const Node& node) {
+      const auto* other = std::get_if<EvalWork>(&node.work);
+      if (other == nullptr || other->device.name != work.device.name || other->step ||
+          other->evaluation.name != work.evaluation.name)
+        return false;
+      std::vector<std::string> keys;
+      for (const std::size_t parent : node.parents) keys.push_back(plan_.nodes[parent].key);
+      return keys == parents;
+    });
+  }
+
   void add_evaluation(const EvaluationSettings& evaluation, std::size_t train,
                       const std::string& stage, std::size_t trained_on, std::size_t device,
                       std::uint64_t seed) {
     const auto [entry, content] = device_for(suite_.devices[device], scope_of(evaluation));
-    EvalWork work{stage, entry, seed, evaluation, {}, faults_of(evaluation), {}, {}};
+    EvalWork work{stage, entry, seed, evaluation, {}, faults_of(evaluation), {}, {}, {}};
     work.file_digests = digests_.at(evaluation.name);
     if (suite_.corpus->microworld) work.microworld = suite_.corpus->microworld;
     const std::string host = content + sandbox_level(evaluation.settings);

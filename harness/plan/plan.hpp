@@ -34,7 +34,12 @@ struct Plan {
 struct PlanOptions {
   std::filesystem::path data_dir;   // below which text sources lie
   std::vector<std::string> faults;  // planted in the evaluations that they concern
+  // Of an earlier run: what evaluations with of_baseline look at again.
+  std::vector<FinishedTraining> finished = {};
 };
+
+// Before the label of a node that evaluates a finished training: "accepted.sft.chat".
+inline constexpr std::string_view kAcceptedPrefix = "accepted.";
 
 // `where` names the suite in messages. Errors: a text source that is nowhere, a fault that concerns
 // no node.

@@ -60,6 +60,16 @@ FieldList ConversationsWork::fields() {
           {"microworld", "world that they tell of", object(&microworld)}};
 }
 
+FieldList FinishedTraining::fields() {
+  return {{"stage", "which", &stage},
+          {"device", "that it ran on", &device},
+          seed_field(&seed),
+          {"key", "of its node", &key},
+          {"tokenizer_key", "of its tokenizer's node", &tokenizer_key},
+          {"folder", "where it is", &folder, {.hashed = false}},
+          {"tokenizer_folder", "where its tokenizer is", &tokenizer_folder, {.hashed = false}}};
+}
+
 FieldList EvalWork::fields() {
   return {{"stage", "whose checkpoint", &stage},
           device_field(&device),
@@ -68,7 +78,8 @@ FieldList EvalWork::fields() {
           {"step", "of the checkpoint; absent: the last", &step},
           {"faults", "planted faults", &faults},
           {"microworld", "world that the generated items ask about", object(&microworld)},
-          own_files_field(&file_digests)};
+          own_files_field(&file_digests),
+          {"finished", "training of another run", object(&finished), {.omits_absent = true}}};
 }
 
 FieldList AskWork::fields() {

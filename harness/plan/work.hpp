@@ -60,6 +60,16 @@ struct TrainWork {
   bool trains_adapters() const;
 };
 
+// A finished training of another run. A checkpoint of it is evaluated without making it again.
+struct FinishedTraining {
+  std::string stage;   // "base", "sft"
+  std::string device;  // name of the entry that it ran on
+  std::uint64_t seed = 1;
+  std::string key, tokenizer_key;        // of its node and its tokenizer's
+  std::string folder, tokenizer_folder;  // where they are; not hashed
+  FieldList fields();
+};
+
 struct EvalWork {
   std::string stage;  // whose checkpoint
   DeviceEntry device;
@@ -69,6 +79,7 @@ struct EvalWork {
   std::vector<std::string> faults;                  // planted (harness/faults), those of its tasks
   std::optional<MicroworldSettings> microworld;     // the world that the corpus tells about, if any
   std::map<std::string, std::string> file_digests;  // of the user's own files (evals/evaluate.hpp)
+  std::optional<FinishedTraining> finished;         // whose checkpoint; absent: that of a parent
   FieldList fields();
 };
 

@@ -19,6 +19,7 @@
 #include "model/train/adapter_file.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/safetensors.hpp"
+#include "results/store.hpp"
 
 namespace nb {
 namespace {
@@ -39,14 +40,30 @@ Result<EvalContext> make_context(const EvalWork& work, const StageContext& conte
   return eval;
 }
 
+// The training whose checkpoint is evaluated, and the folder of its tokenizer.
+struct Evaluated {
+  ParentRun training;
+  fs::path tokenizer;
+};
+
+Result<Evaluated> evaluated_by(const EvalWork& work, const StageContext& context) {
+  if (!work.finished)
+    return Evaluated{context.parent(NodeKind::kTrain), context.parent(NodeKind::kTokenizer).folder};
+  const FinishedTraining& finished = *work.finished;
+  NB_TRY(Record record, read_record(finished.folder));
+  return Evaluated{{NodeKind::kTrain, finished.folder, std::move(record)},
+                   finished.tokenizer_folder};
+}
+
 }  // namespace
 
 Result<void> run_eval(const EvalWork& work, const StageContext& context, Record& record) {
   NB_TRY(const ResolvedDevice resolved, resolve_device(work.device, "device"));
   const PortDefects defects = tell_defects(context);
-  const ParentRun& trained = context.parent(NodeKind::kTrain);
-  NB_TRY(Tokenizer tokenizer,
-         Tokenizer::load(context.parent(NodeKind::kTokenizer).folder / "tokenizer.json"));
+  NB_TRY(const Evaluated evaluated, evaluated_by(work, context));
+  const ParentRun& trained = evaluated.training;
+  if (work.finished) record.parents = {work.finished->key, work.finished->tokenizer_key};
+  NB_TRY(Tokenizer tokenizer, Tokenizer::load(evaluated.tokenizer / "tokenizer.json"));
   if (defects.has(PortDefect::kTokenizerMismatch)) {
     NB_TRY(tokenizer, with_last_merges_reversed(tokenizer));
   }

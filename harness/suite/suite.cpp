@@ -84,6 +84,11 @@ FieldList EvaluationSettings::fields() {
                   "evaluation on a device make of the scores come apart",
                   &crosses_devices,
                   {.hashed = false}});
+  list.push_back({"of_baseline",
+                  "with `run --baseline`: its checkpoints are evaluated again beside tonight's, so "
+                  "that a change of the evaluation shows where the training has changed too",
+                  &of_baseline,
+                  {.hashed = false}});
   return list;
 }
 

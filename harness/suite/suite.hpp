@@ -92,6 +92,7 @@ struct EvaluationSettings {
   std::vector<std::int64_t> steps;  // whose checkpoints are evaluated beside the last one
   std::vector<std::string> stages;  // whose checkpoints are evaluated; empty: all that are trained
   bool crosses_devices = false;     // each of them on every device of the suite, not its own alone
+  bool of_baseline = false;         // also those of the run that `run --baseline` names
   FieldList fields();
 };
 

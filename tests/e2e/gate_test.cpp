@@ -1,6 +1,9 @@
 // The gate over whole runs: the same run twice, a broken scorer, another few-shot draw.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "harness/base/fs.hpp"
 #include "tests/e2e/bench.hpp"
 
@@ -69,6 +72,45 @@ TEST_F(Gate, RunWithBaselineExitsWithItsVerdict) {
                                       base_->suite_folder("learns").string()});
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
   EXPECT_NE(run.out.find("REGRESSED"), std::string::npos) << run.out;
+}
+
+// Training changed too, so tonight's own scores cannot show that the scorer broke: the baseline's
+// checkpoints do.
+TEST_F(Gate, BaselinesCheckpointsShowABrokenScorerBesideAChangedTraining) {
+  const std::vector<std::string> changed = {"--set",      "/stages/base/matrix_lr=0.019",
+                                            "--set",      "/evaluations/0/of_baseline=true",
+                                            "--baseline", base_->suite_folder("learns").string(),
+                                            "--json"};
+  const Bench sound;
+  const auto before = sound.run(kGateSuite, changed);
+  const Json healthy = Json::parse(before.out);
+  const auto again = [](const Json& run) {
+    Json found = Json::array();
+    for (const Json& verdict : run.at("gate").at("verdicts"))
+      if (verdict.at("where").get<std::string>().starts_with("eval accepted."))
+        found.push_back(verdict);
+    return found;
+  };
+  EXPECT_FALSE(again(healthy).empty()) << before.out;
+  for (const Json& verdict : again(healthy)) EXPECT_EQ(verdict.at("verdict"), "PASS") << verdict;
+
+  const Bench broken;
+  std::vector<std::string> faulty = changed;
+  faulty.insert(faulty.end(), {"--fault", "second_best:mw/agreement"});
+  const auto after = broken.run(kGateSuite, faulty);
+  EXPECT_EQ(after.exit_code, 1) << after.err;
+  const Json red = again(Json::parse(after.out));
+  EXPECT_TRUE(std::ranges::any_of(red, [](const Json& verdict) {
+    return verdict.at("verdict") == "REGRESSED";
+  })) << red;
+}
+
+TEST_F(Gate, UnchangedTrainingsAreNotEvaluatedTwice) {
+  const Bench tonight;
+  const auto run = candidate(tonight, {"--set", "/evaluations/0/of_baseline=true", "--baseline",
+                                       base_->suite_folder("learns").string()});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_NE(run.out.find("0 executed"), std::string::npos) << run.out;
 }
 
 TEST_F(Gate, ABaselineThatTheRunItselfWritesIsRefused) {
