@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kPower = 0.80;
 constexpr double kZPower80 = 2.8015852181129680;  // z(.975) + z(.80)
+constexpr double kZ80 = 0.8416212335729143;       // z(.80)
 
 // Continued fraction of the incomplete beta function (modified Lentz; DLMF 8.17.22).
 double beta_fraction(double a, double b, double x) {
@@ -116,8 +117,18 @@ class NoncentralPower {
 // (Illinois).
 double noncentrality_for_power(double df, double t_critical, bool two_sided) {
   const NoncentralPower power(df, t_critical, two_sided);
-  double low = 0, high = t_critical + 10;
-  double at_low = power.at(low) - kPower, at_high = power.at(high) - kPower;
+  // Around the normal approximation of the noncentral t (Johnson and Welch 1940).
+  const double guess = (t_critical + kZ80 * pm::sqrt(1 + t_critical * t_critical / (2 * df))) /
+                       (1 - 1 / (4 * std::max(df, 1.0)));
+  double low = guess, high = guess, at_low = 0, at_high = 0;
+  for (double reach = 0.1; at_low >= 0; reach *= 4) {
+    low = std::max(0.0, guess - reach);
+    at_low = power.at(low) - kPower;
+  }
+  for (double reach = 0.1; at_high <= 0; reach *= 4) {
+    high = guess + reach;
+    at_high = power.at(high) - kPower;
+  }
   int side = 0;
   for (int i = 0; i < 60 && high - low > 1e-10; ++i) {
     const double middle = (low * at_high - high * at_low) / (at_high - at_low);
