@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -124,11 +125,20 @@ int run(const Options& options) {
     if (!records) return fail(with_context(records.error(), "--baseline"));
     baseline = std::move(*records);
   }
-  auto planned = make_planned(
-      options.suite, baseline ? finished_trainings(*baseline) : std::vector<FinishedTraining>());
+  FinishedTrainings finished;
+  if (baseline) finished = finished_trainings(*baseline);
+  auto planned = make_planned(options.suite, finished.found);
   if (!planned) return fail(planned.error());
-  if (baseline)
+  if (baseline) {
     if (const auto apart = check_baseline(*baseline, *planned); !apart) return fail(apart.error());
+    const bool asks =
+        std::ranges::any_of(planned->suite.evaluations, &EvaluationSettings::of_baseline);
+    if (asks && finished.removed > 0)
+      say_on_stderr(fmt::format(
+          "--baseline {}: {} of its {} trainings have no checkpoint any more; "
+          "they are not evaluated again\n",
+          options.baseline, finished.removed, finished.removed + finished.found.size()));
+  }
   planned->options.quiet = options.quiet;
 
   const Forecast expected = forecast(planned->plan, planned->options);
@@ -148,7 +158,8 @@ Action add_run(CLI::App& app) {
   add_suite_options(app, options->suite);
   add_compute_options(app);
   app.add_option("--baseline", options->baseline,
-                 "run folder to gate against; the verdict becomes the exit code");
+                 "run folder to gate against; the verdict becomes the exit code. Evaluations with "
+                 "of_baseline also look at its checkpoints, where tonight's trainings differ");
   app.add_flag("--strict", options->strict,
                "with --baseline: exit with 2 instead of 0 on \"can't tell\"");
   app.add_flag("--quiet", options->quiet, "no progress on stderr");

@@ -7,8 +7,8 @@
 
 namespace nb {
 
-std::vector<FinishedTraining> finished_trainings(const RunRecords& run) {
-  std::vector<FinishedTraining> found;
+FinishedTrainings finished_trainings(const RunRecords& run) {
+  FinishedTrainings result;
   for (const StoredRecord& training : run.records) {
     const Record& record = training.record;
     if (record.kind != "train" || record.status != "ok" || !record.seed) continue;
@@ -16,17 +16,18 @@ std::vector<FinishedTraining> finished_trainings(const RunRecords& run) {
       return other.record.kind == "tokenizer" &&
              std::ranges::find(record.parents, other.record.node_key) != record.parents.end();
     });
-    if (tokenizer == run.records.end()) continue;
     const auto file = checkpoint_file(record, {}, training.folder.string());
     std::error_code error;
-    if (!file || !fs::exists(training.folder / *file, error) ||
-        !fs::exists(tokenizer->folder / "tokenizer.json", error))
+    if (!file || tokenizer == run.records.end() || !fs::exists(training.folder / *file, error) ||
+        !fs::exists(tokenizer->folder / "tokenizer.json", error)) {
+      ++result.removed;
       continue;
-    found.push_back({record.name, record.device, static_cast<std::uint64_t>(*record.seed),
-                     record.node_key, tokenizer->record.node_key, training.folder.string(),
-                     tokenizer->folder.string()});
+    }
+    result.found.push_back({record.name, record.device, static_cast<std::uint64_t>(*record.seed),
+                            record.node_key, tokenizer->record.node_key, training.folder.string(),
+                            tokenizer->folder.string()});
   }
-  return found;
+  return result;
 }
 
 }  // namespace nb

@@ -9,7 +9,10 @@
 
 namespace nb {
 
-// In the order of the records. Left out: those whose checkpoint or tokenizer has been removed.
-std::vector<FinishedTraining> finished_trainings(const RunRecords& run);
+struct FinishedTrainings {
+  std::vector<FinishedTraining> found;  // in the order of the records
+  std::size_t removed = 0;              // their checkpoint or tokenizer is not there any more
+};
+FinishedTrainings finished_trainings(const RunRecords& run);
 
 }  // namespace nb
