@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "evals/data/gzip.hpp"
+#include "harness/base/gzip.hpp"
 #include "harness/base/hash.hpp"
 #include "model/data/tasks/rows.hpp"
 

@@ -8,6 +8,7 @@ find_package(nlohmann_json REQUIRED)
 # Imported targets are seen by the folder that finds them and below: what nb_base hands on is found here.
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(TBB REQUIRED)
+find_package(ZLIB REQUIRED)
 
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/gzip.hpp"
 #include "harness/base/parallel.hpp"
 #include "harness/base/table.hpp"
 #include "harness/microbench/peak_rate.hpp"
@@ -34,7 +35,7 @@
 namespace nb {
 namespace {
 
-// Listens to the trainer: steps.csv, samples.jsonl, trace.json and log. The trainer tells
+// Listens to the trainer: steps.csv, samples.jsonl, trace.json.gz and log. The trainer tells
 // everything from the first step on again after a resume, so files are rewritten from the start.
 class Recorder {
  public:
@@ -67,7 +68,7 @@ class Recorder {
     NB_TRY_VOID(std::move(error_));
     NB_TRY_VOID(write_file(context_.folder / "samples.jsonl", samples_));
     const Json trace = device_.trace().chrome_json(device_.profile().name());
-    return write_json(context_.folder / "trace.json", trace, /*indent=*/-1);
+    return write_file(context_.folder / "trace.json.gz", gzip(trace.dump()));
   }
 
  private:
@@ -309,7 +310,7 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
     NB_TRY(const SafetensorsFile whole, SafetensorsFile::open(kept), "start over with --fresh");
     record.artifacts[kept.lexically_relative(context.folder).generic_string()] = "";
   }
-  record.host_artifacts = {{"trace.json", ""}};  // its steps depend on where a run was resumed
+  record.host_artifacts = {{"trace.json.gz", ""}};  // its steps depend on where a run was resumed
   return {};
 }
 

@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "evals/completions.hpp"
-#include "evals/data/gzip.hpp"
 #include "evals/data/manifest.hpp"
 #include "evals/evaluate.hpp"
 #include "evals/humaneval/evaluator.hpp"
 #include "evals/humaneval/program.hpp"
 #include "evals/task_registry.hpp"
+#include "harness/base/gzip.hpp"
 #include "model/data/tasks/rows.hpp"
 #include "tests/support/data_dir.hpp"
 

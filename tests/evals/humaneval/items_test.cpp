@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "evals/data/gzip.hpp"
 #include "harness/base/fs.hpp"
+#include "harness/base/gzip.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace nb {

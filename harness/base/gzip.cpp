@@ -1,4 +1,4 @@
-#include "evals/data/gzip.hpp"
+#include "harness/base/gzip.hpp"
 
 #include <fmt/core.h>
 #include <zlib.h>
@@ -6,17 +6,19 @@
 #include <array>
 #include <memory>
 
+#include "harness/base/check.hpp"
 #include "harness/base/fs.hpp"
 
 namespace nb {
 
 namespace {
 
+constexpr int kWindow = 15 + 16;                        // zlib's: the largest, with gzip's header
 constexpr std::size_t kLargest = std::size_t{1} << 30;  // of an unpacked file
 
 Result<std::string> gunzip(std::string_view packed, const std::string& where) {
   z_stream stream{};
-  if (inflateInit2(&stream, 15 + 16) != Z_OK)
+  if (inflateInit2(&stream, kWindow) != Z_OK)
     return run_error(fmt::format("{}: zlib does not start", where));
   const std::unique_ptr<z_stream, int (*)(z_stream*)> closing(&stream, inflateEnd);
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
@@ -36,6 +38,24 @@ Result<std::string> gunzip(std::string_view packed, const std::string& where) {
 }
 
 }  // namespace
+
+std::string gzip(std::string_view bytes) {
+  z_stream stream{};
+  constexpr int kMemory = 8;  // zlib's default
+  NB_CHECK(deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kWindow, kMemory,
+                        Z_DEFAULT_STRATEGY) == Z_OK,
+           "[gzip] zlib does not start");
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> closing(&stream, deflateEnd);
+  std::string packed(deflateBound(&stream, static_cast<uLong>(bytes.size())), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  NB_CHECK(deflate(&stream, Z_FINISH) == Z_STREAM_END, "[gzip] {} bytes in one piece",
+           bytes.size());
+  packed.resize(stream.total_out);
+  return packed;
+}
 
 Result<std::string> read_text_or_gzip(const std::filesystem::path& path) {
   auto text = read_file(path);
