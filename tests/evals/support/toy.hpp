@@ -22,8 +22,8 @@ FakeLanguageModel toy_model(std::int64_t context_length = 4096);
 // Every token as likely as any: all choices tie.
 FakeLanguageModel flat_model(std::int64_t context_length = 4096);
 
-EvalContext small_world(std::int64_t items_per_task);        // all of mw/…
-std::vector<Task> tasks_of(const std::string& name);  // of a set or an id
+EvalContext small_world(std::int64_t items_per_task);  // all of mw/…
+std::vector<Task> tasks_of(const std::string& name);   // of a set or an id
 // A task on rows that are already there.
 Result<EvalResult> evaluate_core(const CoreTask& task, CoreTaskData data,
                                  const EvalContext& context, LanguageModel& model);
