@@ -49,7 +49,12 @@ struct Evaluated {
 Result<Evaluated> evaluated_by(const EvalWork& work, const StageContext& context) {
   if (!work.finished)
     return Evaluated{context.parent(NodeKind::kTrain), context.parent(NodeKind::kTokenizer).folder};
+  // Nobody has looked at another run's files since it ended.
   const FinishedTraining& finished = *work.finished;
+  for (const std::string& folder : {finished.folder, finished.tokenizer_folder}) {
+    NB_TRY(Record record, read_record(folder));
+    NB_TRY_VOID(verify_artifacts({std::move(record), folder}));
+  }
   NB_TRY(Record record, read_record(finished.folder));
   return Evaluated{{NodeKind::kTrain, finished.folder, std::move(record)},
                    finished.tokenizer_folder};

@@ -105,6 +105,23 @@ TEST_F(Gate, BaselinesCheckpointsShowABrokenScorerBesideAChangedTraining) {
   })) << red;
 }
 
+// Other weights than the baseline's record names would pair with nothing, and nothing would be red.
+TEST_F(Gate, ADamagedCheckpointOfTheBaselineIsNamed) {
+  const Bench accepted, tonight;
+  fs::copy(base_->results() / "learns", accepted.results() / "learns", fs::copy_options::recursive);
+  fs::path checkpoint;
+  for (const auto& entry : fs::recursive_directory_iterator(accepted.results()))
+    if (entry.path().extension() == ".safetensors") checkpoint = entry.path();
+  std::string bytes = read_file(checkpoint).value();
+  bytes[bytes.size() - 2] = static_cast<char>(bytes[bytes.size() - 2] ^ 1);
+  ASSERT_TRUE(write_file(checkpoint, bytes));
+  const auto run = tonight.run(kGateSuite, {"--set", "/stages/base/matrix_lr=0.019", "--set",
+                                            "/evaluations/0/of_baseline=true", "--baseline",
+                                            accepted.suite_folder("learns").string()});
+  EXPECT_EQ(run.exit_code, 64) << run.out << run.err;
+  EXPECT_NE(run.out.find(checkpoint.filename().string()), std::string::npos) << run.out;
+}
+
 TEST_F(Gate, UnchangedTrainingsAreNotEvaluatedTwice) {
   const Bench tonight;
   const auto run = candidate(tonight, {"--set", "/evaluations/0/of_baseline=true", "--baseline",
