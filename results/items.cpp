@@ -53,6 +53,13 @@ Result<std::string> item_line(const ItemRecord& item) {
   if (item.loss)  // the double as it is: what is read again gives the same sums
     line += fmt::format(",\"n\":[{},{},{}]", item.loss->nats, item.loss->tokens, item.loss->bytes);
   if (!item.reason.empty()) line += ",\"r\":" + quoted(item.reason);
+  if (item.value) {
+    if (!std::isfinite(*item.value))
+      return run_error(fmt::format("item {}: its value is not finite", item.id));
+    line += fmt::format(",\"v\":{}", *item.value);
+  }
+  if (!item.doc_hash.empty()) line += ",\"d\":" + quoted(item.doc_hash);
+  if (!item.source_id.empty()) line += ",\"x\":" + quoted(item.source_id);
   return line + "}\n";
 }
 
@@ -74,6 +81,9 @@ Result<ItemRecord> parse_item(std::string_view line, const std::string& where) {
         if (!number.is_number()) return bad("\"l\" contains something that is not a number");
         item.log_probs.push_back(number.get<float>());
       }
+    } else if (key == "v") {
+      if (!value.is_number()) return bad("\"v\" is not a number");
+      item.value = value.get<double>();
     } else if (key == "c") {
       if (!value.is_number_unsigned()) return bad("\"c\" is not a count");
       item.cut_tokens = value.get<std::int64_t>();
@@ -102,6 +112,8 @@ Result<ItemRecord> parse_item(std::string_view line, const std::string& where) {
                             : key == "p" ? &item.prediction
                             : key == "g" ? &item.gold
                             : key == "r" ? &item.reason
+                            : key == "d" ? &item.doc_hash
+                            : key == "x" ? &item.source_id
                                          : nullptr;
       if (target == nullptr) return bad("unknown key \"" + key + "\"");
       if (!value.is_string()) return bad("\"" + key + "\" is not a string");

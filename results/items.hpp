@@ -1,6 +1,7 @@
 // One line per evaluated item, items.jsonl: at most 150 bytes for a choice item of up to five
 // choices. Keys are short: i id, h prompt hash, o ok, p prediction, g gold, l log-probabilities, r
-// reason, c cut tokens, s ok of each sample, t texts, n nats, tokens and bytes.
+// reason, c cut tokens, s ok of each sample, t texts, n nats, tokens and bytes; of imported items
+// also v value, d the source's hash, x the source's name.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +40,11 @@ struct ItemRecord {
   std::vector<std::string> texts = {};  // what the model said, one a sample; empty for scored items
   std::vector<int> sample_ok = {};      // 1 or 0 a sample; empty when there is one text
   std::optional<TextLoss> loss = {};    // of items without answers; `ok` means nothing then
+  // Of items that another harness scored:
+  std::optional<double> value = {};  // where marks are not 1 or 0 alone: this item's; ok: it is 1
+  std::string doc_hash = {};         // the source's own hash of the document; empty: none
+  std::string source_id = {};        // as the source names it: "17"
+  bool operator==(const ItemRecord&) const = default;
 };
 
 // Floats with 7 significant digits; what is read and written again has the same bytes. NaN,

@@ -4,11 +4,14 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "harness/base/result.hpp"
+#include "results/items.hpp"
 #include "results/record.hpp"
 
 namespace nb {
@@ -30,8 +33,13 @@ Result<Record> read_record(const std::filesystem::path& folder);
 
 struct StoredRecord {
   Record record;
-  std::filesystem::path folder;
+  std::filesystem::path folder;  // of a foreign result: the file or folder that it was read from
+  // Of a foreign result (import/to_records.hpp): items by the keys of record.items, which are no
+  // files then. nullptr: files in the folder.
+  std::shared_ptr<const std::map<std::string, std::vector<ItemRecord>>> items = nullptr;
 };
+// Made from another harness's results, in memory or as a folder that `import` wrote.
+bool is_imported(const Record& record);
 // Every listed file is there with its digest; the error names the file and both digests.
 Result<void> verify_artifacts(const StoredRecord& stored);
 Result<void> verify_artifact(const StoredRecord& stored, const std::string& file);

@@ -1,0 +1,83 @@
+// Collects what readers find, piece by piece, so that a file of any size passes through little
+// memory: of an item's texts only hashes stay, unless someone looks. Not thread-safe.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/base/result.hpp"
+#include "results/import/foreign.hpp"
+
+namespace nb {
+
+// One scored item as its source has it. Texts may be views into the reader's buffer: they are
+// hashed before add_item returns.
+struct ForeignItem {
+  std::string
+      source_id;  // as the source names it: "17", "Level 3/12"; unique in its series and epoch
+  std::int64_t epoch = 1;  // of several samples of one item, from 1: their mean is the item's value
+  std::string doc_hash;    // the source's own hash of the document; empty: none
+  // What makes it this item: question, choices, reference answer. Items of two sources pair by it
+  // where they have no hashes in common. Empty: the source names items by id alone.
+  std::string content;
+  std::string prompt;      // as the model saw it, or the source's hash of it; empty: not there
+  std::string gold;        // reference answer or index of the right choice
+  std::string prediction;  // extracted answer or index of the chosen one
+  std::string response;    // what the model said, whole; not kept
+  std::vector<float> log_probs;  // one a choice, in the order of the choices
+  std::string reason;            // why it has no mark of its own: "no answer", "error: …"
+};
+
+// The value of one item in one series: 1 right, 0 wrong, or a fraction.
+struct SeriesValue {
+  SeriesName series;
+  double value = 0;
+};
+
+class ForeignBuilder {
+ public:
+  ForeignBuilder();
+  ~ForeignBuilder();
+  ForeignBuilder(const ForeignBuilder&) = delete;
+  ForeignBuilder& operator=(const ForeignBuilder&) = delete;
+
+  // Called for every item with its texts, before they are dropped: for `show` and `--flips`.
+  using Look =
+      std::function<void(const ForeignRun&, std::span<const SeriesValue>, const ForeignItem&)>;
+  void look(Look look);
+
+  // The run of that harness, model and stage; the same names give the same run. The reference holds
+  // until finish(). Facts that a second file states again must be equal or are noted.
+  ForeignRun& run(std::string_view harness, std::string_view model, std::string_view stage = "");
+  // Sets provenance[key]; an empty value is left out. Where the run already says another value, the
+  // first stays and a note names both.
+  void say(ForeignRun& run, const std::string& key, const std::string& value);
+  // The series of that name, made on first use.
+  ForeignSeries& series(ForeignRun& run, const SeriesName& name);
+
+  // where: "file:line". Errors: the same source_id and epoch twice in one series, a value that is
+  // not finite. `values` must not be empty.
+  Result<void> add_item(ForeignRun& run, std::span<const SeriesValue> values,
+                        const ForeignItem& item, const std::string& where);
+  void ignore(std::string sentence);
+
+  // Epochs become one item with their mean; documents that occur several times in one series are
+  // numbered; ids are set (below); runs are sorted. Ends the builder.
+  ForeignResults finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// What finish() makes of an item: ItemRecord.id is a hash of its content, where there is none of
+// doc_hash, where there is none of source_id; of equal ones the k-th (in order of source_id) hashes
+// k too. ok: value == 1. ItemRecord.value is set in series where any item is neither 0 nor 1.
+// Texts that differ by white space alone are the same content.
+std::string content_hash(std::string_view content);  // 16 hex digits
+
+}  // namespace nb

@@ -1,0 +1,70 @@
+// What another harness's files say, in our terms: scored series with their items, or their totals
+// alone, and everything that decides whether two of them measured the same thing. Plain values; the
+// readers of readers.hpp fill them through a ForeignBuilder, to_records.hpp makes records of them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "results/items.hpp"
+#include "results/record.hpp"
+
+namespace nb {
+
+// One metric of one task under one answer filter: what is paired item by item.
+struct SeriesName {
+  std::string task;    // as the source calls it: "gsm8k", "mmlu_anatomy"
+  std::string filter;  // "strict-match"; empty: the source has none, or only "none"
+  std::string metric;  // as the source calls it: "acc_norm", "exact_match"
+  auto operator<=>(const SeriesName&) const = default;
+};
+
+struct ForeignSeries {
+  SeriesName name;
+  Direction direction = Direction::kHigher;
+  std::string unit = "1";
+  // The task's headline number. Others (acc beside acc_norm) are shown, not counted as another
+  // test.
+  bool primary = true;
+  // As the source reports the total; empty: it does not, or not for this series.
+  std::optional<double> reported, reported_stderr;
+  std::int64_t reported_n = 0;  // items behind it; 0: not said
+  std::int64_t available_n =
+      0;  // items of the whole task where the source says so: more than scored: a limit
+  std::vector<ItemRecord> items;  // empty: totals alone
+  // Must be equal for a comparison where both sides say it: "shots", "version" of the task's
+  // definition, "samples" an item.
+  std::map<std::string, std::string> must_match;
+};
+
+// All of one model (and stage of training) that was found under one path.
+struct ForeignRun {
+  std::string harness;  // "lm-evaluation-harness"
+  std::string model;    // as the source calls it
+  std::string stage;    // "base", "mid", "sft", "rl" where the source says so; else empty
+  std::vector<std::filesystem::path> files;  // that it was read from
+  // How it was made, as far as the source says: "version", "backend", "device", "dtype",
+  // "batch_size", "template", "seed", "date", "limit", … A comparison lists what differs.
+  std::map<std::string, std::string> provenance;
+  std::vector<ForeignSeries> series;  // in the source's order
+  std::vector<Metric> metrics;        // what is not a score: speed, memory, losses; clock kDevice
+  std::vector<std::string> notes;     // what one must know to read it, a sentence each
+};
+
+// Everything that was understood under one path.
+struct ForeignResults {
+  std::filesystem::path path;
+  std::vector<ForeignRun> runs;  // sorted by model and stage
+  struct File {
+    std::filesystem::path path;
+    std::string format;  // name of the format; empty: not recognised
+  };
+  std::vector<File> files;           // every file there is under the path, sorted
+  std::vector<std::string> ignored;  // what was seen and left out, a sentence each
+};
+
+}  // namespace nb

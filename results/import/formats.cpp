@@ -1,0 +1,161 @@
+#include "results/import/formats.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/base/fs.hpp"
+#include "results/import/readers.hpp"
+
+namespace nb {
+namespace {
+
+constexpr std::size_t kHeadBytes = 64 * 1024;
+
+constexpr ImportFormat kFormats[] = {
+    {"items CSV", "columns [task,] item, outcome [, prediction, gold]", is_items_csv,
+     read_items_csv},
+    {"totals CSV", "columns task, accuracy, n [, stderr]", is_totals_csv, read_totals_csv},
+};
+
+bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+
+std::string_view trimmed(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  return text;
+}
+
+// Position after the string that begins at text[at] == '"'; npos where the head ends in it.
+std::size_t after_string(std::string_view text, std::size_t at) {
+  for (++at; at < text.size(); ++at) {
+    if (text[at] == '\\')
+      ++at;
+    else if (text[at] == '"')
+      return at + 1;
+  }
+  return std::string_view::npos;
+}
+
+// A key of the object that begins the text, on its top level.
+bool has_key(std::string_view text, std::string_view key) {
+  text = trimmed(text);
+  if (!text.starts_with('{')) return false;
+  int depth = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '"') {
+      const std::size_t end = after_string(text, at);
+      if (end == std::string_view::npos) return false;
+      std::size_t next = end;
+      while (next < text.size() && is_space(text[next])) ++next;
+      const bool is_key = next < text.size() && text[next] == ':';
+      if (depth == 1 && is_key && text.substr(at + 1, end - at - 2) == key) return true;
+      at = end;
+      continue;
+    }
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    if (depth == 0) return false;
+    ++at;
+  }
+  return false;
+}
+
+struct Head {
+  std::string bytes;
+  bool whole = false;
+};
+
+Result<Head> head_of(const fs::path& path) {
+  NB_TRY(const MappedFile file, MappedFile::open(path));
+  const auto bytes = file.bytes();
+  const std::size_t size = std::min(bytes.size(), kHeadBytes);
+  return Head{std::string(reinterpret_cast<const char*>(bytes.data()), size), size == bytes.size()};
+}
+
+const ImportFormat* format_of(const fs::path& path, const Head& head) {
+  const FileHead view{path, head.bytes, head.whole};
+  for (const ImportFormat& format : kFormats)
+    if (format.recognises(view)) return &format;
+  return nullptr;
+}
+
+std::string accepted() {
+  std::string list;
+  for (const ImportFormat& format : kFormats)
+    list += (list.empty() ? "" : ", ") + std::string(format.name);
+  return list;
+}
+
+std::string beginning_of(const Head& head) {
+  std::string text;
+  for (const char c : trimmed(head.bytes).substr(0, 40))
+    text +=
+        (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) ? '?' : c;
+  return text;
+}
+
+Result<std::vector<fs::path>> files_under(const fs::path& path) {
+  std::error_code error;
+  std::vector<fs::path> files;
+  if (fs::is_regular_file(path, error)) return std::vector<fs::path>{path};
+  if (!fs::is_directory(path, error))
+    return bad_input(fmt::format("{}: there is no such file or folder", path.string()));
+  for (fs::recursive_directory_iterator at(path, error), end; !error && at != end;
+       at.increment(error))
+    if (at->is_regular_file(error)) files.push_back(at->path());
+  if (error)
+    return bad_input(fmt::format("{}: cannot be listed: {}", path.string(), error.message()));
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+std::span<const ImportFormat> import_formats() { return kFormats; }
+
+bool head_has_key(const FileHead& head, std::string_view key) { return has_key(head.bytes, key); }
+
+bool head_is_jsonl_with(const FileHead& head, std::span<const std::string_view> keys) {
+  const std::string_view text = trimmed(head.bytes);
+  const std::size_t end = text.find('\n');
+  // A first line longer than the head is judged by what there is of it.
+  const std::string_view line = text.substr(0, end);
+  return std::all_of(keys.begin(), keys.end(),
+                     [&](std::string_view key) { return has_key(line, key); });
+}
+
+Result<ForeignResults> read_foreign(const fs::path& path, ForeignBuilder::Look look) {
+  NB_TRY(const auto files, files_under(path));
+  ForeignBuilder builder;
+  if (look) builder.look(std::move(look));
+  std::vector<ForeignResults::File> seen;
+  std::string first_unknown;
+  bool any = false;
+  for (const fs::path& file : files) {
+    NB_TRY(const Head head, head_of(file));
+    const ImportFormat* format = format_of(file, head);
+    seen.push_back({file, format == nullptr ? "" : format->name});
+    if (format == nullptr) {
+      if (first_unknown.empty()) first_unknown = beginning_of(head);
+      continue;
+    }
+    any = true;
+    NB_TRY_VOID(format->read(file, builder));
+  }
+  if (!any && files.size() == 1)
+    return bad_input(
+        fmt::format("{}: not a known result file (it begins with \"{}\"); known are: {}",
+                    path.string(), first_unknown, accepted()));
+  if (!any)
+    return bad_input(fmt::format("{}: none of its {} files is a known result file; known are: {}",
+                                 path.string(), files.size(), accepted()));
+  ForeignResults results = builder.finish();
+  results.path = path;
+  results.files = std::move(seen);
+  if (results.runs.empty()) return bad_input(fmt::format("{}: holds no scores", path.string()));
+  return results;
+}
+
+}  // namespace nb

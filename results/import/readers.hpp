@@ -1,0 +1,18 @@
+// One reader a format; formats.cpp is the table of them.
+#pragma once
+
+#include <filesystem>
+
+#include "harness/base/result.hpp"
+#include "results/import/builder.hpp"
+#include "results/import/formats.hpp"
+
+namespace nb {
+
+// item,outcome  or  task,item,outcome: one item a row. task,accuracy,n: totals.
+bool is_items_csv(const FileHead& head);
+Result<void> read_items_csv(const std::filesystem::path& path, ForeignBuilder& builder);
+bool is_totals_csv(const FileHead& head);
+Result<void> read_totals_csv(const std::filesystem::path& path, ForeignBuilder& builder);
+
+}  // namespace nb

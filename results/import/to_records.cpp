@@ -1,0 +1,160 @@
+#include "results/import/to_records.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "harness/base/hash.hpp"
+#include "results/import/formats.hpp"
+#include "results/stats.hpp"
+
+namespace nb {
+namespace {
+
+namespace fs = std::filesystem;
+using Items = std::map<std::string, std::vector<ItemRecord>>;
+
+// A reported total is rounded by its source; beyond this it is not the mean of the items.
+constexpr double kRoundedTo = 6e-4;
+
+std::string task_of(const SeriesName& name) {
+  return name.filter.empty() ? name.task : name.task + ":" + name.filter;
+}
+
+double value_of(const ItemRecord& item) { return item.value ? *item.value : (item.ok ? 1 : 0); }
+
+Metric metric_of(const ForeignSeries& series, const std::string& name,
+                 std::vector<std::string>& notes) {
+  Metric metric;
+  metric.name = name;
+  metric.task = task_of(series.name);
+  metric.unit = series.unit;
+  metric.direction = series.direction;
+  if (series.items.empty()) {
+    metric.value = series.reported;
+    metric.n = series.reported_n;
+    if (!metric.value) metric.reason_if_null = "the source states no value";
+    if (metric.value && series.reported_stderr) {
+      metric.low = *metric.value - kZ95 * *series.reported_stderr;
+      metric.high = *metric.value + kZ95 * *series.reported_stderr;
+    }
+    return metric;
+  }
+  double sum = 0;
+  std::int64_t right = 0;
+  bool fractional = false;
+  for (const ItemRecord& item : series.items) {
+    sum += value_of(item);
+    right += item.ok ? 1 : 0;
+    fractional = fractional || item.value.has_value();
+  }
+  metric.n = static_cast<std::int64_t>(series.items.size());
+  metric.value = sum / static_cast<double>(metric.n);
+  if (!fractional) {
+    const Interval interval = wilson(right, metric.n);
+    metric.low = interval.low;
+    metric.high = interval.high;
+  }
+  const double scale = std::max(1.0, std::fabs(*metric.value));
+  if (series.reported && std::fabs(*series.reported - *metric.value) > kRoundedTo * scale)
+    notes.push_back(fmt::format("{}: the source reports {:.4f}, its {} items have a mean of {:.4f}",
+                                name, *series.reported, metric.n, *metric.value));
+  return metric;
+}
+
+Json settings_of(const ForeignRun& run) {
+  Json files = Json::array();
+  for (const fs::path& file : run.files) files.push_back(file.filename().string());
+  Json imported = {{"harness", run.harness}, {"model", run.model}};
+  if (!run.stage.empty()) imported["stage"] = run.stage;
+  for (const auto& [key, value] : run.provenance) imported[key] = value;
+  return {{"imported", imported}};
+}
+
+StoredRecord record_of(const ForeignRun& run, const fs::path& path,
+                       std::vector<std::string>& notes) {
+  StoredRecord stored;
+  Record& record = stored.record;
+  stored.folder = path;
+  record.kind = "eval";
+  record.name = run.stage.empty() ? run.model : run.model + "." + run.stage;
+  if (record.name.empty()) record.name = run.harness;
+  record.settings = settings_of(run);
+  record.subject["model"] = run.model;
+  Items items;
+  std::string key_text = record.kind + record.name +
+                         record.settings->dump(-1, ' ', false, Json::error_handler_t::replace);
+  for (const ForeignSeries& series : run.series) {
+    const std::string task = task_of(series.name);
+    const std::string name = task + "/" + series.name.metric;
+    record.metrics.push_back(metric_of(series, name, notes));
+    for (const auto& [key, value] : series.must_match)
+      record.comparability[task + "/" + key] = value;
+    if (series.items.empty()) continue;
+    const std::string file = items_file(name);
+    record.items[name] = file;
+    std::string text;
+    if (auto written = items_text(series.items)) text = std::move(*written);
+    record.artifacts[file] = sha256_hex(text);
+    key_text += file + record.artifacts[file];
+    items[name] = series.items;
+  }
+  for (const Metric& metric : run.metrics)
+    (metric.clock == Clock::kHost || metric.clock == Clock::kDevice ? record.host_metrics
+                                                                    : record.metrics)
+        .push_back(metric);
+  if (run.series.empty()) record.kind = "train";
+  for (const Metric& metric : record.metrics)
+    key_text += fmt::format("{} {}", metric.name, metric.value.value_or(0));
+  record.node_key = sha256_hex(key_text);
+  stored.items = std::make_shared<const Items>(std::move(items));
+  for (const std::string& note : run.notes) notes.push_back(record.name + ": " + note);
+  return stored;
+}
+
+}  // namespace
+
+RunRecords records_of(const ForeignResults& results) {
+  RunRecords records;
+  records.path = results.path;
+  for (const ForeignRun& run : results.runs)
+    records.records.push_back(record_of(run, results.path, records.notes));
+  records.notes.insert(records.notes.end(), results.ignored.begin(), results.ignored.end());
+  return records;
+}
+
+Result<RunRecords> read_any_run(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return read_run(path);  // the start of a key, or a clear error
+  if (fs::is_regular_file(path, error)) {
+    NB_TRY(const ForeignResults results, read_foreign(path));
+    return records_of(results);
+  }
+  auto run = read_run(path);
+  if (run) return run;
+  const auto foreign = read_foreign(path);
+  if (!foreign) {
+    // A folder of neither kind: both say why.
+    return bad_input(fmt::format("{}; {}", run.error().message, foreign.error().message));
+  }
+  return records_of(*foreign);
+}
+
+Result<void> write_import(const ForeignResults& results, const fs::path& folder) {
+  const RunRecords run = records_of(results);
+  std::vector<std::string> names;
+  for (const StoredRecord& stored : run.records) {
+    const fs::path node = node_folder(folder.parent_path(), folder.filename().string(),
+                                      stored.record.name, stored.record.node_key);
+    for (const auto& [name, items] : *stored.items)
+      NB_TRY_VOID(write_items(node / stored.record.items.at(name), items));
+    NB_TRY_VOID(write_record(node, stored.record));
+    names.push_back(node.filename().string());
+  }
+  return write_run_list(folder, names);
+}
+
+}  // namespace nb

@@ -1,0 +1,23 @@
+// Foreign results as records, so that compare, gate and report see nothing special.
+#pragma once
+
+#include <filesystem>
+
+#include "harness/base/result.hpp"
+#include "results/import/foreign.hpp"
+#include "results/store.hpp"
+
+namespace nb {
+
+// One record a run: kind "eval" (or "train" where it has metrics alone), name = model (and stage),
+// metrics "<task>[:<filter>]/<metric>", items in memory (StoredRecord::items).
+RunRecords records_of(const ForeignResults& results);
+
+// A run folder of ours, or anything that read_foreign knows. What `compare`, `gate`, `audit` and
+// `report` take.
+Result<RunRecords> read_any_run(const std::filesystem::path& path);
+
+// Writes records and items as a run folder that read_run reads: <folder>/<name>-<key8>/record.json.
+Result<void> write_import(const ForeignResults& results, const std::filesystem::path& folder);
+
+}  // namespace nb
