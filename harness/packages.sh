@@ -10,7 +10,7 @@ packages=(
   g++ cmake ninja-build ccache pkg-config git
   # libraries that are linked or included
   nlohmann-json3-dev libfmt-dev libexpected-dev libcli11-dev libcsv-dev libpcre2-dev libssl-dev zlib1g-dev
-  libtbb-dev libopenblas-pthread-dev libbenchmark-dev libyaml-cpp-dev
+  libtbb-dev libopenblas-pthread-dev libbenchmark-dev libyaml-cpp-dev libsimdjson-dev
   # integers of any size
   libboost-dev
   # plots: gnuplot-iostream is a header that needs three of Boost's libraries

@@ -1,9 +1,10 @@
-// JSONL through a memory map: one parsed line at a time, whatever the file's size.
+// JSONL through a buffer: one parsed line at a time, in memory that does not grow with the file.
 #pragma once
 
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"
@@ -20,5 +21,7 @@ Result<void> for_each_json_line(
 bool number_of(const Json& value, double& number);
 // A JSON value as plain text: strings as they are, numbers and others as short JSON.
 std::string text_of(const Json& value);
+// The member of that name; null where there is none, or where the value is no object.
+const Json& member_of(const Json& value, std::string_view key);
 
 }  // namespace nb
