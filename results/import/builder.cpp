@@ -6,6 +6,7 @@
 #include <cmath>
 #include <deque>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -46,36 +47,52 @@ std::string series_text(const SeriesName& name) {
                      name.metric);
 }
 
-// The samples of one item in one series.
+struct Sample {
+  std::int64_t epoch;
+  double value;
+};
+
+// One item in one series. There may be a hundred thousand: what almost none has is apart.
 struct Scored {
   ItemRecord item;
-  std::vector<std::int64_t> epochs;
-  std::vector<double> values;
+  Sample first;
+  std::vector<Sample> others;
 };
 
 struct Collecting {
-  std::vector<Scored> scored;
-  std::unordered_map<std::string, std::size_t> by_source;  // looked up only, never walked
+  std::deque<Scored> scored;  // stays where it is: keys of by_source point into it
+  std::unordered_map<std::string_view, Scored*> by_source;  // looked up only, never walked
 };
 
+// What states a task of a run.
+struct Claim {
+  std::string stamp;
+  std::filesystem::path file;
+};
+
+bool is_mark(double value) { return value == 0 || value == 1; }
+
 void close_item(Scored& scored, bool fractional) {
-  double sum = 0;
-  for (const double value : scored.values) sum += value;
-  const double value = sum / static_cast<double>(scored.values.size());
+  double sum = scored.first.value;
+  bool marks = is_mark(scored.first.value);
+  for (const Sample& one : scored.others) {
+    sum += one.value;
+    marks = marks && is_mark(one.value);
+  }
+  const double value = sum / static_cast<double>(1 + scored.others.size());
   scored.item.ok = value == 1;
   if (fractional) scored.item.value = value;
-  if (scored.values.size() > 1)
-    for (const double one : scored.values)
-      if (one == 0 || one == 1) scored.item.sample_ok.push_back(one == 1 ? 1 : 0);
-  if (scored.item.sample_ok.size() != scored.values.size()) scored.item.sample_ok.clear();
+  if (scored.others.empty() || !marks) return;
+  scored.item.sample_ok.push_back(scored.first.value == 1 ? 1 : 0);
+  for (const Sample& one : scored.others) scored.item.sample_ok.push_back(one.value == 1 ? 1 : 0);
 }
 
 // Marks other than right and wrong, or several samples whose mean is neither.
-bool is_fractional(const std::vector<Scored>& scored) {
+bool is_fractional(const std::deque<Scored>& scored) {
   return std::any_of(scored.begin(), scored.end(), [](const Scored& one) {
-    return std::any_of(one.values.begin(), one.values.end(), [&](double value) {
-      return (value != 0 && value != 1) || value != one.values[0];
-    });
+    return !is_mark(one.first.value) ||
+           std::any_of(one.others.begin(), one.others.end(),
+                       [&](const Sample& other) { return other.value != one.first.value; });
   });
 }
 
@@ -85,18 +102,18 @@ std::string key_of(const ItemRecord& item) {
       .substr(0, kIdDigits);
 }
 
-std::size_t number_doubles(std::vector<Scored>& scored) {
-  std::sort(scored.begin(), scored.end(), [](const Scored& a, const Scored& b) {
-    return natural_less(a.item.source_id, b.item.source_id);
+std::size_t number_doubles(std::vector<ItemRecord>& items) {
+  std::sort(items.begin(), items.end(), [](const ItemRecord& a, const ItemRecord& b) {
+    return natural_less(a.source_id, b.source_id);
   });
   std::unordered_map<std::string, int> seen;
   std::size_t doubles = 0;
-  for (Scored& one : scored) {
-    one.item.id = key_of(one.item);
-    const int k = ++seen[one.item.id];
+  for (ItemRecord& item : items) {
+    item.id = key_of(item);
+    const int k = ++seen[item.id];
     if (k == 1) continue;
     ++doubles;
-    one.item.id = sha256_hex(fmt::format("{} {}", one.item.id, k)).substr(0, kIdDigits);
+    item.id = sha256_hex(fmt::format("{} {}", item.id, k)).substr(0, kIdDigits);
   }
   return doubles;
 }
@@ -110,6 +127,8 @@ struct ForeignBuilder::State {
   // Of each run, in the order of its series.
   std::map<const ForeignRun*, std::map<SeriesName, Collecting>> items;
   std::map<const ForeignRun*, std::map<SeriesName, std::size_t>> series;
+  std::map<const ForeignRun*, std::map<std::string, Claim>> claims;  // by task
+  std::map<const ForeignRun*, std::set<SeriesName>> dropped;         // and not stated again
   std::vector<std::string> ignored;
 };
 
@@ -148,8 +167,34 @@ ForeignSeries& ForeignBuilder::series(ForeignRun& run, const SeriesName& name) {
     ForeignSeries fresh;
     fresh.name = name;
     run.series.push_back(std::move(fresh));
+  } else if (const auto dropped = state_->dropped.find(&run); dropped != state_->dropped.end()) {
+    dropped->second.erase(name);
   }
   return run.series[at->second];
+}
+
+bool ForeignBuilder::is_latest(ForeignRun& run, const std::string& task, const std::string& stamp,
+                               const std::filesystem::path& file) {
+  const auto [at, is_new] = state_->claims[&run].try_emplace(task, Claim{stamp, file});
+  Claim& before = at->second;
+  if (is_new || before.stamp == stamp) return true;
+  const bool later = stamp > before.stamp;
+  std::string note =
+      fmt::format("{} is there twice: the later counts, {}; {} is left out", task,
+                  (later ? file : before.file).string(), (later ? before.file : file).string());
+  if (std::find(run.notes.begin(), run.notes.end(), note) == run.notes.end())
+    run.notes.push_back(std::move(note));
+  if (!later) return false;
+  before = {stamp, file};
+  for (ForeignSeries& series : run.series) {
+    if (series.name.task != task) continue;
+    const SeriesName name = series.name;
+    series = {};
+    series.name = name;
+    state_->items[&run].erase(name);
+    state_->dropped[&run].insert(name);
+  }
+  return true;
 }
 
 Result<void> ForeignBuilder::add_item(ForeignRun& run, std::span<const SeriesValue> values,
@@ -170,19 +215,20 @@ Result<void> ForeignBuilder::add_item(ForeignRun& run, std::span<const SeriesVal
                                    series_text(one.series)));
     series(run, one.series);
     Collecting& collecting = state_->items[&run][one.series];
-    const auto [at, is_new] =
-        collecting.by_source.try_emplace(item.source_id, collecting.scored.size());
-    if (is_new) {
-      collecting.scored.push_back({record, {item.epoch}, {one.value}});
+    const auto at = collecting.by_source.find(item.source_id);
+    if (at == collecting.by_source.end()) {
+      Scored& fresh = collecting.scored.emplace_back(Scored{record, {item.epoch, one.value}, {}});
+      collecting.by_source.emplace(fresh.item.source_id, &fresh);
       continue;
     }
-    Scored& before = collecting.scored[at->second];
-    if (std::find(before.epochs.begin(), before.epochs.end(), item.epoch) != before.epochs.end())
+    Scored& before = *at->second;
+    if (before.first.epoch == item.epoch ||
+        std::any_of(before.others.begin(), before.others.end(),
+                    [&](const Sample& other) { return other.epoch == item.epoch; }))
       return bad_input(fmt::format(
           "{}: item {} of {} occurs twice; is the same file there twice, or are two runs in one?",
           where, item.source_id, series_text(one.series)));
-    before.epochs.push_back(item.epoch);
-    before.values.push_back(one.value);
+    before.others.push_back({item.epoch, one.value});
     if (before.item.log_probs != record.log_probs) before.item.log_probs.clear();
     if (before.item.prediction != record.prediction) before.item.prediction.clear();
   }
@@ -196,23 +242,27 @@ void ForeignBuilder::ignore(std::string sentence) {
 ForeignResults ForeignBuilder::finish() {
   ForeignResults results;
   for (ForeignRun& run : state_->runs) {
+    const auto& dropped = state_->dropped[&run];
+    std::erase_if(run.series, [&](const ForeignSeries& one) { return dropped.contains(one.name); });
     for (ForeignSeries& series : run.series) {
       const auto at = state_->items[&run].find(series.name);
       if (at == state_->items[&run].end()) continue;
-      std::vector<Scored>& scored = at->second.scored;
+      std::deque<Scored>& scored = at->second.scored;
+      at->second.by_source.clear();
       const bool fractional = is_fractional(scored);
       std::size_t most = 1;
-      for (Scored& one : scored) {
+      series.items.reserve(scored.size());
+      for (; !scored.empty(); scored.pop_front()) {
+        Scored& one = scored.front();
         close_item(one, fractional);
-        most = std::max(most, one.values.size());
+        most = std::max(most, 1 + one.others.size());
+        series.items.push_back(std::move(one.item));
       }
       if (most > 1) series.must_match.try_emplace("samples", fmt::format("{}", most));
-      if (const std::size_t doubles = number_doubles(scored); doubles > 0)
+      if (const std::size_t doubles = number_doubles(series.items); doubles > 0)
         run.notes.push_back(fmt::format(
             "{}: {} items are copies of others; copies pair in the order of their names",
             series_text(series.name), doubles));
-      series.items.reserve(scored.size());
-      for (Scored& one : scored) series.items.push_back(std::move(one.item));
       state_->items[&run].erase(at);
     }
     results.runs.push_back(std::move(run));

@@ -59,6 +59,12 @@ class ForeignBuilder {
   // The series of that name, made on first use.
   ForeignSeries& series(ForeignRun& run, const SeriesName& name);
 
+  // Several files may state one task of a run: the one of the latest stamp (texts that sort by
+  // time; equal ones belong together) counts. False: this one is older and to be left out. What an
+  // older one left is dropped. Either way a note names both files.
+  bool is_latest(ForeignRun& run, const std::string& task, const std::string& stamp,
+                 const std::filesystem::path& file);
+
   // where: "file:line". Errors: the same source_id and epoch twice in one series, a value that is
   // not finite. `values` must not be empty.
   Result<void> add_item(ForeignRun& run, std::span<const SeriesValue> values,

@@ -78,5 +78,26 @@ TEST(ForeignBuilder, FactsThatContradictAreNoted) {
             std::vector<std::string>{"batch_size is 8 in one of its files, 16 in another"});
 }
 
+TEST(ForeignBuilder, OfTwoFilesWithOneTaskTheLaterCountsInWhateverOrder) {
+  const auto read = [](const std::vector<std::string>& stamps) {
+    ForeignBuilder builder;
+    ForeignRun& run = builder.run("h", "m");
+    for (const std::string& stamp : stamps) {
+      if (!builder.is_latest(run, "t", stamp, "f" + stamp)) continue;
+      const SeriesValue value{{"t", "", stamp == "1" ? "acc" : "f1"}, 1};
+      EXPECT_TRUE(builder.add_item(run, {&value, 1}, named("1", stamp), "f" + stamp));
+    }
+    return builder.finish();
+  };
+  for (const auto& order : {std::vector<std::string>{"1", "2"}, {"2", "1"}}) {
+    const ForeignResults results = read(order);
+    ASSERT_EQ(results.runs.size(), 1u);
+    ASSERT_EQ(results.runs[0].series.size(), 1u);
+    EXPECT_EQ(results.runs[0].series[0].name.metric, "f1");
+    EXPECT_EQ(results.runs[0].notes,
+              std::vector<std::string>{"t is there twice: the later counts, f2; f1 is left out"});
+  }
+}
+
 }  // namespace
 }  // namespace nb
