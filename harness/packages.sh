@@ -11,6 +11,8 @@ packages=(
   # libraries that are linked or included
   nlohmann-json3-dev libfmt-dev libexpected-dev libcli11-dev libcsv-dev libpcre2-dev libssl-dev zlib1g-dev
   libtbb-dev libopenblas-pthread-dev libbenchmark-dev libyaml-cpp-dev libsimdjson-dev
+  # the index over run folders
+  libsqlite3-dev
   # integers of any size
   libboost-dev
   # plots: gnuplot-iostream is a header that needs three of Boost's libraries

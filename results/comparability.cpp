@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "results/compare.hpp"
@@ -28,7 +29,21 @@ std::string owner_of(const std::string& key, const std::set<std::string>& tasks)
   return owner;
 }
 
+// "mmlu/anatomy" is a part of "mmlu": what holds of the task holds of its parts.
+bool concerns(const std::string& key, const std::string& task, const std::set<std::string>& tasks) {
+  const std::string owner = owner_of(key, tasks);
+  return owner.empty() || owner == task || task.starts_with(owner + "/");
+}
+
 }  // namespace
+
+Json comparability_of(const Record& record, const std::string& task) {
+  const std::set<std::string> tasks = tasks_of(record, record);
+  Json entries = Json::object();
+  for (const auto& [key, value] : record.comparability)
+    if (concerns(key, task, tasks)) entries[key] = value;
+  return entries;
+}
 
 std::string task_of_metric(const std::string& metric) {
   const std::size_t slash = metric.rfind('/');
@@ -45,9 +60,7 @@ std::string incomparable_because(const Record& a, const Record& b, const std::st
     return at == map.end() ? std::string("absent") : at->second.substr(0, 24);
   };
   for (const std::string& key : keys) {
-    const std::string owner = owner_of(key, tasks);
-    // "mmlu/anatomy" is a part of "mmlu": what holds of the task holds of its parts.
-    if (!owner.empty() && owner != task && !task.starts_with(owner + "/")) continue;
+    if (!concerns(key, task, tasks)) continue;
     const auto left = a.comparability.find(key);
     const auto right = b.comparability.find(key);
     const bool both = left != a.comparability.end() && right != b.comparability.end();

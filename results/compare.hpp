@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"
 #include "results/item_comparison.hpp"
 #include "results/loss_curve.hpp"
@@ -134,6 +135,8 @@ Result<Comparison> compare_devices(const RunRecords& run, const std::string& dev
 // that the records know concern that task alone; all other keys concern every task and, with an
 // empty task, the record.
 std::string incomparable_because(const Record& a, const Record& b, const std::string& task = "");
+// The entries of `comparability` that incomparable_because looks at, as an object.
+Json comparability_of(const Record& record, const std::string& task);
 // The task of a metric: "mw/facts" of "mw/facts/accuracy", "core" of "core".
 std::string task_of_metric(const std::string& metric);
 

@@ -298,6 +298,12 @@ std::string first_difference(const Record& a, const Record& b) {
 
 bool same_results(const Record& a, const Record& b) { return first_difference(a, b).empty(); }
 
+std::string finished_at(const Record& record) {
+  const auto at = record.environment->find("finished_at");
+  return at != record.environment->end() && at->is_string() ? at->get<std::string>()
+                                                            : std::string();
+}
+
 std::string describe(const Record& record) {
   std::string text = record.kind + " " + record.name;
   if (!record.device.empty()) text += " on " + record.device;

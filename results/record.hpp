@@ -103,6 +103,8 @@ const Metric* find_metric(const Record& record, std::string_view name);  // null
 bool same_results(const Record& a, const Record& b);
 // First metric or artifact that differs, "metrics/val_bpb: 1.5 and 1.25"; empty when same_results.
 std::string first_difference(const Record& a, const Record& b);
+// "2026-11-21T17:05:00Z" of its environment; empty: it does not say.
+std::string finished_at(const Record& record);
 // "eval base.core on ascend_910b3, seed 1": for messages.
 std::string describe(const Record& record);
 

@@ -68,12 +68,6 @@ Result<std::vector<std::string>> sub_folders(const fs::path& path) {
   return names;
 }
 
-// "<node>-<8 hex digits>": a node's folder, not a report's.
-bool is_node_name(const std::string& name) {
-  return name.size() > 9 && name[name.size() - 9] == '-' &&
-         name.find_first_not_of("0123456789abcdef", name.size() - 8) == std::string::npos;
-}
-
 // An artifact's name stays inside its run folder.
 bool inside(const std::string& file) {
   const fs::path path(file);
@@ -94,31 +88,8 @@ Result<void> fill_digests(const fs::path& folder, std::map<std::string, std::str
   return {};
 }
 
-std::string finished_at(const Record& record) {
-  const auto at = record.environment->find("finished_at");
-  return at != record.environment->end() && at->is_string() ? at->get<std::string>()
-                                                            : std::string();
-}
-
 auto identity(const Record& record) {
   return std::tie(record.kind, record.name, record.trained_on, record.device, record.seed);
-}
-
-// Folders listed in run.json; an empty list when there is no such file.
-Result<std::optional<std::vector<std::string>>> read_run_list(const fs::path& suite) {
-  const fs::path path = suite / kRunList;
-  if (!is_file(path)) return std::optional<std::vector<std::string>>();
-  NB_TRY(const Json json, read_json(path));
-  const auto bad = [&] {
-    return bad_input(path.string() + ": /nodes is not a list of folder names; run the suite again");
-  };
-  if (!json.is_object() || !json.contains("nodes") || !json.at("nodes").is_array()) return bad();
-  std::vector<std::string> names;
-  for (const Json& entry : json.at("nodes")) {
-    if (!entry.is_string() || !inside(entry.get<std::string>())) return bad();
-    names.push_back(entry.get<std::string>());
-  }
-  return std::optional(std::move(names));
 }
 
 Result<Record> parse_record_text(const std::string& text, const fs::path& path) {
@@ -328,6 +299,27 @@ Result<std::optional<StoredRecord>> find_record(const fs::path& suite_folder,
 Result<void> write_run_list(const fs::path& suite_folder,
                             const std::vector<std::string>& node_folders) {
   return write_json(suite_folder / kRunList, Json{{"nodes", node_folders}});
+}
+
+Result<std::optional<std::vector<std::string>>> read_run_list(const fs::path& suite_folder) {
+  const fs::path path = suite_folder / kRunList;
+  if (!is_file(path)) return std::optional<std::vector<std::string>>();
+  NB_TRY(const Json json, read_json(path));
+  const auto bad = [&] {
+    return bad_input(path.string() + ": /nodes is not a list of folder names; run the suite again");
+  };
+  if (!json.is_object() || !json.contains("nodes") || !json.at("nodes").is_array()) return bad();
+  std::vector<std::string> names;
+  for (const Json& entry : json.at("nodes")) {
+    if (!entry.is_string() || !inside(entry.get<std::string>())) return bad();
+    names.push_back(entry.get<std::string>());
+  }
+  return std::optional(std::move(names));
+}
+
+bool is_node_name(const std::string& name) {
+  return name.size() > 9 && name[name.size() - 9] == '-' &&
+         name.find_first_not_of("0123456789abcdef", name.size() - 8) == std::string::npos;
 }
 
 Result<std::vector<std::string>> list_suites(const fs::path& results) {

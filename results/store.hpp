@@ -64,6 +64,11 @@ Result<std::optional<StoredRecord>> find_record(const std::filesystem::path& sui
 // run.json of a suite folder: the node folders (names) of the plan that ran last, finished or not.
 Result<void> write_run_list(const std::filesystem::path& suite_folder,
                             const std::vector<std::string>& node_folders);
+// What it says; nothing when there is no such file.
+Result<std::optional<std::vector<std::string>>> read_run_list(
+    const std::filesystem::path& suite_folder);
+// "<node>-<8 hex digits>": a node's folder, not a report's.
+bool is_node_name(const std::string& name);
 // Names of suite folders under a results folder, sorted.
 Result<std::vector<std::string>> list_suites(const std::filesystem::path& results);
 
