@@ -16,6 +16,15 @@ constexpr ImportFormat kFormats[] = {
     {"items CSV", "columns [task,] item, outcome [, prediction, gold]", is_items_csv,
      read_items_csv},
     {"totals CSV", "columns task, accuracy, n [, stderr]", is_totals_csv, read_totals_csv},
+    {"lm-evaluation-harness results",
+     "EleutherAI/lm-evaluation-harness @ 4e7e0d47f: lm_eval/result_schema.py", is_lm_eval_results,
+     read_lm_eval_results},
+    {"lm-evaluation-harness samples",
+     "EleutherAI/lm-evaluation-harness @ 4e7e0d47f: lm_eval/evaluator.py", is_lm_eval_samples,
+     read_lm_eval_samples},
+    {"lm-evaluation-harness write_out",
+     "EleutherAI/lm-evaluation-harness @ v0.3.0: lm_eval/evaluator.py", is_lm_eval_write_out,
+     read_lm_eval_write_out},
 };
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }

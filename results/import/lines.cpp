@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "harness/base/fs.hpp"
 
 namespace nb {
 namespace {
@@ -64,6 +67,31 @@ bool convert(simdjson::dom::element from, Json& to, int depth) {
   return false;
 }
 
+// Offset of the first NaN, Infinity or -Infinity outside of texts.
+std::size_t no_number_in(std::string_view text) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '"')
+      for (++at; at < text.size() && text[at] != '"'; ++at) at += text[at] == '\\' ? 1 : 0;
+    else if (text.substr(at).starts_with("NaN") || text.substr(at).starts_with("Infinity"))
+      return at;
+  }
+  return text.npos;
+}
+
+Error worded(Error error, std::string_view text, const std::string& where, bool is_line) {
+  const std::size_t at = no_number_in(text);
+  if (at == text.npos) return error;
+  const std::string_view before = text.substr(0, at);
+  const std::size_t start = before.rfind('\n') + 1;  // npos + 1 is 0
+  const std::string line =
+      is_line ? "" : fmt::format("{}:", 1 + std::count(before.begin(), before.end(), '\n'));
+  error.message = fmt::format(
+      "{}:{}{}: a score is not a number (NaN or infinite), which is no JSON; put null there to "
+      "leave it out",
+      where, line, at - start + 1);
+  return error;
+}
+
 class LineParser {
  public:
   Result<Json> parse(std::string_view line, const std::string& where) {
@@ -72,7 +100,9 @@ class LineParser {
     if (parser_.parse(line.data(), line.size()).get(root) == simdjson::SUCCESS &&
         convert(root, json, 1))
       return json;
-    return parse_json_line(line, where);
+    auto slow = parse_json_line(line, where);
+    if (!slow) return tl::unexpected(worded(slow.error(), line, where, true));
+    return slow;
   }
 
  private:
@@ -118,6 +148,13 @@ Result<void> for_each_json_line(
     buffer.resize(std::max(kBufferBytes, buffer.size() + begin));
   }
   return filled == 0 ? Result<void>{} : take(std::string_view(buffer.data(), filled));
+}
+
+Result<Json> read_foreign_json(const std::filesystem::path& path) {
+  NB_TRY(const std::string text, read_file(path));
+  auto json = parse_json(text, path.string());
+  if (!json) return tl::unexpected(worded(json.error(), text, path.string(), false));
+  return json;
 }
 
 bool number_of(const Json& value, double& number) {

@@ -16,6 +16,10 @@ Result<void> for_each_json_line(
     const std::filesystem::path& path,
     const std::function<Result<void>(const Json& line, const std::string& where)>& each);
 
+// A whole file. Python writes NaN and Infinity where a score is none: an error that says so, with
+// file, line and column, here and for lines.
+Result<Json> read_foreign_json(const std::filesystem::path& path);
+
 // "0.5", 0.5, "1", true → a number; nothing for other values. Texts of numbers occur in several
 // harnesses' files.
 bool number_of(const Json& value, double& number);

@@ -15,4 +15,12 @@ Result<void> read_items_csv(const std::filesystem::path& path, ForeignBuilder& b
 bool is_totals_csv(const FileHead& head);
 Result<void> read_totals_csv(const std::filesystem::path& path, ForeignBuilder& builder);
 
+// lm-evaluation-harness: totals of releases 0.3 and 0.4, rows of 0.4, rows of 0.3 (--write_out).
+bool is_lm_eval_results(const FileHead& head);
+Result<void> read_lm_eval_results(const std::filesystem::path& path, ForeignBuilder& builder);
+bool is_lm_eval_samples(const FileHead& head);
+Result<void> read_lm_eval_samples(const std::filesystem::path& path, ForeignBuilder& builder);
+bool is_lm_eval_write_out(const FileHead& head);
+Result<void> read_lm_eval_write_out(const std::filesystem::path& path, ForeignBuilder& builder);
+
 }  // namespace nb
