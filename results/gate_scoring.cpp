@@ -5,54 +5,20 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness/base/portable_math.hpp"
 #include "results/format.hpp"
+#include "results/margin_shift.hpp"
 
 namespace nb {
 namespace {
 
 constexpr double kAlpha = 0.01;
-constexpr double kBiasFloor = 0.005;     // nat
-constexpr double kRoundingLimit = 0.05;  // nat: below it a margin is a tie under rounding
-constexpr double kMadToSd = 1.4826;      // of normal noise
-constexpr double kHardDeviations = 4;
 constexpr std::size_t kMinMargins = 10;
 constexpr std::int64_t kMinTexts = 10;
+constexpr std::size_t kNamedItems = 3;
 
-// What the margins of one task say.
-struct Shift {
-  double mean = 0, typical = 0;  // nat; typical: median |δ|
-  double p_bias = 1, p_excess = 1;
-  double expected_flips = 0;
-  std::int64_t hard_flips = 0;
-};
-
-Shift shift_of(const ScoringTest& test) {
-  Shift shift;
-  if (test.margins.size() < kMinMargins) return shift;
-  std::vector<double> before, after, sizes, deltas;
-  for (const MarginPair& margin : test.margins) {
-    before.push_back(margin.a);
-    after.push_back(margin.b);
-    deltas.push_back(margin.b - margin.a);
-    sizes.push_back(std::fabs(margin.b - margin.a));
-  }
-  const MeanTest bias = paired_t(before, after);
-  shift.mean = bias.difference;
-  shift.p_bias = bias.p_two_sided;
-  shift.typical = median(sizes);
-  if (!test.has_choices) return shift;
-  const double centre = median(deltas);
-  for (double& delta : deltas) delta = std::fabs(delta - centre);
-  const double s = kMadToSd * median(deltas);
-  const double hard = std::max(kRoundingLimit, kHardDeviations * s);
-  for (const MarginPair& margin : test.margins) {
-    if (s > 0) shift.expected_flips += pm::normal_cdf(-std::fabs(margin.a) / s);
-    if (margin.flipped && std::max(std::fabs(margin.a), std::fabs(margin.b)) > hard)
-      ++shift.hard_flips;
-  }
-  shift.p_excess = poisson_at_least(test.counts.only_a + test.counts.only_b, shift.expected_flips);
-  return shift;
+MarginShift shift_of(const ScoringTest& test) {
+  if (test.margins.size() < kMinMargins) return {};
+  return margin_shift(test.margins, test.counts.only_a + test.counts.only_b, test.has_choices);
 }
 
 PairedCounts sum_of(const std::vector<ScoringTest>& family) {
@@ -71,12 +37,12 @@ std::string flips_text(const PairedCounts& counts) {
 }
 
 // Evidence found, in the order of the header.
-std::vector<std::string> evidence_of(const ScoringTest& test, const Shift& shift, double p_bias,
-                                     double p_excess, double p_flips) {
+std::vector<std::string> evidence_of(const ScoringTest& test, const MarginShift& shift,
+                                     double p_bias, double p_excess, double p_flips) {
   std::vector<std::string> evidence;
-  if (std::fabs(shift.mean) > kBiasFloor && p_bias < kAlpha)
+  if (std::fabs(shift.bias.difference) > kBiasFloor && p_bias < kAlpha)
     evidence.push_back(fmt::format("gold margins moved by {:+.3g} nat on average (p {})",
-                                   shift.mean, p_text(p_bias)));
+                                   shift.bias.difference, p_text(p_bias)));
   if (shift.typical > kRoundingLimit)
     evidence.push_back(
         fmt::format("half of the margins moved by more than {:.3g} nat", shift.typical));
@@ -85,9 +51,14 @@ std::vector<std::string> evidence_of(const ScoringTest& test, const Shift& shift
   if (p_excess < kAlpha)
     evidence.push_back(fmt::format("more flips than rounding gives, {:.1f} (p {})",
                                    shift.expected_flips, p_text(p_excess)));
-  if (shift.hard_flips > 0)
-    evidence.push_back(fmt::format("{} answer{} flipped that rounding cannot reach",
-                                   shift.hard_flips, shift.hard_flips == 1 ? "" : "s"));
+  if (const std::size_t hard = shift.hard_flips.size(); hard > 0)
+    evidence.push_back(fmt::format(
+        "{} answer{} flipped that rounding cannot reach: {}{}", hard, hard == 1 ? "" : "s",
+        fmt::join(
+            shift.hard_flips.begin(),
+            shift.hard_flips.begin() + static_cast<std::ptrdiff_t>(std::min(hard, kNamedItems)),
+            ", "),
+        hard > kNamedItems ? ", …" : ""));
   if (test.texts >= kMinTexts && 2 * test.early_texts > test.texts)
     evidence.push_back(fmt::format("{} of {} texts part within their first {} bytes",
                                    test.early_texts, test.texts, kEarlyBytes));
@@ -104,12 +75,12 @@ void judge_scoring(std::vector<ScoringTest>& family, const GatePolicy& policy) {
     all.counts = sum_of(family);
     family.push_back(std::move(all));
   }
-  std::vector<Shift> shifts;
+  std::vector<MarginShift> shifts;
   std::vector<double> bias, excess, flips, worse;
   for (const ScoringTest& test : family) {
     const auto [lost, won] = std::pair(test.counts.only_a, test.counts.only_b);
     shifts.push_back(shift_of(test));
-    bias.push_back(shifts.back().p_bias);
+    bias.push_back(shifts.back().bias.p_two_sided);
     excess.push_back(shifts.back().p_excess);
     flips.push_back(mid_p_two_sided(lost, won));
     worse.push_back(mid_p_worse(lost, won));

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "results/items.hpp"
 
@@ -43,6 +44,11 @@ std::optional<double> margin_of(const ItemRecord& item) {
   return item.log_probs[*gold] - *best_other;
 }
 
+std::size_t top_of(const ItemRecord& item) {
+  return static_cast<std::size_t>(std::max_element(item.log_probs.begin(), item.log_probs.end()) -
+                                  item.log_probs.begin());
+}
+
 bool differs(const ItemRecord& a, const ItemRecord& b) {
   return a.ok != b.ok || a.prediction != b.prediction || a.log_probs != b.log_probs ||
          a.texts != b.texts || a.reason != b.reason || a.loss != b.loss;
@@ -62,6 +68,8 @@ Result<void> fill(ItemComparison& result, const StoredRecord& a, const StoredRec
                                  a.folder.string(), items_b.size(), b.folder.string()));
   std::unordered_map<std::string, const ItemRecord*> by_id;  // looked up only, never walked
   for (const ItemRecord& item : items_b) by_id.emplace(item.id, &item);
+  std::vector<double> divergences;
+  std::int64_t same_top = 0;
   for (const ItemRecord& left : items_a) {
     const auto at = by_id.find(left.id);
     if (at == by_id.end())
@@ -78,11 +86,16 @@ Result<void> fill(ItemComparison& result, const StoredRecord& a, const StoredRec
       result.early_texts +=
           left.texts[0].substr(0, kEarlyBytes) != right.texts[0].substr(0, kEarlyBytes) ? 1 : 0;
     }
+    if (left.log_probs.size() > 1 && left.log_probs.size() == right.log_probs.size()) {
+      divergences.push_back(choice_divergence(left.log_probs, right.log_probs));
+      same_top += top_of(left) == top_of(right) ? 1 : 0;
+    }
     const auto margin_a = margin_of(left), margin_b = margin_of(right);
     if (!margin_a || !margin_b || left.log_probs.size() != right.log_probs.size()) continue;
     result.has_choices = result.has_choices || left.log_probs.size() > 1;
     result.margins.push_back({*margin_a, *margin_b, left.ok != right.ok, left.id});
   }
+  result.agreement = choice_agreement(std::move(divergences), same_top);
   result.unscored_a = unscored(items_a);
   result.unscored_b = unscored(items_b);
   const auto digest = [&](const Record& record) {

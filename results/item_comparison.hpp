@@ -5,19 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "results/margin_shift.hpp"
 #include "results/stats.hpp"
 #include "results/store.hpp"
 
 namespace nb {
-
-// Gold margin of a choice item: log-probability of the right choice minus the best other one's, in
-// nats and in the task's own normalisation. Items with one log-probability have that as margin and
-// flip for other reasons than its sign.
-struct MarginPair {
-  double a = 0, b = 0;
-  bool flipped = false;
-  std::string item;
-};
 
 // About the first six to eight tokens of a text. Rounding flips near ties alone, about one token in
 // a hundred, so few texts part so soon.
@@ -31,6 +23,7 @@ struct ItemComparison {
   double unscored_a = 0, unscored_b = 0;  // share of items with a reason instead of an answer
   bool has_choices = false;               // margins are differences between choices
   std::vector<MarginPair> margins;        // items with log-probabilities on both sides
+  ChoiceAgreement agreement;              // of items with two choices at least on both sides
   std::int64_t changed = 0;               // items whose answer, texts or log-probabilities differ
   std::int64_t texts = 0;                 // items answered by a text on both sides
   std::int64_t early_texts = 0;           // of them: the first texts part within kEarlyBytes

@@ -38,12 +38,17 @@ Interval wilson(std::int64_t successes, std::int64_t n, double z = kZ95);
 Interval newcombe_paired(const PairedCounts& counts, double z = kZ95);
 
 std::vector<double> holm(std::span<const double> p);  // adjusted p, input order
+// q values of Benjamini and Hochberg (1995), input order: the share of false discoveries among
+// what is called different at that q. For looking around in many tasks, never for a verdict.
+std::vector<double> benjamini_hochberg(std::span<const double> p);
 
 double mean(std::span<const double> values);
-double median(std::vector<double> values);         // at least 1 value; of an even count the middle
-double sample_sd(std::span<const double> values);  // n − 1; at least 2 values
-double student_t_cdf(double t, double df);         // df > 0 may be fractional
-double student_t_quantile(double p, double df);    // 0 < p < 1
+double median(std::vector<double> values);  // at least 1 value; of an even count the middle
+// Linear between order statistics (numpy's default); rising values, at least 1, 0 <= p <= 1.
+double sorted_quantile(std::span<const double> sorted, double p);
+double sample_sd(std::span<const double> values);              // n − 1; at least 2 values
+double student_t_cdf(double t, double df);                     // df > 0 may be fractional
+double student_t_quantile(double p, double df);                // 0 < p < 1
 double poisson_at_least(std::int64_t count, double expected);  // P(X >= count); expected >= 0
 // Upper end of a one-sided 80 % interval of a standard deviation that was estimated from normal
 // values with df degrees of freedom: sd·sqrt(df/χ²(.20, df)). 1.56 × sd of 5 values.
@@ -57,6 +62,8 @@ struct MeanTest {
   double p_two_sided = 1, p_below = 1, p_above = 1;  // p_below: evidence that B < A
   Interval interval95, interval90;
 };
+// A difference with its standard error; without spread (0) p is p_of_sign on the side it lies.
+MeanTest mean_test(double difference, double standard_error, double df, double p_of_sign);
 // Two independent sides, unequal variances (Welch–Satterthwaite). At least 2 values a side.
 MeanTest welch(std::span<const double> a, std::span<const double> b);
 // The same seeds on both sides, in the same order: differences of 0 count like all others. At

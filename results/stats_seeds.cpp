@@ -172,6 +172,19 @@ std::vector<double> holm(std::span<const double> p) {
   return adjusted;
 }
 
+std::vector<double> benjamini_hochberg(std::span<const double> p) {
+  const auto order = rising_order(p);
+  std::vector<double> q(p.size());
+  double running = 1;
+  for (std::size_t rank = order.size(); rank-- > 0;) {
+    const double scaled =
+        p[order[rank]] * static_cast<double>(p.size()) / static_cast<double>(rank + 1);
+    running = std::min(running, scaled);
+    q[order[rank]] = running;
+  }
+  return q;
+}
+
 double mean(std::span<const double> values) {
   NB_CHECK(!values.empty(), "[mean] of no values");
   double sum = 0;
@@ -184,6 +197,14 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+double sorted_quantile(std::span<const double> sorted, double p) {
+  NB_CHECK(!sorted.empty() && p >= 0 && p <= 1, "[quantile] {} of {} values", p, sorted.size());
+  const double at = p * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<std::size_t>(at);
+  if (low + 1 >= sorted.size()) return sorted.back();
+  return sorted[low] + (at - static_cast<double>(low)) * (sorted[low + 1] - sorted[low]);
 }
 
 double sample_sd(std::span<const double> values) {
@@ -256,6 +277,18 @@ void finish_without_spread(MeanTest& test, double p_of_sign) {
 }
 
 }  // namespace
+
+MeanTest mean_test(double difference, double standard_error, double df, double p_of_sign) {
+  MeanTest test;
+  test.difference = difference;
+  test.standard_error = standard_error;
+  test.df = df;
+  if (standard_error > 0)
+    finish(test);
+  else
+    finish_without_spread(test, p_of_sign);
+  return test;
+}
 
 MeanTest welch(std::span<const double> a, std::span<const double> b) {
   const double sd_a = sample_sd(a), sd_b = sample_sd(b);

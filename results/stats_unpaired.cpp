@@ -1,0 +1,41 @@
+#include "results/stats_unpaired.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "harness/base/check.hpp"
+#include "harness/base/portable_math.hpp"
+
+namespace nb {
+namespace {
+
+constexpr double kZPower80 = 2.8015852181129680;  // z(.975) + z(.80)
+
+double variance(double p, std::int64_t n) { return p * (1 - p) / static_cast<double>(n); }
+
+}  // namespace
+
+UnpairedTest unpaired_shares(double a, std::int64_t n_a, double b, std::int64_t n_b) {
+  NB_CHECK(n_a >= 1 && n_b >= 1 && a >= 0 && a <= 1 && b >= 0 && b <= 1,
+           "[unpaired] shares {} of {} and {} of {}", a, n_a, b, n_b);
+  UnpairedTest test;
+  test.difference = b - a;
+  test.standard_error = pm::sqrt(variance(a, n_a) + variance(b, n_b));
+  test.interval95 = {test.difference - kZ95 * test.standard_error,
+                     test.difference + kZ95 * test.standard_error};
+  const double size_a = static_cast<double>(n_a), size_b = static_cast<double>(n_b);
+  const double pooled = (a * size_a + b * size_b) / (size_a + size_b);
+  const double spread = pm::sqrt(variance(pooled, n_a) + variance(pooled, n_b));
+  if (spread > 0) {
+    test.z = test.difference / spread;
+    test.p_two_sided = std::min(1.0, 2 * pm::normal_cdf(-std::fabs(test.z)));
+  }
+  return test;
+}
+
+double unpaired_mde80(double p, std::int64_t n) {
+  NB_CHECK(n >= 1 && p >= 0 && p <= 1, "[power] share {} of {}", p, n);
+  return kZPower80 * pm::sqrt(2 * variance(p, n));
+}
+
+}  // namespace nb

@@ -1,0 +1,23 @@
+// Two shares of which only counts or printed values are known: no items, so no pairing. Weaker than
+// anything in stats_paired.cpp; for published tables.
+#pragma once
+
+#include <cstdint>
+
+#include "results/stats.hpp"
+
+namespace nb {
+
+struct UnpairedTest {
+  double difference = 0;  // b − a
+  double standard_error = 0;
+  double z = 0, p_two_sided = 1;  // pooled two-proportion z test
+  Interval interval95;            // Wald, unpooled
+};
+// Shares of n items each; n >= 1, 0 <= share <= 1. Without any spread p is 1 or, where the shares
+// differ, 0.
+UnpairedTest unpaired_shares(double a, std::int64_t n_a, double b, std::int64_t n_b);
+// Smallest difference of two shares near p, n items a side each, found with 80 % power.
+double unpaired_mde80(double p, std::int64_t n);
+
+}  // namespace nb
