@@ -1,6 +1,7 @@
 // What differs between two records besides the device. For compare.cpp only.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "results/compare.hpp"
@@ -11,6 +12,9 @@ namespace nb {
 // that their checkpoints tell of. A difference that merely repeats the two devices'
 // names is left out.
 std::vector<Confounder> confounders_of(const Record& a, const Record& b);
+// Settings that cannot change a result (batches of scoring, how often to save, what to evaluate):
+// "/settings/evaluation/of_baseline". No confounders, although records print them.
+bool changes_no_result(std::string_view field);
 // What could not be compared: evaluations of other weights that do not say how these were trained.
 std::vector<std::string> unknown_of(const Record& a, const Record& b);
 // Joins equal confounders of several pairs: the same field and values, with every place it touches.

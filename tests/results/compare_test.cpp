@@ -82,6 +82,19 @@ TEST(Compare, ConfoundersAreListedOnceWithWhatTheyTouch) {
   EXPECT_NE(comparison_text(c).find("CONFOUNDED"), std::string::npos);
 }
 
+TEST(Compare, SettingsWithoutEffectAreNoConfounders) {
+  FakeRun base, candidate;
+  base.add_evaluation("ascend_910b3", 1, "w", {{"mw/facts", 40, even}});
+  candidate.add_evaluation("ascend_910b3", 1, "w", {{"mw/facts", 40, even}}, [](Record& record) {
+    (*record.settings)["evaluation"]["of_baseline"] = true;
+    (*record.settings)["evaluation"]["batch_size"] = 8;
+    (*record.settings)["train"]["checkpoint_every"] = 7;
+  });
+  const RunRecords a = base.read(), b = candidate.read();
+  EXPECT_TRUE(compare_runs(a, b).confounders.empty());
+  EXPECT_TRUE(compare_runs(a, b).likely_cause().empty());
+}
+
 TEST(Compare, DevicesOfOneRunPairAndTheDeviceNameIsNoConfounder) {
   FakeRun run;
   for (const char* device : {"ascend_910b3", "h100_sxm"}) {
