@@ -52,16 +52,19 @@ struct Sample {
   double value;
 };
 
-// One item in one series. There may be a hundred thousand: what almost none has is apart.
-struct Scored {
-  ItemRecord item;
-  Sample first;
-  std::vector<Sample> others;
-};
-
+// The items of one series. There may be a hundred thousand: they stand where they stay, and what
+// few of them have, more samples than one, is apart.
 struct Collecting {
-  std::deque<Scored> scored;  // stays where it is: keys of by_source point into it
-  std::unordered_map<std::string_view, Scored*> by_source;  // looked up only, never walked
+  std::vector<ItemRecord> items;
+  std::vector<Sample> first;  // of each item
+  std::unordered_map<std::size_t, std::vector<Sample>> others;
+  std::unordered_map<std::string, std::uint32_t> by_source;  // looked up only, never walked
+
+  const std::vector<Sample>& others_of(std::size_t i) const {
+    static const std::vector<Sample> kNone;
+    const auto at = others.find(i);
+    return at == others.end() ? kNone : at->second;
+  }
 };
 
 // What states a task of a run.
@@ -72,28 +75,30 @@ struct Claim {
 
 bool is_mark(double value) { return value == 0 || value == 1; }
 
-void close_item(Scored& scored, bool fractional) {
-  double sum = scored.first.value;
-  bool marks = is_mark(scored.first.value);
-  for (const Sample& one : scored.others) {
+void close_item(ItemRecord& item, const Sample& first, const std::vector<Sample>& others,
+                bool fractional) {
+  double sum = first.value;
+  bool marks = is_mark(first.value);
+  for (const Sample& one : others) {
     sum += one.value;
     marks = marks && is_mark(one.value);
   }
-  const double value = sum / static_cast<double>(1 + scored.others.size());
-  scored.item.ok = value == 1;
-  if (fractional) scored.item.value = value;
-  if (scored.others.empty() || !marks) return;
-  scored.item.sample_ok.push_back(scored.first.value == 1 ? 1 : 0);
-  for (const Sample& one : scored.others) scored.item.sample_ok.push_back(one.value == 1 ? 1 : 0);
+  const double value = sum / static_cast<double>(1 + others.size());
+  item.ok = value == 1;
+  if (fractional) item.value = value;
+  if (others.empty() || !marks) return;
+  item.sample_ok.push_back(first.value == 1 ? 1 : 0);
+  for (const Sample& one : others) item.sample_ok.push_back(one.value == 1 ? 1 : 0);
 }
 
 // Marks other than right and wrong, or several samples whose mean is neither.
-bool is_fractional(const std::deque<Scored>& scored) {
-  return std::any_of(scored.begin(), scored.end(), [](const Scored& one) {
-    return !is_mark(one.first.value) ||
-           std::any_of(one.others.begin(), one.others.end(),
-                       [&](const Sample& other) { return other.value != one.first.value; });
-  });
+bool is_fractional(const Collecting& all) {
+  for (std::size_t i = 0; i < all.items.size(); ++i) {
+    if (!is_mark(all.first[i].value)) return true;
+    for (const Sample& other : all.others_of(i))
+      if (other.value != all.first[i].value) return true;
+  }
+  return false;
 }
 
 std::string key_of(const ItemRecord& item) {
@@ -103,9 +108,11 @@ std::string key_of(const ItemRecord& item) {
 }
 
 std::size_t number_doubles(std::vector<ItemRecord>& items) {
-  std::sort(items.begin(), items.end(), [](const ItemRecord& a, const ItemRecord& b) {
+  const auto before = [](const ItemRecord& a, const ItemRecord& b) {
     return natural_less(a.source_id, b.source_id);
-  });
+  };
+  if (!std::is_sorted(items.begin(), items.end(), before))
+    std::sort(items.begin(), items.end(), before);
   std::unordered_map<std::string, int> seen;
   std::size_t doubles = 0;
   for (ItemRecord& item : items) {
@@ -215,22 +222,24 @@ Result<void> ForeignBuilder::add_item(ForeignRun& run, std::span<const SeriesVal
                                    series_text(one.series)));
     series(run, one.series);
     Collecting& collecting = state_->items[&run][one.series];
-    const auto at = collecting.by_source.find(item.source_id);
-    if (at == collecting.by_source.end()) {
-      Scored& fresh = collecting.scored.emplace_back(Scored{record, {item.epoch, one.value}, {}});
-      collecting.by_source.emplace(fresh.item.source_id, &fresh);
+    const auto [at, is_new] = collecting.by_source.try_emplace(
+        item.source_id, static_cast<std::uint32_t>(collecting.items.size()));
+    if (is_new) {
+      collecting.items.push_back(record);
+      collecting.first.push_back({item.epoch, one.value});
       continue;
     }
-    Scored& before = *at->second;
-    if (before.first.epoch == item.epoch ||
-        std::any_of(before.others.begin(), before.others.end(),
+    ItemRecord& before = collecting.items[at->second];
+    std::vector<Sample>& others = collecting.others[at->second];
+    if (collecting.first[at->second].epoch == item.epoch ||
+        std::any_of(others.begin(), others.end(),
                     [&](const Sample& other) { return other.epoch == item.epoch; }))
       return bad_input(fmt::format(
           "{}: item {} of {} occurs twice; is the same file there twice, or are two runs in one?",
           where, item.source_id, series_text(one.series)));
-    before.others.push_back({item.epoch, one.value});
-    if (before.item.log_probs != record.log_probs) before.item.log_probs.clear();
-    if (before.item.prediction != record.prediction) before.item.prediction.clear();
+    others.push_back({item.epoch, one.value});
+    if (before.log_probs != record.log_probs) before.log_probs.clear();
+    if (before.prediction != record.prediction) before.prediction.clear();
   }
   return {};
 }
@@ -247,17 +256,15 @@ ForeignResults ForeignBuilder::finish() {
     for (ForeignSeries& series : run.series) {
       const auto at = state_->items[&run].find(series.name);
       if (at == state_->items[&run].end()) continue;
-      std::deque<Scored>& scored = at->second.scored;
-      at->second.by_source.clear();
-      const bool fractional = is_fractional(scored);
+      Collecting& all = at->second;
+      all.by_source = {};
+      const bool fractional = is_fractional(all);
       std::size_t most = 1;
-      series.items.reserve(scored.size());
-      for (; !scored.empty(); scored.pop_front()) {
-        Scored& one = scored.front();
-        close_item(one, fractional);
-        most = std::max(most, 1 + one.others.size());
-        series.items.push_back(std::move(one.item));
+      for (std::size_t i = 0; i < all.items.size(); ++i) {
+        close_item(all.items[i], all.first[i], all.others_of(i), fractional);
+        most = std::max(most, 1 + all.others_of(i).size());
       }
+      series.items = std::move(all.items);
       if (most > 1) series.must_match.try_emplace("samples", fmt::format("{}", most));
       if (const std::size_t doubles = number_doubles(series.items); doubles > 0)
         run.notes.push_back(fmt::format(
