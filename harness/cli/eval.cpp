@@ -264,7 +264,8 @@ Action add_eval(CLI::App& app) {
   EvaluationRequest& request = options->request;
   app.add_option(
       "--model", request.model.model,
-      "a training's folder, a checkpoint, a llama2.c model, or oracle, chance, corrupted");
+      "a training's folder, a checkpoint, a captured one (harness/capture), a Hugging Face folder "
+      "of gpt2 or llama, a llama2.c model, or oracle, chance, corrupted");
   add_settings(app, request.settings);
   CLI::Option* write_out =
       app.add_option("--write-out", options->write_out,

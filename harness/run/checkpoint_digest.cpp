@@ -11,7 +11,7 @@ Result<std::string> weights_digest(const SafetensorsFile& checkpoint) {
   Sha256 hash;
   bool any = false;
   for (const auto& [tensor, entry] : checkpoint.entries()) {
-    if (!tensor.starts_with("transformer.") && !tensor.starts_with("lm_head.")) continue;
+    if (tensor.starts_with("optimizer.") || tensor.starts_with("progress.")) continue;
     any = true;
     std::string head = fmt::format("{} {}", tensor, name(entry.type));
     for (const std::int64_t size : entry.shape) head += fmt::format(" {}", size);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/decoder/llama2c_file.hpp"
+#include "model/train/hugging_face.hpp"
 
 namespace nb {
 namespace {
@@ -173,10 +174,14 @@ Names names_in(const fs::path& folder) {
 
 constexpr const char* kModels =
     "--model takes a training's folder (results/runs/<suite>/train-…), a .safetensors checkpoint "
-    "of npubench, a llama2.c model of version 0 (.bin), or oracle, chance, corrupted";
+    "of npubench, a nanochat .pt after nanochat_capture.py --convert, a Hugging Face folder of "
+    "gpt2 "
+    "or llama (config.json and model.safetensors), a llama2.c model of version 0 (.bin), or "
+    "oracle, "
+    "chance, corrupted";
 constexpr const char* kTokenizers =
     "--tokenizer takes a run's tokenizer.json, a rank file of tiktoken, GPT-2's encoder.json with "
-    "vocab.bpe beside it, or llama2.c's tokenizer.bin";
+    "vocab.bpe or vocab.json with merges.txt beside it, or llama2.c's tokenizer.bin";
 
 Result<void> refuse(const fs::path& path, const std::string& kind, const char* accepted) {
   return bad_input(
@@ -214,6 +219,7 @@ std::string kind_of_folder(const fs::path& folder) {
 
 Result<void> check_model_path(const fs::path& path) {
   std::error_code error;
+  if (is_hugging_face_folder(path)) return {};
   if (fs::is_directory(path, error)) {
     const std::string kind = kind_of_folder(path);
     return kind.empty() ? Result<void>() : refuse(path, kind, kModels);

@@ -9,19 +9,14 @@
 
 #include "evals/models/built_in_models.hpp"
 #include "harness/base/fs.hpp"
-#include "harness/base/hash.hpp"
 #include "harness/base/parallel.hpp"
 #include "harness/plan/work.hpp"
-#include "harness/run/checkpoint_digest.hpp"
 #include "harness/run/foreign_file.hpp"
+#include "harness/run/open_weights.hpp"
 #include "harness/run/training_history.hpp"
-#include "model/decoder/decoder.hpp"
 #include "model/decoder/llama2c_file.hpp"
-#include "model/device/device.hpp"
-#include "model/engine/decoder_language_model.hpp"
 #include "model/tokenizer/byte_tokenizer.hpp"
-#include "model/train/adapter_file.hpp"
-#include "model/train/checkpoint.hpp"
+#include "model/train/hugging_face.hpp"
 #include "model/train/safetensors.hpp"
 #include "results/node_path.hpp"
 #include "results/store.hpp"
@@ -29,21 +24,7 @@
 namespace nb {
 namespace {
 
-constexpr const char* kTokenizerFile = "tokenizer.json";
-constexpr const char* kLlamaTokenizerFile = "tokenizer.bin";
-
-struct DeviceAndDecoder {
-  DeviceAndDecoder(const DeviceProfile& profile, const DecoderConfig& config)
-      : device(profile, ExecutionMode::kExecute), decoder(config, device) {}
-  Device device;
-  Decoder decoder;
-};
-
-Result<std::unique_ptr<Tokenizer>> load_tokenizer(const fs::path& path) {
-  NB_TRY_VOID(check_tokenizer_path(path));
-  NB_TRY(Tokenizer tokenizer, Tokenizer::load(path));
-  return std::make_unique<Tokenizer>(std::move(tokenizer));
-}
+constexpr const char* kWeightsFile = "model.safetensors";
 
 Result<OpenedModel> open_built_in(const BuiltInModelInfo& info, const ModelChoice& choice) {
   if (!choice.device.empty())
@@ -66,72 +47,6 @@ Result<OpenedModel> open_built_in(const BuiltInModelInfo& info, const ModelChoic
     return bad_input(choice.tokenizer +
                      ": this tokenizer has no <|bos|>, which every prompt needs");
   opened.model = std::make_unique<BuiltInModel>(info.kind, *opened.tokenizer);
-  return opened;
-}
-
-// A tokenizer's ids must all be known to the model.
-Result<void> check_vocabulary_fits(const Tokenizer& tokenizer, const fs::path& tokenizer_file,
-                                   std::int64_t vocab_size, const fs::path& model) {
-  if (tokenizer.vocab_size() <= vocab_size) return {};
-  return bad_input(fmt::format(
-      "{}: {} tokens, but the model in {} has {}; give the model's own with --tokenizer",
-      tokenizer_file.string(), tokenizer.vocab_size(), model.string(), vocab_size));
-}
-
-ScoreBatching batching_of(const ModelChoice& choice) {
-  return {.max_rows = choice.batch, .share_prefixes = choice.shares_prefixes};
-}
-
-Result<OpenedModel> open_llama2c(const fs::path& path, const fs::path& tokenizer,
-                                 const DeviceEntry& device, const ModelChoice& choice) {
-  OpenedModel opened;
-  opened.device = device.name;
-  NB_TRY(opened.resolved, resolve_device(device, "--device"));
-  NB_TRY(opened.tokenizer, load_tokenizer(tokenizer));
-  NB_TRY(const Llama2cFile file, read_llama2c_file(path));
-  NB_TRY_VOID(check_vocabulary_fits(*opened.tokenizer, tokenizer, file.config.vocab_size, path));
-  NB_TRY(opened.weights, sha256_file(path));
-  auto parts = std::make_shared<DeviceAndDecoder>(opened.resolved->profile, file.config);
-  load_llama2c(file, parts->decoder);
-  opened.model = std::make_unique<DecoderLanguageModel>(parts->decoder, *opened.tokenizer,
-                                                        batching_of(choice));
-  opened.parts = std::move(parts);
-  return opened;
-}
-
-Result<OpenedModel> open_checkpoint(const SafetensorsFile& checkpoint, const fs::path& tokenizer,
-                                    const DeviceEntry& device, const ModelChoice& choice,
-                                    const Record* training) {
-  OpenedModel opened;
-  opened.device = device.name;
-  NB_TRY(opened.resolved, resolve_device(device, "--device"));
-  NB_TRY(opened.tokenizer, load_tokenizer(tokenizer));
-  NB_TRY(Json history, training_history(checkpoint, training));
-  if (history.is_object() && history.at("device").is_string())
-    opened.trained_on = history.at("device").get<std::string>();
-  if (history.is_object() && history.at("seed").is_number_integer())
-    opened.seed = history.at("seed").get<std::int64_t>();
-  opened.checkpoint = std::move(history);
-  NB_TRY(const DecoderConfig config, read_model_config(checkpoint));
-  NB_TRY_VOID(
-      check_vocabulary_fits(*opened.tokenizer, tokenizer, config.vocab_size, checkpoint.path()));
-  NB_TRY(const std::string trained, trained_tokenizer(checkpoint));
-  if (!trained.empty() && trained != opened.tokenizer->hash())
-    return bad_input(fmt::format(
-        "--tokenizer {}: not the one that the model was trained with ({} has another checksum)",
-        tokenizer.string(), checkpoint.path()));
-  auto parts = std::make_shared<DeviceAndDecoder>(opened.resolved->profile, config);
-  Result<void> loaded;
-  Result<std::string> digest = std::string();
-  parallel_for(2, 1, [&](std::size_t half) {
-    if (half == 0) loaded = load_model(checkpoint, parts->decoder);
-    if (half == 1) digest = weights_digest(checkpoint);
-  });
-  NB_TRY_VOID(loaded);
-  NB_TRY(opened.weights, digest);
-  opened.model = std::make_unique<DecoderLanguageModel>(parts->decoder, *opened.tokenizer,
-                                                        batching_of(choice));
-  opened.parts = std::move(parts);
   return opened;
 }
 
@@ -237,7 +152,7 @@ Result<OpenedModel> open_run(const fs::path& path, const ModelChoice& choice) {
   if (!tokenizer && choice.tokenizer.empty())
     return bad_input(train.folder.string() +
                      ": the tokenizer that it was trained with is missing; give --tokenizer");
-  const fs::path own = !tokenizer ? fs::path() : tokenizer->folder / kTokenizerFile;
+  const fs::path own = !tokenizer ? fs::path() : tokenizer->folder / "tokenizer.json";
   if (tokenizer && !choice.tokenizer.empty())
     NB_TRY_VOID(check_same_tokenizer(choice.tokenizer, own));
   NB_TRY(const TrainWork work, settings_of<TrainWork>(train));
@@ -276,6 +191,14 @@ std::optional<StoredRecord> training_beside(const fs::path& checkpoint) {
   return training;
 }
 
+// "d20" of "models/d20/", of "." the folder's own name.
+std::string folder_name(const fs::path& folder) {
+  std::error_code error;
+  const fs::path whole = fs::weakly_canonical(folder, error);
+  return error ? folder.filename().string() : whole.filename().string();
+}
+
+// A file with weights, or a Hugging Face folder.
 Result<OpenedModel> open_file(const fs::path& path, const ModelChoice& choice) {
   if (choice.step)
     return bad_input(path.string() +
@@ -286,15 +209,17 @@ Result<OpenedModel> open_file(const fs::path& path, const ModelChoice& choice) {
         fmt::format("{}: needs a device to run on: give --device, for example --device "
                     "ascend_910b3 (npubench list devices)",
                     path.string()));
-  const bool is_llama = is_llama2c_file(path);
-  const char* usual = is_llama ? kLlamaTokenizerFile : kTokenizerFile;
-  const fs::path beside = path.parent_path() / usual;
-  if (choice.tokenizer.empty() && !fs::exists(beside))
-    return bad_input(fmt::format(
-        "{}: there is no {} beside it; give its tokenizer with --tokenizer", path.string(), usual));
-  const fs::path tokenizer = choice.tokenizer.empty() ? beside : fs::path(choice.tokenizer);
+  const bool is_folder = is_hugging_face_folder(path);
+  const bool is_llama = !is_folder && is_llama2c_file(path);
+  fs::path tokenizer = choice.tokenizer;
+  if (tokenizer.empty()) {
+    const fs::path folder = is_folder ? path : path.parent_path();
+    NB_TRY(tokenizer, is_llama ? llama2c_tokenizer(folder) : usual_tokenizer(folder),
+           path.string());
+  }
   const DeviceEntry device = device_of_profile(choice.device);
   const auto open_weights = [&]() -> Result<OpenedModel> {
+    if (is_folder) return open_hugging_face_folder(path, tokenizer, device, choice);
     if (is_llama) return open_llama2c(path, tokenizer, device, choice);
     NB_TRY(const SafetensorsFile checkpoint, SafetensorsFile::open(path));
     const std::optional<StoredRecord> training = training_beside(path);
@@ -308,7 +233,10 @@ Result<OpenedModel> open_file(const fs::path& path, const ModelChoice& choice) {
     return opened;
   };
   NB_TRY(OpenedModel opened, open_weights());
-  opened.label = path.stem().string();
+  const bool is_of_folder = is_folder || path.filename() == kWeightsFile;
+  opened.label = is_folder      ? folder_name(path)
+                 : is_of_folder ? folder_name(path.parent_path())
+                                : path.stem().string();
   if (opened.name.empty()) opened.name = opened.label;
   return opened;
 }
@@ -329,6 +257,11 @@ Result<OpenedModel> open_model(const ModelChoice& asked) {
   choice.model = found.string();
   std::error_code error;
   if (fs::exists(choice.model, error)) NB_TRY_VOID(check_model_path(choice.model));
+  if (is_hugging_face_folder(choice.model)) return open_file(choice.model, choice);
+  // As nanochat_capture.py --convert writes it.
+  if (const fs::path weights = found / kWeightsFile;
+      !has_record(found) && fs::is_regular_file(weights, error))
+    return open_file(weights, choice);
   if (fs::is_directory(choice.model, error)) return open_run(choice.model, choice);
   if (fs::is_regular_file(choice.model, error)) return open_file(choice.model, choice);
   if (!fs::exists(choice.model, error) && error)

@@ -20,7 +20,8 @@ namespace nb {
 
 struct ModelChoice {
   // oracle, chance, corrupted; a node's folder of a training; a run's folder that holds one
-  // training; a checkpoint (.safetensors); or a model in llama2.c's form.
+  // training; a checkpoint (.safetensors), or a folder with one as model.safetensors; a Hugging Face
+  // folder of GPT-2 or Llama; or a model in llama2.c's form.
   std::string model;
   std::optional<std::int64_t>
       step;                // of a training's folder: which of its checkpoints; none: the last

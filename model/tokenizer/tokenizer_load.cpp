@@ -8,8 +8,25 @@ namespace nb {
 namespace {
 
 constexpr std::string_view kOurFile = "tokenizer.json";
-constexpr std::string_view kEncoder = "encoder.json";
-constexpr std::string_view kMerges = "vocab.bpe";
+
+// The two files of GPT-2's form: OpenAI's names and Hugging Face's.
+struct Pair {
+  std::string_view encoder, merges;
+};
+constexpr Pair kPairs[] = {{"encoder.json", "vocab.bpe"}, {"vocab.json", "merges.txt"}};
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+// The pair of which a folder has a file; OpenAI's where it has none.
+Pair pair_in(const fs::path& folder) {
+  for (const Pair& pair : kPairs)
+    if (is_there(folder / pair.encoder) && is_there(folder / pair.merges)) return pair;
+  for (const Pair& pair : kPairs)
+    if (is_there(folder / pair.encoder) || is_there(folder / pair.merges)) return pair;
+  return kPairs[0];
+}
 
 Result<Vocabulary> load_gpt2(const fs::path& encoder, const fs::path& merges) {
   NB_TRY(const std::string encoder_text, read_file(encoder), "GPT-2's form has two files");
@@ -32,9 +49,11 @@ Result<Vocabulary> load_file(const fs::path& path) {
   if (first == std::string::npos)
     return bad_input(path.string() + ": empty; expected a tokenizer file (is it truncated?)");
   if (text[first] == '{')
-    return is_our_json(text) ? parse_vocabulary_json(text, path.string())
-                             : load_gpt2(path, path.parent_path() / kMerges);
-  if (text.starts_with("#version")) return load_gpt2(path.parent_path() / kEncoder, path);
+    return is_our_json(text)
+               ? parse_vocabulary_json(text, path.string())
+               : load_gpt2(path, path.parent_path() / pair_in(path.parent_path()).merges);
+  if (text.starts_with("#version"))
+    return load_gpt2(path.parent_path() / pair_in(path.parent_path()).encoder, path);
   return parse_ranks(text, path.string());
 }
 
@@ -42,10 +61,11 @@ Result<Vocabulary> load_vocabulary(const fs::path& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return load_file(path);
   if (fs::exists(path / kOurFile, ignored)) return load_file(path / kOurFile);
-  if (fs::exists(path / kEncoder, ignored) || fs::exists(path / kMerges, ignored))
-    return load_gpt2(path / kEncoder, path / kMerges);
+  const Pair pair = pair_in(path);
+  if (is_there(path / pair.encoder) || is_there(path / pair.merges))
+    return load_gpt2(path / pair.encoder, path / pair.merges);
   return bad_input(fmt::format("{}: a folder without {} or {} and {}; name a tokenizer file",
-                               path.string(), kOurFile, kEncoder, kMerges));
+                               path.string(), kOurFile, pair.encoder, pair.merges));
 }
 
 }  // namespace

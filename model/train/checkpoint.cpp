@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "harness/base/hash.hpp"
 #include "harness/base/json_io.hpp"
 #include "model/ops/transfer.hpp"
+#include "model/train/tensor_names.hpp"
 
 namespace nb {
 namespace {
@@ -245,7 +247,24 @@ Result<Json> checkpoint_history(const SafetensorsFile& file) {
   return history;
 }
 
+namespace {
+
+// What stands beside the weights in a checkpoint of ours.
+bool is_beside_weights(const std::string& tensor) {
+  return tensor.starts_with("optimizer.") || tensor.starts_with("progress.") ||
+         tensor.find(".lora_") != std::string::npos;
+}
+
+}  // namespace
+
 Result<void> load_weights(const SafetensorsFile& file, Decoder& decoder) {
+  std::set<std::string> expected, present;
+  for (const Parameter& p : decoder.parameters()) expected.insert(p.name);
+  for (const auto& [tensor, entry] : file.entries())
+    if (!is_beside_weights(tensor)) present.insert(tensor);
+  NB_TRY_VOID(check_tensor_names(
+      expected, present, file.path(),
+      fmt::format("the {} layers of its model_config", decoder.config().n_layer)));
   for (Parameter& p : decoder.parameters()) {
     NB_TRY(const std::vector<float> values, file.read_floats(p.name, sizes_of(p.value)));
     ops::upload(decoder.device(), values, p.value, p.name);

@@ -51,8 +51,9 @@ Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Decoder& decoder,
 Result<void> check_identity(const SafetensorsFile& file, const Json& identity);
 
 // For evaluation: sizes of the model in a file, and its weights alone, rounded to the device's
-// dtypes. Any safetensors file with nanochat's names and a "model_config" will do. Opening one
-// reads all of it: who needs more than one thing of it opens it once.
+// dtypes. Any safetensors file with nanochat's names and a "model_config" will do; tensors that are
+// missing or that the model has no use for are bad_input. Opening one reads all of it: who needs
+// more than one thing of it opens it once.
 Result<DecoderConfig> read_model_config(const SafetensorsFile& file);
 // Tokenizer::hash() of the one that it was trained with; empty: the file does not say.
 Result<std::string> trained_tokenizer(const SafetensorsFile& file);

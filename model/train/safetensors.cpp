@@ -29,7 +29,8 @@ struct TypeRow {
 };
 constexpr TypeRow kTypes[] = {{StoredType::kF32, "F32", 4}, {StoredType::kBf16, "BF16", 2},
                               {StoredType::kF16, "F16", 2}, {StoredType::kF64, "F64", 8},
-                              {StoredType::kI64, "I64", 8}, {StoredType::kU8, "U8", 1}};
+                              {StoredType::kI64, "I64", 8}, {StoredType::kI32, "I32", 4},
+                              {StoredType::kU8, "U8", 1},   {StoredType::kBool, "BOOL", 1}};
 
 const TypeRow& row_of(StoredType type) {
   for (const TypeRow& row : kTypes) {

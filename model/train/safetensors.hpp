@@ -18,7 +18,7 @@
 
 namespace nb {
 
-enum class StoredType { kF32, kBf16, kF16, kF64, kI64, kU8 };
+enum class StoredType { kF32, kBf16, kF16, kF64, kI64, kI32, kU8, kBool };
 std::string_view name(StoredType type);  // "F32", "BF16", …
 std::size_t size_bytes(StoredType type);
 // fp32, tf32 and hf32 values are stored as F32, so that nothing is lost.

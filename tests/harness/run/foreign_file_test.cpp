@@ -88,7 +88,9 @@ TEST(ForeignFile, AForeignModelIsCalledWhatItIsWithWhatIsAccepted) {
               path.string() + ": " + one.kind +
                   ", which npubench does not read; --model takes a training's folder "
                   "(results/runs/<suite>/train-…), a .safetensors checkpoint of npubench, a "
-                  "llama2.c model of version 0 (.bin), or oracle, chance, corrupted")
+                  "nanochat .pt after nanochat_capture.py --convert, a Hugging Face folder of gpt2 "
+                  "or llama (config.json and model.safetensors), a llama2.c model of version 0 "
+                  "(.bin), or oracle, chance, corrupted")
         << one.file;
   }
 }
@@ -99,7 +101,7 @@ TEST(ForeignFile, AForeignFolderIsCalledWhatItIs) {
     const char* kind;
   };
   const std::vector<Folder> folders = {
-      {{"config.json", "model.safetensors", "tokenizer.json"}, "a Hugging Face model folder"},
+      {{"config.json", "pytorch_model.bin", "tokenizer.json"}, "a Hugging Face model folder"},
       {{"pytorch_model-00001-of-00002.bin"}, "a Hugging Face model folder"},
       {{"adapter_config.json", "adapter_model.safetensors"}, "a folder of PEFT adapters"},
       {{"model_000650.pt", "meta_000650.json", "optim_000650.pt"},
@@ -118,6 +120,27 @@ TEST(ForeignFile, AForeignFolderIsCalledWhatItIs) {
                                                    ", which npubench does not read; --model takes"))
         << opened.error().message;
   }
+}
+
+// With the vocabulary beside it, under the folder's name.
+TEST(ForeignFile, AHuggingFaceFolderIsAModel) {
+  ModelChoice choice;
+  choice.model = (fs::path(NB_SOURCE_DIR) / "tests/golden/hugging_face/gpt2").string();
+  const auto homeless = open_model(choice);
+  ASSERT_FALSE(homeless);
+  EXPECT_NE(homeless.error().message.find("give --device"), std::string::npos);
+  choice.device = "ascend_910b3";
+  const auto opened = open_model(choice);
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_EQ(opened->name, "gpt2");
+  EXPECT_EQ(opened->tokenizer->vocab_size(), 260);
+  EXPECT_EQ(opened->model->context_length(), 128);
+  EXPECT_EQ(opened->weights.size(), 64u);
+  // Without a vocabulary that we read.
+  choice.model = (fs::path(NB_SOURCE_DIR) / "tests/golden/hugging_face/llama").string();
+  const auto wordless = open_model(choice);
+  ASSERT_FALSE(wordless);
+  EXPECT_NE(wordless.error().message.find("--tokenizer"), std::string::npos);
 }
 
 TEST(ForeignFile, AForeignTokenizerIsCalledWhatItIs) {
@@ -140,8 +163,8 @@ TEST(ForeignFile, AForeignTokenizerIsCalledWhatItIs) {
     EXPECT_EQ(checked.error().message,
               path.string() + ": " + one.kind +
                   ", which npubench does not read; --tokenizer takes a run's tokenizer.json, a "
-                  "rank file of tiktoken, GPT-2's encoder.json with vocab.bpe beside it, or "
-                  "llama2.c's tokenizer.bin");
+                  "rank file of tiktoken, GPT-2's encoder.json with vocab.bpe or vocab.json with "
+                  "merges.txt beside it, or llama2.c's tokenizer.bin");
   }
 }
 

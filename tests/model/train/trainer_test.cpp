@@ -202,7 +202,9 @@ TEST_F(Training, ACheckpointOfAnotherShapeIsNamed) {
   const auto result = test::run_tiny(data_, test::tiny_settings(), folder.path());
   ASSERT_TRUE(result) << result.error().message;
   Device device(*load_profile("tiny"), ExecutionMode::kExecute);
-  Decoder wider(config_for_depth(2, 265, 32), device);
+  DecoderConfig twice_as_wide = config_for_depth(2, 265, 32);
+  twice_as_wide.n_layer = 1;
+  Decoder wider(twice_as_wide, device);
   const auto loaded = load_weights(SafetensorsFile::open(result->checkpoint).value(), wider);
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().code, ErrorCode::kBadInput);
