@@ -13,8 +13,8 @@ struct CsvFile {
   std::string name;  // "metrics.csv"
   TextTable table;
 };
-// metrics.csv always; comparison_<n>.csv, verdicts.csv and curves.csv where there is something in
-// them.
+// metrics.csv always; comparison_<n>.csv, verdicts.csv, flips.csv, main_effects.csv and curves.csv
+// where there is something in them.
 std::vector<CsvFile> csv_files(const ReportContext& context);
 
 }  // namespace nb

@@ -1,5 +1,5 @@
-// A report before it is Markdown or HTML: sections of paragraphs, lists, tables and plots. Plain
-// text everywhere; each renderer escapes for itself.
+// A report before it is Markdown, HTML or LaTeX: sections of paragraphs, lists, tables and plots.
+// Plain text everywhere; each renderer escapes for itself.
 #pragma once
 
 #include <string>
@@ -7,10 +7,20 @@
 #include <vector>
 
 #include "harness/base/table.hpp"
+#include "report/flips.hpp"
 #include "report/plot.hpp"
+#include "report/words.hpp"
 
 namespace nb {
 
+// What colour a word has: a verdict, or what a difference shows.
+enum class Tone { kPlain, kGood, kBad, kUnsure };
+
+// The verdict in words, above all else.
+struct Banner {
+  std::string text;
+  Tone tone = Tone::kPlain;
+};
 struct Paragraph {
   std::string text;
   bool is_warning = false;
@@ -18,30 +28,51 @@ struct Paragraph {
 struct BulletList {
   std::vector<std::string> items;
 };
+// Commands, to be copied; one a line.
+struct CodeBlock {
+  std::string text;
+};
+// A cell may have several lines: the first is its value, the others say more about it.
 struct TableBlock {
   std::string caption;
   TextTable table;
+  bool folded = false;  // shown when asked for; the caption says what is inside
 };
 // A plot that was drawn: its SVG goes into the HTML, its file name into the Markdown.
 struct PlotBlock {
   Plot plot;
   std::string svg;  // filled by report.cpp; empty: not drawn, renderers leave it out
 };
+// Items to filter, search and open in HTML; elsewhere, and without JavaScript, a table.
+struct ItemsBlock {
+  ItemList list;
+};
 
-using Block = std::variant<Paragraph, BulletList, TableBlock, PlotBlock>;
+using Block =
+    std::variant<Banner, Paragraph, BulletList, CodeBlock, TableBlock, PlotBlock, ItemsBlock>;
 
 struct SectionContent {
+  std::string id;  // anchor: "scores"
   std::string title;
   std::vector<Block> blocks;
+  bool folded = false;
 };
 
 struct Document {
   std::string title;
+  Words say;
   std::vector<SectionContent> sections;
 };
 
+// The first `most` flips as rows, for renderers without a filter.
+TextTable flip_table(const ItemList& list, const Words& say, std::size_t most);
+// Of a whole cell or line: "REGRESSED", "B worse", and the same in the other languages.
+Tone tone_of(const std::string& text);
+
 std::string render_markdown(const Document& document);
-// One file: style inside, SVGs inline with their ids made unique, all text escaped.
+// One file: style and script inside, SVGs inline with their ids made unique, all text escaped.
 std::string render_html(const Document& document);
+// The tables, for \input in a paper: needs the packages booktabs and longtable.
+std::string render_latex(const Document& document);
 
 }  // namespace nb

@@ -42,9 +42,10 @@ std::string gnuplot_quoted(const std::string& text) {
 
 using Row = std::tuple<double, double, double, double, double, double>;
 
-void send(const PlotScript& script, const fs::path& output, const std::string& command) {
-  gnuplotio::Gnuplot gnuplot(command);
-  gnuplot << "set output " << gnuplot_quoted(output.string()) << "\n" << script.commands;
+void send(const Plot& plot, const PlotScript& script, PlotFormat format, const fs::path& output,
+          gnuplotio::Gnuplot& gnuplot) {
+  gnuplot << plot_terminal(plot, format) << "set output " << gnuplot_quoted(output.string()) << "\n"
+          << script.commands;
   for (const auto& rows : script.data) {
     std::vector<Row> tuples;
     tuples.reserve(rows.size());
@@ -69,28 +70,35 @@ bool has_gnuplot(const std::string& program) {
   return result && result->exit_code == 0 && result->out.starts_with("gnuplot");
 }
 
-Result<void> draw_svg(const Plot& plot, const fs::path& path, const std::string& program) {
+Result<void> draw_plot(const Plot& plot, const fs::path& stem, const std::string& program) {
   const PlotScript script = plot_script(plot);
   NB_CHECK(!script.data.empty(), "[plot] {} has no values to draw", plot.name);
-  NB_TRY_VOID(make_folders(path.parent_path()));
-  const fs::path messages = path.string() + ".messages";
+  NB_TRY_VOID(make_folders(stem.parent_path()));
+  const fs::path svg_path = stem.string() + ".svg", pdf_path = stem.string() + ".pdf";
+  const fs::path messages = stem.string() + ".messages";
   std::error_code ignored;
-  fs::remove(path, ignored);
+  fs::remove(svg_path, ignored);
+  fs::remove(pdf_path, ignored);
   {
     const IgnoreBrokenPipe guard;
-    // LC_ALL=C: numbers on the axes and in the file with a point.
-    send(script, path,
-         "LC_ALL=C " + shell_quoted(program) + " 2> " + shell_quoted(messages.string()));
+    // LC_ALL: numbers on the axes and in the file with a point, names in any script.
+    gnuplotio::Gnuplot gnuplot("LC_ALL=C.UTF-8 " + shell_quoted(program) + " 2> " +
+                               shell_quoted(messages.string()));
+    send(plot, script, PlotFormat::kSvg, svg_path, gnuplot);
+    send(plot, script, PlotFormat::kPdf, pdf_path, gnuplot);
   }
   const auto said = read_file(messages);
   fs::remove(messages, ignored);
-  const auto svg = read_file(path);
-  if (!svg || svg->find("</svg>") == std::string::npos) {
-    fs::remove(path, ignored);
+  const auto svg = read_file(svg_path), pdf = read_file(pdf_path);
+  const bool drawn = svg && svg->find("</svg>") != std::string::npos && pdf &&
+                     pdf->find("%%EOF") != std::string::npos;
+  if (!drawn) {
+    fs::remove(svg_path, ignored);
+    fs::remove(pdf_path, ignored);
     return run_error("plot " + plot.name + ": " + program +
                      " did not draw it: " + first_line(said ? *said : std::string()));
   }
-  return {};
+  return write_file(svg_path, svg_with_titles(*svg, plot));
 }
 
 }  // namespace nb

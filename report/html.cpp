@@ -1,88 +1,11 @@
+#include "report/html.hpp"
+
 #include <fmt/core.h>
 
-#include <string_view>
-
-#include "report/document.hpp"
+#include "report/markup.hpp"
 
 namespace nb {
 namespace {
-
-constexpr std::string_view kStyle = R"(
-body{font:16px/1.5 system-ui,sans-serif;color:#222;background:#fff;max-width:70rem;margin:0 auto;padding:1.5rem}
-h1{font-size:1.7rem;margin:0 0 1rem}
-h2{font-size:1.25rem;margin:2.2rem 0 .6rem;padding-bottom:.2rem;border-bottom:1px solid #ddd}
-nav{font-size:.9rem;margin-bottom:1.5rem}nav a{margin-right:1rem;color:#0060a0}
-p{max-width:52rem}
-.warning{background:#fff4d6;border-left:4px solid #d08a00;padding:.5rem .8rem}
-.scroll{overflow-x:auto}
-table{border-collapse:collapse;font-size:.88rem;margin:.4rem 0 1.4rem;font-variant-numeric:tabular-nums}
-caption{text-align:left;font-weight:600;padding:.3rem 0}
-th,td{padding:.25rem .7rem;border-bottom:1px solid #e4e4e4;text-align:left;vertical-align:top}
-th{background:#f5f5f5;white-space:nowrap}
-td.number{text-align:right;white-space:nowrap}
-td.PASS,td.IMPROVED{color:#00693c;font-weight:600}
-td.REGRESSED,td.SUSPICIOUS,td.ERROR{color:#b00020;font-weight:600}
-td.INCOMPARABLE,td.INCONCLUSIVE{color:#8a5a00;font-weight:600}
-figure{margin:1rem 0 1.8rem}figure svg{max-width:100%;height:auto}
-figcaption{font-size:.88rem;color:#555}
-)";
-
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '&':
-        safe += "&amp;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      case '\'':
-        safe += "&#39;";
-        break;
-      default:
-        safe += c;
-    }
-  }
-  return safe;
-}
-
-bool is_number(const std::string& cell) {
-  std::string_view text = cell;
-  for (const std::string_view sign : {"+", "-", "−", "±", "["})
-    if (text.starts_with(sign)) text.remove_prefix(sign.size());
-  for (const std::string_view sign : {"+", "-", "−"})
-    if (text.starts_with(sign)) text.remove_prefix(sign.size());
-  return (!text.empty() && text[0] >= '0' && text[0] <= '9') || cell == "—";
-}
-
-std::string table_html(const TableBlock& block) {
-  std::string out = "<div class=\"scroll\"><table>";
-  if (!block.caption.empty()) out += "<caption>" + escaped(block.caption) + "</caption>";
-  out += "<thead><tr>";
-  for (const std::string& cell : block.table.header) out += "<th>" + escaped(cell) + "</th>";
-  out += "</tr></thead>\n<tbody>\n";
-  for (const auto& row : block.table.rows) {
-    out += "<tr>";
-    for (std::size_t c = 0; c < block.table.header.size(); ++c) {
-      const std::string cell = c < row.size() ? row[c] : std::string();
-      std::string style;
-      for (const std::string_view verdict :
-           {"PASS", "IMPROVED", "REGRESSED", "SUSPICIOUS", "ERROR", "INCOMPARABLE", "INCONCLUSIVE"})
-        if (cell == verdict) style = fmt::format(" class=\"{}\"", verdict);
-      if (is_number(cell)) style = " class=\"number\"";
-      out += "<td" + style + ">" + escaped(cell) + "</td>";
-    }
-    out += "</tr>\n";
-  }
-  return out + "</tbody></table></div>\n";
-}
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (std::size_t at = text.find(from); at != std::string::npos;
@@ -95,6 +18,8 @@ std::string inline_svg(std::string svg, const std::string& prefix) {
   const std::size_t begin = svg.find("<svg");
   if (begin == std::string::npos) return {};
   svg.erase(0, begin);
+  // The page's own colour is behind it.
+  replace_all(svg, "fill=\"#ffffff\"/>", "fill=\"none\"/>");
   replace_all(svg, "id=\"", "id=\"" + prefix);
   replace_all(svg, "id='", "id='" + prefix);
   replace_all(svg, "url(#", "url(#" + prefix);
@@ -103,43 +28,92 @@ std::string inline_svg(std::string svg, const std::string& prefix) {
   return svg;
 }
 
+std::string_view class_of(Tone tone) {
+  constexpr std::string_view kClasses[] = {"banner", "banner good", "banner bad", "banner unsure"};
+  return kClasses[static_cast<std::size_t>(tone)];
+}
+
 struct Renderer {
+  const Words& say;
   std::string& out;
+  std::string& phone_rules;
+  std::size_t& tables;
+
+  void operator()(const Banner& block) const {
+    out +=
+        fmt::format("<p class=\"{}\">{}</p>\n", class_of(block.tone), markup_escaped(block.text));
+  }
   void operator()(const Paragraph& block) const {
-    out += (block.is_warning ? "<p class=\"warning\">" : "<p>") + escaped(block.text) + "</p>\n";
+    out += (block.is_warning ? "<p class=warning>" : "<p>") + markup_escaped(block.text) + "</p>\n";
   }
   void operator()(const BulletList& block) const {
     if (block.items.empty()) return;
     out += "<ul>\n";
-    for (const std::string& item : block.items) out += "<li>" + escaped(item) + "</li>\n";
+    for (const std::string& item : block.items) out += "<li>" + markup_escaped(item) + "</li>\n";
     out += "</ul>\n";
   }
-  void operator()(const TableBlock& block) const { out += table_html(block); }
+  void operator()(const CodeBlock& block) const {
+    out += "<pre><code>" + markup_escaped(block.text) + "</code></pre>\n";
+  }
+  void operator()(const TableBlock& block) const {
+    if (!block.folded) {
+      out += html_table(block.table, block.caption, tables++, phone_rules);
+      return;
+    }
+    out += fmt::format("<details><summary>{} ({})</summary>\n", markup_escaped(block.caption),
+                       block.table.rows.size());
+    out += html_table(block.table, "", tables++, phone_rules) + "</details>\n";
+  }
   void operator()(const PlotBlock& block) const {
     if (block.svg.empty()) return;
-    out += "<figure role=\"img\" aria-label=\"" + escaped(block.plot.title) + "\">" +
+    out += "<figure role=img aria-label=\"" + markup_escaped(block.plot.title) + "\">" +
            inline_svg(block.svg, block.plot.name + "-");
     if (!block.plot.note.empty())
-      out += "<figcaption>" + escaped(block.plot.note) + "</figcaption>";
+      out += "<figcaption>" + markup_escaped(block.plot.note) + "</figcaption>";
     out += "</figure>\n";
   }
+  void operator()(const ItemsBlock& block) const {
+    out += html_items(block.list, say, tables++, phone_rules);
+  }
 };
+
+// Nothing may be fetched, from anywhere.
+constexpr std::string_view kPolicy =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
 }  // namespace
 
 std::string render_html(const Document& document) {
-  std::string out = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n";
-  out += "<meta name=\"viewport\" content=\"width=device-width\">\n<title>" +
-         escaped(document.title) + "</title>\n<style>" + std::string(kStyle) +
-         "</style></head>\n<body>\n<h1>" + escaped(document.title) + "</h1>\n<nav>";
-  for (std::size_t s = 0; s < document.sections.size(); ++s)
-    out += fmt::format("<a href=\"#s{}\">{}</a>", s, escaped(document.sections[s].title));
-  out += "</nav>\n";
+  const Words& say = document.say;
+  std::string body = "<body>\n<h1>" + markup_escaped(document.title) + "</h1>\n";
+  std::string phone_rules;
+  std::size_t tables = 0;
+  const auto nav = [&] {
+    body += fmt::format("<nav aria-label=\"{}\">", markup_escaped(say("contents")));
+    for (const SectionContent& section : document.sections)
+      body += fmt::format("<a href=\"#{}\">{}</a>", section.id, markup_escaped(section.title));
+    body += "</nav>\n";
+  };
+  body += "<main>\n";
   for (std::size_t s = 0; s < document.sections.size(); ++s) {
-    out += fmt::format("<h2 id=\"s{}\">{}</h2>\n", s, escaped(document.sections[s].title));
-    for (const Block& block : document.sections[s].blocks) std::visit(Renderer{out}, block);
+    const SectionContent& section = document.sections[s];
+    const std::string heading =
+        fmt::format("<h2 id={}>{}</h2>", section.id, markup_escaped(section.title));
+    body += section.folded ? "<details><summary>" + heading + "</summary>\n" : heading + "\n";
+    for (const Block& block : section.blocks)
+      std::visit(Renderer{say, body, phone_rules, tables}, block);
+    if (section.folded) body += "</details>\n";
+    if (s == 0) nav();  // the verdict comes before everything
   }
-  return out + "</body></html>\n";
+  std::string head = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"{}\"><head><meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+      "<title>{}</title>\n",
+      say.language() == Language::kZh ? "zh-CN" : "en", kPolicy, markup_escaped(document.title));
+  head += "<style>" + std::string(html_style()) + "@media (max-width:700px){\n" + phone_rules +
+          "}\n</style></head>\n";
+  return head + body + "</main></body></html>\n";
 }
 
 }  // namespace nb

@@ -1,7 +1,11 @@
+#include <fmt/core.h>
+
 #include "report/document.hpp"
 
 namespace nb {
 namespace {
+
+constexpr std::size_t kMarkdownItems = 100;
 
 // Characters that Markdown or the HTML inside it would take as markup.
 std::string escaped(const std::string& text) {
@@ -14,7 +18,7 @@ std::string escaped(const std::string& text) {
     else if (c == '*' || c == '_' || c == '`' || c == '[' || c == ']' || c == '\\')
       (safe += '\\') += c;
     else
-      safe += c == '\n' ? ' ' : c;
+      safe += c;
   }
   return safe;
 }
@@ -26,8 +30,23 @@ TextTable escaped(TextTable table) {
   return table;
 }
 
+// GitHub shows <br> and <details>; a line break ends the row of a table.
+TextTable table_of(const TextTable& plain) {
+  TextTable table = escaped(plain);
+  const auto join = [](std::string& cell) {
+    for (std::size_t at = cell.find('\n'); at != std::string::npos; at = cell.find('\n', at))
+      cell.replace(at, 1, "<br>");
+  };
+  for (auto& cell : table.header) join(cell);
+  for (auto& row : table.rows)
+    for (auto& cell : row) join(cell);
+  return table;
+}
+
 struct Renderer {
+  const Words& say;
   std::string& out;
+  void operator()(const Banner& block) const { out += "**" + escaped(block.text) + "**\n\n"; }
   void operator()(const Paragraph& block) const {
     out += (block.is_warning ? "**" + escaped(block.text) + "**" : escaped(block.text)) + "\n\n";
   }
@@ -35,9 +54,21 @@ struct Renderer {
     for (const std::string& item : block.items) out += "- " + escaped(item) + "\n";
     if (!block.items.empty()) out += "\n";
   }
+  void operator()(const CodeBlock& block) const { out += "```sh\n" + block.text + "```\n\n"; }
   void operator()(const TableBlock& block) const {
+    const std::string table = to_markdown(table_of(block.table));
+    if (block.folded) {
+      out += fmt::format("<details><summary>{} ({})</summary>\n\n{}\n</details>\n\n",
+                         escaped(block.caption), block.table.rows.size(), table);
+      return;
+    }
     if (!block.caption.empty()) out += escaped(block.caption) + ":\n\n";
-    out += to_markdown(escaped(block.table)) + "\n";
+    out += table + "\n";
+  }
+  void operator()(const ItemsBlock& block) const {
+    (*this)(TableBlock{say("flip_items"), flip_table(block.list, say, kMarkdownItems), true});
+    if (block.list.flips.size() > kMarkdownItems)
+      out += say("flips_left_out", kMarkdownItems, block.list.flips.size()) + "\n\n";
   }
   void operator()(const PlotBlock& block) const {
     if (block.svg.empty()) return;
@@ -52,7 +83,10 @@ std::string render_markdown(const Document& document) {
   std::string out = "# " + escaped(document.title) + "\n\n";
   for (const SectionContent& section : document.sections) {
     out += "## " + escaped(section.title) + "\n\n";
-    for (const Block& block : section.blocks) std::visit(Renderer{out}, block);
+    if (section.folded)
+      out += "<details><summary>" + escaped(document.say("open_item")) + "</summary>\n\n";
+    for (const Block& block : section.blocks) std::visit(Renderer{document.say, out}, block);
+    if (section.folded) out += "</details>\n\n";
   }
   while (out.ends_with("\n\n")) out.pop_back();
   return out;

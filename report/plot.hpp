@@ -1,5 +1,5 @@
-// Plots as values, the gnuplot commands they become, and drawing them to SVG. Only gnuplot.cpp
-// knows how gnuplot is run; everything else is text and can be tested without it.
+// Plots as values, the gnuplot commands they become, and drawing them to SVG and PDF. Only
+// gnuplot.cpp knows how gnuplot is run; everything else is text and can be tested without it.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ struct PlotSeries {
 };
 
 struct Plot {
-  std::string name;  // file name without folder and ".svg"
+  std::string name;  // file name without folder and extension
   std::string title;
   std::string x_label, y_label;  // with unit: "step", "validation loss (bit/byte)"
   PlotKind kind = PlotKind::kLines;
@@ -45,10 +45,18 @@ struct PlotScript {
 // A pure function of the plot. Empty data (nothing to draw) for a plot without any value.
 PlotScript plot_script(const Plot& plot);
 
+enum class PlotFormat { kSvg, kPdf };
+// The "set terminal" line that comes before these commands.
+std::string plot_terminal(const Plot& plot, PlotFormat format);
+// What gnuplot drew, with the plot's own title and those of its series where gnuplot writes
+// "Gnuplot" and "gnuplot_plot_1": browsers show them, screen readers read them.
+std::string svg_with_titles(std::string svg, const Plot& plot);
+
 // Is that program there and does it answer --version?
 bool has_gnuplot(const std::string& program);
-// Draws to a file; the error carries gnuplot's own message. `program` must be has_gnuplot.
-Result<void> draw_svg(const Plot& plot, const std::filesystem::path& path,
-                      const std::string& program);
+// Draws <stem>.svg and <stem>.pdf; the error carries gnuplot's own message. `program` must be
+// has_gnuplot.
+Result<void> draw_plot(const Plot& plot, const std::filesystem::path& stem,
+                       const std::string& program);
 
 }  // namespace nb

@@ -29,20 +29,20 @@ std::size_t rows_per_category(const Plot& plot) {
   return std::max<std::size_t>(1, rows);
 }
 
-// Pixels: title, axis and legend, then 20 for each bar or interval and some air between categories.
+// Pixels: title, axis and legend, then 20 for each bar or interval and some air between categories;
+// less for a long list of single intervals.
 int height_of(const Plot& plot) {
   const int legend = 22 * static_cast<int>((plot.series.size() + 2) / 3);
   if (plot.kind == PlotKind::kLines) return 360 + legend;
   const int rows = static_cast<int>(plot.categories.size() * rows_per_category(plot));
+  if (plot.kind == PlotKind::kIntervals && rows > 12 && rows_per_category(plot) == 1)
+    return 120 + legend + 20 * rows;
   return 130 + legend + 20 * rows + 14 * static_cast<int>(plot.categories.size());
 }
 
 std::string frame(const Plot& plot) {
-  std::string text = fmt::format(
-      "set terminal svg size {},{} dynamic noenhanced font 'sans-serif,13' background rgb "
-      "'white'\n",
-      kWidth, height_of(plot));
-  text += fmt::format("set title {}\nset xlabel {}\n", quoted(plot.title), quoted(plot.x_label));
+  std::string text =
+      fmt::format("set title {}\nset xlabel {}\n", quoted(plot.title), quoted(plot.x_label));
   text += "set key outside top center horizontal\nset border 3 lc rgb '#888888'\n";
   text += "set tics nomirror out scale 0.6 textcolor rgb '#222222'\n";
   text += "set grid lc rgb '#e4e4e4' lt 1 lw 1\n";
@@ -130,6 +130,18 @@ std::string style_of(const Plot& plot, std::size_t s) {
 }
 
 }  // namespace
+
+std::string plot_terminal(const Plot& plot, PlotFormat format) {
+  if (format == PlotFormat::kSvg)
+    return fmt::format(
+        "set terminal svg size {},{} dynamic noenhanced font 'sans-serif,13' background rgb "
+        "'white'\n",
+        kWidth, height_of(plot));
+  // Inches: the same proportions at 110 pixels an inch, so that 13 pixels are 9 points.
+  return fmt::format(
+      "set terminal pdfcairo size {:.2f}in,{:.2f}in noenhanced font 'sans-serif,9'\n",
+      kWidth / 110.0, height_of(plot) / 110.0);
+}
 
 PlotScript plot_script(const Plot& plot) {
   PlotScript script;

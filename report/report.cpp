@@ -15,9 +15,10 @@
 namespace nb {
 namespace {
 
-ReportContext context_of(const ReportInput& input) {
+ReportContext context_of(const ReportInput& input, Language language) {
   NB_CHECK(input.run != nullptr, "[report] no run given");
-  ReportContext context{input, {}, {}};
+  ReportContext context{input, Words(language),     {},
+                        {},    score_tables(input), flips_of(input.comparisons)};
   for (const StoredRecord* stored : records_of(*input.run, "train")) {
     auto series = read_series(stored->folder / "steps.csv");
     if (series)
@@ -29,10 +30,10 @@ ReportContext context_of(const ReportInput& input) {
 }
 
 Document document_of(const ReportContext& context) {
-  Document document;
-  document.title = context.input.title;
+  Document document{context.input.title, context.say, {}};
   for (const Section& section : sections())
-    document.sections.push_back({std::string(section.title), section.blocks(context)});
+    document.sections.push_back({std::string(section.id), context.say(section.title),
+                                 section.blocks(context), section.folded});
   return document;
 }
 
@@ -50,21 +51,19 @@ void draw(Document& document, const fs::path& folder, const ReportOptions& optio
   const auto plots = plots_of(document);
   if (plots.empty() || !options.plots) return;
   if (!has_gnuplot(options.gnuplot)) {
-    files.notes.push_back(
-        fmt::format("no plots: {} does not run on this host; install the package gnuplot-nox and "
-                    "write the report again",
-                    options.gnuplot));
+    files.notes.push_back(document.say("no_gnuplot", options.gnuplot));
     return;
   }
   for (PlotBlock* block : plots) {
-    const fs::path path = folder / (block->plot.name + ".svg");
-    if (const auto drawn = draw_svg(block->plot, path, options.gnuplot); !drawn) {
+    const fs::path stem = folder / block->plot.name;
+    if (const auto drawn = draw_plot(block->plot, stem, options.gnuplot); !drawn) {
       files.notes.push_back(drawn.error().message);
       continue;
     }
-    if (auto svg = read_file(path)) {
+    if (auto svg = read_file(stem.string() + ".svg")) {
       block->svg = std::move(*svg);
-      files.plots.push_back(path);
+      files.plots.push_back(stem.string() + ".svg");
+      files.plots.push_back(stem.string() + ".pdf");
     }
   }
 }
@@ -72,8 +71,8 @@ void draw(Document& document, const fs::path& folder, const ReportOptions& optio
 // Older plots and tables would stand beside the new ones as if they belonged to them. Only what a
 // report writes goes: the folder may be the user's own.
 Result<void> clear(const fs::path& folder) {
-  constexpr std::array<std::array<const char*, 2>, 2> kOurs = {
-      {{"plots", ".svg"}, {"csv", ".csv"}}};
+  constexpr std::array<std::array<const char*, 2>, 3> kOurs = {
+      {{"plots", ".svg"}, {"plots", ".pdf"}, {"csv", ".csv"}}};
   for (const auto& [name, extension] : kOurs) {
     std::error_code error;
     std::vector<fs::path> old;
@@ -116,7 +115,7 @@ std::vector<Comparison> device_comparisons(const RunRecords& run) {
 
 Result<ReportFiles> write_report(const ReportInput& input, const fs::path& folder,
                                  const ReportOptions& options) {
-  const ReportContext context = context_of(input);
+  const ReportContext context = context_of(input, options.language);
   NB_TRY_VOID(make_folders(folder));
   NB_TRY_VOID(clear(folder));
   ReportFiles files;
@@ -125,8 +124,8 @@ Result<ReportFiles> write_report(const ReportInput& input, const fs::path& folde
   if (!files.notes.empty()) {
     std::vector<Block> blocks;
     for (const std::string& note : files.notes) blocks.emplace_back(Paragraph{note, true});
-    auto& summary = document.sections.front().blocks;
-    summary.insert(summary.begin(), blocks.begin(), blocks.end());
+    auto& first = document.sections.front().blocks;
+    first.insert(first.end(), blocks.begin(), blocks.end());
   }
   NB_TRY_VOID(write_csv(context, folder / "csv", files));
   files.markdown = folder / "report.md";

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/base/result.hpp"
+#include "report/words.hpp"
 #include "results/compare.hpp"
 #include "results/gate.hpp"
 #include "results/store.hpp"
@@ -23,6 +24,7 @@ struct ReportInput {
 };
 
 struct ReportOptions {
+  Language language = Language::kEn;
   bool plots = true;
   std::string gnuplot = "gnuplot";  // program, searched in PATH
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "report/sections.hpp"
 #include "results/format.hpp"
@@ -10,10 +11,14 @@
 namespace nb {
 namespace {
 
+// A plot has 860 pixels: longer curves are drawn as means of equally many steps.
+constexpr std::size_t kMaxPoints = 430;
+
 // Values of a column where there are any.
-PlotSeries series_of(const ReportContext::Curve& curve, const std::string& column) {
+PlotSeries series_of(const Words& say, const ReportContext::Curve& curve,
+                     const std::string& column) {
   PlotSeries line;
-  line.title = series_title(curve.stored->record);
+  line.title = series_title(say, curve.stored->record);
   const auto at = curve.series.column(column);
   if (!at) return line;
   for (std::size_t row = 0; row < curve.series.steps.size(); ++row)
@@ -25,45 +30,63 @@ PlotSeries series_of(const ReportContext::Curve& curve, const std::string& colum
   return line;
 }
 
-std::string file_part(std::string name) {
-  for (char& c : name)
-    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))) c = '_';
-  return name;
+// Steps that became one point; 1: the curve is as it was.
+std::size_t thin(PlotSeries& line) {
+  const std::size_t width = (line.x.size() + kMaxPoints - 1) / kMaxPoints;
+  if (width <= 1) return 1;
+  std::vector<double> x, y;
+  for (std::size_t begin = 0; begin < line.x.size(); begin += width) {
+    const std::size_t end = std::min(begin + width, line.x.size());
+    const std::span xs(line.x.data() + begin, end - begin), ys(line.y.data() + begin, end - begin);
+    x.push_back(mean(xs));
+    y.push_back(mean(ys));
+  }
+  line.x = std::move(x);
+  line.y = std::move(y);
+  return width;
 }
 
-void add_plot(std::vector<Block>& blocks, const std::string& node,
+void add_line_plot(std::vector<Block>& blocks, const Words& say, Plot plot) {
+  if (plot.series.empty()) return;
+  std::size_t width = 1;
+  for (PlotSeries& line : plot.series) width = std::max(width, thin(line));
+  if (width > 1) plot.note += (plot.note.empty() ? "" : " ") + say("curve_thinned", width);
+  blocks.emplace_back(PlotBlock{std::move(plot), {}});
+}
+
+void add_plot(std::vector<Block>& blocks, const Words& say, const std::string& node,
               const std::vector<const ReportContext::Curve*>& curves, const std::string& column,
               const std::string& quantity, const std::string& unit) {
   Plot plot;
   plot.name = file_part(column + "_" + node);
   plot.title = fmt::format("{}: {}", node, quantity);
-  plot.x_label = "step";
+  plot.x_label = say("step");
   plot.y_label = fmt::format("{} ({})", quantity, unit);
   for (const auto* curve : curves)
-    if (PlotSeries line = series_of(*curve, column); !line.x.empty())
+    if (PlotSeries line = series_of(say, *curve, column); !line.x.empty())
       plot.series.push_back(std::move(line));
-  if (!plot.series.empty()) blocks.emplace_back(PlotBlock{std::move(plot), {}});
+  add_line_plot(blocks, say, std::move(plot));
 }
 
 // Loss of each later curve minus the first one's of the same seed: what two devices' arithmetic
 // does to one recipe.
-void add_difference_plot(std::vector<Block>& blocks, const std::string& node,
+void add_difference_plot(std::vector<Block>& blocks, const Words& say, const std::string& node,
                          const std::vector<const ReportContext::Curve*>& curves) {
   Plot plot;
   plot.name = file_part("loss_difference_" + node);
-  plot.title = node + ": training loss, difference between devices";
-  plot.x_label = "step";
-  plot.y_label = "loss difference (nat)";
+  plot.title = say("plot_loss_difference", node);
+  plot.x_label = say("step");
+  plot.y_label = say("loss_difference");
   for (std::size_t i = 0; i < curves.size(); ++i) {
     const Record& later = curves[i]->stored->record;
     const auto first =
         std::find_if(curves.begin(), curves.begin() + static_cast<std::ptrdiff_t>(i),
                      [&](const auto* c) { return c->stored->record.seed == later.seed; });
     if (first == curves.begin() + static_cast<std::ptrdiff_t>(i)) continue;
-    const PlotSeries a = series_of(**first, metric::kSeriesLoss);
-    const PlotSeries b = series_of(*curves[i], metric::kSeriesLoss);
+    const PlotSeries a = series_of(say, **first, metric::kSeriesLoss);
+    const PlotSeries b = series_of(say, *curves[i], metric::kSeriesLoss);
     PlotSeries line;
-    line.title = fmt::format("{} − {}", series_title(later), (*first)->stored->record.device);
+    line.title = fmt::format("{} − {}", series_title(say, later), (*first)->stored->record.device);
     for (std::size_t j = 0, k = 0; j < a.x.size() && k < b.x.size();) {
       if (a.x[j] == b.x[k]) {
         line.x.push_back(a.x[j]);
@@ -74,9 +97,8 @@ void add_difference_plot(std::vector<Block>& blocks, const std::string& node,
     }
     if (!line.x.empty()) plot.series.push_back(std::move(line));
   }
-  if (plot.series.empty()) return;
-  plot.note = "Same seed and data: the difference is due to the devices' arithmetic.";
-  blocks.emplace_back(PlotBlock{std::move(plot), {}});
+  plot.note = say("same_seed_and_data");
+  add_line_plot(blocks, say, std::move(plot));
 }
 
 std::string metric_cell(const Record& record, const char* name) {
@@ -87,18 +109,10 @@ std::string metric_cell(const Record& record, const char* name) {
 }  // namespace
 
 std::vector<Block> training_blocks(const ReportContext& context) {
+  const Words& say = context.say;
   const auto trained = records_of(*context.input.run, "train");
-  if (trained.empty()) return {Paragraph{"No training node finished in this run."}};
+  if (trained.empty()) return {Paragraph{say("no_training")}};
   std::vector<Block> blocks;
-  TextTable table{{"node", "device", "seed", "training loss", "validation", "weights"}, {}};
-  for (const StoredRecord* stored : trained) {
-    const Record& r = stored->record;
-    const auto weights = r.subject.find("weights");
-    table.rows.push_back({r.name, r.device, r.seed ? fmt::format("{}", *r.seed) : "—",
-                          metric_cell(r, metric::kTrainLoss), metric_cell(r, metric::kValBpb),
-                          weights == r.subject.end() ? "—" : weights->second.substr(0, 12)});
-  }
-  blocks.emplace_back(TableBlock{"Final state of training (equal digests mean equal bits)", table});
   std::vector<std::string> nodes;  // in the order of the records
   std::map<std::string, std::vector<const ReportContext::Curve*>> by_node;
   for (const auto& curve : context.curves) {
@@ -107,14 +121,29 @@ std::vector<Block> training_blocks(const ReportContext& context) {
     by_node[node].push_back(&curve);
   }
   for (const std::string& node : nodes) {
-    add_plot(blocks, node, by_node[node], metric::kSeriesLoss, "training loss", "nat");
-    add_difference_plot(blocks, node, by_node[node]);
-    add_plot(blocks, node, by_node[node], metric::kSeriesValBpb, "validation bits per byte",
+    add_plot(blocks, say, node, by_node[node], metric::kSeriesLoss, say("training_loss"), "nat");
+    add_difference_plot(blocks, say, node, by_node[node]);
+    add_plot(blocks, say, node, by_node[node], metric::kSeriesValBpb, say("validation_bpb"),
              "bit/byte");
   }
-  if (nodes.empty())
-    blocks.emplace_back(Paragraph{"No curves: no training node has a readable steps.csv."});
-  if (!context.unreadable.empty()) blocks.emplace_back(BulletList{context.unreadable});
+  if (nodes.empty()) blocks.emplace_back(Paragraph{say("no_curves")});
+  if (!context.unreadable.empty()) {
+    std::vector<std::string> sentences;
+    for (const std::string& one : context.unreadable) sentences.push_back(say.sentence(one));
+    blocks.emplace_back(BulletList{std::move(sentences)});
+  }
+  TextTable table{{say("node"), say("device"), say("seed"), say("training_loss"), say("validation"),
+                   say("weights")},
+                  {}};
+  for (const StoredRecord* stored : trained) {
+    const Record& r = stored->record;
+    const auto weights = r.subject.find("weights");
+    table.rows.push_back({r.name, r.device, r.seed ? fmt::format("{}", *r.seed) : "—",
+                          metric_cell(r, metric::kTrainLoss), metric_cell(r, metric::kValBpb),
+                          weights == r.subject.end() ? "—" : weights->second.substr(0, 12)});
+  }
+  const bool folded = table.rows.size() > 12;
+  blocks.emplace_back(TableBlock{say("final_state"), std::move(table), folded});
   return blocks;
 }
 

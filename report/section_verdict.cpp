@@ -1,41 +1,269 @@
-#include <fmt/core.h>
+// The first screen: the verdict in words, the scores of every model and one plot.
+#include <fmt/format.h>
 
-#include "harness/base/table.hpp"
+#include <algorithm>
+#include <cmath>
+
 #include "report/sections.hpp"
 #include "results/format.hpp"
 
 namespace nb {
+namespace {
+
+// More tasks than that stand below each other.
+constexpr std::size_t kMaxTaskColumns = 9;
+
+Tone tone_of_night(Verdict night) {
+  if (night == Verdict::kPass || night == Verdict::kImproved) return Tone::kGood;
+  if (night == Verdict::kInconclusive || night == Verdict::kIncomparable) return Tone::kUnsure;
+  return Tone::kBad;
+}
+
+bool is_confounded(const Comparison& c) {
+  return std::ranges::any_of(c.confounders, [](const Confounder& one) {
+    return one.category == "settings" || one.category == "data" || one.category == "code";
+  });
+}
+
+// Scores of each device's own models.
+std::vector<DifferenceRow> own_scores(const Comparison& c) {
+  std::vector<DifferenceRow> rows = difference_rows(c);
+  std::vector<std::string> metrics;
+  for (const DifferenceRow& row : rows) metrics.push_back(row.metric);
+  std::ranges::stable_sort(rows, {}, [](const DifferenceRow& row) { return stage_rank(row.name); });
+  std::erase_if(rows, [&](const DifferenceRow& row) {
+    const bool crossed = (!row.trained_on_a.empty() && row.trained_on_a != row.device_a) ||
+                         (!row.trained_on_b.empty() && row.trained_on_b != row.device_b);
+    return row.kind != "eval" || crossed || !is_score(row.metric, metrics);
+  });
+  return rows;
+}
+
+// What differs, what does not, what this cannot tell.
+std::string device_headline(const Words& say, const Comparison& c, const ItemList& flips) {
+  std::size_t worse = 0, better = 0, equal = 0, not_shown = 0;
+  std::vector<double> visible;
+  std::size_t seeds = 0;
+  const auto rows = own_scores(c);
+  for (const DifferenceRow& row : rows) {
+    worse += row.shown == Shown::kWorse ? 1 : 0;
+    better += row.shown == Shown::kBetter ? 1 : 0;
+    equal += row.shown == Shown::kEqual ? 1 : 0;
+    not_shown += row.shown == Shown::kNotShown ? 1 : 0;
+    seeds = std::max(seeds, row.seeds);
+    if (row.visible && row.unit == "1") visible.push_back(*row.visible);
+  }
+  std::string text;
+  if (rows.empty()) {
+    text = say("headline_no_scores", c.label_b, c.label_a);
+  } else {
+    text = say("headline_devices", c.label_b, c.label_a, say.count("n_scores", std::ssize(rows)),
+               worse, better, equal, not_shown);
+    if (seeds <= 1)
+      text += " " + say("headline_one_seed");
+    else if (!visible.empty())
+      text += " " + say("headline_visible", seeds, rounded_value(median(visible), "1"));
+  }
+  std::int64_t flipped = 0, hard = 0, items = 0, choices = 0;
+  for (const RecordPair& pair : c.pairs)
+    if (pair.fixed_weights)
+      for (const ItemComparison& one : pair.items) items += one.counts.n();
+  for (const FlipGroup& group : flips.groups)
+    if (group.same_weights && group.label_a == c.label_a && group.label_b == c.label_b) {
+      flipped += group.lost + group.won;
+      hard += group.hard;
+      choices += group.hard + group.near_tie;
+    }
+  if (items > 0)
+    text += " " + say("headline_flips", with_commas(flipped), with_commas(items),
+                      with_commas(choices), with_commas(hard));
+  if (is_confounded(c)) text += " " + say("headline_confounded");
+  return text;
+}
+
+void add_headline(std::vector<Block>& blocks, const ReportContext& context) {
+  const Words& say = context.say;
+  const ReportInput& input = context.input;
+  if (input.run->records.empty()) {
+    blocks.emplace_back(Banner{say("no_records"), Tone::kBad});
+    return;
+  }
+  if (input.gate) {
+    const GateResult& gate = *input.gate;
+    blocks.emplace_back(Banner{say.sentence(gate_headline(gate)), tone_of_night(gate.night)});
+    for (std::size_t i = 1; i < gate.findings.size(); ++i)
+      blocks.emplace_back(Paragraph{say.sentence(gate.findings[i]), true});
+    if (!gate.likely_cause.empty() && gate.night != Verdict::kPass)
+      blocks.emplace_back(Paragraph{say("likely_cause", say.sentence(gate.likely_cause))});
+    return;
+  }
+  bool any = false;
+  for (const Comparison& c : input.comparisons) {
+    if (const std::string why = c.why_incomparable(); !why.empty())
+      blocks.emplace_back(Banner{
+          say("headline_incomparable", c.label_b, c.label_a, say.sentence(why)), Tone::kUnsure});
+    else
+      blocks.emplace_back(Banner{device_headline(say, c, context.flips),
+                                 is_confounded(c) ? Tone::kUnsure : Tone::kPlain});
+    any = true;
+  }
+  if (!any) blocks.emplace_back(Banner{say("headline_nothing"), Tone::kPlain});
+}
+
+void add_trouble(std::vector<Block>& blocks, const ReportContext& context) {
+  std::vector<std::string> items;
+  for (const StoredRecord& stored : context.input.run->records)
+    if (stored.record.status != "ok")
+      items.push_back(context.say("node_failed", describe(stored.record), stored.record.error));
+  for (const std::string& sentence : context.input.run->damaged)
+    items.push_back(context.say.sentence(sentence));
+  if (items.empty()) return;
+  blocks.emplace_back(Paragraph{context.say("incomplete"), true});
+  blocks.emplace_back(BulletList{items});
+}
+
+std::string number(double value, const std::string& unit) {
+  const std::string digits = fmt::format("{:.{}f}", std::abs(value), unit == "1" ? 3 : 4);
+  return (value < 0 ? "−" : "") + digits;
+}
+
+std::string shown_cell(const Words& say, Shown shown) {
+  if (shown == Shown::kEqual) return say("shown_equal");
+  if (shown == Shown::kBetter) return say("cell_better");
+  return shown == Shown::kWorse ? say("cell_worse") : say("shown_not");
+}
+
+std::string cell_text(const Words& say, const ScoreCell& cell) {
+  if (!cell.raw) return "—";
+  std::string text = number(*cell.raw, cell.unit);
+  if (cell.centred)
+    text += "\n" + say("cell_centred", (*cell.centred < 0 ? "" : "+") + number(*cell.centred, "1"));
+  if (cell.interval)
+    text += fmt::format("\n[{}, {}]", number(cell.interval->low, cell.unit),
+                        number(cell.interval->high, cell.unit));
+  if (cell.verdict) text += "\n" + std::string(name(*cell.verdict));
+  if (cell.shown && *cell.shown != Shown::kNothing) text += "\n" + shown_cell(say, *cell.shown);
+  return text;
+}
+
+std::string model_text(const ScoreModel& model) {
+  return model.device.empty() ? model.name : model.name + "\n" + model.device;
+}
+
+std::string caption_of(const ReportContext& context, const ScoreTable& table) {
+  const Words& say = context.say;
+  bool over_seeds = false, has_shown = false;
+  std::string against;
+  for (std::size_t m = 0; m < table.models.size(); ++m)
+    for (const ScoreCell& cell : table.cells[m]) {
+      over_seeds = over_seeds || cell.seeds > 1;
+      if (cell.shown) {
+        has_shown = true;
+        against = table.models[m].against;
+      }
+    }
+  std::string text = say(over_seeds ? Phrase("scores_over_seeds") : Phrase("scores_over_items"));
+  if (context.input.gate) text += say("scores_verdict");
+  if (has_shown) text += say("scores_shown", against);
+  return text;
+}
+
+TableBlock score_table(const ReportContext& context, const ScoreTable& scores) {
+  const Words& say = context.say;
+  TableBlock block;
+  block.caption = caption_of(context, scores);
+  TextTable& table = block.table;
+  if (scores.tasks.size() <= kMaxTaskColumns) {
+    table.header = {say("model")};
+    table.header.insert(table.header.end(), scores.tasks.begin(), scores.tasks.end());
+    for (std::size_t m = 0; m < scores.models.size(); ++m) {
+      auto& row = table.rows.emplace_back();
+      row.push_back(model_text(scores.models[m]));
+      for (const ScoreCell& cell : scores.cells[m]) row.push_back(cell_text(say, cell));
+    }
+    return block;
+  }
+  table.header = {say("task")};
+  for (const ScoreModel& model : scores.models) table.header.push_back(model_text(model));
+  for (std::size_t t = 0; t < scores.tasks.size(); ++t) {
+    auto& row = table.rows.emplace_back();
+    row.push_back(scores.tasks[t]);
+    for (std::size_t m = 0; m < scores.models.size(); ++m)
+      row.push_back(cell_text(say, scores.cells[m][t]));
+  }
+  return block;
+}
+
+// Every score's difference with its interval, zero marked.
+std::optional<Plot> difference_plot(const Words& say, const Comparison& c) {
+  Plot plot;
+  plot.kind = PlotKind::kIntervals;
+  plot.name = "differences_" + file_part(c.label_b) + "_" + file_part(c.label_a);
+  plot.title = say("plot_differences", c.label_b, c.label_a);
+  plot.x_label = say("plot_differences_axis");
+  PlotSeries series, zero;
+  series.title = c.label_b + " − " + c.label_a;
+  zero.title = say("no_difference");
+  zero.is_reference = true;
+  for (const DifferenceRow& row : own_scores(c)) {
+    if (row.unit != "1") continue;
+    std::string node = row.node;
+    if (node.starts_with("eval ")) node.erase(0, 5);
+    plot.categories.push_back(node + "  " + task_of_score(row.metric));
+    series.values.emplace_back(row.difference);
+    series.intervals.push_back(row.interval95);
+    zero.values.emplace_back(0.0);
+  }
+  if (plot.categories.empty()) return std::nullopt;
+  plot.series = {std::move(series), std::move(zero)};
+  plot.note = say("plot_differences_note");
+  return plot;
+}
+
+std::optional<Plot> score_plot(const Words& say, const std::vector<ScoreTable>& tables) {
+  Plot plot;
+  plot.kind = PlotKind::kIntervals;
+  plot.name = "scores";
+  plot.title = say("plot_scores");
+  plot.x_label = say("plot_scores_axis");
+  PlotSeries series, chance;
+  chance.title = say("chance");
+  chance.is_reference = true;
+  series.title = say("score");
+  for (const ScoreTable& table : tables)
+    for (std::size_t m = 0; m < table.models.size(); ++m)
+      for (std::size_t t = 0; t < table.tasks.size(); ++t) {
+        const ScoreCell& cell = table.cells[m][t];
+        if (!cell.raw || cell.unit != "1") continue;
+        plot.categories.push_back(table.models[m].name + " " + table.models[m].device + "  " +
+                                  table.tasks[t]);
+        series.values.push_back(cell.raw);
+        series.intervals.push_back(cell.interval);
+        chance.values.push_back(cell.chance);
+      }
+  if (plot.categories.empty()) return std::nullopt;
+  plot.series.push_back(std::move(series));
+  if (std::ranges::any_of(chance.values, [](const auto& v) { return v.has_value(); }))
+    plot.series.push_back(std::move(chance));
+  return plot;
+}
+
+}  // namespace
 
 std::vector<Block> verdict_blocks(const ReportContext& context) {
-  if (!context.input.gate)
-    return {Paragraph{"Not gated: no baseline was given (npubench gate BASE CANDIDATE)."}};
-  const GateResult& gate = *context.input.gate;
-
-  const bool green = gate.night == Verdict::kPass || gate.night == Verdict::kImproved;
-  std::vector<Block> blocks = {Paragraph{gate_headline(gate), !green}};
-  if (gate.uncalibrated)
-    blocks.emplace_back(
-        Paragraph{"Uncalibrated: there is no noise card, so margins are max(1 pp, 6/n) and do not "
-                  "account for flips between healthy runs."});
-  TextTable table{{"verdict", "what", "base", "candidate", "95 % interval", "why"}, {}};
-  std::size_t passed = 0;
-  for (const TaskVerdict& v : gate.verdicts) {
-    if (v.verdict == Verdict::kPass && v.test == "identical") {
-      ++passed;
-      continue;
-    }
-    const auto plain = [](const std::optional<double>& value) {
-      return value ? fmt::format("{:.6g}", *value) : std::string("—");
-    };
-    table.rows.push_back({std::string(name(v.verdict)), v.task(), plain(v.a), plain(v.b),
-                          v.interval95 ? interval_text(*v.interval95, "1") : "", v.reason});
-  }
-  if (passed > 0)
-    blocks.emplace_back(
-        Paragraph{fmt::format("{} bit-identical (PASS).",
-                              passed == 1 ? "1 check is" : count_text(passed, "check") + " are")});
-  if (!table.rows.empty()) blocks.emplace_back(TableBlock{"", table});
-  if (!gate.notes.empty()) blocks.emplace_back(BulletList{gate.notes});
+  const Words& say = context.say;
+  const ReportInput& input = context.input;
+  std::vector<Block> blocks;
+  add_headline(blocks, context);
+  add_trouble(blocks, context);
+  for (const ScoreTable& table : context.scores) blocks.emplace_back(score_table(context, table));
+  if (context.scores.empty()) blocks.emplace_back(Paragraph{say("no_evaluation")});
+  // One plot: of what the verdict is about.
+  std::optional<Plot> plot;
+  if (!input.comparisons.empty())
+    plot = difference_plot(say, input.gate ? input.comparisons.back() : input.comparisons.front());
+  if (!plot) plot = score_plot(say, context.scores);
+  if (plot) blocks.emplace_back(PlotBlock{std::move(*plot), {}});
   return blocks;
 }
 

@@ -1,34 +1,38 @@
 #include "report/sections.hpp"
 
-#include <fmt/core.h>
-
+#include <algorithm>
 #include <array>
+
+#include "results/format.hpp"
 
 namespace nb {
 
 std::span<const Section> sections() {
   static constexpr std::array kSections = {
-      Section{"Summary", summary_blocks},
-      Section{"Verdicts", verdict_blocks},
-      Section{"Main effects", effect_blocks},
-      Section{"Device against device", device_blocks},
-      Section{"Training", training_blocks},
-      Section{"Speed and memory", speed_blocks},
-      Section{"Evaluations", evaluation_blocks},
-      Section{"Microbenchmarks", benchmark_blocks},
-      Section{"Against other runs", other_run_blocks},
-      Section{"Numerics card", numerics_blocks},
-      Section{"Environment", environment_blocks},
+      Section{"verdict", "title_verdict", verdict_blocks},
+      Section{"checks", "title_checks", check_blocks},
+      Section{"confounders", "title_confounders", confounder_blocks},
+      Section{"scores", "title_scores", score_blocks},
+      Section{"attribution", "title_attribution", attribution_blocks},
+      Section{"speed", "title_speed", speed_blocks},
+      Section{"training", "title_training", training_blocks},
+      Section{"flips", "title_flips", flip_blocks},
+      Section{"trends", "title_trends", trend_blocks},
+      Section{"card", "title_card", card_blocks},
+      Section{"numerics", "title_numerics", numerics_blocks},
+      Section{"environment", "title_environment", environment_blocks},
+      Section{"reproduce", "title_reproduce", reproduce_blocks},
+      Section{"microbenchmarks", "title_benchmarks", benchmark_blocks, true},
+      Section{"inventory", "title_inventory", inventory_blocks, true},
   };
   return kSections;
 }
 
-std::string series_title(const Record& record) {
+std::string series_title(const Words& say, const Record& record) {
   std::string title = record.device.empty() ? record.name : record.device;
   if (!record.trained_on.empty() && record.trained_on != record.device)
-    title += " (trained on " + record.trained_on + ")";
-  if (record.seed) title += fmt::format(", seed {}", *record.seed);
-  return title;
+    title = say("name_trained_on", title, record.trained_on);
+  return record.seed ? say("name_seed", title, *record.seed) : title;
 }
 
 std::vector<const StoredRecord*> records_of(const RunRecords& run, std::string_view kind) {
@@ -36,6 +40,29 @@ std::vector<const StoredRecord*> records_of(const RunRecords& run, std::string_v
   for (const StoredRecord& stored : run.records)
     if (stored.record.kind == kind && stored.record.status == "ok") found.push_back(&stored);
   return found;
+}
+
+std::string file_part(std::string name) {
+  for (char& c : name)
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))) c = '_';
+  return name;
+}
+
+std::string shown_text(const Words& say, Shown shown, const std::optional<double>& visible,
+                       const std::string& unit) {
+  switch (shown) {
+    case Shown::kNothing:
+      return "";
+    case Shown::kEqual:
+      return say("shown_equal");
+    case Shown::kBetter:
+      return say("shown_better");
+    case Shown::kWorse:
+      return say("shown_worse");
+    case Shown::kNotShown:
+      break;
+  }
+  return visible ? say("shown_not_visible", rounded_value(*visible, unit)) : say("shown_not");
 }
 
 }  // namespace nb

@@ -18,6 +18,7 @@ struct Options {
   std::string run;
   std::string baseline;
   std::string out;
+  std::string language = "en";
   bool no_plots = false;
   bool json = false;
 };
@@ -41,6 +42,8 @@ int print(const ReportFiles& files, bool json) {
 }
 
 int report(const Options& options) {
+  const auto language = parse_language(options.language);
+  if (!language) return fail(language.error());
   const auto run = read_run(options.run);
   if (!run) return fail(run.error());
   ReportInput input;
@@ -56,6 +59,7 @@ int report(const Options& options) {
     input.gate = gate(input.comparisons.back());
   }
   ReportOptions report_options;
+  report_options.language = *language;
   report_options.plots = !options.no_plots;
   const std::filesystem::path out =
       options.out.empty() ? run->path / "report" : std::filesystem::path(options.out);
@@ -75,6 +79,7 @@ Action add_report(CLI::App& app) {
   app.add_option("RUN", options->run, "run folder (results/runs/<suite>)")->required();
   app.add_option("--baseline", options->baseline, "run folder to compare and gate against");
   app.add_option("--out", options->out, "folder of the report (default: RUN/report)");
+  app.add_option("--lang", options->language, "language of the sentences: en or zh");
   app.add_flag("--no-plots", options->no_plots, "do not call gnuplot");
   app.add_flag("--json", options->json, "paths of the written files as JSON on stdout");
   app.footer(

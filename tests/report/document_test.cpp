@@ -10,8 +10,7 @@ namespace {
 using test::has;
 
 Document hostile() {
-  Document document;
-  document.title = "a <script>alert('x')</script> & \"b\"";
+  Document document{"a <script>alert('x')</script> & \"b\"", Words(), {}};
   PlotBlock plot;
   plot.plot.name = "p";
   plot.plot.title = "plot \"of\" <x>";
@@ -20,11 +19,14 @@ Document hostile() {
       "<use xlink:href='#gpDot'/><g id=\"canvas\" fill=\"url(#grad)\"></g></svg>\n";
   PlotBlock second = plot;
   second.plot.name = "q";
-  document.sections = {
-      {"One & two",
-       {Paragraph{"x < y", true}, BulletList{{"<li>"}},
-        TableBlock{"cap|tion", {{"a|b", "<th>"}, {{"1|2", "<img src=x>"}, {"REGRESSED", "−3.5"}}}},
-        plot, second}}};
+  document.sections = {{"one",
+                        "One & two",
+                        {Paragraph{"x < y", true}, BulletList{{"<li>"}},
+                         TableBlock{"cap|tion",
+                                    {{"a|b", "<th>", "n"},
+                                     {{"1|2", "<img src=x>", "2"}, {"REGRESSED", "", "−3.5"}}}},
+                         plot, second},
+                        false}};
   return document;
 }
 
@@ -49,8 +51,8 @@ TEST(Html, InlinesPlotsWithIdsOfTheirOwn) {
 
 TEST(Html, MarksVerdictsAndNumbers) {
   const std::string html = render_html(hostile());
-  EXPECT_TRUE(has(html, "<td class=\"REGRESSED\">REGRESSED</td>"));
-  EXPECT_TRUE(has(html, "<td class=\"number\">−3.5</td>"));
+  EXPECT_TRUE(has(html, "<th scope=row class=bad>REGRESSED</th>"));
+  EXPECT_TRUE(has(html, "<td class=n>−3.5</td>"));
 }
 
 TEST(Markdown, EscapesMarkupAndCells) {

@@ -75,9 +75,11 @@ std::string text_of(const PlotScript& script) {
 }
 
 TEST(PlotScript, IsWhatWasReviewed) {
-  NB_EXPECT_GOLDEN("report/plot_lines.txt", text_of(plot_script(lines())));
-  NB_EXPECT_GOLDEN("report/plot_bars.txt", text_of(plot_script(bars())));
-  NB_EXPECT_GOLDEN("report/plot_intervals.txt", text_of(plot_script(intervals())));
+  for (const auto& [file, plot] :
+       {std::pair("report/plot_lines.txt", lines()), std::pair("report/plot_bars.txt", bars()),
+        std::pair("report/plot_intervals.txt", intervals())})
+    NB_EXPECT_GOLDEN(file, plot_terminal(plot, PlotFormat::kSvg) +
+                               plot_terminal(plot, PlotFormat::kPdf) + text_of(plot_script(plot)));
 }
 
 TEST(PlotScript, QuotesTextAndLeavesOutMissingValues) {
@@ -98,24 +100,40 @@ TEST(PlotScript, BarsKeepApart) {
   EXPECT_GT(script.data[0][0][4], a[5]) << "categories follow downwards";
 }
 
-TEST(DrawSvg, DrawsAllKinds) {
+TEST(DrawPlot, DrawsAllKindsAsSvgAndPdf) {
   if (!has_gnuplot("gnuplot")) GTEST_SKIP() << "skipped: no gnuplot";
   const test::TempDir dir;
   for (const Plot& plot : {lines(), bars(), intervals()}) {
-    const auto path = dir / "it's a folder" / (plot.name + ".svg");
-    const auto drawn = draw_svg(plot, path, "gnuplot");
+    const auto stem = dir / "it's a folder" / plot.name;
+    const auto drawn = draw_plot(plot, stem, "gnuplot");
     ASSERT_TRUE(drawn) << drawn.error().message;
-    const auto svg = read_file(path);
+    const auto svg = read_file(stem.string() + ".svg");
     ASSERT_TRUE(svg);
-    EXPECT_NE(svg->find("h100_sxm"), std::string::npos) << "the legend";
-    EXPECT_FALSE(fs::exists(path.string() + ".messages"));
+    EXPECT_NE(svg->find("h100_sxm</text>"), std::string::npos) << "the legend";
+    EXPECT_NE(svg->find("<title>h100_sxm</title>"), std::string::npos) << "the series' own name";
+    EXPECT_EQ(svg->find("gnuplot_plot_1</title>"), std::string::npos);
+    EXPECT_EQ(svg->find("<title>Gnuplot"), std::string::npos);
+    const auto pdf = read_file(stem.string() + ".pdf");
+    ASSERT_TRUE(pdf);
+    EXPECT_TRUE(pdf->starts_with("%PDF-"));
+    EXPECT_FALSE(fs::exists(stem.string() + ".messages"));
   }
 }
 
-TEST(DrawSvg, AGnuplotThatFailsIsAnErrorNotACrash) {
+TEST(SvgTitles, AreThePlotsOwnAndEscaped) {
+  const std::string svg = svg_with_titles(
+      "<svg><title>Gnuplot</title><g id=\"gnuplot_plot_1\"><title>gnuplot_plot_1</title></g>"
+      "<g id=\"gnuplot_plot_2\"><title>gnuplot_plot_2</title></g></svg>",
+      lines());
+  EXPECT_EQ(svg,
+            "<svg><title>it&#39;s &quot;base&quot;: loss</title><g id=\"gnuplot_plot_1\"><title>"
+            "ascend_910b3</title></g><g id=\"gnuplot_plot_2\"><title>h100_sxm</title></g></svg>");
+}
+
+TEST(DrawPlot, AGnuplotThatFailsIsAnErrorNotACrash) {
   const test::TempDir dir;
   EXPECT_FALSE(has_gnuplot((dir / "none").string()));
-  const auto dead = draw_svg(lines(), dir / "a.svg", "/bin/false");
+  const auto dead = draw_plot(lines(), dir / "a", "/bin/false");
   ASSERT_FALSE(dead);
   EXPECT_NE(dead.error().message.find("/bin/false did not draw it"), std::string::npos);
   EXPECT_FALSE(fs::exists(dir / "a.svg"));

@@ -1,0 +1,23 @@
+// Parts of the HTML renderer, for html*.cpp only.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "report/document.hpp"
+
+namespace nb {
+
+std::string_view html_style();   // html_style.cpp
+std::string_view html_script();  // html_script.cpp: the items' filter and search
+
+// One table. Of wide ones a rule a column is added to `phone_rules`: where a screen is narrow,
+// every row becomes a card, and the rule names its cells.
+std::string html_table(const TextTable& table, const std::string& caption, std::size_t index,
+                       std::string& phone_rules);
+// A table of the first items, the data for the script, and the script.
+std::string html_items(const ItemList& list, const Words& say, std::size_t index,
+                       std::string& phone_rules);
+
+}  // namespace nb

@@ -1,0 +1,74 @@
+#include "report/html.hpp"
+
+namespace nb {
+
+// Light, dark and paper by variables alone. Tables never scroll sideways where it can be helped:
+// long words break, and below 700 px every row of a wide table is a card.
+std::string_view html_style() {
+  return R"(
+:root{color-scheme:light dark;--text:#1d2126;--soft:#59636e;--page:#fff;--line:#dfe3e8;--head:#f3f5f7;--link:#0060a0;
+--good:#00693c;--bad:#b00020;--unsure:#8a5a00;--warn:#fff4d6;--warnline:#d08a00;--plain:#eef3f8;--plainline:#5b87ad}
+@media (prefers-color-scheme:dark){:root{--text:#e3e6ea;--soft:#a3adb8;--page:#15181c;--line:#343b44;--head:#20252b;--link:#7cc0f5;
+--good:#5fd39a;--bad:#ff8a8f;--unsure:#f0c060;--warn:#3a2f12;--warnline:#d0a040;--plain:#1d2731;--plainline:#5b87ad}}
+@media print{:root{color-scheme:light;--text:#000;--soft:#444;--page:#fff;--line:#bbb;--head:#eee;--link:#000;
+--good:#00693c;--bad:#b00020;--unsure:#8a5a00;--warn:#fff;--warnline:#888;--plain:#fff;--plainline:#888}}
+*{box-sizing:border-box}
+body{font:16px/1.5 system-ui,"Noto Sans CJK SC","Microsoft YaHei",sans-serif;color:var(--text);background:var(--page);max-width:80rem;margin:0 auto;padding:1.25rem}
+h1{font-size:1.6rem;margin:0 0 .6rem;overflow-wrap:anywhere}
+h2{font-size:1.25rem;margin:2.2rem 0 .6rem;padding-bottom:.2rem;border-bottom:1px solid var(--line)}
+nav{font-size:.9rem;margin-bottom:1rem;display:flex;flex-wrap:wrap;gap:.15rem 1rem}
+a{color:var(--link)}
+p,li{max-width:60rem;overflow-wrap:anywhere}
+.banner{font-size:1.12rem;max-width:none;padding:.7rem 1rem;margin:.6rem 0;border-left:6px solid var(--plainline);background:var(--plain)}
+.banner.good{border-color:var(--good)}.banner.bad{border-color:var(--bad)}.banner.unsure{border-color:var(--unsure)}
+.warning{background:var(--warn);border-left:4px solid var(--warnline);padding:.5rem .8rem}
+pre{background:var(--head);padding:.7rem 1rem;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.88rem}
+.scroll{overflow-x:auto}
+table{border-collapse:collapse;font-size:.86rem;line-height:1.4;margin:.4rem 0 1.4rem;font-variant-numeric:tabular-nums;max-width:100%}
+caption{text-align:left;font-weight:600;padding:.3rem 0;max-width:60rem}
+th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top;overflow-wrap:anywhere;min-width:2.5rem}
+thead th{background:var(--head);vertical-align:bottom;overflow-wrap:break-word}
+th small{font-weight:400;color:var(--soft)}
+tbody th{font-weight:400}
+th.n,td.n{text-align:right}td.n{overflow-wrap:normal}td.n .w{white-space:nowrap}
+td small,th small{color:var(--soft);display:block}td small .w{white-space:nowrap}
+.good{color:var(--good)}.bad{color:var(--bad)}.unsure{color:var(--unsure)}
+td.good,td.bad,td.unsure,small.good,small.bad,small.unsure{font-weight:600}
+td small.good{color:var(--good)}td small.bad{color:var(--bad)}td small.unsure{color:var(--unsure)}
+.banner.good,.banner.bad,.banner.unsure{color:var(--text)}
+details>summary{cursor:pointer;font-weight:600;padding:.25rem 0}
+details>summary h2{display:inline-block;border:0;margin:.6rem 0 0}
+figure{margin:1rem 0 1.8rem}figure svg{max-width:100%;height:auto;display:block}
+figcaption{font-size:.86rem;color:var(--soft)}
+.filters{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end;margin:.5rem 0}
+.filters label{display:flex;flex-direction:column;font-size:.8rem;color:var(--soft)}
+.filters input,.filters select,button{font:inherit;font-size:.9rem;color:var(--text);background:var(--page);border:1px solid var(--line);border-radius:4px;padding:.25rem .5rem;max-width:18rem}
+.open td{background:var(--head)}
+.sides{display:grid;grid-template-columns:1fr 1fr;gap:1rem}
+.sides pre{margin:.2rem 0}
+@media (prefers-color-scheme:dark){@media screen{figure svg{filter:invert(1) hue-rotate(180deg)}}}
+@media (max-width:700px){
+body{padding:.8rem}
+table.cards,table.cards tbody,table.cards tr,table.cards th,table.cards td{display:block;min-width:0}
+table.cards caption{display:block}
+table.cards thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+table.cards tr{border:1px solid var(--line);border-radius:4px;margin:0 0 .6rem;padding:.2rem .5rem}
+table.cards th,table.cards td{border:0;padding:.12rem 0;text-align:right;display:flex;justify-content:space-between;gap:1rem}
+table.cards th::before,table.cards td::before{color:var(--soft);text-align:left;flex:none;max-width:45%;font-weight:400}
+table.cards tbody th{font-weight:600}
+table.cards td:empty{display:none}
+table.cards .v{min-width:0;text-align:right}table.cards .v small{display:inline;margin-left:.5em}
+.sides{grid-template-columns:1fr}
+}
+@media print{
+body{font-size:10pt;max-width:none;padding:0}
+nav,.filters,button{display:none}
+h2{break-after:avoid}tr,figure{break-inside:avoid}
+thead{display:table-header-group}
+.scroll{overflow:visible}
+a{text-decoration:none}
+}
+)";
+}
+
+}  // namespace nb

@@ -1,0 +1,129 @@
+#include <fmt/core.h>
+
+#include "report/html.hpp"
+#include "report/markup.hpp"
+
+namespace nb {
+namespace {
+
+// Narrower tables fit a telephone as they are.
+constexpr std::size_t kCardColumns = 4;
+// Longer texts than that may break, numbers or not.
+constexpr std::size_t kMaxNowrap = 28;
+
+std::vector<std::string> lines_of(const std::string& cell) {
+  std::vector<std::string> lines;
+  std::size_t at = 0;
+  for (std::size_t end = cell.find('\n'); end != std::string::npos; end = cell.find('\n', at)) {
+    lines.push_back(cell.substr(at, end - at));
+    at = end + 1;
+  }
+  lines.push_back(cell.substr(at));
+  return lines;
+}
+
+bool is_number(std::string_view text) {
+  if (text == "—" || text == "-") return true;
+  if (text.size() > kMaxNowrap) return false;
+  for (int i = 0; i < 2; ++i)
+    for (const std::string_view sign : {"+", "-", "−", "±", "[", "< "})
+      if (text.starts_with(sign)) text.remove_prefix(sign.size());
+  return !text.empty() && text[0] >= '0' && text[0] <= '9';
+}
+
+// Columns that are aligned to the right: every cell is a number or empty, and there is one.
+std::vector<bool> number_columns(const TextTable& table) {
+  std::vector<bool> numbers(table.header.size(), false);
+  for (std::size_t c = 0; c < numbers.size(); ++c) {
+    bool any = false, all = true;
+    for (const auto& row : table.rows) {
+      if (c >= row.size() || row[c].empty()) continue;
+      const bool number = is_number(lines_of(row[c]).front());
+      any = any || number;
+      all = all && number;
+    }
+    numbers[c] = any && all;
+  }
+  return numbers;
+}
+
+std::string_view class_of(Tone tone) {
+  switch (tone) {
+    case Tone::kGood:
+      return "good";
+    case Tone::kBad:
+      return "bad";
+    case Tone::kUnsure:
+      return "unsure";
+    case Tone::kPlain:
+      break;
+  }
+  return "";
+}
+
+std::string line_html(const std::string& line) {
+  const std::string text = markup_escaped(line);
+  return is_number(line) && line.find(' ') != std::string::npos
+             ? "<span class=w>" + text + "</span>"
+             : text;
+}
+
+std::string cell_html(const std::string& cell) {
+  if (cell.find('\n') == std::string::npos) return line_html(cell);
+  const auto lines = lines_of(cell);
+  std::string out = "<span class=v>" + line_html(lines.front());
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const std::string_view tone = class_of(tone_of(lines[i]));
+    out += tone.empty() ? "<small>" : fmt::format("<small class={}>", tone);
+    out += line_html(lines[i]) + "</small>";
+  }
+  return out + "</span>";
+}
+
+// For "content" of a style sheet inside HTML.
+std::string css_string(const std::string& text) {
+  std::string safe = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\' || c == '<' || c == '\n')
+      safe += fmt::format("\\{:x} ", static_cast<int>(c == '\n' ? ' ' : c));
+    else
+      safe += c;
+  }
+  return safe + "\"";
+}
+
+}  // namespace
+
+std::string html_table(const TextTable& table, const std::string& caption, std::size_t index,
+                       std::string& phone_rules) {
+  const bool cards = table.header.size() >= kCardColumns;
+  const std::vector<bool> numbers = number_columns(table);
+  std::string out =
+      fmt::format("<div class=scroll><table id=t{}{}>", index, cards ? " class=cards" : "");
+  if (!caption.empty()) out += "<caption>" + markup_escaped(caption) + "</caption>";
+  out += "<thead><tr>";
+  for (std::size_t c = 0; c < table.header.size(); ++c) {
+    out += fmt::format("<th scope=col{}>{}</th>", numbers[c] ? " class=n" : "",
+                       cell_html(table.header[c]));
+    if (cards)
+      phone_rules += fmt::format("#t{} tbody tr>:nth-child({})::before{{content:{}}}\n", index,
+                                 c + 1, css_string(table.header[c]));
+  }
+  out += "</tr></thead>\n<tbody>\n";
+  for (const auto& row : table.rows) {
+    out += "<tr>";
+    for (std::size_t c = 0; c < table.header.size(); ++c) {
+      const std::string cell = c < row.size() ? row[c] : std::string();
+      std::string style(class_of(tone_of(cell)));
+      if (numbers[c]) style = "n";
+      const bool is_name = c == 0 && !numbers[0];
+      out += is_name ? "<th scope=row" : "<td";
+      if (!style.empty()) out += " class=" + style;
+      out += ">" + cell_html(cell) + (is_name ? "</th>" : "</td>");
+    }
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+}  // namespace nb

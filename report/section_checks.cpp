@@ -1,0 +1,40 @@
+// Every check of the gate that is not "equal to the last bit".
+#include <fmt/core.h>
+
+#include "report/sections.hpp"
+#include "results/format.hpp"
+
+namespace nb {
+
+std::vector<Block> check_blocks(const ReportContext& context) {
+  const Words& say = context.say;
+  if (!context.input.gate) return {Paragraph{say("not_gated")}};
+  const GateResult& gate = *context.input.gate;
+  std::vector<Block> blocks;
+  if (gate.uncalibrated) blocks.emplace_back(Paragraph{say("uncalibrated")});
+  TextTable table{{say("verdict"), say("what"), say("baseline"), say("candidate"),
+                   say("interval95"), say("why")},
+                  {}};
+  long long passed = 0;
+  for (const TaskVerdict& v : gate.verdicts) {
+    if (v.verdict == Verdict::kPass && v.test == "identical") {
+      ++passed;
+      continue;
+    }
+    const auto plain = [](const std::optional<double>& value) {
+      return value ? fmt::format("{:.6g}", *value) : std::string("—");
+    };
+    table.rows.push_back({std::string(name(v.verdict)), v.task(), plain(v.a), plain(v.b),
+                          v.interval95 ? interval_text(*v.interval95, "1") : "",
+                          say.sentence(v.reason)});
+  }
+  if (passed > 0) blocks.emplace_back(Paragraph{say.count("n_identical_checks", passed)});
+  if (!table.rows.empty()) blocks.emplace_back(TableBlock{"", std::move(table)});
+  std::vector<std::string> notes;
+  for (const std::string& note : gate.notes) notes.push_back(say.sentence(note));
+  if (!notes.empty()) blocks.emplace_back(BulletList{std::move(notes)});
+  if (blocks.empty()) blocks.emplace_back(Paragraph{say("nothing_judged")});
+  return blocks;
+}
+
+}  // namespace nb

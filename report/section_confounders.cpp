@@ -1,0 +1,64 @@
+// What differs besides the results: read before any number is attributed to a device.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "report/sections.hpp"
+
+namespace nb {
+namespace {
+
+bool has_category(const Comparison& c, std::initializer_list<std::string_view> categories) {
+  return std::ranges::any_of(c.confounders, [&](const Confounder& one) {
+    return std::ranges::find(categories, one.category) != categories.end();
+  });
+}
+
+std::string category_text(const Words& say, const std::string& category) {
+  if (category == "settings") return say("category_settings");
+  if (category == "data") return say("category_data");
+  if (category == "code") return say("category_code");
+  if (category == "numerics") return say("category_numerics");
+  if (category == "device") return say("category_device");
+  return category;
+}
+
+void add_comparison(std::vector<Block>& blocks, const Words& say, const Comparison& c) {
+  const bool devices = !c.device_a.empty();
+  blocks.emplace_back(Paragraph{say("sides", c.label_a, c.label_b)});
+  for (const std::string& finding : c.findings)
+    blocks.emplace_back(Paragraph{say.sentence(finding), true});
+  for (const std::string& sentence : c.unknown)
+    blocks.emplace_back(Paragraph{say.sentence(sentence), true});
+  if (has_category(c, {"settings", "data", "code"}))
+    blocks.emplace_back(Paragraph{say("confounded"), true});
+  else if (devices && c.only_device_differs())
+    blocks.emplace_back(Paragraph{say("only_devices")});
+  if (devices && !has_category(c, {"numerics"}) && !c.pairs.empty())
+    blocks.emplace_back(Paragraph{say("same_policy")});
+  TextTable table{{say("what"), say("field"), "A: " + c.label_a, "B: " + c.label_b, say("pairs")},
+                  {}};
+  for (const Confounder& one : c.confounders)
+    table.rows.push_back({category_text(say, one.category), one.field, one.a, one.b,
+                          fmt::format("{}", one.where.size())});
+  if (!table.rows.empty())
+    blocks.emplace_back(TableBlock{say("differences_besides"), std::move(table)});
+  std::vector<std::string> missing;
+  for (const auto* list : {&c.unpaired, &c.skipped, &c.damaged})
+    for (const std::string& sentence : *list) missing.push_back(say.sentence(sentence));
+  if (!missing.empty()) {
+    blocks.emplace_back(Paragraph{say("not_compared")});
+    blocks.emplace_back(BulletList{std::move(missing)});
+  }
+}
+
+}  // namespace
+
+std::vector<Block> confounder_blocks(const ReportContext& context) {
+  std::vector<Block> blocks;
+  for (const Comparison& c : context.input.comparisons) add_comparison(blocks, context.say, c);
+  if (blocks.empty()) return {Paragraph{context.say("no_comparison")}};
+  return blocks;
+}
+
+}  // namespace nb
