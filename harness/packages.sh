@@ -13,6 +13,8 @@ packages=(
   libtbb-dev libopenblas-pthread-dev libbenchmark-dev libyaml-cpp-dev libsimdjson-dev
   # the index over run folders
   libsqlite3-dev
+  # inspect_ai logs are ZIP files, newer ones compressed by zstd
+  libzip-dev libzstd-dev
   # integers of any size
   libboost-dev
   # plots: gnuplot-iostream is a header that needs three of Boost's libraries

@@ -25,6 +25,11 @@ constexpr ImportFormat kFormats[] = {
     {"lm-evaluation-harness write_out",
      "EleutherAI/lm-evaluation-harness @ v0.3.0: lm_eval/evaluator.py", is_lm_eval_write_out,
      read_lm_eval_write_out},
+    {"inspect_ai log (.eval)",
+     "UKGovernmentBEIS/inspect_ai @ 499e6152e: src/inspect_ai/log/_log.py, _recorders/eval.py",
+     is_inspect_eval, read_inspect_eval},
+    {"inspect_ai log (JSON)", "UKGovernmentBEIS/inspect_ai @ 499e6152e: src/inspect_ai/log/_log.py",
+     is_inspect_json, read_inspect_json},
 };
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }

@@ -23,4 +23,10 @@ Result<void> read_lm_eval_samples(const std::filesystem::path& path, ForeignBuil
 bool is_lm_eval_write_out(const FileHead& head);
 Result<void> read_lm_eval_write_out(const std::filesystem::path& path, ForeignBuilder& builder);
 
+// inspect_ai: logs as archives and as JSON.
+bool is_inspect_eval(const FileHead& head);
+Result<void> read_inspect_eval(const std::filesystem::path& path, ForeignBuilder& builder);
+bool is_inspect_json(const FileHead& head);
+Result<void> read_inspect_json(const std::filesystem::path& path, ForeignBuilder& builder);
+
 }  // namespace nb

@@ -1,0 +1,311 @@
+#include "results/import/inspect_log.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "results/import/json_slices.hpp"
+#include "results/import/lines.hpp"
+
+namespace nb {
+namespace {
+
+// Arguments of a task by which it sets its number of worked examples.
+constexpr const char* kShotArguments[] = {"fewshot", "num_fewshot", "few_shot",
+                                          "shots",   "n_shots",     "fewshot_num"};
+constexpr const char* kReferences[] = {"attachment://", "tc://"};  // tc: before 0.3.50
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return text;
+}
+
+bool is_nothing(const Json& value) { return value.is_null() || value == "NaN"; }
+
+// scorer/_metric.py, value_to_float; it gives unknown words 0 and warns, here they are refused.
+bool mark_of(const Json& value, double& mark) {
+  if (value.is_string()) {
+    const auto& text = value.get_ref<const std::string&>();
+    if (text == "C" || lower(text) == "yes" || lower(text) == "true") return mark = 1, true;
+    if (text == "I" || text == "N" || lower(text) == "no" || lower(text) == "false")
+      return mark = 0, true;
+    if (text == "P") return mark = 0.5, true;
+  }
+  return number_of(value, mark);
+}
+
+struct Texts {
+  const Json& attachments;
+  const InspectLog::Attachment& elsewhere;
+
+  // A text, or a list of parts {type, text | image | …}.
+  Result<std::string> content(const Json& value) const {
+    if (value.is_array()) {
+      std::string all;
+      for (const Json& part : value) {
+        const Json& text = member_of(part, "text");
+        NB_TRY(const std::string one, content(text.is_string() ? text : Json(text_of(part))));
+        all += (all.empty() ? "" : "\n") + one;
+      }
+      return all;
+    }
+    std::string text = text_of(value);
+    for (const std::string_view reference : kReferences) {
+      if (!text.starts_with(reference)) continue;
+      const std::string name = text.substr(reference.size());
+      if (const Json& here = member_of(attachments, name); here.is_string())
+        return here.get<std::string>();
+      if (!elsewhere) return text;
+      NB_TRY(std::string found, elsewhere(name));
+      return found.empty() ? text : found;
+    }
+    return text;
+  }
+
+  // A text, or a list of messages {role, content}. Up to the first answer, which is the model's.
+  Result<std::string> conversation(const Json& value) const {
+    if (!value.is_array()) return content(value);
+    std::string all;
+    for (const Json& message : value) {
+      const std::string role = text_of(member_of(message, "role"));
+      if (role == "assistant") break;
+      NB_TRY(const std::string text, content(member_of(message, "content")));
+      all += fmt::format("{}{}: {}", all.empty() ? "" : "\n", role, text);
+    }
+    return all;
+  }
+};
+
+std::string joined(const Json& value, std::string_view between) {
+  if (!value.is_array()) return text_of(value);
+  std::string all;
+  for (const Json& one : value) all += (all.empty() ? "" : std::string(between)) + text_of(one);
+  return all;
+}
+
+// The metric that is the mean of the marks: accuracy or mean; nullptr: there is none.
+const Json* mean_of(const Json& metrics) {
+  for (const char* name : {"accuracy", "mean"})
+    if (const Json& metric = member_of(metrics, name); metric.is_object()) return &metric;
+  return nullptr;
+}
+
+}  // namespace
+
+InspectLog::InspectLog(std::filesystem::path path, ForeignBuilder& builder)
+    : path_(std::move(path)), builder_(builder) {}
+
+Result<void> InspectLog::header(const std::map<std::string, std::string_view>& members,
+                                const std::string& where) {
+  const auto read = [&](const char* key, Json& into) -> Result<void> {
+    const auto at = members.find(key);
+    if (at == members.end()) return {};
+    NB_TRY(into, parse_slice(at->second, fmt::format("{}: /{}", where, key)));
+    return {};
+  };
+  Json version, status;
+  NB_TRY_VOID(read("version", version));
+  NB_TRY_VOID(read("status", status));
+  NB_TRY_VOID(read("eval", eval_));
+  NB_TRY_VOID(read("plan", plan_));
+  NB_TRY_VOID(read("results", results_));
+  if (version.is_number() && version.get<double>() > 3)
+    builder_.ignore(
+        fmt::format("{}: log version {}; 2 and 3 are known", path_.string(), text_of(version)));
+  status_ = status.is_string() ? status.get<std::string>() : "started";
+  task_ = text_of(member_of(eval_, "task"));
+  if (task_.empty() || text_of(member_of(eval_, "model")).empty())
+    return bad_input(where + ": /eval: an inspect_ai log names its task and its model here");
+  const Json& scores = member_of(results_, "scores");
+  const Json& scorers = member_of(eval_, "scorers");
+  if (scores.is_array() && !scores.empty())
+    headline_ = text_of(member_of(scores[0], "scorer"));
+  else if (scorers.is_array() && !scorers.empty())
+    headline_ = text_of(member_of(scorers[0], "name"));
+  return {};
+}
+
+ForeignRun* InspectLog::run() {
+  if (is_asked_) return run_;
+  is_asked_ = true;
+  ForeignRun& run = builder_.run("inspect_ai", text_of(member_of(eval_, "model")));
+  // One log may be there twice, as .eval and as JSON: each file is a statement of its own.
+  const std::string stamp = text_of(member_of(eval_, "created")) + " " + path_.filename().string();
+  if (!builder_.is_latest(run, task_, stamp, path_)) return nullptr;
+  run.files.push_back(path_);
+  say_settings(run);
+  return run_ = &run;
+}
+
+void InspectLog::say_settings(ForeignRun& run) {
+  const auto say = [&](const std::string& key, const Json& value) {
+    if (!value.empty()) builder_.say(run, key, text_of(value));
+  };
+  const auto say_of_task = [&](const std::string& key, const Json& value) {
+    say(fmt::format("{} of {}", key, task_), value);
+  };
+  const std::string model = text_of(member_of(eval_, "model"));
+  if (const auto slash = model.find('/'); slash != std::string::npos)
+    builder_.say(run, "backend", model.substr(0, slash));
+  say("version", member_of(member_of(eval_, "packages"), "inspect_ai"));
+  say("model_base_url", member_of(eval_, "model_base_url"));
+  say("model_args", member_of(eval_, "model_args"));
+  for (const Json* config :
+       {&member_of(eval_, "model_generate_config"), &member_of(plan_, "config")})
+    if (config->is_object())
+      for (const auto& [key, value] : config->items()) say(key, value);
+  say_of_task("date", member_of(eval_, "created"));
+  say_of_task("limit", member_of(member_of(eval_, "config"), "limit"));
+  say_of_task("arguments", member_of(eval_, "task_args"));
+  say_of_task("solver", member_of(plan_, "steps"));
+  say_of_task("scorers", member_of(eval_, "scorers"));
+  say_of_task("commit", member_of(member_of(eval_, "revision"), "commit"));
+}
+
+bool InspectLog::is_headline(std::string_view metric) const {
+  return headline_.empty() || metric == headline_ ||
+         (metric.starts_with(headline_) && metric.substr(headline_.size()).starts_with('.'));
+}
+
+Result<std::vector<SeriesValue>> InspectLog::marks_of(const Json& scores, ForeignItem& item,
+                                                      const std::string& where) {
+  std::vector<SeriesValue> values;
+  for (const auto& [scorer, score] : scores.items()) {
+    const Json& value = member_of(score, "value");
+    if (item.prediction.empty()) item.prediction = text_of(member_of(score, "answer"));
+    if (value == "N") item.reason = "no answer";
+    const auto add = [&](const std::string& metric, const Json& one) -> Result<void> {
+      if (is_nothing(one)) {
+        ++unscored_[metric];
+        return {};
+      }
+      double mark = 0;
+      if (!mark_of(one, mark))
+        return bad_input(
+            fmt::format("{}: /scores/{}/value: {} is no mark; known are C, I, P, N, yes, no, true, "
+                        "false and finite numbers",
+                        where, metric, one.dump(-1, ' ', false, Json::error_handler_t::replace)));
+      values.push_back({{task_, "", metric}, mark});
+      return {};
+    };
+    if (value.is_object()) {
+      for (const auto& [key, one] : value.items()) NB_TRY_VOID(add(scorer + "." + key, one));
+    } else if (value.is_array()) {
+      for (std::size_t i = 0; i < value.size(); ++i)
+        NB_TRY_VOID(add(fmt::format("{}.{}", scorer, i), value[i]));
+    } else {
+      NB_TRY_VOID(add(scorer, value));
+    }
+  }
+  return values;
+}
+
+Result<void> InspectLog::sample(const Json& sample, const std::string& where,
+                                const Attachment& attachment) {
+  ++samples_;
+  const Json& scores = member_of(sample, "scores");
+  if (member_of(sample, "error").is_object()) ++failed_;
+  if (!scores.is_object() || scores.empty()) {
+    ++without_scores_;
+    return {};
+  }
+  ForeignItem item;
+  item.source_id = text_of(member_of(sample, "id"));
+  if (item.source_id.empty()) return bad_input(where + ": /id: the sample has none");
+  NB_TRY(const auto values, marks_of(scores, item, where));
+  ForeignRun* to = values.empty() ? nullptr : run();
+  if (to == nullptr) return {};
+  if (const Json& epoch = member_of(sample, "epoch"); epoch.is_number_integer())
+    item.epoch = epoch.get<std::int64_t>();
+  const Texts texts{member_of(sample, "attachments"), attachment};
+  NB_TRY(const std::string input, texts.conversation(member_of(sample, "input")));
+  NB_TRY(item.prompt, texts.conversation(member_of(sample, "messages")));
+  NB_TRY(item.gold, texts.content(Json(joined(member_of(sample, "target"), " | "))));
+  NB_TRY(item.response, texts.content(member_of(member_of(sample, "output"), "completion")));
+  if (item.response.empty()) {
+    const Json& choices = member_of(member_of(sample, "output"), "choices");
+    if (choices.is_array() && !choices.empty()) {
+      NB_TRY(item.response, texts.content(member_of(member_of(choices[0], "message"), "content")));
+    }
+  }
+  item.content =
+      fmt::format("{}\n{}\n{}", input, joined(member_of(sample, "choices"), "\n"), item.gold);
+  for (const SeriesValue& value : values)
+    builder_.series(*to, value.series).primary = is_headline(value.series.metric);
+  return builder_.add_item(*to, values, item, where);
+}
+
+// The series that a reported score is the total of: of that name where samples made one.
+ForeignSeries& InspectLog::series_of(ForeignRun& run, const Json& score) {
+  const std::string name = text_of(member_of(score, "name"));
+  const std::string scorer = text_of(member_of(score, "scorer"));
+  const std::string reducer = text_of(member_of(score, "reducer"));
+  const std::string inner = name == scorer || scorer.empty() ? name : scorer + "." + name;
+  SeriesName wanted{task_, reducer == "mean" ? "" : reducer, inner};
+  for (const std::string& metric : {name, inner})
+    for (const ForeignSeries& one : run.series)
+      if (one.name.task == task_ && one.name.filter == wanted.filter && one.name.metric == metric)
+        wanted.metric = metric;
+  ForeignSeries& series = builder_.series(run, wanted);
+  series.primary = is_headline(wanted.metric) && wanted.filter.empty();
+  return series;
+}
+
+void InspectLog::totals() {
+  const std::string path = path_.string();
+  const Json& scores = member_of(results_, "scores");
+  if (scores.is_array())
+    for (const Json& score : scores) {
+      const Json& metrics = member_of(score, "metrics");
+      const Json* mean = mean_of(metrics);
+      if (mean == nullptr) {
+        if (metrics.is_object() && !metrics.empty())
+          builder_.ignore(fmt::format(
+              "{}: scorer {} reports neither accuracy nor mean; its other metrics are left out",
+              path, text_of(member_of(score, "name"))));
+        continue;
+      }
+      ForeignRun* to = run();
+      if (to == nullptr) return;
+      ForeignSeries& series = series_of(*to, score);
+      double number = 0;
+      if (number_of(member_of(*mean, "value"), number)) series.reported = number;
+      if (number_of(member_of(member_of(metrics, "stderr"), "value"), number))
+        series.reported_stderr = number;
+      if (number_of(member_of(score, "scored_samples"), number))
+        series.reported_n = static_cast<std::int64_t>(number);
+    }
+  if (run_ == nullptr) {
+    if (!is_asked_)
+      builder_.ignore(
+          fmt::format("{}: a log of {} samples of {} without scores", path, samples_, task_));
+    return;
+  }
+  const Json& dataset = member_of(eval_, "dataset");
+  for (ForeignSeries& series : run_->series) {
+    if (series.name.task != task_) continue;
+    double number = 0;
+    if (number_of(member_of(dataset, "samples"), number))
+      series.available_n = static_cast<std::int64_t>(number);
+    if (const Json& version = member_of(eval_, "task_version"); !version.is_null())
+      series.must_match["version"] = text_of(version);
+    for (const char* key : kShotArguments)
+      if (const Json& shots = member_of(member_of(eval_, "task_args"), key); !shots.is_null())
+        series.must_match["shots"] = text_of(shots);
+  }
+  const auto note = [&](std::string text) {
+    if (std::find(run_->notes.begin(), run_->notes.end(), text) == run_->notes.end())
+      run_->notes.push_back(std::move(text));
+  };
+  if (status_ != "success")
+    note(fmt::format("{}: the log's status is {}; {} samples are there", task_, status_, samples_));
+  if (without_scores_ > 0)
+    note(fmt::format("{}: {} of {} samples have no score, {} of them an error", task_,
+                     without_scores_, samples_, std::min(failed_, without_scores_)));
+  for (const auto& [metric, count] : unscored_)
+    note(fmt::format("{}/{}: {} of {} samples are marked as not scored", task_, metric, count,
+                     samples_));
+}
+
+}  // namespace nb

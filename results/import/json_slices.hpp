@@ -1,0 +1,37 @@
+// Cuts a JSON text into its members without parsing them, so that a log of gigabytes is read sample
+// by sample over a memory map. What lies inside a member is judged when it is parsed.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "harness/base/fs.hpp"
+#include "harness/base/json_io.hpp"
+#include "harness/base/result.hpp"
+
+namespace nb {
+
+struct JsonSlice {
+  std::string key;        // of an object's member; of an array's element its number
+  std::string_view text;  // one value, as it stands in the text
+};
+
+// The members of the object, or the elements of the array, that `text` is, in its order. Errors
+// open with `where`; a text that ends early is named as cut off, with the byte and the last member.
+Result<void> for_each_slice(std::string_view text, const std::string& where,
+                            const std::function<Result<void>(const JsonSlice&)>& each);
+
+// The members of an object by key. Errors: as above; not an object; a key that is there twice.
+Result<std::map<std::string, std::string_view>> slices_of(std::string_view text,
+                                                          const std::string& where);
+
+// As parse_json, but NaN, Infinity and -Infinity, which Python writes as bare words, become the
+// texts "NaN", "Infinity" and "-Infinity".
+Result<Json> parse_slice(std::string_view slice, const std::string& where);
+
+std::string_view text_of(const MappedFile& file);  // without a byte order mark
+
+}  // namespace nb
