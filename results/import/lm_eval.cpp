@@ -48,7 +48,7 @@ constexpr const char* kModelKeys[] = {"peft", "delta", "pretrained", "model", "p
 
 std::string model_of(const LmEvalResults& results,
                      const std::map<std::string, std::string>& arguments) {
-  if (const std::string name = text_of(member_of(results.json, "model_name")); !name.empty())
+  if (const std::string name = text_of(member_of(*results.json, "model_name")); !name.empty())
     return name;
   for (const char* key : kModelKeys)
     if (const auto at = arguments.find(key); at != arguments.end() && !at->second.empty())
@@ -65,7 +65,7 @@ std::string version_text(const Json& value) {
 }
 
 std::string shots_of(const LmEvalResults& results, const std::string& task) {
-  const Json& json = results.json;
+  const Json& json = *results.json;
   const Json& stated = member_of(member_of(json, "n-shot"), task);
   if (stated.is_number()) return version_text(stated);
   const Json& own = member_of(member_of(member_of(json, "configs"), task), "num_fewshot");
@@ -110,7 +110,7 @@ void say_hash(ForeignBuilder& builder, ForeignRun& run, const std::string& name,
 void say_provenance(const LmEvalResults& results,
                     const std::map<std::string, std::string>& arguments, ForeignRun& run,
                     ForeignBuilder& builder) {
-  const Json& json = results.json;
+  const Json& json = *results.json;
   const Json& config = member_of(json, "config");
   const auto say = [&](const std::string& key, const Json& value) {
     builder.say(run, key, text_of(value));
@@ -167,7 +167,7 @@ std::string prompt_template(const Json& config) {
 
 bool is_lower_better(const LmEvalResults& results, const SeriesName& name) {
   const Json& stated =
-      member_of(member_of(member_of(results.json, "higher_is_better"), name.task), name.metric);
+      member_of(member_of(member_of(*results.json, "higher_is_better"), name.task), name.metric);
   if (stated.is_boolean()) return !stated.get<bool>();
   return std::find(std::begin(kLowerIsBetter), std::end(kLowerIsBetter), name.metric) !=
          std::end(kLowerIsBetter);
@@ -185,8 +185,8 @@ void note_once(ForeignRun& run, std::string note) {
 
 // Rows of a group (mmlu of its 57 subjects) repeat what the rows of its tasks say.
 bool is_group_of_tasks(const LmEvalResults& results, const std::string& task) {
-  const Json& members = member_of(member_of(results.json, "group_subtasks"), task);
-  const Json& rows = member_of(results.json, "results");
+  const Json& members = member_of(member_of(*results.json, "group_subtasks"), task);
+  const Json& rows = member_of(*results.json, "results");
   return members.is_array() && std::any_of(members.begin(), members.end(), [&](const Json& one) {
            return one.is_string() && rows.contains(one.get<std::string>());
          });
@@ -217,7 +217,7 @@ Result<LmEvalResults> parse_lm_eval_results(const fs::path& path) {
 }
 
 bool has_lm_eval_task(const LmEvalResults& results, const std::string& task) {
-  return member_of(results.json, "results").contains(task);
+  return member_of(*results.json, "results").contains(task);
 }
 
 std::optional<SeriesName> lm_eval_series(const std::string& task, const std::string& key) {
@@ -232,7 +232,7 @@ std::optional<SeriesName> lm_eval_series(const std::string& task, const std::str
 
 ForeignRun& lm_eval_run(const LmEvalResults& results, const std::string& task,
                         ForeignBuilder& builder) {
-  const Json& config = member_of(results.json, "config");
+  const Json& config = member_of(*results.json, "config");
   const auto arguments = model_arguments(config);
   std::string stage = text_of(member_of(config, "model_revision"));
   if (stage.empty() && arguments.contains("revision")) stage = arguments.at("revision");
@@ -256,7 +256,7 @@ ForeignRun& lm_eval_run(const LmEvalResults& results, const std::string& task,
 
 void state_lm_eval_task(const LmEvalResults& results, const std::string& task, ForeignRun& run,
                         ForeignBuilder& builder) {
-  const Json& json = results.json;
+  const Json& json = *results.json;
   const Json& row = member_of(member_of(json, "results"), task);
   const Json& config = member_of(member_of(json, "configs"), task);
   const Json& samples = member_of(member_of(json, "n-samples"), task);

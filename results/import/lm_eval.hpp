@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"
 #include "results/import/builder.hpp"
+#include "results/json_box.hpp"
 
 namespace nb {
 
@@ -26,7 +26,7 @@ LmEvalName lm_eval_name(const std::filesystem::path& path);
 // one of samples the task that it has the rows of.
 struct LmEvalResults {
   std::filesystem::path path;
-  Json json;
+  JsonBox json;
 };
 // Errors: not JSON (file:line:column; a bare NaN says so), "results" is no object.
 Result<LmEvalResults> parse_lm_eval_results(const std::filesystem::path& path);

@@ -49,7 +49,7 @@ std::optional<LmEvalResults> results_beside(const fs::path& samples, const std::
   for (const fs::path& path : found) {
     // A damaged one is named when it is read itself.
     auto results = parse_lm_eval_results(path);
-    if (results && (results->json.contains("configs") || results->json.contains("versions")))
+    if (results && (results->json->contains("configs") || results->json->contains("versions")))
       return std::move(*results);
   }
   return std::nullopt;
@@ -61,7 +61,7 @@ std::string task_of_stem(const std::string& stem, const std::optional<LmEvalResu
   if (stem.starts_with(kPrefix)) return stem.substr(kPrefix.size());
   std::string longest;
   if (results)
-    for (const auto& [task, row] : results->json.at("results").items())
+    for (const auto& [task, row] : results->json->at("results").items())
       if (stem.ends_with("_" + task) && task.size() > longest.size()) longest = task;
   return longest.empty() ? stem : longest;
 }
@@ -72,7 +72,7 @@ std::vector<std::string> filters_of(const std::optional<LmEvalResults>& results,
   std::vector<std::string> names;
   if (!results) return names;
   for (const Json& one :
-       member_of(member_of(member_of(results->json, "configs"), task), "filter_list"))
+       member_of(member_of(member_of(*results->json, "configs"), task), "filter_list"))
     names.push_back(text_of(member_of(one, "name")));
   if (names.empty()) names.emplace_back("none");
   return names;
@@ -169,7 +169,7 @@ class SamplesReader {
     task_ = task_of_stem(name.stem, results_);
     filters_ = filters_of(results_, task_);
     if (!results_) return;
-    const Json& config = member_of(member_of(results_->json, "configs"), task_);
+    const Json& config = member_of(member_of(*results_->json, "configs"), task_);
     if (const Json& delimiter = member_of(config, "target_delimiter"); delimiter.is_string())
       delimiter_ = delimiter.get<std::string>();
   }
@@ -292,7 +292,7 @@ class SamplesReader {
   bool is_no_mean(const std::string& metric) {
     if (!results_) return false;
     for (const Json& one :
-         member_of(member_of(member_of(results_->json, "configs"), task_), "metric_list"))
+         member_of(member_of(member_of(*results_->json, "configs"), task_), "metric_list"))
       if (member_of(one, "metric") == metric)
         return is_one_of(kNoMeanAggregations, text_of(member_of(one, "aggregation")));
     return false;

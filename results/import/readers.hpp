@@ -29,4 +29,27 @@ Result<void> read_inspect_eval(const std::filesystem::path& path, ForeignBuilder
 bool is_inspect_json(const FileHead& head);
 Result<void> read_inspect_json(const std::filesystem::path& path, ForeignBuilder& builder);
 
+// lighteval: totals, and details where they are JSON lines.
+bool is_lighteval_results(const FileHead& head);
+Result<void> read_lighteval_results(const std::filesystem::path& path, ForeignBuilder& builder);
+bool is_lighteval_details(const FileHead& head);
+Result<void> read_lighteval_details(const std::filesystem::path& path, ForeignBuilder& builder);
+
+// Google Benchmark's JSON: times of one program on its host.
+bool is_google_benchmark(const FileHead& head);
+Result<void> read_google_benchmark(const std::filesystem::path& path, ForeignBuilder& builder);
+
+// opencompass and AISBench: summaries, results with items; predictions have no marks and are named.
+bool is_opencompass_summary(const FileHead& head);
+Result<void> read_opencompass_summary(const std::filesystem::path& path, ForeignBuilder& builder);
+bool is_opencompass_results(const FileHead& head);
+Result<void> read_opencompass_results(const std::filesystem::path& path, ForeignBuilder& builder);
+bool is_opencompass_predictions(const FileHead& head);
+Result<void> read_opencompass_predictions(const std::filesystem::path& path,
+                                          ForeignBuilder& builder);
+
+// vllm-ascend's accuracy reports in Markdown.
+bool is_accuracy_report(const FileHead& head);
+Result<void> read_accuracy_report(const std::filesystem::path& path, ForeignBuilder& builder);
+
 }  // namespace nb
