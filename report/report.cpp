@@ -3,12 +3,14 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "harness/base/check.hpp"
 #include "harness/base/csv.hpp"
 #include "harness/base/fs.hpp"
 #include "report/csv_files.hpp"
+#include "report/json.hpp"
 #include "report/sections.hpp"
 #include "results/factorial.hpp"
 
@@ -131,7 +133,13 @@ Result<ReportFiles> write_report(const ReportInput& input, const fs::path& folde
   files.markdown = folder / "report.md";
   files.html = folder / "report.html";
   NB_TRY_VOID(write_file(files.markdown, render_markdown(document)));
+  files.latex = folder / "report.tex";
+  files.json = folder / "report.json";
   NB_TRY_VOID(write_file(files.html, render_html(document)));
+  NB_TRY_VOID(write_file(files.latex, render_latex(document)));
+  NB_TRY_VOID(write_file(
+      files.json,
+      report_json(context, document).dump(1, ' ', false, Json::error_handler_t::replace) + "\n"));
   return files;
 }
 

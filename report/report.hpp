@@ -1,5 +1,6 @@
 // Turns a run, and what it was compared with, into files for people: report.md, one self-contained
-// report.html, csv/*.csv, plots/*.svg. Reads results only; measures nothing, judges nothing.
+// report.html, report.tex, report.json, csv/*.csv, plots/*.svg and *.pdf. Reads results only;
+// measures nothing, judges nothing.
 #pragma once
 
 #include <filesystem>
@@ -30,7 +31,7 @@ struct ReportOptions {
 };
 
 struct ReportFiles {
-  std::filesystem::path markdown, html;
+  std::filesystem::path markdown, html, latex, json;
   std::vector<std::filesystem::path> csv, plots;
   std::vector<std::string>
       notes;  // "no plots: gnuplot is not installed (apt-get install gnuplot-nox)"

@@ -35,7 +35,8 @@ TextTable table_of(const Words& say, const Comparison& c, const std::vector<Diff
   return table;
 }
 
-// Pairs as they were, a row a metric; a real clock's noise has no place beside them.
+// Pairs as they were, a row a metric that is not equal to the last bit; a real clock's noise has no
+// place beside them.
 TextTable pair_table(const Words& say, const Comparison& c) {
   TextTable table{{say("node"), say("metric"), "A: " + c.label_a, "B: " + c.label_b, "B − A",
                    say("interval95"), say("shown"), say("note")},
@@ -44,7 +45,7 @@ TextTable pair_table(const Words& say, const Comparison& c) {
     Record node = pair.a->record;
     if (!c.device_a.empty()) node.device = node.trained_on = "";
     for (const MetricDifference& row : pair.metrics) {
-      if (row.clock == Clock::kHost) continue;
+      if (row.clock == Clock::kHost || row.shown == Shown::kEqual) continue;
       const auto cell = [&](const std::optional<double>& value) {
         return value ? value_text(*value, row.unit) : std::string("—");
       };
@@ -61,7 +62,8 @@ TextTable pair_table(const Words& say, const Comparison& c) {
   return table;
 }
 
-void add_comparison(std::vector<Block>& blocks, const Words& say, const Comparison& c) {
+void add_comparison(std::vector<Block>& blocks, const Words& say, const Comparison& c,
+                    std::size_t number) {
   if (c.pairs.empty() && c.unmatched.empty()) {
     blocks.emplace_back(Paragraph{say("nothing_pairs", c.label_a, c.label_b), true});
     return;
@@ -95,8 +97,8 @@ void add_comparison(std::vector<Block>& blocks, const Words& say, const Comparis
   std::string how;
   for (const std::string& method : methods) how += (how.empty() ? "" : "; ") + method;
   if (!how.empty()) blocks.emplace_back(Paragraph{say("intervals_how", how)});
-  if (TextTable pairs = pair_table(say, c); !pairs.rows.empty())
-    blocks.emplace_back(TableBlock{say("every_pair"), std::move(pairs), true});
+  add_long_table(blocks, say, say("every_pair"), pair_table(say, c),
+                 fmt::format("comparison_{}.csv", number));
 }
 
 }  // namespace
@@ -104,7 +106,8 @@ void add_comparison(std::vector<Block>& blocks, const Words& say, const Comparis
 std::vector<Block> score_blocks(const ReportContext& context) {
   const Words& say = context.say;
   std::vector<Block> blocks;
-  for (const Comparison& c : context.input.comparisons) add_comparison(blocks, say, c);
+  std::size_t number = 0;
+  for (const Comparison& c : context.input.comparisons) add_comparison(blocks, say, c, ++number);
   if (!context.input.comparisons.empty())
     blocks.insert(blocks.begin(), Paragraph{say("separately_trained")});
   TextTable table{{say("node"), say("evaluated_on"), say("metric"), say("value"),
@@ -121,8 +124,7 @@ std::vector<Block> score_blocks(const ReportContext& context) {
     blocks.emplace_back(Paragraph{say("no_evaluation")});
     return blocks;
   }
-  const bool folded = table.rows.size() > 12;
-  blocks.emplace_back(TableBlock{say("every_score"), std::move(table), folded});
+  add_long_table(blocks, say, say("every_score"), std::move(table), "metrics.csv");
   return blocks;
 }
 

@@ -35,6 +35,18 @@ std::string series_title(const Words& say, const Record& record) {
   return record.seed ? say("name_seed", title, *record.seed) : title;
 }
 
+void add_long_table(std::vector<Block>& blocks, const Words& say, const std::string& caption,
+                    TextTable table, const std::string& csv_file) {
+  constexpr std::size_t kMaxRows = 300, kUnfolded = 12;
+  const std::size_t rows = table.rows.size();
+  if (rows == 0) return;
+  table.rows.resize(std::min(rows, kMaxRows));
+  blocks.emplace_back(TableBlock{caption, std::move(table), rows > kUnfolded});
+  if (rows > kMaxRows)
+    blocks.emplace_back(Paragraph{say("rows_left_out", caption, kMaxRows,
+                                      with_commas(static_cast<long long>(rows)), csv_file)});
+}
+
 std::vector<const StoredRecord*> records_of(const RunRecords& run, std::string_view kind) {
   std::vector<const StoredRecord*> found;
   for (const StoredRecord& stored : run.records)

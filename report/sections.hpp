@@ -54,6 +54,9 @@ std::vector<Block> inventory_blocks(const ReportContext& context);    // section
 
 // "ascend_910b3, seed 1": the legend of a record's curve or bar, and of its row.
 std::string series_title(const Words& say, const Record& record);
+// A folded table of which the page holds the first rows, and says which file has all.
+void add_long_table(std::vector<Block>& blocks, const Words& say, const std::string& caption,
+                    TextTable table, const std::string& csv_file);
 // Records of that kind, failed ones left out.
 std::vector<const StoredRecord*> records_of(const RunRecords& run, std::string_view kind);
 // A name with everything but letters and digits as '_': part of a file's name.

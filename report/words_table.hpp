@@ -200,7 +200,8 @@ inline constexpr PhraseRow kPhrases[] = {
     {"method_one_many", "one seed against the prediction interval of many",
      "单个种子对多个种子的预测区间"},
     {"paired_items", "{} lost, {} won of {}; p {}", "{2} 题中失 {0}、得 {1}；p {3}"},
-    {"every_pair", "Every pair of records, metric by metric", "每一对记录，逐项指标"},
+    {"every_pair", "Pairs of records, every metric that is not equal",
+     "每一对记录，所有不相等的指标"},
     {"every_score",
      "Every score of this run (tasks named mw/… are generated and do not measure real ability)",
      "本次运行的全部得分（名为 mw/… 的任务是生成的，不衡量真实能力）"},
@@ -273,6 +274,8 @@ inline constexpr PhraseRow kPhrases[] = {
      "4 s)，"
      "s "
      "是裕量变化的稳健离散度：可由舍入解释。权重相同时，硬翻转不能由舍入解释。文本回答没有裕量。"},
+    {"rows_left_out", "“{}”: this page has the first {} of {} rows; csv/{} has all.",
+     "“{0}”：本页有 {2} 行中的前 {1} 行；csv/{3} 里有全部。"},
     {"sides_short", "A | B", "A | B"},
     {"lost", "lost", "失"},
     {"won", "won", "得"},

@@ -33,6 +33,8 @@ int print(const ReportFiles& files, bool json) {
   if (json)
     return print_json({{"markdown", files.markdown.string()},
                        {"html", files.html.string()},
+                       {"latex", files.latex.string()},
+                       {"json", files.json.string()},
                        {"csv", paths_json(files.csv)},
                        {"plots", paths_json(files.plots)},
                        {"notes", files.notes}});

@@ -49,10 +49,39 @@ TEST(Html, InlinesPlotsWithIdsOfTheirOwn) {
   EXPECT_FALSE(has(html, "<link"));
 }
 
+TEST(Html, CellsKnowTheirHeadersAndWideTablesBecomeCards) {
+  Document document{"t", Words(), {}};
+  document.sections = {
+      {"s", "S", {TableBlock{"", {{"a", "b", "c\"d", "e"}, {{"1", "x", "y", "z"}}}}}, false}};
+  const std::string html = render_html(document);
+  EXPECT_TRUE(has(html, "<th scope=col>b</th>"));
+  EXPECT_TRUE(has(html, "#t0 tbody tr>:nth-child(3)::before{content:\"c\\22 d\"}")) << html;
+}
+
+TEST(Html, LanguageIsSaid) {
+  Document document{"t", Words(Language::kZh), {}};
+  EXPECT_TRUE(has(render_html(document), "<html lang=\"zh-CN\">"));
+}
+
 TEST(Html, MarksVerdictsAndNumbers) {
   const std::string html = render_html(hostile());
   EXPECT_TRUE(has(html, "<th scope=row class=bad>REGRESSED</th>"));
   EXPECT_TRUE(has(html, "<td class=n>−3.5</td>"));
+}
+
+TEST(Latex, EscapesWhatMeansSomethingToIt) {
+  Document document{"a_b", Words(), {}};
+  document.sections = {
+      {"s",
+       "50 %",
+       {TableBlock{"c_d", {{"a&b", "n"}, {{"x\\y{z}", "[1, 2]"}, {"two\nlines", "−3"}}}}},
+       false}};
+  const std::string text = render_latex(document);
+  for (const char* part :
+       {"% a\\_b", "\\section*{50 \\%}", "\\caption{c\\_d}", "a\\&b & n \\\\",
+        "x\\textbackslash{}y\\{z\\} & {[}1, 2] \\\\",
+        "\\begin{tabular}[t]{@{}l@{}}two \\\\ lines\\end{tabular} & $-$3 \\\\", "\\end{document}"})
+    EXPECT_TRUE(has(text, part)) << part << "\n" << text;
 }
 
 TEST(Markdown, EscapesMarkupAndCells) {

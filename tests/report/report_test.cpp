@@ -7,6 +7,8 @@
 
 #include "harness/base/csv.hpp"
 #include "harness/base/fs.hpp"
+#include "harness/base/json_io.hpp"
+#include "report/json.hpp"
 #include "report/sections.hpp"
 #include "tests/report/has.hpp"
 #include "tests/results/fake_run.hpp"
@@ -69,6 +71,14 @@ TEST(Report, WritesEveryFileAndOneSelfContainedPage) {
     ASSERT_TRUE(table) << table.error().message;
     EXPECT_FALSE(table->rows.empty()) << name;
   }
+  const auto json = read_json(files->json);
+  ASSERT_TRUE(json) << json.error().message;
+  EXPECT_EQ(json->at("schema"), kReportSchema);
+  EXPECT_EQ(json->at("gate").at("night"), "PASS");
+  EXPECT_EQ(json->at("scores").size(), 4U);
+  EXPECT_EQ(json->at("scores")[0].at("verdict"), "PASS");
+  EXPECT_EQ(json->at("sections").size(), sections().size());
+  EXPECT_TRUE(has(*read_file(files->latex), "\\begin{longtable}"));
   if (!has_gnuplot("gnuplot")) GTEST_SKIP() << "skipped: no gnuplot";
   EXPECT_TRUE(files->notes.empty());
   EXPECT_GE(files->plots.size(), 14U);
@@ -81,6 +91,28 @@ TEST(Report, WritesEveryFileAndOneSelfContainedPage) {
     if (path.extension() == ".svg") {
       EXPECT_TRUE(has(*read_file(files->markdown), "plots/" + path.filename().string()));
     }
+}
+
+// Names, numbers and commands are the same; nothing but them is English.
+TEST(Report, ChineseHasEverySectionAndTheSameNumbers) {
+  FakeRun run;
+  fill(run);
+  const RunRecords records = run.read();
+  ReportInput input{"smoke", &records, device_comparisons(records), gate(records, records), {}};
+  const test::TempDir dir;
+  const auto files = write_report(input, dir / "r", {Language::kZh, false, "gnuplot"});
+  ASSERT_TRUE(files);
+  const std::string text = *read_file(files->markdown);
+  const Words zh(Language::kZh);
+  for (const Section& section : sections()) {
+    EXPECT_TRUE(has(text, "## " + zh(section.title))) << section.id;
+    EXPECT_FALSE(has(text, "## " + Words()(section.title))) << section.id;
+  }
+  for (const char* part :
+       {"0.350", "+0.133", "[0.221, 0.505", "PASS（退出码 0）", "npubench report"})
+    EXPECT_TRUE(has(text, part) || has(text, "\\" + std::string(part))) << part;
+  for (const char* part : {" the ", " is ", " are ", "difference"})
+    EXPECT_FALSE(has(text, part)) << part;
 }
 
 TEST(Report, AnOlderReportsPlotsAndTablesGoAndForeignFilesStay) {
