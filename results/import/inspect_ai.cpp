@@ -108,18 +108,20 @@ bool is_inspect_json(const FileHead& head) {
 }
 
 Result<void> read_inspect_json(const fs::path& path, ForeignBuilder& builder) {
-  NB_TRY(const MappedFile file, MappedFile::open(path));
-  NB_TRY(const auto members, slices_of(text_of(file), path.string()));
+  NB_TRY(MappedText file, MappedText::open(path));
+  NB_TRY(const auto members, slices_of(file.text(), path.string(), &file));
   InspectLog log(path, builder);
   NB_TRY_VOID(log.header(members, path.string()));
   const auto samples = members.find("samples");
   if (samples != members.end() && samples->second != "null") {
     NB_TRY_VOID(for_each_slice(
-        samples->second, path.string() + ": /samples", [&](const JsonSlice& slice) -> Result<void> {
+        samples->second, path.string() + ": /samples",
+        [&](const JsonSlice& slice) -> Result<void> {
           const std::string where = fmt::format("{}: /samples/{}", path.string(), slice.key);
           NB_TRY(const Json sample, parse_slice(slice.text, where));
           return log.sample(sample, where, {});
-        }));
+        },
+        &file));
   }
   log.totals();
   return {};

@@ -1,6 +1,8 @@
 #include "results/import/json_slices.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +14,7 @@ namespace {
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 constexpr std::size_t kEnd = std::string_view::npos;  // the text ends first
+constexpr std::size_t kStep = std::size_t{8} << 20;   // of what is given back at once
 
 std::size_t skip_blank(std::string_view text, std::size_t at) {
   while (at < text.size() && is_blank(text[at])) ++at;
@@ -35,7 +38,7 @@ constexpr auto kStops = [] {
 }();
 
 // Position after the value that begins at `at`.
-std::size_t after_value(std::string_view text, std::size_t at) {
+std::size_t after_value(std::string_view text, std::size_t at, MappedText* file) {
   if (at >= text.size()) return kEnd;
   if (text[at] == '"') return after_string(text, at);
   if (text[at] != '{' && text[at] != '[') {
@@ -43,7 +46,11 @@ std::size_t after_value(std::string_view text, std::size_t at) {
     return end == kEnd ? text.size() : end;
   }
   std::size_t depth = 0;
-  while (at < text.size()) {
+  for (std::size_t next = at + kStep; at < text.size();) {
+    if (file != nullptr && at >= next) {
+      file->passed(text.data() + at);
+      next = at + kStep;
+    }
     const char c = text[at];
     if (!kStops[static_cast<unsigned char>(c)]) {
       ++at;
@@ -73,7 +80,8 @@ tl::unexpected<Error> expected(const std::string& where, std::size_t at, const c
 }  // namespace
 
 Result<void> for_each_slice(std::string_view text, const std::string& where,
-                            const std::function<Result<void>(const JsonSlice&)>& each) {
+                            const std::function<Result<void>(const JsonSlice&)>& each,
+                            MappedText* file) {
   std::size_t at = skip_blank(text, 0);
   std::string last;
   if (at == text.size()) return bad_input(where + ": is empty");
@@ -98,7 +106,7 @@ Result<void> for_each_slice(std::string_view text, const std::string& where,
       at = skip_blank(text, at + 1);
     }
     last = slice.key;
-    const std::size_t end = after_value(text, at);
+    const std::size_t end = after_value(text, at, file);
     if (end == kEnd) return cut_off(where, text.size(), last);
     slice.text = text.substr(at, end - at);
     if (slice.text.empty()) return expected(where, at, "a value");
@@ -106,6 +114,7 @@ Result<void> for_each_slice(std::string_view text, const std::string& where,
     if (at == text.size()) return cut_off(where, at, last);
     if (text[at] != ',' && text[at] != close) return expected(where, at, "a comma");
     NB_TRY_VOID(each(slice));
+    if (file != nullptr) file->passed(text.data() + at);
     if (text[at] == close) break;
     at = skip_blank(text, at + 1);
   }
@@ -116,15 +125,17 @@ Result<void> for_each_slice(std::string_view text, const std::string& where,
 }
 
 Result<std::map<std::string, std::string_view>> slices_of(std::string_view text,
-                                                          const std::string& where) {
+                                                          const std::string& where,
+                                                          MappedText* file) {
   std::map<std::string, std::string_view> slices;
   if (const std::size_t at = skip_blank(text, 0); at < text.size() && text[at] != '{')
     return expected(where, at, "an object");
-  NB_TRY_VOID(for_each_slice(text, where, [&](const JsonSlice& slice) -> Result<void> {
+  const auto add = [&](const JsonSlice& slice) -> Result<void> {
     if (!slices.emplace(slice.key, slice.text).second)
       return bad_input(fmt::format("{}: key \"{}\" appears twice in one object", where, slice.key));
     return {};
-  }));
+  };
+  NB_TRY_VOID(for_each_slice(text, where, add, file));
   return slices;
 }
 
@@ -153,11 +164,27 @@ Result<Json> parse_slice(std::string_view slice, const std::string& where) {
   return parse_json(quoted, where);
 }
 
-std::string_view text_of(const MappedFile& file) {
-  const auto bytes = file.bytes();
+Result<MappedText> MappedText::open(const std::filesystem::path& path) {
+  NB_TRY(MappedFile file, MappedFile::open(path));
+  return MappedText(std::move(file));
+}
+
+std::string_view MappedText::text() const {
+  const auto bytes = file_.bytes();
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   return text;
+}
+
+void MappedText::passed(const char* at) {
+  const char* begin = reinterpret_cast<const char*>(file_.bytes().data());
+  if (released_ == nullptr || at < released_) released_ = begin;  // it is read anew
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t bytes = static_cast<std::size_t>(at - released_) / page * page;
+  if (bytes < kStep) return;
+  // A read-only map of a file: its pages are dropped, not changed.
+  madvise(const_cast<char*>(released_), bytes, MADV_DONTNEED);
+  released_ += bytes;
 }
 
 }  // namespace nb

@@ -19,19 +19,34 @@ struct JsonSlice {
   std::string_view text;  // one value, as it stands in the text
 };
 
+// A mapped JSON file. What has been read is given back to the system on the way, so that a file of
+// any size takes little memory; read again, it comes from the file again.
+class MappedText {
+ public:
+  static Result<MappedText> open(const std::filesystem::path& path);
+  std::string_view text() const;  // without a byte order mark
+  // Everything before `at` was read. Cheap: acts once in several megabytes.
+  void passed(const char* at);
+
+ private:
+  explicit MappedText(MappedFile file) : file_(std::move(file)) {}
+  MappedFile file_;
+  const char* released_ = nullptr;
+};
+
 // The members of the object, or the elements of the array, that `text` is, in its order. Errors
 // open with `where`; a text that ends early is named as cut off, with the byte and the last member.
 Result<void> for_each_slice(std::string_view text, const std::string& where,
-                            const std::function<Result<void>(const JsonSlice&)>& each);
+                            const std::function<Result<void>(const JsonSlice&)>& each,
+                            MappedText* file = nullptr);  // that the text lies in
 
 // The members of an object by key. Errors: as above; not an object; a key that is there twice.
 Result<std::map<std::string, std::string_view>> slices_of(std::string_view text,
-                                                          const std::string& where);
+                                                          const std::string& where,
+                                                          MappedText* file = nullptr);
 
 // As parse_json, but NaN, Infinity and -Infinity, which Python writes as bare words, become the
 // texts "NaN", "Infinity" and "-Infinity".
 Result<Json> parse_slice(std::string_view slice, const std::string& where);
-
-std::string_view text_of(const MappedFile& file);  // without a byte order mark
 
 }  // namespace nb
