@@ -90,14 +90,13 @@ Result<void> read_inspect_eval(const fs::path& path, ForeignBuilder& builder) {
     if (!is_sample(zip, entry.name)) continue;
     const std::string where = fmt::format("{}: {}", path.string(), entry.name);
     NB_TRY(const std::string text, zip.read(entry));
-    NB_TRY(const Json sample, parse_slice(text, where));
     InspectLog::Attachment elsewhere;
     if (entry.name.ends_with(kShell))
       elsewhere = [&, prefix = entry.name.substr(0, entry.name.size() - kShell.size()) +
                                std::string(kAttachments)](const std::string& name) {
         return attachment_in(zip, prefix, name);
       };
-    NB_TRY_VOID(log.sample(sample, where, elsewhere));
+    NB_TRY_VOID(log.sample(text, where, elsewhere));
   }
   log.totals();
   return {};
@@ -118,8 +117,7 @@ Result<void> read_inspect_json(const fs::path& path, ForeignBuilder& builder) {
         samples->second, path.string() + ": /samples",
         [&](const JsonSlice& slice) -> Result<void> {
           const std::string where = fmt::format("{}: /samples/{}", path.string(), slice.key);
-          NB_TRY(const Json sample, parse_slice(slice.text, where));
-          return log.sample(sample, where, {});
+          return log.sample(slice.text, where, {});
         },
         &file));
   }

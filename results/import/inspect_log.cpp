@@ -14,6 +14,8 @@ namespace {
 // Arguments of a task by which it sets its number of worked examples.
 constexpr const char* kShotArguments[] = {"fewshot", "num_fewshot", "few_shot",
                                           "shots",   "n_shots",     "fewshot_num"};
+constexpr std::string_view kMembers[] = {"id",    "epoch",       "input",    "choices", "target",
+                                         "error", "attachments", "messages", "output",  "scores"};
 constexpr const char* kReferences[] = {"attachment://", "tc://"};  // tc: before 0.3.50
 
 std::string lower(std::string text) {
@@ -201,8 +203,15 @@ Result<std::vector<SeriesValue>> InspectLog::marks_of(const Json& scores, Foreig
   return values;
 }
 
-Result<void> InspectLog::sample(const Json& sample, const std::string& where,
+Result<void> InspectLog::sample(std::string_view text, const std::string& where,
                                 const Attachment& attachment) {
+  Json sample = Json::object();
+  NB_TRY_VOID(for_each_slice(text, where, [&](const JsonSlice& slice) -> Result<void> {
+    if (std::find(std::begin(kMembers), std::end(kMembers), slice.key) == std::end(kMembers))
+      return {};
+    NB_TRY(sample[slice.key], parse_slice(slice.text, where + ": /" + slice.key));
+    return {};
+  }));
   ++samples_;
   const Json& scores = member_of(sample, "scores");
   if (member_of(sample, "error").is_object()) ++failed_;

@@ -199,9 +199,10 @@ TEST(InspectAi, BadLogsAreRefusedWithTheirPlace) {
       refusal("log.json", json_log(sample("1", 1, "1", "1") + "," + sample("1", 1, "1", "1"))),
       "log.json: /samples/1: item 1 of quiz/graded occurs twice; is the same file there twice, "
       "or are two runs in one?");
-  EXPECT_EQ(refusal("log.json", json_log(R"({"id": 1, "scores": {"match": {"value": 1,}}})")),
-            "log.json: /samples/0:1:43: syntax error while parsing object key - unexpected '}'; "
-            "expected string literal");
+  EXPECT_EQ(
+      refusal("log.json", json_log(R"({"id": 1, "scores": {"match": {"value": 1,}}})")),
+      "log.json: /samples/0: /scores:1:23: syntax error while parsing object key - unexpected '}'; "
+      "expected string literal");
   EXPECT_EQ(refusal("log.json", R"({"version": 2, "status": "success", "eval": {"task": "t"}})"),
             "log.json: /eval: an inspect_ai log names its task and its model here");
   const std::string whole = json_log(kFour);
