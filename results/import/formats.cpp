@@ -48,6 +48,12 @@ constexpr ImportFormat kFormats[] = {
      read_accuracy_report},
     {"Google Benchmark", "google/benchmark @ 267a1115: docs/user_guide.md", is_google_benchmark,
      read_google_benchmark},
+    {"evalscope reviews", "modelscope/evalscope @ fde259d2: evalscope/api/evaluator/cache.py",
+     is_evalscope_reviews, read_evalscope_reviews},
+    {"evalscope report", "modelscope/evalscope @ fde259d2: evalscope/report/report.py",
+     is_evalscope_report, read_evalscope_report},
+    {"evalscope predictions", "modelscope/evalscope @ fde259d2: evalscope/api/evaluator/cache.py",
+     is_evalscope_predictions, read_evalscope_predictions},
 };
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }

@@ -52,4 +52,12 @@ Result<void> read_opencompass_predictions(const std::filesystem::path& path,
 bool is_accuracy_report(const FileHead& head);
 Result<void> read_accuracy_report(const std::filesystem::path& path, ForeignBuilder& builder);
 
+// evalscope: marked items, totals, and answers that are only named.
+bool is_evalscope_reviews(const FileHead& head);
+Result<void> read_evalscope_reviews(const std::filesystem::path& path, ForeignBuilder& builder);
+bool is_evalscope_report(const FileHead& head);
+Result<void> read_evalscope_report(const std::filesystem::path& path, ForeignBuilder& builder);
+bool is_evalscope_predictions(const FileHead& head);
+Result<void> read_evalscope_predictions(const std::filesystem::path& path, ForeignBuilder& builder);
+
 }  // namespace nb

@@ -1,0 +1,206 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "results/import/formats.hpp"
+#include "tests/results/import/expected.hpp"
+#include "tests/results/import/foreign_text.hpp"
+
+namespace nb {
+namespace {
+
+using test::read_texts;
+using test::series_lines;
+using Lines = std::vector<std::string>;
+
+std::string review(int index, const std::string& value, const std::string& more = "") {
+  return fmt::format(
+      R"({{"index": {}, "input": "**User**: \nWhat is {}?", "target": "{}", "sample_score": {{"score": )"
+      R"({{"value": {}, "extracted_prediction": "{}", "prediction": "It is {}."{}}}, )"
+      R"("sample_id": {}, "group_id": {}}}}})"
+      "\n",
+      index, index, index, value, index, index, more, index, index);
+}
+
+const std::string kMathReport =
+    R"({"name": "a@math_5", "dataset_name": "math_5", "model_name": "org/a",
+  "score": 0.6667, "metrics": [
+    {"name": "mean_acc", "num": 3, "score": 0.6667, "macro_score": 0.75, "categories": [
+      {"name": ["default"], "num": 3, "score": 0.6667, "macro_score": 0.75, "subsets": [
+        {"name": "Level 1", "score": 0.5, "num": 2}, {"name": "Level 2", "score": 1.0, "num": 1}]}]}]})";
+
+TEST(Evalscope, ItemsAreNamedBySubsetAndIndexAndReportsNameTheDataset) {
+  const auto results =
+      read_texts({{"reviews/a/math_5_Level 1.jsonl",
+                   review(1, R"({"acc": 1.0})") + review(0, R"({"acc": 0.0})")},
+                  {"reviews/a/math_5_Level 2.jsonl", review(0, R"({"acc": 1})")},
+                  {"predictions/a/math_5_Level 2.jsonl",
+                   R"({"index": 0, "model": "a", "model_output": {"choices": []}})"},
+                  {"reports/a/math_5.json", kMathReport}});
+  ASSERT_TRUE(results) << results.error().message;
+  ASSERT_EQ(results->runs.size(), 1u);
+  const ForeignRun& run = results->runs[0];
+  EXPECT_EQ(run.model, "org/a");
+  EXPECT_EQ(series_lines(run), (Lines{"math_5/acc 0.666667 3 primary", "math_5:Level 1/acc 0.5 2",
+                                      "math_5:Level 2/acc 1 1"}));
+  const ForeignSeries& all = run.series[0];
+  EXPECT_EQ(all.reported, 0.6667);
+  EXPECT_EQ(all.reported_n, 3);
+  ASSERT_EQ(all.items.size(), 3u);
+  EXPECT_EQ(all.items[0].source_id, "Level 1/0");
+  EXPECT_EQ(all.items[1].source_id, "Level 1/1");
+  EXPECT_EQ(all.items[1].id, content_hash("What is 1?\n1"));
+  EXPECT_EQ(all.items[1].prediction, "1");
+  EXPECT_EQ(
+      results->ignored,
+      Lines{"predictions/a/math_5_Level 2.jsonl: evalscope's answers before they were marked; "
+            "reviews have both"});
+}
+
+TEST(Evalscope, MapsOfMetricsHaveTheirHeadlineAndNullIsAbsent) {
+  const auto results = read_texts(
+      {{"reviews/b/if_default.jsonl",
+        review(0, R"({"loose": 1, "strict": 0})", R"(, "main_score_name": "strict")") +
+            review(1, R"({"loose": 0.5, "strict": null})", R"(, "main_score_name": "strict")") +
+            review(2, "{}")}});
+  ASSERT_TRUE(results) << results.error().message;
+  const ForeignRun& run = results->runs.at(0);
+  EXPECT_EQ(run.model, "b");
+  EXPECT_EQ(series_lines(run), (Lines{"if/loose 0.75 2", "if/strict 0 1 primary"}));
+  EXPECT_EQ(run.notes, Lines{"if: 1 of 3 reviews of subset default have no score"});
+}
+
+TEST(Evalscope, RepeatsOfAQuestionAreOneItemAndMessagesAreTheSameQuestion) {
+  const auto row = [](int sample, int group, int mark) {
+    return fmt::format(
+        R"({{"index": {}, "messages": [{{"role": "user", "content": [{{"type": "text", "text": "Why?"}}]}},
+        {{"role": "assistant", "content": "x"}}], "target": "t", "sample_score": {{"score": {{"value": {{"acc": {}}}}},
+        "sample_id": {}, "group_id": {}}}}})",
+        sample, mark, sample, group);
+  };
+  const auto on_one_line = [](std::string text) {
+    std::erase(text, '\n');
+    return text + "\n";
+  };
+  const auto results = read_texts(
+      {{"reviews/m/q_default.jsonl", on_one_line(row(1, 0, 1)) + on_one_line(row(0, 0, 0))}});
+  ASSERT_TRUE(results) << results.error().message;
+  const ForeignSeries& series = results->runs.at(0).series.at(0);
+  ASSERT_EQ(series.items.size(), 1u);
+  EXPECT_EQ(series.items[0].value, 0.5);
+  EXPECT_EQ(series.items[0].id, content_hash("Why?\nt"));
+  EXPECT_EQ(series.must_match.at("samples"), "2");
+}
+
+TEST(Evalscope, RowsOfReleasesBefore1) {
+  const auto results = read_texts(
+      {{"reviews/m/gsm8k_main.jsonl",
+        R"({"choices": [{"index": 0, "message": {"content": "5"}, "review": {"gold": "5", "pred": "5", "result": true}},)"
+        R"( {"index": 1, "message": {"content": "6"}, "review": {"gold": "5", "pred": "6", "result": false}}],)"
+        R"( "index": 7, "raw_input": {"question": "2+3?"}, "subset_name": "main", "reviewed": true, "review_id": "r"})"},
+       {"predictions/m/gsm8k_main.jsonl",
+        R"({"choices": [{"index": 0, "message": {"content": "5"}}], "index": 7, "answer_id": "a"})"},
+       {"reports/m/gsm8k.json",
+        R"({"dataset_name": "gsm8k", "model_name": "m", "metrics": [{"name": "AverageAccuracy", "score": 0.5, "num": 1}]})"}});
+  ASSERT_TRUE(results) << results.error().message;
+  const ForeignRun& run = results->runs.at(0);
+  EXPECT_EQ(series_lines(run), Lines{"gsm8k/acc 0.5 1 primary"});
+  EXPECT_EQ(run.series[0].items.at(0).source_id, "main/7");
+  EXPECT_EQ(run.series[0].items[0].sample_ok, (std::vector<int>{1, 0}));
+  EXPECT_EQ(run.series[0].reported, 0.5);
+  EXPECT_EQ(results->ignored.size(), 1u);
+}
+
+TEST(Evalscope, ReportsOfSchema2NameTheirMetricsByIdentity) {
+  const auto results =
+      read_texts({{"reports/m/code.json",
+                   R"({"schema_version": 2, "dataset_name": "code", "model_name": "m", "metrics": [
+          {"identity": {"name": "acc", "aggregation": "pass_at_k", "dimensions": {"k": 5}}, "num": 4, "score": 0.75},
+          {"identity": {"name": "acc", "aggregation": "mean", "dimensions": {}}, "num": 4, "score": 0.5}],
+          "primary_metric_identity": {"name": "acc", "aggregation": "mean", "dimensions": {}}})"}});
+  ASSERT_TRUE(results) << results.error().message;
+  EXPECT_EQ(series_lines(results->runs.at(0)),
+            (Lines{"code/acc:pass_at_k[k=5] 0.75 4", "code/acc 0.5 4 primary"}));
+}
+
+TEST(Evalscope, BadRowsAreRefusedWithTheirLine) {
+  const auto refusal = [](const std::string& text) {
+    const auto results = read_texts({{"reviews/m/q_default.jsonl", text}});
+    return results ? std::string() : results.error().message;
+  };
+  EXPECT_EQ(refusal(review(0, R"({"acc": 1})") + review(0, R"({"acc": 1})")),
+            "reviews/m/q_default.jsonl:2: item default/0 of q/acc occurs twice; is the same file "
+            "there twice, or are two runs in one?");
+  EXPECT_EQ(refusal(review(0, R"({"acc": "good"})")),
+            "reviews/m/q_default.jsonl:1: the score acc is \"good\"; a number is expected");
+  EXPECT_EQ(refusal(R"({"index": 1, "sample_score": {}})"),
+            "reviews/m/q_default.jsonl:1: a review has an index and sample_score/score");
+}
+
+TEST(Evalscope, RealReportsReviewsAndPairs) {
+  NB_NEEDS_IMPORTS();
+  const auto folder = test::imports_dir() / "evalscope/modenicheng__llm_eval_evalscope";
+  const auto both = read_foreign(folder);
+  ASSERT_TRUE(both) << both.error().message;
+  ASSERT_EQ(both->runs.size(), 2u);
+  const auto run_of = [&](const std::string& model) -> const ForeignRun& {
+    return both->runs[both->runs[0].model == model ? 0 : 1];
+  };
+  const auto find = [](const ForeignRun& run, const SeriesName& name) {
+    const auto at = std::find_if(run.series.begin(), run.series.end(),
+                                 [&](const ForeignSeries& one) { return one.name == name; });
+    return at == run.series.end() ? ForeignSeries{} : *at;
+  };
+  // The items of one subset: all of them for an empty name.
+  const auto part = [](ForeignSeries series, const std::string& subset) {
+    std::erase_if(series.items, [&](const ItemRecord& item) {
+      return !subset.empty() && !item.source_id.starts_with(subset + "/");
+    });
+    return series;
+  };
+  int reports = 0, reviews = 0;
+  for (const Json& file : test::expected("files", "evalscope/")) {
+    SCOPED_TRACE(file.at("file"));
+    const ForeignRun& run = run_of(file.at("model"));
+    const std::string dataset = file.at("dataset");
+    if (file.at("harness") == "evalscope report") {
+      ++reports;
+      for (const auto& [name, facts] : file.at("metrics").items()) {
+        const ForeignSeries series = find(run, {dataset, "", name.substr(5)});
+        EXPECT_EQ(series.reported, facts.at("score").get<double>());
+        EXPECT_EQ(series.reported_n, facts.at("num"));
+      }
+      continue;
+    }
+    ++reviews;
+    for (const auto& [name, mean] : file.at("mean").items()) {
+      const ForeignSeries series = part(find(run, {dataset, "", name}), file.at("subset"));
+      EXPECT_EQ(series.items.size(), file.at("rows"));
+      EXPECT_NEAR(test::mean_of(series), mean.get<double>(), 1e-12);
+    }
+  }
+  EXPECT_EQ(reports, 4);
+  EXPECT_EQ(reviews, 12);
+  const auto pairs = test::expected("pairs", "evalscope/");
+  ASSERT_EQ(pairs.size(), 7u);
+  for (const Json& pair : pairs) {
+    const std::string name = pair.at("name");
+    SCOPED_TRACE(name);
+    const std::size_t space = name.find(' ');
+    const std::string dataset = name.substr(0, space);
+    const std::string subset = space == name.npos ? "" : name.substr(space + 1);
+    const SeriesName series{dataset, "", pair.at("metric")};
+    const auto a = part(find(run_of(pair.at("a").at("model")), series), subset);
+    const auto b = part(find(run_of(pair.at("b").at("model")), series), subset);
+    const test::Counts counts = test::counts_of(a, b);
+    EXPECT_EQ(counts.unpaired, 0);
+    EXPECT_EQ(counts.both_right, pair.at("both_right"));
+    EXPECT_EQ(counts.only_a, pair.at("only_a"));
+    EXPECT_EQ(counts.only_b, pair.at("only_b"));
+    EXPECT_EQ(counts.both_wrong, pair.at("both_wrong"));
+    EXPECT_EQ(counts.prompts_equal, pair.at("paired"));
+    EXPECT_NEAR(test::mean_of(a), pair.at("mean_a").get<double>(), 1e-12);
+  }
+}
+
+}  // namespace
+}  // namespace nb
