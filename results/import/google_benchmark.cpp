@@ -2,7 +2,6 @@
 // host. Clock host: nothing that is simulated is ever set beside them.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
@@ -39,7 +38,9 @@ std::optional<double> ns_in(const std::string& unit) {
 struct Benchmark {
   std::string name;
   std::vector<double> values[std::size(kCounters)];
-  std::int64_t repetitions = 0;  // of a row of means
+  // Where the repetitions were not written, their means.
+  std::optional<double> means[std::size(kCounters)];
+  std::int64_t repetitions = 0;
   std::string error;
 };
 
@@ -50,14 +51,10 @@ Benchmark& of_name(std::vector<Benchmark>& all, const std::string& name) {
   return all.back();
 }
 
-Result<void> take_row(const Json& row, const std::string& where, bool has_repetitions,
-                      std::vector<Benchmark>& all) {
+Result<void> take_row(const Json& row, const std::string& where, std::vector<Benchmark>& all) {
   if (!row.is_object()) return bad_input(where + " is no object");
-  const std::string type = text_of(member_of(row, "run_type"));
-  if (type == "aggregate") {
-    // The repetitions say more; where only means were written they are what there is.
-    if (has_repetitions || member_of(row, "aggregate_name") != "mean") return {};
-  }
+  const bool is_aggregate = member_of(row, "run_type") == "aggregate";
+  if (is_aggregate && member_of(row, "aggregate_name") != "mean") return {};
   std::string name = text_of(member_of(row, "run_name"));
   if (name.empty()) name = text_of(member_of(row, "name"));
   if (name.empty()) return bad_input(where + ": a row without a name");
@@ -72,11 +69,15 @@ Result<void> take_row(const Json& row, const std::string& where, bool has_repeti
     return bad_input(fmt::format("{}/time_unit: \"{}\" is none of ns, us, ms, s", where, unit));
   for (std::size_t i = 0; i < std::size(kCounters); ++i) {
     double value = 0;
-    if (number_of(member_of(row, kCounters[i].key), value))
-      benchmark.values[i].push_back(value * (kCounters[i].is_time ? *scale : 1));
+    if (!number_of(member_of(row, kCounters[i].key), value)) continue;
+    value *= kCounters[i].is_time ? *scale : 1;
+    if (is_aggregate)
+      benchmark.means[i] = value;
+    else
+      benchmark.values[i].push_back(value);
   }
   double repetitions = 0;
-  if (type == "aggregate" && number_of(member_of(row, "repetitions"), repetitions))
+  if (is_aggregate && number_of(member_of(row, "repetitions"), repetitions))
     benchmark.repetitions = static_cast<std::int64_t>(repetitions);
   return {};
 }
@@ -84,19 +85,22 @@ Result<void> take_row(const Json& row, const std::string& where, bool has_repeti
 void add_metrics(const Benchmark& benchmark, ForeignRun& run) {
   for (std::size_t i = 0; i < std::size(kCounters); ++i) {
     const std::vector<double>& values = benchmark.values[i];
-    if (values.empty() && (i > 0 || benchmark.error.empty())) continue;
+    if (values.empty() && !benchmark.means[i] && (i > 0 || benchmark.error.empty())) continue;
     Metric metric;
     metric.name = benchmark.name + "/" + kCounters[i].name;
     metric.unit = kCounters[i].unit;
     metric.direction = kCounters[i].direction;
     metric.clock = Clock::kHost;
-    if (values.empty()) {
+    if (values.empty() && benchmark.means[i]) {
+      metric.value = benchmark.means[i];
+      metric.n = benchmark.repetitions;
+    } else if (values.empty()) {
       metric.reason_if_null = "error: " + benchmark.error;
     } else {
       double sum = 0;
       for (const double value : values) sum += value;
       metric.value = sum / static_cast<double>(values.size());
-      metric.n = std::max(benchmark.repetitions, static_cast<std::int64_t>(values.size()));
+      metric.n = static_cast<std::int64_t>(values.size());
     }
     run.metrics.push_back(std::move(metric));
   }
@@ -140,13 +144,9 @@ Result<void> read_google_benchmark(const fs::path& path, ForeignBuilder& builder
                     path.string(), program, run.files.front().string()));
   run.files.push_back(path);
   say_context(context, run, builder);
-  const bool has_repetitions = std::any_of(rows.begin(), rows.end(), [](const Json& row) {
-    return member_of(row, "run_type") != "aggregate";
-  });
   std::vector<Benchmark> all;
   for (std::size_t i = 0; i < rows.size(); ++i)
-    NB_TRY_VOID(take_row(rows[i], fmt::format("{}: /benchmarks/{}", path.string(), i),
-                         has_repetitions, all));
+    NB_TRY_VOID(take_row(rows[i], fmt::format("{}: /benchmarks/{}", path.string(), i), all));
   for (const Benchmark& one : all) add_metrics(one, run);
   return {};
 }

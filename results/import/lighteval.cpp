@@ -73,11 +73,20 @@ std::int64_t docs(const Json& config, const char* key) {
                                                                  : 0;
 }
 
+// Settings that are null are as if they were not there.
+Json without_nulls(const Json& value) {
+  if (!value.is_object()) return value;
+  Json kept = Json::object();
+  for (const auto& [key, member] : value.items())
+    if (!member.is_null()) kept[key] = member;
+  return kept.empty() ? Json() : kept;
+}
+
 void say_provenance(const Json& general, ForeignRun& run, ForeignBuilder& builder) {
   const Json& model = member_of(general, "model_config");
   const auto first_said = [&](const char* key, std::initializer_list<const Json*> values) {
     for (const Json* value : values)
-      if (const std::string text = text_of(*value); !text.empty())
+      if (const std::string text = text_of(without_nulls(*value)); !text.empty() && text != "?")
         return builder.say(run, key, text.starts_with("torch.") ? text.substr(6) : text);
   };
   first_said("commit", {&member_of(general, "lighteval_sha")});
@@ -85,7 +94,8 @@ void say_provenance(const Json& general, ForeignRun& run, ForeignBuilder& builde
   first_said("batch_size",
              {&member_of(general, "override_batch_size"), &member_of(model, "batch_size")});
   first_said("limit", {&member_of(general, "max_samples")});
-  first_said("weights", {&member_of(general, "model_sha"), &member_of(model, "revision")});
+  first_said("weights", {&member_of(general, "model_sha")});
+  first_said("revision", {&member_of(model, "revision")});
   first_said("seed", {&member_of(model, "seed")});
   first_said("generation", {&member_of(model, "generation_parameters")});
   first_said("template",
@@ -102,14 +112,17 @@ void state_task(const Json& results, const std::string& key, const Json& row, Fo
     ForeignSeries& series = builder.series(run, {task.name, "", metric});
     double number = 0;
     if (number_of(value, number)) series.reported = number;
+    if (is_not_number(value))
+      run.notes.push_back(fmt::format("{} {} is {} in {}, so it is left out", key, metric,
+                                      text_of(value), run.files.back().string()));
     if (number_of(member_of(row, metric + "_stderr"), number)) series.reported_stderr = number;
     series.direction = is_lower(config, metric) ? Direction::kLower : Direction::kHigher;
     series.reported_n = docs(config, "effective_num_docs");
     series.available_n = docs(config, "original_num_docs");
     if (!task.shots.empty()) series.must_match["shots"] = task.shots;
-    if (const std::string version = text_of(member_of(member_of(results, "versions"), key));
-        !version.empty())
-      series.must_match["version"] = version;
+    std::string version = text_of(member_of(member_of(results, "versions"), key));
+    if (version.empty()) version = text_of(member_of(config, "version"));
+    if (!version.empty()) series.must_match["version"] = version;
   }
   const Json& hashes = member_of(member_of(member_of(results, "summary_tasks"), key), "hashes");
   builder.say(run, "template:" + task.name,
@@ -185,6 +198,9 @@ class DetailsReader {
     std::vector<SeriesValue> values;
     for (const auto& [metric, value] : member_of(row, "metric").items()) {
       double number = 0;
+      if (is_not_number(value))
+        return bad_input(fmt::format("{}: {} is {}; put null there to leave it out", where, metric,
+                                     text_of(value)));
       if (number_of(value, number))
         values.push_back({{task.name, "", metric}, number});
       else
@@ -221,7 +237,7 @@ bool is_lighteval_results(const FileHead& head) {
 }
 
 Result<void> read_lighteval_results(const fs::path& path, ForeignBuilder& builder) {
-  NB_TRY(const Json results, read_foreign_json(path));
+  NB_TRY(const Json results, read_foreign_json(path, NotNumbers::kAsTexts));
   const Json& rows = member_of(results, "results");
   if (!rows.is_object())
     return bad_input(fmt::format("{}: /results is no object of tasks", path.string()));
@@ -255,7 +271,8 @@ bool is_lighteval_details(const FileHead& head) {
 Result<void> read_lighteval_details(const fs::path& path, ForeignBuilder& builder) {
   DetailsReader reader(path, builder);
   NB_TRY_VOID(for_each_json_line(
-      path, [&](const Json& row, const std::string& where) { return reader.take(row, where); }));
+      path, [&](const Json& row, const std::string& where) { return reader.take(row, where); },
+      NotNumbers::kAsTexts));
   reader.end();
   return {};
 }

@@ -67,19 +67,36 @@ bool convert(simdjson::dom::element from, Json& to, int depth) {
   return false;
 }
 
-// Offset of the first NaN, Infinity or -Infinity outside of texts.
-std::size_t no_number_in(std::string_view text) {
-  for (std::size_t at = 0; at < text.size(); ++at) {
+constexpr std::string_view kNotNumbers[] = {"NaN", "Infinity", "-Infinity"};
+
+// Offset of the first of them outside of texts, at or after `at`; npos: none.
+std::size_t not_number_in(std::string_view text, std::size_t at = 0) {
+  for (; at < text.size(); ++at) {
     if (text[at] == '"')
       for (++at; at < text.size() && text[at] != '"'; ++at) at += text[at] == '\\' ? 1 : 0;
-    else if (text.substr(at).starts_with("NaN") || text.substr(at).starts_with("Infinity"))
-      return at;
+    else if (text[at] == 'N' || text[at] == 'I' || text[at] == '-')
+      for (const std::string_view name : kNotNumbers)
+        if (text.substr(at).starts_with(name)) return at;
   }
   return text.npos;
 }
 
+// With quotes around them.
+std::string with_texts(std::string_view text) {
+  std::string quoted;
+  for (std::size_t at; (at = not_number_in(text)) != text.npos;) {
+    const std::string_view name =
+        *std::find_if(std::begin(kNotNumbers), std::end(kNotNumbers),
+                      [&](std::string_view one) { return text.substr(at).starts_with(one); });
+    quoted += text.substr(0, at);
+    quoted += fmt::format("\"{}\"", name);
+    text.remove_prefix(at + name.size());
+  }
+  return quoted += text;
+}
+
 Error worded(Error error, std::string_view text, const std::string& where, bool is_line) {
-  const std::size_t at = no_number_in(text);
+  const std::size_t at = not_number_in(text);
   if (at == text.npos) return error;
   const std::string_view before = text.substr(0, at);
   const std::size_t start = before.rfind('\n') + 1;  // npos + 1 is 0
@@ -94,6 +111,8 @@ Error worded(Error error, std::string_view text, const std::string& where, bool 
 
 class LineParser {
  public:
+  explicit LineParser(NotNumbers not_numbers) : not_numbers_(not_numbers) {}
+
   Result<Json> parse(std::string_view line, const std::string& where) {
     simdjson::dom::element root;
     Json json;
@@ -101,22 +120,26 @@ class LineParser {
         convert(root, json, 1))
       return json;
     auto slow = parse_json_line(line, where);
+    if (!slow && not_numbers_ == NotNumbers::kAsTexts && not_number_in(line) != line.npos)
+      return parse_json_line(with_texts(line), where);
     if (!slow) return tl::unexpected(worded(slow.error(), line, where, true));
     return slow;
   }
 
  private:
   simdjson::dom::parser parser_;
+  NotNumbers not_numbers_;
 };
 
 }  // namespace
 
 Result<void> for_each_json_line(
     const std::filesystem::path& path,
-    const std::function<Result<void>(const Json& line, const std::string& where)>& each) {
+    const std::function<Result<void>(const Json& line, const std::string& where)>& each,
+    NotNumbers not_numbers) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return bad_input(fmt::format("{}: cannot be opened", path.string()));
-  LineParser parser;
+  LineParser parser(not_numbers);
   std::string buffer(kBufferBytes, '\0');
   std::size_t filled = 0;  // of the buffer; its beginning is the beginning of a line
   std::size_t number = 0;
@@ -150,11 +173,19 @@ Result<void> for_each_json_line(
   return filled == 0 ? Result<void>{} : take(std::string_view(buffer.data(), filled));
 }
 
-Result<Json> read_foreign_json(const std::filesystem::path& path) {
+Result<Json> read_foreign_json(const std::filesystem::path& path, NotNumbers not_numbers) {
   NB_TRY(const std::string text, read_file(path));
   auto json = parse_json(text, path.string());
+  if (!json && not_numbers == NotNumbers::kAsTexts && not_number_in(text) != text.npos)
+    return parse_json(with_texts(text), path.string());
   if (!json) return tl::unexpected(worded(json.error(), text, path.string(), false));
   return json;
+}
+
+bool is_not_number(const Json& value) {
+  return value.is_string() &&
+         std::find(std::begin(kNotNumbers), std::end(kNotNumbers),
+                   value.get_ref<const std::string&>()) != std::end(kNotNumbers);
 }
 
 bool number_of(const Json& value, double& number) {

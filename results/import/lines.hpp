@@ -11,14 +11,20 @@
 
 namespace nb {
 
+// Python writes NaN and Infinity where JSON has no number: an error that says so, with file, line
+// and column; or the texts "NaN", "Infinity" and "-Infinity", so that a reader sees where they are.
+enum class NotNumbers { kRefused, kAsTexts };
+
 // Blank lines are passed over. Errors name file:line; so does `where`.
 Result<void> for_each_json_line(
     const std::filesystem::path& path,
-    const std::function<Result<void>(const Json& line, const std::string& where)>& each);
+    const std::function<Result<void>(const Json& line, const std::string& where)>& each,
+    NotNumbers not_numbers = NotNumbers::kRefused);
 
-// A whole file. Python writes NaN and Infinity where a score is none: an error that says so, with
-// file, line and column, here and for lines.
-Result<Json> read_foreign_json(const std::filesystem::path& path);
+// A whole file.
+Result<Json> read_foreign_json(const std::filesystem::path& path,
+                               NotNumbers not_numbers = NotNumbers::kRefused);
+bool is_not_number(const Json& value);  // one of those texts
 
 // "0.5", 0.5, "1", true → a number; nothing for other values. Texts of numbers occur in several
 // harnesses' files.

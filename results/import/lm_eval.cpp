@@ -210,7 +210,7 @@ LmEvalName lm_eval_name(const fs::path& path) {
 }
 
 Result<LmEvalResults> parse_lm_eval_results(const fs::path& path) {
-  NB_TRY(Json json, read_foreign_json(path));
+  NB_TRY(Json json, read_foreign_json(path, NotNumbers::kAsTexts));
   if (!member_of(json, "results").is_object())
     return bad_input(fmt::format("{}: /results is no object of tasks", path.string()));
   return LmEvalResults{path, std::move(json)};
@@ -265,6 +265,9 @@ void state_lm_eval_task(const LmEvalResults& results, const std::string& task, F
     if (!name || (value.is_string() && value.get<std::string>() == " ")) continue;
     ForeignSeries& series = builder.series(run, *name);
     double number = 0;
+    if (is_not_number(value))
+      note_once(run, fmt::format("{}: {} {} is {}, so it is left out", results.path.string(), task,
+                                 key, text_of(value)));
     if (number_of(value, number)) {
       if (series.reported && *series.reported != number)
         note_once(run, fmt::format("{} {} is {} in one of its files, {} in another", task, key,

@@ -78,15 +78,17 @@ std::vector<std::string> filters_of(const std::optional<LmEvalResults>& results,
   return names;
 }
 
-// A choice question's answers: [[log-probability, is greedy], …], as numbers or as texts.
+// A choice question's answers: [[log-probability, is greedy], …], as numbers or as texts; some
+// files have the number alone.
 std::vector<double> choices_of(const Json& responses) {
+  constexpr const char* kGreedy[] = {"True", "False", "true", "false", "1.0", "0.0", "1", "0"};
   std::vector<double> values;
   if (!responses.is_array()) return values;
   for (const Json& one : responses) {
     double value = 0;
-    if (!one.is_array() || one.size() != 2 || !number_of(one[0], value)) return {};
-    const std::string greedy = text_of(one[1]);
-    if (greedy != "True" && greedy != "False" && greedy != "true" && greedy != "false") return {};
+    if (!one.is_array() || one.empty() || !number_of(one[0], value)) return {};
+    const bool is_pair = one.size() == 2 && is_one_of(kGreedy, text_of(one[1]));
+    if (!is_pair && !(one.size() == 1 && one[0].is_number())) return {};
     values.push_back(value);
   }
   return values;
@@ -198,7 +200,7 @@ class SamplesReader {
     if (source_id.empty()) return bad_input(where + ": a row without doc_id");
     NB_TRY(const std::string filter, filter_of(row, source_id, where));
     ForeignItem item = item_of(row, source_id);
-    std::vector<SeriesValue> values = values_of(row, filter);
+    NB_TRY(std::vector<SeriesValue> values, values_of(row, filter, where));
     if (values.empty()) return {};
     const Json& responses = member_of(row, "filtered_resps");
     std::vector<double> choices = choices_of(responses);
@@ -269,23 +271,29 @@ class SamplesReader {
     return filters_[before] == "none" ? "" : filters_[before];
   }
 
-  std::vector<SeriesValue> values_of(const Json& row, const std::string& filter) {
+  Result<std::vector<SeriesValue>> values_of(const Json& row, const std::string& filter,
+                                             const std::string& where) {
     std::vector<SeriesValue> values;
-    const auto take = [&](const std::string& metric, const Json& value) {
+    const auto take = [&](const std::string& metric, const Json& value) -> Result<void> {
       double number = 0;
       if (is_one_of(kNoMeans, metric) || is_no_mean(metric) || value.is_structured())
         no_marks_.insert(metric);
+      else if (is_not_number(value))
+        return bad_input(fmt::format("{}: {} is {}; put null there to leave it out", where, metric,
+                                     text_of(value)));
       else if (number_of(value, number))
         values.push_back({{task_, filter, metric}, number});
       else
         ++absent_[metric];
+      return {};
     };
     if (const Json& listed = member_of(row, "metrics"); listed.is_array()) {
-      for (const Json& metric : listed) take(text_of(metric), member_of(row, text_of(metric)));
+      for (const Json& metric : listed)
+        NB_TRY_VOID(take(text_of(metric), member_of(row, text_of(metric))));
       return values;
     }
     for (const auto& [key, value] : row.items())
-      if (!is_one_of(kRowKeys, key)) take(key, value);
+      if (!is_one_of(kRowKeys, key)) NB_TRY_VOID(take(key, value));
     return values;
   }
 
@@ -339,10 +347,11 @@ Result<void> read_lm_eval_samples(const fs::path& path, ForeignBuilder& builder)
   file >> first;
   if (first != '[') {
     NB_TRY_VOID(for_each_json_line(
-        path, [&](const Json& row, const std::string& where) { return reader.take(row, where); }));
+        path, [&](const Json& row, const std::string& where) { return reader.take(row, where); },
+        NotNumbers::kAsTexts));
     return reader.end();
   }
-  NB_TRY(const Json rows, read_foreign_json(path));
+  NB_TRY(const Json rows, read_foreign_json(path, NotNumbers::kAsTexts));
   for (std::size_t i = 0; i < rows.size(); ++i)
     NB_TRY_VOID(reader.take(rows[i], fmt::format("{}: /{}", path.string(), i)));
   return reader.end();

@@ -192,21 +192,35 @@ std::string prompt_text(const Json& prompt) {
   return text;
 }
 
+// Marks of one item, one a repetition. Some evaluators write none; then what was extracted must be
+// the reference, and read_opencompass_results compares the mean with the file's own.
+std::vector<double> marks_of(const Json& detail, bool derived) {
+  std::vector<double> marks;
+  if (!derived) {
+    for (const Json* one :
+         repetitions(first_member(detail, {"correct", "is_correct", "cascade_correct"}))) {
+      double value = 0;
+      if (number_of(*one, value)) marks.push_back(value);
+    }
+    return marks;
+  }
+  const Json& predictions = first_member(detail, {"predictions", "pred"});
+  const Json& references = first_member(detail, {"references", "answer", "gold"});
+  if (predictions.is_null() || references.is_null()) return marks;
+  marks.push_back(text_at(predictions, 0) == text_at(references, 0) ? 1 : 0);
+  return marks;
+}
+
 struct Details {
   const fs::path& path;
   SeriesName name;
   ForeignRun& run;
   ForeignBuilder& builder;
-  std::size_t unmarked = 0;
+  bool derived = false;
 
   Result<void> take(const std::string& id, const Json& detail) {
     const std::string where = fmt::format("{}: /details/{}", path.string(), id);
-    const auto marks =
-        repetitions(first_member(detail, {"correct", "is_correct", "cascade_correct"}));
-    if (marks.empty()) {
-      ++unmarked;
-      return {};
-    }
+    const std::vector<double> marks = marks_of(detail, derived);
     ForeignItem item;
     item.source_id = id;
     const Json& references = first_member(detail, {"references", "answer", "gold"});
@@ -215,20 +229,46 @@ struct Details {
     const Json& prompt = member_of(detail, "prompt");
     item.prompt = prompt_text(prompt.is_null() ? member_of(origin, "origin_prompt") : prompt);
     for (std::size_t i = 0; i < marks.size(); ++i) {
-      double value = 0;
-      if (!number_of(*marks[i], value))
-        return bad_input(fmt::format("{}/correct: {} is no mark", where, text_of(*marks[i])));
       item.epoch = static_cast<std::int64_t>(i) + 1;
       item.gold = text_at(references, references.is_array() && marks.size() > 1 ? i : 0);
       item.prediction = text_at(predictions, i);
       if (!origin.is_object()) item.response = text_at(origin, i);
       item.content = item.prompt.empty() ? "" : item.prompt + "\n" + item.gold;
-      const SeriesValue mark{name, value};
+      const SeriesValue mark{name, marks[i]};
       NB_TRY_VOID(builder.add_item(run, {&mark, 1}, item, where));
     }
     return {};
   }
 };
+
+// Items with their names, in the file's form: an object, or a list.
+std::vector<std::pair<std::string, const Json*>> items_of(const Json& details) {
+  std::vector<std::pair<std::string, const Json*>> items;
+  if (details.is_array())
+    for (std::size_t i = 0; i < details.size(); ++i)
+      items.emplace_back(fmt::format("{}", i), &details[i]);
+  else
+    for (const auto& [id, detail] : details.items())
+      if (detail.is_object()) items.emplace_back(id, &detail);
+  return items;
+}
+
+struct Marked {
+  std::size_t items = 0;
+  double mean = 0;
+};
+Marked marked(const std::vector<std::pair<std::string, const Json*>>& items, bool derived) {
+  Marked all;
+  double sum = 0, count = 0;
+  for (const auto& [id, detail] : items) {
+    const std::vector<double> marks = marks_of(*detail, derived);
+    all.items += marks.empty() ? 0 : 1;
+    for (const double one : marks) sum += one;
+    count += static_cast<double>(marks.size());
+  }
+  all.mean = count > 0 ? sum / count : 0;
+  return all;
+}
 
 }  // namespace
 
@@ -274,18 +314,25 @@ Result<void> read_opencompass_results(const fs::path& path, ForeignBuilder& buil
   }
   const SeriesName name{dataset, "", first.value_or("accuracy")};
   builder.series(run, name).primary = true;
-  Details details{path, name, run, builder};
-  const Json& items = json.at("details");
-  if (items.is_array()) {
-    for (std::size_t i = 0; i < items.size(); ++i)
-      NB_TRY_VOID(details.take(fmt::format("{}", i), items[i]));
-  } else {
-    for (const auto& [id, detail] : items.items())
-      if (detail.is_object()) NB_TRY_VOID(details.take(id, detail));
+  const auto items = items_of(json.at("details"));
+  bool derived = false;
+  if (marked(items, false).items == 0) {
+    const Marked own = marked(items, true);
+    const auto reported = builder.series(run, name).reported;
+    derived = own.items == items.size() && reported && std::fabs(*reported - own.mean) < 1e-6;
   }
-  if (details.unmarked > 0)
-    builder.ignore(fmt::format("{}: {} of its items have no mark; the total counts", path.string(),
-                               details.unmarked));
+  const std::size_t unmarked = items.size() - marked(items, derived).items;
+  if (derived)
+    run.notes.push_back(fmt::format(
+        "{}: its items have no marks; right is what was extracted as the reference says, whose "
+        "mean is the accuracy of the file",
+        path.string()));
+  else if (unmarked > 0)
+    builder.ignore(
+        fmt::format("{}: {} of its items have no mark; the total counts", path.string(), unmarked));
+  Details details{path, name, run, builder, derived};
+  for (const auto& [id, detail] : items)
+    if (derived || unmarked < items.size()) NB_TRY_VOID(details.take(id, *detail));
   return {};
 }
 

@@ -81,8 +81,13 @@ TEST(Lighteval, DamagedFilesAreNamed) {
   };
   EXPECT_EQ(error(R"({"config_general": {}, "results": []})"),
             "r.json: /results is no object of tasks");
-  EXPECT_TRUE(error(R"({"config_general": {}, "results": {"t|0": {"acc": NaN}}})")
-                  .starts_with("r.json:1:51: a score is not a number"));
+  // Real files have NaN where a metric could not be computed.
+  const auto results = read_texts(
+      {{"r.json", R"({"config_general": {}, "results": {"t|0": {"acc": 0.5, "acc_stderr": NaN,
+        "f1": NaN}}})"}});
+  ASSERT_TRUE(results) << results.error().message;
+  EXPECT_EQ(series_lines(results->runs.at(0)), (Lines{"t/acc 0.5 0 primary", "t/f1 absent 0"}));
+  EXPECT_EQ(results->runs[0].notes, Lines{"t|0 f1 is NaN in r.json, so it is left out"});
 }
 
 }  // namespace

@@ -61,5 +61,16 @@ TEST(JsonLines, MistakesAreNamedWithLineAndColumn) {
   EXPECT_TRUE(lines_of("{\"a\": \"\xff\"}\n").second.starts_with("a.jsonl:1:"));
 }
 
+TEST(JsonLines, NotNumbersCanBeTexts) {
+  const test::TempDir folder;
+  ASSERT_TRUE(
+      write_file(folder / "a.json", R"({"a": [NaN, -Infinity, -1, "x NaN"], "b": Infinity})"));
+  const auto json = read_foreign_json(folder / "a.json", NotNumbers::kAsTexts);
+  ASSERT_TRUE(json) << json.error().message;
+  EXPECT_EQ(json->dump(), R"({"a":["NaN","-Infinity",-1,"x NaN"],"b":"Infinity"})");
+  EXPECT_TRUE(is_not_number(json->at("b")));
+  EXPECT_FALSE(is_not_number(json->at("a")[3]));
+}
+
 }  // namespace
 }  // namespace nb

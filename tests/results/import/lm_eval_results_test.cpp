@@ -142,13 +142,21 @@ TEST(LmEvalResults, DamagedFilesAreNamed) {
   };
   EXPECT_TRUE(error(whole.substr(0, whole.size() - 40)).starts_with("results.json:"))
       << error(whole.substr(0, whole.size() - 40));
-  std::string broken = whole;
-  broken.replace(broken.find("0.25"), 4, "NaN ");
-  EXPECT_EQ(error(broken),
-            "results.json:4:87: a score is not a number (NaN or infinite), which is no JSON; "
-            "put null there to leave it out");
   EXPECT_EQ(error(R"({"results": {"a": 5}, "versions": {}})"),
             "results.json: /results/a is no object of metrics");
+}
+
+TEST(LmEvalResults, NaNIsLeftOutWithANote) {
+  std::string broken = kResults04;
+  broken.replace(broken.find("0.25"), 4, "NaN ");
+  broken.replace(broken.find("0.07,"), 4, "NaN ");
+  const auto results = read_texts({{"results.json", broken}});
+  ASSERT_TRUE(results) << results.error().message;
+  const ForeignRun& run = results->runs.at(0);
+  EXPECT_FALSE(run.series[0].reported_stderr);
+  EXPECT_EQ(series_lines(run).at(4), "gsm8k:strict-match/exact_match absent 40 primary");
+  EXPECT_EQ(run.notes,
+            Lines{"results.json: gsm8k exact_match,strict-match is NaN, so it is left out"});
 }
 
 TEST(LmEvalResults, RealFilesSayWhatAnIndependentScriptRead) {

@@ -94,6 +94,21 @@ TEST(OpenCompass, RepetitionsOfAnItemAreItsSamples) {
   EXPECT_EQ(run.series[1].items[0].sample_ok, (std::vector<int>{1, 0}));
 }
 
+TEST(OpenCompass, ItemsWithoutMarksAreMarkedWhereThatGivesTheFilesAccuracy) {
+  const auto read = [](const std::string& accuracy) {
+    return read_texts({{"results/m/ceval.json", R"({"accuracy": )" + accuracy + R"(, "details": {
+      "0": {"prompt": "L0", "origin_prediction": "It is B", "predictions": "B", "references": "B"},
+      "1": {"prompt": "L1", "origin_prediction": "It is A", "predictions": "A", "references": "B"}}})"}});
+  };
+  const auto right = read("50.0"), wrong = read("60.0");
+  ASSERT_TRUE(right && wrong);
+  EXPECT_EQ(right->runs.at(0).series.at(0).items.size(), 2u);
+  EXPECT_EQ(right->runs[0].notes.size(), 1u);
+  EXPECT_TRUE(wrong->runs.at(0).series.at(0).items.empty());
+  EXPECT_EQ(wrong->ignored,
+            Lines{"results/m/ceval.json: 2 of its items have no mark; the total counts"});
+}
+
 TEST(OpenCompass, BadCellsAreNamedWithTheirLine) {
   const auto results =
       read_texts({{"s.csv", "dataset,version,metric,mode,m\ngsm8k,1,accuracy,gen,6x\n"}});
