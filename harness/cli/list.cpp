@@ -19,6 +19,7 @@
 #include "model/decoder/presets.hpp"
 #include "model/device/profile.hpp"
 #include "model/train/port_defects.hpp"
+#include "results/audit/published.hpp"
 
 namespace nb::cli {
 namespace {
@@ -125,6 +126,16 @@ Result<TextTable> list_conversations() {
   return table;
 }
 
+Result<TextTable> list_published() {
+  TextTable table{{"published", "runs", ""}, {}};
+  for (const PublishedFile& file : published_files()) {
+    NB_TRY(const ReportedTable published, read_published(file.name));
+    table.rows.push_back(
+        {std::string(file.name), std::to_string(published.runs.size()), published.about});
+  }
+  return table;
+}
+
 struct Listing {
   const char* name;
   const char* doc;
@@ -140,6 +151,7 @@ constexpr Listing kListings[] = {
     {"faults", "faults that --fault can plant", list_faults},
     {"defects", "mistakes of a port that a suite's device can ask for", list_defects},
     {"microbenchmarks", "groups of microbenchmarks", list_microbenchmarks},
+    {"published", "tables of results that others published, for audit and compare", list_published},
 };
 
 // First column of every row, for scripts.

@@ -20,6 +20,8 @@ constexpr Verb kVerbs[] = {
      "npubench compare results/runs/smoke --devices h100_sxm ascend_910b3", add_compare},
     {"gate", "did it get worse? verdicts and an exit code for scripts",
      "npubench gate baseline/smoke results/runs/smoke", add_gate},
+    {"audit", "can a published table be true? rules over scores, times, memory and claims",
+     "npubench audit published:seed_result_table", add_audit},
     {"report", "write Markdown, HTML, CSV and plots of a run", "npubench report results/runs/smoke",
      add_report},
     {"predict", "predict time and memory of a full-scale training step by a dry run",

@@ -1,0 +1,90 @@
+#include "results/audit/audit.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/table.hpp"
+#include "harness/cli/common.hpp"
+#include "harness/cli/verb.hpp"
+#include "results/audit/read_table.hpp"
+
+namespace nb::cli {
+namespace {
+
+constexpr int kExitFail = 1;
+
+struct Options {
+  std::vector<std::string> tables;
+  bool is_baseline = false;
+  bool hides_info = false;
+  bool rules = false;
+  bool json = false;
+};
+
+int print_rules(bool json) {
+  Json list = Json::array();
+  TextTable table{{"rule", "asks", "at worst"}, {}};
+  for (const AuditRule& rule : audit_rules()) {
+    list.push_back({{"rule", std::string(rule.id)},
+                    {"asks", std::string(rule.question)},
+                    {"at_worst", std::string(name(rule.worst))}});
+    table.rows.push_back(
+        {std::string(rule.id), std::string(rule.question), std::string(name(rule.worst))});
+  }
+  if (json) return print_json(list);
+  fmt::print("{}", to_text(table, 80));
+  return kExitOk;
+}
+
+int run_audit(const Options& options) {
+  if (options.rules) return print_rules(options.json);
+  if (options.tables.empty())
+    return fail({ErrorCode::kBadInput,
+                 "no table to audit: give a file, or published:NAME (npubench list published)"});
+  std::vector<Audit> audits;
+  int exit = kExitOk;
+  for (const std::string& path : options.tables) {
+    auto table = read_table(path);
+    if (!table) {  // the others are audited all the same
+      exit = fail(table.error());
+      continue;
+    }
+    audits.push_back(audited(std::move(*table), options.is_baseline));
+  }
+  if (options.json) {
+    if (!audits.empty()) print_json(audit_json(audits));
+  } else {
+    for (std::size_t i = 0; i < audits.size(); ++i)
+      fmt::print("{}{}", i == 0 ? "" : "\n", audit_text(audits[i], options.hides_info));
+  }
+  if (exit != kExitOk) return exit;
+  for (const Audit& audit : audits)
+    if (audit.has(Severity::kFail)) return kExitFail;
+  return kExitOk;
+}
+
+}  // namespace
+
+Action add_audit(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("tables", options->tables,
+                 "CSV, Markdown, JSON, a nanochat report card or training log; or published:NAME "
+                 "(npubench list published)");
+  app.add_flag("--as-baseline", options->is_baseline,
+               "the numbers are to be gated against: without a record of the run they FAIL");
+  app.add_flag("--no-info", options->hides_info, "show FAIL and WARN only");
+  app.add_flag("--rules", options->rules, "list the rules");
+  app.add_flag("--json", options->json, "JSON on stdout");
+  app.footer(
+      "Examples:\n"
+      "  npubench audit report.md\n"
+      "  npubench audit scores.csv --json\n"
+      "A FAIL says that not all of the numbers can be true as they stand, not why: an aggregation\n"
+      "that nobody described may explain them. What would make them true stands below each.\n"
+      "Exit codes: 0 no FAIL, 1 a FAIL, 64 a table that can't be read.");
+  return [options] { return run_audit(*options); };
+}
+
+}  // namespace nb::cli

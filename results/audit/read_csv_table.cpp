@@ -1,0 +1,234 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "harness/base/csv.hpp"
+#include "harness/base/fields.hpp"
+#include "results/audit/fact_names.hpp"
+#include "results/audit/known_tasks.hpp"
+#include "results/audit/read_parts.hpp"
+#include "results/audit/read_table.hpp"
+
+namespace nb {
+namespace {
+
+enum class Column {
+  kTask,
+  kAccuracy,
+  kCentred,
+  kValue,
+  kItems,
+  kError,
+  kLow,
+  kHigh,
+  kRun,
+  kStage,
+  kDevice,
+  kIgnored
+};
+struct Name {
+  std::string_view text;
+  Column column;
+};
+constexpr auto kNames = std::to_array<Name>({
+    {"task", Column::kTask},        {"metric", Column::kTask},
+    {"benchmark", Column::kTask},   {"accuracy", Column::kAccuracy},
+    {"acc", Column::kAccuracy},     {"score", Column::kAccuracy},
+    {"centered", Column::kCentred}, {"centred", Column::kCentred},
+    {"value", Column::kValue},      {"n", Column::kItems},
+    {"n_items", Column::kItems},    {"items", Column::kItems},
+    {"stderr", Column::kError},     {"standard_error", Column::kError},
+    {"low", Column::kLow},          {"high", Column::kHigh},
+    {"run", Column::kRun},          {"model", Column::kIgnored},
+    {"stage", Column::kStage},      {"device", Column::kDevice},
+    {"source", Column::kIgnored},   {"n_devices", Column::kIgnored},
+    {"depth", Column::kIgnored},    {"unit", Column::kIgnored},
+    {"note", Column::kIgnored},
+});
+
+const Name* named(std::string_view header) {
+  const std::string lower = lower_text(trimmed_text(header));
+  const auto found = std::ranges::find_if(kNames, [&](const Name& n) { return n.text == lower; });
+  return found == kNames.end() ? nullptr : &*found;
+}
+
+class RowReader {
+ public:
+  RowReader(const CsvTable& csv, std::vector<Column> columns, ReportedTable& table)
+      : csv_(csv), columns_(std::move(columns)), table_(table) {}
+
+  Result<void> read(std::size_t row) {
+    row_ = row;
+    const std::string label(text(Column::kTask));
+    if (label.empty()) return bad_input(where() + ": a row without a task");
+    std::string run(text(Column::kRun));
+    if (run.empty()) run = table_.name;
+    ReportedStage& stage = stage_of(table_, run, std::string(text(Column::kStage)));
+    if (const std::string_view device = text(Column::kDevice); !device.empty())
+      device_of(run) = std::string(device);
+    if (!text(Column::kValue).empty()) return read_value(label, stage);
+    // nanochat's CORE line has a centred value alone.
+    const bool is_centred = is_blank_cell(text(Column::kAccuracy));
+    const std::string_view score = text(is_centred ? Column::kCentred : Column::kAccuracy);
+    if (is_blank_cell(score)) return {};
+    NB_TRY(Printed number, parse_printed(score, where() + ": " + label));
+    ReportedCell cell = cell_of(label, std::move(number), csv_.lines[row]);
+    if (is_centred && cell.scale == Scale::kAccuracy) cell.scale = Scale::kCentred;
+    if (!is_centred && !is_blank_cell(text(Column::kCentred)) && cell.scale == Scale::kAccuracy) {
+      NB_TRY_VOID(check_centred(cell));
+    }
+    return add(std::move(cell), stage);
+  }
+
+ private:
+  std::string where() const { return fmt::format("{}:{}", csv_.where, csv_.lines[row_]); }
+  std::string_view text(Column column) const {
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      if (columns_[i] == column) return trimmed_text(csv_.rows[row_][i]);
+    return {};
+  }
+  std::string& device_of(const std::string& run) {
+    return std::ranges::find_if(table_.runs, [&](const ReportedRun& r) { return r.name == run; })
+        ->device;
+  }
+
+  // One row of run,stage,metric,value: a score, a fact, or something that is shown only.
+  Result<void> read_value(const std::string& label, ReportedStage& stage) {
+    std::string name = label;
+    Scale scale = Scale::kAccuracy;
+    if (name.starts_with("centred:")) {
+      name.erase(0, 8);
+      scale = Scale::kCentred;
+    } else if (name.starts_with("accuracy:")) {
+      name.erase(0, 9);
+    } else if (known_task_named(name) == nullptr && composite_named(name).empty()) {
+      return {};
+    }
+    NB_TRY(Printed number, parse_printed(text(Column::kValue), where() + ": " + label));
+    ReportedCell cell = cell_of(name, std::move(number), csv_.lines[row_]);
+    if (cell.scale == Scale::kAccuracy) cell.scale = scale;
+    // A task under both scales: the accuracy, which says more digits of k/n, stays.
+    if (stage.find(cell.task) != nullptr) return {};
+    return add(std::move(cell), stage);
+  }
+
+  Result<void> check_centred(const ReportedCell& cell) {
+    NB_TRY(const Printed centred,
+           parse_printed(text(Column::kCentred), where() + ": " + cell.label));
+    const KnownTask* task = find_known_task(cell.task);
+    if (task == nullptr) return {};
+    const auto fits = [&](double guessing) {
+      const double expected = (cell.score.value - guessing) / (1 - guessing);
+      return std::abs(expected - centred.value) <=
+             centred.half_unit + cell.score.half_unit / (1 - guessing) + 1e-9;
+    };
+    if (fits(task->guessing) || fits(task->guessing_v2)) return {};
+    return bad_input(fmt::format("{}: {}: centred {} does not follow from accuracy {}", where(),
+                                 cell.label, centred.text, cell.score.text));
+  }
+
+  Result<void> add(ReportedCell cell, ReportedStage& stage) {
+    if (!is_blank_cell(text(Column::kItems))) {
+      NB_TRY(const Printed items, parse_printed(text(Column::kItems), where() + ": n"));
+      if (items.value < 1 || items.value > 1e12 || items.decimals > 0)
+        return bad_input(fmt::format("{}: n is {}, but counts items", where(), items.text));
+      cell.n = static_cast<std::int64_t>(items.value);
+    }
+    if (!is_blank_cell(text(Column::kError))) {
+      NB_TRY(const Printed error,
+             parse_printed(text(Column::kError), where() + ": standard error"));
+      if (error.value < 0)
+        return bad_input(
+            fmt::format("{}: the standard error is {}, which is negative", where(), error.text));
+      cell.standard_error = error.value;
+    }
+    if (!is_blank_cell(text(Column::kLow)) && !is_blank_cell(text(Column::kHigh))) {
+      NB_TRY(const Printed low, parse_printed(text(Column::kLow), where() + ": low"));
+      NB_TRY(const Printed high, parse_printed(text(Column::kHigh), where() + ": high"));
+      cell.interval = Interval{low.value, high.value};
+    }
+    if (stage.find(cell.task) != nullptr)
+      return bad_input(fmt::format("{}: {} stands twice", where(), cell.label));
+    stage.cells.push_back(std::move(cell));
+    return {};
+  }
+
+  const CsvTable& csv_;
+  std::vector<Column> columns_;
+  ReportedTable& table_;
+  std::size_t row_ = 0;
+};
+
+// One column a run: task,GPU MID,NPU MID,…
+Result<void> read_wide(const CsvTable& csv, ReportedTable& table) {
+  for (std::size_t row = 0; row < csv.rows.size(); ++row)
+    for (std::size_t i = 1; i < csv.header.size(); ++i) {
+      const std::string_view text = trimmed_text(csv.rows[row][i]);
+      if (is_blank_cell(text)) continue;
+      const std::string where = fmt::format("{}:{}", csv.where, csv.lines[row]);
+      const ColumnName name = column_name(csv.header[i]);
+      NB_TRY(Printed number,
+             parse_printed(text, fmt::format("{}: column \"{}\"", where, csv.header[i])));
+      ReportedCell cell = cell_of(csv.rows[row][0], std::move(number), csv.lines[row]);
+      ReportedStage& stage = stage_of(table, name.run.empty() ? table.name : name.run, name.stage);
+      if (stage.find(cell.task) != nullptr)
+        return bad_input(
+            fmt::format("{}: {} stands twice in column \"{}\"", where, cell.label, csv.header[i]));
+      stage.cells.push_back(std::move(cell));
+    }
+  return {};
+}
+
+}  // namespace
+
+Result<ReportedTable> parse_csv_table(std::string_view text, const std::string& where) {
+  NB_TRY(const CsvTable csv, parse_csv(text, where));
+  ReportedTable table;
+  table.name = where;
+  std::vector<Column> columns;
+  std::vector<std::string> unknown;
+  bool has_scores = false;
+  for (const std::string& header : csv.header) {
+    const Name* name = named(header);
+    columns.push_back(name == nullptr ? Column::kIgnored : name->column);
+    if (name == nullptr)
+      unknown.emplace_back(trimmed_text(header));
+    else
+      has_scores = has_scores || name->column == Column::kAccuracy ||
+                   name->column == Column::kCentred || name->column == Column::kValue;
+    if (name != nullptr && name->column == Column::kIgnored)
+      table.ignored.push_back(fmt::format("column \"{}\"", trimmed_text(header)));
+  }
+  const bool has_task = std::ranges::find(columns, Column::kTask) != columns.end();
+  if (has_scores && !has_task)
+    return bad_input(fmt::format("{}:1: no column \"task\"; the columns are {}", where,
+                                 fmt::join(csv.header, ", ")));
+  if (has_scores && !unknown.empty())
+    return bad_input(fmt::format(
+        "{}:1: unknown column \"{}\"{}; known are task, accuracy, centred, n, stderr, low, high, "
+        "run, stage, device",
+        where, unknown.front(),
+        did_you_mean(unknown.front(),
+                     std::vector<std::string>{"task", "accuracy", "centred", "n", "stderr", "low",
+                                              "high", "run", "stage", "device"})));
+  if (has_scores) {
+    RowReader reader(csv, std::move(columns), table);
+    for (std::size_t row = 0; row < csv.rows.size(); ++row) {
+      NB_TRY_VOID(reader.read(row));
+    }
+  } else {
+    if (csv.header.size() < 2)
+      return bad_input(where + ":1: one column only; expected task,accuracy[,n]");
+    NB_TRY_VOID(read_wide(csv, table));
+  }
+  // Nanochat's CSV of CORE has both columns: its sizes are the full ones (finish_cells).
+  NB_TRY_VOID(finish_cells(table));
+  NB_TRY_VOID(needs_numbers(table));
+  return table;
+}
+
+}  // namespace nb

@@ -1,0 +1,47 @@
+#include "results/audit/read_table.hpp"
+
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <filesystem>
+
+#include "harness/base/fs.hpp"
+#include "results/audit/published.hpp"
+#include "results/audit/read_parts.hpp"
+
+namespace nb {
+namespace {
+
+constexpr std::string_view kPublished = "published:";
+constexpr std::uintmax_t kLargest = 256u << 20;  // bytes; a table is small, a log may be long
+
+}  // namespace
+
+Result<ReportedTable> parse_table(std::string_view text, const std::string& where) {
+  const std::string_view content = trimmed_text(text);
+  if (content.empty()) return bad_input(where + ": an empty file");
+  if (content.find('\0') != content.npos)
+    return bad_input(where + ": not a text; expected CSV, Markdown, JSON, a report card or a log");
+  if (content.front() == '{' || content.front() == '[') return parse_json_table(text, where);
+  if (looks_like_report_card(text)) return parse_report_card(text, where);
+  if (looks_like_markdown_table(text)) return parse_markdown_tables(text, where);
+  if (looks_like_training_log(text)) return parse_training_log(text, where);
+  const std::string_view first = content.substr(0, content.find('\n'));
+  if (first.find(',') != first.npos) return parse_csv_table(text, where);
+  return bad_input(where +
+                   ": no table of results in it; expected task,accuracy,n as CSV, a Markdown table "
+                   "of tasks, JSON, a nanochat report card or a training log");
+}
+
+Result<ReportedTable> read_table(const std::string& path) {
+  if (path.starts_with(kPublished)) return read_published(path.substr(kPublished.size()));
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    return bad_input(path + ": a folder; name the file in it that holds the table");
+  if (const auto size = std::filesystem::file_size(path, error); !error && size > kLargest)
+    return bad_input(fmt::format("{}: {} MB, too large for a table of results", path, size >> 20));
+  NB_TRY(const std::string text, read_file(path));
+  return parse_table(text, path);
+}
+
+}  // namespace nb

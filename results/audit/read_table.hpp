@@ -1,0 +1,32 @@
+// Files → tables of reported results. Recognised by content: nanochat's report cards (whole or one
+// section, old and new layouts), its CSV of CORE and its training logs, CSV, Markdown tables, JSON.
+// Errors are one sentence with file and line. What a file holds besides is counted in `ignored`.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "results/audit/table.hpp"
+
+namespace nb {
+
+// A file, or "published:NAME", "published:NAME/RUN" (published.hpp).
+Result<ReportedTable> read_table(const std::string& path);
+// where: the file's name, for messages and for the run's name.
+Result<ReportedTable> parse_table(std::string_view text, const std::string& where);
+
+// One format each; `looks_like_…` decides which.
+bool looks_like_report_card(std::string_view text);
+Result<ReportedTable> parse_report_card(std::string_view text, const std::string& where);
+bool looks_like_training_log(std::string_view text);
+Result<ReportedTable> parse_training_log(std::string_view text, const std::string& where);
+bool looks_like_markdown_table(std::string_view text);  // with a task that is known, or "Task"
+Result<ReportedTable> parse_markdown_tables(std::string_view text, const std::string& where);
+// task,accuracy[,n][,stderr]…, nanochat's Task,Accuracy,Centered, one column a run, or
+// run,stage,metric,value: README.md.
+Result<ReportedTable> parse_csv_table(std::string_view text, const std::string& where);
+// "npubench.table/1" (README.md), lm-eval's results, DCLM's results, {"task": accuracy}.
+Result<ReportedTable> parse_json_table(std::string_view text, const std::string& where);
+
+}  // namespace nb
