@@ -54,6 +54,13 @@ constexpr ImportFormat kFormats[] = {
      is_evalscope_report, read_evalscope_report},
     {"evalscope predictions", "modelscope/evalscope @ fde259d2: evalscope/api/evaluator/cache.py",
      is_evalscope_predictions, read_evalscope_predictions},
+    {"HELM per-instance statistics",
+     "stanford-crfm/helm @ 63754d05: src/helm/benchmark/metrics/metric.py", is_helm_instances,
+     read_helm_instances},
+    {"HELM statistics", "stanford-crfm/helm @ 63754d05: src/helm/benchmark/metrics/statistic.py",
+     is_helm_stats, read_helm_stats},
+    {"HELM run settings and texts", "stanford-crfm/helm @ 63754d05: src/helm/benchmark/runner.py",
+     is_helm_setting, read_helm_setting},
 };
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }

@@ -60,4 +60,12 @@ Result<void> read_evalscope_report(const std::filesystem::path& path, ForeignBui
 bool is_evalscope_predictions(const FileHead& head);
 Result<void> read_evalscope_predictions(const std::filesystem::path& path, ForeignBuilder& builder);
 
+// HELM: marked items, totals, and what lies beside them.
+bool is_helm_instances(const FileHead& head);
+Result<void> read_helm_instances(const std::filesystem::path& path, ForeignBuilder& builder);
+bool is_helm_stats(const FileHead& head);
+Result<void> read_helm_stats(const std::filesystem::path& path, ForeignBuilder& builder);
+bool is_helm_setting(const FileHead& head);
+Result<void> read_helm_setting(const std::filesystem::path& path, ForeignBuilder& builder);
+
 }  // namespace nb
