@@ -11,6 +11,7 @@
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
+#include "harness/cli/from_accuracies.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/cli/write_out.hpp"
 #include "harness/run/evaluation.hpp"
@@ -29,6 +30,7 @@ struct Options {
   std::string data_dir;
   std::string write_out;  // how many items; empty or kNoValue: kShownItems
   bool writes_out = false;
+  std::string accuracies;  // a table: composites of it, and nothing is evaluated
   bool json = false;
   bool quiet = false;
 };
@@ -202,6 +204,7 @@ int eval(Options options) {
   if (options.quiet) set_progress_mode(ProgressMode::kQuiet);
   options.request.results_dir = results_folder(options.results_dir);
   options.request.data_dir = data_folder(options.data_dir);
+  if (!options.accuracies.empty()) return eval_from_accuracies(options.accuracies, options.json);
   if (options.writes_out) return write_out(options);
   options.request.batch_items = std::max<std::int64_t>(32, options.request.model.batch);
   const auto outcome = run_evaluation(options.request);
@@ -262,7 +265,7 @@ void add_settings(CLI::App& app, EvalSettings& settings) {
 Action add_eval(CLI::App& app) {
   auto options = std::make_shared<Options>();
   EvaluationRequest& request = options->request;
-  app.add_option(
+  CLI::Option* model = app.add_option(
       "--model", request.model.model,
       "a training's folder, a checkpoint, a captured one (harness/capture), a Hugging Face folder "
       "of gpt2 or llama, a llama2.c model, or oracle, chance, corrupted");
@@ -276,9 +279,10 @@ Action add_eval(CLI::App& app) {
           ->check(CLI::Validator([](const std::string& text) {
             return text.empty() || text == kNoValue ? "" : whole(1)(text);
           }));
-  app.add_option("--completions", request.completions,
-                 "score existing completions instead of a model: JSONL with {\"task_id\", "
-                 "\"completion\"} per line");
+  CLI::Option* completions =
+      app.add_option("--completions", request.completions,
+                     "score existing completions instead of a model: JSONL with {\"task_id\", "
+                     "\"completion\"} per line");
   app.add_option(
       "--completions-member", request.completions_member,
       "member of each line that holds the completion, where several models share a file");
@@ -290,8 +294,17 @@ Action add_eval(CLI::App& app) {
       ->check(CLI::IsMember({"auto", "answer", "completion", "program"}));
   app.add_flag("--ignore-incomplete", request.ignore_incomplete,
                "items without completions are not scored, and counted in the record");
-  app.add_option("--rescore", request.rescore,
-                 "score the stored completions of an evaluation again: its folder");
+  CLI::Option* rescore =
+      app.add_option("--rescore", request.rescore,
+                     "score the stored completions of an evaluation again: its folder");
+  app.add_option("--from-accuracies", options->accuracies,
+                 "evaluate nothing: CORE (v1, v2) and ChatCORE with intervals from a table of "
+                 "accuracies (CSV task,accuracy[,n]; all that npubench audit reads)")
+      ->type_name("TABLE")
+      ->excludes(model)
+      ->excludes(completions)
+      ->excludes(rescore)
+      ->excludes(write_out);
   app.add_option("--step", request.model.step,
                  "which of a training's checkpoints (default: the last; see train --keep-steps)")
       ->check(whole(0));
@@ -331,6 +344,7 @@ Action add_eval(CLI::App& app) {
       "  npubench eval --model DIR --task mmlu:anatomy --write-out 1\n"
       "  npubench eval --model DIR --task gsm8k:majority --samples 8 --temperature 0.7\n"
       "  npubench eval --model DIR --task bpb --text notes.txt\n"
+      "  npubench eval --from-accuracies scores.csv\n"
       "accuracy: share of items answered correctly. centred: 0 is guessing, 1 is all correct.\n"
       "TASK:PART is a part of a task (a subject of mmlu) or another way to score it "
       "(gsm8k:flexible:\n"

@@ -56,5 +56,78 @@ TEST(AuditVerb, RulesAndTablesAreListed) {
   EXPECT_NE(std::find(names->begin(), names->end(), "seed_result_table"), names->end());
 }
 
+// leideng/nanochat-ascend d20: CORE 0.216748.
+constexpr const char* kCoreCsv =
+    "task,accuracy\n"
+    "hellaswag_zeroshot,0.462358\n"
+    "jeopardy,0.106755\n"
+    "bigbench_qa_wikidata,0.496137\n"
+    "arc_easy,0.632155\n"
+    "arc_challenge,0.352389\n"
+    "copa,0.630000\n"
+    "commonsense_qa,0.185094\n"
+    "piqa,0.694233\n"
+    "openbook_qa,0.376000\n"
+    "lambada_openai,0.394527\n"
+    "hellaswag,0.460864\n"
+    "winograd,0.644689\n"
+    "winogrande,0.539069\n"
+    "bigbench_dyck_languages,0.089000\n"
+    "agi_eval_lsat_ar,0.295652\n"
+    "bigbench_cs_algorithms,0.396212\n"
+    "bigbench_operators,0.185714\n"
+    "bigbench_repeat_copy_logic,0.000000\n"
+    "squad,0.299149\n"
+    "coqa,0.230239\n"
+    "boolq,0.581957\n"
+    "bigbench_language_identification,0.250600\n";
+
+TEST(FromAccuracies, CoreHasBothTablesOfGuessing) {
+  const Bench bench;
+  const fs::path file = bench.results() / "core.csv";
+  ASSERT_TRUE(write_file(file, kCoreCsv));
+  const auto result = bench({"eval", "--from-accuracies", file.string(), "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto json = parse_json(result.out, "stdout");
+  ASSERT_TRUE(json) << json.error().message;
+  const Json& rows = (*json)["composites"];
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0]["composite"], "core");
+  EXPECT_NEAR(rows[0]["value"].get<double>(), .216748, 5e-7);
+  EXPECT_EQ(rows[1]["composite"], "core_v2");
+  EXPECT_NEAR(rows[1]["value"].get<double>(), .190392, 5e-7);
+  EXPECT_NEAR(rows[0]["standard_error"].get<double>(), .0062, 5e-5);
+  EXPECT_EQ((*json)["sizes_assumed"], true);
+}
+
+TEST(FromAccuracies, AMissingTaskLeavesNoCompositeAndIsNamed) {
+  const Bench bench;
+  const fs::path file = bench.results() / "core.csv";
+  std::string text = kCoreCsv;
+  text.erase(text.find("squad,"), text.find("coqa,") - text.find("squad,"));
+  ASSERT_TRUE(write_file(file, text));
+  expect_sentence(bench({"eval", "--from-accuracies", file.string()}), 64,
+                  {"core needs all of its 22 tasks; missing: squad"});
+}
+
+TEST(FromAccuracies, OfAPublishedTableEveryColumn) {
+  const Bench bench;
+  const auto result = bench({"eval", "--from-accuracies", "published:ascend_910c_d32"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const char* part : {"0.2881", "0.2635", "0.3024", "0.3108", "0.1629", "0.1738"})
+    EXPECT_NE(result.out.find(part), std::string::npos) << part << "\n" << result.out;
+}
+
+TEST(FromAccuracies, NothingElseIsEvaluatedBesides) {
+  const Bench bench;
+  const auto result = bench({"eval", "--from-accuracies", "x.csv", "--model", "oracle"});
+  EXPECT_EQ(result.exit_code, 64);
+  expect_sentence(bench({"eval", "--from-accuracies", "gone.csv"}), 64, {"gone.csv"});
+  const fs::path file = bench.results() / "other.csv";
+  ASSERT_TRUE(write_file(file, "task,accuracy\nown,0.5\n"));
+  expect_sentence(bench({"eval", "--from-accuracies", file.string()}), 64,
+                  {"no task of CORE or ChatCORE"});
+}
+
 }  // namespace
 }  // namespace nb::test
