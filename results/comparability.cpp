@@ -55,6 +55,7 @@ std::string incomparable_because(const Record& a, const Record& b, const std::st
   for (const auto& [key, value] : a.comparability) keys.insert(key);
   for (const auto& [key, value] : b.comparability) keys.insert(key);
   const std::set<std::string> tasks = tasks_of(a, b);
+  const bool imported = is_imported(a) || is_imported(b);
   const auto text = [](const std::map<std::string, std::string>& map, const std::string& key) {
     const auto at = map.find(key);
     return at == map.end() ? std::string("absent") : at->second.substr(0, 24);
@@ -65,6 +66,7 @@ std::string incomparable_because(const Record& a, const Record& b, const std::st
     const auto right = b.comparability.find(key);
     const bool both = left != a.comparability.end() && right != b.comparability.end();
     if (both && left->second == right->second) continue;
+    if (!both && imported) continue;  // not said is not different: unknown_of names it
     return fmt::format("{} differs: {} and {}", key, text(a.comparability, key),
                        text(b.comparability, key));
   }

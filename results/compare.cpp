@@ -74,6 +74,9 @@ RecordPair pair_of(const PairedRecords& paired, Comparison& comparison) {
   pair.same_key = !a.record.node_key.empty() && a.record.node_key == b.record.node_key;
   pair.incomparable = incomparable_because(a.record, b.record);
   pair.fixed_weights = same_weights(a.record, b.record);
+  pair.imported = is_imported(a.record) || is_imported(b.record);
+  // Equal totals are not equal answers.
+  if (pair.imported && a.record.items.empty()) pair.bit_identical = false;
   pair.same_device = a.record.device == b.record.device;
   for (const auto* side : {&a.record, &b.record})
     if (side->status != "ok")
@@ -82,6 +85,10 @@ RecordPair pair_of(const PairedRecords& paired, Comparison& comparison) {
   add_curves(pair, comparison.damaged);
   add_refusals(a.record, b.record, comparison.unpaired);
   add_confounders(comparison.confounders, confounders_of(a.record, b.record));
+  for (std::string& field : stated_equal_of(a.record, b.record))
+    if (std::find(comparison.stated_equal.begin(), comparison.stated_equal.end(), field) ==
+        comparison.stated_equal.end())
+      comparison.stated_equal.push_back(std::move(field));
   for (std::string& sentence : unknown_of(a.record, b.record))
     if (std::find(comparison.unknown.begin(), comparison.unknown.end(), sentence) ==
         comparison.unknown.end())
@@ -113,6 +120,7 @@ void fill(Comparison& comparison, const Pairing& pairing) {
     return rank(x.category) < rank(y.category);
   });
   comparison.findings = findings_of(comparison);
+  comparison.cautions = cautions_of(comparison);
 }
 
 void take_run(const RunRecords& run, std::vector<std::string>& damaged, Comparison& comparison) {

@@ -23,7 +23,7 @@ namespace nb {
 // One field that differs besides what is compared: settings, code digest, device, policy.
 struct Confounder {
   std::string category;  // "settings", "data", "code", "numerics" (explains different bits),
-                         // "device"
+                         // "device"; of imported results "model" too
   std::string field;     // "/settings/train/lr"
   std::string a, b;      // values as short JSON; "(absent)" where there is none
   std::vector<std::string> where;  // describe() of the pairs that it touches
@@ -48,7 +48,8 @@ struct MetricDifference {
   std::optional<double> difference;    // b − a
   std::optional<double> relative;      // (b − a)/|a|, a ≠ 0
   std::optional<Interval> interval95;  // of the difference, where pairing gives one
-  std::string method;                  // "paired items"; empty: none
+  std::string method;                  // "paired items", "unpaired totals"; empty: none
+  bool primary = true;                 // of imported records: its task's headline number
   std::optional<PairedCounts> counts;  // paired items
   std::optional<double> p_two_sided;
   Shown shown = Shown::kNothing;
@@ -66,6 +67,7 @@ struct RecordPair {
   bool same_key = false;       // equal node keys: the bits must be equal too
   std::string incomparable;    // first comparability field that differs, as a sentence; empty: none
   bool fixed_weights = false;  // the same weights digest: an evaluation of them, or their training
+  bool imported = false;  // of another harness on a side: two finished models, as they are named
   bool same_device = false;
   std::vector<MetricDifference> metrics;
   std::vector<ItemComparison> items;  // of evaluations, one a task
@@ -111,6 +113,9 @@ struct Comparison {
   std::vector<std::shared_ptr<const StoredRecord>> renamed;  // Pairing's
   std::vector<std::string> findings;  // what must be known before any number is read, one sentence
                                       // each: the same weights scored otherwise, another procedure
+  std::vector<std::string> cautions;  // what a reader of imported scores must know, one sentence
+                                      // each: prompts or reference answers of paired items differ
+  std::vector<std::string> stated_equal;  // of imported pairs: settings that both sides state alike
   std::vector<std::string> unknown;  // what could not be compared: "training settings unknown: …"
   std::vector<std::string> unpaired;  // one sentence each, refusals (mw/ with real) included
   std::vector<std::string> skipped;   // records that another one of the same node supersedes

@@ -5,6 +5,7 @@
 #include "harness/base/table.hpp"
 #include "results/compare.hpp"
 #include "results/format.hpp"
+#include "results/headline.hpp"
 #include "results/narrow_text.hpp"
 
 namespace nb {
@@ -46,7 +47,17 @@ std::string confounder_text(const Comparison& c) {
       std::any_of(c.confounders.begin(), c.confounders.end(), [](const auto& x) {
         return x.category == "settings" || x.category == "data" || x.category == "code";
       });
-  if (confounded)
+  const bool imported = std::any_of(c.pairs.begin(), c.pairs.end(),
+                                    [](const RecordPair& pair) { return pair.imported; });
+  const auto model_alone = [](const Confounder& one) { return one.category == "model"; };
+  if (imported && !confounded)
+    text += wrapped(fmt::format(
+        "{}; stated alike by both sides: {}",
+        std::all_of(c.confounders.begin(), c.confounders.end(), model_alone)
+            ? "no setting that both sides state differs"
+            : "what differs besides the results, as far as both sides say",
+        c.stated_equal.empty() ? "nothing" : fmt::format("{}", fmt::join(c.stated_equal, ", "))));
+  else if (confounded)
     text += wrapped(
         "CONFOUNDED: settings, data or code differ, so no difference below is the device's alone");
   else if (!c.only_device_differs())
@@ -66,6 +77,8 @@ std::string confounder_text(const Comparison& c) {
 // What stands below a row: its note, or what its difference shows.
 std::string note_of(const MetricDifference& row, bool fixed_weights) {
   std::string text = row.note;
+  if (row.shown == Shown::kNotShown && row.counts && !row.note.empty() && fixed_weights)
+    text += std::string("; ") + std::string(name(row.shown)) + visible_text(row.visible, row.unit);
   if (text.empty() && row.shown == Shown::kNotShown && (fixed_weights || row.interval95))
     text = fixed_weights ? std::string(name(row.shown)) + visible_text(row.visible, row.unit)
                          : "of these two checkpoints only";
@@ -96,11 +109,12 @@ std::string metrics_text(const RecordPair& pair) {
     bool one_seed = false;
     for (const MetricDifference& row : pair.metrics) {
       if (row.clock != clock) continue;
-      one_seed |= row.shown == Shown::kNotShown && !pair.fixed_weights;
+      const bool fixed = pair.fixed_weights || pair.imported;
+      one_seed |= row.shown == Shown::kNotShown && !fixed;
       rows.push_back(
           {{name_cell(row.name, row.unit), value_cell(row.a, row.unit), value_cell(row.b, row.unit),
             row.difference ? plain_signed(*row.difference, row.unit) : "—", last_cell(row)},
-           note_of(row, pair.fixed_weights)});
+           note_of(row, fixed)});
     }
     if (rows.empty()) continue;
     const auto title = kClockTitle[static_cast<std::size_t>(clock)];
@@ -221,11 +235,12 @@ std::string comparison_text(const Comparison& comparison) {
   if (const std::string why = comparison.why_incomparable(); !why.empty())
     text += wrapped("nothing of what was paired can be compared: " + why, 2, "! ");
   for (const std::string& sentence : comparison.findings) text += wrapped(sentence, 2, "! ");
-  if (!text.empty()) {
+  if (!text.empty())
     if (const std::string cause = comparison.likely_cause(); !cause.empty())
       text += wrapped("likely cause: " + cause, 4, "  ");
-    text += "\n";
-  }
+  if (const std::string first = headline(comparison); !first.empty()) text += wrapped(first);
+  for (const std::string& sentence : comparison.cautions) text += wrapped(sentence, 2, "! ");
+  if (!text.empty()) text += "\n";
   text += wrapped(comparison.label_a, 3, "A: ") + wrapped(comparison.label_b, 3, "B: ") + "\n";
   text += confounder_text(comparison);
   for (const RecordPair& pair : comparison.pairs)
@@ -243,10 +258,13 @@ std::string comparison_text(const Comparison& comparison) {
 Json comparison_json(const Comparison& comparison) {
   Json json = {{"a", comparison.label_a},
                {"b", comparison.label_b},
+               {"headline", headline(comparison)},
                {"findings", comparison.findings},
                {"likely_cause", comparison.likely_cause()},
                {"only_device_differs", comparison.only_device_differs()},
                {"incomparable", comparison.why_incomparable()},
+               {"cautions", comparison.cautions},
+               {"stated_equal", comparison.stated_equal},
                {"unknown", comparison.unknown},
                {"confounders", Json::array()},
                {"pairs", Json::array()},

@@ -135,6 +135,64 @@ void add_history(std::vector<Confounder>& found, const Record& a, const Record& 
   add_history(found, *a.checkpoint, *b.checkpoint, "/checkpoint");
 }
 
+// What the sources of imported results say of how they were made, and what its difference means.
+struct ProvenanceField {
+  const char* key;
+  const char* category;  // nullptr: no confounder
+};
+constexpr ProvenanceField kProvenance[] = {
+    {"device", "device"}, {"date", nullptr},   {"primary", nullptr},
+    {"model", "model"},   {"version", "code"}, {"harness", "code"},
+};
+
+const char* category_of(const std::string& key) {
+  for (const ProvenanceField& field : kProvenance)
+    if (key == field.key) return field.category;
+  return "settings";
+}
+
+// A setting of how it was made, not what was made with it.
+bool is_how(const std::string& key) {
+  const char* category = category_of(key);
+  return category != nullptr && std::string_view(category) != "model" && key != "harness";
+}
+
+const Json& imported_of(const Record& record) {
+  static const Json kNone = Json::object();
+  return is_imported(record) ? record.settings->at("imported") : kNone;
+}
+
+// Only what both sides say can differ.
+void add_imported(std::vector<Confounder>& found, const Record& a, const Record& b) {
+  const Json &left = imported_of(a), &right = imported_of(b);
+  for (const auto& [key, value] : left.items()) {
+    const char* category = category_of(key);
+    if (category == nullptr || !right.contains(key)) continue;
+    walk(&value, &right.at(key), "/" + key, found, category);
+  }
+}
+
+std::vector<std::string> unknown_of_imported(const Record& a, const Record& b) {
+  const Json &left = imported_of(a), &right = imported_of(b);
+  std::vector<std::string> unknown;
+  const auto add = [&](const Json& here, const Json& there, const char* side) {
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : there.items())
+      if (category_of(key) != nullptr && !here.contains(key)) keys.push_back(key);
+    if (!keys.empty())
+      unknown.push_back(fmt::format("{} does not say: {}", side, fmt::join(keys, ", ")));
+  };
+  if (is_imported(a)) add(left, right, "A");
+  if (is_imported(b)) add(right, left, "B");
+  const bool any_in_common =
+      std::any_of(left.items().begin(), left.items().end(),
+                  [&](const auto& at) { return is_how(at.key()) && right.contains(at.key()); });
+  if (!any_in_common) unknown.push_back("how both sides were made: no setting is stated by both");
+  if (left.value("model", "") == right.value("model", ""))
+    unknown.push_back("that both sides are the same weights is taken from the model's name alone");
+  return unknown;
+}
+
 }  // namespace
 
 bool changes_no_result(std::string_view field) {
@@ -143,6 +201,7 @@ bool changes_no_result(std::string_view field) {
 }
 
 std::vector<std::string> unknown_of(const Record& a, const Record& b) {
+  if (is_imported(a) || is_imported(b)) return unknown_of_imported(a, b);
   std::vector<std::string> unknown;
   if (a.kind != "eval" || same_weights(a, b)) return unknown;
   const auto missing = [&](const char* key) {
@@ -161,8 +220,21 @@ std::vector<std::string> unknown_of(const Record& a, const Record& b) {
   return unknown;
 }
 
+std::vector<std::string> stated_equal_of(const Record& a, const Record& b) {
+  const Json &left = imported_of(a), &right = imported_of(b);
+  std::vector<std::string> equal;
+  for (const auto& [key, value] : left.items())
+    if (is_how(key) && right.contains(key) && right.at(key) == value) equal.push_back(key);
+  return equal;
+}
+
 std::vector<Confounder> confounders_of(const Record& a, const Record& b) {
   std::vector<Confounder> found;
+  if (is_imported(a) || is_imported(b)) {
+    add_imported(found, a, b);
+    for (Confounder& confounder : found) confounder.where = {describe(a)};
+    return found;
+  }
   walk(&*a.settings, &*b.settings, "/settings", found);
   add_history(found, a, b);
   const std::string device_a = Json(a.device).dump(), device_b = Json(b.device).dump();

@@ -117,4 +117,23 @@ std::vector<std::string> findings_of(const Comparison& comparison) {
   return findings;
 }
 
+std::vector<std::string> cautions_of(const Comparison& comparison) {
+  std::vector<std::string> prompts, golds, cautions;
+  for (const RecordPair& pair : comparison.pairs)
+    for (const ItemComparison& items : pair.items) {
+      const std::string share = fmt::format("of {} items", items.counts.n());
+      if (items.prompts_differ > 0)
+        prompts.push_back(fmt::format("{} {} of {}", items.prompts_differ, share, items.task));
+      if (items.golds_differ > 0)
+        golds.push_back(fmt::format("{} {} of {}", items.golds_differ, share, items.task));
+    }
+  if (!golds.empty())
+    cautions.push_back(fmt::format("the reference answers differ: {}", fmt::join(golds, ", ")));
+  if (!prompts.empty())
+    cautions.push_back(
+        fmt::format("the prompts differ: {}; no difference below is the device's alone",
+                    fmt::join(prompts, ", ")));
+  return cautions;
+}
+
 }  // namespace nb

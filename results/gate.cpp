@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 
 #include "results/findings.hpp"
 #include "results/format.hpp"
+#include "results/gate_imported.hpp"
 #include "results/gate_judge.hpp"
 #include "results/gate_scoring.hpp"
 #include "results/metric_names.hpp"
@@ -230,6 +232,12 @@ void judge_metric(Gate& gate, const RecordPair& pair, const Metric& a) {
   }
 }
 
+void take(Gate& gate, ImportedVerdicts judged) {
+  std::ranges::move(judged.verdicts, std::back_inserter(gate.result.verdicts));
+  std::ranges::move(judged.items, std::back_inserter(gate.items));
+  std::ranges::move(judged.notes, std::back_inserter(gate.result.notes));
+}
+
 void judge_pair(Gate& gate, const RecordPair& pair) {
   const Record &old = pair.a->record, &fresh = pair.b->record;
   const std::string where = describe(old);
@@ -241,6 +249,7 @@ void judge_pair(Gate& gate, const RecordPair& pair) {
     return gate.add("", where, Verdict::kError, "record",
                     "the candidate's node failed: " + fresh.error);
   if (!items_intact(gate, pair)) return;
+  if (pair.imported) return take(gate, judge_imported(pair, gate.policy));
   if (pair.bit_identical) return gate.add("", where, Verdict::kPass, "identical", "bit-identical");
   if (!pair.incomparable.empty())
     return gate.add("", where, Verdict::kIncomparable, "record", pair.incomparable);

@@ -8,19 +8,32 @@
 #include <unordered_map>
 #include <utility>
 
+#include "results/item_pairing.hpp"
 #include "results/items.hpp"
 
 namespace nb {
 namespace {
 
-Result<std::vector<ItemRecord>> verified_items(const StoredRecord& stored,
-                                               const std::string& task) {
+constexpr std::size_t kNamedItems = 5;  // of those that do not pair
+
+using Items = std::vector<ItemRecord>;
+
+// Those in memory are the record's, those of a file are the caller's.
+struct ItemsOf {
+  Items read;
+  const Items* in_memory = nullptr;
+  const Items& get() const { return in_memory != nullptr ? *in_memory : read; }
+};
+
+Result<ItemsOf> verified_items(const StoredRecord& stored, const std::string& task) {
   const auto at = stored.record.items.find(task);
   if (at == stored.record.items.end())
     return bad_input(
         fmt::format("{}: the record has no items of {}", stored.folder.string(), task));
+  if (stored.items != nullptr) return ItemsOf{{}, &stored.items->at(task)};
   NB_TRY_VOID(verify_artifact(stored, at->second));
-  return read_items(stored.folder / at->second);
+  NB_TRY(Items items, read_items(stored.folder / at->second));
+  return ItemsOf{std::move(items), nullptr};
 }
 
 // "2" or "C" → 2; nothing for other texts.
@@ -54,50 +67,109 @@ bool differs(const ItemRecord& a, const ItemRecord& b) {
          a.texts != b.texts || a.reason != b.reason || a.loss != b.loss;
 }
 
-double unscored(const std::vector<ItemRecord>& items) {
+double unscored(const Items& items) {
   const auto count = std::count_if(items.begin(), items.end(),
                                    [](const ItemRecord& item) { return !item.reason.empty(); });
   return static_cast<double>(count) / static_cast<double>(items.size());
 }
 
-Result<void> fill(ItemComparison& result, const StoredRecord& a, const StoredRecord& b) {
-  NB_TRY(const auto items_a, verified_items(a, result.task));
-  NB_TRY(const auto items_b, verified_items(b, result.task));
+double value_of(const ItemRecord& item) { return item.value ? *item.value : (item.ok ? 1 : 0); }
+
+// Of choice items: how far the two distributions over the choices lie apart.
+struct Agreement {
+  std::vector<double> divergences;
+  std::int64_t same_top = 0;
+};
+
+void add_pair(ItemComparison& result, Agreement& agreement, const ItemRecord& left,
+              const ItemRecord& right) {
+  if (left.ok)
+    ++(right.ok ? result.counts.both : result.counts.only_a);
+  else
+    ++(right.ok ? result.counts.only_b : result.counts.neither);
+  result.changed += differs(left, right) ? 1 : 0;
+  if (!left.texts.empty() && !right.texts.empty()) {
+    ++result.texts;
+    result.early_texts +=
+        left.texts[0].substr(0, kEarlyBytes) != right.texts[0].substr(0, kEarlyBytes) ? 1 : 0;
+  }
+  if (left.log_probs.size() > 1 && left.log_probs.size() == right.log_probs.size()) {
+    agreement.divergences.push_back(choice_divergence(left.log_probs, right.log_probs));
+    agreement.same_top += top_of(left) == top_of(right) ? 1 : 0;
+  }
+  const auto margin_a = margin_of(left), margin_b = margin_of(right);
+  if (!margin_a || !margin_b || left.log_probs.size() != right.log_probs.size()) return;
+  result.has_choices = result.has_choices || left.log_probs.size() > 1;
+  result.margins.push_back({*margin_a, *margin_b, left.ok != right.ok, left.id});
+}
+
+// Records of ours: the same items, or an error.
+Result<void> fill_ours(ItemComparison& result, const StoredRecord& a, const StoredRecord& b,
+                       const Items& items_a, const Items& items_b) {
   if (items_a.size() != items_b.size())
     return bad_input(fmt::format("{}: {} items in {}, {} in {}", result.task, items_a.size(),
                                  a.folder.string(), items_b.size(), b.folder.string()));
-  std::unordered_map<std::string, const ItemRecord*> by_id;  // looked up only, never walked
+  std::unordered_map<std::string_view, const ItemRecord*> by_id;  // looked up only, never walked
   for (const ItemRecord& item : items_b) by_id.emplace(item.id, &item);
-  std::vector<double> divergences;
-  std::int64_t same_top = 0;
+  Agreement agreement;
   for (const ItemRecord& left : items_a) {
     const auto at = by_id.find(left.id);
     if (at == by_id.end())
       return bad_input(fmt::format("{}: item {} of {} is not in {}", result.task, left.id,
                                    a.folder.string(), b.folder.string()));
-    const ItemRecord& right = *at->second;
-    if (left.ok)
-      ++(right.ok ? result.counts.both : result.counts.only_a);
-    else
-      ++(right.ok ? result.counts.only_b : result.counts.neither);
-    result.changed += differs(left, right) ? 1 : 0;
-    if (!left.texts.empty() && !right.texts.empty()) {
-      ++result.texts;
-      result.early_texts +=
-          left.texts[0].substr(0, kEarlyBytes) != right.texts[0].substr(0, kEarlyBytes) ? 1 : 0;
-    }
-    if (left.log_probs.size() > 1 && left.log_probs.size() == right.log_probs.size()) {
-      divergences.push_back(choice_divergence(left.log_probs, right.log_probs));
-      same_top += top_of(left) == top_of(right) ? 1 : 0;
-    }
-    const auto margin_a = margin_of(left), margin_b = margin_of(right);
-    if (!margin_a || !margin_b || left.log_probs.size() != right.log_probs.size()) continue;
-    result.has_choices = result.has_choices || left.log_probs.size() > 1;
-    result.margins.push_back({*margin_a, *margin_b, left.ok != right.ok, left.id});
+    add_pair(result, agreement, left, *at->second);
   }
-  result.agreement = choice_agreement(std::move(divergences), same_top);
-  result.unscored_a = unscored(items_a);
-  result.unscored_b = unscored(items_b);
+  result.agreement = choice_agreement(std::move(agreement.divergences), agreement.same_top);
+  return {};
+}
+
+void fill_imported(ItemComparison& result, const Items& items_a, const Items& items_b) {
+  const ItemPairing pairing = pair_items(items_a, items_b);
+  Agreement agreement;
+  std::vector<double> values_a, values_b;
+  bool fractional = false;
+  for (const auto& [i, j] : pairing.pairs) {
+    const ItemRecord &left = items_a[i], &right = items_b[j];
+    add_pair(result, agreement, left, right);
+    values_a.push_back(value_of(left));
+    values_b.push_back(value_of(right));
+    fractional = fractional || left.value || right.value;
+    result.prompts_differ += !left.prompt_hash.empty() && !right.prompt_hash.empty() &&
+                                     left.prompt_hash != right.prompt_hash
+                                 ? 1
+                                 : 0;
+    result.golds_differ +=
+        !left.gold.empty() && !right.gold.empty() && left.gold != right.gold ? 1 : 0;
+  }
+  result.agreement = choice_agreement(std::move(agreement.divergences), agreement.same_top);
+  result.paired_by = pairing.by;
+  result.only_a = static_cast<std::int64_t>(pairing.only_a.size());
+  result.only_b = static_cast<std::int64_t>(pairing.only_b.size());
+  const auto name_some = [&](const char* side, const Items& items,
+                             const std::vector<std::size_t>& left_over) {
+    for (std::size_t k = 0; k < std::min(left_over.size(), kNamedItems); ++k) {
+      const ItemRecord& item = items[left_over[k]];
+      result.unpaired.push_back(
+          fmt::format("{}: {}", side, item.source_id.empty() ? item.id : item.source_id));
+    }
+  };
+  name_some("A", items_a, pairing.only_a);
+  name_some("B", items_b, pairing.only_b);
+  if (values_a.empty()) return;
+  result.mean_a = mean(values_a);
+  result.mean_b = mean(values_b);
+  if (fractional && values_a.size() > 1) result.fractions = paired_t(values_a, values_b);
+}
+
+Result<void> fill(ItemComparison& result, const StoredRecord& a, const StoredRecord& b) {
+  NB_TRY(const ItemsOf items_a, verified_items(a, result.task));
+  NB_TRY(const ItemsOf items_b, verified_items(b, result.task));
+  if (is_imported(a.record) || is_imported(b.record))
+    fill_imported(result, items_a.get(), items_b.get());
+  else
+    NB_TRY_VOID(fill_ours(result, a, b, items_a.get(), items_b.get()));
+  result.unscored_a = unscored(items_a.get());
+  result.unscored_b = unscored(items_b.get());
   const auto digest = [&](const Record& record) {
     return record.artifacts.at(record.items.at(result.task));
   };

@@ -2,6 +2,7 @@
 // moved. Reads the items files of two records; decides nothing (gate_scoring.hpp does).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ namespace nb {
 inline constexpr std::size_t kEarlyBytes = 24;
 
 struct ItemComparison {
+  // A key of record.items: a task, whose "<task>/accuracy" they are; of imported records the metric
+  // itself, "gsm8k:strict-match/exact_match".
   std::string task;
   std::string error;       // why there is nothing else: damaged files, other items; empty: none
   bool identical = false;  // equal digests of the items files
@@ -27,10 +30,19 @@ struct ItemComparison {
   std::int64_t changed = 0;               // items whose answer, texts or log-probabilities differ
   std::int64_t texts = 0;                 // items answered by a text on both sides
   std::int64_t early_texts = 0;           // of them: the first texts part within kEarlyBytes
+  // Of imported records, whose sides may have scored other items each:
+  std::string paired_by;                // "the source's hashes", "content", "names"
+  std::int64_t only_a = 0, only_b = 0;  // items that the other side does not have
+  std::vector<std::string> unpaired;    // the first of them by name: "A: 17"
+  std::int64_t prompts_differ = 0;    // paired items that were asked otherwise, where both say how
+  std::int64_t golds_differ = 0;      // paired items with another reference answer
+  double mean_a = 0, mean_b = 0;      // over the paired items
+  std::optional<MeanTest> fractions;  // marks are not right or wrong alone: paired by items
 };
 
 // The items of one task, which both records have. Reads and verifies both files; error says what
-// failed.
+// failed. Records of ours must have the same items; imported ones are compared by those that both
+// have, and what does not pair is counted.
 ItemComparison compare_items(const StoredRecord& a, const StoredRecord& b, const std::string& task);
 
 }  // namespace nb

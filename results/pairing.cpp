@@ -35,12 +35,25 @@ std::set<std::string> tasks_of(const Record& record) {
   return tasks;
 }
 
+bool have_common_metric(const Record& a, const Record& b) {
+  return std::any_of(a.metrics.begin(), a.metrics.end(),
+                     [&](const Metric& metric) { return find_metric(b, metric.name) != nullptr; });
+}
+
 // A folder that holds one evaluation names it by its model and task set; another model or device
 // gives another name.
 void pair_only_evaluations(Pairing& pairing, PairAcross across) {
   const Records left = evaluations(pairing.only_a), right = evaluations(pairing.only_b);
   if (left.size() != 1 || right.size() != 1) return;
   const Record &a = left[0]->record, &b = right[0]->record;
+  if (is_imported(a) || is_imported(b)) {  // what they have in common is compared
+    if (!have_common_metric(a, b)) return;
+    pairing.pairs.push_back(
+        {left[0], right[0], fmt::format("{} with {}", describe(a), describe(b))});
+    std::erase(pairing.only_a, left[0]);
+    std::erase(pairing.only_b, right[0]);
+    return;
+  }
   if (a.seed != b.seed || tasks_of(a).empty() || tasks_of(a) != tasks_of(b)) return;
   if (a.device != b.device && across != PairAcross::kDevices) return;
   pairing.pairs.push_back({left[0], right[0],

@@ -36,7 +36,8 @@ enum class PairAcross { kNothing, kDevices };
 // Same kind, name, trained_on, device and seed. Of what is left:
 // - B's "accepted.<name>" with A's <name> of the same weights: the baseline's checkpoint once more;
 // - the only evaluation of each side, when both have the same tasks, device and seed, whatever the
-//   names; with kDevices also when each was evaluated on its own device;
+//   names; with kDevices also when each was evaluated on its own device; where one is imported,
+//   when they have any metric in common;
 // - nodes of which no seed occurs on both sides become UnmatchedSeeds.
 Pairing pair_records(const RunRecords& a, const RunRecords& b, PairAcross across);
 // Same kind, name and seed on two devices of one run. Evaluations pair where both sides evaluated

@@ -8,6 +8,7 @@
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "results/factorial.hpp"
+#include "results/import/to_records.hpp"
 #include "results/store.hpp"
 
 namespace nb::cli {
@@ -49,7 +50,7 @@ int compare(const Options& options) {
     return fail({ErrorCode::kBadInput,
                  "compare: give two runs (compare A B), one run and two devices (compare RUN "
                  "--devices X Y), or an experiment's run (compare RUN --effects)"});
-  const auto a = read_run(options.a);
+  const auto a = read_any_run(options.a);
   if (!a) return fail(a.error());
   if (a->records.empty()) return fail(nothing_found(*a, "").value());
   if (options.effects) return print_effects(*a, options.json);
@@ -60,7 +61,7 @@ int compare(const Options& options) {
     const auto comparison = compare_devices(*a, options.devices[0], options.devices[1]);
     return comparison ? print(*comparison, options.json) : fail(comparison.error());
   }
-  const auto b = read_run(options.b);
+  const auto b = read_any_run(options.b);
   if (!b) return fail(b.error());
   if (b->records.empty()) return fail(nothing_found(*b, "").value());
   return print(compare_runs(*a, *b, PairAcross::kDevices), options.json);
@@ -70,8 +71,10 @@ int compare(const Options& options) {
 
 Action add_compare(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("A", options->a, "run folder (results/runs/<suite>)")->required();
-  app.add_option("B", options->b, "run folder to compare with");
+  app.add_option("A", options->a,
+                 "run folder (results/runs/<suite>), or a file or folder of another harness")
+      ->required();
+  app.add_option("B", options->b, "the same, to compare with");
   app.add_option("--devices", options->devices, "two devices of run A instead of B")->expected(2);
   app.add_flag(
       "--effects", options->effects,
@@ -79,6 +82,9 @@ Action add_compare(CLI::App& app) {
       "the gap between all low and all high");
   app.add_flag("--json", options->json, "JSON on stdout");
   app.footer(
+      "Results of lm-eval, evalscope, inspect_ai and others are taken as they are (npubench "
+      "import --help\nlists the formats). Their items pair by hashes or content, never by "
+      "position.\n"
       "Records pair by kind, name, device and seed; what is left also across devices, and one\n"
       "evaluation a side by its tasks. A direction is a word only where an interval excludes "
       "zero.\n"

@@ -7,6 +7,7 @@
 
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
+#include "results/import/to_records.hpp"
 #include "results/store.hpp"
 
 namespace nb::cli {
@@ -29,9 +30,9 @@ Result<GatePolicy> read_policy(const std::string& path) {
 int run_gate(const Options& options) {
   const auto policy = read_policy(options.policy);
   if (!policy) return fail(policy.error());
-  const auto base = read_run(options.base);
+  const auto base = read_any_run(options.base);
   if (!base) return fail(base.error());
-  const auto candidate = read_run(options.candidate);
+  const auto candidate = read_any_run(options.candidate);
   if (!candidate) return fail(candidate.error());
   GateOptions gate_options;
   gate_options.strict = options.strict;

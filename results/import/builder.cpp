@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "harness/base/hash.hpp"
+#include "results/item_pairing.hpp"
 
 namespace nb {
 namespace {
@@ -103,8 +104,8 @@ bool is_fractional(const Collecting& all) {
 
 std::string key_of(const ItemRecord& item) {
   if (!item.id.empty()) return item.id;
-  return sha256_hex(item.doc_hash.empty() ? "id " + item.source_id : "doc " + item.doc_hash)
-      .substr(0, kIdDigits);
+  if (!item.doc_hash.empty()) return sha256_hex("doc " + item.doc_hash).substr(0, kIdDigits);
+  return kNamePrefix + sha256_hex(item.source_id).substr(0, kIdDigits);
 }
 
 std::size_t number_doubles(std::vector<ItemRecord>& items) {

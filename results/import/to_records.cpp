@@ -24,6 +24,8 @@ std::string task_of(const SeriesName& name) {
   return name.filter.empty() ? name.task : name.task + ":" + name.filter;
 }
 
+std::string metric_name(const SeriesName& name) { return task_of(name) + "/" + name.metric; }
+
 double value_of(const ItemRecord& item) { return item.value ? *item.value : (item.ok ? 1 : 0); }
 
 Metric metric_of(const ForeignSeries& series, const std::string& name,
@@ -40,6 +42,12 @@ Metric metric_of(const ForeignSeries& series, const std::string& name,
     if (metric.value && series.reported_stderr) {
       metric.low = *metric.value - kZ95 * *series.reported_stderr;
       metric.high = *metric.value + kZ95 * *series.reported_stderr;
+    } else if (metric.value && metric.n > 0 && metric.unit == "1" && *metric.value >= 0 &&
+               *metric.value <= 1) {
+      const Interval interval =
+          wilson(std::llround(*metric.value * static_cast<double>(metric.n)), metric.n);
+      metric.low = interval.low;
+      metric.high = interval.high;
     }
     return metric;
   }
@@ -66,11 +74,12 @@ Metric metric_of(const ForeignSeries& series, const std::string& name,
 }
 
 Json settings_of(const ForeignRun& run) {
-  Json files = Json::array();
-  for (const fs::path& file : run.files) files.push_back(file.filename().string());
   Json imported = {{"harness", run.harness}, {"model", run.model}};
   if (!run.stage.empty()) imported["stage"] = run.stage;
   for (const auto& [key, value] : run.provenance) imported[key] = value;
+  imported["primary"] = Json::array();
+  for (const ForeignSeries& series : run.series)
+    if (series.primary) imported["primary"].push_back(metric_name(series.name));
   return {{"imported", imported}};
 }
 
@@ -89,7 +98,7 @@ StoredRecord record_of(const ForeignRun& run, const fs::path& path,
                          record.settings->dump(-1, ' ', false, Json::error_handler_t::replace);
   for (const ForeignSeries& series : run.series) {
     const std::string task = task_of(series.name);
-    const std::string name = task + "/" + series.name.metric;
+    const std::string name = metric_name(series.name);
     record.metrics.push_back(metric_of(series, name, notes));
     for (const auto& [key, value] : series.must_match)
       record.comparability[task + "/" + key] = value;

@@ -1,0 +1,125 @@
+#include "results/import/explain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "results/narrow_text.hpp"
+
+namespace nb {
+namespace {
+
+constexpr std::size_t kListed = 40;  // rows and files in the text; the others are counted
+
+double mean_of(const ForeignSeries& series) {
+  double sum = 0;
+  for (const ItemRecord& item : series.items) sum += item.value ? *item.value : (item.ok ? 1 : 0);
+  return sum / static_cast<double>(series.items.size());
+}
+
+std::string name_of(const SeriesName& name) {
+  return fmt::format("{}{}/{}", name.task, name.filter.empty() ? "" : ":" + name.filter,
+                     name.metric);
+}
+
+std::string number(const std::optional<double>& value) {
+  return value ? fmt::format("{:.4f}", *value) : "—";
+}
+
+std::string series_note(const ForeignSeries& series) {
+  std::string text = series.primary ? "" : "shown beside its task's headline number";
+  const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
+  for (const auto& [key, value] : series.must_match) add(key + " " + value);
+  const auto n =
+      series.items.empty() ? series.reported_n : static_cast<std::int64_t>(series.items.size());
+  if (series.available_n > n && n > 0)
+    add(fmt::format("limited: {} of {} items", n, series.available_n));
+  return text;
+}
+
+}  // namespace
+
+std::string explain_text(const ForeignResults& results) {
+  std::string text;
+  for (const ForeignRun& run : results.runs) {
+    text +=
+        wrapped(fmt::format("{}: {}{}", run.harness, run.model.empty() ? "(no name)" : run.model,
+                            run.stage.empty() ? "" : ", stage " + run.stage));
+    for (const auto& [key, value] : run.provenance)
+      text += wrapped(value, 16, fmt::format("  {:<14}", key));
+    std::vector<NarrowRow> rows;
+    for (const ForeignSeries& series : run.series) {
+      if (rows.size() == kListed) break;
+      rows.push_back(
+          {{name_of(series.name),
+            series.items.empty() ? "totals" : fmt::format("{}", series.items.size()),
+            series.items.empty() ? "—" : number(mean_of(series)), number(series.reported)},
+           series_note(series)});
+    }
+    if (!rows.empty()) text += narrow_table({"score", "items", "mean", "reported"}, rows);
+    if (run.series.size() > kListed)
+      text += fmt::format("  and {} more; --json lists all\n", run.series.size() - kListed);
+    for (const Metric& metric : run.metrics)
+      if (metric.value)
+        text += fmt::format("  {} {} {}\n", metric.name, *metric.value, metric.unit);
+    for (const std::string& note : run.notes) text += wrapped(note, 4, "  note: ");
+    text += "\n";
+  }
+  text += "files\n";
+  std::size_t listed = 0;
+  for (const auto& file : results.files) {
+    if (++listed > kListed) continue;
+    text += wrapped(fmt::format("{}: {}", file.path.string(),
+                                file.format.empty() ? "not recognised, ignored" : file.format),
+                    4, "  ");
+  }
+  if (listed > kListed) text += fmt::format("  and {} more; --json lists all\n", listed - kListed);
+  if (!results.ignored.empty()) text += "left out\n";
+  for (const std::string& sentence : results.ignored) text += wrapped(sentence, 4, "  ");
+  return text;
+}
+
+Json explain_json(const ForeignResults& results) {
+  Json runs = Json::array(), files = Json::array();
+  for (const ForeignRun& run : results.runs) {
+    Json series_list = Json::array();
+    for (const ForeignSeries& series : run.series)
+      series_list.push_back(
+          {{"task", series.name.task},
+           {"filter", series.name.filter},
+           {"metric", series.name.metric},
+           {"primary", series.primary},
+           {"items", series.items.size()},
+           {"mean", series.items.empty() ? Json() : Json(mean_of(series))},
+           {"reported", series.reported ? Json(*series.reported) : Json()},
+           {"reported_stderr", series.reported_stderr ? Json(*series.reported_stderr) : Json()},
+           {"reported_n", series.reported_n},
+           {"available_n", series.available_n},
+           {"must_match", series.must_match}});
+    Json metrics = Json::array();
+    for (const Metric& metric : run.metrics)
+      metrics.push_back({{"name", metric.name},
+                         {"unit", metric.unit},
+                         {"clock", name(metric.clock)},
+                         {"value", metric.value ? Json(*metric.value) : Json()}});
+    Json read_from = Json::array();
+    for (const auto& file : run.files) read_from.push_back(file.string());
+    runs.push_back({{"harness", run.harness},
+                    {"model", run.model},
+                    {"stage", run.stage},
+                    {"files", read_from},
+                    {"provenance", run.provenance},
+                    {"series", series_list},
+                    {"metrics", metrics},
+                    {"notes", run.notes}});
+  }
+  for (const auto& file : results.files)
+    files.push_back({{"path", file.path.string()}, {"format", file.format}});
+  return {{"schema", "npubench.import/1"},
+          {"runs", runs},
+          {"files", files},
+          {"left_out", results.ignored}};
+}
+
+}  // namespace nb

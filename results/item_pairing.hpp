@@ -1,0 +1,27 @@
+// Which items of two imported results are the same question. By the sources' own hashes of the
+// document, else by its content, else, where neither side has more, by the sources' names of the
+// items. Never by position.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "results/items.hpp"
+
+namespace nb {
+
+// Begins the id of an item that its source tells apart by a name alone.
+inline constexpr const char* kNamePrefix = "name-";
+
+struct ItemPairing {
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;  // indices into A and B, in A's order
+  std::vector<std::size_t> only_a, only_b;
+  std::string by;  // "the source's hashes", "content", "names", or two of them joined by "and"
+};
+
+// A hash that stands for several items of one side pairs nothing: their contents decide.
+ItemPairing pair_items(const std::vector<ItemRecord>& a, const std::vector<ItemRecord>& b);
+
+}  // namespace nb
