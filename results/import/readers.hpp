@@ -48,9 +48,11 @@ bool is_opencompass_predictions(const FileHead& head);
 Result<void> read_opencompass_predictions(const std::filesystem::path& path,
                                           ForeignBuilder& builder);
 
-// vllm-ascend's accuracy reports in Markdown.
+// vllm-ascend's accuracy reports in Markdown, and in YAML what its tests expect.
 bool is_accuracy_report(const FileHead& head);
 Result<void> read_accuracy_report(const std::filesystem::path& path, ForeignBuilder& builder);
+bool is_accuracy_expectation(const FileHead& head);
+Result<void> read_accuracy_expectation(const std::filesystem::path& path, ForeignBuilder& builder);
 
 // evalscope: marked items, totals, and answers that are only named.
 bool is_evalscope_reviews(const FileHead& head);

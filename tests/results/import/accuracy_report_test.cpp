@@ -84,5 +84,70 @@ TEST(AccuracyReport, RealOneHasItsTwoRows) {
   EXPECT_EQ(run.notes, Lines{});
 }
 
+constexpr const char* kExpectation =
+    "model_name: \"a/b\"\nmodel_type: \"vllm\"\nhardware: \"Atlas A2 Series\"\n\nserve:\n"
+    "  dtype: auto\n  max_model_len: 4096\n\ntasks:\n- name: \"gsm8k\"\n  metrics:\n"
+    "  - name: \"exact_match,strict-match\"\n    value: 0.765\n"
+    "  - name: \"exact_match,flexible-extract\"\n    value: 0.81\n\nnum_fewshot: 5\n"
+    "batch_size: \"auto\"\n";
+
+TEST(AccuracyExpectation, IsARunOfItsOwnThatSaysWhatItIs) {
+  const auto results = read_texts({{"e.yaml", kExpectation}});
+  ASSERT_TRUE(results) << results.error().message;
+  const ForeignRun& run = results->runs.at(0);
+  EXPECT_EQ(run.stage, "expected");
+  EXPECT_EQ(series_lines(run), (Lines{"gsm8k:strict-match/exact_match 0.765 0 primary",
+                                      "gsm8k:flexible-extract/exact_match 0.81 0"}));
+  EXPECT_EQ(run.series[0].must_match.at("shots"), "5");
+  EXPECT_EQ(run.provenance.at("model_args"), "max_model_len=4096");
+  EXPECT_EQ(run.notes, Lines{"its values are expectations of a test, not measured"});
+}
+
+TEST(AccuracyExpectation, MistakesAreNamedWithTheirLine) {
+  std::string text = kExpectation;
+  text.replace(text.find("0.765"), 5, ".nan ");
+  EXPECT_EQ(read_texts({{"e.yaml", text}}).error().message,
+            "e.yaml:12: the metric's value \".nan\" is no number");
+  text = kExpectation;
+  text.replace(text.find("flexible-extract"), 16, "strict-match");
+  EXPECT_EQ(read_texts({{"e.yaml", text}}).error().message,
+            "e.yaml:14: gsm8k exact_match,strict-match is expected twice");
+  text = kExpectation;
+  text.replace(text.find("\"gsm8k\""), 7, "\"gsm8k");
+  EXPECT_TRUE(read_texts({{"e.yaml", text}}).error().message.starts_with("e.yaml:"));
+}
+
+TEST(AccuracyExpectation, RealOnesHaveTheEntriesOfAnIndependentScript) {
+  NB_NEEDS_IMPORTS();
+  int files = 0;
+  for (const auto& entry :
+       test::expected("files", "npu_accuracy/vllm-project__vllm-ascend/configs")) {
+    ++files;
+    const auto results = read_foreign(test::imports_dir() / entry.at("file").get<std::string>());
+    ASSERT_TRUE(results) << results.error().message;
+    const ForeignRun& run = results->runs.at(0);
+    // In the order of the file: model_name, hardware, then name (of a task or a metric) and value.
+    std::size_t series = 0;
+    std::string name;
+    for (const auto& fact : entry.at("entries")) {
+      const std::string key = fact[0], value = fact[1];
+      if (key == "model_name") {
+        EXPECT_EQ(run.model, value);
+      }
+      if (key == "hardware") {
+        EXPECT_EQ(run.provenance.at("accelerator"), value);
+      }
+      if (key == "value") {
+        const ForeignSeries& one = run.series.at(series++);
+        EXPECT_EQ(one.reported, std::stod(value));
+        EXPECT_TRUE(name.starts_with(one.name.metric)) << name;
+      }
+      if (key == "name") name = value;
+    }
+    EXPECT_EQ(series, run.series.size());
+  }
+  EXPECT_EQ(files, 11);
+}
+
 }  // namespace
 }  // namespace nb
