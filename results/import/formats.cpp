@@ -64,6 +64,16 @@ constexpr ImportFormat kFormats[] = {
      is_helm_stats, read_helm_stats},
     {"HELM run settings and texts", "stanford-crfm/helm @ 63754d05: src/helm/benchmark/runner.py",
      is_helm_setting, read_helm_setting},
+    {"human-eval result lines", "openai/human-eval @ 6d43fb9: human_eval/evaluation.py",
+     is_human_eval_lines, read_human_eval_lines},
+    {"evalplus results", "evalplus/evalplus @ 26d6d00: evalplus/evaluate.py", is_evalplus_results,
+     read_evalplus_results},
+    {"EvalPerf results", "evalplus/evalplus @ 26d6d00: evalplus/evalperf.py", is_evalperf_results,
+     read_evalperf_results},
+    {"evalplus leaderboard", "evalplus/evalplus.github.io @ 87418456: results.json",
+     is_evalplus_leaderboard, read_evalplus_leaderboard},
+    {"DCLM evaluation", "mlfoundations/dclm @ 361714b: eval/aggregated_metrics.py, exp_data/evals",
+     is_dclm, read_dclm},
 };
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }

@@ -68,9 +68,11 @@ std::size_t after_value(std::string_view text, std::size_t at, MappedText* file)
   return kEnd;
 }
 
-tl::unexpected<Error> cut_off(const std::string& where, std::size_t at, const std::string& last) {
-  return bad_input(fmt::format("{}: byte {}: the text ends in the middle{}; is the file cut off?",
-                               where, at, last.empty() ? "" : ", after \"" + last + "\""));
+// place: "in the middle of" the member named, or "after" it.
+tl::unexpected<Error> cut_off(const std::string& where, std::size_t at, const char* place,
+                              const std::string& last) {
+  return bad_input(fmt::format("{}: byte {}: the text ends {}; is the file cut off?", where, at,
+                               last.empty() ? "early" : fmt::format("{} \"{}\"", place, last)));
 }
 
 tl::unexpected<Error> expected(const std::string& where, std::size_t at, const char* what) {
@@ -94,31 +96,31 @@ Result<void> for_each_slice(std::string_view text, const std::string& where,
     if (is_object) {
       if (text[at] != '"') return expected(where, at, "a key");
       const std::size_t end = after_string(text, at);
-      if (end == kEnd) return cut_off(where, text.size(), last);
+      if (end == kEnd) return cut_off(where, text.size(), "after", last);
       slice.key = text.substr(at + 1, end - at - 2);
       if (slice.key.find('\\') != kEnd) {
         NB_TRY(const Json key, parse_json(text.substr(at, end - at), where));
         slice.key = key.get<std::string>();
       }
       at = skip_blank(text, end);
-      if (at == text.size()) return cut_off(where, at, slice.key);
+      if (at == text.size()) return cut_off(where, at, "in the middle of", slice.key);
       if (text[at] != ':') return expected(where, at, "a colon");
       at = skip_blank(text, at + 1);
     }
     last = slice.key;
     const std::size_t end = after_value(text, at, file);
-    if (end == kEnd) return cut_off(where, text.size(), last);
+    if (end == kEnd) return cut_off(where, text.size(), "in the middle of", last);
     slice.text = text.substr(at, end - at);
     if (slice.text.empty()) return expected(where, at, "a value");
     at = skip_blank(text, end);
-    if (at == text.size()) return cut_off(where, at, last);
+    if (at == text.size()) return cut_off(where, at, "after", last);
     if (text[at] != ',' && text[at] != close) return expected(where, at, "a comma");
     NB_TRY_VOID(each(slice));
     if (file != nullptr) file->passed(text.data() + at);
     if (text[at] == close) break;
     at = skip_blank(text, at + 1);
   }
-  if (at >= text.size()) return cut_off(where, at, last);
+  if (at >= text.size()) return cut_off(where, at, "after", last);
   at = skip_blank(text, at + 1);
   if (at < text.size()) return expected(where, at, "the end");
   return {};

@@ -70,4 +70,18 @@ Result<void> read_helm_stats(const std::filesystem::path& path, ForeignBuilder& 
 bool is_helm_setting(const FileHead& head);
 Result<void> read_helm_setting(const std::filesystem::path& path, ForeignBuilder& builder);
 
+// human-eval and evalplus: programs run against tests, their speed, a table of many models.
+bool is_human_eval_lines(const FileHead& head);
+Result<void> read_human_eval_lines(const std::filesystem::path& path, ForeignBuilder& builder);
+bool is_evalplus_results(const FileHead& head);
+Result<void> read_evalplus_results(const std::filesystem::path& path, ForeignBuilder& builder);
+bool is_evalperf_results(const FileHead& head);
+Result<void> read_evalperf_results(const std::filesystem::path& path, ForeignBuilder& builder);
+bool is_evalplus_leaderboard(const FileHead& head);
+Result<void> read_evalplus_leaderboard(const std::filesystem::path& path, ForeignBuilder& builder);
+
+// DCLM: accuracies by task and its composites.
+bool is_dclm(const FileHead& head);
+Result<void> read_dclm(const std::filesystem::path& path, ForeignBuilder& builder);
+
 }  // namespace nb

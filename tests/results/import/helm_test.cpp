@@ -114,7 +114,7 @@ TEST(Helm, BadStatisticsAreRefusedWithTheirPlace) {
       "r/per_instance_stats.json: /0: the sum of f1 is \"NaN\"; a finite number is expected");
   const std::string cut = "[" + one + "," + one.substr(0, 40);
   EXPECT_EQ(refusal("per_instance_stats.json", cut),
-            fmt::format("r/per_instance_stats.json: byte {}: the text ends in the middle, after "
+            fmt::format("r/per_instance_stats.json: byte {}: the text ends in the middle of "
                         "\"1\"; is the file cut off?",
                         cut.size()));
   EXPECT_EQ(refusal("stats.json", R"([{"name": {"name": "f1"}, "count": "x", "sum": 1}])"),

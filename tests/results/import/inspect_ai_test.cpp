@@ -208,7 +208,7 @@ TEST(InspectAi, BadLogsAreRefusedWithTheirPlace) {
   const std::string whole = json_log(kFour);
   const std::size_t half = whole.find("\"b/2\"");
   EXPECT_EQ(refusal("log.json", whole.substr(0, half)),
-            fmt::format("log.json: byte {}: the text ends in the middle, after \"samples\"; is the "
+            fmt::format("log.json: byte {}: the text ends in the middle of \"samples\"; is the "
                         "file cut off?",
                         half));
 }
@@ -225,7 +225,7 @@ TEST(InspectAi, BadArchivesAreRefusedWithTheirFile) {
   EXPECT_EQ(refusal("log.eval", zip_of({{"samples/1_epoch_1.json", "{}"}})),
             "log.eval: holds neither header.json nor _journal/start.json, as inspect_ai logs do");
   EXPECT_EQ(refusal("log.eval", zip_of({{"header.json", "{\"status\":"}})),
-            "log.eval: header.json: byte 10: the text ends in the middle, after \"status\"; is the "
+            "log.eval: header.json: byte 10: the text ends in the middle of \"status\"; is the "
             "file cut off?");
   auto odd = archive(0);
   odd.back().method = 14;

@@ -34,8 +34,7 @@ TEST(JsonSlices, EveryBeginningOfATextIsNamedAsCutOff) {
   const std::string text = R"({"ab": [1, "x\"y"], "c": {"d": 2}})";
   for (std::size_t size = 1; size < text.size(); ++size) {
     const Found found = slices(std::string_view(text).substr(0, size));
-    EXPECT_TRUE(
-        found.back().starts_with(fmt::format("f: byte {}: the text ends in the middle", size)))
+    EXPECT_TRUE(found.back().starts_with(fmt::format("f: byte {}: the text ends ", size)))
         << size << ": " << found.back();
   }
   EXPECT_EQ(slices(""), Found{"f: is empty"});
