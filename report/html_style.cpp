@@ -62,6 +62,7 @@ table.cards .v{min-width:0;text-align:right}table.cards .v small{display:inline;
 }
 @media print{
 body{font-size:10pt;max-width:none;padding:0}
+table{font-size:7.5pt}th,td{padding:.15rem .35rem}
 nav,.filters,button{display:none}
 h2{break-after:avoid}tr,figure{break-inside:avoid}
 thead{display:table-header-group}

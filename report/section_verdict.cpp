@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "report/sections.hpp"
 #include "results/format.hpp"
@@ -194,19 +195,44 @@ TableBlock score_table(const ReportContext& context, const ScoreTable& scores) {
   return block;
 }
 
-// Every score's difference with its interval, zero marked.
+// The end of a path, for a legend.
+std::string short_label(const std::string& label) {
+  constexpr std::size_t kMost = 28;
+  if (label.size() <= kMost) return label;
+  const std::size_t slash = label.find('/', label.size() - kMost);
+  return "…" + label.substr(slash == std::string::npos ? label.size() - kMost : slash);
+}
+
+// The plot is part of the first screen.
+constexpr std::size_t kMaxPlotRows = 26;
+
+// Scores whose difference is not nothing, the largest where there are many, in their own order.
+std::vector<DifferenceRow> plotted(const Comparison& c) {
+  std::vector<DifferenceRow> rows = own_scores(c);
+  std::erase_if(
+      rows, [](const DifferenceRow& row) { return row.unit != "1" || row.shown == Shown::kEqual; });
+  if (rows.size() <= kMaxPlotRows) return rows;
+  std::vector<double> sizes;
+  for (const DifferenceRow& row : rows) sizes.push_back(std::abs(row.difference));
+  std::ranges::nth_element(sizes, sizes.begin() + kMaxPlotRows - 1, std::greater<>());
+  const double smallest = sizes[kMaxPlotRows - 1];
+  std::erase_if(rows,
+                [&](const DifferenceRow& row) { return std::abs(row.difference) < smallest; });
+  return rows;
+}
+
+// Differences with their intervals, zero marked.
 std::optional<Plot> difference_plot(const Words& say, const Comparison& c) {
   Plot plot;
   plot.kind = PlotKind::kIntervals;
-  plot.name = "differences_" + file_part(c.label_b) + "_" + file_part(c.label_a);
-  plot.title = say("plot_differences", c.label_b, c.label_a);
+  plot.name = "differences";
+  plot.title = say("plot_differences", short_label(c.label_b), short_label(c.label_a));
   plot.x_label = say("plot_differences_axis");
   PlotSeries series, zero;
-  series.title = c.label_b + " − " + c.label_a;
+  series.title = short_label(c.label_b) + " − " + short_label(c.label_a);
   zero.title = say("no_difference");
   zero.is_reference = true;
-  for (const DifferenceRow& row : own_scores(c)) {
-    if (row.unit != "1") continue;
+  for (const DifferenceRow& row : plotted(c)) {
     std::string node = row.node;
     if (node.starts_with("eval ")) node.erase(0, 5);
     plot.categories.push_back(node + "  " + task_of_score(row.metric));
@@ -217,6 +243,8 @@ std::optional<Plot> difference_plot(const Words& say, const Comparison& c) {
   if (plot.categories.empty()) return std::nullopt;
   plot.series = {std::move(series), std::move(zero)};
   plot.note = say("plot_differences_note");
+  if (plot.categories.size() >= kMaxPlotRows)
+    plot.note += " " + say("plot_differences_largest", plot.categories.size());
   return plot;
 }
 

@@ -141,6 +141,8 @@ inline constexpr PhraseRow kPhrases[] = {
      "An interval that crosses the dotted line shows no difference. A point without an interval "
      "comes from one pair.",
      "跨过虚线的区间不显示差异。没有区间的点来自单独一对。"},
+    {"plot_differences_largest", "The {} largest; the table below has all.",
+     "最大的 {} 项；全部见下表。"},
     {"plot_scores", "Scores", "得分"},
     {"plot_scores_axis", "score, 95 % interval", "得分，95 % 区间"},
 

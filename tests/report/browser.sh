@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# Opens reports in headless Chromium and looks for what a reader would stumble over: errors in the console, columns
+# behind a scroll bar at 1,300 and 500 pixels, a filter of the items that does not filter, a page that cannot be printed.
+#   bash tests/report/browser.sh REPORT.html…            check
+#   SHOTS=folder bash tests/report/browser.sh REPORT.html…   and keep screenshots (light, dark, 1,300 and 500 px) and a PDF
+# Exit codes: 0 nothing found, 1 something, 77 skipped (no Chromium on this host).
+set -euo pipefail
+
+if [ $# -eq 0 ]; then
+  echo "browser.sh: give at least one report.html" >&2
+  exit 64
+fi
+browser=
+for name in ${CHROMIUM:-} chromium chromium-browser google-chrome; do
+  if command -v "$name" >/dev/null; then browser=$name && break; fi
+done
+if [ -z "$browser" ]; then
+  echo "skipped: no chromium on this host (apt-get install chromium, or set CHROMIUM)"
+  exit 77
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+run() {  # its messages go to $work/log
+  timeout 120 "$browser" --headless=new --no-sandbox --disable-gpu --user-data-dir="$work/profile" \
+    --enable-logging=stderr "$@" 2>>"$work/log"
+}
+
+# Added to a copy of the page: measures, tries the filter, and leaves what it found in the document's title.
+cat >"$work/probe.html" <<'PROBE'
+<script>
+addEventListener('load', () => {
+  const problems = [];
+  const say = text => problems.push(text);
+  for (const details of document.querySelectorAll('details')) details.open = true;
+  const page = document.documentElement;
+  if (page.scrollWidth > innerWidth) say('the page is ' + page.scrollWidth + ' px wide');
+  for (const box of document.querySelectorAll('.scroll'))
+    if (box.scrollWidth > box.clientWidth)
+      say('a table hides columns: ' + box.scrollWidth + ' px in ' + box.clientWidth + ': ' +
+          box.textContent.trim().slice(0, 60).replaceAll('\n', ' '));
+  for (const head of document.querySelectorAll('th')) if (!head.scope) say('th without scope: ' + head.textContent);
+  for (const title of document.querySelectorAll('svg title'))
+    if (/gnuplot/i.test(title.textContent)) say('a plot is titled ' + title.textContent);
+  for (const one of document.querySelectorAll('[src],link[href]'))
+    if (!/^data:/.test(one.src || one.href)) say('fetches ' + (one.src || one.href));
+  const seen = new Set();
+  for (const one of document.querySelectorAll('[id]')) {
+    if (seen.has(one.id)) say('id twice: ' + one.id);
+    seen.add(one.id);
+  }
+  for (const link of document.querySelectorAll('nav a'))
+    if (!document.getElementById(link.hash.slice(1))) say('dead link ' + link.hash);
+  const items = document.getElementById('items-table');
+  if (items) {
+    const data = JSON.parse(document.getElementById('items-data').textContent);
+    const rows = () => items.querySelectorAll('tbody tr').length;
+    const search = items.querySelector('input[type=search]');
+    if (!search) say('the items have no search');
+    else {
+      const all = rows();
+      search.value = data.flips[0].i;
+      search.dispatchEvent(new Event('input'));
+      if (rows() < 1 || rows() > all) say('search for an item finds ' + rows());
+      items.querySelector('tbody button').click();
+      if (!items.querySelector('tr.open')) say('an item does not open');
+      search.value = 'nothing is called so';
+      search.dispatchEvent(new Event('input'));
+      if (rows() !== 0) say('search for nothing finds ' + rows());
+      search.value = '';
+      search.dispatchEvent(new Event('input'));
+      if (rows() !== all) say('an empty search does not show all');
+    }
+  }
+  document.title = 'PROBE ' + (problems.length ? problems.join(' ;; ') : 'OK');
+});
+</script>
+PROBE
+
+failed=0
+complain() {
+  echo "FAILED $1: $2"
+  failed=1
+}
+for report in "$@"; do
+  name=$(basename "$(dirname "$report")")
+  cat "$report" "$work/probe.html" >"$work/page.html"
+  for width in 1300 500; do
+    : >"$work/log"
+    run --window-size="$width,1200" --virtual-time-budget=20000 --dump-dom "file://$work/page.html" >"$work/dom" || true
+    found=$(grep -o '<title>PROBE [^<]*' "$work/dom" | head -1 | cut -c8- || true)
+    [ "$found" = "PROBE OK" ] || complain "$report at $width px" "${found:-the page did not load}"
+    if grep -q CONSOLE "$work/log"; then complain "$report at $width px" "console: $(grep CONSOLE "$work/log" | head -3)"; fi
+  done
+  : >"$work/log"
+  run --no-pdf-header-footer --print-to-pdf="$work/print.pdf" "file://$(realpath "$report")" || true
+  head -c 5 "$work/print.pdf" 2>/dev/null | grep -q '%PDF-' || complain "$report" "does not print"
+  if grep -q CONSOLE "$work/log"; then complain "$report printed" "console: $(grep CONSOLE "$work/log" | head -3)"; fi
+  size=$(stat -c %s "$report")
+  [ "$size" -lt 2000000 ] || complain "$report" "has $size bytes, more than 2 MB"
+  if [ -n "${SHOTS:-}" ]; then
+    mkdir -p "$SHOTS"
+    cp "$work/print.pdf" "$SHOTS/$name.pdf"
+    for width in 1300 500; do
+      for mode in light dark; do
+        dark=()
+        [ "$mode" = light ] || dark=(--blink-settings=preferredColorScheme=0)
+        run --hide-scrollbars --window-size="$width,3000" "${dark[@]}" --screenshot="$SHOTS/${name}_${width}_$mode.png" \
+          "file://$(realpath "$report")" || true
+      done
+    done
+  fi
+  [ "$failed" -ne 0 ] || echo "ok $report ($size bytes)"
+done
+exit "$failed"
