@@ -118,17 +118,22 @@ std::vector<std::string> findings_of(const Comparison& comparison) {
 }
 
 std::vector<std::string> cautions_of(const Comparison& comparison) {
-  std::vector<std::string> prompts, golds, cautions;
+  std::vector<std::string> prompts, golds, samples, cautions;
   for (const RecordPair& pair : comparison.pairs)
     for (const ItemComparison& items : pair.items) {
       const std::string share = fmt::format("of {} items", items.counts.n());
       if (items.prompts_differ > 0)
         prompts.push_back(fmt::format("{} {} of {}", items.prompts_differ, share, items.task));
+      if (items.samples_differ > 0)
+        samples.push_back(fmt::format("{} {} of {}", items.samples_differ, share, items.task));
       if (items.golds_differ > 0)
         golds.push_back(fmt::format("{} {} of {}", items.golds_differ, share, items.task));
     }
   if (!golds.empty())
     cautions.push_back(fmt::format("the reference answers differ: {}", fmt::join(golds, ", ")));
+  if (!samples.empty())
+    cautions.push_back(fmt::format("one side has more samples, its first ones are compared: {}",
+                                   fmt::join(samples, ", ")));
   if (!prompts.empty())
     cautions.push_back(
         fmt::format("the prompts differ: {}; no difference below is the device's alone",

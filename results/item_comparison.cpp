@@ -123,13 +123,32 @@ Result<void> fill_ours(ItemComparison& result, const StoredRecord& a, const Stor
   return {};
 }
 
+// The item as its first `samples` samples show it, where it has more.
+ItemRecord cut_to(const ItemRecord& item, std::size_t samples) {
+  ItemRecord cut = item;
+  cut.sample_ok.resize(samples);
+  const auto right = std::count(cut.sample_ok.begin(), cut.sample_ok.end(), 1);
+  cut.ok = static_cast<std::size_t>(right) == samples;
+  cut.value = static_cast<double>(right) / static_cast<double>(samples);
+  if (cut.value == 0 || cut.value == 1) cut.value.reset();
+  return cut;
+}
+
 void fill_imported(ItemComparison& result, const Items& items_a, const Items& items_b) {
   const ItemPairing pairing = pair_items(items_a, items_b);
   Agreement agreement;
   std::vector<double> values_a, values_b;
   bool fractional = false;
   for (const auto& [i, j] : pairing.pairs) {
-    const ItemRecord &left = items_a[i], &right = items_b[j];
+    ItemRecord cut;  // where one side has more samples of an item: as many as the other has
+    const std::size_t samples_a = std::max<std::size_t>(1, items_a[i].sample_ok.size());
+    const std::size_t samples_b = std::max<std::size_t>(1, items_b[j].sample_ok.size());
+    if (samples_a != samples_b) {
+      ++result.samples_differ;
+      cut = samples_a > samples_b ? cut_to(items_a[i], samples_b) : cut_to(items_b[j], samples_a);
+    }
+    const ItemRecord& left = samples_a > samples_b ? cut : items_a[i];
+    const ItemRecord& right = samples_b > samples_a ? cut : items_b[j];
     add_pair(result, agreement, left, right);
     values_a.push_back(value_of(left));
     values_b.push_back(value_of(right));

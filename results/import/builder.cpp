@@ -88,8 +88,11 @@ void close_item(ItemRecord& item, const Sample& first, const std::vector<Sample>
   item.ok = value == 1;
   if (fractional) item.value = value;
   if (others.empty() || !marks) return;
-  item.sample_ok.push_back(first.value == 1 ? 1 : 0);
-  for (const Sample& one : others) item.sample_ok.push_back(one.value == 1 ? 1 : 0);
+  std::vector<Sample> in_order = others;
+  in_order.push_back(first);
+  std::sort(in_order.begin(), in_order.end(),
+            [](const Sample& a, const Sample& b) { return a.epoch < b.epoch; });
+  for (const Sample& one : in_order) item.sample_ok.push_back(one.value == 1 ? 1 : 0);
 }
 
 // Marks other than right and wrong, or several samples whose mean is neither.
