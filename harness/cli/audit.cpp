@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/progress.hpp"
 #include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
@@ -19,6 +20,7 @@ struct Options {
   std::vector<std::string> tables;
   bool is_baseline = false;
   bool hides_info = false;
+  bool brief = false;
   bool rules = false;
   bool json = false;
 };
@@ -45,20 +47,29 @@ int run_audit(const Options& options) {
                  "no table to audit: give a file, or published:NAME (npubench list published)"});
   std::vector<Audit> audits;
   int exit = kExitOk;
+  std::vector<std::string> not_read;
   for (const std::string& path : options.tables) {
-    auto table = read_table(path);
-    if (!table) {  // the others are audited all the same
-      exit = fail(table.error());
+    auto found = read_tables(path);
+    if (!found) {  // the others are audited all the same
+      exit = fail(found.error());
       continue;
     }
-    audits.push_back(audited(std::move(*table), options.is_baseline));
+    for (ReportedTable& table : found->tables)
+      audits.push_back(audited(std::move(table), options.is_baseline));
+    not_read.insert(not_read.end(), found->not_read.begin(), found->not_read.end());
   }
   if (options.json) {
     if (!audits.empty()) print_json(audit_json(audits));
   } else {
     for (std::size_t i = 0; i < audits.size(); ++i)
-      fmt::print("{}{}", i == 0 ? "" : "\n", audit_text(audits[i], options.hides_info));
+      fmt::print("{}", options.brief
+                           ? audit_line(audits[i])
+                           : (i == 0 ? "" : "\n") + audit_text(audits[i], options.hides_info));
   }
+  if (!not_read.empty())
+    say_on_stderr(fmt::format(
+        "npubench: not read: {}{}\n", not_read.front(),
+        not_read.size() == 1 ? "" : fmt::format(" (and {} more files)", not_read.size() - 1)));
   if (exit != kExitOk) return exit;
   for (const Audit& audit : audits)
     if (audit.has(Severity::kFail)) return kExitFail;
@@ -70,17 +81,19 @@ int run_audit(const Options& options) {
 Action add_audit(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("tables", options->tables,
-                 "CSV, Markdown, JSON, a nanochat report card or training log; or published:NAME "
-                 "(npubench list published)");
+                 "CSV, Markdown, JSON, a nanochat report card or training log; folders of them; or "
+                 "published:NAME (npubench list published)");
   app.add_flag("--as-baseline", options->is_baseline,
                "the numbers are to be gated against: without a record of the run they FAIL");
   app.add_flag("--no-info", options->hides_info, "show FAIL and WARN only");
+  app.add_flag("--brief", options->brief, "one line a table: verdict, rules, name");
   app.add_flag("--rules", options->rules, "list the rules");
   app.add_flag("--json", options->json, "JSON on stdout");
   app.footer(
       "Examples:\n"
       "  npubench audit report.md\n"
       "  npubench audit scores.csv --json\n"
+      "  npubench audit results_of_others --brief\n"
       "A FAIL says that not all of the numbers can be true as they stand, not why: an aggregation\n"
       "that nobody described may explain them. What would make them true stands below each.\n"
       "Exit codes: 0 no FAIL, 1 a FAIL, 64 a table that can't be read.");

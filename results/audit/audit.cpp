@@ -1,11 +1,13 @@
 #include "results/audit/audit.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "harness/base/table.hpp"
 #include "results/narrow_text.hpp"
@@ -48,6 +50,10 @@ std::string counts_text(const Audit& audit) {
   for (const Finding& finding : audit.findings) ++counts[finding.severity];
   return fmt::format("{} FAIL, {} WARN, {} INFO", counts[Severity::kFail], counts[Severity::kWarn],
                      counts[Severity::kInfo]);
+}
+
+std::string_view verdict_of(const Audit& audit) {
+  return audit.has(Severity::kFail) ? "FAIL" : audit.has(Severity::kWarn) ? "WARN" : "PASS";
 }
 
 std::string verdict_line(const Audit& audit) {
@@ -118,6 +124,14 @@ Audit audited(ReportedTable table, bool is_baseline) {
   return audit;
 }
 
+std::string audit_line(const Audit& audit) {
+  std::set<std::string_view> rules;
+  for (const Finding& finding : audit.findings)
+    if (finding.severity != Severity::kInfo) rules.insert(finding.rule);
+  return fmt::format("{}{}{}  {}\n", verdict_of(audit), rules.empty() ? "" : " ",
+                     fmt::join(rules, " "), audit.table.name);
+}
+
 std::string audit_text(const Audit& audit, bool hides_info) {
   std::string text = wrapped(verdict_line(audit));
   if (!audit.table.about.empty()) text += wrapped(audit.table.about);
@@ -146,9 +160,7 @@ Json audit_json(std::span<const Audit> audits) {
                           {"needed", finding.needed},
                           {"line", finding.line > 0 ? Json(finding.line) : Json()}});
     tables.push_back({{"table", audit.table.name},
-                      {"verdict", audit.has(Severity::kFail)   ? "FAIL"
-                                  : audit.has(Severity::kWarn) ? "WARN"
-                                                               : "PASS"},
+                      {"verdict", std::string(verdict_of(audit))},
                       {"sources", audit.table.sources},
                       {"ignored", audit.table.ignored},
                       {"findings", std::move(findings)}});

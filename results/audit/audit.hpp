@@ -44,6 +44,8 @@ struct Audit {
 // is_baseline: the numbers are to be gated against; a number without a record is then a FAIL.
 Audit audited(ReportedTable table, bool is_baseline = false);
 
+// "FAIL A02 A03 A17  scores.csv": the verdict, the rules behind it, the table.
+std::string audit_line(const Audit& audit);
 // For terminals of 80 columns. hides_info: the INFO findings are counted, not shown.
 std::string audit_text(const Audit& audit, bool hides_info);
 Json audit_json(std::span<const Audit> audits);  // schema "npubench.audit/1"

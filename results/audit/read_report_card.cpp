@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -231,7 +232,16 @@ class CardReader {
     return {};
   }
 
-  ReportedStage& stage() { return stage_of(table_, run().name, std::string(section_->stage)); }
+  // Two trainings of one stage ("Chat SFT", later "SFT") stand in a folder that was not emptied:
+  // their numbers are not each other's.
+  ReportedStage& stage() {
+    std::string name(section_->stage);
+    if (section_->kind == Kind::kTraining) {
+      const auto [trained, is_new] = trained_by_.try_emplace(name, section_->title);
+      if (!is_new && trained->second != section_->title) name += " again";
+    }
+    return stage_of(table_, run().name, name);
+  }
 
   // Items of each task: the full set, or max_problems of it.
   void set_sizes() {
@@ -258,6 +268,7 @@ class CardReader {
   bool is_in_samples_ = false;
   int settings_ = 0, sections_ = 0;
   std::vector<std::string_view> columns_;
+  std::map<std::string, std::string_view> trained_by_;  // stage → title of its training section
 };
 
 }  // namespace

@@ -3,9 +3,9 @@
 // Errors are one sentence with file and line. What a file holds besides is counted in `ignored`.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "results/audit/table.hpp"
 
@@ -13,6 +13,12 @@ namespace nb {
 
 // A file, or "published:NAME", "published:NAME/RUN" (published.hpp).
 Result<ReportedTable> read_table(const std::string& path);
+// Also a folder: each table below it; nanochat's report folder (a header, a file a section) is one.
+struct FolderTables {
+  std::vector<ReportedTable> tables;  // at least one, by name
+  std::vector<std::string> not_read;  // other files of the folder, a sentence each
+};
+Result<FolderTables> read_tables(const std::string& path);
 // where: the file's name, for messages and for the run's name.
 Result<ReportedTable> parse_table(std::string_view text, const std::string& where);
 

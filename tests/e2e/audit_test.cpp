@@ -26,6 +26,19 @@ TEST(AuditVerb, OfSeveralTablesOneFailIsEnough) {
   EXPECT_NE(result.out.find("FAIL: published:seed_throughput"), std::string::npos);
 }
 
+TEST(AuditVerb, OfAFolderEveryTableIsOneLine) {
+  const Bench bench;
+  const fs::path folder = bench.results() / "theirs";
+  ASSERT_TRUE(write_file(folder / "a.csv", "task,accuracy,n\nHumanEval,0.0244,164\n"));
+  ASSERT_TRUE(write_file(folder / "b.csv", "task,accuracy,n\nHumanEval,0.0239,164\n"));
+  ASSERT_TRUE(write_file(folder / "notes.txt", "nothing\n"));
+  const auto result = bench({"audit", "--brief", folder.string()});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "PASS  " + (folder / "a.csv").string() + "\nFAIL A02  " +
+                            (folder / "b.csv").string() + "\n");
+  EXPECT_NE(result.err.find("notes.txt: no table of results"), std::string::npos);
+}
+
 TEST(AuditVerb, JsonAloneStandsOnStdout) {
   const Bench bench;
   const auto result = bench({"audit", "published:seed_result_table", "--json"});

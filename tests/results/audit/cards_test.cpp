@@ -43,6 +43,27 @@ TEST(Cards, AllOfTheDataFolderImportAndAreSound) {
   EXPECT_EQ(cards, 57U);
 }
 
+TEST(Cards, AReportFolderIsOneTable) {
+  NB_NEEDS_DATA();
+  const auto found = read_tables((data_dir() / "nanochat_reports/mileswangs__mychat").string());
+  ASSERT_TRUE(found) << found.error().message;
+  ASSERT_EQ(found->tables.size(), 1U);
+  const ReportedRun& run = found->tables.front().runs.front();
+  EXPECT_EQ(run.device, "NVIDIA H100 80GB HBM3");
+  EXPECT_EQ(run.stage("SFT")->find("humaneval")->score.text, "0.0854");
+  EXPECT_EQ(run.stage("BASE")->fact(fact::kCards)->value, 8);
+  EXPECT_TRUE(found->not_read.empty());
+  EXPECT_EQ(verdicts_of(audited(found->tables.front())), "");
+}
+
+TEST(Cards, AFolderOfSeveralRunsSaysSo) {
+  NB_NEEDS_DATA();
+  // Sections of January and February below a header of a later evening.
+  const auto found = read_tables((data_dir() / "nanochat_reports/gmstanle__nanochat").string());
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(verdicts_of(audited(found->tables.front())), "WARN A20");
+}
+
 TEST(Cards, OneIsReadToItsLastNumber) {
   NB_NEEDS_DATA();
   // Named by its folder: the file is not of this project.

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "harness/base/rng.hpp"
 #include "results/audit/fact_names.hpp"
 #include "results/audit/read_table.hpp"
 #include "tests/results/audit/audit_case.hpp"
@@ -170,6 +171,14 @@ TEST(ReportCard, DamagedNumbersAreNamedWithTheirLine) {
             0U);
 }
 
+TEST(ReportCard, TwoTrainingsOfOneStageAreKeptApart) {
+  const ReportedTable table = table_from(
+      "## Chat SFT\ntimestamp: 2026-01-16 05:45:39\n\n- device_batch_size: 4\n\n"
+      "## SFT\ntimestamp: 2026-02-05 22:53:57\n\n- device_batch_size: 16\n");
+  EXPECT_EQ(table.runs.front().stage("SFT")->fact(fact::kDeviceBatch)->value, 4);
+  EXPECT_EQ(table.runs.front().stages.back().fact(fact::kDeviceBatch)->value, 16);
+}
+
 TEST(ReportCard, ASoundOneHasNoFindingButInfo) {
   EXPECT_EQ(verdicts_of(audited(table_from(kCard))), "");
 }
@@ -221,6 +230,50 @@ TEST(TrainingLog, ADamagedStepIsNamed) {
   std::string log(kLog);
   log.replace(log.find("1,075,308"), 9, "1,07x,308");
   EXPECT_EQ(refusal_of(log).find("t:5: "), 0U) << refusal_of(log);
+}
+
+// Cut, doubled and overwritten texts: a table or a sentence, never a crash.
+TEST(Readers, SurviveDamagedFiles) {
+  const std::string texts[] = {
+      std::string(kCard), std::string(kLog), "task,accuracy,n\nMMLU,\"31,1\",14042\nGSM8K,1%,5\n",
+      "| Task | a MID | b |\n|---|---|---|\n| MMLU | 0.3 \xC2\xB1 0.01 | 31% |\n",
+      run_with(R"("depth": "20", "minutes": "~8 h")")};
+  std::size_t read = 0, refused = 0;
+  for (const std::string& text : texts)
+    for (std::uint64_t seed = 0; seed < 400; ++seed) {
+      const Rng rng(seed, "damage");
+      std::string damaged = text;
+      for (std::uint64_t i = 0; i < 1 + rng.below(4, 5); ++i) {
+        const std::size_t at = rng.below(10 + 3 * i, damaged.size());
+        const std::size_t size =
+            std::min<std::size_t>(rng.below(11 + 3 * i, 40), damaged.size() - at);
+        switch (rng.below(12 + 3 * i, 4)) {
+          case 0:
+            damaged.erase(at, size);
+            break;
+          case 1:
+            damaged.insert(at, damaged.substr(at, size));
+            break;
+          case 2:
+            damaged[at] = "\",|:-\n\r0e%\xE2{["[rng.below(50 + i, 14)];
+            break;
+          default:
+            damaged.resize(at + 1);
+        }
+        if (damaged.empty()) damaged = "x";
+      }
+      auto table = parse_table(damaged, "t");
+      if (!table) {
+        EXPECT_EQ(table.error().message.find("t"), 0U) << table.error().message;
+        EXPECT_EQ(table.error().message.find('\n'), std::string::npos) << table.error().message;
+        ++refused;
+        continue;
+      }
+      ++read;
+      audit_text(audited(std::move(*table)), false);
+    }
+  EXPECT_GT(read, 200U);
+  EXPECT_GT(refused, 200U);
 }
 
 }  // namespace
