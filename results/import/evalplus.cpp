@@ -247,9 +247,10 @@ Result<void> read_evalplus_results(const fs::path& path, ForeignBuilder& builder
 }
 
 bool is_evalperf_results(const FileHead& head) {
-  return !head_has_key(head, "status") && !head_has_key(head, "hash") &&
-         head_has_key(head, "eval") &&
-         (head_has_key(head, "summary") || head_has_key(head, "min_correct"));
+  if (head_has_key(head, "status") || head_has_key(head, "hash")) return false;
+  return head_has_key(head, "eval") &&
+         (head_has_key(head, "summary") || head_has_key(head, "min_correct") ||
+          (head_has_key(head, "config") && head_has_key(head, "date")));
 }
 
 Result<void> read_evalperf_results(const fs::path& path, ForeignBuilder& builder) {

@@ -41,6 +41,11 @@ std::vector<fs::path> reports_beside(const fs::path& path) {
   return reports;
 }
 
+// <outputs> of <outputs>/reviews/<model>/<file>: named for the time at which the evaluation began.
+std::string outputs_of(const fs::path& path) {
+  return fs::absolute(path).parent_path().parent_path().parent_path().filename().string();
+}
+
 Place place_of(const fs::path& path) {
   const std::string stem = path.stem().string();
   const fs::path folder = fs::absolute(path).parent_path();
@@ -222,14 +227,17 @@ bool is_evalscope_reviews(const FileHead& head) {
 Result<void> read_evalscope_reviews(const fs::path& path, ForeignBuilder& builder) {
   std::optional<Reviews> reviews;
   std::int64_t rows = 0;
+  bool is_latest = true;
   NB_TRY_VOID(for_each_json_line(path, [&](const Json& row, const std::string& where) {
     if (!reviews) {
       Place place = place_of(path);
       ForeignRun& run = builder.run(kHarness, place.model);
-      run.files.push_back(path);
+      is_latest = builder.is_latest(run, place.dataset, outputs_of(path), path);
+      if (is_latest) run.files.push_back(path);
       reviews.emplace(Reviews{builder, run, std::move(place)});
     }
     ++rows;
+    if (!is_latest) return Result<void>{};
     return row.contains("sample_score") ? reviews->row(row, where) : reviews->old_row(row, where);
   }));
   if (reviews && reviews->unscored > 0)
@@ -251,6 +259,7 @@ Result<void> read_evalscope_report(const fs::path& path, ForeignBuilder& builder
   const Json& metrics = member_of(report, "metrics");
   if (!metrics.is_array()) return bad_input(where + ": /metrics: a list is expected");
   ForeignRun& run = builder.run(kHarness, text_of(member_of(report, "model_name")));
+  if (!builder.is_latest(run, dataset, outputs_of(path), path)) return {};
   run.files.push_back(path);
   const std::string primary = text_of(member_of(report, "primary_metric_identity"));
   bool is_first = true;

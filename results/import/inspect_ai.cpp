@@ -103,7 +103,7 @@ Result<void> read_inspect_eval(const fs::path& path, ForeignBuilder& builder) {
 }
 
 bool is_inspect_json(const FileHead& head) {
-  return head_has_key(head, "status") && head_has_key(head, "eval");
+  return head_has_key(head, "eval") && (head_has_key(head, "status") || head_has_key(head, "plan"));
 }
 
 Result<void> read_inspect_json(const fs::path& path, ForeignBuilder& builder) {

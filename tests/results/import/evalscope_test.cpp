@@ -122,6 +122,22 @@ TEST(Evalscope, ReportsOfSchema2NameTheirMetricsByIdentity) {
             (Lines{"code/acc:pass_at_k[k=5] 0.75 4", "code/acc 0.5 4 primary"}));
 }
 
+TEST(Evalscope, OfTwoEvaluationsOfOneDatasetTheLaterCounts) {
+  const auto results = read_texts(
+      {{"20260101_120000/reviews/m/q_default.jsonl", review(0, R"({"acc": 1})")},
+       {"20260101_120000/reports/m/q.json",
+        R"({"dataset_name": "q", "model_name": "m", "metrics": [{"name": "mean_acc", "score": 1.0, "num": 1}]})"},
+       {"20260202_120000/reviews/m/q_default.jsonl", review(0, R"({"acc": 0})")}});
+  ASSERT_TRUE(results) << results.error().message;
+  const ForeignRun& run = results->runs.at(0);
+  EXPECT_EQ(series_lines(run), Lines{"q/acc 0 1 primary"});
+  EXPECT_EQ(run.series[0].reported, std::nullopt);
+  ASSERT_EQ(run.notes.size(), 1u);
+  EXPECT_TRUE(run.notes[0].starts_with(
+      "q is there twice: the later counts, 20260202_120000/reviews/m/q_default.jsonl"))
+      << run.notes[0];
+}
+
 TEST(Evalscope, BadRowsAreRefusedWithTheirLine) {
   const auto refusal = [](const std::string& text) {
     const auto results = read_texts({{"reviews/m/q_default.jsonl", text}});
