@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/common.hpp"
+#include "harness/cli/compare_tensors.hpp"
 #include "harness/cli/verb.hpp"
 #include "results/factorial.hpp"
 #include "results/import/to_records.hpp"
@@ -19,6 +20,7 @@ struct Options {
   std::string b;
   std::vector<std::string> devices;
   bool effects = false;
+  TensorOptions tensors;
   bool json = false;
 };
 
@@ -44,6 +46,8 @@ int print_effects(const RunRecords& run, bool json) {
 }
 
 int compare(const Options& options) {
+  if (options.tensors.is_asked)
+    return compare_tensors(options.a, options.b, options.tensors, options.json);
   const int ways =
       (options.b.empty() ? 0 : 1) + (options.devices.empty() ? 0 : 1) + (options.effects ? 1 : 0);
   if (ways != 1)
@@ -80,6 +84,7 @@ Action add_compare(CLI::App& app) {
       "--effects", options->effects,
       "of a suite with /factorial: what each factor makes of each metric, and its share of "
       "the gap between all low and all high");
+  add_tensor_options(app, options->tensors);
   app.add_flag("--json", options->json, "JSON on stdout");
   app.footer(
       "Results of lm-eval, evalscope, inspect_ai and others are taken as they are (npubench "

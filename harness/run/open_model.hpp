@@ -18,10 +18,12 @@
 
 namespace nb {
 
+class Decoder;
+
 struct ModelChoice {
   // oracle, chance, corrupted; a node's folder of a training; a run's folder that holds one
-  // training; a checkpoint (.safetensors), or a folder with one as model.safetensors; a Hugging Face
-  // folder of GPT-2 or Llama; or a model in llama2.c's form.
+  // training; a checkpoint (.safetensors), or a folder with one as model.safetensors; a Hugging
+  // Face folder of GPT-2 or Llama; or a model in llama2.c's form.
   std::string model;
   std::optional<std::int64_t>
       step;                // of a training's folder: which of its checkpoints; none: the last
@@ -46,6 +48,7 @@ struct OpenedModel {
   std::shared_ptr<void> parts;                   // what the two below stand on
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<LanguageModel> model;
+  Decoder* decoder = nullptr;  // of the model, owned by parts; none: a built-in one
 };
 
 // Errors say what is there to choose from.

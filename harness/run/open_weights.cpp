@@ -91,6 +91,7 @@ Result<OpenedModel> open_llama2c(const fs::path& path, const fs::path& tokenizer
   load_llama2c(file, parts->decoder);
   opened.model = std::make_unique<DecoderLanguageModel>(parts->decoder, *opened.tokenizer,
                                                         batching_of(choice));
+  opened.decoder = &parts->decoder;
   opened.parts = std::move(parts);
   return opened;
 }
@@ -109,6 +110,7 @@ Result<OpenedModel> open_hugging_face_folder(const fs::path& folder, const fs::p
   opened.weights = weights_digest(model);
   opened.model = std::make_unique<DecoderLanguageModel>(parts->decoder, *opened.tokenizer,
                                                         batching_of(choice));
+  opened.decoder = &parts->decoder;
   opened.parts = std::move(parts);
   return opened;
 }
@@ -145,6 +147,7 @@ Result<OpenedModel> open_checkpoint(const SafetensorsFile& checkpoint, const fs:
   NB_TRY(opened.weights, digest);
   opened.model = std::make_unique<DecoderLanguageModel>(parts->decoder, *opened.tokenizer,
                                                         batching_of(choice));
+  opened.decoder = &parts->decoder;
   opened.parts = std::move(parts);
   return opened;
 }

@@ -45,22 +45,31 @@ Tensor attention(const Tensor& n, const BlockWeights& w, const BlockPlace& at) {
   const auto project = [](const Tensor& x, const LinearWeights& by) {
     return x.empty() ? x : linear(x, by);
   };
+  const auto tell = [&](const char* op, const Tensor& x) { at.pass.tell(at.layer, op, x); };
   Tensor q = project(at.pass.kept(at.layer, n), w.c_q), k = linear(n, w.c_k);
   Tensor v = linear(n, w.c_v);
+  tell("attn.norm", n), tell("attn.c_q", q), tell("attn.c_k", k), tell("attn.c_v", v);
   if (w.value_embedding != nullptr) v = with_value_embedding(v, n, w, at);
   if (a.has_rotary())
     std::tie(q, k) = std::tuple{rotated(q, at.pass.kept_positions(at.layer), "attn.q_rotary"),
                                 rotated(k, at.pass.positions(), "attn.k_rotary")};
+  if (a.has_rotary()) tell("attn.q_rotary", q), tell("attn.k_rotary", k);
   if (a.qk_norm) std::tie(q, k) = std::tuple{normed(q, "attn.q_norm"), normed(k, "attn.k_norm")};
+  if (a.qk_norm) tell("attn.q_norm", q), tell("attn.k_norm", k);
   if (a.qk_scale != 1)
     std::tie(q, k) = std::tuple{scaled(q, "attn.q_scale"), scaled(k, "attn.k_scale")};
-  return project(at.pass.attend(at.layer, q, k, v), w.attn_proj);
+  const Tensor y = project(at.pass.attend(at.layer, q, k, v), w.attn_proj);
+  tell("attn.c_proj", y);
+  return y;
 }
 
-Tensor mlp(const Tensor& n, const BlockWeights& w, MlpKind kind) {
+Tensor mlp(const Tensor& n, const BlockWeights& w, const BlockPlace& at) {
+  const MlpKind kind = at.config.architecture.mlp;
+  at.pass.tell(at.layer, "mlp.norm", n);
   Tensor h;
   if (kind == MlpKind::kSwiglu) h = ops::silu(linear(n, w.c_gate), "mlp.silu");
   Tensor up = linear(n, w.c_fc);
+  at.pass.tell(at.layer, "mlp.c_fc", up);
   switch (kind) {
     case MlpKind::kReluSquared:
       up = ops::relu_squared(up, "mlp.relu_squared");
@@ -72,7 +81,9 @@ Tensor mlp(const Tensor& n, const BlockWeights& w, MlpKind kind) {
       up = ops::multiply(h, up, "mlp.gated");
       break;
   }
-  return linear(up, w.mlp_proj);
+  const Tensor y = linear(up, w.mlp_proj);
+  at.pass.tell(at.layer, "mlp.c_proj", y);
+  return y;
 }
 
 }  // namespace
@@ -90,8 +101,10 @@ Tensor block(const Tensor& x, const BlockWeights& w, const BlockPlace& at) {
   if (y.empty()) return {};
   const Tensor mid = ops::add(at.pass.kept(at.layer, x), y, "attn.add");
   y = {};
-  y = mlp(norm(mid, w.ln_2, at.config, "mlp.norm"), w, at.config.architecture.mlp);
-  return ops::add(mid, y, "mlp.add");
+  y = mlp(norm(mid, w.ln_2, at.config, "mlp.norm"), w, at);
+  const Tensor out = ops::add(mid, y, "mlp.add");
+  at.pass.tell(at.layer, "", out);
+  return out;
 }
 
 }  // namespace nb

@@ -37,6 +37,7 @@ struct Decoder::Impl {
   ops::RotaryTables tables;
   ops::HeadScratch scratch;
   bool recomputes = false;
+  OpListener listener;
 
   Impl(const DecoderConfig& c, Device& d)
       : config(c),
@@ -165,9 +166,12 @@ void Decoder::forward_logits(std::span<const int> tokens, std::int64_t batch, st
   Impl& m = *impl_;
   const Tensor ids = ops::upload_ids(m.device, batch * time, 4, "tokens");
   WholePass pass(m.config, tokens, batch, time);
+  if (m.listener) pass.listener = &m.listener;
   const Tensor x = m.trunk(pass);
   ops::head_logits(m.device, x, m.head(), rows, sink, m.scratch, m.options());
 }
+
+void Decoder::listen(OpListener listener) { impl_->listener = std::move(listener); }
 
 void Decoder::score_tokens(std::span<const int> tokens, std::span<const int> targets,
                            std::int64_t batch, std::int64_t time, std::span<float> log_probs,

@@ -18,6 +18,7 @@
 #include "model/decoder/config.hpp"
 #include "model/decoder/incremental_model.hpp"
 #include "model/decoder/lora.hpp"
+#include "model/decoder/pass.hpp"
 #include "model/decoder/weights.hpp"
 #include "model/device/device.hpp"
 #include "model/ops/head.hpp"
@@ -69,6 +70,8 @@ class Decoder {
   // host the wanted ones: rows ascending; empty: all. No calls on a dry device.
   void forward_logits(std::span<const int> tokens, std::int64_t batch, std::int64_t time,
                       std::span<const std::int64_t> rows, const LogitSink& sink);
+  // Of forward_logits from now on; empty: of none.
+  void listen(OpListener listener);
   // For evaluators: log-probability of targets[i] at position i of the flattened (B,T), and the
   // first most likely token there. Where targets[i] is -1: log-probability 0, argmax -1. Spans of
   // B·T; argmax may be empty. Left alone on a dry device.

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/device/tensor.hpp"
@@ -11,9 +14,24 @@
 
 namespace nb {
 
+// Hears what ops give, each under the path of the module that gives it in nanochat's gpt.py:
+// "transformer.h.0.attn.c_q"; what a function gives there has a name of its own: "attn.q_rotary".
+// Reading its values makes the host compute up to there, which changes no bit.
+using OpListener = std::function<void(const std::string& op, const Tensor& output)>;
+
 class Pass {
  public:
   virtual ~Pass() = default;
+
+  const OpListener* listener = nullptr;
+  void tell(std::string_view op, const Tensor& output) const {
+    if (listener != nullptr && !output.empty()) (*listener)(std::string(op), output);
+  }
+  void tell(std::int64_t layer, std::string_view op, const Tensor& output) const {
+    if (listener != nullptr)
+      tell("transformer.h." + std::to_string(layer) + (op.empty() ? "" : ".") + std::string(op),
+           output);
+  }
 
   virtual std::int64_t rows() const = 0;
   virtual std::span<const int> ids() const = 0;       // of every row; may be empty on a dry device

@@ -26,11 +26,13 @@ Tensor smeared(const Tensor& x, const DecoderWeights& w, Pass& pass) {
 Tensor embedded(const DecoderWeights& w, const DecoderConfig& config, Pass& pass) {
   const Architecture& a = config.architecture;
   Tensor x = ops::embedding(*w.wte, pass.ids(), pass.rows());
+  pass.tell("transformer.wte", x);
   if (w.wpe != nullptr) {
     const std::vector<int> positions = pass.position_ids();
     x = ops::add(x, ops::embedding(*w.wpe, positions, pass.rows()), "positions");
   }
   if (a.embedding_norm) x = ops::rms_norm(x, config.n_embd, "norm");
+  if (a.embedding_norm) pass.tell("norm", x);
   return a.smear ? smeared(x, w, pass) : x;
 }
 
@@ -54,7 +56,9 @@ Tensor trunk(const DecoderWeights& w, const DecoderConfig& config, const ops::Ro
     middle = ops::scale(pass.wanted(middle), *w.backout_lambda, "backout");
     x = ops::add(x, ops::scale(middle, -1, "backout"), "backout");
   }
-  return norm(x, w.ln_f, config, "norm");
+  const Tensor out = norm(x, w.ln_f, config, "norm");
+  pass.tell("norm1", out);
+  return out;
 }
 
 }  // namespace nb

@@ -1,0 +1,88 @@
+#include "harness/cli/compare_tensors.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "harness/base/fs.hpp"
+#include "harness/cli/common.hpp"
+#include "harness/run/replay_tensors.hpp"
+
+namespace nb::cli {
+namespace {
+
+// A's tokens once more, through a model on an emulated device.
+Result<std::vector<TensorComparison>> compare_with_model(const std::string& a,
+                                                         const TensorOptions& options) {
+  NB_TRY(const auto files, tensor_files(a));
+  if (files.size() != 1) return bad_input(a + ": holds several files of tensors; give one of them");
+  NB_TRY(const OpenedModel opened, open_model(options.model));
+  if (opened.decoder == nullptr)
+    return bad_input(fmt::format("--model {}: computes no tensors", options.model.model));
+  const bool is_kept = !options.keep.empty();
+  const fs::path made =
+      is_kept ? fs::path(options.keep)
+              : fs::temp_directory_path() / fmt::format("npubench-{}.safetensors", ::getpid());
+  auto compared = [&]() -> Result<TensorComparison> {
+    NB_TRY_VOID(replay_tensors(files[0].second, *opened.decoder, made));
+    return compare_tensor_files(files[0].second, made, options.tolerance);
+  }();
+  std::error_code ignored;
+  if (!is_kept) fs::remove(made, ignored);
+  NB_TRY(TensorComparison comparison, std::move(compared));
+  if (!is_kept) comparison.file_b = options.model.model + " on " + opened.device;
+  return std::vector<TensorComparison>{std::move(comparison)};
+}
+
+}  // namespace
+
+int compare_tensors(const std::string& a, const std::string& b, const TensorOptions& options,
+                    bool json) {
+  if (b.empty() == options.model.model.empty())
+    return fail(
+        {ErrorCode::kBadInput, "compare --tensors: give two runs, two files, or one and --model"});
+  const auto comparisons =
+      b.empty() ? compare_with_model(a, options) : nb::compare_tensors(a, b, options.tolerance);
+  if (!comparisons) return fail(comparisons.error());
+  if (json) {
+    Json list = Json::array();
+    for (const TensorComparison& one : *comparisons) list.push_back(tensor_json(one));
+    return print_json(list);
+  }
+  for (const TensorComparison& one : *comparisons)
+    fmt::print("{}", tensor_text(one, options.tolerance));
+  return kExitOk;
+}
+
+void add_tensor_options(CLI::App& app, TensorOptions& options) {
+  CLI::Option* tensors =
+      app.add_flag("--tensors", options.is_asked,
+                   "outputs of ops, as nanochat_capture.py --tensors keeps them (harness/capture): "
+                   "how far apart they are, and the first op that is further than rounding goes");
+  const auto of_tensors = [&](const char* flag, auto& value, const char* help) {
+    return app.add_option(flag, value, std::string("with --tensors: ") + help)->needs(tensors);
+  };
+  of_tensors("--model", options.model.model,
+             "instead of B, run A's tokens through this model on an emulated device (a model as "
+             "npubench eval takes it)");
+  of_tensors("--device", options.model.device, "the profile that --model runs on");
+  of_tensors("--keep", options.keep, "keep the tensors of --model in this file");
+  TensorTolerance& t = options.tolerance;
+  of_tensors("--max-ulp", t.max_ulp_single, "units in the last place that fp32 may be apart")
+      ->capture_default_str()
+      ->check(within(0, 1e10));
+  of_tensors("--max-ulp-half", t.max_ulp_half, "the same of bf16 and fp16")
+      ->capture_default_str()
+      ->check(within(0, 1e5));
+  of_tensors("--min-cosine", t.min_cosine, "an output's cosine must be above it")
+      ->capture_default_str()
+      ->check(within(-1, 1));
+  of_tensors("--max-abs", t.max_abs, "smaller differences pass, however many ulp they are")
+      ->capture_default_str()
+      ->check(within(0, 1e10));
+}
+
+}  // namespace nb::cli
