@@ -104,9 +104,9 @@ def llama_weights():
     for i in range(LLAMA["num_hidden_layers"]):
         h = f"model.layers.{i}."
         draw(h + "input_layernorm.weight", c, offset=1)
-        for name, rows, columns in (("self_attn.q_proj", c, c), ("self_attn.k_proj", kv, c), ("self_attn.v_proj", kv, c),
-                                    ("self_attn.o_proj", c, c), ("mlp.gate_proj", f, c), ("mlp.up_proj", f, c),
-                                    ("mlp.down_proj", c, f)):
+        shapes = {"self_attn.q_proj": (c, c), "self_attn.k_proj": (kv, c), "self_attn.v_proj": (kv, c),
+                  "self_attn.o_proj": (c, c), "mlp.gate_proj": (f, c), "mlp.up_proj": (f, c), "mlp.down_proj": (c, f)}
+        for name, (rows, columns) in shapes.items():
             draw(h + name + ".weight", rows, columns)
         draw(h + "post_attention_layernorm.weight", c, offset=1)
     draw("model.norm.weight", c, offset=1)

@@ -1,0 +1,2 @@
+def compute_cleanup():
+    """Where nanochat ends its process group."""

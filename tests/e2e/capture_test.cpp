@@ -1,0 +1,242 @@
+// Runs of a small nanochat on this computer's PyTorch (tests/capture), captured by
+// harness/capture/nanochat_capture.py: gate, conversion, records. Skipped where /usr/bin/python3
+// has no torch.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/fs.hpp"
+#include "harness/base/hash.hpp"
+#include "results/items.hpp"
+#include "results/series.hpp"
+#include "results/store.hpp"
+#include "tests/e2e/bench.hpp"
+
+namespace nb::test {
+namespace {
+
+constexpr const char* kPython = "/usr/bin/python3";
+const fs::path kSource = NB_SOURCE_DIR;
+
+class Capture : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    const auto torch = run_subprocess({kPython, "-c", "import torch"});
+    has_torch_ = torch && torch->exit_code == 0;
+    if (!has_torch_) return;
+    folder_ = new TempDir;
+    fs::create_directory(model());
+    const auto trained = capture("train", {"-m", "scripts.base_train", "--", "--folder", model()});
+    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+    for (const auto& [run, shift] : {std::pair{"right", "0"}, {"again", "0"}, {"faulty", "1"}}) {
+      const auto evaluated =
+          capture(run, {"--tensors", "2", "-m", "scripts.base_eval", "--", "--folder", model()},
+                  {{"ROPE_SHIFT", shift}});
+      ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
+    }
+  }
+  static void TearDownTestSuite() { delete folder_; }
+  void SetUp() override {
+    if (!has_torch_) GTEST_SKIP() << "skipped: " << kPython << " has no torch";
+  }
+
+  static std::string model() { return (*folder_ / "model").string(); }
+  static std::string path(const std::string& run) { return (*folder_ / run).string(); }
+  // nanochat_capture.py --out <run> <arguments…>, in the small nanochat's folder.
+  static SubprocessResult capture(const std::string& run, std::vector<std::string> arguments,
+                                  std::vector<std::pair<std::string, std::string>> more = {}) {
+    std::vector<std::string> argv = {"env",
+                                     "-C",
+                                     (kSource / "tests/capture").string(),
+                                     kPython,
+                                     (kSource / "harness/capture/nanochat_capture.py").string(),
+                                     "--out",
+                                     path(run)};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    more.emplace_back("PYTHONDONTWRITEBYTECODE", "1");
+    SubprocessOptions options;
+    options.time_limit = std::chrono::minutes(5);
+    options.environment = std::move(more);
+    auto result = run_subprocess(argv, options);
+    EXPECT_TRUE(result) << result.error().message;
+    return result ? *result : SubprocessResult{};
+  }
+  static StoredRecord record_of(const fs::path& run) {
+    auto read = read_run(run);
+    EXPECT_TRUE(read) << read.error().message;
+    EXPECT_TRUE(read->damaged.empty()) << read->damaged[0];
+    EXPECT_EQ(read->records.size(), 1u);
+    EXPECT_TRUE(verify_artifacts(read->records.at(0)));
+    return read->records.at(0);
+  }
+
+  static bool has_torch_;
+  static TempDir* folder_;
+  Bench bench_;
+};
+bool Capture::has_torch_ = false;
+TempDir* Capture::folder_ = nullptr;
+
+TEST_F(Capture, ATrainingHasLossesRatesAndTimes) {
+  const StoredRecord train = record_of(path("train"));
+  EXPECT_EQ(train.record.kind, "train");
+  EXPECT_EQ(train.record.device, "captured_cpu");
+  EXPECT_EQ(train.record.seed, 42);
+  EXPECT_EQ(train.record.settings->at("user_config").at("learning_rate"), 0.003);
+  const auto series = read_series(train.folder / "steps.csv");
+  ASSERT_TRUE(series) << series.error().message;
+  EXPECT_EQ(series->steps.size(), 121u);  // the last has a validation alone
+  const auto at = [&](const char* column, std::size_t row) {
+    return series->values[series->column(column).value()][row];
+  };
+  EXPECT_NEAR(at("train_loss", 0).value(), std::log(265), 0.05);  // of a head of zeros
+  EXPECT_LT(at("train_loss", 119).value(), 0.6);
+  EXPECT_EQ(at("lr_multiplier", 90), 0.5);
+  EXPECT_EQ(at("lr_0", 90), 0.0015);
+  EXPECT_TRUE(at("val_bpb", 0) && at("val_bpb", 120) && !at("val_bpb", 60));
+  EXPECT_EQ(find_metric(train.record, "train_loss")->value, at("train_loss", 119));
+  const Metric* time = find_metric(train.record, "step_time_ns");
+  EXPECT_GT(time->value.value(), 1e6);
+  EXPECT_EQ(time->clock, Clock::kDevice);
+  EXPECT_EQ(time->n, 110);
+  const Metric* memory = find_metric(train.record, "peak_memory_bytes");
+  EXPECT_FALSE(memory->value);
+  EXPECT_EQ(memory->reason_if_null, "PyTorch does not count what it allocates on a CPU");
+}
+
+TEST_F(Capture, TheSameEvaluationTwicePasses) {
+  const auto verdict = bench_({"gate", path("right"), path("again")});
+  expect_sentence(verdict, 0, {"PASS (exit 0)", "bit-identical"});
+}
+
+TEST_F(Capture, QueriesRotatedOnePositionTooFarAreRed) {
+  const auto verdict = bench_({"gate", path("right"), path("faulty")});
+  expect_sentence(verdict, 1, {"REGRESSED (exit 1)", "the same weights were scored otherwise"});
+}
+
+// The first item, and of its ops the first that uses positions.
+TEST_F(Capture, TheFirstOpThatDivergesIsNamed) {
+  const auto named = bench_({"compare", path("right"), path("faulty"), "--tensors", "--json"});
+  ASSERT_EQ(named.exit_code, 0) << named.err;
+  const Json first = Json::parse(named.out).at(0).at("first_beyond");
+  EXPECT_EQ(first.at("op"), "transformer.h.0.attn.q_rotary");
+  EXPECT_TRUE(first.at("label").get<std::string>().starts_with("item own/colours/")) << first;
+  EXPECT_LT(first.at("cosine").get<double>(), 0.99);
+  expect_sentence(bench_({"compare", path("right"), path("again"), "--tensors"}), 0,
+                  {"no op is beyond the tolerance: 70 outputs"});
+  expect_sentence(bench_({"compare", path("right"), path("train"), "--tensors"}), 64,
+                  {"no record in it has a tensors.safetensors"});
+}
+
+// The same tokens on an emulated device: within rounding in fp32; with the faulty run's, the fault.
+TEST_F(Capture, AnEmulatedDeviceHasTheSameOps) {
+  const auto converted =
+      capture("emulated", {"--convert", model() + "/model_000120.pt", "--tokenizer", model()});
+  ASSERT_EQ(converted.exit_code, 0) << converted.err;
+  const auto with_model = [&](const std::string& run) {
+    return bench_({"compare", path(run), "--tensors", "--model", path("emulated"), "--device",
+                   "cpu_ref", "--json"});
+  };
+  const auto right = with_model("right");
+  ASSERT_EQ(right.exit_code, 0) << right.err;
+  const Json ops = Json::parse(right.out).at(0);
+  EXPECT_TRUE(ops.at("first_beyond").is_null()) << ops.at("first_beyond");
+  EXPECT_EQ(ops.at("tensors").size(), 2u * 30);
+  for (const Json& op : ops.at("tensors"))
+    EXPECT_LT(op.at("relative_error").get<double>(), 1e-5) << op;
+  const auto faulty = with_model("faulty");
+  ASSERT_EQ(faulty.exit_code, 0) << faulty.err;
+  EXPECT_EQ(Json::parse(faulty.out).at(0).at("first_beyond").at("op"),
+            "transformer.h.0.attn.q_rotary");
+}
+
+// Outcome by outcome; log-probabilities within fp32's rounding (1e-6 was seen; files have 7
+// digits).
+TEST_F(Capture, AConvertedCheckpointGivesTheItemsOfPyTorch) {
+  const auto converted =
+      capture("converted", {"--convert", model() + "/model_000120.pt", "--tokenizer", model()});
+  ASSERT_EQ(converted.exit_code, 0) << converted.err;
+  const auto evaluated =
+      bench_({"eval", "--model", path("converted"), "--device", "cpu_ref", "--task-file",
+              model() + "/tasks.yaml", "--results-dir", bench_.results().string()});
+  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
+  const StoredRecord theirs = record_of(path("right")), ours = record_of(bench_.results() / "eval");
+  EXPECT_EQ(theirs.record.comparability, ours.record.comparability);
+  EXPECT_EQ(theirs.record.subject.at("weights"), ours.record.subject.at("weights"));
+  ASSERT_EQ(theirs.record.items.size(), 3u);
+  std::size_t compared = 0;
+  for (const auto& [task, file] : theirs.record.items) {
+    const auto left = read_items(theirs.folder / file).value();
+    const auto right = read_items(ours.folder / ours.record.items.at(task)).value();
+    ASSERT_EQ(left.size(), right.size());
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      EXPECT_EQ(left[i].id, right[i].id);
+      EXPECT_EQ(left[i].prompt_hash, right[i].prompt_hash);
+      EXPECT_EQ(std::tie(left[i].ok, left[i].prediction, left[i].gold),
+                std::tie(right[i].ok, right[i].prediction, right[i].gold))
+          << left[i].id;
+      ASSERT_EQ(left[i].log_probs.size(), right[i].log_probs.size());
+      for (std::size_t c = 0; c < left[i].log_probs.size(); ++c, ++compared)
+        EXPECT_NEAR(left[i].log_probs[c], right[i].log_probs[c], 1e-5) << left[i].id;
+    }
+  }
+  EXPECT_EQ(compared, 36u * 4 + 36 * 2 + 24);
+  for (const Metric& m : theirs.record.metrics)
+    EXPECT_EQ(m.value, find_metric(ours.record, m.name)->value) << m.name;
+}
+
+// Letters with their log-probabilities, texts of several samples; items as npubench names them.
+TEST_F(Capture, ChatTasksHaveTheirAnswers) {
+  const auto asked = capture("chat", {"-m", "scripts.chat_eval", "--", "--folder", model()});
+  ASSERT_EQ(asked.exit_code, 0) << asked.err;
+  const StoredRecord chat = record_of(path("chat"));
+  EXPECT_EQ(chat.record.name, "chat.chat");
+  const auto letters = read_items(chat.folder / chat.record.items.at("chat_arc_easy")).value();
+  ASSERT_EQ(letters.size(), 12u);
+  EXPECT_EQ(letters[0].id, sha256_hex("6:letter25:Which colour has\nthe cat?"
+                                      "1:43:red4:blue4:grey4:pink1:A1:B1:C1:D1:0")
+                               .substr(0, 16));
+  EXPECT_EQ(letters[0].log_probs.size(), 4u);
+  EXPECT_EQ(letters[0].gold, "A");
+  EXPECT_LT(letters[0].log_probs[0], 0);
+  const auto texts = read_items(chat.folder / chat.record.items.at("gsm8k")).value();
+  ASSERT_EQ(texts.size(), 3u);
+  EXPECT_EQ(
+      texts[1].id,
+      sha256_hex("5:gsm8k16:What is 1 and 2?30:1 and 2 are <<1+2=3>>3.\n#### 3").substr(0, 16));
+  EXPECT_EQ(texts[1].texts.size(), 2u);
+  EXPECT_EQ(texts[1].texts[1], "It is\n#### 3");
+  EXPECT_EQ(texts[1].sample_ok, (std::vector<int>{0, 1}));
+  EXPECT_EQ(texts[1].gold, "3");
+  EXPECT_TRUE(texts[1].ok);
+  EXPECT_EQ(find_metric(chat.record, "gsm8k/accuracy")->value, 1.0);
+}
+
+TEST_F(Capture, WhatCannotBeConvertedIsNamed) {
+  const fs::path bad = *folder_ / "bad";
+  fs::create_directories(bad);
+  const auto refused = [&](std::vector<std::string> arguments, const std::string& part) {
+    const auto result = capture("nothing", std::move(arguments));
+    expect_sentence(result, 64, {"nanochat_capture: ", part});
+    EXPECT_EQ(result.err.find("Traceback"), std::string::npos) << result.err;
+    EXPECT_FALSE(fs::exists(path("nothing")));
+  };
+  refused({"--convert", "absent.pt"}, "absent.pt: there is no such file");
+  ASSERT_TRUE(write_file(bad / "model_000001.pt", "no zip"));
+  const std::string garbage = (bad / "model_000001.pt").string();
+  refused({"--convert", garbage}, "meta_000001.json: is missing; give the meta file");
+  const std::string meta = model() + "/meta_000120.json";
+  refused({"--convert", garbage, "--config", meta}, "torch.load cannot read it");
+  ASSERT_TRUE(write_file(bad / "sizes.json", R"({"model_config": {"n_layer": 2}})"));
+  const std::string whole = model() + "/model_000120.pt";
+  refused({"--convert", whole, "--config", (bad / "sizes.json").string()},
+          "model_config lacks sequence_len");
+  ASSERT_TRUE(write_file(bad / "tokenizer.pkl", "cos\nsystem\n(S'true'\ntR."));
+  refused({"--convert", whole, "--tokenizer", bad.string()}, "the pickle asks for os.system");
+  refused({"-m", "scripts.nothing"}, "there is no module scripts.nothing");
+}
+
+}  // namespace
+}  // namespace nb::test
