@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "harness/base/table.hpp"
 #include "results/audit/known_tasks.hpp"
 #include "results/audit/read_parts.hpp"
 #include "results/audit/read_table.hpp"
@@ -175,7 +176,7 @@ Result<ReportedTable> parse_markdown_tables(std::string_view text, const std::st
                     ? read_lm_eval(pipe, *lm_eval_columns(pipe.rows.front()), table)
                     : read_one(pipe, axis, table));
   }
-  if (others > 0) table.ignored.push_back(fmt::format("{} tables without tasks", others));
+  if (others > 0) table.ignored.push_back(count_text(others, "table") + " without tasks");
   NB_TRY_VOID(finish_cells(table));
   NB_TRY_VOID(needs_numbers(table));
   return table;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "harness/base/table.hpp"
 #include "results/audit/fact_names.hpp"
 #include "results/audit/known_tasks.hpp"
 #include "results/audit/read_parts.hpp"
@@ -92,7 +93,7 @@ class CardReader {
       while (next < lines.size() && trimmed_text(lines[next].text).empty()) ++next;
       NB_TRY_VOID(read_line(lines[i], next < lines.size() ? trimmed_text(lines[next].text) : ""));
     }
-    if (settings_ > 0) table_.ignored.push_back(fmt::format("{} other lines", settings_));
+    if (settings_ > 0) table_.ignored.push_back(count_text(settings_, "other line"));
     if (sections_ == 0)
       return bad_input(where_ + ": a report card without any section (\"## Base model training\")");
     set_sizes();

@@ -132,8 +132,11 @@ void check_confounders(const ReportedTable& table, std::vector<Finding>& finding
       if (const auto differing = differing_choices(a, b); !differing.empty()) {
         findings.push_back(
             {"A16", Severity::kFail, pair, "",
-             fmt::format("not a hardware comparison: {} settings differ besides the device: {}",
-                         differing.size(), first_of(differing, 6)),
+             fmt::format("not a hardware comparison: {} besides the device: {}",
+                         differing.size() == 1
+                             ? "1 setting differs"
+                             : fmt::format("{} settings differ", differing.size()),
+                         first_of(differing, 6)),
              "the same settings on both devices, or no conclusion about the hardware", 0});
       } else if (choices_of(a).empty() || choices_of(b).empty()) {
         unsaid.push_back(pair);
