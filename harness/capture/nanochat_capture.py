@@ -904,12 +904,13 @@ class Capture:
     step(), which a loop of your own puts around one optimizer step.
     """
 
-    def __init__(self, out, name, settings=None, tensors=0):
+    def __init__(self, out, name, settings=None, tensors=0, device=None):
         self.out, self.name, self.settings = pathlib.Path(out), name, settings or {}
         self.machine, self.rank = Machine(), int(os.environ.get("RANK", 0))
         self.rows, self.pending, self.validations, self.evaluations = [], [], {}, {}
         self.scaled, self.task, self.weights, self.tokenizer, self.folders = False, None, None, None, []
         self.parameters, self.numerics, self.undo, self.started = None, {}, [], now()
+        self.machine.device = device or self.machine.device
         self.tensors = TensorLog(tensors, self.patch)
 
     # what is listened to
@@ -1163,7 +1164,7 @@ class Capture:
         finite = [row for row in rows if math.isfinite(row["loss"])]
         metrics = [metric("train_loss", rows[-1]["loss"] if rows[-1] in finite else None, "nat", "lower", n=1,
                           why="the loss of the last step is not finite"),
-                   metric("steps", len(rows), "1")]
+                   metric("optimizer_steps", len(rows), "1")]
         for key, unit in (("val_bpb", "bit/byte"), ("val_loss", "nat")):
             values = {step: v[key] for step, v in self.validations.items() if key in v}
             if values:
@@ -1262,7 +1263,7 @@ def run_module(options):
         raise BadInput(f"{os.getcwd()}: there is no module {options.module}; start it in nanochat's folder")
     name = options.name or NAMES.get(options.module.rpartition(".")[2], options.module.rpartition(".")[2])
     settings = {"module": options.module, "arguments": options.arguments}
-    with Capture(options.out, name, settings, options.tensors) as capture:
+    with Capture(options.out, name, settings, options.tensors, options.device) as capture:
         try:
             capture.listen_to_nanochat()
         except ImportError as failure:
@@ -1292,6 +1293,8 @@ def run(argv):
     parser.add_argument("--out", required=True, help="folder of the run, or of the converted model")
     parser.add_argument("-m", dest="module", help="nanochat's module to run, as python -m names it")
     parser.add_argument("--name", help="of the run in tables (default: the stage: base, mid, sft, rl)")
+    parser.add_argument("--device", help="what records call the accelerator (default: captured_ and its name); "
+                        "npubench gate pairs records of equal names")
     parser.add_argument("--tensors", type=int, default=0, metavar="N",
                         help="keep what every op gives in the first N steps or items (npubench compare --tensors)")
     parser.add_argument("--convert", metavar="FILE", help="a model_NNNNNN.pt: write it as safetensors, run nothing")
