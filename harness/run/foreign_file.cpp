@@ -181,7 +181,8 @@ constexpr const char* kModels =
     "chance, corrupted";
 constexpr const char* kTokenizers =
     "--tokenizer takes a run's tokenizer.json, a rank file of tiktoken, GPT-2's encoder.json with "
-    "vocab.bpe or vocab.json with merges.txt beside it, or llama2.c's tokenizer.bin";
+    "vocab.bpe or vocab.json with merges.txt beside it, a Hugging Face tokenizer.json of "
+    "byte-level BPE, or llama2.c's tokenizer.bin";
 
 Result<void> refuse(const fs::path& path, const std::string& kind, const char* accepted) {
   return bad_input(
@@ -244,7 +245,11 @@ Result<void> check_tokenizer_path(const fs::path& path) {
   if (looks_like_safetensors(head)) return refuse(path, "a safetensors file", kTokenizers);
   const std::string kind = kind_of_bytes(head);
   // Ours are text or JSON; an empty one is cut short, which the reader says.
-  const std::array allowed = {"", "a text file", "a JSON file", "an empty file",
+  const std::array allowed = {"",
+                              "a text file",
+                              "a JSON file",
+                              "a Hugging Face tokenizer.json",
+                              "an empty file",
                               "a file of blanks"};
   if (std::find(allowed.begin(), allowed.end(), kind) != allowed.end()) return {};
   return refuse(path, kind, kTokenizers);

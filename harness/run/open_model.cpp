@@ -214,7 +214,10 @@ Result<OpenedModel> open_file(const fs::path& path, const ModelChoice& choice) {
   fs::path tokenizer = choice.tokenizer;
   if (tokenizer.empty()) {
     const fs::path folder = is_folder ? path : path.parent_path();
-    NB_TRY(tokenizer, is_llama ? llama2c_tokenizer(folder) : usual_tokenizer(folder),
+    NB_TRY(tokenizer,
+           is_folder  ? hugging_face_tokenizer(folder)
+           : is_llama ? llama2c_tokenizer(folder)
+                      : usual_tokenizer(folder),
            path.string());
   }
   const DeviceEntry device = device_of_profile(choice.device);

@@ -62,14 +62,17 @@ Result<std::unique_ptr<Tokenizer>> load_tokenizer(const fs::path& path) {
 
 Result<fs::path> usual_tokenizer(const fs::path& folder) {
   const fs::path ours = folder / kTokenizerFile;
-  // A Hugging Face tokenizer.json is another form: the pair beside it says the same.
-  if (is_there(ours) && check_tokenizer_path(ours)) return ours;
-  for (const auto& [encoder, merges] : kPairs)
-    if (is_there(folder / encoder) && is_there(folder / merges)) return folder / encoder;
-  if (is_there(folder / kLlamaTokenizerFile)) return folder / kLlamaTokenizerFile;
-  if (is_there(ours)) NB_TRY_VOID(check_tokenizer_path(ours));
+  if (is_there(ours)) return ours;
   return bad_input(
       fmt::format("there is no {} beside it; give its tokenizer with --tokenizer", kTokenizerFile));
+}
+
+Result<fs::path> hugging_face_tokenizer(const fs::path& folder) {
+  for (const auto& [encoder, merges] : kPairs)
+    if (is_there(folder / encoder) && is_there(folder / merges)) return folder / encoder;
+  // Llama 2's tokenizer.json is SentencePiece's, which only llama2.c's form of it is read of.
+  if (is_there(folder / kLlamaTokenizerFile)) return folder / kLlamaTokenizerFile;
+  return usual_tokenizer(folder);
 }
 
 Result<fs::path> llama2c_tokenizer(const fs::path& folder) {

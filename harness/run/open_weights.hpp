@@ -16,9 +16,10 @@ namespace nb {
 
 // bad_input says what the file is when it is no tokenizer that we read.
 Result<std::unique_ptr<Tokenizer>> load_tokenizer(const std::filesystem::path& path);
-// The tokenizer that lies beside weights: our tokenizer.json, else GPT-2's pair under OpenAI's or
-// Hugging Face's names, else llama2.c's tokenizer.bin. The error says that none does.
+// The tokenizer that lies beside weights: tokenizer.json; in a Hugging Face folder rather GPT-2's
+// pair or llama2.c's tokenizer.bin, where they are there. The error says that none is.
 Result<std::filesystem::path> usual_tokenizer(const std::filesystem::path& folder);
+Result<std::filesystem::path> hugging_face_tokenizer(const std::filesystem::path& folder);
 Result<std::filesystem::path> llama2c_tokenizer(const std::filesystem::path& folder);
 
 // label and name of what they return are empty. training: of the checkpoint, where its record is at

@@ -122,7 +122,7 @@ Tokenizer::Tokenizer(Vocabulary vocabulary) {
   const Result<void> checked = check_vocabulary(vocabulary, "vocabulary");
   NB_CHECK(checked.has_value(), "[tokenizer] {}", checked.error().message);
   state_ = std::make_unique<State>(std::move(vocabulary));
-  for (const std::string_view name : {"<|bos|>", "<|endoftext|>", "<s>"})
+  for (const std::string_view name : {"<|bos|>", "<|endoftext|>", "<|begin_of_text|>", "<s>"})
     if (state_->bos < 0) state_->bos = special(name);
 }
 Tokenizer::~Tokenizer() = default;

@@ -58,8 +58,8 @@ class Tokenizer {
   // The same as text: what is not UTF-8 becomes U+FFFD, so the result is always valid.
   std::string decode(std::span<const int> ids) const;
 
-  int vocab_size() const;                    // largest id + 1
-  int bos() const;                           // <|bos|>, else <|endoftext|>; -1 if neither exists
+  int vocab_size() const;  // largest id + 1
+  int bos() const;         // <|bos|>, else <|endoftext|> or Llama's; -1 if there is none
   int special(std::string_view name) const;  // -1 if none
   bool is_special(int id) const;
   // Bytes of every id, 0 for specials; size vocab_size().

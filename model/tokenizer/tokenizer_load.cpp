@@ -48,6 +48,8 @@ Result<Vocabulary> load_file(const fs::path& path) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos)
     return bad_input(path.string() + ": empty; expected a tokenizer file (is it truncated?)");
+  if (text[first] == '{' && !is_our_json(text) && is_hugging_face_tokenizer(text))
+    return parse_hugging_face_tokenizer(text, path.string());
   if (text[first] == '{')
     return is_our_json(text)
                ? parse_vocabulary_json(text, path.string())

@@ -1,4 +1,4 @@
-// The four file forms of a vocabulary, as text in and values out. `where` (a file name) opens
+// The five file forms of a vocabulary, as text in and values out. `where` (a file name) opens
 // every message. Every parser ends with check_vocabulary().
 #pragma once
 
@@ -28,6 +28,11 @@ std::string print_ranks(const Vocabulary& vocabulary);
 // specials.
 Result<Vocabulary> parse_gpt2(std::string_view encoder_json, const std::string& encoder_where,
                               std::string_view vocab_bpe, const std::string& bpe_where);
+
+// A tokenizer.json of Hugging Face's tokenizers, of byte-level BPE without normalizer: GPT-2's,
+// Llama 3's. Its ids must rise with its merges, as those made from rank files do.
+bool is_hugging_face_tokenizer(std::string_view text);  // by the names of its members
+Result<Vocabulary> parse_hugging_face_tokenizer(std::string_view text, const std::string& where);
 
 // llama2.c's tokenizer.bin: int32 longest token, then for each id a float32 score, an int32 length
 // and that many bytes (little endian): <unk>, <s>, </s>, the 256 bytes as <0x00> …, then pieces

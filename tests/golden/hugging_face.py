@@ -145,15 +145,36 @@ def write_logits(folder, logits):
     (folder / "logits.json").write_text(f'{{"tokens": {json.dumps(TOKENS)},\n "logits": [\n{rows}\n]}}\n')
 
 
-def gpt2_vocabulary(folder):
-    """Bytes, two merges, one special; printable Latin-1 stands for itself, other bytes for U+0100 on."""
+CL100K = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+          r"|\s*[\r\n]+|\s+(?!\S)|\s+")  # as Llama 3's tokenizer.json spells it
+
+
+def bytes_and_merges():
+    """256 bytes and three merges; printable Latin-1 stands for itself, other bytes for U+0100 on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [b for b in range(256) if b not in printable]
     text = {b: chr(b) for b in printable} | {b: chr(256 + i) for i, b in enumerate(others)}
     vocabulary = {text[b]: i for i, b in enumerate(printable + others)}
-    vocabulary |= {"th": 256, "the": 257, text[32] + "c": 258, "<|endoftext|>": 259}
-    (folder / "vocab.json").write_text(json.dumps(vocabulary))
-    (folder / "merges.txt").write_text(f"#version: 0.2\nt h\nth e\n{text[32]} c\n")
+    return vocabulary | {"th": 256, "the": 257, text[32] + "c": 258}, ["t h", "th e", f"{text[32]} c"]
+
+
+def gpt2_vocabulary(folder):
+    vocabulary, merges = bytes_and_merges()
+    (folder / "vocab.json").write_text(json.dumps(vocabulary | {"<|endoftext|>": 259}))
+    (folder / "merges.txt").write_text("\n".join(["#version: 0.2", *merges]) + "\n")
+
+
+def llama_vocabulary(folder):
+    vocabulary, merges = bytes_and_merges()
+    specials = ["<|begin_of_text|>", "<|end_of_text|>", "<|reserved_0|>", "<|reserved_1|>", "<|eot_id|>"]
+    added = [dict(id=259 + i, content=name, special=True, normalized=False) for i, name in enumerate(specials)]
+    split = dict(type="Split", pattern=dict(Regex=CL100K), behavior="Isolated", invert=False)
+    to_characters = dict(type="ByteLevel", add_prefix_space=False, trim_offsets=True, use_regex=False)
+    model = dict(type="BPE", dropout=None, unk_token=None, byte_fallback=False, ignore_merges=True, vocab=vocabulary,
+                 merges=[merge.split(" ") for merge in merges])
+    text = json.dumps(dict(version="1.0", truncation=None, padding=None, added_tokens=added, normalizer=None,
+                           pre_tokenizer=dict(type="Sequence", pretokenizers=[split, to_characters]), model=model))
+    (folder / "tokenizer.json").write_text(text + "\n")
 
 
 def main():
@@ -172,6 +193,7 @@ def main():
     index = {"metadata": {"total_size": sum(v.nbytes for v in weights.values())}, "weight_map": where}
     (FOLDER / "llama" / "model.safetensors.index.json").write_text(json.dumps(index, indent=1) + "\n")
     write_logits(FOLDER / "llama", llama_logits(weights))
+    llama_vocabulary(FOLDER / "llama")
 
 
 if __name__ == "__main__":

@@ -144,6 +144,39 @@ TEST(HuggingFace, VocabularyUnderItsNames) {
   EXPECT_EQ(tokenizer->bos(), 259);
 }
 
+TEST(HuggingFace, TokenizerJsonOfByteLevelBpe) {
+  const auto tokenizer = Tokenizer::load(kFolders / "llama" / "tokenizer.json");
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  EXPECT_EQ(tokenizer->vocab_size(), 264);
+  EXPECT_EQ(tokenizer->vocabulary().rule, SplitRule::kCl100k);
+  EXPECT_EQ(tokenizer->bos(), 259);
+  EXPECT_EQ(tokenizer->encode("the c"), (std::vector<int>{257, 258}));
+  EXPECT_EQ(tokenizer->special("<|eot_id|>"), 263);
+}
+
+TEST(HuggingFace, TokenizersThatSplitOtherwiseAreRefused) {
+  const Json whole = read_json(kFolders / "llama" / "tokenizer.json").value();
+  const auto error_with = [&](const char* pointer, const Json& value) {
+    const test::TempDir folder;
+    Json json = whole;
+    json[Json::json_pointer(pointer)] = value;
+    EXPECT_TRUE(write_json(folder / "tokenizer.json", json));
+    const auto read = Tokenizer::load(folder / "tokenizer.json");
+    return read ? "" : read.error().message;
+  };
+  const auto names = [](const std::string& error, const char* part) {
+    EXPECT_NE(error.find(part), std::string::npos) << error;
+  };
+  names(error_with("/model/byte_fallback", true), "give llama2.c's tokenizer.bin");
+  names(error_with("/model/type", "WordPiece"), "/model/type");
+  names(error_with("/normalizer", {{"type", "NFKC"}}), "/normalizer");
+  names(error_with("/pre_tokenizer/pretokenizers/0/pattern/Regex", "\\w+"), "/pre_tokenizer");
+  names(error_with("/pre_tokenizer", {{"type", "Whitespace"}}), "/pre_tokenizer");
+  names(error_with("/model/merges/0", 7), "no vocab and merges");
+  names(error_with("/model/merges/0", {"t", "x"}), "produces \"tx\"");
+  names(error_with("/added_tokens/0/id", "one"), "/added_tokens");
+}
+
 // A newer nanochat's value embeddings were left out without a word where model_config did not name
 // them.
 TEST(HuggingFace, ACheckpointsOwnTensorsAreAllUsed) {
