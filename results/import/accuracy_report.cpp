@@ -156,7 +156,7 @@ Result<void> read_accuracy_report(const fs::path& path, ForeignBuilder& builder)
       continue;
     }
     const auto cells = cells_of(line);
-    const bool is_rule = cells[0].find_first_not_of("-: ") == std::string::npos;
+    const bool is_rule = !cells.empty() && cells[0].find_first_not_of("-: ") == std::string::npos;
     if (in_table && !is_rule) NB_TRY_VOID(report.row(cells, number));
     in_table = in_table || is_header(cells);
   }

@@ -61,6 +61,9 @@ TEST(AccuracyReport, BadRowsAreNamedWithTheirLine) {
   text.replace(text.find("0.3813"), 6, "many");
   EXPECT_EQ(read_texts({{"r.md", text}}).error().message,
             "r.md:16: \"✅many\" of gsm8k exact_match,strict-match is no value");
+  text = std::string(kReport) + "|\n";
+  EXPECT_EQ(read_texts({{"r.md", text}}).error().message,
+            "r.md:19: a row of the table has fewer than 4 cells");
   text = std::string(kReport) + "| ceval | acc,none | 0.72 | ± 0.01 |\n";
   EXPECT_EQ(read_texts({{"r.md", text}}).error().message,
             "r.md:19: ceval acc,none is 0.72 here and 0.71 above");
