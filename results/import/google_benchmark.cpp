@@ -76,9 +76,7 @@ Result<void> take_row(const Json& row, const std::string& where, std::vector<Ben
     else
       benchmark.values[i].push_back(value);
   }
-  double repetitions = 0;
-  if (is_aggregate && number_of(member_of(row, "repetitions"), repetitions))
-    benchmark.repetitions = static_cast<std::int64_t>(repetitions);
+  if (is_aggregate) benchmark.repetitions = count_of(member_of(row, "repetitions"));
   return {};
 }
 

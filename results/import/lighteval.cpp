@@ -67,12 +67,6 @@ bool is_lower(const Json& config, const std::string& metric) {
          metric == "bits_per_byte";
 }
 
-std::int64_t docs(const Json& config, const char* key) {
-  double number = 0;
-  return number_of(member_of(config, key), number) && number > 0 ? static_cast<std::int64_t>(number)
-                                                                 : 0;
-}
-
 // Settings that are null are as if they were not there.
 Json without_nulls(const Json& value) {
   if (!value.is_object()) return value;
@@ -117,8 +111,8 @@ void state_task(const Json& results, const std::string& key, const Json& row, Fo
                                       text_of(value), run.files.back().string()));
     if (number_of(member_of(row, metric + "_stderr"), number)) series.reported_stderr = number;
     series.direction = is_lower(config, metric) ? Direction::kLower : Direction::kHigher;
-    series.reported_n = docs(config, "effective_num_docs");
-    series.available_n = docs(config, "original_num_docs");
+    series.reported_n = count_of(member_of(config, "effective_num_docs"));
+    series.available_n = count_of(member_of(config, "original_num_docs"));
     if (!task.shots.empty()) series.must_match["shots"] = task.shots;
     std::string version = text_of(member_of(member_of(results, "versions"), key));
     if (version.empty()) version = text_of(member_of(config, "version"));

@@ -204,6 +204,16 @@ bool number_of(const Json& value, double& number) {
   return error == std::errc() && stop == end && std::isfinite(number);
 }
 
+std::int64_t count_of(double number) {
+  constexpr double kAbsurd = 1e15;
+  return number >= 1 && number < kAbsurd ? static_cast<std::int64_t>(number) : 0;
+}
+
+std::int64_t count_of(const Json& value) {
+  double number = 0;
+  return number_of(value, number) ? count_of(number) : 0;
+}
+
 std::string text_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_null()) return {};

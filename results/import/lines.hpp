@@ -1,6 +1,7 @@
 // JSONL through a buffer: one parsed line at a time, in memory that does not grow with the file.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -29,6 +30,9 @@ bool is_not_number(const Json& value);  // one of those texts
 // "0.5", 0.5, "1", true → a number; nothing for other values. Texts of numbers occur in several
 // harnesses' files.
 bool number_of(const Json& value, double& number);
+// A count of items as any of these; 0 where it is none, or absurd.
+std::int64_t count_of(double number);
+std::int64_t count_of(const Json& value);
 // A JSON value as plain text: strings as they are, numbers and others as short JSON.
 std::string text_of(const Json& value);
 // The member of that name; null where there is none, or where the value is no object.

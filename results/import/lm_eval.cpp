@@ -16,6 +16,7 @@ namespace nb {
 namespace {
 
 constexpr std::size_t kShortHash = 12;
+constexpr std::int64_t kYear10000 = 253402300800;  // in seconds since 1970
 
 // Which way is better where the file does not say; other metrics of the harness: higher.
 // lm_eval/api/metrics.py @ 4e7e0d47f.
@@ -145,10 +146,9 @@ void say_provenance(const LmEvalResults& results,
                             text_of(member_of(config, "numpy_seed")),
                             text_of(member_of(config, "torch_seed")),
                             text_of(member_of(config, "fewshot_seed"))));
-  if (const Json& date = member_of(json, "date"); date.is_number() && date.get<double>() > 0)
+  if (const std::int64_t date = count_of(member_of(json, "date")); date > 0 && date < kYear10000)
     builder.say(run, "date",
-                fmt::format("{:%Y-%m-%d %H:%M:%S}",
-                            fmt::gmtime(static_cast<std::time_t>(date.get<double>()))));
+                fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(static_cast<std::time_t>(date))));
   const std::string environment = text_of(member_of(json, "pretty_env_info"));
   builder.say(run, "torch", after(environment, "PyTorch version: "));
   builder.say(run, "accelerator", accelerators_in(environment));
@@ -171,11 +171,6 @@ bool is_lower_better(const LmEvalResults& results, const SeriesName& name) {
   if (stated.is_boolean()) return !stated.get<bool>();
   return std::find(std::begin(kLowerIsBetter), std::end(kLowerIsBetter), name.metric) !=
          std::end(kLowerIsBetter);
-}
-
-std::int64_t count_of(const Json& value) {
-  double number = 0;
-  return number_of(value, number) && number > 0 ? static_cast<std::int64_t>(number) : 0;
 }
 
 void note_once(ForeignRun& run, std::string note) {

@@ -57,9 +57,9 @@ std::optional<Cell> cell_in(std::string_view text) {
     const std::size_t slash = share.find('/');
     if (slash == share.npos) return std::nullopt;
     const auto right = decimal(share.substr(0, slash)), of = decimal(share.substr(slash + 1));
-    if (!right || !of) return std::nullopt;
-    cell.right = static_cast<std::int64_t>(*right);
-    cell.of = static_cast<std::int64_t>(*of);
+    if (!right || !of || *of < 1 || *right > *of) return std::nullopt;
+    cell.right = count_of(*right);
+    cell.of = count_of(*of);
     text = text.substr(0, open);
   }
   while (text.ends_with(' ')) text.remove_suffix(1);
@@ -121,9 +121,7 @@ class Summary {
     if (!series.reported || std::fabs(*series.reported - value) > kRounded * scale)
       series.reported = value;
     series.primary = is_first && !is_absent(cells[1]);
-    if (counted_)
-      if (const auto count = decimal(cells[4]))
-        series.reported_n = static_cast<std::int64_t>(*count);
+    if (counted_) series.reported_n = count_of(decimal(cells[4]).value_or(0));
     if (cell.right) {
       series.reported_n = cell.of;
       const double share = static_cast<double>(*cell.right) / static_cast<double>(cell.of);

@@ -159,6 +159,16 @@ TEST(LmEvalResults, NaNIsLeftOutWithANote) {
             Lines{"results.json: gsm8k exact_match,strict-match is NaN, so it is left out"});
 }
 
+TEST(LmEvalResults, AbsurdDatesAndCountsAreAsIfNotThere) {
+  std::string text = kResults04;
+  text.replace(text.find("1772674299.08"), 13, "1e308");
+  text.replace(text.find("\"effective\": 40"), 15, "\"effective\": 1e99");
+  const auto results = read_texts({{"results.json", text}});
+  ASSERT_TRUE(results) << results.error().message;
+  EXPECT_EQ(results->runs.at(0).provenance.count("date"), 0u);
+  EXPECT_EQ(results->runs[0].series.at(4).reported_n, 0);
+}
+
 TEST(LmEvalResults, RealFilesSayWhatAnIndependentScriptRead) {
   NB_NEEDS_IMPORTS();
   int files = 0;

@@ -114,6 +114,10 @@ TEST(OpenCompass, BadCellsAreNamedWithTheirLine) {
       read_texts({{"s.csv", "dataset,version,metric,mode,m\ngsm8k,1,accuracy,gen,6x\n"}});
   ASSERT_FALSE(results);
   EXPECT_EQ(results.error().message, "s.csv:2: \"6x\" is no score");
+  EXPECT_EQ(read_texts({{"s.csv", "dataset,version,metric,mode,m\nx,1,accuracy,gen,50.00 (1/0)\n"}})
+                .error()
+                .message,
+            "s.csv:2: \"50.00 (1/0)\" is no score");
 }
 
 }  // namespace
