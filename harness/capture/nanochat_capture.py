@@ -436,6 +436,7 @@ BASELINES = {
     "winogrande": 50, "bigbench_dyck_languages": 0, "agi_eval_lsat_ar": 20, "bigbench_cs_algorithms": 0,
     "bigbench_operators": 0, "bigbench_repeat_copy_logic": 0, "squad": 0, "coqa": 0, "boolq": 62,
     "bigbench_language_identification": 9.1}
+BASELINES_V2 = {"commonsense_qa": 40.3, "agi_eval_lsat_ar": 25, "bigbench_language_identification": 25}  # DCLM's later
 NO_TOKENS = "a choice has no tokens of its own"
 
 
@@ -607,6 +608,37 @@ def accuracy_metrics(task, items, baseline_percent):
                 metric(f"{task}/not_scored", unscored / n, "1", "lower", n=n)]
     return [metric(f"{task}/accuracy", share, "1", "higher", n=n, interval=interval),
             metric(f"{task}/centred", centre(share), "1", "higher", n=n, interval=[centre(x) for x in interval])]
+
+
+def core_composite(tasks, shared, is_estimate):
+    """CORE, null where one of the 22 tasks is missing, as npubench has it: metrics and comparability."""
+    by_name = {task.task: task for task in tasks if task.task in BASELINES}
+    if not by_name:
+        return [], {}
+    name, present = "core_estimate" if is_estimate else "core", [label for label in BASELINES if label in by_name]
+    right = {label: [item["ok"] for item in by_name[label].items.values()] for label in present}
+    missing = [label for label in BASELINES if label not in by_name]
+    shown = missing if len(missing) <= 5 else missing[:4]
+    why = f"CORE needs all {len(BASELINES)} tasks; missing: {', '.join(shown)}"
+    why += f" and {len(missing) - len(shown)} more" if len(shown) < len(missing) else ""
+    unscored = [label for label in present
+                if any(item["reason"] == NOT_FINITE for item in by_name[label].items.values())]
+    if unscored:
+        why = f"CORE needs a score of each task; none: {', '.join(unscored)} (the model's numbers are not finite)"
+
+    def mean(baselines):
+        if missing or unscored:
+            return None
+        chance = {at: 0.01 * baselines[at] for at in present}
+        centred = [(sum(right[at]) / len(right[at]) - chance[at]) / (1 - chance[at]) for at in present]
+        return sum(centred) / len(centred)
+    digest = hashlib.sha256()
+    for label in present:
+        lines = sorted({**shared, **by_name[label].comparability()}.items())
+        digest.update(sha256("".join(f"{key}\n{value}\n" for key, value in lines).encode()).encode())
+    return ([metric(name, mean(BASELINES), "1", "higher", n=len(present), why=why),
+             metric(f"{name}_v2", mean({**BASELINES, **BASELINES_V2}), "1", n=len(present), why=why)],
+            {f"{name}/task_set": sha256(" ".join(present).encode()), f"{name}/tasks": digest.hexdigest()})
 
 
 def decided_by_rule(is_empty, gold):
@@ -1236,13 +1268,17 @@ class Capture:
         if kind == "core":
             settings.update(baselines="v1", few_shot_seed=1234, shuffle_seed=1337)
             comparability.update(baselines="v1", few_shot_seed="1234", shuffle_seed="1337", scorer="core-1")
-        items, metrics = {}, []
+        items, metrics, shared = {}, [], dict(comparability)
         for task in tasks:
             comparability.update(task.comparability())
             file = "items/" + re.sub(r"[^A-Za-z0-9._-]", "_", task.task) + ".jsonl"
             parts["artifacts"][file] = "".join(item_line(task.items[i]) for i in sorted(task.items))
             items[task.task] = file
             metrics += task.metrics()
+        if kind == "core":
+            composite = core_composite(tasks, shared, limit > 0)
+            metrics += composite[0]
+            comparability.update(composite[1])
         if is_last and kind == "core":
             self.write_tensors("item ", parts)
         return write_record(
