@@ -6,6 +6,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "results/item_pairing.hpp"
 #include "results/items.hpp"
 
 namespace nb {
@@ -31,6 +32,7 @@ Result<std::vector<ItemRecord>> items_of(const StoredRecord& stored, const std::
   const auto at = stored.record.items.find(task);
   if (at == stored.record.items.end())
     return bad_input(stored.folder.string() + ": the record has no items of " + task);
+  if (stored.items != nullptr) return stored.items->at(task);
   return read_items(stored.folder / at->second);
 }
 
@@ -38,6 +40,19 @@ FlipKind kind_of(const MarginPair* margins, double limit, bool has_choices) {
   if (margins == nullptr || !has_choices) return FlipKind::kText;
   const bool near = std::abs(margins->a) <= limit && std::abs(margins->b) <= limit;
   return near ? FlipKind::kNearTie : FlipKind::kHard;
+}
+
+// Items of ours by their ids; of foreign results as compare pairs them.
+std::vector<std::pair<std::size_t, std::size_t>> pairs_of(const std::vector<ItemRecord>& a,
+                                                          const std::vector<ItemRecord>& b,
+                                                          bool imported) {
+  if (imported) return pair_items(a, b).pairs;
+  std::unordered_map<std::string, std::size_t> by_id;  // looked up only, never walked
+  for (std::size_t i = 0; i < b.size(); ++i) by_id.emplace(b[i].id, i);
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (const auto at = by_id.find(a[i].id); at != by_id.end()) pairs.emplace_back(i, at->second);
+  return pairs;
 }
 
 void add_group(ItemList& list, const Comparison& c, const RecordPair& pair,
@@ -66,19 +81,15 @@ void add_group(ItemList& list, const Comparison& c, const RecordPair& pair,
   group.won = items.counts.only_b;
   group.limit = near_tie_limit(items.margins);
 
-  std::unordered_map<std::string, const ItemRecord*> by_id;  // looked up only, never walked
-  for (const ItemRecord& item : *b) by_id.emplace(item.id, &item);
   std::unordered_map<std::string, const MarginPair*> margins;
   for (const MarginPair& m : items.margins) margins.emplace(m.item, &m);
-  for (std::size_t row = 0; row < a->size(); ++row) {
-    const ItemRecord& left = (*a)[row];
-    const auto right = by_id.find(left.id);
-    if (right == by_id.end() || right->second->ok == left.ok) continue;
-    const ItemRecord& other = *right->second;
+  for (const auto& [row, row_b] : pairs_of(*a, *b, pair.imported)) {
+    const ItemRecord &left = (*a)[row], &other = (*b)[row_b];
+    if (other.ok == left.ok) continue;
     const auto margin = margins.find(left.id);
     Flip flip;
     flip.group = list.groups.size();
-    flip.id = left.id;
+    flip.id = left.source_id.empty() ? left.id : left.source_id;
     flip.row = static_cast<std::int64_t>(row);
     flip.lost = left.ok;
     if (margin != margins.end()) {

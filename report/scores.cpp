@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "results/metric_names.hpp"
@@ -30,10 +31,9 @@ bool is_main(const std::string& metric) {
 }
 
 std::vector<std::string> main_metrics(const Record& record) {
-  std::vector<std::string> names, main;
-  for (const Metric& metric : record.metrics) names.push_back(metric.name);
-  for (const std::string& name : names)
-    if (is_score(name, names)) main.push_back(name);
+  std::vector<std::string> main;
+  for (const Metric& metric : record.metrics)
+    if (is_score(record, metric.name)) main.push_back(metric.name);
   return main;
 }
 
@@ -85,10 +85,32 @@ struct Model {
   std::vector<std::string> metrics;
 };
 
-std::vector<Model> models_of(const RunRecords& run) {
+struct Sided {
+  const StoredRecord* stored;
+  std::string side;
+};
+
+// The run's records. Of foreign results that are compared with others both, side by side.
+std::vector<Sided> records_of_both(const ReportInput& input) {
+  std::vector<Sided> records;
+  std::set<const StoredRecord*> b_side;
+  for (const Comparison& c : input.comparisons)
+    for (const RecordPair& pair : c.pairs)
+      if (pair.imported && c.device_a.empty()) {
+        records.push_back({pair.a, "A"});
+        records.push_back({pair.b, "B"});
+        b_side.insert(pair.b);
+      }
+  for (const StoredRecord& stored : input.run->records)
+    if (!b_side.contains(&stored)) records.push_back({&stored, ""});
+  return records;
+}
+
+std::vector<Model> models_of(const ReportInput& input) {
+  const std::vector<Sided> records = records_of_both(input);
   std::vector<Model> models;
-  for (const StoredRecord& stored : run.records) {
-    const Record& r = stored.record;
+  for (const auto& [stored, side] : records) {
+    const Record& r = stored->record;
     const bool own = r.trained_on.empty() || r.trained_on == r.device;
     if (r.kind != "eval" || r.status != "ok" || !own) continue;
     auto metrics = main_metrics(r);
@@ -177,7 +199,8 @@ ScoreTable table_of(const ReportInput& input, const std::vector<const Model*>& m
     for (const std::string& metric : metrics) {
       ScoreCell& cell = row.emplace_back(cell_of(model->seeds, metric));
       if (!cell.raw) continue;
-      if (input.gate) cell.verdict = verdict_of(*input.gate, model->seeds, metric);
+      if (input.gate && name.side != "A")
+        cell.verdict = verdict_of(*input.gate, model->seeds, metric);
       if (c != nullptr) add_shown(cell, *c, name, metric);
     }
   }
@@ -186,21 +209,25 @@ ScoreTable table_of(const ReportInput& input, const std::vector<const Model*>& m
 
 }  // namespace
 
-bool is_score(const std::string& metric, const std::vector<std::string>& all_metrics) {
+bool is_score(const Record& record, const std::string& metric) {
+  if (is_imported(record)) {
+    const Json& primary = record.settings->at("imported").value("primary", Json::array());
+    return std::ranges::any_of(primary, [&](const Json& one) { return one == metric; });
+  }
   if (!is_main(metric)) return false;
   const std::string task = task_of_metric(metric);
-  return std::ranges::none_of(all_metrics, [&](const std::string& other) {
-    return ends_as(other, metric::kAccuracy) && other != metric && !is_composite(metric) &&
-           task.starts_with(task_of_metric(other) + "/");
+  return std::ranges::none_of(record.metrics, [&](const Metric& other) {
+    return ends_as(other.name, metric::kAccuracy) && other.name != metric &&
+           !is_composite(metric) && task.starts_with(task_of_metric(other.name) + "/");
   });
 }
 
-int stage_rank(const std::string& name) {
+std::size_t stage_rank(const Record& record) {
   constexpr std::array<std::string_view, 4> kStages = {"base", "mid", "sft", "rl"};
-  for (std::size_t i = 0; i < kStages.size(); ++i)
-    if (name == kStages[i] || name.starts_with(std::string(kStages[i]) + "."))
-      return static_cast<int>(i);
-  return static_cast<int>(kStages.size());
+  std::string stage = record.name.substr(0, record.name.find('.'));
+  if (is_imported(record)) stage = record.settings->at("imported").value("stage", "");
+  const auto at = std::ranges::find(kStages, stage);
+  return static_cast<std::size_t>(at - kStages.begin());
 }
 
 std::string task_of_score(const std::string& metric) {
@@ -208,9 +235,9 @@ std::string task_of_score(const std::string& metric) {
 }
 
 std::vector<ScoreTable> score_tables(const ReportInput& input) {
-  std::vector<Model> models = models_of(*input.run);
+  std::vector<Model> models = models_of(input);
   std::stable_sort(models.begin(), models.end(), [](const Model& x, const Model& y) {
-    return stage_rank(x.name.name) < stage_rank(y.name.name);
+    return stage_rank(x.seeds.front()->record) < stage_rank(y.seeds.front()->record);
   });
   // Models with a task in common share a table.
   std::vector<std::vector<const Model*>> groups;
@@ -239,6 +266,7 @@ DifferenceRow row_of(const Record& a, const Record& b) {
   DifferenceRow row;
   row.kind = a.kind;
   row.name = a.name;
+  row.stage = stage_rank(a);
   row.trained_on_a = a.trained_on;
   row.trained_on_b = b.trained_on;
   row.device_a = a.device;
@@ -254,6 +282,7 @@ std::vector<DifferenceRow> difference_rows(const Comparison& c) {
   for (const SeedDifference& s : c.seeds) {
     if (!s.test) continue;
     DifferenceRow row = row_of(s.first_a->record, s.first_b->record);
+    row.is_score = is_score(s.first_a->record, s.metrics.front());
     row.node = s.group;
     row.metric = fmt::format("{}", fmt::join(s.metrics, " = "));
     row.unit = s.unit;
@@ -282,6 +311,7 @@ std::vector<DifferenceRow> difference_rows(const Comparison& c) {
     for (const MetricDifference& m : pair.metrics) {
       if (!m.difference || m.clock == Clock::kHost || seeded.contains({key, m.name})) continue;
       DifferenceRow row = row_of(pair.a->record, pair.b->record);
+      row.is_score = is_score(pair.a->record, m.name);
       Record node = pair.a->record;
       if (node.device != pair.b->record.device) node.device = node.trained_on = "";
       row.node = describe(node);

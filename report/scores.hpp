@@ -25,9 +25,11 @@ struct ScoreCell {
 };
 
 struct ScoreModel {
-  std::string name;     // "base.core"
-  std::string device;   // that trained and evaluated it; empty: a foreign result without one
-  std::string against;  // device that `shown` compares with; empty: this is that device
+  std::string name;       // "base.core"
+  std::string device;     // that trained and evaluated it; empty: a foreign result without one
+  std::string side;       // "A", "B" where foreign results of two places stand in one table
+  std::size_t stage = 4;  // stage_rank
+  std::string against;    // device that `shown` compares with; empty: this is that device
 };
 
 // Models that were evaluated on tasks in common: BASE on CORE, MID to RL on the chat tasks.
@@ -57,13 +59,16 @@ struct DifferenceRow {
   std::string method;
   std::size_t seeds = 0;  // 0: one pair without seed
   bool fixed_weights = false;
-  std::string note;  // of a single pair
+  bool is_score = false;  // of A's record
+  std::size_t stage = 0;  // stage_rank
+  std::string note;       // of a single pair
 };
 std::vector<DifferenceRow> difference_rows(const Comparison& comparison);
-// An accuracy or composite that the score table has.
-bool is_score(const std::string& metric, const std::vector<std::string>& all_metrics);
-// BASE, MID, SFT, RL as they are trained: 0 to 3; other names 4.
-int stage_rank(const std::string& name);
+// A task's headline number: its accuracy, bits per byte or composite; of foreign results what their
+// source calls so. Parts of a task ("mw/mmlu/jobs" of "mw/mmlu") are none.
+bool is_score(const Record& record, const std::string& metric);
+// BASE, MID, SFT, RL as they are trained: 0 to 3; others 4.
+std::size_t stage_rank(const Record& record);
 // A composite's name is its task's; of the others the last part is the metric.
 std::string task_of_score(const std::string& metric);
 

@@ -21,9 +21,7 @@ void add_crossed(std::vector<Block>& blocks, const Words& say, const Comparison&
                    say("same_weights_of", c.device_b), say("own_weights")},
                   {}};
   auto rows = difference_rows(c);
-  std::ranges::stable_sort(rows, {}, [](const DifferenceRow& row) { return stage_rank(row.name); });
-  std::vector<std::string> names;
-  for (const DifferenceRow& row : rows) names.push_back(row.metric);
+  std::ranges::stable_sort(rows, {}, &DifferenceRow::stage);
   const auto find = [&](const DifferenceRow& own, const std::string& trained_on) {
     const auto at = std::ranges::find_if(rows, [&](const DifferenceRow& row) {
       return row.kind == "eval" && row.name == own.name && row.metric == own.metric &&
@@ -33,7 +31,7 @@ void add_crossed(std::vector<Block>& blocks, const Words& say, const Comparison&
   };
   bool any = false;
   for (const DifferenceRow& own : rows) {
-    if (own.kind != "eval" || !is_score(own.metric, names) || own.trained_on_a != c.device_a ||
+    if (own.kind != "eval" || !own.is_score || own.trained_on_a != c.device_a ||
         own.trained_on_b != c.device_b)
       continue;
     const std::string of_a = find(own, c.device_a), of_b = find(own, c.device_b);

@@ -13,14 +13,7 @@
 namespace nb {
 namespace {
 
-constexpr std::array<std::string_view, 4> kStages = {"base", "mid", "sft", "rl"};
 constexpr std::array<const char*, 4> kTitles = {"BASE", "MID", "SFT", "RL"};
-
-std::optional<std::size_t> stage_of(const std::string& name) {
-  for (std::size_t i = 0; i < kStages.size(); ++i)
-    if (name == kStages[i] || name.starts_with(std::string(kStages[i]) + ".")) return i;
-  return std::nullopt;
-}
 
 int rank_of(const std::string& task) {
   const std::string last =
@@ -87,9 +80,10 @@ std::vector<Block> card_blocks(const ReportContext& context) {
   std::set<std::pair<int, std::string>> tasks;
   for (const ScoreTable& table : context.scores)
     for (std::size_t m = 0; m < table.models.size(); ++m) {
-      const auto stage = stage_of(table.models[m].name);
-      if (!stage) continue;
-      columns.push_back({*stage, table.models[m].device, &table, m});
+      const ScoreModel& model = table.models[m];
+      if (model.stage >= kTitles.size()) continue;
+      const std::string where = model.side.empty() ? model.device : model.side + ": " + model.name;
+      columns.push_back({model.stage, where, &table, m});
       for (std::size_t t = 0; t < table.tasks.size(); ++t)
         if (table.cells[m][t].raw && table.cells[m][t].unit == "1")
           tasks.insert({rank_of(table.tasks[t]), table.tasks[t]});

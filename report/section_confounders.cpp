@@ -1,5 +1,5 @@
 // What differs besides the results: read before any number is attributed to a device.
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -19,6 +19,7 @@ std::string category_text(const Words& say, const std::string& category) {
   if (category == "data") return say("category_data");
   if (category == "code") return say("category_code");
   if (category == "numerics") return say("category_numerics");
+  if (category == "model") return say("model");
   if (category == "device") return say("category_device");
   return category;
 }
@@ -28,6 +29,8 @@ void add_comparison(std::vector<Block>& blocks, const Words& say, const Comparis
   blocks.emplace_back(Paragraph{say("sides", c.label_a, c.label_b)});
   for (const std::string& finding : c.findings)
     blocks.emplace_back(Paragraph{say.sentence(finding), true});
+  for (const std::string& sentence : c.cautions)
+    blocks.emplace_back(Paragraph{say.sentence(sentence), true});
   for (const std::string& sentence : c.unknown)
     blocks.emplace_back(Paragraph{say.sentence(sentence), true});
   if (has_category(c, {"settings", "data", "code"}))
@@ -43,6 +46,9 @@ void add_comparison(std::vector<Block>& blocks, const Words& say, const Comparis
                           fmt::format("{}", one.where.size())});
   if (!table.rows.empty())
     blocks.emplace_back(TableBlock{say("differences_besides"), std::move(table)});
+  if (!c.stated_equal.empty())
+    blocks.emplace_back(
+        Paragraph{say("stated_equal", fmt::format("{}", fmt::join(c.stated_equal, ", ")))});
   std::vector<std::string> missing;
   for (const auto* list : {&c.unpaired, &c.skipped, &c.damaged})
     for (const std::string& sentence : *list) missing.push_back(say.sentence(sentence));

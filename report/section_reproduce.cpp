@@ -74,7 +74,8 @@ std::vector<Block> reproduce_blocks(const ReportContext& context) {
       "npubench report {}{}{}\n", path,
       baseline.empty() ? "" : " --baseline " + shell_text(baseline),
       say.language() == Language::kEn ? "" : fmt::format(" --lang {}", name(say.language())));
-  blocks.emplace_back(Paragraph{say("reproduce_how")});
+  blocks.emplace_back(
+      Paragraph{say(ran_here ? Phrase("reproduce_how") : Phrase("reproduce_foreign"))});
   blocks.emplace_back(CodeBlock{commands});
   return blocks;
 }

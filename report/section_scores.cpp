@@ -20,7 +20,7 @@ std::string method_text(const Words& say, const DifferenceRow& row) {
   if (row.method == "paired seeds") return say("method_paired_seeds", row.seeds);
   if (row.method == "seeds (Welch)") return say("method_welch");
   if (row.method == "one seed against many") return say("method_one_many");
-  return row.method;
+  return say.sentence(row.method);
 }
 
 TextTable table_of(const Words& say, const Comparison& c, const std::vector<DifferenceRow>& rows) {
@@ -75,14 +75,12 @@ void add_comparison(std::vector<Block>& blocks, const Words& say, const Comparis
     if (pair.bit_identical) identical.push_back(describe(node));
   }
   std::vector<DifferenceRow> all = difference_rows(c);
-  std::ranges::stable_sort(all, {}, [](const DifferenceRow& row) { return stage_rank(row.name); });
-  std::vector<std::string> names;
-  for (const DifferenceRow& row : all) names.push_back(row.metric);
+  std::ranges::stable_sort(all, {}, &DifferenceRow::stage);
   std::vector<DifferenceRow> scores, trainings;
   std::set<std::string> methods;
   for (const DifferenceRow& row : all) {
     if (row.clock != Clock::kNone || is_crossed(row)) continue;
-    if (row.kind == "eval" && is_score(row.metric, names)) scores.push_back(row);
+    if (row.kind == "eval" && row.is_score) scores.push_back(row);
     if (row.kind == "train" && row.direction != Direction::kNone) trainings.push_back(row);
     if (!row.method.empty()) methods.insert(method_text(say, row));
   }

@@ -7,6 +7,7 @@
 
 #include "report/sections.hpp"
 #include "results/format.hpp"
+#include "results/headline.hpp"
 
 namespace nb {
 namespace {
@@ -29,42 +30,24 @@ bool is_confounded(const Comparison& c) {
 // Scores of each device's own models.
 std::vector<DifferenceRow> own_scores(const Comparison& c) {
   std::vector<DifferenceRow> rows = difference_rows(c);
-  std::vector<std::string> metrics;
-  for (const DifferenceRow& row : rows) metrics.push_back(row.metric);
-  std::ranges::stable_sort(rows, {}, [](const DifferenceRow& row) { return stage_rank(row.name); });
+  std::ranges::stable_sort(rows, {}, &DifferenceRow::stage);
   std::erase_if(rows, [&](const DifferenceRow& row) {
     const bool crossed = (!row.trained_on_a.empty() && row.trained_on_a != row.device_a) ||
                          (!row.trained_on_b.empty() && row.trained_on_b != row.device_b);
-    return row.kind != "eval" || crossed || !is_score(row.metric, metrics);
+    return row.kind != "eval" || crossed || !row.is_score;
   });
   return rows;
 }
 
 // What differs, what does not, what this cannot tell.
-std::string device_headline(const Words& say, const Comparison& c, const ItemList& flips) {
-  std::size_t worse = 0, better = 0, equal = 0, not_shown = 0;
-  std::vector<double> visible;
-  std::size_t seeds = 0;
-  const auto rows = own_scores(c);
-  for (const DifferenceRow& row : rows) {
-    worse += row.shown == Shown::kWorse ? 1 : 0;
-    better += row.shown == Shown::kBetter ? 1 : 0;
-    equal += row.shown == Shown::kEqual ? 1 : 0;
-    not_shown += row.shown == Shown::kNotShown ? 1 : 0;
-    seeds = std::max(seeds, row.seeds);
-    if (row.visible && row.unit == "1") visible.push_back(*row.visible);
-  }
-  std::string text;
-  if (rows.empty()) {
-    text = say("headline_no_scores", c.label_b, c.label_a);
-  } else {
-    text = say("headline_devices", c.label_b, c.label_a, say.count("n_scores", std::ssize(rows)),
-               worse, better, equal, not_shown);
-    if (seeds <= 1)
-      text += " " + say("headline_one_seed");
-    else if (!visible.empty())
-      text += " " + say("headline_visible", seeds, rounded_value(median(visible), "1"));
-  }
+std::string comparison_headline(const Words& say, const Comparison& c, const ItemList& flips) {
+  const std::string scores = headline(c);
+  std::string text = scores.empty()
+                         ? say("headline_no_scores", c.label_b, c.label_a)
+                         : say("headline_sides", c.label_b, c.label_a, say.sentence(scores));
+  const bool one_seed = std::ranges::any_of(
+      own_scores(c), [](const DifferenceRow& row) { return row.seeds <= 1 && !row.fixed_weights; });
+  if (!c.device_a.empty() && one_seed) text += " " + say("headline_one_seed");
   std::int64_t flipped = 0, hard = 0, items = 0, choices = 0;
   for (const RecordPair& pair : c.pairs)
     if (pair.fixed_weights)
@@ -75,7 +58,9 @@ std::string device_headline(const Words& say, const Comparison& c, const ItemLis
       hard += group.hard;
       choices += group.hard + group.near_tie;
     }
-  if (items > 0)
+  if (items > 0 && flipped == 0)
+    text += " " + say("headline_no_flips", with_commas(items));
+  else if (items > 0)
     text += " " + say("headline_flips", with_commas(flipped), with_commas(items),
                       with_commas(choices), with_commas(hard));
   if (is_confounded(c)) text += " " + say("headline_confounded");
@@ -96,6 +81,9 @@ void add_headline(std::vector<Block>& blocks, const ReportContext& context) {
       blocks.emplace_back(Paragraph{say.sentence(gate.findings[i]), true});
     if (!gate.likely_cause.empty() && gate.night != Verdict::kPass)
       blocks.emplace_back(Paragraph{say("likely_cause", say.sentence(gate.likely_cause))});
+    for (const Comparison& c : input.comparisons)
+      if (std::ranges::any_of(c.pairs, &RecordPair::imported))
+        blocks.emplace_back(Paragraph{comparison_headline(say, c, context.flips)});
     return;
   }
   bool any = false;
@@ -104,7 +92,7 @@ void add_headline(std::vector<Block>& blocks, const ReportContext& context) {
       blocks.emplace_back(Banner{
           say("headline_incomparable", c.label_b, c.label_a, say.sentence(why)), Tone::kUnsure});
     else
-      blocks.emplace_back(Banner{device_headline(say, c, context.flips),
+      blocks.emplace_back(Banner{comparison_headline(say, c, context.flips),
                                  is_confounded(c) ? Tone::kUnsure : Tone::kPlain});
     any = true;
   }
@@ -148,7 +136,9 @@ std::string cell_text(const Words& say, const ScoreCell& cell) {
 }
 
 std::string model_text(const ScoreModel& model) {
-  return model.device.empty() ? model.name : model.name + "\n" + model.device;
+  std::string text = model.name;
+  if (!model.side.empty()) text = model.side + ": " + text;
+  return model.device.empty() ? text : text + "\n" + model.device;
 }
 
 std::string caption_of(const ReportContext& context, const ScoreTable& table) {

@@ -9,6 +9,7 @@
 #include "harness/cli/verb.hpp"
 #include "results/compare.hpp"
 #include "results/gate.hpp"
+#include "results/import/to_records.hpp"
 #include "results/store.hpp"
 
 namespace nb::cli {
@@ -43,10 +44,17 @@ int print(const ReportFiles& files, bool json) {
   return kExitOk;
 }
 
+// Beside a file of another harness, inside a run of ours.
+std::filesystem::path default_folder(const RunRecords& run) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(run.path, ignored)) return run.path / "report";
+  return std::filesystem::path(run.path.string() + ".report");
+}
+
 int report(const Options& options) {
   const auto language = parse_language(options.language);
   if (!language) return fail(language.error());
-  const auto run = read_run(options.run);
+  const auto run = read_any_run(options.run);
   if (!run) return fail(run.error());
   ReportInput input;
   input.title = run->path.filename().string();
@@ -54,7 +62,7 @@ int report(const Options& options) {
   input.comparisons = device_comparisons(*run);
   std::optional<RunRecords> baseline;
   if (!options.baseline.empty()) {
-    auto records = read_run(options.baseline);
+    auto records = read_any_run(options.baseline);
     if (!records) return fail(records.error());
     baseline = std::move(*records);
     input.comparisons.push_back(compare_runs(*baseline, *run));
@@ -64,7 +72,7 @@ int report(const Options& options) {
   report_options.language = *language;
   report_options.plots = !options.no_plots;
   const std::filesystem::path out =
-      options.out.empty() ? run->path / "report" : std::filesystem::path(options.out);
+      !options.out.empty() ? std::filesystem::path(options.out) : default_folder(*run);
   const auto files = write_report(input, out, report_options);
   if (!files) return fail(files.error());
   const int printed = print(*files, options.json);
@@ -78,9 +86,11 @@ int report(const Options& options) {
 
 Action add_report(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("RUN", options->run, "run folder (results/runs/<suite>)")->required();
-  app.add_option("--baseline", options->baseline, "run folder to compare and gate against");
-  app.add_option("--out", options->out, "folder of the report (default: RUN/report)");
+  app.add_option("RUN", options->run,
+                 "run folder (results/runs/<suite>), or a file or folder of another harness")
+      ->required();
+  app.add_option("--baseline", options->baseline, "the same, to compare and gate against");
+  app.add_option("--out", options->out, "folder of the report (default: RUN/report, FILE.report)");
   app.add_option("--lang", options->language, "language of the sentences: en or zh");
   app.add_flag("--no-plots", options->no_plots, "do not call gnuplot");
   app.add_flag("--json", options->json, "paths of the written files as JSON on stdout");

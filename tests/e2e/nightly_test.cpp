@@ -74,6 +74,30 @@ TEST_F(Nightly, ExitCodeIsTheGates) {
   EXPECT_TRUE(fs::exists(nights_ / "n2/report/report.html"));
 }
 
+// Two machines' files: what the second lost against the first is the night's verdict.
+TEST_F(Nightly, ImportedNightsAreJudgedSideBySide) {
+  std::string gpu = "item,outcome\n", npu = gpu;
+  for (int i = 0; i < 200; ++i) {
+    gpu += "q" + std::to_string(i) + (i % 4 != 0 ? ",1\n" : ",0\n");
+    npu += "q" + std::to_string(i) + (i % 4 != 0 && i % 5 != 1 ? ",1\n" : ",0\n");
+  }
+  ASSERT_TRUE(write_file(nights_ / "gpu/toy.csv", gpu));
+  ASSERT_TRUE(write_file(nights_ / "npu/toy.csv", npu));
+  const auto import = [&](const std::string& name, const char* second) {
+    return nightly({"--nights", nights_.path().string(), "--name", name, "--import",
+                    (nights_ / "gpu").string(), "--import", (nights_ / second).string()});
+  };
+  const auto worse = import("n1", "npu");
+  EXPECT_EQ(worse.exit_code, 1) << worse.out << worse.err;
+  EXPECT_TRUE(says(worse.out, "REGRESSED")) << worse.out;
+  const std::string html = *read_file(nights_ / "n1/report/report.html");
+  EXPECT_TRUE(says(html, "B is worse on")) << "the first screen says what differs";
+  EXPECT_TRUE(says(html, "id=items-data")) << "the items that flipped";
+  const auto same = import("n2", "gpu");
+  EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
+  EXPECT_TRUE(same.out.starts_with("PASS")) << same.out;
+}
+
 TEST_F(Nightly, BadUsageIsOneSentence) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"--import", "a"}, "--import is given 1 times; give it twice"},
