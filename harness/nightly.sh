@@ -8,11 +8,11 @@
 #   --import PATH      results of another machine or harness; twice: the second is judged against the first
 #   --nights DIR       where nights lie: DIR/<date>/<suite> (default results/nights)
 #   --name NAME        name of the night (default: today's date, UTC); the same name resumes it
-#   --baseline DIR     run to judge against (default DIR/accepted/<suite>, where that is there)
+#   --baseline DIR     run to judge against (default: what was accepted last in the folder of nights)
 #   --policy FILE      gate policy
 #   --strict           exit with 2 on "can't tell"
 #   --lang en|zh       language of the report
-#   --keep N           nights that keep their checkpoints and other large files (default 7; 0: all)
+#   --keep N           nights that stay, accepted ones apart (default 30; 0: all)
 #   --npubench FILE    the program (default: build/release/npubench, else the one in PATH)
 # Exit codes: 0 PASS, IMPROVED, can't tell or no baseline yet; 1 REGRESSED or SUSPICIOUS; 2 can't tell (--strict);
 # 3 INCOMPARABLE; 4 a node or step failed, or another night is running; 64 bad usage.
@@ -29,7 +29,7 @@ nights=results/nights
 name=$(date -u +%Y-%m-%d)
 baseline=
 language=en
-keep=7
+keep=30
 bench=
 imports=()
 gate_options=()
@@ -100,11 +100,26 @@ stop() { # where it cannot go on
   exit "$3"
 }
 
+# What was accepted last: npubench gate --accept writes accepted/<suite>.json, whose "run" is relative to the nights.
+accepted_run() { # pointer
+  local run
+  run=$(sed -n 's/^ *"run": "\(.*\)",\{0,1\}$/\1/p' "$1")
+  case $run in /*) echo "$run" ;; *) echo "$nights/$run" ;; esac
+}
+
 run_code=0
+judged_against= # what the gate is given: the pointer knows what the run was when it was accepted
 if [ ${#imports[@]} -eq 0 ]; then
   label=$(basename "$suite" .json)
   candidate=$night/$label
-  [ -n "$baseline" ] || { [ -d "$nights/accepted/$label" ] && baseline=$nights/accepted/$label; } || true
+  if [ -z "$baseline" ]; then
+    if [ -f "$nights/accepted/$label.json" ]; then
+      judged_against=$nights/accepted/$label.json
+      baseline=$(accepted_run "$judged_against")
+    elif [ -d "$nights/accepted/$label" ]; then
+      baseline=$nights/accepted/$label
+    fi
+  fi
   step run "$bench" run "$suite" --results-dir "$night" --quiet ${baseline:+--baseline "$baseline"}
   run_code=$code
   [ "$code" -ne 64 ] || stop "the suite could not run:" "$night/run.log" 64
@@ -121,19 +136,21 @@ fi
 
 gate_code=0
 if [ -n "$baseline" ]; then
-  step gate "$bench" gate "$baseline" "$candidate" "${gate_options[@]}"
+  judged=("$bench" gate "${judged_against:-$baseline}" "$candidate" "${gate_options[@]}")
+  quietly=()
+  if has_option gate --results-dir; then judged+=(--results-dir "$nights"); fi
+  if has_option gate --no-history; then quietly=(--no-history); fi
+  if has_option gate --junit; then judged+=(--junit "$night/gate.xml"); fi
+  step gate "${judged[@]}"
   gate_code=$code
   [ "$code" -ne 64 ] || stop "the gate could not judge:" "$night/gate.log" 64
-  "$bench" gate "$baseline" "$candidate" "${gate_options[@]}" --json >"$night/gate.json" 2>/dev/null || true
-  if has_option gate --junit; then
-    "$bench" gate "$baseline" "$candidate" "${gate_options[@]}" --junit "$night/gate.xml" >/dev/null 2>&1 || true
-  fi
+  "${judged[@]}" "${quietly[@]}" --json >"$night/gate.json" 2>/dev/null || true
 fi
 step report "$bench" report "$candidate" --out "$night/report" --lang "$language" ${baseline:+--baseline "$baseline"} \
   $(has_option report --nights && echo --nights "$nights")
 report_code=$code
 if [ "$keep" -gt 0 ] && has_option data gc --keep-last; then
-  step gc "$bench" data gc --results-dir "$nights" --keep-last "$keep" --yes
+  step gc "$bench" data gc "$nights" --keep-last "$keep" --yes
 fi
 
 # Of several: 1 (the gate's) before 4, as the gate does.
@@ -143,11 +160,13 @@ if [ "$exit_code" -ne 1 ]; then
   if [ "$run_code" -eq 4 ] || [ "$run_code" -gt 64 ] || { [ "$report_code" -ne 0 ] && [ "$report_code" -ne 4 ]; }; then exit_code=4; fi
 fi
 
+accept="mkdir -p $nights/accepted && cp -r $candidate $nights/accepted/"
+if has_option gate --accept; then accept="npubench gate --accept $candidate --results-dir $nights --why \"…\""; fi
 {
   if [ -n "$baseline" ]; then
     sed '/^$/Q' "$night/gate.log" | sed -n 1,12p  # not head: it would end the pipe early
   else
-    echo "no baseline yet: nothing was judged. To accept this night: mkdir -p $nights/accepted && cp -r $candidate $nights/accepted/"
+    echo "no baseline yet: nothing was judged. To accept this night: $accept"
   fi
   echo
   echo "night     $name"

@@ -21,7 +21,6 @@ struct ReportInput {
   const RunRecords* run = nullptr;      // required
   std::vector<Comparison> comparisons;  // device against device, this run against another
   std::optional<GateResult> gate;
-  std::vector<History> trends;      // metrics over earlier nights and this one
   std::vector<std::string> reused;  // node keys (or their first digits) taken from the store
 };
 
