@@ -146,8 +146,10 @@ if [ -n "$baseline" ]; then
   [ "$code" -ne 64 ] || stop "the gate could not judge:" "$night/gate.log" 64
   "${judged[@]}" "${quietly[@]}" --json >"$night/gate.json" 2>/dev/null || true
 fi
+trends=()
+if has_option report --nights; then trends=(--nights "$nights"); fi
 step report "$bench" report "$candidate" --out "$night/report" --lang "$language" ${baseline:+--baseline "$baseline"} \
-  $(has_option report --nights && echo --nights "$nights")
+  "${trends[@]}"
 report_code=$code
 if [ "$keep" -gt 0 ] && has_option data gc --keep-last; then
   step gc "$bench" data gc "$nights" --keep-last "$keep" --yes

@@ -115,13 +115,14 @@ std::vector<Model> models_of(const ReportInput& input) {
     if (r.kind != "eval" || r.status != "ok" || !own) continue;
     auto metrics = main_metrics(r);
     if (metrics.empty()) continue;
-    const auto at = std::ranges::find_if(
-        models, [&](const Model& m) { return m.name.name == r.name && m.name.device == r.device; });
+    const auto at = std::ranges::find_if(models, [&](const Model& m) {
+      return m.name.name == r.name && m.name.device == r.device && m.name.side == side;
+    });
     if (at != models.end()) {
-      at->seeds.push_back(&stored);
+      at->seeds.push_back(stored);
       continue;
     }
-    models.push_back({{r.name, r.device, ""}, {&stored}, std::move(metrics)});
+    models.push_back({{r.name, r.device, side, stage_rank(r), ""}, {stored}, std::move(metrics)});
   }
   return models;
 }
@@ -137,9 +138,15 @@ bool names_metric(const std::string& metrics, const std::string& metric) {
   return false;
 }
 
-std::optional<Verdict> verdict_of(const GateResult& gate, const Records& seeds,
+// Verdicts on foreign results name the record of the baseline.
+std::optional<Verdict> verdict_of(const ReportInput& input, const Records& seeds,
                                   const std::string& metric) {
+  const GateResult& gate = *input.gate;
   std::set<std::string> nodes;
+  for (const Comparison& c : input.comparisons)
+    for (const RecordPair& pair : c.pairs)
+      if (pair.imported && std::ranges::find(seeds, pair.b) != seeds.end())
+        nodes.insert(describe(pair.a->record));
   for (const StoredRecord* stored : seeds) {
     Record node = stored->record;
     nodes.insert(describe(node));
@@ -199,8 +206,7 @@ ScoreTable table_of(const ReportInput& input, const std::vector<const Model*>& m
     for (const std::string& metric : metrics) {
       ScoreCell& cell = row.emplace_back(cell_of(model->seeds, metric));
       if (!cell.raw) continue;
-      if (input.gate && name.side != "A")
-        cell.verdict = verdict_of(*input.gate, model->seeds, metric);
+      if (input.gate && name.side != "A") cell.verdict = verdict_of(input, model->seeds, metric);
       if (c != nullptr) add_shown(cell, *c, name, metric);
     }
   }

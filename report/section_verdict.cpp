@@ -21,6 +21,14 @@ Tone tone_of_night(Verdict night) {
   return Tone::kBad;
 }
 
+// The end of a path, for a legend and the first line.
+std::string short_label(const std::string& label) {
+  constexpr std::size_t kMost = 40;
+  if (label.size() <= kMost) return label;
+  const std::size_t slash = label.find('/', label.size() - kMost);
+  return "…" + label.substr(slash == std::string::npos ? label.size() - kMost : slash);
+}
+
 bool is_confounded(const Comparison& c) {
   return std::ranges::any_of(c.confounders, [](const Confounder& one) {
     return one.category == "settings" || one.category == "data" || one.category == "code";
@@ -43,8 +51,9 @@ std::vector<DifferenceRow> own_scores(const Comparison& c) {
 std::string comparison_headline(const Words& say, const Comparison& c, const ItemList& flips) {
   const std::string scores = headline(c);
   std::string text = scores.empty()
-                         ? say("headline_no_scores", c.label_b, c.label_a)
-                         : say("headline_sides", c.label_b, c.label_a, say.sentence(scores));
+                         ? say("headline_no_scores", short_label(c.label_b), short_label(c.label_a))
+                         : say("headline_sides", short_label(c.label_b), short_label(c.label_a),
+                               say.sentence(scores));
   const bool one_seed = std::ranges::any_of(
       own_scores(c), [](const DifferenceRow& row) { return row.seeds <= 1 && !row.fixed_weights; });
   if (!c.device_a.empty() && one_seed) text += " " + say("headline_one_seed");
@@ -89,8 +98,9 @@ void add_headline(std::vector<Block>& blocks, const ReportContext& context) {
   bool any = false;
   for (const Comparison& c : input.comparisons) {
     if (const std::string why = c.why_incomparable(); !why.empty())
-      blocks.emplace_back(Banner{
-          say("headline_incomparable", c.label_b, c.label_a, say.sentence(why)), Tone::kUnsure});
+      blocks.emplace_back(Banner{say("headline_incomparable", short_label(c.label_b),
+                                     short_label(c.label_a), say.sentence(why)),
+                                 Tone::kUnsure});
     else
       blocks.emplace_back(Banner{comparison_headline(say, c, context.flips),
                                  is_confounded(c) ? Tone::kUnsure : Tone::kPlain});
@@ -183,14 +193,6 @@ TableBlock score_table(const ReportContext& context, const ScoreTable& scores) {
       row.push_back(cell_text(say, scores.cells[m][t]));
   }
   return block;
-}
-
-// The end of a path, for a legend.
-std::string short_label(const std::string& label) {
-  constexpr std::size_t kMost = 28;
-  if (label.size() <= kMost) return label;
-  const std::size_t slash = label.find('/', label.size() - kMost);
-  return "…" + label.substr(slash == std::string::npos ? label.size() - kMost : slash);
 }
 
 // The plot is part of the first screen.
