@@ -133,7 +133,7 @@ Result<void> read_google_benchmark(const fs::path& path, ForeignBuilder& builder
   const Json& rows = member_of(json, "benchmarks");
   if (!rows.is_array()) return bad_input(fmt::format("{}: /benchmarks is no list", path.string()));
   std::string program = fs::path(text_of(member_of(context, "executable"))).filename().string();
-  if (program.empty()) program = path.stem().string();
+  if (program.empty()) program = "benchmarks";  // not there before 1.4
   ForeignRun& run = builder.run("Google Benchmark", program);
   // Two files of one program under one path: their repetitions are not one series.
   if (!run.metrics.empty())

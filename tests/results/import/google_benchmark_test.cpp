@@ -67,5 +67,15 @@ TEST(GoogleBenchmark, BadRowsAreNamedByTheirPlace) {
             "b.json: /benchmarks/0/time_unit: \"weeks\" is none of ns, us, ms, s");
 }
 
+TEST(GoogleBenchmark, FilesOfOneProgramPairWhateverTheirNames) {
+  std::string old = google_benchmark(kRow);
+  old.replace(old.find("\"executable\""), 12, "\"other\"");
+  const auto named = read_texts({{"a.json", google_benchmark(kRow)}});
+  const auto unnamed = read_texts({{"b.json", old}});
+  ASSERT_TRUE(named && unnamed);
+  EXPECT_EQ(named->runs.at(0).model, "bench_matmul");
+  EXPECT_EQ(unnamed->runs.at(0).model, "benchmarks");
+}
+
 }  // namespace
 }  // namespace nb
