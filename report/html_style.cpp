@@ -27,10 +27,10 @@ pre{background:var(--head);padding:.7rem 1rem;white-space:pre-wrap;overflow-wrap
 table{border-collapse:collapse;font-size:.86rem;line-height:1.4;margin:.4rem 0 1.4rem;font-variant-numeric:tabular-nums;max-width:100%}
 caption{text-align:left;font-weight:600;padding:.3rem 0;max-width:60rem}
 th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top;overflow-wrap:anywhere;min-width:2.5rem}
-thead th{background:var(--head);vertical-align:bottom;overflow-wrap:break-word}
+thead th{background:var(--head);vertical-align:bottom}
 th small{font-weight:400;color:var(--soft)}
 tbody th{font-weight:400}
-th.n,td.n{text-align:right}td.n{overflow-wrap:normal}td.n .w{white-space:nowrap}
+th.n,td.n{text-align:right}td.n{overflow-wrap:break-word}td.n .w{white-space:nowrap}
 td small,th small{color:var(--soft);display:block}td small .w{white-space:nowrap}
 .good{color:var(--good)}.bad{color:var(--bad)}.unsure{color:var(--unsure)}
 td.good,td.bad,td.unsure,small.good,small.bad,small.unsure{font-weight:600}
@@ -54,7 +54,7 @@ table.cards caption{display:block}
 table.cards thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 table.cards tr{border:1px solid var(--line);border-radius:4px;margin:0 0 .6rem;padding:.2rem .5rem}
 table.cards th,table.cards td{border:0;padding:.12rem 0;text-align:right;display:flex;justify-content:space-between;gap:1rem}
-table.cards th::before,table.cards td::before{color:var(--soft);text-align:left;flex:none;max-width:45%;font-weight:400}
+table.cards th::before,table.cards td::before{color:var(--soft);text-align:left;flex:0 1 auto;max-width:45%;overflow-wrap:anywhere;font-weight:400}
 table.cards tbody th{font-weight:600}
 table.cards td:empty{display:none}
 table.cards .v{min-width:0;text-align:right}table.cards .v small{display:inline;margin-left:.5em}

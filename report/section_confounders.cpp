@@ -39,7 +39,8 @@ void add_comparison(std::vector<Block>& blocks, const Words& say, const Comparis
     blocks.emplace_back(Paragraph{say("only_devices")});
   if (devices && !has_category(c, {"numerics"}) && !c.pairs.empty())
     blocks.emplace_back(Paragraph{say("same_policy")});
-  TextTable table{{say("what"), say("field"), "A: " + c.label_a, "B: " + c.label_b, say("pairs")},
+  TextTable table{{say("what"), say("field"), "A: " + short_label(c.label_a),
+                   "B: " + short_label(c.label_b), say("pairs")},
                   {}};
   for (const Confounder& one : c.confounders)
     table.rows.push_back({category_text(say, one.category), one.field, one.a, one.b,

@@ -23,7 +23,7 @@ std::vector<Block> flip_blocks(const ReportContext& context) {
                   {}};
   for (const FlipGroup& group : list.groups)
     table.rows.push_back(
-        {group.label_a + " | " + group.label_b, group.pair_a, group.task,
+        {short_label(group.label_a) + " | " + short_label(group.label_b), group.pair_a, group.task,
          say(group.same_weights ? Phrase("same_weights") : Phrase("other_weights")),
          with_commas(group.items), with_commas(group.lost), with_commas(group.won),
          group.near_tie + group.hard > 0 ? with_commas(group.near_tie) : "—",

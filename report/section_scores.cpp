@@ -24,8 +24,8 @@ std::string method_text(const Words& say, const DifferenceRow& row) {
 }
 
 TextTable table_of(const Words& say, const Comparison& c, const std::vector<DifferenceRow>& rows) {
-  TextTable table{{say("node"), say("metric"), "A: " + c.label_a, "B: " + c.label_b, "B − A",
-                   say("interval95"), say("shown")},
+  TextTable table{{say("node"), say("metric"), "A: " + short_label(c.label_a),
+                   "B: " + short_label(c.label_b), "B − A", say("interval95"), say("shown")},
                   {}};
   for (const DifferenceRow& row : rows)
     table.rows.push_back({row.node, row.metric, value_text(row.a, row.unit),
@@ -38,9 +38,10 @@ TextTable table_of(const Words& say, const Comparison& c, const std::vector<Diff
 // Pairs as they were, a row a metric that is not equal to the last bit; a real clock's noise has no
 // place beside them.
 TextTable pair_table(const Words& say, const Comparison& c) {
-  TextTable table{{say("node"), say("metric"), "A: " + c.label_a, "B: " + c.label_b, "B − A",
-                   say("interval95"), say("shown"), say("note")},
-                  {}};
+  TextTable table{
+      {say("node"), say("metric"), "A: " + short_label(c.label_a), "B: " + short_label(c.label_b),
+       "B − A", say("interval95"), say("shown"), say("note")},
+      {}};
   for (const RecordPair& pair : c.pairs) {
     Record node = pair.a->record;
     if (!c.device_a.empty()) node.device = node.trained_on = "";

@@ -21,14 +21,6 @@ Tone tone_of_night(Verdict night) {
   return Tone::kBad;
 }
 
-// The end of a path, for a legend and the first line.
-std::string short_label(const std::string& label) {
-  constexpr std::size_t kMost = 40;
-  if (label.size() <= kMost) return label;
-  const std::size_t slash = label.find('/', label.size() - kMost);
-  return "…" + label.substr(slash == std::string::npos ? label.size() - kMost : slash);
-}
-
 bool is_confounded(const Comparison& c) {
   return std::ranges::any_of(c.confounders, [](const Confounder& one) {
     return one.category == "settings" || one.category == "data" || one.category == "code";

@@ -35,6 +35,13 @@ std::string series_title(const Words& say, const Record& record) {
   return record.seed ? say("name_seed", title, *record.seed) : title;
 }
 
+std::string short_label(const std::string& label) {
+  constexpr std::size_t kMost = 40;
+  if (label.size() <= kMost) return label;
+  const std::size_t slash = label.find('/', label.size() - kMost);
+  return "…" + label.substr(slash == std::string::npos ? label.size() - kMost : slash);
+}
+
 void add_long_table(std::vector<Block>& blocks, const Words& say, const std::string& caption,
                     TextTable table, const std::string& csv_file) {
   constexpr std::size_t kMaxRows = 300, kUnfolded = 12;

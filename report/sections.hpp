@@ -54,6 +54,8 @@ std::vector<Block> inventory_blocks(const ReportContext& context);    // section
 
 // "ascend_910b3, seed 1": the legend of a record's curve or bar, and of its row.
 std::string series_title(const Words& say, const Record& record);
+// The end of a long path: "…/nightly". For headers, legends and the first line.
+std::string short_label(const std::string& label);
 // A folded table of which the page holds the first rows, and says which file has all.
 void add_long_table(std::vector<Block>& blocks, const Words& say, const std::string& caption,
                     TextTable table, const std::string& csv_file);
