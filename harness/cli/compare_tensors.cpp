@@ -63,7 +63,7 @@ void add_tensor_options(CLI::App& app, TensorOptions& options) {
                    "outputs of ops, as nanochat_capture.py --tensors keeps them (harness/capture): "
                    "how far apart they are, and the first op that is further than rounding goes");
   const auto of_tensors = [&](const char* flag, auto& value, const char* help) {
-    return app.add_option(flag, value, std::string("with --tensors: ") + help)->needs(tensors);
+    return app.add_option(flag, value, help)->needs(tensors);
   };
   of_tensors("--model", options.model.model,
              "instead of B, run A's tokens through this model on an emulated device (a model as "
