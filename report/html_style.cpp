@@ -54,7 +54,7 @@ table.cards caption{display:block}
 table.cards thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 table.cards tr{border:1px solid var(--line);border-radius:4px;margin:0 0 .6rem;padding:.2rem .5rem}
 table.cards th,table.cards td{border:0;padding:.12rem 0;text-align:right;display:flex;justify-content:space-between;gap:1rem}
-table.cards th::before,table.cards td::before{color:var(--soft);text-align:left;flex:0 1 auto;max-width:45%;overflow-wrap:anywhere;font-weight:400}
+table.cards th::before,table.cards td::before{color:var(--soft);text-align:left;flex:none;max-width:45%;overflow-wrap:anywhere;font-weight:400}
 table.cards tbody th{font-weight:600}
 table.cards td:empty{display:none}
 table.cards .v{min-width:0;text-align:right}table.cards .v small{display:inline;margin-left:.5em}

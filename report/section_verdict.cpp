@@ -41,11 +41,12 @@ std::vector<DifferenceRow> own_scores(const Comparison& c) {
 
 // What differs, what does not, what this cannot tell.
 std::string comparison_headline(const Words& say, const Comparison& c, const ItemList& flips) {
+  const bool alike = short_label(c.label_a) == short_label(c.label_b);
+  const std::string a = alike ? c.label_a : short_label(c.label_a);
+  const std::string b = alike ? c.label_b : short_label(c.label_b);
   const std::string scores = headline(c);
-  std::string text = scores.empty()
-                         ? say("headline_no_scores", short_label(c.label_b), short_label(c.label_a))
-                         : say("headline_sides", short_label(c.label_b), short_label(c.label_a),
-                               say.sentence(scores));
+  std::string text = scores.empty() ? say("headline_no_scores", b, a)
+                                    : say("headline_sides", b, a, say.sentence(scores));
   const bool one_seed = std::ranges::any_of(
       own_scores(c), [](const DifferenceRow& row) { return row.seeds <= 1 && !row.fixed_weights; });
   if (!c.device_a.empty() && one_seed) text += " " + say("headline_one_seed");

@@ -191,6 +191,9 @@ constexpr Sentence kSentences[] = {
     {"training settings unknown: {}", "训练设置未知：{0}"},
     {"training code unknown: {}", "训练代码未知：{0}"},
     {"{} at step {} ({} %, rounding explains {} %)", "{0}，第 {1} 步（{2} %，舍入可解释 {3} %）"},
+    {"{} of {} items of {}", "{2} 的 {1} 题中 {0} 题"},
+    {"{}: {} has no value of its own for each item", "{0}：{1} 没有每题的值"},
+    {"the file does not say its total", "文件没有说明其总分"},
     {"{}; {}", "{0}；{1}"},
 };
 
