@@ -83,8 +83,8 @@ Json settings_of(const ForeignRun& run) {
   return {{"imported", imported}};
 }
 
-StoredRecord record_of(const ForeignRun& run, const fs::path& path,
-                       std::vector<std::string>& notes) {
+// Takes the run's items.
+StoredRecord record_of(ForeignRun& run, const fs::path& path, std::vector<std::string>& notes) {
   StoredRecord stored;
   Record& record = stored.record;
   stored.folder = path;
@@ -96,7 +96,7 @@ StoredRecord record_of(const ForeignRun& run, const fs::path& path,
   Items items;
   std::string key_text = record.kind + record.name +
                          record.settings->dump(-1, ' ', false, Json::error_handler_t::replace);
-  for (const ForeignSeries& series : run.series) {
+  for (ForeignSeries& series : run.series) {
     const std::string task = task_of(series.name);
     const std::string name = metric_name(series.name);
     record.metrics.push_back(metric_of(series, name, notes));
@@ -109,7 +109,7 @@ StoredRecord record_of(const ForeignRun& run, const fs::path& path,
     if (auto written = items_text(series.items)) text = std::move(*written);
     record.artifacts[file] = sha256_hex(text);
     key_text += file + record.artifacts[file];
-    items[name] = series.items;
+    items[name] = std::move(series.items);
   }
   for (const Metric& metric : run.metrics)
     (metric.clock == Clock::kHost || metric.clock == Clock::kDevice ? record.host_metrics
@@ -126,10 +126,10 @@ StoredRecord record_of(const ForeignRun& run, const fs::path& path,
 
 }  // namespace
 
-RunRecords records_of(const ForeignResults& results) {
+RunRecords records_of(ForeignResults results) {
   RunRecords records;
   records.path = results.path;
-  for (const ForeignRun& run : results.runs)
+  for (ForeignRun& run : results.runs)
     records.records.push_back(record_of(run, results.path, records.notes));
   records.notes.insert(records.notes.end(), results.ignored.begin(), results.ignored.end());
   return records;
@@ -139,17 +139,17 @@ Result<RunRecords> read_any_run(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error)) return read_run(path);  // the start of a key, or a clear error
   if (fs::is_regular_file(path, error)) {
-    NB_TRY(const ForeignResults results, read_foreign(path));
-    return records_of(results);
+    NB_TRY(ForeignResults results, read_foreign(path));
+    return records_of(std::move(results));
   }
   auto run = read_run(path);
   if (run) return run;
-  const auto foreign = read_foreign(path);
+  auto foreign = read_foreign(path);
   if (!foreign) {
     // A folder of neither kind: both say why.
     return bad_input(fmt::format("{}; {}", run.error().message, foreign.error().message));
   }
-  return records_of(*foreign);
+  return records_of(std::move(*foreign));
 }
 
 Result<void> write_import(const ForeignResults& results, const fs::path& folder) {

@@ -11,7 +11,7 @@ namespace nb {
 
 // One record a run: kind "eval" (or "train" where it has metrics alone), name = model (and stage),
 // metrics "<task>[:<filter>]/<metric>", items in memory (StoredRecord::items).
-RunRecords records_of(const ForeignResults& results);
+RunRecords records_of(ForeignResults results);
 
 // A run folder of ours, or anything that read_foreign knows. What `compare`, `gate`, `audit` and
 // `report` take.
