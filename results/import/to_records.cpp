@@ -116,8 +116,9 @@ StoredRecord record_of(ForeignRun& run, const fs::path& path, std::vector<std::s
                                                                     : record.metrics)
         .push_back(metric);
   if (run.series.empty()) record.kind = "train";
-  for (const Metric& metric : record.metrics)
-    key_text += fmt::format("{} {}", metric.name, metric.value.value_or(0));
+  for (const auto* metrics : {&record.metrics, &record.host_metrics})
+    for (const Metric& metric : *metrics)
+      key_text += fmt::format("{} {}", metric.name, metric.value.value_or(0));
   record.node_key = sha256_hex(key_text);
   stored.items = std::make_shared<const Items>(std::move(items));
   for (const std::string& note : run.notes) notes.push_back(record.name + ": " + note);

@@ -75,6 +75,13 @@ TEST(GoogleBenchmark, FilesOfOneProgramPairWhateverTheirNames) {
   ASSERT_TRUE(named && unnamed);
   EXPECT_EQ(named->runs.at(0).model, "bench_matmul");
   EXPECT_EQ(unnamed->runs.at(0).model, "benchmarks");
+  // Other times are another run, not the same one with other bits.
+  std::string slower = google_benchmark(kRow);
+  slower.replace(slower.find("2.0"), 3, "3.0");
+  const auto again = read_texts({{"a.json", slower}});
+  ASSERT_TRUE(again);
+  EXPECT_NE(records_of(*named).records.at(0).record.node_key,
+            records_of(*again).records.at(0).record.node_key);
 }
 
 }  // namespace
