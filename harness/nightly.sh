@@ -151,7 +151,14 @@ if has_option report --nights; then trends=(--nights "$nights"); fi
 step report "$bench" report "$candidate" --out "$night/report" --lang "$language" ${baseline:+--baseline "$baseline"} \
   "${trends[@]}"
 report_code=$code
-if [ "$keep" -gt 0 ] && has_option data gc --keep-last; then
+# A plain copy of an accepted run looks like an old night to gc; what gate --accept took is marked.
+unmarked=
+for run in "$nights"/accepted/*/; do
+  if [ -d "$run" ] && [ ! -f "$run/accepted.json" ] && [ ! -f "$run/golden.json" ]; then unmarked=$run; fi
+done
+if [ -n "$unmarked" ]; then
+  note gc 0 "nothing removed: $unmarked has no accepted.json (npubench gate --accept)"
+elif [ "$keep" -gt 0 ] && has_option data gc --keep-last; then
   step gc "$bench" data gc "$nights" --keep-last "$keep" --yes
 fi
 
