@@ -256,7 +256,8 @@ std::string comparison_text(const Comparison& comparison) {
 }
 
 Json comparison_json(const Comparison& comparison) {
-  Json json = {{"a", comparison.label_a},
+  Json json = {{"schema", kCompareSchema},
+               {"a", comparison.label_a},
                {"b", comparison.label_b},
                {"headline", headline(comparison)},
                {"findings", comparison.findings},

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -21,16 +20,6 @@ namespace {
 
 // More items than this that one side alone could not score are an ERROR: timeouts are no answers.
 constexpr double kErrorShareLimit = 0.005;
-
-// Worst first, in the order of exit codes 1, 4, 3, 2, 0.
-constexpr std::array kWorstFirst = {
-    Verdict::kRegressed,    Verdict::kSuspicious, Verdict::kError, Verdict::kIncomparable,
-    Verdict::kInconclusive, Verdict::kImproved,   Verdict::kPass};
-
-std::size_t rank(Verdict verdict) {
-  return static_cast<std::size_t>(std::find(kWorstFirst.begin(), kWorstFirst.end(), verdict) -
-                                  kWorstFirst.begin());
-}
 
 struct Gate {
   const Comparison& comparison;
@@ -130,9 +119,10 @@ void add_item_test(Gate& gate, const RecordPair& pair, const Metric& a, const Me
   test.verdict.where = where;
   test.verdict.a = a.value;
   test.verdict.b = b.value;
-  gate.items.push_back(std::move(test));
   Record node = pair.a->record;
   node.seed.reset();
+  test.node = describe(node);
+  gate.items.push_back(std::move(test));
   const auto at =
       std::find_if(gate.scoring.begin(), gate.scoring.end(), [&](const ScoringTest& one) {
         return one.verdict.metric == items.task && one.verdict.where == describe(node);
@@ -268,8 +258,8 @@ void judge_pair(Gate& gate, const RecordPair& pair) {
 // How far retrained runs may lie apart: noise card, the baseline's own seeds, its loss curve.
 std::optional<SeedNoise> noise_of(const Gate& gate, const SeedDifference& group) {
   for (const std::string& metric : group.metrics)
-    if (const auto at = gate.policy.card_sd.find(metric); at != gate.policy.card_sd.end())
-      return noise_of_card(at->second, gate.policy.card_seeds);
+    if (const auto card = gate.policy.spread_of(group.group, metric))
+      return noise_of_card(card->sd, card->seeds);
   if (group.a.size() >= 3) return noise_of_seeds(group.a, group.unit, group.n);
   if (group.unit == "1") return noise_of_share(mean(group.a), group.n);
   if (group.first_a->record.kind != "train") return std::nullopt;
@@ -413,29 +403,7 @@ void settle(Gate& gate, const GateOptions& options) {
   for (auto& test : gate.items) result.verdicts.push_back(std::move(test.verdict));
   for (auto& test : gate.scoring) result.verdicts.push_back(std::move(test.verdict));
   for (auto& test : gate.seeds) result.verdicts.push_back(std::move(test.verdict));
-  std::stable_sort(result.verdicts.begin(), result.verdicts.end(),
-                   [](const auto& a, const auto& b) { return rank(a.verdict) < rank(b.verdict); });
-  for (const TaskVerdict& v : result.verdicts) result.uncalibrated |= v.uncalibrated;
-  result.night = result.verdicts.empty() ? Verdict::kError : result.verdicts.front().verdict;
-  switch (result.night) {
-    case Verdict::kRegressed:
-    case Verdict::kSuspicious:
-      result.exit_code = 1;
-      break;
-    case Verdict::kError:
-      result.exit_code = 4;
-      break;
-    case Verdict::kIncomparable:
-      result.exit_code = 3;
-      break;
-    case Verdict::kInconclusive:
-      result.exit_code = options.strict ? 2 : 0;
-      break;
-    case Verdict::kImproved:
-    case Verdict::kPass:
-      result.exit_code = 0;
-      break;
-  }
+  settle_night(result, options);
 }
 
 // The tasks of evaluations of either side.
@@ -459,34 +427,6 @@ std::set<std::string> tasks_of(const Comparison& comparison) {
 }
 
 }  // namespace
-
-FieldList GatePolicy::fields() {
-  return {
-      {"alpha", "family-wise error of red verdicts (Holm)", &alpha, {.min = 1e-6, .max = 0.5}},
-      {"min_seeds",
-       "fewest seeds to call retrained models equal or better",
-       &min_seeds,
-       {.min = 2, .max = 1000}},
-      {"bpb_floor",
-       "smallest difference of a loss that can be red",
-       &bpb_floor,
-       {.unit = "bit/byte", .min = 0}},
-      {"exact_test", "exact McNemar test instead of mid-p", &exact_test},
-      {"gated_tasks", "declared family of tasks; empty: all", &gated_tasks},
-      {"margins", "task → margin, instead of the formula", &margins, {.min = 0, .max = 1}},
-      {"card_discordance",
-       "noise card: task → share of answers that flip between healthy runs",
-       &card_discordance,
-       {.min = 0, .max = 1}},
-      {"card_sd",
-       "noise card: metric → standard deviation over healthy seeds",
-       &card_sd,
-       {.min = 0}},
-      {"card_seeds", "number of seeds behind card_sd", &card_seeds, {.min = 2, .max = 100000}},
-      {"allow_procedure_change", "training that changed in its first steps is a note, not red",
-       &allow_procedure_change},
-  };
-}
 
 GateResult gate(const Comparison& comparison, const GatePolicy& policy,
                 const GateOptions& options) {

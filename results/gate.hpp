@@ -3,14 +3,13 @@
 // Never shows green when something could not be measured. How it decides: README.md.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "harness/base/fields.hpp"
 #include "harness/base/json_io.hpp"
 #include "results/compare.hpp"
+#include "results/gate_policy.hpp"
 #include "results/stats.hpp"
 #include "results/store.hpp"
 
@@ -26,21 +25,6 @@ enum class Verdict {
   kError
 };
 std::string_view name(Verdict verdict);  // "PASS", "IMPROVED", …
-
-// A reviewed file (suites/gates/*.json) or the defaults.
-struct GatePolicy {
-  double alpha = 0.05;        // family-wise, Holm
-  int min_seeds = 5;          // pairs (or seeds a side) to call retrained models equal or better
-  double bpb_floor = 0.0005;  // bit/byte; smaller differences of training metrics never red
-  bool exact_test = false;    // exact McNemar instead of mid-p
-  std::vector<std::string> gated_tasks;            // the declared family; empty: all
-  std::map<std::string, double> margins;           // task → margin, overrides the formula
-  std::map<std::string, double> card_discordance;  // noise card: task → ψ; absent: "uncalibrated"
-  std::map<std::string, double> card_sd;           // noise card: metric → SD over healthy seeds
-  int card_seeds = 10;                             // of how many seeds card_sd was estimated
-  bool allow_procedure_change = false;  // training that changed is a note, not SUSPICIOUS
-  FieldList fields();
-};
 
 struct GateOptions {
   bool strict = false;  // INCONCLUSIVE exits 2
@@ -69,14 +53,23 @@ struct GateResult {
   bool uncalibrated = false;
   std::vector<std::string> findings;  // of the comparison: what comes before any number
   std::string likely_cause;           // changed settings, data or code; empty: none known
+  std::vector<std::string> alerts;    // of earlier nights too: "could not tell for the 3rd night"
   std::vector<std::string> notes;     // new records, "worse, within margin", skipped records
 };
+
+inline constexpr const char* kGateSchema = "npubench.gate/1";
 
 // A = baseline, B = candidate, paired with PairAcross::kNothing.
 GateResult gate(const Comparison& comparison, const GatePolicy& policy = {},
                 const GateOptions& options = {});
 GateResult gate(const RunRecords& base, const RunRecords& candidate, const GatePolicy& policy = {},
                 const GateOptions& options = {});
+// Sorts the verdicts, and takes the night's verdict and exit code from the worst.
+void settle_night(GateResult& result, const GateOptions& options);
+// What `other` found besides, with `against` before every place ("against the golden run"); the
+// night is settled anew.
+void add_verdicts(GateResult& night, GateResult other, const std::string& against,
+                  const GateOptions& options);
 std::string gate_headline(const GateResult& result);  // the first line, whole
 std::string gate_text(const GateResult& result);      // terminal, 80 columns
 Json gate_json(const GateResult& result);

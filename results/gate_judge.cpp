@@ -35,8 +35,7 @@ std::string items_wanted(const PairedCounts& counts, double margin) {
 
 double margin_of(const ItemTest& test, const GatePolicy& policy) {
   if (const auto at = policy.margins.find(test.task); at != policy.margins.end()) return at->second;
-  const auto card = policy.card_discordance.find(test.task);
-  return accuracy_margin(test.counts.n(), card == policy.card_discordance.end() ? 0 : card->second);
+  return accuracy_margin(test.counts.n(), policy.discordance_of(test.node, test.task).value_or(0));
 }
 
 std::string item_evidence(const TaskVerdict& v) {
@@ -79,7 +78,7 @@ void judge_items(std::vector<ItemTest>& family, const GatePolicy& policy) {
     v.low90 = newcombe_paired(test.counts, kZ90).low;
     v.margin = margin_of(test, policy);
     v.mde80 = paired_visible(test.counts);
-    v.uncalibrated = !policy.card_discordance.contains(test.task);
+    v.uncalibrated = !policy.discordance_of(test.node, test.task);
     v.p_worse = policy.exact_test ? exact_p_worse(lost, won) : mid_p_worse(lost, won);
     worse.push_back(*v.p_worse);
     better.push_back(policy.exact_test ? exact_p_worse(won, lost) : mid_p_worse(won, lost));

@@ -15,6 +15,7 @@ struct ItemTest {
   TaskVerdict verdict;  // metric, where and values filled; judged here
   std::string task;     // "mw/facts": key of margins and noise card
   PairedCounts counts;
+  std::string node = {};  // "eval base.core on ascend_910b3": with it the noise card is asked first
 };
 void judge_items(std::vector<ItemTest>& family, const GatePolicy& policy);
 
@@ -23,6 +24,7 @@ void judge_items(std::vector<ItemTest>& family, const GatePolicy& policy);
 struct SeedNoise {
   double sd = 0;
   std::string source;
+  bool is_card = false;  // margins follow from it, not from the baseline's own seeds
 };
 // From a noise card of `seeds` seeds: the upper end of the 80 % interval of its SD.
 SeedNoise noise_of_card(double sd, int seeds);

@@ -64,15 +64,17 @@ void cannot_tell(SeedTest& test, const GatePolicy& policy) {
   v.reason += fmt::format("smaller ones need at least {} seeds", policy.min_seeds);
 }
 
-// A margin that a healthy night of k tests keeps with 80 % probability, from the baseline's own
-// spread: t(.95) + t(1 − .2/k) standard errors.
+// A margin that a healthy night of k tests keeps with 80 % probability, from the noise card's
+// spread or the baseline's own: t(.95) + t(1 − .2/k) standard errors.
 double margin_of(const SeedTest& test, double df, std::size_t tests, const GatePolicy& policy) {
   const double floor = floor_of(test.unit, policy);
-  if (test.base.size() < 2) return floor;
+  const bool has_card = test.noise && test.noise->is_card;
+  if (test.base.size() < 2 && !has_card) return floor;
   const double share = (1 - kNightPower) / static_cast<double>(std::max<std::size_t>(1, tests));
   const double factor = -student_t_quantile(0.05, df) - student_t_quantile(share, df);
   const double m = static_cast<double>(fewest(test));
-  return std::max(floor, factor * sample_sd(test.base) * pm::sqrt(2 / m));
+  const double sd = has_card ? test.noise->sd : sample_sd(test.base);
+  return std::max(floor, factor * sd * pm::sqrt(2 / m));
 }
 
 void judge_seed(SeedTest& test, const MeanTest& result, std::size_t tests,
@@ -159,7 +161,7 @@ void judge_family(const std::vector<Testable>& family, std::size_t tests,
 
 SeedNoise noise_of_card(double sd, int seeds) {
   return {sd_upper80(sd, std::max(1, seeds - 1)),
-          fmt::format("noise card, upper 80 % limit of the SD of {} seeds", seeds)};
+          fmt::format("noise card, upper 80 % limit of the SD of {} seeds", seeds), true};
 }
 
 SeedNoise noise_of_seeds(const std::vector<double>& base, const std::string& unit, std::int64_t n) {
@@ -194,7 +196,7 @@ void judge_seeds(std::vector<SeedTest>& family, const GatePolicy& policy) {
     v.a = mean(test.base);
     v.b = mean(test.candidate);
     v.difference = *v.b - *v.a;
-    v.uncalibrated = true;  // margins come from the baseline's own spread
+    v.uncalibrated = !test.noise || !test.noise->is_card;  // margins of the baseline's own spread
     const auto result = test.one_value ? std::nullopt : test_of(test);
     const bool higher = test.direction == Direction::kHigher;
     if (!result) {

@@ -75,26 +75,6 @@ Json optional_json(const std::optional<double>& value) { return value ? Json(*va
 
 }  // namespace
 
-std::string_view name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kPass:
-      return "PASS";
-    case Verdict::kImproved:
-      return "IMPROVED";
-    case Verdict::kInconclusive:
-      return "INCONCLUSIVE";
-    case Verdict::kSuspicious:
-      return "SUSPICIOUS";
-    case Verdict::kRegressed:
-      return "REGRESSED";
-    case Verdict::kIncomparable:
-      return "INCOMPARABLE";
-    case Verdict::kError:
-      return "ERROR";
-  }
-  return "ERROR";
-}
-
 std::string gate_headline(const GateResult& result) {
   const std::string code = fmt::format("(exit {})", result.exit_code);
   if (result.verdicts.empty()) return "ERROR " + code + ": nothing was compared";
@@ -114,6 +94,7 @@ std::string gate_text(const GateResult& result) {
   for (std::size_t i = 1; i < result.findings.size(); ++i)
     text += wrapped(result.findings[i], 2, "! ");
   if (!result.findings.empty()) text += counts_text(result) + "\n";
+  for (const std::string& alert : result.alerts) text += wrapped(alert, 2);
   if (!result.likely_cause.empty() && result.night != Verdict::kPass)
     text += wrapped("likely cause: " + result.likely_cause, 2);
   for (const TaskVerdict& v : result.verdicts)
@@ -135,12 +116,14 @@ std::string gate_text(const GateResult& result) {
 }
 
 Json gate_json(const GateResult& result) {
-  Json json = {{"night", name(result.night)},
+  Json json = {{"schema", kGateSchema},
+               {"night", name(result.night)},
                {"exit_code", result.exit_code},
                {"uncalibrated", result.uncalibrated},
                {"first_line", gate_headline(result)},
                {"findings", result.findings},
                {"likely_cause", result.likely_cause},
+               {"alerts", result.alerts},
                {"notes", result.notes},
                {"verdicts", Json::array()}};
   for (const TaskVerdict& v : result.verdicts) {

@@ -2,11 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/fs.hpp"
+#include "harness/base/progress.hpp"
 #include "harness/cli/common.hpp"
+#include "harness/cli/gate_modes.hpp"
 #include "harness/cli/verb.hpp"
+#include "results/aa_control.hpp"
+#include "results/acceptance.hpp"
+#include "results/gate_formats.hpp"
+#include "results/gate_history.hpp"
 #include "results/import/to_records.hpp"
 #include "results/store.hpp"
 
@@ -14,47 +22,161 @@ namespace nb::cli {
 namespace {
 
 struct Options {
-  std::string base;
-  std::string candidate;
-  std::string policy;
-  bool strict = false;
-  bool json = false;
+  std::vector<std::string> runs;
+  GateModes modes;
+  std::string policy, golden, control;
+  std::string format = "text", junit, markdown;
+  bool strict = false, forgets = false;
 };
 
-Result<GatePolicy> read_policy(const std::string& path) {
-  if (path.empty()) return GatePolicy{};
-  NB_TRY(const Json json, read_json(path, JsonComments::kAllowed));
-  return parse_struct<GatePolicy>(json, path);
+// The only place where the gate reads runs.
+Result<RunRecords> read_side(const std::string& path) {
+  const fs::path file(path);
+  std::error_code ignored;
+  const bool is_pointer =
+      fs::is_regular_file(file, ignored) &&
+      (file.filename() == kAcceptedFile || file.parent_path().filename() == kAcceptedFolder);
+  return is_pointer ? read_accepted(file) : read_any_run(path);
 }
 
-int run_gate(const Options& options) {
-  const auto policy = read_policy(options.policy);
-  if (!policy) return fail(policy.error());
-  const auto base = read_any_run(options.base);
-  if (!base) return fail(base.error());
-  const auto candidate = read_any_run(options.candidate);
-  if (!candidate) return fail(candidate.error());
-  GateOptions gate_options;
-  gate_options.strict = options.strict;
-  const GateResult result = gate(*base, *candidate, *policy, gate_options);
-  if (options.json) {
+fs::path home_of(const Options& options, const RunRecords& run) {
+  return options.modes.home.empty() ? gate_home(run.path) : fs::path(options.modes.home);
+}
+
+// Named, of the policy, or what was accepted last.
+Result<RunRecords> read_baseline(const Options& options, const GatePolicy& policy,
+                                 const RunRecords& candidate) {
+  if (options.runs.size() == 2) return read_side(options.runs.front());
+  if (!policy.baselines.accepted.empty()) return read_side(policy.baselines.accepted);
+  const std::string suite = candidate.path.filename().string();
+  const fs::path home = home_of(options, candidate);
+  NB_TRY(const auto accepted, find_accepted(home, suite));
+  if (!accepted)
+    return bad_input(
+        fmt::format("gate: no run of the suite \"{}\" was accepted in {}; accept one (npubench "
+                    "gate --accept RUN "
+                    "--why \"…\") or name the baseline (npubench gate BASE CAND)",
+                    suite, (home / kAcceptedFolder).string()));
+  return read_accepted(home / kAcceptedFolder / (suite + ".json"));
+}
+
+Result<void> add_golden(const Options& options, const GatePolicy& policy,
+                        const RunRecords& candidate, const GateOptions& how, GateResult& night) {
+  const std::string path = options.golden.empty() ? policy.baselines.golden : options.golden;
+  if (path.empty()) return {};
+  NB_TRY(const RunRecords golden, read_side(path), "golden run");
+  const std::string& expected = policy.baselines.golden_digest;
+  if (options.golden.empty() && !expected.empty()) {
+    NB_TRY(const std::string digest, run_digest(golden), "golden run");
+    if (digest != expected)
+      return bad_input(fmt::format(
+          "{}: is not the golden run of the policy: its digest is {}, /baselines/golden_digest {}",
+          path, digest, expected));
+  }
+  add_verdicts(night, gate(golden, candidate, policy, how), "against the golden run", how);
+  return {};
+}
+
+Result<GateResult> judge(const Options& options) {
+  NB_TRY(const GatePolicy policy, read_policy(options.policy));
+  GateOptions how;
+  how.strict = options.strict;
+  NB_TRY(const RunRecords candidate, read_side(options.runs.back()));
+  NB_TRY(const RunRecords baseline, read_baseline(options, policy, candidate));
+  GateResult night = gate(baseline, candidate, policy, how);
+  NB_TRY_VOID(add_golden(options, policy, candidate, how, night));
+  if (!options.control.empty()) {
+    NB_TRY(const RunRecords control, read_side(options.control), "--control");
+    add_verdicts(night, aa_control(candidate, control), "A/A control", how);
+  }
+  // What another harness wrote is no night of a suite here.
+  const bool is_ours = !candidate.records.empty() && has_record(candidate.records.front().folder);
+  if (options.forgets || !is_ours) return night;
+  const auto remembered = remember_night(home_of(options, candidate), baseline, candidate, night);
+  if (!remembered)
+    say_on_stderr(
+        fmt::format("npubench: this night is not remembered: {}\n", remembered.error().message));
+  return night;
+}
+
+Result<GateResult> control_alone(const Options& options) {
+  NB_TRY(const RunRecords first, read_side(options.runs[0]));
+  NB_TRY(const RunRecords second, read_side(options.runs[1]));
+  return aa_control(first, second);
+}
+
+int show(const Options& options, const GateResult& result) {
+  if (!options.junit.empty())
+    if (const auto written = write_file(options.junit, gate_junit(result)); !written)
+      return fail(written.error());
+  if (!options.markdown.empty())
+    if (const auto written = write_file(options.markdown, gate_markdown(result)); !written)
+      return fail(written.error());
+  if (options.modes.json || options.format == "json") {
     const int printed = print_json(gate_json(result));
     return printed == kExitOk ? result.exit_code : printed;
   }
-  fmt::print("{}", gate_text(result));
+  fmt::print("{}", options.format == "junit"      ? gate_junit(result)
+                   : options.format == "markdown" ? gate_markdown(result)
+                                                  : gate_text(result));
   return result.exit_code;
+}
+
+std::string wrong_count(const Options& options) {
+  const std::size_t runs = options.runs.size();
+  if (options.modes.accepts && runs != 1) return "--accept takes one run";
+  if (options.modes.is_control && runs != 2) return "--aa takes two runs of the same keys";
+  const bool judges =
+      !options.modes.accepts && !options.modes.is_control && !options.modes.calibrates;
+  if (judges && runs > 2) return "takes a candidate, or a baseline and a candidate";
+  return {};
+}
+
+int run_gate(const Options& options) {
+  if (const std::string wrong = wrong_count(options); !wrong.empty())
+    return fail(
+        {ErrorCode::kBadInput, fmt::format("gate: {}; {} are given", wrong, options.runs.size())});
+  if (options.modes.accepts || options.modes.calibrates) {
+    std::vector<RunRecords> runs;
+    for (const std::string& path : options.runs) {
+      auto run = read_side(path);
+      if (!run) return fail(run.error());
+      runs.push_back(std::move(*run));
+    }
+    return options.modes.accepts ? accept(options.modes, runs.front())
+                                 : write_card(options.modes, runs);
+  }
+  const auto result = options.modes.is_control ? control_alone(options) : judge(options);
+  return result ? show(options, *result) : fail(result.error());
 }
 
 }  // namespace
 
 Action add_gate(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("BASE", options->base, "run folder of the accepted baseline")->required();
-  app.add_option("CAND", options->candidate, "run folder to judge")->required();
-  app.add_option("--policy", options->policy, "gate policy (JSON); default: the built-in one");
+  app.add_option("RUNS", options->runs,
+                 "CAND (judged against the accepted run), or BASE CAND; run folders or "
+                 "accepted/<suite>.json")
+      ->required();
+  app.add_option("--policy", options->policy,
+                 "gate policy (suites/policies/*.json); default: the built-in one");
+  app.add_option("--golden", options->golden,
+                 "a run that stays, judged against too; default: the policy's");
+  app.add_option("--control", options->control,
+                 "the candidate computed a second time: must be bit-identical, else ERROR");
   app.add_flag("--strict", options->strict, "exit with 2 instead of 0 on \"can't tell\"");
-  app.add_flag("--json", options->json, "JSON on stdout");
+  app.add_option("--format", options->format, "what goes to stdout")
+      ->check(CLI::IsMember({"text", "json", "junit", "markdown"}))
+      ->capture_default_str();
+  app.add_option("--junit", options->junit, "also write JUnit XML to this file");
+  app.add_option("--markdown", options->markdown, "also write Markdown to this file");
+  app.add_flag("--no-history", options->forgets, "do not append the night to gates.jsonl");
+  add_gate_modes(app, options->modes);
   app.footer(
+      "Other forms:\n"
+      "  npubench gate --accept RUN --why \"…\"      RUN is the baseline from now on\n"
+      "  npubench gate --aa RUN1 RUN2              the same keys must have given the same bits\n"
+      "  npubench gate --calibrate RUN… --out F    noise card: flips and spread of healthy runs\n"
       "Exit codes: 0 PASS or IMPROVED (or can't tell), 1 REGRESSED or SUSPICIOUS, 2 can't tell "
       "(--strict),\n3 INCOMPARABLE, 4 ERROR, 64 bad usage or input.\n\nKeys of a policy:\n" +
       help_fields(GatePolicy{}.fields()));

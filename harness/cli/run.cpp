@@ -11,7 +11,9 @@
 #include "harness/run/finished_trainings.hpp"
 #include "harness/run/preflight.hpp"
 #include "harness/run/write_evaluation.hpp"
+#include "results/acceptance.hpp"
 #include "results/gate.hpp"
+#include "results/gate_history.hpp"
 #include "results/store.hpp"
 
 namespace nb::cli {
@@ -49,7 +51,12 @@ Result<GateResult> gate_run(const RunSummary& summary, const RunRecords& baselin
   NB_TRY(const RunRecords candidate, read_run(summary.suite_folder));
   GateOptions options;
   options.strict = strict;
-  return gate(baseline, candidate, {}, options);
+  GateResult night = gate(baseline, candidate, {}, options);
+  if (const auto remembered = remember_night(gate_home(candidate.path), baseline, candidate, night);
+      !remembered)
+    say_on_stderr(
+        fmt::format("npubench: this night is not remembered: {}\n", remembered.error().message));
+  return night;
 }
 
 // Evaluations that are recorded but have no score.

@@ -131,7 +131,7 @@ def composite(tasks):
 
 
 def shift(before, after, labels):
-    """L1 of statistics.md §5 by its definitions, with numpy."""
+    """Bias, flip excess and hard flips by their definitions, with numpy."""
     g, h = np.array(before), np.array(after)
     delta = h - g
     s = 1.4826 * float(np.median(np.abs(delta - np.median(delta))))
@@ -157,14 +157,6 @@ def agreement(pairs):
         same += int(np.argmax(a) == np.argmax(b))
     return {"pairs": pairs, "mean": float(np.mean(divergences)), "p999": float(np.quantile(divergences, .999)),
             "same_top": same}
-
-
-def unpaired(k1, n1, k2, n2):
-    """seeds.md §5.1: pooled two-proportion z and Wald interval, from counts."""
-    p1, p2 = k1 / n1, k2 / n2
-    pooled = (k1 + k2) / (n1 + n2)
-    z = (p1 - p2) / math.sqrt(pooled * (1 - pooled) * (1 / n1 + 1 / n2))
-    return z
 
 
 def main():

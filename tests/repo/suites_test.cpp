@@ -7,6 +7,7 @@
 
 #include "harness/base/fs.hpp"
 #include "harness/suite/load.hpp"
+#include "results/gate_policy.hpp"
 #include "tests/repo/source_tree.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -24,10 +25,23 @@ TEST(Suites, EveryOneParses) {
   constexpr std::array<std::string_view, 1> kEndings = {".json"};
   std::vector<fs::path> suites;
   for (const SourceFile& file : source_files(kEndings))
-    if (file.path.starts_with("suites/")) suites.push_back(fs::path(NB_SOURCE_DIR) / file.path);
+    if (file.path.starts_with("suites/") && !file.path.starts_with("suites/policies/"))
+      suites.push_back(fs::path(NB_SOURCE_DIR) / file.path);
   EXPECT_GE(suites.size(), 3U);
   const auto problems = suite_problems(suites);
   EXPECT_TRUE(problems.empty()) << lines(problems);
+}
+
+TEST(Policies, EveryOneParses) {
+  constexpr std::array<std::string_view, 1> kEndings = {".json"};
+  int policies = 0;
+  for (const SourceFile& file : source_files(kEndings)) {
+    if (!file.path.starts_with("suites/policies/")) continue;
+    const auto policy = read_policy(fs::path(NB_SOURCE_DIR) / file.path);
+    EXPECT_TRUE(policy) << policy.error().message;
+    ++policies;
+  }
+  EXPECT_GE(policies, 2);
 }
 
 // README: a gate on retrained models needs five seeds a side.

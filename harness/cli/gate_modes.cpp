@@ -1,0 +1,66 @@
+#include "harness/cli/gate_modes.hpp"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/fs.hpp"
+#include "harness/cli/common.hpp"
+#include "results/acceptance.hpp"
+#include "results/noise_card.hpp"
+
+namespace nb::cli {
+namespace {
+
+std::string user_name() {
+  for (const char* variable : {"USER", "LOGNAME"})
+    if (const char* name = std::getenv(variable); name != nullptr && *name != '\0') return name;
+  const passwd* entry = getpwuid(geteuid());
+  return entry == nullptr ? std::string() : std::string(entry->pw_name);
+}
+
+}  // namespace
+
+void add_gate_modes(CLI::App& app, GateModes& modes) {
+  app.add_flag("--accept", modes.accepts, "RUN is the baseline from now on; needs --why");
+  app.add_option("--why", modes.why, "with --accept: the reason, kept with the run");
+  app.add_option("--who", modes.who, "with --accept: who decides it; default: the user's name");
+  app.add_flag("--aa", modes.is_control, "A/A control: two runs of the same keys, bit by bit");
+  app.add_flag("--calibrate", modes.calibrates,
+               "write the noise card of these runs (A/A runs, accepted nights, runs with seeds)");
+  app.add_option("--out", modes.out, "with --calibrate: file of the card; default: stdout");
+  app.add_option("--results-dir", modes.home,
+                 "folder of accepted/ and gates.jsonl; default: the nearest above the run that has "
+                 "them, else the one that it lies in");
+  app.add_flag("--json", modes.json, "JSON on stdout");
+}
+
+int accept(const GateModes& modes, const RunRecords& run) {
+  const fs::path home = modes.home.empty() ? gate_home(run.path) : fs::path(modes.home);
+  const auto accepted =
+      accept_run(run, home, modes.who.empty() ? user_name() : modes.who, modes.why);
+  if (!accepted) return fail(accepted.error());
+  if (modes.json) return print_json(print_struct(*accepted));
+  fmt::print("accepted {} ({} nodes) by {} at {}: {}\ndigest {}\npointer {}\n", run.path.string(),
+             accepted->nodes.size(), accepted->who, accepted->when, accepted->why, accepted->digest,
+             (home / kAcceptedFolder / (accepted->suite + ".json")).string());
+  return kExitOk;
+}
+
+int write_card(const GateModes& modes, std::span<const RunRecords> runs) {
+  const auto card = calibrate(runs);
+  if (!card) return fail(card.error());
+  const Json json = print_struct(*card);
+  if (modes.out.empty()) return print_json(json);
+  if (const auto written = write_json(modes.out, json); !written) return fail(written.error());
+  fmt::print(
+      "{}: {} tasks, {} metrics; review it, commit it, and name it in a policy (\"noise_card\")\n",
+      modes.out, card->tasks.size(), card->metrics.size());
+  for (const std::string& note : card->notes) fmt::print("! {}\n", note);
+  return kExitOk;
+}
+
+}  // namespace nb::cli

@@ -1,0 +1,25 @@
+// What `npubench gate` does besides judging: accept a run, write a noise card. For gate.cpp.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "harness/cli/options.hpp"
+#include "results/store.hpp"
+
+namespace nb::cli {
+
+struct GateModes {
+  bool accepts = false, is_control = false, calibrates = false;
+  std::string why, who;
+  std::string out;   // of the noise card; empty: stdout
+  std::string home;  // folder of accepted/ and gates.jsonl; empty: the nearest above the run
+  bool json = false;
+};
+void add_gate_modes(CLI::App& app, GateModes& modes);
+
+// Both print what they wrote and return the exit code.
+int accept(const GateModes& modes, const RunRecords& run);
+int write_card(const GateModes& modes, std::span<const RunRecords> runs);
+
+}  // namespace nb::cli

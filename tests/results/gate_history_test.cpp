@@ -1,0 +1,86 @@
+#include "results/gate_history.hpp"
+
+#include <gtest/gtest.h>
+
+#include "harness/base/fs.hpp"
+#include "tests/results/fake_run.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace nb {
+namespace {
+
+using test::FakeRun;
+using test::TempDir;
+
+GatedNight night_of(const std::string& digest, std::vector<std::string> open,
+                    const std::string& suite = "nightly") {
+  GatedNight night;
+  night.suite = suite;
+  night.digest = digest;
+  night.when = "2026-11-0" + digest + "T00:00:00Z";
+  night.night = open.empty() ? "PASS" : "INCONCLUSIVE";
+  night.open = std::move(open);
+  return night;
+}
+
+TEST(GateHistory, TheThirdNightRunningIsAnAlert) {
+  const std::vector<GatedNight> two = {night_of("1", {"a", "b"}), night_of("2", {"a"})};
+  const auto alerts = alerts_of(two, night_of("3", {"a", "b"}));
+  ASSERT_EQ(alerts.size(), 1U) << "b could tell on the second night";
+  EXPECT_NE(alerts[0].find("ALERT: a could not tell for the 3rd night running, since 2026-11-01"),
+            std::string::npos)
+      << alerts[0];
+  EXPECT_TRUE(alerts_of({}, night_of("1", {"a"})).empty());
+  EXPECT_TRUE(alerts_of({night_of("1", {"a"})}, night_of("2", {"a"})).empty());
+}
+
+// Gating one run twice is not two nights, another suite's nights are not these.
+TEST(GateHistory, ANightCountsOnce) {
+  EXPECT_TRUE(alerts_of({night_of("1", {"a"}), night_of("1", {"a"}), night_of("2", {"a"})},
+                        night_of("2", {"a"}))
+                  .empty());
+  EXPECT_TRUE(alerts_of({night_of("1", {"a"}, "other"), night_of("2", {"a"}, "other")},
+                        night_of("3", {"a"}))
+                  .empty());
+}
+
+TEST(GateHistory, HalfALineOfAKilledProcessIsLeftOut) {
+  const TempDir dir;
+  ASSERT_TRUE(append_night(dir.path(), night_of("1", {"a"})));
+  ASSERT_TRUE(append_file(dir / "gates.jsonl", "{\"schema\":\"npubench.nig"));
+  ASSERT_TRUE(append_night(dir.path(), night_of("2", {"a"})));
+  ASSERT_TRUE(append_file(dir / "gates.jsonl", "{\"schema\":\"npubench.night/9\",\"new\":1}\n"));
+  const auto nights = read_nights(dir.path());
+  ASSERT_TRUE(nights) << nights.error().message;
+  ASSERT_EQ(nights->size(), 2U);
+  EXPECT_EQ((*nights)[1].digest, "2");
+  EXPECT_TRUE(read_nights(dir / "none")->empty());
+}
+
+// 400 items of which many flip both ways: can't tell, three nights, each another run.
+TEST(GateHistory, RemembersNightsAndAlerts) {
+  const TempDir dir;
+  FakeRun base("nightly");
+  base.add_evaluation("ascend_910b3", 1, "w", {{"mw/facts", 400, test::even}});
+  std::vector<std::string> alerts;
+  for (int i = 0; i < 3; ++i) {
+    FakeRun candidate("nightly");
+    candidate.add_evaluation(
+        "ascend_910b3", 1, "w",
+        {{"mw/facts", 400,
+          [i](int item) { return item < 40 + 4 * i ? item % 4 < 2 : item % 2 == 0; },
+          [](int item) {
+            return std::vector<float>{-1.5F, item % 2 == 0 ? -1.49F : -1.51F};
+          }}});
+    GateResult result = gate(base.read(), candidate.read());
+    for (TaskVerdict& v : result.verdicts)
+      if (v.test == "items") v.verdict = Verdict::kInconclusive;
+    ASSERT_TRUE(remember_night(dir.path(), base.read(), candidate.read(), result));
+    alerts = result.alerts;
+    EXPECT_EQ(alerts.size(), i == 2 ? 1U : 0U);
+  }
+  EXPECT_EQ(read_nights(dir.path())->size(), 3U);
+}
+
+}  // namespace
+}  // namespace nb

@@ -1,0 +1,112 @@
+#include "results/noise_card.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/fs.hpp"
+#include "results/gate.hpp"
+#include "results/stats.hpp"
+#include "tests/results/fake_run.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace nb {
+namespace {
+
+using test::even;
+using test::FakeRun;
+using test::TempDir;
+
+const std::vector<double> kCardBpb = {1.8830, 1.8835, 1.8826, 1.8829, 1.8833};
+
+// Five seeds, 200 items of one checkpoint; `flips` of them the other way.
+void fill_healthy(FakeRun& run, int flips) {
+  for (std::size_t i = 0; i < kCardBpb.size(); ++i)
+    run.add_training("ascend_910b3", static_cast<std::int64_t>(i) + 1, kCardBpb[i]);
+  run.add_evaluation(
+      "ascend_910b3", 1, "w",
+      {{"mw/facts", 200, [flips](int i) { return i < flips ? !even(i) : even(i); }}});
+}
+
+TEST(NoiseCard, RoundTripsIntoTheMarginsOfAGate) {
+  FakeRun first("nightly"), second("nightly"), third("nightly");
+  fill_healthy(first, 0);
+  fill_healthy(second, 4);
+  fill_healthy(third, 0);
+  const std::vector<RunRecords> runs = {first.read(), second.read(), third.read()};
+  const auto card = calibrate(runs);
+  ASSERT_TRUE(card) << card.error().message;
+  ASSERT_EQ(card->tasks.size(), 1U);
+  EXPECT_EQ(card->tasks[0].flips, 8);
+  EXPECT_EQ(card->tasks[0].items, 400);
+  EXPECT_DOUBLE_EQ(card->tasks[0].discordance, .02);
+  EXPECT_EQ(card->suite, "nightly");
+  EXPECT_EQ(card->devices, std::vector<std::string>{"ascend_910b3"});
+  EXPECT_EQ(card->sources.size(), 3U);
+  const CardMetric* bpb = nullptr;
+  for (const CardMetric& metric : card->metrics)
+    if (metric.metric == "val_bpb") bpb = &metric;
+  ASSERT_NE(bpb, nullptr);
+  EXPECT_EQ(bpb->seeds, 5);
+  EXPECT_NEAR(bpb->sd, sample_sd(kCardBpb), 1e-15);
+  EXPECT_NEAR(bpb->upper80 / bpb->sd, 1.56, .005);
+
+  const TempDir dir;
+  ASSERT_TRUE(write_json(dir / "card.json", print_struct(*card)));
+  ASSERT_TRUE(write_file(dir / "policy.json", "{\"noise_card\": \"card.json\"} // beside it\n"));
+  const auto policy = read_policy(dir / "policy.json");
+  ASSERT_TRUE(policy) << policy.error().message;
+  EXPECT_EQ(policy->discordance_of("eval base.core on ascend_910b3", "mw/facts"), .02);
+  EXPECT_FALSE(policy->discordance_of("eval base.core on h100_sxm", "mw/facts"))
+      << "measured on another device";
+  const auto spread = policy->spread_of("train base on ascend_910b3", "val_bpb");
+  ASSERT_TRUE(spread);
+  EXPECT_EQ(spread->seeds, 5);
+
+  FakeRun tonight("nightly");
+  fill_healthy(tonight, 2);
+  const GateResult night = gate(first.read(), tonight.read(), *policy);
+  for (const TaskVerdict& v : night.verdicts)
+    if (v.test == "items") {
+      EXPECT_FALSE(v.uncalibrated);
+      EXPECT_NEAR(*v.margin, 3.3 * std::sqrt(.02 / 200), 1e-12);
+    }
+  EXPECT_FALSE(night.uncalibrated) << gate_text(night);
+}
+
+TEST(NoiseCard, APolicysOwnValuesCountFirst) {
+  NoiseCard card;
+  card.tasks = {{"eval x on d", "t", 1, 100, 5, .05}};
+  GatePolicy policy;
+  policy.card_discordance["eval x on d: t"] = .01;
+  apply(card, policy);
+  EXPECT_EQ(policy.discordance_of("eval x on d", "t"), .01);
+}
+
+TEST(NoiseCard, RefusesWhatMeasuresNoNoise) {
+  FakeRun run("nightly"), failed("nightly"), single("nightly");
+  fill_healthy(run, 0);
+  const auto refused = [](const std::vector<RunRecords>& runs) {
+    const auto card = calibrate(runs);
+    return card ? std::string("a card") : card.error().message;
+  };
+  EXPECT_NE(refused({run.read(), run.read()}).find("is given twice"), std::string::npos);
+  failed.add_training("ascend_910b3", 1, 1.5, 0, [](Record& record) {
+    record.status = "failed";
+    record.error = "out of memory";
+  });
+  EXPECT_NE(refused({failed.read()}).find("failed"), std::string::npos);
+  single.add_training("ascend_910b3", 1, 1.5);
+  EXPECT_NE(refused({single.read()}).find("nothing to measure"), std::string::npos);
+  const TempDir dir;
+  ASSERT_TRUE(write_file(dir / "card.json", "{\"schema\": \"npubench.card/2\", \"tasks\": []}"));
+  EXPECT_FALSE(read_noise_card(dir / "card.json"));
+  ASSERT_TRUE(write_file(dir / "policy.json", "{\"noise_kard\": \"card.json\"}"));
+  const auto policy = read_policy(dir / "policy.json");
+  ASSERT_FALSE(policy);
+  EXPECT_NE(policy.error().message.find("did you mean \"noise_card\"?"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace nb
