@@ -96,9 +96,23 @@ RecordPair pair_of(const PairedRecords& paired, Comparison& comparison) {
   return pair;
 }
 
+void add_q_values(Comparison& comparison) {
+  std::vector<MetricDifference*> rows;
+  std::vector<double> p;
+  for (RecordPair& pair : comparison.pairs)
+    for (MetricDifference& row : pair.metrics)
+      if (row.counts && row.p_two_sided) {
+        rows.push_back(&row);
+        p.push_back(*row.p_two_sided);
+      }
+  const auto q = benjamini_hochberg(p);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i]->q = q[i];
+}
+
 void fill(Comparison& comparison, const Pairing& pairing) {
   for (const PairedRecords& paired : pairing.pairs)
     comparison.pairs.push_back(pair_of(paired, comparison));
+  add_q_values(comparison);
   comparison.seeds = seed_differences(comparison.pairs, pairing.unmatched);
   comparison.unmatched = pairing.unmatched;
   comparison.renamed = pairing.renamed;

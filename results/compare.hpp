@@ -52,6 +52,8 @@ struct MetricDifference {
   bool primary = true;                 // of imported records: its task's headline number
   std::optional<PairedCounts> counts;  // paired items
   std::optional<double> p_two_sided;
+  // Benjamini and Hochberg over all paired items of the comparison: for looking around.
+  std::optional<double> q;
   Shown shown = Shown::kNothing;
   std::optional<double> visible;  // smallest difference that this comparison could see (80 % power)
   bool incomparable = false;      // in the sense of incomparable_because; the note says why

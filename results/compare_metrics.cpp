@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "results/composite_comparison.hpp"
 #include "results/format.hpp"
 #include "results/metric_names.hpp"
 
@@ -81,6 +82,16 @@ bool is_primary(const Record& record, const std::string& metric) {
   if (!settings.is_object() || !settings.contains(at)) return true;
   const Json& names = settings.at(at);
   return std::find(names.begin(), names.end(), Json(metric)) != names.end();
+}
+
+// CORE and ChatCORE, from the paired items of their tasks.
+void add_composite(MetricDifference& row, const RecordPair& pair) {
+  const auto composite = composite_of(pair, row.name);
+  if (!composite) return;
+  row.method = "paired tasks; " + contributors_text(*composite);
+  row.interval95 = composite->interval95;
+  row.p_two_sided = composite->p_two_sided;
+  row.visible = composite->mde80;
 }
 
 // What the difference of one pair shows: exact counts always, items of fixed weights by their
@@ -195,6 +206,8 @@ void add_metrics(RecordPair& pair, std::vector<std::string>& damaged) {
       add_totals(row, *find_in(a.metrics, row.name), *find_in(b.metrics, row.name));
     else if (row.difference && has_items && row.name == metric::of_task(task, metric::kAccuracy))
       add_paired_items(row, *items);
+    else if (row.difference && is_eval && !has_items)
+      add_composite(row, pair);
     judge_row(row, pair);
     if (metric_changed(row, pair, has_items ? &*items : nullptr))
       pair.changed_metrics.push_back(fmt::format(

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "harness/base/table.hpp"
 #include "results/compare.hpp"
 #include "results/format.hpp"
 #include "results/headline.hpp"
+#include "results/margin_shift.hpp"
 #include "results/narrow_text.hpp"
 
 namespace nb {
@@ -89,6 +91,8 @@ std::string note_of(const MetricDifference& row, bool fixed_weights) {
     text +=
         fmt::format("{}{} lost, {} won of {}; p {}", text.empty() ? "" : ": ", row.counts->only_a,
                     row.counts->only_b, row.counts->n(), p_text(*row.p_two_sided));
+  else if (row.method.starts_with("paired tasks"))
+    text += (text.empty() ? "" : "; ") + row.method;
   return text;
 }
 
@@ -126,6 +130,40 @@ std::string metrics_text(const RecordPair& pair) {
   return text;
 }
 
+constexpr std::size_t kNamedItems = 5;
+
+// Whether log-probabilities moved as rounding moves them: one checkpoint, scored twice.
+bool has_numerics(const RecordPair& pair, const ItemComparison& items) {
+  return pair.fixed_weights && items.error.empty() && items.has_choices && !items.identical &&
+         items.margins.size() >= 2;
+}
+
+MarginShift shift_of(const ItemComparison& items) {
+  return margin_shift(items.margins, items.counts.only_a + items.counts.only_b, true);
+}
+
+std::string numerics_text(const RecordPair& pair) {
+  std::string text;
+  for (const ItemComparison& items : pair.items) {
+    if (!has_numerics(pair, items)) continue;
+    const MarginShift shift = shift_of(items);
+    const ChoiceAgreement& same = items.agreement;
+    text += wrapped(
+        fmt::format(
+            "numerics of {}: same top choice {:.2f} %, KL divergence {:.2g} ± {:.1g} (99.9 %: "
+            "{:.2g}) nat; margins moved by {:+.2g} nat on average (p {}), noise {:.2g}; {} flips, "
+            "{:.1f} expected of that noise (p {}), {} beyond {:.2g} nat{}{}",
+            items.task, 100 * static_cast<double>(same.same_top) / static_cast<double>(same.items),
+            same.mean_divergence, 2 * same.divergence_error, same.p999_divergence,
+            shift.bias.difference, p_text(shift.bias.p_two_sided), shift.scale, shift.flips,
+            shift.expected_flips, p_text(shift.p_excess), shift.hard_flips.size(), shift.hard_limit,
+            shift.hard_flips.empty() ? "" : ", as ",
+            fmt::join(shift.hard_flips | std::views::take(kNamedItems), ", ")),
+        4, "  ");
+  }
+  return text;
+}
+
 std::string pair_text(const RecordPair& pair) {
   std::string text =
       "\n" + wrapped(pair_title(pair) + (pair.bit_identical ? ": bit-identical" : ""));
@@ -133,7 +171,7 @@ std::string pair_text(const RecordPair& pair) {
   if (!pair.incomparable.empty()) text += wrapped("INCOMPARABLE: " + pair.incomparable, 4, "  ");
   if (pair.curves_agree)
     text += "  the first steps agree up to rounding: the training procedure is the same\n";
-  return text + metrics_text(pair);
+  return text + metrics_text(pair) + numerics_text(pair);
 }
 
 std::string seed_text(const Comparison& comparison) {
@@ -185,9 +223,35 @@ Json metric_json(const MetricDifference& row) {
           {"method", row.method},
           {"items", counts},
           {"p_two_sided", optional_json(row.p_two_sided)},
+          {"q_benjamini_hochberg", optional_json(row.q)},
           {"shown", name(row.shown)},
           {"visible", optional_json(row.visible)},
           {"note", row.note}};
+}
+
+Json numerics_json(const RecordPair& pair) {
+  Json list = Json::array();
+  for (const ItemComparison& items : pair.items) {
+    if (!has_numerics(pair, items)) continue;
+    const MarginShift shift = shift_of(items);
+    const ChoiceAgreement& same = items.agreement;
+    list.push_back({{"task", items.task},
+                    {"items", same.items},
+                    {"same_top", same.same_top},
+                    {"mean_divergence_nat", same.mean_divergence},
+                    {"divergence_standard_error_nat", same.divergence_error},
+                    {"p999_divergence_nat", same.p999_divergence},
+                    {"mean_margin_change_nat", shift.bias.difference},
+                    {"p_bias", shift.bias.p_two_sided},
+                    {"median_margin_change_nat", shift.typical},
+                    {"noise_nat", shift.scale},
+                    {"flips", shift.flips},
+                    {"expected_flips", shift.expected_flips},
+                    {"p_excess", shift.p_excess},
+                    {"hard_limit_nat", shift.hard_limit},
+                    {"hard_flips", shift.hard_flips}});
+  }
+  return list;
 }
 
 Json pair_json(const RecordPair& pair) {
@@ -209,6 +273,7 @@ Json pair_json(const RecordPair& pair) {
           {"first_steps_agree", pair.curves_agree},
           {"departure", departure},
           {"changed_metrics", pair.changed_metrics},
+          {"numerics", numerics_json(pair)},
           {"metrics", rows}};
 }
 

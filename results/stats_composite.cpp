@@ -1,6 +1,7 @@
 #include "results/stats_composite.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "harness/base/check.hpp"
 #include "harness/base/portable_math.hpp"
@@ -9,6 +10,7 @@ namespace nb {
 namespace {
 
 constexpr std::size_t kContributors = 3;
+constexpr double kZPower80 = 2.8015852181129680;  // z(.975) + z(.80)
 
 }  // namespace
 
@@ -38,6 +40,12 @@ std::optional<CompositeDifference> composite_difference(std::span<const Composit
   result.standard_error = pm::sqrt(variance);
   const double half = kZ95 * result.standard_error;
   result.interval95 = {result.difference - half, result.difference + half};
+  result.mde80 = kZPower80 * result.standard_error;
+  if (result.standard_error > 0)
+    result.p_two_sided =
+        std::min(1.0, 2 * pm::normal_cdf(-std::fabs(result.difference / result.standard_error)));
+  else if (result.difference != 0)
+    result.p_two_sided = 0;
   std::stable_sort(result.largest.begin(), result.largest.end(), [](const auto& x, const auto& y) {
     return x.standard_error > y.standard_error;
   });

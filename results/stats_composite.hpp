@@ -33,6 +33,8 @@ struct CompositeDifference {
   double difference = 0;                      // (1/T) Σ d_t/(1 − r_t)
   double standard_error = 0;                  // (1/T) sqrt(Σ SE_t²/(1 − r_t)²)
   Interval interval95;                        // normal
+  double p_two_sided = 1;                     // normal
+  double mde80 = 0;                           // smallest difference found with 80 % power
   std::vector<CompositeContributor> largest;  // at most three, largest first
 };
 // Nothing when there are not exactly `expected` tasks: a composite of fewer is another number.
