@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -36,6 +37,8 @@ Result<std::string> item_line(const ItemRecord& item) {
     list += (list.empty() ? "" : ",") + short_number(value);
   }
   const auto quoted = [](const std::string& text) {
+    const auto plain = [](char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; };
+    if (std::all_of(text.begin(), text.end(), plain)) return '"' + text + '"';
     return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
   };
   std::string line = fmt::format("{{\"i\":{},\"o\":{}", quoted(item.id), item.ok ? 1 : 0);

@@ -218,7 +218,9 @@ Result<void> ForeignBuilder::add_item(ForeignRun& run, std::span<const SeriesVal
   if (!item.prompt.empty()) record.prompt_hash = content_hash(item.prompt);
   record.gold = item.gold;
   record.prediction = item.prediction;
-  record.log_probs = item.log_probs;
+  const auto finite = [](float value) { return std::isfinite(value); };
+  if (std::all_of(item.log_probs.begin(), item.log_probs.end(), finite))
+    record.log_probs = item.log_probs;
   record.reason = item.reason;
   for (const SeriesValue& one : values) {
     if (!std::isfinite(one.value))

@@ -28,7 +28,7 @@ struct ForeignItem {
   std::string gold;        // reference answer or index of the right choice
   std::string prediction;  // extracted answer or index of the chosen one
   std::string response;    // what the model said, whole; not kept
-  std::vector<float> log_probs;  // one a choice, in the order of the choices
+  std::vector<float> log_probs;  // one a choice, in their order; left out where one is infinite
   std::string reason;            // why it has no mark of its own: "no answer", "error: …"
 };
 

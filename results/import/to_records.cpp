@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "harness/base/check.hpp"
 #include "harness/base/hash.hpp"
 #include "results/import/formats.hpp"
 #include "results/stats.hpp"
@@ -83,6 +84,14 @@ Json settings_of(const ForeignRun& run) {
   return {{"imported", imported}};
 }
 
+// "a b" and "a_b" have one file name.
+std::string free_name(const std::string& file, const std::map<std::string, std::string>& taken) {
+  std::string name = file;
+  for (int k = 2; taken.contains(name); ++k)
+    name = fmt::format("{}-{}.jsonl", file.substr(0, file.rfind('.')), k);
+  return name;
+}
+
 // Takes the run's items.
 StoredRecord record_of(ForeignRun& run, const fs::path& path, std::vector<std::string>& notes) {
   StoredRecord stored;
@@ -103,11 +112,11 @@ StoredRecord record_of(ForeignRun& run, const fs::path& path, std::vector<std::s
     for (const auto& [key, value] : series.must_match)
       record.comparability[task + "/" + key] = value;
     if (series.items.empty()) continue;
-    const std::string file = items_file(name);
+    const std::string file = free_name(items_file(name), record.artifacts);
     record.items[name] = file;
-    std::string text;
-    if (auto written = items_text(series.items)) text = std::move(*written);
-    record.artifacts[file] = sha256_hex(text);
+    const auto text = items_text(series.items);
+    NB_CHECK(text, "the builder gives items a name each and finite numbers");
+    record.artifacts[file] = sha256_hex(*text);
     key_text += file + record.artifacts[file];
     items[name] = std::move(series.items);
   }
