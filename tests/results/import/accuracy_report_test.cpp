@@ -32,7 +32,7 @@ TEST(AccuracyReport, MarksArePartOfTheCellAndDetailsRepeatTheSummary) {
       std::string(kReport) +
       "\n<details>\n\n| Task | Metric | Value | Stderr |\n|---|---|---|---|\n"
       "| ceval | acc,none | 0.71 | ± 0.01 |\n";
-  const auto results = read_texts({{"r.md", repeated}});
+  const auto results = read_texts({{"r.txt", repeated}});
   ASSERT_TRUE(results) << results.error().message;
   const ForeignRun& run = results->runs.at(0);
   EXPECT_EQ(run.harness, "lm-evaluation-harness");
@@ -43,7 +43,7 @@ TEST(AccuracyReport, MarksArePartOfTheCellAndDetailsRepeatTheSummary) {
   EXPECT_EQ(run.series[0].reported_stderr, 0.0134);
   EXPECT_EQ(run.series[0].must_match.at("shots"), "5");
   EXPECT_EQ(run.notes,
-            Lines{"gsm8k exact_match,flexible-extract 0.3836 is marked as failed in r.md"});
+            Lines{"gsm8k exact_match,flexible-extract 0.3836 is marked as failed in r.txt"});
   EXPECT_EQ(run.provenance, (std::map<std::string, std::string>{{"accelerator", "Atlas A2 Series"},
                                                                 {"backend", "vllm"},
                                                                 {"batch_size", "auto"},
@@ -59,14 +59,14 @@ TEST(AccuracyReport, MarksArePartOfTheCellAndDetailsRepeatTheSummary) {
 TEST(AccuracyReport, BadRowsAreNamedWithTheirLine) {
   std::string text = kReport;
   text.replace(text.find("0.3813"), 6, "many");
-  EXPECT_EQ(read_texts({{"r.md", text}}).error().message,
-            "r.md:16: \"✅many\" of gsm8k exact_match,strict-match is no value");
+  EXPECT_EQ(read_texts({{"r.txt", text}}).error().message,
+            "r.txt:16: \"✅many\" of gsm8k exact_match,strict-match is no value");
   text = std::string(kReport) + "|\n";
-  EXPECT_EQ(read_texts({{"r.md", text}}).error().message,
-            "r.md:19: a row of the table has fewer than 4 cells");
+  EXPECT_EQ(read_texts({{"r.txt", text}}).error().message,
+            "r.txt:19: a row of the table has fewer than 4 cells");
   text = std::string(kReport) + "| ceval | acc,none | 0.72 | ± 0.01 |\n";
-  EXPECT_EQ(read_texts({{"r.md", text}}).error().message,
-            "r.md:19: ceval acc,none is 0.72 here and 0.71 above");
+  EXPECT_EQ(read_texts({{"r.txt", text}}).error().message,
+            "r.txt:19: ceval acc,none is 0.72 here and 0.71 above");
 }
 
 TEST(AccuracyReport, RealOneHasItsTwoRows) {
