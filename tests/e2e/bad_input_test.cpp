@@ -177,7 +177,7 @@ TEST(BadInput, AnEmptyValueOfAFlagIsRefused) {
   expect_sentence(bench.train({"--device", ""}), 64,
                   {"npubench: --device: its value is empty (npubench train --help)"});
   expect_sentence(bench.train({"--data", ""}), 64, {"--data: its value is empty"});
-  expect_sentence(bench({"gate", "", "x"}), 64, {"BASE: its value is empty"});
+  expect_sentence(bench({"gate", "", "x"}), 64, {"RUNS: its value is empty"});
   expect_sentence(bench({"data", "list", "--data-dir", ""}), 64,
                   {"--data-dir: its value is empty"});
   EXPECT_TRUE(fs::is_empty(bench.results()));
