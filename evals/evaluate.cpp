@@ -27,6 +27,8 @@ namespace nb {
 namespace {
 
 constexpr std::size_t kPromptHashDigits = 16;
+// Items whose tokens are hashed: what changes the tokens of one item in general changes these.
+constexpr std::size_t kHashedInputs = 16;
 
 // Feeds a hash so that neither order nor borders can be mistaken.
 void update_netstring(Sha256& hash, std::string_view text) {
@@ -54,6 +56,7 @@ class Run {
   Result<EvalResult> with_model(LanguageModel& model) {
     NB_TRY_VOID(evaluator_.check_tokenizer(model.tokenizer()), std::string(task_.id));
     NB_TRY_VOID(take_what_is_done());
+    NB_TRY(input_hash_, hash_inputs(model));
     std::vector<std::size_t> wanted;
     for (std::size_t i = 0; i < records_.size(); ++i)
       if (is_mine(i) && !records_[i]) wanted.push_back(i);
@@ -117,6 +120,30 @@ class Run {
     }
     item_hash_ = all_items.hex();
     prompt_hash_ = all_prompts.hex();
+  }
+
+  // Of the tokens that the model is given for the first items, and of which of them count. The same
+  // in every shard and after every resume.
+  Result<std::string> hash_inputs(LanguageModel& model) const {
+    Sha256 hash;
+    const auto add = [&hash](std::span<const int> tokens, std::size_t start, std::size_t end) {
+      hash.update(fmt::format("{} {} {}:", tokens.size(), start, end));
+      for (const int token : tokens) hash.update(fmt::format("{} ", token));
+    };
+    const std::int64_t context = model.context_length();
+    for (std::size_t i = 0; i < std::min(kHashedInputs, evaluator_.size()); ++i) {
+      if (evaluator_.generates()) {
+        const auto& evaluator = static_cast<const GeneratingEvaluator&>(evaluator_);
+        const std::int64_t room = context - context_.settings.max_new_tokens;
+        NB_TRY(const auto prompt, evaluator.prompt(i, model.tokenizer(), room), describe(i));
+        add(prompt.tokens, 0, 0);
+        continue;
+      }
+      const auto& evaluator = static_cast<const ScoringEvaluator&>(evaluator_);
+      NB_TRY(const auto asked, evaluator.requests(i, model.tokenizer(), context), describe(i));
+      for (const ScoreRequest& score : asked.scores) add(score.tokens, score.start, score.end);
+    }
+    return hash.hex();
   }
 
   Result<void> take_what_is_done() {
@@ -260,6 +287,7 @@ class Run {
         {"max_per_task", kept > 0 ? std::to_string(kept) : "all"},
         {"tokenizer", tokenizer},
     });
+    if (!input_hash_.empty()) result.comparability[of_task("inputs")] = input_hash_;
     if (evaluator_.generates())
       result.comparability[of_task("generation")] =
           is_generated ? generation_text(context_.settings) : "stored texts";
@@ -289,6 +317,7 @@ class Run {
   std::vector<std::string> prompt_hashes_;
   std::unordered_map<std::string, std::size_t> place_of_;  // by id
   std::string item_hash_, prompt_hash_;
+  std::string input_hash_;  // empty: nothing was asked
 };
 
 }  // namespace

@@ -294,7 +294,7 @@ FAULTS = (
         "port",
         "rotary embeddings with base 100 instead of 10000",
         {5: "not pass"},
-        (Edit("model/kernels/rotary.hpp", "double theta = 10000.0", "double theta = 100.0"),),
+        (Edit("model/decoder/decoder.cpp", ".base = config.architecture.rotary_base", ".base = 100"),),
     ),
     Fault(
         "gold_shifted",
@@ -342,7 +342,7 @@ FAULTS = (
         "evaluated_without_bos",
         "port",
         "prompts are encoded without <|bos|>",
-        both("metric"),
+        both("incomparable"),
         (
             Edit(
                 "evals/core/evaluator.cpp",
@@ -354,8 +354,8 @@ FAULTS = (
     Fault(
         "data_in_another_order",
         "port",
-        "documents in reverse order: another training, as good as the first",
-        {5: "green"},
+        "documents in reverse order: as good a training, but all seeds move alike",
+        {5: "not pass"},
         (
             Edit("harness/run/shards_stage.cpp", "namespace nb {", "#include <algorithm>\n\nnamespace nb {"),
             Edit(

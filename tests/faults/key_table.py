@@ -23,6 +23,7 @@ class KeyFault:
     edits: tuple = ()
     verb: bool = False
     cmake: tuple = ()  # options of the configuration
+    refusal: str = ""  # the program may also refuse to run at all, with these words
 
 
 def changed(file, kinds, verb=False):
@@ -105,5 +106,6 @@ KEY_FAULTS = (
         ALL,
         cmake=("-DCMAKE_CXX_FLAGS=-ffast-math",),
         verb=True,
+        refusal="[float mode]",  # GCC's crtfastmath.o turns flush-to-zero on
     ),
 )

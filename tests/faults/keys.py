@@ -47,7 +47,12 @@ def run_key_fault(bench, fault, healthy, healthy_keys):
     """(fault, kinds that should have another key and do not, whether it is as wanted, one line)"""
     bench.plant(fault.name, fault.edits)
     program = bench.build(options=fault.cmake)
-    keys = keys_of(bench, program)
+    try:
+        keys = keys_of(bench, program)
+    except BenchError as error:
+        if not fault.refusal or fault.refusal not in str(error):
+            raise
+        return True, f"the program refuses to run: {fault.refusal}"
     same = sorted({kind for (kind, name), key in keys.items()
                    if kind in fault.kinds and key == healthy_keys[(kind, name)]})
     moved = sum(key != healthy_keys[node] for node, key in keys.items())
