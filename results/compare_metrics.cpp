@@ -53,8 +53,9 @@ void add_imported_items(MetricDifference& row, const ItemComparison& items) {
   if (!items.fractions) {
     add_paired_items(row, items);
   } else {
-    row.method = "paired items, fractions";
-    row.interval95 = items.fractions->interval95;
+    row.method = fmt::format("paired items, fractions; interval of {} bootstrap replicates",
+                             items.bootstrap->replicates);
+    row.interval95 = items.bootstrap->bca95;
     row.p_two_sided = items.fractions->p_two_sided;
     row.visible = detectable(items.fractions->standard_error, items.fractions->df);
   }
@@ -64,9 +65,10 @@ void add_imported_items(MetricDifference& row, const ItemComparison& items) {
 }
 
 // Totals with intervals on both sides and no common items: two independent samples.
-void add_totals(MetricDifference& row, const Metric& a, const Metric& b) {
-  if (!row.difference || !a.low || !a.high || !b.low || !b.high) return;
-  const double se_a = (*a.high - *a.low) / (2 * kZ95), se_b = (*b.high - *b.low) / (2 * kZ95);
+// nullptr: a time of a host, which has no interval.
+void add_totals(MetricDifference& row, const Metric* a, const Metric* b) {
+  if (a == nullptr || b == nullptr || !a->low || !a->high || !b->low || !b->high) return;
+  const double se_a = (*a->high - *a->low) / (2 * kZ95), se_b = (*b->high - *b->low) / (2 * kZ95);
   const double se = std::sqrt(se_a * se_a + se_b * se_b);
   if (!(se > 0)) return;
   constexpr double kNormal = 1e9;  // degrees of freedom
@@ -203,7 +205,7 @@ void add_metrics(RecordPair& pair, std::vector<std::string>& damaged) {
     if (row.difference && has_items && pair.imported)
       add_imported_items(row, *items);
     else if (row.difference && pair.imported)
-      add_totals(row, *find_in(a.metrics, row.name), *find_in(b.metrics, row.name));
+      add_totals(row, find_in(a.metrics, row.name), find_in(b.metrics, row.name));
     else if (row.difference && has_items && row.name == metric::of_task(task, metric::kAccuracy))
       add_paired_items(row, *items);
     else if (row.difference && is_eval && !has_items)

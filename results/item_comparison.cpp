@@ -177,7 +177,11 @@ void fill_imported(ItemComparison& result, const Items& items_a, const Items& it
   if (values_a.empty()) return;
   result.mean_a = mean(values_a);
   result.mean_b = mean(values_b);
-  if (fractional && values_a.size() > 1) result.fractions = paired_t(values_a, values_b);
+  if (!fractional || values_a.size() < 2) return;
+  result.fractions = paired_t(values_a, values_b);
+  std::vector<double> differences(values_a.size());
+  for (std::size_t i = 0; i < differences.size(); ++i) differences[i] = values_b[i] - values_a[i];
+  result.bootstrap = bootstrap(differences, {}, {.task = result.task});
 }
 
 Result<void> fill(ItemComparison& result, const StoredRecord& a, const StoredRecord& b) {

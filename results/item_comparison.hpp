@@ -8,6 +8,7 @@
 
 #include "results/margin_shift.hpp"
 #include "results/stats.hpp"
+#include "results/stats_bootstrap.hpp"
 #include "results/store.hpp"
 
 namespace nb {
@@ -38,7 +39,10 @@ struct ItemComparison {
   std::int64_t samples_differ = 0;  // paired items with more samples on a side: cut to the other's
   std::int64_t golds_differ = 0;    // paired items with another reference answer
   double mean_a = 0, mean_b = 0;    // over the paired items
-  std::optional<MeanTest> fractions;  // marks are not right or wrong alone: paired by items
+  // Marks that are not right or wrong alone, paired by items: the test of the mean difference, and
+  // its interval by bootstrap, which shares of few samples need.
+  std::optional<MeanTest> fractions;
+  std::optional<Bootstrap> bootstrap;
 };
 
 // The items of one task, which both records have. Reads and verifies both files; error says what

@@ -17,6 +17,8 @@ constexpr double kInversionMean = 10;
 // More kinds of clusters than this are drawn one by one.
 constexpr std::size_t kMostKinds = 64;
 
+constexpr std::int64_t kFewestReplicates = 1000;
+
 // Clusters that cannot be told apart: sum and number of their items.
 struct Kind {
   double sum = 0;
@@ -169,10 +171,14 @@ std::vector<double> replicates_of(std::span<const double> differences,
                                   std::span<const std::int64_t> clusters,
                                   const BootstrapSettings& settings) {
   const Clusters all = clusters_of(differences, clusters);
-  return replicate(settings, [&](Draws& draws) {
-    return all.kinds.empty() ? draw_each(all, draws)
-                             : draw_kinds(all.kinds, std::ssize(all.each), draws);
-  });
+  if (!all.kinds.empty())
+    return replicate(
+        settings, [&](Draws& draws) { return draw_kinds(all.kinds, std::ssize(all.each), draws); });
+  BootstrapSettings fewer = settings;
+  const std::int64_t enough =
+      std::max(kFewestReplicates, settings.most_draws / std::ssize(all.each));
+  fewer.replicates = static_cast<int>(std::min<std::int64_t>(settings.replicates, enough));
+  return replicate(fewer, [&](Draws& draws) { return draw_each(all, draws); });
 }
 
 Bootstrap bootstrap(const PairedCounts& counts, const BootstrapSettings& settings) {

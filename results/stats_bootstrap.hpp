@@ -17,6 +17,9 @@ struct BootstrapSettings {
   std::uint64_t seed = 20240817;
   std::string task = {};  // part of the key of every draw
   int replicates = 10000;
+  // Clusters that all differ are drawn one by one: then so few replicates that this many draws are
+  // enough, but 1,000 at least. 20,000 items take half a second.
+  std::int64_t most_draws = 20'000'000;
 };
 
 struct Bootstrap {

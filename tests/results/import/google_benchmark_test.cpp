@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "results/compare.hpp"
 #include "results/import/formats.hpp"
 #include "results/import/to_records.hpp"
 #include "tests/results/import/foreign_text.hpp"
@@ -46,6 +47,21 @@ TEST(GoogleBenchmark, TimesAreOnTheHostsClockAndRepetitionsAMean) {
   const RunRecords records = records_of(*results);
   EXPECT_TRUE(records.records.at(0).record.metrics.empty());
   EXPECT_EQ(records.records[0].record.host_metrics.size(), 4u);
+}
+
+// Times have no intervals: comparing them once read a metric that is not there.
+TEST(GoogleBenchmark, TwoFilesCompareWithoutADirection) {
+  std::string slower = kRow;
+  slower.replace(slower.find("2.0"), 3, "4.0");
+  const auto a = read_texts({{"a.json", google_benchmark(kRow)}});
+  const auto b = read_texts({{"b.json", google_benchmark(slower)}});
+  ASSERT_TRUE(a && b);
+  const RunRecords left = records_of(*a), right = records_of(*b);
+  const Comparison c = compare_runs(left, right, PairAcross::kDevices);
+  ASSERT_EQ(c.pairs.size(), 1U);
+  EXPECT_EQ(c.pairs[0].metrics.at(0).difference, 2000);
+  EXPECT_FALSE(c.pairs[0].metrics[0].interval95);
+  EXPECT_EQ(c.pairs[0].metrics[0].shown, Shown::kNothing);
 }
 
 TEST(GoogleBenchmark, MeansAloneAreTaken) {
