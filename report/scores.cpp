@@ -229,10 +229,8 @@ bool is_score(const Record& record, const std::string& metric) {
 }
 
 std::size_t stage_rank(const Record& record) {
-  constexpr std::array<std::string_view, 4> kStages = {"base", "mid", "sft", "rl"};
-  std::string stage = record.name.substr(0, record.name.find('.'));
-  if (is_imported(record)) stage = record.settings->at("imported").value("stage", "");
-  const auto at = std::ranges::find(kStages, stage);
+  constexpr std::array<std::string_view, 5> kStages = {"base", "mid", "sft", "dpo", "rl"};
+  const auto at = std::ranges::find(kStages, stage_of(record));
   return static_cast<std::size_t>(at - kStages.begin());
 }
 

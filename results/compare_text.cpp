@@ -315,7 +315,7 @@ std::string comparison_text(const Comparison& comparison) {
   if (comparison.pairs.empty() && comparison.unmatched.empty())
     text += "no records pair: kind, name, device and seed must be equal\n";
   text += list_text("not compared", comparison.unpaired);
-  text += list_text("skipped", comparison.skipped);
+  text += list_text("notes", comparison.skipped);
   text += list_text("damaged or failed", comparison.damaged);
   return text;
 }

@@ -36,8 +36,12 @@ std::set<std::string> tasks_of(const Record& record) {
 }
 
 bool have_common_metric(const Record& a, const Record& b) {
-  return std::any_of(a.metrics.begin(), a.metrics.end(),
-                     [&](const Metric& metric) { return find_metric(b, metric.name) != nullptr; });
+  const auto is_common = [](const std::vector<Metric>& left, const std::vector<Metric>& right) {
+    return std::ranges::any_of(left, [&](const Metric& metric) {
+      return std::ranges::find(right, metric.name, &Metric::name) != right.end();
+    });
+  };
+  return is_common(a.metrics, b.metrics) || is_common(a.host_metrics, b.host_metrics);
 }
 
 // A folder that holds one evaluation names it by its model and task set; another model or device
@@ -61,6 +65,30 @@ void pair_only_evaluations(Pairing& pairing, PairAcross across) {
                                        describe(a), describe(b))});
   std::erase(pairing.only_a, left[0]);
   std::erase(pairing.only_b, right[0]);
+}
+
+// Of one stage each side has one record, and one of them is imported.
+void pair_stages(Pairing& pairing) {
+  const auto alike = [](const StoredRecord* x, const StoredRecord* y) {
+    return x->record.kind == y->record.kind && stage_of(x->record) == stage_of(y->record);
+  };
+  for (const StoredRecord* left : Records(pairing.only_a)) {
+    if (stage_of(left->record).empty()) continue;
+    const auto fits = [&](const StoredRecord* other) { return alike(left, other); };
+    const auto right = std::ranges::find_if(pairing.only_b, fits);
+    if (std::ranges::count_if(pairing.only_a, fits) != 1 || right == pairing.only_b.end() ||
+        std::ranges::count_if(pairing.only_b, fits) != 1)
+      continue;
+    const Record &a = left->record, &b = (*right)->record;
+    if (!is_imported(a) && !is_imported(b)) continue;
+    if (!have_common_metric(a, b)) continue;
+    pairing.pairs.push_back({left, *right,
+                             fmt::format("paired as the only {} of stage {}: {} with {}",
+                                         a.kind == "eval" ? "evaluations" : "trainings",
+                                         stage_of(a), describe(a), describe(b))});
+    pairing.only_b.erase(right);
+    std::erase(pairing.only_a, left);
+  }
 }
 
 void pair_across_devices(Pairing& pairing) {
@@ -156,6 +184,7 @@ Pairing pair_records(const RunRecords& a, const RunRecords& b, PairAcross across
   pair_evaluated_again(a, pairing);
   if (across == PairAcross::kDevices) pair_across_devices(pairing);
   pair_only_evaluations(pairing, across);
+  pair_stages(pairing);
   split_unmatched(pairing);
   return pairing;
 }

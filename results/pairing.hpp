@@ -38,6 +38,8 @@ enum class PairAcross { kNothing, kDevices };
 // - the only evaluation of each side, when both have the same tasks, device and seed, whatever the
 //   names; with kDevices also when each was evaluated on its own device; where one is imported,
 //   when they have any metric in common;
+// - where one is imported, the only evaluation of a stage on each side with any metric in common;
+//   likewise the only training of it;
 // - nodes of which no seed occurs on both sides become UnmatchedSeeds.
 Pairing pair_records(const RunRecords& a, const RunRecords& b, PairAcross across);
 // Same kind, name and seed on two devices of one run. Evaluations pair where both sides evaluated

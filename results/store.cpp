@@ -178,6 +178,19 @@ bool is_imported(const Record& record) {
   return record.settings->is_object() && record.settings->contains("imported");
 }
 
+std::string stage_of(const Record& record) {
+  constexpr std::string_view kStages[] = {"base", "mid", "sft", "dpo", "rl"};
+  const auto known = [&](std::string stage) {
+    return std::ranges::find(kStages, stage) == std::end(kStages) ? std::string() : stage;
+  };
+  if (is_imported(record)) return known(record.settings->at("imported").value("stage", ""));
+  std::string said = known(record.name.substr(0, record.name.find('.')));
+  if (said.empty() && record.settings->is_object() && record.settings->contains("stage") &&
+      record.settings->at("stage").is_string())
+    said = known(record.settings->at("stage").get<std::string>());
+  return said;
+}
+
 Result<Record> read_record(const fs::path& folder) {
   const fs::path path = folder / kRecordFile;
   NB_TRY(const std::string text, read_file(path));

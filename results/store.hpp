@@ -40,6 +40,9 @@ struct StoredRecord {
 };
 // Made from another harness's results, in memory or as a folder that `import` wrote.
 bool is_imported(const Record& record);
+// Stage of training that the record's model comes from, "base", "mid", "sft", "dpo" or "rl": what a
+// foreign result or a captured run says, else the beginning of the node's name. Empty: not known.
+std::string stage_of(const Record& record);
 // Every listed file is there with its digest; the error names the file and both digests.
 Result<void> verify_artifacts(const StoredRecord& stored);
 Result<void> verify_artifact(const StoredRecord& stored, const std::string& file);

@@ -5,6 +5,7 @@
 
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
+#include "results/import/any_foreign.hpp"
 #include "results/import/explain.hpp"
 #include "results/import/formats.hpp"
 #include "results/import/to_records.hpp"
@@ -20,7 +21,7 @@ struct Options {
 };
 
 int import(const Options& options) {
-  const auto results = read_foreign(options.path);
+  const auto results = read_any_foreign(options.path);
   if (!results) return fail(results.error());
   if (!options.out.empty())
     if (const auto written = write_import(*results, options.out); !written)
@@ -36,14 +37,18 @@ int import(const Options& options) {
 std::string formats_text() {
   std::string text;
   for (const ImportFormat& format : import_formats()) text += fmt::format("\n  {}", format.name);
-  return text;
+  return text +
+         "\n  tables of reported results: nanochat's report cards, CSVs and training logs, "
+         "Markdown";
 }
 
 }  // namespace
 
 Action add_import(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("PATH", options->path, "another harness's file, or a folder of them")->required();
+  app.add_option("PATH", options->path,
+                 "another harness's file, a folder of them, or published:NAME")
+      ->required();
   app.add_option("--out", options->out,
                  "write a run folder here; without it, say what was understood");
   app.add_flag("--explain", options->explain,

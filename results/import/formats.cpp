@@ -184,6 +184,15 @@ bool head_is_jsonl_with(const FileHead& head, std::span<const std::string_view> 
                      [&](std::string_view key) { return has_key(line, key); });
 }
 
+Result<bool> holds_known_format(const fs::path& path) {
+  NB_TRY(const auto files, files_under(path));
+  for (const fs::path& file : files) {
+    NB_TRY(const Head head, head_of(file));
+    if (format_of(file, head) != nullptr) return true;
+  }
+  return false;
+}
+
 Result<ForeignResults> read_foreign(const fs::path& path, ForeignBuilder::Look look) {
   NB_TRY(const auto files, files_under(path));
   ForeignBuilder builder;

@@ -33,6 +33,9 @@ std::span<const ImportFormat> import_formats();  // first match counts
 Result<ForeignResults> read_foreign(const std::filesystem::path& path,
                                     ForeignBuilder::Look look = {});
 
+// Any file of it is of a format above; nothing is read but the files' beginnings.
+Result<bool> holds_known_format(const std::filesystem::path& path);
+
 // For recognisers: the head is JSON (or its first line is) and has this key on the top level, as
 // far as the head shows. No parsing of what lies deeper.
 bool head_has_key(const FileHead& head, std::string_view key);

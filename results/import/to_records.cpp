@@ -9,7 +9,7 @@
 
 #include "harness/base/check.hpp"
 #include "harness/base/hash.hpp"
-#include "results/import/formats.hpp"
+#include "results/import/any_foreign.hpp"
 #include "results/stats.hpp"
 
 namespace nb {
@@ -130,8 +130,20 @@ StoredRecord record_of(ForeignRun& run, const fs::path& path, std::vector<std::s
       key_text += fmt::format("{} {}", metric.name, metric.value.value_or(0));
   record.node_key = sha256_hex(key_text);
   stored.items = std::make_shared<const Items>(std::move(items));
-  for (const std::string& note : run.notes) notes.push_back(record.name + ": " + note);
   return stored;
+}
+
+// One sentence for all runs that it concerns.
+void add_notes(const std::vector<std::pair<std::string, std::string>>& said,
+               std::vector<std::string>& notes) {
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    const auto same = [&](const auto& other) { return other.second == said[i].second; };
+    if (std::any_of(said.begin(), said.begin() + static_cast<std::ptrdiff_t>(i), same)) continue;
+    const auto runs = std::ranges::count_if(said, same);
+    const std::string who =
+        runs > 1 ? fmt::format("{} and {} more", said[i].first, runs - 1) : said[i].first;
+    notes.push_back(who + ": " + said[i].second);
+  }
 }
 
 }  // namespace
@@ -139,22 +151,29 @@ StoredRecord record_of(ForeignRun& run, const fs::path& path, std::vector<std::s
 RunRecords records_of(ForeignResults results) {
   RunRecords records;
   records.path = results.path;
-  for (ForeignRun& run : results.runs)
+  std::vector<std::pair<std::string, std::string>> said;  // record, sentence
+  for (ForeignRun& run : results.runs) {
     records.records.push_back(record_of(run, results.path, records.notes));
+    for (const std::string& note : run.notes)
+      said.emplace_back(records.records.back().record.name, note);
+  }
+  add_notes(said, records.notes);
   records.notes.insert(records.notes.end(), results.ignored.begin(), results.ignored.end());
   return records;
 }
 
 Result<RunRecords> read_any_run(const fs::path& path) {
   std::error_code error;
-  if (!fs::exists(path, error)) return read_run(path);  // the start of a key, or a clear error
-  if (fs::is_regular_file(path, error)) {
-    NB_TRY(ForeignResults results, read_foreign(path));
+  const bool is_published = is_published_path(path);
+  // The start of a key, or a clear error.
+  if (!is_published && !fs::exists(path, error)) return read_run(path);
+  if (is_published || fs::is_regular_file(path, error)) {
+    NB_TRY(ForeignResults results, read_any_foreign(path));
     return records_of(std::move(results));
   }
   auto run = read_run(path);
   if (run) return run;
-  auto foreign = read_foreign(path);
+  auto foreign = read_any_foreign(path);
   if (!foreign) {
     // A folder of neither kind: both say why.
     return bad_input(fmt::format("{}; {}", run.error().message, foreign.error().message));

@@ -13,7 +13,7 @@ namespace nb {
 // metrics "<task>[:<filter>]/<metric>", items in memory (StoredRecord::items).
 RunRecords records_of(ForeignResults results);
 
-// A run folder of ours, or anything that read_foreign knows. What `compare`, `gate`, `audit` and
+// A run folder of ours, or anything that read_any_foreign knows. What `compare`, `gate` and
 // `report` take.
 Result<RunRecords> read_any_run(const std::filesystem::path& path);
 

@@ -49,6 +49,20 @@ TEST(AuditVerb, JsonAloneStandsOnStdout) {
   EXPECT_EQ((*json)["tables"][0]["verdict"], "FAIL");
 }
 
+// Published tables are results like any other; of two report cards stages pair by name.
+TEST(ReportedTables, CompareAndGateTakeThem) {
+  const Bench bench;
+  const std::string gpu = "published:seed_result_table/GPU",
+                    npu = "published:seed_result_table/NPU";
+  const auto compared = bench({"compare", gpu, npu});
+  EXPECT_EQ(compared.exit_code, 0) << compared.err;
+  EXPECT_EQ(compared.out.find("B is worse on "), 0U) << compared.out;
+  EXPECT_NE(compared.out.find("eval GPU.mid | eval NPU.mid"), std::string::npos);
+  EXPECT_EQ(bench({"gate", gpu, npu}).exit_code, 1);
+  expect_sentence(bench({"compare", gpu, "published:seed_result_tabel"}), 64,
+                  {"there is no published table \"seed_result_tabel\""});
+}
+
 TEST(AuditVerb, BadInputIsOneSentence) {
   const Bench bench;
   expect_sentence(bench({"audit"}), 64, {"no table to audit"});

@@ -448,7 +448,7 @@ TEST(Compare, SkippedRecordsAreListedInTextAndJson) {
   a.notes.push_back("eval-1: skipped: superseded by eval-2");
   const Comparison c = compare_runs(a, a);
   ASSERT_EQ(c.skipped.size(), 1U);
-  EXPECT_NE(comparison_text(c).find("\nskipped\n  eval-1: skipped: superseded by eval-2\n"),
+  EXPECT_NE(comparison_text(c).find("\nnotes\n  eval-1: skipped: superseded by eval-2\n"),
             std::string::npos);
   EXPECT_EQ(comparison_json(c)["skipped"][0], "eval-1: skipped: superseded by eval-2");
 }

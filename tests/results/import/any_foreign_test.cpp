@@ -1,0 +1,70 @@
+#include "results/import/any_foreign.hpp"
+
+#include <gtest/gtest.h>
+
+#include "harness/base/fs.hpp"
+#include "results/compare.hpp"
+#include "results/import/to_records.hpp"
+#include "results/metric_names.hpp"
+#include "results/pairing.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace nb::test {
+namespace {
+
+TEST(AnyForeign, APublishedTableIsARunLikeAnyOther) {
+  const auto gpu = read_any_run("published:seed_result_table/GPU");
+  ASSERT_TRUE(gpu) << gpu.error().message;
+  const auto npu = read_any_run("published:seed_result_table/NPU");
+  ASSERT_TRUE(npu) << npu.error().message;
+  const Pairing pairing = pair_records(*gpu, *npu, PairAcross::kNothing);
+  EXPECT_FALSE(pairing.pairs.empty());
+  EXPECT_TRUE(pairing.only_a.empty());
+  EXPECT_TRUE(pairing.only_b.empty());
+  for (const PairedRecords& pair : pairing.pairs)
+    EXPECT_EQ(stage_of(pair.a->record), stage_of(pair.b->record));
+}
+
+TEST(AnyForeign, AnUnknownPublishedTableNamesTheNearest) {
+  const auto results = read_any_foreign("published:seed_result_tabel");
+  ASSERT_FALSE(results);
+  EXPECT_NE(results.error().message.find("seed_result_table"), std::string::npos)
+      << results.error().message;
+}
+
+TEST(AnyForeign, AReportCardIsReadWhereNoHarnessWroteIt) {
+  const TempDir dir;
+  const fs::path card = dir.path() / "mid_card.txt";
+  ASSERT_TRUE(write_file(card,
+                         "## Chat evaluation mid\ntimestamp: 2025-11-11 12:23:59\n\n- source: mid\n"
+                         "- ARC-Easy: 0.3500\n- GSM8K: 0.0303\n"));
+  const auto results = read_any_foreign(card);
+  ASSERT_TRUE(results) << results.error().message;
+  ASSERT_EQ(results->runs.size(), 1U);
+  EXPECT_EQ(results->runs[0].stage, "mid");
+}
+
+// A file that a format recognises is damaged, not another kind of table.
+TEST(AnyForeign, ADamagedFileOfAHarnessIsNoTable) {
+  const TempDir dir;
+  const fs::path path = dir.path() / "results.json";
+  ASSERT_TRUE(write_file(path, R"({"results": {"arc_easy": {"acc,none": "x"}}, "versions": {},
+                                   "config_general": 1, "n-shot": {}, "configs": {})"));
+  const auto results = read_any_foreign(path);
+  ASSERT_FALSE(results);
+  EXPECT_EQ(results.error().message.find("table of results"), std::string::npos)
+      << results.error().message;
+}
+
+TEST(AnyForeign, WhatNobodyKnowsSaysWhatIsKnown) {
+  const TempDir dir;
+  const fs::path path = dir.path() / "notes.txt";
+  ASSERT_TRUE(write_file(path, "nothing to see\n"));
+  const auto results = read_any_foreign(path);
+  ASSERT_FALSE(results);
+  EXPECT_NE(results.error().message.find("known are"), std::string::npos);
+  EXPECT_NE(results.error().message.find("report card"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace nb::test
