@@ -19,8 +19,6 @@ constexpr Sentence kSentences[] = {
     {"ERROR (exit {}): nothing was compared", "ERROR（退出码 {0}）：没有可比较的内容"},
     {"{} (exit {}): {} of {} checks are not PASS",
      "{0}（退出码 {1}）：{3} 项检查中 {2} 项不是 PASS"},
-    {"{} (exit {}): {}; {} of {} check are not PASS",
-     "{0}（退出码 {1}）：{2}；{4} 项检查中 {3} 项不是 PASS"},
     {"{} (exit {}): {}; {} of {} checks are not PASS",
      "{0}（退出码 {1}）：{2}；{4} 项检查中 {3} 项不是 PASS"},
     {"{} (exit {}): {} checks, {} bit-identical; accept as a new baseline?",

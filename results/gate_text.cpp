@@ -27,8 +27,8 @@ std::string counts_text(const GateResult& result) {
   if (green)
     return fmt::format("{} check{}, {} bit-identical{}", checks, checks == 1 ? "" : "s", identical,
                        result.night == Verdict::kImproved ? "; accept as a new baseline?" : "");
-  return fmt::format("{} of {} check{} are not PASS", checks - count(result, Verdict::kPass),
-                     checks, checks == 1 ? "" : "s");
+  return fmt::format("{} of {} checks are not PASS", checks - count(result, Verdict::kPass),
+                     checks);
 }
 
 std::string value_cell(const std::optional<double>& value) {
