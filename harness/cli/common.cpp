@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/locations.hpp"
@@ -28,6 +29,11 @@ int print_json(const Json& json) {
   if (!text) return fail(text.error());
   fmt::print("{}\n", *text);
   return kExitOk;
+}
+
+bool is_same_run(const std::string& a, const std::string& b) {
+  std::error_code error;  // of what is no path: not equivalent
+  return a == b || std::filesystem::equivalent(a, b, error);
 }
 
 int fail_for_damaged(const std::vector<std::string>& damaged) {

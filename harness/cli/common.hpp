@@ -28,6 +28,9 @@ int print_json(const Json& json);
 // kExitOk.
 int fail_for_damaged(const std::vector<std::string>& damaged);
 
+// Two paths of runs lead to one file or folder, or are one published table.
+bool is_same_run(const std::string& a, const std::string& b);
+
 // --threads, --simd and --host-fusion: for every verb that computes. main applies them before the
 // verb's action runs; child processes get the level through NPUBENCH_SIMD.
 void add_compute_options(CLI::App& app);

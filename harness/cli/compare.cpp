@@ -68,7 +68,11 @@ int compare(const Options& options) {
   const auto b = read_any_run(options.b);
   if (!b) return fail(b.error());
   if (b->records.empty()) return fail(nothing_found(*b, "").value());
-  return print(compare_runs(*a, *b, PairAcross::kDevices), options.json);
+  Comparison comparison = compare_runs(*a, *b, PairAcross::kDevices);
+  if (is_same_run(options.a, options.b))
+    comparison.cautions.insert(comparison.cautions.begin(),
+                               "A and B are one run: it is compared with itself");
+  return print(comparison, options.json);
 }
 
 }  // namespace

@@ -196,6 +196,8 @@ TEST(BadInput, OneDeviceTwiceIsNoComparison) {
   const Bench bench;
   ASSERT_EQ(bench.train().exit_code, 0);
   const std::string run = bench.suite_folder("train-d1").string();
+  expect_sentence(bench({"gate", run, run + "/"}), 64, {"is given twice"});
+  expect_sentence(bench({"compare", run, run}), 0, {"A and B are one run"});
   expect_sentence(bench({"compare", run, "--devices", "ascend_910b3", "ascend_910b3"}), 64,
                   {"--devices: ascend_910b3 is given twice"});
   // Nor is a run of which nothing can be read.
