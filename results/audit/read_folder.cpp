@@ -51,19 +51,11 @@ std::vector<fs::path> files_below(const fs::path& folder, std::string& trouble) 
   return files;
 }
 
-}  // namespace
-
-Result<FolderTables> read_tables(const std::string& path) {
+FolderTables tables_of(const std::vector<fs::path>& files, bool (*wants)(std::string_view text)) {
   FolderTables all;
   std::error_code error;
-  if (path.starts_with("published:") || !fs::is_directory(path, error)) {
-    NB_TRY(ReportedTable table, read_table(path));
-    all.tables.push_back(std::move(table));
-    return all;
-  }
-  std::string trouble;
   std::map<fs::path, std::vector<Part>> parts;
-  for (const fs::path& file : files_below(path, trouble)) {
+  for (const fs::path& file : files) {
     if (fs::file_size(file, error) > kLargest || error) {
       all.not_read.push_back(file.string() + ": too large for a table of results");
       continue;
@@ -73,6 +65,7 @@ Result<FolderTables> read_tables(const std::string& path) {
       all.not_read.push_back(text.error().message);
       continue;
     }
+    if (!wants(*text)) continue;
     if (is_part(file, *text)) {
       parts[file.parent_path()].push_back({file, std::move(*text)});
       continue;
@@ -97,13 +90,34 @@ Result<FolderTables> read_tables(const std::string& path) {
         all.not_read.push_back(alone.error().message);
     }
   }
-  if (!trouble.empty()) all.not_read.push_back(trouble);
   std::ranges::stable_sort(all.tables, {}, &ReportedTable::name);
+  return all;
+}
+
+}  // namespace
+
+Result<FolderTables> read_tables(const std::string& path) {
+  FolderTables all;
+  std::error_code error;
+  if (path.starts_with("published:") || !fs::is_directory(path, error)) {
+    NB_TRY(ReportedTable table, read_table(path));
+    all.tables.push_back(std::move(table));
+    return all;
+  }
+  std::string trouble;
+  all = tables_of(files_below(path, trouble), [](std::string_view) { return true; });
+  if (!trouble.empty()) all.not_read.push_back(trouble);
   if (all.tables.empty())
     return bad_input(fmt::format("{}: no table of results in this folder{}{}", path,
                                  all.not_read.empty() ? "" : "; ",
                                  all.not_read.empty() ? "" : all.not_read.front()));
   return all;
+}
+
+FolderTables read_cards(const std::vector<fs::path>& files) {
+  return tables_of(files, [](std::string_view text) {
+    return looks_like_report_card(text) || looks_like_training_log(text);
+  });
 }
 
 }  // namespace nb

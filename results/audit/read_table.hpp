@@ -3,6 +3,7 @@
 // Errors are one sentence with file and line. What a file holds besides is counted in `ignored`.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,8 @@ struct FolderTables {
   std::vector<std::string> not_read;  // other files of the folder, a sentence each
 };
 Result<FolderTables> read_tables(const std::string& path);
+// Of these files only: report cards and training logs, which are nothing else. May be empty.
+FolderTables read_cards(const std::vector<std::filesystem::path>& files);
 // where: the file's name, for messages and for the run's name.
 Result<ReportedTable> parse_table(std::string_view text, const std::string& where);
 

@@ -12,10 +12,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<ForeignResults> read_reported(const fs::path& path) {
-  NB_TRY(FolderTables folder, read_tables(path.string()));
-  ForeignResults all;
-  all.path = path;
+void sort_runs(ForeignResults& all) {
+  std::ranges::stable_sort(all.runs, [](const ForeignRun& x, const ForeignRun& y) {
+    return std::tie(x.model, x.stage) < std::tie(y.model, y.stage);
+  });
+}
+
+void add_tables(const FolderTables& folder, ForeignResults& all) {
   for (const ReportedTable& table : folder.tables) {
     ForeignResults one = foreign_of(table);
     std::ranges::move(one.runs, std::back_inserter(all.runs));
@@ -23,12 +26,34 @@ Result<ForeignResults> read_reported(const fs::path& path) {
     for (std::string& sentence : one.ignored)
       all.ignored.push_back(fmt::format("{}: {}", table.name, sentence));
   }
-  std::ranges::move(folder.not_read, std::back_inserter(all.ignored));
+  std::ranges::copy(folder.not_read, std::back_inserter(all.ignored));
+  sort_runs(all);
+}
+
+Result<ForeignResults> read_reported(const fs::path& path) {
+  NB_TRY(const FolderTables folder, read_tables(path.string()));
+  ForeignResults all;
+  all.path = path;
+  add_tables(folder, all);
   if (all.runs.empty()) return bad_input(fmt::format("{}: holds no scores", path.string()));
-  std::ranges::stable_sort(all.runs, [](const ForeignRun& x, const ForeignRun& y) {
-    return std::tie(x.model, x.stage) < std::tie(y.model, y.stage);
-  });
   return all;
+}
+
+// Report cards and logs that lie beside the files of a harness.
+void add_cards(ForeignResults& all) {
+  std::vector<fs::path> files;
+  for (const ForeignResults::File& file : all.files)
+    if (file.format.empty()) files.push_back(file.path);
+  ForeignResults cards;
+  add_tables(read_cards(files), cards);
+  for (const ForeignRun& run : cards.runs)
+    for (ForeignResults::File& file : all.files)
+      for (const fs::path& from : run.files)
+        if (file.format.empty() && (file.path == from || file.path.parent_path() == from))
+          file.format = "table of reported results";
+  std::ranges::move(cards.runs, std::back_inserter(all.runs));
+  std::ranges::move(cards.ignored, std::back_inserter(all.ignored));
+  sort_runs(all);
 }
 
 }  // namespace
@@ -38,7 +63,11 @@ bool is_published_path(const fs::path& path) { return path.string().starts_with(
 Result<ForeignResults> read_any_foreign(const fs::path& path, ForeignBuilder::Look look) {
   if (is_published_path(path)) return read_reported(path);
   NB_TRY(const bool is_known, holds_known_format(path));
-  if (is_known) return read_foreign(path, std::move(look));
+  if (is_known) {
+    NB_TRY(ForeignResults results, read_foreign(path, std::move(look)));
+    add_cards(results);
+    return results;
+  }
   auto reported = read_reported(path);
   if (reported) return reported;
   auto foreign = read_foreign(path);  // says which formats there are

@@ -44,6 +44,20 @@ TEST(AnyForeign, AReportCardIsReadWhereNoHarnessWroteIt) {
   EXPECT_EQ(results->runs[0].stage, "mid");
 }
 
+TEST(AnyForeign, AReportCardBesideAHarnesssFilesIsReadAndAnyOtherTableIsNot) {
+  const TempDir dir;
+  ASSERT_TRUE(write_file(dir / "items.csv", "item,outcome\na,1\nb,0\n"));
+  ASSERT_TRUE(write_file(dir / "card.txt",
+                         "## Chat evaluation mid\ntimestamp: 2025-11-11 12:23:59\n\n- source: mid\n"
+                         "- ARC-Easy: 0.3500\n"));
+  ASSERT_TRUE(write_file(dir / "model.txt", "| Task | x |\n|---|---|\n| MMLU | 0.31 |\n"));
+  const auto results = read_any_foreign(dir.path());
+  ASSERT_TRUE(results) << results.error().message;
+  ASSERT_EQ(results->runs.size(), 2U);
+  EXPECT_EQ(results->runs[0].stage, "mid");
+  EXPECT_EQ(results->runs[1].model, "items");
+}
+
 // A file that a format recognises is damaged, not another kind of table.
 TEST(AnyForeign, ADamagedFileOfAHarnessIsNoTable) {
   const TempDir dir;
