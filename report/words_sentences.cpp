@@ -172,7 +172,7 @@ constexpr Sentence kSentences[] = {
     {"the reference answers differ: {}", "标准答案不同：{0}"},
     {"the prompts differ: {}", "提示不同：{0}"},
     {"no difference below is the device's alone", "下面的差异都不能只归因于设备"},
-    {"no item of A is an item of B", "A 的题目没有一道是 B 的题目"},
+    {"INCOMPARABLE: no item of A is an item of B", "INCOMPARABLE：A 的题目没有一道是 B 的题目"},
     {"{} paired items", "{0} 道成对的题目"},
     {"{} only in A, {} only in B", "仅在 A 中 {0}，仅在 B 中 {1}"},
     {"only in A", "仅在 A 中"},

@@ -41,7 +41,8 @@ void add_imported_items(MetricDifference& row, const ItemComparison& items) {
   if (n == 0) {
     row.difference.reset();
     row.relative.reset();
-    row.note = "no item of A is an item of B";
+    row.incomparable = true;
+    row.note = "INCOMPARABLE: no item of A is an item of B";
     return;
   }
   row.n = n;

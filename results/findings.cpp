@@ -118,10 +118,13 @@ std::vector<std::string> findings_of(const Comparison& comparison) {
 }
 
 std::vector<std::string> cautions_of(const Comparison& comparison) {
-  std::vector<std::string> prompts, golds, samples, cautions;
+  std::vector<std::string> prompts, golds, samples, parts, cautions;
   for (const RecordPair& pair : comparison.pairs)
     for (const ItemComparison& items : pair.items) {
       const std::string share = fmt::format("of {} items", items.counts.n());
+      if (items.counts.n() > 0 && (items.only_a > 0 || items.only_b > 0))
+        parts.push_back(fmt::format("{} {} items, {} only in A, {} only in B", items.task,
+                                    items.counts.n(), items.only_a, items.only_b));
       if (items.prompts_differ > 0)
         prompts.push_back(fmt::format("{} {} of {}", items.prompts_differ, share, items.task));
       if (items.samples_differ > 0)
@@ -129,6 +132,8 @@ std::vector<std::string> cautions_of(const Comparison& comparison) {
       if (items.golds_differ > 0)
         golds.push_back(fmt::format("{} {} of {}", items.golds_differ, share, items.task));
     }
+  if (!parts.empty())
+    cautions.push_back(fmt::format("compared is what both sides have: {}", fmt::join(parts, "; ")));
   if (!golds.empty())
     cautions.push_back(fmt::format("the reference answers differ: {}", fmt::join(golds, ", ")));
   if (!samples.empty())

@@ -23,7 +23,8 @@ struct Score {
   double difference = 0;
   std::optional<Interval> interval;
   std::optional<double> p, visible;
-  bool equal = false;  // answer by answer
+  bool equal = false;    // answer by answer
+  bool partial = false;  // items of a side have no partner
   bool better() const { return (difference > 0) == (direction == Direction::kHigher); }
 };
 
@@ -52,14 +53,15 @@ std::vector<Score> scores_of(const Comparison& comparison) {
       const bool equal = items != pair.items.end() && items->error.empty() && items->changed == 0;
       if (!pair.imported && items == pair.items.end()) continue;  // follows from scored items
       scores.push_back({row.name + place_of(comparison, pair), row.unit, row.direction,
-                        *row.difference, row.interval95, row.p_two_sided, row.visible, equal});
+                        *row.difference, row.interval95, row.p_two_sided, row.visible, equal,
+                        items != pair.items.end() && (items->only_a > 0 || items->only_b > 0)});
     }
   }
   for (const SeedDifference& seed : comparison.seeds) {
     if (!seed.test || seed.all_fixed || seed.direction == Direction::kNone) continue;
     scores.push_back({seed.metrics.front() + " of " + seed.group, seed.unit, seed.direction,
                       seed.test->difference, seed.test->interval95, seed.test->p_two_sided,
-                      seed.visible(), false});
+                      seed.visible(), false, false});
   }
   return scores;
 }
@@ -110,11 +112,11 @@ std::string headline(const Comparison& comparison) {
     if (score.p) p.push_back(*score.p);
   const std::vector<double> adjusted = holm(p);
   std::vector<Score> worse, better, open;
-  std::size_t equal = 0, untested = 0, at = 0;
+  std::size_t equal = 0, partly_equal = 0, untested = 0, at = 0;
   for (const Score& score : scores) {
     const double corrected = score.p ? adjusted[at++] : 1;
     if (score.equal)
-      ++equal;
+      ++(score.partial ? partly_equal : equal);
     else if (!score.p)
       ++untested;
     else if (corrected <= kAlpha)
@@ -130,6 +132,9 @@ std::string headline(const Comparison& comparison) {
     parts.push_back(fmt::format("no difference shown on {}{}", plural(open.size(), "score"),
                                 visible_range(open)));
   if (equal > 0) parts.push_back(fmt::format("{} equal answer by answer", plural(equal, "score")));
+  if (partly_equal > 0)
+    parts.push_back(fmt::format("{} equal answer by answer on the items that both sides have",
+                                plural(partly_equal, "score")));
   if (untested > 0)
     parts.push_back(fmt::format("{} without items or standard errors: nothing can be said of {}",
                                 plural(untested, "score"), untested == 1 ? "it" : "them"));

@@ -78,11 +78,11 @@ Result<void> add_golden(const Options& options, const GatePolicy& policy,
 }
 
 Result<GateResult> judge(const Options& options) {
+  NB_TRY(const GatePolicy policy, read_policy(options.policy));
   if (options.runs.size() == 2 && is_same_run(options.runs[0], options.runs[1]))
     return bad_input(fmt::format(
         "gate: {} is given twice; a run is always equal to itself: give a baseline and a candidate",
         options.runs[0]));
-  NB_TRY(const GatePolicy policy, read_policy(options.policy));
   GateOptions how;
   how.strict = options.strict;
   NB_TRY(const RunRecords candidate, read_side(options.runs.back()));

@@ -208,7 +208,7 @@ Result<EvaluationOutcome> rescore(EvaluationRequest request) {
              mark_stored(loaded.task, loaded.texts(), texts, c, ItemsWithoutTexts::kLeftOut));
       // What decided the texts stays what it was.
       for (const std::string& key : {std::string("tokenizer"), id + "/generation", id + "/context",
-                                     id + "/form", id + "/extraction"})
+                                     id + "/inputs", id + "/form", id + "/extraction"})
         if (const auto at = stored.record.comparability.find(key);
             at != stored.record.comparability.end())
           result.comparability[key] = at->second;

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <cmath>
+#include <cstdint>
 
 #include "harness/base/csv.hpp"
+#include "results/audit/table.hpp"
 #include "results/import/readers.hpp"
 
 namespace nb {
@@ -33,16 +35,19 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
 
 bool holds_nul(std::string_view bytes) { return bytes.find('\0') != std::string_view::npos; }
 
-// 0.4321, 43.21 %, 1,234: what people write. nothing: not a number.
-std::optional<double> number_in(std::string text) {
-  std::erase_if(text, [](char c) { return c == ' ' || c == ','; });
-  const bool percent = text.ends_with('%');
-  if (percent) text.pop_back();
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || text.empty()) return std::nullopt;
-  return percent ? value / 100 : value;
+// 0.4321, 43.21 %, 1,234: what people write. nothing: not a number, or one with a decimal comma.
+std::optional<double> number_in(const std::string& text) {
+  const auto printed = parse_printed(text, "");
+  if (!printed || !printed->unit.empty() || printed->is_rough) return std::nullopt;
+  return printed->value;
+}
+
+// A whole number of at least 1, as far as doubles count one by one.
+std::optional<std::int64_t> count_in(const std::string& text) {
+  const auto number = number_in(text);
+  if (!number || *number < 1 || *number > 0x1p53 || *number != std::floor(*number))
+    return std::nullopt;
+  return static_cast<std::int64_t>(*number);
 }
 
 // 1, 0, true, false, correct, wrong, … as a value; fractions as they are.
@@ -109,8 +114,13 @@ Result<void> read_items_csv(const fs::path& path, ForeignBuilder& builder) {
     ForeignItem item;
     item.source_id = columns.cell(row, "item");
     if (item.source_id.empty()) return bad_input(where + ": the item has no name");
-    if (const auto epoch = number_in(columns.cell(row, "epoch")))
-      item.epoch = static_cast<std::int64_t>(*epoch);
+    if (const std::string epoch = columns.cell(row, "epoch"); !epoch.empty()) {
+      const auto count = count_in(epoch);
+      if (!count)
+        return bad_input(
+            fmt::format("{}: epoch \"{}\" is not a whole number from 1", where, epoch));
+      item.epoch = *count;
+    }
     item.content = columns.cell(row, "question");
     item.gold = columns.cell(row, "gold");
     item.prediction = columns.cell(row, "prediction");
@@ -138,17 +148,25 @@ Result<void> read_totals_csv(const fs::path& path, ForeignBuilder& builder) {
     const auto accuracy = number_in(columns.cell(row, "accuracy"));
     if (task.empty()) return bad_input(where + ": the task has no name");
     if (!accuracy)
+      return bad_input(fmt::format("{}: accuracy \"{}\" is not a number; write 0.311 or 31.1 %",
+                                   where, columns.cell(row, "accuracy")));
+    if (*accuracy < 0 || *accuracy > 1)
       return bad_input(
-          fmt::format("{}: accuracy \"{}\" is not a number", where, columns.cell(row, "accuracy")));
+          fmt::format("{}: accuracy \"{}\" is not between 0 and 1; a percentage has its "
+                      "sign: 31.1 %",
+                      where, columns.cell(row, "accuracy")));
     ForeignSeries& series = builder.series(run, {task, "", "accuracy"});
     if (series.reported) return bad_input(fmt::format("{}: task {} occurs twice", where, task));
     series.reported = *accuracy;
-    series.reported_stderr = number_in(columns.cell(row, "stderr"));
+    if (const std::string error = columns.cell(row, "stderr"); !error.empty()) {
+      series.reported_stderr = number_in(error);
+      if (!series.reported_stderr || *series.reported_stderr < 0)
+        return bad_input(fmt::format("{}: stderr \"{}\" is no standard error", where, error));
+    }
     if (const std::string n = columns.cell(row, "n"); !n.empty()) {
-      const auto count = number_in(n);
-      if (!count || *count < 1 || *count != static_cast<double>(static_cast<std::int64_t>(*count)))
-        return bad_input(fmt::format("{}: n \"{}\" is not a count of items", where, n));
-      series.reported_n = static_cast<std::int64_t>(*count);
+      const auto count = count_in(n);
+      if (!count) return bad_input(fmt::format("{}: n \"{}\" is not a count of items", where, n));
+      series.reported_n = *count;
     }
   }
   return {};

@@ -42,9 +42,9 @@ TEST(CoreEvaluator, FewShotSeedIsPartOfComparability) {
 TEST(CoreEvaluator, ComparabilityNamesAllThatDecidesWhatIsMeasured) {
   const auto map = run({}).comparability;
   for (const char* key : {"baselines", "few_shot_seed", "max_per_task", "scorer", "shuffle_seed",
-                          "tokenizer", "toy/context", "toy/items", "toy/prompts"})
+                          "tokenizer", "toy/context", "toy/inputs", "toy/items", "toy/prompts"})
     EXPECT_TRUE(map.contains(key)) << key;
-  EXPECT_EQ(map.size(), 9u);
+  EXPECT_EQ(map.size(), 10u);
 }
 
 TEST(CoreEvaluator, FaultChangesPredictionsButNotComparability) {

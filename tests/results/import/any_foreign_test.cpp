@@ -4,6 +4,7 @@
 
 #include "harness/base/fs.hpp"
 #include "results/compare.hpp"
+#include "results/headline.hpp"
 #include "results/import/to_records.hpp"
 #include "results/metric_names.hpp"
 #include "results/pairing.hpp"
@@ -68,6 +69,26 @@ TEST(AnyForeign, ADamagedFileOfAHarnessIsNoTable) {
   ASSERT_FALSE(results);
   EXPECT_EQ(results.error().message.find("table of results"), std::string::npos)
       << results.error().message;
+}
+
+RunRecords items_of(const TempDir& dir, const char* name, const char* rows) {
+  EXPECT_TRUE(write_file(dir / name, std::string("item,outcome\n") + rows));
+  return read_any_run(dir / name).value();
+}
+
+// Half of the items, all alike, were "equal answer by answer"; none at all was exit code 0.
+TEST(AnyForeign, EqualIsSaidOnlyOfTheItemsThatBothHave) {
+  const TempDir dir;
+  const RunRecords all = items_of(dir, "all.csv", "a,1\nb,0\nc,1\n");
+  const RunRecords half = items_of(dir, "half.csv", "a,1\nb,0\n");
+  const Comparison c = compare_runs(all, half, PairAcross::kDevices);
+  EXPECT_EQ(headline(c), "1 score equal answer by answer on the items that both sides have.");
+  ASSERT_EQ(c.cautions.size(), 1U);
+  EXPECT_EQ(c.cautions[0],
+            "compared is what both sides have: items/accuracy 2 items, 1 only in A, 0 only in B");
+  const RunRecords others = items_of(dir, "none.csv", "y,1\nz,0\n");
+  const Comparison none = compare_runs(all, others, PairAcross::kDevices);
+  EXPECT_NE(none.why_incomparable().find("no item of A is an item of B"), std::string::npos);
 }
 
 TEST(AnyForeign, WhatNobodyKnowsSaysWhatIsKnown) {

@@ -50,9 +50,25 @@ TEST(SimpleCsv, BadCellsAreNamedWithTheirLine) {
             "a.csv:1: unknown column \"colour\"; known are task, item, outcome, prediction, gold, "
             "question, epoch");
   EXPECT_EQ(read_text("a.csv", "task,accuracy,n\nx,nan?,3\n").error().message,
-            "a.csv:2: accuracy \"nan?\" is not a number");
+            "a.csv:2: accuracy \"nan?\" is not a number; write 0.311 or 31.1 %");
   EXPECT_EQ(read_text("a.csv", "task,accuracy,n\nx,0.5,3\nx,0.5,3\n").error().message,
             "a.csv:3: task x occurs twice");
+}
+
+// "31,1 %" was read as 3.11, a percentage without its sign as an accuracy above 1.
+TEST(SimpleCsv, NothingIsGuessedOfANumber) {
+  const auto error = [](const std::string& text) {
+    const auto results = read_text("a.csv", text);
+    return results ? "read" : results.error().message;
+  };
+  EXPECT_EQ(error("task,accuracy\nx,\"31,1 %\"\n"),
+            "a.csv:2: accuracy \"31,1 %\" is not a number; write 0.311 or 31.1 %");
+  EXPECT_EQ(error("task,accuracy\nx,31.1\n"),
+            "a.csv:2: accuracy \"31.1\" is not between 0 and 1; a percentage has its sign: 31.1 %");
+  EXPECT_EQ(error("task,accuracy,stderr\nx,.5,?\n"), "a.csv:2: stderr \"?\" is no standard error");
+  EXPECT_EQ(error("task,accuracy,n\nx,.5,1e300\n"), "a.csv:2: n \"1e300\" is not a count of items");
+  EXPECT_EQ(error("item,outcome,epoch\nx,1,1e300\n"),
+            "a.csv:2: epoch \"1e300\" is not a whole number from 1");
 }
 
 TEST(SimpleCsv, SomethingElseIsCalledUnknownWithItsBeginning) {
