@@ -17,26 +17,12 @@
 #include "harness/suite/mixture.hpp"
 #include "model/data/microworld_chat.hpp"
 #include "model/decoder/presets.hpp"
-#include "model/device/profile.hpp"
+#include "model/device/device_table.hpp"
 #include "model/train/port_defects.hpp"
 #include "results/audit/published.hpp"
 
 namespace nb::cli {
 namespace {
-
-Result<TextTable> list_devices() {
-  TextTable table{{"device", "kind", "", "memory", "bf16 peak", "software"}, {}};
-  for (const std::string& name : profile_names()) {
-    NB_TRY(const DeviceProfile profile, load_profile(name));
-    const auto& bf16 = profile.matrix.peak.bf16;
-    table.rows.push_back(
-        {name, profile.identity.kind, profile.identity.title,
-         human_bytes(profile.memory.usable.value * (1 << 30)),
-         bf16 ? human_rate(bf16->value * 1e12, "flop/s") : "none",
-         profile.software.mode.value == SoftwareMode::kEager ? "eager" : "compiled"});
-  }
-  return table;
-}
 
 Result<TextTable> list_suites() {
   namespace fs = std::filesystem;
@@ -142,7 +128,8 @@ struct Listing {
   Result<TextTable> (*make)();
 };
 constexpr Listing kListings[] = {
-    {"devices", "profiles of emulated devices", list_devices},
+    {"devices", "profiles of emulated devices", device_table},
+    {"stacks", "software stacks that --stack and a suite's device can name", stack_table},
     {"models", "presets of the decoder that train and predict know, with 32,768 tokens",
      list_models},
     {"suites", "suite files in the folder suites", list_suites},

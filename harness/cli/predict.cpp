@@ -18,9 +18,21 @@ namespace {
 
 struct Options {
   std::string device;
+  std::string stack;                         // eager, compiled, or a name; empty: the device's own
   std::map<std::string, std::string> given;  // field of PredictSettings → text
   bool json = false;
 };
+
+// eager and compiled say how the device's own stack runs the model where it trains.
+DeviceEntry entry_of(const Options& options) {
+  DeviceEntry entry;
+  entry.name = entry.profile = options.device;
+  if (options.stack == "eager" || options.stack == "compiled")
+    entry.stacks = {{"train", options.stack}, {"tune", options.stack}};
+  else if (!options.stack.empty())
+    entry.stack = options.stack;
+  return entry;
+}
 
 Result<PredictSettings> settings_of(const Options& options) {
   Json json = Json::object();
@@ -32,9 +44,10 @@ Result<PredictSettings> settings_of(const Options& options) {
   return parse_struct<PredictSettings>(json, "predict");
 }
 
-Json prediction_json(const Options& options, const PredictSettings& settings,
-                     const Prediction& prediction) {
+Json prediction_json(const Options& options, const DeviceProfile& profile,
+                     const PredictSettings& settings, const Prediction& prediction) {
   Json json{{"device", options.device},
+            {"stack", profile.stack},
             {"settings", print_struct(settings)},
             {"clock", "sim"},
             {"fits", prediction.fits},
@@ -113,8 +126,7 @@ std::string prediction_text(const Options& options, const PredictSettings& setti
 }
 
 int predict_verb(const Options& options) {
-  DeviceEntry entry;
-  entry.name = entry.profile = options.device;
+  const DeviceEntry entry = entry_of(options);
   const auto device = resolve_device(entry, "--device");
   if (!device) return fail(device.error());
   const auto settings = settings_of(options);
@@ -124,7 +136,8 @@ int predict_verb(const Options& options) {
   const auto prediction = predict(*settings, device->profile, *between_nodes);
   if (!prediction) return fail(prediction.error());
   if (options.json) {
-    const int printed = print_json(prediction_json(options, *settings, *prediction));
+    const int printed =
+        print_json(prediction_json(options, device->profile, *settings, *prediction));
     if (printed != kExitOk) return printed;
   } else if (prediction->fits) {
     fmt::print("{}", prediction_text(options, *settings, *prediction));
@@ -139,11 +152,15 @@ int predict_verb(const Options& options) {
 Action add_predict(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("--device", options->device, "profile (npubench list devices)")->required();
+  app.add_option("--stack", options->stack,
+                 "software on it: eager, compiled, or a name (npubench list stacks); default: the "
+                 "device's own");
   const PredictSettings defaults;
   const Json values = print_struct(defaults);
   for (const Field& field : PredictSettings{}.fields()) {
     std::string flags = flag_of(field.name);
     if (field.name == "device_batch_size") flags += ",--device-batch";
+    if (field.name == "cards") flags += ",--ranks";
     const auto value = values.find(field.name);
     const bool has_default = value != values.end() && !value->is_null();
     app.add_option(

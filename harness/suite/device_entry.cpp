@@ -12,14 +12,13 @@
 namespace nb {
 namespace {
 
-Result<Json> read_profile(const std::string& name, const std::string& where) {
-  if (name.ends_with(".json")) return read_json(name);
+Result<Json> read_profile(const std::string& name, const std::optional<std::string>& stack,
+                          const std::string& where) {
   const std::vector<std::string> names = profile_names();
-  const std::string_view text = profile_text(name);
-  if (text.empty())
+  if (!name.ends_with(".json") && !std::ranges::binary_search(names, name))
     return bad_input(fmt::format("{}: no profile \"{}\"{} (npubench list devices)", where, name,
                                  did_you_mean(name, names)));
-  return parse_json(text, name);
+  return load_profile_json(name, stack);
 }
 
 constexpr const char* kSetBySuite = "assumed: set by the suite";
@@ -119,12 +118,12 @@ DeviceEntry with_defects_in(DeviceEntry entry, DefectScope scope) {
 }
 
 Result<ResolvedDevice> resolve_device(const DeviceEntry& entry, const std::string& where) {
-  NB_TRY(Json machine, read_profile(entry.profile, where + "/profile"));
+  NB_TRY(Json machine, read_profile(entry.profile, entry.stack, where + "/profile"));
   // What is wrong with a file is said of the file, and nothing is put into a broken one.
   NB_TRY(DeviceProfile profile, parse_profile(machine, entry.profile));
   Json policy = machine;
   if (!entry.numerics.empty()) {
-    NB_TRY(policy, read_profile(entry.numerics, where + "/numerics"));
+    NB_TRY(policy, read_profile(entry.numerics, {}, where + "/numerics"));
     NB_TRY(const DeviceProfile other, parse_profile(policy, entry.numerics));
   }
   NB_TRY(const PortDefects defects, parse_port_defects(entry.defects, where + "/defects"));

@@ -6,6 +6,10 @@ FieldList DeviceEntry::fields() {
   return {
       {"name", "name in records and tables; default: the profile's name", &name},
       {"profile", "a profile of `npubench list devices`", &profile, {.required = true}},
+      {"stack",
+       "software stack in place of its own (npubench list stacks)",
+       &stack,
+       {.omits_absent = true}},
       {"numerics", "profile whose numerics policy replaces its own; empty: its own", &numerics},
       {"numerics_overrides", "single fields of the numerics policy: name → value",
        &numerics_overrides},

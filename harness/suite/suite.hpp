@@ -26,8 +26,10 @@ namespace nb {
 // One emulated device of a suite. In the file either a profile's name ("ascend_910b3") or an
 // object.
 struct DeviceEntry {
-  std::string name;      // how records and tables call it; default: the profile's name
-  std::string profile;   // a profile of `npubench list devices`
+  std::string name;     // how records and tables call it; default: the profile's name
+  std::string profile;  // a profile of `npubench list devices`
+  // The software stack on it (model/device/stacks), with its numerics; absent: the profile's own.
+  std::optional<std::string> stack = {};
   std::string numerics;  // profile whose numerics policy replaces the own one; empty: own
   std::map<std::string, std::string> numerics_overrides;  // field of the policy → value, on top
   // train, tune (SFT and RL), score, generate → eager, compiled: how the model is run in that use,

@@ -62,6 +62,12 @@ class Communicator {
   virtual void broadcast(CollectiveBuffer x, int root, std::string_view label) = 0;
   virtual void barrier(std::string_view label) = 0;
 
+  // While a BesideScope lives, collectives of a dry rank run beside compute: later ops wait for one
+  // only through device().wait_for(last_end_ns() as it was behind it). Executing ranks wait at
+  // once.
+  bool runs_beside() const { return runs_beside_; }
+  virtual std::int64_t last_end_ns() const { return 0; }
+
  protected:
   Communicator(Device* device, int rank, int size) : device_(device), rank_(rank), size_(size) {}
 
@@ -69,6 +75,21 @@ class Communicator {
   Device* device_;
   int rank_;
   int size_;
+  bool runs_beside_ = false;
+  friend class BesideScope;
+};
+
+class BesideScope {
+ public:
+  explicit BesideScope(Communicator& communicator) : communicator_(communicator) {
+    communicator_.runs_beside_ = !communicator_.device().executes();
+  }
+  ~BesideScope() { communicator_.runs_beside_ = false; }
+  BesideScope(const BesideScope&) = delete;
+  BesideScope& operator=(const BesideScope&) = delete;
+
+ private:
+  Communicator& communicator_;
 };
 
 // One rank that stands for `nodes` × size / nodes equal ones: time and memory without data. size >

@@ -60,9 +60,16 @@ class SymmetricCommunicator final : public Communicator {
     desc.label = label;
     desc.count = count;
     desc.dtype = dtype;
+    if (runs_beside()) {
+      end_ns_ = device().run_collective_beside(desc, time_ns, size_bytes);
+      return;
+    }
     device().run_collective(desc, device().collective_ready_ns(), time_ns, size_bytes);
   }
 
+  std::int64_t last_end_ns() const override { return end_ns_; }
+
+  std::int64_t end_ns_ = 0;
   RankLayout layout_;
   LinkModel model_;
 };

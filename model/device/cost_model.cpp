@@ -16,6 +16,7 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 
 struct Tiling {
   TileCount count;
+  std::int64_t tile_m = 0, tile_n = 0;
   double flops_per_core = 0;  // of the busiest core, padding to whole tiles included
 };
 
@@ -23,27 +24,14 @@ Tiling tile(const Kernel& kernel, const MatrixUnitProfile& matrix, std::int64_t 
             std::int64_t tile_n) {
   const std::int64_t step = matrix.tile_k.whole();
   Tiling tiling;
+  tiling.tile_m = tile_m;
+  tiling.tile_n = tile_n;
   tiling.count.tiles = kernel.batch * ceil_div(kernel.m, tile_m) * ceil_div(kernel.n, tile_n);
   tiling.count.waves = ceil_div(tiling.count.tiles, matrix.cores.whole());
   tiling.flops_per_core = static_cast<double>(tiling.count.waves) * 2.0 *
                           static_cast<double>(tile_m) * static_cast<double>(tile_n) *
                           static_cast<double>(ceil_div(kernel.k, step) * step);
   return tiling;
-}
-
-// Libraries choose among tile shapes; halves of the profile's, down to a quarter, fill the cores
-// when a product is small. The one whose busiest core has least to do; larger tiles win ties.
-Tiling best_tiling(const Kernel& kernel, const MatrixUnitProfile& matrix) {
-  const std::int64_t full_m = matrix.tile_m.whole(), full_n = matrix.tile_n.whole();
-  Tiling best = tile(kernel, matrix, full_m, full_n);
-  for (const std::int64_t m : {full_m, full_m / 2, full_m / 4}) {
-    for (const std::int64_t n : {full_n, full_n / 2, full_n / 4}) {
-      if (m < kTileStep || n < kTileStep) continue;
-      const Tiling candidate = tile(kernel, matrix, m, n);
-      if (candidate.flops_per_core < best.flops_per_core) best = candidate;
-    }
-  }
-  return best;
 }
 
 double peak_flop_per_ns(const Kernel& kernel, const DeviceProfile& profile) {
@@ -53,11 +41,111 @@ double peak_flop_per_ns(const Kernel& kernel, const DeviceProfile& profile) {
   return peak->value * kFlopPerNs;
 }
 
-// Time of the busiest core: cores are equal shares of the peak.
-double matrix_time(const Kernel& kernel, const DeviceProfile& profile) {
-  const double core_rate = peak_flop_per_ns(kernel, profile) / profile.matrix.cores.value;
-  return best_tiling(kernel, profile.matrix).flops_per_core / core_rate /
-         profile.matrix.efficiency.value;
+// Rows of an operand are read in bursts, which are whole where they are multiples of 512 bytes
+// (cannmirror/asc-devkit best_practices: A2, A3).
+bool is_unaligned(const Kernel& kernel) {
+  constexpr std::int64_t kBurstBytes = 512;
+  const auto width = static_cast<std::int64_t>(storage_bytes(kernel.dtype));
+  return kernel.k * width % kBurstBytes != 0 || kernel.n * width % kBurstBytes != 0;
+}
+
+// Each operand comes through the last-level cache once for every tile of the other.
+double cache_bytes(const Kernel& kernel, const Tiling& tiling) {
+  const auto left = static_cast<double>(kernel.m * ceil_div(kernel.n, tiling.tile_n));
+  const auto right = static_cast<double>(kernel.n * ceil_div(kernel.m, tiling.tile_m));
+  return static_cast<double>(kernel.batch * kernel.k) *
+         static_cast<double>(storage_bytes(kernel.dtype)) * (left + right);
+}
+
+// Tiles that run together walk along K side by side, so what they share is read once; an operand
+// that fits half of the cache stays for the tiles behind them, others are read again for each group
+// of tiles. Of the shapes that a group can have, the one with least to read; bytes.
+double main_bytes(const Kernel& kernel, const DeviceProfile& profile, const Tiling& tiling) {
+  const auto width = static_cast<double>(storage_bytes(kernel.dtype));
+  const double left = width * static_cast<double>(kernel.m) * static_cast<double>(kernel.k);
+  const double right = width * static_cast<double>(kernel.k) * static_cast<double>(kernel.n);
+  const double stays = profile.memory.cache.capacity.value * kGiB / 2;  // the rest passes through
+  const double compulsory =
+      static_cast<double>(kernel.read_bytes) + static_cast<double>(kernel.write_bytes);
+  if (left <= stays && right <= stays) return compulsory;
+  const std::int64_t cores = profile.matrix.cores.whole();
+  const std::int64_t down = ceil_div(kernel.m, tiling.tile_m);
+  const std::int64_t across = ceil_div(kernel.n, tiling.tile_n);
+  double again = -1;
+  for (std::int64_t columns = 1; columns <= cores; columns *= 2) {
+    const std::int64_t rows = cores / columns;
+    const auto of_left = static_cast<double>(ceil_div(across, columns) - 1);
+    const auto of_right = static_cast<double>(ceil_div(down, rows) - 1);
+    const double bytes =
+        (left <= stays ? 0 : left * of_left) + (right <= stays ? 0 : right * of_right);
+    if (again < 0 || bytes < again) again = bytes;
+  }
+  return compulsory + static_cast<double>(kernel.batch) * again;
+}
+
+struct ProductTime {
+  double cores_ns = 0, load_ns = 0;
+};
+
+// Libraries choose among tile shapes; halves of the profile's, down to a quarter, fill the cores
+// when a product is small. The one that is done first; larger tiles win ties.
+struct ChosenTiling {
+  Tiling tiling;
+  ProductTime time;
+};
+// The cores' own time, and what it takes to bring the operands to them: the cache's bytes at its
+// rate times the penalty where the profile models it, main memory's at its own.
+ChosenTiling best_tiling(const Kernel& kernel, const DeviceProfile& profile,
+                         double core_flop_per_ns) {
+  const MatrixUnitProfile& matrix = profile.matrix;
+  const MemoryProfile& memory = profile.memory;
+  const double penalty =
+      matrix.load_penalty.value * (is_unaligned(kernel) ? matrix.unaligned_load.value : 1);
+  const double load_rate = memory.cache.bandwidth.value * memory.cache.efficiency.value;
+  const double moved =
+      static_cast<double>(kernel.read_bytes) + static_cast<double>(kernel.write_bytes);
+  const double resident = memory.cache.capacity.value * kGiB * memory.cache_resident.value;
+  const MemoryLevelProfile& level = moved <= resident ? memory.cache : memory.main;
+  const double main_rate = level.bandwidth.value * level.efficiency.value;
+  const auto busy = [](const ChosenTiling& t) { return std::max(t.time.cores_ns, t.time.load_ns); };
+  ChosenTiling best;
+  double best_ns = -1;
+  const std::int64_t full_m = matrix.tile_m.whole(), full_n = matrix.tile_n.whole();
+  for (const std::int64_t m : {full_m, full_m / 2, full_m / 4}) {
+    for (const std::int64_t n : {full_n, full_n / 2, full_n / 4}) {
+      const bool is_full = m == full_m && n == full_n;
+      if (!is_full && (m < kTileStep || n < kTileStep)) continue;
+      ChosenTiling one{tile(kernel, matrix, m, n), {}};
+      one.time.cores_ns = one.tiling.flops_per_core / core_flop_per_ns;
+      if (penalty > 0) one.time.load_ns = penalty * cache_bytes(kernel, one.tiling) / load_rate;
+      if (best_ns >= 0 && busy(one) >= best_ns) continue;
+      one.time.load_ns =
+          std::max(one.time.load_ns, main_bytes(kernel, profile, one.tiling) / main_rate);
+      if (best_ns >= 0 && busy(one) >= best_ns) continue;
+      best = one;
+      best_ns = busy(one);
+    }
+  }
+  return best;
+}
+
+// Cores are equal shares of the peak.
+double core_rate(const Kernel& kernel, const DeviceProfile& profile) {
+  return peak_flop_per_ns(kernel, profile) / profile.matrix.cores.value *
+         (profile.matrix.sustained() * profile.matrix.efficiency.value);
+}
+
+// Of a causal square, whole tiles of keys are computed where the last is only half seen: work over
+// visible work.
+double masked_work(const Kernel& kernel, std::int64_t block, std::int64_t key_tile) {
+  if (key_tile <= 0 || !kernel.is_causal_square) return 1;
+  double computed = 0, visible = 0;
+  for (std::int64_t first = 0; first < kernel.m; first += block) {
+    const std::int64_t rows = std::min(block, kernel.m - first), last = first + rows;
+    computed += static_cast<double>(rows * std::min(ceil_div(last, key_tile) * key_tile, kernel.k));
+    visible += static_cast<double>(rows * first) + static_cast<double>(rows * (rows + 1)) / 2;
+  }
+  return computed / visible;
 }
 
 // Fused attention works on blocks of 128 queries of one head; too few of them leave cores idle.
@@ -69,7 +157,15 @@ double attention_time(const Kernel& kernel, const DeviceProfile& profile) {
   const std::int64_t cores = profile.matrix.cores.whole();
   const double filled =
       static_cast<double>(blocks) / static_cast<double>(ceil_div(blocks, cores) * cores);
-  return kernel.flops / peak_flop_per_ns(kernel, profile) / efficiency / filled;
+  return kernel.flops * masked_work(kernel, kBlock, profile.matrix.attention_key_tile.whole()) /
+         peak_flop_per_ns(kernel, profile) / efficiency / filled;
+}
+
+// Bursts shorter than what fills the bus: a share that grows with their length from that of 128
+// bytes (cannmirror/asc-devkit GM to UB read: 0.55 TB/s with 128 bytes, 1.49 TB/s with 2 KB).
+double burst_share(const Kernel& kernel, const MemoryProfile& memory) {
+  if (kernel.burst_bytes <= 0) return 1;
+  return std::min(1.0, memory.short_burst.value * static_cast<double>(kernel.burst_bytes) / 128);
 }
 
 // A kernel whose bytes fit the resident share of the last-level cache finds them there, since the
@@ -80,7 +176,7 @@ double memory_time(const Kernel& kernel, const DeviceProfile& profile) {
   const MemoryProfile& memory = profile.memory;
   const double resident = memory.cache.capacity.value * kGiB * memory.cache_resident.value;
   const MemoryLevelProfile& level = moved <= resident ? memory.cache : memory.main;
-  return moved / (level.bandwidth.value * level.efficiency.value);
+  return moved / (level.bandwidth.value * level.efficiency.value * burst_share(kernel, memory));
 }
 
 KernelCost longest(double compute_ns, double memory_ns, double launch_ns) {
@@ -100,16 +196,17 @@ std::int64_t round_ns(double time_ns) {
   return std::llround(time_ns);
 }
 
-TileCount count_tiles(const Kernel& kernel, const MatrixUnitProfile& matrix) {
-  return best_tiling(kernel, matrix).count;
+TileCount count_tiles(const Kernel& kernel, const DeviceProfile& profile) {
+  return best_tiling(kernel, profile, core_rate(kernel, profile)).tiling.count;
 }
 
 KernelCost kernel_cost(const Kernel& kernel, const DeviceProfile& profile) {
   const LaunchProfile& launch = profile.launch;
   switch (kernel.unit) {
-    case KernelUnit::kMatrix:
-      return longest(matrix_time(kernel, profile), memory_time(kernel, profile),
-                     launch.matrix_kernel.value);
+    case KernelUnit::kMatrix: {
+      const ProductTime time = best_tiling(kernel, profile, core_rate(kernel, profile)).time;
+      return longest(time.cores_ns, time.load_ns, launch.matrix_kernel.value);
+    }
     case KernelUnit::kAttention:
       return longest(attention_time(kernel, profile), memory_time(kernel, profile),
                      launch.matrix_kernel.value);

@@ -23,7 +23,7 @@ struct TileCount {
   std::int64_t tiles = 0;
   std::int64_t waves = 0;
 };
-TileCount count_tiles(const Kernel& kernel, const MatrixUnitProfile& matrix);
+TileCount count_tiles(const Kernel& kernel, const DeviceProfile& profile);
 
 // Nearest whole ns, halves up; negative is 0.
 std::int64_t round_ns(double time_ns);

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 #include <utility>
 
 #include "harness/base/check.hpp"
@@ -20,8 +22,7 @@ struct Device::Impl {
         mode(m),
         options(o),
         memory(profile.allocator_rules(), profile.memory_budget(o.ranks), o.index),
-        timeline(profile.launch.host_dispatch.whole(), profile.launch.synchronize.whole(),
-                 profile.launch.queue_depth.whole()),
+        timeline(profile.host_times()),
         trace(o.trace_steps) {
     for (const Use u : kUses)
       stacks[static_cast<std::size_t>(u)] = {profile.software.of(u), profile.numerics.of(u)};
@@ -35,6 +36,7 @@ struct Device::Impl {
 
   void launch(const Kernel& kernel, const OpDesc& desc);
   void count(const KernelCost& cost);
+  void count_collective(const OpDesc& desc, const Launch& launched, std::uint64_t size_bytes);
   void profile_host(const OpDesc& desc, const Lowering& lowering,
                     HostProfile::Clock::time_point start, const std::function<void()>& arithmetic);
 
@@ -71,6 +73,7 @@ void each_counter(Counters& counters, const Visit& visit) {
   visit("launch_limited_ns", counters.launch_limited_ns);
   visit("link_limited_ns", counters.link_limited_ns);
   visit("collective_ns", counters.collective_ns);
+  visit("collective_wait_ns", counters.collective_wait_ns);
 }
 
 TraceEvent event_of(const Kernel& kernel, const OpDesc& desc, const Launch& launch, Stream stream,
@@ -112,7 +115,9 @@ void Device::Impl::count(const KernelCost& cost) {
 
 void Device::Impl::launch(const Kernel& kernel, const OpDesc& desc) {
   const KernelCost cost = kernel_cost(kernel, profile);
-  const Launch launched = timeline.launch(Stream::kCompute, cost.time_ns);
+  const Launch launched =
+      timeline.launch(Stream::kCompute, cost.time_ns,
+                      is_backward(desc.kind) ? Dispatch::kBackward : Dispatch::kForward);
   ++counters.kernels;
   counters.flops += kernel.flops;
   counters.moved_bytes += kernel.read_bytes + kernel.write_bytes;
@@ -121,6 +126,23 @@ void Device::Impl::launch(const Kernel& kernel, const OpDesc& desc) {
     trace.add(event_of(kernel, desc, launched, Stream::kCompute, cost.limiter,
                        memory.stats().allocated_bytes));
   }
+}
+
+void Device::Impl::count_collective(const OpDesc& desc, const Launch& launched,
+                                    std::uint64_t size_bytes) {
+  const std::int64_t duration_ns = launched.end_ns - launched.start_ns;
+  ++counters.ops;
+  ++counters.kernels;
+  counters.link_bytes += size_bytes;
+  count({duration_ns, Limiter::kLink});
+  counters.collective_ns += duration_ns;
+  if (!trace.recording()) return;
+  Kernel kernel;
+  kernel.name = name(desc.kind);
+  kernel.unit = KernelUnit::kLink;
+  kernel.read_bytes = size_bytes;
+  trace.add(event_of(kernel, desc, launched, Stream::kCommunication, Limiter::kLink,
+                     memory.stats().allocated_bytes));
 }
 
 // Runs the arithmetic and records it. start: when Device::run began.
@@ -238,6 +260,41 @@ void Device::run_backward(const OpDesc& desc, SavedBlocks saved,
   saved.free();
 }
 
+Device::Progress Device::progress() const {
+  const Impl& d = *impl_;
+  return {d.timeline.host_ns(), d.timeline.ahead_of_host(), d.counters, d.memory.stats()};
+}
+
+bool Device::continues_as(const Progress& before) const {
+  const MemoryStats& now = impl_->memory.stats();
+  return now.allocated_bytes == before.memory.allocated_bytes &&
+         now.reserved_bytes == before.memory.reserved_bytes &&
+         now.segments_made == before.memory.segments_made && now.retries == before.memory.retries &&
+         now.peak_allocated_bytes == before.memory.peak_allocated_bytes &&
+         impl_->timeline.ahead_of_host() == before.ahead;
+}
+
+void Device::repeat(const Progress& before, std::int64_t rounds) {
+  Impl& d = *impl_;
+  NB_CHECK(!executes() && !d.trace.recording() && rounds >= 0,
+           "[device] {} rounds are repeated on a device that executes or records", rounds);
+  d.timeline.shift(rounds * (d.timeline.host_ns() - before.host_ns));
+  const auto again = [rounds](auto& now, const auto& then) {
+    using T = std::remove_reference_t<decltype(now)>;
+    now += static_cast<T>(rounds) * (now - then);
+  };
+  DeviceCounters& c = d.counters;
+  const DeviceCounters& b = before.counters;
+  again(c.ops, b.ops), again(c.kernels, b.kernels), again(c.flops, b.flops);
+  again(c.moved_bytes, b.moved_bytes), again(c.link_bytes, b.link_bytes);
+  again(c.compute_limited_ns, b.compute_limited_ns);
+  again(c.memory_limited_ns, b.memory_limited_ns);
+  again(c.launch_limited_ns, b.launch_limited_ns);
+  again(c.link_limited_ns, b.link_limited_ns);
+  again(c.collective_ns, b.collective_ns);
+  again(c.collective_wait_ns, b.collective_wait_ns);
+}
+
 void Device::synchronize() { impl_->timeline.synchronize(); }
 
 std::int64_t Device::collective_ready_ns() const { return impl_->timeline.collective_ready_ns(); }
@@ -246,20 +303,24 @@ void Device::run_collective(const OpDesc& desc, std::int64_t start_ns, std::int6
                             std::uint64_t size_bytes) {
   Impl& d = *impl_;
   NB_CHECK(is_collective(desc.kind), "[device] {} is not a collective", name(desc.kind));
-  const Launch launched = d.timeline.collective(start_ns, duration_ns);
-  ++d.counters.ops;
-  ++d.counters.kernels;
-  d.counters.link_bytes += size_bytes;
-  d.count({duration_ns, Limiter::kLink});
-  d.counters.collective_ns += duration_ns;
-  if (d.trace.recording()) {
-    Kernel kernel;
-    kernel.name = name(desc.kind);
-    kernel.unit = KernelUnit::kLink;
-    kernel.read_bytes = size_bytes;
-    d.trace.add(event_of(kernel, desc, launched, Stream::kCommunication, Limiter::kLink,
-                         d.memory.stats().allocated_bytes));
-  }
+  d.count_collective(desc, d.timeline.collective(start_ns, duration_ns), size_bytes);
+  d.counters.collective_wait_ns += duration_ns;
+}
+
+std::int64_t Device::run_collective_beside(const OpDesc& desc, std::int64_t duration_ns,
+                                           std::uint64_t size_bytes) {
+  Impl& d = *impl_;
+  NB_CHECK(is_collective(desc.kind), "[device] {} is not a collective", name(desc.kind));
+  const Launch launched = d.timeline.collective_beside(duration_ns);
+  d.count_collective(desc, launched, size_bytes);
+  return launched.end_ns;
+}
+
+void Device::wait_for(std::int64_t collective_end_ns) {
+  Impl& d = *impl_;
+  const std::int64_t waited = collective_end_ns - d.timeline.stream_ns(Stream::kCompute);
+  d.counters.collective_wait_ns += std::max<std::int64_t>(waited, 0);
+  d.timeline.wait_for(collective_end_ns);
 }
 
 bool Device::executes() const { return impl_->mode == ExecutionMode::kExecute; }
@@ -288,7 +349,10 @@ Json Device::state() const {
   each_counter(d.counters, [&](const char* key, const auto& value) { counters[key] = value; });
   return {{"profile", d.profile.name()},
           {"clock",
-           {{"host_ns", clock.host_ns}, {"stream_ns", clock.stream_ns}, {"queue_ns", clock.queue}}},
+           {{"host_ns", clock.host_ns},
+            {"stream_ns", clock.stream_ns},
+            {"submit_ns", clock.submit_ns},
+            {"queue_ns", clock.queue}}},
           {"counters", std::move(counters)},
           {"memory", d.memory.state()}};
 }
@@ -306,9 +370,12 @@ Result<void> Device::restore(const Json& state) {
     const Json& saved = state.at("clock");
     saved.at("host_ns").get_to(clock.host_ns);
     saved.at("stream_ns").get_to(clock.stream_ns);
+    clock.submit_ns = saved.value("submit_ns", clock.host_ns);  // absent: of an older checkpoint
     saved.at("queue_ns").get_to(clock.queue);
-    each_counter(counters,
-                 [&](const char* key, auto& value) { state.at("counters").at(key).get_to(value); });
+    each_counter(counters, [&](const char* key, auto& value) {
+      const Json& kept = state.at("counters");  // an older checkpoint lacks some
+      if (kept.contains(key)) kept.at(key).get_to(value);
+    });
     NB_TRY_VOID(d.memory.restore(state.at("memory")));
   } catch (const Json::exception& e) {
     return bad_input(fmt::format("device state: damaged ({})", e.what()));

@@ -68,7 +68,8 @@ struct DeviceCounters {
   std::uint64_t link_bytes = 0;   // payload of collectives
   std::int64_t compute_limited_ns = 0, memory_limited_ns = 0, launch_limited_ns = 0,
                link_limited_ns = 0;
-  std::int64_t collective_ns = 0;  // of link_limited_ns, what collectives took
+  std::int64_t collective_ns = 0;       // of link_limited_ns, what collectives took
+  std::int64_t collective_wait_ns = 0;  // of that, what compute waited for
   bool operator==(const DeviceCounters&) const = default;
 };
 
@@ -98,12 +99,31 @@ class Device {
   void make_host_buffer(HostValues& values, bool in_bf16);
   void give_back_host(float* buffer) noexcept;
 
+  // A dry device's whereabouts, to find out that its work repeats.
+  struct Progress {
+    std::int64_t host_ns = 0;
+    Timeline::State ahead;
+    DeviceCounters counters;
+    MemoryStats memory;
+  };
+  Progress progress() const;
+  // As if what happened since `before` happened `rounds` times more. Right where
+  // continues_as(before) and the work is the same; dry devices only (NB_CHECK). The allocator's
+  // counts of calls stay.
+  void repeat(const Progress& before, std::int64_t rounds);
+  bool continues_as(const Progress& before) const;  // clock and memory stand as they did then
+
   void synchronize();  // the host waits for the device, as .item() does
 
   // For model/collectives: earliest start on this device, and the launch itself.
   std::int64_t collective_ready_ns() const;
   void run_collective(const OpDesc& desc, std::int64_t start_ns, std::int64_t duration_ns,
                       std::uint64_t size_bytes);
+  // Beside compute, as soon as it can start; later ops wait for its end only where wait_for() says
+  // so. Returns the end.
+  std::int64_t run_collective_beside(const OpDesc& desc, std::int64_t duration_ns,
+                                     std::uint64_t size_bytes);
+  void wait_for(std::int64_t collective_end_ns);
 
   // What the next ops are run for: decides what they launch and how they round. kTrain at first;
   // UseScope changes it for a while.

@@ -1,21 +1,36 @@
-# cmake -DOUTPUT=x.cpp "-DPROFILES=a.json;b.json" -P embed_profiles.cmake: profiles as string literals.
-set(entries "")
-foreach(profile ${PROFILES})
-  get_filename_component(name ${profile} NAME_WE)
-  file(READ ${profile} text)
-  string(APPEND entries "    {\"${name}\", R\"nb_json(${text})nb_json\"},\n")
-endforeach()
+# cmake -DOUTPUT=x.cpp -DSOURCE=folder -P embed_profiles.cmake: machines, stacks and families as
+# string literals.
+function(list_entries folder result)
+  file(GLOB files ${SOURCE}/${folder}/*.json)
+  set(entries "")
+  foreach(path ${files})
+    get_filename_component(name ${path} NAME_WE)
+    file(READ ${path} text)
+    string(APPEND entries "    {\"${name}\", R\"nb_json(${text})nb_json\"},\n")
+  endforeach()
+  set(${result} "${entries}" PARENT_SCOPE)
+endfunction()
+
+list_entries(profiles profiles)
+list_entries(stacks stacks)
+list_entries(families families)
 file(WRITE ${OUTPUT} "#include \"model/device/embedded_profiles.hpp\"
 
 namespace nb {
 namespace {
 
-constexpr EmbeddedProfile kProfiles[] = {
-${entries}};
+constexpr EmbeddedFile kProfiles[] = {
+${profiles}};
+constexpr EmbeddedFile kStacks[] = {
+${stacks}};
+constexpr EmbeddedFile kFamilies[] = {
+${families}};
 
 }  // namespace
 
-std::span<const EmbeddedProfile> embedded_profiles() { return kProfiles; }
+std::span<const EmbeddedFile> embedded_profiles() { return kProfiles; }
+std::span<const EmbeddedFile> embedded_stacks() { return kStacks; }
+std::span<const EmbeddedFile> embedded_families() { return kFamilies; }
 
 }  // namespace nb
 ")

@@ -1,5 +1,5 @@
-// The files of model/device/profiles as text in the binary; written at build time by
-// embed_profiles.cmake. Not for other folders: they call load_profile.
+// The files of model/device/profiles, stacks and families as text in the binary; written at build
+// time by embed_profiles.cmake. Not for other folders: they call load_profile.
 #pragma once
 
 #include <span>
@@ -7,10 +7,12 @@
 
 namespace nb {
 
-struct EmbeddedProfile {
+struct EmbeddedFile {
   std::string_view name;
   std::string_view text;
 };
-std::span<const EmbeddedProfile> embedded_profiles();
+std::span<const EmbeddedFile> embedded_profiles();
+std::span<const EmbeddedFile> embedded_stacks();
+std::span<const EmbeddedFile> embedded_families();
 
 }  // namespace nb

@@ -200,7 +200,15 @@ void LoweringBuilder::attention(std::string_view name, double flops, std::uint64
   kernel.k = desc_.key_time > 0 ? desc_.key_time : desc_.time;
   kernel.dtype = numerics_.matmul_inputs;
   kernel.backward = backward;
+  const bool sees_all = desc_.window == 0 || desc_.window + 1 >= kernel.k;
+  kernel.is_causal_square = kernel.m == kernel.k && sees_all && desc_.pairs == 0;
   lowering_.kernels.push_back(kernel);
+}
+
+void LoweringBuilder::copy_strided(std::string_view name, std::int64_t count,
+                                   std::int64_t together) {
+  vector(name, count, 0, act(count), act(count));
+  lowering_.kernels.back().burst_bytes = static_cast<std::int64_t>(act(together));
 }
 
 void LoweringBuilder::copy_over_host_link(std::string_view name, std::uint64_t size_bytes) {

@@ -26,7 +26,9 @@ struct Kernel {
   // Matrix products: batch × (m, n, k), inputs of dtype. 0 elsewhere.
   std::int64_t batch = 0, m = 0, n = 0, k = 0;
   DType dtype = DType::kFp32;
-  bool backward = false;  // attention: which efficiency
+  bool backward = false;          // attention: which efficiency
+  std::int64_t burst_bytes = 0;   // that lie together in memory, where it is few; 0: many
+  bool is_causal_square = false;  // attention: every query sees the keys up to its own
 };
 
 // Allocated before kernel `first` is launched, freed after kernel `last`; saved: kept for backward

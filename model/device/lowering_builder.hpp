@@ -33,6 +33,8 @@ class LoweringBuilder {
   // Fused causal attention of the desc; read and write bytes as given.
   void attention(std::string_view name, double flops, std::uint64_t read, std::uint64_t write,
                  bool backward);
+  // A copy of `count` activations into their place, read or written in bursts of so many.
+  void copy_strided(std::string_view name, std::int64_t count, std::int64_t together);
   void copy_over_host_link(std::string_view name, std::uint64_t size_bytes);
   void collective(std::string_view name, std::uint64_t size_bytes);
 

@@ -9,6 +9,27 @@ bool casts_weight(const LoweringBuilder& b) {
   return storage_bytes(b.desc().dtype) != storage_bytes(b.numerics().matmul_inputs);
 }
 
+// Without autocast a product of a bf16 activation and an fp32 weight runs in fp32: the activation
+// is cast for it, and the result back (aclnnMatmul promotes; op-plugin LinearKernelNpuOpApi.cpp and
+// MatmulKernelNpuOpApi.cpp @ 517f2e7d give the result the type of the input).
+bool promotes(const LoweringBuilder& b) {
+  const NumericsPolicy& n = b.numerics();
+  return n.linear_inputs && storage_bytes(b.desc().dtype) >= storage_bytes(*n.linear_inputs) &&
+         storage_bytes(*n.linear_inputs) > storage_bytes(n.storage);
+}
+
+// (rows, out) = (rows, in) × the weight.
+void promoted_product(LoweringBuilder& b, std::int64_t rows, std::int64_t out, std::int64_t in) {
+  const DType wide = *b.numerics().linear_inputs;
+  const auto x = b.open("x_promoted", b.bytes(rows * in, wide));
+  b.vector("cast", rows * in, 1, b.act(rows * in), b.bytes(rows * in, wide));
+  const auto y = b.open("y_promoted", b.bytes(rows * out, wide));
+  b.product("mm", 1, rows, out, in, wide);
+  b.close(x);
+  b.vector("cast", rows * out, 1, b.bytes(rows * out, wide), b.act(rows * out));
+  b.close(y);
+}
+
 std::int64_t keys(const OpDesc& d) { return d.key_time > 0 ? d.key_time : d.time; }
 
 // Visible (query, key) pairs of causal attention, per head: the last query sees every key.
@@ -35,6 +56,11 @@ std::int64_t key_count(const OpDesc& d) {
 void lower_linear(LoweringBuilder& b) {
   const OpDesc& d = b.desc();
   const DType in = b.numerics().matmul_inputs;
+  if (promotes(b)) {
+    promoted_product(b, d.rows, d.cols, d.inner);
+    b.save_input(0);
+    return;
+  }
   if (casts_weight(b)) {
     const std::int64_t weights = d.cols * d.inner;
     b.save("weight_cast", b.bytes(weights, in));
@@ -46,6 +72,7 @@ void lower_linear(LoweringBuilder& b) {
 
 void lower_linear_backward_input(LoweringBuilder& b) {
   const OpDesc& d = b.desc();
+  if (promotes(b)) return promoted_product(b, d.rows, d.inner, d.cols);
   b.product("mm", 1, d.rows, d.inner, d.cols, b.numerics().matmul_inputs);
 }
 
@@ -72,9 +99,32 @@ void lower_linear_backward_weight(LoweringBuilder& b) {
 void lower_fused_attention(LoweringBuilder& b) {
   const OpDesc& d = b.desc();
   const std::int64_t rows = d.batch * d.heads * d.time;
-  b.save("logsumexp", LoweringBuilder::fp32(rows));
+  // Heads lie side by side in a row of q, k and v; a stack that copies strided operands puts each
+  // head's rows together first, and the result back (BNSD for npu_fusion_attention).
+  const bool copies = b.software().copies_views.value;
+  LoweringBuilder::Handle copied[4] = {};
+  if (copies) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      const std::int64_t count = i == 0 ? query_count(d) : key_count(d);
+      copied[i] = b.open("heads_together", b.act(count));
+      b.copy_strided("transpose", count, d.head_dim);
+    }
+    copied[3] = b.open("heads_result", b.act(query_count(d)));
+  }
+  const std::int64_t kept = rows * b.software().attention_row_values.whole();
+  const std::int64_t side = b.software().attention_mask_side.whole();
+  if (side > 0) {
+    b.save("attention_mask", static_cast<std::uint64_t>(side * side));
+    b.vector("triu", side * side, 1, 0, static_cast<std::uint64_t>(side * side));
+  }
+  b.save("logsumexp", LoweringBuilder::fp32(kept));
   b.attention("fused_attention", attention_flops(d), b.act(query_count(d) + 2 * key_count(d)),
-              b.act(query_count(d)) + LoweringBuilder::fp32(rows), false);
+              b.act(query_count(d)) + LoweringBuilder::fp32(kept), false);
+  if (copies) {
+    for (std::size_t i = 0; i < 3; ++i) b.close(copied[i]);
+    b.copy_strided("transpose", query_count(d), d.head_dim);
+    b.close(copied[3]);
+  }
   for (std::size_t i = 0; i < 3; ++i) b.save_input(i);
   b.save_output();
 }
@@ -85,6 +135,13 @@ void lower_fused_attention_backward(LoweringBuilder& b) {
   const std::uint64_t queries = b.act(query_count(d)), key_bytes = b.act(key_count(d));
   // delta = Σ dy·y, then five products over the visible pairs (scores again, dp, dq, dk, dv). dq is
   // summed in fp32 (flash attention's dq accumulator).
+  const bool copies = b.software().copies_views.value;
+  LoweringBuilder::Handle together = 0;
+  if (copies) {  // dy, and q, k and v again: what was put together was not kept
+    together = b.open("heads_together", 2 * queries + 2 * key_bytes);
+    for (std::size_t i = 0; i < 4; ++i)
+      b.copy_strided("transpose", i < 2 ? query_count(d) : key_count(d), d.head_dim);
+  }
   const auto delta = b.open("delta", LoweringBuilder::fp32(rows));
   b.vector("attention_delta", query_count(d), 2, 2 * queries, LoweringBuilder::fp32(rows));
   const auto sum = b.open("dq_sum", LoweringBuilder::fp32(query_count(d)));
@@ -93,6 +150,10 @@ void lower_fused_attention_backward(LoweringBuilder& b) {
   b.close(delta);
   b.vector("cast", query_count(d), 1, LoweringBuilder::fp32(query_count(d)), queries);
   b.close(sum);
+  if (!copies) return;
+  for (std::size_t i = 0; i < 3; ++i)
+    b.copy_strided("transpose", i == 0 ? query_count(d) : key_count(d), d.head_dim);
+  b.close(together);
 }
 
 void lower_embedding(LoweringBuilder& b) {

@@ -89,6 +89,11 @@ void rotary(LoweringBuilder& b) {
     return;
   }
   const std::uint64_t h = b.act(half), t = b.act(table);
+  const Handle view = b.software().copies_views.value ? b.open("view", h) : 0;
+  const auto multiply = [&] {  // half a head lies together
+    if (b.software().copies_views.value) b.copy_strided("copy", half, d.head_dim / 2);
+    b.vector("mul", half, 1, h + t, h);
+  };
   Handle sums[2];
   for (int part = 0; part < 2; ++part) {
     if (part == 1) {
@@ -96,9 +101,9 @@ void rotary(LoweringBuilder& b) {
       b.vector("neg", table, 1, t, t);
     }
     const Handle left = b.open("x1_part", h);
-    b.vector("mul", half, 1, h + t, h);
+    multiply();
     const Handle right = b.open("x2_part", h);
-    b.vector("mul", half, 1, h + t, h);
+    multiply();
     sums[part] = b.open("half", h);
     b.vector("add", half, 1, 2 * h, h);
     b.close(left);
@@ -106,6 +111,7 @@ void rotary(LoweringBuilder& b) {
   }
   b.vector("cat", n, 0, 2 * h, b.act(n));
   for (const Handle sum : sums) b.close(sum);
+  if (b.software().copies_views.value) b.close(view);
 }
 
 void rotary_backward(LoweringBuilder& b) {
@@ -117,20 +123,28 @@ void rotary_backward(LoweringBuilder& b) {
     return;
   }
   const std::uint64_t h = b.act(half), t = b.act(table);
-  // Each slice's backward writes a zero-filled full tensor; the two are added.
+  // Each slice's backward writes a zero-filled full tensor; the two are added. dy's halves are
+  // views too (cat's backward).
+  const bool copies = b.software().copies_views.value;
+  const Handle view = copies ? b.open("view", h) : 0;
+  const auto multiply = [&] {
+    if (copies) b.copy_strided("copy", half, d.head_dim / 2);
+    b.vector("mul", half, 1, h + t, h);
+  };
   Handle full[2];
   for (int part = 0; part < 2; ++part) {
     const Handle left = b.open("dx_part_a", h);
-    b.vector("mul", half, 1, h + t, h);
+    multiply();
     const Handle right = b.open("dx_part_b", h);
-    b.vector("mul", half, 1, h + t, h);
+    multiply();
     b.vector("add", half, 1, 2 * h, h);
     b.close(right);
     full[part] = b.open("slice_backward", b.act(n));
     b.vector("zero", n, 0, 0, b.act(n));
-    b.vector("copy", half, 0, h, h);
+    b.copy_strided("copy", half, d.head_dim / 2);
     b.close(left);
   }
+  if (copies) b.close(view);
   b.vector("add", n, 1, 2 * b.act(n), b.act(n));
   for (const Handle f : full) b.close(f);
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr auto fp32 = LoweringBuilder::fp32;
 
-struct Launch {
+struct TokenKernel {
   std::string_view name;
   int operands = 1;  // of a number a token that are read
   double flops = 1;
@@ -19,10 +19,10 @@ struct Launch {
 };
 
 // Kernels of `count` numbers, one after the other.
-void chain(LoweringBuilder& b, std::span<const Launch> launches, std::int64_t count) {
+void chain(LoweringBuilder& b, std::span<const TokenKernel> launches, std::int64_t count) {
   LoweringBuilder::Handle last = 0;
   bool has_last = false;
-  for (const Launch& one : launches) {
+  for (const TokenKernel& one : launches) {
     LoweringBuilder::Handle next = 0;
     if (one.is_kept)
       b.save(one.name, fp32(count));
@@ -41,13 +41,13 @@ void reduce(LoweringBuilder& b, std::int64_t count, std::int64_t results) {
 }
 
 // clamp_backward: where(x >= low & x <= high, dy, 0).
-constexpr Launch kClampBackward[] = {{"ge"}, {"le"}, {"logical_and", 2}, {"where", 2}};
+constexpr TokenKernel kClampBackward[] = {{"ge"}, {"le"}, {"logical_and", 2}, {"where", 2}};
 
 }  // namespace
 
 // losses * weights; sum. mul keeps the weights, which are the caller's.
 void lower_weighted_sum(LoweringBuilder& b) {
-  constexpr Launch kProducts[] = {{"mul", 2}};
+  constexpr TokenKernel kProducts[] = {{"mul", 2}};
   chain(b, kProducts, b.desc().rows);
   reduce(b, b.desc().rows, 1);
 }
@@ -59,13 +59,13 @@ void lower_weighted_sum_backward(LoweringBuilder& b) {  // the sum's is a view
 // - (ref - log p); - 1; * weight; add. Then the mask, the sum of each sequence's tokens, its
 // length, and the mean.
 void lower_policy_loss(LoweringBuilder& b) {
-  constexpr Launch kRatio[] = {
+  constexpr TokenKernel kRatio[] = {
       {"neg"},   {"sub", 2, 1, true}, {"clamp"},           {"exp", 1, 4, true},
       {"clamp"}, {"mul", 2, 1, true}, {"mul", 2, 1, true}, {"minimum", 2},
       {"neg"}};
-  constexpr Launch kDivergence[] = {{"sub", 2}, {"exp", 1, 4, true}, {"sub", 2}, {"sub", 1},
-                                    {"mul"},    {"add", 2}};
-  constexpr Launch kMask[] = {{"mul", 2}};
+  constexpr TokenKernel kDivergence[] = {{"sub", 2}, {"exp", 1, 4, true}, {"sub", 2}, {"sub", 1},
+                                         {"mul"},    {"add", 2}};
+  constexpr TokenKernel kMask[] = {{"mul", 2}};
   const std::int64_t n = b.desc().rows;
   chain(b, kRatio, n);
   if (b.desc().has_second_term) chain(b, kDivergence, n);
@@ -77,12 +77,13 @@ void lower_policy_loss(LoweringBuilder& b) {
 void lower_policy_loss_backward(LoweringBuilder& b) {
   // div, mul by the mask, neg; minimum_backward of either operand: eq, div, where, gt, masked_fill;
   // mul by A twice; clamp; their sum; exp; clamp; neg.
-  constexpr Launch kToMinimum[] = {{"mul", 2}, {"neg"}};
-  constexpr Launch kOfOperand[] = {{"eq", 2},          {"div"},   {"where", 3}, {"gt", 2},
-                                   {"masked_fill", 2}, {"mul", 2}};
-  constexpr Launch kToRatio[] = {{"add", 2}, {"mul", 2}};
-  constexpr Launch kToLosses[] = {{"neg"}};
-  constexpr Launch kDivergence[] = {{"mul"}, {"mul", 2}, {"neg"}, {"add", 2}, {"neg"}, {"add", 2}};
+  constexpr TokenKernel kToMinimum[] = {{"mul", 2}, {"neg"}};
+  constexpr TokenKernel kOfOperand[] = {{"eq", 2},          {"div"},   {"where", 3}, {"gt", 2},
+                                        {"masked_fill", 2}, {"mul", 2}};
+  constexpr TokenKernel kToRatio[] = {{"add", 2}, {"mul", 2}};
+  constexpr TokenKernel kToLosses[] = {{"neg"}};
+  constexpr TokenKernel kDivergence[] = {{"mul"},    {"mul", 2}, {"neg"},
+                                         {"add", 2}, {"neg"},    {"add", 2}};
   const std::int64_t n = b.desc().rows;
   b.vector("div", 1, 1, 8, 4);
   chain(b, kToMinimum, n);
@@ -97,10 +98,10 @@ void lower_policy_loss_backward(LoweringBuilder& b) {
 // -losses; the sum of each answer; chosen and rejected, a view each; less the reference's; their
 // difference; * beta; logsigmoid; neg; mean. Smoothing: neg, logsigmoid, two mul and a sub.
 void lower_preference_loss(LoweringBuilder& b) {
-  constexpr Launch kLogProbs[] = {{"neg"}};
-  constexpr Launch kMargin[] = {{"sub", 2}, {"sub", 2}, {"sub", 2}, {"mul", 1, 1, true}};
-  constexpr Launch kLoss[] = {{"logsigmoid", 1, 8, true}, {"neg"}};
-  constexpr Launch kSmoothed[] = {
+  constexpr TokenKernel kLogProbs[] = {{"neg"}};
+  constexpr TokenKernel kMargin[] = {{"sub", 2}, {"sub", 2}, {"sub", 2}, {"mul", 1, 1, true}};
+  constexpr TokenKernel kLoss[] = {{"logsigmoid", 1, 8, true}, {"neg"}};
+  constexpr TokenKernel kSmoothed[] = {
       {"mul"}, {"neg", 1, 1, true}, {"logsigmoid", 1, 8, true}, {"mul"}, {"sub", 2}};
   const std::int64_t n = b.desc().rows, pairs = b.desc().count;
   chain(b, kLogProbs, n);
@@ -114,10 +115,10 @@ void lower_preference_loss(LoweringBuilder& b) {
 // Back the same way; the views' gradients are zeros and copies, and the sum's is spread by the neg
 // that makes the gradients of the losses.
 void lower_preference_loss_backward(LoweringBuilder& b) {
-  constexpr Launch kLoss[] = {{"div"}, {"neg"}, {"log_sigmoid_backward", 2, 6}};
-  constexpr Launch kSmoothed[] = {
+  constexpr TokenKernel kLoss[] = {{"div"}, {"neg"}, {"log_sigmoid_backward", 2, 6}};
+  constexpr TokenKernel kSmoothed[] = {
       {"mul"}, {"mul"}, {"log_sigmoid_backward", 2, 6}, {"neg"}, {"add", 2}};
-  constexpr Launch kMargin[] = {{"mul"}, {"neg"}};
+  constexpr TokenKernel kMargin[] = {{"mul"}, {"neg"}};
   const std::int64_t n = b.desc().rows, pairs = b.desc().count;
   chain(b, kLoss, pairs);
   if (b.desc().has_second_term) chain(b, kSmoothed, pairs);

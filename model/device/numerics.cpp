@@ -26,6 +26,7 @@ struct EntryScope {
 constexpr EntryScope kScopes[] = {
     {"storage", kModel},
     {"matmul_inputs", kModel},
+    {"linear_inputs", kModel},
     {"matmul_output", kModel},
     {"accumulation", kModel},
     {"split_k", kModel},
@@ -99,6 +100,12 @@ MatmulPolicy NumericsPolicy::matmul() const {
           matmul_output == DType::kFp16 && fp16_overflow == Fp16Overflow::kSaturate};
 }
 
+MatmulPolicy NumericsPolicy::linear() const {
+  MatmulPolicy policy = matmul();
+  policy.inputs = linear_inputs.value_or(matmul_inputs);
+  return policy;
+}
+
 MatmulPolicy NumericsPolicy::weight_gradient_matmul() const {
   MatmulPolicy policy = matmul();
   policy.output = weight_gradient;
@@ -121,11 +128,18 @@ PointwisePolicy NumericsPolicy::pointwise_policy() const {
 }
 
 std::vector<std::string> differing_entries(const NumericsPolicy& a, const NumericsPolicy& b) {
-  const std::vector<PolicyEntry> left = NumericsFile(a).card();
-  const std::vector<PolicyEntry> right = NumericsFile(b).card();
+  // Told of both, so that both cards have the same entries.
+  const auto whole = [](NumericsPolicy policy) {
+    policy.linear_inputs = policy.linear().inputs;
+    return NumericsFile(policy).card();
+  };
+  const std::vector<PolicyEntry> left = whole(a), right = whole(b);
+  const bool linear_follows = !a.linear_inputs && !b.linear_inputs;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < left.size(); ++i) {
-    if (left[i].value != right[i].value) names.push_back(left[i].name);
+    if (left[i].value == right[i].value) continue;
+    if (linear_follows && left[i].name == "linear_inputs") continue;
+    names.push_back(left[i].name);
   }
   return names;
 }

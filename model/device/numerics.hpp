@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,6 +36,10 @@ enum class ReductionOrder { kRing, kMesh, kUnordered };  // unordered: a seeded 
 struct NumericsPolicy {
   DType storage = DType::kBf16;        // activations and the residual stream
   DType matmul_inputs = DType::kBf16;  // rounding of both operands
+  // The same of a Linear's product with its weight, forward and input gradient, where it is
+  // another: without autocast an fp32 weight takes the activation with it, while attention and
+  // weight gradients multiply activations.
+  std::optional<DType> linear_inputs = {};
   DType matmul_output = DType::kBf16;  // rounding of the product
   Accumulation accumulation = Accumulation::kChain;
   int split_k = 1;                          // parts, for accumulation split_k
@@ -56,7 +61,8 @@ struct NumericsPolicy {
 
   NumericsPolicy of(Use use) const;  // with `pointwise` as it is in that use
 
-  MatmulPolicy matmul() const;  // a Linear, forward and input gradient
+  MatmulPolicy matmul() const;  // of activations: attention
+  MatmulPolicy linear() const;  // a Linear, forward and input gradient
   MatmulPolicy weight_gradient_matmul() const;
   MatmulPolicy muon() const;
   PointwisePolicy pointwise_policy() const;

@@ -1,5 +1,6 @@
 #include "model/device/numerics_file.hpp"
 
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/table.hpp"
@@ -11,6 +12,13 @@ namespace {
 const std::vector<std::string> kDTypes{"fp32", "bf16", "fp16", "tf32", "hf32"};
 const std::vector<std::string> kAccumulations{"chain", "block16", "split_k", "host_blas"};
 const std::vector<std::string> kPointwise{"eager", "fused"};
+
+// An entry that may be absent, and knows its names when it is not.
+ObjectRef optional_choice(std::optional<Sourced<DType>>* member) {
+  auto fresh = std::make_shared<Sourced<DType>>(kDTypes);
+  return {[member, fresh] { return member->has_value() ? (*member)->fields() : fresh->fields(); },
+          [member] { return member->has_value(); }, [member] { member->emplace(kDTypes); }};
+}
 
 }  // namespace
 
@@ -41,6 +49,10 @@ NumericsFile::NumericsFile()
 NumericsFile::NumericsFile(const NumericsPolicy& p) : NumericsFile() {
   storage.value = p.storage;
   matmul_inputs.value = p.matmul_inputs;
+  if (p.linear_inputs) {
+    linear_inputs.emplace(kDTypes);
+    linear_inputs->value = *p.linear_inputs;
+  }
   matmul_output.value = p.matmul_output;
   accumulation.value = p.accumulation;
   split_k.value = p.split_k;
@@ -64,6 +76,7 @@ NumericsPolicy NumericsFile::policy() const {
   NumericsPolicy p;
   p.storage = storage.value;
   p.matmul_inputs = matmul_inputs.value;
+  if (linear_inputs) p.linear_inputs = linear_inputs->value;
   p.matmul_output = matmul_output.value;
   p.accumulation = accumulation.value;
   p.split_k = static_cast<int>(split_k.value);
@@ -89,6 +102,8 @@ FieldList NumericsFile::fields() {
   return {
       {"storage", "activations and the residual stream", object(&storage), required},
       {"matmul_inputs", "rounding of both operands", object(&matmul_inputs), required},
+      {"linear_inputs", "the same of products with a weight; absent: as matmul_inputs",
+       optional_choice(&linear_inputs)},
       {"matmul_output", "rounding of the product", object(&matmul_output), required},
       {"accumulation", "order of a product's sum", object(&accumulation), required},
       {"split_k", "parts of K for split_k", object(&split_k), required},
@@ -114,6 +129,7 @@ std::vector<PolicyEntry> NumericsFile::card() {
   const Json json = print_fields(fields());
   std::vector<PolicyEntry> entries;
   for (const Field& field : fields()) {
+    if (!json.contains(field.name) || json.at(field.name).is_null()) continue;  // absent
     const Json& entry = json.at(field.name);
     const Json& value = entry.at("value");
     entries.push_back(

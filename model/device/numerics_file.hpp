@@ -2,6 +2,7 @@
 // they see NumericsPolicy and the card of entries.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "model/device/numerics.hpp"
@@ -14,6 +15,7 @@ struct NumericsFile {
   explicit NumericsFile(const NumericsPolicy& policy);  // without sources
 
   Sourced<DType> storage, matmul_inputs, matmul_output;
+  std::optional<Sourced<DType>> linear_inputs;  // absent: as matmul_inputs
   Sourced<Accumulation> accumulation;
   Quantity split_k{"part", 1};
   Sourced<Pointwise> pointwise, score_pointwise, generate_pointwise, tune_pointwise;

@@ -1,6 +1,8 @@
 #include "model/device/op_desc.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 
 #include "harness/base/check.hpp"
 
@@ -13,6 +15,13 @@ constexpr OpKindInfo kOpKinds[] = {
     NB_OP_KINDS(NB_OP_INFO)
 #undef NB_OP_INFO
 };
+
+constexpr auto kIsBackward = [] {
+  std::array<bool, std::size(kOpKinds)> answers{};
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    answers[i] = kOpKinds[i].name.find("_backward") != std::string_view::npos;
+  return answers;
+}();
 
 }  // namespace
 
@@ -28,6 +37,12 @@ std::int64_t visible_pairs(std::int64_t queries, std::int64_t keys, std::int64_t
 
 std::int64_t visible_keys(std::int64_t queries, std::int64_t keys, std::int64_t window) {
   return window == 0 ? keys : std::min(keys, queries + window);
+}
+
+bool is_backward(OpKind kind) {
+  const auto index = static_cast<std::size_t>(kind);
+  NB_CHECK(index < kIsBackward.size(), "[op] kind {} is not in the table", index);
+  return kIsBackward[index];
 }
 
 std::string_view name(OpKind kind) {

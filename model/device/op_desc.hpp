@@ -142,6 +142,7 @@ struct OpKindInfo {
 };
 std::span<const OpKindInfo> op_kinds();  // in enumerator order
 std::string_view name(OpKind kind);
+bool is_backward(OpKind kind);  // launched by autograd's engine, not by the model's own code
 
 // Sizes in elements; those that a kind does not name stay 0. Costs and memory are functions of
 // these values and the profile alone, never of data.

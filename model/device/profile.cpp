@@ -13,6 +13,7 @@
 #include "model/device/node_links.hpp"
 #include "model/device/numerics_file.hpp"
 #include "model/device/op_desc.hpp"
+#include "model/device/profile_layers.hpp"
 
 namespace nb {
 namespace {
@@ -42,13 +43,15 @@ Result<void> check_sources(const Json& json, const std::string& where, const std
 Result<void> check_numerics(const DeviceProfile& profile, const std::string& where) {
   const NumericsPolicy& numerics = profile.numerics;
   for (const auto& [key, dtype] : {std::pair{"matmul_inputs", numerics.matmul_inputs},
+                                   std::pair{"linear_inputs", numerics.linear().inputs},
                                    std::pair{"muon_matmul", numerics.muon_matmul}}) {
     if (profile.matrix.peak.of(dtype)) continue;
     return bad_input(fmt::format("{}: /numerics/{}/value: the matrix unit of {} has no {}", where,
                                  key, profile.name(), name(dtype)));
   }
-  const std::array products = {numerics.matmul_inputs, numerics.matmul_output,
-                               numerics.weight_gradient, numerics.muon_matmul};
+  const std::array products = {numerics.matmul_inputs, numerics.linear().inputs,
+                               numerics.matmul_output, numerics.weight_gradient,
+                               numerics.muon_matmul};
   if (numerics.accumulation == Accumulation::kHostBlas &&
       std::ranges::count(products, DType::kFp32) != std::ssize(products)) {
     return bad_input(
@@ -85,9 +88,12 @@ Result<void> check_profile(const DeviceProfile& profile, const std::string& wher
         fmt::format("{}: {}: {} is not a share in (0, 1]", where, pointer, quantity.value));
   };
   NB_TRY_VOID(share(profile.matrix.efficiency, "/matrix/efficiency/value"));
+  if (profile.matrix.sustained_clock)
+    NB_TRY_VOID(share(*profile.matrix.sustained_clock, "/matrix/sustained_clock/value"));
   NB_TRY_VOID(share(profile.matrix.attention_efficiency, "/matrix/attention_efficiency/value"));
   NB_TRY_VOID(share(profile.matrix.attention_backward_efficiency,
                     "/matrix/attention_backward_efficiency/value"));
+  NB_TRY_VOID(share(profile.memory.short_burst, "/memory/short_burst/value"));
   NB_TRY_VOID(share(profile.memory.main.efficiency, "/memory/main/efficiency/value"));
   NB_TRY_VOID(share(profile.memory.cache.efficiency, "/memory/cache/efficiency/value"));
   const auto positive = [&](const Quantity& quantity, const char* pointer) -> Result<void> {
@@ -132,6 +138,26 @@ AllocatorRules DeviceProfile::allocator_rules() const {
   return rules;
 }
 
+HostTimes DeviceProfile::host_times() const {
+  HostTimes times = {.dispatch_ns = launch.host_dispatch.whole(),
+                     .backward_ns = launch.host_dispatch_backward.whole(),
+                     .collective_ns = launch.collective_dispatch.whole(),
+                     .submit_ns = launch.submit.whole(),
+                     .synchronize_ns = launch.synchronize.whole(),
+                     .queue_depth = launch.queue_depth.whole(),
+                     .is_blocking = software.launch_blocking.value};
+  // Blocking launches go without the queue.
+  const TaskQueue queue = times.is_blocking ? TaskQueue::kOff : software.task_queue.value;
+  std::int64_t moved = 0;  // from the first stage to the second
+  if (queue == TaskQueue::kOff) moved = -times.submit_ns;
+  if (queue == TaskQueue::kWorkspace)
+    moved = std::min({launch.workspace.whole(), times.dispatch_ns, times.backward_ns});
+  times.submit_ns += moved;
+  for (std::int64_t* stage : {&times.dispatch_ns, &times.backward_ns, &times.collective_ns})
+    *stage -= std::min(moved, *stage);
+  return times;
+}
+
 MemoryBudget DeviceProfile::memory_budget(int ranks) const {
   MemoryBudget budget;
   budget.capacity_bytes = to_bytes(memory.usable, kGiB);
@@ -146,6 +172,8 @@ Result<DeviceProfile> parse_profile(const Json& json, const std::string& where) 
   std::optional<NodeLinkProfile> between_nodes;  // checked here, read by parse_node_links()
   const FieldRules required{.required = true};
   const FieldList fields = {
+      {"stack", "name of the software stack, if it came from a file", &profile.stack},
+      {"family", "name of its fitted constants, if they came from a file", &profile.family},
       {"identity", "what it is", object(&profile.identity), required},
       {"matrix", "matrix unit", object(&profile.matrix), required},
       {"vector", "vector unit", object(&profile.vector), required},
@@ -175,20 +203,29 @@ Result<DeviceProfile> parse_profile(const Json& json, const std::string& where) 
   return profile;
 }
 
-Result<DeviceProfile> load_profile(const std::string& name_or_path) {
+Result<Json> load_profile_json(const std::string& name_or_path,
+                               const std::optional<std::string>& stack) {
   if (name_or_path.ends_with(".json")) {
     NB_TRY(const Json json, read_json(name_or_path));
-    return parse_profile(json, name_or_path);
+    return compose_profile(json, name_or_path, stack);
   }
-  const std::string_view text = profile_text(name_or_path);
-  if (text.empty()) {
-    const std::vector<std::string> names = profile_names();
-    return bad_input(
-        fmt::format("no device \"{}\"{} (known: {}; or the path of a profile that ends in .json)",
-                    name_or_path, did_you_mean(name_or_path, names), fmt::join(names, ", ")));
+  for (const EmbeddedFile& file : embedded_profiles()) {
+    if (file.name != name_or_path) continue;
+    const std::string where = fmt::format("model/device/profiles/{}.json", name_or_path);
+    NB_TRY(const Json json, parse_json(file.text, where));
+    return compose_profile(json, where, stack);
   }
+  const std::vector<std::string> names = profile_names();
+  return bad_input(
+      fmt::format("no device \"{}\"{} (known: {}; or the path of a profile that ends in .json)",
+                  name_or_path, did_you_mean(name_or_path, names), fmt::join(names, ", ")));
+}
+
+Result<DeviceProfile> load_profile(const std::string& name_or_path,
+                                   const std::optional<std::string>& stack) {
+  NB_TRY(const Json json, load_profile_json(name_or_path, stack));
+  if (name_or_path.ends_with(".json")) return parse_profile(json, name_or_path);
   const std::string where = fmt::format("model/device/profiles/{}.json", name_or_path);
-  NB_TRY(const Json json, parse_json(text, where));
   NB_TRY(DeviceProfile profile, parse_profile(json, where));
   if (profile.name() != name_or_path) {
     return bad_input(fmt::format("{}: /identity/name: is \"{}\"", where, profile.name()));
@@ -198,16 +235,16 @@ Result<DeviceProfile> load_profile(const std::string& name_or_path) {
 
 std::vector<std::string> profile_names() {
   std::vector<std::string> names;
-  for (const EmbeddedProfile& profile : embedded_profiles()) names.emplace_back(profile.name);
+  for (const EmbeddedFile& profile : embedded_profiles()) names.emplace_back(profile.name);
   std::sort(names.begin(), names.end());
   return names;
 }
 
-std::string_view profile_text(std::string_view name) {
-  for (const EmbeddedProfile& profile : embedded_profiles()) {
-    if (profile.name == name) return profile.text;
-  }
-  return {};
+std::string profile_text(std::string_view name) {
+  const auto json = load_profile_json(std::string(name));
+  if (!json) return {};
+  const auto text = dump_json(*json);
+  return text ? *text : "";
 }
 
 Result<DeviceProfile> with_numerics(DeviceProfile profile, const DeviceProfile& policy) {

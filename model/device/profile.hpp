@@ -1,7 +1,7 @@
 // DeviceProfile: every number of a machine and of the software stack on it, with unit and source,
-// read from one JSON file. Profiles of the project are built into the binary
-// (model/device/profiles). Knows no formula: cost_model.hpp, memory.hpp and collectives use the
-// numbers. Plain value.
+// read from one JSON, which profile_layers.hpp makes of the files of machine, stack and family.
+// Those of the project are built into the binary. Knows no formula: cost_model.hpp, memory.hpp and
+// collectives use the numbers. Plain value.
 #pragma once
 
 #include <filesystem>
@@ -15,6 +15,7 @@
 #include "model/device/memory.hpp"
 #include "model/device/numerics.hpp"
 #include "model/device/quantity.hpp"
+#include "model/device/timeline.hpp"
 #include "model/tensor/dtype.hpp"
 
 namespace nb {
@@ -37,13 +38,23 @@ struct PeakProfile {
 
 struct MatrixUnitProfile {
   Quantity cores{"core", 1};
+  std::optional<Quantity> clock;  // GHz, of the peak
+  // Of that clock, what the power limit leaves a large product, whatever its library; absent: the
+  // efficiency has it. At most 1.
+  std::optional<Quantity> sustained_clock;
   PeakProfile peak;
   Quantity tile_m{"element", 1}, tile_n{"element", 1},
-      tile_k{"element", 1};                // of one core's output tile
-  Quantity efficiency{"share"};            // of the peak that a full wave of tiles reaches
+      tile_k{"element", 1};  // of one core's output tile
+  // Operands come through the last-level cache once for each tile of the other: their bytes there
+  // at its rate, times this (formats converted on the way; 0: not modelled apart from efficiency),
+  // and times `unaligned_load` where a row of an operand is no multiple of 512 bytes.
+  Quantity load_penalty{"factor"}, unaligned_load{"factor"};
+  Quantity attention_key_tile{"element"};  // keys that fused attention takes at once; 0: efficiency
+  Quantity efficiency{"share"};  // of the peak at the sustained clock, reached by a wave of tiles
   Quantity attention_efficiency{"share"};  // of the peak, fused attention forward
   Quantity attention_backward_efficiency{"share"};
   FieldList fields();
+  double sustained() const { return sustained_clock ? sustained_clock->value : 1; }
 };
 
 struct VectorUnitProfile {
@@ -64,13 +75,18 @@ struct MemoryProfile {
   Quantity usable{"GiB"};    // total capacity that the framework prints
   Quantity cache_resident{
       "share"};  // a kernel whose bytes fit this share of the cache runs at its rate
+  Quantity short_burst{"share"};  // of the rate, where 128 bytes lie together; 1: no loss
   FieldList fields();
 };
 
 struct LaunchProfile {
   Quantity matrix_kernel{"ns"};  // on the device, before the first tile is busy
   Quantity vector_kernel{"ns"};
-  Quantity host_dispatch{"ns"};       // host time of one kernel launch
+  // Host time of one launch: first stage, by Python in the forward pass and the optimizers, by
+  // autograd's engine in the backward pass; then of a collective.
+  Quantity host_dispatch{"ns"}, host_dispatch_backward{"ns"}, collective_dispatch{"ns"};
+  Quantity submit{"ns"};     // second stage: from the task queue to the device
+  Quantity workspace{"ns"};  // part of the first stage that TASK_QUEUE_ENABLE=2 moves to the second
   Quantity queue_depth{"kernel", 1};  // launches the host may be ahead
   Quantity synchronize{"ns"};         // host time of one wait for the device
   FieldList fields();
@@ -97,6 +113,9 @@ struct LinkProfile {
 };
 
 enum class SoftwareMode { kEager, kCompiled };
+// TASK_QUEUE_ENABLE of torch_npu: 0 both stages in one thread, 1 side by side, 2 with the
+// workspaces in the second.
+enum class TaskQueue { kOff, kOn, kWorkspace };
 
 struct SoftwareProfile {
   Sourced<SoftwareMode> mode{{"eager", "compiled"}};  // of training
@@ -104,6 +123,12 @@ struct SoftwareProfile {
       tune_mode{{"eager", "compiled"}};
   Sourced<std::vector<std::string>>
       fused_operators;  // op names (op_desc.hpp) run as one kernel even in eager
+  Sourced<TaskQueue> task_queue{{"0", "1", "2"}};
+  Sourced<bool> launch_blocking;  // ASCEND_LAUNCH_BLOCKING, CUDA_LAUNCH_BLOCKING
+  Sourced<bool> copies_views;     // strided operands are copied before the kernel that reads them
+  // Fused attention keeps so many fp32 a row of each head, and the mask of a square of bytes a
+  // call.
+  Quantity attention_row_values{"element", 1}, attention_mask_side{"element"};
   Sourced<OutOfMemoryWords> out_of_memory{{"cuda", "npu", "cpu"}};
   Sourced<bool> expandable_segments;
   Quantity padding{"byte"};
@@ -137,18 +162,25 @@ struct DeviceProfile {
   NumericsPolicy numerics;
   std::vector<PolicyEntry> numerics_card;  // every entry of the policy with its source
   std::string numerics_of;                 // name of the profile that the policy came from
+  std::string stack, family;               // names of those layers; empty: described in one file
 
   const std::string& name() const { return identity.name; }
   AllocatorRules allocator_rules() const;
+  HostTimes host_times() const;
   MemoryBudget memory_budget(int ranks) const;
 };
 
 // `where` opens every error: "<where>: /launch/host_dispatch/source: …".
 Result<DeviceProfile> parse_profile(const Json& json, const std::string& where);
-// A built-in name, or the path of a profile (anything that ends in .json).
-Result<DeviceProfile> load_profile(const std::string& name_or_path);
-std::vector<std::string> profile_names();              // built in, sorted
-std::string_view profile_text(std::string_view name);  // JSON as built in; empty when unknown
+// A built-in name, or the path of a profile (anything that ends in .json); under `stack` (a name or
+// path) in place of its own.
+Result<DeviceProfile> load_profile(const std::string& name_or_path,
+                                   const std::optional<std::string>& stack = {});
+// The same as the JSON of all layers, not parsed further.
+Result<Json> load_profile_json(const std::string& name_or_path,
+                               const std::optional<std::string>& stack = {});
+std::vector<std::string> profile_names();         // built in, sorted
+std::string profile_text(std::string_view name);  // all layers; empty when unknown
 // The machine of `profile` with the policy of `policy` ("numerics": "ascend_910b3" in a suite).
 // bad_input when the machine's matrix unit lacks a type that the policy multiplies in.
 Result<DeviceProfile> with_numerics(DeviceProfile profile, const DeviceProfile& policy);

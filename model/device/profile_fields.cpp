@@ -63,10 +63,15 @@ const std::optional<Quantity>& PeakProfile::of(DType dtype) const {
 FieldList MatrixUnitProfile::fields() {
   return {
       number("cores", "cores with a matrix unit", &cores),
+      optional_number("clock", "of the peak", &clock, "GHz"),
+      optional_number("sustained_clock", "what power leaves of it", &sustained_clock, "share"),
       {"peak", "dense peak by input type", object(&peak), {.required = true}},
       number("tile_m", "rows of a core's output tile", &tile_m),
       number("tile_n", "columns of a core's output tile", &tile_n),
       number("tile_k", "step along the sum", &tile_k),
+      number("load_penalty", "of operands' way from the cache; 0: none", &load_penalty),
+      number("unaligned_load", "the same where rows are no multiple of 512 B", &unaligned_load),
+      number("attention_key_tile", "keys that fused attention takes at once", &attention_key_tile),
       number("efficiency", "share of the peak that full waves reach", &efficiency),
       number("attention_efficiency", "the same, fused attention forward", &attention_efficiency),
       number("attention_backward_efficiency", "the same, backward",
@@ -85,13 +90,18 @@ FieldList MemoryProfile::fields() {
           {"cache", "last level shared by all cores", object(&cache), {.required = true}},
           number("usable", "capacity that the framework sees", &usable),
           number("cache_resident", "share of the cache within which kernels run at its rate",
-                 &cache_resident)};
+                 &cache_resident),
+          number("short_burst", "share of the rate with bursts of 128 B", &short_burst)};
 }
 
 FieldList LaunchProfile::fields() {
   return {number("matrix_kernel", "fixed device time of a matrix kernel", &matrix_kernel),
           number("vector_kernel", "fixed device time of a vector kernel", &vector_kernel),
-          number("host_dispatch", "host time of a launch", &host_dispatch),
+          number("host_dispatch", "host time of a launch, forward", &host_dispatch),
+          number("host_dispatch_backward", "the same, backward", &host_dispatch_backward),
+          number("collective_dispatch", "the same, of a collective", &collective_dispatch),
+          number("submit", "second stage of a launch", &submit),
+          number("workspace", "what TASK_QUEUE_ENABLE=2 moves there", &workspace),
           number("queue_depth", "launches the host may be ahead", &queue_depth),
           number("synchronize", "host time of a wait for the device", &synchronize)};
 }
@@ -117,6 +127,11 @@ FieldList SoftwareProfile::fields() {
           choice("generate_mode", "the same where texts are generated", &generate_mode),
           choice("tune_mode", "the same where SFT and RL train", &tune_mode),
           choice("fused_operators", "ops that are one kernel", &fused_operators),
+          choice("task_queue", "TASK_QUEUE_ENABLE", &task_queue),
+          choice("launch_blocking", "launches wait for their end", &launch_blocking),
+          choice("copies_views", "strided operands are copied first", &copies_views),
+          number("attention_row_values", "fp32 that attention keeps a row", &attention_row_values),
+          number("attention_mask_side", "of the mask that attention keeps", &attention_mask_side),
           choice("out_of_memory", "whose words", &out_of_memory),
           choice("expandable_segments", "growing segments", &expandable_segments),
           number("padding", "added to every request", &padding),

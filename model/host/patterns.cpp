@@ -38,7 +38,7 @@ void add_product(Plan& plan, const Step& step) {
   const ConstAnyMatrix a = in_and_out.in;
   const AnyMatrix y = in_and_out.out;
   const DType storage = sum.numerics->storage;
-  const MatmulPolicy policy = product.numerics->matmul();
+  const MatmulPolicy policy = product.numerics->linear();
   const bool is_nt = product.kind == OpKind::kLinear;
   const ConstAnyMatrix x = product.in[0]->any_matrix();
   if (const auto* form = packed_weight(*product.in[1], policy, pack_for(product))) {
@@ -77,7 +77,7 @@ bool match_add_gradient(Plan& plan, std::int32_t i) {
 
 void linear_relu_squared(Plan& plan, const Step& step) {
   const Op &product = plan.op(step.ops[0]), &relu = plan.op(step.ops[1]);
-  const MatmulPolicy policy = product.numerics->matmul();
+  const MatmulPolicy policy = product.numerics->linear();
   const ConstAnyMatrix x = product.in[0]->any_matrix();
   const bool keeps = plan.is_wanted(relu.in[0], step);
   const AnyMatrix out = plan.make(relu.out[0]);
@@ -109,7 +109,7 @@ bool match_linear_relu_squared(Plan& plan, std::int32_t i) {
 
 void relu_squared_backward(Plan& plan, const Step& step) {
   const Op &product = plan.op(step.ops[0]), &relu = plan.op(step.ops[1]);
-  const MatmulPolicy policy = product.numerics->matmul();
+  const MatmulPolicy policy = product.numerics->linear();
   const ConstAnyMatrix dy = product.in[0]->any_matrix(), x = relu.in[1]->any_matrix();
   const AnyMatrix dx = plan.make(relu.out[0]);
   if (dx.bf16 != nullptr) {
@@ -277,7 +277,7 @@ void head(Plan& plan, const Step& step) {
            &loss_backward = plan.op(step.ops[2]), &input = plan.op(step.ops[3]),
            &weight = plan.op(step.ops[4]);
   const NumericsPolicy& numerics = *product.numerics;
-  const MatmulPolicy policy = numerics.matmul();
+  const MatmulPolicy policy = numerics.linear();
   HostValues& w = *product.in[1];
   const kernels::Scratch scratch(loss.ids->size() * sizeof(float));
   const std::span<float> losses(scratch.floats(), loss.ids->size());
@@ -319,7 +319,7 @@ bool match_head(Plan& plan, std::int32_t i) {
 void head_losses(Plan& plan, const Step& step) {
   const Op &product = plan.op(step.ops[0]), &loss = plan.op(step.ops[1]);
   const NumericsPolicy& numerics = *product.numerics;
-  const MatmulPolicy policy = numerics.matmul();
+  const MatmulPolicy policy = numerics.linear();
   HostValues& w = *product.in[1];
   const kernels::Scratch scratch(loss.ids->size() * sizeof(float));
   const std::span<float> losses(scratch.floats(), loss.ids->size());

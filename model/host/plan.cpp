@@ -14,10 +14,10 @@ namespace {
 // bf16 numbers can lie in two bytes where the policy rounds to them before anybody reads them, and
 // the products read that format.
 bool may_be_bf16(const NumericsPolicy& n) {
-  const MatmulPolicy forward = n.matmul(), gradient = n.weight_gradient_matmul();
+  const MatmulPolicy forward = n.linear(), gradient = n.weight_gradient_matmul();
   return n.storage == DType::kBf16 && forward.output == DType::kBf16 &&
          forward.accumulation != Accumulation::kHostBlas && takes_bf16(forward) &&
-         takes_bf16(gradient);
+         takes_bf16(n.matmul()) && takes_bf16(gradient);
 }
 
 // Results in the storage dtype: the first output, and the three gradients of attention.

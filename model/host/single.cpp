@@ -62,7 +62,7 @@ void rms_norm_backward(Plan& plan, const Step& step) {
 // y = x wᵀ, or dx = dy w.
 void linear(Plan& plan, const Step& step) {
   const Op& op = only(plan, step);
-  const MatmulPolicy policy = op.numerics->matmul();
+  const MatmulPolicy policy = op.numerics->linear();
   const bool is_nt = op.kind == OpKind::kLinear;
   const ConstAnyMatrix x = op.in[0]->any_matrix();
   const AnyMatrix y = plan.make(op.out[0]);

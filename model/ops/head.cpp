@@ -56,12 +56,12 @@ kernels::CrossEntropySettings loss_settings(const Device& device, const HeadOpti
 }
 
 kernels::LmHeadPolicy kernel_policy(const Device& device, const HeadOptions& options) {
-  return {device.numerics().matmul(), device.numerics().weight_gradient_matmul(),
+  return {device.numerics().linear(), device.numerics().weight_gradient_matmul(),
           loss_settings(device, options)};
 }
 
 kernels::HeadWeight head_weight(const Device& device, const Tensor& w, const HeadSize& size) {
-  const MatmulPolicy policy = device.numerics().matmul();
+  const MatmulPolicy policy = device.numerics().linear();
   return {w.matrix(), host::packed_weight(*w.values(), policy, kernels::PackFor::kNt), nullptr,
           size.vocab};
 }
@@ -304,7 +304,7 @@ void each_logit_block(const Device& device, const HeadSize& size, const HeadOpti
       rows = gathered;
     }
     const Matrix z = matrix(sized(scratch.logits, count * size.padded).data(), count, size.padded);
-    host::multiply_weight_nt(rows, *w.values(), z, device.numerics().matmul(),
+    host::multiply_weight_nt(rows, *w.values(), z, device.numerics().linear(),
                              [&](const kernels::ProductBlock& part) {
                                kernels::softcap_block(z, z, part, loss_settings(device, options));
                              });

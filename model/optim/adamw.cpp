@@ -53,18 +53,10 @@ void AdamW::allocate_state() {
 
 void AdamW::step(const SchedulePoint& point) {
   allocate_state();
-  for (std::size_t i = 0; i < groups_.size(); ++i) {
-    NB_CHECK(!groups_[i].parameter->grad.empty(), "[adamw] {} has no gradient",
-             groups_[i].parameter->name);
-    Parameter& p = *groups_[i].parameter;
-    if (is_cut(p.value, rank_count(communicator_))) {
-      step_sharded(groups_[i], moments_[i], point);
-      continue;
-    }
-    if (communicator_ != nullptr && communicator_->size() > 1)
-      communicator_->all_reduce(CollectiveBuffer(p.grad), Reduce::kAverage, p.name);
-    step_one(groups_[i], moments_[i], point);
-  }
+  for (const AdamWGroup& group : groups_)
+    NB_CHECK(!group.parameter->grad.empty(), "[adamw] {} has no gradient", group.parameter->name);
+  if (rank_count(communicator_) > 1) return step_sharded(point);
+  for (std::size_t i = 0; i < groups_.size(); ++i) step_one(groups_[i], moments_[i], point);
 }
 
 void AdamW::step_one(const AdamWGroup& group, Moments& moments, const SchedulePoint& point) {
@@ -79,22 +71,48 @@ void AdamW::step_one(const AdamWGroup& group, Moments& moments, const SchedulePo
   ops::adamw(device_, p.value, p.grad, moments.m, moments.v, settings, p.name);
 }
 
-void AdamW::step_sharded(const AdamWGroup& group, Moments& moments, const SchedulePoint& point) {
-  Parameter& p = *group.parameter;
-  const Shape shape = slice_of(p.value.shape(), communicator_->size());
-  Tensor gradient = device_.allocate(shape, p.grad.dtype(), "adamw.gradient_slice");
-  communicator_->reduce_scatter(CollectiveBuffer(p.grad), CollectiveBuffer(gradient),
-                                Reduce::kAverage, p.name);
-  // The slice of the parameter itself is a view: no memory of its own.
-  const OpDesc desc = {.kind = OpKind::kAdamW,
-                       .label = p.name,
-                       .count = shape.count(),
-                       .dtype = p.value.dtype(),
-                       .inputs = {nullptr, &gradient, &moments.m, &moments.v}};
-  static_cast<void>(point);  // a dry device: rates change nothing
-  device_.run(desc, [] {});
-  communicator_->all_gather(CollectiveBuffer(shape.count(), p.value.dtype()),
-                            CollectiveBuffer(p.value), p.name);
+// All reductions start first; then each parameter waits for its own, is updated and gathered
+// (nanochat adamw.py, DistAdamW).
+void AdamW::step_sharded(const SchedulePoint& point) {
+  const BesideScope scope(*communicator_);
+  const int ranks = communicator_->size();
+  struct Reduced {
+    Tensor gradient;  // of the own slice; empty: the whole one, in place
+    std::int64_t end_ns = 0;
+  };
+  std::vector<Reduced> reduced(groups_.size());
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    Parameter& p = *groups_[i].parameter;
+    if (is_cut(p.value, ranks)) {
+      reduced[i].gradient = device_.allocate(slice_of(p.value.shape(), ranks), p.grad.dtype(),
+                                             "adamw.gradient_slice");
+      communicator_->reduce_scatter(CollectiveBuffer(p.grad), CollectiveBuffer(reduced[i].gradient),
+                                    Reduce::kAverage, p.name);
+    } else {
+      communicator_->all_reduce(CollectiveBuffer(p.grad), Reduce::kAverage, p.name);
+    }
+    reduced[i].end_ns = communicator_->last_end_ns();
+  }
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    Parameter& p = *groups_[i].parameter;
+    device_.wait_for(reduced[i].end_ns);
+    if (reduced[i].gradient.empty()) {
+      step_one(groups_[i], moments_[i], point);
+      continue;
+    }
+    // The slice of the parameter itself is a view: no memory of its own. A dry device: rates change
+    // nothing.
+    const std::int64_t count = reduced[i].gradient.count();
+    device_.run({.kind = OpKind::kAdamW,
+                 .label = p.name,
+                 .count = count,
+                 .dtype = p.value.dtype(),
+                 .inputs = {nullptr, &reduced[i].gradient, &moments_[i].m, &moments_[i].v}},
+                [] {});
+    communicator_->all_gather(CollectiveBuffer(count, p.value.dtype()), CollectiveBuffer(p.value),
+                              p.name);
+  }
+  device_.wait_for(communicator_->last_end_ns());
 }
 
 std::vector<NamedState> AdamW::state() {

@@ -39,7 +39,7 @@ class AdamW : public Optimizer {
     Tensor m, v;
   };
   void step_one(const AdamWGroup& group, Moments& moments, const SchedulePoint& point);
-  void step_sharded(const AdamWGroup& group, Moments& moments, const SchedulePoint& point);
+  void step_sharded(const SchedulePoint& point);
   std::vector<AdamWGroup> groups_;
   AdamWRules rules_;
   Device& device_;

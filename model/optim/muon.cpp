@@ -87,6 +87,10 @@ void Muon::step_sharded(const SchedulePoint& point) {
       for (std::size_t base = 0; base < group.size(); base += ranks) body(group, base);
     }
   };
+  // All reductions start first, beside whatever is still to compute; then each block waits for its
+  // own, updates its member and starts the gathering of the next (nanochat muon.py, DistMuon).
+  const BesideScope scope(*communicator_);
+  std::vector<std::int64_t> reduced_ns;
   // Missing members of the last block are padded with one zero buffer; the owner's gradient
   // receives the mean.
   each_block([&](const std::vector<Parameter*>& group, std::size_t base) {
@@ -94,9 +98,11 @@ void Muon::step_sharded(const SchedulePoint& point) {
     communicator_->reduce_scatter(CollectiveBuffer(count * communicator_->size(), DType::kFp32),
                                   CollectiveBuffer(count, DType::kFp32), Reduce::kAverage,
                                   group[base]->name);
+    reduced_ns.push_back(communicator_->last_end_ns());
   });
-  std::size_t next = 0;
+  std::size_t next = 0, block = 0;
   each_block([&](const std::vector<Parameter*>& group, std::size_t base) {
+    device_.wait_for(reduced_ns[block++]);
     if (base + rank < group.size()) {
       Parameter& p = *group[base + rank];
       const ops::MuonMatrix matrix = {p.value, p.grad, buffers_[next++], p.name};
@@ -107,6 +113,7 @@ void Muon::step_sharded(const SchedulePoint& point) {
                               CollectiveBuffer(count * communicator_->size(), DType::kFp32),
                               group[base]->name);
   });
+  device_.wait_for(communicator_->last_end_ns());
 }
 
 std::vector<NamedState> Muon::state() {

@@ -39,10 +39,10 @@ class DryCard {
 
   DryStep step(std::int64_t accumulation_steps, const std::optional<DryRollout>& rollout) {
     DryStep step;
-    const std::int64_t links_before = device_.counters().collective_ns;
+    const std::int64_t links_before = device_.counters().collective_wait_ns;
     if (rollout) step.generate_time_ns = generate(*rollout);
     step.step_time_ns = step.generate_time_ns + train(accumulation_steps);
-    step.communication_time_ns = device_.counters().collective_ns - links_before;
+    step.communication_time_ns = device_.counters().collective_wait_ns - links_before;
     return step;
   }
 
@@ -70,7 +70,8 @@ class DryCard {
                            {},
                            {}};
     const StepPlan plan = {.accumulation_steps = accumulation_steps,
-                           .grad_clip = request_.grad_clip};
+                           .grad_clip = request_.grad_clip,
+                           .counts_equal_micro_batches = !request_.simulates_all};
     if (request_.stage != TrainingStage::kRl)
       return run_step(decoder_, optimizers_, plan, {}, [&] { return no_data; }).time_ns;
     device_.synchronize();

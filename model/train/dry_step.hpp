@@ -34,6 +34,7 @@ struct DryStepRequest {
   std::optional<std::int64_t> row_tokens = {};  // of a row; absent: the model's sequence_len
   std::optional<DryRollout> rollout = {};       // of RL
   bool recompute = false;                       // blocks are computed again in backward
+  bool simulates_all = false;  // every micro-batch, though they are equal: the same figures, later
 };
 struct DryStep {
   std::int64_t step_time_ns = 0;

@@ -20,12 +20,21 @@ StepOutcome run_step(Decoder& decoder, OptimizerList optimizers, const StepPlan&
   device.synchronize();
   const std::int64_t start_ns = device.time_ns();
   const auto micro_batches = static_cast<double>(plan.accumulation_steps);
+  std::optional<Device::Progress> before;
   for (std::int64_t micro = 0; micro < plan.accumulation_steps; ++micro) {
     const Batch batch = next();
     outcome.tokens += batch.rows * batch.length;
     outcome.loss += static_cast<double>(decoder.loss_and_backward(
         batch.inputs, batch.targets, batch.rows, batch.length, 1.0 / micro_batches));
     if (plan.gradient_sum) round_gradients(decoder, *plan.gradient_sum);
+    if (!plan.counts_equal_micro_batches) continue;
+    const std::int64_t left = plan.accumulation_steps - 1 - micro;
+    if (before && left > 0 && device.continues_as(*before)) {
+      device.repeat(*before, left);
+      outcome.tokens += left * batch.rows * batch.length;
+      break;
+    }
+    before = device.progress();
   }
   outcome.loss /= micro_batches;
   outcome.grad_norm = apply_gradients(decoder, optimizers, plan.grad_clip, point);

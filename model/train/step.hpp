@@ -23,6 +23,9 @@ struct StepPlan {
   // What the sum of the gradients is rounded to after each micro-batch; none: as the device keeps
   // it.
   std::optional<DType> gradient_sum = {};
+  // On a dry device: the micro-batches are equal, so once one leaves clock and memory as the one
+  // before it did, the others are counted without being simulated.
+  bool counts_equal_micro_batches = false;
 };
 struct StepOutcome {
   double loss = 0;           // nat, mean over the micro-batches

@@ -22,7 +22,7 @@ TEST(BadInput, UnknownKeyInASuite) {
 TEST(BadInput, UnknownDevice) {
   const Bench bench;
   expect_sentence(bench.run(kSmallSuite, with_set("/devices/0=ascend_910b4x")), 64,
-                  {"/devices/0", "ascend_910b4x", "did you mean \"ascend_910b3\"", "list devices"});
+                  {"/devices/0", "ascend_910b4x", "did you mean \"ascend_910b4\"", "list devices"});
   EXPECT_TRUE(fs::is_empty(bench.results()));
 }
 

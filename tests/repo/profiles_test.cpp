@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/base/json_io.hpp"
@@ -44,7 +46,11 @@ void walk(const Json& json, const std::string& where, std::vector<std::string>& 
 std::vector<std::string> profile_problems(const std::vector<SourceFile>& files) {
   std::vector<std::string> problems;
   for (const SourceFile& file : files) {
-    if (!file.path.starts_with("model/device/profiles/")) continue;
+    constexpr std::string_view kLayers[] = {"model/device/profiles/", "model/device/stacks/",
+                                            "model/device/families/"};
+    if (std::ranges::none_of(kLayers,
+                             [&](std::string_view layer) { return file.path.starts_with(layer); }))
+      continue;
     const Result<Json> json = parse_json(file.text, file.path, JsonComments::kAllowed);
     if (json)
       walk(*json, file.path + ": ", problems);

@@ -5,6 +5,7 @@
 #include "model/decoder/decoder.hpp"
 #include "model/decoder/presets.hpp"
 #include "model/device/device.hpp"
+#include "model/device/profile_layers.hpp"
 #include "model/optim/groups.hpp"
 #include "model/train/step.hpp"
 #include "tests/support/decoder_golden.hpp"
@@ -19,9 +20,16 @@ struct Trail {
   DeviceCounters counters;
 };
 
-Trail run_d2(const std::string& profile, ExecutionMode mode) {
-  Device device(*load_profile(profile), mode);
-  Decoder decoder(config_for_depth(2, 64, 16), device);
+struct Case {
+  std::string profile;
+  std::string stack;  // empty: its own
+  std::string model = std::string(kDefaultPreset);
+};
+
+Trail run_d2(const Case& c, ExecutionMode mode) {
+  Device device(*load_profile(c.profile, c.stack.empty() ? std::nullopt : std::optional(c.stack)),
+                mode);
+  Decoder decoder(*preset_config(c.model, 2, 64, 16), device);
   decoder.init(1);
   const auto optimizers = make_optimizers(decoder, {});
   Trail trail{};
@@ -45,7 +53,7 @@ Trail run_d2(const std::string& profile, ExecutionMode mode) {
   return trail;
 }
 
-class DryD2 : public testing::TestWithParam<std::string> {};
+class DryD2 : public testing::TestWithParam<Case> {};
 
 TEST_P(DryD2, HasTheTimeAndMemoryOfTheExecutedOne) {
   const Trail executed = run_d2(GetParam(), ExecutionMode::kExecute);
@@ -64,9 +72,24 @@ TEST_P(DryD2, StepsBecomeSteady) {
   EXPECT_EQ(dry.step_times[1], dry.step_times[2]);
 }
 
-INSTANTIATE_TEST_SUITE_P(Profiles, DryD2,
-                         testing::Values("tiny", "ascend_910b3", "h100_sxm", "cpu_ref"),
-                         [](const auto& instance) { return instance.param; });
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const char* profile : {"tiny", "ascend_910b3", "h100_sxm", "cpu_ref"})
+    all.push_back({profile, ""});
+  for (const std::string& stack : stack_names())
+    for (const DecoderPreset& preset : decoder_presets())
+      if (preset.name.starts_with("nanochat"))
+        all.push_back({stack.ends_with("_cuda") ? "h100_sxm" : "ascend_910c", stack,
+                       std::string(preset.name)});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Profiles, DryD2, testing::ValuesIn(cases()), [](const auto& instance) {
+  const Case& c = instance.param;
+  std::string name = c.profile + c.stack + (c.stack.empty() ? "" : c.model);
+  std::erase_if(name, [](char letter) { return letter == '-'; });
+  return name;
+});
 
 }  // namespace
 }  // namespace nb

@@ -19,9 +19,15 @@ namespace {
 const DecoderConfig kGrouped = {
     .sequence_len = 12, .vocab_size = 40, .n_layer = 2, .n_head = 4, .n_kv_head = 2, .n_embd = 64};
 
+// A profile, or an Ascend under the stack of that name.
+DeviceProfile device_of(const std::string& profile) {
+  if (!profile.starts_with("nanochat")) return *load_profile(profile);
+  return *load_profile("ascend_910b3", profile);
+}
+
 // Loss, losses of every token, and all gradients of two micro-batches.
 std::vector<float> outcome(const std::string& profile) {
-  Device device(*load_profile(profile), ExecutionMode::kExecute);
+  Device device(device_of(profile), ExecutionMode::kExecute);
   Decoder decoder(kGrouped, device);
   test::set_golden_weights(decoder);
   std::vector<float> all;
@@ -43,7 +49,7 @@ std::vector<float> outcome(const std::string& profile) {
 // Logits over caches: a prefix, behind it chunks of many and of few rows that share it, with caches
 // of their own and without, and a stranger; then one more token of those with caches.
 std::vector<float> cached_outcome(const std::string& profile) {
-  Device device(*load_profile(profile), ExecutionMode::kExecute);
+  Device device(device_of(profile), ExecutionMode::kExecute);
   Decoder decoder(kGrouped, device);
   test::set_golden_weights(decoder);
   IncrementalDecoder incremental(decoder);
@@ -108,7 +114,8 @@ TEST_P(Fusion, ChangesNoBitOfAttentionOverCaches) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, Fusion,
-                         testing::Values("tiny", "ascend_910b3", "h100_sxm", "cpu_ref"),
+                         testing::Values("tiny", "ascend_910b3", "h100_sxm", "cpu_ref",
+                                         "nanochat_npu_no_autocast"),
                          [](const auto& param) { return param.param; });
 
 }  // namespace

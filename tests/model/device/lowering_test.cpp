@@ -143,6 +143,42 @@ TEST(Lowering, LinearCastsItsMasterWeightUnderAutocast) {
   EXPECT_EQ(kernel_names(lower_on(desc, "cpu_ref")), (std::vector<std::string>{"mm"}));
 }
 
+// leideng/nanochat-ascend @ ee84087: an fp32 weight meets a bf16 activation, aclnnMatmul promotes.
+TEST(Lowering, WithoutAutocastTheActivationIsPromotedAndTheWeightGradientIsNot) {
+  const DeviceProfile p = *load_profile("ascend_910b3", "nanochat_npu_no_autocast");
+  const auto dtypes = [&](OpKind kind) {
+    std::vector<std::pair<std::string, DType>> kernels;
+    for (const Kernel& kernel : lower(sample_op(kind), p.software, p.numerics).kernels)
+      kernels.emplace_back(kernel.name, kernel.dtype);
+    return kernels;
+  };
+  using Kernels = std::vector<std::pair<std::string, DType>>;
+  const Kernels promoted = {{"cast", DType::kFp32}, {"mm", DType::kFp32}, {"cast", DType::kFp32}};
+  EXPECT_EQ(dtypes(OpKind::kLinear), promoted);
+  EXPECT_EQ(dtypes(OpKind::kLinearBackwardInput), promoted);
+  EXPECT_EQ(dtypes(OpKind::kLinearBackwardWeight),
+            (Kernels{{"mm", DType::kBf16}, {"cast", DType::kFp32}}));
+  EXPECT_EQ(lower(sample_op(OpKind::kAttention), p.software, p.numerics).kernels[4].dtype,
+            DType::kBf16);
+  const Lowering forward = lower(sample_op(OpKind::kLinear), p.software, p.numerics);
+  for (const LoweredBlock& block : forward.blocks) EXPECT_FALSE(block.saved) << block.name;
+}
+
+// op-plugin @ 517f2e7d: softmax max and sum, [B,N,S,8] fp32 each, and a mask of 2048² a call.
+TEST(Lowering, AttentionOfTheNpuKeepsWhatItsOperatorReturns) {
+  const OpDesc desc = sample_op(OpKind::kAttention);
+  const auto kept = [&](const char* device) {
+    const DeviceProfile p = profile(device);
+    std::uint64_t bytes = 0;
+    for (const LoweredBlock& block : lower(desc, p.software, p.numerics).blocks)
+      if (block.saved) bytes += block.size_bytes;
+    return bytes;
+  };
+  const auto rows = static_cast<std::uint64_t>(desc.batch * desc.heads * desc.time);
+  EXPECT_EQ(kept("ascend_910b3"), rows * 2 * 8 * 4 + 2048 * 2048);
+  EXPECT_EQ(kept("h100_sxm"), rows * 4);
+}
+
 TEST(Lowering, LinearHasTwoFlopsAMultiplyAndReadsBothOperandsOnce) {
   OpDesc desc = sample_op(OpKind::kLinear);
   desc.rows = 3;

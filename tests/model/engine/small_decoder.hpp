@@ -16,7 +16,9 @@ inline constexpr int kByteVocab = 265;  // bytes and nine specials
 
 struct SmallDecoder {
   explicit SmallDecoder(const std::string& profile, ExecutionMode mode = ExecutionMode::kExecute)
-      : device(load_profile(profile).value(), mode) {
+      : SmallDecoder(load_profile(profile).value(), mode) {}
+  explicit SmallDecoder(const DeviceProfile& profile, ExecutionMode mode = ExecutionMode::kExecute)
+      : device(profile, mode) {
     DecoderConfig config;
     config.sequence_len = 16;
     config.vocab_size = kByteVocab;

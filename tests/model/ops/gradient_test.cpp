@@ -376,8 +376,6 @@ constexpr std::array kWithoutGradient = {
     OpKind::kAllReduce,     OpKind::kReduceScatter,    OpKind::kAllGather,
     OpKind::kBroadcast,     OpKind::kBarrier};
 
-bool is_backward(OpKind kind) { return name(kind).find("_backward") != std::string_view::npos; }
-
 TEST(OpGradients, EveryForwardKindIsInTheTable) {
   for (const OpKindInfo& info : op_kinds()) {
     if (is_backward(info.kind) || std::ranges::count(kWithoutGradient, info.kind) > 0) continue;

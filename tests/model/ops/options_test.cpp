@@ -272,7 +272,10 @@ TEST_F(OpOptions, WhatTheHeadCannotDoFailsTheCheck) {
 // A window costs what its keys cost: at once, and in caches.
 TEST_F(OpOptions, AFusedWindowIsPaidForItsKeysAlone) {
   const auto time_of = [](const std::string& profile, std::int64_t window, bool is_cached) {
-    Device device(*load_profile(profile), ExecutionMode::kDry);
+    DeviceProfile machine = *load_profile(profile);
+    machine.launch.host_dispatch.value = machine.launch.submit.value = 0;  // the device alone
+    machine.launch.vector_kernel.value = machine.launch.matrix_kernel.value = 0;
+    Device device(machine, ExecutionMode::kDry);
     const std::int64_t keys = profile == "cpu_ref" ? 4096 : 32768, queries = is_cached ? 512 : keys;
     const Tensor q = device.allocate({queries, 1024}, DType::kBf16, "q"),
                  k = device.allocate({keys, 1024}, DType::kBf16, "k");
