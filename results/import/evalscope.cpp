@@ -149,7 +149,7 @@ struct Reviews {
     const Json& group = member_of(sample, "group_id");
     item.source_id = fmt::format("{}/{}", place.subset, group.is_null() ? index : text_of(group));
     if (const Json& id = member_of(sample, "sample_id"); id.is_number_integer())
-      item.epoch = id.get<std::int64_t>() + 1;
+      item.epoch = count_of(id) + 1;
     item.gold = text_of(member_of(row, "target"));
     item.prompt = question_of(row);
     item.content = item.prompt + "\n" + item.gold;
@@ -210,8 +210,7 @@ std::string metric_name(const Json& metric) {
 void report_total(ForeignSeries& series, const Json& total) {
   double number = 0;
   if (number_of(member_of(total, "score"), number)) series.reported = number;
-  if (number_of(member_of(total, "num"), number) && number > 0)
-    series.reported_n = static_cast<std::int64_t>(number);
+  if (const std::int64_t n = count_of(member_of(total, "num")); n > 0) series.reported_n = n;
 }
 
 }  // namespace

@@ -271,7 +271,7 @@ Result<void> read_helm_instances(const fs::path& path, ForeignBuilder& builder) 
     if (item.source_id.empty() || !stats.is_array())
       return bad_input(where + ": an instance has an instance_id and stats");
     if (const Json& trial = member_of(row, "train_trial_index"); trial.is_number_integer())
-      item.epoch = trial.get<std::int64_t>() + 1;
+      item.epoch = count_of(trial) + 1;
     std::vector<Statistic> statistics;
     for (const Json& stat : stats) {
       NB_TRY(auto statistic, statistic_of(stat, where));

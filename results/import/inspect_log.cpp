@@ -282,8 +282,8 @@ void InspectLog::totals() {
       if (number_of(member_of(*mean, "value"), number)) series.reported = number;
       if (number_of(member_of(member_of(metrics, "stderr"), "value"), number))
         series.reported_stderr = number;
-      if (number_of(member_of(score, "scored_samples"), number))
-        series.reported_n = static_cast<std::int64_t>(number);
+      if (const std::int64_t n = count_of(member_of(score, "scored_samples")); n > 0)
+        series.reported_n = n;
     }
   if (run_ == nullptr) {
     if (!is_asked_)
@@ -294,9 +294,8 @@ void InspectLog::totals() {
   const Json& dataset = member_of(eval_, "dataset");
   for (ForeignSeries& series : run_->series) {
     if (series.name.task != task_) continue;
-    double number = 0;
-    if (number_of(member_of(dataset, "samples"), number))
-      series.available_n = static_cast<std::int64_t>(number);
+    if (const std::int64_t n = count_of(member_of(dataset, "samples")); n > 0)
+      series.available_n = n;
     if (const Json& version = member_of(eval_, "task_version"); !version.is_null())
       series.must_match["version"] = text_of(version);
     for (const char* key : kShotArguments)

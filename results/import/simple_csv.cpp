@@ -2,11 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
 
 #include "harness/base/csv.hpp"
 #include "results/audit/table.hpp"
+#include "results/import/lines.hpp"
 #include "results/import/readers.hpp"
 
 namespace nb {
@@ -40,14 +39,6 @@ std::optional<double> number_in(const std::string& text) {
   const auto printed = parse_printed(text, "");
   if (!printed || !printed->unit.empty() || printed->is_rough) return std::nullopt;
   return printed->value;
-}
-
-// A whole number of at least 1, as far as doubles count one by one.
-std::optional<std::int64_t> count_in(const std::string& text) {
-  const auto number = number_in(text);
-  if (!number || *number < 1 || *number > 0x1p53 || *number != std::floor(*number))
-    return std::nullopt;
-  return static_cast<std::int64_t>(*number);
 }
 
 // 1, 0, true, false, correct, wrong, … as a value; fractions as they are.
@@ -88,6 +79,10 @@ struct Columns {
   }
 };
 
+bool is_count(double number) {
+  return count_of(number) > 0 && static_cast<double>(count_of(number)) == number;
+}
+
 }  // namespace
 
 bool is_items_csv(const FileHead& head) {
@@ -115,11 +110,10 @@ Result<void> read_items_csv(const fs::path& path, ForeignBuilder& builder) {
     item.source_id = columns.cell(row, "item");
     if (item.source_id.empty()) return bad_input(where + ": the item has no name");
     if (const std::string epoch = columns.cell(row, "epoch"); !epoch.empty()) {
-      const auto count = count_in(epoch);
-      if (!count)
-        return bad_input(
-            fmt::format("{}: epoch \"{}\" is not a whole number from 1", where, epoch));
-      item.epoch = *count;
+      const auto number = number_in(epoch);
+      if (!number || (*number != 0 && !is_count(*number)))
+        return bad_input(fmt::format("{}: epoch \"{}\" is not a whole number", where, epoch));
+      item.epoch = count_of(*number);
     }
     item.content = columns.cell(row, "question");
     item.gold = columns.cell(row, "gold");
@@ -164,9 +158,10 @@ Result<void> read_totals_csv(const fs::path& path, ForeignBuilder& builder) {
         return bad_input(fmt::format("{}: stderr \"{}\" is no standard error", where, error));
     }
     if (const std::string n = columns.cell(row, "n"); !n.empty()) {
-      const auto count = count_in(n);
-      if (!count) return bad_input(fmt::format("{}: n \"{}\" is not a count of items", where, n));
-      series.reported_n = *count;
+      const auto count = number_in(n);
+      if (!count || !is_count(*count))
+        return bad_input(fmt::format("{}: n \"{}\" is not a count of items", where, n));
+      series.reported_n = count_of(*count);
     }
   }
   return {};

@@ -67,8 +67,25 @@ TEST(SimpleCsv, NothingIsGuessedOfANumber) {
             "a.csv:2: accuracy \"31.1\" is not between 0 and 1; a percentage has its sign: 31.1 %");
   EXPECT_EQ(error("task,accuracy,stderr\nx,.5,?\n"), "a.csv:2: stderr \"?\" is no standard error");
   EXPECT_EQ(error("task,accuracy,n\nx,.5,1e300\n"), "a.csv:2: n \"1e300\" is not a count of items");
-  EXPECT_EQ(error("item,outcome,epoch\nx,1,1e300\n"),
-            "a.csv:2: epoch \"1e300\" is not a whole number from 1");
+}
+
+// The cast of a number that no integer holds is undefined, and was done before the number was
+// looked at.
+TEST(SimpleCsv, CountsThatNoIntegerHoldsAreRefused) {
+  for (const char* count : {"1e300", "-1e300", "1e15", "1.5", "0"}) {
+    const auto totals = read_text("a.csv", std::string("task,accuracy,n\nx,0.5,") + count + "\n");
+    ASSERT_FALSE(totals) << count;
+    EXPECT_EQ(totals.error().message,
+              std::string("a.csv:2: n \"") + count + "\" is not a count of items");
+  }
+  for (const char* epoch : {"1e300", "-1", "1.5", "first"}) {
+    const auto items =
+        read_text("a.csv", std::string("task,item,outcome,epoch\nx,1,1,") + epoch + "\n");
+    ASSERT_FALSE(items) << epoch;
+    EXPECT_EQ(items.error().message,
+              std::string("a.csv:2: epoch \"") + epoch + "\" is not a whole number");
+  }
+  EXPECT_TRUE(read_text("a.csv", "task,item,outcome,epoch\nx,1,1,0\nx,1,1,1\nx,2,1,\n"));
 }
 
 TEST(SimpleCsv, SomethingElseIsCalledUnknownWithItsBeginning) {
