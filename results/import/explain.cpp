@@ -47,7 +47,7 @@ std::string explain_text(const ForeignResults& results) {
         wrapped(fmt::format("{}: {}{}", run.harness, run.model.empty() ? "(no name)" : run.model,
                             run.stage.empty() ? "" : ", stage " + run.stage));
     for (const auto& [key, value] : run.provenance)
-      text += wrapped(value, 16, fmt::format("  {:<14}", key));
+      text += wrapped(value, 16, fmt::format("  {:<13} ", key));
     std::vector<NarrowRow> rows;
     for (const ForeignSeries& series : run.series) {
       if (rows.size() == kListed) break;
