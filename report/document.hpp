@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "harness/base/table.hpp"
-#include "report/flips.hpp"
 #include "report/plot.hpp"
 #include "report/words.hpp"
+#include "results/flips.hpp"
 
 namespace nb {
 

@@ -5,22 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "harness/base/subprocess.hpp"
 #include "report/sections.hpp"
 
 namespace nb {
 namespace {
-
-// For a POSIX shell; plain names stay as they are.
-std::string shell_text(const std::string& text) {
-  const bool plain = !text.empty() && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("./_-+=:,@%").find(c) != std::string_view::npos;
-  });
-  if (plain) return text;
-  std::string safe = "'";
-  for (const char c : text) safe += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return safe + "'";
-}
 
 std::string distinct(const RunRecords& run, const char* pointer) {
   std::set<std::string> values;

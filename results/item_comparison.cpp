@@ -3,13 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "results/item_pairing.hpp"
 #include "results/items.hpp"
+#include "results/stored_items.hpp"
 
 namespace nb {
 namespace {
@@ -17,45 +17,6 @@ namespace {
 constexpr std::size_t kNamedItems = 5;  // of those that do not pair
 
 using Items = std::vector<ItemRecord>;
-
-// Those in memory are the record's, those of a file are the caller's.
-struct ItemsOf {
-  Items read;
-  const Items* in_memory = nullptr;
-  const Items& get() const { return in_memory != nullptr ? *in_memory : read; }
-};
-
-Result<ItemsOf> verified_items(const StoredRecord& stored, const std::string& task) {
-  const auto at = stored.record.items.find(task);
-  if (at == stored.record.items.end())
-    return bad_input(
-        fmt::format("{}: the record has no items of {}", stored.folder.string(), task));
-  if (stored.items != nullptr) return ItemsOf{{}, &stored.items->at(task)};
-  NB_TRY_VOID(verify_artifact(stored, at->second));
-  NB_TRY(Items items, read_items(stored.folder / at->second));
-  return ItemsOf{std::move(items), nullptr};
-}
-
-// "2" or "C" → 2; nothing for other texts.
-std::optional<std::size_t> choice_of(const std::string& gold) {
-  if (gold.size() == 1 && gold[0] >= 'A' && gold[0] <= 'Z')
-    return static_cast<std::size_t>(gold[0] - 'A');
-  std::size_t index = 0;
-  const auto [end, error] = std::from_chars(gold.data(), gold.data() + gold.size(), index);
-  if (error != std::errc() || end != gold.data() + gold.size()) return std::nullopt;
-  return index;
-}
-
-std::optional<double> margin_of(const ItemRecord& item) {
-  if (item.log_probs.size() == 1) return item.log_probs[0];
-  const auto gold = choice_of(item.gold);
-  if (!gold || *gold >= item.log_probs.size()) return std::nullopt;
-  std::optional<double> best_other;
-  for (std::size_t i = 0; i < item.log_probs.size(); ++i)
-    if (i != *gold && (!best_other || item.log_probs[i] > *best_other))
-      best_other = item.log_probs[i];
-  return item.log_probs[*gold] - *best_other;
-}
 
 std::size_t top_of(const ItemRecord& item) {
   return static_cast<std::size_t>(std::max_element(item.log_probs.begin(), item.log_probs.end()) -
@@ -72,8 +33,6 @@ double unscored(const Items& items) {
                                    [](const ItemRecord& item) { return !item.reason.empty(); });
   return static_cast<double>(count) / static_cast<double>(items.size());
 }
-
-double value_of(const ItemRecord& item) { return item.value ? *item.value : (item.ok ? 1 : 0); }
 
 // Of choice items: how far the two distributions over the choices lie apart.
 struct Agreement {
@@ -97,7 +56,7 @@ void add_pair(ItemComparison& result, Agreement& agreement, const ItemRecord& le
     agreement.divergences.push_back(choice_divergence(left.log_probs, right.log_probs));
     agreement.same_top += top_of(left) == top_of(right) ? 1 : 0;
   }
-  const auto margin_a = margin_of(left), margin_b = margin_of(right);
+  const auto margin_a = gold_margin(left), margin_b = gold_margin(right);
   if (!margin_a || !margin_b || left.log_probs.size() != right.log_probs.size()) return;
   result.has_choices = result.has_choices || left.log_probs.size() > 1;
   result.margins.push_back({*margin_a, *margin_b, left.ok != right.ok, left.id});
@@ -123,17 +82,6 @@ Result<void> fill_ours(ItemComparison& result, const StoredRecord& a, const Stor
   return {};
 }
 
-// The item as its first `samples` samples show it, where it has more.
-ItemRecord cut_to(const ItemRecord& item, std::size_t samples) {
-  ItemRecord cut = item;
-  cut.sample_ok.resize(samples);
-  const auto right = std::count(cut.sample_ok.begin(), cut.sample_ok.end(), 1);
-  cut.ok = static_cast<std::size_t>(right) == samples;
-  cut.value = static_cast<double>(right) / static_cast<double>(samples);
-  if (cut.value == 0 || cut.value == 1) cut.value.reset();
-  return cut;
-}
-
 void fill_imported(ItemComparison& result, const Items& items_a, const Items& items_b) {
   const ItemPairing pairing = pair_items(items_a, items_b);
   Agreement agreement;
@@ -145,13 +93,14 @@ void fill_imported(ItemComparison& result, const Items& items_a, const Items& it
     const std::size_t samples_b = std::max<std::size_t>(1, items_b[j].sample_ok.size());
     if (samples_a != samples_b) {
       ++result.samples_differ;
-      cut = samples_a > samples_b ? cut_to(items_a[i], samples_b) : cut_to(items_b[j], samples_a);
+      cut = samples_a > samples_b ? first_samples(items_a[i], samples_b)
+                                  : first_samples(items_b[j], samples_a);
     }
     const ItemRecord& left = samples_a > samples_b ? cut : items_a[i];
     const ItemRecord& right = samples_b > samples_a ? cut : items_b[j];
     add_pair(result, agreement, left, right);
-    values_a.push_back(value_of(left));
-    values_b.push_back(value_of(right));
+    values_a.push_back(mark_of(left));
+    values_b.push_back(mark_of(right));
     fractional = fractional || left.value || right.value;
     result.prompts_differ += !left.prompt_hash.empty() && !right.prompt_hash.empty() &&
                                      left.prompt_hash != right.prompt_hash
@@ -185,8 +134,8 @@ void fill_imported(ItemComparison& result, const Items& items_a, const Items& it
 }
 
 Result<void> fill(ItemComparison& result, const StoredRecord& a, const StoredRecord& b) {
-  NB_TRY(const ItemsOf items_a, verified_items(a, result.task));
-  NB_TRY(const ItemsOf items_b, verified_items(b, result.task));
+  NB_TRY(const StoredItems items_a, stored_items(a, result.task));
+  NB_TRY(const StoredItems items_b, stored_items(b, result.task));
   if (is_imported(a.record) || is_imported(b.record))
     fill_imported(result, items_a.get(), items_b.get());
   else

@@ -68,4 +68,14 @@ ItemPairing pair_items(const Items& a, const Items& b) {
   return pairing;
 }
 
+ItemRecord first_samples(const ItemRecord& item, std::size_t samples) {
+  ItemRecord cut = item;
+  cut.sample_ok.resize(samples);
+  const auto right = std::count(cut.sample_ok.begin(), cut.sample_ok.end(), 1);
+  cut.ok = static_cast<std::size_t>(right) == samples;
+  cut.value = static_cast<double>(right) / static_cast<double>(samples);
+  if (cut.value == 0 || cut.value == 1) cut.value.reset();
+  return cut;
+}
+
 }  // namespace nb

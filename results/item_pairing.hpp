@@ -24,4 +24,8 @@ struct ItemPairing {
 // A hash that stands for several items of one side pairs nothing: their contents decide.
 ItemPairing pair_items(const std::vector<ItemRecord>& a, const std::vector<ItemRecord>& b);
 
+// The item as its first `samples` samples show it, of which it has more: sides are compared by as
+// many samples as both have.
+ItemRecord first_samples(const ItemRecord& item, std::size_t samples);
+
 }  // namespace nb

@@ -50,6 +50,11 @@ std::string Sha256::hex() {
   return text;
 }
 
+void update_netstring(Sha256& hash, std::string_view text) {
+  hash.update(std::to_string(text.size()) + ":");
+  hash.update(text);
+}
+
 std::string sha256_hex(std::string_view bytes) {
   Sha256 hash;
   hash.update(bytes);

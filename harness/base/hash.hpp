@@ -28,6 +28,10 @@ class Sha256 {
   std::unique_ptr<State> state_;
 };
 
+// "<length>:<bytes>": fed with several texts, neither their order nor their borders can be
+// mistaken.
+void update_netstring(Sha256& hash, std::string_view text);
+
 std::string sha256_hex(std::string_view bytes);
 Result<std::string> sha256_file(const std::filesystem::path& path);
 // Of the one-line canonical dump (json_io.hpp); NaN is an NB_CHECK failure.

@@ -170,4 +170,15 @@ Result<SubprocessResult> run_subprocess(const std::vector<std::string>& argv,
   return result;
 }
 
+std::string shell_text(const std::string& text) {
+  const bool plain = !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("./_-+=:,@%").find(c) != std::string_view::npos;
+  });
+  if (plain) return text;
+  std::string safe = "'";
+  for (const char c : text) safe += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return safe + "'";
+}
+
 }  // namespace nb

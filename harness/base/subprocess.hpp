@@ -28,4 +28,8 @@ struct SubprocessResult {
 Result<SubprocessResult> run_subprocess(const std::vector<std::string>& argv,
                                         const SubprocessOptions& options = {});
 
+// The text as one word of a POSIX shell: for commands that are printed. Plain names stay as they
+// are.
+std::string shell_text(const std::string& text);
+
 }  // namespace nb

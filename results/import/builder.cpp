@@ -148,6 +148,8 @@ ForeignBuilder::~ForeignBuilder() = default;
 
 void ForeignBuilder::look(Look look) { state_->look = std::move(look); }
 
+bool ForeignBuilder::is_looked_at() const { return state_->look != nullptr; }
+
 ForeignRun& ForeignBuilder::run(std::string_view harness, std::string_view model,
                                 std::string_view stage) {
   const auto [at, is_new] = state_->places.try_emplace(

@@ -28,6 +28,10 @@ struct ForeignItem {
   std::string gold;        // reference answer or index of the right choice
   std::string prediction;  // extracted answer or index of the chosen one
   std::string response;    // what the model said, whole; not kept
+  // For those who look, not kept: the prompt as a text where `prompt` is its hash, the question
+  // without examples, the choices. What costs time is filled where is_looked_at() alone.
+  std::string prompt_text = {}, question = {};
+  std::vector<std::string> choices = {};
   std::vector<float> log_probs;  // one a choice, in their order; left out where one is infinite
   std::string reason;            // why it has no mark of its own: "no answer", "error: …"
 };
@@ -49,6 +53,7 @@ class ForeignBuilder {
   using Look =
       std::function<void(const ForeignRun&, std::span<const SeriesValue>, const ForeignItem&)>;
   void look(Look look);
+  bool is_looked_at() const;
 
   // The run of that harness, model and stage; the same names give the same run. The reference holds
   // until finish(). Facts that a second file states again must be equal or are noted.

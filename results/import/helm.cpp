@@ -212,11 +212,13 @@ class Texts {
     const Json& instance = member_of(state, "instance");
     item.content = text_of(member_of(member_of(instance, "input"), "text"));
     if (item.content.empty()) item.content = text_of(member_of(instance, "input"));
+    item.question = item.content;
     const Json& references = member_of(instance, "references");
     if (references.is_array())
       for (const Json& reference : references) {
         const std::string text = text_of(member_of(member_of(reference, "output"), "text"));
         item.content += "\n" + text;
+        item.choices.push_back(text);
         const Json& tags = member_of(reference, "tags");
         if (tags.is_array() && std::find(tags.begin(), tags.end(), "correct") != tags.end())
           item.gold += (item.gold.empty() ? "" : " | ") + text;

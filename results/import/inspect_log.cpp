@@ -238,8 +238,11 @@ Result<void> InspectLog::sample(std::string_view text, const std::string& where,
       NB_TRY(item.response, texts.content(member_of(member_of(choices[0], "message"), "content")));
     }
   }
-  item.content =
-      fmt::format("{}\n{}\n{}", input, joined(member_of(sample, "choices"), "\n"), item.gold);
+  const Json& choices = member_of(sample, "choices");
+  item.content = fmt::format("{}\n{}\n{}", input, joined(choices, "\n"), item.gold);
+  item.question = input;
+  if (choices.is_array())
+    for (const Json& choice : choices) item.choices.push_back(text_of(choice));
   for (const SeriesValue& value : values)
     builder_.series(*to, value.series).primary = is_headline(value.series.metric);
   return builder_.add_item(*to, values, item, where);

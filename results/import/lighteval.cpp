@@ -148,7 +148,11 @@ ForeignItem item_of(const Json& doc, const Json& response) {
   const Json& choices = member_of(doc, "choices");
   item.gold = text_of(member_of(doc, "gold_index"));
   item.content = text_of(member_of(doc, "query")) + "\n";
-  for (const Json& choice : choices) item.content += text_of(choice) + "\n";
+  item.question = text_of(member_of(doc, "query"));
+  for (const Json& choice : choices) {
+    item.choices.push_back(text_of(choice));
+    item.content += item.choices.back() + "\n";
+  }
   item.content += item.gold;
   const Json& input = member_of(response, "input");
   item.prompt = text_of(input.is_null() ? member_of(doc, "query") : input);

@@ -153,6 +153,20 @@ ForeignItem item_of(const Json& row, const std::string& source_id) {
   return item;
 }
 
+// What the row shows besides: the prompt, which often stands there as a hash, and what was scored
+// behind it.
+void add_shown(const Json& row, ForeignItem& item) {
+  const Json& arguments = member_of(row, "arguments");
+  item.prompt_text = text_of(argument(arguments, 0, 0));
+  for (const char* key : {"question", "query", "problem", "prompt"})
+    if (const Json& text = member_of(member_of(row, "doc"), key);
+        item.question.empty() && text.is_string())
+      item.question = text_of(text);
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (const Json& text = argument(arguments, i, 1); text.is_string())
+      item.choices.push_back(text_of(text));
+}
+
 // Marks whose answers are chosen by other numbers have another prediction.
 void answer_by(const std::vector<double>& choices, ForeignItem& item) {
   item.log_probs.assign(choices.begin(), choices.end());
@@ -200,6 +214,7 @@ class SamplesReader {
     if (source_id.empty()) return bad_input(where + ": a row without doc_id");
     NB_TRY(const std::string filter, filter_of(row, source_id, where));
     ForeignItem item = item_of(row, source_id);
+    if (builder_.is_looked_at()) add_shown(row, item);
     NB_TRY(std::vector<SeriesValue> values, values_of(row, filter, where));
     if (values.empty()) return {};
     const Json& responses = member_of(row, "filtered_resps");

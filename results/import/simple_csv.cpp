@@ -115,7 +115,7 @@ Result<void> read_items_csv(const fs::path& path, ForeignBuilder& builder) {
         return bad_input(fmt::format("{}: epoch \"{}\" is not a whole number", where, epoch));
       item.epoch = count_of(*number);
     }
-    item.content = columns.cell(row, "question");
+    item.content = item.question = columns.cell(row, "question");
     item.gold = columns.cell(row, "gold");
     item.prediction = columns.cell(row, "prediction");
     const std::string task = columns.cell(row, "task");

@@ -11,6 +11,7 @@
 #include "harness/base/hash.hpp"
 #include "results/import/any_foreign.hpp"
 #include "results/stats.hpp"
+#include "results/stored_items.hpp"
 
 namespace nb {
 namespace {
@@ -24,10 +25,6 @@ constexpr double kRoundedTo = 6e-4;
 std::string task_of(const SeriesName& name) {
   return name.filter.empty() ? name.task : name.task + ":" + name.filter;
 }
-
-std::string metric_name(const SeriesName& name) { return task_of(name) + "/" + name.metric; }
-
-double value_of(const ItemRecord& item) { return item.value ? *item.value : (item.ok ? 1 : 0); }
 
 Metric metric_of(const ForeignSeries& series, const std::string& name,
                  std::vector<std::string>& notes) {
@@ -56,7 +53,7 @@ Metric metric_of(const ForeignSeries& series, const std::string& name,
   std::int64_t right = 0;
   bool fractional = false;
   for (const ItemRecord& item : series.items) {
-    sum += value_of(item);
+    sum += mark_of(item);
     right += item.ok ? 1 : 0;
     fractional = fractional || item.value.has_value();
   }
@@ -80,7 +77,7 @@ Json settings_of(const ForeignRun& run) {
   for (const auto& [key, value] : run.provenance) imported[key] = value;
   imported["primary"] = Json::array();
   for (const ForeignSeries& series : run.series)
-    if (series.primary) imported["primary"].push_back(metric_name(series.name));
+    if (series.primary) imported["primary"].push_back(item_key(series.name));
   return {{"imported", imported}};
 }
 
@@ -107,7 +104,7 @@ StoredRecord record_of(ForeignRun& run, const fs::path& path, std::vector<std::s
                          record.settings->dump(-1, ' ', false, Json::error_handler_t::replace);
   for (ForeignSeries& series : run.series) {
     const std::string task = task_of(series.name);
-    const std::string name = metric_name(series.name);
+    const std::string name = item_key(series.name);
     record.metrics.push_back(metric_of(series, name, notes));
     for (const auto& [key, value] : series.must_match)
       record.comparability[task + "/" + key] = value;
@@ -147,6 +144,8 @@ void add_notes(const std::vector<std::pair<std::string, std::string>>& said,
 }
 
 }  // namespace
+
+std::string item_key(const SeriesName& name) { return task_of(name) + "/" + name.metric; }
 
 RunRecords records_of(ForeignResults results) {
   RunRecords records;

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "harness/base/result.hpp"
 #include "results/import/foreign.hpp"
 #include "results/store.hpp"
 
 namespace nb {
+
+// The key of a series in Record::items, and its metric: "gsm8k:strict-match/exact_match".
+std::string item_key(const SeriesName& name);
 
 // One record a run: kind "eval" (or "train" where it has metrics alone), name = model (and stage),
 // metrics "<task>[:<filter>]/<metric>", items in memory (StoredRecord::items).

@@ -1,0 +1,161 @@
+#include "results/flips.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "results/item_pairing.hpp"
+#include "results/items.hpp"
+#include "results/stored_items.hpp"
+
+namespace nb {
+namespace {
+
+// Where the gate and compare call a flip hard (margin_shift.hpp).
+double near_tie_limit(const ItemComparison& items) {
+  if (items.margins.size() < 2 || !items.has_choices) return kRoundingLimit;
+  return margin_shift(items.margins, /*flips=*/0, items.has_choices).hard_limit;
+}
+
+FlipKind kind_of(const MarginPair* margins, double limit, bool has_choices) {
+  if (margins == nullptr || !has_choices) return FlipKind::kText;
+  const bool near = std::abs(margins->a) <= limit && std::abs(margins->b) <= limit;
+  return near ? FlipKind::kNearTie : FlipKind::kHard;
+}
+
+// As many samples as the other side has (item_pairing.hpp); nothing: it is as it is.
+std::optional<ItemRecord> cut_beside(const ItemRecord& item, const ItemRecord& other) {
+  const std::size_t samples = std::max<std::size_t>(1, other.sample_ok.size());
+  if (item.sample_ok.size() <= samples) return std::nullopt;
+  return first_samples(item, samples);
+}
+
+// Items of ours by their ids; of foreign results as compare pairs them.
+std::vector<std::pair<std::size_t, std::size_t>> pairs_of(const std::vector<ItemRecord>& a,
+                                                          const std::vector<ItemRecord>& b,
+                                                          bool imported) {
+  if (imported) return pair_items(a, b).pairs;
+  std::unordered_map<std::string, std::size_t> by_id;  // looked up only, never walked
+  for (std::size_t i = 0; i < b.size(); ++i) by_id.emplace(b[i].id, i);
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (const auto at = by_id.find(a[i].id); at != by_id.end()) pairs.emplace_back(i, at->second);
+  return pairs;
+}
+
+void add_group(ItemList& list, const Comparison& c, const RecordPair& pair,
+               const ItemComparison& items) {
+  if (!items.error.empty()) {
+    list.unreadable.push_back(items.error);
+    return;
+  }
+  const bool has_flips = items.counts.only_a + items.counts.only_b > 0 || items.fractions;
+  if (items.identical || !has_flips) return;
+  const auto items_a = stored_items(*pair.a, items.task),
+             items_b = stored_items(*pair.b, items.task);
+  if (!items_a || !items_b) {
+    list.unreadable.push_back(items_a ? items_b.error().message : items_a.error().message);
+    return;
+  }
+  const std::vector<ItemRecord>&a = items_a->get(), &b = items_b->get();
+  FlipGroup group;
+  group.label_a = c.label_a;
+  group.label_b = c.label_b;
+  group.pair_a = describe(pair.a->record);
+  group.pair_b = describe(pair.b->record);
+  group.task = items.task;
+  group.same_weights = pair.fixed_weights;
+  group.folder_a = pair.a->folder.string();
+  group.folder_b = pair.b->folder.string();
+  group.items = items.counts.n();
+  group.limit = near_tie_limit(items);
+  group.a = pair.a;
+  group.b = pair.b;
+
+  std::unordered_map<std::string, const MarginPair*> margins;
+  for (const MarginPair& m : items.margins) margins.emplace(m.item, &m);
+  for (const auto& [row, row_b] : pairs_of(a, b, pair.imported)) {
+    const auto cut_a = pair.imported ? cut_beside(a[row], b[row_b]) : std::nullopt;
+    const auto cut_b = pair.imported ? cut_beside(b[row_b], a[row]) : std::nullopt;
+    const ItemRecord& left = cut_a ? *cut_a : a[row];
+    const ItemRecord& other = cut_b ? *cut_b : b[row_b];
+    const double value_a = mark_of(left), value_b = mark_of(other);
+    if (value_a == value_b) continue;
+    const auto margin = margins.find(left.id);
+    Flip flip;
+    flip.group = list.groups.size();
+    flip.id = left.source_id.empty() ? left.id : left.source_id;
+    flip.row = static_cast<std::int64_t>(row) + 1;
+    flip.lost = value_a > value_b;
+    ++(flip.lost ? group.lost : group.won);
+    if (left.value || other.value) {
+      flip.value_a = value_a;
+      flip.value_b = value_b;
+    }
+    flip.name_a = name_of(left);
+    flip.name_b = name_of(other);
+    if (margin != margins.end()) {
+      flip.margin_a = margin->second->a;
+      flip.margin_b = margin->second->b;
+    }
+    flip.kind =
+        kind_of(margin == margins.end() ? nullptr : margin->second, group.limit, items.has_choices);
+    group.near_tie += flip.kind == FlipKind::kNearTie ? 1 : 0;
+    group.hard += flip.kind == FlipKind::kHard ? 1 : 0;
+    flip.gold = cut_text(left.gold);
+    flip.a = cut_text(left.prediction);
+    flip.b = cut_text(other.prediction);
+    flip.log_probs_a = left.log_probs;
+    flip.log_probs_b = other.log_probs;
+    flip.reason_a = left.reason;
+    flip.reason_b = other.reason;
+    if (!left.texts.empty()) flip.text_a = cut_text(left.texts[0]);
+    if (!other.texts.empty()) flip.text_b = cut_text(other.texts[0]);
+    list.flips.push_back(std::move(flip));
+  }
+  if (group.lost + group.won > 0) list.groups.push_back(std::move(group));
+}
+
+void add_groups(ItemList& list, const Comparison& c, bool same_weights) {
+  for (const RecordPair& pair : c.pairs)
+    if (pair.fixed_weights == same_weights && pair.incomparable.empty())
+      for (const ItemComparison& items : pair.items) add_group(list, c, pair, items);
+}
+
+}  // namespace
+
+std::string_view name(FlipKind kind) {
+  switch (kind) {
+    case FlipKind::kNearTie:
+      return "near-tie";
+    case FlipKind::kHard:
+      return "hard";
+    case FlipKind::kText:
+      break;
+  }
+  return "text";
+}
+
+std::string cut_text(std::string text) {
+  if (text.size() <= kShownText) return text;
+  std::size_t end = kShownText;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return text.substr(0, end) + " …";
+}
+
+ItemList flips_of(const Comparison& comparison) {
+  ItemList list;
+  for (const bool same_weights : {true, false}) add_groups(list, comparison, same_weights);
+  return list;
+}
+
+ItemList flips_of(const std::vector<Comparison>& comparisons) {
+  ItemList list;
+  for (const bool same_weights : {true, false})
+    for (const Comparison& c : comparisons) add_groups(list, c, same_weights);
+  return list;
+}
+
+}  // namespace nb

@@ -1,0 +1,42 @@
+#include "results/stored_items.hpp"
+
+#include <fmt/core.h>
+
+#include <charconv>
+
+namespace nb {
+
+Result<StoredItems> stored_items(const StoredRecord& stored, const std::string& task) {
+  const auto at = stored.record.items.find(task);
+  if (at == stored.record.items.end())
+    return bad_input(
+        fmt::format("{}: the record has no items of {}", stored.folder.string(), task));
+  if (stored.items != nullptr) return StoredItems(&stored.items->at(task));
+  NB_TRY_VOID(verify_artifact(stored, at->second));
+  NB_TRY(std::vector<ItemRecord> items, read_items(stored.folder / at->second));
+  return StoredItems(std::move(items));
+}
+
+double mark_of(const ItemRecord& item) { return item.value ? *item.value : (item.ok ? 1 : 0); }
+
+std::optional<std::size_t> choice_of(const std::string& answer) {
+  if (answer.size() == 1 && answer[0] >= 'A' && answer[0] <= 'Z')
+    return static_cast<std::size_t>(answer[0] - 'A');
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(answer.data(), answer.data() + answer.size(), index);
+  if (error != std::errc() || end != answer.data() + answer.size()) return std::nullopt;
+  return index;
+}
+
+std::optional<double> gold_margin(const ItemRecord& item) {
+  if (item.log_probs.size() == 1) return item.log_probs[0];
+  const auto gold = choice_of(item.gold);
+  if (!gold || *gold >= item.log_probs.size()) return std::nullopt;
+  std::optional<double> best_other;
+  for (std::size_t i = 0; i < item.log_probs.size(); ++i)
+    if (i != *gold && (!best_other || item.log_probs[i] > *best_other))
+      best_other = item.log_probs[i];
+  return item.log_probs[*gold] - *best_other;
+}
+
+}  // namespace nb

@@ -1,0 +1,39 @@
+// The items of a record, from its files or from memory, and what one of them says in numbers.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/base/result.hpp"
+#include "results/items.hpp"
+#include "results/store.hpp"
+
+namespace nb {
+
+// Those in memory are the record's, which outlives this; those of a file are the caller's.
+class StoredItems {
+ public:
+  explicit StoredItems(std::vector<ItemRecord> read) : read_(std::move(read)) {}
+  explicit StoredItems(const std::vector<ItemRecord>* in_memory) : in_memory_(in_memory) {}
+  const std::vector<ItemRecord>& get() const { return in_memory_ != nullptr ? *in_memory_ : read_; }
+
+ private:
+  std::vector<ItemRecord> read_;
+  const std::vector<ItemRecord>* in_memory_ = nullptr;
+};
+
+// task: a key of record.items. Errors: the record has no items of it; the file is not the one that
+// the record was written with, or damaged.
+Result<StoredItems> stored_items(const StoredRecord& stored, const std::string& task);
+
+// 1 right, 0 wrong, or the fraction that another harness gave.
+double mark_of(const ItemRecord& item);
+// Which choice a prediction or a gold means: "2" or "C" → 2; nothing for other texts.
+std::optional<std::size_t> choice_of(const std::string& answer);
+// As of MarginPair (margin_shift.hpp): of one log-probability itself; nothing where the right
+// choice has none.
+std::optional<double> gold_margin(const ItemRecord& item);
+
+}  // namespace nb
