@@ -26,15 +26,8 @@
 namespace nb {
 namespace {
 
-constexpr std::size_t kPromptHashDigits = 16;
 // Items whose tokens are hashed: what changes the tokens of one item in general changes these.
 constexpr std::size_t kHashedInputs = 16;
-
-// Feeds a hash so that neither order nor borders can be mistaken.
-void update_netstring(Sha256& hash, std::string_view text) {
-  hash.update(std::to_string(text.size()) + ":");
-  hash.update(text);
-}
 
 // One task under way: which items are there, which are asked next.
 class Run {
@@ -108,13 +101,10 @@ class Run {
         prompt_hashes_.emplace_back();
         continue;
       }
-      Sha256 one;
       update_netstring(all_items, evaluator_.item_bytes(i));
-      for (const std::string& prompt : evaluator_.prompts(i)) {
-        update_netstring(all_prompts, prompt);
-        update_netstring(one, prompt);
-      }
-      prompt_hashes_.push_back(one.hex().substr(0, kPromptHashDigits));
+      const std::vector<std::string> prompts = evaluator_.prompts(i);
+      for (const std::string& prompt : prompts) update_netstring(all_prompts, prompt);
+      prompt_hashes_.push_back(prompt_hash(prompts));
       const bool is_new = place_of_.emplace(evaluator_.item_id(i), i).second;
       NB_CHECK(is_new, "[evaluate] {}: item {} appears twice", task_.id, evaluator_.item_id(i));
     }

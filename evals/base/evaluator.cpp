@@ -2,7 +2,23 @@
 
 #include <utility>
 
+#include "harness/base/hash.hpp"
+
 namespace nb {
+
+std::string prompt_hash(std::span<const std::string> prompts) {
+  constexpr std::size_t kDigits = 16;
+  Sha256 hash;
+  for (const std::string& prompt : prompts) update_netstring(hash, prompt);
+  return hash.hex().substr(0, kDigits);
+}
+
+ItemText Evaluator::shown_text(std::size_t i) const {
+  ItemText text;
+  text.name = public_id(i);
+  text.prompts = prompts(i);
+  return text;
+}
 
 std::vector<Metric> Evaluator::more_metrics(std::span<const ItemRecord>) const { return {}; }
 

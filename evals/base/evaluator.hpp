@@ -18,6 +18,7 @@
 
 #include "harness/base/result.hpp"
 #include "model/engine/language_model.hpp"
+#include "results/item_text.hpp"
 #include "results/items.hpp"
 #include "results/record.hpp"
 
@@ -49,6 +50,9 @@ struct Gold {
   std::string wrong_text;   // answered: a text of the right form that is marked wrong
 };
 
+// Of an item's prompt texts: ItemRecord::prompt_hash.
+std::string prompt_hash(std::span<const std::string> prompts);
+
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
@@ -64,6 +68,9 @@ class Evaluator {
   // Prompt texts as the model gets them (before tokens); hashed into comparability and the record.
   virtual std::vector<std::string> prompts(std::size_t i) const = 0;
   virtual Gold gold(std::size_t i) const = 0;
+  // For people who look at the item: its public id and prompts, and where the task has them the
+  // question without examples, its choices and the reference answer as a text.
+  virtual ItemText shown_text(std::size_t i) const;
 
   // false: items are right or wrong in no sense, and all metrics are more_metrics().
   virtual bool has_answers() const { return true; }

@@ -37,6 +37,16 @@ Gold LetterEvaluator::gold(std::size_t i) const {
   return gold;
 }
 
+ItemText LetterEvaluator::shown_text(std::size_t i) const {
+  ItemText text = Evaluator::shown_text(i);
+  const ChoiceItem& shown = item(i);
+  text.question = shown.question;
+  for (std::size_t k = 0; k < shown.choices.size(); ++k)
+    text.choices.push_back(shown.letters[k] + ": " + shown.choices[k]);
+  text.reference = text.choices[shown.gold];
+  return text;
+}
+
 double LetterEvaluator::guessing() const {
   double sum = 0;
   for (std::size_t i = 0; i < size(); ++i) sum += 1.0 / static_cast<double>(item(i).choices.size());

@@ -28,6 +28,7 @@ class LetterEvaluator : public ScoringEvaluator {
   std::string item_bytes(std::size_t i) const override { return nb::item_bytes(item(i)); }
   std::vector<std::string> prompts(std::size_t i) const override;
   Gold gold(std::size_t i) const override;
+  ItemText shown_text(std::size_t i) const override;
   double baseline_percent() const override {
     return 25;
   }  // nanochat chat_eval.py, whatever the items have

@@ -75,6 +75,13 @@ Gold NumberEvaluator::gold(std::size_t i) const {
   return gold;
 }
 
+ItemText NumberEvaluator::shown_text(std::size_t i) const {
+  ItemText text = Evaluator::shown_text(i);
+  text.question = items_[i].question;
+  text.reference = items_[i].answer;
+  return text;
+}
+
 std::map<std::string, std::string> NumberEvaluator::comparability() const {
   auto facts = form_comparability(TextForm::kAnswer);
   facts[task_ + "/scorer"] = kNumberScorerVersion;

@@ -42,6 +42,7 @@ class NumberEvaluator : public GeneratingEvaluator {
   std::string item_bytes(std::size_t i) const override { return items_[i].bytes; }
   std::vector<std::string> prompts(std::size_t i) const override { return {items_[i].question}; }
   Gold gold(std::size_t i) const override;
+  ItemText shown_text(std::size_t i) const override;
   double baseline_percent() const override { return 0; }
   double guessing() const override { return 0; }
   std::map<std::string, std::string> comparability() const override;

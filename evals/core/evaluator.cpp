@@ -106,6 +106,18 @@ Gold CoreEvaluator::gold(std::size_t i) const {
   return gold;
 }
 
+ItemText CoreEvaluator::shown_text(std::size_t i) const {
+  ItemText text = Evaluator::shown_text(i);
+  const CoreItem& shown = item(i);
+  text.choices = shown.choices;
+  const bool has_choices = task_.type != CoreTaskType::kLanguageModelling;
+  // A schema asks which of its beginnings suits what goes on the same.
+  text.question = task_.type == CoreTaskType::kSchema ? "… " + shown.continuation : shown.query;
+  text.reference =
+      has_choices ? shown.choices[static_cast<std::size_t>(shown.gold)] : shown.continuation;
+  return text;
+}
+
 double CoreEvaluator::guessing() const {
   if (task_.type == CoreTaskType::kLanguageModelling) return 0;
   double sum = 0;

@@ -38,6 +38,7 @@ class CoreEvaluator : public ScoringEvaluator {
   std::string item_bytes(std::size_t i) const override;
   std::vector<std::string> prompts(std::size_t i) const override;
   Gold gold(std::size_t i) const override;
+  ItemText shown_text(std::size_t i) const override;
   double baseline_percent() const override { return data_.baseline_percent; }
   double guessing() const override;
   std::map<std::string, std::string> comparability() const override;

@@ -19,7 +19,7 @@ inline constexpr std::string_view kHumanEvalVersion = "humaneval-2";
 
 // Reads the data, finds a sandbox and runs the canonical solutions of a few problems in it: an
 // error when one of them fails, since then nothing that this host says about others is worth
-// anything.
+// anything. EvalContext::only_looked_at: no sandbox is needed, and nothing may be marked.
 Result<std::unique_ptr<Evaluator>> load_humaneval(const Task& task, const EvalContext& context);
 // mw/humaneval: the same with generated problems.
 Result<std::unique_ptr<Evaluator>> load_microworld_programs(const Task& task,
@@ -38,6 +38,7 @@ class HumanEvalEvaluator : public GeneratingEvaluator {
   std::string item_bytes(std::size_t i) const override { return nb::item_bytes(problems_[i]); }
   std::vector<std::string> prompts(std::size_t i) const override { return {problems_[i].prompt}; }
   Gold gold(std::size_t i) const override;
+  ItemText shown_text(std::size_t i) const override;
   double baseline_percent() const override { return 0; }
   double guessing() const override { return 0; }
   std::map<std::string, std::string> comparability() const override;
