@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/json_io.hpp"
@@ -12,6 +13,7 @@ namespace {
 // Without the script; and what the data may take of a page that stays below 2 MB.
 constexpr std::size_t kRows = 60;
 constexpr std::size_t kMaxBytes = 500'000;
+constexpr std::size_t kSnippetColumns = 60;
 
 const char* kind_key(FlipKind kind) {
   switch (kind) {
@@ -23,6 +25,10 @@ const char* kind_key(FlipKind kind) {
       break;
   }
   return "text";
+}
+
+std::string dumped(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Json number(const std::optional<double>& value) {
@@ -41,13 +47,14 @@ Json group_json(const FlipGroup& group) {
           {"task", group.task},
           {"same", group.same_weights},
           {"limit", number(group.limit)},
-          {"folderA", group.folder_a},
-          {"folderB", group.folder_b}};
+          {"show", {show_command(group, true), show_command(group, false)}}};
 }
 
 Json flip_json(const Flip& f) {
   Json json = {{"g", f.group},          {"i", f.id},      {"r", f.row}, {"lost", f.lost},
                {"k", kind_key(f.kind)}, {"gold", f.gold}, {"a", f.a},   {"b", f.b}};
+  const std::string& name_b = f.name_b.source_id.empty() ? f.name_b.id : f.name_b.source_id;
+  if (name_b != f.id) json["ib"] = name_b;
   if (f.margin_a) json["ma"] = number(f.margin_a);
   if (f.margin_b) json["mb"] = number(f.margin_b);
   if (!f.log_probs_a.empty()) json["la"] = numbers(f.log_probs_a);
@@ -56,8 +63,36 @@ Json flip_json(const Flip& f) {
   if (!f.reason_b.empty()) json["rb"] = f.reason_b;
   if (!f.text_a.empty()) json["ta"] = f.text_a;
   if (!f.text_b.empty()) json["tb"] = f.text_b;
+  if (f.value_a) json["va"] = number(f.value_a);
+  if (f.value_b) json["vb"] = number(f.value_b);
   return json;
 }
+
+// Texts of the items: an item that flips on several devices or seeds has one.
+class ItemTexts {
+ public:
+  // Its place in json(); nothing: there is no text.
+  std::optional<std::size_t> place_of(const Flip& flip, const std::string& task) {
+    if (flip.text.is_empty()) return std::nullopt;
+    const auto [at, is_new] = places_.try_emplace(task + "\n" + flip.name_a.id, places_.size());
+    if (is_new) list_ += (places_.size() == 1 ? "" : ",\n") + dumped(text_json(flip.text));
+    return at->second;
+  }
+  const std::string& list() const { return list_; }
+
+ private:
+  static Json text_json(const ItemText& text) {
+    Json json = {{"q", cut_text(text.question)}, {"s", one_line(text, kSnippetColumns)}};
+    if (text.question.empty()) json["q"] = one_line(text, kShownText);
+    for (const std::string& choice : text.choices) json["c"].push_back(cut_text(choice));
+    if (!text.reference.empty()) json["r"] = cut_text(text.reference);
+    if (!text.warning.empty()) json["w"] = text.warning;
+    return json;
+  }
+
+  std::map<std::string, std::size_t> places_;
+  std::string list_;
+};
 
 Json words_json(const Words& say) {
   return {{"task", say("task")},
@@ -84,7 +119,11 @@ Json words_json(const Words& say) {
           {"mb", say("margin_b")},
           {"logProbs", say("log_probs")},
           {"open", say("open_item")},
-          {"item", say("item")}};
+          {"item", say("item")},
+          {"question", say("question")},
+          {"choices", say("choices")},
+          {"reference", say("reference")},
+          {"mark", say("mark")}};
 }
 
 // JSON inside a script element: "</script" and "<!--" must not occur.
@@ -112,7 +151,8 @@ TextTable flip_table(const ItemList& list, const Words& say, std::size_t most) {
   for (std::size_t i = 0; i < std::min(most, list.flips.size()); ++i) {
     const Flip& f = list.flips[i];
     const FlipGroup& group = list.groups[f.group];
-    table.rows.push_back({f.id, group.pair_a, group.task,
+    const std::string snippet = one_line(f.text, kSnippetColumns);
+    table.rows.push_back({snippet.empty() ? f.id : f.id + "\n" + snippet, group.pair_a, group.task,
                           say(f.lost ? Phrase("lost") : Phrase("won")),
                           f.kind == FlipKind::kNearTie ? say("near_tie")
                           : f.kind == FlipKind::kHard  ? say("hard")
@@ -125,17 +165,16 @@ TextTable flip_table(const ItemList& list, const Words& say, std::size_t most) {
 std::string html_items(const ItemList& list, const Words& say, std::size_t index,
                        std::string& phone_rules) {
   std::string flips;
+  ItemTexts texts;
   std::size_t held = 0;
   for (const Flip& flip : list.flips) {
-    const std::string one = flip_json(flip).dump(-1, ' ', false, Json::error_handler_t::replace);
-    if (flips.size() + one.size() > kMaxBytes) break;
-    flips += (held++ == 0 ? "" : ",\n") + one;
+    if (flips.size() + texts.list().size() > kMaxBytes) break;
+    Json json = flip_json(flip);
+    if (const auto place = texts.place_of(flip, list.groups[flip.group].task)) json["x"] = *place;
+    flips += (held++ == 0 ? "" : ",\n") + dumped(json);
   }
   Json groups = Json::array();
   for (const FlipGroup& group : list.groups) groups.push_back(group_json(group));
-  const auto dump = [](const Json& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  };
   std::string out = "<div id=items>\n";
   if (held < list.flips.size())
     out += "<p>" + markup_escaped(say("flips_left_out", held, list.flips.size())) + "</p>\n";
@@ -144,9 +183,9 @@ std::string html_items(const ItemList& list, const Words& say, std::size_t index
   if (list.flips.size() > kRows)
     out += "<p>" + markup_escaped(say("flips_rows_only", kRows, list.flips.size())) + "</p>\n";
   out += "</div></div>\n<script type=\"application/json\" id=items-data>{\"words\":" +
-         script_safe(dump(words_json(say))) + ",\n\"groups\":" + script_safe(dump(groups)) +
-         ",\n\"flips\":[" + script_safe(flips) + "]}</script>\n<script>" +
-         std::string(html_script()) + "</script>\n";
+         script_safe(dumped(words_json(say))) + ",\n\"groups\":" + script_safe(dumped(groups)) +
+         ",\n\"texts\":[" + script_safe(texts.list()) + "]" + ",\n\"flips\":[" +
+         script_safe(flips) + "]}</script>\n<script>" + std::string(html_script()) + "</script>\n";
   return out;
 }
 

@@ -8,7 +8,7 @@ std::string_view html_script() {
 'use strict';
 (() => {
   const data = JSON.parse(document.getElementById('items-data').textContent);
-  const words = data.words, groups = data.groups, flips = data.flips;
+  const words = data.words, groups = data.groups, flips = data.flips, texts = data.texts;
   const page = 50;
   let shown = page;
 
@@ -62,12 +62,14 @@ std::string_view html_script() {
   const more = make('button', words.more);
 
   const margin = value => value === undefined ? '—' : (value < 0 ? '−' : '+') + Math.abs(value).toFixed(3);
-  const haystack = f => [f.i, f.gold, f.a, f.b, f.ra, f.rb, f.ta, f.tb, groups[f.g].task, groups[f.g].a]
-      .join('\n').toLowerCase();
+  const textOf = f => texts[f.x] || {};
+  const haystack = f => [f.i, f.gold, f.a, f.b, f.ra, f.rb, f.ta, f.tb, groups[f.g].task, groups[f.g].a,
+      textOf(f).q, textOf(f).r, ...(textOf(f).c || [])].join('\n').toLowerCase();
 
-  const side = (title, answer, reason, logProbs, text) => {
+  const side = (title, answer, value, reason, logProbs, text) => {
     const box = make('div');
     box.append(make('strong', title + ': ' + answer + (reason ? ' (' + reason + ')' : '')));
+    if (value !== undefined) box.append(make('div', words.mark + ': ' + value));
     if (logProbs) box.append(make('div', words.logProbs + ': ' + logProbs.join(', ')));
     if (text) box.append(make('pre', text));
     return box;
@@ -79,10 +81,18 @@ std::string_view html_script() {
     cell.colSpan = columns.length;
     const g = groups[f.g], sides = make('div', undefined, 'sides');
     cell.append(make('div', stage(g) + ', ' + g.task + ', ' + words.item + ' ' + f.i + ', ' + words.gold + ': ' + f.gold));
-    sides.append(side(words.a, f.a, f.ra, f.la, f.ta), side(words.b, f.b, f.rb, f.lb, f.tb));
+    const t = textOf(f);
+    if (t.w) cell.append(make('p', t.w, 'warning'));
+    if (t.q) cell.append(make('div', words.question + ':'), make('pre', t.q));
+    if (t.c) {
+      const list = make('ul');
+      t.c.forEach((choice, i) => list.append(make('li', /^\S{1,2}: /.test(choice) ? choice : i + ': ' + choice)));
+      cell.append(make('div', words.choices + ':'), list);
+    }
+    if (t.r) cell.append(make('div', words.reference + ':'), make('pre', t.r));
+    sides.append(side(words.a, f.a, f.va, f.ra, f.la, f.ta), side(words.b, f.b, f.vb, f.rb, f.lb, f.tb));
     const quote = text => "'" + text.replaceAll("'", "'\\''") + "'";
-    cell.append(sides, make('pre', [g.folderA, g.folderB].map(folder =>
-        'npubench show ' + quote(folder) + ' --task ' + quote(g.task) + ' --item ' + f.i).join('\n')));
+    cell.append(sides, make('pre', g.show[0] + ' --item ' + quote(f.i) + '\n' + g.show[1] + ' --item ' + quote(f.ib || f.i)));
     opened.append(cell);
     line.after(opened);
   };
@@ -95,10 +105,11 @@ std::string_view html_script() {
     body.replaceChildren(...found.slice(0, shown).map(f => {
       const line = make('tr'), name = make('th');
       name.scope = 'row';
-      const button = make('button', f.i.slice(0, 8));
+      const button = make('button', f.i.length > 12 ? f.i.slice(0, 8) : f.i);
       button.title = words.open;
       button.addEventListener('click', () => toggle(line, f));
       name.append(button);
+      if (textOf(f).s) name.append(make('small', textOf(f).s));
       line.append(name, make('td', stage(groups[f.g])), make('td', groups[f.g].task),
           make('td', f.lost ? words.lost : words.won), make('td', words[f.k]), make('td', f.gold),
           make('td', f.a), make('td', f.b), make('td', margin(f.ma), 'n'), make('td', margin(f.mb), 'n'));

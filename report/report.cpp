@@ -21,6 +21,7 @@ ReportContext context_of(const ReportInput& input, Language language) {
   NB_CHECK(input.run != nullptr, "[report] no run given");
   ReportContext context{input, Words(language),     {},
                         {},    score_tables(input), flips_of(input.comparisons)};
+  if (input.add_texts) input.add_texts(context.flips);
   for (const StoredRecord* stored : records_of(*input.run, "train")) {
     auto series = read_series(stored->folder / "steps.csv");
     if (series)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "harness/base/result.hpp"
 #include "report/words.hpp"
 #include "results/compare.hpp"
+#include "results/flips.hpp"
 #include "results/gate.hpp"
 #include "results/store.hpp"
 
@@ -22,6 +24,8 @@ struct ReportInput {
   std::vector<Comparison> comparisons;  // device against device, this run against another
   std::optional<GateResult> gate;
   std::vector<std::string> reused;  // node keys (or their first digits) taken from the store
+  // Sets the texts of flips (Flip::text): a report does not know where they are. Empty: none.
+  std::function<void(ItemList&)> add_texts = {};
 };
 
 struct ReportOptions {

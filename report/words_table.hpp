@@ -306,6 +306,10 @@ inline constexpr PhraseRow kPhrases[] = {
     {"margin_b", "margin B (nat)", "B 裕量 (nat)"},
     {"log_probs", "log-probabilities of the choices (nat)", "各选项的对数概率 (nat)"},
     {"open_item", "open", "打开"},
+    {"question", "question", "题目"},
+    {"choices", "choices", "选项"},
+    {"reference", "reference answer", "参考答案"},
+    {"mark", "mark", "得分"},
     {"kind_of_flip", "flip", "翻转"},
     {"direction", "direction", "方向"},
 

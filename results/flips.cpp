@@ -6,6 +6,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "harness/base/subprocess.hpp"
 #include "results/item_pairing.hpp"
 #include "results/items.hpp"
 #include "results/stored_items.hpp"
@@ -136,6 +137,14 @@ std::string_view name(FlipKind kind) {
       break;
   }
   return "text";
+}
+
+std::string show_command(const FlipGroup& group, bool side_a) {
+  const StoredRecord& stored = side_a ? *group.a : *group.b;
+  std::string command = "npubench show " + shell_text(stored.folder.string());
+  // Several models of another harness may lie under one path.
+  if (is_imported(stored.record)) command += " --node " + shell_text(describe(stored.record));
+  return command + " --task " + shell_text(group.task);
 }
 
 std::string cut_text(std::string text) {

@@ -53,6 +53,9 @@ struct ItemList {
   std::vector<std::string> unreadable;  // sentences
 };
 
+// "npubench show FOLDER --task TASK" of a side of a group, for a shell; " --item ID" shows one.
+std::string show_command(const FlipGroup& group, bool side_a);
+
 inline constexpr std::size_t kShownText = 600;
 // A text cut to that many bytes, not in the middle of a character.
 std::string cut_text(std::string text);

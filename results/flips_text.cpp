@@ -44,15 +44,14 @@ std::string group_text(const FlipGroup& group) {
 }
 
 std::string flip_text(const Flip& flip) {
-  std::string line =
-      fmt::format("  {:<4}  item {} (row {})", flip.lost ? "lost" : "won", flip.id, flip.row);
+  std::string line = fmt::format("item {} (row {})", flip.id, flip.row);
   if (flip.kind != FlipKind::kText) line += fmt::format(", {}", name(flip.kind));
   if (flip.margin_a && flip.margin_b)
     line +=
         fmt::format(", margin {} → {} nat", signed_nat(*flip.margin_a), signed_nat(*flip.margin_b));
   if (flip.value_a && flip.value_b)
     line += fmt::format(", mark {:.4g} → {:.4g}", *flip.value_a, *flip.value_b);
-  std::string text = wrapped(line, kIndent + 2);
+  std::string text = wrapped(line, kIndent + 2, flip.lost ? "  lost  " : "  won   ");
   if (const std::string question = one_line(flip.text, 2 * (kTextWidth - kIndent - 2));
       !question.empty())
     text += wrapped(question, kIndent + 2, "        ");
@@ -103,10 +102,10 @@ std::string flips_text(const ItemList& list, std::size_t most) {
                         list.flips.size());
   if (const std::string warning = first_warning(list); !warning.empty())
     text += wrapped("texts: " + warning, 2);
-  const FlipGroup& first = list.groups.front();
-  return text + fmt::format("npubench show {} --task {} --item {}\n  shows one whole\n",
-                            shell_text(first.folder_a), shell_text(first.task),
-                            shell_text(list.flips.front().id));
+  const Flip& first = list.flips.front();
+  return text + fmt::format("{} --item {}\n  shows one whole\n",
+                            show_command(list.groups[first.group], /*side_a=*/true),
+                            shell_text(first.id));
 }
 
 Json flips_json(const ItemList& list, std::size_t most) {

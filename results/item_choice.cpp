@@ -70,7 +70,9 @@ Result<std::vector<ItemTask>> item_tasks(const RunRecords& run, const std::strin
                  ": has no items to show: nothing in it was evaluated, or its source states totals "
                  "alone");
   if (node.empty()) return all;
-  auto found = those(all, [&](const ItemTask& one) { return is_node(*one.stored, node); });
+  auto found = those(all, [&](const ItemTask& one) { return node_name(one) == node; });
+  if (found.empty())
+    found = those(all, [&](const ItemTask& one) { return is_node(*one.stored, node); });
   if (found.empty())
     return bad_input(fmt::format("--node {}: nothing with items is called so; there are {}", node,
                                  list_of(distinct(all, node_name))));

@@ -18,8 +18,8 @@ struct ItemTask {
 };
 
 // All of them, in the order of the run's records. node: empty, or those alone whose folder is
-// called so, whose key begins so, or whose describe() contains it. Errors: nothing in the run has
-// items, or nothing that `node` names; with what there is.
+// called so, whose key begins so, whose describe() is it or else contains it. Errors: nothing in
+// the run has items, or nothing that `node` names; with what there is.
 Result<std::vector<ItemTask>> item_tasks(const RunRecords& run, const std::string& node);
 
 // Those of `task`: its name; of imported items also without metric ("gsm8k:strict-match"), then the

@@ -5,8 +5,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/locations.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
+#include "harness/run/look_at_items.hpp"
 #include "results/compare.hpp"
 #include "results/gate.hpp"
 #include "results/import/to_records.hpp"
@@ -15,10 +17,14 @@
 namespace nb::cli {
 namespace {
 
+// More than a page of the report's size holds.
+constexpr std::size_t kFlipsWithTexts = 2000;
+
 struct Options {
   std::string run;
   std::string baseline;
   std::string out;
+  std::string data_dir;
   std::string language = "en";
   bool no_plots = false;
   bool json = false;
@@ -68,6 +74,9 @@ int report(const Options& options) {
     input.comparisons.push_back(compare_runs(*baseline, *run));
     input.gate = gate(input.comparisons.back());
   }
+  input.add_texts = [&](ItemList& list) {
+    add_texts(list, data_folder(options.data_dir), kFlipsWithTexts);
+  };
   ReportOptions report_options;
   report_options.language = *language;
   report_options.plots = !options.no_plots;
@@ -91,6 +100,9 @@ Action add_report(CLI::App& app) {
       ->required();
   app.add_option("--baseline", options->baseline, "the same, to compare and gate against");
   app.add_option("--out", options->out, "folder of the report (default: RUN/report, FILE.report)");
+  app.add_option("--data-dir", options->data_dir,
+                 "public data, for the questions of flips (default: NPUBENCH_DATA, else "
+                 "~/.cache/npubench/data)");
   app.add_option("--lang", options->language, "language of the sentences: en or zh");
   app.add_flag("--no-plots", options->no_plots, "do not call gnuplot");
   app.add_flag("--json", options->json, "paths of the written files as JSON on stdout");

@@ -18,7 +18,7 @@
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
 #include "harness/faults/faults.hpp"
-#include "harness/plan/work.hpp"
+#include "harness/run/asked_before.hpp"
 #include "harness/run/check_request.hpp"
 #include "harness/run/evaluation_run.hpp"
 #include "harness/run/preflight.hpp"
@@ -122,30 +122,6 @@ Result<EvaluationOutcome> mark_completions(const EvaluationRequest& request) {
   NB_TRY(EvaluationOutcome outcome, run_in_folder(request, context, source, mark));
   outcome.notes = notes_on(given, outcome.record);
   return outcome;
-}
-
-struct AskedBefore {
-  EvalSettings settings;
-  std::optional<MicroworldSettings> microworld;
-};
-
-// Settings of an evaluation's record, of a suite's node or of `npubench eval`.
-Result<AskedBefore> asked_before(const StoredRecord& stored) {
-  Json settings = *stored.record.settings;
-  const std::string where = (stored.folder / "record.json").string() + ": /settings";
-  if (settings.contains("evaluation")) {
-    NB_TRY(const EvalWork work, parse_struct<EvalWork>(settings, where));
-    return AskedBefore{work.evaluation.settings, work.microworld};
-  }
-  AskedBefore asked;
-  if (settings.contains("microworld")) {
-    NB_TRY(asked.microworld,
-           parse_struct<MicroworldSettings>(settings["microworld"], where + "/microworld"));
-    settings.erase("microworld");
-  }
-  settings.erase("faults");
-  NB_TRY(asked.settings, parse_struct<EvalSettings>(settings, where));
-  return asked;
 }
 
 // Texts of one task's items file, by place; `old` gets the records that they stand in.

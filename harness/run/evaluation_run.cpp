@@ -51,11 +51,10 @@ Node node_of(const EvaluationRequest& request, const EvalContext& context,
   return node;
 }
 
-bool has_texts_about_the_world(const EvalSettings& settings) {
+bool asks_about_the_world(const EvalSettings& settings) {
   const auto tasks = expand_tasks(settings, "");
-  return tasks && std::ranges::any_of(*tasks, [](const Task& task) {
-           return task.dataset == "microworld" && task.kind == kTextTask;
-         });
+  return tasks && std::ranges::any_of(
+                      *tasks, [](const Task& task) { return task.dataset == kGeneratedWorld; });
 }
 
 class EvaluationRun {
@@ -138,8 +137,8 @@ class EvaluationRun {
     count(results);
     record.settings = print_struct(context_.settings);
     (*record.settings)["faults"] = request_.faults;
-    // Without it, --rescore could not make the items again.
-    if (has_texts_about_the_world(context_.settings))
+    // Without it, --rescore and show could not make the items again.
+    if (asks_about_the_world(context_.settings))
       (*record.settings)["microworld"] = print_struct(context_.microworld);
     record.subject["weights"] = source_.weights;
     record.trained_on = source_.trained_on;

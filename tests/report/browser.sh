@@ -64,6 +64,23 @@ addEventListener('load', () => {
       if (rows() < 1 || rows() > all) say('search for an item finds ' + rows());
       items.querySelector('tbody button').click();
       if (!items.querySelector('tr.open')) say('an item does not open');
+      const withText = data.flips.find(f => f.x !== undefined && data.texts[f.x].q);
+      if (withText) {
+        search.value = data.texts[withText.x].q.split('\n')[0].slice(0, 40).trim();
+        search.dispatchEvent(new Event('input'));
+        if (rows() < 1) say('search for a question finds nothing');
+        items.querySelector('tbody button').click();
+        const opened = items.querySelector('tr.open');
+        if (!opened || !opened.textContent.includes(search.value)) say('an open item does not show its question');
+      }
+      for (const select of items.querySelectorAll('select')) {
+        search.value = '';
+        select.selectedIndex = 1;
+        select.dispatchEvent(new Event('change'));
+        if (rows() < 1 || rows() > all) say('a filter finds ' + rows());
+        select.selectedIndex = 0;
+        select.dispatchEvent(new Event('change'));
+      }
       search.value = 'nothing is called so';
       search.dispatchEvent(new Event('input'));
       if (rows() !== 0) say('search for nothing finds ' + rows());

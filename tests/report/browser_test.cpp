@@ -25,6 +25,13 @@ TEST(Browser, PagesHaveNoErrorNoHiddenColumnAndAFilterThatFilters) {
   }
   const RunRecords records = run.read();
   ReportInput input{"smoke", &records, device_comparisons(records), gate(records, records), {}};
+  input.add_texts = [](ItemList& list) {
+    for (Flip& flip : list.flips) {
+      flip.text.question = "Which number is \"" + flip.id + "\"?\n</script><b>\nSay it.";
+      flip.text.choices = {"<i>one</i>", "two"};
+      flip.text.reference = "two";
+    }
+  };
   const test::TempDir dir;
   std::vector<std::string> argv{"bash", NB_SOURCE_DIR "/tests/report/browser.sh"};
   for (const Language language : {Language::kEn, Language::kZh}) {
