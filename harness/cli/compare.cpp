@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/common.hpp"
+#include "harness/cli/compare_flips.hpp"
 #include "harness/cli/compare_tensors.hpp"
 #include "harness/cli/verb.hpp"
 #include "results/factorial.hpp"
@@ -20,15 +21,21 @@ struct Options {
   std::string b;
   std::vector<std::string> devices;
   bool effects = false;
+  FlipOptions flips;
   TensorOptions tensors;
   bool json = false;
 };
 
-int print(const Comparison& comparison, bool json) {
-  if (!json)
+int print(const Comparison& comparison, const Options& options) {
+  if (options.flips.is_asked) {
+    if (const int printed = print_flips(comparison, options.flips, options.json);
+        printed != kExitOk)
+      return printed;
+  } else if (!options.json) {
     fmt::print("{}", comparison_text(comparison));
-  else if (const int printed = print_json(comparison_json(comparison)); printed != kExitOk)
+  } else if (const int printed = print_json(comparison_json(comparison)); printed != kExitOk) {
     return printed;
+  }
   if (const int damaged = fail_for_damaged(comparison.damaged); damaged != kExitOk) return damaged;
   const bool nothing = comparison.pairs.empty() && comparison.unmatched.empty();
   constexpr int kExitIncomparable = 3;
@@ -63,7 +70,7 @@ int compare(const Options& options) {
       return fail({ErrorCode::kBadInput,
                    fmt::format("--devices: {} is given twice; give two", options.devices[0])});
     const auto comparison = compare_devices(*a, options.devices[0], options.devices[1]);
-    return comparison ? print(*comparison, options.json) : fail(comparison.error());
+    return comparison ? print(*comparison, options) : fail(comparison.error());
   }
   const auto b = read_any_run(options.b);
   if (!b) return fail(b.error());
@@ -72,7 +79,7 @@ int compare(const Options& options) {
   if (is_same_run(options.a, options.b))
     comparison.cautions.insert(comparison.cautions.begin(),
                                "A and B are one run: it is compared with itself");
-  return print(comparison, options.json);
+  return print(comparison, options);
 }
 
 }  // namespace
@@ -88,6 +95,7 @@ Action add_compare(CLI::App& app) {
       "--effects", options->effects,
       "of a suite with /factorial: what each factor makes of each metric, and its share of "
       "the gap between all low and all high");
+  add_flip_options(app, options->flips);
   add_tensor_options(app, options->tensors);
   app.add_flag("--json", options->json, "JSON on stdout");
   app.footer(
@@ -97,6 +105,9 @@ Action add_compare(CLI::App& app) {
       "Records pair by kind, name, device and seed; what is left also across devices, and one\n"
       "evaluation a side by its tasks. A direction is a word only where an interval excludes "
       "zero.\n"
+      "A flip is near a tie where both margins lie within max(.05 nat, 4 s), s the robust spread "
+      "of\n"
+      "the margins' changes, else hard: with equal weights, rounding does not explain it.\n"
       "Exit codes: 0 compared, 3 no records pair or nothing of them can be compared, 4 and what\n"
       "could be compared where a node failed or is damaged, 64 bad usage or input.");
   return [options] { return compare(*options); };

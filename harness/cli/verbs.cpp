@@ -20,6 +20,8 @@ constexpr Verb kVerbs[] = {
      "npubench compare gpu/samples_gsm8k.jsonl npu/samples_gsm8k.jsonl", add_compare},
     {"gate", "did it get worse? verdicts and an exit code for scripts",
      "npubench gate baseline/smoke results/runs/smoke", add_gate},
+    {"show", "look at items: question, prompt, choices, log-probabilities, answer, mark",
+     "npubench show results/runs/smoke --task mw/facts --node ascend_910b3 --item 4", add_show},
     {"audit", "can a published table be true? rules over scores, times, memory and claims",
      "npubench audit published:seed_result_table", add_audit},
     {"report", "write Markdown, HTML, CSV and plots of a run", "npubench report results/runs/smoke",

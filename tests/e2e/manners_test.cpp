@@ -26,8 +26,8 @@ std::vector<std::string> lines_wider_than(const std::string& text, std::size_t c
 TEST(Manners, HelpStaysWithin80Columns) {
   const Bench bench;
   std::vector<Words> commands = {{"--help"}};
-  for (const char* verb : {"plan", "run", "train", "eval", "chat", "compare", "gate", "report",
-                           "predict", "data", "list"})
+  for (const char* verb : {"plan", "run", "train", "eval", "chat", "compare", "gate", "show",
+                           "report", "predict", "data", "list"})
     commands.push_back({verb, "--help"});
   for (const char* command : {"list", "verify", "get"})
     commands.push_back({"data", command, "--help"});

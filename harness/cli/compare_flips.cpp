@@ -1,0 +1,103 @@
+#include "harness/cli/compare_flips.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "harness/base/fields.hpp"
+#include "harness/base/locations.hpp"
+#include "harness/base/table.hpp"
+#include "harness/cli/common.hpp"
+#include "harness/run/look_at_items.hpp"
+#include "results/flips.hpp"
+#include "results/narrow_text.hpp"
+
+namespace nb::cli {
+namespace {
+
+// "gsm8k" names "gsm8k:strict-match/exact_match" of another harness too.
+bool is_of_task(const std::string& key, const std::string& task) {
+  return key == task || key.starts_with(task + "/") || key.starts_with(task + ":");
+}
+
+std::vector<std::string> tasks_of(const Comparison& comparison) {
+  std::vector<std::string> names;
+  for (const RecordPair& pair : comparison.pairs)
+    for (const ItemComparison& items : pair.items)
+      if (std::find(names.begin(), names.end(), items.task) == names.end())
+        names.push_back(items.task);
+  return names;
+}
+
+void keep_task(ItemList& list, const std::string& task) {
+  std::vector<FlipGroup> groups;
+  std::vector<std::size_t> place(list.groups.size());
+  for (std::size_t g = 0; g < list.groups.size(); ++g) {
+    place[g] = groups.size();
+    if (is_of_task(list.groups[g].task, task)) groups.push_back(list.groups[g]);
+  }
+  std::erase_if(list.flips,
+                [&](const Flip& flip) { return !is_of_task(list.groups[flip.group].task, task); });
+  for (Flip& flip : list.flips) flip.group = place[flip.group];
+  list.groups = std::move(groups);
+}
+
+// In one sentence: no flips of how many items.
+std::string nothing_text(const Comparison& comparison, const FlipOptions& options) {
+  std::int64_t items = 0;
+  for (const RecordPair& pair : comparison.pairs)
+    for (const ItemComparison& one : pair.items)
+      if (options.task.empty() || is_of_task(one.task, options.task)) items += one.counts.n();
+  if (items > 0)
+    return fmt::format("no mark differs: {} on both sides", count_text(items, "paired item"));
+  if (const std::string why = comparison.why_incomparable(); !why.empty())
+    return "no items can be compared: " + why;
+  return "no items pair: what both sides have is totals, or nothing of it pairs (compare without "
+         "--flips says what)";
+}
+
+}  // namespace
+
+void add_flip_options(CLI::App& app, FlipOptions& options) {
+  CLI::Option* flips = app.add_flag(
+      "--flips", options.is_asked,
+      "the items whose mark changed: direction, near-tie or hard, question, answers, margins");
+  app.add_option("--limit", options.limit, "with --flips: how many are listed")
+      ->capture_default_str()
+      ->check(whole(1))
+      ->needs(flips);
+  app.add_option("--task", options.task, "with --flips: of that task alone")->needs(flips);
+  app.add_option("--data-dir", options.data_dir,
+                 "with --flips: public data that the questions are in (default: NPUBENCH_DATA, "
+                 "else ~/.cache/npubench/data)")
+      ->needs(flips);
+}
+
+int print_flips(const Comparison& comparison, const FlipOptions& options, bool json) {
+  ItemList list = flips_of(comparison);
+  if (!options.task.empty()) {
+    const auto names = tasks_of(comparison);
+    if (std::none_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return is_of_task(name, options.task); }))
+      return fail(
+          {ErrorCode::kBadInput,
+           fmt::format("--task {}: no items of such a task pair{}; there {} {}", options.task,
+                       did_you_mean(options.task, names), names.size() == 1 ? "is" : "are",
+                       names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")))});
+    keep_task(list, options.task);
+  }
+  const auto most = static_cast<std::size_t>(options.limit);
+  add_texts(list, data_folder(options.data_dir), most);
+  if (json) return print_json(flips_json(list, most));
+  std::string head;
+  for (const std::string& sentence : comparison.findings) head += wrapped(sentence, 2, "! ");
+  for (const std::string& sentence : comparison.cautions) head += wrapped(sentence, 2, "! ");
+  head += wrapped(comparison.label_a, 3, "A: ") + wrapped(comparison.label_b, 3, "B: ");
+  fmt::print("{}\n{}", head, flips_text(list, most));
+  if (list.flips.empty()) fmt::print("{}", wrapped(nothing_text(comparison, options)));
+  return kExitOk;
+}
+
+}  // namespace nb::cli
