@@ -28,6 +28,7 @@ constexpr std::array kComponents = {
     Component{"harness/microbench", 8},
     Component{"report", 7},
     Component{"evals", 6},
+    Component{"model/predict", 5},
     Component{"model/train", 5},
     Component{"model/engine", 4},
     Component{"model/optim", 4},
