@@ -13,7 +13,7 @@ namespace {
 
 const std::vector<std::string> kVerbs{"plan",    "run",  "train", "eval",  "chat",
                                       "compare", "gate", "show",  "audit", "report",
-                                      "predict", "data", "list"};
+                                      "predict", "smi",  "data",  "list"};
 
 Json json_of(const SubprocessResult& result) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
