@@ -1,7 +1,11 @@
 // The only file that includes gnuplot-iostream (heavy to compile).
+#include <fmt/format.h>
 #include <gnuplot-iostream.h>
+#include <stdlib.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <tuple>
 
 #include "harness/base/check.hpp"
@@ -70,6 +74,12 @@ bool has_gnuplot(const std::string& program) {
   return result && result->exit_code == 0 && result->out.starts_with("gnuplot");
 }
 
+Result<PlotFormat> plot_format_of(const fs::path& file) {
+  if (file.extension() == ".svg") return PlotFormat::kSvg;
+  if (file.extension() == ".pdf") return PlotFormat::kPdf;
+  return bad_input(fmt::format("{}: a plot is an .svg or a .pdf; name it so", file.string()));
+}
+
 Result<void> draw_plot(const Plot& plot, const fs::path& stem, const std::string& program) {
   const PlotScript script = plot_script(plot);
   NB_CHECK(!script.data.empty(), "[plot] {} has no values to draw", plot.name);
@@ -99,6 +109,26 @@ Result<void> draw_plot(const Plot& plot, const fs::path& stem, const std::string
                      " did not draw it: " + first_line(said ? *said : std::string()));
   }
   return write_file(svg_path, svg_with_titles(*svg, plot));
+}
+
+Result<void> draw_plot_file(const Plot& plot, const fs::path& file, const std::string& program) {
+  NB_TRY(const PlotFormat format, plot_format_of(file));
+  if (!has_gnuplot(program))
+    return run_error(fmt::format("{}: not drawn: {} is not installed (apt-get install gnuplot-nox)",
+                                 file.string(), program));
+  std::string folder = (fs::temp_directory_path() / "npubench-plot-XXXXXX").string();
+  if (::mkdtemp(folder.data()) == nullptr)
+    return run_error(fmt::format("{}: not drawn: cannot make {}: {}", file.string(), folder,
+                                 std::strerror(errno)));
+  const fs::path stem = fs::path(folder) / "plot";
+  auto drawn = draw_plot(plot, stem, program);
+  Result<std::string> bytes =
+      read_file(stem.string() + (format == PlotFormat::kSvg ? ".svg" : ".pdf"));
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+  if (!drawn) return drawn;
+  NB_TRY_VOID(bytes);
+  return write_file(file, *bytes);
 }
 
 }  // namespace nb

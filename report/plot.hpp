@@ -58,5 +58,10 @@ bool has_gnuplot(const std::string& program);
 // has_gnuplot.
 Result<void> draw_plot(const Plot& plot, const std::filesystem::path& stem,
                        const std::string& program);
+// By the file's extension; another than .svg and .pdf: bad_input.
+Result<PlotFormat> plot_format_of(const std::filesystem::path& file);
+// Draws this file alone, whole or not at all; looks for the program itself.
+Result<void> draw_plot_file(const Plot& plot, const std::filesystem::path& file,
+                            const std::string& program);
 
 }  // namespace nb

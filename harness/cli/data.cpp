@@ -12,6 +12,7 @@
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
+#include "harness/cli/data_store.hpp"
 #include "harness/cli/verb.hpp"
 
 namespace nb::cli {
@@ -25,6 +26,7 @@ struct Options {
   int attempts = FetchOptions().attempts;
   bool verify = false;
   bool no_origins = false;
+  StoreOptions store;
   bool json = false;
 };
 
@@ -135,47 +137,68 @@ struct Command {
   const char* name;
   const char* doc;
   int (*run)(const Options&);
-};
-constexpr Command kCommands[] = {
-    {"list", "list the files that the program knows and their state", list_data},
-    {"verify", "compute checksums: files that exist must match, files that are named must exist",
-     verify_data},
-    {"get", "download files into the data folder and check them; resumes an interrupted download",
-     get_data},
+  void (*add_options)(CLI::App&, Options&);
 };
 
-void add_common(CLI::App& command, Options& options) {
+void add_data_dir(CLI::App& command, Options& options) {
   command.add_option("--data-dir", options.data_dir, "public data (default: as in npubench run)");
-  command.add_flag("--json", options.json, "JSON on stdout");
 }
+
+void add_list_options(CLI::App& list, Options& options) {
+  add_data_dir(list, options);
+  list.add_flag("--verify", options.verify, "compute every checksum");
+}
+
+void add_verify_options(CLI::App& verify, Options& options) {
+  add_data_dir(verify, options);
+  verify.add_option("names", options.names, "files or groups (default: all that exist)");
+}
+
+void add_get_options(CLI::App& get, Options& options) {
+  add_data_dir(get, options);
+  get.add_option("names", options.names, "files or groups (default: all that can be downloaded)");
+  CLI::Option* from =
+      get.add_option("--from", options.from, "copy from this folder, without any network");
+  get.add_option("--mirror", options.mirrors,
+                 "URL prefix with the data folder's layout; repeatable, tried in order (default: "
+                 "NPUBENCH_MIRROR)")
+      ->allow_extra_args(false)
+      ->excludes(from);
+  get.add_flag("--no-origins", options.no_origins,
+               "use mirrors only, not the repositories of origin")
+      ->excludes(from);
+  get.add_option("--attempts", options.attempts,
+                 "attempts per URL while the failure may be temporary")
+      ->check(whole(1, 100));
+}
+
+constexpr Command kCommands[] = {
+    {"list", "list the files that the program knows and their state", list_data, add_list_options},
+    {"verify", "compute checksums: files that exist must match, files that are named must exist",
+     verify_data, add_verify_options},
+    {"get", "download files into the data folder and check them; resumes an interrupted download",
+     get_data, add_get_options},
+    {"reindex", "read every record below a folder of runs again and write its index anew",
+     [](const Options& options) { return reindex(options.store, options.json); },
+     [](CLI::App& command, Options& options) { add_reindex_options(command, options.store); }},
+    {"gc", "show which old nights would be removed; --yes removes them",
+     [](const Options& options) { return collect_garbage(options.store, options.json); },
+     [](CLI::App& command, Options& options) { add_gc_options(command, options.store); }},
+};
 
 }  // namespace
 
 Action add_data(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  for (const Command& command : kCommands)
-    add_common(*app.add_subcommand(command.name, command.doc), *options);
-  CLI::App& verify = *app.get_subcommand("verify");
-  CLI::App& get = *app.get_subcommand("get");
-  app.get_subcommand("list")->add_flag("--verify", options->verify, "compute every checksum");
-  verify.add_option("names", options->names, "files or groups (default: all that exist)");
-  get.add_option("names", options->names, "files or groups (default: all that can be downloaded)");
-  CLI::Option* from =
-      get.add_option("--from", options->from, "copy from this folder, without any network");
-  get.add_option("--mirror", options->mirrors,
-                 "URL prefix with the data folder's layout; repeatable, tried in order (default: "
-                 "NPUBENCH_MIRROR)")
-      ->allow_extra_args(false)
-      ->excludes(from);
-  get.add_flag("--no-origins", options->no_origins,
-               "use mirrors only, not the repositories of origin")
-      ->excludes(from);
-  get.add_option("--attempts", options->attempts,
-                 "attempts per URL while the failure may be temporary")
-      ->check(whole(1, 100));
+  for (const Command& command : kCommands) {
+    CLI::App& added = *app.add_subcommand(command.name, command.doc);
+    command.add_options(added, *options);
+    added.add_flag("--json", options->json, "JSON on stdout");
+  }
   app.require_subcommand(1);
   app.footer(
-      "npubench data get gsm8k core/arc_easy\nnpubench data get --from /media/usb/npubench-data");
+      "npubench data get gsm8k core/arc_easy\nnpubench data get --from "
+      "/media/usb/npubench-data\nnpubench data gc results/nights --keep-last 30 --yes");
   return [&app, options] {
     for (const Command& command : kCommands)
       if (app.got_subcommand(command.name)) return command.run(*options);

@@ -10,6 +10,7 @@
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
+#include "harness/cli/list_runs.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/faults/faults.hpp"
 #include "harness/suite/load.hpp"
@@ -122,10 +123,18 @@ Result<TextTable> list_published() {
   return table;
 }
 
+struct Options {
+  RunListOptions runs;
+  bool json = false;
+};
+
 struct Listing {
   const char* name;
   const char* doc;
   Result<TextTable> (*make)();
+  // Instead of make: lists with options of their own.
+  int (*show)(const RunListOptions&, bool json) = nullptr;
+  void (*add_options)(CLI::App&, RunListOptions&) = nullptr;
 };
 constexpr Listing kListings[] = {
     {"devices", "profiles of emulated devices", device_table},
@@ -139,6 +148,9 @@ constexpr Listing kListings[] = {
     {"defects", "mistakes of a port that a suite's device can ask for", list_defects},
     {"microbenchmarks", "groups of microbenchmarks", list_microbenchmarks},
     {"published", "tables of results that others published, for audit and compare", list_published},
+    {"runs", "runs in the results folder, the newest first", nullptr, list_runs, add_run_options},
+    {"metrics", "metrics that the runs have, for npubench history", nullptr, list_metrics,
+     add_metric_options},
 };
 
 // First column of every row, for scripts.
@@ -148,10 +160,11 @@ Json names_json(const TextTable& table) {
   return names;
 }
 
-int list_one(const Listing& listing, bool json) {
+int list_one(const Listing& listing, const Options& options) {
+  if (listing.show != nullptr) return listing.show(options.runs, options.json);
   const auto table = listing.make();
   if (!table) return fail(table.error());
-  if (json) return print_json(names_json(*table));
+  if (options.json) return print_json(names_json(*table));
   fmt::print("{}", to_text(*table, kTextWidth));
   return kExitOk;
 }
@@ -159,14 +172,18 @@ int list_one(const Listing& listing, bool json) {
 }  // namespace
 
 Action add_list(CLI::App& app) {
-  auto json = std::make_shared<bool>(false);
-  app.add_flag("--json", *json, "names as JSON on stdout");
-  for (const Listing& listing : kListings)
-    app.add_subcommand(listing.name, listing.doc)->fallthrough();
+  auto options = std::make_shared<Options>();
+  app.add_flag("--json", options->json, "JSON on stdout: names; of runs and metrics everything");
+  for (const Listing& listing : kListings) {
+    CLI::App& command = *app.add_subcommand(listing.name, listing.doc)->fallthrough();
+    if (listing.add_options != nullptr) listing.add_options(command, options->runs);
+  }
   app.require_subcommand(1);
-  return [&app, json] {
+  app.footer(
+      "npubench list runs --results-dir results/nights --limit 20\nnpubench list metrics smoke");
+  return [&app, options] {
     for (const Listing& listing : kListings)
-      if (app.got_subcommand(listing.name)) return list_one(listing, *json);
+      if (app.got_subcommand(listing.name)) return list_one(listing, *options);
     return kExitUsage;
   };
 }

@@ -33,6 +33,7 @@ Action add_gate(CLI::App& app);
 Action add_show(CLI::App& app);
 Action add_audit(CLI::App& app);
 Action add_report(CLI::App& app);
+Action add_history(CLI::App& app);
 Action add_import(CLI::App& app);
 Action add_predict(CLI::App& app);
 Action add_smi(CLI::App& app);

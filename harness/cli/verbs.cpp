@@ -26,15 +26,18 @@ constexpr Verb kVerbs[] = {
      "npubench audit published:seed_result_table", add_audit},
     {"report", "write Markdown, HTML, CSV and plots of a run", "npubench report results/runs/smoke",
      add_report},
+    {"history", "a metric over runs and nights: table, CSV, JSON or plot, with changes of level",
+     "npubench history val_bpb --results-dir results/nights", add_history},
     {"import", "read another harness's results; say what was understood, or keep them as a run",
      "npubench import results_2026-01-21.json --out results/runs/gpu", add_import},
     {"predict", "predict time and memory of a full-scale training step by a dry run",
      "npubench predict --device ascend_910b3 --depth 20 --cards 8", add_predict},
     {"smi", "show the emulated Ascend server and what runs on it, as npu-smi does",
      "npubench smi --device ascend_910b3", add_smi},
-    {"data", "list, verify and download the data files", "npubench data list", add_data},
-    {"list", "list devices, suites, tasks, conversations, faults, …", "npubench list devices",
-     add_list},
+    {"data", "list, verify and download the data files; index and clean up folders of runs",
+     "npubench data list", add_data},
+    {"list", "list runs, metrics, devices, suites, tasks, conversations, faults, …",
+     "npubench list devices", add_list},
 };
 
 }  // namespace

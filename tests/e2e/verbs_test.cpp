@@ -11,9 +11,9 @@
 namespace nb::test {
 namespace {
 
-const std::vector<std::string> kVerbs{"plan",    "run",  "train", "eval",  "chat",
-                                      "compare", "gate", "show",  "audit", "report",
-                                      "predict", "smi",  "data",  "list"};
+const std::vector<std::string> kVerbs{"plan",    "run",     "train", "eval",  "chat",
+                                      "compare", "gate",    "show",  "audit", "report",
+                                      "history", "predict", "smi",   "data",  "list"};
 
 Json json_of(const SubprocessResult& result) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -55,10 +55,12 @@ TEST(Verbs, UnknownFlagNamesTheNearest) {
 
 TEST(Verbs, AVerbsOwnCommandsAndTheirFlagsAreNamedToo) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
-      {{"data"}, "a command is missing; there are list, verify, get (npubench data --help)"},
-      {{"data", "verfy"},
-       "no command \"verfy\"; did you mean \"verify\"?; there are list, verify, get (npubench data "
+      {{"data"},
+       "a command is missing; there are list, verify, get, reindex, gc (npubench data "
        "--help)"},
+      {{"data", "verfy"},
+       "no command \"verfy\"; did you mean \"verify\"?; there are list, verify, get, reindex, gc "
+       "(npubench data --help)"},
       {{"data", "get", "--atempts", "3"}, "did you mean \"--attempts\"?"}};
   for (const auto& [arguments, message] : cases) {
     const auto result = Bench()(arguments);
