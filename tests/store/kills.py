@@ -78,7 +78,8 @@ def check(bench, before, may_go):
         for node, record in nodes.items():
             assert now[run].get(node) == record, f"{run}/{node}: lost or changed"
     from_index = bench.listed()
-    assert {run: len(nodes) for run, nodes in now.items()} == {run: said[0] for run, said in from_index.items() if said[0]}
+    want, have = {run: len(nodes) for run, nodes in now.items()}, {run: said[0] for run, said in from_index.items() if said[0]}
+    assert want == have, f"records {dict(want.items() - have.items())}, by the index {dict(have.items() - want.items())}"
     bench.json("data", "reindex", str(bench.nights))
     assert bench.listed() == from_index, "the index made anew says otherwise"
     return now

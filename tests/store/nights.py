@@ -89,7 +89,8 @@ class Template:
                 record["subject"]["weights"] = digest(f"{record['subject']['weights']} {number}")
             for metric in record["metrics"]:
                 if metric["name"] in ("val_bpb", "train_loss"):
-                    metric["value"] = Number(f"{metric['value'] * (1 + draw.gauss(0, .002)):.6f}")
+                    # Whole 1,024ths: npubench does not write every number with the fewest digits, as Python does.
+                    metric["value"] = Number(repr(round(metric["value"] * (1 + draw.gauss(0, 0.002)) * 1024) / 1024))
             record["checksum"] = checksum(record)
             to = run / renamed(node)
             to.mkdir(parents=True)
