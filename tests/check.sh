@@ -41,7 +41,7 @@ format_failed=0
 sources=()
 while IFS= read -r -d '' file; do
   sources+=("$file")
-done < <(find harness model evals results report tests -path results/runs -prune -o \
+done < <(find harness model evals results report tests -path results/runs -prune -o -path results/nights -prune -o \
   \( -name '*.cpp' -o -name '*.hpp' \) -type f -print0 | sort -z)
 # Each call's complaints in one piece: several run at once.
 check_format() {

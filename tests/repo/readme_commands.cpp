@@ -5,6 +5,8 @@
 #include <cctype>
 #include <sstream>
 
+#include "tests/repo/source_tree.hpp"
+
 namespace nb::test {
 
 namespace {
@@ -14,9 +16,7 @@ constexpr std::array<std::string_view, 8> kTopFolders = {"harness", "model",  "e
 constexpr std::array<std::string_view, 5> kSourceEndings = {".hpp", ".cpp", ".py", ".sh", ".md"};
 
 // Programs write there; a README may name what will be.
-bool is_output(std::string_view path) {
-  return path.starts_with("build/") || path.starts_with("results/runs");
-}
+bool is_output(std::string_view path) { return path.starts_with("build/") || is_of_runs(path); }
 
 bool is_path_like(std::string_view word) {
   return !word.empty() && word[0] != '/' && word[0] != '-' &&

@@ -64,7 +64,7 @@ TEST(Readme, WhatTheReadmesNameExists) {
 
 TEST(Readme, WhatExistsIsNoProblem) {
   const auto problems = readme_problems("evals/README.md", R"(
-The file `core.cpp` (`evals/core.cpp`), task `mw/facts`, output `record.json`, `tok/s`, `results/runs/x`.
+The file `core.cpp` (`evals/core.cpp`), task `mw/facts`, output `record.json`, `tok/s`, `results/runs/x`, `results/nights`.
 `npubench run F --threads 2`, `npubench VERB --help`, `bash tests/check.sh --asan`
 ```sh
 $ NPUBENCH_SIMD=avx2 build/release/npubench run suites/smoke.json \

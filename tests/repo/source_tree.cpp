@@ -37,6 +37,10 @@ bool is_digit_separator(std::string_view text, std::size_t at) {  // 1'000
 
 }  // namespace
 
+bool is_of_runs(std::string_view path) {
+  return path.starts_with("results/runs") || path.starts_with("results/nights");
+}
+
 std::vector<SourceFile> source_files(std::span<const std::string_view> endings) {
   const fs::path root = NB_SOURCE_DIR;
   std::vector<SourceFile> files;
@@ -45,8 +49,7 @@ std::vector<SourceFile> source_files(std::span<const std::string_view> endings) 
     for (auto entry = fs::recursive_directory_iterator(root / top);
          entry != fs::recursive_directory_iterator(); ++entry) {
       const std::string path = fs::relative(entry->path(), root).generic_string();
-      if (entry->is_directory() &&
-          (path == "results/runs" || entry->path().filename() == "__pycache__"))
+      if (entry->is_directory() && (is_of_runs(path) || entry->path().filename() == "__pycache__"))
         entry.disable_recursion_pending();
       if (entry->is_regular_file() && has_one_of(path, endings))
         files.push_back({path, read_file(entry->path()).value()});

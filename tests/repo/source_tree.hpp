@@ -15,8 +15,11 @@ struct SourceFile {
 };
 
 // All files under harness, model, evals, suites, results, report and tests with one of the endings
-// (".cpp"), sorted by path; without what runs write (results/runs).
+// (".cpp"), sorted by path; without what runs write.
 std::vector<SourceFile> source_files(std::span<const std::string_view> endings);
+
+// "results/runs/smoke": runs and nights are written there.
+bool is_of_runs(std::string_view path);
 
 // The same length and lines, with comments and the contents of literals blanked.
 std::string code_only(std::string_view text);
