@@ -83,7 +83,7 @@ inline constexpr std::size_t kLeastValues = 2 * ChangePointOptions().min_segment
 
 // "eval base.core on h100_sxm, seeds 1, 2, 3 (nightly)"
 std::string title_of(const HistoryGroup& group);
-// "level changed at 2026-11-12/nightly: 0.9500 → 0.9100 (−0.0400, worse), p 0.0002; the code
+// "the level changed at 2026-11-12/nightly: 0.9500 → 0.9100 (−0.0400, worse), p 0.0002; code
 // changed in that run": one for each row with a level.
 std::vector<std::string> level_sentences(const HistoryGroup& group);
 

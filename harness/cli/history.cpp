@@ -13,8 +13,6 @@
 namespace nb::cli {
 namespace {
 
-constexpr std::int64_t kNewest = 50;  // rows of a table that nobody asked to be longer
-
 struct Options {
   std::string metric;
   std::string results_dir;

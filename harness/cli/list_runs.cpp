@@ -17,8 +17,6 @@
 namespace nb::cli {
 namespace {
 
-constexpr std::int64_t kNewest = 50;  // rows of a table that nobody asked to be longer
-
 // What stands between the table's rows and the whole truth.
 std::string left_out_text(std::size_t shown, std::size_t total) {
   return shown == total ? ""
