@@ -79,6 +79,14 @@ TEST_F(Store, ListRunsHasTheNewestFirstAndSaysWhatItLeavesOut) {
   EXPECT_EQ(parsed(call({"list", "runs", "--json", "--limit", "3"})).at("total"), 10);
 }
 
+TEST_F(Store, ALongListIsCutAtFiftyAndSaysSo) {
+  for (int i = 0; i < 41; ++i) add("more/" + std::to_string(100 + i), "h100_sxm", 0);
+  const auto list = call({"list", "runs"});
+  EXPECT_TRUE(says(list.out, "the newest 50 of 51 runs; --limit 0 lists all")) << list.out;
+  EXPECT_EQ(parsed(call({"list", "runs", "--json"})).at("runs").size(), 51U);
+  EXPECT_FALSE(says(call({"list", "runs", "--limit", "0"}).out, "--limit"));
+}
+
 TEST_F(Store, ListRunsNamesWhatIsDamaged) {
   const fs::path record = bench_.results() / night(4) / "base.h100_sxm-aaaaaaaa" / "record.json";
   ASSERT_TRUE(write_file(record, "{\"half"));
@@ -86,6 +94,10 @@ TEST_F(Store, ListRunsNamesWhatIsDamaged) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_TRUE(says(result.out, "1 damaged")) << result.out;
   EXPECT_TRUE(says(result.out, "! " + record.string())) << result.out;
+  for (const auto& of : {call({"history", "val_bpb"}), call({"list", "metrics"})}) {
+    EXPECT_EQ(of.exit_code, 0) << of.err;
+    EXPECT_TRUE(says(of.err, "1 record cannot be read (npubench list runs says why)")) << of.err;
+  }
 }
 
 TEST_F(Store, ListMetricsOfAllOfOneAndOfAFolder) {

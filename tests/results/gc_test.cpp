@@ -209,6 +209,21 @@ TEST(Gc, WhatIsAcceptedMeanwhileStays) {
   EXPECT_TRUE(fs::exists(nights.path(day(0) + "/smoke/accepted.json")));
 }
 
+TEST(Gc, WhatIsWorkedOnMeanwhileStays) {
+  const StoredNights nights;
+  add_nights(nights, 3);
+  const GcPlan plan = plan_of(nights, 1);
+  const fs::path lock = nights.path(day(0) + "/smoke/.locks/base-aaaaaaaa");
+  ASSERT_TRUE(write_file(lock, "process 1\n"));
+  const int descriptor = ::open(lock.c_str(), O_RDWR);
+  ASSERT_EQ(::flock(descriptor, LOCK_EX), 0);
+  const GcDone done = remove_all_of(plan);
+  ::close(descriptor);
+  EXPECT_EQ(done.removed, std::vector<std::string>{day(1)});
+  EXPECT_EQ(done.put_back, std::vector<std::string>{day(0) + ": is being worked on"});
+  EXPECT_TRUE(fs::exists(nights.path(day(0) + "/smoke")));
+}
+
 // <folder>/.removed/1/<night>: renamed, then killed.
 TEST(Gc, AnInterruptedRemovalIsFinished) {
   const StoredNights nights;

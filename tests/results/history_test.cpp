@@ -35,11 +35,16 @@ std::vector<double> values_in(const HistoryGroup& group) {
 }
 
 // Twelve nights around 1, from the seventh on around 1.1, when the code changed.
-void add_a_step(const StoredNights& nights) {
+void add_a_step(const StoredNights& nights, int missing = -1) {
   constexpr double kNoise[] = {.001, -.002, .0005, 0, -.001, .002};
   for (int i = 0; i < 12; ++i)
     nights.add(run_on(i), time_on(i), (i < 6 ? 1 : 1.1) + kNoise[i % 6], 1,
-               [i](Record& record) { record.subject["code"] = sha256_hex(i < 6 ? "a" : "b"); });
+               [i, missing](Record& record) {
+                 record.subject["code"] = sha256_hex(i < 6 ? "a" : "b");
+                 if (i != missing) return;
+                 record.metrics[0].value.reset();
+                 record.metrics[0].reason_if_null = "loss is not finite";
+               });
 }
 
 TEST(History, HasOneRowARunInTheOrderOfTime) {
@@ -70,6 +75,38 @@ TEST(History, SeedsOfARunAreOneMean) {
   filter.seed = 1;
   EXPECT_EQ(values_in(history_in(nights, filter).groups.at(0)),
             (std::vector<double>{.5, 1.5, 2.5, 7}));
+}
+
+TEST(History, TheSpreadOfSeedsStandsBesideTheirMeanWithoutIntervals) {
+  const StoredNights nights;
+  for (const std::int64_t seed : {1, 2, 3})
+    nights.add(run_on(0), time_on(0), static_cast<double>(seed), seed, [](Record& record) {
+      record.metrics[0].low = 0;
+      record.metrics[0].high = 9;
+    });
+  const History history = history_in(nights);
+  EXPECT_FALSE(history.groups.at(0).rows[0].low) << "the interval of one seed is none of the mean";
+  EXPECT_FALSE(history.groups.at(0).rows[0].high);
+  const std::string text = history_text(history);
+  EXPECT_NE(text.find("2.00000   1"), std::string::npos) << "SD of 1, 2, 3\n" << text;
+  EXPECT_EQ(text.find("95 % interval"), std::string::npos) << text;
+}
+
+TEST(History, OfANodeThatFinishedTwiceTheLaterValueCounts) {
+  for (const bool later_is_first : {false, true}) {
+    const StoredNights nights;
+    nights.add("smoke", time_on(later_is_first ? 1 : 0), 1);
+    const auto run = find_runs(nights.folder())->at(0);
+    Record again = *read_record(run.folder_of(run.nodes.at(0)));
+    again.node_key = sha256_hex("the same node of other code");
+    again.environment = Json{{"finished_at", time_on(later_is_first ? 0 : 1)}};
+    again.metrics[0].value = 2;
+    ASSERT_TRUE(write_record(run.path / ("base.h100_sxm-" + again.node_key.substr(0, 8)), again));
+    const History history = history_in(nights);
+    EXPECT_EQ(values_in(history.groups.at(0)), std::vector<double>{later_is_first ? 1. : 2.});
+    ASSERT_EQ(history.notes.size(), 1U);
+    EXPECT_EQ(history.notes[0].rfind("1 of nodes that finished again", 0), 0U);
+  }
 }
 
 TEST(History, WhatMayNotBeComparedStandsApart) {
@@ -115,6 +152,14 @@ TEST(History, AChangeOfLevelIsSaidInWords) {
                                      "(+0.10000, worse), p < 0.0001; code changed in that run"});
   EXPECT_NE(history_text(history).find("new level, worse: +0.10000; code"), std::string::npos)
       << history_text(history);
+}
+
+TEST(History, ALevelBeginsAtItsRunWhereValuesBeforeItAreMissing) {
+  const StoredNights nights;
+  add_a_step(nights, /*missing=*/2);
+  const History history = history_in(nights);
+  const auto& rows = history.groups.at(0).rows;
+  for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i].level.has_value(), i == 6) << i;
 }
 
 TEST(History, SettingsThatChangeAreMarkedSeedsAreNoChange) {
@@ -188,6 +233,8 @@ TEST(History, TextSaysWhatItLeavesOut) {
   add_a_step(nights);
   const std::string text = history_text(history_in(nights), 2);
   EXPECT_EQ(text.find("2026-11-10/smoke"), std::string::npos) << text;
+  EXPECT_NE(text.find("2026-11-11/smoke"), std::string::npos) << text;
+  EXPECT_NE(text.find("2026-11-12/smoke"), std::string::npos) << text;
   EXPECT_NE(text.find("the newest 2 of 12 runs; --limit 0 lists all"), std::string::npos) << text;
   EXPECT_NE(text.find("12 values from"), std::string::npos) << text;
 }
