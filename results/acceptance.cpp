@@ -111,7 +111,7 @@ Result<Acceptance> accept_run(const RunRecords& run, const fs::path& home, const
   const Json json = print_struct(accepted);
   NB_TRY(const std::string line, dump_json(json, -1));
   const fs::path pointers = home / kAcceptedFolder;
-  NB_TRY_VOID(append_file(pointers / kAcceptedHistory, line + "\n"));
+  NB_TRY_VOID(append_line(pointers / kAcceptedHistory, line));
   NB_TRY_VOID(write_json(folder / kAcceptedFile, json));
   NB_TRY_VOID(write_json(pointers / (accepted.suite + ".json"), json));
   return accepted;

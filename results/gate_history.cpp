@@ -55,15 +55,7 @@ Result<std::vector<GatedNight>> read_nights(const fs::path& home) {
 
 Result<void> append_night(const fs::path& home, const GatedNight& night) {
   NB_TRY(const std::string line, dump_json(print_struct(night), -1));
-  const fs::path path = home / kGateHistory;
-  // After a line that a killed process left half: it stays by itself.
-  std::error_code ignored;
-  std::string before;
-  if (fs::exists(path, ignored) && fs::file_size(path, ignored) > 0) {
-    NB_TRY(const std::string text, read_file(path));
-    if (!text.empty() && text.back() != '\n') before = "\n";
-  }
-  return append_file(path, before + line + "\n");
+  return append_line(home / kGateHistory, line);
 }
 
 std::vector<std::string> alerts_of(const std::vector<GatedNight>& before,

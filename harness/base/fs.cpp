@@ -148,6 +148,17 @@ Result<void> append_file(const fs::path& path, std::string_view bytes) {
   return {};
 }
 
+Result<void> append_line(const fs::path& path, const std::string& line) {
+  std::string text = line + '\n';
+  if (const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC)); file.get() >= 0) {
+    char last = '\n';
+    const off_t size = ::lseek(file.get(), 0, SEEK_END);
+    if (size > 0 && ::pread(file.get(), &last, 1, size - 1) == 1 && last != '\n')
+      text.insert(text.begin(), '\n');
+  }
+  return append_file(path, text);
+}
+
 Result<void> make_folders(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);

@@ -24,6 +24,8 @@ Result<std::string> read_file(const fs::path& path);
 Result<void> write_file(const fs::path& path, std::string_view bytes);
 // Whole lines stay whole: a failed append is cut off again. Not synced to the disk.
 Result<void> append_file(const fs::path& path, std::string_view bytes);
+// The same of `line` and a line end. What a killed process left half keeps a line of its own.
+Result<void> append_line(const fs::path& path, const std::string& line);
 Result<void> make_folders(const fs::path& path);
 Result<std::uint64_t> free_disk_bytes(const fs::path& path);  // of the nearest existing parent
 

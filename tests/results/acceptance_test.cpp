@@ -75,6 +75,16 @@ TEST(Acceptance, HistoryOnlyGrows) {
   EXPECT_EQ((*find_accepted(home, "nightly"))->who, "someone else");
 }
 
+TEST(Acceptance, HalfALineOfAKilledProcessDoesNotSpoilTheNext) {
+  FakeRun run("nightly");
+  run.add_training("ascend_910b3", 1, 1.5);
+  const fs::path home = run.suite_folder().parent_path();
+  const fs::path history = home / "accepted" / "history.jsonl";
+  ASSERT_TRUE(append_file(history, "{\"schema\":\"npub"));
+  ASSERT_TRUE(accept_run(run.read(), home, "someone", "once"));
+  EXPECT_TRUE(read_file(history)->starts_with("{\"schema\":\"npub\n{\""));
+}
+
 TEST(Acceptance, ChangedOrMissingRecordsAreDamage) {
   FakeRun run("nightly");
   const Record training = run.add_training("ascend_910b3", 1, 1.5);

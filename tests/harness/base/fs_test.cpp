@@ -83,6 +83,14 @@ TEST(Fs, FailedAppendLeavesWholeLines) {
   EXPECT_EQ(read_file(dir / "log").value(), "one\n");
 }
 
+TEST(Fs, ALineAfterHalfALineIsOfItsOwn) {
+  const test::TempDir dir;
+  ASSERT_TRUE(append_line(dir / "log", "one").has_value());
+  ASSERT_TRUE(append_file(dir / "log", "tw").has_value());
+  ASSERT_TRUE(append_line(dir / "log", "three").has_value());
+  EXPECT_EQ(read_file(dir / "log").value(), "one\ntw\nthree\n");
+}
+
 TEST(Fs, AChildProcessCanBeToldToFailItsWrites) {
   SubprocessOptions options;
   options.environment = {{"NPUBENCH_FAIL_WRITE", "1"}, {"GTEST_OUTPUT", ""}};
