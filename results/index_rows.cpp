@@ -128,10 +128,13 @@ RecordRows rows_of(const RecordPlace& place) {
   to.code = text_at(record.subject, "code");
   to.settings = settings_digest(record);
   to.machine = machine_text(*record.environment);
+  std::map<std::string, std::string> comparability;  // by task
   for (const auto* list : {&record.metrics, &record.host_metrics})
     for (const Metric& metric : *list) {
       const std::string task = record.kind == "eval" ? task_of_metric(metric.name) : "";
-      rows.metrics.push_back({0, metric, short_digest(comparability_of(record, task))});
+      std::string& digest = comparability[task];
+      if (digest.empty()) digest = short_digest(comparability_of(record, task));
+      rows.metrics.push_back({0, metric, digest});
     }
   return rows;
 }

@@ -50,27 +50,29 @@ class JsonReader {
   }
   std::map<std::string, std::string> text_map(const char* key) {
     std::map<std::string, std::string> result;
-    const Json map = object(key);
+    const Json& map = object(key);
     for (const auto& [name, value] : map.items()) {
       if (!value.is_string()) return fail(key, "contains something that is not a string"), result;
       result.emplace(name, value.get<std::string>());
     }
     return result;
   }
-  Json object(const char* key) {
+  const Json& object(const char* key) {
+    static const Json kNone = Json::object();
     const Json* value = find(key);
-    if (value == nullptr) return Json::object();
-    if (!value->is_object()) return fail(key, "is not an object"), Json::object();
+    if (value == nullptr) return kNone;
+    if (!value->is_object()) return fail(key, "is not an object"), kNone;
     return *value;
   }
   Json object_or_null(const char* key) {
     const Json* value = find(key);
     return value == nullptr || value->is_null() ? Json() : object(key);
   }
-  Json array(const char* key) {
+  const Json& array(const char* key) {
+    static const Json kNone = Json::array();
     const Json* value = find(key);
-    if (value == nullptr) return Json::array();
-    if (!value->is_array()) return fail(key, "is not a list"), Json::array();
+    if (value == nullptr) return kNone;
+    if (!value->is_array()) return fail(key, "is not a list"), kNone;
     return *value;
   }
 

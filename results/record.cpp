@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "harness/base/check.hpp"
 #include "harness/base/hash.hpp"
 #include "results/json_reader.hpp"
 
@@ -206,9 +207,15 @@ Result<Json> record_json(const Record& record) {
 }
 
 std::string record_checksum(const Json& record) {
-  Json content = record;
-  content.erase("checksum");
-  return sha256_json(content);
+  // sha256_json of the record without its checksum, of which no copy is made.
+  std::string text = "{";
+  for (const auto& [key, value] : record.items()) {
+    if (key == "checksum") continue;
+    const auto member = dump_json(value, -1);
+    NB_CHECK(member.has_value(), "[record_checksum] {}", member.error().message);
+    text += (text.size() > 1 ? "," : "") + Json(key).dump() + ":" + *member;
+  }
+  return sha256_hex(text + "}");
 }
 
 Result<Record> parse_record(const Json& json, const std::string& where) {
@@ -244,8 +251,8 @@ Result<Record> parse_record(const Json& json, const std::string& where) {
   }
   record.comparability = reader.text_map("comparability");
   record.subject = reader.text_map("subject");
-  const Json metrics = reader.array("metrics"), host_metrics = reader.array("host_metrics"),
-             numerics = reader.array("numerics");
+  const Json &metrics = reader.array("metrics"), &host_metrics = reader.array("host_metrics"),
+             &numerics = reader.array("numerics");
   record.environment = reader.object("environment");
   record.items = reader.text_map("items");
   record.artifacts = reader.text_map("artifacts");
