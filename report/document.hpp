@@ -37,6 +37,8 @@ struct TableBlock {
   std::string caption;
   TextTable table;
   bool folded = false;  // shown when asked for; the caption says what is inside
+  // One a row, markup of ours: HTML shows it in the last column instead of the text, LaTeX neither.
+  std::vector<std::string> svgs = {};
 };
 // A plot that was drawn: its SVG goes into the HTML, its file name into the Markdown.
 struct PlotBlock {

@@ -57,12 +57,12 @@ struct Renderer {
   }
   void operator()(const TableBlock& block) const {
     if (!block.folded) {
-      out += html_table(block.table, block.caption, tables++, phone_rules);
+      out += html_table(block.table, block.caption, tables++, phone_rules, block.svgs);
       return;
     }
     out += fmt::format("<details><summary>{} ({})</summary>\n", markup_escaped(block.caption),
                        block.table.rows.size());
-    out += html_table(block.table, "", tables++, phone_rules) + "</details>\n";
+    out += html_table(block.table, "", tables++, phone_rules, block.svgs) + "</details>\n";
   }
   void operator()(const PlotBlock& block) const {
     if (block.svg.empty()) return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -13,9 +14,9 @@ std::string_view html_style();   // html_style.cpp
 std::string_view html_script();  // html_script.cpp: the items' filter and search
 
 // One table. Of wide ones a rule a column is added to `phone_rules`: where a screen is narrow,
-// every row becomes a card, and the rule names its cells.
+// every row becomes a card, and the rule names its cells. svgs: one a row, in the last column.
 std::string html_table(const TextTable& table, const std::string& caption, std::size_t index,
-                       std::string& phone_rules);
+                       std::string& phone_rules, std::span<const std::string> svgs = {});
 // A table of the first items, the data for the script, and the script.
 std::string html_items(const ItemList& list, const Words& say, std::size_t index,
                        std::string& phone_rules);

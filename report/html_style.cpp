@@ -38,6 +38,7 @@ td small.good{color:var(--good)}td small.bad{color:var(--bad)}td small.unsure{co
 .banner.good,.banner.bad,.banner.unsure{color:var(--text)}
 details>summary{cursor:pointer;font-weight:600;padding:.25rem 0}
 details>summary h2{display:inline-block;border:0;margin:.6rem 0 0}
+.spark{display:block;max-width:100%}
 figure{margin:1rem 0 1.8rem}figure svg{max-width:100%;height:auto;display:block}
 figcaption{font-size:.86rem;color:var(--soft)}
 .filters{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end;margin:.5rem 0}

@@ -95,7 +95,7 @@ std::string css_string(const std::string& text) {
 }  // namespace
 
 std::string html_table(const TextTable& table, const std::string& caption, std::size_t index,
-                       std::string& phone_rules) {
+                       std::string& phone_rules, std::span<const std::string> svgs) {
   const bool cards = table.header.size() >= kCardColumns;
   const std::vector<bool> numbers = number_columns(table);
   std::string out =
@@ -110,9 +110,14 @@ std::string html_table(const TextTable& table, const std::string& caption, std::
                                  c + 1, css_string(table.header[c]));
   }
   out += "</tr></thead>\n<tbody>\n";
-  for (const auto& row : table.rows) {
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    const auto& row = table.rows[r];
     out += "<tr>";
     for (std::size_t c = 0; c < table.header.size(); ++c) {
+      if (r < svgs.size() && c + 1 == table.header.size()) {
+        out += "<td>" + svgs[r] + "</td>";
+        continue;
+      }
       const std::string cell = c < row.size() ? row[c] : std::string();
       std::string style(class_of(tone_of(cell)));
       if (numbers[c]) style = "n";

@@ -83,7 +83,11 @@ std::size_t longest_line(const std::string& cell) {
 }
 
 std::string table_of(const TableBlock& block, const std::string& id) {
-  const TextTable& table = block.table;
+  TextTable table = block.table;
+  if (!block.svgs.empty()) {  // pictures
+    table.header.pop_back();
+    for (auto& row : table.rows) row.resize(std::min(row.size(), table.header.size()));
+  }
   const auto at = [&](const std::vector<std::string>& row, std::size_t c) {
     return c < row.size() ? row[c] : std::string();
   };

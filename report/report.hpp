@@ -14,6 +14,7 @@
 #include "results/compare.hpp"
 #include "results/flips.hpp"
 #include "results/gate.hpp"
+#include "results/index.hpp"
 #include "results/store.hpp"
 
 namespace nb {
@@ -26,6 +27,7 @@ struct ReportInput {
   std::vector<std::string> reused;  // node keys (or their first digits) taken from the store
   // Sets the texts of flips (Flip::text): a report does not know where they are. Empty: none.
   std::function<void(ItemList&)> add_texts = {};
+  const RunIndex* nights = nullptr;  // of the folder of nights that trends are of; none without
 };
 
 struct ReportOptions {

@@ -314,7 +314,28 @@ inline constexpr PhraseRow kPhrases[] = {
     {"direction", "direction", "方向"},
 
     // trends
-    {"no_trends", "No trend: earlier nights were not given.", "没有趋势：没有给出更早的夜间运行。"},
+    {"no_trends", "No trend: earlier nights were not given (--nights FOLDER).",
+     "没有趋势：没有给出更早的夜间运行（--nights FOLDER）。"},
+    {"no_other_nights", "No trend: {} has no two nights of the sequence \"{}\".",
+     "没有趋势：{} 中没有序列“{}”的两次夜间运行。"},
+    {"trend_caption", "Headline metrics by night, of {}", "各夜的主要指标，取自 {}"},
+    {"nights", "nights", "夜数"},
+    {"latest", "latest", "最新"},
+    {"level", "level", "水平"},
+    {"by_night", "by night", "逐夜"},
+    {"trend_few", "too few to tell", "太少，无法判断"},
+    {"trend_steady", "no change", "无变化"},
+    {"trend_level_since", "{} → {} since {}", "{} → {}，自 {}"},
+    {"trend_level", "{}, {}: the level changed at {}: {} → {} ({}), p {}; {}",
+     "{}，{}：水平在 {} 改变：{} → {}（{}），p {}；{}"},
+    {"trend_changed", "changed in that run: {}", "该次运行中改变的有：{}"},
+    {"trend_unchanged", "neither settings nor code changed in that run",
+     "该次运行中设置与代码均未改变"},
+    {"trend_once", "With one value so far, not shown: {}.", "目前只有一个值而未显示的：{}。"},
+    {"trend_older",
+     "Earlier values that may not be compared with the newest (items, prompts, tokenizer or "
+     "versions differ), left out: {}.",
+     "因题目、提示、分词器或版本不同而不能与最新值比较、故略去的早先值：{}。"},
 
     // report card
     {"card_how",

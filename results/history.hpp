@@ -54,6 +54,9 @@ struct HistoryGroup {
   std::vector<HistoryRow> rows;  // by time
 };
 
+// Of a change of its values: 1 better, -1 worse, 0 neither.
+int judgement_of(const HistoryGroup& group, double change);
+
 struct History {
   std::string metric;
   std::vector<HistoryGroup> groups;  // what may not be compared stands apart

@@ -16,8 +16,8 @@ namespace nb {
 namespace {
 
 std::string direction_text(const HistoryGroup& group, double change) {
-  if (group.direction == Direction::kNone || change == 0) return "";
-  return (change > 0) == (group.direction == Direction::kHigher) ? "better" : "worse";
+  const int judgement = judgement_of(group, change);
+  return judgement == 0 ? "" : judgement > 0 ? "better" : "worse";
 }
 
 std::string seeds_text(const HistoryGroup& group) {
@@ -148,6 +148,11 @@ Json row_json(const HistoryRow& row) {
 }
 
 }  // namespace
+
+int judgement_of(const HistoryGroup& group, double change) {
+  if (group.direction == Direction::kNone || change == 0) return 0;
+  return (change > 0) == (group.direction == Direction::kHigher) ? 1 : -1;
+}
 
 std::string title_of(const HistoryGroup& group) {
   std::string text = group.kind + " " + group.name;

@@ -7,6 +7,7 @@
 
 #include "harness/base/locations.hpp"
 #include "harness/cli/common.hpp"
+#include "harness/cli/open_index.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/run/look_at_items.hpp"
 #include "results/compare.hpp"
@@ -23,6 +24,7 @@ constexpr std::size_t kFlipsWithTexts = 2000;
 struct Options {
   std::string run;
   std::string baseline;
+  std::string nights;
   std::string out;
   std::string data_dir;
   std::string language = "en";
@@ -77,6 +79,12 @@ int report(const Options& options) {
   input.add_texts = [&](ItemList& list) {
     add_texts(list, data_folder(options.data_dir), kFlipsWithTexts);
   };
+  std::optional<RunIndex> nights;
+  if (!options.nights.empty()) {
+    auto index = open_index(options.nights);
+    if (!index) return fail(index.error());
+    input.nights = &nights.emplace(std::move(*index));
+  }
   ReportOptions report_options;
   report_options.language = *language;
   report_options.plots = !options.no_plots;
@@ -99,6 +107,9 @@ Action add_report(CLI::App& app) {
                  "run folder (results/runs/<suite>), or a file or folder of another harness")
       ->required();
   app.add_option("--baseline", options->baseline, "the same, to compare and gate against");
+  app.add_option("--nights", options->nights,
+                 "folder of nights: a section of trends, the headline metrics over the runs whose "
+                 "folders' names differ in digits only");
   app.add_option("--out", options->out, "folder of the report (default: RUN/report, FILE.report)");
   app.add_option("--data-dir", options->data_dir,
                  "public data, for the questions of flips (default: NPUBENCH_DATA, else "
