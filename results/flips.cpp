@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <unordered_map>
 
 #include "harness/base/subprocess.hpp"
 #include "results/item_pairing.hpp"
+#include "results/item_pairs.hpp"
 #include "results/items.hpp"
 #include "results/stored_items.hpp"
 
@@ -33,17 +35,19 @@ std::optional<ItemRecord> cut_beside(const ItemRecord& item, const ItemRecord& o
   return first_samples(item, samples);
 }
 
+using TakePair = std::function<void(std::size_t row, const ItemRecord&, const ItemRecord&)>;
+
 // Items of ours by their ids; of foreign results as compare pairs them.
-std::vector<std::pair<std::size_t, std::size_t>> pairs_of(const std::vector<ItemRecord>& a,
-                                                          const std::vector<ItemRecord>& b,
-                                                          bool imported) {
-  if (imported) return pair_items(a, b).pairs;
-  std::unordered_map<std::string, std::size_t> by_id;  // looked up only, never walked
-  for (std::size_t i = 0; i < b.size(); ++i) by_id.emplace(b[i].id, i);
-  std::vector<std::pair<std::size_t, std::size_t>> pairs;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (const auto at = by_id.find(a[i].id); at != by_id.end()) pairs.emplace_back(i, at->second);
-  return pairs;
+Result<void> walk(const RecordPair& pair, const std::string& task, const TakePair& take) {
+  if (!pair.imported) return for_each_pair(*pair.a, *pair.b, task, take);
+  NB_TRY(const StoredItems items_a, stored_items(*pair.a, task));
+  NB_TRY(const StoredItems items_b, stored_items(*pair.b, task));
+  for (const auto& [i, j] : pair_items(items_a.get(), items_b.get()).pairs) {
+    const ItemRecord &left = items_a.get()[i], &right = items_b.get()[j];
+    const auto cut_left = cut_beside(left, right), cut_right = cut_beside(right, left);
+    take(i, cut_left ? *cut_left : left, cut_right ? *cut_right : right);
+  }
+  return {};
 }
 
 void add_group(ItemList& list, const Comparison& c, const RecordPair& pair,
@@ -54,13 +58,6 @@ void add_group(ItemList& list, const Comparison& c, const RecordPair& pair,
   }
   const bool has_flips = items.counts.only_a + items.counts.only_b > 0 || items.fractions;
   if (items.identical || !has_flips) return;
-  const auto items_a = stored_items(*pair.a, items.task),
-             items_b = stored_items(*pair.b, items.task);
-  if (!items_a || !items_b) {
-    list.unreadable.push_back(items_a ? items_b.error().message : items_a.error().message);
-    return;
-  }
-  const std::vector<ItemRecord>&a = items_a->get(), &b = items_b->get();
   FlipGroup group;
   group.label_a = c.label_a;
   group.label_b = c.label_b;
@@ -76,14 +73,11 @@ void add_group(ItemList& list, const Comparison& c, const RecordPair& pair,
   group.b = pair.b;
 
   std::unordered_map<std::string, const MarginPair*> margins;
-  for (const MarginPair& m : items.margins) margins.emplace(m.item, &m);
-  for (const auto& [row, row_b] : pairs_of(a, b, pair.imported)) {
-    const auto cut_a = pair.imported ? cut_beside(a[row], b[row_b]) : std::nullopt;
-    const auto cut_b = pair.imported ? cut_beside(b[row_b], a[row]) : std::nullopt;
-    const ItemRecord& left = cut_a ? *cut_a : a[row];
-    const ItemRecord& other = cut_b ? *cut_b : b[row_b];
+  for (const MarginPair& m : items.margins)
+    if (!m.item.empty()) margins.emplace(m.item, &m);
+  const auto take = [&](std::size_t row, const ItemRecord& left, const ItemRecord& other) {
     const double value_a = mark_of(left), value_b = mark_of(other);
-    if (value_a == value_b) continue;
+    if (value_a == value_b) return;
     const auto margin = margins.find(left.id);
     Flip flip;
     flip.group = list.groups.size();
@@ -115,6 +109,12 @@ void add_group(ItemList& list, const Comparison& c, const RecordPair& pair,
     if (!left.texts.empty()) flip.text_a = cut_text(left.texts[0]);
     if (!other.texts.empty()) flip.text_b = cut_text(other.texts[0]);
     list.flips.push_back(std::move(flip));
+  };
+  const std::size_t before = list.flips.size();
+  if (const auto walked = walk(pair, items.task, take); !walked) {
+    list.unreadable.push_back(walked.error().message);
+    list.flips.resize(before);
+    return;
   }
   if (group.lost + group.won > 0) list.groups.push_back(std::move(group));
 }

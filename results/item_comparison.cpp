@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
 #include "results/item_pairing.hpp"
+#include "results/item_pairs.hpp"
 #include "results/items.hpp"
 #include "results/stored_items.hpp"
 
@@ -59,25 +59,24 @@ void add_pair(ItemComparison& result, Agreement& agreement, const ItemRecord& le
   const auto margin_a = gold_margin(left), margin_b = gold_margin(right);
   if (!margin_a || !margin_b || left.log_probs.size() != right.log_probs.size()) return;
   result.has_choices = result.has_choices || left.log_probs.size() > 1;
-  result.margins.push_back({*margin_a, *margin_b, left.ok != right.ok, left.id});
+  const bool marks_differ = mark_of(left) != mark_of(right);
+  result.margins.push_back(
+      {*margin_a, *margin_b, left.ok != right.ok, marks_differ ? left.id : std::string()});
 }
 
 // Records of ours: the same items, or an error.
-Result<void> fill_ours(ItemComparison& result, const StoredRecord& a, const StoredRecord& b,
-                       const Items& items_a, const Items& items_b) {
-  if (items_a.size() != items_b.size())
-    return bad_input(fmt::format("{}: {} items in {}, {} in {}", result.task, items_a.size(),
-                                 a.folder.string(), items_b.size(), b.folder.string()));
-  std::unordered_map<std::string_view, const ItemRecord*> by_id;  // looked up only, never walked
-  for (const ItemRecord& item : items_b) by_id.emplace(item.id, &item);
+Result<void> fill_ours(ItemComparison& result, const StoredRecord& a, const StoredRecord& b) {
   Agreement agreement;
-  for (const ItemRecord& left : items_a) {
-    const auto at = by_id.find(left.id);
-    if (at == by_id.end())
-      return bad_input(fmt::format("{}: item {} of {} is not in {}", result.task, left.id,
-                                   a.folder.string(), b.folder.string()));
-    add_pair(result, agreement, left, *at->second);
-  }
+  std::int64_t unscored_a = 0, unscored_b = 0;
+  NB_TRY_VOID(for_each_pair(a, b, result.task,
+                            [&](std::size_t, const ItemRecord& left, const ItemRecord& right) {
+                              add_pair(result, agreement, left, right);
+                              unscored_a += left.reason.empty() ? 0 : 1;
+                              unscored_b += right.reason.empty() ? 0 : 1;
+                            }));
+  const auto items = static_cast<double>(result.counts.n());
+  result.unscored_a = static_cast<double>(unscored_a) / items;
+  result.unscored_b = static_cast<double>(unscored_b) / items;
   result.agreement = choice_agreement(std::move(agreement.divergences), agreement.same_top);
   return {};
 }
@@ -134,14 +133,15 @@ void fill_imported(ItemComparison& result, const Items& items_a, const Items& it
 }
 
 Result<void> fill(ItemComparison& result, const StoredRecord& a, const StoredRecord& b) {
-  NB_TRY(const StoredItems items_a, stored_items(a, result.task));
-  NB_TRY(const StoredItems items_b, stored_items(b, result.task));
-  if (is_imported(a.record) || is_imported(b.record))
+  if (is_imported(a.record) || is_imported(b.record)) {
+    NB_TRY(const StoredItems items_a, stored_items(a, result.task));
+    NB_TRY(const StoredItems items_b, stored_items(b, result.task));
     fill_imported(result, items_a.get(), items_b.get());
-  else
-    NB_TRY_VOID(fill_ours(result, a, b, items_a.get(), items_b.get()));
-  result.unscored_a = unscored(items_a.get());
-  result.unscored_b = unscored(items_b.get());
+    result.unscored_a = unscored(items_a.get());
+    result.unscored_b = unscored(items_b.get());
+  } else {
+    NB_TRY_VOID(fill_ours(result, a, b));
+  }
   const auto digest = [&](const Record& record) {
     return record.artifacts.at(record.items.at(result.task));
   };

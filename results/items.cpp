@@ -66,6 +66,8 @@ Result<std::string> item_line(const ItemRecord& item) {
   return line + "}\n";
 }
 
+}  // namespace
+
 Result<ItemRecord> parse_item(std::string_view line, const std::string& where) {
   NB_TRY(const Json json, parse_json_line(line, where));
   const auto bad = [&](const std::string& what) { return bad_input(where + ": " + what); };
@@ -127,8 +129,6 @@ Result<ItemRecord> parse_item(std::string_view line, const std::string& where) {
   if (!has_ok) return bad("the item does not say whether it was right");
   return item;
 }
-
-}  // namespace
 
 Result<std::string> items_text(const std::vector<ItemRecord>& items) {
   std::string text;

@@ -54,6 +54,8 @@ Result<void> write_items(const std::filesystem::path& path, const std::vector<It
 // Errors name file:line. An empty file is an error: an evaluation has items.
 Result<std::vector<ItemRecord>> parse_items(std::string_view text, const std::string& where);
 Result<std::vector<ItemRecord>> read_items(const std::filesystem::path& path);
+// One line of such a file, without its end; where: "file:line".
+Result<ItemRecord> parse_item(std::string_view line, const std::string& where);
 // "items.jsonl" for an empty task, else "items/<task, other characters as _>.jsonl".
 std::string items_file(const std::string& task);
 

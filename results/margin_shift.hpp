@@ -18,7 +18,7 @@ namespace nb {
 struct MarginPair {
   double a = 0, b = 0;
   bool flipped = false;
-  std::string item;
+  std::string item;  // its id, where the marks differ
 };
 
 inline constexpr double kBiasFloor = 0.005;     // nat: a smaller mean change is of no importance

@@ -6,14 +6,20 @@
 
 namespace nb {
 
-Result<StoredItems> stored_items(const StoredRecord& stored, const std::string& task) {
+Result<ItemsPlace> items_place(const StoredRecord& stored, const std::string& task) {
   const auto at = stored.record.items.find(task);
   if (at == stored.record.items.end())
     return bad_input(
         fmt::format("{}: the record has no items of {}", stored.folder.string(), task));
-  if (stored.items != nullptr) return StoredItems(&stored.items->at(task));
+  if (stored.items != nullptr) return ItemsPlace{{}, &stored.items->at(task)};
   NB_TRY_VOID(verify_artifact(stored, at->second));
-  NB_TRY(std::vector<ItemRecord> items, read_items(stored.folder / at->second));
+  return ItemsPlace{stored.folder / at->second};
+}
+
+Result<StoredItems> stored_items(const StoredRecord& stored, const std::string& task) {
+  NB_TRY(const ItemsPlace place, items_place(stored, task));
+  if (place.in_memory != nullptr) return StoredItems(place.in_memory);
+  NB_TRY(std::vector<ItemRecord> items, read_items(place.path));
   return StoredItems(std::move(items));
 }
 

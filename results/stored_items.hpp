@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,14 @@ class StoredItems {
   std::vector<ItemRecord> read_;
   const std::vector<ItemRecord>* in_memory_ = nullptr;
 };
+
+// Where they are.
+struct ItemsPlace {
+  std::filesystem::path path;
+  const std::vector<ItemRecord>* in_memory = nullptr;  // then there is no file
+};
+// Errors: as of stored_items, of which the file is verified but not read.
+Result<ItemsPlace> items_place(const StoredRecord& stored, const std::string& task);
 
 // task: a key of record.items. Errors: the record has no items of it; the file is not the one that
 // the record was written with, or damaged.
