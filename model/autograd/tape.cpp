@@ -121,7 +121,9 @@ Tensor recomputed(const Tensor& x, std::function<Tensor(const Tensor& x)> segmen
 
 GradientSlot gradient_slot(Parameter& p) {
   const bool accumulate = !p.grad.empty();
-  if (!accumulate) p.grad = p.value.device().allocate(p.value.shape(), p.value.dtype(), p.name);
+  if (!accumulate)
+    p.grad = p.value.device().allocate(p.value.shape(), p.value.dtype(), p.name, Lifetime::kPassing,
+                                       BlockUse::kGradient);
   return {p.grad, accumulate};
 }
 

@@ -173,7 +173,8 @@ std::vector<Parameter> make_parameters(const std::vector<ParameterSpec>& specs, 
     const DType dtype = is_table ? device.numerics().embedding_weight : DType::kFp32;
     parameters.push_back({.name = spec.name,
                           .role = spec.role,
-                          .value = device.allocate(spec.shape, dtype, spec.name)});
+                          .value = device.allocate(spec.shape, dtype, spec.name, Lifetime::kPassing,
+                                                   BlockUse::kParameter)});
   }
   return parameters;
 }

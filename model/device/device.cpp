@@ -36,6 +36,12 @@ struct Device::Impl {
 
   void launch(const Kernel& kernel, const OpDesc& desc);
   void count(const KernelCost& cost);
+  // Compute had nothing to do from where the account stands until then.
+  void idle_until(std::int64_t time_ns, OpClass op_class, TimeLimit limit);
+  void wait_for_collectives(std::int64_t end_ns) {
+    idle_until(end_ns, OpClass::kCommunication, TimeLimit::kCommunication);
+  }
+  void synchronize();
   void count_collective(const OpDesc& desc, const Launch& launched, std::uint64_t size_bytes);
   void profile_host(const OpDesc& desc, const Lowering& lowering,
                     HostProfile::Clock::time_point start, const std::function<void()>& arithmetic);
@@ -51,6 +57,8 @@ struct Device::Impl {
   HostPool host;
   HostProfile host_profile;
   DeviceCounters counters;
+  TimeAccount account;
+  std::int64_t accounted_ns = 0;     // until when
   std::unique_ptr<HostQueue> queue;  // last: its values go back to `host`
 };
 
@@ -113,15 +121,34 @@ void Device::Impl::count(const KernelCost& cost) {
   }
 }
 
+void Device::Impl::idle_until(std::int64_t time_ns, OpClass op_class, TimeLimit limit) {
+  if (time_ns <= accounted_ns) return;
+  account.add_time(op_class, limit, time_ns - accounted_ns);
+  accounted_ns = time_ns;
+}
+
+void Device::Impl::synchronize() {
+  const std::int64_t collectives_end = timeline.stream_ns(Stream::kCommunication);
+  timeline.synchronize();
+  wait_for_collectives(collectives_end);
+  idle_until(timeline.host_ns(), OpClass::kHost, TimeLimit::kHost);
+}
+
 void Device::Impl::launch(const Kernel& kernel, const OpDesc& desc) {
   const KernelCost cost = kernel_cost(kernel, profile);
   const Launch launched =
       timeline.launch(Stream::kCompute, cost.time_ns,
                       is_backward(desc.kind) ? Dispatch::kBackward : Dispatch::kForward);
+  const std::uint64_t moved = kernel.read_bytes + kernel.write_bytes;
   ++counters.kernels;
   counters.flops += kernel.flops;
-  counters.moved_bytes += kernel.read_bytes + kernel.write_bytes;
+  counters.moved_bytes += moved;
   count(cost);
+  idle_until(launched.start_ns, OpClass::kHost, TimeLimit::kHost);
+  const OpClass op_class = class_of(desc.kind);
+  account.add_launch(op_class, moved);
+  account.add_time(op_class, limit_of(kernel.unit, cost.limiter), cost.time_ns);
+  accounted_ns = launched.end_ns;
   if (trace.recording()) {
     trace.add(event_of(kernel, desc, launched, Stream::kCompute, cost.limiter,
                        memory.stats().allocated_bytes));
@@ -136,6 +163,7 @@ void Device::Impl::count_collective(const OpDesc& desc, const Launch& launched,
   counters.link_bytes += size_bytes;
   count({duration_ns, Limiter::kLink});
   counters.collective_ns += duration_ns;
+  account.add_launch(OpClass::kCommunication, size_bytes);
   if (!trace.recording()) return;
   Kernel kernel;
   kernel.name = name(desc.kind);
@@ -180,7 +208,8 @@ Device::Device(DeviceProfile profile, ExecutionMode mode, const DeviceOptions& o
 
 Device::~Device() { impl_->queue.reset(); }  // its values go back to the pool
 
-Tensor Device::allocate(const Shape& shape, DType dtype, std::string_view name, Lifetime lifetime) {
+Tensor Device::allocate(const Shape& shape, DType dtype, std::string_view name, Lifetime lifetime,
+                        BlockUse use) {
   const auto count = static_cast<std::size_t>(shape.count());
   Tensor tensor;
   tensor.state_ = std::make_shared<Tensor::State>();
@@ -189,7 +218,7 @@ Tensor Device::allocate(const Shape& shape, DType dtype, std::string_view name, 
   state.shape = shape;
   state.dtype = dtype;
   state.name = name;
-  state.block = impl_->memory.allocate(count * storage_bytes(dtype), name);
+  state.block = impl_->memory.allocate(count * storage_bytes(dtype), name, use);
   if (!executes()) return tensor;
   state.values = std::make_shared<HostValues>(*this, shape.leading(), shape.last());
   state.values->is_lasting = lifetime == Lifetime::kLasting;
@@ -221,7 +250,10 @@ SavedBlocks Device::run(const OpDesc& desc, const std::function<void()>& arithme
   for (std::size_t k = 0; k < lowering.kernels.size(); ++k) {
     for (std::size_t b = 0; b < open.size(); ++b) {
       const LoweredBlock& block = lowering.blocks[b];
-      if (block.first == k) open[b] = d.memory.allocate(block.size_bytes, block.name);
+      if (block.first != k) continue;
+      const bool is_kept = block.saved && desc.saves_for_backward;
+      open[b] = d.memory.allocate(block.size_bytes, block.name,
+                                  is_kept ? BlockUse::kActivation : BlockUse::kWorkspace);
     }
     d.launch(lowering.kernels[k], desc);
     for (std::size_t b = 0; b < open.size(); ++b) {
@@ -231,7 +263,7 @@ SavedBlocks Device::run(const OpDesc& desc, const std::function<void()>& arithme
       open[b].reset();
     }
   }
-  if (lowering.waits) d.timeline.synchronize();
+  if (lowering.waits) d.synchronize();
   if (desc.saves_for_backward) {
     const auto keep = [&](const Tensor* tensor) {
       if (tensor != nullptr && tensor->has_block() && !tensor->is_recomputed()) {
@@ -262,7 +294,8 @@ void Device::run_backward(const OpDesc& desc, SavedBlocks saved,
 
 Device::Progress Device::progress() const {
   const Impl& d = *impl_;
-  return {d.timeline.host_ns(), d.timeline.ahead_of_host(), d.counters, d.memory.stats()};
+  return {d.timeline.host_ns(), d.timeline.ahead_of_host(), d.counters, d.memory.stats(), d.account,
+          d.accounted_ns};
 }
 
 bool Device::continues_as(const Progress& before) const {
@@ -271,6 +304,7 @@ bool Device::continues_as(const Progress& before) const {
          now.reserved_bytes == before.memory.reserved_bytes &&
          now.segments_made == before.memory.segments_made && now.retries == before.memory.retries &&
          now.peak_allocated_bytes == before.memory.peak_allocated_bytes &&
+         impl_->timeline.host_ns() - impl_->accounted_ns == before.host_ns - before.accounted_ns &&
          impl_->timeline.ahead_of_host() == before.ahead;
 }
 
@@ -278,7 +312,10 @@ void Device::repeat(const Progress& before, std::int64_t rounds) {
   Impl& d = *impl_;
   NB_CHECK(!executes() && !d.trace.recording() && rounds >= 0,
            "[device] {} rounds are repeated on a device that executes or records", rounds);
-  d.timeline.shift(rounds * (d.timeline.host_ns() - before.host_ns));
+  const std::int64_t shift_ns = rounds * (d.timeline.host_ns() - before.host_ns);
+  d.timeline.shift(shift_ns);
+  d.accounted_ns += shift_ns;
+  d.account = repeated(d.account, before.account, rounds);
   const auto again = [rounds](auto& now, const auto& then) {
     using T = std::remove_reference_t<decltype(now)>;
     now += static_cast<T>(rounds) * (now - then);
@@ -295,7 +332,7 @@ void Device::repeat(const Progress& before, std::int64_t rounds) {
   again(c.collective_wait_ns, b.collective_wait_ns);
 }
 
-void Device::synchronize() { impl_->timeline.synchronize(); }
+void Device::synchronize() { impl_->synchronize(); }
 
 std::int64_t Device::collective_ready_ns() const { return impl_->timeline.collective_ready_ns(); }
 
@@ -303,7 +340,12 @@ void Device::run_collective(const OpDesc& desc, std::int64_t start_ns, std::int6
                             std::uint64_t size_bytes) {
   Impl& d = *impl_;
   NB_CHECK(is_collective(desc.kind), "[device] {} is not a collective", name(desc.kind));
-  d.count_collective(desc, d.timeline.collective(start_ns, duration_ns), size_bytes);
+  // Compute waits for collectives before this one, for the launch, then for the other ranks.
+  d.wait_for_collectives(d.timeline.stream_ns(Stream::kCommunication));
+  d.idle_until(d.timeline.collective_ready_ns(), OpClass::kHost, TimeLimit::kHost);
+  const Launch launched = d.timeline.collective(start_ns, duration_ns);
+  d.wait_for_collectives(launched.end_ns);
+  d.count_collective(desc, launched, size_bytes);
   d.counters.collective_wait_ns += duration_ns;
 }
 
@@ -321,6 +363,7 @@ void Device::wait_for(std::int64_t collective_end_ns) {
   const std::int64_t waited = collective_end_ns - d.timeline.stream_ns(Stream::kCompute);
   d.counters.collective_wait_ns += std::max<std::int64_t>(waited, 0);
   d.timeline.wait_for(collective_end_ns);
+  d.wait_for_collectives(collective_end_ns);
 }
 
 bool Device::executes() const { return impl_->mode == ExecutionMode::kExecute; }
@@ -334,6 +377,7 @@ MemoryStats Device::memory() const { return impl_->memory.stats(); }
 void Device::reset_memory_peaks() { impl_->memory.reset_peaks(); }
 void Device::empty_cache() { impl_->memory.empty_cache(); }
 const DeviceCounters& Device::counters() const { return impl_->counters; }
+const TimeAccount& Device::account() const { return impl_->account; }
 Trace& Device::trace() { return impl_->trace; }
 HostProfile& Device::host_profile() { return impl_->host_profile; }
 CachingAllocator& Device::allocator() { return impl_->memory; }
@@ -382,6 +426,8 @@ Result<void> Device::restore(const Json& state) {
   }
   d.timeline.restore(clock);
   d.counters = counters;
+  d.account = {};
+  d.accounted_ns = d.timeline.stream_ns(Stream::kCompute);
   return {};
 }
 

@@ -19,6 +19,7 @@
 #include "model/device/op_desc.hpp"
 #include "model/device/profile.hpp"
 #include "model/device/tensor.hpp"
+#include "model/device/time_account.hpp"
 #include "model/device/timeline.hpp"
 #include "model/device/trace.hpp"
 
@@ -83,7 +84,7 @@ class Device {
   // Throws OutOfMemory in the device's own words. Contents are unspecified. In execute mode the
   // values get host memory when somebody touches them, or when the op runs that makes them.
   Tensor allocate(const Shape& shape, DType dtype, std::string_view name,
-                  Lifetime lifetime = Lifetime::kPassing);
+                  Lifetime lifetime = Lifetime::kPassing, BlockUse use = BlockUse::kActivation);
 
   // Lowering → temporaries, time, trace; then the arithmetic (execute mode). Returns what the stack
   // keeps for backward (empty unless desc.saves_for_backward). Throws OutOfMemory.
@@ -105,6 +106,8 @@ class Device {
     Timeline::State ahead;
     DeviceCounters counters;
     MemoryStats memory;
+    TimeAccount account;
+    std::int64_t accounted_ns = 0;
   };
   Progress progress() const;
   // As if what happened since `before` happened `rounds` times more. Right where
@@ -139,6 +142,8 @@ class Device {
   void reset_memory_peaks();
   void empty_cache();
   const DeviceCounters& counters() const;
+  // What the time went to up to the last synchronize(), since the device was made or restored.
+  const TimeAccount& account() const;
   Trace& trace();
   HostProfile& host_profile();  // of the host's clock; off until started
   CachingAllocator& allocator();

@@ -11,6 +11,12 @@
 
 namespace nb {
 
+std::string_view name(BlockUse use) {
+  constexpr std::array<std::string_view, kBlockUses> kNames{
+      "activations", "workspace", "parameters", "gradients", "optimizer", "cache"};
+  return kNames[static_cast<std::size_t>(use)];
+}
+
 OutOfMemory::OutOfMemory(const std::string& text, std::string_view tensor,
                          std::uint64_t requested_bytes, const MemoryStats& stats)
     : std::runtime_error(text), tensor_(tensor), requested_bytes_(requested_bytes), stats_(stats) {}
@@ -47,6 +53,7 @@ std::uint64_t BlockHandle::size_bytes() const {
 void CachingAllocator::Impl::drop(LiveBlock& block) noexcept {
   if (--block.holders > 0) return;
   stats.allocated_bytes -= block.size();
+  bytes_of(block.use) -= block.size();
   map.give(block.place);
   live.erase(block.self);
 }
@@ -70,7 +77,8 @@ std::uint64_t CachingAllocator::rounded(std::uint64_t size_bytes) const {
   return std::max(step, (padded + step - 1) / step * step);
 }
 
-BlockHandle CachingAllocator::allocate(std::uint64_t size_bytes, std::string_view name) {
+BlockHandle CachingAllocator::allocate(std::uint64_t size_bytes, std::string_view name,
+                                       BlockUse use) {
   Impl& a = *impl_;
   const std::uint64_t size = rounded(size_bytes);
   // No device has half the address space; without this a huge request would wrap around.
@@ -93,12 +101,16 @@ BlockHandle CachingAllocator::allocate(std::uint64_t size_bytes, std::string_vie
     const std::uint64_t wanted = absurd ? size_bytes : a.map.segment_bytes(size);
     throw OutOfMemory(a.out_of_memory_text(wanted), name, size_bytes, a.stats);
   }
-  LiveBlock& block =
-      a.live.emplace_back(LiveBlock{*place, a.next_id++, 1, size, std::string(name), a.live.end()});
+  LiveBlock& block = a.live.emplace_back(
+      LiveBlock{*place, a.next_id++, 1, size, std::string(name), use, a.live.end()});
   block.self = std::prev(a.live.end());
   ++a.stats.allocations;
   a.stats.allocated_bytes += block.size();
-  a.stats.peak_allocated_bytes = std::max(a.stats.peak_allocated_bytes, a.stats.allocated_bytes);
+  a.bytes_of(use) += block.size();
+  if (a.stats.allocated_bytes > a.stats.peak_allocated_bytes) {
+    a.stats.peak_allocated_bytes = a.stats.allocated_bytes;
+    a.peak_by_use = a.by_use;
+  }
   a.stats.peak_reserved_bytes = std::max(a.stats.peak_reserved_bytes, a.stats.reserved_bytes);
   return {this, &block};
 }
@@ -107,6 +119,7 @@ void CachingAllocator::empty_cache() { impl_->empty_cache(); }
 
 void CachingAllocator::reset_peaks() {
   impl_->stats.peak_allocated_bytes = impl_->stats.allocated_bytes;
+  impl_->peak_by_use = impl_->by_use;
   impl_->stats.peak_reserved_bytes = impl_->stats.reserved_bytes;
 }
 
@@ -123,5 +136,7 @@ void CachingAllocator::reserve_outside(std::uint64_t size_bytes, std::string_vie
 }
 
 const MemoryStats& CachingAllocator::stats() const { return impl_->stats; }
+const BytesByUse& CachingAllocator::allocated_by_use() const { return impl_->by_use; }
+const BytesByUse& CachingAllocator::peak_by_use() const { return impl_->peak_by_use; }
 
 }  // namespace nb

@@ -4,6 +4,7 @@
 // simulated; no host memory is touched. Knows nothing of tensors or time. Not thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -32,6 +33,19 @@ struct AllocatorRules {
   bool expandable_segments = false;  // one growing segment a pool, mapped in segment_bytes granules
   OutOfMemoryWords words = OutOfMemoryWords::kCuda;
 };
+
+// What a block holds.
+enum class BlockUse : std::uint8_t {
+  kActivation,  // what forward and backward hand on, kept for backward or not
+  kWorkspace,   // of one op while it runs
+  kParameter,
+  kGradient,
+  kOptimizer,  // moments, momentum
+  kCache       // keys and values
+};
+inline constexpr std::size_t kBlockUses = 6;
+std::string_view name(BlockUse use);
+using BytesByUse = std::array<std::uint64_t, kBlockUses>;
 
 struct MemoryBudget {
   std::uint64_t capacity_bytes = 0;  // what the framework prints as total capacity
@@ -102,7 +116,8 @@ class CachingAllocator {
 
   // Throws OutOfMemory. A request of 0 bytes takes one rounding unit, as in torch. `name` is kept
   // for errors and checkpoints.
-  BlockHandle allocate(std::uint64_t size_bytes, std::string_view name);
+  BlockHandle allocate(std::uint64_t size_bytes, std::string_view name,
+                       BlockUse use = BlockUse::kActivation);
   std::uint64_t rounded(std::uint64_t size_bytes) const;
   void empty_cache();  // gives unused segments (granules, when expandable) back to the device
   void reset_peaks();
@@ -110,6 +125,10 @@ class CachingAllocator {
   void reserve_outside(std::uint64_t size_bytes, std::string_view name);
 
   const MemoryStats& stats() const;
+  // What the bytes of stats() that are allocated hold: now, and when peak_allocated_bytes was
+  // reached (the first time; of a restored allocator: since then).
+  const BytesByUse& allocated_by_use() const;
+  const BytesByUse& peak_by_use() const;
   // One entry a segment: {address, size, pool, blocks}, for pictures and tests.
   Json snapshot() const;
 

@@ -19,6 +19,7 @@ struct LiveBlock {
   // and whether there was one depends on what stood there before.
   std::uint64_t requested = 0;
   std::string name;
+  BlockUse use = BlockUse::kActivation;
   std::list<LiveBlock>::iterator self;
 
   std::uint64_t address() const { return place->first; }
@@ -31,6 +32,7 @@ struct CachingAllocator::Impl {
     stats.capacity_bytes = budget.capacity_bytes;
     stats.reserve_bytes = budget.reserve_bytes;
   }
+  std::uint64_t& bytes_of(BlockUse use) { return by_use[static_cast<std::size_t>(use)]; }
   void drop(LiveBlock& block) noexcept;  // one holder less; the last frees the block
   std::uint64_t free_on_device() const;
   void empty_cache();
@@ -40,7 +42,8 @@ struct CachingAllocator::Impl {
   int device_index;
   BlockMap map;
   MemoryStats stats;
-  std::list<LiveBlock> live;  // in the order of allocation
+  BytesByUse by_use{}, peak_by_use{};  // of allocated_bytes, of peak_allocated_bytes
+  std::list<LiveBlock> live;           // in the order of allocation
   std::uint64_t next_id = 1;
 };
 

@@ -116,8 +116,13 @@ Result<void> CachingAllocator::restore(const Json& state) {
     return bad_input("device memory: the saved blocks do not fit together");
   }
   i = 0;
-  for (LiveBlock& block : a.live) block.place = a.map.place_of(saved[i++].address);
+  a.by_use = {};
+  for (LiveBlock& block : a.live) {
+    block.place = a.map.place_of(saved[i++].address);
+    a.bytes_of(block.use) += block.size();
+  }
   a.stats = stats;
+  a.peak_by_use = a.by_use;
   return {};
 }
 

@@ -14,7 +14,7 @@ KeyValueCache::KeyValueCache(Device& device, const CacheShape& shape, std::int64
            shape.layers, shape.width, shape.head_dim, first_position, first_position + capacity);
   const bool is_bf16 = device.numerics().matmul().inputs == DType::kBf16;
   block_ = device.allocate({2 * shape.layers * capacity, shape.width}, device.numerics().storage,
-                           "key_value_cache");
+                           "key_value_cache", Lifetime::kPassing, BlockUse::kCache);
   if (!device.executes()) return;
   if (is_bf16)
     bf16_ = block_.bf16().data();

@@ -45,7 +45,8 @@ void AdamW::allocate_state() {
     const Shape shape = is_cut(p.value, ranks) ? slice_of(p.value.shape(), ranks) : p.value.shape();
     for (const auto& [tensor, prefix] :
          {std::pair{&moments_[i].m, "adamw.m."}, std::pair{&moments_[i].v, "adamw.v."}}) {
-      *tensor = device_.allocate(shape, dtype, prefix + p.name, Lifetime::kLasting);
+      *tensor =
+          device_.allocate(shape, dtype, prefix + p.name, Lifetime::kLasting, BlockUse::kOptimizer);
       ops::zero(device_, *tensor, tensor->name());
     }
   }
@@ -84,8 +85,9 @@ void AdamW::step_sharded(const SchedulePoint& point) {
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     Parameter& p = *groups_[i].parameter;
     if (is_cut(p.value, ranks)) {
-      reduced[i].gradient = device_.allocate(slice_of(p.value.shape(), ranks), p.grad.dtype(),
-                                             "adamw.gradient_slice");
+      reduced[i].gradient =
+          device_.allocate(slice_of(p.value.shape(), ranks), p.grad.dtype(), "adamw.gradient_slice",
+                           Lifetime::kPassing, BlockUse::kGradient);
       communicator_->reduce_scatter(CollectiveBuffer(p.grad), CollectiveBuffer(reduced[i].gradient),
                                     Reduce::kAverage, p.name);
     } else {

@@ -55,7 +55,8 @@ void Muon::allocate_state() {
   if (!buffers_.empty()) return;
   for (const Parameter* p : owned()) {
     buffers_.push_back(device_.allocate(p->value.shape(), device_.numerics().muon_momentum,
-                                        "muon.buffer." + p->name, Lifetime::kLasting));
+                                        "muon.buffer." + p->name, Lifetime::kLasting,
+                                        BlockUse::kOptimizer));
     ops::zero(device_, buffers_.back(), buffers_.back().name());
   }
 }

@@ -18,6 +18,8 @@ struct Trail {
   std::int64_t time_ns;
   MemoryStats memory;
   DeviceCounters counters;
+  TimeAccount account;
+  BytesByUse held, held_at_peak;
 };
 
 struct Case {
@@ -50,6 +52,9 @@ Trail run_d2(const Case& c, ExecutionMode mode) {
   trail.time_ns = device.time_ns();
   trail.memory = device.memory();
   trail.counters = device.counters();
+  trail.account = device.account();
+  trail.held = device.allocator().allocated_by_use();
+  trail.held_at_peak = device.allocator().peak_by_use();
   return trail;
 }
 
@@ -63,6 +68,10 @@ TEST_P(DryD2, HasTheTimeAndMemoryOfTheExecutedOne) {
   EXPECT_TRUE(dry.memory == executed.memory)
       << dry.memory.peak_allocated_bytes << " " << executed.memory.peak_allocated_bytes;
   EXPECT_TRUE(dry.counters == executed.counters);
+  EXPECT_TRUE(dry.account == executed.account);
+  EXPECT_EQ(dry.account.launch_count(), dry.counters.kernels);
+  EXPECT_EQ(dry.held, executed.held);
+  EXPECT_EQ(dry.held_at_peak, executed.held_at_peak);
   EXPECT_GT(executed.memory.peak_allocated_bytes, 0U);
   EXPECT_GT(executed.step_times[2], 0);
 }
