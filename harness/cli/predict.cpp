@@ -6,9 +6,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "harness/base/table.hpp"
-#include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
+#include "harness/cli/predict_output.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/run/preflight.hpp"
 #include "harness/suite/device_entry.hpp"
@@ -44,87 +43,6 @@ Result<PredictSettings> settings_of(const Options& options) {
   return parse_struct<PredictSettings>(json, "predict");
 }
 
-Json prediction_json(const Options& options, const DeviceProfile& profile,
-                     const PredictSettings& settings, const Prediction& prediction) {
-  Json json{{"device", options.device},
-            {"stack", profile.stack},
-            {"settings", print_struct(settings)},
-            {"clock", "sim"},
-            {"fits", prediction.fits},
-            {"nodes", prediction.nodes},
-            {"device_batch_size", prediction.device_batch_size},
-            {"device_batch_size_is_chosen", !settings.device_batch_size},
-            {"parameters", prediction.param_count},
-            {"flops_per_token", prediction.flops_per_token}};
-  if (!prediction.fits) {
-    json["out_of_memory"] = prediction.out_of_memory;
-    json["largest_device_batch_size"] = prediction.largest_device_batch_size;
-    json["largest_dividing_batch_size"] = prediction.largest_dividing_batch_size;
-    return json;
-  }
-  json["accumulation_steps"] = prediction.accumulation_steps;
-  json["step_time_ns"] = prediction.step_time_ns;
-  json["communication_time_ns"] = prediction.communication_time_ns;
-  if (settings.stage == TrainingStage::kRl) json["generate_time_ns"] = prediction.generate_time_ns;
-  if (settings.steps) {
-    json["stage_time_ns"] = static_cast<double>(*settings.steps) * prediction.step_time_ns;
-    json["tokens"] = *settings.steps * settings.tokens_per_step();
-  }
-  json["throughput_tok_s"] = prediction.throughput_tok_s;
-  json["mfu"] = prediction.mfu;
-  json["peak_allocated_bytes"] = prediction.peak_allocated_bytes;
-  json["peak_reserved_bytes"] = prediction.peak_reserved_bytes;
-  return json;
-}
-
-// "8 rows per card (given)"; "8 rows per card (largest that fits; 16 do not)".
-std::string batch_text(const PredictSettings& settings, const Prediction& p) {
-  const std::string rows = count_text(p.device_batch_size, "row") + " per card";
-  if (settings.device_batch_size) return rows + " (given)";
-  if (p.too_large_batch_size == 0) return rows + " (largest that divides the step)";
-  return fmt::format("{} (largest that fits; {} do not)", rows, p.too_large_batch_size);
-}
-
-std::string prediction_text(const Options& options, const PredictSettings& settings,
-                            const Prediction& p) {
-  TextTable table{{"simulated", ""}, {}};
-  auto& rows = table.rows;
-  rows.push_back({"device", fmt::format("{} × {}", settings.cards, options.device)});
-  if (p.nodes > 1)
-    rows.push_back(
-        {"nodes", fmt::format("{} of {}", p.nodes, count_text(settings.cards / p.nodes, "card"))});
-  rows.push_back({"model", fmt::format("{} d{}, {} parameters", settings.model.value_or("nanochat"),
-                                       settings.depth, with_commas(p.param_count))});
-  rows.push_back({"device batch", batch_text(settings, p)});
-  rows.push_back(
-      {"step", fmt::format("{}, {} tokens: {} of {} × {} per card", name(settings.stage),
-                           with_commas(settings.tokens_per_step()),
-                           count_text(p.accumulation_steps, "micro-batch", "micro-batches"),
-                           p.device_batch_size,
-                           settings.tokens_per_step() /
-                               (p.accumulation_steps * p.device_batch_size * settings.cards))});
-  rows.push_back({"step time", human_time_ns(p.step_time_ns)});
-  rows.push_back({"  waiting for other cards", human_time_ns(p.communication_time_ns)});
-  if (settings.stage == TrainingStage::kRl)
-    rows.push_back({"  generating answers", human_time_ns(p.generate_time_ns)});
-  if (settings.steps) {
-    const double time_ns = static_cast<double>(*settings.steps) * p.step_time_ns;
-    rows.push_back({"stage", fmt::format("{} steps, {} tokens: {}, {:.1f} card-hours",
-                                         with_commas(*settings.steps),
-                                         with_commas(*settings.steps * settings.tokens_per_step()),
-                                         human_time_ns(time_ns),
-                                         static_cast<double>(settings.cards) * time_ns / 3600e9)});
-  }
-  rows.push_back({"throughput", human_rate(p.throughput_tok_s, "tok/s")});
-  if (settings.stage != TrainingStage::kRl)
-    rows.push_back({"MFU", fmt::format("{:.1f} %", 100 * p.mfu)});
-  rows.push_back(
-      {"peak memory, allocated", human_bytes(static_cast<double>(p.peak_allocated_bytes))});
-  rows.push_back(
-      {"peak memory, reserved", human_bytes(static_cast<double>(p.peak_reserved_bytes))});
-  return to_text(table, kTextWidth);
-}
-
 int predict_verb(const Options& options) {
   const DeviceEntry entry = entry_of(options);
   const auto device = resolve_device(entry, "--device");
@@ -135,12 +53,11 @@ int predict_verb(const Options& options) {
   if (!between_nodes) return fail(between_nodes.error());
   const auto prediction = predict(*settings, device->profile, *between_nodes);
   if (!prediction) return fail(prediction.error());
+  const PredictedRun run = {options.device, device->profile, *settings, *prediction};
   if (options.json) {
-    const int printed =
-        print_json(prediction_json(options, device->profile, *settings, *prediction));
-    if (printed != kExitOk) return printed;
+    if (const int printed = print_json(prediction_json(run)); printed != kExitOk) return printed;
   } else if (prediction->fits) {
-    fmt::print("{}", prediction_text(options, *settings, *prediction));
+    fmt::print("{}", prediction_text(run));
   }
   if (prediction->fits) return kExitOk;
   return fail({ErrorCode::kRun, fmt::format("{}: {}; {}", options.device, prediction->out_of_memory,

@@ -1,7 +1,9 @@
 #include "model/train/dry_step.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "model/collectives/communicator.hpp"
@@ -24,10 +26,10 @@ bool is_uncompiled(TrainingStage stage) {
 // One card with its model, as the stage has it.
 class DryCard {
  public:
-  DryCard(const DryStepRequest& request, const DeviceProfile& profile)
+  DryCard(const DryStepRequest& request, const DeviceProfile& profile, bool traces = false)
       : request_(request),
         device_(profile, ExecutionMode::kDry,
-                {.ranks = static_cast<int>(request.cards), .trace_steps = 0}),
+                {.ranks = static_cast<int>(request.cards), .trace_steps = traces ? 1 : 0}),
         decoder_(request.config, device_),
         tokenizer_(byte_tokenizer()) {
     decoder_.init(0);
@@ -40,50 +42,63 @@ class DryCard {
   DryStep step(std::int64_t accumulation_steps, const std::optional<DryRollout>& rollout) {
     DryStep step;
     const std::int64_t links_before = device_.counters().collective_wait_ns;
-    if (rollout) step.generate_time_ns = generate(*rollout);
-    step.step_time_ns = step.generate_time_ns + train(accumulation_steps);
+    if (rollout) {
+      const StepOutcome answers = measured([&] { generate(*rollout); });
+      step.generate_time_ns = answers.time_ns;
+      step.account = step.account + answers.account;
+    }
+    const StepOutcome trained = train(accumulation_steps);
+    step.step_time_ns = step.generate_time_ns + trained.time_ns;
+    step.account = step.account + trained.account;
     step.communication_time_ns = device_.counters().collective_wait_ns - links_before;
     return step;
   }
 
-  MemoryStats memory() const { return device_.memory(); }
+  Device& device() { return device_; }
 
  private:
-  std::int64_t generate(const DryRollout& rollout) {
+  StepOutcome measured(const std::function<void()>& work) {
+    StepOutcome outcome;
+    device_.synchronize();
+    const std::int64_t start_ns = device_.time_ns();
+    const TimeAccount before = device_.account();
+    work();
+    device_.synchronize();
+    outcome.time_ns = device_.time_ns() - start_ns;
+    outcome.account = device_.account() - before;
+    return outcome;
+  }
+
+  void generate(const DryRollout& rollout) {
     GenerateRequest request;
     request.prompt.assign(static_cast<std::size_t>(rollout.prompt_tokens), 0);
     request.num_samples = static_cast<int>(rollout.samples);
     request.max_tokens = rollout.answer_tokens;
     const std::vector<GenerateRequest> requests(static_cast<std::size_t>(rollout.requests),
                                                 request);
-    device_.synchronize();
-    const std::int64_t start_ns = device_.time_ns();
     DecoderLanguageModel(decoder_, tokenizer_, {.max_rows = rollout.samples}).generate(requests);
-    device_.synchronize();
-    return device_.time_ns() - start_ns;
   }
 
-  std::int64_t train(std::int64_t accumulation_steps) {
+  StepOutcome train(std::int64_t accumulation_steps) {
     const UseScope scope(device_, is_uncompiled(request_.stage) ? Use::kTune : Use::kTrain);
     const Batch no_data = {request_.device_batch_size,
                            request_.row_tokens.value_or(request_.config.sequence_len),
                            {},
                            {}};
-    const StepPlan plan = {.accumulation_steps = accumulation_steps,
-                           .grad_clip = request_.grad_clip,
-                           .counts_equal_micro_batches = !request_.simulates_all};
+    const StepPlan plan = {
+        .accumulation_steps = accumulation_steps,
+        .grad_clip = request_.grad_clip,
+        .counts_equal_micro_batches = !request_.simulates_all && !device_.trace().recording()};
     if (request_.stage != TrainingStage::kRl)
-      return run_step(decoder_, optimizers_, plan, {}, [&] { return no_data; }).time_ns;
-    device_.synchronize();
-    const std::int64_t start_ns = device_.time_ns();
-    for (std::int64_t pass = 0; pass < accumulation_steps; ++pass)
-      decoder_.objective_and_backward(
-          {}, {}, no_data.rows, no_data.length,
-          [](const Tensor& losses) { return ops::weighted_sum(losses, {}); });
-    apply_gradients(decoder_, optimizers_, plan.grad_clip, {});
-    ops::read_scalar(device_, "train_loss");
-    device_.synchronize();
-    return device_.time_ns() - start_ns;
+      return run_step(decoder_, optimizers_, plan, {}, [&] { return no_data; });
+    return measured([&] {
+      for (std::int64_t pass = 0; pass < accumulation_steps; ++pass)
+        decoder_.objective_and_backward(
+            {}, {}, no_data.rows, no_data.length,
+            [](const Tensor& losses) { return ops::weighted_sum(losses, {}); });
+      apply_gradients(decoder_, optimizers_, plan.grad_clip, {});
+      ops::read_scalar(device_, "train_loss");
+    });
   }
 
   const DryStepRequest& request_;
@@ -95,33 +110,54 @@ class DryCard {
   std::vector<std::unique_ptr<Optimizer>> optimizers_;
 };
 
-// Runs `warm_steps` short steps and, if asked, one whole one. A second micro-batch is enough to
-// show the memory of all later ones: gradients are there while activations grow. One request, too:
-// the next one has the memory of the one before.
-DryStep simulate(const DryStepRequest& request, const DeviceProfile& profile, int warm_steps,
-                 bool measures) {
-  DryCard card(request, profile);
-  std::optional<DryRollout> first = request.rollout;
-  if (first) first->requests = 1;
-  for (int i = 0; i < warm_steps; ++i)
-    card.step(std::min<std::int64_t>(request.accumulation_steps, 2), first);
-  DryStep step;
-  if (measures) step = card.step(request.accumulation_steps, request.rollout);
-  const MemoryStats memory = card.memory();
-  step.peak_allocated_bytes = memory.peak_allocated_bytes;
-  step.peak_reserved_bytes = memory.peak_reserved_bytes;
-  return step;
+PeakMemory peaks_of(const Device& device) {
+  const MemoryStats memory = device.memory();
+  return {memory.peak_allocated_bytes, memory.peak_reserved_bytes};
+}
+
+// Two short steps, after which state exists and the allocator's cache is warm; returns the peaks of
+// the first. A second micro-batch is enough to show the memory of all later ones: gradients are
+// there while activations grow. One request, too: the next one has the memory of the one before.
+PeakMemory warm_up(DryCard& card, const DryStepRequest& request) {
+  std::optional<DryRollout> rollout = request.rollout;
+  if (rollout) rollout->requests = 1;
+  const std::int64_t micro_batches = std::min<std::int64_t>(request.accumulation_steps, 2);
+  card.step(micro_batches, rollout);
+  const PeakMemory first = peaks_of(card.device());
+  card.step(micro_batches, rollout);
+  return first;
 }
 
 }  // namespace
 
 DryStep run_dry_step(const DryStepRequest& request, const DeviceProfile& profile) {
-  return simulate(request, profile, 2, true);
+  DryCard card(request, profile);
+  Device& device = card.device();
+  const PeakMemory first = warm_up(card, request);
+  const PeakMemory before = peaks_of(device);
+  device.reset_memory_peaks();
+  DryStep step = card.step(request.accumulation_steps, request.rollout);
+  step.first = first;
+  step.steady = peaks_of(device);
+  step.peak_by_use = device.allocator().peak_by_use();
+  step.peak_allocated_bytes = std::max(before.allocated_bytes, step.steady.allocated_bytes);
+  step.peak_reserved_bytes = std::max(before.reserved_bytes, step.steady.reserved_bytes);
+  return step;
+}
+
+Json trace_dry_step(const DryStepRequest& request, const DeviceProfile& profile) {
+  DryCard card(request, profile, true);
+  warm_up(card, request);
+  card.device().trace().begin_step();
+  card.step(request.accumulation_steps, request.rollout);
+  card.device().trace().end();
+  return card.device().trace().chrome_json(profile.name());
 }
 
 bool step_fits(const DryStepRequest& request, const DeviceProfile& profile) {
   try {
-    simulate(request, profile, 2, false);
+    DryCard card(request, profile);
+    warm_up(card, request);
     return true;
   } catch (const OutOfMemory&) {
     return false;

@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <optional>
 
+#include "harness/base/json_io.hpp"
 #include "model/decoder/config.hpp"
+#include "model/device/memory.hpp"
 #include "model/device/node_links.hpp"
 #include "model/device/profile.hpp"
+#include "model/device/time_account.hpp"
 #include "model/train/step_row.hpp"
 
 namespace nb {
@@ -36,16 +39,32 @@ struct DryStepRequest {
   bool recompute = false;                       // blocks are computed again in backward
   bool simulates_all = false;  // every micro-batch, though they are equal: the same figures, later
 };
+struct PeakMemory {
+  std::uint64_t allocated_bytes = 0;
+  std::uint64_t reserved_bytes = 0;
+  bool operator==(const PeakMemory&) const = default;
+};
+// Three peaks by one rule: `first` is read when the first step is over (the optimizers' state comes
+// at its end, when the activations have gone), `steady` belongs to the measured step alone, for
+// which the peaks are reset; peak_ is the largest since the start, which torch calls
+// max_memory_allocated where nobody resets it.
 struct DryStep {
   std::int64_t step_time_ns = 0;
   std::int64_t communication_time_ns = 0;
   std::int64_t generate_time_ns = 0;  // part of the step that RL's answers take
   std::uint64_t peak_allocated_bytes = 0;
   std::uint64_t peak_reserved_bytes = 0;
+  PeakMemory first, steady;
+  BytesByUse peak_by_use{};  // what the steady peak's allocated bytes hold
+  TimeAccount account;       // of the measured step: its sums are step_time_ns
 };
 
 // The third step: state exists, the allocator's cache is warm. Throws OutOfMemory.
 DryStep run_dry_step(const DryStepRequest& request, const DeviceProfile& profile);
+
+// The measured step of the same run as Chrome trace JSON, with every micro-batch. Throws
+// OutOfMemory.
+Json trace_dry_step(const DryStepRequest& request, const DeviceProfile& profile);
 
 // Does a step with that batch fit in memory? Its time is not computed.
 bool step_fits(const DryStepRequest& request, const DeviceProfile& profile);

@@ -163,6 +163,10 @@ void fill_figures(const DryStep& step, const PredictSettings& settings,
                                           settings.cards, profile);
   prediction.peak_allocated_bytes = step.peak_allocated_bytes;
   prediction.peak_reserved_bytes = step.peak_reserved_bytes;
+  prediction.first_peak = step.first;
+  prediction.steady_peak = step.steady;
+  prediction.peak_by_use = step.peak_by_use;
+  prediction.account = step.account;
   prediction.largest_device_batch_size = prediction.device_batch_size;
 }
 

@@ -9,6 +9,7 @@
 #include "harness/base/fields.hpp"
 #include "harness/base/result.hpp"
 #include "model/device/node_links.hpp"
+#include "model/train/dry_step.hpp"
 #include "model/train/step_row.hpp"
 
 namespace nb {
@@ -54,8 +55,11 @@ struct Prediction {
   double generate_time_ns = 0;       // part of it that RL's answers take
   double throughput_tok_s = 0;       // all cards
   double mfu = 0;
-  std::uint64_t peak_allocated_bytes = 0;  // of one card
+  std::uint64_t peak_allocated_bytes = 0;  // of one card, since the start
   std::uint64_t peak_reserved_bytes = 0;
+  PeakMemory first_peak, steady_peak;  // of the first step, of a steady one (dry_step.hpp)
+  BytesByUse peak_by_use{};            // what the steady peak holds
+  TimeAccount account;                 // what step_time_ns went to
   std::int64_t param_count = 0;
   std::int64_t flops_per_token = 0;
 };

@@ -19,6 +19,7 @@ StepOutcome run_step(Decoder& decoder, OptimizerList optimizers, const StepPlan&
   StepOutcome outcome;
   device.synchronize();
   const std::int64_t start_ns = device.time_ns();
+  const TimeAccount account_before = device.account();
   const auto micro_batches = static_cast<double>(plan.accumulation_steps);
   std::optional<Device::Progress> before;
   for (std::int64_t micro = 0; micro < plan.accumulation_steps; ++micro) {
@@ -41,6 +42,7 @@ StepOutcome run_step(Decoder& decoder, OptimizerList optimizers, const StepPlan&
   ops::read_scalar(device, "train_loss");
   device.synchronize();
   outcome.time_ns = device.time_ns() - start_ns;
+  outcome.account = device.account() - account_before;
   return outcome;
 }
 

@@ -32,6 +32,7 @@ struct StepOutcome {
   double grad_norm = 0;      // before clipping
   std::int64_t tokens = 0;   // rows × length of all micro-batches
   std::int64_t time_ns = 0;  // simulated, from the device idle to the device idle
+  TimeAccount account;       // of it: what it went to
 };
 
 using OptimizerList = std::span<const std::unique_ptr<Optimizer>>;

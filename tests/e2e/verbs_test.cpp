@@ -113,7 +113,34 @@ TEST(Verbs, PredictSaysTheSimulatedFigures) {
   EXPECT_TRUE(json.at("fits").get<bool>());
   EXPECT_EQ(json.at("clock"), "sim");
   EXPECT_EQ(json.at("parameters"), 560988160);  // as nanochat's d20 prints
-  EXPECT_GT(json.at("step_time_ns").get<double>(), 0);
+  const auto step_ns = json.at("step_time_ns").get<double>();
+  EXPECT_GT(step_ns, 0);
+  for (const char* parts : {"time_by_op_class_ns", "time_by_limiter_ns"}) {
+    double sum = 0;
+    for (const Json& part : json.at(parts)) sum += part.get<double>();
+    EXPECT_EQ(sum, step_ns) << parts;
+  }
+  EXPECT_EQ(json.at("mfu_peak").at("dtype"), "bf16");
+  EXPECT_NE(json.at("flop_convention").get<std::string>().find("recomputation"), std::string::npos);
+  const Json& peaks = json.at("peak_memory");
+  EXPECT_EQ(std::max(peaks.at("first_iteration").at("allocated_bytes").get<double>(),
+                     peaks.at("steady").at("allocated_bytes").get<double>()),
+            json.at("peak_allocated_bytes").get<double>());
+}
+
+TEST(Verbs, RanksIsAnotherNameOfCards) {
+  const auto say = [](const char* flag) {
+    return Bench()({"predict", "--device", "tiny", "--depth", "2", "--vocab-size", "512",
+                    "--sequence-len", "64", "--total-batch-tokens", "1024", flag, "4", "--json"})
+        .out;
+  };
+  EXPECT_EQ(say("--ranks"), say("--cards"));
+  EXPECT_EQ(json_of(Bench()({"predict", "--device", "tiny", "--depth", "2", "--vocab-size", "512",
+                             "--sequence-len", "64", "--total-batch-tokens", "1024", "--ranks", "4",
+                             "--json"}))
+                .at("settings")
+                .at("cards"),
+            4);
 }
 
 TEST(Verbs, DataListKnowsTheNovels) {

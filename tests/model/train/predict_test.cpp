@@ -145,6 +145,10 @@ TEST(Predict, EqualMicroBatchesNeedNotBeSimulated) {
       EXPECT_EQ(counted.communication_time_ns, simulated.communication_time_ns) << name;
       EXPECT_EQ(counted.peak_allocated_bytes, simulated.peak_allocated_bytes) << name;
       EXPECT_EQ(counted.peak_reserved_bytes, simulated.peak_reserved_bytes) << name;
+      EXPECT_TRUE(counted.account == simulated.account) << name;
+      EXPECT_TRUE(counted.first == simulated.first) << name;
+      EXPECT_TRUE(counted.steady == simulated.steady) << name;
+      EXPECT_EQ(counted.peak_by_use, simulated.peak_by_use) << name;
     }
   }
 }

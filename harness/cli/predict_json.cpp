@@ -1,0 +1,80 @@
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/predict_output.hpp"
+#include "model/train/mfu.hpp"
+
+namespace nb::cli {
+namespace {
+
+template <class Name, class T, std::size_t n>
+Json by_name(const std::array<T, n>& values) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < n; ++i) json[std::string(name(static_cast<Name>(i)))] = values[i];
+  return json;
+}
+
+Json peak_json(const PeakMemory& peak) {
+  return {{"allocated_bytes", peak.allocated_bytes}, {"reserved_bytes", peak.reserved_bytes}};
+}
+
+// Sums of one step: by class and by limiter the same, to the nanosecond.
+void add_account(Json& json, const TimeAccount& account) {
+  json["time_by_op_class_ns"] = by_name<OpClass>(account.class_ns);
+  json["time_by_limiter_ns"] = by_name<TimeLimit>(account.limit_ns);
+  json["launches"] = account.launch_count();
+  json["launches_by_op_class"] = by_name<OpClass>(account.launches);
+  json["moved_bytes_by_op_class"] = by_name<OpClass>(account.bytes);
+}
+
+}  // namespace
+
+Json prediction_json(const PredictedRun& run) {
+  const PredictSettings& settings = run.settings;
+  const Prediction& prediction = run.prediction;
+  const Quantity& peak = mfu_peak(run.profile);
+  Json json{{"device", run.device},
+            {"stack", run.profile.stack},
+            {"settings", print_struct(settings)},
+            {"clock", "sim"},
+            {"fits", prediction.fits},
+            {"nodes", prediction.nodes},
+            {"device_batch_size", prediction.device_batch_size},
+            {"device_batch_size_is_chosen", !settings.device_batch_size},
+            {"parameters", prediction.param_count},
+            {"flops_per_token", prediction.flops_per_token},
+            {"flop_convention", kFlopConvention},
+            {"mfu_peak",
+             {{"value", peak.value},
+              {"unit", peak.unit},
+              {"of", "card"},
+              {"dtype", std::string(name(mfu_dtype(run.profile)))}}}};
+  if (!prediction.fits) {
+    json["out_of_memory"] = prediction.out_of_memory;
+    json["largest_device_batch_size"] = prediction.largest_device_batch_size;
+    json["largest_dividing_batch_size"] = prediction.largest_dividing_batch_size;
+    return json;
+  }
+  json["accumulation_steps"] = prediction.accumulation_steps;
+  json["step_time_ns"] = prediction.step_time_ns;
+  json["communication_time_ns"] = prediction.communication_time_ns;
+  if (settings.stage == TrainingStage::kRl) json["generate_time_ns"] = prediction.generate_time_ns;
+  if (settings.steps) {
+    json["stage_time_ns"] = static_cast<double>(*settings.steps) * prediction.step_time_ns;
+    json["tokens"] = *settings.steps * settings.tokens_per_step();
+  }
+  json["throughput_tok_s"] = prediction.throughput_tok_s;
+  json["mfu"] = prediction.mfu;
+  add_account(json, prediction.account);
+  json["peak_allocated_bytes"] = prediction.peak_allocated_bytes;
+  json["peak_reserved_bytes"] = prediction.peak_reserved_bytes;
+  json["peak_memory"] = {{"rule",
+                          "first_iteration: when the first step is over; steady: of a later step "
+                          "alone, the peaks being reset before it; peak_allocated_bytes: the "
+                          "largest since the start, as torch's max_memory_allocated"},
+                         {"first_iteration", peak_json(prediction.first_peak)},
+                         {"steady", peak_json(prediction.steady_peak)}};
+  json["steady_peak_bytes_by_category"] = by_name<BlockUse>(prediction.peak_by_use);
+  return json;
+}
+
+}  // namespace nb::cli

@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "harness/base/table.hpp"
+#include "harness/base/text_width.hpp"
+#include "harness/cli/predict_output.hpp"
+#include "model/train/mfu.hpp"
+
+namespace nb::cli {
+namespace {
+
+constexpr double kLeastShare = .005;  // of what is listed by name; less rounds to 0 %
+
+// "8 rows per card (given)"; "8 rows per card (largest that fits; 16 do not)".
+std::string batch_text(const PredictSettings& settings, const Prediction& p) {
+  const std::string rows = count_text(p.device_batch_size, "row") + " per card";
+  if (settings.device_batch_size) return rows + " (given)";
+  if (p.too_large_batch_size == 0) return rows + " (largest that divides the step)";
+  return fmt::format("{} (largest that fits; {} do not)", rows, p.too_large_batch_size);
+}
+
+// "product 61 %, attention 20 %, …": the largest first.
+template <class Name, class T, std::size_t n>
+std::string shares_text(const std::array<T, n>& parts, double whole) {
+  std::vector<std::pair<double, std::string>> shares;
+  for (std::size_t i = 0; i < n; ++i)
+    if (const double share = static_cast<double>(parts[i]) / whole; share >= kLeastShare) {
+      std::string word(name(static_cast<Name>(i)));
+      std::ranges::replace(word, '_', ' ');
+      shares.emplace_back(share, fmt::format("{} {:.0f} %", word, 100 * share));
+    }
+  std::ranges::stable_sort(shares, [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<std::string> words;
+  for (const auto& [share, text] : shares) words.push_back(text);
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string bytes_text(std::uint64_t size_bytes) {
+  return human_bytes(static_cast<double>(size_bytes));
+}
+
+}  // namespace
+
+std::string prediction_text(const PredictedRun& run) {
+  const PredictSettings& settings = run.settings;
+  const Prediction& p = run.prediction;
+  TextTable table{{"simulated", ""}, {}};
+  auto& rows = table.rows;
+  rows.push_back({"device", fmt::format("{} × {}", settings.cards, run.device)});
+  if (p.nodes > 1)
+    rows.push_back(
+        {"nodes", fmt::format("{} of {}", p.nodes, count_text(settings.cards / p.nodes, "card"))});
+  rows.push_back({"model", fmt::format("{} d{}, {} parameters", settings.model.value_or("nanochat"),
+                                       settings.depth, with_commas(p.param_count))});
+  rows.push_back({"device batch", batch_text(settings, p)});
+  rows.push_back(
+      {"step", fmt::format("{}, {} tokens: {} of {} × {} per card", name(settings.stage),
+                           with_commas(settings.tokens_per_step()),
+                           count_text(p.accumulation_steps, "micro-batch", "micro-batches"),
+                           p.device_batch_size,
+                           settings.tokens_per_step() /
+                               (p.accumulation_steps * p.device_batch_size * settings.cards))});
+  rows.push_back({"step time", human_time_ns(p.step_time_ns)});
+  rows.push_back({"  waiting for other cards", human_time_ns(p.communication_time_ns)});
+  if (settings.stage == TrainingStage::kRl)
+    rows.push_back({"  generating answers", human_time_ns(p.generate_time_ns)});
+  rows.push_back({"  spent on", shares_text<OpClass>(p.account.class_ns, p.step_time_ns)});
+  rows.push_back({"  limited by", shares_text<TimeLimit>(p.account.limit_ns, p.step_time_ns)});
+  rows.push_back({"launches", with_commas(static_cast<long long>(p.account.launch_count()))});
+  if (settings.steps) {
+    const double time_ns = static_cast<double>(*settings.steps) * p.step_time_ns;
+    rows.push_back({"stage", fmt::format("{} steps, {} tokens: {}, {:.1f} card-hours",
+                                         with_commas(*settings.steps),
+                                         with_commas(*settings.steps * settings.tokens_per_step()),
+                                         human_time_ns(time_ns),
+                                         static_cast<double>(settings.cards) * time_ns / 3600e9)});
+  }
+  rows.push_back({"throughput", human_rate(p.throughput_tok_s, "tok/s")});
+  if (settings.stage != TrainingStage::kRl)
+    rows.push_back({"MFU", fmt::format("{:.1f} % of {:.4g} {} {} per card", 100 * p.mfu,
+                                       mfu_peak(run.profile).value, mfu_peak(run.profile).unit,
+                                       name(mfu_dtype(run.profile)))});
+  rows.push_back({"peak memory, allocated", bytes_text(p.peak_allocated_bytes)});
+  rows.push_back(
+      {"  first step, later steps", fmt::format("{}, {}", bytes_text(p.first_peak.allocated_bytes),
+                                                bytes_text(p.steady_peak.allocated_bytes))});
+  rows.push_back(
+      {"  held by",
+       shares_text<BlockUse>(p.peak_by_use, static_cast<double>(p.steady_peak.allocated_bytes))});
+  rows.push_back({"peak memory, reserved", bytes_text(p.peak_reserved_bytes)});
+  return to_text(table, kTextWidth);
+}
+
+}  // namespace nb::cli
