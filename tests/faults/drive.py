@@ -66,7 +66,7 @@ def candidate_folders(bench, program, fault, seeds, devices):
         base, candidate = (bench.evaluate(program, f"{fault.name}-{model}", model) for model in fault.models)
         return base, candidate, None
     base, _, _ = bench.run(bench.work / "bin/npubench", "baseline", seeds, devices)
-    candidate, summary, _ = bench.run(program, fault.name, seeds, devices, fault.settings)
+    candidate, summary, _ = bench.run(program, fault.name, seeds, devices, fault.settings, baseline=base)
     return base, candidate, summary["executed"]
 
 
