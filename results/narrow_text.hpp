@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-namespace nb {
+#include "harness/base/text_width.hpp"
 
-inline constexpr std::size_t kTextWidth = 80;
+namespace nb {
 
 // Words of `text` in lines of at most kTextWidth columns, each ended by a newline; lines after the
 // first are indented by `indent`, the first begins with `first`. A word that is longer than a line

@@ -11,15 +11,19 @@
 #include "harness/cli/verb.hpp"
 #include "results/factorial.hpp"
 #include "results/import/to_records.hpp"
+#include "results/stage_gain.hpp"
 #include "results/store.hpp"
 
 namespace nb::cli {
 namespace {
 
+constexpr int kExitIncomparable = 3;
+
 struct Options {
   std::string a;
   std::string b;
   std::vector<std::string> devices;
+  std::vector<std::string> stages;
   bool effects = false;
   FlipOptions flips;
   TensorOptions tensors;
@@ -38,7 +42,6 @@ int print(const Comparison& comparison, const Options& options) {
   }
   if (const int damaged = fail_for_damaged(comparison.damaged); damaged != kExitOk) return damaged;
   const bool nothing = comparison.pairs.empty() && comparison.unmatched.empty();
-  constexpr int kExitIncomparable = 3;
   return nothing || !comparison.why_incomparable().empty() ? kExitIncomparable : kExitOk;
 }
 
@@ -52,19 +55,32 @@ int print_effects(const RunRecords& run, bool json) {
   return fail_for_damaged(factorial->damaged);
 }
 
+int print_stages(const RunRecords& run, const Options& options) {
+  const auto gains = stage_gains(run, options.stages[0], options.stages[1]);
+  if (!gains) return fail(gains.error());
+  if (!options.json)
+    fmt::print("{}", stage_gains_text(*gains));
+  else if (const int printed = print_json(stage_gains_json(*gains)); printed != kExitOk)
+    return printed;
+  if (const int damaged = fail_for_damaged(gains->damaged); damaged != kExitOk) return damaged;
+  return gains->gains.empty() ? kExitIncomparable : kExitOk;
+}
+
 int compare(const Options& options) {
   if (options.tensors.is_asked)
     return compare_tensors(options.a, options.b, options.tensors, options.json);
-  const int ways =
-      (options.b.empty() ? 0 : 1) + (options.devices.empty() ? 0 : 1) + (options.effects ? 1 : 0);
+  const int ways = (options.b.empty() ? 0 : 1) + (options.devices.empty() ? 0 : 1) +
+                   (options.stages.empty() ? 0 : 1) + (options.effects ? 1 : 0);
   if (ways != 1)
     return fail({ErrorCode::kBadInput,
                  "compare: give two runs (compare A B), one run and two devices (compare RUN "
-                 "--devices X Y), or an experiment's run (compare RUN --effects)"});
+                 "--devices X Y) or two stages (compare RUN --stages mid sft), or an experiment's "
+                 "run (compare RUN --effects)"});
   const auto a = read_any_run(options.a);
   if (!a) return fail(a.error());
   if (a->records.empty()) return fail(nothing_found(*a, "").value());
   if (options.effects) return print_effects(*a, options.json);
+  if (!options.stages.empty()) return print_stages(*a, options);
   if (!options.devices.empty()) {
     if (options.devices[0] == options.devices[1])
       return fail({ErrorCode::kBadInput,
@@ -91,6 +107,9 @@ Action add_compare(CLI::App& app) {
       ->required();
   app.add_option("B", options->b, "the same, to compare with");
   app.add_option("--devices", options->devices, "two devices of run A instead of B")->expected(2);
+  app.add_option("--stages", options->stages,
+                 "two stages of run A: did the second help? paired by seed, e.g. mid sft")
+      ->expected(2);
   app.add_flag(
       "--effects", options->effects,
       "of a suite with /factorial: what each factor makes of each metric, and its share of "
