@@ -77,11 +77,43 @@ def layers(verdicts):
     return seen
 
 
+def errors_by_metric(verdicts):
+    """"sft.chat mw/gsm8k" → how far it moved in standard errors; 0 where both sides are equal; None: not to be told."""
+    errors = {}
+    for verdict in verdicts:
+        if not verdict["metric"] or verdict["base"] is None or verdict["candidate"] is None:
+            continue
+        name = f"{verdict['where'] or ''} {verdict['metric'].removesuffix('/accuracy')}".strip()
+        errors[name] = 0 if verdict["base"] == verdict["candidate"] else standard_errors(verdict)
+    return errors
+
+
+def table_of(moves):
+    """Metrics down, defects across: whole standard errors; "·" below 2, "=" no change, "?" no interval."""
+    def cell(defect, metric):
+        if metric not in moves[defect]:
+            return ""
+        errors = moves[defect][metric]
+        if errors is None:
+            return "?"
+        if errors == 0:
+            return "="
+        return "·" if abs(errors) < 2 else f"{max(-999, min(999, errors)):+.0f}"
+
+    metrics = sorted({metric for moved_by in moves.values() for metric in moved_by})
+    wide = max(map(len, metrics), default=0)
+    lines = [f"{i:3}  {defect}" for i, defect in enumerate(moves, 1)]
+    lines += ["", " " * wide + "".join(f"{i:5}" for i in range(1, len(moves) + 1))]
+    lines += [metric.ljust(wide) + "".join(f"{cell(defect, metric):>5}" for defect in moves) for metric in metrics]
+    return lines
+
+
 def run_switches(switches, only=()):
     """How many defects the gate did not see."""
     base, trouble = switches.run("healthy", ())
     if trouble:
         raise BenchError(f"the suite without a defect: {trouble}")
+    moves = {}
     unseen, names = [], [name for name in defects_of(switches.program) if not only or name in only]
     for name in names:
         candidate, trouble = switches.run(name, (name,))
@@ -90,10 +122,13 @@ def run_switches(switches, only=()):
             continue
         result = switches.gate(base, candidate)
         seen = result["exit_code"] not in (0, 2)
+        moves[name] = errors_by_metric(result["verdicts"])
         unseen += [] if seen else [name]
         print(f"{name:30} {'seen' if seen else 'NOT SEEN':8} exit {result['exit_code']}  "
               f"{', '.join(layers(result['verdicts'])) or result['first_line'].splitlines()[0]}", flush=True)
         for line in [*([trouble] if trouble else []), *moved(result["verdicts"])]:
             print(f"{'':39} {line}", flush=True)
+    print("\nmoved by, in standard errors (· below 2, = not at all, ? without an interval):")
+    print("\n".join(table_of(moves)))
     print(f"{len(names)} defects, {len(unseen)} not seen: {', '.join(unseen) or '-'}", flush=True)
     return len(unseen)
