@@ -2,11 +2,37 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
+#include "harness/base/table.hpp"
 #include "report/sections.hpp"
+#include "results/node_time.hpp"
 
 namespace nb {
+namespace {
+
+constexpr std::int64_t kShortest = 10;  // s in all: below, whole seconds say nothing of shares
+
+std::string seconds_text(std::int64_t seconds) {
+  return seconds == 0 ? "< 1 s" : human_time_ns(1e9 * static_cast<double>(seconds));
+}
+
+std::vector<Block> time_blocks(const ReportContext& context) {
+  const Words& say = context.say;
+  const std::vector<NodeTime> rows = times_by_node(*context.input.run);
+  std::int64_t total = 0;
+  for (const NodeTime& row : rows) total += row.seconds;
+  if (total < kShortest) return {};
+  TextTable table{{say("kind"), say("name"), say("nodes"), say("time"), say("share")}, {}};
+  for (const NodeTime& row : rows)
+    table.rows.push_back({row.kind, row.name, std::to_string(row.nodes), seconds_text(row.seconds),
+                          fmt::format("{:.1f} %", 100 * row.share)});
+  table.rows.push_back({say("all"), "", "", seconds_text(total), "100.0 %"});
+  return {TableBlock{say("where_time_went"), std::move(table)}};
+}
+
+}  // namespace
 
 std::vector<Block> inventory_blocks(const ReportContext& context) {
   const Words& say = context.say;
@@ -35,6 +61,7 @@ std::vector<Block> inventory_blocks(const ReportContext& context) {
                           r.node_key.substr(0, 8),
                           is_reused ? say("from_store") : say("from_this_run")});
   }
+  std::ranges::move(time_blocks(context), std::back_inserter(blocks));
   blocks.emplace_back(TableBlock{say("what_ran"), std::move(table)});
   std::vector<std::string> notes;
   for (const std::string& note : run.notes) notes.push_back(say.sentence(note));

@@ -386,6 +386,13 @@ inline constexpr PhraseRow kPhrases[] = {
      "{}: {}. Times and memory of emulated devices are simulated (clock sim) unless a table says "
      "host.",
      "{}：{}。除非表中写明主机，被模拟设备的时间与内存都是模拟的（时钟 sim）。"},
+    {"where_time_went",
+     "Where the time went: wall clock of the nodes by their records, to a second, reused ones when "
+     "they ran",
+     "时间花在哪里：各节点记录的实际时间（精确到秒），复用的节点取其运行之时"},
+    {"time", "time", "时间"},
+    {"share", "share", "占比"},
+    {"nodes", "nodes", "节点数"},
     {"what_ran", "What ran", "运行内容"},
     {"from_store", "store (reused)", "存储（复用）"},
     {"from_this_run", "this run", "本次运行"},
