@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kShortest = 10;  // s in all: below, whole seconds say nothing of shares
 
 std::string seconds_text(std::int64_t seconds) {
-  return seconds == 0 ? "< 1 s" : human_time_ns(1e9 * static_cast<double>(seconds));
+  return seconds == 0 ? "0 s" : human_time_ns(1e9 * static_cast<double>(seconds));
 }
 
 std::vector<Block> time_blocks(const ReportContext& context) {
