@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that npubench is built from and run with. Does nothing when all are there.
 #   bash harness/packages.sh            install what is missing (as root or through sudo)
+#   bash harness/packages.sh --tests    and PyTorch, which runs the tests of harness/capture
 #   bash harness/packages.sh --list     print the names, one a line
 # NPUBENCH_SKIP_PACKAGES=1 leaves the packages to you, as on a system without apt-get.
 set -euo pipefail
@@ -28,7 +29,9 @@ packages=(
   libgtest-dev libgmock-dev clang-format
 )
 
-if [ "${1:-}" = --list ]; then
+if [ "${1:-}" = --tests ]; then
+  packages+=(python3-torch)
+elif [ "${1:-}" = --list ]; then
   printf '%s\n' "${packages[@]}"
   exit 0
 fi

@@ -34,7 +34,7 @@ results=$PWD/$build/test_results
 step() { printf '\n== %s (%d s)\n' "$1" "$SECONDS"; }
 
 step packages
-bash harness/packages.sh
+bash harness/packages.sh --tests
 
 step "format"
 format_failed=0

@@ -494,6 +494,19 @@ def prompts_of(rows, idx, meta):
     return [without.strip(), without + row["continuation"]]
 
 
+HASHED_INPUTS = 16  # items whose tokens are part of a task's comparability (evals/evaluate.cpp)
+
+
+def input_text(tokens, start=0, end=0):
+    """What the model read of one sequence: how many tokens, which of them were scored, all of them."""
+    return f"{len(tokens)} {start} {end}:" + "".join(f"{int(token)} " for token in tokens)
+
+
+def inputs_digest(items):
+    """Of the first items, in their order: a run that drops <|bos|> asks something else."""
+    return sha256("".join(item["inputs"] for _, item in sorted(items.items())[:HASHED_INPUTS]).encode())
+
+
 def item_line(item):
     """One line of an items file (results/items.hpp): floats with 7 digits."""
     parts = [f'"i":{json.dumps(item["id"])}', f'"o":{int(item["ok"])}', f'"p":{json.dumps(item["prediction"])}',
@@ -541,14 +554,15 @@ class TaskItems:
 
     def end(self, ok):
         losses, predictions = self.scores
-        spans, cut = [], 0
+        spans, cut, inputs = [], 0, ""
         for tokens, start, end in zip(self.sequences, *self.spans):
             over = max(0, len(tokens) - losses.shape[1])  # the model's context was shorter
             spans.append((start - over, end - over))
             cut += over
+            inputs += input_text(tokens[over:], start - over, end - over)
         kind, row = self.meta["task_type"], self.rows[self.idx]
         scored = [losses[i, s - 1: e - 1] for i, (s, e) in enumerate(spans)]
-        item = {"id": self.ids[self.idx], "ok": bool(ok), "cut": cut, "reason": "", "log_probs": [],
+        item = {"id": self.ids[self.idx], "ok": bool(ok), "cut": cut, "reason": "", "log_probs": [], "inputs": inputs,
                 "prompts": sha256(b"".join(map(netstring, self.prompts)))[:16]}
         if kind == "language_modeling":
             start, end = spans[0]
@@ -575,7 +589,8 @@ class TaskItems:
         prompts = all_prompts.hexdigest()
         if self.foreign_prompts:  # another rule: never taken for nanochat's
             prompts = "asked differently: " + sha256(b"".join(map(netstring, self.foreign_prompts)))
-        found = {"items": all_items.hexdigest(), "prompts": prompts, "context": "whole"}
+        found = {"items": all_items.hexdigest(), "prompts": prompts, "context": "whole",
+                 "inputs": inputs_digest(self.items)}
         if any(item["cut"] for item in self.items.values()):
             found["context"] = "cut to the model's context"
         if self.task.startswith("own/") and self.data_path:
@@ -692,11 +707,11 @@ class ChatItems:
         self.items, self.bytes_of = {}, {}
         self.sampling = {key: around.get(key) for key in ("temperature", "top_k", "num_samples", "max_new_tokens")}
 
-    def saw(self, at, conversation, response, ok, letter_log_probs):
+    def saw(self, at, conversation, response, ok, letter_log_probs, inputs):
         asked = conversation["messages"][-2]["content"]
         if at not in self.items:
             self.bytes_of[at] = chat_item_bytes(self.task, conversation)
-            self.items[at] = {"id": "", "ok": False, "cut": 0, "reason": "", "log_probs": [],
+            self.items[at] = {"id": "", "ok": False, "cut": 0, "reason": "", "log_probs": [], "inputs": inputs,
                               "prompts": sha256(netstring(asked))[:16], "asked": asked, "prediction": None}
         item = self.items[at]
         item["ok"] = item["ok"] or bool(ok)
@@ -724,7 +739,8 @@ class ChatItems:
             self.items[i]["id"], seen[data] = id_of(data, seen.get(data, 0)), seen.get(data, 0) + 1
         join = lambda values: sha256(b"".join(map(netstring, values)))
         found = {"items": join(self.bytes_of[i] for i in order), "prompts": join(self.items[i]["asked"] for i in order),
-                 "context": "whole", "scorer": self.scorer, "order": "shuffled as Hugging Face does, seed 42"}
+                 "inputs": inputs_digest(self.items), "context": "whole", "scorer": self.scorer,
+                 "order": "shuffled as Hugging Face does, seed 42"}
         if any("texts" in item for item in self.items.values()):
             drawn = "temperature {temperature}, top_k {top_k}, {num_samples} samples, seed 42".format(**self.sampling)
             is_greedy = self.sampling["temperature"] == 0 and self.sampling["num_samples"] == 1
@@ -1128,9 +1144,12 @@ class Capture:
         if "letter_ids" in around:
             logits = around["logits"][around["idx"], around["answer_pos"]].float()
             log_probs = torch.log_softmax(logits, -1)[around["letter_ids"]].tolist()
-            items.saw(around["i0"] + around["idx"], conversation, response, ok, log_probs)
+            asked = [int(token) for token in around["prompt_ids"][around["idx"]][: around["answer_pos"] + 1]]
+            inputs = "".join(input_text([*asked, letter], len(asked), len(asked) + 1) for letter in around["letter_ids"])
+            items.saw(around["i0"] + around["idx"], conversation, response, ok, log_probs, inputs)
         else:
-            items.saw(around["i"], conversation, response, ok, None)
+            asked = around.get("encoded_prompt") or around["tokenizer"].render_for_completion(conversation)
+            items.saw(around["i"], conversation, response, ok, None, input_text(asked))
         return ok
 
     def saw_cleanup(self, original, *args, **kwargs):

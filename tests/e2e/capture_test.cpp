@@ -212,6 +212,10 @@ TEST_F(Capture, ChatTasksHaveTheirAnswers) {
   EXPECT_EQ(texts[1].gold, "3");
   EXPECT_TRUE(texts[1].ok);
   EXPECT_EQ(find_metric(chat.record, "gsm8k/accuracy")->value, 1.0);
+  // Without them nothing that npubench evaluated could be compared with it.
+  const auto& said = chat.record.comparability;
+  EXPECT_EQ(said.at("chat_arc_easy/inputs").size(), 64U);
+  EXPECT_NE(said.at("chat_arc_easy/inputs"), said.at("gsm8k/inputs"));
 }
 
 TEST_F(Capture, WhatCannotBeConvertedIsNamed) {
