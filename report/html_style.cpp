@@ -27,7 +27,7 @@ pre{background:var(--head);padding:.7rem 1rem;white-space:pre-wrap;overflow-wrap
 table{border-collapse:collapse;font-size:.86rem;line-height:1.4;margin:.4rem 0 1.4rem;font-variant-numeric:tabular-nums;max-width:100%}
 caption{text-align:left;font-weight:600;padding:.3rem 0;max-width:60rem}
 th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top;overflow-wrap:anywhere;min-width:2.5rem}
-thead th{background:var(--head);vertical-align:bottom}
+thead th{background:var(--head);vertical-align:bottom;overflow-wrap:break-word}
 th small{font-weight:400;color:var(--soft)}
 tbody th{font-weight:400}
 th.n,td.n{text-align:right}td.n{overflow-wrap:break-word}td.n .w{white-space:nowrap}
