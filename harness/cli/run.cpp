@@ -14,6 +14,7 @@
 #include "results/acceptance.hpp"
 #include "results/gate.hpp"
 #include "results/gate_history.hpp"
+#include "results/gate_policy.hpp"
 #include "results/store.hpp"
 
 namespace nb::cli {
@@ -22,6 +23,7 @@ namespace {
 struct Options {
   SuiteOptions suite;
   std::string baseline;
+  std::string policy;
   bool quiet = false;
   bool strict = false;
 };
@@ -47,11 +49,12 @@ Json summary_json(const Planned& planned, const RunSummary& summary) {
 }
 
 // The verdict of this run against the baseline that was read before it started.
-Result<GateResult> gate_run(const RunSummary& summary, const RunRecords& baseline, bool strict) {
+Result<GateResult> gate_run(const RunSummary& summary, const RunRecords& baseline,
+                            const GatePolicy& policy, bool strict) {
   NB_TRY(const RunRecords candidate, read_run(summary.suite_folder));
   GateOptions options;
   options.strict = strict;
-  GateResult night = gate(baseline, candidate, {}, options);
+  GateResult night = gate(baseline, candidate, policy, options);
   if (const auto remembered = remember_night(gate_home(candidate.path), baseline, candidate, night);
       !remembered)
     say_on_stderr(
@@ -76,12 +79,12 @@ std::vector<std::string> unscored_lines(const Planned& planned, const RunSummary
 }
 
 int finish(const Options& options, const Planned& planned, const RunSummary& summary,
-           const std::optional<RunRecords>& baseline) {
+           const std::optional<RunRecords>& baseline, const GatePolicy& policy) {
   Json json = summary_json(planned, summary);
   int exit_code = summary.error() ? static_cast<int>(*summary.error()) : kExitOk;
   std::string verdict;
   if (baseline) {
-    const auto result = gate_run(summary, *baseline, options.strict);
+    const auto result = gate_run(summary, *baseline, policy, options.strict);
     if (!result) return fail(result.error());
     verdict = gate_text(*result);
     json["gate"] = gate_json(*result);
@@ -126,6 +129,12 @@ Result<void> check_baseline(const RunRecords& baseline, const Planned& planned) 
 
 int run(const Options& options) {
   if (options.quiet) set_progress_mode(ProgressMode::kQuiet);
+  if (!options.policy.empty() && options.baseline.empty())
+    return fail(
+        {ErrorCode::kBadInput,
+         fmt::format("--policy {}: is of the gate; give --baseline RUN too", options.policy)});
+  const auto policy = read_policy(options.policy);
+  if (!policy) return fail(policy.error());
   std::optional<RunRecords> baseline;
   if (!options.baseline.empty()) {
     auto records = read_run(options.baseline);
@@ -155,7 +164,7 @@ int run(const Options& options) {
     return fail(ready.error());
   const auto summary = run_plan(planned->plan, planned->options);
   if (!summary) return fail(summary.error());
-  return finish(options, *planned, *summary, baseline);
+  return finish(options, *planned, *summary, baseline, *policy);
 }
 
 }  // namespace
@@ -167,6 +176,9 @@ Action add_run(CLI::App& app) {
   app.add_option("--baseline", options->baseline,
                  "run folder to gate against; the verdict becomes the exit code. Evaluations with "
                  "of_baseline also look at its checkpoints, where tonight's trainings differ");
+  app.add_option(
+      "--policy", options->policy,
+      "with --baseline: gate policy (suites/policies/*.json); default: the built-in one");
   app.add_flag("--strict", options->strict,
                "with --baseline: exit with 2 instead of 0 on \"can't tell\"");
   app.add_flag("--quiet", options->quiet, "no progress on stderr");

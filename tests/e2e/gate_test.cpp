@@ -74,6 +74,25 @@ TEST_F(Gate, RunWithBaselineExitsWithItsVerdict) {
   EXPECT_NE(run.out.find("REGRESSED"), std::string::npos) << run.out;
 }
 
+// The broken task is out of the declared family there.
+TEST_F(Gate, RunWithBaselineJudgesByThePolicyThatIsNamed) {
+  const Bench broken;
+  const std::string policy = (broken.results() / "policy.json").string();
+  ASSERT_TRUE(write_file(policy, R"({"gated_tasks": ["mw/facts"]})"));
+  const std::string baseline = base_->suite_folder("learns").string();
+  const std::vector<std::string> fault = {"--fault", "second_best:mw/agreement"};
+  const auto gated =
+      candidate(broken, {fault[0], fault[1], "--baseline", baseline, "--policy", policy, "--json"});
+  const Json said = Json::parse(gated.out);
+  for (const Json& verdict : said.at("gate").at("verdicts"))
+    EXPECT_NE(verdict.at("metric"), "mw/agreement/accuracy") << verdict;
+  const auto alone = broken.run(kGateSuite, {"--policy", policy});
+  EXPECT_EQ(alone.exit_code, 64) << alone.out;
+  EXPECT_NE(alone.err.find("give --baseline RUN too"), std::string::npos) << alone.err;
+  const auto absent = broken.run(kGateSuite, {"--baseline", baseline, "--policy", policy + "x"});
+  EXPECT_EQ(absent.exit_code, 64) << absent.out;
+}
+
 // Training changed too, so tonight's own scores cannot show that the scorer broke: the baseline's
 // checkpoints do.
 TEST_F(Gate, BaselinesCheckpointsShowABrokenScorerBesideAChangedTraining) {
