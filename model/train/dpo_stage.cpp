@@ -10,6 +10,7 @@
 #include "model/ops/transfer.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
 #include "model/train/adapter_file.hpp"
+#include "model/train/not_finite.hpp"
 #include "model/train/training_defects.hpp"
 
 namespace nb {
@@ -108,6 +109,7 @@ Result<StepOutcome> DpoTask::update(const SchedulePoint& point, StepRow& row) {
           return ops::preference_loss(losses, pairs, options(), share, metrics);
         });
     means.add(static_cast<double>(loss), *metrics, share);
+    note_not_finite(outcome.not_finite, static_cast<double>(loss), model_.decoder, batch);
     outcome.tokens += batch.rows * batch.length;
   }
   outcome.loss = means.loss;

@@ -7,6 +7,7 @@
 #include "harness/base/hash.hpp"
 #include "model/ops/optimizer_ops.hpp"
 #include "model/ops/transfer.hpp"
+#include "model/train/not_finite.hpp"
 
 namespace nb {
 namespace {
@@ -70,8 +71,10 @@ StepOutcome run_step_with(Replica& replica, Decoder& decoder, OptimizerList opti
     Decoder& one = micro % 2 == 0 ? decoder : replica.decoder();
     const Batch batch = next();
     outcome.tokens += batch.rows * batch.length;
-    outcome.loss += static_cast<double>(one.loss_and_backward(
+    const auto loss = static_cast<double>(one.loss_and_backward(
         batch.inputs, batch.targets, batch.rows, batch.length, 2.0 / micro_batches));
+    outcome.loss += loss;
+    note_not_finite(outcome.not_finite, loss, one, batch);
     if (plan.gradient_sum) round_gradients(one, *plan.gradient_sum);
   }
   outcome.loss /= micro_batches;

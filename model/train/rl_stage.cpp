@@ -17,6 +17,7 @@
 #include "model/train/adapter_file.hpp"
 #include "model/train/advantages.hpp"
 #include "model/train/checkpoint.hpp"
+#include "model/train/not_finite.hpp"
 #include "model/train/rl_rollout.hpp"
 #include "model/train/training_defects.hpp"
 
@@ -238,7 +239,9 @@ Result<StepOutcome> RlTask::update(const SchedulePoint& point, StepRow& row) {
     ops::PolicyMetrics metrics;
     double loss = 0;
     for (const TrainingPass& pass : passes) {
-      loss += train(pass, static_cast<double>(passes.size()), metrics);
+      const double part = train(pass, static_cast<double>(passes.size()), metrics);
+      loss += part;
+      note_not_finite(outcome.not_finite, part, model_.decoder, pass.batch);
       if (const auto sum = gradient_sum(defects_)) round_gradients(model_.decoder, *sum);
       outcome.tokens += pass.batch.rows * pass.batch.length;
     }

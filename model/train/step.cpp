@@ -1,13 +1,17 @@
 #include "model/train/step.hpp"
 
+#include <cmath>
+
 #include "model/ops/transfer.hpp"
 #include "model/optim/groups.hpp"
+#include "model/train/not_finite.hpp"
 
 namespace nb {
 
 double apply_gradients(Decoder& decoder, OptimizerList optimizers, std::optional<double> grad_clip,
                        const SchedulePoint& point) {
   const double norm = grad_clip ? clip_gradients(decoder, *grad_clip) : gradient_norm(decoder);
+  if (!std::isfinite(norm)) return norm;
   for (const auto& optimizer : optimizers) optimizer->step(point);
   decoder.zero_grad();
   return norm;
@@ -25,8 +29,10 @@ StepOutcome run_step(Decoder& decoder, OptimizerList optimizers, const StepPlan&
   for (std::int64_t micro = 0; micro < plan.accumulation_steps; ++micro) {
     const Batch batch = next();
     outcome.tokens += batch.rows * batch.length;
-    outcome.loss += static_cast<double>(decoder.loss_and_backward(
+    const auto loss = static_cast<double>(decoder.loss_and_backward(
         batch.inputs, batch.targets, batch.rows, batch.length, 1.0 / micro_batches));
+    outcome.loss += loss;
+    note_not_finite(outcome.not_finite, loss, decoder, batch);
     if (plan.gradient_sum) round_gradients(decoder, *plan.gradient_sum);
     if (!plan.counts_equal_micro_batches) continue;
     const std::int64_t left = plan.accumulation_steps - 1 - micro;

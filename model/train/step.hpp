@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "model/data/loader.hpp"
@@ -33,6 +34,8 @@ struct StepOutcome {
   std::int64_t tokens = 0;   // rows × length of all micro-batches
   std::int64_t time_ns = 0;  // simulated, from the device idle to the device idle
   TimeAccount account;       // of it: what it went to
+  // Of the first micro-batch whose loss is not finite: first_op_not_finite.
+  std::string not_finite = {};
 };
 
 using OptimizerList = std::span<const std::unique_ptr<Optimizer>>;
@@ -42,7 +45,8 @@ StepOutcome run_step(Decoder& decoder, OptimizerList optimizers, const StepPlan&
                      const SchedulePoint& point, const std::function<Batch()>& next);
 
 // The end of a step, when the gradients are there: clipping, optimizers, gradients freed. Returns
-// the norm before clipping.
+// the norm before clipping; where that is not finite nothing else is done, so that whoever ends the
+// training can still look at gradients and weights.
 double apply_gradients(Decoder& decoder, OptimizerList optimizers, std::optional<double> grad_clip,
                        const SchedulePoint& point);
 

@@ -13,10 +13,18 @@
 #include "model/device/device.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/mfu.hpp"
+#include "model/train/not_finite.hpp"
 #include "model/train/samples.hpp"
 
 namespace nb {
 namespace {
+
+// ", first in the output of …".
+std::string where_not_finite(const StepOutcome& outcome, Decoder& decoder) {
+  if (!outcome.not_finite.empty()) return ", first in the output of " + outcome.not_finite;
+  const std::string gradients = gradients_not_finite(decoder);
+  return gradients.empty() ? "" : ", in the gradient of " + gradients;
+}
 
 constexpr std::size_t kKeptCheckpoints = 2;
 constexpr double kLossAverage = 0.9;  // nanochat's logged loss
@@ -138,9 +146,10 @@ Result<void> Trainer::update(StepRow& row) {
   device_.trace().end();
   if (!std::isfinite(outcome.loss) || !std::isfinite(outcome.grad_norm)) {
     return run_error(fmt::format(
-        "step {}: the {} is not finite on {}; lower the learning rates, or choose numerics with "
+        "step {}: the {} is not finite on {}{}; lower the learning rates, or choose numerics with "
         "more range",
-        row.step, std::isfinite(outcome.loss) ? "gradient" : "loss", device_.profile().name()));
+        row.step, std::isfinite(outcome.loss) ? "gradient" : "loss", device_.profile().name(),
+        where_not_finite(outcome, model_.decoder)));
   }
   check_replica(row.step);
   progress_.loss_average =

@@ -254,6 +254,8 @@ TEST_F(Training, DivergenceEndsTheRunWithItsStep) {
   EXPECT_EQ(result.error().code, ErrorCode::kRun);
   EXPECT_NE(result.error().message.find("is not finite"), std::string::npos)
       << result.error().message;
+  EXPECT_NE(result.error().message.find(", first in the output of "), std::string::npos)
+      << result.error().message;
 }
 
 TEST(ContinueGreedily, AppendsTheMostLikelyToken) {
