@@ -7,11 +7,11 @@
 
 #include "harness/cli/common.hpp"
 #include "harness/cli/compare_flips.hpp"
+#include "harness/cli/compare_stages.hpp"
 #include "harness/cli/compare_tensors.hpp"
 #include "harness/cli/verb.hpp"
 #include "results/factorial.hpp"
 #include "results/import/to_records.hpp"
-#include "results/stage_gain.hpp"
 #include "results/store.hpp"
 
 namespace nb::cli {
@@ -55,17 +55,6 @@ int print_effects(const RunRecords& run, bool json) {
   return fail_for_damaged(factorial->damaged);
 }
 
-int print_stages(const RunRecords& run, const Options& options) {
-  const auto gains = stage_gains(run, options.stages[0], options.stages[1]);
-  if (!gains) return fail(gains.error());
-  if (!options.json)
-    fmt::print("{}", stage_gains_text(*gains));
-  else if (const int printed = print_json(stage_gains_json(*gains)); printed != kExitOk)
-    return printed;
-  if (const int damaged = fail_for_damaged(gains->damaged); damaged != kExitOk) return damaged;
-  return gains->gains.empty() ? kExitIncomparable : kExitOk;
-}
-
 int compare(const Options& options) {
   if (options.tensors.is_asked)
     return compare_tensors(options.a, options.b, options.tensors, options.json);
@@ -80,7 +69,7 @@ int compare(const Options& options) {
   if (!a) return fail(a.error());
   if (a->records.empty()) return fail(nothing_found(*a, "").value());
   if (options.effects) return print_effects(*a, options.json);
-  if (!options.stages.empty()) return print_stages(*a, options);
+  if (!options.stages.empty()) return compare_stages(options.a, *a, options.stages, options.json);
   if (!options.devices.empty()) {
     if (options.devices[0] == options.devices[1])
       return fail({ErrorCode::kBadInput,
@@ -108,7 +97,8 @@ Action add_compare(CLI::App& app) {
   app.add_option("B", options->b, "the same, to compare with");
   app.add_option("--devices", options->devices, "two devices of run A instead of B")->expected(2);
   app.add_option("--stages", options->stages,
-                 "two stages of run A: did the second help? paired by seed, e.g. mid sft")
+                 "two stages of run A, or of a report card: did the second help? paired by "
+                 "seed, e.g. mid sft")
       ->expected(2);
   app.add_flag(
       "--effects", options->effects,
@@ -127,8 +117,9 @@ Action add_compare(CLI::App& app) {
       "A flip is near a tie where both margins lie within max(.05 nat, 4 s), s the robust spread "
       "of\n"
       "the margins' changes, else hard: with equal weights, rounding does not explain it.\n"
-      "Exit codes: 0 compared, 3 no records pair or nothing of them can be compared, 4 and what\n"
-      "could be compared where a node failed or is damaged, 64 bad usage or input.");
+      "Exit codes: 0 compared, 1 --stages alone: the second is worse in something, 3 no records\n"
+      "pair or nothing of them can be compared, 4 and what could be compared where a node failed\n"
+      "or is damaged, 64 bad usage or input.");
   return [options] { return compare(*options); };
 }
 

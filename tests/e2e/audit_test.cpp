@@ -18,6 +18,20 @@ TEST(AuditVerb, ExitCodeSaysWhetherThereIsAFail) {
   EXPECT_EQ(bench({"audit", "published:gpu_d24_core", "--as-baseline"}).exit_code, 1);
 }
 
+// HumanEval falls from 20 to 3 of 164 while ChatCORE rises.
+TEST(CompareStages, ARegressionOfAPublishedTableIsRedAndNamed) {
+  const Bench bench;
+  const std::string table = "published:ascend_910c_d32";
+  const auto red = bench({"compare", table, "--stages", "sft", "rl"});
+  EXPECT_EQ(red.exit_code, 1);
+  EXPECT_TRUE(red.out.starts_with("REGRESSED: worse in HumanEval; better in GSM8K")) << red.out;
+  const auto json = bench({"compare", table, "--stages", "SFT", "RL", "--json"});
+  EXPECT_EQ(Json::parse(json.out).at(0).at("worse"), Json{"HumanEval"});
+  const auto absent = bench({"compare", table, "--stages", "sft", "dpo"});
+  EXPECT_EQ(absent.exit_code, 64);
+  EXPECT_NE(absent.err.find("it has: BASE, RL, SFT"), std::string::npos) << absent.err;
+}
+
 TEST(AuditVerb, OfSeveralTablesOneFailIsEnough) {
   const Bench bench;
   const auto result = bench({"audit", "published:gpu_d24_core", "published:seed_throughput"});
