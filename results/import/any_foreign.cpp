@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
 
+#include "harness/base/fs.hpp"
+#include "harness/base/json_io.hpp"
 #include "results/audit/read_table.hpp"
 #include "results/audit/to_foreign.hpp"
 
@@ -56,6 +60,24 @@ void add_cards(ForeignResults& all) {
   sort_runs(all);
 }
 
+constexpr std::size_t kLargestParsed = std::size_t{64} << 20;  // byte, to say where JSON breaks off
+
+// Why a file that begins as JSON is none; nothing where it is, or begins otherwise. A file of lines
+// is JSON by its first line.
+std::optional<Error> broken_json(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kLargestParsed) return {};
+  const auto text = read_file(path);
+  if (!text) return {};
+  const std::size_t begin = text->find_first_not_of(" \t\r\n");
+  if (begin == text->npos || ((*text)[begin] != '{' && (*text)[begin] != '[')) return {};
+  const auto whole = parse_json(*text, path.string());
+  if (whole) return {};
+  const std::size_t end = text->find('\n', begin);
+  if (end != text->npos && parse_json_line(text->substr(begin, end - begin), "")) return {};
+  return Error{ErrorCode::kBadInput, whole.error().message + "; is the file whole?"};
+}
+
 }  // namespace
 
 bool is_published_path(const fs::path& path) { return path.string().starts_with("published:"); }
@@ -70,6 +92,7 @@ Result<ForeignResults> read_any_foreign(const fs::path& path, ForeignBuilder::Lo
   }
   auto reported = read_reported(path);
   if (reported) return reported;
+  if (auto broken = broken_json(path)) return tl::unexpected(std::move(*broken));
   auto foreign = read_foreign(path);  // says which formats there are
   if (foreign) return foreign;
   return bad_input(fmt::format("{}; nor a table of results: {}", foreign.error().message,

@@ -101,5 +101,23 @@ TEST(AnyForeign, WhatNobodyKnowsSaysWhatIsKnown) {
   EXPECT_NE(results.error().message.find("report card"), std::string::npos);
 }
 
+// Of a cut-off file all formats were listed.
+TEST(AnyForeign, JsonThatBreaksOffIsNamedWithItsPlace) {
+  const TempDir dir;
+  const fs::path path = dir.path() / "results.json";
+  const auto error_of = [&](const std::string& text) {
+    EXPECT_TRUE(write_file(path, text));
+    const auto results = read_any_foreign(path);
+    EXPECT_FALSE(results);
+    return results ? "" : results.error().message;
+  };
+  const std::string cut = error_of("{\"results\": {\"arc_easy\": {\"acc,none\": 0.5");
+  EXPECT_TRUE(cut.starts_with(path.string() + ":1:42: ")) << cut;
+  EXPECT_TRUE(cut.ends_with("; is the file whole?")) << cut;
+  EXPECT_EQ(cut.find("known are"), cut.npos) << cut;
+  EXPECT_NE(error_of("{\"some\": \"thing\"}").find("known are"), cut.npos);
+  EXPECT_NE(error_of("{\"some\": 1}\n{\"some\": 2}\n").find("known are"), cut.npos);
+}
+
 }  // namespace
 }  // namespace nb::test
