@@ -6,6 +6,7 @@
 #include "report/report.hpp"
 #include "report/sparkline.hpp"
 #include "tests/report/has.hpp"
+#include "tests/results/fake_run.hpp"
 #include "tests/results/stored_nights.hpp"
 
 namespace nb {
@@ -78,6 +79,24 @@ TEST(Trends, ValuesThatMayNotBeComparedAreLeftOutAndCounted) {
   const std::string text = *read_file(written(nights, &index, dir / "r").markdown);
   EXPECT_TRUE(has(text, "      7 |")) << text;
   EXPECT_TRUE(has(text, "left out: 5")) << text;
+}
+
+TEST(Trends, WhatIsThereOnceIsCountedNotDrawn) {
+  const StoredNights nights;
+  for (int i = 0; i < 12; ++i)
+    nights.add(
+        smoke_of(i), fmt::format("2026-11-{:02}T03:00:00Z", i + 1), 1, 1, [i](Record& record) {
+          if (i == 11)
+            record.metrics.push_back(
+                test::metric_of("peak_memory_bytes", 4096, "byte", Direction::kLower, Clock::kSim));
+        });
+  const RunIndex index = nights.index();
+  const test::TempDir dir;
+  std::string text = *read_file(written(nights, &index, dir / "r").markdown);
+  text = text.substr(text.find("## Trends"));
+  text.resize(text.find("\n## "));
+  EXPECT_TRUE(has(text, "With one value so far, not shown: 1.")) << text;
+  EXPECT_FALSE(has(text, "| peak\\_memory\\_bytes")) << text;
 }
 
 TEST(Trends, ChineseHasThem) {

@@ -23,21 +23,22 @@ void rename(const FakeRun& run, Record& record, const std::string& name) {
   std::filesystem::rename(before, run.folder_of(record));
 }
 
-// Two tasks, of which the first `gsm8k` and `arc` items are right.
+// Three tasks: the first `gsm8k` and `arc` items are right, and always the same of the third.
 void add(FakeRun& run, const std::string& stage, const std::string& device, int seed, int gsm8k,
          int arc) {
   run.add_evaluation(device, seed, fmt::format("{}{}", stage, seed),
                      {{"mw/gsm8k", kItems, [=](int i) { return i < gsm8k; }},
-                      {"mw/arc", kItems, [=](int i) { return i < arc; }}},
+                      {"mw/arc", kItems, [=](int i) { return i < arc; }},
+                      {"mw/mmlu", kItems, test::even}},
                      [&](Record& record) { rename(run, record, stage + ".chat"); });
 }
 
 void add_five_seeds(FakeRun& run) {
-  const int mid[] = {8, 7, 9, 8, 6}, sft[] = {12, 12, 13, 11, 12}, arc[] = {5, 6, 4, 5, 6};
+  const int mid[] = {8, 7, 9, 8, 6}, sft[] = {12, 12, 13, 11, 12}, arc[] = {6, 7, 5, 6, 6};
   for (int seed = 1; seed <= 5; ++seed)
     for (const char* device : {"ascend_910b3", "h100_sxm"}) {
       const int more = std::string(device) == "h100_sxm" ? 1 : 0;
-      add(run, "mid", device, seed, mid[seed - 1], 5);
+      add(run, "mid", device, seed, mid[seed - 1] + 2 * more, 5);
       add(run, "sft", device, seed, sft[seed - 1] + more, arc[seed - 1]);
     }
 }
@@ -53,25 +54,29 @@ TEST(StageGain, SeedsArePairedAndDevicesAveraged) {
   add_five_seeds(run);
   const auto gains = stage_gains(run.read(), "mid", "sft");
   ASSERT_TRUE(gains) << gains.error().message;
-  ASSERT_EQ(gains->gains.size(), 2U);
+  ASSERT_EQ(gains->gains.size(), 3U);
   const StageGain* gsm8k = gain_of(*gains, "mw/gsm8k/accuracy");
   ASSERT_NE(gsm8k, nullptr);
   EXPECT_EQ(gsm8k->seeds, (std::vector<std::int64_t>{1, 2, 3, 4, 5}));
-  // Differences of seeds in items: 4.5, 5.5, 4.5, 3.5, 6.5: mean 4.9, SD 1.14018, t = 9.6098 on 4
-  // degrees of freedom, p = 6.555e-4 (R: 2 * pt(-9.6098, 4)); qt(.975, 4) = 2.776445.
-  EXPECT_NEAR(gsm8k->difference, 4.9 / 20, 1e-12);
-  EXPECT_NEAR(*gsm8k->p, 6.5553e-4, 1e-7);
-  EXPECT_NEAR(*gsm8k->p_holm, 2 * *gsm8k->p, 1e-12);
+  // Differences of seeds in items: 3.5, 4.5, 3.5, 2.5, 5.5: mean 3.9, SD 1.14018, t = 7.6485 on 4
+  // degrees of freedom, p = .00157000 (R: 2 * pt(-7.6485, 4)); qt(.975, 4) = 2.776445.
+  EXPECT_NEAR(gsm8k->difference, 3.9 / 20, 1e-12);
+  EXPECT_NEAR(*gsm8k->p, 1.5700005e-3, 1e-7);
+  EXPECT_NEAR(*gsm8k->p_holm, 3 * *gsm8k->p, 1e-12);
   const double half = 2.776445 * 1.1401754 / 2.2360680 / 20;
-  EXPECT_NEAR(gsm8k->interval95->low, 4.9 / 20 - half, 1e-6);
-  EXPECT_NEAR(gsm8k->interval95->high, 4.9 / 20 + half, 1e-6);
+  EXPECT_NEAR(gsm8k->interval95->low, 3.9 / 20 - half, 1e-6);
+  EXPECT_NEAR(gsm8k->interval95->high, 3.9 / 20 + half, 1e-6);
   EXPECT_EQ(gsm8k->shown, Shown::kBetter);
   const StageGain* arc = gain_of(*gains, "mw/arc/accuracy");
   ASSERT_NE(arc, nullptr);
+  // 1, 2, 0, 1, 1: t = 3.1623, p = .0341, which two tests that are not better double.
+  EXPECT_NEAR(*arc->p, .0341, 5e-5);
+  EXPECT_NEAR(*arc->p_holm, .0682, 1e-4);
   EXPECT_EQ(arc->shown, Shown::kNotShown);
   EXPECT_GT(*arc->visible, 0);
+  EXPECT_EQ(gain_of(*gains, "mw/mmlu/accuracy")->shown, Shown::kEqual);
   EXPECT_EQ(stage_headline(*gains),
-            "sft after mid: better in mw/gsm8k; worse in none; no difference shown in 1");
+            "sft after mid: better in mw/gsm8k; worse in none; no difference shown in 2");
   const std::string text = stage_gains_text(*gains);
   EXPECT_NE(text.find("could see ≥ "), std::string::npos) << text;
 }
@@ -84,10 +89,39 @@ TEST(StageGain, TheOtherWayRoundIsWorse) {
   EXPECT_EQ(gain_of(*gains, "mw/gsm8k/accuracy")->shown, Shown::kWorse);
 }
 
+// Bits per byte: lower is better.
+TEST(StageGain, ALossThatFallsIsBetter) {
+  FakeRun run("nightly");
+  for (int seed = 1; seed <= 5; ++seed)
+    for (const std::string stage : {"mid", "sft"})
+      run.add_evaluation("h100_sxm", seed, stage + std::to_string(seed),
+                         {{"mw/gsm8k", kItems, test::even}}, [&](Record& record) {
+                           rename(run, record, stage + ".chat");
+                           record.metrics.push_back(test::metric_of(
+                               "mw/text/bits_per_byte",
+                               (stage == "mid" ? 1.2 : 1.094 + .002 * seed) + .001 * seed * seed,
+                               "bit/byte", Direction::kLower));
+                         });
+  const auto gains = stage_gains(run.read(), "mid", "sft");
+  ASSERT_TRUE(gains) << gains.error().message;
+  const StageGain* loss = gain_of(*gains, "mw/text/bits_per_byte");
+  ASSERT_NE(loss, nullptr);
+  EXPECT_NEAR(loss->difference, -.1, 1e-12);
+  EXPECT_EQ(loss->shown, Shown::kBetter);
+}
+
 TEST(StageGain, OneSeedIsJudgedByItsItemsAndSaysSo) {
   FakeRun run("nightly");
   add(run, "mid", "h100_sxm", 1, 4, 5);
   add(run, "sft", "h100_sxm", 1, 12, 5);
+  // Of another training, whose SFT is not there: no partner.
+  run.add_evaluation("h100_sxm", 1, "other", {{"mw/gsm8k", kItems, test::even}},
+                     [&](Record& record) {
+                       const auto before = run.folder_of(record);
+                       record.name = "mid.chat";
+                       record.trained_on = "ascend_910b3";
+                       std::filesystem::rename(before, run.folder_of(record));
+                     });
   const auto gains = stage_gains(run.read(), "mid", "sft");
   ASSERT_TRUE(gains) << gains.error().message;
   const StageGain* gsm8k = gain_of(*gains, "mw/gsm8k/accuracy");
