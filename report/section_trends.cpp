@@ -75,12 +75,6 @@ void add_trends(Trends& trends, const std::string& metric, const History& histor
   }
 }
 
-// "mw/facts" of "mw/facts/accuracy".
-std::string shown_name(const std::string& metric) {
-  constexpr std::string_view kEnd = "/accuracy";
-  return metric.ends_with(kEnd) ? metric.substr(0, metric.size() - kEnd.size()) : metric;
-}
-
 // "eval base.core on h100_sxm, seeds 1, 2 (nightly)" without the sequence, which all have.
 std::string record_text(const HistoryGroup& group) {
   const std::string title = title_of(group);
@@ -121,7 +115,7 @@ void add_row(TableBlock& block, const Words& say, const Trend& trend) {
     if (row.level) changes.push_back(values.size());
     values.push_back(*row.value);
   }
-  block.table.rows.push_back({shown_name(trend.metric), record_text(trend.group),
+  block.table.rows.push_back({metric::shown_name(trend.metric), record_text(trend.group),
                               std::to_string(values.size()),
                               value_text(values.back(), trend.group.unit),
                               level_text(say, trend.group, values.size()), sparkline_text(values)});

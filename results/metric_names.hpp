@@ -34,6 +34,12 @@ inline std::string of_task(std::string_view task, std::string_view metric) {
   return std::string(task) + "/" + std::string(metric);
 }
 
+// For tables: "mw/facts" of "mw/facts/accuracy"; other names as they are.
+inline std::string shown_name(const std::string& metric) {
+  const std::string end = std::string("/") + kAccuracy;
+  return metric.ends_with(end) ? metric.substr(0, metric.size() - end.size()) : metric;
+}
+
 // Of a training node, beside its record.
 inline constexpr const char* kSeriesFile = "steps.csv";
 // Columns of steps.csv of a training node (series.hpp); the first is "step".

@@ -6,22 +6,17 @@
 
 #include "harness/base/table.hpp"
 #include "results/format.hpp"
+#include "results/metric_names.hpp"
 #include "results/narrow_text.hpp"
 #include "results/stage_gain.hpp"
 
 namespace nb {
 namespace {
 
-// "mw/gsm8k" of "mw/gsm8k/accuracy".
-std::string shown_name(const std::string& metric) {
-  constexpr std::string_view kEnd = "/accuracy";
-  return metric.ends_with(kEnd) ? metric.substr(0, metric.size() - kEnd.size()) : metric;
-}
-
 std::vector<std::string> metrics_that_are(const StageGains& gains, Shown shown) {
   std::vector<std::string> names;
   for (const StageGain& gain : gains.gains)
-    if (gain.shown == shown) names.push_back(shown_name(gain.metric));
+    if (gain.shown == shown) names.push_back(metric::shown_name(gain.metric));
   return names;
 }
 
@@ -87,7 +82,7 @@ std::string stage_gains_text(const StageGains& gains) {
   for (const StageGain& gain : gains.gains) {
     if (gain.evaluation != evaluation) flush();
     evaluation = gain.evaluation;
-    rows.push_back({{shown_name(gain.metric), plain_value(mean(gain.a), gain.unit),
+    rows.push_back({{metric::shown_name(gain.metric), plain_value(mean(gain.a), gain.unit),
                      plain_value(mean(gain.b), gain.unit), plain_signed(gain.difference, gain.unit),
                      gain.interval95 ? interval_text(*gain.interval95, gain.unit) : "—",
                      gain.p_holm ? p_text(*gain.p_holm) : "—", verdict_text(gain)},
