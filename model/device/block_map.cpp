@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <vector>
 
 #include "harness/base/check.hpp"
 
@@ -15,7 +14,6 @@ constexpr std::uint64_t kAlignment = 2ull << 20;     // of segments, as driver a
 std::uint64_t round_up(std::uint64_t value, std::uint64_t step) {
   return (value + step - 1) / step * step;
 }
-std::uint64_t round_down(std::uint64_t value, std::uint64_t step) { return value / step * step; }
 
 }  // namespace
 
@@ -45,12 +43,13 @@ bool BlockMap::should_split(const Block& block, std::uint64_t rounded) const {
   if (block.pool == PoolKind::kSmall || rules_.expandable_segments) {
     return rest >= rules_.rounding_bytes;
   }
-  return rest > rules_.large_split_remainder_bytes;
+  return rounded < rules_.max_split_bytes && rest > rules_.large_split_remainder_bytes;
 }
 
 void BlockMap::index_free(Map::iterator it) {
   Free& free = free_of(it->second.pool);
   const FreeBlock entry = {it->second.size, it->first, it};
+  it->second.free_since = searches_[static_cast<std::size_t>(it->second.pool)];
   free.insert(std::lower_bound(free.begin(), free.end(), entry), entry);
 }
 void BlockMap::unindex_free(Map::iterator it) {
@@ -83,10 +82,16 @@ std::uint64_t BlockMap::unmapped_after(Map::const_iterator it) const {
 }
 
 std::optional<BlockMap::Place> BlockMap::take(std::uint64_t rounded) {
+  ++searches_[static_cast<std::size_t>(pool_of(rounded))];
   const auto& free = free_of(pool_of(rounded));
   auto best = std::lower_bound(free.begin(), free.end(), FreeBlock{rounded, 0, {}});
   if (best == free.end()) return std::nullopt;
-  if (!rules_.expandable_segments) return take_block(best->place, rounded);
+  const auto serves = [&](const FreeBlock& entry) {
+    if (rounded < rules_.max_split_bytes) return entry.size < rules_.max_split_bytes;
+    return entry.size < rounded + rules_.large_segment_bytes;  // not split, so not much larger
+  };
+  if (!rules_.expandable_segments)
+    return serves(*best) ? std::optional(take_block(best->place, rounded)) : std::nullopt;
   // A free block at the growing end counts with the size it can grow to, so that the end stays
   // free.
   const auto grown = [&](const FreeBlock& entry) {
@@ -95,6 +100,7 @@ std::optional<BlockMap::Place> BlockMap::take(std::uint64_t rounded) {
   for (auto next = std::next(best); next != free.end() && grown(*next) < grown(*best);) {
     best = next++;
   }
+  if (!serves(*best)) return std::nullopt;
   return take_block(best->place, rounded);
 }
 
@@ -210,60 +216,6 @@ void BlockMap::give(Place block) {
   merge(block);
 }
 
-std::uint64_t BlockMap::release_unused() {
-  std::uint64_t released = 0;
-  for (auto it = blocks_.begin(); it != blocks_.end();) {
-    const std::uint64_t address = it->first;
-    const Block block = it->second;
-    if (block.state != BlockState::kFree) {
-      ++it;
-    } else if (!rules_.expandable_segments) {
-      const auto next = std::next(it);
-      const bool whole = block.segment == address &&
-                         (next == blocks_.end() || next->second.segment != block.segment);
-      if (whole) {
-        unindex_free(it);
-        blocks_.erase(it);
-        released += block.size;
-      }
-      it = next;
-    } else {
-      const std::uint64_t step = granule(block.pool);
-      const std::uint64_t begin = block.segment + round_up(address - block.segment, step);
-      const std::uint64_t end =
-          block.segment + round_down(address + block.size - block.segment, step);
-      auto next = std::next(it);
-      if (begin < end) {
-        unindex_free(it);
-        auto middle = begin > address ? cut(it, begin - address) : it;
-        if (begin > address) index_free(it);
-        if (middle->first + middle->second.size > end) index_free(cut(middle, end - begin));
-        middle->second.state = BlockState::kUnmapped;
-        released += end - begin;
-        // Unmapped neighbours become one.
-        if (middle != blocks_.begin()) {
-          const auto before = std::prev(middle);
-          if (before->second.segment == block.segment &&
-              before->second.state == BlockState::kUnmapped) {
-            before->second.size += middle->second.size;
-            blocks_.erase(middle);
-            middle = before;
-          }
-        }
-        if (const auto after = std::next(middle); after != blocks_.end() &&
-                                                  after->second.segment == block.segment &&
-                                                  after->second.state == BlockState::kUnmapped) {
-          if (after == next) ++next;
-          middle->second.size += after->second.size;
-          blocks_.erase(after);
-        }
-      }
-      it = next;
-    }
-  }
-  return released;
-}
-
 bool BlockMap::assign(Map blocks, std::uint64_t next_address) {
   std::uint64_t segment = 0, end = 0;
   for (const auto& [address, block] : blocks) {
@@ -277,7 +229,9 @@ bool BlockMap::assign(Map blocks, std::uint64_t next_address) {
   next_address_ = next_address;
   for (auto& free : free_) free.clear();
   for (auto it = blocks_.begin(); it != blocks_.end(); ++it) {
+    const std::uint64_t since = it->second.free_since;
     if (it->second.state == BlockState::kFree) index_free(it);
+    it->second.free_since = since;
   }
   return true;
 }

@@ -300,6 +300,8 @@ Device::Progress Device::progress() const {
 
 bool Device::continues_as(const Progress& before) const {
   const MemoryStats& now = impl_->memory.stats();
+  if (impl_->memory.rules().garbage_collection > 0)
+    return false;  // blocks age from one to the next
   return now.allocated_bytes == before.memory.allocated_bytes &&
          now.reserved_bytes == before.memory.reserved_bytes &&
          now.segments_made == before.memory.segments_made && now.retries == before.memory.retries &&

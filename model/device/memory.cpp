@@ -63,6 +63,44 @@ std::uint64_t CachingAllocator::Impl::free_on_device() const {
   return used >= stats.capacity_bytes ? 0 : stats.capacity_bytes - used;
 }
 
+std::uint64_t CachingAllocator::Impl::allowed_bytes() const {
+  if (rules.memory_fraction >= 1) return stats.capacity_bytes;
+  return static_cast<std::uint64_t>(rules.memory_fraction *
+                                    static_cast<double>(stats.capacity_bytes));
+}
+
+bool CachingAllocator::Impl::has_room(std::uint64_t rounded) const {
+  const std::uint64_t growth = map.growth_bytes(rounded);
+  return growth <= free_on_device() && stats.reserved_bytes + growth <= allowed_bytes();
+}
+
+BlockMap::Place CachingAllocator::Impl::grow(std::uint64_t rounded) {
+  stats.reserved_bytes += map.growth_bytes(rounded);
+  ++stats.segments_made;
+  return map.grow(rounded);
+}
+
+// No free block serves the request. In torch's order: collect what is above the threshold; a new
+// segment; release blocks that are never split; release everything unused.
+std::optional<BlockMap::Place> CachingAllocator::Impl::grow_or_release(std::uint64_t rounded) {
+  if (rules.garbage_collection > 0) {
+    const auto threshold =
+        static_cast<std::uint64_t>(rules.garbage_collection * static_cast<double>(allowed_bytes()));
+    if (stats.reserved_bytes > threshold)
+      stats.reserved_bytes -= map.collect_garbage(stats.reserved_bytes - threshold);
+  }
+  if (has_room(rounded)) return grow(rounded);
+  const BlockMap::Released oversize = map.release_oversize(rounded);
+  stats.reserved_bytes -= oversize.size_bytes;
+  if (oversize.is_enough && has_room(rounded)) return grow(rounded);
+  empty_cache();
+  ++stats.retries;
+  if (rules.expandable_segments)  // it can keep part of a granule
+    if (const auto place = map.take(rounded)) return place;
+  if (has_room(rounded)) return grow(rounded);
+  return std::nullopt;
+}
+
 void CachingAllocator::Impl::empty_cache() { stats.reserved_bytes -= map.release_unused(); }
 
 CachingAllocator::CachingAllocator(const AllocatorRules& rules, const MemoryBudget& budget,
@@ -70,6 +108,8 @@ CachingAllocator::CachingAllocator(const AllocatorRules& rules, const MemoryBudg
     : impl_(std::make_unique<Impl>(rules, budget, device_index)) {}
 
 CachingAllocator::~CachingAllocator() = default;
+
+const AllocatorRules& CachingAllocator::rules() const { return impl_->rules; }
 
 std::uint64_t CachingAllocator::rounded(std::uint64_t size_bytes) const {
   const std::uint64_t step = impl_->rules.rounding_bytes;
@@ -85,18 +125,7 @@ BlockHandle CachingAllocator::allocate(std::uint64_t size_bytes, std::string_vie
   const bool absurd = size_bytes > (1ull << 60);
   std::optional<BlockMap::Place> place;
   if (!absurd) place = a.map.take(size);
-  if (!place && !absurd) {
-    if (a.map.growth_bytes(size) > a.free_on_device()) {
-      a.empty_cache();
-      ++a.stats.retries;
-      place = a.map.take(size);  // an expandable segment can keep part of a granule
-    }
-    if (!place && a.map.growth_bytes(size) <= a.free_on_device()) {
-      a.stats.reserved_bytes += a.map.growth_bytes(size);
-      ++a.stats.segments_made;
-      place = a.map.grow(size);
-    }
-  }
+  if (!place && !absurd) place = a.grow_or_release(size);
   if (!place) {
     const std::uint64_t wanted = absurd ? size_bytes : a.map.segment_bytes(size);
     throw OutOfMemory(a.out_of_memory_text(wanted), name, size_bytes, a.stats);

@@ -31,6 +31,13 @@ struct AllocatorRules {
   std::uint64_t large_split_remainder_bytes =
       1u << 20;                      // a large block is split when more than this is left
   bool expandable_segments = false;  // one growing segment a pool, mapped in segment_bytes granules
+  // Blocks from here on are not split, serve no smaller request, and go back to the device one by
+  // one before the whole cache does. The largest number: no limit.
+  std::uint64_t max_split_bytes = ~std::uint64_t{0};
+  // Above this share of what the process may have, free blocks that waited longest go back to the
+  // device before a new one is made; 0: off.
+  double garbage_collection = 0;
+  double memory_fraction = 1;  // of the capacity that this process may have
   OutOfMemoryWords words = OutOfMemoryWords::kCuda;
 };
 
@@ -119,6 +126,7 @@ class CachingAllocator {
   BlockHandle allocate(std::uint64_t size_bytes, std::string_view name,
                        BlockUse use = BlockUse::kActivation);
   std::uint64_t rounded(std::uint64_t size_bytes) const;
+  const AllocatorRules& rules() const;
   void empty_cache();  // gives unused segments (granules, when expandable) back to the device
   void reset_peaks();
   // Takes or gives back memory outside the pools (communicator buffers). Throws OutOfMemory.

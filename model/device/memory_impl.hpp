@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <list>
+#include <optional>
 #include <string>
 
 #include "model/device/block_map.hpp"
@@ -34,7 +35,11 @@ struct CachingAllocator::Impl {
   }
   std::uint64_t& bytes_of(BlockUse use) { return by_use[static_cast<std::size_t>(use)]; }
   void drop(LiveBlock& block) noexcept;  // one holder less; the last frees the block
-  std::uint64_t free_on_device() const;
+  std::uint64_t allowed_bytes() const;   // that the pools may have
+  std::uint64_t free_on_device() const;  // of the device itself
+  bool has_room(std::uint64_t rounded) const;
+  BlockMap::Place grow(std::uint64_t rounded);
+  std::optional<BlockMap::Place> grow_or_release(std::uint64_t rounded);
   void empty_cache();
   std::string out_of_memory_text(std::uint64_t wanted_bytes) const;
 

@@ -50,9 +50,11 @@ Json CachingAllocator::snapshot() const {
 Json CachingAllocator::state() const {
   const Impl& a = *impl_;
   Json blocks = Json::array();
+  const bool has_ages = a.rules.garbage_collection > 0;
   for (const auto& [address, block] : a.map.blocks()) {
     blocks.push_back({address, block.size, block.segment, static_cast<int>(block.pool),
                       static_cast<int>(block.state)});
+    if (has_ages) blocks.back().push_back(block.free_since);
   }
   Json live = Json::array();
   for (const LiveBlock& block : a.live) {
@@ -60,10 +62,12 @@ Json CachingAllocator::state() const {
   }
   Json stats = Json::object();
   each_saved_stat(a.stats, [&](const char* key, std::uint64_t value) { stats[key] = value; });
-  return {{"blocks", std::move(blocks)},
-          {"live", std::move(live)},
-          {"next_address", a.map.next_address()},
-          {"stats", std::move(stats)}};
+  Json state = {{"blocks", std::move(blocks)},
+                {"live", std::move(live)},
+                {"next_address", a.map.next_address()},
+                {"stats", std::move(stats)}};
+  if (has_ages) state["searches"] = a.map.searches();
+  return state;
 }
 
 Result<void> CachingAllocator::restore(const Json& state) {
@@ -72,6 +76,8 @@ Result<void> CachingAllocator::restore(const Json& state) {
   std::vector<SavedLive> saved;
   MemoryStats stats = a.stats;
   std::uint64_t next_address = 0;
+  const bool has_ages = a.rules.garbage_collection > 0;
+  std::array<std::uint64_t, 2> searches{};
   try {
     for (const Json& b : state.at("blocks")) {
       const int pool = b.at(3).get<int>(), kind = b.at(4).get<int>();
@@ -80,8 +86,9 @@ Result<void> CachingAllocator::restore(const Json& state) {
       }
       blocks[b.at(0).get<std::uint64_t>()] = {
           b.at(1).get<std::uint64_t>(), b.at(2).get<std::uint64_t>(), static_cast<PoolKind>(pool),
-          static_cast<BlockState>(kind)};
+          static_cast<BlockState>(kind), has_ages ? b.at(5).get<std::uint64_t>() : 0};
     }
+    if (has_ages) state.at("searches").get_to(searches);
     for (const Json& l : state.at("live")) {
       saved.push_back(
           {l.at(0).get<std::string>(), l.at(1).get<std::uint64_t>(), l.at(2).get<std::uint64_t>()});
@@ -115,6 +122,7 @@ Result<void> CachingAllocator::restore(const Json& state) {
   if (live_in_map != saved.size() || !a.map.assign(std::move(blocks), next_address)) {
     return bad_input("device memory: the saved blocks do not fit together");
   }
+  a.map.set_searches(searches);
   i = 0;
   a.by_use = {};
   for (LiveBlock& block : a.live) {

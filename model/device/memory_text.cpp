@@ -19,23 +19,26 @@ std::string size_text(std::uint64_t size_bytes) {
 
 std::string CachingAllocator::Impl::out_of_memory_text(std::uint64_t wanted_bytes) const {
   const std::uint64_t cached = stats.reserved_bytes - stats.allocated_bytes;
+  const std::string allowed =
+      rules.memory_fraction < 1 ? size_text(allowed_bytes()) + " allowed; " : "";
   switch (rules.words) {
     case OutOfMemoryWords::kNpu:
       // torch_npu NPUCachingAllocator.cpp (exact).
       return fmt::format(
           "NPU out of memory. Tried to allocate {} (NPU {}; {} total capacity; {} already "
           "allocated; "
-          "{} current active; {} free; {} reserved in total by PyTorch).If reserved memory is >> "
+          "{} current active; {} free; {}{} reserved in total by PyTorch).If reserved memory is >> "
           "allocated memory try setting max_split_size_mb to avoid fragmentation.",
           size_text(wanted_bytes), device_index, size_text(stats.capacity_bytes),
           size_text(stats.allocated_bytes), size_text(stats.allocated_bytes),
-          size_text(free_on_device()), size_text(stats.reserved_bytes));
+          size_text(free_on_device()), allowed, size_text(stats.reserved_bytes));
     case OutOfMemoryWords::kCuda:
       // torch 2.x CUDACachingAllocator.cpp.
       return fmt::format(
           "CUDA out of memory. Tried to allocate {}. GPU {} has a total capacity of {} of which {} "
           "is "
-          "free. Including non-PyTorch memory, this process has {} memory in use. Of the allocated "
+          "free. Including non-PyTorch memory, this process has {} memory in use. {}Of the "
+          "allocated "
           "memory {} is allocated by PyTorch, and {} is reserved by PyTorch but unallocated. If "
           "reserved but unallocated memory is large try setting "
           "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See "
@@ -44,7 +47,7 @@ std::string CachingAllocator::Impl::out_of_memory_text(std::uint64_t wanted_byte
           "(https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)",
           size_text(wanted_bytes), device_index, size_text(stats.capacity_bytes),
           size_text(free_on_device()), size_text(stats.reserve_bytes + stats.reserved_bytes),
-          size_text(stats.allocated_bytes), size_text(cached));
+          allowed, size_text(stats.allocated_bytes), size_text(cached));
     case OutOfMemoryWords::kCpu:
       // c10 CPUAllocator.cpp.
       return fmt::format(

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "harness/base/check.hpp"
+#include "model/device/alloc_conf.hpp"
 #include "model/device/embedded_profiles.hpp"
 #include "model/device/node_links.hpp"
 #include "model/device/numerics_file.hpp"
@@ -105,6 +107,9 @@ Result<void> check_profile(const DeviceProfile& profile, const std::string& wher
   NB_TRY_VOID(positive(profile.memory.cache.bandwidth, "/memory/cache/bandwidth/value"));
   NB_TRY_VOID(positive(profile.host_link.bandwidth, "/host_link/bandwidth/value"));
   NB_TRY_VOID(positive(profile.links.bandwidth, "/links/bandwidth/value"));
+  if (const auto& conf = profile.software.alloc_conf)
+    NB_TRY_VOID(parse_alloc_conf(conf->value, profile.software.out_of_memory.value,
+                                 where + ": /software/alloc_conf/value"));
   return check_numerics(profile, where);
 }
 
@@ -135,7 +140,10 @@ AllocatorRules DeviceProfile::allocator_rules() const {
   rules.large_split_remainder_bytes = software.large_split_remainder.bytes();
   rules.expandable_segments = software.expandable_segments.value;
   rules.words = software.out_of_memory.value;
-  return rules;
+  if (!software.alloc_conf) return rules;
+  const auto conf = parse_alloc_conf(software.alloc_conf->value, rules.words, "alloc_conf");
+  NB_CHECK(conf.has_value(), "[profile] {}: {}", name(), conf.error().message);
+  return with_alloc_conf(rules, *conf);
 }
 
 HostTimes DeviceProfile::host_times() const {

@@ -131,6 +131,8 @@ struct SoftwareProfile {
   Quantity attention_row_values{"element", 1}, attention_mask_side{"element"};
   Sourced<OutOfMemoryWords> out_of_memory{{"cuda", "npu", "cpu"}};
   Sourced<bool> expandable_segments;
+  // PYTORCH_NPU_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF: alloc_conf.hpp reads it; absent: not set.
+  std::optional<Sourced<std::string>> alloc_conf;
   Quantity padding{"byte"};
   Quantity rounding{"byte", 1};
   Quantity small_limit{"byte"}, small_segment{"byte"};

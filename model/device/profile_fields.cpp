@@ -134,6 +134,7 @@ FieldList SoftwareProfile::fields() {
           number("attention_mask_side", "of the mask that attention keeps", &attention_mask_side),
           choice("out_of_memory", "whose words", &out_of_memory),
           choice("expandable_segments", "growing segments", &expandable_segments),
+          {"alloc_conf", "options of the allocator: key:value,key:value", object(&alloc_conf)},
           number("padding", "added to every request", &padding),
           number("rounding", "of every request", &rounding),
           number("small_limit", "largest request of the small pool", &small_limit),
