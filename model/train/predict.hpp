@@ -6,40 +6,19 @@
 #include <optional>
 #include <string>
 
-#include "harness/base/fields.hpp"
 #include "harness/base/result.hpp"
 #include "model/device/node_links.hpp"
 #include "model/train/dry_step.hpp"
-#include "model/train/step_row.hpp"
+#include "model/train/predict_settings.hpp"
 
 namespace nb {
 
 struct DeviceProfile;
 
-struct PredictSettings {
-  std::int64_t depth = 20;
-  std::optional<std::string> model = {};  // of decoder_presets(); absent: nanochat
-  std::optional<bool> recompute = {};
-  std::int64_t vocab_size = 65536;
-  std::int64_t sequence_len = 2048;
-  std::int64_t cards = 8;                              // on all nodes together
-  std::optional<std::int64_t> nodes = {};              // absent: as few as hold the cards
-  std::optional<std::int64_t> device_batch_size = {};  // absent: the largest that fits and divides
-  std::int64_t total_batch_tokens = 524288;            // BASE, MID
-  TrainingStage stage = TrainingStage::kBase;          // not DPO
-  std::optional<std::int64_t> steps = {};              // of the whole stage: its hours and tokens
-  std::optional<std::int64_t> examples_per_step = {};  // SFT, RL: over all cards
-  // What is assumed of the data: every row, prompt and answer has this length.
-  std::optional<std::int64_t> row_tokens = {};                         // SFT: with its padding
-  std::optional<std::int64_t> prompt_tokens = {}, answer_tokens = {};  // RL
-  std::optional<std::int64_t> num_samples = {};                        // RL: of each example
-
-  std::int64_t tokens_per_step() const;  // trained on, padding included
-  FieldList fields();
-};
-
 struct Prediction {
   bool fits = false;
+  bool is_borderline =
+      false;  // with kBorderlineShare (fit_batch.hpp) more or less memory: otherwise
   std::string out_of_memory;  // the device's words when it does not fit
   std::int64_t nodes = 1;
   std::int64_t device_batch_size = 0;  // the given one, or the one that was chosen
@@ -67,8 +46,13 @@ struct Prediction {
 // between_nodes: of the profile (parse_node_links). bad_input: batch arithmetic, a depth whose
 // heads do not divide, cards or nodes that the profile does not model. Not fitting is an answer,
 // not an error.
-Result<void> check_prediction(const PredictSettings& settings);  // what needs no profile
 Result<Prediction> predict(const PredictSettings& settings, const DeviceProfile& profile,
                            const std::optional<NodeLinkProfile>& between_nodes = {});
+
+// The same step with that many rows in a micro-batch, to be run or traced as it is (dry_step.hpp).
+Result<DryStepRequest> dry_step_request(const PredictSettings& settings,
+                                        const DeviceProfile& profile,
+                                        const std::optional<NodeLinkProfile>& between_nodes,
+                                        std::int64_t device_batch_size);
 
 }  // namespace nb
