@@ -2,78 +2,134 @@
 
 #include <fmt/format.h>
 
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/fs.hpp"
+#include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
+#include "harness/cli/predict_ask.hpp"
+#include "harness/cli/predict_megatron.hpp"
 #include "harness/cli/predict_output.hpp"
+#include "harness/cli/predict_sweep.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/run/preflight.hpp"
-#include "harness/suite/device_entry.hpp"
+#include "model/train/fit_batch.hpp"
 
 namespace nb::cli {
 namespace {
 
 struct Options {
-  std::string device;
-  std::string stack;                         // eager, compiled, or a name; empty: the device's own
-  std::map<std::string, std::string> given;  // field of PredictSettings → text
-  bool json = false;
+  PredictQuestion question;
+  MegatronFlags megatron;
+  std::vector<std::string> sweeps;
+  std::string trace, plot;
+  bool fit_batch = false, csv = false, json = false;
 };
 
-// eager and compiled say how the device's own stack runs the model where it trains.
-DeviceEntry entry_of(const Options& options) {
-  DeviceEntry entry;
-  entry.name = entry.profile = options.device;
-  if (options.stack == "eager" || options.stack == "compiled")
-    entry.stacks = {{"train", options.stack}, {"tune", options.stack}};
-  else if (!options.stack.empty())
-    entry.stack = options.stack;
-  return entry;
+// Where there is one, what the allocator's options leave without effect is said aloud.
+void say_note(const PredictSubject& subject) {
+  if (const std::string note = alloc_note(subject.profile); !note.empty())
+    fmt::print(stderr, "npubench: --alloc-conf: {}\n", note);
 }
 
-Result<PredictSettings> settings_of(const Options& options) {
-  Json json = Json::object();
-  for (const auto& [field, text] : options.given) {
-    if (text.empty()) continue;
-    const Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-    json[field] = value.is_discarded() ? Json(text) : value;
-  }
-  return parse_struct<PredictSettings>(json, "predict");
+Result<void> write_trace(const Options& options, const PredictSubject& subject,
+                         const Prediction& prediction) {
+  NB_TRY(const DryStepRequest request,
+         dry_step_request(subject.settings, subject.profile, subject.between_nodes,
+                          prediction.device_batch_size));
+  NB_TRY(const std::string text, dump_json(trace_dry_step(request, subject.profile), -1));
+  return write_file(options.trace, text);
 }
 
-int predict_verb(const Options& options) {
-  const DeviceEntry entry = entry_of(options);
-  const auto device = resolve_device(entry, "--device");
-  if (!device) return fail(device.error());
-  const auto settings = settings_of(options);
-  if (!settings) return fail(settings.error());
-  const auto between_nodes = parse_node_links(device->content, "--device");
-  if (!between_nodes) return fail(between_nodes.error());
-  const auto prediction = predict(*settings, device->profile, *between_nodes);
+int show_prediction(const Options& options) {
+  const auto subject = subject_of(options.question);
+  if (!subject) return fail(subject.error());
+  const auto prediction = predict(subject->settings, subject->profile, subject->between_nodes);
   if (!prediction) return fail(prediction.error());
-  const PredictedRun run = {options.device, device->profile, *settings, *prediction};
+  say_note(*subject);
+  const PredictedRun run = {options.question.device, subject->profile, subject->settings,
+                            *prediction};
   if (options.json) {
     if (const int printed = print_json(prediction_json(run)); printed != kExitOk) return printed;
   } else if (prediction->fits) {
     fmt::print("{}", prediction_text(run));
   }
-  if (prediction->fits) return kExitOk;
-  return fail({ErrorCode::kRun, fmt::format("{}: {}; {}", options.device, prediction->out_of_memory,
-                                            largest_batch_text(*prediction))});
+  if (!prediction->fits)
+    return fail(
+        {ErrorCode::kRun,
+         fmt::format("{}: {}{}; {}", options.question.device, prediction->out_of_memory,
+                     prediction->is_borderline ? "; borderline: with 2 % more memory it fits" : "",
+                     largest_batch_text(*prediction))});
+  if (options.trace.empty()) return kExitOk;
+  const auto written = write_trace(options, *subject, *prediction);
+  return written ? kExitOk : fail(written.error());
 }
 
-}  // namespace
+int show_fit(const Options& options) {
+  const auto given = options.question.given.find("device_batch_size");
+  if (given != options.question.given.end() && !given->second.empty())
+    return fail({ErrorCode::kBadInput,
+                 "--fit-batch looks for the batch that --device-batch-size gives; leave one out"});
+  const auto subject = subject_of(options.question);
+  if (!subject) return fail(subject.error());
+  const auto batch = fit_batch(subject->settings, subject->profile, subject->between_nodes);
+  if (!batch) return fail(batch.error());
+  say_note(*subject);
+  if (options.json) return print_json(fit_json(options.question.device, *subject, *batch));
+  fmt::print("{}", fit_text(options.question.device, *subject, *batch));
+  return kExitOk;
+}
 
-Action add_predict(CLI::App& app) {
-  auto options = std::make_shared<Options>();
-  app.add_option("--device", options->device, "profile (npubench list devices)")->required();
-  app.add_option("--stack", options->stack,
-                 "software on it: eager, compiled, or a name (npubench list stacks); default: the "
-                 "device's own");
-  const PredictSettings defaults;
-  const Json values = print_struct(defaults);
+int show_sweep(const Options& options) {
+  if (!options.plot.empty())
+    if (const auto format = plot_format_of(options.plot); !format) return fail(format.error());
+  const auto sweep = run_sweep(options.question, options.sweeps);
+  if (!sweep) return fail(sweep.error());
+  if (options.json) {
+    if (const int printed = print_json(sweep_json(*sweep)); printed != kExitOk) return printed;
+  } else {
+    fmt::print("{}", options.csv ? sweep_csv(*sweep) : sweep_text(*sweep));
+  }
+  if (options.plot.empty()) return kExitOk;
+  const auto plot = sweep_plot(*sweep);
+  if (!plot) return fail(plot.error());
+  const auto drawn = draw_plot_file(*plot, options.plot, "gnuplot");
+  return drawn ? kExitOk : fail(drawn.error());
+}
+
+int show_megatron(const Options& options) {
+  if (options.fit_batch || !options.sweeps.empty() || !options.trace.empty())
+    return fail(
+        {ErrorCode::kBadInput,
+         "--fit-batch, --sweep and --trace look at dry steps; this model has a closed form, "
+         "so leave them out"});
+  const auto answer = ask_megatron(options.question, options.megatron);
+  if (!answer) return fail(answer.error());
+  if (options.json) {
+    const int printed = print_json(megatron_json(options.question, *answer));
+    if (printed != kExitOk) return printed;
+  } else {
+    fmt::print("{}", megatron_text(options.question, *answer));
+  }
+  if (answer->fits()) return kExitOk;
+  return fail({ErrorCode::kRun,
+               fmt::format("{}: {} are needed, {} are there: cut it over more cards (--tp, --pp), "
+                           "or --recompute true, --optimizer distributed",
+                           options.question.device, human_bytes(answer->memory.steady_peak_bytes),
+                           human_bytes(answer->capacity_bytes))});
+}
+
+int predict_verb(const Options& options) {
+  const auto is_megatron = asks_megatron(options.question, options.megatron);
+  if (!is_megatron) return fail(is_megatron.error());
+  if (*is_megatron) return show_megatron(options);
+  if (options.fit_batch) return show_fit(options);
+  return options.sweeps.empty() ? show_prediction(options) : show_sweep(options);
+}
+
+void add_settings(CLI::App& app, PredictQuestion& question) {
+  const Json values = print_struct(PredictSettings{});
   for (const Field& field : PredictSettings{}.fields()) {
     std::string flags = flag_of(field.name);
     if (field.name == "device_batch_size") flags += ",--device-batch";
@@ -81,13 +137,65 @@ Action add_predict(CLI::App& app) {
     const auto value = values.find(field.name);
     const bool has_default = value != values.end() && !value->is_null();
     app.add_option(
-        flags, options->given[field.name],
+        flags, question.given[field.name],
         has_default ? fmt::format("{} (default: {})", field.doc, value->dump()) : field.doc);
   }
-  app.add_flag("--json", options->json, "JSON on stdout");
+}
+
+}  // namespace
+
+Action add_predict(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  PredictQuestion& question = options->question;
+  app.add_option("--device", question.device, "profile (npubench list devices)")->required();
+  app.add_option("--stack", question.stack,
+                 "software on it: eager, compiled, or a name (npubench list stacks); default: the "
+                 "device's own");
+  app.add_option("--alloc-conf", question.alloc_conf,
+                 "options of the allocator, as PYTORCH_NPU_ALLOC_CONF and PYTORCH_CUDA_ALLOC_CONF: "
+                 "max_split_size_mb:128,garbage_collection_threshold:0.8,"
+                 "per_process_memory_fraction:1.0; expandable_segments:True")
+      ->type_name("TEXT");
+  add_settings(app, question);
+  app.add_option("--tp", options->megatron.tp,
+                 "of Megatron's models (--model llama2-7b … or FILE.json): cards that share each "
+                 "product")
+      ->type_name("N");
+  app.add_option("--pp", options->megatron.pp, "the same: stages of the pipeline")->type_name("N");
+  app.add_option("--vpp", options->megatron.vpp, "the same: parts of a stage, interleaved")
+      ->type_name("N");
+  app.add_option(
+         "--optimizer", options->megatron.optimizer,
+         "of Megatron's models: adam, or distributed over the replicas; of the others: muon")
+      ->type_name("TEXT");
+  CLI::Option* fit = app.add_flag(
+      "--fit-batch", options->fit_batch,
+      "the largest batch that fits, whether or not it divides the step, and by what margin");
+  CLI::Option* sweep =
+      app.add_option("--sweep", options->sweeps,
+                     "a prediction for each value of a flag, as a table: cards=1,2,4,8 or "
+                     "device=ascend_910b3,h100_sxm; several: their grid")
+          ->type_name("FIELD=a,b,c")
+          ->allow_extra_args(false)
+          ->excludes(fit);
+  app.add_option("--trace", options->trace,
+                 "also write the steady step of a card into FILE, as JSON that Perfetto and "
+                 "chrome://tracing open")
+      ->type_name("FILE")
+      ->excludes(fit)
+      ->excludes(sweep);
+  app.add_option("--plot", options->plot, "also draw the sweep into FILE.svg or FILE.pdf")
+      ->type_name("FILE")
+      ->needs(sweep);
+  CLI::Option* csv = app.add_flag("--csv", options->csv, "the sweep as CSV")->needs(sweep);
+  app.add_flag("--json", options->json, "JSON on stdout")->excludes(csv);
   app.footer(
-      "Exit codes: 0 it fits, 4 it does not (with the device's own message and the largest batch "
-      "that fits), 64 bad usage.");
+      "Models of Megatron's kind (llama2-7b, qwen1.5-7b, … or a file of their sizes) are answered "
+      "in closed form: --device-batch-size is the micro-batch (1), --total-batch-tokens the global "
+      "batch, --sequence-len is 4096 unless given.\n"
+      "\"borderline\": 2 % more or less memory would change the answer.\n"
+      "Exit codes: 0 it fits (or a sweep is shown), 4 it does not (with the device's own message "
+      "and the largest batch that fits) or a plot was not drawn, 64 bad usage.");
   return [options] { return predict_verb(*options); };
 }
 

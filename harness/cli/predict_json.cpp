@@ -37,6 +37,7 @@ Json prediction_json(const PredictedRun& run) {
             {"settings", print_struct(settings)},
             {"clock", "sim"},
             {"fits", prediction.fits},
+            {"borderline", prediction.is_borderline},
             {"nodes", prediction.nodes},
             {"device_batch_size", prediction.device_batch_size},
             {"device_batch_size_is_chosen", !settings.device_batch_size},
@@ -48,6 +49,7 @@ Json prediction_json(const PredictedRun& run) {
               {"unit", peak.unit},
               {"of", "card"},
               {"dtype", std::string(name(mfu_dtype(run.profile)))}}}};
+  if (const auto& conf = run.profile.software.alloc_conf) json["alloc_conf"] = conf->value;
   if (!prediction.fits) {
     json["out_of_memory"] = prediction.out_of_memory;
     json["largest_device_batch_size"] = prediction.largest_device_batch_size;
@@ -74,6 +76,22 @@ Json prediction_json(const PredictedRun& run) {
                          {"first_iteration", peak_json(prediction.first_peak)},
                          {"steady", peak_json(prediction.steady_peak)}};
   json["steady_peak_bytes_by_category"] = by_name<BlockUse>(prediction.peak_by_use);
+  return json;
+}
+
+Json fit_json(const std::string& device, const PredictSubject& subject, const FittingBatch& batch) {
+  Json json{{"device", device},
+            {"stack", subject.profile.stack},
+            {"settings", print_struct(subject.settings)},
+            {"clock", "sim"},
+            {"largest_device_batch_size", batch.rows},
+            {"capacity_bytes", batch.capacity_bytes},
+            {"needed_bytes", batch.needed_bytes},
+            {"margin", batch.rows > 0 ? Json(batch.margin()) : Json()},
+            {"one_row_more_needs_bytes", batch.next_needed_bytes},
+            {"one_row_more_lacks", batch.next_lack()},
+            {"borderline", batch.is_borderline()}};
+  if (const auto& conf = subject.profile.software.alloc_conf) json["alloc_conf"] = conf->value;
   return json;
 }
 

@@ -5,7 +5,9 @@
 #include <string>
 
 #include "harness/base/json_io.hpp"
+#include "harness/cli/predict_ask.hpp"
 #include "model/device/profile.hpp"
+#include "model/train/fit_batch.hpp"
 #include "model/train/predict.hpp"
 
 namespace nb::cli {
@@ -20,5 +22,12 @@ struct PredictedRun {
 
 Json prediction_json(const PredictedRun& run);
 std::string prediction_text(const PredictedRun& run);  // of one that fits
+
+Json fit_json(const std::string& device, const PredictSubject& subject, const FittingBatch& batch);
+std::string fit_text(const std::string& device, const PredictSubject& subject,
+                     const FittingBatch& batch);
+
+// What of the profile's alloc_conf has no effect; empty: nothing.
+std::string alloc_note(const DeviceProfile& profile);
 
 }  // namespace nb::cli

@@ -7,6 +7,7 @@
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/cli/predict_output.hpp"
+#include "model/device/alloc_conf.hpp"
 #include "model/train/mfu.hpp"
 
 namespace nb::cli {
@@ -90,8 +91,47 @@ std::string prediction_text(const PredictedRun& run) {
   rows.push_back(
       {"  held by",
        shares_text<BlockUse>(p.peak_by_use, static_cast<double>(p.steady_peak.allocated_bytes))});
-  rows.push_back({"peak memory, reserved", bytes_text(p.peak_reserved_bytes)});
+  rows.push_back(
+      {"peak memory, reserved",
+       bytes_text(p.peak_reserved_bytes) +
+           (p.is_borderline ? " (borderline: with 2 % less memory it does not fit)" : "")});
+  if (const auto& conf = run.profile.software.alloc_conf)
+    rows.push_back({"allocator", conf->value});
   return to_text(table, kTextWidth);
+}
+
+std::string fit_text(const std::string& device, const PredictSubject& subject,
+                     const FittingBatch& batch) {
+  const PredictSettings& settings = subject.settings;
+  TextTable table{{"simulated", ""}, {}};
+  auto& rows = table.rows;
+  rows.push_back({"device", fmt::format("{} × {}", settings.cards, device)});
+  rows.push_back(
+      {"model", fmt::format("{} d{}, {} of {} tokens a row", settings.model.value_or("nanochat"),
+                            settings.depth, name(settings.stage), settings.sequence_len)});
+  rows.push_back({"capacity", bytes_text(batch.capacity_bytes)});
+  rows.push_back({"largest batch that fits",
+                  batch.rows == 0 ? "none: not even one row"
+                                  : fmt::format("{} a card", count_text(batch.rows, "row"))});
+  if (batch.rows > 0)
+    rows.push_back(
+        {"  it needs", fmt::format("{}: {:.1f} % of the capacity are left",
+                                   bytes_text(batch.needed_bytes), 100 * batch.margin())});
+  rows.push_back({"  one row more needs",
+                  fmt::format("{}: {:.1f} % of the capacity are lacking",
+                              bytes_text(batch.next_needed_bytes), 100 * batch.next_lack())});
+  if (batch.is_borderline())
+    rows.push_back({"borderline", "within 2 % of the capacity, which is less than our error"});
+  if (const auto& conf = subject.profile.software.alloc_conf)
+    rows.push_back({"allocator", conf->value});
+  return to_text(table, kTextWidth);
+}
+
+std::string alloc_note(const DeviceProfile& profile) {
+  const auto& text = profile.software.alloc_conf;
+  if (!text) return "";
+  const auto conf = parse_alloc_conf(text->value, profile.software.out_of_memory.value, "");
+  return conf ? alloc_conf_note(*conf) : "";
 }
 
 }  // namespace nb::cli

@@ -1,0 +1,34 @@
+// What the command line of `npubench predict` asks of nanochat's dry steps, and the answer. Knows
+// flags as texts; how answers look is predict_output.hpp's.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "harness/base/result.hpp"
+#include "model/device/profile.hpp"
+#include "model/train/predict.hpp"
+
+namespace nb::cli {
+
+struct PredictQuestion {
+  std::string device;
+  std::string stack;                         // eager, compiled, or a name; empty: the device's own
+  std::string alloc_conf;                    // empty: the stack's own
+  std::map<std::string, std::string> given;  // field of PredictSettings → text; empty: not given
+};
+
+// The same with one entry changed: "device", "stack", "alloc_conf" or a field, with _ or -.
+// bad_input: no such entry, with the nearest name.
+Result<PredictQuestion> with_entry(PredictQuestion question, const std::string& field,
+                                   const std::string& text);
+
+struct PredictSubject {
+  DeviceProfile profile;
+  PredictSettings settings;
+  std::optional<NodeLinkProfile> between_nodes;
+};
+Result<PredictSubject> subject_of(const PredictQuestion& question);
+
+}  // namespace nb::cli

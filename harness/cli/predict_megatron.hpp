@@ -1,0 +1,43 @@
+// `npubench predict --model llama2-7b --tp 8`: a training step of Megatron's kind in closed form
+// (model/predict), with the flags that it shares with nanochat's dry steps and its own.
+#pragma once
+
+#include <string>
+
+#include "harness/base/json_io.hpp"
+#include "harness/base/result.hpp"
+#include "harness/cli/predict_ask.hpp"
+#include "model/device/profile.hpp"
+#include "model/predict/megatron_job.hpp"
+#include "model/predict/megatron_memory.hpp"
+#include "model/predict/megatron_step.hpp"
+
+namespace nb::cli {
+
+// Flags of its own as texts; empty: not given.
+struct MegatronFlags {
+  std::string tp = {}, pp = {}, vpp = {};
+  std::string optimizer = {};  // adam, distributed
+};
+
+// Whose answer is asked for: that of a decoder's preset, by a dry step, or this one's. bad_input:
+// a model that neither knows, with the nearest name; flags of its own with a decoder's preset.
+Result<bool> asks_megatron(const PredictQuestion& question, const MegatronFlags& flags);
+
+struct MegatronAnswer {
+  DeviceProfile profile;
+  MegatronJob job;
+  MegatronStep step;
+  MegatronMemory memory;
+  double capacity_bytes = 0;  // that weights and activations may have
+
+  bool fits() const { return memory.steady_peak_bytes <= capacity_bytes; }
+};
+// bad_input, one sentence: flags that decide nothing here, a file without a size, ranks that tp x
+// pp does not divide, heads that tp does not, tokens that are no whole rows.
+Result<MegatronAnswer> ask_megatron(const PredictQuestion& question, const MegatronFlags& flags);
+
+Json megatron_json(const PredictQuestion& question, const MegatronAnswer& answer);
+std::string megatron_text(const PredictQuestion& question, const MegatronAnswer& answer);
+
+}  // namespace nb::cli

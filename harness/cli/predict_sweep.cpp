@@ -1,0 +1,216 @@
+#include "harness/cli/predict_sweep.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/csv.hpp"
+#include "harness/base/table.hpp"
+#include "harness/base/text_width.hpp"
+#include "harness/cli/predict_output.hpp"
+
+namespace nb::cli {
+namespace {
+
+constexpr std::size_t kMostPoints = 1000, kMostLines = 6;
+
+struct Axis {
+  std::string field;
+  std::vector<std::string> values;
+};
+
+Result<Axis> axis_of(const std::string& spec) {
+  const std::size_t equals = spec.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == spec.size())
+    return bad_input(fmt::format(
+        "--sweep: \"{}\" is not FIELD=a,b,c: cards=1,2,4,8 or device=ascend_910b3,h100_sxm", spec));
+  Axis axis{spec.substr(0, equals), {}};
+  for (std::size_t at = equals + 1; at <= spec.size();) {
+    // Entries of an allocator's options are separated by commas: its values by semicolons.
+    const char comma = axis.field.starts_with("alloc") ? ';' : ',';
+    const std::size_t end = std::min(spec.find(comma, at), spec.size());
+    if (end == at)
+      return bad_input(fmt::format("--sweep: \"{}\" has an empty value; write FIELD=a,b,c", spec));
+    axis.values.push_back(spec.substr(at, end - at));
+    at = end + 1;
+  }
+  return axis;
+}
+
+std::string_view largest_limit(const Prediction& p) {
+  const auto& parts = p.account.limit_ns;
+  return name(static_cast<TimeLimit>(std::ranges::max_element(parts) - parts.begin()));
+}
+
+std::optional<double> number_of(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || at != end) return std::nullopt;
+  return value;
+}
+
+std::string point_text(const Sweep& sweep, const std::vector<std::string>& values,
+                       std::size_t count) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < count; ++i)
+    words.push_back(fmt::format("{}={}", sweep.fields[i], values[i]));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string fit_text(const Prediction& p) {
+  return fmt::format("{}{}", p.fits ? "yes" : "no", p.is_borderline ? ", borderline" : "");
+}
+
+Result<void> add_points(const PredictQuestion& question, const std::vector<Axis>& axes,
+                        std::vector<std::string> values, Sweep& sweep) {
+  if (values.size() == axes.size()) {
+    const std::string where = "--sweep: " + point_text(sweep, values, values.size());
+    SweepPoint point{std::move(values), question, {}, {}};
+    NB_TRY(point.subject, subject_of(question), where);
+    NB_TRY(point.prediction,
+           predict(point.subject.settings, point.subject.profile, point.subject.between_nodes),
+           where);
+    sweep.points.push_back(std::move(point));
+    return {};
+  }
+  const Axis& axis = axes[values.size()];
+  for (const std::string& value : axis.values) {
+    NB_TRY(const PredictQuestion next, with_entry(question, axis.field, value));
+    std::vector<std::string> longer = values;
+    longer.push_back(value);
+    NB_TRY_VOID(add_points(next, axes, std::move(longer), sweep));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Sweep> run_sweep(const PredictQuestion& question, const std::vector<std::string>& specs) {
+  std::vector<Axis> axes;
+  Sweep sweep;
+  std::size_t count = 1;
+  for (const std::string& spec : specs) {
+    NB_TRY(const Axis axis, axis_of(spec));
+    if (std::ranges::count(sweep.fields, axis.field) > 0)
+      return bad_input(fmt::format("--sweep: {} is swept twice; list all values once", axis.field));
+    count *= axis.values.size();
+    sweep.fields.push_back(axis.field);
+    axes.push_back(axis);
+  }
+  if (count > kMostPoints)
+    return bad_input(
+        fmt::format("--sweep: {} points are more than {}; sweep fewer values", count, kMostPoints));
+  NB_TRY_VOID(add_points(question, axes, {}, sweep));
+  return sweep;
+}
+
+std::string sweep_text(const Sweep& sweep) {
+  TextTable table{sweep.fields, {}};
+  for (const char* column : {"rows", "step", "tok/s", "MFU", "peak memory", "limited by", "fits"})
+    table.header.emplace_back(column);
+  for (const SweepPoint& point : sweep.points) {
+    const Prediction& p = point.prediction;
+    std::vector<std::string> row = point.values;
+    row.push_back(std::to_string(p.device_batch_size));
+    if (p.fits) {
+      row.push_back(human_time_ns(p.step_time_ns));
+      row.push_back(human_rate(p.throughput_tok_s, ""));
+      row.push_back(fmt::format("{:.1f} %", 100 * p.mfu));
+      row.push_back(human_bytes(static_cast<double>(p.peak_allocated_bytes)));
+      row.emplace_back(largest_limit(p));
+    } else {
+      row.insert(row.end(), {"—", "—", "—", "—", "—"});
+    }
+    row.push_back(fit_text(p));
+    table.rows.push_back(std::move(row));
+  }
+  return to_text(table, kTextWidth);
+}
+
+std::string sweep_csv(const Sweep& sweep) {
+  std::vector<std::string> header = sweep.fields;
+  for (const char* column :
+       {"fits", "borderline", "rows", "accumulation_steps", "step_time_ns", "communication_time_ns",
+        "throughput_tok_s", "mfu", "peak_allocated_bytes", "peak_reserved_bytes", "limited_by"})
+    header.emplace_back(column);
+  std::string csv = csv_line(header) + "\n";
+  for (const SweepPoint& point : sweep.points) {
+    const Prediction& p = point.prediction;
+    std::vector<std::string> row = point.values;
+    row.insert(row.end(), {p.fits ? "1" : "0", p.is_borderline ? "1" : "0",
+                           std::to_string(p.device_batch_size)});
+    if (p.fits)
+      row.insert(row.end(), {std::to_string(p.accumulation_steps), number_text(p.step_time_ns),
+                             number_text(p.communication_time_ns), number_text(p.throughput_tok_s),
+                             number_text(p.mfu), std::to_string(p.peak_allocated_bytes),
+                             std::to_string(p.peak_reserved_bytes), std::string(largest_limit(p))});
+    row.resize(header.size());
+    csv += csv_line(row) + "\n";
+  }
+  return csv;
+}
+
+Json sweep_json(const Sweep& sweep) {
+  Json points = Json::array();
+  for (const SweepPoint& point : sweep.points) {
+    Json values = Json::object();
+    for (std::size_t i = 0; i < sweep.fields.size(); ++i) values[sweep.fields[i]] = point.values[i];
+    points.push_back({{"values", std::move(values)},
+                      {"prediction", prediction_json({point.question.device, point.subject.profile,
+                                                      point.subject.settings, point.prediction})}});
+  }
+  return {{"fields", sweep.fields}, {"points", std::move(points)}};
+}
+
+Result<Plot> sweep_plot(const Sweep& sweep) {
+  Plot plot;
+  plot.name = "sweep";
+  plot.title = "predicted throughput, simulated clock";
+  const std::size_t last = sweep.fields.size() - 1;
+  plot.x_label = sweep.fields[last];
+  plot.y_label = "tok/s";
+  const bool is_numeric = std::ranges::all_of(sweep.points, [&](const SweepPoint& point) {
+    return number_of(point.values[last]).has_value();
+  });
+  bool fits = false;
+  std::map<std::string, std::size_t> places;  // of a line in plot.series
+  for (const SweepPoint& point : sweep.points) {
+    const std::string line = is_numeric ? point_text(sweep, point.values, last) : "";
+    const auto [place, is_new] = places.emplace(line, plot.series.size());
+    if (is_new) {
+      plot.series.emplace_back();
+      plot.series.back().title = line.empty() ? "tok/s" : line;
+      plot.series.back().with_points = true;
+    }
+    PlotSeries& series = plot.series[place->second];
+    fits = fits || point.prediction.fits;
+    if (is_numeric) {
+      if (!point.prediction.fits) continue;
+      series.x.push_back(*number_of(point.values[last]));
+      series.y.push_back(point.prediction.throughput_tok_s);
+    } else {
+      plot.kind = PlotKind::kBars;
+      plot.categories.push_back(point_text(sweep, point.values, last + 1));
+      series.values.push_back(
+          point.prediction.fits ? std::optional(point.prediction.throughput_tok_s) : std::nullopt);
+      series.labels.push_back(point.prediction.fits
+                                  ? human_rate(point.prediction.throughput_tok_s, "tok/s")
+                                  : "does not fit");
+    }
+  }
+  if (plot.kind == PlotKind::kBars) std::swap(plot.x_label, plot.y_label), plot.y_label.clear();
+  if (!fits) return bad_input("--plot: nothing of the sweep fits, so nothing can be drawn");
+  if (plot.series.size() > kMostLines)
+    return bad_input(
+        fmt::format("--plot: {} lines are more than can be told apart; sweep at most "
+                    "{} values in all fields but the last",
+                    plot.series.size(), kMostLines));
+  return plot;
+}
+
+}  // namespace nb::cli

@@ -1,0 +1,120 @@
+// Flags of `npubench predict`: the trace, the fitting batch, sweeps, the allocator's options, jobs
+// of Megatron's kind; and how each refuses what cannot be.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "harness/base/csv.hpp"
+#include "harness/base/fs.hpp"
+#include "harness/base/text_width.hpp"
+#include "tests/e2e/bench.hpp"
+
+namespace nb::test {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words small_step(const Words& more) {
+  Words words = {
+      "predict", "--device",       "ascend_910b3", "--depth", "2", "--vocab-size",
+      "512",     "--sequence-len", "64",           "--ranks", "1", "--total-batch-tokens",
+      "1024"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+TEST(PredictFlags, TraceOpensInPerfetto) {
+  const Bench bench;
+  const fs::path file = bench.results() / "step.json";
+  const auto result = bench(small_step({"--device-batch", "4", "--trace", file.string()}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto text = read_file(file);
+  ASSERT_TRUE(text);
+  const Json trace = Json::parse(*text);
+  EXPECT_GT(trace.at("traceEvents").size(), 100U);
+}
+
+TEST(PredictFlags, FitBatchSaysTheMargin) {
+  const Bench bench;
+  const auto text = bench(small_step({"--fit-batch"}));
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_NE(text.out.find("largest batch that fits"), std::string::npos) << text.out;
+  const Json json = Json::parse(bench(small_step({"--fit-batch", "--json"})).out);
+  EXPECT_GT(json.at("largest_device_batch_size").get<int>(), 100);
+  EXPECT_GE(json.at("margin").get<double>(), 0);
+  EXPECT_GT(json.at("one_row_more_lacks").get<double>(), 0);
+  const auto both = bench(small_step({"--fit-batch", "--device-batch", "4"}));
+  EXPECT_EQ(both.exit_code, 64);
+  EXPECT_NE(both.err.find("leave one out"), std::string::npos) << both.err;
+}
+
+TEST(PredictFlags, SweepsAreTablesAndCsv) {
+  const Bench bench;
+  const Words sweep = small_step({"--sweep", "cards=1,2,4", "--device-batch", "1"});
+  const auto table = bench(sweep);
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  std::istringstream lines(table.out);
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_LE(display_width(line), kTextWidth) << line;
+  Words csv = sweep;
+  csv.push_back("--csv");
+  const auto parsed = parse_csv(bench(csv).out, "sweep");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->rows.size(), 3U);
+  EXPECT_EQ(bench(small_step({"--sweep", "card=1,2"})).exit_code, 64);
+  EXPECT_EQ(bench(small_step({"--csv"})).exit_code, 64);
+}
+
+TEST(PredictFlags, AllocConfIsReadAsTheFrameworksReadIt) {
+  const Bench bench;
+  const auto run =
+      bench(small_step({"--device-batch", "4", "--json", "--alloc-conf", "max_split_size_mb:32"}));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(Json::parse(run.out).at("alloc_conf"), "max_split_size_mb:32");
+  const auto both =
+      bench(small_step({"--alloc-conf", "max_split_size_mb:32,expandable_segments:True"}));
+  EXPECT_EQ(both.exit_code, 64);
+  EXPECT_NE(both.err.find("please set `expandable_segments` to `False`"), std::string::npos)
+      << both.err;
+  const auto noted = bench(
+      small_step({"--device-batch", "4", "--alloc-conf", "garbage_collection_threshold:0.8"}));
+  EXPECT_EQ(noted.exit_code, 0);
+  EXPECT_NE(noted.err.find("per_process_memory_fraction"), std::string::npos) << noted.err;
+}
+
+TEST(PredictFlags, MegatronsModelsHaveAClosedForm) {
+  const Bench bench;
+  const Words job = {"predict", "--device", "ascend_910b3", "--model", "llama2-7b", "--ranks", "8"};
+  Words cut = job;
+  cut.insert(cut.end(), {"--tp", "8"});
+  const auto text = bench(cut);
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_NE(text.out.find("tp 8, pp 1, dp 1"), std::string::npos) << text.out;
+  const auto whole = bench(job);  // 18 bytes a parameter on each card
+  EXPECT_EQ(whole.exit_code, 4) << whole.out;
+  Words uneven = job;
+  uneven.insert(uneven.end(), {"--tp", "3"});
+  EXPECT_EQ(bench(uneven).exit_code, 64);
+  Words unknown = job;
+  unknown[4] = "lama2-7b";
+  const auto refused = bench(unknown);
+  EXPECT_EQ(refused.exit_code, 64);
+  EXPECT_NE(refused.err.find("did you mean \"llama2-7b\"?"), std::string::npos) << refused.err;
+}
+
+// d32, 16 ranks, batch 2, 2,097,152 tokens: of 32 micro-batches a few are simulated, so the answer
+// comes at once. The limit leaves room for a busy host; .06 s were measured.
+TEST(PredictFlags, AFullSizeStepIsAnsweredInAMoment) {
+  const Bench bench;
+  const auto start = std::chrono::steady_clock::now();
+  const auto run = bench({"predict", "--device", "ascend_910c", "--ranks", "16", "--depth", "32",
+                          "--device-batch", "2", "--total-batch-tokens", "2097152"});
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_LT(took.count(), 2.0);
+}
+
+}  // namespace
+}  // namespace nb::test

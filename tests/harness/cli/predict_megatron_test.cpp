@@ -1,0 +1,130 @@
+#include "harness/cli/predict_megatron.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "harness/base/fs.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace nb::cli {
+namespace {
+
+PredictQuestion llama(const std::string& device) {
+  PredictQuestion question;
+  question.device = device;
+  question.given = {{"model", "llama2-7b"}, {"cards", "8"}, {"total_batch_tokens", "1048576"}};
+  return question;
+}
+
+std::string megatron_refusal(const PredictQuestion& question, const MegatronFlags& flags = {}) {
+  const auto asks = asks_megatron(question, flags);
+  if (!asks) return asks.error().message;
+  if (!*asks) return "";
+  const auto answer = ask_megatron(question, flags);
+  return answer ? "" : answer.error().message;
+}
+
+TEST(PredictMegatron, TakesTheModelsThatThePresetsLack) {
+  EXPECT_TRUE(*asks_megatron(llama("h100_sxm"), {}));
+  PredictQuestion preset = llama("h100_sxm");
+  preset.given["model"] = "gpt2";
+  EXPECT_FALSE(*asks_megatron(preset, {}));
+  preset.given["model"] = "";
+  EXPECT_FALSE(*asks_megatron(preset, {}));
+  EXPECT_NE(megatron_refusal(preset, {.tp = "2"}).find("--tp: presets of the decoder are not cut"),
+            std::string::npos);
+  preset.given["model"] = "llama2-7";
+  EXPECT_NE(megatron_refusal(preset).find("did you mean \"llama2-7b\"?"), std::string::npos);
+}
+
+TEST(PredictMegatron, CutsTheJobAsTheFlagsSay) {
+  PredictQuestion question = llama("ascend_910b3");
+  question.given["device_batch_size"] = "2";
+  question.given["recompute"] = "true";
+  const auto answer =
+      ask_megatron(question, {.tp = "2", .pp = "2", .vpp = "2", .optimizer = "distributed"});
+  ASSERT_TRUE(answer) << answer.error().message;
+  const MegatronRun& run = answer->job.run;
+  EXPECT_EQ(run.dp(), 2);
+  EXPECT_EQ(run.global_batch, 256);  // rows of 4096
+  EXPECT_EQ(run.micro_batches(), 64);
+  EXPECT_EQ(run.vpp, 2);
+  EXPECT_EQ(run.recompute, MegatronRecompute::kFull);
+  EXPECT_TRUE(run.distributed_optimizer);
+  EXPECT_EQ(answer->profile.stack, "megatron_mindspeed");
+  EXPECT_EQ(ask_megatron(llama("h100_sxm"), {.tp = "8"})->profile.stack, "megatron_cuda");
+}
+
+TEST(PredictMegatron, PartsAddUpToTheStep) {
+  for (const MegatronFlags& flags : {MegatronFlags{.tp = "8"}, MegatronFlags{.pp = "8"},
+                                     MegatronFlags{.tp = "2", .pp = "2", .vpp = "4"}}) {
+    const PredictQuestion question = llama("ascend_910b3");
+    const auto answer = ask_megatron(question, flags);
+    ASSERT_TRUE(answer) << answer.error().message;
+    const Json json = megatron_json(question, *answer);
+    double sum = 0;
+    for (const Json& part : json.at("time_by_part_ns")) sum += part.get<double>();
+    const auto step_ns = json.at("step_time_ns").get<double>();
+    EXPECT_NEAR(sum, step_ns, 1e-9 * step_ns);
+    EXPECT_EQ(json.at("parameters"), 6738415616);
+    EXPECT_GT(json.at("mfu").get<double>(), 0.2);
+    EXPECT_LT(json.at("mfu").get<double>(), 0.9);
+    EXPECT_NE(megatron_text(question, *answer).find("6,738,415,616"), std::string::npos);
+  }
+}
+
+// Static memory: 18 bytes a parameter on one card; 6 + 12/8 with the distributed optimizer.
+TEST(PredictMegatron, TheDistributedOptimizerSharesTwelveBytes) {
+  const PredictQuestion question = llama("ascend_910b3");
+  const auto plain = ask_megatron(question, {.optimizer = "adam"});
+  const auto shared = ask_megatron(question, {.optimizer = "distributed"});
+  ASSERT_TRUE(plain && shared);
+  const double parameters = 6738415616.;
+  EXPECT_NEAR(plain->memory.static_bytes, 18 * parameters, 1e-3 * parameters);
+  EXPECT_NEAR(shared->memory.static_bytes, 7.5 * parameters, 1e-3 * parameters);
+  EXPECT_FALSE(plain->fits());
+}
+
+TEST(PredictMegatron, ReadsModelFilesAndNamesWhatTheyLack) {
+  const test::TempDir folder;
+  const auto ask = [&](const std::string& json) {
+    const fs::path file = folder.path() / "m.json";
+    EXPECT_TRUE(write_file(file, json));
+    PredictQuestion question = llama("h100_sxm");
+    question.given["model"] = file.string();
+    return megatron_refusal(question, {.tp = "2"});
+  };
+  EXPECT_EQ(ask(R"({"layers": 4, "width": 512, "hidden": 1024, "heads": 8, "vocab": 4096})"), "");
+  EXPECT_NE(ask(R"({"layers": 4, "width": 512, "heads": 8, "vocab": 4096})").find("/hidden"),
+            std::string::npos);
+  EXPECT_NE(ask(R"({"layers": 4, "width": 512, "hidden": 1024, "heads": 7, "vocab": 4096})")
+                .find("heads"),
+            std::string::npos);
+}
+
+TEST(PredictMegatron, RefusesWhatCannotBeInOneSentence) {
+  PredictQuestion question = llama("ascend_910b3");
+  const std::pair<MegatronFlags, const char*> cases[] = {
+      {{.tp = "3"}, "ranks 8 is not divisible by tp"},
+      {{.tp = "x"}, "--tp: \"x\" is not a whole number"},
+      {{.tp = "0"}, "--tp: \"0\" is not a whole number"},
+      {{.vpp = "2"}, "vpp 2 interleaves stages of a pipeline"},
+      {{.optimizer = "muon"}, "--optimizer: \"muon\" is not adam or distributed"}};
+  for (const auto& [flags, expected] : cases)
+    EXPECT_NE(megatron_refusal(question, flags).find(expected), std::string::npos)
+        << megatron_refusal(question, flags);
+  question.given["depth"] = "12";
+  EXPECT_NE(megatron_refusal(question).find("depth: decides nothing for llama2-7b"),
+            std::string::npos);
+  question.given.erase("depth");
+  question.given["total_batch_tokens"] = "5000";
+  EXPECT_NE(megatron_refusal(question).find("give 4096 or 8192"), std::string::npos);
+  question.given["total_batch_tokens"] = "1048576";
+  question.given["recompute"] = "some";
+  EXPECT_NE(megatron_refusal(question).find("--recompute: \"some\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace nb::cli
