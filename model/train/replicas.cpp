@@ -1,5 +1,6 @@
 #include "model/train/replicas.hpp"
 
+#include <cmath>
 #include <span>
 #include <utility>
 
@@ -79,6 +80,7 @@ StepOutcome run_step_with(Replica& replica, Decoder& decoder, OptimizerList opti
   }
   outcome.loss /= micro_batches;
   outcome.grad_norm = (clip(decoder, plan) + clip(replica.decoder(), plan)) / 2;
+  if (!std::isfinite(outcome.grad_norm)) return outcome;  // as apply_gradients: nothing is changed
   std::vector<Parameter*> mine = decoder.trained_parameters(),
                           other = replica.decoder().trained_parameters();
   for (std::size_t i = 0; i < mine.size(); ++i)

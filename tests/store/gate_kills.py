@@ -147,6 +147,7 @@ def main():
             before[1], torn_nights = check_lines(files[1], before[1], [])
             assert before[1].count("\n") >= had + gated, "a finished gate has no line"
             halves = torn + torn_nights
+            assert halves <= sum(killed.values()), "more half lines than processes were killed"
             for _, made, _ in commands:
                 for path in made:
                     check_file(path)

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -154,6 +156,37 @@ TEST_F(BaseWithDefects, ReplicasWhoseGradientsAreAllAveragedStayEqual) {
     EXPECT_EQ(differing_parameters(model.decoder, other.decoder()).empty(),
               averaged == Averaged::kAll);
   }
+}
+
+// Both replicas keep their weights, as one model does.
+TEST_F(BaseWithDefects, AStepOfReplicasWhoseNormIsNotFiniteChangesNoWeight) {
+  auto loader = TokenLoader::create(data_.train);
+  ASSERT_TRUE(loader);
+  Device device(load_profile("ascend_910b3").value(), ExecutionMode::kExecute);
+  TrainedModel model(decoder_config(settings_, data_.tokenizer.vocab_size()).value(), device);
+  model.decoder.init(1);
+  model.optimizers = make_optimizers(model.decoder, {});
+  auto replica = std::make_unique<Replica>(model.decoder.config(), device, OptimizerRates{},
+                                           OptimizerRules{}, /*seed=*/1, Averaged::kMatrices);
+  Replica& other = *replica;
+  model.optimizers.push_back(std::move(replica));
+  // A NaN in one replica alone makes the norm NaN; the other stays as it was.
+  other.decoder().parameters().front().value.host()[0] = std::numeric_limits<float>::quiet_NaN();
+  for (Parameter& p : other.decoder().parameters())
+    if (p.name == "lm_head.weight") p.value.host()[0] = std::numeric_limits<float>::quiet_NaN();
+  const Decoder* trained = &model.decoder;
+  std::vector<float> before;
+  for (const Parameter& p : trained->parameters())
+    before.insert(before.end(), p.value.host().begin(), p.value.host().end());
+  const StepOutcome outcome =
+      run_step_with(other, model.decoder, model.optimizers, {.accumulation_steps = 2}, {0},
+                    [&] { return loader->next(2, 32); });
+  EXPECT_FALSE(std::isfinite(outcome.grad_norm));
+  EXPECT_NE(outcome.not_finite, "");
+  std::vector<float> after;
+  for (const Parameter& p : trained->parameters())
+    after.insert(after.end(), p.value.host().begin(), p.value.host().end());
+  EXPECT_EQ(before, after);
 }
 
 TEST(TrainingDefects, OptimizerRulesAreTheOnesThatTheirNamesSay) {
