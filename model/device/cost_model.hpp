@@ -18,6 +18,10 @@ struct KernelCost {
 // NB_CHECK fails when the matrix unit does not have the kernel's dtype.
 KernelCost kernel_cost(const Kernel& kernel, const DeviceProfile& profile);
 
+// A kernel that only brings operands to the matrix unit from main memory, converted on their way,
+// in rows of burst_bytes: the load of a product without its arithmetic.
+std::int64_t operand_load_ns(const Kernel& kernel, const DeviceProfile& profile);
+
 // Output tiles of a matrix product and the rounds in which the cores work through them.
 struct TileCount {
   std::int64_t tiles = 0;

@@ -29,6 +29,11 @@ struct Kernel {
   bool backward = false;          // attention: which efficiency
   std::int64_t burst_bytes = 0;   // that lie together in memory, where it is few; 0: many
   bool is_causal_square = false;  // attention: every query sees the keys up to its own
+  // What single measured kernels say of themselves (model/predict); no lowering sets them.
+  bool is_unaligned = false;    // vector: rows begin off the boundary of a burst
+  double cached_share = 0;      // vector: of what is read, found in the last-level cache
+  bool reads_uncached = false;  // vector: reads leave that cache aside, so the result stays in it
+  bool is_nz = false;           // matrix: the right operand lies in the matrix unit's own format
 };
 
 // Allocated before kernel `first` is launched, freed after kernel `last`; saved: kept for backward

@@ -75,7 +75,8 @@ struct MemoryProfile {
   Quantity usable{"GiB"};    // total capacity that the framework prints
   Quantity cache_resident{
       "share"};  // a kernel whose bytes fit this share of the cache runs at its rate
-  Quantity short_burst{"share"};  // of the rate, where 128 bytes lie together; 1: no loss
+  Quantity short_burst{"share"};      // of the rate, where 128 bytes lie together; 1: no loss
+  std::optional<Quantity> unaligned;  // share of the rate, of rows off the boundary; absent: 1
   FieldList fields();
 };
 
@@ -108,7 +109,10 @@ struct LinkProfile {
   Quantity bandwidth{
       "GB/s"};  // 1/β: ring: of the ring; mesh: of one of the links that run together
   Quantity reduce_bandwidth{"GB/s"};  // 1/γ; 0: the sum costs nothing beside the transfer
-  Quantity timeout{"s"};              // longest wait for the slowest rank, simulated
+  // Of communication that may run beside compute; absent: none. For the closed form of Megatron's
+  // steps (model/predict); the timeline of executed and dry runs knows what ran beside what.
+  std::optional<Quantity> hidden_share;
+  Quantity timeout{"s"};  // longest wait for the slowest rank, simulated
   FieldList fields();
 };
 

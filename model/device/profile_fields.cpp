@@ -91,7 +91,9 @@ FieldList MemoryProfile::fields() {
           number("usable", "capacity that the framework sees", &usable),
           number("cache_resident", "share of the cache within which kernels run at its rate",
                  &cache_resident),
-          number("short_burst", "share of the rate with bursts of 128 B", &short_burst)};
+          number("short_burst", "share of the rate with bursts of 128 B", &short_burst),
+          optional_number("unaligned", "share of the rate where rows are unaligned", &unaligned,
+                          "share")};
 }
 
 FieldList LaunchProfile::fields() {
@@ -112,13 +114,15 @@ FieldList HostLinkProfile::fields() {
 }
 
 FieldList LinkProfile::fields() {
-  return {choice("library", "of collectives", &library),
-          choice("algorithm", "of collectives", &algorithm),
-          number("devices", "directly linked", &devices),
-          number("latency", "of a step", &latency),
-          number("bandwidth", "of the ring, or of each link of the mesh", &bandwidth),
-          number("reduce_bandwidth", "rate of summing; 0: free", &reduce_bandwidth),
-          number("timeout", "longest wait for the slowest rank", &timeout)};
+  return {
+      choice("library", "of collectives", &library),
+      choice("algorithm", "of collectives", &algorithm),
+      number("devices", "directly linked", &devices),
+      number("latency", "of a step", &latency),
+      number("bandwidth", "of the ring, or of each link of the mesh", &bandwidth),
+      number("reduce_bandwidth", "rate of summing; 0: free", &reduce_bandwidth),
+      optional_number("hidden_share", "of communication beside compute", &hidden_share, "share"),
+      number("timeout", "longest wait for the slowest rank", &timeout)};
 }
 
 FieldList SoftwareProfile::fields() {

@@ -108,6 +108,7 @@ Result<std::vector<FamilyConstant>> parse_constants(const NamedJson& family) {
     c.name = name;
     const FieldRules required{.required = true};
     NB_TRY_VOID(parse_fields({{"at", "the profile's entry", &c.pointer, required},
+                              {"also", "a second entry with the same value", &c.also},
                               {"value", "the number", &c.value, required},
                               {"unit", "its unit", &c.unit, required},
                               {"min", "smallest that physics allows", &c.min, required},
@@ -127,19 +128,25 @@ Result<std::vector<FamilyConstant>> parse_constants(const NamedJson& family) {
   return constants;
 }
 
+Result<void> put_constant(Json& profile, const FamilyConstant& c, const std::string& pointer,
+                          const std::string& where) {
+  try {
+    const Json::json_pointer place(pointer);
+    if (place.empty() || !profile.contains(place.parent_pointer()))
+      return bad_input(fmt::format("{}: a profile has no \"{}\"", where, pointer));
+    profile[place] = {{"value", c.value}, {"unit", c.unit}, {"source", c.source}};
+  } catch (const Json::exception& e) {
+    return bad_input(fmt::format("{}: \"{}\" is no JSON pointer ({})", where, pointer, e.what()));
+  }
+  return {};
+}
+
 Result<void> put_constants(Json& profile, const NamedJson& family) {
   NB_TRY(const std::vector<FamilyConstant> constants, parse_constants(family));
   for (const FamilyConstant& c : constants) {
-    const std::string where = fmt::format("{}: /constants/{}/at", family.where, c.name);
-    try {
-      const Json::json_pointer place(c.pointer);
-      if (place.empty() || !profile.contains(place.parent_pointer()))
-        return bad_input(fmt::format("{}: a profile has no \"{}\"", where, c.pointer));
-      profile[place] = {{"value", c.value}, {"unit", c.unit}, {"source", c.source}};
-    } catch (const Json::exception& e) {
-      return bad_input(
-          fmt::format("{}: \"{}\" is no JSON pointer ({})", where, c.pointer, e.what()));
-    }
+    const std::string where = fmt::format("{}: /constants/{}", family.where, c.name);
+    NB_TRY_VOID(put_constant(profile, c, c.pointer, where + "/at"));
+    if (!c.also.empty()) NB_TRY_VOID(put_constant(profile, c, c.also, where + "/also"));
   }
   if (!family.json.contains("calibration"))
     return bad_input(family.where + ": /calibration: missing");
@@ -176,6 +183,27 @@ std::vector<std::string> family_names() { return names_of(embedded_families()); 
 Result<std::vector<FamilyConstant>> family_constants(const std::string& family) {
   NB_TRY(const NamedJson found, read_layer(families(), family, "family"));
   return parse_constants(found);
+}
+
+Result<Family> load_family(const std::string& family) {
+  NB_TRY(const NamedJson found, read_layer(families(), family, "family"));
+  Family loaded;
+  NB_TRY(loaded.constants, parse_constants(found));
+  Json rest = found.json;
+  rest.erase("constants");
+  const FieldRules required{.required = true};
+  const ObjectRef calibration{
+      [&loaded]() -> FieldList {
+        return {{"note", "what was fitted on what", &loaded.note, {.required = true}},
+                {"fitted", "pointers of the fitted constants", &loaded.fitted, {.required = true}}};
+      },
+      {},
+      {}};
+  NB_TRY_VOID(parse_fields({{"name", "what stacks call it", &loaded.name, required},
+                            {"title", "what it is", &loaded.title, required},
+                            {"calibration", "what was fitted", calibration, required}},
+                           rest, found.where));
+  return loaded;
 }
 
 Result<Json> compose_profile(const Json& file, const std::string& where,

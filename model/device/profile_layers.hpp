@@ -28,10 +28,18 @@ std::vector<std::string> family_names();  // built in, sorted
 struct FamilyConstant {
   std::string name;
   std::string pointer;  // of the profile's entry that it fills
+  std::string also;     // of a second entry that it fills; empty: none
   double value = 0, min = 0, max = 0;
   std::string unit, meaning, source;
 };
-// By name; bad_input as compose_profile.
+struct Family {
+  std::string name, title;
+  std::vector<FamilyConstant> constants;  // sorted by name
+  std::string note;                       // what was fitted on what, with the error there
+  std::vector<std::string> fitted;        // pointers of the constants that are fitted
+};
+// By name, or the path of a file that ends in .json; bad_input as compose_profile.
+Result<Family> load_family(const std::string& family);
 Result<std::vector<FamilyConstant>> family_constants(const std::string& family);
 
 }  // namespace nb

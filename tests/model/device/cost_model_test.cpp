@@ -134,6 +134,60 @@ TEST(CostModel, LoadOfAProductIsItsBytesThroughTheCacheOverTheRate) {
   };
   EXPECT_EQ(kernel_cost(product(8, 256, 256), p).time_ns, 2 * 2 * bytes(8, 256, 256));
   EXPECT_EQ(kernel_cost(product(8, 250, 256), p).time_ns, 3 * 2 * 2 * bytes(8, 250, 256));
+  // Rows of 544 bytes are whole blocks of 32, though no whole bursts of 512.
+  EXPECT_EQ(kernel_cost(product(8, 272, 256), p).time_ns, 2 * 2 * bytes(8, 272, 256));
+  // In the unit's own format nothing is converted.
+  Kernel ready = product(8, 256, 256);
+  ready.is_nz = true;
+  EXPECT_EQ(kernel_cost(ready, p).time_ns, 2 * bytes(8, 256, 256));
+}
+
+// Main memory of one byte a ns: what is read is converted on the way, what is written is not.
+TEST(CostModel, OperandsFromMainMemoryAreConvertedOnTheWay) {
+  DeviceProfile p = profile("tiny");
+  p.matrix.load_penalty.value = 2;
+  p.matrix.unaligned_load.value = 3;
+  p.matrix.peak.bf16->value = 1e6;
+  p.memory.main.bandwidth.value = 1;
+  p.memory.cache.bandwidth.value = 1e6;
+  p.memory.cache.capacity.value = 1;
+  p.memory.cache_resident.value = 0;
+  Kernel kernel = product(8, 256, 256);
+  EXPECT_EQ(kernel_cost(kernel, p).time_ns,
+            static_cast<std::int64_t>(2 * kernel.read_bytes + kernel.write_bytes));
+  kernel.is_nz = true;
+  EXPECT_EQ(kernel_cost(kernel, p).time_ns,
+            static_cast<std::int64_t>(kernel.read_bytes + kernel.write_bytes));
+  Kernel load = stream(6000, 0);
+  load.burst_bytes = 512;
+  EXPECT_EQ(operand_load_ns(load, p), 6000);
+  load.burst_bytes = 128;
+  EXPECT_EQ(operand_load_ns(load, p), 12000);
+  load.burst_bytes = 512;
+  load.is_unaligned = true;
+  EXPECT_EQ(operand_load_ns(load, p), 18000);
+}
+
+// Main memory one byte a ns, cache four.
+TEST(CostModel, StreamsSayWhatTheCacheDoesForThem) {
+  DeviceProfile p = profile("tiny");
+  p.memory.main.bandwidth.value = 1;
+  p.memory.cache.bandwidth.value = 4;
+  p.memory.cache.capacity.value = 4096.0 / 1073741824.0;
+  p.memory.cache_resident.value = 0;
+  p.memory.unaligned.emplace("share").value = 0.5;
+  Kernel kernel = stream(8000, 4000);
+  EXPECT_EQ(kernel_cost(kernel, p).time_ns, 12000);
+  kernel.cached_share = 0.75;
+  EXPECT_EQ(kernel_cost(kernel, p).time_ns, 1500 + 2000 + 4000);
+  kernel.cached_share = 0;
+  kernel.reads_uncached = true;  // the result stays in the cache
+  EXPECT_EQ(kernel_cost(kernel, p).time_ns, 8000);
+  kernel.write_bytes = 5000;  // it does not fit
+  EXPECT_EQ(kernel_cost(kernel, p).time_ns, 13000);
+  kernel.reads_uncached = false;
+  kernel.is_unaligned = true;
+  EXPECT_EQ(kernel_cost(kernel, p).time_ns, 26000);
 }
 
 // Tiles of 1 × 1 on one core: the larger operand stays nowhere, the smaller one in the cache.
