@@ -10,6 +10,7 @@
 #include "harness/base/check.hpp"
 #include "harness/base/csv.hpp"
 #include "harness/base/fields.hpp"
+#include "harness/base/fs.hpp"
 #include "model/device/embedded_calibration.hpp"
 
 namespace nb {
@@ -126,6 +127,28 @@ Result<std::vector<CalibrationRow>> calibration_rows(std::string_view file) {
     if (built_in.name == file)
       return parse_calibration(built_in.text, fmt::format("model/device/calibration/{}.csv", file));
   NB_CHECK(false, "[calibration] no file {}", file);
+}
+
+Result<CalibrationTables> calibration_tables(const std::string& folder) {
+  CalibrationTables tables;
+  std::map<std::string, std::string> seen;  // id → where
+  for (const std::string& file : calibration_files()) {
+    Result<std::vector<CalibrationRow>> rows;
+    if (folder.empty()) {
+      rows = calibration_rows(file);
+    } else {
+      const fs::path path = fs::path(folder) / (file + ".csv");
+      NB_TRY(const std::string text, read_file(path));
+      rows = parse_calibration(text, path.string());
+    }
+    if (!rows) return tl::unexpected<Error>(rows.error());
+    for (const CalibrationRow& row : *rows)
+      if (const auto [first, is_new] = seen.emplace(row.id, row.where); !is_new)
+        return bad_input(fmt::format("{}: id \"{}\" stands in {} too: ids are unique", row.where,
+                                     row.id, first->second));
+    tables.emplace(file, std::move(*rows));
+  }
+  return tables;
 }
 
 }  // namespace nb

@@ -44,4 +44,8 @@ std::vector<std::string> calibration_files();
 // NB_CHECK: the file is one of them.
 Result<std::vector<CalibrationRow>> calibration_rows(std::string_view file);
 
+// All of them by file: as built in, or, where a folder is given, the files of these names in it.
+using CalibrationTables = std::map<std::string, std::vector<CalibrationRow>, std::less<>>;
+Result<CalibrationTables> calibration_tables(const std::string& folder = "");
+
 }  // namespace nb
