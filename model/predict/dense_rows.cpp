@@ -36,8 +36,7 @@ Result<double> step_ns_of(const CalibrationRow& row, const MegatronJob& job) {
 
 }  // namespace
 
-Result<std::vector<MeasuredJob>> measured_jobs(std::string_view file) {
-  NB_TRY(const std::vector<CalibrationRow> rows, calibration_rows(file));
+Result<std::vector<MeasuredJob>> measured_jobs(std::span<const CalibrationRow> rows) {
   std::vector<MeasuredJob> jobs;
   for (const CalibrationRow& row : rows) {
     if (row.use == RowUse::kExclude || !row.value) continue;
@@ -56,8 +55,12 @@ Result<std::vector<MeasuredJob>> measured_jobs(std::string_view file) {
   return jobs;
 }
 
-Result<std::vector<MeasuredMemory>> measured_memories(std::string_view file) {
+Result<std::vector<MeasuredJob>> measured_jobs(std::string_view file) {
   NB_TRY(const std::vector<CalibrationRow> rows, calibration_rows(file));
+  return measured_jobs(rows);
+}
+
+Result<std::vector<MeasuredMemory>> measured_memories(std::span<const CalibrationRow> rows) {
   std::vector<MeasuredMemory> memories;
   for (const CalibrationRow& row : rows) {
     const std::string_view use = row.text("memory_use");
@@ -70,11 +73,17 @@ Result<std::vector<MeasuredMemory>> measured_memories(std::string_view file) {
       return bad_input(
           fmt::format("{}: static_mib and peak_mib are needed for memory_use {}", row.where, use));
     memory.is_plain = use == "plain";
+    memory.is_first_peak = row.text("peak_of") == "first";
     memory.static_bytes = *standing * kMiB;
     memory.peak_bytes = *peak * kMiB;
     memories.push_back(std::move(memory));
   }
   return memories;
+}
+
+Result<std::vector<MeasuredMemory>> measured_memories(std::string_view file) {
+  NB_TRY(const std::vector<CalibrationRow> rows, calibration_rows(file));
+  return measured_memories(rows);
 }
 
 }  // namespace nb

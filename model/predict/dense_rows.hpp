@@ -2,6 +2,7 @@
 // took, and the machine it is taken for. Knows no constants. Plain values.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,14 +23,17 @@ struct MeasuredJob {
 };
 
 // Rows of "megatron_readme" or "megatron_ci" that are fitted or reported and have a time.
+Result<std::vector<MeasuredJob>> measured_jobs(std::span<const CalibrationRow> rows);
 Result<std::vector<MeasuredJob>> measured_jobs(std::string_view file);
 
 // Rows of the same files whose memory is published. is_plain: nothing but what the closed form has.
 struct MeasuredMemory {
   MegatronJob job;
   bool is_plain = false;
+  bool is_first_peak = false;  // the record was printed after the first step
   double static_bytes = 0, peak_bytes = 0;
 };
+Result<std::vector<MeasuredMemory>> measured_memories(std::span<const CalibrationRow> rows);
 Result<std::vector<MeasuredMemory>> measured_memories(std::string_view file);
 
 }  // namespace nb

@@ -91,6 +91,9 @@ Result<void> check_job(const MegatronJob& job) {
   NB_TRY_VOID(check_parts("sequence_len", r.sequence_len, "cp", r.cp));
   NB_TRY_VOID(
       check_parts("global batch", r.global_batch, "micro-batch × dp =", r.micro_batch * r.dp()));
+  if (r.recompute_layers < 0 || r.recompute_layers * r.pp > m.layers)
+    return bad_input(fmt::format("recompute_layers {} is not one of the {} layers of a stage",
+                                 r.recompute_layers, m.layers / r.pp));
   if (r.vpp > 1 && r.pp == 1)
     return bad_input(fmt::format("vpp {} interleaves stages of a pipeline, but pp is 1", r.vpp));
   return {};
@@ -149,6 +152,8 @@ Result<MegatronJob> job_of(const CalibrationRow& row) {
   r.is_fp16 = row.text("dtype") == "fp16";
   r.recompute =
       row.text("recompute") == "full" ? MegatronRecompute::kFull : MegatronRecompute::kNone;
+  NB_TRY(const auto recomputed, row.whole("recompute_layers"));
+  r.recompute_layers = recomputed.value_or(0);
   NB_TRY_VOID(check_job(job), row.where);
   return job;
 }

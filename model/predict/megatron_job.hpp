@@ -42,7 +42,8 @@ struct MegatronRun {
   std::optional<std::int64_t> nodes = {};  // absent: as few as hold the ranks
   std::int64_t tp = 1, pp = 1, vpp = 1, cp = 1;
   MegatronRecompute recompute = MegatronRecompute::kNone;
-  bool is_fp16 = false;  // else bf16
+  std::int64_t recompute_layers = 0;  // of a stage, with kFull; 0: all of them
+  bool is_fp16 = false;               // else bf16
   bool sequence_parallel = true;
   bool distributed_optimizer = false;
   bool mc2 = false;  // products overlap with their collective
@@ -52,6 +53,13 @@ struct MegatronRun {
   // Every script of aeeeeeep/ModelLink has --no-gradient-accumulation-fusion.
   bool fused_gradient_accumulation = false;
 
+  // Share of a stage's layers whose forward pass is computed again.
+  double recomputed_share(std::int64_t layers) const {
+    if (recompute == MegatronRecompute::kNone) return 0;
+    return recompute_layers > 0
+               ? static_cast<double>(recompute_layers * pp) / static_cast<double>(layers)
+               : 1;
+  }
   std::int64_t dp() const { return ranks / (tp * pp * cp); }
   std::int64_t micro_batches() const { return global_batch / (micro_batch * dp()); }
 };

@@ -48,7 +48,8 @@ class Pricer {
   Cost layer() const {
     Cost cost = layer_forward();
     cost += layer_backward();
-    if (job_.run.recompute == MegatronRecompute::kFull) cost += layer_forward();
+    const double again = job_.run.recomputed_share(job_.model.layers);
+    if (again > 0) cost += layer_forward().times(again);
     return cost;
   }
 
@@ -253,9 +254,20 @@ class Pricer {
 
   // Of rows × width in 16 bits over the tensor-parallel group.
   double tensor_parallel(OpKind kind) const {
-    const auto bytes = static_cast<std::uint64_t>(rows_ * width() * kHalf);
-    return static_cast<double>(
-        collective_time_ns(kind, links_, bytes, static_cast<int>(job_.run.tp)));
+    const double bytes = rows_ * width() * kHalf;
+    return static_cast<double>(collective_time_ns(kind, links_, static_cast<std::uint64_t>(bytes),
+                                                  static_cast<int>(job_.run.tp))) +
+           buffer_copies(kind, bytes);
+  }
+
+  // Libraries that move data through buffers of their own copy the whole vector into them before a
+  // reduction, and out of them after a gathering.
+  double buffer_copies(OpKind kind, double bytes) const {
+    if (!machine_.copies_through_buffers) return 0;
+    Cost cost;
+    const double passes = kind == OpKind::kAllReduce ? 2 : 1;
+    vector(cost, passes * 2 * bytes, passes);
+    return cost.vector;
   }
 
   // With sequence parallelism 2 gathers + 2 scatters forward, 4 + 2 backward; without, 2 + 2
@@ -330,6 +342,9 @@ MegatronMachine megatron_machine(const DeviceProfile& profile,
   machine.links = profile.links;
   machine.between_nodes = between_nodes;
   machine.host_dispatch_ns = profile.launch.host_dispatch.value;
+  machine.hidden_share = profile.links.hidden_share ? profile.links.hidden_share->value : 0;
+  machine.hides_backward = profile.identity.kind == "gpu";
+  machine.copies_through_buffers = profile.links.library.value == "hccl";
   return machine;
 }
 

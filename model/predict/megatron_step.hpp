@@ -26,9 +26,11 @@ struct MegatronMachine {
   // Without mc2: the backward's second gathers and reduce-scatters are asynchronous (Megatron-LM,
   // core/tensor_parallel/layers.py) and share the hiding. On Ascend only mc2 hides.
   bool hides_backward = false;
+  // HCCL: "A × size across chips + B × size of the local copy + C" (hicann/hccl, cost model);
+  // NCCL's bus bandwidth has its own copies.
+  bool copies_through_buffers = false;
 };
-// kernel_ns of the cost model of that profile, which outlives the machine. hidden_share: by the
-// caller.
+// kernel_ns of the cost model of that profile, which outlives the machine.
 MegatronMachine megatron_machine(const DeviceProfile& profile,
                                  const std::optional<NodeLinkProfile>& between_nodes);
 

@@ -98,6 +98,26 @@ TEST(MegatronMemory, ADistributedOptimizerSharesTwelveBytes) {
   EXPECT_NEAR(megatron_memory(job).static_bytes, 9 * parameters, 1);
 }
 
+// Megatron-LM's table of the distributed optimizer: fp16 gradients 20 and 4 + 16 / d bytes.
+TEST(MegatronMemory, HalfPrecisionGradientsHaveACopyInTheOptimizer) {
+  MegatronJob job = llama2_7b();
+  job.run.is_fp16 = true;
+  job.run.ranks = 1, job.run.pp = 1, job.run.global_batch = 1;
+  const auto parameters = static_cast<double>(job.model.parameter_count());
+  EXPECT_NEAR(megatron_memory(job).static_bytes, 20 * parameters, 1);
+  job.run.ranks = 4, job.run.global_batch = 4, job.run.distributed_optimizer = true;
+  EXPECT_NEAR(megatron_memory(job).static_bytes, 8 * parameters, 1);
+}
+
+// With hardly any activations the first step's peak is Adam's work on the table of 32000 x 4096.
+TEST(MegatronMemory, TheFirstStepEndsWithTheLargestTensor) {
+  MegatronJob job = llama2_7b();
+  job.run.ranks = 1, job.run.pp = 1, job.run.global_batch = 1;
+  job.run.sequence_len = 16;
+  const MegatronMemory memory = megatron_memory(job);
+  EXPECT_NEAR(memory.first_peak_bytes - memory.static_bytes, 4.0 * 32000 * 4096, 1);
+}
+
 // Two rows of the table whose configuration has nothing that the closed form lacks.
 TEST(MegatronMemory, StaticMemoryIsThatOfTheRecords) {
   const auto rows = measured_memories("megatron_ci");

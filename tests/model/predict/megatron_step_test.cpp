@@ -94,6 +94,33 @@ TEST(MegatronStep, SequenceParallelCollectivesAreCounted) {
   EXPECT_DOUBLE_EQ(megatron_step(job, machine)->communication_ns, 8 * (4 * 8 + 4) * one);
 }
 
+// 10 collectives a layer, embedding 1, head 3, each with one copy of its vector.
+TEST(MegatronStep, CopiesThroughTheLibrarysBuffersAreItsTime) {
+  MegatronJob job = small_job();
+  job.run.tp = job.run.ranks = 4;
+  MegatronMachine machine = counting_machine();
+  const double without = megatron_step(job, machine)->communication_ns;
+  machine.kernel_ns = [](const Kernel& kernel) {
+    return kernel.unit == KernelUnit::kVector ? static_cast<double>(kernel.read_bytes) : 0.0;
+  };
+  machine.copies_through_buffers = true;
+  EXPECT_DOUBLE_EQ(megatron_step(job, machine)->communication_ns - without,
+                   8 * (4 * 10 + 4) * 128.0 * 256 * 2);
+}
+
+TEST(MegatronStep, SomeLayersOfAStageMayBeComputedAgain) {
+  MegatronJob job = small_job();
+  const MegatronMachine machine = counting_machine();
+  const double none = megatron_step(job, machine)->product_ns;
+  job.run.recompute = MegatronRecompute::kFull;
+  const double all = megatron_step(job, machine)->product_ns;
+  job.run.recompute_layers = 1;
+  EXPECT_NEAR(megatron_step(job, machine)->product_ns, none + (all - none) / 4, 1e-6 * all);
+  job.run.recompute_layers = 5;
+  EXPECT_EQ(check_job(job).error().message,
+            "recompute_layers 5 is not one of the 4 layers of a stage");
+}
+
 TEST(MegatronStep, AHostThatIsSlowerDecides) {
   const MegatronJob job = small_job();
   MegatronMachine machine = counting_machine();

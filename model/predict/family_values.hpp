@@ -1,0 +1,28 @@
+// Numbers of a family's constants, put into profiles that are composed already: what a fit changes
+// between two predictions. Knows where each constant stands; no file, no row. Plain functions.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/base/result.hpp"
+#include "model/device/node_links.hpp"
+#include "model/device/profile.hpp"
+#include "model/device/profile_layers.hpp"
+
+namespace nb {
+
+// NB_CHECK: a place that no fit knows (family_places()).
+void put_constants(DeviceProfile& profile, std::span<const FamilyConstant> constants);
+
+// A machine under a stack, with the network between its nodes, ready for predictions.
+struct PricedMachine {
+  std::string name;
+  DeviceProfile profile;
+  std::optional<NodeLinkProfile> between_nodes;
+};
+// bad_input: as load_profile.
+Result<PricedMachine> priced_machine(const std::string& machine, const std::string& stack);
+
+}  // namespace nb
