@@ -9,9 +9,11 @@
 #include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/predict_ask.hpp"
+#include "harness/cli/predict_calibrate.hpp"
 #include "harness/cli/predict_megatron.hpp"
 #include "harness/cli/predict_output.hpp"
 #include "harness/cli/predict_sweep.hpp"
+#include "harness/cli/predict_validate.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/run/preflight.hpp"
 #include "model/train/fit_batch.hpp"
@@ -22,6 +24,8 @@ namespace {
 struct Options {
   PredictQuestion question;
   MegatronFlags megatron;
+  ValidateOptions validate;
+  CalibrateOptions calibrate;
   std::vector<std::string> sweeps;
   std::string trace, plot;
   bool fit_batch = false, csv = false, json = false;
@@ -121,6 +125,13 @@ int show_megatron(const Options& options) {
 }
 
 int predict_verb(const Options& options) {
+  if (options.calibrate.calibrate)
+    return predict_calibrate(options.calibrate, options.validate.rows_dir, options.json);
+  if (options.validate.validate) return predict_validate(options.validate, options.json);
+  if (options.question.device.empty()) {
+    const Error missing{ErrorCode::kBadInput, "--device is required (npubench list devices)"};
+    return fail(missing);
+  }
   const auto is_megatron = asks_megatron(options.question, options.megatron);
   if (!is_megatron) return fail(is_megatron.error());
   if (*is_megatron) return show_megatron(options);
@@ -147,7 +158,7 @@ void add_settings(CLI::App& app, PredictQuestion& question) {
 Action add_predict(CLI::App& app) {
   auto options = std::make_shared<Options>();
   PredictQuestion& question = options->question;
-  app.add_option("--device", question.device, "profile (npubench list devices)")->required();
+  app.add_option("--device", question.device, "profile (npubench list devices)");
   app.add_option("--stack", question.stack,
                  "software on it: eager, compiled, or a name (npubench list stacks); default: the "
                  "device's own");
@@ -188,6 +199,8 @@ Action add_predict(CLI::App& app) {
       ->type_name("FILE")
       ->needs(sweep);
   CLI::Option* csv = app.add_flag("--csv", options->csv, "the sweep as CSV")->needs(sweep);
+  add_validate_options(app, options->validate);
+  add_calibrate_options(app, options->calibrate);
   app.add_flag("--json", options->json, "JSON on stdout")->excludes(csv);
   app.footer(
       "Models of Megatron's kind (llama2-7b, qwen1.5-7b, … or a file of their sizes) are answered "
@@ -195,7 +208,9 @@ Action add_predict(CLI::App& app) {
       "batch, --sequence-len is 4096 unless given.\n"
       "\"borderline\": 2 % more or less memory would change the answer.\n"
       "Exit codes: 0 it fits (or a sweep is shown), 4 it does not (with the device's own message "
-      "and the largest batch that fits) or a plot was not drawn, 64 bad usage.");
+      "and the largest batch that fits) or a plot was not drawn, 64 bad usage.\n"
+      "--validate: 0 every figure holds, 4 one does not; --calibrate: 4 where a constant stands at "
+      "its\nbound, which is a failure of the model: then no file is written.");
   return [options] { return predict_verb(*options); };
 }
 
