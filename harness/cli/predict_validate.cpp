@@ -91,11 +91,18 @@ Json validation_json(const Validation& validation) {
                      {"measured_ratio", side.measured},
                      {"predicted_ratio", side.predicted},
                      {"side", name(side.side)}});
-  return {{"groups", std::move(groups)},
-          {"figures", std::move(figures)},
-          {"reference", validation.reference},
-          {"sides", std::move(sides)},
-          {"holds", validation.holds()}};
+  Json constants = Json::array();
+  for (const ConstantSpread& c : validation.constants)
+    constants.push_back({{"name", c.name},
+                         {"unit", c.unit},
+                         {"value", c.value},
+                         {"lowest_left_out", c.lowest},
+                         {"highest_left_out", c.highest},
+                         {"min", c.min},
+                         {"max", c.max}});
+  return {{"groups", std::move(groups)},   {"constants", std::move(constants)},
+          {"figures", std::move(figures)}, {"reference", validation.reference},
+          {"sides", std::move(sides)},     {"holds", validation.holds()}};
 }
 
 std::string validation_csv(const Validation& validation) {

@@ -109,6 +109,15 @@ std::string sides_text(const Validation& validation) {
   return "\n" + wrapped("reference: " + validation.reference) + to_text(table, kTextWidth);
 }
 
+std::string constants_text(const Validation& validation) {
+  TextTable table{{"constant of the steps", "fitted", "each row left out", "range"}, {}};
+  for (const ConstantSpread& c : validation.constants)
+    table.rows.push_back({c.name, fmt::format("{:.4g} {}", c.value, c.unit),
+                          fmt::format("{:.4g} to {:.4g}", c.lowest, c.highest),
+                          fmt::format("{:.4g} to {:.4g}", c.min, c.max)});
+  return "\n" + to_text(table, kTextWidth);
+}
+
 std::string figures_text(const Validation& validation) {
   TextTable table{{"figure", "value", "limit", ""}, {}};
   for (const ValidationFigure& f : validation.figures)
@@ -127,7 +136,7 @@ std::string validation_text(const Validation& validation) {
     text += heading(group) + left_out_text(group) + to_text(rows_table(group), kTextWidth);
     text += excluded_text(group);
   }
-  return text + sides_text(validation) + figures_text(validation);
+  return text + constants_text(validation) + sides_text(validation) + figures_text(validation);
 }
 
 }  // namespace nb::cli

@@ -93,8 +93,7 @@ const std::vector<Recipe>& recipes() {
   static const std::vector<Recipe> kRecipes = {
       {"megatron_gpu", {}, "", "no fit row: the reference column names no machine"},
       {"megatron_npu",
-       {"attention_efficiency", "hidden_share", "link_bandwidth", "matrix_efficiency",
-        "memory_efficiency"},
+       {"attention_efficiency", "hidden_share", "link_bandwidth", "memory_efficiency"},
        "megatron_readme.csv",
        ""},
       {"nanochat_gpu", {"matrix_efficiency"}, "nanochat.csv", ""},
@@ -231,8 +230,8 @@ std::string family_text(const Family& family) {
     text += fmt::format(
         "\"value\": {}, \"unit\": {}, \"min\": {}, \"max\": {}, \"meaning\": {}, \"source\": "
         "{}}}{}\n",
-        c.value, quoted(c.unit), c.min, c.max,
-        quoted(c.meaning), quoted(c.source), i + 1 < family.constants.size() ? "," : "");
+        c.value, quoted(c.unit), c.min, c.max, quoted(c.meaning), quoted(c.source),
+        i + 1 < family.constants.size() ? "," : "");
   }
   std::vector<std::string> fitted;
   for (const std::string& pointer : family.fitted) fitted.push_back(quoted(pointer));

@@ -72,21 +72,33 @@ void add_excluded(ValidationGroup& group, std::span<const CalibrationRow> rows) 
   }
 }
 
-Result<void> add_left_out(ValidationGroup& group, DenseModel& model,
-                          const std::vector<const MeasuredJob*>& rows,
-                          const std::vector<FamilyConstant>& constants) {
+bool is_fitted(const Family& family, const FamilyConstant& constant) {
+  return std::ranges::count(family.fitted, constant.pointer) > 0;
+}
+
+Result<void> add_left_out(DenseValidation& result, DenseModel& model,
+                          const std::vector<const MeasuredJob*>& rows, const Family& family) {
   const double all = fitted_utilisation(model, rows);
+  for (const FamilyConstant& c : family.constants)
+    if (is_fitted(family, c))
+      result.constants.push_back({c.name, c.unit, c.value, c.value, c.value, c.min, c.max});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto others = without(rows, i);
-    NB_TRY(const auto refitted, fit_dense(model, others, constants));
+    NB_TRY(const auto refitted, fit_dense(model, others, family));
+    for (ConstantSpread& spread : result.constants) {
+      const double value = std::ranges::find(refitted, spread.name, &FamilyConstant::name)->value;
+      spread.lowest = std::min(spread.lowest, value);
+      spread.highest = std::max(spread.highest, value);
+    }
     model.set(refitted);
     NB_TRY(const double step_ns, model.step_ns(rows[i]->job, rows[i]->machines.front()));
-    group.rows[i].left_out = step_ns / rows[i]->step_ns - 1;
-    group.rows[i].baseline = step_at(model, *rows[i], all) / rows[i]->step_ns - 1;
-    group.rows[i].baseline_left_out =
+    ValidationRow& row = result.steps.rows[i];
+    row.left_out = step_ns / rows[i]->step_ns - 1;
+    row.baseline = step_at(model, *rows[i], all) / rows[i]->step_ns - 1;
+    row.baseline_left_out =
         step_at(model, *rows[i], fitted_utilisation(model, others)) / rows[i]->step_ns - 1;
   }
-  model.set(constants);
+  model.set(family.constants);
   return {};
 }
 
@@ -184,13 +196,16 @@ double DenseModel::peak_flop_per_ns(const std::string& machine, bool is_fp16) co
 
 Result<std::vector<FamilyConstant>> fit_dense(DenseModel& model,
                                               const std::vector<const MeasuredJob*>& rows,
-                                              std::vector<FamilyConstant> constants) {
+                                              const Family& family) {
+  std::vector<FamilyConstant> constants = family.constants;
   std::vector<FreeConstant> free;
-  for (const FamilyConstant& c : constants) free.push_back({c.name, c.value, c.min, c.max});
+  for (const FamilyConstant& c : constants)
+    if (is_fitted(family, c)) free.push_back({c.name, c.value, c.min, c.max});
   // What is wrong with a job is wrong with any constants: said before the fit.
   for (const MeasuredJob* row : rows) NB_TRY_VOID(model.step_ns(row->job, row->machines.front()));
   const auto put = [&](std::span<const double> values) {
-    for (std::size_t i = 0; i < constants.size(); ++i) constants[i].value = values[i];
+    for (std::size_t i = 0; i < free.size(); ++i)
+      std::ranges::find(constants, free[i].name, &FamilyConstant::name)->value = values[i];
     model.set(constants);
   };
   NB_TRY(const Fit fit, fit_constants(free, [&](std::span<const double> values) {
@@ -213,14 +228,14 @@ double fitted_utilisation(const DenseModel& model, const std::vector<const Measu
 
 Result<DenseValidation> validate_dense(std::span<const CalibrationRow> readme,
                                        std::span<const CalibrationRow> records,
-                                       const std::vector<FamilyConstant>& constants) {
+                                       const Family& family) {
   NB_TRY(std::vector<MeasuredJob> steps, measured_jobs(readme));
   NB_TRY(const std::vector<MeasuredJob> ci, measured_jobs(records));
   std::ranges::stable_sort(steps, {}, &MeasuredJob::use);  // fitted ones first
   std::vector<MeasuredJob> all = steps;
   all.insert(all.end(), ci.begin(), ci.end());
   NB_TRY(DenseModel model, DenseModel::make(all, kStack));
-  model.set(constants);
+  model.set(family.constants);
   DenseValidation result;
   result.steps = {"steps", "training steps of dense decoders, known chip", kFamily, {}};
   for (const MeasuredJob& row : steps) {
@@ -228,7 +243,7 @@ Result<DenseValidation> validate_dense(std::span<const CalibrationRow> readme,
     result.steps.rows.push_back(std::move(predicted));
   }
   const std::vector<const MeasuredJob*> fitted = fit_rows(steps);
-  NB_TRY_VOID(add_left_out(result.steps, model, fitted, constants));
+  NB_TRY_VOID(add_left_out(result, model, fitted, family));
   add_excluded(result.steps, readme);
   result.records = {
       "records", "steps of a continuous integration, chip not stated: both bins", kFamily, {}};

@@ -25,11 +25,12 @@ class DenseModel {
   std::map<std::string, PricedMachine, std::less<>> machines_;
 };
 
-// The family's constants fitted on the rows, which have one machine each: least squares of the
-// logarithm of predicted over measured. bad_input: fewer rows than constants; as megatron_step.
+// Those of the family's constants that are fitted (Family::fitted) fitted again on the rows, which
+// have one machine each: least squares of the logarithm of predicted over measured. All of the
+// constants, the others as they are. bad_input: fewer rows than constants; as megatron_step.
 Result<std::vector<FamilyConstant>> fit_dense(DenseModel& model,
                                               const std::vector<const MeasuredJob*>& rows,
-                                              std::vector<FamilyConstant> constants);
+                                              const Family& family);
 
 // One utilisation of the peak, by Megatron's own count of operations (all keys).
 double fitted_utilisation(const DenseModel& model, const std::vector<const MeasuredJob*>& rows);
@@ -37,12 +38,13 @@ double fitted_utilisation(const DenseModel& model, const std::vector<const Measu
 struct DenseValidation {
   ValidationGroup steps;    // "steps": fit rows, then reported ones
   ValidationGroup records;  // "records": of machines that the row does not tell apart
+  std::vector<ConstantSpread> constants;
   std::string reference;
   std::vector<SideRow> sides;
 };
-// The rows of both files under `constants` of the family.
+// The rows of both files under the family's constants.
 Result<DenseValidation> validate_dense(std::span<const CalibrationRow> readme,
                                        std::span<const CalibrationRow> records,
-                                       const std::vector<FamilyConstant>& constants);
+                                       const Family& family);
 
 }  // namespace nb

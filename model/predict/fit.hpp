@@ -1,6 +1,6 @@
-// A bounded least-squares fit of a few constants: pattern search along the coordinates, from where
-// they stand, with steps that halve. Deterministic; no derivatives. Knows nothing of what is
-// fitted.
+// A bounded least-squares fit of a few constants: pattern search along the coordinates with steps
+// that halve, from where they stand and from three places within their ranges; the best of the
+// four. Deterministic; no derivatives. Knows nothing of what is fitted.
 #pragma once
 
 #include <functional>

@@ -49,8 +49,11 @@ MegatronMemory megatron_memory(const MegatronJob& job) {
                                                       m.width * (m.q_width() + 2 * m.kv_width()))) /
                          tp;
   // Megatron-LM docs, distributed optimizer: fp16 gradients stay in fp16, 20 or 4 + 16 / dp bytes;
-  // bf16 has fp32 gradients, 18 or 6 + 12 / dp.
-  const double per_weight = r.is_fp16 ? 4 : 6, sharded = r.is_fp16 ? 16 : 12;
+  // bf16 has fp32 gradients, 18 or 6 + 12 / dp. Shared are master and moments, and of fp16 an fp32
+  // copy of the gradient, which zero_grad drops before the next forward pass
+  // (core/optimizer/distrib_optimizer.py, zero_grad with set_to_none).
+  const double per_weight = r.is_fp16 ? 4 : 6, copied = r.is_fp16 ? 4 : 0;
+  const double master = 4, moments = 8;
   MegatronMemory memory;
   for (std::int64_t s = 0; s < r.pp; ++s) {
     const bool is_first = s == 0, is_last = s + 1 == r.pp;
@@ -63,15 +66,16 @@ MegatronMemory megatron_memory(const MegatronJob& job) {
     if (is_last)
       kept += static_cast<double>(r.micro_batch * r.sequence_len / r.cp) *
               static_cast<double>(m.vocab) / tp * 8;
-    const double standing = weights * (per_weight + sharded / shared);
+    const double standing = weights * (per_weight + (master + moments + copied) / shared);
     memory.static_bytes = std::max(memory.static_bytes, standing);
-    memory.steady_peak_bytes = std::max(memory.steady_peak_bytes, standing + kept);
+    const double beside = weights * (per_weight + (master + moments) / shared);
+    memory.steady_peak_bytes = std::max({memory.steady_peak_bytes, standing, beside + kept});
     // The first step ends with Adam, which makes moments and works on one tensor after the other;
     // a distributed optimizer's tensors are pieces of one buffer.
     const double tensor = is_first || is_last ? std::max(table, largest) : largest;
     const double worked_on = shared > 1 ? 0 : kFull * tensor;
-    const double first = std::max(standing + worked_on,
-                                  weights * (per_weight + sharded / shared - 8 / shared) + kept);
+    const double first =
+        std::max(standing + worked_on, weights * (per_weight + master / shared) + kept);
     memory.first_peak_bytes = std::max(memory.first_peak_bytes, first);
   }
   return memory;

@@ -75,10 +75,9 @@ std::vector<ValidationFigure> figures_of(const Validation& v) {
 }  // namespace
 
 Result<Validation> validate(const CalibrationTables& tables) {
-  NB_TRY(const auto constants, family_constants("megatron_npu"));
+  NB_TRY(const Family family, load_family("megatron_npu"));
   const std::vector<CalibrationRow>& records = table(tables, "megatron_ci");
-  NB_TRY(DenseValidation dense,
-         validate_dense(table(tables, "megatron_readme"), records, constants));
+  NB_TRY(DenseValidation dense, validate_dense(table(tables, "megatron_readme"), records, family));
   NB_TRY(ProductValidation products, validate_products(table(tables, "gemm")));
   NB_TRY(ValidationGroup vector, validate_vector(table(tables, "vector")));
   NB_TRY(ValidationGroup attention, validate_attention(table(tables, "attention")));
@@ -90,6 +89,7 @@ Result<Validation> validate(const CalibrationTables& tables) {
        {&dense.steps, &dense.records, &products.gemm, &products.skinny, &vector, &attention,
         &collectives, &nanochat.rates, &nanochat.memory, &memory.standing, &memory.peak})
     validation.groups.push_back(std::move(*group));
+  validation.constants = std::move(dense.constants);
   validation.reference = std::move(dense.reference);
   validation.sides = std::move(dense.sides);
   validation.figures = figures_of(validation);

@@ -44,6 +44,13 @@ std::vector<double> errors_in(const ValidationGroup& group, RowError error,
 std::optional<double> mean_absolute(const std::vector<double>& errors);
 std::optional<double> largest_absolute(const std::vector<double>& errors);
 
+// Where the fits with one row left out put a constant: one that they put anywhere in its range is
+// not determined by the rows.
+struct ConstantSpread {
+  std::string name, unit;
+  double value = 0, lowest = 0, highest = 0, min = 0, max = 0;
+};
+
 // What must hold; beyond `limit` it is printed as failing, never mended by a wider limit.
 struct ValidationFigure {
   std::string name;  // "steps, fit rows, mean absolute error"
@@ -65,7 +72,8 @@ Side side_of(double measured, double predicted);
 struct Validation {
   std::vector<ValidationGroup> groups;
   std::vector<ValidationFigure> figures;
-  std::string reference;  // what the unnamed GPU is taken for, and why
+  std::vector<ConstantSpread> constants;  // of the family of the training steps, those fitted
+  std::string reference;                  // what the unnamed GPU is taken for, and why
   std::vector<SideRow> sides;
   const ValidationGroup* find(std::string_view group) const;
   bool holds() const;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace nb {
 namespace {
 
@@ -26,6 +28,16 @@ TEST(FitConstants, StaysInItsRangeAndSaysWhenItEndsThere) {
   EXPECT_DOUBLE_EQ(fit->values[0], 0.6);
   EXPECT_TRUE(is_at_bound(a, fit->values[0]));
   EXPECT_FALSE(is_at_bound(a, 0.8));
+}
+
+// Two valleys: the present value lies in the shallow one.
+TEST(FitConstants, FindsADeeperValleyThanTheOneItStartsIn) {
+  const auto fit = fit_constants({{"a", 0.1, 0, 1}}, [](std::span<const double> v) {
+    const double shallow = 10 * (v[0] - 0.1), deep = 10 * (v[0] - 0.8);
+    return std::vector<double>{std::min(shallow * shallow + 0.5, deep * deep)};
+  });
+  ASSERT_TRUE(fit.has_value()) << fit.error().message;
+  EXPECT_NEAR(fit->values[0], 0.8, 0.01);
 }
 
 TEST(FitConstants, FewerRowsThanConstantsAreAnError) {

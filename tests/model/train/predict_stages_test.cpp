@@ -60,8 +60,8 @@ TEST_F(PredictStages, SftTakesTheTimeOfTheExecutedStage) {
   settings.row_tokens = std::ssize(chat_.train.rendered[0].ids) - 1;
   const Prediction prediction = predicted(settings);
   EXPECT_EQ(prediction.step_time_ns, executed->step_time_ns);
-  EXPECT_EQ(prediction.throughput_tok_s * prediction.step_time_ns / 1e9,
-            static_cast<double>(6 * *settings.row_tokens));
+  EXPECT_DOUBLE_EQ(prediction.throughput_tok_s * prediction.step_time_ns / 1e9,
+                   static_cast<double>(6 * *settings.row_tokens));
 }
 
 TEST_F(PredictStages, RlTakesTheTimeOfAnExecutedStepWhoseAnswersAreNotCut) {
