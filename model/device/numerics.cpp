@@ -124,7 +124,11 @@ MatmulPolicy NumericsPolicy::muon() const {
 
 PointwisePolicy NumericsPolicy::pointwise_policy() const {
   return {storage, pointwise == Pointwise::kEager,
-          storage == DType::kFp16 && fp16_overflow == Fp16Overflow::kSaturate};
+          storage == DType::kFp16 && fp16_overflow == Fp16Overflow::kSaturate, rsqrt()};
+}
+
+Rsqrt NumericsPolicy::rsqrt() const {
+  return vector_functions == VectorFunctions::kPrecise ? Rsqrt::kPrecise : Rsqrt::kApproximate;
 }
 
 std::vector<std::string> differing_entries(const NumericsPolicy& a, const NumericsPolicy& b) {

@@ -27,10 +27,9 @@ std::string_view name(Use use);  // "train", "score", "generate", "tune"
 enum class Pointwise { kEager, kFused };  // round after every kernel, or once per fused chain
 enum class Fp16Overflow { kInfNan, kSaturate };
 enum class LossScaling { kNone, kStatic, kDynamic };
-enum class VectorFunctions {
-  kPrecise,
-  kApproximate
-};  // approximate: rsqrt, reciprocal with about 10 bits
+// approximate_rsqrt: the reciprocal square root of the norms has 14 significant bits
+// (model/kernels/inverse_root.hpp).
+enum class VectorFunctions { kPrecise, kApproximateRsqrt };
 enum class ReductionOrder { kRing, kMesh, kUnordered };  // unordered: a seeded permutation
 
 struct NumericsPolicy {
@@ -66,6 +65,7 @@ struct NumericsPolicy {
   MatmulPolicy weight_gradient_matmul() const;
   MatmulPolicy muon() const;
   PointwisePolicy pointwise_policy() const;
+  Rsqrt rsqrt() const;
 };
 
 // One line of the numerics card: what the policy says and on whose word.

@@ -37,10 +37,8 @@ NumericsFile::NumericsFile()
       muon_momentum(kDTypes),
       muon_matmul(kDTypes),
       fp16_overflow({"inf_nan", "saturate"}),
-      // Only what is modelled may be asked for: dynamic scaling and approximate functions are not
-      // yet.
-      loss_scaling({"none"}),
-      vector_functions({"precise"}),
+      loss_scaling({"none"}),  // only what is modelled may be asked for
+      vector_functions({"precise", "approximate_rsqrt"}),
       collective(kDTypes),
       reduction_order({"ring", "mesh", "unordered"}) {
   split_k.value = 1;
@@ -119,7 +117,8 @@ FieldList NumericsFile::fields() {
       {"muon_matmul", "products of Newton-Schulz", object(&muon_matmul), required},
       {"fp16_overflow", "what fp16 does above 65504", object(&fp16_overflow), required},
       {"loss_scaling", "of fp16 training", object(&loss_scaling), required},
-      {"vector_functions", "rsqrt, reciprocal, exponential", object(&vector_functions), required},
+      {"vector_functions", "the norms' reciprocal square root", object(&vector_functions),
+       required},
       {"collective", "gradients on the links", object(&collective), required},
       {"reduction_order", "order of a collective's sum", object(&reduction_order), required},
   };

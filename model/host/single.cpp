@@ -49,7 +49,7 @@ void rms_norm(Plan& plan, const Step& step) {
   const Op& op = only(plan, step);
   kernels::rms_norm(rows_of(op.in[0]->any_matrix(), op.width),
                     rows_of(plan.make(op.out[0]), op.width), rows_to_keep(plan, op.out[1], step),
-                    op.numerics->storage, op.epsilon);
+                    op.numerics->storage, op.epsilon, op.numerics->rsqrt());
 }
 
 void rms_norm_backward(Plan& plan, const Step& step) {
@@ -189,7 +189,8 @@ void layer_norm(Plan& plan, const Step& step) {
   const Op& op = only(plan, step);
   kernels::layer_norm(op.in[0]->matrix(), span_of(op.in[1]), span_of(op.in[2]),
                       plan.make_fp32(op.out[0]), rows_to_keep(plan, op.out[1], step),
-                      rows_to_keep(plan, op.out[2], step), op.numerics->storage, op.epsilon);
+                      rows_to_keep(plan, op.out[2], step), op.numerics->storage, op.epsilon,
+                      op.numerics->rsqrt());
 }
 
 void layer_norm_backward_input(Plan& plan, const Step& step) {

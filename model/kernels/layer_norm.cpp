@@ -1,11 +1,11 @@
 #include "model/kernels/layer_norm.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "harness/base/check.hpp"
 #include "model/kernels/column_sums.hpp"
 #include "model/kernels/inner/dispatch.hpp"
+#include "model/kernels/inverse_root.hpp"
 #include "model/kernels/row_loop.hpp"
 #include "model/kernels/scratch.hpp"
 
@@ -24,7 +24,8 @@ std::size_t bytes(std::int64_t count) { return static_cast<std::size_t>(count) *
 }  // namespace
 
 void layer_norm(ConstMatrix x, std::span<const float> gain, std::span<const float> bias, Matrix out,
-                std::span<float> mean, std::span<float> rstd, DType storage, float epsilon) {
+                std::span<float> mean, std::span<float> rstd, DType storage, float epsilon,
+                Rsqrt rsqrt) {
   NB_CHECK(same_shape(x, out), "[layer_norm] x is ({},{}), out ({},{})", x.rows, x.cols, out.rows,
            out.cols);
   NB_CHECK(std::ssize(gain) == x.cols && std::ssize(bias) == x.cols,
@@ -43,7 +44,7 @@ void layer_norm(ConstMatrix x, std::span<const float> gain, std::span<const floa
     const float* from = x.row(i);
     const float m = table.dot(from, ones.floats(), x.cols) / width;  // fma(x, 1, sum) is the sum
     for (std::int64_t j = 0; j < x.cols; ++j) c[j] = from[j] - m;
-    const float r = 1.0f / std::sqrt(table.sum_of_squares(c, x.cols) / width + epsilon);
+    const float r = inverse_root(table.sum_of_squares(c, x.cols) / width + epsilon, rsqrt);
     float* to = out.row(i);
     for (std::int64_t j = 0; j < x.cols; ++j) {
       const auto at = static_cast<std::size_t>(j);

@@ -6,16 +6,18 @@
 #include <span>
 
 #include "model/kernels/broadcast.hpp"
+#include "model/kernels/policy.hpp"
 #include "model/tensor/dtype.hpp"
 #include "model/tensor/view.hpp"
 
 namespace nb::kernels {
 
-// mean = Σ x / C; c = x - mean; rstd = 1 / sqrt(Σ fma(c,c,·) / C + epsilon);
+// mean = Σ x / C; c = x - mean; rstd = 1 / sqrt(Σ fma(c,c,·) / C + epsilon), by `rsqrt`;
 // out = round((c * rstd) * gain + bias). mean, rstd: one a row for backward, or empty. out may be
 // x.
 void layer_norm(ConstMatrix x, std::span<const float> gain, std::span<const float> bias, Matrix out,
-                std::span<float> mean, std::span<float> rstd, DType storage, float epsilon);
+                std::span<float> mean, std::span<float> rstd, DType storage, float epsilon,
+                Rsqrt rsqrt = Rsqrt::kPrecise);
 
 // n = (x - mean) * rstd; g = dy * gain; a = Σ g / C; b = Σ fma(g,n,·) / C;
 // dx = round(rstd * ((g - a) - n * b)). dx may be dy.

@@ -36,6 +36,12 @@ struct MatmulPolicy {
 // Whether operands may come as bf16 (tensor/view.hpp): they are numbers of the input format then.
 inline bool takes_bf16(const MatmulPolicy& policy) { return policy.inputs == DType::kBf16; }
 
+// The reciprocal square root of a norm.
+enum class Rsqrt {
+  kPrecise,      // 1 / sqrt(x), each rounded to nearest
+  kApproximate,  // that with 14 significant bits, nearest even (vector_functions: numerics.hpp)
+};
+
 struct PointwisePolicy {
   DType storage = DType::kBf16;
   // true: every pointwise kernel of the eager lowering rounds its result to storage; false: fp32
@@ -43,6 +49,7 @@ struct PointwisePolicy {
   // it.
   bool eager = true;
   bool fp16_saturates = false;
+  Rsqrt rsqrt = Rsqrt::kPrecise;
 
   bool operator==(const PointwisePolicy&) const = default;
 };

@@ -60,8 +60,8 @@ void run_backward(ConstAnyMatrix dy, ConstAnyMatrix x, std::span<const float> rs
 
 }  // namespace
 
-void rms_norm(ConstAnyMatrix x, AnyMatrix out, std::span<float> rstd, DType storage,
-              float epsilon) {
+void rms_norm(ConstAnyMatrix x, AnyMatrix out, std::span<float> rstd, DType storage, float epsilon,
+              Rsqrt rsqrt) {
   NB_CHECK(same_shape(x, out), "[rms_norm] x is ({},{}), out ({},{})", x.rows, x.cols, out.rows,
            out.cols);
   if (!rstd.empty()) check_rstd("rms_norm", rstd.size(), x.rows);
@@ -75,6 +75,7 @@ void rms_norm(ConstAnyMatrix x, AnyMatrix out, std::span<float> rstd, DType stor
                          .rows = count,
                          .n = x.cols,
                          .epsilon = epsilon,
+                         .rsqrt = rsqrt,
                          .rounding = rounding});
   });
 }

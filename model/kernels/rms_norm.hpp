@@ -6,6 +6,7 @@
 
 #include <span>
 
+#include "model/kernels/policy.hpp"
 #include "model/tensor/dtype.hpp"
 #include "model/tensor/view.hpp"
 
@@ -13,10 +14,10 @@ namespace nb::kernels {
 
 inline constexpr float kRmsNormEpsilon = 1.1920929e-07f;  // fp32 machine epsilon: torch's eps=None
 
-// ss = Σ fma(x,x,·); rstd = 1 / sqrt(ss / C + eps); out = round(x * rstd).
+// ss = Σ fma(x,x,·); rstd = 1 / sqrt(ss / C + eps), by `rsqrt`; out = round(x * rstd).
 // Saves for backward: x (the caller keeps it) and rstd, one per row. rstd may be empty (inference).
 void rms_norm(ConstAnyMatrix x, AnyMatrix out, std::span<float> rstd, DType storage,
-              float epsilon = kRmsNormEpsilon);
+              float epsilon = kRmsNormEpsilon, Rsqrt rsqrt = Rsqrt::kPrecise);
 
 // dot = Σ fma(dy,x,·); coef = ((dot * rstd) * rstd) * rstd / C; dx = round(fma(-coef, x, rstd *
 // dy)). dx may be dy.

@@ -1,10 +1,9 @@
 #include "model/kernels/rotary_norm.hpp"
 
-#include <cmath>
-
 #include "harness/base/check.hpp"
 #include "model/kernels/both_forms.hpp"
 #include "model/kernels/inner/dispatch.hpp"
+#include "model/kernels/inverse_root.hpp"
 #include "model/kernels/row_loop.hpp"
 #include "model/kernels/scratch.hpp"
 
@@ -17,6 +16,7 @@ struct Heads {
   int rotary_rounding, norm_rounding;
   bool eager;
   DType storage;
+  Rsqrt rsqrt;
 };
 
 Heads heads_of(std::int64_t head_dim, ConstMatrix cos, ConstMatrix sin,
@@ -27,7 +27,8 @@ Heads heads_of(std::int64_t head_dim, ConstMatrix cos, ConstMatrix sin,
           inner::rounding_of(policy),
           inner::rounding_of(policy.storage),
           policy.eager,
-          policy.storage};
+          policy.storage,
+          policy.rsqrt};
 }
 
 void check(const char* op, const ConstAnyMatrix& x, const ConstAnyMatrix& out, std::size_t rstd,
@@ -77,7 +78,7 @@ void rotate_and_norm(const ConstAnyMatrix& x, const AnyMatrix& rotated, const An
       table.rotary(from.view().data + h * dim, heads.cos.row(position), heads.sin.row(position),
                    dim / 2, 1.0f, y, heads.rotary_rounding, heads.eager);
       const float mean = table.sum_of_squares(y, dim) / static_cast<float>(dim);
-      const float r = 1.0f / std::sqrt(mean + kRmsNormEpsilon);
+      const float r = inverse_root(mean + kRmsNormEpsilon, heads.rsqrt);
       if (!rstd.empty()) rstd[static_cast<std::size_t>(i * count + h)] = r;
       table.rms_norm(y, dim, r, to.view().data + h * dim, heads.norm_rounding);
     }

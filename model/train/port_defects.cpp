@@ -85,6 +85,14 @@ std::vector<PortDefectInfo> make_table() {
        kScore,
        {},
        {{"score", "compiled"}}},
+      {PortDefect::kApproximateRsqrt,
+       "approximate_rsqrt",
+       "the norms take the vector unit's reciprocal square root, 14 significant bits, in place of "
+       "a "
+       "division and a square root",
+       "kernels that ignore the advice of asc-devkit Rsqrt.md (errors up to 1e-4 in fp32)",
+       kAll,
+       {{"vector_functions", "approximate_rsqrt"}}},
   };
 }
 

@@ -34,6 +34,7 @@ enum class PortDefect : std::uint8_t {
   kTokenizerMismatch,
   kEvaluatorFallback,
   kScoreCompiled,
+  kApproximateRsqrt,
 };
 
 // What a defect concerns, as bits: training stages, the two ways in which models are evaluated, and

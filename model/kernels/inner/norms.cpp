@@ -6,10 +6,15 @@
 namespace nb::kernels::inner::NB_LEVEL {
 namespace {
 
-// 1 / sqrt(mean + epsilon), as a scalar computes it.
-NB_OP float inverse_root(float sum, std::int64_t n, float epsilon) {
+// 1 / sqrt(mean + epsilon), as a scalar computes it (inverse_root.hpp).
+NB_OP float inverse_root(float sum, std::int64_t n, float epsilon, Rsqrt how) {
   float lanes[16];
   store(lanes, all(1.0f) / sqrt(all(sum) / all(static_cast<float>(n)) + all(epsilon)));
+  if (how == Rsqrt::kPrecise) return lanes[0];
+  std::uint32_t bits;
+  __builtin_memcpy(&bits, lanes, sizeof bits);
+  bits = (bits + 0x1ffu + ((bits >> 10) & 1u)) & ~0x3ffu;
+  __builtin_memcpy(lanes, &bits, sizeof bits);
   return lanes[0];
 }
 
@@ -32,7 +37,7 @@ NB_OP void norm_rows(const NormRows& p) {
       const Floats v = load_lanes(x + i, lanes);
       return fma(v, v, acc);
     });
-    const float rstd = inverse_root(squares, p.n, p.epsilon);
+    const float rstd = inverse_root(squares, p.n, p.epsilon, p.rsqrt);
     if (p.rstd != nullptr) p.rstd[r] = rstd;
     Out* out = values<Out>(p.out) + r * p.out.stride;
     each_groups<kSideBySide>(p.n, [&](std::int64_t i, auto count, int lanes) NB_BODY {

@@ -10,6 +10,7 @@
 
 #include "model/kernels/inner/attention.hpp"
 #include "model/kernels/inner/gemm.hpp"
+#include "model/kernels/policy.hpp"
 
 namespace nb::kernels::inner {
 
@@ -42,6 +43,7 @@ struct NormRows {
   float* rstd;  // one a row, or null
   std::int64_t rows, n;
   float epsilon;
+  Rsqrt rsqrt;
   int rounding;
 };
 // And of its backward. accumulates: dx = round(dx + round(gradient)).

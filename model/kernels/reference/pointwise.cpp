@@ -134,7 +134,8 @@ void gate_heads_gradient(ConstMatrix dy, ConstMatrix x, Matrix dgate,
 }
 
 void layer_norm(ConstMatrix x, std::span<const float> gain, std::span<const float> bias, Matrix out,
-                std::span<float> mean, std::span<float> rstd, DType storage, float epsilon) {
+                std::span<float> mean, std::span<float> rstd, DType storage, float epsilon,
+                Rsqrt rsqrt) {
   const auto width = static_cast<float>(x.cols);
   for (std::int64_t i = 0; i < x.rows; ++i) {
     const float* row = x.row(i);
@@ -142,7 +143,7 @@ void layer_norm(ConstMatrix x, std::span<const float> gain, std::span<const floa
         lane_sum(x.cols, [&](float sum, std::int64_t j) { return sum + row[j]; }) / width;
     const float squares = lane_sum(
         x.cols, [&](float sum, std::int64_t j) { return std::fma(row[j] - m, row[j] - m, sum); });
-    const float r = 1.0f / std::sqrt(squares / width + epsilon);
+    const float r = inverse_root(squares / width + epsilon, rsqrt);
     if (!mean.empty()) mean[static_cast<std::size_t>(i)] = m;
     if (!rstd.empty()) rstd[static_cast<std::size_t>(i)] = r;
     for (std::int64_t j = 0; j < x.cols; ++j) {

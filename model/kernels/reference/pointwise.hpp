@@ -31,7 +31,8 @@ void gate_heads_gradient(ConstMatrix dy, ConstMatrix x, Matrix dgate,
                          const PointwisePolicy& policy);
 
 void layer_norm(ConstMatrix x, std::span<const float> gain, std::span<const float> bias, Matrix out,
-                std::span<float> mean, std::span<float> rstd, DType storage, float epsilon);
+                std::span<float> mean, std::span<float> rstd, DType storage, float epsilon,
+                Rsqrt rsqrt = Rsqrt::kPrecise);
 void layer_norm_backward(ConstMatrix dy, ConstMatrix x, std::span<const float> gain,
                          std::span<const float> mean, std::span<const float> rstd, Matrix dx,
                          DType storage);

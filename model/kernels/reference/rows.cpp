@@ -37,12 +37,21 @@ float round_to(const PointwisePolicy& policy, float value) {
   return policy.storage == DType::kFp32 ? value : nb::round_to(policy.storage, value);
 }
 
-void rms_norm(ConstMatrix x, Matrix out, std::span<float> rstd, DType storage, float epsilon) {
+float inverse_root(float x, Rsqrt how) {
+  const float root = 1.0f / std::sqrt(x);
+  if (how == Rsqrt::kPrecise || !std::isfinite(root)) return root;
+  int exponent = 0;
+  const float mantissa = std::frexp(root, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(mantissa, 14)), exponent - 14);
+}
+
+void rms_norm(ConstMatrix x, Matrix out, std::span<float> rstd, DType storage, float epsilon,
+              Rsqrt rsqrt) {
   for (std::int64_t i = 0; i < x.rows; ++i) {
     const float* row = x.row(i);
     const float squares =
         lane_sum(x.cols, [&](float acc, std::int64_t j) { return std::fma(row[j], row[j], acc); });
-    const float r = 1.0f / std::sqrt(squares / static_cast<float>(x.cols) + epsilon);
+    const float r = inverse_root(squares / static_cast<float>(x.cols) + epsilon, rsqrt);
     if (!rstd.empty()) rstd[static_cast<std::size_t>(i)] = r;
     for (std::int64_t j = 0; j < x.cols; ++j) out.row(i)[j] = nb::round_to(storage, row[j] * r);
   }

@@ -12,8 +12,10 @@ namespace nb::kernels::reference {
 
 float round_to(const PointwisePolicy& policy, float value);
 
+// 1 / sqrt(x), or that with 14 significant bits.
+float inverse_root(float x, Rsqrt how);
 void rms_norm(ConstMatrix x, Matrix out, std::span<float> rstd, DType storage,
-              float epsilon = kRmsNormEpsilon);
+              float epsilon = kRmsNormEpsilon, Rsqrt rsqrt = Rsqrt::kPrecise);
 void rms_norm_backward(ConstMatrix dy, ConstMatrix x, std::span<const float> rstd, Matrix dx,
                        DType storage);
 void rotary(ConstMatrix x, Matrix out, ConstMatrix cos, ConstMatrix sin, const RotaryShape& shape,

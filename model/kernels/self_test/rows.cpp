@@ -80,7 +80,7 @@ class Norms {
  public:
   Norms(const Table& table, Results& results) : t_(table), r_(results) {}
 
-  void forward(int rounding, bool x_bf16, bool out_bf16) {
+  void forward(int rounding, bool x_bf16, bool out_bf16, Rsqrt rsqrt = Rsqrt::kPrecise) {
     Rows x = x_.as(x_bf16), out = out_.as(out_bf16);
     float rstd[kRows] = {};
     t_.rms_norm_rows({.x = x.view<inner::ConstAnyRows>(),
@@ -89,6 +89,7 @@ class Norms {
                       .rows = kRows,
                       .n = kWidth,
                       .epsilon = 1e-6f,
+                      .rsqrt = rsqrt,
                       .rounding = rounding});
     r_.add("rms_norm_rows", out.values());
     r_.add("rms_norm_rows", std::vector<float>(rstd, rstd + kRows));
@@ -124,6 +125,7 @@ void add_norms(const Table& t, Results& r) {
     r.add("rms_norm_backward", out);
     if (rounding == inner::kRoundBf16) continue;
     norms.forward(rounding, false, false);
+    norms.forward(rounding, false, false, Rsqrt::kApproximate);
     norms.backward(rounding, false, false, false, rounding != inner::kRoundNone);
   }
   for (const bool a : {false, true}) {

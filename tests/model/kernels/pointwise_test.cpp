@@ -231,6 +231,11 @@ TEST(LayerNorm, EqualsItsDefinition) {
         Array without = x;
         layer_norm(x.view(), gain, bias, without.view(), {}, {}, storage, 1e-5f);
         EXPECT_TRUE(same_bits(without, expected.y));
+        Array near = x, expected_near = x;
+        layer_norm(x.view(), gain, bias, near.view(), {}, {}, storage, 1e-5f, Rsqrt::kApproximate);
+        reference::layer_norm(x.view(), gain, bias, expected_near.view(), {}, {}, storage, 1e-5f,
+                              Rsqrt::kApproximate);
+        EXPECT_TRUE(same_bits(near, expected_near));
       });
     }
   }

@@ -4,9 +4,11 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "harness/base/check.hpp"
 #include "model/kernels/embedding.hpp"
+#include "model/kernels/inverse_root.hpp"
 #include "model/kernels/reference/elementwise.hpp"
 #include "model/kernels/rms_norm.hpp"
 #include "model/kernels/rotary_norm.hpp"
@@ -46,6 +48,43 @@ TEST(RmsNorm, EqualsItsDefinition) {
       }
     }
   }
+}
+
+// 14 significant bits: 1 bit more than half's 11 and bf16's 8 need, within the 1e-4 of the device.
+TEST(RmsNorm, ItsApproximateRootHas14Bits) {
+  EXPECT_EQ(inverse_root(3.0f, Rsqrt::kPrecise), 0.57735026f);
+  EXPECT_EQ(inverse_root(3.0f, Rsqrt::kApproximate), 0x1.2798p-1f);   // of 0x1.279a74p-1
+  EXPECT_EQ(inverse_root(10.0f, Rsqrt::kApproximate), 0x1.43d0p-2f);  // of 0x1.43d136p-2
+  EXPECT_EQ(inverse_root(0.25f, Rsqrt::kApproximate), 2.0f);
+  EXPECT_EQ(inverse_root(0.0f, Rsqrt::kApproximate), std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(inverse_root(-1.0f, Rsqrt::kApproximate)));
+  // A tie goes to the even neighbour: 0x1.0004p0 lies between 0x1.0000p0 and 0x1.0008p0.
+  EXPECT_EQ(with_14_bits(0x1.0004p0f), 1.0f);
+  EXPECT_EQ(with_14_bits(0x1.000cp0f), 0x1.0010p0f);
+  for (float x = 1e-6f; x < 1e6f; x *= 1.37f) {
+    const double exact = 1 / std::sqrt(static_cast<double>(x));
+    EXPECT_NEAR(inverse_root(x, Rsqrt::kApproximate) / exact, 1, 6.2e-5) << x;
+    EXPECT_EQ(inverse_root(x, Rsqrt::kApproximate),
+              reference::inverse_root(x, Rsqrt::kApproximate));
+  }
+}
+
+TEST(RmsNorm, ItsApproximateRootEqualsItsDefinition) {
+  for (const std::int64_t width : kWidths)
+    for (const DType storage : kStorages) {
+      const Array x = test::random_array(9, width, 1, Values::kFinite);
+      Array expected(9, width);
+      std::vector<float> expected_rstd(9);
+      reference::rms_norm(x.view(), expected.view(), expected_rstd, storage, kRmsNormEpsilon,
+                          Rsqrt::kApproximate);
+      test::at_every_level([&] {
+        Array out(9, width);
+        std::vector<float> rstd(9);
+        rms_norm(x.view(), out.view(), rstd, storage, kRmsNormEpsilon, Rsqrt::kApproximate);
+        EXPECT_TRUE(test::same_bits(out, expected)) << width;
+        EXPECT_TRUE(test::same_bits(rstd, expected_rstd)) << width;
+      });
+    }
 }
 
 TEST(RmsNorm, ManyRowsAreCutTheSameWithAnyNumberOfThreads) {
@@ -168,7 +207,9 @@ TEST(RotaryNorm, EqualsRotaryAndThenTheNormOfEachHead) {
     const std::vector<std::int64_t> positions = {2, 3, 4, 5, 6, 2, 3, 4, 5, 6};
     Array cos(7, head_dim / 2), sin(7, head_dim / 2);
     rotary_tables(7, head_dim, DType::kBf16, cos.view(), sin.view());
-    for (const PointwisePolicy& policy : test::pointwise_policies()) {
+    std::vector<PointwisePolicy> policies = test::pointwise_policies();
+    policies.push_back({.storage = DType::kBf16, .rsqrt = Rsqrt::kApproximate});
+    for (const PointwisePolicy& policy : policies) {
       for (const Values values : {Values::kOrdinary, Values::kNonFinite}) {
         const Array x = test::random_array(10, cols, 1, values, 0);
         const Array dy = test::random_array(10, cols, 2, values, 0);
@@ -177,7 +218,7 @@ TEST(RotaryNorm, EqualsRotaryAndThenTheNormOfEachHead) {
         std::vector<float> rstd(30);
         reference::rotary(x.view(), rotated.view(), cos.view(), sin.view(), shape, policy);
         reference::rms_norm(by_head(ConstMatrix(rotated.view())), by_head(out.view()), rstd,
-                            policy.storage);
+                            policy.storage, kRmsNormEpsilon, policy.rsqrt);
         reference::rms_norm_backward(by_head(ConstMatrix(dy.view())),
                                      by_head(ConstMatrix(rotated.view())), rstd, by_head(dx.view()),
                                      policy.storage);
