@@ -10,6 +10,7 @@
 #include "harness/cli/compare_stages.hpp"
 #include "harness/cli/compare_tensors.hpp"
 #include "harness/cli/verb.hpp"
+#include "results/drift.hpp"
 #include "results/factorial.hpp"
 #include "results/import/to_records.hpp"
 #include "results/store.hpp"
@@ -24,6 +25,7 @@ struct Options {
   std::string b;
   std::vector<std::string> devices;
   std::vector<std::string> stages;
+  std::string against;  // a device
   bool effects = false;
   FlipOptions flips;
   TensorOptions tensors;
@@ -55,20 +57,33 @@ int print_effects(const RunRecords& run, bool json) {
   return fail_for_damaged(factorial->damaged);
 }
 
+int print_drift(const RunRecords& run, const std::string& device, bool json) {
+  const auto drift = drift_from(run, device);
+  if (!drift) return fail(drift.error());
+  if (!json)
+    fmt::print("{}", drift_text(*drift));
+  else if (const int printed = print_json(drift_json(*drift)); printed != kExitOk)
+    return printed;
+  return fail_for_damaged(drift->damaged);
+}
+
 int compare(const Options& options) {
   if (options.tensors.is_asked)
     return compare_tensors(options.a, options.b, options.tensors, options.json);
   const int ways = (options.b.empty() ? 0 : 1) + (options.devices.empty() ? 0 : 1) +
-                   (options.stages.empty() ? 0 : 1) + (options.effects ? 1 : 0);
+                   (options.stages.empty() ? 0 : 1) + (options.effects ? 1 : 0) +
+                   (options.against.empty() ? 0 : 1);
   if (ways != 1)
-    return fail({ErrorCode::kBadInput,
-                 "compare: give two runs (compare A B), one run and two devices (compare RUN "
-                 "--devices X Y) or two stages (compare RUN --stages mid sft), or an experiment's "
-                 "run (compare RUN --effects)"});
+    return fail(
+        {ErrorCode::kBadInput,
+         "compare: give two runs (compare A B), one run and two devices (compare RUN "
+         "--devices X Y), all devices and one (compare RUN --against X) or two stages (compare "
+         "RUN --stages mid sft), or an experiment's run (compare RUN --effects)"});
   const auto a = read_any_run(options.a);
   if (!a) return fail(a.error());
   if (a->records.empty()) return fail(nothing_found(*a, "").value());
   if (options.effects) return print_effects(*a, options.json);
+  if (!options.against.empty()) return print_drift(*a, options.against, options.json);
   if (!options.stages.empty()) return compare_stages(options.a, *a, options.stages, options.json);
   if (!options.devices.empty()) {
     if (options.devices[0] == options.devices[1])
@@ -100,6 +115,10 @@ Action add_compare(CLI::App& app) {
                  "two stages of run A, or of a report card: did the second help? paired by "
                  "seed, e.g. mid sft")
       ->expected(2);
+  app.add_option("--against", options->against,
+                 "all devices of run A beside this one: how far losses and answers drift "
+                 "(suites/arithmetic.json)")
+      ->type_name("DEVICE");
   app.add_flag(
       "--effects", options->effects,
       "of a suite with /factorial: what each factor makes of each metric, and its share of "
