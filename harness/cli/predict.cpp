@@ -1,6 +1,7 @@
 #include "model/train/predict.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "harness/cli/common.hpp"
 #include "harness/cli/predict_ask.hpp"
 #include "harness/cli/predict_calibrate.hpp"
+#include "harness/cli/predict_claims.hpp"
 #include "harness/cli/predict_megatron.hpp"
 #include "harness/cli/predict_output.hpp"
 #include "harness/cli/predict_sweep.hpp"
@@ -27,7 +29,7 @@ struct Options {
   ValidateOptions validate;
   CalibrateOptions calibrate;
   std::vector<std::string> sweeps;
-  std::string trace, plot;
+  std::string trace, plot, claims;
   bool fit_batch = false, csv = false, json = false;
 };
 
@@ -52,6 +54,7 @@ int show_prediction(const Options& options) {
   const auto prediction = predict(subject->settings, subject->profile, subject->between_nodes);
   if (!prediction) return fail(prediction.error());
   say_note(*subject);
+  if (!prediction->note.empty()) fmt::print(stderr, "npubench: {}\n", prediction->note);
   const PredictedRun run = {options.question.device, subject->profile, subject->settings,
                             *prediction};
   if (options.json) {
@@ -90,6 +93,10 @@ int show_sweep(const Options& options) {
     if (const auto format = plot_format_of(options.plot); !format) return fail(format.error());
   const auto sweep = run_sweep(options.question, options.sweeps);
   if (!sweep) return fail(sweep.error());
+  for (const SweepPoint& point : sweep->points)
+    if (!point.prediction.note.empty())
+      fmt::print(stderr, "npubench: {}: {}\n", fmt::join(point.values, ", "),
+                 point.prediction.note);
   if (options.json) {
     if (const int printed = print_json(sweep_json(*sweep)); printed != kExitOk) return printed;
   } else {
@@ -100,6 +107,14 @@ int show_sweep(const Options& options) {
   if (!plot) return fail(plot.error());
   const auto drawn = draw_plot_file(*plot, options.plot, "gnuplot");
   return drawn ? kExitOk : fail(drawn.error());
+}
+
+int show_claims(const Options& options) {
+  const auto judged = judge_claims(options.question, options.claims);
+  if (!judged) return fail(judged.error());
+  if (options.json) return print_json(claims_json(*judged));
+  fmt::print("{}", claims_text(*judged));
+  return kExitOk;
 }
 
 int show_megatron(const Options& options) {
@@ -132,6 +147,7 @@ int predict_verb(const Options& options) {
     const Error missing{ErrorCode::kBadInput, "--device is required (npubench list devices)"};
     return fail(missing);
   }
+  if (!options.claims.empty()) return show_claims(options);
   const auto is_megatron = asks_megatron(options.question, options.megatron);
   if (!is_megatron) return fail(is_megatron.error());
   if (*is_megatron) return show_megatron(options);
@@ -199,6 +215,12 @@ Action add_predict(CLI::App& app) {
       ->type_name("FILE")
       ->needs(sweep);
   CLI::Option* csv = app.add_flag("--csv", options->csv, "the sweep as CSV")->needs(sweep);
+  app.add_option("--claims", options->claims,
+                 "rates, memory and times of a table (a file, or published:NAME) beside what the "
+                 "device would take: plausible, low, high or impossible, and why")
+      ->type_name("TABLE")
+      ->excludes(fit)
+      ->excludes(sweep);
   add_validate_options(app, options->validate);
   add_calibrate_options(app, options->calibrate);
   app.add_flag("--json", options->json, "JSON on stdout")->excludes(csv);

@@ -38,6 +38,7 @@ Json prediction_json(const PredictedRun& run) {
             {"clock", "sim"},
             {"fits", prediction.fits},
             {"borderline", prediction.is_borderline},
+            {"note", prediction.note},
             {"nodes", prediction.nodes},
             {"device_batch_size", prediction.device_batch_size},
             {"device_batch_size_is_chosen", !settings.device_batch_size},

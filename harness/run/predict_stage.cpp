@@ -15,6 +15,7 @@ Result<void> run_predict(const PredictWork& work, const StageContext& context, R
   NB_TRY(const ResolvedDevice device, resolve_device(work.device, "device"));
   NB_TRY(const auto between_nodes, parse_node_links(device.content, "device"));
   NB_TRY(const Prediction prediction, predict(work.prediction, device.profile, between_nodes));
+  if (!prediction.note.empty()) return bad_input(prediction.note);  // a record says what was asked
   const TrainingStage stage = work.prediction.stage;
   std::vector<Use> uses = {Use::kTrain};
   if (stage == TrainingStage::kSft || stage == TrainingStage::kRl) uses = {Use::kTune};

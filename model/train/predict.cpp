@@ -90,14 +90,11 @@ Result<DryStepRequest> dry_step_request(const PredictSettings& settings,
   NB_TRY(const RankLayout layout,
          lay_out_ranks(profile, settings.cards, settings.nodes, between_nodes.has_value()));
   NB_TRY(const DecoderConfig config, config_of(settings));
-  if (config.table_rows() % settings.cards != 0) {
-    return bad_input(fmt::format(
-        "vocab_size {} is not divisible by {} cards, which share the embedding's optimizer by rows",
-        config.table_rows(), settings.cards));
-  }
+  // Where the cards cannot share the embedding's optimizer, each of them trains by itself.
+  const bool is_shared = config.table_rows() % settings.cards == 0;
   DryStepRequest request = {.config = config,
-                            .cards = settings.cards,
-                            .nodes = layout.nodes,
+                            .cards = is_shared ? settings.cards : 1,
+                            .nodes = is_shared ? layout.nodes : 1,
                             .between_nodes = between_nodes,
                             .stage = settings.stage,
                             .recompute = settings.recompute.value_or(false)};
@@ -117,6 +114,14 @@ Result<Prediction> predict(const PredictSettings& settings, const DeviceProfile&
   NB_TRY(const std::int64_t rows, rows_of_step(settings));
   Prediction prediction;
   prediction.nodes = request.nodes;
+  if (request.cards != settings.cards)
+    prediction.note = fmt::format(
+        "the {} rows of the embedding do not divide by {} cards, which share its optimizer by "
+        "rows: "
+        "nanochat stops there. Answered as the fork nano-chat-NPU @ 80cd241 trains it: every card "
+        "by "
+        "itself with whole optimizers, no gradient exchanged, so that the cards' weights differ",
+        request.config.table_rows(), settings.cards);
   prediction.param_count = param_count(request.config);
   prediction.flops_per_token = flops_per_token(request.config);
   if (!settings.device_batch_size) choose_batch(request, settings, rows, profile, prediction);

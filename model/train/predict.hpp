@@ -20,6 +20,7 @@ struct Prediction {
   bool is_borderline =
       false;  // with kBorderlineShare (fit_batch.hpp) more or less memory: otherwise
   std::string out_of_memory;  // the device's words when it does not fit
+  std::string note;  // what was answered in place of what was asked, and why; empty: nothing
   std::int64_t nodes = 1;
   std::int64_t device_batch_size = 0;  // the given one, or the one that was chosen
   // The smallest batch that divides, is larger than the chosen one and does not fit; 0: none, or
