@@ -135,7 +135,7 @@ constexpr std::size_t kNamedItems = 5;
 // Whether log-probabilities moved as rounding moves them: one checkpoint, scored twice.
 bool has_numerics(const RecordPair& pair, const ItemComparison& items) {
   return pair.fixed_weights && items.error.empty() && items.has_choices && !items.identical &&
-         items.margins.size() >= 2;
+         items.margins.pairs.size() >= 2;
 }
 
 MarginShift shift_of(const ItemComparison& items) {

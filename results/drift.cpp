@@ -77,6 +77,16 @@ std::vector<std::int64_t> steps_to_show(std::int64_t last) {
   return steps;
 }
 
+// A device's settings that choose its arithmetic, and how a suite asks for one.
+bool chooses_arithmetic(std::string_view field) {
+  constexpr std::string_view kFields[] = {"/settings/device/numerics",
+                                          "/settings/device/numerics_overrides",
+                                          "/settings/device/stack", "/settings/device/stacks"};
+  return std::ranges::any_of(kFields, [&](std::string_view own) {
+    return field == own || (field.starts_with(own) && field[own.size()] == '/');
+  });
+}
+
 using AnswersBySeed = std::map<std::pair<std::string, std::string>, AnswerDrift>;
 
 void add_answers(AnswersBySeed& all, const RecordPair& pair, const std::string& device,
@@ -92,7 +102,7 @@ void add_answers(AnswersBySeed& all, const RecordPair& pair, const std::string& 
     drift.lost += items.counts.only_a;
     drift.won += items.counts.only_b;
     ++seeds[key];
-    if (items.margins.size() < 2 || !items.has_choices) continue;
+    if (items.margins.pairs.size() < 2 || !items.has_choices) continue;
     const MarginShift shift =
         margin_shift(items.margins, items.counts.only_a + items.counts.only_b, items.has_choices);
     drift.hard += std::ssize(shift.hard_flips);
@@ -141,7 +151,7 @@ void add_device(Drift& drift, const Comparison& comparison, const std::string& d
   take(drift.same_weights, answers.same, answers.same_seeds);
   take(drift.own_weights, answers.own, answers.own_seeds);
   for (const Confounder& c : comparison.confounders)
-    if (c.category != "numerics" && c.category != "device")
+    if (c.category != "numerics" && c.category != "device" && !chooses_arithmetic(c.field))
       drift.confounders.push_back(fmt::format("{}: {} {} → {}", device, c.field, c.a, c.b));
   drift.damaged.insert(drift.damaged.end(), comparison.damaged.begin(), comparison.damaged.end());
 }
@@ -172,6 +182,7 @@ Result<Drift> drift_from(const RunRecords& run, const std::string& reference) {
     NB_TRY(const Comparison comparison, compare_devices(run, reference, device));
     add_device(drift, comparison, device);
   }
+  std::ranges::stable_sort(drift.curves, {}, &CurveDrift::training);
   std::ranges::sort(drift.damaged);
   const auto doubled = std::ranges::unique(drift.damaged);
   drift.damaged.erase(doubled.begin(), doubled.end());

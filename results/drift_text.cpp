@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "harness/base/table.hpp"
 #include "results/drift.hpp"
@@ -27,35 +29,64 @@ std::string nat(double value) { return value == 0 ? "0" : fmt::format("{:.2g}", 
 
 std::string curves_text(const Drift& drift) {
   if (drift.curves.empty()) return "";
-  std::vector<std::string> header = {"training"};
-  for (const std::int64_t step : drift.shown_steps) header.push_back(fmt::format("step {}", step));
-  header.insert(header.end(), {"largest (step)", "last tenth", "signed"});
+  std::vector<std::string> header = {"after step"};
+  for (const std::int64_t step : drift.shown_steps) header.push_back(std::to_string(step));
+  header.insert(header.end(), {"largest", "at", "end", "signed"});
+  std::string text, training;
   std::vector<NarrowRow> rows;
+  const auto flush = [&] {
+    if (!rows.empty())
+      text += "\n" +
+              wrapped(fmt::format("{} training loss beside {}: |difference| in nat, {}; end: mean "
+                                  "over the last tenth, signed above 0 where {} learned more",
+                                  training, drift.reference,
+                                  count_text(drift.curves[0].seeds, "seed"), drift.reference)) +
+              narrow_table(header, rows);
+    rows.clear();
+  };
   for (const CurveDrift& curve : drift.curves) {
-    std::vector<std::string> cells = {fmt::format("{} {}", curve.training, curve.device)};
+    if (curve.training != training) flush();
+    training = curve.training;
+    std::vector<std::string> cells = {curve.device};
     for (std::size_t i = 0; i < drift.shown_steps.size(); ++i)
       cells.push_back(i < curve.at.size() ? nat(curve.at[i]) : "—");
-    cells.push_back(fmt::format("{} ({})", nat(curve.largest), curve.largest_step));
+    cells.push_back(nat(curve.largest));
+    cells.push_back(std::to_string(curve.largest_step));
     cells.push_back(nat(curve.last));
     cells.push_back(curve.last_signed == 0 ? "0" : fmt::format("{:+.1g}", curve.last_signed));
     rows.push_back({std::move(cells), ""});
   }
-  return "\n" +
-         wrapped(fmt::format("training loss beside {}: |difference| in nat, {}", drift.reference,
-                             count_text(drift.curves[0].seeds, "seed"))) +
-         narrow_table(header, rows);
+  flush();
+  return text;
 }
 
-std::string answers_text(const std::string& title, const std::vector<AnswerDrift>& answers) {
-  if (answers.empty()) return "";
-  std::vector<NarrowRow> rows;
-  for (const AnswerDrift& one : answers)
-    rows.push_back({{fmt::format("{} {}", one.task, one.device), with_commas(one.items),
-                     with_commas(one.flips()), with_commas(one.lost), with_commas(one.won),
-                     with_commas(one.hard), nat(one.typical), nat(one.divergence)},
-                    ""});
-  return "\n" + wrapped(title) +
-         narrow_table({"task", "items", "flips", "lost", "won", "hard", "|margin|", "KL"}, rows);
+// "7 of 1,080: 3 lost, 4 won, 1 hard".
+std::string flips_text(const AnswerDrift& sum) {
+  if (sum.flips() == 0) return fmt::format("none of {}", with_commas(sum.items));
+  return fmt::format("{} of {}: {} lost, {} won, {} hard", with_commas(sum.flips()),
+                     with_commas(sum.items), with_commas(sum.lost), with_commas(sum.won),
+                     with_commas(sum.hard));
+}
+
+std::string answers_text(const Drift& drift) {
+  const auto same = by_device(drift.same_weights), own = by_device(drift.own_weights);
+  if (same.empty() && own.empty()) return "";
+  std::set<std::string> devices;
+  for (const auto* sums : {&same, &own})
+    for (const auto& [device, sum] : *sums) devices.insert(device);
+  TextTable table{{"answers that flip", fmt::format("with the weights of {}", drift.reference),
+                   fmt::format("each its own weights, beside {}'s", drift.reference)},
+                  {}};
+  const auto cell = [](const auto& sums, const std::string& device) {
+    const auto found = sums.find(device);
+    return found == sums.end() ? std::string("—") : flips_text(found->second);
+  };
+  for (const std::string& device : devices)
+    table.rows.push_back({device, cell(same, device), cell(own, device)});
+  return "\n" + to_text(table, kTextWidth) +
+         wrapped(fmt::format("lost: right on {} alone; hard: the margin was no near tie (among "
+                             "items with choices). --json has every task.",
+                             drift.reference));
 }
 
 Json answers_json(const std::vector<AnswerDrift>& answers) {
@@ -99,14 +130,7 @@ std::string drift_text(const Drift& drift) {
   std::string text = wrapped(drift_headline(drift), 2);
   for (const std::string& confounder : drift.confounders) text += wrapped(confounder, 4, "  ");
   text += curves_text(drift);
-  text += answers_text(
-      fmt::format("answers with the weights of {}, beside its own: a flip is lost or won, hard "
-                  "beyond a near tie; median |change of the margin| and KL in nat",
-                  drift.reference),
-      drift.same_weights);
-  text += answers_text(
-      fmt::format("answers with each device's own weights, beside those of {}", drift.reference),
-      drift.own_weights);
+  text += answers_text(drift);
   for (const std::string& one : drift.damaged) text += wrapped(one, 4, "  damaged or failed: ");
   return text;
 }

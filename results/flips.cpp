@@ -18,7 +18,7 @@ namespace {
 
 // Where the gate and compare call a flip hard (margin_shift.hpp).
 double near_tie_limit(const ItemComparison& items) {
-  if (items.margins.size() < 2 || !items.has_choices) return kRoundingLimit;
+  if (items.margins.pairs.size() < 2 || !items.has_choices) return kRoundingLimit;
   return margin_shift(items.margins, /*flips=*/0, items.has_choices).hard_limit;
 }
 
@@ -73,8 +73,7 @@ void add_group(ItemList& list, const Comparison& c, const RecordPair& pair,
   group.b = pair.b;
 
   std::unordered_map<std::string, const MarginPair*> margins;
-  for (const MarginPair& m : items.margins)
-    if (!m.item.empty()) margins.emplace(m.item, &m);
+  for (const FlippedMargin& m : items.margins.flipped) margins.emplace(m.item, &m.margin);
   const auto take = [&](std::size_t row, const ItemRecord& left, const ItemRecord& other) {
     const double value_a = mark_of(left), value_b = mark_of(other);
     if (value_a == value_b) return;

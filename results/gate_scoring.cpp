@@ -17,7 +17,7 @@ constexpr std::int64_t kMinTexts = 10;
 constexpr std::size_t kNamedItems = 3;
 
 MarginShift shift_of(const ScoringTest& test) {
-  if (test.margins.size() < kMinMargins) return {};
+  if (test.margins.pairs.size() < kMinMargins) return {};
   return margin_shift(test.margins, test.counts.only_a + test.counts.only_b, test.has_choices);
 }
 

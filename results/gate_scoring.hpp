@@ -14,7 +14,7 @@ struct ScoringTest {
   TaskVerdict verdict;  // metric and where filled; judged here
   PairedCounts counts;  // over all seeds
   bool has_choices = false;
-  std::vector<MarginPair> margins;          // over all seeds
+  Margins margins;                          // over all seeds
   std::int64_t texts = 0, early_texts = 0;  // over all seeds, as in ItemComparison
 };
 

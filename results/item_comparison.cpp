@@ -60,8 +60,9 @@ void add_pair(ItemComparison& result, Agreement& agreement, const ItemRecord& le
   if (!margin_a || !margin_b || left.log_probs.size() != right.log_probs.size()) return;
   result.has_choices = result.has_choices || left.log_probs.size() > 1;
   const bool marks_differ = mark_of(left) != mark_of(right);
-  result.margins.push_back(
-      {*margin_a, *margin_b, left.ok != right.ok, marks_differ ? left.id : std::string()});
+  result.margins.pairs.push_back({*margin_a, *margin_b});
+  if (marks_differ)
+    result.margins.flipped.push_back({{*margin_a, *margin_b}, left.ok != right.ok, left.id});
 }
 
 // Records of ours: the same items, or an error.
@@ -146,6 +147,7 @@ Result<void> fill(ItemComparison& result, const StoredRecord& a, const StoredRec
     return record.artifacts.at(record.items.at(result.task));
   };
   result.identical = digest(a.record) == digest(b.record);
+  result.margins.pairs.shrink_to_fit();
   return {};
 }
 

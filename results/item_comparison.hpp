@@ -26,7 +26,7 @@ struct ItemComparison {
   PairedCounts counts;
   double unscored_a = 0, unscored_b = 0;  // share of items with a reason instead of an answer
   bool has_choices = false;               // margins are differences between choices
-  std::vector<MarginPair> margins;        // items with log-probabilities on both sides
+  Margins margins;                        // items with log-probabilities on both sides
   ChoiceAgreement agreement;              // of items with two choices at least on both sides
   std::int64_t changed = 0;               // items whose answer, texts or log-probabilities differ
   std::int64_t texts = 0;                 // items answered by a text on both sides

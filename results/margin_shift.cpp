@@ -19,31 +19,40 @@ double log_sum(std::span<const float> values) {
   return top + pm::log(sum);
 }
 
-}  // namespace
-
-MarginShift margin_shift(std::span<const MarginPair> margins, std::int64_t flips,
-                         bool has_choices) {
-  MarginShift shift;
-  std::vector<double> before, after, sizes, deltas;
-  for (const MarginPair& margin : margins) {
+MeanTest bias_of(const std::vector<MarginPair>& pairs) {
+  std::vector<double> before, after;
+  before.reserve(pairs.size());
+  after.reserve(pairs.size());
+  for (const MarginPair& margin : pairs) {
     before.push_back(margin.a);
     after.push_back(margin.b);
-    deltas.push_back(margin.b - margin.a);
-    sizes.push_back(std::fabs(margin.b - margin.a));
   }
-  shift.bias = paired_t(before, after);
-  shift.typical = median(sizes);
+  return paired_t(before, after);
+}
+
+}  // namespace
+
+MarginShift margin_shift(const Margins& margins, std::int64_t flips, bool has_choices) {
+  MarginShift shift;
+  shift.bias = bias_of(margins.pairs);
+  std::vector<double> deltas;
+  deltas.reserve(margins.pairs.size());
+  for (const MarginPair& margin : margins.pairs) deltas.push_back(std::fabs(margin.b - margin.a));
+  shift.typical = median(deltas);
   shift.flips = flips;
   if (!has_choices) return shift;
+  for (std::size_t i = 0; i < deltas.size(); ++i)
+    deltas[i] = margins.pairs[i].b - margins.pairs[i].a;
   const double centre = median(deltas);
   for (double& delta : deltas) delta = std::fabs(delta - centre);
   shift.scale = kMadToSd * median(deltas);
   shift.hard_limit = std::max(kRoundingLimit, kHardDeviations * shift.scale);
-  for (const MarginPair& margin : margins) {
-    if (shift.scale > 0) shift.expected_flips += pm::normal_cdf(-std::fabs(margin.a) / shift.scale);
-    if (margin.flipped && std::max(std::fabs(margin.a), std::fabs(margin.b)) > shift.hard_limit)
-      shift.hard_flips.push_back(margin.item);
-  }
+  if (shift.scale > 0)
+    for (const MarginPair& margin : margins.pairs)
+      shift.expected_flips += pm::normal_cdf(-std::fabs(margin.a) / shift.scale);
+  for (const auto& [margin, is_answer, item] : margins.flipped)
+    if (is_answer && std::max(std::fabs(margin.a), std::fabs(margin.b)) > shift.hard_limit)
+      shift.hard_flips.push_back(item);
   shift.p_excess = poisson_at_least(flips, shift.expected_flips);
   return shift;
 }

@@ -17,8 +17,17 @@ namespace nb {
 // flip for other reasons than its sign.
 struct MarginPair {
   double a = 0, b = 0;
-  bool flipped = false;
-  std::string item;  // its id, where the marks differ
+};
+// An item whose marks differ.
+struct FlippedMargin {
+  MarginPair margin;
+  bool is_answer = false;  // right on one side, wrong on the other; else another mark alone
+  std::string item;        // its id
+};
+// Small for each item, since there may be hundreds of thousands.
+struct Margins {
+  std::vector<MarginPair> pairs;       // of all items
+  std::vector<FlippedMargin> flipped;  // of them
 };
 
 inline constexpr double kBiasFloor = 0.005;     // nat: a smaller mean change is of no importance
@@ -37,7 +46,7 @@ struct MarginShift {
 // At least 2 margins. flips: of the answers, which is more than margins that change sign where some
 // items have none; has_choices: margins are differences between choices, so that their sign is the
 // answer, else only bias and typical are meant.
-MarginShift margin_shift(std::span<const MarginPair> margins, std::int64_t flips, bool has_choices);
+MarginShift margin_shift(const Margins& margins, std::int64_t flips, bool has_choices);
 
 // The choices of one item as a distribution: softmax of their log-probabilities, and KL(A‖B), nat.
 // Equal sizes, at least 2, finite.

@@ -14,10 +14,11 @@ using test::more_golden;
 
 TEST(MarginShift, EqualsItsDefinitions) {
   for (const Json& row : more_golden()["shift"]) {
-    std::vector<MarginPair> margins;
+    Margins margins;
     for (std::size_t i = 0; i < row["before"].size(); ++i) {
       const double a = row["before"][i], b = row["after"][i];
-      margins.push_back({a, b, (a > 0) != (b > 0), row["labels"][i]});
+      margins.pairs.push_back({a, b});
+      if ((a > 0) != (b > 0)) margins.flipped.push_back({{a, b}, true, row["labels"][i]});
     }
     const MarginShift shift = margin_shift(margins, row["flips"], true);
     EXPECT_NEAR(shift.bias.difference, row["mean"].get<double>(), 1e-14);
@@ -64,14 +65,14 @@ MarginNight simulate_margins(double s, double bias, double corrupted, int runs) 
       const double u = rng.uniform(i) - 0.5;
       return (u < 0 ? 1 : -1) * std::log(1 - 2 * std::fabs(u));
     };
-    std::vector<MarginPair> margins;
+    Margins margins;
     std::int64_t flips = 0;
     for (std::uint64_t i = 0; i < 1172; ++i) {
       const double a = laplace(4 * i);
       const bool is_corrupted = rng.uniform(4 * i + 1) < corrupted;
       const double b =
           is_corrupted ? laplace(4 * i + 2) : a + bias + s * rng.normal(1000000 + 2 * i);
-      margins.push_back({a, b, (a > 0) != (b > 0), ""});
+      margins.pairs.push_back({a, b});
       flips += (a > 0) != (b > 0) ? 1 : 0;
     }
     const MarginShift shift = margin_shift(margins, flips, true);
