@@ -271,6 +271,14 @@ Result<MappedFile> MappedFile::open(const fs::path& path) {
   return mapped;
 }
 
+void MappedFile::release(std::size_t begin, std::size_t end) const {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t first = (begin + page - 1) / page * page, last = end / page * page;
+  if (first < last)  // advice: what fails is only not given back
+    static_cast<void>(
+        ::madvise(const_cast<std::byte*>(bytes_.data()) + first, last - first, MADV_DONTNEED));
+}
+
 MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {

@@ -58,6 +58,9 @@ class MappedFile {
   MappedFile& operator=(MappedFile&&) noexcept;
   ~MappedFile();
   std::span<const std::byte> bytes() const { return bytes_; }
+  // The process holds these pages no more; they can be read again. Whole pages: `begin` and `end`
+  // are rounded inwards.
+  void release(std::size_t begin, std::size_t end) const;
 
  private:
   MappedFile() = default;

@@ -2,6 +2,7 @@
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -63,8 +64,14 @@ std::string sha256_hex(std::string_view bytes) {
 
 Result<std::string> sha256_file(const std::filesystem::path& path) {
   NB_TRY(const MappedFile file, MappedFile::open(path));
+  constexpr std::size_t kAtOnce = std::size_t{4} << 20;  // so that large files take no memory
+  const std::span<const std::byte> bytes = file.bytes();
   Sha256 hash;
-  hash.update(file.bytes());
+  for (std::size_t begin = 0; begin < bytes.size(); begin += kAtOnce) {
+    const std::size_t count = std::min(kAtOnce, bytes.size() - begin);
+    hash.update(bytes.subspan(begin, count));
+    file.release(begin, begin + count);
+  }
   return hash.hex();
 }
 

@@ -1,5 +1,5 @@
 // 1 / sqrt(x) as the norms take it. The vector units' own reciprocal square root is approximate on
-// some accelerators: within 1e-4 in fp32 (asc-devkit Rsqrt.md; which bits is not documented). Here:
+// some accelerators: within 1e-4 in fp32 (asc-devkit, Rsqrt; which bits is not documented). Here:
 // the exact result with 14 significant bits, 6.1e-5 at most.
 #pragma once
 

@@ -90,7 +90,7 @@ std::vector<PortDefectInfo> make_table() {
        "the norms take the vector unit's reciprocal square root, 14 significant bits, in place of "
        "a "
        "division and a square root",
-       "kernels that ignore the advice of asc-devkit Rsqrt.md (errors up to 1e-4 in fp32)",
+       "kernels that ignore the advice of asc-devkit, Rsqrt (errors up to 1e-4 in fp32)",
        kAll,
        {{"vector_functions", "approximate_rsqrt"}}},
   };

@@ -167,6 +167,10 @@ TEST(Fs, MapsFilesAndEmptyFiles) {
   ASSERT_EQ(file.bytes().size(), 3U);
   EXPECT_EQ(static_cast<char>(file.bytes()[2]), 'c');
   EXPECT_TRUE(MappedFile::open(dir / "empty").value().bytes().empty());
+  ASSERT_TRUE(write_file(dir / "large", std::string(100000, 'y')).has_value());
+  const MappedFile large = MappedFile::open(dir / "large").value();
+  large.release(0, 100000);
+  EXPECT_EQ(static_cast<char>(large.bytes()[5000]), 'y');  // it is read again
   EXPECT_EQ(MappedFile::open(dir.path()).error().message,
             "cannot map " + dir.path().string() + ": Is a directory");
 }

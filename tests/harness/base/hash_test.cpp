@@ -40,6 +40,15 @@ TEST(Sha256, OfAFile) {
   EXPECT_FALSE(sha256_file(dir / "y").has_value());
 }
 
+// In pieces, which are given back; the last is no whole one.
+TEST(Sha256, OfALargeFileIsThatOfItsBytes) {
+  const test::TempDir dir;
+  std::string text(9 * 1024 * 1024 + 5, 'a');
+  for (std::size_t i = 0; i < text.size(); i += 997) text[i] = static_cast<char>('a' + i % 26);
+  ASSERT_TRUE(write_file(dir / "x", text).has_value());
+  EXPECT_EQ(sha256_file(dir / "x").value(), sha256_hex(text));
+}
+
 TEST(Sha256, OfJsonIsOfItsSortedOneLineForm) {
   EXPECT_EQ(sha256_json(Json{{"b", 1}, {"a", 0.5}}), sha256_hex(R"({"a":0.5,"b":1})"));
   EXPECT_THROW(sha256_json(Json{{"a", std::numeric_limits<double>::quiet_NaN()}}), CheckFailure);
