@@ -27,7 +27,9 @@ Result<PredictSettings> settings_of(const PredictQuestion& question) {
   Json json = Json::object();
   for (const auto& [field, text] : question.given) {
     if (text.empty()) continue;
-    const Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    const bool is_list = field == "answer_lengths" && !text.starts_with('[');  // 64,128
+    const Json value = Json::parse(is_list ? "[" + text + "]" : text, nullptr,
+                                   /*allow_exceptions=*/false);
     json[field] = value.is_discarded() ? Json(text) : value;
   }
   return parse_struct<PredictSettings>(json, "predict");

@@ -63,7 +63,7 @@ Json prediction_json(const PredictedRun& run) {
   if (settings.stage == TrainingStage::kRl) json["generate_time_ns"] = prediction.generate_time_ns;
   if (settings.steps) {
     json["stage_time_ns"] = static_cast<double>(*settings.steps) * prediction.step_time_ns;
-    json["tokens"] = *settings.steps * settings.tokens_per_step();
+    json["tokens"] = *settings.steps * settings.tokens_per_step(prediction.device_batch_size);
   }
   json["throughput_tok_s"] = prediction.throughput_tok_s;
   json["mfu"] = prediction.mfu;

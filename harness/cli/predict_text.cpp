@@ -59,10 +59,10 @@ std::string prediction_text(const PredictedRun& run) {
   rows.push_back({"device batch", batch_text(settings, p)});
   rows.push_back(
       {"step", fmt::format("{}, {} tokens: {} of {} × {} per card", name(settings.stage),
-                           with_commas(settings.tokens_per_step()),
+                           with_commas(settings.tokens_per_step(p.device_batch_size)),
                            count_text(p.accumulation_steps, "micro-batch", "micro-batches"),
                            p.device_batch_size,
-                           settings.tokens_per_step() /
+                           settings.tokens_per_step(p.device_batch_size) /
                                (p.accumulation_steps * p.device_batch_size * settings.cards))});
   rows.push_back({"step time", human_time_ns(p.step_time_ns)});
   rows.push_back({"  waiting for other cards", human_time_ns(p.communication_time_ns)});
@@ -73,11 +73,12 @@ std::string prediction_text(const PredictedRun& run) {
   rows.push_back({"launches", with_commas(static_cast<long long>(p.account.launch_count()))});
   if (settings.steps) {
     const double time_ns = static_cast<double>(*settings.steps) * p.step_time_ns;
-    rows.push_back({"stage", fmt::format("{} steps, {} tokens: {}, {:.1f} card-hours",
-                                         with_commas(*settings.steps),
-                                         with_commas(*settings.steps * settings.tokens_per_step()),
-                                         human_time_ns(time_ns),
-                                         static_cast<double>(settings.cards) * time_ns / 3600e9)});
+    rows.push_back(
+        {"stage",
+         fmt::format("{} steps, {} tokens: {}, {:.1f} card-hours", with_commas(*settings.steps),
+                     with_commas(*settings.steps * settings.tokens_per_step(p.device_batch_size)),
+                     human_time_ns(time_ns),
+                     static_cast<double>(settings.cards) * time_ns / 3600e9)});
   }
   rows.push_back({"throughput", human_rate(p.throughput_tok_s, "tok/s")});
   if (settings.stage != TrainingStage::kRl)

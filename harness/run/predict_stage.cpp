@@ -59,7 +59,9 @@ Result<void> run_predict(const PredictWork& work, const StageContext& context, R
   if (const auto steps = work.prediction.steps) {
     metrics.push_back(counted("steps", static_cast<double>(*steps), "step"));
     metrics.push_back(counted(
-        "tokens", static_cast<double>(*steps * work.prediction.tokens_per_step()), "token"));
+        "tokens",
+        static_cast<double>(*steps * work.prediction.tokens_per_step(prediction.device_batch_size)),
+        "token"));
   }
   metrics.push_back(counted("parameters", static_cast<double>(prediction.param_count), "1"));
   return {};

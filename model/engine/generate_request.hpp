@@ -28,6 +28,9 @@ struct GenerateRequest {
   std::vector<int> prompt = {};  // ids, at least one
   int num_samples = 1;
   std::int64_t max_tokens = 512;  // new ones a sample, those of the tool included
+  // In place of max_tokens for each sample, at most that; empty: max_tokens for all. A dry device
+  // ends no sample by itself.
+  std::vector<std::int64_t> sample_tokens = {};
   double temperature = 1.0;       // 0: the most likely token, the lowest id among equals
   std::optional<int> top_k = {};  // at least 1; none: all tokens
   std::uint64_t seed = 42;        // sample s at step t draws from (seed, s, t)

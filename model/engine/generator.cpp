@@ -213,7 +213,7 @@ class Generation {
       auto sample = std::make_unique<Running>(Running{prompt.request,
                                                       number,
                                                       SampleRandom(request.seed, number),
-                                                      SampleState(request, tokenizer_),
+                                                      SampleState(request, tokenizer_, number),
                                                       {prompt.cache},
                                                       nullptr,
                                                       std::ssize(request.prompt),

@@ -21,6 +21,12 @@ void check_request(const GenerateRequest& request, std::int64_t context_length) 
            context_length);
   NB_CHECK(request.num_samples >= 1 && request.max_tokens >= 0,
            "[generate] {} samples of at most {} tokens", request.num_samples, request.max_tokens);
+  const auto& each = request.sample_tokens;
+  NB_CHECK(each.empty() || std::cmp_equal(each.size(), request.num_samples),
+           "[generate] {} samples and the lengths of {}", request.num_samples, each.size());
+  for (const std::int64_t tokens : each)
+    NB_CHECK(tokens >= 1 && tokens <= request.max_tokens, "[generate] a sample of {} of {} tokens",
+             tokens, request.max_tokens);
   NB_CHECK(request.temperature >= 0, "[generate] temperature {}", request.temperature);
   NB_CHECK(!request.top_k || *request.top_k >= 1, "[generate] top_k {}", *request.top_k);
 }

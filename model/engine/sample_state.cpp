@@ -7,9 +7,12 @@
 
 namespace nb {
 
-SampleState::SampleState(const GenerateRequest& request, const Tokenizer& tokenizer)
+SampleState::SampleState(const GenerateRequest& request, const Tokenizer& tokenizer, int number)
     : request_(request),
       tokenizer_(tokenizer),
+      max_tokens_(request.sample_tokens.empty()
+                      ? request.max_tokens
+                      : request.sample_tokens[static_cast<std::size_t>(number)]),
       stop_tokens_(request.stop_tokens),
       python_start_(tokenizer.special("<|python_start|>")),
       python_end_(tokenizer.special("<|python_end|>")),
@@ -17,7 +20,7 @@ SampleState::SampleState(const GenerateRequest& request, const Tokenizer& tokeni
       output_end_(tokenizer.special("<|output_end|>")) {
   if (stop_tokens_.empty())
     stop_tokens_ = {tokenizer.special("<|assistant_end|>"), tokenizer.bos()};
-  if (request.max_tokens == 0) end(StopReason::kMaxTokens);
+  if (max_tokens_ == 0) end(StopReason::kMaxTokens);
 }
 
 std::size_t SampleState::accept(int chosen) {
@@ -44,7 +47,7 @@ void SampleState::append(int token, bool is_forced) {
   sample_.tokens.push_back(token);
   sample_.mask.push_back(is_forced ? 0 : 1);
   watch(token);
-  if (std::ssize(sample_.tokens) >= request_.max_tokens) end(StopReason::kMaxTokens);
+  if (std::ssize(sample_.tokens) >= max_tokens_) end(StopReason::kMaxTokens);
 }
 
 void SampleState::watch(int token) {

@@ -16,7 +16,8 @@ class Tokenizer;
 
 class SampleState {
  public:
-  SampleState(const GenerateRequest& request, const Tokenizer& tokenizer);
+  // number: of the sample in its request.
+  SampleState(const GenerateRequest& request, const Tokenizer& tokenizer, int number = 0);
 
   // Appends the token that the model chose and whatever the rules force behind it. Returns how many
   // were appended (0 when the token ends the sample). NB_CHECK: not ended.
@@ -35,6 +36,7 @@ class SampleState {
 
   const GenerateRequest& request_;
   const Tokenizer& tokenizer_;
+  std::int64_t max_tokens_;
   std::vector<int> stop_tokens_;
   int python_start_, python_end_, output_start_, output_end_;  // -1: not there
   std::deque<int> forced_;

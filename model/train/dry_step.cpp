@@ -70,12 +70,17 @@ class DryCard {
   }
 
   void generate(const DryRollout& rollout) {
-    GenerateRequest request;
-    request.prompt.assign(static_cast<std::size_t>(rollout.prompt_tokens), 0);
-    request.num_samples = static_cast<int>(rollout.samples);
-    request.max_tokens = rollout.answer_tokens;
-    const std::vector<GenerateRequest> requests(static_cast<std::size_t>(rollout.requests),
-                                                request);
+    const std::int64_t limit = rollout.limit();
+    std::vector<GenerateRequest> requests;
+    for (std::int64_t r = 0; r < rollout.requests; ++r) {
+      GenerateRequest& request = requests.emplace_back();
+      request.prompt.assign(static_cast<std::size_t>(rollout.prompt_tokens), 0);
+      request.num_samples = static_cast<int>(rollout.samples);
+      request.max_tokens = limit;
+      for (std::int64_t s = 0; s < rollout.samples; ++s)
+        request.sample_tokens.push_back(
+            std::min(limit, rollout.answer_of(r * rollout.samples + s) + 1));
+    }
     DecoderLanguageModel(decoder_, tokenizer_, {.max_rows = rollout.samples}).generate(requests);
   }
 
@@ -94,7 +99,8 @@ class DryCard {
     return measured([&] {
       for (std::int64_t pass = 0; pass < accumulation_steps; ++pass)
         decoder_.objective_and_backward(
-            {}, {}, no_data.rows, no_data.length,
+            {}, {}, no_data.rows,
+            request_.rollout ? request_.rollout->row_tokens_of(pass) : no_data.length,
             [](const Tensor& losses) { return ops::weighted_sum(losses, {}); });
       apply_gradients(decoder_, optimizers_, plan.grad_clip, {});
       ops::read_scalar(device_, "train_loss");
@@ -118,10 +124,14 @@ PeakMemory peaks_of(const Device& device) {
 // Two short steps, after which state exists and the allocator's cache is warm; returns the peaks of
 // the first. A second micro-batch is enough to show the memory of all later ones: gradients are
 // there while activations grow. One request, too: the next one has the memory of the one before.
+// But where answers differ in length, all of them.
 PeakMemory warm_up(DryCard& card, const DryStepRequest& request) {
   std::optional<DryRollout> rollout = request.rollout;
-  if (rollout) rollout->requests = 1;
-  const std::int64_t micro_batches = std::min<std::int64_t>(request.accumulation_steps, 2);
+  const bool is_ragged = rollout && rollout->answer_tokens.size() > 1;
+  if (rollout && !is_ragged) rollout->requests = 1;
+  const std::int64_t micro_batches = is_ragged
+                                         ? request.accumulation_steps
+                                         : std::min<std::int64_t>(request.accumulation_steps, 2);
   card.step(micro_batches, rollout);
   const PeakMemory first = peaks_of(card.device());
   card.step(micro_batches, rollout);
@@ -129,6 +139,25 @@ PeakMemory warm_up(DryCard& card, const DryStepRequest& request) {
 }
 
 }  // namespace
+
+std::int64_t DryRollout::limit() const { return std::ranges::max(answer_tokens); }
+
+std::int64_t DryRollout::answer_of(std::int64_t sample) const {
+  return answer_tokens[static_cast<std::size_t>(sample) % answer_tokens.size()];
+}
+
+std::int64_t DryRollout::row_tokens_of(std::int64_t request) const {
+  std::int64_t longest = 0;
+  for (std::int64_t s = 0; s < samples; ++s)
+    longest = std::max(longest, answer_of(request * samples + s));
+  return prompt_tokens + longest - 1;  // the last token is a target only
+}
+
+std::int64_t DryRollout::row_tokens() const {
+  std::int64_t sum = 0;
+  for (std::int64_t r = 0; r < requests; ++r) sum += row_tokens_of(r);
+  return sum;
+}
 
 DryStep run_dry_step(const DryStepRequest& request, const DeviceProfile& profile) {
   DryCard card(request, profile);

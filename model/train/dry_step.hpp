@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "harness/base/json_io.hpp"
 #include "model/decoder/config.hpp"
@@ -17,12 +18,20 @@
 namespace nb {
 
 // What a card generates in a step of RL before it trains on it: every request's samples have one
-// prompt, and none ends before its last token.
+// prompt. A pass of training has the samples of one request, padded to the longest.
 struct DryRollout {
   std::int64_t requests = 1;
   std::int64_t samples = 1;  // of a request, generated together
   std::int64_t prompt_tokens = 1;
-  std::int64_t answer_tokens = 1;
+  // Lengths of answers, each equally frequent: sample i of the card's step has the i-th, in turn.
+  // At the longest an answer is cut; shorter ones end with a token more, which is drawn, but not
+  // trained on.
+  std::vector<std::int64_t> answer_tokens = {1};
+
+  std::int64_t limit() const;                              // the longest
+  std::int64_t answer_of(std::int64_t sample) const;       // of the card's step, from 0
+  std::int64_t row_tokens_of(std::int64_t request) const;  // that its pass is trained on
+  std::int64_t row_tokens() const;                         // sum over all passes
 };
 
 struct DryStepRequest {

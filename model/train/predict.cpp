@@ -57,7 +57,8 @@ void fill_figures(const DryStep& step, const PredictSettings& settings,
   prediction.communication_time_ns = static_cast<double>(step.communication_time_ns);
   prediction.generate_time_ns = static_cast<double>(step.generate_time_ns);
   prediction.throughput_tok_s =
-      1e9 * static_cast<double>(settings.tokens_per_step()) / prediction.step_time_ns;
+      1e9 * static_cast<double>(settings.tokens_per_step(prediction.device_batch_size)) /
+      prediction.step_time_ns;
   prediction.mfu = model_flop_utilization(prediction.flops_per_token, prediction.throughput_tok_s,
                                           settings.cards, profile);
   prediction.peak_allocated_bytes = step.peak_allocated_bytes;
@@ -101,8 +102,8 @@ Result<DryStepRequest> dry_step_request(const PredictSettings& settings,
   if (settings.stage != TrainingStage::kBase) request.grad_clip.reset();
   if (counts_examples(settings.stage)) request.row_tokens = row_tokens_of(settings);
   if (settings.stage == TrainingStage::kRl)
-    request.rollout = DryRollout{.prompt_tokens = *settings.prompt_tokens,
-                                 .answer_tokens = *settings.answer_tokens};
+    request.rollout =
+        DryRollout{.prompt_tokens = *settings.prompt_tokens, .answer_tokens = settings.answers()};
   NB_TRY(const std::int64_t rows, rows_of_step(settings));
   return with_batch(request, device_batch_size, rows);
 }

@@ -2,8 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "harness/base/check.hpp"
 #include "model/train/chat_settings.hpp"
+#include "model/train/dry_step.hpp"
 #include "model/train/settings.hpp"
 
 namespace nb {
@@ -30,11 +33,12 @@ Result<void> check_stage(const PredictSettings& s) {
     bool of_sft, of_rl, is_needed;
   };
   const bool is_sft = s.stage == Stage::kSft, is_rl = s.stage == Stage::kRl;
-  for (const Own& own : {Own{"examples_per_step", s.examples_per_step, true, true, false},
-                         Own{"row_tokens", s.row_tokens, true, false, true},
-                         Own{"prompt_tokens", s.prompt_tokens, false, true, true},
-                         Own{"answer_tokens", s.answer_tokens, false, true, true},
-                         Own{"num_samples", s.num_samples, false, true, false}}) {
+  for (const Own& own :
+       {Own{"examples_per_step", s.examples_per_step, true, true, false},
+        Own{"row_tokens", s.row_tokens, true, false, true},
+        Own{"prompt_tokens", s.prompt_tokens, false, true, true},
+        Own{"answer_tokens", s.answer_tokens, false, true, s.answer_lengths.empty()},
+        Own{"num_samples", s.num_samples, false, true, false}}) {
     const bool concerns = (own.of_sft && is_sft) || (own.of_rl && is_rl);
     if (own.value && !concerns)
       return bad_input(
@@ -45,6 +49,11 @@ Result<void> check_stage(const PredictSettings& s) {
                       "that is assumed",
                       own.name, name(s.stage)));
   }
+  if (!s.answer_lengths.empty() && !is_rl)
+    return bad_input(
+        fmt::format("answer_lengths: decides nothing: the stage is {}", name(s.stage)));
+  if (!s.answer_lengths.empty() && s.answer_tokens)
+    return bad_input("answer_tokens: decides nothing beside answer_lengths; leave one out");
   if (counts_examples(s.stage) && row_tokens_of(s) > s.sequence_len)
     return bad_input(fmt::format("rows of {} tokens are longer than sequence_len {}",
                                  row_tokens_of(s), s.sequence_len));
@@ -81,7 +90,7 @@ bool counts_examples(TrainingStage stage) {
 std::int64_t row_tokens_of(const PredictSettings& settings) {
   if (settings.stage == TrainingStage::kSft) return settings.row_tokens.value_or(0);
   if (settings.stage == TrainingStage::kRl)  // the last token is a target only
-    return settings.prompt_tokens.value_or(0) + settings.answer_tokens.value_or(0) - 1;
+    return settings.prompt_tokens.value_or(0) + std::ranges::max(settings.answers()) - 1;
   return settings.sequence_len;
 }
 
@@ -155,16 +164,27 @@ FieldList PredictSettings::fields() {
        "RL: assumed length of an answer",
        &answer_tokens,
        {.unit = "token", .min = 1, .omits_absent = true}},
+      {"answer_lengths",
+       "RL: in place of answer_tokens: lengths that are equally frequent, e.g. [64, 128, 256]",
+       &answer_lengths,
+       {.unit = "token", .min = 1, .omits_absent = true}},
       {"num_samples",
        "RL: answers to each question; absent: 16",
        &num_samples,
        {.min = 1, .omits_absent = true}}};
 }
 
-std::int64_t PredictSettings::tokens_per_step() const {
+std::vector<std::int64_t> PredictSettings::answers() const {
+  return answer_lengths.empty() ? std::vector{answer_tokens.value_or(0)} : answer_lengths;
+}
+
+std::int64_t PredictSettings::tokens_per_step(std::int64_t rows_a_pass) const {
   if (!counts_examples(stage)) return total_batch_tokens;
-  const bool is_rl = stage == TrainingStage::kRl;
-  return examples_of(*this) * (is_rl ? samples_of(*this) : 1) * row_tokens_of(*this);
+  if (stage == TrainingStage::kSft) return examples_of(*this) * row_tokens_of(*this);
+  const std::int64_t rows = examples_of(*this) * samples_of(*this) / cards;
+  const DryRollout rollout = {rows / rows_a_pass, rows_a_pass, prompt_tokens.value_or(0),
+                              answers()};
+  return cards * rows_a_pass * rollout.row_tokens();
 }
 
 Result<void> check_prediction(const PredictSettings& settings) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/base/fields.hpp"
 #include "harness/base/result.hpp"
@@ -29,9 +30,13 @@ struct PredictSettings {
   // What is assumed of the data: every row, prompt and answer has this length.
   std::optional<std::int64_t> row_tokens = {};                         // SFT: with its padding
   std::optional<std::int64_t> prompt_tokens = {}, answer_tokens = {};  // RL
-  std::optional<std::int64_t> num_samples = {};                        // RL: of each example
+  // RL: in place of answer_tokens, lengths that are equally frequent (DryRollout::answer_tokens).
+  std::vector<std::int64_t> answer_lengths = {};
+  std::optional<std::int64_t> num_samples = {};  // RL: of each example
 
-  std::int64_t tokens_per_step() const;  // trained on, padding included
+  // Trained on, padding included; of RL with so many rows a pass.
+  std::int64_t tokens_per_step(std::int64_t rows_a_pass) const;
+  std::vector<std::int64_t> answers() const;  // RL: answer_lengths, else answer_tokens alone
   FieldList fields();
 };
 

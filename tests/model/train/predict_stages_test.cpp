@@ -2,6 +2,7 @@
 // refuse.
 #include "harness/base/progress.hpp"
 #include "model/device/profile.hpp"
+#include "model/train/dry_step.hpp"
 #include "model/train/predict.hpp"
 #include "tests/model/train/tiny_chat.hpp"
 
@@ -88,6 +89,74 @@ TEST_F(PredictStages, RlTakesTheTimeOfAnExecutedStepWhoseAnswersAreNotCut) {
     ++compared;
   }
   EXPECT_GT(compared, 0);
+}
+
+// One question, two answers: the step's tokens tell the longer, their mean the other.
+TEST_F(PredictStages, RlTakesTheTimeOfAnExecutedStepWithAnswersOfTwoLengths) {
+  RlSettings asked = test::tiny_rl();
+  asked.examples_per_step = 1;
+  asked.num_samples = asked.device_batch_size = asked.rollout_batch_size = 2;
+  asked.max_new_tokens = 6;
+  asked.iterations = 40;
+  asked.eval_every = 0;
+  const auto executed = chat_.rl(asked, folder_.path());
+  ASSERT_TRUE(executed) << executed.error().message;
+  PredictSettings settings = tiny_prediction(TrainingStage::kRl, chat_.tokenizer());
+  settings.device_batch_size = 2;
+  settings.examples_per_step = 1;
+  settings.num_samples = 2;
+  settings.prompt_tokens = std::ssize(chat_.asked.questions[0].prompt);
+  int compared = 0;
+  for (const StepRow& row : executed->steps) {
+    if (row.step == 0 || !row.sample_tokens || !row.tokens) continue;
+    const auto longer = static_cast<std::int64_t>(*row.tokens) / 2 + 1 - *settings.prompt_tokens;
+    const auto other = static_cast<std::int64_t>(2 * *row.sample_tokens) - longer;
+    if (longer != asked.max_new_tokens || other < 1 || other == longer) continue;
+    settings.answer_lengths = {longer, other};
+    const Prediction prediction = predicted(settings);
+    EXPECT_EQ(prediction.generate_time_ns, *row.generate_time_ns) << row.step << " " << other;
+    EXPECT_EQ(prediction.step_time_ns, *row.step_time_ns) << row.step << " " << other;
+    ++compared;
+  }
+  EXPECT_GT(compared, 0);
+}
+
+TEST_F(PredictStages, AnswersOfSeveralLengthsStandInTurnAndPassesArePaddedToTheLongest) {
+  const DryRollout rollout = {
+      .requests = 3, .samples = 2, .prompt_tokens = 10, .answer_tokens = {4, 9, 20}};
+  EXPECT_EQ(rollout.limit(), 20);
+  // 4 9, 20 4, 9 20.
+  EXPECT_EQ(rollout.row_tokens_of(0), 10 + 9 - 1);
+  EXPECT_EQ(rollout.row_tokens_of(1), 10 + 20 - 1);
+  EXPECT_EQ(rollout.row_tokens_of(2), 10 + 20 - 1);
+  EXPECT_EQ(rollout.row_tokens(), 18 + 29 + 29);
+  PredictSettings settings = tiny_prediction(TrainingStage::kRl, chat_.tokenizer());
+  settings.sequence_len = 256;
+  settings.prompt_tokens = 10;
+  settings.device_batch_size = 8;
+  settings.answer_tokens = 40;
+  const Prediction longest = predicted(settings);
+  settings.answer_tokens = 20;
+  const Prediction shortest = predicted(settings);
+  settings.answer_tokens.reset();
+  settings.answer_lengths = {40};
+  EXPECT_EQ(predicted(settings).step_time_ns, longest.step_time_ns);
+  EXPECT_EQ(predicted(settings).throughput_tok_s, longest.throughput_tok_s);
+  settings.answer_lengths = {20, 30, 40};
+  const Prediction mixed = predicted(settings);
+  EXPECT_LT(mixed.generate_time_ns, longest.generate_time_ns);
+  EXPECT_GT(mixed.generate_time_ns, shortest.generate_time_ns);
+  EXPECT_EQ(mixed.peak_allocated_bytes, longest.peak_allocated_bytes);
+  settings.answer_tokens = 40;
+  EXPECT_EQ(refused(settings),
+            "answer_tokens: decides nothing beside answer_lengths; leave one out");
+  settings.answer_tokens.reset();
+  settings.answer_lengths = {20, 300};
+  EXPECT_NE(refused(settings).find("are longer than sequence_len 256"), std::string::npos);
+  settings.stage = TrainingStage::kSft;
+  settings.prompt_tokens.reset();
+  settings.row_tokens = 20;
+  EXPECT_EQ(refused(settings), "answer_lengths: decides nothing: the stage is sft");
 }
 
 TEST_F(PredictStages, LongerAnswersTakeLongerToGenerate) {

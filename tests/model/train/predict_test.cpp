@@ -101,10 +101,6 @@ TEST(Predict, RefusesWhatCannotBe) {
   settings = small();
   settings.depth = 5;
   EXPECT_FALSE(predict(settings, *load_profile("tiny")));
-  settings = small();
-  settings.vocab_size = 511;
-  settings.cards = 2;
-  EXPECT_FALSE(predict(settings, *load_profile("tiny")));
 }
 
 // Vectors are smaller than what ranks share, tables and matrices are cut.
