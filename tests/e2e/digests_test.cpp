@@ -8,9 +8,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "harness/base/fs.hpp"
 #include "model/kernels/simd_level.hpp"
 #include "tests/e2e/bench.hpp"
 
@@ -53,6 +56,7 @@ class SuiteRuns {
     EXPECT_EQ(result.exit_code, 0) << setting.text() << ": " << result.out << result.err;
     return metrics_digest(bench_.suite_folder(name));
   }
+  const Bench& bench() const { return bench_; }
 
  private:
   std::string file_;
@@ -62,7 +66,8 @@ class SuiteRuns {
 };
 
 // The first setting against the committed digest, the others against the first.
-void expect_one_digest(const std::string& file, const std::vector<Setting>& settings) {
+void expect_one_digest(const std::string& file, const std::vector<Setting>& settings,
+                       const std::function<void(const Bench&)>& afterwards = {}) {
   SuiteRuns runs(file);
   const SuiteDigest first = runs(settings.front());
   ASSERT_FALSE(first.records.empty());
@@ -79,6 +84,26 @@ void expect_one_digest(const std::string& file, const std::vector<Setting>& sett
     EXPECT_EQ(difference(first, now), "") << settings[i].text();
   }
   std::printf("  %s: %zu settings\n", file.c_str(), settings.size());
+  if (afterwards) afterwards(runs.bench());
+}
+
+// The README shows some lines of a comparison; each of them is printed today. Not those that count
+// pairs: the microbenchmarks are not run here.
+void expect_lines_of_the_readme(const Bench& bench) {
+  const auto shown = bench(
+      {"compare", bench.suite_folder("smoke").string(), "--devices", "ascend_910b3", "h100_sxm"});
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  const std::string readme = *read_file(fs::path(NB_SOURCE_DIR) / "README.md");
+  const std::size_t begin = readme.find("```text\ndifferences besides the results");
+  ASSERT_NE(begin, std::string::npos);
+  std::istringstream lines(readme.substr(begin, readme.find("\n```\n", begin) - begin));
+  int compared = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty() || line.starts_with("```") || line.ends_with(" pairs)")) continue;
+    EXPECT_NE(shown.out.find(line + "\n"), std::string::npos) << "README.md: " << line;
+    ++compared;
+  }
+  EXPECT_GT(compared, 20);
 }
 
 // Scalar only where there is nothing else: it takes fifty times as long.
@@ -132,7 +157,7 @@ TEST(Digests, SmokeSuiteIsTheSameAsCommitted) {
     ASSERT_TRUE(level) << "NB_EVERY_SETTING: " << level.error().message;
     settings = every_setting({*level});
   }
-  expect_one_digest("suites/smoke.json", settings);
+  expect_one_digest("suites/smoke.json", settings, expect_lines_of_the_readme);
 }
 
 }  // namespace
