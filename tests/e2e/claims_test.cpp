@@ -63,6 +63,9 @@ TEST(PredictClaims, WhatNoCardCanDoIsImpossible) {
   EXPECT_EQ(verdict(R"("peak_bytes": "0.5 GiB")"), "IMPOSSIBLE");  // less than the weights alone
   EXPECT_EQ(verdict(R"("peak_bytes": "50 GiB")"), "high");
   EXPECT_EQ(verdict(R"("minutes": "2 min", "tokens_per_parameter": "20")"), "IMPOSSIBLE");
+  // Faster than predicted, slower than the peak: the time is too short; or too long.
+  EXPECT_EQ(verdict(R"("minutes": "55 min", "tokens_per_parameter": "20")"), "low");
+  EXPECT_EQ(verdict(R"("minutes": "600 min", "tokens_per_parameter": "20")"), "high");
   expect_sentence(
       bench({"predict", "--device", "ascend_910b3", "--claims", table(R"("tok_s": "1,000")")}), 64,
       {"no row with a depth and a rate, memory or time", "no depth"});

@@ -32,6 +32,14 @@ TEST(MarginShift, EqualsItsDefinitions) {
   }
 }
 
+// Another mark alone, of an imported score, is no answer that flipped.
+TEST(MarginShift, OnlyAnswersThatFlippedAreHard) {
+  Margins margins;
+  for (int i = 0; i < 20; ++i) margins.pairs.push_back({1.0, 1.0 + 1e-4 * i});
+  margins.flipped = {{{1.0, -1.0}, true, "answer"}, {{1.0, 0.9}, false, "mark"}};
+  EXPECT_EQ(margin_shift(margins, 1, true).hard_flips, std::vector<std::string>{"answer"});
+}
+
 TEST(ChoiceAgreement, EqualsNumpy) {
   for (const Json& row : more_golden()["agreement"]) {
     std::vector<double> divergences;

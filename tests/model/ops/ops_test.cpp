@@ -12,6 +12,7 @@
 
 #include "harness/base/check.hpp"
 #include "model/autograd/tape.hpp"
+#include "model/kernels/inverse_root.hpp"
 #include "model/ops/add.hpp"
 #include "model/ops/attention.hpp"
 #include "model/ops/bias.hpp"
@@ -121,6 +122,29 @@ TEST_F(Ops, ANormTakesItsEpsilonBehindARotation) {
   const Tensor y = ops::rms_norm(ops::rotary(x, tables, {.time = 4}, ""), 6, "", 5.0F);
   // A rotation keeps the mean square 4.
   EXPECT_NEAR(y.host()[0], 2.0F / std::sqrt(4.0F + 5.0F), 0x1p-8);
+}
+
+// The card's reciprocal square root reaches every norm, alone and behind a rotation.
+TEST(OpsNumerics, AnApproximateRootIsThatOfEveryNorm) {
+  DeviceProfile profile = *load_profile("ascend_910b3");
+  profile.numerics.storage = DType::kFp32;
+  profile.numerics.vector_functions = VectorFunctions::kApproximateRsqrt;
+  Device device(std::move(profile), ExecutionMode::kExecute);
+  const auto tensor = [&](const Shape& shape) {
+    Tensor t = device.allocate(shape, DType::kFp32, "t");
+    for (std::size_t i = 0; i < t.host().size(); ++i) t.host()[i] = i % 2 == 0 ? 3.0F : -3.0F;
+    return t;
+  };
+  const Tensor x = tensor({4, 6});
+  const float third = kernels::inverse_root(9.0F, Rsqrt::kApproximate);
+  ASSERT_NE(third, 1.0F / 3.0F);
+  EXPECT_EQ(ops::rms_norm(x, 6, "", 0.0F).host()[0], 3.0F * third);
+  const auto tables = ops::rotary_tables(device, 4, 6);
+  const Tensor turned = ops::rms_norm(ops::rotary(x, tables, {.time = 4}, ""), 6, "");
+  EXPECT_EQ(turned.host()[0], 3.0F * third);  // position 0 is not turned
+  Parameter gain{.name = "gain", .value = tensor({6})}, bias{.name = "bias", .value = tensor({6})};
+  // The mean is 0, the variance 9: 3 / 3 * 3 + 3.
+  EXPECT_EQ(ops::layer_norm(x, gain, bias, 0.0F, "").host()[0], 3.0F * third * 3.0F + 3.0F);
 }
 
 TEST_F(Ops, AChangedWeightIsPackedAnew) {

@@ -59,6 +59,12 @@ TEST(Validate, StepsAreWithinTheirLimitsBesideThePlainestModel) {
   EXPECT_NEAR(mean(&ValidationRow::baseline_left_out), 0.162, 0.001);
   EXPECT_LE(mean(&ValidationRow::error), 0.06);
   EXPECT_LE(mean(&ValidationRow::left_out), 0.09);
+  ASSERT_EQ(validation->constants.size(), 4U);
+  for (const ConstantSpread& c : validation->constants) {
+    EXPECT_LT(c.lowest, c.value) << c.name;
+    EXPECT_GT(c.highest, c.value) << c.name;
+    EXPECT_LT(c.highest - c.lowest, (c.max - c.min) * 2 / 3) << c.name << " is not determined";
+  }
   // Two jobs that are nearly the same were measured on both sides, 0.90 and 1.13: one is wrong.
   for (const SideRow& side : validation->sides) {
     if (side.id == "llama3-8b@master") continue;

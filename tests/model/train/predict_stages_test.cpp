@@ -147,6 +147,30 @@ TEST_F(PredictStages, AnswersOfSeveralLengthsStandInTurnAndPassesArePaddedToTheL
   EXPECT_LT(mixed.generate_time_ns, longest.generate_time_ns);
   EXPECT_GT(mixed.generate_time_ns, shortest.generate_time_ns);
   EXPECT_EQ(mixed.peak_allocated_bytes, longest.peak_allocated_bytes);
+  // One answer a pass: each is as long as its own answer. Without the host's time, which hides it.
+  DeviceProfile quick = *load_profile("ascend_910b3");
+  LaunchProfile& launch = quick.launch;
+  for (Quantity* cost : {&launch.host_dispatch, &launch.host_dispatch_backward, &launch.submit,
+                         &launch.collective_dispatch, &launch.synchronize})
+    cost->value = 0;
+  settings.device_batch_size = 1;
+  settings.num_samples = 2;
+  settings.examples_per_step = 2;
+  const auto step = [&](std::vector<std::int64_t> lengths) {
+    settings.answer_lengths = std::move(lengths);
+    return *predict(settings, quick);
+  };
+  const Prediction apart = step({20, 240}), both_long = step({240}), both_short = step({20});
+  const auto trained = [](const Prediction& p) { return p.step_time_ns - p.generate_time_ns; };
+  EXPECT_LT(trained(apart), trained(both_long));
+  EXPECT_GT(trained(apart), trained(both_short));
+  EXPECT_EQ(apart.first_peak, both_long.first_peak);
+  EXPECT_DOUBLE_EQ(apart.throughput_tok_s * apart.step_time_ns / 1e9, 2 * (29 + 249));
+  settings.cards = 2;
+  const Prediction two = step({20, 240});
+  EXPECT_DOUBLE_EQ(two.throughput_tok_s * two.step_time_ns / 1e9, 2 * (29 + 249));
+  settings.num_samples.reset();
+  settings.cards = 1;
   settings.answer_tokens = 40;
   EXPECT_EQ(refused(settings),
             "answer_tokens: decides nothing beside answer_lengths; leave one out");
