@@ -22,8 +22,10 @@ Plot plot_of(const ValidationGroup& group) {
   plot.title = fmt::format("{}: {}", group.name, group.title);
   plot.x_label = "error: predicted over measured, less 1 (%)";
   plot.kind = PlotKind::kIntervals;
-  PlotSeries error = series_of("with the family's constants"), left_out = series_of("left out"),
-             baseline = series_of("one utilisation for all"), exact = series_of("exact");
+  PlotSeries error = series_of(group.family == "none" ? "predicted, nothing fitted"
+                                                      : "with the family's constants"),
+             left_out = series_of("left out"), baseline = series_of("one utilisation for all"),
+             exact = series_of("exact");
   exact.is_reference = true;
   bool has_left_out = false;
   for (const ValidationRow& row : group.rows) {

@@ -1,9 +1,8 @@
 #include <fmt/format.h>
 
-#include <map>
-
 #include "model/collectives/cost.hpp"
 #include "model/predict/kernel_validation.hpp"
+#include "model/predict/validated_row.hpp"
 
 namespace nb {
 namespace {
@@ -47,24 +46,9 @@ Result<double> predicted_in_unit(const CalibrationRow& row, const DeviceProfile&
 
 Result<ValidationGroup> validate_collectives(std::span<const CalibrationRow> rows) {
   ValidationGroup group{"collective", "collectives and copies between cards", "machine", {}};
-  std::map<std::string, PricedMachine, std::less<>> machines;
+  PricedMachines machines;
   for (const CalibrationRow& row : rows) {
-    ValidationRow validated;
-    validated.id = row.id;
-    validated.machine = row.text("machine");
-    validated.unit = row.unit;
-    validated.reason = row.reason;
-    validated.use = row.use;
-    validated.measured = row.value;
-    if (row.use != RowUse::kExclude) {
-      auto found = machines.find(validated.machine);
-      if (found == machines.end()) {
-        NB_TRY(PricedMachine machine, priced_machine(validated.machine, ""), row.where);
-        found = machines.emplace(validated.machine, std::move(machine)).first;
-      }
-      NB_TRY(validated.predicted, predicted_in_unit(row, found->second.profile));
-      validated.error = error_of(*validated.predicted, *validated.measured, validated.unit);
-    }
+    NB_TRY(ValidationRow validated, validated_row(row, machines, predicted_in_unit));
     group.rows.push_back(std::move(validated));
   }
   return group;

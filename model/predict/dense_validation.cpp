@@ -61,14 +61,7 @@ Result<ValidationRow> predicted_row(const DenseModel& model, const MeasuredJob& 
 // What the rows that are left out say beside their reason.
 void add_excluded(ValidationGroup& group, std::span<const CalibrationRow> rows) {
   for (const CalibrationRow& row : rows) {
-    if (row.use != RowUse::kExclude) continue;
-    ValidationRow excluded;
-    excluded.id = row.id;
-    excluded.machine = row.text("machine");
-    excluded.unit = row.unit;
-    excluded.reason = row.reason;
-    excluded.measured = row.value;
-    group.rows.push_back(std::move(excluded));
+    if (row.use == RowUse::kExclude) group.rows.push_back(measured_row(row));
   }
 }
 

@@ -2,28 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <map>
-
 #include "model/device/cost_model.hpp"
+#include "model/predict/validated_row.hpp"
 
 namespace nb {
 namespace {
-
-// Machines by name, each composed once.
-class Machines {
- public:
-  Result<const PricedMachine*> find(const std::string& name, const std::string& where) {
-    auto found = machines_.find(name);
-    if (found == machines_.end()) {
-      NB_TRY(PricedMachine machine, priced_machine(name, ""), where);
-      found = machines_.emplace(name, std::move(machine)).first;
-    }
-    return &found->second;
-  }
-
- private:
-  std::map<std::string, PricedMachine, std::less<>> machines_;
-};
 
 Result<std::int64_t> needed(const CalibrationRow& row, std::string_view column) {
   NB_TRY(const auto value, row.whole(column));
@@ -37,23 +20,6 @@ Result<DType> dtype_of(const CalibrationRow& row) {
   if (text == "bf16") return DType::kBf16;
   if (text == "fp32") return DType::kFp32;
   return bad_input(fmt::format("{}: unknown dtype \"{}\" (fp16, bf16, fp32)", row.where, text));
-}
-
-ValidationRow base_row(const CalibrationRow& row) {
-  ValidationRow base;
-  base.id = row.id;
-  base.machine = row.text("machine");
-  base.unit = row.unit;
-  base.reason = row.reason;
-  base.use = row.use;
-  base.measured = row.value;
-  return base;
-}
-
-ValidationRow with_prediction(ValidationRow row, double predicted) {
-  row.predicted = predicted;
-  row.error = error_of(predicted, *row.measured, row.unit);
-  return row;
 }
 
 Result<void> check_unit(const CalibrationRow& row, std::string_view unit) {
@@ -81,6 +47,39 @@ Result<double> stream_ns(const CalibrationRow& row, const DeviceProfile& profile
   if (row.text("operation") == "read_nd2nz")
     return static_cast<double>(operand_load_ns(kernel, profile));
   return static_cast<double>(kernel_cost(kernel, profile).time_ns);
+}
+
+Result<double> stream_us(const CalibrationRow& row, const DeviceProfile& profile) {
+  NB_TRY_VOID(check_unit(row, "us"));
+  NB_TRY(const double time_ns, stream_ns(row, profile));
+  return time_ns / 1000;
+}
+
+Result<double> product_us(const CalibrationRow& row, const DeviceProfile& profile) {
+  NB_TRY_VOID(check_unit(row, "us"));
+  NB_TRY(const double time_ns, product_ns(row, profile));
+  return time_ns / 1000;
+}
+
+// One head of `seq` queries a core, as the row was measured: its rate on all cores.
+Result<double> attention_tflop_s(const CalibrationRow& row, const DeviceProfile& profile) {
+  NB_TRY_VOID(check_unit(row, "TFLOP/s"));
+  NB_TRY(const std::int64_t cores, needed(row, "cores"));
+  NB_TRY(const std::int64_t seq, needed(row, "seq"));
+  NB_TRY(const std::int64_t head_dim, needed(row, "head_dim"));
+  Kernel kernel;
+  kernel.name = "fused_attention";
+  kernel.unit = KernelUnit::kAttention;
+  kernel.batch = profile.matrix.cores.whole();
+  kernel.m = 128;
+  kernel.n = head_dim;
+  kernel.k = seq;
+  NB_TRY(kernel.dtype, dtype_of(row));
+  kernel.backward = row.text("direction") == "backward";
+  kernel.flops = 4.0 * static_cast<double>(kernel.batch * 128 * head_dim * seq);
+  const double all =
+      kernel.flops / static_cast<double>(kernel_cost(kernel, profile).time_ns) / 1000;
+  return all * static_cast<double>(cores) / static_cast<double>(kernel.batch);
 }
 
 }  // namespace
@@ -115,68 +114,30 @@ Result<ProductValidation> validate_products(std::span<const CalibrationRow> rows
   ProductValidation result;
   result.gemm = {"gemm", "large products", "nanochat_npu", {}};
   result.skinny = {"skinny", "skinny products (CATLASS)", "nanochat_npu", {}};
-  Machines machines;
+  PricedMachines machines;
   for (const CalibrationRow& row : rows) {
-    ValidationGroup& group = row.use == RowUse::kFit ? result.gemm : result.skinny;
-    ValidationRow base = base_row(row);
-    if (row.use == RowUse::kExclude) {
-      group.rows.push_back(std::move(base));
-      continue;
-    }
-    NB_TRY_VOID(check_unit(row, "us"));
-    NB_TRY(const PricedMachine* machine, machines.find(base.machine, row.where));
-    NB_TRY(const double time_ns, product_ns(row, machine->profile));
-    group.rows.push_back(with_prediction(std::move(base), time_ns / 1000));
+    NB_TRY(ValidationRow validated, validated_row(row, machines, product_us));
+    (row.use == RowUse::kFit ? result.gemm : result.skinny).rows.push_back(std::move(validated));
   }
   return result;
 }
 
-// One head of `seq` queries a core, as the row was measured: its rate on all cores.
 Result<ValidationGroup> validate_attention(std::span<const CalibrationRow> rows) {
   ValidationGroup group{"attention", "fused attention, one block a core", "nanochat_npu", {}};
-  Machines machines;
+  PricedMachines machines;
   for (const CalibrationRow& row : rows) {
-    ValidationRow base = base_row(row);
-    if (row.use == RowUse::kExclude) {
-      group.rows.push_back(std::move(base));
-      continue;
-    }
-    NB_TRY_VOID(check_unit(row, "TFLOP/s"));
-    NB_TRY(const PricedMachine* machine, machines.find(base.machine, row.where));
-    NB_TRY(const std::int64_t cores, needed(row, "cores"));
-    NB_TRY(const std::int64_t seq, needed(row, "seq"));
-    NB_TRY(const std::int64_t head_dim, needed(row, "head_dim"));
-    Kernel kernel;
-    kernel.name = "fused_attention";
-    kernel.unit = KernelUnit::kAttention;
-    kernel.batch = machine->profile.matrix.cores.whole();
-    kernel.m = 128;
-    kernel.n = head_dim;
-    kernel.k = seq;
-    NB_TRY(kernel.dtype, dtype_of(row));
-    kernel.backward = row.text("direction") == "backward";
-    kernel.flops = 4.0 * static_cast<double>(kernel.batch * 128 * head_dim * seq);
-    const double all =
-        kernel.flops / static_cast<double>(kernel_cost(kernel, machine->profile).time_ns) / 1000;
-    group.rows.push_back(with_prediction(
-        std::move(base), all * static_cast<double>(cores) / static_cast<double>(kernel.batch)));
+    NB_TRY(ValidationRow validated, validated_row(row, machines, attention_tflop_s));
+    group.rows.push_back(std::move(validated));
   }
   return group;
 }
 
 Result<ValidationGroup> validate_vector(std::span<const CalibrationRow> rows) {
   ValidationGroup group{"vector", "streams and elementwise kernels", "nanochat_npu", {}};
-  Machines machines;
+  PricedMachines machines;
   for (const CalibrationRow& row : rows) {
-    ValidationRow base = base_row(row);
-    if (row.use == RowUse::kExclude) {
-      group.rows.push_back(std::move(base));
-      continue;
-    }
-    NB_TRY_VOID(check_unit(row, "us"));
-    NB_TRY(const PricedMachine* machine, machines.find(base.machine, row.where));
-    NB_TRY(const double time_ns, stream_ns(row, machine->profile));
-    group.rows.push_back(with_prediction(std::move(base), time_ns / 1000));
+    NB_TRY(ValidationRow validated, validated_row(row, machines, stream_us));
+    group.rows.push_back(std::move(validated));
   }
   return group;
 }

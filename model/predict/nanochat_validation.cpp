@@ -62,13 +62,7 @@ Result<NanochatValidation> validate_nanochat(std::span<const CalibrationRow> row
   result.rates = {"nanochat", "whole runs of nanochat", "nanochat_gpu, nanochat_npu", {}};
   result.memory = {"nanochat_memory", "their peaks, allocated; nothing fitted", "none", {}};
   for (const CalibrationRow& row : rows) {
-    ValidationRow validated;
-    validated.id = row.id;
-    validated.machine = row.text("machine");
-    validated.unit = row.unit;
-    validated.reason = row.reason;
-    validated.use = row.use;
-    validated.measured = row.value;
+    ValidationRow validated = measured_row(row);
     if (row.use == RowUse::kExclude) {
       result.rates.rows.push_back(std::move(validated));
       continue;

@@ -10,6 +10,17 @@ namespace {
 constexpr double kTieShare = 0.10;
 }  // namespace
 
+ValidationRow measured_row(const CalibrationRow& row) {
+  ValidationRow measured;
+  measured.id = row.id;
+  measured.machine = row.text("machine");
+  measured.unit = row.unit;
+  measured.reason = row.reason;
+  measured.use = row.use;
+  measured.measured = row.value;
+  return measured;
+}
+
 bool is_rate(const std::string& unit) {
   static const std::array<std::string, 6> kRates = {"tok/s",   "tok/s/card", "TFLOP/s/card",
                                                     "TFLOP/s", "GB/s",       "GB/s busbw"};

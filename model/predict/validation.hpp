@@ -25,6 +25,9 @@ struct ValidationRow {
   std::string note;
 };
 
+// What the measurement says: everything but a prediction and its error.
+ValidationRow measured_row(const CalibrationRow& row);
+
 struct ValidationGroup {
   std::string name;   // "steps"
   std::string title;  // one line
