@@ -74,7 +74,11 @@ Result<void> add_left_out(DenseValidation& result, DenseModel& model,
   const double all = fitted_utilisation(model, rows);
   for (const FamilyConstant& c : family.constants)
     if (is_fitted(family, c))
-      result.constants.push_back({c.name, c.unit, c.value, c.value, c.value, c.min, c.max});
+      result.constants.push_back(
+          {c.name, c.unit, c.value, c.value, c.value, c.min, c.max, c.value});
+  NB_TRY(const auto on_all, fit_dense(model, rows, family));
+  for (ConstantSpread& spread : result.constants)
+    spread.refitted = std::ranges::find(on_all, spread.name, &FamilyConstant::name)->value;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto others = without(rows, i);
     NB_TRY(const auto refitted, fit_dense(model, others, family));

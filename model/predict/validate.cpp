@@ -45,6 +45,14 @@ std::optional<double> spread_of(const ValidationGroup& group, std::string_view p
   return high / low - 1;
 }
 
+// Of the ranges: how far the family stands from where its rows put it.
+std::optional<double> furthest(const std::vector<ConstantSpread>& constants) {
+  std::optional<double> most;
+  for (const ConstantSpread& c : constants)
+    most = std::max(most.value_or(0), std::abs(c.refitted - c.value) / (c.max - c.min));
+  return most;
+}
+
 // The limits of the project's own promise; they stay where they are when a figure fails.
 std::vector<ValidationFigure> figures_of(const Validation& v) {
   const auto group = [&](std::string_view name) -> const ValidationGroup& {
@@ -57,6 +65,7 @@ std::vector<ValidationFigure> figures_of(const Validation& v) {
        0.06},
       {"steps: the same, each row left out", mean_of(group("steps"), &ValidationRow::left_out),
        0.09},
+      {"steps: a constant from what its rows give", furthest(v.constants), 0.01},
       {"gemm: worst fit row", worst_of(group("gemm"), RowUse::kFit), 0.08},
       {"skinny: worst row", worst_of(group("skinny"), {}), 0.20},
       {"vector: worst row", worst_of(group("vector"), {}), 0.20},

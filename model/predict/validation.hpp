@@ -52,6 +52,7 @@ std::optional<double> largest_absolute(const std::vector<double>& errors);
 struct ConstantSpread {
   std::string name, unit;
   double value = 0, lowest = 0, highest = 0, min = 0, max = 0;
+  double refitted = 0;  // on all rows: `value`, unless somebody else wrote it
 };
 
 // What must hold; beyond `limit` it is printed as failing, never mended by a wider limit.
