@@ -2,10 +2,15 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
+#include "harness/base/csv.hpp"
 #include "results/factorial.hpp"
 
 namespace nb {
 namespace {
+
+constexpr std::size_t kFlushedBytes = 65'536;
 
 std::string cell(const std::optional<double>& value) {
   return value ? number_text(*value) : std::string();
@@ -81,25 +86,6 @@ CsvFile curves_file(const std::vector<ReportContext::Curve>& curves) {
   return file;
 }
 
-CsvFile flips_file(const ItemList& list) {
-  CsvFile file{"flips.csv",
-               {{"a", "b", "task", "same_weights", "item", "row", "direction", "flip", "gold",
-                 "answer_a", "answer_b", "margin_a", "margin_b", "near_tie_limit", "reason_a",
-                 "reason_b", "record_a", "record_b"},
-                {}}};
-  constexpr const char* kKinds[] = {"near-tie", "hard", "text"};
-  for (const Flip& f : list.flips) {
-    const FlipGroup& group = list.groups[f.group];
-    file.table.rows.push_back({group.pair_a, group.pair_b, group.task,
-                               group.same_weights ? "true" : "false", f.id,
-                               fmt::format("{}", f.row), f.lost ? "lost" : "won",
-                               kKinds[static_cast<std::size_t>(f.kind)], f.gold, f.a, f.b,
-                               cell(f.margin_a), cell(f.margin_b), number_text(group.limit),
-                               f.reason_a, f.reason_b, group.folder_a, group.folder_b});
-  }
-  return file;
-}
-
 CsvFile effects_file(const Factorial& factorial) {
   CsvFile file{"main_effects.csv",
                {{"node", "metric", "unit", "factor", "effect", "low", "high", "share", "share_low",
@@ -131,11 +117,41 @@ std::vector<CsvFile> csv_files(const ReportContext& context) {
   for (std::size_t i = 0; i < context.input.comparisons.size(); ++i)
     files.push_back(comparison_file(context.input.comparisons[i], i + 1));
   if (context.input.gate) files.push_back(verdicts_file(*context.input.gate));
-  if (!context.flips.flips.empty()) files.push_back(flips_file(context.flips));
   if (const auto factorial = factorial_of(*context.input.run))
     files.push_back(effects_file(*factorial));
   if (!context.curves.empty()) files.push_back(curves_file(context.curves));
   return files;
+}
+
+Result<FlipsCsv> FlipsCsv::create(const std::filesystem::path& path) {
+  NB_TRY(FileWriter file, FileWriter::create(path));
+  FlipsCsv csv(std::move(file));
+  csv.text_ = csv_line({"a", "b", "task", "same_weights", "item", "row", "direction", "flip",
+                        "gold", "answer_a", "answer_b", "margin_a", "margin_b", "near_tie_limit",
+                        "reason_a", "reason_b", "record_a", "record_b"}) +
+              "\n";
+  return csv;
+}
+
+void FlipsCsv::add(const FlipGroup& group, const Flip& f) {
+  text_ +=
+      csv_line({group.pair_a, group.pair_b, group.task, group.same_weights ? "true" : "false", f.id,
+                fmt::format("{}", f.row), f.lost ? "lost" : "won", std::string(name(f.kind)),
+                f.gold, f.a, f.b, cell(f.margin_a), cell(f.margin_b), number_text(group.limit),
+                f.reason_a, f.reason_b, group.folder_a, group.folder_b}) +
+      "\n";
+  if (text_.size() >= kFlushedBytes) flush();
+}
+
+void FlipsCsv::flush() {
+  if (written_) written_ = file_.write(text_);
+  text_.clear();
+}
+
+Result<void> FlipsCsv::commit() {
+  flush();
+  NB_TRY_VOID(written_);
+  return file_.commit();
 }
 
 }  // namespace nb

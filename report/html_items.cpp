@@ -176,12 +176,12 @@ std::string html_items(const ItemList& list, const Words& say, std::size_t index
   Json groups = Json::array();
   for (const FlipGroup& group : list.groups) groups.push_back(group_json(group));
   std::string out = "<div id=items>\n";
-  if (held < list.flips.size())
-    out += "<p>" + markup_escaped(say("flips_left_out", held, list.flips.size())) + "</p>\n";
+  if (static_cast<std::int64_t>(held) < list.count)
+    out += "<p>" + markup_escaped(say("flips_left_out", held, list.count)) + "</p>\n";
   out += "<div id=items-table>\n" +
          html_table(flip_table(list, say, kRows), say("flip_items"), index, phone_rules);
-  if (list.flips.size() > kRows)
-    out += "<p>" + markup_escaped(say("flips_rows_only", kRows, list.flips.size())) + "</p>\n";
+  if (list.count > std::int64_t{kRows})
+    out += "<p>" + markup_escaped(say("flips_rows_only", kRows, list.count)) + "</p>\n";
   out += "</div></div>\n<script type=\"application/json\" id=items-data>{\"words\":" +
          script_safe(dumped(words_json(say))) + ",\n\"groups\":" + script_safe(dumped(groups)) +
          ",\n\"texts\":[" + script_safe(texts.list()) + "]" + ",\n\"flips\":[" +

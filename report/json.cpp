@@ -35,7 +35,7 @@ Json scores_json(const std::vector<ScoreTable>& tables) {
   return list;
 }
 
-Json flips_json(const ItemList& list) {
+Json flip_groups_json(const ItemList& list) {
   Json groups = Json::array();
   for (const FlipGroup& group : list.groups)
     groups.push_back({{"a", group.pair_a},
@@ -91,7 +91,7 @@ Json report_json(const ReportContext& context, const Document& document) {
                {"gate", input.gate ? gate_json(*input.gate) : Json()},
                {"scores", scores_json(context.scores)},
                {"comparisons", Json::array()},
-               {"flips", flips_json(context.flips)},
+               {"flips", flip_groups_json(context.flips)},
                {"sections", Json::array()}};
   for (const Comparison& comparison : input.comparisons)
     json["comparisons"].push_back(comparison_json(comparison));

@@ -67,8 +67,8 @@ struct Renderer {
   }
   void operator()(const ItemsBlock& block) const {
     (*this)(TableBlock{say("flip_items"), flip_table(block.list, say, kMarkdownItems), true});
-    if (block.list.flips.size() > kMarkdownItems)
-      out += say("flips_left_out", kMarkdownItems, block.list.flips.size()) + "\n\n";
+    if (block.list.count > std::int64_t{kMarkdownItems})
+      out += say("flips_left_out", kMarkdownItems, block.list.count) + "\n\n";
   }
   void operator()(const PlotBlock& block) const {
     if (block.svg.empty()) return;

@@ -17,10 +17,15 @@
 namespace nb {
 namespace {
 
-ReportContext context_of(const ReportInput& input, Language language) {
+constexpr std::size_t kListedFlips = 5000;  // more than the HTML has room for; flips.csv has all
+
+// Every flip goes into `flips` too.
+ReportContext context_of(const ReportInput& input, Language language, FlipsCsv& flips) {
   NB_CHECK(input.run != nullptr, "[report] no run given");
+  FlipChoice choice{.most = kListedFlips};
+  choice.take = [&](const FlipGroup& group, const Flip& flip) { flips.add(group, flip); };
   ReportContext context{input, Words(language),     {},
-                        {},    score_tables(input), flips_of(input.comparisons)};
+                        {},    score_tables(input), flips_of(input.comparisons, choice)};
   if (input.add_texts) input.add_texts(context.flips);
   for (const StoredRecord* stored : records_of(*input.run, "train")) {
     auto series = read_series(stored->folder / "steps.csv");
@@ -118,9 +123,11 @@ std::vector<Comparison> device_comparisons(const RunRecords& run) {
 
 Result<ReportFiles> write_report(const ReportInput& input, const fs::path& folder,
                                  const ReportOptions& options) {
-  const ReportContext context = context_of(input, options.language);
-  NB_TRY_VOID(make_folders(folder));
+  NB_TRY_VOID(make_folders(folder / "csv"));
   NB_TRY_VOID(clear(folder));
+  const fs::path flips_csv = folder / "csv" / "flips.csv";
+  NB_TRY(FlipsCsv flips, FlipsCsv::create(flips_csv));
+  const ReportContext context = context_of(input, options.language, flips);
   ReportFiles files;
   Document document = document_of(context);
   draw(document, folder / "plots", options, files);
@@ -131,6 +138,10 @@ Result<ReportFiles> write_report(const ReportInput& input, const fs::path& folde
     first.insert(first.end(), blocks.begin(), blocks.end());
   }
   NB_TRY_VOID(write_csv(context, folder / "csv", files));
+  if (context.flips.count > 0) {
+    NB_TRY_VOID(flips.commit());
+    files.csv.push_back(flips_csv);
+  }
   files.markdown = folder / "report.md";
   files.html = folder / "report.html";
   NB_TRY_VOID(write_file(files.markdown, render_markdown(document)));

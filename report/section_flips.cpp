@@ -12,7 +12,7 @@ std::vector<Block> flip_blocks(const ReportContext& context) {
   std::vector<std::string> unreadable;
   for (const std::string& one : list.unreadable) unreadable.push_back(say.sentence(one));
   if (!unreadable.empty()) blocks.emplace_back(BulletList{std::move(unreadable)});
-  if (list.flips.empty()) {
+  if (list.count == 0) {
     blocks.emplace_back(Paragraph{
         say(context.input.comparisons.empty() ? Phrase("no_comparison") : Phrase("no_flips"))});
     return blocks;

@@ -147,7 +147,7 @@ Json comparability_of(const Record& record, const std::string& task);
 // The task of a metric: "mw/facts" of "mw/facts/accuracy", "core" of "core".
 std::string task_of_metric(const std::string& metric);
 
-inline constexpr const char* kCompareSchema = "npubench.compare/1";
+inline constexpr const char* kCompareSchema = "npubench.compare/2";
 
 std::string comparison_text(const Comparison& comparison);  // terminal, 80 columns
 Json comparison_json(const Comparison& comparison);

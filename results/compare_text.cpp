@@ -135,7 +135,7 @@ constexpr std::size_t kNamedItems = 5;
 // Whether log-probabilities moved as rounding moves them: one checkpoint, scored twice.
 bool has_numerics(const RecordPair& pair, const ItemComparison& items) {
   return pair.fixed_weights && items.error.empty() && items.has_choices && !items.identical &&
-         items.margins.pairs.size() >= 2;
+         items.margins.size() >= 2;
 }
 
 MarginShift shift_of(const ItemComparison& items) {
@@ -156,9 +156,9 @@ std::string numerics_text(const RecordPair& pair) {
             items.task, 100 * static_cast<double>(same.same_top) / static_cast<double>(same.items),
             same.mean_divergence, 2 * same.divergence_error, same.p999_divergence,
             shift.bias.difference, p_text(shift.bias.p_two_sided), shift.scale, shift.flips,
-            shift.expected_flips, p_text(shift.p_excess), shift.hard_flips.size(), shift.hard_limit,
-            shift.hard_flips.empty() ? "" : ", as ",
-            fmt::join(shift.hard_flips | std::views::take(kNamedItems), ", ")),
+            shift.expected_flips, p_text(shift.p_excess), shift.hard_flips, shift.hard_limit,
+            shift.hardest.empty() ? "" : ", as ",
+            fmt::join(shift.hardest | std::views::take(kNamedItems), ", ")),
         4, "  ");
   }
   return text;
@@ -249,7 +249,8 @@ Json numerics_json(const RecordPair& pair) {
                     {"expected_flips", shift.expected_flips},
                     {"p_excess", shift.p_excess},
                     {"hard_limit_nat", shift.hard_limit},
-                    {"hard_flips", shift.hard_flips}});
+                    {"hard_flips", shift.hard_flips},
+                    {"hardest_flips", shift.hardest}});
   }
   return list;
 }

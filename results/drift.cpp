@@ -102,10 +102,10 @@ void add_answers(AnswersBySeed& all, const RecordPair& pair, const std::string& 
     drift.lost += items.counts.only_a;
     drift.won += items.counts.only_b;
     ++seeds[key];
-    if (items.margins.pairs.size() < 2 || !items.has_choices) continue;
+    if (items.margins.size() < 2 || !items.has_choices) continue;
     const MarginShift shift =
         margin_shift(items.margins, items.counts.only_a + items.counts.only_b, items.has_choices);
-    drift.hard += std::ssize(shift.hard_flips);
+    drift.hard += shift.hard_flips;
     drift.typical = std::max(drift.typical, shift.typical);
     drift.divergence += items.agreement.mean_divergence;
   }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <unordered_map>
 
 #include "harness/base/subprocess.hpp"
 #include "results/item_pairing.hpp"
@@ -18,12 +17,12 @@ namespace {
 
 // Where the gate and compare call a flip hard (margin_shift.hpp).
 double near_tie_limit(const ItemComparison& items) {
-  if (items.margins.pairs.size() < 2 || !items.has_choices) return kRoundingLimit;
+  if (items.margins.size() < 2 || !items.has_choices) return kRoundingLimit;
   return margin_shift(items.margins, /*flips=*/0, items.has_choices).hard_limit;
 }
 
-FlipKind kind_of(const MarginPair* margins, double limit, bool has_choices) {
-  if (margins == nullptr || !has_choices) return FlipKind::kText;
+FlipKind kind_of(const std::optional<MarginPair>& margins, double limit, bool has_choices) {
+  if (!margins || !has_choices) return FlipKind::kText;
   const bool near = std::abs(margins->a) <= limit && std::abs(margins->b) <= limit;
   return near ? FlipKind::kNearTie : FlipKind::kHard;
 }
@@ -50,14 +49,7 @@ Result<void> walk(const RecordPair& pair, const std::string& task, const TakePai
   return {};
 }
 
-void add_group(ItemList& list, const Comparison& c, const RecordPair& pair,
-               const ItemComparison& items) {
-  if (!items.error.empty()) {
-    list.unreadable.push_back(items.error);
-    return;
-  }
-  const bool has_flips = items.counts.only_a + items.counts.only_b > 0 || items.fractions;
-  if (items.identical || !has_flips) return;
+FlipGroup group_of(const Comparison& c, const RecordPair& pair, const ItemComparison& items) {
   FlipGroup group;
   group.label_a = c.label_a;
   group.label_b = c.label_b;
@@ -71,57 +63,79 @@ void add_group(ItemList& list, const Comparison& c, const RecordPair& pair,
   group.limit = near_tie_limit(items);
   group.a = pair.a;
   group.b = pair.b;
-
-  std::unordered_map<std::string, const MarginPair*> margins;
-  for (const FlippedMargin& m : items.margins.flipped) margins.emplace(m.item, &m.margin);
-  const auto take = [&](std::size_t row, const ItemRecord& left, const ItemRecord& other) {
-    const double value_a = mark_of(left), value_b = mark_of(other);
-    if (value_a == value_b) return;
-    const auto margin = margins.find(left.id);
-    Flip flip;
-    flip.group = list.groups.size();
-    flip.id = left.source_id.empty() ? left.id : left.source_id;
-    flip.row = static_cast<std::int64_t>(row) + 1;
-    flip.lost = value_a > value_b;
-    ++(flip.lost ? group.lost : group.won);
-    if (left.value || other.value) {
-      flip.value_a = value_a;
-      flip.value_b = value_b;
-    }
-    flip.name_a = name_of(left);
-    flip.name_b = name_of(other);
-    if (margin != margins.end()) {
-      flip.margin_a = margin->second->a;
-      flip.margin_b = margin->second->b;
-    }
-    flip.kind =
-        kind_of(margin == margins.end() ? nullptr : margin->second, group.limit, items.has_choices);
-    group.near_tie += flip.kind == FlipKind::kNearTie ? 1 : 0;
-    group.hard += flip.kind == FlipKind::kHard ? 1 : 0;
-    flip.gold = cut_text(left.gold);
-    flip.a = cut_text(left.prediction);
-    flip.b = cut_text(other.prediction);
-    flip.log_probs_a = left.log_probs;
-    flip.log_probs_b = other.log_probs;
-    flip.reason_a = left.reason;
-    flip.reason_b = other.reason;
-    if (!left.texts.empty()) flip.text_a = cut_text(left.texts[0]);
-    if (!other.texts.empty()) flip.text_b = cut_text(other.texts[0]);
-    list.flips.push_back(std::move(flip));
-  };
-  const std::size_t before = list.flips.size();
-  if (const auto walked = walk(pair, items.task, take); !walked) {
-    list.unreadable.push_back(walked.error().message);
-    list.flips.resize(before);
-    return;
-  }
-  if (group.lost + group.won > 0) list.groups.push_back(std::move(group));
+  return group;
 }
 
-void add_groups(ItemList& list, const Comparison& c, bool same_weights) {
-  for (const RecordPair& pair : c.pairs)
-    if (pair.fixed_weights == same_weights && pair.incomparable.empty())
-      for (const ItemComparison& items : pair.items) add_group(list, c, pair, items);
+Flip flip_of(std::size_t row, const ItemRecord& left, const ItemRecord& right, double limit,
+             bool has_choices) {
+  const double value_a = mark_of(left), value_b = mark_of(right);
+  const auto margins = gold_margins(left, right);
+  Flip flip;
+  flip.id = left.source_id.empty() ? left.id : left.source_id;
+  flip.row = static_cast<std::int64_t>(row) + 1;
+  flip.lost = value_a > value_b;
+  flip.kind = kind_of(margins, limit, has_choices);
+  if (left.value || right.value) {
+    flip.value_a = value_a;
+    flip.value_b = value_b;
+  }
+  flip.name_a = name_of(left);
+  flip.name_b = name_of(right);
+  if (margins) {
+    flip.margin_a = margins->a;
+    flip.margin_b = margins->b;
+  }
+  flip.gold = cut_text(left.gold);
+  flip.a = cut_text(left.prediction);
+  flip.b = cut_text(right.prediction);
+  flip.log_probs_a = left.log_probs;
+  flip.log_probs_b = right.log_probs;
+  flip.reason_a = left.reason;
+  flip.reason_b = right.reason;
+  if (!left.texts.empty()) flip.text_a = cut_text(left.texts[0]);
+  if (!right.texts.empty()) flip.text_b = cut_text(right.texts[0]);
+  return flip;
+}
+
+// Calls take(group, flip) for each flip of the task, then gives the group with its counts; nothing
+// where nothing flipped. Errors: what could not be read; flips before it were given.
+template <class Take>
+Result<std::optional<FlipGroup>> walk_group(const Comparison& c, const RecordPair& pair,
+                                            const ItemComparison& items, const Take& take) {
+  if (!items.error.empty()) return bad_input(items.error);
+  const bool has_flips = items.counts.only_a + items.counts.only_b > 0 || items.fractions;
+  if (items.identical || !has_flips) return std::nullopt;
+  FlipGroup group = group_of(c, pair, items);
+  NB_TRY_VOID(
+      walk(pair, items.task, [&](std::size_t row, const ItemRecord& left, const ItemRecord& right) {
+        if (mark_of(left) == mark_of(right)) return;
+        const Flip flip = flip_of(row, left, right, group.limit, items.has_choices);
+        ++(flip.lost ? group.lost : group.won);
+        group.near_tie += flip.kind == FlipKind::kNearTie ? 1 : 0;
+        group.hard += flip.kind == FlipKind::kHard ? 1 : 0;
+        take(group, flip);
+      }));
+  if (group.lost + group.won == 0) return std::nullopt;
+  return group;
+}
+
+void add_task(ItemList& list, const Comparison& c, const RecordPair& pair,
+              const ItemComparison& items, const FlipChoice& choice) {
+  if (choice.is_wanted && !choice.is_wanted(items.task)) return;
+  const std::size_t before = list.flips.size();
+  auto group = walk_group(c, pair, items, [&](const FlipGroup& of, const Flip& flip) {
+    if (choice.take) choice.take(of, flip);
+    if (list.flips.size() >= choice.most) return;
+    list.flips.push_back(flip);
+    list.flips.back().group = list.groups.size();
+  });
+  if (!group) {
+    list.unreadable.push_back(group.error().message);
+    list.flips.resize(before);
+  } else if (*group) {
+    list.count += (*group)->lost + (*group)->won;
+    list.groups.push_back(std::move(**group));
+  }
 }
 
 }  // namespace
@@ -153,17 +167,18 @@ std::string cut_text(std::string text) {
   return text.substr(0, end) + " …";
 }
 
-ItemList flips_of(const Comparison& comparison) {
+ItemList flips_of(std::span<const Comparison> comparisons, const FlipChoice& choice) {
   ItemList list;
-  for (const bool same_weights : {true, false}) add_groups(list, comparison, same_weights);
+  for (const bool same_weights : {true, false})
+    for (const Comparison& c : comparisons)
+      for (const RecordPair& pair : c.pairs)
+        if (pair.fixed_weights == same_weights && pair.incomparable.empty())
+          for (const ItemComparison& items : pair.items) add_task(list, c, pair, items, choice);
   return list;
 }
 
-ItemList flips_of(const std::vector<Comparison>& comparisons) {
-  ItemList list;
-  for (const bool same_weights : {true, false})
-    for (const Comparison& c : comparisons) add_groups(list, c, same_weights);
-  return list;
+ItemList flips_of(const Comparison& comparison, const FlipChoice& choice) {
+  return flips_of(std::span(&comparison, 1), choice);
 }
 
 }  // namespace nb

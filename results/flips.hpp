@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,8 +50,9 @@ struct FlipGroup {
 };
 
 struct ItemList {
-  std::vector<FlipGroup> groups;
-  std::vector<Flip> flips;              // same weights first, then by group
+  std::vector<FlipGroup> groups;        // same weights first
+  std::vector<Flip> flips;              // by group, as many as were asked for
+  std::int64_t count = 0;               // of all flips
   std::vector<std::string> unreadable;  // sentences
 };
 
@@ -60,13 +63,21 @@ inline constexpr std::size_t kShownText = 600;
 // A text cut to that many bytes, not in the middle of a character.
 std::string cut_text(std::string text);
 
-ItemList flips_of(const Comparison& comparison);
-ItemList flips_of(const std::vector<Comparison>& comparisons);
+inline constexpr std::size_t kAllFlips = static_cast<std::size_t>(-1);
+struct FlipChoice {
+  std::size_t most = kAllFlips;  // so many are kept; groups count all
+  std::function<bool(const std::string& task)> is_wanted = {};  // none: every task
+  // Is given every flip of these tasks as it is read, kept or not: `group` without its counts, the
+  // flip without its group and its text. Of a group that turns out unreadable too.
+  std::function<void(const FlipGroup& group, const Flip& flip)> take = {};
+};
+ItemList flips_of(std::span<const Comparison> comparisons, const FlipChoice& choice = {});
+ItemList flips_of(const Comparison& comparison, const FlipChoice& choice = {});
 
 inline constexpr const char* kFlipsSchema = "npubench.flips/1";
 
-// For terminals: the first `most` flips, and how many more there are.
-std::string flips_text(const ItemList& list, std::size_t most);
-Json flips_json(const ItemList& list, std::size_t most);
+// For terminals: the flips of the list, and how many more there are.
+std::string flips_text(const ItemList& list);
+Json flips_json(const ItemList& list);
 
 }  // namespace nb

@@ -84,12 +84,11 @@ std::string first_warning(const ItemList& list) {
 
 }  // namespace
 
-std::string flips_text(const ItemList& list, std::size_t most) {
+std::string flips_text(const ItemList& list) {
   std::string text;
   for (const std::string& one : list.unreadable) text += wrapped(one, 2, "! ");
-  const std::size_t shown = std::min(most, list.flips.size());
   std::size_t group = list.groups.size();
-  for (std::size_t i = 0; i < shown; ++i) {
+  for (std::size_t i = 0; i < list.flips.size(); ++i) {
     const Flip& flip = list.flips[i];
     if (flip.group != group) text += (i == 0 ? "" : "\n") + group_text(list.groups[flip.group]);
     group = flip.group;
@@ -97,9 +96,9 @@ std::string flips_text(const ItemList& list, std::size_t most) {
   }
   if (list.flips.empty()) return text;
   text += "\n";
-  if (shown < list.flips.size())
-    text += fmt::format("{} more; --limit {} shows all\n", list.flips.size() - shown,
-                        list.flips.size());
+  if (std::ssize(list.flips) < list.count)
+    text += fmt::format("{} more; --limit {} shows all\n", list.count - std::ssize(list.flips),
+                        list.count);
   if (const std::string warning = first_warning(list); !warning.empty())
     text += wrapped("texts: " + warning, 2);
   const Flip& first = list.flips.front();
@@ -108,7 +107,7 @@ std::string flips_text(const ItemList& list, std::size_t most) {
                             shell_text(first.id));
 }
 
-Json flips_json(const ItemList& list, std::size_t most) {
+Json flips_json(const ItemList& list) {
   Json groups = Json::array(), items = Json::array();
   for (const FlipGroup& group : list.groups)
     groups.push_back({{"a", group.pair_a},
@@ -123,8 +122,7 @@ Json flips_json(const ItemList& list, std::size_t most) {
                       {"near_tie", group.near_tie},
                       {"hard", group.hard},
                       {"near_tie_limit_nat", group.limit}});
-  for (std::size_t i = 0; i < std::min(most, list.flips.size()); ++i) {
-    const Flip& flip = list.flips[i];
+  for (const Flip& flip : list.flips) {
     items.push_back({{"group", flip.group},
                      {"item", flip.id},
                      {"row", flip.row},
@@ -138,9 +136,8 @@ Json flips_json(const ItemList& list, std::size_t most) {
                      {"b", side_json(flip.b, mark_of(flip, false), flip.margin_b, flip.log_probs_b,
                                      flip.reason_b, flip.text_b)}});
   }
-  return {{"schema", kFlipsSchema}, {"flips", list.flips.size()},
-          {"shown", items.size()},  {"groups", groups},
-          {"items", items},         {"unreadable", list.unreadable}};
+  return {{"schema", kFlipsSchema}, {"flips", list.count}, {"shown", items.size()},
+          {"groups", groups},       {"items", items},      {"unreadable", list.unreadable}};
 }
 
 }  // namespace nb

@@ -137,11 +137,7 @@ void add_item_test(Gate& gate, const RecordPair& pair, const Metric& a, const Me
   pooled.has_choices = pooled.has_choices || items.has_choices;
   pooled.texts += items.texts;
   pooled.early_texts += items.early_texts;
-  const auto append = [](auto& all, const auto& more) {
-    all.insert(all.end(), more.begin(), more.end());
-  };
-  append(pooled.margins.pairs, items.margins.pairs);
-  append(pooled.margins.flipped, items.margins.flipped);
+  pooled.margins.append(items.margins);
 }
 
 // What comes before any test of values: presence, nulls, clocks. False: judged or nothing to judge.

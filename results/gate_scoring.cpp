@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 #include "results/format.hpp"
 #include "results/margin_shift.hpp"
@@ -14,10 +15,10 @@ namespace {
 constexpr double kAlpha = 0.01;
 constexpr std::size_t kMinMargins = 10;
 constexpr std::int64_t kMinTexts = 10;
-constexpr std::size_t kNamedItems = 3;
+constexpr std::int64_t kNamedItems = 3;
 
 MarginShift shift_of(const ScoringTest& test) {
-  if (test.margins.pairs.size() < kMinMargins) return {};
+  if (test.margins.size() < kMinMargins) return {};
   return margin_shift(test.margins, test.counts.only_a + test.counts.only_b, test.has_choices);
 }
 
@@ -51,14 +52,11 @@ std::vector<std::string> evidence_of(const ScoringTest& test, const MarginShift&
   if (p_excess < kAlpha)
     evidence.push_back(fmt::format("more flips than rounding gives, {:.1f} (p {})",
                                    shift.expected_flips, p_text(p_excess)));
-  if (const std::size_t hard = shift.hard_flips.size(); hard > 0)
-    evidence.push_back(fmt::format(
-        "{} answer{} flipped that rounding cannot reach: {}{}", hard, hard == 1 ? "" : "s",
-        fmt::join(
-            shift.hard_flips.begin(),
-            shift.hard_flips.begin() + static_cast<std::ptrdiff_t>(std::min(hard, kNamedItems)),
-            ", "),
-        hard > kNamedItems ? ", …" : ""));
+  if (shift.hard_flips > 0)
+    evidence.push_back(fmt::format("{} answer{} flipped that rounding cannot reach: {}{}",
+                                   shift.hard_flips, shift.hard_flips == 1 ? "" : "s",
+                                   fmt::join(shift.hardest | std::views::take(kNamedItems), ", "),
+                                   shift.hard_flips > kNamedItems ? ", …" : ""));
   if (test.texts >= kMinTexts && 2 * test.early_texts > test.texts)
     evidence.push_back(fmt::format("{} of {} texts part within their first {} bytes",
                                    test.early_texts, test.texts, kEarlyBytes));

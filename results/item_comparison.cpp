@@ -36,7 +36,7 @@ double unscored(const Items& items) {
 
 // Of choice items: how far the two distributions over the choices lie apart.
 struct Agreement {
-  std::vector<double> divergences;
+  Spool<double> divergences;
   std::int64_t same_top = 0;
 };
 
@@ -56,13 +56,11 @@ void add_pair(ItemComparison& result, Agreement& agreement, const ItemRecord& le
     agreement.divergences.push_back(choice_divergence(left.log_probs, right.log_probs));
     agreement.same_top += top_of(left) == top_of(right) ? 1 : 0;
   }
-  const auto margin_a = gold_margin(left), margin_b = gold_margin(right);
-  if (!margin_a || !margin_b || left.log_probs.size() != right.log_probs.size()) return;
+  const auto margin = gold_margins(left, right);
+  if (!margin) return;
   result.has_choices = result.has_choices || left.log_probs.size() > 1;
-  const bool marks_differ = mark_of(left) != mark_of(right);
-  result.margins.pairs.push_back({*margin_a, *margin_b});
-  if (marks_differ)
-    result.margins.flipped.push_back({{*margin_a, *margin_b}, left.ok != right.ok, left.id});
+  result.margins.add(*margin);
+  if (left.ok != right.ok) result.margins.add_flip(*margin, left.id);
 }
 
 // Records of ours: the same items, or an error.
@@ -78,7 +76,7 @@ Result<void> fill_ours(ItemComparison& result, const StoredRecord& a, const Stor
   const auto items = static_cast<double>(result.counts.n());
   result.unscored_a = static_cast<double>(unscored_a) / items;
   result.unscored_b = static_cast<double>(unscored_b) / items;
-  result.agreement = choice_agreement(std::move(agreement.divergences), agreement.same_top);
+  result.agreement = choice_agreement(agreement.divergences, agreement.same_top);
   return {};
 }
 
@@ -109,7 +107,7 @@ void fill_imported(ItemComparison& result, const Items& items_a, const Items& it
     result.golds_differ +=
         !left.gold.empty() && !right.gold.empty() && left.gold != right.gold ? 1 : 0;
   }
-  result.agreement = choice_agreement(std::move(agreement.divergences), agreement.same_top);
+  result.agreement = choice_agreement(agreement.divergences, agreement.same_top);
   result.paired_by = pairing.by;
   result.only_a = static_cast<std::int64_t>(pairing.only_a.size());
   result.only_b = static_cast<std::int64_t>(pairing.only_b.size());
@@ -147,7 +145,6 @@ Result<void> fill(ItemComparison& result, const StoredRecord& a, const StoredRec
     return record.artifacts.at(record.items.at(result.task));
   };
   result.identical = digest(a.record) == digest(b.record);
-  result.margins.pairs.shrink_to_fit();
   return {};
 }
 

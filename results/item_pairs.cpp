@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/base/spool.hpp"
 #include "results/stored_items.hpp"
 
 namespace nb {
@@ -58,18 +59,29 @@ Result<std::vector<ItemRecord>> rest_of(Source& source, ItemRecord first) {
   }
 }
 
-// Equal ids of one side. Hashes that are equal by chance are looked at once more, whole.
-class Seen {
- public:
-  void add(const std::string& id) { hashes_.push_back(std::hash<std::string>()(id)); }
-  bool may_have_twins() {
-    std::sort(hashes_.begin(), hashes_.end());
-    return std::adjacent_find(hashes_.begin(), hashes_.end()) != hashes_.end();
-  }
+// Hashes of the ids of one side, kept as items are walked.
+using Hashes = Spool<std::uint64_t>;
+constexpr std::size_t kSortedHashes = std::size_t{1} << 17U;  // at a time: 1 MiB
 
- private:
-  std::vector<std::size_t> hashes_;
-};
+void add_hash(Hashes& hashes, const ItemRecord& item) {
+  hashes.push_back(std::hash<std::string>()(item.id));
+}
+
+// Ids that are there twice, or whose hashes are equal by chance: then the items are looked at once
+// more, whole.
+bool may_have_twins(const Hashes& hashes) {
+  const std::size_t parts = hashes.size() / kSortedHashes + 1;
+  std::vector<std::uint64_t> some;
+  for (std::size_t part = 0; part < parts; ++part) {
+    some.clear();
+    hashes.for_each([&](std::uint64_t hash) {
+      if (hash % parts == part) some.push_back(hash);
+    });
+    std::sort(some.begin(), some.end());
+    if (std::adjacent_find(some.begin(), some.end()) != some.end()) return true;
+  }
+  return false;
+}
 
 Result<Source> source_of(const StoredRecord& stored, const std::string& task) {
   NB_TRY(const auto place, items_place(stored, task));
@@ -90,7 +102,7 @@ Result<void> for_each_pair(const StoredRecord& a, const StoredRecord& b, const s
                                                     const ItemRecord& right)>& take) {
   NB_TRY(Source source_a, source_of(a, task));
   NB_TRY(Source source_b, source_of(b, task));
-  Seen seen_a, seen_b;
+  Hashes hashes;  // of the items that stand at the same place on both sides
   std::size_t row = 0;
   std::vector<ItemRecord> rest_a, rest_b;
   for (;; ++row) {
@@ -98,7 +110,7 @@ Result<void> for_each_pair(const StoredRecord& a, const StoredRecord& b, const s
     NB_TRY(const bool has_left, source_a.next(left));
     NB_TRY(const bool has_right, source_b.next(right));
     if (has_left && has_right && left.id == right.id) {
-      seen_a.add(left.id);
+      add_hash(hashes, left);
       take(row, left, right);
       continue;
     }
@@ -110,11 +122,11 @@ Result<void> for_each_pair(const StoredRecord& a, const StoredRecord& b, const s
     }
     break;
   }
-  seen_b = seen_a;
-  for (const ItemRecord& item : rest_a) seen_a.add(item.id);
-  for (const ItemRecord& item : rest_b) seen_b.add(item.id);
-  if (seen_a.may_have_twins()) NB_TRY_VOID(check_twins(a, task));
-  if (seen_b.may_have_twins()) NB_TRY_VOID(check_twins(b, task));
+  for (const auto& [stored, rest] : {std::pair(&a, &rest_a), std::pair(&b, &rest_b)}) {
+    Hashes all = hashes;
+    for (const ItemRecord& item : *rest) add_hash(all, item);
+    if (may_have_twins(all)) NB_TRY_VOID(check_twins(*stored, task));
+  }
   if (rest_a.size() != rest_b.size())
     return bad_input(fmt::format("{}: {} items in {}, {} in {}", task, row + rest_a.size(),
                                  a.folder.string(), row + rest_b.size(), b.folder.string()));

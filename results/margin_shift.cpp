@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "harness/base/check.hpp"
 #include "harness/base/portable_math.hpp"
+#include "results/stats_walked.hpp"
 
 namespace nb {
 namespace {
@@ -19,40 +21,67 @@ double log_sum(std::span<const float> values) {
   return top + pm::log(sum);
 }
 
-MeanTest bias_of(const std::vector<MarginPair>& pairs) {
-  std::vector<double> before, after;
-  before.reserve(pairs.size());
-  after.reserve(pairs.size());
-  for (const MarginPair& margin : pairs) {
-    before.push_back(margin.a);
-    after.push_back(margin.b);
-  }
-  return paired_t(before, after);
+// value(margin) of each, walked.
+template <class Value>
+WalkedValues walked(const Spool<MarginPair>& margins, Value value) {
+  return {margins.size(), [&margins, value](const TakeValues& take) {
+            std::vector<double> some;
+            margins.for_each_block([&](std::span<const MarginPair> block) {
+              some.clear();
+              for (const MarginPair& margin : block) some.push_back(value(margin));
+              take(some);
+            });
+          }};
+}
+
+double size_of(const MarginPair& margin) {
+  return std::max(std::fabs(margin.a), std::fabs(margin.b));
 }
 
 }  // namespace
 
+void Margins::name_flip(NamedFlip flip) {
+  const auto at = std::upper_bound(
+      largest_.begin(), largest_.end(), flip,
+      [](const NamedFlip& one, const NamedFlip& other) { return one.size > other.size; });
+  largest_.insert(at, std::move(flip));
+  if (largest_.size() > kNamedFlips) largest_.pop_back();
+}
+
+void Margins::add_flip(MarginPair margin, const std::string& item) {
+  flips_.push_back(margin);
+  name_flip({size_of(margin), item});
+}
+
+void Margins::append(const Margins& more) {
+  more.pairs_.for_each([&](const MarginPair& margin) { pairs_.push_back(margin); });
+  more.flips_.for_each([&](const MarginPair& margin) { flips_.push_back(margin); });
+  for (const NamedFlip& flip : more.largest_) name_flip(flip);
+}
+
 MarginShift margin_shift(const Margins& margins, std::int64_t flips, bool has_choices) {
+  const auto change = [](const MarginPair& margin) { return margin.b - margin.a; };
+  const auto distance_from = [&](double centre) {
+    return walked(margins.pairs(),
+                  [=](const MarginPair& margin) { return std::fabs(change(margin) - centre); });
+  };
+  const WalkedValues changes = walked(margins.pairs(), change);
   MarginShift shift;
-  shift.bias = bias_of(margins.pairs);
-  std::vector<double> deltas;
-  deltas.reserve(margins.pairs.size());
-  for (const MarginPair& margin : margins.pairs) deltas.push_back(std::fabs(margin.b - margin.a));
-  shift.typical = median(deltas);
+  shift.bias = paired_t(changes);
+  shift.typical = median(distance_from(0));
   shift.flips = flips;
   if (!has_choices) return shift;
-  for (std::size_t i = 0; i < deltas.size(); ++i)
-    deltas[i] = margins.pairs[i].b - margins.pairs[i].a;
-  const double centre = median(deltas);
-  for (double& delta : deltas) delta = std::fabs(delta - centre);
-  shift.scale = kMadToSd * median(deltas);
+  shift.scale = kMadToSd * median(distance_from(median(changes)));
   shift.hard_limit = std::max(kRoundingLimit, kHardDeviations * shift.scale);
   if (shift.scale > 0)
-    for (const MarginPair& margin : margins.pairs)
+    margins.pairs().for_each([&](const MarginPair& margin) {
       shift.expected_flips += pm::normal_cdf(-std::fabs(margin.a) / shift.scale);
-  for (const auto& [margin, is_answer, item] : margins.flipped)
-    if (is_answer && std::max(std::fabs(margin.a), std::fabs(margin.b)) > shift.hard_limit)
-      shift.hard_flips.push_back(item);
+    });
+  margins.flips().for_each([&](const MarginPair& margin) {
+    shift.hard_flips += size_of(margin) > shift.hard_limit ? 1 : 0;
+  });
+  for (const auto& [size, item] : margins.largest())
+    if (size > shift.hard_limit) shift.hardest.push_back(item);
   shift.p_excess = poisson_at_least(flips, shift.expected_flips);
   return shift;
 }
@@ -69,17 +98,17 @@ double choice_divergence(std::span<const float> a, std::span<const float> b) {
   return std::max(0.0, divergence);
 }
 
-ChoiceAgreement choice_agreement(std::vector<double> divergences, std::int64_t same_top) {
+ChoiceAgreement choice_agreement(const Spool<double>& divergences, std::int64_t same_top) {
   ChoiceAgreement result;
-  result.items = std::ssize(divergences);
+  result.items = static_cast<std::int64_t>(divergences.size());
   result.same_top = same_top;
   if (divergences.empty()) return result;
-  result.mean_divergence = mean(divergences);
+  const WalkedValues values{divergences.size(),
+                            [&](const TakeValues& take) { divergences.for_each_block(take); }};
+  result.mean_divergence = mean(values);
   if (divergences.size() >= 2)
-    result.divergence_error =
-        sample_sd(divergences) / pm::sqrt(static_cast<double>(divergences.size()));
-  std::sort(divergences.begin(), divergences.end());
-  result.p999_divergence = sorted_quantile(divergences, 0.999);
+    result.divergence_error = sample_sd(values) / pm::sqrt(static_cast<double>(divergences.size()));
+  result.p999_divergence = quantile(values, 0.999);
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/spool.hpp"
 #include "results/stats.hpp"
 
 namespace nb {
@@ -18,17 +19,31 @@ namespace nb {
 struct MarginPair {
   double a = 0, b = 0;
 };
-// An item whose marks differ.
-struct FlippedMargin {
-  MarginPair margin;
-  bool is_answer = false;  // right on one side, wrong on the other; else another mark alone
-  std::string item;        // its id
+// Of all items that have one. What is kept in memory does not grow with the items (spool.hpp).
+class Margins {
+ public:
+  void add(MarginPair margin) { pairs_.push_back(margin); }
+  // The answer of this item, added before or after, is right on one side and wrong on the other.
+  void add_flip(MarginPair margin, const std::string& item);
+  void append(const Margins& more);
+
+  const Spool<MarginPair>& pairs() const { return pairs_; }
+  std::size_t size() const { return pairs_.size(); }
+  const Spool<MarginPair>& flips() const { return flips_; }
+  struct NamedFlip {
+    double size = 0;  // the larger of the two margins' absolute values
+    std::string item;
+  };
+  // The flips of the largest margins, largest first, at most kNamedFlips.
+  const std::vector<NamedFlip>& largest() const { return largest_; }
+
+ private:
+  void name_flip(NamedFlip flip);
+
+  Spool<MarginPair> pairs_, flips_;
+  std::vector<NamedFlip> largest_;
 };
-// Small for each item, since there may be hundreds of thousands.
-struct Margins {
-  std::vector<MarginPair> pairs;       // of all items
-  std::vector<FlippedMargin> flipped;  // of them
-};
+inline constexpr std::size_t kNamedFlips = 20;
 
 inline constexpr double kBiasFloor = 0.005;     // nat: a smaller mean change is of no importance
 inline constexpr double kRoundingLimit = 0.05;  // nat: below it a margin is a tie under rounding
@@ -38,10 +53,11 @@ struct MarginShift {
   double typical = 0;  // median |δ|, nat
   double scale = 0;    // s = 1.4826 · median |δ − median δ|: the SD of normal noise, nat
   std::int64_t flips = 0;
-  double expected_flips = 0;            // Σ Φ(−|margin A|/s)
-  double p_excess = 1;                  // P(Poisson(expected) >= flips)
-  double hard_limit = 0;                // τ = max(kRoundingLimit, 4 s)
-  std::vector<std::string> hard_flips;  // items that flipped with a margin above τ on a side
+  double expected_flips = 0;         // Σ Φ(−|margin A|/s)
+  double p_excess = 1;               // P(Poisson(expected) >= flips)
+  double hard_limit = 0;             // τ = max(kRoundingLimit, 4 s)
+  std::int64_t hard_flips = 0;       // answers that flipped with a margin above τ on a side
+  std::vector<std::string> hardest;  // their items, largest margin first, at most kNamedFlips
 };
 // At least 2 margins. flips: of the answers, which is more than margins that change sign where some
 // items have none; has_choices: margins are differences between choices, so that their sign is the
@@ -59,6 +75,6 @@ struct ChoiceAgreement {
   double divergence_error = 0;                      // standard error of the mean
 };
 // `divergences` in any order; empty: all zero.
-ChoiceAgreement choice_agreement(std::vector<double> divergences, std::int64_t same_top);
+ChoiceAgreement choice_agreement(const Spool<double>& divergences, std::int64_t same_top);
 
 }  // namespace nb

@@ -9,6 +9,7 @@
 #include "harness/base/check.hpp"
 #include "harness/base/portable_math.hpp"
 #include "results/stats.hpp"
+#include "results/stats_walked.hpp"
 
 namespace nb {
 namespace {
@@ -314,20 +315,8 @@ MeanTest paired_t(std::span<const double> a, std::span<const double> b) {
            b.size());
   std::vector<double> differences;
   for (std::size_t i = 0; i < a.size(); ++i) differences.push_back(b[i] - a[i]);
-  MeanTest test;
-  test.difference = mean(differences);
-  test.standard_error = sample_sd(differences) / pm::sqrt(static_cast<double>(differences.size()));
-  test.df = static_cast<double>(differences.size()) - 1;
-  const auto [low, high] = std::minmax_element(differences.begin(), differences.end());
-  if (*low == *high || test.standard_error == 0) {
-    test.difference = *low;
-    test.standard_error = 0;
-    // All seeds moved alike: half the seeds would have moved the other way by chance (sign test).
-    finish_without_spread(test, std::ldexp(1.0, -static_cast<int>(differences.size())));
-    return test;
-  }
-  finish(test);
-  return test;
+  return paired_t(
+      WalkedValues{differences.size(), [&](const TakeValues& take) { take(differences); }});
 }
 
 MeanTest one_against(std::span<const double> many, double one) {

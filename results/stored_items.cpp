@@ -45,4 +45,11 @@ std::optional<double> gold_margin(const ItemRecord& item) {
   return item.log_probs[*gold] - *best_other;
 }
 
+std::optional<MarginPair> gold_margins(const ItemRecord& left, const ItemRecord& right) {
+  if (left.log_probs.size() != right.log_probs.size()) return std::nullopt;
+  const auto a = gold_margin(left), b = gold_margin(right);
+  if (!a || !b) return std::nullopt;
+  return MarginPair{*a, *b};
+}
+
 }  // namespace nb

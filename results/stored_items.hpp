@@ -9,6 +9,7 @@
 
 #include "harness/base/result.hpp"
 #include "results/items.hpp"
+#include "results/margin_shift.hpp"
 #include "results/store.hpp"
 
 namespace nb {
@@ -44,5 +45,7 @@ std::optional<std::size_t> choice_of(const std::string& answer);
 // As of MarginPair (margin_shift.hpp): of one log-probability itself; nothing where the right
 // choice has none.
 std::optional<double> gold_margin(const ItemRecord& item);
+// Of one item on two sides; nothing where one has none, or another number of log-probabilities.
+std::optional<MarginPair> gold_margins(const ItemRecord& left, const ItemRecord& right);
 
 }  // namespace nb

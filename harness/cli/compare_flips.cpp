@@ -31,19 +31,6 @@ std::vector<std::string> tasks_of(const Comparison& comparison) {
   return names;
 }
 
-void keep_task(ItemList& list, const std::string& task) {
-  std::vector<FlipGroup> groups;
-  std::vector<std::size_t> place(list.groups.size());
-  for (std::size_t g = 0; g < list.groups.size(); ++g) {
-    place[g] = groups.size();
-    if (is_of_task(list.groups[g].task, task)) groups.push_back(list.groups[g]);
-  }
-  std::erase_if(list.flips,
-                [&](const Flip& flip) { return !is_of_task(list.groups[flip.group].task, task); });
-  for (Flip& flip : list.flips) flip.group = place[flip.group];
-  list.groups = std::move(groups);
-}
-
 // In one sentence: no flips of how many items.
 std::string nothing_text(const Comparison& comparison, const FlipOptions& options) {
   std::int64_t items = 0;
@@ -76,7 +63,6 @@ void add_flip_options(CLI::App& app, FlipOptions& options) {
 }
 
 int print_flips(const Comparison& comparison, const FlipOptions& options, bool json) {
-  ItemList list = flips_of(comparison);
   if (!options.task.empty()) {
     const auto names = tasks_of(comparison);
     if (std::none_of(names.begin(), names.end(),
@@ -86,17 +72,19 @@ int print_flips(const Comparison& comparison, const FlipOptions& options, bool j
            fmt::format("--task {}: no items of such a task pair{}; there {} {}", options.task,
                        did_you_mean(options.task, names), names.size() == 1 ? "is" : "are",
                        names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")))});
-    keep_task(list, options.task);
   }
-  const auto most = static_cast<std::size_t>(options.limit);
-  add_texts(list, data_folder(options.data_dir), most);
-  if (json) return print_json(flips_json(list, most));
+  FlipChoice choice{.most = static_cast<std::size_t>(options.limit)};
+  if (!options.task.empty())
+    choice.is_wanted = [&](const std::string& task) { return is_of_task(task, options.task); };
+  ItemList list = flips_of(comparison, choice);
+  add_texts(list, data_folder(options.data_dir), list.flips.size());
+  if (json) return print_json(flips_json(list));
   std::string head;
   for (const std::string& sentence : comparison.findings) head += wrapped(sentence, 2, "! ");
   for (const std::string& sentence : comparison.cautions) head += wrapped(sentence, 2, "! ");
   head += wrapped(comparison.label_a, 3, "A: ") + wrapped(comparison.label_b, 3, "B: ");
-  fmt::print("{}\n{}", head, flips_text(list, most));
-  if (list.flips.empty()) fmt::print("{}", wrapped(nothing_text(comparison, options)));
+  fmt::print("{}\n{}", head, flips_text(list));
+  if (list.count == 0) fmt::print("{}", wrapped(nothing_text(comparison, options)));
   return kExitOk;
 }
 

@@ -119,8 +119,8 @@ NightShares rounded_nights(double flips, int nights) {
         const double a = laplace(rng.uniform(at)) + shift;
         const double b = a + s * rng.normal((1ULL << 32) + at);
         const bool right_a = a > 0, right_b = b > 0;
-        test.margins.pairs.push_back({a, b});
-        if (right_a != right_b) test.margins.flipped.push_back({{a, b}, true, {}});
+        test.margins.add({a, b});
+        if (right_a != right_b) test.margins.add_flip({a, b}, {});
         ++(right_a ? (right_b ? test.counts.both : test.counts.only_a)
                    : (right_b ? test.counts.only_b : test.counts.neither));
       }

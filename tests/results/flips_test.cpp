@@ -114,15 +114,25 @@ TEST(Flips, TheListSaysDirectionKindAnswersAndHowManyMoreThereAre) {
         [](Record& record) { record.trained_on = "h100_sxm"; });
   }
   const RunRecords records = run.read();
-  ItemList list = flips_of(*compare_devices(records, "ascend_910b3", "h100_sxm"));
+  const auto compared = compare_devices(records, "ascend_910b3", "h100_sxm");
+  std::vector<std::string> walked;
+  ItemList list =
+      flips_of(*compared, {.most = 1, .take = [&](const FlipGroup& group, const Flip& flip) {
+                             walked.push_back(group.task + " " + std::string(name(flip.kind)));
+                           }});
+  ASSERT_EQ(list.flips.size(), 1U);
+  EXPECT_EQ(list.count, 2);
+  EXPECT_EQ(list.groups[0].lost, 2) << "a group counts those that are not listed";
+  EXPECT_EQ(flips_of(*compared, {.is_wanted = [](const std::string&) { return false; }}).count, 0);
+  EXPECT_EQ(walked, (std::vector<std::string>{"mw/facts near-tie", "mw/facts hard"}));
   list.flips[0].text.question = "Where does the \x1b[31mriver end?";
-  const std::string text = flips_text(list, 1);
+  const std::string text = flips_text(list);
   for (const char* part :
        {"mw/facts: 2 lost, 0 won of 40; 1 near-tie, 1 hard (a margin beyond 0.050 nat)",
         "the same weights", "(row 4), near-tie, margin", "+0.010 → −0.010 nat",
         "Where does the [31mriver end?", "1 more; --limit 2 shows all", "npubench show "})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
-  const Json json = flips_json(list, 1);
+  const Json json = flips_json(list);
   EXPECT_EQ(json.at("schema"), "npubench.flips/1");
   EXPECT_EQ(json.at("flips"), 2);
   EXPECT_EQ(json.at("shown"), 1);

@@ -1,8 +1,11 @@
 #include "results/margin_shift.hpp"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "harness/base/rng.hpp"
 #include "tests/results/more_golden.hpp"
@@ -17,8 +20,8 @@ TEST(MarginShift, EqualsItsDefinitions) {
     Margins margins;
     for (std::size_t i = 0; i < row["before"].size(); ++i) {
       const double a = row["before"][i], b = row["after"][i];
-      margins.pairs.push_back({a, b});
-      if ((a > 0) != (b > 0)) margins.flipped.push_back({{a, b}, true, row["labels"][i]});
+      margins.add({a, b});
+      if ((a > 0) != (b > 0)) margins.add_flip({a, b}, row["labels"][i]);
     }
     const MarginShift shift = margin_shift(margins, row["flips"], true);
     EXPECT_NEAR(shift.bias.difference, row["mean"].get<double>(), 1e-14);
@@ -28,21 +31,30 @@ TEST(MarginShift, EqualsItsDefinitions) {
     EXPECT_NEAR(shift.expected_flips, row["expected"].get<double>(), 1e-12);
     EXPECT_NEAR(shift.p_excess, row["p_excess"].get<double>(), 1e-12);
     EXPECT_NEAR(shift.hard_limit, row["limit"].get<double>(), 1e-14);
-    EXPECT_EQ(shift.hard_flips, row["hard"].get<std::vector<std::string>>());
+    const auto hard = row["hard"].get<std::set<std::string>>();
+    EXPECT_EQ(shift.hard_flips, std::ssize(hard));
+    EXPECT_EQ(std::set<std::string>(shift.hardest.begin(), shift.hardest.end()), hard);
   }
 }
 
-// Another mark alone, of an imported score, is no answer that flipped.
-TEST(MarginShift, OnlyAnswersThatFlippedAreHard) {
-  Margins margins;
-  for (int i = 0; i < 20; ++i) margins.pairs.push_back({1.0, 1.0 + 1e-4 * i});
-  margins.flipped = {{{1.0, -1.0}, true, "answer"}, {{1.0, 0.9}, false, "mark"}};
-  EXPECT_EQ(margin_shift(margins, 1, true).hard_flips, std::vector<std::string>{"answer"});
+TEST(MarginShift, NamesTheHardestFlipsAndCountsAll) {
+  Margins margins, other_seed;
+  for (int i = 0; i < 200; ++i) margins.add({1.0, 1.0 + 1e-4 * i});
+  for (int i = 0; i < 15; ++i) margins.add_flip({0.01 * i, -1.0 - i}, fmt::format("a{}", i));
+  for (int i = 0; i < 15; ++i) other_seed.add_flip({0.5 + i, -0.1}, fmt::format("b{}", i));
+  other_seed.add_flip({0.01, -0.01}, "near a tie");
+  margins.append(other_seed);
+  const MarginShift shift = margin_shift(margins, 31, true);
+  EXPECT_EQ(shift.hard_flips, 30);
+  ASSERT_EQ(shift.hardest.size(), kNamedFlips);
+  EXPECT_EQ(shift.hardest[0], "a14") << "15 nat";
+  EXPECT_EQ(shift.hardest[1], "b14") << "14.5 nat";
+  EXPECT_EQ(shift.hardest[19], "b5") << "5.5 nat";
 }
 
 TEST(ChoiceAgreement, EqualsNumpy) {
   for (const Json& row : more_golden()["agreement"]) {
-    std::vector<double> divergences;
+    Spool<double> divergences;
     for (const Json& pair : row["pairs"])
       divergences.push_back(
           choice_divergence(pair[0].get<std::vector<float>>(), pair[1].get<std::vector<float>>()));
@@ -80,7 +92,7 @@ MarginNight simulate_margins(double s, double bias, double corrupted, int runs) 
       const bool is_corrupted = rng.uniform(4 * i + 1) < corrupted;
       const double b =
           is_corrupted ? laplace(4 * i + 2) : a + bias + s * rng.normal(1000000 + 2 * i);
-      margins.pairs.push_back({a, b});
+      margins.add({a, b});
       flips += (a > 0) != (b > 0) ? 1 : 0;
     }
     const MarginShift shift = margin_shift(margins, flips, true);
