@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "harness/base/fields.hpp"
 #include "results/item_comparison.hpp"
 #include "results/metric_names.hpp"
 
@@ -150,16 +151,29 @@ StageGain judged(const Collected& one, std::vector<std::string>& damaged) {
   return gain;
 }
 
-void decide(std::vector<StageGain>& gains) {
+void mark_parts(std::vector<StageGain>& gains) {
+  for (StageGain& gain : gains)
+    gain.is_part = std::ranges::any_of(gains, [&](const StageGain& whole) {
+      return whole.evaluation == gain.evaluation && whole.metric != gain.metric &&
+             task_of_metric(gain.metric).starts_with(task_of_metric(whole.metric) + "/");
+    });
+}
+
+void correct_family(std::vector<StageGain>& gains, bool parts) {
   std::vector<StageGain*> tested;
   std::vector<double> p;
   for (StageGain& gain : gains)
-    if (gain.p) {
+    if (gain.p && gain.is_part == parts) {
       tested.push_back(&gain);
       p.push_back(*gain.p);
     }
   const std::vector<double> adjusted = holm(p);
   for (std::size_t i = 0; i < tested.size(); ++i) tested[i]->p_holm = adjusted[i];
+}
+
+void decide(std::vector<StageGain>& gains) {
+  mark_parts(gains);
+  for (const bool parts : {false, true}) correct_family(gains, parts);
   for (StageGain& gain : gains) {
     if (gain.a == gain.b)
       gain.shown = Shown::kEqual;
@@ -169,10 +183,30 @@ void decide(std::vector<StageGain>& gains) {
   }
 }
 
+Result<std::vector<Collected>> chosen(std::vector<Collected> all,
+                                      const std::vector<std::string>& metrics) {
+  if (metrics.empty()) return all;
+  std::vector<std::string> names;
+  for (const Collected& one : all) names.push_back(metric::shown_name(one.gain.metric));
+  for (const std::string& wanted : metrics)
+    if (std::ranges::none_of(all, [&](const Collected& one) {
+          return wanted == one.gain.metric || wanted == metric::shown_name(one.gain.metric);
+        }))
+      return bad_input(fmt::format("--metric {}: the stages do not share it{}; they share: {}",
+                                   wanted, did_you_mean(wanted, names), fmt::join(names, ", ")));
+  std::erase_if(all, [&](const Collected& one) {
+    return std::ranges::none_of(metrics, [&](const std::string& wanted) {
+      return wanted == one.gain.metric || wanted == metric::shown_name(one.gain.metric);
+    });
+  });
+  return all;
+}
+
 }  // namespace
 
 Result<StageGains> stage_gains(const RunRecords& run, const std::string& stage_a,
-                               const std::string& stage_b) {
+                               const std::string& stage_b,
+                               const std::vector<std::string>& metrics) {
   if (stage_a == stage_b)
     return bad_input(fmt::format("--stages: {} is given twice; give two", stage_a));
   StageGains gains;
@@ -198,8 +232,8 @@ Result<StageGains> stage_gains(const RunRecords& run, const std::string& stage_a
     return bad_input(fmt::format(
         "{}: no evaluation of {} has a partner of {} with the same name, device and seed",
         run.path.string(), stage_b, stage_a));
-  for (const Collected& one : collected(pairs, gains))
-    gains.gains.push_back(judged(one, gains.damaged));
+  NB_TRY(const auto asked, chosen(collected(pairs, gains), metrics));
+  for (const Collected& one : asked) gains.gains.push_back(judged(one, gains.damaged));
   decide(gains.gains);
   return gains;
 }

@@ -29,9 +29,12 @@ struct StageGain {
   // Over seeds, which need two; of one seed the paired items of one checkpoint a side (mid-p
   // McNemar, Newcombe 10): it says nothing of another training. Nothing: neither can be said.
   std::optional<Interval> interval95;
-  std::optional<double> p, p_holm;  // two-sided; Holm over all metrics of the comparison
-  std::optional<double> visible;    // detectable difference, 80 % power; over seeds alone
-  Shown shown = Shown::kNotShown;   // by p_holm < .05
+  std::optional<double> p, p_holm;  // two-sided; Holm over the metrics of its family
+  // A subject, mw/mmlu/colours, of a task that is there too. Tasks are one family, parts another:
+  // what is counted twice must not cost the tasks their power.
+  bool is_part = false;
+  std::optional<double> visible;   // detectable difference, 80 % power; over seeds alone
+  Shown shown = Shown::kNotShown;  // by p_holm < .05
 };
 
 struct StageGains {
@@ -43,10 +46,13 @@ struct StageGains {
   std::vector<std::string> damaged;  // records and items that cannot be read, failed nodes
 };
 
-// bad_input: a stage that no evaluation of the run is of, with those that there are; two stages
-// without an evaluation of the same name; the same stage twice.
+// metrics: those alone, as shown ("mw/gsm8k") or as recorded; empty: all. Who states before the run
+// what it is about is not corrected for all else that was measured. bad_input: a stage that no
+// evaluation of the run is of, with those that there are; two stages without an evaluation of the
+// same name; the same stage twice; a metric that the two do not share.
 Result<StageGains> stage_gains(const RunRecords& run, const std::string& stage_a,
-                               const std::string& stage_b);
+                               const std::string& stage_b,
+                               const std::vector<std::string>& metrics = {});
 
 // "sft is better than mid in 4 of 6 metrics …"
 std::string stage_headline(const StageGains& gains);

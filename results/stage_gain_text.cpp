@@ -20,6 +20,11 @@ std::vector<std::string> metrics_that_are(const StageGains& gains, Shown shown) 
   return names;
 }
 
+std::size_t tasks_of(const StageGains& gains) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(gains.gains, [](const StageGain& gain) { return !gain.is_part; }));
+}
+
 std::string verdict_text(const StageGain& gain) {
   switch (gain.shown) {
     case Shown::kBetter:
@@ -38,6 +43,15 @@ std::string note_of(const StageGain& gain) {
   if (gain.shown == Shown::kNotShown && gain.visible)
     return fmt::format("could see ≥ {}", rounded_value(*gain.visible, gain.unit));
   return "";
+}
+
+std::string families_text(const StageGains& gains) {
+  const std::size_t tasks = tasks_of(gains), parts = gains.gains.size() - tasks;
+  std::string text = count_text(static_cast<std::int64_t>(tasks), "metric");
+  if (parts > 0)
+    text += fmt::format(" and, apart, over {} of them",
+                        count_text(static_cast<std::int64_t>(parts), "part"));
+  return text;
 }
 
 }  // namespace
@@ -66,7 +80,7 @@ std::string stage_gains_text(const StageGains& gains) {
                   by_seed ? "means over devices, paired by seed (t test)"
                           : "one seed: paired items (mid-p McNemar) of these checkpoints alone, "
                             "another training may differ",
-                  count_text(std::ssize(gains.gains), "metric")),
+                  families_text(gains)),
       2);
   std::string evaluation;
   std::vector<NarrowRow> rows;
@@ -112,6 +126,7 @@ Json stage_gains_json(const StageGains& gains) {
                      gain.interval95 ? Json{gain.interval95->low, gain.interval95->high} : Json()},
                     {"p", number(gain.p)},
                     {"p_holm", number(gain.p_holm)},
+                    {"is_part", gain.is_part},
                     {"detectable", number(gain.visible)},
                     {"verdict", verdict_text(gain)}});
   return {{"schema", "npubench.stages/1"},

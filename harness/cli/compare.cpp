@@ -24,7 +24,7 @@ struct Options {
   std::string a;
   std::string b;
   std::vector<std::string> devices;
-  std::vector<std::string> stages;
+  std::vector<std::string> stages, metrics;
   std::string against;  // a device
   bool effects = false;
   FlipOptions flips;
@@ -84,7 +84,8 @@ int compare(const Options& options) {
   if (a->records.empty()) return fail(nothing_found(*a, "").value());
   if (options.effects) return print_effects(*a, options.json);
   if (!options.against.empty()) return print_drift(*a, options.against, options.json);
-  if (!options.stages.empty()) return compare_stages(options.a, *a, options.stages, options.json);
+  if (!options.stages.empty())
+    return compare_stages(options.a, *a, {options.stages, options.metrics}, options.json);
   if (!options.devices.empty()) {
     if (options.devices[0] == options.devices[1])
       return fail({ErrorCode::kBadInput,
@@ -111,10 +112,15 @@ Action add_compare(CLI::App& app) {
       ->required();
   app.add_option("B", options->b, "the same, to compare with");
   app.add_option("--devices", options->devices, "two devices of run A instead of B")->expected(2);
-  app.add_option("--stages", options->stages,
-                 "two stages of run A, or of a report card: did the second help? paired by "
-                 "seed, e.g. mid sft")
-      ->expected(2);
+  CLI::Option* stages =
+      app.add_option("--stages", options->stages,
+                     "two stages of run A, or of a report card: did the second help? paired by "
+                     "seed, e.g. mid sft")
+          ->expected(2);
+  app.add_option("--metric", options->metrics,
+                 "with --stages: these alone, e.g. mw/gsm8k; to be chosen before looking, since "
+                 "no correction is made for the others")
+      ->needs(stages);
   app.add_option("--against", options->against,
                  "all devices of run A beside this one: how far losses and answers drift "
                  "(suites/arithmetic.json)")

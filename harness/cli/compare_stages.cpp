@@ -19,8 +19,8 @@ namespace {
 constexpr int kExitWorse = 1;
 constexpr int kExitIncomparable = 3;
 
-int print_gains(const RunRecords& run, const std::vector<std::string>& stages, bool json) {
-  const auto gains = stage_gains(run, stages[0], stages[1]);
+int print_gains(const RunRecords& run, const StageOptions& options, bool json) {
+  const auto gains = stage_gains(run, options.stages[0], options.stages[1], options.metrics);
   if (!gains) return fail(gains.error());
   if (!json)
     fmt::print("{}", stage_gains_text(*gains));
@@ -78,11 +78,15 @@ int print_reported(const std::string& path, const std::vector<std::string>& stag
 
 }  // namespace
 
-int compare_stages(const std::string& path, const RunRecords& run,
-                   const std::vector<std::string>& stages, bool json) {
+int compare_stages(const std::string& path, const RunRecords& run, const StageOptions& options,
+                   bool json) {
   const bool is_reported = std::ranges::all_of(
       run.records, [](const StoredRecord& stored) { return is_imported(stored.record); });
-  return is_reported ? print_reported(path, stages, json) : print_gains(run, stages, json);
+  if (!is_reported) return print_gains(run, options, json);
+  if (!options.metrics.empty())
+    return fail({ErrorCode::kBadInput,
+                 "--metric: of a report card or a table all scores are compared; leave it out"});
+  return print_reported(path, options.stages, json);
 }
 
 }  // namespace nb::cli

@@ -89,6 +89,48 @@ TEST(StageGain, TheOtherWayRoundIsWorse) {
   EXPECT_EQ(gain_of(*gains, "mw/gsm8k/accuracy")->shown, Shown::kWorse);
 }
 
+TEST(StageGain, SubjectsAreAFamilyApartFromTheirTask) {
+  FakeRun run("nightly");
+  const int mid[] = {8, 7, 9, 8, 6}, sft[] = {10, 10, 10, 10, 11};
+  for (int seed = 1; seed <= 5; ++seed)
+    for (const std::string stage : {"mid", "sft"}) {
+      const int right = (stage == "mid" ? mid : sft)[seed - 1];
+      std::vector<FakeRun::Task> tasks = {{"mw/mmlu", kItems, [=](int i) { return i < right; }}};
+      for (const char* subject : {"mw/mmlu/colours", "mw/mmlu/jobs", "mw/mmlu/rooms"})
+        tasks.push_back({subject, kItems, [=](int i) { return i < right; }});
+      run.add_evaluation("h100_sxm", seed, stage + std::to_string(seed), tasks,
+                         [&](Record& record) { rename(run, record, stage + ".chat"); });
+    }
+  const auto gains = stage_gains(run.read(), "mid", "sft");
+  ASSERT_TRUE(gains) << gains.error().message;
+  const StageGain* task = gain_of(*gains, "mw/mmlu/accuracy");
+  const StageGain* part = gain_of(*gains, "mw/mmlu/jobs/accuracy");
+  EXPECT_FALSE(task->is_part);
+  EXPECT_TRUE(part->is_part);
+  EXPECT_EQ(task->p_holm, task->p) << "alone in its family";
+  EXPECT_DOUBLE_EQ(*part->p_holm, std::min(1.0, 3 * *part->p));
+  const std::string text = stage_gains_text(*gains);
+  EXPECT_NE(text.find("apart, over 3 parts of them"), std::string::npos) << text;
+  EXPECT_EQ(stage_headline(*gains),
+            "sft after mid: better in mw/mmlu; worse in none; no difference shown in 3");
+}
+
+TEST(StageGain, AChosenMetricIsCorrectedForNoOther) {
+  FakeRun run("nightly");
+  add_five_seeds(run);
+  const auto all = stage_gains(run.read(), "mid", "sft");
+  const auto one = stage_gains(run.read(), "mid", "sft", {"mw/gsm8k"});
+  ASSERT_TRUE(one) << one.error().message;
+  ASSERT_EQ(one->gains.size(), 1U);
+  EXPECT_EQ(one->gains[0].p, gain_of(*all, "mw/gsm8k/accuracy")->p);
+  EXPECT_EQ(one->gains[0].p_holm, one->gains[0].p);
+  const auto none = stage_gains(run.read(), "mid", "sft", {"mw/gsm"});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message,
+            "--metric mw/gsm: the stages do not share it; did you mean \"mw/gsm8k\"?; they share: "
+            "mw/arc, mw/gsm8k, mw/mmlu");
+}
+
 // Bits per byte: lower is better.
 TEST(StageGain, ALossThatFallsIsBetter) {
   FakeRun run("nightly");
