@@ -154,17 +154,52 @@ double masked_work(const Kernel& kernel, std::int64_t block, std::int64_t key_ti
   return computed / visible;
 }
 
-// Fused attention works on blocks of 128 queries of one head; too few of them leave cores idle.
+constexpr std::int64_t kBlock = 128;  // queries that a core takes at once in fused attention
+
+// Operations a byte that fused attention moves through the last-level cache, for one score. Where
+// matrix and vector cores share no nearer memory, `exchange` bytes are an fp32 score and a 16-bit
+// weight, each written and read. Beside them, for each element of the head's width: a key's and a
+// value's 16 bits serve 128 queries; an fp32 partial result goes and comes for every 512 keys.
+// Backward exchanges two such pairs, one of whose weights two products read; queries and output
+// gradients take the place of keys and values; the key's and the value's gradients are summed
+// beside the query's, which is only added to.
+double intensity(const Kernel& kernel, double exchange) {
+  constexpr double kOperands = 2.0 * 2 / 128, kPartial = 4.0 / 512;
+  const auto width = static_cast<double>(kernel.n);
+  if (kernel.backward)
+    return 10 * width / (2 * exchange + 2 + width * (kOperands + 2 * kPartial + 4 * kPartial));
+  return 4 * width / (exchange + width * (kOperands + 2 * kPartial));
+}
+
+// Of the peak: what forward reaches with heads 128 wide, as much more or less as a kernel does for
+// what it moves, up to what products reach.
+double attention_share(const Kernel& kernel, const MatrixUnitProfile& matrix) {
+  if (kernel.backward && matrix.attention_backward_efficiency)
+    return matrix.attention_backward_efficiency->value;
+  const double forward = matrix.attention_efficiency.value;
+  const double exchange = matrix.attention_exchange.value;
+  if (exchange <= 0 || kernel.n <= 0) return forward;
+  Kernel usual;
+  usual.n = 128;
+  return std::min(forward * intensity(kernel, exchange) / intensity(usual, exchange),
+                  std::max(forward, matrix.sustained() * matrix.efficiency.value));
+}
+
+// Fused attention works on blocks of queries of one head; too few of them leave cores idle. Each
+// block begins with nothing to overlap: its first keys go through scores, weights and results one
+// after the other.
 double attention_time(const Kernel& kernel, const DeviceProfile& profile) {
-  constexpr std::int64_t kBlock = 128;
-  const double efficiency = kernel.backward ? profile.matrix.attention_backward_efficiency.value
-                                            : profile.matrix.attention_efficiency.value;
+  const MatrixUnitProfile& matrix = profile.matrix;
   const std::int64_t blocks = kernel.batch * ceil_div(kernel.m, kBlock);
-  const std::int64_t cores = profile.matrix.cores.whole();
+  const std::int64_t cores = matrix.cores.whole();
   const double filled =
       static_cast<double>(blocks) / static_cast<double>(ceil_div(blocks, cores) * cores);
-  return kernel.flops * masked_work(kernel, kBlock, profile.matrix.attention_key_tile.whole()) /
-         peak_flop_per_ns(kernel, profile) / efficiency / filled;
+  const double of_one_key = (kernel.backward ? 10.0 : 4.0) * static_cast<double>(kernel.batch) *
+                            static_cast<double>(kernel.m) * static_cast<double>(kernel.n);
+  const double work =
+      kernel.flops * masked_work(kernel, kBlock, matrix.attention_key_tile.whole()) +
+      of_one_key * matrix.attention_ramp.value;
+  return work / peak_flop_per_ns(kernel, profile) / attention_share(kernel, matrix) / filled;
 }
 
 // Bursts shorter than what fills the bus: a share that grows with their length from that of 128

@@ -93,8 +93,14 @@ Result<void> check_profile(const DeviceProfile& profile, const std::string& wher
   if (profile.matrix.sustained_clock)
     NB_TRY_VOID(share(*profile.matrix.sustained_clock, "/matrix/sustained_clock/value"));
   NB_TRY_VOID(share(profile.matrix.attention_efficiency, "/matrix/attention_efficiency/value"));
-  NB_TRY_VOID(share(profile.matrix.attention_backward_efficiency,
-                    "/matrix/attention_backward_efficiency/value"));
+  const auto& backward = profile.matrix.attention_backward_efficiency;
+  const bool exchanges = profile.matrix.attention_exchange.value > 0;
+  if (exchanges == backward.has_value())
+    return bad_input(fmt::format(
+        "{}: /matrix: attention_backward_efficiency {}", where,
+        exchanges ? "stands beside an attention_exchange, which it follows from; leave one away"
+                  : "is missing; it follows from nothing without an attention_exchange"));
+  if (backward) NB_TRY_VOID(share(*backward, "/matrix/attention_backward_efficiency/value"));
   NB_TRY_VOID(share(profile.memory.short_burst, "/memory/short_burst/value"));
   NB_TRY_VOID(share(profile.memory.main.efficiency, "/memory/main/efficiency/value"));
   NB_TRY_VOID(share(profile.memory.cache.efficiency, "/memory/cache/efficiency/value"));

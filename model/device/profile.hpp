@@ -50,9 +50,15 @@ struct MatrixUnitProfile {
   // and times `unaligned_load` where a row of an operand is no multiple of 512 bytes.
   Quantity load_penalty{"factor"}, unaligned_load{"factor"};
   Quantity attention_key_tile{"element"};  // keys that fused attention takes at once; 0: efficiency
+  Quantity attention_ramp{"element"};  // keys in whose time a block of queries fills its pipeline
+  // What a score moves between matrix and vector cores that share no memory nearer than the
+  // last-level cache, forward; it does not depend on the width of a head. 0: they share one.
+  Quantity attention_exchange{"byte"};
   Quantity efficiency{"share"};  // of the peak at the sustained clock, reached by a wave of tiles
-  Quantity attention_efficiency{"share"};  // of the peak, fused attention forward
-  Quantity attention_backward_efficiency{"share"};
+  // Of the peak, fused attention forward over many keys, with heads 128 wide where there is an
+  // exchange; backward follows from the exchange, and without one has its own.
+  Quantity attention_efficiency{"share"};
+  std::optional<Quantity> attention_backward_efficiency;
   FieldList fields();
   double sustained() const { return sustained_clock ? sustained_clock->value : 1; }
 };

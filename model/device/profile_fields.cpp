@@ -72,10 +72,14 @@ FieldList MatrixUnitProfile::fields() {
       number("load_penalty", "of operands' way from the cache; 0: none", &load_penalty),
       number("unaligned_load", "the same where rows are no multiple of 512 B", &unaligned_load),
       number("attention_key_tile", "keys that fused attention takes at once", &attention_key_tile),
+      number("attention_ramp", "keys in whose time a block of queries fills its pipeline",
+             &attention_ramp),
+      number("attention_exchange", "of a score between matrix and vector cores; 0: none",
+             &attention_exchange),
       number("efficiency", "share of the peak that full waves reach", &efficiency),
       number("attention_efficiency", "the same, fused attention forward", &attention_efficiency),
-      number("attention_backward_efficiency", "the same, backward",
-             &attention_backward_efficiency)};
+      optional_number("attention_backward_efficiency", "the same, backward",
+                      &attention_backward_efficiency, "share")};
 }
 
 FieldList VectorUnitProfile::fields() { return {number("peak", "fp32 peak of all cores", &peak)}; }

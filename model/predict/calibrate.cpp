@@ -93,7 +93,7 @@ const std::vector<Recipe>& recipes() {
   static const std::vector<Recipe> kRecipes = {
       {"megatron_gpu", {}, "", "no fit row: the reference column names no machine"},
       {"megatron_npu",
-       {"attention_efficiency", "hidden_share", "link_bandwidth", "memory_efficiency"},
+       {"attention_efficiency", "hidden_share", "link_bandwidth"},
        "megatron_readme.csv",
        ""},
       {"nanochat_gpu", {"matrix_efficiency"}, "nanochat.csv", ""},

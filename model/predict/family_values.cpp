@@ -18,8 +18,9 @@ constexpr std::array kPlaces = {
     Place{"/matrix/efficiency", [](DeviceProfile& p) { return &p.matrix.efficiency; }},
     Place{"/matrix/attention_efficiency",
           [](DeviceProfile& p) { return &p.matrix.attention_efficiency; }},
-    Place{"/matrix/attention_backward_efficiency",
-          [](DeviceProfile& p) { return &p.matrix.attention_backward_efficiency; }},
+    Place{
+        "/matrix/attention_backward_efficiency",
+        [](DeviceProfile& p) { return &p.matrix.attention_backward_efficiency.emplace("share"); }},
     Place{"/memory/main/efficiency", [](DeviceProfile& p) { return &p.memory.main.efficiency; }},
     Place{"/launch/host_dispatch", [](DeviceProfile& p) { return &p.launch.host_dispatch; }},
     Place{"/launch/collective_dispatch",

@@ -61,25 +61,31 @@ Result<double> product_us(const CalibrationRow& row, const DeviceProfile& profil
   return time_ns / 1000;
 }
 
-// One head of `seq` queries a core, as the row was measured: its rate on all cores.
-Result<double> attention_tflop_s(const CalibrationRow& row, const DeviceProfile& profile) {
-  NB_TRY_VOID(check_unit(row, "TFLOP/s"));
-  NB_TRY(const std::int64_t cores, needed(row, "cores"));
-  NB_TRY(const std::int64_t seq, needed(row, "seq"));
-  NB_TRY(const std::int64_t head_dim, needed(row, "head_dim"));
+// A whole kernel; or one block of queries a core, as if all cores had one, at the rate of some.
+Result<double> attention_measure(const CalibrationRow& row, const DeviceProfile& profile) {
+  NB_TRY(const std::int64_t batch, needed(row, "batch"));
+  NB_TRY(const std::int64_t heads, needed(row, "heads"));
   Kernel kernel;
   kernel.name = "fused_attention";
   kernel.unit = KernelUnit::kAttention;
-  kernel.batch = profile.matrix.cores.whole();
-  kernel.m = 128;
-  kernel.n = head_dim;
-  kernel.k = seq;
+  kernel.batch = batch * heads;
+  NB_TRY(kernel.m, needed(row, "queries"));
+  NB_TRY(kernel.n, needed(row, "head_dim"));
+  NB_TRY(kernel.k, needed(row, "seq"));
   NB_TRY(kernel.dtype, dtype_of(row));
   kernel.backward = row.text("direction") == "backward";
-  kernel.flops = 4.0 * static_cast<double>(kernel.batch * 128 * head_dim * seq);
-  const double all =
-      kernel.flops / static_cast<double>(kernel_cost(kernel, profile).time_ns) / 1000;
-  return all * static_cast<double>(cores) / static_cast<double>(kernel.batch);
+  double share = 1;  // of the cores
+  if (!row.text("cores").empty()) {
+    NB_TRY(const std::int64_t cores, needed(row, "cores"));
+    kernel.batch *= profile.matrix.cores.whole();
+    share = static_cast<double>(cores) / static_cast<double>(profile.matrix.cores.whole());
+  }
+  kernel.flops =
+      4.0 * static_cast<double>(kernel.batch * kernel.m) * static_cast<double>(kernel.n * kernel.k);
+  const auto time_ns = static_cast<double>(kernel_cost(kernel, profile).time_ns);
+  if (row.unit == "us") return time_ns / 1000;
+  NB_TRY_VOID(check_unit(row, "TFLOP/s"));
+  return share * kernel.flops / time_ns / 1000;
 }
 
 }  // namespace
@@ -123,10 +129,10 @@ Result<ProductValidation> validate_products(std::span<const CalibrationRow> rows
 }
 
 Result<ValidationGroup> validate_attention(std::span<const CalibrationRow> rows) {
-  ValidationGroup group{"attention", "fused attention, one block a core", "nanochat_npu", {}};
+  ValidationGroup group{"attention", "fused attention", "nanochat_gpu, nanochat_npu", {}};
   PricedMachines machines;
   for (const CalibrationRow& row : rows) {
-    NB_TRY(ValidationRow validated, validated_row(row, machines, attention_tflop_s));
+    NB_TRY(ValidationRow validated, validated_row(row, machines, attention_measure));
     group.rows.push_back(std::move(validated));
   }
   return group;

@@ -181,8 +181,9 @@ class Pricer {
     kernel.unit = KernelUnit::kAttention;
     kernel.batch = r.micro_batch * heads;
     kernel.m = r.sequence_len / r.cp;
-    kernel.n = r.sequence_len;
-    kernel.k = head_dim;
+    kernel.n = head_dim;
+    kernel.k = r.sequence_len;
+    kernel.is_causal_square = r.cp == 1 && (m.window == 0 || m.window >= r.sequence_len);
     kernel.dtype = dtype_;
     kernel.backward = backward;
     kernel.flops = 4.0 * static_cast<double>(r.micro_batch * heads * head_dim) * per_head *

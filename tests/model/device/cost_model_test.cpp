@@ -243,6 +243,69 @@ TEST(CostModel, CausalAttentionComputesWholeTilesOfKeys) {
   EXPECT_EQ(kernel_cost(kernel, p).time_ns, visible);
 }
 
+Kernel attention(std::int64_t heads, std::int64_t rows, std::int64_t head_dim, bool backward) {
+  Kernel kernel;
+  kernel.unit = KernelUnit::kAttention;
+  kernel.batch = heads;
+  kernel.m = kernel.k = rows;
+  kernel.n = head_dim;
+  kernel.dtype = DType::kBf16;
+  kernel.backward = backward;
+  kernel.flops = (backward ? 10.0 : 4.0) * static_cast<double>(heads * rows) *
+                 static_cast<double>(rows * head_dim);
+  return kernel;
+}
+
+// One block of 128 queries on the one core of `tiny`: 128 × 64 × 4 operations for each key.
+TEST(CostModel, ABlockOfAttentionFirstFillsItsPipeline) {
+  DeviceProfile p = profile("tiny");
+  const auto time_ns = [&](std::int64_t rows, bool backward) {
+    return static_cast<double>(kernel_cost(attention(1, rows, 64, backward), p).time_ns);
+  };
+  const double forward = time_ns(128, false), backward = time_ns(128, true);
+  p.matrix.attention_ramp.value = 96;
+  EXPECT_NEAR(time_ns(128, false) - forward, 128.0 * 64 * 4 * 96, 2);
+  EXPECT_NEAR(time_ns(128, true) - backward, 128.0 * 64 * 10 * 96, 2);
+  // With twice the keys the ramp is half of that share.
+  const auto share = [&](double rows) {
+    return time_ns(static_cast<std::int64_t>(rows), false) / (4 * rows * rows * 64) - 1;
+  };
+  EXPECT_NEAR(share(1024), share(2048) * 2, 1e-6);
+}
+
+// Bytes of a score through the cache, by hand: 12 + 3/64 an element forward, 26 + 5/64 backward.
+TEST(CostModel, AttentionMovesAScoreWhateverTheWidthOfItsHeads) {
+  DeviceProfile p = profile("ascend_910b2");
+  const auto busy_ns = [&](std::int64_t head_dim, bool backward) {
+    p.launch.matrix_kernel.value = 0;
+    return static_cast<double>(kernel_cost(attention(24, 4096, head_dim, backward), p).time_ns);
+  };
+  const double usual = busy_ns(128, false);
+  EXPECT_NEAR(busy_ns(64, false) / usual, 15.0 / 18, 1e-4);
+  EXPECT_NEAR(busy_ns(32, false) / usual, 13.5 / 18, 1e-4);
+  EXPECT_NEAR(busy_ns(128, true) / usual, 36.0 / 18, 1e-4);
+  EXPECT_NEAR(busy_ns(64, true) / usual, 31.0 / 18, 1e-4);
+  // The widest heads are bounded by the cores instead, as products are.
+  const double work = attention(24, 4096, 1024, false).flops * (1 + 1024.0 / 4096);
+  EXPECT_NEAR(busy_ns(1024, false),
+              work / (p.matrix.peak.bf16->value * 1000 * p.matrix.efficiency.value),
+              1e-4 * busy_ns(1024, false));
+}
+
+// torch_npu on one head of 128 (hw-native-sys/pto-isa flash_atten READMEs): µs, host included.
+TEST(CostModel, LongAttentionIsWithin25PercentOfTheMeasured) {
+  const auto error = [](const char* device, std::int64_t rows, double measured_us) {
+    const DeviceProfile p = profile(device);
+    return std::fabs(static_cast<double>(kernel_cost(attention(1, rows, 128, false), p).time_ns) /
+                         1000 / measured_us -
+                     1);
+  };
+  EXPECT_LT(error("ascend_910b2", 8192, 353.147), 0.25);
+  EXPECT_LT(error("ascend_910b2", 32768, 3646.173), 0.1);
+  EXPECT_LT(error("ascend_910c", 16384, 985), 0.1);
+  EXPECT_LT(error("ascend_910c", 131072, 48135), 0.1);
+}
+
 // asc-devkit: reading 302 MB from HBM takes 215.8 µs (wall); 8192² fp16 add (403 MB) 264 to 307 µs
 // before cache tricks.
 TEST(CostModel, AscendStreamsAreWithin25PercentOfTheMeasuredOnes) {

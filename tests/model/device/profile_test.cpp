@@ -130,6 +130,11 @@ TEST(Profile, WhatTheMachineCannotDoIsAnError) {
   json["matrix"]["efficiency"]["value"] = 1.2;
   EXPECT_NE(error_of(json).find("/matrix/efficiency"), std::string::npos);
   json = text_of("h100_sxm");
+  json["matrix"]["attention_exchange"]["value"] = 12;
+  EXPECT_NE(error_of(json).find("stands beside an attention_exchange"), std::string::npos);
+  json["matrix"].erase("attention_backward_efficiency");
+  EXPECT_EQ(error_of(json), "");
+  json = text_of("h100_sxm");
   json["numerics"]["accumulation"]["value"] = "host_blas";
   EXPECT_NE(error_of(json).find("host_blas multiplies in fp32 only"), std::string::npos);
   json = text_of("h100_sxm");

@@ -74,7 +74,7 @@ TEST(Validate, StepsAreWithinTheirLimitsBesideThePlainestModel) {
   EXPECT_NEAR(mean(&ValidationRow::baseline_left_out), 0.162, 0.001);
   EXPECT_LE(mean(&ValidationRow::error), 0.06);
   EXPECT_LE(mean(&ValidationRow::left_out), 0.09);
-  ASSERT_EQ(validation->constants.size(), 4U);
+  ASSERT_EQ(validation->constants.size(), 3U);
   for (const ConstantSpread& c : validation->constants) {
     EXPECT_NEAR(c.refitted, c.value, (c.max - c.min) / 100) << c.name;
     EXPECT_LT(c.lowest, c.value) << c.name;
