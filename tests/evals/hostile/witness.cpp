@@ -16,7 +16,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "harness/base/check.hpp"
 #include "harness/base/fs.hpp"
@@ -122,6 +124,38 @@ std::vector<std::string> Witness::damage() const {
   return list;
 }
 
+namespace {
+
+struct Process {
+  std::string name;
+  pid_t parent = 0;
+};
+
+// Nothing: it has ended.
+std::optional<Process> process_of(pid_t pid) {
+  const auto stat = read_file(fmt::format("/proc/{}/stat", pid));
+  if (!stat) return std::nullopt;
+  const std::size_t open = stat->find('('), close = stat->rfind(')');
+  if (open == stat->npos || close == stat->npos) return std::nullopt;
+  // "pid (name) state parent …"
+  return Process{stat->substr(open + 1, close - open - 1), std::atoi(stat->c_str() + close + 4)};
+}
+
+// A sandbox that another npubench on this computer is using. What this process left behind has it,
+// or init, as its parent.
+bool belongs_to_another(pid_t pid) {
+  for (auto process = process_of(pid); process && process->parent > 1;) {
+    pid = process->parent;
+    if (pid == ::getpid()) return false;
+    process = process_of(pid);
+    if (process && (process->name == "npubench" || process->name.starts_with("nb_test_")))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::vector<std::string> Witness::stray_processes() {
   std::vector<std::string> list;
   std::error_code gone;
@@ -129,7 +163,8 @@ std::vector<std::string> Witness::stray_processes() {
     const auto command = read_file(entry.path() / "cmdline");
     const auto environment = read_file(entry.path() / "environ");
     if (command && environment && command->find("# How the two processes talk") != command->npos &&
-        environment->find("PYTHONSAFEPATH") != environment->npos)
+        environment->find("PYTHONSAFEPATH") != environment->npos &&
+        !belongs_to_another(std::atoi(entry.path().filename().c_str())))
       list.push_back(command->substr(0, 40));
   }
   return list;

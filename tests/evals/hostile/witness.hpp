@@ -23,7 +23,7 @@ class Witness {
   std::string aimed(std::string program) const;
   // Everything that is not as it was, one phrase each.
   std::vector<std::string> damage() const;
-  // Processes that the sandbox left behind, by their command lines.
+  // Processes that the sandboxes of this process left behind, by their command lines.
   static std::vector<std::string> stray_processes();
 
  private:
