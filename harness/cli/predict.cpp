@@ -18,6 +18,8 @@
 #include "harness/cli/predict_validate.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/run/preflight.hpp"
+#include "model/predict/megatron_fit_batch.hpp"
+#include "model/predict/megatron_trace.hpp"
 #include "model/train/fit_batch.hpp"
 
 namespace nb::cli {
@@ -73,11 +75,15 @@ int show_prediction(const Options& options) {
   return written ? kExitOk : fail(written.error());
 }
 
-int show_fit(const Options& options) {
+std::optional<Error> both_batches(const Options& options) {
   const auto given = options.question.given.find("device_batch_size");
-  if (given != options.question.given.end() && !given->second.empty())
-    return fail({ErrorCode::kBadInput,
-                 "--fit-batch looks for the batch that --device-batch-size gives; leave one out"});
+  if (given == options.question.given.end() || given->second.empty()) return std::nullopt;
+  return Error{ErrorCode::kBadInput,
+               "--fit-batch looks for the batch that --device-batch-size gives; leave one out"};
+}
+
+int show_fit(const Options& options) {
+  if (const auto problem = both_batches(options)) return fail(*problem);
   const auto subject = subject_of(options.question);
   if (!subject) return fail(subject.error());
   const auto batch = fit_batch(subject->settings, subject->profile, subject->between_nodes);
@@ -91,7 +97,7 @@ int show_fit(const Options& options) {
 int show_sweep(const Options& options) {
   if (!options.plot.empty())
     if (const auto format = plot_format_of(options.plot); !format) return fail(format.error());
-  const auto sweep = run_sweep(options.question, options.sweeps);
+  const auto sweep = run_sweep(options.question, options.sweeps, options.megatron);
   if (!sweep) return fail(sweep.error());
   for (const SweepPoint& point : sweep->points)
     if (!point.prediction.note.empty())
@@ -117,26 +123,38 @@ int show_claims(const Options& options) {
   return kExitOk;
 }
 
+Result<void> write_megatron_trace(const std::string& path, const MegatronAnswer& answer) {
+  NB_TRY(const std::string text, dump_json(megatron_trace(answer.job, answer.step), -1));
+  return write_file(path, text);
+}
+
 int show_megatron(const Options& options) {
-  if (options.fit_batch || !options.sweeps.empty() || !options.trace.empty())
-    return fail(
-        {ErrorCode::kBadInput,
-         "--fit-batch, --sweep and --trace look at dry steps; this model has a closed form, "
-         "so leave them out"});
+  if (options.fit_batch)
+    if (const auto problem = both_batches(options)) return fail(*problem);
   const auto answer = ask_megatron(options.question, options.megatron);
   if (!answer) return fail(answer.error());
+  if (options.fit_batch) {
+    const FittingBatch batch = megatron_fit_batch(answer->job, answer->capacity_bytes);
+    if (options.json) return print_json(megatron_fit_json(options.question, *answer, batch));
+    fmt::print("{}", megatron_fit_text(options.question, *answer, batch));
+    return kExitOk;
+  }
   if (options.json) {
     const int printed = print_json(megatron_json(options.question, *answer));
     if (printed != kExitOk) return printed;
   } else {
     fmt::print("{}", megatron_text(options.question, *answer));
   }
-  if (answer->fits()) return kExitOk;
-  return fail({ErrorCode::kRun,
-               fmt::format("{}: {} are needed, {} are there: cut it over more cards (--tp, --pp), "
-                           "or --recompute true, --optimizer distributed",
-                           options.question.device, human_bytes(answer->memory.steady_peak_bytes),
-                           human_bytes(answer->capacity_bytes))});
+  if (!answer->fits())
+    return fail(
+        {ErrorCode::kRun,
+         fmt::format("{}: {} are needed, {} are there: cut it over more cards (--tp, --pp), "
+                     "or --recompute true, --optimizer distributed",
+                     options.question.device, human_bytes(answer->memory.steady_peak_bytes),
+                     human_bytes(answer->capacity_bytes))});
+  if (options.trace.empty()) return kExitOk;
+  const auto written = write_megatron_trace(options.trace, *answer);
+  return written ? kExitOk : fail(written.error());
 }
 
 int predict_verb(const Options& options) {
@@ -148,11 +166,11 @@ int predict_verb(const Options& options) {
     return fail(missing);
   }
   if (!options.claims.empty()) return show_claims(options);
+  if (!options.sweeps.empty()) return show_sweep(options);
   const auto is_megatron = asks_megatron(options.question, options.megatron);
   if (!is_megatron) return fail(is_megatron.error());
   if (*is_megatron) return show_megatron(options);
-  if (options.fit_batch) return show_fit(options);
-  return options.sweeps.empty() ? show_prediction(options) : show_sweep(options);
+  return options.fit_batch ? show_fit(options) : show_prediction(options);
 }
 
 void add_settings(CLI::App& app, PredictQuestion& question) {
@@ -201,13 +219,14 @@ Action add_predict(CLI::App& app) {
   CLI::Option* sweep =
       app.add_option("--sweep", options->sweeps,
                      "a prediction for each value of a flag, as a table: cards=1,2,4,8 or "
-                     "device=ascend_910b3,h100_sxm; several: their grid")
+                     "device=ascend_910b3,h100_sxm; of Megatron's models also tp, pp, vpp, "
+                     "optimizer; several: their grid")
           ->type_name("FIELD=a,b,c")
           ->allow_extra_args(false)
           ->excludes(fit);
   app.add_option("--trace", options->trace,
-                 "also write the steady step of a card into FILE, as JSON that Perfetto and "
-                 "chrome://tracing open")
+                 "also write the steady step of a card (of Megatron's models: of the pipeline's "
+                 "stages) into FILE, as JSON that Perfetto and chrome://tracing open")
       ->type_name("FILE")
       ->excludes(fit)
       ->excludes(sweep);

@@ -38,13 +38,16 @@ Result<PredictSettings> settings_of(const PredictQuestion& question) {
 }  // namespace
 
 Result<PredictQuestion> with_entry(PredictQuestion question, const std::string& field,
-                                   const std::string& text) {
+                                   const std::string& text,
+                                   std::span<const std::string_view> others) {
   std::string key = field;
   std::ranges::replace(key, '-', '_');
   if (key == "ranks") key = "cards";
   std::vector<std::string> known = {"device", "stack", "alloc_conf"};
   for (const Field& own : PredictSettings{}.fields()) known.push_back(own.name);
-  if (std::ranges::count(known, key) == 0)
+  const bool is_known = std::ranges::count(known, key) > 0;
+  known.insert(known.end(), others.begin(), others.end());
+  if (!is_known)
     return bad_input(fmt::format("--sweep: no field \"{}\"{} (known: {})", field,
                                  did_you_mean(key, known), fmt::join(known, ", ")));
   if (key == "device")

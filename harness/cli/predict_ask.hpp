@@ -4,7 +4,9 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "harness/base/result.hpp"
 #include "model/device/profile.hpp"
@@ -20,9 +22,10 @@ struct PredictQuestion {
 };
 
 // The same with one entry changed: "device", "stack", "alloc_conf" or a field, with _ or -.
-// bad_input: no such entry, with the nearest name.
+// bad_input: no such entry, with the nearest name; `others` are names that the caller knows.
 Result<PredictQuestion> with_entry(PredictQuestion question, const std::string& field,
-                                   const std::string& text);
+                                   const std::string& text,
+                                   std::span<const std::string_view> others = {});
 
 struct PredictSubject {
   DeviceProfile profile;

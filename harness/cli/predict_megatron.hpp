@@ -2,7 +2,9 @@
 // (model/predict), with the flags that it shares with nanochat's dry steps and its own.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"
@@ -11,6 +13,7 @@
 #include "model/predict/megatron_job.hpp"
 #include "model/predict/megatron_memory.hpp"
 #include "model/predict/megatron_step.hpp"
+#include "model/train/fit_batch.hpp"
 
 namespace nb::cli {
 
@@ -32,12 +35,21 @@ struct MegatronAnswer {
   double capacity_bytes = 0;  // that weights and activations may have
 
   bool fits() const { return memory.steady_peak_bytes <= capacity_bytes; }
+  bool is_borderline() const;  // 2 % more or less memory would change that
+  // Of the peak of 16-bit products, all keys counted; absent: the machine has none.
+  std::optional<double> mfu() const;
 };
 // bad_input, one sentence: flags that decide nothing here, a file without a size, ranks that tp x
 // pp does not divide, heads that tp does not, tokens that are no whole rows.
 Result<MegatronAnswer> ask_megatron(const PredictQuestion& question, const MegatronFlags& flags);
 
 Json megatron_json(const PredictQuestion& question, const MegatronAnswer& answer);
+Json megatron_fit_json(const PredictQuestion& question, const MegatronAnswer& answer,
+                       const FittingBatch& batch);
+std::string megatron_fit_text(const PredictQuestion& question, const MegatronAnswer& answer,
+                              const FittingBatch& batch);
+// The part that takes most of the slowest stage, or of the step beside it: "attention".
+std::string_view largest_part(const MegatronStep& step);
 std::string megatron_text(const PredictQuestion& question, const MegatronAnswer& answer);
 
 }  // namespace nb::cli

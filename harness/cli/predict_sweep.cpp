@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -62,35 +63,106 @@ std::string point_text(const Sweep& sweep, const std::vector<std::string>& value
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-std::string fit_text(const Prediction& p) {
-  return fmt::format("{}{}", p.fits ? "yes" : "no", p.is_borderline ? ", borderline" : "");
+// Of Megatron's models beside the fields of predict_ask.
+constexpr std::array<std::string_view, 4> kCuts = {"tp", "pp", "vpp", "optimizer"};
+
+std::string* cut_of(MegatronFlags& flags, const std::string& field) {
+  const std::array<std::string*, 4> texts = {&flags.tp, &flags.pp, &flags.vpp, &flags.optimizer};
+  const auto found = std::ranges::find(kCuts, field);
+  return found == kCuts.end() ? nullptr : texts[static_cast<std::size_t>(found - kCuts.begin())];
 }
 
-Result<void> add_points(const PredictQuestion& question, const std::vector<Axis>& axes,
-                        std::vector<std::string> values, Sweep& sweep) {
+// A point as tables show it, whatever predicted it.
+struct Row {
+  bool fits = false, is_borderline = false;
+  std::int64_t rows = 0, accumulation_steps = 0;
+  double step_time_ns = 0, communication_time_ns = 0, throughput_tok_s = 0;
+  std::optional<double> mfu;
+  double peak_allocated_bytes = 0;
+  std::optional<std::uint64_t> peak_reserved_bytes;  // a closed form has no allocator
+  std::string limited_by;
+
+  std::string fit_text() const {
+    return fmt::format("{}{}", fits ? "yes" : "no", is_borderline ? ", borderline" : "");
+  }
+};
+
+Row row_of(const SweepPoint& point) {
+  if (point.megatron) {
+    const MegatronAnswer& a = *point.megatron;
+    return {.fits = a.fits(),
+            .is_borderline = a.is_borderline(),
+            .rows = a.job.run.micro_batch,
+            .accumulation_steps = a.job.run.micro_batches(),
+            .step_time_ns = a.step.step_ns,
+            .communication_time_ns = a.step.communication_ns + a.step.data_parallel_ns,
+            .throughput_tok_s = point.throughput_tok_s(),
+            .mfu = a.mfu(),
+            .peak_allocated_bytes = a.memory.steady_peak_bytes,
+            .peak_reserved_bytes = {},
+            .limited_by = std::string(largest_part(a.step))};
+  }
+  const Prediction& p = point.prediction;
+  return {.fits = p.fits,
+          .is_borderline = p.is_borderline,
+          .rows = p.device_batch_size,
+          .accumulation_steps = p.accumulation_steps,
+          .step_time_ns = p.step_time_ns,
+          .communication_time_ns = p.communication_time_ns,
+          .throughput_tok_s = p.throughput_tok_s,
+          .mfu = p.mfu,
+          .peak_allocated_bytes = static_cast<double>(p.peak_allocated_bytes),
+          .peak_reserved_bytes = p.peak_reserved_bytes,
+          .limited_by = std::string(largest_limit(p))};
+}
+
+Result<void> ask_point(SweepPoint& point) {
+  NB_TRY(const bool is_megatron, asks_megatron(point.question, point.megatron_flags));
+  if (is_megatron) {
+    NB_TRY(point.megatron, ask_megatron(point.question, point.megatron_flags));
+    return {};
+  }
+  NB_TRY(point.subject, subject_of(point.question));
+  NB_TRY(point.prediction,
+         predict(point.subject.settings, point.subject.profile, point.subject.between_nodes));
+  return {};
+}
+
+Result<void> add_points(const PredictQuestion& question, const MegatronFlags& flags,
+                        const std::vector<Axis>& axes, std::vector<std::string> values,
+                        Sweep& sweep) {
   if (values.size() == axes.size()) {
     const std::string where = "--sweep: " + point_text(sweep, values, values.size());
-    SweepPoint point{std::move(values), question, {}, {}};
-    NB_TRY(point.subject, subject_of(question), where);
-    NB_TRY(point.prediction,
-           predict(point.subject.settings, point.subject.profile, point.subject.between_nodes),
-           where);
+    SweepPoint point{std::move(values), question, flags, {}, {}, {}};
+    NB_TRY_VOID(ask_point(point), where);
     sweep.points.push_back(std::move(point));
     return {};
   }
   const Axis& axis = axes[values.size()];
   for (const std::string& value : axis.values) {
-    NB_TRY(const PredictQuestion next, with_entry(question, axis.field, value));
+    PredictQuestion next = question;
+    MegatronFlags next_flags = flags;
+    if (std::string* cut = cut_of(next_flags, axis.field)) {
+      *cut = value;
+    } else {
+      NB_TRY(next, with_entry(question, axis.field, value, kCuts));
+    }
     std::vector<std::string> longer = values;
     longer.push_back(value);
-    NB_TRY_VOID(add_points(next, axes, std::move(longer), sweep));
+    NB_TRY_VOID(add_points(next, next_flags, axes, std::move(longer), sweep));
   }
   return {};
 }
 
 }  // namespace
 
-Result<Sweep> run_sweep(const PredictQuestion& question, const std::vector<std::string>& specs) {
+double SweepPoint::throughput_tok_s() const {
+  if (!megatron) return prediction.throughput_tok_s;
+  return megatron->step.rate_tok_s_card * static_cast<double>(megatron->job.run.ranks);
+}
+
+Result<Sweep> run_sweep(const PredictQuestion& question, const std::vector<std::string>& specs,
+                        const MegatronFlags& flags) {
   std::vector<Axis> axes;
   Sweep sweep;
   std::size_t count = 1;
@@ -105,7 +177,7 @@ Result<Sweep> run_sweep(const PredictQuestion& question, const std::vector<std::
   if (count > kMostPoints)
     return bad_input(
         fmt::format("--sweep: {} points are more than {}; sweep fewer values", count, kMostPoints));
-  NB_TRY_VOID(add_points(question, axes, {}, sweep));
+  NB_TRY_VOID(add_points(question, flags, axes, {}, sweep));
   return sweep;
 }
 
@@ -114,19 +186,19 @@ std::string sweep_text(const Sweep& sweep) {
   for (const char* column : {"rows", "step", "tok/s", "MFU", "peak memory", "limited by", "fits"})
     table.header.emplace_back(column);
   for (const SweepPoint& point : sweep.points) {
-    const Prediction& p = point.prediction;
+    const Row p = row_of(point);
     std::vector<std::string> row = point.values;
-    row.push_back(std::to_string(p.device_batch_size));
+    row.push_back(std::to_string(p.rows));
     if (p.fits) {
       row.push_back(human_time_ns(p.step_time_ns));
       row.push_back(human_rate(p.throughput_tok_s, ""));
-      row.push_back(fmt::format("{:.1f} %", 100 * p.mfu));
-      row.push_back(human_bytes(static_cast<double>(p.peak_allocated_bytes)));
-      row.emplace_back(largest_limit(p));
+      row.push_back(p.mfu ? fmt::format("{:.1f} %", 100 * *p.mfu) : "—");
+      row.push_back(human_bytes(p.peak_allocated_bytes));
+      row.push_back(p.limited_by);
     } else {
       row.insert(row.end(), {"—", "—", "—", "—", "—"});
     }
-    row.push_back(fit_text(p));
+    row.push_back(p.fit_text());
     table.rows.push_back(std::move(row));
   }
   return to_text(table, kTextWidth);
@@ -140,15 +212,17 @@ std::string sweep_csv(const Sweep& sweep) {
     header.emplace_back(column);
   std::string csv = csv_line(header) + "\n";
   for (const SweepPoint& point : sweep.points) {
-    const Prediction& p = point.prediction;
+    const Row p = row_of(point);
     std::vector<std::string> row = point.values;
-    row.insert(row.end(), {p.fits ? "1" : "0", p.is_borderline ? "1" : "0",
-                           std::to_string(p.device_batch_size)});
+    row.insert(row.end(),
+               {p.fits ? "1" : "0", p.is_borderline ? "1" : "0", std::to_string(p.rows)});
     if (p.fits)
-      row.insert(row.end(), {std::to_string(p.accumulation_steps), number_text(p.step_time_ns),
-                             number_text(p.communication_time_ns), number_text(p.throughput_tok_s),
-                             number_text(p.mfu), std::to_string(p.peak_allocated_bytes),
-                             std::to_string(p.peak_reserved_bytes), std::string(largest_limit(p))});
+      row.insert(
+          row.end(),
+          {std::to_string(p.accumulation_steps), number_text(p.step_time_ns),
+           number_text(p.communication_time_ns), number_text(p.throughput_tok_s),
+           p.mfu ? number_text(*p.mfu) : "", fmt::format("{:.0f}", p.peak_allocated_bytes),
+           p.peak_reserved_bytes ? std::to_string(*p.peak_reserved_bytes) : "", p.limited_by});
     row.resize(header.size());
     csv += csv_line(row) + "\n";
   }
@@ -160,9 +234,11 @@ Json sweep_json(const Sweep& sweep) {
   for (const SweepPoint& point : sweep.points) {
     Json values = Json::object();
     for (std::size_t i = 0; i < sweep.fields.size(); ++i) values[sweep.fields[i]] = point.values[i];
-    points.push_back({{"values", std::move(values)},
-                      {"prediction", prediction_json({point.question.device, point.subject.profile,
-                                                      point.subject.settings, point.prediction})}});
+    Json prediction = point.megatron
+                          ? megatron_json(point.question, *point.megatron)
+                          : prediction_json({point.question.device, point.subject.profile,
+                                             point.subject.settings, point.prediction});
+    points.push_back({{"values", std::move(values)}, {"prediction", std::move(prediction)}});
   }
   return {{"fields", sweep.fields}, {"points", std::move(points)}};
 }
@@ -188,19 +264,18 @@ Result<Plot> sweep_plot(const Sweep& sweep) {
       plot.series.back().with_points = true;
     }
     PlotSeries& series = plot.series[place->second];
-    fits = fits || point.prediction.fits;
+    fits = fits || point.fits();
     if (is_numeric) {
-      if (!point.prediction.fits) continue;
+      if (!point.fits()) continue;
       series.x.push_back(*number_of(point.values[last]));
-      series.y.push_back(point.prediction.throughput_tok_s);
+      series.y.push_back(point.throughput_tok_s());
     } else {
       plot.kind = PlotKind::kBars;
       plot.categories.push_back(point_text(sweep, point.values, last + 1));
-      series.values.push_back(
-          point.prediction.fits ? std::optional(point.prediction.throughput_tok_s) : std::nullopt);
-      series.labels.push_back(point.prediction.fits
-                                  ? human_rate(point.prediction.throughput_tok_s, "tok/s")
-                                  : "does not fit");
+      series.values.push_back(point.fits() ? std::optional(point.throughput_tok_s())
+                                           : std::nullopt);
+      series.labels.push_back(point.fits() ? human_rate(point.throughput_tok_s(), "tok/s")
+                                           : "does not fit");
     }
   }
   if (plot.kind == PlotKind::kBars) std::swap(plot.x_label, plot.y_label), plot.y_label.clear();

@@ -359,27 +359,24 @@ Result<MegatronStep> megatron_step(const MegatronJob& job, const MegatronMachine
   stages.front() += pricer.embedding();
   stages.back() += pricer.head();
   const double copies = pricer.send_and_receive();
-  const auto stage_ns = [&](const Cost& cost) {
-    return std::max(cost.device_ns() + copies, cost.launches * machine.host_dispatch_ns);
-  };
-  double slowest_ns = 0, sum_ns = 0;
-  const Cost* slowest = &stages.front();
-  for (Cost& cost : stages) {
-    const double time = stage_ns(cost);
-    sum_ns += time;
-    if (time > slowest_ns) {
-      slowest_ns = time;
-      slowest = &cost;
-    }
-  }
-  const auto m = static_cast<double>(r.micro_batches());
   MegatronStep step;
+  for (const Cost& cost : stages) {
+    const double device_ns = cost.device_ns() + copies;
+    const double host_ns = std::max(0.0, cost.launches * machine.host_dispatch_ns - device_ns);
+    step.stages.push_back({cost.product, cost.attention, cost.vector, cost.link + copies, host_ns});
+  }
+  double sum_ns = 0;
+  for (const MegatronStage& stage : step.stages) sum_ns += stage.total_ns();
+  const MegatronStage& slowest =
+      *std::ranges::max_element(step.stages, {}, &MegatronStage::total_ns);
+  const double slowest_ns = slowest.total_ns();
+  const auto m = static_cast<double>(r.micro_batches());
   step.bubble_ns = (sum_ns - slowest_ns) / static_cast<double>(r.vpp);
-  step.product_ns = m * slowest->product;
-  step.attention_ns = m * slowest->attention;
-  step.vector_ns = m * slowest->vector;
-  step.communication_ns = m * (slowest->link + copies);
-  step.host_ns = m * (slowest_ns - slowest->device_ns() - copies);
+  step.product_ns = m * slowest.product_ns;
+  step.attention_ns = m * slowest.attention_ns;
+  step.vector_ns = m * slowest.vector_ns;
+  step.communication_ns = m * slowest.communication_ns;
+  step.host_ns = m * slowest.host_ns;
   const double weights = weights_on_card(job);
   step.data_parallel_ns = pricer.data_parallel(weights);
   step.optimizer_ns = pricer.optimizer(weights);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "harness/base/result.hpp"
 #include "model/device/lowering.hpp"
@@ -34,6 +35,16 @@ struct MegatronMachine {
 MegatronMachine megatron_machine(const DeviceProfile& profile,
                                  const std::optional<NodeLinkProfile>& between_nodes);
 
+// What one micro-batch takes on a stage, forward and backward together.
+struct MegatronStage {
+  double product_ns = 0, attention_ns = 0, vector_ns = 0;  // device time
+  double communication_ns = 0;                             // exposed collectives and copies
+  double host_ns = 0;                                      // by which the host is slower
+  double total_ns() const {
+    return product_ns + attention_ns + vector_ns + communication_ns + host_ns;
+  }
+};
+
 // Shares of the slowest stage's time for all micro-batches, and what is added once a step.
 struct MegatronStep {
   double step_ns = 0;
@@ -44,6 +55,7 @@ struct MegatronStep {
   double data_parallel_ns = 0;                             // exposed gradient exchange
   double optimizer_ns = 0;
   double rate_tok_s_card = 0;
+  std::vector<MegatronStage> stages;  // of the pipeline, first to last
 };
 
 // bad_input: what check_job says; a machine without a network where one is needed, or tp over

@@ -1,11 +1,13 @@
 #include "harness/cli/predict_megatron.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "harness/base/fs.hpp"
+#include "model/predict/megatron_fit_batch.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace nb::cli {
@@ -124,6 +126,35 @@ TEST(PredictMegatron, RefusesWhatCannotBeInOneSentence) {
   question.given["total_batch_tokens"] = "1048576";
   question.given["recompute"] = "some";
   EXPECT_NE(megatron_refusal(question).find("--recompute: \"some\""), std::string::npos);
+}
+
+TEST(PredictMegatron, TheLargestMicroBatchFitsAndTheNextDoesNot) {
+  PredictQuestion question = llama("ascend_910b2");
+  const MegatronFlags flags = {.tp = "2", .pp = "2", .vpp = "", .optimizer = "distributed"};
+  const auto answer = ask_megatron(question, flags);
+  ASSERT_TRUE(answer) << answer.error().message;
+  const FittingBatch batch = megatron_fit_batch(answer->job, answer->capacity_bytes);
+  ASSERT_GT(batch.rows, 1);
+  // By the answers themselves, with a full pipeline of two micro-batches for each of two replicas.
+  const auto with_rows = [&](std::int64_t rows) {
+    question.given["device_batch_size"] = std::to_string(rows);
+    question.given["total_batch_tokens"] = std::to_string(rows * 2 * 2 * 4096);
+    return *ask_megatron(question, flags);
+  };
+  EXPECT_TRUE(with_rows(batch.rows).fits());
+  EXPECT_FALSE(with_rows(batch.rows + 1).fits());
+  EXPECT_NEAR(static_cast<double>(batch.needed_bytes),
+              with_rows(batch.rows).memory.steady_peak_bytes, 1);
+  EXPECT_NEAR(static_cast<double>(batch.next_needed_bytes),
+              with_rows(batch.rows + 1).memory.steady_peak_bytes, 1);
+  const Json json = megatron_fit_json(question, *answer, batch);
+  EXPECT_EQ(json["largest_device_batch_size"], batch.rows);
+  EXPECT_NE(megatron_fit_text(question, *answer, batch)
+                .find(fmt::format("largest micro-batch that fits  {} rows", batch.rows)),
+            std::string::npos)
+      << megatron_fit_text(question, *answer, batch);
+  // Weights alone are too much: not even one row.
+  EXPECT_EQ(megatron_fit_batch(answer->job, 1e9).rows, 0);
 }
 
 }  // namespace

@@ -105,5 +105,53 @@ TEST(PredictSweep, RefusesWhatCannotBeSwept) {
   EXPECT_NE(refusal({thousand}).find("1001 points are more than 1000"), std::string::npos);
 }
 
+TEST(PredictSweep, MegatronsModelsAreSweptOverTheirCutsToo) {
+  PredictQuestion question;
+  question.device = "ascend_910b2";
+  question.given = {{"model", "llama2-7b"}, {"total_batch_tokens", "1048576"}};
+  const auto sweep = run_sweep(question, {"tp=1,8", "optimizer=adam,distributed"}, {.pp = "1"});
+  ASSERT_TRUE(sweep) << sweep.error().message;
+  ASSERT_EQ(sweep->points.size(), 4U);
+  const MegatronAnswer alone =
+      *ask_megatron(question, {.tp = "8", .pp = "1", .vpp = "", .optimizer = "distributed"});
+  ASSERT_TRUE(sweep->points[3].megatron);
+  EXPECT_EQ(sweep->points[3].megatron->step.step_ns, alone.step.step_ns);
+  EXPECT_FALSE(sweep->points[0].fits());  // 18 bytes a parameter of 6.7e9 on one card
+  EXPECT_TRUE(sweep->points[3].fits());
+  const auto table = parse_csv(sweep_csv(*sweep), "sweep");
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->rows.size(), 4U);
+  EXPECT_NE(sweep_csv(*sweep).find("\n1,adam,0,"), std::string::npos) << sweep_csv(*sweep);
+  EXPECT_EQ(sweep_json(*sweep)["points"][3]["prediction"]["method"], "closed form");
+  EXPECT_NE(sweep_text(*sweep).find("communication"), std::string::npos) << sweep_text(*sweep);
+}
+
+// A dry step and a closed form stand in one table.
+TEST(PredictSweep, ModelsOfBothKindsAreComparedInOneTable) {
+  PredictQuestion question;
+  question.device = "ascend_910b2";
+  question.given = {{"total_batch_tokens", "524288"}};
+  const auto sweep = run_sweep(question, {"model=gpt2,qwen1.5-1.8b"});
+  ASSERT_TRUE(sweep) << sweep.error().message;
+  EXPECT_FALSE(sweep->points[0].megatron);
+  EXPECT_TRUE(sweep->points[1].megatron);
+  EXPECT_TRUE(sweep_plot(*sweep));
+}
+
+TEST(PredictSweep, ACutThatCannotBeIsNamedWithItsPoint) {
+  PredictQuestion question;
+  question.device = "ascend_910b2";
+  question.given = {{"model", "llama2-7b"}, {"total_batch_tokens", "1048576"}};
+  const auto message = [&](const std::vector<std::string>& specs) {
+    const auto sweep = run_sweep(question, specs);
+    return sweep ? "" : sweep.error().message;
+  };
+  EXPECT_EQ(message({"tp=1,3"}).find("--sweep: tp=3: "), 0U) << message({"tp=1,3"});
+  EXPECT_NE(message({"pq=1"}).find("did you mean \"pp\"?"), std::string::npos) << message({"pq=1"});
+  question.given["model"] = "gpt2";
+  EXPECT_EQ(message({"pp=1,2"}).find("--sweep: pp=2: --pp: presets of the decoder"), 0U)
+      << message({"pp=1,2"});
+}
+
 }  // namespace
 }  // namespace nb::cli
