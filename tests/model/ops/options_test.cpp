@@ -300,7 +300,9 @@ TEST_F(OpOptions, AFusedWindowIsPaidForItsKeysAlone) {
   for (const bool is_cached : {false, true}) {
     const std::int64_t all = time_of("ascend_910b3", 0, is_cached);
     EXPECT_EQ(time_of("ascend_910b3", 32768, is_cached), all);
-    EXPECT_LT(time_of("ascend_910b3", 1024, is_cached), all / 8);
+    // Per block the window, half a tile of 512 at each of its edges and a ramp of 1,024 keys,
+    // against 16,384 keys on average (cached: 32,768) and the ramp: 1/6.8 at most.
+    EXPECT_LT(time_of("ascend_910b3", 1024, is_cached), all / 6);
     EXPECT_EQ(time_of("cpu_ref", 1024, is_cached), time_of("cpu_ref", 0, is_cached));
   }
 }
