@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "model/tensor/dtype.hpp"
+#include "model/tensor/policy_form.hpp"
 
 namespace nb {
 
@@ -91,9 +92,9 @@ class Tensor;
   X(kWeightedSum, "weighted_sum", "losses | loss", "weighted sum of rows fp32")                   \
   X(kWeightedSumBackward, "weighted_sum_backward", "dloss | dlosses", "dlosses rows fp32")        \
   X(kPolicyLoss, "policy_loss", "losses | loss",                                                  \
-    "clipped policy objective of rows fp32; has_second_term: a divergence from a reference")      \
+    "policy objective of rows fp32, form; has_second_term: a divergence from a reference")        \
   X(kPolicyLossBackward, "policy_loss_backward", "dloss | dlosses",                               \
-    "dlosses rows fp32; has_second_term")                                                         \
+    "dlosses rows fp32, form; has_second_term")                                                   \
   X(kPreferenceLoss, "preference_loss", "losses | loss",                                          \
     "`count` pairs of answers of rows fp32; has_second_term: smoothed labels")                    \
   X(kPreferenceLossBackward, "preference_loss_backward", "dloss | dlosses",                       \
@@ -170,6 +171,7 @@ struct OpDesc {
   bool has_softcap = true;    // the head's logits are capped
   bool caps_in_fp32 = false;  // they are upcast before, and stay fp32
   bool has_second_term = false;
+  PolicyForm policy_form = PolicyForm::kClippedRatio;
   std::int64_t count = 0;
   std::int64_t tensors = 1;
   std::int64_t iterations = 0;

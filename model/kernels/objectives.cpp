@@ -21,29 +21,55 @@ void check_gradient(const char* op, std::span<const float> losses, std::span<flo
 // exp(x) - x - 1.
 double k3(double x) { return pm::expm1(x) - x; }
 
-// What a policy objective says of one token.
+double log_sigmoid(double x) { return std::min(x, 0.0) - pm::log1p(pm::exp(-std::fabs(x))); }
+double sigmoid(double x) {
+  const double e = pm::exp(-std::fabs(x));
+  return x < 0 ? e / (1 + e) : 1 / (1 + e);
+}
+
+// log p - log p_old.
+double moved(const PolicyObjective& p, std::size_t row, double loss) {
+  return p.old_log_probs.empty() ? 0 : -loss - static_cast<double>(p.old_log_probs[row]);
+}
+double bounded(double log_ratio) { return std::clamp(log_ratio, -kMaxLogRatio, kMaxLogRatio); }
+
+// What a policy objective says of one token. Gradients by the token's loss: through the ratio, and
+// besides it. A loss rises as the log of its ratio falls.
 struct TokenTerm {
-  double loss, gradient;  // by the token's loss
-  double ratio, old_kl, reference_kl;
+  double loss, ratio_gradient, gradient;
+  double reference_kl;
   bool is_cut_low, is_cut_high;
 };
 
-TokenTerm token_term(const PolicyObjective& p, std::size_t row, double loss) {
+TokenTerm token_term(const PolicyObjective& p, std::size_t row, double loss, double ratio) {
   const PolicyOptions& o = p.options;
   const double log_prob = -loss, a = static_cast<double>(p.advantages[row]);
-  const double moved =
-      p.old_log_probs.empty() ? 0 : log_prob - static_cast<double>(p.old_log_probs[row]);
-  const double log_ratio = std::clamp(moved, -kMaxLogRatio, kMaxLogRatio);
-  const double ratio = pm::exp(log_ratio);
-  const double clipped = std::clamp(ratio, 1 - o.clip_low, 1 + o.clip_high);
   TokenTerm t = {};
-  t.ratio = ratio;
-  t.old_kl = k3(moved);
-  t.is_cut_low = a < 0 && ratio < 1 - o.clip_low;
-  t.is_cut_high = a > 0 && ratio > 1 + o.clip_high;
-  t.loss = -std::min(ratio * a, clipped * a);
-  // By the log-probability -r A, so by the loss r A.
-  if (!t.is_cut_low && !t.is_cut_high && log_ratio == moved) t.gradient = ratio * a;
+  switch (o.form) {
+    case PolicyForm::kClippedRatio:
+    case PolicyForm::kSequenceRatio: {
+      const double clipped = std::clamp(ratio, 1 - o.clip_low, 1 + o.clip_high);
+      t.is_cut_low = a < 0 && ratio < 1 - o.clip_low;
+      t.is_cut_high = a > 0 && ratio > 1 + o.clip_high;
+      t.loss = -std::min(ratio * a, clipped * a);
+      if (!t.is_cut_low && !t.is_cut_high) t.ratio_gradient = ratio * a;
+      break;
+    }
+    case PolicyForm::kSoftGate: {
+      const double steepness = a > 0 ? o.gate_up : o.gate_down;
+      const double gate = sigmoid(steepness * (ratio - 1));
+      t.loss = -4 / steepness * gate * a;
+      t.ratio_gradient = 4 * gate * (1 - gate) * ratio * a;
+      break;
+    }
+    case PolicyForm::kCappedConstant: {
+      const double capped = std::min(ratio, 1 + o.clip_high);
+      t.is_cut_high = ratio > 1 + o.clip_high;
+      t.loss = -capped * a * log_prob;
+      t.gradient = capped * a;
+      break;
+    }
+  }
   if (!p.reference_log_probs.empty()) {
     const double away = static_cast<double>(p.reference_log_probs[row]) - log_prob;
     t.reference_kl = k3(away);
@@ -56,8 +82,8 @@ TokenTerm token_term(const PolicyObjective& p, std::size_t row, double loss) {
 // Every row's share of the mean.
 class TokenWeights {
  public:
-  TokenWeights(PolicyMean mean, std::span<const int> sequences)
-      : mean_(mean), sequences_(sequences) {
+  TokenWeights(const PolicyOptions& options, std::span<const int> sequences)
+      : mean_(options.mean), divisor_(options.divisor), sequences_(sequences) {
     for (const int sequence : sequences) {
       if (sequence < 0) continue;
       const auto index = static_cast<std::size_t>(sequence);
@@ -68,14 +94,18 @@ class TokenWeights {
   }
   std::int64_t tokens() const { return tokens_; }
   double of(std::size_t row) const {
-    if (mean_ == PolicyMean::kSum) return 1;
+    if (mean_ == PolicyMean::kSum) return 1 / divisor_;
     if (mean_ == PolicyMean::kTokens) return 1 / static_cast<double>(tokens_);
-    const auto tokens = tokens_of_[static_cast<std::size_t>(sequences_[row])];
-    return 1 / (static_cast<double>(tokens) * static_cast<double>(sequence_count_));
+    return 1 / (sequence_tokens(row) * static_cast<double>(sequence_count_));
+  }
+  // Of the row's sequence.
+  double sequence_tokens(std::size_t row) const {
+    return static_cast<double>(tokens_of_[static_cast<std::size_t>(sequences_[row])]);
   }
 
  private:
   PolicyMean mean_;
+  double divisor_;
   std::span<const int> sequences_;
   std::vector<std::int64_t> tokens_of_;
   std::int64_t tokens_ = 0, sequence_count_ = 0;
@@ -93,10 +123,20 @@ void check_policy(const PolicyObjective& p, std::size_t rows) {
              "[{}] sequence {} of {} rows", kOp, sequence, rows);
 }
 
-double log_sigmoid(double x) { return std::min(x, 0.0) - pm::log1p(pm::exp(-std::fabs(x))); }
-double sigmoid(double x) {
-  const double e = pm::exp(-std::fabs(x));
-  return x < 0 ? e / (1 + e) : 1 / (1 + e);
+// The log of every row's ratio: its own, or the mean over its sequence.
+std::vector<double> log_ratios(const PolicyObjective& p, std::span<const float> losses,
+                               const TokenWeights& weights) {
+  std::vector<double> all(losses.size()), of_sequence(losses.size());
+  const bool is_of_sequence = p.options.form == PolicyForm::kSequenceRatio;
+  const auto sequence = [&](std::size_t i) { return static_cast<std::size_t>(p.sequences[i]); };
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    if (p.sequences[i] < 0) continue;
+    all[i] = bounded(moved(p, i, static_cast<double>(losses[i])));
+    of_sequence[sequence(i)] += all[i];
+  }
+  for (std::size_t i = 0; is_of_sequence && i < losses.size(); ++i)
+    if (p.sequences[i] >= 0) all[i] = of_sequence[sequence(i)] / weights.sequence_tokens(i);
+  return all;
 }
 
 double log_prob_of(std::span<const float> losses, RowSpan rows) {
@@ -127,25 +167,42 @@ float objective_loss(const PolicyObjective& policy, std::span<const float> losse
                      std::span<float> gradient) {
   check_policy(policy, losses.size());
   check_gradient("policy_loss", losses, gradient);
-  const TokenWeights weights(policy.options.mean, policy.sequences);
+  const TokenWeights weights(policy.options, policy.sequences);
+  const std::vector<double> log_ratio = log_ratios(policy, losses, weights);
+  const bool is_of_sequence = policy.options.form == PolicyForm::kSequenceRatio;
+  std::vector<double> slopes(losses.size()), through_sequence(losses.size());
+  const auto is_out_of_bounds = [&](std::size_t row) {
+    const double value = moved(policy, row, static_cast<double>(losses[row]));
+    return value != bounded(value);
+  };
   PolicyMetrics m;
   double total = 0;
   std::int64_t low = 0, high = 0;
   for (std::size_t i = 0; i < losses.size(); ++i) {
-    if (!gradient.empty()) gradient[i] = 0;
     if (policy.sequences[i] < 0) continue;
-    const TokenTerm t = token_term(policy, i, static_cast<double>(losses[i]));
+    const double loss = static_cast<double>(losses[i]), ratio = pm::exp(log_ratio[i]);
+    const TokenTerm t = token_term(policy, i, loss, ratio);
     const double weight = weights.of(i);
     total += weight * t.loss;
-    if (!gradient.empty()) gradient[i] = static_cast<float>(scale * weight * t.gradient);
-    m.ratio_min = m.tokens == 0 ? t.ratio : std::min(m.ratio_min, t.ratio);
-    m.ratio_max = m.tokens == 0 ? t.ratio : std::max(m.ratio_max, t.ratio);
-    m.ratio_mean += t.ratio;
-    m.old_kl += t.old_kl;
+    const double through_ratio = is_of_sequence || is_out_of_bounds(i) ? 0 : t.ratio_gradient;
+    slopes[i] = scale * weight * (through_ratio + t.gradient);
+    if (is_of_sequence)
+      through_sequence[static_cast<std::size_t>(policy.sequences[i])] +=
+          scale * weight * t.ratio_gradient;
+    m.ratio_min = m.tokens == 0 ? ratio : std::min(m.ratio_min, ratio);
+    m.ratio_max = m.tokens == 0 ? ratio : std::max(m.ratio_max, ratio);
+    m.ratio_mean += ratio;
+    m.old_kl += k3(moved(policy, i, loss));
     m.reference_kl += t.reference_kl;
     low += t.is_cut_low ? 1 : 0;
     high += t.is_cut_high ? 1 : 0;
     ++m.tokens;
+  }
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    if (is_of_sequence && policy.sequences[i] >= 0 && !is_out_of_bounds(i))
+      slopes[i] += through_sequence[static_cast<std::size_t>(policy.sequences[i])] /
+                   weights.sequence_tokens(i);
+    gradient[i] = static_cast<float>(slopes[i]);
   }
   if (policy.metrics != nullptr) {
     const double tokens = static_cast<double>(std::max<std::int64_t>(m.tokens, 1));

@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "model/tensor/policy_form.hpp"
+
 namespace nb::kernels {
 
 // Σ w ℓ.
@@ -20,28 +22,32 @@ struct WeightedSum {
 enum class PolicyMean : std::uint8_t {
   kSequences,  // the mean over a sequence's tokens, then over sequences (GRPO, arXiv:2402.03300)
   kTokens,     // the mean over all tokens (DAPO, arXiv:2503.14476)
-  kSum,        // nothing: the caller's scale does it (Dr. GRPO, arXiv:2503.20783)
+  kSum,        // PolicyOptions::divisor (Dr. GRPO, arXiv:2503.20783: sequences × longest answer)
 };
 
 struct PolicyOptions {
   double clip_low = 0.2, clip_high = 0.2;  // the ratio is clipped to [1 - low, 1 + high]
   double kl_weight = 0;                    // of the divergence from a reference
   PolicyMean mean = PolicyMean::kSequences;
+  PolicyForm form = PolicyForm::kClippedRatio;
+  double gate_up = 1, gate_down = 1;  // τ of tokens with A > 0, and of the others
+  double divisor = 1;
 };
 
-// Of the rows that the objective counts. Ratios: p / p_old.
+// Of the rows that the objective counts. Ratios: p / p_old, of the sequence where it has one.
 struct PolicyMetrics {
   std::int64_t tokens = 0;
   double ratio_min = 0, ratio_max = 0, ratio_mean = 0;
-  double clip_low_fraction = 0, clip_high_fraction = 0;  // tokens whose gradient the clip cuts off
+  // Tokens whose gradient the clip cuts off, or whose ratio is capped.
+  double clip_low_fraction = 0, clip_high_fraction = 0;
   double old_kl = 0, reference_kl = 0;  // means of k3(log p - log p_old), k3(log p_ref - log p)
 };
 
-// A clipped policy objective (PPO, arXiv:1707.06347; GRPO, arXiv:2402.03300), per token
+// A policy objective by ratios (PPO, arXiv:1707.06347; GRPO, arXiv:2402.03300), per token
 //   d = log p - log p_old, within ±20;  r = exp(d)
-//   -min(r A, clip(r, 1 - low, 1 + high) A) + kl_weight k3(log p_ref - log p)
+//   what PolicyForm makes of r and A + kl_weight k3(log p_ref - log p)
 //   k3(x) = exp(x) - x - 1   (Schulman 2020, "Approximating KL Divergence")
-// The bound of 20 is Twinkle's (modelscope/twinkle, GRPOLoss); beyond it the gradient of r is 0.
+// The bound of 20 is Twinkle's (modelscope/twinkle, GRPOLoss); beyond it the gradient of d is 0.
 struct PolicyObjective {
   PolicyOptions options;
   std::vector<float> old_log_probs;        // empty: those of now, r = 1 with its gradient

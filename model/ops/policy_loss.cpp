@@ -16,9 +16,8 @@ std::vector<int> sequences_of(std::span<const int> targets, std::int64_t time) {
   return sequences;
 }
 
-Tensor clipped_policy_loss(const Tensor& losses, const PolicyRows& rows,
-                           const PolicyOptions& options, double scale,
-                           std::shared_ptr<PolicyMetrics> metrics) {
+Tensor policy_loss(const Tensor& losses, const PolicyRows& rows, const PolicyOptions& options,
+                   double scale, std::shared_ptr<PolicyMetrics> metrics) {
   Device& device = losses.device();
   const bool has_reference = options.kl_weight != 0;
   NB_CHECK(!device.executes() || !has_reference || !rows.reference_log_probs.empty(),
@@ -29,17 +28,19 @@ Tensor clipped_policy_loss(const Tensor& losses, const PolicyRows& rows,
     operands.push_back(upload_numbers(device, losses.count(), label));
   if (has_reference)
     operands.push_back(upload_numbers(device, losses.count(), "reference_log_probs"));
-  return objective(
-      losses,
-      {.kind = OpKind::kPolicyLoss, .label = "policy_loss", .has_second_term = has_reference},
-      OpKind::kPolicyLossBackward,
-      kernels::PolicyObjective{.options = options,
-                               .old_log_probs = copy(rows.old_log_probs),
-                               .reference_log_probs = copy(rows.reference_log_probs),
-                               .advantages = copy(rows.advantages),
-                               .sequences = copy(rows.sequences),
-                               .metrics = std::move(metrics)},
-      scale, std::move(operands));
+  return objective(losses,
+                   {.kind = OpKind::kPolicyLoss,
+                    .label = "policy_loss",
+                    .has_second_term = has_reference,
+                    .policy_form = options.form},
+                   OpKind::kPolicyLossBackward,
+                   kernels::PolicyObjective{.options = options,
+                                            .old_log_probs = copy(rows.old_log_probs),
+                                            .reference_log_probs = copy(rows.reference_log_probs),
+                                            .advantages = copy(rows.advantages),
+                                            .sequences = copy(rows.sequences),
+                                            .metrics = std::move(metrics)},
+                   scale, std::move(operands));
 }
 
 }  // namespace nb::ops

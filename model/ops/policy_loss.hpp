@@ -1,5 +1,5 @@
-// The clipped policy objective of PPO and GRPO over the losses of tokens; kernels/objectives.hpp
-// has the formula and its sources.
+// Policy objectives by ratios, PPO's and GRPO's kin, over the losses of tokens;
+// kernels/objectives.hpp has the formula and its sources.
 #pragma once
 
 #include <memory>
@@ -28,8 +28,7 @@ std::vector<int> sequences_of(std::span<const int> targets, std::int64_t time);
 
 // losses: of head_losses(). (1), the root of a tape: its gradient is that of scale × the objective.
 // metrics: filled when the objective is read, in execute mode; may be null.
-Tensor clipped_policy_loss(const Tensor& losses, const PolicyRows& rows,
-                           const PolicyOptions& options, double scale = 1,
-                           std::shared_ptr<PolicyMetrics> metrics = nullptr);
+Tensor policy_loss(const Tensor& losses, const PolicyRows& rows, const PolicyOptions& options,
+                   double scale = 1, std::shared_ptr<PolicyMetrics> metrics = nullptr);
 
 }  // namespace nb::ops

@@ -4,6 +4,8 @@
 
 #include <iterator>
 
+#include "model/train/rl_objective.hpp"
+
 namespace nb {
 namespace {
 
@@ -155,21 +157,39 @@ FieldList RlSettings::fields() {
        {.min = 1}},
       {"num_epochs", "passes over the questions", &num_epochs, {.min = 1}},
       {"iterations", "steps; absent: from num_epochs", &iterations, {.min = 1}},
-      {"objective", "policy_gradient: nanochat's; clipped: GRPO's ratio, clip and divergence",
-       enumerated(&objective, {"policy_gradient", "clipped"})},
+      {"objective",
+       "policy_gradient: nanochat's; clipped: GRPO's ratio, clip and divergence; its kin: gspo (a "
+       "ratio a sequence), sapo (a gate for the clip), cispo (the ratio as a capped weight), bnpo "
+       "(mean over tokens), dr_grpo (sum over sequences × max_new_tokens)",
+       enumerated(&objective,
+                  {"policy_gradient", "clipped", "gspo", "sapo", "cispo", "bnpo", "dr_grpo"})},
       {"advantage",
        "reward against the others of its question: minus their mean; over the deviation too; "
        "minus the mean of the others alone; or as it is",
        enumerated(&advantage, {"mean", "mean_std", "leave_one_out", "none"})},
       {"clip_low",
-       "clipped: the ratio's lower limit is 1 minus this",
+       "of objectives that clip: the ratio's lower limit is 1 minus this",
        &clip_low,
        {.min = 0, .max = 1}},
-      {"clip_high", "clipped: the ratio's upper limit is 1 plus this", &clip_high, {.min = 0}},
-      {"kl_weight", "clipped: of the divergence from the first weights", &kl_weight, {.min = 0}},
+      {"clip_high",
+       "of objectives that clip or cap: the ratio's upper limit is 1 plus this",
+       &clip_high,
+       {.min = 0}},
+      {"gate_up",
+       "sapo: temperature of the gate of tokens with an advantage above 0; absent: 1",
+       &gate_up,
+       {.min = 0.01, .max = 100, .omits_absent = true}},
+      {"gate_down",
+       "sapo: of the others; absent: 1",
+       &gate_down,
+       {.min = 0.01, .max = 100, .omits_absent = true}},
+      {"kl_weight",
+       "of objectives with a ratio: of the divergence from the first weights",
+       &kl_weight,
+       {.min = 0}},
       {"has_reference", "the first weights stay on the device, for kl_weight", &has_reference},
       {"updates_per_rollout",
-       "clipped: optimizer steps on the same samples",
+       "of objectives with a ratio: optimizer steps on the same samples",
        &updates_per_rollout,
        {.min = 1, .max = 64}},
       {"max_new_tokens", "of an answer, the calculator's included", &max_new_tokens, {.min = 1}},
@@ -213,16 +233,7 @@ Result<std::int64_t> passes_per_example(const RlSettings& settings) {
     return bad_input(
         "num_samples 1: a group of one has nothing to compare its reward with; use 2 or more, or "
         "advantage \"none\"");
-  if (settings.kl_weight > 0 && !settings.has_reference)
-    return bad_input("kl_weight: needs the first weights beside it; set has_reference to true");
-  if (settings.objective == RlObjective::kPolicyGradient) {
-    if (settings.kl_weight > 0)
-      return bad_input("kl_weight: the policy gradient has none; use objective \"clipped\"");
-    if (settings.updates_per_rollout > 1)
-      return bad_input(
-          "updates_per_rollout: the policy gradient is right for the first update alone; use "
-          "objective \"clipped\"");
-  }
+  NB_TRY_VOID(check_objective(settings));
   return settings.num_samples / settings.device_batch_size;
 }
 

@@ -89,23 +89,33 @@ struct DpoSettings {
   FieldList fields();
 };
 
-// What the samples of a question are trained for.
+// What the samples of a question are trained for. All but the first compare probabilities with
+// those that drew the samples, and can hold on to the weights that RL began with; their sources are
+// in model/tensor/policy_form.hpp and model/kernels/objectives.hpp. Means are of a training pass,
+// as modelscope/twinkle's are.
 enum class RlObjective {
   kPolicyGradient,  // Σ A log p / tokens: nanochat's chat_rl.py; no ratio, no clip, no reference
-  kClipped,         // GRPO's clipped ratio with a divergence from the weights that RL began with
+  kClipped,         // GRPO's clipped ratio, the mean of a sequence's tokens, then of sequences
+  kGspo,            // one clipped ratio a sequence
+  kSapo,            // a smooth gate in place of the clip
+  kCispo,           // the ratio is a capped weight of log p, over all tokens
+  kBnpo,            // as clipped, the mean over all tokens
+  kDrGrpo,          // as clipped, the sum over sequences × max_new_tokens
 };
 
 // Questions are answered several times; answers that are right more often than the others of their
 // group are made likelier.
 struct RlSettings {
-  std::int64_t device_batch_size = 8;  // samples of a training pass
+  static constexpr double kClip = 0.2, kGate = 1;  // Twinkle's
+  std::int64_t device_batch_size = 8;              // samples of a training pass
   std::int64_t examples_per_step = 16;
   std::int64_t num_samples = 16;  // of each question
   std::int64_t num_epochs = 1;
   std::optional<std::int64_t> iterations;  // given: wins over num_epochs
   RlObjective objective = RlObjective::kPolicyGradient;
   AdvantageKind advantage = AdvantageKind::kMean;
-  double clip_low = 0.2, clip_high = 0.2;
+  double clip_low = kClip, clip_high = kClip;
+  std::optional<double> gate_up, gate_down;  // SAPO's temperatures; absent: kGate
   double kl_weight = 0;
   bool has_reference = false;  // the first weights stay on the device; needed for kl_weight
   std::int64_t updates_per_rollout = 1;

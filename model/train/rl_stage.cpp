@@ -18,6 +18,7 @@
 #include "model/train/advantages.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/not_finite.hpp"
+#include "model/train/rl_objective.hpp"
 #include "model/train/rl_rollout.hpp"
 #include "model/train/training_defects.hpp"
 
@@ -156,7 +157,7 @@ Result<std::vector<TrainingPass>> RlTask::passes_of(std::span<const Rollout> rol
     for (std::size_t i = begin; i < begin + rows; ++i)
       pass.advantages.insert(pass.advantages.end(), static_cast<std::size_t>(pass.batch.length),
                              static_cast<float>(advantages[i]));
-    if (settings_.objective == RlObjective::kClipped && settings_.updates_per_rollout > 1)
+    if (settings_.objective != RlObjective::kPolicyGradient && settings_.updates_per_rollout > 1)
       pass.old_log_probs = log_probs(model_.decoder, pass.batch);
     if (reference_ != nullptr) pass.reference_log_probs = log_probs(*reference_, pass.batch);
     passes.push_back(std::move(pass));
@@ -169,14 +170,11 @@ double RlTask::train(const TrainingPass& pass, double passes, ops::PolicyMetrics
   const Batch& batch = pass.batch;
   auto read = std::make_shared<ops::PolicyMetrics>();
   const auto objective = [&](const Tensor& losses) {
-    if (settings_.objective == RlObjective::kClipped) {
+    if (settings_.objective != RlObjective::kPolicyGradient) {
       const std::vector<int> sequences = ops::sequences_of(batch.targets, batch.length);
-      return ops::clipped_policy_loss(
+      return ops::policy_loss(
           losses, {pass.old_log_probs, pass.reference_log_probs, pass.advantages, sequences},
-          {.clip_low = settings_.clip_low,
-           .clip_high = settings_.clip_high,
-           .kl_weight = settings_.kl_weight},
-          1 / passes, read);
+          policy_options(settings_), 1 / passes, read);
     }
     double valid = 0;
     for (const int target : batch.targets) valid += target >= 0 ? 1 : 0;
@@ -204,14 +202,15 @@ double RlTask::train(const TrainingPass& pass, double passes, ops::PolicyMetrics
 }
 
 void RlTask::tell_of(const ops::PolicyMetrics& metrics, std::int64_t update, StepRow& row) {
-  if (settings_.objective != RlObjective::kClipped) return;
-  row.clip_fraction = metrics.clip_low_fraction + metrics.clip_high_fraction;
+  if (settings_.objective == RlObjective::kPolicyGradient) return;
+  const bool has_clip = settings_.objective != RlObjective::kSapo;
+  if (has_clip) row.clip_fraction = metrics.clip_low_fraction + metrics.clip_high_fraction;
   row.ratio_spread = metrics.ratio_max - metrics.ratio_min;
   if (settings_.kl_weight > 0) row.kl = metrics.reference_kl;
   if (is_ratio_stuck(metrics, update))
     note_once(told_of_stuck_,
-              fmt::format("step {}: the ratio does not move after an update: the clip does nothing",
-                          row.step));
+              fmt::format("step {}: the ratio does not move after an update: the {} does nothing",
+                          row.step, has_clip ? "clip" : "gate"));
 }
 
 Result<StepOutcome> RlTask::update(const SchedulePoint& point, StepRow& row) {

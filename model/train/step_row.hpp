@@ -30,7 +30,7 @@ struct StepRow {
   std::optional<double> pair_accuracy;  // share of its pairs with a margin above 0
   std::optional<double> chosen_reward, rejected_reward;  // β × log ratio to the first weights
   std::optional<double> kl;             // nat a token, to the model that the stage began with
-  std::optional<double> clip_fraction;  // share of tokens whose gradient the clip cut off
+  std::optional<double> clip_fraction;  // share of tokens whose gradient or ratio it limits
   std::optional<double> ratio_spread;   // largest − smallest probability ratio
   std::optional<double> sampler_age;    // updates since the samples' weights were the trained ones
   std::optional<double> step_time_ns;   // simulated

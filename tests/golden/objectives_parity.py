@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Golden of the objectives of chat training: SFT, nanochat's RL, GRPO and DPO in plain PyTorch, 10 optimizer steps.
+"""Golden of the objectives of chat training: SFT, nanochat's RL, GRPO, its kin and DPO in plain PyTorch, 10 steps.
 
 Writes, beside itself, objectives_parity.json (settings, loss of every step, what the objective says besides) and
 objectives_parity.safetensors (every gradient of the first step). Everything runs in float64 on values that are exact
@@ -7,7 +7,8 @@ in float32. With --float32 it prints how far a float32 run of this same script i
 
 Written from: karpathy/nanochat's scripts/chat_sft.py and scripts/chat_rl.py at 3a5e0bc (2025-10-13), GRPO
 (arXiv:2402.03300), its clip with two bounds (DAPO, arXiv:2503.14476), the estimate k3 of a divergence (Schulman 2020),
-DPO (arXiv:2305.18290) with smoothed labels (Mitchell 2023).
+DPO (arXiv:2305.18290) with smoothed labels (Mitchell 2023); GSPO (arXiv:2507.18071), SAPO (arXiv:2511.20347), CISPO
+(arXiv:2506.13585), BNPO and Dr. GRPO (arXiv:2503.20783) as modelscope/twinkle defines them.
 
 Needs python3 with torch and numpy: /usr/bin/python3 tests/golden/objectives_parity.py
 """
@@ -28,6 +29,12 @@ CASES = [
     dict(name="rl", lr_frac=0.05, examples=2, passes=2),
     dict(name="grpo", lr_frac=0.2, updates=2, group=4, clip_low=0.2, clip_high=0.28, kl_weight=0.04),
     dict(name="dpo", lr_frac=0.05, beta=0.5, label_smoothing=0.1),
+    dict(name="gspo", lr_frac=0.2, updates=2, group=4, clip_low=0.1, clip_high=0.15, kl_weight=0.04),
+    dict(name="sapo", lr_frac=0.2, updates=2, group=4, gate_up=1.0, gate_down=1.05, kl_weight=0.04),
+    dict(name="cispo", lr_frac=0.2, updates=2, group=4, clip_low=0.2, clip_high=0.28, kl_weight=0.0),
+    dict(name="bnpo", lr_frac=0.2, updates=2, group=4, clip_low=0.2, clip_high=0.28, kl_weight=0.04),
+    dict(name="dr_grpo", lr_frac=0.2, updates=2, group=4, clip_low=0.2, clip_high=0.28, kl_weight=0.04,
+         longest_answer=10),
 ]
 
 
@@ -87,6 +94,32 @@ def rl(case, step, policy, reference, state):
     return total, {}
 
 
+def shared(case, losses, mask):
+    if case["name"] in ("cispo", "bnpo"):
+        return (losses * mask).sum() / mask.sum()
+    if case["name"] == "dr_grpo":
+        return (losses * mask).sum() / (len(mask) * case["longest_answer"])
+    return ((losses * mask).sum(dim=1) / mask.sum(dim=1)).mean()
+
+
+def by_ratio(case, log_probs, old, a, mask):
+    """Losses of tokens without the divergence, their ratios, and which of them a limit acts on."""
+    log_ratio, name = log_probs - old, case["name"]
+    if name == "gspo":
+        log_ratio = ((log_ratio * mask).sum(dim=1, keepdim=True) / mask.sum(dim=1, keepdim=True)).expand_as(mask)
+    ratio = torch.exp(log_ratio)
+    if name == "sapo":
+        gates = {which: 4 / case[which] * torch.sigmoid(case[which] * (ratio - 1)) for which in ("gate_up", "gate_down")}
+        return -torch.where(a > 0, gates["gate_up"], gates["gate_down"]) * a, ratio, torch.zeros_like(mask)
+    low, high = ratio < 1 - case["clip_low"], ratio > 1 + case["clip_high"]
+    if name == "cispo":
+        with torch.no_grad():
+            weight = torch.where(high, 1 + case["clip_high"], ratio)
+        return -weight * a * log_probs, ratio, high
+    clipped = torch.clamp(ratio, 1 - case["clip_low"], 1 + case["clip_high"])
+    return -torch.min(ratio * a, clipped * a), ratio, ((a > 0) & high) | ((a < 0) & low)
+
+
 def grpo(case, step, policy, reference, state):
     inputs, targets = conversation_batch(step // case["updates"])
     if step % case["updates"] == 0:
@@ -95,14 +128,11 @@ def grpo(case, step, policy, reference, state):
     advantages = (rewards - rewards.mean(dim=1, keepdim=True)) / (rewards.std(dim=1, keepdim=True) + 1e-8)
     log_probs, mask = policy.log_probs(inputs, targets), targets >= 0
     a = advantages.view(-1, 1).to(log_probs.dtype)
-    ratio = torch.exp(log_probs - state["old"])
-    clipped = torch.clamp(ratio, 1 - case["clip_low"], 1 + case["clip_high"])
+    losses, ratio, cut = by_ratio(case, log_probs, state["old"], a, mask)
     away = reference.frozen_log_probs(inputs, targets) - log_probs
     divergence = torch.exp(away) - away - 1
-    losses = -torch.min(ratio * a, clipped * a) + case["kl_weight"] * divergence
-    loss = ((losses * mask).sum(dim=1) / mask.sum(dim=1)).mean()
+    loss = shared(case, losses + case["kl_weight"] * divergence, mask)
     loss.backward()
-    cut = ((a > 0) & (ratio > 1 + case["clip_high"])) | ((a < 0) & (ratio < 1 - case["clip_low"]))
     return loss.item(), {"ratio_min": ratio[mask].min().item(), "ratio_max": ratio[mask].max().item(),
                          "clip_fraction": cut[mask].double().mean().item(),
                          "reference_kl": divergence[mask].mean().item()}
@@ -120,7 +150,7 @@ def dpo(case, step, policy, reference, state):
     return loss.item(), {"margin": margins.mean().item(), "accuracy": (margins > 0).double().mean().item()}
 
 
-OBJECTIVES = dict(sft=sft, rl=rl, grpo=grpo, dpo=dpo)
+OBJECTIVES = dict(sft=sft, rl=rl, dpo=dpo, **dict.fromkeys(("grpo", "gspo", "sapo", "cispo", "bnpo", "dr_grpo"), grpo))
 
 
 def update(policy, state, step, case):

@@ -89,11 +89,22 @@ void run_all(Decoder& decoder, bool is_dry) {
   const TokenObjective objectives[] = {
       [&](const Tensor& l) { return ops::weighted_sum(l, numbers); },
       [&](const Tensor& l) {
-        return ops::clipped_policy_loss(l, {numbers, {}, numbers, sequences}, {});
+        return ops::policy_loss(l, {numbers, {}, numbers, sequences}, {});
       },
       [&](const Tensor& l) {
-        return ops::clipped_policy_loss(l, {numbers, numbers, numbers, sequences},
-                                        {.kl_weight = 0.1});
+        return ops::policy_loss(l, {numbers, numbers, numbers, sequences}, {.kl_weight = 0.1});
+      },
+      [&](const Tensor& l) {
+        return ops::policy_loss(l, {numbers, {}, numbers, sequences},
+                                {.form = PolicyForm::kSequenceRatio});
+      },
+      [&](const Tensor& l) {
+        return ops::policy_loss(l, {numbers, {}, numbers, sequences},
+                                {.form = PolicyForm::kSoftGate});
+      },
+      [&](const Tensor& l) {
+        return ops::policy_loss(l, {numbers, numbers, numbers, sequences},
+                                {.kl_weight = 0.1, .form = PolicyForm::kCappedConstant});
       },
       [&](const Tensor& l) { return ops::preference_loss(l, pairs, {}); },
       [&](const Tensor& l) { return ops::preference_loss(l, pairs, {.label_smoothing = 0.1}); },

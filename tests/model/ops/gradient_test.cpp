@@ -290,7 +290,7 @@ OpUnderTest policy_of(Device& device, const Size& s, const ops::PolicyOptions& o
     sequences.push_back(i % 5 == 4 ? -1 : static_cast<int>(i) / 6);
   }
   t.call = [=](const Inputs& in) {
-    return ops::clipped_policy_loss(in[0], {old, reference, advantages, sequences}, options);
+    return ops::policy_loss(in[0], {old, reference, advantages, sequences}, options);
   };
   return t;
 }
@@ -300,6 +300,14 @@ OpUnderTest policy_sum(Device& device, const Size& s) {
 }
 OpUnderTest policy_and_divergence(Device& device, const Size& s) {
   return policy_of(device, s, {.kl_weight = 0.3, .mean = ops::PolicyMean::kTokens});
+}
+// The rows' ratios of a sequence stay on their side of the clip, too.
+OpUnderTest policy_of_sequences(Device& device, const Size& s) {
+  return policy_of(device, s, {.kl_weight = 0.3, .form = PolicyForm::kSequenceRatio});
+}
+OpUnderTest policy_gated(Device& device, const Size& s) {
+  return policy_of(device, s,
+                   {.form = PolicyForm::kSoftGate, .gate_up = 0.8, .gate_down = 1.5, .divisor = 3});
 }
 OpUnderTest preference_of(Device& device, const Size& s, const ops::PreferenceOptions& options) {
   const std::int64_t half = s.rows() / 2, last = s.rows();
@@ -360,6 +368,8 @@ constexpr std::array kCases = {
     Case{OpKind::kPolicyLoss, "policy_loss", policy},
     Case{OpKind::kPolicyLoss, "policy_loss of a sum", policy_sum},
     Case{OpKind::kPolicyLoss, "policy_loss and divergence", policy_and_divergence},
+    Case{OpKind::kPolicyLoss, "policy_loss of sequences", policy_of_sequences},
+    Case{OpKind::kPolicyLoss, "policy_loss with a gate", policy_gated},
     Case{OpKind::kPreferenceLoss, "preference_loss", preference},
     Case{OpKind::kPreferenceLoss, "preference_loss of smoothed labels", preference_smoothed},
 };

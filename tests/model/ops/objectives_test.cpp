@@ -69,8 +69,7 @@ const std::vector<int> kSequenceOfRow = {-1, 0, 0, 0, 1, 1, -1, -1};
 TEST_F(Objectives, PolicyLossIsTwinklesOfEveryMean) {
   const auto loss = [&](const ops::PolicyOptions& options, double scale = 1) {
     return run(kNow, [&](const Tensor& l) {
-      return ops::clipped_policy_loss(l, {kOld, kReference, kAdvantages, kSequenceOfRow}, options,
-                                      scale);
+      return ops::policy_loss(l, {kOld, kReference, kAdvantages, kSequenceOfRow}, options, scale);
     });
   };
   EXPECT_NEAR(loss({}).loss, -0.05826091014675888, 1e-7);
@@ -82,10 +81,41 @@ TEST_F(Objectives, PolicyLossIsTwinklesOfEveryMean) {
   EXPECT_EQ(loss({}, 0.5).gradient[1], loss({}).gradient[1] * 0.5F);
 }
 
+// The forms of its kin on the same tokens. CISPO's ratio is a constant, so its gradient is checked
+// here: the ratio, at most 1.2, times A over the five tokens.
+TEST_F(Objectives, PolicyFormsAreTwinkles) {
+  const auto outcome = [&](const ops::PolicyOptions& options) {
+    return run(kNow, [&](const Tensor& l) {
+      return ops::policy_loss(l, {kOld, kReference, kAdvantages, kSequenceOfRow}, options);
+    });
+  };
+  EXPECT_NEAR(outcome({.form = PolicyForm::kSequenceRatio}).loss, -0.11958762282428836, 1e-7);
+  EXPECT_NEAR(outcome({.form = PolicyForm::kSoftGate}).loss, -0.2882338364783157, 1e-7);
+  const Outcome capped =
+      outcome({.mean = ops::PolicyMean::kTokens, .form = PolicyForm::kCappedConstant});
+  EXPECT_NEAR(capped.loss, 0.47014459541021597, 1e-7);
+  EXPECT_NEAR(capped.gradient[1], std::exp(-0.2) * 0.8 / 5, 1e-7);
+  EXPECT_NEAR(capped.gradient[2], 1.2 * 0.8 / 5, 1e-7);
+  EXPECT_NEAR(capped.gradient[4], 1.2 * -0.5 / 5, 1e-7);
+  EXPECT_EQ(capped.gradient[6], 0);
+  const double sum = outcome({.mean = ops::PolicyMean::kSum, .divisor = 2 * 1024}).loss;
+  EXPECT_NEAR(sum, -0.0005068547402707507, 1e-9);
+}
+
+TEST_F(Objectives, ASequencesRatioIsThatOfItsMean) {
+  auto metrics = std::make_shared<ops::PolicyMetrics>();
+  run(kNow, [&](const Tensor& l) {
+    return ops::policy_loss(l, {kOld, {}, kAdvantages, kSequenceOfRow},
+                            {.form = PolicyForm::kSequenceRatio}, 1, metrics);
+  });
+  EXPECT_NEAR(metrics->ratio_min, std::exp((-0.2 + 0.6 + 0.0) / 3), 1e-6);
+  EXPECT_NEAR(metrics->ratio_max, std::exp((0.5 + 0.1) / 2), 1e-6);
+}
+
 TEST_F(Objectives, WithoutOldLogProbsTheRatioIsOne) {
   auto metrics = std::make_shared<ops::PolicyMetrics>();
   const Outcome o = run(kNow, [&](const Tensor& l) {
-    return ops::clipped_policy_loss(l, {{}, {}, kAdvantages, kSequenceOfRow}, {}, 1, metrics);
+    return ops::policy_loss(l, {{}, {}, kAdvantages, kSequenceOfRow}, {}, 1, metrics);
   });
   EXPECT_NEAR(o.loss, -0.15, 1e-7);  // -(0.8 - 0.5) / 2
   EXPECT_NEAR(o.gradient[1], 0.8 / 6, 1e-7);
@@ -99,8 +129,8 @@ TEST_F(Objectives, WithoutOldLogProbsTheRatioIsOne) {
 TEST_F(Objectives, PolicyMetricsCountWhatTheClipCutsOff) {
   auto metrics = std::make_shared<ops::PolicyMetrics>();
   const Outcome o = run(kNow, [&](const Tensor& l) {
-    return ops::clipped_policy_loss(l, {kOld, kReference, kAdvantages, kSequenceOfRow},
-                                    {.kl_weight = 0.04}, 1, metrics);
+    return ops::policy_loss(l, {kOld, kReference, kAdvantages, kSequenceOfRow}, {.kl_weight = 0.04},
+                            1, metrics);
   });
   // Ratios of the five tokens: exp of -0.2, 0.6, 0 (A = 0.8) and 0.5, 0.1 (A = -0.5).
   EXPECT_EQ(metrics->tokens, 5);
@@ -120,8 +150,8 @@ TEST_F(Objectives, PolicyMetricsCountWhatTheClipCutsOff) {
 TEST_F(Objectives, RatiosAreBounded) {
   auto metrics = std::make_shared<ops::PolicyMetrics>();
   const Outcome o = run({-1, -90}, [&](const Tensor& l) {
-    return ops::clipped_policy_loss(
-        l, {Floats{-90, -1}, {}, Floats{-1, -1}, std::vector<int>{0, 0}}, {}, 1, metrics);
+    return ops::policy_loss(l, {Floats{-90, -1}, {}, Floats{-1, -1}, std::vector<int>{0, 0}}, {}, 1,
+                            metrics);
   });
   EXPECT_NEAR(metrics->ratio_max / std::exp(20.0), 1, 1e-12);
   EXPECT_NEAR(o.loss / (std::exp(20.0) / 2), 1, 1e-6);
@@ -130,7 +160,7 @@ TEST_F(Objectives, RatiosAreBounded) {
 
 TEST_F(Objectives, NoTokensGiveNoLoss) {
   const Outcome o = run({-1, -2}, [&](const Tensor& l) {
-    return ops::clipped_policy_loss(l, {{}, {}, Floats{1, 1}, std::vector<int>{-1, -1}}, {});
+    return ops::policy_loss(l, {{}, {}, Floats{1, 1}, std::vector<int>{-1, -1}}, {});
   });
   EXPECT_EQ(o.loss, 0);
   EXPECT_EQ(o.gradient, (Floats{0, 0}));
@@ -188,10 +218,9 @@ TEST_F(Objectives, WrongSizesAreOurMistake) {
   EXPECT_THROW(value(ops::weighted_sum(two, Floats{1})), CheckFailure);
   const std::vector<int> both = {0, 0};
   const Floats one = {1}, ones = {1, 1};
-  EXPECT_THROW(value(ops::clipped_policy_loss(two, {one, {}, ones, both}, {})), CheckFailure);
-  EXPECT_THROW(value(ops::clipped_policy_loss(two, {{}, {}, one, both}, {})), CheckFailure);
-  EXPECT_THROW(ops::clipped_policy_loss(two, {{}, {}, ones, both}, {.kl_weight = 0.1}),
-               CheckFailure);
+  EXPECT_THROW(value(ops::policy_loss(two, {one, {}, ones, both}, {})), CheckFailure);
+  EXPECT_THROW(value(ops::policy_loss(two, {{}, {}, one, both}, {})), CheckFailure);
+  EXPECT_THROW(ops::policy_loss(two, {{}, {}, ones, both}, {.kl_weight = 0.1}), CheckFailure);
   const std::vector<ops::PreferencePair> far = {{{0, 1}, {1, 3}, 0, 0}};
   EXPECT_THROW(value(ops::preference_loss(two, far, {})), CheckFailure);
   EXPECT_THROW(ops::preference_loss(two, far, {.label_smoothing = 0.5}), CheckFailure);

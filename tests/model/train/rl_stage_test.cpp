@@ -218,6 +218,54 @@ TEST_F(RlStage, AReferenceThatNothingReadsIsNoted) {
   EXPECT_GT(with->peak_allocated_bytes, without->peak_allocated_bytes);
 }
 
+// On "A" or "B" each of them learns to say what is right.
+TEST_F(RlStage, EveryObjectiveMakesRightAnswersLikelier) {
+  learn_the_coin();
+  for (const RlObjective objective :
+       {RlObjective::kClipped, RlObjective::kGspo, RlObjective::kSapo, RlObjective::kCispo,
+        RlObjective::kBnpo, RlObjective::kDrGrpo}) {
+    const test::TempDir folder;
+    notes_.clear();
+    RlSettings settings = coin_settings();
+    settings.objective = objective;
+    settings.iterations = 4;
+    settings.updates_per_rollout = 2;
+    settings.eval_every = 0;
+    const auto result = chat_.rl(settings, folder.path(), noting());
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_GT(*result->steps[3].reward, *result->steps[0].reward) << static_cast<int>(objective);
+    EXPECT_GT(*result->steps[0].ratio_spread, 0);
+    EXPECT_EQ(result->steps[0].clip_fraction.has_value(), objective != RlObjective::kSapo);
+    EXPECT_TRUE(notes_.empty()) << notes_.front();
+  }
+}
+
+TEST(RlObjectives, ALimitThatNothingReadsIsRefused) {
+  const auto refusal = [](const char* json) {
+    const auto settings = parse_struct<RlSettings>(Json::parse(json), "rl");
+    EXPECT_TRUE(settings) << settings.error().message;
+    const auto checked = passes_per_example(*settings);
+    return checked ? std::string() : checked.error().message;
+  };
+  EXPECT_EQ(refusal(R"({"clip_high": 0.3})"),
+            "clip_low and clip_high: the policy gradient has no ratio to clip; leave it out");
+  EXPECT_EQ(refusal(R"({"objective": "sapo", "clip_low": 0.1})"),
+            "clip_low and clip_high: objective \"sapo\" has a gate in place of the clip (gate_up, "
+            "gate_down); leave it out");
+  EXPECT_EQ(refusal(R"({"objective": "cispo", "clip_low": 0.1})"),
+            "clip_low: objective \"cispo\" caps the ratio from above alone; leave it out");
+  EXPECT_EQ(refusal(R"({"objective": "gspo", "gate_down": 1.05})"),
+            "gate_down: objective \"sapo\" alone has a gate; leave it out");
+  EXPECT_EQ(refusal(R"({"objective": "dr_grpo", "kl_weight": 0.1})"),
+            "kl_weight: needs the first weights beside it; set has_reference to true");
+  EXPECT_EQ(refusal(R"({"objective": "cispo", "clip_high": 3})"), "");
+  EXPECT_EQ(refusal(R"({"objective": "sapo", "gate_down": 1.05})"), "");
+  const auto unknown = parse_struct<RlSettings>(Json::parse(R"({"objective": "gpso"})"), "rl");
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().message.find("did you mean \"gspo\""), std::string::npos)
+      << unknown.error().message;
+}
+
 TEST_F(RlStage, TheSeedChangesTheSamples) {
   RlSettings settings = test::tiny_rl();
   const auto a = chat_.rl(settings, folder_.path());

@@ -1,0 +1,17 @@
+// What RL's settings say about its objective. Pure functions.
+#pragma once
+
+#include "harness/base/result.hpp"
+#include "model/ops/policy_loss.hpp"
+#include "model/train/chat_settings.hpp"
+
+namespace nb {
+
+// bad_input: a reference that is needed and not there; a limit, weight or number of updates that
+// the objective would not read.
+Result<void> check_objective(const RlSettings& settings);
+
+// Of an objective with a ratio.
+ops::PolicyOptions policy_options(const RlSettings& settings);
+
+}  // namespace nb
