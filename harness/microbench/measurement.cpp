@@ -28,6 +28,8 @@ constexpr NamedKind kKinds[] = {
     {"ratio_to_unshared", "1", true},
     {"bus_bandwidth_gb_s", "GB/s", true},
     {"peak_memory_bytes", "byte", false},
+    {"loss_difference", "nat", false},
+    {"log_prob_difference", "nat", false},
 };
 
 bool is_value(const std::string& name) {

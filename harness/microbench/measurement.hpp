@@ -2,11 +2,12 @@
 //
 // A benchmark is named "<clock>/<group>/<what>", clock host or sim; its values are the user
 // counters, named with their unit: time_ns, rate_gflop_s, share_of_peak, ratio_to_openblas,
-// rate_gb_s, share_of_bandwidth, rate_tok_s, bus_bandwidth_gb_s, peak_memory_bytes. time_ns is
-// always there. share_of_peak and ratio_to_openblas come from runs of product, peak loop and
-// OpenBLAS in turn, so that they hold under load; ratio > 1: faster than OpenBLAS in fp32. So do
-// share_of_bandwidth (of a plain copy of as many bytes), ratio_to_prefill (tokens decoded in a
-// second to those of prompts) and ratio_to_unshared (scoring with and without shared prefixes).
+// rate_gb_s, share_of_bandwidth, rate_tok_s, bus_bandwidth_gb_s, peak_memory_bytes, and the
+// oracle's loss_difference and log_prob_difference (nat, the largest). time_ns is always there.
+// share_of_peak and ratio_to_openblas come from runs of product, peak loop and OpenBLAS in turn, so
+// that they hold under load; ratio > 1: faster than OpenBLAS in fp32. So do share_of_bandwidth (of
+// a plain copy of as many bytes), ratio_to_prefill (tokens decoded in a second to those of prompts)
+// and ratio_to_unshared (scoring with and without shared prefixes).
 #pragma once
 
 #include <cstdint>

@@ -26,6 +26,8 @@ constexpr Column kColumns[] = {
     {"ratio_to_unshared", "× unshared", true},
     {"bus_bandwidth_gb_s", "bus GB/s", false},
     {"peak_memory_bytes", "peak memory", false},
+    {"loss_difference", "Δ loss", false},
+    {"log_prob_difference", "Δ log p", false},
 };
 
 std::string cell(const Column& column, double value) {
@@ -33,6 +35,7 @@ std::string cell(const Column& column, double value) {
   if (name == "time_ns") return human_time_ns(value);
   if (name == "peak_memory_bytes") return human_bytes(value);
   if (column.is_mean) return fmt::format("{:.3f}", value);
+  if (name.ends_with("_difference")) return fmt::format("{:.2g}", value);
   return value < 1 ? fmt::format("{:.4f}", value) : fmt::format("{:.1f}", value);
 }
 

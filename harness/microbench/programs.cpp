@@ -28,7 +28,7 @@ constexpr std::array kPrograms = {
     Program{"norm", register_norm},           Program{"loss", register_loss},
     Program{"optimizer", register_optimizer}, Program{"all_reduce", register_all_reduce},
     Program{"step", register_step},           Program{"engine", register_engine},
-    Program{"tokenizer", register_tokenizer},
+    Program{"tokenizer", register_tokenizer}, Program{"oracle", register_oracle},
 };
 
 Result<void> set_pattern_off(const std::string& name) {
