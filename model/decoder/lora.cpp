@@ -117,6 +117,14 @@ Result<void> check_lora(const LoraSettings& settings, const DecoderConfig& confi
   return {};
 }
 
+std::int64_t lora_flops_per_token(const DecoderConfig& config, const LoraSettings& settings) {
+  std::int64_t flops = flops_per_token(config);
+  for (const ParameterSpec& spec : parameter_specs(config))
+    if (spec.is_multiplied) flops -= 2 * spec.shape.count();
+  for (const ParameterSpec& spec : lora_specs(settings, config)) flops += 6 * spec.shape.count();
+  return flops;
+}
+
 std::vector<ParameterSpec> lora_specs(const LoraSettings& settings, const DecoderConfig& config) {
   const auto checked = check_lora(settings, config, "[lora]");
   NB_CHECK(checked.has_value(), "{}", checked.error().message);

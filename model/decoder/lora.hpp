@@ -32,6 +32,11 @@ std::vector<std::string> lora_targets(const DecoderConfig& config);
 Result<void> check_lora(const LoraSettings& settings, const DecoderConfig& config,
                         const std::string& where);
 
+// Forward and backward of one token in a step that trains adapters alone, as flops_per_token()
+// counts: 4 × (weights of the products: a frozen one has no gradient) + 6 × (weights of the
+// adapters) + the same for attention. NB_CHECK: check_lora holds.
+std::int64_t lora_flops_per_token(const DecoderConfig& config, const LoraSettings& settings);
+
 // Names and shapes of the adapters, block by block, A before B. NB_CHECK: check_lora holds.
 std::vector<ParameterSpec> lora_specs(const LoraSettings& settings, const DecoderConfig& config);
 // Adapters of every target, block by block, A before B: "transformer.h.0.attn.c_q.lora_a" (rank,

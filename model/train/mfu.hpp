@@ -8,7 +8,8 @@
 
 namespace nb {
 
-// What flops_per_token() counts, for who compares with other figures.
+// What flops_per_token() counts, for who compares with other figures. Of a step that trains
+// adapters alone lora_flops_per_token() is the count.
 inline constexpr std::string_view kFlopConvention =
     "a token: 6 x parameters of products + 12 x layers x query width x keys (the window's, else "
     "the row's, not halved for causality); forward and backward; recomputation not counted";

@@ -238,7 +238,9 @@ TrainResult Trainer::result() const {
   out.param_count = param_count(out.config);
   for (const Parameter& p : model_.decoder.adapters())
     out.adapter_param_count += p.value.shape()[0] * p.value.shape()[1];
-  out.flops_per_token = flops_per_token(out.config);
+  const auto& lora = model_.decoder.lora();
+  out.flops_per_token =
+      lora ? lora_flops_per_token(out.config, *lora) : flops_per_token(out.config);
   std::vector<double> times, rates;
   for (const StepRow& row : progress_.rows) {
     if (row.train_loss) out.final_loss = *row.train_loss;

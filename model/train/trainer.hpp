@@ -46,7 +46,7 @@ struct TrainResult {
   std::int64_t tokens = 0;  // of the model's inputs in training
   std::int64_t param_count = 0;
   std::int64_t adapter_param_count = 0;  // those that are trained, where there are some
-  std::int64_t flops_per_token = 0;      // as if all weights were trained
+  std::int64_t flops_per_token = 0;      // of what is trained: all weights, or adapters
   double final_loss = 0;                 // nat, last step
   double smoothed_loss = 0;  // nat, exponential mean (0.9, debiased) as nanochat logs it
   StepRow last_validation;   // the values that the stage's validation fills

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "model/decoder/lora.hpp"
 #include "model/decoder/presets.hpp"
 
 namespace nb {
@@ -45,6 +46,23 @@ TEST(DecoderConfig, RefusesUnevenHeads) {
   config = config_for_depth(4, 256, 16);
   config.sequence_len = 0;
   EXPECT_FALSE(check_config(config, "x"));
+}
+
+// By hand: 20 blocks of 12 × 1280² weights and a head of 65,536 × 1280, twice forward and twice for
+// the gradient of their inputs, none for their own; of rank 8, 4 × 8 × 2560 + 2 × 8 × 6400 weights
+// a block, six times each; attention 12 × 20 × 1280 × 2048.
+TEST(DecoderConfig, AStepOfAdaptersHasNoGradientOfFrozenWeights) {
+  const DecoderConfig d20 = config_for_depth(20, 65536, 2048);
+  const std::int64_t frozen = 20 * 12 * 1280 * 1280 + 65536 * 1280;
+  const std::int64_t adapters = 20 * (4 * 8 * 2560 + 2 * 8 * 6400);
+  const std::int64_t attention = std::int64_t{12} * 20 * 1280 * 2048;
+  const LoraSettings lora = {.rank = 8, .alpha = 8, .targets = {"all"}};
+  EXPECT_EQ(lora_flops_per_token(d20, lora), 4 * frozen + 6 * adapters + attention);
+  EXPECT_EQ(lora_flops_per_token(d20, lora), 2'559'672'320);
+  EXPECT_EQ(flops_per_token(d20), 6 * frozen + attention);
+  // Queries alone: 8 × 2560 weights a block.
+  EXPECT_EQ(lora_flops_per_token(d20, {.rank = 8, .alpha = 8, .targets = {"attn.c_q"}}),
+            4 * frozen + 6 * 20 * 8 * 2560 + attention);
 }
 
 }  // namespace

@@ -77,6 +77,8 @@ TEST_F(AdapterStage, LeavesTheWeightsAloneAndLearns) {
   EXPECT_LT(*result->last_validation.val_loss, 0.5 * *result->steps[0].val_loss);
   // Six products of one block of width 64, hidden 256.
   EXPECT_EQ(result->adapter_param_count, 4 * (4 * 128 + 2 * 320));
+  EXPECT_EQ(result->flops_per_token, lora_flops_per_token(result->config, settings.lora->lora));
+  EXPECT_LT(result->flops_per_token, before->flops_per_token);
   const auto parent = SafetensorsFile::open(chat_.parent()).value();
   const auto trained = SafetensorsFile::open(result->checkpoint).value();
   std::size_t weights = 0;
