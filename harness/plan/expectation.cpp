@@ -102,6 +102,10 @@ class Expecter {
       const double tokens = kConversationTokens * conversations;
       return {tokens / static_cast<double>(work.mid->total_batch_tokens), tokens};
     }
+    if (work.sft && work.sft->packed) {
+      const double tokens = kConversationTokens * conversations;
+      return {tokens / static_cast<double>(work.sft->packed->total_batch_tokens), tokens};
+    }
     if (work.sft) {
       const std::int64_t per_step = work.sft->target_examples_per_step;
       const double steps = steps_of(work.sft->iterations, work.sft->num_epochs, per_step);

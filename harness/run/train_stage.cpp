@@ -253,9 +253,12 @@ Result<Trained> train_on_conversations(const TrainWork& work, const StageContext
     NB_TRY(trained.result,
            train_mid(*work.mid, device, data, parent, context.folder, hooks, defects));
   } else {
-    const std::int64_t conversations = work.sft->eval_batches * work.sft->device_batch_size;
-    record.comparability["val_conversations"] = std::to_string(conversations);
-    trained.validated = conversations;
+    const std::int64_t amount = work.sft->packed
+                                    ? work.sft->packed->eval_tokens
+                                    : work.sft->eval_batches * work.sft->device_batch_size;
+    record.comparability[work.sft->packed ? "val_tokens" : "val_conversations"] =
+        std::to_string(amount);
+    trained.validated = amount;
     NB_TRY(trained.result,
            train_sft(*work.sft, device, data, parent, context.folder, hooks, defects));
   }
@@ -286,8 +289,9 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
   // The others were for going on.
   prune_checkpoints(context.folder, /*keep=*/1, work.keep_steps());
 
-  // The reference compiles the model in BASE and MID alone.
-  std::vector<Use> uses = {work.sft || work.dpo || work.rl ? Use::kTune : Use::kTrain};
+  // The reference compiles the model in BASE, MID and packed SFT alone.
+  const bool is_tuned = (work.sft && !work.sft->packed) || work.dpo || work.rl;
+  std::vector<Use> uses = {is_tuned ? Use::kTune : Use::kTrain};
   if (work.rl) uses.push_back(Use::kGenerate);
   describe_device(resolved, uses, /*cards=*/1, record);
   (*record.settings)["effective"] = {{"iterations", result.iterations},

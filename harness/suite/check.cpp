@@ -83,7 +83,11 @@ Result<void> check_chat_stages(const Suite& suite, const DecoderConfig& config,
   const std::int64_t length =
       suite.stages.mid ? suite.stages.mid->settings.sequence_len.value_or(config.sequence_len) : 0;
   NB_TRY_VOID(check(suite.stages.mid, "mid", length));
-  NB_TRY_VOID(check(suite.stages.sft, "sft"));
+  const bool is_packed = suite.stages.sft && suite.stages.sft->settings.packed;
+  NB_TRY_VOID(check(
+      suite.stages.sft, "sft",
+      is_packed ? suite.stages.sft->settings.packed->sequence_len.value_or(config.sequence_len)
+                : 0));
   NB_TRY_VOID(check(suite.stages.dpo, "dpo"));
   if (!suite.stages.rl) return {};
   const std::string pointer = where + ": /stages/rl";

@@ -45,7 +45,17 @@ std::vector<PortedStage> ported_stages(const Suite& suite, const DecoderConfig& 
   }
   if (const auto& sft = suite.stages.sft) {
     const SftSettings other = as_ported(sft->settings, 0, defects);
-    stages.push_back({"sft", sft->settings.target_examples_per_step, other.target_examples_per_step,
+    const auto batch = [](const SftSettings& s) {
+      return s.packed ? s.packed->total_batch_tokens : s.target_examples_per_step;
+    };
+    const std::int64_t length =
+        other.packed ? other.packed->sequence_len.value_or(config.sequence_len) : 0;
+    stages.push_back(
+        {"sft", batch(sft->settings), batch(other), accumulation_steps(other, length)});
+  }
+  if (const auto& dpo = suite.stages.dpo) {
+    const DpoSettings other = as_ported(dpo->settings, 0, defects);
+    stages.push_back({"dpo", dpo->settings.target_examples_per_step, other.target_examples_per_step,
                       accumulation_steps(other)});
   }
   if (const auto& rl = suite.stages.rl) {
@@ -105,9 +115,10 @@ Result<void> check_defects(const Suite& suite, const std::string& where) {
     for (const PortDefect defect : defects.all())
       if ((info(defect).scope & scope) == 0)
         return bad_input(
-            fmt::format("{}: {}: changes nothing: it concerns {}, and this suite has {}", pointer,
-                        info(defect).name, scope_text(info(defect).scope),
-                        scope == 0 ? "none of them" : scope_text(scope)));
+            fmt::format("{}: {}: changes nothing: it concerns {}, and this suite has {}{}{}",
+                        pointer, info(defect).name, scope_text(info(defect).scope),
+                        scope == 0 ? "none of them" : scope_text(scope),
+                        info(defect).why_not.empty() ? "" : "; ", info(defect).why_not));
     if (suite.stages.base && !defects.empty()) NB_TRY_VOID(check_training(suite, defects, pointer));
   }
   return {};

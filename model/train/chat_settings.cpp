@@ -117,6 +117,13 @@ FieldList SftSettings::fields() {
                   "batches of device_batch_size conversations of one validation",
                   &eval_batches,
                   {.min = 1}});
+  list.push_back(
+      {"packed",
+       "whole conversations packed into rows of one length, the longest that fits first, "
+       "as newer nanochat does; given: batches, pass, rate and validation go by its "
+       "settings; absent: one conversation a row",
+       object(&packed),
+       {.omits_absent = true}});
   append(list, checkpoints.fields());
   list.push_back(lora_field(&lora));
   return list;
@@ -218,6 +225,11 @@ std::int64_t planned_steps(const SftSettings& settings, std::int64_t conversatio
                                       settings.num_epochs);
 }
 
+std::int64_t planned_steps(const DpoSettings& settings, std::int64_t pairs) {
+  return settings.iterations.value_or(pairs / settings.target_examples_per_step *
+                                      settings.num_epochs);
+}
+
 std::int64_t planned_steps(const RlSettings& settings, std::int64_t questions) {
   return settings.iterations.value_or(questions / settings.examples_per_step * settings.num_epochs);
 }
@@ -237,17 +249,46 @@ Result<std::int64_t> passes_per_example(const RlSettings& settings) {
   return settings.num_samples / settings.device_batch_size;
 }
 
-Result<std::int64_t> accumulation_steps(const MidSettings& settings, std::int64_t sequence_len) {
+namespace {
+
+// Of stages that count tokens: MID and packed SFT.
+Result<std::int64_t> steps_of_tokens(std::int64_t total_batch_tokens,
+                                     std::int64_t device_batch_size, std::int64_t sequence_len) {
   std::int64_t micro = 0;
-  if (__builtin_mul_overflow(settings.device_batch_size, sequence_len, &micro))
+  if (__builtin_mul_overflow(device_batch_size, sequence_len, &micro))
     return bad_input(fmt::format("device_batch_size {} × sequence_len {} is too large a number",
-                                 settings.device_batch_size, sequence_len));
-  if (settings.total_batch_tokens % micro == 0) return settings.total_batch_tokens / micro;
+                                 device_batch_size, sequence_len));
+  if (total_batch_tokens % micro == 0) return total_batch_tokens / micro;
   return bad_input(fmt::format(
       "total_batch_tokens {} is not a multiple of {} = device_batch_size {} × sequence_len {}; "
       "the nearest valid total_batch_tokens: {}",
-      settings.total_batch_tokens, micro, settings.device_batch_size, sequence_len,
-      nearest_multiples(settings.total_batch_tokens, micro)));
+      total_batch_tokens, micro, device_batch_size, sequence_len,
+      nearest_multiples(total_batch_tokens, micro)));
+}
+
+Result<void> check_packed(const SftSettings& settings) {
+  const SftSettings untouched;
+  const auto unread = [](const char* setting, const char* instead) {
+    return bad_input(
+        fmt::format("{}: packed rows do not read it; leave it out ({})", setting, instead));
+  };
+  if (settings.target_examples_per_step != untouched.target_examples_per_step)
+    return unread("target_examples_per_step", "packed/total_batch_tokens says the batch");
+  if (settings.num_epochs != untouched.num_epochs || settings.iterations)
+    return unread(settings.iterations ? "iterations" : "num_epochs",
+                  "they are one pass over the conversations");
+  if (settings.eval_batches != untouched.eval_batches)
+    return unread("eval_batches", "packed/eval_tokens says the validation");
+  if (settings.lora && settings.packed->keeps_optimizer)
+    return bad_input(
+        "packed/keeps_optimizer: the stage before has no moments of adapters; set it to false");
+  return {};
+}
+
+}  // namespace
+
+Result<std::int64_t> accumulation_steps(const MidSettings& settings, std::int64_t sequence_len) {
+  return steps_of_tokens(settings.total_batch_tokens, settings.device_batch_size, sequence_len);
 }
 
 namespace {
@@ -266,8 +307,11 @@ Result<std::int64_t> steps_of_rows(const Settings& settings) {
 
 }  // namespace
 
-Result<std::int64_t> accumulation_steps(const SftSettings& settings) {
-  return steps_of_rows(settings);
+Result<std::int64_t> accumulation_steps(const SftSettings& settings, std::int64_t sequence_len) {
+  if (!settings.packed) return steps_of_rows(settings);
+  NB_TRY_VOID(check_packed(settings));
+  return steps_of_tokens(settings.packed->total_batch_tokens, settings.device_batch_size,
+                         sequence_len);
 }
 Result<std::int64_t> accumulation_steps(const DpoSettings& settings) {
   return steps_of_rows(settings);

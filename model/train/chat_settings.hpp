@@ -13,6 +13,7 @@
 #include "model/decoder/lora.hpp"
 #include "model/optim/schedules.hpp"
 #include "model/train/advantages.hpp"
+#include "model/train/packed_settings.hpp"
 
 namespace nb {
 
@@ -57,16 +58,17 @@ struct MidSettings {
   FieldList fields();
 };
 
-// One conversation a row, the assistant's tokens alone, mean over them a micro-batch.
+// The assistant's tokens alone, mean over them a micro-batch. One conversation a row, or packed.
 struct SftSettings {
   std::int64_t device_batch_size = 4;          // rows a card holds at once
   std::int64_t target_examples_per_step = 32;  // of one optimizer step
   std::int64_t num_epochs = 1;
   std::optional<std::int64_t> iterations;  // given: wins over num_epochs
   StageRates rates = {.init_lr_frac = 0.02};
-  std::int64_t eval_every = 100;        // steps; 0: only at the end
-  std::int64_t eval_batches = 100;      // of device_batch_size conversations
-  std::optional<AdapterSettings> lora;  // absent: all weights are trained
+  std::int64_t eval_every = 100;         // steps; 0: only at the end
+  std::int64_t eval_batches = 100;       // of device_batch_size conversations
+  std::optional<PackedSettings> packed;  // given: it says batches, pass and validation
+  std::optional<AdapterSettings> lora;   // absent: all weights are trained
   StageCheckpoints checkpoints;
   FieldList fields();
 };
@@ -137,13 +139,15 @@ struct RlSettings {
 // Optimizer steps as the reference counts them (SFT: the last one trains nothing): `iterations`, or
 // whole batches of all passes.
 std::int64_t planned_steps(const SftSettings& settings, std::int64_t conversations);
+std::int64_t planned_steps(const DpoSettings& settings, std::int64_t pairs);
 std::int64_t planned_steps(const RlSettings& settings, std::int64_t questions);
 inline constexpr std::int64_t kFewestSftSteps = 2;
 
 // Accumulation steps of one card. bad_input with both numbers and the nearest valid ones, as
 // plan_batch() says it for BASE.
 Result<std::int64_t> accumulation_steps(const MidSettings& settings, std::int64_t sequence_len);
-Result<std::int64_t> accumulation_steps(const SftSettings& settings);
+// Also what packed rows have no use for, and moments that adapters cannot have.
+Result<std::int64_t> accumulation_steps(const SftSettings& settings, std::int64_t sequence_len);
 Result<std::int64_t> accumulation_steps(const DpoSettings& settings);
 // Passes of one question's samples; also what else must fit: a group of at least two, a reference
 // where one is needed, a clip that is asked for only where it counts.

@@ -67,7 +67,8 @@ Result<Json> identity_of_stage(TrainingStage stage, Json hashed_settings, const 
 Result<TrainResult> run_chat_stage(StageTask& task, TrainedModel& model,
                                    const ParentCheckpoint& parent, const DataDigests& data,
                                    Json hashed_settings, const TrainLoop& loop,
-                                   const std::filesystem::path& folder, const TrainHooks& hooks) {
+                                   const std::filesystem::path& folder, const TrainHooks& hooks,
+                                   const std::function<Result<void>()>& load_more) {
   for (const std::int64_t step : loop.keep_steps)
     if (step < 0 || step > task.iterations())
       return bad_input(
@@ -81,6 +82,7 @@ Result<TrainResult> run_chat_stage(StageTask& task, TrainedModel& model,
     if (is_merged && hooks.on_note)
       hooks.on_note(
           fmt::format("the adapters of {} are merged into its weights", parent.file.path()));
+    if (load_more) NB_TRY_VOID(load_more());
     return {};
   };
   try {

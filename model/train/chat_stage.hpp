@@ -60,10 +60,11 @@ Result<Json> identity_of_stage(TrainingStage stage, Json hashed_settings, const 
 
 // run_training() from the parent's weights, its adapters merged; out of simulated memory is
 // run_error in the device's words. Adapters that were trained also go to
-// folder/adapters.safetensors at the end.
+// folder/adapters.safetensors at the end. load_more: what a fresh run takes of the parent besides.
 Result<TrainResult> run_chat_stage(StageTask& task, TrainedModel& model,
                                    const ParentCheckpoint& parent, const DataDigests& data,
                                    Json hashed_settings, const TrainLoop& loop,
-                                   const std::filesystem::path& folder, const TrainHooks& hooks);
+                                   const std::filesystem::path& folder, const TrainHooks& hooks,
+                                   const std::function<Result<void>()>& load_more = {});
 
 }  // namespace nb

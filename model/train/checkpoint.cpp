@@ -115,6 +115,25 @@ Result<void> save_checkpoint(const std::filesystem::path& path, const Decoder& d
   return writer.write(path);
 }
 
+Result<std::int64_t> trained_steps(const SafetensorsFile& file) {
+  constexpr const char* kTry = "set packed/keeps_optimizer to false";
+  NB_TRY(const Json state, metadata_json(file, "progress"), kTry);
+  if (!state.contains("step") || !state.at("step").is_number_integer())
+    return bad_input(
+        fmt::format("{}: does not say how long it was trained; {}", file.path(), kTry));
+  return state.at("step").get<std::int64_t>();
+}
+
+Result<void> load_optimizers(const SafetensorsFile& file, Optimizers optimizers) {
+  for (const auto& optimizer : optimizers) {
+    optimizer->allocate_state();
+    for (const NamedState& named : optimizer->state())
+      NB_TRY_VOID(file.read("optimizer." + named.name, named.tensor->dtype(),
+                            sizes_of(*named.tensor), named.tensor->host()));
+  }
+  return {};
+}
+
 Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Decoder& decoder,
                                   Optimizers optimizers, TrainingStage stage) {
   for (std::vector<Parameter>* parameters : {&decoder.parameters(), &decoder.adapters()})
@@ -140,15 +159,7 @@ Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Decoder& decoder,
   } catch (const Json::exception& failure) {
     return bad_input(fmt::format("{}: /__metadata__/progress: {}", file.path(), failure.what()));
   }
-  if (run.progress.step > 0) {
-    for (const auto& optimizer : optimizers) {
-      optimizer->allocate_state();
-      for (const NamedState& named : optimizer->state()) {
-        NB_TRY_VOID(file.read("optimizer." + named.name, named.tensor->dtype(),
-                              sizes_of(*named.tensor), named.tensor->host()));
-      }
-    }
-  }
+  if (run.progress.step > 0) NB_TRY_VOID(load_optimizers(file, optimizers));
   NB_TRY(Json loader, metadata_json(file, "loader"));
   run.loader = std::make_unique<Json>(std::move(loader));
   NB_TRY(const Json device, metadata_json(file, "device"));

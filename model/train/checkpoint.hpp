@@ -47,6 +47,11 @@ struct LoadedRun {
 Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Decoder& decoder,
                                   Optimizers optimizers, TrainingStage stage);
 
+// For a stage that goes on with the moments of the one before: how many updates made them, and they
+// themselves, into optimizers of the same parameters. bad_input: the file has none.
+Result<std::int64_t> trained_steps(const SafetensorsFile& file);
+Result<void> load_optimizers(const SafetensorsFile& file, Optimizers optimizers);
+
 // bad_input that names the first entry in which the file's identity differs from `identity`.
 Result<void> check_identity(const SafetensorsFile& file, const Json& identity);
 

@@ -34,14 +34,16 @@ struct PairMeans {
 class DpoTask final : public StageTask {
  public:
   DpoTask(const DpoSettings& settings, std::int64_t steps, std::int64_t accumulation_steps, int pad,
-          TrainedModel& model, Decoder& reference, const PreferenceData& data)
+          TrainedModel& model, Decoder& reference, const PreferenceData& data,
+          const PortDefects& defects)
       : settings_(settings),
         steps_(steps),
         accumulation_steps_(accumulation_steps),
         pad_(pad),
         model_(model),
         reference_(reference),
-        data_(data) {}
+        data_(data),
+        defects_(defects) {}
 
   TrainingStage stage() const override { return TrainingStage::kDpo; }
   std::int64_t iterations() const override { return steps_; }
@@ -68,6 +70,7 @@ class DpoTask final : public StageTask {
   TrainedModel& model_;
   Decoder& reference_;
   const PreferenceData& data_;
+  const PortDefects& defects_;
   std::int64_t taken_ = 0;  // pairs, since the start
 };
 
@@ -100,7 +103,8 @@ Result<StepOutcome> DpoTask::update(const SchedulePoint& point, StepRow& row) {
   const double share = 1 / static_cast<double>(accumulation_steps_);
   PairMeans means;
   for (std::int64_t micro = 0; micro < accumulation_steps_; ++micro) {
-    const Batch batch = preference_batch(data_.train, taken_, settings_.device_batch_size, pad_);
+    const Batch batch = as_ported(
+        preference_batch(data_.train, taken_, settings_.device_batch_size, pad_), defects_);
     taken_ += settings_.device_batch_size;
     const std::vector<ops::PreferencePair> pairs = pairs_of(batch);
     auto metrics = std::make_shared<ops::PreferenceMetrics>();
@@ -109,6 +113,7 @@ Result<StepOutcome> DpoTask::update(const SchedulePoint& point, StepRow& row) {
           return ops::preference_loss(losses, pairs, options(), share, metrics);
         });
     means.add(static_cast<double>(loss), *metrics, share);
+    if (const auto sum = gradient_sum(defects_)) round_gradients(model_.decoder, *sum);
     note_not_finite(outcome.not_finite, static_cast<double>(loss), model_.decoder, batch);
     outcome.tokens += batch.rows * batch.length;
   }
@@ -161,18 +166,17 @@ Result<void> check_pair_lengths(const PreferenceSet& set, const DecoderConfig& c
 
 }  // namespace
 
-Result<TrainResult> train_dpo(const DpoSettings& settings, Device& device,
-                              const PreferenceData& data, const ParentCheckpoint& parent,
-                              const std::filesystem::path& folder, const TrainHooks& hooks,
-                              const PortDefects& defects) {
+Result<TrainResult> train_dpo(const DpoSettings& asked, Device& device, const PreferenceData& data,
+                              const ParentCheckpoint& parent, const std::filesystem::path& folder,
+                              const TrainHooks& hooks, const PortDefects& defects) {
+  const DpoSettings settings = as_ported(asked, std::ssize(data.train.pairs), defects);
   NB_TRY(const std::int64_t accumulation, accumulation_steps(settings));
   NB_TRY(const auto model,
          open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects));
   NB_TRY_VOID(check_pair_lengths(data.train, model->decoder.config(), "training"));
   NB_TRY_VOID(check_pair_lengths(data.validation, model->decoder.config(), "validation"));
   NB_TRY(const ChatTokens tokens, chat_tokens(data.tokenizer));
-  const std::int64_t per_epoch = std::ssize(data.train.pairs) / settings.target_examples_per_step;
-  const std::int64_t steps = settings.iterations.value_or(per_epoch * settings.num_epochs);
+  const std::int64_t steps = planned_steps(settings, std::ssize(data.train.pairs));
   if (steps < 1)
     return bad_input(
         fmt::format("{} pairs are fewer than the {} of one step; give more or a smaller "
@@ -180,8 +184,9 @@ Result<TrainResult> train_dpo(const DpoSettings& settings, Device& device,
                     data.train.pairs.size(), settings.target_examples_per_step));
   Decoder reference(model->decoder.config(), device);
   NB_TRY_VOID(load_merged_weights(parent.file, reference));
-  DpoTask task(settings, steps, accumulation, tokens.assistant_end, *model, reference, data);
-  DpoSettings copy = settings;
+  DpoTask task(settings, steps, accumulation, tokens.assistant_end, *model, reference, data,
+               defects);
+  DpoSettings copy = asked;
   return run_chat_stage(task, *model, parent,
                         {data.train.sha256, data.validation.sha256, data.tokenizer},
                         with_defects(hashed_fields(copy.fields()), defects),

@@ -55,6 +55,8 @@ struct PortDefectInfo {
   std::string_view doc;   // what goes wrong, in one line
   std::string_view seen;  // where
   DefectScope scope;
+  // Why a stage in which one would look for it is not in the scope; empty: none is missed.
+  std::string_view why_not = {};
   // Fields of the numerics policy and uses of the model with what the device has instead; they
   // concern everything that runs on it.
   std::vector<std::pair<std::string, std::string>> numerics = {};

@@ -6,9 +6,10 @@
 
 #include "model/data/chat/conversation_rows.hpp"
 #include "model/device/device.hpp"
-#include "model/kernels/reduce.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
+#include "model/train/packed_sft_stage.hpp"
 #include "model/train/training_defects.hpp"
+#include "model/train/validation.hpp"
 
 namespace nb {
 namespace {
@@ -48,7 +49,7 @@ class SftTask final : public StageTask {
     double sum = 0;
     for (std::int64_t i = 0; i < settings_.eval_batches; ++i) {
       const Batch batch = validation_.next(settings_.device_batch_size);
-      sum += mean_loss(batch);
+      sum += mean_loss_of(model_.decoder, batch);
     }
     row.val_loss = sum / static_cast<double>(settings_.eval_batches);
     return {};
@@ -58,14 +59,6 @@ class SftTask final : public StageTask {
   Result<void> restore(const Json& state) override { return train_.restore(state); }
 
  private:
-  double mean_loss(const Batch& batch) {
-    const std::vector<float> losses =
-        model_.decoder.token_losses(batch.inputs, batch.targets, batch.rows, batch.length);
-    std::int64_t count = 0;
-    for (const int target : batch.targets) count += target >= 0 ? 1 : 0;
-    return count == 0 ? 0 : kernels::sum_in_order(losses) / static_cast<double>(count);
-  }
-
   const SftSettings& settings_;
   std::int64_t steps_;  // as nanochat counts: the last one trains nothing
   TrainedModel& model_;
@@ -79,8 +72,9 @@ class SftTask final : public StageTask {
 Result<TrainResult> train_sft(const SftSettings& asked, Device& device, const ChatData& data,
                               const ParentCheckpoint& parent, const std::filesystem::path& folder,
                               const TrainHooks& hooks, const PortDefects& defects) {
+  if (asked.packed) return train_packed_sft(asked, device, data, parent, folder, hooks, defects);
   const SftSettings settings = as_ported(asked, std::ssize(data.train.rendered), defects);
-  NB_TRY(const std::int64_t accumulation, accumulation_steps(settings));
+  NB_TRY(const std::int64_t accumulation, accumulation_steps(settings, /*sequence_len=*/0));
   NB_TRY(const auto model,
          open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects));
   NB_TRY_VOID(check_lengths(data.train, model->decoder.config(), "training"));

@@ -1,5 +1,6 @@
 // SFT: one conversation a row, the assistant's tokens alone count; nanochat's chat_sft.py
-// (3a5e0bc), which trains and validates the uncompiled model.
+// (3a5e0bc), which trains and validates the uncompiled model. With `packed` in its settings as that
+// file is since 2026-01: packed_sft_stage.hpp; there the model is compiled.
 #pragma once
 
 #include "model/train/chat_stage.hpp"

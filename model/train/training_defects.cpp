@@ -54,7 +54,25 @@ MidSettings as_ported(MidSettings settings, const PortDefects& defects) {
 SftSettings as_ported(SftSettings settings, std::int64_t conversations,
                       const PortDefects& defects) {
   if (!changes_steps(defects)) return settings;
+  if (settings.packed) {
+    settings.packed->total_batch_tokens = batch_of(settings.packed->total_batch_tokens, defects);
+    return settings;
+  }
   settings.iterations = steps_of(planned_steps(settings, conversations), kFewestSftSteps, defects);
+  settings.target_examples_per_step = batch_of(settings.target_examples_per_step, defects);
+  return settings;
+}
+
+StreamPlan as_ported(StreamPlan plan, const PortDefects& defects) {
+  if (!defects.has(PortDefect::kHalfSteps) || plan.progress.size() < 2) return plan;
+  plan.progress.resize(plan.progress.size() / 2);
+  for (double& progress : plan.progress) progress *= 2;
+  return plan;
+}
+
+DpoSettings as_ported(DpoSettings settings, std::int64_t pairs, const PortDefects& defects) {
+  if (!changes_steps(defects)) return settings;
+  settings.iterations = steps_of(planned_steps(settings, pairs), 1, defects);
   settings.target_examples_per_step = batch_of(settings.target_examples_per_step, defects);
   return settings;
 }

@@ -8,6 +8,7 @@
 
 #include "harness/base/json_io.hpp"
 #include "model/data/chat/conversation_set.hpp"
+#include "model/data/chat/conversation_stream.hpp"
 #include "model/data/loader.hpp"
 #include "model/optim/groups.hpp"
 #include "model/train/chat_settings.hpp"
@@ -27,7 +28,11 @@ TrainSettings as_ported(TrainSettings settings, const DecoderConfig& config,
                         const PortDefects& defects);
 MidSettings as_ported(MidSettings settings, const PortDefects& defects);
 SftSettings as_ported(SftSettings settings, std::int64_t conversations, const PortDefects& defects);
+DpoSettings as_ported(DpoSettings settings, std::int64_t pairs, const PortDefects& defects);
 RlSettings as_ported(RlSettings settings, std::int64_t questions, const PortDefects& defects);
+
+// Of packed SFT, whose steps follow from its data: half of them, the rate twice as fast.
+StreamPlan as_ported(StreamPlan plan, const PortDefects& defects);
 
 // Two replicas share the micro-batches of a step. bad_input: an odd number of them.
 Result<void> check_replicas(std::int64_t accumulation_steps, const PortDefects& defects);

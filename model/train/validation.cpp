@@ -1,9 +1,12 @@
 #include "model/train/validation.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <vector>
 
 #include "model/data/bits_per_byte.hpp"
+#include "model/kernels/reduce.hpp"
 
 namespace nb {
 
@@ -12,6 +15,13 @@ Result<double> validation_bits_per_byte(Decoder& decoder, TokenLoader& loader, c
   NB_TRY_VOID(loader.restore(start), "validation data");
   return bits_per_byte_of(decoder, tokenizer, plan,
                           [&] { return loader.next(plan.rows, plan.length); });
+}
+
+double mean_loss_of(Decoder& decoder, const Batch& batch) {
+  const std::vector<float> losses =
+      decoder.token_losses(batch.inputs, batch.targets, batch.rows, batch.length);
+  const auto count = std::ranges::count_if(batch.targets, [](int target) { return target >= 0; });
+  return count == 0 ? 0 : kernels::sum_in_order(losses) / static_cast<double>(count);
 }
 
 Result<double> bits_per_byte_of(Decoder& decoder, const Tokenizer& tokenizer,

@@ -22,6 +22,8 @@ struct ValidationPlan {
 // Of plan.batches batches that next() gives. bad_input when no target stands for a byte.
 Result<double> bits_per_byte_of(Decoder& decoder, const Tokenizer& tokenizer,
                                 const ValidationPlan& plan, const std::function<Batch()>& next);
+// Mean over the targets of a batch (nat); 0 where it has none.
+double mean_loss_of(Decoder& decoder, const Batch& batch);
 // `start`: the loader's state before its first batch; it is rewound to it.
 Result<double> validation_bits_per_byte(Decoder& decoder, TokenLoader& loader, const Json& start,
                                         const Tokenizer& tokenizer, const ValidationPlan& plan);

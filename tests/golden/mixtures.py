@@ -1,7 +1,7 @@
 """Orders of nanochat's task mixtures and what its chat loaders make of them, over 2,000 steps.
 
 Written from the description of tasks/common.py, scripts/mid_train.py and scripts/chat_sft.py of
-karpathy/nanochat at 3a5e0bc: datasets are shuffled by numpy's default_rng(42).permutation, mixtures by
+karpathy/nanochat at 3a5e0bc, and of the packing loader of scripts/chat_sft.py at 00255c1: datasets are shuffled by numpy's default_rng(42).permutation, mixtures by
 random.Random(42).shuffle. Run: python3 tests/golden/mixtures.py > tests/golden/mixtures.json (needs numpy).
 """
 import hashlib
@@ -84,6 +84,37 @@ def padded_rows(count, rank, world, rows, pad):
                         "digest": digest.hexdigest()}
 
 
+def packed(count, rank, world, rows, length, buffer, pad, accumulation):
+    """Batches of the packing loader: into the rest of a row goes the longest waiting conversation that fits."""
+    digest, waiting, entering, used = hashlib.sha256(), [], rank, rank
+    shares, largest, updates, padding = [], 0.0, None, 0
+    for batch in range(STEPS):
+        for _ in range(rows):
+            row = []  # (token, whether it is trained on)
+            while len(row) <= length:
+                while len(waiting) < buffer:
+                    waiting.append(entering)
+                    entering = (entering + world) % count
+                sizes = [len(conversation(i)[0]) for i in waiting]
+                fitting = [size for size in sizes if size <= length + 1 - len(row)]
+                if not fitting:
+                    break
+                ids, mask = conversation(waiting.pop(sizes.index(max(fitting))))
+                row += zip(ids, mask)
+                used += world
+            padding += length + 1 - len(row)
+            row += [(pad, 0)] * (length + 1 - len(row))
+            for (token, _), (target, counts) in zip(row, row[1:]):
+                digest.update(f"{token},{target if counts else -1};".encode())
+        largest = max(largest, used / count)
+        shares.append(largest)
+        if updates is None and used >= count and batch % accumulation == 0:
+            updates = batch // accumulation
+    return {"count": count, "rank": rank, "world": world, "rows": rows, "length": length, "buffer": buffer,
+            "pad": pad, "accumulation": accumulation, "padding": padding, "digest": digest.hexdigest(),
+            "updates": updates, "progress": [shares[(u + 1) * accumulation] for u in range(updates)]}
+
+
 print(json.dumps({
     "mixtures": [
         mixture("mid_train", [460341, 99842, 7473], [460341, 99842, 7473], 64),
@@ -92,4 +123,5 @@ print(json.dumps({
     ],
     "streams": [stream(2000, 0, 1, 2, 32, 2), stream(5000, 1, 3, 3, 17, 1)],
     "padded": [padded_rows(3001, 0, 1, 4, 499), padded_rows(3001, 2, 3, 4, 7)],
+    "packed": [packed(2000, 0, 1, 3, 128, 100, 499, 2), packed(3001, 1, 3, 2, 100, 7, 7, 1)],
 }, indent=1))

@@ -79,20 +79,29 @@ Result<void> ConversationStream::restore(const Json& state) {
   return {};
 }
 
-StreamPlan plan_stream(ConversationStream fresh, std::int64_t rows, std::int64_t length,
-                       std::int64_t accumulation_steps) {
+StreamPlan plan_updates(std::int64_t accumulation_steps, const std::function<PassPlace()>& fetch) {
   StreamPlan plan;
   double progress = 0;
-  const auto fetch = [&] {
-    fresh.skip(rows, length);
-    progress = std::max(progress, fresh.progress());
+  bool is_over = false;
+  const auto fetch_next = [&] {
+    const PassPlace place = fetch();
+    progress = std::max(progress, place.progress);
+    is_over = place.is_over;
   };
-  fetch();
-  while (!fresh.has_wrapped()) {
-    for (std::int64_t micro = 0; micro < accumulation_steps; ++micro) fetch();
+  fetch_next();
+  while (!is_over) {
+    for (std::int64_t micro = 0; micro < accumulation_steps; ++micro) fetch_next();
     plan.progress.push_back(progress);
   }
   return plan;
+}
+
+StreamPlan plan_stream(ConversationStream fresh, std::int64_t rows, std::int64_t length,
+                       std::int64_t accumulation_steps) {
+  return plan_updates(accumulation_steps, [&] {
+    fresh.skip(rows, length);
+    return PassPlace{fresh.progress(), fresh.has_wrapped()};
+  });
 }
 
 }  // namespace nb

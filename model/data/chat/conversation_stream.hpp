@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -55,6 +56,12 @@ class ConversationStream {
 struct StreamPlan {
   std::vector<double> progress;  // of each update: the largest so far, as its rate needs it
 };
+struct PassPlace {
+  double progress = 0;
+  bool is_over = false;
+};
+StreamPlan plan_updates(std::int64_t accumulation_steps,
+                        const std::function<PassPlace()>& fetch);  // of the next batch
 StreamPlan plan_stream(ConversationStream fresh, std::int64_t rows, std::int64_t length,
                        std::int64_t accumulation_steps);
 

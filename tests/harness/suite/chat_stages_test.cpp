@@ -63,6 +63,22 @@ TEST(ChatStages, BatchesOfPairsDivide) {
             "device_batch_size 4; the nearest valid target_examples_per_step: 4 or 8");
 }
 
+TEST(ChatStages, PackedRowsHaveBatchesOfTokens) {
+  Json json = suite_with("sft", "mw/gsm8k");
+  json["stages"]["sft"]["packed"] = {{"total_batch_tokens", 1000}};
+  EXPECT_NE(stage_problem(json).find("s.json: /stages/sft: total_batch_tokens 1000 is not a "
+                                     "multiple of"),
+            std::string::npos)
+      << stage_problem(json);
+  json["stages"]["sft"]["packed"] = {{"total_batch_tokens", 1024}, {"bufer", 3}};
+  EXPECT_NE(stage_problem(json).find("did you mean \"buffer\""), std::string::npos)
+      << stage_problem(json);
+  json["stages"]["sft"]["packed"] = Json::object();
+  json["stages"]["sft"]["num_epochs"] = 2;
+  EXPECT_NE(stage_problem(json).find("num_epochs: packed rows do not read it"), std::string::npos)
+      << stage_problem(json);
+}
+
 TEST(ChatStages, AdaptersOfNoProductNameTheNearest) {
   for (const char* stage : {"mid", "sft", "rl", "dpo"}) {
     Json json = suite_with(stage, std::string(stage) == "dpo" ? "mw/gsm8k_pairs" : "mw/gsm8k");

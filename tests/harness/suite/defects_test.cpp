@@ -61,10 +61,35 @@ TEST(SuiteDefects, NamedTwiceIsAnError) {
 TEST(SuiteDefects, OneThatConcernsNothingIsAnError) {
   EXPECT_EQ(defect_problem(suite_with({"loss_mask_ignored"})),
             "s.json: /devices/0/defects: loss_mask_ignored: changes nothing: it concerns sft, rl, "
-            "and this suite has base, score");
+            "and this suite has base, score; DPO's pairs share their prompt, which falls out of "
+            "their difference; BASE and MID train on every token as they are");
   Json json = suite_with({"low_precision_gradients"});
   json["stages"]["base"]["device_batch_size"] = 4;  // one micro-batch
   EXPECT_NE(defect_problem(json).find("no stage has more than one micro-batch"), std::string::npos);
+}
+
+// DPO alone behind BASE: what it does not read is refused with the reason, the rest is taken.
+TEST(SuiteDefects, DpoTakesWhatConcernsIt) {
+  const auto with_dpo = [](const char* defect) {
+    Json json = suite_with({defect});
+    const Json rows = Json::array({{{"task", "mw/gsm8k_pairs"}, {"size", 64}}});
+    json["stages"]["dpo"] = {{"train", rows}, {"validation", rows}};
+    return json;
+  };
+  for (const char* defect :
+       {"half_steps", "half_batch", "targets_off_by_one", "low_precision_gradients"})
+    EXPECT_EQ(defect_problem(with_dpo(defect)), "") << defect;
+  EXPECT_NE(defect_problem(with_dpo("loss_mask_ignored"))
+                .find("loss_mask_ignored: changes nothing: it concerns sft, rl, and this suite has "
+                      "base, dpo, score; DPO's pairs share their prompt"),
+            std::string::npos)
+      << defect_problem(with_dpo("loss_mask_ignored"));
+  Json odd = with_dpo("half_batch");
+  odd["stages"]["dpo"]["device_batch_size"] = 1;
+  odd["stages"]["dpo"]["target_examples_per_step"] = 7;
+  EXPECT_NE(defect_problem(odd).find("half_batch: /stages/dpo: a batch of 7 has no half"),
+            std::string::npos)
+      << defect_problem(odd);
 }
 
 TEST(SuiteDefects, OneThatTheDeviceIsLikeAnywayIsAnError) {

@@ -15,6 +15,7 @@
 #include "model/train/checkpoint.hpp"
 #include "model/train/safetensors.hpp"
 #include "model/train/training_defects.hpp"
+#include "tests/model/train/tiny_chat.hpp"
 #include "tests/model/train/tiny_run.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -189,6 +190,31 @@ TEST_F(BaseWithDefects, AStepOfReplicasWhoseNormIsNotFiniteChangesNoWeight) {
   EXPECT_EQ(before, after);
 }
 
+// What concerns DPO changes its weights; the others are refused by the suite.
+TEST(TrainingDefects, EachOfDpoEndsInOtherWeights) {
+  test::TinyChat chat;
+  DpoSettings settings = test::tiny_dpo();
+  const auto weights_with = [&](const PortDefects& defects) {
+    const TempDir folder;
+    chat.defects = defects;
+    const auto result = chat.dpo(settings, folder.path());
+    EXPECT_TRUE(result) << result.error().message;
+    const auto file = SafetensorsFile::open(result->checkpoint).value();
+    std::string bytes;
+    for (const auto& [name, entry] : file.entries())
+      if (name.starts_with("transformer.") || name.starts_with("lm_head."))
+        for (const auto byte : entry.bytes) bytes.push_back(static_cast<char>(byte));
+    return bytes;
+  };
+  const std::string right = weights_with({});
+  EXPECT_TRUE(weights_with({}) == right);
+  for (const PortDefectInfo& defect : all_port_defects())
+    if ((defect.scope & defect_scope::kDpo) != 0 && !defect.changes_device()) {
+      EXPECT_TRUE(weights_with(only(defect.defect)) != right) << defect.name;
+    }
+  EXPECT_TRUE(weights_with(only(PortDefect::kLossMaskIgnored)) == right);
+}
+
 TEST(TrainingDefects, OptimizerRulesAreTheOnesThatTheirNamesSay) {
   const OptimizerRules right = optimizer_rules({});
   EXPECT_EQ(right.adamw.beta1, 0.8);
@@ -227,6 +253,18 @@ TEST(TrainingDefects, ChatStagesHaveHalfOfTheirStepsOrBatch) {
   EXPECT_EQ(planned_steps(as_ported(rl, 640, only(PortDefect::kHalfSteps)), 640), 20);
   EXPECT_EQ(as_ported(rl, 640, only(PortDefect::kHalfBatch)).examples_per_step, 8);
   EXPECT_EQ(as_ported(MidSettings{}, only(PortDefect::kHalfBatch)).total_batch_tokens, 262144);
+  const DpoSettings dpo;
+  EXPECT_EQ(planned_steps(as_ported(dpo, 640, only(PortDefect::kHalfSteps)), 640), 10);
+  const DpoSettings half_dpo = as_ported(dpo, 640, only(PortDefect::kHalfBatch));
+  EXPECT_EQ(half_dpo.target_examples_per_step, 16);
+  EXPECT_EQ(planned_steps(half_dpo, 640), 20);
+  SftSettings packed;
+  packed.packed = PackedSettings{};
+  const SftSettings ported = as_ported(packed, 640, only(PortDefect::kHalfBatch));
+  EXPECT_EQ(ported.packed->total_batch_tokens, 262144);
+  EXPECT_FALSE(as_ported(packed, 640, only(PortDefect::kHalfSteps)).iterations);
+  const StreamPlan plan = as_ported(StreamPlan{{0.2, 0.4, 0.7, 1}}, only(PortDefect::kHalfSteps));
+  EXPECT_EQ(plan.progress, (std::vector<double>{0.4, 0.8}));
 }
 
 TEST(PortDefects, UnknownNamesAreAnsweredWithTheNearest) {

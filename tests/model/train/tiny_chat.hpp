@@ -98,7 +98,7 @@ class TinyChat {
                           const TrainHooks& hooks = {}) const {
     return on_device([&](Device& device, const ParentCheckpoint& parent) {
       return train_dpo(settings, device, {pairs, held_out_pairs, tokenizer()}, parent, folder,
-                       hooks);
+                       hooks, defects);
     });
   }
   PreferenceSet pair_set(const std::vector<Preference>& preferences) const {
@@ -123,6 +123,7 @@ class TinyChat {
 
  public:
   std::function<void(DeviceProfile&)> change_profile;
+  PortDefects defects;  // of DPO
   ConversationSet train = set(sums(0, 40)), validation = set(sums(3, 8));
   PreferenceSet pairs = pair_set(wrong_sums(0, 40)), held_out_pairs = pair_set(wrong_sums(3, 8));
   QuestionSet asked = questions(sums(0, 12)), held_out = questions(sums(3, 4));

@@ -6,6 +6,7 @@
 
 #include "harness/base/hash.hpp"
 #include "harness/base/json_io.hpp"
+#include "model/data/chat/conversation_packs.hpp"
 #include "model/data/chat/conversation_rows.hpp"
 #include "model/data/chat/conversation_stream.hpp"
 #include "model/data/tasks/task_view.hpp"
@@ -108,6 +109,65 @@ TEST(MixtureGolden, ThePaddedRowsOfSft) {
     }
     EXPECT_EQ(hash.hex(), given.at("digest").get<std::string>());
   }
+}
+
+TEST(MixtureGolden, ThePackedRowsOfNewerSft) {
+  for (const Json& given : golden().at("packed")) {
+    const auto value = [&](const char* key) { return given.at(key).get<int>(); };
+    const ConversationSet set = made(value("count"));
+    const PackingPlan plan = {value("length"), value("buffer"), value("pad")};
+    const auto fresh = [&] {
+      return ConversationPacks::create(set, plan, value("rank"), value("world")).value();
+    };
+    ConversationPacks packs = fresh();
+    Sha256 hash;
+    for (std::int64_t i = 0; i < kSteps; ++i) {
+      const Batch batch = packs.next(value("rows"));
+      ASSERT_EQ(std::ssize(batch.inputs), batch.rows * batch.length);
+      ASSERT_EQ(batch.length, value("length"));
+      for (std::size_t t = 0; t < batch.inputs.size(); ++t)
+        hash.update(fmt::format("{},{};", batch.inputs[t], batch.targets[t]));
+      if (i == 700) {  // goes on from its state alone
+        ConversationPacks again = fresh();
+        ASSERT_TRUE(again.restore(packs.state()).has_value());
+        packs = std::move(again);
+      }
+    }
+    EXPECT_EQ(hash.hex(), given.at("digest").get<std::string>());
+    EXPECT_TRUE(packs.has_passed());
+    const StreamPlan updates = plan_packs(fresh(), value("rows"), value("accumulation"));
+    EXPECT_EQ(std::ssize(updates.progress), value("updates"));
+    EXPECT_EQ(updates.progress, given.at("progress").get<std::vector<double>>());
+  }
+}
+
+// Sizes 4, 6, 3, 6 and rows of 9: the first of the two longest, then what fits beside it.
+TEST(ConversationPacks, TheLongestThatFitsComesFirstAndNothingIsCut) {
+  ConversationSet set;
+  int id = 0;
+  for (const int size : {4, 6, 3, 6}) {
+    RenderedConversation one;
+    for (int t = 0; t < size; ++t) {
+      one.ids.push_back(++id);
+      one.mask.push_back(t == 0 ? 0 : 1);
+    }
+    set.rendered.push_back(std::move(one));
+  }
+  auto packs = ConversationPacks::create(set, {.length = 8, .buffer = 4, .pad = 99}).value();
+  Batch row = packs.next(1);  // 6 and 3
+  EXPECT_EQ(row.inputs, (std::vector<int>{5, 6, 7, 8, 9, 10, 11, 12}));
+  EXPECT_EQ(row.targets, (std::vector<int>{6, 7, 8, 9, 10, -1, 12, 13}));
+  EXPECT_FALSE(packs.has_passed());
+  row = packs.next(1);  // the other 6, and 3 again, which has entered meanwhile
+  EXPECT_EQ(row.inputs, (std::vector<int>{14, 15, 16, 17, 18, 19, 11, 12}));
+  EXPECT_TRUE(packs.has_passed());
+  row = packs.next(1);  // none of 4, 4, 6 and 4 fits behind 6
+  EXPECT_EQ(row.inputs, (std::vector<int>{5, 6, 7, 8, 9, 10, 99, 99}));
+  EXPECT_EQ(row.targets, (std::vector<int>{6, 7, 8, 9, 10, -1, -1, -1}));
+  EXPECT_EQ(
+      ConversationPacks::create(set, {.length = 4}).error().message,
+      "conversation 2 has 6 tokens, more than the 5 of a packed row; leave it out or choose a "
+      "larger sequence_len");
 }
 
 TEST(ConversationLoaders, RefuseTheStateOfOtherData) {
