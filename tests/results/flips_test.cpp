@@ -94,6 +94,22 @@ TEST(Flips, AFractionThatChangedIsLostOrWon) {
   EXPECT_FALSE(list.flips[1].lost);
 }
 
+// Another mark alone is no answer that flipped, however large the margin.
+TEST(Flips, AFractionThatChangedIsNoHardFlip) {
+  const auto item = [](const std::string& id, double value, float log_prob) {
+    ItemRecord one = fraction(id, value);
+    one.log_probs = {log_prob};
+    return one;
+  };
+  const RunRecords a = imported("a", {item("1", 0.5, -3), item("2", 1, -1), item("3", 0, -2)});
+  const RunRecords b = imported("b", {item("1", 0.25, -5), item("2", 0, -4), item("3", 0, -2)});
+  const Comparison compared = compare_runs(a, b, PairAcross::kDevices);
+  const Margins& margins = compared.pairs.at(0).items.at(0).margins;
+  EXPECT_EQ(margins.size(), 3U);
+  ASSERT_EQ(margins.flips().size(), 1U);
+  EXPECT_EQ(margins.largest()[0].item, "2");
+}
+
 // B has two samples of the item; its first is as A's, so nothing changed.
 TEST(Flips, SidesAreComparedByAsManySamplesAsBothHave) {
   const RunRecords a = imported("a", {fraction("1", 1), fraction("2", 0)});
