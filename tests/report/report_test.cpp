@@ -93,6 +93,25 @@ TEST(Report, WritesEveryFileAndOneSelfContainedPage) {
     }
 }
 
+// More flips than are kept in memory or written at once.
+TEST(Report, EveryFlipIsInTheTable) {
+  FakeRun run;
+  for (const char* device : {"ascend_910b3", "h100_sxm"}) {
+    const bool first = device[0] == 'a';
+    run.add_evaluation(device, 1, "w", {{"mw/facts", 6000, [=](int) { return first; }}},
+                       [](Record& record) { record.trained_on = "h100_sxm"; });
+  }
+  const RunRecords records = run.read();
+  const ReportInput input{"smoke", &records, device_comparisons(records), {}, {}};
+  const test::TempDir dir;
+  const auto files = write_report(input, dir / "r");
+  ASSERT_TRUE(files) << files.error().message;
+  const auto table = read_csv(dir / "r/csv/flips.csv");
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->rows.size(), 6000U);
+  EXPECT_EQ(table->rows.back().at(*table->column("row")), "6000");
+}
+
 // Names, numbers and commands are the same; nothing but them is English.
 TEST(Report, ChineseHasEverySectionAndTheSameNumbers) {
   FakeRun run;
