@@ -10,6 +10,7 @@
 
 #include "results/findings.hpp"
 #include "results/format.hpp"
+#include "results/gate_costs.hpp"
 #include "results/gate_imported.hpp"
 #include "results/gate_judge.hpp"
 #include "results/gate_scoring.hpp"
@@ -185,6 +186,7 @@ void judge_metric(Gate& gate, const RecordPair& pair, const Metric& a) {
   }
   if (!judgeable(gate, where, a, b)) return;
   if (a.clock == Clock::kSim) {
+    if (wrote_otherwise(old, fresh)) return;  // add_cost_tests
     TaskVerdict v;
     v.metric = a.name;
     v.where = where;
@@ -302,6 +304,27 @@ void add_seed_test(Gate& gate, const SeedDifference& group) {
   gate.seeds.push_back(std::move(test));
 }
 
+void add_cost_tests(Gate& gate) {
+  CostTests costs = cost_tests(gate.comparison);
+  for (SeedTest& test : costs.tests) {
+    const auto is_first = [&](double value) { return value == test.base.front(); };
+    if (test.paired ? test.base == test.candidate
+                    : std::ranges::all_of(test.base, is_first) &&
+                          std::ranges::all_of(test.candidate, is_first)) {
+      gate.add(test.verdict.metric, test.verdict.where, Verdict::kPass, "identical",
+               "equal to the last bit");
+      continue;
+    }
+    if (const auto card = gate.policy.spread_of(test.verdict.where, test.verdict.metric))
+      test.noise = noise_of_card(card->sd, card->seeds);
+    else if (test.base.size() >= 3)
+      test.noise = noise_of_seeds(test.base, test.unit, 0);
+    if (test.one_value) test.noise = noise_of_peak(test.noise, test.base);
+    gate.seeds.push_back(std::move(test));
+  }
+  std::ranges::move(costs.notes, std::back_inserter(gate.result.notes));
+}
+
 void judge_unmatched(Gate& gate, const UnmatchedSeeds& nodes) {
   const Record& first = nodes.a[0]->record;
   Record node = first;
@@ -314,8 +337,11 @@ void judge_unmatched(Gate& gate, const UnmatchedSeeds& nodes) {
   for (const StoredRecord* stored : nodes.b)
     if (const std::string reason = incomparable_because(first, stored->record); !reason.empty())
       return gate.add("", describe(node), Verdict::kIncomparable, "record", reason);
+  const bool same_work = std::ranges::none_of(nodes.b, [&](const StoredRecord* stored) {
+    return wrote_otherwise(first, stored->record);  // else add_cost_tests
+  });
   for (const Metric& metric : first.metrics) {
-    if (metric.clock != Clock::kSim || !metric.value) continue;
+    if (metric.clock != Clock::kSim || !metric.value || !same_work) continue;
     for (const StoredRecord* stored : nodes.b) {
       const Metric* other = deterministic(stored->record, metric.name);
       if (other == nullptr || !other->value) continue;
@@ -389,7 +415,7 @@ void drop_single_values(Gate& gate) {
   std::erase_if(gate.seeds, [&](const SeedTest& test) {
     if (!test.one_value || test.verdict.verdict != Verdict::kInconclusive) return false;
     gate.note(test.verdict.metric, test.verdict.where,
-              "the value of a single step, judged only beyond seed noise");
+              "a single step decides it, judged only beyond seed noise");
     return true;
   });
 }
@@ -444,6 +470,7 @@ GateResult gate(const Comparison& comparison, const GatePolicy& policy,
     gate.add("", describe(stored->record), Verdict::kError, "record",
              "the candidate has no such record");
   for (const SeedDifference& group : comparison.seeds) add_seed_test(gate, group);
+  add_cost_tests(gate);
   judge_curves(gate);
   judge_identical_seeds(gate);
   const auto tasks = tasks_of(comparison);

@@ -12,8 +12,10 @@ inline constexpr const char* kValBpb = "val_bpb";         // bit/byte, lower
 inline constexpr const char* kTrainLoss = "train_loss";   // nat, lower; last step
 inline constexpr const char* kStepTime = "step_time_ns";  // ns, lower, clock sim; median step
 inline constexpr const char* kThroughput =
-    "throughput_tok_s";  // tok/s, higher, clock sim (or host)
+    "throughput_tok_s";                                     // tok/s, higher, clock sim (or host)
+inline constexpr const char* kTrainTime = "train_time_ns";  // ns, lower, clock sim; all steps
 inline constexpr const char* kPeakMemory = "peak_memory_bytes";  // byte, lower, clock sim
+inline constexpr const char* kTokens = "tokens";                 // token; trained on in all steps
 inline constexpr const char* kMfu = "mfu";                       // 1, higher, clock sim
 // Evaluation (kind "eval"), named "<task>/<metric>"; a composite ("core") is named as its task
 // alone.

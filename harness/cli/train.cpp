@@ -17,6 +17,7 @@
 #include "harness/run/step_profile.hpp"
 #include "harness/suite/load.hpp"
 #include "results/format.hpp"
+#include "results/metric_names.hpp"
 #include "results/store.hpp"
 
 namespace nb::cli {
@@ -135,8 +136,8 @@ std::string record_text(const Record& record) {
   add("peak memory", "peak_memory_bytes", "sim");
   if (const Metric* one = metric(record.host_metrics, "train_host_time_s")) {
     row("training took", "host", human_time_ns(*one->value * 1e9));
-    const Metric* tokens = metric(record.metrics, "tokens");
-    const Metric* all = metric(record.metrics, "train_time_ns");
+    const Metric* tokens = metric(record.metrics, metric::kTokens);
+    const Metric* all = metric(record.metrics, metric::kTrainTime);
     if (tokens != nullptr && all != nullptr && all->n == one->n)
       row("throughput with validation", "host", human_rate(*tokens->value / *one->value, "tok/s"));
   }

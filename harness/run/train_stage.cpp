@@ -136,7 +136,7 @@ void add_metrics(const TrainResult& result, std::int64_t validated, const Device
   if (result.replica_mismatch_step)
     metrics.push_back(
         counted("replica_mismatch_step", static_cast<double>(*result.replica_mismatch_step), "1"));
-  metrics.push_back(counted("tokens", static_cast<double>(result.tokens), "token"));
+  metrics.push_back(counted(metric::kTokens, static_cast<double>(result.tokens), "token"));
   metrics.push_back(counted("parameters", static_cast<double>(result.param_count), "1"));
   if (result.adapter_param_count > 0)
     metrics.push_back(
@@ -147,7 +147,8 @@ void add_metrics(const TrainResult& result, std::int64_t validated, const Device
   metrics.push_back(
       simulated(metric::kThroughput, result.throughput_tok_s, "tok/s", Direction::kHigher, n));
   metrics.push_back(simulated(metric::kMfu, result.mfu, "1", Direction::kHigher, n));
-  metrics.push_back(simulated("train_time_ns", result.train_time_ns, "ns", Direction::kLower, n));
+  metrics.push_back(
+      simulated(metric::kTrainTime, result.train_time_ns, "ns", Direction::kLower, n));
   metrics.push_back(simulated(metric::kPeakMemory, static_cast<double>(result.peak_allocated_bytes),
                               "byte", Direction::kLower));
   metrics.push_back(simulated("peak_reserved_bytes",

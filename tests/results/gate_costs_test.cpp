@@ -1,0 +1,132 @@
+// Simulated costs of trainings with RL, whose batches are what the model wrote.
+#include "results/gate_costs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "results/gate.hpp"
+#include "results/metric_names.hpp"
+#include "tests/results/fake_run.hpp"
+
+namespace nb {
+namespace {
+
+using test::FakeRun;
+using test::metric_of;
+
+// A training of `stage` that took `tokens` tokens at `rate` tokens per simulated second.
+void add_stage(FakeRun& run, std::int64_t seed, const std::string& stage, double tokens,
+               double rate, double memory = 1e9) {
+  run.add_training("ascend_910b3", seed, 1.5, 1e-9 * tokens, [&](Record& record) {
+    *record.settings = Json::object({{"stage", stage}});
+    record.metrics = {
+        metric_of(metric::kTokens, tokens, "token", Direction::kNone),
+        metric_of(metric::kThroughput, rate, "tok/s", Direction::kHigher, Clock::kSim),
+        metric_of(metric::kTrainTime, tokens / rate, "ns", Direction::kLower, Clock::kSim),
+        metric_of(metric::kPeakMemory, memory, "byte", Direction::kLower, Clock::kSim)};
+  });
+}
+
+// Five seeds; their tokens and rates differ as those of rollouts do.
+void add_five(FakeRun& run, std::int64_t first_seed, const std::string& stage, double faster = 1,
+              double longer = 0, std::int64_t order = 3) {
+  for (std::int64_t i = 0; i < 5; ++i) {
+    const double apart = static_cast<double>((i * order) % 5);
+    add_stage(run, first_seed + i, stage, 580000 + 900 * apart + longer,
+              faster * (16700 + 60 * apart));
+  }
+}
+
+const TaskVerdict* verdict_on(const GateResult& result, const std::string& metric) {
+  const auto at =
+      std::ranges::find_if(result.verdicts, [&](const auto& v) { return v.metric == metric; });
+  return at == result.verdicts.end() ? nullptr : &*at;
+}
+
+bool notes_that_tokens_differ(const GateResult& result) {
+  return std::ranges::any_of(result.notes, [](const std::string& note) {
+    return note.find("different numbers of tokens") != std::string::npos;
+  });
+}
+
+// Found on healthy nights of other seeds: every second one was red, by the length of its answers.
+TEST(GateCosts, LongerAnswersOfAHealthyNightAreNotRed) {
+  for (const std::int64_t first_seed : {1, 6}) {  // paired by seed, and as groups
+    FakeRun base, longer;
+    add_five(base, 1, "rl");
+    add_five(longer, first_seed, "rl", .9999, 700, 2);
+    for (const bool is_reversed : {false, true}) {
+      const GateResult result =
+          is_reversed ? gate(longer.read(), base.read()) : gate(base.read(), longer.read());
+      EXPECT_EQ(result.exit_code, 0) << gate_text(result);
+      ASSERT_NE(verdict_on(result, metric::kThroughput), nullptr);
+      EXPECT_EQ(verdict_on(result, metric::kThroughput)->test, "seeds");
+      EXPECT_EQ(verdict_on(result, metric::kTrainTime), nullptr) << "it goes with the tokens";
+      EXPECT_EQ(verdict_on(result, metric::kPeakMemory)->verdict, Verdict::kPass) << "equal";
+      EXPECT_TRUE(notes_that_tokens_differ(result)) << gate_text(result);
+    }
+  }
+}
+
+TEST(GateCosts, ASlowerGenerationIsRed) {
+  for (const std::int64_t first_seed : {1, 6}) {
+    FakeRun base, slower;
+    add_five(base, 1, "rl");
+    add_five(slower, first_seed, "rl", .9, 700);
+    const GateResult result = gate(base.read(), slower.read());
+    EXPECT_EQ(result.exit_code, 1) << gate_text(result);
+    EXPECT_EQ(verdict_on(result, metric::kThroughput)->verdict, Verdict::kRegressed);
+  }
+}
+
+TEST(GateCosts, PeakMemoryIsRedOnlyBeyondWhatTheLongestAnswersExplain) {
+  const auto night = [](FakeRun& run, std::int64_t first_seed, double memory) {
+    for (std::int64_t i = 0; i < 5; ++i)
+      add_stage(run, first_seed + i, "rl",
+                580000 + 900 * static_cast<double>((i * 3) % 5) + static_cast<double>(first_seed),
+                16700 + 60 * static_cast<double>((i * 3) % 5), memory);
+  };
+  FakeRun base, shorter, doubled;
+  night(base, 1, 40.6e6);
+  night(shorter, 6, 40.1e6);
+  night(doubled, 6, 81.2e6);
+  EXPECT_EQ(gate(base.read(), shorter.read()).exit_code, 0)
+      << gate_text(gate(base.read(), shorter.read()));
+  const GateResult red = gate(base.read(), doubled.read());
+  EXPECT_EQ(red.exit_code, 1) << gate_text(red);
+  EXPECT_EQ(verdict_on(red, metric::kPeakMemory)->verdict, Verdict::kRegressed);
+}
+
+TEST(GateCosts, EqualWorkIsJudgedExactly) {
+  FakeRun base, slower;
+  add_stage(base, 1, "rl", 580000, 16700);
+  add_stage(slower, 1, "rl", 580000, 16699);
+  const GateResult result = gate(base.read(), slower.read());
+  EXPECT_EQ(result.exit_code, 1) << gate_text(result);
+  EXPECT_EQ(verdict_on(result, metric::kThroughput)->test, "exact");
+  EXPECT_FALSE(notes_that_tokens_differ(result));
+}
+
+TEST(GateCosts, OtherBatchesOfAnyOtherStageStayExact) {
+  FakeRun base, other;
+  add_five(base, 1, "sft");
+  add_five(other, 1, "sft", .9999, 700);
+  const GateResult result = gate(base.read(), other.read());
+  EXPECT_EQ(result.exit_code, 1) << gate_text(result);
+  EXPECT_EQ(verdict_on(result, metric::kThroughput)->test, "exact");
+  EXPECT_EQ(verdict_on(result, metric::kTrainTime)->verdict, Verdict::kRegressed);
+}
+
+TEST(GateCosts, OneSeedCannotTell) {
+  FakeRun base, other;
+  add_stage(base, 1, "rl", 580000, 16700);
+  add_stage(other, 1, "rl", 580700, 16690);
+  const GateResult result = gate(base.read(), other.read());
+  EXPECT_EQ(result.exit_code, 0) << gate_text(result);
+  EXPECT_EQ(verdict_on(result, metric::kThroughput)->verdict, Verdict::kInconclusive);
+}
+
+}  // namespace
+}  // namespace nb
