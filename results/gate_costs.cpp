@@ -6,19 +6,27 @@
 #include <nlohmann/json.hpp>
 
 #include "results/metric_names.hpp"
+#include "results/record.hpp"
 
 namespace nb {
 namespace {
 
 const Metric* measured(const Record& record, const std::string& name) {
-  for (const Metric& metric : record.metrics)
-    if (metric.name == name) return metric.value ? &metric : nullptr;
-  return nullptr;
+  const Metric* found = find_metric(record, name);
+  return found != nullptr && found->value ? found : nullptr;
 }
 
 bool is_rl(const Record& record) {
   return record.kind == "train" && record.status == "ok" && record.settings->is_object() &&
          record.settings->value("stage", Json()) == "rl";
+}
+
+// What was asked of RL, whatever the seed: steps, questions, samples, limits.
+Json recipe(const Record& record) {
+  const Json& settings = *record.settings;
+  Json asked = {settings.value("rl", Json()), settings.value("effective", Json())};
+  if (asked[0].is_object()) asked[0].erase("seed");
+  return asked;
 }
 
 struct Sides {
@@ -69,7 +77,7 @@ SeedNoise noise_of_peak(const std::optional<SeedNoise>& of_seeds, const std::vec
 }
 
 bool wrote_otherwise(const Record& a, const Record& b) {
-  if (!is_rl(a) || !is_rl(b)) return false;
+  if (!is_rl(a) || !is_rl(b) || recipe(a) != recipe(b)) return false;
   const Metric *old = measured(a, metric::kTokens), *fresh = measured(b, metric::kTokens);
   return old != nullptr && fresh != nullptr && *old->value != *fresh->value;
 }

@@ -11,7 +11,8 @@
 
 namespace nb {
 
-// Both train with RL, and their models wrote different numbers of tokens.
+// Both train with RL of the same recipe (steps, samples, limits), and their models wrote different
+// numbers of tokens. Under another recipe a cost differs by what was asked: that stays exact.
 bool wrote_otherwise(const Record& a, const Record& b);
 
 // For each RL node any of whose pairs wrote otherwise: simulated throughput and peak memory over

@@ -109,6 +109,24 @@ TEST(GateCosts, EqualWorkIsJudgedExactly) {
   EXPECT_FALSE(notes_that_tokens_differ(result));
 }
 
+TEST(GateCosts, AnotherRecipeIsNoOtherLengthOfAnswers) {
+  const auto asked = [](FakeRun& run, int samples, double tokens) {
+    run.add_training("ascend_910b3", 1, 1.5, 1e-9 * tokens, [&](Record& record) {
+      *record.settings = {{"stage", "rl"}, {"rl", {{"num_samples", samples}, {"seed", samples}}}};
+      record.metrics = {
+          metric_of(metric::kTokens, tokens, "token", Direction::kNone),
+          metric_of(metric::kTrainTime, tokens, "ns", Direction::kLower, Clock::kSim)};
+    });
+  };
+  FakeRun base, doubled;
+  asked(base, 8, 580000);
+  asked(doubled, 16, 1160000);
+  const GateResult result = gate(base.read(), doubled.read());
+  EXPECT_EQ(result.exit_code, 1) << gate_text(result);
+  ASSERT_NE(verdict_on(result, metric::kTrainTime), nullptr);
+  EXPECT_EQ(verdict_on(result, metric::kTrainTime)->verdict, Verdict::kRegressed);
+}
+
 TEST(GateCosts, OtherBatchesOfAnyOtherStageStayExact) {
   FakeRun base, other;
   add_five(base, 1, "sft");
