@@ -50,9 +50,9 @@ std::string failures_of(const Validation& validation) {
     if (!figure.holds()) failing.push_back(figure.name);
   for (const SideRow& side : validation.sides)
     if (side.side == Side::kWrong) failing.push_back("side of the GPU: " + side.id);
-  return fmt::format("{} do not hold: {}",
+  return fmt::format("{} {} not hold: {}",
                      count_text(static_cast<long long>(failing.size()), "figure"),
-                     fmt::join(failing, "; "));
+                     failing.size() == 1 ? "does" : "do", fmt::join(failing, "; "));
 }
 
 }  // namespace

@@ -74,6 +74,8 @@ Result<std::vector<MeasuredMemory>> measured_memories(std::span<const Calibratio
           fmt::format("{}: static_mib and peak_mib are needed for memory_use {}", row.where, use));
     memory.is_plain = use == "plain";
     memory.is_first_peak = row.text("peak_of") == "first";
+    memory.job.run.reuse_fp32_param = row.text("reuse_fp32_param") == "1";
+    memory.job.run.adam_copies_gradient = row.text("adam") == "npu_apply_adam_w";
     memory.static_bytes = *standing * kMiB;
     memory.peak_bytes = *peak * kMiB;
     memories.push_back(std::move(memory));

@@ -52,6 +52,11 @@ struct MegatronRun {
   // Off: the weight gradient is stored in 16 bits, then added to the fp32 one by another kernel.
   // Every script of aeeeeeep/ModelLink has --no-gradient-accumulation-fusion.
   bool fused_gradient_accumulation = false;
+  // MindSpeed's --reuse-fp32-param: the 16-bit parameter is half of its fp32 master.
+  bool reuse_fp32_param = false;
+  // Adam is torch_npu.npu_apply_adam_w, which MindSpeed called before commit cbe43635 (April 2025):
+  // an operator that takes no view, so each gradient, a view of one buffer, is copied first.
+  bool adam_copies_gradient = false;
 
   // Share of a stage's layers whose forward pass is computed again.
   double recomputed_share(std::int64_t layers) const {

@@ -6,7 +6,6 @@
 
 #include "model/device/calibration.hpp"
 #include "model/predict/dense_rows.hpp"
-#include "model/predict/megatron_memory.hpp"
 
 namespace nb {
 namespace {
@@ -87,64 +86,6 @@ TEST(MegatronJob, NamedModelsAreThoseOfTheRows) {
     ++compared;
   }
   EXPECT_GE(compared, 12);
-}
-
-TEST(MegatronMemory, ADistributedOptimizerSharesTwelveBytes) {
-  MegatronJob job = llama2_7b();
-  job.run.ranks = 1, job.run.pp = 1, job.run.global_batch = 1;
-  const auto parameters = static_cast<double>(job.model.parameter_count());
-  EXPECT_NEAR(megatron_memory(job).static_bytes, 18 * parameters, 1);
-  job.run.ranks = 4, job.run.global_batch = 4, job.run.distributed_optimizer = true;
-  EXPECT_NEAR(megatron_memory(job).static_bytes, 9 * parameters, 1);
-}
-
-// Megatron-LM's table of the distributed optimizer: fp16 gradients 20 and 4 + 16 / d bytes.
-TEST(MegatronMemory, HalfPrecisionGradientsHaveACopyInTheOptimizer) {
-  MegatronJob job = llama2_7b();
-  job.run.is_fp16 = true;
-  job.run.ranks = 1, job.run.pp = 1, job.run.global_batch = 1;
-  const auto parameters = static_cast<double>(job.model.parameter_count());
-  EXPECT_NEAR(megatron_memory(job).static_bytes, 20 * parameters, 1);
-  job.run.ranks = 4, job.run.global_batch = 4, job.run.distributed_optimizer = true;
-  EXPECT_NEAR(megatron_memory(job).static_bytes, 8 * parameters, 1);
-}
-
-// zero_grad drops the fp32 copies before the forward pass, so that activations never meet them.
-TEST(MegatronMemory, HalfPrecisionsGradientCopiesAreGoneWhenActivationsPeak) {
-  MegatronJob job = llama2_7b();
-  job.run.ranks = 1, job.run.pp = 1, job.run.global_batch = 8, job.run.micro_batch = 8;
-  const auto parameters = static_cast<double>(job.model.parameter_count());
-  const MegatronMemory bf16 = megatron_memory(job);
-  job.run.is_fp16 = true;
-  const MegatronMemory fp16 = megatron_memory(job);
-  // 16 bytes beside them, 18 of bf16, which has its fp32 gradients always.
-  EXPECT_NEAR(fp16.steady_peak_bytes, bf16.steady_peak_bytes - 2 * parameters, 1);
-  EXPECT_NEAR(fp16.first_peak_bytes, bf16.first_peak_bytes - 2 * parameters, 1);
-  EXPECT_GT(fp16.steady_peak_bytes, fp16.static_bytes);
-}
-
-// With hardly any activations the first step's peak is Adam's work on the table of 32000 x 4096.
-TEST(MegatronMemory, TheFirstStepEndsWithTheLargestTensor) {
-  MegatronJob job = llama2_7b();
-  job.run.ranks = 1, job.run.pp = 1, job.run.global_batch = 1;
-  job.run.sequence_len = 16;
-  const MegatronMemory memory = megatron_memory(job);
-  EXPECT_NEAR(memory.first_peak_bytes - memory.static_bytes, 4.0 * 32000 * 4096, 1);
-}
-
-// Two rows of the table whose configuration has nothing that the closed form lacks.
-TEST(MegatronMemory, StaticMemoryIsThatOfTheRecords) {
-  const auto rows = measured_memories("megatron_ci");
-  ASSERT_TRUE(rows.has_value()) << rows.error().message;
-  int seen = 0;
-  for (const MeasuredMemory& row : *rows) {
-    if (!row.job.name.starts_with("llama2_tp1_pp8_patch_gloo") &&
-        !row.job.name.starts_with("llama2_tp2_pp1_ha_save"))
-      continue;
-    EXPECT_NEAR(megatron_memory(row.job).static_bytes / row.static_bytes, 1, 0.012) << row.job.name;
-    ++seen;
-  }
-  EXPECT_EQ(seen, 2);
 }
 
 }  // namespace
