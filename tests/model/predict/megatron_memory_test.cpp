@@ -73,7 +73,8 @@ TEST(MegatronMemory, StaticMemoryIsThatOfTheRecords) {
   EXPECT_EQ(seen, 2);
 }
 
-// MindSpeed's docs/features/reuse-fp32-param.md: 2 bytes a parameter less, or 2 / d.
+// Ascend/MindSpeed at 2.3.0_core_r0.12.1, docs/features, reuse-fp32-param: 2 bytes a parameter
+// less, or 2 / d.
 TEST(MegatronMemory, AReusedMasterSavesTwoBytes) {
   MegatronJob job = llama2_on_one_card();
   job.run.reuse_fp32_param = true;
