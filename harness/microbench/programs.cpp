@@ -29,6 +29,7 @@ constexpr std::array kPrograms = {
     Program{"optimizer", register_optimizer}, Program{"all_reduce", register_all_reduce},
     Program{"step", register_step},           Program{"engine", register_engine},
     Program{"tokenizer", register_tokenizer}, Program{"oracle", register_oracle},
+    Program{"predict", register_predict},
 };
 
 Result<void> set_pattern_off(const std::string& name) {

@@ -20,6 +20,7 @@ void register_all_reduce(const MicrobenchRequest& request, const DeviceProfile& 
 void register_engine(const MicrobenchRequest& request, const DeviceProfile& profile);
 void register_step(const MicrobenchRequest& request, const DeviceProfile& profile);
 void register_oracle(const MicrobenchRequest& request, const DeviceProfile& profile);
+void register_predict(const MicrobenchRequest& request, const DeviceProfile& profile);
 void register_tokenizer(const MicrobenchRequest& request, const DeviceProfile& profile);
 
 // Runs the request's group in this process and writes Google Benchmark's JSON to stdout. Once in a

@@ -13,6 +13,7 @@ constexpr MicrobenchmarkGroup kGroups[] = {
     {"step", "one training step of a small GPT"},
     {"tokenizer", "encoding of generated text, and of novels under GPT-2's vocabulary"},
     {"oracle", "our fp32 kernels against OpenBLAS: 20 training steps, 200 scored items"},
+    {"predict", "a dry run of a training step at full scale"},
     {"engine", "prefill, decoding and few-shot scoring with a small GPT"},
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "harness/base/check.hpp"
 
@@ -50,12 +51,18 @@ void BlockMap::index_free(Map::iterator it) {
   Free& free = free_of(it->second.pool);
   const FreeBlock entry = {it->second.size, it->first, it};
   it->second.free_since = searches_[static_cast<std::size_t>(it->second.pool)];
-  free.insert(std::lower_bound(free.begin(), free.end(), entry), entry);
+  if (spare_.empty()) {
+    free.insert(entry);
+    return;
+  }
+  spare_.back().value() = entry;
+  free.insert(std::move(spare_.back()));
+  spare_.pop_back();
 }
 void BlockMap::unindex_free(Map::iterator it) {
   Free& free = free_of(it->second.pool);
   const FreeBlock entry = {it->second.size, it->first, it};
-  free.erase(std::lower_bound(free.begin(), free.end(), entry));
+  spare_.push_back(free.extract(entry));
 }
 
 BlockMap::Map::iterator BlockMap::cut(Map::iterator it, std::uint64_t size) {
@@ -84,7 +91,7 @@ std::uint64_t BlockMap::unmapped_after(Map::const_iterator it) const {
 std::optional<BlockMap::Place> BlockMap::take(std::uint64_t rounded) {
   ++searches_[static_cast<std::size_t>(pool_of(rounded))];
   const auto& free = free_of(pool_of(rounded));
-  auto best = std::lower_bound(free.begin(), free.end(), FreeBlock{rounded, 0, {}});
+  auto best = free.lower_bound(FreeBlock{rounded, 0, {}});
   if (best == free.end()) return std::nullopt;
   const auto serves = [&](const FreeBlock& entry) {
     if (rounded < rules_.max_split_bytes) return entry.size < rules_.max_split_bytes;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "model/device/memory.hpp"
@@ -74,7 +75,8 @@ class BlockMap {
       return size != other.size ? size < other.size : address < other.address;
     }
   };
-  using Free = std::vector<FreeBlock>;  // sorted; few at any time, so nothing is faster
+  // A few, but thousands while the optimizer of a deep model runs.
+  using Free = std::set<FreeBlock>;
   bool should_split(const Block& block, std::uint64_t rounded) const;
   std::uint64_t granule(PoolKind pool) const;
   Place take_block(Map::iterator it, std::uint64_t rounded);
@@ -93,7 +95,8 @@ class BlockMap {
   std::uint64_t address_space_bytes_;
   std::uint64_t next_address_;
   Map blocks_;
-  std::array<Free, 2> free_;  // mapped ones, of each pool
+  std::array<Free, 2> free_;            // mapped ones, of each pool
+  std::vector<Free::node_type> spare_;  // emptied places of free_, to be filled again
   std::array<std::uint64_t, 2> searches_{};
 };
 

@@ -57,14 +57,14 @@ BlockMap::Released BlockMap::release_oversize(std::uint64_t rounded) {
   if (rules_.max_split_bytes == kNoLimit || rules_.expandable_segments) return {};
   const Free& free = free_of(pool_of(rounded));
   const std::uint64_t wanted = std::max(rounded, rules_.max_split_bytes);
-  const auto first = std::lower_bound(free.begin(), free.end(), FreeBlock{wanted, 0, {}});
+  const auto first = free.lower_bound(FreeBlock{wanted, 0, {}});
   if (first != free.end())
     return is_whole_segment(first->place) ? Released{release_segment(first->place), true}
                                           : Released{};
   Released released;
   while (!free.empty() && released.size_bytes < wanted &&
-         free.back().size >= rules_.max_split_bytes && is_whole_segment(free.back().place))
-    released.size_bytes += release_segment(free.back().place);
+         free.rbegin()->size >= rules_.max_split_bytes && is_whole_segment(free.rbegin()->place))
+    released.size_bytes += release_segment(free.rbegin()->place);
   released.is_enough = released.size_bytes >= wanted;
   return released;
 }

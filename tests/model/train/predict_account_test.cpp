@@ -49,6 +49,21 @@ TEST(PredictAccount, ClassesAndLimitersAddUpToTheStepToTheNanosecond) {
   }
 }
 
+// What a prediction costs follows from the kernels that it prices: a layer has as many as the next,
+// and of equal micro-batches only so many are run (`predict` in harness/microbench times it).
+TEST(PredictAccount, KernelsGrowInAStraightLineWithTheLayers) {
+  std::vector<std::int64_t> kernels;
+  for (const std::int64_t depth : {2, 4, 6, 8}) {
+    PredictSettings settings = account_settings(TrainingStage::kBase);
+    settings.depth = depth;
+    const auto p = predict(settings, *load_profile("ascend_910b3"));
+    ASSERT_TRUE(p) << p.error().message;
+    kernels.push_back(static_cast<std::int64_t>(p->account.launch_count()));
+  }
+  EXPECT_EQ(kernels[2] - kernels[1], kernels[1] - kernels[0]);
+  EXPECT_EQ(kernels[3] - kernels[2], kernels[1] - kernels[0]);
+}
+
 // On one card nobody waits for another one.
 TEST(PredictAccount, OneCardDoesNotCommunicate) {
   PredictSettings settings = account_settings(TrainingStage::kBase);
