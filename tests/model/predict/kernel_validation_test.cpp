@@ -78,6 +78,17 @@ TEST(MemoryValidation, RecordsOfEveryJobHaveBothPredictions) {
   ASSERT_TRUE(memory.has_value()) << memory.error().message;
   EXPECT_EQ(memory->standing.rows.size(), memory->peak.rows.size());
   EXPECT_GE(errors_in(memory->standing, &ValidationRow::error, RowUse::kFit).size(), 6U);
+  // Which Adam a record had, of which step its peak is, and whether its master was reused.
+  for (const double error : errors_in(memory->peak, &ValidationRow::error, RowUse::kFit))
+    EXPECT_NEAR(error, 0, 0.03);
+  int reused = 0;
+  for (const ValidationRow& row : memory->standing.rows) {
+    if (row.id.find("swap") == std::string::npos && row.id.find("_ring") == std::string::npos)
+      continue;
+    EXPECT_NEAR(row.error.value(), 0, 0.015) << row.id;
+    ++reused;
+  }
+  EXPECT_EQ(reused, 7);
 }
 
 }  // namespace

@@ -56,6 +56,9 @@ TEST(MegatronMemory, AdamOfOldCopiesTheLargestGradient) {
   job.run.adam_copies_gradient = true;
   const MegatronMemory memory = megatron_memory(job);
   EXPECT_NEAR(memory.first_peak_bytes - memory.static_bytes, 4.0 * 32000 * 4096, 1);
+  EXPECT_EQ(memory.steady_peak_bytes, memory.first_peak_bytes);
+  job.run.is_fp16 = true;  // has an fp32 copy of every gradient already
+  EXPECT_EQ(megatron_memory(job).first_peak_bytes, megatron_memory(job).static_bytes);
 }
 
 // Two rows of the table whose configuration has nothing that the closed form lacks.
@@ -92,6 +95,14 @@ TEST(MegatronMemory, TheLossHoldsTenBytesALogit) {
   job.model.vocab *= 2;
   const double more_weights = 2.0 * 32000 * 4096 * 18, more_logits = 65536.0 * 32000 * 10;
   EXPECT_NEAR(megatron_memory(job).steady_peak_bytes - small, more_weights + more_logits, 1);
+}
+
+TEST(MegatronMemory, AnActivationApartIsKept) {
+  MegatronJob job = llama2_on_one_card();
+  job.run.sequence_len = 65536;
+  const double fused = megatron_memory(job).steady_peak_bytes;
+  job.run.fused_swiglu = false;
+  EXPECT_NEAR(megatron_memory(job).steady_peak_bytes - fused, 32 * 65536.0 * 11008 * 2, 1);
 }
 
 MegatronJob recorded(std::string_view name) {
@@ -135,6 +146,31 @@ TEST(MegatronTensors, OverlappedBucketsAreCutOneByOne) {
   job.run.overlap_grad_reduce = false;
   const std::int64_t all = bucket + 3 * 13696 * 4096 / 2;
   EXPECT_EQ(largest_updated_piece(job, 0), (all + 1) / 2);
+}
+
+// Where a step's pieces of one buffer are not shared, and of a later chunk, tensors stay whole.
+TEST(MegatronTensors, OnlyTheDistributedOptimizerCutsAndOnlyTheFirstChunkHasBuckets) {
+  MegatronJob job = llama2_on_one_card();
+  job.run.ranks = job.run.global_batch = 4;
+  job.run.overlap_grad_reduce = true;
+  EXPECT_EQ(largest_updated_piece(job, 0), 32000 * 4096);
+  job.run.distributed_optimizer = true;
+  // The last bucket is cut in four: output, norm, table.
+  EXPECT_EQ(largest_updated_piece(job, 0), (4096 + 1 + 32000) * 4096 / 4);
+  // Two stages of two chunks: the second chunk of stage 0, 8 layers, is one buffer, whose quarters
+  // are two layers each; in the first chunk's last bucket the table comes behind qkv and output.
+  job.run.ranks = 8, job.run.pp = 2, job.run.vpp = 2;
+  EXPECT_EQ(largest_updated_piece(job, 0), 2 * 11008 * 4096);
+  job.run.overlap_grad_reduce = false;
+  EXPECT_EQ(largest_updated_piece(job, 0), 32000 * 4096);
+}
+
+TEST(MegatronTensors, ATiedHeadOfAnotherStageIsACopy) {
+  MegatronJob job = llama2_on_one_card();
+  job.model.is_tied = true;
+  EXPECT_EQ(stage_tensors(job, 0).front().back(), 4096);
+  job.run.ranks = job.run.pp = 2;
+  EXPECT_EQ(stage_tensors(job, 1).front().back(), 32000 * 4096);
 }
 
 TEST(MegatronTensors, StagesHoldEveryParameterOnce) {
