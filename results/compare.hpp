@@ -68,6 +68,8 @@ struct RecordPair {
   bool bit_identical = false;  // same_results
   bool same_key = false;       // equal node keys: the bits must be equal too
   std::string incomparable;    // first comparability field that differs, as a sentence; empty: none
+  bool wrote_otherwise = false;  // RL of another number of tokens (rl_work.hpp): its simulated
+                                 // costs have no direction
   bool fixed_weights = false;  // the same weights digest: an evaluation of them, or their training
   bool imported = false;  // of another harness on a side: two finished models, as they are named
   bool same_device = false;

@@ -9,6 +9,7 @@
 #include "results/composite_comparison.hpp"
 #include "results/format.hpp"
 #include "results/metric_names.hpp"
+#include "results/rl_work.hpp"
 
 namespace nb {
 namespace {
@@ -103,6 +104,7 @@ void judge_row(MetricDifference& row, const RecordPair& pair) {
   if (!row.difference) return;
   const bool learned = pair.a->record.kind == "train" || pair.a->record.kind == "eval";
   const bool exact = row.clock == Clock::kSim || (row.clock == Clock::kNone && !learned);
+  if (row.clock == Clock::kSim && pair.wrote_otherwise && *row.difference != 0) return;
   if (exact) {
     row.shown = *row.difference == 0 ? Shown::kEqual : direction_of(row);
   } else if (row.clock == Clock::kNone && row.direction != Direction::kNone) {
@@ -173,6 +175,7 @@ bool metric_changed(const MetricDifference& row, const RecordPair& pair,
 void add_metrics(RecordPair& pair, std::vector<std::string>& damaged) {
   const Record &a = pair.a->record, &b = pair.b->record;
   const bool is_eval = a.kind == "eval";
+  pair.wrote_otherwise = wrote_otherwise(a, b);
   if (is_eval)
     for (const auto& [task, file] : a.items)
       if (b.items.contains(task) && incomparable_because(a, b, task).empty())

@@ -171,6 +171,8 @@ std::string pair_text(const RecordPair& pair) {
   if (!pair.incomparable.empty()) text += wrapped("INCOMPARABLE: " + pair.incomparable, 4, "  ");
   if (pair.curves_agree)
     text += "  the first steps agree up to rounding: the training procedure is the same\n";
+  if (pair.wrote_otherwise)
+    text += "  the models wrote different numbers of tokens: simulated costs go with them\n";
   return text + metrics_text(pair) + numerics_text(pair);
 }
 

@@ -15,6 +15,7 @@
 #include "results/gate_judge.hpp"
 #include "results/gate_scoring.hpp"
 #include "results/metric_names.hpp"
+#include "results/rl_work.hpp"
 
 namespace nb {
 namespace {

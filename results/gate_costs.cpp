@@ -7,6 +7,7 @@
 
 #include "results/metric_names.hpp"
 #include "results/record.hpp"
+#include "results/rl_work.hpp"
 
 namespace nb {
 namespace {
@@ -14,19 +15,6 @@ namespace {
 const Metric* measured(const Record& record, const std::string& name) {
   const Metric* found = find_metric(record, name);
   return found != nullptr && found->value ? found : nullptr;
-}
-
-bool is_rl(const Record& record) {
-  return record.kind == "train" && record.status == "ok" && record.settings->is_object() &&
-         record.settings->value("stage", Json()) == "rl";
-}
-
-// What was asked of RL, whatever the seed: steps, questions, samples, limits.
-Json recipe(const Record& record) {
-  const Json& settings = *record.settings;
-  Json asked = {settings.value("rl", Json()), settings.value("effective", Json())};
-  if (asked[0].is_object()) asked[0].erase("seed");
-  return asked;
 }
 
 struct Sides {
@@ -74,12 +62,6 @@ SeedNoise noise_of_peak(const std::optional<SeedNoise>& of_seeds, const std::vec
   const double least = kPeakSpread * mean(base);
   if (of_seeds && of_seeds->sd >= least) return *of_seeds;
   return {least, fmt::format("{:.1f} % of it: the longest answers decide", 100 * kPeakSpread)};
-}
-
-bool wrote_otherwise(const Record& a, const Record& b) {
-  if (!is_rl(a) || !is_rl(b) || recipe(a) != recipe(b)) return false;
-  const Metric *old = measured(a, metric::kTokens), *fresh = measured(b, metric::kTokens);
-  return old != nullptr && fresh != nullptr && *old->value != *fresh->value;
 }
 
 CostTests cost_tests(const Comparison& comparison) {

@@ -11,12 +11,9 @@
 
 namespace nb {
 
-// Both train with RL of the same recipe (steps, samples, limits), and their models wrote different
-// numbers of tokens. Under another recipe a cost differs by what was asked: that stays exact.
-bool wrote_otherwise(const Record& a, const Record& b);
-
-// For each RL node any of whose pairs wrote otherwise: simulated throughput and peak memory over
-// all its seeds, without noise. Its other costs (times, kernels, MFU) go with the tokens.
+// For each RL node any of whose pairs wrote otherwise (rl_work.hpp): simulated throughput and peak
+// memory over all its seeds, without noise. Its other costs (times, kernels, MFU) go with the
+// tokens.
 struct CostTests {
   std::vector<SeedTest> tests;
   std::vector<std::string> notes;  // one a node

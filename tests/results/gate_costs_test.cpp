@@ -144,6 +144,27 @@ TEST(GateCosts, OtherBatchesOfAnyOtherStageStayExact) {
   EXPECT_EQ(verdict_on(result, metric::kTrainTime).verdict, Verdict::kRegressed);
 }
 
+// compare, of one pair: the same costs have no direction there, but for those that are equal.
+TEST(GateCosts, ComparedCostsOfOtherAnswersHaveNoDirection) {
+  FakeRun base, other, slower;
+  add_stage(base, 1, "rl", 580000, 16700);
+  add_stage(other, 1, "rl", 580700, 16690);
+  add_stage(slower, 1, "rl", 580000, 16690);
+  const RunRecords a = base.read(), b = other.read(), c = slower.read();
+  const auto shown = [](const RunRecords& left, const RunRecords& right, const char* name) {
+    const Comparison comparison = compare_runs(left, right);
+    for (const MetricDifference& row : comparison.pairs.at(0).metrics)
+      if (row.name == name) return row.shown;
+    return Shown::kNotShown;
+  };
+  EXPECT_EQ(shown(a, b, metric::kThroughput), Shown::kNothing);
+  EXPECT_EQ(shown(a, b, metric::kPeakMemory), Shown::kEqual);
+  EXPECT_EQ(shown(a, c, metric::kThroughput), Shown::kWorse);
+  const std::string words = "different numbers of tokens: simulated costs go with them";
+  EXPECT_NE(comparison_text(compare_runs(a, b)).find(words), std::string::npos);
+  EXPECT_EQ(comparison_text(compare_runs(a, c)).find(words), std::string::npos);
+}
+
 TEST(GateCosts, OneSeedCannotTell) {
   FakeRun base, other;
   add_stage(base, 1, "rl", 580000, 16700);
