@@ -127,6 +127,8 @@ constexpr Sentence kSentences[] = {
     {"accept it as a new baseline or explain it", "接受为新的基线，或加以解释"},
     {"better than possible: a leak, another split or a changed metric?",
      "好得不可能：泄漏、换了划分，还是指标变了？"},
+    {"cheaper than this recipe can be: is a part of it missing?",
+     "比这个配方所能达到的更省：是否缺了一部分？"},
     {"{}: beyond what seed noise explains, ±{} ({} SD of a difference",
      "{0}：超出种子噪声能解释的 ±{1}（差的 {2} 个标准差"},
     {"retrained, {} → {} ({}", "重新训练，{0} → {1}（{2}"},

@@ -36,6 +36,7 @@ void add_tests(const std::string& node, const Sides& sides, CostTests& result) {
     test.paired = sides.paired;
     test.is_training = true;
     test.one_value = name == metric::kPeakMemory;
+    test.is_cost = true;
     bool complete = true;
     const auto take = [&](const std::vector<const Record*>& records, std::vector<double>& values) {
       for (const Record* record : records) {

@@ -48,6 +48,7 @@ struct SeedTest {
   std::optional<SeedNoise> noise;            // nothing: no bound, so no verdict from one seed
   bool is_training = false;  // trainings and answers are two families, each with half of alpha
   bool one_value = false;    // the loss of a single step: only what no noise explains is judged
+  bool is_cost = false;      // a simulated cost, no score
 };
 void judge_seeds(std::vector<SeedTest>& family, const GatePolicy& policy);
 // What no seed noise explains: this many standard deviations of a difference of two runs.

@@ -50,7 +50,10 @@ bool judge_gross(SeedTest& test, double gain) {
   v.reason = fmt::format("{}: beyond what seed noise explains, ±{} ({:.0f} SD of a difference; {})",
                          means_text(test), value_text(gross_limit(test), test.unit),
                          kGrossDeviations, test.noise->source);
-  if (gain > 0) v.reason += "; better than possible: a leak, another split or a changed metric?";
+  if (gain > 0 && test.is_cost)
+    v.reason += "; cheaper than this recipe can be: is a part of it missing?";
+  else if (gain > 0)
+    v.reason += "; better than possible: a leak, another split or a changed metric?";
   return true;
 }
 

@@ -96,8 +96,9 @@ TEST(GateCosts, PeakMemoryIsRedOnlyBeyondWhatTheLongestAnswersExplain) {
                 580000 + 900 * static_cast<double>((i * 3) % 5) + static_cast<double>(first_seed),
                 16700 + 60 * static_cast<double>((i * 3) % 5), memory);
   };
-  FakeRun base, shorter, doubled;
+  FakeRun base, shorter, doubled, halved;
   night(base, 1, 40.6e6);
+  night(halved, 6, 20.3e6);
   night(shorter, 6, 40.1e6);
   night(doubled, 6, 81.2e6);
   EXPECT_EQ(gate(base.read(), shorter.read()).exit_code, 0)
@@ -105,6 +106,10 @@ TEST(GateCosts, PeakMemoryIsRedOnlyBeyondWhatTheLongestAnswersExplain) {
   const GateResult red = gate(base.read(), doubled.read());
   EXPECT_EQ(red.exit_code, 1) << gate_text(red);
   EXPECT_EQ(verdict_on(red, metric::kPeakMemory).verdict, Verdict::kRegressed);
+  const GateResult cheap = gate(base.read(), halved.read());
+  EXPECT_EQ(verdict_on(cheap, metric::kPeakMemory).verdict, Verdict::kSuspicious);
+  EXPECT_NE(verdict_on(cheap, metric::kPeakMemory).reason.find("cheaper than this recipe can be"),
+            std::string::npos);
 }
 
 TEST(GateCosts, EqualWorkIsJudgedExactly) {
