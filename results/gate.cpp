@@ -453,6 +453,29 @@ std::set<std::string> tasks_of(const Comparison& comparison) {
   return tasks;
 }
 
+// One note a node that ended well, with its seeds.
+void add_new_nodes(const Comparison& comparison, std::vector<std::string>& notes) {
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> nodes;
+  for (const StoredRecord* stored : comparison.only_b) {
+    if (stored->record.status != "ok") continue;
+    Record node = stored->record;
+    node.seed.reset();
+    auto at = std::ranges::find(nodes, describe(node), [](const auto& seen) { return seen.first; });
+    if (at == nodes.end()) at = nodes.insert(at, {describe(node), {}});
+    if (stored->record.seed) at->second.push_back(*stored->record.seed);
+  }
+  for (const auto& [node, seeds] : nodes) {
+    const bool is_range = seeds.size() > 2 && std::ranges::is_sorted(seeds) &&
+                          seeds.back() - seeds.front() == std::ssize(seeds) - 1;
+    std::string those;
+    if (is_range)
+      those = fmt::format(", seeds {} to {}", seeds.front(), seeds.back());
+    else if (!seeds.empty())
+      those = fmt::format(", seed{} {}", seeds.size() > 1 ? "s" : "", fmt::join(seeds, ", "));
+    notes.push_back("new, no baseline: " + node + those);
+  }
+}
+
 }  // namespace
 
 GateResult gate(const Comparison& comparison, const GatePolicy& policy,
@@ -480,7 +503,10 @@ GateResult gate(const Comparison& comparison, const GatePolicy& policy,
       gate.add("", "policy", Verdict::kError, "record",
                "gated_tasks: neither run has the task " + task);
   for (const StoredRecord* stored : comparison.only_b)
-    gate.result.notes.push_back("new, no baseline: " + describe(stored->record));
+    if (stored->record.status != "ok")
+      gate.add("", describe(stored->record), Verdict::kError, "record",
+               "the node failed: " + stored->record.error);
+  add_new_nodes(comparison, gate.result.notes);
   for (const std::string& sentence : comparison.skipped) gate.result.notes.push_back(sentence);
   gate.result.findings = comparison.findings;
   gate.result.likely_cause = comparison.likely_cause();

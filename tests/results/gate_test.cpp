@@ -133,11 +133,29 @@ TEST(Gate, AMissingRecordIsAnErrorANewOneANote) {
   base.add_training("h100_sxm", 1, 1.5);
   candidate.add_prediction("h100_sxm", 1e8, 1e9);
   candidate.add_prediction("ascend_910b3", 1e8, 1e9);
+  for (const std::int64_t seed : {2, 3}) candidate.add_training("ascend_910b3", seed, 1.5);
+  for (const std::int64_t seed : {4, 5, 6}) candidate.add_training("ascend_910c", seed, 1.5);
   const GateResult result = gate(base.read(), candidate.read());
   EXPECT_EQ(result.exit_code, 4);
   EXPECT_EQ(of(result, "train base").reason, "the candidate has no such record");
-  ASSERT_EQ(result.notes.size(), 1U);
+  ASSERT_EQ(result.notes.size(), 3U);
   EXPECT_EQ(result.notes[0], "new, no baseline: predict d20x8 on ascend_910b3");
+  EXPECT_EQ(result.notes[1], "new, no baseline: train base on ascend_910b3, seeds 2, 3");
+  EXPECT_EQ(result.notes[2], "new, no baseline: train base on ascend_910c, seeds 4 to 6");
+}
+
+// A night whose new nodes had failed was a PASS that called them new.
+TEST(Gate, ANewNodeThatFailedIsAnError) {
+  FakeRun base, candidate;
+  base.add_prediction("h100_sxm", 1e8, 1e9);
+  candidate.add_prediction("h100_sxm", 1e8, 1e9);
+  candidate.add_training("h100_sxm", 1, 1.5, 0, [](Record& record) {
+    record.status = "failed";
+    record.error = "no such program";
+  });
+  const GateResult result = gate(base.read(), candidate.read());
+  EXPECT_EQ(result.exit_code, 4) << gate_text(result);
+  EXPECT_EQ(of(result, "train base").reason, "the node failed: no such program");
 }
 
 TEST(Gate, AnEmptySideIsAnError) {
