@@ -135,6 +135,8 @@ def parse(arguments):
     parser.add_argument("--seeds", type=int, metavar="N", help="run N seeds only (default: as the table says)")
     parser.add_argument("--devices", nargs="+", default=list(DEVICES), help="default: both of the suite")
     parser.add_argument("--suite", default="suites/pull_request.json", help="of defects (default: %(default)s)")
+    parser.add_argument("--noise", nargs="+", default=[], metavar="RUN",
+                        help="of defects: healthy runs of many seeds, whose spread is the standard error of one")
     parser.add_argument("--splits", type=int, default=200, metavar="N", help="of healthy (default: %(default)s)")
     parser.add_argument("--work", default=str(Path(tempfile.gettempdir()) / "npubench_faults"),
                         help="folder of the copy, its build and its runs; used again (default: %(default)s)")
@@ -158,9 +160,9 @@ def main(arguments):
         return check()
     if options.group == "defects":
         program = ROOT / "build/release/npubench"
-        switches = Switches(program, ROOT, Path(options.work) / "defects", options.suite, options.devices,
-                            options.seeds, options.threads)
         try:
+            switches = Switches(program, ROOT, Path(options.work) / "defects", options.suite, options.devices,
+                                options.seeds, options.threads, options.noise)
             return 1 if run_switches(switches, options.only) else 0
         except BenchError as error:
             print(error, file=sys.stderr)
