@@ -1,0 +1,52 @@
+// A gate while its verdicts are collected: what gate.cpp (records, pairs, equal weights) and
+// gate_retrained.cpp (trainings from other seeds or code) put into one result.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "results/gate_judge.hpp"
+#include "results/gate_scoring.hpp"
+
+namespace nb {
+
+struct Gate {
+  const Comparison& comparison;
+  const GatePolicy& policy;
+  GateResult result;
+  std::vector<ItemTest> items;
+  std::vector<ScoringTest> scoring;
+  std::vector<SeedTest> seeds;
+
+  void add(const std::string& metric, const std::string& where, Verdict verdict,
+           const std::string& test, const std::string& reason) {
+    TaskVerdict v;
+    v.metric = metric;
+    v.where = where;
+    v.verdict = verdict;
+    v.test = test;
+    v.reason = reason;
+    result.verdicts.push_back(std::move(v));
+  }
+  void note(const std::string& metric, const std::string& where, const std::string& text) {
+    result.notes.push_back(fmt::format("{} of {}: {}", metric, where, text));
+  }
+  std::size_t judged() const { return result.verdicts.size() + items.size() + scoring.size(); }
+};
+
+// Of the record's own metrics, without those of the host; nullptr: none.
+const Metric* deterministic(const Record& record, const std::string& name);
+bool has_weights(const Record& record);
+bool is_gated(const GatePolicy& policy, const std::string& task);
+// Centred scores and the like follow from the answers of their task, and so do scores of its parts
+// ("mmlu/anatomy/accuracy"): one check a task.
+bool follows_from_accuracy(const Record& record, const std::string& metric);
+
+// Tests over seeds, trainings that depart in their first steps, seeds without an effect.
+void judge_retrained(Gate& gate);
+// Once the family is judged: takes out single steps that nothing but noise explains.
+void drop_single_values(Gate& gate);
+
+}  // namespace nb

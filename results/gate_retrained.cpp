@@ -1,0 +1,157 @@
+// What is judged of models that were trained anew: one metric over the seeds of each side, the
+// first steps of the same seed, and whether the seed has an effect at all.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "results/format.hpp"
+#include "results/gate_collect.hpp"
+#include "results/gate_costs.hpp"
+#include "results/loss_curve.hpp"
+#include "results/metric_names.hpp"
+
+namespace nb {
+namespace {
+
+// How far retrained runs may lie apart: noise card, the baseline's own seeds, its loss curve.
+std::optional<SeedNoise> noise_of(const Gate& gate, const SeedDifference& group) {
+  for (const std::string& metric : group.metrics)
+    if (const auto card = gate.policy.spread_of(group.group, metric))
+      return noise_of_card(card->sd, card->seeds);
+  if (group.a.size() >= 3) return noise_of_seeds(group.a, group.unit, group.n);
+  if (group.unit == "1") return noise_of_share(mean(group.a), group.n);
+  if (group.first_a->record.kind != "train") return std::nullopt;
+  const auto curve = read_curve(*group.first_a);
+  const auto noise = curve ? relative_step_noise(*curve) : std::nullopt;
+  if (!noise) return std::nullopt;
+  return noise_of_curve(mean(group.a), *noise);
+}
+
+bool judged_over_seeds(Gate& gate, const SeedDifference& group) {
+  const Record& old = group.first_a->record;
+  const std::string& metric = group.metrics.front();
+  if (group.all_fixed || group.direction == Direction::kNone) return false;
+  if (follows_from_accuracy(old, metric)) return false;
+  if (old.kind != "eval") return true;
+  if (!has_weights(old) || !has_weights(group.first_b->record)) return false;
+  if (is_gated(gate.policy, task_of_metric(metric))) return true;
+  if (!group.paired) gate.note(metric, group.group, "not in the declared family, not judged");
+  return false;
+}
+
+void add_seed_test(Gate& gate, const SeedDifference& group) {
+  if (!judged_over_seeds(gate, group)) return;
+  const std::string metrics = fmt::format("{}", fmt::join(group.metrics, " = "));
+  if (group.paired && group.a == group.b) {
+    gate.add(metrics, group.group, Verdict::kPass, "identical", "equal to the last bit");
+    return;
+  }
+  SeedTest test;
+  test.verdict.metric = metrics;
+  test.verdict.where = group.group;
+  test.unit = group.unit;
+  test.direction = group.direction;
+  test.paired = group.paired;
+  test.base = group.a;
+  test.candidate = group.b;
+  test.noise = noise_of(gate, group);
+  test.is_training = group.first_a->record.kind == "train";
+  test.one_value = group.n == 1;
+  gate.seeds.push_back(std::move(test));
+}
+
+void add_cost_tests(Gate& gate) {
+  CostTests costs = cost_tests(gate.comparison);
+  for (SeedTest& test : costs.tests) {
+    const auto is_first = [&](double value) { return value == test.base.front(); };
+    if (test.paired ? test.base == test.candidate
+                    : std::ranges::all_of(test.base, is_first) &&
+                          std::ranges::all_of(test.candidate, is_first)) {
+      gate.add(test.verdict.metric, test.verdict.where, Verdict::kPass, "identical",
+               "equal to the last bit");
+      continue;
+    }
+    if (const auto card = gate.policy.spread_of(test.verdict.where, test.verdict.metric))
+      test.noise = noise_of_card(card->sd, card->seeds);
+    else if (test.base.size() >= 3)
+      test.noise = noise_of_seeds(test.base, test.unit, 0);
+    if (test.one_value) test.noise = noise_of_peak(test.noise, test.base);
+    gate.seeds.push_back(std::move(test));
+  }
+  std::ranges::move(costs.notes, std::back_inserter(gate.result.notes));
+}
+
+// Training that departs in its first steps, one verdict a node.
+void judge_curves(Gate& gate) {
+  std::map<std::string, std::vector<const RecordPair*>> departed;
+  for (const RecordPair& pair : gate.comparison.pairs) {
+    Record node = pair.a->record;
+    node.seed.reset();
+    if (pair.departure) departed[describe(node)].push_back(&pair);
+    if (pair.curves_agree)
+      gate.result.notes.push_back(describe(pair.a->record) +
+                                  ": other bits, but the first steps agree up to rounding");
+  }
+  for (const auto& [node, pairs] : departed) {
+    const std::string text = fmt::format("the training procedure changed: {}, {} of its seeds",
+                                         departure_text(*pairs[0]->departure), pairs.size());
+    if (gate.policy.allow_procedure_change)
+      gate.result.notes.push_back(node + ": " + text + " (allowed by the policy)");
+    else
+      gate.add("", node, Verdict::kSuspicious, "curve", text);
+  }
+}
+
+// Seeds that trained the very same weights measure one run, not many.
+void judge_identical_seeds(Gate& gate) {
+  std::map<std::string, std::vector<const RecordPair*>> nodes;
+  for (const RecordPair& pair : gate.comparison.pairs)
+    if (pair.a->record.kind == "train" && pair.a->record.seed) {
+      Record node = pair.a->record;
+      node.seed.reset();
+      nodes[describe(node)].push_back(&pair);
+    }
+  for (const auto& [node, pairs] : nodes) {
+    const auto distinct = [&](const StoredRecord* RecordPair::*side) {
+      std::set<std::string> weights;
+      for (const RecordPair* pair : pairs) {
+        const auto& subject = ((*pair).*side)->record.subject;
+        const auto at = subject.find("weights");
+        weights.insert(at == subject.end() ? describe(((*pair).*side)->record) : at->second);
+      }
+      return weights.size();
+    };
+    if (pairs.size() < 2 || distinct(&RecordPair::b) > 1) continue;
+    const std::string text = fmt::format(
+        "all {} seeds of the candidate trained the very same weights: the seed has no "
+        "effect",
+        pairs.size());
+    if (distinct(&RecordPair::a) > 1)
+      gate.add("", node, Verdict::kSuspicious, "seeds", text);
+    else
+      gate.result.notes.push_back(node + ": " + text + ", as in the baseline");
+  }
+}
+
+}  // namespace
+
+void judge_retrained(Gate& gate) {
+  for (const SeedDifference& group : gate.comparison.seeds) add_seed_test(gate, group);
+  add_cost_tests(gate);
+  judge_curves(gate);
+  judge_identical_seeds(gate);
+}
+
+void drop_single_values(Gate& gate) {
+  std::erase_if(gate.seeds, [&](const SeedTest& test) {
+    if (!test.one_value || test.verdict.verdict != Verdict::kInconclusive) return false;
+    gate.note(test.verdict.metric, test.verdict.where,
+              "a single step decides it, judged only beyond seed noise");
+    return true;
+  });
+}
+
+}  // namespace nb
