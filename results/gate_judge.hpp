@@ -25,6 +25,7 @@ struct SeedNoise {
   double sd = 0;
   std::string source;
   bool is_card = false;  // margins follow from it, not from the baseline's own seeds
+  int seeds = 0;         // behind a card's sd
 };
 // From a noise card of `seeds` seeds: the upper end of the 80 % interval of its SD.
 SeedNoise noise_of_card(double sd, int seeds);

@@ -139,6 +139,18 @@ std::optional<MeanTest> test_of(const SeedTest& test) {
   return std::nullopt;
 }
 
+// Where no seed occurs on both sides, two spreads of a few seeds can be small by chance: the
+// difference must be beyond the card's spread, too. One-sided; 0: no card, or pairs, whose
+// differences it does not measure.
+double p_of_card(const SeedTest& test) {
+  if (test.paired || !test.noise || !test.noise->is_card || !(test.noise->sd > 0)) return 0;
+  const auto m = static_cast<double>(test.base.size());
+  const auto n = static_cast<double>(test.candidate.size());
+  const double error = test.noise->sd * pm::sqrt(1 / m + 1 / n);
+  return student_t_cdf(-std::fabs(*test.verdict.difference) / error,
+                       std::max(1, test.noise->seeds - 1));
+}
+
 struct Testable {
   SeedTest* test;
   MeanTest result;
@@ -164,7 +176,7 @@ void judge_family(const std::vector<Testable>& family, std::size_t tests,
 
 SeedNoise noise_of_card(double sd, int seeds) {
   return {sd_upper80(sd, std::max(1, seeds - 1)),
-          fmt::format("noise card, upper 80 % limit of the SD of {} seeds", seeds), true};
+          fmt::format("noise card, upper 80 % limit of the SD of {} seeds", seeds), true, seeds};
 }
 
 SeedNoise noise_of_seeds(const std::vector<double>& base, const std::string& unit, std::int64_t n) {
@@ -207,8 +219,9 @@ void judge_seeds(std::vector<SeedTest>& family, const GatePolicy& policy) {
       continue;
     }
     v.interval95 = result->interval95;
-    v.p_worse = higher ? result->p_below : result->p_above;
-    const double p_better = higher ? result->p_above : result->p_below;
+    const double p_card = p_of_card(test);
+    v.p_worse = std::max(p_card, higher ? result->p_below : result->p_above);
+    const double p_better = std::max(p_card, higher ? result->p_above : result->p_below);
     (test.is_training ? trainings : answers).push_back({&test, *result, *v.p_worse, p_better});
   }
   const std::size_t tests = trainings.size() + answers.size();

@@ -36,12 +36,24 @@ TEST(Policies, EveryOneParses) {
   constexpr std::array<std::string_view, 1> kEndings = {".json"};
   int policies = 0;
   for (const SourceFile& file : source_files(kEndings)) {
-    if (!file.path.starts_with("suites/policies/")) continue;
+    if (!file.path.starts_with("suites/policies/") ||
+        file.path.starts_with("suites/policies/noise/"))
+      continue;
     const auto policy = read_policy(fs::path(NB_SOURCE_DIR) / file.path);
     EXPECT_TRUE(policy) << policy.error().message;
     ++policies;
   }
   EXPECT_GE(policies, 2);
+}
+
+// A card beside a policy says how healthy nights of that suite spread.
+TEST(Policies, TheNightlysNoiseCardIsOfManySeeds) {
+  const auto policy = read_policy(fs::path(NB_SOURCE_DIR) / "suites/policies/nightly.json");
+  ASSERT_TRUE(policy) << policy.error().message;
+  const auto spread = policy->spread_of("train base on ascend_910b3", "val_bpb");
+  ASSERT_TRUE(spread.has_value());
+  EXPECT_GE(spread->seeds, 25);
+  EXPECT_TRUE(policy->spread_of("eval rl.chat on h100_sxm", "mw/gsm8k/accuracy").has_value());
 }
 
 // README: a gate on retrained models needs five seeds a side.

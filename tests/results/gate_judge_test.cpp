@@ -175,6 +175,28 @@ TEST(JudgeSeeds, WhatNoSeedNoiseExplainsIsRedWithOneSeed) {
   EXPECT_EQ(judge(.355, .360).verdict, Verdict::kInconclusive);
 }
 
+// Two healthy nights of suites/nightly.json, the training loss of SFT over five seeds each. Their
+// spreads, .009 and .011, are small by chance: over 25 seeds it is .0415.
+TEST(JudgeSeeds, GroupsThatLieCloseByChanceAreNotRedWithANoiseCard) {
+  const std::vector<double> base = {.2482, .2609, .2370, .2409, .2441};
+  const auto judged = [&](double shift, const std::optional<SeedNoise>& noise, bool paired) {
+    std::vector<double> candidate = {.2804, .2534, .2755, .2797, .2784};
+    for (double& value : candidate) value += shift;
+    SeedTest test = seed_test(base, candidate, "nat", Direction::kLower);
+    test.paired = paired;
+    test.noise = noise;
+    return judge_seed_test(std::move(test));
+  };
+  const SeedNoise card = noise_of_card(.0415, 25);
+  EXPECT_EQ(judged(0, std::nullopt, false).verdict, Verdict::kRegressed);
+  const TaskVerdict healthy = judged(0, card, false);
+  EXPECT_NE(healthy.verdict, Verdict::kRegressed) << healthy.reason;
+  // .0272 is .87 standard errors of .0415 (its upper 80 % limit, .0495) · sqrt(2 / 5).
+  EXPECT_NEAR(*healthy.p_worse, .20, .02) << healthy.reason;
+  EXPECT_EQ(judged(.08, card, false).verdict, Verdict::kRegressed) << "3.4 standard errors";
+  EXPECT_EQ(judged(0, card, true).verdict, Verdict::kRegressed) << "a card measures no pairs";
+}
+
 TEST(JudgeSeeds, AnAccuracyThatFallsToChanceIsRedWithOneSeed) {
   const auto judge = [](double base, double candidate, std::int64_t n) {
     return judge_seed_test(with_noise(seed_test({base}, {candidate}, "1", Direction::kHigher),
