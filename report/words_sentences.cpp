@@ -134,6 +134,8 @@ constexpr Sentence kSentences[] = {
     {"retrained, {} → {} ({}", "重新训练，{0} → {1}（{2}"},
     {"excluded are only changes beyond ±{} ({})", "只排除了超过 ±{0} 的变化（{1}）"},
     {"smaller ones need at least {} seeds", "更小的变化至少需要 {0} 个种子"},
+    {"one-sided p {} after Holm, against the noise card's spread",
+     "Holm 后单侧 p {0}，相对噪声卡的离散"},
     {"one-sided p {} after Holm", "Holm 后单侧 p {0}"},
     {"not shown to lie within {}", "未显示落在 {0} 以内"},
     {"{} seeds would find that with 80 % power", "{0} 个种子可以 80 % 的功效发现它"},

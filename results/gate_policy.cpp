@@ -69,7 +69,10 @@ std::optional<GatePolicy::Spread> GatePolicy::spread_of(const std::string& node,
   for (const std::string& key : {key_of(node, metric), metric})
     if (const auto at = card_sd.find(key); at != card_sd.end()) {
       const auto seeds = card_seeds_of.find(key);
-      return Spread{at->second, seeds == card_seeds_of.end() ? card_seeds : seeds->second};
+      const auto where = card_mean_of.find(key);
+      Spread spread{at->second, seeds == card_seeds_of.end() ? card_seeds : seeds->second};
+      if (where != card_mean_of.end()) spread.mean = where->second;
+      return spread;
     }
   return std::nullopt;
 }

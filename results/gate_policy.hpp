@@ -37,12 +37,15 @@ struct GatePolicy {
   GateBaselines baselines;
   FieldList fields();
 
-  std::map<std::string, int> card_seeds_of;  // of a noise card: seeds behind each card_sd
+  // Of a noise card, behind each card_sd: how many seeds, and where they lie.
+  std::map<std::string, int> card_seeds_of;
+  std::map<std::string, double> card_mean_of;
   // Of the node ("eval base.core on ascend_910b3") before the one for all nodes.
   std::optional<double> discordance_of(const std::string& node, const std::string& task) const;
   struct Spread {
     double sd = 0;
     int seeds = 0;
+    std::optional<double> mean = {};  // absent: the policy's own card_sd
   };
   std::optional<Spread> spread_of(const std::string& node, const std::string& metric) const;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <set>
@@ -16,11 +17,28 @@
 namespace nb {
 namespace {
 
+// The policy's noise card, unless its seeds lie elsewhere than the baseline's: then it was made of
+// another recipe, and its spread says nothing of this one.
+std::optional<SeedNoise> noise_of_policy(Gate& gate, const std::string& node,
+                                         const std::string& metric, const std::string& unit,
+                                         const std::vector<double>& base) {
+  const auto card = gate.policy.spread_of(node, metric);
+  if (!card) return std::nullopt;
+  const SeedNoise noise = noise_of_card(card->sd, card->seeds);
+  if (!card->mean || std::fabs(mean(base) - *card->mean) <= kGrossDeviations * noise.sd)
+    return noise;
+  gate.note(metric, node,
+            fmt::format("the noise card is of another recipe, not used (its seeds: {}, the "
+                        "baseline's: {}); make it anew with gate --calibrate",
+                        value_text(*card->mean, unit), value_text(mean(base), unit)));
+  return std::nullopt;
+}
+
 // How far retrained runs may lie apart: noise card, the baseline's own seeds, its loss curve.
-std::optional<SeedNoise> noise_of(const Gate& gate, const SeedDifference& group) {
+std::optional<SeedNoise> noise_of(Gate& gate, const SeedDifference& group) {
   for (const std::string& metric : group.metrics)
-    if (const auto card = gate.policy.spread_of(group.group, metric))
-      return noise_of_card(card->sd, card->seeds);
+    if (const auto card = noise_of_policy(gate, group.group, metric, group.unit, group.a))
+      return card;
   if (group.a.size() >= 3) return noise_of_seeds(group.a, group.unit, group.n);
   if (group.unit == "1") return noise_of_share(mean(group.a), group.n);
   if (group.first_a->record.kind != "train") return std::nullopt;
@@ -74,10 +92,9 @@ void add_cost_tests(Gate& gate) {
                "equal to the last bit");
       continue;
     }
-    if (const auto card = gate.policy.spread_of(test.verdict.where, test.verdict.metric))
-      test.noise = noise_of_card(card->sd, card->seeds);
-    else if (test.base.size() >= 3)
-      test.noise = noise_of_seeds(test.base, test.unit, 0);
+    test.noise =
+        noise_of_policy(gate, test.verdict.where, test.verdict.metric, test.unit, test.base);
+    if (!test.noise && test.base.size() >= 3) test.noise = noise_of_seeds(test.base, test.unit, 0);
     if (test.one_value) test.noise = noise_of_peak(test.noise, test.base);
     gate.seeds.push_back(std::move(test));
   }

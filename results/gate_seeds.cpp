@@ -80,6 +80,18 @@ double margin_of(const SeedTest& test, double df, std::size_t tests, const GateP
   return std::max(floor, factor * sd * pm::sqrt(2 / m));
 }
 
+// Where no seed occurs on both sides, two spreads of a few seeds can be small by chance: the
+// difference must be beyond the card's spread, too. One-sided; 0: no card, or pairs, whose
+// differences it does not measure.
+double p_of_card(const SeedTest& test) {
+  if (test.paired || !test.noise || !test.noise->is_card || !(test.noise->sd > 0)) return 0;
+  const auto m = static_cast<double>(test.base.size());
+  const auto n = static_cast<double>(test.candidate.size());
+  const double error = test.noise->sd * pm::sqrt(1 / m + 1 / n);
+  return student_t_cdf(-std::fabs(*test.verdict.difference) / error,
+                       std::max(1, test.noise->seeds - 1));
+}
+
 void judge_seed(SeedTest& test, const MeanTest& result, std::size_t tests,
                 const GatePolicy& policy) {
   TaskVerdict& v = test.verdict;
@@ -95,6 +107,8 @@ void judge_seed(SeedTest& test, const MeanTest& result, std::size_t tests,
   const double least_red = test.unit == "1" ? margin / 2 : floor;
   v.reason = fmt::format("{}; 95 % {}; one-sided p {} after Holm", means_text(test),
                          interval_text(result.interval95, test.unit), p_text(*v.p_worse_holm));
+  if (p_of_card(test) > std::min(result.p_below, result.p_above))
+    v.reason += ", against the noise card's spread";
   const double sd = test.base.size() >= 2 ? sd_upper80(sample_sd(test.base),
                                                        static_cast<double>(test.base.size() - 1))
                                           : 0;
@@ -137,18 +151,6 @@ std::optional<MeanTest> test_of(const SeedTest& test) {
   if (fewest(test) >= 2) return welch(test.base, test.candidate);
   if (test.base.size() >= 3) return one_against(test.base, test.candidate[0]);
   return std::nullopt;
-}
-
-// Where no seed occurs on both sides, two spreads of a few seeds can be small by chance: the
-// difference must be beyond the card's spread, too. One-sided; 0: no card, or pairs, whose
-// differences it does not measure.
-double p_of_card(const SeedTest& test) {
-  if (test.paired || !test.noise || !test.noise->is_card || !(test.noise->sd > 0)) return 0;
-  const auto m = static_cast<double>(test.base.size());
-  const auto n = static_cast<double>(test.candidate.size());
-  const double error = test.noise->sd * pm::sqrt(1 / m + 1 / n);
-  return student_t_cdf(-std::fabs(*test.verdict.difference) / error,
-                       std::max(1, test.noise->seeds - 1));
 }
 
 struct Testable {

@@ -198,7 +198,9 @@ void apply(const NoiseCard& card, GatePolicy& policy) {
     policy.card_discordance.try_emplace(task.node + ": " + task.task, task.discordance);
   for (const CardMetric& metric : card.metrics) {
     const std::string key = metric.node + ": " + metric.metric;
-    if (policy.card_sd.try_emplace(key, metric.sd).second) policy.card_seeds_of[key] = metric.seeds;
+    if (!policy.card_sd.try_emplace(key, metric.sd).second) continue;
+    policy.card_seeds_of[key] = metric.seeds;
+    policy.card_mean_of[key] = metric.mean;
   }
 }
 

@@ -193,6 +193,7 @@ TEST(JudgeSeeds, GroupsThatLieCloseByChanceAreNotRedWithANoiseCard) {
   EXPECT_NE(healthy.verdict, Verdict::kRegressed) << healthy.reason;
   // .0272 is .87 standard errors of .0415 (its upper 80 % limit, .0495) · sqrt(2 / 5).
   EXPECT_NEAR(*healthy.p_worse, .20, .02) << healthy.reason;
+  EXPECT_NE(healthy.reason.find("against the noise card's spread"), std::string::npos);
   EXPECT_EQ(judged(.08, card, false).verdict, Verdict::kRegressed) << "3.4 standard errors";
   EXPECT_EQ(judged(0, card, true).verdict, Verdict::kRegressed) << "a card measures no pairs";
 }

@@ -75,6 +75,31 @@ TEST(NoiseCard, RoundTripsIntoTheMarginsOfAGate) {
   EXPECT_FALSE(night.uncalibrated) << gate_text(night);
 }
 
+// The suite was changed, its card was not: its seeds lie elsewhere.
+TEST(NoiseCard, OneOfAnotherRecipeIsNotUsed) {
+  GatePolicy policy;
+  NoiseCard card;
+  card.metrics = {{"train base on ascend_910b3", "val_bpb", "bit/byte", 25, 1.5, .01, .012}};
+  apply(card, policy);
+  const auto gated = [&](double bpb) {
+    FakeRun base("nightly"), worse("nightly");
+    for (std::int64_t i = 0; i < 5; ++i) {
+      const double apart = .0001 * static_cast<double>(i);
+      base.add_training("ascend_910b3", 1 + i, bpb + apart);
+      worse.add_training("ascend_910b3", 6 + i, bpb + .002 + apart);
+    }
+    return gate(base.read(), worse.read(), policy);
+  };
+  const GateResult own = gated(1.52), other = gated(2.5);
+  EXPECT_EQ(own.exit_code, 0) << gate_text(own) << "a fifth of the card's SD";
+  EXPECT_EQ(other.exit_code, 1) << gate_text(other) << "20 SD of the baseline's seeds";
+  const auto says_so = [](const GateResult& result) {
+    return gate_text(result).find("the noise card is of another recipe") != std::string::npos;
+  };
+  EXPECT_TRUE(says_so(other)) << gate_text(other);
+  EXPECT_FALSE(says_so(own)) << gate_text(own);
+}
+
 TEST(NoiseCard, APolicysOwnValuesCountFirst) {
   NoiseCard card;
   card.tasks = {{"eval x on d", "t", 1, 100, 5, .05}};
