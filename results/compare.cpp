@@ -64,6 +64,12 @@ void add_curves(RecordPair& pair, std::vector<std::string>& damaged) {
   pair.curves_agree = !pair.departure && !left->steps.empty() && !right->steps.empty();
 }
 
+void add_unknown(const Record& a, const Record& b, Comparison& comparison) {
+  for (std::string& sentence : unknown_of(a, b))
+    if (std::ranges::find(comparison.unknown, sentence) == comparison.unknown.end())
+      comparison.unknown.push_back(std::move(sentence));
+}
+
 RecordPair pair_of(const PairedRecords& paired, Comparison& comparison) {
   const StoredRecord &a = *paired.a, &b = *paired.b;
   RecordPair pair;
@@ -89,11 +95,33 @@ RecordPair pair_of(const PairedRecords& paired, Comparison& comparison) {
     if (std::find(comparison.stated_equal.begin(), comparison.stated_equal.end(), field) ==
         comparison.stated_equal.end())
       comparison.stated_equal.push_back(std::move(field));
-  for (std::string& sentence : unknown_of(a.record, b.record))
-    if (std::find(comparison.unknown.begin(), comparison.unknown.end(), sentence) ==
-        comparison.unknown.end())
-      comparison.unknown.push_back(std::move(sentence));
+  add_unknown(a.record, b.record, comparison);
   return pair;
+}
+
+// Groups without a common seed: what was asked of them, but for the seed, which differs by design.
+void add_group_confounders(const UnmatchedSeeds& nodes, Comparison& comparison) {
+  const auto add = [&](const Record& a, const Record& b) {
+    add_unknown(a, b, comparison);
+    std::vector<Confounder> found = confounders_of(a, b);
+    std::erase_if(found, [&](const Confounder& c) {
+      return c.field.ends_with("seed") && a.seed && b.seed && c.a == Json(*a.seed).dump() &&
+             c.b == Json(*b.seed).dump();
+    });
+    Record node = a;
+    node.seed.reset();
+    const std::string where = describe(node);
+    for (Confounder& confounder : found) {
+      confounder.where = {where};
+      const bool is_known = std::ranges::any_of(comparison.confounders, [&](const Confounder& c) {
+        return c.field == confounder.field && c.a == confounder.a && c.b == confounder.b &&
+               std::ranges::count(c.where, where) > 0;
+      });
+      if (!is_known) add_confounders(comparison.confounders, {confounder});
+    }
+  };
+  for (const StoredRecord* stored : nodes.b) add(nodes.a.front()->record, stored->record);
+  for (const StoredRecord* stored : nodes.a) add(stored->record, nodes.b.front()->record);
 }
 
 void add_q_values(Comparison& comparison) {
@@ -115,6 +143,7 @@ void fill(Comparison& comparison, const Pairing& pairing) {
   add_q_values(comparison);
   comparison.seeds = seed_differences(comparison.pairs, pairing.unmatched);
   comparison.unmatched = pairing.unmatched;
+  for (const UnmatchedSeeds& nodes : pairing.unmatched) add_group_confounders(nodes, comparison);
   comparison.renamed = pairing.renamed;
   comparison.only_a = pairing.only_a;
   comparison.only_b = pairing.only_b;
@@ -162,7 +191,7 @@ std::string_view name(Shown shown) {
 }
 
 bool Comparison::only_device_differs() const {
-  return !pairs.empty() && unknown.empty() &&
+  return (!pairs.empty() || !unmatched.empty()) && unknown.empty() &&
          std::none_of(confounders.begin(), confounders.end(), [](const Confounder& confounder) {
            return confounder.category == "settings" || confounder.category == "data" ||
                   confounder.category == "code";
