@@ -145,6 +145,18 @@ TEST(AllocatorSplitLimit, TheLargestBlocksGoBackUntilThereIsRoom) {
   }
 }
 
+// 30 + 100 + 110 MiB are free: those below the limit are split for others and stay.
+TEST(AllocatorSplitLimit, BlocksBelowTheLimitStayWhereTheLargestAreEnough) {
+  CachingAllocator a(split_limit(64), {240 * kOneMiB, 0});
+  {
+    const BlockHandle x = a.allocate(30 * kOneMiB, "x"), y = a.allocate(100 * kOneMiB, "y"),
+                      z = a.allocate(110 * kOneMiB, "z");
+  }
+  const BlockHandle w = a.allocate(200 * kOneMiB, "w");
+  EXPECT_EQ(reserved_mib(a), 230u);
+  EXPECT_EQ(a.stats().retries, 0u);
+}
+
 // 30 MiB: none of the same blocks may serve it; the smallest above the limit goes back.
 TEST(AllocatorSplitLimit, OneBlockThatIsLargeEnoughGoesBackAlone) {
   CachingAllocator a(split_limit(64), {300 * kOneMiB, 0});
