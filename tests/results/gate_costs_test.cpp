@@ -9,12 +9,14 @@
 #include "results/gate.hpp"
 #include "results/metric_names.hpp"
 #include "tests/results/fake_run.hpp"
+#include "tests/results/verdict_with.hpp"
 
 namespace nb {
 namespace {
 
 using test::FakeRun;
 using test::metric_of;
+using test::verdict_with;
 
 // A training of `stage` that took `tokens` tokens at `rate` tokens per simulated second.
 void add_stage(FakeRun& run, std::int64_t seed, const std::string& stage, double tokens,
@@ -43,13 +45,6 @@ bool is_judged(const GateResult& result, const std::string& metric) {
   return std::ranges::any_of(result.verdicts, [&](const auto& v) { return v.metric == metric; });
 }
 
-TaskVerdict verdict_on(const GateResult& result, const std::string& metric) {
-  for (const TaskVerdict& verdict : result.verdicts)
-    if (verdict.metric == metric) return verdict;
-  ADD_FAILURE() << metric << " is not judged\n" << gate_text(result);
-  return {};
-}
-
 bool notes_that_tokens_differ(const GateResult& result) {
   return std::ranges::any_of(result.notes, [](const std::string& note) {
     return note.find("different numbers of tokens") != std::string::npos;
@@ -66,13 +61,13 @@ TEST(GateCosts, LongerAnswersOfAHealthyNightAreNotRed) {
       const GateResult result =
           is_reversed ? gate(longer.read(), base.read()) : gate(base.read(), longer.read());
       EXPECT_EQ(result.exit_code, 0) << gate_text(result);
-      EXPECT_EQ(verdict_on(result, metric::kThroughput).test, "seeds");
+      EXPECT_EQ(verdict_with(result, metric::kThroughput).test, "seeds");
       const bool as_groups =
-          verdict_on(result, metric::kThroughput).reason.find("against 5 others") !=
+          verdict_with(result, metric::kThroughput).reason.find("against 5 others") !=
           std::string::npos;
       EXPECT_EQ(as_groups, first_seed == 6) << gate_text(result);
       EXPECT_FALSE(is_judged(result, metric::kTrainTime)) << "it goes with the tokens";
-      EXPECT_EQ(verdict_on(result, metric::kPeakMemory).verdict, Verdict::kPass) << "equal";
+      EXPECT_EQ(verdict_with(result, metric::kPeakMemory).verdict, Verdict::kPass) << "equal";
       EXPECT_TRUE(notes_that_tokens_differ(result)) << gate_text(result);
     }
   }
@@ -85,7 +80,7 @@ TEST(GateCosts, ASlowerGenerationIsRed) {
     add_five(slower, first_seed, "rl", .9, 700);
     const GateResult result = gate(base.read(), slower.read());
     EXPECT_EQ(result.exit_code, 1) << gate_text(result);
-    EXPECT_EQ(verdict_on(result, metric::kThroughput).verdict, Verdict::kRegressed);
+    EXPECT_EQ(verdict_with(result, metric::kThroughput).verdict, Verdict::kRegressed);
   }
 }
 
@@ -105,10 +100,10 @@ TEST(GateCosts, PeakMemoryIsRedOnlyBeyondWhatTheLongestAnswersExplain) {
       << gate_text(gate(base.read(), shorter.read()));
   const GateResult red = gate(base.read(), doubled.read());
   EXPECT_EQ(red.exit_code, 1) << gate_text(red);
-  EXPECT_EQ(verdict_on(red, metric::kPeakMemory).verdict, Verdict::kRegressed);
+  EXPECT_EQ(verdict_with(red, metric::kPeakMemory).verdict, Verdict::kRegressed);
   const GateResult cheap = gate(base.read(), halved.read());
-  EXPECT_EQ(verdict_on(cheap, metric::kPeakMemory).verdict, Verdict::kSuspicious);
-  EXPECT_NE(verdict_on(cheap, metric::kPeakMemory).reason.find("cheaper than this recipe can be"),
+  EXPECT_EQ(verdict_with(cheap, metric::kPeakMemory).verdict, Verdict::kSuspicious);
+  EXPECT_NE(verdict_with(cheap, metric::kPeakMemory).reason.find("cheaper than this recipe can be"),
             std::string::npos);
 }
 
@@ -118,7 +113,7 @@ TEST(GateCosts, EqualWorkIsJudgedExactly) {
   add_stage(slower, 1, "rl", 580000, 16699);
   const GateResult result = gate(base.read(), slower.read());
   EXPECT_EQ(result.exit_code, 1) << gate_text(result);
-  EXPECT_EQ(verdict_on(result, metric::kThroughput).test, "exact");
+  EXPECT_EQ(verdict_with(result, metric::kThroughput).test, "exact");
   EXPECT_FALSE(notes_that_tokens_differ(result));
 }
 
@@ -136,7 +131,7 @@ TEST(GateCosts, AnotherRecipeIsNoOtherLengthOfAnswers) {
   asked(doubled, 16, 1160000);
   const GateResult result = gate(base.read(), doubled.read());
   EXPECT_EQ(result.exit_code, 1) << gate_text(result);
-  EXPECT_EQ(verdict_on(result, metric::kTrainTime).verdict, Verdict::kRegressed);
+  EXPECT_EQ(verdict_with(result, metric::kTrainTime).verdict, Verdict::kRegressed);
 }
 
 TEST(GateCosts, OtherBatchesOfAnyOtherStageStayExact) {
@@ -145,8 +140,8 @@ TEST(GateCosts, OtherBatchesOfAnyOtherStageStayExact) {
   add_five(other, 1, "sft", .9999, 700);
   const GateResult result = gate(base.read(), other.read());
   EXPECT_EQ(result.exit_code, 1) << gate_text(result);
-  EXPECT_EQ(verdict_on(result, metric::kThroughput).test, "exact");
-  EXPECT_EQ(verdict_on(result, metric::kTrainTime).verdict, Verdict::kRegressed);
+  EXPECT_EQ(verdict_with(result, metric::kThroughput).test, "exact");
+  EXPECT_EQ(verdict_with(result, metric::kTrainTime).verdict, Verdict::kRegressed);
 }
 
 // compare, of one pair: the same costs have no direction there, but for those that are equal.
@@ -176,7 +171,7 @@ TEST(GateCosts, OneSeedCannotTell) {
   add_stage(other, 1, "rl", 580700, 16690);
   const GateResult result = gate(base.read(), other.read());
   EXPECT_EQ(result.exit_code, 0) << gate_text(result);
-  EXPECT_EQ(verdict_on(result, metric::kThroughput).verdict, Verdict::kInconclusive);
+  EXPECT_EQ(verdict_with(result, metric::kThroughput).verdict, Verdict::kInconclusive);
 }
 
 }  // namespace

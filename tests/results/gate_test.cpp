@@ -7,23 +7,17 @@
 
 #include "harness/base/fs.hpp"
 #include "tests/results/fake_run.hpp"
+#include "tests/results/verdict_with.hpp"
 
 namespace nb {
 namespace {
 
 using test::even;
 using test::FakeRun;
+using test::verdict_with;
 
 bool odd(int i) { return i % 2 == 1; }
 const std::vector<FakeRun::Task> kTwoTasks = {{"mw/agreement", 200, even}, {"mw/facts", 200, even}};
-
-const TaskVerdict& of(const GateResult& result, const std::string& part) {
-  const auto at = std::find_if(result.verdicts.begin(), result.verdicts.end(), [&](const auto& v) {
-    return v.task().find(part) != std::string::npos;
-  });
-  EXPECT_NE(at, result.verdicts.end()) << part << "\n" << gate_text(result);
-  return *at;
-}
 
 std::string first_line(const GateResult& result) {
   const std::string text = gate_text(result);
@@ -50,10 +44,10 @@ TEST(Gate, APlantedFaultInOneTaskIsRed) {
       {{"mw/agreement", 200, even}, {"mw/facts", 200, [](int i) { return i % 2 == 0 && i > 60; }}});
   const GateResult result = gate(base.read(), candidate.read());
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_EQ(of(result, "mw/facts/accuracy").verdict, Verdict::kRegressed);
-  EXPECT_EQ(of(result, "mw/agreement/accuracy").verdict, Verdict::kPass);
-  EXPECT_EQ(of(result, "mw/agreement/accuracy").test, "identical");
-  EXPECT_EQ(of(result, "mw/facts/accuracy").counts->only_a, 31);
+  EXPECT_EQ(verdict_with(result, "mw/facts/accuracy").verdict, Verdict::kRegressed);
+  EXPECT_EQ(verdict_with(result, "mw/agreement/accuracy").verdict, Verdict::kPass);
+  EXPECT_EQ(verdict_with(result, "mw/agreement/accuracy").test, "identical");
+  EXPECT_EQ(verdict_with(result, "mw/facts/accuracy").counts->only_a, 31);
   EXPECT_TRUE(result.uncalibrated);
   const std::string text = gate_text(result);
   EXPECT_TRUE(text.starts_with("REGRESSED (exit 1)")) << text;
@@ -74,9 +68,10 @@ TEST(Gate, AnotherFewShotSeedIsIncomparableAndNamed) {
                            });
   const GateResult result = gate(base.read(), candidate.read());
   EXPECT_EQ(result.exit_code, 3);
-  EXPECT_EQ(of(result, "mw/facts/accuracy").verdict, Verdict::kIncomparable);
-  EXPECT_EQ(of(result, "mw/facts/accuracy").reason, "mw/facts/few_shot_seed differs: 1234 and 99");
-  EXPECT_EQ(of(result, "mw/agreement/accuracy").verdict, Verdict::kPass);
+  EXPECT_EQ(verdict_with(result, "mw/facts/accuracy").verdict, Verdict::kIncomparable);
+  EXPECT_EQ(verdict_with(result, "mw/facts/accuracy").reason,
+            "mw/facts/few_shot_seed differs: 1234 and 99");
+  EXPECT_EQ(verdict_with(result, "mw/agreement/accuracy").verdict, Verdict::kPass);
 }
 
 TEST(Gate, ARecordWideHashConcernsTheWholeRecord) {
@@ -99,7 +94,7 @@ TEST(Gate, RetrainedModelsAreAQuestionOfSeeds) {
                            {{"mw/agreement", 200, odd}, {"mw/facts", 200, even}});
   const GateResult result = gate(base.read(), candidate.read());
   EXPECT_EQ(result.exit_code, 0) << gate_text(result);
-  EXPECT_EQ(of(result, "val_bpb").verdict, Verdict::kInconclusive);
+  EXPECT_EQ(verdict_with(result, "val_bpb").verdict, Verdict::kInconclusive);
   EXPECT_TRUE(first_line(result).starts_with("can't tell (exit 0): ")) << first_line(result);
   EXPECT_NE(gate_headline(result).find("at least 5 seeds"), std::string::npos);
   EXPECT_EQ(gate(base.read(), candidate.read(), {}, {.strict = true}).exit_code, 2);
@@ -113,8 +108,8 @@ TEST(Gate, FiveSeedsASideCanBeRed) {
   }
   const GateResult result = gate(base.read(), candidate.read());
   EXPECT_EQ(result.exit_code, 1) << gate_text(result);
-  EXPECT_EQ(of(result, "val_bpb").verdict, Verdict::kRegressed);
-  EXPECT_EQ(of(result, "val_bpb").test, "seeds");
+  EXPECT_EQ(verdict_with(result, "val_bpb").verdict, Verdict::kRegressed);
+  EXPECT_EQ(verdict_with(result, "val_bpb").test, "seeds");
 }
 
 TEST(Gate, SimulatedCountsAreExact) {
@@ -123,111 +118,8 @@ TEST(Gate, SimulatedCountsAreExact) {
   candidate.add_prediction("h100_sxm", 100000001, 999999999);
   const GateResult result = gate(base.read(), candidate.read());
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_EQ(of(result, "step_time_ns").verdict, Verdict::kRegressed);
-  EXPECT_EQ(of(result, "peak_memory_bytes").verdict, Verdict::kImproved);
-}
-
-TEST(Gate, AMissingRecordIsAnErrorANewOneANote) {
-  FakeRun base, candidate;
-  base.add_prediction("h100_sxm", 1e8, 1e9);
-  base.add_training("h100_sxm", 1, 1.5);
-  candidate.add_prediction("h100_sxm", 1e8, 1e9);
-  candidate.add_prediction("ascend_910b3", 1e8, 1e9);
-  for (const std::int64_t seed : {2, 3}) candidate.add_training("ascend_910b3", seed, 1.5);
-  for (const std::int64_t seed : {4, 5, 6}) candidate.add_training("ascend_910c", seed, 1.5);
-  const GateResult result = gate(base.read(), candidate.read());
-  EXPECT_EQ(result.exit_code, 4);
-  EXPECT_EQ(of(result, "train base").reason, "the candidate has no such record");
-  ASSERT_EQ(result.notes.size(), 3U);
-  EXPECT_EQ(result.notes[0], "new, no baseline: predict d20x8 on ascend_910b3");
-  EXPECT_EQ(result.notes[1], "new, no baseline: train base on ascend_910b3, seeds 2, 3");
-  EXPECT_EQ(result.notes[2], "new, no baseline: train base on ascend_910c, seeds 4 to 6");
-}
-
-// A night whose new nodes had failed was a PASS that called them new.
-TEST(Gate, ANewNodeThatFailedIsAnError) {
-  FakeRun base, candidate;
-  base.add_prediction("h100_sxm", 1e8, 1e9);
-  candidate.add_prediction("h100_sxm", 1e8, 1e9);
-  candidate.add_training("h100_sxm", 1, 1.5, 0, [](Record& record) {
-    record.status = "failed";
-    record.error = "no such program";
-  });
-  const GateResult result = gate(base.read(), candidate.read());
-  EXPECT_EQ(result.exit_code, 4) << gate_text(result);
-  EXPECT_EQ(of(result, "train base").reason, "the node failed: no such program");
-}
-
-TEST(Gate, AnEmptySideIsAnError) {
-  FakeRun run;
-  run.add_prediction("h100_sxm", 1e8, 1e9);
-  const RunRecords empty;
-  EXPECT_EQ(gate(empty, run.read()).exit_code, 4);
-  EXPECT_EQ(gate(run.read(), empty).exit_code, 4);
-  EXPECT_EQ(gate(empty, empty).exit_code, 4);
-}
-
-TEST(Gate, ADamagedItemsFileIsAnErrorNotAPass) {
-  FakeRun base, candidate;
-  base.add_evaluation("h100_sxm", 1, "w", kTwoTasks);
-  const Record record = candidate.add_evaluation("h100_sxm", 1, "w", kTwoTasks);
-  const auto path = candidate.folder_of(record) / "items/mw_facts.jsonl";
-  auto text = read_file(path);
-  ASSERT_TRUE(text);
-  text->replace(text->find("\"o\":1"), 5, "\"o\":0");
-  ASSERT_TRUE(write_file(path, *text));
-  const GateResult result = gate(base.read(), candidate.read());
-  EXPECT_EQ(result.exit_code, 4) << gate_text(result);
-  EXPECT_NE(of(result, "mw/facts").reason.find("candidate: "), std::string::npos);
-  EXPECT_NE(of(result, "mw/facts").reason.find("damaged"), std::string::npos);
-}
-
-TEST(Gate, DamagedRecordsOfEitherSideAreErrors) {
-  FakeRun run;
-  run.add_prediction("h100_sxm", 1e8, 1e9);
-  RunRecords damaged = run.read();
-  damaged.damaged.push_back("x/record.json: torn");
-  EXPECT_EQ(gate(damaged, run.read()).exit_code, 4);
-  EXPECT_EQ(gate(run.read(), damaged).exit_code, 4);
-}
-
-TEST(Gate, AFailedNodeIsAnError) {
-  FakeRun base, candidate;
-  base.add_evaluation("h100_sxm", 1, "w", kTwoTasks);
-  candidate.add_evaluation("h100_sxm", 1, "w", kTwoTasks, [](Record& record) {
-    record.status = "failed";
-    record.error = "simulated out of memory";
-  });
-  const GateResult result = gate(base.read(), candidate.read());
-  EXPECT_EQ(result.exit_code, 4);
-  EXPECT_EQ(result.verdicts[0].reason, "the candidate's node failed: simulated out of memory");
-}
-
-TEST(Gate, AMetricThatBecomesNullIsAnError) {
-  FakeRun base, candidate;
-  base.add_prediction("h100_sxm", 1e8, 1e9);
-  candidate.add_prediction("h100_sxm", 1e8, 1e9);
-  RunRecords b = candidate.read();
-  Metric& memory = b.records[0].record.metrics[2];
-  memory.value.reset();
-  memory.reason_if_null = "no counter";
-  const GateResult result = gate(base.read(), b);
-  EXPECT_EQ(result.exit_code, 4);
-  EXPECT_EQ(of(result, "peak_memory_bytes").reason,
-            "the candidate could not measure it: no counter");
-  b.records[0].record.metrics.pop_back();
-  EXPECT_EQ(gate(base.read(), b).exit_code, 4);
-}
-
-TEST(Gate, ClocksAreNotMixed) {
-  FakeRun base;
-  base.add_prediction("h100_sxm", 1e8, 1e9);
-  RunRecords b = base.read();
-  b.records[0].record.metrics[0].clock = Clock::kNone;
-  b.records[0].record.node_key = std::string(64, 'b');
-  const GateResult result = gate(base.read(), b);
-  EXPECT_EQ(result.exit_code, 3);
-  EXPECT_NE(of(result, "step_time_ns").reason.find("clock"), std::string::npos);
+  EXPECT_EQ(verdict_with(result, "step_time_ns").verdict, Verdict::kRegressed);
+  EXPECT_EQ(verdict_with(result, "peak_memory_bytes").verdict, Verdict::kImproved);
 }
 
 TEST(Gate, GeneratedAndRealTasksAreIncomparable) {
@@ -304,7 +196,7 @@ TEST(Gate, MoreUnscoredItemsOnOneSideAreAnError) {
   candidate.add_evaluation("h100_sxm", 1, "w", {{"mw/facts", 200, even}}, timeouts);
   const GateResult result = gate(base.read(), candidate.read());
   EXPECT_EQ(result.exit_code, 4) << gate_text(result);
-  EXPECT_NE(of(result, "mw/facts").reason.find("could not be scored"), std::string::npos);
+  EXPECT_NE(verdict_with(result, "mw/facts").reason.find("could not be scored"), std::string::npos);
 }
 
 TEST(Gate, JsonHoldsEveryVerdict) {
@@ -342,7 +234,7 @@ TEST(Gate, EqualWeightsThatAreScoredOtherwiseAreRedOverSeeds) {
     const GateResult result = gate(base.read(), candidate.read());
     EXPECT_EQ(result.exit_code, 1) << gate_text(result);
     EXPECT_EQ(result.night, Verdict::kSuspicious);
-    EXPECT_EQ(of(result, "mw/facts of eval base.core on h100_sxm").counts->only_b, 24);
+    EXPECT_EQ(verdict_with(result, "mw/facts of eval base.core on h100_sxm").counts->only_b, 24);
     EXPECT_NE(gate_headline(result).find("the same weights were scored otherwise"),
               std::string::npos)
         << gate_headline(result);
@@ -397,7 +289,7 @@ TEST(Gate, AnotherValueOfEqualWeightsIsAnotherMetric) {
                          [](Record& record) { record.metrics[1].value = 1.49; });
   const GateResult result = gate(base.read(), candidate.read());
   EXPECT_NE(result.exit_code, 0) << gate_text(result);
-  EXPECT_EQ(of(result, "val_bpb").verdict, Verdict::kIncomparable);
+  EXPECT_EQ(verdict_with(result, "val_bpb").verdict, Verdict::kIncomparable);
   EXPECT_NE(gate_headline(result).find("equal"), std::string::npos) << gate_headline(result);
 }
 
@@ -419,10 +311,10 @@ TEST(Gate, GrossChangesAreRedWithOneSeedAndWithFour) {
                             {{"mw/cloze", 180, guess}});
     }
     const RunRecords a = base.read(), b = leak.read(), c = broken.read(), d = masked.read();
-    EXPECT_EQ(of(gate(a, b), "val_bpb").verdict, Verdict::kSuspicious) << seeds;
-    EXPECT_EQ(of(gate(a, c), "val_bpb").verdict, Verdict::kRegressed) << seeds;
+    EXPECT_EQ(verdict_with(gate(a, b), "val_bpb").verdict, Verdict::kSuspicious) << seeds;
+    EXPECT_EQ(verdict_with(gate(a, c), "val_bpb").verdict, Verdict::kRegressed) << seeds;
     EXPECT_EQ(gate(a, d).exit_code, 1) << seeds;
-    EXPECT_EQ(of(gate(a, d), "mw/cloze/accuracy").verdict, Verdict::kRegressed) << seeds;
+    EXPECT_EQ(verdict_with(gate(a, d), "mw/cloze/accuracy").verdict, Verdict::kRegressed) << seeds;
   }
 }
 
@@ -468,9 +360,10 @@ TEST(Gate, EqualMetricsAreOneTest) {
     candidate.add_training("h100_sxm", seed, .356 + .00205 * s, 0, same_minimum);
   }
   const GateResult result = gate(base.read(), candidate.read());
-  EXPECT_EQ(of(result, "val_bpb").metric, "val_bpb = min_val_bpb");
-  EXPECT_EQ(of(result, "val_bpb").verdict, Verdict::kRegressed) << gate_text(result);
-  EXPECT_EQ(*of(result, "val_bpb").p_worse, *of(result, "val_bpb").p_worse_holm);
+  EXPECT_EQ(verdict_with(result, "val_bpb").metric, "val_bpb = min_val_bpb");
+  EXPECT_EQ(verdict_with(result, "val_bpb").verdict, Verdict::kRegressed) << gate_text(result);
+  EXPECT_EQ(*verdict_with(result, "val_bpb").p_worse,
+            *verdict_with(result, "val_bpb").p_worse_holm);
 }
 
 TEST(Gate, SeedsWithoutEffectAreSuspicious) {
@@ -497,8 +390,8 @@ TEST(Gate, SeedsThatDoNotMatchAreComparedAsGroups) {
   }
   const GateResult same = gate(base.read(), healthy.read());
   EXPECT_EQ(same.exit_code, 0) << gate_text(same);
-  EXPECT_EQ(of(same, "val_bpb").verdict, Verdict::kPass) << gate_text(same);
-  EXPECT_EQ(of(gate(base.read(), worse.read()), "val_bpb").verdict, Verdict::kRegressed);
+  EXPECT_EQ(verdict_with(same, "val_bpb").verdict, Verdict::kPass) << gate_text(same);
+  EXPECT_EQ(verdict_with(gate(base.read(), worse.read()), "val_bpb").verdict, Verdict::kRegressed);
 }
 
 TEST(Gate, EqualKeysWithOtherBitsAreAnError) {
