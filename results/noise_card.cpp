@@ -12,6 +12,8 @@
 #include "harness/base/host_info.hpp"
 #include "results/acceptance.hpp"
 #include "results/compare.hpp"
+#include "results/metric_names.hpp"
+#include "results/rl_work.hpp"
 #include "results/stats.hpp"
 
 namespace nb {
@@ -61,6 +63,14 @@ Result<void> add_flips(const RunRecords& a, const RunRecords& b,
   return {};
 }
 
+// Scores and losses; of simulated costs RL's throughput alone, whose answers have other lengths
+// with every seed (gate_costs.hpp). What one step decides has no spread worth keeping.
+bool spreads_over_seeds(const Record& record, const Metric& metric) {
+  if (!metric.value || metric.direction == Direction::kNone) return false;
+  if (metric.clock == Clock::kNone) return metric.n != 1;
+  return metric.clock == Clock::kSim && metric.name == metric::kThroughput && is_rl(record);
+}
+
 struct Values {
   const Record* first = nullptr;
   std::string unit;
@@ -77,8 +87,7 @@ std::vector<std::pair<std::pair<std::string, std::string>, Values>> values_of(
       const Record& record = stored.record;
       if (!record.seed || (record.kind != "train" && record.kind != "eval")) continue;
       for (const Metric& metric : record.metrics) {
-        const bool is_measured = metric.value && metric.clock == Clock::kNone;
-        if (!is_measured || metric.direction == Direction::kNone || metric.n == 1) continue;
+        if (!spreads_over_seeds(record, metric)) continue;
         const std::pair key(node_of(record), metric.name);
         const auto [at, is_new] = place.try_emplace(key, all.size());
         if (is_new) all.push_back({key, {&record, metric.unit, {}}});

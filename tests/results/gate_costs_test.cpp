@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <vector>
 
 #include "results/gate.hpp"
 #include "results/metric_names.hpp"
+#include "results/noise_card.hpp"
 #include "tests/results/fake_run.hpp"
 #include "tests/results/verdict_with.hpp"
 
@@ -71,6 +74,42 @@ TEST(GateCosts, LongerAnswersOfAHealthyNightAreNotRed) {
       EXPECT_TRUE(notes_that_tokens_differ(result)) << gate_text(result);
     }
   }
+}
+
+// Found among random groups of 25 healthy seeds of suites/nightly.json: five that lay close, and
+// five others below them. A noise card of those seeds knows how far they spread.
+TEST(GateCosts, GroupsOfSeedsThatLieCloseByChanceAreNotRed) {
+  const std::vector<double> rates = {16475, 16990, 17275, 16476, 17186, 17211, 16567, 16915, 17398,
+                                     16783, 16619, 17037, 16458, 16818, 16978, 17360, 16668, 16817,
+                                     16735, 16545, 16955, 16714, 16894, 16966, 16809};
+  const auto add = [&](FakeRun& run, const std::vector<std::int64_t>& seeds, double faster) {
+    for (const std::int64_t seed : seeds)
+      add_stage(run, seed, "rl", 560000 + 100 * static_cast<double>(seed),
+                faster * rates.at(static_cast<std::size_t>(seed - 1)));
+  };
+  FakeRun every("nightly"), close("nightly"), below("nightly"), slower("nightly");
+  std::vector<std::int64_t> all(rates.size());
+  std::iota(all.begin(), all.end(), 1);
+  add(every, all, 1);
+  add(close, {8, 10, 21, 23, 25}, 1);
+  add(below, {1, 7, 17, 20, 22}, 1);
+  add(slower, {1, 7, 17, 20, 22}, .95);
+  const std::vector<RunRecords> runs = {every.read()};
+  const auto card = calibrate(runs);
+  ASSERT_TRUE(card) << card.error().message;
+  GatePolicy policy;
+  apply(*card, policy);
+  const auto spread = policy.spread_of("train base on ascend_910b3", metric::kThroughput);
+  ASSERT_TRUE(spread);
+  EXPECT_EQ(spread->seeds, 25);
+  EXPECT_NEAR(spread->sd, 274.8, .5);
+  EXPECT_FALSE(policy.spread_of("train base on ascend_910b3", metric::kTrainTime));
+  const GateResult healthy = gate(close.read(), below.read(), policy);
+  EXPECT_EQ(healthy.exit_code, 0) << gate_text(healthy);
+  EXPECT_EQ(verdict_with(healthy, metric::kThroughput).verdict, Verdict::kPass);
+  const GateResult red = gate(close.read(), slower.read(), policy);
+  EXPECT_EQ(red.exit_code, 1) << gate_text(red);
+  EXPECT_EQ(verdict_with(red, metric::kThroughput).verdict, Verdict::kRegressed);
 }
 
 TEST(GateCosts, ASlowerGenerationIsRed) {
