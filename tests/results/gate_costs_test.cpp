@@ -104,6 +104,11 @@ TEST(GateCosts, GroupsOfSeedsThatLieCloseByChanceAreNotRed) {
   EXPECT_EQ(spread->seeds, 25);
   EXPECT_NEAR(spread->sd, 274.8, .5);
   EXPECT_FALSE(policy.spread_of("train base on ascend_910b3", metric::kTrainTime));
+  FakeRun sft("nightly");
+  add_five(sft, 1, "sft");
+  const std::vector<RunRecords> of_sft = {sft.read()};
+  const auto sft_card = calibrate(of_sft);
+  ASSERT_TRUE(!sft_card || sft_card->metrics.empty()) << "its costs do not follow from answers";
   const GateResult healthy = gate(close.read(), below.read(), policy);
   EXPECT_EQ(healthy.exit_code, 0) << gate_text(healthy);
   EXPECT_EQ(verdict_with(healthy, metric::kThroughput).verdict, Verdict::kPass);

@@ -75,6 +75,22 @@ TEST(NoiseCard, RoundTripsIntoTheMarginsOfAGate) {
   EXPECT_FALSE(night.uncalibrated) << gate_text(night);
 }
 
+TEST(NoiseCard, LeavesOutWhatOneStepDecides) {
+  FakeRun run("nightly");
+  for (std::int64_t seed = 1; seed <= 5; ++seed)
+    run.add_training("ascend_910b3", seed, 1.5, 1e-9, [&](Record& record) {
+      const double value = 1 + .01 * static_cast<double>(seed);
+      record.metrics = {
+          test::metric_of("of_steps", value, "nat", Direction::kLower, Clock::kNone, 60),
+          test::metric_of("of_one", value, "nat", Direction::kLower, Clock::kNone, 1)};
+    });
+  const std::vector<RunRecords> runs = {run.read()};
+  const auto card = calibrate(runs);
+  ASSERT_TRUE(card) << card.error().message;
+  ASSERT_EQ(card->metrics.size(), 1U);
+  EXPECT_EQ(card->metrics[0].metric, "of_steps");
+}
+
 // The suite was changed, its card was not: its seeds lie elsewhere.
 TEST(NoiseCard, OneOfAnotherRecipeIsNotUsed) {
   GatePolicy policy;
