@@ -4,7 +4,6 @@
 
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
-#include "harness/base/progress.hpp"
 #include "model/train/adapter_file.hpp"
 #include "model/train/checkpoint.hpp"
 #include "tests/model/train/tiny_chat.hpp"
@@ -19,9 +18,8 @@ AdapterSettings fast_adapters() {
   return lora;
 }
 
-class AdapterStage : public testing::Test {
+class AdapterStage : public test::ChatTest {
  protected:
-  static void SetUpTestSuite() { set_progress_mode(ProgressMode::kQuiet); }
   static SftSettings with_adapters() {
     SftSettings settings = test::tiny_sft();
     settings.lora = fast_adapters();
@@ -45,8 +43,6 @@ class AdapterStage : public testing::Test {
     for (int i = 0; i < 17; ++i) ids.push_back((37 * i + 11) % 250);
     return decoder.token_losses(std::span(ids).first(16), std::span(ids).subspan(1), 1, 16);
   }
-  test::TinyChat chat_;
-  const test::TempDir folder_, other_;
 };
 
 // B is 0 at first.

@@ -3,7 +3,6 @@
 
 #include "harness/base/hash.hpp"
 #include "harness/base/parallel.hpp"
-#include "harness/base/progress.hpp"
 #include "tests/model/train/tiny_chat.hpp"
 #include "tests/model/train/tiny_run.hpp"
 
@@ -14,10 +13,8 @@ using test::Killed;
 using RunStage =
     std::function<Result<TrainResult>(const std::filesystem::path&, const TrainHooks&)>;
 
-class ChatResume : public testing::Test {
+class ChatResume : public test::ChatTest {
  protected:
-  static void SetUpTestSuite() { set_progress_mode(ProgressMode::kQuiet); }
-
   static void expect_same(const TrainResult& a, const TrainResult& b) {
     ASSERT_EQ(a.steps.size(), b.steps.size());
     for (std::size_t i = 0; i < a.steps.size(); ++i)
@@ -61,8 +58,6 @@ class ChatResume : public testing::Test {
     }
     set_threads(0);
   }
-
-  const test::TinyChat chat_;
 };
 
 TEST_F(ChatResume, MidEndsWithTheSameBytes) {

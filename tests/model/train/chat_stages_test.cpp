@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "harness/base/hash.hpp"
-#include "harness/base/progress.hpp"
 #include "model/data/chat/conversation_stream.hpp"
 #include "model/optim/groups.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
@@ -15,9 +14,8 @@
 namespace nb {
 namespace {
 
-class ChatStages : public testing::Test {
+class ChatStages : public test::ChatTest {
  protected:
-  static void SetUpTestSuite() { set_progress_mode(ProgressMode::kQuiet); }
   static std::vector<double> multipliers(const Result<TrainResult>& result) {
     std::vector<double> all;
     EXPECT_TRUE(result) << result.error().message;
@@ -26,14 +24,6 @@ class ChatStages : public testing::Test {
       if (row.lr_multiplier) all.push_back(*row.lr_multiplier);
     return all;
   }
-  static std::string refusal(const Result<TrainResult>& result) {
-    EXPECT_FALSE(result);
-    if (result) return "";
-    EXPECT_EQ(result.error().code, ErrorCode::kBadInput);
-    return result.error().message;
-  }
-  test::TinyChat chat_;
-  const test::TempDir folder_, other_;
 };
 
 // 40 conversations of 10 tokens; a batch takes 2 × 24 + 1 of them. A step is two batches, and one

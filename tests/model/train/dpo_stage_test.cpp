@@ -1,24 +1,12 @@
 // What DPO does with pairs of answers, and every sentence with which it refuses.
 #include "harness/base/portable_math.hpp"
-#include "harness/base/progress.hpp"
 #include "model/train/checkpoint.hpp"
 #include "tests/model/train/tiny_chat.hpp"
 
 namespace nb {
 namespace {
 
-class DpoStage : public testing::Test {
- protected:
-  static void SetUpTestSuite() { set_progress_mode(ProgressMode::kQuiet); }
-  static std::string refusal(const Result<TrainResult>& result) {
-    EXPECT_FALSE(result);
-    if (result) return "";
-    EXPECT_EQ(result.error().code, ErrorCode::kBadInput);
-    return result.error().message;
-  }
-  test::TinyChat chat_;
-  const test::TempDir folder_, other_;
-};
+using DpoStage = test::ChatTest;
 
 TEST_F(DpoStage, BeginsAtTheReferenceAndPrefersTheChosenAnswers) {
   DpoSettings settings = test::tiny_dpo();

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/hash.hpp"
-#include "harness/base/progress.hpp"
 #include "model/data/chat/conversation_packs.hpp"
 #include "model/optim/groups.hpp"
 #include "model/train/checkpoint.hpp"
@@ -28,18 +27,7 @@ SftSettings tiny_packed() {
   return settings;
 }
 
-class PackedSft : public testing::Test {
- protected:
-  static void SetUpTestSuite() { set_progress_mode(ProgressMode::kQuiet); }
-  static std::string refusal_of(const Result<TrainResult>& result) {
-    EXPECT_FALSE(result);
-    if (result) return "";
-    EXPECT_EQ(result.error().code, ErrorCode::kBadInput);
-    return result.error().message;
-  }
-  test::TinyChat chat_;
-  const test::TempDir folder_, other_;
-};
+using PackedSft = test::ChatTest;
 
 // 40 conversations, six a batch. One batch is fetched before the first update, two in each: shares
 // of 18, 30 and 42 of 40. The rate falls from one half on.
@@ -116,7 +104,7 @@ TEST_F(PackedSft, WhatPackedRowsDoNotReadIsRefused) {
   const auto refused = [&](auto change) {
     SftSettings settings = tiny_packed();
     change(settings);
-    return refusal_of(chat_.sft(settings, folder_.path()));
+    return refusal(chat_.sft(settings, folder_.path()));
   };
   EXPECT_EQ(refused([](SftSettings& s) { s.target_examples_per_step = 8; }),
             "target_examples_per_step: packed rows do not read it; leave it out "
@@ -147,14 +135,13 @@ TEST_F(PackedSft, WhatPackedRowsDoNotReadIsRefused) {
 }
 
 TEST_F(PackedSft, EndsWithTheSameBytesAfterAKill) {
-  struct Kill {};
   const auto whole = chat_.sft(tiny_packed(), folder_.path());
   ASSERT_TRUE(whole) << whole.error().message;
   TrainHooks hooks;
   hooks.on_checkpoint = [](std::int64_t step) {
-    if (step == 2) throw Kill{};
+    if (step == 2) throw test::Killed{};
   };
-  EXPECT_THROW((void)chat_.sft(tiny_packed(), other_.path(), hooks), Kill);
+  EXPECT_THROW((void)chat_.sft(tiny_packed(), other_.path(), hooks), test::Killed);
   const auto resumed = chat_.sft(tiny_packed(), other_.path());
   ASSERT_TRUE(resumed) << resumed.error().message;
   EXPECT_EQ(resumed->resumed_from_step, 2);

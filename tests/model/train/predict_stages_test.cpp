@@ -1,6 +1,5 @@
 // Predictions of MID, SFT and RL: the same simulated time as the executed stage, and what they
 // refuse.
-#include "harness/base/progress.hpp"
 #include "model/device/profile.hpp"
 #include "model/train/dry_step.hpp"
 #include "model/train/predict.hpp"
@@ -20,9 +19,8 @@ PredictSettings tiny_prediction(TrainingStage stage, const Tokenizer& tokenizer)
   return settings;
 }
 
-class PredictStages : public testing::Test {
+class PredictStages : public test::ChatTest {
  protected:
-  static void SetUpTestSuite() { set_progress_mode(ProgressMode::kQuiet); }
   static Prediction predicted(const PredictSettings& settings) {
     const auto prediction = predict(settings, *load_profile("ascend_910b3"));
     EXPECT_TRUE(prediction) << prediction.error().message;
@@ -33,8 +31,6 @@ class PredictStages : public testing::Test {
     EXPECT_FALSE(prediction);
     return prediction ? "" : prediction.error().message;
   }
-  test::TinyChat chat_;
-  const test::TempDir folder_;
 };
 
 TEST_F(PredictStages, MidTakesTheTimeOfTheExecutedStage) {

@@ -1,5 +1,4 @@
 // What RL rewards and learns from, and every sentence with which it refuses or warns.
-#include "harness/base/progress.hpp"
 #include "model/engine/fake_language_model.hpp"
 #include "model/train/rl_rollout.hpp"
 #include "tests/model/train/tiny_chat.hpp"
@@ -7,15 +6,8 @@
 namespace nb {
 namespace {
 
-class RlStage : public testing::Test {
+class RlStage : public test::ChatTest {
  protected:
-  static void SetUpTestSuite() { set_progress_mode(ProgressMode::kQuiet); }
-  static std::string refusal(const Result<TrainResult>& result) {
-    EXPECT_FALSE(result);
-    if (result) return "";
-    EXPECT_EQ(result.error().code, ErrorCode::kBadInput);
-    return result.error().message;
-  }
   static std::vector<float> weights(const std::filesystem::path& checkpoint, const char* name,
                                     std::int64_t rows) {
     return SafetensorsFile::open(checkpoint)->read_floats(name, {rows, 64}).value();
@@ -45,8 +37,7 @@ class RlStage : public testing::Test {
     hooks.on_note = [this](const std::string& note) { notes_.push_back(note); };
     return hooks;
   }
-  test::TinyChat chat_;
-  const test::TempDir folder_, other_, coin_folder_;
+  const test::TempDir coin_folder_;
   std::vector<std::string> notes_;
 };
 

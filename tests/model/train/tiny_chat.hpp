@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/progress.hpp"
 #include "model/train/dpo_stage.hpp"
 #include "model/train/mid_stage.hpp"
 #include "model/train/rl_stage.hpp"
@@ -127,6 +128,21 @@ class TinyChat {
   ConversationSet train = set(sums(0, 40)), validation = set(sums(3, 8));
   PreferenceSet pairs = pair_set(wrong_sums(0, 40)), held_out_pairs = pair_set(wrong_sums(3, 8));
   QuestionSet asked = questions(sums(0, 12)), held_out = questions(sums(3, 4));
+};
+
+// A quiet test of chat stages, with folders for their checkpoints.
+class ChatTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { set_progress_mode(ProgressMode::kQuiet); }
+  // The sentence that says what is wrong with the input.
+  static std::string refusal(const Result<TrainResult>& result) {
+    EXPECT_FALSE(result);
+    if (result) return "";
+    EXPECT_EQ(result.error().code, ErrorCode::kBadInput);
+    return result.error().message;
+  }
+  TinyChat chat_;
+  const TempDir folder_, other_;
 };
 
 inline MidSettings tiny_mid() {
