@@ -10,6 +10,7 @@
 
 #include "harness/base/fields.hpp"
 #include "harness/base/result.hpp"
+#include "results/card_recipe.hpp"
 
 namespace nb {
 
@@ -37,9 +38,10 @@ struct GatePolicy {
   GateBaselines baselines;
   FieldList fields();
 
-  // Of a noise card, behind each card_sd: how many seeds, and where they lie.
+  // Of a noise card, behind each card_sd: how many seeds, and where they lie; and what was asked.
   std::map<std::string, int> card_seeds_of;
   std::map<std::string, double> card_mean_of;
+  std::vector<CardRecipe> card_recipes;
   // Of the node ("eval base.core on ascend_910b3") before the one for all nodes.
   std::optional<double> discordance_of(const std::string& node, const std::string& task) const;
   struct Spread {

@@ -101,6 +101,32 @@ void add_cost_tests(Gate& gate) {
   std::ranges::move(costs.notes, std::back_inserter(gate.result.notes));
 }
 
+// Only of the settings of its own runs are a card's spreads known; that their means agree
+// (noise_of_policy) is less.
+void note_other_recipe(Gate& gate) {
+  std::vector<std::pair<RecipeDifference, std::vector<std::string>>> found;  // with its nodes
+  std::set<std::string> seen;
+  for (const SeedDifference& group : gate.comparison.seeds) {
+    const CardRecipe asked = recipe_of(group.first_a->record);
+    const auto card = std::ranges::find(gate.policy.card_recipes, asked.node, &CardRecipe::node);
+    if (card == gate.policy.card_recipes.end() || !seen.insert(asked.node).second) continue;
+    for (RecipeDifference& difference : recipe_differences(*card, asked)) {
+      const auto same =
+          std::ranges::find(found, difference, [](const auto& at) { return at.first; });
+      if (same == found.end())
+        found.push_back({std::move(difference), {asked.node}});
+      else
+        same->second.push_back(asked.node);
+    }
+  }
+  for (const auto& [difference, nodes] : found)
+    gate.result.notes.push_back(fmt::format(
+        "{}{}: the noise card was measured with {} {}, the baseline has {}; its spreads are used "
+        "where their means agree; make it anew with gate --calibrate",
+        nodes[0], nodes.size() == 1 ? "" : fmt::format(" and {} more", nodes.size() - 1),
+        difference.field, difference.a, difference.b));
+}
+
 // Training that departs in its first steps, one verdict a node.
 void judge_curves(Gate& gate) {
   std::map<std::string, std::vector<const RecordPair*>> departed;
@@ -158,6 +184,7 @@ void judge_identical_seeds(Gate& gate) {
 void judge_retrained(Gate& gate) {
   for (const SeedDifference& group : gate.comparison.seeds) add_seed_test(gate, group);
   add_cost_tests(gate);
+  note_other_recipe(gate);
   judge_curves(gate);
   judge_identical_seeds(gate);
 }

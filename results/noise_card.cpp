@@ -63,12 +63,40 @@ Result<void> add_flips(const RunRecords& a, const RunRecords& b,
   return {};
 }
 
+bool is_of_seeds(const Record& record) {
+  return record.seed && (record.kind == "train" || record.kind == "eval");
+}
+
 // Scores and losses; of simulated costs RL's throughput alone, whose answers have other lengths
 // with every seed (gate_costs.hpp). What one step decides has no spread worth keeping.
 bool spreads_over_seeds(const Record& record, const Metric& metric) {
   if (!metric.value || metric.direction == Direction::kNone) return false;
   if (metric.clock == Clock::kNone) return metric.n != 1;
   return metric.clock == Clock::kSim && metric.name == metric::kThroughput && is_rl(record);
+}
+
+// One recipe a node: the seeds of two would spread by what was asked.
+Result<void> add_recipes(std::span<const RunRecords> runs, std::vector<CardRecipe>& recipes) {
+  std::map<std::string, std::pair<std::size_t, std::string>> place;  // node → recipe, run
+  for (const RunRecords& run : runs)
+    for (const StoredRecord& stored : run.records) {
+      const Record& record = stored.record;
+      if (!is_of_seeds(record)) continue;
+      CardRecipe recipe = recipe_of(record);
+      const auto [at, is_new] = place.try_emplace(recipe.node, recipes.size(), run.path.string());
+      if (is_new) {
+        recipes.push_back(std::move(recipe));
+        continue;
+      }
+      const auto different = recipe_differences(recipes[at->second.first], recipe);
+      if (different.empty()) continue;
+      return bad_input(fmt::format(
+          "--calibrate: {} of {}: {} is {}, and {} in {}; a card is made of runs with the same "
+          "settings",
+          describe(record), run.path.string(), different[0].field, different[0].b, different[0].a,
+          at->second.second));
+    }
+  return {};
 }
 
 struct Values {
@@ -85,7 +113,7 @@ std::vector<std::pair<std::pair<std::string, std::string>, Values>> values_of(
   for (const RunRecords& run : runs)
     for (const StoredRecord& stored : run.records) {
       const Record& record = stored.record;
-      if (!record.seed || (record.kind != "train" && record.kind != "eval")) continue;
+      if (!is_of_seeds(record)) continue;
       for (const Metric& metric : record.metrics) {
         if (!spreads_over_seeds(record, metric)) continue;
         const std::pair key(node_of(record), metric.name);
@@ -165,6 +193,7 @@ FieldList NoiseCard::fields() {
           {"sources", "runs it was measured on", list(&sources)},
           {"tasks", "answers that flip", list(&tasks)},
           {"metrics", "spread over seeds", list(&metrics)},
+          {"recipes", "what the seeds were asked for", list(&recipes)},
           {"notes", "for the reviewer", &notes}};
 }
 
@@ -189,6 +218,7 @@ Result<NoiseCard> calibrate(std::span<const RunRecords> runs) {
     task.discordance = static_cast<double>(task.flips) / static_cast<double>(task.items);
     card.tasks.push_back(std::move(task));
   }
+  NB_TRY_VOID(add_recipes(runs, card.recipes));
   add_metrics_of(runs, card);
   if (card.tasks.empty() && card.metrics.empty())
     return bad_input(
@@ -203,6 +233,7 @@ Result<NoiseCard> read_noise_card(const std::filesystem::path& path) {
 }
 
 void apply(const NoiseCard& card, GatePolicy& policy) {
+  policy.card_recipes = card.recipes;
   for (const CardTask& task : card.tasks)
     policy.card_discordance.try_emplace(task.node + ": " + task.task, task.discordance);
   for (const CardMetric& metric : card.metrics) {

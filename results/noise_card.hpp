@@ -12,6 +12,7 @@
 #include "harness/base/fields.hpp"
 #include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"
+#include "results/card_recipe.hpp"
 #include "results/gate_policy.hpp"
 #include "results/store.hpp"
 
@@ -52,13 +53,14 @@ struct NoiseCard {
   std::vector<CardSource> sources;
   std::vector<CardTask> tasks;
   std::vector<CardMetric> metrics;
-  std::vector<std::string> notes;  // what a reviewer must know: few seeds, no spread
+  std::vector<CardRecipe> recipes;  // of every training and evaluation with a seed
+  std::vector<std::string> notes;   // what a reviewer must know: few seeds, no spread
   FieldList fields();
 };
 
 // Neighbours in the list that evaluated the same weights give flips; all seeds of all runs together
 // give spreads (of a seed that occurs in several runs the last), from three seeds on. Refused: the
-// same folder twice, damaged or failed nodes, nothing to measure.
+// same folder twice, damaged or failed nodes, nothing to measure, seeds of two recipes.
 Result<NoiseCard> calibrate(std::span<const RunRecords> runs);
 // How many seeds a card should have: with fewer the SD itself is known to a factor of two only.
 inline constexpr int kCardSeeds = 5;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
+#include "results/card_recipe.hpp"
 #include "results/gate.hpp"
 #include "results/stats.hpp"
 #include "tests/results/fake_run.hpp"
@@ -114,6 +115,81 @@ TEST(NoiseCard, OneOfAnotherRecipeIsNotUsed) {
   };
   EXPECT_TRUE(says_so(other)) << gate_text(other);
   EXPECT_FALSE(says_so(own)) << gate_text(own);
+}
+
+// Five seeds that were asked for this rate.
+void fill_with_rate(FakeRun& run, double rate, std::int64_t first_seed) {
+  for (std::int64_t i = 0; i < 5; ++i)
+    run.add_training("ascend_910b3", first_seed + i, kCardBpb[static_cast<std::size_t>(i)], 0,
+                     [&](Record& record) {
+                       *record.settings = {{"base", {{"rate", rate}, {"seed", *record.seed}}},
+                                           {"seed", *record.seed}};
+                     });
+}
+
+TEST(NoiseCard, TheGateNamesWhatTheCardWasMeasuredWithInstead) {
+  FakeRun slow("nightly"), slow_again("nightly"), fast("nightly"), fast_again("nightly");
+  fill_with_rate(slow, .1, 1);
+  fill_with_rate(slow_again, .1, 6);
+  fill_with_rate(fast, .2, 11);
+  fill_with_rate(fast_again, .2, 16);
+  const std::vector<RunRecords> runs = {slow.read()};
+  const auto card = calibrate(runs);
+  ASSERT_TRUE(card) << card.error().message;
+  const auto copy = parse_struct<NoiseCard>(print_struct(*card), "card");
+  ASSERT_TRUE(copy) << copy.error().message;
+  GatePolicy policy;
+  apply(*copy, policy);
+  const auto notes = [&](const FakeRun& base, const FakeRun& tonight) {
+    std::vector<std::string> found;
+    for (const std::string& note : gate(base.read(), tonight.read(), policy).notes)
+      if (note.find("noise card") != std::string::npos) found.push_back(note);
+    return found;
+  };
+  EXPECT_EQ(notes(slow, slow_again), std::vector<std::string>{}) << "other seeds are no difference";
+  EXPECT_EQ(notes(slow, fast), std::vector<std::string>{}) << "the baseline is what it was made of";
+  EXPECT_EQ(notes(fast, fast_again),
+            (std::vector<std::string>{
+                "train base on ascend_910b3: the noise card was measured with /settings/base/rate "
+                "0.1, the baseline has 0.2; its spreads are used where their means agree; make it "
+                "anew with gate --calibrate"}));
+}
+
+TEST(NoiseCard, IsMadeOfOneRecipe) {
+  FakeRun slow("nightly"), fast("nightly");
+  fill_with_rate(slow, .1, 1);
+  fill_with_rate(fast, .2, 6);
+  const std::vector<RunRecords> runs = {slow.read(), fast.read()};
+  const auto card = calibrate(runs);
+  ASSERT_FALSE(card);
+  EXPECT_EQ(card.error().message,
+            "--calibrate: train base on ascend_910b3, seed 6 of " + runs[1].path.string() +
+                ": /settings/base/rate is 0.2, and 0.1 in " + runs[0].path.string() +
+                "; a card is made of runs with the same settings");
+}
+
+TEST(CardRecipe, ASeedOfTheDataAndTheCheckpointsDataDifferAndBatchesOfScoringDoNot) {
+  Record one;
+  one.kind = "eval";
+  one.name = "sft.chat";
+  one.device = "ascend_910b3";
+  one.seed = 1;
+  *one.settings = {{"seed", 1}, {"world", {{"seed", 1}}}, {"evaluation", {{"batch_size", 8}}}};
+  *one.checkpoint = {{"data", "d"}, {"code", "c"}, {"settings", {{"seed", 1}}}};
+  Record two = one;
+  two.seed = 2;
+  *two.settings = {{"seed", 2}, {"world", {{"seed", 1}}}, {"evaluation", {{"batch_size", 4}}}};
+  *two.checkpoint = {{"data", "d"}, {"code", "other"}, {"settings", {{"seed", 2}}}};
+  EXPECT_TRUE(recipe_differences(recipe_of(one), recipe_of(two)).empty());
+  (*two.settings)["world"]["seed"] = 3;
+  (*two.checkpoint)["data"] = "e";
+  (*two.settings)["prompt"] = std::string(39, 'x') + "ééé" + std::string(60, 'x');
+  EXPECT_EQ(recipe_differences(recipe_of(one), recipe_of(two)),
+            (std::vector<RecipeDifference>{
+                {"/checkpoint/data", "\"d\"", "\"e\""},
+                {"/settings/prompt", "(absent)",
+                 "\"" + std::string(39, 'x') + "ééé" + std::string(37, 'x') + "…"},
+                {"/settings/world/seed", "1", "3"}}));
 }
 
 TEST(NoiseCard, APolicysOwnValuesCountFirst) {
