@@ -53,7 +53,8 @@ struct GateResult {
   bool uncalibrated = false;
   std::vector<std::string> findings;  // of the comparison: what comes before any number
   std::string likely_cause;           // changed settings, data or code; empty: none known
-  std::vector<std::string> alerts;    // of earlier nights too: "could not tell for the 3rd night"
+  std::vector<std::string> alerts;    // below the first line: "could not tell for the 3rd night",
+                                      // a noise card of other settings
   std::vector<std::string> notes;     // new records, "worse, within margin", skipped records
 };
 

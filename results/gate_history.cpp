@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -96,7 +97,7 @@ Result<void> remember_night(const fs::path& home, const RunRecords& baseline,
   for (const TaskVerdict& v : result.verdicts)
     if (v.verdict == Verdict::kInconclusive) tonight.open.push_back(v.task());
   NB_TRY(const auto before, read_nights(home));
-  result.alerts = alerts_of(before, tonight);
+  std::ranges::move(alerts_of(before, tonight), std::back_inserter(result.alerts));
   return append_night(home, tonight);
 }
 

@@ -102,14 +102,15 @@ void add_cost_tests(Gate& gate) {
 }
 
 // Only of the settings of its own runs are a card's spreads known; that their means agree
-// (noise_of_policy) is less.
-void note_other_recipe(Gate& gate) {
+// (noise_of_policy) is less. An alert, since a PASS rests on them; the notes have every difference.
+void report_other_recipe(Gate& gate) {
   std::vector<std::pair<RecipeDifference, std::vector<std::string>>> found;  // with its nodes
   std::set<std::string> seen;
   for (const SeedDifference& group : gate.comparison.seeds) {
+    if (!seen.insert(group.group).second) continue;
     const CardRecipe asked = recipe_of(group.first_a->record);
     const auto card = std::ranges::find(gate.policy.card_recipes, asked.node, &CardRecipe::node);
-    if (card == gate.policy.card_recipes.end() || !seen.insert(asked.node).second) continue;
+    if (card == gate.policy.card_recipes.end()) continue;
     for (RecipeDifference& difference : recipe_differences(*card, asked)) {
       const auto same =
           std::ranges::find(found, difference, [](const auto& at) { return at.first; });
@@ -119,12 +120,18 @@ void note_other_recipe(Gate& gate) {
         same->second.push_back(asked.node);
     }
   }
+  if (found.empty()) return;
   for (const auto& [difference, nodes] : found)
-    gate.result.notes.push_back(fmt::format(
-        "{}{}: the noise card was measured with {} {}, the baseline has {}; its spreads are used "
-        "where their means agree; make it anew with gate --calibrate",
-        nodes[0], nodes.size() == 1 ? "" : fmt::format(" and {} more", nodes.size() - 1),
-        difference.field, difference.a, difference.b));
+    gate.result.notes.push_back(
+        fmt::format("the noise card was measured with {} {}, the baseline has {}: {}",
+                    difference.field, difference.a, difference.b, fmt::join(nodes, ", ")));
+  const auto& [first, nodes] = found.front();
+  gate.result.alerts.push_back(fmt::format(
+      "ALERT: the noise card was measured with other settings than the baseline's: {} {}, not {}, "
+      "in "
+      "{}{}; its spreads are used where their means agree; make it anew with gate --calibrate",
+      first.field, first.a, first.b, nodes.front(),
+      found.size() == 1 ? "" : fmt::format(", and {} more (notes)", found.size() - 1)));
 }
 
 // Training that departs in its first steps, one verdict a node.
@@ -184,7 +191,7 @@ void judge_identical_seeds(Gate& gate) {
 void judge_retrained(Gate& gate) {
   for (const SeedDifference& group : gate.comparison.seeds) add_seed_test(gate, group);
   add_cost_tests(gate);
-  note_other_recipe(gate);
+  report_other_recipe(gate);
   judge_curves(gate);
   judge_identical_seeds(gate);
 }

@@ -75,9 +75,11 @@ TEST(GateHistory, RemembersNightsAndAlerts) {
     GateResult result = gate(base.read(), candidate.read());
     for (TaskVerdict& v : result.verdicts)
       if (v.test == "items") v.verdict = Verdict::kInconclusive;
+    result.alerts = {"of this night alone"};
     ASSERT_TRUE(remember_night(dir.path(), base.read(), candidate.read(), result));
     alerts = result.alerts;
-    EXPECT_EQ(alerts.size(), i == 2 ? 1U : 0U);
+    EXPECT_EQ(alerts.front(), "of this night alone");
+    EXPECT_EQ(alerts.size(), i == 2 ? 2U : 1U);
   }
   EXPECT_EQ(read_nights(dir.path())->size(), 3U);
 }

@@ -1,3 +1,4 @@
+// A metric of a compared pair, for tests of comparisons.
 #pragma once
 
 #include <gtest/gtest.h>
