@@ -211,6 +211,22 @@ TEST(Report, ConfoundedDevicesAreNeverCalledHardware) {
   EXPECT_TRUE(has(text, "/settings/train/lr"));
 }
 
+// It said that no score was evaluated on both devices, above a table of them.
+TEST(Report, OneTrainingASideIsNotSaidToLackScores) {
+  FakeRun run;
+  for (const char* device : {"ascend_910b3", "h100_sxm"})
+    run.add_evaluation(device, 1, device, {{"mw/facts", 40, third}},
+                       [&](Record& record) { (*record.checkpoint)["device"] = device; });
+  const RunRecords records = run.read();
+  ReportInput input;
+  input.title = "smoke";
+  input.run = &records;
+  input.comparisons = device_comparisons(records);
+  const std::string text = markdown(input);
+  EXPECT_TRUE(has(text, "no score can be judged. One seed: separately trained models differ"))
+      << text.substr(0, 600);
+}
+
 TEST(Report, EqualPoliciesExplainNothing) {
   FakeRun run;
   const auto same_card = [](Record& record) {
