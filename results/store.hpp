@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/base/result.hpp"
+#include "results/curve.hpp"
 #include "results/items.hpp"
 #include "results/record.hpp"
 
@@ -37,6 +38,8 @@ struct StoredRecord {
   // Of a foreign result (import/to_records.hpp): items by the keys of record.items, which are no
   // files then. nullptr: files in the folder.
   std::shared_ptr<const std::map<std::string, std::vector<ItemRecord>>> items = nullptr;
+  // The same of a foreign training log; nullptr: steps.csv in the folder, where artifacts lists it.
+  std::shared_ptr<const Curve> curve = nullptr;
 };
 // Made from another harness's results, in memory or as a folder that `import` wrote.
 bool is_imported(const Record& record);

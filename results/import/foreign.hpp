@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "results/curve.hpp"
 #include "results/items.hpp"
 #include "results/record.hpp"
 
@@ -52,6 +53,7 @@ struct ForeignRun {
   std::map<std::string, std::string> provenance;
   std::vector<ForeignSeries> series;  // in the source's order
   std::vector<Metric> metrics;        // what is not a score: speed, memory, losses; clock kDevice
+  Curve curve;                        // of a training log, step by step; empty: none
   std::vector<std::string> notes;     // what one must know to read it, a sentence each
 };
 
