@@ -7,6 +7,7 @@
 #include "results/audit/aggregates.hpp"
 #include "results/audit/fact_names.hpp"
 #include "results/audit/read_parts.hpp"
+#include "results/import/metric_kinds.hpp"
 #include "results/metric_names.hpp"
 
 namespace nb {
@@ -60,7 +61,8 @@ ForeignSeries series_of(const ReportedCell& cell) {
   ForeignSeries series;
   const bool is_task = cell.scale == Scale::kAccuracy || cell.scale == Scale::kCentred;
   series.name = {cell.task, "", is_task ? metric::kAccuracy : "reported"};
-  series.direction = cell.scale == Scale::kOther ? Direction::kNone : Direction::kHigher;
+  if (cell.scale != Scale::kOther) series.direction = Direction::kHigher;
+  settle_metric(series);
   series.primary = is_task;  // composites follow from the tasks and are no test of their own
   series.reported = accuracy_of(cell);
   series.reported_stderr = cell.standard_error;

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "harness/base/hash.hpp"
+#include "results/import/metric_kinds.hpp"
 #include "results/item_pairing.hpp"
 
 namespace nb {
@@ -280,6 +281,7 @@ ForeignResults ForeignBuilder::finish() {
             series_text(series.name), doubles));
       state_->items[&run].erase(at);
     }
+    for (ForeignSeries& series : run.series) settle_metric(series);
     results.runs.push_back(std::move(run));
   }
   std::sort(results.runs.begin(), results.runs.end(), [](const ForeignRun& a, const ForeignRun& b) {

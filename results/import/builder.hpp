@@ -77,7 +77,9 @@ class ForeignBuilder {
   void ignore(std::string sentence);
 
   // Epochs become one item with their mean; documents that occur several times in one series are
-  // numbered; ids are set (below); runs are sorted. Ends the builder.
+  // numbered; ids are set (below); runs are sorted.
+  // What a series' file does not say of its metric is taken from metric_kinds.hpp. Ends the
+  // builder.
   ForeignResults finish();
 
  private:

@@ -286,6 +286,7 @@ Result<void> read_evalperf_results(const fs::path& path, ForeignBuilder& builder
   for (ForeignSeries& series : run.series) {
     const bool is_share = series.name.metric == "pass@1";
     series.primary = series.name.metric != "dps_norm";
+    series.direction = Direction::kHigher;
     if (!is_share) series.unit = "%";
     if (const Json& samples = member_of(config, "n_samples"); !samples.is_null())
       series.must_match["samples"] = text_of(samples);

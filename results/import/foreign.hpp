@@ -26,14 +26,25 @@ struct SeriesName {
 
 struct ForeignSeries {
   SeriesName name;
-  Direction direction = Direction::kHigher;
-  std::string unit = "1";
+  // As the file itself says them ("higher_is_better", an arrow, semantics); empty: finish() of the
+  // builder takes them from metric_kinds.hpp. A metric that neither knows is kNone: shown, never
+  // better, worse or gated.
+  std::optional<Direction> direction;
+  std::string unit;
+  // Set by finish(): a mean of marks between 0 and 1, so that n gives a standard error.
+  bool is_share = false;
   // The task's headline number. Others (acc beside acc_norm) are shown, not counted as another
   // test.
   bool primary = true;
   // As the source reports the total; empty: it does not, or not for this series.
   std::optional<double> reported, reported_stderr;
   std::int64_t reported_n = 0;  // items behind it; 0: not said
+  // reported_n counts that many samples of each question (pass@64 of 30 problems: 1,920): chance is
+  // that of reported_n / repeats questions.
+  std::int64_t repeats = 1;
+  // The task of this run whose total holds this one: "mmlu" of "mmlu_anatomy". The group is judged,
+  // its parts are looked at below it. Empty: no part of anything.
+  std::string part_of;
   std::int64_t available_n =
       0;  // items of the whole task where the source says so: more than scored: a limit
   std::vector<ItemRecord> items;  // empty: totals alone

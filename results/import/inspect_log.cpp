@@ -243,8 +243,12 @@ Result<void> InspectLog::sample(std::string_view text, const std::string& where,
   item.question = input;
   if (choices.is_array())
     for (const Json& choice : choices) item.choices.push_back(text_of(choice));
-  for (const SeriesValue& value : values)
-    builder_.series(*to, value.series).primary = is_headline(value.series.metric);
+  for (const SeriesValue& value : values) {
+    ForeignSeries& series = builder_.series(*to, value.series);
+    series.primary = is_headline(value.series.metric);
+    series.direction = Direction::kHigher;
+    series.is_share = true;
+  }
   return builder_.add_item(*to, values, item, where);
 }
 
@@ -261,6 +265,8 @@ ForeignSeries& InspectLog::series_of(ForeignRun& run, const Json& score) {
         wanted.metric = metric;
   ForeignSeries& series = builder_.series(run, wanted);
   series.primary = is_headline(wanted.metric) && wanted.filter.empty();
+  series.direction = Direction::kHigher;
+  series.is_share = true;
   return series;
 }
 

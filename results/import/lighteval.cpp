@@ -54,17 +54,17 @@ const Json& task_config(const Json& results, const std::string& key) {
   return whole.is_object() ? whole : member_of(all, task_name(key).name);
 }
 
-// Which way is better as its list of metrics says; higher where it says nothing.
-bool is_lower(const Json& config, const std::string& metric) {
+// Which way is better as its list of metrics says; empty: it says nothing.
+std::optional<Direction> stated_direction(const Json& config, const std::string& metric) {
   for (const char* list : {"metrics", "metric"})
     for (const Json& one : member_of(config, list)) {
       const Json& said = member_of(one, "higher_is_better");
-      if (member_of(one, "metric_name") == metric && said.is_boolean()) return !said.get<bool>();
-      if (const Json& inner = member_of(said, metric); inner.is_boolean())
-        return !inner.get<bool>();
+      const Json& inner = member_of(said, metric);
+      const bool is_own = member_of(one, "metric_name") == metric && said.is_boolean();
+      if (!is_own && !inner.is_boolean()) continue;
+      return (is_own ? said : inner).get<bool>() ? Direction::kHigher : Direction::kLower;
     }
-  return metric.find("ppl") != metric.npos || metric.find("perplexity") != metric.npos ||
-         metric == "bits_per_byte";
+  return std::nullopt;
 }
 
 // Settings that are null are as if they were not there.
@@ -110,7 +110,7 @@ void state_task(const Json& results, const std::string& key, const Json& row, Fo
       run.notes.push_back(fmt::format("{} {} is {} in {}, so it is left out", key, metric,
                                       text_of(value), run.files.back().string()));
     if (number_of(member_of(row, metric + "_stderr"), number)) series.reported_stderr = number;
-    series.direction = is_lower(config, metric) ? Direction::kLower : Direction::kHigher;
+    series.direction = stated_direction(config, metric);
     series.reported_n = count_of(member_of(config, "effective_num_docs"));
     series.available_n = count_of(member_of(config, "original_num_docs"));
     if (!task.shots.empty()) series.must_match["shots"] = task.shots;

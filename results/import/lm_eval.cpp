@@ -18,12 +18,6 @@ namespace {
 constexpr std::size_t kShortHash = 12;
 constexpr std::int64_t kYear10000 = 253402300800;  // in seconds since 1970
 
-// Which way is better where the file does not say; other metrics of the harness: higher.
-// lm_eval/api/metrics.py @ 4e7e0d47f.
-constexpr const char* kLowerIsBetter[] = {
-    "ppl",         "perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte",
-    "brier_score", "ter"};
-
 // "pretrained=a/b,dtype=float16" or an object, as the releases have it.
 std::map<std::string, std::string> model_arguments(const Json& config) {
   std::map<std::string, std::string> arguments;
@@ -165,12 +159,12 @@ std::string prompt_template(const Json& config) {
   return content_hash(text).substr(0, kShortHash);
 }
 
-bool is_lower_better(const LmEvalResults& results, const SeriesName& name) {
+// As the file says it; empty: it does not.
+std::optional<Direction> stated_direction(const LmEvalResults& results, const SeriesName& name) {
   const Json& stated =
       member_of(member_of(member_of(*results.json, "higher_is_better"), name.task), name.metric);
-  if (stated.is_boolean()) return !stated.get<bool>();
-  return std::find(std::begin(kLowerIsBetter), std::end(kLowerIsBetter), name.metric) !=
-         std::end(kLowerIsBetter);
+  if (!stated.is_boolean()) return std::nullopt;
+  return stated.get<bool>() ? Direction::kHigher : Direction::kLower;
 }
 
 void note_once(ForeignRun& run, std::string note) {
@@ -273,8 +267,7 @@ void state_lm_eval_task(const LmEvalResults& results, const std::string& task, F
     const std::size_t comma = std::min(key.rfind(','), key.size());
     const std::string stderr_key = key.substr(0, comma) + "_stderr" + key.substr(comma);
     if (number_of(member_of(row, stderr_key), number)) series.reported_stderr = number;
-    series.direction = is_lower_better(results, *name) ? Direction::kLower : Direction::kHigher;
-    if (name->metric == "bits_per_byte") series.unit = "bit/byte";
+    series.direction = stated_direction(results, *name);
     series.reported_n = count_of(member_of(samples, "effective"));
     if (series.reported_n == 0) series.reported_n = count_of(member_of(row, "sample_len"));
     series.available_n = count_of(member_of(samples, "original"));

@@ -32,15 +32,15 @@ Metric metric_of(const ForeignSeries& series, const std::string& name,
   metric.name = name;
   metric.task = task_of(series.name);
   metric.unit = series.unit;
-  metric.direction = series.direction;
+  metric.direction = series.direction.value_or(Direction::kNone);
   if (series.items.empty()) {
     metric.value = series.reported;
-    metric.n = series.reported_n;
+    metric.n = series.reported_n / std::max<std::int64_t>(series.repeats, 1);
     if (!metric.value) metric.reason_if_null = "the source states no value";
     if (metric.value && series.reported_stderr) {
       metric.low = *metric.value - kZ95 * *series.reported_stderr;
       metric.high = *metric.value + kZ95 * *series.reported_stderr;
-    } else if (metric.value && metric.n > 0 && metric.unit == "1" && *metric.value >= 0 &&
+    } else if (metric.value && metric.n > 0 && series.is_share && *metric.value >= 0 &&
                *metric.value <= 1) {
       const Interval interval =
           wilson(std::llround(*metric.value * static_cast<double>(metric.n)), metric.n);
