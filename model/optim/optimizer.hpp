@@ -11,7 +11,7 @@
 namespace nb {
 
 struct SchedulePoint {
-  std::int64_t step = 0;     // 0 first
+  std::int64_t step = 0;     // updates before this one: AdamW's t is one more
   double lr_multiplier = 1;  // of every group's rate
   double momentum = 0.95;    // Muon's
 };

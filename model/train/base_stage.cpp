@@ -51,7 +51,7 @@ class BaseTask final : public StageTask {
     };
     if (model_.replica != nullptr)
       return run_step_with(*model_.replica, model_.decoder, model_.optimizers, plan_, point, next);
-    return run_step(model_.decoder, model_.optimizers, plan_, point, next);
+    return run_step(model_.decoder, model_.optimizers, plan_, point, next, model_.observer);
   }
 
   Result<void> validate(StepRow& row) override {

@@ -106,6 +106,7 @@ Result<StepOutcome> DpoTask::update(const SchedulePoint& point, StepRow& row) {
     const Batch batch = as_ported(
         preference_batch(data_.train, taken_, settings_.device_batch_size, pad_), defects_);
     taken_ += settings_.device_batch_size;
+    tell_batch(model_.observer, batch);
     const std::vector<ops::PreferencePair> pairs = pairs_of(batch);
     auto metrics = std::make_shared<ops::PreferenceMetrics>();
     const float loss = model_.decoder.objective_and_backward(
@@ -122,7 +123,8 @@ Result<StepOutcome> DpoTask::update(const SchedulePoint& point, StepRow& row) {
   row.pair_accuracy = means.metrics.accuracy;
   row.chosen_reward = means.metrics.chosen_reward;
   row.rejected_reward = means.metrics.rejected_reward;
-  outcome.grad_norm = apply_gradients(model_.decoder, model_.optimizers, std::nullopt, point);
+  outcome.grad_norm = apply_gradients(model_.decoder, model_.optimizers, std::nullopt, point,
+                                      outcome.loss, model_.observer);
   ops::read_scalar(device, "train_loss");
   device.synchronize();
   outcome.time_ns = device.time_ns() - start_ns;

@@ -41,9 +41,10 @@ class MidTask final : public StageTask {
   }
 
   Result<StepOutcome> update(const SchedulePoint& point, StepRow&) override {
-    return run_step(model_.decoder, model_.optimizers, plan_, point, [&] {
+    const auto next = [&] {
       return as_ported(train_.next(settings_.device_batch_size, length_), defects_);
-    });
+    };
+    return run_step(model_.decoder, model_.optimizers, plan_, point, next, model_.observer);
   }
 
   Result<void> validate(StepRow& row) override {

@@ -39,8 +39,8 @@ class SftTask final : public StageTask {
 
   Result<StepOutcome> update(const SchedulePoint& point, StepRow&) override {
     const UseScope scope(model_.decoder.device(), Use::kTune);
-    return run_step(model_.decoder, model_.optimizers, plan_, point,
-                    [&] { return as_ported(train_.next(settings_.device_batch_size), defects_); });
+    const auto next = [&] { return as_ported(train_.next(settings_.device_batch_size), defects_); };
+    return run_step(model_.decoder, model_.optimizers, plan_, point, next, model_.observer);
   }
 
   Result<void> validate(StepRow& row) override {

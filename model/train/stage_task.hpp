@@ -13,6 +13,7 @@
 #include "model/decoder/decoder.hpp"
 #include "model/optim/optimizer.hpp"
 #include "model/train/replicas.hpp"
+#include "model/train/stage_observer.hpp"
 #include "model/train/step.hpp"
 #include "model/train/step_row.hpp"
 
@@ -26,6 +27,7 @@ struct TrainedModel {
   // Another model that is trained with it and ought to have the same weights; null: none. One of
   // the optimizers owns it.
   Replica* replica = nullptr;
+  const StageObserver* observer = nullptr;  // null: none. Outlives the training
 };
 
 class StageTask {

@@ -9,16 +9,20 @@
 namespace nb {
 
 double apply_gradients(Decoder& decoder, OptimizerList optimizers, std::optional<double> grad_clip,
-                       const SchedulePoint& point) {
+                       const SchedulePoint& point, double loss, const StageObserver* observer) {
   const double norm = grad_clip ? clip_gradients(decoder, *grad_clip) : gradient_norm(decoder);
   if (!std::isfinite(norm)) return norm;
+  const ObservedUpdate observed = {decoder, point, loss};
+  if (observer != nullptr && observer->on_gradients) observer->on_gradients(observed);
   for (const auto& optimizer : optimizers) optimizer->step(point);
+  if (observer != nullptr && observer->on_update) observer->on_update(observed);
   decoder.zero_grad();
   return norm;
 }
 
 StepOutcome run_step(Decoder& decoder, OptimizerList optimizers, const StepPlan& plan,
-                     const SchedulePoint& point, const std::function<Batch()>& next) {
+                     const SchedulePoint& point, const std::function<Batch()>& next,
+                     const StageObserver* observer) {
   Device& device = decoder.device();
   StepOutcome outcome;
   device.synchronize();
@@ -28,6 +32,7 @@ StepOutcome run_step(Decoder& decoder, OptimizerList optimizers, const StepPlan&
   std::optional<Device::Progress> before;
   for (std::int64_t micro = 0; micro < plan.accumulation_steps; ++micro) {
     const Batch batch = next();
+    tell_batch(observer, batch);
     outcome.tokens += batch.rows * batch.length;
     const auto loss = static_cast<double>(decoder.loss_and_backward(
         batch.inputs, batch.targets, batch.rows, batch.length, 1.0 / micro_batches));
@@ -44,7 +49,8 @@ StepOutcome run_step(Decoder& decoder, OptimizerList optimizers, const StepPlan&
     before = device.progress();
   }
   outcome.loss /= micro_batches;
-  outcome.grad_norm = apply_gradients(decoder, optimizers, plan.grad_clip, point);
+  outcome.grad_norm =
+      apply_gradients(decoder, optimizers, plan.grad_clip, point, outcome.loss, observer);
   ops::read_scalar(device, "train_loss");
   device.synchronize();
   outcome.time_ns = device.time_ns() - start_ns;

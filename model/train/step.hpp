@@ -13,6 +13,7 @@
 #include "model/data/loader.hpp"
 #include "model/decoder/decoder.hpp"
 #include "model/optim/optimizer.hpp"
+#include "model/train/stage_observer.hpp"
 
 namespace nb {
 
@@ -40,14 +41,17 @@ struct StepOutcome {
 
 using OptimizerList = std::span<const std::unique_ptr<Optimizer>>;
 
-// next(): the next micro-batch; the vectors of ids may be empty on a dry device.
+// next(): the next micro-batch; the vectors of ids may be empty on a dry device. observer null:
+// none.
 StepOutcome run_step(Decoder& decoder, OptimizerList optimizers, const StepPlan& plan,
-                     const SchedulePoint& point, const std::function<Batch()>& next);
+                     const SchedulePoint& point, const std::function<Batch()>& next,
+                     const StageObserver* observer = nullptr);
 
 // The end of a step, when the gradients are there: clipping, optimizers, gradients freed. Returns
 // the norm before clipping; where that is not finite nothing else is done, so that whoever ends the
-// training can still look at gradients and weights.
+// training can still look at gradients and weights. loss: what the observer is told.
 double apply_gradients(Decoder& decoder, OptimizerList optimizers, std::optional<double> grad_clip,
-                       const SchedulePoint& point);
+                       const SchedulePoint& point, double loss = 0,
+                       const StageObserver* observer = nullptr);
 
 }  // namespace nb

@@ -197,6 +197,7 @@ Result<TrainResult> Trainer::run(const std::function<Result<void>()>& start) {
     NB_TRY_VOID(start());
   }
   if (progress_.is_finished) return result();
+  model_.observer = hooks_.observer;
   const std::string_view stage = name(task_.stage());
   Progress bar(fmt::format("{} {}", stage == "base" ? "train" : stage, device_.profile().name()),
                iterations_, "step");

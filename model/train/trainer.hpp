@@ -37,6 +37,7 @@ struct TrainHooks {
   // Records device.host_profile() over the steps: not over the first, which warms up, unless there
   // is no other; not over validations, samples and checkpoints.
   bool profiles_host = false;
+  const StageObserver* observer = nullptr;  // outlives the training; not of steps before a resume
 };
 
 struct TrainResult {
