@@ -121,7 +121,12 @@ Result<std::int64_t> trained_steps(const SafetensorsFile& file) {
   if (!state.contains("step") || !state.at("step").is_number_integer())
     return bad_input(
         fmt::format("{}: does not say how long it was trained; {}", file.path(), kTry));
-  return state.at("step").get<std::int64_t>();
+  // RL may make several updates a step.
+  NB_TRY(const Json identity, metadata_json(file, "identity"), kTry);
+  const Json::json_pointer updates("/settings/updates_per_rollout");
+  const bool says = identity.contains(updates) && identity.at(updates).is_number_integer();
+  return state.at("step").get<std::int64_t>() *
+         (says ? identity.at(updates).get<std::int64_t>() : 1);
 }
 
 Result<void> load_optimizers(const SafetensorsFile& file, Optimizers optimizers) {

@@ -95,7 +95,7 @@ class RlTask final : public StageTask {
   std::function<void(const std::string&)> note_;
   const PortDefects& defects_;
   DecoderLanguageModel sampler_;
-  std::int64_t optimizer_steps_ = 0;
+  std::int64_t optimizer_steps_ = 0;  // updates of all rollouts so far
   bool told_of_equal_ = false, told_of_stuck_ = false;
 };
 
@@ -238,6 +238,7 @@ Result<StepOutcome> RlTask::update(const SchedulePoint& point, StepRow& row) {
     ops::PolicyMetrics metrics;
     double loss = 0;
     for (const TrainingPass& pass : passes) {
+      tell_batch(model_.observer, pass.batch);
       const double part = train(pass, static_cast<double>(passes.size()), metrics);
       loss += part;
       note_not_finite(outcome.not_finite, part, model_.decoder, pass.batch);
@@ -248,7 +249,9 @@ Result<StepOutcome> RlTask::update(const SchedulePoint& point, StepRow& row) {
     tell_of(metrics, update, row);
     const std::int64_t sampled[] = {sampled_at};
     row.sampler_age = static_cast<double>(sampler_age(sampled, optimizer_steps_));
-    outcome.grad_norm = apply_gradients(model_.decoder, model_.optimizers, std::nullopt, point);
+    const SchedulePoint own = {optimizer_steps_, point.lr_multiplier, point.momentum};
+    outcome.grad_norm = apply_gradients(model_.decoder, model_.optimizers, std::nullopt, own, loss,
+                                        model_.observer);
     ++optimizer_steps_;
   }
   ops::read_scalar(device, "train_loss");
