@@ -91,6 +91,7 @@ class TokenWeights {
       if (tokens_of_[index]++ == 0) ++sequence_count_;
       ++tokens_;
     }
+    if (options.sequences > 0) sequence_count_ = options.sequences;
   }
   std::int64_t tokens() const { return tokens_; }
   double of(std::size_t row) const {

@@ -32,6 +32,9 @@ struct PolicyOptions {
   PolicyForm form = PolicyForm::kClippedRatio;
   double gate_up = 1, gate_down = 1;  // τ of tokens with A > 0, and of the others
   double divisor = 1;
+  // Of kSequences: how many there are, also those without a token, whose term is 0 (Twinkle's and
+  // trl's mean over a batch); 0: those with a token.
+  std::int64_t sequences = 0;
 };
 
 // Of the rows that the objective counts. Ratios: p / p_old, of the sequence where it has one.

@@ -54,7 +54,8 @@ Result<void> check_objective(const RlSettings& settings) {
 ops::PolicyOptions policy_options(const RlSettings& settings) {
   ops::PolicyOptions options = {.clip_low = settings.clip_low,
                                 .clip_high = settings.clip_high,
-                                .kl_weight = settings.kl_weight};
+                                .kl_weight = settings.kl_weight,
+                                .sequences = settings.device_batch_size};
   switch (settings.objective) {
     case RlObjective::kPolicyGradient:
     case RlObjective::kClipped:
