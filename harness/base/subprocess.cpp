@@ -73,14 +73,20 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 // The child's process id; an errno value as a negative number when it cannot be started.
 pid_t spawn(std::vector<std::string> argv, std::vector<std::string> environment, const Pipe& out,
-            const Pipe& err) {
+            const Pipe& err, const std::string& output_file) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
   posix_spawnattr_init(&attributes);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, out.write_end(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, err.write_end(), STDERR_FILENO);
+  if (output_file.empty()) {
+    posix_spawn_file_actions_adddup2(&actions, out.write_end(), STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, err.write_end(), STDERR_FILENO);
+  } else {
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output_file.c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
+    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  }
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   posix_spawnattr_setpgroup(&attributes, 0);
   pid_t child = 0;
@@ -144,7 +150,8 @@ Result<SubprocessResult> run_subprocess(const std::vector<std::string>& argv,
   Pipe err;
   if (!out.is_open() || !err.is_open())
     return run_error(fmt::format("cannot start {}: {}", argv.front(), std::strerror(errno)));
-  const pid_t child = spawn(argv, merged_environment(options.environment), out, err);
+  const pid_t child =
+      spawn(argv, merged_environment(options.environment), out, err, options.output_file.string());
   if (child < 0)
     return run_error(fmt::format("cannot start {}: {}", argv.front(), std::strerror(-child)));
   out.close_end(1);

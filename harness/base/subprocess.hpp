@@ -1,8 +1,9 @@
-// Runs a child process without a shell: stdin closed, stdout and stderr captured up to a limit,
-// killed with its process group after a time limit.
+// Runs a child process without a shell: stdin closed, stdout and stderr captured up to a limit or
+// written to a file, killed with its process group after a time limit.
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,9 @@ struct SubprocessOptions {
   std::size_t output_limit_bytes = std::size_t{64}
                                    << 20;  // of each stream; more is an error, not cut silently
   std::vector<std::pair<std::string, std::string>> environment;  // added to ours
+  // Both streams go into this file as the child prints them, without a limit, instead of into the
+  // result.
+  std::filesystem::path output_file = {};
 };
 struct SubprocessResult {
   int exit_code = 0;  // 128 + signal when killed

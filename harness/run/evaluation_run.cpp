@@ -86,7 +86,7 @@ class EvaluationRun {
     const fs::path own =
         folder.parent_path() /
         fmt::format("{}.{}-of-{}", folder.filename().string(), request_.shard, request_.shards);
-    NB_TRY(const NodeLock lock, NodeLock::acquire(own, [&](const std::string& holder) {
+    NB_TRY(const FileLock lock, lock_node(own, [&](const std::string& holder) {
              if (progress_mode() != ProgressMode::kQuiet)
                say_on_stderr(fmt::format("{}: waiting for {}, which is working on it\n",
                                          own.string(), holder));

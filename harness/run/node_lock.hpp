@@ -1,5 +1,4 @@
-// One process at a time works on a node, also when several share a results folder. The lock is the
-// kernel's (flock), so it ends with its process: a killed run leaves nothing to clean up. Files:
+// One process at a time works on a node, also when several share a results folder. Files:
 // <suite>/.locks/<node>.
 #pragma once
 
@@ -7,26 +6,14 @@
 #include <functional>
 #include <string>
 
-#include "harness/base/result.hpp"
+#include "harness/base/file_lock.hpp"
 
 namespace nb {
 
-class NodeLock {
- public:
-  // Waits while another process holds it; told once through on_wait ("process 123 on host").
-  static Result<NodeLock> acquire(const std::filesystem::path& node_folder,
-                                  const std::function<void(const std::string& holder)>& on_wait);
-  // Like acquire, but an empty lock (held() false) at once instead of waiting.
-  static Result<NodeLock> try_acquire(const std::filesystem::path& node_folder);
-
-  NodeLock(NodeLock&& other) noexcept;
-  NodeLock& operator=(NodeLock&& other) noexcept;
-  ~NodeLock();
-  bool held() const { return descriptor_ >= 0; }
-
- private:
-  explicit NodeLock(int descriptor) : descriptor_(descriptor) {}
-  int descriptor_ = -1;
-};
+// Waits while another process holds it; told once through on_wait ("process 123 on host").
+Result<FileLock> lock_node(const std::filesystem::path& node_folder,
+                           const std::function<void(const std::string& holder)>& on_wait);
+// Like lock_node, but an empty lock (held() false) at once instead of waiting.
+Result<FileLock> try_lock_node(const std::filesystem::path& node_folder);
 
 }  // namespace nb

@@ -104,7 +104,7 @@ class Runner {
 
   Result<void> reuse_or_execute(std::size_t i, NodeReport& report) {
     const Node& node = plan_.nodes[i];
-    NB_TRY(const NodeLock lock, NodeLock::acquire(report.folder, [&](const std::string& holder) {
+    NB_TRY(const FileLock lock, lock_node(report.folder, [&](const std::string& holder) {
              line(fmt::format("{}: waiting for {}, which is working on it", node.name, holder));
            }));
     NodeState state = inspect_node(report.folder, node, /*verify=*/true);

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/base/fs.hpp"
+#include "tests/support/temp_dir.hpp"
+
 namespace nb {
 namespace {
 
@@ -67,6 +70,25 @@ TEST(Subprocess, TooMuchOutputIsAnErrorNotACut) {
   SubprocessOptions options;
   options.output_limit_bytes = 1000;
   EXPECT_EQ(sh("yes", options).error().message, "sh printed more than 1000 bytes and was stopped");
+}
+
+// Whoever looks at the file of a long child sees what it has printed so far.
+TEST(Subprocess, AnOutputFileHasBothStreamsInTheirOrder) {
+  const test::TempDir dir;
+  ASSERT_TRUE(write_file(dir / "log", "of an earlier child\n"));
+  SubprocessOptions options;
+  options.output_file = dir / "log";
+  options.output_limit_bytes = 1;
+  const auto result =
+      sh("echo one; echo two >&2; read -r first <" + (dir / "log").string() + "; echo saw $first",
+         options)
+          .value();
+  EXPECT_EQ(result.out + result.err, "");
+  EXPECT_EQ(read_file(dir / "log").value(), "one\ntwo\nsaw one\n");
+  options.time_limit = std::chrono::milliseconds(100);
+  EXPECT_TRUE(sh("sleep 600", options).value().timed_out);
+  options.output_file = dir / "none/log";
+  EXPECT_EQ(sh("true", options).error().message, "cannot start sh: No such file or directory");
 }
 
 }  // namespace

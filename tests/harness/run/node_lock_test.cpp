@@ -21,7 +21,7 @@ pid_t child_with_lock(const fs::path& folder) {
   if (pipe(ends) != 0) return -1;
   const pid_t child = fork();
   if (child == 0) {
-    const auto lock = NodeLock::try_acquire(folder);
+    const auto lock = try_lock_node(folder);
     const char answer = lock && lock->held() ? 'y' : 'n';
     (void)!write(ends[1], &answer, 1);
     pause();
@@ -40,7 +40,7 @@ TEST(NodeLock, KeepsASecondProcessOut) {
   const fs::path folder = results / "node-12345678";
   const pid_t child = child_with_lock(folder);
   ASSERT_GT(child, 0);
-  const auto lock = NodeLock::try_acquire(folder);
+  const auto lock = try_lock_node(folder);
   ASSERT_TRUE(lock);
   EXPECT_FALSE(lock->held());
   kill(child, SIGKILL);
@@ -54,7 +54,7 @@ TEST(NodeLock, EndsWithItsProcess) {
   ASSERT_GT(child, 0);
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  const auto lock = NodeLock::try_acquire(folder);
+  const auto lock = try_lock_node(folder);
   ASSERT_TRUE(lock);
   EXPECT_TRUE(lock->held());
 }
@@ -65,7 +65,7 @@ TEST(NodeLock, WaitsAndNamesTheHolder) {
   const pid_t child = child_with_lock(folder);
   ASSERT_GT(child, 0);
   std::string holder;
-  const auto lock = NodeLock::acquire(folder, [&](const std::string& text) {
+  const auto lock = lock_node(folder, [&](const std::string& text) {
     holder = text;
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
@@ -86,7 +86,7 @@ TEST(NodeLock, WaitsWithoutTellingAnyone) {
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
   });
-  const auto lock = NodeLock::acquire(folder, {});
+  const auto lock = lock_node(folder, {});
   later.join();
   ASSERT_TRUE(lock);
   EXPECT_TRUE(lock->held());
@@ -94,14 +94,14 @@ TEST(NodeLock, WaitsWithoutTellingAnyone) {
 
 TEST(NodeLock, OtherNodesAreFree) {
   const test::TempDir results;
-  const auto a = NodeLock::try_acquire(results / "a-12345678");
-  const auto b = NodeLock::try_acquire(results / "b-12345678");
+  const auto a = try_lock_node(results / "a-12345678");
+  const auto b = try_lock_node(results / "b-12345678");
   ASSERT_TRUE(a && b);
   EXPECT_TRUE(a->held() && b->held());
 }
 
 TEST(NodeLock, UnwritableFolderIsAnErrorWithItsPath) {
-  const auto lock = NodeLock::try_acquire("/proc/nowhere/node-12345678");
+  const auto lock = try_lock_node("/proc/nowhere/node-12345678");
   ASSERT_FALSE(lock);
   EXPECT_NE(lock.error().message.find("/proc"), std::string::npos);
 }
