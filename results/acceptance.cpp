@@ -7,6 +7,7 @@
 #include <system_error>
 #include <tuple>
 
+#include "harness/base/file_lock.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
 #include "harness/base/host_info.hpp"
@@ -62,6 +63,28 @@ Result<void> check_acceptable(const RunRecords& run, const std::string& who,
   return {};
 }
 
+// The last whole line of the history about this suite; nothing where there is none.
+Result<std::optional<Acceptance>> last_line_of(const fs::path& history, const std::string& suite) {
+  std::optional<Acceptance> last;
+  std::error_code ignored;
+  if (!fs::exists(history, ignored)) return last;
+  NB_TRY(const std::string text, read_file(history));
+  for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1) {
+    const auto json =
+        parse_json_line(std::string_view(text).substr(begin, end - begin), history.string());
+    // Half a line of a killed process, or what a newer program wrote.
+    if (!json || !json->is_object()) continue;
+    auto line = parse_struct<Acceptance>(*json, history.string());
+    if (line && line->suite == suite) last = std::move(*line);
+  }
+  return last;
+}
+
+bool is_same_decision(const Acceptance& a, const Acceptance& b) {
+  return std::tie(a.suite, a.run, a.digest, a.who, a.why, a.nodes) ==
+         std::tie(b.suite, b.run, b.digest, b.who, b.why, b.nodes);
+}
+
 }  // namespace
 
 FieldList Acceptance::fields() {
@@ -108,10 +131,16 @@ Result<Acceptance> accept_run(const RunRecords& run, const fs::path& home, const
   accepted.who = who;
   accepted.when = utc_time_text();
   accepted.why = why;
+  const fs::path pointers = home / kAcceptedFolder;
+  const fs::path history = pointers / kAcceptedHistory;
+  NB_TRY(const FileLock one_at_a_time, FileLock::acquire(history, {}));
+  NB_TRY(const auto last, last_line_of(history, accepted.suite));
+  // Killed after its line and called again: the line stands, what comes after it is written anew.
+  const bool is_known = last && is_same_decision(*last, accepted);
+  if (is_known) accepted.when = last->when;
   const Json json = print_struct(accepted);
   NB_TRY(const std::string line, dump_json(json, -1));
-  const fs::path pointers = home / kAcceptedFolder;
-  NB_TRY_VOID(append_line(pointers / kAcceptedHistory, line));
+  if (!is_known) NB_TRY_VOID(append_line(history, line));
   NB_TRY_VOID(write_json(folder / kAcceptedFile, json));
   NB_TRY_VOID(write_json(pointers / (accepted.suite + ".json"), json));
   return accepted;

@@ -39,7 +39,8 @@ Result<std::string> run_digest(const RunRecords& run);
 std::filesystem::path gate_home(const std::filesystem::path& run);
 
 // Refused: an empty `why` or `who`, damaged or failed nodes. Written whole: history first, then the
-// copy in the run, the pointer last.
+// copy in the run, the pointer last. The suite's last decision once more (same run, records, who
+// and why, as after a kill) is no second line and keeps its time.
 Result<Acceptance> accept_run(const RunRecords& run, const std::filesystem::path& home,
                               const std::string& who, const std::string& why);
 

@@ -75,6 +75,30 @@ TEST(Acceptance, HistoryOnlyGrows) {
   EXPECT_EQ((*find_accepted(home, "nightly"))->who, "someone else");
 }
 
+// Killed after its line in the history and called again: there were two lines of one decision.
+TEST(Acceptance, KilledAndRepeatedIsOneLine) {
+  FakeRun run("nightly");
+  run.add_training("ascend_910b3", 1, 1.5);
+  const fs::path home = run.suite_folder().parent_path();
+  const fs::path history = home / "accepted" / "history.jsonl";
+  const fs::path pointer = home / "accepted" / "nightly.json";
+  ASSERT_TRUE(accept_run(run.read(), home, "someone", "why"));
+  const std::string line = *read_file(history);
+  fs::remove(pointer);
+  fs::remove(run.suite_folder() / "accepted.json");
+  ASSERT_TRUE(accept_run(run.read(), home, "someone", "why"));
+  EXPECT_EQ(*read_file(history), line);
+  EXPECT_EQ(Json::parse(*read_file(pointer)), Json::parse(line)) << "with the time of the line";
+  EXPECT_TRUE(fs::exists(run.suite_folder() / "accepted.json"));
+
+  ASSERT_TRUE(accept_run(run.read(), home, "someone", "another reason"));
+  ASSERT_TRUE(accept_run(run.read(), home, "someone", "why"));
+  EXPECT_EQ(lines_of(history), 3U) << "back to an earlier decision is a decision";
+  run.add_training("ascend_910b3", 2, 1.5);
+  ASSERT_TRUE(accept_run(run.read(), home, "someone", "why"));
+  EXPECT_EQ(lines_of(history), 4U) << "other records";
+}
+
 TEST(Acceptance, HalfALineOfAKilledProcessDoesNotSpoilTheNext) {
   FakeRun run("nightly");
   run.add_training("ascend_910b3", 1, 1.5);
