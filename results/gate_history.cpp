@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
+#include "harness/base/file_lock.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/host_info.hpp"
 #include "harness/base/json_io.hpp"
@@ -19,12 +23,42 @@ bool is_open(const GatedNight& night, const std::string& task) {
   return std::find(night.open.begin(), night.open.end(), task) != night.open.end();
 }
 
+bool is_same_night(const GatedNight& a, const GatedNight& b) {
+  return !a.name.empty() && a.name == b.name && a.suite == b.suite;
+}
+
+bool is_night(const Json& json) {
+  const auto schema = json.find("schema");
+  return json.is_object() && schema != json.end() && *schema == kNightSchema;
+}
+
+// Lines of a history with their line end, the last perhaps without one.
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  return lines;
+}
+
+// The line's night; nothing for half a line (of a killed process) or what a newer program wrote.
+Result<std::optional<GatedNight>> night_of(std::string_view line, const std::string& where) {
+  if (!line.ends_with('\n')) return std::optional<GatedNight>();
+  const auto json = parse_json_line(line.substr(0, line.size() - 1), where);
+  if (!json || !is_night(*json)) return std::optional<GatedNight>();
+  NB_TRY(GatedNight night, parse_struct<GatedNight>(*json, where));
+  return std::optional(std::move(night));
+}
+
 }  // namespace
 
 FieldList GatedNight::fields() {
   return {{"schema", "npubench.night/1", &schema, {.required = true}},
           {"when", "UTC", &when},
           {"suite", "gated suite", &suite, {.required = true}},
+          {"name", "of the night", &name},
           {"run", "candidate's folder", &run},
           {"digest", "of its records", &digest},
           {"baseline", "judged against", &baseline},
@@ -40,23 +74,34 @@ Result<std::vector<GatedNight>> read_nights(const fs::path& home) {
   if (!fs::exists(path, ignored)) return nights;
   NB_TRY(const std::string text, read_file(path));
   int number = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = text.find('\n', begin);
-    if (end == std::string::npos) break;
-    const std::string where = fmt::format("{}:{}", path.string(), ++number);
-    const auto json = parse_json_line(std::string_view(text).substr(begin, end - begin), where);
-    begin = end + 1;
-    // Half a line of a killed process, or what a newer program wrote.
-    if (!json || !json->is_object() || json->value("schema", "") != kNightSchema) continue;
-    NB_TRY(GatedNight night, parse_struct<GatedNight>(*json, where));
-    nights.push_back(std::move(night));
+  for (const std::string_view line : lines_of(text)) {
+    NB_TRY(auto night, night_of(line, fmt::format("{}:{}", path.string(), ++number)));
+    if (night) nights.push_back(std::move(*night));
   }
   return nights;
 }
 
-Result<void> append_night(const fs::path& home, const GatedNight& night) {
+Result<void> write_night(const fs::path& home, const GatedNight& night) {
+  const fs::path path = home / kGateHistory;
   NB_TRY(const std::string line, dump_json(print_struct(night), -1));
-  return append_line(home / kGateHistory, line);
+  NB_TRY(const FileLock one_at_a_time, FileLock::acquire(path, {}));
+  NB_TRY(const std::string text, read_file(path));
+  std::string changed;
+  bool is_replaced = false;
+  for (const std::string_view known : lines_of(text)) {
+    const auto other = night_of(known, path.string());
+    const bool is_this = other && *other && is_same_night(**other, night);
+    if (!is_this) changed += known;
+    if (is_this && !std::exchange(is_replaced, true)) changed += line + '\n';
+  }
+  return is_replaced ? write_file(path, changed) : append_line(path, line);
+}
+
+std::vector<GatedNight> nights_before(std::vector<GatedNight> nights, const GatedNight& tonight) {
+  const auto own = std::ranges::find_if(
+      nights, [&](const GatedNight& night) { return is_same_night(night, tonight); });
+  nights.erase(own, nights.end());
+  return nights;
 }
 
 std::vector<std::string> alerts_of(const std::vector<GatedNight>& before,
@@ -85,10 +130,12 @@ std::vector<std::string> alerts_of(const std::vector<GatedNight>& before,
 }
 
 Result<void> remember_night(const fs::path& home, const RunRecords& baseline,
-                            const RunRecords& candidate, GateResult& result) {
+                            const RunRecords& candidate, GateResult& result,
+                            const std::string& name_of_night) {
   GatedNight tonight;
   NB_TRY(tonight.digest, run_digest(candidate));
   tonight.when = utc_time_text();
+  tonight.name = name_of_night;
   tonight.suite = candidate.path.filename().string();
   tonight.run = candidate.path.string();
   tonight.baseline = baseline.path.string();
@@ -96,9 +143,10 @@ Result<void> remember_night(const fs::path& home, const RunRecords& baseline,
   tonight.exit_code = result.exit_code;
   for (const TaskVerdict& v : result.verdicts)
     if (v.verdict == Verdict::kInconclusive) tonight.open.push_back(v.task());
-  NB_TRY(const auto before, read_nights(home));
-  std::ranges::move(alerts_of(before, tonight), std::back_inserter(result.alerts));
-  return append_night(home, tonight);
+  NB_TRY(auto nights, read_nights(home));
+  std::ranges::move(alerts_of(nights_before(std::move(nights), tonight), tonight),
+                    std::back_inserter(result.alerts));
+  return write_night(home, tonight);
 }
 
 }  // namespace nb

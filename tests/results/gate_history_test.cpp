@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "harness/base/fs.hpp"
 #include "tests/results/fake_run.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -46,15 +48,61 @@ TEST(GateHistory, ANightCountsOnce) {
 
 TEST(GateHistory, HalfALineOfAKilledProcessIsLeftOut) {
   const TempDir dir;
-  ASSERT_TRUE(append_night(dir.path(), night_of("1", {"a"})));
+  ASSERT_TRUE(write_night(dir.path(), night_of("1", {"a"})));
   ASSERT_TRUE(append_file(dir / "gates.jsonl", "{\"schema\":\"npubench.nig"));
-  ASSERT_TRUE(append_night(dir.path(), night_of("2", {"a"})));
+  ASSERT_TRUE(write_night(dir.path(), night_of("2", {"a"})));
   ASSERT_TRUE(append_file(dir / "gates.jsonl", "{\"schema\":\"npubench.night/9\",\"new\":1}\n"));
   const auto nights = read_nights(dir.path());
   ASSERT_TRUE(nights) << nights.error().message;
   ASSERT_EQ(nights->size(), 2U);
   EXPECT_EQ((*nights)[1].digest, "2");
   EXPECT_TRUE(read_nights(dir / "none")->empty());
+}
+
+GatedNight named(const std::string& name, const std::string& digest, const std::string& suite) {
+  GatedNight night = night_of(digest, {"a"}, suite);
+  night.name = name;
+  return night;
+}
+
+// One night was counted three times: run, gate and gate --json each wrote a line.
+TEST(GateHistory, ANightThatIsRepeatedReplacesItsLine) {
+  const TempDir dir;
+  ASSERT_TRUE(write_night(dir.path(), named("n1", "1", "nightly")));
+  ASSERT_TRUE(append_file(dir / "gates.jsonl", "{\"half\":\n"));
+  ASSERT_TRUE(write_night(dir.path(), night_of("1", {"a"})));
+  ASSERT_TRUE(write_night(dir.path(), named("n2", "2", "nightly")));
+  ASSERT_TRUE(write_night(dir.path(), named("n1", "3", "nightly")));
+  ASSERT_TRUE(write_night(dir.path(), named("n1", "4", "other")));
+  ASSERT_TRUE(write_night(dir.path(), night_of("1", {"a"})));
+  std::string digests;
+  for (const GatedNight& night : read_nights(dir.path()).value()) digests += night.digest;
+  EXPECT_EQ(digests, "31241") << "a gate by hand has no name, and no line is replaced";
+  const std::string text = read_file(dir / "gates.jsonl").value();
+  EXPECT_NE(text.find("{\"half\":\n"), std::string::npos) << "nothing else is changed";
+}
+
+// The nights after it are not the nights before it.
+TEST(GateHistory, ARepeatedNightIsJudgedAfterThoseBeforeItsLine) {
+  const std::vector<GatedNight> nights = {named("n1", "1", "nightly"), named("n2", "2", "nightly"),
+                                          named("n3", "3", "nightly")};
+  EXPECT_EQ(nights_before(nights, named("n2", "9", "nightly")).size(), 1U);
+  EXPECT_EQ(nights_before(nights, named("n4", "9", "nightly")).size(), 3U);
+  EXPECT_EQ(nights_before(nights, night_of("9", {})).size(), 3U);
+}
+
+// A line that was appended while another process wrote the file anew was lost.
+TEST(GateHistory, NightsWrittenAtOnceAreAllThere) {
+  const TempDir dir;
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < 4; ++writer)
+    writers.emplace_back([&, writer] {
+      for (int i = 0; i < 25; ++i)
+        EXPECT_TRUE(write_night(dir.path(), writer == 0 ? named("n", std::to_string(i), "nightly")
+                                                        : night_of(std::to_string(i), {"a"})));
+    });
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(read_nights(dir.path())->size(), 3 * 25U + 1);
 }
 
 // 400 items of which many flip both ways: can't tell, three nights, each another run.

@@ -21,7 +21,7 @@ using test::StoredNights;
 std::string day(int number) { return "2026-11-" + std::to_string(10 + number); }
 std::string hour(int number) { return day(number) + "T03:00:00Z"; }
 
-// n nights of the suite "smoke", each with what the nightly script writes beside it.
+// n nights of the suite "smoke", each with what npubench nightly writes beside it.
 void add_nights(const StoredNights& nights, int n) {
   for (int i = 0; i < n; ++i) {
     nights.add(day(i) + "/smoke", hour(i), 1 + .01 * i);
@@ -110,9 +110,9 @@ TEST(Gc, WhatWasAcceptedOrIsJudgedAgainstStays) {
   GatedNight night;
   night.suite = "smoke";
   night.baseline = "results/nights/" + day(3) + "/smoke";
-  ASSERT_TRUE(append_night(nights.folder(), night));
+  ASSERT_TRUE(write_night(nights.folder(), night));
   night.baseline = nights.path(day(4) + "/smoke").string();
-  ASSERT_TRUE(append_night(nights.folder(), night));
+  ASSERT_TRUE(write_night(nights.folder(), night));
   nights.add("accepted/smoke", hour(0), 1);
   const auto reasons = keeping(plan_of(nights, 1));
   EXPECT_EQ(reasons.at(day(0) + "/smoke"), "has accepted.json");
@@ -131,7 +131,7 @@ TEST(Gc, ARelativeBaselineIsWhateverEndsSo) {
   GatedNight night;
   night.suite = "smoke";
   night.baseline = "../" + day(0) + "/./smoke";
-  ASSERT_TRUE(append_night(nights.folder(), night));
+  ASSERT_TRUE(write_night(nights.folder(), night));
   EXPECT_EQ(going(plan_of(nights, 1)), std::vector<std::string>{day(1)});
 }
 
