@@ -7,15 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
-#include "harness/base/progress.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/gate_modes.hpp"
 #include "harness/cli/verb.hpp"
+#include "harness/nightly/judge.hpp"
 #include "results/aa_control.hpp"
-#include "results/acceptance.hpp"
 #include "results/gate_formats.hpp"
-#include "results/gate_history.hpp"
-#include "results/import/to_records.hpp"
 #include "results/store.hpp"
 
 namespace nb::cli {
@@ -29,83 +26,27 @@ struct Options {
   bool strict = false, forgets = false;
 };
 
-// The only place where the gate reads runs.
-Result<RunRecords> read_side(const std::string& path) {
-  const fs::path file(path);
-  std::error_code ignored;
-  const bool is_pointer =
-      fs::is_regular_file(file, ignored) &&
-      (file.filename() == kAcceptedFile || file.parent_path().filename() == kAcceptedFolder);
-  return is_pointer ? read_accepted(file) : read_any_run(path);
-}
-
-fs::path home_of(const Options& options, const RunRecords& run) {
-  return options.modes.home.empty() ? gate_home(run.path) : fs::path(options.modes.home);
-}
-
-// Named, of the policy, or what was accepted last.
-Result<RunRecords> read_baseline(const Options& options, const GatePolicy& policy,
-                                 const RunRecords& candidate) {
-  if (options.runs.size() == 2) return read_side(options.runs.front());
-  if (!policy.baselines.accepted.empty()) return read_side(policy.baselines.accepted);
-  const std::string suite = candidate.path.filename().string();
-  const fs::path home = home_of(options, candidate);
-  NB_TRY(const auto accepted, find_accepted(home, suite));
-  if (!accepted)
-    return bad_input(
-        fmt::format("gate: no run of the suite \"{}\" was accepted in {}; accept one (npubench "
-                    "gate --accept RUN "
-                    "--why \"…\") or name the baseline (npubench gate BASE CAND)",
-                    suite, (home / kAcceptedFolder).string()));
-  return read_accepted(home / kAcceptedFolder / (suite + ".json"));
-}
-
-Result<void> add_golden(const Options& options, const GatePolicy& policy,
-                        const RunRecords& candidate, const GateOptions& how, GateResult& night) {
-  const std::string path = options.golden.empty() ? policy.baselines.golden : options.golden;
-  if (path.empty()) return {};
-  NB_TRY(const RunRecords golden, read_side(path), "golden run");
-  const std::string& expected = policy.baselines.golden_digest;
-  if (options.golden.empty() && !expected.empty()) {
-    NB_TRY(const std::string digest, run_digest(golden), "golden run");
-    if (digest != expected)
-      return bad_input(fmt::format(
-          "{}: is not the golden run of the policy: its digest is {}, /baselines/golden_digest {}",
-          path, digest, expected));
-  }
-  add_verdicts(night, gate(golden, candidate, policy, how), "against the golden run", how);
-  return {};
-}
-
 Result<GateResult> judge(const Options& options) {
-  NB_TRY(const GatePolicy policy, read_policy(options.policy));
+  NB_TRY_VOID(read_policy(options.policy));  // a mistake there is said before one in the runs
   if (options.runs.size() == 2 && is_same_run(options.runs[0], options.runs[1]))
     return bad_input(fmt::format(
         "gate: {} is given twice; a run is always equal to itself: give a baseline and a candidate",
         options.runs[0]));
-  GateOptions how;
-  how.strict = options.strict;
-  NB_TRY(const RunRecords candidate, read_side(options.runs.back()));
-  NB_TRY(const RunRecords baseline, read_baseline(options, policy, candidate));
-  GateResult night = gate(baseline, candidate, policy, how);
-  NB_TRY_VOID(add_golden(options, policy, candidate, how, night));
-  if (!options.control.empty()) {
-    NB_TRY(const RunRecords control, read_side(options.control), "--control");
-    add_verdicts(night, aa_control(candidate, control), "A/A control", how);
-  }
-  // What another harness wrote is no night of a suite here.
-  const bool is_ours = !candidate.records.empty() && has_record(candidate.records.front().folder);
-  if (options.forgets || !is_ours) return night;
-  const auto remembered = remember_night(home_of(options, candidate), baseline, candidate, night);
-  if (!remembered)
-    say_on_stderr(
-        fmt::format("npubench: this night is not remembered: {}\n", remembered.error().message));
-  return night;
+  GateRequest request;
+  request.candidate = options.runs.back();
+  if (options.runs.size() == 2) request.baseline = options.runs.front();
+  request.policy = options.policy;
+  request.golden = options.golden;
+  request.control = options.control;
+  request.home = options.modes.home;
+  request.strict = options.strict;
+  request.forgets = options.forgets;
+  return nb::judge(request);
 }
 
 Result<GateResult> control_alone(const Options& options) {
-  NB_TRY(const RunRecords first, read_side(options.runs[0]));
-  NB_TRY(const RunRecords second, read_side(options.runs[1]));
+  NB_TRY(const RunRecords first, read_gate_side(options.runs[0]));
+  NB_TRY(const RunRecords second, read_gate_side(options.runs[1]));
   return aa_control(first, second);
 }
 
@@ -143,7 +84,7 @@ int run_gate(const Options& options) {
   if (options.modes.accepts || options.modes.calibrates) {
     std::vector<RunRecords> runs;
     for (const std::string& path : options.runs) {
-      auto run = read_side(path);
+      auto run = read_gate_side(path);
       if (!run) return fail(run.error());
       runs.push_back(std::move(*run));
     }
