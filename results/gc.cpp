@@ -18,6 +18,7 @@
 #include "results/gate_history.hpp"
 #include "results/gc_checks.hpp"
 #include "results/listed_run.hpp"
+#include "results/night_files.hpp"
 
 namespace nb {
 namespace {
@@ -108,15 +109,15 @@ std::string keeps_always(const ListedRun& run, const fs::path& folder, Baselines
   return is_worked_on(run.path) ? "is being worked on" : "";
 }
 
-// Beside the runs of a night: what harness/nightly.sh writes.
+// Beside the runs of a night: what npubench nightly writes.
 bool is_of_nightly(const fs::directory_entry& entry) {
-  constexpr std::array<std::string_view, 4> kFiles = {"gate.json", "gate.xml", "summary.txt",
+  constexpr std::array<std::string_view, 4> kFiles = {kNightJson, kNightJunit, kNightSummary,
                                                       kIndexFile};
   const std::string name = entry.path().filename().string();
   std::error_code ignored;
   if (entry.is_symlink(ignored)) return false;
   if (entry.is_directory(ignored))
-    return name == "report" && fs::exists(entry.path() / "report.html", ignored);
+    return name == kNightReport && fs::exists(entry.path() / "report.html", ignored);
   return std::find(kFiles.begin(), kFiles.end(), name) != kFiles.end() || name.ends_with(".log");
 }
 

@@ -29,7 +29,7 @@ struct GcRun {
 };
 
 // What is renamed at once: a run, or the folder of a night of which nothing else would be left but
-// what harness/nightly.sh writes beside its runs.
+// what npubench nightly writes beside its runs.
 struct GcTarget {
   std::string name;               // relative to the plan's folder
   std::vector<std::string> runs;  // RunFolder::name of all that are in it

@@ -10,7 +10,7 @@ namespace nb::cli {
 
 struct StoreOptions {
   std::string folder;           // of runs; empty: where npubench run keeps them
-  std::int64_t keep_last = 30;  // gc: nights of every sequence, as harness/nightly.sh
+  std::int64_t keep_last = 30;  // gc: nights of every sequence, as npubench nightly
   bool is_meant = false;        // gc: --yes
 };
 void add_reindex_options(CLI::App& command, StoreOptions& options);

@@ -16,6 +16,7 @@
 #include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
+#include "harness/nightly/step.hpp"
 #include "model/kernels/simd_level.hpp"
 
 namespace nb::cli {
@@ -185,6 +186,7 @@ int main_verb(int argc, char** argv) {
 }  // namespace nb::cli
 
 int main(int argc, char** argv) {
+  if (!nb::end_with_parent()) return nb::cli::kExitInterrupted;
   nb::cli::occupy_closed_streams();
   // Beyond `ulimit -f` a write then fails with a sentence instead of ending the process.
   std::signal(SIGXFSZ, SIG_IGN);

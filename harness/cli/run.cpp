@@ -26,6 +26,7 @@ struct Options {
   std::string policy;
   bool quiet = false;
   bool strict = false;
+  bool no_gate = false;
 };
 
 Json summary_json(const Planned& planned, const RunSummary& summary) {
@@ -83,7 +84,7 @@ int finish(const Options& options, const Planned& planned, const RunSummary& sum
   Json json = summary_json(planned, summary);
   int exit_code = summary.error() ? static_cast<int>(*summary.error()) : kExitOk;
   std::string verdict;
-  if (baseline) {
+  if (baseline && !options.no_gate) {
     const auto result = gate_run(summary, *baseline, policy, options.strict);
     if (!result) return fail(result.error());
     verdict = gate_text(*result);
@@ -181,6 +182,8 @@ Action add_run(CLI::App& app) {
       "with --baseline: gate policy (suites/policies/*.json); default: the built-in one");
   app.add_flag("--strict", options->strict,
                "with --baseline: exit with 2 instead of 0 on \"can't tell\"");
+  app.add_flag("--no-gate", options->no_gate,
+               "with --baseline: do not judge, npubench gate will; only look at its checkpoints");
   app.add_flag("--quiet", options->quiet, "no progress on stderr");
   app.footer(
       "Interrupted runs resume: run the same command again.\n"

@@ -30,6 +30,7 @@ Action add_chat(CLI::App& app);
 Action add_tokenizer(CLI::App& app);
 Action add_compare(CLI::App& app);
 Action add_gate(CLI::App& app);
+Action add_nightly(CLI::App& app);
 Action add_show(CLI::App& app);
 Action add_audit(CLI::App& app);
 Action add_report(CLI::App& app);

@@ -20,6 +20,8 @@ constexpr Verb kVerbs[] = {
      "npubench compare gpu/samples_gsm8k.jsonl npu/samples_gsm8k.jsonl", add_compare},
     {"gate", "did it get worse? verdicts and an exit code for scripts",
      "npubench gate baseline/smoke results/runs/smoke", add_gate},
+    {"nightly", "one night: run or import, gate, report, remove old nights; the gate's exit code",
+     "npubench nightly suites/nightly.json --nights results/nights", add_nightly},
     {"show", "look at items: question, prompt, choices, log-probabilities, answer, mark",
      "npubench show results/runs/smoke --task mw/facts --node ascend_910b3 --item 4", add_show},
     {"audit", "can a published table be true? rules over scores, times, memory and claims",

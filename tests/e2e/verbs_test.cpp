@@ -11,9 +11,9 @@
 namespace nb::test {
 namespace {
 
-const std::vector<std::string> kVerbs{"plan",    "run",     "train", "eval",  "chat",
-                                      "compare", "gate",    "show",  "audit", "report",
-                                      "history", "predict", "smi",   "data",  "list"};
+const std::vector<std::string> kVerbs{"plan",    "run",     "train", "eval",  "chat",   "compare",
+                                      "gate",    "nightly", "show",  "audit", "report", "history",
+                                      "predict", "smi",     "data",  "list"};
 
 Json json_of(const SubprocessResult& result) {
   EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -1,4 +1,4 @@
-// Nights as harness/nightly.sh leaves them: <night>/<suite>/<node>-<8 digits>/record.json, with
+// Nights as npubench nightly leaves them: <night>/<suite>/<node>-<8 digits>/record.json, with
 // one metric each.
 #pragma once
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes nights as harness/nightly.sh leaves them, made from one real run: <date>/<suite>/<node>-<key>/record.json.
+"""Writes nights as npubench nightly leaves them, made from one real run: <date>/<suite>/<node>-<key>/record.json.
 
     tests/store/nights.py RUN FOLDER COUNT
 
