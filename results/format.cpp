@@ -61,7 +61,7 @@ bool has_plain_unit(const std::string& unit) {
 
 std::string plain_value(double value, const std::string& unit) {
   std::string text = value_text(value, unit);
-  if (has_plain_unit(unit)) text.resize(text.rfind(' '));
+  if (has_plain_unit(unit)) text.resize(text.find(' '));  // units may be two words
   return text;
 }
 
