@@ -12,6 +12,7 @@
 #include "results/audit/known_tasks.hpp"
 #include "results/audit/read_parts.hpp"
 #include "results/audit/read_table.hpp"
+#include "results/import/metric_kinds.hpp"
 
 namespace nb {
 namespace {
@@ -96,23 +97,38 @@ class RowReader {
         ->device;
   }
 
-  // One row of run,stage,metric,value: a score, a fact, or something that is shown only.
+  // One row of run,stage,metric,value: a score, or a number that is shown under its own name.
   Result<void> read_value(const std::string& label, ReportedStage& stage) {
     std::string name = label;
     Scale scale = Scale::kAccuracy;
+    bool is_task = known_task_named(name) != nullptr;
     if (name.starts_with("centred:")) {
       name.erase(0, 8);
       scale = Scale::kCentred;
+      is_task = true;
     } else if (name.starts_with("accuracy:")) {
       name.erase(0, 9);
-    } else if (known_task_named(name) == nullptr && composite_named(name).empty()) {
+      is_task = true;
+    }
+    const std::string value(text(Column::kValue));
+    auto number = parse_printed(value, where() + ": " + label);
+    if (!number) {
+      if (is_task || !composite_named(name).empty() || metric_kind(name) != nullptr)
+        return tl::unexpected(number.error());
+      table_.ignored.push_back(fmt::format("line {}: {} is \"{}\"", csv_.lines[row_], name, value));
       return {};
     }
-    NB_TRY(Printed number, parse_printed(text(Column::kValue), where() + ": " + label));
-    ReportedCell cell = cell_of(name, std::move(number), csv_.lines[row_]);
-    if (cell.scale == Scale::kAccuracy) cell.scale = scale;
+    ReportedCell cell = cell_of(name, std::move(*number), csv_.lines[row_]);
+    if (is_task && cell.scale == Scale::kAccuracy) cell.scale = scale;
+    if (!is_task && cell.scale == Scale::kAccuracy && cell.metric.empty()) set_metric(cell, name);
     // A task under both scales: the accuracy, which says more digits of k/n, stays.
-    if (stage.find(cell.task) != nullptr) return {};
+    if (const ReportedCell* before = stage.find(cell.task)) {
+      if (before->scale == cell.scale && before->score.value != cell.score.value)
+        table_.ignored.push_back(fmt::format("line {}: {} stands twice: {} is taken, {} left out",
+                                             csv_.lines[row_], name, before->score.text,
+                                             cell.score.text));
+      return {};
+    }
     return add(std::move(cell), stage);
   }
 
@@ -174,6 +190,7 @@ Result<void> read_wide(const CsvTable& csv, ReportedTable& table) {
       NB_TRY(Printed number,
              parse_printed(text, fmt::format("{}: column \"{}\"", where, csv.header[i])));
       ReportedCell cell = cell_of(csv.rows[row][0], std::move(number), csv.lines[row]);
+      set_aside_if_no_share(cell);
       ReportedStage& stage = stage_of(table, name.run.empty() ? table.name : name.run, name.stage);
       if (stage.find(cell.task) != nullptr)
         return bad_input(
@@ -200,10 +217,14 @@ Result<ReportedTable> parse_csv_table(std::string_view text, const std::string& 
     else
       has_scores = has_scores || name->column == Column::kAccuracy ||
                    name->column == Column::kCentred || name->column == Column::kValue;
-    if (name != nullptr && name->column == Column::kIgnored)
-      table.ignored.push_back(fmt::format("column \"{}\"", trimmed_text(header)));
   }
   const bool has_task = std::ranges::find(columns, Column::kTask) != columns.end();
+  if (std::ranges::find(columns, Column::kRun) == columns.end())
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      if (lower_text(trimmed_text(csv.header[i])) == "model") columns[i] = Column::kRun;
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (columns[i] == Column::kIgnored && named(csv.header[i]) != nullptr)
+      table.ignored.push_back(fmt::format("column \"{}\"", trimmed_text(csv.header[i])));
   if (has_scores && !has_task)
     return bad_input(fmt::format("{}:1: no column \"task\"; the columns are {}", where,
                                  fmt::join(csv.header, ", ")));

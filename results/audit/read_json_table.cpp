@@ -13,6 +13,7 @@
 #include "results/audit/known_tasks.hpp"
 #include "results/audit/read_parts.hpp"
 #include "results/audit/read_table.hpp"
+#include "results/import/metric_kinds.hpp"
 
 namespace nb {
 namespace {
@@ -169,12 +170,6 @@ Result<ReportedCell> number_cell(const std::string& label, const Json& value,
   return cell_of(label, std::move(number), 0);
 }
 
-bool is_accuracy(std::string_view metric) {
-  static constexpr auto kMetrics = std::to_array<std::string_view>(
-      {"acc", "acc_norm", "exact_match", "em", "pass@1", "accuracy", "contains"});
-  return std::ranges::find(kMetrics, metric.substr(0, metric.find(','))) != kMetrics.end();
-}
-
 // lm-eval 0.3 and 0.4: {"results": {task: {"acc,none": …, "acc_stderr,none": …}}}.
 Result<ReportedTable> lm_eval_table(const Json& json, const std::string& where) {
   ReportedTable table;
@@ -190,7 +185,7 @@ Result<ReportedTable> lm_eval_table(const Json& json, const std::string& where) 
       const std::string label = task + "/" + metric;
       NB_TRY(ReportedCell cell, number_cell(label, value, where));
       cell.task = label;  // another harness's task of the same name is another measurement
-      cell.scale = is_accuracy(metric) ? Scale::kAccuracy : Scale::kOther;
+      set_metric(cell, metric.substr(0, metric.find(',')));
       cell.counts_items = false;
       const std::size_t comma = std::min(metric.find(','), metric.size());
       const auto error = metrics.find(metric.substr(0, comma) + "_stderr" + metric.substr(comma));
@@ -226,24 +221,52 @@ Result<ReportedTable> dclm_table(const Json& json, const std::string& where) {
   return table;
 }
 
-// {"arc_easy": 0.63, …}
+// {"arc_easy": 0.63, …}, or what a trainer writes: {"eval_loss": 2.1, "eval_accuracy": 0.7, …}.
+// Beside metrics a name that nobody knows is no task, so its number is shown only.
 Result<ReportedTable> flat_table(const Json& json, const std::string& where) {
   ReportedTable table;
   table.name = where;
   ReportedStage& stage = stage_of(table, where, "");
   for (const auto& [task, value] : json.items()) {
     if (value.is_null()) continue;
+    if (value.is_string() || value.is_boolean()) {
+      stage.settings[task] = value.is_string() ? value.get<std::string>() : value.dump();
+      continue;
+    }
+    if (!value.is_number()) {
+      table.ignored.push_back(fmt::format("/{}: neither a number nor a text", task));
+      continue;
+    }
     NB_TRY(ReportedCell cell, number_cell(task, value, where));
+    set_aside_if_no_share(cell);
     stage.cells.push_back(std::move(cell));
   }
+  const auto has_metric = [](const ReportedCell& cell) { return !cell.metric.empty(); };
+  if (std::ranges::any_of(stage.cells, has_metric))
+    for (ReportedCell& cell : stage.cells)
+      if (cell.metric.empty() && cell.scale == Scale::kAccuracy &&
+          find_known_task(cell.task) == nullptr)
+        set_metric(cell, cell.label);
   return table;
 }
 
+// A score's name that is neither a task's nor a size's ("num_layers" of a model's configuration).
+bool names_score(const std::string& name) {
+  if (known_task_named(name) != nullptr || !composite_named(name).empty()) return true;
+  const MetricKind* kind = metric_kind(name);
+  return kind != nullptr && kind->direction != Direction::kNone &&
+         kind->quantity != Quantity::kCount;
+}
+
+// All numbers; or, with texts between them, one at least that is a score by its name.
 bool is_flat(const Json& json) {
-  return json.is_object() && !json.empty() &&
-         std::ranges::all_of(json.items(), [](const auto& item) {
-           return item.value().is_number() || item.value().is_null();
-         });
+  if (!json.is_object() || json.empty()) return false;
+  const auto all = json.items();
+  if (std::ranges::all_of(
+          all, [](const auto& item) { return item.value().is_number() || item.value().is_null(); }))
+    return true;
+  return std::ranges::any_of(
+      all, [](const auto& item) { return item.value().is_number() && names_score(item.key()); });
 }
 
 Result<ReportedTable> any_table(const Json& json, const std::string& where) {

@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "harness/base/table.hpp"
 #include "results/audit/known_tasks.hpp"
+#include "results/audit/lm_eval_rows.hpp"
+#include "results/audit/printed_tables.hpp"
 #include "results/audit/read_parts.hpp"
 #include "results/audit/read_table.hpp"
 
@@ -15,106 +18,45 @@ namespace nb {
 namespace {
 
 using Row = std::vector<std::string>;
-struct PipeTable {
-  std::vector<Row> rows;  // the first is the header
-  std::vector<std::size_t> lines;
-};
-
-Row cells_of(std::string_view line) {
-  line = trimmed_text(line);
-  if (line.starts_with('|')) line.remove_prefix(1);
-  if (line.ends_with('|')) line.remove_suffix(1);
-  Row row;
-  for (std::size_t bar = line.find('|');; bar = line.find('|')) {
-    row.emplace_back(trimmed_text(line.substr(0, bar)));
-    if (bar == line.npos) return row;
-    line.remove_prefix(bar + 1);
-  }
-}
-
-bool is_rule(std::string_view line) {
-  line = trimmed_text(line);
-  return line.find("--") != line.npos && line.find('|') != line.npos &&
-         line.find_first_not_of("|-: ") == line.npos;
-}
-
-std::vector<PipeTable> pipe_tables(std::string_view text) {
-  std::vector<PipeTable> tables;
-  const std::vector<Line> lines = lines_of(text);
-  for (std::size_t i = 1; i < lines.size(); ++i) {
-    if (!is_rule(lines[i].text) || lines[i - 1].text.find('|') == std::string_view::npos) continue;
-    PipeTable table;
-    table.rows.push_back(cells_of(lines[i - 1].text));
-    table.lines.push_back(lines[i - 1].number);
-    for (++i; i < lines.size() && lines[i].text.find('|') != std::string_view::npos; ++i) {
-      table.rows.push_back(cells_of(lines[i].text));
-      table.lines.push_back(lines[i].number);
-    }
-    tables.push_back(std::move(table));
-  }
-  return tables;
-}
-
-std::string without_marks(std::string text) {
-  std::erase_if(text, [](char c) { return c == '*' || c == '`'; });
-  return std::string(trimmed_text(text));
-}
 
 bool is_task(const std::string& cell) {
-  const std::string label = without_marks(cell);
+  const std::string label = head_of(cell).label;
   return known_task_named(label) != nullptr || !composite_named(label).empty();
 }
 
-// lm-eval's own table: |Tasks|Version|Filter|n-shot|Metric| |Value| |Stderr|.
-struct LmEvalColumns {
-  std::size_t metric, value, error;
-};
-std::optional<LmEvalColumns> lm_eval_columns(const Row& header) {
-  const auto at = [&](std::string_view name) {
-    return static_cast<std::size_t>(
-        std::ranges::find_if(header,
-                             [&](const std::string& cell) { return lower_text(cell) == name; }) -
-        header.begin());
-  };
-  const LmEvalColumns columns{at("metric"), at("value"), at("stderr")};
-  if (std::max({columns.metric, columns.value, columns.error}) >= header.size())
-    return std::nullopt;
-  return columns;
-}
-
-Result<void> read_lm_eval(const PipeTable& pipe, const LmEvalColumns& columns,
-                          ReportedTable& table) {
-  std::string task;
-  for (std::size_t i = 1; i < pipe.rows.size(); ++i) {
-    const Row& row = pipe.rows[i];
-    const std::string where = fmt::format("{}:{}", table.name, pipe.lines[i]);
-    if (row.size() <= std::max({columns.metric, columns.value, columns.error})) continue;
-    if (!row.front().empty()) task = without_marks(row.front());
-    if (is_blank_cell(row[columns.value])) continue;
-    NB_TRY(Printed number, parse_printed(row[columns.value], where + ": " + task));
-    const std::string label = task + "/" + row[columns.metric];
-    ReportedCell cell = cell_of(label, std::move(number), pipe.lines[i]);
+Result<void> read_lm_eval(const PrintedTable& printed, ReportedTable& table) {
+  NB_TRY(const std::vector<LmEvalRow> rows, lm_eval_rows(printed, table.name));
+  for (const LmEvalRow& row : rows) {
+    const std::string task = row.filter.empty() ? row.task : row.task + ":" + row.filter;
+    const std::string label = task + "/" + row.metric;
+    ReportedCell cell = cell_of(label, row.value, row.line);
     cell.task = label;
-    cell.scale = row[columns.metric].starts_with("acc") || row[columns.metric] == "exact_match"
-                     ? Scale::kAccuracy
-                     : Scale::kOther;
+    set_metric(cell, row.metric);
+    cell.direction = row.arrow;
+    cell.filter = row.filter;
+    cell.shots = row.shots;
+    cell.version = row.version;
     cell.counts_items = false;
-    if (!is_blank_cell(row[columns.error])) {
-      NB_TRY(const Printed error, parse_printed(row[columns.error], where + ": stderr"));
-      cell.standard_error = error.value;
-    }
+    cell.standard_error = row.standard_error;
     ReportedStage& stage = stage_of(table, table.name, "");
-    if (stage.find(label) == nullptr) stage.cells.push_back(std::move(cell));
+    const ReportedCell* before = stage.find(label);
+    if (before != nullptr && before->score.value == cell.score.value) continue;  // of "Groups"
+    if (before != nullptr)
+      table.ignored.push_back(fmt::format("line {}: {} stands twice: {} is taken, {} is left out",
+                                          row.line, label, before->score.text, cell.score.text));
+    else
+      stage.cells.push_back(std::move(cell));
   }
   return {};
 }
 
 enum class Axis { kNone, kRows, kColumns, kLmEval };
-Axis tasks_of(const PipeTable& table) {
+Axis tasks_of(const PrintedTable& table) {
   const Row& header = table.rows.front();
-  if (lm_eval_columns(header)) return Axis::kLmEval;
+  if (is_lm_eval_table(table)) return Axis::kLmEval;
   if (std::any_of(header.begin() + 1, header.end(), is_task)) return Axis::kColumns;
-  static constexpr auto kWords = std::to_array<std::string_view>({"task", "benchmark"});
+  static constexpr auto kWords =
+      std::to_array<std::string_view>({"task", "tasks", "benchmark", "benchmarks", "dataset"});
   const bool says_so =
       std::ranges::find(kWords, lower_text(without_marks(header.front()))) != kWords.end();
   const bool has_task = std::any_of(table.rows.begin() + 1, table.rows.end(),
@@ -122,59 +64,136 @@ Axis tasks_of(const PipeTable& table) {
   return has_task || says_so ? Axis::kRows : Axis::kNone;
 }
 
-Result<void> read_one(const PipeTable& pipe, Axis axis, ReportedTable& table) {
-  const Row& header = pipe.rows.front();
-  for (std::size_t i = 1; i < pipe.rows.size(); ++i) {
-    const Row& row = pipe.rows[i];
-    const std::string where = fmt::format("{}:{}", table.name, pipe.lines[i]);
+// Columns of a table of tasks that are no runs.
+enum class Column { kRun, kMetric, kShots, kVersion, kItems, kError, kChange };
+struct ColumnWord {
+  std::string_view word;
+  Column column;
+};
+constexpr auto kColumnWords = std::to_array<ColumnWord>({
+    {"metric", Column::kMetric},  {"metrics", Column::kMetric},    {"n-shot", Column::kShots},
+    {"shots", Column::kShots},    {"shot", Column::kShots},        {"few-shot", Column::kShots},
+    {"#shots", Column::kShots},   {"version", Column::kVersion},   {"n", Column::kItems},
+    {"num", Column::kItems},      {"items", Column::kItems},       {"samples", Column::kItems},
+    {"#samples", Column::kItems}, {"stderr", Column::kError},      {"std err", Column::kError},
+    {"diff", Column::kChange},    {"difference", Column::kChange}, {"delta", Column::kChange},
+    {"δ", Column::kChange},       {"Δ", Column::kChange},          {"change", Column::kChange},
+    {"gap", Column::kChange},     {"差异", Column::kChange},       {"差值", Column::kChange},
+});
+Column column_named(std::string_view header) {
+  const std::string word = lower_text(header);
+  for (const ColumnWord& known : kColumnWords)
+    if (known.word == word) return known.column;
+  return Column::kRun;
+}
+
+// What the columns of a row say of all of its numbers.
+Result<void> say_columns(const Row& header, const Row& row, const std::string& where,
+                         ReportedCell& cell) {
+  for (std::size_t j = 1; j < row.size(); ++j) {
+    const std::string text = without_marks(row[j]);
+    if (is_blank_cell(text)) continue;
+    switch (column_named(without_marks(header[j]))) {
+      case Column::kMetric: {
+        const Head metric = head_of(text);
+        set_metric(cell, metric.label);
+        say_head(metric, cell);
+        break;
+      }
+      case Column::kShots:
+        cell.shots = text;
+        break;
+      case Column::kVersion:
+        cell.version = text;
+        break;
+      case Column::kItems: {
+        const auto items = parse_printed(text, where);
+        if (items && items->unit.empty() && items->decimals == 0 && items->value >= 1 &&
+            items->value < 1e12)
+          cell.n = static_cast<std::int64_t>(items->value);
+        break;
+      }
+      case Column::kError: {
+        NB_TRY(const Printed error, parse_printed(text, where + ": stderr"));
+        cell.standard_error = error.value;
+        break;
+      }
+      case Column::kRun:
+      case Column::kChange:
+        break;
+    }
+  }
+  return {};
+}
+
+Result<void> read_one(const PrintedTable& printed, Axis axis, ReportedTable& table) {
+  const Row& header = printed.rows.front();
+  std::set<std::string> changes;
+  for (std::size_t i = 1; i < printed.rows.size(); ++i) {
+    const Row& row = printed.rows[i];
+    const std::string where = fmt::format("{}:{}", table.name, printed.lines[i]);
     if (row.size() != header.size())
       return bad_input(
           fmt::format("{}: {} cells, but the header has {}", where, row.size(), header.size()));
     for (std::size_t j = 1; j < row.size(); ++j) {
-      const std::string& label = without_marks(axis == Axis::kRows ? row.front() : header[j]);
-      const std::string& column = without_marks(axis == Axis::kRows ? header[j] : row.front());
+      const Head task = head_of(axis == Axis::kRows ? row.front() : header[j]);
+      const Head side = head_of(axis == Axis::kRows ? header[j] : row.front());
+      const std::string& label = task.label;
       if (is_blank_cell(without_marks(row[j]))) continue;
+      if (axis == Axis::kRows && column_named(side.label) != Column::kRun) {
+        if (column_named(side.label) == Column::kChange) changes.insert(side.label);
+        continue;
+      }
       // Beside the scores a table of models has columns in words; a known task has a number.
-      auto number = parse_printed(row[j], where + ": " + label);
-      const bool is_one_number =  // not "41.2 / 30.1"
-          number && (number->unit.empty() || number->unit.starts_with("±"));
+      auto number = parse_printed(without_arrow(row[j]), where + ": " + label);
+      const auto error = number ? take_error(*number) : std::nullopt;
+      const bool is_one_number = number && number->unit.empty();  // not "41.2 / 30.1"
       if (!is_one_number) {
         if (!is_task(label)) continue;
         if (!number) return bad_input(number.error().message);
         return bad_input(fmt::format("{}: {}: \"{}\" is not one number", where, label, row[j]));
       }
       if (!is_task(label) && axis == Axis::kColumns) continue;
-      const ColumnName name = column_name(column);
+      const ColumnName name = column_name(side.label);
       ReportedStage& stage = stage_of(table, name.run.empty() ? table.name : name.run, name.stage);
-      ReportedCell cell = cell_of(label, std::move(*number), pipe.lines[i]);
+      ReportedCell cell = cell_of(label, std::move(*number), printed.lines[i]);
+      cell.standard_error = error;
+      say_head(side, cell);
+      say_head(task, cell);
+      if (axis == Axis::kRows) NB_TRY_VOID(say_columns(header, row, where, cell));
+      set_aside_if_no_share(cell);
+      if (stage.find(cell.task) != nullptr && !cell.metric.empty()) cell.task += "/" + cell.metric;
       if (stage.find(cell.task) != nullptr)
-        return bad_input(fmt::format("{}: {} stands twice in column \"{}\"", where, label, column));
+        return bad_input(fmt::format("{}: {} stands twice in column \"{}\"", where, label,
+                                     without_marks(axis == Axis::kRows ? header[j] : row.front())));
       stage.cells.push_back(std::move(cell));
     }
   }
+  for (const std::string& column : changes)
+    table.ignored.push_back(fmt::format("column \"{}\", which follows from the others", column));
   return {};
 }
 
 }  // namespace
 
 bool looks_like_markdown_table(std::string_view text) {
-  return std::ranges::any_of(pipe_tables(text),
-                             [](const PipeTable& table) { return tasks_of(table) != Axis::kNone; });
+  return std::ranges::any_of(printed_tables(text), [](const PrintedTable& table) {
+    return tasks_of(table) != Axis::kNone;
+  });
 }
 
 Result<ReportedTable> parse_markdown_tables(std::string_view text, const std::string& where) {
   ReportedTable table;
   table.name = where;
   int others = 0;
-  for (const PipeTable& pipe : pipe_tables(text)) {
-    const Axis axis = tasks_of(pipe);
+  for (const PrintedTable& printed : printed_tables(text)) {
+    const Axis axis = tasks_of(printed);
     if (axis == Axis::kNone) {
       ++others;
       continue;
     }
-    NB_TRY_VOID(axis == Axis::kLmEval
-                    ? read_lm_eval(pipe, *lm_eval_columns(pipe.rows.front()), table)
-                    : read_one(pipe, axis, table));
+    NB_TRY_VOID(axis == Axis::kLmEval ? read_lm_eval(printed, table)
+                                      : read_one(printed, axis, table));
   }
   if (others > 0) table.ignored.push_back(count_text(others, "table") + " without tasks");
   NB_TRY_VOID(finish_cells(table));

@@ -6,9 +6,12 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "results/audit/known_tasks.hpp"
+#include "results/audit/printed_tables.hpp"
+#include "results/import/metric_kinds.hpp"
 
 namespace nb {
 namespace {
@@ -118,18 +121,34 @@ ReportedStage& stage_of(ReportedTable& table, const std::string& run, const std:
   return stages.back();
 }
 
+std::optional<double> take_error(Printed& score) {
+  std::string_view text = score.unit;
+  if (text.starts_with('(') && text.ends_with(')')) text = text.substr(1, text.size() - 2);
+  for (const std::string_view sign : {"±", "+-", "+/-"}) {
+    if (!text.starts_with(sign)) continue;
+    const auto error = parse_printed(text.substr(sign.size()), "");
+    if (!error || !error->unit.empty() || error->value < 0) continue;
+    score.unit.clear();
+    return error->value;
+  }
+  return std::nullopt;
+}
+
+void set_metric(ReportedCell& cell, std::string_view metric) {
+  cell.metric = std::string(metric);
+  if (cell.scale == Scale::kComposite) return;
+  const MetricKind* kind = metric_kind(metric);
+  const bool is_accuracy = kind != nullptr && kind->quantity == Quantity::kShare &&
+                           kind->direction == Direction::kHigher;
+  cell.scale = is_accuracy ? Scale::kAccuracy : Scale::kOther;
+}
+
 ReportedCell cell_of(std::string_view label, Printed score, std::size_t line) {
   ReportedCell cell;
   cell.label = std::string(trimmed_text(label));
   cell.score = std::move(score);
   cell.line = line;
-  for (const std::string_view sign : {"±", "+-", "+/-"}) {
-    if (!cell.score.unit.starts_with(sign)) continue;
-    const auto error = parse_printed(std::string_view(cell.score.unit).substr(sign.size()), "");
-    if (!error || !error->unit.empty() || error->value < 0) continue;
-    cell.standard_error = error->value;
-    cell.score.unit.clear();
-  }
+  cell.standard_error = take_error(cell.score);
   if (const std::string_view composite = composite_named(label); !composite.empty()) {
     cell.task = std::string(composite);
     cell.scale = Scale::kComposite;
@@ -137,12 +156,82 @@ ReportedCell cell_of(std::string_view label, Printed score, std::size_t line) {
     cell.task = std::string(task->id);
   } else {
     cell.task = cell.label;
+    if (metric_kind(cell.label) != nullptr) set_metric(cell, cell.label);
   }
   return cell;
 }
 
-Result<void> finish_cells(ReportedTable& table, Percent percent) {
+void set_aside_if_no_share(ReportedCell& cell) {
+  if (cell.scale != Scale::kAccuracy || !cell.metric.empty()) return;
+  if (find_known_task(cell.task) != nullptr) return;
+  if (cell.score.value < 0 || cell.score.value > 100) set_metric(cell, cell.label);
+}
+
+Head head_of(std::string_view text) {
+  Head head;
+  std::string label = without_marks(text);
+  for (const auto& [sign, direction] :
+       {std::pair{"↑", Direction::kHigher}, std::pair{"↓", Direction::kLower}})
+    if (const std::size_t at = label.find(sign); at != label.npos) {
+      head.direction = direction;
+      label.erase(at, std::string_view(sign).size());
+    }
+  label = std::string(trimmed_text(label));
+  while (label.ends_with(')')) {
+    const std::size_t open = label.rfind('(');
+    if (open == label.npos || open == 0) break;
+    const std::string inner(
+        trimmed_text(std::string_view(label).substr(open + 1, label.size() - open - 2)));
+    const std::size_t shot = inner.find_first_not_of("0123456789");
+    if (inner == "%")
+      head.is_percent = true;
+    else if (shot != inner.npos && shot > 0 && lower_text(inner.substr(shot)).ends_with("shot"))
+      head.shots = inner.substr(0, shot);
+    else if (metric_kind(inner) != nullptr)
+      head.metric = inner;
+    else if (!inner.empty())
+      break;
+    label = std::string(trimmed_text(std::string_view(label).substr(0, open)));
+  }
+  if (label.ends_with('%')) {
+    head.is_percent = true;
+    label = std::string(trimmed_text(std::string_view(label).substr(0, label.size() - 1)));
+  }
+  head.label = label;
+  return head;
+}
+
+void say_head(const Head& head, ReportedCell& cell) {
+  if (!head.metric.empty() && cell.metric.empty()) set_metric(cell, head.metric);
+  if (!head.shots.empty()) cell.shots = head.shots;
+  if (head.direction) cell.direction = head.direction;
+  if (head.is_percent) cell.is_percent = head.is_percent;
+}
+
+namespace {
+
+// Scores of one metric: whether those without a percent sign are percentages.
+struct ScaleOfMetric {
   std::size_t unsigned_scores = 0, above_one = 0;
+  bool is_stated = false;  // by a column's head
+  bool is_percent() const {
+    return is_stated || (above_one > 0 && 2 * above_one >= unsigned_scores);
+  }
+};
+
+bool has_sign(const ReportedCell& cell) { return cell.score.text.find('%') != std::string::npos; }
+
+void to_share(ReportedCell& cell) {
+  cell.score.value /= 100;
+  cell.score.decimals += 2;
+  cell.score.half_unit /= 100;
+  if (cell.standard_error) *cell.standard_error /= 100;
+}
+
+}  // namespace
+
+Result<void> finish_cells(ReportedTable& table, Percent percent) {
+  std::map<std::string, ScaleOfMetric> scales;
   for (const ReportedRun& run : table.runs)
     for (const ReportedStage& stage : run.stages)
       for (const ReportedCell& cell : stage.cells) {
@@ -154,23 +243,23 @@ Result<void> finish_cells(ReportedTable& table, Percent percent) {
         if (size > 100)
           return bad_input(fmt::format("{}: {} is {}, which is no accuracy", place(table, cell),
                                        cell.label, cell.score.text));
-        if (cell.score.text.find('%') != std::string::npos) continue;
-        ++unsigned_scores;
-        if (size > 1) ++above_one;
+        if (has_sign(cell)) continue;
+        ScaleOfMetric& scale = scales[cell.metric];
+        ++scale.unsigned_scores;
+        if (size > 1) ++scale.above_one;
+        if (cell.is_percent.value_or(false)) scale.is_stated = true;
       }
-  const bool is_percent =
-      percent == Percent::kGuessed && above_one > 0 && 2 * above_one >= unsigned_scores;
   for (ReportedRun& run : table.runs) {
     const bool is_nanochat = has_composite(run);
     for (ReportedStage& stage : run.stages)
       for (ReportedCell& cell : stage.cells) {
-        if (!is_score(cell)) continue;
-        if (is_percent && cell.score.text.find('%') == std::string::npos) {
-          cell.score.value /= 100;
-          cell.score.decimals += 2;
-          cell.score.half_unit /= 100;
-          if (cell.standard_error) *cell.standard_error /= 100;
+        if (!is_score(cell)) {
+          // A word error rate of "4.3", headed "WER (%)".
+          if (cell.is_percent.value_or(false) && !has_sign(cell)) to_share(cell);
+          continue;
         }
+        if (percent == Percent::kGuessed && scales[cell.metric].is_percent() && !has_sign(cell))
+          to_share(cell);
         const KnownTask* task = find_known_task(cell.task);
         if (cell.scale == Scale::kAccuracy && (cell.score.value < 0 || cell.score.value > 1))
           return bad_input(fmt::format(

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/base/result.hpp"
+#include "results/record.hpp"
 #include "results/stats.hpp"
 
 namespace nb {
@@ -39,6 +40,12 @@ enum class Scale {
 struct ReportedCell {
   std::string task;   // known_tasks.hpp's id where it is one of them, else the label
   std::string label;  // as printed
+  // The metric's own name where the table says it: "exact_match", or the whole label ("eval_loss"),
+  // which then names no task. Empty: an accuracy, or what `scale` says.
+  std::string metric;
+  std::string filter, shots, version;  // lm-eval's columns; empty: not said
+  std::optional<Direction> direction;  // as an arrow beside the metric says
+  std::optional<bool> is_percent;      // as its column's head says
   Printed score;
   Scale scale = Scale::kAccuracy;
   std::optional<std::int64_t> n;  // items; empty: not said

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <optional>
 
 #include "results/audit/aggregates.hpp"
 #include "results/audit/fact_names.hpp"
@@ -57,17 +58,54 @@ void add_facts(const Facts& facts, ForeignRun& run) {
   }
 }
 
+// The task without what tells two metrics of one task apart: "gsm8k:strict-match/exact_match".
+// Empty: the label is the metric itself, of no task.
+std::string task_of(const ReportedCell& cell) {
+  if (cell.metric.empty()) return cell.task;
+  if (cell.task == cell.metric) return {};
+  std::string task = cell.task;
+  if (task.ends_with("/" + cell.metric)) task.erase(task.size() - cell.metric.size() - 1);
+  if (!cell.filter.empty() && task.ends_with(":" + cell.filter))
+    task.erase(task.size() - cell.filter.size() - 1);
+  return task;
+}
+
 ForeignSeries series_of(const ReportedCell& cell) {
   ForeignSeries series;
   const bool is_task = cell.scale == Scale::kAccuracy || cell.scale == Scale::kCentred;
-  series.name = {cell.task, "", is_task ? metric::kAccuracy : "reported"};
-  if (cell.scale != Scale::kOther) series.direction = Direction::kHigher;
+  const std::string metric = !cell.metric.empty() && cell.scale != Scale::kComposite ? cell.metric
+                             : is_task ? metric::kAccuracy
+                                       : "reported";
+  series.name = {task_of(cell), cell.filter, metric};
+  series.direction = cell.direction;
+  if (cell.metric.empty() && cell.scale != Scale::kOther) series.direction = Direction::kHigher;
   settle_metric(series);
-  series.primary = is_task;  // composites follow from the tasks and are no test of their own
+  const MetricKind* kind = metric_kind(metric);
+  // Composites follow from the tasks and are no test of their own; counts are shown.
+  series.primary = is_task || (cell.scale == Scale::kOther && !cell.metric.empty() &&
+                               (kind == nullptr || kind->quantity != Quantity::kCount));
   series.reported = accuracy_of(cell);
   series.reported_stderr = cell.standard_error;
   series.reported_n = cell.n.value_or(0);
+  if (!cell.shots.empty()) series.must_match["shots"] = cell.shots;
+  if (!cell.version.empty()) series.must_match["version"] = cell.version;
   return series;
+}
+
+// Times and rates of the run are measured by the device's clock and are no scores.
+std::optional<Metric> measured_of(const ReportedCell& cell) {
+  const MetricKind* kind = cell.metric.empty() ? nullptr : metric_kind(cell.metric);
+  if (kind == nullptr || cell.task != cell.metric) return std::nullopt;
+  if (kind->quantity != Quantity::kSeconds && kind->quantity != Quantity::kMilliseconds &&
+      kind->quantity != Quantity::kPerSecond)
+    return std::nullopt;
+  Metric metric;
+  metric.name = cell.metric;
+  metric.value = cell.score.value;
+  metric.unit = unit_of(kind->quantity);
+  metric.direction = cell.direction.value_or(kind->direction);
+  metric.clock = Clock::kDevice;
+  return metric;
 }
 
 }  // namespace
@@ -82,8 +120,8 @@ ForeignResults foreign_of(const ReportedTable& table) {
       if (stage.cells.empty() && stage.facts.empty()) continue;
       ForeignRun run;
       run.harness = "reported table";
-      run.model =
-          from.name == table.name ? std::filesystem::path(table.name).stem().string() : from.name;
+      run.label = std::filesystem::path(table.name).stem().string();
+      if (from.name != table.name) run.model = from.name;
       run.stage = lower_text(stage.name);
       run.files = {table.name};
       for (const Settings* settings : {&from.settings, &stage.settings})
@@ -95,7 +133,10 @@ ForeignResults foreign_of(const ReportedTable& table) {
       add_facts(stage.facts, run);
       bool has_assumed = false;
       for (const ReportedCell& cell : stage.cells) {
-        run.series.push_back(series_of(cell));
+        if (auto metric = measured_of(cell))
+          run.metrics.push_back(std::move(*metric));
+        else
+          run.series.push_back(series_of(cell));
         has_assumed = has_assumed || cell.is_n_assumed;
       }
       if (from.manifest_hash.empty())

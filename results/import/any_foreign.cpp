@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 void sort_runs(ForeignResults& all) {
+  tell_apart(all.runs);
   std::ranges::stable_sort(all.runs, [](const ForeignRun& x, const ForeignRun& y) {
     return std::tie(x.model, x.stage) < std::tie(y.model, y.stage);
   });

@@ -130,6 +130,39 @@ std::size_t number_doubles(std::vector<ItemRecord>& items) {
   return doubles;
 }
 
+// A printed table is rounded to four digits.
+constexpr double kPrinted = 6e-5;
+
+bool repeats(const ForeignRun& table, const ForeignRun& other) {
+  if (table.harness != other.harness) return false;
+  if (!table.model.empty() && table.model != other.model) return false;
+  return std::ranges::all_of(table.series, [&](const ForeignSeries& one) {
+    const auto same = std::ranges::find(other.series, one.name, &ForeignSeries::name);
+    return same != other.series.end() && same->reported && one.reported &&
+           std::fabs(*same->reported - *one.reported) <= kPrinted;
+  });
+}
+
+// The table in a harness' log says once more what its files beside it say.
+void drop_repeats(std::vector<ForeignRun>& runs, std::vector<std::string>& ignored) {
+  std::vector<ForeignRun> kept;
+  std::vector<bool> drops(runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const ForeignRun& run = runs[i];
+    if (run.label.empty() || run.series.empty()) continue;
+    const auto other = std::ranges::find_if(
+        runs, [&](const ForeignRun& one) { return one.label.empty() && repeats(run, one); });
+    if (other == runs.end()) continue;
+    drops[i] = true;
+    ignored.push_back(
+        fmt::format("{}: its table repeats {}", run.files.front().string(),
+                    other->files.empty() ? other->model : other->files.front().string()));
+  }
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (!drops[i]) kept.push_back(std::move(runs[i]));
+  runs = std::move(kept);
+}
+
 }  // namespace
 
 struct ForeignBuilder::State {
@@ -160,6 +193,25 @@ ForeignRun& ForeignBuilder::run(std::string_view harness, std::string_view model
     run.harness = harness;
     run.model = model;
     run.stage = stage;
+    state_->runs.push_back(std::move(run));
+  }
+  return state_->runs[at->second];
+}
+
+ForeignRun& ForeignBuilder::file_run(std::string_view harness, std::string_view model,
+                                     std::string_view stage, const std::filesystem::path& file,
+                                     const std::string& label) {
+  // No model has a NUL in its name.
+  const std::string own = fmt::format("{}{}{}{}{}", model, '\0', file.string(), '\0', label);
+  const auto [at, is_new] = state_->places.try_emplace(
+      {std::string(harness), own, std::string(stage)}, state_->runs.size());
+  if (is_new) {
+    ForeignRun run;
+    run.harness = harness;
+    run.model = model;
+    run.stage = stage;
+    run.label = label;
+    run.files = {file};
     state_->runs.push_back(std::move(run));
   }
   return state_->runs[at->second];
@@ -284,11 +336,29 @@ ForeignResults ForeignBuilder::finish() {
     for (ForeignSeries& series : run.series) settle_metric(series);
     results.runs.push_back(std::move(run));
   }
+  drop_repeats(results.runs, state_->ignored);
+  tell_apart(results.runs);
   std::sort(results.runs.begin(), results.runs.end(), [](const ForeignRun& a, const ForeignRun& b) {
     return std::tie(a.model, a.stage, a.harness) < std::tie(b.model, b.stage, b.harness);
   });
   results.ignored = std::move(state_->ignored);
   return results;
+}
+
+void tell_apart(std::vector<ForeignRun>& runs) {
+  std::map<std::tuple<std::string, std::string, std::string>, std::vector<ForeignRun*>> alike;
+  for (ForeignRun& run : runs) alike[{run.harness, run.model, run.stage}].push_back(&run);
+  for (auto& [names, group] : alike) {
+    if (group.size() < 2) continue;
+    std::set<std::string> labels;
+    for (const ForeignRun* run : group) labels.insert(run->label);
+    for (ForeignRun* run : group) {
+      if (run->label.empty() || run->needs_label) continue;
+      run->needs_label = true;
+      if (labels.size() < group.size() && !run->files.empty())  // gpu/a.csv beside npu/a.csv
+        run->label = (run->files.front().parent_path().filename() / run->label).string();
+    }
+  }
 }
 
 std::string content_hash(std::string_view content) {

@@ -58,6 +58,12 @@ class ForeignBuilder {
   // The run of that harness, model and stage; the same names give the same run. The reference holds
   // until finish(). Facts that a second file states again must be equal or are noted.
   ForeignRun& run(std::string_view harness, std::string_view model, std::string_view stage = "");
+  // A run of this file alone, though other files may tell of the same model: results that people
+  // collect or write by hand, one file a run. model: empty where the file names none; the file's
+  // name is not one ("gpu.csv"). `label`: the file's name without its endings, and the section
+  // where one file holds several runs; it tells runs apart (tell_apart).
+  ForeignRun& file_run(std::string_view harness, std::string_view model, std::string_view stage,
+                       const std::filesystem::path& file, const std::string& label);
   // Sets provenance[key]; an empty value is left out. Where the run already says another value, the
   // first stays and a note names both.
   void say(ForeignRun& run, const std::string& key, const std::string& value);
@@ -86,6 +92,10 @@ class ForeignBuilder {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// Sets needs_label where several runs of files have the same harness, model and stage. For those
+// who put runs of several builders together; finish() has done it for its own.
+void tell_apart(std::vector<ForeignRun>& runs);
 
 // What finish() makes of an item: ItemRecord.id is a hash of its content, where there is none of
 // doc_hash, where there is none of source_id; of equal ones the k-th (in order of source_id) hashes

@@ -28,8 +28,9 @@ bool is_failure(std::string_view status) {
 }
 
 // What a file's name says: codegen.py writes org--model_vllm_temp_0.0.jsonl, or a folder so named.
+// Any other name is the user's and no model: "gpu_eval_results.json".
 struct Origin {
-  std::string model, backend, temperature;
+  std::string label, model, backend, temperature;
 };
 
 Origin origin_of(const fs::path& path) {
@@ -46,7 +47,7 @@ Origin origin_of(const fs::path& path) {
   if (name.empty() || name == "samples" || name == "eval" || name == "results" ||
       name == "eval_results" || name == "evalperf_results")
     name = fs::absolute(path).parent_path().filename().string();
-  Origin origin{name, "", ""};
+  Origin origin{name, "", "", ""};
   if (const std::size_t at = name.find("_temp_"); at != name.npos) {
     origin.temperature = name.substr(at + 6);
     name.erase(at);
@@ -54,6 +55,8 @@ Origin origin_of(const fs::path& path) {
       origin.backend = name.substr(last + 1);
       name.erase(last);
     }
+    origin.model = name;
+  } else if (name.find("--") != name.npos) {
     origin.model = name;
   }
   if (const std::size_t at = origin.model.find("--"); at != origin.model.npos)
@@ -63,8 +66,9 @@ Origin origin_of(const fs::path& path) {
 
 ForeignRun& run_of(const char* harness, const fs::path& path, ForeignBuilder& builder) {
   const Origin origin = origin_of(path);
-  ForeignRun& run = builder.run(harness, origin.model);
-  run.files.push_back(path);
+  ForeignRun& run = origin.model.empty() ? builder.file_run(harness, "", "", path, origin.label)
+                                         : builder.run(harness, origin.model);
+  if (run.files.empty() || run.files.back() != path) run.files.push_back(path);
   builder.say(run, "backend", origin.backend);
   builder.say(run, "temperature", origin.temperature);
   return run;

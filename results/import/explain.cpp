@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "results/import/to_records.hpp"
 #include "results/narrow_text.hpp"
 
 namespace nb {
@@ -16,11 +17,6 @@ double mean_of(const ForeignSeries& series) {
   double sum = 0;
   for (const ItemRecord& item : series.items) sum += item.value ? *item.value : (item.ok ? 1 : 0);
   return sum / static_cast<double>(series.items.size());
-}
-
-std::string name_of(const SeriesName& name) {
-  return fmt::format("{}{}/{}", name.task, name.filter.empty() ? "" : ":" + name.filter,
-                     name.metric);
 }
 
 std::string number(const std::optional<double>& value) {
@@ -43,16 +39,16 @@ std::string series_note(const ForeignSeries& series) {
 std::string explain_text(const ForeignResults& results) {
   std::string text;
   for (const ForeignRun& run : results.runs) {
-    text +=
-        wrapped(fmt::format("{}: {}{}", run.harness, run.model.empty() ? "(no name)" : run.model,
-                            run.stage.empty() ? "" : ", stage " + run.stage));
+    text += wrapped(fmt::format("{}: {}{}", run.harness,
+                                run.model.empty() ? "model not stated" : run.model,
+                                run.stage.empty() ? "" : ", stage " + run.stage));
     for (const auto& [key, value] : run.provenance)
       text += wrapped(value, 16, fmt::format("  {:<13} ", key));
     std::vector<NarrowRow> rows;
     for (const ForeignSeries& series : run.series) {
       if (rows.size() == kListed) break;
       rows.push_back(
-          {{name_of(series.name),
+          {{item_key(series.name),
             series.items.empty() ? "totals" : fmt::format("{}", series.items.size()),
             series.items.empty() ? "—" : number(mean_of(series)), number(series.reported)},
            series_note(series)});

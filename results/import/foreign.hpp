@@ -42,6 +42,9 @@ struct ForeignSeries {
   // reported_n counts that many samples of each question (pass@64 of 30 problems: 1,920): chance is
   // that of reported_n / repeats questions.
   std::int64_t repeats = 1;
+  // The source's own limit, in the value's unit: further from `reported` than this it calls a
+  // failure (only below it where it says so). Of expectations; empty: it states none.
+  std::optional<double> tolerance;
   // The task of this run whose total holds this one: "mmlu" of "mmlu_anatomy". The group is judged,
   // its parts are looked at below it. Empty: no part of anything.
   std::string part_of;
@@ -56,8 +59,12 @@ struct ForeignSeries {
 // All of one model (and stage of training) that was found under one path.
 struct ForeignRun {
   std::string harness;  // "lm-evaluation-harness"
-  std::string model;    // as the source calls it
+  std::string model;    // as the source calls it; empty: it names none
   std::string stage;    // "base", "mid", "sft", "rl" where the source says so; else empty
+  // Of a run that one file holds: the file's name without its endings. Part of the record's name
+  // where it alone tells the run from another one beside it (needs_label).
+  std::string label;
+  bool needs_label = false;
   std::vector<std::filesystem::path> files;  // that it was read from
   // How it was made, as far as the source says: "version", "backend", "device", "dtype",
   // "batch_size", "template", "seed", "date", "limit", … A comparison lists what differs.

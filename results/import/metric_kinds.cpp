@@ -19,7 +19,7 @@ constexpr auto kKinds = std::to_array<MetricKind>({
     {"error_rate is_incorrect is_not_attempted inference_error_rate yes_ratio maybe_ratio yes_ratio:* pct_stereotype",
      Quantity::kShare, kNo, 0, 1, "modelscope/evalscope @ fde259d2: evalscope/metrics/semantics/catalog.py (diagnostic)"},
     {"n_errors num_errors error_count errors", Quantity::kCount, kDown, 0, kInf, "AISBench agent summaries: trials that ended in an error"},
-    {"n_total_trials total_count total num_samples n_samples num_instances no_answer_num count_* num_* avg_reason_lens epoch step global_step",
+    {"n_total_trials total_count total num_samples n_samples num_instances no_answer_num count_* num_* avg_reason_lens epoch step global_step *_samples total_flos",
      Quantity::kCount, kNo, 0, kInf, "modelscope/evalscope @ fde259d2: evalscope/metrics/semantics/catalog.py; stanford-crfm/helm @ 63754d05: basic_metrics.py"},
     // Losses and what is computed from them.
     {"bits_per_byte bpb val_bpb train_bpb min_val_bpb *_bpb", Quantity::kBitsPerByte, kDown, 0, kInf,
@@ -45,6 +45,9 @@ constexpr auto kKinds = std::to_array<MetricKind>({
      Quantity::kShare, kUp, 0, 1, "EleutherAI/lm-evaluation-harness @ 4e7e0d47f: lm_eval/api/metrics.py; modelscope/evalscope @ fde259d2: semantics/catalog.py"},
     {"pass@* *pass@* pass_at_* pass^* pass_hat_* pass_rate *_pass_rate strict_pass success_rate *_success_rate base_pass* plus_pass*",
      Quantity::kShare, kUp, 0, 1, "openai/human-eval @ 6d43fb9: human_eval/evaluation.py; modelscope/evalscope @ fde259d2: semantics/catalog.py"},
+    {"avg@* cons@* maj@*", Quantity::kShare, kUp, 0, 1,
+     "AISBench/benchmark @ 29c363e: docs/source_en/base_tutorials/results_intro/accuracy_metric.md"},
+    {"auc auc_score auroc *_auc", Quantity::kBounded, kUp, 0, 1, "open-compass/opencompass @ a5acc4bb: openicl/icl_evaluator/icl_aucroc_evaluator.py"},
     {"f1 f1_* *_f1 *_f1_score precision recall *_precision *_recall rouge* rouge_* bleu_1 bleu_2 bleu_3 bleu_4 meteor anls bertscore bert_score"
      " win_rate winrate iou avg_score normalized_score partial_credit",
      Quantity::kShare, kUp, 0, 1, "modelscope/evalscope @ fde259d2: semantics/catalog.py; stanford-crfm/helm @ 63754d05: evaluate_reference_metrics.py"},

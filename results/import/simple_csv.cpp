@@ -95,9 +95,7 @@ Result<void> read_items_csv(const fs::path& path, ForeignBuilder& builder) {
   NB_TRY(const CsvTable table, read_csv(path));
   const Columns columns(table);
   NB_TRY_VOID(columns.only({"task", "item", "outcome", "prediction", "gold", "question", "epoch"}));
-  const std::string model = path.stem().string();
-  ForeignRun& run = builder.run("CSV", model);
-  run.files.push_back(path);
+  ForeignRun& run = builder.file_run("CSV", "", "", path, path.stem().string());
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     const std::string where = columns.where(row);
     const auto outcome = outcome_in(columns.cell(row, "outcome"));
@@ -135,8 +133,7 @@ Result<void> read_totals_csv(const fs::path& path, ForeignBuilder& builder) {
   NB_TRY(const CsvTable table, read_csv(path));
   const Columns columns(table);
   NB_TRY_VOID(columns.only({"task", "accuracy", "n", "stderr"}));
-  ForeignRun& run = builder.run("CSV", path.stem().string());
-  run.files.push_back(path);
+  ForeignRun& run = builder.file_run("CSV", "", "", path, path.stem().string());
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     const std::string where = columns.where(row), task = columns.cell(row, "task");
     const auto accuracy = number_in(columns.cell(row, "accuracy"));

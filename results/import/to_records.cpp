@@ -76,8 +76,10 @@ Json settings_of(const ForeignRun& run) {
   if (!run.stage.empty()) imported["stage"] = run.stage;
   for (const auto& [key, value] : run.provenance) imported[key] = value;
   imported["primary"] = Json::array();
-  for (const ForeignSeries& series : run.series)
+  for (const ForeignSeries& series : run.series) {
     if (series.primary) imported["primary"].push_back(item_key(series.name));
+    if (series.tolerance) imported["tolerances"][item_key(series.name)] = *series.tolerance;
+  }
   return {{"imported", imported}};
 }
 
@@ -95,7 +97,9 @@ StoredRecord record_of(ForeignRun& run, const fs::path& path, std::vector<std::s
   Record& record = stored.record;
   stored.folder = path;
   record.kind = "eval";
-  record.name = run.stage.empty() ? run.model : run.model + "." + run.stage;
+  record.name = run.model;
+  for (const std::string& part : {run.needs_label ? run.label : "", run.stage})
+    if (!part.empty()) record.name += (record.name.empty() ? "" : ".") + part;
   if (record.name.empty()) record.name = run.harness;
   record.settings = settings_of(run);
   record.subject["model"] = run.model;
@@ -145,7 +149,10 @@ void add_notes(const std::vector<std::pair<std::string, std::string>>& said,
 
 }  // namespace
 
-std::string item_key(const SeriesName& name) { return task_of(name) + "/" + name.metric; }
+std::string item_key(const SeriesName& name) {
+  const std::string task = task_of(name);
+  return task.empty() ? name.metric : task + "/" + name.metric;
+}
 
 RunRecords records_of(ForeignResults results) {
   RunRecords records;

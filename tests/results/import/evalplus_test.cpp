@@ -49,7 +49,8 @@ TEST(EvalPlus, PassAt10IsTheUnbiasedEstimate) {
   const auto results = read_texts({{"m/samples.jsonl_results.jsonl", lines}});
   ASSERT_TRUE(results) << results.error().message;
   const ForeignRun& run = results->runs.at(0);
-  EXPECT_EQ(run.model, "m");
+  EXPECT_EQ(run.model, "");  // a folder of the user's
+  EXPECT_EQ(run.label, "m");
   ASSERT_EQ(run.series.size(), 2u);
   EXPECT_EQ(run.series[1].name.metric, "pass@10");
   EXPECT_FALSE(run.series[1].primary);
@@ -84,7 +85,7 @@ TEST(EvalPlus, ResultsBefore03AndBaseAlone) {
                                 R"({"hash": "h", "eval": {"Mbpp/2": {"nfiles": 2,
           "base": [["success", [true]], ["failed", [false]]], "plus": [["success", [true]], ["timed out", []]]}}})"}});
   ASSERT_TRUE(old) << old.error().message;
-  EXPECT_EQ(old->runs.at(0).model, "b");
+  EXPECT_EQ(old->runs.at(0).model, "");
   EXPECT_EQ(series_lines(old->runs[0]),
             (Lines{"mbpp/pass@1 0.5 1 primary", "mbpp+/pass@1 0.5 1 primary"}));
   const auto base = read_texts(

@@ -25,7 +25,8 @@ TEST(SimpleCsv, ItemsWithTheirTasksAndOutcomes) {
   ASSERT_TRUE(results) << results.error().message;
   ASSERT_EQ(results->runs.size(), 1u);
   const ForeignRun& run = results->runs[0];
-  EXPECT_EQ(run.model, "a");
+  EXPECT_EQ(run.model, "");  // a file's name is none
+  EXPECT_EQ(run.label, "a");
   ASSERT_EQ(run.series.size(), 2u);
   EXPECT_EQ(run.series[0].name.task, "x");
   ASSERT_EQ(run.series[0].items.size(), 2u);
@@ -92,7 +93,7 @@ TEST(SimpleCsv, SomethingElseIsCalledUnknownWithItsBeginning) {
   const auto results = read_text("a.txt", "hello there");
   ASSERT_FALSE(results);
   EXPECT_TRUE(results.error().message.starts_with(
-      "a.txt: not a known result file (it begins with \"hello there\"); known are: "))
+      "a.txt: not a known result file (it begins with \"hello there\"; npubench import --formats "))
       << results.error().message;
 }
 
