@@ -25,6 +25,10 @@ constexpr ImportFormat kFormats[] = {
     {"lm-evaluation-harness write_out",
      "EleutherAI/lm-evaluation-harness @ v0.3.0: lm_eval/evaluator.py", is_lm_eval_write_out,
      read_lm_eval_write_out},
+    {"lm-evaluation-harness or lighteval, printed table",
+     "EleutherAI/lm-evaluation-harness @ 4e7e0d47f: lm_eval/utils.py (make_table), @ v0.3.0: "
+     "lm_eval/evaluator.py; vllm-project/vllm-ascend: its accuracy reports (issues 790, 2585)",
+     is_lm_eval_printed, read_lm_eval_printed},
     {"inspect_ai log (.eval)",
      "UKGovernmentBEIS/inspect_ai @ 499e6152e: src/inspect_ai/log/_log.py, _recorders/eval.py",
      is_inspect_eval, read_inspect_eval},
@@ -37,6 +41,10 @@ constexpr ImportFormat kFormats[] = {
     {"opencompass summary",
      "open-compass/opencompass @ a5acc4bb: opencompass/summarizers/default.py",
      is_opencompass_summary, read_opencompass_summary},
+    {"opencompass or AISBench, printed summary",
+     "open-compass/opencompass @ a5acc4bb: opencompass/summarizers/default.py; AISBench/benchmark "
+     "@ 29c363e: ais_bench/benchmark/summarizers/default.py, harbor.py",
+     is_opencompass_printed, read_opencompass_printed},
     {"opencompass results",
      "open-compass/opencompass @ a5acc4bb: opencompass/tasks/openicl_eval.py",
      is_opencompass_results, read_opencompass_results},
@@ -49,6 +57,14 @@ constexpr ImportFormat kFormats[] = {
     {"vllm-ascend accuracy expectation",
      "vllm-project/vllm-ascend @ 182b75ea: tests/e2e/models/configs", is_accuracy_expectation,
      read_accuracy_expectation},
+    {"vllm-ascend nightly baseline",
+     "vllm-project/vllm-ascend @ 182b75ea: tests/e2e/nightly/single_node/models/configs, "
+     "tools/aisbench.py",
+     is_nightly_baseline, read_nightly_baseline},
+    {"opencompass baseline",
+     "open-compass/opencompass @ a5acc4bb: autotest/oc_score_baseline.yaml, "
+     "autotest/utils/oc_score_assert.py",
+     is_opencompass_baseline, read_opencompass_baseline},
     {"Google Benchmark", "google/benchmark @ 267a1115: docs/user_guide.md", is_google_benchmark,
      read_google_benchmark},
     {"evalscope reviews", "modelscope/evalscope @ fde259d2: evalscope/api/evaluator/cache.py",
@@ -57,6 +73,9 @@ constexpr ImportFormat kFormats[] = {
      is_evalscope_report, read_evalscope_report},
     {"evalscope predictions", "modelscope/evalscope @ fde259d2: evalscope/api/evaluator/cache.py",
      is_evalscope_predictions, read_evalscope_predictions},
+    {"evalscope, printed table",
+     "modelscope/evalscope @ fde259d2: evalscope/report/combinator.py, report.py; README.md",
+     is_evalscope_printed, read_evalscope_printed},
     {"HELM per-instance statistics",
      "stanford-crfm/helm @ 63754d05: src/helm/benchmark/metrics/metric.py", is_helm_instances,
      read_helm_instances},
@@ -139,13 +158,6 @@ const ImportFormat* format_of(const fs::path& path, const Head& head) {
   return nullptr;
 }
 
-std::string accepted() {
-  std::string list;
-  for (const ImportFormat& format : kFormats)
-    list += (list.empty() ? "" : ", ") + std::string(format.name);
-  return list;
-}
-
 std::string beginning_of(const Head& head) {
   std::string text;
   for (const char c : trimmed(head.bytes).substr(0, 40))
@@ -212,12 +224,11 @@ Result<ForeignResults> read_foreign(const fs::path& path, ForeignBuilder::Look l
     NB_TRY_VOID(format->read(file, builder));
   }
   if (!any && files.size() == 1)
-    return bad_input(
-        fmt::format("{}: not a known result file (it begins with \"{}\"); known are: {}",
-                    path.string(), first_unknown, accepted()));
+    return bad_input(fmt::format("{}: not a known result file (it begins with \"{}\"; {})",
+                                 path.string(), first_unknown, kListsFormats));
   if (!any)
-    return bad_input(fmt::format("{}: none of its {} files is a known result file; known are: {}",
-                                 path.string(), files.size(), accepted()));
+    return bad_input(fmt::format("{}: none of its {} files is a known result file ({})",
+                                 path.string(), files.size(), kListsFormats));
   ForeignResults results = builder.finish();
   results.path = path;
   results.files = std::move(seen);

@@ -27,9 +27,11 @@ struct ImportFormat {
   Result<void> (*read)(const std::filesystem::path& path, ForeignBuilder& builder);
 };
 std::span<const ImportFormat> import_formats();  // first match counts
+// What an error says instead of the whole list.
+inline constexpr const char* kListsFormats = "npubench import --formats lists what is read";
 
 // A file, or everything known in a folder and below it. Errors: no such path, nothing recognised
-// (with what the file begins with and what is accepted), a damaged file.
+// (with what the file begins with), a damaged file.
 Result<ForeignResults> read_foreign(const std::filesystem::path& path,
                                     ForeignBuilder::Look look = {});
 

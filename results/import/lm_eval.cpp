@@ -18,36 +18,20 @@ namespace {
 constexpr std::size_t kShortHash = 12;
 constexpr std::int64_t kYear10000 = 253402300800;  // in seconds since 1970
 
-// "pretrained=a/b,dtype=float16" or an object, as the releases have it.
+// A text or an object, as the releases have it.
 std::map<std::string, std::string> model_arguments(const Json& config) {
-  std::map<std::string, std::string> arguments;
   const Json& stated = member_of(config, "model_args");
-  if (stated.is_object()) {
-    for (const auto& [key, value] : stated.items()) arguments[key] = text_of(value);
-    return arguments;
-  }
-  const std::string text = text_of(stated);
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string part = text.substr(begin, end - begin);
-    if (const std::size_t sign = part.find('='); sign != part.npos)
-      arguments[part.substr(0, sign)] = part.substr(sign + 1);
-    begin = end + 1;
-  }
+  if (!stated.is_object()) return lm_eval_arguments(text_of(stated));
+  std::map<std::string, std::string> arguments;
+  for (const auto& [key, value] : stated.items()) arguments[key] = text_of(value);
   return arguments;
 }
-
-// In the order in which the harness itself looks for it:
-// lm_eval/loggers/evaluation_tracker.py @ 4e7e0d47f, GeneralConfigTracker.
-constexpr const char* kModelKeys[] = {"peft", "delta", "pretrained", "model", "path", "engine"};
 
 std::string model_of(const LmEvalResults& results,
                      const std::map<std::string, std::string>& arguments) {
   if (const std::string name = text_of(member_of(*results.json, "model_name")); !name.empty())
     return name;
-  for (const char* key : kModelKeys)
-    if (const auto at = arguments.find(key); at != arguments.end() && !at->second.empty())
-      return at->second;
+  if (const std::string name = lm_eval_model(arguments); !name.empty()) return name;
   return lm_eval_folder_model(results.path.parent_path());
 }
 
@@ -121,14 +105,7 @@ void say_provenance(const LmEvalResults& results,
   say("batch_size", member_of(config, "batch_size"));
   say("limit", member_of(config, "limit"));
   say("weights", member_of(config, "model_sha"));
-  std::string rest;
-  for (const auto& [key, value] : arguments) {
-    const bool is_model =
-        std::find(std::begin(kModelKeys), std::end(kModelKeys), key) != std::end(kModelKeys);
-    if (!is_model && key != "dtype" && key != "revision")
-      rest += fmt::format("{}{}={}", rest.empty() ? "" : ",", key, value);
-  }
-  builder.say(run, "model_args", rest);
+  builder.say(run, "model_args", lm_eval_other_arguments(arguments));
   if (const Json& settings = member_of(config, "gen_kwargs"); !settings.empty())
     say("generation", settings);
   say_hash(builder, run, "template", json, "chat_template_sha");
@@ -305,6 +282,44 @@ void mark_primary(ForeignRun& run, const std::string& task) {
     if (first == nullptr || rank(one.name) < rank(first->name)) first = &one;
   }
   if (first != nullptr) first->primary = true;
+}
+
+std::map<std::string, std::string> lm_eval_arguments(const std::string& text) {
+  std::map<std::string, std::string> arguments;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string part = text.substr(begin, end - begin);
+    if (const std::size_t sign = part.find('='); sign != part.npos)
+      arguments[part.substr(0, sign)] = part.substr(sign + 1);
+    begin = end + 1;
+  }
+  return arguments;
+}
+
+namespace {
+
+// In the order in which the harness itself looks for it:
+// lm_eval/loggers/evaluation_tracker.py @ 4e7e0d47f, GeneralConfigTracker.
+constexpr const char* kModelKeys[] = {"peft", "delta", "pretrained", "model", "path", "engine"};
+
+}  // namespace
+
+std::string lm_eval_model(const std::map<std::string, std::string>& arguments) {
+  for (const char* key : kModelKeys)
+    if (const auto at = arguments.find(key); at != arguments.end() && !at->second.empty())
+      return at->second;
+  return {};
+}
+
+std::string lm_eval_other_arguments(const std::map<std::string, std::string>& arguments) {
+  std::string rest;
+  for (const auto& [key, value] : arguments) {
+    const bool is_model =
+        std::find(std::begin(kModelKeys), std::end(kModelKeys), key) != std::end(kModelKeys);
+    if (!is_model && key != "dtype" && key != "revision")
+      rest += fmt::format("{}{}={}", rest.empty() ? "" : ",", key, value);
+  }
+  return rest;
 }
 
 std::string lm_eval_folder_model(const fs::path& folder) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,6 +47,12 @@ void state_lm_eval_task(const LmEvalResults& results, const std::string& task, F
 // The headline number of a task, by its series' names: acc_norm, else acc, else exact_match, of
 // several filters the strict one; else the first there is.
 void mark_primary(ForeignRun& run, const std::string& task);
+
+// "pretrained=a/b,dtype=float16" by names; the model that they name, empty where none is; the
+// others but dtype and revision, as one text.
+std::map<std::string, std::string> lm_eval_arguments(const std::string& text);
+std::string lm_eval_model(const std::map<std::string, std::string>& arguments);
+std::string lm_eval_other_arguments(const std::map<std::string, std::string>& arguments);
 
 // The folder that lm-eval names after the model: "sarvamai__sarvam-1" → "sarvamai/sarvam-1".
 std::string lm_eval_folder_model(const std::filesystem::path& folder);

@@ -23,6 +23,10 @@ Result<void> read_lm_eval_samples(const std::filesystem::path& path, ForeignBuil
 bool is_lm_eval_write_out(const FileHead& head);
 Result<void> read_lm_eval_write_out(const std::filesystem::path& path, ForeignBuilder& builder);
 
+// Its printed table, and lighteval's, in Markdown, posts and logs.
+bool is_lm_eval_printed(const FileHead& head);
+Result<void> read_lm_eval_printed(const std::filesystem::path& path, ForeignBuilder& builder);
+
 // inspect_ai: logs as archives and as JSON.
 bool is_inspect_eval(const FileHead& head);
 Result<void> read_inspect_eval(const std::filesystem::path& path, ForeignBuilder& builder);
@@ -42,6 +46,8 @@ Result<void> read_google_benchmark(const std::filesystem::path& path, ForeignBui
 // opencompass and AISBench: summaries, results with items; predictions have no marks and are named.
 bool is_opencompass_summary(const FileHead& head);
 Result<void> read_opencompass_summary(const std::filesystem::path& path, ForeignBuilder& builder);
+bool is_opencompass_printed(const FileHead& head);
+Result<void> read_opencompass_printed(const std::filesystem::path& path, ForeignBuilder& builder);
 bool is_opencompass_results(const FileHead& head);
 Result<void> read_opencompass_results(const std::filesystem::path& path, ForeignBuilder& builder);
 bool is_opencompass_predictions(const FileHead& head);
@@ -53,6 +59,11 @@ bool is_accuracy_report(const FileHead& head);
 Result<void> read_accuracy_report(const std::filesystem::path& path, ForeignBuilder& builder);
 bool is_accuracy_expectation(const FileHead& head);
 Result<void> read_accuracy_expectation(const std::filesystem::path& path, ForeignBuilder& builder);
+// Baselines in YAML of vllm-ascend's nightly tests (run by AISBench) and of opencompass' own.
+bool is_nightly_baseline(const FileHead& head);
+Result<void> read_nightly_baseline(const std::filesystem::path& path, ForeignBuilder& builder);
+bool is_opencompass_baseline(const FileHead& head);
+Result<void> read_opencompass_baseline(const std::filesystem::path& path, ForeignBuilder& builder);
 
 // evalscope: marked items, totals, and answers that are only named.
 bool is_evalscope_reviews(const FileHead& head);
@@ -61,6 +72,10 @@ bool is_evalscope_report(const FileHead& head);
 Result<void> read_evalscope_report(const std::filesystem::path& path, ForeignBuilder& builder);
 bool is_evalscope_predictions(const FileHead& head);
 Result<void> read_evalscope_predictions(const std::filesystem::path& path, ForeignBuilder& builder);
+
+// Its printed table.
+bool is_evalscope_printed(const FileHead& head);
+Result<void> read_evalscope_printed(const std::filesystem::path& path, ForeignBuilder& builder);
 
 // HELM: marked items, totals, and what lies beside them.
 bool is_helm_instances(const FileHead& head);

@@ -42,14 +42,6 @@ TEST(OpenCompass, AisBenchCountsAndSharesAreChecked) {
   EXPECT_EQ(run.notes, Lines{"s.csv:3: 82.00 (7/8) says 7 of 8 are right, which is 0.8750"});
 }
 
-TEST(OpenCompass, ScoresThatAreNoPercentagesAreTakenAsTheyAre) {
-  const auto results =
-      read_texts({{"s.csv", "dataset,version,metric,mode,m\ngsm8k,1,accuracy,gen,0.82\n"}});
-  ASSERT_TRUE(results) << results.error().message;
-  EXPECT_EQ(series_lines(results->runs.at(0)), Lines{"gsm8k/accuracy 0.82 0 primary"});
-  EXPECT_EQ(results->runs[0].notes.size(), 1u);
-}
-
 constexpr const char* kOpenCompassDetails =
     R"({"accuracy": 66.66666666666667, "details": {"type": "GEN",
  "0": {"prompt": [{"role": "HUMAN", "prompt": "1 + 1?"}], "origin_prediction": "It is 2", "predictions": "2",

@@ -1,0 +1,225 @@
+// Baselines that other projects' tests hold their measurements against, in YAML: vllm-ascend's
+// nightly cases, which AISBench runs, and opencompass' list of scores. No measurements: their runs
+// say so, and each value has the tolerance that the project's test allows.
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "harness/base/fs.hpp"
+#include "results/import/metric_kinds.hpp"
+#include "results/import/opencompass.hpp"
+#include "results/import/readers.hpp"
+
+namespace nb {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kPercent = 100;
+constexpr const char* kNote = "its values are expectations of a test, not measured";
+
+std::string text_of(const YAML::Node& node) {
+  return node && node.IsScalar() ? node.Scalar() : std::string();
+}
+
+std::optional<double> number_of(const YAML::Node& node) {
+  const std::string text = text_of(node);
+  double value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || stop != text.data() + text.size() ||
+      !std::isfinite(value))
+    return std::nullopt;
+  return value;
+}
+
+std::string at_line(const fs::path& path, const YAML::Node& node) {
+  const YAML::Mark mark = node.Mark();
+  return mark.is_null() ? path.string() : fmt::format("{}:{}", path.string(), mark.line + 1);
+}
+
+// yaml-cpp does not follow "<<", with which these files share their cases. Depth: of anchors in
+// anchors.
+YAML::Node member(const YAML::Node& node, const std::string& key, int depth = 8) {
+  if (!node || !node.IsMap() || depth == 0) return YAML::Node(YAML::NodeType::Undefined);
+  if (node[key]) return node[key];
+  return node["<<"] ? member(node["<<"], key, depth - 1) : YAML::Node(YAML::NodeType::Undefined);
+}
+
+// Every member, those of anchors too.
+std::vector<std::pair<std::string, YAML::Node>> members(const YAML::Node& node, int depth = 8) {
+  std::vector<std::pair<std::string, YAML::Node>> all;
+  if (!node || !node.IsMap() || depth == 0) return all;
+  for (const auto& entry : node) {
+    if (text_of(entry.first) != "<<") {
+      all.emplace_back(text_of(entry.first), entry.second);
+      continue;
+    }
+    for (auto& inherited : members(entry.second, depth - 1)) all.push_back(std::move(inherited));
+  }
+  return all;
+}
+
+// "gsm8k/gsm8k_gen_0_shot_noncot_chat_prompt" → "gsm8k", as AISBench's summary calls it.
+std::string dataset_of(const YAML::Node& benchmark) {
+  std::string name = text_of(member(benchmark, "dataset_conf"));
+  if (name.empty()) name = text_of(member(benchmark, "dataset_path"));
+  return name.substr(0, name.find('/'));
+}
+
+// tools/aisbench.py: the accuracy within `threshold` points, the output's throughput at least
+// `threshold` times the baseline.
+Result<void> take_benchmark(const YAML::Node& benchmark, const fs::path& path, ForeignRun& run,
+                            ForeignBuilder& builder) {
+  const std::string kind = text_of(member(benchmark, "case_type"));
+  const auto baseline = number_of(member(benchmark, "baseline"));
+  const auto threshold = number_of(member(benchmark, "threshold"));
+  const std::string dataset = dataset_of(benchmark);
+  if (!baseline || dataset.empty()) {
+    builder.ignore(
+        fmt::format("{}: a benchmark without a baseline or dataset", at_line(path, benchmark)));
+    return {};
+  }
+  if (kind == "accuracy") {
+    ForeignSeries& series = builder.series(run, {dataset, "", "accuracy"});
+    if (series.reported && *series.reported != *baseline / kPercent)
+      return bad_input(fmt::format("{}: {} has two baselines", at_line(path, benchmark), dataset));
+    series.reported = *baseline / kPercent;
+    if (threshold) series.tolerance = *threshold / kPercent;
+    return {};
+  }
+  if (kind != "performance") {
+    builder.ignore(fmt::format("{}: case_type \"{}\" of {} is not read", at_line(path, benchmark),
+                               kind, dataset));
+    return {};
+  }
+  ForeignSeries& series = builder.series(run, {dataset, "", "output_throughput"});
+  series.reported = *baseline;
+  series.primary = false;
+  if (threshold) series.tolerance = std::fabs(1 - *threshold) * *baseline;
+  return {};
+}
+
+Result<void> take_case(const YAML::Node& test, const fs::path& path, ForeignBuilder& builder) {
+  const std::string model = text_of(member(test, "model"));
+  const std::string name = text_of(member(test, "name"));
+  ForeignRun& run =
+      builder.file_run(kOpenCompass, model, "", path, name.empty() ? path.stem().string() : name);
+  builder.say(run, "report", "vllm-ascend's baseline");
+  if (run.notes.empty()) run.notes.emplace_back(kNote);
+  for (const auto& [key, benchmark] : members(member(test, "benchmarks")))
+    NB_TRY_VOID(take_benchmark(benchmark, path, run, builder));
+  return {};
+}
+
+// The metric at the end of "race-middle_accuracy" and "openai_humaneval_humaneval_pass@1".
+std::optional<SeriesName> split_name(const std::string& text) {
+  static constexpr auto kOwn = std::to_array<std::string_view>(
+      {"score", "naive_average", "weighted_average", "humaneval_pass@1"});
+  std::optional<SeriesName> found;
+  for (std::size_t at = text.rfind('_'); at != text.npos && at > 0; at = text.rfind('_', at - 1)) {
+    const std::string_view metric = std::string_view(text).substr(at + 1);
+    const bool is_own = std::ranges::find(kOwn, metric) != kOwn.end();
+    if (is_own || (!found && metric_kind(metric) != nullptr))
+      found = SeriesName{text.substr(0, at), "", std::string(metric)};
+    if (is_own) break;
+  }
+  return found;
+}
+
+// Points: autotest/utils/oc_score_assert.py, for runs of many samples.
+double tolerance_of(std::string_view name) {
+  for (const std::string_view beginning :
+       {"dingo", "GPQA", "high", "mmlu_pro_", "alpaca_eval", "compassarena_"})
+    if (name.starts_with(beginning)) return 5;
+  return name.starts_with("humanevalx") ? 10 : 3.2;
+}
+
+template <class Read>
+Result<void> parsed(const fs::path& path, Read read) {
+  NB_TRY(const std::string text, read_file(path));
+  try {
+    return read(YAML::Load(text));
+  } catch (const YAML::Exception& what) {  // yaml-cpp knows no other way to say it
+    return bad_input(fmt::format("{}:{}: {}", path.string(), what.mark.line + 1, what.msg));
+  }
+}
+
+bool is_yaml(const FileHead& head) {
+  const fs::path ending = head.path.extension();
+  return (ending == ".yaml" || ending == ".yml") && head.bytes.find('\0') == head.bytes.npos;
+}
+
+}  // namespace
+
+bool is_nightly_baseline(const FileHead& head) {
+  if (!is_yaml(head)) return false;
+  for (const std::string_view key : {"test_cases:", "case_type:", "baseline:"})
+    if (head.bytes.find(key) == head.bytes.npos) return false;
+  return true;
+}
+
+Result<void> read_nightly_baseline(const fs::path& path, ForeignBuilder& builder) {
+  return parsed(path, [&](const YAML::Node& root) -> Result<void> {
+    for (const YAML::Node& test : root["test_cases"]) NB_TRY_VOID(take_case(test, path, builder));
+    return {};
+  });
+}
+
+bool is_opencompass_baseline(const FileHead& head) {
+  if (!is_yaml(head)) return false;
+  // "model:" at a line's beginning, below it "  dataset_metric: 78.12" and nothing else.
+  std::size_t models = 0, scores = 0;
+  for (std::size_t begin = 0; begin < head.bytes.size();) {
+    const std::size_t end = std::min(head.bytes.find('\n', begin), head.bytes.size());
+    std::string_view line = head.bytes.substr(begin, end - begin);
+    begin = end + 1;
+    if (end == head.bytes.size() && !head.whole) break;  // cut off
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() || line.starts_with('#')) continue;
+    if (line.front() != ' ') {
+      if (!line.ends_with(':')) return false;
+      ++models;
+      continue;
+    }
+    const std::size_t colon = line.rfind(": ");
+    const std::size_t name = line.find_first_not_of(' ');
+    if (colon == line.npos || name == line.npos || name > colon) return false;
+    if (line.find_first_not_of("0123456789.", colon + 2) != line.npos) return false;
+    if (!split_name(std::string(line.substr(name, colon - name)))) return false;
+    ++scores;
+  }
+  return models > 0 && scores > 0;
+}
+
+Result<void> read_opencompass_baseline(const fs::path& path, ForeignBuilder& builder) {
+  return parsed(path, [&](const YAML::Node& root) -> Result<void> {
+    for (const auto& entry : root) {
+      ForeignRun& run =
+          builder.file_run(kOpenCompass, text_of(entry.first), "", path, path.stem().string());
+      builder.say(run, "report", "opencompass' baseline");
+      if (run.notes.empty()) run.notes.emplace_back(kNote);
+      for (const auto& score : entry.second) {
+        const std::string text = text_of(score.first);
+        const auto name = split_name(text);
+        const auto value = number_of(score.second);
+        if (!name || !value)
+          return bad_input(fmt::format("{}: {}: \"{}\" is no score", at_line(path, score.second),
+                                       text, text_of(score.second)));
+        ForeignSeries& series = builder.series(run, *name);
+        if (series.reported)
+          return bad_input(fmt::format("{}: {} stands twice", at_line(path, score.second), text));
+        series.reported = *value / kPercent;
+        series.direction = Direction::kHigher;
+        series.tolerance = tolerance_of(text) / kPercent;
+      }
+    }
+    return {};
+  });
+}
+
+}  // namespace nb
