@@ -9,6 +9,7 @@
 #include "results/import/explain.hpp"
 #include "results/import/formats.hpp"
 #include "results/import/to_records.hpp"
+#include "results/narrow_text.hpp"
 
 namespace nb::cli {
 namespace {
@@ -17,10 +18,29 @@ struct Options {
   std::string path;
   std::string out;
   bool explain = false;
+  bool formats = false;
   bool json = false;
 };
 
+// Formats of files first; tables that anybody may write have no harness behind them.
+std::string formats_text() {
+  std::string text;
+  for (const ImportFormat& format : import_formats())
+    text += fmt::format("{}\n{}", format.name, wrapped(format.source, 4, "    "));
+  return text +
+         "tables of reported results\n"
+         "    results/audit: nanochat's report cards and logs, tables of tasks as CSV, Markdown, "
+         "ASCII or box\n    grids, JSON of numbers by task or metric\n";
+}
+
 int import(const Options& options) {
+  if (options.formats) {
+    fmt::print("{}", formats_text());
+    return kExitOk;
+  }
+  if (options.path.empty())
+    return fail(Error{ErrorCode::kBadInput,
+                      "name a file, a folder or published:NAME (npubench import --help)"});
   const auto results = read_any_foreign(options.path);
   if (!results) return fail(results.error());
   if (!options.out.empty())
@@ -34,30 +54,23 @@ int import(const Options& options) {
   return kExitOk;
 }
 
-std::string formats_text() {
-  std::string text;
-  for (const ImportFormat& format : import_formats()) text += fmt::format("\n  {}", format.name);
-  return text +
-         "\n  tables of reported results: nanochat's report cards, CSVs and training logs, "
-         "Markdown";
-}
-
 }  // namespace
 
 Action add_import(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("PATH", options->path,
-                 "another harness's file, a folder of them, or published:NAME")
-      ->required();
+                 "another harness's file, a folder of them, or published:NAME");
   app.add_option("--out", options->out,
                  "write a run folder here; without it, say what was understood");
   app.add_flag("--explain", options->explain,
                "with --out too: what was understood, what was left out");
+  app.add_flag("--formats", options->formats,
+               "every format that is read, and where its meaning comes from");
   app.add_flag("--json", options->json, "JSON on stdout");
   app.footer(
-      "compare and gate take such files as they are; a run folder is for keeping.\nRecognised by "
-      "content:" +
-      formats_text() + "\n\nExit codes: 0 read, 64 nothing known in PATH or a damaged file.");
+      "compare and gate take such files as they are; a run folder is for keeping. Files are "
+      "recognised by\ntheir content; --formats lists what is known.\n\n"
+      "Exit codes: 0 read, 64 nothing known in PATH or a damaged file.");
   return [options] { return import(*options); };
 }
 

@@ -10,6 +10,7 @@
 #include "harness/base/json_io.hpp"
 #include "results/audit/read_table.hpp"
 #include "results/audit/to_foreign.hpp"
+#include "results/import/looks_like.hpp"
 
 namespace nb {
 namespace {
@@ -94,7 +95,9 @@ Result<ForeignResults> read_any_foreign(const fs::path& path, ForeignBuilder::Lo
   auto reported = read_reported(path);
   if (reported) return reported;
   if (auto broken = broken_json(path)) return tl::unexpected(std::move(*broken));
-  auto foreign = read_foreign(path);  // says which formats there are
+  if (const auto known = looks_like(path))
+    return bad_input(fmt::format("{}: {} ({})", path.string(), *known, kListsFormats));
+  auto foreign = read_foreign(path);  // says how it begins
   if (foreign) return foreign;
   return bad_input(fmt::format("{}; nor a table of results: {}", foreign.error().message,
                                reported.error().message));

@@ -55,8 +55,37 @@ TEST(AnyForeign, AReportCardBesideAHarnesssFilesIsReadAndAnyOtherTableIsNot) {
   const auto results = read_any_foreign(dir.path());
   ASSERT_TRUE(results) << results.error().message;
   ASSERT_EQ(results->runs.size(), 2U);
-  EXPECT_EQ(results->runs[0].stage, "mid");
-  EXPECT_EQ(results->runs[1].model, "items");
+  EXPECT_EQ(results->runs[0].label, "items");
+  EXPECT_EQ(results->runs[1].stage, "mid");
+}
+
+// "These are two models" was said of gpu.csv and npu.csv.
+TEST(AnyForeign, FilesThatNameNoModelPairByTheirTasks) {
+  const TempDir dir;
+  ASSERT_TRUE(write_file(dir / "gpu.csv", "task,accuracy,n\nmmlu,0.50,100\n"));
+  ASSERT_TRUE(write_file(dir / "npu.csv", "task,accuracy,n\nmmlu,0.49,100\n"));
+  ASSERT_TRUE(write_file(dir / "gpu.md", "| Task | Score |\n|---|---|\n| MMLU | 0.50 |\n"));
+  ASSERT_TRUE(write_file(dir / "npu.md", "| Task | Score |\n|---|---|\n| MMLU | 0.49 |\n"));
+  for (const char* ending : {".csv", ".md"}) {
+    const auto gpu = read_any_run(dir / (std::string("gpu") + ending));
+    const auto npu = read_any_run(dir / (std::string("npu") + ending));
+    ASSERT_TRUE(gpu && npu);
+    EXPECT_EQ(gpu->records.at(0).record.subject.at("model"), "") << ending;
+    const Pairing pairing = pair_records(*gpu, *npu, PairAcross::kNothing);
+    EXPECT_EQ(pairing.pairs.size(), 1U) << ending;
+  }
+}
+
+// Two tables of one folder were one run, or "item a occurs twice".
+TEST(AnyForeign, FilesOfOneFolderThatNameNoModelStayApart) {
+  const TempDir dir;
+  ASSERT_TRUE(write_file(dir / "a.csv", "item,outcome\nx,1\n"));
+  ASSERT_TRUE(write_file(dir / "b.csv", "item,outcome\nx,0\n"));
+  const auto run = read_any_run(dir.path());
+  ASSERT_TRUE(run) << run.error().message;
+  ASSERT_EQ(run->records.size(), 2U);
+  EXPECT_EQ(run->records[0].record.name, "a");
+  EXPECT_EQ(run->records[1].record.name, "b");
 }
 
 // A file that a format recognises is damaged, not another kind of table.
@@ -97,7 +126,7 @@ TEST(AnyForeign, WhatNobodyKnowsSaysWhatIsKnown) {
   ASSERT_TRUE(write_file(path, "nothing to see\n"));
   const auto results = read_any_foreign(path);
   ASSERT_FALSE(results);
-  EXPECT_NE(results.error().message.find("known are"), std::string::npos);
+  EXPECT_NE(results.error().message.find("import --formats"), std::string::npos);
   EXPECT_NE(results.error().message.find("report card"), std::string::npos);
 }
 
@@ -114,9 +143,9 @@ TEST(AnyForeign, JsonThatBreaksOffIsNamedWithItsPlace) {
   const std::string cut = error_of("{\"results\": {\"arc_easy\": {\"acc,none\": 0.5");
   EXPECT_TRUE(cut.starts_with(path.string() + ":1:42: ")) << cut;
   EXPECT_TRUE(cut.ends_with("; is the file whole?")) << cut;
-  EXPECT_EQ(cut.find("known are"), cut.npos) << cut;
-  EXPECT_NE(error_of("{\"some\": \"thing\"}").find("known are"), cut.npos);
-  EXPECT_NE(error_of("{\"some\": 1}\n{\"some\": 2}\n").find("known are"), cut.npos);
+  EXPECT_EQ(cut.find("--formats"), cut.npos) << cut;
+  EXPECT_NE(error_of("{\"some\": \"thing\"}").find("--formats"), cut.npos);
+  EXPECT_NE(error_of("{\"some\": 1}\n{\"some\": 2}\n").find("--formats"), cut.npos);
 }
 
 }  // namespace
