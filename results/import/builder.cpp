@@ -9,9 +9,11 @@
 #include <set>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "harness/base/hash.hpp"
 #include "results/import/metric_kinds.hpp"
+#include "results/import/reducers.hpp"
 #include "results/item_pairing.hpp"
 
 namespace nb {
@@ -54,13 +56,36 @@ struct Sample {
   double value;
 };
 
+// Items by their names at the source, of which the items themselves hold the only copy.
+struct NameHash {
+  using is_transparent = void;
+  const std::vector<ItemRecord>* items;
+  std::size_t operator()(std::string_view name) const {
+    return std::hash<std::string_view>()(name);
+  }
+  std::size_t operator()(std::uint32_t i) const { return (*this)((*items)[i].source_id); }
+};
+struct SameName {
+  using is_transparent = void;
+  const std::vector<ItemRecord>* items;
+  bool operator()(std::uint32_t i, std::uint32_t j) const { return i == j; }
+  bool operator()(std::uint32_t i, std::string_view name) const {
+    return (*items)[i].source_id == name;
+  }
+  bool operator()(std::string_view name, std::uint32_t i) const { return (*this)(i, name); }
+};
+
 // The items of one series. There may be a hundred thousand: they stand where they stay, and what
 // few of them have, more samples than one, is apart.
 struct Collecting {
+  Collecting() : by_source(16, NameHash{&items}, SameName{&items}) {}
+  Collecting(const Collecting&) = delete;
+  Collecting& operator=(const Collecting&) = delete;
+
   std::vector<ItemRecord> items;
   std::vector<Sample> first;  // of each item
   std::unordered_map<std::size_t, std::vector<Sample>> others;
-  std::unordered_map<std::string, std::uint32_t> by_source;  // looked up only, never walked
+  std::unordered_set<std::uint32_t, NameHash, SameName> by_source;  // looked up only, never walked
 
   const std::vector<Sample>& others_of(std::size_t i) const {
     static const std::vector<Sample> kNone;
@@ -77,33 +102,50 @@ struct Claim {
 
 bool is_mark(double value) { return value == 0 || value == 1; }
 
-void close_item(ItemRecord& item, const Sample& first, const std::vector<Sample>& others,
-                bool fractional) {
-  double sum = first.value;
-  bool marks = is_mark(first.value);
-  for (const Sample& one : others) {
-    sum += one.value;
-    marks = marks && is_mark(one.value);
-  }
-  const double value = sum / static_cast<double>(1 + others.size());
-  item.ok = value == 1;
-  if (fractional) item.value = value;
-  if (others.empty() || !marks) return;
-  std::vector<Sample> in_order = others;
-  in_order.push_back(first);
-  std::sort(in_order.begin(), in_order.end(),
+// The item's samples in the order of their epochs.
+std::vector<double> samples_of(const Collecting& all, std::size_t i) {
+  std::vector<Sample> samples = all.others_of(i);
+  samples.push_back(all.first[i]);
+  std::sort(samples.begin(), samples.end(),
             [](const Sample& a, const Sample& b) { return a.epoch < b.epoch; });
-  for (const Sample& one : in_order) item.sample_ok.push_back(one.value == 1 ? 1 : 0);
+  std::vector<double> values;
+  for (const Sample& one : samples) values.push_back(one.value);
+  return values;
 }
 
-// Marks other than right and wrong, or several samples whose mean is neither.
-bool is_fractional(const Collecting& all) {
+// The items with their values. Those to which the reducer gives none are left out; how many.
+std::size_t close_items(Collecting& all, const std::string& reducer) {
+  std::size_t kept = 0;
+  bool fractional = false;
   for (std::size_t i = 0; i < all.items.size(); ++i) {
-    if (!is_mark(all.first[i].value)) return true;
-    for (const Sample& other : all.others_of(i))
-      if (other.value != all.first[i].value) return true;
+    ItemRecord& item = all.items[i];
+    std::optional<double> value = all.first[i].value;
+    if (!all.others_of(i).empty()) {
+      const std::vector<double> samples = samples_of(all, i);
+      value = reduced(reducer, samples);
+      // The samples themselves are what a mean is of.
+      if ((reducer.empty() || reducer == "mean") &&
+          std::all_of(samples.begin(), samples.end(), is_mark))
+        for (const double one : samples) item.sample_ok.push_back(one == 1 ? 1 : 0);
+    }
+    if (!value) continue;
+    item.ok = *value == 1;
+    item.value = value;
+    fractional = fractional || !is_mark(*value);
+    if (kept != i) all.items[kept] = std::move(item);
+    ++kept;
   }
-  return false;
+  const std::size_t without = all.items.size() - kept;
+  all.items.resize(kept);
+  if (!fractional)
+    for (ItemRecord& item : all.items) item.value.reset();
+  return without;
+}
+
+std::size_t samples_in(const Collecting& all) {
+  std::size_t count = all.items.size();
+  for (const auto& [i, others] : all.others) count += others.size();
+  return count;
 }
 
 std::string key_of(const ItemRecord& item) {
@@ -161,6 +203,14 @@ void drop_repeats(std::vector<ForeignRun>& runs, std::vector<std::string>& ignor
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (!drops[i]) kept.push_back(std::move(runs[i]));
   runs = std::move(kept);
+}
+
+// Items, or samples of them, must be as many as the total is of.
+void hold_against_total(ForeignSeries& series, std::int64_t items, std::int64_t samples) {
+  const std::int64_t said = series.reported_n;
+  if (said == 0 || said == items || said == samples || !series.contradiction.empty()) return;
+  series.contradiction = fmt::format("{}: its files hold {} scored answers, its results say {}",
+                                     series_text(series.name), samples, said);
 }
 
 }  // namespace
@@ -283,16 +333,16 @@ Result<void> ForeignBuilder::add_item(ForeignRun& run, std::span<const SeriesVal
                                    series_text(one.series)));
     series(run, one.series);
     Collecting& collecting = state_->items[&run][one.series];
-    const auto [at, is_new] = collecting.by_source.try_emplace(
-        item.source_id, static_cast<std::uint32_t>(collecting.items.size()));
-    if (is_new) {
+    const auto at = collecting.by_source.find(std::string_view(item.source_id));
+    if (at == collecting.by_source.end()) {
       collecting.items.push_back(record);
       collecting.first.push_back({item.epoch, one.value});
+      collecting.by_source.insert(static_cast<std::uint32_t>(collecting.items.size() - 1));
       continue;
     }
-    ItemRecord& before = collecting.items[at->second];
-    std::vector<Sample>& others = collecting.others[at->second];
-    if (collecting.first[at->second].epoch == item.epoch ||
+    ItemRecord& before = collecting.items[*at];
+    std::vector<Sample>& others = collecting.others[*at];
+    if (collecting.first[*at].epoch == item.epoch ||
         std::any_of(others.begin(), others.end(),
                     [&](const Sample& other) { return other.epoch == item.epoch; }))
       return bad_input(fmt::format(
@@ -318,13 +368,15 @@ ForeignResults ForeignBuilder::finish() {
       const auto at = state_->items[&run].find(series.name);
       if (at == state_->items[&run].end()) continue;
       Collecting& all = at->second;
-      all.by_source = {};
-      const bool fractional = is_fractional(all);
+      all.by_source.clear();
       std::size_t most = 1;
-      for (std::size_t i = 0; i < all.items.size(); ++i) {
-        close_item(all.items[i], all.first[i], all.others_of(i), fractional);
-        most = std::max(most, 1 + all.others_of(i).size());
-      }
+      for (const auto& [i, others] : all.others) most = std::max(most, 1 + others.size());
+      const std::size_t samples = samples_in(all);
+      if (const std::size_t without = close_items(all, series.reducer); without > 0)
+        run.notes.push_back(fmt::format("{}: {} items have too few samples for {}",
+                                        series_text(series.name), without, series.reducer));
+      hold_against_total(series, static_cast<std::int64_t>(all.items.size()),
+                         static_cast<std::int64_t>(samples));
       series.items = std::move(all.items);
       if (most > 1) series.must_match.try_emplace("samples", fmt::format("{}", most));
       if (const std::size_t doubles = number_doubles(series.items); doubles > 0)
@@ -362,18 +414,20 @@ void tell_apart(std::vector<ForeignRun>& runs) {
 }
 
 std::string content_hash(std::string_view content) {
-  std::string text;
-  text.reserve(content.size());
+  // A file of 300 MB is mostly contents: each character costs a nanosecond here.
+  std::string text(content.size(), '\0');
+  char* out = text.data();
   bool space = false;
   for (const char c : content) {
     if (c == ' ' || c == '\n' || c == '\t' || c == '\r') {
-      space = !text.empty();
+      space = out != text.data();
       continue;
     }
-    if (space) text += ' ';
+    if (space) *out++ = ' ';
     space = false;
-    text += c;
+    *out++ = c;
   }
+  text.resize(static_cast<std::size_t>(out - text.data()));
   return sha256_hex(text).substr(0, kIdDigits);
 }
 

@@ -42,6 +42,10 @@ struct SeriesValue {
   double value = 0;
 };
 
+// Of the answers so many may lack a score before what is left is called a part of the whole. Below
+// it the two sides can differ by less than that, whatever was left out.
+inline constexpr double kMissingShare = 0.05;
+
 class ForeignBuilder {
  public:
   ForeignBuilder();

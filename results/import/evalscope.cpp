@@ -1,6 +1,7 @@
-// evalscope: marks item by item (reviews/<model>/<dataset>_<subset>.jsonl), totals
-// (reports/<model>/<dataset>.json), answers without marks (predictions). A row does not say its
-// dataset: reports beside it do.
+// evalscope: marks item by item (reviews/<model>/<dataset>_<subset>.jsonl) and answers without
+// marks (predictions). A row does not say its dataset: reports beside it do.
+#include "results/import/evalscope.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "results/import/json_slices.hpp"
 #include "results/import/lines.hpp"
 #include "results/import/readers.hpp"
 
@@ -17,15 +17,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kHarness = "evalscope";
-constexpr std::string_view kMean = "mean_";        // reports name the mean of "acc" "mean_acc"
 constexpr std::string_view kDefault = "_default";  // the only subset of a dataset without any
 constexpr const char* kSubsetOfAll = "default";
 
 // What the path of a file below reviews or predictions says.
 struct Place {
   std::string model, dataset, subset;
+  std::int64_t answers = 0;  // of this subset by its report; 0: not said
 };
+
+// By the first metric that tells.
+std::int64_t answers_in(const Json& report, const std::string& subset) {
+  for (const Json& metric : member_of(report, "metrics")) {
+    std::int64_t n = 0;
+    for (const Json& category : member_of(metric, "categories"))
+      for (const Json& one : member_of(category, "subsets"))
+        if (text_of(member_of(one, "name")) == subset) n += count_of(member_of(one, "num"));
+    if (n > 0) return n;
+  }
+  return 0;
+}
 
 // Reports of this run: <outputs>/reports/<folder>/<dataset>.json beside <outputs>/reviews/<folder>.
 std::vector<fs::path> reports_beside(const fs::path& path) {
@@ -41,13 +52,9 @@ std::vector<fs::path> reports_beside(const fs::path& path) {
   return reports;
 }
 
-// <outputs> of <outputs>/reviews/<model>/<file>: named for the time at which the evaluation began.
-std::string outputs_of(const fs::path& path) {
-  return fs::absolute(path).parent_path().parent_path().parent_path().filename().string();
-}
-
 Place place_of(const fs::path& path) {
-  const std::string stem = path.stem().string();
+  const bool is_packed = path.extension() == ".gz";  // ….jsonl.gz
+  const std::string stem = (is_packed ? path.stem() : path).stem().string();
   const fs::path folder = fs::absolute(path).parent_path();
   Place place{folder.filename().string(), stem, kSubsetOfAll};
   if (stem.ends_with(kDefault)) place.dataset = stem.substr(0, stem.size() - kDefault.size());
@@ -63,6 +70,7 @@ Place place_of(const fs::path& path) {
     longest = dataset.size();
     place.dataset = dataset;
     place.subset = stem.substr(dataset.size() + 1);
+    place.answers = answers_in(*report, place.subset);
   }
   return place;
 }
@@ -185,35 +193,11 @@ struct Reviews {
   }
 };
 
-// The name of a metric as reviews have it: "acc" for "mean_acc", of releases before 1.0 for
-// "AverageAccuracy", of schema 2 for the identity {name: acc, aggregation: mean}. Other
-// aggregations of it are totals of their own: "acc:pass_at_k[k=5]".
-std::string metric_name(const Json& metric) {
-  const Json& identity = member_of(metric, "identity");
-  std::string name = text_of(member_of(metric, "name"));
-  if (identity.is_object()) {
-    name = text_of(member_of(identity, "name"));
-    const std::string aggregation = text_of(member_of(identity, "aggregation"));
-    if (aggregation == "mean" || aggregation == "identity") return name;
-    name += ":" + aggregation;
-    std::string dimensions;
-    if (const Json& all = member_of(identity, "dimensions"); all.is_object())
-      for (const auto& [key, value] : all.items())
-        dimensions += fmt::format("{}{}={}", dimensions.empty() ? "" : ",", key, text_of(value));
-    return dimensions.empty() ? name : fmt::format("{}[{}]", name, dimensions);
-  }
-  if (name == "AverageAccuracy") return "acc";
-  if (name.starts_with(kMean)) name.erase(0, kMean.size());
-  return name;
-}
-
-void report_total(ForeignSeries& series, const Json& total) {
-  double number = 0;
-  if (number_of(member_of(total, "score"), number)) series.reported = number;
-  if (const std::int64_t n = count_of(member_of(total, "num")); n > 0) series.reported_n = n;
-}
-
 }  // namespace
+
+std::string evalscope_outputs(const fs::path& path) {
+  return fs::absolute(path).parent_path().parent_path().parent_path().filename().string();
+}
 
 bool is_evalscope_reviews(const FileHead& head) {
   constexpr std::array<std::string_view, 2> kNow = {"index", "sample_score"};
@@ -227,68 +211,40 @@ Result<void> read_evalscope_reviews(const fs::path& path, ForeignBuilder& builde
   std::optional<Reviews> reviews;
   std::int64_t rows = 0;
   bool is_latest = true;
-  NB_TRY_VOID(for_each_json_line(path, [&](const Json& row, const std::string& where) {
-    if (!reviews) {
-      Place place = place_of(path);
-      ForeignRun& run = builder.run(kHarness, place.model);
-      is_latest = builder.is_latest(run, place.dataset, outputs_of(path), path);
-      if (is_latest) run.files.push_back(path);
-      reviews.emplace(Reviews{builder, run, std::move(place)});
-    }
-    ++rows;
-    if (!is_latest) return Result<void>{};
-    return row.contains("sample_score") ? reviews->row(row, where) : reviews->old_row(row, where);
-  }));
-  if (reviews && reviews->unscored > 0)
+  std::string cut;
+  NB_TRY_VOID(for_each_json_line(
+      path,
+      [&](const Json& row, const std::string& where) {
+        if (!reviews) {
+          Place place = place_of(path);
+          ForeignRun& run = builder.run(kEvalscope, place.model);
+          is_latest = builder.is_latest(run, place.dataset, evalscope_outputs(path), path);
+          if (is_latest) run.files.push_back(path);
+          reviews.emplace(Reviews{builder, run, std::move(place)});
+        }
+        ++rows;
+        if (!is_latest) return Result<void>{};
+        return row.contains("sample_score") ? reviews->row(row, where)
+                                            : reviews->old_row(row, where);
+      },
+      NotNumbers::kRefused, &cut));
+  if (!reviews) return {};
+  const std::string dataset = reviews->place.dataset;
+  if (reviews->unscored > 0)
     reviews->run.notes.push_back(fmt::format("{}: {} of {} reviews of subset {} have no score",
-                                             reviews->place.dataset, reviews->unscored, rows,
+                                             dataset, reviews->unscored, rows,
                                              reviews->place.subset));
-  return {};
-}
-
-bool is_evalscope_report(const FileHead& head) {
-  return head_has_key(head, "dataset_name") && head_has_key(head, "model_name") &&
-         head_has_key(head, "metrics");
-}
-
-Result<void> read_evalscope_report(const fs::path& path, ForeignBuilder& builder) {
-  NB_TRY(const Json report, read_foreign_json(path));
-  const std::string where = path.string();
-  const std::string dataset = text_of(member_of(report, "dataset_name"));
-  const Json& metrics = member_of(report, "metrics");
-  if (!metrics.is_array()) return bad_input(where + ": /metrics: a list is expected");
-  ForeignRun& run = builder.run(kHarness, text_of(member_of(report, "model_name")));
-  if (!builder.is_latest(run, dataset, outputs_of(path), path)) return {};
-  run.files.push_back(path);
-  const std::string primary = text_of(member_of(report, "primary_metric_identity"));
-  bool is_first = true;
-  for (const Json& metric : metrics) {
-    const std::string name = metric_name(metric);
-    if (name.empty()) return bad_input(where + ": /metrics: a metric without a name");
-    const bool is_known =
-        std::any_of(run.series.begin(), run.series.end(), [&](const ForeignSeries& one) {
-          return one.name == SeriesName{dataset, "", name};
-        });
-    ForeignSeries& series = builder.series(run, {dataset, "", name});
-    report_total(series, metric);
-    if (!is_known)
-      series.primary =
-          primary.empty() ? is_first : primary == text_of(member_of(metric, "identity"));
-    is_first = false;
-    const Json& categories = member_of(metric, "categories");
-    if (!categories.is_array()) continue;
-    for (const Json& category : categories) {
-      const Json& subsets = member_of(category, "subsets");
-      if (!subsets.is_array()) continue;
-      for (const Json& subset : subsets) {
-        const std::string subset_name = text_of(member_of(subset, "name"));
-        if (subsets.size() == 1 && categories.size() == 1) continue;  // the total again
-        ForeignSeries& part = builder.series(run, {dataset, subset_name, name});
-        report_total(part, subset);
-        part.primary = false;
-      }
-    }
-  }
+  if (const std::int64_t said = reviews->place.answers; !cut.empty())
+    cut += said > 0 ? fmt::format(": {} of {} reviews are there", rows, said)
+                    : fmt::format(": {} reviews are there", rows);
+  else if (said > 0 && said != rows)
+    cut = fmt::format("{} holds {} reviews, its report says {}", path.string(), rows, said);
+  if (static_cast<double>(reviews->unscored) > kMissingShare * static_cast<double>(rows))
+    cut = fmt::format("{}: {} of its {} reviews have a score", path.string(),
+                      rows - reviews->unscored, rows);
+  if (!cut.empty())
+    for (ForeignSeries& series : reviews->run.series)
+      if (series.name.task == dataset) series.contradiction = cut;
   return {};
 }
 

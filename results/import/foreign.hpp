@@ -50,7 +50,13 @@ struct ForeignSeries {
   std::string part_of;
   std::int64_t available_n =
       0;  // items of the whole task where the source says so: more than scored: a limit
+  // How an item's samples become its value, as inspect_ai calls it (reducers.hpp): "max",
+  // "at_least_2"; empty: their mean.
+  std::string reducer;
   std::vector<ItemRecord> items;  // empty: totals alone
+  // What is here is not the whole, or says two things, in one sentence: "the samples file has 10
+  // items, the results say 60". Nothing may be judged by it; the items stay, to be looked at.
+  std::string contradiction;
   // Must be equal for a comparison where both sides say it: "shots", "version" of the task's
   // definition, "samples" an item.
   std::map<std::string, std::string> must_match;

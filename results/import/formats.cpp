@@ -6,6 +6,7 @@
 
 #include "harness/base/fs.hpp"
 #include "results/import/readers.hpp"
+#include "results/import/text_stream.hpp"
 
 namespace nb {
 namespace {
@@ -76,6 +77,20 @@ constexpr ImportFormat kFormats[] = {
     {"evalscope, printed table",
      "modelscope/evalscope @ fde259d2: evalscope/report/combinator.py, report.py; README.md",
      is_evalscope_printed, read_evalscope_printed},
+    {"evalscope perf summary",
+     "modelscope/evalscope @ fde259d2: evalscope/perf/utils/perf_constants.py, perf_models.py",
+     is_evalscope_perf, read_evalscope_perf},
+    {"evalscope perf percentiles",
+     "modelscope/evalscope @ fde259d2: evalscope/perf/utils/perf_constants.py, db_util.py",
+     is_evalscope_perf_percentiles, read_evalscope_perf_percentiles},
+    {"evalscope perf log",
+     "modelscope/evalscope @ fde259d2: evalscope/perf/utils/perf_models.py, to_table",
+     is_evalscope_perf_table, read_evalscope_perf_table},
+    {"vllm bench serve", "vllm-project/vllm @ 009e6d4a: vllm/benchmarks/serve.py", is_vllm_serve,
+     read_vllm_serve},
+    {"bigcode-evaluation-harness",
+     "bigcode-project/bigcode-evaluation-harness @ 8fc5bae: main.py, bigcode_eval/evaluator.py",
+     is_bigcode_results, read_bigcode_results},
     {"HELM per-instance statistics",
      "stanford-crfm/helm @ 63754d05: src/helm/benchmark/metrics/metric.py", is_helm_instances,
      read_helm_instances},
@@ -142,13 +157,15 @@ bool has_key(std::string_view text, std::string_view key) {
 struct Head {
   std::string bytes;
   bool whole = false;
+  TextCoding coding = TextCoding::kPlain;
 };
 
 Result<Head> head_of(const fs::path& path) {
-  NB_TRY(const MappedFile file, MappedFile::open(path));
-  const auto bytes = file.bytes();
-  const std::size_t size = std::min(bytes.size(), kHeadBytes);
-  return Head{std::string(reinterpret_cast<const char*>(bytes.data()), size), size == bytes.size()};
+  NB_TRY(const TextStream stream, TextStream::open(path));
+  NB_TRY(std::string bytes, read_decoded(path, kHeadBytes + 1));
+  const bool whole = bytes.size() <= kHeadBytes;
+  bytes.resize(std::min(bytes.size(), kHeadBytes));
+  return Head{std::move(bytes), whole, stream.coding()};
 }
 
 const ImportFormat* format_of(const fs::path& path, const Head& head) {

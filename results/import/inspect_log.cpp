@@ -7,6 +7,7 @@
 
 #include "results/import/json_slices.hpp"
 #include "results/import/lines.hpp"
+#include "results/import/reducers.hpp"
 
 namespace nb {
 namespace {
@@ -14,8 +15,9 @@ namespace {
 // Arguments of a task by which it sets its number of worked examples.
 constexpr const char* kShotArguments[] = {"fewshot", "num_fewshot", "few_shot",
                                           "shots",   "n_shots",     "fewshot_num"};
-constexpr std::string_view kMembers[] = {"id",    "epoch",       "input",    "choices", "target",
-                                         "error", "attachments", "messages", "output",  "scores"};
+constexpr std::string_view kMembers[] = {"id",     "epoch",  "input",       "choices",
+                                         "target", "error",  "attachments", "messages",
+                                         "output", "scores", "score"};
 constexpr const char* kReferences[] = {"attachment://", "tc://"};  // tc: before 0.3.50
 
 std::string lower(std::string text) {
@@ -35,6 +37,22 @@ bool mark_of(const Json& value, double& mark) {
     if (text == "P") return mark = 0.5, true;
   }
   return number_of(value, mark);
+}
+
+// The marks of graded answers. Numbers under a scorer's own name may be anything.
+bool is_grade(const Json& value) {
+  return value == "C" || value == "I" || value == "P" || value == "N";
+}
+
+// Results of the first releases: one scorer with its metrics. _log.py, convert_scorer_to_scorers.
+Json with_scores(Json results) {
+  const Json scorer = member_of(results, "scorer");
+  if (!scorer.is_object() || results.contains("scores")) return results;
+  Json score = scorer;
+  score["scorer"] = text_of(member_of(scorer, "name"));
+  if (results.contains("metrics")) score["metrics"] = results["metrics"];
+  results["scores"] = Json::array({score});
+  return results;
 }
 
 struct Texts {
@@ -86,12 +104,21 @@ std::string joined(const Json& value, std::string_view between) {
   return all;
 }
 
-// The metric that is the mean of the marks: accuracy or mean; nullptr: there is none.
-const Json* mean_of(const Json& metrics) {
-  for (const char* name : {"accuracy", "mean"})
-    if (const Json& metric = member_of(metrics, name); metric.is_object()) return &metric;
-  return nullptr;
+// The metric that is the mean of the marks; nullptr: there is none. An accuracy is a share of right
+// answers, a mean may be one of anything.
+struct MeanMetric {
+  const Json* metric = nullptr;
+  bool is_accuracy = false;
+};
+MeanMetric mean_of(const Json& metrics) {
+  for (const std::string_view name : {"accuracy", "mean"})
+    if (const Json& metric = member_of(metrics, name); metric.is_object())
+      return {&metric, name == "accuracy"};
+  return {};
 }
+
+// "mean", and where an older log says none, are the items' own values.
+std::string filter_of(const std::string& reducer) { return reducer == "mean" ? "" : reducer; }
 
 }  // namespace
 
@@ -112,6 +139,7 @@ Result<void> InspectLog::header(const std::map<std::string, std::string_view>& m
   NB_TRY_VOID(read("eval", eval_));
   NB_TRY_VOID(read("plan", plan_));
   NB_TRY_VOID(read("results", results_));
+  results_ = with_scores(std::move(results_));
   if (version.is_number() && version.get<double>() > 3)
     builder_.ignore(
         fmt::format("{}: log version {}; 2 and 3 are known", path_.string(), text_of(version)));
@@ -119,13 +147,45 @@ Result<void> InspectLog::header(const std::map<std::string, std::string_view>& m
   task_ = text_of(member_of(eval_, "task"));
   if (task_.empty() || text_of(member_of(eval_, "model")).empty())
     return bad_input(where + ": /eval: an inspect_ai log names its task and its model here");
+  read_reducers();
+  return {};
+}
+
+// Which reducers the log applies to each scorer, and which score is its headline: the first.
+void InspectLog::read_reducers() {
   const Json& scores = member_of(results_, "scores");
   const Json& scorers = member_of(eval_, "scorers");
-  if (scores.is_array() && !scores.empty())
-    headline_ = text_of(member_of(scores[0], "scorer"));
-  else if (scorers.is_array() && !scorers.empty())
-    headline_ = text_of(member_of(scorers[0], "name"));
-  return {};
+  const Json& config = member_of(eval_, "config");
+  is_repeated_ = count_of(member_of(config, "epochs")) > 1;
+  Json of_all = member_of(config, "epochs_reducer");
+  if (of_all.is_string()) of_all = Json::array({of_all});
+  if (of_all.is_array())
+    for (const Json& one : of_all) reducers_[""].push_back(filter_of(text_of(one)));
+  if (reducers_[""].empty()) reducers_[""].emplace_back();
+  headline_reducer_ = reducers_[""][0];
+  if (!scores.is_array() || scores.empty()) {
+    if (scorers.is_array() && !scorers.empty()) headline_ = text_of(member_of(scorers[0], "name"));
+    return;
+  }
+  headline_ = text_of(member_of(scores[0], "scorer"));
+  headline_reducer_ = filter_of(text_of(member_of(scores[0], "reducer")));
+  for (const Json& score : scores) {
+    const std::string reducer = filter_of(text_of(member_of(score, "reducer")));
+    for (const char* key : {"name", "scorer"}) {
+      std::vector<std::string>& all = reducers_[text_of(member_of(score, key))];
+      if (std::find(all.begin(), all.end(), reducer) == all.end()) all.push_back(reducer);
+    }
+  }
+}
+
+// Filters of the series that a scorer's marks go to. Of several epochs their mean is shown, too.
+std::vector<std::string> InspectLog::reducers_of(const std::string& scorer) const {
+  const auto at = reducers_.find(scorer);
+  std::vector<std::string> all;
+  for (const std::string& one : (at == reducers_.end() ? reducers_.at("") : at->second))
+    if (is_known_reducer(one)) all.push_back(one);
+  if (is_repeated_ && std::find(all.begin(), all.end(), "") == all.end()) all.emplace_back();
+  return all;
 }
 
 ForeignRun* InspectLog::run() {
@@ -165,9 +225,11 @@ void InspectLog::say_settings(ForeignRun& run) {
   say_of_task("commit", member_of(member_of(eval_, "revision"), "commit"));
 }
 
-bool InspectLog::is_headline(std::string_view metric) const {
-  return headline_.empty() || metric == headline_ ||
-         (metric.starts_with(headline_) && metric.substr(headline_.size()).starts_with('.'));
+bool InspectLog::is_headline(const SeriesName& name) const {
+  const std::string_view metric = name.metric;
+  return name.filter == headline_reducer_ &&
+         (headline_.empty() || metric == headline_ ||
+          (metric.starts_with(headline_) && metric.substr(headline_.size()).starts_with('.')));
 }
 
 Result<std::vector<SeriesValue>> InspectLog::marks_of(const Json& scores, ForeignItem& item,
@@ -188,7 +250,9 @@ Result<std::vector<SeriesValue>> InspectLog::marks_of(const Json& scores, Foreig
             fmt::format("{}: /scores/{}/value: {} is no mark; known are C, I, P, N, yes, no, true, "
                         "false and finite numbers",
                         where, metric, one.dump(-1, ' ', false, Json::error_handler_t::replace)));
-      values.push_back({{task_, "", metric}, mark});
+      if (is_grade(one)) graded_.insert(metric);
+      for (const std::string& reducer : reducers_of(scorer))
+        values.push_back({{task_, reducer, metric}, mark});
       return {};
     };
     if (value.is_object()) {
@@ -213,6 +277,9 @@ Result<void> InspectLog::sample(std::string_view text, const std::string& where,
     return {};
   }));
   ++samples_;
+  // One score without its scorer's name, in logs of the first releases: migrate_deprecated.
+  if (const Json& one = member_of(sample, "score"); one.is_object() && !sample.contains("scores"))
+    sample["scores"] = {{headline_.empty() ? "score" : headline_, Json(one)}};
   const Json& scores = member_of(sample, "scores");
   if (member_of(sample, "error").is_object()) ++failed_;
   if (!scores.is_object() || scores.empty()) {
@@ -245,28 +312,36 @@ Result<void> InspectLog::sample(std::string_view text, const std::string& where,
     for (const Json& choice : choices) item.choices.push_back(text_of(choice));
   for (const SeriesValue& value : values) {
     ForeignSeries& series = builder_.series(*to, value.series);
-    series.primary = is_headline(value.series.metric);
-    series.direction = Direction::kHigher;
-    series.is_share = true;
+    series.primary = is_headline(value.series);
+    series.reducer = value.series.filter;
+    if (graded_.contains(value.series.metric)) be_share(series);
   }
   return builder_.add_item(*to, values, item, where);
+}
+
+void InspectLog::be_share(ForeignSeries& series) {
+  series.direction = Direction::kHigher;
+  series.is_share = true;
 }
 
 // The series that a reported score is the total of: of that name where samples made one.
 ForeignSeries& InspectLog::series_of(ForeignRun& run, const Json& score) {
   const std::string name = text_of(member_of(score, "name"));
   const std::string scorer = text_of(member_of(score, "scorer"));
-  const std::string reducer = text_of(member_of(score, "reducer"));
+  const std::string reducer = filter_of(text_of(member_of(score, "reducer")));
   const std::string inner = name == scorer || scorer.empty() ? name : scorer + "." + name;
-  SeriesName wanted{task_, reducer == "mean" ? "" : reducer, inner};
+  SeriesName wanted{task_, reducer, inner};
   for (const std::string& metric : {name, inner})
     for (const ForeignSeries& one : run.series)
       if (one.name.task == task_ && one.name.filter == wanted.filter && one.name.metric == metric)
         wanted.metric = metric;
   ForeignSeries& series = builder_.series(run, wanted);
-  series.primary = is_headline(wanted.metric) && wanted.filter.empty();
-  series.direction = Direction::kHigher;
-  series.is_share = true;
+  series.primary = is_headline(wanted);
+  if (!is_known_reducer(reducer))
+    builder_.ignore(
+        fmt::format("{}: what its reducer {} makes of several epochs is not known, so "
+                    "the total of {} counts without its samples",
+                    path_.string(), reducer, name));
   return series;
 }
 
@@ -276,8 +351,8 @@ void InspectLog::totals() {
   if (scores.is_array())
     for (const Json& score : scores) {
       const Json& metrics = member_of(score, "metrics");
-      const Json* mean = mean_of(metrics);
-      if (mean == nullptr) {
+      const MeanMetric mean = mean_of(metrics);
+      if (mean.metric == nullptr) {
         if (metrics.is_object() && !metrics.empty())
           builder_.ignore(fmt::format(
               "{}: scorer {} reports neither accuracy nor mean; its other metrics are left out",
@@ -288,7 +363,8 @@ void InspectLog::totals() {
       if (to == nullptr) return;
       ForeignSeries& series = series_of(*to, score);
       double number = 0;
-      if (number_of(member_of(*mean, "value"), number)) series.reported = number;
+      if (mean.is_accuracy) be_share(series);
+      if (number_of(member_of(*mean.metric, "value"), number)) series.reported = number;
       if (number_of(member_of(member_of(metrics, "stderr"), "value"), number))
         series.reported_stderr = number;
       if (const std::int64_t n = count_of(member_of(score, "scored_samples")); n > 0)
@@ -323,6 +399,21 @@ void InspectLog::totals() {
   for (const auto& [metric, count] : unscored_)
     note(fmt::format("{}/{}: {} of {} samples are marked as not scored", task_, metric, count,
                      samples_));
+  for (ForeignSeries& series : run_->series)
+    if (series.name.task == task_) find_parts(series);
+}
+
+// A log that was broken off, or whose samples mostly have no score.
+void InspectLog::find_parts(ForeignSeries& series) const {
+  const auto unscored = unscored_.find(series.name.metric);
+  const std::int64_t missing =
+      without_scores_ + (unscored == unscored_.end() ? 0 : unscored->second);
+  if (status_ != "success")
+    series.contradiction =
+        fmt::format("{}: the log's status is {}; {} samples are there", task_, status_, samples_);
+  else if (static_cast<double>(missing) > kMissingShare * static_cast<double>(samples_))
+    series.contradiction = fmt::format("{}/{}: {} of {} samples have a score", task_,
+                                       series.name.metric, samples_ - missing, samples_);
 }
 
 }  // namespace nb

@@ -6,8 +6,10 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"
@@ -37,13 +39,21 @@ class InspectLog {
   void say_settings(ForeignRun& run);
   Result<std::vector<SeriesValue>> marks_of(const Json& scores, ForeignItem& item,
                                             const std::string& where);
-  bool is_headline(std::string_view metric) const;
+  void read_reducers();
+  std::vector<std::string> reducers_of(const std::string& scorer) const;
+  bool is_headline(const SeriesName& name) const;
   ForeignSeries& series_of(ForeignRun& run, const Json& score);
+  static void be_share(ForeignSeries& series);  // right answers of all: higher is better
+  void find_parts(ForeignSeries& series) const;
 
   std::filesystem::path path_;
   ForeignBuilder& builder_;
   Json eval_, plan_, results_;
   std::string status_, task_, headline_;
+  std::string headline_reducer_;                              // "": the mean
+  bool is_repeated_ = false;                                  // several epochs
+  std::map<std::string, std::vector<std::string>> reducers_;  // by scorer; "": of the others
+  std::set<std::string> graded_;                              // metrics with marks C, I, P, N
   ForeignRun* run_ = nullptr;
   bool is_asked_ = false;  // run() was
   std::int64_t samples_ = 0, without_scores_ = 0, failed_ = 0;

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "harness/base/fs.hpp"
+#include "results/import/text_stream.hpp"
 
 namespace nb {
 namespace {
@@ -136,45 +136,48 @@ class LineParser {
 Result<void> for_each_json_line(
     const std::filesystem::path& path,
     const std::function<Result<void>(const Json& line, const std::string& where)>& each,
-    NotNumbers not_numbers) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return bad_input(fmt::format("{}: cannot be opened", path.string()));
+    NotNumbers not_numbers, std::string* cut) {
+  NB_TRY(TextStream file, TextStream::open(path));
   LineParser parser(not_numbers);
   std::string buffer(kBufferBytes, '\0');
   std::size_t filled = 0;  // of the buffer; its beginning is the beginning of a line
   std::size_t number = 0;
-  const auto take = [&](std::string_view line) -> Result<void> {
+  const auto take = [&](std::string_view line, bool is_ended) -> Result<void> {
     ++number;
     if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.find_first_not_of(" \t") == std::string_view::npos) return {};
     const std::string where = fmt::format("{}:{}", path.string(), number);
-    NB_TRY(const Json json, parser.parse(line, where));
-    return each(json, where);
+    const auto json = parser.parse(line, where);
+    if (!json && !is_ended && number > 1 && cut != nullptr) {
+      *cut = fmt::format("{}: the file breaks off in this line", where);
+      return {};
+    }
+    if (!json) return tl::unexpected(json.error());
+    return each(*json, where);
   };
-  while (file) {
+  for (bool is_at_end = false; !is_at_end;) {
     if (filled == buffer.size()) buffer.resize(2 * buffer.size());
-    file.read(buffer.data() + filled, static_cast<std::streamsize>(buffer.size() - filled));
-    if (file.bad()) return bad_input(fmt::format("{}: cannot be read", path.string()));
+    NB_TRY(const std::size_t count, file.read(buffer.data() + filled, buffer.size() - filled));
+    is_at_end = count == 0;
     const std::size_t before = filled;
-    filled += static_cast<std::size_t>(file.gcount());
+    filled += count;
     const std::string_view text(buffer.data(), filled);
     std::size_t begin = 0;
     // Only what is new can hold the end of the first line.
     for (std::size_t end = text.find('\n', before); end != text.npos;
          end = text.find('\n', begin)) {
-      NB_TRY_VOID(take(text.substr(begin, end - begin)));
+      NB_TRY_VOID(take(text.substr(begin, end - begin), true));
       begin = end + 1;
     }
-    buffer.erase(0, begin);
+    std::memmove(buffer.data(), buffer.data() + begin, filled - begin);
     filled -= begin;
-    buffer.resize(std::max(kBufferBytes, buffer.size() + begin));
   }
-  return filled == 0 ? Result<void>{} : take(std::string_view(buffer.data(), filled));
+  return filled == 0 ? Result<void>{} : take(std::string_view(buffer.data(), filled), false);
 }
 
 Result<Json> read_foreign_json(const std::filesystem::path& path, NotNumbers not_numbers) {
-  NB_TRY(const std::string text, read_file(path));
+  NB_TRY(const std::string text, read_decoded(path));
   auto json = parse_json(text, path.string());
   if (!json && not_numbers == NotNumbers::kAsTexts && not_number_in(text) != text.npos)
     return parse_json(with_texts(text), path.string());

@@ -16,11 +16,13 @@ namespace nb {
 // and column; or the texts "NaN", "Infinity" and "-Infinity", so that a reader sees where they are.
 enum class NotNumbers { kRefused, kAsTexts };
 
-// Blank lines are passed over. Errors name file:line; so does `where`.
+// Blank lines are passed over. Errors name file:line; so does `where`. The file may be packed with
+// gzip, or UTF-16 (text_stream.hpp). A last line that breaks off, as a full disk leaves it, is an
+// error; with `cut` it is said there and the lines before it count.
 Result<void> for_each_json_line(
     const std::filesystem::path& path,
     const std::function<Result<void>(const Json& line, const std::string& where)>& each,
-    NotNumbers not_numbers = NotNumbers::kRefused);
+    NotNumbers not_numbers = NotNumbers::kRefused, std::string* cut = nullptr);
 
 // A whole file.
 Result<Json> read_foreign_json(const std::filesystem::path& path,

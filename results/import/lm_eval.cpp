@@ -108,6 +108,7 @@ void say_provenance(const LmEvalResults& results,
   builder.say(run, "model_args", lm_eval_other_arguments(arguments));
   if (const Json& settings = member_of(config, "gen_kwargs"); !settings.empty())
     say("generation", settings);
+  say("max_length", member_of(json, "max_length"));
   say_hash(builder, run, "template", json, "chat_template_sha");
   say_hash(builder, run, "system_instruction", json, "system_instruction_sha");
   say("fewshot_as_multiturn", member_of(json, "fewshot_as_multiturn"));
@@ -149,13 +150,50 @@ void note_once(ForeignRun& run, std::string note) {
     run.notes.push_back(std::move(note));
 }
 
-// Rows of a group (mmlu of its 57 subjects) repeat what the rows of its tasks say.
-bool is_group_of_tasks(const LmEvalResults& results, const std::string& task) {
-  const Json& members = member_of(member_of(*results.json, "group_subtasks"), task);
-  const Json& rows = member_of(*results.json, "results");
-  return members.is_array() && std::any_of(members.begin(), members.end(), [&](const Json& one) {
-           return one.is_string() && rows.contains(one.get<std::string>());
-         });
+// The tasks and groups that a group's row is the mean of.
+std::vector<std::string> members_of(const Json& json, const std::string& group) {
+  std::vector<std::string> members;
+  const Json& listed = member_of(member_of(json, "group_subtasks"), group);
+  if (listed.is_array())
+    for (const Json& one : listed)
+      if (one.is_string() && one != group) members.push_back(one.get<std::string>());
+  return members;
+}
+
+// The innermost group with a total of that metric (a key of its row) that holds the task's.
+std::string group_of(const Json& json, const std::string& task, const std::string& key) {
+  std::string innermost;
+  std::size_t fewest = 0;
+  const Json& groups = member_of(json, "group_subtasks");
+  if (!groups.is_object()) return innermost;
+  for (const auto& [group, listed] : groups.items()) {
+    double number = 0;
+    if (!number_of(member_of(member_of(member_of(json, "results"), group), key), number)) continue;
+    const std::vector<std::string> members = members_of(json, group);
+    if (std::find(members.begin(), members.end(), task) == members.end()) continue;
+    if (innermost.empty() || members.size() < fewest) {
+      innermost = group;
+      fewest = members.size();
+    }
+  }
+  return innermost;
+}
+
+// Items behind a task's total; of a group those of all its tasks. 0: not said, or not of all.
+std::int64_t count_of_task(const Json& json, const std::string& task, const std::string& key,
+                           int depth = 0) {
+  constexpr int kDeepest = 8;  // mmlu, its four fields, their subjects: three
+  const Json& row = member_of(member_of(json, "results"), task);
+  std::int64_t n = count_of(member_of(member_of(member_of(json, "n-samples"), task), "effective"));
+  if (n == 0) n = count_of(member_of(member_of(row, "sample_count"), key));
+  if (n == 0) n = count_of(member_of(row, "sample_len"));
+  if (n > 0 || depth == kDeepest) return n;
+  for (const std::string& member : members_of(json, task)) {
+    const std::int64_t part = count_of_task(json, member, key, depth + 1);
+    if (part == 0) return 0;
+    n += part;
+  }
+  return n;
 }
 
 }  // namespace
@@ -163,7 +201,8 @@ bool is_group_of_tasks(const LmEvalResults& results, const std::string& task) {
 LmEvalName lm_eval_name(const fs::path& path) {
   // _2026-01-21T03-44-18, then perhaps .458309
   constexpr std::string_view kForm = "_dddd-dd-ddTdd-dd-dd";
-  const std::string stem = path.stem().string();
+  const bool is_packed = path.extension() == ".gz";  // samples_….jsonl.gz
+  const std::string stem = (is_packed ? path.stem() : path).stem().string();
   for (std::size_t at = stem.rfind('_'); at != stem.npos && at > 0; at = stem.rfind('_', at - 1)) {
     if (stem.size() < at + kForm.size()) continue;
     bool is_stamp = true;
@@ -245,8 +284,8 @@ void state_lm_eval_task(const LmEvalResults& results, const std::string& task, F
     const std::string stderr_key = key.substr(0, comma) + "_stderr" + key.substr(comma);
     if (number_of(member_of(row, stderr_key), number)) series.reported_stderr = number;
     series.direction = stated_direction(results, *name);
-    series.reported_n = count_of(member_of(samples, "effective"));
-    if (series.reported_n == 0) series.reported_n = count_of(member_of(row, "sample_len"));
+    series.reported_n = count_of_task(json, task, key);
+    series.part_of = group_of(json, task, key);
     series.available_n = count_of(member_of(samples, "original"));
     const auto must = [&](const char* what, const std::string& text) {
       if (!text.empty()) series.must_match[what] = text;
@@ -258,10 +297,11 @@ void state_lm_eval_task(const LmEvalResults& results, const std::string& task, F
   builder.say(run, "template:" + task, prompt_template(config));
   builder.say(run, "task_hash:" + task,
               text_of(member_of(member_of(json, "task_hashes"), task)).substr(0, kShortHash));
+  const Json& generation = member_of(config, "generation_kwargs");
+  if (generation.is_object())
+    for (const auto& [key, value] : generation.items())
+      builder.say(run, fmt::format("{}:{}", key, task), text_of(value));
   mark_primary(run, task);
-  if (is_group_of_tasks(results, task))
-    for (ForeignSeries& one : run.series)
-      if (one.name.task == task) one.primary = false;
 }
 
 void mark_primary(ForeignRun& run, const std::string& task) {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
@@ -14,6 +13,7 @@
 #include "results/import/lines.hpp"
 #include "results/import/lm_eval.hpp"
 #include "results/import/readers.hpp"
+#include "results/import/text_stream.hpp"
 
 namespace nb {
 namespace {
@@ -92,6 +92,16 @@ std::vector<double> choices_of(const Json& responses) {
     values.push_back(value);
   }
   return values;
+}
+
+// Each choice's log-probability is NaN: the model broke, and the harness takes the first choice.
+bool is_all_nan(const Json& responses) {
+  const auto is_nan = [](const Json& one) {
+    const Json& value = one.is_array() && !one.empty() ? one[0] : one;
+    return value == "nan" || value == "NaN" || value == "-nan";
+  };
+  return responses.is_array() && !responses.empty() &&
+         std::all_of(responses.begin(), responses.end(), is_nan);
 }
 
 // Argument number `part` of request number `request`: {"gen_args_0": {"arg_0": …}} or [[…], …].
@@ -215,10 +225,17 @@ class SamplesReader {
     NB_TRY(const std::string filter, filter_of(row, source_id, where));
     ForeignItem item = item_of(row, source_id);
     if (builder_.is_looked_at()) add_shown(row, item);
+    note_settings(argument(member_of(row, "arguments"), 0, 1));
     NB_TRY(std::vector<SeriesValue> values, values_of(row, filter, where));
     if (values.empty()) return {};
     const Json& responses = member_of(row, "filtered_resps");
     std::vector<double> choices = choices_of(responses);
+    ++rows_;
+    if (is_all_nan(responses)) {
+      ++not_numbers_;
+      item.reason = "its log-probabilities are NaN";
+      return builder_.add_item(*run_, values, item, where);
+    }
     if (choices.empty()) {
       item.prediction = cut(prediction_of(responses));
       item.response = text_of(first_of(first_of(member_of(row, "resps"))));
@@ -256,14 +273,12 @@ class SamplesReader {
     for (const auto& [metric, count] : absent_)
       note("{}: {} of its items have no {}", task_, count, metric);
     mark_primary(*run_, task_);
-    std::int64_t said = 0;
-    for (const ForeignSeries& one : run_->series)
-      if (one.name.task == task_) said = std::max(said, one.reported_n);
-    const auto items = static_cast<std::int64_t>(documents_.size());
-    if (said > 0 && items > 0 && said != items)
-      note("{}: its samples have {} items, its results say {}", task_, items, said);
+    say_settings();
+    say_parts();
     return {};
   }
+
+  std::string broken_off;  // where the file ends in the middle of a line
 
  private:
   template <class... T>
@@ -271,6 +286,56 @@ class SamplesReader {
     std::string text = fmt::format(form, std::forward<T>(values)...);
     if (std::find(run_->notes.begin(), run_->notes.end(), text) == run_->notes.end())
       run_->notes.push_back(std::move(text));
+  }
+
+  // How a row's answer was generated: {"until": […], "max_gen_toks": 256, "temperature": 0.0}.
+  void note_settings(const Json& settings) {
+    if (!settings.is_object()) return;
+    for (const auto& [key, value] : settings.items()) {
+      const auto [at, is_new] = settings_.try_emplace(key, value);
+      if (!is_new && at->second != value) at->second = "differs from row to row";
+    }
+  }
+
+  // The rows say what was done, the task's configuration what was meant.
+  void say_settings() {
+    for (const auto& [key, value] : settings_) {
+      const std::string name = fmt::format("{}:{}", key, task_), text = text_of(value);
+      if (text.empty()) continue;
+      const auto [at, is_new] = run_->provenance.try_emplace(name, text);
+      if (is_new || at->second == text) continue;
+      note("{}: its rows were generated with {} {}, its configuration says {}", task_, key, text,
+           at->second);
+      at->second = text;
+    }
+  }
+
+  // What is not the whole, or no answers of the model: nothing is judged by it.
+  void say_parts() {
+    std::int64_t said = 0;
+    for (const ForeignSeries& one : run_->series)
+      if (one.name.task == task_) said = std::max(said, one.reported_n);
+    const auto items = static_cast<std::int64_t>(documents_.size());
+    std::string sentence;
+    if (said > 0 && items > 0 && said != items)
+      sentence = fmt::format("{} holds {} items of {}, its results say {}",
+                             path_.filename().string(), items, task_, said);
+    if (!broken_off.empty())
+      sentence = fmt::format("{}: {} of {} items are there", broken_off, items,
+                             said > 0 ? fmt::format("{}", said) : "an unknown number of");
+    if (not_numbers_ > 0) {
+      const std::string broken = fmt::format(
+          "{}: the log-probabilities of {} of {} rows are NaN; the harness takes the first choice "
+          "then, which is no answer of the model",
+          path_.filename().string(), not_numbers_, rows_);
+      if (not_numbers_ == rows_)
+        sentence = broken;
+      else
+        note("{}", broken);
+    }
+    if (sentence.empty()) return;
+    for (ForeignSeries& one : run_->series)
+      if (one.name.task == task_) one.contradiction = sentence;
   }
 
   Result<std::string> filter_of(const Json& row, const std::string& source_id,
@@ -338,6 +403,8 @@ class SamplesReader {
   std::map<std::string, int> seen_;  // rows of each document that have no label
   std::set<std::string> no_marks_;
   std::map<std::string, int> absent_;
+  std::map<std::string, Json> settings_;  // of the rows; the first row's, or that they differ
+  std::int64_t rows_ = 0, not_numbers_ = 0;
 };
 
 }  // namespace
@@ -357,13 +424,13 @@ bool is_lm_eval_samples(const FileHead& head) {
 Result<void> read_lm_eval_samples(const fs::path& path, ForeignBuilder& builder) {
   SamplesReader reader(path, builder);
   if (!reader.begin()) return {};
-  std::ifstream file(path);
-  char first = 0;
-  file >> first;
-  if (first != '[') {
+  constexpr std::size_t kBegin = 256;  // blanks before the bracket; a row begins with a brace
+  NB_TRY(const std::string begin, read_decoded(path, kBegin));
+  const std::size_t first = begin.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  if (first == begin.npos || begin[first] != '[') {
     NB_TRY_VOID(for_each_json_line(
         path, [&](const Json& row, const std::string& where) { return reader.take(row, where); },
-        NotNumbers::kAsTexts));
+        NotNumbers::kAsTexts, &reader.broken_off));
     return reader.end();
   }
   NB_TRY(const Json rows, read_foreign_json(path, NotNumbers::kAsTexts));

@@ -77,6 +77,22 @@ Result<void> read_evalscope_predictions(const std::filesystem::path& path, Forei
 bool is_evalscope_printed(const FileHead& head);
 Result<void> read_evalscope_printed(const std::filesystem::path& path, ForeignBuilder& builder);
 
+// bigcode-evaluation-harness: totals.
+bool is_bigcode_results(const FileHead& head);
+Result<void> read_bigcode_results(const std::filesystem::path& path, ForeignBuilder& builder);
+
+// Serving benchmarks: rates and latencies of vLLM's and evalscope's, of the latter also percentiles
+// and the printed table.
+bool is_vllm_serve(const FileHead& head);
+Result<void> read_vllm_serve(const std::filesystem::path& path, ForeignBuilder& builder);
+bool is_evalscope_perf(const FileHead& head);
+Result<void> read_evalscope_perf(const std::filesystem::path& path, ForeignBuilder& builder);
+bool is_evalscope_perf_percentiles(const FileHead& head);
+Result<void> read_evalscope_perf_percentiles(const std::filesystem::path& path,
+                                             ForeignBuilder& builder);
+bool is_evalscope_perf_table(const FileHead& head);
+Result<void> read_evalscope_perf_table(const std::filesystem::path& path, ForeignBuilder& builder);
+
 // HELM: marked items, totals, and what lies beside them.
 bool is_helm_instances(const FileHead& head);
 Result<void> read_helm_instances(const std::filesystem::path& path, ForeignBuilder& builder);

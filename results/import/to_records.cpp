@@ -110,6 +110,7 @@ StoredRecord record_of(ForeignRun& run, const fs::path& path, std::vector<std::s
     const std::string task = task_of(series.name);
     const std::string name = item_key(series.name);
     record.metrics.push_back(metric_of(series, name, notes));
+    if (!series.contradiction.empty()) notes.push_back(series.contradiction);
     for (const auto& [key, value] : series.must_match)
       record.comparability[task + "/" + key] = value;
     if (series.items.empty()) continue;

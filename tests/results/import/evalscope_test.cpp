@@ -122,6 +122,113 @@ TEST(Evalscope, ReportsOfSchema2NameTheirMetricsByIdentity) {
             (Lines{"code/acc:pass_at_k[k=5] 0.75 4", "code/acc 0.5 4 primary"}));
 }
 
+TEST(Evalscope, WhatSchema2SaysOfAMetricCounts) {
+  const auto series = [](const std::string& direction, const std::string& more) {
+    const auto results = read_texts(
+        {{"reports/m/speech.json", fmt::format(R"({{"schema_version": 2, "dataset_name": "speech",
+            "model_name": "m", "metrics": [{{"identity": {{"name": "oddness", "aggregation": "mean",
+            "dimensions": {{}}}}, "num": 500, "score": 0.05, "semantics": {{"direction": "{}",
+            {}}}}}]}})",
+                                               direction, more)}});
+    EXPECT_TRUE(results) << results.error().message;
+    return results ? results->runs.at(0).series.at(0) : ForeignSeries{};
+  };
+  const std::string open_range = R"("raw_unit": null, "value_range": {"min": 0.0, "max": null})";
+  EXPECT_EQ(series("lower_is_better", open_range).direction, Direction::kLower);
+  EXPECT_FALSE(series("lower_is_better", open_range).is_share);  // 500 gives no standard error
+  EXPECT_EQ(series("none", open_range).direction, Direction::kNone);
+  const ForeignSeries share =
+      series("higher_is_better", R"("value_range": {"min": 0.0, "max": 1.0})");
+  EXPECT_EQ(share.direction, Direction::kHigher);
+  EXPECT_TRUE(share.is_share);
+  EXPECT_EQ(series("lower_is_better", R"("raw_unit": "s")").unit, "s");
+}
+
+TEST(Evalscope, SamplesOfAProblemAreNotProblems) {
+  const auto results = read_texts({{"reports/m/olympiad.json", R"({"dataset_name": "olympiad",
+      "model_name": "m", "metrics": [{"name": "mean_acc", "num": 1920, "score": 0.76},
+      {"name": "mean_acc_pass@8", "num": 1920, "score": 0.86},
+      {"name": "mean_acc_pass@64", "num": 1920, "score": 0.93}]})"}});
+  ASSERT_TRUE(results) << results.error().message;
+  const ForeignRun& run = results->runs.at(0);
+  ASSERT_EQ(run.series.size(), 3u);
+  for (const ForeignSeries& one : run.series) {
+    EXPECT_EQ(one.reported_n, 1920);
+    EXPECT_EQ(one.repeats, 64);
+  }
+  EXPECT_EQ(run.notes, Lines{"olympiad: its report counts 1920 samples, pass@64 tells that they "
+                             "are 30 problems of 64 samples each"});
+  // Schema 2 counts problems for pass@k itself.
+  const auto now = read_texts({{"reports/m/olympiad.json", R"({"schema_version": 2,
+      "dataset_name": "olympiad", "model_name": "m", "metrics": [
+      {"identity": {"name": "acc", "aggregation": "mean", "dimensions": {}}, "num": 120, "score": 0.76},
+      {"identity": {"name": "acc", "aggregation": "pass_at_k", "dimensions": {"k": 4}}, "num": 30,
+       "score": 0.9}]})"}});
+  ASSERT_TRUE(now) << now.error().message;
+  EXPECT_EQ(now->runs.at(0).series.at(0).repeats, 4);
+  EXPECT_EQ(now->runs[0].series.at(1).repeats, 1);
+}
+
+std::string report_of_parts(const std::string& total, const std::string& subsets) {
+  return fmt::format(
+      R"({{"dataset_name": "tools", "model_name": "m", "metrics": [{{"name": "mean_acc",
+      "num": 200, "score": {}, "categories": [{{"name": ["default"], "subsets": [{}]}}]}}]}})",
+      total, subsets);
+}
+
+TEST(Evalscope, SubsetsWithoutAnswersAreNoZeros) {
+  const std::string subsets =
+      R"({"name": "A", "score": 0.4, "num": 150}, {"name": "B", "score": 0.8, "num": 50},
+         {"name": "EMPTY", "score": 0.0, "num": 0})";
+  const auto averaged = read_texts({{"reports/m/tools.json", report_of_parts("0.4", subsets)}});
+  ASSERT_TRUE(averaged) << averaged.error().message;
+  EXPECT_EQ(series_lines(averaged->runs.at(0)),
+            (Lines{"tools/acc 0.5 200 primary", "tools:A/acc 0.4 150", "tools:B/acc 0.8 50"}));
+  EXPECT_EQ(averaged->runs[0].series[0].contradiction, "");
+  EXPECT_EQ(averaged->runs[0].notes,
+            (Lines{"tools/acc: reports/m/tools.json states 0.4000, with 0 for EMPTY without "
+                   "answers; its 200 answers have a mean of 0.5000, which is taken",
+                   "tools/acc: no answers to EMPTY, so no score of them"}));
+  const auto right = read_texts({{"reports/m/tools.json", report_of_parts("0.5", subsets)}});
+  ASSERT_TRUE(right);
+  EXPECT_EQ(right->runs.at(0).notes, Lines{"tools/acc: no answers to EMPTY, so no score of them"});
+}
+
+TEST(Evalscope, ATotalOutsideOfItsPartsContradictsThem) {
+  const auto contradiction = [](const std::string& total) {
+    const auto results = read_texts(
+        {{"reports/m/tools.json", report_of_parts(total, R"({"name": "A", "score": 0.4, "num": 150},
+                                    {"name": "B", "score": 0.8, "num": 50})")}});
+    EXPECT_TRUE(results) << results.error().message;
+    return results ? results->runs.at(0).series.at(0).contradiction : "";
+  };
+  EXPECT_EQ(contradiction("0.5"), "");  // of its answers
+  EXPECT_EQ(contradiction("0.6"), "");  // of its subsets
+  EXPECT_EQ(contradiction("0.139"),
+            "tools/acc: reports/m/tools.json states 0.1390 in all, but its parts lie between "
+            "0.4000 and 0.8000");
+}
+
+TEST(Evalscope, AFewReviewsOfManyAreAPart) {
+  const std::string report = R"({"dataset_name": "q", "model_name": "m", "metrics": [
+      {"name": "mean_acc", "score": 0.5, "num": 400, "categories": [{"name": ["default"],
+       "subsets": [{"name": "default", "score": 0.5, "num": 400}]}]}]})";
+  const std::string reviews = review(0, R"({"acc": 1})") + review(1, R"({"acc": 0})");
+  const auto folder =
+      read_texts({{"reports/m/q.json", report}, {"reviews/m/q_default.jsonl", reviews}});
+  ASSERT_TRUE(folder) << folder.error().message;
+  EXPECT_EQ(series_lines(folder->runs.at(0)), Lines{"q/acc 0.5 2 primary"});  // to be looked at
+  EXPECT_EQ(folder->runs[0].series[0].contradiction,
+            "reviews/m/q_default.jsonl holds 2 reviews, its report says 400");
+  const auto cut = read_texts({{"reports/m/q.json", report},
+                               {"reviews/m/q_default.jsonl", reviews + R"({"index": 2, "in)"}},
+                              "reviews/m/q_default.jsonl");
+  ASSERT_TRUE(cut) << cut.error().message;
+  EXPECT_EQ(cut->runs.at(0).series.at(0).contradiction,
+            "reviews/m/q_default.jsonl:3: the file breaks off in this line: 2 of 400 reviews are "
+            "there");
+}
+
 TEST(Evalscope, OfTwoEvaluationsOfOneDatasetTheLaterCounts) {
   const auto results = read_texts(
       {{"20260101_120000/reviews/m/q_default.jsonl", review(0, R"({"acc": 1})")},

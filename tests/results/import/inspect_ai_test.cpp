@@ -66,7 +66,7 @@ void expect_the_quiz(const Result<ForeignResults>& results) {
   Lines lines = series_lines(run);  // in the order in which the samples name them
   std::sort(lines.begin(), lines.end());
   EXPECT_EQ(lines, (Lines{"quiz/graded.depth 0.5 2", "quiz/graded.width 0.625 2",
-                          "quiz/match 0.625 2 primary", "quiz:at_least_1/match 1 0"}));
+                          "quiz/match 0.625 2 primary", "quiz:at_least_1/match 1 2"}));
   const auto at =
       std::find_if(run.series.begin(), run.series.end(), [](const ForeignSeries& series) {
         return series.name.metric == "match" && series.name.filter.empty();
@@ -174,11 +174,93 @@ TEST(InspectAi, OfTheSameLogInTwoFormsOneCounts) {
       read_texts({{"log.eval", zip_of(archive(8))}, {"log.json", json_log(kFour)}});
   ASSERT_TRUE(results) << results.error().message;
   ASSERT_EQ(results->runs.size(), 1u);
-  for (const ForeignSeries& series : results->runs[0].series)
-    EXPECT_EQ(series.items.size(), series.name.filter.empty() ? 2u : 0u);
+  for (const ForeignSeries& series : results->runs[0].series) EXPECT_EQ(series.items.size(), 2u);
   EXPECT_EQ(results->runs[0].notes,
             (Lines{"quiz/graded.width: 2 of 4 samples are marked as not scored",
                    "quiz is there twice: the later counts, log.json; log.eval is left out"}));
+}
+
+// Items × epochs of marks, one letter each.
+std::string epochs_log(const std::string& reducer, const Lines& marks) {
+  std::string samples;
+  for (std::size_t i = 0; i < marks.size(); ++i)
+    for (std::size_t epoch = 0; epoch < marks[i].size(); ++epoch)
+      samples += fmt::format(R"({}{{"id": {}, "epoch": {}, "input": "Q{}", "target": "t",
+          "scores": {{"match": {{"value": "{}"}}}}}})",
+                             samples.empty() ? "" : ",", i, epoch + 1, i, marks[i][epoch]);
+  return fmt::format(
+      R"({{"status": "success", "eval": {{"created": "2026-01-02T03:04:05+00:00", "task": "quiz",
+          "model": "org/m", "config": {{"epochs": {}, "epochs_reducer": ["{}"]}}}},
+          "results": {{"scores": [{{"name": "match", "scorer": "match", "reducer": "{}",
+          "metrics": {{"accuracy": {{"value": 0.5}}}}}}]}}, "samples": [{}]}})",
+      marks.at(0).size(), reducer, reducer, samples);
+}
+
+TEST(InspectAi, TheHeadlineIsTheLogsOwnReducerItemByItem) {
+  const auto lines = [](const std::string& reducer) {
+    auto results = read_texts({{"log.json", epochs_log(reducer, {"CII", "III", "CCI"})}});
+    EXPECT_TRUE(results) << results.error().message;
+    Lines all = results ? series_lines(results->runs.at(0)) : Lines{};
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  EXPECT_EQ(lines("max"), (Lines{"quiz/match 0.333333 3", "quiz:max/match 0.666667 3 primary"}));
+  EXPECT_EQ(lines("mode"), (Lines{"quiz/match 0.333333 3", "quiz:mode/match 0.333333 3 primary"}));
+  EXPECT_EQ(lines("at_least_2"),
+            (Lines{"quiz/match 0.333333 3", "quiz:at_least_2/match 0.333333 3 primary"}));
+  // 1 − C(2, 2)/C(3, 2), 0, 1.
+  EXPECT_EQ(lines("pass_at_2"),
+            (Lines{"quiz/match 0.333333 3", "quiz:pass_at_2/match 0.555556 3 primary"}));
+  EXPECT_EQ(lines("mean"), Lines{"quiz/match 0.333333 3 primary"});
+  // What is not known is not guessed: the total, as it is reported.
+  EXPECT_EQ(lines("best_guess"),
+            (Lines{"quiz/match 0.333333 3", "quiz:best_guess/match 0.5 0 primary"}));
+}
+
+TEST(InspectAi, NumbersOfAScorerThatIsNotKnownHaveNoDirection) {
+  const auto direction = [](const std::string& value, const std::string& metric) {
+    const auto results =
+        read_texts({{"log.json",
+                     fmt::format(R"({{"status": "success", "eval": {{"created": "2026", "task": "t",
+            "model": "org/m"}}, "results": {{"scores": [{{"name": "oddness", "scorer": "oddness",
+            "metrics": {{"{}": {{"value": 0.5}}}}}}]}}, "samples": [{{"id": 1, "epoch": 1,
+            "input": "Q", "target": "t", "scores": {{"oddness": {{"value": {}}}}}}}]}})",
+                                 metric, value)}});
+    EXPECT_TRUE(results) << results.error().message;
+    return results ? results->runs.at(0).series.at(0).direction : std::nullopt;
+  };
+  EXPECT_EQ(direction("12", "mean"), Direction::kNone);
+  EXPECT_EQ(direction("1", "accuracy"), Direction::kHigher);
+  EXPECT_EQ(direction(R"("P")", "mean"), Direction::kHigher);
+}
+
+TEST(InspectAi, FewScoredSamplesAreAPart) {
+  const auto contradiction = [](int scored, int of) {
+    std::string samples;
+    for (int i = 0; i < of; ++i)
+      samples += fmt::format(R"({}{{"id": {}, "epoch": 1, "input": "Q{}", "target": "t"{}}})",
+                             i == 0 ? "" : ",", i, i,
+                             i < scored ? R"(, "scores": {"match": {"value": "C"}})" : "");
+    const auto results =
+        read_texts({{"log.json",
+                     fmt::format(R"({{"status": "success", "eval": {{"created": "2026", "task": "t",
+            "model": "org/m"}}, "samples": [{}]}})",
+                                 samples)}});
+    EXPECT_TRUE(results) << results.error().message;
+    return results ? results->runs.at(0).series.at(0).contradiction : "";
+  };
+  EXPECT_EQ(contradiction(1, 79), "t/match: 1 of 79 samples have a score");
+  EXPECT_EQ(contradiction(78, 79), "");
+}
+
+TEST(InspectAi, OneScorerAsTheFirstReleasesWroteIt) {
+  const auto results = read_texts({{"log.json", R"({"version": 1, "status": "success",
+      "eval": {"created": "2024", "task": "t", "model": "org/m"},
+      "results": {"scorer": {"name": "match"}, "metrics": {"accuracy": {"value": 1.0}}},
+      "samples": [{"id": 1, "epoch": 1, "input": "Q", "target": "t", "score": {"value": "C"}}]})"}});
+  ASSERT_TRUE(results) << results.error().message;
+  EXPECT_EQ(series_lines(results->runs.at(0)), Lines{"t/match 1 1 primary"});
+  EXPECT_EQ(results->runs[0].series[0].reported, 1.0);
 }
 
 std::string refusal(const std::string& name, const std::string& bytes) {

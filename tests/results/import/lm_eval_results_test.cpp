@@ -50,7 +50,7 @@ TEST(LmEvalResults, ScoresWithTheirFiltersGroupsAndLimit) {
   EXPECT_EQ(run.model, "a/b");
   EXPECT_EQ(run.stage, "");
   EXPECT_EQ(series_lines(run), (Lines{"arc_easy/acc 0.6 50", "arc_easy/acc_norm 0.5 50 primary",
-                                      "group/acc 0.6 0",  // repeats what arc_easy says
+                                      "group/acc 0.6 50 primary",  // as many as its task has
                                       "gsm8k:flexible-extract/exact_match 0.5 40",
                                       "gsm8k:strict-match/exact_match 0.25 40 primary",
                                       "wikitext/bits_per_byte 0.9 0 primary"}));
@@ -87,6 +87,33 @@ TEST(LmEvalResults, ProvenanceIsWhatTheFileSays) {
                             {"template", "0123456789ab"},
                             {"torch", "2.9.1"},
                             {"version", "0.4.9"}}));
+}
+
+TEST(LmEvalResults, AGroupIsJudgedAndHoldsItsTasks) {
+  const auto results = read_texts({{"results_2026-03-05T01-42-01.144314.json", R"({
+    "results": {"mmlu": {"acc,none": 0.5, "acc_stderr,none": 0.02},
+                "mmlu_stem": {"acc,none": 0.5, "acc_stderr,none": 0.03},
+                "mmlu_anatomy": {"acc,none": 0.5}, "mmlu_physics": {"acc,none": 0.5},
+                "mmlu_law": {"acc,none": 0.5}, "piqa": {"acc,none": 0.7}},
+    "group_subtasks": {"mmlu": ["mmlu_stem", "mmlu_law"], "piqa": [],
+                       "mmlu_stem": ["mmlu_anatomy", "mmlu_physics"]},
+    "versions": {}, "n-samples": {"mmlu_anatomy": {"original": 135, "effective": 135},
+      "mmlu_physics": {"original": 102, "effective": 102},
+      "mmlu_law": {"original": 1534, "effective": 1534}},
+    "configs": {"piqa": {"generation_kwargs": {"temperature": 0.7, "until": ["\n"]}}},
+    "max_length": 4096, "config": {"model": "hf", "model_args": "pretrained=a/b"}})"}});
+  ASSERT_TRUE(results) << results.error().message;
+  const ForeignRun& run = results->runs.at(0);
+  EXPECT_EQ(series_lines(run),
+            (Lines{"mmlu/acc 0.5 1771 primary", "mmlu_anatomy/acc 0.5 135 primary",
+                   "mmlu_law/acc 0.5 1534 primary", "mmlu_physics/acc 0.5 102 primary",
+                   "mmlu_stem/acc 0.5 237 primary", "piqa/acc 0.7 0 primary"}));
+  Lines groups;
+  for (const ForeignSeries& one : run.series) groups.push_back(one.part_of);
+  EXPECT_EQ(groups, (Lines{"", "mmlu_stem", "mmlu", "mmlu_stem", "mmlu", ""}));
+  EXPECT_EQ(run.provenance.at("temperature:piqa"), "0.7");
+  EXPECT_EQ(run.provenance.at("until:piqa"), R"(["\n"])");
+  EXPECT_EQ(run.provenance.at("max_length"), "4096");
 }
 
 std::string results_03(const std::string& revision, int shots, const std::string& acc) {

@@ -82,7 +82,7 @@ TEST(LmEvalSamples, RowsWithoutLabelsTakeTheFiltersInTheirOrder) {
                                        "gsm8k:strict-match/exact_match 0.333333 3 primary"}));
   EXPECT_TRUE(run->series[1].items[0].ok);
   EXPECT_TRUE(run->series[0].items[1].ok);
-  EXPECT_EQ(run->notes, Lines{"gsm8k: its samples have 3 items, its results say 2"});
+  EXPECT_EQ(run->series[1].contradiction, name + " holds 3 items of gsm8k, its results say 2");
   // Alone: numbered, and the model is the folder's name.
   results = read_texts({{"x__y/" + name, sample_rows(lines)}});
   ASSERT_TRUE(results) << results.error().message;
@@ -153,7 +153,8 @@ TEST(LmEvalSamples, BadRowsAreNamedWithTheirLine) {
       error(good + good),
       "samples_t.jsonl:2: item 0 of t/exact_match occurs twice; is the same file there twice, "
       "or are two runs in one?");
-  EXPECT_TRUE(error(good + good.substr(0, 100)).starts_with("samples_t.jsonl:2:"));
+  EXPECT_TRUE(error(good.substr(0, 100)).starts_with("samples_t.jsonl:1:"));
+  EXPECT_TRUE(error(good + good.substr(0, 100) + "\n").starts_with("samples_t.jsonl:2:"));
   EXPECT_EQ(
       error(sample_rows(
           {generated(0, "", 1, "0"), generated(1, "", 1, "1"), generated(0, "", 1, "0")})),
@@ -196,8 +197,80 @@ TEST(LmEvalSamples, RealFileHasItsTenRows) {
   const auto& entry = entries[0];
   EXPECT_EQ(run.series[0].items.size(), entry.at("docs").get<std::size_t>());
   EXPECT_EQ(test::mean_of(run.series[0]), entry.at("means").at("exact_match").get<double>());
-  EXPECT_EQ(run.notes,
-            Lines{"math_perturbed_full: its samples have 10 items, its results say 5000"});
+  EXPECT_EQ(run.series[0].contradiction,
+            "samples_math_perturbed_full_2026-01-21T03-44-18.458309.jsonl holds 10 items of "
+            "math_perturbed_full, its results say 5000");
+  EXPECT_EQ(run.series[1].contradiction, "");
+}
+
+TEST(LmEvalSamples, ALastLineThatBreaksOffMakesTheItemsAPart) {
+  const std::string name = fmt::format("samples_gsm8k_{}.jsonl", kStamp);
+  const std::string rows = sample_rows({generated(0, "strict-match", 1, "0")}) +
+                           sample_rows({generated(1, "strict-match", 1, "1")}).substr(0, 90);
+  const auto results =
+      read_texts({{fmt::format("results_{}.json", kStamp), gsm8k_results("")}, {name, rows}});
+  ASSERT_TRUE(results) << results.error().message;
+  for (const ForeignSeries& series : results->runs.at(0).series)
+    EXPECT_EQ(series.contradiction,
+              name + ":2: the file breaks off in this line: 1 of 2 items are there");
+}
+
+TEST(LmEvalSamples, PackedAndUtf16FilesSayWhatPlainOnesSay) {
+  const std::string rows =
+      sample_rows({generated(0, "none", 1, "0"), generated(1, "none", 0, "é")});
+  const auto plain = read_texts({{"m/samples_t.jsonl", rows}});
+  ASSERT_TRUE(plain) << plain.error().message;
+  for (const auto& [name, bytes] : {std::pair{"m/samples_t.jsonl.gz", test::gzip_of(rows)},
+                                    std::pair{"m/samples_t.jsonl", test::utf16_of(rows)}}) {
+    const auto other = read_texts({{name, bytes}});
+    ASSERT_TRUE(other) << other.error().message;
+    EXPECT_EQ(other->runs.at(0).series.at(0).items, plain->runs.at(0).series.at(0).items);
+    EXPECT_EQ(other->runs[0].series[0].name, plain->runs[0].series[0].name);
+  }
+}
+
+TEST(LmEvalSamples, HowTheRowsWereGeneratedIsProvenance) {
+  std::string row = generated(0, "none", 1, "0");
+  ASSERT_NE(row.find("\"until\""), row.npos) << row;
+  const auto settings_of = [&](const std::string& temperature) {
+    std::string other = row;
+    other.insert(other.find("\"until\""),
+                 "\"temperature\": " + temperature + ", \"max_gen_toks\": 256, ");
+    const auto results = read_texts({{"m/samples_t.jsonl", sample_rows({other})}});
+    EXPECT_TRUE(results) << results.error().message;
+    return results ? results->runs.at(0).provenance : std::map<std::string, std::string>{};
+  };
+  EXPECT_EQ(settings_of("0.8")["temperature:t"], "0.8");
+  EXPECT_EQ(settings_of("0.0")["max_gen_toks:t"], "256");
+}
+
+TEST(LmEvalSamples, LogProbabilitiesThatAreNaNAreNoAnswers) {
+  const auto choice = [](int id, const std::string& one) {
+    return fmt::format(
+        R"({{"doc_id": {}, "doc": {{"q": "Q{}"}}, "target": "1", "arguments": [["Q", " a"], ["Q", " b"]],
+            "resps": [[[{}, "False"]], [[{}, "False"]]], "filtered_resps": [[{}, "False"], [{}, "False"]],
+            "filter": "none", "metrics": ["acc"], "acc": 0.0}})",
+        id, id, one, one, one, one);
+  };
+  const auto sentence = [&](const std::string& second) {
+    std::string rows;
+    for (const std::string& row : {choice(0, "\"nan\""), choice(1, second)}) {
+      std::string line = row;
+      std::erase(line, '\n');
+      rows += line + "\n";
+    }
+    const auto results = read_texts({{"m/samples_t.jsonl", rows}});
+    EXPECT_TRUE(results) << results.error().message;
+    if (!results) return std::pair<std::string, std::string>();
+    const ForeignRun& run = results->runs.at(0);
+    return std::pair(run.series.at(0).contradiction, run.notes.back());
+  };
+  const std::string of =
+      "rows are NaN; the harness takes the first choice then, which is no answer "
+      "of the model";
+  EXPECT_EQ(sentence("NaN").first, "samples_t.jsonl: the log-probabilities of 2 of 2 " + of);
+  EXPECT_EQ(sentence("\"-1.5\"").first, "");
+  EXPECT_EQ(sentence("\"-1.5\"").second, "samples_t.jsonl: the log-probabilities of 1 of 2 " + of);
 }
 
 }  // namespace
