@@ -72,6 +72,12 @@ constexpr Sentence kSentences[] = {
     {"paired items", "成对的题目"},
     {"unpaired totals", "不成对的总分"},
     // verdicts, findings and notes
+    {"the arrow of {} points up, but lower is better: the arrow is left out",
+     "{0} 的箭头朝上，但数值越低越好：不采用该箭头"},
+    {"{}: more digits than a percentage has there, so it is taken for a share",
+     "{0}：小数位数多于该工具的百分数，因此按比例读取"},
+    {"{}: its table repeats {}", "{0}：其中的表格与 {1} 重复"},
+    {"its values are expectations of a test, not measured", "其数值是测试的期望值，并非实测"},
     {"bit-identical answers", "回答逐位相同"},
     {"the same answers, another score: the metric itself changed",
      "回答相同而得分不同：指标本身变了"},

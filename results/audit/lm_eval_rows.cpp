@@ -156,9 +156,11 @@ Result<std::vector<LmEvalRow>> lm_eval_rows(const PrintedTable& table, const std
   const Columns columns = columns_of_table(table.rows.front());
   const std::vector<Task> tasks = tasks_of(table, columns.task);
   std::vector<LmEvalRow> rows;
+  std::string version;  // stands in the task's first row alone
   for (std::size_t i = 1; i < table.rows.size(); ++i) {
     const std::vector<std::string>& cells = table.rows[i];
     std::string value = cell(cells, columns.value);
+    if (!plain_label(cells.front()).empty()) version = version_of(cell(cells, columns.version));
     LmEvalRow row;
     row.line = table.lines[i];
     row.arrow = take_arrow(value);
@@ -192,7 +194,7 @@ Result<std::vector<LmEvalRow>> lm_eval_rows(const PrintedTable& table, const std
       NB_TRY(const Printed printed, parse_printed(error, place + ": stderr"));
       row.standard_error = printed.value;
     }
-    row.version = version_of(cell(cells, columns.version));
+    row.version = version;
     row.shots = shots_of(cell(cells, columns.shots), tasks[i]);
     row.is_group = tasks[i].is_group;
     row.part_of = tasks[i].part_of;

@@ -19,6 +19,7 @@ namespace {
 
 enum class Column {
   kTask,
+  kMetric,  // beside a task's column
   kAccuracy,
   kCentred,
   kValue,
@@ -74,6 +75,7 @@ class RowReader {
     if (!text(Column::kValue).empty()) return read_value(label, stage);
     // nanochat's CORE line has a centred value alone.
     const bool is_centred = is_blank_cell(text(Column::kAccuracy));
+    const std::string metric(text(Column::kMetric));
     const std::string_view score = text(is_centred ? Column::kCentred : Column::kAccuracy);
     if (is_blank_cell(score)) return {};
     NB_TRY(Printed number, parse_printed(score, where() + ": " + label));
@@ -82,10 +84,20 @@ class RowReader {
     if (!is_centred && !is_blank_cell(text(Column::kCentred)) && cell.scale == Scale::kAccuracy) {
       NB_TRY_VOID(check_centred(cell));
     }
+    if (!metric.empty()) name_metric(metric, cell, stage);
     return add(std::move(cell), stage);
   }
 
  private:
+  // The second metric of a task has it in its name.
+  static void name_metric(const std::string& metric, ReportedCell& cell,
+                          const ReportedStage& stage) {
+    const Head head = head_of(metric);
+    set_metric(cell, head.label);
+    say_head(head, cell);
+    if (stage.find(cell.task) != nullptr) cell.task += "/" + cell.metric;
+  }
+
   std::string where() const { return fmt::format("{}:{}", csv_.where, csv_.lines[row_]); }
   std::string_view text(Column column) const {
     for (std::size_t i = 0; i < columns_.size(); ++i)
@@ -119,6 +131,10 @@ class RowReader {
       return {};
     }
     ReportedCell cell = cell_of(name, std::move(*number), csv_.lines[row_]);
+    if (const std::string metric(text(Column::kMetric)); !metric.empty()) {
+      name_metric(metric, cell, stage);
+      return add(std::move(cell), stage);
+    }
     if (is_task && cell.scale == Scale::kAccuracy) cell.scale = scale;
     if (!is_task && cell.scale == Scale::kAccuracy && cell.metric.empty()) set_metric(cell, name);
     // A task under both scales: the accuracy, which says more digits of k/n, stays.
@@ -179,6 +195,29 @@ class RowReader {
   std::size_t row_ = 0;
 };
 
+// model,MMLU,GSM8K,…: a row a run.
+bool has_tasks_in_columns(const CsvTable& csv) {
+  const auto is_task = [](const std::string& header) {
+    const std::string label = head_of(header).label;
+    return known_task_named(label) != nullptr || !composite_named(label).empty() ||
+           metric_kind(label) != nullptr;
+  };
+  return csv.header.size() > 1 && std::all_of(csv.header.begin() + 1, csv.header.end(), is_task);
+}
+
+CsvTable turned(const CsvTable& csv) {
+  CsvTable other;
+  other.where = csv.where;
+  other.header.push_back(csv.header.front());
+  for (const std::vector<std::string>& row : csv.rows) other.header.push_back(row.front());
+  for (std::size_t column = 1; column < csv.header.size(); ++column) {
+    other.rows.push_back({csv.header[column]});
+    for (const std::vector<std::string>& row : csv.rows) other.rows.back().push_back(row[column]);
+    other.lines.push_back(1);
+  }
+  return other;
+}
+
 // One column a run: task,GPU MID,NPU MID,…
 Result<void> read_wide(const CsvTable& csv, ReportedTable& table) {
   for (std::size_t row = 0; row < csv.rows.size(); ++row)
@@ -189,7 +228,9 @@ Result<void> read_wide(const CsvTable& csv, ReportedTable& table) {
       const ColumnName name = column_name(csv.header[i]);
       NB_TRY(Printed number,
              parse_printed(text, fmt::format("{}: column \"{}\"", where, csv.header[i])));
-      ReportedCell cell = cell_of(csv.rows[row][0], std::move(number), csv.lines[row]);
+      const Head task = head_of(csv.rows[row][0]);
+      ReportedCell cell = cell_of(task.label, std::move(number), csv.lines[row]);
+      say_head(task, cell);
       set_aside_if_no_share(cell);
       ReportedStage& stage = stage_of(table, name.run.empty() ? table.name : name.run, name.stage);
       if (stage.find(cell.task) != nullptr)
@@ -218,6 +259,10 @@ Result<ReportedTable> parse_csv_table(std::string_view text, const std::string& 
       has_scores = has_scores || name->column == Column::kAccuracy ||
                    name->column == Column::kCentred || name->column == Column::kValue;
   }
+  // task,metric,value: both columns are called a task where they stand alone.
+  if (std::ranges::count(columns, Column::kTask) > 1)
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      if (lower_text(trimmed_text(csv.header[i])) == "metric") columns[i] = Column::kMetric;
   const bool has_task = std::ranges::find(columns, Column::kTask) != columns.end();
   if (std::ranges::find(columns, Column::kRun) == columns.end())
     for (std::size_t i = 0; i < columns.size(); ++i)
@@ -244,7 +289,7 @@ Result<ReportedTable> parse_csv_table(std::string_view text, const std::string& 
   } else {
     if (csv.header.size() < 2)
       return bad_input(where + ":1: one column only; expected task,accuracy[,n]");
-    NB_TRY_VOID(read_wide(csv, table));
+    NB_TRY_VOID(read_wide(has_tasks_in_columns(csv) ? turned(csv) : csv, table));
   }
   // Nanochat's CSV of CORE has both columns: its sizes are the full ones (finish_cells).
   NB_TRY_VOID(finish_cells(table));

@@ -185,15 +185,64 @@ Result<ReportedTable> lm_eval_table(const Json& json, const std::string& where) 
       const std::string label = task + "/" + metric;
       NB_TRY(ReportedCell cell, number_cell(label, value, where));
       cell.task = label;  // another harness's task of the same name is another measurement
-      set_metric(cell, metric.substr(0, metric.find(',')));
-      cell.counts_items = false;
       const std::size_t comma = std::min(metric.find(','), metric.size());
+      set_metric(cell, metric.substr(0, comma));
+      cell.filter = metric.substr(std::min(comma + 1, metric.size()));
+      cell.counts_items = false;
       const auto error = metrics.find(metric.substr(0, comma) + "_stderr" + metric.substr(comma));
       if (error != metrics.end() && error->is_number()) cell.standard_error = error->get<double>();
       const Json::json_pointer samples = Json::json_pointer("/n-samples") / task / "effective";
       if (json.contains(samples) && json.at(samples).is_number_integer() &&
           json.at(samples).get<std::int64_t>() > 0)
         cell.n = json.at(samples).get<std::int64_t>();
+      stage.cells.push_back(std::move(cell));
+    }
+  }
+  return table;
+}
+
+// {"gsm8k": {"accuracy": 0.71, "stderr": 0.01, "n": 1319}, …}: a member a task, as people's own
+// scripts write.
+bool is_by_task(const Json& json) {
+  if (!json.is_object() || json.empty()) return false;
+  return std::ranges::all_of(json.items(), [](const auto& task) {
+    const Json& metrics = task.value();
+    return metrics.is_object() && std::ranges::any_of(metrics.items(), [](const auto& metric) {
+             const MetricKind* kind = metric_kind(metric.key());
+             return metric.value().is_number() && kind != nullptr &&
+                    kind->direction != Direction::kNone;
+           });
+  });
+}
+
+bool is_size(const std::string& name) {
+  static constexpr auto kSizes = std::to_array<std::string_view>(
+      {"n", "num", "count", "total", "total_count", "num_samples", "n_samples"});
+  return std::ranges::find(kSizes, std::string_view(name)) != kSizes.end();
+}
+
+Result<ReportedTable> by_task_table(const Json& json, const std::string& where) {
+  ReportedTable table;
+  table.name = where;
+  ReportedStage& stage = stage_of(table, where, "");
+  for (const auto& [task, metrics] : json.items()) {
+    std::optional<std::int64_t> n;
+    for (const auto& [metric, value] : metrics.items())
+      if (is_size(metric) && value.is_number_integer() && value.get<std::int64_t>() > 0)
+        n = value.get<std::int64_t>();
+    for (const auto& [metric, value] : metrics.items()) {
+      if (is_size(metric) || metric.ends_with("stderr")) continue;
+      if (!value.is_number()) {
+        table.ignored.push_back(fmt::format("/{}/{}: no number", task, metric));
+        continue;
+      }
+      NB_TRY(ReportedCell cell, number_cell(task, value, where));
+      set_metric(cell, metric);
+      cell.n = n;
+      for (const std::string& name : {metric + "_stderr", std::string("stderr")})
+        if (const auto error = metrics.find(name); error != metrics.end() && error->is_number())
+          cell.standard_error = error->get<double>();
+      if (stage.find(cell.task) != nullptr) cell.task += "/" + metric;
       stage.cells.push_back(std::move(cell));
     }
   }
@@ -279,9 +328,10 @@ Result<ReportedTable> any_table(const Json& json, const std::string& where) {
   if (json.is_object() && json.contains(icl) && json.at(icl).is_object())
     return dclm_table(json, where);
   if (is_flat(json)) return flat_table(json, where);
+  if (is_by_task(json)) return by_task_table(json, where);
   return bad_input(
       fmt::format("{}: no table of results: expected \"schema\": \"{}\", lm-eval's \"results\", "
-                  "DCLM's \"eval_metrics\", or an object of numbers by task",
+                  "DCLM's \"eval_metrics\", or an object of numbers by task or metric",
                   where, kSchema));
 }
 

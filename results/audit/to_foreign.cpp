@@ -64,7 +64,9 @@ std::string task_of(const ReportedCell& cell) {
   if (cell.metric.empty()) return cell.task;
   if (cell.task == cell.metric) return {};
   std::string task = cell.task;
-  if (task.ends_with("/" + cell.metric)) task.erase(task.size() - cell.metric.size() - 1);
+  // lm-eval's JSON has "gsm8k/exact_match,strict-match".
+  for (const std::string& end : {"/" + cell.metric, "/" + cell.metric + "," + cell.filter})
+    if (task.ends_with(end)) task.erase(task.size() - end.size());
   if (!cell.filter.empty() && task.ends_with(":" + cell.filter))
     task.erase(task.size() - cell.filter.size() - 1);
   return task;
@@ -76,7 +78,7 @@ ForeignSeries series_of(const ReportedCell& cell) {
   const std::string metric = !cell.metric.empty() && cell.scale != Scale::kComposite ? cell.metric
                              : is_task ? metric::kAccuracy
                                        : "reported";
-  series.name = {task_of(cell), cell.filter, metric};
+  series.name = {task_of(cell), cell.filter == "none" ? "" : cell.filter, metric};
   series.direction = cell.direction;
   if (cell.metric.empty() && cell.scale != Scale::kOther) series.direction = Direction::kHigher;
   settle_metric(series);

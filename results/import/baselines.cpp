@@ -73,47 +73,46 @@ std::string dataset_of(const YAML::Node& benchmark) {
 
 // tools/aisbench.py: the accuracy within `threshold` points, the output's throughput at least
 // `threshold` times the baseline.
-Result<void> take_benchmark(const YAML::Node& benchmark, const fs::path& path, ForeignRun& run,
-                            ForeignBuilder& builder) {
+void take_benchmark(const std::string& key, const YAML::Node& benchmark, const fs::path& path,
+                    ForeignRun& run, ForeignBuilder& builder) {
   const std::string kind = text_of(member(benchmark, "case_type"));
   const auto baseline = number_of(member(benchmark, "baseline"));
   const auto threshold = number_of(member(benchmark, "threshold"));
   const std::string dataset = dataset_of(benchmark);
-  if (!baseline || dataset.empty()) {
+  const bool is_accuracy = kind == "accuracy";
+  if (!baseline || dataset.empty() || (!is_accuracy && kind != "performance")) {
     builder.ignore(
-        fmt::format("{}: a benchmark without a baseline or dataset", at_line(path, benchmark)));
-    return {};
+        fmt::format("{}: benchmark \"{}\" is none of accuracy or performance with a "
+                    "dataset and a baseline",
+                    at_line(path, benchmark), key));
+    return;
   }
-  if (kind == "accuracy") {
-    ForeignSeries& series = builder.series(run, {dataset, "", "accuracy"});
-    if (series.reported && *series.reported != *baseline / kPercent)
-      return bad_input(fmt::format("{}: {} has two baselines", at_line(path, benchmark), dataset));
-    series.reported = *baseline / kPercent;
-    if (threshold) series.tolerance = *threshold / kPercent;
-    return {};
-  }
-  if (kind != "performance") {
-    builder.ignore(fmt::format("{}: case_type \"{}\" of {} is not read", at_line(path, benchmark),
-                               kind, dataset));
-    return {};
-  }
-  ForeignSeries& series = builder.series(run, {dataset, "", "output_throughput"});
-  series.reported = *baseline;
-  series.primary = false;
-  if (threshold) series.tolerance = std::fabs(1 - *threshold) * *baseline;
-  return {};
+  SeriesName name{dataset, "", is_accuracy ? "accuracy" : "output_throughput"};
+  // The same dataset with another length or load.
+  if (std::ranges::find(run.series, name, &ForeignSeries::name) != run.series.end())
+    name.filter = key;
+  ForeignSeries& series = builder.series(run, name);
+  series.reported = is_accuracy ? *baseline / kPercent : *baseline;
+  series.primary = is_accuracy;
+  if (threshold)
+    series.tolerance = is_accuracy ? *threshold / kPercent : std::fabs(1 - *threshold) * *baseline;
 }
 
-Result<void> take_case(const YAML::Node& test, const fs::path& path, ForeignBuilder& builder) {
+void take_case(const YAML::Node& test, const fs::path& path, ForeignBuilder& builder) {
+  const auto benchmarks = members(member(test, "benchmarks"));
   const std::string model = text_of(member(test, "model"));
-  const std::string name = text_of(member(test, "name"));
-  ForeignRun& run =
-      builder.file_run(kOpenCompass, model, "", path, name.empty() ? path.stem().string() : name);
+  std::string name = text_of(member(test, "name"));
+  if (name.empty()) name = path.stem().string();
+  if (benchmarks.empty()) {
+    builder.ignore(
+        fmt::format("{}: case \"{}\" has no benchmarks of its own", path.string(), name));
+    return;
+  }
+  ForeignRun& run = builder.file_run(kOpenCompass, model, "", path, name);
   builder.say(run, "report", "vllm-ascend's baseline");
   if (run.notes.empty()) run.notes.emplace_back(kNote);
-  for (const auto& [key, benchmark] : members(member(test, "benchmarks")))
-    NB_TRY_VOID(take_benchmark(benchmark, path, run, builder));
-  return {};
+  for (const auto& [key, benchmark] : benchmarks)
+    take_benchmark(key, benchmark, path, run, builder);
 }
 
 // The metric at the end of "race-middle_accuracy" and "openai_humaneval_humaneval_pass@1".
@@ -158,14 +157,16 @@ bool is_yaml(const FileHead& head) {
 
 bool is_nightly_baseline(const FileHead& head) {
   if (!is_yaml(head)) return false;
-  for (const std::string_view key : {"test_cases:", "case_type:", "baseline:"})
+  for (const std::string_view key : {"benchmarks:", "case_type:", "baseline:", "model:"})
     if (head.bytes.find(key) == head.bytes.npos) return false;
   return true;
 }
 
 Result<void> read_nightly_baseline(const fs::path& path, ForeignBuilder& builder) {
   return parsed(path, [&](const YAML::Node& root) -> Result<void> {
-    for (const YAML::Node& test : root["test_cases"]) NB_TRY_VOID(take_case(test, path, builder));
+    for (const YAML::Node& test : root["test_cases"]) take_case(test, path, builder);
+    // Of several computers: one case a file.
+    if (!root["test_cases"]) take_case(root, path, builder);
     return {};
   });
 }
@@ -179,7 +180,7 @@ bool is_opencompass_baseline(const FileHead& head) {
     std::string_view line = head.bytes.substr(begin, end - begin);
     begin = end + 1;
     if (end == head.bytes.size() && !head.whole) break;  // cut off
-    if (line.ends_with('\r')) line.remove_suffix(1);
+    while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
     if (line.empty() || line.starts_with('#')) continue;
     if (line.front() != ' ') {
       if (!line.ends_with(':')) return false;

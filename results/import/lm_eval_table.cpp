@@ -228,7 +228,13 @@ class Tables {
   }
 
   void add(const LmEvalRow& row, const Above& above, ForeignRun& run) {
-    if (find(run, row) != nullptr) return;  // the table of groups repeats their rows
+    if (const auto before = std::ranges::find(
+            run.series, SeriesName{row.task, row.filter, row.metric}, &ForeignSeries::name);
+        before != run.series.end()) {
+      // The table of groups repeats their rows, and tells which they are.
+      if (row.is_group) before->must_match.erase("shots");
+      return;
+    }
     ForeignSeries& series = builder_.series(run, {row.task, row.filter, row.metric});
     series.reported = row.value.value;
     series.reported_stderr = row.standard_error;
@@ -292,8 +298,9 @@ Result<void> read_lm_eval_printed(const fs::path& path, ForeignBuilder& builder)
   const auto sections = [&] {  // headings with a table below them
     std::size_t count = 0, next = 0;
     bool is_new = true;
+    Above unused;
     for (const Line& line : lines_of(text)) {
-      is_new = is_new || !heading_in(line.text).empty();
+      is_new = is_new || (!heading_in(line.text).empty() && !take_model_line(line.text, unused));
       for (; next < tables.size() && tables[next].lines.front() <= line.number; ++next) {
         count += is_new ? 1 : 0;
         is_new = false;
@@ -305,11 +312,12 @@ Result<void> read_lm_eval_printed(const fs::path& path, ForeignBuilder& builder)
   Above above;
   std::size_t next = 0;
   for (const Line& line : lines_of(text)) {
+    if (take_model_line(line.text, above)) continue;
     if (const std::string heading = heading_in(line.text); !heading.empty()) {
       above = {};
       above.heading = heading;
-    } else if (!take_model_line(line.text, above)) {
-      if (line.text.find('|') == line.text.npos) take_report_line(line.text, above);
+    } else if (line.text.find('|') == line.text.npos) {
+      take_report_line(line.text, above);
     }
     for (; next < tables.size() && tables[next].lines.front() <= line.number; ++next) {
       std::string label = path.stem().string();

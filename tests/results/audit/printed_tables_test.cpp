@@ -91,6 +91,25 @@ TEST(TablesOfMetrics, ACsvOfMetricsKeepsAllOfThem) {
   EXPECT_EQ(results.ignored, std::vector<std::string>{"line 5: note is \"see below\""});
 }
 
+TEST(TablesOfMetrics, TasksWithSeveralMetricsKeepThemApart) {
+  const auto names = [](std::string_view text) {
+    std::vector<std::string> all;
+    const ForeignResults results = foreign_of(table_from(text));
+    for (const ForeignSeries& one : results.runs.at(0).series)
+      all.push_back(one.name.task + "/" + one.name.metric);
+    return all;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names("task,metric,value\nown,acc,0.5\nown,f1,0.6\nown,loss,2.5\n"),
+            (Names{"own/acc", "own/f1", "own/loss"}));
+  EXPECT_EQ(names(R"({"own": {"accuracy": 0.5, "ppl": 9.5, "n": 100}, "b": {"em": 0.25}})"),
+            (Names{"b/em", "own/accuracy", "own/ppl"}));
+  EXPECT_EQ(names(R"({"results": {"a": {"exact_match,strict-match": 0.5, "acc,none": 0.6}}})"),
+            (Names{"a/acc", "a/exact_match"}));
+  EXPECT_EQ(names("model,MMLU,GSM8K (%),val_bpb\nm,0.71,5.0,0.81\n"),
+            (Names{"mmlu/accuracy", "gsm8k/accuracy", "/val_bpb"}));
+}
+
 TEST(TablesOfMetrics, ScaleIsOfAMetricNotOfACell) {
   const ReportedTable table = table_from(
       "| Benchmark | Metric | GPU | NPU |\n|---|---|---|---|\n| MMLU | acc | 71.2 | 0.9 |\n"

@@ -39,6 +39,7 @@ TEST(LmEvalTable, EveryColumnIsKept) {
   EXPECT_EQ(series_lines(run), (Lines{"gsm8k:flexible-extract/exact_match 0.7847 0",
                                       "gsm8k:strict-match/exact_match 0.7688 0 primary",
                                       "web/word_perplexity 9.677 0 primary"}));
+  EXPECT_EQ(run.series[1].must_match.at("version"), "3");  // stands in the first row alone
   EXPECT_EQ(run.series[0].reported_stderr, .0113);
   EXPECT_EQ(run.series[0].must_match, (std::map<std::string, std::string>{
                                           {"limit", "none"}, {"shots", "5"}, {"version", "3"}}));
@@ -145,6 +146,14 @@ TEST(LmEvalTable, PartsBeforeTheirGroupHaveNone) {
                                   "|inv_mc|N/A|none|0|acc|↑|0.62|±|0.01|\n"
                                   "| - inv_b|0|none|0|acc|↑|0.53|±|0.02|\n");
   for (const ForeignSeries& one : run.series) EXPECT_EQ(one.part_of, "") << one.name.task;
+  EXPECT_EQ(run.series.at(1).must_match.at("shots"), "0");
+  EXPECT_FALSE(only_run(std::string(kHeader) + "| - inv_a|0|none|0|acc|↑|0.44|±|0.02|\n"
+                                               "|inv_mc|N/A|none|0|acc|↑|0.62|±|0.01|\n\n"
+                                               "|Groups|Version|Filter|n-shot|Metric|Value|\n"
+                                               "|---|---|---|---|---|---|\n"
+                                               "|inv_mc|N/A|none|0|acc|0.62|\n")
+                   .series.at(1)
+                   .must_match.contains("shots"));
   EXPECT_EQ(run.series.at(0).name.task, "inv_a");
   EXPECT_FALSE(run.series.at(1).must_match.contains("version"));
 }
