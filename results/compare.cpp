@@ -10,6 +10,7 @@
 #include "results/compare_metrics.hpp"
 #include "results/confounders.hpp"
 #include "results/findings.hpp"
+#include "results/imported_rows.hpp"
 #include "results/metric_names.hpp"
 
 namespace nb {
@@ -64,6 +65,13 @@ void add_curves(RecordPair& pair, std::vector<std::string>& damaged) {
   pair.curves_agree = !pair.departure && !left->steps.empty() && !right->steps.empty();
 }
 
+// Every score of an imported record has its items: then equal files are equal answers.
+bool all_answers_stand_in(const Record& record) {
+  return !record.items.empty() && std::ranges::all_of(record.metrics, [&](const Metric& metric) {
+    return metric.direction == Direction::kNone || record.items.contains(metric.name);
+  });
+}
+
 void add_unknown(const Record& a, const Record& b, Comparison& comparison) {
   for (std::string& sentence : unknown_of(a, b))
     if (std::ranges::find(comparison.unknown, sentence) == comparison.unknown.end())
@@ -81,8 +89,9 @@ RecordPair pair_of(const PairedRecords& paired, Comparison& comparison) {
   pair.incomparable = incomparable_because(a.record, b.record);
   pair.fixed_weights = same_weights(a.record, b.record);
   pair.imported = is_imported(a.record) || is_imported(b.record);
-  // Equal totals are not equal answers.
-  if (pair.imported && a.record.items.empty()) pair.bit_identical = false;
+  // Equal totals are not equal answers, and another file with equal settings is no promise of bits.
+  if (pair.imported) pair.same_key = false;
+  if (pair.imported && !all_answers_stand_in(a.record)) pair.bit_identical = false;
   pair.same_device = a.record.device == b.record.device;
   for (const auto* side : {&a.record, &b.record})
     if (side->status != "ok")
@@ -140,6 +149,7 @@ void add_q_values(Comparison& comparison) {
 void fill(Comparison& comparison, const Pairing& pairing) {
   for (const PairedRecords& paired : pairing.pairs)
     comparison.pairs.push_back(pair_of(paired, comparison));
+  settle_imported(comparison.pairs);
   add_q_values(comparison);
   comparison.seeds = seed_differences(comparison.pairs, pairing.unmatched);
   comparison.unmatched = pairing.unmatched;

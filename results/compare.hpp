@@ -50,6 +50,15 @@ struct MetricDifference {
   std::optional<Interval> interval95;  // of the difference, where pairing gives one
   std::string method;                  // "paired items", "unpaired totals"; empty: none
   bool primary = true;                 // of imported records: its task's headline number
+  // Of imported records (imported_rows.hpp). part_of: the row of the group that holds this one.
+  std::string part_of;
+  bool is_share = false;            // a mean of marks between 0 and 1
+  std::optional<double> tolerance;  // A expects: further on the worse side than this is a failure
+  std::string contradiction;        // why its items or parts may not be judged; empty: nothing
+  std::optional<double> standard_error;  // of the difference, where it has no paired counts
+  std::optional<Interval> interval90;
+  std::optional<double> p_corrected;  // two-sided, Holm over its family
+  std::string gross;  // beyond that bound, which no noise explains: "10 % and .05 nat"
   std::optional<PairedCounts> counts;  // paired items
   std::optional<double> p_two_sided;
   // Benjamini and Hochberg over all paired items of the comparison: for looking around.

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "results/composite_comparison.hpp"
 #include "results/format.hpp"
+#include "results/imported_rows.hpp"
 #include "results/metric_names.hpp"
 #include "results/rl_work.hpp"
 
@@ -15,7 +15,6 @@ namespace nb {
 namespace {
 
 constexpr double kAlpha = 0.05;
-constexpr double kPower80 = 2.801585;  // z(.975) + z(.80)
 
 Shown direction_of(const MetricDifference& row) {
   if (row.direction == Direction::kNone) return Shown::kNothing;
@@ -34,58 +33,6 @@ void add_paired_items(MetricDifference& row, const ItemComparison& items) {
   row.interval95 = newcombe_paired(items.counts);
   row.p_two_sided = mid_p_two_sided(items.counts.only_a, items.counts.only_b);
   row.visible = paired_visible(items.counts);
-}
-
-// The values of an imported row are those of the items that both sides scored.
-void add_imported_items(MetricDifference& row, const ItemComparison& items) {
-  const std::int64_t n = items.counts.n();
-  if (n == 0) {
-    row.difference.reset();
-    row.relative.reset();
-    row.incomparable = true;
-    row.note = "INCOMPARABLE: no item of A is an item of B";
-    return;
-  }
-  row.n = n;
-  row.a = items.mean_a;
-  row.b = items.mean_b;
-  row.difference = items.mean_b - items.mean_a;
-  row.relative.reset();
-  if (items.mean_a != 0) row.relative = *row.difference / std::fabs(items.mean_a);
-  if (!items.fractions) {
-    add_paired_items(row, items);
-  } else {
-    row.method = fmt::format("paired items, fractions; interval of {} bootstrap replicates",
-                             items.bootstrap->replicates);
-    row.interval95 = items.bootstrap->bca95;
-    row.p_two_sided = items.fractions->p_two_sided;
-    row.visible = detectable(items.fractions->standard_error, items.fractions->df);
-  }
-  if (items.only_a > 0 || items.only_b > 0)
-    row.note =
-        fmt::format("{} paired items; {} only in A, {} only in B", n, items.only_a, items.only_b);
-}
-
-// Totals with intervals on both sides and no common items: two independent samples.
-// nullptr: a time of a host, which has no interval.
-void add_totals(MetricDifference& row, const Metric* a, const Metric* b) {
-  if (a == nullptr || b == nullptr || !a->low || !a->high || !b->low || !b->high) return;
-  const double se_a = (*a->high - *a->low) / (2 * kZ95), se_b = (*b->high - *b->low) / (2 * kZ95);
-  const double se = std::sqrt(se_a * se_a + se_b * se_b);
-  if (!(se > 0)) return;
-  constexpr double kNormal = 1e9;  // degrees of freedom
-  row.method = "unpaired totals";
-  row.interval95 = Interval{*row.difference - kZ95 * se, *row.difference + kZ95 * se};
-  row.p_two_sided = 2 * student_t_cdf(-std::fabs(*row.difference) / se, kNormal);
-  row.visible = kPower80 * se;
-}
-
-bool is_primary(const Record& record, const std::string& metric) {
-  const Json& settings = *record.settings;
-  const Json::json_pointer at("/imported/primary");
-  if (!settings.is_object() || !settings.contains(at)) return true;
-  const Json& names = settings.at(at);
-  return std::find(names.begin(), names.end(), Json(metric)) != names.end();
 }
 
 // CORE and ChatCORE, from the paired items of their tasks.
@@ -108,7 +55,7 @@ void judge_row(MetricDifference& row, const RecordPair& pair) {
   if (exact) {
     row.shown = *row.difference == 0 ? Shown::kEqual : direction_of(row);
   } else if (row.clock == Clock::kNone && row.direction != Direction::kNone) {
-    const bool interval = row.interval95 && (pair.fixed_weights || pair.imported);
+    const bool interval = row.interval95 && pair.fixed_weights;
     const bool certain = interval && *row.p_two_sided <= kAlpha &&
                          (row.interval95->low > 0 || row.interval95->high < 0);
     if (certain)
@@ -119,8 +66,7 @@ void judge_row(MetricDifference& row, const RecordPair& pair) {
       row.shown = Shown::kNotShown;
     if (!interval) row.visible.reset();
   }
-  if (!pair.fixed_weights && !pair.imported &&
-      row.counts)  // an item interval says nothing about another training
+  if (!pair.fixed_weights && row.counts)  // an item interval says nothing about another training
     row.method += ", these two checkpoints only";
 }
 
@@ -165,7 +111,6 @@ const Metric* find_in(const std::vector<Metric>& metrics, const std::string& nam
 bool metric_changed(const MetricDifference& row, const RecordPair& pair,
                     const ItemComparison* items) {
   if (!row.difference || *row.difference == 0 || row.clock != Clock::kNone) return false;
-  if (pair.imported) return false;
   if (pair.a->record.kind == "train") return pair.fixed_weights && pair.same_device;
   return items != nullptr && items->identical;
 }
@@ -205,12 +150,12 @@ void add_metrics(RecordPair& pair, std::vector<std::string>& damaged) {
       return one.task == (pair.imported ? row.name : task);
     });
     const bool has_items = items != pair.items.end();
-    if (pair.imported) row.primary = is_primary(a, row.name) && is_primary(b, row.name);
-    if (row.difference && has_items && pair.imported)
-      add_imported_items(row, *items);
-    else if (row.difference && pair.imported)
-      add_totals(row, find_in(a.metrics, row.name), find_in(b.metrics, row.name));
-    else if (row.difference && has_items && row.name == metric::of_task(task, metric::kAccuracy))
+    if (pair.imported) {  // what it shows: settle_imported, once all are there
+      fill_imported_row(row, pair, has_items ? &*items : nullptr, find_in(a.metrics, row.name),
+                        find_in(b.metrics, row.name));
+      continue;
+    }
+    if (row.difference && has_items && row.name == metric::of_task(task, metric::kAccuracy))
       add_paired_items(row, *items);
     else if (row.difference && is_eval && !has_items)
       add_composite(row, pair);

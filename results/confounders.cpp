@@ -141,7 +141,7 @@ struct ProvenanceField {
   const char* category;  // nullptr: no confounder
 };
 constexpr ProvenanceField kProvenance[] = {
-    {"device", "device"}, {"date", nullptr},   {"primary", nullptr},
+    {"device", "device"}, {"date", nullptr},   {"primary", nullptr}, {"series", nullptr},
     {"model", "model"},   {"version", "code"}, {"harness", "code"},
 };
 

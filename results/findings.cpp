@@ -85,6 +85,25 @@ void add_same_key(const Comparison& comparison, std::vector<std::string>& findin
       nodes_text(where)));
 }
 
+// Totals and items of a file that contradict each other: nothing of that score is judged.
+void add_contradictions(const Comparison& comparison, std::vector<std::string>& findings) {
+  for (const RecordPair& pair : comparison.pairs) {
+    std::size_t more = 0;
+    const MetricDifference* first = nullptr;
+    for (const MetricDifference& row : pair.metrics) {
+      if (row.contradiction.empty()) continue;
+      if (first == nullptr)
+        first = &row;
+      else
+        ++more;
+    }
+    if (first == nullptr) continue;
+    findings.push_back(fmt::format("{} of {} cannot be judged: {}{}", first->name,
+                                   describe(pair.a->record), first->contradiction,
+                                   more > 0 ? fmt::format("; {} more like it", more) : ""));
+  }
+}
+
 }  // namespace
 
 std::string nodes_text(const std::vector<const Record*>& records) {
@@ -110,6 +129,7 @@ std::string nodes_text(const std::vector<const Record*>& records) {
 
 std::vector<std::string> findings_of(const Comparison& comparison) {
   std::vector<std::string> findings;
+  add_contradictions(comparison, findings);
   add_same_key(comparison, findings);
   add_changed_metrics(comparison, findings);
   add_rescored(comparison, findings);

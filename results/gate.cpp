@@ -199,13 +199,8 @@ void judge_metric(Gate& gate, const RecordPair& pair, const Metric& a) {
   }
 }
 
-void take(Gate& gate, ImportedVerdicts judged) {
-  std::ranges::move(judged.verdicts, std::back_inserter(gate.result.verdicts));
-  std::ranges::move(judged.items, std::back_inserter(gate.items));
-  std::ranges::move(judged.notes, std::back_inserter(gate.result.notes));
-}
-
-void judge_pair(Gate& gate, const RecordPair& pair) {
+// imported: takes the pairs that are judged together, later.
+void judge_pair(Gate& gate, const RecordPair& pair, std::vector<const RecordPair*>& imported) {
   const Record &old = pair.a->record, &fresh = pair.b->record;
   const std::string where = describe(old);
   if (!pair.note.empty()) gate.result.notes.push_back(pair.note);
@@ -216,7 +211,7 @@ void judge_pair(Gate& gate, const RecordPair& pair) {
     return gate.add("", where, Verdict::kError, "record",
                     "the candidate's node failed: " + fresh.error);
   if (!items_intact(gate, pair)) return;
-  if (pair.imported) return take(gate, judge_imported(pair, gate.policy));
+  if (pair.imported) return imported.push_back(&pair);
   if (pair.bit_identical) return gate.add("", where, Verdict::kPass, "identical", "bit-identical");
   if (!pair.incomparable.empty())
     return gate.add("", where, Verdict::kIncomparable, "record", pair.incomparable);
@@ -332,7 +327,11 @@ GateResult gate(const Comparison& comparison, const GatePolicy& policy,
   if (comparison.pairs.empty() && comparison.unmatched.empty() && comparison.only_a.empty())
     gate.add("", "baseline", Verdict::kError, "record",
              comparison.label_a + ": has no records to judge against");
-  for (const RecordPair& pair : comparison.pairs) judge_pair(gate, pair);
+  std::vector<const RecordPair*> imported;
+  for (const RecordPair& pair : comparison.pairs) judge_pair(gate, pair, imported);
+  ImportedVerdicts judged = judge_imported(imported, policy);
+  std::ranges::move(judged.verdicts, std::back_inserter(gate.result.verdicts));
+  std::ranges::move(judged.notes, std::back_inserter(gate.result.notes));
   for (const UnmatchedSeeds& nodes : comparison.unmatched) judge_unmatched(gate, nodes);
   for (const StoredRecord* stored : comparison.only_a)
     gate.add("", describe(stored->record), Verdict::kError, "record",

@@ -1,11 +1,16 @@
 #include "results/gate_imported.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "results/format.hpp"
+#include "results/gross_change.hpp"
+#include "results/imported_rows.hpp"
+#include "results/metric_names.hpp"
 
 namespace nb {
 namespace {
@@ -13,15 +18,39 @@ namespace {
 constexpr double kErrorShareLimit = 0.005;  // as for records of ours
 
 struct Row {
+  const RecordPair& pair;
   const MetricDifference& difference;
   const ItemComparison* items;  // nullptr: totals
+  ScoreFamily family;
+  std::optional<double> worse_holm = {}, better_holm = {};
 };
 
-double margin_of(const GatePolicy& policy, const std::string& task, std::int64_t n) {
-  if (const auto at = policy.margins.find(task); at != policy.margins.end()) return at->second;
+// The largest loss that still passes, in the metric's unit, and why it is that wide.
+struct Margin {
+  double value = 0;
+  std::string note;
+};
+
+// One point of 100 for shares (as for our own scores), and what is alike for other scales.
+double smallest_margin(const MetricDifference& row) {
+  if (row.is_share || row.unit == "1" || row.unit == "ratio") return 0.01;
+  if (row.unit == "point") return 1;
+  if (row.unit == "nat" || row.unit == "bit/byte") return 0.005;
+  return 0.01 * std::fabs(*row.a);
+}
+
+Margin margin_of(const GatePolicy& policy, const MetricDifference& row) {
+  const std::string task = task_of_metric(row.name);
+  for (const std::string& key : {row.name, task})
+    if (const auto at = policy.margins.find(key); at != policy.margins.end())
+      return {at->second, ""};
+  const double least = smallest_margin(row);
+  if (!row.is_share && !row.counts) return {least, ""};
   const auto card = policy.card_discordance.find(task);
-  return accuracy_margin(std::max<std::int64_t>(n, 1),
-                         card == policy.card_discordance.end() ? 0 : card->second);
+  const double discordance = card == policy.card_discordance.end() ? 0 : card->second;
+  if (row.n <= 0) return {least, "the number of items is not said, so the margin is the least"};
+  // Half of the scale at most: of ten items a margin of 6/n would pass anything.
+  return {std::min(accuracy_margin(row.n, discordance), 0.5), ""};
 }
 
 bool is_gated(const GatePolicy& policy, const MetricDifference& row) {
@@ -34,6 +63,7 @@ bool is_gated(const GatePolicy& policy, const MetricDifference& row) {
 std::string refusal(const Row& row, Verdict& verdict) {
   verdict = Verdict::kIncomparable;
   if (row.difference.incomparable) return row.difference.note;
+  if (!row.difference.contradiction.empty()) return row.difference.contradiction;
   if (row.items == nullptr) {
     if (row.difference.difference) return {};
     verdict = Verdict::kError;
@@ -62,90 +92,226 @@ std::string refusal(const Row& row, Verdict& verdict) {
   return {};
 }
 
-// Fractions and totals: a difference with its standard error.
-void judge_mean(TaskVerdict& v, const MetricDifference& row, double standard_error, double df,
-                std::size_t family, const GatePolicy& policy) {
-  const double sign = row.direction == Direction::kLower ? -1 : 1;
-  const double better = sign * *row.difference, tests = static_cast<double>(family);
-  const double t = better / standard_error;
-  v.p_worse = student_t_cdf(t, df);
-  v.p_worse_holm = std::min(1.0, tests * *v.p_worse);
-  v.p_better_holm = std::min(1.0, tests * student_t_cdf(-t, df));
-  v.low90 = better - student_t_quantile(.95, df) * standard_error;
-  v.interval95 = row.interval95;
-  v.margin = margin_of(policy, task_of_metric(row.name), row.n);
-  v.mde80 = row.visible;
-  v.uncalibrated = true;
-  const std::string see = row.visible ? rounded_value(*row.visible, row.unit) : "";
-  if (*v.p_worse_holm <= policy.alpha && better <= -*v.margin / 2) {
+std::string evidence_of(const TaskVerdict& v, const MetricDifference& row) {
+  if (row.counts)
+    return fmt::format(
+        "{} of {} answers lost, {} won; {:+.2f} pp (margin {:.2f} pp, one-sided p {} "
+        "corrected)",
+        row.counts->only_a, row.counts->n(), row.counts->only_b, 100 * *row.difference,
+        100 * *v.margin, p_text(*v.p_worse_holm));
+  return fmt::format("{} ({}; margin {}, one-sided p {} corrected)",
+                     signed_text(*row.difference, row.unit), row.method,
+                     rounded_value(*v.margin, row.unit), p_text(*v.p_worse_holm));
+}
+
+// A difference whose chance is known.
+void judge_chance(TaskVerdict& v, const Row& row, const GatePolicy& policy, double alpha) {
+  const MetricDifference& d = row.difference;
+  const double sign = d.direction == Direction::kLower ? -1 : 1;
+  const double better = sign * *d.difference;
+  const Margin margin = margin_of(policy, d);
+  v.counts = d.counts;
+  v.interval95 = d.interval95;
+  v.p_worse = p_worse_of(d, policy.exact_test);
+  v.p_worse_holm = row.worse_holm;
+  v.p_better_holm = row.better_holm;
+  v.margin = margin.value;
+  v.mde80 = d.visible;
+  v.low90 = better;
+  if (d.interval90) v.low90 = sign > 0 ? d.interval90->low : -d.interval90->high;
+  v.uncalibrated = !policy.card_discordance.contains(task_of_metric(d.name));
+  const std::string evidence = evidence_of(v, d);
+  const auto with_note = [&](std::string text) {
+    return margin.note.empty() ? text : text + "; " + margin.note;
+  };
+  if (*v.p_worse_holm <= alpha && better <= -margin.value / 2) {
     v.verdict = Verdict::kRegressed;
+    v.reason = with_note(evidence);
+  } else if (d.shown == Shown::kWorse || *v.p_worse_holm <= alpha) {
+    v.verdict = Verdict::kInconclusive;
     v.reason =
-        fmt::format("{} worse beyond chance ({}), p {}", signed_text(*row.difference, row.unit),
-                    row.method, p_text(*v.p_worse_holm));
-  } else if (*v.low90 > -*v.margin) {
-    v.verdict = *v.p_better_holm <= policy.alpha ? Verdict::kImproved : Verdict::kPass;
-    v.reason = fmt::format("not worse by {} ({})", rounded_value(*v.margin, row.unit), row.method);
+        with_note("can't tell: worse beyond chance, but by less than half the margin: " + evidence);
+  } else if (d.shown == Shown::kBetter && *v.p_better_holm <= alpha) {
+    v.verdict = Verdict::kImproved;
+    v.reason = with_note(evidence + "; accept as a new baseline?");
+  } else if (*v.low90 > -margin.value || (*d.difference == 0 && row.items == nullptr)) {
+    v.verdict = Verdict::kPass;
+    v.reason =
+        *d.difference == 0 ? "equal totals" : with_note("not worse by the margin: " + evidence);
   } else {
     v.verdict = Verdict::kInconclusive;
-    v.reason = fmt::format("can't tell: {} ({}); detectable difference (80 % power) {}",
-                           signed_text(*row.difference, row.unit), row.method, see);
+    v.reason =
+        with_note(fmt::format("can't tell: {}; detectable difference (80 % power) {}", evidence,
+                              d.visible ? rounded_value(*d.visible, d.unit) : "—"));
   }
+}
+
+// An expectation's own limit.
+void judge_tolerance(TaskVerdict& v, const MetricDifference& d) {
+  const double sign = d.direction == Direction::kLower ? -1 : 1;
+  v.margin = d.tolerance;
+  v.interval95 = d.interval95;
+  const bool is_within = sign * *d.difference >= -*d.tolerance;
+  v.verdict = is_within ? Verdict::kPass : Verdict::kRegressed;
+  v.reason = fmt::format("{}: {} the {} that the baseline itself allows",
+                         signed_text(*d.difference, d.unit), is_within ? "within" : "beyond",
+                         rounded_value(*d.tolerance, d.unit));
+}
+
+// Totals without items or standard errors.
+void judge_gross(TaskVerdict& v, const MetricDifference& d) {
+  const double sign = d.direction == Direction::kLower ? -1 : 1;
+  const auto gross = gross_change(*d.a, *d.b, d.unit, d.is_share);
+  const std::string change =
+      fmt::format("{} → {} ({})", value_text(*d.a, d.unit), value_text(*d.b, d.unit),
+                  signed_text(*d.difference, d.unit));
+  if (*d.difference == 0) {
+    v.verdict = Verdict::kPass;
+    v.reason = "equal totals";
+  } else if (d.gross.empty()) {
+    v.verdict = Verdict::kInconclusive;
+    v.reason = fmt::format("can't tell: {}: totals without n or standard error{}; give the items",
+                           change, gross ? ", within " + gross->bound : "");
+  } else {
+    const bool is_worse = sign * *d.difference < 0;
+    v.verdict = is_worse ? Verdict::kRegressed : Verdict::kImproved;
+    v.reason = fmt::format("{}, beyond {}: no noise does that", change, d.gross);
+  }
+}
+
+TaskVerdict judged(const Row& row, const GatePolicy& policy, double alpha) {
+  const MetricDifference& d = row.difference;
+  TaskVerdict v;
+  v.metric = d.name;
+  v.where = describe(row.pair.a->record);
+  v.a = d.a;
+  v.b = d.b;
+  v.difference = d.difference;
+  v.test = row.items != nullptr ? "items" : "totals";
+  v.reason = refusal(row, v.verdict);
+  if (!v.reason.empty()) {
+    v.test = "record";
+  } else if (row.items != nullptr && row.items->identical) {
+    v.verdict = Verdict::kPass;
+    v.test = "identical";
+    v.reason = "equal answer by answer";
+  } else if (d.tolerance) {
+    judge_tolerance(v, d);
+  } else if (row.worse_holm) {
+    judge_chance(v, row, policy, alpha);
+  } else if (row.items != nullptr && *d.difference == 0) {
+    v.verdict = Verdict::kPass;
+    v.reason = "equal marks of all items";
+  } else {
+    judge_gross(v, d);
+  }
+  return v;
+}
+
+void correct(std::vector<Row>& rows, ScoreFamily family, bool exact) {
+  std::vector<Row*> tested;
+  std::vector<double> worse, better;
+  for (Row& row : rows) {
+    if (row.family != family || !row.difference.p_two_sided || !row.difference.difference) continue;
+    tested.push_back(&row);
+    worse.push_back(p_worse_of(row.difference, exact));
+    better.push_back(p_better_of(row.difference, exact));
+  }
+  const auto worse_holm = holm(worse), better_holm = holm(better);
+  for (std::size_t i = 0; i < tested.size(); ++i) {
+    tested[i]->worse_holm = worse_holm[i];
+    tested[i]->better_holm = better_holm[i];
+  }
+}
+
+// Speed and memory of a real machine, measured once: gross changes alone.
+void judge_cost(const RecordPair& pair, const MetricDifference& row, ImportedVerdicts& result) {
+  if (!row.difference || row.direction == Direction::kNone || *row.difference == 0) return;
+  const auto gross = gross_change(*row.a, *row.b, row.unit, false);
+  const std::string where = describe(pair.a->record);
+  const std::string change =
+      fmt::format("{} → {}", value_text(*row.a, row.unit), value_text(*row.b, row.unit));
+  const bool is_worse = (*row.difference < 0) == (row.direction == Direction::kHigher);
+  if (gross && gross->is_beyond && is_worse) {
+    TaskVerdict v;
+    v.metric = row.name;
+    v.where = where;
+    v.a = row.a;
+    v.b = row.b;
+    v.difference = row.difference;
+    v.test = "totals";
+    v.verdict = Verdict::kRegressed;
+    v.reason = fmt::format("{} on the device's clock, worse by more than {}", change, gross->bound);
+    result.verdicts.push_back(std::move(v));
+  } else {
+    result.notes.push_back(fmt::format("{} of {}: {}, measured once{}; not judged", row.name, where,
+                                       change,
+                                       gross && !is_worse ? ""
+                                       : gross            ? ", within " + gross->bound
+                                                          : ""));
+  }
+}
+
+std::vector<Row> rows_of(const std::vector<const RecordPair*>& pairs, const GatePolicy& policy,
+                         ImportedVerdicts& result) {
+  std::vector<Row> rows;
+  for (const RecordPair* pair : pairs)
+    for (const MetricDifference& row : pair->metrics) {
+      const std::string where = describe(pair->a->record);
+      if (row.clock != Clock::kNone) {
+        judge_cost(*pair, row, result);
+        continue;
+      }
+      if (!row.a && row.note == "only in B") {
+        if (row.primary && row.part_of.empty())
+          result.notes.push_back(fmt::format("new, no baseline: {} of {}", row.name, where));
+        continue;
+      }
+      if (row.direction == Direction::kNone) {
+        if (row.difference && *row.difference != 0)
+          result.notes.push_back(fmt::format(
+              "{} of {}: which way is better is not said; not judged (--higher or --lower {})",
+              row.name, where, row.name.substr(row.name.rfind('/') + 1)));
+        continue;
+      }
+      if (!is_gated(policy, row)) {
+        result.notes.push_back(fmt::format(
+            "{} of {}: not in the declared family, shown but not judged", row.name, where));
+        continue;
+      }
+      const auto items = std::find_if(pair->items.begin(), pair->items.end(),
+                                      [&](const auto& one) { return one.task == row.name; });
+      const ScoreFamily family = !row.primary          ? ScoreFamily::kBeside
+                                 : row.part_of.empty() ? ScoreFamily::kHeadline
+                                                       : ScoreFamily::kParts;
+      rows.push_back({*pair, row, items == pair->items.end() ? nullptr : &*items, family});
+    }
+  return rows;
 }
 
 }  // namespace
 
-ImportedVerdicts judge_imported(const RecordPair& pair, const GatePolicy& policy) {
+ImportedVerdicts judge_imported(const std::vector<const RecordPair*>& pairs,
+                                const GatePolicy& policy) {
   ImportedVerdicts result;
-  const std::string where = describe(pair.a->record);
-  std::vector<Row> rows;
-  for (const MetricDifference& row : pair.metrics) {
-    const bool is_score = row.clock == Clock::kNone && row.direction != Direction::kNone;
-    if (!is_score || !row.primary) continue;
-    if (!row.a && row.note == "only in B") {
-      result.notes.push_back(fmt::format("new, no baseline: {} of {}", row.name, where));
-      continue;
-    }
-    if (!is_gated(policy, row)) {
-      result.notes.push_back(fmt::format(
-          "{} of {}: not in the declared family, shown but not judged", row.name, where));
-      continue;
-    }
-    const auto items = std::find_if(pair.items.begin(), pair.items.end(),
-                                    [&](const auto& one) { return one.task == row.name; });
-    rows.push_back({row, items == pair.items.end() ? nullptr : &*items});
+  std::vector<Row> rows = rows_of(pairs, policy, result);
+  constexpr std::array kFamilies = {ScoreFamily::kHeadline, ScoreFamily::kParts,
+                                    ScoreFamily::kBeside};
+  double families = 0;
+  for (const ScoreFamily family : kFamilies) {
+    correct(rows, family, policy.exact_test);
+    families += std::ranges::any_of(
+        rows, [&](const Row& row) { return row.family == family && row.worse_holm; });
   }
+  const double alpha = policy.alpha / std::max(families, 1.0);
   for (const Row& row : rows) {
-    const MetricDifference& difference = row.difference;
-    TaskVerdict v;
-    v.metric = difference.name;
-    v.where = where;
-    v.a = difference.a;
-    v.b = difference.b;
-    v.difference = difference.difference;
-    v.test = row.items != nullptr ? "items" : "totals";
-    v.reason = refusal(row, v.verdict);
-    if (!v.reason.empty()) {
-      v.test = "record";
-    } else if (row.items != nullptr && row.items->identical) {
-      v.verdict = Verdict::kPass;
-      v.test = "identical";
-      v.reason = "equal answer by answer";
-    } else if (row.items != nullptr && !row.items->fractions) {
-      result.items.push_back({std::move(v), task_of_metric(difference.name), row.items->counts});
+    TaskVerdict v = judged(row, policy, alpha);
+    // Subjects and second metrics are no checks of their own: only what is surely worse is said.
+    const bool is_refused = v.verdict == Verdict::kIncomparable || v.verdict == Verdict::kError;
+    const bool is_worse = v.verdict == Verdict::kRegressed || row.difference.shown == Shown::kWorse;
+    if (row.family == ScoreFamily::kBeside && !is_worse && row.difference.contradiction.empty())
       continue;
-    } else if (row.items != nullptr && row.items->fractions->standard_error > 0) {
-      const MeanTest& test = *row.items->fractions;
-      judge_mean(v, difference, test.standard_error, test.df, rows.size(), policy);
-    } else if (*difference.difference == 0 && row.items != nullptr) {
-      v.verdict = Verdict::kPass;
-      v.reason = "equal marks of all items";
-    } else if (difference.interval95) {
-      const double se = (difference.interval95->high - difference.interval95->low) / (2 * kZ95);
-      judge_mean(v, difference, se, 1e9, rows.size(), policy);
-    } else {
-      v.verdict = Verdict::kInconclusive;
-      v.reason = "can't tell: totals without n or standard error; give the items";
-    }
+    if (row.family == ScoreFamily::kParts && !is_worse && !is_refused) continue;
     result.verdicts.push_back(std::move(v));
   }
   return result;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "results/format.hpp"
+#include "results/imported_rows.hpp"
 #include "results/metric_names.hpp"
 
 namespace nb {
@@ -23,15 +24,27 @@ struct Score {
   double difference = 0;
   std::optional<Interval> interval;
   std::optional<double> p, visible;
-  bool equal = false;    // answer by answer
-  bool partial = false;  // items of a side have no partner
+  bool equal = false;               // answer by answer
+  bool partial = false;             // items of a side have no partner
+  bool equal_total = false;         // without items
+  std::optional<Shown> shown = {};  // of imported scores: settled with their family
+  std::string gross = {};           // beyond that bound, no noise known
   bool better() const { return (difference > 0) == (direction == Direction::kHigher); }
 };
 
 bool is_score(const MetricDifference& row, const RecordPair& pair) {
-  if (row.clock != Clock::kNone || row.direction == Direction::kNone || !row.primary) return false;
+  if (row.clock != Clock::kNone || row.direction == Direction::kNone) return false;
   if (!row.difference || pair.a->record.kind != "eval") return false;
-  return row.p_two_sided.has_value() || *row.difference == 0 || pair.imported;
+  if (!pair.imported) return row.p_two_sided.has_value() || *row.difference == 0;
+  // Parts of a group and second metrics count where they differ beyond chance.
+  return family_of(row) == ScoreFamily::kHeadline || row.shown == Shown::kWorse ||
+         row.shown == Shown::kBetter;
+}
+
+// Every mark alike, not only right and wrong.
+bool has_equal_marks(const ItemComparison& items) {
+  return items.error.empty() && items.changed == 0 && items.mean_a == items.mean_b &&
+         !(items.fractions && items.fractions->standard_error > 0);
 }
 
 std::string place_of(const Comparison& comparison, const RecordPair& pair) {
@@ -50,24 +63,35 @@ std::vector<Score> scores_of(const Comparison& comparison) {
       const auto items = std::find_if(pair.items.begin(), pair.items.end(), [&](const auto& one) {
         return one.task == row.name || row.name == metric::of_task(one.task, metric::kAccuracy);
       });
-      const bool equal = items != pair.items.end() && items->error.empty() && items->changed == 0;
-      if (!pair.imported && items == pair.items.end()) continue;  // follows from scored items
-      scores.push_back({row.name + place_of(comparison, pair), row.unit, row.direction,
-                        *row.difference, row.interval95, row.p_two_sided, row.visible, equal,
-                        items != pair.items.end() && (items->only_a > 0 || items->only_b > 0)});
+      const bool has_items = items != pair.items.end();
+      if (!pair.imported && !has_items) continue;  // follows from scored items
+      Score score{row.name + place_of(comparison, pair),
+                  row.unit,
+                  row.direction,
+                  *row.difference,
+                  row.interval95,
+                  row.p_two_sided,
+                  row.visible,
+                  has_items && has_equal_marks(*items),
+                  has_items && (items->only_a > 0 || items->only_b > 0)};
+      score.equal_total = !has_items && *row.difference == 0;
+      if (pair.imported) score.shown = row.shown;
+      score.gross = row.gross;
+      scores.push_back(std::move(score));
     }
   }
   for (const SeedDifference& seed : comparison.seeds) {
     if (!seed.test || seed.all_fixed || seed.direction == Direction::kNone) continue;
     scores.push_back({seed.metrics.front() + " of " + seed.group, seed.unit, seed.direction,
                       seed.test->difference, seed.test->interval95, seed.test->p_two_sided,
-                      seed.visible(), false, false});
+                      seed.visible()});
   }
   return scores;
 }
 
 std::string score_text(const Score& score) {
   std::string text = fmt::format("{} {}", score.name, plain_signed(score.difference, score.unit));
+  if (!score.gross.empty()) return text + fmt::format(" (beyond {})", score.gross);
   if (score.interval) text += fmt::format(" (95 % {})", interval_text(*score.interval, score.unit));
   return text;
 }
@@ -109,18 +133,23 @@ std::string headline(const Comparison& comparison) {
   if (scores.empty()) return {};
   std::vector<double> p;
   for (const Score& score : scores)
-    if (score.p) p.push_back(*score.p);
+    if (score.p && !score.shown) p.push_back(*score.p);
   const std::vector<double> adjusted = holm(p);
   std::vector<Score> worse, better, open;
-  std::size_t equal = 0, partly_equal = 0, untested = 0, at = 0;
+  std::size_t equal = 0, partly_equal = 0, equal_totals = 0, untested = 0, at = 0;
   for (const Score& score : scores) {
-    const double corrected = score.p ? adjusted[at++] : 1;
+    const double corrected = score.p && !score.shown ? adjusted[at++] : 1;
+    const bool differs = score.shown
+                             ? *score.shown == Shown::kBetter || *score.shown == Shown::kWorse
+                             : score.p && corrected <= kAlpha;
     if (score.equal)
       ++(score.partial ? partly_equal : equal);
+    else if (differs)
+      (score.better() ? better : worse).push_back(score);
+    else if (score.equal_total)
+      ++equal_totals;
     else if (!score.p)
       ++untested;
-    else if (corrected <= kAlpha)
-      (score.better() ? better : worse).push_back(score);
     else
       open.push_back(score);
   }
@@ -135,6 +164,8 @@ std::string headline(const Comparison& comparison) {
   if (partly_equal > 0)
     parts.push_back(fmt::format("{} equal answer by answer on the items that both sides have",
                                 plural(partly_equal, "score")));
+  if (equal_totals > 0)
+    parts.push_back(fmt::format("{} with equal totals", plural(equal_totals, "score")));
   if (untested > 0)
     parts.push_back(fmt::format("{} without items or standard errors: nothing can be said of {}",
                                 plural(untested, "score"), untested == 1 ? "it" : "them"));

@@ -10,6 +10,7 @@
 #include "harness/base/check.hpp"
 #include "harness/base/hash.hpp"
 #include "results/import/any_foreign.hpp"
+#include "results/import/complete.hpp"
 #include "results/stats.hpp"
 #include "results/stored_items.hpp"
 
@@ -71,6 +72,21 @@ Metric metric_of(const ForeignSeries& series, const std::string& name,
   return metric;
 }
 
+// What a comparison must know of a series beside its value: imported_rows.cpp reads it.
+Json facts_of(const ForeignSeries& series, const ForeignRun& run) {
+  Json facts = Json::object();
+  if (series.is_share) facts["share"] = true;
+  if (series.items.empty() && series.reported_stderr && *series.reported_stderr > 0)
+    facts["standard_error"] = *series.reported_stderr;
+  if (series.tolerance) facts["tolerance"] = *series.tolerance;
+  if (!series.contradiction.empty()) facts["contradiction"] = series.contradiction;
+  for (const ForeignSeries& group : run.series)  // the group's row of the same metric
+    if (!series.part_of.empty() && group.name.task == series.part_of &&
+        group.name.metric == series.name.metric && group.name.filter == series.name.filter)
+      facts["part_of"] = item_key(group.name);
+  return facts;
+}
+
 Json settings_of(const ForeignRun& run) {
   Json imported = {{"harness", run.harness}, {"model", run.model}};
   if (!run.stage.empty()) imported["stage"] = run.stage;
@@ -78,8 +94,10 @@ Json settings_of(const ForeignRun& run) {
   imported["primary"] = Json::array();
   for (const ForeignSeries& series : run.series) {
     if (series.primary) imported["primary"].push_back(item_key(series.name));
-    if (series.tolerance) imported["tolerances"][item_key(series.name)] = *series.tolerance;
   }
+  for (const ForeignSeries& series : run.series)
+    if (Json facts = facts_of(series, run); !facts.empty())
+      imported["series"][item_key(series.name)] = std::move(facts);
   return {{"imported", imported}};
 }
 
@@ -160,6 +178,7 @@ RunRecords records_of(ForeignResults results) {
   records.path = results.path;
   std::vector<std::pair<std::string, std::string>> said;  // record, sentence
   for (ForeignRun& run : results.runs) {
+    complete_totals(run);
     records.records.push_back(record_of(run, results.path, records.notes));
     for (const std::string& note : run.notes)
       said.emplace_back(records.records.back().record.name, note);
