@@ -33,7 +33,7 @@ struct Margin {
 
 // One point of 100 for shares (as for our own scores), and what is alike for other scales.
 double smallest_margin(const MetricDifference& row) {
-  if (row.is_share || row.unit == "1" || row.unit == "ratio") return 0.01;
+  if (row.is_share || row.unit == "1" || row.unit == "error ratio") return 0.01;
   if (row.unit == "point") return 1;
   if (row.unit == "nat" || row.unit == "bit/byte") return 0.005;
   return 0.01 * std::fabs(*row.a);

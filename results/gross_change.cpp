@@ -23,7 +23,7 @@ constexpr auto kBounds = std::to_array<Bound>({
     {"nat", .1, .05},
     {"bit/byte", .1, .02},
     {"perplexity", .1, .05},  // .1 nat a token
-    {"ratio", .25, .03},
+    {"error ratio", .25, .03},
     {"point", .25, 5},
     {"count", .5, 10},
     {"s", .25, 0},
@@ -52,7 +52,9 @@ std::optional<GrossChange> gross_change(double a, double b, std::string_view uni
   GrossChange gross;
   gross.is_beyond = change > bound->relative * least && change > bound->absolute;
   gross.bound = fmt::format("{:g} %", 100 * bound->relative);
-  if (bound->absolute > 0) gross.bound += fmt::format(" and {:g} {}", bound->absolute, bound->unit);
+  if (bound->absolute > 0)
+    gross.bound += fmt::format(" and {:g}{}", bound->absolute,
+                               bound->unit == "count" ? "" : fmt::format(" {}", bound->unit));
   return gross;
 }
 

@@ -105,7 +105,7 @@ std::string_view unit_of(Quantity quantity) {
     case Quantity::kPoints:
       return "point";
     case Quantity::kErrorRatio:
-      return "ratio";
+      return "error ratio";
     case Quantity::kNats:
       return "nat";
     case Quantity::kBitsPerByte:

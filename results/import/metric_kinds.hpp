@@ -26,7 +26,7 @@ enum class Quantity {
   kMilliseconds,
   kPerSecond,  // rates: tokens, samples or requests a second
 };
-// What a Metric of that quantity has as its unit: "1", "point", "ratio", "nat", "bit/byte",
+// What a Metric of that quantity has as its unit: "1", "point", "error ratio", "nat", "bit/byte",
 // "perplexity", "count", "s", "ms", "1/s".
 std::string_view unit_of(Quantity quantity);
 
