@@ -26,8 +26,8 @@ constexpr auto kRules = std::to_array<AuditRule>({
     {"A04", "do numbers that determine each other agree?", kFail, check_identities},
     {"A05", "is the time what tokens and rate give?", kFail, check_times},
     {"A06", "is the gain from more cards possible?", kWarn, check_scaling},
-    {"A07", "is the rate a plausible share of the device's peak?", kWarn, check_mfu},
-    {"A08", "is the memory what such a training needs?", kWarn, check_memory},
+    {"A07", "is the rate a plausible share of the device's peak?", kFail, check_mfu},
+    {"A08", "is the memory what the card has and such a training needs?", kFail, check_memory},
     {"A09", "do speed-up and time saved agree?", kFail, check_time_saved},
     {"A10", "are tokens per parameter what is claimed?", kFail, check_token_ratio},
     {"A11", "does the batch divide over sequences and cards?", kFail, check_divisibility},
@@ -43,6 +43,9 @@ constexpr auto kRules = std::to_array<AuditRule>({
     {"A21", "is the number of items said?", kInfo, check_sizes},
     {"A22", "is CORE compared with an estimate of it?", kFail, check_estimates},
     {"A23", "do sources contradict each other?", kWarn, check_statements},
+    {"A24", "does a line stand twice?", kFail, check_repetitions},
+    {"A25", "is a standard error what n gives?", kFail, check_errors},
+    {"A26", "is a loss called an accuracy?", kWarn, check_losses},
 });
 
 std::string counts_text(const Audit& audit) {
@@ -111,7 +114,8 @@ bool Audit::has(Severity severity) const {
 
 Audit audited(ReportedTable table, bool is_baseline) {
   Audit audit;
-  for (const AuditRule& rule : kRules) rule.check(table, audit.findings);
+  const ReportedTable judged = with_stages(table);
+  for (const AuditRule& rule : kRules) rule.check(judged, audit.findings);
   if (is_baseline)
     for (Finding& finding : audit.findings)
       if (finding.rule == "A13") {

@@ -1,4 +1,4 @@
-// Can a published table be true at all? The rules A01 to A23, one function each, over a table of
+// Can a published table be true at all? The rules A01 to A26, one function each, over a table of
 // reported results (table.hpp). A rule says what was found and what would make it true; it says
 // "not reproducible as k/n", never that somebody invented a number: an aggregation that nobody
 // described may exist.
@@ -51,28 +51,32 @@ std::string audit_text(const Audit& audit, bool hides_info);
 Json audit_json(std::span<const Audit> audits);  // schema "npubench.audit/1"
 
 // The rules, by file.
-void check_aggregates(const ReportedTable&, std::vector<Finding>&);    // A01
-void check_granularity(const ReportedTable&, std::vector<Finding>&);   // A02
-void check_below_chance(const ReportedTable&, std::vector<Finding>&);  // A03
-void check_identities(const ReportedTable&, std::vector<Finding>&);    // A04
-void check_times(const ReportedTable&, std::vector<Finding>&);         // A05
-void check_scaling(const ReportedTable&, std::vector<Finding>&);       // A06
-void check_mfu(const ReportedTable&, std::vector<Finding>&);           // A07
-void check_memory(const ReportedTable&, std::vector<Finding>&);        // A08
-void check_time_saved(const ReportedTable&, std::vector<Finding>&);    // A09
-void check_token_ratio(const ReportedTable&, std::vector<Finding>&);   // A10
-void check_divisibility(const ReportedTable&, std::vector<Finding>&);  // A11
-void check_step_counts(const ReportedTable&, std::vector<Finding>&);   // A12
-void check_provenance(const ReportedTable&, std::vector<Finding>&);    // A13
-void check_placeholders(const ReportedTable&, std::vector<Finding>&);  // A14
-void check_task_sets(const ReportedTable&, std::vector<Finding>&);     // A15
-void check_confounders(const ReportedTable&, std::vector<Finding>&);   // A16
-void check_retention(const ReportedTable&, std::vector<Finding>&);     // A17
-void check_claim_ranges(const ReportedTable&, std::vector<Finding>&);  // A18
-void check_duplicates(const ReportedTable&, std::vector<Finding>&);    // A19
-void check_timestamps(const ReportedTable&, std::vector<Finding>&);    // A20
-void check_sizes(const ReportedTable&, std::vector<Finding>&);         // A21
-void check_estimates(const ReportedTable&, std::vector<Finding>&);     // A22
-void check_statements(const ReportedTable&, std::vector<Finding>&);    // A23
+void check_aggregates(const ReportedTable&, std::vector<Finding>&);      // A01
+void check_granularity(const ReportedTable&, std::vector<Finding>&);     // A02
+void check_below_chance(const ReportedTable&, std::vector<Finding>&);    // A03
+void check_identities(const ReportedTable&, std::vector<Finding>&);      // A04
+void check_mfu_identities(const ReportedTable&, std::vector<Finding>&);  // of A04
+void check_times(const ReportedTable&, std::vector<Finding>&);           // A05
+void check_scaling(const ReportedTable&, std::vector<Finding>&);         // A06
+void check_mfu(const ReportedTable&, std::vector<Finding>&);             // A07
+void check_memory(const ReportedTable&, std::vector<Finding>&);          // A08
+void check_time_saved(const ReportedTable&, std::vector<Finding>&);      // A09
+void check_token_ratio(const ReportedTable&, std::vector<Finding>&);     // A10
+void check_divisibility(const ReportedTable&, std::vector<Finding>&);    // A11
+void check_step_counts(const ReportedTable&, std::vector<Finding>&);     // A12
+void check_provenance(const ReportedTable&, std::vector<Finding>&);      // A13
+void check_placeholders(const ReportedTable&, std::vector<Finding>&);    // A14
+void check_task_sets(const ReportedTable&, std::vector<Finding>&);       // A15
+void check_confounders(const ReportedTable&, std::vector<Finding>&);     // A16
+void check_retention(const ReportedTable&, std::vector<Finding>&);       // A17
+void check_claim_ranges(const ReportedTable&, std::vector<Finding>&);    // A18
+void check_duplicates(const ReportedTable&, std::vector<Finding>&);      // A19
+void check_timestamps(const ReportedTable&, std::vector<Finding>&);      // A20
+void check_sizes(const ReportedTable&, std::vector<Finding>&);           // A21
+void check_estimates(const ReportedTable&, std::vector<Finding>&);       // A22
+void check_statements(const ReportedTable&, std::vector<Finding>&);      // A23
+void check_repetitions(const ReportedTable&, std::vector<Finding>&);     // A24
+void check_errors(const ReportedTable&, std::vector<Finding>&);          // A25
+void check_losses(const ReportedTable&, std::vector<Finding>&);          // A26
 
 }  // namespace nb

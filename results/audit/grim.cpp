@@ -1,6 +1,7 @@
 #include "results/audit/grim.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "results/audit/known_tasks.hpp"
@@ -8,14 +9,34 @@
 namespace nb {
 namespace {
 
-constexpr double kRounding = 1e-9;         // of the arithmetic, far below any printed digit
-constexpr double kFinest = 5e-7;           // digits beyond the sixth may be fp32's
+// Of the arithmetic in doubles: (accuracy - guessing) / (1 - guessing) and the printed value read
+// back are off by a few units of 1.1e-16, at most 1 / .38 times (boolq).
+constexpr double kRounding = 4e-15;
+// Two roundings to fp32 move a share of at most 1 by less than this: where to look for k.
+constexpr double kOfFp32 = 1.2e-7;
 constexpr std::int64_t kMostLimit = 2000;  // items a task in evaluations that are cut
 constexpr double kByChance = .01;
 
 // Accuracy times n, as a real number.
 double answers_at(double value, double guessing, std::int64_t n) {
   return (value * (1 - guessing) + guessing) * static_cast<double>(n);
+}
+
+// k/n as programs hold it before they print: a quotient of doubles (nanochat's chat_eval.py); the
+// mean of fp32 marks (core_eval.py @ 3a5e0bc: torch.zeros(len(data), dtype=torch.float32).mean()),
+// which divides the sum on a CPU and multiplies it by fp32(1/n) on CUDA (pytorch
+// aten/src/ATen/native/cuda/ReduceMomentKernel.cu, MeanOps). The sum of fp32 marks is exact.
+std::array<double, 3> shares_held(std::int64_t k, std::int64_t n) {
+  const auto right = static_cast<float>(k), items = static_cast<float>(n);
+  const float divided = right / items, inverse = 1.0F / items;
+  const float multiplied = right * inverse;
+  return {static_cast<double>(k) / static_cast<double>(n), static_cast<double>(divided),
+          static_cast<double>(multiplied)};
+}
+
+bool is_printed_so(const PrintedShare& share, double accuracy) {
+  const double shown = (accuracy - share.guessing) / (1 - share.guessing);
+  return std::abs(shown - share.value) <= share.half_unit + kRounding;
 }
 
 struct Limited {
@@ -42,16 +63,20 @@ bool all_fit(const std::vector<Limited>& cells, std::int64_t limit) {
 PrintedShare share_of(const ReportedCell& cell) {
   const KnownTask* task = find_known_task(cell.task);
   const double guessing = cell.scale == Scale::kCentred && task != nullptr ? task->guessing : 0;
-  return {cell.score.value, std::max(cell.score.half_unit, kFinest), guessing};
+  return {cell.score.value, cell.score.half_unit, guessing};
 }
 
 std::vector<std::int64_t> right_answers(const PrintedShare& share, std::int64_t n) {
-  const double low = answers_at(share.value - share.half_unit - kRounding, share.guessing, n);
-  const double high = answers_at(share.value + share.half_unit + kRounding, share.guessing, n);
+  const double reach = share.half_unit + kOfFp32 / (1 - share.guessing);
+  const double low = answers_at(share.value - reach, share.guessing, n);
+  const double high = answers_at(share.value + reach, share.guessing, n);
   const auto first = std::max<std::int64_t>(0, static_cast<std::int64_t>(std::ceil(low)));
   const auto last = std::min(n, static_cast<std::int64_t>(std::floor(high)));
   std::vector<std::int64_t> answers;
-  for (std::int64_t k = first; k <= last && answers.size() < 16; ++k) answers.push_back(k);
+  for (std::int64_t k = first; k <= last && answers.size() < 16; ++k)
+    if (std::ranges::any_of(shares_held(k, n),
+                            [&](double held) { return is_printed_so(share, held); }))
+      answers.push_back(k);
   return answers;
 }
 

@@ -177,7 +177,9 @@ class CardReader {
     const bool is_of_evaluation = name != nullptr && name->name == fact::kMaxProblems;
     if (name != nullptr && (section_->kind == Kind::kTraining || is_of_evaluation)) {
       NB_TRY(Printed value, parse_fact(*name, pair.value, at(line)));
-      stage().facts[std::string(name->name)] = std::move(value);
+      if (!is_repeated(stage(), fmt::format("{}\n{}", section_->title, pair.key), pair.key, value,
+                       line.number))
+        stage().facts[std::string(name->name)] = std::move(value);
       return {};
     }
     if (section_->kind == Kind::kTraining && is_in(kWords, pair.key))
@@ -194,11 +196,20 @@ class CardReader {
     if (cell.scale == Scale::kAccuracy && section_->title == "Base model evaluation") {
       cell.scale = Scale::kCentred;
     }
-    if (stage().find(cell.task) != nullptr)
-      return bad_input(
-          fmt::format("{}: {} stands twice in \"{}\"", at(line), cell.label, section_->title));
+    if (is_repeated(stage(), cell.task, cell.label, cell.score, line.number)) return {};
     stage().cells.push_back(std::move(cell));
     return {};
+  }
+
+  // The first line of a key counts; one that stands again is kept as a repetition.
+  bool is_repeated(ReportedStage& there, const std::string& key, std::string_view label,
+                   const Printed& value, std::size_t line) {
+    const auto [seen, is_new] =
+        seen_.try_emplace(there.name + "\n" + key, Seen{value, line, sections_});
+    if (is_new) return false;
+    there.repetitions.push_back({std::string(label), seen->second.value, value, seen->second.line,
+                                 line, seen->second.section == sections_});
+    return true;
   }
 
   // | ARC-Easy        | -        | 0.4478   | 0.4684   | -        |
@@ -223,6 +234,8 @@ class CardReader {
       NB_TRY(Printed number, parse_printed(cells[i], at(line)));
       ReportedCell cell = cell_of(cells.front(), std::move(number), line.number);
       ReportedStage& stage = stage_of(table_, run().name, std::string(columns_[i]));
+      if (is_repeated(stage, "Summary\n" + cell.task, cell.label, cell.score, line.number))
+        continue;
       const auto there = std::ranges::find_if(
           stage.cells, [&](const ReportedCell& other) { return other.task == cell.task; });
       if (there == stage.cells.end())
@@ -262,6 +275,13 @@ class CardReader {
       if (const Printed* vocab = tokenizer->fact(fact::kVocab))
         run().facts[std::string(fact::kVocab)] = *vocab;
   }
+
+  struct Seen {
+    Printed value;
+    std::size_t line;
+    int section;  // counted from the top
+  };
+  std::map<std::string, Seen> seen_;  // by stage, section and key
 
   std::string where_;
   ReportedTable table_;

@@ -14,10 +14,10 @@
 #include "results/audit/aggregates.hpp"
 #include "results/audit/audit.hpp"
 #include "results/audit/compare_tables.hpp"
+#include "results/audit/devices.hpp"
 #include "results/audit/fact_names.hpp"
 #include "results/audit/known_tasks.hpp"
 #include "results/audit/retention.hpp"
-#include "results/audit/sizes.hpp"
 
 namespace nb {
 namespace {

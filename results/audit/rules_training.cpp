@@ -73,30 +73,6 @@ void check_parameters(std::vector<Finding>& findings, const ReportedRun& run,
                                count(counts[0]), count(counts[1])));
 }
 
-void check_mfu_identity(std::vector<Finding>& findings, const ReportedRun& run,
-                        const ReportedStage& stage) {
-  const Printed* mfu = run.fact(stage, fact::kMfu);
-  const auto rate = positive(run, stage, fact::kRate);
-  const auto cards = positive(run, stage, fact::kCards);
-  const auto flops = flops_of(run, stage);
-  if (mfu == nullptr || mfu->value <= 0 || !rate || !cards || !flops) return;
-  std::vector<double> peaks = peaks_of(run.device);
-  if (const auto stated = positive(run, stage, fact::kPeak))
-    peaks = {*stated};
-  else
-    peaks.push_back(989);  // nanochat's, on whatever device it ran
-  const auto share = [&](double peak) { return *flops * *rate / (*cards * peak * 1e12); };
-  const bool fits = std::ranges::any_of(peaks, [&](double peak) {
-    return is_near(mfu->value, share(peak), share_for(*mfu), mfu->half_unit + 5e-5);
-  });
-  if (fits) return;
-  add(findings, "A04", Severity::kFail, run, stage,
-      fmt::format("MFU {}, but {} tok/s on {} of {} TFLOP/s is {:.2f} %", mfu->text, count(*rate),
-                  count_text(std::llround(*cards), "card"), peaks.front(),
-                  100 * share(peaks.front())),
-      fmt::format("MFU {:.2f} %, or the peak that it is a share of", 100 * share(peaks.front())));
-}
-
 // The rate that the table gives for these cards and this depth: its own row, or that of one card
 // times the cards, for the operations of the other depth.
 std::optional<double> table_rate(const ReportedRun& run, const ReportedStage& stage) {
@@ -156,8 +132,16 @@ void check_identities(const ReportedTable& table, std::vector<Finding>& findings
       check_equal(findings, run, stage, *rate, *batch / (*step_ms / 1000),
                   fmt::format("tok/s = {} tokens in {} ms", count(*batch), *step_ms));
     check_parameters(findings, run, stage);
-    check_mfu_identity(findings, run, stage);
+    const Printed* least = stage.fact(fact::kMinValBpb);
+    const Printed* last = stage.fact(fact::kValBpb);
+    if (least != nullptr && last != nullptr && last->value > 0 &&
+        least->value > last->value + least->half_unit + last->half_unit)
+      add(findings, "A04", Severity::kFail, run, stage,
+          fmt::format("the minimum of bits per byte, {}, lies above the final value, {}",
+                      least->text, last->text),
+          fmt::format("a minimum of at most {}", last->text));
   });
+  check_mfu_identities(table, findings);
 }
 
 void check_times(const ReportedTable& table, std::vector<Finding>& findings) {

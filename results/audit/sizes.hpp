@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 namespace nb {
@@ -28,12 +27,5 @@ double flops_per_token(const NanochatShape& shape);
 // sequences of 512 and 265 tokens on 4 cards is then 1.25 GB; measured were 1.54.
 double eager_training_bytes(const NanochatShape& shape, std::int64_t device_batch,
                             std::int64_t cards);
-
-// Dense bf16 peaks in TFLOP/s by device, as vendors and ports print them; empty: not known. Of the
-// Ascend 910B there are four: sources disagree.
-std::vector<double> peaks_of(std::string_view device);
-bool is_ascend(std::string_view device);
-// Maker of the device: "ascend", "nvidia", "apple", "cpu", "amd"; empty: not known.
-std::string_view maker_of(std::string_view device);
 
 }  // namespace nb

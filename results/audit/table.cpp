@@ -188,4 +188,16 @@ const ReportedRun* ReportedTable::run(std::string_view name_of_run) const {
   return found == runs.end() ? nullptr : &*found;
 }
 
+ReportedTable with_stages(const ReportedTable& table) {
+  ReportedTable judged = table;
+  for (ReportedRun& run : judged.runs) {
+    const bool is_said = std::ranges::any_of(
+        run.stages, [](const ReportedStage& stage) { return !stage.facts.empty(); });
+    if (is_said || run.facts.empty()) continue;
+    run.stages.emplace_back();
+    run.stages.back().facts = run.facts;
+  }
+  return judged;
+}
+
 }  // namespace nb

@@ -62,6 +62,15 @@ using Facts = std::map<std::string, Printed>;
 // Settings in words, e.g. {"optimizer", "AdamW .9/.999"}: what a confounder is made of.
 using Settings = std::map<std::string, std::string>;
 
+// A line that stands again where it can stand once. The first is the one that counts, as for
+// nanochat's own summary (report.py, extract).
+struct Repetition {
+  std::string label;  // as printed
+  Printed first, again;
+  std::size_t first_line = 0, line = 0;
+  bool is_same_section = true;  // false: the section itself stands again
+};
+
 // One column of a table of scores, or one row of a table of throughputs.
 struct ReportedStage {
   std::string name;       // "MID", "Base, 8 cards"
@@ -70,6 +79,7 @@ struct ReportedStage {
   std::vector<ReportedCell> cells;
   Facts facts;
   Settings settings;
+  std::vector<Repetition> repetitions;
   const ReportedCell* find(std::string_view task) const;  // nullptr: not reported
   const Printed* fact(std::string_view name) const;       // nullptr: not reported
 };
@@ -113,5 +123,9 @@ struct ReportedTable {
   std::vector<std::string> ignored;  // what a reader saw and did not take: "12 lines of settings"
   const ReportedRun* run(std::string_view name) const;
 };
+
+// Numbers of a training that stand on a run, of which no stage says any, are a stage of their own
+// (without a name), so that what judges stages sees them.
+ReportedTable with_stages(const ReportedTable& table);
 
 }  // namespace nb

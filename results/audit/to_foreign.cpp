@@ -117,9 +117,12 @@ ForeignResults foreign_of(const ReportedTable& table) {
   results.path = table.name;
   results.files.push_back({table.name, "table of reported results"});
   results.ignored = table.ignored;
-  for (const ReportedRun& from : table.runs)
-    for (const ReportedStage& stage : from.stages) {
-      if (stage.cells.empty() && stage.facts.empty()) continue;
+  for (const ReportedRun& from : table.runs) {
+    // A run whose numbers stand on no stage is one all the same.
+    std::vector<ReportedStage> stages = from.stages;
+    if (stages.empty() && !from.facts.empty()) stages.emplace_back();
+    for (const ReportedStage& stage : stages) {
+      if (stage.cells.empty() && stage.facts.empty() && !from.stages.empty()) continue;
       ForeignRun run;
       run.harness = "reported table";
       run.label = std::filesystem::path(table.name).stem().string();
@@ -146,6 +149,7 @@ ForeignResults foreign_of(const ReportedTable& table) {
       if (has_assumed) run.notes.emplace_back("the number of items is taken for the full test set");
       results.runs.push_back(std::move(run));
     }
+  }
   return results;
 }
 

@@ -7,6 +7,8 @@ import csv
 import json
 import math
 import pathlib
+import random
+import struct
 from fractions import Fraction as F
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -29,11 +31,32 @@ def cells(run, stage):
     return {}
 
 
+def fp32(value):
+    return struct.unpack("f", struct.pack("f", value))[0]
+
+
+def held(k, n):
+    """k/n as a program holds it: exactly, or as the mean of fp32 marks, divided or multiplied by fp32(1/n)."""
+    return [F(k, n), F(fp32(k / n)), F(fp32(fp32(1 / n) * k))]
+
+
 def right_answers(text, n):
-    """k whose k/n is printed as text, whichever way a 5 is rounded."""
+    """k whose share of n is printed as text, whichever way a 5 is rounded."""
     digits = len(text.split(".")[1])
     unit = F(1, 10**digits)
-    return [k for k in range(n + 1) if abs(F(k, n) - F(text)) <= unit / 2]
+    near = [k for k in range(n + 1) if abs(F(k, n) - F(text)) <= unit]
+    return [k for k in near if any(abs(share - F(text)) <= unit / 2 for share in held(k, n))]
+
+
+def printable(n, digits):
+    """How many values of so many digits are shares of n items: the number of texts that some k can be printed as."""
+    texts = set()
+    for k in range(n + 1):
+        for share in held(k, n):
+            scaled = share * 10**digits
+            texts.add(math.floor(scaled + F(1, 2)))
+            texts.add(math.ceil(scaled - F(1, 2)))
+    return len(texts)
 
 
 def chatcore(scores, with_spelling):
@@ -137,4 +160,21 @@ def eager(depth, vocab, sequence, batch, cards):
 
 out["eager"] = [{"depth": d, "vocab": v, "sequence": t, "batch": b, "cards": w, "bytes": eager(d, v, t, b, w)}
                 for d, v, t, b, w in ((12, 65536, 2048, 16, 8), (8, 65536, 2048, 8, 1), (12, 265, 512, 2, 4), (20, 65536, 2048, 12, 8))]
+
+# Honest cards of nanochat's core_eval.py: k right answers of n, averaged in fp32, printed with six digits. On exact
+# fractions alone some of them are no share at all.
+rng = random.Random(40)
+COUNTED = [n for n in (2376, 1172, 100, 1221, 1838, 500, 5153, 273, 1267, 1000, 230, 1320, 210, 32, 7983, 3270, 2117)]
+out["fp32_cards"] = []
+for card in range(100):
+    cells = []
+    for n in COUNTED:
+        k = rng.randint(0, n)
+        cells.append({"n": n, "k": k, "text": "%.6f" % fp32(fp32(1 / n) * k if card % 2 else k / n)})
+    out["fp32_cards"].append(cells)
+out["exact_fails"] = sum(any(all(abs(F(k, c["n"]) - F(c["text"])) > F(1, 2 * 10**6) for k in (c["k"] - 1, c["k"], c["k"] + 1))
+                             for c in cells) for cells in out["fp32_cards"])
+out["fp32_cards"] = [" ".join(f"{c['k']}/{c['n']}={c['text']}" for c in cells) for cells in out["fp32_cards"]]
+out["coqa"] = {"n": 7983, "value": "0.268946", "right": right_answers("0.268946", 7983)}
+out["printable"] = [{"n": n, "digits": digits, "values": printable(n, digits)} for n, digits in ((7983, 6), (3270, 6), (1319, 5))]
 print(json.dumps(out, indent=1))

@@ -1,4 +1,5 @@
 // A04 to A12: each on a table that it is about and on one that is sound.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -61,6 +62,34 @@ TEST(A04, AnotherArchitectureThatCountsItselfIsNoFail) {
                                    "flops_per_token": "1.2445e9")");
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].severity, Severity::kInfo);
+}
+
+TEST(A04, MfuIsWhatTokensAndTimeGive) {
+  // As report cards have it: no tok/s. 11,219,763,200 tokens in 172.57 m on 8 H100 are 47.8 %.
+  const auto with = [](const char* mfu) {
+    return with_facts("A04",
+                      fmt::format(R"("flops_per_token": "3.491758e9", "tokens": "11,219,763,200",
+                                     "cards": "8", "minutes": "172.57m", "mfu": "{}")",
+                                  mfu),
+                      R"("device": "NVIDIA H100 80GB HBM3", )");
+  };
+  EXPECT_TRUE(with("48.04%").empty());
+  EXPECT_TRUE(with("54%").empty());  // of the last step alone
+  EXPECT_TRUE(with("36%").empty());
+  ASSERT_EQ(with("88%").size(), 1U);
+  EXPECT_EQ(with("88%")[0].severity, Severity::kFail);
+  EXPECT_EQ(with("88%")[0].found,
+            "MFU 88%, but tokens and time give 1,083,595 tok/s on 8 cards of 989 TFLOP/s is "
+            "47.82 %");
+  ASSERT_EQ(with("70%").size(), 1U);
+  EXPECT_EQ(with("70%")[0].severity, Severity::kWarn);
+}
+
+TEST(A04, AMinimumIsNotAboveTheFinalValue) {
+  expect_each("A04", {{R"("min_val_bpb": "0.8119", "val_bpb": "0.8120")", true},
+                      {R"("min_val_bpb": "0.8120", "val_bpb": "0.812")", true},
+                      {R"("min_val_bpb": "0.8300", "val_bpb": "0.8120")", false},
+                      {R"("min_val_bpb": "0.8300")", true}});
 }
 
 TEST(A05, TimeIsTokensOverRate) {
@@ -126,6 +155,70 @@ TEST(A07, OfSeveralPeaksOneIsEnoughAndAllAreShown) {
   EXPECT_NE(found[0].found.find("0.81 % of 256, 0.66 % of 313, 0.65 % of 320, 0.55 % of 376"),
             std::string::npos)
       << found[0].found;
+}
+
+TEST(A07, ARateIsHeldAgainstTheStatedDevicesPeak) {
+  // 382 TFLOP/s: more than a die of the 910C has, less than an H100.
+  const auto verdict = [](const std::string& device, const std::string& more = "") {
+    return verdicts_of(audited(table_from(
+        run_with(R"("flops_per_token": "49144356864", "cards": "16", "tok_s": "124262")" + more,
+                 R"("device": ")" + device + R"(", )"))));
+  };
+  EXPECT_EQ(verdict("Huawei Ascend 910C"), "FAIL A07");
+  EXPECT_EQ(verdict("Ascend910_9392"), "FAIL A07");
+  EXPECT_EQ(verdict("Ascend 910B3"), "FAIL A07");
+  EXPECT_EQ(verdict("NVIDIA A100-SXM4-80GB"), "FAIL A07");
+  EXPECT_EQ(verdict("NVIDIA H100 80GB"), "");
+  EXPECT_EQ(verdict("NVIDIA B200"), "");
+  EXPECT_EQ(verdict("a device that nobody knows"), "");
+  EXPECT_EQ(verdict("NVIDIA H100 80GB", R"(, "peak_tflops": "320")"), "FAIL A07");
+}
+
+TEST(A07, ARunWithoutStagesIsJudgedAsOne) {
+  // The facts of a run stood on no stage, and no rule looked at them.
+  const auto found =
+      findings_of_rule(audited(table_from(R"({"schema": "npubench.table/1", "runs": [{"name": "sft",
+          "device": "Huawei Ascend 910C", "facts": {"cards": "16", "tok_s": "124262",
+          "flops_per_token": "49144356864"}, "stages": []}]})")),
+                       "A07");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].severity, Severity::kFail);
+  EXPECT_EQ(found[0].needed.find("at most 118,410 tok/s"), 0U) << found[0].needed;
+}
+
+TEST(A07, MoreThanAllOfThePeakIsImpossible) {
+  const auto verdict = [](const std::string& facts, const std::string& device) {
+    return verdicts_of(audited(
+        table_from(run_with(facts, device.empty() ? "" : R"("device": ")" + device + R"(", )"))));
+  };
+  // 113.7 % of 989.
+  EXPECT_EQ(
+      verdict(R"("flops_per_token": "1e9", "cards": "1", "tok_s": "1,124,493")", "NVIDIA H100"),
+      "FAIL A07");
+  EXPECT_EQ(verdict(R"("mfu": "113.7 %")", "NVIDIA H100"), "FAIL A07");
+  EXPECT_EQ(verdict(R"("mfu": "113.7 %", "peak_tflops": "320")", ""), "FAIL A07");
+  EXPECT_EQ(verdict(R"("mfu": "113.7 %")", ""), "WARN A07");
+  EXPECT_EQ(verdict(R"("mfu": "113.7 %")", "NVIDIA B200"),
+            "WARN A07");  // of 989, as nanochat had it
+  EXPECT_EQ(verdict(R"("mfu": "48 %")", "NVIDIA H100"), "");
+  // Products in fp8 are twice as fast.
+  const std::string fast = R"("flops_per_token": "1e9", "cards": "1", "tok_s": "1,124,493")";
+  EXPECT_EQ(verdict(fast, R"(NVIDIA H100", "settings": {"fp8": "True"}, "source": ")"), "");
+}
+
+TEST(A08, NoCardHoldsMoreThanItHas) {
+  const auto verdict = [](const std::string& memory, const std::string& device) {
+    return verdicts_of(audited(table_from(run_with(memory, R"("device": ")" + device + R"(", )"))));
+  };
+  EXPECT_EQ(verdict(R"("peak_bytes": "95,422.02MiB")", "NVIDIA H100 80GB HBM3"), "FAIL A08");
+  EXPECT_EQ(verdict(R"("peak_bytes": "75,422.02MiB")", "NVIDIA H100 80GB HBM3"), "");
+  EXPECT_EQ(verdict(R"("peak_bytes": "81,000MiB")", "NVIDIA H100 80GB HBM3"), "");
+  EXPECT_EQ(verdict(R"("peak_bytes": "45,000MiB")", "NVIDIA A100-SXM4-40GB"), "FAIL A08");
+  EXPECT_EQ(verdict(R"("peak_bytes": "45,000MiB")", "NVIDIA A100"), "");  // there is one of 80 GB
+  EXPECT_EQ(verdict(R"("peak_bytes": "95,422MiB")", "NVIDIA H200"), "");
+  EXPECT_EQ(verdict(R"("peak_bytes": "70 GB")", "Huawei Ascend 910B"), "FAIL A08");
+  EXPECT_EQ(verdict(R"("peak_bytes": "66 GB", "memory_bytes": "64 GB")", "unknown"), "");
+  EXPECT_EQ(verdict(R"("peak_bytes": "70 GB", "memory_bytes": "64 GB")", "unknown"), "FAIL A08");
 }
 
 TEST(A08, EagerMemoryIsThatOfTheGoldenModel) {
