@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
@@ -94,19 +95,24 @@ Result<std::vector<TextForm>> forms_of(std::span<const GivenText> given,
     return bad_input(fmt::format("{}: --completions-form {}: this task has no texts of that form",
                                  where, name(*choice.form)));
   if (choice.form) return std::vector<TextForm>(given.size(), *choice.form);
-  std::vector<GivenText> others;
-  for (const GivenText& one : given)
-    if (!one.is_solution) others.push_back(one);
-  const ChosenForm of_others = evaluator.guess_form(others);
-  const TextForm of_solutions =
-      evaluator.has_form(TextForm::kProgram) ? TextForm::kProgram : of_others.form;
   std::vector<TextForm> forms;
-  for (const GivenText& one : given)
-    forms.push_back(one.is_solution ? of_solutions : of_others.form);
-  if (!others.empty()) why = of_others.why;
-  if (others.size() < given.size())
-    why += fmt::format("{}{} of {} stand under \"solution\"", why.empty() ? "" : "; ",
-                       given.size() - others.size(), given.size());
+  std::vector<std::pair<ChosenForm, std::size_t>> taken;  // in the order in which they were met
+  for (const GivenText& one : given) {
+    const ChosenForm chosen = evaluator.guess_form(one);
+    forms.push_back(chosen.form);
+    const auto same = std::ranges::find_if(taken, [&](const auto& other) {
+      return other.first.form == chosen.form && other.first.why == chosen.why;
+    });
+    if (same == taken.end())
+      taken.emplace_back(chosen, 1);
+    else
+      ++same->second;
+  }
+  for (const auto& [chosen, count] : taken)
+    if (!chosen.why.empty())
+      why +=
+          fmt::format("{}{} of {} {}{}", why.empty() ? "" : "; ", count, given.size(), chosen.why,
+                      taken.size() > 1 ? fmt::format(" ({})", name(chosen.form)) : "");
   return forms;
 }
 

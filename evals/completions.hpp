@@ -38,11 +38,10 @@ struct Completions {
 // item will do, other keys are ignored. The id is the item's public one or its hash; without one,
 // "question" or "prompt" names the item by its whole prompt. With `member`, the text stands in the
 // object of that name ({"question": …, "6b_finetuning": {"solution": …}}), or is that member.
-// Where no form is given, texts under "solution" in place of "completion" are programs, and the
-// others what the evaluator guesses from all of them. A byte order mark, CRLF and blank lines are
-// accepted. Every item must be there `samples` times, unless incomplete items are ignored. Errors
-// name file and line: no JSON, no id or text, an unknown id, one id too often, a form that the task
-// does not have; and how many items lack theirs, with the first.
+// Where no form is given, each text is what the evaluator sees in it. A byte order mark, CRLF and
+// blank lines are accepted. Every item must be there `samples` times, unless incomplete items are
+// ignored. Errors name file and line: no JSON, no id or text, an unknown id, one id too often, a
+// form that the task does not have; and how many items lack theirs, with the first.
 Result<Completions> parse_completions(std::string_view text, const GeneratingEvaluator& evaluator,
                                       const CompletionsChoice& choice, const std::string& where);
 Result<Completions> read_completions(const std::filesystem::path& path,

@@ -47,7 +47,11 @@ std::string GeneratingEvaluator::stored_text(std::size_t, TextForm, std::string 
 
 bool GeneratingEvaluator::has_form(TextForm) const { return true; }
 
-ChosenForm GeneratingEvaluator::guess_form(std::span<const GivenText>) const { return {}; }
+ChosenForm GeneratingEvaluator::guess_form(const GivenText& text) const {
+  if (text.is_solution && has_form(TextForm::kProgram))
+    return {TextForm::kProgram, "stand under \"solution\""};
+  return {};
+}
 
 std::map<std::string, std::string> GeneratingEvaluator::form_comparability(TextForm) const {
   return {};

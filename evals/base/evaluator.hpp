@@ -39,7 +39,7 @@ struct GivenText {
 };
 struct ChosenForm {
   TextForm form = TextForm::kAnswer;
-  std::string why;  // "12 of 164 have a Markdown block"
+  std::string_view why;  // what of it tells, said of many: "have a Markdown block"; may be empty
 };
 
 // What is right, for the built-in models (oracle, chance, corrupted; built_in_models.hpp). Real
@@ -130,8 +130,9 @@ class GeneratingEvaluator : public Evaluator {
   // form that has_form() admits. Default: as it is, whatever its form.
   virtual std::string stored_text(std::size_t i, TextForm form, std::string text) const;
   virtual bool has_form(TextForm form) const;
-  // The form that texts seem to be in, none of which stands under "solution". Default: answers.
-  virtual ChosenForm guess_form(std::span<const GivenText> texts) const;
+  // The form that a text seems to be in, by what it holds. Default: a program where it stands under
+  // "solution" and the task has programs, else an answer.
+  virtual ChosenForm guess_form(const GivenText& text) const;
   // Of texts in that form: "<task>/form" and "<task>/extraction", how the answer is taken out of
   // them. Part of comparability; a model's own texts are answers. Default: none.
   virtual std::map<std::string, std::string> form_comparability(TextForm form) const;

@@ -151,8 +151,8 @@ std::string NumberEvaluator::stored_text(std::size_t, TextForm form, std::string
   return form == TextForm::kAnswer ? text : with_marked_answer(std::move(text));
 }
 
-ChosenForm NumberEvaluator::guess_form(std::span<const GivenText>) const {
-  return {TextForm::kCompletion, "a last line \"A: 72\" counts as \"#### 72\""};
+ChosenForm NumberEvaluator::guess_form(const GivenText&) const {
+  return {TextForm::kCompletion, "may end with a line \"A: 72\", which counts as \"#### 72\""};
 }
 
 std::map<std::string, std::string> NumberEvaluator::form_comparability(TextForm form) const {

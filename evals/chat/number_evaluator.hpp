@@ -57,7 +57,7 @@ class NumberEvaluator : public GeneratingEvaluator {
   // GSM8K, counts as "#### 72". There are no programs.
   std::string stored_text(std::size_t i, TextForm form, std::string text) const override;
   bool has_form(TextForm form) const override { return form != TextForm::kProgram; }
-  ChosenForm guess_form(std::span<const GivenText> texts) const override;
+  ChosenForm guess_form(const GivenText& text) const override;
   std::map<std::string, std::string> form_comparability(TextForm form) const override;
 
  private:

@@ -157,23 +157,21 @@ std::string HumanEvalEvaluator::stored_text(std::size_t, TextForm form, std::str
   return text;
 }
 
-ChosenForm HumanEvalEvaluator::guess_form(std::span<const GivenText> texts) const {
-  std::int64_t blocks = 0, whole = 0;
-  for (const GivenText& given : texts) {
-    const bool is_indented = given.text.starts_with(' ') || given.text.starts_with('\t');
-    if (has_block(given.text))
-      ++blocks;
-    else if (!is_indented && defines(given.text, problems_[given.item].entry_point))
-      ++whole;
-  }
-  const std::int64_t n = std::ssize(texts);
-  if (2 * blocks > n)
-    return {TextForm::kAnswer, fmt::format("{} of {} have a Markdown block", blocks, n)};
-  if (2 * whole > n)
-    return {TextForm::kProgram, fmt::format("{} of {} define the function", whole, n)};
-  return {TextForm::kCompletion,
-          fmt::format("{} of {} have no Markdown block and do not define the function",
-                      n - blocks - whole, n)};
+ChosenForm HumanEvalEvaluator::guess_form(const GivenText& text) const {
+  const std::string& function = problems_[text.item].entry_point;
+  const std::string_view line = first_code_line(text.text);
+  const bool is_indented = line.starts_with(' ') || line.starts_with('\t');
+  const bool is_function = defines(text.text, function);
+  // Some tokenizers put one space before all that a model says.
+  const bool is_spaced = line.starts_with(' ') && line.find_first_not_of(' ') == 1;
+  if (has_block(text.text) && (!is_indented || is_spaced))
+    return {TextForm::kAnswer, "have a Markdown block"};
+  if (is_indented && !defines(line, function))
+    return {TextForm::kCompletion, "begin with the function's body"};
+  // As an answer it is run without the indentation of its first line.
+  if (is_function)
+    return {is_indented ? TextForm::kAnswer : TextForm::kProgram, "define the function"};
+  return {TextForm::kCompletion, "have no Markdown block and do not define the function"};
 }
 
 std::map<std::string, std::string> HumanEvalEvaluator::form_comparability(TextForm form) const {

@@ -56,7 +56,7 @@ class HumanEvalEvaluator : public GeneratingEvaluator {
   std::string stored_text(std::size_t i, TextForm form, std::string text) const override;
   // Answers where more than half of the texts have a Markdown block, programs where more than half
   // begin without indentation and define the function, else completions.
-  ChosenForm guess_form(std::span<const GivenText> texts) const override;
+  ChosenForm guess_form(const GivenText& text) const override;
   std::map<std::string, std::string> form_comparability(TextForm form) const override;
 
   const HumanEvalProblem& problem(std::size_t i) const { return problems_[i]; }

@@ -64,6 +64,17 @@ bool defines(std::string_view code, std::string_view function) {
   return false;
 }
 
+std::string_view first_code_line(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+    const std::string_view code = strip(line);
+    if (!code.empty() && !code.starts_with('#')) return line;
+  }
+  return {};
+}
+
 std::string mark_text(HumanEvalText kind, std::string text) {
   switch (kind) {
     case HumanEvalText::kAnswer:

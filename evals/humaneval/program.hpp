@@ -29,6 +29,8 @@ sandbox::Trial humaneval_trial(const HumanEvalProblem& problem, std::string_view
 bool has_function(const HumanEvalProblem& problem, std::string_view marked_text);
 
 bool defines(std::string_view code, std::string_view function);
+// The first line that is neither blank nor a comment, with its indentation.
+std::string_view first_code_line(std::string_view text);
 // Whether extract_code would take a Markdown block out of the text.
 bool has_block(std::string_view answer);
 

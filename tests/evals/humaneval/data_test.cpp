@@ -148,9 +148,10 @@ TEST(HumanEval, CanonicalSolutionsPassInEveryFormThatTheyAreFoundIn) {
     std::vector<GivenText> given;
     for (std::size_t i = 0; i < evaluator.size(); ++i)
       given.push_back({i, text_of(evaluator.problem(i)), false});
-    const TextForm form = evaluator.guess_form(given).form;
+    const TextForm form = evaluator.guess_form(given.front()).form;
     std::size_t right = 0;
     for (const GivenText& one : given) {
+      EXPECT_EQ(evaluator.guess_form(one).form, form) << evaluator.public_id(one.item);
       const auto record =
           evaluator.mark(one.item, std::vector{evaluator.stored_text(one.item, form, one.text)});
       right += record && record->ok ? 1 : 0;
@@ -172,6 +173,25 @@ TEST(HumanEval, CanonicalSolutionsPassInEveryFormThatTheyAreFoundIn) {
               return p.prompt.substr(begin) + p.canonical_solution;
             }),
             TextForm::kProgram);
+}
+
+TEST(HumanEval, CanonicalBodiesUnderSolutionPass) {
+  NB_NEEDS_DATA();
+  NB_NEEDS_SANDBOX();
+  // A file of bodies under "solution" once scored 1 of 164: each was run as a program.
+  const auto evaluator = load_humaneval(*find_task("humaneval"), context());
+  ASSERT_TRUE(evaluator) << evaluator.error().message;
+  const auto& texts = dynamic_cast<const GeneratingEvaluator&>(**evaluator);
+  std::string file;
+  for (const HumanEvalProblem& problem : problems())
+    file +=
+        Json{{"task_id", problem.task_id}, {"solution", problem.canonical_solution}}.dump() + "\n";
+  const auto stored = parse_completions(file, texts, {}, "bodies");
+  ASSERT_TRUE(stored) << stored.error().message;
+  EXPECT_EQ(stored->why, "164 of 164 begin with the function's body");
+  const auto result = mark_stored(*find_task("humaneval"), texts, stored->texts, context());
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(std::ranges::count_if(result->items, &ItemRecord::ok), 164);
 }
 
 TEST(HumanEval, ThreeOfTheSixExampleSamplesPass) {

@@ -112,21 +112,42 @@ TEST_F(HumanEvalToy, ReadsStoredCompletionsOfBothForms) {
     EXPECT_TRUE(evaluator_->mark(one.item, one.texts)->ok);
 }
 
-TEST_F(HumanEvalToy, SeesWhichFormTextsAreIn) {
-  const auto form_of = [&](const std::vector<std::string>& texts) {
-    std::vector<GivenText> given;
-    for (const std::string& text : texts) given.push_back({0, text, false});
-    return evaluator_->guess_form(given);
+TEST_F(HumanEvalToy, SeesWhichFormATextIsIn) {
+  const auto form_of = [&](const std::string& text) {
+    const ChosenForm of_completion = evaluator_->guess_form({0, text, false});
+    // The name of the member that a text stands under says nothing about it.
+    EXPECT_EQ(evaluator_->guess_form({0, text, true}).form, of_completion.form) << text;
+    return of_completion.form;
   };
-  const std::string fenced = "Sure!\n```python\ndef double(x): return 2 * x\n```\n";
   const std::string whole = "import math\n\ndef double(x):\n    return 2 * x\n";
   const std::string body = "    return 2 * x\n";
-  EXPECT_EQ(form_of({fenced, fenced, body}).form, TextForm::kAnswer);
-  EXPECT_EQ(form_of({fenced, fenced, body}).why, "2 of 3 have a Markdown block");
-  EXPECT_EQ(form_of({whole, whole, fenced}).form, TextForm::kProgram);
-  EXPECT_EQ(form_of({whole, fenced, body}).form, TextForm::kCompletion);
-  // A continuation that goes on to define the function once more.
-  EXPECT_EQ(form_of({body + "\n" + whole}).form, TextForm::kCompletion);
+  EXPECT_EQ(form_of("Sure!\n```python\ndef double(x): return 2 * x\n```\n"), TextForm::kAnswer);
+  EXPECT_EQ(form_of(whole), TextForm::kProgram);
+  EXPECT_EQ(form_of("\n\n# Twice.\n" + whole), TextForm::kProgram);
+  EXPECT_EQ(form_of(body), TextForm::kCompletion);
+  EXPECT_EQ(form_of("\n# Twice.\n\treturn 2 * x"), TextForm::kCompletion);
+  EXPECT_EQ(form_of(""), TextForm::kCompletion);
+  // Llama's tokenizer begins all that it says with a space.
+  EXPECT_EQ(form_of(" Sure!\n```python\ndef double(x): return 2 * x\n```\n"), TextForm::kAnswer);
+  EXPECT_EQ(form_of(" def double(x):\n    return 2 * x\n"), TextForm::kAnswer);
+  // A continuation that goes on to define the function once more, or shows it in a comment's block.
+  EXPECT_EQ(form_of(body + "\n" + whole), TextForm::kCompletion);
+  EXPECT_EQ(form_of(body + "```\ndef double(x): return 3\n```\n"), TextForm::kCompletion);
+}
+
+TEST_F(HumanEvalToy, BodiesUnderSolutionContinueTheirPrompts) {
+  // They were taken for programs because of their member's name, and all of them failed.
+  const auto stored = parse_completions(
+      "{\"task_id\": \"Toy/1\", \"solution\": \"    return 2 * x\"}\n"
+      "{\"task_id\": \"Toy/0\", \"solution\": \"def double(x):\\n    return 2 * x\"}\n",
+      *evaluator_, {}, "c.jsonl");
+  ASSERT_TRUE(stored) << stored.error().message;
+  for (const StoredTexts& one : stored->texts)
+    EXPECT_TRUE(evaluator_->mark(one.item, one.texts)->ok);
+  EXPECT_EQ(stored->why,
+            "1 of 2 begin with the function's body (completion); "
+            "1 of 2 define the function (program)");
+  EXPECT_EQ(stored->form_names(), "completion and program");
 }
 
 TEST_F(HumanEvalToy, TheFormOfTextsAndTheSandboxBelongToComparability) {
