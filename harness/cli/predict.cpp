@@ -116,7 +116,7 @@ int show_sweep(const Options& options) {
 }
 
 int show_claims(const Options& options) {
-  const auto judged = judge_claims(options.question, options.claims);
+  const auto judged = judge_claims(options.question, options.megatron, options.claims);
   if (!judged) return fail(judged.error());
   if (options.json) return print_json(claims_json(*judged));
   fmt::print("{}", claims_text(*judged));

@@ -16,9 +16,6 @@
 namespace nb::cli {
 namespace {
 
-// Whole runs that nothing was fitted on, and whose batch or stack is not said: a prediction is
-// taken for right within these factors.
-constexpr double kRateFactor = 1.5, kMemoryFactor = 1.25;
 // Where a row says nothing: nanochat speedrun.sh's batch, SFT rows of 512 tokens, RL questions of
 // 100 and answers of 256, as in suites/speedrun_d20.json.
 constexpr std::int64_t kBatchTokens = 524288, kRowTokens = 512, kPromptTokens = 100,
@@ -89,180 +86,194 @@ Training training_of(const ReportedRun& run, const ReportedStage& stage) {
   return training;
 }
 
-struct Judge {
-  const PredictSubject& subject;
-  const Training& training;
-  const Prediction& prediction;
-  std::string row;
+// Of all cards, in products of 16 bits.
+double peak_flop_s(const DeviceProfile& profile, std::int64_t cards) {
+  const auto& peak = profile.matrix.peak;
+  const auto& half = peak.of(DType::kBf16) ? peak.of(DType::kBf16) : peak.of(DType::kFp16);
+  return 1e12 * half->value * static_cast<double>(cards);
+}
 
-  double peak_flop_s() const {  // of all cards
-    const auto& peak = subject.profile.matrix.peak;
-    const auto& half = peak.of(DType::kBf16) ? peak.of(DType::kBf16) : peak.of(DType::kFp16);
-    return 1e12 * half->value * static_cast<double>(training.settings.cards);
-  }
-  double flops_per_token() const { return static_cast<double>(prediction.flops_per_token); }
-
-  std::string with_assumed(std::string why) const {
-    for (const std::string& assumed : training.assumed) why += "; taken: " + assumed;
-    return why;
-  }
-  // factor: claimed over predicted, of a quantity that grows with `what`.
-  static ClaimVerdict verdict_of(double factor, double limit) {
-    if (factor > limit) return ClaimVerdict::kHigh;
-    return factor < 1 / limit ? ClaimVerdict::kLow : ClaimVerdict::kPlausible;
-  }
-  std::string utilisation_text(double rate) const {
-    const double share = rate * flops_per_token() / peak_flop_s();
-    return fmt::format(
-        "{:.3g} TFLOP/s a card, {:.2g} % of its peak",
-        rate * flops_per_token() / 1e12 / static_cast<double>(training.settings.cards),
-        100 * share);
-  }
-
-  JudgedClaim rate(const Printed& claimed) const {
-    JudgedClaim claim{row, "rate", claimed.text + " tok/s", claimed.value, 0, "", {}, ""};
-    judge_rate(claim, claimed.value);
-    if (prediction.fits) {
-      claim.predicted_value = prediction.throughput_tok_s;
-      claim.predicted = with_commas(std::llround(claim.predicted_value)) + " tok/s";
-    }
+JudgedClaim judged_memory(const std::string& row, const Printed& claimed,
+                          const PredictSubject& subject, const Training& training,
+                          const Prediction& prediction, const Expected& expected) {
+  JudgedClaim claim{row, "memory", claimed.text, claimed.value, 0, "", {}, ""};
+  const auto capacity = static_cast<double>(
+      subject.profile.memory_budget(static_cast<int>(training.settings.cards)).capacity_bytes);
+  if (!prediction.fits) {
+    claim.predicted = "out of memory";
+    claim.verdict = ClaimVerdict::kImpossible;
+    claim.why = expected.with_assumed(
+        fmt::format("a batch of {} needs more than the {} of a card; {} fit",
+                    training.settings.device_batch_size.value_or(1), human_bytes(capacity),
+                    prediction.largest_device_batch_size));
     return claim;
   }
-  JudgedClaim time(const Printed& claimed, double tokens) const {
-    const double seconds = 60 * claimed.value;
-    JudgedClaim claim{row, "time", claimed.text, claimed.value / 60, 0, "", {}, ""};
-    judge_rate(claim, tokens / seconds);
-    if (prediction.fits) {
-      claim.predicted_value = tokens / prediction.throughput_tok_s / 3600;
-      claim.predicted = fmt::format("{:.3g} h", claim.predicted_value);
-    }
-    claim.why =
-        fmt::format("needs {} tok/s: {}", with_commas(std::llround(tokens / seconds)), claim.why);
-    // A rate that is too high is a time that is too short.
-    if (claim.verdict == ClaimVerdict::kHigh)
-      claim.verdict = ClaimVerdict::kLow;
-    else if (claim.verdict == ClaimVerdict::kLow)
-      claim.verdict = ClaimVerdict::kHigh;
-    return claim;
-  }
-  void judge_rate(JudgedClaim& claim, double rate) const {
-    if (rate * flops_per_token() > peak_flop_s()) {
-      claim.verdict = ClaimVerdict::kImpossible;
-      claim.why = with_assumed(utilisation_text(rate));
-      return;
-    }
-    if (!prediction.fits) {
-      claim.why = with_assumed("no prediction: the batch does not fit");
-      return;
-    }
-    const double factor = rate / prediction.throughput_tok_s;
-    claim.verdict = verdict_of(factor, kRateFactor);
-    claim.why =
-        with_assumed(fmt::format("{}; {:.2g} x the prediction", utilisation_text(rate), factor));
-  }
+  const auto held = [&](BlockUse use) {
+    return static_cast<double>(prediction.peak_by_use[static_cast<std::size_t>(use)]);
+  };
+  const double standing =
+      held(BlockUse::kParameter) + held(BlockUse::kGradient) + held(BlockUse::kOptimizer);
+  claim.predicted_value = static_cast<double>(prediction.peak_allocated_bytes);
+  claim.predicted = human_bytes(claim.predicted_value);
+  const double factor = claimed.value / claim.predicted_value;
+  claim.verdict =
+      claimed.value < standing ? ClaimVerdict::kImpossible : verdict_of(factor, kMemoryFactor);
+  claim.why = expected.with_assumed(fmt::format(
+      "weights, gradients and optimizer take {}, activations {}; {:.2g} x the prediction",
+      human_bytes(standing), human_bytes(held(BlockUse::kActivation)), factor));
+  return claim;
+}
 
-  JudgedClaim memory(const Printed& claimed) const {
-    JudgedClaim claim{row, "memory", claimed.text, claimed.value, 0, "", {}, ""};
-    const auto capacity = static_cast<double>(
-        subject.profile.memory_budget(static_cast<int>(training.settings.cards)).capacity_bytes);
-    if (!prediction.fits) {
-      claim.predicted = "out of memory";
-      claim.verdict = ClaimVerdict::kImpossible;
-      claim.why =
-          with_assumed(fmt::format("a batch of {} needs more than the {} of a card; {} fit",
-                                   training.settings.device_batch_size.value_or(1),
-                                   human_bytes(capacity), prediction.largest_device_batch_size));
-      return claim;
-    }
-    const auto held = [&](BlockUse use) {
-      return static_cast<double>(prediction.peak_by_use[static_cast<std::size_t>(use)]);
-    };
-    const double standing =
-        held(BlockUse::kParameter) + held(BlockUse::kGradient) + held(BlockUse::kOptimizer);
-    claim.predicted_value = static_cast<double>(prediction.peak_allocated_bytes);
-    claim.predicted = human_bytes(claim.predicted_value);
-    const double factor = claimed.value / claim.predicted_value;
-    claim.verdict =
-        claimed.value < standing ? ClaimVerdict::kImpossible : verdict_of(factor, kMemoryFactor);
-    claim.why = with_assumed(fmt::format(
-        "weights, gradients and optimizer take {}, activations {}; {:.2g} x the prediction",
-        human_bytes(standing), human_bytes(held(BlockUse::kActivation)), factor));
-    return claim;
-  }
+// A row as it is claimed; false: nothing to judge.
+struct Claimed {
+  const Printed* rate = nullptr;
+  const Printed* memory = nullptr;
+  const Printed* minutes = nullptr;
+  bool is_empty() const { return rate == nullptr && memory == nullptr && minutes == nullptr; }
 };
+Claimed claimed_of(const ReportedStage& stage) {
+  return {stage.fact(fact::kRate), stage.fact(fact::kMemory), stage.fact(fact::kMinutes)};
+}
 
-Result<void> judge_row(JudgedTable& judged, const PredictSubject& subject, const ReportedRun& run,
-                       const ReportedStage& stage, const std::string& row) {
-  const Printed* rate = stage.fact(fact::kRate);
-  const Printed* memory = stage.fact(fact::kMemory);
+void judge_time_of(JudgedTable& judged, const ReportedRun& run, const ReportedStage& stage,
+                   const std::string& row, double parameters, const Expected& expected) {
   const Printed* minutes = stage.fact(fact::kMinutes);
-  if (rate == nullptr && memory == nullptr && minutes == nullptr) return {};
+  if (minutes == nullptr) return;
+  std::optional<double> tokens = tokens_of(run, stage);
+  if (const auto ratio = positive(run, stage, fact::kTokensPerParameter); !tokens && ratio)
+    tokens = *ratio * parameters;
+  if (tokens)
+    judged.claims.push_back(judged_time(row, *minutes, *tokens, expected));
+  else
+    judged.left_out.push_back(row + ": a time, but no number of tokens");
+}
+
+void judge_row(JudgedTable& judged, const PredictSubject& subject, const ReportedRun& run,
+               const ReportedStage& stage, const std::string& row) {
+  const Claimed claimed = claimed_of(stage);
+  if (claimed.is_empty()) return;
   if (!whole(run, stage, fact::kDepth)) {
-    judged.left_out.push_back(row + ": no depth");
-    return {};
+    judged.left_out.push_back(row +
+                              ": no depth, and no --model that says what was trained instead");
+    return;
   }
   const Training training = training_of(run, stage);
   const auto prediction = predict(training.settings, subject.profile, subject.between_nodes);
   if (!prediction) {
     judged.left_out.push_back(fmt::format("{}: {}", row, prediction.error().message));
-    return {};
+    return;
   }
-  const Judge judge{subject, training, *prediction, row};
-  if (rate != nullptr) judged.claims.push_back(judge.rate(*rate));
-  if (memory != nullptr) judged.claims.push_back(judge.memory(*memory));
-  if (minutes == nullptr) return {};
-  std::optional<double> tokens = tokens_of(run, stage);
-  if (const auto ratio = positive(run, stage, fact::kTokensPerParameter); !tokens && ratio)
-    tokens = *ratio * static_cast<double>(prediction->param_count);
-  if (tokens)
-    judged.claims.push_back(judge.time(*minutes, *tokens));
-  else
-    judged.left_out.push_back(row + ": a time, but no number of tokens");
-  return {};
+  Expected expected;
+  expected.cards = static_cast<double>(training.settings.cards);
+  expected.peak_flop_s = peak_flop_s(subject.profile, training.settings.cards);
+  expected.flops_per_token = static_cast<double>(prediction->flops_per_token);
+  expected.assumed = training.assumed;
+  if (prediction->fits) expected.rate_tok_s = prediction->throughput_tok_s;
+  expected.no_rate = "the batch does not fit";
+  if (claimed.rate != nullptr) judged.claims.push_back(judged_rate(row, *claimed.rate, expected));
+  if (claimed.memory != nullptr)
+    judged.claims.push_back(
+        judged_memory(row, *claimed.memory, subject, training, *prediction, expected));
+  judge_time_of(judged, run, stage, row, static_cast<double>(prediction->param_count), expected);
+}
+
+// What the row says of the job where the command line does not; a sentence where both say it and
+// not the same.
+std::optional<std::string> take_from_row(PredictQuestion& question, const ReportedRun& run,
+                                         const ReportedStage& stage) {
+  for (const auto& [field, fact] : {std::pair("cards", fact::kCards),
+                                    {"device_batch_size", fact::kDeviceBatch},
+                                    {"total_batch_tokens", fact::kTotalBatch},
+                                    {"sequence_len", fact::kSequence}}) {
+    const auto stated = whole(run, stage, fact);
+    std::string& given = question.given[field];
+    if (!stated) continue;
+    if (given.empty())
+      given = std::to_string(*stated);
+    else if (given != std::to_string(*stated))
+      return fmt::format("{} is {} in the table, {} on the command line", fact, *stated, given);
+  }
+  return std::nullopt;
+}
+
+void judge_megatron_row(JudgedTable& judged, PredictQuestion question, const MegatronFlags& flags,
+                        const ReportedRun& run, const ReportedStage& stage,
+                        const std::string& row) {
+  const Claimed claimed = claimed_of(stage);
+  if (claimed.is_empty()) return;
+  if (const auto differs = take_from_row(question, run, stage)) {
+    judged.left_out.push_back(row + ": " + *differs);
+    return;
+  }
+  const auto answer = ask_megatron(question, flags);
+  if (!answer) {
+    judged.left_out.push_back(fmt::format("{}: {}", row, answer.error().message));
+    return;
+  }
+  const std::int64_t cards = answer->job.run.ranks;
+  Expected expected;
+  expected.cards = static_cast<double>(cards);
+  expected.peak_flop_s = peak_flop_s(answer->profile, cards);
+  expected.flops_per_token = megatron_flops_per_token(answer->job, FlopConvention::kCausal);
+  if (answer->fits()) expected.rate_tok_s = answer->step.rate_tok_s_card * expected.cards;
+  expected.no_rate = "the job does not fit";
+  if (claimed.rate != nullptr) judged.claims.push_back(judged_rate(row, *claimed.rate, expected));
+  if (claimed.memory != nullptr) {
+    const Printed& memory = *claimed.memory;
+    JudgedClaim claim{row, "memory", memory.text, memory.value, 0, "", {}, ""};
+    const MegatronMemory& predicted = answer->memory;
+    const double peak = std::max(predicted.first_peak_bytes, predicted.steady_peak_bytes);
+    claim.predicted_value = peak;
+    claim.predicted = human_bytes(peak);
+    claim.verdict = memory.value < predicted.static_bytes
+                        ? ClaimVerdict::kImpossible
+                        : verdict_of(memory.value / peak, kMemoryFactor);
+    claim.why = fmt::format("weights, gradients and optimizer take {}; {:.2g} x the prediction",
+                            human_bytes(predicted.static_bytes), memory.value / peak);
+    judged.claims.push_back(std::move(claim));
+  }
+  judge_time_of(judged, run, stage, row, static_cast<double>(answer->job.model.parameter_count()),
+                expected);
+}
+
+std::string row_name(const ReportedTable& table, const ReportedRun& run,
+                     const ReportedStage& stage) {
+  if (stage.name.empty()) return run.name;
+  return table.runs.size() > 1 ? run.name + " " + stage.name : stage.name;
 }
 
 }  // namespace
 
-std::string_view name(ClaimVerdict verdict) {
-  switch (verdict) {
-    case ClaimVerdict::kPlausible:
-      return "plausible";
-    case ClaimVerdict::kLow:
-      return "low";
-    case ClaimVerdict::kHigh:
-      return "high";
-    case ClaimVerdict::kImpossible:
-      return "IMPOSSIBLE";
-    case ClaimVerdict::kUnknown:
-      break;
-  }
-  return "?";
-}
-
-Result<JudgedTable> judge_claims(const PredictQuestion& question, const std::string& table) {
-  NB_TRY(const ReportedTable reported, read_table(table));
+Result<JudgedTable> judge_claims(const PredictQuestion& question, const MegatronFlags& flags,
+                                 const std::string& table) {
+  NB_TRY(const bool is_megatron, asks_megatron(question, flags));
+  NB_TRY(const ReportedTable read, read_table(table));
+  const ReportedTable reported = with_stages(read);
   PredictQuestion device = question;
   device.given.clear();
   NB_TRY(const PredictSubject subject, subject_of(device));
-  JudgedTable judged{table, question.device, question.stack, {}, {}};
+  JudgedTable judged{table, question.device, question.stack, {}, {}, is_megatron};
   for (const ReportedRun& run : reported.runs)
     for (const ReportedStage& stage : run.stages) {
-      const std::string row = reported.runs.size() > 1 ? run.name + " " + stage.name : stage.name;
-      NB_TRY_VOID(judge_row(judged, subject, run, stage, row));
+      const std::string row = row_name(reported, run, stage);
+      if (is_megatron)
+        judge_megatron_row(judged, question, flags, run, stage, row);
+      else
+        judge_row(judged, subject, run, stage, row);
     }
   if (judged.claims.empty())
-    return bad_input(fmt::format("{}: no row with a depth and a rate, memory or time to judge{}",
-                                 table,
+    return bad_input(fmt::format("{}: no row with {}a rate, memory or time to judge{}", table,
+                                 is_megatron ? "" : "a depth and ",
                                  judged.left_out.empty() ? "" : ": " + judged.left_out.front()));
   return judged;
 }
 
 std::string claims_text(const JudgedTable& judged) {
   std::string text = fmt::format(
-      "{} beside dry steps on {}{}; simulated\nplausible: a rate or time within a factor of {}, "
+      "{} beside {} on {}{}; simulated\nplausible: a rate or time within a factor of {}, "
       "memory within {}\n",
-      judged.table, judged.device, judged.stack.empty() ? "" : ", " + judged.stack, kRateFactor,
-      kMemoryFactor);
+      judged.table, judged.is_megatron ? "a step in closed form" : "dry steps", judged.device,
+      judged.stack.empty() ? "" : ", " + judged.stack, kRateFactor, kMemoryFactor);
   TextTable table{{"row", "claimed", "predicted", "verdict", "why"}, {}};
   for (const JudgedClaim& claim : judged.claims)
     table.rows.push_back(

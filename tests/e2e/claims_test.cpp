@@ -74,5 +74,36 @@ TEST(PredictClaims, WhatNoCardCanDoIsImpossible) {
       {"seed_memory"});
 }
 
+// A rate of 16 cards that counts short rows as full ones: 382 TFLOP/s on dies of 364. The table
+// names no depth, and its numbers stand on the run.
+TEST(PredictClaims, AModelOfMegatronsKindIsJudgedByItsClosedForm) {
+  const Bench bench;
+  const TempDir folder;
+  const fs::path model = folder / "m8.json", table = folder / "claims.json";
+  ASSERT_TRUE(write_file(model, R"({"layers": 36, "width": 4096, "hidden": 12288, "heads": 32,
+      "kv_heads": 8, "head_dim": 128, "vocab": 151936})"));
+  const auto judged = [&](const std::string& facts, const std::string& cards) {
+    EXPECT_TRUE(write_file(table, R"({"schema": "npubench.table/1", "runs": [{"name": "sft",
+        "device": "Huawei Ascend 910C", "facts": {"cards": "16", "total_batch_tokens": "2097152", )" +
+                                      facts + "}}]}"));
+    return bench({"predict", "--device", "ascend_910c", "--model", model.string(), "--tp", "2",
+                  "--pp", "2", "--cards", cards, "--device-batch-size", "2", "--claims",
+                  table.string(), "--json"});
+  };
+  const auto verdict = [&](const std::string& facts) {
+    const auto result = judged(facts, "16");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const auto json = parse_json(result.out, "stdout");
+    return json ? json->at("claims")[0].at("verdict").get<std::string>() : "";
+  };
+  EXPECT_EQ(verdict(R"("tok_s": "124262")"), "IMPOSSIBLE");
+  EXPECT_EQ(verdict(R"("tok_s": "90000")"), "high");
+  EXPECT_EQ(verdict(R"("tok_s": "37000")"), "plausible");
+  EXPECT_EQ(verdict(R"("minutes": "60 min", "tokens": "447343200")"), "IMPOSSIBLE");
+  EXPECT_EQ(verdict(R"("peak_bytes": "1 GiB")"), "IMPOSSIBLE");
+  expect_sentence(judged(R"("tok_s": "124262")", "8"), 64,
+                  {"cards is 16 in the table, 8 on the command line"});
+}
+
 }  // namespace
 }  // namespace nb::test
