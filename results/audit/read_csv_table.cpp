@@ -61,7 +61,12 @@ const Name* named(std::string_view header) {
 class RowReader {
  public:
   RowReader(const CsvTable& csv, std::vector<Column> columns, ReportedTable& table)
-      : csv_(csv), columns_(std::move(columns)), table_(table) {}
+      : csv_(csv), columns_(std::move(columns)), table_(table) {
+    calls_accuracy_ = std::ranges::any_of(csv.header, [](const std::string& header) {
+      const std::string lower = lower_text(trimmed_text(header));
+      return lower == "accuracy" || lower == "acc";  // "score" may be anything
+    });
+  }
 
   Result<void> read(std::size_t row) {
     row_ = row;
@@ -80,6 +85,7 @@ class RowReader {
     if (is_blank_cell(score)) return {};
     NB_TRY(Printed number, parse_printed(score, where() + ": " + label));
     ReportedCell cell = cell_of(label, std::move(number), csv_.lines[row]);
+    cell.is_called_accuracy = !is_centred && calls_accuracy_;
     if (is_centred && cell.scale == Scale::kAccuracy) cell.scale = Scale::kCentred;
     if (!is_centred && !is_blank_cell(text(Column::kCentred)) && cell.scale == Scale::kAccuracy) {
       NB_TRY_VOID(check_centred(cell));
@@ -192,6 +198,7 @@ class RowReader {
   const CsvTable& csv_;
   std::vector<Column> columns_;
   ReportedTable& table_;
+  bool calls_accuracy_ = false;
   std::size_t row_ = 0;
 };
 

@@ -39,8 +39,9 @@ ReportedCell cell_of(std::string_view label, Printed score, std::size_t line);
 // others are shown under their own name.
 void set_metric(ReportedCell& cell, std::string_view metric);
 
-// A label that is no known task, with a value that is no share nor a percentage (1200, -3): a metric
-// that nobody knows, shown under its label. For tables that do not say that they hold accuracies.
+// A label that is no known task, with a value that is no share nor a percentage (1200, -3): a
+// metric that nobody knows, shown under its label. For tables that do not say that they hold
+// accuracies.
 void set_aside_if_no_share(ReportedCell& cell);
 
 // A column's or row's head: "MMLU (5-shot) ↑", "WER (%) ↓", "HumanEval (pass@1)".

@@ -14,6 +14,7 @@
 #include "results/audit/aggregates.hpp"
 #include "results/audit/audit.hpp"
 #include "results/audit/known_tasks.hpp"
+#include "results/import/metric_kinds.hpp"
 
 namespace nb {
 namespace {
@@ -128,8 +129,12 @@ void check_losses(const ReportedTable& table, std::vector<Finding>& findings) {
     std::vector<std::string> losses;
     std::size_t line = 0;
     for (const ReportedCell& cell : stage.cells) {
-      if (cell.scale != Scale::kAccuracy || find_known_task(cell.task) != nullptr) continue;
-      if (!is_column_of_losses && !names_a_loss(cell.label)) continue;
+      const MetricKind* kind = metric_kind(cell.metric.empty() ? cell.label : cell.metric);
+      const bool is_loss =
+          kind != nullptr ? kind->direction == Direction::kLower : names_a_loss(cell.label);
+      const bool is_accuracy = cell.scale == Scale::kAccuracy || cell.is_called_accuracy;
+      if (!is_accuracy || find_known_task(cell.task) != nullptr) continue;
+      if (!is_column_of_losses && !is_loss) continue;
       if (line == 0) line = cell.line;
       losses.push_back(fmt::format("{} {}", cell.label, cell.score.text));
     }

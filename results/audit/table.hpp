@@ -48,9 +48,10 @@ struct ReportedCell {
   std::optional<bool> is_percent;      // as its column's head says
   Printed score;
   Scale scale = Scale::kAccuracy;
-  std::optional<std::int64_t> n;  // items; empty: not said
-  bool is_n_assumed = false;      // the full test set, because nothing says otherwise
-  bool counts_items = true;       // right answers / n; false: perhaps a mean of shares
+  std::optional<std::int64_t> n;    // items; empty: not said
+  bool is_n_assumed = false;        // the full test set, because nothing says otherwise
+  bool counts_items = true;         // right answers / n; false: perhaps a mean of shares
+  bool is_called_accuracy = false;  // its column says so, whatever its row is called
   std::optional<double> standard_error;
   std::optional<Interval> interval;  // as printed beside the score, 95 %
   std::optional<Printed> repeated;   // the same number in the report's summary
