@@ -48,9 +48,6 @@ struct ForeignSeries {
   // The task of this run whose total holds this one: "mmlu" of "mmlu_anatomy". The group is judged,
   // its parts are looked at below it. Empty: no part of anything.
   std::string part_of;
-  // Why neither the total nor the items may be judged: its items are a part of what the total
-  // counts, its parts do not add up. One sentence with both numbers; empty: nothing known.
-  std::string contradiction;
   std::int64_t available_n =
       0;  // items of the whole task where the source says so: more than scored: a limit
   // How an item's samples become its value, as inspect_ai calls it (reducers.hpp): "max",
