@@ -110,8 +110,8 @@ std::vector<Task> tasks_of(const PrintedTable& table, std::size_t column) {
   while (first < table.rows.size() && table.rows[first].front().empty()) ++first;
   // Releases that sorted their rows by name put parts before their group: no tree is to be had.
   const bool has_tree = first >= table.rows.size() || depths[first] == 0;
-  std::string root;
-  std::size_t last = 0;  // row that named the task before
+  std::vector<std::string> above;  // the names that stand above, by their depth
+  std::size_t last = 0;            // row that named the task before
   for (std::size_t i = first; i < table.rows.size(); ++i) {
     if (table.rows[i].empty()) continue;
     const std::string label = plain_label(table.rows[i].front());
@@ -119,10 +119,11 @@ std::vector<Task> tasks_of(const PrintedTable& table, std::size_t column) {
       tasks[i] = tasks[last];
       continue;
     }
-    if (depths[i] == 0) root = has_tree ? label : "";
+    above.resize(has_tree ? std::min(above.size(), depths[i]) : 0);
     Task& task = tasks[i];
-    task.name = depths[i] == 0 ? label : whole_name(label, root);
-    task.part_of = depths[i] == 0 ? "" : root;
+    task.name = above.empty() ? label : whole_name(label, above.front());
+    task.part_of = above.empty() ? "" : above.back();
+    above.push_back(task.name);
     task.is_group = all_groups;
     if (has_tree && last > 0 && depths[i] > depths[last])
       for (std::size_t j = last; j < i; ++j) tasks[j].is_group = true;

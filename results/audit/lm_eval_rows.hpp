@@ -26,7 +26,7 @@ struct LmEvalRow {
   std::optional<double> standard_error;
   std::optional<Direction> arrow;  // as printed; empty: none
   bool is_group = false;           // its value is that of the rows below it
-  std::string part_of;             // the outermost group that holds it; empty: none
+  std::string part_of;             // the innermost group that holds it; empty: none
   std::size_t line = 0;
 };
 

@@ -95,7 +95,6 @@ void add(const std::vector<Row>& rows, const fs::path& path, ForeignBuilder& bui
     series.reported = row.score;
     series.reported_n = row.n;
     series.direction = row.direction;
-    if (!is_total && has_total) series.part_of = row.dataset;
     const bool is_first = std::ranges::none_of(run.series, [&](const ForeignSeries& one) {
       return one.name.task == row.dataset && one.name.metric != row.metric;
     });

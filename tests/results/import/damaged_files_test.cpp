@@ -8,6 +8,7 @@
 #include <random>
 
 #include "harness/base/fs.hpp"
+#include "results/import/any_foreign.hpp"
 #include "results/import/formats.hpp"
 #include "results/import/to_records.hpp"
 #include "tests/results/import/expected.hpp"
@@ -82,6 +83,77 @@ TEST(DamagedFiles, AreErrorsOrResultsNeverCrashes) {
   }
   EXPECT_GT(results, 100);
   EXPECT_GT(errors, 100);
+}
+
+// Tables as people paste them: cut, with other bytes, with lines and cells moved about.
+constexpr const char* kPasted[] = {
+    "hf (pretrained=a/b,dtype=auto), gen_kwargs: (None), limit: None, num_fewshot: 5, batch_size: "
+    "1\n|Tasks|Version|Filter|n-shot|Metric|   |Value |   |Stderr|\n"
+    "|-----|------:|------|-----:|------|---|-----:|---|-----:|\n"
+    "|mmlu |      2|none  |     0|acc   |↑  |0.6812|±  |0.0037|\n"
+    "| - stem|    2|none  |     0|acc   |↑  |0.5900|±  |0.0085|\n"
+    "|  - law|    1|none  |     5|acc   |↑  |0.6444|±  |   N/A|\n",
+    "20240814_101010\ntabulate format\n^^^^\ndataset  version  metric  mode  m\n-------  -------  "
+    "------  ----  -----\ngsm8k    8e312c   score   gen   65.85\n$$$$\n\ncsv format\n^^^^\n"
+    "dataset,version,metric,mode,m\ngsm8k,8e312c,score,gen,65.85 (7/8)\n$$$$\n",
+    "┌───────┬─────────┬────────────┬────────┬─────┬───────┐\n"
+    "│ Model │ Dataset │ Metric     │ Subset │ Num │ Score │\n"
+    "├───────┼─────────┼────────────┼────────┼─────┼───────┤\n"
+    "│ q     │ MMLU    │ Accuracy ↑ │ law    │  10 │ 30%   │\n"
+    "├───────┼─────────┼────────────┼────────┼─────┼───────┤\n"
+    "│ q     │ MMLU    │ Accuracy ↑ │ math   │  30 │ 50%   │\n"
+    "└───────┴─────────┴────────────┴────────┴─────┴───────┘\n",
+    "| Task | Metric | GPU | NPU | Diff |\n|---|---|---|---|---|\n| MMLU (5-shot) | acc | 71.2 ± "
+    "0.4 "
+    "| **70.9** | -0.3 |\n| ASR | WER (%) ↓ | 4.3 | 4.4 | |\n",
+    "test_cases:\n  - name: \"a\"\n    model: \"org/m\"\n    benchmarks:\n      acc: &a\n        "
+    "case_type: accuracy\n        dataset_conf: gsm8k/gen\n        baseline: 96\n        "
+    "threshold: "
+    "10\n      more:\n        <<: *a\n",
+    "task,metric,value,n\nown,acc,0.5,100\nown,loss,2.5,\nMMLU,acc,71.2 %,14042\n",
+    "{\"eval_loss\": 2.1, \"eval_accuracy\": 0.7, \"wer\": 0.1, \"own\": {\"a\": 1}, \"m\": "
+    "\"x\"}"};
+
+std::string with_moved_parts(std::string text, std::mt19937_64& random) {
+  constexpr std::string_view kParts[] = {"|", "\n",     "±", "↑", "%", "- ",
+                                         "│", "+--+\n", ":", ",", "0"};
+  for (int i = 0; i < 4; ++i) {
+    const std::size_t at = random() % text.size();
+    switch (random() % 3) {
+      case 0:
+        text.insert(at, kParts[random() % std::size(kParts)]);
+        break;
+      case 1:
+        text.insert(at, text.substr(random() % text.size(), random() % 60));
+        break;
+      default:
+        text.erase(at, random() % 12);
+        if (text.empty()) text = "|";
+    }
+  }
+  return text;
+}
+
+TEST(DamagedFiles, PastedTablesAreErrorsOrResultsNeverCrashes) {
+  constexpr int kTableRounds = 400;
+  const test::TempDir folder;
+  std::mt19937_64 random(29);
+  int results = 0, errors = 0;
+  for (const std::string text : kPasted)
+    for (int round = 0; round < kTableRounds; ++round) {
+      const fs::path path = folder / (text.starts_with("test_cases") ? "f.yaml" : "f.txt");
+      ASSERT_TRUE(write_file(
+          path, round % 2 == 0 ? with_moved_parts(text, random) : damaged(text, round, random)));
+      SCOPED_TRACE(fmt::format("{}, round {}", text.substr(0, 20), round));
+      EXPECT_NO_THROW({
+        const auto read = read_any_foreign(path);
+        if (read) records_of(*read);
+        ++(read ? results : errors);
+        EXPECT_TRUE(read || !read.error().message.empty());
+      });
+    }
+  EXPECT_GT(results, 300);
+  EXPECT_GT(errors, 300);
 }
 
 }  // namespace

@@ -57,7 +57,6 @@ TEST(EvalscopeTable, NewBoxesHaveArrowsAndPercentSigns) {
   EXPECT_EQ(series_lines(run),
             (Lines{"MMLU:law/Accuracy 0.3 10", "MMLU:math/Accuracy 0.5 30",
                    "MMLU/Accuracy 0.45 40 primary", "torgo/WER 0.043 50 primary"}));
-  EXPECT_EQ(run.series[0].part_of, "MMLU");
   EXPECT_EQ(run.series[3].direction, Direction::kLower);
   EXPECT_EQ(run.series[3].unit, "error ratio");
 }

@@ -132,7 +132,7 @@ TEST(LmEvalTable, GroupsAreReadByTheirIndentation) {
                    "mmlu_anatomy/acc 0.6444 0 primary"}));
   EXPECT_EQ(run.series[0].part_of, "");
   EXPECT_EQ(run.series[1].part_of, "mmlu");
-  EXPECT_EQ(run.series[4].part_of, "mmlu");
+  EXPECT_EQ(run.series[4].part_of, "mmlu_stem");
   // The harness prints 0 shots for groups whatever their tasks have.
   EXPECT_FALSE(run.series[0].must_match.contains("shots"));
   EXPECT_FALSE(run.series[3].must_match.contains("shots"));
