@@ -208,13 +208,34 @@ bool Comparison::only_device_differs() const {
          });
 }
 
+std::string nothing_in_common(const RecordPair& pair) {
+  for (const MetricDifference& row : pair.metrics)
+    if (row.difference || row.incomparable || !row.contradiction.empty()) return {};
+  const auto scores_of = [&](const char* only) {
+    std::vector<std::string> names;
+    for (const MetricDifference& row : pair.metrics)
+      if (row.note == only) names.push_back(row.name);
+    const std::size_t more = names.size() > kMaxCauses ? names.size() - kMaxCauses : 0;
+    names.resize(names.size() - more);
+    return fmt::format("{}{}", fmt::join(names, ", "),
+                       more > 0 ? fmt::format(" and {} more", more) : "");
+  };
+  const std::string a = scores_of("only in A"), b = scores_of("only in B");
+  if (a.empty() || b.empty()) return {};
+  return fmt::format("no score stands on both sides: A has {}; B has {}", a, b);
+}
+
 std::string Comparison::why_incomparable() const {
   std::string why;
   for (const RecordPair& pair : pairs)
     for (const MetricDifference& row : pair.metrics) {
       if (row.difference) return {};
       if (row.incomparable && why.empty()) why = describe(pair.b->record) + ": " + row.note;
+      if (!row.contradiction.empty() && why.empty())
+        why = row.name + " of " + describe(pair.b->record) + ": " + row.contradiction;
     }
+  if (why.empty() && unmatched.empty() && !pairs.empty() && pairs.front().imported)
+    why = nothing_in_common(pairs.front());
   return why;
 }
 

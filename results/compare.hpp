@@ -143,6 +143,10 @@ struct Comparison {
   std::string likely_cause() const;
 };
 
+// Why two paired records have nothing to compare: no score stands on both sides, with their names.
+// Empty: some do.
+std::string nothing_in_common(const RecordPair& pair);
+
 // Pairing as in pairing.hpp. The gate allows kNothing only.
 Comparison compare_runs(const RunRecords& a, const RunRecords& b,
                         PairAcross across = PairAcross::kNothing);

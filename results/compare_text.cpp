@@ -300,7 +300,8 @@ Json seed_json(const SeedDifference& s) {
 
 std::string comparison_text(const Comparison& comparison) {
   std::string text;
-  if (const std::string why = comparison.why_incomparable(); !why.empty())
+  if (const std::string why = comparison.why_incomparable();
+      !why.empty() && comparison.findings.empty())
     text += wrapped("nothing of what was paired can be compared: " + why, 2, "! ");
   for (const std::string& sentence : comparison.findings) text += wrapped(sentence, 2, "! ");
   if (!text.empty())

@@ -178,7 +178,7 @@ std::vector<std::string> unknown_of_imported(const Record& a, const Record& b) {
   const auto add = [&](const Json& here, const Json& there, const char* side) {
     std::vector<std::string> keys;
     for (const auto& [key, value] : there.items())
-      if (category_of(key) != nullptr && !here.contains(key)) keys.push_back(key);
+      if (category_of(key) != nullptr && key != "model" && !here.contains(key)) keys.push_back(key);
     if (!keys.empty())
       unknown.push_back(fmt::format("{} does not say: {}", side, fmt::join(keys, ", ")));
   };
@@ -188,7 +188,13 @@ std::vector<std::string> unknown_of_imported(const Record& a, const Record& b) {
       std::any_of(left.items().begin(), left.items().end(),
                   [&](const auto& at) { return is_how(at.key()) && right.contains(at.key()); });
   if (!any_in_common) unknown.push_back("how both sides were made: no setting is stated by both");
-  if (left.value("model", "") == right.value("model", ""))
+  const std::string model_a = left.value("model", ""), model_b = right.value("model", "");
+  if (model_a.empty() || model_b.empty())
+    unknown.push_back(fmt::format("{}: that both sides are the same model is taken on trust",
+                                  model_a.empty() && model_b.empty() ? "the model is not stated"
+                                  : model_a.empty()                  ? "A does not state its model"
+                                                    : "B does not state its model"));
+  else if (model_a == model_b)
     unknown.push_back("that both sides are the same weights is taken from the model's name alone");
   return unknown;
 }

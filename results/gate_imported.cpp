@@ -255,9 +255,18 @@ void judge_cost(const RecordPair& pair, const MetricDifference& row, ImportedVer
 std::vector<Row> rows_of(const std::vector<const RecordPair*>& pairs, const GatePolicy& policy,
                          ImportedVerdicts& result) {
   std::vector<Row> rows;
-  for (const RecordPair* pair : pairs)
+  for (const RecordPair* pair : pairs) {
+    const std::string where = describe(pair->a->record);
+    if (const std::string why = nothing_in_common(*pair); !why.empty()) {
+      TaskVerdict v;
+      v.where = where;
+      v.test = "record";
+      v.verdict = Verdict::kIncomparable;
+      v.reason = why;
+      result.verdicts.push_back(std::move(v));
+      continue;
+    }
     for (const MetricDifference& row : pair->metrics) {
-      const std::string where = describe(pair->a->record);
       if (row.clock != Clock::kNone) {
         judge_cost(*pair, row, result);
         continue;
@@ -286,6 +295,7 @@ std::vector<Row> rows_of(const std::vector<const RecordPair*>& pairs, const Gate
                                                        : ScoreFamily::kParts;
       rows.push_back({*pair, row, items == pair->items.end() ? nullptr : &*items, family});
     }
+  }
   return rows;
 }
 

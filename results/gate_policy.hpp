@@ -27,8 +27,9 @@ struct GatePolicy {
   int min_seeds = 5;          // pairs (or seeds a side) to call retrained models equal or better
   double bpb_floor = 0.0005;  // bit/byte; smaller differences of training metrics never red
   bool exact_test = false;    // exact McNemar instead of mid-p
-  std::vector<std::string> gated_tasks;            // the declared family; empty: all
-  std::map<std::string, double> margins;           // task → margin, overrides the formula
+  std::vector<std::string> gated_tasks;    // the declared family; empty: all
+  std::vector<std::string> higher, lower;  // metrics of other harnesses (stated_directions.hpp)
+  std::map<std::string, double> margins;   // task → margin, overrides the formula
   std::map<std::string, double> card_discordance;  // task or "<node>: <task>" → ψ; absent:
                                                    // "uncalibrated"
   std::map<std::string, double> card_sd;  // metric or "<node>: <metric>" → SD over healthy seeds

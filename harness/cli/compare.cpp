@@ -9,6 +9,7 @@
 #include "harness/cli/compare_flips.hpp"
 #include "harness/cli/compare_stages.hpp"
 #include "harness/cli/compare_tensors.hpp"
+#include "harness/cli/directions.hpp"
 #include "harness/cli/verb.hpp"
 #include "results/drift.hpp"
 #include "results/factorial.hpp"
@@ -27,6 +28,7 @@ struct Options {
   std::vector<std::string> stages, metrics;
   std::string against;  // a device
   bool effects = false;
+  StatedDirections directions;
   FlipOptions flips;
   TensorOptions tensors;
   bool json = false;
@@ -79,7 +81,7 @@ int compare(const Options& options) {
          "compare: give two runs (compare A B), one run and two devices (compare RUN "
          "--devices X Y), all devices and one (compare RUN --against X) or two stages (compare "
          "RUN --stages mid sft), or an experiment's run (compare RUN --effects)"});
-  const auto a = read_any_run(options.a);
+  auto a = read_any_run(options.a);
   if (!a) return fail(a.error());
   if (a->records.empty()) return fail(nothing_found(*a, "").value());
   if (options.effects) return print_effects(*a, options.json);
@@ -93,9 +95,11 @@ int compare(const Options& options) {
     const auto comparison = compare_devices(*a, options.devices[0], options.devices[1]);
     return comparison ? print(*comparison, options) : fail(comparison.error());
   }
-  const auto b = read_any_run(options.b);
+  auto b = read_any_run(options.b);
   if (!b) return fail(b.error());
   if (b->records.empty()) return fail(nothing_found(*b, "").value());
+  if (const auto stated = state_directions(options.directions, {&*a, &*b}); !stated)
+    return fail(stated.error());
   Comparison comparison = compare_runs(*a, *b, PairAcross::kDevices);
   if (is_same_run(options.a, options.b))
     comparison.cautions.insert(comparison.cautions.begin(),
@@ -129,6 +133,7 @@ Action add_compare(CLI::App& app) {
       "--effects", options->effects,
       "of a suite with /factorial: what each factor makes of each metric, and its share of "
       "the gap between all low and all high");
+  add_directions(app, options->directions);
   add_flip_options(app, options->flips);
   add_tensor_options(app, options->tensors);
   app.add_flag("--json", options->json, "JSON on stdout");

@@ -8,6 +8,7 @@
 
 #include "harness/base/fs.hpp"
 #include "harness/cli/common.hpp"
+#include "harness/cli/directions.hpp"
 #include "harness/cli/gate_modes.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/nightly/judge.hpp"
@@ -23,6 +24,7 @@ struct Options {
   GateModes modes;
   std::string policy, golden, control;
   std::string format = "text", junit, markdown;
+  StatedDirections directions;
   bool strict = false, forgets = false;
 };
 
@@ -39,6 +41,7 @@ Result<GateResult> judge(const Options& options) {
   request.golden = options.golden;
   request.control = options.control;
   request.home = options.modes.home;
+  request.directions = options.directions;
   request.strict = options.strict;
   request.forgets = options.forgets;
   return nb::judge(request);
@@ -109,6 +112,7 @@ Action add_gate(CLI::App& app) {
                  "a run that stays, judged against too; default: the policy's");
   app.add_option("--control", options->control,
                  "the candidate computed a second time: must be bit-identical, else ERROR");
+  add_directions(app, options->directions);
   app.add_flag("--strict", options->strict, "exit with 2 instead of 0 on \"can't tell\"");
   app.add_option("--format", options->format, "what goes to stdout")
       ->check(CLI::IsMember({"text", "json", "junit", "markdown"}))

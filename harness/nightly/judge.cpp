@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <system_error>
 
 #include "harness/base/fs.hpp"
@@ -68,8 +70,12 @@ Result<GateResult> judge(const GateRequest& request) {
   NB_TRY(const GatePolicy policy, read_policy(request.policy));
   GateOptions how;
   how.strict = request.strict;
-  NB_TRY(const RunRecords candidate, read_gate_side(request.candidate));
-  NB_TRY(const RunRecords baseline, read_baseline(request, policy, candidate));
+  NB_TRY(RunRecords candidate, read_gate_side(request.candidate));
+  NB_TRY(RunRecords baseline, read_baseline(request, policy, candidate));
+  StatedDirections directions = request.directions;
+  std::ranges::copy(policy.higher, std::back_inserter(directions.higher));
+  std::ranges::copy(policy.lower, std::back_inserter(directions.lower));
+  NB_TRY_VOID(state_directions(directions, {&baseline, &candidate}));
   GateResult night = gate(baseline, candidate, policy, how);
   NB_TRY_VOID(add_golden(request, policy, candidate, how, night));
   if (!request.control.empty()) {

@@ -6,6 +6,7 @@
 
 #include "harness/base/result.hpp"
 #include "results/gate.hpp"
+#include "results/stated_directions.hpp"
 #include "results/store.hpp"
 
 namespace nb {
@@ -19,6 +20,7 @@ struct GateRequest {
   std::string control;   // the candidate computed a second time
   std::string home;   // folder of accepted/ and gates.jsonl; empty: the nearest above the candidate
   std::string night;  // its name; repeated, it replaces its line of the history
+  StatedDirections directions;  // beside the policy's
   bool strict = false;
   bool forgets = false;  // no line in the history
 };

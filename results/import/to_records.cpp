@@ -88,7 +88,8 @@ Json facts_of(const ForeignSeries& series, const ForeignRun& run) {
 }
 
 Json settings_of(const ForeignRun& run) {
-  Json imported = {{"harness", run.harness}, {"model", run.model}};
+  Json imported = {{"harness", run.harness}};
+  if (!run.model.empty()) imported["model"] = run.model;
   if (!run.stage.empty()) imported["stage"] = run.stage;
   for (const auto& [key, value] : run.provenance) imported[key] = value;
   imported["primary"] = Json::array();
@@ -120,7 +121,7 @@ StoredRecord record_of(ForeignRun& run, const fs::path& path, std::vector<std::s
     if (!part.empty()) record.name += (record.name.empty() ? "" : ".") + part;
   if (record.name.empty()) record.name = run.harness;
   record.settings = settings_of(run);
-  record.subject["model"] = run.model;
+  if (!run.model.empty()) record.subject["model"] = run.model;
   Items items;
   std::string key_text = record.kind + record.name +
                          record.settings->dump(-1, ' ', false, Json::error_handler_t::replace);

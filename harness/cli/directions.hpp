@@ -1,0 +1,11 @@
+// --higher and --lower, for the verbs that judge results of other harnesses.
+#pragma once
+
+#include "harness/cli/options.hpp"
+#include "results/stated_directions.hpp"
+
+namespace nb::cli {
+
+void add_directions(CLI::App& app, StatedDirections& directions);
+
+}  // namespace nb::cli
