@@ -25,7 +25,7 @@ std::string answer_text(const std::string& answer, const std::string& reason) {
     text.pop_back();
   if (text.size() < answer.size()) text += "…";
   std::replace_if(
-      text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; }, ' ');
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
   if (text.empty()) text = "—";
   return reason.empty() ? text : fmt::format("{} ({})", text, reason);
 }

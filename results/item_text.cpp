@@ -16,7 +16,7 @@ bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U
 std::string folded(std::string_view text) {
   std::string line;
   for (const char c : text) {
-    const bool is_blank = (c >= 0 && c <= ' ') || c == kDelete;
+    const bool is_blank = static_cast<unsigned char>(c) <= ' ' || c == kDelete;
     if (!is_blank)
       line += c;
     else if (!line.empty() && line.back() != ' ')
@@ -57,7 +57,7 @@ std::string shared_beginning(const std::vector<std::string>& texts) {
 std::string printable(std::string_view text) {
   std::string safe;
   for (const char c : text)
-    if ((c >= 0 && c < ' ' && c != '\n' && c != '\t') || c == kDelete)
+    if ((static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t') || c == kDelete)
       safe += fmt::format("\\x{:02x}", static_cast<int>(c));
     else
       safe += c;

@@ -29,8 +29,9 @@ target_compile_options(nb_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wmissing-declarations>
   -ffp-contract=off -fno-math-errno)
 if(NB_SANITIZE)
+  # GCC 12 takes values for uninitialised that its sanitizers' checks stand before.
   target_compile_options(nb_flags INTERFACE -fsanitize=${NB_SANITIZE} -fno-omit-frame-pointer -g1
-    -fno-sanitize-recover=all)
+    -fno-sanitize-recover=all -Wno-maybe-uninitialized)
   target_link_options(nb_flags INTERFACE -fsanitize=${NB_SANITIZE})
 endif()
 

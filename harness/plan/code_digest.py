@@ -166,7 +166,10 @@ class Program:
                 continue  # a list of headers, where the build precompiles any at all
             for root, name in ((self.build, "build/"), (self.source, "")):
                 if path.startswith(f"{root}/"):
-                    names.add(name + path[len(str(root)) + 1:])
+                    below = path[len(str(root)) + 1:]
+                    # Another folder of builds ("build/aarch64-sysroot") holds libraries, as /usr does.
+                    if name or not below.startswith("build/"):
+                        names.add(name + below)
                     break
         return sorted(names)
 
