@@ -24,8 +24,9 @@ constexpr std::array<std::string_view, 9> kElsewhere = {
     "docs/user_guide.md",    // google/benchmark
     "stories260K.md",        // karpathy/tinyllamas
     "core/derived/NOTE.md",  // of the data folder
-    "mine/notes.md",         // a user's file in a test
-    "HF32.md",               // Huawei's documentation
+    "docs/source_en/base_tutorials/results_intro/accuracy_metric.md",  // AISBench/benchmark
+    "mine/notes.md",                                                   // a user's file in a test
+    "HF32.md",                                                         // Huawei's documentation
     "x.md",
 };
 
