@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "results/confounders.hpp"
 
@@ -28,10 +29,16 @@ void add_leaves(const Json& json, const std::string& pointer,
   }
 }
 
-std::string value_of(const CardRecipe& recipe, const std::string& field) {
+// Nothing: the recipe does not say.
+std::optional<std::string> stated(const CardRecipe& recipe, const std::string& field) {
   const auto at = recipe.settings.find(field);
-  if (at == recipe.settings.end()) return "(absent)";
-  const std::string& text = at->second;
+  return at == recipe.settings.end() ? value_before(field) : at->second;
+}
+
+std::string value_of(const CardRecipe& recipe, const std::string& field) {
+  const std::optional<std::string> said = stated(recipe, field);
+  if (!said) return "(absent)";
+  const std::string& text = *said;
   return std::ssize(text) <= kLongestValue ? text : fmt::format("{:.{}}…", text, kLongestValue);
 }
 
@@ -66,9 +73,7 @@ std::vector<RecipeDifference> recipe_differences(const CardRecipe& a, const Card
   fields.insert(b.settings.begin(), b.settings.end());
   std::vector<RecipeDifference> found;
   for (const auto& [field, unused] : fields) {
-    const auto left = a.settings.find(field), right = b.settings.find(field);
-    if (left != a.settings.end() && right != b.settings.end() && left->second == right->second)
-      continue;
+    if (stated(a, field) == stated(b, field)) continue;
     if (is_own_seed(a, field) && is_own_seed(b, field)) continue;
     found.push_back({field, value_of(a, field), value_of(b, field)});
   }

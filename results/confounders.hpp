@@ -1,6 +1,8 @@
 // What differs between two records besides the device. For compare.cpp only.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +17,8 @@ std::vector<Confounder> confounders_of(const Record& a, const Record& b);
 // Settings that cannot change a result (batches of scoring, how often to save, what to evaluate):
 // "/settings/evaluation/of_baseline". No confounders, although records print them.
 bool changes_no_result(std::string_view field);
+// What records from before a setting was printed were made with, as JSON; nothing: unknown.
+std::optional<std::string> value_before(std::string_view field);
 // What could not be compared: evaluations of other weights that do not say how these were trained.
 std::vector<std::string> unknown_of(const Record& a, const Record& b);
 // Of imported records: the settings that both sides state, and state alike.

@@ -296,6 +296,7 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
   if (work.rl) uses.push_back(Use::kGenerate);
   describe_device(resolved, uses, /*cards=*/1, record);
   (*record.settings)["effective"] = {{"iterations", result.iterations},
+                                     {"adamw_denominator", name(result.adamw_denominator)},
                                      {"config", print_struct(result.config)}};
   add_metrics(result, trained.validated, device, record);
   // Of this process alone: a resumed run has trained the steps before elsewhere.

@@ -105,8 +105,10 @@ DecoderConfig nanochat_2026_07(std::int64_t depth, std::int64_t vocab_size,
 constexpr auto kPresets = std::to_array<DecoderPreset>({
     {kDefaultPreset, "nanochat of 2025-10: rotary, query-key norm, relu², soft-cap 15",
      config_for_depth},
-    {"nanochat-2026-02", "with value embeddings and residual lambdas", nanochat_2026_02},
-    {"nanochat-2026-07", "with sliding windows, smear and backout too", nanochat_2026_07},
+    {"nanochat-2026-02", "with value embeddings and residual lambdas", nanochat_2026_02,
+     kernels::AdamWDenominator::kBiasCorrected},  // since 4ddc803 (2026-01-08)
+    {"nanochat-2026-07", "with sliding windows, smear and backout too", nanochat_2026_07,
+     kernels::AdamWDenominator::kBiasCorrected},
     {"gpt2", "learned positions, layer norm, GELU, biases, tied head", gpt2},
     {"llama", "rotary, RMS norm with gain, SwiGLU", llama},
     {"llama2c", "the same as llama2.c has it: pairs are rotated, tied head", llama2c},
@@ -116,15 +118,29 @@ constexpr auto kPresets = std::to_array<DecoderPreset>({
 
 std::span<const DecoderPreset> decoder_presets() { return kPresets; }
 
-Result<DecoderConfig> preset_config(std::string_view preset, std::int64_t depth,
-                                    std::int64_t vocab_size, std::int64_t sequence_len) {
+namespace {
+
+Result<DecoderPreset> preset_of(std::string_view preset) {
   std::vector<std::string> names;
   for (const DecoderPreset& known : kPresets) {
-    if (known.name == preset) return known.of_depth(depth, vocab_size, sequence_len);
+    if (known.name == preset) return known;
     names.emplace_back(known.name);
   }
   return bad_input(fmt::format("no model \"{}\"{}; there are {}", preset,
                                did_you_mean(preset, names), fmt::join(names, ", ")));
+}
+
+}  // namespace
+
+Result<DecoderConfig> preset_config(std::string_view preset, std::int64_t depth,
+                                    std::int64_t vocab_size, std::int64_t sequence_len) {
+  NB_TRY(const DecoderPreset known, preset_of(preset));
+  return known.of_depth(depth, vocab_size, sequence_len);
+}
+
+Result<kernels::AdamWDenominator> preset_adamw(std::string_view preset) {
+  NB_TRY(const DecoderPreset known, preset_of(preset));
+  return known.adamw;
 }
 
 DecoderConfig config_for_depth(std::int64_t depth, std::int64_t vocab_size,

@@ -26,6 +26,10 @@ Shape slice_of(const Shape& shape, int ranks) {
 
 }  // namespace
 
+std::string_view name(AdamWDenominator denominator) {
+  return denominator == AdamWDenominator::kScaledStep ? "scaled_step" : "bias_corrected";
+}
+
 AdamW::AdamW(std::vector<AdamWGroup> groups, const AdamWRules& rules, Device& device,
              Communicator* communicator)
     : groups_(std::move(groups)), rules_(rules), device_(device), communicator_(communicator) {
@@ -68,7 +72,8 @@ void AdamW::step_one(const AdamWGroup& group, Moments& moments, const SchedulePo
       .beta2 = rules_.beta2,
       .epsilon = rules_.epsilon,
       .weight_decay = rules_.weight_decay,
-      .step = point.step + 1};
+      .step = point.step + 1,
+      .denominator = rules_.denominator};
   ops::adamw(device_, p.value, p.grad, moments.m, moments.v, settings, p.name);
 }
 

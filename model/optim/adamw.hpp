@@ -3,14 +3,19 @@
 // policy's dtype (wte).
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "model/autograd/parameter.hpp"
 #include "model/collectives/communicator.hpp"
 #include "model/device/device.hpp"
+#include "model/kernels/adamw.hpp"
 #include "model/optim/optimizer.hpp"
 
 namespace nb {
+
+using AdamWDenominator = kernels::AdamWDenominator;
+std::string_view name(AdamWDenominator denominator);  // "scaled_step", "bias_corrected"
 
 struct AdamWGroup {
   Parameter* parameter;
@@ -21,6 +26,7 @@ struct AdamWRules {
   double beta2 = 0.95;
   double epsilon = 1e-10;
   double weight_decay = 0;
+  AdamWDenominator denominator = AdamWDenominator::kScaledStep;
 };
 
 class AdamW : public Optimizer {

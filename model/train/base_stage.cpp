@@ -12,6 +12,7 @@
 #include "model/optim/groups.hpp"
 #include "model/optim/schedules.hpp"
 #include "model/tokenizer/tokenizer.hpp"
+#include "model/train/adamw_choice.hpp"
 #include "model/train/dry_step.hpp"
 #include "model/train/identity.hpp"
 #include "model/train/training_defects.hpp"
@@ -96,6 +97,7 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
   NB_TRY_VOID(check_schedule(asked));
   NB_TRY(const DecoderConfig config, decoder_config(asked, data.tokenizer.vocab_size()));
   const TrainSettings settings = as_ported(asked, config, defects);
+  NB_TRY(const AdamWDenominator denominator, base_adamw(settings));
   NB_TRY(const BatchPlan batches, plan_batch(settings, 1));
   NB_TRY_VOID(check_keep_steps(settings, planned_iterations(settings, config)));
   NB_TRY_VOID(check_replicas(batches.accumulation_steps, defects));
@@ -104,7 +106,9 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
     TrainedModel model(config, device);
     const OptimizerRates rates = {settings.embedding_lr, settings.unembedding_lr,
                                   settings.matrix_lr, settings.weight_decay};
-    model.optimizers = make_optimizers(model.decoder, rates, nullptr, optimizer_rules(defects));
+    model.adamw_denominator = denominator;
+    model.optimizers =
+        make_optimizers(model.decoder, rates, nullptr, optimizer_rules(defects, denominator));
     add_replica(model, rates, settings, defects);
     model.decoder.set_recompute(settings.recompute.value_or(false));
     BaseTask task(settings, batches, model, data, defects);
@@ -112,8 +116,9 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
       model.decoder.init(settings.seed);
       return {};
     };
-    return run_training(task, model, data.tokenizer,
-                        identity_of(asked, model.decoder, data, task.validation_start(), defects),
+    Json identity = identity_of(asked, model.decoder, data, task.validation_start(), defects);
+    add_adamw(denominator, identity);
+    return run_training(task, model, data.tokenizer, identity,
                         {settings.eval_every, settings.sample_every, settings.checkpoint_every,
                          settings.keep_steps},
                         start, folder, hooks);

@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "model/train/adamw_choice.hpp"
 #include "model/train/rl_objective.hpp"
 
 namespace nb {
@@ -44,7 +45,8 @@ FieldList StageRates::fields() {
           {"unembedding_lr", "AdamW rate of lm_head at width 768", &unembedding_lr, {.min = 0}},
           {"matrix_lr", "Muon rate of the blocks' matrices", &matrix_lr, {.min = 0}},
           {"weight_decay", "AdamW's decoupled weight decay", &weight_decay, {.min = 0}},
-          {"init_lr_frac", "all rates times this at the start", &init_lr_frac, {.min = 0}}};
+          {"init_lr_frac", "all rates times this at the start", &init_lr_frac, {.min = 0}},
+          adamw_field(&adamw_denominator)};
 }
 
 FieldList AdapterSettings::fields() {

@@ -24,6 +24,7 @@ struct StageRates {
   double matrix_lr = 0.02;
   double weight_decay = 0;
   double init_lr_frac = 1;
+  std::optional<std::string> adamw_denominator = {};  // adamw_choice.hpp
   FieldList fields();
 };
 

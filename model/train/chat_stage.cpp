@@ -7,6 +7,7 @@
 #include "model/device/device.hpp"
 #include "model/optim/groups.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
+#include "model/train/adamw_choice.hpp"
 #include "model/train/adapter_file.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/identity.hpp"
@@ -36,7 +37,9 @@ Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent
     model->decoder.set_adapter_dropout(lora->dropout, seed);
     of_groups.adapter_lr = lora->adapter_lr;
   }
-  model->optimizers = make_optimizers(model->decoder, of_groups, nullptr, optimizer_rules(defects));
+  NB_TRY(model->adamw_denominator, stage_adamw(rates.adamw_denominator, parent.file));
+  model->optimizers = make_optimizers(model->decoder, of_groups, nullptr,
+                                      optimizer_rules(defects, model->adamw_denominator));
   return model;
 }
 
@@ -75,8 +78,9 @@ Result<TrainResult> run_chat_stage(StageTask& task, TrainedModel& model,
           fmt::format("keep_steps: {}: the stage has the steps 0 to {}; give some of "
                       "these",
                       step, task.iterations()));
-  NB_TRY(const Json identity,
+  NB_TRY(Json identity,
          identity_of_stage(task.stage(), std::move(hashed_settings), model.decoder, parent, data));
+  add_adamw(model.adamw_denominator, identity);
   const auto start = [&]() -> Result<void> {
     NB_TRY(const bool is_merged, load_merged_weights(parent.file, model.decoder));
     if (is_merged && hooks.on_note)

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "model/decoder/presets.hpp"
+#include "model/train/adamw_choice.hpp"
 
 namespace nb {
 
@@ -32,6 +33,7 @@ FieldList TrainSettings::fields() {
           {"unembedding_lr", "AdamW rate of lm_head at width 768", &unembedding_lr, {.min = 0}},
           {"matrix_lr", "Muon rate of the blocks' matrices", &matrix_lr, {.min = 0}},
           {"weight_decay", "AdamW's decoupled weight decay", &weight_decay, {.min = 0}},
+          adamw_field(&adamw_denominator),
           {"grad_clip", "limit of the global gradient norm; 0: none", &grad_clip, {.min = 0}},
           {"warmup_ratio", "share of steps with rising rates", &warmup_ratio, {.min = 0, .max = 1}},
           {"warmdown_ratio",

@@ -25,8 +25,9 @@ struct TrainSettings {
   double embedding_lr = 0.2;
   double unembedding_lr = 0.004;
   double matrix_lr = 0.02;
-  double weight_decay = 0;  // of AdamW
-  double grad_clip = 1.0;   // global norm; 0: no clipping
+  double weight_decay = 0;                            // of AdamW
+  std::optional<std::string> adamw_denominator = {};  // adamw_choice.hpp
+  double grad_clip = 1.0;                             // global norm; 0: no clipping
   double warmup_ratio = 0;
   double warmdown_ratio = 0.2;
   double final_lr_frac = 0;

@@ -11,6 +11,7 @@
 #include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"
 #include "model/decoder/decoder.hpp"
+#include "model/optim/adamw.hpp"
 #include "model/optim/optimizer.hpp"
 #include "model/train/replicas.hpp"
 #include "model/train/stage_observer.hpp"
@@ -24,6 +25,7 @@ struct TrainedModel {
   TrainedModel(const DecoderConfig& config, Device& device) : decoder(config, device) {}
   Decoder decoder;
   std::vector<std::unique_ptr<Optimizer>> optimizers;
+  AdamWDenominator adamw_denominator = AdamWDenominator::kScaledStep;  // of these
   // Another model that is trained with it and ought to have the same weights; null: none. One of
   // the optimizers owns it.
   Replica* replica = nullptr;

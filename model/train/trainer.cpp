@@ -235,6 +235,7 @@ TrainResult Trainer::result() const {
   TrainResult out;
   out.stage = task_.stage();
   out.config = model_.decoder.config();
+  out.adamw_denominator = model_.adamw_denominator;
   out.iterations = iterations_;
   out.param_count = param_count(out.config);
   for (const Parameter& p : model_.decoder.adapters())

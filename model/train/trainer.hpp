@@ -43,6 +43,7 @@ struct TrainHooks {
 struct TrainResult {
   TrainingStage stage = TrainingStage::kBase;
   DecoderConfig config;
+  AdamWDenominator adamw_denominator = AdamWDenominator::kScaledStep;  // that it trained with
   std::int64_t iterations = 0;
   std::int64_t tokens = 0;  // of the model's inputs in training
   std::int64_t param_count = 0;

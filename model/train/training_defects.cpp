@@ -24,10 +24,11 @@ std::int64_t batch_of(std::int64_t planned, const PortDefects& defects) {
 
 }  // namespace
 
-OptimizerRules optimizer_rules(const PortDefects& defects) {
+OptimizerRules optimizer_rules(const PortDefects& defects, AdamWDenominator denominator) {
   OptimizerRules rules;
   if (defects.has(PortDefect::kAdamWBetas))
     rules.adamw = {.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
+  rules.adamw.denominator = denominator;
   rules.scales_with_width = !defects.has(PortDefect::kNoLrScale);
   rules.uses_muon = !defects.has(PortDefect::kMuonAsAdamW);
   return rules;
@@ -96,9 +97,9 @@ Result<void> check_replicas(std::int64_t accumulation_steps, const PortDefects& 
 void add_replica(TrainedModel& model, const OptimizerRates& rates, const TrainSettings& settings,
                  const PortDefects& defects) {
   if (!defects.has(PortDefect::kUnsyncedEmbeddingGradients)) return;
-  auto replica =
-      std::make_unique<Replica>(model.decoder.config(), model.decoder.device(), rates,
-                                optimizer_rules(defects), settings.seed, Averaged::kMatrices);
+  auto replica = std::make_unique<Replica>(model.decoder.config(), model.decoder.device(), rates,
+                                           optimizer_rules(defects, model.adamw_denominator),
+                                           settings.seed, Averaged::kMatrices);
   replica->decoder().set_recompute(settings.recompute.value_or(false));
   model.replica = replica.get();
   model.optimizers.push_back(std::move(replica));

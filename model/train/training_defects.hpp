@@ -18,7 +18,8 @@
 
 namespace nb {
 
-OptimizerRules optimizer_rules(const PortDefects& defects);
+OptimizerRules optimizer_rules(const PortDefects& defects,
+                               AdamWDenominator denominator = AdamWDenominator::kScaledStep);
 // StepPlan::gradient_sum.
 std::optional<DType> gradient_sum(const PortDefects& defects);
 

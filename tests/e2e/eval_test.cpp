@@ -176,6 +176,7 @@ TEST_F(Eval, RecordsCarryTheHistoryOfTheirCheckpoint) {
               trained->settings->at("train").at("matrix_lr"));
     EXPECT_EQ(history.at("device"), "ascend_910b3") << what;
     EXPECT_EQ(history.at("steps"), trained->settings->at("effective").at("iterations")) << what;
+    EXPECT_EQ(trained->settings->at("effective").at("adamw_denominator"), "scaled_step") << what;
     EXPECT_EQ(history.at("code"), has_record ? Json(trained->subject.at("code")) : Json()) << what;
     EXPECT_EQ(history.at("parents"), has_record ? Json(trained->parents) : Json()) << what;
     EXPECT_EQ(record->parents.empty(), !has_record) << what;

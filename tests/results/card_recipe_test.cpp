@@ -7,6 +7,17 @@
 namespace nb {
 namespace {
 
+// Cards from before records printed it were made with the one form that there was.
+TEST(CardRecipe, ASettingThatIsNotPrintedIsTheOneThatThereWas) {
+  CardRecipe before, now;
+  now.settings["/settings/effective/adamw_denominator"] = "\"scaled_step\"";
+  EXPECT_TRUE(recipe_differences(before, now).empty());
+  now.settings["/settings/effective/adamw_denominator"] = "\"bias_corrected\"";
+  EXPECT_EQ(recipe_differences(before, now),
+            (std::vector<RecipeDifference>{{"/settings/effective/adamw_denominator",
+                                            "\"scaled_step\"", "\"bias_corrected\""}}));
+}
+
 TEST(CardRecipe, ASeedOfTheDataAndTheCheckpointsDataDifferAndBatchesOfScoringDoNot) {
   Record one;
   one.kind = "eval";

@@ -9,6 +9,7 @@
 #include "harness/base/progress.hpp"
 #include "model/decoder/decoder.hpp"
 #include "model/decoder/presets.hpp"
+#include "model/train/adamw_choice.hpp"
 #include "model/train/base_stage.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/safetensors.hpp"
@@ -92,6 +93,53 @@ TEST_F(Training, ACheckpointCarriesItsArchitecture) {
     const Json identity = parse_json(*file->text("identity"), "identity").value();
     EXPECT_EQ(identity.at("settings").contains("model"), *model != 0) << model;
   }
+}
+
+// Absent, the preset decides, and the stage after takes what the checkpoint says; asked for, that.
+TEST_F(Training, AdamWsDenominatorIsThePresetsOrTheOneAskedFor) {
+  using enum AdamWDenominator;
+  struct Case {
+    const char *model, *asked;
+    AdamWDenominator denominator;
+  };
+  for (const Case& one : {Case{"", "", kScaledStep}, Case{"gpt2", "", kScaledStep},
+                          Case{"nanochat-2026-02", "", kBiasCorrected},
+                          Case{"nanochat-2026-07", "scaled_step", kScaledStep},
+                          Case{"", "bias_corrected", kBiasCorrected}}) {
+    SCOPED_TRACE(std::string(one.model) + " " + one.asked);
+    TrainSettings settings = test::tiny_settings();
+    settings.iterations = 1;
+    if (*one.model != 0) settings.model = one.model;
+    if (*one.asked != 0) settings.adamw_denominator = one.asked;
+    const test::TempDir folder;
+    const auto result = test::run_tiny(data_, settings, folder.path());
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(result->adamw_denominator, one.denominator);
+    const auto file = SafetensorsFile::open(result->checkpoint);
+    ASSERT_TRUE(file);
+    EXPECT_EQ(stage_adamw(std::nullopt, *file).value(), one.denominator);
+    EXPECT_EQ(stage_adamw("scaled_step", *file).value(), kScaledStep);
+    // What was there before there was a choice says what it said.
+    EXPECT_EQ(file->text("identity")->find("adamw") == std::string::npos,
+              *one.asked == 0 && one.denominator == kScaledStep)
+        << *file->text("identity");
+  }
+}
+
+TEST_F(Training, AnUnknownDenominatorOfAdamWIsRefusedInASentence) {
+  const auto parsed =
+      parse_struct<TrainSettings>({{"adamw_denominator", "bias_correct"}}, "suite: /stages/base");
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().message,
+            "suite: /stages/base/adamw_denominator: \"bias_correct\" is not one of scaled_step, "
+            "bias_corrected; did you mean \"bias_corrected\"?");
+  TrainSettings settings = test::tiny_settings();
+  settings.adamw_denominator = "torch";
+  const test::TempDir folder;
+  const auto result = test::run_tiny(data_, settings, folder.path());
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().message,
+            "adamw_denominator: \"torch\" is neither scaled_step nor bias_corrected");
 }
 
 // What a training's arithmetic gave, and the simulated time, which the machine decides.
