@@ -1,5 +1,5 @@
-// Conversations of a chat stage: every task's, shuffled and cut, then mixed as nanochat mixes them
-// (tasks/common.py), one a line.
+// Conversations of a chat stage: every task's, shuffled (but for those that keep the order of their
+// file) and cut, then mixed as nanochat mixes them (tasks/common.py), one a line.
 #include <fmt/format.h>
 
 #include <map>
@@ -44,7 +44,10 @@ Result<ConversationTask> by_index(const MixtureTask& task,
 template <class Items>
 Result<ConversationTask> of_items(const MixtureTask& task, Result<Items> items) {
   if (!items) return tl::unexpected<Error>(items.error());
-  return conversation_task(task.task, std::move(*items), slice_of(task));
+  const ConversationTaskInfo* info = find_conversation_task(task.task);
+  const bool keeps_order = info != nullptr && info->keeps_order;
+  return conversation_task(task.task, std::move(*items), slice_of(task),
+                           keeps_order ? RowOrder::kOfTheFile : RowOrder::kShuffled);
 }
 
 // From one file: a line for every name of conversation_tasks().

@@ -13,8 +13,8 @@ FieldList MixtureTask::fields() {
           {"split", "of the task's rows", &split, {.one_of = {"train", "test"}}},
           {"file", "your own file in place of the data folder's", &file},
           {"size", "of generated tasks: how many conversations", &size, {.min = 1}},
-          {"start", "first of the shuffled rows", &start, {.min = 0}},
-          {"stop", "end of the shuffled rows", &stop, {.min = 1}},
+          {"start", "first of the shuffled rows (identity: of the file's)", &start, {.min = 0}},
+          {"stop", "end of the shuffled rows (identity: of the file's)", &stop, {.min = 1}},
           {"times", "how often the task is in the mixture", &times, {.min = 1, .max = 100}}};
 }
 
@@ -30,7 +30,7 @@ const std::vector<ConversationTaskInfo>& conversation_tasks() {
       {"arc_challenge",   "ARC-Challenge, the letter as the answer", "arc/arc_challenge_train",      "arc/arc_challenge_test"},
       {"mmlu",            "MMLU, the letter; train: your own auxiliary_train as JSON Lines", "",     "mmlu/test", false, true},
       {"gsm8k",           "GSM8K with calculator calls",             "gsm8k/train",                  "gsm8k/test"},
-      {"identity",        "who the model is (nanochat's 1000)",      "chat/identity_conversations",  "", false, true},
+      {"identity",        "who the model is (nanochat's 1000)",      "chat/identity_conversations",  "", false, true, true},
       {"conversations",   "your own: JSON Lines of messages, as SmolTalk has them", "", "",           false, true},
       {"preferences",     "your own pairs for DPO: JSON Lines of prompt, chosen, rejected", "", "", false, true},
       {"spellingbee",     "how often a letter is in a word",         "words/words_alpha",            "words/words_alpha", true},

@@ -36,6 +36,7 @@ struct ConversationTaskInfo {
   std::string_view train, test;  // in the data manifest
   bool is_generated = false;     // by index, as many as `size` says
   bool takes_file = false;
+  bool keeps_order = false;  // of the file, where others are shuffled
 };
 // All of them but the microworld's, whose names begin with "mw/".
 const std::vector<ConversationTaskInfo>& conversation_tasks();

@@ -56,11 +56,13 @@ void expect_rendered(const Conversation& conversation, const Json& want, const s
 
 // items in file order
 template <class Item>
-void expect_task(const char* name, const Result<std::vector<Item>>& items) {
+void expect_task(const char* name, const Result<std::vector<Item>>& items,
+                 RowOrder order = RowOrder::kShuffled) {
   ASSERT_TRUE(items.has_value()) << items.error().message;
   const Json& want = golden().at(name);
   ASSERT_EQ(items->size(), want.at("rows").get<std::size_t>());
-  const auto view = task_view(items->size()).value();
+  const auto view = order == RowOrder::kShuffled ? task_view(items->size()).value()
+                                                 : slice_view(items->size(), {}).value();
   ASSERT_EQ(want.at("items").size(), 20u);
   for (std::size_t place = 0; place < 20; ++place) {
     const Json& row = want.at("items")[place];
@@ -120,7 +122,8 @@ TEST(ChatGolden, RendersAndMarksGsm8k) {
 TEST(ChatGolden, RendersIdentityConversations) {
   NB_NEEDS_DATA();
   expect_task("identity",
-              read_conversations(test::data_dir() / "chat/identity_conversations.jsonl"));
+              read_conversations(test::data_dir() / "chat/identity_conversations.jsonl"),
+              RowOrder::kOfTheFile);
 }
 
 TEST(ChatGolden, DrawsSpellingExamplesAsPythonDoes) {
