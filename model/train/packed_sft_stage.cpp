@@ -14,11 +14,26 @@
 namespace nb {
 namespace {
 
+std::int64_t validation_batches(const SftSettings& settings, std::int64_t length) {
+  return std::max<std::int64_t>(
+      1, settings.packed->eval_tokens / (settings.device_batch_size * length));
+}
+
+// What a user should know of conversations that are never trained on.
+void tell_of_long_ones(const ConversationPacks& packs, const ChatData& data, std::int64_t length,
+                       const TrainHooks& hooks) {
+  if (packs.too_long() == 0 || !hooks.on_note) return;
+  hooks.on_note(
+      fmt::format("{} of {} conversations have more than the {} tokens of a packed row: they are "
+                  "never trained on and hold their places in the buffer, as in nanochat",
+                  packs.too_long(), data.train.rendered.size(), length + 1));
+}
+
 class PackedSftTask final : public StageTask {
  public:
   PackedSftTask(const SftSettings& settings, std::int64_t length, std::int64_t accumulation_steps,
                 std::int64_t steps_before, TrainedModel& model, ConversationPacks train,
-                ConversationPacks validation, const PortDefects& defects)
+                ConversationPacks validation, StreamPlan updates, const PortDefects& defects)
       : settings_(settings),
         length_(length),
         steps_before_(steps_before),
@@ -27,8 +42,7 @@ class PackedSftTask final : public StageTask {
         train_(std::move(train)),
         validation_(std::move(validation)),
         plan_{accumulation_steps, std::nullopt, gradient_sum(defects)},
-        updates_(as_ported(plan_packs(train_, settings.device_batch_size, accumulation_steps),
-                           defects)) {}
+        updates_(as_ported(std::move(updates), defects)) {}
 
   TrainingStage stage() const override { return TrainingStage::kSft; }
   std::int64_t iterations() const override { return std::ssize(updates_.progress); }
@@ -50,8 +64,7 @@ class PackedSftTask final : public StageTask {
   }
 
   Result<void> validate(StepRow& row) override {
-    const std::int64_t batches = std::max<std::int64_t>(
-        1, settings_.packed->eval_tokens / (settings_.device_batch_size * length_));
+    const std::int64_t batches = validation_batches(settings_, length_);
     ConversationPacks validation = validation_;  // from its start
     double sum = 0;
     for (std::int64_t i = 0; i < batches; ++i)
@@ -94,12 +107,18 @@ Result<TrainResult> train_packed_sft(const SftSettings& asked, Device& device, c
          "training");
   NB_TRY(ConversationPacks validation, ConversationPacks::create(data.validation, packing),
          "validation");
+  NB_TRY(StreamPlan updates, plan_packs(train, settings.device_batch_size, accumulation),
+         "training");
+  NB_TRY_VOID(
+      check_packs(validation, settings.device_batch_size, validation_batches(settings, length)),
+      "validation");
+  tell_of_long_ones(train, data, length, hooks);
   std::int64_t steps_before = 0;
   if (settings.packed->keeps_optimizer) {
     NB_TRY(steps_before, trained_steps(parent.file));
   }
   PackedSftTask task(settings, length, accumulation, steps_before, *model, std::move(train),
-                     std::move(validation), defects);
+                     std::move(validation), std::move(updates), defects);
   if (task.iterations() == 0)
     return bad_input(
         fmt::format("the {} conversations fill no more than one batch of {} rows of {}; give more "

@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "harness/base/check.hpp"
 
@@ -26,12 +28,6 @@ Result<ConversationPacks> ConversationPacks::create(const ConversationSet& set,
     return bad_input(
         fmt::format("{} conversations for {} cards; give more conversations or use fewer cards",
                     set.rendered.size(), world));
-  for (std::size_t i = 0; i < set.rendered.size(); ++i)
-    if (std::ssize(set.rendered[i].ids) > plan.length + 1)
-      return bad_input(
-          fmt::format("conversation {} has {} tokens, more than the {} of a packed row; leave it "
-                      "out or choose a larger sequence_len",
-                      i + 1, set.rendered[i].ids.size(), plan.length + 1));
   return ConversationPacks(set, plan, rank, world);
 }
 
@@ -99,11 +95,36 @@ Result<void> ConversationPacks::restore(const Json& state) {
   return {};
 }
 
-StreamPlan plan_packs(ConversationPacks fresh, std::int64_t rows, std::int64_t accumulation_steps) {
-  return plan_updates(accumulation_steps, [&] {
-    fresh.skip(rows);
-    return PassPlace{fresh.progress(), fresh.has_passed()};
+std::int64_t ConversationPacks::too_long() const {
+  return std::ranges::count_if(set_->rendered, [&](const RenderedConversation& one) {
+    return std::ssize(one.ids) > plan_.length + 1;
   });
+}
+
+Result<void> ConversationPacks::advance(std::int64_t rows) {
+  const std::int64_t before = consumed_;
+  skip(rows);
+  if (consumed_ > before) return {};
+  return bad_input(
+      fmt::format("{} of {} conversations have more than the {} tokens of a packed row, and they "
+                  "fill the buffer of {}; choose a larger sequence_len, or leave them out",
+                  too_long(), set_->rendered.size(), plan_.length + 1, plan_.buffer));
+}
+
+Result<StreamPlan> plan_packs(ConversationPacks fresh, std::int64_t rows,
+                              std::int64_t accumulation_steps) {
+  Result<void> moved;
+  StreamPlan plan = plan_updates(accumulation_steps, [&] {
+    moved = fresh.advance(rows);
+    return PassPlace{fresh.progress(), fresh.has_passed() || !moved};
+  });
+  if (!fresh.has_passed()) NB_TRY_VOID(std::move(moved));
+  return plan;
+}
+
+Result<void> check_packs(ConversationPacks fresh, std::int64_t rows, std::int64_t batches) {
+  for (std::int64_t i = 0; i < batches; ++i) NB_TRY_VOID(fresh.advance(rows));
+  return {};
 }
 
 }  // namespace nb

@@ -1,8 +1,9 @@
 // Whole conversations packed into rows of one length, the largest that fits first: the loader of
 // newer nanochat's chat_sft.py (since 2026-01; read at 00255c1). Conversations rank, rank + world,
 // … fill a buffer; each row takes from it the longest one that fits its rest, the first of equals,
-// and where none fits the rest is padding. Nothing is cut or dropped. Targets are the supervised
-// tokens, -1 elsewhere. Not thread-safe: one owner. The set outlives it.
+// and where none fits the rest is padding. Nothing is cut. A conversation that no row can hold is
+// never trained on: it waits in the buffer for ever and takes a place there, one more in each pass.
+// Targets are the supervised tokens, -1 elsewhere. Not thread-safe: one owner. The set outlives it.
 #pragma once
 
 #include <cstddef>
@@ -28,18 +29,22 @@ struct PackingPlan {
 
 class ConversationPacks {
  public:
-  // bad_input: fewer conversations than ranks, one that no row can hold (it would stay in the
-  // buffer for ever; the reference ends with rows of padding alone, whose loss is NaN).
+  // bad_input: fewer conversations than ranks.
   static Result<ConversationPacks> create(const ConversationSet& set, const PackingPlan& plan,
                                           int rank = 0, int world = 1);
 
   Batch next(std::int64_t rows);
   // The same without the tokens: only what progress() and has_passed() tell.
   void skip(std::int64_t rows);
+  // skip(). bad_input: the batch is padding alone, because the buffer holds nothing but
+  // conversations that are too long. The reference then goes on for ever with a loss of NaN.
+  Result<void> advance(std::int64_t rows);
 
   // Conversations that went into rows, of all ranks if they take as many; beyond 1 in later passes.
   double progress() const;
   bool has_passed() const { return consumed_ >= std::ssize(set_->rendered); }
+  // Conversations of the set that no row can hold.
+  std::int64_t too_long() const;
 
   // restore() refuses another set's state.
   Json state() const;
@@ -59,7 +64,10 @@ class ConversationPacks {
   std::int64_t taken_ = 0;           // rows, since the start
 };
 
-// The updates of one pass: as plan_stream().
-StreamPlan plan_packs(ConversationPacks fresh, std::int64_t rows, std::int64_t accumulation_steps);
+// The updates of one pass: as plan_stream(). bad_input: a pass that does not come to its end.
+Result<StreamPlan> plan_packs(ConversationPacks fresh, std::int64_t rows,
+                              std::int64_t accumulation_steps);
+// bad_input: one of so many batches is padding alone.
+Result<void> check_packs(ConversationPacks fresh, std::int64_t rows, std::int64_t batches);
 
 }  // namespace nb

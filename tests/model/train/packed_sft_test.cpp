@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "harness/base/hash.hpp"
 #include "model/data/chat/conversation_packs.hpp"
@@ -120,18 +121,42 @@ TEST_F(PackedSft, WhatPackedRowsDoNotReadIsRefused) {
             "30; the nearest valid total_batch_tokens: 60 or 120");
   EXPECT_EQ(refused([](SftSettings& s) { s.lora = AdapterSettings{}; }),
             "packed/keeps_optimizer: the stage before has no moments of adapters; set it to false");
-  EXPECT_EQ(refused([](SftSettings& s) {
-              s.packed->sequence_len = 8;
-              s.packed->total_batch_tokens = 16;
-            }),
-            "training: conversation 1 has 10 tokens, more than the 9 of a packed row; leave it out "
-            "or choose a larger sequence_len");
+  EXPECT_EQ(
+      refused([](SftSettings& s) {
+        s.packed->sequence_len = 8;
+        s.packed->total_batch_tokens = 16;
+      }),
+      "training: 40 of 40 conversations have more than the 9 tokens of a packed row, and they "
+      "fill the buffer of 100; choose a larger sequence_len, or leave them out");
   EXPECT_EQ(refused([](SftSettings& s) {
               s.device_batch_size = 16;
               s.packed->total_batch_tokens = 480;
             }),
             "the 40 conversations fill no more than one batch of 16 rows of 30; give more "
             "conversations or a smaller device_batch_size");
+}
+
+// As in nanochat it waits among the hundred for ever; the log says so.
+TEST_F(PackedSft, AConversationLongerThanARowIsNotTrainedOn) {
+  std::vector<Conversation> some = test::sums(0, 40);
+  some[7].messages.back() = assistant_says(std::string(40, 'x'));
+  chat_.train = chat_.set(some);
+  std::set<int> trained;
+  StageObserver observer;
+  observer.on_batch = [&](const Batch& batch) {
+    trained.insert(batch.targets.begin(), batch.targets.end());
+  };
+  std::vector<std::string> notes;
+  TrainHooks hooks;
+  hooks.observer = &observer;
+  hooks.on_note = [&](const std::string& note) { notes.push_back(note); };
+  const auto result = chat_.sft(tiny_packed(), folder_.path(), hooks);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_TRUE(trained.contains('1'));
+  EXPECT_FALSE(trained.contains('x'));
+  EXPECT_EQ(notes, std::vector<std::string>{
+                       "1 of 40 conversations have more than the 31 tokens of a packed row: they "
+                       "are never trained on and hold their places in the buffer, as in nanochat"});
 }
 
 TEST_F(PackedSft, EndsWithTheSameBytesAfterAKill) {

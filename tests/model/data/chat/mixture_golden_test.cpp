@@ -135,7 +135,7 @@ TEST(MixtureGolden, ThePackedRowsOfNewerSft) {
     }
     EXPECT_EQ(hash.hex(), given.at("digest").get<std::string>());
     EXPECT_TRUE(packs.has_passed());
-    const StreamPlan updates = plan_packs(fresh(), value("rows"), value("accumulation"));
+    const StreamPlan updates = plan_packs(fresh(), value("rows"), value("accumulation")).value();
     EXPECT_EQ(std::ssize(updates.progress), value("updates"));
     EXPECT_EQ(updates.progress, given.at("progress").get<std::vector<double>>());
   }
@@ -164,10 +164,42 @@ TEST(ConversationPacks, TheLongestThatFitsComesFirstAndNothingIsCut) {
   row = packs.next(1);  // none of 4, 4, 6 and 4 fits behind 6
   EXPECT_EQ(row.inputs, (std::vector<int>{5, 6, 7, 8, 9, 10, 99, 99}));
   EXPECT_EQ(row.targets, (std::vector<int>{6, 7, 8, 9, 10, -1, -1, -1}));
-  EXPECT_EQ(
-      ConversationPacks::create(set, {.length = 4}).error().message,
-      "conversation 2 has 6 tokens, more than the 5 of a packed row; leave it out or choose a "
-      "larger sequence_len");
+}
+
+// Sizes 4, 6, 3, 6 and rows of 5: the sixes wait, one more of them in each pass, until there is
+// nothing else.
+TEST(ConversationPacks, AConversationLongerThanARowWaitsForEver) {
+  ConversationSet set;
+  int id = 0;
+  for (const int size : {4, 6, 3, 6}) {
+    RenderedConversation one;
+    for (int t = 0; t < size; ++t) {
+      one.ids.push_back(++id);
+      one.mask.push_back(1);
+    }
+    set.rendered.push_back(std::move(one));
+  }
+  auto packs = ConversationPacks::create(set, {.length = 4, .buffer = 4, .pad = 99}).value();
+  EXPECT_EQ(packs.too_long(), 2);
+  const std::vector<int> first = {1, 2, 3, 4}, third = {11, 12, 13, 99}, none = {99, 99, 99, 99};
+  for (const auto& inputs : {first, first, third, third}) {
+    EXPECT_FALSE(packs.has_passed());
+    EXPECT_EQ(packs.next(1).inputs, inputs);
+  }
+  EXPECT_TRUE(packs.has_passed());
+  EXPECT_EQ(packs.next(1).inputs, none);
+  // Four rows are a pass: it ends in time. With two places it does not, and is refused.
+  const auto of_buffer = [&](std::int64_t buffer) {
+    return ConversationPacks::create(set, {.length = 4, .buffer = buffer, .pad = 99}).value();
+  };
+  EXPECT_TRUE(plan_packs(of_buffer(4), 1, 1));
+  EXPECT_TRUE(check_packs(of_buffer(4), 1, 4));
+  const std::string stuck =
+      "2 of 4 conversations have more than the 5 tokens of a packed row, and they fill the buffer "
+      "of 2; choose a larger sequence_len, or leave them out";
+  EXPECT_EQ(plan_packs(of_buffer(2), 1, 1).error().message, stuck);
+  EXPECT_TRUE(check_packs(of_buffer(2), 1, 2));
+  EXPECT_EQ(check_packs(of_buffer(2), 1, 3).error().message, stuck);
 }
 
 TEST(ConversationLoaders, RefuseTheStateOfOtherData) {
