@@ -184,6 +184,12 @@ FieldList RlSettings::fields() {
        "of objectives that clip or cap: the ratio's upper limit is 1 plus this",
        &clip_high,
        {.min = 0}},
+      {"pass_weights",
+       "cispo, bnpo: an update is the mean over its training passes, as Twinkle's was at first "
+       "(equal), or over the tokens of them all, as Twinkle's is since it weighs micro-batches "
+       "(tokens); absent: equal",
+       &pass_weights,
+       {.one_of = {"equal", "tokens"}, .omits_absent = true}},
       {"gate_up",
        "sapo: temperature of the gate of tokens with an advantage above 0; absent: 1",
        &gate_up,

@@ -118,6 +118,10 @@ struct RlSettings {
   RlObjective objective = RlObjective::kPolicyGradient;
   AdvantageKind advantage = AdvantageKind::kMean;
   double clip_low = kClip, clip_high = kClip;
+  // Of CISPO and BNPO, "equal" or "tokens": what a training pass counts in an update; absent:
+  // equal. Twinkle counted passes alike until it weighed micro-batches (@ 057fc61,
+  // src/twinkle/loss/grpo.py, micro_batch_scale).
+  std::optional<std::string> pass_weights;
   std::optional<double> gate_up, gate_down;  // SAPO's temperatures; absent: kGate
   double kl_weight = 0;
   bool has_reference = false;  // the first weights stay on the device; needed for kl_weight

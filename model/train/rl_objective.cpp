@@ -5,6 +5,10 @@
 namespace nb {
 namespace {
 
+bool is_mean_of_tokens(RlObjective objective) {
+  return objective == RlObjective::kCispo || objective == RlObjective::kBnpo;
+}
+
 // A limit that is asked for where nothing reads it.
 Result<void> check_limits(const RlSettings& settings) {
   const auto no = [](const char* setting, const char* why) {
@@ -48,7 +52,15 @@ Result<void> check_objective(const RlSettings& settings) {
           "updates_per_rollout: the policy gradient is right for the first update alone; use "
           "objective \"clipped\"");
   }
+  if (settings.pass_weights && !is_mean_of_tokens(settings.objective))
+    return bad_input(
+        "pass_weights: objectives \"cispo\" and \"bnpo\" alone are means over tokens; leave it "
+        "out");
   return check_limits(settings);
+}
+
+bool weighs_by_tokens(const RlSettings& settings) {
+  return is_mean_of_tokens(settings.objective) && settings.pass_weights == "tokens";
 }
 
 ops::PolicyOptions policy_options(const RlSettings& settings) {

@@ -12,6 +12,8 @@ namespace nb {
 Result<void> check_objective(const RlSettings& settings);
 
 // Of an objective with a ratio.
+// Whether passes count by their tokens (RlSettings::pass_weights).
+bool weighs_by_tokens(const RlSettings& settings);
 ops::PolicyOptions policy_options(const RlSettings& settings);
 
 }  // namespace nb

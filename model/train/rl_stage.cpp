@@ -79,7 +79,8 @@ class RlTask final : public StageTask {
   std::vector<std::size_t> questions_of(std::int64_t step) const;
   Result<std::vector<TrainingPass>> passes_of(std::span<const Rollout> rollouts, StepRow& row);
   std::vector<float> log_probs(Decoder& decoder, const Batch& batch) const;
-  double train(const TrainingPass& pass, double passes, ops::PolicyMetrics& metrics);
+  std::vector<double> shares_of(std::span<const TrainingPass> passes) const;
+  double train(const TrainingPass& pass, double passes, double share, ops::PolicyMetrics& metrics);
   void tell_of(const ops::PolicyMetrics& metrics, std::int64_t update, StepRow& row);
   void note_once(bool& is_told, const std::string& text) {
     if (!is_told && note_) note_(text);
@@ -165,8 +166,23 @@ Result<std::vector<TrainingPass>> RlTask::passes_of(std::span<const Rollout> rol
   return passes;
 }
 
+// What each pass counts in an update, of objectives with a ratio.
+std::vector<double> RlTask::shares_of(std::span<const TrainingPass> passes) const {
+  std::vector<double> shares(passes.size(), 1 / static_cast<double>(passes.size()));
+  if (!weighs_by_tokens(settings_)) return shares;
+  double all = 0;
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    shares[i] = static_cast<double>(
+        std::ranges::count_if(passes[i].batch.targets, [](int target) { return target >= 0; }));
+    all += shares[i];
+  }
+  for (double& share : shares) share = all > 0 ? share / all : 0;
+  return shares;
+}
+
 // Adds the pass's share of the step's gradient; what of the objective it was.
-double RlTask::train(const TrainingPass& pass, double passes, ops::PolicyMetrics& metrics) {
+double RlTask::train(const TrainingPass& pass, double passes, double share_of_pass,
+                     ops::PolicyMetrics& metrics) {
   const Batch& batch = pass.batch;
   auto read = std::make_shared<ops::PolicyMetrics>();
   const auto objective = [&](const Tensor& losses) {
@@ -174,7 +190,7 @@ double RlTask::train(const TrainingPass& pass, double passes, ops::PolicyMetrics
       const std::vector<int> sequences = ops::sequences_of(batch.targets, batch.length);
       return ops::policy_loss(
           losses, {pass.old_log_probs, pass.reference_log_probs, pass.advantages, sequences},
-          policy_options(settings_), 1 / passes, read);
+          policy_options(settings_), share_of_pass, read);
     }
     double valid = 0;
     for (const int target : batch.targets) valid += target >= 0 ? 1 : 0;
@@ -198,7 +214,7 @@ double RlTask::train(const TrainingPass& pass, double passes, ops::PolicyMetrics
   average(metrics.reference_kl, read->reference_kl);
   metrics.tokens += read->tokens;
   const bool scales_itself = settings_.objective == RlObjective::kPolicyGradient;
-  return static_cast<double>(loss) / (scales_itself ? 1 : passes);
+  return static_cast<double>(loss) * (scales_itself ? 1 : share_of_pass);
 }
 
 void RlTask::tell_of(const ops::PolicyMetrics& metrics, std::int64_t update, StepRow& row) {
@@ -234,12 +250,14 @@ Result<StepOutcome> RlTask::update(const SchedulePoint& point, StepRow& row) {
     note_once(told_of_equal_, fmt::format("step {}: in every group all rewards are equal: this "
                                           "step teaches nothing",
                                           row.step));
+  const std::vector<double> shares = shares_of(passes);
   for (std::int64_t update = 0; update < settings_.updates_per_rollout; ++update) {
     ops::PolicyMetrics metrics;
     double loss = 0;
-    for (const TrainingPass& pass : passes) {
+    for (std::size_t i = 0; i < passes.size(); ++i) {
+      const TrainingPass& pass = passes[i];
       tell_batch(model_.observer, pass.batch);
-      const double part = train(pass, static_cast<double>(passes.size()), metrics);
+      const double part = train(pass, static_cast<double>(passes.size()), shares[i], metrics);
       loss += part;
       note_not_finite(outcome.not_finite, part, model_.decoder, pass.batch);
       if (const auto sum = gradient_sum(defects_)) round_gradients(model_.decoder, *sum);

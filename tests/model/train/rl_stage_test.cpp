@@ -249,6 +249,10 @@ TEST(RlObjectives, ALimitThatNothingReadsIsRefused) {
             "gate_down: objective \"sapo\" alone has a gate; leave it out");
   EXPECT_EQ(refusal(R"({"objective": "dr_grpo", "kl_weight": 0.1})"),
             "kl_weight: needs the first weights beside it; set has_reference to true");
+  EXPECT_EQ(refusal(R"({"objective": "clipped", "pass_weights": "tokens"})"),
+            "pass_weights: objectives \"cispo\" and \"bnpo\" alone are means over tokens; leave it "
+            "out");
+  EXPECT_EQ(refusal(R"({"objective": "bnpo", "pass_weights": "tokens"})"), "");
   EXPECT_EQ(refusal(R"({"objective": "cispo", "clip_high": 3})"), "");
   EXPECT_EQ(refusal(R"({"objective": "sapo", "gate_down": 1.05})"), "");
   const auto unknown = parse_struct<RlSettings>(Json::parse(R"({"objective": "gpso"})"), "rl");
