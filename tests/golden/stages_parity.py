@@ -17,7 +17,7 @@ rewards, advantages and all that follows are computed here. After a change of wh
 
 Written from karpathy/nanochat: scripts/mid_train.py, chat_sft.py and chat_rl.py at 3a5e0bc (2025-10-13), the rate of
 b8076dd, chat_sft.py at 00255c1 (packed); DPO (arXiv:2305.18290); GRPO (arXiv:2402.03300) with two bounds, as
-modelscope/twinkle has it.
+modelscope/twinkle has it (1a1d884), CISPO (arXiv:2506.13585) with passes weighed by tokens as there since 057fc61.
 
 Needs python3 with torch and numpy: /usr/bin/python3 tests/golden/stages_parity.py
 """
@@ -33,14 +33,14 @@ from nanochat_parity import orthogonalise, parameters_of, token_losses, uniform,
 FOLDER = pathlib.Path(__file__).resolve().parent
 MODEL = dict(sequence_len=24, vocab_size=265, n_layer=2, n_head=2, n_kv_head=2, n_embd=16)
 BOS, USER_START, USER_END, ASSISTANT_START, ASSISTANT_END = range(256, 261)
-SIGNS, STEPS_BEFORE, LIKELY, LIKELIER = 8, 3, "12", 24.0
+SIGNS, STEPS_BEFORE, LIKELY = 8, 3, "12"
 UPDATES = 10
 
 CONVERSATIONS = [["+".join(str((i + k) % 7) for k in range(1 + i % 3)) + "?", str(i % 5) + "!" * (i * i % 4)]
                  for i in range(200)]
 PAIRS = [[f"{i % 4}+{i // 4 % 5}?", str(i % 4 + i // 4 % 5), str(i % 4 + i // 4 % 5 + 1) + "?" * (i % 2)] for i in range(40)]
-QUESTIONS = [[f"{i // 2}?", ("21", "22")[i % 2]] for i in range(4)]  # nobody can know: rewards stay mixed
 RATES = dict(embedding_lr=0.2, unembedding_lr=0.004, matrix_lr=0.02)
+ASKED = [[f"{i // 2}?", ("21", "22")[i % 2]] for i in range(4)]  # nobody can know: rewards stay mixed
 RL = dict(device_batch_size=4, examples_per_step=4, num_samples=8, max_new_tokens=2, matrix_lr=0.08, unembedding_lr=0.012, init_lr_frac=0.01, iterations=40, eval_every=0,
           eval_examples=1, eval_samples=1)
 CASES = [
@@ -52,6 +52,10 @@ CASES = [
     dict(name="packed_sft", stage="sft", conversations=118,
          settings=dict(device_batch_size=2, init_lr_frac=0.8, eval_every=0,
                        packed=dict(sequence_len=30, total_batch_tokens=120, buffer=9, warmdown=0.5, eval_tokens=60))),
+    # Every sixth conversation is longer than a row.
+    dict(name="packed_sft_of_long_ones", stage="sft", conversations=90,
+         settings=dict(device_batch_size=2, init_lr_frac=0.8, eval_every=0,
+                       packed=dict(sequence_len=11, total_batch_tokens=88, buffer=40, warmdown=0.5, eval_tokens=60))),
     dict(name="lora", stage="sft", conversations=40,
          settings=dict(device_batch_size=2, target_examples_per_step=4, iterations=UPDATES + 1, init_lr_frac=0.1,
                        eval_every=0, eval_batches=1,
@@ -59,10 +63,18 @@ CASES = [
     dict(name="dpo", stage="dpo", conversations=0, updates=UPDATES,
          settings=dict(device_batch_size=2, target_examples_per_step=4, iterations=40, beta=0.5,
                        label_smoothing=0.1, init_lr_frac=0.05, eval_every=0, eval_batches=1)),
-    dict(name="rl", stage="rl", conversations=0, updates=UPDATES, settings=dict(RL)),
-    dict(name="rl_of_3_updates", stage="rl", conversations=0, updates=UPDATES + 2,
+    dict(name="rl", stage="rl", conversations=0, updates=UPDATES, likelier=24.0, questions=ASKED,
+         settings=dict(RL)),
+    # "1" or "2" is certain, the other one impossible: most tokens' gradients are small enough for epsilon to count.
+    dict(name="rl_torch_adamw", stage="rl", conversations=0, updates=UPDATES, likelier=64.0, opposed=True,
+         questions=[[f"{i // 2}?", "21"[i % 2]] for i in range(4)],
+         settings=dict(RL, max_new_tokens=1, temperature=12, top_k=2, adamw_denominator="bias_corrected")),
+    dict(name="rl_of_3_updates", stage="rl", conversations=0, updates=UPDATES + 2, likelier=24.0, questions=ASKED,
          settings=dict(RL, objective="clipped", advantage="mean_std", clip_low=0.1, clip_high=0.15,
                        has_reference=True, kl_weight=0.04, updates_per_rollout=3)),
+    dict(name="rl_cispo_by_tokens", stage="rl", conversations=0, updates=UPDATES, likelier=24.0, questions=ASKED,
+         settings=dict(RL, objective="cispo", advantage="mean_std", clip_high=0.1, updates_per_rollout=2,
+                       pass_weights="tokens")),
 ]
 
 
@@ -159,7 +171,10 @@ class Trained:
         with torch.no_grad():
             if case["stage"] == "rl":  # so that samples are often right
                 for token in (*LIKELY.encode(), ASSISTANT_END):
-                    self.p["lm_head.weight"][token] *= LIKELIER
+                    self.p["lm_head.weight"][token] *= case["likelier"]
+                if case.get("opposed"):
+                    one, other = LIKELY.encode()
+                    self.p["lm_head.weight"][other] = -self.p["lm_head.weight"][one]
         self.adapters, self.state, self.t = {}, {}, 0
         self.scale = settings.get("init_lr_frac", 1)
         self.rates = {name: settings.get(name, rate) for name, rate in RATES.items()}
@@ -222,6 +237,11 @@ class Trained:
             w.grad = None
 
     def adamw(self, w, g, s, rate):
+        if self.case["settings"].get("adamw_denominator") == "bias_corrected":
+            own = s.setdefault("own", torch.optim.AdamW([w], betas=(0.8, 0.95), eps=1e-10, weight_decay=0))
+            own.param_groups[0]["lr"] = rate
+            own.step()
+            return
         s["m"] = 0.8 * s.get("m", torch.zeros_like(w)) + 0.2 * g
         s["v"] = 0.95 * s.get("v", torch.zeros_like(w)) + 0.05 * g * g
         w -= rate * (1 - 0.95**self.t) ** 0.5 / (1 - 0.8**self.t) * s["m"] / (torch.sqrt(s["v"]) + 1e-10)
@@ -301,14 +321,14 @@ def dpo(model, settings):
         yield batches, total, linear(step, settings["iterations"]), 0.95
 
 
-def rewards_of(batches, step, settings):
+def rewards_of(batches, step, settings, questions):
     """1 where the sampled tokens say the answer."""
     rewards = []
     for inputs, targets in batches:
         for row in targets:
-            question = (step * settings["examples_per_step"] + len(rewards) // settings["num_samples"]) % len(QUESTIONS)
+            question = (step * settings["examples_per_step"] + len(rewards) // settings["num_samples"]) % len(questions)
             text = bytes(t for t in row.tolist() if 0 <= t < 256)
-            rewards.append(float(text.strip() == QUESTIONS[question][1].encode()))
+            rewards.append(float(text.strip() == questions[question][1].encode()))
     return torch.tensor(rewards, dtype=torch.float64).view(-1, settings["num_samples"])
 
 
@@ -317,9 +337,9 @@ def rl(model, settings):
     for step, passes in enumerate(drawn()[model.case["name"]]):
         batches = [(tensors_of(b["inputs"]).view(b["rows"], -1), tensors_of(b["targets"]).view(b["rows"], -1))
                    for b in passes]
-        rewards = rewards_of(batches, step, settings)
+        rewards = rewards_of(batches, step, settings, model.case["questions"])
         taught += bool((rewards.std(dim=1) > 0).any())
-        assert taught > 0.8 * step, f"{model.case['name']}: {taught} of {step + 1} steps teach something"
+        assert taught >= min(step + 1, 3), f"{model.case['name']}: step {step} teaches nothing"
         advantages = rewards - rewards.mean(dim=1, keepdim=True)
         if settings.get("advantage") == "mean_std":
             advantages = advantages / (rewards.std(dim=1, keepdim=True) + 1e-8)
@@ -329,7 +349,10 @@ def rl(model, settings):
         for _ in range(settings.get("updates_per_rollout", 1)):
             total = 0.0
             for batch, a, before in zip(batches, weights, old):
-                loss = rl_loss(model, settings, batch, a, before) / len(batches)
+                share = 1 / len(batches)
+                if settings.get("pass_weights") == "tokens":
+                    share = (batch[1] >= 0).sum().item() / sum((b[1] >= 0).sum().item() for b in batches)
+                loss = rl_loss(model, settings, batch, a, before) * share
                 loss.backward()
                 total += loss.item()
             yield batches, total, linear(step, settings["iterations"]), 0.95
@@ -337,9 +360,12 @@ def rl(model, settings):
 
 def rl_loss(model, settings, batch, a, before):
     log_p, mask = -model.losses(batch), (batch[1] >= 0).to(model.dtype)
-    if settings.get("objective") != "clipped":  # chat_rl.py
+    if "objective" not in settings:  # chat_rl.py
         return -(log_p * a).sum() / mask.sum().clamp(min=1)
     ratio = torch.exp(log_p - before)
+    if settings["objective"] == "cispo":
+        losses = -torch.clamp(ratio, max=1 + settings["clip_high"]).detach() * a * log_p
+        return (losses * mask).sum() / mask.sum().clamp(min=1)
     limited = torch.clamp(ratio, 1 - settings["clip_low"], 1 + settings["clip_high"])
     away = -model.reference_losses(batch) - log_p
     losses = -torch.min(ratio * a, limited * a) + settings["kl_weight"] * (torch.exp(away) - away - 1)
@@ -408,8 +434,8 @@ def main():
     if tensors:
         write_safetensors(FOLDER / "stages_parity.safetensors", tensors)
     rows = ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases)
-    head = dict(model=MODEL, signs=SIGNS, steps_before=STEPS_BEFORE, likely=LIKELY, likelier=LIKELIER,
-                conversations=CONVERSATIONS, pairs=PAIRS, questions=QUESTIONS)
+    head = dict(model=MODEL, signs=SIGNS, steps_before=STEPS_BEFORE, likely=LIKELY,
+                conversations=CONVERSATIONS, pairs=PAIRS)
     text = json.dumps(head, separators=(",", ":"))[:-1] + ',\n"cases":[\n' + rows + "\n]}\n"
     json.loads(text)
     (FOLDER / "stages_parity.json").write_text(text)

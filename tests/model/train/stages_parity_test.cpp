@@ -151,7 +151,11 @@ class StagesParity : public testing::TestWithParam<std::size_t> {
     for (const int token : tokens)
       for (std::size_t i = 0; i < width; ++i)
         head.value.host()[static_cast<std::size_t>(token) * width + i] *=
-            golden().at("likelier").get<float>();
+            golden_case().at("likelier").get<float>();
+    if (!golden_case().contains("opposed")) return;
+    for (std::size_t i = 0; i < width; ++i)
+      head.value.host()[static_cast<std::size_t>(tokens[1]) * width + i] =
+          -head.value.host()[static_cast<std::size_t>(tokens[0]) * width + i];
   }
 
   // take_moments() there: streams go by the order of the weights in parameters_of().
@@ -228,7 +232,7 @@ class StagesParity : public testing::TestWithParam<std::size_t> {
     }
     if (stage == "rl") {
       std::vector<Conversation> asked;
-      for (const Json& one : golden().at("questions"))
+      for (const Json& one : golden_case().at("questions"))
         asked.push_back({{user_says(one.at(0)), assistant_says(one.at(1).get<std::string>())}});
       NB_TRY(const QuestionSet set,
              questions_of(tokenizer_, asked, kMaxConversationTokens, "questions"));
