@@ -97,6 +97,8 @@ constexpr Sentence kSentences[] = {
     {"{}: within the {} that the baseline itself allows", "{0}：在基线自己允许的 {1} 之内"},
     {"{}: beyond the {} that the baseline itself allows", "{0}：超出基线自己允许的 {1}"},
     {"{} on the device's clock, worse by more than {}", "{0}（设备时钟），变差超过 {1}"},
+    {"can't tell: which way is better is not said (--higher {} or --lower {})",
+     "无法判定：没有说明越高还是越低更好（--higher {0} 或 --lower {1}）"},
     {"{} of {}: which way is better is not said; not judged (--higher or --lower {})",
      "{1} 的 {0}：没有说明越高还是越低更好；不判断（--higher 或 --lower {2}）"},
     {"{} of {}: {}, measured once, within {}; not judged",

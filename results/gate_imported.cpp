@@ -299,6 +299,30 @@ std::vector<Row> rows_of(const std::vector<const RecordPair*>& pairs, const Gate
   return rows;
 }
 
+// Where nothing else is judged: scores whose better side nobody states are no pass.
+void add_undirected(const std::vector<const RecordPair*>& pairs, ImportedVerdicts& result) {
+  for (const RecordPair* pair : pairs)
+    for (const MetricDifference& row : pair->metrics) {
+      if (row.clock != Clock::kNone || row.direction != Direction::kNone || !row.difference)
+        continue;
+      TaskVerdict v;
+      v.metric = row.name;
+      v.where = describe(pair->a->record);
+      v.a = row.a;
+      v.b = row.b;
+      v.difference = row.difference;
+      v.test = "totals";
+      v.verdict = *row.difference == 0 ? Verdict::kPass : Verdict::kInconclusive;
+      v.reason = *row.difference == 0
+                     ? "equal totals"
+                     : fmt::format(
+                           "can't tell: which way is better is not said (--higher {0} or "
+                           "--lower {0})",
+                           row.name.substr(row.name.rfind('/') + 1));
+      result.verdicts.push_back(std::move(v));
+    }
+}
+
 }  // namespace
 
 ImportedVerdicts judge_imported(const std::vector<const RecordPair*>& pairs,
@@ -324,6 +348,7 @@ ImportedVerdicts judge_imported(const std::vector<const RecordPair*>& pairs,
     if (row.family == ScoreFamily::kParts && !is_worse && !is_refused) continue;
     result.verdicts.push_back(std::move(v));
   }
+  if (result.verdicts.empty()) add_undirected(pairs, result);
   return result;
 }
 

@@ -197,9 +197,10 @@ void add_group(MetricDifference& group, const RecordPair& pair) {
   const double off_items = std::fabs(by_items - *group.difference);
   const double off_parts = std::fabs(by_parts - *group.difference);
   if (std::min(off_items, off_parts) > kSameMean) return;  // another mean than these
-  if (off_items <= off_parts && counted)
+  const bool is_pooled = off_items <= off_parts + 1e-9;  // equal for parts of equal sizes
+  if (is_pooled && counted)
     set_counts(group, sum);
-  else if (off_items <= off_parts)
+  else if (is_pooled)
     set_normal(group, std::sqrt(variance_items) / items, "unpaired totals of its parts");
   else
     set_normal(group, std::sqrt(variance_parts) / k,

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <random>
 #include <string>
 #include <vector>
@@ -176,16 +177,19 @@ void count(Rates& rates, const Judged& judged, double truth) {
     }
 }
 
-void expect_honest(const Rates& rates, int pairs, double most_low_p = .13,
-                   double least_low_p = .07) {
-  EXPECT_LE(rates.red, pairs * .05 + 3 * std::sqrt(pairs * .05 * .95));
+// False red at most 5 %, intervals that cover 93.5 to 96.5 % (limits of sampling included), p
+// values uniform.
+void expect_honest(const Rates& rates, int pairs, double most_covered = .965) {
+  const auto share = [](int count, int of) { return static_cast<double>(count) / of; };
   ASSERT_GT(rates.intervals, 0);
-  const double coverage = static_cast<double>(rates.covered) / rates.intervals;
-  EXPECT_GE(coverage, .935);
-  EXPECT_LE(coverage, .975);
-  const double low = static_cast<double>(rates.low_p) / rates.tests;
-  EXPECT_GE(low, least_low_p);
-  EXPECT_LE(low, most_low_p);
+  const double red = share(rates.red, pairs), covered = share(rates.covered, rates.intervals),
+               low = share(rates.low_p, rates.tests);
+  EXPECT_LE(red, .05 + 2 * std::sqrt(.05 * .95 / pairs));
+  EXPECT_GE(covered, .935);
+  EXPECT_LE(covered, most_covered);
+  EXPECT_NEAR(low, .1, .03);
+  ::testing::Test::RecordProperty("red", std::to_string(red));
+  std::printf("    red %.4f, covered %.4f, p <= .1 in %.4f\n", red, covered, low);
 }
 
 constexpr int kPairs = 2000;
@@ -237,11 +241,11 @@ TEST(ForeignVerdicts, SharesWithoutAnyErrorAreRarelyRed) {
   EXPECT_LE(red, kPairs / 50);
 }
 
-// Subjects of a group, right and wrong without pairing, with the group's own row.
+// Subjects of a group: all of their items, and the group's row without an error of its own.
 TEST(ForeignVerdicts, GroupsAreHonestWhereNothingDiffers) {
   Draw draw(5);
   Rates rates;
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < kPairs; ++i) {
     Side a, b;
     std::vector<double> p;
     for (int s = 0; s < 20; ++s) p.push_back(.2 + .7 * draw.uniform());
@@ -252,14 +256,36 @@ TEST(ForeignVerdicts, GroupsAreHonestWhereNothingDiffers) {
         right += hits;
         add_total(*side, "g_" + std::to_string(s), "acc", hits / 60.0, 60, 0, "g");
       }
-      add_total(*side, "g", "acc", right / 1200.0, 1200);
+      add_total(*side, "g", "acc", right / 1200.0, 0);
     }
     const RunRecords left = a.records(), right = b.records();
     count(rates, judge(left, right), 0);
   }
-  EXPECT_LE(rates.red, 500 * .05 + 3 * std::sqrt(500 * .05 * .95));
-  // Subjects differ, so one binomial of the whole is a little too wide.
-  EXPECT_GE(static_cast<double>(rates.covered) / rates.intervals, .935);
+  // Subjects differ, so one binomial of all 1,200 items is a little too wide.
+  expect_honest(rates, kPairs, .985);
+}
+
+// Samples of a question repeat it: 40 questions, 16 samples each, as the mean of all reports them.
+TEST(ForeignVerdicts, RepeatedQuestionsAreHonestWhereNothingDiffers) {
+  Draw draw(7);
+  int red = 0, covered = 0;
+  for (int i = 0; i < kPairs; ++i) {
+    Side a, b;
+    for (Side* side : {&a, &b}) {
+      int right = 0;  // questions of their own on each side: the worst that clusters can do
+      for (int q = 0; q < 40; ++q) right += draw.chance(.6) ? 16 : draw.binomial(16, .1);
+      add_total(*side, "t", "acc", right / 640.0, 640);
+      side->builder.series(side->run, {"t", "", "acc"}).repeats = 16;
+    }
+    const RunRecords left = a.records(), right = b.records();
+    const Judged judged = judge(left, right);
+    red += judged.gate.exit_code == 1;
+    const auto& interval = judged.comparison.pairs[0].metrics[0].interval95;
+    ASSERT_TRUE(interval);
+    covered += interval->low <= 0 && 0 <= interval->high;
+  }
+  EXPECT_LE(red, kPairs * .05);
+  EXPECT_GE(covered, kPairs * .935);
 }
 
 TEST(ForeignVerdicts, PairedItemsAreHonestWhereNothingDiffers) {

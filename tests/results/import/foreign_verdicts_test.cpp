@@ -1,0 +1,206 @@
+// What compare and gate say of small foreign files: one test a kind that was once judged wrongly.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "harness/base/fs.hpp"
+#include "results/gate.hpp"
+#include "results/headline.hpp"
+#include "results/import/builder.hpp"
+#include "results/import/complete.hpp"
+#include "results/import/metric_kinds.hpp"
+#include "results/import/to_records.hpp"
+#include "results/stated_directions.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace nb {
+namespace {
+
+using test::TempDir;
+
+struct Pair {
+  TempDir folder;
+  RunRecords a, b;
+  Comparison comparison;
+  GateResult judged;
+
+  Pair(const std::string& ending, const std::string& left, const std::string& right,
+       const GatePolicy& policy = {}, const StatedDirections& directions = {}) {
+    for (const auto& [name, text, run] :
+         {std::tuple("a", &left, &a), std::tuple("b", &right, &b)}) {
+      const fs::path path = folder / (name + ending);
+      EXPECT_TRUE(write_file(path, *text));
+      auto read = read_any_run(path);
+      EXPECT_TRUE(read) << (read ? "" : read.error().message);
+      if (read) *run = std::move(*read);
+    }
+    EXPECT_TRUE(state_directions(directions, {&a, &b}));
+    comparison = compare_runs(a, b, PairAcross::kNothing);
+    judged = gate(comparison, policy, {.strict = true});
+  }
+  const TaskVerdict& first() const { return judged.verdicts.at(0); }
+};
+
+std::string lm_eval(double value, const std::string& more) {
+  return R"({"results": {"gsm8k": {"exact_match,none": )" + std::to_string(value) + more +
+         R"(}}, "config": {"model": "hf", "model_args": "pretrained=org/m"}})";
+}
+
+TEST(ForeignVerdict, ALossWithAnErrorButWithoutNIsRed) {
+  const Pair pair(".json", lm_eval(.78, R"(, "exact_match_stderr,none": 0.0114)"),
+                  lm_eval(.40, R"(, "exact_match_stderr,none": 0.0135)"));
+  EXPECT_EQ(pair.judged.exit_code, 1);
+  EXPECT_LE(*pair.first().margin, .011);
+}
+
+TEST(ForeignVerdict, WithoutAnythingOfNTheMarginIsTheLeastAndSaysSo) {
+  const std::string head = R"({"results": {"no_such_task": {"acc,none": )";
+  const std::string tail = R"(}}, "config": {"model": "hf", "model_args": "pretrained=org/m"}})";
+  // A share of 1 has no size that its error could tell; the other side states no error.
+  const Pair pair(".json", head + R"(1.0, "acc_stderr,none": 0.02)" + tail, head + "0.97" + tail);
+  EXPECT_EQ(*pair.first().margin, .01);
+  EXPECT_NE(pair.first().reason.find("the number of items is not said, so the margin is the least"),
+            std::string::npos)
+      << pair.first().reason;
+}
+
+TEST(ForeignVerdict, EqualTotalsAreAPassAlsoWhereItIsStrict) {
+  const std::string table = "task,accuracy,n\nhumaneval,0.5,164\nmmlu,0.6,14042\n";
+  const Pair pair(".csv", table, table);
+  EXPECT_EQ(pair.judged.exit_code, 0);
+  EXPECT_EQ(pair.judged.night, Verdict::kPass);
+  EXPECT_TRUE(pair.comparison.findings.empty());
+  EXPECT_EQ(headline(pair.comparison), "2 scores with equal totals.");
+}
+
+TEST(ForeignVerdict, ATotalWithoutNIsJudgedAsThirtyItems) {
+  const Pair red(".csv", "task,accuracy\nmine,0.9\n", "task,accuracy\nmine,0.4\n");
+  EXPECT_EQ(red.judged.exit_code, 1);
+  EXPECT_NE(red.first().reason.find("what 30 items could do by chance"), std::string::npos);
+  const Pair open(".csv", "task,accuracy\nmine,0.6\n", "task,accuracy\nmine,0.5\n");
+  EXPECT_EQ(open.judged.night, Verdict::kInconclusive);
+}
+
+TEST(ForeignVerdict, AKnownTestSetGivesItsSizeAndIsNamed) {
+  const Pair pair(".csv", "task,accuracy\nGSM8K,0.78014\n", "task,accuracy\nGSM8K,0.40030\n");
+  EXPECT_EQ(pair.judged.exit_code, 1);
+  ASSERT_TRUE(pair.first().interval95);
+  bool said = false;
+  for (const std::string& note : pair.a.notes) said = said || note.find("1319") != note.npos;
+  EXPECT_TRUE(said);
+  // .61 of 164 is no whole number of problems: not that set.
+  EXPECT_EQ(task_size("humaneval"), 164);
+  const Pair other(".csv", "task,accuracy\nhumaneval,0.6150\n",
+                   "task,accuracy\nhumaneval,0.6050\n");
+  EXPECT_FALSE(other.comparison.pairs[0].metrics[0].interval95);
+}
+
+TEST(ForeignVerdict, NothingInCommonIsIncomparable) {
+  const Pair pair(".csv", "task,accuracy,n\nx,0.5,100\n", "task,accuracy,n\ny,0.5,100\n");
+  const bool paired = !pair.comparison.pairs.empty();
+  if (paired) {
+    EXPECT_EQ(pair.comparison.why_incomparable().substr(0, 32), "no score stands on both sides: A");
+  }
+  EXPECT_TRUE(pair.judged.exit_code == 3 || !paired) << gate_text(pair.judged);
+}
+
+// One lost answer a subject is nothing in any of them and much in all.
+TEST(ForeignVerdict, AGroupHasTheChanceOfItsPairedParts) {
+  const auto side = [](int lost) {
+    ForeignBuilder builder;
+    ForeignRun& run = builder.run("harness", "org/m");
+    double right = 0;
+    for (int s = 0; s < 40; ++s) {
+      const std::string task = "g_" + std::to_string(s);
+      for (int i = 0; i < 25; ++i) {
+        ForeignItem item;
+        item.source_id = std::to_string(i);
+        const SeriesValue value{{task, "", "acc"}, i >= lost ? 1.0 : 0.0};
+        EXPECT_TRUE(builder.add_item(run, {&value, 1}, item, "drawn"));
+        right += value.value;
+      }
+      builder.series(run, {task, "", "acc"}).part_of = "g";
+    }
+    builder.series(run, {"g", "", "acc"}).reported = right / 1000;
+    return records_of(builder.finish());
+  };
+  const RunRecords a = side(0), b = side(1);
+  const Comparison comparison = compare_runs(a, b, PairAcross::kNothing);
+  const auto group =
+      std::ranges::find(comparison.pairs[0].metrics, "g/acc", &MetricDifference::name);
+  ASSERT_NE(group, comparison.pairs[0].metrics.end());
+  ASSERT_TRUE(group->counts) << comparison_text(comparison);
+  EXPECT_EQ(group->counts->only_a, 40);
+  EXPECT_EQ(group->counts->n(), 1000);
+  EXPECT_EQ(headline(comparison).substr(0, 24), "B is worse on g/acc −0.0");
+  const GateResult judged = gate(comparison);
+  EXPECT_EQ(judged.exit_code, 1);
+  EXPECT_EQ(judged.verdicts.size(), 1u) << gate_text(judged);  // no line a subject
+}
+
+TEST(ForeignVerdict, MmluWithoutARowIsMadeOfItsFiftySevenSubjects) {
+  const auto side = [](double share) {
+    std::string text = "task,accuracy,n\n";
+    for (int s = 0; s < 57; ++s)
+      text += "mmlu_subject" + std::to_string(s) + "," + std::to_string(share) + ",250\n";
+    return text;
+  };
+  const Pair pair(".csv", side(.648), side(.616));
+  EXPECT_EQ(pair.judged.exit_code, 1);
+  EXPECT_EQ(pair.first().metric, "mmlu/accuracy");
+}
+
+TEST(ForeignVerdict, AMetricThatNobodyKnowsIsSettledByTheUser) {
+  const std::string a = "task,my_score\nx,2.5\n";
+  EXPECT_EQ(metric_kind("my_score"), nullptr);
+  const auto json = [](double value) {
+    return R"({"results": {"x": {"my_score,none": )" + std::to_string(value) +
+           R"(, "my_score_stderr,none": 0.1}}, "config": {"model": "hf", "model_args": "pretrained=org/m"}})";
+  };
+  const Pair open(".json", json(2.5), json(1.5));
+  EXPECT_EQ(open.judged.night, Verdict::kInconclusive) << gate_text(open.judged);
+  EXPECT_EQ(open.comparison.pairs[0].metrics[0].shown, Shown::kNothing);
+  EXPECT_NE(open.first().reason.find("--higher my_score"), std::string::npos);
+  const Pair red(".json", json(2.5), json(1.5), {}, {{"my_score"}, {}});
+  EXPECT_EQ(red.judged.exit_code, 1);
+  const Pair green(".json", json(2.5), json(1.5), {}, {{}, {"my_score"}});
+  EXPECT_EQ(green.judged.night, Verdict::kImproved);
+}
+
+TEST(ForeignVerdict, ADirectionThatContradictsTheTableIsRefused) {
+  TempDir folder;
+  ASSERT_TRUE(write_file(folder / "a.csv", "task,accuracy,n\nx,0.5,100\n"));
+  auto run = read_any_run(folder / "a.csv");
+  ASSERT_TRUE(run);
+  const auto stated = state_directions({{}, {"accuracy"}}, {&*run});
+  ASSERT_FALSE(stated);
+  EXPECT_NE(stated.error().message.find("x/accuracy"), std::string::npos) << stated.error().message;
+  const auto unknown = state_directions({{"acuracy"}, {}}, {&*run});
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().message.find("did you mean \"accuracy\""), std::string::npos)
+      << unknown.error().message;
+}
+
+TEST(MetricKinds, NamesAreWhatTheirHarnessesSayAndUnknownOnesAreNothing) {
+  const auto unit = [](const char* name) {
+    const MetricKind* kind = metric_kind(name);
+    return kind == nullptr ? std::string("unknown") : std::string(unit_of(kind->quantity));
+  };
+  EXPECT_EQ(unit("acc_norm"), "1");
+  EXPECT_EQ(unit("mean_acc"), "1");
+  EXPECT_EQ(unit("humaneval_pass@1"), "1");
+  EXPECT_EQ(unit("word_perplexity"), "perplexity");
+  EXPECT_EQ(unit("eval_loss"), "nat");
+  EXPECT_EQ(unit("val_bpb"), "bit/byte");
+  EXPECT_EQ(unit("wer"), "error ratio");
+  EXPECT_EQ(unit("n_errors"), "count");
+  EXPECT_EQ(unit("train_samples_per_second"), "1/s");
+  EXPECT_EQ(unit("train_runtime"), "s");
+  EXPECT_EQ(unit("something_else"), "unknown");
+  EXPECT_EQ(metric_kind("wer")->direction, Direction::kLower);
+  EXPECT_EQ(metric_kind("is_incorrect")->direction, Direction::kNone);
+  for (const MetricKind& kind : metric_kinds()) EXPECT_FALSE(kind.source.empty()) << kind.names;
+}
+
+}  // namespace
+}  // namespace nb
