@@ -12,6 +12,7 @@
 #include "harness/run/look_at_items.hpp"
 #include "results/compare.hpp"
 #include "results/gate.hpp"
+#include "results/gate_policy.hpp"
 #include "results/import/to_records.hpp"
 #include "results/store.hpp"
 
@@ -24,6 +25,8 @@ constexpr std::size_t kFlipsWithTexts = 2000;
 struct Options {
   std::string run;
   std::string baseline;
+  std::string policy;
+  bool strict = false;
   std::string nights;
   std::string out;
   std::string data_dir;
@@ -62,6 +65,12 @@ std::filesystem::path default_folder(const RunRecords& run) {
 int report(const Options& options) {
   const auto language = parse_language(options.language);
   if (!language) return fail(language.error());
+  if (!options.policy.empty() && options.baseline.empty())
+    return fail(
+        {ErrorCode::kBadInput,
+         fmt::format("--policy {}: is of the gate; give --baseline RUN too", options.policy)});
+  const auto policy = read_policy(options.policy);
+  if (!policy) return fail(policy.error());
   const auto run = read_any_run(options.run);
   if (!run) return fail(run.error());
   ReportInput input;
@@ -74,7 +83,7 @@ int report(const Options& options) {
     if (!records) return fail(records.error());
     baseline = std::move(*records);
     input.comparisons.push_back(compare_runs(*baseline, *run));
-    input.gate = gate(input.comparisons.back());
+    input.gate = gate(input.comparisons.back(), *policy, {.strict = options.strict});
   }
   input.add_texts = [&](ItemList& list) {
     add_texts(list, data_folder(options.data_dir), kFlipsWithTexts);
@@ -107,6 +116,11 @@ Action add_report(CLI::App& app) {
                  "run folder (results/runs/<suite>), or a file or folder of another harness")
       ->required();
   app.add_option("--baseline", options->baseline, "the same, to compare and gate against");
+  app.add_option(
+      "--policy", options->policy,
+      "with --baseline: gate policy (suites/policies/*.json); default: the built-in one");
+  app.add_flag("--strict", options->strict,
+               "with --baseline: \"can't tell\" is said to exit with 2, as in npubench gate");
   app.add_option("--nights", options->nights,
                  "folder of nights: a section of trends, the headline metrics over the runs whose "
                  "folders' names differ in digits only");

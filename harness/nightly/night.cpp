@@ -202,6 +202,10 @@ class Phases {
                                           "--nights",      nights_.string()};
     if (!night_.baseline.empty())
       arguments.insert(arguments.end(), {"--baseline", night_.baseline});
+    // As the gate judged, so that the report says the same.
+    if (!night_.baseline.empty() && !request_.policy.empty())
+      arguments.insert(arguments.end(), {"--policy", request_.policy});
+    if (!night_.baseline.empty() && request_.strict) arguments.emplace_back("--strict");
     NB_TRY(const NightStep done, step("report", arguments));
     // 4: written, without the damaged nodes.
     if (done.exit_code == 0 || done.exit_code == kExitRun) night_.report = folder / "report.html";

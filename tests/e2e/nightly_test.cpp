@@ -133,6 +133,17 @@ TEST_F(Nightly, ExitCodeIsTheGates) {
   EXPECT_TRUE(fs::exists(nights() / "n2/report/report.html"));
 }
 
+// The report judged by the built-in policy, whatever the gate was told.
+TEST_F(Nightly, TheReportJudgesByThePolicyOfTheNight) {
+  write_results();
+  ASSERT_TRUE(write_file(nights() / "policy.json", R"({"margins": {"items": 0.9}})"));
+  const auto judged =
+      import_night("n1", "npu", {"--policy", (nights() / "policy.json").string(), "--strict"});
+  const std::string verdict = judged.out.substr(0, judged.out.find(": "));
+  EXPECT_NE(judged.exit_code, 1) << judged.out << judged.err;
+  EXPECT_TRUE(says(*read_file(nights() / "n1/report/report.md"), verdict)) << judged.out;
+}
+
 // Two machines' files: what the second lost against the first is the night's verdict.
 TEST_F(Nightly, ImportedNightsAreJudgedSideBySide) {
   write_results();
