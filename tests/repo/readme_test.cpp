@@ -62,6 +62,34 @@ TEST(Readme, WhatTheReadmesNameExists) {
   EXPECT_TRUE(problems.empty()) << lines(problems);
 }
 
+// Commands of the examples for schedulers, as the lines of a code block.
+std::string scheduler_commands() {
+  constexpr std::string_view kProgram = "build/release/npubench ";
+  std::string block = "```\n";
+  for (const char* file : {"crontab", "github-actions.yml", "gitlab-ci.yml"}) {
+    const std::string text = read_file(fs::path(NB_SOURCE_DIR) / "harness/ci" / file).value();
+    for (std::size_t at = text.find(kProgram); at != text.npos; at = text.find(kProgram, at + 1))
+      block += text.substr(at, text.find('\n', at) - at) + "\n";
+  }
+  return block + "```\n";
+}
+
+// The examples accepted a night by copying it, which nothing ever removed.
+TEST(Readme, WhatTheExamplesForSchedulersCallExists) {
+  const std::string commands = scheduler_commands();
+  const auto problems = readme_problems("harness/ci/README.md", commands, this_project());
+  EXPECT_TRUE(problems.empty()) << lines(problems);
+  const auto count_of = [&](std::string_view words) {
+    int count = 0;
+    for (std::size_t at = commands.find(words); at != commands.npos;
+         at = commands.find(words, at + 1))
+      ++count;
+    return count;
+  };
+  EXPECT_EQ(count_of("npubench nightly "), 4) << commands;
+  EXPECT_EQ(count_of("npubench gate --accept "), 2) << commands;
+}
+
 TEST(Readme, WhatExistsIsNoProblem) {
   const auto problems = readme_problems("evals/README.md", R"(
 The file `core.cpp` (`evals/core.cpp`), task `mw/facts`, output `record.json`, `tok/s`, `results/runs/x`, `results/nights`.
