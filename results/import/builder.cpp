@@ -186,14 +186,17 @@ bool repeats(const ForeignRun& table, const ForeignRun& other) {
 }
 
 // The table in a harness' log says once more what its files beside it say.
-void drop_repeats(std::vector<ForeignRun>& runs, std::vector<std::string>& ignored) {
+// is_printed: of each run.
+void drop_repeats(std::vector<ForeignRun>& runs, const std::vector<bool>& is_printed,
+                  std::vector<std::string>& ignored) {
   std::vector<ForeignRun> kept;
   std::vector<bool> drops(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const ForeignRun& run = runs[i];
-    if (run.label.empty() || run.series.empty()) continue;
-    const auto other = std::ranges::find_if(
-        runs, [&](const ForeignRun& one) { return one.label.empty() && repeats(run, one); });
+    if (!is_printed[i] || run.series.empty()) continue;
+    const auto other = std::ranges::find_if(runs, [&](const ForeignRun& one) {
+      return !is_printed[static_cast<std::size_t>(&one - runs.data())] && repeats(run, one);
+    });
     if (other == runs.end()) continue;
     drops[i] = true;
     ignored.push_back(
@@ -224,6 +227,7 @@ struct ForeignBuilder::State {
   std::map<const ForeignRun*, std::map<SeriesName, std::size_t>> series;
   std::map<const ForeignRun*, std::map<std::string, Claim>> claims;  // by task
   std::map<const ForeignRun*, std::set<SeriesName>> dropped;         // and not stated again
+  std::set<const ForeignRun*> printed;
   std::vector<std::string> ignored;
 };
 
@@ -266,6 +270,8 @@ ForeignRun& ForeignBuilder::file_run(std::string_view harness, std::string_view 
   }
   return state_->runs[at->second];
 }
+
+void ForeignBuilder::printed(const ForeignRun& run) { state_->printed.insert(&run); }
 
 void ForeignBuilder::say(ForeignRun& run, const std::string& key, const std::string& value) {
   if (value.empty()) return;
@@ -361,7 +367,9 @@ void ForeignBuilder::ignore(std::string sentence) {
 
 ForeignResults ForeignBuilder::finish() {
   ForeignResults results;
+  std::vector<bool> is_printed;
   for (ForeignRun& run : state_->runs) {
+    is_printed.push_back(state_->printed.contains(&run));
     const auto& dropped = state_->dropped[&run];
     std::erase_if(run.series, [&](const ForeignSeries& one) { return dropped.contains(one.name); });
     for (ForeignSeries& series : run.series) {
@@ -388,7 +396,7 @@ ForeignResults ForeignBuilder::finish() {
     for (ForeignSeries& series : run.series) settle_metric(series);
     results.runs.push_back(std::move(run));
   }
-  drop_repeats(results.runs, state_->ignored);
+  drop_repeats(results.runs, is_printed, state_->ignored);
   tell_apart(results.runs);
   std::sort(results.runs.begin(), results.runs.end(), [](const ForeignRun& a, const ForeignRun& b) {
     return std::tie(a.model, a.stage, a.harness) < std::tie(b.model, b.stage, b.harness);

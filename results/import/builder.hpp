@@ -68,6 +68,9 @@ class ForeignBuilder {
   // where one file holds several runs; it tells runs apart (tell_apart).
   ForeignRun& file_run(std::string_view harness, std::string_view model, std::string_view stage,
                        const std::filesystem::path& file, const std::string& label);
+  // The run is what a harness printed: it is left out, with a sentence, where the files of the same
+  // run beside it say the same.
+  void printed(const ForeignRun& run);
   // Sets provenance[key]; an empty value is left out. Where the run already says another value, the
   // first stays and a note names both.
   void say(ForeignRun& run, const std::string& key, const std::string& value);

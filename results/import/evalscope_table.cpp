@@ -82,6 +82,7 @@ void add(const std::vector<Row>& rows, const fs::path& path, ForeignBuilder& bui
     const bool has_total = names.contains(kOverall);
     const bool is_total = row.subset == kOverall || names.size() == 1;
     ForeignRun& run = builder.file_run(kHarness, row.model, "", path, path.stem().string());
+    builder.printed(run);
     const SeriesName name{row.dataset, is_total ? "" : row.subset, row.metric};
     const auto before = std::ranges::find(run.series, name, &ForeignSeries::name);
     if (before != run.series.end()) {

@@ -31,8 +31,7 @@ std::string model_of(const LmEvalResults& results,
                      const std::map<std::string, std::string>& arguments) {
   if (const std::string name = text_of(member_of(*results.json, "model_name")); !name.empty())
     return name;
-  if (const std::string name = lm_eval_model(arguments); !name.empty()) return name;
-  return lm_eval_folder_model(results.path.parent_path());
+  return lm_eval_model(arguments);
 }
 
 // 1.0 and 1 are one version.
@@ -244,14 +243,17 @@ ForeignRun& lm_eval_run(const LmEvalResults& results, const std::string& task,
   if (stage == "main") stage.clear();
   const std::string model = model_of(results, arguments);
   const std::string shots = shots_of(results, task);
-  ForeignRun* run = &builder.run(kLmEval, model, stage);
+  const auto run_of = [&](const std::string& of_stage) -> ForeignRun& {
+    return model.empty() ? lm_eval_folder_run(results.path.parent_path(), of_stage, builder)
+                         : builder.run(kLmEval, model, of_stage);
+  };
+  ForeignRun* run = &run_of(stage);
   const auto has_other_shots = [&](const ForeignSeries& one) {
     const auto at = one.must_match.find("shots");
     return one.name.task == task && at != one.must_match.end() && at->second != shots;
   };
   if (std::any_of(run->series.begin(), run->series.end(), has_other_shots))
-    run = &builder.run(kLmEval, model,
-                       fmt::format("{}{}{}-shot", stage, stage.empty() ? "" : ".", shots));
+    run = &run_of(fmt::format("{}{}{}-shot", stage, stage.empty() ? "" : ".", shots));
   if (std::find(run->files.begin(), run->files.end(), results.path) == run->files.end()) {
     run->files.push_back(results.path);
     say_provenance(results, arguments, *run, builder);
@@ -360,6 +362,16 @@ std::string lm_eval_other_arguments(const std::map<std::string, std::string>& ar
       rest += fmt::format("{}{}={}", rest.empty() ? "" : ",", key, value);
   }
   return rest;
+}
+
+ForeignRun& lm_eval_folder_run(const fs::path& folder, const std::string& stage,
+                               ForeignBuilder& builder) {
+  const fs::path whole = fs::absolute(folder);
+  const std::string name = whole.filename().string();
+  if (name.find("__") != name.npos) return builder.run(kLmEval, lm_eval_folder_model(whole), stage);
+  ForeignRun& run = builder.file_run(kLmEval, "", stage, whole, name);
+  std::erase(run.files, whole);
+  return run;
 }
 
 std::string lm_eval_folder_model(const fs::path& folder) {

@@ -54,6 +54,11 @@ std::map<std::string, std::string> lm_eval_arguments(const std::string& text);
 std::string lm_eval_model(const std::map<std::string, std::string>& arguments);
 std::string lm_eval_other_arguments(const std::map<std::string, std::string>& arguments);
 
+// The run of files that name no model. lm-eval names its folder after it, with "__" for a slash; a
+// folder of any other name is the user's ("gpu"), and then the model is empty and the folder a run.
+ForeignRun& lm_eval_folder_run(const std::filesystem::path& folder, const std::string& stage,
+                               ForeignBuilder& builder);
+
 // The folder that lm-eval names after the model: "sarvamai__sarvam-1" → "sarvamai/sarvam-1".
 std::string lm_eval_folder_model(const std::filesystem::path& folder);
 

@@ -202,9 +202,8 @@ class SamplesReader {
 
   // False: another file has this task of a later run.
   bool begin() {
-    run_ = results_
-               ? &lm_eval_run(*results_, task_, builder_)
-               : &builder_.run(kLmEval, lm_eval_folder_model(fs::absolute(path_).parent_path()));
+    run_ = results_ ? &lm_eval_run(*results_, task_, builder_)
+                    : &lm_eval_folder_run(fs::absolute(path_).parent_path(), "", builder_);
     if (!builder_.is_latest(*run_, task_, stamp_, path_)) return false;
     run_->files.push_back(path_);
     if (results_) state_lm_eval_task(*results_, task_, *run_, builder_);

@@ -202,6 +202,7 @@ class Tables {
     for (int k = 2; contradicts(*run, rows); ++k)
       run = &builder_.file_run(harness, model, above.revision, path_,
                                fmt::format("{}, table {}", label, k));
+    builder_.printed(*run);
     for (const auto& [key, value] : above.provenance) builder_.say(*run, key, value);
     for (const LmEvalRow& row : rows) add(row, above, *run);
     for (const LmEvalRow& row : rows) {

@@ -80,6 +80,26 @@ TEST(AnyForeign, FilesThatNameNoModelPairByTheirTasks) {
   }
 }
 
+// lm-eval's folders are models; a user's "gpu" and "npu" were two.
+TEST(AnyForeign, FoldersOfTheUserAreNoModels) {
+  const TempDir dir;
+  const std::string results =
+      R"({"results": {"piqa": {"acc,none": 0.5, "acc_stderr,none": 0.01}}, "versions": {"piqa": 1},
+          "n-shot": {"piqa": 0}, "configs": {}, "config": {}})";
+  ASSERT_TRUE(write_file(dir / "gpu/a.json", results));
+  ASSERT_TRUE(write_file(dir / "npu/b.json", results));
+  ASSERT_TRUE(write_file(dir / "org__m/results_2026-01-21T03-44-18.json", results));
+  const auto gpu = read_any_run(dir / "gpu"), npu = read_any_run(dir / "npu/b.json");
+  ASSERT_TRUE(gpu && npu);
+  EXPECT_EQ(gpu->records.at(0).record.subject.at("model"), "");
+  EXPECT_EQ(pair_records(*gpu, *npu, PairAcross::kNothing).pairs.size(), 1U);
+  EXPECT_EQ(read_any_run(dir / "org__m")->records.at(0).record.subject.at("model"), "org/m");
+  // Read together they stay apart.
+  const auto all = read_any_run(dir.path());
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_EQ(all->records.size(), 3U);
+}
+
 // Two tables of one folder were one run, or "item a occurs twice".
 TEST(AnyForeign, FilesOfOneFolderThatNameNoModelStayApart) {
   const TempDir dir;
