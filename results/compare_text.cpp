@@ -42,6 +42,21 @@ std::string list_text(const std::string& title, const std::vector<std::string>& 
   return text;
 }
 
+// "template:mmlu_anatomy" and 56 more of the kind are one: "template of 57 tasks".
+std::string fields_text(const std::vector<std::string>& fields) {
+  constexpr std::size_t kNamed = 3;
+  const auto kind_of = [](const std::string& field) { return field.substr(0, field.find(':')); };
+  std::vector<std::string> texts;
+  for (const std::string& field : fields) {
+    const auto of_kind =
+        static_cast<std::size_t>(std::ranges::count(fields, kind_of(field), kind_of));
+    const std::string text =
+        of_kind > kNamed ? fmt::format("{} of {} tasks", kind_of(field), of_kind) : field;
+    if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
+  }
+  return texts.empty() ? "nothing" : fmt::format("{}", fmt::join(texts, ", "));
+}
+
 std::string confounder_text(const Comparison& c) {
   std::string text;
   if (c.pairs.empty() && c.unmatched.empty()) return text;
@@ -53,12 +68,11 @@ std::string confounder_text(const Comparison& c) {
                                     [](const RecordPair& pair) { return pair.imported; });
   const auto model_alone = [](const Confounder& one) { return one.category == "model"; };
   if (imported && !confounded)
-    text += wrapped(fmt::format(
-        "{}; stated alike by both sides: {}",
-        std::all_of(c.confounders.begin(), c.confounders.end(), model_alone)
-            ? "no setting that both sides state differs"
-            : "what differs besides the results, as far as both sides say",
-        c.stated_equal.empty() ? "nothing" : fmt::format("{}", fmt::join(c.stated_equal, ", "))));
+    text += wrapped(fmt::format("{}; stated alike by both sides: {}",
+                                std::all_of(c.confounders.begin(), c.confounders.end(), model_alone)
+                                    ? "no setting that both sides state differs"
+                                    : "what differs besides the results, as far as both sides say",
+                                fields_text(c.stated_equal)));
   else if (confounded)
     text += wrapped(
         "CONFOUNDED: settings, data or code differ, so no difference below is the device's alone");

@@ -139,8 +139,12 @@ double better_by(const MetricDifference& row) {
 }
 
 // Groups: what a row of MMLU says when its chance is that of its 57 subjects.
-std::vector<const MetricDifference*> leaves_of(const RecordPair& pair, const std::string& group) {
+constexpr int kDeepest = 8;  // groups in groups; a file may say that each holds the other
+
+std::vector<const MetricDifference*> leaves_of(const RecordPair& pair, const std::string& group,
+                                               int depth = 0) {
   std::vector<const MetricDifference*> leaves;
+  if (depth == kDeepest) return leaves;
   for (const MetricDifference& row : pair.metrics) {
     if (row.part_of != group || row.name == group) continue;
     const bool is_group = std::ranges::any_of(
@@ -149,7 +153,7 @@ std::vector<const MetricDifference*> leaves_of(const RecordPair& pair, const std
       leaves.push_back(&row);
       continue;
     }
-    const auto below = leaves_of(pair, row.name);
+    const auto below = leaves_of(pair, row.name, depth + 1);
     leaves.insert(leaves.end(), below.begin(), below.end());
   }
   return leaves;
@@ -197,7 +201,7 @@ void add_group(MetricDifference& group, const RecordPair& pair) {
   const double off_items = std::fabs(by_items - *group.difference);
   const double off_parts = std::fabs(by_parts - *group.difference);
   if (std::min(off_items, off_parts) > kSameMean) return;  // another mean than these
-  const bool is_pooled = off_items <= off_parts + 1e-9;  // equal for parts of equal sizes
+  const bool is_pooled = off_items <= off_parts + 1e-9;    // equal for parts of equal sizes
   if (is_pooled && counted)
     set_counts(group, sum);
   else if (is_pooled)
@@ -205,6 +209,27 @@ void add_group(MetricDifference& group, const RecordPair& pair) {
   else
     set_normal(group, std::sqrt(variance_parts) / k,
                counted ? "paired items of its parts" : "unpaired totals of its parts");
+}
+
+void take_with_parts(const std::string& group, std::vector<MetricDifference>& from,
+                     std::vector<bool>& taken, std::vector<MetricDifference>& to) {
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (taken[i] || from[i].part_of != group) continue;
+    taken[i] = true;
+    const std::string name = from[i].name;
+    to.push_back(std::move(from[i]));
+    if (!name.empty()) take_with_parts(name, from, taken, to);
+  }
+}
+
+// A group stands before its parts.
+void order_groups(RecordPair& pair) {
+  std::vector<MetricDifference> ordered;
+  std::vector<bool> taken(pair.metrics.size());
+  take_with_parts("", pair.metrics, taken, ordered);
+  for (std::size_t i = 0; i < taken.size(); ++i)  // of a group that is not there
+    if (!taken[i]) ordered.push_back(std::move(pair.metrics[i]));
+  pair.metrics = std::move(ordered);
 }
 
 void settle_row(MetricDifference& row) {
@@ -267,6 +292,7 @@ void settle_imported(std::vector<RecordPair>& pairs) {
   std::array<std::vector<MetricDifference*>, 4> families;
   for (RecordPair& pair : pairs) {
     if (!pair.imported) continue;
+    order_groups(pair);
     for (MetricDifference& row : pair.metrics) add_group(row, pair);
     for (MetricDifference& row : pair.metrics)
       if (row.p_two_sided) families[static_cast<std::size_t>(family_of(row))].push_back(&row);

@@ -138,6 +138,16 @@ TEST(ForeignVerdict, AGroupHasTheChanceOfItsPairedParts) {
   EXPECT_EQ(judged.verdicts.size(), 1u) << gate_text(judged);  // no line a subject
 }
 
+TEST(ForeignVerdict, GroupsThatHoldEachOtherEnd) {
+  const auto json = [](double value) {
+    const std::string number = std::to_string(value);
+    return R"({"results": {"a": {"acc,none": )" + number + R"(}, "b": {"acc,none": )" + number +
+           R"(}}, "group_subtasks": {"a": ["b"], "b": ["a"]}, "config": {"model": "hf"}})";
+  };
+  const Pair pair(".json", json(.5), json(.4));
+  EXPECT_EQ(pair.comparison.pairs.at(0).metrics.size(), 2u);
+}
+
 TEST(ForeignVerdict, MmluWithoutARowIsMadeOfItsFiftySevenSubjects) {
   const auto side = [](double share) {
     std::string text = "task,accuracy,n\n";
