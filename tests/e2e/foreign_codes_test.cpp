@@ -202,6 +202,8 @@ std::vector<Row> rows() {
        lm_eval({.value = .78, .stderr_value = .0114, .shots = 25}), 3, 3},
       {"lm-eval, other version of the task", json, lm_eval(good),
        lm_eval({.value = .78, .stderr_value = .0114, .version = 2}), 3, 3},
+      {"lm-eval, other task", json, lm_eval(good),
+       lm_eval({.value = .78, .stderr_value = .0114, .task = "hellaswag"}), 3, 3},
       {"lm-eval group, every subject 3 points less", json, lm_eval_group(.6471),
        lm_eval_group(.6173), 1, 0},
       {"lm-eval group, equal", json, lm_eval_group(.6471), lm_eval_group(.6471), 0, 0, strict},
