@@ -38,7 +38,9 @@ Field adamw_field(std::optional<std::string>* asked) {
 
 Result<AdamWDenominator> base_adamw(const TrainSettings& settings) {
   if (settings.adamw_denominator) return named(*settings.adamw_denominator);
-  return preset_adamw(settings.model.value_or(std::string(kDefaultPreset)));
+  NB_TRY(const std::string_view of_preset,
+         preset_adamw(settings.model.value_or(std::string(kDefaultPreset))));
+  return named(std::string(of_preset));
 }
 
 Result<AdamWDenominator> stage_adamw(const std::optional<std::string>& asked,
