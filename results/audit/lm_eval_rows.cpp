@@ -150,7 +150,8 @@ std::string shots_of(const std::string& text, const Task& task) {
 
 bool is_lm_eval_table(const PrintedTable& table) {
   const Columns columns = columns_of_table(table.rows.front());
-  return columns.task == 0 && columns.metric != kNone && columns.value != kNone;
+  const bool has_own = columns.error != kNone || columns.shots != kNone || columns.version != kNone;
+  return columns.task == 0 && columns.metric != kNone && columns.value != kNone && has_own;
 }
 
 Result<std::vector<LmEvalRow>> lm_eval_rows(const PrintedTable& table, const std::string& where) {

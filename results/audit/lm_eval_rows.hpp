@@ -30,7 +30,8 @@ struct LmEvalRow {
   std::size_t line = 0;
 };
 
-// A first column Task, Tasks or Groups, and columns Metric and Value.
+// A first column Task, Tasks or Groups, columns Metric and Value, and one of Version, n-shot and
+// Stderr.
 bool is_lm_eval_table(const PrintedTable& table);
 // Rows with a value; "N/A" is none. The message of an error begins with where:line.
 Result<std::vector<LmEvalRow>> lm_eval_rows(const PrintedTable& table, const std::string& where);

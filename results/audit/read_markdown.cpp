@@ -129,14 +129,16 @@ Result<void> say_columns(const Row& header, const Row& row, const std::string& w
 Result<void> read_one(const PrintedTable& printed, Axis axis, ReportedTable& table) {
   const Row& header = printed.rows.front();
   std::set<std::string> changes;
+  std::string above;  // the task of the rows that have an empty first cell
   for (std::size_t i = 1; i < printed.rows.size(); ++i) {
     const Row& row = printed.rows[i];
     const std::string where = fmt::format("{}:{}", table.name, printed.lines[i]);
     if (row.size() != header.size())
       return bad_input(
           fmt::format("{}: {} cells, but the header has {}", where, row.size(), header.size()));
+    if (!row.front().empty()) above = row.front();
     for (std::size_t j = 1; j < row.size(); ++j) {
-      const Head task = head_of(axis == Axis::kRows ? row.front() : header[j]);
+      const Head task = head_of(axis == Axis::kRows ? above : header[j]);
       const Head side = head_of(axis == Axis::kRows ? header[j] : row.front());
       const std::string& label = task.label;
       if (is_blank_cell(without_marks(row[j]))) continue;

@@ -99,7 +99,8 @@ class Programs {
     item.source_id = problem;
     item.epoch = count.samples;
     item.response = response;
-    if (!passed) item.reason = reason.substr(0, kReasonBytes);
+    // A program that fails its tests is a wrong answer; only what ended otherwise has a reason.
+    if (!passed && !reason.starts_with("fail")) item.reason = reason.substr(0, kReasonBytes);
     const SeriesValue value{{task, "", "pass@1"}, passed ? 1.0 : 0.0};
     return builder_.add_item(run_, {&value, 1}, item, where);
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 
 #include "harness/base/fs.hpp"
@@ -185,6 +186,24 @@ void name_as_lighteval(LmEvalRow& row) {
   if (const std::size_t suite = row.task.find(':'); suite != row.task.npos) row.task[suite] = '|';
 }
 
+// The harness prints shares; people who paste its table write percentages, too.
+void percentages_to_shares(std::vector<LmEvalRow>& rows) {
+  std::map<std::string, std::vector<double>> values;
+  for (const LmEvalRow& row : rows)
+    if (const MetricKind* kind = metric_kind(row.metric);
+        kind != nullptr && kind->quantity == Quantity::kShare &&
+        row.value.text.find('%') == std::string::npos)
+      values[row.metric].push_back(row.value.value);
+  for (LmEvalRow& row : rows) {
+    const auto at = values.find(row.metric);
+    if (at == values.end() || !is_in_percent(at->second) ||
+        row.value.text.find('%') != std::string::npos)
+      continue;
+    row.value.value /= 100;
+    if (row.standard_error) *row.standard_error /= 100;
+  }
+}
+
 class Tables {
  public:
   Tables(const fs::path& path, ForeignBuilder& builder) : path_(path), builder_(builder) {}
@@ -192,6 +211,7 @@ class Tables {
   Result<void> take(const PrintedTable& table, const Above& above, const std::string& label) {
     NB_TRY(std::vector<LmEvalRow> rows, lm_eval_rows(table, path_.string()));
     if (rows.empty()) return {};
+    percentages_to_shares(rows);
     const bool lighteval = is_lighteval(rows);
     if (lighteval) std::ranges::for_each(rows, name_as_lighteval);
     const char* const harness = lighteval ? "lighteval" : kLmEval;

@@ -106,6 +106,9 @@ TEST(TablesOfMetrics, TasksWithSeveralMetricsKeepThemApart) {
             (Names{"b/em", "own/accuracy", "own/ppl"}));
   EXPECT_EQ(names(R"({"results": {"a": {"exact_match,strict-match": 0.5, "acc,none": 0.6}}})"),
             (Names{"a/acc", "a/exact_match"}));
+  EXPECT_EQ(
+      names("| Task | Metric | Value |\n|---|---|---|\n| own | acc | 0.5 |\n|  | f1 | 0.6 |\n"),
+      (Names{"own/acc", "own/f1"}));
   EXPECT_EQ(names("model,MMLU,GSM8K (%),val_bpb\nm,0.71,5.0,0.81\n"),
             (Names{"mmlu/accuracy", "gsm8k/accuracy", "/val_bpb"}));
 }

@@ -37,6 +37,17 @@ TEST(EvalPlus, HumanEvalLinesAreSamplesOfTheirProblems) {
   EXPECT_EQ(series.must_match.at("samples"), "2");
 }
 
+// Half of the problems failed, and the gate said that they could not be scored.
+TEST(EvalPlus, AFailedProgramIsAWrongAnswerNotAnUnscoredOne) {
+  const auto results =
+      read_texts({{"r.jsonl", program("HumanEval/0", false, "failed: AssertionError") +
+                                  program("HumanEval/1", false, "timed out")}});
+  ASSERT_TRUE(results) << results.error().message;
+  const std::vector<ItemRecord>& items = results->runs.at(0).series.at(0).items;
+  EXPECT_EQ(items.at(0).reason, "");
+  EXPECT_EQ(items.at(1).reason, "timeout");
+}
+
 TEST(EvalPlus, PassAt10IsTheUnbiasedEstimate) {
   // 12 samples, 3 and 0 of them right: 1 − C(9,10)/C(12,10) = 1 and 0; 12 with 1: 1 −
   // C(11,10)/C(12,10).

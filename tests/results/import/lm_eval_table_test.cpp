@@ -254,6 +254,15 @@ TEST(LmEvalTable, LightevalsTableIsItsOwn) {
   EXPECT_EQ(run.series[1].must_match.at("shots"), "0");
 }
 
+TEST(LmEvalTable, PercentagesOfOneMetricAreAllPercentages) {
+  const ForeignRun run = only_run(std::string(kHeader) +
+                                  "|a|1|none|0|acc|↑|78.47|±|1.13|\n|b|1|none|0|acc|↑|0.61|±|0.6|\n"
+                                  "|c|1|none|0|bits_per_byte|↓|0.62|±|N/A|\n");
+  EXPECT_EQ(series_lines(run), (Lines{"a/acc 0.7847 0 primary", "b/acc 0.0061 0 primary",
+                                      "c/bits_per_byte 0.62 0 primary"}));
+  EXPECT_DOUBLE_EQ(*run.series.at(0).reported_stderr, .0113);
+}
+
 TEST(LmEvalTable, MistakesAreNamedWithTheirLine) {
   EXPECT_EQ(read_texts({{"t.md", std::string(kHeader) + "|a|1|none|0|acc|↑|many|±|0.01|\n"}})
                 .error()
