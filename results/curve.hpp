@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,8 @@ struct CurveColumn {
   Direction direction = Direction::kNone;  // kNone: neither way is better, or not known
   Clock clock = Clock::kNone;              // kDevice: speed and memory
   std::vector<double> values;              // one a step; NaN: not stated at that step
+  // The first step whose value the source states as nan or inf: a loss that broke. Nothing: none.
+  std::optional<std::int64_t> not_finite_from = {};
 };
 
 struct Curve {

@@ -10,6 +10,7 @@
 #include "results/import/formats.hpp"
 #include "results/import/to_records.hpp"
 #include "results/narrow_text.hpp"
+#include "results/training/training_log.hpp"
 
 namespace nb::cli {
 namespace {
@@ -27,9 +28,11 @@ std::string formats_text() {
   std::string text;
   for (const ImportFormat& format : import_formats())
     text += fmt::format("{}\n{}", format.name, wrapped(format.source, 4, "    "));
+  for (const TrainingFormat& format : training_formats())
+    text += fmt::format("{}\n{}", format.name, wrapped(format.source, 4, "    "));
   return text +
          "tables of reported results\n"
-         "    results/audit: nanochat's report cards and logs, tables of tasks as CSV, Markdown, "
+         "    results/audit: nanochat's report cards, tables of tasks as CSV, Markdown, "
          "ASCII or box\n    grids, JSON of numbers by task or metric\n";
 }
 

@@ -55,8 +55,19 @@ std::string counts_text(const Audit& audit) {
                      counts[Severity::kInfo]);
 }
 
+// Scores or numbers about a training: what rules ask about. Curves alone are compared, not audited.
+bool has_numbers(const ReportedTable& table) {
+  return std::ranges::any_of(table.runs, [](const ReportedRun& run) {
+    return !run.facts.empty() || std::ranges::any_of(run.stages, [](const ReportedStage& stage) {
+      return !stage.cells.empty() || !stage.facts.empty();
+    });
+  });
+}
+
 std::string_view verdict_of(const Audit& audit) {
-  return audit.has(Severity::kFail) ? "FAIL" : audit.has(Severity::kWarn) ? "WARN" : "PASS";
+  if (audit.has(Severity::kFail)) return "FAIL";
+  if (audit.has(Severity::kWarn)) return "WARN";
+  return has_numbers(audit.table) ? "PASS" : "NOT JUDGED";
 }
 
 std::string verdict_line(const Audit& audit) {
@@ -65,21 +76,29 @@ std::string verdict_line(const Audit& audit) {
     return fmt::format("FAIL: {}: not all of these numbers can be true", table);
   if (audit.has(Severity::kWarn))
     return fmt::format("WARN: {}: nothing impossible, some is implausible", table);
+  if (!has_numbers(audit.table))
+    return fmt::format(
+        "NOT JUDGED: {}: curves alone, which no rule asks about; compare judges them", table);
   return fmt::format("PASS: {}: nothing here is impossible or implausible", table);
 }
 
 std::string size_text(const ReportedTable& table) {
-  std::size_t scores = 0, facts = 0;
+  std::size_t scores = 0, facts = 0, curves = 0, steps = 0;
   for (const ReportedRun& run : table.runs) {
     facts += run.facts.size();
     for (const ReportedStage& stage : run.stages) {
       scores += stage.cells.size();
       facts += stage.facts.size();
+      curves += stage.curve.empty() ? 0 : 1;
+      steps += stage.curve.steps.size();
     }
   }
   std::string text = fmt::format("Read: {}, {}, {}", count_text(std::ssize(table.runs), "run"),
                                  count_text(static_cast<long long>(scores), "score"),
                                  count_text(static_cast<long long>(facts), "other number"));
+  if (curves > 0)
+    text += fmt::format(", {} of {}", count_text(static_cast<long long>(curves), "curve"),
+                        count_text(static_cast<long long>(steps), "step"));
   if (!table.claims.empty()) text += ", " + count_text(std::ssize(table.claims), "claim");
   if (!table.ignored.empty()) text += fmt::format("; not read: {}", fmt::join(table.ignored, ", "));
   return text;

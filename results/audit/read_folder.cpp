@@ -116,7 +116,7 @@ Result<FolderTables> read_tables(const std::string& path) {
 
 FolderTables read_cards(const std::vector<fs::path>& files) {
   return tables_of(files, [](std::string_view text) {
-    return looks_like_report_card(text) || looks_like_training_log(text);
+    return looks_like_report_card(text) || looks_like_training_log({text, ""});
   });
 }
 

@@ -13,19 +13,27 @@ namespace nb {
 namespace {
 
 constexpr std::string_view kPublished = "published:";
-constexpr std::uintmax_t kLargest = 256u << 20;  // bytes; a table is small, a log may be long
+constexpr std::uintmax_t kLargest = 256u << 20;  // bytes; logs may be longer
+constexpr std::size_t kLargestNote = 4u << 20;   // bytes of a text about a training
+
+// A note or a report card that quotes lines of a log is no log.
+bool quotes_a_log(std::string_view text) {
+  return text.size() <= kLargestNote &&
+         (looks_like_report_card(text) || looks_like_markdown_table(text));
+}
 
 }  // namespace
 
 Result<ReportedTable> parse_table(std::string_view text, const std::string& where) {
   const std::string_view content = trimmed_text(text);
   if (content.empty()) return bad_input(where + ": an empty file");
+  if (looks_like_training_log({text, where}) && !quotes_a_log(text))
+    return parse_training_log({text, where});
   if (content.find('\0') != content.npos)
     return bad_input(where + ": not a text; expected CSV, Markdown, JSON, a report card or a log");
   if (content.front() == '{' || content.front() == '[') return parse_json_table(text, where);
   if (looks_like_report_card(text)) return parse_report_card(text, where);
   if (looks_like_markdown_table(text)) return parse_markdown_tables(text, where);
-  if (looks_like_training_log(text)) return parse_training_log(text, where);
   const std::string_view first = content.substr(0, content.find('\n'));
   if (first.find(',') != first.npos) return parse_csv_table(text, where);
   return bad_input(where +
@@ -38,6 +46,9 @@ Result<ReportedTable> read_table(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error))
     return bad_input(path + ": a folder; name the file in it that holds the table");
+  NB_TRY(MappedText file, MappedText::open(path));
+  const LogText log{file.text(), path, &file};
+  if (looks_like_training_log(log) && !quotes_a_log(log.bytes)) return parse_training_log(log);
   if (const auto size = std::filesystem::file_size(path, error); !error && size > kLargest)
     return bad_input(fmt::format("{}: {} MB, too large for a table of results", path, size >> 20));
   NB_TRY(const std::string text, read_file(path));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "results/audit/table.hpp"
+#include "results/training/training_log.hpp"
 
 namespace nb {
 
@@ -28,8 +29,9 @@ Result<ReportedTable> parse_table(std::string_view text, const std::string& wher
 // One format each; `looks_like_…` decides which.
 bool looks_like_report_card(std::string_view text);
 Result<ReportedTable> parse_report_card(std::string_view text, const std::string& where);
-bool looks_like_training_log(std::string_view text);
-Result<ReportedTable> parse_training_log(std::string_view text, const std::string& where);
+// Of any trainer that results/training knows. Its curves, and medians and totals as facts.
+bool looks_like_training_log(const LogText& log);
+Result<ReportedTable> parse_training_log(const LogText& log);
 bool looks_like_markdown_table(std::string_view text);  // with a task that is known, or "Task"
 Result<ReportedTable> parse_markdown_tables(std::string_view text, const std::string& where);
 // task,accuracy[,n][,stderr]…, nanochat's Task,Accuracy,Centered, one column a run, or

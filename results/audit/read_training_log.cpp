@@ -1,103 +1,133 @@
-// The output of nanochat's base_train.py and its siblings: one "step" line a step.
+// Training logs: the curves that results/training reads, and the numbers about the training that
+// the rules look for.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <cmath>
 #include <vector>
 
 #include "results/audit/fact_names.hpp"
 #include "results/audit/read_parts.hpp"
 #include "results/audit/read_table.hpp"
+#include "results/curve_columns.hpp"
 #include "results/stats.hpp"
+#include "results/training/log_lines.hpp"
 
 namespace nb {
 namespace {
 
-bool is_step(std::string_view line) {
-  return line.starts_with("step ") && line.find("| loss:") != line.npos &&
-         line.find("tok/sec:") != line.npos;
-}
-
-// The text after "dt:" up to the next bar.
-std::string_view part_of(std::string_view line, std::string_view key) {
-  const std::size_t at = line.find(key);
-  if (at == line.npos) return {};
-  std::string_view rest = line.substr(at + key.size());
-  return trimmed_text(rest.substr(0, rest.find('|')));
-}
-
-struct Steps {
-  std::vector<double> rate_tok_s, time_ms, mfu;
+// Facts that are the middle, or the largest, of a column.
+struct Measured {
+  std::string_view fact, column;
+  double divisor;  // the fact's unit in units of the column
+  int decimals;
 };
+constexpr auto kMiddles = std::to_array<Measured>({
+    {fact::kRate, column::kThroughput, 1, 0},
+    {fact::kStepTime, column::kStepTime, 1e6, 2},
+    {fact::kMfu, column::kMfu, 1, 4},
+});
+constexpr Measured kMemory = {fact::kMemory, column::kMemory, 1, 0};
 
-// Middle of the steps; the first ten compile and warm up, unless there are no others.
-Printed middle(std::vector<double> values, int decimals) {
-  constexpr std::size_t kWarmUp = 10;
-  if (values.size() > kWarmUp + 2)
-    values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(kWarmUp));
+Printed printed_of(double value, int decimals) {
   Printed printed;
-  printed.value = median(std::move(values));
+  printed.value = value;
   printed.decimals = decimals;
-  printed.text = fmt::format("{:.{}f}", printed.value, std::max(decimals, 0));
+  printed.text = fmt::format("{:.{}f}", value, decimals);
   printed.half_unit = 0;  // of many steps
   return printed;
 }
 
-}  // namespace
-
-bool looks_like_training_log(std::string_view text) {
-  return std::ranges::any_of(lines_of(text),
-                             [](const Line& line) { return is_step(trimmed_text(line.text)); });
+std::vector<double> stated(const CurveColumn& column) {
+  std::vector<double> values;
+  for (const double value : column.values)
+    if (std::isfinite(value)) values.push_back(value);
+  return values;
 }
 
-Result<ReportedTable> parse_training_log(std::string_view text, const std::string& where) {
-  ReportedTable table;
-  table.name = where;
-  ReportedStage& stage = stage_of(table, where, "");
-  Steps steps;
-  std::string placeholder;
-  int ended = 0;
-  std::size_t last_step = 0;
-  for (const Line& line : lines_of(text)) {
-    const std::string_view content = trimmed_text(line.text);
-    const std::string at = fmt::format("{}:{}", where, line.number);
-    if (is_step(content)) {
-      NB_TRY(const Printed step,
-             parse_printed(content.substr(5, content.find_first_of("/ ", 5) - 5), at));
-      const auto number = static_cast<std::size_t>(step.value);
-      if (number < last_step) {  // the next stage's steps
-        ++ended;
-        break;
-      }
-      last_step = number;
-      if (const std::size_t slash = content.find('/'); slash < content.find(' ', 5)) {
-        NB_TRY(stage.facts[std::string(fact::kIterations)],
-               parse_printed(content.substr(slash + 1, content.find(' ', slash) - slash - 1), at));
-      }
-      NB_TRY(const Printed rate, parse_printed(part_of(content, "tok/sec:"), at));
-      NB_TRY(const Printed time,
-             parse_fact(*fact_named(fact::kStepTime), part_of(content, "dt:"), at));
-      steps.rate_tok_s.push_back(rate.value);
-      steps.time_ms.push_back(time.value);
-      if (const std::string_view mfu = part_of(content, "mfu:"); !mfu.empty()) {
-        NB_TRY(const Printed percent, parse_printed(mfu, at));
-        steps.mfu.push_back(percent.value / 100);
-      }
-      continue;
+// The first ten steps compile and warm up, unless there are no others.
+double middle(std::vector<double> values) {
+  constexpr std::size_t kWarmUp = 10;
+  if (values.size() > kWarmUp + 2)
+    values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(kWarmUp));
+  return median(std::move(values));
+}
+
+void add_measured(ReportedStage& stage) {
+  const auto add = [&](const Measured& measured, auto&& value_of) {
+    const CurveColumn* column = stage.curve.find(measured.column);
+    if (column == nullptr || stage.facts.contains(std::string(measured.fact))) return;
+    std::vector<double> values = stated(*column);
+    if (values.empty()) return;
+    stage.facts[std::string(measured.fact)] =
+        printed_of(value_of(std::move(values)) / measured.divisor, measured.decimals);
+  };
+  for (const Measured& measured : kMiddles) add(measured, middle);
+  add(kMemory, [](std::vector<double> values) { return std::ranges::max(values); });
+}
+
+// nanochat's lines beside its steps, "Peak memory usage: 49876.12MiB", of the first training.
+// What came out as nan goes to `ignored`.
+Result<void> add_card_lines(const LogText& log, ReportedStage& stage,
+                            std::vector<std::string>& ignored) {
+  Result<void> result;
+  std::int64_t last_step = -1;
+  bool ended = false;
+  for_each_log_line(log, [&](std::string_view line, std::size_t number) {
+    const std::string_view content = trimmed_text(line);
+    if (!result || ended) return;
+    if (content.starts_with("step ")) {
+      const auto step = leading_integer(content.substr(5)).value_or(-1);
+      ended = step == 0 && last_step > 0;  // the next script
+      last_step = std::max(last_step, step);
+      return;
     }
     const std::size_t colon = content.rfind(": ");
-    if (colon == content.npos) continue;
+    if (colon == content.npos) return;
     const FactName* name = fact_of_card(trimmed_text(content.substr(0, colon)));
-    if (name == nullptr || ended > 0) continue;
-    NB_TRY(stage.facts[std::string(name->name)],
-           parse_fact(*name, trimmed_text(content.substr(colon + 2)), at));
+    if (name == nullptr) return;
+    const auto number_of_line = leading_number(content.substr(colon + 2));
+    if (number_of_line && !std::isfinite(*number_of_line)) {
+      ignored.push_back(fmt::format("{}, which is not finite", name->name));
+      return;
+    }
+    auto fact = parse_fact(*name, trimmed_text(content.substr(colon + 2)),
+                           fmt::format("{}:{}", log.where, number));
+    if (fact)
+      stage.facts[std::string(name->name)] = std::move(*fact);
+    else
+      result = tl::unexpected(fact.error());
+  });
+  return result;
+}
+
+}  // namespace
+
+bool looks_like_training_log(const LogText& log) { return training_format_of(log) != nullptr; }
+
+Result<ReportedTable> parse_training_log(const LogText& log) {
+  const TrainingFormat* format = training_format_of(log);
+  if (format == nullptr) return bad_input(log.where + ": no training log of a known trainer");
+  NB_TRY(TrainingLog read, format->read(log));
+  ReportedTable table;
+  table.name = log.where;
+  table.trainer = format->trainer;
+  table.ignored = std::move(read.ignored);
+  for (Training& training : read.trainings) {
+    if (training.curve.empty()) continue;
+    const std::string run = training.name.empty() ? log.where : training.name;
+    ReportedStage& stage = stage_of(table, run, training.stage);
+    stage.curve = std::move(training.curve);
+    for (const auto& [name, value] : training.stated) {
+      NB_TRY(stage.facts[name], parse_printed(value, log.where));
+    }
   }
-  if (steps.rate_tok_s.empty()) return bad_input(where + ": a training log without steps");
-  if (ended > 0) table.ignored.push_back("the steps of later stages");
-  stage.facts[std::string(fact::kRate)] = middle(steps.rate_tok_s, 0);
-  stage.facts[std::string(fact::kStepTime)] = middle(steps.time_ms, 2);
-  if (!steps.mfu.empty()) stage.facts[std::string(fact::kMfu)] = middle(steps.mfu, 4);
+  if (table.runs.empty()) return bad_input(log.where + ": a training log without steps");
+  if (table.trainer == "nanochat")
+    NB_TRY_VOID(add_card_lines(log, table.runs.front().stages.front(), table.ignored));
+  for (ReportedRun& run : table.runs)
+    for (ReportedStage& stage : run.stages) add_measured(stage);
   return table;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/base/result.hpp"
+#include "results/curve.hpp"
 #include "results/record.hpp"
 #include "results/stats.hpp"
 
@@ -81,6 +82,7 @@ struct ReportedStage {
   Facts facts;
   Settings settings;
   std::vector<Repetition> repetitions;
+  Curve curve;                                            // of a training log; empty: none
   const ReportedCell* find(std::string_view task) const;  // nullptr: not reported
   const Printed* fact(std::string_view name) const;       // nullptr: not reported
 };
@@ -122,6 +124,7 @@ struct ReportedTable {
   std::vector<ReportedRun> runs;
   std::vector<Claim> claims;
   std::vector<std::string> ignored;  // what a reader saw and did not take: "12 lines of settings"
+  std::string trainer;  // that wrote the log which this is: "Megatron-LM"; empty: no log
   const ReportedRun* run(std::string_view name) const;
 };
 

@@ -119,12 +119,13 @@ ForeignResults foreign_of(const ReportedTable& table) {
   results.ignored = table.ignored;
   for (const ReportedRun& from : table.runs) {
     // A run whose numbers stand on no stage is one all the same.
-    std::vector<ReportedStage> stages = from.stages;
-    if (stages.empty() && !from.facts.empty()) stages.emplace_back();
-    for (const ReportedStage& stage : stages) {
-      if (stage.cells.empty() && stage.facts.empty() && !from.stages.empty()) continue;
+    const std::vector<ReportedStage> no_stage(from.facts.empty() ? 0 : 1);
+    for (const ReportedStage& stage : from.stages.empty() ? no_stage : from.stages) {
+      if (stage.cells.empty() && stage.facts.empty() && stage.curve.empty() && !from.stages.empty())
+        continue;
       ForeignRun run;
-      run.harness = "reported table";
+      run.harness = table.trainer.empty() ? "reported table" : table.trainer;
+      run.curve = stage.curve;
       run.label = std::filesystem::path(table.name).stem().string();
       if (from.name != table.name) run.model = from.name;
       run.stage = lower_text(stage.name);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "results/import/to_records.hpp"
@@ -34,6 +35,64 @@ std::string series_note(const ForeignSeries& series) {
   return text;
 }
 
+// Where a column begins and ends: its stated values.
+struct Ends {
+  std::size_t count = 0;
+  double first = 0, last = 0;
+};
+Ends ends_of(const CurveColumn& column) {
+  Ends ends;
+  for (const double value : column.values) {
+    if (!std::isfinite(value)) continue;
+    if (ends.count++ == 0) ends.first = value;
+    ends.last = value;
+  }
+  return ends;
+}
+
+std::string curve_text(const Curve& curve) {
+  if (curve.empty()) return {};
+  std::string text = fmt::format("  curve: steps {} to {}, {} of them\n", curve.steps.front(),
+                                 curve.steps.back(), curve.steps.size());
+  std::vector<NarrowRow> rows;
+  for (const CurveColumn& column : curve.columns) {
+    if (rows.size() == kListed) break;
+    const Ends ends = ends_of(column);
+    const std::string unit = column.unit.empty() || column.unit == "1" ? "" : column.unit;
+    rows.push_back({{unit.empty() ? column.name : fmt::format("{} ({})", column.name, unit),
+                     fmt::format("{}", ends.count), fmt::format("{:.6g}", ends.first),
+                     fmt::format("{:.6g}", ends.last)},
+                    column.not_finite_from
+                        ? fmt::format("not finite from step {} on", *column.not_finite_from)
+                        : ""});
+  }
+  text += narrow_table({"column", "values", "first", "last"}, rows);
+  if (curve.columns.size() > kListed)
+    text += fmt::format("  and {} more; --json lists all\n", curve.columns.size() - kListed);
+  return text;
+}
+
+Json curve_json(const Curve& curve) {
+  if (curve.empty()) return {};
+  Json columns = Json::array();
+  for (const CurveColumn& column : curve.columns) {
+    const Ends ends = ends_of(column);
+    columns.push_back(
+        {{"name", column.name},
+         {"unit", column.unit},
+         {"direction", name(column.direction)},
+         {"clock", name(column.clock)},
+         {"values", ends.count},
+         {"first", ends.count > 0 ? Json(ends.first) : Json()},
+         {"last", ends.count > 0 ? Json(ends.last) : Json()},
+         {"not_finite_from", column.not_finite_from ? Json(*column.not_finite_from) : Json()}});
+  }
+  return {{"first_step", curve.steps.front()},
+          {"last_step", curve.steps.back()},
+          {"steps", curve.steps.size()},
+          {"columns", columns}};
+}
+
 }  // namespace
 
 std::string explain_text(const ForeignResults& results) {
@@ -59,6 +118,7 @@ std::string explain_text(const ForeignResults& results) {
     for (const Metric& metric : run.metrics)
       if (metric.value)
         text += fmt::format("  {} {} {}\n", metric.name, *metric.value, metric.unit);
+    text += curve_text(run.curve);
     for (const std::string& note : run.notes) text += wrapped(note, 4, "  note: ");
     text += "\n";
   }
@@ -108,6 +168,7 @@ Json explain_json(const ForeignResults& results) {
                     {"provenance", run.provenance},
                     {"series", series_list},
                     {"metrics", metrics},
+                    {"curve", curve_json(run.curve)},
                     {"notes", run.notes}});
   }
   for (const auto& file : results.files)

@@ -8,9 +8,12 @@
 #include <set>
 
 #include "harness/base/check.hpp"
+#include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
+#include "results/curve_columns.hpp"
 #include "results/import/any_foreign.hpp"
 #include "results/import/complete.hpp"
+#include "results/metric_names.hpp"
 #include "results/stats.hpp"
 #include "results/stored_items.hpp"
 
@@ -99,6 +102,9 @@ Json settings_of(const ForeignRun& run) {
   for (const ForeignSeries& series : run.series)
     if (Json facts = facts_of(series, run); !facts.empty())
       imported["series"][item_key(series.name)] = std::move(facts);
+  for (const CurveColumn& column : run.curve.columns)
+    if (column.not_finite_from)  // steps.csv has no place for it
+      imported["not_finite_from"][column.name] = *column.not_finite_from;
   return {{"imported", imported}};
 }
 
@@ -149,6 +155,13 @@ StoredRecord record_of(ForeignRun& run, const fs::path& path, std::vector<std::s
   for (const auto* metrics : {&record.metrics, &record.host_metrics})
     for (const Metric& metric : *metrics)
       key_text += fmt::format("{} {}", metric.name, metric.value.value_or(0));
+  if (!run.curve.empty()) {
+    const auto text = curve_csv(run.curve, path.string());
+    NB_CHECK(text, "the readers give rising steps");
+    record.artifacts[metric::kSeriesFile] = sha256_hex(*text);
+    key_text += record.artifacts[metric::kSeriesFile];
+    stored.curve = std::make_shared<const Curve>(std::move(run.curve));
+  }
   record.node_key = sha256_hex(key_text);
   stored.items = std::make_shared<const Items>(std::move(items));
   return stored;
@@ -216,6 +229,10 @@ Result<void> write_import(const ForeignResults& results, const fs::path& folder)
                                       stored.record.name, stored.record.node_key);
     for (const auto& [name, items] : *stored.items)
       NB_TRY_VOID(write_items(node / stored.record.items.at(name), items));
+    if (stored.curve) {
+      NB_TRY(const std::string text, curve_csv(*stored.curve, stored.record.name));
+      NB_TRY_VOID(write_file(node / metric::kSeriesFile, text));
+    }
     NB_TRY_VOID(write_record(node, stored.record));
     names.push_back(node.filename().string());
   }
