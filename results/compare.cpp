@@ -9,6 +9,7 @@
 
 #include "results/compare_metrics.hpp"
 #include "results/confounders.hpp"
+#include "results/curve_columns.hpp"
 #include "results/findings.hpp"
 #include "results/imported_rows.hpp"
 #include "results/metric_names.hpp"
@@ -65,6 +66,26 @@ void add_curves(RecordPair& pair, std::vector<std::string>& damaged) {
   pair.curves_agree = !pair.departure && !left->steps.empty() && !right->steps.empty();
 }
 
+// Curves of imported trainings. A column that the recipe fixes and that differs is a setting.
+void add_imported_curves(RecordPair& pair, Comparison& comparison) {
+  const auto left = stored_curve(*pair.a), right = stored_curve(*pair.b);
+  if (!left || !right) {
+    pair.curve_error = (left ? right : left).error().message;
+    comparison.damaged.push_back(pair.curve_error);
+    return;
+  }
+  if (!*left || !*right) return;
+  pair.curves = compare_curves(**left, **right);
+  for (const ColumnComparison& column : pair.curves->columns)
+    if (column.differs_at)
+      add_confounders(comparison.confounders,
+                      {{"settings",
+                        fmt::format("{} at step {}", column.name, *column.differs_at),
+                        fmt::format("{:.6g}", column.exact_a),
+                        fmt::format("{:.6g}", column.exact_b),
+                        {describe(pair.a->record)}}});
+}
+
 // Every score of an imported record has its items: then equal files are equal answers.
 bool all_answers_stand_in(const Record& record) {
   return !record.items.empty() && std::ranges::all_of(record.metrics, [&](const Metric& metric) {
@@ -97,7 +118,10 @@ RecordPair pair_of(const PairedRecords& paired, Comparison& comparison) {
     if (side->status != "ok")
       comparison.damaged.push_back(fmt::format("{} failed: {}", describe(*side), side->error));
   add_metrics(pair, comparison.damaged);
-  add_curves(pair, comparison.damaged);
+  if (pair.imported)
+    add_imported_curves(pair, comparison);
+  else
+    add_curves(pair, comparison.damaged);
   add_refusals(a.record, b.record, comparison.unpaired);
   add_confounders(comparison.confounders, confounders_of(a.record, b.record));
   for (std::string& field : stated_equal_of(a.record, b.record))
@@ -209,6 +233,7 @@ bool Comparison::only_device_differs() const {
 }
 
 std::string nothing_in_common(const RecordPair& pair) {
+  if (pair.curves && pair.curves->points > 0) return {};
   for (const MetricDifference& row : pair.metrics)
     if (row.difference || row.incomparable || !row.contradiction.empty()) return {};
   const auto scores_of = [&](const char* only) {

@@ -11,6 +11,7 @@
 
 #include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"
+#include "results/curve_comparison.hpp"
 #include "results/item_comparison.hpp"
 #include "results/loss_curve.hpp"
 #include "results/pairing.hpp"
@@ -89,6 +90,7 @@ struct RecordPair {
   std::optional<CurveDeparture> departure;
   bool curves_agree = false;  // compared, and no departure
   std::string curve_error;    // a steps.csv that the record lists and that could not be read
+  std::optional<CurveComparison> curves;  // of imported trainings that both have one
   // Metrics that changed although what they were computed from is equal, so the metric itself is
   // another one: "mw/facts/accuracy 0.9500 → 0.9400".
   std::vector<std::string> changed_metrics;

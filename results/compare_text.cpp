@@ -187,6 +187,7 @@ std::string pair_text(const RecordPair& pair) {
     text += "  the first steps agree up to rounding: the training procedure is the same\n";
   if (pair.wrote_otherwise)
     text += "  the models wrote different numbers of tokens: simulated costs go with them\n";
+  if (pair.curves) text += curves_text(*pair.curves);
   return text + metrics_text(pair) + numerics_text(pair);
 }
 
@@ -289,6 +290,7 @@ Json pair_json(const RecordPair& pair) {
           {"fixed_weights", pair.fixed_weights},
           {"first_steps_agree", pair.curves_agree},
           {"departure", departure},
+          {"curves", pair.curves ? curves_json(*pair.curves) : Json()},
           {"changed_metrics", pair.changed_metrics},
           {"numerics", numerics_json(pair)},
           {"metrics", rows}};
@@ -327,7 +329,7 @@ std::string comparison_text(const Comparison& comparison) {
   text += wrapped(comparison.label_a, 3, "A: ") + wrapped(comparison.label_b, 3, "B: ") + "\n";
   text += confounder_text(comparison);
   for (const RecordPair& pair : comparison.pairs)
-    if (!pair.metrics.empty() || !pair.incomparable.empty() || pair.bit_identical)
+    if (!pair.metrics.empty() || !pair.incomparable.empty() || pair.bit_identical || pair.curves)
       text += pair_text(pair);  // failed ones: below
   text += seed_text(comparison);
   if (comparison.pairs.empty() && comparison.unmatched.empty())

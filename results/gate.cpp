@@ -211,7 +211,10 @@ void judge_pair(Gate& gate, const RecordPair& pair, std::vector<const RecordPair
     return gate.add("", where, Verdict::kError, "record",
                     "the candidate's node failed: " + fresh.error);
   if (!items_intact(gate, pair)) return;
-  if (pair.imported) return imported.push_back(&pair);
+  if (pair.imported) {
+    judge_curves_of(gate, pair);
+    return imported.push_back(&pair);
+  }
   if (pair.bit_identical) return gate.add("", where, Verdict::kPass, "identical", "bit-identical");
   if (!pair.incomparable.empty())
     return gate.add("", where, Verdict::kIncomparable, "record", pair.incomparable);

@@ -44,6 +44,10 @@ bool is_gated(const GatePolicy& policy, const std::string& task);
 // ("mmlu/anatomy/accuracy"): one check a task.
 bool follows_from_accuracy(const Record& record, const std::string& metric);
 
+// Of imported trainings: their curves; and how far a total of one may lie from another's, from its
+// curve's own noise. Nothing: it has none.
+void judge_curves_of(Gate& gate, const RecordPair& pair);
+std::optional<SeedNoise> noise_of_imported(const StoredRecord& training, double value);
 // Tests over seeds, trainings that depart in their first steps, seeds without an effect.
 void judge_retrained(Gate& gate);
 // Once the family is judged: takes out single steps that nothing but noise explains.

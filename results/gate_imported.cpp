@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "results/format.hpp"
+#include "results/gate_collect.hpp"
 #include "results/gross_change.hpp"
 #include "results/imported_rows.hpp"
 #include "results/metric_names.hpp"
@@ -283,6 +284,8 @@ std::vector<Row> rows_of(const std::vector<const RecordPair*>& pairs, const Gate
               row.name, where, row.name.substr(row.name.rfind('/') + 1)));
         continue;
       }
+      // Judged over seeds, with the curve's own noise.
+      if (pair->curves && row.a && noise_of_imported(*pair->a, *row.a)) continue;
       if (!is_gated(policy, row)) {
         result.notes.push_back(fmt::format(
             "{} of {}: not in the declared family, shown but not judged", row.name, where));

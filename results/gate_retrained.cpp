@@ -42,6 +42,7 @@ std::optional<SeedNoise> noise_of(Gate& gate, const SeedDifference& group) {
   if (group.a.size() >= 3) return noise_of_seeds(group.a, group.unit, group.n);
   if (group.unit == "1") return noise_of_share(mean(group.a), group.n);
   if (group.first_a->record.kind != "train") return std::nullopt;
+  if (is_imported(group.first_a->record)) return noise_of_imported(*group.first_a, mean(group.a));
   const auto curve = read_curve(*group.first_a);
   const auto noise = curve ? relative_step_noise(*curve) : std::nullopt;
   if (!noise) return std::nullopt;

@@ -126,9 +126,17 @@ std::string visible_range(const std::vector<Score>& scores) {
                     : fmt::format(" (could see ≥ {} to {})", from, to);
 }
 
-}  // namespace
+// Curves of imported trainings.
+std::string curves_line(const Comparison& comparison) {
+  std::string text;
+  for (const RecordPair& pair : comparison.pairs)
+    if (pair.curves)
+      if (const std::string one = curves_sentence(*pair.curves); !one.empty())
+        text += (text.empty() ? "" : " ") + one;
+  return text;
+}
 
-std::string headline(const Comparison& comparison) {
+std::string scores_line(const Comparison& comparison) {
   const std::vector<Score> scores = scores_of(comparison);
   if (scores.empty()) return {};
   std::vector<double> p;
@@ -189,6 +197,13 @@ std::string headline(const Comparison& comparison) {
   else if (!comparison.unknown.empty())
     text += " This cannot tell whether the device did it: see \"unknown\" below.";
   return text;
+}
+
+}  // namespace
+
+std::string headline(const Comparison& comparison) {
+  const std::string curves = curves_line(comparison), scores = scores_line(comparison);
+  return curves.empty() || scores.empty() ? curves + scores : curves + " " + scores;
 }
 
 }  // namespace nb

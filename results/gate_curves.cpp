@@ -1,0 +1,143 @@
+// What is judged of two imported trainings' curves (curve_comparison.hpp): rule 8 of README.md with
+// the curves' own noise as the bound. Rates and memory are metrics of the record and judged there.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "results/curve_columns.hpp"
+#include "results/format.hpp"
+#include "results/gate_collect.hpp"
+#include "results/gross_change.hpp"
+#include "results/metric_names.hpp"
+
+namespace nb {
+namespace {
+
+// The record states the same as a total, which is judged over seeds.
+bool is_a_metric(const Record& record, const std::string& name) {
+  return deterministic(record, name) != nullptr || deterministic(record, "min_" + name) != nullptr;
+}
+
+void judge_column(Gate& gate, const ColumnComparison& column, const std::string& by,
+                  const std::string& where) {
+  TaskVerdict v;
+  v.metric = column.name;
+  v.where = where;
+  v.test = "curve";
+  v.uncalibrated = true;
+  const std::string sentence = column_sentence(column, by);
+  if (column.last) {
+    v.a = column.last->a;
+    v.b = column.last->b;
+    v.difference = column.last->difference;
+    v.margin = column.limit;
+  }
+  const std::string limit =
+      fmt::format("±{} ({})", value_text(column.limit, column.unit), column.basis);
+  if (column.broken_b && column.worse) {
+    v.verdict = Verdict::kRegressed;
+    v.reason = sentence;
+  } else if (!column.last) {
+    v.verdict = Verdict::kInconclusive;
+    v.reason = "can't tell: no point in common";
+  } else if (column.equal_points == column.points) {
+    v.verdict = Verdict::kPass;
+    v.reason = fmt::format("equal at all {} points", column.points);
+  } else if (column.worse) {
+    v.verdict = Verdict::kRegressed;
+    v.reason = fmt::format("{}: beyond what noise explains, {}", sentence, limit);
+  } else if (column.better) {
+    v.verdict = Verdict::kSuspicious;
+    v.reason = fmt::format(
+        "{}: beyond what noise explains, {}; better than possible: a leak, another split or a "
+        "changed metric?",
+        sentence, limit);
+  } else if (column.was_worse) {
+    v.verdict = Verdict::kSuspicious;
+    v.reason = fmt::format("{}; before, at {} {} to {}, {}: beyond what noise explains, {}",
+                           sentence, by, column.largest->from, column.largest->to,
+                           signed_text(column.largest->difference, column.unit), limit);
+  } else {
+    v.verdict = Verdict::kInconclusive;
+    v.reason = fmt::format("{}; excluded are only changes beyond {}", sentence, limit);
+  }
+  gate.result.verdicts.push_back(std::move(v));
+}
+
+// Rates and memory of a device: gross changes alone.
+void judge_clock(Gate& gate, const ColumnComparison& column, const std::string& where) {
+  if (column.direction == Direction::kNone || column.typical_a == column.typical_b) return;
+  const auto gross = gross_change(column.typical_a, column.typical_b, column.unit, false);
+  const bool is_worse =
+      (column.typical_b > column.typical_a) == (column.direction == Direction::kLower);
+  if (!gross || !gross->is_beyond || !is_worse) return;
+  TaskVerdict v;
+  v.metric = column.name;
+  v.where = where;
+  v.test = "curve";
+  v.a = column.typical_a;
+  v.b = column.typical_b;
+  v.difference = column.typical_b - column.typical_a;
+  v.uncalibrated = true;
+  v.verdict = Verdict::kRegressed;
+  v.reason =
+      fmt::format("{} → {} on the device's clock, worse by more than {}",
+                  value_text(*v.a, column.unit), value_text(*v.b, column.unit), gross->bound);
+  gate.result.verdicts.push_back(std::move(v));
+}
+
+// The record's own times and rates are judged already (gate_imported.cpp); columns follow from
+// them.
+bool has_costs(const RecordPair& pair) {
+  return std::ranges::any_of(pair.metrics, [](const MetricDifference& row) {
+    return row.clock == Clock::kDevice && row.difference && row.unit != "byte";
+  });
+}
+
+}  // namespace
+
+std::optional<SeedNoise> noise_of_imported(const StoredRecord& training, double value) {
+  const auto curve = stored_curve(training);
+  const auto relative = curve && *curve ? relative_noise(**curve) : std::nullopt;
+  if (!relative) return std::nullopt;
+  SeedNoise noise = noise_of_curve(value, *relative);
+  noise.sd = std::max(noise.sd, rounding_floor(value) / (kGrossDeviations * std::sqrt(2.)));
+  return noise;
+}
+
+void judge_curves_of(Gate& gate, const RecordPair& pair) {
+  const std::string where = describe(pair.a->record);
+  if (!pair.curve_error.empty()) gate.add("", where, Verdict::kError, "record", pair.curve_error);
+  if (!pair.curves) {
+    if (pair.curve_error.empty() && pair.a->record.artifacts.contains(metric::kSeriesFile))
+      gate.add("", where, Verdict::kError, "record",
+               "the baseline has a curve by step, the candidate has none");
+    return;
+  }
+  for (const std::string& name : pair.curves->only_a)
+    if (column_named(name).direction != Direction::kNone &&
+        column_named(name).clock == Clock::kNone)
+      gate.add(name, where, Verdict::kError, "record", "the candidate's curve does not have this");
+  for (const ColumnComparison& column : pair.curves->columns) {
+    if (column.is_exact && column.differs_at) {
+      const std::string text = fmt::format(
+          "the training procedure changed: {} {:.6g} → {:.6g} at step {}, {} of {} steps differ",
+          column.name, column.exact_a, column.exact_b, *column.differs_at, column.differing_points,
+          column.points);
+      if (gate.policy.allow_procedure_change)
+        gate.result.notes.push_back(where + ": " + text + " (allowed by the policy)");
+      else
+        gate.add(column.name, where, Verdict::kSuspicious, "curve", text);
+    }
+    if (column.clock != Clock::kNone) {
+      if (!has_costs(pair)) judge_clock(gate, column, where);
+      continue;
+    }
+    if (column.is_exact || column.direction == Direction::kNone) continue;
+    if (is_a_metric(pair.a->record, column.name) && !column.broken_b) continue;
+    judge_column(gate, column, pair.curves->aligned_by, where);
+  }
+}
+
+}  // namespace nb
