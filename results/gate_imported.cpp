@@ -60,6 +60,9 @@ bool is_gated(const GatePolicy& policy, const MetricDifference& row) {
          std::find(tasks.begin(), tasks.end(), task_of_metric(row.name)) != tasks.end();
 }
 
+// Of the baseline alone.
+bool is_gone(const MetricDifference& row) { return row.a && row.note == "only in A"; }
+
 // What comes before any test; empty: nothing does. Sets the verdict.
 std::string refusal(const Row& row, Verdict& verdict) {
   verdict = Verdict::kIncomparable;
@@ -68,7 +71,7 @@ std::string refusal(const Row& row, Verdict& verdict) {
   if (row.items == nullptr) {
     if (row.difference.difference) return {};
     verdict = Verdict::kError;
-    return row.difference.note;
+    return is_gone(row.difference) ? "the candidate has no such score" : row.difference.note;
   }
   const ItemComparison& items = *row.items;
   if (!items.error.empty()) {
@@ -348,7 +351,8 @@ ImportedVerdicts judge_imported(const std::vector<const RecordPair*>& pairs,
     const bool is_worse = v.verdict == Verdict::kRegressed || row.difference.shown == Shown::kWorse;
     if (row.family == ScoreFamily::kBeside && !is_worse && row.difference.contradiction.empty())
       continue;
-    if (row.family == ScoreFamily::kParts && !is_worse && !is_refused) continue;
+    const bool is_check = is_refused && !is_gone(row.difference);
+    if (row.family == ScoreFamily::kParts && !is_worse && !is_check) continue;
     result.verdicts.push_back(std::move(v));
   }
   if (result.verdicts.empty()) add_undirected(pairs, result);

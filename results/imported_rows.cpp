@@ -259,7 +259,8 @@ void fill_imported_row(MetricDifference& row, const RecordPair& pair, const Item
                        const Metric* a, const Metric* b) {
   const Json& left = series_of(pair.a->record, row.name);
   const Json& right = series_of(pair.b->record, row.name);
-  row.primary = is_primary(pair.a->record, row.name) && is_primary(pair.b->record, row.name);
+  row.primary = (a == nullptr || is_primary(pair.a->record, row.name)) &&
+                (b == nullptr || is_primary(pair.b->record, row.name));
   row.is_share = left.value("share", false) || right.value("share", false);
   row.part_of = left.value("part_of", right.value("part_of", ""));
   if (left.contains("tolerance")) row.tolerance = left.at("tolerance").get<double>();
