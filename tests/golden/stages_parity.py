@@ -17,7 +17,8 @@ rewards, advantages and all that follows are computed here. After a change of wh
 
 Written from karpathy/nanochat: scripts/mid_train.py, chat_sft.py and chat_rl.py at 3a5e0bc (2025-10-13), the rate of
 b8076dd, chat_sft.py at 00255c1 (packed); DPO (arXiv:2305.18290); GRPO (arXiv:2402.03300) with two bounds, as
-modelscope/twinkle has it (1a1d884), CISPO (arXiv:2506.13585) with passes weighed by tokens as there since 057fc61.
+modelscope/twinkle has it (1a1d884), with GSPO, SAPO, BNPO and Dr. GRPO; CISPO with passes weighed by tokens as there
+since 057fc61.
 
 Needs python3 with torch and numpy: /usr/bin/python3 tests/golden/stages_parity.py
 """
@@ -75,6 +76,11 @@ CASES = [
     dict(name="rl_cispo_by_tokens", stage="rl", conversations=0, updates=UPDATES, likelier=24.0, questions=ASKED,
          settings=dict(RL, objective="cispo", advantage="mean_std", clip_high=0.1, updates_per_rollout=2,
                        pass_weights="tokens")),
+    *(dict(name=f"rl_{objective}", stage="rl", conversations=0, updates=UPDATES, likelier=24.0, questions=ASKED,
+           settings=dict(RL, objective=objective, advantage="mean_std", has_reference=True, kl_weight=0.04,
+                         updates_per_rollout=2, **limits))
+      for objective, limits in dict(gspo=dict(clip_low=0.05, clip_high=0.08), sapo=dict(gate_down=1.05),
+                                    bnpo=dict(clip_low=0.1, clip_high=0.15), dr_grpo=dict(clip_low=0.1)).items()),
 ]
 
 
@@ -278,14 +284,26 @@ def rl_loss(model, settings, batch, a, before):
     log_p, mask = -model.losses(batch), (batch[1] >= 0).to(model.dtype)
     if "objective" not in settings:  # chat_rl.py
         return -(log_p * a).sum() / mask.sum().clamp(min=1)
-    ratio = torch.exp(log_p - before)
-    if settings["objective"] == "cispo":
+    objective, log_ratio, tokens = settings["objective"], log_p - before, mask.sum(dim=1).clamp(min=1)
+    if objective == "gspo":
+        log_ratio = ((log_ratio * mask).sum(dim=1) / tokens)[:, None]
+    ratio = torch.exp(log_ratio)
+    limited = torch.clamp(ratio, 1 - settings.get("clip_low", 0.2), 1 + settings.get("clip_high", 0.2))
+    losses = -torch.min(ratio * a, limited * a)
+    if objective == "cispo":
         losses = -torch.clamp(ratio, max=1 + settings["clip_high"]).detach() * a * log_p
+    if objective == "sapo":
+        up, down = (settings.get(gate, 1.0) for gate in ("gate_up", "gate_down"))
+        gate = lambda tau: 4 / tau * torch.sigmoid(tau * (ratio - 1))
+        losses = -torch.where(a > 0, gate(up), gate(down)) * a
+    if "kl_weight" in settings:
+        away = -model.reference_losses(batch) - log_p
+        losses = losses + settings["kl_weight"] * (torch.exp(away) - away - 1)
+    if objective in ("cispo", "bnpo"):
         return (losses * mask).sum() / mask.sum().clamp(min=1)
-    limited = torch.clamp(ratio, 1 - settings["clip_low"], 1 + settings["clip_high"])
-    away = -model.reference_losses(batch) - log_p
-    losses = -torch.min(ratio * a, limited * a) + settings["kl_weight"] * (torch.exp(away) - away - 1)
-    return ((losses * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)).mean()
+    if objective == "dr_grpo":
+        return (losses * mask).sum() / (len(mask) * settings["max_new_tokens"])
+    return ((losses * mask).sum(dim=1) / tokens).mean()
 
 
 STAGES = dict(mid=mid, sft=sft, dpo=dpo, rl=rl)
