@@ -14,8 +14,8 @@ struct ScoringTest {
   TaskVerdict verdict;  // metric and where filled; judged here
   PairedCounts counts;  // over all seeds
   bool has_choices = false;
-  Margins margins;                          // over all seeds
-  std::int64_t texts = 0, early_texts = 0;  // over all seeds, as in ItemComparison
+  Margins margins;                                             // over all seeds
+  std::int64_t texts = 0, changed_texts = 0, early_texts = 0;  // over all seeds: ItemComparison
 };
 
 // Red where any of these says so (REGRESSED when answers were surely lost, else SUSPICIOUS):

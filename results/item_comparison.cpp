@@ -25,7 +25,8 @@ std::size_t top_of(const ItemRecord& item) {
 
 bool differs(const ItemRecord& a, const ItemRecord& b) {
   return a.ok != b.ok || a.prediction != b.prediction || a.log_probs != b.log_probs ||
-         a.texts != b.texts || a.reason != b.reason || a.loss != b.loss;
+         a.texts != b.texts || a.reason != b.reason || a.loss != b.loss || a.value != b.value ||
+         a.sample_ok != b.sample_ok;
 }
 
 double unscored(const Items& items) {
@@ -49,6 +50,7 @@ void add_pair(ItemComparison& result, Agreement& agreement, const ItemRecord& le
   result.changed += differs(left, right) ? 1 : 0;
   if (!left.texts.empty() && !right.texts.empty()) {
     ++result.texts;
+    result.changed_texts += left.texts != right.texts ? 1 : 0;
     result.early_texts +=
         left.texts[0].substr(0, kEarlyBytes) != right.texts[0].substr(0, kEarlyBytes) ? 1 : 0;
   }

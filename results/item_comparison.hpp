@@ -28,9 +28,10 @@ struct ItemComparison {
   bool has_choices = false;               // margins are differences between choices
   Margins margins;                        // items with log-probabilities on both sides
   ChoiceAgreement agreement;              // of items with two choices at least on both sides
-  std::int64_t changed = 0;               // items whose answer, texts or log-probabilities differ
-  std::int64_t texts = 0;                 // items answered by a text on both sides
-  std::int64_t early_texts = 0;           // of them: the first texts part within kEarlyBytes
+  std::int64_t changed = 0;        // items whose answer, mark, texts or log-probabilities differ
+  std::int64_t texts = 0;          // items answered by a text on both sides
+  std::int64_t changed_texts = 0;  // of them: any text differs
+  std::int64_t early_texts = 0;    // of them: the first texts part within kEarlyBytes
   // Of imported records, whose sides may have scored other items each:
   std::string paired_by;                // "the source's hashes", "content", "names"
   std::int64_t only_a = 0, only_b = 0;  // items that the other side does not have

@@ -144,6 +144,21 @@ TEST(AnyForeign, EqualIsSaidOnlyOfTheItemsThatBothHave) {
   EXPECT_NE(none.why_incomparable().find("no item of A is an item of B"), std::string::npos);
 }
 
+// Of fractional marks the answers were compared and the marks were not.
+TEST(AnyForeign, FractionalMarksThatDifferAreNotEqualAnswerByAnswer) {
+  const TempDir dir;
+  std::string before, after;
+  for (int i = 0; i < 40; ++i) {
+    before += "q" + std::to_string(i) + "," + (i % 2 == 0 ? "0.5" : "0.7") + "\n";
+    after += "q" + std::to_string(i) + "," + (i % 2 == 0 ? "0.45" : "0.66") + "\n";
+  }
+  const RunRecords a = items_of(dir, "before.csv", before.c_str());
+  const RunRecords b = items_of(dir, "after.csv", after.c_str());
+  const std::string said = headline(compare_runs(a, b, PairAcross::kDevices));
+  EXPECT_TRUE(said.starts_with("B is worse on ")) << said;
+  EXPECT_EQ(said.find("equal answer by answer"), std::string::npos) << said;
+}
+
 TEST(AnyForeign, WhatNobodyKnowsSaysWhatIsKnown) {
   const TempDir dir;
   const fs::path path = dir.path() / "notes.txt";
