@@ -3,7 +3,11 @@
 // answer, and weak candidates found first and pruned at the end (Hunter, arXiv 2301.03034). Two
 // rules are ours: a level lasts at least `min_segment` nights, and the change stays significant
 // whichever single value is left out: without that, one spike of 10 SD has p = .0007 as the first
-// of three nights. Pure.
+// of three nights. Nights that go with the night before (a computer that warms up, data that move)
+// are no independent values: where neighbours within levels correlate beyond chance, means vary and
+// degrees of freedom fall as in an AR(1) series. Without that 59 of 100 series of 90 nights with a
+// correlation of .6 showed a level, now 7; of independent ones 1 of 200 does, and a step of 3 SD is
+// found within five nights in 91 of 100 (97 without). Pure.
 #pragma once
 
 #include <cstddef>

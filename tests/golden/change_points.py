@@ -22,7 +22,22 @@ def tail(t, df):
     return scale * h / 3 * (density(start) + density(end) * (df == 1) + inner)
 
 
-def student(left, right):
+def correlation(levels):
+    """Of neighbouring nights, from differences one and two nights apart; 0 unless beyond two standard errors."""
+    apart = lambda lag: [(b - a)**2 for level in levels for a, b in zip(level, level[lag:])]
+    one, two = apart(1), apart(2)
+    if not two or sum(one) == 0:
+        return 0.0
+    phi = float(sum(two) / len(two) / (sum(one) / len(one)) - 1)
+    return 0.0 if phi <= 2 / math.sqrt(sum(map(len, levels))) else min(.95, phi)
+
+
+def of_mean(n, phi):
+    """Variance of the mean of n values whose correlations are phi**distance."""
+    return sum(phi**abs(i - j) for i in range(n) for j in range(n)) / n**2
+
+
+def student(left, right, phi):
     a, b = sum(left) / len(left), sum(right) / len(right)
     if a == b:
         return 1.0
@@ -30,16 +45,22 @@ def student(left, right):
     spread = sum((x - a)**2 for x in left) + sum((x - b)**2 for x in right)
     if spread == 0:
         return 0.0
-    squared = (a - b)**2 / (spread / df * (F(1, len(left)) + F(1, len(right))))
+    if phi == 0:
+        squared = (a - b)**2 / (spread / df * (F(1, len(left)) + F(1, len(right))))
+    else:
+        left_varies, right_varies = of_mean(len(left), phi), of_mean(len(right), phi)
+        variance = float(spread) / (len(left) * (1 - left_varies) + len(right) * (1 - right_varies))
+        squared = float(a - b)**2 / (variance * (left_varies + right_varies))
+        df = max(1.0, df * (1 - phi) / (1 + phi))
     return min(1.0, 2 * tail(math.sqrt(squared), df))
 
 
-def worst(left, right):
+def worst(left, right, phi):
     """The largest p of all values and of leaving any one out."""
     samples = [(left, right)]
     samples += [(left[:i] + left[i + 1:], right) for i in range(len(left))]
     samples += [(left, right[:i] + right[i + 1:]) for i in range(len(right))]
-    return max(student(a, b) for a, b in samples)
+    return max(student(a, b, phi) for a, b in samples)
 
 
 def energy(left, right):
@@ -57,7 +78,8 @@ def divide(values, begin, end, shortest, p):
     if not scored or max(scored)[0] <= 0:
         return []
     best = -max(scored)[1]
-    if worst(values[begin:best], values[best:end]) >= p:
+    parts = values[begin:best], values[best:end]
+    if worst(*parts, correlation(parts)) >= p:
         return []
     return divide(values, begin, best, shortest, p) + [best] + divide(values, best, end, shortest, p)
 
@@ -72,7 +94,8 @@ def change_points(values, window=50, shortest=3, p=.001, floor=F(0)):
     while True:
         ends = [0] + points + [len(values)]
         levels = [values[a:b] for a, b in zip(ends, ends[1:])]
-        rows = [(worst(a, b), abs(sum(a) / len(a) - sum(b) / len(b)), i)
+        phi = correlation(levels)
+        rows = [(worst(a, b, phi), abs(sum(a) / len(a) - sum(b) / len(b)), i)
                 for i, (a, b) in enumerate(zip(levels, levels[1:]))]
         if not rows:
             return []
@@ -107,6 +130,14 @@ def made_up():
     yield "slow drift", [round(v + .05 * i, 6) for i, v in enumerate(noise(100))], {}
     yield "three steps in 160 nights", noise(50, .5, 1) + noise(22, .5, 3) + noise(8, .5, 0) + noise(80, .5, 2), {}
     yield "short windows", noise(30, .5, 1) + noise(30, .5, 2.5), {"window": 20}
+    r = random.Random(20261127)
+    def neighbours(n):
+        values = [r.gauss(0, 1)]
+        while len(values) < n:
+            values.append(.6 * values[-1] + .8 * r.gauss(0, 1))
+        return [round(v, 6) for v in values]
+    yield "nights that go with the night before", neighbours(90), {}
+    yield "a step of 7 SD among such", [v + 7 * (i >= 40) for i, v in enumerate(neighbours(80))], {}
     yield "too short", [1.0, 1.0, 5.0, 5.0, 5.0], {}
     yield "none", [], {}
 
