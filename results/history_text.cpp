@@ -147,6 +147,25 @@ Json row_json(const HistoryRow& row) {
           {"level", std::move(level)}};
 }
 
+// What level_sentences() says, as fields.
+Json level_changes_json(const HistoryGroup& group) {
+  constexpr const char* kWords[] = {"worse", "neither", "better"};
+  Json changes = Json::array();
+  for (const HistoryRow& row : group.rows) {
+    if (!row.level) continue;
+    const auto& [index, before, after, p] = *row.level;
+    changes.push_back({{"run", row.run},
+                       {"when", text_or_null(row.when)},
+                       {"before", before},
+                       {"after", after},
+                       {"difference", after - before},
+                       {"judgement", kWords[judgement_of(group, after - before) + 1]},
+                       {"p", p},
+                       {"changed", row.changed}});
+  }
+  return changes;
+}
+
 }  // namespace
 
 int judgement_of(const HistoryGroup& group, double change) {
@@ -255,6 +274,7 @@ Json history_json(const History& history) {
                       {"machine", text_or_null(group.machine)},
                       {"comparability", group.comparability},
                       {"levels", level_sentences(group)},
+                      {"level_changes", level_changes_json(group)},
                       {"rows", std::move(rows)}});
   }
   return {{"schema", kHistorySchema},

@@ -257,6 +257,14 @@ TEST(History, CsvAndJsonHaveEveryRow) {
   EXPECT_EQ(group.at("direction"), "lower");
   EXPECT_TRUE(group.at("rows").at(5).at("level").is_null());
   EXPECT_NEAR(group.at("rows").at(6).at("level").at("after").get<double>(), 1.1, .001);
+  // Changes of level were sentences alone.
+  ASSERT_EQ(group.at("level_changes").size(), 1U);
+  const Json& change = group.at("level_changes").at(0);
+  EXPECT_EQ(change.at("run"), "2026-11-07/smoke");
+  EXPECT_NEAR(change.at("difference").get<double>(), .1, .002);
+  EXPECT_EQ(change.at("judgement"), "worse");
+  EXPECT_EQ(change.at("changed").at(0), "code");
+  EXPECT_LT(change.at("p").get<double>(), .001);
 }
 
 }  // namespace
