@@ -44,8 +44,13 @@ inline std::string shown_name(const std::string& metric) {
 
 // Of a training node, beside its record.
 inline constexpr const char* kSeriesFile = "steps.csv";
+// In the subject of a training after BASE: digest of the weights that it began with.
+inline constexpr const char* kParentWeights = "parent_weights";
 // Columns of steps.csv of a training node (series.hpp); the first is "step".
 inline constexpr const char* kSeriesLoss = "train_loss";
 inline constexpr const char* kSeriesValBpb = "val_bpb";  // empty on steps without validation
+// 32 bits of a hash of all ids that the step's model read and was asked for, in their order; of RL
+// the questions. No column in files of before 2026-12.
+inline constexpr const char* kSeriesBatchHash = "batch_hash";
 
 }  // namespace nb::metric

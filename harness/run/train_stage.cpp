@@ -236,6 +236,7 @@ Result<Trained> train_on_conversations(const TrainWork& work, const StageContext
   NB_TRY(const SafetensorsFile file, SafetensorsFile::open(before.folder / name));
   NB_TRY(const std::string weights, weights_digest(file));
   NB_TRY(record.checkpoint, training_history(file, &before.record));
+  record.subject[metric::kParentWeights] = weights;
   const ParentCheckpoint parent{file, weights};
   if (work.rl)
     return train_on_questions(*work.rl, context, tokenizer, device, parent, hooks, defects, record);

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "model/data/batch_hash.hpp"
 #include "model/data/chat/loader_place.hpp"
 #include "model/device/device.hpp"
 #include "model/ops/preference_loss.hpp"
@@ -102,11 +103,13 @@ Result<StepOutcome> DpoTask::update(const SchedulePoint& point, StepRow& row) {
   const std::int64_t start_ns = device.time_ns();
   const double share = 1 / static_cast<double>(accumulation_steps_);
   PairMeans means;
+  BatchHash read;
   for (std::int64_t micro = 0; micro < accumulation_steps_; ++micro) {
     const Batch batch = as_ported(
         preference_batch(data_.train, taken_, settings_.device_batch_size, pad_), defects_);
     taken_ += settings_.device_batch_size;
     tell_batch(model_.observer, batch);
+    read.add(batch);
     const std::vector<ops::PreferencePair> pairs = pairs_of(batch);
     auto metrics = std::make_shared<ops::PreferenceMetrics>();
     const float loss = model_.decoder.objective_and_backward(
@@ -118,6 +121,7 @@ Result<StepOutcome> DpoTask::update(const SchedulePoint& point, StepRow& row) {
     note_not_finite(outcome.not_finite, static_cast<double>(loss), model_.decoder, batch);
     outcome.tokens += batch.rows * batch.length;
   }
+  outcome.batch_hash = read.value();
   outcome.loss = means.loss;
   row.margin = means.metrics.margin;
   row.pair_accuracy = means.metrics.accuracy;

@@ -6,6 +6,7 @@
 
 #include "harness/base/check.hpp"
 #include "harness/base/hash.hpp"
+#include "model/data/batch_hash.hpp"
 #include "model/ops/optimizer_ops.hpp"
 #include "model/ops/transfer.hpp"
 #include "model/train/not_finite.hpp"
@@ -68,9 +69,11 @@ StepOutcome run_step_with(Replica& replica, Decoder& decoder, OptimizerList opti
   device.synchronize();
   const std::int64_t start_ns = device.time_ns();
   const auto micro_batches = static_cast<double>(plan.accumulation_steps);
+  BatchHash read;
   for (std::int64_t micro = 0; micro < plan.accumulation_steps; ++micro) {
     Decoder& one = micro % 2 == 0 ? decoder : replica.decoder();
     const Batch batch = next();
+    read.add(batch);
     outcome.tokens += batch.rows * batch.length;
     const auto loss = static_cast<double>(one.loss_and_backward(
         batch.inputs, batch.targets, batch.rows, batch.length, 2.0 / micro_batches));
@@ -78,6 +81,7 @@ StepOutcome run_step_with(Replica& replica, Decoder& decoder, OptimizerList opti
     note_not_finite(outcome.not_finite, loss, one, batch);
     if (plan.gradient_sum) round_gradients(one, *plan.gradient_sum);
   }
+  outcome.batch_hash = read.value();
   outcome.loss /= micro_batches;
   outcome.grad_norm = (clip(decoder, plan) + clip(replica.decoder(), plan)) / 2;
   if (!std::isfinite(outcome.grad_norm)) return outcome;  // as apply_gradients: nothing is changed

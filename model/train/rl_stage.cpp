@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "model/data/batch_hash.hpp"
 #include "model/data/chat/conversation_rows.hpp"
 #include "model/data/chat/loader_place.hpp"
 #include "model/device/device.hpp"
@@ -235,6 +236,9 @@ Result<StepOutcome> RlTask::update(const SchedulePoint& point, StepRow& row) {
   device.synchronize();
   const std::int64_t start_ns = device.time_ns();
   const std::vector<std::size_t> questions = questions_of(row.step);
+  BatchHash asked;  // not the samples: those are the model's
+  for (const std::size_t question : questions) asked.add(data_.train.questions[question].prompt);
+  outcome.batch_hash = asked.value();
   const std::int64_t sampled_at = optimizer_steps_;
   // A trace shows the training part alone: rollouts are hundreds of passes that look alike.
   const bool is_traced = device.trace().recording();

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "model/data/batch_hash.hpp"
 #include "model/ops/transfer.hpp"
 #include "model/optim/groups.hpp"
 #include "model/train/not_finite.hpp"
@@ -30,9 +31,11 @@ StepOutcome run_step(Decoder& decoder, OptimizerList optimizers, const StepPlan&
   const TimeAccount account_before = device.account();
   const auto micro_batches = static_cast<double>(plan.accumulation_steps);
   std::optional<Device::Progress> before;
+  BatchHash read;
   for (std::int64_t micro = 0; micro < plan.accumulation_steps; ++micro) {
     const Batch batch = next();
     tell_batch(observer, batch);
+    read.add(batch);
     outcome.tokens += batch.rows * batch.length;
     const auto loss = static_cast<double>(decoder.loss_and_backward(
         batch.inputs, batch.targets, batch.rows, batch.length, 1.0 / micro_batches));
@@ -48,6 +51,7 @@ StepOutcome run_step(Decoder& decoder, OptimizerList optimizers, const StepPlan&
     }
     before = device.progress();
   }
+  outcome.batch_hash = read.value();
   outcome.loss /= micro_batches;
   outcome.grad_norm =
       apply_gradients(decoder, optimizers, plan.grad_clip, point, outcome.loss, observer);

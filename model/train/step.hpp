@@ -37,6 +37,7 @@ struct StepOutcome {
   TimeAccount account;       // of it: what it went to
   // Of the first micro-batch whose loss is not finite: first_op_not_finite.
   std::string not_finite = {};
+  double batch_hash = 0;  // BatchHash of the micro-batches in their order
 };
 
 using OptimizerList = std::span<const std::unique_ptr<Optimizer>>;

@@ -45,7 +45,8 @@ constexpr Column kColumns[] = {{"train_loss", &StepRow::train_loss, kAll},
                                {"val_pair_accuracy", &StepRow::val_pair_accuracy, kDpo},
                                {"val_margin", &StepRow::val_margin, kDpo},
                                {"val_accuracy", &StepRow::val_accuracy, kRl},
-                               {"val_pass_at_k", &StepRow::val_pass_at_k, kRl}};
+                               {"val_pass_at_k", &StepRow::val_pass_at_k, kRl},
+                               {"batch_hash", &StepRow::batch_hash, kAll}};
 
 }  // namespace
 

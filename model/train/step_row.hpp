@@ -43,6 +43,7 @@ struct StepRow {
   std::optional<double> val_pair_accuracy;  // of held-out pairs
   std::optional<double> val_margin;
   std::optional<double> val_pass_at_k;  // the same by any of eval_samples answers
+  std::optional<double> batch_hash;     // of the ids that were trained on (BatchHash); of RL: asked
 };
 // Columns of a stage after "step"; values of a row in that order.
 const std::vector<std::string>& step_columns(TrainingStage stage);

@@ -159,6 +159,7 @@ Result<void> Trainer::update(StepRow& row) {
   row.lr_multiplier = point.lr_multiplier;
   row.grad_norm = outcome.grad_norm;
   row.tokens = static_cast<double>(outcome.tokens);
+  row.batch_hash = outcome.batch_hash;
   row.step_time_ns = static_cast<double>(outcome.time_ns);
   row.throughput_tok_s =
       1e9 * static_cast<double>(outcome.tokens) / static_cast<double>(outcome.time_ns);
