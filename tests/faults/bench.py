@@ -16,7 +16,6 @@ from pathlib import Path
 import plant
 
 SUITE = "suites/five_seeds.json"
-SUITE_NAME = "five_seeds"
 # An eighth of the suite's time and still no task at chance or at its ceiling; --full runs the suite as it is.
 QUICK = ("depth=1", "sequence_len=64", "device_batch_size=8", "total_batch_tokens=1024", "iterations=300")
 
@@ -104,12 +103,12 @@ class Bench:
 
     # --- runs ------------------------------------------------------------------------------------------------
 
-    def run(self, program, name, seeds, devices, settings=(), more=(), baseline=None):
+    def run(self, program, name, seeds, devices, settings=(), more=(), baseline=None, suite=SUITE):
         """Runs the suite into runs/<name>; returns (its folder, the program's own summary, seconds). With a baseline its
         checkpoints are evaluated too, where the trainings differ, and the program's verdict is not asked for."""
-        command = [program, "run", self.tree / SUITE, "--results-dir", self.runs / name, "--json", "--quiet"]
+        command = [program, "run", self.tree / suite, "--results-dir", self.runs / name, "--json", "--quiet"]
         command += ["--set", f"/seeds={json.dumps(list(seeds))}", "--set", f"/devices={json.dumps(list(devices))}"]
-        for setting in (*self.size, *settings):
+        for setting in (*(self.size if suite == SUITE else ()), *settings):
             command += ["--set", setting]
         command += list(more)
         if self.threads:
@@ -118,7 +117,7 @@ class Bench:
             command += ["--baseline", baseline]
         start = time.monotonic()
         summary = json.loads(checked(command, (0, 1, 3) if baseline else (0,), cwd=self.tree))
-        return self.runs / name / SUITE_NAME, summary, time.monotonic() - start
+        return self.runs / name / Path(suite).stem, summary, time.monotonic() - start
 
     def start_from(self, name, baseline):
         """A candidate's results folder begins as a copy of the baseline's, as that of a nightly job would."""

@@ -1,7 +1,6 @@
 """Plants faults, runs the suite of five seeds with each, and shows what the gate says. See README.md."""
 
 import argparse
-import re
 import subprocess
 import sys
 import tempfile
@@ -10,40 +9,17 @@ from pathlib import Path
 import plant
 from bench import Bench, BenchError
 from defects import Switches, run_switches
-from fault_table import FAULTS, VERDICTS
+from fault_table import FAULTS
 from key_table import KEY_FAULTS
 from keys import run_key_faults
+from suites import GROUPS as SUITE_GROUPS, SUITES, run_on_suites
+from verdicts import first_line, objection
 
 ROOT = Path(__file__).resolve().parents[2]
 DEVICES = ("ascend_910b3", "h100_sxm")
 GROUPS = ("metric", "training", "seeds", "port")  # of FAULTS
 KEY_GROUPS = ("stale", "flags")  # of KEY_FAULTS
 HEALTHY_SEEDS = 20
-
-
-def first_line(output):
-    """The first line, which goes on in lines that are indented by two."""
-    lines = [line for line in output.splitlines() if line.strip()]
-    if not lines:
-        return "(no output)"
-    said = lines[0]
-    for line in lines[1:]:
-        if not line.startswith("  "):
-            break
-        said += " " + line.strip()
-    return said
-
-
-def objection(fault, seeds, exit_code, output):
-    """Why the gate did not say what the table wants of it; empty when it did."""
-    exits, words = VERDICTS[fault.want[seeds]]
-    if exit_code not in exits:
-        return f"exit {exit_code}, not {' or '.join(map(str, sorted(exits)))}"
-    if not re.search(words, first_line(output)):
-        return f"its first line does not say {words}"
-    if fault.more and not re.search(fault.more, output):
-        return f"it does not name {fault.more}"
-    return ""
 
 
 def check():
@@ -85,7 +61,7 @@ def run_fault(bench, fault, counts, devices):
         report = bench.work / "gates" / f"{fault.name}-{count}.txt"
         report.parent.mkdir(parents=True, exist_ok=True)
         report.write_text(output)
-        problem = objection(fault, count, exit_code, output)
+        problem = objection(fault, fault.want[count], exit_code, output)
         if executed == 0 and count == min(counts):
             problem = "nothing was executed: the faulty program reused every healthy record"
         rows.append((fault.name, count, fault.want[count], "WRONG" if problem else "ok", exit_code, first_line(output)))
@@ -130,19 +106,25 @@ def parse(arguments):
         description="Plants each fault of a group in a copy of the sources, builds and runs it, and gates it "
         "against the same suite without the fault. Exit code: 0 when all is as the tables want it, else 1.",
     )
-    parser.add_argument("group", choices=[*GROUPS, *KEY_GROUPS, "healthy", "defects", "all", "check", "list"])
+    parser.add_argument("group", choices=[*GROUPS, *KEY_GROUPS, "suites", "healthy", "defects", "all", "check", "list"])
     parser.add_argument("--only", action="append", default=[], metavar="FAULT", help="of the group; may be repeated")
     parser.add_argument("--seeds", type=int, metavar="N", help="run N seeds only (default: as the table says)")
-    parser.add_argument("--devices", nargs="+", default=list(DEVICES), help="default: both of the suite")
+    parser.add_argument("--devices", nargs="+", help="default: both of the suite; of suites the first")
     parser.add_argument("--suite", default="suites/pull_request.json", help="of defects (default: %(default)s)")
     parser.add_argument("--noise", nargs="+", default=[], metavar="RUN",
                         help="of defects: healthy runs of many seeds, whose spread is the standard error of one")
+    parser.add_argument("--suites", nargs="+", default=list(SUITES), metavar="FILE", help="of suites (default: both)")
+    parser.add_argument("--set", nargs="+", default=[], metavar="/FIELD=VALUE",
+                        help="of suites: smaller runs, as --set of npubench run")
+    parser.add_argument("--table-only", action="store_true", help="of suites: the table of the gates that are kept")
     parser.add_argument("--splits", type=int, default=200, metavar="N", help="of healthy (default: %(default)s)")
     parser.add_argument("--work", default=str(Path(tempfile.gettempdir()) / "npubench_faults"),
                         help="folder of the copy, its build and its runs; used again (default: %(default)s)")
     parser.add_argument("--full", action="store_true", help="the suite's own d2 instead of a d1")
     parser.add_argument("--threads", type=int, help="of npubench (default: every core)")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    options.devices = options.devices or list(DEVICES[:1] if options.group == "suites" else DEVICES)
+    return options
 
 
 def show(faults, key_faults):
@@ -167,7 +149,11 @@ def main(arguments):
         except BenchError as error:
             print(error, file=sys.stderr)
             return 4
-    chosen = lambda f: options.group in ("all", "list", f.group)
+    def chosen(fault):
+        if options.group == "suites":
+            return fault.group in SUITE_GROUPS
+        return options.group in ("list", fault.group) or options.group == "all" and fault.group not in SUITE_GROUPS
+
     faults, key_faults = [f for f in FAULTS if chosen(f)], [f for f in KEY_FAULTS if chosen(f)]
     unknown = set(options.only) - {f.name for f in (*faults, *key_faults)}
     if unknown:
@@ -183,8 +169,12 @@ def main(arguments):
     bench = Bench(ROOT, options.work, options.threads, options.full)
     wrong = 0
     try:
+        if options.table_only:
+            return 1 if run_on_suites(bench, faults, options) else 0
         bench.copy_sources()
         program = bench.healthy_program()
+        if options.group == "suites":
+            return 1 if run_on_suites(bench, faults, options) else 0
         if faults:
             wrong += run_faults(bench, faults, options)
         if key_faults:
