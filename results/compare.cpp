@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -48,8 +49,39 @@ bool equal_seed_in_settings(const Record& a, const Record& b) {
   return seed(a) == seed(b);
 }
 
-// Curves are compared where both sides trained on one device from the same seed.
-void add_curves(RecordPair& pair, std::vector<std::string>& damaged) {
+// Node key of a training → the weights that it ended with, of one side.
+using TrainedWeights = std::map<std::string, std::string>;
+
+TrainedWeights trained_weights(const RunRecords& run) {
+  TrainedWeights trained;
+  for (const StoredRecord& stored : run.records) {
+    const auto weights = stored.record.subject.find("weights");
+    if (stored.record.kind == "train" && weights != stored.record.subject.end())
+      trained[stored.record.node_key] = weights->second;
+  }
+  return trained;
+}
+
+struct Sides {
+  TrainedWeights a, b;
+};
+
+// What a training began with: digest of its parent's weights, "" for weights drawn from the seed;
+// nothing where neither the record nor the run says it.
+std::optional<std::string> first_weights(const Record& record, const TrainedWeights& trained) {
+  if (const auto at = record.subject.find(metric::kParentWeights); at != record.subject.end())
+    return at->second;
+  for (const std::string& key : record.parents)
+    if (const auto parent = trained.find(key); parent != trained.end()) return parent->second;
+  const std::string stage = stage_of(record);
+  const bool is_first = stage.empty() || stage == "base";
+  if (is_first && record.checkpoint->is_null() && !is_imported(record)) return "";
+  return std::nullopt;
+}
+
+// Curves are compared where both sides trained on one device from the same seed. Whoever began with
+// other weights (another BASE) has other losses from the first step on, whatever the procedure.
+void add_curves(RecordPair& pair, const Sides& sides, std::vector<std::string>& damaged) {
   const Record &a = pair.a->record, &b = pair.b->record;
   const bool twins = a.kind == "train" && pair.same_device && a.seed == b.seed &&
                      equal_seed_in_settings(a, b) && pair.incomparable.empty();
@@ -62,8 +94,12 @@ void add_curves(RecordPair& pair, std::vector<std::string>& damaged) {
     damaged.push_back(pair.curve_error);
     return;
   }
-  pair.departure = curve_departure(*left, *right);
-  pair.curves_agree = !pair.departure && !left->steps.empty() && !right->steps.empty();
+  const auto from_a = first_weights(a, sides.a), from_b = first_weights(b, sides.b);
+  const bool same_start = from_a && from_b && *from_a == *from_b;
+  pair.other_start = !same_start;
+  pair.departure = curve_departure(*left, *right, same_start);
+  pair.curves_agree =
+      same_start && !pair.departure && !left->steps.empty() && !right->steps.empty();
 }
 
 // Curves of imported trainings. A column that the recipe fixes and that differs is a setting.
@@ -99,7 +135,7 @@ void add_unknown(const Record& a, const Record& b, Comparison& comparison) {
       comparison.unknown.push_back(std::move(sentence));
 }
 
-RecordPair pair_of(const PairedRecords& paired, Comparison& comparison) {
+RecordPair pair_of(const PairedRecords& paired, const Sides& sides, Comparison& comparison) {
   const StoredRecord &a = *paired.a, &b = *paired.b;
   RecordPair pair;
   pair.a = &a;
@@ -121,7 +157,7 @@ RecordPair pair_of(const PairedRecords& paired, Comparison& comparison) {
   if (pair.imported)
     add_imported_curves(pair, comparison);
   else
-    add_curves(pair, comparison.damaged);
+    add_curves(pair, sides, comparison.damaged);
   add_refusals(a.record, b.record, comparison.unpaired);
   add_confounders(comparison.confounders, confounders_of(a.record, b.record));
   for (std::string& field : stated_equal_of(a.record, b.record))
@@ -170,9 +206,9 @@ void add_q_values(Comparison& comparison) {
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i]->q = q[i];
 }
 
-void fill(Comparison& comparison, const Pairing& pairing) {
+void fill(Comparison& comparison, const Pairing& pairing, const Sides& sides) {
   for (const PairedRecords& paired : pairing.pairs)
-    comparison.pairs.push_back(pair_of(paired, comparison));
+    comparison.pairs.push_back(pair_of(paired, sides, comparison));
   settle_imported(comparison.pairs);
   add_q_values(comparison);
   comparison.seeds = seed_differences(comparison.pairs, pairing.unmatched);
@@ -265,27 +301,32 @@ std::string Comparison::why_incomparable() const {
 }
 
 std::string Comparison::likely_cause() const {
-  std::vector<std::string> causes;
+  std::vector<std::string> parts;
   std::set<std::string> told;
-  std::size_t more = 0;
-  for (const std::string category : {"settings", "data", "code"})
+  std::size_t count = 0, more = 0;
+  for (const std::string category : {"settings", "data", "code"}) {
+    std::vector<std::string> causes;
     for (const Confounder& c : confounders) {
       if (c.category != category || c.field.starts_with("/settings/effective/"))
         continue;  // follows
       // A checkpoint's history repeats the settings of the training that was compared too.
       const std::string change =
-          fmt::format("{} {} → {}", c.field.substr(c.field.rfind('/') + 1), c.a, c.b);
+          c.named.empty()
+              ? fmt::format("{} {} → {}", c.field.substr(c.field.rfind('/') + 1), c.a, c.b)
+              : c.named;
       if (!told.insert(change).second) continue;
-      if (causes.size() == kMaxCauses)
+      if (count == kMaxCauses)
         ++more;
       else
-        causes.push_back(fmt::format("{} {} → {}", c.field, c.a, c.b));
+        causes.push_back(c.named.empty() ? fmt::format("{} {} → {}", c.field, c.a, c.b) : c.named);
+      count = std::min(count + 1, kMaxCauses);
     }
-  if (causes.empty()) return {};
+    if (!causes.empty())
+      parts.push_back(fmt::format("changed {}: {}", category, fmt::join(causes, "; ")));
+  }
+  if (parts.empty()) return {};
   const std::string rest = more > 0 ? fmt::format("; and {} more", more) : "";
-  return fmt::format("changed {}: {}{}",
-                     confounders.front().category == "code" ? "code" : "settings",
-                     fmt::join(causes, "; "), rest);
+  return fmt::format("{}{}", fmt::join(parts, "; "), rest);
 }
 
 Comparison compare_runs(const RunRecords& a, const RunRecords& b, PairAcross across) {
@@ -294,7 +335,7 @@ Comparison compare_runs(const RunRecords& a, const RunRecords& b, PairAcross acr
   comparison.label_b = b.path.string();
   take_run(a, comparison.damaged_a, comparison);
   if (&a != &b) take_run(b, comparison.damaged_b, comparison);
-  fill(comparison, pair_records(a, b, across));
+  fill(comparison, pair_records(a, b, across), {trained_weights(a), trained_weights(b)});
   return comparison;
 }
 
@@ -305,7 +346,8 @@ Result<Comparison> compare_devices(const RunRecords& run, const std::string& dev
   comparison.label_a = comparison.device_a = device_a;
   comparison.label_b = comparison.device_b = device_b;
   take_run(run, comparison.damaged_a, comparison);
-  fill(comparison, pairing);
+  const TrainedWeights trained = trained_weights(run);
+  fill(comparison, pairing, {trained, trained});
   return comparison;
 }
 

@@ -28,6 +28,8 @@ struct Confounder {
   std::string field;     // "/settings/train/lr"
   std::string a, b;      // values as short JSON; "(absent)" where there is none
   std::vector<std::string> where;  // describe() of the pairs that it touches
+  // What differs, where a and b are digests: "news.txt has other content", "model/optim".
+  std::string named = {};
 };
 
 // What a difference shows. A direction needs an exact count or an interval without zero.
@@ -67,7 +69,10 @@ struct MetricDifference {
   Shown shown = Shown::kNothing;
   std::optional<double> visible;  // smallest difference that this comparison could see (80 % power)
   bool incomparable = false;      // in the sense of incomparable_because; the note says why
-  std::string note;               // why there is no difference or no direction
+  // What is equal although the value is not, so the metric itself changed: "equal answers"; empty:
+  // nothing of the kind.
+  std::string other_metric;
+  std::string note;  // why there is no difference or no direction
 };
 
 struct RecordPair {
@@ -89,6 +94,8 @@ struct RecordPair {
   // explain.
   std::optional<CurveDeparture> departure;
   bool curves_agree = false;  // compared, and no departure
+  bool other_start = false;   // not known to have begun with the same weights: of the curves only
+                              // what no rounding changes was compared
   std::string curve_error;    // a steps.csv that the record lists and that could not be read
   std::optional<CurveComparison> curves;  // of imported trainings that both have one
   // Metrics that changed although what they were computed from is equal, so the metric itself is
@@ -141,7 +148,8 @@ struct Comparison {
   bool only_device_differs() const;
   // Why nothing that was paired could be compared; empty where anything could.
   std::string why_incomparable() const;
-  // "changed settings: /settings/train/lr 0.02 → 0.01; changed code: …"; empty: none known.
+  // "changed settings: /settings/train/lr 0.02 → 0.01; changed code: model/optim"; empty: none
+  // known.
   std::string likely_cause() const;
 };
 

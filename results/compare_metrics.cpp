@@ -107,12 +107,54 @@ const Metric* find_in(const std::vector<Metric>& metrics, const std::string& nam
   return at == metrics.end() ? nullptr : &*at;
 }
 
-// Equal weights or answers, another number: what was computed is another metric.
-bool metric_changed(const MetricDifference& row, const RecordPair& pair,
-                    const ItemComparison* items) {
-  if (!row.difference || *row.difference == 0 || row.clock != Clock::kNone) return false;
-  if (pair.a->record.kind == "train") return pair.fixed_weights && pair.same_device;
-  return items != nullptr && items->identical;
+// The items that a metric is computed from: its task's, or those of a task that it is a part of
+// ("mmlu" of "mmlu/anatomy/accuracy"); nullptr: none of them alone.
+const ItemComparison* items_behind(const RecordPair& pair, const std::string& metric) {
+  for (std::string task = task_of_metric(metric); !task.empty();) {
+    for (const ItemComparison& items : pair.items)
+      if (items.task == task) return &items;
+    const std::string above = task_of_metric(task);
+    task = above == task ? "" : above;
+  }
+  return nullptr;
+}
+
+// Every answer of the record: what composites ("core") are computed from.
+bool all_identical(const RecordPair& pair) {
+  return !pair.items.empty() && pair.items.size() == pair.a->record.items.size() &&
+         pair.items.size() == pair.b->record.items.size() &&
+         std::ranges::all_of(pair.items, &ItemComparison::identical);
+}
+
+// The share of right answers by guessing that a centred score takes away, (a − r)/(1 − r); of a
+// perfect score it cannot be told.
+std::optional<double> guessing_of(const Record& record, const std::string& task) {
+  const Metric* accuracy = find_metric(record, metric::of_task(task, metric::kAccuracy));
+  const Metric* centred = find_metric(record, metric::of_task(task, metric::kCentred));
+  if (accuracy == nullptr || centred == nullptr || !accuracy->value || !centred->value)
+    return std::nullopt;
+  if (*centred->value >= 1) return std::nullopt;
+  return (*accuracy->value - *centred->value) / (1 - *centred->value);
+}
+
+bool centred_otherwise(const RecordPair& pair, const std::string& metric) {
+  constexpr double kSame = 1e-9;  // of a few roundings of doubles
+  const std::string task = task_of_metric(metric);
+  if (metric != metric::of_task(task, metric::kCentred)) return false;
+  const auto a = guessing_of(pair.a->record, task), b = guessing_of(pair.b->record, task);
+  return a && b && std::fabs(*a - *b) > kSame;
+}
+
+// What is equal where the value is not: what was computed is another metric.
+std::string equal_behind(const MetricDifference& row, const RecordPair& pair) {
+  if (!row.difference || *row.difference == 0 || row.clock != Clock::kNone) return {};
+  if (pair.imported) return {};
+  const std::string& kind = pair.a->record.kind;
+  if (kind == "train") return pair.fixed_weights && pair.same_device ? "equal weights" : "";
+  if (kind != "eval") return {};
+  const ItemComparison* items = items_behind(pair, row.name);
+  if (items != nullptr ? items->identical : all_identical(pair)) return "equal answers";
+  return centred_otherwise(pair, row.name) ? "another share of guessing taken away" : "";
 }
 
 }  // namespace
@@ -160,7 +202,8 @@ void add_metrics(RecordPair& pair, std::vector<std::string>& damaged) {
     else if (row.difference && is_eval && !has_items)
       add_composite(row, pair);
     judge_row(row, pair);
-    if (metric_changed(row, pair, has_items ? &*items : nullptr))
+    row.other_metric = equal_behind(row, pair);
+    if (!row.other_metric.empty())
       pair.changed_metrics.push_back(fmt::format(
           "{} {} → {}", row.name, value_text(*row.a, row.unit), value_text(*row.b, row.unit)));
   }

@@ -85,7 +85,8 @@ std::string confounder_text(const Comparison& c) {
   for (const std::string& sentence : c.unknown) text += wrapped(sentence, 4, "  unknown   ");
   for (const Confounder& one : c.confounders)
     text += wrapped(fmt::format("{}: {} → {} ({} pair{})", one.field, one.a, one.b,
-                                one.where.size(), one.where.size() == 1 ? "" : "s"),
+                                one.where.size(), one.where.size() == 1 ? "" : "s") +
+                        (one.named.empty() ? "" : ": " + one.named),
                     12, fmt::format("  {:<9} ", one.category));
   return text;
 }
@@ -185,6 +186,10 @@ std::string pair_text(const RecordPair& pair) {
   if (!pair.incomparable.empty()) text += wrapped("INCOMPARABLE: " + pair.incomparable, 4, "  ");
   if (pair.curves_agree)
     text += "  the first steps agree up to rounding: the training procedure is the same\n";
+  if (pair.other_start && !pair.departure)
+    text +=
+        wrapped("it began with other weights: of its first steps only rates and data were compared",
+                4, "  ");
   if (pair.wrote_otherwise)
     text += "  the models wrote different numbers of tokens: simulated costs go with them\n";
   if (pair.curves) text += curves_text(*pair.curves);
@@ -289,6 +294,7 @@ Json pair_json(const RecordPair& pair) {
           {"incomparable", pair.incomparable},
           {"fixed_weights", pair.fixed_weights},
           {"first_steps_agree", pair.curves_agree},
+          {"began_with_other_weights", pair.other_start},
           {"departure", departure},
           {"curves", pair.curves ? curves_json(*pair.curves) : Json()},
           {"changed_metrics", pair.changed_metrics},
@@ -359,8 +365,12 @@ Json comparison_json(const Comparison& comparison) {
                {"skipped", comparison.skipped},
                {"damaged", comparison.damaged}};
   for (const Confounder& c : comparison.confounders)
-    json["confounders"].push_back(
-        {{"category", c.category}, {"field", c.field}, {"a", c.a}, {"b", c.b}, {"where", c.where}});
+    json["confounders"].push_back({{"category", c.category},
+                                   {"field", c.field},
+                                   {"a", c.a},
+                                   {"b", c.b},
+                                   {"where", c.where},
+                                   {"named", c.named}});
   for (const RecordPair& pair : comparison.pairs) json["pairs"].push_back(pair_json(pair));
   for (const SeedDifference& s : comparison.seeds)
     if (s.test) json["seeds"].push_back(seed_json(s));

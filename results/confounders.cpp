@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 namespace nb {
@@ -41,6 +42,15 @@ std::string short_text(const Json* value) {
   return text;
 }
 
+// "news.txt has other content": of settings that hold digests of files under their names (work.cpp
+// of harness/plan); empty: another setting.
+std::string changed_file(const std::string& path) {
+  for (const std::string_view files : {"/file_digests/", "/own_files/"})
+    if (const std::size_t at = path.find(files); at != std::string::npos)
+      return path.substr(at + files.size()) + " has other content";
+  return {};
+}
+
 // Leaves that differ; objects are walked, lists compared whole (an inserted element would shift the
 // rest).
 void walk(const Json* a, const Json* b, const std::string& path, std::vector<Confounder>& found,
@@ -48,8 +58,10 @@ void walk(const Json* a, const Json* b, const std::string& path, std::vector<Con
   if (a != nullptr && b != nullptr && *a == *b) return;
   const bool objects = (a == nullptr || a->is_object()) && (b == nullptr || b->is_object());
   if (!objects) {
-    if (!changes_no_result(path) && !is_as_before(a, b, path))
-      found.push_back({category, path, short_text(a), short_text(b), {}});
+    if (changes_no_result(path) || is_as_before(a, b, path)) return;
+    const std::string file = changed_file(path);
+    found.push_back(
+        {file.empty() ? category : "data", path, short_text(a), short_text(b), {}, file});
     return;
   }
   std::vector<std::string> keys;
@@ -74,6 +86,34 @@ void add_text(std::vector<Confounder>& found, const std::string& category, const
 std::string value_of(const std::map<std::string, std::string>& map, const std::string& key) {
   const auto at = map.find(key);
   return at == map.end() ? std::string() : at->second.substr(0, 16);
+}
+
+// The folders whose code differs, as both environments tell of theirs.
+std::string changed_folders(const Record& a, const Record& b) {
+  constexpr std::size_t kNamedFolders = 3;
+  const auto components = [](const Record& record) -> const Json* {
+    static const Json::json_pointer at("/code/components");
+    const Json& environment = *record.environment;
+    return environment.is_object() && environment.contains(at) ? &environment.at(at) : nullptr;
+  };
+  const Json *left = components(a), *right = components(b);
+  if (left == nullptr || right == nullptr) return {};
+  std::set<std::string> folders;
+  for (const auto& [from, to] : {std::pair(left, right), std::pair(right, left)})
+    for (const auto& [folder, digest] : from->items())
+      if (!to->contains(folder) || to->at(folder) != digest) folders.insert(folder);
+  std::vector<std::string> named(folders.begin(), folders.end());
+  if (named.size() <= kNamedFolders) return fmt::format("{}", fmt::join(named, ", "));
+  const std::size_t more = named.size() - kNamedFolders;
+  named.resize(kNamedFolders);
+  return fmt::format("{} and {} more", fmt::join(named, ", "), more);
+}
+
+void add_code(std::vector<Confounder>& found, const Record& a, const Record& b) {
+  const std::size_t before = found.size();
+  add_text(found, "code", "/subject/code", value_of(a.subject, "code"),
+           value_of(b.subject, "code"));
+  if (found.size() > before) found.back().named = changed_folders(a, b);
 }
 
 const NumericsEntry* entry_of(const Record& record, const std::string& item) {
@@ -131,6 +171,8 @@ void add_history(std::vector<Confounder>& found, const Json& a, const Json& b,
     const Json *left = member(a, field.key), *right = member(b, field.key);
     if (left != nullptr && right != nullptr)
       walk(left, right, pointer + "/" + field.key, found, field.category);
+    if (!found.empty() && found.back().field == pointer + "/data")
+      found.back().named = "it was trained on other tokens";
   }
   const Json *left = member(a, "before"), *right = member(b, "before");
   if (left != nullptr && right != nullptr) {
@@ -264,8 +306,7 @@ std::vector<Confounder> confounders_of(const Record& a, const Record& b) {
   add_history(found, a, b);
   const std::string device_a = Json(a.device).dump(), device_b = Json(b.device).dump();
   std::erase_if(found, [&](const Confounder& c) { return c.a == device_a && c.b == device_b; });
-  add_text(found, "code", "/subject/code", value_of(a.subject, "code"),
-           value_of(b.subject, "code"));
+  add_code(found, a, b);
   add_numerics(found, a, b);
   add_text(found, "device", "/device", a.device, b.device);
   if (a.trained_on != a.device || b.trained_on != b.device)

@@ -45,6 +45,7 @@ void add_rescored(const Comparison& comparison, std::vector<std::string>& findin
 }
 
 void add_changed_metrics(const Comparison& comparison, std::vector<std::string>& findings) {
+  constexpr std::size_t kNamed = 3;
   std::vector<std::string> parts;
   std::vector<const Record*> where;
   for (const RecordPair& pair : comparison.pairs) {
@@ -53,9 +54,13 @@ void add_changed_metrics(const Comparison& comparison, std::vector<std::string>&
     where.push_back(&pair.a->record);
   }
   if (where.empty()) return;
+  if (parts.size() > kNamed) {
+    const std::size_t more = parts.size() - kNamed;
+    parts.resize(kNamed);
+    parts.push_back(fmt::format("{} more", more));
+  }
   findings.push_back(
-      fmt::format("the metric itself changed: equal weights or answers, another "
-                  "value ({}; {})",
+      fmt::format("the metric itself changed: it is computed in another way ({}; {})",
                   fmt::join(parts, ", "), nodes_text(where)));
 }
 

@@ -50,17 +50,22 @@ namespace {
 // More items than this that one side alone could not score are an ERROR: timeouts are no answers.
 constexpr double kErrorShareLimit = 0.005;
 
-// Items files whole on both sides? A damaged one is an ERROR even where digests in the records
-// agree.
-bool items_intact(Gate& gate, const RecordPair& pair) {
+// All files of the records whole on both sides, items, curves, checkpoints? A damaged one is an
+// ERROR even where digests in the records agree.
+bool files_intact(Gate& gate, const RecordPair& pair) {
   bool intact = true;
-  for (const StoredRecord* side : {pair.a, pair.b})
-    for (const auto& [task, file] : side->record.items)
-      if (const auto checked = verify_artifact(*side, file); !checked) {
-        gate.add(task, describe(side->record), Verdict::kError, "record",
-                 (side == pair.a ? "baseline: " : "candidate: ") + checked.error().message);
-        intact = false;
-      }
+  for (const StoredRecord* side : {pair.a, pair.b}) {
+    const auto& items = side->record.items;
+    for (const auto& [file, digest] : side->record.artifacts) {
+      const auto checked = verify_artifact(*side, file);
+      if (checked) continue;
+      const auto of_task = std::ranges::find(items, file, [](const auto& at) { return at.second; });
+      gate.add(of_task == items.end() ? "" : of_task->first, describe(side->record),
+               Verdict::kError, "record",
+               (side == pair.a ? "baseline: " : "candidate: ") + checked.error().message);
+      intact = false;
+    }
+  }
   return intact;
 }
 
@@ -69,10 +74,7 @@ void add_item_test(Gate& gate, const RecordPair& pair, const Metric& a, const Me
                    const ItemComparison& items) {
   const std::string where = describe(pair.a->record);
   if (items.identical) {
-    const bool same = *a.value == *b.value;
-    gate.add(a.name, where, same ? Verdict::kPass : Verdict::kIncomparable, "identical",
-             same ? "bit-identical answers"
-                  : "the same answers, another score: the metric itself changed");
+    gate.add(a.name, where, Verdict::kPass, "identical", "bit-identical answers");
     return;
   }
   if (!items.error.empty()) {
@@ -112,6 +114,7 @@ void add_item_test(Gate& gate, const RecordPair& pair, const Metric& a, const Me
   pooled.counts.neither += items.counts.neither;
   pooled.has_choices = pooled.has_choices || items.has_choices;
   pooled.texts += items.texts;
+  pooled.changed_texts += items.changed_texts;
   pooled.early_texts += items.early_texts;
   pooled.margins.append(items.margins);
 }
@@ -142,6 +145,11 @@ bool judgeable(Gate& gate, const std::string& where, const Metric& a, const Metr
   return true;
 }
 
+std::string equal_behind(const RecordPair& pair, const std::string& metric) {
+  const auto row = std::ranges::find(pair.metrics, metric, &MetricDifference::name);
+  return row == pair.metrics.end() ? std::string() : row->other_metric;
+}
+
 // One metric of one pair. Values of retrained models are judged over seeds, later.
 void judge_metric(Gate& gate, const RecordPair& pair, const Metric& a) {
   const Record &old = pair.a->record, &fresh = pair.b->record;
@@ -149,6 +157,12 @@ void judge_metric(Gate& gate, const RecordPair& pair, const Metric& a) {
   const bool is_eval = old.kind == "eval";
   const std::string task = is_eval ? task_of_metric(a.name) : "";
   const std::string where = describe(old);
+  if (const std::string equal = equal_behind(pair, a.name); b != nullptr && !equal.empty()) {
+    gate.add(a.name, where, Verdict::kIncomparable, "identical",
+             fmt::format("{}, {} → {}: the metric itself changed", equal,
+                         value_text(*a.value, a.unit), value_text(*b->value, a.unit)));
+    return;
+  }
   if (follows_from_accuracy(old, a.name)) return;
   if (const std::string reason = incomparable_because(old, fresh, task); !reason.empty()) {
     gate.add(a.name, where, Verdict::kIncomparable, "record", reason);
@@ -181,10 +195,6 @@ void judge_metric(Gate& gate, const RecordPair& pair, const Metric& a) {
     add_item_test(gate, pair, a, *b, *items);
   } else if (equal && pair.fixed_weights) {
     gate.add(a.name, where, Verdict::kPass, "identical", "equal to the last bit");
-  } else if (pair.fixed_weights && !is_eval) {
-    gate.add(a.name, where, Verdict::kIncomparable, "identical",
-             fmt::format("equal weights, {} → {}: the metric itself changed",
-                         value_text(*a.value, a.unit), value_text(*b->value, a.unit)));
   } else if (has_items) {  // bits per byte: items without right and wrong
     gate.note(a.name, where,
               fmt::format("{} → {}; its chance is not known, shown but not judged",
@@ -210,7 +220,7 @@ void judge_pair(Gate& gate, const RecordPair& pair, std::vector<const RecordPair
   if (fresh.status != "ok")
     return gate.add("", where, Verdict::kError, "record",
                     "the candidate's node failed: " + fresh.error);
-  if (!items_intact(gate, pair)) return;
+  if (!files_intact(gate, pair)) return;
   if (pair.imported) {
     judge_curves_of(gate, pair);
     return imported.push_back(&pair);
@@ -330,6 +340,10 @@ GateResult gate(const Comparison& comparison, const GatePolicy& policy,
   if (comparison.pairs.empty() && comparison.unmatched.empty() && comparison.only_a.empty())
     gate.add("", "baseline", Verdict::kError, "record",
              comparison.label_a + ": has no records to judge against");
+  gate.result.asked_for_another =
+      std::ranges::any_of(comparison.confounders, [](const Confounder& confounder) {
+        return confounder.category == "settings" || confounder.category == "data";
+      });
   std::vector<const RecordPair*> imported;
   for (const RecordPair& pair : comparison.pairs) judge_pair(gate, pair, imported);
   ImportedVerdicts judged = judge_imported(imported, policy);

@@ -53,6 +53,7 @@ struct GateResult {
   bool uncalibrated = false;
   std::vector<std::string> findings;  // of the comparison: what comes before any number
   std::string likely_cause;           // changed settings, data or code; empty: none known
+  bool asked_for_another = false;     // settings or data differ, so better may be what was wanted
   std::vector<std::string> alerts;    // below the first line: "could not tell for the 3rd night",
                                       // a noise card of other settings
   std::vector<std::string> notes;     // new records, "worse, within margin", skipped records

@@ -57,7 +57,6 @@ void judge_item(ItemTest& test, const GatePolicy& policy) {
   } else if (*v.low90 > -margin) {
     v.verdict = surely_better ? Verdict::kImproved : Verdict::kPass;
     v.reason = surely_worse ? "worse, within the margin: " + evidence : evidence;
-    if (surely_better) v.reason += "; accept as a new baseline?";
   } else {
     v.verdict = Verdict::kInconclusive;
     v.reason = evidence + "; " + items_wanted(test.counts, margin);

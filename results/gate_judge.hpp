@@ -50,6 +50,8 @@ struct SeedTest {
   bool is_training = false;  // trainings and answers are two families, each with half of alpha
   bool one_value = false;    // the loss of a single step: only what no noise explains is judged
   bool is_cost = false;      // a simulated cost, no score
+  // No setting and no data differ, so nothing that was asked for can have made it better.
+  bool unexplained = false;
 };
 void judge_seeds(std::vector<SeedTest>& family, const GatePolicy& policy);
 // What no seed noise explains: this many standard deviations of a difference of two runs.

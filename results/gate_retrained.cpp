@@ -79,6 +79,7 @@ void add_seed_test(Gate& gate, const SeedDifference& group) {
   test.noise = noise_of(gate, group);
   test.is_training = group.first_a->record.kind == "train";
   test.one_value = group.n == 1;
+  test.unexplained = !gate.result.asked_for_another;
   gate.seeds.push_back(std::move(test));
 }
 
@@ -145,6 +146,10 @@ void judge_curves(Gate& gate) {
     if (pair.curves_agree)
       gate.result.notes.push_back(describe(pair.a->record) +
                                   ": other bits, but the first steps agree up to rounding");
+    else if (pair.other_start && !pair.departure)
+      gate.result.notes.push_back(describe(pair.a->record) +
+                                  ": began with other weights, so of its first steps only rates "
+                                  "and data are judged");
   }
   for (const auto& [node, pairs] : departed) {
     const std::string text = fmt::format("the training procedure changed: {}, {} of its seeds",

@@ -12,7 +12,9 @@
 namespace nb {
 namespace {
 
-constexpr double kTooGood = 3;        // standard deviations: a mean this much better is suspicious
+// Standard deviations of the seeds by which a mean is better than any change of settings makes it;
+// standard errors by which it is better than chance where no setting was changed.
+constexpr double kTooGood = 3;
 constexpr double kNightPower = 0.80;  // a healthy night passes with this probability
 constexpr double kShareAllowance = 0.05;
 constexpr double kSqrt2 = 1.4142135623730951;
@@ -92,6 +94,13 @@ double p_of_card(const SeedTest& test) {
                        std::max(1, test.noise->seeds - 1));
 }
 
+// Better than the spread that healthy seeds have, of the policy's card or the baseline's own.
+bool beyond_spread(const SeedTest& test, double gain) {
+  if (!test.noise || !(test.noise->sd > 0)) return false;
+  const double m = static_cast<double>(fewest(test));
+  return gain > kTooGood * test.noise->sd * pm::sqrt(2 / m);
+}
+
 void judge_seed(SeedTest& test, const MeanTest& result, std::size_t tests,
                 const GatePolicy& policy) {
   TaskVerdict& v = test.verdict;
@@ -123,6 +132,12 @@ void judge_seed(SeedTest& test, const MeanTest& result, std::size_t tests,
         "; better by more than {:.0f} SD of the baseline's seeds: a leak, another split or a "
         "changed metric?",
         kTooGood);
+  } else if (test.unexplained && surely_better && gain > floor && beyond_spread(test, gain)) {
+    v.verdict = Verdict::kSuspicious;
+    v.reason += fmt::format(
+        "; better by more than {:.0f} standard errors of seeds ({}), and no setting was changed: "
+        "what did it?",
+        kTooGood, test.noise->source);
   } else if (enough && *v.low90 > -margin) {
     v.verdict = surely_better ? Verdict::kImproved : Verdict::kPass;
     v.reason += fmt::format("; within {}", value_text(margin, test.unit));

@@ -26,7 +26,9 @@ std::string counts_text(const GateResult& result) {
   const std::size_t checks = result.verdicts.size();
   if (green)
     return fmt::format("{} check{}, {} bit-identical{}", checks, checks == 1 ? "" : "s", identical,
-                       result.night == Verdict::kImproved ? "; accept as a new baseline?" : "");
+                       result.night != Verdict::kImproved ? ""
+                       : result.asked_for_another         ? "; accept as a new baseline?"
+                                                  : "; no setting was changed: what did it?");
   return fmt::format("{} of {} checks are not PASS", checks - count(result, Verdict::kPass),
                      checks);
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <vector>
 
 #include "harness/base/portable_math.hpp"
 #include "results/metric_names.hpp"
@@ -14,40 +16,78 @@ namespace {
 constexpr std::size_t kFirstSteps = 10;
 constexpr std::size_t kMinForNoise = 8;
 
-// What rounding explains in a column of the first steps.
-struct Watched {
-  const char* column;
-  double limit;       // relative
-  std::size_t steps;  // of the first ones
-};
+// Functions of settings and data, written with every digit: the same in every step, or something
+// was changed. The batch comes first: what was read explains the rest.
+constexpr const char* kExact[] = {metric::kSeriesBatchHash, metric::kTokens, "grad_scale",
+                                  "lr_multiplier"};
+constexpr std::string_view kRatePrefix = "lr_";  // of a captured run: one a group of parameters
+// The schedule is arithmetic on step numbers: a few roundings of doubles.
+constexpr double kExactLimit = 1e-12;
 // The loss: 1e-3 over ten steps is the usual bound for bf16 on the same data (the alignment guides
-// of accelerator vendors use it). The schedule is arithmetic on step numbers and exact.
-constexpr Watched kWatched[] = {
-    {metric::kSeriesLoss, 1e-3, kFirstSteps},
-    {"lr_multiplier", 1e-12, kFirstSteps},
-    {metric::kSeriesValBpb, 1e-3, kFirstSteps},
+// of accelerator vendors use it).
+constexpr const char* kRounded[] = {metric::kSeriesLoss, metric::kSeriesValBpb};
+constexpr double kRoundedLimit = 1e-3;
+
+// Samples of the model decide how many tokens a step of RL has.
+bool is_rl(const Series& series) { return series.column("reward").has_value(); }
+
+std::vector<std::string> exact_columns(const Series& series) {
+  std::vector<std::string> names;
+  for (const char* name : kExact)
+    if (series.column(name) && !(std::string_view(name) == metric::kTokens && is_rl(series)))
+      names.emplace_back(name);
+  for (const std::string& name : series.columns)
+    if (name.starts_with(kRatePrefix) && std::ranges::find(names, name) == names.end())
+      names.push_back(name);
+  return names;
+}
+
+// The objective of RL is a mean of log-probabilities, about a nat each, times advantages of both
+// signs: GRPO's is 0 by construction, and what is left of it is rounding. Other losses are sums of
+// positive terms, so their own size is their scale.
+double scale_of(const std::string& column, const Series& series) {
+  return column == metric::kSeriesLoss && is_rl(series) ? 1 : 0;
+}
+
+struct Watched {
+  std::string column;
+  double limit = 0;
+  double scale = 0;  // at least
+  std::size_t steps = 0;
 };
+
+std::optional<CurveDeparture> departure_of(const Series& a, const Series& b,
+                                           const Watched& watched) {
+  const auto column_a = a.column(watched.column), column_b = b.column(watched.column);
+  if (!column_a || !column_b) return std::nullopt;
+  const std::size_t rows = std::min({a.steps.size(), b.steps.size(), watched.steps});
+  for (std::size_t row = 0; row < rows && a.steps[row] == b.steps[row]; ++row) {
+    const auto &left = a.values[*column_a][row], &right = b.values[*column_b][row];
+    if (!left || !right || *left == *right) continue;
+    const double scale = std::max({std::fabs(*left), std::fabs(*right), watched.scale});
+    const double relative = std::fabs(*right - *left) / scale;
+    if (relative <= watched.limit) continue;
+    const bool is_exact = watched.limit == kExactLimit;
+    return CurveDeparture{watched.column, a.steps[row], *left,
+                          *right,         relative,     is_exact ? 0 : watched.limit,
+                          scale,          row == 0};
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
-std::optional<CurveDeparture> curve_departure(const Series& a, const Series& b) {
+std::optional<CurveDeparture> curve_departure(const Series& a, const Series& b, bool same_start) {
+  std::vector<Watched> all;
+  for (std::string& name : exact_columns(a))
+    all.push_back({std::move(name), kExactLimit, 0, a.steps.size()});
+  if (same_start)
+    for (const char* name : kRounded)
+      all.push_back({name, kRoundedLimit, scale_of(name, a), kFirstSteps});
   std::optional<CurveDeparture> first;
-  for (const Watched& watched : kWatched) {
-    const auto column_a = a.column(watched.column), column_b = b.column(watched.column);
-    if (!column_a || !column_b) continue;
-    const std::size_t rows = std::min({a.steps.size(), b.steps.size(), watched.steps});
-    for (std::size_t row = 0; row < rows; ++row) {
-      if (a.steps[row] != b.steps[row]) break;
-      const auto &left = a.values[*column_a][row], &right = b.values[*column_b][row];
-      if (!left || !right || *left == *right) continue;
-      const double relative =
-          std::fabs(*right - *left) / std::max(std::fabs(*left), std::fabs(*right));
-      if (relative <= watched.limit) continue;
-      if (!first || a.steps[row] < first->step)
-        first = CurveDeparture{watched.column, a.steps[row],  *left,   *right,
-                               relative,       watched.limit, row == 0};
-      break;
-    }
+  for (const Watched& watched : all) {
+    auto found = departure_of(a, b, watched);
+    if (found && (!first || found->step < first->step)) first = std::move(found);
   }
   return first;
 }
@@ -56,8 +96,14 @@ std::string departure_text(const CurveDeparture& d) {
   const std::string where = d.before_learning
                                 ? "already at the first step, before any weight was updated"
                                 : fmt::format("at step {}", d.step);
-  return fmt::format("{} {:.6g} → {:.6g} {} ({:.2g} %, rounding explains {:.2g} %)", d.column, d.a,
-                     d.b, where, 100 * d.relative, 100 * d.limit);
+  if (d.column == metric::kSeriesBatchHash) return fmt::format("other tokens were read {}", where);
+  const std::string change = fmt::format("{} {:.6g} → {:.6g} {}", d.column, d.a, d.b, where);
+  if (d.limit == 0) return change + " (exact: no rounding changes it)";
+  if (d.scale > std::max(std::fabs(d.a), std::fabs(d.b)))
+    return fmt::format("{} (by {:.2g}, rounding explains {:.2g})", change, d.relative * d.scale,
+                       d.limit * d.scale);
+  return fmt::format("{} ({:.2g} %, rounding explains {:.2g} %)", change, 100 * d.relative,
+                     100 * d.limit);
 }
 
 std::optional<double> relative_step_noise(const Series& series) {

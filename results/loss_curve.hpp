@@ -1,8 +1,8 @@
-// What two training curves (steps.csv) of the same seed say about the training procedure. Both
-// sides start from the same weights and read the same data in the same order, so the first steps
-// can differ by rounding only, unless the procedure changed: rounding grows chaotically over
-// hundreds of steps, another learning rate, batch, mask or data shows in the first. Decides
-// nothing.
+// What two training curves (steps.csv) of the same seed say about the training procedure. Two kinds
+// of columns: what no rounding changes (which tokens were read, learning rates) is compared in
+// every step, whatever weights the sides began with. Losses only where both began with the same
+// weights, and in their first steps: rounding grows chaotically over hundreds of steps, another
+// learning rate, batch, mask or data shows in the first. Decides nothing.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,21 @@
 
 namespace nb {
 
-// The first value of the first steps that rounding does not explain.
+// The first value that rounding does not explain.
 struct CurveDeparture {
-  std::string column;  // "train_loss", "lr_multiplier", "val_bpb"
+  std::string column;  // "train_loss", "lr_multiplier", "batch_hash"
   std::int64_t step = 0;
   double a = 0, b = 0;
-  double relative = 0;           // |b − a| / max(|a|, |b|)
-  double limit = 0;              // what rounding explains
+  double relative = 0;  // |b − a| / scale
+  double limit = 0;     // of it: what rounding explains; 0: nothing, the column is exact
+  // max(|a|, |b|), or what the values are sums of where they cancel, in the column's unit.
+  double scale = 0;
   bool before_learning = false;  // in the first row: no weight had been updated yet
 };
-std::optional<CurveDeparture> curve_departure(const Series& a, const Series& b);
+// same_start: both sides are known to have begun with the same weights. Without that only exact
+// columns are compared. A column that a side lacks is not compared.
+std::optional<CurveDeparture> curve_departure(const Series& a, const Series& b,
+                                              bool same_start = true);
 std::string departure_text(const CurveDeparture& departure);
 
 // Spread of the training loss from one step to the next, relative to its mean, over the last half

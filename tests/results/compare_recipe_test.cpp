@@ -39,6 +39,27 @@ TEST(Compare, ConfoundersAreListedOnceWithWhatTheyTouch) {
   EXPECT_NE(comparison_text(c).find("CONFOUNDED"), std::string::npos);
 }
 
+// Changed data were "changed settings", and files and code two digests each.
+TEST(Compare, CausesAreNamedByTheirKindAndTheirNames) {
+  FakeRun base, candidate;
+  const auto made_of = [](const std::string& text, const std::string& optim) {
+    return [=](Record& record) {
+      (*record.settings)["file_digests"] = {{"novels/emma.txt", std::string(64, text[0])}};
+      record.subject["code"] = std::string(64, optim[0]);
+      (*record.environment)["code"] = {
+          {"components", {{"model/optim", optim}, {"model/train", "same"}}}};
+    };
+  };
+  base.add_training("h100_sxm", 1, 1.5, 0, made_of("a", "c"));
+  candidate.add_training("h100_sxm", 1, 1.6, 0, made_of("b", "d"));
+  const RunRecords a = base.read(), b = candidate.read();
+  const Comparison c = compare_runs(a, b);
+  EXPECT_EQ(c.likely_cause(),
+            "changed data: novels/emma.txt has other content; changed code: model/optim");
+  EXPECT_EQ(comparison_json(c)["confounders"][0]["category"], "data");
+  EXPECT_EQ(comparison_json(c)["confounders"][1]["named"], "model/optim");
+}
+
 TEST(Compare, SettingsWithoutEffectAreNoConfounders) {
   FakeRun base, candidate;
   base.add_evaluation("ascend_910b3", 1, "w", {{"mw/facts", 40, even}});

@@ -270,6 +270,26 @@ TEST(JudgeSeeds, TooGoodIsSuspicious) {
   EXPECT_NE(verdict.reason.find("leak"), std::string::npos);
 }
 
+// Weight decay on embeddings and a loader that repeats its first group were "IMPROVED, accept as a
+// new baseline?" with five seeds: better than the card's spread without a changed setting.
+TEST(JudgeSeeds, BetterThanTheCardsSpreadWithoutAChangedSettingIsSuspicious) {
+  const std::vector<double> base = {.3551, .3505, .3584, .3533, .3542};
+  const auto judged = [&](double gain, bool unexplained) {
+    std::vector<double> better = base;
+    const double jitter[] = {0, 1e-4, -1e-4, 2e-4, 0};
+    for (std::size_t i = 0; i < better.size(); ++i) better[i] -= gain + jitter[i];
+    SeedTest test = seed_test(base, better, "bit/byte", Direction::kLower);
+    test.noise = noise_of_card(.0031, 30);
+    test.unexplained = unexplained;
+    return judge_seed_test(std::move(test));
+  };
+  // Three standard errors: 3 · .0035 (the card's upper 80 % limit) · √(2/5) = .0066.
+  EXPECT_EQ(judged(.008, true).verdict, Verdict::kSuspicious);
+  EXPECT_NE(judged(.008, true).reason.find("no setting was changed"), std::string::npos);
+  EXPECT_EQ(judged(.008, false).verdict, Verdict::kImproved);
+  EXPECT_EQ(judged(.004, true).verdict, Verdict::kImproved) << "sure, and within the seeds' spread";
+}
+
 TEST(JudgeSeeds, DifferencesBelowTheFloorAreNeverRed) {
   std::vector<double> base = {1, 1.00001, 1.00002, 1.00001, 1}, worse = base;
   const double jitter[] = {0, 1e-6, -1e-6, 2e-6, 0};

@@ -74,6 +74,30 @@ TEST(GateRecords, ADamagedItemsFileIsAnErrorNotAPass) {
   EXPECT_NE(verdict_with(result, "mw/facts").reason.find("damaged"), std::string::npos);
 }
 
+// A damaged checkpoint or steps.csv stood under "PASS, bit-identical".
+TEST(GateRecords, ADamagedCheckpointOrCurveIsAnErrorNotAPass) {
+  for (const char* file : {"steps.csv", "checkpoints/step_000060.safetensors"}) {
+    FakeRun base, candidate;
+    const auto with_checkpoint = [](FakeRun& run) {
+      return run.add_training("h100_sxm", 1, 1.5, 0, [&](Record& record) {
+        const auto path = run.folder_of(record) / "checkpoints/step_000060.safetensors";
+        std::filesystem::create_directories(path.parent_path());
+        ASSERT_TRUE(write_file(path, "weights"));
+        record.artifacts["checkpoints/step_000060.safetensors"] = "";
+      });
+    };
+    with_checkpoint(base);
+    const Record record = with_checkpoint(candidate);
+    EXPECT_EQ(gate(base.read(), candidate.read()).night, Verdict::kPass);
+    ASSERT_TRUE(append_file(candidate.folder_of(record) / file, "x"));
+    const GateResult result = gate(base.read(), candidate.read());
+    EXPECT_EQ(result.exit_code, 4) << gate_text(result);
+    const std::string reason = verdict_with(result, "train base").reason;
+    EXPECT_TRUE(reason.starts_with("candidate: ")) << reason;
+    EXPECT_NE(reason.find(std::string(file) + ": damaged"), std::string::npos) << reason;
+  }
+}
+
 TEST(GateRecords, DamagedRecordsOfEitherSideAreErrors) {
   FakeRun run;
   run.add_prediction("h100_sxm", 1e8, 1e9);

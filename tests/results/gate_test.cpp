@@ -266,6 +266,20 @@ TEST(Gate, TextsOfEqualWeightsThatAllPartEarlyAreRedWhateverTheirScores) {
   }
 }
 
+// 349 of 360 texts that differ were "as rounding does".
+TEST(Gate, MostTextsDifferingIsSaid) {
+  FakeRun base, candidate;
+  const auto wrong = [](int) { return false; };
+  const auto text = [](const char* end) {
+    return [=](int) { return std::string("The answer is four, as everybody knows, or ") + end; };
+  };
+  base.add_evaluation("h100_sxm", 1, "w", {{"mw/gsm8k", 120, wrong, {}, text("so")}});
+  candidate.add_evaluation("h100_sxm", 1, "w", {{"mw/gsm8k", 120, wrong, {}, text("not")}});
+  const std::string said = gate_text(gate(base.read(), candidate.read()));
+  EXPECT_NE(said.find("120 of 120 texts differ"), std::string::npos) << said;
+  EXPECT_EQ(said.find("as rounding does"), std::string::npos) << said;
+}
+
 TEST(Gate, RoundingOfLogProbabilitiesIsNotRed) {
   FakeRun base, candidate;
   const auto rounded = [](float by) {
@@ -291,6 +305,40 @@ TEST(Gate, AnotherValueOfEqualWeightsIsAnotherMetric) {
   EXPECT_NE(result.exit_code, 0) << gate_text(result);
   EXPECT_EQ(verdict_with(result, "val_bpb").verdict, Verdict::kIncomparable);
   EXPECT_NE(gate_headline(result).find("equal"), std::string::npos) << gate_headline(result);
+}
+
+// CORE's centring baseline × 0.8 was "PASS (exit 0): the metric itself changed".
+TEST(Gate, ADerivedMetricThatChangedUnderEqualAnswersIsIncomparable) {
+  const auto with_core = [](double guessing) {
+    return [=](Record& record) {
+      double sum = 0;
+      for (Metric& metric : record.metrics) {
+        if (!metric.name.ends_with("/centred")) continue;
+        const double accuracy =
+            *find_metric(record, task_of_metric(metric.name) + "/accuracy")->value;
+        metric.value = (accuracy - guessing) / (1 - guessing);
+        sum += *metric.value;
+      }
+      record.metrics.push_back(
+          test::metric_of("core", sum / 2, "1", Direction::kHigher, Clock::kNone, 2));
+    };
+  };
+  const auto one_more = [](int i) { return i % 2 == 0 || i == 7; };
+  FakeRun base, centred, rescored;
+  base.add_evaluation("h100_sxm", 1, "w", kTwoTasks, with_core(.25));
+  centred.add_evaluation("h100_sxm", 1, "w", kTwoTasks, with_core(.2));
+  rescored.add_evaluation("h100_sxm", 1, "w",
+                          {{"mw/agreement", 200, even}, {"mw/facts", 200, one_more}},
+                          with_core(.2));
+  const RunRecords a = base.read();
+  const GateResult result = gate(a, centred.read());
+  EXPECT_EQ(result.exit_code, 3) << gate_text(result);
+  for (const char* metric : {"mw/agreement/centred", "mw/facts/centred", "core"})
+    EXPECT_EQ(verdict_with(result, metric).verdict, Verdict::kIncomparable) << metric;
+  EXPECT_TRUE(gate_headline(result).starts_with("INCOMPARABLE (exit 3): the metric itself changed"))
+      << gate_headline(result);
+  // Answers that moved as well do not hide it.
+  EXPECT_EQ(gate(a, rescored.read()).exit_code, 3);
 }
 
 // Trained on the validation data, a metric that doubled, a mask that leaks: with one seed and four.
