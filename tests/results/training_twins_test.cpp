@@ -105,47 +105,51 @@ std::string mid_steps(double loss, double rate) {
   return fmt::format("step,train_loss,lr_multiplier\n0,{},1\n1,{},{}\n", loss, loss - .1, rate);
 }
 
-// A MID after `parent`: weights of a BASE that lies in the same run under that key.
-GateResult gate_of_mids(const std::string& parent, double loss, double rate, bool says_weights) {
-  FakeRun base, candidate;
-  const auto add = [&](FakeRun& run, const std::string& weights, double loss_of_side,
-                       double rate_of_side) {
-    run.add_training(kDevice, 1, 1.5, 0, [&](Record& record) {
-      record.subject["weights"] = weights;
-      record.node_key = std::string(64, weights[0]);
-    });
-    run.add_training(kDevice, 1, 1.2, 0, [&](Record& record) {
-      record.name = "mid";
+// A BASE that ended with `weights` and a MID that began with them, which says so itself or by its
+// parent's key. The keys of fake records are those of their folders, so they are set afterwards.
+struct TwoStages {
+  FakeRun base, mid;
+  RunRecords records;
+
+  TwoStages(const std::string& weights, double loss, double rate, bool says_weights) {
+    base.add_training(kDevice, 1, 1.5, 0,
+                      [&](Record& record) { record.subject["weights"] = weights; });
+    mid.add_training(kDevice, 1, 1.2, 0, [&](Record& record) {
+      ASSERT_TRUE(write_file(mid.folder_of(record) / "steps.csv", mid_steps(loss, rate)));
+      record.subject["weights"] = fmt::format("mid of {} {} {}", weights, loss, rate);
       record.checkpoint = Json{{"steps", 60}};
-      record.parents = {std::string(64, weights[0])};
       if (says_weights) record.subject[metric::kParentWeights] = weights;
-      record.subject["weights"] =
-          "mid of " + weights + fmt::format(" {} {}", loss_of_side, rate_of_side);
-      record.node_key = std::string(64, static_cast<char>(weights[0] + 1));
-      ASSERT_TRUE(
-          write_file(run.folder_of(record) / "steps.csv", mid_steps(loss_of_side, rate_of_side)));
     });
-  };
-  add(base, "a", 2, 1);
-  add(candidate, parent, loss, rate);
-  return gate(base.read(), candidate.read());
-}
+    records = mid.read();
+    Record& record = records.records.front().record;
+    record.name = "mid";
+    record.node_key = std::string(64, static_cast<char>(weights[0] + 1));
+    record.parents = {std::string(64, weights[0])};
+    records.records.push_back(base.read().records.front());
+    records.records.back().record.node_key = std::string(64, weights[0]);
+  }
+};
 
 // Initial weights × 1.000001 made MID and SFT "the training procedure changed, before any weight
 // was updated (0.34 %)": they only began with another BASE.
 TEST(TrainingTwins, WhoBeganWithOtherWeightsHasOtherLossesAndTheSameProcedure) {
   for (const bool says_weights : {true, false}) {
-    const GateResult other = gate_of_mids("c", 2.007, 1, says_weights);
+    const TwoStages base("a", 2, 1, says_weights);
+    const auto gated = [&](const std::string& parent, double loss, double rate) {
+      const TwoStages candidate(parent, loss, rate, says_weights);
+      return gate(base.records, candidate.records);
+    };
+    const GateResult other = gated("c", 2.007, 1);
     EXPECT_EQ(other.exit_code, 0) << gate_text(other);
     EXPECT_NE(gate_text(other).find("train mid on h100_sxm, seed 1: began with other weights"),
               std::string::npos)
         << gate_text(other);
-    const GateResult same = gate_of_mids("a", 2.007, 1, says_weights);
+    const GateResult same = gated("a", 2.007, 1);
     EXPECT_EQ(same.night, Verdict::kSuspicious) << gate_text(same);
     EXPECT_NE(gate_headline(same).find("already at the first step, before any weight"),
               std::string::npos)
         << gate_headline(same);
-    const GateResult rate = gate_of_mids("c", 2.007, .5, says_weights);
+    const GateResult rate = gated("c", 2.007, .5);
     EXPECT_EQ(rate.night, Verdict::kSuspicious) << "exact whatever the weights";
     EXPECT_NE(gate_headline(rate).find("train mid on h100_sxm, seed 1: lr_multiplier 1 → 0.5"),
               std::string::npos)
