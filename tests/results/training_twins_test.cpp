@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/hash.hpp"
 #include "results/gate.hpp"
 #include "results/loss_curve.hpp"
 #include "results/metric_names.hpp"
@@ -123,7 +124,7 @@ struct TwoStages {
     records = mid.read();
     Record& record = records.records.front().record;
     record.name = "mid";
-    record.node_key = std::string(64, static_cast<char>(weights[0] + 1));
+    record.node_key = sha256_hex(record.subject["weights"]);
     record.parents = {std::string(64, weights[0])};
     records.records.push_back(base.read().records.front());
     records.records.back().record.node_key = std::string(64, weights[0]);
