@@ -1,9 +1,10 @@
 #include "results/item_pairing.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 
 namespace nb {
 namespace {
@@ -11,33 +12,68 @@ namespace {
 using Items = std::vector<ItemRecord>;
 constexpr std::size_t kSeveral = static_cast<std::size_t>(-1);
 
-// The item of each key; kSeveral where a key stands for more than one.
-std::unordered_map<std::string_view, std::size_t> index_of(const Items& items,
-                                                           std::string ItemRecord::*key) {
-  std::unordered_map<std::string_view, std::size_t> index;  // looked up only, never walked
-  index.reserve(items.size());
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    const std::string& name = items[i].*key;
-    if (name.empty()) continue;
-    const auto [at, is_new] = index.try_emplace(name, i);
-    if (!is_new) at->second = kSeveral;
+// The item of each key, in a table of numbers: of half a million items a map of nodes costs
+// seconds.
+class KeyIndex {
+ public:
+  KeyIndex(const Items& items, std::string ItemRecord::*key) : items_(items), key_(key) {
+    std::size_t size = 16;
+    while (size < 2 * items.size()) size *= 2;
+    slots_.assign(size, kFree);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const std::string& name = items[i].*key;
+      if (name.empty()) continue;
+      Slot& slot = slots_[slot_of(name)];
+      if (slot.item == kFree.item)
+        slot.item = static_cast<std::uint32_t>(i);
+      else
+        slot.is_several = true;
+    }
   }
-  return index;
-}
+
+  // kSeveral: the key stands for more than one; nothing: for none.
+  std::optional<std::size_t> find(std::string_view name) const {
+    const Slot& slot = slots_[slot_of(name)];
+    if (slot.item == kFree.item) return std::nullopt;
+    return slot.is_several ? kSeveral : std::size_t{slot.item};
+  }
+
+ private:
+  struct Slot {
+    std::uint32_t item;  // the first of its key
+    bool is_several;
+  };
+  static constexpr Slot kFree = {0xFFFFFFFF, false};
+
+  // Of that key, or the free one where it belongs.
+  std::size_t slot_of(std::string_view name) const {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = std::hash<std::string_view>()(name) & mask;
+    while (slots_[at].item != kFree.item && items_[slots_[at].item].*key_ != name)
+      at = (at + 1) & mask;
+    return at;
+  }
+
+  const Items& items_;
+  std::string ItemRecord::*key_;
+  std::vector<Slot> slots_;
+};
 
 // Pairs what the key pairs; how many of them have a key that is a name alone is added to `named`.
 std::size_t pair_by(const Items& a, const Items& b, std::string ItemRecord::*key,
                     std::vector<std::size_t>& partner, std::vector<bool>& taken,
                     std::size_t& named) {
-  const auto left = index_of(a, key), right = index_of(b, key);
+  // Where everything is paired there is nothing to be looked up.
+  if (std::find(partner.begin(), partner.end(), kSeveral) == partner.end()) return 0;
+  const KeyIndex left(a, key), right(b, key);
   std::size_t found = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const std::string& name = a[i].*key;
-    if (name.empty() || partner[i] != kSeveral || left.at(name) == kSeveral) continue;
+    if (name.empty() || partner[i] != kSeveral || left.find(name) == kSeveral) continue;
     const auto at = right.find(name);
-    if (at == right.end() || at->second == kSeveral || taken[at->second]) continue;
-    partner[i] = at->second;
-    taken[at->second] = true;
+    if (!at || *at == kSeveral || taken[*at]) continue;
+    partner[i] = *at;
+    taken[*at] = true;
     ++(name.starts_with(kNamePrefix) ? named : found);
   }
   return found;

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
 #include "harness/base/fs.hpp"
 #include "harness/base/json_io.hpp"
+#include "results/item_lines.hpp"
 
 namespace nb {
 namespace {
@@ -130,16 +132,34 @@ Result<ItemRecord> parse_item(std::string_view line, const std::string& where) {
   return item;
 }
 
+Result<void> for_each_item_line(const std::vector<ItemRecord>& items,
+                                const std::function<void(std::string_view line)>& take) {
+  if (const ItemRecord* twice = repeated_item(items))
+    return run_error(fmt::format("item {} appears twice; an item is scored once", twice->id));
+  for (const ItemRecord& item : items) {
+    NB_TRY(const std::string line, item_line(item));
+    take(line);
+  }
+  return {};
+}
+
 Result<std::string> items_text(const std::vector<ItemRecord>& items) {
   std::string text;
-  std::unordered_set<std::string> ids;
-  for (const ItemRecord& item : items) {
-    if (!ids.insert(item.id).second)
-      return run_error(fmt::format("item {} appears twice; an item is scored once", item.id));
-    NB_TRY(const std::string line, item_line(item));
-    text += line;
-  }
+  NB_TRY_VOID(for_each_item_line(items, [&](std::string_view line) { text += line; }));
   return text;
+}
+
+const ItemRecord* repeated_item(const std::vector<ItemRecord>& items) {
+  // Hashes of the ids, sorted, take an eighth of a set of them; equal ones are looked at.
+  std::vector<std::size_t> hashes;
+  hashes.reserve(items.size());
+  for (const ItemRecord& item : items) hashes.push_back(std::hash<std::string>()(item.id));
+  std::sort(hashes.begin(), hashes.end());
+  if (std::adjacent_find(hashes.begin(), hashes.end()) == hashes.end()) return nullptr;
+  std::unordered_set<std::string_view> ids;
+  for (const ItemRecord& item : items)
+    if (!ids.insert(item.id).second) return &item;
+  return nullptr;
 }
 
 Result<void> write_items(const fs::path& path, const std::vector<ItemRecord>& items) {

@@ -9,11 +9,11 @@
 #include <set>
 #include <tuple>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "harness/base/hash.hpp"
 #include "results/import/metric_kinds.hpp"
 #include "results/import/reducers.hpp"
+#include "results/item_lines.hpp"
 #include "results/item_pairing.hpp"
 
 namespace nb {
@@ -56,36 +56,54 @@ struct Sample {
   double value;
 };
 
-// Items by their names at the source, of which the items themselves hold the only copy.
-struct NameHash {
-  using is_transparent = void;
-  const std::vector<ItemRecord>* items;
-  std::size_t operator()(std::string_view name) const {
-    return std::hash<std::string_view>()(name);
+// Items by their names at the source, of which the items themselves hold the only copy: a table of
+// numbers, since there may be half a million.
+class ByName {
+ public:
+  explicit ByName(const std::vector<ItemRecord>& items) : items_(items), slots_(16, kFree) {}
+
+  std::optional<std::size_t> find(std::string_view name) const {
+    const std::uint32_t found = slots_[slot_of(name)];
+    return found == kFree ? std::nullopt : std::optional<std::size_t>(found);
   }
-  std::size_t operator()(std::uint32_t i) const { return (*this)((*items)[i].source_id); }
-};
-struct SameName {
-  using is_transparent = void;
-  const std::vector<ItemRecord>* items;
-  bool operator()(std::uint32_t i, std::uint32_t j) const { return i == j; }
-  bool operator()(std::uint32_t i, std::string_view name) const {
-    return (*items)[i].source_id == name;
+
+  // The last of the items, whose name is new.
+  void add_last() {
+    if (2 * items_.size() > slots_.size()) {
+      slots_.assign(2 * slots_.size(), kFree);
+      for (std::size_t i = 0; i < items_.size(); ++i) put(i);
+    } else {
+      put(items_.size() - 1);
+    }
   }
-  bool operator()(std::string_view name, std::uint32_t i) const { return (*this)(i, name); }
+
+ private:
+  static constexpr std::uint32_t kFree = 0xFFFFFFFF;
+
+  void put(std::size_t i) { slots_[slot_of(items_[i].source_id)] = static_cast<std::uint32_t>(i); }
+  // Of that name, or the free one where it belongs.
+  std::size_t slot_of(std::string_view name) const {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = std::hash<std::string_view>()(name) & mask;
+    while (slots_[at] != kFree && items_[slots_[at]].source_id != name) at = (at + 1) & mask;
+    return at;
+  }
+
+  const std::vector<ItemRecord>& items_;
+  std::vector<std::uint32_t> slots_;
 };
 
 // The items of one series. There may be a hundred thousand: they stand where they stay, and what
 // few of them have, more samples than one, is apart.
 struct Collecting {
-  Collecting() : by_source(16, NameHash{&items}, SameName{&items}) {}
+  Collecting() = default;
   Collecting(const Collecting&) = delete;
   Collecting& operator=(const Collecting&) = delete;
 
   std::vector<ItemRecord> items;
   std::vector<Sample> first;  // of each item
   std::unordered_map<std::size_t, std::vector<Sample>> others;
-  std::unordered_set<std::uint32_t, NameHash, SameName> by_source;  // looked up only, never walked
+  ByName by_source{items};
 
   const std::vector<Sample>& others_of(std::size_t i) const {
     static const std::vector<Sample> kNone;
@@ -160,10 +178,11 @@ std::size_t number_doubles(std::vector<ItemRecord>& items) {
   };
   if (!std::is_sorted(items.begin(), items.end(), before))
     std::sort(items.begin(), items.end(), before);
+  for (ItemRecord& item : items) item.id = key_of(item);
+  if (repeated_item(items) == nullptr) return 0;
   std::unordered_map<std::string, int> seen;
   std::size_t doubles = 0;
   for (ItemRecord& item : items) {
-    item.id = key_of(item);
     const int k = ++seen[item.id];
     if (k == 1) continue;
     ++doubles;
@@ -339,11 +358,14 @@ Result<void> ForeignBuilder::add_item(ForeignRun& run, std::span<const SeriesVal
                                    series_text(one.series)));
     series(run, one.series);
     Collecting& collecting = state_->items[&run][one.series];
-    const auto at = collecting.by_source.find(std::string_view(item.source_id));
-    if (at == collecting.by_source.end()) {
-      collecting.items.push_back(record);
+    const auto at = collecting.by_source.find(item.source_id);
+    if (!at) {
+      if (&one == &values.back())
+        collecting.items.push_back(std::move(record));
+      else
+        collecting.items.push_back(record);
       collecting.first.push_back({item.epoch, one.value});
-      collecting.by_source.insert(static_cast<std::uint32_t>(collecting.items.size() - 1));
+      collecting.by_source.add_last();
       continue;
     }
     ItemRecord& before = collecting.items[*at];
@@ -376,7 +398,6 @@ ForeignResults ForeignBuilder::finish() {
       const auto at = state_->items[&run].find(series.name);
       if (at == state_->items[&run].end()) continue;
       Collecting& all = at->second;
-      all.by_source.clear();
       std::size_t most = 1;
       for (const auto& [i, others] : all.others) most = std::max(most, 1 + others.size());
       const std::size_t samples = samples_in(all);

@@ -13,6 +13,7 @@
 #include "results/curve_columns.hpp"
 #include "results/import/any_foreign.hpp"
 #include "results/import/complete.hpp"
+#include "results/item_lines.hpp"
 #include "results/metric_names.hpp"
 #include "results/stats.hpp"
 #include "results/stored_items.hpp"
@@ -141,9 +142,11 @@ StoredRecord record_of(ForeignRun& run, const fs::path& path, std::vector<std::s
     if (series.items.empty()) continue;
     const std::string file = free_name(items_file(name), record.artifacts);
     record.items[name] = file;
-    const auto text = items_text(series.items);
-    NB_CHECK(text, "the builder gives items a name each and finite numbers");
-    record.artifacts[file] = sha256_hex(*text);
+    Sha256 hash;
+    const auto written =
+        for_each_item_line(series.items, [&](std::string_view line) { hash.update(line); });
+    NB_CHECK(written, "the builder gives items a name each and finite numbers");
+    record.artifacts[file] = hash.hex();
     key_text += file + record.artifacts[file];
     items[name] = std::move(series.items);
   }
