@@ -12,6 +12,7 @@
 
 #include "harness/base/fs.hpp"
 #include "results/import/lines.hpp"
+#include "results/import/metric_kinds.hpp"
 #include "results/import/readers.hpp"
 
 namespace nb {
@@ -147,15 +148,28 @@ Result<void> read_opencompass_results(const fs::path& path, ForeignBuilder& buil
   for (const auto& [metric, value] : json.items()) {
     if (!value.is_number()) continue;
     ForeignSeries& series = builder.series(run, {dataset, "", metric});
-    series.reported = value.get<double>() / 100;
-    series.primary = false;
+    // opencompass/summarizers/default.py @ a5acc4bb: accuracies and scores are percentages always,
+    // and so are its other shares. What is not known stays as it stands, without a direction.
     const bool is_accuracy = metric.starts_with("accuracy") || metric == "score";
+    const MetricKind* kind = metric_kind(metric);
+    const bool is_share = is_accuracy || (kind != nullptr && kind->quantity == Quantity::kShare);
+    series.reported = value.get<double>() * (is_share ? 0.01 : 1);
+    series.is_share = is_share;
+    if (is_accuracy) series.direction = Direction::kHigher;
+    series.primary = false;
     if (!first || is_accuracy) first = metric;
   }
   const SeriesName name{dataset, "", first.value_or("accuracy")};
   builder.series(run, name).primary = true;
   const auto items = items_of(json.at("details"));
   bool derived = false;
+  // A score of another name is a percentage where its own marks say so.
+  if (ForeignSeries& own = builder.series(run, name); own.reported && !own.is_share)
+    if (const Marked marks = marked(items, false);
+        marks.items > 0 && std::fabs(*own.reported / 100 - marks.mean) < 1e-6) {
+      own.reported = *own.reported / 100;
+      own.is_share = true;
+    }
   if (marked(items, false).items == 0) {
     const Marked own = marked(items, true);
     const auto reported = builder.series(run, name).reported;
