@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -12,6 +15,8 @@
 #include "results/import/formats.hpp"
 #include "results/import/to_records.hpp"
 #include "tests/results/import/expected.hpp"
+#include "tests/results/import/foreign_text.hpp"
+#include "tests/results/import/format_corpus.hpp"
 #include "tests/support/data_dir.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -154,6 +159,77 @@ TEST(DamagedFiles, PastedTablesAreErrorsOrResultsNeverCrashes) {
     }
   EXPECT_GT(results, 300);
   EXPECT_GT(errors, 300);
+}
+
+// Bytes, pieces and values changed, several times over.
+std::string mutated(std::string text, std::mt19937_64& random) {
+  constexpr std::string_view kPieces[] = {"{",  "}",     "[",       "]",    "\"",
+                                          ",",  ":",     "\n",      "null", "NaN",
+                                          "-1", "1e400", "\\u0000", "\xFF", "[[[[[[[["};
+  for (std::uint64_t times = 1 + random() % 3; times > 0 && !text.empty(); --times) {
+    const std::size_t at = random() % text.size();
+    switch (random() % 6) {
+      case 0:
+        text.resize(at);
+        break;
+      case 1:
+        text[at] = static_cast<char>(random());
+        break;
+      case 2:
+        text.insert(at, kPieces[random() % std::size(kPieces)]);
+        break;
+      case 3:
+        text.insert(at, text.substr(random() % text.size(), random() % 80));
+        break;
+      case 4:
+        text.erase(at, 1 + random() % 20);
+        break;
+      default:
+        text = damaged(text, 2, random);
+    }
+  }
+  return text;
+}
+
+// NB_MUTATIONS=10000 for the long run.
+int mutations() {
+  const char* asked = std::getenv("NB_MUTATIONS");
+  return asked == nullptr ? 60 : std::atoi(asked);
+}
+
+TEST(DamagedFiles, TheCorpusHasFilesOfTheFormatsThatItNames) {
+  for (const test::CorpusFile& file : test::format_corpus()) {
+    const auto read = test::read_texts({{file.name, file.bytes}});
+    ASSERT_TRUE(read || read.error().message.ends_with("holds no scores"))
+        << file.name << ": " << read.error().message;
+    if (!read) continue;
+    ASSERT_EQ(read->files.size(), 1u);
+    EXPECT_EQ(read->files[0].format, file.format);
+  }
+}
+
+TEST(DamagedFiles, MutationsOfEveryFormatAreErrorsOrResultsNeverCrashes) {
+  const test::TempDir folder;
+  int results = 0, errors = 0;
+  for (const test::CorpusFile& file : test::format_corpus()) {
+    std::mt19937_64 random(std::hash<std::string>()(file.name));
+    for (int round = 0; round < mutations(); ++round) {
+      const fs::path path = folder / file.name;
+      fs::create_directories(path.parent_path());
+      // Not write_file, which waits for the disk: ten thousand of each.
+      std::ofstream(path, std::ios::binary) << mutated(file.bytes, random);
+      SCOPED_TRACE(fmt::format("{} ({}), round {}", file.name, file.format, round));
+      EXPECT_NO_THROW({
+        const auto read = read_any_foreign(path);
+        if (read) records_of(*read);
+        ++(read ? results : errors);
+        EXPECT_TRUE(read || !read.error().message.empty());
+      });
+    }
+    fs::remove_all(folder / fs::path(file.name).begin()->string());
+  }
+  EXPECT_GT(results, 100);
+  EXPECT_GT(errors, 100);
 }
 
 }  // namespace

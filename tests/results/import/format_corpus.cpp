@@ -1,0 +1,93 @@
+#include "tests/results/import/format_corpus.hpp"
+
+#include "tests/results/import/foreign_text.hpp"
+#include "tests/results/import/make_zip.hpp"
+
+namespace nb::test {
+namespace {
+
+constexpr const char* kLmEvalRow =
+    R"({"doc_id": 0, "doc": {"question": "Q", "answer": "1"}, "target": "1", "arguments": {"gen_args_0": {"arg_0": "Q", "arg_1": {"until": ["\n"], "temperature": 0.0}}}, "resps": [["x 1"]], "filtered_resps": ["1"], "filter": "strict-match", "metrics": ["exact_match"], "doc_hash": "d0", "prompt_hash": "p0", "target_hash": "t0", "exact_match": 1.0}
+{"doc_id": 1, "doc": {"question": "R", "choices": ["a", "b"]}, "target": "1", "arguments": [["R", " a"], ["R", " b"]], "resps": [[["-1.5", "False"]], [["-0.5", "True"]]], "filtered_resps": [["-1.5", "False"], ["-0.5", "True"]], "filter": "none", "metrics": ["acc", "acc_norm"], "doc_hash": "d1", "prompt_hash": "p1", "acc": 1.0, "acc_norm": 0.0}
+)";
+
+constexpr const char* kInspect =
+    R"({"version": 2, "status": "success", "eval": {"created": "2026-01-02T03:04:05+00:00", "task": "quiz", "task_version": 2, "task_args": {"fewshot": 5}, "dataset": {"samples": 2}, "model": "vllm/a", "config": {"limit": 2, "epochs": 2, "epochs_reducer": ["max", "at_least_2"]}, "packages": {"inspect_ai": "0.3.150"}}, "plan": {"config": {"temperature": 0.5}}, "results": {"total_samples": 4, "scores": [{"name": "match", "scorer": "match", "reducer": "max", "scored_samples": 2, "metrics": {"accuracy": {"value": 1.0}, "stderr": {"value": 0.1}}}, {"name": "match", "scorer": "match", "reducer": "at_least_2", "metrics": {"accuracy": {"value": 0.5}}}]}, "samples": [{"id": 1, "epoch": 1, "input": [{"role": "user", "content": "attachment://q"}], "choices": ["a", "b"], "target": ["A"], "attachments": {"q": "Why?"}, "messages": [{"role": "user", "content": [{"type": "text", "text": "Why?"}]}], "output": {"completion": "A"}, "scores": {"match": {"value": "C", "answer": "A"}, "graded": {"value": {"depth": 1, "width": null}}}}, {"id": 1, "epoch": 2, "input": "Why?", "target": "A", "scores": {"match": {"value": "P"}}}, {"id": "b", "epoch": 1, "input": "How?", "target": "B", "scores": {"match": {"value": "I"}}}, {"id": "b", "epoch": 2, "input": "How?", "target": "B", "error": {"message": "x"}}]})";
+
+constexpr const char* kInspectHeader =
+    R"({"version": 3, "status": "success", "eval": {"created": "2026", "task": "quiz", "model": "vllm/a"}, "results": {"scorer": {"name": "match"}, "metrics": {"accuracy": {"value": 1.0}}}})";
+
+}  // namespace
+
+std::vector<CorpusFile> format_corpus() {
+  return {
+      {"items CSV", "i.csv", "task,item,outcome,prediction,gold\nt,1,1,a,b\nt,2,0.5,c,\"d, e\"\n"},
+      {"totals CSV", "t.csv", "task,accuracy,n,stderr\nmmlu,0.65,14042,0.004\ngsm8k,0.712,1319,\n"},
+      {"lm-evaluation-harness results", "results_2026-03-05T01-42-01.144314.json",
+       R"({"results": {"mmlu": {"acc,none": 0.5, "acc_stderr,none": 0.02, "sample_count": {"acc,none": 9}}, "mmlu_law": {"acc,none": 0.5, "acc_stderr,none": "N/A", "alias": " - law"}, "gsm8k": {"exact_match,strict-match": 0.25, "sample_len": 4}}, "group_subtasks": {"mmlu": ["mmlu_law"], "gsm8k": []}, "configs": {"gsm8k": {"num_fewshot": 5, "generation_kwargs": {"until": ["\n"], "temperature": 0.0}, "filter_list": [{"name": "strict-match"}]}}, "versions": {"gsm8k": 3.0}, "n-shot": {"gsm8k": 5}, "higher_is_better": {"gsm8k": {"exact_match": true}}, "n-samples": {"mmlu_law": {"original": 9, "effective": 9}}, "config": {"model": "vllm", "model_args": "pretrained=a/b,dtype=float16", "batch_size": "auto", "gen_kwargs": {"top_p": 0.9}}, "git_hash": "afd9887", "date": 1772674299.08, "max_length": 4096, "pretty_env_info": "PyTorch version: 2.9.1\nGPU 0: X1\n", "model_name": "a/b"})"},
+      {"lm-evaluation-harness samples", "samples_t_2026-03-05T01-42-01.144314.jsonl", kLmEvalRow},
+      {"lm-evaluation-harness samples", "samples_u.jsonl.gz", gzip_of(kLmEvalRow)},
+      {"lm-evaluation-harness samples", "samples_v.jsonl", utf16_of(kLmEvalRow)},
+      {"lm-evaluation-harness write_out", "m/t_write_out_info.json",
+       R"x([{"doc_id": 0, "prompt_0": "Q", "logit_0": "-1.5", "truth": "1", "acc": "1.0", "missing": "0"}, {"doc_id": 1, "prompt_0": "R", "logit_0": "-2", "truth": "0", "acc": "0.0", "f1": "(0, 1)"}])x"},
+      {"inspect_ai log (JSON)", "log.json", kInspect},
+      {"inspect_ai log (.eval)", "log.eval",
+       zip_of(
+           {{"_journal/start.json", "{}", 0},
+            {"samples/1_epoch_1.json",
+             R"({"id": 1, "epoch": 1, "input": "Q", "target": "t", "score": {"value": "C"}})", 8},
+            {"header.json", kInspectHeader, 93}})},
+      {"lighteval results", "results_2026-03-05T01-42-01.144314.json",
+       R"({"config_general": {"model_name": "a/b", "lighteval_sha": "x"}, "results": {"leaderboard|arc:challenge|25": {"acc_norm": 0.5, "acc_norm_stderr": 0.01}, "all": {"acc": 0.5}}, "versions": {"leaderboard|arc:challenge|25": 0}, "config_tasks": {"leaderboard|arc:challenge": {"effective_num_docs": 100, "original_num_docs": 1172, "metric": [{"metric_name": "acc_norm", "higher_is_better": true}]}}, "summary_tasks": {}})"},
+      {"lighteval details", "details_t_2026-03-05T01-42-01.144314.jsonl",
+       R"({"doc": {"id": "0", "task_name": "arc|0", "query": "Q", "choices": ["a", "b"], "gold_index": 1}, "model_response": {"input": "Q", "logprobs": [-1.5, -0.5], "text": ["b"]}, "metric": {"acc": 1.0, "acc_norm": 0}})"
+       "\n"},
+      {"opencompass summary", "20260101_101010/summary/summary_20260101_101010.csv",
+       "dataset,version,metric,mode,m7\ngsm8k,1d7fe4,accuracy,gen,82.00 "
+       "(7/8)\nmmlu,-,naive_average,"
+       "gen,65.21\n"},
+      {"opencompass results", "20260101_101010/results/m7/gsm8k.json",
+       R"({"accuracy": 50.0, "details": {"0": {"prompt": "Q", "origin_prediction": "1", "predictions": "1", "references": "1", "correct": true}, "1": {"prompt": [{"role": "HUMAN", "prompt": "R"}], "origin_prediction": ["2"], "predictions": ["2"], "references": "3", "correct": [false]}}})"},
+      {"opencompass predictions", "20260101_101010/predictions/m7/gsm8k.json",
+       R"({"0": {"origin_prompt": "Q", "prediction": "1", "gold": "1"}})"},
+      {"Google Benchmark", "b.json",
+       R"({"context": {"date": "2026", "executable": "./b", "num_cpus": 8, "library_build_type": "release"}, "benchmarks": [{"name": "a", "run_name": "a", "run_type": "iteration", "real_time": 1.5, "cpu_time": 1.5, "time_unit": "ms", "items_per_second": 3}]})"},
+      {"evalscope reviews", "o/reviews/m/q_default.jsonl",
+       R"({"index": 0, "input": "**User**: \nQ", "target": "1", "sample_score": {"score": {"value": {"acc": 1.0}, "extracted_prediction": "1", "prediction": "1", "main_score_name": "acc"}, "sample_id": 0, "group_id": 0}})"
+       "\n"
+       R"({"index": 1, "choices": [{"review": {"gold": "1", "pred": "2", "result": 0}, "message": {"content": "x"}}], "review_id": "r", "raw_input": "Q"})"
+       "\n"},
+      {"evalscope report", "o/reports/m/q.json",
+       R"({"schema_version": 2, "dataset_name": "q", "model_name": "m", "metrics": [{"identity": {"name": "acc", "aggregation": "mean", "dimensions": {}}, "num": 8, "score": 0.5, "categories": [{"name": ["default"], "subsets": [{"name": "a", "score": 0.25, "num": 4}, {"name": "b", "score": 0.75, "num": 4}, {"name": "c", "score": 0.0, "num": 0}]}], "semantics": {"direction": "higher_is_better", "raw_unit": null, "value_range": {"min": 0.0, "max": 1.0}}}, {"identity": {"name": "acc", "aggregation": "pass_at_k", "dimensions": {"k": 2}}, "num": 4, "score": 0.75}], "primary_metric_identity": {"name": "acc", "aggregation": "mean", "dimensions": {}}, "execution_summary": {"requested": 9, "succeeded": 8}})"},
+      {"evalscope predictions", "o/predictions/m/q_default.jsonl",
+       R"({"index": 0, "model": "m", "model_output": {"choices": []}})"
+       "\n"},
+      {"evalscope perf summary", "p/benchmark_summary.json",
+       R"x({"Test Duration (s)": 4.0, "Concurrency": 8, "Request Rate (req/s)": -1.0, "Total Requests": 100, "Failed Requests": 1, "Avg Latency (s)": 0.3, "Output Throughput (tok/s)": 800.0})x"},
+      {"evalscope perf percentiles", "p/benchmark_percentile.json",
+       R"x([{"Percentiles": "50%", "TTFT (ms)": 40.0, "Latency (s)": 0.28}, {"Percentiles": "99%", "TTFT (ms)": 75.0, "Latency (s)": 0.5}])x"},
+      {"evalscope perf log", "p/benchmark.log",
+       "\"model\": \"m\"\nBenchmarking summary:\n│ Metric │ Value │\n│ Concurrency │ 8 │\n│ Total "
+       "/ "
+       "Success / Failed │ 100 / 99 / 1 │\n│ Avg Latency (s) │ 0.3 │\n"},
+      {"vllm bench serve", "serve.json",
+       R"({"date": "20260601", "endpoint_type": "vllm", "label": null, "model_id": "m", "num_prompts": 200, "request_rate": "inf", "max_concurrency": 64, "duration": 12.5, "completed": 200, "failed": 1, "total_input_tokens": 2048, "request_throughput": 16.0, "output_throughput": 2048.0, "ttfts": [0.1], "mean_ttft_ms": 100.0, "p99_ttft_ms": 150.0})"
+       "\n"},
+      {"bigcode-evaluation-harness", "evaluation_results.json",
+       R"({"humaneval": {"pass@1": 0.152, "pass@10": 0.24}, "config": {"model": "m", "n_samples": 20, "temperature": 0.2, "limit": 4, "metric_output_path": "evaluation_results.json"}})"},
+      {"HELM per-instance statistics", "mmlu:model=a_b/per_instance_stats.json", R"([{"instance_id": "id1", "train_trial_index": 0, "stats": [{"name": {"name": "exact_match", "split": "test"}, "count": 1, "sum": 1.0}]}, {"instance_id": "id2", "perturbation": {"name": "typos", "computed_on": "perturbed"}, "stats": [{"name": {"name": "exact_match", "split": "test"}, "count": 1, "sum": 0.0}]}])"},
+      {"HELM statistics", "mmlu:model=a_b/stats.json",
+       R"([{"name": {"name": "exact_match", "split": "test"}, "count": 1, "sum": 0.5}, {"name": {"name": "num_train_trials"}, "count": 1, "sum": 1}])"},
+      {"human-eval result lines", "samples.jsonl_results.jsonl",
+       R"({"task_id": "HumanEval/0", "completion": "  return 1", "result": "passed", "passed": true})"
+       "\n"
+       R"({"task_id": "HumanEval/1", "completion": "  return 2", "result": "failed", "passed": false})"
+       "\n"},
+      {"evalplus results", "m_eval_results.json",
+       R"({"date": "2026", "hash": "h", "eval": {"HumanEval/0": [{"task_id": "HumanEval/0", "solution": "def f(): pass", "base_status": "pass", "plus_status": "fail", "base_fail_tests": [], "plus_fail_tests": []}]}, "pass_at_k": {"base": {"pass@1": 1.0}, "plus": {"pass@1": 0.0}}})"},
+      {"DCLM evaluation", "m.json",
+       R"({"name": "m", "uuid": "u", "creation_date": "2024", "eval_metrics": {"icl": {"arc_easy": 0.5, "mmlu": 0.3}, "perplexity": null}, "aggregated_task_categories_centered": {}, "eval_version": "v2", "low_variance_datasets": 0.3})"},
+  };
+}
+
+}  // namespace nb::test
