@@ -86,7 +86,7 @@ TEST(TrainingTwins, WhatIsLeftOfALossThatCancelsIsRounding) {
   EXPECT_EQ(gate_of(grpo(4.7e-9), grpo(7.0e-9)).exit_code, 0);
   const GateResult other = gate_of(grpo(4.7e-9), grpo(.02));
   EXPECT_EQ(other.exit_code, 1) << gate_text(other);
-  EXPECT_NE(gate_headline(other).find("(by 0.02, rounding explains 0.001)"), std::string::npos)
+  EXPECT_NE(gate_headline(other).find("(by 0.02, rounding explains 0.0005)"), std::string::npos)
       << gate_headline(other);
 }
 
