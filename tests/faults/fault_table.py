@@ -568,13 +568,13 @@ FAULTS = (
     Fault(
         "muon_normalised_by_reciprocal",
         "rounding",
-        "Muon multiplies by the inverse of a matrix's norm instead of dividing by the norm",
+        "Muon multiplies by the rounded inverse of a matrix's norm instead of dividing by the norm",
         both("green"),
         (
             Edit(
                 "model/kernels/muon.cpp",
                 "table.divide(w.x.row(i), w.x.cols, divisor, w.x.row(i), rounding);",
-                "table.scale(w.x.row(i), w.x.cols, 1.0f / divisor, w.x.row(i), rounding);",
+                "table.scale(w.x.row(i), w.x.cols, round(1.0f / divisor), w.x.row(i), rounding);",
             ),
         ),
     ),
