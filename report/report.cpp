@@ -12,6 +12,7 @@
 #include "report/csv_files.hpp"
 #include "report/json.hpp"
 #include "report/sections.hpp"
+#include "results/curve_columns.hpp"
 #include "results/factorial.hpp"
 
 namespace nb {
@@ -28,6 +29,12 @@ ReportContext context_of(const ReportInput& input, Language language, FlipsCsv& 
                         {},    score_tables(input), flips_of(input.comparisons, choice)};
   if (input.add_texts) input.add_texts(context.flips);
   for (const StoredRecord* stored : records_of(*input.run, "train")) {
+    if (is_imported(stored->record)) {
+      const auto curve = stored_curve(*stored);
+      if (!curve) context.unreadable.push_back(curve.error().message);
+      if (curve && *curve) context.curves.push_back({stored, series_of(**curve)});
+      continue;
+    }
     auto series = read_series(stored->folder / "steps.csv");
     if (series)
       context.curves.push_back({stored, std::move(*series)});

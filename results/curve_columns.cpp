@@ -101,6 +101,18 @@ Curve curve_of(const Series& series) {
   return curve;
 }
 
+Series series_of(const Curve& curve) {
+  Series series;
+  series.steps = curve.steps;
+  for (const CurveColumn& column : curve.columns) {
+    series.columns.push_back(column.name);
+    auto& values = series.values.emplace_back();
+    for (const double value : column.values)
+      values.push_back(std::isfinite(value) ? std::optional(value) : std::nullopt);
+  }
+  return series;
+}
+
 Result<std::shared_ptr<const Curve>> stored_curve(const StoredRecord& stored) {
   if (stored.curve) return stored.curve;
   if (!is_imported(stored.record) || !stored.record.artifacts.contains(metric::kSeriesFile))

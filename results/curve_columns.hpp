@@ -44,6 +44,7 @@ CurveColumn column_named(std::string_view name);
 // steps.csv and back. Values that are not finite have no place there: empty cells.
 Result<std::string> curve_csv(const Curve& curve, const std::string& where);
 Curve curve_of(const Series& series);
+Series series_of(const Curve& curve);
 
 // The curve of an imported training: in memory, else its steps.csv, whose digest is checked. Empty:
 // it has none.

@@ -135,6 +135,15 @@ CurveEnd end_of(const Points& points, double (*value)(const Point&), Direction d
   return end;
 }
 
+// Of one side alone, where the two have no point in common.
+CurveEnd own_end(const Curve& curve, const CurveColumn& column) {
+  Points points;
+  for (std::size_t row = 0; row < curve.steps.size(); ++row)
+    if (std::isfinite(column.values[row]))
+      points.push_back({curve.steps[row], column.values[row], column.values[row]});
+  return points.empty() ? CurveEnd{} : end_of(points, value_a, column.direction);
+}
+
 CurveWindow window_of(const Points& points, std::size_t begin, std::size_t size) {
   const Points part(points.begin() + static_cast<std::ptrdiff_t>(begin),
                     points.begin() + static_cast<std::ptrdiff_t>(begin + size));
@@ -358,7 +367,10 @@ CurveComparison compare_curves(const Curve& a, const Curve& b) {
     if (column.clock != Clock::kNone) {
       if (!has_values(left) || !has_values(*right)) continue;
       compare_clocks(column, left, *right);
-    } else if (!points.empty()) {
+    } else if (points.empty()) {
+      column.end_a = own_end(a, left);
+      column.end_b = own_end(b, *right);
+    } else {
       column.end_a = end_of(points, value_a, column.direction);
       column.end_b = end_of(points, value_b, column.direction);
       if (is_exact)

@@ -173,8 +173,13 @@ std::string curves_text(const CurveComparison& curves) {
       values.push_back(value_row(column, curves.aligned_by));
     } else if (column.direction != Direction::kNone) {
       const std::string broken = broken_text(column);
-      lines.push_back(
-          fmt::format("{}: {}", column.name, broken.empty() ? "no point in common" : broken));
+      lines.push_back(fmt::format(
+          "{}: {}", column.name,
+          broken.empty()
+              ? fmt::format("no {} in common; it ends at {} in A, {} in B", curves.aligned_by,
+                            plain_value(column.end_a.last, column.unit),
+                            plain_value(column.end_b.last, column.unit))
+              : broken));
     }
   }
   if (!values.empty())

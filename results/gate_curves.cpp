@@ -40,7 +40,9 @@ void judge_column(Gate& gate, const ColumnComparison& column, const std::string&
     v.reason = sentence;
   } else if (!column.last) {
     v.verdict = Verdict::kInconclusive;
-    v.reason = "can't tell: no point in common";
+    v.a = column.end_a.last;
+    v.b = column.end_b.last;
+    v.reason = fmt::format("can't tell: no {} in common", by);
   } else if (column.equal_points == column.points) {
     v.verdict = Verdict::kPass;
     v.reason = fmt::format("equal at all {} points", column.points);
