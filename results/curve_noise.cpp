@@ -28,14 +28,15 @@ double noise_at_lag(const std::vector<double>& values, std::size_t lag) {
 
 double wandering_noise(const std::vector<double>& values) {
   double largest = noise_at_lag(values, 1);
-  for (std::size_t lag = 2; lag <= values.size() / 8; lag *= 2)
+  for (std::size_t lag = 2; lag <= values.size() / 7; lag *= 2)
     largest = std::max(largest, noise_at_lag(values, lag));
   return largest;
 }
 
 double noise_upper80(double noise, std::size_t count) {
-  // Second differences overlap, and a median tells less than a mean square: a third of them count.
-  const double df = std::max(1.0, (static_cast<double>(count) - 2) / 3);
+  // Second differences overlap, and a median tells less than a mean square: a quarter of them
+  // counts.
+  const double df = std::max(1.0, (static_cast<double>(count) - 2) / 4);
   return noise > 0 ? sd_upper80(noise, df) : 0;
 }
 

@@ -11,7 +11,7 @@ namespace nb {
 // / (.6745 √6). A straight trend adds nothing, a step or a spike little (it is a median). Noise
 // that is correlated over more than `lag` steps is seen in part. 0 with fewer than three values.
 double noise_at_lag(const std::vector<double>& values, std::size_t lag);
-// The largest of lags 1, 2, 4, … up to an eighth of the sequence: also what wanders slowly.
+// The largest of lags 1, 2, 4, … up to a seventh of the sequence: also what wanders slowly.
 double wandering_noise(const std::vector<double>& values);
 // Upper 80 % limit of an SD that was measured so on `count` values (rule 8 of README.md).
 double noise_upper80(double noise, std::size_t count);
