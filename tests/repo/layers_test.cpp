@@ -77,7 +77,8 @@ struct Room {
 constexpr std::array kRooms = {
     Room{"evals/core", 1},   Room{"evals/chat", 1},    Room{"evals/humaneval", 1},
     Room{"evals/models", 1}, Room{"evals/text", 1},    Room{"evals/base", 0},
-    Room{"evals/data", 0},   Room{"evals/sandbox", 0}, Room{"evals", 2},
+    Room{"evals/data", 0},   Room{"evals/sandbox", 0}, Room{"evals/probes", 3},
+    Room{"evals", 2},
 };
 
 bool is_under(std::string_view path, std::string_view folder) {
