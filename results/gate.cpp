@@ -150,6 +150,36 @@ std::string equal_behind(const RecordPair& pair, const std::string& metric) {
   return row == pair.metrics.end() ? std::string() : row->other_metric;
 }
 
+// A fixed question with a known answer (evals/probes): no noise, no margin.
+void judge_probe(Gate& gate, const std::string& where, const Metric& a, const Metric& b) {
+  TaskVerdict v;
+  v.metric = a.name;
+  v.where = where;
+  v.test = "exact";
+  v.a = a.value;
+  v.b = b.value;
+  v.difference = *b.value - *a.value;
+  v.margin = 0;
+  const auto right = [](const Metric& m) {
+    return std::lround(*m.value * static_cast<double>(m.n));
+  };
+  if (*a.value == *b.value) {
+    v.verdict = Verdict::kPass;
+    v.reason = "equal";
+  } else if (a.direction != Direction::kHigher) {
+    v.verdict = Verdict::kSuspicious;
+    v.reason = fmt::format("{} → {}: what it looks at behaves otherwise",
+                           value_text(*a.value, a.unit), value_text(*b.value, b.unit));
+  } else {
+    const bool is_worse = *b.value < *a.value;
+    v.verdict = is_worse ? Verdict::kRegressed : Verdict::kImproved;
+    v.reason = fmt::format("{} → {} of {} known answers: {}", right(a), right(b), b.n,
+                           is_worse ? "what it looks at behaves otherwise"
+                                    : "the baseline had them wrong; accept as a new baseline?");
+  }
+  gate.result.verdicts.push_back(std::move(v));
+}
+
 // One metric of one pair. Values of retrained models are judged over seeds, later.
 void judge_metric(Gate& gate, const RecordPair& pair, const Metric& a) {
   const Record &old = pair.a->record, &fresh = pair.b->record;
@@ -174,6 +204,7 @@ void judge_metric(Gate& gate, const RecordPair& pair, const Metric& a) {
     return;
   }
   if (!judgeable(gate, where, a, b)) return;
+  if (old.kind == "probe") return judge_probe(gate, where, a, *b);
   if (a.clock == Clock::kSim) {
     if (wrote_otherwise(old, fresh)) return;  // add_cost_tests
     TaskVerdict v;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "evals/core/task.hpp"
+#include "evals/probes/probes.hpp"
 #include "evals/task_registry.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
@@ -86,6 +87,13 @@ Result<TextTable> list_microbenchmarks() {
   return table;
 }
 
+Result<TextTable> list_probes() {
+  TextTable table{{"probe", ""}, {}};
+  for (const ProbeInfo& probe : probes())
+    table.rows.push_back({std::string(probe.name), std::string(probe.meaning)});
+  return table;
+}
+
 Result<TextTable> list_models() {
   TextTable table{{"model", "", "d12: parameters"}, {}};
   for (const DecoderPreset& preset : decoder_presets())
@@ -147,6 +155,7 @@ constexpr Listing kListings[] = {
     {"faults", "faults that --fault can plant", list_faults},
     {"defects", "mistakes of a port that a suite's device can ask for", list_defects},
     {"microbenchmarks", "groups of microbenchmarks", list_microbenchmarks},
+    {"probes", "fixed questions with known answers that a suite can ask", list_probes},
     {"published", "tables of results that others published, for audit and compare", list_published},
     {"runs", "runs in the results folder, the newest first", nullptr, list_runs, add_run_options},
     {"metrics", "metrics that the runs have, for npubench history", nullptr, list_metrics,

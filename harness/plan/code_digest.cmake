@@ -40,7 +40,7 @@ file(GENERATE OUTPUT ${table}.objects CONTENT "$<JOIN:${objects},\n>\n")
 set(NB_CODE_DIGEST_COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/code_digest.py
     --source ${CMAKE_SOURCE_DIR} --build ${CMAKE_BINARY_DIR} --objects ${table}.objects --nm ${CMAKE_NM}
     "--compiler=${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
-foreach(kind dataset tokenizer shards conversations train eval micro predict)
+foreach(kind dataset tokenizer shards conversations train eval micro predict probe)
   list(APPEND begins_${kind} harness/run/${kind}_stage.cpp harness/run/runner.cpp)
   list(JOIN begins_${kind} "," begins)
   list(APPEND NB_CODE_DIGEST_COMMAND "--kind=${kind}=${begins}")

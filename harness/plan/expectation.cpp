@@ -27,6 +27,7 @@ constexpr std::int64_t kConversationsOfFile = 5000;
 constexpr double kSmallNodeBytes = 20e3;
 constexpr double kTraceBytes = 1.5e6;
 constexpr double kPredictionTimeS = 0.5;
+constexpr double kProbesTimeS = 1;
 constexpr double kBenchmarksInGroup = 8;
 constexpr std::uint64_t kBaseMemoryBytes = 60'000'000;
 
@@ -170,6 +171,10 @@ class Expecter {
 
   Expectation operator()(const PredictWork&) const {
     return {kPredictionTimeS, bytes(kSmallNodeBytes), kBaseMemoryBytes};
+  }
+
+  Expectation operator()(const ProbeWork&) const {
+    return {kProbesTimeS, bytes(kSmallNodeBytes), 2 * kBaseMemoryBytes};
   }
 
  private:

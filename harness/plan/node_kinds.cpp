@@ -20,6 +20,7 @@ constexpr std::array<NodeKindInfo, kNodeKindCount> kKinds{{
     {"micro", "one group of microbenchmarks on one device"},
     {"predict", "one full-scale dry run on one device"},
     {"eval", "benchmarks outside a suite, on a model or on stored texts"},
+    {"probe", "fixed questions with known answers on one device"},
 }};
 
 std::map<std::string, std::string> collect(std::string_view kind) {

@@ -138,6 +138,7 @@ class Builder {
       add(MicroWork{entry, benchmark}, benchmark.name, {}, content);
     for (const PredictSettings& prediction : suite_.predictions)
       add(PredictWork{entry, prediction}, label_of(prediction), {}, content);
+    if (!suite_.probes.empty()) add(ProbeWork{entry, suite_.probes}, "probes", {}, content);
   }
 
   // All stages of one seed on one device, each from the one before.

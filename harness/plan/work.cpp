@@ -100,6 +100,8 @@ FieldList PredictWork::fields() {
   return {device_field(&device), {"prediction", "what to predict", object(&prediction)}};
 }
 
+FieldList ProbeWork::fields() { return {device_field(&device), {"probes", "which", &probes}}; }
+
 FieldList fields_of(Work& work) {
   return std::visit([](auto& w) { return w.fields(); }, work);
 }

@@ -108,8 +108,14 @@ struct PredictWork {
   FieldList fields();
 };
 
+struct ProbeWork {
+  DeviceEntry device;
+  std::vector<std::string> probes;
+  FieldList fields();
+};
+
 using Work = std::variant<DatasetWork, TokenizerWork, ShardsWork, ConversationsWork, TrainWork,
-                          EvalWork, MicroWork, PredictWork, AskWork>;
+                          EvalWork, MicroWork, PredictWork, AskWork, ProbeWork>;
 
 // The place of each kind in Work; names and code folders are in node_kinds.hpp.
 enum class NodeKind {
@@ -121,7 +127,8 @@ enum class NodeKind {
   kEval,
   kMicro,
   kPredict,
-  kAsk
+  kAsk,
+  kProbe
 };
 inline constexpr std::size_t kNodeKindCount = std::variant_size_v<Work>;
 

@@ -21,6 +21,7 @@ struct Stages {
   Result<void> operator()(const EvalWork& work) { return run_eval(work, context, record); }
   Result<void> operator()(const MicroWork& work) { return run_micro(work, context, record); }
   Result<void> operator()(const PredictWork& work) { return run_predict(work, context, record); }
+  Result<void> operator()(const ProbeWork& work) { return run_probe_stage(work, context, record); }
   Result<void> operator()(const AskWork&) {
     NB_CHECK(false, "[run] {} needs who answers: run_evaluation()", context.node.name);
     return {};

@@ -14,5 +14,6 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
 Result<void> run_eval(const EvalWork& work, const StageContext& context, Record& record);
 Result<void> run_micro(const MicroWork& work, const StageContext& context, Record& record);
 Result<void> run_predict(const PredictWork& work, const StageContext& context, Record& record);
+Result<void> run_probe_stage(const ProbeWork& work, const StageContext& context, Record& record);
 
 }  // namespace nb

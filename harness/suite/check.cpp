@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "evals/probes/probes.hpp"
 #include "evals/task_registry.hpp"
 #include "harness/suite/check_defects.hpp"
 #include "harness/suite/device_entry.hpp"
@@ -192,10 +193,10 @@ Result<void> check_factorial(const Suite& suite, const std::string& where) {
         fmt::format("{}: /devices: {} of them; an experiment has one, and another "
                     "device is a factor: \"high\": {{\"/devices/0/profile\": \"h100_sxm\"}}",
                     where, suite.devices.size()));
-  if (!suite.microbenchmarks.empty() || !suite.predictions.empty())
+  if (!suite.microbenchmarks.empty() || !suite.predictions.empty() || !suite.probes.empty())
     return bad_input(fmt::format(
-        "{}: /factorial: microbenchmarks and predictions have no part in it; put them into a suite "
-        "of their own",
+        "{}: /factorial: microbenchmarks, predictions and probes have no part in it; put them into "
+        "a suite of their own",
         where));
   return {};
 }
@@ -205,6 +206,17 @@ Result<void> check_predictions(const Suite& suite, const std::string& where) {
     NB_TRY_VOID(check_prediction(suite.predictions[i]),
                 fmt::format("{}: /predictions/{}", where, i));
   }
+  return {};
+}
+
+Result<void> check_probes(const Suite& suite, const std::string& where) {
+  std::vector<std::string> known;
+  for (const ProbeInfo& probe : probes()) known.emplace_back(probe.name);
+  for (std::size_t i = 0; i < suite.probes.size(); ++i)
+    if (std::ranges::find(known, suite.probes[i]) == known.end())
+      return bad_input(fmt::format("{}: /probes/{}: no probe \"{}\"{} (npubench list probes)",
+                                   where, i, suite.probes[i],
+                                   did_you_mean(suite.probes[i], known)));
   return {};
 }
 
@@ -220,10 +232,11 @@ Result<void> check_suite(const Suite& suite, const std::string& where) {
   NB_TRY_VOID(check_evaluations(suite, where));
   NB_TRY_VOID(check_microbenchmarks(suite, where));
   NB_TRY_VOID(check_predictions(suite, where));
+  NB_TRY_VOID(check_probes(suite, where));
   NB_TRY_VOID(check_defects(suite, where));
   NB_TRY_VOID(check_factorial(suite, where));
-  const bool runs_on_device =
-      suite.stages.base || !suite.microbenchmarks.empty() || !suite.predictions.empty();
+  const bool runs_on_device = suite.stages.base || !suite.microbenchmarks.empty() ||
+                              !suite.predictions.empty() || !suite.probes.empty();
   if (!suite.corpus && !runs_on_device)
     return bad_input(
         fmt::format("{}: nothing to run; add /stages, /microbenchmarks or /predictions", where));

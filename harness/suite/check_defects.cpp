@@ -15,7 +15,8 @@ DefectScope scope_of(const Suite& suite) {
   DefectScope scope = 0;
   for (const TrainingStage stage : suite.stages.all()) scope |= scope_of(stage);
   for (const EvaluationSettings& evaluation : suite.evaluations) scope |= scope_of(evaluation);
-  if (!suite.microbenchmarks.empty() || !suite.predictions.empty()) scope |= defect_scope::kDevice;
+  if (!suite.microbenchmarks.empty() || !suite.predictions.empty() || !suite.probes.empty())
+    scope |= defect_scope::kDevice;
   return scope;
 }
 

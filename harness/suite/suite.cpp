@@ -119,6 +119,8 @@ FieldList Suite::fields() {
       {"microbenchmarks", "Google Benchmark programs, run for every device",
        list(&microbenchmarks)},
       {"predictions", "full-scale dry runs, on every device", list(&predictions)},
+      {"probes", "fixed questions with known answers, on every device (npubench list probes)",
+       &probes},
       {"factorial",
        "several changes at once, so that the effect of each can be told from the others'",
        object(&factorial)},

@@ -115,6 +115,7 @@ struct Suite {
   std::vector<EvaluationSettings> evaluations;
   std::vector<MicrobenchmarkSettings> microbenchmarks;
   std::vector<PredictSettings> predictions;  // dry runs at full scale
+  std::vector<std::string> probes;           // of evals/probes, on every device
   std::optional<FactorialDesign> factorial;
   std::vector<Suite> arms;  // what a factorial runs in place of the suite itself; not a field
   FieldList fields();

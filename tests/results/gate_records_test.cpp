@@ -50,6 +50,31 @@ TEST(GateRecords, ANewNodeThatFailedIsAnError) {
   EXPECT_EQ(verdict_with(result, "train base").reason, "the node failed: no such program");
 }
 
+// One known answer that is lost is no matter of chance.
+TEST(GateRecords, AProbeHasNoNoiseAndNoMargin) {
+  const auto run_with = [](double accuracy) {
+    FakeRun run;
+    run.add_evaluation("h100_sxm", 1, "w", {{"mw/facts", 200, even}}, [&](Record& record) {
+      record.kind = "probe";
+      record.name = "probes";
+      record.seed.reset();
+      record.metrics = {test::metric_of("probe/choice_tie/accuracy", accuracy, "1",
+                                        Direction::kHigher, Clock::kNone, 4)};
+    });
+    return run.read();
+  };
+  EXPECT_EQ(gate(run_with(1), run_with(1)).exit_code, 0);
+  // Also where a policy declares a family that has no probes.
+  GatePolicy policy;
+  policy.gated_tasks = {"mw/facts"};
+  const GateResult lost = gate(run_with(1), run_with(.75), policy);
+  EXPECT_EQ(verdict_with(lost, "probe/choice_tie").verdict, Verdict::kRegressed);
+  EXPECT_EQ(verdict_with(lost, "probe/choice_tie").reason,
+            "4 → 3 of 4 known answers: what it looks at behaves otherwise");
+  EXPECT_EQ(verdict_with(gate(run_with(.75), run_with(1)), "probe/choice_tie").verdict,
+            Verdict::kImproved);
+}
+
 TEST(GateRecords, AnEmptySideIsAnError) {
   FakeRun run;
   run.add_prediction("h100_sxm", 1e8, 1e9);
