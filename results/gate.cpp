@@ -187,6 +187,13 @@ void judge_metric(Gate& gate, const RecordPair& pair, const Metric& a) {
   const bool is_eval = old.kind == "eval";
   const std::string task = is_eval ? task_of_metric(a.name) : "";
   const std::string where = describe(old);
+  if (old.kind == "probe") {
+    if (const std::string reason = incomparable_because(old, fresh); !reason.empty())
+      gate.add(a.name, where, Verdict::kIncomparable, "record", reason);
+    else if (judgeable(gate, where, a, b))
+      judge_probe(gate, where, a, *b);
+    return;
+  }
   if (const std::string equal = equal_behind(pair, a.name); b != nullptr && !equal.empty()) {
     gate.add(a.name, where, Verdict::kIncomparable, "identical",
              fmt::format("{}, {} → {}: the metric itself changed", equal,
@@ -204,7 +211,6 @@ void judge_metric(Gate& gate, const RecordPair& pair, const Metric& a) {
     return;
   }
   if (!judgeable(gate, where, a, b)) return;
-  if (old.kind == "probe") return judge_probe(gate, where, a, *b);
   if (a.clock == Clock::kSim) {
     if (wrote_otherwise(old, fresh)) return;  // add_cost_tests
     TaskVerdict v;
