@@ -14,6 +14,7 @@ Under torchrun rank 0 writes. In a loop of your own: `with Capture("captures/min
 """
 import argparse
 import base64
+import collections
 import contextlib
 import ctypes
 import datetime
@@ -35,6 +36,7 @@ import statistics
 import subprocess
 import sys
 import time
+import zipfile
 
 import torch
 
@@ -378,14 +380,74 @@ def clean_weights(state):
     return clean
 
 
+class PtUnpickler(pickle.Unpickler):
+    """Of a .pt file: dicts, numbers, texts and dense tensors. Whatever else the pickle names is refused."""
+
+    def __init__(self, archive, prefix, flips):
+        super().__init__(archive.open(prefix + "data.pkl"))
+        self.archive, self.prefix, self.flips = archive, prefix, flips
+
+    def find_class(self, module, name):
+        if (module, name) == ("collections", "OrderedDict"):
+            return collections.OrderedDict
+        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
+            return self.tensor
+        if (module, name) == ("torch._utils", "_rebuild_parameter"):
+            return lambda data, requires_grad, hooks: data
+        if module == "torch" and name in STORAGES:
+            return STORAGES[name]
+        raise BadInput(f"its pickle asks for {module}.{name}, which a checkpoint of tensors does not need; nothing of "
+                       "it was run; give nanochat's model_NNNNNN.pt")
+
+    def persistent_load(self, key):
+        kind, dtype, name, _, count = key
+        if kind != "storage" or not isinstance(dtype, torch.dtype):
+            raise BadInput("its pickle refers to something that is no storage of numbers")
+        data = bytearray(self.archive.read(f"{self.prefix}data/{name}"))
+        size = torch.empty(0, dtype=dtype).element_size()
+        if len(data) < count * size:
+            raise BadInput(f"data/{name} has {len(data)} bytes where {count * size} are needed")
+        if self.flips:
+            data = b"".join(data[i: i + size][::-1] for i in range(0, len(data), size))
+        return torch.frombuffer(bytearray(data), dtype=dtype, count=count) if count else torch.empty(0, dtype=dtype)
+
+    @staticmethod
+    def tensor(storage, offset, size, stride, *_):
+        reach = offset + sum((n - 1) * step for n, step in zip(size, stride)) if all(size) else 0
+        if min([offset, *size, *stride, 0]) < 0 or (all(size) and reach >= storage.numel()):
+            raise BadInput("a tensor of it reaches beyond its storage")
+        return torch.as_strided(storage, size, stride, offset).clone()
+
+
+# Storages by their names in a pickle (torch/serialization.py); bytes of a number are those of the dtype.
+STORAGES = {"FloatStorage": torch.float32, "DoubleStorage": torch.float64, "HalfStorage": torch.float16,
+            "BFloat16Storage": torch.bfloat16, "LongStorage": torch.int64, "IntStorage": torch.int32,
+            "ShortStorage": torch.int16, "CharStorage": torch.int8, "ByteStorage": torch.uint8,
+            "BoolStorage": torch.bool}
+
+
+def plain_dicts(value):
+    """Without attributes that a pickle may have set on its dicts."""
+    return {key: plain_dicts(one) for key, one in dict.items(value)} if isinstance(value, dict) else value
+
+
 def load_pt(path):
+    """The state of a .pt file. Read without torch.load: no version of that is trusted with a file of others."""
     try:
-        try:
-            return torch.load(path, map_location="cpu", weights_only=True)
-        except TypeError:  # before torch 1.13
-            return torch.load(path, map_location="cpu")
-    except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as failure:
-        raise BadInput(f"{path}: torch.load cannot read it: {str(failure).splitlines()[0]}") from failure
+        with zipfile.ZipFile(path) as archive:
+            prefix = next((n[: -len("data.pkl")] for n in archive.namelist() if n.endswith("data.pkl")), None)
+            if prefix is None:
+                raise BadInput(f"{path}: a zip file without data.pkl, so none that torch.save wrote")
+            order = archive.read(prefix + "byteorder") if prefix + "byteorder" in archive.namelist() else b"little"
+            return plain_dicts(PtUnpickler(archive, prefix, order.strip() != b"little").load())
+    except BadInput as failure:
+        raise BadInput(failure if str(path) in str(failure) else f"{path}: {failure}") from failure
+    except zipfile.BadZipFile as failure:
+        raise BadInput(f"{path}: not a zip file as torch.save writes it since 1.6; save it again with a newer torch, "
+                       "or fetch it again if it was cut") from failure
+    except Exception as failure:  # a pickle can fail in every way
+        text = str(failure).splitlines()
+        raise BadInput(f"{path}: not a readable checkpoint: {text[0] if text else type(failure).__name__}") from failure
 
 
 def meta_beside(checkpoint):
