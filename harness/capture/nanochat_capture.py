@@ -296,6 +296,13 @@ def read_tokenizer(path):
 # commit, unless --gpt-py reads them. `architecture` as npubench's model/decoder/architecture.cpp names it.
 NEWEST = {"rotary_base": 100000.0, "qk_scale": 1.2, "softcap_fp32": True, "value_gate_scale": 3.0}  # 92d63d4
 FEBRUARY = {"softcap_fp32": True, "value_gate_scale": 2.0}  # 124f49b
+# What an architecture says where nothing is said (model/decoder/architecture.hpp).
+ARCHITECTURE = {
+    "head_dim": 0, "hidden": 0, "norm": "rms", "norm_epsilon": 1.1920928955078125e-07, "embedding_norm": True,
+    "positions": "rotary_reversed", "rotary_base": 10000.0, "position_factor": 10, "qk_norm": True, "qk_scale": 1.0,
+    "mlp": "relu_squared", "biases": False, "softcap": 15.0, "softcap_fp32": False, "tied_head": False, "windows": [0],
+    "value_embeddings": False, "value_gate_channels": 12, "value_gate_scale": 3.0, "residual_lambdas": False,
+    "smear": False, "backout": False, "vocab_multiple": 1}
 SHORT_WINDOWS = {  # gpt.py's expression → positions
     "long_window // 2": lambda t: t // 2,
     "-(-long_window // 3 // 128) * 128": lambda t: -(-t // 3 // 128) * 128,
@@ -987,6 +994,12 @@ STEP_LINE = re.compile(r"^step (\d+)\b.*?\bdt: ([\d.]+)ms")
 TOKENS = re.compile(r"tok/sec: ([\d,]+)")
 VALIDATION = re.compile(r"^Step (\d+) \| Validation (bpb|loss): ([\d.]+)")
 WARM_UP_STEPS = 10  # nanochat's total_training_time leaves them out too
+# Globals of nanochat's training scripts that say how it trained: what was asked for (user_config), what was made of it,
+# and the constants that its first months kept beside the settings. results/recipe_names.cpp of npubench knows them.
+SCRIPT_GLOBALS = ("user_config", "model_config_kwargs", "total_batch_size", "num_iterations", "device_batch_size",
+                  "warmup_ratio", "warmdown_ratio", "final_lr_frac", "batch_lr_scale", "weight_decay_scaled")
+BATCH_GLOBALS = ("x", "train_inputs", "inputs")  # base_train and mid_train; chat_sft of 2025; chat_rl
+STAGES = ("base", "mid", "sft", "rl")
 NAMES = {"base_train": "base", "base_eval": "base", "mid_train": "mid", "chat_sft": "sft", "chat_rl": "rl",
          "chat_eval": "chat"}
 
@@ -1020,6 +1033,7 @@ class Capture:
         self.rows, self.pending, self.validations, self.evaluations = [], [], {}, {}
         self.scaled, self.task, self.weights, self.tokenizer, self.folders = False, None, None, None, []
         self.parameters, self.numerics, self.undo, self.started = None, {}, [], now()
+        self.model_config, self.batches, self.first_weights = None, hashlib.sha256(), None
         self.machine.device = device or self.machine.device
         self.tensors = TensorLog(tensors, self.patch)
 
@@ -1055,6 +1069,7 @@ class Capture:
             self.write(f"{kind.__name__}: {failure}".splitlines()[0] if failed else "")
 
     def saw_backward(self, original, loss, *args, **kwargs):
+        self.learn_batch()
         if not self.scaled and loss.numel() == 1:
             self.pending.append(loss.detach())
         self.scaled = False
@@ -1072,6 +1087,7 @@ class Capture:
 
         def listened(self_, *step_args, **step_kwargs):
             rates = [(group["lr"], group.get("initial_lr")) for group in self_.param_groups]
+            self.learn_first_weights()
             result = step(*step_args, **step_kwargs)
             self.saw_step(rates)
             return result
@@ -1091,16 +1107,60 @@ class Capture:
                 self.rows[-1]["multiplier"] = float(rate) / float(first)
         self.tensors.begin(f"step {self.rows[-1]['step'] + 1 if self.rows else 0:06d}")
 
+    def learn_batch(self):
+        """The tokens of a micro-batch, by the names that nanochat's scripts give them; in untimed steps alone."""
+        if self.rank or len(self.rows) >= WARM_UP_STEPS or self.batches is None:
+            return
+        main = vars(sys.modules["__main__"])
+        tokens = next((main[name] for name in BATCH_GLOBALS if isinstance(main.get(name), torch.Tensor)), None)
+        if tokens is None or tokens.is_floating_point():
+            self.batches = None  # a loop of one's own: nothing is known of what it reads
+            return
+        self.batches.update(f"{list(tokens.shape)}".encode() + tensor_bytes(tokens.to(torch.int64)))
+
+    def learn_first_weights(self):
+        main = sys.modules["__main__"]
+        model = getattr(main, "orig_model", getattr(main, "model", None))
+        if self.rank or self.rows or self.first_weights or not isinstance(model, torch.nn.Module):
+            return
+        with contextlib.suppress(BadInput, KeyError):  # a model of one's own
+            self.first_weights = weights_digest(clean_weights(dict(model.state_dict())))
+
     def learn_settings(self):
-        """What nanochat's script says of itself in its globals."""
-        for key in ("user_config", "model_config_kwargs", "total_batch_size", "num_iterations", "device_batch_size"):
-            value = getattr(sys.modules["__main__"], key, None)
+        """What nanochat's script says of itself in its globals, and of a loop of your own nothing."""
+        main = sys.modules["__main__"]
+        for key in SCRIPT_GLOBALS:
+            value = getattr(main, key, None)
             if isinstance(value, (dict, int, float, str)):
                 self.settings[key] = value
+        asked = self.settings.get("user_config")
+        if isinstance(asked, dict):  # since 2026-02 chat_sft.py takes what was not asked for from the checkpoint
+            resolved = vars(getattr(main, "args", argparse.Namespace()))
+            self.settings["user_config"] = {key: resolved.get(key) if value is None else value
+                                            for key, value in asked.items()}
+        model = getattr(main, "orig_model", getattr(main, "model", None))
+        self.model_config = self.config_of(model)
+        if self.parameters is None and isinstance(model, torch.nn.Module):
+            self.parameters = sum(p.numel() for p in model.parameters())
         try:
             self.tokenizer = tokenizer_of(importlib.import_module("nanochat.tokenizer").get_tokenizer().enc)
         except Exception:  # a loop of one's own, or no tokenizer there
             self.tokenizer = None
+
+    @staticmethod
+    def config_of(model):
+        """Sizes and architecture as npubench names them, all of them said; None of a model that is not nanochat's."""
+        try:
+            tensors, sizes = clean_weights(dict(model.state_dict())), vars(model.config)
+            source = sys.modules[type(model).__module__].__file__
+            try:
+                config = model_config_of(tensors, sizes, source)
+            except BadInput:  # written otherwise: what the weights tell
+                config = model_config_of(tensors, sizes)
+        except Exception:  # a model of one's own
+            return None
+        whole = {**ARCHITECTURE, **config.pop("architecture", {})}
+        return config if whole == ARCHITECTURE else {**config, "architecture": whole}
 
     def saw_compile(self, original, model=None, *args, **kwargs):
         if isinstance(model, torch.nn.Module):
@@ -1185,7 +1245,10 @@ class Capture:
 
     def group_of(self, kind, model, tokenizer, limit):
         """The tasks that were evaluated after so many steps."""
-        group = self.evaluations.setdefault((len(self.rows), kind), {"tasks": {}, "limit": limit or 0})
+        # chat_eval.py says whose checkpoint it asks; in a training it is the one in training.
+        source = None if self.rows else getattr(getattr(sys.modules["__main__"], "args", None), "source", None)
+        group = self.evaluations.setdefault((len(self.rows), kind), {"tasks": {}, "limit": limit or 0,
+                                                                     "source": source if source in STAGES else None})
         if "weights" not in group and self.rank == 0:
             group["weights"] = weights_digest(clean_weights(dict(model.state_dict())))
             group["tokenizer"] = tokenizer_of(tokenizer.enc) if hasattr(tokenizer, "enc") else None
@@ -1285,14 +1348,26 @@ class Capture:
                             metric("min_" + key, min(values.values()), unit, "lower")]
         if self.parameters:
             metrics.append(metric("parameters", self.parameters, "1"))
+        batch = self.settings.get("total_batch_size")
+        if isinstance(batch, int) and batch > 0:
+            metrics.append(metric("tokens", batch * len(rows), "token"))
         parts = self.common(tokenizer)
         parts["artifacts"]["steps.csv"] = self.steps_csv(finite)
         parts["host_artifacts"] = {"times.csv": self.times_csv()}
         self.write_tensors("step ", parts)
+        settings = dict(self.settings)
+        if self.batches is not None and self.batches.digest() != hashlib.sha256().digest():
+            settings["first_batches"] = f"{min(len(rows), WARM_UP_STEPS)} steps {self.batches.hexdigest()}"
+        if self.first_weights:
+            settings["first_weights"] = self.first_weights
         if error:
             parts.update(status="failed", error=error)
+        else:
+            settings["effective"] = {"iterations": len(rows)}
+            if self.model_config:
+                settings["effective"]["config"] = self.model_config
         return write_record(
-            self.out, "train", self.name, self.machine, settings=self.settings, seed=self.seed(),
+            self.out, "train", self.name, self.machine, settings=settings, seed=self.seed(),
             metrics=metrics, host_metrics=self.times(), subject={"weights": self.weights} if self.weights else {},
             comparability={"tokenizer": tokenizer["sha256"]} if tokenizer else {}, **parts)
 
@@ -1340,7 +1415,7 @@ class Capture:
         tokenizer, tasks = group["tokenizer"], list(group["tasks"].values())
         is_last = steps == max(at for at, of in self.evaluations if of == kind)
         seen = self.rows[steps - 1]["step"] + 1 if steps else 0
-        name = self.name + ("" if is_last else f"@{seen}") + f".{kind}"
+        name = (group["source"] or self.name) + ("" if is_last else f"@{seen}") + f".{kind}"
         parts = self.common(tokenizer)
         limit = group["limit"] if group["limit"] > 0 else 0
         settings = {"tasks": [task.task for task in tasks], "max_per_task": limit or -1}
