@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "results/captured.hpp"
 #include "results/compare.hpp"
 
 namespace nb {
@@ -55,7 +56,9 @@ std::string incomparable_because(const Record& a, const Record& b, const std::st
   for (const auto& [key, value] : a.comparability) keys.insert(key);
   for (const auto& [key, value] : b.comparability) keys.insert(key);
   const std::set<std::string> tasks = tasks_of(a, b);
-  const bool imported = is_imported(a) || is_imported(b);
+  // A captured training does not say what it was validated on in a suite's terms.
+  const bool captured = a.kind == "train" && is_captured(a) != is_captured(b);
+  const bool imported = is_imported(a) || is_imported(b) || captured;
   const auto text = [](const std::map<std::string, std::string>& map, const std::string& key) {
     const auto at = map.find(key);
     return at == map.end() ? std::string("absent") : at->second.substr(0, 24);

@@ -14,6 +14,7 @@
 #include "results/findings.hpp"
 #include "results/imported_rows.hpp"
 #include "results/metric_names.hpp"
+#include "results/pairing_captured.hpp"
 
 namespace nb {
 namespace {
@@ -217,6 +218,7 @@ void fill(Comparison& comparison, const Pairing& pairing, const Sides& sides) {
   comparison.renamed = pairing.renamed;
   comparison.only_a = pairing.only_a;
   comparison.only_b = pairing.only_b;
+  std::ranges::move(undecided_captures(pairing), std::back_inserter(comparison.unpaired));
   const bool devices = !comparison.device_a.empty();
   for (const StoredRecord* stored : pairing.only_a)
     comparison.unpaired.push_back((devices ? "only on " + comparison.device_a : "only in A") +

@@ -79,7 +79,8 @@ void add_unmatched(Groups& groups, const UnmatchedSeeds& nodes) {
     std::vector<double> a = values(nodes.a), b = values(nodes.b);
     if (a.empty() || b.empty()) continue;
     SeedDifference& group = groups.of(*nodes.a[0], *nodes.b[0], metric, false);
-    for (const StoredRecord* stored : nodes.a) group.seeds.push_back(*stored->record.seed);
+    for (const StoredRecord* stored : nodes.a)
+      if (stored->record.seed) group.seeds.push_back(*stored->record.seed);
     group.a = std::move(a);
     group.b = std::move(b);
     group.all_fixed = false;
@@ -114,6 +115,15 @@ void test(SeedDifference& group) {
     group.method = "seeds (Welch)";
   } else if (group.a.size() >= 2) {
     group.test = one_against(group.a, group.b[0]);
+    group.method = "one seed against many";
+  } else if (group.b.size() >= 2) {  // a captured run beside the seeds of an emulated one
+    const MeanTest turned = one_against(group.b, group.a[0]);
+    group.test = turned;
+    group.test->difference = -turned.difference;
+    group.test->t = -turned.t;
+    std::swap(group.test->p_below, group.test->p_above);
+    group.test->interval95 = {-turned.interval95.high, -turned.interval95.low};
+    group.test->interval90 = {-turned.interval90.high, -turned.interval90.low};
     group.method = "one seed against many";
   }
   if (!group.test) return;

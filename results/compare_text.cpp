@@ -4,6 +4,7 @@
 #include <ranges>
 
 #include "harness/base/table.hpp"
+#include "results/captured.hpp"
 #include "results/compare.hpp"
 #include "results/format.hpp"
 #include "results/headline.hpp"
@@ -82,6 +83,12 @@ std::string confounder_text(const Comparison& c) {
     text += "confounders: none; settings and code are equal\n";
   else
     text += "differences besides the results (settings and code are equal)\n";
+  const auto any_pair = [&](auto is) { return std::ranges::any_of(c.pairs, is); };
+  if (!imported && !c.stated_equal.empty() && any_pair([](const RecordPair& pair) {
+        return is_captured(pair.a->record) || is_captured(pair.b->record);
+      }))
+    text += wrapped(fmt::format("{} settings that both sides state", c.stated_equal.size()), 12,
+                    "  equal     ");
   for (const std::string& sentence : c.unknown) text += wrapped(sentence, 4, "  unknown   ");
   for (const Confounder& one : c.confounders)
     text += wrapped(fmt::format("{}: {} → {} ({} pair{})", one.field, one.a, one.b,
@@ -179,11 +186,32 @@ std::string numerics_text(const RecordPair& pair) {
   return text;
 }
 
+// Of the same weights, where no mark differs: what was compared, and what of it is not the same to
+// the last digit.
+std::string equal_marks_text(const RecordPair& pair) {
+  std::int64_t items = 0, changed = 0;
+  for (const ItemComparison& task : pair.items) {
+    if (!task.error.empty() || task.fractions || task.counts.only_a + task.counts.only_b > 0)
+      return {};
+    items += task.counts.n();
+    changed += task.changed;
+  }
+  if (!pair.fixed_weights || pair.imported || pair.bit_identical || items == 0) return {};
+  return wrapped(
+      fmt::format("every mark is the same: {} items of {} task{}{}", items, pair.items.size(),
+                  pair.items.size() == 1 ? "" : "s",
+                  changed == 0 ? ", and every answer"
+                               : fmt::format("; the answer, text or log-probabilities of {} differ",
+                                             changed)),
+      4, "  ");
+}
+
 std::string pair_text(const RecordPair& pair) {
   std::string text =
       "\n" + wrapped(pair_title(pair) + (pair.bit_identical ? ": bit-identical" : ""));
   if (!pair.note.empty()) text += wrapped(pair.note, 4, "  ");
   if (!pair.incomparable.empty()) text += wrapped("INCOMPARABLE: " + pair.incomparable, 4, "  ");
+  text += equal_marks_text(pair);
   if (pair.curves_agree)
     text += "  the first steps agree up to rounding: the training procedure is the same\n";
   if (pair.other_start && !pair.departure)

@@ -7,6 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "results/captured.hpp"
+#include "results/recipe.hpp"
+
 namespace nb {
 namespace {
 
@@ -187,6 +190,7 @@ void add_history(std::vector<Confounder>& found, const Json& a, const Json& b,
 void add_history(std::vector<Confounder>& found, const Record& a, const Record& b) {
   if (a.kind != "eval" && a.kind != "train") return;
   if (a.kind == "eval" && same_weights(a, b)) return;
+  if (a.checkpoint->is_null() || b.checkpoint->is_null()) return;  // nothing is known of one
   add_history(found, *a.checkpoint, *b.checkpoint, "/checkpoint");
 }
 
@@ -254,6 +258,51 @@ std::vector<std::string> unknown_of_imported(const Record& a, const Record& b) {
   return unknown;
 }
 
+// What computed: our component's digest, or the commit of the captured folder.
+std::string code_of(const Record& record) {
+  if (!is_captured(record)) return value_of(record.subject, "code");
+  const Json commit = record.environment->value("commit", Json());
+  return commit.is_string() ? "commit " + commit.get<std::string>().substr(0, 12) : "";
+}
+
+bool any_captured(const Record& a, const Record& b) { return is_captured(a) || is_captured(b); }
+
+// Of a side that does not say it, it is unknown, not different.
+void add_captured_code(std::vector<Confounder>& found, const Record& a, const Record& b) {
+  const std::string left = code_of(a), right = code_of(b);
+  if (!left.empty() && !right.empty()) add_text(found, "code", "/subject/code", left, right);
+}
+
+// Of two evaluations what matters is in comparability; what only the emulator can plant is said.
+void add_captured(std::vector<Confounder>& found, const Record& a, const Record& b) {
+  if (a.kind == "train") {
+    for (Confounder& confounder : compare_recipes(a, b).differing)
+      found.push_back(std::move(confounder));
+  } else if (is_captured(a) && is_captured(b)) {
+    walk(&*a.settings, &*b.settings, "/settings", found);
+  } else {
+    const Json none = Json::array();
+    const Json left = a.settings->value("faults", none), right = b.settings->value("faults", none);
+    walk(&left, &right, "/settings/faults", found);
+  }
+}
+
+// One side's card of numerics is PyTorch's, the other's the emulator's: lines of both are compared.
+void keep_numerics_of_both(std::vector<Confounder>& found) {
+  std::erase_if(found, [](const Confounder& c) {
+    return c.category == "numerics" && (c.a == kAbsent || c.b == kAbsent);
+  });
+}
+
+std::vector<std::string> unknown_of_captured(const Record& a, const Record& b) {
+  std::vector<std::string> unknown;
+  if (a.kind == "train") unknown = compare_recipes(a, b).unknown;
+  for (const auto& [record, side] : {std::pair{&a, "A"}, std::pair{&b, "B"}})
+    if (code_of(*record).empty())
+      unknown.push_back(fmt::format("{} does not say which code it ran", side));
+  return unknown;
+}
+
 }  // namespace
 
 std::optional<std::string> value_before(std::string_view field) {
@@ -270,6 +319,7 @@ bool changes_no_result(std::string_view field) {
 std::vector<std::string> unknown_of(const Record& a, const Record& b) {
   if (is_imported(a) || is_imported(b)) return unknown_of_imported(a, b);
   std::vector<std::string> unknown;
+  if (any_captured(a, b)) unknown = unknown_of_captured(a, b);
   if (a.kind != "eval" || same_weights(a, b)) return unknown;
   const auto missing = [&](const char* key) {
     std::vector<std::string> sides;
@@ -288,6 +338,7 @@ std::vector<std::string> unknown_of(const Record& a, const Record& b) {
 }
 
 std::vector<std::string> stated_equal_of(const Record& a, const Record& b) {
+  if (any_captured(a, b) && a.kind == "train") return compare_recipes(a, b).equal;
   const Json &left = imported_of(a), &right = imported_of(b);
   std::vector<std::string> equal;
   for (const auto& [key, value] : left.items())
@@ -302,14 +353,22 @@ std::vector<Confounder> confounders_of(const Record& a, const Record& b) {
     for (Confounder& confounder : found) confounder.where = {describe(a)};
     return found;
   }
-  walk(&*a.settings, &*b.settings, "/settings", found);
+  if (any_captured(a, b))
+    add_captured(found, a, b);
+  else
+    walk(&*a.settings, &*b.settings, "/settings", found);
   add_history(found, a, b);
   const std::string device_a = Json(a.device).dump(), device_b = Json(b.device).dump();
   std::erase_if(found, [&](const Confounder& c) { return c.a == device_a && c.b == device_b; });
-  add_code(found, a, b);
+  if (any_captured(a, b))
+    add_captured_code(found, a, b);
+  else
+    add_code(found, a, b);
   add_numerics(found, a, b);
+  if (is_captured(a) != is_captured(b)) keep_numerics_of_both(found);
   add_text(found, "device", "/device", a.device, b.device);
-  if (a.trained_on != a.device || b.trained_on != b.device)
+  const bool untold = any_captured(a, b) && (a.trained_on.empty() || b.trained_on.empty());
+  if (!untold && (a.trained_on != a.device || b.trained_on != b.device))
     add_text(found, "device", "/trained_on", a.trained_on, b.trained_on);
   for (Confounder& confounder : found) confounder.where = {describe(a)};
   return found;

@@ -21,7 +21,8 @@ bool changes_no_result(std::string_view field);
 std::optional<std::string> value_before(std::string_view field);
 // What could not be compared: evaluations of other weights that do not say how these were trained.
 std::vector<std::string> unknown_of(const Record& a, const Record& b);
-// Of imported records: the settings that both sides state, and state alike.
+// Of imported records, and of trainings of which one was captured: the settings that both sides
+// state, and state alike.
 std::vector<std::string> stated_equal_of(const Record& a, const Record& b);
 // Joins equal confounders of several pairs: the same field and values, with every place it touches.
 void add_confounders(std::vector<Confounder>& all, const std::vector<Confounder>& more);

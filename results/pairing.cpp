@@ -6,6 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "results/pairing_captured.hpp"
+
 namespace nb {
 namespace {
 
@@ -158,7 +160,7 @@ void split_unmatched(Pairing& pairing) {
     for (const StoredRecord* stored : group.a) std::erase(pairing.only_a, stored);
     for (const StoredRecord* stored : group.b) std::erase(pairing.only_b, stored);
   }
-  pairing.unmatched = std::move(groups);
+  std::ranges::move(groups, std::back_inserter(pairing.unmatched));
 }
 
 }  // namespace
@@ -182,7 +184,10 @@ Pairing pair_records(const RunRecords& a, const RunRecords& b, PairAcross across
   for (const StoredRecord& right : b.records)
     if (!used.contains(&right)) pairing.only_b.push_back(&right);
   pair_evaluated_again(a, pairing);
-  if (across == PairAcross::kDevices) pair_across_devices(pairing);
+  if (across == PairAcross::kDevices) {
+    pair_across_devices(pairing);
+    pair_captured(pairing);
+  }
   pair_only_evaluations(pairing, across);
   pair_stages(pairing);
   split_unmatched(pairing);
