@@ -39,6 +39,22 @@ def rows_of_tasks():
             "words": ("language_modeling", 1, " ", words)}
 
 
+def write_texts(folder):
+    """What base_train.py reads, as documents, and what chat_sft.py learns, for `npubench run`."""
+    rng = random.Random(42)
+    documents = [" ".join(sentence(rng) for _ in range(4)) for _ in range(4000)]
+    (pathlib.Path(folder) / "documents.jsonl").write_text(
+        "".join(json.dumps({"text": text}) + "\n" for text in documents), encoding="utf-8")
+    conversations = []
+    for i in range(48):
+        animal = ANIMALS[(5 * i) % len(ANIMALS)]
+        what, answer = (("colour", COLOUR), ("place", PLACE))[i % 2]
+        conversations.append([{"role": "user", "content": f"Which {what} has the {animal}?"},
+                              {"role": "assistant", "content": f"The {animal} has {answer[animal]}."}])
+    (pathlib.Path(folder) / "conversations.jsonl").write_text(
+        "".join(json.dumps(one) + "\n" for one in conversations), encoding="utf-8")
+
+
 def write_tasks(folder):
     lines = ["icl_tasks:"]
     for label, (kind, shots, delimiter, rows) in rows_of_tasks().items():

@@ -51,6 +51,12 @@ class Tokenizer:
         return [special["<|bos|>"], special["<|user_start|>"], *self.encode(conversation["messages"][0]["content"]),
                 special["<|user_end|>"], special["<|assistant_start|>"]]
 
+    def render_conversation(self, conversation):
+        """Tokens, and 1 where they are learned."""
+        asked = self.render_for_completion(conversation)
+        answer = [*self.encode(conversation["messages"][1]["content"]), self.enc._special_tokens["<|assistant_end|>"]]
+        return asked + answer, [0] * len(asked) + [1] * len(answer)
+
 
 def get_tokenizer():
     return Tokenizer()

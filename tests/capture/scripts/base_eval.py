@@ -6,8 +6,8 @@ import random
 
 import torch
 
+from nanochat.checkpoint_manager import load_model
 from nanochat.core_eval import evaluate_task
-from nanochat.gpt import GPT, GPTConfig
 from nanochat.sentences import rows_of_tasks
 from nanochat.tokenizer import Tokenizer
 
@@ -31,13 +31,10 @@ def evaluate_model(model, tokenizer, folder, device, max_per_task=-1):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--folder", type=pathlib.Path, required=True)
-    parser.add_argument("--step", type=int, default=120)
     parser.add_argument("--max-per-task", type=int, default=-1)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    meta = json.loads((args.folder / f"meta_{args.step:06d}.json").read_text())
-    model = GPT(GPTConfig(**meta["model_config"]))
-    model.load_state_dict(torch.load(args.folder / f"model_{args.step:06d}.pt"))
+    model = load_model(args.folder)
     model.eval()
     evaluate_model(model, Tokenizer(), args.folder, torch.device("cpu"), args.max_per_task)
 

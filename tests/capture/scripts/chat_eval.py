@@ -1,12 +1,11 @@
 """Asks a checkpoint of base_train.py the chat tasks, in the manner of nanochat's chat_eval.py."""
 import argparse
-import json
 import pathlib
 
 import torch
 
+from nanochat.checkpoint_manager import load_model
 from nanochat.common import compute_cleanup
-from nanochat.gpt import GPT, GPTConfig
 from nanochat.tokenizer import Tokenizer
 from tasks.arc import ARC
 from tasks.gsm8k import GSM8K
@@ -51,17 +50,14 @@ def run_chat_eval(task_name, model, tokenizer, max_problems=None):
     return run_generative_eval(GSM8K(), tokenizer, model, 2, 8, 0.0, 50, max_problems)
 
 
-def main():
+if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--folder", type=pathlib.Path, required=True)
-    folder = parser.parse_args().folder
+    parser.add_argument("-i", "--source", choices=["base", "sft"], help="whose checkpoint is asked; none: base's, unsaid")
+    parser.add_argument("-a", "--task-name", default="ARC-Easy|GSM8K")
+    args = parser.parse_args()
     torch.set_num_threads(1)
-    model = GPT(GPTConfig(**json.loads((folder / "meta_000120.json").read_text())["model_config"]))
-    model.load_state_dict(torch.load(folder / "model_000120.pt"))
-    for task_name in ("ARC-Easy", "GSM8K"):
+    model = load_model(args.folder / "sft" if args.source == "sft" else args.folder)
+    for task_name in args.task_name.split("|"):
         print(f"{task_name} accuracy: {100 * run_chat_eval(task_name, model, Tokenizer()):.2f}%")
     compute_cleanup()
-
-
-if __name__ == "__main__":
-    main()
