@@ -165,6 +165,11 @@ Recipe emulated_recipe(const Record& record) {
     }
   }
   Recipe recipe = reader.take();
+  // Packed SFT goes by its own settings (model/train/chat_settings.cpp), these are not read.
+  const Json* sft = member(settings, "sft");
+  if (sft != nullptr && member(*sft, "packed") != nullptr)
+    for (const char* unread : {"examples_per_step", "num_epochs", "eval_batches"})
+      recipe.erase(unread);
   recipe["cards"] = 1;  // a training is emulated on one (harness/run/train_stage.cpp)
   // The stage whose weights it began with; BASE's history names none.
   if (record.checkpoint->is_object()) {
