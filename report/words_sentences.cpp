@@ -185,6 +185,7 @@ constexpr Sentence kSentences[] = {
     {"the training procedure changed: {}", "训练过程变了：{0}"},
     {"{} (allowed by the policy)", "{0}（策略允许）"},
     {"the candidate has no such record", "候选没有这条记录"},
+    {"the candidate has no such score", "候选没有这个分数"},
     {"gated_tasks: neither run has the task {}", "gated_tasks：两次运行都没有任务 {0}"},
     {"new, no baseline: {}", "新的，没有基线：{0}"},
     {"{}: other tokens were read already at the first step, before any weight was updated",
