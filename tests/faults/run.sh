@@ -5,6 +5,7 @@
 #   bash tests/faults/run.sh port --only NAME  one fault
 #   bash tests/faults/run.sh healthy           false alarms where nothing is broken
 # Options: --seeds N, --devices NAME …, --full (the suite's d2 instead of a d1), --splits N, --work FOLDER,
-# --threads N; of defects: --suite FILE, --noise RUN … (healthy runs of many seeds)
+# --threads N; of suites: --suites FILE …, --table-only (what is there);
+# of defects: --suite FILE, --noise RUN … (healthy runs of many seeds)
 set -euo pipefail
 exec python3 "$(dirname "${BASH_SOURCE[0]}")/drive.py" "$@"

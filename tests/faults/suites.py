@@ -71,7 +71,7 @@ def table_of(rows):
 
 
 def run_on_suites(bench, faults, options):
-    """How many gates are not as wanted; the table goes to <work>/table.md and to the terminal."""
+    """How many gates are not as wanted; the table goes to <work>/table.txt and to the terminal."""
     counts = (options.seeds,) if options.seeds else (1, 5)
     for fault in faults if not options.table_only else ():
         if all(kept_gate(bench, suite, fault, n).exists() for suite in options.suites for n in counts):
@@ -83,9 +83,9 @@ def run_on_suites(bench, faults, options):
             for row in rows_of(bench, (fault,), (suite,), counts):
                 print("%-30s %-14s %d  %-12s %-8s exit %s  %s" % row, flush=True)
     rows = list(rows_of(bench, faults, options.suites, counts))
-    (bench.work / "table.md").write_text(table_of(rows))
+    (bench.work / "table.txt").write_text(table_of(rows))
     print(table_of(rows), end="")
     wrong = sum(row[4] not in ("ok", "missing") for row in rows)
     missing = sum(row[4] == "missing" for row in rows)
-    print(f"{len(rows)} gates, {wrong} not as wanted, {missing} missing; {bench.work / 'table.md'}", flush=True)
+    print(f"{len(rows)} gates, {wrong} not as wanted, {missing} missing; {bench.work / 'table.txt'}", flush=True)
     return wrong
