@@ -52,26 +52,29 @@ TEST(GateRecords, ANewNodeThatFailedIsAnError) {
 
 // One known answer that is lost is no matter of chance.
 TEST(GateRecords, AProbeHasNoNoiseAndNoMargin) {
-  const auto run_with = [](double accuracy) {
-    FakeRun run;
-    run.add_evaluation("h100_sxm", 1, "w", {{"mw/facts", 200, even}}, [&](Record& record) {
-      record.kind = "probe";
-      record.name = "probes";
-      record.seed.reset();
-      record.metrics = {test::metric_of("probe/choice_tie/accuracy", accuracy, "1",
-                                        Direction::kHigher, Clock::kNone, 4)};
-    });
-    return run.read();
+  const auto add = [](FakeRun& run, double accuracy) {
+    Record record = run.add_prediction("h100_sxm", 1e8, 1e9);
+    record.kind = "probe";
+    record.name = "probes";
+    record.node_key = std::string(64, accuracy == 1 ? 'a' : 'b');  // other code
+    record.subject["weights"] = "w";
+    record.metrics = {test::metric_of("probe/choice_tie/accuracy", accuracy, "1",
+                                      Direction::kHigher, Clock::kNone, 4)};
+    run.add(record);
   };
-  EXPECT_EQ(gate(run_with(1), run_with(1)).exit_code, 0);
+  FakeRun all, again, lost;
+  add(all, 1);
+  add(again, 1);
+  add(lost, .75);
+  EXPECT_EQ(gate(all.read(), again.read()).exit_code, 0)
+      << gate_text(gate(all.read(), again.read()));
   // Also where a policy declares a family that has no probes.
   GatePolicy policy;
   policy.gated_tasks = {"mw/facts"};
-  const GateResult lost = gate(run_with(1), run_with(.75), policy);
-  EXPECT_EQ(verdict_with(lost, "probe/choice_tie").verdict, Verdict::kRegressed);
-  EXPECT_EQ(verdict_with(lost, "probe/choice_tie").reason,
-            "4 → 3 of 4 known answers: what it looks at behaves otherwise");
-  EXPECT_EQ(verdict_with(gate(run_with(.75), run_with(1)), "probe/choice_tie").verdict,
+  const auto verdict = verdict_with(gate(all.read(), lost.read(), policy), "probe/choice_tie");
+  EXPECT_EQ(verdict.verdict, Verdict::kRegressed);
+  EXPECT_EQ(verdict.reason, "4 → 3 of 4 known answers: what it looks at behaves otherwise");
+  EXPECT_EQ(verdict_with(gate(lost.read(), all.read()), "probe/choice_tie").verdict,
             Verdict::kImproved);
 }
 
