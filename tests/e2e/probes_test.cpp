@@ -1,4 +1,5 @@
-// A suite of probes as a user runs and gates it: green on itself, red where one answer is lost.
+// A suite of probes as a user runs and gates it. What a lost answer is to the gate:
+// tests/results/gate_records_test.cpp.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -10,31 +11,25 @@
 namespace nb::test {
 namespace {
 
-TEST(ProbeSuite, EveryKnownAnswerIsGivenAndALostOneIsRed) {
+TEST(ProbeSuite, EveryKnownAnswerIsGiven) {
   const Bench base, night;
   const fs::path suite = base.results() / "probes.json";
   ASSERT_TRUE(write_file(suite, R"({"name": "probes", "devices": ["ascend_910b3"], "probes":
       ["choice_tie", "letter_tie", "logit_tie", "cut_prompt", "cut_chat", "last_number",
        "two_markers", "merge_rank", "long_cache"]})"));
   for (const Bench* bench : {&base, &night}) EXPECT_EQ(bench->run(suite.string()).exit_code, 0);
+  const fs::path file = night.node("probe-probes-ascend_910b3") / "record.json";
   const auto gate = [&] {
     return base(
         {"gate", base.suite_folder("probes").string(), night.suite_folder("probes").string()});
   };
   EXPECT_EQ(gate().exit_code, 0) << gate().out;
-  const fs::path file = night.node("probe-probes-ascend_910b3") / "record.json";
-  auto record = read_json(file);
+  const auto record = read_json(file);
   ASSERT_TRUE(record) << record.error().message;
-  for (Json& metric : record->at("metrics")) {
+  for (const Json& metric : record->at("metrics"))
     EXPECT_EQ(metric.at("value"),
               metric.at("name").get<std::string>().ends_with("accuracy") ? 1 : 4)
         << metric.dump();
-    if (metric.at("name") == "probe/two_markers/accuracy") metric["value"] = .5;
-  }
-  ASSERT_TRUE(write_file(file, record->dump()));
-  const auto red = gate();
-  EXPECT_EQ(red.exit_code, 1) << red.out;
-  EXPECT_NE(red.out.find("probe/two_markers/accuracy"), std::string::npos) << red.out;
 }
 
 TEST(ProbeSuite, AnUnknownProbeIsNamed) {
