@@ -106,6 +106,10 @@ constexpr Sentence kSentences[] = {
     {"{} of {}: {}, measured once, within {}; not judged",
      "{1} 的 {0}：{2}，只测了一次，在 {3} 之内；不判断"},
     {"{} of {}: {}, measured once; not judged", "{1} 的 {0}：{2}，只测了一次；不判断"},
+    {"INCOMPARABLE: two harnesses ask {} in ways of their own ({} and {}), and no items show that "
+     "they asked alike",
+     "INCOMPARABLE：两个评测框架（{1} 和 {2}）以各自的方式提问 {0}，没有题目表明提问相同"},
+    {"nothing pairs: it has {}, the candidate {}", "没有可配对的记录：基线有 {0}，候选有 {1}"},
     {"no score stands on both sides: A has {}; B has {}", "没有双方都有的得分：A 有 {0}；B 有 {1}"},
     {"all {} marks are equal", "{0} 个评分全部相同"},
     {"equal totals", "总分相同"},

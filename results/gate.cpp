@@ -365,6 +365,22 @@ void add_new_nodes(const Comparison& comparison, std::vector<std::string>& notes
   }
 }
 
+// Two sides that have records, and none of one is one of the other: two things, not a lost one.
+bool nothing_pairs(const Comparison& comparison) {
+  return comparison.pairs.empty() && comparison.unmatched.empty() && !comparison.only_a.empty() &&
+         !comparison.only_b.empty();
+}
+
+std::string names_of(const std::vector<const StoredRecord*>& records) {
+  constexpr std::size_t kNamed = 3;
+  std::vector<std::string> names;
+  for (const StoredRecord* stored : records)
+    if (names.size() < kNamed) names.push_back(describe(stored->record));
+  const std::size_t more = records.size() - names.size();
+  return fmt::format("{}{}", fmt::join(names, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
 }  // namespace
 
 GateResult gate(const Comparison& comparison, const GatePolicy& policy,
@@ -387,9 +403,14 @@ GateResult gate(const Comparison& comparison, const GatePolicy& policy,
   std::ranges::move(judged.verdicts, std::back_inserter(gate.result.verdicts));
   std::ranges::move(judged.notes, std::back_inserter(gate.result.notes));
   for (const UnmatchedSeeds& nodes : comparison.unmatched) judge_unmatched(gate, nodes);
-  for (const StoredRecord* stored : comparison.only_a)
-    gate.add("", describe(stored->record), Verdict::kError, "record",
-             "the candidate has no such record");
+  if (nothing_pairs(comparison))
+    gate.add("", comparison.label_a, Verdict::kIncomparable, "record",
+             fmt::format("nothing pairs: it has {}, the candidate {}", names_of(comparison.only_a),
+                         names_of(comparison.only_b)));
+  else
+    for (const StoredRecord* stored : comparison.only_a)
+      gate.add("", describe(stored->record), Verdict::kError, "record",
+               "the candidate has no such record");
   judge_retrained(gate);
   const auto tasks = tasks_of(comparison);
   for (const std::string& task : policy.gated_tasks)

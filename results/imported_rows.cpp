@@ -36,6 +36,14 @@ bool is_primary(const Record& record, const std::string& metric) {
   return std::find(names.begin(), names.end(), Json(metric)) != names.end();
 }
 
+// Of the side's harness; empty: a table that somebody wrote, or a record of ours.
+std::string harness_of(const Record& record) {
+  const Json::json_pointer at("/imported/harness");
+  if (!record.settings->is_object() || !record.settings->contains(at)) return {};
+  const auto name = record.settings->at(at).get<std::string>();
+  return name == "reported table" || name == "CSV" ? "" : name;
+}
+
 void set_counts(MetricDifference& row, const PairedCounts& counts) {
   row.counts = counts;
   row.method = "paired items";
@@ -273,6 +281,19 @@ void fill_imported_row(MetricDifference& row, const RecordPair& pair, const Item
     row.difference.reset();
     row.relative.reset();
     row.note = "not judged: " + row.contradiction;
+    return;
+  }
+  const std::string asked_a = harness_of(pair.a->record), asked_b = harness_of(pair.b->record);
+  if (items == nullptr && row.clock == Clock::kNone && pair.a->record.kind == "eval" &&
+      !asked_a.empty() && !asked_b.empty() && asked_a != asked_b) {
+    row.difference.reset();
+    row.relative.reset();
+    row.incomparable = true;
+    row.note = fmt::format(
+        "INCOMPARABLE: two harnesses ask {} in ways of their own ({} and {}), and no items show "
+        "that "
+        "they asked alike",
+        task_of_metric(row.name), asked_a, asked_b);
     return;
   }
   if (items != nullptr)

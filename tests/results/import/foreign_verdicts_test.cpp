@@ -104,6 +104,33 @@ TEST(ForeignVerdict, NothingInCommonIsIncomparable) {
   EXPECT_TRUE(pair.judged.exit_code == 3 || !paired) << gate_text(pair.judged);
 }
 
+TEST(ForeignVerdict, TwoHarnessesOfOneTaskNameAreIncomparable) {
+  const TempDir folder;
+  ASSERT_TRUE(write_file(folder / "a.json", lm_eval(.5, R"(, "exact_match_stderr,none": 0.0137)")));
+  ASSERT_TRUE(write_file(folder / "b.json", R"({"dataset_name": "gsm8k", "model_name": "org/m",
+      "metrics": [{"name": "exact_match", "num": 1319, "score": 0.6, "categories": []}]})"));
+  const auto a = read_any_run(folder / "a.json"), b = read_any_run(folder / "b.json");
+  ASSERT_TRUE(a && b);
+  const Comparison comparison = compare_runs(*a, *b, PairAcross::kNothing);
+  EXPECT_NE(comparison.why_incomparable().find("two harnesses ask gsm8k in ways of their own"),
+            std::string::npos)
+      << comparison_text(comparison);
+  EXPECT_EQ(gate(comparison).exit_code, 3);
+}
+
+TEST(ForeignVerdict, SidesOfWhichNothingPairsAreIncomparable) {
+  const TempDir folder;
+  for (const char* model : {"m", "k"}) {
+    const fs::path path = folder / model / "items.csv";
+    ASSERT_TRUE(fs::create_directories(path.parent_path()));
+    ASSERT_TRUE(write_file(path, "item,outcome\nx,1\ny,0\n"));
+  }
+  RunRecords a = read_any_run(folder / "m").value(), b = read_any_run(folder / "k").value();
+  a.records[0].record.kind = "train";  // whatever it is, it is nothing of the other side
+  const GateResult judged = gate(a, b);
+  EXPECT_EQ(judged.exit_code, 3) << gate_text(judged);
+}
+
 // One lost answer a subject is nothing in any of them and much in all.
 TEST(ForeignVerdict, AGroupHasTheChanceOfItsPairedParts) {
   const auto side = [](int lost) {
