@@ -43,7 +43,7 @@ struct Pair {
 
 std::string lm_eval(double value, const std::string& more) {
   return R"({"results": {"gsm8k": {"exact_match,none": )" + std::to_string(value) + more +
-         R"(}}, "config": {"model": "hf", "model_args": "pretrained=org/m"}})";
+         R"(}}, "versions": {"gsm8k": 3}, "config": {"model_args": "pretrained=org/m"}})";
 }
 
 TEST(ForeignVerdict, ALossWithAnErrorButWithoutNIsRed) {
