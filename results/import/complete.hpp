@@ -10,8 +10,8 @@
 
 namespace nb {
 
-// Items of the full test set of a task, by the name that harnesses give it ("gsm8k", "ceval-valid");
-// 0: not known, or there are several sets of that name.
+// Items of the full test set of a task, by the name that harnesses give it ("gsm8k",
+// "ceval-valid"); 0: not known, or there are several sets of that name.
 std::int64_t task_size(std::string_view task);
 
 // Fills reported_n, part_of and rows of known groups (MMLU, CMMLU, C-Eval, BBH, AGIEval) of every

@@ -1,5 +1,6 @@
 // What a file is that no reader knows, so that the user is told what to give instead: a profile,
-// npu-smi's output, a log that ends in an error, an image, weights. Nothing is read as results here.
+// npu-smi's output, a log that ends in an error, an image, weights. Nothing is read as results
+// here.
 #pragma once
 
 #include <filesystem>

@@ -134,7 +134,7 @@ TEST_F(Gate, ADamagedCheckpointOfTheBaselineIsNamed) {
   std::string bytes = read_file(checkpoint).value();
   bytes[bytes.size() - 2] = static_cast<char>(bytes[bytes.size() - 2] ^ 1);
   ASSERT_TRUE(write_file(checkpoint, bytes));
-  const auto run = tonight.run(kGateSuite, {"--set", "/stages/base/matrix_lr=0.019", "--set",
+  const auto run = tonight.run(kGateSuite, {"--set", "/stages/base/matrix_lr=0.0199", "--set",
                                             "/evaluations/0/of_baseline=true", "--baseline",
                                             accepted.suite_folder("learns").string()});
   EXPECT_EQ(run.exit_code, 64) << run.out << run.err;

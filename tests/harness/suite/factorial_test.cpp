@@ -133,7 +133,7 @@ TEST(Factorial, NeedsOneDeviceAndATraining) {
   expect_problem(json, "/devices: 2 of them; an experiment has one");
   json = experiment_suite();
   json["microbenchmarks"] = {"matmul"};
-  expect_problem(json, "microbenchmarks and predictions have no part in it");
+  expect_problem(json, "microbenchmarks, predictions and probes have no part in it");
   json = experiment_suite();
   json["devices"] = {{{"profile", "ascend_910b3"}, {"factors", {"depth=low"}}}};
   json.erase("factorial");

@@ -30,7 +30,9 @@ TEST(Baselines, ANightlysHaveTheirTolerances) {
   EXPECT_NEAR(*run.series[1].tolerance, 37.5, 1e-9);
   EXPECT_EQ(run.notes, Lines{"its values are expectations of a test, not measured"});
   const RunRecords records = records_of(*results);
-  EXPECT_EQ((*records.records[0].record.settings)["imported"]["series"]["gsm8k/accuracy"]["tolerance"], .1);
+  EXPECT_EQ(
+      (*records.records[0].record.settings)["imported"]["series"]["gsm8k/accuracy"]["tolerance"],
+      .1);
 }
 
 TEST(Baselines, OpenCompassNamesDatasetAndMetricInOne) {
