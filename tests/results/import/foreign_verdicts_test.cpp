@@ -1,7 +1,9 @@
 // What compare and gate say of small foreign files: one test a kind that was once judged wrongly.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <tuple>
 
 #include "harness/base/fs.hpp"
 #include "results/gate.hpp"

@@ -2,6 +2,7 @@
 // and chance alone is rarely red.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <random>
