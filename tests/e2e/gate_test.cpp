@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/json_io.hpp"
 #include "tests/e2e/bench.hpp"
 
 namespace nb::test {

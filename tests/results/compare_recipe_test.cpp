@@ -1,6 +1,7 @@
 // What else than the device differs: settings, recipes, harnesses, unknown weights.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "results/compare.hpp"

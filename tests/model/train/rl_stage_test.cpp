@@ -1,4 +1,7 @@
 // What RL rewards and learns from, and every sentence with which it refuses or warns.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
 #include "model/engine/fake_language_model.hpp"
 #include "model/train/rl_rollout.hpp"
 #include "tests/model/train/tiny_chat.hpp"

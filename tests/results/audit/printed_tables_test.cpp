@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "results/audit/to_foreign.hpp"
 #include "tests/results/audit/audit_case.hpp"
 
