@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
+#include <tuple>
 
 namespace nb {
 namespace {
@@ -71,14 +72,19 @@ std::vector<ListedRun> listed_runs(const RunIndex& index) {
   for (const IndexedRecord& record : index.records())
     if (const auto at = by_name.find(record.run); at != by_name.end())
       add_record(at->second.run, record, at->second.devices);
-  std::vector<ListedRun> runs;
+  std::vector<Collected> newest_first;
   for (auto& [name, one] : by_name) {
     one.run.devices.assign(one.devices.begin(), one.devices.end());
     if (one.run.when.empty() && one.newest_ns > 0) one.run.when = utc_text(one.newest_ns);
-    runs.push_back(std::move(one.run));
+    newest_first.push_back(std::move(one));
   }
-  std::stable_sort(runs.begin(), runs.end(),
-                   [](const ListedRun& a, const ListedRun& b) { return a.when > b.when; });
+  // Records tell the second; of one second the stamps of their files decide.
+  std::stable_sort(newest_first.begin(), newest_first.end(),
+                   [](const Collected& a, const Collected& b) {
+                     return std::tie(a.run.when, a.newest_ns) > std::tie(b.run.when, b.newest_ns);
+                   });
+  std::vector<ListedRun> runs;
+  for (Collected& one : newest_first) runs.push_back(std::move(one.run));
   return runs;
 }
 
