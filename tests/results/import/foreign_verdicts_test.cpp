@@ -97,6 +97,41 @@ TEST(ForeignVerdict, AKnownTestSetGivesItsSizeAndIsNamed) {
   EXPECT_FALSE(other.comparison.pairs[0].metrics[0].interval95);
 }
 
+TEST(ForeignVerdict, AnExpectationIsJudgedByItsOwnLimit) {
+  const TempDir folder;
+  const std::string expected =
+      "model_name: \"org/m\"\ntasks:\n- name: \"gsm8k\"\n  metrics:\n"
+      "  - name: \"exact_match,strict-match\"\n    value: 0.80\nnum_fewshot: 5\n";
+  ASSERT_TRUE(write_file(folder / "expected.yaml", expected));
+  const auto a = read_any_run(folder / "expected.yaml");
+  ASSERT_TRUE(a) << a.error().message;
+  const auto code_of = [&](const std::string& value) {
+    const fs::path path = folder / (value + ".json");
+    EXPECT_TRUE(write_file(
+        path,
+        R"({"results": {"gsm8k": {"exact_match,strict-match": )" + value +
+            R"(}}, "versions": {"gsm8k": 3}, "config": {"model_args": "pretrained=org/m"}})"));
+    const auto b = read_any_run(path);
+    EXPECT_TRUE(b);
+    return gate(*a, *b).exit_code;
+  };
+  EXPECT_EQ(code_of("0.77"), 0);  // 5 % of .80 are allowed
+  EXPECT_EQ(code_of("0.75"), 1);
+}
+
+TEST(ForeignVerdict, LossesWithoutAnErrorAreRedBeyondTheirBoundAlone) {
+  const auto table = [](const char* value) {
+    return std::string("task,metric,value\nx,loss,") + value + "\n";
+  };
+  const Pair red(".csv", table("2.0"), table("2.3"));
+  EXPECT_EQ(red.judged.exit_code, 1);
+  EXPECT_NE(red.first().reason.find("beyond 10 % and 0.05 nat"), std::string::npos);
+  const Pair open(".csv", table("2.0"), table("2.1"));
+  EXPECT_EQ(open.judged.night, Verdict::kInconclusive);
+  const Pair green(".csv", table("2.3"), table("2.0"));
+  EXPECT_EQ(green.judged.night, Verdict::kImproved);
+}
+
 TEST(ForeignVerdict, NothingInCommonIsIncomparable) {
   const Pair pair(".csv", "task,accuracy,n\nx,0.5,100\n", "task,accuracy,n\ny,0.5,100\n");
   const bool paired = !pair.comparison.pairs.empty();
