@@ -132,6 +132,15 @@ TEST(ForeignVerdict, LossesWithoutAnErrorAreRedBeyondTheirBoundAlone) {
   EXPECT_EQ(green.judged.night, Verdict::kImproved);
 }
 
+TEST(ForeignVerdict, AStandardErrorTellsHowManyItemsTheMarginIsOf) {
+  const auto table = [](const char* share) {
+    return std::string("task,accuracy,stderr\nmine,") + share + ",0.05\n";
+  };
+  const Pair pair(".csv", table("0.5"), table("0.5001"));  // p(1 − p)/se² = 100
+  ASSERT_TRUE(pair.first().margin) << gate_text(pair.judged);
+  EXPECT_NEAR(*pair.first().margin, .06, 1e-9);
+}
+
 TEST(ForeignVerdict, NothingInCommonIsIncomparable) {
   const Pair pair(".csv", "task,accuracy,n\nx,0.5,100\n", "task,accuracy,n\ny,0.5,100\n");
   const bool paired = !pair.comparison.pairs.empty();
