@@ -534,16 +534,20 @@ FAULTS = (
         ),
     ),
     Fault(
-        "embedding_gradient_in_reverse",
+        "softmax_by_reciprocal",
         "rounding",
-        "the gradients of a token's places are added from the last to the first",
+        "attention multiplies by the rounded inverse of a row's sum instead of dividing by the sum, forward and backward",
         both("green"),
         (
             Edit(
-                "model/kernels/embedding.cpp",
-                "kernels.add(sum, dout.row(order[i]), dout.cols, sum, inner::kRoundNone);",
-                "kernels.add(sum, dout.row(order[starts[group] + starts[group + 1] - 1 - i]), dout.cols, sum,\n"
-                "                    inner::kRoundNone);",
+                "model/kernels/inner/attention.cpp",
+                "const Floats x = (load(sums + i * stride + j) + all(0.0f)) / divisor;",
+                "const Floats x = (load(sums + i * stride + j) + all(0.0f)) * (all(1.0f) / divisor);",
+            ),
+            Edit(
+                "model/kernels/inner/attention_gradient.hpp",
+                "(kCalm ? calm_exp(load(s + at)) : vec_exp(load(s + at))) / sum;",
+                "(kCalm ? calm_exp(load(s + at)) : vec_exp(load(s + at))) * (all(1.0f) / sum);",
             ),
         ),
     ),
