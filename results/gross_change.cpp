@@ -26,6 +26,7 @@ constexpr auto kBounds = std::to_array<Bound>({
     {"error ratio", .25, .03},
     {"point", .25, 5},
     {"count", .5, 10},
+    {"time", .25, 0},  // in a unit that the source does not say
     {"s", .25, 0},
     {"ms", .25, 0},
     {"ns", .25, 0},

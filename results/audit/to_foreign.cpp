@@ -98,8 +98,8 @@ ForeignSeries series_of(const ReportedCell& cell) {
 std::optional<Metric> measured_of(const ReportedCell& cell) {
   const MetricKind* kind = cell.metric.empty() ? nullptr : metric_kind(cell.metric);
   if (kind == nullptr || cell.task != cell.metric) return std::nullopt;
-  if (kind->quantity != Quantity::kSeconds && kind->quantity != Quantity::kMilliseconds &&
-      kind->quantity != Quantity::kPerSecond)
+  if (kind->quantity != Quantity::kTime && kind->quantity != Quantity::kSeconds &&
+      kind->quantity != Quantity::kMilliseconds && kind->quantity != Quantity::kPerSecond)
     return std::nullopt;
   Metric metric;
   metric.name = cell.metric;

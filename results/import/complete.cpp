@@ -78,10 +78,17 @@ bool is_open_share(const ForeignSeries& series) {
          *series.reported >= 0 && *series.reported <= 1;
 }
 
-// A printed share of four digits of n items is a whole number of items: else it is not that set.
+// A printed share of n items is, up to the digits that are printed, a whole number of items: else
+// it is not that set. Of less than three digits ("61 %") any set could be meant: not known.
 bool is_whole_of(double share, std::int64_t n) {
+  const std::string text = fmt::format("{:.12g}", share);
+  const auto digits =
+      std::min<std::size_t>(text.size() - std::min(text.find('.') + 1, text.size()), 4);
+  if (digits < 3 && share > 0 && share < 1) return false;
   const double right = share * static_cast<double>(n);
-  return std::fabs(right - std::round(right)) <= 0.5e-4 * static_cast<double>(n) + 1e-6;
+  const double half_step =
+      share > 0 && share < 1 ? 0.5 * std::pow(10.0, -static_cast<double>(digits)) : 0;
+  return std::fabs(right - std::round(right)) <= half_step * static_cast<double>(n) + 1e-6;
 }
 
 // Sources divide by n − 1 or n: within two items. Of a rounded standard error about n.

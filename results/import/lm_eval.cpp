@@ -244,8 +244,9 @@ ForeignRun& lm_eval_run(const LmEvalResults& results, const std::string& task,
   const std::string model = model_of(results, arguments);
   const std::string shots = shots_of(results, task);
   const auto run_of = [&](const std::string& of_stage) -> ForeignRun& {
-    return model.empty() ? lm_eval_folder_run(results.path.parent_path(), of_stage, builder)
-                         : builder.run(kLmEval, model, of_stage);
+    return model.empty()
+               ? lm_eval_folder_run(fs::absolute(results.path).parent_path(), of_stage, builder)
+               : builder.run(kLmEval, model, of_stage);
   };
   ForeignRun* run = &run_of(stage);
   const auto has_other_shots = [&](const ForeignSeries& one) {

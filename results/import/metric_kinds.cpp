@@ -16,7 +16,8 @@ constexpr Direction kUp = Direction::kHigher, kDown = Direction::kLower, kNo = D
 // clang-format off
 constexpr auto kKinds = std::to_array<MetricKind>({
     // Neither way is better, or only the benchmark knows which: before the patterns below.
-    {"error_rate is_incorrect is_not_attempted inference_error_rate yes_ratio maybe_ratio yes_ratio:* pct_stereotype",
+    {"error_rate is_incorrect is_not_attempted inference_error_rate yes_ratio maybe_ratio yes_ratio:* pct_stereotype"
+     " acc_drop acc_gap acc_delta accuracy_drop accuracy_gap accuracy_delta accuracy_degradation",
      Quantity::kShare, kNo, 0, 1, "modelscope/evalscope @ fde259d2: evalscope/metrics/semantics/catalog.py (diagnostic)"},
     {"n_errors num_errors error_count errors", Quantity::kCount, kDown, 0, kInf, "AISBench agent summaries: trials that ended in an error"},
     {"n_total_trials total_count total num_samples n_samples num_instances no_answer_num count_* num_* avg_reason_lens epoch step global_step *_samples total_flos",
@@ -54,9 +55,10 @@ constexpr auto kKinds = std::to_array<MetricKind>({
     // Costs of a run: rates before times, since "samples_per_second" ends like one.
     {"*_per_second *tok/s *_tok_s *tokens/s request_throughput *_throughput throughput *_samples_per_sec*", Quantity::kPerSecond, kUp, 0, kInf,
      "vllm-project/vllm: vllm/benchmarks/serve.py; huggingface/transformers: trainer_utils.py, speed_metrics"},
-    {"*_ttft_ms *_tpot_ms *_itl_ms *_e2el_ms *_latency_ms", Quantity::kMilliseconds, kDown, 0, kInf, "vllm-project/vllm: vllm/benchmarks/serve.py"},
-    {"*_runtime runtime latency *_latency ttft tpot itl inference_runtime *_time *_seconds", Quantity::kSeconds, kDown, 0, kInf,
-     "huggingface/transformers: trainer_utils.py, speed_metrics; modelscope/evalscope @ fde259d2: semantics/perf.py"},
+    {"ttft_ms tpot_ms itl_ms e2el_ms latency_ms *_ttft_ms *_tpot_ms *_itl_ms *_e2el_ms *_latency_ms", Quantity::kMilliseconds, kDown, 0, kInf, "vllm-project/vllm: vllm/benchmarks/serve.py"},
+    {"*_runtime runtime inference_runtime *_seconds", Quantity::kSeconds, kDown, 0, kInf, "huggingface/transformers: trainer_utils.py, speed_metrics"},
+    {"latency *_latency ttft tpot itl *_ttft *_tpot *_itl *_time", Quantity::kTime, kDown, 0, kInf,
+     "modelscope/evalscope @ fde259d2: semantics/perf.py; in seconds or milliseconds, which the name does not say"},
 });
 // clang-format on
 
@@ -114,6 +116,8 @@ std::string_view unit_of(Quantity quantity) {
       return "perplexity";
     case Quantity::kCount:
       return "count";
+    case Quantity::kTime:
+      return "time";
     case Quantity::kSeconds:
       return "s";
     case Quantity::kMilliseconds:

@@ -21,13 +21,14 @@ enum class Quantity {
   kNats,        // losses, negative log-likelihoods
   kBitsPerByte,
   kPerplexity,
-  kCount,    // errors, trials, tokens
-  kSeconds,  // times and latencies; kMilliseconds as the serving benchmarks write them
-  kMilliseconds,
-  kPerSecond,  // rates: tokens, samples or requests a second
+  kCount,         // errors, trials, tokens
+  kTime,          // times and latencies whose unit the name does not say
+  kSeconds,       // "eval_runtime"
+  kMilliseconds,  // "mean_ttft_ms"
+  kPerSecond,     // rates: tokens, samples or requests a second
 };
 // What a Metric of that quantity has as its unit: "1", "point", "error ratio", "nat", "bit/byte",
-// "perplexity", "count", "s", "ms", "1/s".
+// "perplexity", "count", "time", "s", "ms", "1/s".
 std::string_view unit_of(Quantity quantity);
 
 struct MetricKind {

@@ -232,5 +232,23 @@ TEST(DamagedFiles, MutationsOfEveryFormatAreErrorsOrResultsNeverCrashes) {
   EXPECT_GT(errors, 100);
 }
 
+// lm-eval's results by their bare name: "cannot make absolute path" of the empty folder.
+TEST(DamagedFiles, EveryFormatIsReadByItsBareName) {
+  const fs::path here = fs::current_path();
+  for (const test::CorpusFile& file : test::format_corpus()) {
+    const test::TempDir dir;
+    const fs::path path = dir.path() / file.name;
+    fs::create_directories(path.parent_path());
+    ASSERT_TRUE(write_file(path, file.bytes));
+    const auto whole = read_any_foreign(path);
+    fs::current_path(path.parent_path());
+    const auto bare = read_any_foreign(path.filename());
+    fs::current_path(here);
+    ASSERT_EQ(bool(bare), bool(whole)) << file.format << ": " << (bare ? "" : bare.error().message);
+    if (!whole) continue;  // it holds no scores
+    EXPECT_EQ(bare->runs.size(), whole->runs.size()) << file.format;
+  }
+}
+
 }  // namespace
 }  // namespace nb

@@ -90,7 +90,15 @@ TEST(ForeignVerdict, AKnownTestSetGivesItsSizeAndIsNamed) {
   bool said = false;
   for (const std::string& note : pair.a.notes) said = said || note.find("1319") != note.npos;
   EXPECT_TRUE(said);
-  // .61 of 164 is no whole number of problems: not that set.
+  // Tables print one digit of a percentage.
+  EXPECT_EQ(Pair(".md", "|task|acc|\n|---|---|\n|gsm8k|61.2 %|\n|arc_easy|71.2 %|\n",
+                 "|task|acc|\n|---|---|\n|gsm8k|51.2 %|\n|arc_easy|71.2 %|\n")
+                .judged.exit_code,
+            1);
+  // A share of a hundred could be any set's.
+  EXPECT_EQ(Pair(".csv", "task,accuracy\ngsm8k,0.61\n", "task,accuracy\ngsm8k,0.51\n").judged.night,
+            Verdict::kInconclusive);
+  // .615 of 164 is no whole number of problems: not that set.
   EXPECT_EQ(task_size("humaneval"), 164);
   const Pair other(".csv", "task,accuracy\nhumaneval,0.6150\n",
                    "task,accuracy\nhumaneval,0.6050\n");
