@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/base/base64.hpp"
 #include "harness/base/fields.hpp"
 #include "harness/base/json_io.hpp"
-#include "model/tokenizer/base64.hpp"
 #include "model/tokenizer/vocabulary_files.hpp"
 
 namespace nb {

@@ -5,8 +5,8 @@
 #include <charconv>
 #include <filesystem>
 
+#include "harness/base/base64.hpp"
 #include "harness/base/hash.hpp"
-#include "model/tokenizer/base64.hpp"
 #include "model/tokenizer/vocabulary_files.hpp"
 
 namespace nb {

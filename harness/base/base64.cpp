@@ -1,4 +1,4 @@
-#include "model/tokenizer/base64.hpp"
+#include "harness/base/base64.hpp"
 
 #include <openssl/evp.h>
 
