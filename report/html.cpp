@@ -38,6 +38,7 @@ struct Renderer {
   std::string& out;
   std::string& phone_rules;
   std::size_t& tables;
+  bool& has_script;
 
   void operator()(const Banner& block) const {
     out +=
@@ -74,12 +75,9 @@ struct Renderer {
   }
   void operator()(const ItemsBlock& block) const {
     out += html_items(block.list, say, tables++, phone_rules);
+    has_script = true;
   }
 };
-
-// Nothing may be fetched, from anywhere.
-constexpr std::string_view kPolicy =
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
 }  // namespace
 
@@ -88,6 +86,7 @@ std::string render_html(const Document& document) {
   std::string body = "<body>\n<h1>" + markup_escaped(document.title) + "</h1>\n";
   std::string phone_rules;
   std::size_t tables = 0;
+  bool has_script = false;
   const auto nav = [&] {
     body += fmt::format("<nav aria-label=\"{}\">", markup_escaped(say("contents")));
     for (const SectionContent& section : document.sections)
@@ -101,18 +100,20 @@ std::string render_html(const Document& document) {
         fmt::format("<h2 id={}>{}</h2>", section.id, markup_escaped(section.title));
     body += section.folded ? "<details><summary>" + heading + "</summary>\n" : heading + "\n";
     for (const Block& block : section.blocks)
-      std::visit(Renderer{say, body, phone_rules, tables}, block);
+      std::visit(Renderer{say, body, phone_rules, tables, has_script}, block);
     if (section.folded) body += "</details>\n";
     if (s == 0) nav();  // the verdict comes before everything
   }
+  const std::string style =
+      std::string(html_style()) + "@media (max-width:700px){\n" + phone_rules + "}\n";
   std::string head = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"{}\"><head><meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
       "<title>{}</title>\n",
-      say.language() == Language::kZh ? "zh-CN" : "en", kPolicy, markup_escaped(document.title));
-  head += "<style>" + std::string(html_style()) + "@media (max-width:700px){\n" + phone_rules +
-          "}\n</style></head>\n";
+      say.language() == Language::kZh ? "zh-CN" : "en",
+      html_policy(style, has_script ? html_script() : ""), markup_escaped(document.title));
+  head += "<style>" + style + "</style></head>\n";
   return head + body + "</main></body></html>\n";
 }
 

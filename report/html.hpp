@@ -13,6 +13,12 @@ namespace nb {
 std::string_view html_style();   // html_style.cpp
 std::string_view html_script();  // html_script.cpp: the items' filter and search
 
+// The page's Content-Security-Policy: nothing is fetched from anywhere, and of scripts and styles
+// only these run, known by their hashes. So event handlers and style attributes do nothing,
+// whatever text brought them in. A browser hashes what its parser made of a block: neither may hold
+// carriage returns or zero bytes. An empty block is none.
+std::string html_policy(std::string_view style, std::string_view script);
+
 // One table. Of wide ones a rule a column is added to `phone_rules`: where a screen is narrow,
 // every row becomes a card, and the rule names its cells. svgs: one a row, in the last column.
 std::string html_table(const TextTable& table, const std::string& caption, std::size_t index,

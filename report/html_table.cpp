@@ -80,11 +80,13 @@ std::string cell_html(const std::string& cell) {
   return out + "</span>";
 }
 
-// For "content" of a style sheet inside HTML.
+// For "content" of a style sheet inside HTML. Control characters are escaped: a browser's parser
+// changes some of them, and the sheet would no longer have the hash that the page's policy names.
 std::string css_string(const std::string& text) {
   std::string safe = "\"";
   for (const char c : text) {
-    if (c == '"' || c == '\\' || c == '<' || c == '\n')
+    const bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    if (c == '"' || c == '\\' || c == '<' || is_control)
       safe += fmt::format("\\{:x} ", static_cast<int>(c == '\n' ? ' ' : c));
     else
       safe += c;

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Opens reports in headless Chromium and looks for what a reader would stumble over: errors in the console, columns
-# behind a scroll bar at 1,300 and 500 pixels, a filter of the items that does not filter, a page that cannot be printed.
+# Opens reports in headless Chromium and looks for what a reader would stumble over: errors in the console (also of the
+# page's Content-Security-Policy), columns behind a scroll bar at 1,300 and 500 pixels, a filter of the items that does not
+# filter, a page that cannot be printed; and whether a foreign script or style in the page is refused.
 #   bash tests/report/browser.sh REPORT.html…            check
 #   SHOTS=folder bash tests/report/browser.sh REPORT.html…   and keep screenshots (light, dark, 1,300 and 500 px) and a PDF
 # Exit codes: 0 nothing found, 1 something, 77 skipped (no Chromium on this host).
@@ -23,12 +24,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 run() {  # its messages go to $work/log
   timeout 120 "$browser" --headless=new --no-sandbox --disable-gpu --user-data-dir="$work/profile" \
-    --enable-logging=stderr "$@" 2>>"$work/log"
+    --disable-background-networking --disable-component-update --disable-sync --enable-logging=stderr "$@" 2>>"$work/log"
 }
 
 # Added to a copy of the page: measures, tries the filter, and leaves what it found in the document's title.
-cat >"$work/probe.html" <<'PROBE'
-<script>
+cat >"$work/probe.js" <<'PROBE'
 addEventListener('load', () => {
   const problems = [];
   const say = text => problems.push(text);
@@ -91,8 +91,13 @@ addEventListener('load', () => {
   }
   document.title = 'PROBE ' + (problems.length ? problems.join(' ;; ') : 'OK');
 });
-</script>
 PROBE
+# The copy's policy allows the probe as well, by its hash.
+probe_hash=$(python3 -c 'import base64, hashlib, sys
+print("sha256-" + base64.b64encode(hashlib.sha256(open(sys.argv[1], "rb").read()).digest()).decode())' "$work/probe.js")
+# What a policy with hashes refuses: each turns the title to FOREIGN or the heading to 7 pixels.
+foreign='<script>document.title = "FOREIGN"</script><img src="data:," onerror="document.title = &quot;FOREIGN&quot;">
+<style>h1 { font-size: 7px !important }</style>'
 
 failed=0
 complain() {
@@ -101,7 +106,10 @@ complain() {
 }
 for report in "$@"; do
   name=$(basename "$(dirname "$report")")
-  cat "$report" "$work/probe.html" >"$work/page.html"
+  {
+    sed "0,/script-src/s|script-src \\('none'\\)\\?|script-src '$probe_hash' |" "$report"
+    printf '<script>%s</script>\n' "$(cat "$work/probe.js")"$'\n'
+  } >"$work/page.html"
   for width in 1300 500; do
     : >"$work/log"
     run --window-size="$width,1200" --virtual-time-budget=20000 --dump-dom "file://$work/page.html" >"$work/dom" || true
@@ -109,6 +117,12 @@ for report in "$@"; do
     [ "$found" = "PROBE OK" ] || complain "$report at $width px" "${found:-the page did not load}"
     if grep -q CONSOLE "$work/log"; then complain "$report at $width px" "console: $(grep CONSOLE "$work/log" | head -3)"; fi
   done
+  : >"$work/log"
+  { cat "$report" && printf '%s\n' "$foreign"; } >"$work/foreign.html"
+  run --virtual-time-budget=5000 --dump-dom "file://$work/foreign.html" >"$work/dom" || true
+  if grep -q '<title>FOREIGN' "$work/dom"; then complain "$report" "runs a foreign script"; fi
+  refused=$(grep CONSOLE "$work/log" | grep -c 'Content Security Policy' || true)
+  [ "$refused" -eq 3 ] || complain "$report" "refuses $refused of 3 foreign scripts and styles"
   : >"$work/log"
   run --no-pdf-header-footer --print-to-pdf="$work/print.pdf" "file://$(realpath "$report")" || true
   head -c 5 "$work/print.pdf" 2>/dev/null | grep -q '%PDF-' || complain "$report" "does not print"
