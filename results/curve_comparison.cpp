@@ -8,6 +8,7 @@
 #include "harness/base/portable_math.hpp"
 #include "results/curve_columns.hpp"
 #include "results/curve_noise.hpp"
+#include "results/gross_change.hpp"
 #include "results/stats.hpp"
 
 namespace nb {
@@ -219,6 +220,23 @@ void set_limit(ColumnComparison& column, const Points& points, const Noise& nois
                                   : "two units of the last printed digit";
 }
 
+// Whatever the noise of single steps: a gross change in each of the last four eighths, always to
+// the same side. Its bound; empty: it is none.
+std::string lasting_gross_change(const Points& points, std::string_view unit) {
+  if (points.size() < 2 * kFewPoints) return {};
+  const std::size_t size = points.size() / 8;
+  std::string bound;
+  double last = 0;
+  for (std::size_t part = 1; part <= 4; ++part) {
+    const CurveWindow window = window_of(points, points.size() - part * size, size);
+    const auto gross = gross_change(window.a, window.b, unit, false);
+    if (!gross || !gross->is_beyond || window.difference * last < 0) return {};
+    last = window.difference;
+    bound = gross->bound;
+  }
+  return bound;
+}
+
 // From where the differences are all beyond `limit` on one side; nothing: the last is not.
 std::optional<std::size_t> beyond_from(const std::vector<double>& differences, double limit) {
   std::size_t from = differences.size();
@@ -262,6 +280,15 @@ void compare_values(ColumnComparison& column, const Points& points,
   const double gain = turned ? 0 : sign * column.last->difference;
   column.worse = gain < -column.limit;
   column.better = gain > column.limit;
+  if (!column.worse && !column.better) {
+    if (const std::string bound = lasting_gross_change(points, column.unit); !bound.empty()) {
+      column.limit = std::min(column.limit, kGross * std::fabs(column.last->a));
+      column.basis = bound + " in each quarter of the last half";
+      (sign * window_of(points, points.size() / 2, points.size() - points.size() / 2).difference < 0
+           ? column.worse
+           : column.better) = true;
+    }
+  }
   column.was_worse = !column.worse && points.size() >= kFewPoints &&
                      sign * column.largest->difference < -kPassing * column.limit;
 }

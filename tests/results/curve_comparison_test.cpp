@@ -207,6 +207,26 @@ TEST(CurveComparison, FifteenTimesTheNoiseIsAlwaysRed) {
   EXPECT_GE(red, 98);
 }
 
+// A log whose steps jump by a quarter hid a loss that stayed 40 % higher: 5 SD of such steps are
+// more than the loss itself.
+TEST(CurveComparison, AGrossChangeThatLastsIsSeenThroughLoudSteps) {
+  std::mt19937_64 random(11);
+  std::normal_distribution<double> normal(0, .3);
+  int red = 0, false_red = 0;
+  for (int pair = 0; pair < 200; ++pair) {
+    const auto drawn = [&](double offset) {
+      return values_of(100,
+                       [&](int i) { return 1.2 + std::exp(-i / 10.) + normal(random) + offset; });
+    };
+    const auto a = drawn(0);
+    red += compared(a, drawn(.5)).worse ? 1 : 0;
+    const ColumnComparison same = compared(a, drawn(0));
+    false_red += same.worse || same.better ? 1 : 0;
+  }
+  EXPECT_GE(red, 190);
+  EXPECT_LE(false_red, 4);
+}
+
 TEST(CurveColumns, ACurveComesBackFromItsCsv) {
   Curve curve = curve_with("train_loss", {3, 2.5, 1. / 3});
   curve.columns[0].values[1] = std::numeric_limits<double>::quiet_NaN();
