@@ -8,9 +8,10 @@
 namespace nb::sandbox {
 
 // Classic BPF, struct sock_filter after struct sock_filter, for seccomp(2) or bwrap --seccomp.
-// Everything that is not on the list is allowed: namespaces or Landlock guard what the list
-// forgets. Refused calls fail with EPERM (clone3 with ENOSYS, so that C libraries fall back to
-// clone), calls of another architecture kill. Allowed although processes are not: threads.
+// Everything that is not on the list is allowed, but for what prctl and ioctl can do: namespaces or
+// Landlock guard what the list forgets. Refused calls fail with EPERM (clone3 and those that are
+// newer than the list with ENOSYS, so that C libraries fall back to older ones), calls of another
+// architecture kill. Allowed although processes are not: threads.
 Result<std::string> system_call_filter();
 
 }  // namespace nb::sandbox

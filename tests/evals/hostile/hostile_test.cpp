@@ -123,12 +123,12 @@ std::string case_name(const testing::TestParamInfo<Hostile::ParamType>& info) {
   return std::string(std::get<0>(info.param)) + "_" + table.substr(0, table.find('.'));
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, Hostile,
-                         testing::Combine(testing::Values("bubblewrap", "landlock"),
-                                          testing::Values("resources.txt", "files.txt",
-                                                          "processes.txt", "kernel.txt",
-                                                          "forgery.txt", "channel.txt")),
-                         case_name);
+INSTANTIATE_TEST_SUITE_P(
+    Levels, Hostile,
+    testing::Combine(testing::Values("bubblewrap", "landlock"),
+                     testing::Values("resources.txt", "files.txt", "processes.txt", "kernel.txt",
+                                     "forgery.txt", "channel.txt", "undoing.txt", "paths.txt")),
+    case_name);
 
 }  // namespace
 }  // namespace nb::test

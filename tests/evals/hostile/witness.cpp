@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <array>
@@ -37,11 +38,11 @@ int listening(int family, int type, const Address& address, socklen_t size) {
   return number;
 }
 
-int local_socket(const std::string& name) {
+int local_socket(const std::string& name, int type = SOCK_STREAM) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   name.copy(address.sun_path, sizeof(address.sun_path) - 1);
-  return listening(AF_UNIX, SOCK_STREAM, address,
+  return listening(AF_UNIX, type, address,
                    static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size()));
 }
 
@@ -75,7 +76,8 @@ Witness::Witness() : secret_(fmt::format("secret-{}", ::getpid())) {
   port_ = ntohs(address.sin_port);
   udp_ = listening(AF_INET, SOCK_DGRAM, address, sizeof(address));
   local_ = local_socket(folder_ / "socket");
-  ::chmod((folder_ / "socket").c_str(), 0777);
+  datagrams_ = local_socket(folder_ / "datagrams", SOCK_DGRAM);
+  for (const char* name : {"socket", "datagrams"}) ::chmod((folder_ / name).c_str(), 0777);
   abstract_ = local_socket(std::string(1, '\0') + secret_);
 
   std::array<char*, 3> argv = {const_cast<char*>("sleep"), const_cast<char*>("1000"), nullptr};
@@ -91,7 +93,7 @@ Witness::Witness() : secret_(fmt::format("secret-{}", ::getpid())) {
 Witness::~Witness() {
   ::kill(process_, SIGKILL);
   ::waitpid(process_, nullptr, 0);
-  for (const int number : {tcp_, udp_, local_, abstract_}) ::close(number);
+  for (const int number : {tcp_, udp_, local_, datagrams_, abstract_}) ::close(number);
 }
 
 std::string Witness::aimed(std::string program) const {
@@ -118,8 +120,9 @@ std::vector<std::string> Witness::damage() const {
   }
   if (const std::string state = state_of_process(); state != process_before_)
     list.push_back(fmt::format("the process was {}, is {}", process_before_, state));
-  for (const auto& [number, what] : {std::pair(tcp_, "TCP"), std::pair(udp_, "UDP"),
-                                     std::pair(local_, "local"), std::pair(abstract_, "abstract")})
+  for (const auto& [number, what] :
+       {std::pair(tcp_, "TCP"), std::pair(udp_, "UDP"), std::pair(local_, "local"),
+        std::pair(datagrams_, "datagram"), std::pair(abstract_, "abstract")})
     if (has_news(number)) list.push_back(fmt::format("somebody talked to the {} socket", what));
   return list;
 }
@@ -176,8 +179,9 @@ std::map<std::string, std::string> Witness::files() const {
     struct stat about {};
     ::lstat(entry.path().c_str(), &about);
     found[entry.path()] =
-        fmt::format("mode {:o}, owner {}, {} links, time {}, \"{}\"", about.st_mode, about.st_uid,
-                    about.st_nlink, about.st_mtim.tv_sec,
+        fmt::format("mode {:o}, owner {}, {} links, time {}, {} bytes of attributes, \"{}\"",
+                    about.st_mode, about.st_uid, about.st_nlink, about.st_mtim.tv_sec,
+                    ::llistxattr(entry.path().c_str(), nullptr, 0),
                     entry.is_regular_file() ? read_file(entry.path()).value_or("unreadable") : "");
   }
   return found;

@@ -32,7 +32,7 @@ class Witness {
 
   TempDir folder_;
   std::string secret_;
-  int tcp_ = -1, local_ = -1, abstract_ = -1, udp_ = -1;
+  int tcp_ = -1, local_ = -1, datagrams_ = -1, abstract_ = -1, udp_ = -1;
   int port_ = 0;
   pid_t process_ = 0;
   std::map<std::string, std::string> files_before_;
