@@ -1,9 +1,7 @@
 #include "evals/sandbox/child.hpp"
 
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,6 +10,8 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+
+#include "evals/sandbox/guard_wire.hpp"
 
 namespace nb::sandbox {
 
@@ -44,28 +44,35 @@ bool read_all(const Descriptor& from, std::string& text, std::size_t most) {
   }
 }
 
-Child::Child(pid_t pid, Descriptor status) : pid_(pid), inner_(pid), status_(std::move(status)) {
-  // Where the kernel does not have it, whoever looks now and then notices the end a little later.
-  notice_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+Child::Child(Launched launched, Descriptor status)
+    : pid_(launched.pid),
+      inner_(launched.pid),
+      status_(std::move(status)),
+      end_(std::move(launched.end)) {
+  ::fcntl(end_.get(), F_SETFL, O_NONBLOCK);
 }
 
 Child::Child(Child&& other) noexcept
     : pid_(std::exchange(other.pid_, 0)),
       inner_(std::exchange(other.inner_, 0)),
       status_(std::move(other.status_)),
-      notice_(std::move(other.notice_)),
+      end_(std::move(other.end_)),
       said_(std::move(other.said_)),
       has_ended_(std::exchange(other.has_ended_, true)),
+      is_lost_(other.is_lost_),
       exit_code_(other.exit_code_),
       cpu_ms_(other.cpu_ms_),
       killed_(other.killed_) {}
 
 Child::~Child() {
   if (has_ended_) return;
-  // bwrap kills what is inside when it dies (--die-with-parent).
-  ::kill(inner_, SIGKILL);
-  ::kill(pid_, SIGKILL);
-  ::waitpid(pid_, nullptr, 0);
+  // What is inside of a bwrap is orphaned then, and the guard ends it.
+  kill_launched(pid_, pid_);
+  while (!has_ended_) {
+    pollfd polled{end_.get(), POLLIN, 0};
+    ::poll(&polled, 1, -1);
+    look();
+  }
 }
 
 void Child::look() {
@@ -74,22 +81,22 @@ void Child::look() {
     if (!read_all(status_, said_, kMaxStatus) || said_.size() > kMaxStatus) status_.close();
     inner_ = child_pid(said_).value_or(pid_);
   }
-  int status = 0;
-  rusage used{};
-  if (::wait4(pid_, &status, WNOHANG, &used) != pid_) return;
+  News end;
+  const ssize_t got = ::read(end_.get(), &end, sizeof(end));
+  if (got < 0) return;  // no news yet
   has_ended_ = true;
-  exit_code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  for (const timeval& time : {used.ru_utime, used.ru_stime})
-    cpu_ms_ += 1000 * time.tv_sec + time.tv_usec / 1000;
+  is_lost_ = got != static_cast<ssize_t>(sizeof(end));
+  exit_code_ = end.exit_code;
+  cpu_ms_ = end.cpu_ms;
 }
 
 void Child::kill() {
   if (has_ended_) return;
   if (killed_ == Clock::time_point{}) {
     killed_ = Clock::now();
-    ::kill(inner_, SIGKILL);
+    kill_launched(pid_, inner_);
   } else if (Clock::now() - killed_ > std::chrono::seconds(2)) {
-    ::kill(pid_, SIGKILL);
+    kill_launched(pid_, pid_);
   }
 }
 

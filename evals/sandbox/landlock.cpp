@@ -42,6 +42,13 @@ RulesetAttributes everything(int version) {
   return all;
 }
 
+Result<void> allow(int rules, int place, std::uint64_t rights, const std::string& name) {
+  const PathAttributes attributes{rights, place};
+  if (::syscall(SYS_landlock_add_rule, rules, kPathBeneath, &attributes, 0) != 0)
+    return run_error(fmt::format("Landlock: {}: {}", name, std::strerror(errno)));
+  return {};
+}
+
 Result<void> allow(int rules, const std::filesystem::path& path, std::uint64_t rights) {
   const Descriptor place(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!place.is_open())
@@ -49,10 +56,7 @@ Result<void> allow(int rules, const std::filesystem::path& path, std::uint64_t r
   // Rights of folders are refused for files.
   if (!std::filesystem::is_directory(path))
     rights &= kExecute | kReadFile | kWriteFile | kTruncate | kIoctl;
-  const PathAttributes attributes{rights, place.get()};
-  if (::syscall(SYS_landlock_add_rule, rules, kPathBeneath, &attributes, 0) != 0)
-    return run_error(fmt::format("Landlock: {}: {}", path.string(), std::strerror(errno)));
-  return {};
+  return allow(rules, place.get(), rights, path);
 }
 
 }  // namespace
@@ -84,8 +88,9 @@ Result<Descriptor> landlock_rules(const LandlockPaths& paths) {
   for (const auto& path : paths.devices)
     if (std::filesystem::exists(path))
       NB_TRY_VOID(allow(rules.get(), path, kReadFile | kWriteFile));
-  if (!paths.writable.empty())
-    NB_TRY_VOID(allow(rules.get(), paths.writable, kWork & all.handled_files));
+  if (paths.writable >= 0)
+    NB_TRY_VOID(
+        allow(rules.get(), paths.writable, kWork & all.handled_files, "the program's folder"));
   return rules;
 }
 

@@ -32,10 +32,10 @@ class Descriptor {
 struct LandlockPaths {
   std::vector<std::filesystem::path> readable;  // read and execute, with everything below
   std::vector<std::filesystem::path> devices;   // read and write
-  std::filesystem::path writable;  // a folder: everything but execute and sockets; empty: none
+  int writable = -1;  // an open folder: everything but execute and sockets; -1: none
 };
 // A rule set that allows these paths and no other; a child gives it to landlock_restrict_self.
-// Paths that are not there are left out, apart from `writable`, which must exist.
+// Paths that are not there are left out.
 Result<Descriptor> landlock_rules(const LandlockPaths& paths);
 // What rules of that version do not cover, one phrase each.
 std::vector<std::string> landlock_gaps(int version);

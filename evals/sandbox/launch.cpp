@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <linux/audit.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -26,18 +26,21 @@ constexpr int kFree = 64;  // descriptors from here on are out of the way of tho
 constexpr int kStatus = 8;
 constexpr unsigned kNobody = 65534;
 
-// What the child failed at, told through a pipe that a successful exec closes.
-struct Failure {
-  int step = 0;
-  int error = 0;
-};
 constexpr std::array kSteps = std::to_array<const char*>(
     {"arranging descriptors", "setting limits", "giving up root", "entering its folder",
      "renouncing privileges", "applying Landlock", "applying the system call filter", "starting"});
-enum Step { kDescriptors, kLimits, kUser, kFolder, kPrivileges, kLandlockRules, kFilter, kExec };
+enum Step {
+  kDescriptors,
+  kLimits,
+  kUser,
+  kWorkingFolder,
+  kPrivileges,
+  kLandlockRules,
+  kFilter,
+  kExec
+};
 
-// Everything that the child needs, made before the fork: afterwards it may only make system calls,
-// since another thread may have held the allocator's lock.
+// Everything that the child needs, made before the fork.
 struct Prepared {
   std::vector<char*> argv, environment;
   sock_fprog filter{};
@@ -77,7 +80,17 @@ bool set_limits(const std::vector<ResourceLimit>& limits) {
   return true;
 }
 
-// Plain system calls: the C library's functions would signal all threads that the parent had.
+// Without capabilities whoever starts us: root that cannot become nobody has some.
+bool drop_capabilities() {
+  for (unsigned long one = 0; ::prctl(PR_CAPBSET_READ, one, 0, 0, 0) >= 0; ++one)
+    ::prctl(PR_CAPBSET_DROP, one, 0, 0, 0);  // refused where we have none to drop
+  ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  const std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> none{};
+  return ::syscall(SYS_capset, &header, none.data()) == 0;
+}
+
+// Plain system calls, as everywhere between fork and exec.
 bool become_nobody() {
   return ::syscall(SYS_setgroups, 0, nullptr) == 0 &&
          ::syscall(SYS_setresgid, kNobody, kNobody, kNobody) == 0 &&
@@ -100,7 +113,7 @@ bool refuse_foreign_signals() {
 }
 
 [[noreturn]] void fail(Step step) {
-  const Failure failure{step, errno};
+  const LaunchFailure failure{step, errno};
   // If even this fails, the parent sees a child that ended without a word.
   [[maybe_unused]] const ssize_t told = ::write(kStatus, &failure, sizeof(failure));
   ::_exit(127);
@@ -117,13 +130,16 @@ bool refuse_foreign_signals() {
   ::personality(ADDR_NO_RANDOMIZE);
   if (!arrange(descriptors, status)) fail(kDescriptors);
   if (plan.becomes_nobody && !become_nobody()) fail(kUser);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);       // a change of user would clear it
+  // The guard ends us; this is for a guard that was killed itself. A change of user would clear it,
+  // and the filter keeps the program from doing so.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // it died before that
   if (!set_limits(plan.limits)) fail(kLimits);
-  if (::chdir(plan.folder.c_str()) != 0) fail(kFolder);
+  if (plan.has_folder ? ::fchdir(kFolder) != 0 : ::chdir("/") != 0) fail(kWorkingFolder);
+  if (plan.has_folder) ::close(kFolder);
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail(kPrivileges);
-  if (plan.landlock >= 0) {
-    // arrange() put it there.
+  if (plan.has_rules) {
+    if (!drop_capabilities()) fail(kPrivileges);
     if (::syscall(SYS_landlock_restrict_self, kRules, 0) != 0) fail(kLandlockRules);
     ::close(kRules);
   }
@@ -144,29 +160,19 @@ Result<Pipe> make_pipe() {
   return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-Result<pid_t> launch(const LaunchPlan& plan, const ChildDescriptors& descriptors) {
+pid_t start_child(const LaunchPlan& plan, const ChildDescriptors& descriptors, int status) {
   Prepared prepared{pointers(plan.argv), pointers(plan.environment), {}};
   prepared.filter.len = static_cast<unsigned short>(plan.filter.size() / sizeof(sock_filter));
   prepared.filter.filter = reinterpret_cast<sock_filter*>(const_cast<char*>(plan.filter.data()));
-  ChildDescriptors all = descriptors;
-  if (plan.landlock >= 0) all[kRules] = plan.landlock;
-  NB_TRY(Pipe status, make_pipe());
   const pid_t self = ::getpid();
   const pid_t pid = ::fork();
-  if (pid == 0) child(plan, prepared, all, status.in.get(), self);
-  if (pid < 0)
-    return run_error(fmt::format("sandbox: cannot start a process: {}", std::strerror(errno)));
-  status.in.close();
-  Failure failure;
-  ssize_t got = 0;
-  do {
-    got = ::read(status.out.get(), &failure, sizeof(failure));
-  } while (got < 0 && errno == EINTR);
-  if (got == 0) return pid;
-  ::waitpid(pid, nullptr, 0);
-  return run_error(fmt::format("sandbox: {} failed at {}: {}", plan.argv.front(),
-                               kSteps[static_cast<std::size_t>(failure.step)],
-                               std::strerror(failure.error)));
+  if (pid == 0) child(plan, prepared, descriptors, status, self);
+  return pid < 0 ? -errno : pid;
+}
+
+std::string text_of(const LaunchFailure& failure, const std::string& program) {
+  return fmt::format("sandbox: {} failed at {}: {}", program,
+                     kSteps[static_cast<std::size_t>(failure.step)], std::strerror(failure.error));
 }
 
 }  // namespace nb::sandbox

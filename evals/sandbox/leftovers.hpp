@@ -1,11 +1,10 @@
-// What a killed npubench could leave of its sandboxes.
+// What an npubench of the past could leave of its sandboxes: nothing, unless its guard was killed.
 #pragma once
 
 namespace nb::sandbox {
 
-// Kills the waiting process of a bwrap that was killed while it set up its namespaces, and removes
-// folders that nobody uses any more. Processes and folders in use are left alone, those of other
-// users too.
+// Ends sandboxed processes that no guard has, waits for their end, then removes the folders that
+// nobody uses. Processes and folders in use are left alone, those of other users too.
 void end_leftovers();
 
 }  // namespace nb::sandbox

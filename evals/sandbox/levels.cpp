@@ -30,7 +30,7 @@ std::vector<ResourceLimit> resource_limits(const Limits& limits) {
           {RLIMIT_STACK, stack, limits.memory_bytes},
           {RLIMIT_CPU, seconds, seconds},
           {RLIMIT_FSIZE, limits.file_bytes, limits.file_bytes},
-          {RLIMIT_CORE, 0, 0},
+          {RLIMIT_CORE, kCoreBytes, kCoreBytes},
           {RLIMIT_MEMLOCK, 0, 0},
           {RLIMIT_MSGQUEUE, 0, 0}};
 }
@@ -92,24 +92,24 @@ LaunchPlan bubblewrap_plan(const Method& method, const Limits& limits, std::stri
 }
 
 LaunchPlan landlock_plan(const Method& method, const Limits& limits, std::string_view script,
-                         const fs::path& folder, const Descriptor& rules) {
+                         const Scratch* folder) {
   LaunchPlan plan;
   add_interpreter(plan, method, script);
-  plan.folder = folder.empty() ? "/" : folder.string();
-  plan.environment = environment_in(plan.folder);
+  plan.environment = environment_in(folder == nullptr ? "/" : folder->path().string());
   plan.limits = resource_limits(limits);
   plan.becomes_nobody = method.becomes_nobody;
-  plan.landlock = rules.get();
+  plan.has_rules = true;
+  plan.has_folder = folder != nullptr;
   plan.filter = method.filter;
   return plan;
 }
 
-LandlockPaths landlock_paths(const fs::path& folder) {
+LandlockPaths landlock_paths(const Scratch* folder) {
   LandlockPaths paths;
   paths.readable.assign(kSystemFolders.begin(), kSystemFolders.end());
   paths.readable.emplace_back(kLibraryCache);
   paths.devices.assign(kDevices.begin(), kDevices.end());
-  paths.writable = folder;
+  paths.writable = folder == nullptr ? -1 : folder->folder();
   return paths;
 }
 

@@ -11,9 +11,11 @@
 
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
-#include <vector>
+
+#include "evals/sandbox/folders.hpp"
 
 namespace nb::sandbox {
 
@@ -24,63 +26,40 @@ namespace fs = std::filesystem;
 constexpr int kDeepest = 16;
 constexpr std::string_view kNameStart = "npubench-sandbox-";
 constexpr unsigned kNobody = 65534;
+constexpr int kTries = 100;
+constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
-// One level at a time, since a program may nest folders deeper than any path or stack allows: what
-// lies in a sub-folder is moved up into `root` before the sub-folder goes.
-void remove_flat(const fs::path& root) {
-  std::uint64_t moved = 0;
-  for (bool is_left = true; is_left;) {
-    is_left = false;
-    std::vector<fs::path> folders;
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(root, ignored)) {
-      if (entry.is_directory(ignored) && !entry.is_symlink(ignored))
-        folders.push_back(entry.path());
-      else
-        ::unlink(entry.path().c_str());
-    }
-    for (const fs::path& folder : folders) {
-      ::chmod(folder.c_str(), 0700);
-      std::vector<fs::path> inner;
-      for (const auto& entry : fs::directory_iterator(folder, ignored))
-        inner.push_back(entry.path());
-      for (const fs::path& entry : inner) {
-        if (::unlink(entry.c_str()) == 0) continue;
-        // Moving a folder changes its "..", for which one must be allowed to write in it.
-        if (errno == EISDIR) ::chmod(entry.c_str(), 0700);
-        ::rename(entry.c_str(), (root / fmt::format("moved-{}", moved++)).c_str());
-      }
-      const bool is_gone = ::rmdir(folder.c_str()) == 0;
-      is_left = is_left || is_gone;
-    }
-  }
+Descriptor open_parent() {
+  std::error_code failed;
+  const fs::path path = fs::temp_directory_path(failed);
+  return Descriptor(failed ? -1 : ::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-// The folder, locked; closed when another process has the lock.
-Descriptor lock_folder(const fs::path& path) {
-  Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (folder.is_open() && ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) folder.close();
-  return folder;
-}
-
-bool is_ours(const Descriptor& folder) {
-  struct stat about {};
-  if (!folder.is_open() || ::fstat(folder.get(), &about) != 0) return false;
-  return about.st_uid == ::geteuid() || (::geteuid() == 0 && about.st_uid == kNobody);
+// The folder, locked; closed when another process has the lock, and where it is not our user's (as
+// root: or nobody's), has been removed, or is another file system.
+Descriptor lock_folder(const Descriptor& parent, const std::string& name) {
+  Descriptor folder = open_folder(parent.get(), name);
+  struct stat about {
+  }, about_parent{};
+  if (folder.is_open() && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0 &&
+      ::fstat(folder.get(), &about) == 0 && ::fstat(parent.get(), &about_parent) == 0 &&
+      about.st_dev == about_parent.st_dev && about.st_nlink > 0 &&
+      (about.st_uid == ::geteuid() || (::geteuid() == 0 && about.st_uid == kNobody)))
+    return folder;
+  return Descriptor();
 }
 
 }  // namespace
 
 void remove_dead_scratch() {
-  std::error_code failed;
-  const fs::path parent = fs::temp_directory_path(failed);
-  if (failed) return;
-  for (const auto& entry : fs::directory_iterator(parent, failed)) {
-    if (!entry.path().filename().string().starts_with(kNameStart)) continue;
-    const Descriptor folder = lock_folder(entry.path());
-    if (!is_ours(folder)) continue;
-    remove_flat(entry.path());
-    ::rmdir(entry.path().c_str());
+  const Descriptor parent = open_parent();
+  if (!parent.is_open()) return;
+  for (const std::string& name : names_in(parent.get(), kAll)) {
+    if (!name.starts_with(kNameStart)) continue;
+    const Descriptor folder = lock_folder(parent, name);
+    if (!folder.is_open()) continue;
+    empty_folder(folder.get());
+    ::unlinkat(parent.get(), name.c_str(), AT_REMOVEDIR);
   }
 }
 
@@ -96,24 +75,27 @@ bool has_too_many_files(pid_t process, std::uint64_t size_bytes) {
 
 Result<Scratch> Scratch::create(bool for_nobody) {
   std::error_code failed;
-  const fs::path parent = fs::temp_directory_path(failed);
+  const fs::path path = fs::temp_directory_path(failed);
   if (failed)
     return run_error(
         fmt::format("sandbox: cannot create a folder for files: {}", failed.message()));
-  const std::string pattern = parent / (std::string(kNameStart) + "XXXXXX");
+  const Descriptor parent = open_parent();
+  const std::string pattern = path / (std::string(kNameStart) + "XXXXXX");
   // Between making and locking it, another process may take it for a dead one's and remove it.
-  for (;;) {
+  for (int tries = 0; tries < kTries; ++tries) {
     std::string name = pattern;
     if (::mkdtemp(name.data()) == nullptr)
       return run_error(fmt::format("sandbox: cannot make {}: {}", name, std::strerror(errno)));
-    Descriptor lock = lock_folder(name);
-    struct stat about {};
-    if (!lock.is_open() || ::fstat(lock.get(), &about) != 0 || about.st_nlink == 0) continue;
+    Descriptor lock = lock_folder(parent, fs::path(name).filename());
+    if (!lock.is_open()) continue;
     Scratch scratch(name, std::move(lock));
-    if (for_nobody && ::chown(name.c_str(), kNobody, kNobody) != 0)
+    if (for_nobody && ::fchown(scratch.folder(), kNobody, kNobody) != 0)
       return run_error(fmt::format("sandbox: cannot give {} away: {}", name, std::strerror(errno)));
     return scratch;
   }
+  return run_error(fmt::format(
+      "sandbox: cannot lock a folder in {}; try another folder for temporary files (TMPDIR)",
+      path.string()));
 }
 
 Scratch::Scratch(Scratch&& other) noexcept
@@ -123,26 +105,16 @@ Scratch::~Scratch() {
   const auto removed = remove();  // whoever wants to know called it before
 }
 
-bool Scratch::is_over(std::uint64_t size_bytes) const {
-  std::uint64_t sum = 0;
-  std::int64_t entries = 0;
-  std::error_code failed;
-  const auto options = fs::directory_options::skip_permission_denied;
-  for (fs::recursive_directory_iterator entry(path_, options, failed), end; !failed && entry != end;
-       entry.increment(failed)) {
-    if (entry.depth() >= kDeepest || ++entries > kMaxFiles) return true;
-    std::error_code gone;
-    if (!entry->is_regular_file(gone) || entry->is_symlink(gone)) continue;
-    const std::uint64_t size = entry->file_size(gone);
-    if (!gone) sum += size;
-  }
-  return sum > size_bytes;
+bool Scratch::is_over(std::uint64_t size_bytes, pid_t process) const {
+  const FolderUse use = folder_use(folder(), kMaxFiles, kDeepest);
+  if (use.is_too_deep || use.entries > kMaxFiles) return true;
+  return use.bytes + (process == 0 ? 0 : nameless_bytes(process, folder())) > size_bytes;
 }
 
 Result<void> Scratch::remove() {
   if (path_.empty()) return {};
   const fs::path path = std::exchange(path_, fs::path());
-  remove_flat(path);
+  empty_folder(folder());
   if (::rmdir(path.c_str()) == 0) return {};
   return run_error(
       fmt::format("sandbox: cannot remove {}: {}", path.string(), std::strerror(errno)));

@@ -17,7 +17,8 @@ namespace nb::sandbox {
 // process counts.
 inline constexpr std::int64_t kMaxFiles = 1'000;
 
-// Removes the folders that killed processes left in the system's folder for temporary files.
+// Removes the folders that killed processes left in the system's folder for temporary files: those
+// that nobody has locked, of this user (as root: and of nobody).
 void remove_dead_scratch();
 
 // Whether the program's own tmpfs of `size_bytes`, "/scratch" as that process sees it, holds more
@@ -32,8 +33,10 @@ class Scratch {
   Scratch(Scratch&& other) noexcept;
   Scratch& operator=(Scratch&&) = delete;
   const std::filesystem::path& path() const { return path_; }
+  int folder() const { return lock_.get(); }  // open
   // Whether its files are larger than that in sum, or too many or too deeply nested to count.
-  bool is_over(std::uint64_t size_bytes) const;
+  // Files without a name that `process` holds open count; 0: there is no process.
+  bool is_over(std::uint64_t size_bytes, pid_t process) const;
   // Removes it with all that is in it; links are not followed.
   Result<void> remove();
 

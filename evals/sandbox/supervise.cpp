@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 #include <initializer_list>
 #include <optional>
 #include <utility>
@@ -95,14 +94,14 @@ Result<Child> start(const Method& method, const Limits& limits, std::string_view
     ::fcntl(status.out.get(), F_SETFL, O_NONBLOCK);
     list[kFilterText] = filter.get();
     list[kStatusText] = status.in.get();
-    NB_TRY(const pid_t pid, launch(bubblewrap_plan(method, limits, script), list));
-    return Child(pid, std::move(status.out));
+    NB_TRY(Launched bubblewrap, launch(bubblewrap_plan(method, limits, script), list));
+    return Child(std::move(bubblewrap), std::move(status.out));
   }
-  const std::filesystem::path folder =
-      scratch == nullptr ? std::filesystem::path() : scratch->path();
-  NB_TRY(const Descriptor rules, landlock_rules(landlock_paths(folder)));
-  NB_TRY(const pid_t pid, launch(landlock_plan(method, limits, script, folder, rules), list));
-  return Child(pid, Descriptor());
+  NB_TRY(const Descriptor rules, landlock_rules(landlock_paths(scratch)));
+  list[kRules] = rules.get();
+  if (scratch != nullptr) list[kFolder] = scratch->folder();
+  NB_TRY(Launched interpreter, launch(landlock_plan(method, limits, script, scratch), list));
+  return Child(std::move(interpreter), Descriptor());
 }
 
 class Run {
@@ -133,9 +132,11 @@ class Run {
         watch();
       wait_for_news();
     }
+    if (program_.is_lost() || checker_.is_lost())
+      return run_error("sandbox: the process that guards programs was killed");
     // What it wrote last, or all of it where it ended between two samples.
     if (observed_.stop == Stop::kNone && scratch_ != nullptr &&
-        scratch_->is_over(limits_.scratch_bytes))
+        scratch_->is_over(limits_.scratch_bytes, /*process=*/0))
       observed_.stop = Stop::kScratch;
     observed_.program = {program_.exit_code(), program_.cpu_ms()};
     observed_.checker = {checker_.exit_code(), checker_.cpu_ms()};
@@ -152,8 +153,7 @@ class Run {
     for (const Pipe* pipe : {&channels_.output, &channels_.report})
       if (pipe->out.is_open()) polled[count++] = {pipe->out.get(), POLLIN, 0};
     for (const Child* child : {&program_, &checker_})
-      if (!child->has_ended() && child->notice() >= 0)
-        polled[count++] = {child->notice(), POLLIN, 0};
+      if (!child->has_ended()) polled[count++] = {child->notice(), POLLIN, 0};
     ::poll(polled.data(), count, static_cast<int>(kSampleEvery.count()));
   }
 
@@ -178,7 +178,7 @@ class Run {
     if (idle_.sample(both, now) > std::chrono::seconds(limits_.idle_seconds)) stop(Stop::kIdle);
     if (now - start_ > std::chrono::seconds(limits_.wall_seconds)) stop(Stop::kWall);
     const bool writes_too_much = scratch_ != nullptr
-                                     ? scratch_->is_over(limits_.scratch_bytes)
+                                     ? scratch_->is_over(limits_.scratch_bytes, program_.inner())
                                      : has_too_many_files(program_.inner(), limits_.scratch_bytes);
     if (writes_too_much) stop(Stop::kScratch);
     if (observed_.stop != Stop::kNone) stop(observed_.stop);
@@ -204,6 +204,7 @@ class Run {
 }  // namespace
 
 Result<ProgramOutcome> supervise(const Method& method, const Trial& trial, const Limits& limits) {
+  NB_TRY_VOID(need_guard());
   std::optional<Scratch> scratch;
   if (method.level == Level::kLandlock) {
     NB_TRY(Scratch folder, Scratch::create(method.becomes_nobody));

@@ -127,7 +127,8 @@ INSTANTIATE_TEST_SUITE_P(
     Levels, Hostile,
     testing::Combine(testing::Values("bubblewrap", "landlock"),
                      testing::Values("resources.txt", "files.txt", "processes.txt", "kernel.txt",
-                                     "forgery.txt", "channel.txt", "undoing.txt", "paths.txt")),
+                                     "forgery.txt", "channel.txt", "undoing.txt", "leavings.txt",
+                                     "paths.txt")),
     case_name);
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The parts that a sandbox is made of, each alone.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +9,8 @@
 #include <fstream>
 #include <thread>
 
+#include "evals/sandbox/guard.hpp"
+#include "evals/sandbox/guard_wire.hpp"
 #include "evals/sandbox/idle_clock.hpp"
 #include "evals/sandbox/landlock.hpp"
 #include "evals/sandbox/launch.hpp"
@@ -64,17 +67,39 @@ TEST(Landlock, OlderVersionsLeaveMoreOpen) {
 TEST(Launch, NamesTheStepThatFailed) {
   LaunchPlan plan;
   plan.argv = {"/nothing/here"};
-  ChildDescriptors none;
-  none.fill(-1);
-  const auto missing = launch(plan, none);
+  ChildDescriptors descriptors;
+  descriptors.fill(-1);
+  const auto missing = launch(plan, descriptors);
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().message,
             "sandbox: /nothing/here failed at starting: No such file or directory");
   plan.argv = {"/bin/true"};
-  plan.folder = "/nothing/here";
-  const auto folder = launch(plan, none);
+  plan.has_folder = true;
+  descriptors[kFolder] = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const auto folder = launch(plan, descriptors);
+  ::close(descriptors[kFolder]);
   ASSERT_FALSE(folder);
   EXPECT_NE(folder.error().message.find("entering its folder"), std::string::npos);
+}
+
+// What reaches the guard is the plan, word for word.
+TEST(GuardWire, PlansArriveAsTheyWere) {
+  StartRequest request;
+  request.plan.argv = {"/bin/x", "", std::string("a\0b", 3), std::string(200'000, 'x')};
+  request.plan.environment = {"A=1"};
+  request.plan.limits = {{1, 2, 3}, {4, 5, ~std::uint64_t{0}}};
+  request.plan.becomes_nobody = request.plan.has_folder = true;
+  request.plan.filter = std::string("\0\1\2", 3);
+  request.has_descriptor = {true, false, true};
+  const auto arrived = unpacked(packed(request)).start;
+  ASSERT_TRUE(arrived);
+  EXPECT_EQ(arrived->plan.argv, request.plan.argv);
+  EXPECT_EQ(arrived->plan.environment, request.plan.environment);
+  ASSERT_EQ(arrived->plan.limits.size(), 2U);
+  EXPECT_EQ(arrived->plan.limits[1].hard, ~std::uint64_t{0});
+  EXPECT_TRUE(arrived->plan.becomes_nobody && arrived->plan.has_folder && !arrived->plan.has_rules);
+  EXPECT_EQ(arrived->plan.filter, request.plan.filter);
+  EXPECT_EQ(arrived->has_descriptor, request.has_descriptor);
 }
 
 TEST(Scratch, IsRemovedWhateverIsInIt) {
@@ -102,14 +127,14 @@ TEST(Scratch, NoticesTooMuchTooManyTooDeep) {
   auto scratch = Scratch::create(/*for_nobody=*/false);
   ASSERT_TRUE(scratch) << scratch.error().message;
   ASSERT_TRUE(write_file(scratch->path() / "one", std::string(600, 'x')));
-  EXPECT_FALSE(scratch->is_over(1000));
+  EXPECT_FALSE(scratch->is_over(1000, 0));
   ASSERT_TRUE(write_file(scratch->path() / "folder" / "two", std::string(600, 'x')));
-  EXPECT_TRUE(scratch->is_over(1000));
-  EXPECT_FALSE(scratch->is_over(2000));
+  EXPECT_TRUE(scratch->is_over(1000, 0));
+  EXPECT_FALSE(scratch->is_over(2000, 0));
   fs::path deep = scratch->path();
   for (int i = 0; i < 20; ++i) deep /= "d";
   fs::create_directories(deep);
-  EXPECT_TRUE(scratch->is_over(1'000'000));
+  EXPECT_TRUE(scratch->is_over(1'000'000, 0));
 }
 
 }  // namespace
