@@ -1,7 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <ranges>
+#include <span>
 
 #include "harness/base/table.hpp"
 #include "results/captured.hpp"
@@ -180,7 +181,8 @@ std::string numerics_text(const RecordPair& pair) {
             shift.bias.difference, p_text(shift.bias.p_two_sided), shift.scale, shift.flips,
             shift.expected_flips, p_text(shift.p_excess), shift.hard_flips, shift.hard_limit,
             shift.hardest.empty() ? "" : ", as ",
-            fmt::join(shift.hardest | std::views::take(kNamedItems), ", ")),
+            fmt::join(std::span(shift.hardest).first(std::min(shift.hardest.size(), kNamedItems)),
+                      ", ")),
         4, "  ");
   }
   return text;

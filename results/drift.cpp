@@ -184,8 +184,7 @@ Result<Drift> drift_from(const RunRecords& run, const std::string& reference) {
   }
   std::ranges::stable_sort(drift.curves, {}, &CurveDrift::training);
   std::ranges::sort(drift.damaged);
-  const auto doubled = std::ranges::unique(drift.damaged);
-  drift.damaged.erase(doubled.begin(), doubled.end());
+  drift.damaged.erase(std::unique(drift.damaged.begin(), drift.damaged.end()), drift.damaged.end());
   return drift;
 }
 

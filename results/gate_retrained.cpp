@@ -171,7 +171,7 @@ void judge_identical_seeds(Gate& gate) {
       nodes[describe(node)].push_back(&pair);
     }
   for (const auto& [node, pairs] : nodes) {
-    const auto distinct = [&](const StoredRecord* RecordPair::*side) {
+    const auto distinct = [&pairs = pairs](const StoredRecord* RecordPair::*side) {
       std::set<std::string> weights;
       for (const RecordPair* pair : pairs) {
         const auto& subject = ((*pair).*side)->record.subject;

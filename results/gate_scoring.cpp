@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
+#include <span>
 
 #include "results/format.hpp"
 #include "results/margin_shift.hpp"
@@ -15,7 +15,7 @@ namespace {
 constexpr double kAlpha = 0.01;
 constexpr std::size_t kMinMargins = 10;
 constexpr std::int64_t kMinTexts = 10;
-constexpr std::int64_t kNamedItems = 3;
+constexpr std::size_t kNamedItems = 3;
 
 MarginShift shift_of(const ScoringTest& test) {
   if (test.margins.size() < kMinMargins) return {};
@@ -52,11 +52,13 @@ std::vector<std::string> evidence_of(const ScoringTest& test, const MarginShift&
   if (p_excess < kAlpha)
     evidence.push_back(fmt::format("more flips than rounding gives, {:.1f} (p {})",
                                    shift.expected_flips, p_text(p_excess)));
-  if (shift.hard_flips > 0)
+  if (shift.hard_flips > 0) {
+    const std::size_t named = std::min(shift.hardest.size(), kNamedItems);
     evidence.push_back(fmt::format("{} answer{} flipped that rounding cannot reach: {}{}",
                                    shift.hard_flips, shift.hard_flips == 1 ? "" : "s",
-                                   fmt::join(shift.hardest | std::views::take(kNamedItems), ", "),
-                                   shift.hard_flips > kNamedItems ? ", …" : ""));
+                                   fmt::join(std::span(shift.hardest).first(named), ", "),
+                                   shift.hard_flips > std::int64_t{kNamedItems} ? ", …" : ""));
+  }
   if (test.texts >= kMinTexts && 2 * test.early_texts > test.texts)
     evidence.push_back(fmt::format("{} of {} texts part within their first {} bytes",
                                    test.early_texts, test.texts, kEarlyBytes));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <ranges>
 #include <span>
 
 namespace nb {
@@ -74,8 +73,7 @@ std::int64_t largest_updated_piece(const MegatronJob& job, std::int64_t stage) {
   std::int64_t largest = 0;
   bool is_bucketed = stage == 0 && r.overlap_grad_reduce;
   for (const std::vector<std::int64_t>& chunk : stage_tensors(job, stage)) {
-    std::vector<std::int64_t> buffer;
-    for (const std::int64_t elements : std::views::reverse(chunk)) buffer.push_back(elements);
+    const std::vector<std::int64_t> buffer(chunk.rbegin(), chunk.rend());
     const std::int64_t least =
         is_bucketed ? std::max<std::int64_t>(40'000'000, 1'000'000 * replicas) : 0;
     for (const std::vector<std::int64_t>& bucket : buckets_of(buffer, least))

@@ -146,8 +146,7 @@ const PortDefectInfo& info(PortDefect defect) {
 
 PortDefects::PortDefects(std::vector<PortDefect> defects) : defects_(std::move(defects)) {
   std::ranges::sort(defects_);
-  const auto doubled = std::ranges::unique(defects_);
-  defects_.erase(doubled.begin(), doubled.end());
+  defects_.erase(std::unique(defects_.begin(), defects_.end()), defects_.end());
 }
 
 bool PortDefects::has(PortDefect defect) const {

@@ -31,8 +31,9 @@ bool is_part(const fs::path& path, std::string_view text) {
 
 Result<ReportedTable> joined(const fs::path& folder, std::vector<Part>& parts) {
   // The header holds what concerns every section.
-  std::ranges::stable_partition(
-      parts, [](const Part& part) { return part.text.find("\n## Environment") != part.text.npos; });
+  std::stable_partition(parts.begin(), parts.end(), [](const Part& part) {
+    return part.text.find("\n## Environment") != part.text.npos;
+  });
   std::string text;
   for (const Part& part : parts) text += part.text + "\n";
   return parse_report_card(text, folder.string());

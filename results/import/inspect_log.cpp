@@ -239,7 +239,8 @@ Result<std::vector<SeriesValue>> InspectLog::marks_of(const Json& scores, Foreig
     const Json& value = member_of(score, "value");
     if (item.prediction.empty()) item.prediction = text_of(member_of(score, "answer"));
     if (value == "N") item.reason = "no answer";
-    const auto add = [&](const std::string& metric, const Json& one) -> Result<void> {
+    const auto add = [&, &scorer = scorer](const std::string& metric,
+                                           const Json& one) -> Result<void> {
       if (is_nothing(one)) {
         ++unscored_[metric];
         return {};

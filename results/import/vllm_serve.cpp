@@ -97,7 +97,7 @@ Result<void> take(const Scalars& scalars, const std::filesystem::path& path,
     }
     if (!value.is_number() || !number_of(value, number)) continue;
     const auto rate = std::find_if(std::begin(kRates), std::end(kRates),
-                                   [&](Rate one) { return one.key == key; });
+                                   [&key = key](Rate one) { return one.key == key; });
     if (rate != std::end(kRates))
       add_measurement(run, key, number, rate->unit, Direction::kHigher);
     else if (is_latency(key))
