@@ -17,8 +17,4 @@ Result<ForeignResults> read_texts(const std::vector<std::pair<std::string, std::
 // "task[:filter]/metric value n[ primary]" of each series, in order; n: items, or those reported.
 std::vector<std::string> series_lines(const ForeignRun& run);
 
-// The text as gzip packs it, and in UTF-16 (little endian, with its mark) as PowerShell writes it.
-std::string gzip_of(const std::string& text);
-std::string utf16_of(const std::string& utf8);
-
 }  // namespace nb::test

@@ -1,7 +1,7 @@
 #include "tests/results/import/format_corpus.hpp"
 
-#include "tests/results/import/foreign_text.hpp"
 #include "tests/results/import/make_zip.hpp"
+#include "tests/results/import/packed_text.hpp"
 
 namespace nb::test {
 namespace {

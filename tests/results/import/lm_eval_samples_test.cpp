@@ -5,6 +5,7 @@
 #include "results/import/formats.hpp"
 #include "tests/results/import/expected.hpp"
 #include "tests/results/import/foreign_text.hpp"
+#include "tests/results/import/packed_text.hpp"
 
 namespace nb {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/base/fs.hpp"
-#include "tests/results/import/foreign_text.hpp"
+#include "tests/results/import/packed_text.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace nb {

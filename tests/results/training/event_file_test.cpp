@@ -1,35 +1,16 @@
-// TensorBoard's event files. The bytes were made by a program of its own (struct, CRC-32C bit by
-// bit), not by the reader's code.
+// TensorBoard's event files.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
 
 #include "results/training/training_log.hpp"
+#include "tests/results/training/sample_logs.hpp"
 
 namespace nb {
 namespace {
 
-// Steps 0, 10, 20: train/loss (simple_value) 10.5, 6.25, 5; train/lr (double in tensor_content)
-// .001 (step + 1); at 20 eval/loss (float_val of a tensor) 5.125 and a histogram.
-constexpr std::string_view kHex =
-    "1800000000000000a37f4b220900000040fc54d9411a0d627261696e2e4576656e743a32eced8f9d3a0000000000"
-    "00001295eae20900000040fc54d94110002a2d0a110a0a747261696e2f6c6f737315000028410a180a0874726169"
-    "6e2f6c72420c08022208fca9f1d24d62503fc4ba9d863a000000000000001295eae20900008042fc54d941100a2a"
-    "2d0a110a0a747261696e2f6c6f7373150000c8400a180a08747261696e2f6c72420c08022208ba490c022b87863f"
-    "941fa6ce3a000000000000001295eae20900000045fc54d94110142a2d0a110a0a747261696e2f6c6f7373150000"
-    "a0400a180a08747261696e2f6c72420c080222081b2fdd240681953fcbcb28293200000000000000241956ec0900"
-    "000045fc54d94110142a250a230a096576616c2f6c6f73734209080112002d0000a4404a0b0a090a077363616c61"
-    "72730f66e2d81c00000000000000c8c1951d0900000045fc54d94110142a0f0a0d0a09686973746f6772616d2a00"
-    "459a1499";
-
-std::string event_bytes() {
-  std::string bytes;
-  const auto nibble = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-  for (std::size_t i = 0; i < kHex.size(); i += 2)
-    bytes += static_cast<char>(nibble(kHex[i]) * 16 + nibble(kHex[i + 1]));
-  return bytes;
-}
+using namespace test;
 
 TEST(EventFile, ScalarsOfAllFormsAreColumns) {
   const std::string bytes = event_bytes();

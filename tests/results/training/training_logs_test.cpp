@@ -8,99 +8,13 @@
 #include "harness/base/fs.hpp"
 #include "results/curve_columns.hpp"
 #include "results/training/training_log.hpp"
+#include "tests/results/training/sample_logs.hpp"
 #include "tests/support/data_dir.hpp"
 
 namespace nb {
 namespace {
 
-constexpr std::string_view kNanochat2025 =
-    "Total batch size 524,288 => gradient accumulation steps: 1\n"
-    "Step 00000 | Validation bpb: 3.2000\n"
-    "step 00000/00300 (0.00%) | loss: 11.09 | lrm: 1.00 | dt: 23156.74ms | tok/sec: 22,640 | mfu: "
-    "1.00 | total time: 0.00m\n"
-    "step 00001/00300 (0.00%) | loss: 10.80 | grad norm: 1.5 | lrm: 0.50 | dt: 487.57ms | tok/sec: "
-    "1,075,308 | mfu: 47.46 | total time: 0.00m\n"
-    "Step 00000 | Validation loss: 1.500000\n"
-    "Step 00000/00700 | Training loss: 1.234500| lrm: 1.000000| num_tokens: 4,096\n"
-    "Step 00001/00700 | Training loss: 1.134500| lrm: 0.998571| num_tokens: 4,001\n"
-    "Step 0/467 | Average reward: 0.125 | Average sequence length: 88.50\n"
-    "Step 1/467 | Average reward: 0.25 | Average sequence length: 80.50\n";
-constexpr std::string_view kNanochat2026 =
-    "step 00007/00040 (17.50%) | loss: 8.710785 | lrm: 1.00 | dt: 460.10ms | tok/sec: 1,139,500 | "
-    "bf16_mfu: 46.20 | epoch: 1 pq: 0 rg: 7 | total time: 0.05m | eta: 0.1m\n"
-    "Step 00008 | CORE metric: 0.1234\n";
-constexpr std::string_view kMegatron =
-    "using world size: 16\n"
-    "[2024-04-06 02:59:36] iteration       43/     100 | consumed samples:         5504 | elapsed "
-    "time per iteration (ms): 5444.9 | throughput per GPU (TFLOP/s/GPU): 239.8 | learning rate: "
-    "8.600000E-06 | global batch size:   128 | lm loss: 1.825991E+00 | load_balancing_loss: "
-    "1.019746E+00 | loss scale: 1.0 | grad norm: 1.426 | number of skipped iterations:   0 | "
-    "number "
-    "of nan iterations:   0 |\n"
-    "[Rank 0] (after 43 iterations) memory (MB) | allocated: 3270.16 | max allocated: 5670.50 | "
-    "reserved: 6406.00 | max reserved: 6406.00\n"
-    " iteration       44/     100 | consumed samples:         5632 | elapsed time per iteration "
-    "(ms): 5533.8 | learning rate: 8.800000E-06 | lm loss: nan |\n"
-    " validation loss at iteration 44 | lm loss value: 2.123000E+00 | lm loss PPL: 8.3E+00 | \n";
-constexpr std::string_view kTorchtitan =
-    "[rank0]:[titan] 2025-07-21 15:57:42,774 - root - INFO - \x1b[31mstep:  3  \x1b[32mloss:  "
-    "4.9925  \x1b[33mgrad_norm:  2.6422  \x1b[36mmemory:  0.50GiB(0.63%)  \x1b[34mtps: 30,768  "
-    "\x1b[36mtflops: 3.15  \x1b[35mmfu: 0.32%\x1b[39m\n"
-    "[rank1]:[titan] 2025-07-21 15:57:42,774 - root - INFO - step:  3  loss: -1.0000  grad_norm: "
-    " 2.6422  memory:  0.60GiB(0.63%)  tps: 30,700  tflops: 3.15  mfu: 0.32%\n"
-    "[rank0]:[titan] 2025-07-21 15:57:44,000 - root - INFO - validate step:  4  loss:  5.1250  "
-    "memory:  0.50GiB(0.63%)  tps: 40,000\n"
-    "[rank0]:[titan] 2025-07-21 15:57:44,183 - root - INFO - step:  4  loss:  4.6671  grad_norm:  "
-    "2.5457  memory:  0.50GiB(0.63%)  tps: 35,051  tflops: 3.59  mfu: 0.36%\n";
-constexpr std::string_view kNanogpt =
-    "print(f'step:{step}/{n} train_loss:{x}')\n"
-    "step:0/20 val_loss:10.8258 train_time:0ms step_avg:nanms\n"
-    "step:1/20 train_loss:10.8254 train_time:100ms step_avg:nanms\n"
-    "step:3/20 train_loss:9.5000 train_time:300ms step_avg:100.00ms\n"
-    "peak memory consumption: 1024 MiB\n";
-constexpr std::string_view kTrainerState = R"({
-  "best_metric": null,
-  "epoch": 2.0,
-  "global_step": 20,
-  "is_world_process_zero": true,
-  "log_history": [
-    {"epoch": 1.0, "grad_norm": 1.25, "learning_rate": 1e-05, "loss": 2.5, "step": 10},
-    {"epoch": 1.0, "eval_loss": 2.625, "eval_runtime": 3.1, "step": 10},
-    {"epoch": 2.0, "grad_norm": NaN, "learning_rate": 5e-06, "loss": 2.25, "step": 20},
-    {"epoch": 2.0, "step": 20, "total_flos": 1e15, "train_loss": 2.375, "train_runtime": 60.0}
-  ],
-  "max_steps": 20
-})";
-constexpr std::string_view kTrainerLines =
-    R"({"current_steps": 5, "total_steps": 20, "loss": 2.5, "lr": 1e-05, "epoch": 0.5, "percentage": 25.0, "elapsed_time": "0:00:10", "remaining_time": "0:00:30", "throughput": 5000.5, "total_tokens": 50000, "vram_allocated": 2.0, "vram_reserved": 3.0}
-{"current_steps": 10, "total_steps": 20, "eval_loss": 2.25, "epoch": 1.0, "percentage": 50.0, "elapsed_time": "0:00:20", "remaining_time": "0:00:20"}
-)";
-constexpr std::string_view kWandb =
-    "\"Step\",\"d20 - train/loss\",\"d20 - train/loss__MIN\",\"d20 - train/loss__MAX\",\"d20 - b - "
-    "train/loss\"\n"
-    "\"0\",\"10.82\",\"10.82\",\"10.82\",\"10.5\"\n"
-    "\"100\",\"5.91\",\"5.91\",\"5.91\",\"\"\n";
-constexpr std::string_view kTensorboard =
-    "Wall time,Step,Value\n1700000000.1,0,10.5\n1700000001.1,10,6.25\n";
-constexpr std::string_view kSteps = "step,loss,lr,note\n1,2.5,0.001,warm\n2,2.25,0.002,\n";
-
-struct Case {
-  const char* format;
-  std::string_view text;
-  const char* file;
-};
-const Case kCases[] = {
-    {"nanochat training log", kNanochat2025, "a.log"},
-    {"nanochat training log", kNanochat2026, "a.log"},
-    {"Megatron-LM training log (MindSpeed-LLM, ModelLink)", kMegatron, "a.log"},
-    {"torchtitan training log", kTorchtitan, "a.log"},
-    {"modded-nanogpt training log", kNanogpt, "a.txt"},
-    {"Hugging Face trainer_state.json", kTrainerState, "trainer_state.json"},
-    {"LLaMA-Factory trainer_log.jsonl", kTrainerLines, "trainer_log.jsonl"},
-    {"wandb chart (CSV)", kWandb, "chart.csv"},
-    {"TensorBoard chart (CSV)", kTensorboard, "run-d20-tag-train_loss.csv"},
-    {"curve by step (CSV)", kSteps, "steps.csv"},
-};
+using namespace test;
 
 TrainingLog log_of(std::string_view text, const std::string& file = "f") {
   const TrainingFormat* format = training_format_of({text, file});
@@ -128,7 +42,7 @@ double value_at(const Training& training, std::string_view column, std::int64_t 
 }
 
 TEST(TrainingFormats, EachTextIsKnownToItsFormatAlone) {
-  for (const Case& one : kCases) {
+  for (const SampleLog& one : kSampleLogs) {
     const TrainingFormat* format = training_format_of({one.text, one.file});
     ASSERT_NE(format, nullptr) << one.format;
     EXPECT_STREQ(format->name, one.format);
@@ -293,7 +207,7 @@ TEST(TrainingLogs, DamagedNumbersAreNamedWithTheirLine) {
 TEST(TrainingLogs, MutatedTextsAreReadOrRefusedNeverCrash) {
   std::mt19937_64 random(40);
   std::size_t read = 0, refused = 0;
-  for (const Case& one : kCases)
+  for (const SampleLog& one : kSampleLogs)
     for (int round = 0; round < 1000; ++round) {
       std::string text(one.text);
       for (std::uint64_t i = 0; i < 1 + random() % 4; ++i) {
