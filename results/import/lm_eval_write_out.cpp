@@ -89,6 +89,7 @@ bool is_lm_eval_write_out(const FileHead& head) {
 
 Result<void> read_lm_eval_write_out(const fs::path& path, ForeignBuilder& builder) {
   NB_TRY(const Json rows, read_foreign_json(path));
+  if (!rows.is_array()) return bad_input(path.string() + ": a list of rows is expected");
   std::string task = path.stem().string();
   if (task.ends_with(kSuffix)) task.resize(task.size() - kSuffix.size());
   ForeignRun& run = builder.run(kLmEval, model_of_path(path, task));
