@@ -311,6 +311,7 @@ Result<void> read_helm_stats(const fs::path& path, ForeignBuilder& builder) {
   const fs::path folder = fs::absolute(path).parent_path();
   NB_TRY(const Spec spec, spec_of(folder));
   NB_TRY(const Json stats, read_foreign_json(path));
+  if (!stats.is_array()) return bad_input(path.string() + ": a list of statistics is expected");
   std::vector<Statistic> statistics;
   for (std::size_t i = 0; i < stats.size(); ++i) {
     NB_TRY(auto one, statistic_of(stats[i], fmt::format("{}: /{}", path.string(), i)));
