@@ -161,7 +161,7 @@ Result<void> read_opencompass_results(const fs::path& path, ForeignBuilder& buil
   }
   const SeriesName name{dataset, "", first.value_or("accuracy")};
   builder.series(run, name).primary = true;
-  const auto items = items_of(json.at("details"));
+  const auto items = items_of(member_of(json, "details"));
   bool derived = false;
   // A score of another name is a percentage where its own marks say so.
   if (ForeignSeries& own = builder.series(run, name); own.reported && !own.is_share)
