@@ -89,6 +89,9 @@ Result<TrainingLog> read_wandb_csv(const LogText& log) {
   for (std::size_t i = 1; i < header.size(); ++i) {
     if (is_range(header[i])) continue;
     const std::size_t split = header[i].rfind(kBetween);
+    if (split == std::string::npos)
+      return bad_input(fmt::format("{}:1: the column \"{}\" names no run: \"<run> - <metric>\"",
+                                   log.where, header[i]));
     const std::string run = header[i].substr(0, split);
     const SourceColumn column = source_column(header[i].substr(split + kBetween.size()));
     if (is_step_name(header[i].substr(split + kBetween.size()))) continue;
