@@ -98,12 +98,13 @@ Result<void> TokenShard::State::parse(std::string_view file, const std::string& 
   documents = load<std::uint64_t>(data + 24);
   tokens = load<std::uint64_t>(data + 32);
   tokenizer_hash = to_hex(content.substr(40, kHashBytes));
-  if ((id_bytes != 2 && id_bytes != 4) || documents > kLargestCount || tokens > kLargestCount ||
+  if ((id_bytes != 2 && id_bytes != 4) || vocab_size > kLargestCount || documents > kLargestCount ||
+      tokens > kLargestCount ||
       content.size() != kHeaderBytes + 8 * (documents + 1) + id_bytes * tokens)
     return bad_input(
-        fmt::format("{}: SHA-256 fits, but {} documents and {} ids of {} bytes do not make {} "
-                    "bytes; another program wrote it",
-                    where, documents, tokens, id_bytes, file.size()));
+        fmt::format("{}: SHA-256 fits, but {} documents and {} ids of {} bytes, of a vocabulary of "
+                    "{}, do not make {} bytes; another program wrote it",
+                    where, documents, tokens, id_bytes, vocab_size, file.size()));
   starts = data + kHeaderBytes;
   ids = starts + 8 * (documents + 1);
   return check_content(where);
