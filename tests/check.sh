@@ -5,6 +5,7 @@
 #   bash tests/check.sh --asan    the same under the address and undefined-behaviour sanitizers
 #   bash tests/check.sh --tsan    harness/base and collectives under the thread sanitizer
 #   bash tests/check.sh --aarch64 a fast subset, cross-compiled, under qemu (tests/aarch64.sh)
+#   bash tests/check.sh --fuzz SECONDS   every parser under a fuzzer, for so long in all (tests/fuzz)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
@@ -21,8 +22,9 @@ case "${1:-}" in
     only=(-R '^(nb_test_harness_base|nb_test_model_collectives|nb_planted_race)$')
     ;;
   --aarch64) exec bash tests/aarch64.sh ;;
+  --fuzz) exec bash tests/fuzz/run.sh "${@:2}" ;;
   *)
-    echo "check.sh: unknown option $1; there are --asan, --tsan and --aarch64" >&2
+    echo "check.sh: unknown option $1; there are --asan, --tsan, --aarch64 and --fuzz" >&2
     exit 64
     ;;
 esac

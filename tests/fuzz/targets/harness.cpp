@@ -1,0 +1,118 @@
+// harness: suites and recipes, models and tokenizers of other programs, work under way.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/check.hpp"
+#include "harness/base/fs.hpp"
+#include "harness/run/foreign_file.hpp"
+#include "harness/run/partial_items.hpp"
+#include "harness/run/tensor_comparison.hpp"
+#include "harness/suite/load.hpp"
+#include "model/train/safetensors.hpp"
+#include "tests/fuzz/scratch.hpp"
+#include "tests/fuzz/seals.hpp"
+#include "tests/fuzz/seeds.hpp"
+#include "tests/fuzz/target.hpp"
+
+namespace nb::test {
+namespace {
+
+Result<void> fuzz_suite(std::string_view bytes) {
+  const fs::path path = scratch_file("suite/smoke.json", bytes);
+  NB_TRY(const Suite suite, load_suite(path));
+  return {};
+}
+
+std::vector<std::string> suite_seeds() {
+  std::vector<std::string> seeds;
+  for (const auto& entry : fs::directory_iterator(fs::path(NB_SOURCE_DIR) / "suites"))
+    if (entry.path().extension() == ".json") seeds.push_back(must(read_file(entry.path())));
+  std::ranges::sort(seeds);
+  return seeds;
+}
+
+// "/pointer=value" on a sound suite.
+Result<void> fuzz_override(std::string_view bytes) {
+  static const Json kSuite =
+      parse_json(R"({"name": "s", "devices": ["tiny"], "corpus": {"microworld": {}},
+                     "stages": {"base": {"depth": 1}}})",
+                 "s")
+          .value();
+  NB_TRY(const Override change, parse_override(std::string(bytes)));
+  NB_TRY(Json json, with_overrides(kSuite, {&change, 1}, "s"));
+  NB_TRY(const Suite suite, parse_suite(std::move(json), "s"));
+  return {};
+}
+
+// What a path is that is no model or tokenizer of ours, by its first bytes.
+Result<void> fuzz_foreign_file(std::string_view bytes) {
+  kind_of_bytes(bytes);
+  const fs::path path = scratch_file("foreign_file/f", bytes);
+  const auto tokenizer = check_tokenizer_path(path);
+  return check_model_path(path);
+}
+
+std::string llama2c_header() {
+  std::string bytes;
+  for (const std::int32_t size : {4, 4, 1, 2, 1, 3, 2})
+    bytes.append(reinterpret_cast<const char*>(&size), sizeof size);
+  return bytes;
+}
+
+Result<void> fuzz_partial_items(std::string_view bytes) {
+  scratch_file("partial_items/mw_facts.0-of-1.jsonl", bytes);
+  const PartialItems partial(scratch_folder() / "partial_items", 0, 1);
+  NB_TRY(const auto items, partial.read("mw/facts"));
+  ItemRecord next;
+  next.id = "ffffffffffffffff";
+  NB_TRY_VOID(partial.append("mw/facts", next));
+  NB_TRY(const auto more, partial.read("mw/facts"));
+  NB_CHECK(more.size() >= items.size(), "[partial_items] fewer items after one more");
+  return {};
+}
+
+std::vector<std::string> tensor_seeds() {
+  const std::vector<std::int64_t> tokens = {1, 2, 3};
+  const std::vector<float> values = {1, -2.5F, 3};
+  SafetensorsWriter writer;
+  writer.add("step 0/tokens", {3}, tokens);
+  writer.add("step 0/x", DType::kBf16, {3}, values);
+  writer.add("step 0/y", DType::kFp32, {1, 3}, values);
+  writer.add_text("order", R"(["step 0/tokens", "step 0/x", "step 0/y"])");
+  const fs::path path = scratch_folder() / "tensor_seed";
+  must(writer.write(path));
+  return {must(read_file(path))};
+}
+
+// What a capture wrote on real hardware, beside itself and beside other values.
+Result<void> fuzz_tensors(std::string_view bytes) {
+  static const fs::path kOther = scratch_file("tensors/b.safetensors", tensor_seeds().front());
+  const fs::path path = scratch_file("tensors/a.safetensors", with_data_digest(std::string(bytes)));
+  NB_TRY(const auto comparisons, compare_tensors(path, kOther, {}));
+  for (const TensorComparison& comparison : comparisons) {
+    NB_CHECK(!tensor_text(comparison, {}).empty(), "[tensors] no text");
+    NB_TRY(const std::string text, dump_json(tensor_json(comparison)));
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_harness_targets(FuzzTargets& targets) {
+  targets.push_back({"suite", "suites and recipes", "", fuzz_suite, suite_seeds});
+  targets.push_back({"override", "--set /pointer=value", "", fuzz_override, [] {
+                       return std::vector<std::string>{"/stages/base/depth=2",
+                                                       "/devices=[\"tiny\", \"cpu_ref\"]"};
+                     }});
+  targets.push_back({"foreign_file", "models and tokenizers of other programs", "",
+                     fuzz_foreign_file, [] { return std::vector{llama2c_header()}; }});
+  targets.push_back(
+      {"partial_items", "items of an evaluation under way", "", fuzz_partial_items, [] {
+         return std::vector<std::string>{
+             "{\"g\":\"1\",\"i\":\"0123456789abcdef\",\"o\":1,\"p\":\"1\"}\n"};
+       }});
+  targets.push_back({"tensors", "tensors of captured runs", "data_sha256 computed anew",
+                     fuzz_tensors, tensor_seeds});
+}
+
+}  // namespace nb::test
