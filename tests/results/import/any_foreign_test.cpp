@@ -169,6 +169,17 @@ TEST(AnyForeign, WhatNobodyKnowsSaysWhatIsKnown) {
   EXPECT_NE(results.error().message.find("report card"), std::string::npos);
 }
 
+// "syntax error while parsing array" of a log whose lines begin with a time in brackets.
+TEST(AnyForeign, ALogThatBeginsWithABracketIsNoJson) {
+  const TempDir dir;
+  const fs::path path = dir.path() / "train.log";
+  ASSERT_TRUE(write_file(path, "[2026-01-01 00:00:00] [INFO] all is well\n"));
+  const auto results = read_any_foreign(path);
+  ASSERT_FALSE(results);
+  EXPECT_EQ(results.error().message.find("syntax error"), std::string::npos)
+      << results.error().message;
+}
+
 // Of a cut-off file all formats were listed.
 TEST(AnyForeign, JsonThatBreaksOffIsNamedWithItsPlace) {
   const TempDir dir;
