@@ -24,6 +24,18 @@ bool quotes_a_log(std::string_view text) {
 
 }  // namespace
 
+bool begins_as_json(std::string_view text) {
+  const std::string_view content = trimmed_text(text);
+  if (content.empty() || (content.front() != '{' && content.front() != '[')) return false;
+  if (content.front() == '{') return true;
+  // "[2026-01-01 00:00:00] step 10" is a line of a log.
+  const std::string_view line = content.substr(0, content.find('\n'));
+  const std::size_t end = line.find_first_of("]{\"", 1);
+  if (end == line.npos || line[end] != ']') return true;
+  const std::size_t next = line.find_first_not_of(" \t\r", end + 1);
+  return next == line.npos || line[next] == ',' || line[next] == ']';
+}
+
 Result<ReportedTable> parse_table(std::string_view text, const std::string& where) {
   const std::string_view content = trimmed_text(text);
   if (content.empty()) return bad_input(where + ": an empty file");
@@ -31,7 +43,7 @@ Result<ReportedTable> parse_table(std::string_view text, const std::string& wher
     return parse_training_log({text, where});
   if (content.find('\0') != content.npos)
     return bad_input(where + ": not a text; expected CSV, Markdown, JSON, a report card or a log");
-  if (content.front() == '{' || content.front() == '[') return parse_json_table(text, where);
+  if (begins_as_json(text)) return parse_json_table(text, where);
   if (looks_like_report_card(text)) return parse_report_card(text, where);
   if (looks_like_markdown_table(text)) return parse_markdown_tables(text, where);
   const std::string_view first = content.substr(0, content.find('\n'));

@@ -27,6 +27,7 @@ FolderTables read_cards(const std::vector<std::filesystem::path>& files);
 Result<ReportedTable> parse_table(std::string_view text, const std::string& where);
 
 // One format each; `looks_like_…` decides which.
+bool begins_as_json(std::string_view text);  // an object or an array, whole or not
 bool looks_like_report_card(std::string_view text);
 Result<ReportedTable> parse_report_card(std::string_view text, const std::string& where);
 // Of any trainer that results/training knows. Its curves, and medians and totals as facts.

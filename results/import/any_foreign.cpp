@@ -64,14 +64,6 @@ void add_cards(ForeignResults& all) {
 
 constexpr std::size_t kLargestParsed = std::size_t{64} << 20;  // byte, to say where JSON breaks off
 
-// "[2026-01-01 00:00:00] step 10": a line of a log, no array.
-bool begins_a_log_line(std::string_view line) {
-  const std::size_t end = line.find_first_of("]{\"", 1);
-  if (line.front() != '[' || end == line.npos || line[end] != ']') return false;
-  const std::size_t next = line.find_first_not_of(" \t\r\n", end + 1);
-  return next != line.npos && line[next] != ',' && line[next] != ']';
-}
-
 // Why a file that begins as JSON is none; nothing where it is, or begins otherwise. A file of lines
 // is JSON by its first line.
 std::optional<Error> broken_json(const fs::path& path) {
@@ -79,13 +71,11 @@ std::optional<Error> broken_json(const fs::path& path) {
   if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kLargestParsed) return {};
   const auto text = read_file(path);
   if (!text) return {};
-  const std::size_t begin = text->find_first_not_of(" \t\r\n");
-  if (begin == text->npos || ((*text)[begin] != '{' && (*text)[begin] != '[')) return {};
-  const std::size_t end = text->find('\n', begin);
-  if (begins_a_log_line(std::string_view(*text).substr(begin, std::min(end, text->size()) - begin)))
-    return {};
+  if (!begins_as_json(*text)) return {};
   const auto whole = parse_json(*text, path.string());
   if (whole) return {};
+  const std::size_t begin = text->find_first_not_of(" \t\r\n");
+  const std::size_t end = text->find('\n', begin);
   if (end != text->npos && parse_json_line(text->substr(begin, end - begin), "")) return {};
   return Error{ErrorCode::kBadInput, whole.error().message + "; is the file whole?"};
 }
