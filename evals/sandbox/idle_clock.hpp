@@ -26,10 +26,18 @@ class IdleClock {
   std::chrono::nanoseconds sample(std::span<const pid_t> processes, Clock::time_point now);
 
  private:
+  struct Thread {
+    std::int64_t busy_ns = 0;              // run and waited, at the last sample
+    std::chrono::nanoseconds idle_then{};  // idle_ when that was last seen to grow
+  };
   Clock::time_point last_;
   std::chrono::nanoseconds idle_{0};
-  std::map<pid_t, std::int64_t> busy_ns_;  // by thread: run and waited, at the last sample
+  std::map<pid_t, Thread> threads_;
 };
+
+// Whether it is there and none of its threads runs or waits for a CPU just now. Of one that does, a
+// wait is missing in the clock; of one that has ended, it stays missing.
+bool is_asleep(pid_t process);
 
 // "<ns on a CPU> <ns waiting for one> <slices>" of schedstat → the sum of the first two.
 std::optional<std::int64_t> busy_ns_of(std::string_view schedstat);

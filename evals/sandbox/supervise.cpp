@@ -175,7 +175,12 @@ class Run {
     if (now - sampled_ < kSampleEvery) return;
     sampled_ = now;
     const std::array both = {program_.inner(), checker_.inner()};
-    if (idle_.sample(both, now) > std::chrono::seconds(limits_.idle_seconds)) stop(Stop::kIdle);
+    const auto sleeps = [](const Child& child) {
+      return child.has_ended() || is_asleep(child.inner());
+    };
+    if (idle_.sample(both, now) > std::chrono::seconds(limits_.idle_seconds) && sleeps(program_) &&
+        sleeps(checker_))
+      stop(Stop::kIdle);
     if (now - start_ > std::chrono::seconds(limits_.wall_seconds)) stop(Stop::kWall);
     const bool writes_too_much = scratch_ != nullptr
                                      ? scratch_->is_over(limits_.scratch_bytes, program_.inner())

@@ -2,7 +2,11 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -57,6 +61,53 @@ TEST(IdleClock, CountsSleepAndNothingElse) {
   std::this_thread::sleep_for(milliseconds(60));
   const auto idle = working.sample(us, IdleClock::Clock::now()) - idle_at_work;
   EXPECT_GT(idle, milliseconds(30));
+}
+
+// The kernel tells of a wait when it is over, long after the samples in which it passed: on a busy
+// host a program that never slept was stopped for sleeping.
+TEST(IdleClock, AWaitThatIsSeenLateIsNotIdle) {
+  if (!can_tell_idle_from_waiting()) GTEST_SKIP() << "the kernel keeps no scheduler statistics";
+  // One that hardly ever gets the CPU, behind one that always has it.
+  const auto busy = [](int policy) {
+    const pid_t pid = ::fork();
+    if (pid != 0) return pid;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    cpu_set_t first;
+    CPU_ZERO(&first);
+    CPU_SET(::sched_getcpu(), &first);
+    const sched_param none{};
+    ::sched_setaffinity(0, sizeof(first), &first);
+    ::sched_setscheduler(0, policy, &none);
+    for (volatile std::uint64_t sum = 0;;) sum = sum + 1;
+  };
+  cpu_set_t before, here;
+  ::sched_getaffinity(0, sizeof(before), &before);
+  CPU_ZERO(&here);
+  CPU_SET(::sched_getcpu(), &here);
+  ::sched_setaffinity(0, sizeof(here), &here);
+  const std::array waits = {busy(SCHED_IDLE)};
+  const pid_t works = busy(SCHED_OTHER);
+  ::sched_setaffinity(0, sizeof(before), &before);
+  const auto start = IdleClock::Clock::now();
+  IdleClock clock(start);
+  std::chrono::nanoseconds idle{};
+  const auto sample_for = [&](std::chrono::milliseconds time) {
+    for (const auto begin = IdleClock::Clock::now(); IdleClock::Clock::now() - begin < time;) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      idle = clock.sample(waits, IdleClock::Clock::now());
+    }
+  };
+  sample_for(std::chrono::milliseconds(1500));
+  EXPECT_FALSE(is_asleep(waits[0]));
+  ::kill(works, SIGKILL);
+  sample_for(std::chrono::milliseconds(500));
+  const std::chrono::nanoseconds passed = IdleClock::Clock::now() - start;
+  for (const pid_t one : {waits[0], works}) {
+    ::kill(one, SIGKILL);
+    ::waitpid(one, nullptr, 0);
+  }
+  EXPECT_LT(idle, passed / 3);
+  EXPECT_FALSE(is_asleep(waits[0]));  // it has ended
 }
 
 TEST(Landlock, OlderVersionsLeaveMoreOpen) {
