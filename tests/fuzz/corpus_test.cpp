@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <set>
+#include <functional>
+#include <random>
 
 #include "harness/base/fs.hpp"
 #include "tests/fuzz/judge.hpp"
@@ -66,25 +67,43 @@ TEST(FuzzCorpus, EveryFolderOfTheCorpusHasATarget) {
   EXPECT_LE(bytes, 300U * 1024);
 }
 
-// Of one target, up to its first finding.
-void changed_are_no_findings(const FuzzTarget& target, std::size_t& taken, std::size_t& refused) {
-  for (const std::string& seed : target.seeds()) {
-    std::mt19937_64 random(23);
-    for (int round = 0; round < mutations(); ++round) {
-      const std::string bytes = mutated(seed, random, kLargestInput);
+struct Counts {
+  std::size_t taken = 0, refused = 0;
+};
+
+// Inputs made of the target's seeds, up to its first finding.
+void judge_made(const FuzzTarget& target, int rounds, Counts& counts,
+                const std::function<std::string(const std::string&, std::mt19937_64&)>& make) {
+  std::mt19937_64 random(23);
+  for (const std::string& seed : target.seeds())
+    for (int round = 0; round < rounds; ++round) {
+      const std::string bytes = make(seed, random);
       const Judged judged = judge(target, bytes);
-      EXPECT_EQ(judged.finding, "") << testing::PrintToString(bytes.substr(0, 4096));
+      EXPECT_EQ(judged.finding, "") << testing::PrintToString(bytes.substr(0, 2048));
       if (!judged.finding.empty()) return;
-      ++(judged.is_taken ? taken : refused);
+      ++(judged.is_taken ? counts.taken : counts.refused);
     }
-  }
 }
 
 TEST(FuzzCorpus, ChangedSeedsAreTakenOrRefused) {
-  std::size_t taken = 0, refused = 0;
-  for (const FuzzTarget& target : fuzz_targets()) changed_are_no_findings(target, taken, refused);
-  EXPECT_GT(taken, 100U);
-  EXPECT_GT(refused, 100U);
+  Counts counts;
+  for (const FuzzTarget& target : fuzz_targets())
+    judge_made(target, mutations(), counts, [](const std::string& seed, std::mt19937_64& random) {
+      return mutated(seed, random, kLargestInput);
+    });
+  EXPECT_GT(counts.taken, 100U);
+  EXPECT_GT(counts.refused, 100U);
+}
+
+// A parser whose time grows with the square of its input needs minutes for these.
+TEST(FuzzCorpus, LongInputsTakeNoLongerThanTheirLengthExplains) {
+  Counts counts;
+  for (const FuzzTarget& target : fuzz_targets())
+    judge_made(target, std::max(mutations() / 20, 1), counts,
+               [](const std::string& seed, std::mt19937_64& random) {
+                 return grown(seed, random, kLargestInput);
+               });
+  EXPECT_GT(counts.taken, 10U);
 }
 
 TEST(FuzzCorpus, TheTableOfTheReadmeIsThatOfTheTargets) {

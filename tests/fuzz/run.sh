@@ -72,7 +72,7 @@ printf '%s\n' "${targets[@]}" | xargs -P "$jobs" -I{} bash -c 'run_target {}'
 
 # Numbers behind a text in a target's logs, one a line. libFuzzer's last words, or the own loop's.
 numbers() { # text target
-  cat "$work/$2.log" "$work/$2.log.grown" 2>/dev/null | sed -nE "s/.*$1 *([0-9]+).*/\1/p"
+  { cat "$work/$2.log" "$work/$2.log.grown" 2>/dev/null || true; } | sed -nE "s/.*$1 *([0-9]+).*/\1/p"
 }
 printf '\n%-52s %10s %8s %9s  %s\n' target inputs "per s" coverage findings
 failed=0 inputs=0
@@ -80,7 +80,7 @@ for target in "${targets[@]}"; do
   findings=0
   [ "$(cat "$work/$target.rc")" = 0 ] || findings=1
   ran=$(numbers 'stat::number_of_executed_units:' "$target" | awk '{ all += $1 } END { print all + 0 }')
-  rate=$(numbers 'stat::average_exec_per_sec:' "$target" | head -1)
+  rate=$(numbers 'stat::average_exec_per_sec:' "$target" | sed -n 1p)
   coverage=$(numbers 'cov:' "$target" | sort -n | tail -1)
   printf '%-52s %10s %8s %9s  %s\n' "$target" "$ran" "${rate:-?}" "${coverage:-?}" "$findings"
   inputs=$((inputs + ran))
