@@ -191,8 +191,8 @@ def tensor_bytes(tensor):
 
 
 def write_safetensors(path, tensors, texts):
-    """In order of name, without gaps, the header padded to 8; with the SHA-256 of the tensors' bytes."""
-    header, offset, digest = {}, 0, hashlib.sha256()
+    """In order of name, without gaps, the header padded to 8; with the SHA-256 of the file, 64 zeros in its place."""
+    header, offset, no_digest = {}, 0, "0" * 64
     for name in sorted(tensors):
         t = tensors[name]
         if t.dtype not in DTYPES:
@@ -200,12 +200,16 @@ def write_safetensors(path, tensors, texts):
         size = t.numel() * t.element_size()
         header[name] = {"dtype": DTYPES[t.dtype], "shape": list(t.shape), "data_offsets": [offset, offset + size]}
         offset += size
-        digest.update(tensor_bytes(t))
-    header["__metadata__"] = dict(texts, format="pt", data_sha256=digest.hexdigest())
+    header["__metadata__"] = dict(texts, format="pt", file_sha256=no_digest)
     head = canonical(header)
-    head += b" " * (-len(head) % 8)
+    head = (len(head) + -len(head) % 8).to_bytes(8, "little") + head + b" " * (-len(head) % 8)
+    digest = hashlib.sha256(head)
+    for name in sorted(tensors):
+        digest.update(tensor_bytes(tensors[name]))
+    key = b'"file_sha256":"'
+    head = head.replace(key + no_digest.encode(), key + digest.hexdigest().encode())
     with whole_file(path) as file:
-        file.write(len(head).to_bytes(8, "little") + head)
+        file.write(head)
         for name in sorted(tensors):
             file.write(tensor_bytes(tensors[name]))
 

@@ -239,7 +239,7 @@ Result<HuggingFaceModel> open_hugging_face(const std::filesystem::path& folder) 
     NB_TRY(names, shards_of(folder / kIndex));
   }
   for (const std::string& file : names) {
-    NB_TRY(SafetensorsFile opened, SafetensorsFile::open(folder / file));
+    NB_TRY(SafetensorsFile opened, SafetensorsFile::open(folder / file, "download it again"));
     model.files.push_back(std::move(opened));
   }
   NB_TRY_VOID(check_tensors(model));

@@ -22,6 +22,13 @@ constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
 constexpr std::size_t kPieceValues = 1U << 16U;         // converted at a time
 
+// As the header's text has it. Nowhere else: in the texts of __metadata__ quotes are escaped.
+constexpr std::string_view kDigest = "file_sha256";
+constexpr std::string_view kDigestText = R"("file_sha256":")";
+// In its place while it is taken.
+constexpr std::string_view kNoDigest =
+    "0000000000000000000000000000000000000000000000000000000000000000";
+
 struct TypeRow {
   StoredType type;
   std::string_view name;
@@ -141,12 +148,6 @@ Result<void> SafetensorsWriter::write(const std::filesystem::path& path) const {
     }
     return {};
   };
-  Sha256 digest;
-  NB_TRY_VOID(each_piece([&](const std::string& bytes) -> Result<void> {
-    digest.update(bytes);
-    return {};
-  }));
-
   Json header = Json::object();
   std::uint64_t offset = 0;
   for (const auto& [name, item] : items_) {
@@ -157,14 +158,23 @@ Result<void> SafetensorsWriter::write(const std::filesystem::path& path) const {
     offset += size;
   }
   header["__metadata__"] = texts_;
-  header["__metadata__"]["data_sha256"] = digest.hex();
+  header["__metadata__"][kDigest] = kNoDigest;
   NB_TRY(std::string text, dump_json(header, -1));
   text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');
 
-  NB_TRY(FileWriter file, FileWriter::create(path));
   const std::uint64_t length = text.size();
   std::string prefix(kLengthBytes, '\0');
   std::memcpy(prefix.data(), &length, kLengthBytes);
+  Sha256 digest;
+  digest.update(prefix);
+  digest.update(text);
+  NB_TRY_VOID(each_piece([&](const std::string& bytes) -> Result<void> {
+    digest.update(bytes);
+    return {};
+  }));
+  text.replace(text.find(kDigestText) + kDigestText.size(), kNoDigest.size(), digest.hex());
+
+  NB_TRY(FileWriter file, FileWriter::create(path));
   NB_TRY_VOID(file.write(prefix));
   NB_TRY_VOID(file.write(text));
   NB_TRY_VOID(each_piece([&](const std::string& bytes) { return file.write(bytes); }));
@@ -174,18 +184,42 @@ Result<void> SafetensorsWriter::write(const std::filesystem::path& path) const {
 SafetensorsFile::SafetensorsFile(std::string path, MappedFile file)
     : path_(std::move(path)), file_(std::move(file)) {}
 
-Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path) {
+Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path,
+                                              std::string_view advice) {
   NB_TRY(MappedFile mapped, MappedFile::open(path));
   SafetensorsFile file(path.string(), std::move(mapped));
-  NB_TRY_VOID(file.parse());
+  NB_TRY_VOID(file.parse(advice));
   return file;
 }
 
-Result<void> SafetensorsFile::parse() {
+namespace {
+
+// The digest that a header's text carries; empty: none.
+std::string_view recorded_digest(std::string_view header) {
+  const std::size_t at = header.find(kDigestText);
+  if (at == header.npos) return {};
+  const std::string_view digest = header.substr(at + kDigestText.size(), kNoDigest.size());
+  return digest.size() == kNoDigest.size() ? digest : std::string_view();
+}
+
+// What the digest of such a file is: of everything, with zeros in the digest's own place.
+std::string digest_of_file(std::span<const std::byte> file, std::string_view header,
+                           std::string_view digest) {
+  const auto before = static_cast<std::size_t>(digest.data() - header.data());
+  const std::size_t begin = kLengthBytes + before;
+  Sha256 hash;
+  hash.update(file.first(begin));
+  hash.update(kNoDigest);
+  hash.update(file.subspan(begin + digest.size()));
+  return hash.hex();
+}
+
+}  // namespace
+
+Result<void> SafetensorsFile::parse(std::string_view advice) {
   const auto broken = [&](const std::string& what) {
-    return bad_input(fmt::format(
-        "{}: not a complete safetensors file: {}; use an older checkpoint or train again", path_,
-        what));
+    return bad_input(fmt::format("{}: not a complete safetensors file: {}{}{}", path_, what,
+                                 advice.empty() ? "" : "; ", advice));
   };
   const std::span<const std::byte> bytes = file_.bytes();
   if (bytes.size() < kLengthBytes) {
@@ -196,8 +230,16 @@ Result<void> SafetensorsFile::parse() {
   if (length > kMaxHeaderBytes || length > bytes.size() - kLengthBytes) {
     return broken(fmt::format("the header claims {} bytes in a file of {}", length, bytes.size()));
   }
-  const auto* text = reinterpret_cast<const char*>(bytes.data() + kLengthBytes);
-  NB_TRY(const Json header, parse_json({text, length}, path_ + ": header"));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data() + kLengthBytes), length);
+  // First, so that damage is called damage, wherever it is.
+  if (const std::string_view digest = recorded_digest(text); !digest.empty()) {
+    if (digest_of_file(bytes, text, digest) != digest)
+      return broken("it does not have the SHA-256 that it records");
+    is_sealed_ = true;
+  }
+  const auto parsed = parse_json(text, "header");
+  if (!parsed) return broken(parsed.error().message);
+  const Json& header = *parsed;
   if (!header.is_object()) return broken("the header is not a JSON object");
   const std::span<const std::byte> data = bytes.subspan(kLengthBytes + length);
 

@@ -1,6 +1,10 @@
 // Files in the safetensors format: 8 bytes header length, JSON header, tensor bytes without gaps.
 // Bytes are a function of the content: names sorted, header padded with spaces to 8, NaN canonical.
-// Not here: what the tensors mean (checkpoint.hpp). Thread-compatible.
+// A file of ours carries the SHA-256 of all its bytes, header and length included, as
+// /__metadata__/file_sha256: computed with 64 zeros in that place, so that any reader of the format
+// reads the file all the same. Captured files of before it had that of the tensors alone
+// (data_sha256), others have none. Not here: what the tensors mean (checkpoint.hpp).
+// Thread-compatible.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +38,7 @@ class SafetensorsWriter {
   void add(std::string name, std::vector<std::int64_t> shape, std::span<const double> values);
   void add(std::string name, std::vector<std::int64_t> shape, std::span<const std::int64_t> values);
   void add_text(std::string key, std::string text);  // entry of __metadata__
-  // Adds "data_sha256" to __metadata__.
+  // Adds "file_sha256" to __metadata__.
   Result<void> write(const std::filesystem::path& path) const;
 
  private:
@@ -60,9 +64,15 @@ struct SafetensorsEntry {
 // when the file carries one. Each fault is one bad_input sentence that names the file.
 class SafetensorsFile {
  public:
-  static Result<SafetensorsFile> open(const std::filesystem::path& path);
+  // advice: what to try with a file that is not whole, the end of that sentence; empty: the caller
+  // says it.
+  static Result<SafetensorsFile> open(
+      const std::filesystem::path& path,
+      std::string_view advice = "use an older checkpoint or train again");
 
   const std::string& path() const { return path_; }
+  // Every byte was held against a digest. false: the file has none, or one of its tensors alone.
+  bool is_sealed() const { return is_sealed_; }
   const std::map<std::string, SafetensorsEntry>& entries() const { return entries_; }
   const std::map<std::string, std::string>& texts() const { return texts_; }
   Result<std::string> text(const std::string& key) const;
@@ -78,7 +88,7 @@ class SafetensorsFile {
 
  private:
   SafetensorsFile(std::string path, MappedFile file);
-  Result<void> parse();
+  Result<void> parse(std::string_view advice);
   Result<const SafetensorsEntry*> find(const std::string& name) const;
   Result<const SafetensorsEntry*> find(const std::string& name, StoredType type) const;
   Result<void> check_shape(const std::string& name, const SafetensorsEntry& entry,
@@ -86,6 +96,7 @@ class SafetensorsFile {
 
   std::string path_;
   MappedFile file_;
+  bool is_sealed_ = false;
   std::map<std::string, SafetensorsEntry> entries_;
   std::map<std::string, std::string> texts_;
 };

@@ -247,7 +247,7 @@ TEST_F(Eval, AModelThatIsNotFiniteHasNoScoreAndExits4) {
   std::uint64_t header_size = 0;
   std::memcpy(&header_size, bytes.data(), sizeof header_size);
   Json header = Json::parse(bytes.substr(8, header_size));
-  header["__metadata__"].erase("data_sha256");  // as files of others, which have none
+  header["__metadata__"].erase("file_sha256");  // as files of others, which have none
   const auto offsets = header.at("lm_head.weight").at("data_offsets");
   const std::size_t begin = 8 + header_size + offsets[0].get<std::size_t>();
   std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(begin),

@@ -5,7 +5,7 @@
 
 namespace nb::test {
 
-// A safetensors file with the digest of its tensors; as it is where it carries none.
-std::string with_data_digest(std::string file);
+// A safetensors file with its digest; as it is where it carries none.
+std::string with_file_digest(std::string file);
 
 }  // namespace nb::test

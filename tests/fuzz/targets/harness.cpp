@@ -87,7 +87,7 @@ std::vector<std::string> tensor_seeds() {
 // What a capture wrote on real hardware, beside itself and beside other values.
 Result<void> fuzz_tensors(std::string_view bytes) {
   static const fs::path kOther = scratch_file("tensors/b.safetensors", tensor_seeds().front());
-  const fs::path path = scratch_file("tensors/a.safetensors", with_data_digest(std::string(bytes)));
+  const fs::path path = scratch_file("tensors/a.safetensors", with_file_digest(std::string(bytes)));
   NB_TRY(const auto comparisons, compare_tensors(path, kOther, {}));
   for (const TensorComparison& comparison : comparisons) {
     NB_CHECK(!tensor_text(comparison, {}).empty(), "[tensors] no text");
@@ -111,7 +111,7 @@ void add_harness_targets(FuzzTargets& targets) {
          return std::vector<std::string>{
              "{\"g\":\"1\",\"i\":\"0123456789abcdef\",\"o\":1,\"p\":\"1\"}\n"};
        }});
-  targets.push_back({"tensors", "tensors of captured runs", "data_sha256 computed anew",
+  targets.push_back({"tensors", "tensors of captured runs", "file_sha256 computed anew",
                      fuzz_tensors, tensor_seeds});
 }
 

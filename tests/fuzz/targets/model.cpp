@@ -158,7 +158,7 @@ std::string llama2c_tokenizer() {
 }
 
 Result<SafetensorsFile> opened(const char* name, std::string_view bytes) {
-  return SafetensorsFile::open(scratch_file(name, with_data_digest(std::string(bytes))));
+  return SafetensorsFile::open(scratch_file(name, with_file_digest(std::string(bytes))));
 }
 
 Result<void> fuzz_safetensors(std::string_view bytes) {
@@ -421,12 +421,12 @@ void add_model_targets(FuzzTargets& targets) {
                             print_ranks(small_vocabulary()), hugging_face_tokenizer(),
                             llama2c_tokenizer()};
        }});
-  targets.push_back({"safetensors", "any safetensors file", "data_sha256 computed anew",
+  targets.push_back({"safetensors", "any safetensors file", "file_sha256 computed anew",
                      fuzz_safetensors, adapter_seeds});
-  targets.push_back({"checkpoint", "checkpoints", "data_sha256 computed anew", fuzz_checkpoint,
+  targets.push_back({"checkpoint", "checkpoints", "file_sha256 computed anew", fuzz_checkpoint,
                      checkpoint_seeds});
   targets.push_back(
-      {"adapters", "adapters", "data_sha256 computed anew", fuzz_adapters, adapter_seeds});
+      {"adapters", "adapters", "file_sha256 computed anew", fuzz_adapters, adapter_seeds});
   targets.push_back({"llama2c", "models of llama2.c", "", fuzz_llama2c, llama2c_seeds});
   targets.push_back({"hf_config", "config.json of Hugging Face", "", fuzz_hf_config, [] {
                        return std::vector<std::string>{kLlamaConfig, kGpt2Config};
