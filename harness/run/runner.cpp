@@ -118,7 +118,7 @@ class Runner {
       return {};
     }
     if (state.condition == NodeCondition::kDamaged)
-      line(fmt::format("{}: damaged, runs again: {}", node.name, state.damage));
+      warn(node, "damaged, runs again: " + state.damage);
     // --fresh starts over, whatever is there.
     NodeCondition condition = fresh ? NodeCondition::kAbsent : state.condition;
     if (options_.keeps_partial) condition = NodeCondition::kPartial;
@@ -177,6 +177,10 @@ class Runner {
                          {},
                          options_.data_dir,
                          [&log](const std::string& text) { log.line(text); },
+                         [&](const std::string& text) {
+                           log.line(text);
+                           warn(node, text);
+                         },
                          options_.profiles_host};
     for (const std::size_t parent : node.parents)
       context.parents.push_back(
@@ -212,6 +216,11 @@ class Runner {
         report.outcome == NodeOutcome::kExecuted ? " in " + human_time_ns(report.host_time_s * 1e9)
                                                  : "",
         report.message.empty() ? "" : ": " + report.message));
+  }
+
+  // Quiet is about progress: whoever's disk loses bits wants to know it.
+  static void warn(const Node& node, const std::string& text) {
+    say_on_stderr(fmt::format("{}: {}\n", node.name, text));
   }
 
   void line(const std::string& text) const {

@@ -19,7 +19,7 @@ struct RunOptions {
   std::filesystem::path data_dir;
   bool fresh = false;  // reuse nothing; results that differ from the old ones are an error
   std::optional<std::size_t> only;  // run this node alone; its parents must be done
-  bool quiet = false;               // no lines on stderr
+  bool quiet = false;               // no lines on stderr but about damaged files
   bool tells_nodes = true;          // false: no line where a node begins and ends
   // Other processes made the partial work that lies there for this run: it is not removed, and only
   // as long as it lies there does `fresh` make a new record of it.

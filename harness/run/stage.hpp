@@ -26,7 +26,8 @@ struct StageContext {
   std::filesystem::path folder;  // may hold partial work of a run that was killed
   std::vector<ParentRun> parents;
   std::filesystem::path data_dir;
-  std::function<void(const std::string&)> log;  // one line into log.txt
+  std::function<void(const std::string&)> log;   // one line into log.txt
+  std::function<void(const std::string&)> warn;  // and on the screen, however quiet the run is
   // A training writes step_profile.hpp's files into the folder. Changes no result.
   bool profiles_host = false;
 

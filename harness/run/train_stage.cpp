@@ -55,6 +55,7 @@ class Recorder {
       samples_ += line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
     };
     hooks.on_note = context_.log;
+    hooks.on_damage = context_.warn;
     hooks.profiles_host = context_.profiles_host;
     hooks.on_checkpoint = [this](std::int64_t step) {
       keep(series_.flush());
@@ -289,7 +290,7 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
   NB_TRY_VOID(recorder.finish());
   if (context.profiles_host) NB_TRY_VOID(write_profile(context, result, device));
   // The others were for going on.
-  prune_checkpoints(context.folder, /*keep=*/1, work.keep_steps());
+  prune_checkpoints(context.folder, result.iterations, /*keep=*/1, work.keep_steps());
 
   // The reference compiles the model in BASE, MID and packed SFT alone.
   const bool is_tuned = (work.sft && !work.sft->packed) || work.dpo || work.rl;

@@ -31,6 +31,7 @@ class BaseTask final : public StageTask {
         defects_(defects),
         iterations_(planned_iterations(settings, model.decoder.config())),
         plan_{batches.accumulation_steps, settings.grad_clip, gradient_sum(defects)},
+        train_start_(data.train.state()),
         validation_start_(data.validation.state()) {}
 
   TrainingStage stage() const override { return TrainingStage::kBase; }
@@ -67,6 +68,7 @@ class BaseTask final : public StageTask {
   Json state() const override { return data_.train.state(); }
   Result<void> restore(const Json& state) override { return data_.train.restore(state); }
 
+  const Json& train_start() const { return train_start_; }
   const Json& validation_start() const { return validation_start_; }
 
  private:
@@ -76,15 +78,16 @@ class BaseTask final : public StageTask {
   const PortDefects& defects_;
   std::int64_t iterations_;
   StepPlan plan_;
-  Json validation_start_;
+  Json train_start_, validation_start_;
 };
 
 Json identity_of(const TrainSettings& settings, const Decoder& decoder, const TrainData& data,
-                 const Json& validation_start, const PortDefects& defects) {
+                 const BaseTask& task, const PortDefects& defects) {
   TrainSettings copy = settings;
   Json identity =
       identity_of_run(with_defects(hashed_fields(copy.fields()), defects), decoder, data.tokenizer);
-  identity["validation_data"] = validation_start;
+  identity["train_data"] = task.train_start();
+  identity["validation_data"] = task.validation_start();
   return identity;
 }
 
@@ -116,7 +119,7 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
       model.decoder.init(settings.seed);
       return {};
     };
-    Json identity = identity_of(asked, model.decoder, data, task.validation_start(), defects);
+    Json identity = identity_of(asked, model.decoder, data, task, defects);
     add_adamw(denominator, identity);
     return run_training(task, model, data.tokenizer, identity,
                         {settings.eval_every, settings.sample_every, settings.checkpoint_every,

@@ -9,6 +9,7 @@
 #include <set>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "harness/base/check.hpp"
@@ -201,10 +202,26 @@ Result<void> check_identity(const SafetensorsFile& file, const Json& identity) {
   NB_TRY(const Json stored, metadata_json(file, "identity"));
   const std::string difference = first_difference(stored, identity, "");
   if (difference.empty()) return {};
-  return bad_input(fmt::format(
-      "{}: a checkpoint of another run: {} is {} there, but {} here; use another folder or remove "
-      "it",
-      file.path(), difference, value_at(stored, difference), value_at(identity, difference)));
+  return bad_input(fmt::format("{}: a checkpoint of another run: {} is {} there, but {} here",
+                               file.path(), difference, value_at(stored, difference),
+                               value_at(identity, difference)));
+}
+
+Result<SafetensorsFile> open_checkpoint_of(const Json& identity,
+                                           const std::filesystem::path& path) {
+  NB_TRY(SafetensorsFile file, SafetensorsFile::open(path, /*advice=*/""));
+  // Whoever wrote the header's clock and rows without a digest cannot vouch for them.
+  if (!file.is_sealed())
+    return bad_input(
+        fmt::format("{}: has no SHA-256 of the whole file: of an older version of npubench, or "
+                    "damaged",
+                    file.path()));
+  NB_TRY_VOID(check_identity(file, identity));
+  NB_TRY(const Json state, metadata_json(file, "progress"));
+  const std::int64_t step = state.value("step", std::int64_t{-1});
+  if (path.filename() != checkpoint_path("", step).filename())
+    return bad_input(fmt::format("{}: holds step {}, not that of its name", file.path(), step));
+  return file;
 }
 
 Result<DecoderConfig> read_model_config(const SafetensorsFile& file) {
@@ -292,8 +309,8 @@ std::filesystem::path checkpoint_path(const std::filesystem::path& folder, std::
   return folder / "checkpoints" / fmt::format("{}{:06d}{}", kPrefix, step, kSuffix);
 }
 
-std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder) {
-  std::vector<std::pair<std::int64_t, std::filesystem::path>> found;
+std::vector<NumberedCheckpoint> list_checkpoints(const std::filesystem::path& folder) {
+  std::vector<NumberedCheckpoint> found;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "checkpoints", ignored)) {
     const std::string name = entry.path().filename().string();
@@ -308,12 +325,12 @@ std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path&
       is_number = is_number && digit >= '0' && digit <= '9' && step < 1'000'000'000'000;
       step = 10 * step + (digit - '0');
     }
-    if (is_number) found.emplace_back(step, entry.path());
+    if (is_number) found.push_back({step, entry.path()});
   }
-  std::sort(found.rbegin(), found.rend());
-  std::vector<std::filesystem::path> paths;
-  for (auto& [step, path] : found) paths.push_back(std::move(path));
-  return paths;
+  std::ranges::sort(found, [](const NumberedCheckpoint& a, const NumberedCheckpoint& b) {
+    return std::tie(a.step, a.path) > std::tie(b.step, b.path);
+  });
+  return found;
 }
 
 void remove_torn_checkpoints(const std::filesystem::path& folder) {
@@ -327,17 +344,19 @@ void remove_torn_checkpoints(const std::filesystem::path& folder) {
   }
 }
 
-void prune_checkpoints(const std::filesystem::path& folder, std::size_t keep,
+void prune_checkpoints(const std::filesystem::path& folder, std::int64_t step, std::size_t keep,
                        std::span<const std::int64_t> kept_steps) {
-  const std::vector<std::filesystem::path> paths = list_checkpoints(folder);
-  const auto stays = [&](const std::filesystem::path& path) {
-    return std::any_of(kept_steps.begin(), kept_steps.end(),
-                       [&](std::int64_t step) { return path == checkpoint_path(folder, step); });
-  };
-  for (std::size_t i = keep; i < paths.size(); ++i) {
-    if (stays(paths[i])) continue;
+  for (const NumberedCheckpoint& one : list_checkpoints(folder)) {
+    const bool is_named = one.path == checkpoint_path(folder, one.step);
+    if (is_named && one.step <= step) {
+      if (keep > 0) {
+        --keep;
+        continue;
+      }
+      if (std::ranges::find(kept_steps, one.step) != kept_steps.end()) continue;
+    }
     std::error_code ignored;  // a file that stays costs disk, not results
-    std::filesystem::remove(paths[i], ignored);
+    std::filesystem::remove(one.path, ignored);
   }
 }
 

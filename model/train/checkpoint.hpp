@@ -52,6 +52,11 @@ Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Decoder& decoder,
 Result<std::int64_t> trained_steps(const SafetensorsFile& file);
 Result<void> load_optimizers(const SafetensorsFile& file, Optimizers optimizers);
 
+// Whether the file is a checkpoint of this run and may be gone on from: every byte is under its
+// digest, it has that identity, and it holds the step that its name says. Else bad_input, a
+// sentence that names the file and says why not, for the caller to say what is done instead.
+Result<SafetensorsFile> open_checkpoint_of(const Json& identity, const std::filesystem::path& path);
+
 // bad_input that names the first entry in which the file's identity differs from `identity`.
 Result<void> check_identity(const SafetensorsFile& file, const Json& identity);
 
@@ -70,14 +75,19 @@ Result<void> load_weights(const SafetensorsFile& file, Decoder& decoder);
 // that was not written by save_checkpoint.
 Result<Json> checkpoint_history(const SafetensorsFile& file);
 
+struct NumberedCheckpoint {
+  std::int64_t step = 0;  // as its name says
+  std::filesystem::path path;
+};
 // Folder/checkpoints: step_000123.safetensors, newest first.
-std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
+std::vector<NumberedCheckpoint> list_checkpoints(const std::filesystem::path& folder);
 std::filesystem::path checkpoint_path(const std::filesystem::path& folder, std::int64_t step);
 // Temporaries of a process that was killed while it wrote. One run a folder: nobody else writes
 // there.
 void remove_torn_checkpoints(const std::filesystem::path& folder);
-// Removes all but the newest `keep` and those of `kept_steps`.
-void prune_checkpoints(const std::filesystem::path& folder, std::size_t keep,
+// Removes all but those of `kept_steps` and the newest `keep` up to `step`, where the run is: later
+// ones could not be used when it was resumed.
+void prune_checkpoints(const std::filesystem::path& folder, std::int64_t step, std::size_t keep,
                        std::span<const std::int64_t> kept_steps = {});
 
 }  // namespace nb

@@ -5,9 +5,24 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fields.hpp"
+#include "harness/base/hash.hpp"
 #include "model/device/device.hpp"
 
 namespace nb {
+namespace {
+
+// Of all numbers that the simulated clock and the allocator of a checkpoint follow from.
+std::string digest_of_machine(const DeviceProfile& profile) {
+  return sha256_json({{"matrix", print_struct(profile.matrix)},
+                      {"vector", print_struct(profile.vector)},
+                      {"memory", print_struct(profile.memory)},
+                      {"launch", print_struct(profile.launch)},
+                      {"host_link", print_struct(profile.host_link)},
+                      {"links", print_struct(profile.links)},
+                      {"software", print_struct(profile.software)}});
+}
+
+}  // namespace
 
 Json identity_of_run(Json hashed_settings, const Decoder& decoder, const Tokenizer& tokenizer) {
   hashed_settings.erase("keep_steps");
@@ -20,6 +35,7 @@ Json identity_of_run(Json hashed_settings, const Decoder& decoder, const Tokeniz
   return {{"settings", std::move(hashed_settings)},
           {"model", print_struct(decoder.config())},
           {"device", profile.name()},
+          {"machine", digest_of_machine(profile)},
           {"numerics", profile.numerics_of},
           {"policy", std::move(policy)},
           {"tokenizer", tokenizer.hash()}};

@@ -9,7 +9,8 @@
 namespace nb {
 
 // Settings (without keep_steps: which checkpoints stay is nothing that one of them could tell),
-// model, device, the numerics in effect, tokenizer. Stages add their data.
+// model, device with its machine's numbers, the numerics in effect, tokenizer. Stages add their
+// data.
 Json identity_of_run(Json hashed_settings, const Decoder& decoder, const Tokenizer& tokenizer);
 
 // bad_input: the device's numerics ask for something that training does not do yet.

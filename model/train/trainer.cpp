@@ -48,6 +48,8 @@ class Trainer {
   Result<TrainResult> run(const std::function<Result<void>()>& start);
 
  private:
+  std::optional<std::int64_t> lacks_before(std::int64_t step,
+                                           std::vector<std::string>& unusable) const;
   Result<bool> resume();
   void retell() const;
   Result<void> validate(StepRow& row);
@@ -82,25 +84,53 @@ class Trainer {
   std::size_t apart_ = 0;  // parameters in which the replica was said to differ
 };
 
-// Newest whole checkpoint of this run, if any; damaged ones are passed over.
-Result<bool> Trainer::resume() {
-  for (const std::filesystem::path& path : list_checkpoints(folder_)) {
-    const auto file = SafetensorsFile::open(path);
-    if (!file) {
-      note(file.error().message + "; skipped");
-      continue;
+// The first of keep_steps before `step` without a checkpoint of its own: such a one is written when
+// the run comes past its step, and never again. Why it is none is added to `unusable`.
+std::optional<std::int64_t> Trainer::lacks_before(std::int64_t step,
+                                                  std::vector<std::string>& unusable) const {
+  std::vector<std::int64_t> kept = loop_.keep_steps;
+  std::ranges::sort(kept);
+  for (const std::int64_t one : kept) {
+    if (one >= step) break;
+    if (const auto file = open_checkpoint_of(identity_, checkpoint_path(folder_, one)); !file) {
+      unusable.push_back(file.error().message);
+      return one;
     }
-    NB_TRY_VOID(check_identity(*file, identity_));
+  }
+  return std::nullopt;
+}
+
+// The newest checkpoint of this run after which nothing is to be made again, if any.
+Result<bool> Trainer::resume() {
+  std::vector<std::string> unusable;  // sentences
+  std::optional<SafetensorsFile> newest;
+  std::optional<std::int64_t> lacking;
+  for (const auto& [step, path] : list_checkpoints(folder_)) {
+    if (lacking && step >= *lacking) continue;
+    auto file = open_checkpoint_of(identity_, path);
+    if (!file)
+      unusable.push_back(file.error().message);
+    else if (lacking = lacks_before(step, unusable); !lacking) {
+      newest.emplace(std::move(*file));
+      break;
+    }
+  }
+  if (newest) {
     NB_TRY(LoadedRun loaded,
-           load_checkpoint(*file, model_.decoder, model_.optimizers, task_.stage()));
-    NB_TRY_VOID(task_.restore(*loaded.loader), path.string());
+           load_checkpoint(*newest, model_.decoder, model_.optimizers, task_.stage()));
+    NB_TRY_VOID(task_.restore(*loaded.loader), newest->path());
     progress_ = std::move(loaded.progress);
     resumed_from_ = progress_.step;
-    note(fmt::format("resumed at step {} of {} from {}", progress_.step, iterations_,
-                     path.string()));
-    return true;
   }
-  return false;
+  if (hooks_.on_damage)
+    for (const std::string& sentence : unusable)
+      hooks_.on_damage(sentence +
+                       (newest ? fmt::format("; the training goes on from step {}", progress_.step)
+                               : std::string("; the training begins again")));
+  if (newest)
+    note(fmt::format("resumed at step {} of {} from {}", progress_.step, iterations_,
+                     newest->path()));
+  return newest.has_value();
 }
 
 void Trainer::retell() const {
@@ -184,7 +214,7 @@ Result<void> Trainer::save(bool is_finished) {
   NB_TRY_VOID(
       save_checkpoint(path, model_.decoder, model_.optimizers, progress_, task_.state(), identity_),
       fmt::format("checkpoint of step {}", progress_.step));
-  prune_checkpoints(folder_, kKeptCheckpoints, loop_.keep_steps);
+  prune_checkpoints(folder_, progress_.step, kKeptCheckpoints, loop_.keep_steps);
   if (hooks_.on_checkpoint) hooks_.on_checkpoint(progress_.step);
   return {};
 }

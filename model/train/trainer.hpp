@@ -33,6 +33,8 @@ struct TrainHooks {
   std::function<void(const StepRow&)> on_step;
   std::function<void(const SampleText&)> on_sample;
   std::function<void(const std::string&)> on_note;  // one line for the log ("resumed at step 40")
+  // A sentence for the user: a file that could not be used, and what is done instead.
+  std::function<void(const std::string&)> on_damage;
   std::function<void(std::int64_t step)> on_checkpoint;  // after it is on disk
   // Records device.host_profile() over the steps: not over the first, which warms up, unless there
   // is no other; not over validations, samples and checkpoints.
@@ -77,9 +79,10 @@ struct TrainLoop {
 };
 
 // `folder` gets checkpoints/step_000123.safetensors; the two newest and those of
-// keep_steps stay. Resumes from the newest valid checkpoint there; a damaged one is passed over
-// with a note, one whose identity differs is bad_input. A full disk is run_error and leaves the
-// older checkpoint. start() gives the model its first weights, if nothing is resumed.
+// keep_steps stay. Resumes from the newest valid checkpoint there before which none of keep_steps
+// is missing; one that is damaged, of another run or of an older version is passed over with a
+// sentence (on_damage). A full disk is run_error and leaves the older checkpoint. start() gives the
+// model its first weights, if nothing is resumed.
 Result<TrainResult> run_training(StageTask& task, TrainedModel& model, const Tokenizer& tokenizer,
                                  const Json& identity, const TrainLoop& loop,
                                  const std::function<Result<void>()>& start,

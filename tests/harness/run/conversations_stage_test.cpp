@@ -32,7 +32,8 @@ std::vector<std::string> order_of(const std::string& task) {
   work.mixture = {{asked}, {asked}};
   work.file_digests[asked.file] = sha256_file(file).value();
   const Node node;
-  const StageContext context{node, folder.path(), {}, folder.path(), [](const std::string&) {}};
+  const auto quiet = [](const std::string&) {};
+  const StageContext context{node, folder.path(), {}, folder.path(), quiet, quiet};
   Record record;
   const auto done = run_conversations(work, context, record);
   EXPECT_TRUE(done) << done.error().message;

@@ -237,14 +237,23 @@ TEST_F(ChatStages, AKeptStepBeyondTheEndIsRefused) {
 }
 
 // A folder with the checkpoint of another stage or of other conversations is not gone on with.
-TEST_F(ChatStages, ACheckpointOfOtherConversationsIsRefused) {
+TEST_F(ChatStages, ACheckpointOfOtherConversationsGivesWay) {
   ASSERT_TRUE(chat_.sft(test::tiny_sft(), folder_.path()));
-  EXPECT_NE(
-      refusal(chat_.mid(test::tiny_mid(), folder_.path())).find("a checkpoint of another run"),
-      std::string::npos);
+  std::string said;
+  TrainHooks hooks;
+  hooks.on_damage = [&](const std::string& sentence) { said += sentence + "\n"; };
+  const auto mid = chat_.mid(test::tiny_mid(), folder_.path(), hooks);
+  ASSERT_TRUE(mid) << mid.error().message;
+  EXPECT_EQ(mid->resumed_from_step, 0);
+  EXPECT_NE(said.find("a checkpoint of another run"), std::string::npos) << said;
+  ASSERT_TRUE(chat_.sft(test::tiny_sft(), folder_.path()));
+  said.clear();
   chat_.train = chat_.set(test::sums(1, 40));
-  EXPECT_NE(refusal(chat_.sft(test::tiny_sft(), folder_.path())).find("/data is"),
-            std::string::npos);
+  const auto sft = chat_.sft(test::tiny_sft(), folder_.path(), hooks);
+  ASSERT_TRUE(sft) << sft.error().message;
+  EXPECT_EQ(sft->resumed_from_step, 0);
+  EXPECT_NE(said.find("/data is"), std::string::npos) << said;
+  EXPECT_NE(said.find("; the training begins again\n"), std::string::npos) << said;
 }
 
 }  // namespace
