@@ -87,7 +87,8 @@ Result<void> run_eval(const EvalWork& work, const StageContext& context, Record&
 
   EvalProgress progress(context.node.name);
   eval.progress = std::ref(progress);
-  const PartialItems partial(context.folder, /*shard=*/0, /*shards=*/1);
+  const PartialItems partial(context.folder, context.node.key, /*shard=*/0, /*shards=*/1,
+                             context.warn);
   partial.attach(eval);
   NB_TRY(const std::vector<EvalResult> results, evaluate(eval, *model));
 

@@ -72,7 +72,7 @@ class EvaluationRun {
   Result<EvaluationOutcome> run() {
     if (request_.shards == 1)
       return run_node([this](const StageContext& stage, Record& record) -> Result<void> {
-        const PartialItems partial(stage.folder, 0, 1);
+        const PartialItems partial(stage.folder, stage.node.key, 0, 1, stage.warn);
         NB_TRY(const std::vector<EvalResult> results, ask(partial));
         return write(results, stage.folder, record);
       });
@@ -93,7 +93,8 @@ class EvaluationRun {
            }));
     const NodeState state = inspect_node(folder, plan_.nodes.front(), /*verify=*/true);
     if (state.condition == NodeCondition::kDone && !request_.fresh) return run_node(nullptr);
-    const PartialItems partial(folder, request_.shard, request_.shards);
+    const PartialItems partial(folder, plan_.nodes.front().key, request_.shard, request_.shards,
+                               [](const std::string& text) { say_on_stderr(text + "\n"); });
     if (request_.fresh) NB_TRY_VOID(partial.begin_again());
     NB_TRY(std::vector<EvalResult> results, ask(partial));
     std::int64_t made = -outcome_.items_resumed;

@@ -1,4 +1,6 @@
 // harness: suites and recipes, models and tokenizers of other programs, work under way.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -60,8 +62,15 @@ std::string llama2c_header() {
 }
 
 Result<void> fuzz_partial_items(std::string_view bytes) {
-  scratch_file("partial_items/mw_facts.0-of-1.jsonl", bytes);
-  const PartialItems partial(scratch_folder() / "partial_items", 0, 1);
+  const PartialItems partial(scratch_folder() / "partial_items", "key", 0, 1,
+                             [](const std::string&) {});
+  std::string lines;
+  for (std::size_t begin = 0, end = 0; begin < bytes.size(); begin = end + 1) {
+    end = std::min(bytes.find('\n', begin), bytes.size());
+    const std::string_view line = bytes.substr(begin, end - begin);
+    lines += fmt::format("{} {}\n", partial.checksum("mw/facts", line), line);
+  }
+  scratch_file("partial_items/partial/mw_facts.0-of-1.jsonl", lines);
   NB_TRY(const auto items, partial.read("mw/facts"));
   ItemRecord next;
   next.id = "ffffffffffffffff";
@@ -106,11 +115,11 @@ void add_harness_targets(FuzzTargets& targets) {
                      }});
   targets.push_back({"foreign_file", "models and tokenizers of other programs", "",
                      fuzz_foreign_file, [] { return std::vector{llama2c_header()}; }});
-  targets.push_back(
-      {"partial_items", "items of an evaluation under way", "", fuzz_partial_items, [] {
-         return std::vector<std::string>{
-             "{\"g\":\"1\",\"i\":\"0123456789abcdef\",\"o\":1,\"p\":\"1\"}\n"};
-       }});
+  targets.push_back({"partial_items", "items of an evaluation under way", "checksums computed anew",
+                     fuzz_partial_items, [] {
+                       return std::vector<std::string>{
+                           "{\"g\":\"1\",\"i\":\"0123456789abcdef\",\"o\":1,\"p\":\"1\"}\n"};
+                     }});
   targets.push_back({"tensors", "tensors of captured runs", "file_sha256 computed anew",
                      fuzz_tensors, tensor_seeds});
 }

@@ -218,7 +218,7 @@ TEST_F(EvaluationTest, WhatAKilledProcessLeftIsTakenUp) {
   resumed.results_dir = elsewhere.path();
   // 50 items of one task and half a line more, as a kill leaves them.
   const fs::path folder = elsewhere / "eval" / whole.folder.filename();
-  const PartialItems partial(folder, 0, 1);
+  const PartialItems partial(folder, whole.record.node_key, 0, 1, [](const std::string&) {});
   for (std::size_t i = 0; i < 50; ++i)
     ASSERT_TRUE(partial.append("mw/facts", (*items)[i]).has_value());
   ASSERT_TRUE(
@@ -228,25 +228,38 @@ TEST_F(EvaluationTest, WhatAKilledProcessLeftIsTakenUp) {
   EXPECT_EQ(files_of(outcome), expected);
 }
 
-TEST_F(EvaluationTest, DamagedRecordsOfAnInterruptedOneAreNamedAndFreshHelps) {
-  const EvaluationOutcome whole = run(request());
+// It stuck at exit 64, or took the wrong item.
+TEST_F(EvaluationTest, DamagedItemsOfAnInterruptedOneAreEvaluatedAgain) {
+  EvaluationRequest small = request();
+  small.settings.tasks = {"mw/facts"};
+  small.settings.max_per_task = 5;
+  const EvaluationOutcome whole = run(small);
+  const auto expected = files_of(whole);
+  const auto items = read_items(whole.folder / whole.record.items.at("mw/facts"));
+  ASSERT_TRUE(items.has_value());
   test::TempDir elsewhere;
-  EvaluationRequest resumed = request();
+  EvaluationRequest resumed = small;
   resumed.results_dir = elsewhere.path();
-  const fs::path file =
-      elsewhere / "eval" / whole.folder.filename() / "partial/mw_facts.0-of-1.jsonl";
-  ASSERT_TRUE(append_file(file, "garbage\n").has_value());
-  const std::string damaged = error_of(resumed);
-  EXPECT_TRUE(damaged.starts_with(file.string() + ":1:")) << damaged;
-  EXPECT_TRUE(damaged.ends_with("the file is damaged, start over with --fresh")) << damaged;
-  ItemRecord foreign;
-  foreign.id = "0123456789abcdef";
-  ASSERT_TRUE(write_file(file, items_text({foreign}).value()).has_value());
-  EXPECT_EQ(error_of(resumed),
-            "mw/facts: item 0123456789abcdef was evaluated with other data, settings or prompts; "
-            "start over with --fresh");
-  resumed.fresh = true;
-  EXPECT_EQ(files_of(run(resumed)), files_of(whole));
+  const fs::path folder = elsewhere / "eval" / whole.folder.filename();
+  const fs::path file = folder / "partial/mw_facts.0-of-1.jsonl";
+  const PartialItems partial(folder, whole.record.node_key, 0, 1, [](const std::string&) {});
+  for (const ItemRecord& one : *items) ASSERT_TRUE(partial.append("mw/facts", one).has_value());
+  const std::string lines = read_file(file).value();
+  // Every bit of it: PartialItemsTest.
+  for (std::size_t i = 0; i < lines.size(); i += 53) {
+    fs::remove_all(folder);
+    std::string wrong = lines;
+    wrong[i] = static_cast<char>(wrong[i] ^ (1 << i % 8));
+    ASSERT_TRUE(write_file(file, wrong).has_value());
+    testing::internal::CaptureStderr();
+    const EvaluationOutcome outcome = run(resumed);
+    const std::string said = testing::internal::GetCapturedStderr();
+    ASSERT_EQ(files_of(outcome), expected) << "byte " << i;
+    ASSERT_GE(outcome.items_resumed, 3) << "byte " << i;
+    ASSERT_LE(outcome.items_resumed, 4) << "byte " << i;
+    ASSERT_NE(said.find(file.string() + ": of "), std::string::npos) << said;
+    ASSERT_NE(read_file(folder / "log.txt").value().find(file.string()), std::string::npos);
+  }
 }
 
 // The texts of an evaluation are marked again without a model, and the result stays comparable.
