@@ -176,19 +176,21 @@ Result<OpenedModel> open_run(const fs::path& path, const ModelChoice& choice) {
   return opened;
 }
 
-// The record of the training in whose folder the checkpoint still lies, byte for byte. A copy
-// elsewhere, or one that the record does not vouch for, has none.
-std::optional<StoredRecord> training_beside(const fs::path& checkpoint) {
+// The record of the training in whose folder the checkpoint still lies. A copy elsewhere, or one
+// that the record does not list, has none. bad_input: it is not what the record lists.
+Result<std::optional<StoredRecord>> training_beside(const fs::path& checkpoint) {
   std::error_code error;
   const fs::path path = fs::weakly_canonical(checkpoint, error);
   const fs::path folder = path.parent_path().parent_path();
-  if (error || !has_record(folder)) return std::nullopt;
+  if (error || !has_record(folder)) return std::optional<StoredRecord>();
   auto record = read_record(folder);
-  if (!record || record->kind != "train" || record->status != "ok") return std::nullopt;
+  if (!record || record->kind != "train" || record->status != "ok")
+    return std::optional<StoredRecord>();
   StoredRecord training{std::move(*record), folder};
-  if (!verify_artifact(training, path.lexically_relative(folder).generic_string()))
-    return std::nullopt;
-  return training;
+  const std::string file = path.lexically_relative(folder).generic_string();
+  if (!training.record.artifacts.contains(file)) return std::optional<StoredRecord>();
+  NB_TRY_VOID(verify_artifact(training, file));
+  return std::optional(std::move(training));
 }
 
 // "d20" of "models/d20/", of "." the folder's own name.
@@ -225,7 +227,7 @@ Result<OpenedModel> open_file(const fs::path& path, const ModelChoice& choice) {
     if (is_folder) return open_hugging_face_folder(path, tokenizer, device, choice);
     if (is_llama) return open_llama2c(path, tokenizer, device, choice);
     NB_TRY(const SafetensorsFile checkpoint, SafetensorsFile::open(path));
-    const std::optional<StoredRecord> training = training_beside(path);
+    NB_TRY(const std::optional<StoredRecord> training, training_beside(path));
     NB_TRY(OpenedModel opened, open_checkpoint(checkpoint, tokenizer, device, choice,
                                                training ? &training->record : nullptr));
     if (training) {

@@ -78,6 +78,43 @@ TEST_F(BrokenRun, IsToldWithThePlace) {
   EXPECT_EQ(error_with(bench_.results()), at(": is not an object") + kMadeAnew);
 }
 
+// A header bit of a file that was named by its path was read as another training's history.
+TEST_F(BrokenRun, ADamagedOrSwappedCheckpointIsNeverUsed) {
+  const fs::path file = fs::directory_iterator(training_ / "checkpoints")->path();
+  const std::string whole = read_file(file).value();
+  const TempDir nights;
+  const fs::path accepted = nights / "accepted_run";
+  fs::copy(training_.parent_path(), accepted, fs::copy_options::recursive);
+  const std::string damaged = "npubench: " + file.string() + ": damaged: its SHA-256 is ";
+  const auto error_with_file = [&](const std::string& bytes) {
+    EXPECT_TRUE(write_file(file, bytes));
+    EXPECT_TRUE(error_with(training_).starts_with(damaged)) << error_with(training_);
+    const TempDir results;
+    const auto eval = bench_({"eval", "--model", file.string(), "--device", "h100_sxm",
+                              "--tokenizer", (bench_.node("tokenizer") / "tokenizer.json").string(),
+                              "--task", "bpb", "--text", (training_ / "log.txt").string(),
+                              "--quiet", "--results-dir", results.path().string()});
+    EXPECT_EQ(eval.exit_code, 64) << eval.out;
+    const auto gate =
+        bench_({"gate", accepted.string(), training_.parent_path().string(), "--no-history"});
+    EXPECT_EQ(gate.exit_code, 4) << gate.out << gate.err;
+    EXPECT_NE(gate.out.find(file.filename().string() + ": damaged"), std::string::npos) << gate.out;
+    return eval.err;
+  };
+  std::string flipped = whole;
+  const std::size_t seed = flipped.find(R"(\"seed\":)");
+  ASSERT_NE(seed, std::string::npos);
+  flipped[seed + 9] ^= 1;
+  EXPECT_EQ(error_with_file(flipped),
+            "npubench: " + file.string() +
+                ": not a complete safetensors file: it does not have the SHA-256 that it records; "
+                "use an older checkpoint or train again\n");
+  const Bench other;
+  ASSERT_EQ(other.train({"--seed", "5"}).exit_code, 0);
+  const fs::path swapped = fs::directory_iterator(other.node("train-base") / "checkpoints")->path();
+  EXPECT_TRUE(error_with_file(read_file(swapped).value()).starts_with(damaged));
+}
+
 TEST_F(BrokenRun, SaysWhichParentIsBroken) {
   const fs::path tokenizer = bench_.node("tokenizer") / "record.json";
   ASSERT_TRUE(write_file(tokenizer, "{}"));
