@@ -50,14 +50,19 @@ Result<RunIndex> RunIndex::open(const fs::path& folder, Mode mode) {
   bool is_known = false;
   // Before the folders are looked at: what is written in between is newer than the index.
   if (const auto file = read_file(path); file && mode == Mode::kUpdate) {
-    if (const std::string_view bytes = unsealed(*file); bytes.empty()) {
-      index.notes_.push_back(path.string() +
-                             ": was damaged; it has been made anew from the records");
-    } else {
-      index.state_->database = Database(bytes);
-      Statement version = index.state_->database.prepare("PRAGMA user_version");
-      is_known = version.step() && version.integer(0) == kIndexVersion;
+    std::string problem = "was damaged";
+    if (const std::string_view bytes = unsealed(*file); !bytes.empty()) {
+      Database& database = index.state_->database = Database(bytes);
+      const auto version = database.ask("PRAGMA user_version");
+      is_known = is_sound(database);
+      problem = is_known ? ""
+                : version && version != std::to_string(kIndexVersion)
+                    ? fmt::format("is of version {}, not {}", *version, kIndexVersion)
+                    : "is no index that this program wrote";
     }
+    if (!problem.empty())
+      index.notes_.push_back(
+          fmt::format("{}: {}; it has been made anew from the records", path.string(), problem));
   }
   if (!is_known) {
     index.state_->database = Database();

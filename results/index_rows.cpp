@@ -25,6 +25,30 @@ CREATE TABLE metrics(
 CREATE INDEX metrics_by_name ON metrics(name);
 )";
 
+// Rows with a value that insert_rows never puts there.
+constexpr const char* kUnsoundRecords = R"(
+SELECT COUNT(*) FROM records WHERE
+  typeof(run) || typeof(node) || typeof(damage) || typeof(status) || typeof(error) || typeof(kind) ||
+  typeof(name) || typeof(node_key) || typeof(device) || typeof(trained_on) || typeof(finished_at) ||
+  typeof(code) || typeof(settings) || typeof(machine) <> replace(printf('%14c', ' '), ' ', 'text') OR
+  typeof(modified_ns) || typeof(changed_ns) || typeof(size_bytes) || typeof(inode) <>
+    'integerintegerintegerinteger' OR
+  typeof(seed) NOT IN ('integer', 'null')
+)";
+static_assert(static_cast<int>(Direction::kLower) == 2 && static_cast<int>(Clock::kDevice) == 3);
+constexpr const char* kUnsoundMetrics = R"(
+SELECT COUNT(*) FROM metrics WHERE
+  typeof(name) || typeof(reason_if_null) || typeof(unit) || typeof(comparability) <>
+    'texttexttexttext' OR
+  typeof(record) || typeof(direction) || typeof(clock) || typeof(n) <>
+    'integerintegerintegerinteger' OR
+  record NOT IN (SELECT id FROM records) OR
+  direction NOT BETWEEN 0 AND 2 OR clock NOT BETWEEN 0 AND 3 OR n < 0 OR
+  typeof(value) NOT IN ('real', 'null') OR abs(value) = 9e999 OR
+  typeof(low) NOT IN ('real', 'null') OR abs(low) = 9e999 OR
+  typeof(high) NOT IN ('real', 'null') OR abs(high) = 9e999
+)";
+
 std::string short_digest(const Json& value) { return sha256_json(value).substr(0, 16); }
 
 // Nights of one seed and of another have equal settings.
@@ -141,6 +165,17 @@ RecordRows rows_of(const RecordPlace& place) {
 
 void create_tables(Database& database) {
   database.run(fmt::format("{}PRAGMA user_version = {};", kTables, kIndexVersion).c_str());
+}
+
+bool is_sound(Database& database) {
+  constexpr const char* kSchema =
+      "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name, type";
+  Database ours;
+  create_tables(ours);
+  return database.ask("PRAGMA user_version") == std::to_string(kIndexVersion) &&
+         database.ask(kSchema) == ours.ask(kSchema) &&
+         database.ask("PRAGMA integrity_check") == "ok" && database.ask(kUnsoundRecords) == "0" &&
+         database.ask(kUnsoundMetrics) == "0";
 }
 
 void remove_rows(Database& database, std::span<const std::int64_t> records) {

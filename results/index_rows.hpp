@@ -28,6 +28,9 @@ struct RecordRows {
 RecordRows rows_of(const RecordPlace& place);
 
 void create_tables(Database& database);
+// Of a database with anything in it: this version's tables and nothing else, whole, with values
+// that insert_rows could have put there. What follows may then rely on it.
+bool is_sound(Database& database);
 void remove_rows(Database& database, std::span<const std::int64_t> records);
 // Places and rows stand at equal positions.
 void insert_rows(Database& database, std::span<const RecordPlace> places,

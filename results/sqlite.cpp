@@ -80,6 +80,26 @@ Database::Database(std::string_view bytes) : Database() {
   must(::sqlite3_deserialize(database_.get(), "main", static_cast<unsigned char*>(copy), size, size,
                              SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE),
        database_.get());
+  for (const int option : {SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW,
+                           SQLITE_DBCONFIG_TRUSTED_SCHEMA})
+    must(::sqlite3_db_config(database_.get(), option, 0, nullptr), database_.get());
+  must(::sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr),
+       database_.get());
+}
+
+std::optional<std::string> Database::ask(const char* sql) {
+  std::string rows;
+  const auto add = [](void* to, int columns, char** values, char**) {
+    auto& text = *static_cast<std::string*>(to);
+    if (!text.empty()) text += '\n';
+    for (int i = 0; i < columns; ++i) {
+      if (i > 0) text += '\t';
+      text += values[i] == nullptr ? "" : values[i];
+    }
+    return 0;
+  };
+  if (::sqlite3_exec(database_.get(), sql, add, &rows, nullptr) != SQLITE_OK) return std::nullopt;
+  return rows;
 }
 
 void Database::run(const char* sql) {

@@ -1,10 +1,11 @@
 // SQLite in memory, for results/index.cpp only: a database is made from a file's bytes and becomes
 // bytes again, so that files are read and written as all others here. What SQLite refuses is our
-// own mistake (NB_CHECK). Not thread-safe.
+// own mistake (NB_CHECK), but for ask(). Not thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -40,8 +41,12 @@ class Statement {
 class Database {
  public:
   Database();  // empty
-  // Bytes of bytes(); anything else is found when it is first read.
+  // Bytes of bytes(); whoever is not sure of that asks before anything else is done with it. No SQL
+  // that stands in it is run.
   explicit Database(std::string_view bytes);
+  // The rows of a query of a database that may be anything: columns joined by tabs, rows by line
+  // ends. Nothing: SQLite refuses the query or the database.
+  std::optional<std::string> ask(const char* sql);
   void run(const char* sql);  // one or more statements without rows
   Statement prepare(std::string_view sql);
   std::string bytes();

@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <thread>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/hash.hpp"
+#include "results/sqlite.hpp"
 #include "tests/results/fake_run.hpp"
 
 namespace nb {
@@ -104,6 +108,86 @@ TEST(Index, IsMadeAnewFromRecordsWhateverHappensToIt) {
   fs::remove(path);
   EXPECT_TRUE(nights.open().notes().empty()) << "a missing one is no damage";
   EXPECT_EQ(nights.open(RunIndex::Mode::kRebuild).records_read(), 2U);
+}
+
+constexpr std::string_view kSeal = "\nnpubench index, sha256 ";
+
+std::string sealed(const std::string& database) {
+  return database + std::string(kSeal) + sha256_hex(database) + "\n";
+}
+
+// The database of an index file after these statements.
+std::string after(const std::string& file, const char* sql) {
+  Database database(std::string_view(file).substr(0, file.size() - kSeal.size() - 65));
+  database.run(sql);
+  return database.bytes();
+}
+
+// SQLite's error ended the command, with a source line of ours; or the rows were believed.
+TEST(Index, ASealDoesNotMakeAnIndexOfForeignContent) {
+  const Nights nights;
+  nights.add("2026-11-01", 1.5);
+  nights.add("2026-11-02", 1.25);
+  nights.open();
+  const fs::path path = nights.dir / kIndexFile;
+  const std::string good = *read_file(path);
+  const std::string database = good.substr(0, good.size() - kSeal.size() - 65);
+  ASSERT_EQ(sealed(database), good);
+  std::string no_magic = database;
+  no_magic[3] = 'k';
+  std::string torn = database;
+  torn.replace(4096, 2048, 2048, '\xff');
+  for (const std::string& foreign :
+       {no_magic, torn, std::string("text"), database.substr(0, database.size() / 2),
+        std::string(8192, '\0'), after(good, "DROP TABLE metrics"),
+        after(good, "DROP INDEX records_by_folder"),
+        after(good, "ALTER TABLE records RENAME COLUMN modified_ns TO modified"),
+        after(good, "CREATE TABLE more(a)"),
+        after(good, "CREATE TRIGGER t AFTER DELETE ON records BEGIN DELETE FROM metrics; END"),
+        after(good, "UPDATE metrics SET clock = 9"),
+        after(good, "UPDATE metrics SET value = 9e999"),
+        after(good, "UPDATE metrics SET name = x'00'"),
+        after(good, "UPDATE metrics SET record = 77 WHERE record = 1"),
+        after(good, "UPDATE records SET inode = 'x'"), after(good, "UPDATE records SET run = NULL"),
+        after(good, "UPDATE records SET seed = 1.5")}) {
+    ASSERT_TRUE(write_file(path, sealed(foreign)));
+    const RunIndex index = nights.open();
+    EXPECT_EQ(index.records_read(), 2U);
+    EXPECT_EQ(index.notes(),
+              std::vector<std::string>{path.string() +
+                                       ": is no index that this program wrote; it has been made "
+                                       "anew from the records"});
+    EXPECT_EQ(values_of(index), (std::vector<double>{1.25, 1.5}));
+    EXPECT_TRUE(nights.open().notes().empty()) << "it is whole again";
+  }
+  ASSERT_TRUE(write_file(path, sealed(after(good, "PRAGMA user_version = 7"))));
+  EXPECT_EQ(nights.open().notes(),
+            std::vector<std::string>{path.string() +
+                                     ": is of version 7, not 1; it has been made anew from the "
+                                     "records"});
+}
+
+TEST(Index, NoSealedBytesEndTheProgram) {
+  const Nights nights;
+  nights.add("2026-11-01", 1.5);
+  nights.open();
+  const fs::path path = nights.dir / kIndexFile;
+  const std::string good = *read_file(path);
+  const std::string database = good.substr(0, good.size() - kSeal.size() - 65);
+  std::mt19937 draw(20240824);
+  for (int i = 0; i < 400; ++i) {
+    std::string wrong = database;
+    for (int k = 0; k <= i % 4; ++k) {
+      char& one = wrong[draw() % (i % 2 == 0 ? wrong.size() : 4096)];
+      one = static_cast<char>(one ^ (1 << draw() % 8));
+    }
+    std::ofstream(path, std::ios::binary) << sealed(wrong);
+    const RunIndex index = nights.open();
+    ASSERT_EQ(index.records().size(), 1U);
+    ASSERT_LE(index.metric("val_bpb").size(), 1U);
+    ASSERT_LE(index.metrics().size(), 1U);
+    ASSERT_LE(index.notes().size(), 1U);
+  }
 }
 
 TEST(Index, AFullDiskCostsTheIndexOnly) {
