@@ -18,6 +18,7 @@ namespace {
 
 constexpr const char* kRecord = "record.json";
 constexpr const char* kGates = "gates.jsonl";
+constexpr const char* kLock = ".lock";
 
 fs::path canonical_of(const fs::path& path) {
   std::error_code ignored;
@@ -133,7 +134,9 @@ Result<Acceptance> accept_run(const RunRecords& run, const fs::path& home, const
   accepted.why = why;
   const fs::path pointers = home / kAcceptedFolder;
   const fs::path history = pointers / kAcceptedHistory;
-  NB_TRY(const FileLock one_at_a_time, FileLock::acquire(history, {}));
+  // Not of the history itself: it is written anew, and who waits for it would go on before the
+  // pointers are there.
+  NB_TRY(const FileLock one_at_a_time, FileLock::acquire(pointers / kLock, {}));
   NB_TRY(const auto last, last_line_of(history, accepted.suite));
   // Killed after its line and called again: the line stands, what comes after it is written anew.
   const bool is_known = last && is_same_decision(*last, accepted);

@@ -1,6 +1,7 @@
 // What was gated: one line a night in gates.jsonl beside the runs. A night of `npubench nightly`
-// has a name; repeated, it replaces its line. No other line is ever changed. From the lines comes
-// the alert that a task could not tell for the third night running.
+// has a name; repeated, it replaces its line. A gate by hand that says of the same records once
+// more what the suite's last line says (as after a kill) has no second one. No other line is ever
+// changed. From the lines comes the alert that a task could not tell for the third night running.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,8 @@ struct GatedNight {
 // Lines in their order; half a line (of a killed process) and lines of a newer schema are left out.
 // No file: none.
 Result<std::vector<GatedNight>> read_nights(const std::filesystem::path& home);
-// Appends it, or puts it in place of the line of the same suite and name. One process at a time.
+// Appends it, or puts it in place of the line of the same suite and name, or leaves a gate by
+// hand's own. One process at a time; killed, the file is the old one or the new.
 Result<void> write_night(const std::filesystem::path& home, const GatedNight& night);
 
 // The nights whose lines stand before that of `tonight`; all of them where it has none yet.

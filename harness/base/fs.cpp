@@ -148,15 +148,16 @@ Result<void> append_file(const fs::path& path, std::string_view bytes) {
   return {};
 }
 
+// Written anew and renamed: a long line that is appended can be half there when the process is
+// killed. Callers hold a lock, so that no line of another process is lost.
 Result<void> append_line(const fs::path& path, const std::string& line) {
-  std::string text = line + '\n';
-  if (const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC)); file.get() >= 0) {
-    char last = '\n';
-    const off_t size = ::lseek(file.get(), 0, SEEK_END);
-    if (size > 0 && ::pread(file.get(), &last, 1, size - 1) == 1 && last != '\n')
-      text.insert(text.begin(), '\n');
+  std::string text;
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) {
+    NB_TRY(text, read_file(path));
   }
-  return append_file(path, text);
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  return write_file(path, text + line + '\n');
 }
 
 Result<void> make_folders(const fs::path& path) {

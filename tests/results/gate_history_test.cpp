@@ -82,6 +82,25 @@ TEST(GateHistory, ANightThatIsRepeatedReplacesItsLine) {
   EXPECT_NE(text.find("{\"half\":\n"), std::string::npos) << "nothing else is changed";
 }
 
+// Killed between its line and its last word, and called again.
+TEST(GateHistory, AGateByHandThatSaysTheSameAgainHasOneLine) {
+  const TempDir dir;
+  GatedNight first = night_of("1", {"a"});
+  first.when = "2026-11-01T03:00:00Z";
+  GatedNight again = first;
+  again.when = "2026-11-01T03:05:00Z";
+  ASSERT_TRUE(write_night(dir.path(), first));
+  ASSERT_TRUE(write_night(dir.path(), night_of("9", {}, "other")));
+  const std::string before = read_file(dir / "gates.jsonl").value();
+  ASSERT_TRUE(write_night(dir.path(), again));
+  EXPECT_EQ(read_file(dir / "gates.jsonl").value(), before);
+  GatedNight other = first;
+  other.night = "REGRESSED";
+  ASSERT_TRUE(write_night(dir.path(), other));
+  ASSERT_TRUE(write_night(dir.path(), again));
+  EXPECT_EQ(read_nights(dir.path())->size(), 4U) << "said between";
+}
+
 // The nights after it are not the nights before it.
 TEST(GateHistory, ARepeatedNightIsJudgedAfterThoseBeforeItsLine) {
   const std::vector<GatedNight> nights = {named("n1", "1", "nightly"), named("n2", "2", "nightly"),
@@ -98,8 +117,9 @@ TEST(GateHistory, NightsWrittenAtOnceAreAllThere) {
   for (int writer = 0; writer < 4; ++writer)
     writers.emplace_back([&, writer] {
       for (int i = 0; i < 25; ++i)
-        EXPECT_TRUE(write_night(dir.path(), writer == 0 ? named("n", std::to_string(i), "nightly")
-                                                        : night_of(std::to_string(i), {"a"})));
+        EXPECT_TRUE(write_night(dir.path(),
+                                writer == 0 ? named("n", std::to_string(i), "nightly")
+                                            : night_of(std::to_string(100 * writer + i), {"a"})));
     });
   for (std::thread& writer : writers) writer.join();
   EXPECT_EQ(read_nights(dir.path())->size(), 3 * 25U + 1);

@@ -91,6 +91,21 @@ TEST(Fs, ALineAfterHalfALineIsOfItsOwn) {
   EXPECT_EQ(read_file(dir / "log").value(), "one\ntw\nthree\n");
 }
 
+// A kill left half a line of a history: the file that readers have is never written to.
+TEST(Fs, ALineIsThereWholeOrNotAtAll) {
+  const test::TempDir dir;
+  ASSERT_TRUE(append_line(dir / "log", "one").has_value());
+  fs::create_hard_link(dir / "log", dir / "before");
+  ASSERT_TRUE(append_line(dir / "log", "two").has_value());
+  EXPECT_EQ(read_file(dir / "before").value(), "one\n");
+  EXPECT_EQ(read_file(dir / "log").value(), "one\ntwo\n");
+  {
+    const FailingWrites disk(1);
+    EXPECT_FALSE(append_line(dir / "log", "three").has_value());
+  }
+  EXPECT_EQ(read_file(dir / "log").value(), "one\ntwo\n");
+}
+
 TEST(Fs, AChildProcessCanBeToldToFailItsWrites) {
   SubprocessOptions options;
   options.environment = {{"NPUBENCH_FAIL_WRITE", "1"}, {"GTEST_OUTPUT", ""}};
