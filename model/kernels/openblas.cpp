@@ -136,6 +136,10 @@ void openblas_tn(ConstMatrix a, ConstMatrix b, Matrix c, bool accumulate) {
   gemm(CblasTrans, CblasNoTrans, a.rows, a, b, c, accumulate);
 }
 
-OpenBlasInfo openblas_info() { return {library().corename(), library().config()}; }
+OpenBlasInfo openblas_info() {
+  const Library& blas = library();
+  if (!blas.failure.empty()) return {"", blas.failure};  // not installed, or no memory for it
+  return {blas.corename(), blas.config()};
+}
 
 }  // namespace nb::kernels
