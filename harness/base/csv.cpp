@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <memory>
 #include <set>
 #include <utility>
@@ -60,6 +62,29 @@ class Parser {
   Row row_;
 };
 
+// -0.5, +3, -1e-7, -inf.
+bool is_number(std::string_view cell) {
+  if (cell.starts_with('+') || cell.starts_with('-')) cell.remove_prefix(1);
+  if (cell.empty() || cell.front() == '+' || cell.front() == '-') return false;
+  double value = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  return error != std::errc::invalid_argument && end == cell.data() + cell.size();
+}
+
+// Whether a spreadsheet would compute it. Japanese ones take the wide signs too.
+bool is_formula(std::string_view cell) {
+  constexpr std::array<std::string_view, 11> kSigns = {
+      "=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"};
+  return std::ranges::any_of(kSigns,
+                             [&](std::string_view sign) { return cell.starts_with(sign); }) &&
+         !is_number(cell);
+}
+
+// Behind any number of apostrophes, so that ours can be told from the text's own.
+bool is_formula_or_quoted(std::string_view cell) {
+  return is_formula(cell.substr(std::min(cell.find_first_not_of('\''), cell.size())));
+}
+
 Result<std::vector<NumberedRow>> numbered_rows(std::string_view text, const std::string& where,
                                                StrayQuotes stray_quotes) {
   Parser parser(stray_quotes);
@@ -102,10 +127,14 @@ Result<std::size_t> CsvTable::column(std::string_view name) const {
 }
 
 Result<CsvTable> parse_csv(std::string_view text, const std::string& where, CsvHeader header,
-                           StrayQuotes stray_quotes) {
+                           StrayQuotes stray_quotes, CsvFormulas formulas) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   NB_TRY(std::vector<NumberedRow> rows, numbered_rows(text, where, stray_quotes));
+  if (formulas == CsvFormulas::kUnquoted)
+    for (NumberedRow& row : rows)
+      for (std::string& cell : row.cells)
+        if (cell.starts_with('\'')) cell = csv_cell_text(cell);
   CsvTable table;
   table.where = where;
   if (header == CsvHeader::kFirstRow) {
@@ -133,16 +162,22 @@ Result<CsvTable> parse_csv(std::string_view text, const std::string& where, CsvH
   return table;
 }
 
-Result<CsvTable> read_csv(const std::filesystem::path& path, CsvHeader header) {
+Result<CsvTable> read_csv(const std::filesystem::path& path, CsvHeader header,
+                          CsvFormulas formulas) {
   NB_TRY(const std::string text, read_file(path));
-  return parse_csv(text, path.string(), header);
+  return parse_csv(text, path.string(), header, StrayQuotes::kRefused, formulas);
+}
+
+std::string csv_cell_text(std::string_view cell) {
+  return std::string(cell.substr(cell.starts_with('\'') && is_formula_or_quoted(cell) ? 1 : 0));
 }
 
 std::string csv_line(const std::vector<std::string>& cells) {
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (i > 0) line += ',';
-    const std::string& cell = cells[i];
+    const std::string quoted = is_formula_or_quoted(cells[i]) ? "'" + cells[i] : std::string();
+    const std::string& cell = quoted.empty() ? cells[i] : quoted;
     // A row of one empty cell would be an empty line, which readers skip.
     if (cell.find_first_of(",\"\r\n") == cell.npos && !(cell.empty() && cells.size() == 1)) {
       line += cell;

@@ -92,7 +92,7 @@ bool is_items_csv(const FileHead& head) {
 }
 
 Result<void> read_items_csv(const fs::path& path, ForeignBuilder& builder) {
-  NB_TRY(const CsvTable table, read_csv(path));
+  NB_TRY(const CsvTable table, read_csv(path, CsvHeader::kFirstRow, CsvFormulas::kUnquoted));
   const Columns columns(table);
   NB_TRY_VOID(columns.only({"task", "item", "outcome", "prediction", "gold", "question", "epoch"}));
   ForeignRun& run = builder.file_run("CSV", "", "", path, path.stem().string());
@@ -130,7 +130,7 @@ bool is_totals_csv(const FileHead& head) {
 }
 
 Result<void> read_totals_csv(const fs::path& path, ForeignBuilder& builder) {
-  NB_TRY(const CsvTable table, read_csv(path));
+  NB_TRY(const CsvTable table, read_csv(path, CsvHeader::kFirstRow, CsvFormulas::kUnquoted));
   const Columns columns(table);
   NB_TRY_VOID(columns.only({"task", "accuracy", "n", "stderr"}));
   ForeignRun& run = builder.file_run("CSV", "", "", path, path.stem().string());

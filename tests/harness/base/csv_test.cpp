@@ -64,14 +64,38 @@ TEST(Csv, LineQuotesOnlyWhereNeeded) {
   EXPECT_EQ(csv_line({"a,b", "say \"hi\"", "x\ny"}), "\"a,b\",\"say \"\"hi\"\"\",\"x\ny\"");
 }
 
+std::vector<Row> read_back(const std::vector<Row>& rows) {
+  std::string text;
+  for (const Row& row : rows) text += csv_line(row) + "\n";
+  return parse_csv(text, "a.csv", CsvHeader::kNone, StrayQuotes::kRefused, CsvFormulas::kUnquoted)
+      .value()
+      .rows;
+}
+
 TEST(Csv, WhatIsWrittenReadsBack) {
   const std::vector<Row> rows = {
       {"", "a,b", "\"", "\n"}, {" x ", "\r", "é", "'"}, {"", "", "", ""}};
-  std::string text;
-  for (const Row& row : rows) text += csv_line(row) + "\n";
-  EXPECT_EQ(parse_csv(text, "a.csv", CsvHeader::kNone).value().rows, rows);
+  EXPECT_EQ(read_back(rows), rows);
   EXPECT_EQ(parse_csv(csv_line({""}) + "\n", "a.csv", CsvHeader::kNone).value().rows,
             std::vector<Row>{{""}});
+}
+
+// A spreadsheet computed the name of a model: =HYPERLINK(…), @SUM(1+1)*cmd|'…'!A0.
+TEST(Csv, ACellThatASpreadsheetWouldComputeIsText) {
+  EXPECT_EQ(csv_line({"=HYPERLINK(1)", "+1+cmd", "-x", "@SUM(1)", "\tx"}),
+            "'=HYPERLINK(1),'+1+cmd,'-x,'@SUM(1),'\tx");
+  EXPECT_EQ(csv_line({"\r=1", "\n=1", "\uff1d1"}), "\"'\r=1\",\"'\n=1\",'\uff1d1");
+  EXPECT_EQ(csv_line({"-0.5", "+3", "-1e-7", "-inf", "1-2", "a=b", "−0.5"}),
+            "-0.5,+3,-1e-7,-inf,1-2,a=b,−0.5");
+  EXPECT_EQ(csv_line({"--5", "-5 x", "+", "=0.5"}), "'--5,'-5 x,'+,'=0.5");
+}
+
+TEST(Csv, FormulasReadBackAsTheyWere) {
+  const std::vector<Row> rows = {{"=1", "'=1", "''=1", "'", "'x", "-0.5"},
+                                 {"@", "-", "\t", "\r\n", "'-0.5", "it's"}};
+  EXPECT_EQ(read_back(rows), rows);
+  // Data sets keep what stands in them.
+  EXPECT_EQ(parse_csv("'=1\n", "a.csv", CsvHeader::kNone).value().rows, std::vector<Row>{{"'=1"}});
 }
 
 TEST(Csv, MissingFileIsASentence) {
