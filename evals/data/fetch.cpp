@@ -29,13 +29,19 @@ void discard(const fs::path& path) {
 struct Try {
   bool is_there = false;    // the whole file came
   bool start_over = false;  // what is there already is of no use to this server
+  bool has_too_much = false;
   std::string problem;
 };
 
 // One run of curl, which goes on with what `part` holds. It asks again by itself while what went
 // wrong may pass (curl's manual, --retry: no name, no connection, time-outs, HTTP 408, 429 and
 // 5xx), after 1 s, then twice as long each time.
-Result<Try> run_curl(const std::string& url, const fs::path& part, int attempts) {
+// size_bytes: what the file has by the manifest. A server that has more is cut off one byte behind
+// it, also one that never ends.
+Result<Try> run_curl(const std::string& url, const fs::path& part, std::uint64_t size_bytes,
+                     int attempts) {
+  SubprocessOptions limits;
+  if (size_bytes > 0) limits.file_limit_bytes = size_bytes + 1;
   NB_TRY(const SubprocessResult curl,
          run_subprocess({"curl",
                          "--fail",
@@ -60,9 +66,18 @@ Result<Try> run_curl(const std::string& url, const fs::path& part, int attempts)
                          "--write-out",
                          "%{http_code}",
                          "--",
-                         url}),
+                         url},
+                        limits),
          "curl is needed to download data (install it, or give --from FOLDER)");
   Try result;
+  if (size_bytes > 0 && size_of(part) > size_bytes) {
+    result.has_too_much = true;
+    result.problem = fmt::format(
+        "it has more than the {} of this file in the manifest and was cut off there; is it another "
+        "file?",
+        human_bytes(static_cast<double>(size_bytes)));
+    return result;
+  }
   result.is_there = curl.exit_code == 0;
   if (result.is_there) return result;
   const std::string_view said =
@@ -164,7 +179,7 @@ class Fetcher {
       if (file.size_bytes != 0 && before == file.size_bytes) {
         last.is_there = true;
       } else {
-        NB_TRY(last, run_curl(url, part, options_.attempts));
+        NB_TRY(last, run_curl(url, part, file.size_bytes, options_.attempts));
       }
       if (last.is_there) {
         const auto checked = check_data_file(file, part);
@@ -172,6 +187,11 @@ class Fetcher {
         discard(part);  // of another file: going on with it would never end well
         if (std::exchange(may_begin_again, false)) continue;
         return checked.error().message;
+      }
+      if (last.has_too_much) {
+        discard(part);
+        if (std::exchange(may_begin_again, false)) continue;  // what lay there was of another file
+        return last.problem;
       }
       if (last.start_over && before > 0) {
         discard(part);

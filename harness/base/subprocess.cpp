@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -156,6 +157,15 @@ Result<SubprocessResult> run_subprocess(const std::vector<std::string>& argv,
     return run_error(fmt::format("cannot start {}: {}", argv.front(), std::strerror(-child)));
   out.close_end(1);
   err.close_end(1);
+  if (options.file_limit_bytes > 0) {
+    const rlimit most{options.file_limit_bytes, options.file_limit_bytes};
+    if (::prlimit(child, RLIMIT_FSIZE, &most, nullptr) != 0) {
+      ::kill(-child, SIGKILL);
+      (void)::waitpid(child, nullptr, 0);
+      return run_error(
+          fmt::format("cannot limit what {} writes: {}", argv.front(), std::strerror(errno)));
+    }
+  }
 
   SubprocessResult result;
   const Clock::time_point deadline = Clock::now() + options.time_limit;

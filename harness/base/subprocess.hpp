@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -17,6 +18,8 @@ struct SubprocessOptions {
   std::size_t output_limit_bytes = std::size_t{64}
                                    << 20;  // of each stream; more is an error, not cut silently
   std::vector<std::pair<std::string, std::string>> environment;  // added to ours
+  // Bytes that a file which it writes may get; the write beyond fails. 0: any number.
+  std::uint64_t file_limit_bytes = 0;
   // Both streams go into this file as the child prints them, without a limit, instead of into the
   // result.
   std::filesystem::path output_file = {};

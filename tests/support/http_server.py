@@ -6,7 +6,8 @@
 Serves FOLDER with ranges on 127.0.0.1; writes its port to PORT_FILE and a line for every request to LOG_FILE. The first
 part of the path says how a file is served: /plain/…; /cut/… the connection ends in the middle while the request has no
 range; /busy/… 503 to the first request of a file; /norange/… ranges are ignored, the first request is cut;
-/wrong/… other bytes of the same length; /gone/… 404. Ends when its stdin is closed.
+/wrong/… other bytes of the same length; /endless/… the file, then more without an end; /gone/… 404. Ends when its
+stdin is closed.
 """
 import http.server
 import os
@@ -43,12 +44,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if start:
             self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
         body = data[start:]
-        self.send_header("Content-Length", str(len(body)))
+        if mode != "endless":
+            self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if (mode == "cut" and not start) or (mode == "norange" and count == 1):
             body = body[:len(body) // 2]
             self.close_connection = True
         self.wfile.write(body)
+        while mode == "endless":
+            try:
+                self.wfile.write(bytes(1 << 16))
+            except OSError:  # who asked has enough
+                return
 
     def log_message(self, *_):
         pass

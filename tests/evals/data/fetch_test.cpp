@@ -239,6 +239,19 @@ TEST_F(FetchFromServer, OtherBytesAreNeverTaken) {
   EXPECT_FALSE(has_part());
 }
 
+// A server that never ended filled the disk.
+TEST_F(FetchFromServer, WhatIsMoreThanTheManifestSaysIsCutOff) {
+  mirror({"endless"});
+  const std::string error = error_of("text/a");
+  EXPECT_NE(error.find("it has more than the 293 KiB of this file in the manifest"),
+            std::string::npos)
+      << error;
+  EXPECT_FALSE(has_part());
+  mirror({"plain"});
+  ASSERT_TRUE(get({"text/a"}).has_value());
+  EXPECT_TRUE(is_right("text/a"));
+}
+
 TEST(OriginUrl, IsOfByteCopiesOnly) {
   EXPECT_EQ(origin_url(manifest().files[0]),
             "https://raw.githubusercontent.com/o/r/" + std::string(40, 'a') + "/x/a%20b.txt");
