@@ -50,7 +50,9 @@ std::string wall_time(const RunRecords& run) {
   std::string first, last;
   for (const StoredRecord& stored : run.records) {
     const Json& e = *stored.record.environment;
-    const std::string begin = e.value("started_at", ""), end = e.value("finished_at", "");
+    const Json started = e.value("started_at", Json());
+    const std::string begin = started.is_string() ? started.get<std::string>() : std::string();
+    const std::string end = finished_at(stored.record);
     if (!begin.empty() && (first.empty() || begin < first)) first = begin;
     if (!end.empty() && end > last) last = end;
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
@@ -60,9 +61,46 @@ Result<void> check_metrics(const std::vector<Metric>& metrics, bool host) {
   return {};
 }
 
+// What of settings/imported is not as the import writes it (import/to_records.cpp); empty: all is.
+// Comparisons and reports read it without looking again.
+std::string imported_mistake(const Json& imported) {
+  if (!imported.is_object()) return "is not an object";
+  const auto is_text = [](const Json& value) { return value.is_string(); };
+  for (const auto& [key, value] : imported.items()) {
+    if (key == "series" || key == "not_finite_from") {
+      if (!value.is_object()) return fmt::format("/{} is not an object", key);
+    } else if (key == "primary") {
+      if (!value.is_array() || !std::all_of(value.begin(), value.end(), is_text))
+        return "/primary is not a list of strings";
+    } else if (!value.is_string()) {
+      return fmt::format("/{} is not a string", key);
+    }
+  }
+  constexpr std::array<std::string_view, 2> kTexts = {"part_of", "contradiction"};
+  const Json series = imported.value("series", Json::object());
+  for (const auto& [name, facts] : series.items()) {
+    if (!facts.is_object()) return fmt::format("/series/{} is not an object", name);
+    for (const auto& [key, value] : facts.items()) {
+      const bool is_right = key == "share"                                   ? value.is_boolean()
+                            : std::ranges::find(kTexts, key) != kTexts.end() ? value.is_string()
+                                                                             : value.is_number();
+      if (!is_right) return fmt::format("/series/{}/{} has the wrong type", name, key);
+    }
+  }
+  const Json broken = imported.value("not_finite_from", Json::object());
+  for (const auto& [name, step] : broken.items())
+    if (!step.is_number_integer())
+      return fmt::format("/not_finite_from/{} is not an integer", name);
+  return {};
+}
+
 Result<void> check(const Record& record) {
   if (record.kind.empty() || record.name.empty())
     return run_error("record: kind and name must not be empty");
+  if (const auto imported = record.settings->find("imported"); imported != record.settings->end())
+    if (const std::string mistake = imported_mistake(*imported); !mistake.empty())
+      return run_error(fmt::format("record {}: /settings/imported{}{}", record.name,
+                                   mistake.starts_with('/') ? "" : " ", mistake));
   if (record.status != "ok" && record.status != "failed")
     return run_error(fmt::format("record {}: status \"{}\" is neither \"ok\" nor \"failed\"",
                                  record.name, record.status));

@@ -126,10 +126,11 @@ Result<OpenedModel> open_checkpoint(const SafetensorsFile& checkpoint, const fs:
   NB_TRY(opened.resolved, resolve_device(device, "--device"));
   NB_TRY(opened.tokenizer, load_tokenizer(tokenizer));
   NB_TRY(Json history, training_history(checkpoint, training));
-  if (history.is_object() && history.at("device").is_string())
-    opened.trained_on = history.at("device").get<std::string>();
-  if (history.is_object() && history.at("seed").is_number_integer())
-    opened.seed = history.at("seed").get<std::int64_t>();
+  if (history.is_object()) {
+    const Json trained_on = history.value("device", Json()), seed = history.value("seed", Json());
+    if (trained_on.is_string()) opened.trained_on = trained_on.get<std::string>();
+    if (seed.is_number_integer()) opened.seed = seed.get<std::int64_t>();
+  }
   opened.checkpoint = std::move(history);
   NB_TRY(const DecoderConfig config, read_model_config(checkpoint));
   NB_TRY_VOID(

@@ -77,7 +77,8 @@ Result<Overrides> overrides_of(const DeviceEntry& entry, const PortDefects& defe
                                const Json& machine, const Json& policy, const std::string& where) {
   Overrides overrides{entry.stacks, entry.numerics_overrides};
   const auto value_of = [](const Json& section, const std::string& key) {
-    return section.contains(key) ? section.at(key).value("value", Json()) : Json();
+    const bool has = section.contains(key) && section.at(key).is_object();
+    return has ? section.at(key).value("value", Json()) : Json();
   };
   for (const PortDefect defect : defects.all()) {
     const PortDefectInfo& row = info(defect);

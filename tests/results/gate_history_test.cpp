@@ -66,6 +66,24 @@ GatedNight named(const std::string& name, const std::string& digest, const std::
 }
 
 // One night was counted three times: run, gate and gate --json each wrote a line.
+// Damaged bytes, other JSON, and a night of other types: an exception of the JSON library once.
+TEST(GateHistory, DamagedLinesAreLeftOutAndWrongNightsNamed) {
+  const TempDir dir;
+  const fs::path file = dir / "gates.jsonl";
+  ASSERT_TRUE(write_file(file, std::string("{\"schema\": 222222}\n\"en0]}\n\"x\x0fx\"]}1open0]}\n"
+                                           "\x01\0\n\xff\xff\0\"0\xff\n[]\nnull\n5\n",
+                                           62)));
+  ASSERT_TRUE(write_night(dir.path(), night_of("1", {"a"})));
+  const auto nights = read_nights(dir.path());
+  ASSERT_TRUE(nights) << nights.error().message;
+  EXPECT_EQ(nights->size(), 1U);
+  ASSERT_TRUE(append_file(file, "{\"schema\":\"npubench.night/1\",\"suite\":[]}\n"));
+  const auto wrong = read_nights(dir.path());
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(wrong.error().message.find("/suite: expected a string"), std::string::npos)
+      << wrong.error().message;
+}
+
 TEST(GateHistory, ANightThatIsRepeatedReplacesItsLine) {
   const TempDir dir;
   ASSERT_TRUE(write_night(dir.path(), named("n1", "1", "nightly")));

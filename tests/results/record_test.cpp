@@ -202,5 +202,34 @@ TEST(Record, SameResultsIgnoresCodeHostAndDevice) {
   EXPECT_EQ(first_difference(b, a), "metrics/mfu: only on one side");
 }
 
+// A record that somebody edited threw the JSON library's exception in compare and report.
+TEST(Record, ImportedSettingsOfOtherTypesAreASentence) {
+  const Json right = {{"harness", "h"},
+                      {"primary", {"a/acc"}},
+                      {"series", {{"a/acc", {{"share", true}, {"standard_error", 0.1}}}}},
+                      {"not_finite_from", {{"loss", 3}}}};
+  Record record = sample();
+  record.settings = Json{{"imported", right}};
+  EXPECT_EQ(record_error(record), "");
+  const std::pair<const char*, Json> kWrong[] = {{"", 5},
+                                                 {"/harness", 5},
+                                                 {"/primary", "a"},
+                                                 {"/primary/0", 1},
+                                                 {"/series", Json::array()},
+                                                 {"/series/a~1acc", true},
+                                                 {"/series/a~1acc/share", "yes"},
+                                                 {"/series/a~1acc/part_of", 1},
+                                                 {"/series/a~1acc/standard_error", "x"},
+                                                 {"/not_finite_from", 1},
+                                                 {"/not_finite_from/loss", 1.5}};
+  for (const auto& [place, value] : kWrong) {
+    Json imported = right;
+    imported[Json::json_pointer(place)] = value;
+    record.settings = Json{{"imported", imported}};
+    EXPECT_NE(record_error(record).find("/settings/imported"), std::string::npos)
+        << place << ": " << record_error(record);
+  }
+}
+
 }  // namespace
 }  // namespace nb
