@@ -12,6 +12,7 @@
 #include "results/audit/known_tasks.hpp"
 #include "results/audit/read_parts.hpp"
 #include "results/audit/read_table.hpp"
+#include "results/audit/table_filler.hpp"
 #include "results/import/metric_kinds.hpp"
 
 namespace nb {
@@ -61,7 +62,7 @@ const Name* named(std::string_view header) {
 class RowReader {
  public:
   RowReader(const CsvTable& csv, std::vector<Column> columns, ReportedTable& table)
-      : csv_(csv), columns_(std::move(columns)), table_(table) {
+      : csv_(csv), columns_(std::move(columns)), table_(table), filler_(table) {
     calls_accuracy_ = std::ranges::any_of(csv.header, [](const std::string& header) {
       const std::string lower = lower_text(trimmed_text(header));
       return lower == "accuracy" || lower == "acc";  // "score" may be anything
@@ -74,9 +75,9 @@ class RowReader {
     if (label.empty()) return bad_input(where() + ": a row without a task");
     std::string run(text(Column::kRun));
     if (run.empty()) run = table_.name;
-    ReportedStage& stage = stage_of(table_, run, std::string(text(Column::kStage)));
+    const TableFiller::Place stage = filler_.place(run, std::string(text(Column::kStage)));
     if (const std::string_view device = text(Column::kDevice); !device.empty())
-      device_of(run) = std::string(device);
+      filler_.run(stage).device = std::string(device);
     if (!text(Column::kValue).empty()) return read_value(label, stage);
     // nanochat's CORE line has a centred value alone.
     const bool is_centred = is_blank_cell(text(Column::kAccuracy));
@@ -96,12 +97,11 @@ class RowReader {
 
  private:
   // The second metric of a task has it in its name.
-  static void name_metric(const std::string& metric, ReportedCell& cell,
-                          const ReportedStage& stage) {
+  void name_metric(const std::string& metric, ReportedCell& cell, TableFiller::Place stage) const {
     const Head head = head_of(metric);
     set_metric(cell, head.label);
     say_head(head, cell);
-    if (stage.find(cell.task) != nullptr) cell.task += "/" + cell.metric;
+    if (filler_.find(stage, cell.task) != nullptr) cell.task += "/" + cell.metric;
   }
 
   std::string where() const { return fmt::format("{}:{}", csv_.where, csv_.lines[row_]); }
@@ -110,13 +110,9 @@ class RowReader {
       if (columns_[i] == column) return trimmed_text(csv_.rows[row_][i]);
     return {};
   }
-  std::string& device_of(const std::string& run) {
-    return std::ranges::find_if(table_.runs, [&](const ReportedRun& r) { return r.name == run; })
-        ->device;
-  }
 
   // One row of run,stage,metric,value: a score, or a number that is shown under its own name.
-  Result<void> read_value(const std::string& label, ReportedStage& stage) {
+  Result<void> read_value(const std::string& label, TableFiller::Place stage) {
     std::string name = label;
     Scale scale = Scale::kAccuracy;
     bool is_task = known_task_named(name) != nullptr;
@@ -144,7 +140,7 @@ class RowReader {
     if (is_task && cell.scale == Scale::kAccuracy) cell.scale = scale;
     if (!is_task && cell.scale == Scale::kAccuracy && cell.metric.empty()) set_metric(cell, name);
     // A task under both scales: the accuracy, which says more digits of k/n, stays.
-    if (const ReportedCell* before = stage.find(cell.task)) {
+    if (const ReportedCell* before = filler_.find(stage, cell.task)) {
       if (before->scale == cell.scale && before->score.value != cell.score.value)
         table_.ignored.push_back(fmt::format("line {}: {} stands twice: {} is taken, {} left out",
                                              csv_.lines[row_], name, before->score.text,
@@ -169,7 +165,7 @@ class RowReader {
                                  cell.label, centred.text, cell.score.text));
   }
 
-  Result<void> add(ReportedCell cell, ReportedStage& stage) {
+  Result<void> add(ReportedCell cell, TableFiller::Place stage) {
     if (!is_blank_cell(text(Column::kItems))) {
       NB_TRY(const Printed items, parse_printed(text(Column::kItems), where() + ": n"));
       if (items.value < 1 || items.value > 1e12 || items.decimals > 0)
@@ -189,15 +185,16 @@ class RowReader {
       NB_TRY(const Printed high, parse_printed(text(Column::kHigh), where() + ": high"));
       cell.interval = Interval{low.value, high.value};
     }
-    if (stage.find(cell.task) != nullptr)
+    if (filler_.find(stage, cell.task) != nullptr)
       return bad_input(fmt::format("{}: {} stands twice", where(), cell.label));
-    stage.cells.push_back(std::move(cell));
+    filler_.add(stage, std::move(cell));
     return {};
   }
 
   const CsvTable& csv_;
   std::vector<Column> columns_;
   ReportedTable& table_;
+  TableFiller filler_;
   bool calls_accuracy_ = false;
   std::size_t row_ = 0;
 };
@@ -227,6 +224,7 @@ CsvTable turned(const CsvTable& csv) {
 
 // One column a run: task,GPU MID,NPU MID,…
 Result<void> read_wide(const CsvTable& csv, ReportedTable& table) {
+  TableFiller filler(table);
   for (std::size_t row = 0; row < csv.rows.size(); ++row)
     for (std::size_t i = 1; i < csv.header.size(); ++i) {
       const std::string_view text = trimmed_text(csv.rows[row][i]);
@@ -239,11 +237,11 @@ Result<void> read_wide(const CsvTable& csv, ReportedTable& table) {
       ReportedCell cell = cell_of(task.label, std::move(number), csv.lines[row]);
       say_head(task, cell);
       set_aside_if_no_share(cell);
-      ReportedStage& stage = stage_of(table, name.run.empty() ? table.name : name.run, name.stage);
-      if (stage.find(cell.task) != nullptr)
+      const auto stage = filler.place(name.run.empty() ? table.name : name.run, name.stage);
+      if (filler.find(stage, cell.task) != nullptr)
         return bad_input(
             fmt::format("{}: {} stands twice in column \"{}\"", where, cell.label, csv.header[i]));
-      stage.cells.push_back(std::move(cell));
+      filler.add(stage, std::move(cell));
     }
   return {};
 }
@@ -251,7 +249,8 @@ Result<void> read_wide(const CsvTable& csv, ReportedTable& table) {
 }  // namespace
 
 Result<ReportedTable> parse_csv_table(std::string_view text, const std::string& where) {
-  NB_TRY(const CsvTable csv, parse_csv(text, where));
+  NB_TRY(const CsvTable csv, parse_csv(text, where, CsvHeader::kFirstRow, StrayQuotes::kRefused,
+                                       CsvFormulas::kUnquoted));
   ReportedTable table;
   table.name = where;
   std::vector<Column> columns;

@@ -13,6 +13,7 @@
 #include "results/audit/known_tasks.hpp"
 #include "results/audit/read_parts.hpp"
 #include "results/audit/read_table.hpp"
+#include "results/audit/table_filler.hpp"
 #include "results/import/metric_kinds.hpp"
 
 namespace nb {
@@ -170,6 +171,12 @@ Result<ReportedCell> number_cell(const std::string& label, const Json& value,
   return cell_of(label, std::move(number), 0);
 }
 
+const Json& member_named(const Json& json, const std::string& key) {
+  static const Json kNone;
+  const auto at = json.is_object() ? json.find(key) : json.end();
+  return json.is_object() && at != json.end() ? *at : kNone;
+}
+
 // lm-eval 0.3 and 0.4: {"results": {task: {"acc,none": …, "acc_stderr,none": …}}}.
 Result<ReportedTable> lm_eval_table(const Json& json, const std::string& where) {
   ReportedTable table;
@@ -191,10 +198,10 @@ Result<ReportedTable> lm_eval_table(const Json& json, const std::string& where) 
       cell.counts_items = false;
       const auto error = metrics.find(metric.substr(0, comma) + "_stderr" + metric.substr(comma));
       if (error != metrics.end() && error->is_number()) cell.standard_error = error->get<double>();
-      const Json::json_pointer samples = Json::json_pointer("/n-samples") / task / "effective";
-      if (json.contains(samples) && json.at(samples).is_number_integer() &&
-          json.at(samples).get<std::int64_t>() > 0)
-        cell.n = json.at(samples).get<std::int64_t>();
+      const Json& samples =
+          member_named(member_named(member_named(json, "n-samples"), task), "effective");
+      if (samples.is_number_integer() && samples.get<std::int64_t>() > 0)
+        cell.n = samples.get<std::int64_t>();
       stage.cells.push_back(std::move(cell));
     }
   }
@@ -224,7 +231,8 @@ bool is_size(const std::string& name) {
 Result<ReportedTable> by_task_table(const Json& json, const std::string& where) {
   ReportedTable table;
   table.name = where;
-  ReportedStage& stage = stage_of(table, where, "");
+  TableFiller filler(table);
+  const TableFiller::Place stage = filler.place(where, "");
   for (const auto& [task, metrics] : json.items()) {
     std::optional<std::int64_t> n;
     for (const auto& [metric, value] : metrics.items())
@@ -242,8 +250,8 @@ Result<ReportedTable> by_task_table(const Json& json, const std::string& where) 
       for (const std::string& name : {metric + "_stderr", std::string("stderr")})
         if (const auto error = metrics.find(name); error != metrics.end() && error->is_number())
           cell.standard_error = error->get<double>();
-      if (stage.find(cell.task) != nullptr) cell.task += "/" + metric;
-      stage.cells.push_back(std::move(cell));
+      if (filler.find(stage, cell.task) != nullptr) cell.task += "/" + metric;
+      filler.add(stage, std::move(cell));
     }
   }
   return table;

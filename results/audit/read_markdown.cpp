@@ -13,6 +13,7 @@
 #include "results/audit/printed_tables.hpp"
 #include "results/audit/read_parts.hpp"
 #include "results/audit/read_table.hpp"
+#include "results/audit/table_filler.hpp"
 
 namespace nb {
 namespace {
@@ -24,8 +25,10 @@ bool is_task(const std::string& cell) {
   return known_task_named(label) != nullptr || !composite_named(label).empty();
 }
 
-Result<void> read_lm_eval(const PrintedTable& printed, ReportedTable& table) {
+Result<void> read_lm_eval(const PrintedTable& printed, ReportedTable& table, TableFiller& filler) {
   NB_TRY(const std::vector<LmEvalRow> rows, lm_eval_rows(printed, table.name));
+  if (rows.empty()) return {};
+  const TableFiller::Place stage = filler.place(table.name, "");
   for (const LmEvalRow& row : rows) {
     const std::string task = row.filter.empty() ? row.task : row.task + ":" + row.filter;
     const std::string label = task + "/" + row.metric;
@@ -38,14 +41,13 @@ Result<void> read_lm_eval(const PrintedTable& printed, ReportedTable& table) {
     cell.version = row.version;
     cell.counts_items = false;
     cell.standard_error = row.standard_error;
-    ReportedStage& stage = stage_of(table, table.name, "");
-    const ReportedCell* before = stage.find(label);
+    const ReportedCell* before = filler.find(stage, label);
     if (before != nullptr && before->score.value == cell.score.value) continue;  // of "Groups"
     if (before != nullptr)
       table.ignored.push_back(fmt::format("line {}: {} stands twice: {} is taken, {} is left out",
                                           row.line, label, before->score.text, cell.score.text));
     else
-      stage.cells.push_back(std::move(cell));
+      filler.add(stage, std::move(cell));
   }
   return {};
 }
@@ -88,34 +90,47 @@ Column column_named(std::string_view header) {
 }
 
 // What the columns of a row say of all of its numbers.
-Result<void> say_columns(const Row& header, const Row& row, const std::string& where,
-                         ReportedCell& cell) {
+struct RowFacts {
+  std::optional<Head> metric;  // the last column's, with what the others add
+  std::string shots, version;
+  std::optional<std::int64_t> n;
+  std::optional<double> standard_error;
+};
+
+void add_metric(const Head& head, std::optional<Head>& all) {
+  if (!all) all.emplace();
+  all->label = head.label;
+  all->metric = head.metric;
+  if (!head.shots.empty()) all->shots = head.shots;
+  if (head.direction) all->direction = head.direction;
+  if (head.is_percent) all->is_percent = head.is_percent;
+}
+
+Result<RowFacts> facts_of(const Row& header, const Row& row, const std::string& where) {
+  RowFacts facts;
   for (std::size_t j = 1; j < row.size(); ++j) {
     const std::string text = without_marks(row[j]);
     if (is_blank_cell(text)) continue;
     switch (column_named(without_marks(header[j]))) {
-      case Column::kMetric: {
-        const Head metric = head_of(text);
-        set_metric(cell, metric.label);
-        say_head(metric, cell);
+      case Column::kMetric:
+        add_metric(head_of(text), facts.metric);
         break;
-      }
       case Column::kShots:
-        cell.shots = text;
+        facts.shots = text;
         break;
       case Column::kVersion:
-        cell.version = text;
+        facts.version = text;
         break;
       case Column::kItems: {
         const auto items = parse_printed(text, where);
         if (items && items->unit.empty() && items->decimals == 0 && items->value >= 1 &&
             items->value < 1e12)
-          cell.n = static_cast<std::int64_t>(items->value);
+          facts.n = static_cast<std::int64_t>(items->value);
         break;
       }
       case Column::kError: {
         NB_TRY(const Printed error, parse_printed(text, where + ": stderr"));
-        cell.standard_error = error.value;
+        facts.standard_error = error.value;
         break;
       }
       case Column::kRun:
@@ -123,10 +138,22 @@ Result<void> say_columns(const Row& header, const Row& row, const std::string& w
         break;
     }
   }
-  return {};
+  return facts;
 }
 
-Result<void> read_one(const PrintedTable& printed, Axis axis, ReportedTable& table) {
+void say_facts(const RowFacts& facts, ReportedCell& cell) {
+  if (facts.metric) {
+    set_metric(cell, facts.metric->label);
+    say_head(*facts.metric, cell);
+  }
+  if (!facts.shots.empty()) cell.shots = facts.shots;
+  if (!facts.version.empty()) cell.version = facts.version;
+  if (facts.n) cell.n = facts.n;
+  if (facts.standard_error) cell.standard_error = facts.standard_error;
+}
+
+Result<void> read_one(const PrintedTable& printed, Axis axis, ReportedTable& table,
+                      TableFiller& filler) {
   const Row& header = printed.rows.front();
   std::set<std::string> changes;
   std::string above;  // the task of the rows that have an empty first cell
@@ -137,6 +164,7 @@ Result<void> read_one(const PrintedTable& printed, Axis axis, ReportedTable& tab
       return bad_input(
           fmt::format("{}: {} cells, but the header has {}", where, row.size(), header.size()));
     if (!row.front().empty()) above = row.front();
+    std::optional<RowFacts> said;
     for (std::size_t j = 1; j < row.size(); ++j) {
       const Head task = head_of(axis == Axis::kRows ? above : header[j]);
       const Head side = head_of(axis == Axis::kRows ? header[j] : row.front());
@@ -157,18 +185,24 @@ Result<void> read_one(const PrintedTable& printed, Axis axis, ReportedTable& tab
       }
       if (!is_task(label) && axis == Axis::kColumns) continue;
       const ColumnName name = column_name(side.label);
-      ReportedStage& stage = stage_of(table, name.run.empty() ? table.name : name.run, name.stage);
+      const auto stage = filler.place(name.run.empty() ? table.name : name.run, name.stage);
       ReportedCell cell = cell_of(label, std::move(*number), printed.lines[i]);
       cell.standard_error = error;
       say_head(side, cell);
       say_head(task, cell);
-      if (axis == Axis::kRows) NB_TRY_VOID(say_columns(header, row, where, cell));
+      if (axis == Axis::kRows) {
+        if (!said) {
+          NB_TRY(said, facts_of(header, row, where));
+        }
+        say_facts(*said, cell);
+      }
       set_aside_if_no_share(cell);
-      if (stage.find(cell.task) != nullptr && !cell.metric.empty()) cell.task += "/" + cell.metric;
-      if (stage.find(cell.task) != nullptr)
+      if (filler.find(stage, cell.task) != nullptr && !cell.metric.empty())
+        cell.task += "/" + cell.metric;
+      if (filler.find(stage, cell.task) != nullptr)
         return bad_input(fmt::format("{}: {} stands twice in column \"{}\"", where, label,
                                      without_marks(axis == Axis::kRows ? header[j] : row.front())));
-      stage.cells.push_back(std::move(cell));
+      filler.add(stage, std::move(cell));
     }
   }
   for (const std::string& column : changes)
@@ -187,6 +221,7 @@ bool looks_like_markdown_table(std::string_view text) {
 Result<ReportedTable> parse_markdown_tables(std::string_view text, const std::string& where) {
   ReportedTable table;
   table.name = where;
+  TableFiller filler(table);
   int others = 0;
   for (const PrintedTable& printed : printed_tables(text)) {
     const Axis axis = tasks_of(printed);
@@ -194,8 +229,8 @@ Result<ReportedTable> parse_markdown_tables(std::string_view text, const std::st
       ++others;
       continue;
     }
-    NB_TRY_VOID(axis == Axis::kLmEval ? read_lm_eval(printed, table)
-                                      : read_one(printed, axis, table));
+    NB_TRY_VOID(axis == Axis::kLmEval ? read_lm_eval(printed, table, filler)
+                                      : read_one(printed, axis, table, filler));
   }
   if (others > 0) table.ignored.push_back(count_text(others, "table") + " without tasks");
   NB_TRY_VOID(finish_cells(table));

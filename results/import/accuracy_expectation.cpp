@@ -77,7 +77,7 @@ Result<void> read_tasks(const YAML::Node& root, const fs::path& path, ForeignRun
       series.tolerance = tolerance * std::fabs(*series.reported);
       if (!shots.empty()) series.must_match["shots"] = shots;
     }
-    mark_primary(run, name);
+    mark_primary(run, name, builder);
   }
   return {};
 }

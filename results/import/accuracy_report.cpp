@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "harness/base/fs.hpp"
 #include "results/import/lm_eval.hpp"
@@ -106,8 +107,12 @@ class Report {
     if (error.starts_with("\xC2\xB1")) error = trimmed(error.substr(2));  // ±
     series.reported_stderr = number_in(error);
     if (!shots_.empty()) series.must_match["shots"] = shots_;
-    mark_primary(run_, cells[0]);
+    tasks_.insert(cells[0]);
     return {};
+  }
+
+  void end() {
+    for (const std::string& task : tasks_) mark_primary(run_, task, builder_);
   }
 
  private:
@@ -115,6 +120,7 @@ class Report {
   ForeignRun& run_;
   ForeignBuilder& builder_;
   std::string shots_;
+  std::set<std::string> tasks_;
 };
 
 }  // namespace
@@ -134,8 +140,8 @@ bool is_accuracy_report(const FileHead& head) {
 Result<void> read_accuracy_report(const fs::path& path, ForeignBuilder& builder) {
   NB_TRY(const std::string text, read_file(path));
   std::string_view title = text;
-  title = trimmed(title.substr(0, title.find('\n')));
-  title.remove_prefix(2);  // "# "
+  title = title.substr(0, title.find('\n'));
+  title = trimmed(title.substr(1));  // "# " and the model, which may be missing
   ForeignRun& run = builder.run(kLmEval, title);
   run.files.push_back(path);
   builder.say(run, "report", "vllm-ascend");
@@ -160,6 +166,7 @@ Result<void> read_accuracy_report(const fs::path& path, ForeignBuilder& builder)
     if (in_table && !is_rule) NB_TRY_VOID(report.row(cells, number));
     in_table = in_table || is_header(cells);
   }
+  report.end();
   return {};
 }
 

@@ -69,7 +69,7 @@ Result<void> read_bigcode_results(const std::filesystem::path& path, ForeignBuil
     if (run == nullptr) run = &builder.run("bigcode-evaluation-harness", model);
     if (!builder.is_latest(*run, task, path.filename().string(), path)) continue;
     state_task(task, row, config, path.string(), *run, builder);
-    mark_primary(*run, task);
+    mark_primary(*run, task, builder);
   }
   if (run == nullptr) return {};
   run->files.push_back(path);

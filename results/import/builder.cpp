@@ -244,6 +244,7 @@ struct ForeignBuilder::State {
   // Of each run, in the order of its series.
   std::map<const ForeignRun*, std::map<SeriesName, Collecting>> items;
   std::map<const ForeignRun*, std::map<SeriesName, std::size_t>> series;
+  std::map<const ForeignRun*, std::set<std::string>> notes;
   std::map<const ForeignRun*, std::map<std::string, Claim>> claims;  // by task
   std::map<const ForeignRun*, std::set<SeriesName>> dropped;         // and not stated again
   std::set<const ForeignRun*> printed;
@@ -296,10 +297,7 @@ void ForeignBuilder::say(ForeignRun& run, const std::string& key, const std::str
   if (value.empty()) return;
   const auto [at, is_new] = run.provenance.try_emplace(key, value);
   if (is_new || at->second == value) return;
-  std::string note =
-      fmt::format("{} is {} in one of its files, {} in another", key, at->second, value);
-  if (std::find(run.notes.begin(), run.notes.end(), note) == run.notes.end())
-    run.notes.push_back(std::move(note));
+  note(run, fmt::format("{} is {} in one of its files, {} in another", key, at->second, value));
 }
 
 ForeignSeries& ForeignBuilder::series(ForeignRun& run, const SeriesName& name) {
@@ -314,24 +312,44 @@ ForeignSeries& ForeignBuilder::series(ForeignRun& run, const SeriesName& name) {
   return run.series[at->second];
 }
 
+ForeignSeries* ForeignBuilder::find_series(ForeignRun& run, const SeriesName& name) {
+  const auto& places = state_->series[&run];
+  const auto at = places.find(name);
+  return at == places.end() ? nullptr : &run.series[at->second];
+}
+
+std::vector<ForeignSeries*> ForeignBuilder::series_of_task(ForeignRun& run,
+                                                           const std::string& task) {
+  const auto& places = state_->series[&run];  // sorted by task
+  std::vector<std::size_t> found;
+  for (auto at = places.lower_bound({task, "", ""}); at != places.end() && at->first.task == task;
+       ++at)
+    found.push_back(at->second);
+  std::sort(found.begin(), found.end());
+  std::vector<ForeignSeries*> series;
+  for (const std::size_t place : found) series.push_back(&run.series[place]);
+  return series;
+}
+
+void ForeignBuilder::note(ForeignRun& run, std::string sentence) {
+  if (state_->notes[&run].insert(sentence).second) run.notes.push_back(std::move(sentence));
+}
+
 bool ForeignBuilder::is_latest(ForeignRun& run, const std::string& task, const std::string& stamp,
                                const std::filesystem::path& file) {
   const auto [at, is_new] = state_->claims[&run].try_emplace(task, Claim{stamp, file});
   Claim& before = at->second;
   if (is_new || before.stamp == stamp) return true;
   const bool later = stamp > before.stamp;
-  std::string note =
-      fmt::format("{} is there twice: the later counts, {}; {} is left out", task,
-                  (later ? file : before.file).string(), (later ? before.file : file).string());
-  if (std::find(run.notes.begin(), run.notes.end(), note) == run.notes.end())
-    run.notes.push_back(std::move(note));
+  note(run,
+       fmt::format("{} is there twice: the later counts, {}; {} is left out", task,
+                   (later ? file : before.file).string(), (later ? before.file : file).string()));
   if (!later) return false;
   before = {stamp, file};
-  for (ForeignSeries& series : run.series) {
-    if (series.name.task != task) continue;
-    const SeriesName name = series.name;
-    series = {};
-    series.name = name;
+  for (ForeignSeries* series : series_of_task(run, task)) {
+    const SeriesName name = series->name;
+    *series = {};
+    series->name = name;
     state_->items[&run].erase(name);
     state_->dropped[&run].insert(name);
   }

@@ -76,6 +76,12 @@ class ForeignBuilder {
   void say(ForeignRun& run, const std::string& key, const std::string& value);
   // The series of that name, made on first use.
   ForeignSeries& series(ForeignRun& run, const SeriesName& name);
+  // nullptr: the run has none of that name. It holds until the next call of series().
+  ForeignSeries* find_series(ForeignRun& run, const SeriesName& name);
+  // Those of a task, in the run's order: at once, however many series the run has.
+  std::vector<ForeignSeries*> series_of_task(ForeignRun& run, const std::string& task);
+  // A sentence of the run's notes, once.
+  void note(ForeignRun& run, std::string sentence);
 
   // Several files may state one task of a run: the one of the latest stamp (texts that sort by
   // time; equal ones belong together) counts. False: this one is older and to be left out. What an

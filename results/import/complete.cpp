@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "results/audit/known_tasks.hpp"
@@ -107,17 +110,6 @@ void size_from_task(ForeignSeries& series, ForeignRun& run) {
                              series.name.task, n));
 }
 
-std::vector<ForeignSeries*> subjects_of(ForeignRun& run, const KnownGroup& group,
-                                        const SeriesName& like) {
-  std::vector<ForeignSeries*> subjects;
-  for (ForeignSeries& series : run.series)
-    if (series.name.task.starts_with(group.prefix) && series.name.metric == like.metric &&
-        series.name.filter == like.filter &&
-        std::ranges::find(kBetween, series.name.task) == kBetween.end())
-      subjects.push_back(&series);
-  return subjects;
-}
-
 std::int64_t items_of(const ForeignSeries& series) {
   if (!series.items.empty()) return static_cast<std::int64_t>(series.items.size());
   return series.reported_n / std::max<std::int64_t>(series.repeats, 1);
@@ -161,45 +153,65 @@ void add_group(ForeignRun& run, const KnownGroup& group,
   run.series.push_back(std::move(total));
 }
 
+// The places of series that have the metric and the filter in common, under both names.
+using Alike = std::map<SeriesName, std::vector<std::size_t>>;
+
+SeriesName like(const ForeignSeries& series, std::string task = "") {
+  return {std::move(task), series.name.filter, series.name.metric};
+}
+
+bool is_subject(const ForeignSeries& series, const KnownGroup& group) {
+  return series.name.task.starts_with(group.prefix) &&
+         std::ranges::find(kBetween, series.name.task) == kBetween.end();
+}
+
+void add_known_group(ForeignRun& run, const KnownGroup& group,
+                     const std::vector<std::size_t>& places) {
+  std::vector<ForeignSeries*> subjects;
+  ForeignSeries* row = nullptr;
+  for (const std::size_t place : places) {
+    ForeignSeries& series = run.series[place];
+    if (is_subject(series, group)) subjects.push_back(&series);
+    if (series.name.task == group.group) row = &series;
+  }
+  if (subjects.size() != group.subjects) return;
+  if (row == nullptr) return add_group(run, group, subjects);
+  for (const std::size_t place : places)
+    if (run.series[place].name.task.starts_with(group.prefix))
+      run.series[place].part_of = group.group;
+  row->primary = subjects.front()->primary;  // the group is what is judged now
+}
+
 void add_known_groups(ForeignRun& run) {
   for (const KnownGroup& group : kGroups) {
-    std::vector<SeriesName> seen;
+    Alike alike;
+    std::vector<SeriesName> open;  // in the run's order; once each
+    std::set<SeriesName> seen;
     for (std::size_t i = 0; i < run.series.size(); ++i) {
-      const SeriesName like{"", run.series[i].name.filter, run.series[i].name.metric};
-      if (!run.series[i].name.task.starts_with(group.prefix) || !run.series[i].part_of.empty() ||
-          std::ranges::find(seen, like) != seen.end())
-        continue;
-      seen.push_back(like);
-      auto subjects = subjects_of(run, group, like);
-      if (subjects.size() != group.subjects) continue;
-      const bool has_row = std::ranges::any_of(run.series, [&](const ForeignSeries& series) {
-        return series.name == SeriesName{std::string(group.group), like.filter, like.metric};
-      });
-      if (!has_row) {
-        add_group(run, group, subjects);
-        continue;
-      }
-      for (ForeignSeries& series : run.series) {
-        if (series.name.filter != like.filter || series.name.metric != like.metric) continue;
-        if (series.name.task.starts_with(group.prefix)) series.part_of = group.group;
-        // The group is what is judged now.
-        if (series.name.task == group.group) series.primary = subjects.front()->primary;
-      }
+      const ForeignSeries& series = run.series[i];
+      alike[like(series)].push_back(i);
+      if (series.name.task.starts_with(group.prefix) && series.part_of.empty() &&
+          seen.insert(like(series)).second)
+        open.push_back(like(series));
     }
+    for (const SeriesName& name : open) add_known_group(run, group, alike.at(name));
   }
 }
 
 void sizes_of_groups(ForeignRun& run) {
+  Alike parts;  // of each group
+  for (std::size_t i = 0; i < run.series.size(); ++i)
+    if (const ForeignSeries& part = run.series[i]; !part.part_of.empty())
+      parts[like(part, part.part_of)].push_back(i);
   for (ForeignSeries& group : run.series) {
     if (!is_open_share(group)) continue;
+    const auto of_group = parts.find(group.name);
+    if (of_group == parts.end()) continue;
     std::int64_t n = 0;
     bool all = true;
-    for (const ForeignSeries& part : run.series) {
-      if (part.part_of != group.name.task || part.name.metric != group.name.metric ||
-          part.name.filter != group.name.filter)
-        continue;
-      n += items_of(part);
-      all = all && items_of(part) > 0;
+    for (const std::size_t place : of_group->second) {
+      n += items_of(run.series[place]);
+      all = all && items_of(run.series[place]) > 0;
     }
     if (all) group.reported_n = n;
   }

@@ -123,11 +123,10 @@ void state_task(const Json& results, const std::string& key, const Json& row, Fo
               text_of(member_of(hashes, "hash_full_prompts")).substr(0, kShortHash));
   builder.say(run, "task_hash:" + task.name,
               text_of(member_of(hashes, "hash_examples")).substr(0, kShortHash));
-  mark_primary(run, task.name);
+  mark_primary(run, task.name, builder);
   // "mmlu:_average|5" repeats what the rows of its subjects say.
   if (task.name.ends_with(":_average"))
-    for (ForeignSeries& one : run.series)
-      if (one.name.task == task.name) one.primary = false;
+    for (ForeignSeries* one : builder.series_of_task(run, task.name)) one->primary = false;
 }
 
 // …/details/<org>/<model>/<time>/details_<task>_<time>.jsonl
@@ -216,7 +215,7 @@ class DetailsReader {
     for (const std::string& metric : no_marks_)
       builder_.ignore(fmt::format("{}: {} has no value of its own for each item; its total counts",
                                   path_.string(), metric));
-    for (const auto& [task, is_latest] : tasks_) mark_primary(run_, task);
+    for (const auto& [task, is_latest] : tasks_) mark_primary(run_, task, builder_);
   }
 
  private:

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -144,11 +145,6 @@ std::optional<Direction> stated_direction(const LmEvalResults& results, const Se
   return stated.get<bool>() ? Direction::kHigher : Direction::kLower;
 }
 
-void note_once(ForeignRun& run, std::string note) {
-  if (std::find(run.notes.begin(), run.notes.end(), note) == run.notes.end())
-    run.notes.push_back(std::move(note));
-}
-
 // The tasks and groups that a group's row is the mean of.
 std::vector<std::string> members_of(const Json& json, const std::string& group) {
   std::vector<std::string> members;
@@ -160,38 +156,57 @@ std::vector<std::string> members_of(const Json& json, const std::string& group) 
 }
 
 // The innermost group with a total of that metric (a key of its row) that holds the task's.
-std::string group_of(const Json& json, const std::string& task, const std::string& key) {
+std::string group_of(const LmEvalResults& results, const std::string& task,
+                     const std::string& key) {
   std::string innermost;
   std::size_t fewest = 0;
-  const Json& groups = member_of(json, "group_subtasks");
-  if (!groups.is_object()) return innermost;
-  for (const auto& [group, listed] : groups.items()) {
+  const auto groups = results.groups_of.find(task);
+  if (groups == results.groups_of.end()) return innermost;
+  const Json& rows = member_of(*results.json, "results");
+  for (const auto& [group, members] : groups->second) {
     double number = 0;
-    if (!number_of(member_of(member_of(member_of(json, "results"), group), key), number)) continue;
-    const std::vector<std::string> members = members_of(json, group);
-    if (std::find(members.begin(), members.end(), task) == members.end()) continue;
-    if (innermost.empty() || members.size() < fewest) {
+    if (!number_of(member_of(member_of(rows, group), key), number)) continue;
+    if (innermost.empty() || members < fewest) {
       innermost = group;
-      fewest = members.size();
+      fewest = members;
     }
   }
   return innermost;
 }
 
+LmEvalResults::Groups groups_by_task(const Json& json) {
+  LmEvalResults::Groups groups;
+  const Json& listed = member_of(json, "group_subtasks");
+  if (!listed.is_object()) return groups;
+  for (const auto& [group, tasks] : listed.items()) {
+    const std::vector<std::string> members = members_of(json, group);
+    for (const std::string& task : members) {
+      auto& of_task = groups[task];
+      if (of_task.empty() || of_task.back().first != group)
+        of_task.emplace_back(group, members.size());
+    }
+  }
+  return groups;
+}
+
 // Items behind a task's total; of a group those of all its tasks. 0: not said, or not of all.
+// known: of the groups below it, which may hold each other.
 std::int64_t count_of_task(const Json& json, const std::string& task, const std::string& key,
-                           int depth = 0) {
+                           std::map<std::string, std::int64_t>& known, int depth = 0) {
   constexpr int kDeepest = 8;  // mmlu, its four fields, their subjects: three
+  if (const auto at = known.find(task); at != known.end()) return at->second;
   const Json& row = member_of(member_of(json, "results"), task);
   std::int64_t n = count_of(member_of(member_of(member_of(json, "n-samples"), task), "effective"));
   if (n == 0) n = count_of(member_of(member_of(row, "sample_count"), key));
   if (n == 0) n = count_of(member_of(row, "sample_len"));
   if (n > 0 || depth == kDeepest) return n;
   for (const std::string& member : members_of(json, task)) {
-    const std::int64_t part = count_of_task(json, member, key, depth + 1);
+    const std::int64_t part = count_of_task(json, member, key, known, depth + 1);
     if (part == 0) return 0;
+    if (n > std::numeric_limits<std::int64_t>::max() - part) return 0;  // groups of themselves
     n += part;
   }
+  known[task] = n;
   return n;
 }
 
@@ -217,7 +232,8 @@ Result<LmEvalResults> parse_lm_eval_results(const fs::path& path) {
   NB_TRY(Json json, read_foreign_json(path, NotNumbers::kAsTexts));
   if (!member_of(json, "results").is_object())
     return bad_input(fmt::format("{}: /results is no object of tasks", path.string()));
-  return LmEvalResults{path, std::move(json)};
+  LmEvalResults::Groups groups = groups_by_task(json);
+  return LmEvalResults{path, std::move(json), std::move(groups)};
 }
 
 bool has_lm_eval_task(const LmEvalResults& results, const std::string& task) {
@@ -249,11 +265,11 @@ ForeignRun& lm_eval_run(const LmEvalResults& results, const std::string& task,
                : builder.run(kLmEval, model, of_stage);
   };
   ForeignRun* run = &run_of(stage);
-  const auto has_other_shots = [&](const ForeignSeries& one) {
-    const auto at = one.must_match.find("shots");
-    return one.name.task == task && at != one.must_match.end() && at->second != shots;
+  const auto has_other_shots = [&](const ForeignSeries* one) {
+    const auto at = one->must_match.find("shots");
+    return at != one->must_match.end() && at->second != shots;
   };
-  if (std::any_of(run->series.begin(), run->series.end(), has_other_shots))
+  if (std::ranges::any_of(builder.series_of_task(*run, task), has_other_shots))
     run = &run_of(fmt::format("{}{}{}-shot", stage, stage.empty() ? "" : ".", shots));
   if (std::find(run->files.begin(), run->files.end(), results.path) == run->files.end()) {
     run->files.push_back(results.path);
@@ -274,12 +290,12 @@ void state_lm_eval_task(const LmEvalResults& results, const std::string& task, F
     ForeignSeries& series = builder.series(run, *name);
     double number = 0;
     if (is_not_number(value))
-      note_once(run, fmt::format("{}: {} {} is {}, so it is left out", results.path.string(), task,
-                                 key, text_of(value)));
+      builder.note(run, fmt::format("{}: {} {} is {}, so it is left out", results.path.string(),
+                                    task, key, text_of(value)));
     if (number_of(value, number)) {
       if (series.reported && *series.reported != number)
-        note_once(run, fmt::format("{} {} is {} in one of its files, {} in another", task, key,
-                                   *series.reported, number));
+        builder.note(run, fmt::format("{} {} is {} in one of its files, {} in another", task, key,
+                                      *series.reported, number));
       else
         series.reported = number;
     }
@@ -287,8 +303,9 @@ void state_lm_eval_task(const LmEvalResults& results, const std::string& task, F
     const std::string stderr_key = key.substr(0, comma) + "_stderr" + key.substr(comma);
     if (number_of(member_of(row, stderr_key), number)) series.reported_stderr = number;
     series.direction = stated_direction(results, *name);
-    series.reported_n = count_of_task(json, task, key);
-    series.part_of = group_of(json, task, key);
+    std::map<std::string, std::int64_t> known;
+    series.reported_n = count_of_task(json, task, key, known);
+    series.part_of = group_of(results, task, key);
     series.available_n = count_of(member_of(samples, "original"));
     const auto must = [&](const char* what, const std::string& text) {
       if (!text.empty()) series.must_match[what] = text;
@@ -304,10 +321,10 @@ void state_lm_eval_task(const LmEvalResults& results, const std::string& task, F
   if (generation.is_object())
     for (const auto& [key, value] : generation.items())
       builder.say(run, fmt::format("{}:{}", key, task), text_of(value));
-  mark_primary(run, task);
+  mark_primary(run, task, builder);
 }
 
-void mark_primary(ForeignRun& run, const std::string& task) {
+void mark_primary(ForeignRun& run, const std::string& task, ForeignBuilder& builder) {
   const auto rank = [](const SeriesName& name) {
     int metric = 3;
     if (name.metric == "acc_norm") metric = 0;
@@ -319,10 +336,9 @@ void mark_primary(ForeignRun& run, const std::string& task) {
     return std::tuple(metric, filter);
   };
   ForeignSeries* first = nullptr;
-  for (ForeignSeries& one : run.series) {
-    if (one.name.task != task) continue;
-    one.primary = false;
-    if (first == nullptr || rank(one.name) < rank(first->name)) first = &one;
+  for (ForeignSeries* one : builder.series_of_task(run, task)) {
+    one->primary = false;
+    if (first == nullptr || rank(one->name) < rank(first->name)) first = one;
   }
   if (first != nullptr) first->primary = true;
 }

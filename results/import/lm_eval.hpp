@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "harness/base/result.hpp"
 #include "results/import/builder.hpp"
@@ -28,6 +30,9 @@ LmEvalName lm_eval_name(const std::filesystem::path& path);
 struct LmEvalResults {
   std::filesystem::path path;
   JsonBox json;
+  // Of each task the groups that list it, with how many members they have.
+  using Groups = std::map<std::string, std::vector<std::pair<std::string, std::size_t>>>;
+  Groups groups_of;
 };
 // Errors: not JSON (file:line:column; a bare NaN says so), "results" is no object.
 Result<LmEvalResults> parse_lm_eval_results(const std::filesystem::path& path);
@@ -46,7 +51,7 @@ void state_lm_eval_task(const LmEvalResults& results, const std::string& task, F
                         ForeignBuilder& builder);
 // The headline number of a task, by its series' names: acc_norm, else acc, else exact_match, of
 // several filters the strict one; else the first there is.
-void mark_primary(ForeignRun& run, const std::string& task);
+void mark_primary(ForeignRun& run, const std::string& task, ForeignBuilder& builder);
 
 // "pretrained=a/b,dtype=float16" by names; the model that they name, empty where none is; the
 // others but dtype and revision, as one text.

@@ -271,7 +271,7 @@ class SamplesReader {
                                   path_.string(), metric));
     for (const auto& [metric, count] : absent_)
       note("{}: {} of its items have no {}", task_, count, metric);
-    mark_primary(*run_, task_);
+    mark_primary(*run_, task_, builder_);
     say_settings();
     say_parts();
     return {};

@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "harness/base/fs.hpp"
 #include "results/audit/lm_eval_rows.hpp"
@@ -225,33 +226,24 @@ class Tables {
     builder_.printed(*run);
     for (const auto& [key, value] : above.provenance) builder_.say(*run, key, value);
     for (const LmEvalRow& row : rows) add(row, above, *run);
-    for (const LmEvalRow& row : rows) {
-      mark_primary(*run, row.task);
-      if (lighteval && row.task == "all")
-        for (ForeignSeries& one : run->series)
-          if (one.name.task == row.task) one.primary = false;
-    }
+    std::set<std::string> tasks;
+    for (const LmEvalRow& row : rows) tasks.insert(row.task);
+    for (const std::string& task : tasks) mark_primary(*run, task, builder_);
+    if (lighteval)
+      for (ForeignSeries* one : builder_.series_of_task(*run, "all")) one->primary = false;
     return {};
   }
 
  private:
-  static const ForeignSeries* find(const ForeignRun& run, const LmEvalRow& row) {
-    const SeriesName name{row.task, row.filter, row.metric};
-    const auto at = std::ranges::find(run.series, name, &ForeignSeries::name);
-    return at == run.series.end() ? nullptr : &*at;
-  }
-
-  static bool contradicts(const ForeignRun& run, const std::vector<LmEvalRow>& rows) {
+  bool contradicts(ForeignRun& run, const std::vector<LmEvalRow>& rows) {
     return std::ranges::any_of(rows, [&](const LmEvalRow& row) {
-      const ForeignSeries* before = find(run, row);
+      const ForeignSeries* before = builder_.find_series(run, {row.task, row.filter, row.metric});
       return before != nullptr && before->reported != row.value.value;
     });
   }
 
   void add(const LmEvalRow& row, const Above& above, ForeignRun& run) {
-    if (const auto before = std::ranges::find(
-            run.series, SeriesName{row.task, row.filter, row.metric}, &ForeignSeries::name);
-        before != run.series.end()) {
+    if (ForeignSeries* before = builder_.find_series(run, {row.task, row.filter, row.metric})) {
       // The table of groups repeats their rows, and tells which they are.
       if (row.is_group) before->must_match.erase("shots");
       return;

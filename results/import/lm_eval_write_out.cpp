@@ -108,7 +108,7 @@ Result<void> read_lm_eval_write_out(const fs::path& path, ForeignBuilder& builde
         fmt::format("{}: {} has no value of its own for each item; the file does not "
                     "say its total",
                     path.string(), metric));
-  mark_primary(run, task);
+  mark_primary(run, task, builder);
   return {};
 }
 

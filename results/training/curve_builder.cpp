@@ -10,9 +10,9 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 }
 
 std::size_t CurveBuilder::column(std::string_view name) {
-  for (std::size_t i = 0; i < curve_.columns.size(); ++i)
-    if (curve_.columns[i].name == name) return i;
+  if (const auto at = places_.find(name); at != places_.end()) return at->second;
   curve_.columns.push_back(column_named(name));
+  places_.emplace(name, curve_.columns.size() - 1);
   return curve_.columns.size() - 1;
 }
 

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -37,7 +40,8 @@ class CurveBuilder {
   void set(std::size_t row, std::size_t column, double value);
 
   Curve curve_;
-  std::vector<Late> late_;  // of steps between those that there are
+  std::map<std::string, std::size_t, std::less<>> places_;  // of columns
+  std::vector<Late> late_;                                  // of steps between those that there are
 };
 
 }  // namespace nb

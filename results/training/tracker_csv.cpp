@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <map>
 
 #include "results/training/columns.hpp"
 #include "results/training/curve_builder.hpp"
@@ -85,6 +86,7 @@ Result<TrainingLog> read_wandb_csv(const LogText& log) {
   const auto header = header_of(log.bytes);
   TrainingLog result;
   std::vector<CurveBuilder> curves;
+  std::map<std::string, std::size_t> places;  // of trainings
   std::vector<std::optional<Target>> targets(header.size());
   for (std::size_t i = 1; i < header.size(); ++i) {
     if (is_range(header[i])) continue;
@@ -95,13 +97,12 @@ Result<TrainingLog> read_wandb_csv(const LogText& log) {
     const std::string run = header[i].substr(0, split);
     const SourceColumn column = source_column(header[i].substr(split + kBetween.size()));
     if (is_step_name(header[i].substr(split + kBetween.size()))) continue;
-    std::size_t at = 0;
-    while (at < result.trainings.size() && result.trainings[at].name != run) ++at;
-    if (at == result.trainings.size()) {
+    const auto [at, is_new] = places.try_emplace(run, result.trainings.size());
+    if (is_new) {
       result.trainings.emplace_back().name = run;
       curves.emplace_back();
     }
-    targets[i] = Target{at, curves[at].column(column.name), column.factor};
+    targets[i] = Target{at->second, curves[at->second].column(column.name), column.factor};
   }
   NB_TRY_VOID(for_each_row(
       log, 0, header.size(),

@@ -152,5 +152,15 @@ TEST(AccuracyExpectation, RealOnesHaveTheEntriesOfAnIndependentScript) {
   EXPECT_EQ(files, 11);
 }
 
+// The title was taken to be longer than its "#": undefined behaviour.
+TEST(AccuracyReport, ATitleWithoutAModelNamesNone) {
+  const auto results = read_texts(
+      {{"r.md",
+        "# \n|Task|Metric|Value|Stderr|\n|---|---|---|---|\n|gsm8k|exact_match|0.5|0.01|\n"}});
+  ASSERT_TRUE(results) << results.error().message;
+  EXPECT_EQ(results->runs.at(0).model, "");
+  EXPECT_EQ(series_lines(results->runs.at(0)), Lines{"gsm8k/exact_match 0.5 0 primary"});
+}
+
 }  // namespace
 }  // namespace nb
