@@ -59,6 +59,16 @@ void send(const Plot& plot, const PlotScript& script, PlotFormat format, const f
   gnuplot << "unset output\n";
 }
 
+// Cairo writes the time into a PDF: two reports of one run would differ. Blanks in its place leave
+// every offset of the file right.
+std::string without_date(std::string pdf) {
+  for (const std::string_view key : {"/CreationDate (", "/ModDate ("})
+    if (const std::size_t at = pdf.find(key); at != std::string::npos)
+      if (const std::size_t end = pdf.find(')', at); end != std::string::npos)
+        pdf.replace(at, end + 1 - at, end + 1 - at, ' ');
+  return pdf;
+}
+
 std::string first_line(const std::string& text) {
   const std::size_t begin = text.find_first_not_of(" \n");
   return begin == std::string::npos ? "no message"
@@ -108,6 +118,7 @@ Result<void> draw_plot(const Plot& plot, const fs::path& stem, const std::string
     return run_error("plot " + plot.name + ": " + program +
                      " did not draw it: " + first_line(said ? *said : std::string()));
   }
+  NB_TRY_VOID(write_file(pdf_path, without_date(*pdf)));
   return write_file(svg_path, svg_with_titles(*svg, plot));
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/json_io.hpp"
+#include "harness/base/visible_text.hpp"
 #include "report/html.hpp"
 #include "report/markup.hpp"
 
@@ -27,9 +28,16 @@ const char* kind_key(FlipKind kind) {
   return "text";
 }
 
-std::string dumped(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+// The script shows texts as they are.
+Json visible(const Json& json) {
+  if (json.is_string()) return visible_text(json.get_ref<const std::string&>());
+  if (!json.is_structured()) return json;
+  Json safe = json;
+  for (Json& member : safe) member = visible(member);
+  return safe;
 }
+
+std::string dumped(const Json& json) { return visible(json).dump(); }
 
 Json number(const std::optional<double>& value) {
   return value ? Json(std::stod(fmt::format("{:.4f}", *value))) : Json();

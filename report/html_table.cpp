@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include "harness/base/visible_text.hpp"
 #include "report/html.hpp"
 #include "report/markup.hpp"
 
@@ -84,7 +85,7 @@ std::string cell_html(const std::string& cell) {
 // changes some of them, and the sheet would no longer have the hash that the page's policy names.
 std::string css_string(const std::string& text) {
   std::string safe = "\"";
-  for (const char c : text) {
+  for (const char c : visible_text(text)) {
     const bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
     if (c == '"' || c == '\\' || c == '<' || is_control)
       safe += fmt::format("\\{:x} ", static_cast<int>(c == '\n' ? ' ' : c));

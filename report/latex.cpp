@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "harness/base/visible_text.hpp"
 #include "report/document.hpp"
 
 namespace nb {
@@ -33,7 +34,9 @@ constexpr std::array<std::array<std::string_view, 2>, 20> kSigns = {{{"\\", "\\t
                                                                      {"—", "---"},
                                                                      {"…", "\\dots{}"}}};
 
-std::string escaped(std::string_view text) {
+std::string escaped(std::string_view plain) {
+  const std::string shown = visible_text(plain);
+  std::string_view text = shown;
   std::string safe;
   while (!text.empty()) {
     const auto sign =

@@ -1,5 +1,8 @@
+#include "harness/base/markdown.hpp"
+
 #include <fmt/core.h>
 
+#include "harness/base/visible_text.hpp"
 #include "report/document.hpp"
 
 namespace nb {
@@ -7,62 +10,57 @@ namespace {
 
 constexpr std::size_t kMarkdownItems = 100;
 
-// Characters that Markdown or the HTML inside it would take as markup.
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '<')
-      safe += "&lt;";
-    else if (c == '&')
-      safe += "&amp;";
-    else if (c == '*' || c == '_' || c == '`' || c == '[' || c == ']' || c == '\\')
-      (safe += '\\') += c;
-    else
-      safe += c;
+// Cells of several lines: GitHub shows <br>; a line break ends the row of a table.
+std::string cell_of(const std::string& plain) {
+  std::string cell;
+  for (std::size_t at = 0;;) {
+    const std::size_t end = plain.find('\n', at);
+    cell += markdown_text(std::string_view(plain).substr(at, end - at));
+    if (end == std::string::npos) return cell;
+    cell += "<br>";
+    at = end + 1;
   }
-  return safe;
 }
 
-TextTable escaped(TextTable table) {
-  for (auto& cell : table.header) cell = escaped(cell);
+TextTable table_of(TextTable table) {
+  for (auto& cell : table.header) cell = cell_of(cell);
   for (auto& row : table.rows)
-    for (auto& cell : row) cell = escaped(cell);
+    for (auto& cell : row) cell = cell_of(cell);
   return table;
 }
 
-// GitHub shows <br> and <details>; a line break ends the row of a table.
-TextTable table_of(const TextTable& plain) {
-  TextTable table = escaped(plain);
-  const auto join = [](std::string& cell) {
-    for (std::size_t at = cell.find('\n'); at != std::string::npos; at = cell.find('\n', at))
-      cell.replace(at, 1, "<br>");
-  };
-  for (auto& cell : table.header) join(cell);
-  for (auto& row : table.rows)
-    for (auto& cell : row) join(cell);
-  return table;
+// A fence that nothing in the text closes.
+std::string fence_of(std::string_view text) {
+  std::string fence = "```";
+  while (text.find(fence) != text.npos) fence += '`';
+  return fence;
 }
 
 struct Renderer {
   const Words& say;
   std::string& out;
-  void operator()(const Banner& block) const { out += "**" + escaped(block.text) + "**\n\n"; }
+  void operator()(const Banner& block) const { out += "**" + markdown_text(block.text) + "**\n\n"; }
   void operator()(const Paragraph& block) const {
-    out += (block.is_warning ? "**" + escaped(block.text) + "**" : escaped(block.text)) + "\n\n";
+    out +=
+        (block.is_warning ? "**" + markdown_text(block.text) + "**" : markdown_line(block.text)) +
+        "\n\n";
   }
   void operator()(const BulletList& block) const {
-    for (const std::string& item : block.items) out += "- " + escaped(item) + "\n";
+    for (const std::string& item : block.items) out += "- " + markdown_line(item) + "\n";
     if (!block.items.empty()) out += "\n";
   }
-  void operator()(const CodeBlock& block) const { out += "```sh\n" + block.text + "```\n\n"; }
+  void operator()(const CodeBlock& block) const {
+    const std::string text = visible_text(block.text), fence = fence_of(text);
+    out += fence + "sh\n" + text + fence + "\n\n";
+  }
   void operator()(const TableBlock& block) const {
     const std::string table = to_markdown(table_of(block.table));
     if (block.folded) {
       out += fmt::format("<details><summary>{} ({})</summary>\n\n{}\n</details>\n\n",
-                         escaped(block.caption), block.table.rows.size(), table);
+                         markdown_text(block.caption), block.table.rows.size(), table);
       return;
     }
-    if (!block.caption.empty()) out += escaped(block.caption) + ":\n\n";
+    if (!block.caption.empty()) out += markdown_line(block.caption) + ":\n\n";
     out += table + "\n";
   }
   void operator()(const ItemsBlock& block) const {
@@ -72,19 +70,19 @@ struct Renderer {
   }
   void operator()(const PlotBlock& block) const {
     if (block.svg.empty()) return;
-    out += "![" + escaped(block.plot.title) + "](plots/" + block.plot.name + ".svg)\n\n";
-    if (!block.plot.note.empty()) out += escaped(block.plot.note) + "\n\n";
+    out += "![" + markdown_text(block.plot.title) + "](plots/" + block.plot.name + ".svg)\n\n";
+    if (!block.plot.note.empty()) out += markdown_line(block.plot.note) + "\n\n";
   }
 };
 
 }  // namespace
 
 std::string render_markdown(const Document& document) {
-  std::string out = "# " + escaped(document.title) + "\n\n";
+  std::string out = "# " + markdown_text(document.title) + "\n\n";
   for (const SectionContent& section : document.sections) {
-    out += "## " + escaped(section.title) + "\n\n";
+    out += "## " + markdown_text(section.title) + "\n\n";
     if (section.folded)
-      out += "<details><summary>" + escaped(document.say("open_item")) + "</summary>\n\n";
+      out += "<details><summary>" + markdown_text(document.say("open_item")) + "</summary>\n\n";
     for (const Block& block : section.blocks) std::visit(Renderer{document.say, out}, block);
     if (section.folded) out += "</details>\n\n";
   }

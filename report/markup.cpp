@@ -1,10 +1,12 @@
 #include "report/markup.hpp"
 
+#include "harness/base/visible_text.hpp"
+
 namespace nb {
 
 std::string markup_escaped(std::string_view text) {
   std::string safe;
-  for (const char c : text) {
+  for (const char c : visible_text(text)) {
     switch (c) {
       case '<':
         safe += "&lt;";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "harness/base/visible_text.hpp"
 #include "report/plot.hpp"
 
 namespace nb {
@@ -16,9 +17,9 @@ constexpr double kBarShare = 0.76;  // of the distance between two categories, f
 // A gnuplot text in single quotes. Text is not enhanced, so only the quote itself is special.
 std::string quoted(const std::string& text) {
   std::string safe = "'";
-  for (const char c : text) {
+  for (const char c : visible_line(text)) {
     if (c == '\'') safe += '\'';
-    safe += c == '\n' ? ' ' : c;
+    safe += c;
   }
   return safe + "'";
 }

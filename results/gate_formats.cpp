@@ -4,45 +4,18 @@
 
 #include <algorithm>
 
+#include "harness/base/markdown.hpp"
+#include "harness/base/visible_text.hpp"
 #include "results/format.hpp"
 
 namespace nb {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
-
-// Length of the UTF-8 sequence that begins at text[at]; 0: none does, or one that XML 1.0 forbids.
-std::size_t sequence_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(at);
-  if (first < 0x80) return first >= 0x20 || first == '\t' || first == '\n' || first == '\r' ? 1 : 0;
-  const std::size_t length = first >= 0xC2 && first <= 0xDF   ? 2
-                             : first >= 0xE0 && first <= 0xEF ? 3
-                             : first >= 0xF0 && first <= 0xF4 ? 4
-                                                              : 0;
-  if (length == 0 || at + length > text.size()) return 0;
-  unsigned code = first & (0x7FU >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xC0) != 0x80) return 0;
-    code = code << 6 | (byte(at + i) & 0x3F);
-  }
-  constexpr unsigned kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool is_surrogate = code >= 0xD800 && code <= 0xDFFF;
-  if (code < kLeast[length] || code > 0x10FFFF || is_surrogate || code == 0xFFFE || code == 0xFFFF)
-    return 0;
-  return length;
-}
-
+// Inside an attribute or an element: what XML 1.0 forbids is shown as elsewhere.
 std::string xml(std::string_view text) {
   std::string out;
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t length = sequence_length(text, i);
-    if (length == 0) {
-      out += kReplacement;
-      ++i;
-      continue;
-    }
-    switch (text[i]) {
+  for (const char c : visible_text(text)) {
+    switch (c) {
       case '&':
         out += "&amp;";
         break;
@@ -56,14 +29,12 @@ std::string xml(std::string_view text) {
         out += "&quot;";
         break;
       case '\n':
-      case '\r':
       case '\t':  // an attribute would turn them into spaces
-        out += fmt::format("&#{};", static_cast<int>(text[i]));
+        out += fmt::format("&#{};", static_cast<int>(c));
         break;
       default:
-        out += text.substr(i, length);
+        out += c;
     }
-    i += length;
   }
   return out;
 }
@@ -71,9 +42,9 @@ std::string xml(std::string_view text) {
 // A cell of a table: one line, no bar that ends it.
 std::string cell(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    if (c == '|' || c == '\\' || c == '`' || c == '*' || c == '_' || c == '<') out += '\\';
-    out += c == '\n' || c == '\r' ? ' ' : c;
+  for (const char c : markdown_text(text)) {
+    if (c == '|') out += '\\';
+    out += c;
   }
   return out;
 }
@@ -98,9 +69,10 @@ Outcome outcome_of(const TaskVerdict& v, bool strict) {
 }
 
 std::string test_case(const TaskVerdict& v, Outcome outcome) {
-  std::string text = fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml(v.where),
-                                 xml(v.metric.empty() ? "the record" : v.metric));
-  const std::string message = fmt::format("{}: {}", name(v.verdict), v.reason);
+  std::string text =
+      fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml(visible_line(v.where)),
+                  xml(visible_line(v.metric.empty() ? "the record" : v.metric)));
+  const std::string message = visible_line(fmt::format("{}: {}", name(v.verdict), v.reason));
   const auto element = [&](const char* tag, bool typed) {
     return fmt::format(">\n      <{}{} message=\"{}\"/>\n    </testcase>\n", tag,
                        typed ? fmt::format(" type=\"{}\"", name(v.verdict)) : "", xml(message));
@@ -137,7 +109,7 @@ constexpr const char* kTableHead =
 std::string list_text(const std::string& title, const std::vector<std::string>& lines) {
   if (lines.empty()) return {};
   std::string text = "\n" + title + "\n\n";
-  for (const std::string& line : lines) text += "- " + cell(line) + "\n";
+  for (const std::string& line : lines) text += "- " + markdown_line(line) + "\n";
   return text;
 }
 
@@ -157,8 +129,8 @@ std::string gate_junit(const GateResult& result) {
   const std::string counts =
       fmt::format("name=\"npubench gate\" tests=\"{}\" failures=\"{}\" errors=\"{}\"",
                   result.verdicts.size(), failed, broken);
-  std::string said = gate_headline(result);
-  for (const std::string& alert : result.alerts) said += "\n" + alert;
+  std::string said = visible_line(gate_headline(result));
+  for (const std::string& alert : result.alerts) said += "\n" + visible_line(alert);
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {}>\n"
       "  <testsuite {} skipped=\"{}\">\n{}    <system-out>{}</system-out>\n"

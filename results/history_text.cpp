@@ -8,6 +8,7 @@
 #include "harness/base/csv.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
+#include "harness/base/visible_text.hpp"
 #include "results/format.hpp"
 #include "results/history.hpp"
 #include "results/listed_run.hpp"
@@ -88,7 +89,7 @@ std::string summary_text(const HistoryGroup& group) {
                          : fmt::format("{} from {} to {}\n", count, plain_value(*low, group.unit),
                                        plain_value(*high, group.unit));
   const auto levels = level_sentences(group);
-  for (const std::string& sentence : levels) text += sentence + "\n";
+  for (const std::string& sentence : levels) text += visible_line(sentence) + "\n";
   if (levels.empty() && values.size() < kLeastValues)
     text += fmt::format("too few to tell a change of level: it takes {}\n", kLeastValues);
   else if (levels.empty() && *low != *high)
@@ -206,13 +207,15 @@ std::string history_text(const History& history, std::size_t most) {
     const std::string better = group.direction == Direction::kHigher  ? ", higher is better"
                                : group.direction == Direction::kLower ? ", lower is better"
                                                                       : "";
-    text += fmt::format(
-        "{}{}: {}{}\n", i == 0 ? "" : "\n", title_of(group), history.metric,
-        has_plain_unit(group.unit) ? fmt::format(" in {}{}", group.unit, better) : better);
+    text += i == 0 ? "" : "\n";
+    text +=
+        visible_line(fmt::format("{}: {}{}{}", title_of(group), history.metric,
+                                 has_plain_unit(group.unit) ? " in " + group.unit : "", better)) +
+        "\n";
     if (i > 0) text += apart_text(history.groups[i - 1], group);
     text += group_text(group, most);
   }
-  for (const std::string& note : history.notes) text += "! " + note + "\n";
+  for (const std::string& note : history.notes) text += "! " + visible_line(note) + "\n";
   return text;
 }
 

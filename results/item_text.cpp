@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "harness/base/text_width.hpp"
+#include "harness/base/visible_text.hpp"
 
 namespace nb {
 namespace {
@@ -23,7 +24,7 @@ std::string folded(std::string_view text) {
       line += ' ';
   }
   if (!line.empty() && line.back() == ' ') line.pop_back();
-  return line;
+  return visible_line(line);
 }
 
 // The last columns of a text, "…" in front where something is cut off.
@@ -52,16 +53,6 @@ std::string shared_beginning(const std::vector<std::string>& texts) {
   const std::string& first = texts.front();
   while (shared > 0 && shared < first.size() && continues_character(first[shared])) --shared;
   return first.substr(0, shared);
-}
-
-std::string printable(std::string_view text) {
-  std::string safe;
-  for (const char c : text)
-    if ((static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t') || c == kDelete)
-      safe += fmt::format("\\x{:02x}", static_cast<int>(c));
-    else
-      safe += c;
-  return safe;
 }
 
 std::string one_line(const ItemText& text, std::size_t columns) {

@@ -38,10 +38,6 @@ inline ItemName name_of(const ItemRecord& item) {
 // choices share. Empty of none.
 std::string shared_beginning(const std::vector<std::string>& texts);
 
-// For a terminal: what a model says must not move its cursor. Control characters but line ends and
-// tabs as "\x1b".
-std::string printable(std::string_view text);
-
 // The question in one line of at most `columns`, white space folded; where it is not told apart,
 // the end of the prompt. Empty: there is no text.
 std::string one_line(const ItemText& text, std::size_t columns);

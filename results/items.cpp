@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
+#include "harness/base/file_name.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/json_io.hpp"
 #include "results/item_lines.hpp"
@@ -192,13 +193,7 @@ Result<std::vector<ItemRecord>> parse_items(std::string_view text, const std::st
 
 std::string items_file(const std::string& task) {
   if (task.empty()) return "items.jsonl";
-  std::string safe = task;
-  for (char& c : safe) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '.' || c == '_' || c == '-';
-    if (!plain) c = '_';
-  }
-  return "items/" + safe + ".jsonl";
+  return "items/" + plain_file_name(task) + ".jsonl";
 }
 
 }  // namespace nb

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/base/table.hpp"
+#include "harness/base/visible_text.hpp"
 
 namespace nb {
 namespace {
@@ -43,7 +44,9 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 }  // namespace
 
-std::string wrapped(std::string_view text, std::size_t indent, std::string_view first) {
+std::string wrapped(std::string_view words, std::size_t indent, std::string_view first) {
+  const std::string shown = visible_line(words);
+  std::string_view text = shown;
   std::string result, line(first);
   const std::string margin(indent, ' ');
   bool fresh = true;  // nothing but the margin on this line
@@ -75,7 +78,11 @@ std::string wrapped(std::string_view text, std::size_t indent, std::string_view 
 }
 
 std::string narrow_table(const std::vector<std::string>& header,
-                         const std::vector<NarrowRow>& rows) {
+                         const std::vector<NarrowRow>& given) {
+  // A line break in a cell would be a row of its own.
+  std::vector<NarrowRow> rows = given;
+  for (NarrowRow& row : rows)
+    for (std::string& cell : row.cells) cell = visible_line(cell);
   // What the columns behind the name need.
   std::size_t rest = 0;
   for (std::size_t c = 1; c < header.size(); ++c) {

@@ -10,10 +10,10 @@
 
 namespace nb {
 
-// Words of `text` in lines of at most kTextWidth columns, each ended by a newline; lines after the
+// `words` in lines of at most kTextWidth columns, each ended by a newline; lines after the
 // first are indented by `indent`, the first begins with `first`. A word that is longer than a line
 // is broken at a '/' or '-' where it has one, else cut into pieces.
-std::string wrapped(std::string_view text, std::size_t indent = 0, std::string_view first = "");
+std::string wrapped(std::string_view words, std::size_t indent = 0, std::string_view first = "");
 
 struct NarrowRow {
   std::vector<std::string> cells;  // the first is the row's name
@@ -21,6 +21,6 @@ struct NarrowRow {
 };
 // Columns are aligned over all rows. Names that would make a line too long stand above their row.
 std::string narrow_table(const std::vector<std::string>& header,
-                         const std::vector<NarrowRow>& rows);
+                         const std::vector<NarrowRow>& given);
 
 }  // namespace nb

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "harness/base/check.hpp"
+#include "harness/base/file_name.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
 #include "harness/base/json_io.hpp"
@@ -26,12 +27,7 @@ constexpr const char* kMadeAnew =
     "; run the command that made it again: what is damaged is replaced";
 
 std::string safe_name(const std::string& name) {
-  std::string safe = name;
-  for (char& c : safe) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '.' || c == '_' || c == '-';
-    if (!plain) c = '_';
-  }
+  std::string safe = plain_file_name(name);
   if (safe.empty() || safe.front() == '.')
     safe.insert(safe.begin(), '_');  // no "..", no hidden folders
   return safe;

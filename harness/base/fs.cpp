@@ -21,9 +21,10 @@ std::string sentence(std::string_view what, const fs::path& path, int errno_valu
   return fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno_value));
 }
 
-// A file that cannot be read was named by the user; one that cannot be written is the machine's
-// fault.
+// A file that cannot be read was named by the user; one that cannot be written, or for which there
+// is no memory, is the machine's fault.
 tl::unexpected<Error> read_error(std::string_view what, const fs::path& path, int errno_value) {
+  if (errno_value == ENOMEM) return run_error(sentence(what, path, errno_value));
   return bad_input(sentence(what, path, errno_value));
 }
 tl::unexpected<Error> write_error(std::string_view what, const fs::path& path, int errno_value) {
@@ -109,7 +110,7 @@ Result<std::string> read_file(const fs::path& path) {
       text.resize(size);
       return {};
     } catch (const std::exception&) {  // bad_alloc, or length_error
-      return bad_input(
+      return run_error(
           fmt::format("{}: {} bytes or more do not fit into memory", path.string(), size));
     }
   };

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 
@@ -90,7 +91,7 @@ void Progress::print(bool last) {
     say_on_stderr(progress_text(state_) + "\n");
   else
     // The last column stays free: some terminals break the line once it is filled.
-    say_on_stderr("\r" + (last ? "" : progress_bar(state_, terminal_width() - 1)) + "\x1b[K");
+    redraw_line_on_stderr(last ? "" : progress_bar(state_, terminal_width() - 1));
 }
 
 std::string progress_text(const ProgressState& state) {
@@ -118,11 +119,6 @@ std::string progress_bar(const ProgressState& state, std::size_t width) {
   const std::size_t rest = display_width(amount) + 2;
   if (rest >= width) return shortened(amount, width);
   return shortened(state.label, width - rest) + ": " + amount;
-}
-
-void say_on_stderr(std::string_view text) {
-  (void)std::fwrite(text.data(), 1, text.size(), stderr);
-  (void)std::fflush(stderr);
 }
 
 }  // namespace nb

@@ -15,10 +15,6 @@ enum class ProgressMode { kAuto, kPlain, kQuiet };
 void set_progress_mode(ProgressMode mode);
 ProgressMode progress_mode();
 
-// All that the program says on stderr goes through here. A stderr that is closed or full ends
-// nothing: the work and the exit code are what counts.
-void say_on_stderr(std::string_view text);
-
 struct ProgressState {
   std::string label;  // "train ascend_910b3"
   std::string unit;   // of one: "step"

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "harness/base/text_width.hpp"
+#include "harness/base/visible_text.hpp"
 
 namespace nb {
 
@@ -114,6 +115,28 @@ std::string row_text(const Grid& grid, const std::vector<std::string>& cells) {
   return text;
 }
 
+// Each cell as `safe` makes it.
+template <class Safe>
+TextTable with_cells(TextTable table, Safe safe) {
+  for (std::string& cell : table.header) cell = safe(cell);
+  for (auto& row : table.rows)
+    for (std::string& cell : row) cell = safe(cell);
+  return table;
+}
+
+// Signs that would end the cell or its row. A table's cell is one line.
+std::string markdown_cell(std::string_view cell) {
+  std::string safe;
+  for (const char c : visible_text(cell)) {
+    if (c == '|') safe += '\\';
+    if (c == '\n')
+      safe += "<br>";
+    else
+      safe += c;
+  }
+  return safe;
+}
+
 std::string scaled(double value, double step, const std::vector<std::string>& suffixes) {
   std::size_t i = 0;
   // Stops where three digits would still round up to the next suffix.
@@ -128,7 +151,7 @@ std::string scaled(double value, double step, const std::vector<std::string>& su
 }  // namespace
 
 std::string to_text(const TextTable& table, std::size_t max_width) {
-  Grid grid = grid_of(table);
+  Grid grid = grid_of(with_cells(table, visible_line));
   if (max_width > 0) fit(grid, max_width);
   std::string text;
   for (std::size_t r = 0; r < grid.lines.size(); ++r) {
@@ -142,22 +165,7 @@ std::string to_text(const TextTable& table, std::size_t max_width) {
 }
 
 std::string to_markdown(const TextTable& table) {
-  TextTable escaped = table;
-  const auto escape = [](std::string& cell) {
-    std::string safe;
-    for (const char c : cell) {
-      if (c == '|') safe += '\\';
-      if (c == '\n')
-        safe += "<br>";
-      else
-        safe += c;
-    }
-    cell = std::move(safe);
-  };
-  for (auto& cell : escaped.header) escape(cell);
-  for (auto& row : escaped.rows)
-    for (auto& cell : row) escape(cell);
-  const Grid grid = grid_of(escaped);
+  const Grid grid = grid_of(with_cells(table, markdown_cell));
   std::string text;
   for (std::size_t r = 0; r < grid.lines.size(); ++r) {
     for (std::size_t c = 0; c < grid.widths.size(); ++c)

@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "harness/base/progress.hpp"
+#include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
@@ -36,7 +36,7 @@ int print_rules(bool json) {
         {std::string(rule.id), std::string(rule.question), std::string(name(rule.worst))});
   }
   if (json) return print_json(list);
-  fmt::print("{}", to_text(table, 80));
+  say("{}", to_text(table, 80));
   return kExitOk;
 }
 
@@ -62,9 +62,8 @@ int run_audit(const Options& options) {
     if (!audits.empty()) print_json(audit_json(audits));
   } else {
     for (std::size_t i = 0; i < audits.size(); ++i)
-      fmt::print("{}", options.brief
-                           ? audit_line(audits[i])
-                           : (i == 0 ? "" : "\n") + audit_text(audits[i], options.hides_info));
+      say("{}", options.brief ? audit_line(audits[i])
+                              : (i == 0 ? "" : "\n") + audit_text(audits[i], options.hides_info));
   }
   if (!not_read.empty())
     say_on_stderr(fmt::format(

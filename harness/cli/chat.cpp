@@ -9,7 +9,7 @@
 #include <string>
 
 #include "evals/models/built_in_models.hpp"
-#include "harness/base/progress.hpp"
+#include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/run/open_model.hpp"
@@ -29,7 +29,7 @@ struct Options {
 };
 
 void show(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  say_on_stdout(text);
   std::fflush(stdout);
 }
 

@@ -11,7 +11,8 @@
 
 #include "harness/base/locations.hpp"
 #include "harness/base/parallel.hpp"
-#include "harness/base/progress.hpp"
+#include "harness/base/say.hpp"
+#include "harness/base/visible_text.hpp"
 #include "harness/run/environment.hpp"
 #include "harness/suite/load.hpp"
 #include "model/host/program.hpp"
@@ -24,10 +25,29 @@ int fail(const Error& error) {
   return static_cast<int>(error.code);
 }
 
+namespace {
+
+// Names of files may be any bytes, JSON is UTF-8.
+Json with_utf8(const Json& json) {
+  if (json.is_string()) return utf8_text(json.get<std::string>());
+  if (json.is_array()) {
+    Json list = Json::array();
+    for (const Json& element : json) list.push_back(with_utf8(element));
+    return list;
+  }
+  if (!json.is_object()) return json;
+  Json object = Json::object();
+  for (const auto& [key, value] : json.items()) object[utf8_text(key)] = with_utf8(value);
+  return object;
+}
+
+}  // namespace
+
 int print_json(const Json& json) {
-  const auto text = dump_json(json);
+  auto text = dump_json(json);
+  if (!text) text = dump_json(with_utf8(json));
   if (!text) return fail(text.error());
-  fmt::print("{}\n", *text);
+  say_json(*text);
   return kExitOk;
 }
 

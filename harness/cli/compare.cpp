@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/compare_flips.hpp"
 #include "harness/cli/compare_stages.hpp"
@@ -40,7 +41,7 @@ int print(const Comparison& comparison, const Options& options) {
         printed != kExitOk)
       return printed;
   } else if (!options.json) {
-    fmt::print("{}", comparison_text(comparison));
+    say("{}", comparison_text(comparison));
   } else if (const int printed = print_json(comparison_json(comparison)); printed != kExitOk) {
     return printed;
   }
@@ -53,7 +54,7 @@ int print_effects(const RunRecords& run, bool json) {
   const auto factorial = factorial_of(run);
   if (!factorial) return fail(factorial.error());
   if (!json)
-    fmt::print("{}", factorial_text(*factorial));
+    say("{}", factorial_text(*factorial));
   else if (const int printed = print_json(factorial_json(*factorial)); printed != kExitOk)
     return printed;
   return fail_for_damaged(factorial->damaged);
@@ -63,7 +64,7 @@ int print_drift(const RunRecords& run, const std::string& device, bool json) {
   const auto drift = drift_from(run, device);
   if (!drift) return fail(drift.error());
   if (!json)
-    fmt::print("{}", drift_text(*drift));
+    say("{}", drift_text(*drift));
   else if (const int printed = print_json(drift_json(*drift)); printed != kExitOk)
     return printed;
   return fail_for_damaged(drift->damaged);

@@ -8,6 +8,7 @@
 
 #include "harness/base/fields.hpp"
 #include "harness/base/locations.hpp"
+#include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/run/look_at_items.hpp"
@@ -83,8 +84,8 @@ int print_flips(const Comparison& comparison, const FlipOptions& options, bool j
   for (const std::string& sentence : comparison.findings) head += wrapped(sentence, 2, "! ");
   for (const std::string& sentence : comparison.cautions) head += wrapped(sentence, 2, "! ");
   head += wrapped(comparison.label_a, 3, "A: ") + wrapped(comparison.label_b, 3, "B: ");
-  fmt::print("{}\n{}", head, flips_text(list));
-  if (list.count == 0) fmt::print("{}", wrapped(nothing_text(comparison, options)));
+  say("{}\n{}", head, flips_text(list));
+  if (list.count == 0) say("{}", wrapped(nothing_text(comparison, options)));
   return kExitOk;
 }
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
 #include "results/audit/compare_tables.hpp"
 #include "results/audit/read_table.hpp"
@@ -23,7 +24,7 @@ int print_gains(const RunRecords& run, const StageOptions& options, bool json) {
   const auto gains = stage_gains(run, options.stages[0], options.stages[1], options.metrics);
   if (!gains) return fail(gains.error());
   if (!json)
-    fmt::print("{}", stage_gains_text(*gains));
+    say("{}", stage_gains_text(*gains));
   else if (const int printed = print_json(stage_gains_json(*gains)); printed != kExitOk)
     return printed;
   const bool is_worse = std::ranges::any_of(
@@ -68,7 +69,7 @@ int print_reported(const std::string& path, const std::vector<std::string>& stag
     if (json)
       list.push_back(comparison_json(found[i]));
     else
-      fmt::print("{}{}", i == 0 ? "" : "\n", comparison_text(found[i]));
+      say("{}{}", i == 0 ? "" : "\n", comparison_text(found[i]));
     is_worse = is_worse || found[i].verdict == TableVerdict::kRegressed;
   }
   if (json)

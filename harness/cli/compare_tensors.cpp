@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/run/replay_tensors.hpp"
 
@@ -52,8 +53,7 @@ int compare_tensors(const std::string& a, const std::string& b, const TensorOpti
     for (const TensorComparison& one : *comparisons) list.push_back(tensor_json(one));
     return print_json(list);
   }
-  for (const TensorComparison& one : *comparisons)
-    fmt::print("{}", tensor_text(one, options.tolerance));
+  for (const TensorComparison& one : *comparisons) say("{}", tensor_text(one, options.tolerance));
   return kExitOk;
 }
 

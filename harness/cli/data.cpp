@@ -8,7 +8,7 @@
 #include "evals/data/fetch.hpp"
 #include "evals/data/manifest.hpp"
 #include "harness/base/locations.hpp"
-#include "harness/base/progress.hpp"
+#include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
@@ -61,9 +61,9 @@ int list_data(const Options& options) {
   const TextTable table = data_table(data_manifest(), folder, options.verify);
   if (options.json)
     return print_json({{"data_dir", folder.string()}, {"files", table_json(table)}});
-  fmt::print("{}data folder: {}{} (--json adds tasks and notes)\n",
-             to_text(shown_table(table), kTextWidth), folder.string(),
-             check_folder(folder, "") ? "" : " (no such folder)");
+  say("{}data folder: {}{} (--json adds tasks and notes)\n",
+      to_text(shown_table(table), kTextWidth), folder.string(),
+      check_folder(folder, "") ? "" : " (no such folder)");
   return kExitOk;
 }
 
@@ -91,8 +91,8 @@ int verify_data(const Options& options) {
         printed != kExitOk)
       return printed;
   } else {
-    fmt::print("{} of {} verified, {} missing; data folder: {}\n", good,
-               count_text(std::ssize(verified), "file"), missing, folder.string());
+    say("{} of {} verified, {} missing; data folder: {}\n", good,
+        count_text(std::ssize(verified), "file"), missing, folder.string());
   }
   if (bad.empty()) return kExitOk;
   return fail(
@@ -125,8 +125,7 @@ int get_data(const Options& options) {
                        {"fetched", summary->fetched},
                        {"kept", summary->kept},
                        {"absent", summary->absent}});
-  fmt::print(
-      "{} downloaded, {} already present{}; data folder: {}\n",
+  say("{} downloaded, {} already present{}; data folder: {}\n",
       count_text(summary->fetched, "file"), summary->kept,
       summary->absent == 0 ? "" : fmt::format(", {} are not in {}", summary->absent, options.from),
       folder.string());

@@ -6,9 +6,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "harness/base/progress.hpp"
+#include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
+#include "harness/base/visible_text.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/open_index.hpp"
 #include "results/gc.hpp"
@@ -42,7 +43,7 @@ std::string stays_text(const GcPlan& plan) {
     if (run.keeps == "is one of the newest")
       ++counts[run.keeps];
     else
-      single += fmt::format("stays: {} {}\n", run.name, run.keeps);
+      single += visible_line(fmt::format("stays: {} {}", run.name, run.keeps)) + "\n";
   }
   std::string text = single;
   for (const auto& [reason, count] : counts)
@@ -65,7 +66,8 @@ std::string outcome_text(const GcPlan& plan, const GcDone& done, bool is_meant) 
     return count_text(static_cast<long long>(count), "folder");
   };
   std::string text;
-  for (const std::string& sentence : done.put_back) text += fmt::format("stays: {}\n", sentence);
+  for (const std::string& sentence : done.put_back)
+    text += visible_line("stays: " + sentence) + "\n";
   if (is_meant) return text + fmt::format("{} removed\n", folders(done.removed.size()));
   if (plan.has_leftovers)
     text += fmt::format("{} are left of a removal that was interrupted\n",
@@ -126,14 +128,13 @@ int reindex(const StoreOptions& options, bool json) {
                                     {"notes", index->notes()}});
     if (printed != kExitOk) return printed;
   } else {
-    fmt::print("{}, {} read", count_text(std::ssize(index->runs()), "run"),
-               count_text(static_cast<long long>(index->records_read()), "record"));
+    say("{}, {} read", count_text(std::ssize(index->runs()), "run"),
+        count_text(static_cast<long long>(index->records_read()), "record"));
     if (file.empty())
-      fmt::print("; no index was written\n");
+      say("; no index was written\n");
     else
-      fmt::print("; {} in {}\n", human_bytes(static_cast<double>(index->file_bytes())),
-                 file.string());
-    for (const std::string& damage : damaged) fmt::print("! {}\n", damage);
+      say("; {} in {}\n", human_bytes(static_cast<double>(index->file_bytes())), file.string());
+    for (const std::string& damage : damaged) say_line("! {}", damage);
   }
   return index->notes().empty() ? fail_for_damaged(damaged) : kExitRun;
 }
@@ -154,8 +155,7 @@ int collect_garbage(const StoreOptions& options, bool json) {
     const int printed = print_json(gc_json(*plan, done, options.is_meant));
     if (printed != kExitOk) return printed;
   } else {
-    fmt::print("{}{}{}", stays_text(*plan), goes_text(*plan),
-               outcome_text(*plan, done, options.is_meant));
+    say("{}{}{}", stays_text(*plan), goes_text(*plan), outcome_text(*plan, done, options.is_meant));
   }
   if (done.failures.empty()) return kExitOk;
   return fail({ErrorCode::kRun, fmt::format("data gc: {}", fmt::join(done.failures, "\n  "))});

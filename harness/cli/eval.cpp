@@ -8,6 +8,7 @@
 #include "evals/base/part_metrics.hpp"
 #include "harness/base/locations.hpp"
 #include "harness/base/progress.hpp"
+#include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
@@ -157,30 +158,29 @@ Json outcome_json(const EvaluationOutcome& outcome) {
 
 int print_outcome(const EvaluationOutcome& outcome, const Options& options) {
   if (options.json) return print_json(outcome_json(outcome));
-  for (const std::string& change : outcome.changed) fmt::print("{}\n", change);
+  for (const std::string& change : outcome.changed) say_line("{}", change);
   if (!options.request.rescore.empty() && outcome.is_reused)
-    fmt::print("rescored before; the changes were listed then (--fresh lists them again)\n");
+    say("rescored before; the changes were listed then (--fresh lists them again)\n");
   else if (!options.request.rescore.empty())
-    fmt::print("{} of {} scored differently than before\n", outcome.changed.size(),
-               count_text(outcome.items_done, "item"));
+    say("{} of {} scored differently than before\n", outcome.changed.size(),
+        count_text(outcome.items_done, "item"));
   if (outcome.is_complete) {
-    fmt::print("{}", to_text(metrics_table(outcome.record), kTextWidth));
+    say("{}", to_text(metrics_table(outcome.record), kTextWidth));
     for (const TextTable& table : part_tables(outcome.record))
-      fmt::print("\n{}\n", to_text(table, kTextWidth));
-    for (const std::string& line : outcome.notes) fmt::print("{}\n", line);
-    for (const std::string& line : notes(outcome.record)) fmt::print("{}\n", line);
-    for (const std::string& line : why_none(outcome.record)) fmt::print("{}\n", line);
+      say("\n{}\n", to_text(table, kTextWidth));
+    for (const std::string& line : outcome.notes) say_line("{}", line);
+    for (const std::string& line : notes(outcome.record)) say_line("{}", line);
+    for (const std::string& line : why_none(outcome.record)) say_line("{}", line);
   } else {
-    fmt::print(
-        "shard {} of {} is done: {} of {} items exist; run the same command for the other shards\n",
+    say("shard {} of {} is done: {} of {} items exist; run the same command for the other shards\n",
         options.request.shard, options.request.shards, outcome.items_done, outcome.items_expected);
   }
-  fmt::print("{}{}; results: {}\n", count_text(outcome.items_done, "item"),
-             outcome.is_reused ? ", reused"
-             : outcome.items_resumed > 0
-                 ? fmt::format(", {} of them from an earlier run", outcome.items_resumed)
-                 : "",
-             outcome.folder.string());
+  say_line("{}{}; results: {}", count_text(outcome.items_done, "item"),
+           outcome.is_reused ? ", reused"
+           : outcome.items_resumed > 0
+               ? fmt::format(", {} of them from an earlier run", outcome.items_resumed)
+               : "",
+           outcome.folder.string());
   return kExitOk;
 }
 
@@ -196,7 +196,7 @@ int write_out(const Options& options) {
       prompts_of(options.request, is_given ? std::stoll(options.write_out) : kShownItems);
   if (!tasks) return fail(tasks.error());
   if (options.json) return print_json(write_out_json(*tasks));
-  fmt::print("{}", write_out_text(*tasks));
+  say("{}", write_out_text(*tasks));
   return kExitOk;
 }
 

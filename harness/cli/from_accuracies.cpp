@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
+#include "harness/base/visible_text.hpp"
 #include "harness/cli/common.hpp"
 #include "results/audit/aggregates.hpp"
 #include "results/audit/grim.hpp"
@@ -93,7 +95,8 @@ std::string text_of(const Composites& all) {
   }
   std::string text = all.rows.empty() ? "" : to_text(table, kTextWidth);
   for (const std::string& sentence : all.missing)
-    for (const std::string& line : broken_lines(sentence, kTextWidth)) text += line + "\n";
+    for (const std::string& line : broken_lines(visible_line(sentence), kTextWidth))
+      text += line + "\n";
   if (all.has_assumed_sizes)
     text +=
         "Where no n is said, intervals take the full test set, or the items a task that\n"
@@ -136,7 +139,7 @@ int eval_from_accuracies(const std::string& path, bool json) {
   if (json) {
     print_json(json_of(all, table->name));
   } else if (!all.rows.empty()) {
-    fmt::print("{}", text_of(all));
+    say("{}", text_of(all));
   }
   if (!all.rows.empty()) return kExitOk;
   return fail({ErrorCode::kBadInput, fmt::format("{}: {}", path, all.missing.front())});

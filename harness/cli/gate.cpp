@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/directions.hpp"
 #include "harness/cli/gate_modes.hpp"
@@ -64,9 +65,9 @@ int show(const Options& options, const GateResult& result) {
     const int printed = print_json(gate_json(result));
     return printed == kExitOk ? result.exit_code : printed;
   }
-  fmt::print("{}", options.format == "junit"      ? gate_junit(result)
-                   : options.format == "markdown" ? gate_markdown(result)
-                                                  : gate_text(result));
+  say("{}", options.format == "junit"      ? gate_junit(result)
+            : options.format == "markdown" ? gate_markdown(result)
+                                           : gate_text(result));
   return result.exit_code;
 }
 

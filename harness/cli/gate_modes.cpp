@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
 #include "results/acceptance.hpp"
 #include "results/noise_card.hpp"
@@ -44,9 +45,10 @@ int accept(const GateModes& modes, const RunRecords& run) {
       accept_run(run, home, modes.who.empty() ? user_name() : modes.who, modes.why);
   if (!accepted) return fail(accepted.error());
   if (modes.json) return print_json(print_struct(*accepted));
-  fmt::print("accepted {} ({} nodes) by {} at {}: {}\ndigest {}\npointer {}\n", run.path.string(),
-             accepted->nodes.size(), accepted->who, accepted->when, accepted->why, accepted->digest,
-             (home / kAcceptedFolder / (accepted->suite + ".json")).string());
+  say_line("accepted {} ({} nodes) by {} at {}: {}", run.path.string(), accepted->nodes.size(),
+           accepted->who, accepted->when, accepted->why);
+  say_line("digest {}", accepted->digest);
+  say_line("pointer {}", (home / kAcceptedFolder / (accepted->suite + ".json")).string());
   return kExitOk;
 }
 
@@ -56,10 +58,9 @@ int write_card(const GateModes& modes, std::span<const RunRecords> runs) {
   const Json json = print_struct(*card);
   if (modes.out.empty()) return print_json(json);
   if (const auto written = write_json(modes.out, json); !written) return fail(written.error());
-  fmt::print(
-      "{}: {} tasks, {} metrics; review it, commit it, and name it in a policy (\"noise_card\")\n",
+  say("{}: {} tasks, {} metrics; review it, commit it, and name it in a policy (\"noise_card\")\n",
       modes.out, card->tasks.size(), card->metrics.size());
-  for (const std::string& note : card->notes) fmt::print("! {}\n", note);
+  for (const std::string& note : card->notes) say_line("! {}", note);
   return kExitOk;
 }
 

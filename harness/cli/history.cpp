@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/open_index.hpp"
 #include "harness/cli/verb.hpp"
@@ -40,10 +41,9 @@ int show_history(const Options& options) {
   if (options.json) {
     if (const int printed = print_json(history_json(*history)); printed != kExitOk) return printed;
   } else if (options.csv) {
-    fmt::print("{}", history_csv(*history));
+    say("{}", history_csv(*history));
   } else {
-    fmt::print("{}",
-               history_text(*history, static_cast<std::size_t>(options.limit.value_or(kNewest))));
+    say("{}", history_text(*history, static_cast<std::size_t>(options.limit.value_or(kNewest))));
   }
   if (options.plot.empty()) return kExitOk;
   const auto drawn = draw(*history, options.plot);

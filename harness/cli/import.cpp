@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "results/import/any_foreign.hpp"
@@ -38,7 +39,7 @@ std::string formats_text() {
 
 int import(const Options& options) {
   if (options.formats) {
-    fmt::print("{}", formats_text());
+    say("{}", formats_text());
     return kExitOk;
   }
   if (options.path.empty())
@@ -50,10 +51,10 @@ int import(const Options& options) {
     if (const auto written = write_import(*results, options.out); !written)
       return fail(written.error());
   if (options.json) return print_json(explain_json(*results));
-  if (options.explain || options.out.empty()) fmt::print("{}", explain_text(*results));
+  if (options.explain || options.out.empty()) say("{}", explain_text(*results));
   if (!options.out.empty())
-    fmt::print("{} record{} in {}\n", results->runs.size(), results->runs.size() == 1 ? "" : "s",
-               options.out);
+    say_line("{} record{} in {}", results->runs.size(), results->runs.size() == 1 ? "" : "s",
+             options.out);
   return kExitOk;
 }
 

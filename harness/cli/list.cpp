@@ -8,6 +8,7 @@
 #include "evals/core/task.hpp"
 #include "evals/probes/probes.hpp"
 #include "evals/task_registry.hpp"
+#include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
@@ -174,7 +175,7 @@ int list_one(const Listing& listing, const Options& options) {
   const auto table = listing.make();
   if (!table) return fail(table.error());
   if (options.json) return print_json(names_json(*table));
-  fmt::print("{}", to_text(*table, kTextWidth));
+  say("{}", to_text(*table, kTextWidth));
   return kExitOk;
 }
 

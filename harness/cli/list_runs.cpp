@@ -7,8 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
+#include "harness/base/visible_text.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/open_index.hpp"
 #include "results/listed_run.hpp"
@@ -91,13 +93,14 @@ int list_runs(const RunListOptions& options, bool json) {
                        {"notes", index->notes()}});
   }
   if (runs.empty()) {
-    fmt::print("no runs in {}\n", index->folder().string());
+    say_line("no runs in {}", index->folder().string());
     return kExitOk;
   }
   std::string text = to_text(runs_table(shown), kTextWidth);
   for (const ListedRun& run : shown)
-    for (const std::string& damage : run.damage) text += fmt::format("! {}\n", damage);
-  fmt::print("{}{}", text, left_out_text(shown.size(), runs.size()));
+    for (const std::string& damage : run.damage)
+      text += fmt::format("! {}\n", visible_line(damage));
+  say("{}{}", text, left_out_text(shown.size(), runs.size()));
   return kExitOk;
 }
 
@@ -118,14 +121,14 @@ int list_metrics(const RunListOptions& options, bool json) {
   }
   say_damage(found->index);
   if (metrics.empty()) {
-    fmt::print("no metrics in {}\n", where);
+    say_line("no metrics in {}", where);
     return kExitOk;
   }
   TextTable table{{"metric", "unit", "clock", "records", "runs", "last"}, {}};
   for (const MetricSummary& metric : metrics)
     table.rows.push_back({metric.name, metric.unit, metric.clock, with_commas(metric.records),
                           with_commas(metric.runs), short_time(metric.last)});
-  fmt::print("{}", to_text(table, kTextWidth));
+  say("{}", to_text(table, kTextWidth));
   return kExitOk;
 }
 

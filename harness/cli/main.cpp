@@ -13,6 +13,7 @@
 #include <exception>
 
 #include "harness/base/fields.hpp"
+#include "harness/base/say.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
@@ -137,7 +138,7 @@ int run_verb(const Verb& verb, int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const ::CLI::CallForHelp&) {
-    fmt::print("{}", wrapped_help(app.help()));
+    say("{}", wrapped_help(app.help()));
     return kExitOk;
   } catch (const ::CLI::ParseError& error) {
     app.name(std::string(verb.name));
@@ -159,7 +160,7 @@ int print_overview() {
   for (const Verb& verb : verbs())
     text += fmt::format("  {:<{}}  {}\n", verb.name, width, verb.summary);
   text += "\nnpubench <verb> --help says more. npubench --version.\n";
-  fmt::print("{}", wrapped_help(text));
+  say("{}", wrapped_help(text));
   return kExitOk;
 }
 
@@ -167,7 +168,7 @@ int main_verb(int argc, char** argv) {
   const std::string first = argc > 1 ? argv[1] : "";
   if (first == "--version") {
     if (const auto level = select_simd_level(); !level) return fail(level.error());
-    fmt::print("{}", version_text());
+    say("{}", version_text());
     return kExitOk;
   }
   if (first == "--help" || first == "-h" || first == "help") return print_overview();

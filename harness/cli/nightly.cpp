@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/nightly/night.hpp"
@@ -60,7 +61,7 @@ int nightly(Options& options) {
     const int printed = print_json(night_json(*night));
     return printed == kExitOk ? night->exit_code : printed;
   }
-  fmt::print("{}", night_text(*night));
+  say("{}", night_text(*night));
   return night->exit_code;
 }
 

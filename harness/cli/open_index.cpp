@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "harness/base/locations.hpp"
-#include "harness/base/progress.hpp"
+#include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 
 namespace nb::cli {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
@@ -127,12 +128,12 @@ int write_workflow(const Options& options, const Planned& planned, const Forecas
       workflow_text(kWorkflowFormats[format - names.begin()], planned.plan.suite, jobs);
   if (!text) return fail(text.error());
   if (options.out.empty()) {
-    fmt::print("{}", *text);
+    say("{}", *text);
     return kExitOk;
   }
   const auto written = write_file(options.out, *text);
   if (!written) return fail(written.error());
-  fmt::print("{}: {}\n", options.out, count_text(std::ssize(jobs), "job"));
+  say("{}: {}\n", options.out, count_text(std::ssize(jobs), "job"));
   return kExitOk;
 }
 
@@ -158,7 +159,7 @@ Action add_plan(CLI::App& app) {
     if (!options->out.empty())
       return fail({ErrorCode::kBadInput, "--out: names the file of --to; give both"});
     if (!options->suite.json)
-      fmt::print("{}", plan_text(planned->plan, expected));
+      say("{}", plan_text(planned->plan, expected));
     else if (const int printed = print_json(plan_json(planned->plan, expected)); printed != kExitOk)
       return printed;
     const auto there = check_data_is_there(planned->plan, planned->options, expected);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/predict_ask.hpp"
@@ -38,7 +39,7 @@ struct Options {
 // Where there is one, what the allocator's options leave without effect is said aloud.
 void say_note(const PredictSubject& subject) {
   if (const std::string note = alloc_note(subject.profile); !note.empty())
-    fmt::print(stderr, "npubench: --alloc-conf: {}\n", note);
+    say_on_stderr(fmt::format("npubench: --alloc-conf: {}\n", note));
 }
 
 Result<void> write_trace(const Options& options, const PredictSubject& subject,
@@ -56,13 +57,13 @@ int show_prediction(const Options& options) {
   const auto prediction = predict(subject->settings, subject->profile, subject->between_nodes);
   if (!prediction) return fail(prediction.error());
   say_note(*subject);
-  if (!prediction->note.empty()) fmt::print(stderr, "npubench: {}\n", prediction->note);
+  if (!prediction->note.empty()) say_on_stderr(fmt::format("npubench: {}\n", prediction->note));
   const PredictedRun run = {options.question.device, subject->profile, subject->settings,
                             *prediction};
   if (options.json) {
     if (const int printed = print_json(prediction_json(run)); printed != kExitOk) return printed;
   } else if (prediction->fits) {
-    fmt::print("{}", prediction_text(run));
+    say("{}", prediction_text(run));
   }
   if (!prediction->fits)
     return fail(
@@ -90,7 +91,7 @@ int show_fit(const Options& options) {
   if (!batch) return fail(batch.error());
   say_note(*subject);
   if (options.json) return print_json(fit_json(options.question.device, *subject, *batch));
-  fmt::print("{}", fit_text(options.question.device, *subject, *batch));
+  say("{}", fit_text(options.question.device, *subject, *batch));
   return kExitOk;
 }
 
@@ -101,12 +102,12 @@ int show_sweep(const Options& options) {
   if (!sweep) return fail(sweep.error());
   for (const SweepPoint& point : sweep->points)
     if (!point.prediction.note.empty())
-      fmt::print(stderr, "npubench: {}: {}\n", fmt::join(point.values, ", "),
-                 point.prediction.note);
+      say_on_stderr(
+          fmt::format("npubench: {}: {}\n", fmt::join(point.values, ", "), point.prediction.note));
   if (options.json) {
     if (const int printed = print_json(sweep_json(*sweep)); printed != kExitOk) return printed;
   } else {
-    fmt::print("{}", options.csv ? sweep_csv(*sweep) : sweep_text(*sweep));
+    say("{}", options.csv ? sweep_csv(*sweep) : sweep_text(*sweep));
   }
   if (options.plot.empty()) return kExitOk;
   const auto plot = sweep_plot(*sweep);
@@ -119,7 +120,7 @@ int show_claims(const Options& options) {
   const auto judged = judge_claims(options.question, options.megatron, options.claims);
   if (!judged) return fail(judged.error());
   if (options.json) return print_json(claims_json(*judged));
-  fmt::print("{}", claims_text(*judged));
+  say("{}", claims_text(*judged));
   return kExitOk;
 }
 
@@ -136,14 +137,14 @@ int show_megatron(const Options& options) {
   if (options.fit_batch) {
     const FittingBatch batch = megatron_fit_batch(answer->job, answer->capacity_bytes);
     if (options.json) return print_json(megatron_fit_json(options.question, *answer, batch));
-    fmt::print("{}", megatron_fit_text(options.question, *answer, batch));
+    say("{}", megatron_fit_text(options.question, *answer, batch));
     return kExitOk;
   }
   if (options.json) {
     const int printed = print_json(megatron_json(options.question, *answer));
     if (printed != kExitOk) return printed;
   } else {
-    fmt::print("{}", megatron_text(options.question, *answer));
+    say("{}", megatron_text(options.question, *answer));
   }
   if (!answer->fits())
     return fail(

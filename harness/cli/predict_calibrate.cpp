@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
@@ -97,8 +98,8 @@ int predict_calibrate(const CalibrateOptions& options, const std::string& rows_d
   const auto names = options.families.empty() ? calibrated_families() : options.families;
   std::vector<CalibratedFamily> families;
   for (const std::string& name : names) {
-    auto family =
-        calibrate(name, *tables, [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+    auto family = calibrate(
+        name, *tables, [](const std::string& line) { say_on_stderr(fmt::format("{}\n", line)); });
     if (!family) return fail(family.error());
     families.push_back(std::move(*family));
   }
@@ -108,7 +109,7 @@ int predict_calibrate(const CalibrateOptions& options, const std::string& rows_d
     for (const std::string& constant : family.at_bound)
       at_bound.push_back(family.before.name + " " + constant);
     list.push_back(family_json(family));
-    if (!json) fmt::print("{}{}", list.size() > 1 ? "\n" : "", family_table(family));
+    if (!json) say("{}{}", list.size() > 1 ? "\n" : "", family_table(family));
   }
   if (json)
     if (const int printed = print_json(list); printed != kExitOk) return printed;

@@ -7,6 +7,7 @@
 
 #include "harness/base/csv.hpp"
 #include "harness/base/fs.hpp"
+#include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
 #include "model/predict/validate.hpp"
@@ -134,7 +135,7 @@ int predict_validate(const ValidateOptions& options, bool json) {
     if (const int printed = print_json(validation_json(*validation)); printed != kExitOk)
       return printed;
   } else {
-    fmt::print("{}", validation_text(*validation));
+    say("{}", validation_text(*validation));
   }
   if (validation->holds()) return kExitOk;
   return fail({ErrorCode::kRun, failures_of(*validation)});

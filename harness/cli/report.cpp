@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/locations.hpp"
+#include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/open_index.hpp"
 #include "harness/cli/verb.hpp"
@@ -50,8 +51,9 @@ int print(const ReportFiles& files, bool json) {
                        {"csv", paths_json(files.csv)},
                        {"plots", paths_json(files.plots)},
                        {"notes", files.notes}});
-  fmt::print("{}\n{}\n", files.html.string(), files.markdown.string());
-  for (const std::string& note : files.notes) fmt::print("{}\n", note);
+  say_line("{}", files.html.string());
+  say_line("{}", files.markdown.string());
+  for (const std::string& note : files.notes) say_line("{}", note);
   return kExitOk;
 }
 

@@ -6,6 +6,7 @@
 
 #include "harness/base/fs.hpp"
 #include "harness/base/progress.hpp"
+#include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/run/finished_trainings.hpp"
@@ -102,9 +103,11 @@ int finish(const Options& options, const Planned& planned, const RunSummary& sum
   }
   for (const NodeReport& report : summary.nodes)
     if (report.outcome == NodeOutcome::kFailed || report.outcome == NodeOutcome::kSkipped)
-      fmt::print("{} {}: {}\n", name(report.outcome), planned.plan.nodes[report.node].name,
-                 report.message);
-  fmt::print("{}\nresults: {}\n{}", counts_text(summary), summary.suite_folder.string(), verdict);
+      say_line("{} {}: {}", name(report.outcome), planned.plan.nodes[report.node].name,
+               report.message);
+  say_line("{}", counts_text(summary));
+  say_line("results: {}", summary.suite_folder.string());
+  say_on_stdout(verdict);
   return exit_code;
 }
 

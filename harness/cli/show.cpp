@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/locations.hpp"
+#include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/show_text.hpp"
 #include "harness/cli/verb.hpp"
@@ -68,7 +69,7 @@ int show_table(const ItemTask& from, const std::vector<ItemRecord>& items, const
   }
   table.shown = shown_items(from, items, places, options.data_dir);
   if (options.json) return print_json(table_json(table));
-  fmt::print("{}", table_text(table));
+  say("{}", table_text(table));
   return kExitOk;
 }
 
@@ -77,7 +78,7 @@ int show_item(const ItemTask& from, const std::vector<ItemRecord>& items, const 
   if (!place) return fail(place.error());
   const auto shown = shown_items(from, items, {*place}, options.data_dir);
   if (options.json) return print_json(item_json(shown.front()));
-  fmt::print("{}", item_text(shown.front()));
+  say("{}", item_text(shown.front()));
   return kExitOk;
 }
 
@@ -94,7 +95,7 @@ int show(Options options) {
          fmt::format("--task: say of which task; npubench show {} lists them", options.run)});
   if (lists_tasks) {
     if (options.json) return print_json(tasks_json(*tasks));
-    fmt::print("{}", tasks_text(*tasks));
+    say("{}", tasks_text(*tasks));
     return kExitOk;
   }
   const auto from =

@@ -8,6 +8,7 @@
 
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
+#include "harness/base/visible_text.hpp"
 #include "results/stored_items.hpp"
 
 namespace nb::cli {
@@ -23,9 +24,9 @@ std::string mark_text(const ItemRecord& item) {
   return mark_of(item) == 1 ? "right" : "wrong";
 }
 
-// Below its heading, as it is, but for what would move the terminal's cursor.
+// Below its heading, as it is, but for what a terminal would obey.
 std::string block(const std::string& heading, const std::string& text) {
-  std::string lines = "\n" + heading + "\n" + printable(text);
+  std::string lines = "\n" + heading + "\n" + visible_text(text);
   if (lines.back() != '\n') lines += '\n';
   return lines;
 }
@@ -46,7 +47,7 @@ std::string choices_text(const ItemRecord& item, const ItemText& text) {
     if (!item.log_probs.empty())
       lines += i < item.log_probs.size() ? fmt::format("{:>10.4f}  ", item.log_probs[i])
                                          : std::string(12, ' ');
-    lines += i < text.choices.size() ? printable(text.choices[i]) : fmt::format("choice {}", i);
+    lines += i < text.choices.size() ? visible_line(text.choices[i]) : fmt::format("choice {}", i);
     lines += "\n";
   }
   if (const auto margin = gold_margin(item); margin && item.log_probs.size() > 1)
@@ -77,6 +78,11 @@ std::string answers_text(const ItemRecord& item, const ItemText& text) {
     lines += block(heading, texts[i]);
   }
   return lines;
+}
+
+// The evaluation, and below it the task.
+std::string head_text(const ItemTask& from) {
+  return visible_line(describe(from.stored->record)) + "\n" + visible_line(from.task);
 }
 
 std::string one_line_of(const std::string& text, std::size_t columns) {
@@ -115,11 +121,13 @@ std::string shown_name(const ItemRecord& item) {
 std::string item_text(const ShownItem& shown) {
   const ItemRecord& item = *shown.item;
   const ItemText& text = shown.text;
-  std::string out = fmt::format("{}\n{}, item {} of {}: {}", describe(shown.from.stored->record),
-                                shown.from.task, shown.place + 1, shown.items, shown_name(item));
-  if (!text.name.empty() && text.name != shown_name(item)) out += fmt::format(" ({})", text.name);
+  std::string out =
+      head_text(shown.from) + fmt::format(", item {} of {}: {}", shown.place + 1, shown.items,
+                                          visible_line(shown_name(item)));
+  if (!text.name.empty() && text.name != shown_name(item))
+    out += fmt::format(" ({})", visible_line(text.name));
   out += "\n" + mark_text(item);
-  if (!item.reason.empty()) out += fmt::format(" ({})", printable(item.reason));
+  if (!item.reason.empty()) out += fmt::format(" ({})", visible_line(item.reason));
   if (!item.prediction.empty() || !item.gold.empty())
     out += fmt::format("; answer {}, right is {}",
                        item.prediction.empty() ? "—" : one_line_of(item.prediction, kTextWidth / 2),
@@ -128,7 +136,7 @@ std::string item_text(const ShownItem& shown) {
     out += fmt::format(" over {} and {}", count_text(item.loss->tokens, "token"),
                        count_text(item.loss->bytes, "byte"));
   out += "\n";
-  if (!text.warning.empty()) out += "! " + text.warning + "\n";
+  if (!text.warning.empty()) out += "! " + visible_line(text.warning) + "\n";
   if (item.cut_tokens > 0)
     out += fmt::format("! {} of the prompt were cut so that it fitted the model's context\n",
                        count_text(item.cut_tokens, "token"));
@@ -162,8 +170,8 @@ Json item_json(const ShownItem& shown) {
 }
 
 std::string table_text(const ShownTable& table) {
-  std::string text = fmt::format("{}\n{}: {}", describe(table.from.stored->record), table.from.task,
-                                 count_text(static_cast<long long>(table.items), "item"));
+  std::string text =
+      head_text(table.from) + ": " + count_text(static_cast<long long>(table.items), "item");
   if (table.found != table.items) text += fmt::format(", {} of them {}", table.found, table.mark);
   text += "\n\n";
   TextTable rows{{"row", "item", "mark", "right", "answer", "question"}, {}};
@@ -180,7 +188,7 @@ std::string table_text(const ShownTable& table) {
   if (table.found > table.shown.size())
     text += fmt::format("{} more; --limit {} shows all\n", table.found - table.shown.size(),
                         table.found);
-  if (!warning.empty()) text += "! " + warning + "\n";
+  if (!warning.empty()) text += "! " + visible_line(warning) + "\n";
   if (table.found > 0) text += "--item ROW (or the item's name) shows one whole\n";
   return text;
 }

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "harness/base/locations.hpp"
+#include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "model/device/profile.hpp"
@@ -36,8 +37,8 @@ int smi_verb(const Options& options) {
       const int printed = print_json(smi_json(*view));
       if (printed != kExitOk) return printed;
     } else {
-      if (options.watch_s > 0) fmt::print("\033[H\033[2J");
-      fmt::print("{}", smi_text(*view));
+      if (options.watch_s > 0) clear_terminal();
+      say("{}", smi_text(*view));
     }
     if (options.watch_s == 0) return kExitOk;
     std::fflush(stdout);

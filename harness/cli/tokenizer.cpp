@@ -12,6 +12,7 @@
 #include "evals/data/manifest.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/locations.hpp"
+#include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
@@ -59,8 +60,8 @@ int train(const Options& options) {
                        {"vocab_size", tokenizer->vocab_size()},
                        {"documents", documents->size()},
                        {"hash", tokenizer->hash()}});
-  fmt::print("{}: {} tokens from {}\n", options.out, with_commas(tokenizer->vocab_size()),
-             count_text(std::ssize(*documents), "document"));
+  say("{}: {} tokens from {}\n", options.out, with_commas(tokenizer->vocab_size()),
+      count_text(std::ssize(*documents), "document"));
   return kExitOk;
 }
 
@@ -80,7 +81,7 @@ int encode(const Options& options) {
   const std::vector<int> ids =
       options.adds_bos ? tokenizer->encode(text, tokenizer->bos()) : tokenizer->encode(text);
   if (options.json) return print_json(Json(ids));
-  fmt::print("{}\n", fmt::join(ids, " "));
+  say("{}\n", fmt::join(ids, " "));
   return kExitOk;
 }
 
@@ -101,7 +102,7 @@ int decode(const Options& options) {
     at = end;
   }
   if (options.json) return print_json(Json(tokenizer->decode(ids)));
-  fmt::print("{}\n", tokenizer->decode(ids));
+  put_on_stdout(tokenizer->decode(ids) + "\n");  // exact: it goes into files
   return kExitOk;
 }
 
@@ -161,13 +162,12 @@ int evaluate(const Options& options) {
                     {"bytes_per_token", ratio}});
   }
   if (options.json) return print_json({{"bytes", bytes}, {"tokenizers", rows}});
-  fmt::print("{}{} bytes in {}{}\n", to_text(table, kTextWidth),
-             with_commas(static_cast<std::int64_t>(bytes)),
-             count_text(std::ssize(*documents), "document"),
-             missing.empty() ? ""
-                             : fmt::format("; not in the data folder: {} (npubench data get "
-                                           "tokenizers)",
-                                           fmt::join(missing, ", ")));
+  say("{}{} bytes in {}{}\n", to_text(table, kTextWidth),
+      with_commas(static_cast<std::int64_t>(bytes)), count_text(std::ssize(*documents), "document"),
+      missing.empty() ? ""
+                      : fmt::format("; not in the data folder: {} (npubench data get "
+                                    "tokenizers)",
+                                    fmt::join(missing, ", ")));
   return kExitOk;
 }
 

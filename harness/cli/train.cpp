@@ -9,6 +9,7 @@
 #include "harness/base/fs.hpp"
 #include "harness/base/locations.hpp"
 #include "harness/base/progress.hpp"
+#include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
@@ -171,16 +172,16 @@ int finish(const Options& options, const Plan& plan, const RunSummary& summary) 
     if (*profile) all["profile"] = to_json(**profile);
     return print_json(all);
   }
-  fmt::print("{}", record_text(*record));
+  say("{}", record_text(*record));
   if (*profile) {
-    fmt::print("\n{}\nmean of {} at level {} with {}; peak of that level: {}\npicture: {}\n",
-               to_text(profile_table(**profile), kTextWidth), count_text((*profile)->steps, "step"),
-               (*profile)->simd, count_text((*profile)->threads, "thread"),
-               human_rate(1e9 * (*profile)->peak_gflop_s, "flop/s"),
-               (trained->folder / kProfileSvg).string());
+    say("\n{}\nmean of {} at level {} with {}; peak of that level: {}\npicture: {}\n",
+        to_text(profile_table(**profile), kTextWidth), count_text((*profile)->steps, "step"),
+        (*profile)->simd, count_text((*profile)->threads, "thread"),
+        human_rate(1e9 * (*profile)->peak_gflop_s, "flop/s"),
+        (trained->folder / kProfileSvg).string());
   }
-  fmt::print("{}: {}\n", trained->outcome == NodeOutcome::kReused ? "existed already" : "results",
-             trained->folder.string());
+  say("{}: {}\n", trained->outcome == NodeOutcome::kReused ? "existed already" : "results",
+      trained->folder.string());
   return kExitOk;
 }
 

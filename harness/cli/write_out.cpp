@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/table.hpp"
+#include "harness/base/visible_text.hpp"
 
 namespace nb::cli {
 namespace {
@@ -23,7 +24,7 @@ std::string request_line(const ShownRequest& request) {
 
 std::string item_text(const ShownItem& item, std::size_t number, const ShownTask& task) {
   std::string text = fmt::format("--- {}: item {} of {}, {} ({})\n", task.task, number, task.items,
-                                 item.public_id, item.id);
+                                 visible_line(item.public_id), item.id);
   text += fmt::format("prompt, {}{}:\n{}\n", count_text(item.prompt_tokens, "token"),
                       item.cut_tokens > 0
                           ? fmt::format(" ({} more were cut to fit the context)", item.cut_tokens)

@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "harness/base/fs.hpp"
-#include "harness/base/progress.hpp"
+#include "harness/base/say.hpp"
 #include "results/aa_control.hpp"
 #include "results/acceptance.hpp"
 #include "results/gate_history.hpp"

@@ -10,7 +10,7 @@
 #include "harness/base/file_lock.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/host_info.hpp"
-#include "harness/base/progress.hpp"
+#include "harness/base/say.hpp"
 #include "harness/base/subprocess.hpp"
 #include "harness/nightly/judge.hpp"
 #include "results/acceptance.hpp"

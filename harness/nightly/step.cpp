@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "harness/base/fs.hpp"
-#include "harness/base/progress.hpp"
+#include "harness/base/say.hpp"
 #include "harness/base/subprocess.hpp"
 
 namespace nb {

@@ -12,6 +12,7 @@
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
 #include "harness/base/progress.hpp"
+#include "harness/base/say.hpp"
 #include "harness/plan/plan.hpp"
 #include "harness/run/device_card.hpp"
 #include "harness/run/eval_progress.hpp"

@@ -10,7 +10,7 @@
 
 #include "harness/base/fs.hpp"
 #include "harness/base/host_info.hpp"
-#include "harness/base/progress.hpp"
+#include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/plan/node_kinds.hpp"
 #include "harness/run/environment.hpp"

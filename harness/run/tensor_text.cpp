@@ -3,6 +3,7 @@
 
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
+#include "harness/base/visible_text.hpp"
 #include "harness/run/tensor_comparison.hpp"
 
 namespace nb {
@@ -13,7 +14,8 @@ std::string headline(const TensorComparison& c) {
     return fmt::format("no op is beyond the tolerance: {} outputs were compared\n",
                        c.tensors.size());
   const TensorDifference& d = c.tensors[*c.first];
-  return fmt::format("first op beyond the tolerance: {}\n  {}\n  of {}\n", d.op, d.beyond, d.label);
+  return fmt::format("first op beyond the tolerance: {}\n  {}\n  of {}\n", visible_line(d.op),
+                     d.beyond, visible_line(d.label));
 }
 
 // Ops of a table without what all of them begin with.
@@ -53,17 +55,18 @@ std::string others_text(const TensorComparison& c, const std::string& shown) {
   }
   std::string text;
   for (const Count& one : counts)
-    text += one.beyond == 0
-                ? fmt::format("{}: {} outputs within the tolerance\n", one.label, one.ops)
-                : fmt::format("{}: {} of {} outputs beyond, first {}\n", one.label, one.beyond,
-                              one.ops, one.first);
+    text +=
+        one.beyond == 0
+            ? fmt::format("{}: {} outputs within the tolerance\n", visible_line(one.label), one.ops)
+            : fmt::format("{}: {} of {} outputs beyond, first {}\n", visible_line(one.label),
+                          one.beyond, one.ops, visible_line(one.first));
   return text;
 }
 
 std::string lacking(const std::vector<std::string>& names, const char* side) {
-  return names.empty()
-             ? ""
-             : fmt::format("only in {}: {} tensors, first {}\n", side, names.size(), names.front());
+  return names.empty() ? ""
+                       : fmt::format("only in {}: {} tensors, first {}\n", side, names.size(),
+                                     visible_line(names.front()));
 }
 
 }  // namespace
@@ -73,11 +76,12 @@ std::string tensor_text(const TensorComparison& c, const TensorTolerance& t) {
   TextTable table{{"op", "type", "relative", "cosine", "max |B−A|", "ulp", ""}, {}};
   for (const TensorDifference& d : c.tensors)
     if (d.label == shown) table.rows.push_back(row_of(d));
-  return fmt::format("A: {}\nB: {}\n\n{}\n", c.file_a, c.file_b, headline(c)) +
+  return fmt::format("A: {}\nB: {}\n\n{}\n", visible_line(c.file_a), visible_line(c.file_b),
+                     headline(c)) +
          fmt::format(
              "tolerance: cosine above {}; an element may be {} ulp (bf16, fp16: {}) or {} away\n\n",
              t.min_cosine, t.max_ulp_single, t.max_ulp_half, t.max_abs) +
-         shown + "\n" + to_text(table, kTextWidth) + "\n" + others_text(c, shown) +
+         visible_line(shown) + "\n" + to_text(table, kTextWidth) + "\n" + others_text(c, shown) +
          lacking(c.only_a, "A") + lacking(c.only_b, "B");
 }
 

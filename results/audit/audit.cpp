@@ -10,6 +10,7 @@
 #include <set>
 
 #include "harness/base/table.hpp"
+#include "harness/base/visible_text.hpp"
 #include "results/narrow_text.hpp"
 
 namespace nb {
@@ -152,7 +153,7 @@ std::string audit_line(const Audit& audit) {
   for (const Finding& finding : audit.findings)
     if (finding.severity != Severity::kInfo) rules.insert(finding.rule);
   return fmt::format("{}{}{}  {}\n", verdict_of(audit), rules.empty() ? "" : " ",
-                     fmt::join(rules, " "), audit.table.name);
+                     fmt::join(rules, " "), visible_line(audit.table.name));
 }
 
 std::string audit_text(const Audit& audit, bool hides_info) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/visible_text.hpp"
 #include "results/import/to_records.hpp"
 #include "results/narrow_text.hpp"
 
@@ -102,7 +103,7 @@ std::string explain_text(const ForeignResults& results) {
                                 run.model.empty() ? "model not stated" : run.model,
                                 run.stage.empty() ? "" : ", stage " + run.stage));
     for (const auto& [key, value] : run.provenance)
-      text += wrapped(value, 16, fmt::format("  {:<13} ", key));
+      text += wrapped(value, 16, fmt::format("  {:<13} ", visible_line(key)));
     std::vector<NarrowRow> rows;
     for (const ForeignSeries& series : run.series) {
       if (rows.size() == kListed) break;
@@ -117,7 +118,8 @@ std::string explain_text(const ForeignResults& results) {
       text += fmt::format("  and {} more; --json lists all\n", run.series.size() - kListed);
     for (const Metric& metric : run.metrics)
       if (metric.value)
-        text += fmt::format("  {} {} {}\n", metric.name, *metric.value, metric.unit);
+        text +=
+            visible_line(fmt::format("  {} {} {}", metric.name, *metric.value, metric.unit)) + "\n";
     text += curve_text(run.curve);
     for (const std::string& note : run.notes) text += wrapped(note, 4, "  note: ");
     text += "\n";

@@ -6,10 +6,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "harness/base/check.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
+#include "harness/base/visible_text.hpp"
 #include "results/curve_columns.hpp"
 #include "results/import/any_foreign.hpp"
 #include "results/import/complete.hpp"
@@ -77,17 +79,15 @@ Metric metric_of(const ForeignSeries& series, const std::string& name,
 }
 
 // What a comparison must know of a series beside its value: imported_rows.cpp reads it.
-Json facts_of(const ForeignSeries& series, const ForeignRun& run) {
+Json facts_of(const ForeignSeries& series, const std::set<SeriesName>& names) {
   Json facts = Json::object();
   if (series.is_share) facts["share"] = true;
   if (series.items.empty() && series.reported_stderr && *series.reported_stderr > 0)
     facts["standard_error"] = *series.reported_stderr;
   if (series.tolerance) facts["tolerance"] = *series.tolerance;
   if (!series.contradiction.empty()) facts["contradiction"] = series.contradiction;
-  for (const ForeignSeries& group : run.series)  // the group's row of the same metric
-    if (!series.part_of.empty() && group.name.task == series.part_of &&
-        group.name.metric == series.name.metric && group.name.filter == series.name.filter)
-      facts["part_of"] = item_key(group.name);
+  const SeriesName group = {series.part_of, series.name.filter, series.name.metric};
+  if (!series.part_of.empty() && names.contains(group)) facts["part_of"] = item_key(group);
   return facts;
 }
 
@@ -100,8 +100,10 @@ Json settings_of(const ForeignRun& run) {
   for (const ForeignSeries& series : run.series) {
     if (series.primary) imported["primary"].push_back(item_key(series.name));
   }
+  std::set<SeriesName> names;
+  for (const ForeignSeries& series : run.series) names.insert(series.name);
   for (const ForeignSeries& series : run.series)
-    if (Json facts = facts_of(series, run); !facts.empty())
+    if (Json facts = facts_of(series, names); !facts.empty())
       imported["series"][item_key(series.name)] = std::move(facts);
   for (const CurveColumn& column : run.curve.columns)
     if (column.not_finite_from)  // steps.csv has no place for it
@@ -109,12 +111,31 @@ Json settings_of(const ForeignRun& run) {
   return {{"imported", imported}};
 }
 
-// "a b" and "a_b" have one file name.
-std::string free_name(const std::string& file, const std::map<std::string, std::string>& taken) {
+// "a b" and "a_b" have one file name. uses: of each, how many have asked for it.
+std::string free_name(const std::string& file, const std::map<std::string, std::string>& taken,
+                      std::map<std::string, int>& uses) {
   std::string name = file;
-  for (int k = 2; taken.contains(name); ++k)
-    name = fmt::format("{}-{}.jsonl", file.substr(0, file.rfind('.')), k);
+  for (int& k = uses.try_emplace(file, 1).first->second; taken.contains(name);)
+    name = fmt::format("{}-{}.jsonl", file.substr(0, file.rfind('.')), ++k);
   return name;
+}
+
+// Names of files, and what stands in tables and logs, may be any bytes; records are JSON.
+void to_utf8(ForeignRun& run) {
+  for (std::string* text : {&run.model, &run.stage, &run.label, &run.harness})
+    *text = utf8_text(std::move(*text));
+  std::map<std::string, std::string> provenance;
+  for (auto& [key, value] : run.provenance)
+    provenance[utf8_text(key)] = utf8_text(std::move(value));
+  run.provenance = std::move(provenance);
+  for (ForeignSeries& series : run.series) {
+    for (std::string* text : {&series.name.task, &series.name.filter, &series.name.metric,
+                              &series.part_of, &series.contradiction, &series.unit})
+      *text = utf8_text(std::move(*text));
+    for (auto& [key, value] : series.must_match) value = utf8_text(std::move(value));
+  }
+  for (Metric& metric : run.metrics) metric.name = utf8_text(std::move(metric.name));
+  for (CurveColumn& column : run.curve.columns) column.name = utf8_text(std::move(column.name));
 }
 
 // Takes the run's items.
@@ -130,6 +151,7 @@ StoredRecord record_of(ForeignRun& run, const fs::path& path, std::vector<std::s
   record.settings = settings_of(run);
   if (!run.model.empty()) record.subject["model"] = run.model;
   Items items;
+  std::map<std::string, int> uses;
   std::string key_text = record.kind + record.name +
                          record.settings->dump(-1, ' ', false, Json::error_handler_t::replace);
   for (ForeignSeries& series : run.series) {
@@ -140,7 +162,7 @@ StoredRecord record_of(ForeignRun& run, const fs::path& path, std::vector<std::s
     for (const auto& [key, value] : series.must_match)
       record.comparability[task + "/" + key] = value;
     if (series.items.empty()) continue;
-    const std::string file = free_name(items_file(name), record.artifacts);
+    const std::string file = free_name(items_file(name), record.artifacts, uses);
     record.items[name] = file;
     Sha256 hash;
     const auto written =
@@ -173,13 +195,13 @@ StoredRecord record_of(ForeignRun& run, const fs::path& path, std::vector<std::s
 // One sentence for all runs that it concerns.
 void add_notes(const std::vector<std::pair<std::string, std::string>>& said,
                std::vector<std::string>& notes) {
-  for (std::size_t i = 0; i < said.size(); ++i) {
-    const auto same = [&](const auto& other) { return other.second == said[i].second; };
-    if (std::any_of(said.begin(), said.begin() + static_cast<std::ptrdiff_t>(i), same)) continue;
-    const auto runs = std::ranges::count_if(said, same);
-    const std::string who =
-        runs > 1 ? fmt::format("{} and {} more", said[i].first, runs - 1) : said[i].first;
-    notes.push_back(who + ": " + said[i].second);
+  std::map<std::string_view, std::size_t> runs;
+  for (const auto& [record, sentence] : said) ++runs[sentence];
+  for (const auto& [record, sentence] : said) {
+    const std::size_t count = std::exchange(runs[sentence], 0);
+    if (count == 0) continue;  // said already
+    const std::string who = count > 1 ? fmt::format("{} and {} more", record, count - 1) : record;
+    notes.push_back(who + ": " + sentence);
   }
 }
 
@@ -195,6 +217,7 @@ RunRecords records_of(ForeignResults results) {
   records.path = results.path;
   std::vector<std::pair<std::string, std::string>> said;  // record, sentence
   for (ForeignRun& run : results.runs) {
+    to_utf8(run);
     complete_totals(run);
     records.records.push_back(record_of(run, results.path, records.notes));
     for (const std::string& note : run.notes)

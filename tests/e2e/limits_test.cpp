@@ -1,8 +1,10 @@
 // A shell's limits: what npubench cannot live with is one sentence, never a signal.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "harness/base/fs.hpp"
 #include "harness/base/subprocess.hpp"
 #include "tests/e2e/bench.hpp"
 
@@ -52,6 +54,47 @@ TEST(Limits, OfFileSizesFailsTheNodeWithASentence) {
   EXPECT_EQ(result.exit_code, 4) << result.err;
   EXPECT_NE(result.err.find("File too large"), std::string::npos) << result.err;
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+}
+
+// OpenBLAS did not fit, and its function that says so was called all the same: a signal.
+TEST(Limits, OfMemoryIsASentence) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "skipped: the sanitizers take terabytes of addresses";
+#endif
+  for (const char* limit : {"-v 50000", "-v 70000", "-v 90000"}) {
+    const TempDir results;
+    const auto result =
+        limited(limit, {"train", "--depth", "2", "--steps", "2", "--device", "h100_sxm",
+                        "--sequence-len", "64", "--total-batch-tokens", "2048", "--quiet",
+                        "--results-dir", results.path().string()});
+    if (result.exit_code == 0 || result.exit_code == 127) continue;  // enough; too little to load
+    EXPECT_EQ(result.exit_code, 4) << limit << ": " << result.err;
+    EXPECT_NE(result.err.find("memory"), std::string::npos) << limit << ": " << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+}
+
+// 100,000 rows or columns took minutes: each looked for its like among all others.
+TEST(Limits, OfTimeAreKeptByFilesOf100000RowsOrColumns) {
+  constexpr int kMany = 100'000;
+  const TempDir folder;
+  std::string rows = "|Tasks|Version|Filter|n-shot|Metric| |Value| |Stderr|\n|---|---|---|---|---|";
+  rows += "---|---|---|---|\n";
+  std::string report = "# a/b\n|Task|Metric|Value|Stderr|\n|---|---|---|---|\n";
+  std::string columns = "task", cells = "mmlu";
+  for (int i = 0; i < kMany; ++i) {
+    rows += fmt::format("|task|1|none|0|acc{}|↑|0.5|±|0.01|\n", i);
+    report += fmt::format("|t{}|acc|0.5|0.01|\n", i);
+    columns += fmt::format(",r{}", i);
+    cells += ",0.5";
+  }
+  const std::pair<const char*, std::string> kFiles[] = {
+      {"rows.md", rows}, {"report.md", report}, {"columns.csv", columns + "\n" + cells + "\n"}};
+  for (const auto& [name, text] : kFiles) {
+    ASSERT_TRUE(write_file(folder / name, text));
+    const auto result = limited("-t 60", {"import", (folder / name).string()});
+    EXPECT_EQ(result.exit_code, 0) << name << ": " << result.err;
+  }
 }
 
 }  // namespace

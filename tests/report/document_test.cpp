@@ -90,7 +90,7 @@ TEST(Markdown, EscapesMarkupAndCells) {
   EXPECT_FALSE(has(text, "<img"));
   EXPECT_TRUE(has(text, "1\\|2"));
   EXPECT_TRUE(has(text, "**x &lt; y**"));
-  EXPECT_TRUE(has(text, "![plot \"of\" &lt;x>](plots/p.svg)"));
+  EXPECT_TRUE(has(text, "![plot \"of\" &lt;x&gt;](plots/p.svg)"));
 }
 
 TEST(Markdown, LeavesOutPlotsThatWereNotDrawn) {

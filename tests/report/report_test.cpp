@@ -191,7 +191,7 @@ TEST(Report, APartialRunNamesWhatFailed) {
   input.run = &records;
   const std::string text = markdown(input);
   EXPECT_TRUE(has(text, "This report is incomplete"));
-  EXPECT_TRUE(has(text, "failed: disk &lt;full>")) << text;
+  EXPECT_TRUE(has(text, "failed: disk &lt;full&gt;")) << text;
   EXPECT_TRUE(has(text, "did not finish"));
   EXPECT_TRUE(has(text, "steps.csv"));
 }

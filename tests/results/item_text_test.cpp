@@ -25,11 +25,5 @@ TEST(ItemText, OneLineIsTheQuestionElseTheEndOfThePrompt) {
   EXPECT_EQ(one_line(text, 5), "Who …");
 }
 
-// A model's answer may hold the sequence that clears the screen.
-TEST(ItemText, ControlCharactersAreShown) {
-  EXPECT_EQ(printable("a\x1b[2J\r\n\tb\x7f"), "a\\x1b[2J\\x0d\n\tb\\x7f");
-  EXPECT_EQ(printable("é 好"), "é 好");
-}
-
 }  // namespace
 }  // namespace nb
