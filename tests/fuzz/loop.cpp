@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <random>
 #include <string>
@@ -33,12 +34,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kPlaces = std::size_t{1} << 20;  // of branches, by the end of their address
-std::uint8_t reached[kPlaces];                         // by any input; the last input's are 2
+std::uint8_t reached[kPlaces];                         // by any input
 std::size_t places = 0, places_before = 0;
 
 std::string input, prefix = "./";
 
-// The input under work, when the process dies. Not a moment for anything but plain writes.
+// The input under work, when the process is about to die.
 void keep_input() {
   const std::string path = prefix + "crash-" + nb::sha256_hex(input).substr(0, 16);
   if (std::FILE* file = std::fopen(path.c_str(), "wb")) {
@@ -49,7 +50,7 @@ void keep_input() {
 }
 
 void on_signal(int signal) {
-  std::fprintf(stderr, "finding: %s\n", signal == SIGALRM ? "no end in sight" : "aborted");
+  std::fprintf(stderr, "finding: %s\n", signal == SIGALRM ? "no end in sight" : strsignal(signal));
   keep_input();
   _exit(77);
 }
@@ -91,7 +92,8 @@ bool run(std::string bytes) {
 
 }  // namespace
 
-void __sanitizer_cov_trace_pc() {
+// Called before the sanitizers have begun, too.
+[[gnu::no_sanitize("address,undefined")]] void __sanitizer_cov_trace_pc() {
   const auto at = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
   std::uint8_t& place = reached[at % kPlaces];
   places += place == 0 ? 1 : 0;
@@ -121,8 +123,8 @@ int main(int count, char** words) {
   LLVMFuzzerInitialize(&count, &words);
   read_words(count, words);
   __sanitizer_set_death_callback(keep_input);
-  std::signal(SIGABRT, on_signal);
-  std::signal(SIGALRM, on_signal);
+  // The address sanitizer sees to the others.
+  for (const int signal : {SIGABRT, SIGALRM, SIGFPE, SIGILL}) std::signal(signal, on_signal);
   std::vector<std::string> corpus;
   for (const fs::path& file : files)
     if (auto bytes = nb::read_file(file)) {
