@@ -54,7 +54,8 @@ run_target() { # target
   local target=$1 found=$work/$1 log=$work/$1.log kept=tests/fuzz/corpus/$1
   local grow_s=$((share_s / 9)) rc=0
   # Waiting for a processor is no slowness: judge.hpp looks at CPU time.
-  local limits=(-timeout=120 -report_slow_units=120 -rss_limit_mb=2048 -malloc_limit_mb=256 -print_final_stats=1 -artifact_prefix="$kept/")
+  local limits=(-timeout=120 -report_slow_units=120 -rss_limit_mb=2048 -malloc_limit_mb=256 -print_final_stats=1
+    -artifact_prefix="$kept/")
   [ -z "${NB_FUZZ_RUNS:-}" ] || limits+=(-runs="$NB_FUZZ_RUNS")
   mkdir -p "$found" "$found.grown" "$kept"
   export NB_FUZZ_TARGET=$target
