@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # The same bits on AArch64: cross-compiles npubench and a fast subset of its tests, and runs them under
 # qemu-user, level by level (scalar, neon). The digests of tests/golden/digests.json are those of x86.
+# Nothing is precompiled in this build, so every source shows that it includes what it uses; those that are not run are
+# only read by the compiler. Each that does not compile is one failure.
 # Packages, libraries and build are fetched and made on the first call. The last line is
 # "N passed, N failed, N skipped".
 #   bash tests/aarch64.sh
@@ -43,6 +45,36 @@ for entry in "${subset[@]}"; do targets+=("${entry%% *}"); done
 cmake --build "$build" -j "$(nproc)" --target "${targets[@]}"
 
 passed=0 failed=0 skipped=0
+
+step "read the other sources"
+# Commands for what the targets are not made of, one a line, without their outputs: the compiler checks and writes nothing.
+others() {
+  ninja -C "$build" -t inputs "${targets[@]}" | python3 -c '
+import json, shlex, sys
+built = {line.strip() for line in sys.stdin}
+for entry in json.load(open(sys.argv[1])):
+    words = shlex.split(entry["command"])
+    at = words.index("-o")
+    if words[at + 1] not in built:
+        print(shlex.join([*words[:at], *words[at + 2:], "-fsyntax-only"]))' "$build/compile_commands.json"
+}
+# Each call's complaints in one piece: several run at once.
+read_source() { # command
+  local said
+  said=$(cd "$build" && eval "$1" 2>&1) || printf '%s\ndoes not compile by itself: %s\n' "$said" "$1"
+}
+export -f read_source
+export build
+mapfile -t commands < <(others)
+[ ${#commands[@]} -gt 0 ] || {
+  echo "aarch64.sh: $build/compile_commands.json names no source but those of the subset; remove $build and try again" >&2
+  exit 1
+}
+complaints=$(printf '%s\0' "${commands[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c 'read_source "$1"' read_source)
+[ -z "$complaints" ] || printf '%s\n' "$complaints"
+failed=$(grep -c '^does not compile by itself: ' <<<"$complaints" || true)
+echo "${#commands[@]} sources, $failed of them do not compile"
+
 # "[  PASSED  ] 12 tests." -> 12
 count() { # log label
   sed -n "s/^\[ *$2 *\] \([0-9][0-9]*\) tests\{0,1\}.*/\1/p" "$1" | head -n 1

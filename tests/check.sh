@@ -4,8 +4,10 @@
 #   bash tests/check.sh           release build, all tests
 #   bash tests/check.sh --asan    the same under the address and undefined-behaviour sanitizers
 #   bash tests/check.sh --tsan    harness/base and collectives under the thread sanitizer
-#   bash tests/check.sh --aarch64 a fast subset, cross-compiled, under qemu (tests/aarch64.sh)
+#   bash tests/check.sh --aarch64 all sources compiled for AArch64, without precompiled headers, and a fast subset of the
+#                                 tests under qemu (tests/aarch64.sh)
 #   bash tests/check.sh --fuzz SECONDS   every parser under a fuzzer, for so long in all (tests/fuzz)
+# Continuous integration (.ci/run) runs the one without options and --aarch64.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
@@ -23,8 +25,12 @@ case "${1:-}" in
     ;;
   --aarch64) exec bash tests/aarch64.sh ;;
   --fuzz) exec bash tests/fuzz/run.sh "${@:2}" ;;
+  --help)
+    sed -n '2,/^set /{/^# \{0,1\}/s///p}' tests/check.sh
+    exit 0
+    ;;
   *)
-    echo "check.sh: unknown option $1; there are --asan, --tsan, --aarch64 and --fuzz" >&2
+    echo "check.sh: unknown option $1; there are --asan, --tsan, --aarch64, --fuzz and --help" >&2
     exit 64
     ;;
 esac
