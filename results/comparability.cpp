@@ -1,9 +1,12 @@
 // Which records and tasks may be compared at all: equality of hashes, first differing field named.
+#include "results/comparability.hpp"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "results/captured.hpp"
 #include "results/compare.hpp"
@@ -22,11 +25,22 @@ std::set<std::string> tasks_of(const Record& a, const Record& b) {
   return tasks;
 }
 
+// Calls each("mmlu/anatomy"), each("mmlu"): the text before each of its slashes, the longest first.
+template <class Each>
+void for_each_beginning(const std::string& text, Each each) {
+  for (std::size_t end = text.rfind('/'); end != text.npos && end > 0;
+       end = text.rfind('/', end - 1))
+    if (!each(text.substr(0, end))) return;
+}
+
 // The longest known task that the key is a field of; empty: a field of the record.
 std::string owner_of(const std::string& key, const std::set<std::string>& tasks) {
   std::string owner;
-  for (const std::string& task : tasks)
-    if (key.starts_with(task + "/") && task.size() > owner.size()) owner = task;
+  for_each_beginning(key, [&](std::string beginning) {
+    if (!tasks.contains(beginning)) return true;
+    owner = std::move(beginning);
+    return false;
+  });
   return owner;
 }
 
@@ -51,7 +65,7 @@ std::string task_of_metric(const std::string& metric) {
   return slash == std::string::npos ? metric : metric.substr(0, slash);
 }
 
-std::string incomparable_because(const Record& a, const Record& b, const std::string& task) {
+ComparableTasks::ComparableTasks(const Record& a, const Record& b) {
   std::set<std::string> keys;
   for (const auto& [key, value] : a.comparability) keys.insert(key);
   for (const auto& [key, value] : b.comparability) keys.insert(key);
@@ -64,16 +78,34 @@ std::string incomparable_because(const Record& a, const Record& b, const std::st
     return at == map.end() ? std::string("absent") : at->second.substr(0, 24);
   };
   for (const std::string& key : keys) {
-    if (!concerns(key, task, tasks)) continue;
     const auto left = a.comparability.find(key);
     const auto right = b.comparability.find(key);
     const bool both = left != a.comparability.end() && right != b.comparability.end();
     if (both && left->second == right->second) continue;
     if (!both && imported) continue;  // not said is not different: unknown_of names it
-    return fmt::format("{} differs: {} and {}", key, text(a.comparability, key),
-                       text(b.comparability, key));
+    first_.try_emplace(
+        owner_of(key, tasks),
+        Difference{key, fmt::format("{} differs: {} and {}", key, text(a.comparability, key),
+                                    text(b.comparability, key))});
   }
-  return {};
+}
+
+std::string ComparableTasks::why_not(const std::string& task) const {
+  const Difference* first = nullptr;
+  const auto look = [&](const std::string& owner) {
+    const auto at = first_.find(owner);
+    if (at != first_.end() && (first == nullptr || at->second.key < first->key))
+      first = &at->second;
+    return true;
+  };
+  look("");
+  look(task);
+  for_each_beginning(task, look);
+  return first == nullptr ? std::string() : first->sentence;
+}
+
+std::string incomparable_because(const Record& a, const Record& b, const std::string& task) {
+  return ComparableTasks(a, b).why_not(task);
 }
 
 }  // namespace nb

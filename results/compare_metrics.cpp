@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <unordered_map>
 
+#include "results/comparability.hpp"
 #include "results/composite_comparison.hpp"
 #include "results/format.hpp"
 #include "results/imported_rows.hpp"
@@ -101,10 +104,16 @@ MetricDifference difference_of(const Metric* a, const Metric* b) {
   return row;
 }
 
-const Metric* find_in(const std::vector<Metric>& metrics, const std::string& name) {
-  const auto at = std::find_if(metrics.begin(), metrics.end(),
-                               [&](const Metric& metric) { return metric.name == name; });
-  return at == metrics.end() ? nullptr : &*at;
+// A record may have 100,000 metrics.
+using Named = std::unordered_map<std::string_view, const Metric*>;
+Named by_name(const std::vector<Metric>& metrics) {
+  Named named;
+  for (const Metric& metric : metrics) named.try_emplace(metric.name, &metric);
+  return named;
+}
+const Metric* find_in(const Named& metrics, const std::string& name) {
+  const auto at = metrics.find(name);
+  return at == metrics.end() ? nullptr : at->second;
 }
 
 // The items that a metric is computed from: its task's, or those of a task that it is a part of
@@ -163,24 +172,29 @@ void add_metrics(RecordPair& pair, std::vector<std::string>& damaged) {
   const Record &a = pair.a->record, &b = pair.b->record;
   const bool is_eval = a.kind == "eval";
   pair.wrote_otherwise = wrote_otherwise(a, b);
+  const ComparableTasks comparable(a, b);
   if (is_eval)
     for (const auto& [task, file] : a.items)
-      if (b.items.contains(task) && incomparable_because(a, b, task).empty())
+      if (b.items.contains(task) && comparable.why_not(task).empty())
         pair.items.push_back(compare_items(*pair.a, *pair.b, task));
   for (const ItemComparison& items : pair.items)
     if (!items.error.empty()) damaged.push_back(items.error);
   const auto add_list = [&](const std::vector<Metric>& left, const std::vector<Metric>& right) {
+    const Named in_left = by_name(left), in_right = by_name(right);
     for (const Metric& metric : left)
-      pair.metrics.push_back(difference_of(&metric, find_in(right, metric.name)));
+      pair.metrics.push_back(difference_of(&metric, find_in(in_right, metric.name)));
     for (const Metric& metric : right)
-      if (find_in(left, metric.name) == nullptr)
+      if (find_in(in_left, metric.name) == nullptr)
         pair.metrics.push_back(difference_of(nullptr, &metric));
   };
   add_list(a.metrics, b.metrics);
   add_list(a.host_metrics, b.host_metrics);
+  std::unordered_map<std::string_view, const ItemComparison*> items_of;
+  for (const ItemComparison& items : pair.items) items_of.try_emplace(items.task, &items);
+  const Named named_a = by_name(a.metrics), named_b = by_name(b.metrics);
   for (MetricDifference& row : pair.metrics) {
     const std::string task = is_eval ? task_of_metric(row.name) : "";
-    const std::string reason = incomparable_because(a, b, task);
+    const std::string reason = comparable.why_not(task);
     if (!reason.empty()) {
       row.difference.reset();
       row.relative.reset();
@@ -188,13 +202,11 @@ void add_metrics(RecordPair& pair, std::vector<std::string>& damaged) {
       row.note = "INCOMPARABLE: " + reason;
       continue;
     }
-    const auto items = std::find_if(pair.items.begin(), pair.items.end(), [&](const auto& one) {
-      return one.task == (pair.imported ? row.name : task);
-    });
-    const bool has_items = items != pair.items.end();
+    const auto found = items_of.find(pair.imported ? row.name : task);
+    const bool has_items = found != items_of.end();
+    const ItemComparison* const items = has_items ? found->second : nullptr;
     if (pair.imported) {  // what it shows: settle_imported, once all are there
-      fill_imported_row(row, pair, has_items ? &*items : nullptr, find_in(a.metrics, row.name),
-                        find_in(b.metrics, row.name));
+      fill_imported_row(row, pair, items, find_in(named_a, row.name), find_in(named_b, row.name));
       continue;
     }
     if (row.difference && has_items && row.name == metric::of_task(task, metric::kAccuracy))

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/json_io.hpp"
 #include "harness/base/subprocess.hpp"
 #include "tests/e2e/bench.hpp"
 
@@ -95,6 +97,26 @@ TEST(Limits, OfTimeAreKeptByFilesOf100000RowsOrColumns) {
     const auto result = limited("-t 60", {"import", (folder / name).string()});
     EXPECT_EQ(result.exit_code, 0) << name << ": " << result.err;
   }
+}
+
+// The third power of the number of tasks: 600 of them took 7.5 s, 3,000 a quarter of an hour.
+TEST(Limits, OfTimeAreKeptByAComparisonOf3000Tasks) {
+  constexpr int kTasks = 3000;
+  const TempDir folder;
+  for (const char* side : {"a", "b"}) {
+    Json results, versions;
+    for (int i = 0; i < kTasks; ++i) {
+      results[fmt::format("t{}", i)] = {{"acc,none", 0.5}, {"acc_stderr,none", 0.01}};
+      versions[fmt::format("t{}", i)] = 1;
+    }
+    const Json file = {{"results", results},
+                       {"versions", versions},
+                       {"config", {{"model", "hf"}, {"model_args", "pretrained=m"}}}};
+    ASSERT_TRUE(write_json(folder / side / "results_2026-01-01T00-00-00.000000.json", file));
+  }
+  const auto result =
+      limited("-t 60", {"compare", (folder / "a").string(), (folder / "b").string()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
 }
 
 }  // namespace
