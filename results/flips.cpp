@@ -41,8 +41,10 @@ Result<void> walk(const RecordPair& pair, const std::string& task, const TakePai
   if (!pair.imported) return for_each_pair(*pair.a, *pair.b, task, take);
   NB_TRY(const StoredItems items_a, stored_items(*pair.a, task));
   NB_TRY(const StoredItems items_b, stored_items(*pair.b, task));
+  ItemRecord left, right;
   for (const auto& [i, j] : pair_items(items_a.get(), items_b.get()).pairs) {
-    const ItemRecord &left = items_a.get()[i], &right = items_b.get()[j];
+    items_a.get().read(i, left);
+    items_b.get().read(j, right);
     const auto cut_left = cut_beside(left, right), cut_right = cut_beside(right, left);
     take(i, cut_left ? *cut_left : left, cut_right ? *cut_right : right);
   }

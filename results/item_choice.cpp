@@ -107,20 +107,21 @@ Result<ItemTask> the_task_named(const std::vector<ItemTask>& tasks, const std::s
       found.front().task, found.size(), list_of(distinct(found, node_name))));
 }
 
-Result<std::size_t> find_item(const std::vector<ItemRecord>& items, const std::string& name) {
-  for (const auto member : {&ItemRecord::source_id, &ItemRecord::id}) {
-    const auto at = std::find_if(items.begin(), items.end(),
-                                 [&](const ItemRecord& item) { return item.*member == name; });
-    if (at != items.end()) return static_cast<std::size_t>(at - items.begin());
+Result<std::size_t> find_item(const PackedItems& items, const std::string& name) {
+  for (std::size_t i = 0; i < items.size(); ++i)
+    if (items.source_id(i) == name) return i;
+  std::vector<std::size_t> begun;  // ids that begin so
+  ItemRecord item;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    items.read(i, item);
+    if (item.id == name) return i;
+    if (item.id.starts_with(name)) begun.push_back(i);
   }
   std::size_t row = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), row);
   const bool is_number = error == std::errc() && end == name.data() + name.size();
   if (is_number && row >= 1 && row <= items.size()) return row - 1;
-  std::vector<std::size_t> begun;
-  if (name.size() >= kLeastDigits)
-    for (std::size_t i = 0; i < items.size(); ++i)
-      if (items[i].id.starts_with(name)) begun.push_back(i);
+  if (name.size() < kLeastDigits) begun.clear();
   if (begun.size() == 1) return begun.front();
   if (begun.size() > 1)
     return bad_input(fmt::format("--item {}: the ids of {} items begin so; give more of it", name,

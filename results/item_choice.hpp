@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "harness/base/result.hpp"
-#include "results/items.hpp"
+#include "results/packed_items.hpp"
 #include "results/store.hpp"
 
 namespace nb {
@@ -32,6 +32,6 @@ Result<ItemTask> the_task_named(const std::vector<ItemTask>& tasks, const std::s
 // The place of an item by the source's name, its id, its row (from 1) or the beginning of its id (4
 // digits or more), whichever comes first. Errors: none of these (with the range of rows); a
 // beginning of several ids.
-Result<std::size_t> find_item(const std::vector<ItemRecord>& items, const std::string& name);
+Result<std::size_t> find_item(const PackedItems& items, const std::string& name);
 
 }  // namespace nb

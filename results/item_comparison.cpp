@@ -16,8 +16,6 @@ namespace {
 
 constexpr std::size_t kNamedItems = 5;  // of those that do not pair
 
-using Items = std::vector<ItemRecord>;
-
 std::size_t top_of(const ItemRecord& item) {
   return static_cast<std::size_t>(std::max_element(item.log_probs.begin(), item.log_probs.end()) -
                                   item.log_probs.begin());
@@ -29,9 +27,9 @@ bool differs(const ItemRecord& a, const ItemRecord& b) {
          a.sample_ok != b.sample_ok;
 }
 
-double unscored(const Items& items) {
-  const auto count = std::count_if(items.begin(), items.end(),
-                                   [](const ItemRecord& item) { return !item.reason.empty(); });
+double unscored(const PackedItems& items) {
+  std::int64_t count = 0;
+  for (const ItemRecord& item : items) count += item.reason.empty() ? 0 : 1;
   return static_cast<double>(count) / static_cast<double>(items.size());
 }
 
@@ -82,22 +80,24 @@ Result<void> fill_ours(ItemComparison& result, const StoredRecord& a, const Stor
   return {};
 }
 
-void fill_imported(ItemComparison& result, const Items& items_a, const Items& items_b) {
+void fill_imported(ItemComparison& result, const PackedItems& items_a, const PackedItems& items_b) {
   const ItemPairing pairing = pair_items(items_a, items_b);
   Agreement agreement;
   std::vector<double> values_a, values_b;
   bool fractional = false;
+  ItemRecord left, right;
   for (const auto& [i, j] : pairing.pairs) {
-    ItemRecord cut;  // where one side has more samples of an item: as many as the other has
-    const std::size_t samples_a = std::max<std::size_t>(1, items_a[i].sample_ok.size());
-    const std::size_t samples_b = std::max<std::size_t>(1, items_b[j].sample_ok.size());
-    if (samples_a != samples_b) {
+    items_a.read(i, left);
+    items_b.read(j, right);
+    const std::size_t samples_a = std::max<std::size_t>(1, left.sample_ok.size());
+    const std::size_t samples_b = std::max<std::size_t>(1, right.sample_ok.size());
+    if (samples_a != samples_b) {  // as many as the other side has
       ++result.samples_differ;
-      cut = samples_a > samples_b ? first_samples(items_a[i], samples_b)
-                                  : first_samples(items_b[j], samples_a);
+      if (samples_a > samples_b)
+        left = first_samples(left, samples_b);
+      else
+        right = first_samples(right, samples_a);
     }
-    const ItemRecord& left = samples_a > samples_b ? cut : items_a[i];
-    const ItemRecord& right = samples_b > samples_a ? cut : items_b[j];
     add_pair(result, agreement, left, right);
     values_a.push_back(mark_of(left));
     values_b.push_back(mark_of(right));
@@ -113,10 +113,10 @@ void fill_imported(ItemComparison& result, const Items& items_a, const Items& it
   result.paired_by = pairing.by;
   result.only_a = static_cast<std::int64_t>(pairing.only_a.size());
   result.only_b = static_cast<std::int64_t>(pairing.only_b.size());
-  const auto name_some = [&](const char* side, const Items& items,
+  const auto name_some = [&](const char* side, const PackedItems& items,
                              const std::vector<std::size_t>& left_over) {
     for (std::size_t k = 0; k < std::min(left_over.size(), kNamedItems); ++k) {
-      const ItemRecord& item = items[left_over[k]];
+      const ItemRecord item = items[left_over[k]];
       result.unpaired.push_back(
           fmt::format("{}: {}", side, item.source_id.empty() ? item.id : item.source_id));
     }

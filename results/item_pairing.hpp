@@ -4,11 +4,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "results/items.hpp"
+#include "results/packed_items.hpp"
 
 namespace nb {
 
@@ -16,13 +17,13 @@ namespace nb {
 inline constexpr const char* kNamePrefix = "name-";
 
 struct ItemPairing {
-  std::vector<std::pair<std::size_t, std::size_t>> pairs;  // indices into A and B, in A's order
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;  // places in A and B, in A's order
   std::vector<std::size_t> only_a, only_b;
   std::string by;  // "the source's hashes", "content", "names", or two of them joined by "and"
 };
 
 // A hash that stands for several items of one side pairs nothing: their contents decide.
-ItemPairing pair_items(const std::vector<ItemRecord>& a, const std::vector<ItemRecord>& b);
+ItemPairing pair_items(const PackedItems& a, const PackedItems& b);
 
 // The item as its first `samples` samples show it, of which it has more: sides are compared by as
 // many samples as both have.

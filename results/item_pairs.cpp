@@ -20,14 +20,14 @@ namespace fs = std::filesystem;
 // Items one after another, of a file or of memory.
 class Source {
  public:
-  explicit Source(const std::vector<ItemRecord>& items) : items_(&items) {}
+  explicit Source(const PackedItems& items) : items_(&items) {}
   explicit Source(const fs::path& path) : path_(path.string()), lines_(path, std::ios::binary) {}
 
   // False: there are no more.
   Result<bool> next(ItemRecord& item) {
     if (items_ != nullptr) {
       if (count_ == items_->size()) return false;
-      item = (*items_)[count_++];
+      items_->read(count_++, item);
       return true;
     }
     if (!std::getline(lines_, line_)) {
@@ -40,7 +40,7 @@ class Source {
   }
 
  private:
-  const std::vector<ItemRecord>* items_ = nullptr;
+  const PackedItems* items_ = nullptr;
   std::string path_, line_;
   std::ifstream lines_;
   std::size_t count_ = 0;

@@ -133,10 +133,11 @@ Result<ItemRecord> parse_item(std::string_view line, const std::string& where) {
   return item;
 }
 
-Result<void> for_each_item_line(const std::vector<ItemRecord>& items,
+Result<void> for_each_item_line(const PackedItems& items,
                                 const std::function<void(std::string_view line)>& take) {
-  if (const ItemRecord* twice = repeated_item(items))
-    return run_error(fmt::format("item {} appears twice; an item is scored once", twice->id));
+  if (const auto twice = repeated_item(items))
+    return run_error(
+        fmt::format("item {} appears twice; an item is scored once", items[*twice].id));
   for (const ItemRecord& item : items) {
     NB_TRY(const std::string line, item_line(item));
     take(line);
@@ -146,21 +147,21 @@ Result<void> for_each_item_line(const std::vector<ItemRecord>& items,
 
 Result<std::string> items_text(const std::vector<ItemRecord>& items) {
   std::string text;
-  NB_TRY_VOID(for_each_item_line(items, [&](std::string_view line) { text += line; }));
+  NB_TRY_VOID(for_each_item_line(PackedItems(items), [&](std::string_view line) { text += line; }));
   return text;
 }
 
-const ItemRecord* repeated_item(const std::vector<ItemRecord>& items) {
+std::optional<std::size_t> repeated_item(const PackedItems& items) {
   // Hashes of the ids, sorted, take an eighth of a set of them; equal ones are looked at.
-  std::vector<std::size_t> hashes;
-  hashes.reserve(items.size());
-  for (const ItemRecord& item : items) hashes.push_back(std::hash<std::string>()(item.id));
+  std::vector<std::size_t> hashes(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i)
+    hashes[i] = std::hash<std::string_view>()(items.id_key(i));
   std::sort(hashes.begin(), hashes.end());
-  if (std::adjacent_find(hashes.begin(), hashes.end()) == hashes.end()) return nullptr;
+  if (std::adjacent_find(hashes.begin(), hashes.end()) == hashes.end()) return std::nullopt;
   std::unordered_set<std::string_view> ids;
-  for (const ItemRecord& item : items)
-    if (!ids.insert(item.id).second) return &item;
-  return nullptr;
+  for (std::size_t i = 0; i < items.size(); ++i)
+    if (!ids.insert(items.id_key(i)).second) return i;
+  return std::nullopt;
 }
 
 Result<void> write_items(const fs::path& path, const std::vector<ItemRecord>& items) {

@@ -12,7 +12,7 @@
 
 #include "harness/base/result.hpp"
 #include "results/curve.hpp"
-#include "results/items.hpp"
+#include "results/packed_items.hpp"
 #include "results/record.hpp"
 
 namespace nb {
@@ -37,7 +37,7 @@ struct StoredRecord {
   std::filesystem::path folder;  // of a foreign result: the file or folder that it was read from
   // Of a foreign result (import/to_records.hpp): items by the keys of record.items, which are no
   // files then. nullptr: files in the folder.
-  std::shared_ptr<const std::map<std::string, std::vector<ItemRecord>>> items = nullptr;
+  std::shared_ptr<const std::map<std::string, PackedItems>> items = nullptr;
   // The same of a foreign training log; nullptr: steps.csv in the folder, where artifacts lists it.
   std::shared_ptr<const Curve> curve = nullptr;
 };

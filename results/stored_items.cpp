@@ -3,8 +3,34 @@
 #include <fmt/core.h>
 
 #include <charconv>
+#include <fstream>
+#include <string>
+
+#include "harness/base/fs.hpp"
+#include "results/item_lines.hpp"
 
 namespace nb {
+namespace {
+
+// As read_items, in the memory of one line and of what is packed.
+Result<PackedItems> read_packed(const fs::path& path) {
+  std::ifstream lines(path, std::ios::binary);
+  PackedItems items;
+  for (std::string line; std::getline(lines, line);) {
+    if (lines.eof())
+      return bad_input(path.string() + ": the last line is truncated; evaluate again");
+    NB_TRY(const ItemRecord item,
+           parse_item(line, fmt::format("{}:{}", path.string(), items.size() + 1)));
+    items.push_back(item);
+  }
+  if (items.empty()) return bad_input(path.string() + ": has no items");
+  if (const auto twice = repeated_item(items))
+    return bad_input(
+        fmt::format("{}:{}: item {} appears twice", path.string(), *twice + 1, items[*twice].id));
+  return items;
+}
+
+}  // namespace
 
 Result<ItemsPlace> items_place(const StoredRecord& stored, const std::string& task) {
   const auto at = stored.record.items.find(task);
@@ -19,7 +45,7 @@ Result<ItemsPlace> items_place(const StoredRecord& stored, const std::string& ta
 Result<StoredItems> stored_items(const StoredRecord& stored, const std::string& task) {
   NB_TRY(const ItemsPlace place, items_place(stored, task));
   if (place.in_memory != nullptr) return StoredItems(place.in_memory);
-  NB_TRY(std::vector<ItemRecord> items, read_items(place.path));
+  NB_TRY(PackedItems items, read_packed(place.path));
   return StoredItems(std::move(items));
 }
 

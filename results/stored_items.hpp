@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "harness/base/result.hpp"
-#include "results/items.hpp"
 #include "results/margin_shift.hpp"
+#include "results/packed_items.hpp"
 #include "results/store.hpp"
 
 namespace nb {
@@ -17,19 +17,19 @@ namespace nb {
 // Those in memory are the record's, which outlives this; those of a file are the caller's.
 class StoredItems {
  public:
-  explicit StoredItems(std::vector<ItemRecord> read) : read_(std::move(read)) {}
-  explicit StoredItems(const std::vector<ItemRecord>* in_memory) : in_memory_(in_memory) {}
-  const std::vector<ItemRecord>& get() const { return in_memory_ != nullptr ? *in_memory_ : read_; }
+  explicit StoredItems(PackedItems read) : read_(std::move(read)) {}
+  explicit StoredItems(const PackedItems* in_memory) : in_memory_(in_memory) {}
+  const PackedItems& get() const { return in_memory_ != nullptr ? *in_memory_ : read_; }
 
  private:
-  std::vector<ItemRecord> read_;
-  const std::vector<ItemRecord>* in_memory_ = nullptr;
+  PackedItems read_;
+  const PackedItems* in_memory_ = nullptr;
 };
 
 // Where they are.
 struct ItemsPlace {
   std::filesystem::path path;
-  const std::vector<ItemRecord>* in_memory = nullptr;  // then there is no file
+  const PackedItems* in_memory = nullptr;  // then there is no file
 };
 // Errors: as of stored_items, of which the file is verified but not read.
 Result<ItemsPlace> items_place(const StoredRecord& stored, const std::string& task);

@@ -24,7 +24,7 @@ struct Options {
 };
 
 // By what the records say; of ours also by what the data call it: "HumanEval/12".
-Result<std::size_t> place_of(const ItemTask& from, const std::vector<ItemRecord>& items,
+Result<std::size_t> place_of(const ItemTask& from, const PackedItems& items,
                              const std::string& name, const std::string& data_dir) {
   auto place = find_item(items, name);
   if (place || from.stored->items != nullptr) return place;
@@ -37,7 +37,7 @@ Result<std::size_t> place_of(const ItemTask& from, const std::vector<ItemRecord>
   return static_cast<std::size_t>(at - texts.begin());
 }
 
-std::vector<ShownItem> shown_items(const ItemTask& from, const std::vector<ItemRecord>& items,
+std::vector<ShownItem> shown_items(const ItemTask& from, const PackedItems& items,
                                    const std::vector<std::size_t>& places,
                                    const std::string& data_dir) {
   std::vector<ItemName> names;
@@ -45,13 +45,13 @@ std::vector<ShownItem> shown_items(const ItemTask& from, const std::vector<ItemR
   auto texts = look_at_items(*from.stored, from.task, names, data_dir);
   std::vector<ShownItem> shown;
   for (std::size_t i = 0; i < places.size(); ++i)
-    shown.push_back({from, &items[places[i]], places[i], items.size(), std::move(texts[i])});
+    shown.push_back({from, items[places[i]], places[i], items.size(), std::move(texts[i])});
   return shown;
 }
 
-int show_table(const ItemTask& from, const std::vector<ItemRecord>& items, const Options& options) {
-  const bool has_marks = std::none_of(items.begin(), items.end(),
-                                      [](const ItemRecord& item) { return item.loss.has_value(); });
+int show_table(const ItemTask& from, const PackedItems& items, const Options& options) {
+  bool has_marks = true;
+  for (const ItemRecord& item : items) has_marks = has_marks && !item.loss;
   if (!has_marks && (options.wrong || options.right))
     return fail(
         {ErrorCode::kBadInput, fmt::format("--{}: the items of {} are neither right nor wrong",
@@ -59,10 +59,11 @@ int show_table(const ItemTask& from, const std::vector<ItemRecord>& items, const
   const std::string mark = options.wrong ? "wrong" : options.right ? "right" : "";
   ShownTable table{from, mark, items.size(), 0, {}};
   std::vector<std::size_t> places;
+  ItemRecord item;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    const bool is_right = mark_of(items[i]) == 1;
-    if ((options.wrong && (is_right || items[i].reason == kNotFinite)) ||
-        (options.right && !is_right))
+    items.read(i, item);
+    const bool is_right = mark_of(item) == 1;
+    if ((options.wrong && (is_right || item.reason == kNotFinite)) || (options.right && !is_right))
       continue;
     if (static_cast<std::int64_t>(places.size()) < options.limit) places.push_back(i);
     ++table.found;
@@ -73,7 +74,7 @@ int show_table(const ItemTask& from, const std::vector<ItemRecord>& items, const
   return kExitOk;
 }
 
-int show_item(const ItemTask& from, const std::vector<ItemRecord>& items, const Options& options) {
+int show_item(const ItemTask& from, const PackedItems& items, const Options& options) {
   const auto place = place_of(from, items, options.item, options.data_dir);
   if (!place) return fail(place.error());
   const auto shown = shown_items(from, items, {*place}, options.data_dir);

@@ -106,7 +106,7 @@ Json mark_json(const ItemRecord& item) {
 }
 
 Json head_json(const ShownItem& shown) {
-  const ItemRecord& item = *shown.item;
+  const ItemRecord& item = shown.item;
   return {{"item", shown_name(item)}, {"row", shown.place + 1},       {"id", item.id},
           {"name", shown.text.name},  {"mark", mark_json(item)},      {"reason", item.reason},
           {"gold", item.gold},        {"prediction", item.prediction}};
@@ -119,7 +119,7 @@ std::string shown_name(const ItemRecord& item) {
 }
 
 std::string item_text(const ShownItem& shown) {
-  const ItemRecord& item = *shown.item;
+  const ItemRecord& item = shown.item;
   const ItemText& text = shown.text;
   std::string out =
       head_text(shown.from) + fmt::format(", item {} of {}: {}", shown.place + 1, shown.items,
@@ -148,7 +148,7 @@ std::string item_text(const ShownItem& shown) {
 }
 
 Json item_json(const ShownItem& shown) {
-  const ItemRecord& item = *shown.item;
+  const ItemRecord& item = shown.item;
   Json json = where_json(shown.from);
   json["items"] = shown.items;
   json.update(head_json(shown));
@@ -177,7 +177,7 @@ std::string table_text(const ShownTable& table) {
   TextTable rows{{"row", "item", "mark", "right", "answer", "question"}, {}};
   std::string warning;
   for (const ShownItem& one : table.shown) {
-    const ItemRecord& item = *one.item;
+    const ItemRecord& item = one.item;
     if (warning.empty()) warning = one.text.warning;
     rows.rows.push_back({std::to_string(one.place + 1), shown_name(item), mark_text(item),
                          one_line_of(item.gold, kAnswerColumns),

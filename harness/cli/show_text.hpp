@@ -17,7 +17,7 @@ inline constexpr const char* kShowSchema = "npubench.show/1";
 // An item with its text, and where it stands.
 struct ShownItem {
   ItemTask from;
-  const ItemRecord* item = nullptr;
+  ItemRecord item;
   std::size_t place = 0;  // among the items, from 0
   std::size_t items = 0;  // of the task
   ItemText text;

@@ -6,12 +6,16 @@
 #include <cmath>
 #include <deque>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <unordered_map>
 
 #include "harness/base/hash.hpp"
 #include "results/import/metric_kinds.hpp"
+#include "results/import/name_table.hpp"
 #include "results/import/reducers.hpp"
 #include "results/item_lines.hpp"
 #include "results/item_pairing.hpp"
@@ -20,6 +24,7 @@ namespace nb {
 namespace {
 
 constexpr std::size_t kIdDigits = 16;
+constexpr std::uintmax_t kKeptBytes = std::uintmax_t{8} << 20;  // of JSON, parsed five times that
 
 // 17 before 100, "a2" before "a10".
 bool natural_less(std::string_view a, std::string_view b) {
@@ -46,6 +51,23 @@ bool natural_less(std::string_view a, std::string_view b) {
   return a.size() - i < b.size() - j;
 }
 
+bool is_letter(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool is_word(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || c == '_'; });
+}
+// Between other characters than letters and digits: "17" of "17_epoch_1".
+bool has_word(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || !is_letter(text[at - 1])) && (end == text.size() || !is_letter(text[end])))
+      return true;
+  }
+  return false;
+}
+
 std::string series_text(const SeriesName& name) {
   return fmt::format("{}{}/{}", name.task, name.filter.empty() ? "" : ":" + name.filter,
                      name.metric);
@@ -56,59 +78,23 @@ struct Sample {
   double value;
 };
 
-// Items by their names at the source, of which the items themselves hold the only copy: a table of
-// numbers, since there may be half a million.
-class ByName {
- public:
-  explicit ByName(const std::vector<ItemRecord>& items) : items_(items), slots_(16, kFree) {}
-
-  std::optional<std::size_t> find(std::string_view name) const {
-    const std::uint32_t found = slots_[slot_of(name)];
-    return found == kFree ? std::nullopt : std::optional<std::size_t>(found);
-  }
-
-  // The last of the items, whose name is new.
-  void add_last() {
-    if (2 * items_.size() > slots_.size()) {
-      slots_.assign(2 * slots_.size(), kFree);
-      for (std::size_t i = 0; i < items_.size(); ++i) put(i);
-    } else {
-      put(items_.size() - 1);
-    }
-  }
-
- private:
-  static constexpr std::uint32_t kFree = 0xFFFFFFFF;
-
-  void put(std::size_t i) { slots_[slot_of(items_[i].source_id)] = static_cast<std::uint32_t>(i); }
-  // Of that name, or the free one where it belongs.
-  std::size_t slot_of(std::string_view name) const {
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t at = std::hash<std::string_view>()(name) & mask;
-    while (slots_[at] != kFree && items_[slots_[at]].source_id != name) at = (at + 1) & mask;
-    return at;
-  }
-
-  const std::vector<ItemRecord>& items_;
-  std::vector<std::uint32_t> slots_;
+// What few items have: more samples than one, of which the first is apart.
+struct OtherSamples {
+  std::vector<Sample> samples;
+  // As the first sample has them; where they differ the item has none.
+  bool same_log_probs = true, same_prediction = true;
 };
 
-// The items of one series. There may be a hundred thousand: they stand where they stay, and what
-// few of them have, more samples than one, is apart.
+// The items of one series. There may be half a million.
 struct Collecting {
-  Collecting() = default;
-  Collecting(const Collecting&) = delete;
-  Collecting& operator=(const Collecting&) = delete;
-
-  std::vector<ItemRecord> items;
+  PackedItems items;          // without ids where there is no content, without values
   std::vector<Sample> first;  // of each item
-  std::unordered_map<std::size_t, std::vector<Sample>> others;
-  ByName by_source{items};
+  std::unordered_map<std::size_t, OtherSamples> others;
+  NameTable by_source;
 
-  const std::vector<Sample>& others_of(std::size_t i) const {
-    static const std::vector<Sample> kNone;
+  const OtherSamples* others_of(std::size_t i) const {
     const auto at = others.find(i);
-    return at == others.end() ? kNone : at->second;
+    return at == others.end() ? nullptr : &at->second;
   }
 };
 
@@ -121,9 +107,9 @@ struct Claim {
 bool is_mark(double value) { return value == 0 || value == 1; }
 
 // The item's samples in the order of their epochs.
-std::vector<double> samples_of(const Collecting& all, std::size_t i) {
-  std::vector<Sample> samples = all.others_of(i);
-  samples.push_back(all.first[i]);
+std::vector<double> samples_of(const Sample& first, const OtherSamples& others) {
+  std::vector<Sample> samples = others.samples;
+  samples.push_back(first);
   std::sort(samples.begin(), samples.end(),
             [](const Sample& a, const Sample& b) { return a.epoch < b.epoch; });
   std::vector<double> values;
@@ -131,38 +117,9 @@ std::vector<double> samples_of(const Collecting& all, std::size_t i) {
   return values;
 }
 
-// The items with their values. Those to which the reducer gives none are left out; how many.
-std::size_t close_items(Collecting& all, const std::string& reducer) {
-  std::size_t kept = 0;
-  bool fractional = false;
-  for (std::size_t i = 0; i < all.items.size(); ++i) {
-    ItemRecord& item = all.items[i];
-    std::optional<double> value = all.first[i].value;
-    if (!all.others_of(i).empty()) {
-      const std::vector<double> samples = samples_of(all, i);
-      value = reduced(reducer, samples);
-      // The samples themselves are what a mean is of.
-      if ((reducer.empty() || reducer == "mean") &&
-          std::all_of(samples.begin(), samples.end(), is_mark))
-        for (const double one : samples) item.sample_ok.push_back(one == 1 ? 1 : 0);
-    }
-    if (!value) continue;
-    item.ok = *value == 1;
-    item.value = value;
-    fractional = fractional || !is_mark(*value);
-    if (kept != i) all.items[kept] = std::move(item);
-    ++kept;
-  }
-  const std::size_t without = all.items.size() - kept;
-  all.items.resize(kept);
-  if (!fractional)
-    for (ItemRecord& item : all.items) item.value.reset();
-  return without;
-}
-
 std::size_t samples_in(const Collecting& all) {
   std::size_t count = all.items.size();
-  for (const auto& [i, others] : all.others) count += others.size();
+  for (const auto& [i, others] : all.others) count += others.samples.size();
   return count;
 }
 
@@ -172,23 +129,81 @@ std::string key_of(const ItemRecord& item) {
   return kNamePrefix + sha256_hex(item.source_id).substr(0, kIdDigits);
 }
 
-std::size_t number_doubles(std::vector<ItemRecord>& items) {
-  const auto before = [](const ItemRecord& a, const ItemRecord& b) {
-    return natural_less(a.source_id, b.source_id);
+// What became of the items of a series: in the order of their names, with values and ids.
+struct Closed {
+  PackedItems items;
+  std::size_t too_few = 0;  // left out: the reducer gives them no value
+  std::size_t doubles = 0;  // copies of others
+};
+
+// The values of the items by the reducer; nothing where it gives none.
+std::vector<std::optional<double>> values_of(const Collecting& all, const std::string& reducer) {
+  std::vector<std::optional<double>> values(all.items.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const OtherSamples* others = all.others_of(i);
+    values[i] = others == nullptr ? all.first[i].value
+                                  : reduced(reducer, samples_of(all.first[i], *others));
+  }
+  return values;
+}
+
+std::vector<std::uint32_t> by_name(const PackedItems& items) {
+  std::vector<std::uint32_t> order(items.size());
+  std::iota(order.begin(), order.end(), 0u);
+  const auto before = [&](std::uint32_t a, std::uint32_t b) {
+    return natural_less(items.source_id(a), items.source_id(b));
   };
-  if (!std::is_sorted(items.begin(), items.end(), before))
-    std::sort(items.begin(), items.end(), before);
-  for (ItemRecord& item : items) item.id = key_of(item);
-  if (repeated_item(items) == nullptr) return 0;
+  if (!std::is_sorted(order.begin(), order.end(), before))
+    std::sort(order.begin(), order.end(), before);
+  return order;
+}
+
+// Of equal ids the second and later get others, in the order of the items.
+std::size_t number_doubles(PackedItems& items) {
+  if (!repeated_item(items)) return 0;
+  PackedItems numbered;
   std::unordered_map<std::string, int> seen;
   std::size_t doubles = 0;
-  for (ItemRecord& item : items) {
+  for (ItemRecord item : items) {
     const int k = ++seen[item.id];
-    if (k == 1) continue;
-    ++doubles;
-    item.id = sha256_hex(fmt::format("{} {}", item.id, k)).substr(0, kIdDigits);
+    if (k > 1) {
+      ++doubles;
+      item.id = sha256_hex(fmt::format("{} {}", item.id, k)).substr(0, kIdDigits);
+    }
+    numbered.push_back(item);
   }
+  items = std::move(numbered);
   return doubles;
+}
+
+Closed close_items(Collecting& all, const std::string& reducer) {
+  const std::vector<std::optional<double>> values = values_of(all, reducer);
+  const bool fractional = std::any_of(values.begin(), values.end(),
+                                      [](const auto& value) { return value && !is_mark(*value); });
+  Closed closed;
+  ItemRecord item;
+  for (const std::uint32_t i : by_name(all.items)) {
+    if (!values[i]) {
+      ++closed.too_few;
+      continue;
+    }
+    all.items.read(i, item);
+    if (const OtherSamples* others = all.others_of(i)) {
+      const std::vector<double> samples = samples_of(all.first[i], *others);
+      // The samples themselves are what a mean is of.
+      if ((reducer.empty() || reducer == "mean") &&
+          std::all_of(samples.begin(), samples.end(), is_mark))
+        for (const double one : samples) item.sample_ok.push_back(one == 1 ? 1 : 0);
+      if (!others->same_log_probs) item.log_probs.clear();
+      if (!others->same_prediction) item.prediction.clear();
+    }
+    item.ok = *values[i] == 1;
+    if (fractional) item.value = values[i];
+    item.id = key_of(item);
+    closed.items.push_back(item);
+  }
+  closed.doubles = number_doubles(closed.items);
+  return closed;
 }
 
 // A printed table is rounded to four digits.
@@ -239,6 +254,7 @@ void hold_against_total(ForeignSeries& series, std::int64_t items, std::int64_t 
 
 struct ForeignBuilder::State {
   Look look;
+  std::vector<std::string> wanted;  // words of names; empty: every row
   std::map<std::tuple<std::string, std::string, std::string>, std::size_t> places;
   std::deque<ForeignRun> runs;
   // Of each run, in the order of its series.
@@ -249,14 +265,30 @@ struct ForeignBuilder::State {
   std::map<const ForeignRun*, std::set<SeriesName>> dropped;         // and not stated again
   std::set<const ForeignRun*> printed;
   std::vector<std::string> ignored;
+  std::map<std::pair<std::filesystem::path, NotNumbers>, std::shared_ptr<const Json>> parsed;
+  std::uintmax_t parsed_bytes = 0;  // of its texts
 };
 
 ForeignBuilder::ForeignBuilder() : state_(std::make_unique<State>()) {}
 ForeignBuilder::~ForeignBuilder() = default;
 
-void ForeignBuilder::look(Look look) { state_->look = std::move(look); }
+void ForeignBuilder::look(Look look, std::vector<std::string> names) {
+  state_->look = std::move(look);
+  state_->wanted.clear();
+  for (const std::string& name : names) {
+    const std::string word = name.substr(name.rfind('/') + 1);  // of "Level 3/12"; npos + 1 is 0
+    if (!is_word(word)) return state_->wanted.clear();          // a row may write it otherwise
+    state_->wanted.push_back(word);
+  }
+}
 
 bool ForeignBuilder::is_looked_at() const { return state_->look != nullptr; }
+
+bool ForeignBuilder::may_be_wanted(std::string_view row) const {
+  return state_->wanted.empty() ||
+         std::ranges::any_of(state_->wanted,
+                             [&](const std::string& word) { return has_word(row, word); });
+}
 
 ForeignRun& ForeignBuilder::run(std::string_view harness, std::string_view model,
                                 std::string_view stage) {
@@ -376,33 +408,48 @@ Result<void> ForeignBuilder::add_item(ForeignRun& run, std::span<const SeriesVal
                                    series_text(one.series)));
     series(run, one.series);
     Collecting& collecting = state_->items[&run][one.series];
-    const auto at = collecting.by_source.find(item.source_id);
-    if (!at) {
-      if (&one == &values.back())
-        collecting.items.push_back(std::move(record));
-      else
-        collecting.items.push_back(record);
+    const std::size_t at = collecting.by_source.add(item.source_id);
+    if (at == collecting.items.size()) {
+      collecting.items.push_back(record);
       collecting.first.push_back({item.epoch, one.value});
-      collecting.by_source.add_last();
       continue;
     }
-    ItemRecord& before = collecting.items[*at];
-    std::vector<Sample>& others = collecting.others[*at];
-    if (collecting.first[*at].epoch == item.epoch ||
-        std::any_of(others.begin(), others.end(),
+    OtherSamples& others = collecting.others[at];
+    if (collecting.first[at].epoch == item.epoch ||
+        std::any_of(others.samples.begin(), others.samples.end(),
                     [&](const Sample& other) { return other.epoch == item.epoch; }))
       return bad_input(fmt::format(
           "{}: item {} of {} occurs twice; is the same file there twice, or are two runs in one?",
           where, item.source_id, series_text(one.series)));
-    others.push_back({item.epoch, one.value});
-    if (before.log_probs != record.log_probs) before.log_probs.clear();
-    if (before.prediction != record.prediction) before.prediction.clear();
+    others.samples.push_back({item.epoch, one.value});
+    const ItemRecord before = collecting.items[at];
+    others.same_log_probs = others.same_log_probs && before.log_probs == record.log_probs;
+    others.same_prediction = others.same_prediction && before.prediction == record.prediction;
   }
   return {};
 }
 
 void ForeignBuilder::ignore(std::string sentence) {
   state_->ignored.push_back(std::move(sentence));
+}
+
+Result<std::shared_ptr<const Json>> ForeignBuilder::shared_json(const std::filesystem::path& path,
+                                                                NotNumbers not_numbers) {
+  const std::pair key(std::filesystem::absolute(path), not_numbers);
+  if (const auto known = state_->parsed.find(key); known != state_->parsed.end())
+    return known->second;
+  NB_TRY(Json read, read_foreign_json(path, not_numbers));
+  auto json = std::make_shared<const Json>(std::move(read));
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+  if (error || bytes > kKeptBytes) return json;
+  if (state_->parsed_bytes + bytes > kKeptBytes) {
+    state_->parsed.clear();
+    state_->parsed_bytes = 0;
+  }
+  state_->parsed_bytes += bytes;
+  state_->parsed.emplace(key, json);
+  return json;
 }
 
 ForeignResults ForeignBuilder::finish() {
@@ -417,19 +464,20 @@ ForeignResults ForeignBuilder::finish() {
       if (at == state_->items[&run].end()) continue;
       Collecting& all = at->second;
       std::size_t most = 1;
-      for (const auto& [i, others] : all.others) most = std::max(most, 1 + others.size());
+      for (const auto& [i, others] : all.others) most = std::max(most, 1 + others.samples.size());
       const std::size_t samples = samples_in(all);
-      if (const std::size_t without = close_items(all, series.reducer); without > 0)
+      Closed closed = close_items(all, series.reducer);
+      if (closed.too_few > 0)
         run.notes.push_back(fmt::format("{}: {} items have too few samples for {}",
-                                        series_text(series.name), without, series.reducer));
-      hold_against_total(series, static_cast<std::int64_t>(all.items.size()),
+                                        series_text(series.name), closed.too_few, series.reducer));
+      hold_against_total(series, static_cast<std::int64_t>(closed.items.size()),
                          static_cast<std::int64_t>(samples));
-      series.items = std::move(all.items);
       if (most > 1) series.must_match.try_emplace("samples", fmt::format("{}", most));
-      if (const std::size_t doubles = number_doubles(series.items); doubles > 0)
+      if (closed.doubles > 0)
         run.notes.push_back(fmt::format(
             "{}: {} items are copies of others; copies pair in the order of their names",
-            series_text(series.name), doubles));
+            series_text(series.name), closed.doubles));
+      series.items = std::move(closed.items);
       state_->items[&run].erase(at);
     }
     for (ForeignSeries& series : run.series) settle_metric(series);

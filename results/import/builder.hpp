@@ -11,6 +11,7 @@
 
 #include "harness/base/result.hpp"
 #include "results/import/foreign.hpp"
+#include "results/import/lines.hpp"
 
 namespace nb {
 
@@ -56,8 +57,13 @@ class ForeignBuilder {
   // Called for every item with its texts, before they are dropped: for `show` and `--flips`.
   using Look =
       std::function<void(const ForeignRun&, std::span<const SeriesValue>, const ForeignItem&)>;
-  void look(Look look);
+  // names: of the items that are asked for alone; empty: all. Readers may leave out rows that
+  // may_be_wanted() says no of.
+  void look(Look look, std::vector<std::string> names = {});
   bool is_looked_at() const;
+  // An item of these names may stand in the text of this row. Cheap, before it is parsed: true for
+  // many others, and for all where nobody looks.
+  bool may_be_wanted(std::string_view row) const;
 
   // The run of that harness, model and stage; the same names give the same run. The reference holds
   // until finish(). Facts that a second file states again must be equal or are noted.
@@ -94,6 +100,11 @@ class ForeignBuilder {
   Result<void> add_item(ForeignRun& run, std::span<const SeriesValue> values,
                         const ForeignItem& item, const std::string& where);
   void ignore(std::string sentence);
+
+  // A JSON file that many readers look at, as a hundred samples files at the results of their run:
+  // parsed once, as read_foreign_json does it. Large ones are not kept.
+  Result<std::shared_ptr<const Json>> shared_json(const std::filesystem::path& path,
+                                                  NotNumbers not_numbers = NotNumbers::kRefused);
 
   // Epochs become one item with their mean; documents that occur several times in one series are
   // numbered; ids are set (below); runs are sorted.

@@ -52,7 +52,7 @@ std::vector<fs::path> reports_beside(const fs::path& path) {
   return reports;
 }
 
-Place place_of(const fs::path& path) {
+Place place_of(const fs::path& path, ForeignBuilder& builder) {
   const bool is_packed = path.extension() == ".gz";  // ….jsonl.gz
   const std::string stem = (is_packed ? path.stem() : path).stem().string();
   const fs::path folder = fs::absolute(path).parent_path();
@@ -60,17 +60,18 @@ Place place_of(const fs::path& path) {
   if (stem.ends_with(kDefault)) place.dataset = stem.substr(0, stem.size() - kDefault.size());
   std::size_t longest = 0;
   for (const fs::path& file : reports_beside(fs::absolute(path))) {
-    const auto report = read_json(file);  // its own reader tells what is wrong with it
-    if (!report) continue;
+    const auto parsed = builder.shared_json(file);  // its own reader tells what is wrong with it
+    if (!parsed) continue;
+    const Json& report = **parsed;
     // Folders are named for the model as it was called, not always as the report calls it.
-    if (const Json& model = member_of(*report, "model_name"); model.is_string())
+    if (const Json& model = member_of(report, "model_name"); model.is_string())
       place.model = model.get<std::string>();
-    const std::string dataset = text_of(member_of(*report, "dataset_name"));
+    const std::string dataset = text_of(member_of(report, "dataset_name"));
     if (dataset.size() <= longest || !stem.starts_with(dataset + "_")) continue;
     longest = dataset.size();
     place.dataset = dataset;
     place.subset = stem.substr(dataset.size() + 1);
-    place.answers = answers_in(*report, place.subset);
+    place.answers = answers_in(report, place.subset);
   }
   return place;
 }
@@ -216,7 +217,7 @@ Result<void> read_evalscope_reviews(const fs::path& path, ForeignBuilder& builde
       path,
       [&](const Json& row, const std::string& where) {
         if (!reviews) {
-          Place place = place_of(path);
+          Place place = place_of(path, builder);
           ForeignRun& run = builder.run(kEvalscope, place.model);
           is_latest = builder.is_latest(run, place.dataset, evalscope_outputs(path), path);
           if (is_latest) run.files.push_back(path);
@@ -227,7 +228,8 @@ Result<void> read_evalscope_reviews(const fs::path& path, ForeignBuilder& builde
         return row.contains("sample_score") ? reviews->row(row, where)
                                             : reviews->old_row(row, where);
       },
-      NotNumbers::kRefused, &cut));
+      NotNumbers::kRefused, &cut,
+      [&](std::string_view row) { return !reviews || builder.may_be_wanted(row); }));
   if (!reviews) return {};
   const std::string dataset = reviews->place.dataset;
   if (reviews->unscored > 0)

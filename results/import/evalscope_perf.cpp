@@ -8,10 +8,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "results/import/late_tables.hpp"
 #include "results/import/lines.hpp"
 #include "results/import/readers.hpp"
 #include "results/import/serving.hpp"
-#include "results/import/text_stream.hpp"
 
 namespace nb {
 namespace {
@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kHarness = "evalscope perf";
+constexpr std::string_view kPrintedTitle[] = {"Benchmarking summary:"};
 constexpr Direction kUp = Direction::kHigher, kDown = Direction::kLower, kNo = Direction::kNone;
 
 struct Column {
@@ -245,12 +246,13 @@ Result<void> read_evalscope_perf_percentiles(const fs::path& path, ForeignBuilde
 }
 
 bool is_evalscope_perf_table(const FileHead& head) {
-  const std::size_t at = head.bytes.find("Benchmarking summary:");
-  return at != std::string_view::npos && !printed_values(head.bytes.substr(at)).empty();
+  return holds_late_table(head, kPrintedTitle, [](std::string_view text) {
+    return !printed_values(text.substr(text.find(kPrintedTitle[0]))).empty();
+  });
 }
 
 Result<void> read_evalscope_perf_table(const fs::path& path, ForeignBuilder& builder) {
-  NB_TRY(const std::string text, read_decoded(path));
+  NB_TRY(const std::string text, text_around_tables(path, kPrintedTitle));
   const Values values = printed_values(text);
   ForeignRun& run = builder.run(kHarness, printed_model(text), load_of(values));
   run.files.push_back(path);

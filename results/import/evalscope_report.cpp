@@ -205,7 +205,8 @@ bool is_evalscope_report(const FileHead& head) {
 }
 
 Result<void> read_evalscope_report(const fs::path& path, ForeignBuilder& builder) {
-  NB_TRY(const Json report, read_foreign_json(path));
+  NB_TRY(const auto parsed, builder.shared_json(path));
+  const Json& report = *parsed;
   const std::string where = path.string();
   const std::string dataset = text_of(member_of(report, "dataset_name"));
   const Json& metrics = member_of(report, "metrics");

@@ -9,9 +9,9 @@
 #include <set>
 #include <tuple>
 
-#include "harness/base/fs.hpp"
 #include "results/audit/printed_tables.hpp"
 #include "results/audit/read_parts.hpp"
+#include "results/import/late_tables.hpp"
 #include "results/import/readers.hpp"
 
 namespace nb {
@@ -21,6 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kNone = std::string_view::npos;
 constexpr const char* kHarness = "evalscope";
+// Of the table's header; the rarest first.
+constexpr std::string_view kHeader[] = {"Subset", "Model", "Dataset", "Metric", "Num", "Score"};
 constexpr const char* kOverall = "OVERALL";  // evalscope/report/report.py: ReportKey
 
 struct Columns {
@@ -106,17 +108,13 @@ void add(const std::vector<Row>& rows, const fs::path& path, ForeignBuilder& bui
 }  // namespace
 
 bool is_evalscope_printed(const FileHead& head) {
-  const std::string_view text = head.bytes;
-  if (text.find('\0') != text.npos) return false;
-  for (const std::string_view word : {"Model", "Dataset", "Metric", "Subset", "Num", "Score"})
-    if (text.find(word) == text.npos) return false;
-  const std::string_view content = trimmed_text(text);
-  if (content.starts_with('{') || content.starts_with('[')) return false;
-  return std::ranges::any_of(printed_tables(text), is_evalscope_table);
+  return holds_late_table(head, kHeader, [](std::string_view text) {
+    return std::ranges::any_of(printed_tables(text), is_evalscope_table);
+  });
 }
 
 Result<void> read_evalscope_printed(const fs::path& path, ForeignBuilder& builder) {
-  NB_TRY(const std::string text, read_file(path));
+  NB_TRY(const std::string text, text_around_tables(path, kHeader));
   std::vector<Row> rows;
   for (const PrintedTable& table : printed_tables(text)) {
     if (!is_evalscope_table(table)) continue;

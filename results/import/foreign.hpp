@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "results/curve.hpp"
-#include "results/items.hpp"
+#include "results/packed_items.hpp"
 #include "results/record.hpp"
 
 namespace nb {
@@ -53,7 +53,7 @@ struct ForeignSeries {
   // How an item's samples become its value, as inspect_ai calls it (reducers.hpp): "max",
   // "at_least_2"; empty: their mean.
   std::string reducer;
-  std::vector<ItemRecord> items;  // empty: totals alone
+  PackedItems items;  // empty: totals alone
   // What is here is not the whole, or says two things, in one sentence: "the samples file has 10
   // items, the results say 60". Nothing may be judged by it; the items stay, to be looked at.
   std::string contradiction;

@@ -87,6 +87,12 @@ constexpr ImportFormat kFormats[] = {
     {"evalscope perf log",
      "modelscope/evalscope @ fde259d2: evalscope/perf/utils/perf_models.py, to_table",
      is_evalscope_perf_table, read_evalscope_perf_table},
+    {"AISBench performance, whole load",
+     "AISBench/benchmark @ 29c363e: ais_bench/benchmark/calculators/base_perf_metric_calculator.py",
+     is_aisbench_perf, read_aisbench_perf},
+    {"AISBench performance, requests",
+     "AISBench/benchmark @ 29c363e: ais_bench/benchmark/calculators/base_perf_metric_calculator.py",
+     is_aisbench_perf_requests, read_aisbench_perf_requests},
     {"vllm bench serve", "vllm-project/vllm @ 009e6d4a: vllm/benchmarks/serve.py", is_vllm_serve,
      read_vllm_serve},
     {"bigcode-evaluation-harness",
@@ -223,7 +229,8 @@ Result<bool> holds_known_format(const fs::path& path) {
   return false;
 }
 
-Result<ForeignResults> read_foreign(const fs::path& path, ForeignBuilder::Look look) {
+Result<ForeignResults> read_foreign(const fs::path& path, ForeignBuilder::Look look,
+                                    std::vector<std::string> names) {
 #ifdef __GLIBC__
   // Vectors of items double: each in a map of its own is given back whole when it is left. By
   // itself the limit grows to 32 MB (mallopt(3)), and what two sides of 300 MB leave behind stays.
@@ -231,7 +238,7 @@ Result<ForeignResults> read_foreign(const fs::path& path, ForeignBuilder::Look l
 #endif
   NB_TRY(const auto files, files_under(path));
   ForeignBuilder builder;
-  if (look) builder.look(std::move(look));
+  if (look) builder.look(std::move(look), std::move(names));
   std::vector<ForeignResults::File> seen;
   std::string first_unknown;
   bool any = false;

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "harness/base/result.hpp"
 #include "results/import/builder.hpp"
@@ -32,8 +33,10 @@ inline constexpr const char* kListsFormats = "npubench import --formats lists wh
 
 // A file, or everything known in a folder and below it. Errors: no such path, nothing recognised
 // (with what the file begins with), a damaged file.
+// names: as of ForeignBuilder::look; then the results hold less than the files.
 Result<ForeignResults> read_foreign(const std::filesystem::path& path,
-                                    ForeignBuilder::Look look = {});
+                                    ForeignBuilder::Look look = {},
+                                    std::vector<std::string> names = {});
 
 // Any file of it is of a format above; nothing is read but the files' beginnings.
 Result<bool> holds_known_format(const std::filesystem::path& path);

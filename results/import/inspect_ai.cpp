@@ -87,7 +87,7 @@ Result<void> read_inspect_eval(const fs::path& path, ForeignBuilder& builder) {
   InspectLog log(path, builder);
   NB_TRY_VOID(log.header(members, header_where));
   for (const ZipEntry& entry : zip.entries()) {
-    if (!is_sample(zip, entry.name)) continue;
+    if (!is_sample(zip, entry.name) || !builder.may_be_wanted(entry.name)) continue;
     const std::string where = fmt::format("{}: {}", path.string(), entry.name);
     NB_TRY(const std::string text, zip.read(entry));
     InspectLog::Attachment elsewhere;
@@ -116,6 +116,7 @@ Result<void> read_inspect_json(const fs::path& path, ForeignBuilder& builder) {
     NB_TRY_VOID(for_each_slice(
         samples->second, path.string() + ": /samples",
         [&](const JsonSlice& slice) -> Result<void> {
+          if (!builder.may_be_wanted(slice.text)) return {};
           const std::string where = fmt::format("{}: /samples/{}", path.string(), slice.key);
           return log.sample(slice.text, where, {});
         },

@@ -67,7 +67,11 @@ Result<std::vector<ItemText>> foreign_item_texts(const StoredRecord& stored,
                     [&](const SeriesValue& one) { return item_key(one.series) == task; }))
       fill(at->second, item);
   };
-  NB_TRY_VOID(read_foreign(stored.folder, look));
+  std::vector<std::string> asked;
+  for (const auto& [name, seen] : wanted) asked.push_back(name);
+  // Of other rows nothing is parsed. That the files hold no item of these names is no error here.
+  if (auto read = read_foreign(stored.folder, look, std::move(asked)); !read)
+    return tl::unexpected(read.error());
   std::vector<ItemText> texts;
   for (const ItemName& name : names) {
     const Seen& seen = wanted.at(name.source_id);

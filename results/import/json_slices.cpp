@@ -8,6 +8,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "results/import/lines.hpp"
+#include "results/import/text_stream.hpp"
+
 namespace nb {
 namespace {
 
@@ -141,8 +144,10 @@ Result<std::map<std::string, std::string_view>> slices_of(std::string_view text,
   return slices;
 }
 
-Result<Json> parse_slice(std::string_view slice, const std::string& where) {
+Result<Json> parse_slice(std::string_view slice, const std::string& where, NotNumbers not_numbers) {
   constexpr std::array<std::string_view, 3> kWords = {"NaN", "Infinity", "-Infinity"};
+  if (auto usual = parse_usual_json(slice)) return std::move(*usual);
+  if (not_numbers == NotNumbers::kRefused) return parse_foreign_json(slice, where);
   if (slice.find("NaN") == kEnd && slice.find("Infinity") == kEnd) return parse_json(slice, where);
   std::string quoted;
   quoted.reserve(slice.size() + 64);
@@ -166,20 +171,45 @@ Result<Json> parse_slice(std::string_view slice, const std::string& where) {
   return parse_json(quoted, where);
 }
 
+Result<void> for_each_json_element(
+    const std::filesystem::path& path,
+    const std::function<Result<void>(const Json& element, const std::string& where)>& each) {
+  const auto where_of = [&](const auto& number) {
+    return fmt::format("{}: /{}", path.string(), number);
+  };
+  NB_TRY(MappedText file, MappedText::open(path));
+  const auto parse_one = [&](const JsonSlice& slice) -> Result<void> {
+    NB_TRY(const Json element, parse_slice(slice.text, where_of(slice.key)));
+    return each(element, where_of(slice.key));
+  };
+  return for_each_slice(file.text(), path.string(), parse_one, &file);
+}
+
 Result<MappedText> MappedText::open(const std::filesystem::path& path) {
-  NB_TRY(MappedFile file, MappedFile::open(path));
-  return MappedText(std::move(file));
+  MappedText text;
+  NB_TRY(const TextStream stream, TextStream::open(path));
+  if (stream.coding() == TextCoding::kPlain) {
+    NB_TRY(text.file_, MappedFile::open(path));
+  } else {
+    NB_TRY(std::string unpacked, read_decoded(path));
+    text.unpacked_ = std::make_unique<const std::string>(std::move(unpacked));
+  }
+  return text;
 }
 
 std::string_view MappedText::text() const {
-  const auto bytes = file_.bytes();
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::string_view text;
+  if (file_)
+    text = {reinterpret_cast<const char*>(file_->bytes().data()), file_->bytes().size()};
+  else
+    text = *unpacked_;
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   return text;
 }
 
 void MappedText::passed(const char* at) {
-  const char* begin = reinterpret_cast<const char*>(file_.bytes().data());
+  if (!file_) return;
+  const char* begin = reinterpret_cast<const char*>(file_->bytes().data());
   if (released_ == nullptr || at < released_) released_ = begin;  // it is read anew
   const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t bytes = static_cast<std::size_t>(at - released_) / page * page;

@@ -5,12 +5,15 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "harness/base/fs.hpp"
 #include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"
+#include "results/import/lines.hpp"
 
 namespace nb {
 
@@ -20,7 +23,8 @@ struct JsonSlice {
 };
 
 // A mapped JSON file. What has been read is given back to the system on the way, so that a file of
-// any size takes little memory; read again, it comes from the file again.
+// any size takes little memory; read again, it comes from the file again. One that is packed, or
+// UTF-16, stands in memory instead.
 class MappedText {
  public:
   static Result<MappedText> open(const std::filesystem::path& path);
@@ -29,8 +33,9 @@ class MappedText {
   void passed(const char* at);
 
  private:
-  explicit MappedText(MappedFile file) : file_(std::move(file)) {}
-  MappedFile file_;
+  MappedText() = default;
+  std::optional<MappedFile> file_;
+  std::unique_ptr<const std::string> unpacked_;  // views of it outlive a move
   const char* released_ = nullptr;
 };
 
@@ -45,8 +50,13 @@ Result<std::map<std::string, std::string_view>> slices_of(std::string_view text,
                                                           const std::string& where,
                                                           MappedText* file = nullptr);
 
-// As parse_json, but NaN, Infinity and -Infinity, which Python writes as bare words, become the
-// texts "NaN", "Infinity" and "-Infinity".
-Result<Json> parse_slice(std::string_view slice, const std::string& where);
+// NaN, Infinity and -Infinity, which Python writes as bare words: see lines.hpp.
+Result<Json> parse_slice(std::string_view slice, const std::string& where,
+                         NotNumbers not_numbers = NotNumbers::kAsTexts);
+
+// The elements of a file's list one by one, parsed so; where: "file: /3".
+Result<void> for_each_json_element(
+    const std::filesystem::path& path,
+    const std::function<Result<void>(const Json& element, const std::string& where)>& each);
 
 }  // namespace nb

@@ -109,36 +109,33 @@ Error worded(Error error, std::string_view text, const std::string& where, bool 
   return error;
 }
 
-class LineParser {
- public:
-  explicit LineParser(NotNumbers not_numbers) : not_numbers_(not_numbers) {}
-
-  Result<Json> parse(std::string_view line, const std::string& where) {
-    simdjson::dom::element root;
-    Json json;
-    if (parser_.parse(line.data(), line.size()).get(root) == simdjson::SUCCESS &&
-        convert(root, json, 1))
-      return json;
-    auto slow = parse_json_line(line, where);
-    if (!slow && not_numbers_ == NotNumbers::kAsTexts && not_number_in(line) != line.npos)
-      return parse_json_line(with_texts(line), where);
-    if (!slow) return tl::unexpected(worded(slow.error(), line, where, true));
-    return slow;
-  }
-
- private:
-  simdjson::dom::parser parser_;
-  NotNumbers not_numbers_;
-};
+Result<Json> parse_line(std::string_view line, const std::string& where, NotNumbers not_numbers) {
+  if (auto fast = parse_usual_json(line)) return std::move(*fast);
+  auto slow = parse_json_line(line, where);
+  if (!slow && not_numbers == NotNumbers::kAsTexts && not_number_in(line) != line.npos)
+    return parse_json_line(with_texts(line), where);
+  if (!slow) return tl::unexpected(worded(slow.error(), line, where, true));
+  return slow;
+}
 
 }  // namespace
+
+std::optional<Json> parse_usual_json(std::string_view text) {
+  thread_local simdjson::dom::parser parser;  // its memory serves every line
+  simdjson::dom::element root;
+  Json json;
+  if (parser.parse(text.data(), text.size()).get(root) == simdjson::SUCCESS &&
+      convert(root, json, 1))
+    return json;
+  return std::nullopt;
+}
 
 Result<void> for_each_json_line(
     const std::filesystem::path& path,
     const std::function<Result<void>(const Json& line, const std::string& where)>& each,
-    NotNumbers not_numbers, std::string* cut) {
+    NotNumbers not_numbers, std::string* cut,
+    const std::function<bool(std::string_view line)>& wants) {
   NB_TRY(TextStream file, TextStream::open(path));
-  LineParser parser(not_numbers);
   std::string buffer(kBufferBytes, '\0');
   std::size_t filled = 0;  // of the buffer; its beginning is the beginning of a line
   std::size_t number = 0;
@@ -147,8 +144,9 @@ Result<void> for_each_json_line(
     if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.find_first_not_of(" \t") == std::string_view::npos) return {};
+    if (wants && !wants(line)) return {};
     const std::string where = fmt::format("{}:{}", path.string(), number);
-    const auto json = parser.parse(line, where);
+    const auto json = parse_line(line, where, not_numbers);
     if (!json && !is_ended && number > 1 && cut != nullptr) {
       *cut = fmt::format("{}: the file breaks off in this line", where);
       return {};
@@ -176,13 +174,18 @@ Result<void> for_each_json_line(
   return filled == 0 ? Result<void>{} : take(std::string_view(buffer.data(), filled), false);
 }
 
+Result<Json> parse_foreign_json(std::string_view text, const std::string& where) {
+  auto json = parse_json(text, where);
+  if (!json) return tl::unexpected(worded(json.error(), text, where, false));
+  return json;
+}
+
 Result<Json> read_foreign_json(const std::filesystem::path& path, NotNumbers not_numbers) {
   NB_TRY(const std::string text, read_decoded(path));
-  auto json = parse_json(text, path.string());
-  if (!json && not_numbers == NotNumbers::kAsTexts && not_number_in(text) != text.npos)
+  if (auto usual = parse_usual_json(text)) return std::move(*usual);
+  if (not_numbers == NotNumbers::kAsTexts && not_number_in(text) != text.npos)
     return parse_json(with_texts(text), path.string());
-  if (!json) return tl::unexpected(worded(json.error(), text, path.string(), false));
-  return json;
+  return parse_foreign_json(text, path.string());
 }
 
 bool is_not_number(const Json& value) {

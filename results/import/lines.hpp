@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,14 +17,22 @@ namespace nb {
 // and column; or the texts "NaN", "Infinity" and "-Infinity", so that a reader sees where they are.
 enum class NotNumbers { kRefused, kAsTexts };
 
-// Blank lines are passed over. Errors name file:line; so does `where`. The file may be packed with
-// gzip, or UTF-16 (text_stream.hpp). A last line that breaks off, as a full disk leaves it, is an
-// error; with `cut` it is said there and the lines before it count.
+// Blank lines are passed over, and so are those that `wants` says no of. Errors name file:line; so
+// does `where`. The file may be packed with gzip, or UTF-16 (text_stream.hpp). A last line that
+// breaks off, as a full disk leaves it, is an error; with `cut` it is said there and the lines
+// before it count.
 Result<void> for_each_json_line(
     const std::filesystem::path& path,
     const std::function<Result<void>(const Json& line, const std::string& where)>& each,
-    NotNumbers not_numbers = NotNumbers::kRefused, std::string* cut = nullptr);
+    NotNumbers not_numbers = NotNumbers::kRefused, std::string* cut = nullptr,
+    const std::function<bool(std::string_view line)>& wants = {});
 
+// Fast, of what is usual: nothing where the text is no JSON, or has a doubled key or a huge
+// integer; then json_io is to judge and to word it.
+std::optional<Json> parse_usual_json(std::string_view text);
+
+// As parse_json; a bare NaN is refused in words.
+Result<Json> parse_foreign_json(std::string_view text, const std::string& where);
 // A whole file.
 Result<Json> read_foreign_json(const std::filesystem::path& path,
                                NotNumbers not_numbers = NotNumbers::kRefused);

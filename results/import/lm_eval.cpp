@@ -228,11 +228,11 @@ LmEvalName lm_eval_name(const fs::path& path) {
   return {stem, ""};
 }
 
-Result<LmEvalResults> parse_lm_eval_results(const fs::path& path) {
-  NB_TRY(Json json, read_foreign_json(path, NotNumbers::kAsTexts));
-  if (!member_of(json, "results").is_object())
+Result<LmEvalResults> parse_lm_eval_results(const fs::path& path, ForeignBuilder& builder) {
+  NB_TRY(auto json, builder.shared_json(path, NotNumbers::kAsTexts));
+  if (!member_of(*json, "results").is_object())
     return bad_input(fmt::format("{}: /results is no object of tasks", path.string()));
-  LmEvalResults::Groups groups = groups_by_task(json);
+  LmEvalResults::Groups groups = groups_by_task(*json);
   return LmEvalResults{path, std::move(json), std::move(groups)};
 }
 

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,7 +13,6 @@
 
 #include "harness/base/result.hpp"
 #include "results/import/builder.hpp"
-#include "results/json_box.hpp"
 
 namespace nb {
 
@@ -29,13 +29,15 @@ LmEvalName lm_eval_name(const std::filesystem::path& path);
 // one of samples the task that it has the rows of.
 struct LmEvalResults {
   std::filesystem::path path;
-  JsonBox json;
+  std::shared_ptr<const Json> json;
   // Of each task the groups that list it, with how many members they have.
   using Groups = std::map<std::string, std::vector<std::pair<std::string, std::size_t>>>;
   Groups groups_of;
 };
-// Errors: not JSON (file:line:column; a bare NaN says so), "results" is no object.
-Result<LmEvalResults> parse_lm_eval_results(const std::filesystem::path& path);
+// Parsed once for all that ask the same builder. Errors: not JSON (file:line:column; a bare NaN
+// says so), "results" is no object.
+Result<LmEvalResults> parse_lm_eval_results(const std::filesystem::path& path,
+                                            ForeignBuilder& builder);
 bool has_lm_eval_task(const LmEvalResults& results, const std::string& task);
 // Metric and filter of a key of a task's results: "acc_norm,none" or "acc". Nothing for what is no
 // score: "alias", "acc_stderr,none", "sample_len".

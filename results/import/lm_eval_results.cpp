@@ -17,7 +17,7 @@ bool is_lm_eval_results(const FileHead& head) {
 }
 
 Result<void> read_lm_eval_results(const std::filesystem::path& path, ForeignBuilder& builder) {
-  NB_TRY(const LmEvalResults results, parse_lm_eval_results(path));
+  NB_TRY(const LmEvalResults results, parse_lm_eval_results(path, builder));
   const std::string stamp = lm_eval_name(path).stamp;
   for (const auto& [task, row] : member_of(*results.json, "results").items()) {
     if (!row.is_object())

@@ -7,11 +7,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <unordered_map>
 
 #include "harness/base/fs.hpp"
+#include "results/import/json_slices.hpp"
 #include "results/import/lines.hpp"
 #include "results/import/lm_eval.hpp"
+#include "results/import/name_table.hpp"
 #include "results/import/readers.hpp"
 #include "results/import/text_stream.hpp"
 
@@ -36,7 +37,8 @@ bool is_one_of(const char* const (&names)[n], std::string_view name) {
 }
 
 // The results file of the run that wrote these samples.
-std::optional<LmEvalResults> results_beside(const fs::path& samples, const std::string& stamp) {
+std::optional<LmEvalResults> results_beside(const fs::path& samples, const std::string& stamp,
+                                            ForeignBuilder& builder) {
   std::error_code error;
   std::vector<fs::path> found;
   for (fs::directory_iterator
@@ -48,7 +50,7 @@ std::optional<LmEvalResults> results_beside(const fs::path& samples, const std::
   std::sort(found.begin(), found.end());
   for (const fs::path& path : found) {
     // A damaged one is named when it is read itself.
-    auto results = parse_lm_eval_results(path);
+    auto results = parse_lm_eval_results(path, builder);
     if (results && (results->json->contains("configs") || results->json->contains("versions")))
       return std::move(*results);
   }
@@ -191,7 +193,7 @@ class SamplesReader {
   SamplesReader(const fs::path& path, ForeignBuilder& builder) : path_(path), builder_(builder) {
     const LmEvalName name = lm_eval_name(path);
     stamp_ = name.stamp;
-    results_ = results_beside(path, stamp_);
+    results_ = results_beside(path, stamp_, builder);
     task_ = task_of_stem(name.stem, results_);
     filters_ = filters_of(results_, task_);
     if (!results_) return;
@@ -216,6 +218,11 @@ class SamplesReader {
           "shots and version are not known",
           path_.filename().string());
     return true;
+  }
+
+  // The first row says whether rows have labels: if not, the rows before one tell its filter.
+  bool wants(std::string_view row) const {
+    return documents_.size() == 0 || !rows_of_.empty() || builder_.may_be_wanted(row);
   }
 
   Result<void> take(const Json& row, const std::string& where) {
@@ -257,15 +264,7 @@ class SamplesReader {
   }
 
   Result<void> end() {
-    if (filters_.empty() && !seen_.empty()) {
-      const int each = seen_.begin()->second;
-      for (const auto& [id, count] : seen_)
-        if (count != each)
-          return bad_input(fmt::format(
-              "{}: item {} has {} rows and item {} has {}; rows without a filter's name must be as "
-              "many for each (is the file cut off, or are two runs in one?)",
-              path_.string(), seen_.begin()->first, each, id, count));
-    }
+    if (filters_.empty()) NB_TRY_VOID(check_rows());
     for (const std::string& metric : no_marks_)
       builder_.ignore(fmt::format("{}: {} has no value of its own for each item; its total counts",
                                   path_.string(), metric));
@@ -285,6 +284,20 @@ class SamplesReader {
     std::string text = fmt::format(form, std::forward<T>(values)...);
     if (std::find(run_->notes.begin(), run_->notes.end(), text) == run_->notes.end())
       run_->notes.push_back(std::move(text));
+  }
+
+  // Of rows without labels each item has as many.
+  Result<void> check_rows() const {
+    std::map<std::string_view, int> seen;
+    for (std::size_t i = 0; i < rows_of_.size(); ++i)
+      if (rows_of_[i] > 0) seen.emplace(documents_.name(i), rows_of_[i]);
+    for (const auto& [id, count] : seen)
+      if (count != seen.begin()->second)
+        return bad_input(fmt::format(
+            "{}: item {} has {} rows and item {} has {}; rows without a filter's name must be as "
+            "many for each (is the file cut off, or are two runs in one?)",
+            path_.string(), seen.begin()->first, seen.begin()->second, id, count));
+    return {};
   }
 
   // How a row's answer was generated: {"until": […], "max_gen_toks": 256, "temperature": 0.0}.
@@ -339,10 +352,11 @@ class SamplesReader {
 
   Result<std::string> filter_of(const Json& row, const std::string& source_id,
                                 const std::string& where) {
-    documents_.insert(source_id);
+    const std::size_t document = documents_.add(source_id);
     const Json& label = member_of(row, "filter");
     if (label.is_string()) return label == "none" ? "" : label.get<std::string>();
-    const auto before = static_cast<std::size_t>(seen_[source_id]++);
+    rows_of_.resize(documents_.size());
+    const auto before = static_cast<std::size_t>(rows_of_[document]++);
     if (filters_.empty()) return before == 0 ? "" : fmt::format("filter {}", before + 1);
     if (before >= filters_.size())
       return bad_input(fmt::format("{}: item {} has more rows than {} has filters ({})", where,
@@ -398,8 +412,8 @@ class SamplesReader {
   std::optional<LmEvalResults> results_;
   std::vector<std::string> filters_;  // of rows without labels; empty: not known
   ForeignRun* run_ = nullptr;
-  std::set<std::string> documents_;
-  std::map<std::string, int> seen_;  // rows of each document that have no label
+  NameTable documents_;
+  std::vector<int> rows_of_;  // of each document, those that have no label
   std::set<std::string> no_marks_;
   std::map<std::string, int> absent_;
   std::map<std::string, Json> settings_;  // of the rows; the first row's, or that they differ
@@ -429,12 +443,12 @@ Result<void> read_lm_eval_samples(const fs::path& path, ForeignBuilder& builder)
   if (first == begin.npos || begin[first] != '[') {
     NB_TRY_VOID(for_each_json_line(
         path, [&](const Json& row, const std::string& where) { return reader.take(row, where); },
-        NotNumbers::kAsTexts, &reader.broken_off));
+        NotNumbers::kAsTexts, &reader.broken_off,
+        [&](std::string_view row) { return reader.wants(row); }));
     return reader.end();
   }
-  NB_TRY(const Json rows, read_foreign_json(path, NotNumbers::kAsTexts));
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    NB_TRY_VOID(reader.take(rows[i], fmt::format("{}: /{}", path.string(), i)));
+  NB_TRY_VOID(for_each_json_element(
+      path, [&](const Json& row, const std::string& where) { return reader.take(row, where); }));
   return reader.end();
 }
 

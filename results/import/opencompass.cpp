@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
+#include "results/import/json_slices.hpp"
 #include "results/import/lines.hpp"
 #include "results/import/metric_kinds.hpp"
 #include "results/import/readers.hpp"
@@ -99,34 +101,36 @@ struct Details {
   }
 };
 
-// Items with their names, in the file's form: an object, or a list.
-std::vector<std::pair<std::string, const Json*>> items_of(const Json& details) {
-  std::vector<std::pair<std::string, const Json*>> items;
-  if (details.is_array())
-    for (std::size_t i = 0; i < details.size(); ++i)
-      items.emplace_back(fmt::format("{}", i), &details[i]);
-  else
-    for (const auto& [id, detail] : details.items())
-      if (detail.is_object()) items.emplace_back(id, &detail);
-  return items;
+// The members of "details", one in memory at a time: an object, whose members without items
+// ("type") are passed over, or a list.
+using TakeItem = std::function<Result<void>(const std::string& id, const Json& detail)>;
+using WantsItem = std::function<bool(std::string_view id)>;
+Result<void> for_each_item(std::string_view details, const fs::path& path, MappedText& file,
+                           const WantsItem& wants, const TakeItem& take) {
+  const std::string where = path.string() + ": /details";
+  const bool is_list = details.starts_with('[');
+  if (!is_list && !details.starts_with('{')) return {};  // null: totals alone
+  return for_each_slice(
+      details, where,
+      [&](const JsonSlice& slice) -> Result<void> {
+        if ((!is_list && !slice.text.starts_with('{')) || !wants(slice.key)) return {};
+        NB_TRY(const Json detail, parse_slice(slice.text, fmt::format("{}/{}", where, slice.key),
+                                              NotNumbers::kRefused));
+        return take(slice.key, detail);
+      },
+      &file);
 }
 
 struct Marked {
-  std::size_t items = 0;
-  double mean = 0;
-};
-Marked marked(const std::vector<std::pair<std::string, const Json*>>& items, bool derived) {
-  Marked all;
-  double sum = 0, count = 0;
-  for (const auto& [id, detail] : items) {
-    const std::vector<double> marks = marks_of(*detail, derived);
-    all.items += marks.empty() ? 0 : 1;
-    for (const double one : marks) sum += one;
-    count += static_cast<double>(marks.size());
+  std::size_t items = 0, marks = 0;
+  double sum = 0;
+  double mean() const { return marks > 0 ? sum / static_cast<double>(marks) : 0; }
+  void add(const std::vector<double>& item) {
+    items += item.empty() ? 0 : 1;
+    marks += item.size();
+    for (const double one : item) sum += one;
   }
-  all.mean = count > 0 ? sum / count : 0;
-  return all;
-}
+};
 
 }  // namespace
 
@@ -137,7 +141,10 @@ bool is_opencompass_results(const FileHead& head) {
 }
 
 Result<void> read_opencompass_results(const fs::path& path, ForeignBuilder& builder) {
-  NB_TRY(const Json json, read_foreign_json(path));
+  NB_TRY(MappedText file, MappedText::open(path));
+  NB_TRY(const auto members, slices_of(file.text(), path.string(), &file));
+  const auto stated = members.find("details");
+  const std::string_view details = stated == members.end() ? "" : stated->second;
   const fs::path whole = fs::absolute(path);
   const std::string dataset = path.stem().string();
   ForeignRun& run = builder.run(kOpenCompass, whole.parent_path().filename().string());
@@ -145,7 +152,10 @@ Result<void> read_opencompass_results(const fs::path& path, ForeignBuilder& buil
   run.files.push_back(path);
   // The first score is the one that the marks are of: accuracy, score, pass@1, …
   std::optional<std::string> first;
-  for (const auto& [metric, value] : json.items()) {
+  for (const auto& [metric, text] : members) {
+    if (metric == "details") continue;
+    NB_TRY(const Json value,
+           parse_slice(text, fmt::format("{}: /{}", path.string(), metric), NotNumbers::kRefused));
     if (!value.is_number()) continue;
     ForeignSeries& series = builder.series(run, {dataset, "", metric});
     // opencompass/summarizers/default.py @ a5acc4bb: accuracies and scores are percentages always,
@@ -161,21 +171,26 @@ Result<void> read_opencompass_results(const fs::path& path, ForeignBuilder& buil
   }
   const SeriesName name{dataset, "", first.value_or("accuracy")};
   builder.series(run, name).primary = true;
-  const auto items = items_of(member_of(json, "details"));
-  bool derived = false;
+  const auto every = [](std::string_view) { return true; };
+  const auto wanted = [&](std::string_view id) { return builder.may_be_wanted(id); };
+  Marked marked, by_reference;  // by their marks, and by what was extracted
+  std::size_t items = 0;
+  NB_TRY_VOID(for_each_item(details, path, file, every, [&](const auto&, const Json& detail) {
+    ++items;
+    marked.add(marks_of(detail, false));
+    by_reference.add(marks_of(detail, true));
+    return Result<void>{};
+  }));
   // A score of another name is a percentage where its own marks say so.
-  if (ForeignSeries& own = builder.series(run, name); own.reported && !own.is_share)
-    if (const Marked marks = marked(items, false);
-        marks.items > 0 && std::fabs(*own.reported / 100 - marks.mean) < 1e-6) {
-      own.reported = *own.reported / 100;
-      own.is_share = true;
-    }
-  if (marked(items, false).items == 0) {
-    const Marked own = marked(items, true);
-    const auto reported = builder.series(run, name).reported;
-    derived = own.items == items.size() && reported && std::fabs(*reported - own.mean) < 1e-6;
+  ForeignSeries& own = builder.series(run, name);
+  if (own.reported && !own.is_share && marked.items > 0 &&
+      std::fabs(*own.reported / 100 - marked.mean()) < 1e-6) {
+    own.reported = *own.reported / 100;
+    own.is_share = true;
   }
-  const std::size_t unmarked = items.size() - marked(items, derived).items;
+  const bool derived = marked.items == 0 && by_reference.items == items && own.reported &&
+                       std::fabs(*own.reported - by_reference.mean()) < 1e-6;
+  const std::size_t unmarked = items - (derived ? by_reference : marked).items;
   if (derived)
     run.notes.push_back(fmt::format(
         "{}: its items have no marks; right is what was extracted as the reference says, whose "
@@ -184,10 +199,11 @@ Result<void> read_opencompass_results(const fs::path& path, ForeignBuilder& buil
   else if (unmarked > 0)
     builder.ignore(
         fmt::format("{}: {} of its items have no mark; the total counts", path.string(), unmarked));
-  Details details{path, name, run, builder, derived};
-  for (const auto& [id, detail] : items)
-    if (derived || unmarked < items.size()) NB_TRY_VOID(details.take(id, *detail));
-  return {};
+  if (!derived && unmarked == items) return {};
+  Details reader{path, name, run, builder, derived};
+  return for_each_item(details, path, file, wanted, [&](const std::string& id, const Json& detail) {
+    return reader.take(id, detail);
+  });
 }
 
 bool is_opencompass_predictions(const FileHead& head) {

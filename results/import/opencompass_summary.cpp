@@ -13,6 +13,7 @@
 #include "harness/base/fs.hpp"
 #include "results/audit/printed_tables.hpp"
 #include "results/audit/read_parts.hpp"
+#include "results/import/late_tables.hpp"
 #include "results/import/lines.hpp"
 #include "results/import/metric_kinds.hpp"
 #include "results/import/opencompass.hpp"
@@ -22,6 +23,9 @@ namespace nb {
 namespace {
 
 constexpr auto kColumns = std::to_array<std::string_view>({"dataset", "version", "metric", "mode"});
+// Of a printed header; a log has "version" less often than "dataset".
+constexpr auto kPrintedHeader =
+    std::to_array<std::string_view>({"version", "dataset", "metric", "mode"});
 constexpr double kRounded = 0.005 + 1e-9;  // summaries have two decimals of a percentage
 
 // Datasets of a group, whose mean the row of the group's name is:
@@ -331,17 +335,14 @@ Result<void> read_opencompass_summary(const fs::path& path, ForeignBuilder& buil
 }
 
 bool is_opencompass_printed(const FileHead& head) {
-  const std::string_view text = head.bytes;
-  if (text.find('\0') != text.npos || is_opencompass_summary(head)) return false;
-  for (const std::string_view word : {"dataset", "version", "metric", "mode"})
-    if (text.find(word) == text.npos) return false;
-  const std::string_view content = trimmed_text(text);
-  if (content.starts_with('{') || content.starts_with('[')) return false;
-  return csv_part(text).has_value() || printed_summary(text, "").has_value();
+  return !is_opencompass_summary(head) &&
+         holds_late_table(head, kPrintedHeader, [](std::string_view text) {
+           return csv_part(text).has_value() || printed_summary(text, "").has_value();
+         });
 }
 
 Result<void> read_opencompass_printed(const fs::path& path, ForeignBuilder& builder) {
-  NB_TRY(const std::string text, read_file(path));
+  NB_TRY(const std::string text, text_around_tables(path, kPrintedHeader));
   if (const auto part = csv_part(text)) {
     auto table = parse_csv(part->text, path.string());
     if (table) {

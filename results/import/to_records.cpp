@@ -24,7 +24,7 @@ namespace nb {
 namespace {
 
 namespace fs = std::filesystem;
-using Items = std::map<std::string, std::vector<ItemRecord>>;
+using Items = std::map<std::string, PackedItems>;
 
 // A reported total is rounded by its source; beyond this it is not the mean of the items.
 constexpr double kRoundedTo = 6e-4;
@@ -192,6 +192,13 @@ StoredRecord record_of(ForeignRun& run, const fs::path& path, std::vector<std::s
   return stored;
 }
 
+Result<void> write_packed(const fs::path& path, const PackedItems& items) {
+  std::string text;
+  NB_TRY_VOID(for_each_item_line(items, [&](std::string_view line) { text += line; }),
+              path.string());
+  return write_file(path, text);
+}
+
 // One sentence for all runs that it concerns.
 void add_notes(const std::vector<std::pair<std::string, std::string>>& said,
                std::vector<std::string>& notes) {
@@ -254,7 +261,7 @@ Result<void> write_import(const ForeignResults& results, const fs::path& folder)
     const fs::path node = node_folder(folder.parent_path(), folder.filename().string(),
                                       stored.record.name, stored.record.node_key);
     for (const auto& [name, items] : *stored.items)
-      NB_TRY_VOID(write_items(node / stored.record.items.at(name), items));
+      NB_TRY_VOID(write_packed(node / stored.record.items.at(name), items));
     if (stored.curve) {
       NB_TRY(const std::string text, curve_csv(*stored.curve, stored.record.name));
       NB_TRY_VOID(write_file(node / metric::kSeriesFile, text));

@@ -1,8 +1,10 @@
-// Hugging Face's trainer_state.json (its log_history) and LLaMA-Factory's trainer_log.jsonl.
+// Hugging Face's trainer_state.json (its log_history), and the lines that trainers above it write:
+// LLaMA-Factory's trainer_log.jsonl, ms-swift's logging.jsonl.
 // Source: huggingface/transformers @ 55093b758: src/transformers/trainer_callback.py
 // (TrainerState), trainer.py (log); hiyouga/LLaMA-Factory @ 0583d0667:
 // src/llamafactory/train/callbacks.py (LogCallback.on_log; memory in GiB, throughput in tokens a
-// second since the start).
+// second since the start); modelscope/ms-swift @ 3602360a: swift/trainers/patcher.py,
+// swift/megatron/callbacks/print.py, swift/pipelines/train/sft.py.
 #include <fmt/core.h>
 
 #include "results/training/columns.hpp"
@@ -43,9 +45,29 @@ void put_row(CurveBuilder& curve, const Row& row) {
   }
 }
 
+// "5/100" of a line of ms-swift; empty: it has none.
+std::string_view swift_step(std::string_view line) {
+  for (const std::string_view key : {"\"global_step/max_steps\"", "\"iteration\""}) {
+    const std::size_t at = line.find(key);
+    if (at == line.npos) continue;
+    const std::size_t open = line.find_first_not_of(": \t", at + key.size());
+    if (open == line.npos || line[open] != '"') continue;
+    return line.substr(open + 1, line.find('"', open + 1) - open - 1);
+  }
+  return {};
+}
+
+// Names that are its own.
+std::string_view swift_column(std::string_view key) {
+  if (key == "token_acc") return "token_accuracy";
+  if (key == "eval_token_acc") return "val_token_accuracy";
+  return key;
+}
+
 }  // namespace
 
 bool is_trainer_state(std::string_view part, bool is_first) {
+  if (is_swift_lines(part, is_first)) return false;  // whose last line holds a log_history too
   return is_first && first_line(part).starts_with('{') && has(part, "\"log_history\"") &&
          has(part, "\"global_step\"") &&
          (has(part, "\"is_world_process_zero\"") || has(part, "\"epoch\""));
@@ -133,6 +155,58 @@ Result<TrainingLog> read_trainer_lines(const LogText& log) {
   Training& training = result.trainings.emplace_back();
   training.curve = curve.finish();
   if (total > 0) training.stated["iterations"] = fmt::format("{:.0f}", total);
+  return result;
+}
+
+// "global_step/max_steps": "5/100", of trainings with Megatron "iteration": "5/100".
+bool is_swift_lines(std::string_view part, bool is_first) {
+  const std::string_view line = first_line(part);
+  return is_first && line.starts_with('{') && has(line, "\"elapsed_time\"") &&
+         has(line, "\"train_speed(") && !swift_step(line).empty();
+}
+
+Result<TrainingLog> read_swift_lines(const LogText& log) {
+  CurveBuilder curve;
+  std::optional<Error> error;
+  TrainingLog result;
+  std::string total;
+  for_each_log_line(log, [&](std::string_view line, std::size_t number) {
+    if (error || line.find_first_not_of(" \t") == line.npos) return;
+    // What ends the file: where the checkpoints lie, and all lines once more.
+    if (has(line, "\"last_model_checkpoint\"")) {
+      result.ignored.push_back(fmt::format("line {}: the summary of the training", number));
+      return;
+    }
+    const std::string_view step = swift_step(line);
+    Row row;
+    const bool is_object = for_each_json_number(line, [&](std::string_view key, double value) {
+      // The mean since the start of the process, which is no step's.
+      if (key == "memory(GiB)")
+        row.values.emplace_back(column::kMemory, value * kGiB);
+      else if (!is_total(key) && !key.starts_with("train_speed("))
+        row.values.emplace_back(swift_column(key), value);
+    });
+    const std::size_t slash = step.find('/');
+    if (const auto at = leading_integer(step); slash != step.npos && at)
+      row.step = static_cast<double>(*at);
+    if (!is_object || !row.step || !(*row.step < 1e15)) {
+      error = Error{ErrorCode::kBadInput,
+                    fmt::format("{}:{}: not a line of ms-swift's log with its step (\"5/100\"); is "
+                                "the file whole?",
+                                log.where, number)};
+      return;
+    }
+    total = step.substr(slash + 1);
+    // A training that was resumed adds to the file.
+    if (static_cast<std::int64_t>(*row.step) < curve.last_step())
+      curve.back_to(static_cast<std::int64_t>(*row.step));
+    put_row(curve, row);
+  });
+  if (error) return tl::unexpected(std::move(*error));
+  if (curve.empty()) return bad_input(log.where + ": a log of ms-swift without steps");
+  Training& training = result.trainings.emplace_back();
+  training.curve = curve.finish();
+  if (leading_integer(total)) training.stated["iterations"] = total;
   return result;
 }
 

@@ -62,6 +62,8 @@ bool is_trainer_state(std::string_view part, bool is_first);
 Result<TrainingLog> read_trainer_state(const LogText& log);
 bool is_trainer_lines(std::string_view part, bool is_first);
 Result<TrainingLog> read_trainer_lines(const LogText& log);
+bool is_swift_lines(std::string_view part, bool is_first);
+Result<TrainingLog> read_swift_lines(const LogText& log);
 bool is_wandb_csv(std::string_view part, bool is_first);
 Result<TrainingLog> read_wandb_csv(const LogText& log);
 bool is_tensorboard_csv(std::string_view part, bool is_first);

@@ -52,7 +52,7 @@ TEST(Flips, ATieIsNearAndALostChoiceOfTwoNatIsHard) {
 }
 
 // Of other harnesses: a mark may be a fraction, and a side may have more samples.
-RunRecords imported(const std::string& model, std::vector<ItemRecord> items) {
+RunRecords imported(const std::string& model, const std::vector<ItemRecord>& items) {
   StoredRecord stored;
   stored.folder = model;
   stored.record.kind = "eval";
@@ -64,8 +64,8 @@ RunRecords imported(const std::string& model, std::vector<ItemRecord> items) {
   stored.record.metrics = {metric};
   stored.record.items["task/score"] = "items/task.jsonl";
   stored.record.artifacts["items/task.jsonl"] = model;
-  using Map = std::map<std::string, std::vector<ItemRecord>>;
-  stored.items = std::make_shared<const Map>(Map{{"task/score", std::move(items)}});
+  using Map = std::map<std::string, PackedItems>;
+  stored.items = std::make_shared<const Map>(Map{{"task/score", PackedItems(items)}});
   return {model, {stored}, {}, {}};
 }
 

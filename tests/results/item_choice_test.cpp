@@ -75,18 +75,18 @@ TEST_F(ItemChoice, ARunWithoutItemsSaysSo) {
       << tasks.error().message;
 }
 
-std::vector<ItemRecord> items_named(const std::vector<std::pair<std::string, std::string>>& names) {
-  std::vector<ItemRecord> items;
+PackedItems items_named(const std::vector<std::pair<std::string, std::string>>& names) {
+  PackedItems items;
   for (const auto& [id, source] : names) {
     ItemRecord item;
     item.id = id;
     item.source_id = source;
-    items.push_back(std::move(item));
+    items.push_back(item);
   }
   return items;
 }
 
-std::string found(const std::vector<ItemRecord>& items, const std::string& name) {
+std::string found(const PackedItems& items, const std::string& name) {
   const auto place = find_item(items, name);
   return place ? std::to_string(*place) : place.error().message;
 }

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "harness/base/fs.hpp"
+#include "tests/support/temp_dir.hpp"
+
 namespace nb {
 namespace {
 
@@ -97,6 +102,37 @@ TEST(ForeignBuilder, OfTwoFilesWithOneTaskTheLaterCountsInWhateverOrder) {
     EXPECT_EQ(results.runs[0].notes,
               std::vector<std::string>{"t is there twice: the later counts, f2; f1 is left out"});
   }
+}
+
+// A results file was parsed again for each of the samples files beside it.
+TEST(ForeignBuilder, AJsonThatManyReadersLookAtIsParsedOnce) {
+  const test::TempDir folder;
+  ASSERT_TRUE(write_file(folder / "results.json", R"({"a": 1, "b": NaN})"));
+  ForeignBuilder builder;
+  const auto first = builder.shared_json(folder / "results.json", NotNumbers::kAsTexts);
+  const auto second = builder.shared_json(folder / "results.json", NotNumbers::kAsTexts);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->get(), second->get());
+  EXPECT_EQ((**first)["b"], "NaN");
+  EXPECT_FALSE(builder.shared_json(folder / "results.json", NotNumbers::kRefused));
+}
+
+TEST(ForeignBuilder, SamplesThatDifferKeepNoAnswerOfOne) {
+  ForeignBuilder builder;
+  ForeignRun& run = builder.run("h", "m");
+  ForeignItem one = named("1", "a", 1), two = named("1", "a", 2), other = named("2", "b", 1);
+  one.prediction = "x";
+  one.log_probs = {-1, -2};
+  two.prediction = "y";
+  two.log_probs = {-1, -2};
+  other.prediction = "z";
+  for (const ForeignItem& item : {one, two, other})
+    ASSERT_TRUE(builder.add_item(run, {&kRight, 1}, item, "f:1"));
+  const ForeignResults results = builder.finish();
+  const PackedItems& items = results.runs.at(0).series.at(0).items;
+  EXPECT_EQ(items[0].prediction, "");
+  EXPECT_EQ(items[0].log_probs, (std::vector<float>{-1, -2}));
+  EXPECT_EQ(items[1].prediction, "z");
 }
 
 }  // namespace

@@ -32,8 +32,8 @@ TEST(EvalPlus, HumanEvalLinesAreSamplesOfTheirProblems) {
             (std::map<std::string, std::string>{{"backend", "vllm"}, {"temperature", "0.8"}}));
   EXPECT_EQ(series_lines(run), Lines{"humaneval/pass@1 0.25 2 primary"});
   const ForeignSeries& series = run.series[0];
-  EXPECT_EQ(series.items.at(0).sample_ok, (std::vector<int>{1, 0}));
-  EXPECT_EQ(series.items.at(1).reason, "timeout");
+  EXPECT_EQ(series.items[0].sample_ok, (std::vector<int>{1, 0}));
+  EXPECT_EQ(series.items[1].reason, "timeout");
   EXPECT_EQ(series.must_match.at("samples"), "2");
 }
 
@@ -43,9 +43,9 @@ TEST(EvalPlus, AFailedProgramIsAWrongAnswerNotAnUnscoredOne) {
       read_texts({{"r.jsonl", program("HumanEval/0", false, "failed: AssertionError") +
                                   program("HumanEval/1", false, "timed out")}});
   ASSERT_TRUE(results) << results.error().message;
-  const std::vector<ItemRecord>& items = results->runs.at(0).series.at(0).items;
-  EXPECT_EQ(items.at(0).reason, "");
-  EXPECT_EQ(items.at(1).reason, "timeout");
+  const PackedItems& items = results->runs.at(0).series.at(0).items;
+  EXPECT_EQ(items[0].reason, "");
+  EXPECT_EQ(items[1].reason, "timeout");
 }
 
 TEST(EvalPlus, PassAt10IsTheUnbiasedEstimate) {
@@ -88,7 +88,7 @@ TEST(EvalPlus, PlusCountsOnlyWhereBasePassesToo) {
   EXPECT_EQ(run.series[0].reported, 0.75);
   EXPECT_EQ(run.series[1].reported, 0.25);
   EXPECT_EQ(run.series[0].must_match.at("version"), "fe58");
-  EXPECT_EQ(run.series[1].items.at(3).reason, "timeout");
+  EXPECT_EQ(run.series[1].items[3].reason, "timeout");
 }
 
 TEST(EvalPlus, ResultsBefore03AndBaseAlone) {

@@ -70,5 +70,24 @@ TEST(EvalscopeTable, MistakesAreNamedWithTheirLine) {
   EXPECT_EQ(results.error().message, "t.md:3: gsm8k: \"good\" is not a number");
 }
 
+// The table stood beyond the first 64 KiB, and the file was "not a known result file".
+TEST(EvalscopeTable, IsFoundWhereverItStandsInALog) {
+  const std::string log = [] {
+    std::string text;
+    for (int line = 0; line < 4000; ++line) text += "2026-06-01 INFO request answered in time\n";
+    return text;
+  }();
+  const auto table = [](const std::string& score) {
+    return "| Model | Dataset | Metric | Subset | Num | Score |\n|--|--|--|--|--|--|\n"
+           "| m | gsm8k | acc | main | 5 | " +
+           score + " |\n";
+  };
+  const auto results = read_texts({{"eval.log", log + table("0.8") + log}});
+  ASSERT_TRUE(results) << results.error().message;
+  EXPECT_EQ(series_lines(results->runs.at(0)), Lines{"gsm8k/acc 0.8 5 primary"});
+  EXPECT_EQ(read_texts({{"eval.log", log + table("good") + log}}).error().message,
+            "eval.log:4003: gsm8k: \"good\" is not a number");
+}
+
 }  // namespace
 }  // namespace nb::test

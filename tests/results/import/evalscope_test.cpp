@@ -104,7 +104,7 @@ TEST(Evalscope, RowsOfReleasesBefore1) {
   ASSERT_TRUE(results) << results.error().message;
   const ForeignRun& run = results->runs.at(0);
   EXPECT_EQ(series_lines(run), Lines{"gsm8k/acc 0.5 1 primary"});
-  EXPECT_EQ(run.series[0].items.at(0).source_id, "main/7");
+  EXPECT_EQ(run.series[0].items[0].source_id, "main/7");
   EXPECT_EQ(run.series[0].items[0].sample_ok, (std::vector<int>{1, 0}));
   EXPECT_EQ(run.series[0].reported, 0.5);
   EXPECT_EQ(results->ignored.size(), 1u);
@@ -275,9 +275,10 @@ TEST(Evalscope, RealReportsReviewsAndPairs) {
   };
   // The items of one subset: all of them for an empty name.
   const auto part = [](ForeignSeries series, const std::string& subset) {
-    std::erase_if(series.items, [&](const ItemRecord& item) {
-      return !subset.empty() && !item.source_id.starts_with(subset + "/");
-    });
+    PackedItems items;
+    for (const ItemRecord& item : series.items)
+      if (subset.empty() || item.source_id.starts_with(subset + "/")) items.push_back(item);
+    series.items = std::move(items);
     return series;
   };
   int reports = 0, reviews = 0;

@@ -44,14 +44,14 @@ double mean_of(const ForeignSeries& series) {
 }
 
 Counts counts_of(const ForeignSeries& a, const ForeignSeries& b) {
-  std::map<std::string, const ItemRecord*> of_a;
-  for (const ItemRecord& item : a.items) of_a[item.id] = &item;
+  std::map<std::string, ItemRecord> of_a;
+  for (const ItemRecord& item : a.items) of_a[item.id] = item;
   Counts counts;
   int paired = 0;
   for (const ItemRecord& right : b.items) {
     const auto at = of_a.find(right.id);
     if (at == of_a.end()) continue;
-    const ItemRecord& left = *at->second;
+    const ItemRecord& left = at->second;
     ++paired;
     counts.both_right += left.ok && right.ok;
     counts.only_a += left.ok && !right.ok;

@@ -133,6 +133,11 @@ std::vector<CorpusFile> format_corpus() {
        "\"model\": \"m\"\nBenchmarking summary:\n│ Metric │ Value │\n│ Concurrency │ 8 │\n│ Total "
        "/ "
        "Success / Failed │ 100 / 99 / 1 │\n│ Avg Latency (s) │ 0.3 │\n"},
+      {"AISBench performance, requests", "performances/m/gsm8k.csv",
+       "Performance Parameters,Stage,Average,Min,P99,N\r\nE2EL,total,12300.2 ms,12295.9 ms,12305.1 "
+       "ms,8\r\nOutputTokens,total,512.0,512.0,512.0,8\r\n"},
+      {"AISBench performance, whole load", "performances/m/gsm8k.json",
+       R"({"Benchmark Duration": {"total": "98409.4916 ms"}, "Total Requests": {"total": 8}, "Failed Requests": {"total": 1}, "Concurrency": {"total": 0.9999}, "Max Concurrency": {"total": 1}, "Request Throughput": {"total": "0.0813 req/s"}, "Output Token Throughput": {"total": "41.622 token/s"}})"},
       {"vllm bench serve", "serve.json",
        R"({"date": "20260601", "endpoint_type": "vllm", "label": null, "model_id": "m", "num_prompts": 200, "request_rate": "inf", "max_concurrency": 64, "duration": 12.5, "completed": 200, "failed": 1, "total_input_tokens": 2048, "request_throughput": 16.0, "output_throughput": 2048.0, "ttfts": [0.1], "mean_ttft_ms": 100.0, "p99_ttft_ms": 150.0})"
        "\n"},

@@ -74,11 +74,11 @@ TEST(Helm, SumsCountsSplitsAndPerturbations) {
                                       "qa:subject=x,k=2:test/exact_match@5 1 0"}));
   const ForeignSeries& match = run.series[0];
   EXPECT_EQ(match.reported, 0.75);
-  EXPECT_EQ(match.items.at(0).value, 0.5);
+  EXPECT_EQ(match.items[0].value, 0.5);
   EXPECT_EQ(match.items[0].id, content_hash("One?\nno\nyes\nyes"));
   EXPECT_EQ(match.items[0].prompt_hash, content_hash("Q: One?"));
   EXPECT_EQ(match.items[0].gold, "yes");
-  EXPECT_EQ(run.series[2].items.at(0).id, content_hash("Oen?\nno\nyes\nyes"));
+  EXPECT_EQ(run.series[2].items[0].id, content_hash("Oen?\nno\nyes\nyes"));
   EXPECT_EQ(match.must_match,
             (std::map<std::string, std::string>{{"samples", "2"}, {"shots", "5"}}));
   EXPECT_EQ(run.provenance.at("backend"), "vllm/a");
@@ -94,7 +94,7 @@ TEST(Helm, WithoutARunSpecTheFolderNamesModelAndTask) {
   const ForeignRun& run = results->runs.at(0);
   EXPECT_EQ(run.model, "org_b");
   EXPECT_EQ(series_lines(run), Lines{"mmlu:subject=a:test/exact_match 1 1 primary"});
-  EXPECT_EQ(run.series[0].items.at(0).source_id, "id7");
+  EXPECT_EQ(run.series[0].items[0].source_id, "id7");
 }
 
 TEST(Helm, BadStatisticsAreRefusedWithTheirPlace) {

@@ -95,7 +95,7 @@ TEST(ForeignItemTexts, RealFilesHaveTheTextOfTheirItems) {
     ASSERT_TRUE(tasks) << tasks.error().message;
     const ItemTask& one = tasks->front();
     const auto items = stored_items(*one.stored, one.task);
-    const std::vector<ItemName> names{name_of(items->get().front())};
+    const std::vector<ItemName> names{name_of(items->get()[0])};
     const auto texts = foreign_item_texts(*one.stored, one.task, names);
     ASSERT_TRUE(texts) << texts.error().message;
     EXPECT_FALSE(texts->front().is_empty()) << one.task;

@@ -141,7 +141,7 @@ TEST(LmEvalSamples, OneArrayOfTheFirstReleasesPairsByItsText) {
   ASSERT_TRUE(fresh) << fresh.error().message;
   EXPECT_EQ(old->runs.at(0).model, "a/b");
   EXPECT_EQ(series_lines(old->runs[0]), Lines{"t/exact_match 1 1 primary"});
-  EXPECT_EQ(old->runs[0].series[0].items[0].id, fresh->runs.at(0).series.at(0).items.at(0).id);
+  EXPECT_EQ(old->runs[0].series[0].items[0].id, fresh->runs.at(0).series.at(0).items[0].id);
 }
 
 TEST(LmEvalSamples, BadRowsAreNamedWithTheirLine) {

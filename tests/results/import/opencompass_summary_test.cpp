@@ -119,5 +119,26 @@ TEST(OpenCompassSummary, TheLaterOfTwoCountsByItsName) {
   EXPECT_TRUE(results->runs[0].notes[0].starts_with("gsm8k is there twice: the later counts"));
 }
 
+// The table stood beyond the first 64 KiB, and the file was "not a known result file".
+TEST(OpenCompassSummary, IsFoundWhereverItStandsInALog) {
+  const std::string log = [] {
+    std::string text;
+    for (int line = 0; line < 4000; ++line) text += "2026-06-01 INFO request answered in time\n";
+    return text;
+  }();
+  const std::string table =
+      "dataset    version    metric    mode      m\n"
+      "---------  ---------  --------  ------  -----\n"
+      "gsm8k      1d7fe4     accuracy  gen     65.62\n";
+  const auto results = read_texts({{"eval.log", log + table + log}});
+  ASSERT_TRUE(results) << results.error().message;
+  EXPECT_EQ(series_lines(results->runs.at(0)), Lines{"gsm8k/accuracy 0.6562 0 primary"});
+  std::string damaged = table;
+  damaged.replace(damaged.find("65.62"), 5, "6x.62");
+  EXPECT_EQ(read_texts({{"eval.log", log + damaged + log}}).error().message,
+            "eval.log:4003: \"6x.62\" is no score");
+  EXPECT_FALSE(read_texts({{"eval.log", log + log}}));
+}
+
 }  // namespace
 }  // namespace nb::test

@@ -101,6 +101,27 @@ TEST(OpenCompass, ItemsWithoutMarksAreMarkedWhereThatGivesTheFilesAccuracy) {
             Lines{"results/m/ceval.json: 2 of its items have no mark; the total counts"});
 }
 
+TEST(OpenCompass, ADamagedItemIsNamed) {
+  const auto error = [](const std::string& items) {
+    const auto results = read_texts(
+        {{"results/m/x.json",
+          R"({"accuracy": 50.0, "details": {"type": "GEN", "0": {"prompt": "Q", "origin_prediction": "1", "predictions": "1", "references": "1", "correct": true})" +
+              items}},
+        "results/m/x.json");
+    return results ? std::string() : results.error().message;
+  };
+  EXPECT_EQ(error("}}"), "");
+  EXPECT_EQ(
+      error(R"(, "1": {"prompt": "Q", "correct": NaN}}})"),
+      "results/m/x.json: /details/1:1:28: a score is not a number (NaN or infinite), which is "
+      "no JSON; put null there to leave it out");
+  EXPECT_EQ(error(R"(, "1": {"prompt")").find("results/m/x.json: byte "), 0u);
+  EXPECT_EQ(
+      error(R"(, "0": {"correct": true}}})"),
+      "results/m/x.json: /details/0: item 0 of x/accuracy occurs twice; is the same file there "
+      "twice, or are two runs in one?");
+}
+
 TEST(OpenCompass, BadCellsAreNamedWithTheirLine) {
   const auto results =
       read_texts({{"s.csv", "dataset,version,metric,mode,m\ngsm8k,1,accuracy,gen,6x\n"}});

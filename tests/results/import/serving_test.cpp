@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "results/import/formats.hpp"
 #include "tests/results/import/foreign_text.hpp"
 
@@ -150,6 +152,84 @@ Benchmarking summary:
   EXPECT_EQ(metric_lines(results->runs[1]),
             (Lines{"Avg Latency (s) 0.3 s lower", "Failed Requests 1 1 none",
                    "Req Throughput (req/s) 24.75 1/s higher", "Success Requests 99 1 none"}));
+}
+
+TEST(EvalscopePerf, TheTableIsFoundWhereverItStandsInALog) {
+  std::string log;
+  for (int line = 0; line < 4000; ++line) log += "2026-06-01 INFO request answered in time\n";
+  const auto results = read_texts({{"perf.log", "\"model\": \"org/m\"\n" + log +
+                                                    "Benchmarking summary:\n| Concurrency | 8 |\n"
+                                                    "| Avg Latency (s) | 0.3 |\n" +
+                                                    log}});
+  ASSERT_TRUE(results) << results.error().message;
+  EXPECT_EQ(results->runs.at(0).model, "org/m");
+  EXPECT_EQ(metric_lines(results->runs[0]), Lines{"Avg Latency (s) 0.3 s lower"});
+}
+
+// By hand from the source's calculator: cells with their units, a stage of its own for the time in
+// which the load was full.
+constexpr const char* kAisRequests =
+    "Performance Parameters,Stage,Average,Min,Max,Median,P75,P90,P99,N\r\n"
+    "E2EL,total,2754.0929 ms,2189.0804 ms,3366.1463 ms,2753.1668 ms,3048.2929 ms,3222.573 ms,"
+    "3303.3894 ms,7\r\n"
+    "TTFT,total,200.5 ms,150.25 ms,300.0 ms,199.0 ms,210.0 ms,250.0 ms,299.5 ms,7\r\n"
+    "InputTokens,total,1512.5,1481.0,1566.0,1511.5,1520.25,1536.6,1563.06,7\r\n"
+    "OutputTokenThroughput,total,41.6254 token/s,41.6085 token/s,41.6398 token/s,41.6261 token/s,"
+    "nan token/s,,41.6395 token/s,7\r\n";
+constexpr const char* kAisLoad = R"({
+    "Benchmark Duration": {"total": "38039.9928 ms"}, "Total Requests": {"total": 8},
+    "Failed Requests": {"total": 1}, "Success Requests": {"total": 7},
+    "Concurrency": {"total": 3.75}, "Max Concurrency": {"total": 4},
+    "Request Throughput": {"total": "0.184 req/s"}, "Total Input Tokens": {"total": 12100},
+    "Total Generated Tokens": {"total": 4096},
+    "Output Token Throughput": {"total": "107.67 token/s"}})";
+
+TEST(AisBenchPerformance, TheLoadAndItsRequestsAreOneRun) {
+  const std::string folder = "20260601_101010/performances/vllm-api/";
+  const auto results =
+      read_texts({{folder + "gsm8k.csv", kAisRequests}, {folder + "gsm8k.json", kAisLoad}});
+  ASSERT_TRUE(results) << results.error().message;
+  ASSERT_EQ(results->runs.size(), 1u);
+  const ForeignRun& run = results->runs[0];
+  EXPECT_EQ(run.harness, "AISBench performance");
+  EXPECT_EQ(run.model, "vllm-api");
+  EXPECT_EQ(run.stage, "gsm8k, concurrency 4, requests 8");
+  EXPECT_EQ(run.files.size(), 2u);
+  const Lines lines = metric_lines(run);
+  for (const char* line :
+       {"E2EL Average 2754.09 ms lower", "E2EL P99 3303.39 ms lower", "E2EL N 7 1 none",
+        "TTFT Median 199 ms lower", "InputTokens P75 1520.25 1 none",
+        "OutputTokenThroughput Max 41.6398 tok/s higher", "Benchmark Duration 38040 ms none",
+        "Concurrency 3.75 1 none", "Failed Requests 1 1 none",
+        "Request Throughput 0.184 1/s higher", "Output Token Throughput 107.67 tok/s higher",
+        "Total Generated Tokens 4096 1 none"})
+    EXPECT_EQ(std::count(lines.begin(), lines.end(), line), 1) << line;
+  EXPECT_EQ(lines.size(), 38u);  // 4 rows of 8, less two cells without a value; 8 of the load
+  EXPECT_EQ(run.notes, Lines{folder + "gsm8k.json: 1 requests failed"});
+}
+
+TEST(AisBenchPerformance, StagesAreLoadsOfTheirOwn) {
+  const auto results = read_texts({{"m/gsm8k.json", R"({"Benchmark Duration": {"stable": "5.0 ms"},
+        "Total Requests": {"stable": 6}, "Request Throughput": {"stable": "2.0 req/s"}})"}});
+  ASSERT_TRUE(results) << results.error().message;
+  EXPECT_EQ(results->runs.at(0).stage, "gsm8k, stable stage, requests 6");
+}
+
+TEST(AisBenchPerformance, CellsThatAreNoQuantitiesAreNamed) {
+  std::string requests = kAisRequests, load = kAisLoad;
+  requests.replace(requests.find("150.25 ms"), 9, "150.25 xs");
+  load.replace(load.find("0.184 req/s"), 11, "fast");
+  const auto error = [](const std::string& file, const std::string& text) {
+    const auto results = read_texts({{file, text}}, file);
+    return results ? "" : results.error().message;
+  };
+  const std::string rest =
+      " is no quantity; a number with ms, token/s, req/s or no unit is expected";
+  EXPECT_EQ(error("g.csv", requests), "g.csv:3: TTFT Min: \"150.25 xs\"" + rest);
+  EXPECT_EQ(error("g.json", load), "g.json: /Request Throughput/total: \"fast\"" + rest);
+  EXPECT_EQ(
+      error("g.json", R"({"Benchmark Duration": 1, "Request Throughput": {}})"),
+      "g.json: /Benchmark Duration: values by stage are expected: {\"total\": \"0.5 req/s\"}");
 }
 
 }  // namespace

@@ -68,6 +68,20 @@ inline constexpr std::string_view kTrainerLines =
     R"({"current_steps": 5, "total_steps": 20, "loss": 2.5, "lr": 1e-05, "epoch": 0.5, "percentage": 25.0, "elapsed_time": "0:00:10", "remaining_time": "0:00:30", "throughput": 5000.5, "total_tokens": 50000, "vram_allocated": 2.0, "vram_reserved": 3.0}
 {"current_steps": 10, "total_steps": 20, "eval_loss": 2.25, "epoch": 1.0, "percentage": 50.0, "elapsed_time": "0:00:20", "remaining_time": "0:00:20"}
 )";
+// clang-format off
+inline constexpr std::string_view kSwift =
+    R"x({"loss": 1.47077751, "grad_norm": 10.5625, "learning_rate": 2e-06, "token_acc": 0.65511727, "epoch": 0.01, "global_step/max_steps": "1/94", "elapsed_time": "2s", "remaining_time": "4m 28s", "memory(GiB)": 4.5, "train_speed(s/it)": 2.9}
+{"loss": 1.58882141, "grad_norm": 10.75, "learning_rate": 1e-05, "token_acc": 0.61763144, "epoch": 0.05, "global_step/max_steps": "5/94", "elapsed_time": "10s", "remaining_time": "3m 12s", "memory(GiB)": 5.5, "train_speed(s/it)": 2.1}
+{"eval_loss": 1.5, "eval_token_acc": 0.625, "eval_runtime": 0.9, "epoch": 0.05, "global_step/max_steps": "5/94", "elapsed_time": "11s", "remaining_time": "3m 12s", "memory(GiB)": 5.5, "train_speed(s/it)": 2.1}
+{"train_runtime": 190.0, "train_loss": 1.5, "epoch": 1.0, "global_step/max_steps": "94/94", "elapsed_time": "3m 10s", "remaining_time": "0s", "memory(GiB)": 6.5, "train_speed(s/it)": 2.0}
+{"last_model_checkpoint": "o/checkpoint-94", "best_metric": 1.5, "global_step": 94, "log_history": [{"loss": 1.47077751, "step": 1}], "memory": 6.5}
+)x";
+inline constexpr std::string_view kSwiftMegatron =
+    R"x({"loss": 2.5, "grad_norm": 1.25, "learning_rate": 1e-05, "iteration": "5/100", "elapsed_time": "10s", "remaining_time": "3m", "memory(GiB)": 5.5, "train_speed(s/it)": 2.0}
+{"loss": 2.25, "grad_norm": NaN, "learning_rate": 1e-05, "iteration": "10/100", "elapsed_time": "20s", "remaining_time": "3m", "memory(GiB)": 5.5, "train_speed(s/it)": 2.0}
+{"loss": 2.0, "grad_norm": 1.0, "learning_rate": 1e-05, "iteration": "8/100", "elapsed_time": "2s", "remaining_time": "3m", "memory(GiB)": 5.5, "train_speed(s/it)": 2.0}
+)x";
+// clang-format on
 inline constexpr std::string_view kWandb =
     "\"Step\",\"d20 - train/loss\",\"d20 - train/loss__MIN\",\"d20 - train/loss__MAX\",\"d20 - b - "
     "train/loss\"\n"
@@ -90,6 +104,8 @@ inline constexpr SampleLog kSampleLogs[] = {
     {"modded-nanogpt training log", kNanogpt, "a.txt"},
     {"Hugging Face trainer_state.json", kTrainerState, "trainer_state.json"},
     {"LLaMA-Factory trainer_log.jsonl", kTrainerLines, "trainer_log.jsonl"},
+    {"ms-swift logging.jsonl", kSwift, "logging.jsonl"},
+    {"ms-swift logging.jsonl", kSwiftMegatron, "logging.jsonl"},
     {"wandb chart (CSV)", kWandb, "chart.csv"},
     {"TensorBoard chart (CSV)", kTensorboard, "run-d20-tag-train_loss.csv"},
     {"curve by step (CSV)", kSteps, "steps.csv"},

@@ -158,6 +158,26 @@ TEST(TrainerLines, MemoryAndTokensHaveTheirUnits) {
   EXPECT_EQ(training.stated.at("iterations"), "20");
 }
 
+TEST(SwiftLines, StepsAreTextsAndTheSummaryIsNoStep) {
+  const TrainingLog log = log_of(kSwift);
+  const Training& training = log.trainings.at(0);
+  EXPECT_EQ(training.curve.steps, (std::vector<std::int64_t>{1, 5, 94}));
+  EXPECT_EQ(value_at(training, "train_loss", 5), 1.58882141);
+  EXPECT_EQ(value_at(training, "token_accuracy", 1), 0.65511727);
+  EXPECT_EQ(value_at(training, "val_loss", 5), 1.5);
+  EXPECT_EQ(value_at(training, "val_token_accuracy", 5), 0.625);
+  EXPECT_EQ(value_at(training, "peak_memory_bytes", 94), 6.5 * 1024 * 1024 * 1024);
+  EXPECT_TRUE(std::isnan(value_at(training, "train_loss", 94)));  // a total of the training
+  EXPECT_EQ(training.stated.at("iterations"), "94");
+  EXPECT_EQ(log.ignored, (std::vector<std::string>{"line 5: the summary of the training"}));
+}
+
+TEST(SwiftLines, AResumedTrainingCountsOnce) {
+  const Training training = log_of(kSwiftMegatron).trainings.at(0);
+  EXPECT_EQ(training.curve.steps, (std::vector<std::int64_t>{5, 8}));
+  EXPECT_EQ(value_at(training, "train_loss", 8), 2.0);
+}
+
 // They were taken for runs, and losses for accuracies: "0/accuracy 0.1082".
 TEST(WandbChart, RangesAreNoRuns) {
   const TrainingLog log = log_of(kWandb);
@@ -201,6 +221,9 @@ TEST(TrainingLogs, DamagedNumbersAreNamedWithTheirLine) {
       refused(std::string(kTrainerLines), "\"total_steps\": 20, \"eval", "\"eval").find("f:2: "),
       std::string::npos);  // the second line needs no total
   EXPECT_EQ(refused(std::string(kTrainerLines), "\"current_steps\": 10", "\"x\": 10").find("f:2: "),
+            0u);
+  EXPECT_EQ(refused(std::string(kSwift), "5/94\", \"elapsed_time\": \"10s", "5\", \"e\": \"")
+                .find("f:2: "),
             0u);
 }
 
