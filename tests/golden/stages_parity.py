@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Golden of whole chat stages: what nanochat's scripts do with the same conversations, in plain PyTorch.
+"""Golden of whole stages: what nanochat's scripts do with the same documents and conversations, in plain PyTorch.
 
-MID, SFT, packed SFT, SFT of adapters, DPO and RL of one and of three updates a rollout, ten updates each (DPO
+BASE, MID, SFT, packed SFT, SFT of adapters, DPO and RL of one and of three updates a rollout, ten updates each (DPO
 and RL: the first of many, so that rates stay high and rewards mixed): batches, losses, gradients and updates, with batches, schedules and optimizers of this script's own. Writes, beside itself,
 stages_parity.json (conversations, settings as a suite says them, batches, losses) and stages_parity.safetensors: for
 each update and tensor the norm of its gradient and of its update, and their products with eight vectors of random
@@ -15,7 +15,7 @@ rewards, advantages and all that follows are computed here. After a change of wh
   NB_ACCEPT=1 nb_test_model_train --gtest_filter='*StagesParity*'
   /usr/bin/python3 tests/golden/stages_parity.py
 
-Written from karpathy/nanochat: scripts/mid_train.py, chat_sft.py and chat_rl.py at 3a5e0bc (2025-10-13), the rate of
+Written from karpathy/nanochat: scripts/base_train.py, mid_train.py, chat_sft.py and chat_rl.py at 3a5e0bc (2025-10-13), the rate of
 b8076dd, chat_sft.py at 00255c1 (packed); DPO (arXiv:2305.18290); GRPO (arXiv:2402.03300) with two bounds, as
 modelscope/twinkle has it (1a1d884), with GSPO, SAPO, BNPO and Dr. GRPO; CISPO with passes weighed by tokens as there
 since 057fc61.
@@ -29,7 +29,7 @@ import sys
 import numpy as np
 import torch
 
-from chat_batches import ASSISTANT_END, Packs, Stream, one_pass, padded, rendered, tensors_of
+from chat_batches import ASSISTANT_END, BOS, Packs, Stream, one_pass, padded, rendered, tensors_of
 from nanochat_parity import orthogonalise, parameters_of, token_losses, uniform, write_safetensors
 
 FOLDER = pathlib.Path(__file__).resolve().parent
@@ -45,6 +45,12 @@ ASKED = [[f"{i // 2}?", ("21", "22")[i % 2]] for i in range(4)]  # nobody can kn
 RL = dict(device_batch_size=4, examples_per_step=4, num_samples=8, max_new_tokens=2, matrix_lr=0.08, unembedding_lr=0.012, init_lr_frac=0.01, iterations=40, eval_every=0,
           eval_examples=1, eval_samples=1)
 CASES = [
+    # A whole pretraining: the rate falls over its last third, and clipping takes something of every gradient.
+    dict(name="base", stage="base", conversations=0, documents=60,
+         model=dict(sequence_len=12, vocab_size=265, n_layer=1, n_head=1, n_kv_head=1, n_embd=64),
+         settings=dict(depth=1, sequence_len=12, device_batch_size=2, total_batch_tokens=48, iterations=UPDATES + 2,
+                       grad_clip=0.5, warmup_ratio=0.25, warmdown_ratio=0.34, final_lr_frac=0.1, eval_every=0,
+                       eval_tokens=24, sample_every=0)),
     dict(name="mid", stage="mid", conversations=50,
          settings=dict(sequence_len=12, device_batch_size=2, total_batch_tokens=48, eval_every=0, eval_tokens=24)),
     dict(name="sft", stage="sft", conversations=40,
@@ -89,7 +95,8 @@ class Trained:
 
     def __init__(self, case, dtype):
         self.case, self.dtype, settings = case, dtype, case["settings"]
-        self.p = parameters_of(MODEL, dtype)
+        self.model = case.get("model", MODEL)
+        self.p = parameters_of(self.model, dtype)
         with torch.no_grad():
             if case["stage"] == "rl":  # so that samples are often right
                 for token in (*LIKELY.encode(), ASSISTANT_END):
@@ -133,7 +140,7 @@ class Trained:
             for name in {n.rsplit(".", 1)[0] for n in self.adapters}:
                 product = self.adapters[name + ".lora_b"] @ self.adapters[name + ".lora_a"]
                 p[name + ".weight"] = p[name + ".weight"].detach() + lora["alpha"] / lora["rank"] * product
-        return token_losses(MODEL, p, *batch)
+        return token_losses(self.model, p, *batch)
 
     def reference_losses(self, batch):
         with torch.no_grad():
@@ -141,7 +148,7 @@ class Trained:
 
     def step(self, lrm, momentum):
         self.t += 1
-        width = (MODEL["n_embd"] / 768) ** -0.5
+        width = (self.model["n_embd"] / 768) ** -0.5
         with torch.no_grad():
             for name, w in self.trained().items():
                 g, s = w.grad, self.state.setdefault(name, {})
@@ -190,6 +197,26 @@ def linear(step, steps):
 def warming_momentum(step):
     fraction = min(step / 300, 1)
     return (1 - fraction) * 0.85 + fraction * 0.95
+
+
+def base(model, settings):
+    """base_train.py: documents one after another, gradients clipped by their norm, a trapezoid of rates."""
+    n = settings["iterations"]
+    warmup, warmdown = round(settings["warmup_ratio"] * n), round(settings["warmdown_ratio"] * n)
+    micro_batches = settings["total_batch_tokens"] // (settings["device_batch_size"] * settings["sequence_len"])
+    documents = [([BOS, *text.encode()], None) for text in (" ".join(c) for c in CONVERSATIONS[: model.case["documents"]])]
+    loader = Stream(documents, settings)
+    for step in range(n):
+        batches = [loader.next() for _ in range(micro_batches)]
+        loss = mean_losses(model, batches)
+        torch.nn.utils.clip_grad_norm_(model.p.values(), settings["grad_clip"])
+        lrm = 1.0
+        if step < warmup:
+            lrm = (step + 1) / warmup
+        elif step > n - warmdown:
+            left = (n - step) / warmdown
+            lrm = left + (1 - left) * settings["final_lr_frac"]
+        yield batches, loss, lrm, warming_momentum(step)
 
 
 def mid(model, settings):
@@ -306,7 +333,7 @@ def rl_loss(model, settings, batch, a, before):
     return ((losses * mask).sum(dim=1) / tokens).mean()
 
 
-STAGES = dict(mid=mid, sft=sft, dpo=dpo, rl=rl)
+STAGES = dict(base=base, mid=mid, sft=sft, dpo=dpo, rl=rl)
 
 
 def seen(tensor):

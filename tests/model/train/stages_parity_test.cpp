@@ -1,6 +1,7 @@
-// Whole chat stages held against what nanochat's scripts do on PyTorch with the same conversations
-// (tests/golden/stages_parity.py), through the stages' own functions: batches token for token,
-// losses, gradients and updates of ten updates each. In float64 there, in plain fp32 here.
+// Whole stages held against what nanochat's scripts do on PyTorch with the same documents and
+// conversations (tests/golden/stages_parity.py), through the stages' own functions: batches token
+// for token, losses, gradients and updates of ten updates each. In float64 there, in plain fp32
+// here.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -212,7 +213,50 @@ class StagesParity : public testing::TestWithParam<std::size_t> {
     return *parsed;
   }
 
+  // BASE makes its own first weights. A run that is killed before its first update leaves them in a
+  // checkpoint, which is given the golden's, and goes on from there.
+  Result<TrainResult> run_base(const TrainHooks& hooks) const {
+    const Json& documents = golden().at("conversations");
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < golden_case().at("documents").get<std::size_t>(); ++i)
+      texts.push_back(documents.at(i).at(0).get<std::string>() + " " +
+                      documents.at(i).at(1).get<std::string>());
+    std::vector<TokenShard> shards;
+    shards.push_back(TokenShard::encode(texts, tokenizer_));
+    TrainSettings asked = settings<TrainSettings>();
+    asked.keep_steps = {0};
+    const auto go_on = [&](const TrainHooks& with) -> Result<TrainResult> {
+      NB_TRY(TokenLoader documents_of_training, TokenLoader::create(shards));
+      NB_TRY(TokenLoader documents_of_validation, TokenLoader::create(shards));
+      Device device(test::fp32_profile(), ExecutionMode::kExecute);
+      return train(asked, device, {documents_of_training, documents_of_validation, tokenizer_},
+                   folder_.path(), with);
+    };
+    StageObserver killer;
+    killer.on_batch = [](const Batch&) { throw test::Killed(); };
+    TrainHooks before_any;
+    before_any.observer = &killer;
+    EXPECT_THROW(static_cast<void>(go_on(before_any)), test::Killed);
+    const std::filesystem::path first = checkpoint_path(folder_.path(), 0);
+    {
+      NB_TRY(const SafetensorsFile file, SafetensorsFile::open(first));
+      NB_TRY(const DecoderConfig config, read_model_config(file));
+      Device device(test::fp32_profile(), ExecutionMode::kExecute);
+      Decoder decoder(config, device);
+      const auto optimizers = make_optimizers(decoder, {});
+      NB_TRY(const LoadedRun loaded,
+             load_checkpoint(file, decoder, optimizers, TrainingStage::kBase));
+      NB_TRY(const std::string identity, file.text("identity"));
+      NB_TRY(const Json parsed, parse_json(identity, first.string()));
+      set_weights(decoder);
+      NB_TRY_VOID(
+          save_checkpoint(first, decoder, optimizers, loaded.progress, *loaded.loader, parsed));
+    }
+    return go_on(hooks);
+  }
+
   Result<TrainResult> run_stage(const TrainHooks& hooks) const {
+    if (golden_case().at("stage") == "base") return run_base(hooks);
     NB_TRY(const SafetensorsFile file, SafetensorsFile::open(parent()));
     const ParentCheckpoint from{file, "golden weights"};
     Device device(test::fp32_profile(), ExecutionMode::kExecute);
