@@ -33,7 +33,7 @@ def edited(text, edit, fault):
     if len(matches) != 1:
         raise PlantError(
             f"fault {fault}: {edit.file}: {edit.find!r} is there {len(matches)} times, wanted once; the code has "
-            "moved: mend the edit in tests/faults/fault_table.py"
+            "moved: mend the edit in tests/faults/fault_*.py"
         )
     match = matches[0]
     return text[: match.start()] + edit.replace + text[match.end() :]
@@ -47,7 +47,7 @@ def planted_files(root, fault_name, edits):
         if edit.file not in texts:
             if not path.is_file():
                 raise PlantError(
-                    f"fault {fault_name}: {edit.file} is not there; mend the edit in tests/faults/fault_table.py"
+                    f"fault {fault_name}: {edit.file} is not there; mend the edit in tests/faults/fault_*.py"
                 )
             texts[edit.file] = path.read_text(encoding="utf-8")
         texts[edit.file] = edited(texts[edit.file], edit, fault_name)

@@ -2,7 +2,7 @@
 
 import re
 
-from fault_table import VERDICTS
+from fault import VERDICTS
 
 
 def first_line(output):
