@@ -141,7 +141,8 @@ Result<void> read_accuracy_report(const fs::path& path, ForeignBuilder& builder)
   NB_TRY(const std::string text, read_file(path));
   std::string_view title = text;
   title = title.substr(0, title.find('\n'));
-  title = trimmed(title.substr(1));  // "# " and the model, which may be missing
+  // "# " and the model, which may be missing.
+  title = trimmed(title.substr(std::min<std::size_t>(title.size(), 1)));
   ForeignRun& run = builder.run(kLmEval, title);
   run.files.push_back(path);
   builder.say(run, "report", "vllm-ascend");
