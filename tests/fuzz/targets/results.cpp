@@ -15,6 +15,8 @@
 #include "results/gate_formats.hpp"
 #include "results/gate_history.hpp"
 #include "results/gate_policy.hpp"
+#include "results/import/formats.hpp"
+#include "results/import/to_records.hpp"
 #include "results/index.hpp"
 #include "results/items.hpp"
 #include "results/noise_card.hpp"
@@ -24,6 +26,7 @@
 #include "tests/fuzz/seeds.hpp"
 #include "tests/fuzz/target.hpp"
 #include "tests/results/fake_run.hpp"
+#include "tests/results/import/format_corpus.hpp"
 
 namespace nb::test {
 namespace {
@@ -46,6 +49,27 @@ std::vector<std::string> files_of_run(const char* name) {
       files.push_back(must(read_file(entry.path())));
   std::ranges::sort(files);
   return files;
+}
+
+// Records of other harnesses' files, as `import` writes them.
+std::vector<std::string> imported_records() {
+  std::vector<std::string> records;
+  for (const CorpusFile& file : format_corpus()) {
+    const auto read = read_foreign(scratch_file(fs::path("imported") / file.name, file.bytes));
+    if (!read || records.size() == 8) continue;
+    const fs::path folder = scratch_folder() / "imported_run" / std::to_string(records.size());
+    must(write_import(*read, folder));
+    for (const auto& entry : fs::recursive_directory_iterator(folder))
+      if (entry.path().filename() == "record.json")
+        records.push_back(must(read_file(entry.path())));
+  }
+  return records;
+}
+
+std::vector<std::string> record_seeds() {
+  std::vector<std::string> records = files_of_run("record.json");
+  std::ranges::copy(imported_records(), std::back_inserter(records));
+  return records;
 }
 
 // A record, and what compare, gate and their outputs make of it beside itself.
@@ -209,7 +233,7 @@ std::vector<std::string> gates_seeds() {
 
 void add_results_targets(FuzzTargets& targets) {
   targets.push_back({"record", "record.json of a run", "SHA-256 of the content computed anew",
-                     fuzz_record, [] { return files_of_run("record.json"); }});
+                     fuzz_record, record_seeds});
   targets.push_back(
       {"items", "items.jsonl of a run", "", fuzz_items, [] { return files_of_run(".jsonl"); }});
   targets.push_back({"steps", "steps.csv of a training", "", fuzz_steps, [] {
