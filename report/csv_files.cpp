@@ -48,12 +48,13 @@ CsvFile comparison_file(const Comparison& c, std::size_t index) {
         return m.counts ? fmt::format("{}", value) : std::string();
       };
       const PairedCounts counts = m.counts.value_or(PairedCounts{});
-      file.table.rows.push_back(
-          {describe(pair.a->record), describe(pair.b->record), m.name, m.unit,
-           std::string(name(m.clock)), cell(m.a), cell(m.b), cell(m.difference), cell(m.relative),
-           m.interval95 ? number_text(m.interval95->low) : "",
-           m.interval95 ? number_text(m.interval95->high) : "", cell(m.p_two_sided),
-           count(counts.only_a), count(counts.only_b), count(counts.n()), m.method, m.note});
+      file.table.rows.push_back({describe(pair.a->record), describe(pair.b->record), m.name, m.unit,
+                                 std::string(name(m.clock)), cell(m.a), cell(m.b),
+                                 cell(m.difference), cell(m.relative),
+                                 m.interval95 ? number_text(m.interval95->low) : "",
+                                 m.interval95 ? number_text(m.interval95->high) : "",
+                                 cell(m.p_two_sided), count(counts.only_a), count(counts.only_b),
+                                 count(counts.n()), text_of(m.method), text_of(m.note)});
     }
   return file;
 }
@@ -68,7 +69,7 @@ CsvFile verdicts_file(const GateResult& gate) {
                                cell(v.difference),
                                v.interval95 ? number_text(v.interval95->low) : "",
                                v.interval95 ? number_text(v.interval95->high) : "",
-                               cell(v.p_worse_holm), cell(v.margin), v.reason});
+                               cell(v.p_worse_holm), cell(v.margin), text_of(v.reason)});
   return file;
 }
 

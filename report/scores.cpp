@@ -297,7 +297,7 @@ std::vector<DifferenceRow> difference_rows(const Comparison& c) {
     if (s.test->df > 0) row.interval95 = s.test->interval95;
     row.shown = s.shown;
     row.visible = s.visible();
-    row.method = s.method;
+    row.seed_method = s.method;
     row.seeds = s.a.size();
     row.fixed_weights = s.all_fixed;
     rows.push_back(std::move(row));

@@ -56,12 +56,13 @@ struct DifferenceRow {
   std::optional<Interval> interval95;
   Shown shown = Shown::kNothing;
   std::optional<double> visible;  // detectable difference, 80 % power
-  std::string method;
+  SeedMethod seed_method = SeedMethod::kNone;
+  Sentence method;        // of a single pair
   std::size_t seeds = 0;  // 0: one pair without seed
   bool fixed_weights = false;
   bool is_score = false;  // of A's record
   std::size_t stage = 0;  // stage_rank
-  std::string note;       // of a single pair
+  Sentence note;          // of a single pair
 };
 std::vector<DifferenceRow> difference_rows(const Comparison& comparison);
 // A task's headline number: its accuracy, bits per byte or composite; of foreign results what their

@@ -46,21 +46,21 @@ void add_crossed(std::vector<Block>& blocks, const Words& say, const Comparison&
 void add_effects(std::vector<Block>& blocks, const Words& say, const RunRecords& run) {
   const auto factorial = factorial_of(run);
   if (!factorial) {
-    blocks.emplace_back(Paragraph{say.sentence(factorial.error().message), true});
+    blocks.emplace_back(Paragraph{factorial.error().message, true});
     return;
   }
-  blocks.emplace_back(Paragraph{say("emulated_effects", alias_text(*factorial))});
+  blocks.emplace_back(Paragraph{say("emulated_effects", say(alias_sentence(*factorial)))});
   for (const MetricEffects& metric : factorial->metrics) {
     TextTable table{{say("factor"), say("high_low"), say("interval95"), say("share_of_gap"),
                      say("share_interval")},
                     {}};
     for (const EffectRow& row : effect_rows(*factorial, metric))
-      table.rows.push_back({row.name, row.effect, row.interval, row.share, row.share_interval});
-    blocks.emplace_back(TableBlock{effects_caption(*factorial, metric), std::move(table)});
+      table.rows.push_back(
+          {say(row.name), row.effect, row.interval, row.share, row.share_interval});
+    blocks.emplace_back(TableBlock{say(effects_caption(*factorial, metric)), std::move(table)});
   }
-  blocks.emplace_back(Paragraph{say.sentence(kEffectsMethod)});
-  for (const std::string& note : factorial->notes)
-    blocks.emplace_back(Paragraph{say.sentence(note), true});
+  blocks.emplace_back(Paragraph{say(effects_method())});
+  for (const Sentence& note : factorial->notes) blocks.emplace_back(Paragraph{say(note), true});
 }
 
 }  // namespace

@@ -25,14 +25,11 @@ std::vector<Block> check_blocks(const ReportContext& context) {
       return value ? fmt::format("{:.6g}", *value) : std::string("—");
     };
     table.rows.push_back({std::string(name(v.verdict)), v.task(), plain(v.a), plain(v.b),
-                          v.interval95 ? interval_text(*v.interval95, "1") : "",
-                          say.sentence(v.reason)});
+                          v.interval95 ? interval_text(*v.interval95, "1") : "", say(v.reason)});
   }
   if (passed > 0) blocks.emplace_back(Paragraph{say.count("n_identical_checks", passed)});
   if (!table.rows.empty()) blocks.emplace_back(TableBlock{"", std::move(table)});
-  std::vector<std::string> notes;
-  for (const std::string& note : gate.notes) notes.push_back(say.sentence(note));
-  if (!notes.empty()) blocks.emplace_back(BulletList{std::move(notes)});
+  if (!gate.notes.empty()) blocks.emplace_back(BulletList{texts_of(gate.notes, say.language())});
   if (blocks.empty()) blocks.emplace_back(Paragraph{say("nothing_judged")});
   return blocks;
 }

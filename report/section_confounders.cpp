@@ -27,12 +27,8 @@ std::string category_text(const Words& say, const std::string& category) {
 void add_comparison(std::vector<Block>& blocks, const Words& say, const Comparison& c) {
   const bool devices = !c.device_a.empty();
   blocks.emplace_back(Paragraph{say("sides", c.label_a, c.label_b)});
-  for (const std::string& finding : c.findings)
-    blocks.emplace_back(Paragraph{say.sentence(finding), true});
-  for (const std::string& sentence : c.cautions)
-    blocks.emplace_back(Paragraph{say.sentence(sentence), true});
-  for (const std::string& sentence : c.unknown)
-    blocks.emplace_back(Paragraph{say.sentence(sentence), true});
+  for (const auto* list : {&c.findings, &c.cautions, &c.unknown})
+    for (const Sentence& sentence : *list) blocks.emplace_back(Paragraph{say(sentence), true});
   if (has_category(c, {"settings", "data", "code"}))
     blocks.emplace_back(Paragraph{say("confounded"), true});
   else if (devices && c.only_device_differs())
@@ -51,8 +47,9 @@ void add_comparison(std::vector<Block>& blocks, const Words& say, const Comparis
     blocks.emplace_back(
         Paragraph{say("stated_equal", fmt::format("{}", fmt::join(c.stated_equal, ", ")))});
   std::vector<std::string> missing;
-  for (const auto* list : {&c.unpaired, &c.skipped, &c.damaged})
-    for (const std::string& sentence : *list) missing.push_back(say.sentence(sentence));
+  for (const auto* list : {&c.unpaired, &c.skipped})
+    for (const Sentence& sentence : *list) missing.push_back(say(sentence));
+  missing.insert(missing.end(), c.damaged.begin(), c.damaged.end());
   if (!missing.empty()) {
     blocks.emplace_back(Paragraph{say("not_compared")});
     blocks.emplace_back(BulletList{std::move(missing)});

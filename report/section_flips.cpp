@@ -9,9 +9,7 @@ std::vector<Block> flip_blocks(const ReportContext& context) {
   const Words& say = context.say;
   const ItemList& list = context.flips;
   std::vector<Block> blocks;
-  std::vector<std::string> unreadable;
-  for (const std::string& one : list.unreadable) unreadable.push_back(say.sentence(one));
-  if (!unreadable.empty()) blocks.emplace_back(BulletList{std::move(unreadable)});
+  if (!list.unreadable.empty()) blocks.emplace_back(BulletList{list.unreadable});
   if (list.count == 0) {
     blocks.emplace_back(Paragraph{
         say(context.input.comparisons.empty() ? Phrase("no_comparison") : Phrase("no_flips"))});

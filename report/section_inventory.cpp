@@ -63,9 +63,7 @@ std::vector<Block> inventory_blocks(const ReportContext& context) {
   }
   std::ranges::move(time_blocks(context), std::back_inserter(blocks));
   blocks.emplace_back(TableBlock{say("what_ran"), std::move(table)});
-  std::vector<std::string> notes;
-  for (const std::string& note : run.notes) notes.push_back(say.sentence(note));
-  if (!notes.empty()) blocks.emplace_back(BulletList{std::move(notes)});
+  if (!run.notes.empty()) blocks.emplace_back(BulletList{texts_of(run.notes, say.language())});
   return blocks;
 }
 

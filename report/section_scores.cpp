@@ -17,10 +17,17 @@ bool is_crossed(const DifferenceRow& row) {
 }
 
 std::string method_text(const Words& say, const DifferenceRow& row) {
-  if (row.method == "paired seeds") return say("method_paired_seeds", row.seeds);
-  if (row.method == "seeds (Welch)") return say("method_welch");
-  if (row.method == "one seed against many") return say("method_one_many");
-  return say.sentence(row.method);
+  switch (row.seed_method) {
+    case SeedMethod::kPaired:
+      return say("method_paired_seeds", row.seeds);
+    case SeedMethod::kWelch:
+      return say("method_welch");
+    case SeedMethod::kOneAgainstMany:
+      return say("method_one_many");
+    case SeedMethod::kNone:
+      break;
+  }
+  return say(row.method);
 }
 
 TextTable table_of(const Words& say, const Comparison& c, const std::vector<DifferenceRow>& rows) {
@@ -50,7 +57,7 @@ TextTable pair_table(const Words& say, const Comparison& c) {
       const auto cell = [&](const std::optional<double>& value) {
         return value ? value_text(*value, row.unit) : std::string("—");
       };
-      std::string note = say.sentence(row.note);
+      std::string note = say(row.note);
       if (row.counts)
         note = say("paired_items", row.counts->only_a, row.counts->only_b, row.counts->n(),
                    p_text(*row.p_two_sided));
@@ -83,7 +90,7 @@ void add_comparison(std::vector<Block>& blocks, const Words& say, const Comparis
     if (row.clock != Clock::kNone || is_crossed(row)) continue;
     if (row.kind == "eval" && row.is_score) scores.push_back(row);
     if (row.kind == "train" && row.direction != Direction::kNone) trainings.push_back(row);
-    if (!row.method.empty()) methods.insert(method_text(say, row));
+    if (std::string how = method_text(say, row); !how.empty()) methods.insert(std::move(how));
   }
   blocks.emplace_back(Paragraph{say("sides", c.label_a, c.label_b)});
   if (!identical.empty()) {

@@ -127,11 +127,7 @@ std::vector<Block> training_blocks(const ReportContext& context) {
              "bit/byte");
   }
   if (nodes.empty()) blocks.emplace_back(Paragraph{say("no_curves")});
-  if (!context.unreadable.empty()) {
-    std::vector<std::string> sentences;
-    for (const std::string& one : context.unreadable) sentences.push_back(say.sentence(one));
-    blocks.emplace_back(BulletList{std::move(sentences)});
-  }
+  if (!context.unreadable.empty()) blocks.emplace_back(BulletList{context.unreadable});
   TextTable table{{say("node"), say("device"), say("seed"), say("training_loss"), say("validation"),
                    say("weights")},
                   {}};

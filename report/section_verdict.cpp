@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 
 #include "report/sections.hpp"
 #include "results/format.hpp"
@@ -44,9 +45,9 @@ std::string comparison_headline(const Words& say, const Comparison& c, const Ite
   const bool alike = short_label(c.label_a) == short_label(c.label_b);
   const std::string a = alike ? c.label_a : short_label(c.label_a);
   const std::string b = alike ? c.label_b : short_label(c.label_b);
-  const std::string scores = headline(c);
-  std::string text = scores.empty() ? say("headline_no_scores", b, a)
-                                    : say("headline_sides", b, a, say.sentence(scores));
+  const std::string scores = say(headline(c));
+  std::string text =
+      scores.empty() ? say("headline_no_scores", b, a) : say("headline_sides", b, a, scores);
   const bool one_seed = std::ranges::any_of(
       own_scores(c), [](const DifferenceRow& row) { return row.seeds <= 1 && !row.fixed_weights; });
   if (!c.device_a.empty() && one_seed) text += " " + say("headline_one_seed");
@@ -78,11 +79,11 @@ void add_headline(std::vector<Block>& blocks, const ReportContext& context) {
   }
   if (input.gate) {
     const GateResult& gate = *input.gate;
-    blocks.emplace_back(Banner{say.sentence(gate_headline(gate)), tone_of_night(gate.night)});
+    blocks.emplace_back(Banner{say(first_line_of(gate)), tone_of_night(gate.night)});
     for (std::size_t i = 1; i < gate.findings.size(); ++i)
-      blocks.emplace_back(Paragraph{say.sentence(gate.findings[i]), true});
+      blocks.emplace_back(Paragraph{say(gate.findings[i]), true});
     if (!gate.likely_cause.empty() && gate.night != Verdict::kPass)
-      blocks.emplace_back(Paragraph{say("likely_cause", say.sentence(gate.likely_cause))});
+      blocks.emplace_back(Paragraph{say("likely_cause", say(gate.likely_cause))});
     for (const Comparison& c : input.comparisons)
       if (std::ranges::any_of(c.pairs, &RecordPair::imported))
         blocks.emplace_back(Paragraph{comparison_headline(say, c, context.flips)});
@@ -90,10 +91,10 @@ void add_headline(std::vector<Block>& blocks, const ReportContext& context) {
   }
   bool any = false;
   for (const Comparison& c : input.comparisons) {
-    if (const std::string why = c.why_incomparable(); !why.empty())
-      blocks.emplace_back(Banner{say("headline_incomparable", short_label(c.label_b),
-                                     short_label(c.label_a), say.sentence(why)),
-                                 Tone::kUnsure});
+    if (const Sentence why = c.why_incomparable(); !why.empty())
+      blocks.emplace_back(Banner{
+          say("headline_incomparable", short_label(c.label_b), short_label(c.label_a), say(why)),
+          Tone::kUnsure});
     else
       blocks.emplace_back(Banner{comparison_headline(say, c, context.flips),
                                  is_confounded(c) ? Tone::kUnsure : Tone::kPlain});
@@ -107,8 +108,7 @@ void add_trouble(std::vector<Block>& blocks, const ReportContext& context) {
   for (const StoredRecord& stored : context.input.run->records)
     if (stored.record.status != "ok")
       items.push_back(context.say("node_failed", describe(stored.record), stored.record.error));
-  for (const std::string& sentence : context.input.run->damaged)
-    items.push_back(context.say.sentence(sentence));
+  std::ranges::copy(context.input.run->damaged, std::back_inserter(items));
   if (items.empty()) return;
   blocks.emplace_back(Paragraph{context.say("incomplete"), true});
   blocks.emplace_back(BulletList{items});

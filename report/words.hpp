@@ -8,14 +8,11 @@
 #include <string>
 #include <string_view>
 
-#include "harness/base/result.hpp"
+#include "harness/base/language.hpp"
 #include "report/words_table.hpp"
+#include "results/message.hpp"
 
 namespace nb {
-
-enum class Language { kEn, kZh };
-Result<Language> parse_language(const std::string& text);  // "en", "zh"
-std::string_view name(Language language);                  // "en", "zh": also HTML's lang
 
 // An index into kPhrases, found while compiling.
 class Phrase {
@@ -42,11 +39,9 @@ class Words {
   std::string operator()(Phrase phrase, const Args&... args) const {
     return fmt::vformat(text(phrase), fmt::make_format_args(args...));
   }
+  std::string operator()(const Sentence& message) const { return text_of(message, language_); }
   // "1 record", "1,204 records": phrases "one|many" of English; other languages have one form.
   std::string count(Phrase phrase, long long n) const;
-  // A sentence that results/ made (a verdict's reason, a finding): by its pattern in
-  // words_sentences.cpp, else as it is.
-  std::string sentence(const std::string& text) const;
 
  private:
   std::string_view text(Phrase phrase) const;

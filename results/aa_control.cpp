@@ -1,11 +1,12 @@
 #include "results/aa_control.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <tuple>
+#include <utility>
+
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -27,48 +28,46 @@ const StoredRecord* twin_of(const StoredRecord& stored, const RunRecords& run) {
 }
 
 // Why the two are no control, or not the same; empty: bit-identical.
-std::string trouble_of(const StoredRecord& a, const StoredRecord& b) {
+Sentence trouble_of(const StoredRecord& a, const StoredRecord& b) {
   for (const StoredRecord* side : {&a, &b}) {
     if (side->record.status != "ok")
-      return fmt::format("{}: the node failed: {}", side->folder.string(), side->record.error);
+      return message("control.failed", side->folder.string(), side->record.error);
     for (const auto& [file, digest] : side->record.artifacts)
-      if (const auto intact = verify_artifact(*side, file); !intact) return intact.error().message;
+      if (const auto intact = verify_artifact(*side, file); !intact)
+        return verbatim(intact.error().message);
   }
   if (a.record.node_key != b.record.node_key)
-    return fmt::format(
-        "no control: its keys differ ({} and {}), so settings, code or data did; run the same "
-        "suite "
-        "with the same program twice",
-        a.record.node_key.substr(0, 8), b.record.node_key.substr(0, 8));
+    return message("control.other_keys", a.record.node_key.substr(0, 8),
+                   b.record.node_key.substr(0, 8));
   if (same_results(a.record, b.record)) return {};
-  return "the same key gave other bits: " + first_difference(a.record, b.record);
+  return message("control.other_bits", first_difference(a.record, b.record));
 }
 
 }  // namespace
 
 GateResult aa_control(const RunRecords& first, const RunRecords& second) {
   GateResult result;
-  const auto add = [&](const std::string& where, const std::string& trouble) {
+  const auto add = [&](const std::string& where, Sentence trouble) {
     TaskVerdict v;
     v.where = where;
     v.test = trouble.empty() ? "identical" : "control";
     v.verdict = trouble.empty() ? Verdict::kPass : Verdict::kError;
-    v.reason = trouble.empty() ? "bit-identical" : trouble;
+    v.reason = trouble.empty() ? message("gate.bit_identical") : std::move(trouble);
     result.verdicts.push_back(std::move(v));
   };
   for (const RunRecords* run : {&first, &second})
-    for (const std::string& sentence : run->damaged) add("A/A control", sentence);
+    for (const std::string& sentence : run->damaged) add("A/A control", verbatim(sentence));
   if (is_same_folder(first.path, second.path))
-    add("A/A control", fmt::format("{} is compared with itself; compute it twice, in two folders",
-                                   first.path.string()));
+    add("A/A control", message("control.itself", first.path.string()));
   for (const StoredRecord& stored : first.records) {
     const StoredRecord* twin = twin_of(stored, second);
-    add(describe(stored.record),
-        twin == nullptr ? second.path.string() + ": has no such node" : trouble_of(stored, *twin));
+    add(describe(stored.record), twin == nullptr
+                                     ? message("control.no_such_node", second.path.string())
+                                     : trouble_of(stored, *twin));
   }
   for (const StoredRecord& stored : second.records)
     if (twin_of(stored, first) == nullptr)
-      add(describe(stored.record), first.path.string() + ": has no such node");
+      add(describe(stored.record), message("control.no_such_node", first.path.string()));
   settle_night(result, {});
   return result;
 }

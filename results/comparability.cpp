@@ -1,8 +1,6 @@
 // Which records and tasks may be compared at all: equality of hashes, first differing field named.
 #include "results/comparability.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -10,6 +8,7 @@
 
 #include "results/captured.hpp"
 #include "results/compare.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -73,9 +72,9 @@ ComparableTasks::ComparableTasks(const Record& a, const Record& b) {
   // A captured training does not say what it was validated on in a suite's terms.
   const bool captured = a.kind == "train" && is_captured(a) != is_captured(b);
   const bool imported = is_imported(a) || is_imported(b) || captured;
-  const auto text = [](const std::map<std::string, std::string>& map, const std::string& key) {
+  const auto said = [](const std::map<std::string, std::string>& map, const std::string& key) {
     const auto at = map.find(key);
-    return at == map.end() ? std::string("absent") : at->second.substr(0, 24);
+    return at == map.end() ? message("incomparable.absent") : verbatim(at->second.substr(0, 24));
   };
   for (const std::string& key : keys) {
     const auto left = a.comparability.find(key);
@@ -83,14 +82,13 @@ ComparableTasks::ComparableTasks(const Record& a, const Record& b) {
     const bool both = left != a.comparability.end() && right != b.comparability.end();
     if (both && left->second == right->second) continue;
     if (!both && imported) continue;  // not said is not different: unknown_of names it
-    first_.try_emplace(
-        owner_of(key, tasks),
-        Difference{key, fmt::format("{} differs: {} and {}", key, text(a.comparability, key),
-                                    text(b.comparability, key))});
+    first_.try_emplace(owner_of(key, tasks), Difference{key, message("incomparable.field", key,
+                                                                     said(a.comparability, key),
+                                                                     said(b.comparability, key))});
   }
 }
 
-std::string ComparableTasks::why_not(const std::string& task) const {
+Sentence ComparableTasks::why_not(const std::string& task) const {
   const Difference* first = nullptr;
   const auto look = [&](const std::string& owner) {
     const auto at = first_.find(owner);
@@ -101,10 +99,10 @@ std::string ComparableTasks::why_not(const std::string& task) const {
   look("");
   look(task);
   for_each_beginning(task, look);
-  return first == nullptr ? std::string() : first->sentence;
+  return first == nullptr ? Sentence() : first->sentence;
 }
 
-std::string incomparable_because(const Record& a, const Record& b, const std::string& task) {
+Sentence incomparable_because(const Record& a, const Record& b, const std::string& task) {
   return ComparableTasks(a, b).why_not(task);
 }
 

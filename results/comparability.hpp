@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "results/message.hpp"
 #include "results/record.hpp"
 
 namespace nb {
@@ -13,11 +14,12 @@ class ComparableTasks {
  public:
   ComparableTasks(const Record& a, const Record& b);
   // First comparability key that differs and concerns the task, as a sentence; empty: comparable.
-  std::string why_not(const std::string& task = "") const;
+  Sentence why_not(const std::string& task = "") const;
 
  private:
   struct Difference {
-    std::string key, sentence;
+    std::string key;
+    Sentence sentence;
   };
   std::map<std::string, Difference> first_;  // of each task that has one; "": of the record
 };

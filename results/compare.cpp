@@ -15,6 +15,7 @@
 #include "results/imported_rows.hpp"
 #include "results/metric_names.hpp"
 #include "results/pairing_captured.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -28,13 +29,11 @@ bool same_weights(const Record& a, const Record& b) {
 }
 
 // "mw/arc_easy" beside "arc_easy": generated tasks never stand in one row with real ones.
-void add_refusals(const Record& a, const Record& b, std::vector<std::string>& refused) {
+void add_refusals(const Record& a, const Record& b, std::vector<Sentence>& refused) {
   const auto generated_twin = [&](const Record& real, const Record& generated) {
     for (const auto& [task, file] : real.items)
       if (!generated.items.contains(task) && generated.items.contains("mw/" + task))
-        refused.push_back(
-            fmt::format("{}: {} and mw/{} are not compared: a generated task is not the real one",
-                        describe(real), task, task));
+        refused.push_back(message("pair.generated", describe(real), task, task));
   };
   generated_twin(a, b);
   generated_twin(b, a);
@@ -131,7 +130,7 @@ bool all_answers_stand_in(const Record& record) {
 }
 
 void add_unknown(const Record& a, const Record& b, Comparison& comparison) {
-  for (std::string& sentence : unknown_of(a, b))
+  for (Sentence& sentence : unknown_of(a, b))
     if (std::ranges::find(comparison.unknown, sentence) == comparison.unknown.end())
       comparison.unknown.push_back(std::move(sentence));
 }
@@ -221,11 +220,13 @@ void fill(Comparison& comparison, const Pairing& pairing, const Sides& sides) {
   std::ranges::move(undecided_captures(pairing), std::back_inserter(comparison.unpaired));
   const bool devices = !comparison.device_a.empty();
   for (const StoredRecord* stored : pairing.only_a)
-    comparison.unpaired.push_back((devices ? "only on " + comparison.device_a : "only in A") +
-                                  ": " + describe(stored->record));
+    comparison.unpaired.push_back(
+        devices ? message("pair.only_on", comparison.device_a, describe(stored->record))
+                : message("pair.only_a", describe(stored->record)));
   for (const StoredRecord* stored : pairing.only_b)
-    comparison.unpaired.push_back((devices ? "only on " + comparison.device_b : "only in B") +
-                                  ": " + describe(stored->record));
+    comparison.unpaired.push_back(
+        devices ? message("pair.only_on", comparison.device_b, describe(stored->record))
+                : message("pair.only_b", describe(stored->record)));
   auto& confounders = comparison.confounders;
   const auto rank = [](const std::string& category) {
     constexpr std::array kOrder = {"settings", "data", "code", "numerics"};
@@ -270,44 +271,42 @@ bool Comparison::only_device_differs() const {
          });
 }
 
-std::string nothing_in_common(const RecordPair& pair) {
+Sentence nothing_in_common(const RecordPair& pair) {
   if (pair.curves && pair.curves->points > 0) return {};
   for (const MetricDifference& row : pair.metrics)
     if (row.difference || row.incomparable || !row.contradiction.empty()) return {};
-  const auto scores_of = [&](const char* only) {
+  const auto scores_of = [&](FoundIn side) {
     std::vector<std::string> names;
     for (const MetricDifference& row : pair.metrics)
-      if (row.note == only) names.push_back(row.name);
-    const std::size_t more = names.size() > kMaxCauses ? names.size() - kMaxCauses : 0;
-    names.resize(names.size() - more);
-    return fmt::format("{}{}", fmt::join(names, ", "),
-                       more > 0 ? fmt::format(" and {} more", more) : "");
+      if (row.is_only_in(side)) names.push_back(row.name);
+    return listed(std::move(names), kMaxCauses);
   };
-  const std::string a = scores_of("only in A"), b = scores_of("only in B");
+  const Sentence a = scores_of(FoundIn::kA), b = scores_of(FoundIn::kB);
   if (a.empty() || b.empty()) return {};
-  return fmt::format("no score stands on both sides: A has {}; B has {}", a, b);
+  return message("pair.nothing_in_common", a, b);
 }
 
-std::string Comparison::why_incomparable() const {
-  std::string why;
+Sentence Comparison::why_incomparable() const {
+  Sentence why;
   for (const RecordPair& pair : pairs)
     for (const MetricDifference& row : pair.metrics) {
       if (row.difference) return {};
-      if (row.incomparable && why.empty()) why = describe(pair.b->record) + ": " + row.note;
+      if (row.incomparable && why.empty())
+        why = message("about", describe(pair.b->record), row.note);
       if (!row.contradiction.empty() && why.empty())
-        why = row.name + " of " + describe(pair.b->record) + ": " + row.contradiction;
+        why = message("about", row.name + " of " + describe(pair.b->record), row.contradiction);
     }
   if (why.empty() && unmatched.empty() && !pairs.empty() && pairs.front().imported)
     why = nothing_in_common(pairs.front());
   return why;
 }
 
-std::string Comparison::likely_cause() const {
-  std::vector<std::string> parts;
+Sentence Comparison::likely_cause() const {
+  std::vector<Sentence> parts;
   std::set<std::string> told;
   std::size_t count = 0, more = 0;
   for (const std::string category : {"settings", "data", "code"}) {
-    std::vector<std::string> causes;
+    std::vector<Sentence> causes;
     for (const Confounder& c : confounders) {
       if (c.category != category || c.field.starts_with("/settings/effective/"))
         continue;  // follows
@@ -315,20 +314,23 @@ std::string Comparison::likely_cause() const {
       const std::string change =
           c.named.empty()
               ? fmt::format("{} {} → {}", c.field.substr(c.field.rfind('/') + 1), c.a, c.b)
-              : c.named;
+              : text_of(c.named);
       if (!told.insert(change).second) continue;
       if (count == kMaxCauses)
         ++more;
       else
-        causes.push_back(c.named.empty() ? fmt::format("{} {} → {}", c.field, c.a, c.b) : c.named);
+        causes.push_back(c.named.empty() ? verbatim(fmt::format("{} {} → {}", c.field, c.a, c.b))
+                                         : c.named);
       count = std::min(count + 1, kMaxCauses);
     }
-    if (!causes.empty())
-      parts.push_back(fmt::format("changed {}: {}", category, fmt::join(causes, "; ")));
+    Sentence list = joined("join.semicolon", std::move(causes));
+    if (list.empty()) continue;
+    parts.push_back(category == "settings" ? message("cause.settings", std::move(list))
+                    : category == "data"   ? message("cause.data", std::move(list))
+                                           : message("cause.code", std::move(list)));
   }
-  if (parts.empty()) return {};
-  const std::string rest = more > 0 ? fmt::format("; and {} more", more) : "";
-  return fmt::format("{}{}", fmt::join(parts, "; "), rest);
+  if (!parts.empty() && more > 0) parts.push_back(message("list.and_more_part", more));
+  return joined("join.semicolon", std::move(parts));
 }
 
 Comparison compare_runs(const RunRecords& a, const RunRecords& b, PairAcross across) {

@@ -14,6 +14,7 @@
 #include "results/curve_comparison.hpp"
 #include "results/item_comparison.hpp"
 #include "results/loss_curve.hpp"
+#include "results/message.hpp"
 #include "results/pairing.hpp"
 #include "results/record.hpp"
 #include "results/stats.hpp"
@@ -29,7 +30,7 @@ struct Confounder {
   std::string a, b;      // values as short JSON; "(absent)" where there is none
   std::vector<std::string> where;  // describe() of the pairs that it touches
   // What differs, where a and b are digests: "news.txt has other content", "model/optim".
-  std::string named = {};
+  Sentence named = {};
 };
 
 // What a difference shows. A direction needs an exact count or an interval without zero.
@@ -42,6 +43,9 @@ enum class Shown {
 };
 std::string_view name(Shown shown);  // "", "equal", "B better", "B worse", "no difference shown"
 
+// Where a metric is.
+enum class FoundIn { kBoth, kA, kB };
+
 struct MetricDifference {
   std::string name, unit;
   Direction direction = Direction::kNone;
@@ -51,17 +55,18 @@ struct MetricDifference {
   std::optional<double> difference;    // b − a
   std::optional<double> relative;      // (b − a)/|a|, a ≠ 0
   std::optional<Interval> interval95;  // of the difference, where pairing gives one
-  std::string method;                  // "paired items", "unpaired totals"; empty: none
+  Sentence method;                     // "paired items", "unpaired totals"; empty: none
+  bool of_tasks = false;               // a composite's, from the paired items of its tasks
   bool primary = true;                 // of imported records: its task's headline number
   // Of imported records (imported_rows.hpp). part_of: the row of the group that holds this one.
   std::string part_of;
   bool is_share = false;            // a mean of marks between 0 and 1
   std::optional<double> tolerance;  // A expects: further on the worse side than this is a failure
-  std::string contradiction;        // why its items or parts may not be judged; empty: nothing
+  Sentence contradiction;           // why its items or parts may not be judged; empty: nothing
   std::optional<double> standard_error;  // of the difference, where it has no paired counts
   std::optional<Interval> interval90;
   std::optional<double> p_corrected;  // two-sided, Holm over its family
-  std::string gross;  // beyond that bound, which no noise explains: "10 % and .05 nat"
+  Sentence gross;  // beyond that bound, which no noise explains: "10 % and .05 nat"
   std::optional<PairedCounts> counts;  // paired items
   std::optional<double> p_two_sided;
   // Benjamini and Hochberg over all paired items of the comparison: for looking around.
@@ -71,18 +76,20 @@ struct MetricDifference {
   bool incomparable = false;      // in the sense of incomparable_because; the note says why
   // What is equal although the value is not, so the metric itself changed: "equal answers"; empty:
   // nothing of the kind.
-  std::string other_metric;
-  std::string note;  // why there is no difference or no direction
+  Sentence other_metric;
+  FoundIn side = FoundIn::kBoth;
+  Sentence note;  // why there is no difference or no direction
+  bool is_only_in(FoundIn one) const { return side == one && !incomparable; }
 };
 
 struct RecordPair {
   const StoredRecord* a =
       nullptr;  // into the RunRecords that were compared: they outlive the comparison
   const StoredRecord* b = nullptr;
-  std::string note;            // how they were paired, where not by identity
+  Sentence note;               // how they were paired, where not by identity
   bool bit_identical = false;  // same_results
   bool same_key = false;       // equal node keys: the bits must be equal too
-  std::string incomparable;    // first comparability field that differs, as a sentence; empty: none
+  Sentence incomparable;       // first comparability field that differs, as a sentence; empty: none
   bool wrote_otherwise = false;  // RL of another number of tokens (rl_work.hpp): its simulated
                                  // costs have no direction
   bool fixed_weights = false;  // the same weights digest: an evaluation of them, or their training
@@ -103,6 +110,10 @@ struct RecordPair {
   std::vector<std::string> changed_metrics;
 };
 
+// How seeds are compared.
+enum class SeedMethod { kNone, kPaired, kWelch, kOneAgainstMany };
+std::string_view name(SeedMethod method);  // "", "paired seeds", "seeds (Welch)", …
+
 // One metric over all seeds of a node.
 struct SeedDifference {
   std::string group;  // describe() of the first record, without its seed (and device, where they
@@ -116,7 +127,7 @@ struct SeedDifference {
   std::vector<std::int64_t> seeds;  // of A; empty for a node without seed
   std::vector<double> a, b;
   std::optional<MeanTest> test;  // two pairs, or two values on one side at least
-  std::string method;            // "paired seeds", "seeds (Welch)", "one seed against many"
+  SeedMethod method = SeedMethod::kNone;
   Shown shown = Shown::kNothing;
   const StoredRecord* first_a = nullptr;  // the first record of each side
   const StoredRecord* first_b = nullptr;
@@ -133,29 +144,29 @@ struct Comparison {
   std::vector<UnmatchedSeeds> unmatched;  // they are in `seeds` too, unless incomparable
   std::vector<const StoredRecord*> only_a, only_b;
   std::vector<std::shared_ptr<const StoredRecord>> renamed;  // Pairing's
-  std::vector<std::string> findings;  // what must be known before any number is read, one sentence
-                                      // each: the same weights scored otherwise, another procedure
-  std::vector<std::string> cautions;  // what a reader of imported scores must know, one sentence
-                                      // each: prompts or reference answers of paired items differ
+  std::vector<Sentence> findings;  // what must be known before any number is read, one sentence
+                                   // each: the same weights scored otherwise, another procedure
+  std::vector<Sentence> cautions;  // what a reader of imported scores must know, one sentence
+                                   // each: prompts or reference answers of paired items differ
   std::vector<std::string> stated_equal;  // of imported pairs: settings that both sides state alike
-  std::vector<std::string> unknown;  // what could not be compared: "training settings unknown: …"
-  std::vector<std::string> unpaired;  // one sentence each, refusals (mw/ with real) included
-  std::vector<std::string> skipped;   // records that another one of the same node supersedes
+  std::vector<Sentence> unknown;   // what could not be compared: "training settings unknown: …"
+  std::vector<Sentence> unpaired;  // one sentence each, refusals (mw/ with real) included
+  std::vector<Sentence> skipped;   // records that another one of the same node supersedes
   std::vector<std::string> damaged_a, damaged_b;  // records that could not be read
   std::vector<std::string> damaged;               // all of these, items files and failed nodes
   // Settings, data and code are equal and known: what differs comes from the device. Only then may
   // a title say "hardware".
   bool only_device_differs() const;
   // Why nothing that was paired could be compared; empty where anything could.
-  std::string why_incomparable() const;
+  Sentence why_incomparable() const;
   // "changed settings: /settings/train/lr 0.02 → 0.01; changed code: model/optim"; empty: none
   // known.
-  std::string likely_cause() const;
+  Sentence likely_cause() const;
 };
 
 // Why two paired records have nothing to compare: no score stands on both sides, with their names.
 // Empty: some do.
-std::string nothing_in_common(const RecordPair& pair);
+Sentence nothing_in_common(const RecordPair& pair);
 
 // Pairing as in pairing.hpp. The gate allows kNothing only.
 Comparison compare_runs(const RunRecords& a, const RunRecords& b,
@@ -166,7 +177,7 @@ Result<Comparison> compare_devices(const RunRecords& run, const std::string& dev
 // First comparability key that differs, as a sentence; empty: comparable. Keys "<task>/…" of a task
 // that the records know concern that task alone; all other keys concern every task and, with an
 // empty task, the record.
-std::string incomparable_because(const Record& a, const Record& b, const std::string& task = "");
+Sentence incomparable_because(const Record& a, const Record& b, const std::string& task = "");
 // The entries of `comparability` that incomparable_because looks at, as an object.
 Json comparability_of(const Record& record, const std::string& task);
 // The task of a metric: "mw/facts" of "mw/facts/accuracy", "core" of "core".

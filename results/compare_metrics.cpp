@@ -13,6 +13,7 @@
 #include "results/imported_rows.hpp"
 #include "results/metric_names.hpp"
 #include "results/rl_work.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -27,12 +28,12 @@ Shown direction_of(const MetricDifference& row) {
 
 void add_paired_items(MetricDifference& row, const ItemComparison& items) {
   if (!items.error.empty()) {
-    row.note = items.error;
+    row.note = verbatim(items.error);
     return;
   }
   if (items.counts.n() == 0) return;
   row.counts = items.counts;
-  row.method = "paired items";
+  row.method = message("method.items");
   row.interval95 = newcombe_paired(items.counts);
   row.p_two_sided = mid_p_two_sided(items.counts.only_a, items.counts.only_b);
   row.visible = paired_visible(items.counts);
@@ -42,7 +43,8 @@ void add_paired_items(MetricDifference& row, const ItemComparison& items) {
 void add_composite(MetricDifference& row, const RecordPair& pair) {
   const auto composite = composite_of(pair, row.name);
   if (!composite) return;
-  row.method = "paired tasks; " + contributors_text(*composite);
+  row.of_tasks = true;
+  row.method = message("method.tasks", contributors_text(*composite));
   row.interval95 = composite->interval95;
   row.p_two_sided = composite->p_two_sided;
   row.visible = composite->mde80;
@@ -70,11 +72,11 @@ void judge_row(MetricDifference& row, const RecordPair& pair) {
     if (!interval) row.visible.reset();
   }
   if (!pair.fixed_weights && row.counts)  // an item interval says nothing about another training
-    row.method += ", these two checkpoints only";
+    row.method = message("method.two_checkpoints", std::move(row.method));
 }
 
-std::string null_note(const Metric& metric, const char* side) {
-  return fmt::format("{}: not measured: {}", side, metric.reason_if_null);
+Sentence null_note(const Metric& metric, const char* side) {
+  return message("row.not_measured", side, metric.reason_if_null);
 }
 
 MetricDifference difference_of(const Metric* a, const Metric* b) {
@@ -88,10 +90,10 @@ MetricDifference difference_of(const Metric* a, const Metric* b) {
   if (a != nullptr) row.a = a->value;
   if (b != nullptr) row.b = b->value;
   if (a == nullptr || b == nullptr) {
-    row.note = a == nullptr ? "only in B" : "only in A";
+    row.side = a == nullptr ? FoundIn::kB : FoundIn::kA;
+    row.note = a == nullptr ? message("row.only_b") : message("row.only_a");
   } else if (a->clock != b->clock || a->unit != b->unit) {
-    row.note = fmt::format("not comparable: {} ({} clock) and {} ({} clock)", a->unit,
-                           name(a->clock), b->unit, name(b->clock));
+    row.note = message("row.not_comparable", a->unit, name(a->clock), b->unit, name(b->clock));
     row.b.reset();  // another quantity must not stand in this row
   } else if (!a->value) {
     row.note = null_note(*a, "A");
@@ -155,15 +157,17 @@ bool centred_otherwise(const RecordPair& pair, const std::string& metric) {
 }
 
 // What is equal where the value is not: what was computed is another metric.
-std::string equal_behind(const MetricDifference& row, const RecordPair& pair) {
+Sentence equal_behind(const MetricDifference& row, const RecordPair& pair) {
   if (!row.difference || *row.difference == 0 || row.clock != Clock::kNone) return {};
   if (pair.imported) return {};
   const std::string& kind = pair.a->record.kind;
-  if (kind == "train") return pair.fixed_weights && pair.same_device ? "equal weights" : "";
+  if (kind == "train")
+    return pair.fixed_weights && pair.same_device ? message("row.equal_weights") : Sentence();
   if (kind != "eval") return {};
   const ItemComparison* items = items_behind(pair, row.name);
-  if (items != nullptr ? items->identical : all_identical(pair)) return "equal answers";
-  return centred_otherwise(pair, row.name) ? "another share of guessing taken away" : "";
+  if (items != nullptr ? items->identical : all_identical(pair))
+    return message("row.equal_answers");
+  return centred_otherwise(pair, row.name) ? message("row.other_guessing") : Sentence();
 }
 
 }  // namespace
@@ -194,12 +198,11 @@ void add_metrics(RecordPair& pair, std::vector<std::string>& damaged) {
   const Named named_a = by_name(a.metrics), named_b = by_name(b.metrics);
   for (MetricDifference& row : pair.metrics) {
     const std::string task = is_eval ? task_of_metric(row.name) : "";
-    const std::string reason = comparable.why_not(task);
-    if (!reason.empty()) {
+    if (Sentence reason = comparable.why_not(task); !reason.empty()) {
       row.difference.reset();
       row.relative.reset();
       row.incomparable = true;
-      row.note = "INCOMPARABLE: " + reason;
+      row.note = message("row.incomparable", std::move(reason));
       continue;
     }
     const auto found = items_of.find(pair.imported ? row.name : task);

@@ -109,13 +109,13 @@ void test(SeedDifference& group) {
   if (group.paired) {
     if (group.a.size() < 2) return;
     group.test = paired_t(group.a, group.b);
-    group.method = "paired seeds";
+    group.method = SeedMethod::kPaired;
   } else if (group.a.size() >= 2 && group.b.size() >= 2) {
     group.test = welch(group.a, group.b);
-    group.method = "seeds (Welch)";
+    group.method = SeedMethod::kWelch;
   } else if (group.a.size() >= 2) {
     group.test = one_against(group.a, group.b[0]);
-    group.method = "one seed against many";
+    group.method = SeedMethod::kOneAgainstMany;
   } else if (group.b.size() >= 2) {  // a captured run beside the seeds of an emulated one
     const MeanTest turned = one_against(group.b, group.a[0]);
     group.test = turned;
@@ -124,7 +124,7 @@ void test(SeedDifference& group) {
     std::swap(group.test->p_below, group.test->p_above);
     group.test->interval95 = {-turned.interval95.high, -turned.interval95.low};
     group.test->interval90 = {-turned.interval90.high, -turned.interval90.low};
-    group.method = "one seed against many";
+    group.method = SeedMethod::kOneAgainstMany;
   }
   if (!group.test) return;
   const MeanTest& t = *group.test;
@@ -140,6 +140,20 @@ void test(SeedDifference& group) {
 }
 
 }  // namespace
+
+std::string_view name(SeedMethod method) {
+  switch (method) {
+    case SeedMethod::kNone:
+      break;
+    case SeedMethod::kPaired:
+      return "paired seeds";
+    case SeedMethod::kWelch:
+      return "seeds (Welch)";
+    case SeedMethod::kOneAgainstMany:
+      return "one seed against many";
+  }
+  return "";
+}
 
 std::optional<double> SeedDifference::visible() const {
   if (!test || test->df <= 0) return std::nullopt;

@@ -37,7 +37,7 @@ std::string pair_title(const RecordPair& pair) {
   return describe(a) == describe(b) ? describe(a) : describe(a) + "  |  " + describe(b);
 }
 
-std::string list_text(const std::string& title, const std::vector<std::string>& lines) {
+std::string list_text(const std::string& title, std::span<const std::string> lines) {
   if (lines.empty()) return {};
   std::string text = "\n" + title + "\n";
   for (const std::string& line : lines) text += wrapped(line, 4, "  ");
@@ -90,18 +90,18 @@ std::string confounder_text(const Comparison& c) {
       }))
     text += wrapped(fmt::format("{} settings that both sides state", c.stated_equal.size()), 12,
                     "  equal     ");
-  for (const std::string& sentence : c.unknown) text += wrapped(sentence, 4, "  unknown   ");
+  for (const Sentence& sentence : c.unknown) text += wrapped(text_of(sentence), 4, "  unknown   ");
   for (const Confounder& one : c.confounders)
     text += wrapped(fmt::format("{}: {} → {} ({} pair{})", one.field, one.a, one.b,
                                 one.where.size(), one.where.size() == 1 ? "" : "s") +
-                        (one.named.empty() ? "" : ": " + one.named),
+                        (one.named.empty() ? "" : ": " + text_of(one.named)),
                     12, fmt::format("  {:<9} ", one.category));
   return text;
 }
 
 // What stands below a row: its note, or what its difference shows.
 std::string note_of(const MetricDifference& row, bool fixed_weights) {
-  std::string text = row.note;
+  std::string text = text_of(row.note);
   if (row.shown == Shown::kNotShown && row.counts && !row.note.empty() && fixed_weights)
     text += std::string("; ") + std::string(name(row.shown)) + visible_text(row.visible, row.unit);
   if (text.empty() && row.shown == Shown::kNotShown && (fixed_weights || row.interval95))
@@ -114,8 +114,8 @@ std::string note_of(const MetricDifference& row, bool fixed_weights) {
     text +=
         fmt::format("{}{} lost, {} won of {}; p {}", text.empty() ? "" : ": ", row.counts->only_a,
                     row.counts->only_b, row.counts->n(), p_text(*row.p_two_sided));
-  else if (row.method.starts_with("paired tasks"))
-    text += (text.empty() ? "" : "; ") + row.method;
+  else if (row.of_tasks)
+    text += (text.empty() ? "" : "; ") + text_of(row.method);
   return text;
 }
 
@@ -211,8 +211,9 @@ std::string equal_marks_text(const RecordPair& pair) {
 std::string pair_text(const RecordPair& pair) {
   std::string text =
       "\n" + wrapped(pair_title(pair) + (pair.bit_identical ? ": bit-identical" : ""));
-  if (!pair.note.empty()) text += wrapped(pair.note, 4, "  ");
-  if (!pair.incomparable.empty()) text += wrapped("INCOMPARABLE: " + pair.incomparable, 4, "  ");
+  if (!pair.note.empty()) text += wrapped(text_of(pair.note), 4, "  ");
+  if (!pair.incomparable.empty())
+    text += wrapped("INCOMPARABLE: " + text_of(pair.incomparable), 4, "  ");
   text += equal_marks_text(pair);
   if (pair.curves_agree)
     text += "  the first steps agree up to rounding: the training procedure is the same\n";
@@ -239,11 +240,11 @@ std::string seed_text(const Comparison& comparison) {
     if (!s.test) continue;
     if (s.group != group) flush();
     group = s.group;
-    std::string note =
-        fmt::format("{}{}; {}, {}", name(s.shown),
-                    s.shown == Shown::kNotShown ? visible_text(s.visible(), s.unit) : "", s.method,
-                    s.paired ? fmt::format("{} pairs", s.a.size())
-                             : fmt::format("{} against {}", s.a.size(), s.b.size()));
+    std::string note = fmt::format(
+        "{}{}; {}, {}", name(s.shown),
+        s.shown == Shown::kNotShown ? visible_text(s.visible(), s.unit) : "", name(s.method),
+        s.paired ? fmt::format("{} pairs", s.a.size())
+                 : fmt::format("{} against {}", s.a.size(), s.b.size()));
     if (s.shown == Shown::kNothing) note = note.substr(2);
     if (s.metrics.size() > 1)
       note += fmt::format("; equal to {}", fmt::join(s.metrics.begin() + 1, s.metrics.end(), ", "));
@@ -272,13 +273,15 @@ Json metric_json(const MetricDifference& row) {
           {"difference", optional_json(row.difference)},
           {"relative", optional_json(row.relative)},
           {"interval95", interval_json(row.interval95)},
-          {"method", row.method},
+          {"method", text_of(row.method)},
+          {"method_message", json_of(row.method)},
           {"items", counts},
           {"p_two_sided", optional_json(row.p_two_sided)},
           {"q_benjamini_hochberg", optional_json(row.q)},
           {"shown", name(row.shown)},
           {"visible", optional_json(row.visible)},
-          {"note", row.note}};
+          {"note", text_of(row.note)},
+          {"note_message", json_of(row.note)}};
 }
 
 Json numerics_json(const RecordPair& pair) {
@@ -319,9 +322,11 @@ Json pair_json(const RecordPair& pair) {
                  {"limit", pair.departure->limit}};
   return {{"a", describe(pair.a->record)},
           {"b", describe(pair.b->record)},
-          {"paired_by", pair.note.empty() ? "identity" : pair.note},
+          {"paired_by", pair.note.empty() ? "identity" : text_of(pair.note)},
+          {"paired_by_message", json_of(pair.note)},
           {"bit_identical", pair.bit_identical},
-          {"incomparable", pair.incomparable},
+          {"incomparable", text_of(pair.incomparable)},
+          {"incomparable_message", json_of(pair.incomparable)},
           {"fixed_weights", pair.fixed_weights},
           {"first_steps_agree", pair.curves_agree},
           {"began_with_other_weights", pair.other_start},
@@ -337,7 +342,7 @@ Json seed_json(const SeedDifference& s) {
           {"metric", s.metrics.front()},
           {"equal_metrics", std::vector<std::string>(s.metrics.begin() + 1, s.metrics.end())},
           {"unit", s.unit},
-          {"method", s.method},
+          {"method", name(s.method)},
           {"seeds", s.seeds},
           {"a", s.a},
           {"b", s.b},
@@ -352,15 +357,15 @@ Json seed_json(const SeedDifference& s) {
 
 std::string comparison_text(const Comparison& comparison) {
   std::string text;
-  if (const std::string why = comparison.why_incomparable();
+  if (const Sentence why = comparison.why_incomparable();
       !why.empty() && comparison.findings.empty())
-    text += wrapped("nothing of what was paired can be compared: " + why, 2, "! ");
-  for (const std::string& sentence : comparison.findings) text += wrapped(sentence, 2, "! ");
+    text += wrapped("nothing of what was paired can be compared: " + text_of(why), 2, "! ");
+  for (const Sentence& sentence : comparison.findings) text += wrapped(text_of(sentence), 2, "! ");
   if (!text.empty())
-    if (const std::string cause = comparison.likely_cause(); !cause.empty())
-      text += wrapped("likely cause: " + cause, 4, "  ");
-  if (const std::string first = headline(comparison); !first.empty()) text += wrapped(first);
-  for (const std::string& sentence : comparison.cautions) text += wrapped(sentence, 2, "! ");
+    if (const Sentence cause = comparison.likely_cause(); !cause.empty())
+      text += wrapped("likely cause: " + text_of(cause), 4, "  ");
+  if (const Sentence first = headline(comparison); !first.empty()) text += wrapped(text_of(first));
+  for (const Sentence& sentence : comparison.cautions) text += wrapped(text_of(sentence), 2, "! ");
   if (!text.empty()) text += "\n";
   text += wrapped(comparison.label_a, 3, "A: ") + wrapped(comparison.label_b, 3, "B: ") + "\n";
   text += confounder_text(comparison);
@@ -370,8 +375,8 @@ std::string comparison_text(const Comparison& comparison) {
   text += seed_text(comparison);
   if (comparison.pairs.empty() && comparison.unmatched.empty())
     text += "no records pair: kind, name, device and seed must be equal\n";
-  text += list_text("not compared", comparison.unpaired);
-  text += list_text("notes", comparison.skipped);
+  text += list_text("not compared", texts_of(comparison.unpaired));
+  text += list_text("notes", texts_of(comparison.skipped));
   text += list_text("damaged or failed", comparison.damaged);
   return text;
 }
@@ -380,27 +385,28 @@ Json comparison_json(const Comparison& comparison) {
   Json json = {{"schema", kCompareSchema},
                {"a", comparison.label_a},
                {"b", comparison.label_b},
-               {"headline", headline(comparison)},
-               {"findings", comparison.findings},
-               {"likely_cause", comparison.likely_cause()},
                {"only_device_differs", comparison.only_device_differs()},
-               {"incomparable", comparison.why_incomparable()},
-               {"cautions", comparison.cautions},
                {"stated_equal", comparison.stated_equal},
-               {"unknown", comparison.unknown},
                {"confounders", Json::array()},
                {"pairs", Json::array()},
                {"seeds", Json::array()},
-               {"unpaired", comparison.unpaired},
-               {"skipped", comparison.skipped},
                {"damaged", comparison.damaged}};
+  add_message(json, "headline", headline(comparison));
+  add_message(json, "likely_cause", comparison.likely_cause());
+  add_message(json, "incomparable", comparison.why_incomparable());
+  add_messages(json, "findings", comparison.findings);
+  add_messages(json, "cautions", comparison.cautions);
+  add_messages(json, "unknown", comparison.unknown);
+  add_messages(json, "unpaired", comparison.unpaired);
+  add_messages(json, "skipped", comparison.skipped);
   for (const Confounder& c : comparison.confounders)
     json["confounders"].push_back({{"category", c.category},
                                    {"field", c.field},
                                    {"a", c.a},
                                    {"b", c.b},
                                    {"where", c.where},
-                                   {"named", c.named}});
+                                   {"named", text_of(c.named)},
+                                   {"named_message", json_of(c.named)}});
   for (const RecordPair& pair : comparison.pairs) json["pairs"].push_back(pair_json(pair));
   for (const SeedDifference& s : comparison.seeds)
     if (s.test) json["seeds"].push_back(seed_json(s));

@@ -92,7 +92,7 @@ std::string contributors_text(const CompositeDifference& composite) {
   std::vector<std::string> parts;
   for (const CompositeContributor& one : composite.largest)
     parts.push_back(fmt::format("{} {:.0f} %", one.task, 100 * one.share));
-  return fmt::format("largest shares of the variance: {}", fmt::join(parts, ", "));
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 }  // namespace nb

@@ -13,7 +13,7 @@ namespace nb {
 
 // Nothing where `metric` is no such mean, or where the items of a task are not paired.
 std::optional<CompositeDifference> composite_of(const RecordPair& pair, const std::string& metric);
-// "largest shares of the variance: copa 51 %, winograd 18 %, …".
+// The largest shares of the variance: "copa 51 %, winograd 18 %, …".
 std::string contributors_text(const CompositeDifference& composite);
 
 }  // namespace nb

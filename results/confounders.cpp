@@ -9,6 +9,7 @@
 
 #include "results/captured.hpp"
 #include "results/recipe.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -47,10 +48,10 @@ std::string short_text(const Json* value) {
 
 // "news.txt has other content": of settings that hold digests of files under their names (work.cpp
 // of harness/plan); empty: another setting.
-std::string changed_file(const std::string& path) {
+Sentence changed_file(const std::string& path) {
   for (const std::string_view files : {"/file_digests/", "/own_files/"})
     if (const std::size_t at = path.find(files); at != std::string::npos)
-      return path.substr(at + files.size()) + " has other content";
+      return message("cause.other_content", path.substr(at + files.size()));
   return {};
 }
 
@@ -62,9 +63,9 @@ void walk(const Json* a, const Json* b, const std::string& path, std::vector<Con
   const bool objects = (a == nullptr || a->is_object()) && (b == nullptr || b->is_object());
   if (!objects) {
     if (changes_no_result(path) || is_as_before(a, b, path)) return;
-    const std::string file = changed_file(path);
-    found.push_back(
-        {file.empty() ? category : "data", path, short_text(a), short_text(b), {}, file});
+    Sentence file = changed_file(path);
+    const std::string kind = file.empty() ? category : "data";
+    found.push_back({kind, path, short_text(a), short_text(b), {}, std::move(file)});
     return;
   }
   std::vector<std::string> keys;
@@ -92,7 +93,7 @@ std::string value_of(const std::map<std::string, std::string>& map, const std::s
 }
 
 // The folders whose code differs, as both environments tell of theirs.
-std::string changed_folders(const Record& a, const Record& b) {
+Sentence changed_folders(const Record& a, const Record& b) {
   constexpr std::size_t kNamedFolders = 3;
   const auto components = [](const Record& record) -> const Json* {
     static const Json::json_pointer at("/code/components");
@@ -105,11 +106,7 @@ std::string changed_folders(const Record& a, const Record& b) {
   for (const auto& [from, to] : {std::pair(left, right), std::pair(right, left)})
     for (const auto& [folder, digest] : from->items())
       if (!to->contains(folder) || to->at(folder) != digest) folders.insert(folder);
-  std::vector<std::string> named(folders.begin(), folders.end());
-  if (named.size() <= kNamedFolders) return fmt::format("{}", fmt::join(named, ", "));
-  const std::size_t more = named.size() - kNamedFolders;
-  named.resize(kNamedFolders);
-  return fmt::format("{} and {} more", fmt::join(named, ", "), more);
+  return listed({folders.begin(), folders.end()}, kNamedFolders);
 }
 
 void add_code(std::vector<Confounder>& found, const Record& a, const Record& b) {
@@ -175,7 +172,7 @@ void add_history(std::vector<Confounder>& found, const Json& a, const Json& b,
     if (left != nullptr && right != nullptr)
       walk(left, right, pointer + "/" + field.key, found, field.category);
     if (!found.empty() && found.back().field == pointer + "/data")
-      found.back().named = "it was trained on other tokens";
+      found.back().named = message("cause.other_tokens");
   }
   const Json *left = member(a, "before"), *right = member(b, "before");
   if (left != nullptr && right != nullptr) {
@@ -231,30 +228,30 @@ void add_imported(std::vector<Confounder>& found, const Record& a, const Record&
   }
 }
 
-std::vector<std::string> unknown_of_imported(const Record& a, const Record& b) {
+std::vector<Sentence> unknown_of_imported(const Record& a, const Record& b) {
   const Json &left = imported_of(a), &right = imported_of(b);
-  std::vector<std::string> unknown;
+  std::vector<Sentence> unknown;
   const auto add = [&](const Json& here, const Json& there, const char* side) {
     std::vector<std::string> keys;
     for (const auto& [key, value] : there.items())
       if (category_of(key) != nullptr && key != "model" && !here.contains(key)) keys.push_back(key);
     if (!keys.empty())
-      unknown.push_back(fmt::format("{} does not say: {}", side, fmt::join(keys, ", ")));
+      unknown.push_back(
+          message("unknown.not_said", side, fmt::format("{}", fmt::join(keys, ", "))));
   };
   if (is_imported(a)) add(left, right, "A");
   if (is_imported(b)) add(right, left, "B");
   const bool any_in_common =
       std::any_of(left.items().begin(), left.items().end(),
                   [&](const auto& at) { return is_how(at.key()) && right.contains(at.key()); });
-  if (!any_in_common) unknown.push_back("how both sides were made: no setting is stated by both");
+  if (!any_in_common) unknown.push_back(message("unknown.how"));
   const std::string model_a = left.value("model", ""), model_b = right.value("model", "");
   if (model_a.empty() || model_b.empty())
-    unknown.push_back(fmt::format("{}: that both sides are the same model is taken on trust",
-                                  model_a.empty() && model_b.empty() ? "the model is not stated"
-                                  : model_a.empty()                  ? "A does not state its model"
-                                                    : "B does not state its model"));
+    unknown.push_back(model_a.empty() && model_b.empty()
+                          ? message("unknown.model")
+                          : message("unknown.model_of", model_a.empty() ? "A" : "B"));
   else if (model_a == model_b)
-    unknown.push_back("that both sides are the same weights is taken from the model's name alone");
+    unknown.push_back(message("unknown.weights"));
   return unknown;
 }
 
@@ -294,12 +291,11 @@ void keep_numerics_of_both(std::vector<Confounder>& found) {
   });
 }
 
-std::vector<std::string> unknown_of_captured(const Record& a, const Record& b) {
-  std::vector<std::string> unknown;
+std::vector<Sentence> unknown_of_captured(const Record& a, const Record& b) {
+  std::vector<Sentence> unknown;
   if (a.kind == "train") unknown = compare_recipes(a, b).unknown;
   for (const auto& [record, side] : {std::pair{&a, "A"}, std::pair{&b, "B"}})
-    if (code_of(*record).empty())
-      unknown.push_back(fmt::format("{} does not say which code it ran", side));
+    if (code_of(*record).empty()) unknown.push_back(message("unknown.code_of", side));
   return unknown;
 }
 
@@ -316,9 +312,9 @@ bool changes_no_result(std::string_view field) {
                      [&](std::string_view end) { return field.ends_with(end); });
 }
 
-std::vector<std::string> unknown_of(const Record& a, const Record& b) {
+std::vector<Sentence> unknown_of(const Record& a, const Record& b) {
   if (is_imported(a) || is_imported(b)) return unknown_of_imported(a, b);
-  std::vector<std::string> unknown;
+  std::vector<Sentence> unknown;
   if (any_captured(a, b)) unknown = unknown_of_captured(a, b);
   if (a.kind != "eval" || same_weights(a, b)) return unknown;
   const auto missing = [&](const char* key) {
@@ -328,12 +324,14 @@ std::vector<std::string> unknown_of(const Record& a, const Record& b) {
       if (member(side, key) == nullptr) sides.push_back(describe(side));
     }
     if (sides.size() == 2 && sides[0] == sides[1]) sides.pop_back();
-    return fmt::format("{}", fmt::join(sides, " and "));
+    std::vector<Sentence> names;
+    for (std::string& side : sides) names.push_back(verbatim(std::move(side)));
+    return joined("join.and", std::move(names));
   };
-  if (const std::string sides = missing("settings"); !sides.empty())
-    unknown.push_back("training settings unknown: " + sides);
-  else if (const std::string coded = missing("code"); !coded.empty())
-    unknown.push_back("training code unknown: " + coded);
+  if (const Sentence sides = missing("settings"); !sides.empty())
+    unknown.push_back(message("unknown.training_settings", sides));
+  else if (const Sentence coded = missing("code"); !coded.empty())
+    unknown.push_back(message("unknown.training_code", coded));
   return unknown;
 }
 

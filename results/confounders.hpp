@@ -20,7 +20,7 @@ bool changes_no_result(std::string_view field);
 // What records from before a setting was printed were made with, as JSON; nothing: unknown.
 std::optional<std::string> value_before(std::string_view field);
 // What could not be compared: evaluations of other weights that do not say how these were trained.
-std::vector<std::string> unknown_of(const Record& a, const Record& b);
+std::vector<Sentence> unknown_of(const Record& a, const Record& b);
 // Of imported records, and of trainings of which one was captured: the settings that both sides
 // state, and state alike.
 std::vector<std::string> stated_equal_of(const Record& a, const Record& b);

@@ -9,6 +9,7 @@
 #include "results/curve_columns.hpp"
 #include "results/curve_noise.hpp"
 #include "results/gross_change.hpp"
+#include "results/sentences.hpp"
 #include "results/stats.hpp"
 
 namespace nb {
@@ -78,7 +79,7 @@ std::optional<double> per_step(const Curve& curve, std::string_view name) {
 
 struct Alignment {
   std::string by;  // "step" or the column that both are laid over
-  std::string why;
+  Sentence why;
 };
 
 Alignment alignment_of(const Curve& a, const Curve& b) {
@@ -86,11 +87,11 @@ Alignment alignment_of(const Curve& a, const Curve& b) {
   for (const std::string_view name : {column::kTokens, column::kSamples}) {
     const auto left = per_step(a, name), right = per_step(b, name);
     if (!left || !right) continue;
-    if (std::fabs(*left - *right) <= kSameBatch * std::max(*left, *right)) return {"step", ""};
-    return {std::string(name),
-            fmt::format("a step has {:.6g} {} in A, {:.6g} in B", *left, name, *right)};
+    if (std::fabs(*left - *right) <= kSameBatch * std::max(*left, *right)) return {"step", {}};
+    return {std::string(name), message("curve.other_batches", fmt::format("{:.6g}", *left), name,
+                                       fmt::format("{:.6g}", *right))};
   }
-  return {"step", ""};
+  return {"step", {}};
 }
 
 // B's values between its points, at A's counts.
@@ -174,7 +175,7 @@ CurveWindow largest_of(const Points& points, std::size_t size) {
 struct Noise {
   double sd = 0;        // of a difference of two points; an upper limit
   double measured = 0;  // the same without the allowance for few points
-  std::string basis;
+  Sentence basis;
 };
 
 // Noise of A's points about their trend, of the differences' own wandering, and, for what is
@@ -187,14 +188,13 @@ Noise noise_of(const Points& points, std::size_t equal, std::optional<double> re
   noise.measured = std::max(kSqrt2 * own, apart);
   noise.sd =
       std::max(noise_upper80(kSqrt2 * own, base.size()), noise_upper80(apart, differences.size()));
-  noise.basis = apart >= kSqrt2 * own ? "step-to-step noise of the difference"
-                                      : "step-to-step noise of the baseline";
+  noise.basis =
+      apart >= kSqrt2 * own ? message("limit.of_difference") : message("limit.of_baseline");
   if (relative) {
     const double of_loss = kSqrt2 * *relative * std::fabs(points.back().a);
     if (of_loss > noise.sd) {
       noise.sd = noise.measured = of_loss;
-      noise.basis = fmt::format("step-to-step noise of the baseline's training loss, {:.2g} %",
-                                100 * *relative);
+      noise.basis = message("limit.of_loss", fmt::format("{:.2g}", 100 * *relative));
     }
   }
   return noise;
@@ -206,26 +206,24 @@ void set_limit(ColumnComparison& column, const Points& points, const Noise& nois
       std::max(printed_unit(part_of(points, value_a)), printed_unit(part_of(points, value_b)));
   const double floor = std::max(rounding_floor(value), 2 * unit);
   column.limit = kDeviations * noise.sd;
-  column.basis = fmt::format("{:.0f} SD of a difference, {}", kDeviations, noise.basis);
+  column.basis = message("limit.deviations", fmt::format("{:.0f}", kDeviations), noise.basis);
   const bool is_measured = points.size() - column.equal_points >= 3;
   const double gross = std::max(kGross * value, kDeviations * noise.measured);
   if (!is_measured || (points.size() < kFewPoints && gross < column.limit)) {
     column.limit = gross;
-    column.basis = fmt::format("{:.0f} % of the value; {} points are too few to know the noise",
-                               100 * kGross, points.size());
+    column.basis = message("limit.few_points", fmt::format("{:.0f}", 100 * kGross), points.size());
   }
   if (column.limit >= floor) return;
   column.limit = floor;
-  column.basis = floor > 2 * unit ? "0.1 %, at least 0.001: what bf16 rounding makes"
-                                  : "two units of the last printed digit";
+  column.basis = floor > 2 * unit ? message("limit.rounding") : message("limit.digit");
 }
 
 // Whatever the noise of single steps: a gross change in each of the last four eighths, always to
 // the same side. Its bound; empty: it is none.
-std::string lasting_gross_change(const Points& points, std::string_view unit) {
+Sentence lasting_gross_change(const Points& points, std::string_view unit) {
   if (points.size() < 2 * kFewPoints) return {};
   const std::size_t size = points.size() / 8;
-  std::string bound;
+  Sentence bound;
   double last = 0;
   for (std::size_t part = 1; part <= 4; ++part) {
     const CurveWindow window = window_of(points, points.size() - part * size, size);
@@ -281,9 +279,9 @@ void compare_values(ColumnComparison& column, const Points& points,
   column.worse = gain < -column.limit;
   column.better = gain > column.limit;
   if (!column.worse && !column.better) {
-    if (const std::string bound = lasting_gross_change(points, column.unit); !bound.empty()) {
+    if (const Sentence bound = lasting_gross_change(points, column.unit); !bound.empty()) {
       column.limit = std::min(column.limit, kGross * std::fabs(column.last->a));
-      column.basis = bound + " in each quarter of the last half";
+      column.basis = message("limit.lasting", bound);
       (sign * window_of(points, points.size() / 2, points.size() - points.size() / 2).difference < 0
            ? column.worse
            : column.better) = true;

@@ -10,6 +10,7 @@
 
 #include "harness/base/json_io.hpp"
 #include "results/curve.hpp"
+#include "results/message.hpp"
 
 namespace nb {
 
@@ -40,7 +41,7 @@ struct ColumnComparison {
   std::optional<std::int64_t> apart_from;      // the same, and beyond the noise of single steps
   std::optional<CurveWindow> largest, last;    // largest: in the last three quarters
   double limit = 0;                            // differences up to this one are what noise explains
-  std::string basis;                           // of the limit: "5 SD of a difference, …"
+  Sentence basis;                              // of the limit: "5 SD of a difference, …"
   bool worse = false, better = false;          // at the end, beyond the limit
   bool was_worse = false;                      // before, and not at the end
 
@@ -56,9 +57,9 @@ struct ColumnComparison {
 };
 
 struct CurveComparison {
-  std::string aligned_by;       // "step", "tokens", "samples"; empty: no point in common
-  std::string why_not_by_step;  // "a step has 1024 tokens in A, 2048 in B"; empty: by step
-  std::size_t points = 0;       // steps of A that B has as well
+  std::string aligned_by;    // "step", "tokens", "samples"; empty: no point in common
+  Sentence why_not_by_step;  // "a step has 1024 tokens in A, 2048 in B"; empty: by step
+  std::size_t points = 0;    // steps of A that B has as well
   std::int64_t from = 0, to = 0;
   std::size_t steps_a = 0, steps_b = 0;
   std::vector<ColumnComparison> columns;
@@ -75,10 +76,10 @@ double rounding_floor(double value);
 
 // "train_loss: equal up to step 0, apart from step 1 on, +1.2 nat (41 %) at the end": for the first
 // lines.
-std::string column_sentence(const ColumnComparison& column, const std::string& aligned_by);
+Sentence column_sentence(const ColumnComparison& column, const std::string& aligned_by);
 // Of all columns with a better side, one sentence: "B is worse on train_loss: …."; empty: there are
 // none.
-std::string curves_sentence(const CurveComparison& curves);
+Sentence curves_sentence(const CurveComparison& curves);
 std::string curves_text(const CurveComparison& curves);  // terminal, 80 columns
 Json curves_json(const CurveComparison& curves);
 

@@ -8,6 +8,7 @@
 #include "results/curve_comparison.hpp"
 #include "results/format.hpp"
 #include "results/narrow_text.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -30,32 +31,25 @@ std::string place_text(const CurveWindow& window, const std::string& by) {
   return fmt::format("at {} {} to {}", by, window.from, window.to);
 }
 
-std::string broken_text(const ColumnComparison& column) {
-  std::string text;
-  const auto add = [&](const char* side, const std::optional<std::int64_t>& from) {
-    if (from)
-      text +=
-          fmt::format("{}{} is not finite from step {} on", text.empty() ? "" : ", ", side, *from);
-  };
-  add("A", column.broken_a);
-  add("B", column.broken_b);
-  return text;
+Sentence broken_sentence(const ColumnComparison& column) {
+  std::vector<Sentence> parts;
+  if (column.broken_a) parts.push_back(message("curve.not_finite", "A", *column.broken_a));
+  if (column.broken_b) parts.push_back(message("curve.not_finite", "B", *column.broken_b));
+  return joined("join.clauses", std::move(parts));
 }
 
 // Where the curves part, in words.
-std::string parting_text(const ColumnComparison& column, const std::string& by) {
-  if (column.points > 0 && column.equal_points == column.points) return "equal to the last digit";
-  std::string text;
-  if (column.last_equal) text = fmt::format("equal up to {} {}", by, *column.last_equal);
-  const auto add = [&](const std::string& more) { text += (text.empty() ? "" : ", ") + more; };
+Sentence parting_sentence(const ColumnComparison& column, const std::string& by) {
+  if (column.points > 0 && column.equal_points == column.points) return message("curve.equal");
+  std::vector<Sentence> parts;
+  if (column.last_equal) parts.push_back(message("curve.equal_up_to", by, *column.last_equal));
   if (column.apart_from && column.one_sided_from && *column.one_sided_from < *column.apart_from)
-    add(fmt::format("B on one side from {} {} on, beyond the noise from {} on", by,
-                    *column.one_sided_from, *column.apart_from));
+    parts.push_back(message("curve.one_sided", by, *column.one_sided_from, *column.apart_from));
   else if (column.apart_from)
-    add(fmt::format("apart from {} {} on", by, *column.apart_from));
+    parts.push_back(message("curve.apart", by, *column.apart_from));
   else
-    add("not apart beyond the noise");
-  return text;
+    parts.push_back(message("curve.not_apart"));
+  return joined("join.clauses", std::move(parts));
 }
 
 std::string end_text(const ColumnComparison& column, const CurveEnd& end) {
@@ -71,8 +65,9 @@ NarrowRow value_row(const ColumnComparison& column, const std::string& by) {
       column.equal_points == column.points ? "" : "±" + plain_value(column.limit, column.unit)};
   if (column.worse) row.note = "B worse: ";
   if (column.better) row.note = "B better: ";
-  row.note += parting_text(column, by);
-  if (const std::string broken = broken_text(column); !broken.empty()) row.note += "; " + broken;
+  row.note += text_of(parting_sentence(column, by));
+  if (const Sentence broken = broken_sentence(column); !broken.empty())
+    row.note += "; " + text_of(broken);
   if (column.equal_points == column.points) return row;
   row.note += fmt::format("; largest lasting difference {} {}", gap_text(column, *column.largest),
                           place_text(*column.largest, by));
@@ -81,7 +76,7 @@ NarrowRow value_row(const ColumnComparison& column, const std::string& by) {
     row.note += fmt::format("; best A {}, B {}", end_text(column, column.end_a),
                             end_text(column, column.end_b));
   if (!column.worse && !column.better && !column.basis.empty())
-    row.note += fmt::format("; limit: {}", column.basis);
+    row.note += fmt::format("; limit: {}", text_of(column.basis));
   return row;
 }
 
@@ -110,15 +105,16 @@ Json end_json(const CurveEnd& end) {
 
 }  // namespace
 
-std::string column_sentence(const ColumnComparison& column, const std::string& by) {
-  if (const std::string broken = broken_text(column); !broken.empty())
-    return fmt::format("{}: {}", column.name, broken);
-  return fmt::format("{}: {}; {} at the end", column.name, parting_text(column, by),
-                     gap_text(column, *column.last));
+Sentence column_sentence(const ColumnComparison& column, const std::string& by) {
+  if (Sentence broken = broken_sentence(column); !broken.empty())
+    return message("about", column.name, std::move(broken));
+  return message("curve.sentence", column.name, parting_sentence(column, by),
+                 gap_text(column, *column.last));
 }
 
-std::string curves_sentence(const CurveComparison& curves) {
-  std::vector<std::string> worse, better, open, equal;
+Sentence curves_sentence(const CurveComparison& curves) {
+  std::vector<Sentence> worse, better;
+  std::vector<std::string> open, equal;
   for (const ColumnComparison& column : curves.columns) {
     if (column.direction == Direction::kNone || column.clock != Clock::kNone) continue;
     if (column.worse)
@@ -132,29 +128,30 @@ std::string curves_sentence(const CurveComparison& curves) {
     else
       open.push_back(column.name);
   }
-  std::vector<std::string> parts;
-  if (!worse.empty()) parts.push_back(fmt::format("B is worse on {}", fmt::join(worse, "; ")));
-  if (!better.empty()) parts.push_back(fmt::format("B is better on {}", fmt::join(better, "; ")));
-  if (!open.empty())
-    parts.push_back(fmt::format("no difference of {} beyond the noise", fmt::join(open, ", ")));
+  std::vector<Sentence> parts;
+  if (!worse.empty())
+    parts.push_back(message("headline.worse", joined("join.semicolon", std::move(worse))));
+  if (!better.empty())
+    parts.push_back(message("headline.better", joined("join.semicolon", std::move(better))));
+  if (const std::string names = fmt::format("{}", fmt::join(open, ", ")); !open.empty())
+    parts.push_back(parts.empty() ? message("curve.none_beyond_first", names)
+                                  : message("curve.none_beyond", names));
   if (!equal.empty())
-    parts.push_back(fmt::format("{} equal to the last digit", fmt::join(equal, ", ")));
+    parts.push_back(message("curve.all_equal", fmt::format("{}", fmt::join(equal, ", "))));
   if (parts.empty()) return {};
-  std::string text = fmt::format("{}.", fmt::join(parts, "; "));
-  if (text[0] == 'n') text[0] = 'N';
-  return text;
+  return message("headline.end", joined("join.semicolon", std::move(parts)));
 }
 
 std::string curves_text(const CurveComparison& curves) {
   if (curves.points == 0 && curves.why_not_by_step.empty())
     return wrapped(fmt::format("  curves: no step in common ({} and {} steps)", curves.steps_a,
                                curves.steps_b));
-  std::string text =
-      wrapped(curves.why_not_by_step.empty()
-                  ? fmt::format("curves by step: {} common steps, {} to {}", curves.points,
-                                curves.from, curves.to)
-                  : fmt::format("curves by {}: {}", curves.aligned_by, curves.why_not_by_step),
-              4, "  ");
+  std::string text = wrapped(
+      curves.why_not_by_step.empty()
+          ? fmt::format("curves by step: {} common steps, {} to {}", curves.points, curves.from,
+                        curves.to)
+          : fmt::format("curves by {}: {}", curves.aligned_by, text_of(curves.why_not_by_step)),
+      4, "  ");
   if (curves.points != curves.steps_a || curves.points != curves.steps_b)
     text += wrapped(fmt::format("A has {} steps, B {}", curves.steps_a, curves.steps_b), 4, "  ");
   std::vector<NarrowRow> values, clocks;
@@ -172,7 +169,7 @@ std::string curves_text(const CurveComparison& curves) {
     } else if (column.last && column.direction != Direction::kNone) {
       values.push_back(value_row(column, curves.aligned_by));
     } else if (column.direction != Direction::kNone) {
-      const std::string broken = broken_text(column);
+      const std::string broken = text_of(broken_sentence(column));
       lines.push_back(fmt::format(
           "{}: {}", column.name,
           broken.empty()
@@ -222,7 +219,8 @@ Json curves_json(const CurveComparison& curves) {
                   {"largest_lasting", window_json(column.largest)},
                   {"lasting_at_end", window_json(column.last)},
                   {"limit", column.limit},
-                  {"limit_from", column.basis},
+                  {"limit_from", text_of(column.basis)},
+                  {"limit_from_message", json_of(column.basis)},
                   {"shown", column.worse    ? "B worse"
                             : column.better ? "B better"
                                             : ""}});
@@ -230,7 +228,8 @@ Json curves_json(const CurveComparison& curves) {
     columns.push_back(std::move(one));
   }
   return {{"aligned_by", curves.aligned_by},
-          {"why_not_by_step", curves.why_not_by_step},
+          {"why_not_by_step", text_of(curves.why_not_by_step)},
+          {"why_not_by_step_message", json_of(curves.why_not_by_step)},
           {"common_steps", curves.points},
           {"from", curves.from},
           {"to", curves.to},

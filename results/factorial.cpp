@@ -11,6 +11,7 @@
 
 #include "results/compare.hpp"
 #include "results/metric_names.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -89,7 +90,7 @@ struct Collected {
   const Record* first = nullptr;
   const Metric* metric = nullptr;
   std::map<std::string, std::map<std::int64_t, double>> values;
-  std::string incomparable;
+  Sentence incomparable;
 };
 
 std::vector<std::int64_t> seeds_of_all(const Factorial& factorial, const Collected& one) {
@@ -108,7 +109,7 @@ void add_metric(Factorial& factorial, const Collected& one) {
       one.first->name, one.metric->name, one.metric->unit, one.metric->direction, {}, {}};
   const std::string title = effects.node + " " + effects.metric;
   if (!one.incomparable.empty()) {
-    factorial.notes.push_back(title + ": left out: " + one.incomparable);
+    factorial.notes.push_back(message("effects.left_out", title, one.incomparable));
     return;
   }
   effects.seeds = seeds_of_all(factorial, one);
@@ -116,12 +117,12 @@ void add_metric(Factorial& factorial, const Collected& one) {
   for (const auto& [arm, seeds] : one.values)
     for (const auto& [seed, value] : seeds) all.insert(seed);
   if (effects.seeds.empty()) {
-    factorial.notes.push_back(title + ": left out: no seed has a value in every arm");
+    factorial.notes.push_back(message("effects.left_out", title, message("effects.no_seed")));
     return;
   }
   if (effects.seeds.size() < all.size())
-    factorial.notes.push_back(fmt::format("{}: {} of {} seeds: the others lack a value in some arm",
-                                          title, effects.seeds.size(), all.size()));
+    factorial.notes.push_back(
+        message("effects.some_seeds", title, effects.seeds.size(), all.size()));
   std::vector<std::vector<double>> values;
   for (const std::string& arm : factorial.arms) {
     values.emplace_back();

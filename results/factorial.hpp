@@ -11,6 +11,7 @@
 
 #include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"
+#include "results/message.hpp"
 #include "results/record.hpp"
 #include "results/stats.hpp"
 #include "results/store.hpp"
@@ -70,7 +71,7 @@ struct Factorial {
   std::vector<std::vector<bool>> levels;
   AliasStructure aliases;
   std::vector<MetricEffects> metrics;
-  std::vector<std::string> notes;  // one sentence each: what is left out and why
+  std::vector<Sentence> notes;  // one sentence each: what is left out and why
   std::vector<std::string> damaged;
 };
 
@@ -83,18 +84,14 @@ bool is_inner_arm(const Record& record);
 
 // For people. Shares as they are printed add up to 100 %.
 struct EffectRow {
-  std::string name, effect, interval, share, share_interval;  // "—" where there is none
+  Sentence name;
+  std::string effect, interval, share, share_interval;  // "—" where there is none
 };
 // Of each factor, of interactions and noise, of the gap.
 std::vector<EffectRow> effect_rows(const Factorial& factorial, const MetricEffects& metric);
-std::string effects_caption(const Factorial& factorial, const MetricEffects& metric);
-std::string alias_text(const Factorial& factorial);  // the design and what it cannot tell apart
-inline constexpr const char* kEffectsMethod =
-    "Intervals: Student's t over arms and seeds, each arm paired with the others by seed; of "
-    "shares "
-    "by Fieller, none where the gap is not apart from 0. They hold for these emulated trainings, "
-    "not "
-    "for real devices, and name no interaction.";
+Sentence effects_caption(const Factorial& factorial, const MetricEffects& metric);
+Sentence alias_sentence(const Factorial& factorial);     // the design and what it cannot tell apart
+Sentence effects_method();                               // how the intervals are made
 std::string factorial_text(const Factorial& factorial);  // terminal, 80 columns
 Json factorial_json(const Factorial& factorial);
 

@@ -7,6 +7,7 @@
 #include "results/factorial.hpp"
 #include "results/format.hpp"
 #include "results/narrow_text.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -38,26 +39,27 @@ Json estimate_json(const EffectEstimate& one) {
 
 }  // namespace
 
-std::string alias_text(const Factorial& f) {
-  std::string text = fmt::format("{} arms", f.arms.size());
-  if (f.aliases.words.empty())
-    return text + ": all combinations of the factors, so that no effect contains another";
+Sentence alias_sentence(const Factorial& f) {
+  if (f.aliases.words.empty()) return message("effects.full_design", f.arms.size());
   std::string all = "I";
   for (const std::string& word : f.aliases.words) all += " = " + word;
-  text += fmt::format(" of {}, resolution {}: {}. ", std::size_t{1} << f.factors.size(),
-                      roman(f.aliases.resolution), all);
-  text += "Aliased, so that one cannot be told from the other: ";
+  std::vector<Sentence> aliased;
+  const auto add = [&](const std::vector<std::string>& names) {
+    std::vector<Sentence> parts;
+    for (const std::string& name : names) parts.push_back(verbatim(name));
+    aliased.push_back(joined("join.with", std::move(parts)));
+  };
   for (std::size_t i = 0; i < f.factors.size(); ++i)
     if (const auto& others = f.aliases.of_factor[i]; !others.empty())
-      text += fmt::format("{} with {}; ", kLetters[i], fmt::join(others, ", "));
-  for (const auto& group : f.aliases.pairs) text += fmt::format("{}; ", fmt::join(group, " with "));
-  text.resize(text.size() - 2);
-  if (f.aliases.resolution == 4)
-    text +=
-        ". A factor's effect contains no interaction of two factors, and such interactions drop "
-        "out "
-        "of the gap";
-  return text;
+      add({std::string(1, kLetters[i]), fmt::format("{}", fmt::join(others, ", "))});
+  for (const auto& group : f.aliases.pairs) add(group);
+  const std::size_t combinations = std::size_t{1} << f.factors.size();
+  const std::string resolution = roman(f.aliases.resolution);
+  Sentence list = joined("join.semicolon", std::move(aliased));
+  return f.aliases.resolution == 4 ? message("effects.resolution_four", f.arms.size(), combinations,
+                                             resolution, all, std::move(list))
+                                   : message("effects.part_design", f.arms.size(), combinations,
+                                             resolution, all, std::move(list));
 }
 
 std::vector<EffectRow> effect_rows(const Factorial& f, const MetricEffects& m) {
@@ -66,7 +68,7 @@ std::vector<EffectRow> effect_rows(const Factorial& f, const MetricEffects& m) {
   // Shares are rounded to a tenth of a percent; what rounding leaves falls to the last row, so that
   // what is printed adds up.
   long tenths_left = 1000;
-  const auto row_of = [&](std::string name, const EffectEstimate& one) {
+  const auto row_of = [&](Sentence name, const EffectEstimate& one) {
     EffectRow row{std::move(name), plain_signed(one.value, m.unit), "—", "—", "—"};
     if (one.interval95) row.interval = interval_text(*one.interval95, m.unit);
     if (one.share95)
@@ -78,46 +80,52 @@ std::vector<EffectRow> effect_rows(const Factorial& f, const MetricEffects& m) {
     return percent(static_cast<double>(tenths) / 10, 1) + " %";
   };
   for (std::size_t i = 0; i < f.factors.size(); ++i) {
-    rows.push_back(row_of(fmt::format("{} {}", kLetters[i], f.factors[i]), t.effects[i]));
+    rows.push_back(row_of(verbatim(fmt::format("{} {}", kLetters[i], f.factors[i])), t.effects[i]));
     if (!t.effects[i].share) continue;
     const long tenths = std::lround(1000 * *t.effects[i].share);
     tenths_left -= tenths;
     rows.back().share = share_text(tenths);
   }
-  rows.push_back(row_of("interactions and noise", t.rest));
+  rows.push_back(row_of(message("effects.rest"), t.rest));
   if (t.rest.share) rows.back().share = share_text(tenths_left);
-  rows.push_back(row_of("all of them: the gap", t.gap));
+  rows.push_back(row_of(message("effects.gap"), t.gap));
   if (t.gap.share) rows.back().share = share_text(1000);
   rows.back().share_interval = "";
   return rows;
 }
 
-std::string effects_caption(const Factorial& f, const MetricEffects& m) {
-  const char* better = m.direction == Direction::kLower ? "lower" : "higher";
-  std::string text = fmt::format("{} {}{}, {} is better: {} {}, {} {}", m.node, m.metric,
-                                 has_plain_unit(m.unit) ? " (" + m.unit + ")" : "", better,
-                                 f.arms.front(), plain_value(m.table.low, m.unit), f.arms.back(),
-                                 plain_value(m.table.high, m.unit));
-  if (m.table.df == 0) return text + "; one seed, so no intervals";
-  return text + fmt::format("; SD of one training {}, {} degrees of freedom",
-                            rounded_value(m.table.sd, m.unit), m.table.df);
+Sentence effects_caption(const Factorial& f, const MetricEffects& m) {
+  const std::string what =
+      fmt::format("{} {}{}", m.node, m.metric, has_plain_unit(m.unit) ? " (" + m.unit + ")" : "");
+  const std::string low = f.arms.front() + " " + plain_value(m.table.low, m.unit);
+  const std::string high = f.arms.back() + " " + plain_value(m.table.high, m.unit);
+  Sentence caption = m.direction == Direction::kLower
+                         ? message("effects.lower_is_better", what, low, high)
+                         : message("effects.higher_is_better", what, low, high);
+  append(caption, m.table.df == 0 ? message("effects.one_seed")
+                                  : message("effects.spread", rounded_value(m.table.sd, m.unit),
+                                            fmt::format("{}", m.table.df)));
+  return caption;
 }
+
+Sentence effects_method() { return message("effects.method"); }
 
 std::string factorial_text(const Factorial& f) {
   std::string text = wrapped(fmt::format(
       "main effects of {} factors on emulated devices: high minus low, and its share of "
       "the emulated gap between {} (all low) and {} (all high)",
       f.factors.size(), f.arms.front(), f.arms.back()));
-  text += wrapped(alias_text(f), 2, "  ");
+  text += wrapped(text_of(alias_sentence(f)), 2, "  ");
   for (const MetricEffects& m : f.metrics) {
-    text += "\n" + wrapped(effects_caption(f, m));
+    text += "\n" + wrapped(text_of(effects_caption(f, m)));
     std::vector<NarrowRow> rows;
     for (const EffectRow& row : effect_rows(f, m))
-      rows.push_back({{row.name, row.effect, row.interval, row.share, row.share_interval}, ""});
+      rows.push_back(
+          {{text_of(row.name), row.effect, row.interval, row.share, row.share_interval}, ""});
     text += narrow_table({"factor", "high − low", "95 % interval", "share", "95 %, %"}, rows);
   }
-  if (!f.metrics.empty()) text += "\n" + wrapped(kEffectsMethod);
-  for (const std::string& note : f.notes) text += wrapped(note, 4, "  ");
+  if (!f.metrics.empty()) text += "\n" + wrapped(text_of(effects_method()));
+  for (const Sentence& note : f.notes) text += wrapped(text_of(note), 4, "  ");
   for (const std::string& one : f.damaged) text += wrapped(one, 4, "  damaged or failed: ");
   return text;
 }
@@ -163,7 +171,8 @@ Json factorial_json(const Factorial& f) {
             {"aliases", aliased},
             {"aliased_pairs", f.aliases.pairs}}},
           {"metrics", metrics},
-          {"notes", f.notes},
+          {"notes", texts_of(f.notes)},
+          {"notes_message", json_of(f.notes)},
           {"damaged", f.damaged}};
 }
 

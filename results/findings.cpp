@@ -6,6 +6,7 @@
 #include <map>
 
 #include "results/metric_names.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -15,13 +16,8 @@ struct Rescored {
   std::int64_t items = 0, changed = 0, lost = 0, won = 0;
 };
 
-std::string rescored_text(const std::string& task, const Rescored& r) {
-  return fmt::format("{}: {} of {} items, {} answers lost, {} won", task, r.changed, r.items,
-                     r.lost, r.won);
-}
-
 // The same weights on the same device gave other items.
-void add_rescored(const Comparison& comparison, std::vector<std::string>& findings) {
+void add_rescored(const Comparison& comparison, std::vector<Sentence>& findings) {
   std::map<std::string, Rescored> tasks;
   for (const RecordPair& pair : comparison.pairs) {
     if (!pair.fixed_weights || !pair.same_device || !pair.incomparable.empty()) continue;
@@ -36,35 +32,31 @@ void add_rescored(const Comparison& comparison, std::vector<std::string>& findin
     }
   }
   if (tasks.empty()) return;
-  std::vector<std::string> parts;
-  for (const auto& [task, r] : tasks) parts.push_back(rescored_text(task, r));
-  findings.push_back(
-      fmt::format("the same weights were scored otherwise on the same device: the evaluator or the "
-                  "numerics changed ({})",
-                  fmt::join(parts, "; ")));
+  std::vector<Sentence> parts;
+  for (const auto& [task, r] : tasks)
+    parts.push_back(message("finding.rescored_task", task, r.changed, r.items, r.lost, r.won));
+  findings.push_back(message("finding.rescored", joined("join.semicolon", std::move(parts))));
 }
 
-void add_changed_metrics(const Comparison& comparison, std::vector<std::string>& findings) {
+void add_changed_metrics(const Comparison& comparison, std::vector<Sentence>& findings) {
   constexpr std::size_t kNamed = 3;
-  std::vector<std::string> parts;
+  std::vector<std::string> changed;
   std::vector<const Record*> where;
   for (const RecordPair& pair : comparison.pairs) {
     if (pair.changed_metrics.empty() || !pair.incomparable.empty()) continue;
-    if (where.empty()) parts = pair.changed_metrics;
+    if (where.empty()) changed = pair.changed_metrics;
     where.push_back(&pair.a->record);
   }
   if (where.empty()) return;
-  if (parts.size() > kNamed) {
-    const std::size_t more = parts.size() - kNamed;
-    parts.resize(kNamed);
-    parts.push_back(fmt::format("{} more", more));
-  }
+  std::vector<Sentence> parts;
+  for (const std::string& one : changed)
+    if (parts.size() < kNamed) parts.push_back(verbatim(one));
+  if (changed.size() > kNamed) parts.push_back(message("list.more", changed.size() - kNamed));
   findings.push_back(
-      fmt::format("the metric itself changed: it is computed in another way ({}; {})",
-                  fmt::join(parts, ", "), nodes_text(where)));
+      message("finding.metric_changed", joined("join.list", std::move(parts)), nodes_text(where)));
 }
 
-void add_departures(const Comparison& comparison, std::vector<std::string>& findings) {
+void add_departures(const Comparison& comparison, std::vector<Sentence>& findings) {
   std::vector<const Record*> where;
   const CurveDeparture* first = nullptr;
   for (const RecordPair& pair : comparison.pairs)
@@ -73,25 +65,22 @@ void add_departures(const Comparison& comparison, std::vector<std::string>& find
       where.push_back(&pair.a->record);
     }
   if (where.empty()) return;
-  findings.push_back(fmt::format("the training procedure changed: {}: {}", nodes_text(where),
-                                 departure_text(*first)));
+  findings.push_back(
+      message("finding.procedure_changed", nodes_text(where), departure_sentence(*first)));
 }
 
-void add_same_key(const Comparison& comparison, std::vector<std::string>& findings) {
+void add_same_key(const Comparison& comparison, std::vector<Sentence>& findings) {
   std::vector<const Record*> where;
   for (const RecordPair& pair : comparison.pairs)
     if (pair.same_key && !pair.bit_identical && pair.a->record.status == "ok" &&
         pair.b->record.status == "ok")
       where.push_back(&pair.a->record);
   if (where.empty()) return;
-  findings.push_back(fmt::format(
-      "equal settings, code and data gave other bits ({}): the computer or its software "
-      "changed, or a record was edited",
-      nodes_text(where)));
+  findings.push_back(message("finding.other_bits", nodes_text(where)));
 }
 
 // Totals and items of a file that contradict each other: nothing of that score is judged.
-void add_contradictions(const Comparison& comparison, std::vector<std::string>& findings) {
+void add_contradictions(const Comparison& comparison, std::vector<Sentence>& findings) {
   for (const RecordPair& pair : comparison.pairs) {
     std::size_t more = 0;
     const MetricDifference* first = nullptr;
@@ -103,9 +92,9 @@ void add_contradictions(const Comparison& comparison, std::vector<std::string>& 
         ++more;
     }
     if (first == nullptr) continue;
-    findings.push_back(fmt::format("{} of {} cannot be judged: {}{}", first->name,
-                                   describe(pair.a->record), first->contradiction,
-                                   more > 0 ? fmt::format("; {} more like it", more) : ""));
+    findings.push_back(message("finding.contradiction", first->name, describe(pair.a->record),
+                               first->contradiction));
+    if (more > 0) append(findings.back(), message("finding.more_like_it", more));
   }
 }
 
@@ -132,8 +121,8 @@ std::string nodes_text(const std::vector<const Record*>& records) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-std::vector<std::string> findings_of(const Comparison& comparison) {
-  std::vector<std::string> findings;
+std::vector<Sentence> findings_of(const Comparison& comparison) {
+  std::vector<Sentence> findings;
   add_contradictions(comparison, findings);
   add_same_key(comparison, findings);
   add_changed_metrics(comparison, findings);
@@ -142,32 +131,28 @@ std::vector<std::string> findings_of(const Comparison& comparison) {
   return findings;
 }
 
-std::vector<std::string> cautions_of(const Comparison& comparison) {
-  std::vector<std::string> prompts, golds, samples, parts, cautions;
+std::vector<Sentence> cautions_of(const Comparison& comparison) {
+  std::vector<Sentence> prompts, golds, samples, parts, cautions;
   for (const RecordPair& pair : comparison.pairs)
     for (const ItemComparison& items : pair.items) {
-      const std::string share = fmt::format("of {} items", items.counts.n());
-      if (items.counts.n() > 0 && (items.only_a > 0 || items.only_b > 0))
-        parts.push_back(fmt::format("{} {} items, {} only in A, {} only in B", items.task,
-                                    items.counts.n(), items.only_a, items.only_b));
-      if (items.prompts_differ > 0)
-        prompts.push_back(fmt::format("{} {} of {}", items.prompts_differ, share, items.task));
-      if (items.samples_differ > 0)
-        samples.push_back(fmt::format("{} {} of {}", items.samples_differ, share, items.task));
-      if (items.golds_differ > 0)
-        golds.push_back(fmt::format("{} {} of {}", items.golds_differ, share, items.task));
+      const std::int64_t n = items.counts.n();
+      if (n > 0 && (items.only_a > 0 || items.only_b > 0))
+        parts.push_back(message("caution.part", items.task, n, items.only_a, items.only_b));
+      const auto add = [&](std::vector<Sentence>& list, std::int64_t count) {
+        if (count > 0) list.push_back(message("caution.share", count, n, items.task));
+      };
+      add(prompts, items.prompts_differ);
+      add(samples, items.samples_differ);
+      add(golds, items.golds_differ);
     }
   if (!parts.empty())
-    cautions.push_back(fmt::format("compared is what both sides have: {}", fmt::join(parts, "; ")));
+    cautions.push_back(message("caution.parts", joined("join.semicolon", std::move(parts))));
   if (!golds.empty())
-    cautions.push_back(fmt::format("the reference answers differ: {}", fmt::join(golds, ", ")));
+    cautions.push_back(message("caution.golds", joined("join.comma", std::move(golds))));
   if (!samples.empty())
-    cautions.push_back(fmt::format("one side has more samples, its first ones are compared: {}",
-                                   fmt::join(samples, ", ")));
+    cautions.push_back(message("caution.samples", joined("join.comma", std::move(samples))));
   if (!prompts.empty())
-    cautions.push_back(
-        fmt::format("the prompts differ: {}; no difference below is the device's alone",
-                    fmt::join(prompts, ", ")));
+    cautions.push_back(message("caution.prompts", joined("join.comma", std::move(prompts))));
   return cautions;
 }
 

@@ -62,7 +62,8 @@ bool files_intact(Gate& gate, const RecordPair& pair) {
       const auto of_task = std::ranges::find(items, file, [](const auto& at) { return at.second; });
       gate.add(of_task == items.end() ? "" : of_task->first, describe(side->record),
                Verdict::kError, "record",
-               (side == pair.a ? "baseline: " : "candidate: ") + checked.error().message);
+               side == pair.a ? message("gate.of_baseline", checked.error().message)
+                              : message("gate.of_candidate", checked.error().message));
       intact = false;
     }
   }
@@ -74,20 +75,17 @@ void add_item_test(Gate& gate, const RecordPair& pair, const Metric& a, const Me
                    const ItemComparison& items) {
   const std::string where = describe(pair.a->record);
   if (items.identical) {
-    gate.add(a.name, where, Verdict::kPass, "identical", "bit-identical answers");
+    gate.add(a.name, where, Verdict::kPass, "identical", message("gate.identical_answers"));
     return;
   }
   if (!items.error.empty()) {
-    gate.add(a.name, where, Verdict::kError, "record", items.error);
+    gate.add(a.name, where, Verdict::kError, "record", verbatim(items.error));
     return;
   }
   if (std::fabs(items.unscored_a - items.unscored_b) > kErrorShareLimit) {
-    gate.add(
-        a.name, where, Verdict::kError, "record",
-        fmt::format(
-            "{:.1f} % of the items could not be scored, {:.1f} % in the baseline; find out why "
-            "before judging scores",
-            100 * items.unscored_b, 100 * items.unscored_a));
+    gate.add(a.name, where, Verdict::kError, "record",
+             message("gate.unscored", fmt::format("{:.1f}", 100 * items.unscored_b),
+                     fmt::format("{:.1f}", 100 * items.unscored_a)));
     return;
   }
   ItemTest test;
@@ -124,30 +122,30 @@ bool judgeable(Gate& gate, const std::string& where, const Metric& a, const Metr
   if (b == nullptr) {
     gate.add(
         a.name, where, a.value ? Verdict::kError : Verdict::kPass, "record",
-        a.value ? "the candidate does not have this metric" : "not measured: " + a.reason_if_null);
+        a.value ? message("gate.no_such_metric") : message("gate.not_measured", a.reason_if_null));
     return false;
   }
   if (a.clock != b->clock || a.unit != b->unit || a.direction != b->direction) {
     gate.add(a.name, where, Verdict::kIncomparable, "record",
-             fmt::format("clock, unit or direction differ: {} {} {} and {} {} {}", name(a.clock),
-                         a.unit, name(a.direction), name(b->clock), b->unit, name(b->direction)));
+             message("gate.quantities_differ", name(a.clock), a.unit, name(a.direction),
+                     name(b->clock), b->unit, name(b->direction)));
     return false;
   }
   if (a.value && !b->value) {
     gate.add(a.name, where, Verdict::kError, "record",
-             "the candidate could not measure it: " + b->reason_if_null);
+             message("gate.cannot_measure", b->reason_if_null));
     return false;
   }
   if (!a.value) {
-    gate.note(a.name, where, "not judged, not measured in the baseline: " + a.reason_if_null);
+    gate.note(a.name, where, message("gate.not_in_baseline", a.reason_if_null));
     return false;
   }
   return true;
 }
 
-std::string equal_behind(const RecordPair& pair, const std::string& metric) {
+Sentence equal_behind(const RecordPair& pair, const std::string& metric) {
   const auto row = std::ranges::find(pair.metrics, metric, &MetricDifference::name);
-  return row == pair.metrics.end() ? std::string() : row->other_metric;
+  return row == pair.metrics.end() ? Sentence() : row->other_metric;
 }
 
 // A fixed question with a known answer (evals/probes): no noise, no margin.
@@ -165,17 +163,16 @@ void judge_probe(Gate& gate, const std::string& where, const Metric& a, const Me
   };
   if (*a.value == *b.value) {
     v.verdict = Verdict::kPass;
-    v.reason = "equal";
+    v.reason = message("gate.equal");
   } else if (a.direction != Direction::kHigher) {
     v.verdict = Verdict::kSuspicious;
-    v.reason = fmt::format("{} → {}: what it looks at behaves otherwise",
-                           value_text(*a.value, a.unit), value_text(*b.value, b.unit));
+    v.reason =
+        message("gate.probe_differs", value_text(*a.value, a.unit), value_text(*b.value, b.unit));
   } else {
     const bool is_worse = *b.value < *a.value;
     v.verdict = is_worse ? Verdict::kRegressed : Verdict::kImproved;
-    v.reason = fmt::format("{} → {} of {} known answers: {}", right(a), right(b), b.n,
-                           is_worse ? "what it looks at behaves otherwise"
-                                    : "the baseline had them wrong; accept as a new baseline?");
+    v.reason = is_worse ? message("gate.probe_worse", right(a), right(b), b.n)
+                        : message("gate.probe_better", right(a), right(b), b.n);
   }
   gate.result.verdicts.push_back(std::move(v));
 }
@@ -188,26 +185,25 @@ void judge_metric(Gate& gate, const RecordPair& pair, const Metric& a) {
   const std::string task = is_eval ? task_of_metric(a.name) : "";
   const std::string where = describe(old);
   if (old.kind == "probe") {
-    if (const std::string reason = incomparable_because(old, fresh); !reason.empty())
-      gate.add(a.name, where, Verdict::kIncomparable, "record", reason);
+    if (Sentence reason = incomparable_because(old, fresh); !reason.empty())
+      gate.add(a.name, where, Verdict::kIncomparable, "record", std::move(reason));
     else if (judgeable(gate, where, a, b))
       judge_probe(gate, where, a, *b);
     return;
   }
-  if (const std::string equal = equal_behind(pair, a.name); b != nullptr && !equal.empty()) {
+  if (const Sentence equal = equal_behind(pair, a.name); b != nullptr && !equal.empty()) {
     gate.add(a.name, where, Verdict::kIncomparable, "identical",
-             fmt::format("{}, {} → {}: the metric itself changed", equal,
-                         value_text(*a.value, a.unit), value_text(*b->value, a.unit)));
+             message("gate.metric_changed", equal, value_text(*a.value, a.unit),
+                     value_text(*b->value, a.unit)));
     return;
   }
   if (follows_from_accuracy(old, a.name)) return;
-  if (const std::string reason = incomparable_because(old, fresh, task); !reason.empty()) {
-    gate.add(a.name, where, Verdict::kIncomparable, "record", reason);
+  if (Sentence reason = incomparable_because(old, fresh, task); !reason.empty()) {
+    gate.add(a.name, where, Verdict::kIncomparable, "record", std::move(reason));
     return;
   }
   if (b == nullptr && is_eval && deterministic(fresh, "mw/" + a.name) != nullptr) {
-    gate.add(a.name, where, Verdict::kIncomparable, "record",
-             "the candidate has only mw/" + task + ": a generated task is not the real one");
+    gate.add(a.name, where, Verdict::kIncomparable, "record", message("gate.generated_only", task));
     return;
   }
   if (!judgeable(gate, where, a, b)) return;
@@ -221,7 +217,7 @@ void judge_metric(Gate& gate, const RecordPair& pair, const Metric& a) {
     return;
   }
   if (is_eval && !is_gated(gate.policy, task)) {
-    gate.note(a.name, where, "not in the declared family, shown but not judged");
+    gate.note(a.name, where, message("gate.not_declared_shown"));
     return;
   }
   const auto items = std::find_if(pair.items.begin(), pair.items.end(),
@@ -231,18 +227,17 @@ void judge_metric(Gate& gate, const RecordPair& pair, const Metric& a) {
   if (has_items && a.name == metric::of_task(task, metric::kAccuracy)) {
     add_item_test(gate, pair, a, *b, *items);
   } else if (equal && pair.fixed_weights) {
-    gate.add(a.name, where, Verdict::kPass, "identical", "equal to the last bit");
+    gate.add(a.name, where, Verdict::kPass, "identical", message("gate.to_the_last_bit"));
   } else if (has_items) {  // bits per byte: items without right and wrong
     gate.note(a.name, where,
-              fmt::format("{} → {}; its chance is not known, shown but not judged",
-                          value_text(*a.value, a.unit), value_text(*b->value, a.unit)));
+              message("gate.chance_unknown", value_text(*a.value, a.unit),
+                      value_text(*b->value, a.unit)));
   } else if (pair.fixed_weights) {
-    gate.note(a.name, where, "changed with its tasks, judged by them");
+    gate.note(a.name, where, message("gate.by_its_tasks"));
   } else if (is_eval && (!has_weights(old) || !has_weights(fresh))) {
-    gate.add(a.name, where, Verdict::kIncomparable, "record",
-             "/subject/weights is missing: fixed checkpoint or retrained model?");
+    gate.add(a.name, where, Verdict::kIncomparable, "record", message("gate.no_weights"));
   } else if (a.direction == Direction::kNone && !equal) {
-    gate.note(a.name, where, "changed; neither direction is better, not judged");
+    gate.note(a.name, where, message("gate.no_direction"));
   }
 }
 
@@ -253,28 +248,30 @@ void judge_pair(Gate& gate, const RecordPair& pair, std::vector<const RecordPair
   if (!pair.note.empty()) gate.result.notes.push_back(pair.note);
   if (old.status != "ok")
     return gate.add("", where, Verdict::kError, "record",
-                    "the baseline's node failed: " + old.error);
+                    message("gate.baseline_failed", old.error));
   if (fresh.status != "ok")
     return gate.add("", where, Verdict::kError, "record",
-                    "the candidate's node failed: " + fresh.error);
+                    message("gate.candidate_failed", fresh.error));
   if (!files_intact(gate, pair)) return;
   if (pair.imported) {
     judge_curves_of(gate, pair);
     return imported.push_back(&pair);
   }
-  if (pair.bit_identical) return gate.add("", where, Verdict::kPass, "identical", "bit-identical");
+  if (pair.bit_identical)
+    return gate.add("", where, Verdict::kPass, "identical", message("gate.bit_identical"));
   if (!pair.incomparable.empty())
     return gate.add("", where, Verdict::kIncomparable, "record", pair.incomparable);
   if (pair.same_key)
     gate.add("", where, Verdict::kError, "record",
-             "equal settings, code and data gave other bits: " + first_difference(old, fresh));
-  if (!pair.curve_error.empty()) gate.add("", where, Verdict::kError, "record", pair.curve_error);
+             message("gate.other_bits", first_difference(old, fresh)));
+  if (!pair.curve_error.empty())
+    gate.add("", where, Verdict::kError, "record", verbatim(pair.curve_error));
   const std::size_t before = gate.judged();
   for (const Metric& metric : old.metrics) judge_metric(gate, pair, metric);
   const bool over_seeds = !pair.fixed_weights && (old.kind == "train" || old.kind == "eval");
   if (before == gate.judged() && !over_seeds)
-    gate.result.notes.push_back(where + ": differs (" + first_difference(old, fresh) +
-                                "), nothing in it is judged");
+    gate.result.notes.push_back(
+        message("gate.nothing_judged", where, first_difference(old, fresh)));
 }
 
 void judge_unmatched(Gate& gate, const UnmatchedSeeds& nodes) {
@@ -285,10 +282,10 @@ void judge_unmatched(Gate& gate, const UnmatchedSeeds& nodes) {
     for (const StoredRecord* stored : *side)
       if (stored->record.status != "ok")
         gate.add("", describe(stored->record), Verdict::kError, "record",
-                 "the node failed: " + stored->record.error);
+                 message("gate.node_failed", stored->record.error));
   for (const StoredRecord* stored : nodes.b)
-    if (const std::string reason = incomparable_because(first, stored->record); !reason.empty())
-      return gate.add("", describe(node), Verdict::kIncomparable, "record", reason);
+    if (Sentence reason = incomparable_because(first, stored->record); !reason.empty())
+      return gate.add("", describe(node), Verdict::kIncomparable, "record", std::move(reason));
   const bool same_work = std::ranges::none_of(nodes.b, [&](const StoredRecord* stored) {
     return wrote_otherwise(first, stored->record);  // else add_cost_tests
   });
@@ -306,8 +303,7 @@ void judge_unmatched(Gate& gate, const UnmatchedSeeds& nodes) {
     }
   }
   gate.result.notes.push_back(
-      fmt::format("{}: no seed occurs on both sides ({} and {}): compared as independent groups",
-                  describe(node), nodes.a.size(), nodes.b.size()));
+      message("gate.independent_groups", describe(node), nodes.a.size(), nodes.b.size()));
 }
 
 void settle(Gate& gate, const GateOptions& options) {
@@ -343,7 +339,7 @@ std::set<std::string> tasks_of(const Comparison& comparison) {
 }
 
 // One note a node that ended well, with its seeds.
-void add_new_nodes(const Comparison& comparison, std::vector<std::string>& notes) {
+void add_new_nodes(const Comparison& comparison, std::vector<Sentence>& notes) {
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> nodes;
   for (const StoredRecord* stored : comparison.only_b) {
     if (stored->record.status != "ok") continue;
@@ -361,7 +357,7 @@ void add_new_nodes(const Comparison& comparison, std::vector<std::string>& notes
       those = fmt::format(", seeds {} to {}", seeds.front(), seeds.back());
     else if (!seeds.empty())
       those = fmt::format(", seed{} {}", seeds.size() > 1 ? "s" : "", fmt::join(seeds, ", "));
-    notes.push_back("new, no baseline: " + node + those);
+    notes.push_back(message("gate.new", node + those));
   }
 }
 
@@ -371,14 +367,10 @@ bool nothing_pairs(const Comparison& comparison) {
          !comparison.only_b.empty();
 }
 
-std::string names_of(const std::vector<const StoredRecord*>& records) {
-  constexpr std::size_t kNamed = 3;
+Sentence names_of(const std::vector<const StoredRecord*>& records) {
   std::vector<std::string> names;
-  for (const StoredRecord* stored : records)
-    if (names.size() < kNamed) names.push_back(describe(stored->record));
-  const std::size_t more = records.size() - names.size();
-  return fmt::format("{}{}", fmt::join(names, ", "),
-                     more > 0 ? fmt::format(" and {} more", more) : "");
+  for (const StoredRecord* stored : records) names.push_back(describe(stored->record));
+  return listed(std::move(names), 3);
 }
 
 }  // namespace
@@ -386,13 +378,13 @@ std::string names_of(const std::vector<const StoredRecord*>& records) {
 GateResult gate(const Comparison& comparison, const GatePolicy& policy,
                 const GateOptions& options) {
   Gate gate{comparison, policy, {}, {}, {}, {}};
-  for (const std::string& message : comparison.damaged_a)
-    gate.add("", "baseline record", Verdict::kError, "record", message);
-  for (const std::string& message : comparison.damaged_b)
-    gate.add("", "candidate record", Verdict::kError, "record", message);
+  for (const std::string& damage : comparison.damaged_a)
+    gate.add("", "baseline record", Verdict::kError, "record", verbatim(damage));
+  for (const std::string& damage : comparison.damaged_b)
+    gate.add("", "candidate record", Verdict::kError, "record", verbatim(damage));
   if (comparison.pairs.empty() && comparison.unmatched.empty() && comparison.only_a.empty())
     gate.add("", "baseline", Verdict::kError, "record",
-             comparison.label_a + ": has no records to judge against");
+             message("gate.no_records", comparison.label_a));
   gate.result.asked_for_another =
       std::ranges::any_of(comparison.confounders, [](const Confounder& confounder) {
         return confounder.category == "settings" || confounder.category == "data";
@@ -404,25 +396,24 @@ GateResult gate(const Comparison& comparison, const GatePolicy& policy,
   std::ranges::move(judged.notes, std::back_inserter(gate.result.notes));
   for (const UnmatchedSeeds& nodes : comparison.unmatched) judge_unmatched(gate, nodes);
   if (nothing_pairs(comparison))
-    gate.add("", comparison.label_a, Verdict::kIncomparable, "record",
-             fmt::format("nothing pairs: it has {}, the candidate {}", names_of(comparison.only_a),
-                         names_of(comparison.only_b)));
+    gate.add(
+        "", comparison.label_a, Verdict::kIncomparable, "record",
+        message("gate.nothing_pairs", names_of(comparison.only_a), names_of(comparison.only_b)));
   else
     for (const StoredRecord* stored : comparison.only_a)
       gate.add("", describe(stored->record), Verdict::kError, "record",
-               "the candidate has no such record");
+               message("gate.no_such_record"));
   judge_retrained(gate);
   const auto tasks = tasks_of(comparison);
   for (const std::string& task : policy.gated_tasks)
     if (!tasks.contains(task))
-      gate.add("", "policy", Verdict::kError, "record",
-               "gated_tasks: neither run has the task " + task);
+      gate.add("", "policy", Verdict::kError, "record", message("gate.no_such_task", task));
   for (const StoredRecord* stored : comparison.only_b)
     if (stored->record.status != "ok")
       gate.add("", describe(stored->record), Verdict::kError, "record",
-               "the node failed: " + stored->record.error);
+               message("gate.node_failed", stored->record.error));
   add_new_nodes(comparison, gate.result.notes);
-  for (const std::string& sentence : comparison.skipped) gate.result.notes.push_back(sentence);
+  std::ranges::copy(comparison.skipped, std::back_inserter(gate.result.notes));
   gate.result.findings = comparison.findings;
   gate.result.likely_cause = comparison.likely_cause();
   settle(gate, options);

@@ -10,6 +10,7 @@
 #include "harness/base/json_io.hpp"
 #include "results/compare.hpp"
 #include "results/gate_policy.hpp"
+#include "results/message.hpp"
 #include "results/stats.hpp"
 #include "results/store.hpp"
 
@@ -35,8 +36,8 @@ struct TaskVerdict {
   std::string where;   // "eval base.core on ascend_910b3, seed 1"
   std::string task() const { return metric.empty() ? where : metric + " of " + where; }
   Verdict verdict = Verdict::kPass;
-  std::string test;    // "identical", "items", "scoring", "seeds", "curve", "exact", "record"
-  std::string reason;  // one sentence; for INCONCLUSIVE with what it would take
+  std::string test;  // "identical", "items", "scoring", "seeds", "curve", "exact", "record"
+  Sentence reason;   // one sentence; for INCONCLUSIVE with what it would take
   std::optional<double> a, b, difference;
   std::optional<Interval> interval95;
   std::optional<double> low90;  // lower end of the 90 % interval, higher-is-better orientation
@@ -51,12 +52,12 @@ struct GateResult {
   Verdict night = Verdict::kPass;
   int exit_code = 0;  // of 1, 4, 3, 2 the first that occurs; else 0
   bool uncalibrated = false;
-  std::vector<std::string> findings;  // of the comparison: what comes before any number
-  std::string likely_cause;           // changed settings, data or code; empty: none known
-  bool asked_for_another = false;     // settings or data differ, so better may be what was wanted
-  std::vector<std::string> alerts;    // below the first line: "could not tell for the 3rd night",
-                                      // a noise card of other settings
-  std::vector<std::string> notes;     // new records, "worse, within margin", skipped records
+  std::vector<Sentence> findings;  // of the comparison: what comes before any number
+  Sentence likely_cause;           // changed settings, data or code; empty: none known
+  bool asked_for_another = false;  // settings or data differ, so better may be what was wanted
+  std::vector<Sentence> alerts;    // below the first line: "could not tell for the 3rd night",
+                                   // a noise card of other settings
+  std::vector<Sentence> notes;     // new records, "worse, within margin", skipped records
 };
 
 inline constexpr const char* kGateSchema = "npubench.gate/1";
@@ -70,10 +71,11 @@ GateResult gate(const RunRecords& base, const RunRecords& candidate, const GateP
 void settle_night(GateResult& result, const GateOptions& options);
 // What `other` found besides, with `against` before every place ("against the golden run"); the
 // night is settled anew.
-void add_verdicts(GateResult& night, GateResult other, const std::string& against,
+void add_verdicts(GateResult& night, GateResult other, const Sentence& against,
                   const GateOptions& options);
-std::string gate_headline(const GateResult& result);  // the first line, whole
-std::string gate_text(const GateResult& result);      // terminal, 80 columns
+Sentence first_line_of(const GateResult& result);  // whole
+std::string gate_headline(const GateResult& result, Language language = Language::kEn);
+std::string gate_text(const GateResult& result);  // terminal, 80 columns
 Json gate_json(const GateResult& result);
 
 }  // namespace nb

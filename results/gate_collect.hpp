@@ -2,13 +2,13 @@
 // gate_retrained.cpp (trainings from other seeds or code) put into one result.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "results/gate_judge.hpp"
 #include "results/gate_scoring.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 
@@ -21,17 +21,17 @@ struct Gate {
   std::vector<SeedTest> seeds;
 
   void add(const std::string& metric, const std::string& where, Verdict verdict,
-           const std::string& test, const std::string& reason) {
+           const std::string& test, Sentence reason) {
     TaskVerdict v;
     v.metric = metric;
     v.where = where;
     v.verdict = verdict;
     v.test = test;
-    v.reason = reason;
+    v.reason = std::move(reason);
     result.verdicts.push_back(std::move(v));
   }
-  void note(const std::string& metric, const std::string& where, const std::string& text) {
-    result.notes.push_back(fmt::format("{} of {}: {}", metric, where, text));
+  void note(const std::string& metric, const std::string& where, Sentence text) {
+    result.notes.push_back(message("gate.note", metric, where, std::move(text)));
   }
   std::size_t judged() const { return result.verdicts.size() + items.size() + scoring.size(); }
 };

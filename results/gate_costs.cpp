@@ -8,6 +8,7 @@
 #include "results/metric_names.hpp"
 #include "results/record.hpp"
 #include "results/rl_work.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -49,10 +50,7 @@ void add_tests(const std::string& node, const Sides& sides, CostTests& result) {
     take(sides.b, test.candidate);
     if (complete) result.tests.push_back(std::move(test));
   }
-  result.notes.push_back(fmt::format(
-      "{}: the models wrote different numbers of tokens, so simulated throughput and peak memory "
-      "are judged over seeds; simulated times, kernels and MFU go with the tokens, not judged",
-      node));
+  result.notes.push_back(message("gate.wrote_otherwise", node));
 }
 
 constexpr double kPeakSpread = 0.015;
@@ -62,7 +60,7 @@ constexpr double kPeakSpread = 0.015;
 SeedNoise noise_of_peak(const std::optional<SeedNoise>& of_seeds, const std::vector<double>& base) {
   const double least = kPeakSpread * mean(base);
   if (of_seeds && of_seeds->sd >= least) return *of_seeds;
-  return {least, fmt::format("{:.1f} % of it: the longest answers decide", 100 * kPeakSpread)};
+  return {least, message("noise.of_peak", fmt::format("{:.1f}", 100 * kPeakSpread))};
 }
 
 CostTests cost_tests(const Comparison& comparison) {

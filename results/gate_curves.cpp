@@ -10,6 +10,7 @@
 #include "results/gate_collect.hpp"
 #include "results/gross_change.hpp"
 #include "results/metric_names.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -26,15 +27,15 @@ void judge_column(Gate& gate, const ColumnComparison& column, const std::string&
   v.where = where;
   v.test = "curve";
   v.uncalibrated = true;
-  const std::string sentence = column_sentence(column, by);
+  const Sentence sentence = column_sentence(column, by);
   if (column.last) {
     v.a = column.last->a;
     v.b = column.last->b;
     v.difference = column.last->difference;
     v.margin = column.limit;
   }
-  const std::string limit =
-      fmt::format("±{} ({})", value_text(column.limit, column.unit), column.basis);
+  const Sentence limit =
+      message("gate.curve_limit", value_text(column.limit, column.unit), column.basis);
   if (column.broken_b && column.worse) {
     v.verdict = Verdict::kRegressed;
     v.reason = sentence;
@@ -42,27 +43,24 @@ void judge_column(Gate& gate, const ColumnComparison& column, const std::string&
     v.verdict = Verdict::kInconclusive;
     v.a = column.end_a.last;
     v.b = column.end_b.last;
-    v.reason = fmt::format("can't tell: no {} in common", by);
+    v.reason = message("gate.none_in_common", by);
   } else if (column.equal_points == column.points) {
     v.verdict = Verdict::kPass;
-    v.reason = fmt::format("equal at all {} points", column.points);
+    v.reason = message("gate.equal_points", column.points);
   } else if (column.worse) {
     v.verdict = Verdict::kRegressed;
-    v.reason = fmt::format("{}: beyond what noise explains, {}", sentence, limit);
+    v.reason = message("gate.beyond_noise", sentence, limit);
   } else if (column.better) {
     v.verdict = Verdict::kSuspicious;
-    v.reason = fmt::format(
-        "{}: beyond what noise explains, {}; better than possible: a leak, another split or a "
-        "changed metric?",
-        sentence, limit);
+    v.reason = message("gate.beyond_noise", sentence, limit);
+    append(v.reason, message("seeds.too_good"));
   } else if (column.was_worse) {
     v.verdict = Verdict::kSuspicious;
-    v.reason = fmt::format("{}; before, at {} {} to {}, {}: beyond what noise explains, {}",
-                           sentence, by, column.largest->from, column.largest->to,
-                           signed_text(column.largest->difference, column.unit), limit);
+    v.reason = message("gate.was_worse", sentence, by, column.largest->from, column.largest->to,
+                       signed_text(column.largest->difference, column.unit), limit);
   } else {
     v.verdict = Verdict::kInconclusive;
-    v.reason = fmt::format("{}; excluded are only changes beyond {}", sentence, limit);
+    v.reason = message("gate.curve_excluded", sentence, limit);
   }
   gate.result.verdicts.push_back(std::move(v));
 }
@@ -84,8 +82,9 @@ void judge_clock(Gate& gate, const ColumnComparison& column, const std::string& 
   v.uncalibrated = true;
   v.verdict = Verdict::kRegressed;
   v.reason =
-      fmt::format("{} → {} on the device's clock, worse by more than {}",
-                  value_text(*v.a, column.unit), value_text(*v.b, column.unit), gross->bound);
+      message("gate.device_clock",
+              fmt::format("{} → {}", value_text(*v.a, column.unit), value_text(*v.b, column.unit)),
+              gross->bound);
   gate.result.verdicts.push_back(std::move(v));
 }
 
@@ -110,27 +109,27 @@ std::optional<SeedNoise> noise_of_imported(const StoredRecord& training, double 
 
 void judge_curves_of(Gate& gate, const RecordPair& pair) {
   const std::string where = describe(pair.a->record);
-  if (!pair.curve_error.empty()) gate.add("", where, Verdict::kError, "record", pair.curve_error);
+  if (!pair.curve_error.empty())
+    gate.add("", where, Verdict::kError, "record", verbatim(pair.curve_error));
   if (!pair.curves) {
     if (pair.curve_error.empty() && pair.a->record.artifacts.contains(metric::kSeriesFile))
-      gate.add("", where, Verdict::kError, "record",
-               "the baseline has a curve by step, the candidate has none");
+      gate.add("", where, Verdict::kError, "record", message("gate.no_curve"));
     return;
   }
   for (const std::string& name : pair.curves->only_a)
     if (column_named(name).direction != Direction::kNone &&
         column_named(name).clock == Clock::kNone)
-      gate.add(name, where, Verdict::kError, "record", "the candidate's curve does not have this");
+      gate.add(name, where, Verdict::kError, "record", message("gate.no_column"));
   for (const ColumnComparison& column : pair.curves->columns) {
     if (column.is_exact && column.differs_at) {
-      const std::string text = fmt::format(
-          "the training procedure changed: {} {:.6g} → {:.6g} at step {}, {} of {} steps differ",
-          column.name, column.exact_a, column.exact_b, *column.differs_at, column.differing_points,
-          column.points);
+      const Sentence changed =
+          message("gate.curve_setting", column.name, fmt::format("{:.6g}", column.exact_a),
+                  fmt::format("{:.6g}", column.exact_b), *column.differs_at,
+                  column.differing_points, column.points);
       if (gate.policy.allow_procedure_change)
-        gate.result.notes.push_back(where + ": " + text + " (allowed by the policy)");
+        gate.result.notes.push_back(message("gate.allowed", where, changed));
       else
-        gate.add(column.name, where, Verdict::kSuspicious, "curve", text);
+        gate.add(column.name, where, Verdict::kSuspicious, "curve", changed);
     }
     if (column.clock != Clock::kNone) {
       if (!has_costs(pair)) judge_clock(gate, column, where);

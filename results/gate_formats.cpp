@@ -72,10 +72,10 @@ std::string test_case(const TaskVerdict& v, Outcome outcome) {
   std::string text =
       fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml(visible_line(v.where)),
                   xml(visible_line(v.metric.empty() ? "the record" : v.metric)));
-  const std::string message = visible_line(fmt::format("{}: {}", name(v.verdict), v.reason));
+  const std::string said = visible_line(fmt::format("{}: {}", name(v.verdict), text_of(v.reason)));
   const auto element = [&](const char* tag, bool typed) {
     return fmt::format(">\n      <{}{} message=\"{}\"/>\n    </testcase>\n", tag,
-                       typed ? fmt::format(" type=\"{}\"", name(v.verdict)) : "", xml(message));
+                       typed ? fmt::format(" type=\"{}\"", name(v.verdict)) : "", xml(said));
   };
   switch (outcome) {
     case Outcome::kFailed:
@@ -87,8 +87,7 @@ std::string test_case(const TaskVerdict& v, Outcome outcome) {
     case Outcome::kPassed:
       break;
   }
-  return text +
-         fmt::format(">\n      <system-out>{}</system-out>\n    </testcase>\n", xml(message));
+  return text + fmt::format(">\n      <system-out>{}</system-out>\n    </testcase>\n", xml(said));
 }
 
 std::string table_row(const TaskVerdict& v) {
@@ -99,17 +98,17 @@ std::string table_row(const TaskVerdict& v) {
       v.interval95 ? fmt::format("[{:+.4g}, {:+.4g}]", v.interval95->low, v.interval95->high) : "";
   return fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", name(v.verdict),
                      cell(v.metric.empty() ? "the record" : v.metric), cell(v.where), number(v.a),
-                     number(v.b), interval, cell(v.reason));
+                     number(v.b), interval, cell(text_of(v.reason)));
 }
 
 constexpr const char* kTableHead =
     "| verdict | metric | where | base | candidate | 95 % interval | why |\n"
     "|---|---|---|--:|--:|---|---|\n";
 
-std::string list_text(const std::string& title, const std::vector<std::string>& lines) {
+std::string list_text(const std::string& title, const std::vector<Sentence>& lines) {
   if (lines.empty()) return {};
   std::string text = "\n" + title + "\n\n";
-  for (const std::string& line : lines) text += "- " + markdown_line(line) + "\n";
+  for (const Sentence& line : lines) text += "- " + markdown_line(text_of(line)) + "\n";
   return text;
 }
 
@@ -130,7 +129,7 @@ std::string gate_junit(const GateResult& result) {
       fmt::format("name=\"npubench gate\" tests=\"{}\" failures=\"{}\" errors=\"{}\"",
                   result.verdicts.size(), failed, broken);
   std::string said = visible_line(gate_headline(result));
-  for (const std::string& alert : result.alerts) said += "\n" + visible_line(alert);
+  for (const Sentence& alert : result.alerts) said += "\n" + visible_line(text_of(alert));
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {}>\n"
       "  <testsuite {} skipped=\"{}\">\n{}    <system-out>{}</system-out>\n"
@@ -140,10 +139,11 @@ std::string gate_junit(const GateResult& result) {
 
 std::string gate_markdown(const GateResult& result) {
   std::string text = fmt::format("**{}**\n", cell(gate_headline(result)));
-  for (const std::string& alert : result.alerts) text += fmt::format("\n**{}**\n", cell(alert));
+  for (const Sentence& alert : result.alerts)
+    text += fmt::format("\n**{}**\n", cell(text_of(alert)));
   text += list_text("What to know first:", result.findings);
   if (!result.likely_cause.empty() && result.night != Verdict::kPass)
-    text += fmt::format("\nLikely cause: {}\n", cell(result.likely_cause));
+    text += fmt::format("\nLikely cause: {}\n", cell(text_of(result.likely_cause)));
   std::string open, green;
   std::size_t passed = 0;
   for (const TaskVerdict& v : result.verdicts) {

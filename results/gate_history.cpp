@@ -16,6 +16,7 @@
 #include "harness/base/host_info.hpp"
 #include "harness/base/json_io.hpp"
 #include "results/acceptance.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -114,8 +115,7 @@ std::vector<GatedNight> nights_before(std::vector<GatedNight> nights, const Gate
   return nights;
 }
 
-std::vector<std::string> alerts_of(const std::vector<GatedNight>& before,
-                                   const GatedNight& tonight) {
+std::vector<Sentence> alerts_of(const std::vector<GatedNight>& before, const GatedNight& tonight) {
   // Latest first, each run once, tonight's not again.
   std::vector<const GatedNight*> nights = {&tonight};
   for (auto night = before.rbegin(); night != before.rend(); ++night) {
@@ -124,17 +124,16 @@ std::vector<std::string> alerts_of(const std::vector<GatedNight>& before,
     });
     if (night->suite == tonight.suite && !is_known) nights.push_back(&*night);
   }
-  std::vector<std::string> alerts;
+  std::vector<Sentence> alerts;
   for (const std::string& task : tonight.open) {
     const auto end = std::find_if(nights.begin(), nights.end(),
                                   [&](const GatedNight* night) { return !is_open(*night, task); });
     const auto running = end - nights.begin();
     if (running >= kNightsToAlert)
-      alerts.push_back(fmt::format(
-          "ALERT: {} could not tell for the {}{} night running, since {}: it cannot do its job; "
-          "give "
-          "it more items or seeds, or a noise card",
-          task, running, running % 10 == 3 && running != 13 ? "rd" : "th", (*(end - 1))->when));
+      alerts.push_back(message("alert.still_open", task,
+                               running % 10 == 3 && running != 13 ? message("alert.rd", running)
+                                                                  : message("alert.th", running),
+                               (*(end - 1))->when));
   }
   return alerts;
 }

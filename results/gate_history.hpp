@@ -43,8 +43,7 @@ std::vector<GatedNight> nights_before(std::vector<GatedNight> nights, const Gate
 
 // Tonight after the nights before it, of the same suite: one sentence for each check that could not
 // tell on kNightsToAlert different nights running, tonight included.
-std::vector<std::string> alerts_of(const std::vector<GatedNight>& before,
-                                   const GatedNight& tonight);
+std::vector<Sentence> alerts_of(const std::vector<GatedNight>& before, const GatedNight& tonight);
 
 // After a night: writes its line and puts its alerts into the result. The candidate must be a run
 // folder on disk. Errors: a folder that cannot be written, a history of which a line makes no

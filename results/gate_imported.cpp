@@ -12,6 +12,7 @@
 #include "results/gross_change.hpp"
 #include "results/imported_rows.hpp"
 #include "results/metric_names.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -29,7 +30,7 @@ struct Row {
 // The largest loss that still passes, in the metric's unit, and why it is that wide.
 struct Margin {
   double value = 0;
-  std::string note;
+  Sentence note;
 };
 
 // One point of 100 for shares (as for our own scores), and what is alike for other scales.
@@ -44,14 +45,14 @@ Margin margin_of(const GatePolicy& policy, const MetricDifference& row) {
   const std::string task = task_of_metric(row.name);
   for (const std::string& key : {row.name, task})
     if (const auto at = policy.margins.find(key); at != policy.margins.end())
-      return {at->second, ""};
+      return {at->second, {}};
   const double least = smallest_margin(row);
-  if (!row.is_share && !row.counts) return {least, ""};
+  if (!row.is_share && !row.counts) return {least, {}};
   const auto card = policy.card_discordance.find(task);
   const double discordance = card == policy.card_discordance.end() ? 0 : card->second;
-  if (row.n <= 0) return {least, "the number of items is not said, so the margin is the least"};
+  if (row.n <= 0) return {least, message("imported.no_n")};
   // Half of the scale at most: of ten items a margin of 6/n would pass anything.
-  return {std::min(accuracy_margin(row.n, discordance), 0.5), ""};
+  return {std::min(accuracy_margin(row.n, discordance), 0.5), {}};
 }
 
 bool is_gated(const GatePolicy& policy, const MetricDifference& row) {
@@ -61,51 +62,44 @@ bool is_gated(const GatePolicy& policy, const MetricDifference& row) {
 }
 
 // Of the baseline alone.
-bool is_gone(const MetricDifference& row) { return row.a && row.note == "only in A"; }
+bool is_gone(const MetricDifference& row) { return row.a && row.is_only_in(FoundIn::kA); }
 
 // What comes before any test; empty: nothing does. Sets the verdict.
-std::string refusal(const Row& row, Verdict& verdict) {
+Sentence refusal(const Row& row, Verdict& verdict) {
   verdict = Verdict::kIncomparable;
   if (row.difference.incomparable) return row.difference.note;
   if (!row.difference.contradiction.empty()) return row.difference.contradiction;
   if (row.items == nullptr) {
     if (row.difference.difference) return {};
     verdict = Verdict::kError;
-    return is_gone(row.difference) ? "the candidate has no such score" : row.difference.note;
+    return is_gone(row.difference) ? message("gate.no_such_score") : row.difference.note;
   }
   const ItemComparison& items = *row.items;
   if (!items.error.empty()) {
     verdict = Verdict::kError;
-    return items.error;
+    return verbatim(items.error);
   }
   const std::int64_t n = items.counts.n();
-  if (n == 0) return "no item of the baseline is an item of the candidate";
-  if (items.golds_differ > 0)
-    return fmt::format("the reference answers of {} of {} items differ", items.golds_differ, n);
-  if (items.prompts_differ > 0)
-    return fmt::format("the prompts of {} of {} items differ", items.prompts_differ, n);
+  if (n == 0) return message("imported.no_common_item");
+  if (items.golds_differ > 0) return message("imported.golds", items.golds_differ, n);
+  if (items.prompts_differ > 0) return message("imported.prompts", items.prompts_differ, n);
   verdict = Verdict::kError;
   if (items.only_a > 0)
-    return fmt::format("the candidate lacks {} of the baseline's {} items ({})", items.only_a,
-                       n + items.only_a, fmt::join(items.unpaired, ", "));
+    return message("imported.lacks", items.only_a, n + items.only_a,
+                   fmt::format("{}", fmt::join(items.unpaired, ", ")));
   if (std::fabs(items.unscored_a - items.unscored_b) > kErrorShareLimit)
-    return fmt::format(
-        "{:.1f} % of the items could not be scored, {:.1f} % in the baseline; find out why before "
-        "judging scores",
-        100 * items.unscored_b, 100 * items.unscored_a);
+    return message("gate.unscored", fmt::format("{:.1f}", 100 * items.unscored_b),
+                   fmt::format("{:.1f}", 100 * items.unscored_a));
   return {};
 }
 
-std::string evidence_of(const TaskVerdict& v, const MetricDifference& row) {
+Sentence evidence_of(const TaskVerdict& v, const MetricDifference& row) {
   if (row.counts)
-    return fmt::format(
-        "{} of {} answers lost, {} won; {:+.2f} pp (margin {:.2f} pp, one-sided p {} "
-        "corrected)",
-        row.counts->only_a, row.counts->n(), row.counts->only_b, 100 * *row.difference,
-        100 * *v.margin, p_text(*v.p_worse_holm));
-  return fmt::format("{} ({}; margin {}, one-sided p {} corrected)",
-                     signed_text(*row.difference, row.unit), row.method,
-                     rounded_value(*v.margin, row.unit), p_text(*v.p_worse_holm));
+    return message("imported.items", row.counts->only_a, row.counts->n(), row.counts->only_b,
+                   fmt::format("{:+.2f}", 100 * *row.difference),
+                   fmt::format("{:.2f}", 100 * *v.margin), p_text(*v.p_worse_holm));
+  return message("imported.totals", signed_text(*row.difference, row.unit), row.method,
+                 rounded_value(*v.margin, row.unit), p_text(*v.p_worse_holm));
 }
 
 // A difference whose chance is known.
@@ -124,29 +118,28 @@ void judge_chance(TaskVerdict& v, const Row& row, const GatePolicy& policy, doub
   v.low90 = better;
   if (d.interval90) v.low90 = sign > 0 ? d.interval90->low : -d.interval90->high;
   v.uncalibrated = !policy.card_discordance.contains(task_of_metric(d.name));
-  const std::string evidence = evidence_of(v, d);
-  const auto with_note = [&](std::string text) {
-    return margin.note.empty() ? text : text + "; " + margin.note;
+  const Sentence evidence = evidence_of(v, d);
+  const auto with_note = [&](Sentence reason) {
+    append(reason, margin.note);
+    return reason;
   };
   if (*v.p_worse_holm <= alpha && better <= -margin.value / 2) {
     v.verdict = Verdict::kRegressed;
     v.reason = with_note(evidence);
   } else if (d.shown == Shown::kWorse || *v.p_worse_holm <= alpha) {
     v.verdict = Verdict::kInconclusive;
-    v.reason =
-        with_note("can't tell: worse beyond chance, but by less than half the margin: " + evidence);
+    v.reason = with_note(message("imported.worse_little", evidence));
   } else if (d.shown == Shown::kBetter && *v.p_better_holm <= alpha) {
     v.verdict = Verdict::kImproved;
-    v.reason = with_note(evidence + "; accept as a new baseline?");
+    v.reason = with_note(joined("join.semicolon", {evidence, message("gate.accept")}));
   } else if (*v.low90 > -margin.value || (*d.difference == 0 && row.items == nullptr)) {
     v.verdict = Verdict::kPass;
-    v.reason =
-        *d.difference == 0 ? "equal totals" : with_note("not worse by the margin: " + evidence);
+    v.reason = *d.difference == 0 ? message("imported.equal_totals")
+                                  : with_note(message("imported.not_worse", evidence));
   } else {
     v.verdict = Verdict::kInconclusive;
-    v.reason =
-        with_note(fmt::format("can't tell: {}; detectable difference (80 % power) {}", evidence,
-                              d.visible ? rounded_value(*d.visible, d.unit) : "—"));
+    v.reason = with_note(message("imported.detectable", evidence,
+                                 d.visible ? rounded_value(*d.visible, d.unit) : "—"));
   }
 }
 
@@ -157,29 +150,29 @@ void judge_tolerance(TaskVerdict& v, const MetricDifference& d) {
   v.interval95 = d.interval95;
   const bool is_within = sign * *d.difference >= -*d.tolerance;
   v.verdict = is_within ? Verdict::kPass : Verdict::kRegressed;
-  v.reason = fmt::format("{}: {} the {} that the baseline itself allows",
-                         signed_text(*d.difference, d.unit), is_within ? "within" : "beyond",
-                         rounded_value(*d.tolerance, d.unit));
+  const std::string change = signed_text(*d.difference, d.unit);
+  const std::string limit = rounded_value(*d.tolerance, d.unit);
+  v.reason = is_within ? message("imported.within_own", change, limit)
+                       : message("imported.beyond_own", change, limit);
 }
 
 // Totals without items or standard errors.
 void judge_gross(TaskVerdict& v, const MetricDifference& d) {
   const double sign = d.direction == Direction::kLower ? -1 : 1;
   const auto gross = gross_change(*d.a, *d.b, d.unit, d.is_share);
-  const std::string change =
-      fmt::format("{} → {} ({})", value_text(*d.a, d.unit), value_text(*d.b, d.unit),
-                  signed_text(*d.difference, d.unit));
+  const Sentence change = message("imported.change", value_text(*d.a, d.unit),
+                                  value_text(*d.b, d.unit), signed_text(*d.difference, d.unit));
   if (*d.difference == 0) {
     v.verdict = Verdict::kPass;
-    v.reason = "equal totals";
+    v.reason = message("imported.equal_totals");
   } else if (d.gross.empty()) {
     v.verdict = Verdict::kInconclusive;
-    v.reason = fmt::format("can't tell: {}: totals without n or standard error{}; give the items",
-                           change, gross ? ", within " + gross->bound : "");
+    v.reason = gross ? message("imported.open_within", change, gross->bound)
+                     : message("imported.open", change);
   } else {
     const bool is_worse = sign * *d.difference < 0;
     v.verdict = is_worse ? Verdict::kRegressed : Verdict::kImproved;
-    v.reason = fmt::format("{}, beyond {}: no noise does that", change, d.gross);
+    v.reason = message("imported.gross", change, d.gross);
   }
 }
 
@@ -198,14 +191,14 @@ TaskVerdict judged(const Row& row, const GatePolicy& policy, double alpha) {
   } else if (row.items != nullptr && row.items->identical) {
     v.verdict = Verdict::kPass;
     v.test = "identical";
-    v.reason = "equal answer by answer";
+    v.reason = message("imported.equal_answers");
   } else if (d.tolerance) {
     judge_tolerance(v, d);
   } else if (row.worse_holm) {
     judge_chance(v, row, policy, alpha);
   } else if (row.items != nullptr && *d.difference == 0) {
     v.verdict = Verdict::kPass;
-    v.reason = "equal marks of all items";
+    v.reason = message("imported.equal_marks");
   } else {
     judge_gross(v, d);
   }
@@ -245,14 +238,13 @@ void judge_cost(const RecordPair& pair, const MetricDifference& row, ImportedVer
     v.difference = row.difference;
     v.test = "totals";
     v.verdict = Verdict::kRegressed;
-    v.reason = fmt::format("{} on the device's clock, worse by more than {}", change, gross->bound);
+    v.reason = message("gate.device_clock", change, gross->bound);
     result.verdicts.push_back(std::move(v));
   } else {
-    result.notes.push_back(fmt::format("{} of {}: {}, measured once{}; not judged", row.name, where,
-                                       change,
-                                       gross && !is_worse ? ""
-                                       : gross            ? ", within " + gross->bound
-                                                          : ""));
+    result.notes.push_back(
+        gross && is_worse
+            ? message("imported.measured_once_within", row.name, where, change, gross->bound)
+            : message("imported.measured_once", row.name, where, change));
   }
 }
 
@@ -261,12 +253,12 @@ std::vector<Row> rows_of(const std::vector<const RecordPair*>& pairs, const Gate
   std::vector<Row> rows;
   for (const RecordPair* pair : pairs) {
     const std::string where = describe(pair->a->record);
-    if (const std::string why = nothing_in_common(*pair); !why.empty()) {
+    if (Sentence why = nothing_in_common(*pair); !why.empty()) {
       TaskVerdict v;
       v.where = where;
       v.test = "record";
       v.verdict = Verdict::kIncomparable;
-      v.reason = why;
+      v.reason = std::move(why);
       result.verdicts.push_back(std::move(v));
       continue;
     }
@@ -275,23 +267,22 @@ std::vector<Row> rows_of(const std::vector<const RecordPair*>& pairs, const Gate
         judge_cost(*pair, row, result);
         continue;
       }
-      if (!row.a && row.note == "only in B") {
+      if (!row.a && row.is_only_in(FoundIn::kB)) {
         if (row.primary && row.part_of.empty())
-          result.notes.push_back(fmt::format("new, no baseline: {} of {}", row.name, where));
+          result.notes.push_back(message("gate.new", fmt::format("{} of {}", row.name, where)));
         continue;
       }
       if (row.direction == Direction::kNone) {
         if (row.difference && *row.difference != 0)
-          result.notes.push_back(fmt::format(
-              "{} of {}: which way is better is not said; not judged (--higher or --lower {})",
-              row.name, where, row.name.substr(row.name.rfind('/') + 1)));
+          result.notes.push_back(message("imported.no_direction", row.name, where,
+                                         row.name.substr(row.name.rfind('/') + 1)));
         continue;
       }
       // Judged over seeds, with the curve's own noise.
       if (pair->curves && row.a && noise_of_imported(*pair->a, *row.a)) continue;
       if (!is_gated(policy, row)) {
-        result.notes.push_back(fmt::format(
-            "{} of {}: not in the declared family, shown but not judged", row.name, where));
+        result.notes.push_back(
+            message("gate.note", row.name, where, message("gate.not_declared_shown")));
         continue;
       }
       const auto items = std::find_if(pair->items.begin(), pair->items.end(),
@@ -320,11 +311,8 @@ void add_undirected(const std::vector<const RecordPair*>& pairs, ImportedVerdict
       v.test = "totals";
       v.verdict = *row.difference == 0 ? Verdict::kPass : Verdict::kInconclusive;
       v.reason = *row.difference == 0
-                     ? "equal totals"
-                     : fmt::format(
-                           "can't tell: which way is better is not said (--higher {0} or "
-                           "--lower {0})",
-                           row.name.substr(row.name.rfind('/') + 1));
+                     ? message("imported.equal_totals")
+                     : message("imported.undirected", row.name.substr(row.name.rfind('/') + 1));
       result.verdicts.push_back(std::move(v));
     }
 }

@@ -12,7 +12,7 @@ namespace nb {
 
 struct ImportedVerdicts {
   std::vector<TaskVerdict> verdicts;
-  std::vector<std::string> notes;
+  std::vector<Sentence> notes;
 };
 
 // All pairs of imported records of a comparison, which must be whole (items verified).

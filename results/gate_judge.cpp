@@ -9,6 +9,7 @@
 #include "harness/base/portable_math.hpp"
 #include "harness/base/table.hpp"
 #include "results/format.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -17,20 +18,17 @@ constexpr double kZOneSided = 2.486474860525;  // z(.95) + z(.80): non-inferiori
 constexpr int kMinFlips = 6;                   // below that a one-sided mid-p cannot reach .01
 
 // What would settle it, for the sentence of a "can't tell".
-std::string items_wanted(const PairedCounts& counts, double margin) {
+Sentence items_wanted(const PairedCounts& counts, double margin) {
   const double psi = counts.discordance(), delta = counts.difference();
   const std::int64_t n = counts.n();
   if (counts.only_a + counts.only_b < kMinFlips)
-    return fmt::format(
-        "only {} of {} answers differ; at least {} flips in one direction are needed",
-        counts.only_a + counts.only_b, n, kMinFlips);
+    return message("gate.few_flips", counts.only_a + counts.only_b, n, kMinFlips);
   // Show that it is within the margin when it looks so, else that it is worse.
   const double gap = delta > -margin ? margin + delta : -delta;
   const double wanted = kZOneSided * kZOneSided * psi / (gap * gap);
   const double least = static_cast<double>(n) + 1;
-  if (!(wanted < 1e9)) return "the difference lies on the margin; no number of items settles it";
-  return fmt::format("about {:.0f} items would settle it with 80 % power, there are {}",
-                     std::ceil(std::max(wanted, least)), n);
+  if (!(wanted < 1e9)) return message("gate.on_the_margin");
+  return message("gate.items_wanted", fmt::format("{:.0f}", std::ceil(std::max(wanted, least))), n);
 }
 
 double margin_of(const ItemTest& test, const GatePolicy& policy) {
@@ -38,11 +36,10 @@ double margin_of(const ItemTest& test, const GatePolicy& policy) {
   return accuracy_margin(test.counts.n(), policy.discordance_of(test.node, test.task).value_or(0));
 }
 
-std::string item_evidence(const TaskVerdict& v) {
-  return fmt::format(
-      "{} of {} answers lost, {} won; {} (margin {:.2f} pp, one-sided p {} after Holm)",
-      v.counts->only_a, v.counts->n(), v.counts->only_b,
-      fmt::format("{:+.2f} pp", 100 * *v.difference), 100 * *v.margin, p_text(*v.p_worse_holm));
+Sentence item_evidence(const TaskVerdict& v) {
+  return message("gate.items", v.counts->only_a, v.counts->n(), v.counts->only_b,
+                 fmt::format("{:+.2f}", 100 * *v.difference),
+                 fmt::format("{:.2f}", 100 * *v.margin), p_text(*v.p_worse_holm));
 }
 
 void judge_item(ItemTest& test, const GatePolicy& policy) {
@@ -50,16 +47,16 @@ void judge_item(ItemTest& test, const GatePolicy& policy) {
   const double delta = *v.difference, margin = *v.margin;
   const bool surely_worse = *v.p_worse_holm <= policy.alpha;
   const bool surely_better = *v.p_better_holm <= policy.alpha;
-  const std::string evidence = item_evidence(v);
+  const Sentence evidence = item_evidence(v);
   if (surely_worse && delta <= -margin / 2) {
     v.verdict = Verdict::kRegressed;
     v.reason = evidence;
   } else if (*v.low90 > -margin) {
     v.verdict = surely_better ? Verdict::kImproved : Verdict::kPass;
-    v.reason = surely_worse ? "worse, within the margin: " + evidence : evidence;
+    v.reason = surely_worse ? message("gate.worse_within", evidence) : evidence;
   } else {
     v.verdict = Verdict::kInconclusive;
-    v.reason = evidence + "; " + items_wanted(test.counts, margin);
+    v.reason = joined("join.semicolon", {evidence, items_wanted(test.counts, margin)});
   }
 }
 
@@ -99,17 +96,15 @@ void judge_exact(TaskVerdict& verdict, double base, double candidate, Direction 
   verdict.margin = 0;
   if (base == candidate) {
     verdict.verdict = Verdict::kPass;
-    verdict.reason = "equal";
+    verdict.reason = message("gate.equal");
     return;
   }
   // All digits: a difference of 1 ns must show.
-  const std::string change =
-      fmt::format("{} → {} {} ({}; simulated, tolerance 0)", number_text(base),
-                  number_text(candidate), unit, signed_text(candidate - base, unit));
+  const Sentence change = message("gate.simulated", number_text(base), number_text(candidate), unit,
+                                  signed_text(candidate - base, unit));
   if (direction == Direction::kNone) {
     verdict.verdict = Verdict::kInconclusive;
-    verdict.reason =
-        change + ", and neither direction is better; accept it as a new baseline or explain it";
+    verdict.reason = message("gate.simulated_neither", change);
     return;
   }
   const bool better = (candidate > base) == (direction == Direction::kHigher);

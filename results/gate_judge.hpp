@@ -23,7 +23,7 @@ void judge_items(std::vector<ItemTest>& family, const GatePolicy& policy);
 // over seeds, and where it comes from.
 struct SeedNoise {
   double sd = 0;
-  std::string source;
+  Sentence source;
   bool is_card = false;  // margins follow from it, not from the baseline's own seeds
   int seeds = 0;         // behind a card's sd
 };

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "results/gate.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -67,17 +68,17 @@ void settle_night(GateResult& result, const GateOptions& options) {
   result.exit_code = exit_code_of(result.night, options);
 }
 
-void add_verdicts(GateResult& night, GateResult other, const std::string& against,
+void add_verdicts(GateResult& night, GateResult other, const Sentence& against,
                   const GateOptions& options) {
   for (TaskVerdict& v : other.verdicts) {
-    v.where = against + ": " + v.where;
+    v.where = text_of(against) + ": " + v.where;
     night.verdicts.push_back(std::move(v));
   }
-  for (const std::string& finding : other.findings)
-    night.findings.push_back(against + ": " + finding);
-  for (const std::string& note : other.notes) night.notes.push_back(against + ": " + note);
+  for (const Sentence& finding : other.findings)
+    night.findings.push_back(message("about", against, finding));
+  for (const Sentence& note : other.notes) night.notes.push_back(message("about", against, note));
   if (night.likely_cause.empty() && !other.likely_cause.empty())
-    night.likely_cause = against + ": " + other.likely_cause;
+    night.likely_cause = message("about", against, other.likely_cause);
   settle_night(night, options);
 }
 

@@ -13,6 +13,7 @@
 #include "results/gate_costs.hpp"
 #include "results/loss_curve.hpp"
 #include "results/metric_names.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -27,10 +28,9 @@ std::optional<SeedNoise> noise_of_policy(Gate& gate, const std::string& node,
   const SeedNoise noise = noise_of_card(card->sd, card->seeds);
   if (!card->mean || std::fabs(mean(base) - *card->mean) <= kGrossDeviations * noise.sd)
     return noise;
-  gate.note(metric, node,
-            fmt::format("the noise card is of another recipe, not used (its seeds: {}, the "
-                        "baseline's: {}); make it anew with gate --calibrate",
-                        value_text(*card->mean, unit), value_text(mean(base), unit)));
+  gate.note(
+      metric, node,
+      message("gate.other_card", value_text(*card->mean, unit), value_text(mean(base), unit)));
   return std::nullopt;
 }
 
@@ -57,7 +57,7 @@ bool judged_over_seeds(Gate& gate, const SeedDifference& group) {
   if (old.kind != "eval") return true;
   if (!has_weights(old) || !has_weights(group.first_b->record)) return false;
   if (is_gated(gate.policy, task_of_metric(metric))) return true;
-  if (!group.paired) gate.note(metric, group.group, "not in the declared family, not judged");
+  if (!group.paired) gate.note(metric, group.group, message("gate.not_declared"));
   return false;
 }
 
@@ -65,7 +65,7 @@ void add_seed_test(Gate& gate, const SeedDifference& group) {
   if (!judged_over_seeds(gate, group)) return;
   const std::string metrics = fmt::format("{}", fmt::join(group.metrics, " = "));
   if (group.paired && group.a == group.b) {
-    gate.add(metrics, group.group, Verdict::kPass, "identical", "equal to the last bit");
+    gate.add(metrics, group.group, Verdict::kPass, "identical", message("gate.to_the_last_bit"));
     return;
   }
   SeedTest test;
@@ -91,7 +91,7 @@ void add_cost_tests(Gate& gate) {
                     : std::ranges::all_of(test.base, is_first) &&
                           std::ranges::all_of(test.candidate, is_first)) {
       gate.add(test.verdict.metric, test.verdict.where, Verdict::kPass, "identical",
-               "equal to the last bit");
+               message("gate.to_the_last_bit"));
       continue;
     }
     test.noise =
@@ -124,16 +124,13 @@ void report_other_recipe(Gate& gate) {
   }
   if (found.empty()) return;
   for (const auto& [difference, nodes] : found)
-    gate.result.notes.push_back(
-        fmt::format("the noise card was measured with {} {}, the baseline has {}: {}",
-                    difference.field, difference.a, difference.b, fmt::join(nodes, ", ")));
+    gate.result.notes.push_back(message("gate.card_setting", difference.field, difference.a,
+                                        difference.b, fmt::format("{}", fmt::join(nodes, ", "))));
   const auto& [first, nodes] = found.front();
-  gate.result.alerts.push_back(fmt::format(
-      "ALERT: the noise card was measured with other settings than the baseline's: {} {}, not {}, "
-      "in "
-      "{}{}; its spreads are used where their means agree; make it anew with gate --calibrate",
-      first.field, first.a, first.b, nodes.front(),
-      found.size() == 1 ? "" : fmt::format(", and {} more (notes)", found.size() - 1)));
+  gate.result.alerts.push_back(
+      message("alert.card", first.field, first.a, first.b,
+              found.size() == 1 ? verbatim(nodes.front())
+                                : message("alert.and_more", nodes.front(), found.size() - 1)));
 }
 
 // Training that departs in its first steps, one verdict a node.
@@ -144,20 +141,17 @@ void judge_curves(Gate& gate) {
     node.seed.reset();
     if (pair.departure) departed[describe(node)].push_back(&pair);
     if (pair.curves_agree)
-      gate.result.notes.push_back(describe(pair.a->record) +
-                                  ": other bits, but the first steps agree up to rounding");
+      gate.result.notes.push_back(message("gate.first_steps_agree", describe(pair.a->record)));
     else if (pair.other_start && !pair.departure)
-      gate.result.notes.push_back(describe(pair.a->record) +
-                                  ": began with other weights, so of its first steps only rates "
-                                  "and data are judged");
+      gate.result.notes.push_back(message("gate.other_start", describe(pair.a->record)));
   }
   for (const auto& [node, pairs] : departed) {
-    const std::string text = fmt::format("the training procedure changed: {}, {} of its seeds",
-                                         departure_text(*pairs[0]->departure), pairs.size());
+    const Sentence changed =
+        message("gate.procedure_changed", departure_sentence(*pairs[0]->departure), pairs.size());
     if (gate.policy.allow_procedure_change)
-      gate.result.notes.push_back(node + ": " + text + " (allowed by the policy)");
+      gate.result.notes.push_back(message("gate.allowed", node, changed));
     else
-      gate.add("", node, Verdict::kSuspicious, "curve", text);
+      gate.add("", node, Verdict::kSuspicious, "curve", changed);
   }
 }
 
@@ -181,14 +175,11 @@ void judge_identical_seeds(Gate& gate) {
       return weights.size();
     };
     if (pairs.size() < 2 || distinct(&RecordPair::b) > 1) continue;
-    const std::string text = fmt::format(
-        "all {} seeds of the candidate trained the very same weights: the seed has no "
-        "effect",
-        pairs.size());
+    const Sentence identical = message("gate.identical_seeds", pairs.size());
     if (distinct(&RecordPair::a) > 1)
-      gate.add("", node, Verdict::kSuspicious, "seeds", text);
+      gate.add("", node, Verdict::kSuspicious, "seeds", identical);
     else
-      gate.result.notes.push_back(node + ": " + text + ", as in the baseline");
+      gate.result.notes.push_back(message("gate.identical_seeds_too", node, identical));
   }
 }
 
@@ -205,8 +196,7 @@ void judge_retrained(Gate& gate) {
 void drop_single_values(Gate& gate) {
   std::erase_if(gate.seeds, [&](const SeedTest& test) {
     if (!test.one_value || test.verdict.verdict != Verdict::kInconclusive) return false;
-    gate.note(test.verdict.metric, test.verdict.where,
-              "a single step decides it, judged only beyond seed noise");
+    gate.note(test.verdict.metric, test.verdict.where, message("gate.single_step"));
     return true;
   });
 }

@@ -8,6 +8,7 @@
 
 #include "results/format.hpp"
 #include "results/margin_shift.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -33,44 +34,40 @@ PairedCounts sum_of(const std::vector<ScoringTest>& family) {
   return all;
 }
 
-std::string flips_text(const PairedCounts& counts) {
-  return fmt::format("{} of {} answers lost, {} won", counts.only_a, counts.n(), counts.only_b);
+Sentence flips_of(const PairedCounts& counts) {
+  return message("gate.flips", counts.only_a, counts.n(), counts.only_b);
 }
 
 // Evidence found, in the order of the header.
-std::vector<std::string> evidence_of(const ScoringTest& test, const MarginShift& shift,
-                                     double p_bias, double p_excess, double p_flips) {
-  std::vector<std::string> evidence;
+std::vector<Sentence> evidence_of(const ScoringTest& test, const MarginShift& shift, double p_bias,
+                                  double p_excess, double p_flips) {
+  std::vector<Sentence> evidence;
   if (std::fabs(shift.bias.difference) > kBiasFloor && p_bias < kAlpha)
-    evidence.push_back(fmt::format("gold margins moved by {:+.3g} nat on average (p {})",
-                                   shift.bias.difference, p_text(p_bias)));
+    evidence.push_back(message("gate.margins_moved", fmt::format("{:+.3g}", shift.bias.difference),
+                               p_text(p_bias)));
   if (shift.typical > kRoundingLimit)
-    evidence.push_back(
-        fmt::format("half of the margins moved by more than {:.3g} nat", shift.typical));
-  if (p_flips < kAlpha)
-    evidence.push_back(fmt::format("flips in one direction (p {})", p_text(p_flips)));
+    evidence.push_back(message("gate.margins_half", fmt::format("{:.3g}", shift.typical)));
+  if (p_flips < kAlpha) evidence.push_back(message("gate.one_direction", p_text(p_flips)));
   if (p_excess < kAlpha)
-    evidence.push_back(fmt::format("more flips than rounding gives, {:.1f} (p {})",
-                                   shift.expected_flips, p_text(p_excess)));
+    evidence.push_back(
+        message("gate.more_flips", fmt::format("{:.1f}", shift.expected_flips), p_text(p_excess)));
   if (shift.hard_flips > 0) {
     const std::size_t named = std::min(shift.hardest.size(), kNamedItems);
-    evidence.push_back(fmt::format("{} answer{} flipped that rounding cannot reach: {}{}",
-                                   shift.hard_flips, shift.hard_flips == 1 ? "" : "s",
-                                   fmt::join(std::span(shift.hardest).first(named), ", "),
-                                   shift.hard_flips > std::int64_t{kNamedItems} ? ", …" : ""));
+    evidence.push_back(
+        message("gate.hard_flips", shift.hard_flips,
+                fmt::format("{}{}", fmt::join(std::span(shift.hardest).first(named), ", "),
+                            shift.hard_flips > std::int64_t{kNamedItems} ? ", …" : "")));
   }
   if (test.texts >= kMinTexts && 2 * test.early_texts > test.texts)
-    evidence.push_back(fmt::format("{} of {} texts part within their first {} bytes",
-                                   test.early_texts, test.texts, kEarlyBytes));
+    evidence.push_back(message("gate.early_texts", test.early_texts, test.texts, kEarlyBytes));
   return evidence;
 }
 
 // Rounding moves near ties alone. A text of hundreds of tokens meets some, so that most texts may
 // differ by it; but nothing here shows that it did.
-std::string rounding_text(const ScoringTest& test) {
-  if (2 * test.changed_texts <= test.texts) return "; as rounding does";
-  return fmt::format("; {} of {} texts differ, their marks no more than by rounding",
-                     test.changed_texts, test.texts);
+Sentence like_rounding(const ScoringTest& test) {
+  if (2 * test.changed_texts <= test.texts) return message("gate.as_rounding");
+  return message("gate.marks_as_rounding", test.changed_texts, test.texts);
 }
 
 }  // namespace
@@ -106,14 +103,14 @@ void judge_scoring(std::vector<ScoringTest>& family, const GatePolicy& policy) {
     v.mde80 = paired_visible(family[i].counts);
     const auto evidence =
         evidence_of(family[i], shifts[i], bias_holm[i], excess_holm[i], flips_holm[i]);
-    v.reason = fmt::format("the same weights over all seeds: {}", flips_text(family[i].counts));
+    v.reason = message("gate.same_weights", flips_of(family[i].counts));
     if (evidence.empty()) {
       v.verdict = Verdict::kPass;
-      v.reason += rounding_text(family[i]);
+      append(v.reason, like_rounding(family[i]));
       continue;
     }
     v.verdict = worse_holm[i] <= policy.alpha ? Verdict::kRegressed : Verdict::kSuspicious;
-    v.reason += fmt::format("; not rounding: {}", fmt::join(evidence, "; "));
+    append(v.reason, message("gate.not_rounding", joined("join.semicolon", evidence)));
   }
 }
 

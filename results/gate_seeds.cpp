@@ -8,6 +8,7 @@
 #include "harness/base/portable_math.hpp"
 #include "results/format.hpp"
 #include "results/gate_judge.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -29,19 +30,17 @@ std::size_t fewest(const SeedTest& test) {
   return std::min(test.base.size(), test.candidate.size());
 }
 
-std::string count_text(const SeedTest& test) {
-  if (test.paired)
-    return fmt::format("{} seed{}, paired", test.base.size(), test.base.size() == 1 ? "" : "s");
-  return fmt::format("{} seed{} against {} others", test.base.size(),
-                     test.base.size() == 1 ? "" : "s", test.candidate.size());
+Sentence seeds_of(const SeedTest& test) {
+  if (test.paired) return message("seeds.paired", test.base.size());
+  return message("seeds.against", test.base.size(), test.candidate.size());
 }
 
 double gross_limit(const SeedTest& test) { return kGrossDeviations * kSqrt2 * test.noise->sd; }
 
-std::string means_text(const SeedTest& test) {
+Sentence means_of(const SeedTest& test) {
   const TaskVerdict& v = test.verdict;
-  return fmt::format("{} → {} ({}; {})", value_text(*v.a, test.unit), value_text(*v.b, test.unit),
-                     signed_text(*v.difference, test.unit), count_text(test));
+  return message("seeds.means", value_text(*v.a, test.unit), value_text(*v.b, test.unit),
+                 signed_text(*v.difference, test.unit), seeds_of(test));
 }
 
 // Beyond what seeds explain, with one seed as with many.
@@ -49,24 +48,23 @@ bool judge_gross(SeedTest& test, double gain) {
   if (!test.noise || std::fabs(gain) <= gross_limit(test)) return false;
   TaskVerdict& v = test.verdict;
   v.verdict = gain < 0 ? Verdict::kRegressed : Verdict::kSuspicious;
-  v.reason = fmt::format("{}: beyond what seed noise explains, ±{} ({:.0f} SD of a difference; {})",
-                         means_text(test), value_text(gross_limit(test), test.unit),
-                         kGrossDeviations, test.noise->source);
+  v.reason = message("seeds.gross", means_of(test), value_text(gross_limit(test), test.unit),
+                     fmt::format("{:.0f}", kGrossDeviations), test.noise->source);
   if (gain > 0 && test.is_cost)
-    v.reason += "; cheaper than this recipe can be: is a part of it missing?";
+    append(v.reason, message("seeds.too_cheap"));
   else if (gain > 0)
-    v.reason += "; better than possible: a leak, another split or a changed metric?";
+    append(v.reason, message("seeds.too_good"));
   return true;
 }
 
 void cannot_tell(SeedTest& test, const GatePolicy& policy) {
   TaskVerdict& v = test.verdict;
   v.verdict = Verdict::kInconclusive;
-  v.reason = fmt::format("retrained, {}; ", means_text(test));
-  v.reason += test.noise ? fmt::format("excluded are only changes beyond ±{} ({}); ",
-                                       value_text(gross_limit(test), test.unit), test.noise->source)
-                         : std::string();
-  v.reason += fmt::format("smaller ones need at least {} seeds", policy.min_seeds);
+  v.reason = message("seeds.retrained", means_of(test));
+  if (test.noise)
+    append(v.reason,
+           message("seeds.excluded", value_text(gross_limit(test), test.unit), test.noise->source));
+  append(v.reason, message("seeds.smaller_need", policy.min_seeds));
 }
 
 // A margin that a healthy night of k tests keeps with 80 % probability, from the noise card's
@@ -114,10 +112,11 @@ void judge_seed(SeedTest& test, const MeanTest& result, std::size_t tests,
   v.low90 = sign > 0 ? result.interval90.low : -result.interval90.high;
   if (judge_gross(test, gain)) return;
   const double least_red = test.unit == "1" ? margin / 2 : floor;
-  v.reason = fmt::format("{}; 95 % {}; one-sided p {} after Holm", means_text(test),
-                         interval_text(result.interval95, test.unit), p_text(*v.p_worse_holm));
-  if (p_of_card(test) > std::min(result.p_below, result.p_above))
-    v.reason += ", against the noise card's spread";
+  const std::string interval = interval_text(result.interval95, test.unit);
+  const std::string p = p_text(*v.p_worse_holm);
+  v.reason = p_of_card(test) > std::min(result.p_below, result.p_above)
+                 ? message("seeds.evidence_of_card", means_of(test), interval, p)
+                 : message("seeds.evidence", means_of(test), interval, p);
   const double sd = test.base.size() >= 2 ? sd_upper80(sample_sd(test.base),
                                                        static_cast<double>(test.base.size() - 1))
                                           : 0;
@@ -128,31 +127,26 @@ void judge_seed(SeedTest& test, const MeanTest& result, std::size_t tests,
     v.verdict = Verdict::kRegressed;
   } else if (surely_better && gain > floor && gain > kTooGood * sd && sd > 0) {
     v.verdict = Verdict::kSuspicious;
-    v.reason += fmt::format(
-        "; better by more than {:.0f} SD of the baseline's seeds: a leak, another split or a "
-        "changed metric?",
-        kTooGood);
+    append(v.reason, message("seeds.better_than_spread", fmt::format("{:.0f}", kTooGood)));
   } else if (test.unexplained && surely_better && gain > floor && beyond_spread(test, gain)) {
     v.verdict = Verdict::kSuspicious;
-    v.reason += fmt::format(
-        "; better by more than {:.0f} standard errors of seeds ({}), and no setting was changed: "
-        "what did it?",
-        kTooGood, test.noise->source);
+    append(v.reason, message("seeds.better_unexplained", fmt::format("{:.0f}", kTooGood),
+                             test.noise->source));
   } else if (enough && *v.low90 > -margin) {
     v.verdict = surely_better ? Verdict::kImproved : Verdict::kPass;
-    v.reason += fmt::format("; within {}", value_text(margin, test.unit));
+    append(v.reason, message("seeds.within", value_text(margin, test.unit)));
   } else {
     v.verdict = Verdict::kInconclusive;
-    v.reason += fmt::format("; not shown to lie within {}", value_text(margin, test.unit));
+    append(v.reason, message("seeds.not_within", value_text(margin, test.unit)));
     const double m = static_cast<double>(fewest(test));
     const double spread = result.standard_error * pm::sqrt(test.paired ? m : m / 2);
     if (spread > 0 && margin > 0)
-      v.reason += fmt::format("; {} seeds would find that with 80 % power",
-                              std::max({policy.min_seeds, static_cast<int>(m) + 1,
-                                        test.paired ? seed_pairs_needed(margin, spread)
-                                                    : seeds_needed(margin, spread)}));
+      append(v.reason,
+             message("seeds.would_find", std::max({policy.min_seeds, static_cast<int>(m) + 1,
+                                                   test.paired ? seed_pairs_needed(margin, spread)
+                                                               : seeds_needed(margin, spread)})));
     else if (!enough)
-      v.reason += fmt::format("; at least {} seeds are needed", policy.min_seeds);
+      append(v.reason, message("seeds.needed", policy.min_seeds));
   }
 }
 
@@ -192,22 +186,19 @@ void judge_family(const std::vector<Testable>& family, std::size_t tests,
 }  // namespace
 
 SeedNoise noise_of_card(double sd, int seeds) {
-  return {sd_upper80(sd, std::max(1, seeds - 1)),
-          fmt::format("noise card, upper 80 % limit of the SD of {} seeds", seeds), true, seeds};
+  return {sd_upper80(sd, std::max(1, seeds - 1)), message("noise.of_card", seeds), true, seeds};
 }
 
 SeedNoise noise_of_seeds(const std::vector<double>& base, const std::string& unit, std::int64_t n) {
   const double sd = sd_upper80(sample_sd(base), static_cast<double>(base.size() - 1));
   const double chance =
       unit == "1" && n > 0 ? noise_of_share(mean(base), n).sd - kShareAllowance : 0;
-  return {std::max(sd, chance),
-          fmt::format("upper 80 % limit of the SD of the baseline's {} seeds", base.size())};
+  return {std::max(sd, chance), message("noise.of_seeds", base.size())};
 }
 
 SeedNoise noise_of_curve(double value, double relative_step_noise) {
   return {std::fabs(value) * relative_step_noise,
-          fmt::format("step-to-step noise of the baseline's loss, {:.2g} %",
-                      100 * relative_step_noise)};
+          message("noise.of_curve", fmt::format("{:.2g}", 100 * relative_step_noise))};
 }
 
 SeedNoise noise_of_share(double share, std::int64_t n) {
@@ -215,7 +206,7 @@ SeedNoise noise_of_share(double share, std::int64_t n) {
   // Agresti and Coull (1998): two more successes and failures, so that 0 and 1 have a spread.
   const double p = (share * size + 2) / (size + 4);
   return {pm::sqrt(std::max(0.0, p * (1 - p)) / (size + 4)) + kShareAllowance,
-          fmt::format("binomial noise of {} items + 5 pp", n)};
+          message("noise.of_share", n)};
 }
 
 void judge_seeds(std::vector<SeedTest>& family, const GatePolicy& policy) {

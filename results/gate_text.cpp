@@ -6,6 +6,7 @@
 
 #include "results/gate.hpp"
 #include "results/narrow_text.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -19,18 +20,16 @@ std::size_t count(const GateResult& result, Verdict verdict) {
 }
 
 // Numbers of what is below, for the first line or behind it.
-std::string counts_text(const GateResult& result) {
+Sentence counts_of(const GateResult& result) {
   std::size_t identical = 0;
   for (const TaskVerdict& v : result.verdicts) identical += v.test == "identical" ? 1 : 0;
   const bool green = result.night == Verdict::kPass || result.night == Verdict::kImproved;
   const std::size_t checks = result.verdicts.size();
-  if (green)
-    return fmt::format("{} check{}, {} bit-identical{}", checks, checks == 1 ? "" : "s", identical,
-                       result.night != Verdict::kImproved ? ""
-                       : result.asked_for_another         ? "; accept as a new baseline?"
-                                                  : "; no setting was changed: what did it?");
-  return fmt::format("{} of {} checks are not PASS", checks - count(result, Verdict::kPass),
-                     checks);
+  if (!green) return message("gate.not_pass", checks - count(result, Verdict::kPass), checks);
+  Sentence counts = message("gate.checks", checks, identical);
+  if (result.night == Verdict::kImproved)
+    append(counts, result.asked_for_another ? message("gate.accept") : message("gate.what_did_it"));
+  return counts;
 }
 
 std::string value_cell(const std::optional<double>& value) {
@@ -56,7 +55,7 @@ std::string tables_text(const GateResult& result) {
                    value_cell(v.a), value_cell(v.b), interval},
                   ""};
     if (v.verdict == Verdict::kPass && v.test != "identical" && v.test != "exact")
-      row.note = v.reason;
+      row.note = text_of(v.reason);
     if (v.mde80)
       row.note += fmt::format("{}detectable difference (80 % power): {:.2g}",
                               row.note.empty() ? "" : "; ", *v.mde80);
@@ -77,31 +76,40 @@ Json optional_json(const std::optional<double>& value) { return value ? Json(*va
 
 }  // namespace
 
-std::string gate_headline(const GateResult& result) {
-  const std::string code = fmt::format("(exit {})", result.exit_code);
-  if (result.verdicts.empty()) return "ERROR " + code + ": nothing was compared";
-  const std::string night =
-      result.night == Verdict::kInconclusive ? "can't tell" : std::string(name(result.night));
-  if (!result.findings.empty()) return fmt::format("{} {}: {}", night, code, result.findings[0]);
+Sentence first_line_of(const GateResult& result) {
+  if (result.verdicts.empty()) return message("gate.nothing_compared", result.exit_code);
+  const bool open = result.night == Verdict::kInconclusive;
+  const Sentence night =
+      open ? message("gate.cannot_tell") : verbatim(std::string(name(result.night)));
   const TaskVerdict& worst = result.verdicts.front();
-  if (result.night == Verdict::kInconclusive)
-    return fmt::format("{} {}: {}: {}", night, code, worst.task(), worst.reason);
   const bool green = result.night == Verdict::kPass || result.night == Verdict::kImproved;
-  return fmt::format("{} {}: {}{}", night, code, green ? "" : worst.task() + "; ",
-                     counts_text(result));
+  Sentence what;
+  if (!result.findings.empty())
+    what = result.findings[0];
+  else if (open)
+    what = message("about", worst.task(), worst.reason);
+  else if (green)
+    what = counts_of(result);
+  else
+    what = message("remark", worst.task(), counts_of(result));
+  return message("gate.first_line", night, result.exit_code, what);
+}
+
+std::string gate_headline(const GateResult& result, Language language) {
+  return text_of(first_line_of(result), language);
 }
 
 std::string gate_text(const GateResult& result) {
   std::string text = wrapped(gate_headline(result), 2);
   for (std::size_t i = 1; i < result.findings.size(); ++i)
-    text += wrapped(result.findings[i], 2, "! ");
-  if (!result.findings.empty()) text += counts_text(result) + "\n";
-  for (const std::string& alert : result.alerts) text += wrapped(alert, 2);
+    text += wrapped(text_of(result.findings[i]), 2, "! ");
+  if (!result.findings.empty()) text += text_of(counts_of(result)) + "\n";
+  for (const Sentence& alert : result.alerts) text += wrapped(text_of(alert), 2);
   if (!result.likely_cause.empty() && result.night != Verdict::kPass)
-    text += wrapped("likely cause: " + result.likely_cause, 2);
+    text += wrapped("likely cause: " + text_of(result.likely_cause), 2);
   for (const TaskVerdict& v : result.verdicts)
     if (v.verdict != Verdict::kPass)
-      text += wrapped(fmt::format("{}: {}", v.task(), v.reason), 4,
+      text += wrapped(fmt::format("{}: {}", v.task(), text_of(v.reason)), 4,
                       fmt::format("{}  ", name(v.verdict)));
   if (result.uncalibrated)
     text += wrapped(
@@ -111,7 +119,7 @@ std::string gate_text(const GateResult& result) {
   text += tables_text(result);
   if (!result.notes.empty()) text += "\nnotes\n";
   for (std::size_t i = 0; i < result.notes.size() && i < kMaxNotes; ++i)
-    text += wrapped(result.notes[i], 4, "  ");
+    text += wrapped(text_of(result.notes[i]), 4, "  ");
   if (result.notes.size() > kMaxNotes)
     text += fmt::format("  … and {} more (--json has all)\n", result.notes.size() - kMaxNotes);
   return text;
@@ -122,12 +130,12 @@ Json gate_json(const GateResult& result) {
                {"night", name(result.night)},
                {"exit_code", result.exit_code},
                {"uncalibrated", result.uncalibrated},
-               {"first_line", gate_headline(result)},
-               {"findings", result.findings},
-               {"likely_cause", result.likely_cause},
-               {"alerts", result.alerts},
-               {"notes", result.notes},
                {"verdicts", Json::array()}};
+  add_message(json, "first_line", first_line_of(result));
+  add_message(json, "likely_cause", result.likely_cause);
+  add_messages(json, "findings", result.findings);
+  add_messages(json, "alerts", result.alerts);
+  add_messages(json, "notes", result.notes);
   for (const TaskVerdict& v : result.verdicts) {
     Json counts;
     if (v.counts)
@@ -141,7 +149,8 @@ Json gate_json(const GateResult& result) {
          {"where", v.where},
          {"verdict", name(v.verdict)},
          {"test", v.test},
-         {"reason", v.reason},
+         {"reason", text_of(v.reason)},
+         {"reason_message", json_of(v.reason)},
          {"base", optional_json(v.a)},
          {"candidate", optional_json(v.b)},
          {"difference", optional_json(v.difference)},

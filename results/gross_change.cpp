@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "results/sentences.hpp"
 #include "results/stats_unpaired.hpp"
 
 namespace nb {
@@ -43,8 +44,7 @@ std::optional<GrossChange> gross_change(double a, double b, std::string_view uni
   if (is_share) {
     if (a < 0 || a > 1 || b < 0 || b > 1) return std::nullopt;
     const UnpairedTest test = unpaired_shares(a, kFewestItems, b, kFewestItems);
-    return GrossChange{test.p_two_sided <= kAlpha,
-                       fmt::format("what {} items could do by chance", kFewestItems)};
+    return GrossChange{test.p_two_sided <= kAlpha, message("row.by_chance", kFewestItems)};
   }
   const auto bound = std::ranges::find(kBounds, unit, &Bound::unit);
   if (bound == kBounds.end()) return std::nullopt;
@@ -52,10 +52,14 @@ std::optional<GrossChange> gross_change(double a, double b, std::string_view uni
   const double least = std::min(std::fabs(a), std::fabs(b));
   GrossChange gross;
   gross.is_beyond = change > bound->relative * least && change > bound->absolute;
-  gross.bound = fmt::format("{:g} %", 100 * bound->relative);
+  std::string relative = fmt::format("{:g} %", 100 * bound->relative);
   if (bound->absolute > 0)
-    gross.bound += fmt::format(" and {:g}{}", bound->absolute,
-                               bound->unit == "count" ? "" : fmt::format(" {}", bound->unit));
+    gross.bound =
+        message("row.both_bounds", std::move(relative),
+                fmt::format("{:g}{}", bound->absolute,
+                            bound->unit == "count" ? "" : fmt::format(" {}", bound->unit)));
+  else
+    gross.bound = verbatim(std::move(relative));
   return gross;
 }
 

@@ -4,16 +4,16 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <string_view>
 
+#include "results/message.hpp"
 #include "results/record.hpp"
 
 namespace nb {
 
 struct GrossChange {
   bool is_beyond = false;
-  std::string bound;  // what it was held against: "10 % and .05 nat"
+  Sentence bound;  // what it was held against: "10 % and .05 nat"
 };
 // A share of which the number of items is not known is judged as if it had the fewest of any task
 // in common use.

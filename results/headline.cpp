@@ -10,6 +10,7 @@
 #include "results/format.hpp"
 #include "results/imported_rows.hpp"
 #include "results/metric_names.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -28,7 +29,7 @@ struct Score {
   bool partial = false;             // items of a side have no partner
   bool equal_total = false;         // without items
   std::optional<Shown> shown = {};  // of imported scores: settled with their family
-  std::string gross = {};           // beyond that bound, no noise known
+  Sentence gross = {};              // beyond that bound, no noise known
   bool better() const { return (difference > 0) == (direction == Direction::kHigher); }
 };
 
@@ -89,29 +90,27 @@ std::vector<Score> scores_of(const Comparison& comparison) {
   return scores;
 }
 
-std::string score_text(const Score& score) {
+Sentence score_sentence(const Score& score) {
   std::string text = fmt::format("{} {}", score.name, plain_signed(score.difference, score.unit));
-  if (!score.gross.empty()) return text + fmt::format(" (beyond {})", score.gross);
+  if (!score.gross.empty()) return message("headline.beyond", text, score.gross);
   if (score.interval) text += fmt::format(" (95 % {})", interval_text(*score.interval, score.unit));
-  return text;
+  return verbatim(std::move(text));
 }
 
-std::string list_of(std::vector<Score> scores) {
+Sentence list_of(std::vector<Score> scores) {
   std::stable_sort(scores.begin(), scores.end(), [](const Score& a, const Score& b) {
     return a.p.value_or(1) < b.p.value_or(1);
   });
-  std::string text;
+  std::vector<Sentence> named;
   for (std::size_t i = 0; i < std::min(scores.size(), kNamed); ++i)
-    text += (i == 0 ? "" : ", ") + score_text(scores[i]);
-  if (scores.size() > kNamed) text += fmt::format(" and {} more", scores.size() - kNamed);
-  return text;
+    named.push_back(score_sentence(scores[i]));
+  Sentence list = joined("join.list", std::move(named));
+  if (scores.size() <= kNamed) return list;
+  return message("list.and_more", std::move(list), scores.size() - kNamed);
 }
 
-std::string plural(std::size_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
-std::string visible_range(const std::vector<Score>& scores) {
+// How many, and how large a difference would have been seen.
+Sentence visible_of(const std::vector<Score>& scores) {
   double low = std::numeric_limits<double>::infinity(), high = 0;
   std::string unit;
   for (const Score& score : scores) {
@@ -120,23 +119,37 @@ std::string visible_range(const std::vector<Score>& scores) {
     low = std::min(low, *score.visible);
     high = std::max(high, *score.visible);
   }
-  if (unit.empty()) return {};
+  if (unit.empty()) return message("headline.scores", scores.size());
   const std::string from = rounded_value(low, unit), to = rounded_value(high, unit);
-  return from == to ? fmt::format(" (could see ≥ {})", from)
-                    : fmt::format(" (could see ≥ {} to {})", from, to);
+  return from == to ? message("headline.could_see", scores.size(), from)
+                    : message("headline.could_see_range", scores.size(), from, to);
 }
 
 // Curves of imported trainings.
-std::string curves_line(const Comparison& comparison) {
-  std::string text;
+Sentence curves_line(const Comparison& comparison) {
+  std::vector<Sentence> sentences;
   for (const RecordPair& pair : comparison.pairs)
-    if (pair.curves)
-      if (const std::string one = curves_sentence(*pair.curves); !one.empty())
-        text += (text.empty() ? "" : " ") + one;
-  return text;
+    if (pair.curves) sentences.push_back(curves_sentence(*pair.curves));
+  return joined("join.sentences", std::move(sentences));
 }
 
-std::string scores_line(const Comparison& comparison) {
+// What the difference of the scores, if there is one, cannot be laid on.
+Sentence with_doubt(const Comparison& comparison, Sentence said) {
+  std::set<std::string> causes;
+  for (const Confounder& c : comparison.confounders)
+    if (c.category == "settings" || c.category == "data" || c.category == "code")
+      causes.insert(c.field);
+  const bool two_models = std::any_of(comparison.confounders.begin(), comparison.confounders.end(),
+                                      [](const Confounder& c) { return c.category == "model"; });
+  if (two_models) return message("headline.two_models", std::move(said));
+  if (causes.size() == 1) return message("headline.one_cause", std::move(said), *causes.begin());
+  if (!causes.empty()) return message("headline.several_causes", std::move(said), causes.size());
+  if (!comparison.cautions.empty()) return message("headline.asked_otherwise", std::move(said));
+  if (!comparison.unknown.empty()) return message("headline.unknown", std::move(said));
+  return message("headline.end", std::move(said));
+}
+
+Sentence scores_line(const Comparison& comparison) {
   const std::vector<Score> scores = scores_of(comparison);
   if (scores.empty()) return {};
   std::vector<double> p;
@@ -161,49 +174,29 @@ std::string scores_line(const Comparison& comparison) {
     else
       open.push_back(score);
   }
-  std::vector<std::string> parts;
-  if (!worse.empty()) parts.push_back("B is worse on " + list_of(worse));
+  std::vector<Sentence> parts;
+  if (!worse.empty()) parts.push_back(message("headline.worse", list_of(worse)));
   if (!better.empty())
-    parts.push_back((worse.empty() ? "B is better on " : "better on ") + list_of(better));
+    parts.push_back(worse.empty() ? message("headline.better", list_of(better))
+                                  : message("headline.also_better", list_of(better)));
   if (!open.empty())
-    parts.push_back(fmt::format("no difference shown on {}{}", plural(open.size(), "score"),
-                                visible_range(open)));
-  if (equal > 0) parts.push_back(fmt::format("{} equal answer by answer", plural(equal, "score")));
-  if (partly_equal > 0)
-    parts.push_back(fmt::format("{} equal answer by answer on the items that both sides have",
-                                plural(partly_equal, "score")));
-  if (equal_totals > 0)
-    parts.push_back(fmt::format("{} with equal totals", plural(equal_totals, "score")));
+    parts.push_back(parts.empty() ? message("headline.none_shown_first", visible_of(open))
+                                  : message("headline.none_shown", visible_of(open)));
+  if (equal > 0) parts.push_back(message("headline.equal", equal));
+  if (partly_equal > 0) parts.push_back(message("headline.partly_equal", partly_equal));
+  if (equal_totals > 0) parts.push_back(message("headline.equal_totals", equal_totals));
   if (untested > 0)
-    parts.push_back(fmt::format("{} without items or standard errors: nothing can be said of {}",
-                                plural(untested, "score"), untested == 1 ? "it" : "them"));
-  std::string text = fmt::format("{}.", fmt::join(parts, "; "));
-  if (text[0] == 'n') text[0] = 'N';
-  std::set<std::string> causes;
-  for (const Confounder& c : comparison.confounders)
-    if (c.category == "settings" || c.category == "data" || c.category == "code")
-      causes.insert(c.field);
-  const bool two_models = std::any_of(comparison.confounders.begin(), comparison.confounders.end(),
-                                      [](const Confounder& c) { return c.category == "model"; });
-  if (worse.empty() && better.empty()) return text;
-  if (two_models)
-    text += " These are two models: their difference is no device's.";
-  else if (!causes.empty())
-    text += fmt::format(" This cannot tell whether the device did it: {} besides it.",
-                        causes.size() == 1 ? *causes.begin() + " differs"
-                                           : fmt::format("{} things differ", causes.size()));
-  else if (!comparison.cautions.empty())
-    text += " This cannot tell whether the device did it: it was asked or marked otherwise.";
-  else if (!comparison.unknown.empty())
-    text += " This cannot tell whether the device did it: see \"unknown\" below.";
-  return text;
+    parts.push_back(untested == 1 ? message("headline.untested_one", untested)
+                                  : message("headline.untested", untested));
+  Sentence said = joined("join.semicolon", std::move(parts));
+  if (worse.empty() && better.empty()) return message("headline.end", std::move(said));
+  return with_doubt(comparison, std::move(said));
 }
 
 }  // namespace
 
-std::string headline(const Comparison& comparison) {
-  const std::string curves = curves_line(comparison), scores = scores_line(comparison);
-  return curves.empty() || scores.empty() ? curves + scores : curves + " " + scores;
+Sentence headline(const Comparison& comparison) {
+  return joined("join.sentences", {curves_line(comparison), scores_line(comparison)});
 }
 
 }  // namespace nb

@@ -1,8 +1,6 @@
 // The first line of a comparison, in words: what differs, what does not, what it cannot tell.
 #pragma once
 
-#include <string>
-
 #include "results/compare.hpp"
 
 namespace nb {
@@ -10,6 +8,6 @@ namespace nb {
 // Over the scores of imported pairs and of fixed weights, and over seeds: which are worse, which
 // better (two-sided p after Holm over all of them at most .05), on how many nothing is shown and
 // how large a difference would have been seen. Empty: there are no scores to speak of.
-std::string headline(const Comparison& comparison);
+Sentence headline(const Comparison& comparison);
 
 }  // namespace nb

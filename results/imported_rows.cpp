@@ -9,6 +9,7 @@
 
 #include "results/format.hpp"
 #include "results/gross_change.hpp"
+#include "results/sentences.hpp"
 #include "results/stats_unpaired.hpp"
 
 namespace nb {
@@ -26,6 +27,15 @@ const Json& series_of(const Record& record, const std::string& metric) {
   if (!settings.is_object() || !settings.contains(at)) return kNone;
   const Json& all = settings.at(at);
   return all.contains(metric) ? all.at(metric) : kNone;
+}
+
+// Empty: none. Imports of before messages were values have its text alone.
+Sentence contradiction_of(const Json& series) {
+  if (series.contains("contradiction_message"))
+    if (Sentence known = message_from(series.at("contradiction_message")); !known.empty())
+      return known;
+  return series.contains("contradiction") ? verbatim(series.at("contradiction").get<std::string>())
+                                          : Sentence();
 }
 
 bool is_primary(const Record& record, const std::string& metric) {
@@ -46,17 +56,17 @@ std::string harness_of(const Record& record) {
 
 void set_counts(MetricDifference& row, const PairedCounts& counts) {
   row.counts = counts;
-  row.method = "paired items";
+  row.method = message("method.items");
   row.interval95 = newcombe_paired(counts);
   row.interval90 = newcombe_paired(counts, kZ90);
   row.p_two_sided = mid_p_two_sided(counts.only_a, counts.only_b);
   row.visible = paired_visible(counts);
 }
 
-void set_normal(MetricDifference& row, double standard_error, const char* method) {
+void set_normal(MetricDifference& row, double standard_error, Sentence method) {
   if (!(standard_error > 0)) return;
   const double d = *row.difference;
-  row.method = method;
+  row.method = std::move(method);
   row.standard_error = standard_error;
   row.interval95 = Interval{d - kZ95 * standard_error, d + kZ95 * standard_error};
   row.interval90 = Interval{d - kZ90 * standard_error, d + kZ90 * standard_error};
@@ -68,14 +78,14 @@ void set_normal(MetricDifference& row, double standard_error, const char* method
 void add_items(MetricDifference& row, const ItemComparison& items) {
   const std::int64_t n = items.counts.n();
   if (!items.error.empty()) {
-    row.note = items.error;
+    row.note = verbatim(items.error);
     return;
   }
   if (n == 0) {
     row.difference.reset();
     row.relative.reset();
     row.incomparable = true;
-    row.note = "INCOMPARABLE: no item of A is an item of B";
+    row.note = message("row.no_common_item");
     return;
   }
   row.n = n;
@@ -85,18 +95,15 @@ void add_items(MetricDifference& row, const ItemComparison& items) {
   row.relative.reset();
   if (items.mean_a != 0) row.relative = *row.difference / std::fabs(items.mean_a);
   if (items.only_a > 0 || items.only_b > 0)
-    row.note =
-        fmt::format("{} paired items; {} only in A, {} only in B", n, items.only_a, items.only_b);
+    row.note = message("row.part_of_items", n, items.only_a, items.only_b);
   if (!items.fractions) {
     set_counts(row, items.counts);
     return;
   }
   const MeanTest& test = *items.fractions;
-  row.method = fmt::format("paired items, fractions; interval of {} bootstrap replicates",
-                           items.bootstrap->replicates);
+  row.method = message("method.fractions", items.bootstrap->replicates);
   if (!(test.standard_error > 0)) {  // every mark moved alike, mostly by nothing
-    if (*row.difference == 0)
-      row.note += fmt::format("{}all {} marks are equal", row.note.empty() ? "" : "; ", n);
+    if (*row.difference == 0) append(row.note, message("row.equal_marks", n));
     row.p_two_sided = test.p_two_sided;
     return;
   }
@@ -121,7 +128,7 @@ void add_totals(MetricDifference& row, const RecordPair& pair, const Metric& a, 
   if (row.n == 0) row.n = n_a;
   if (!(se_a > 0 || se_b > 0) && shares && n_a > 0) {
     const UnpairedTest test = unpaired_shares(*a.value, n_a, *b.value, n_b);
-    row.method = "unpaired totals";
+    row.method = message("method.totals");
     row.interval95 = newcombe_unpaired(*a.value, n_a, *b.value, n_b);
     row.interval90 = newcombe_unpaired(*a.value, n_a, *b.value, n_b, kZ90);
     row.p_two_sided = test.p_two_sided;
@@ -132,7 +139,7 @@ void add_totals(MetricDifference& row, const RecordPair& pair, const Metric& a, 
   // One side states its error: the other, of the same task, is taken to have the same.
   if ((se_a > 0) != (se_b > 0)) se_a = se_b = std::max(se_a, se_b);
   if (se_a > 0 && se_b > 0)
-    set_normal(row, std::sqrt(se_a * se_a + se_b * se_b), "unpaired totals");
+    set_normal(row, std::sqrt(se_a * se_a + se_b * se_b), message("method.totals"));
 }
 
 // Both sides' values without any error: only what no noise explains.
@@ -213,10 +220,10 @@ void add_group(MetricDifference& group, const RecordPair& pair) {
   if (is_pooled && counted)
     set_counts(group, sum);
   else if (is_pooled)
-    set_normal(group, std::sqrt(variance_items) / items, "unpaired totals of its parts");
+    set_normal(group, std::sqrt(variance_items) / items, message("method.totals_of_parts"));
   else
     set_normal(group, std::sqrt(variance_parts) / k,
-               counted ? "paired items of its parts" : "unpaired totals of its parts");
+               counted ? message("method.items_of_parts") : message("method.totals_of_parts"));
 }
 
 void take_with_parts(const std::string& group, std::vector<MetricDifference>& from,
@@ -273,14 +280,13 @@ void fill_imported_row(MetricDifference& row, const RecordPair& pair, const Item
   row.part_of = left.value("part_of", right.value("part_of", ""));
   if (left.contains("tolerance")) row.tolerance = left.at("tolerance").get<double>();
   for (const auto& [side, series] : {std::pair("A", &left), std::pair("B", &right)})
-    if (series->contains("contradiction") && row.contradiction.empty())
-      row.contradiction =
-          fmt::format("{}: {}", side, series->at("contradiction").get<std::string>());
+    if (Sentence said = contradiction_of(*series); !said.empty() && row.contradiction.empty())
+      row.contradiction = message("about", side, std::move(said));
   if (!row.difference) return;
   if (!row.contradiction.empty()) {
     row.difference.reset();
     row.relative.reset();
-    row.note = "not judged: " + row.contradiction;
+    row.note = message("row.not_judged", row.contradiction);
     return;
   }
   const std::string asked_a = harness_of(pair.a->record), asked_b = harness_of(pair.b->record);
@@ -289,11 +295,7 @@ void fill_imported_row(MetricDifference& row, const RecordPair& pair, const Item
     row.difference.reset();
     row.relative.reset();
     row.incomparable = true;
-    row.note = fmt::format(
-        "INCOMPARABLE: two harnesses ask {} in ways of their own ({} and {}), and no items show "
-        "that "
-        "they asked alike",
-        task_of_metric(row.name), asked_a, asked_b);
+    row.note = message("row.two_harnesses", task_of_metric(row.name), asked_a, asked_b);
     return;
   }
   if (items != nullptr)

@@ -9,6 +9,7 @@
 
 #include "harness/base/portable_math.hpp"
 #include "results/metric_names.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -95,18 +96,24 @@ std::optional<CurveDeparture> curve_departure(const Series& a, const Series& b, 
   return first;
 }
 
-std::string departure_text(const CurveDeparture& d) {
-  const std::string where = d.before_learning
-                                ? "already at the first step, before any weight was updated"
-                                : fmt::format("at step {}", d.step);
-  if (d.column == metric::kSeriesBatchHash) return fmt::format("other tokens were read {}", where);
-  const std::string change = fmt::format("{} {:.6g} → {:.6g} {}", d.column, d.a, d.b, where);
-  if (d.limit == 0) return change + " (exact: no rounding changes it)";
-  if (d.scale > std::max(std::fabs(d.a), std::fabs(d.b)))
-    return fmt::format("{} (by {:.2g}, rounding explains {:.2g})", change, d.relative * d.scale,
-                       d.limit * d.scale);
-  return fmt::format("{} ({:.2g} %, rounding explains {:.2g} %)", change, 100 * d.relative,
-                     100 * d.limit);
+Sentence departure_sentence(const CurveDeparture& d) {
+  const bool first = d.before_learning;
+  if (d.column == metric::kSeriesBatchHash)
+    return first ? message("departure.tokens_first") : message("departure.tokens", d.step);
+  const std::string change = fmt::format("{} {:.6g} → {:.6g}", d.column, d.a, d.b);
+  if (d.limit == 0)
+    return first ? message("departure.exact_first", change)
+                 : message("departure.exact", change, d.step);
+  if (d.scale > std::max(std::fabs(d.a), std::fabs(d.b))) {
+    const std::string by = fmt::format("{:.2g}", d.relative * d.scale);
+    const std::string limit = fmt::format("{:.2g}", d.limit * d.scale);
+    return first ? message("departure.by_first", change, by, limit)
+                 : message("departure.by", change, d.step, by, limit);
+  }
+  const std::string by = fmt::format("{:.2g}", 100 * d.relative);
+  const std::string limit = fmt::format("{:.2g}", 100 * d.limit);
+  return first ? message("departure.percent_first", change, by, limit)
+               : message("departure.percent", change, d.step, by, limit);
 }
 
 std::optional<double> relative_step_noise(const Series& series) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "results/message.hpp"
 #include "results/series.hpp"
 #include "results/store.hpp"
 
@@ -29,7 +30,7 @@ struct CurveDeparture {
 // columns are compared. A column that a side lacks is not compared.
 std::optional<CurveDeparture> curve_departure(const Series& a, const Series& b,
                                               bool same_start = true);
-std::string departure_text(const CurveDeparture& departure);
+Sentence departure_sentence(const CurveDeparture& departure);
 
 // Spread of the training loss from one step to the next, relative to its mean, over the last half
 // of the curve: the noise of single batches. SD of successive differences / √2 (von Neumann 1941),

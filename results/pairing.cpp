@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "results/pairing_captured.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -54,17 +55,15 @@ void pair_only_evaluations(Pairing& pairing, PairAcross across) {
   const Record &a = left[0]->record, &b = right[0]->record;
   if (is_imported(a) || is_imported(b)) {  // what they have in common is compared
     if (!have_common_metric(a, b)) return;
-    pairing.pairs.push_back(
-        {left[0], right[0], fmt::format("{} with {}", describe(a), describe(b))});
+    pairing.pairs.push_back({left[0], right[0], message("pair.names", describe(a), describe(b))});
     std::erase(pairing.only_a, left[0]);
     std::erase(pairing.only_b, right[0]);
     return;
   }
   if (a.seed != b.seed || tasks_of(a).empty() || tasks_of(a) != tasks_of(b)) return;
   if (a.device != b.device && across != PairAcross::kDevices) return;
-  pairing.pairs.push_back({left[0], right[0],
-                           fmt::format("paired as the only evaluations of these tasks: {} with {}",
-                                       describe(a), describe(b))});
+  pairing.pairs.push_back(
+      {left[0], right[0], message("pair.only_evaluations", describe(a), describe(b))});
   std::erase(pairing.only_a, left[0]);
   std::erase(pairing.only_b, right[0]);
 }
@@ -84,10 +83,11 @@ void pair_stages(Pairing& pairing) {
     const Record &a = left->record, &b = (*right)->record;
     if (!is_imported(a) && !is_imported(b)) continue;
     if (!have_common_metric(a, b)) continue;
-    pairing.pairs.push_back({left, *right,
-                             fmt::format("paired as the only {} of stage {}: {} with {}",
-                                         a.kind == "eval" ? "evaluations" : "trainings",
-                                         stage_of(a), describe(a), describe(b))});
+    pairing.pairs.push_back(
+        {left, *right,
+         a.kind == "eval"
+             ? message("pair.only_evaluations_of", stage_of(a), describe(a), describe(b))
+             : message("pair.only_trainings_of", stage_of(a), describe(a), describe(b))});
     pairing.only_b.erase(right);
     std::erase(pairing.only_a, left);
   }
@@ -102,9 +102,9 @@ void pair_across_devices(Pairing& pairing) {
     };
     if (std::count_if(pairing.only_b.begin(), pairing.only_b.end(), fits) != 1) continue;
     const auto right = std::find_if(pairing.only_b.begin(), pairing.only_b.end(), fits);
-    pairing.pairs.push_back({left, *right,
-                             fmt::format("paired across devices: {} with {}",
-                                         describe(left->record), describe((*right)->record))});
+    pairing.pairs.push_back(
+        {left, *right,
+         message("pair.across_devices", describe(left->record), describe((*right)->record))});
     pairing.only_b.erase(right);
     std::erase(pairing.only_a, left);
   }
@@ -130,7 +130,7 @@ void pair_evaluated_again(const RunRecords& a, Pairing& pairing) {
     if (left == a.records.end()) continue;
     auto renamed = std::make_shared<StoredRecord>(*left);
     renamed->record.name = again.name;
-    pairing.pairs.push_back({renamed.get(), right, ""});
+    pairing.pairs.push_back({renamed.get(), right, {}});
     pairing.renamed.push_back(std::move(renamed));
     std::erase(pairing.only_b, right);
   }
@@ -179,7 +179,7 @@ Pairing pair_records(const RunRecords& a, const RunRecords& b, PairAcross across
       continue;
     }
     used.insert(&*right);
-    pairing.pairs.push_back({&left, &*right, ""});
+    pairing.pairs.push_back({&left, &*right, {}});
   }
   for (const StoredRecord& right : b.records)
     if (!used.contains(&right)) pairing.only_b.push_back(&right);
@@ -217,7 +217,7 @@ Result<Pairing> pair_devices(const RunRecords& run, const std::string& device_a,
       if (r.device != device_b || !same_task || (l.trained_on != r.trained_on && !own)) continue;
       used.insert(&left);
       used.insert(&right);
-      pairing.pairs.push_back({&left, &right, ""});
+      pairing.pairs.push_back({&left, &right, {}});
     }
   }
   for (const StoredRecord& stored : run.records)

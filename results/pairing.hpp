@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/base/result.hpp"
+#include "results/message.hpp"
 #include "results/store.hpp"
 
 namespace nb {
@@ -15,7 +16,7 @@ namespace nb {
 struct PairedRecords {
   const StoredRecord* a = nullptr;
   const StoredRecord* b = nullptr;
-  std::string note;  // how they were paired where their names or devices differ; empty: by identity
+  Sentence note;  // how they were paired where their names or devices differ; empty: by identity
 };
 
 // The same node with seeds that no other side has: compared as two independent groups.

@@ -8,6 +8,7 @@
 
 #include "results/captured.hpp"
 #include "results/compare.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -89,14 +90,11 @@ std::string names_of(const Records& records) {
 void take(Pairing& pairing, const Records& left, const Records& right, Same same) {
   const Record& a = left.front()->record;
   if (left.size() == 1 && right.size() == 1) {
-    const std::string why =
-        same == Same::kWeights
-            ? "as evaluations of the same weights"
-            : fmt::format("as {} of stage {}",
-                          a.kind == "eval" ? "the evaluations" : "the trainings", stage_of(a));
-    pairing.pairs.push_back(
-        {left.front(), right.front(),
-         fmt::format("paired {}: {} with {}", why, describe(a), describe(right.front()->record))});
+    const std::string of_a = describe(a), of_b = describe(right.front()->record);
+    Sentence why = same == Same::kWeights ? message("pair.same_weights", of_a, of_b)
+                   : a.kind == "eval"     ? message("pair.evaluations_of", stage_of(a), of_a, of_b)
+                                          : message("pair.trainings_of", stage_of(a), of_a, of_b);
+    pairing.pairs.push_back({left.front(), right.front(), std::move(why)});
   } else {
     pairing.unmatched.push_back({left, right});
   }
@@ -126,8 +124,8 @@ void pair_captured(Pairing& pairing) {
   pair_by(pairing, Same::kStage);
 }
 
-std::vector<std::string> undecided_captures(const Pairing& pairing) {
-  std::vector<std::string> sentences;
+std::vector<Sentence> undecided_captures(const Pairing& pairing) {
+  std::vector<Sentence> sentences;
   for (const StoredRecord* one : pairing.only_a)
     for (const Same same : {Same::kWeights, Same::kStage}) {
       const Records right = fitting(pairing.only_b, *one, same);
@@ -135,9 +133,7 @@ std::vector<std::string> undecided_captures(const Pairing& pairing) {
       const Records left = fitting(pairing.only_a, *right.front(), same);
       const Records& several = right.size() > 1 ? right : left;
       if (several.size() < 2) continue;  // pair_captured() was not asked
-      sentences.push_back(
-          fmt::format("{}: several could be its partner ({}); name one by its node's folder",
-                      describe(one->record), names_of(several)));
+      sentences.push_back(message("pair.undecided", describe(one->record), names_of(several)));
       break;
     }
   return sentences;

@@ -15,6 +15,6 @@ namespace nb {
 // Of repeated evaluations the last counts. Where several answer, none is taken.
 void pair_captured(Pairing& pairing);
 // Of what is left after it: which have several possible partners, a sentence each.
-std::vector<std::string> undecided_captures(const Pairing& pairing);
+std::vector<Sentence> undecided_captures(const Pairing& pairing);
 
 }  // namespace nb

@@ -11,6 +11,7 @@
 
 #include "results/captured.hpp"
 #include "results/recipe_names.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -234,15 +235,15 @@ void add_planted(const Record& record, bool is_a, RecipeComparison& found) {
 void compare_digests(const Record& a, const Record& b, RecipeComparison& found) {
   struct Digest {
     const char* key;
-    const char* what;
+    Sentence what;
   };
-  constexpr Digest kDigests[] = {{"first_batches", "the texts that were read"},
-                                 {"first_weights", "the weights it began with"}};
-  std::vector<std::string> open;
+  const Digest kDigests[] = {{"first_batches", message("unknown.texts")},
+                             {"first_weights", message("unknown.first_weights")}};
+  std::vector<Sentence> open;
   for (const Digest& digest : kDigests) {
     const Json *left = member(*a.settings, digest.key), *right = member(*b.settings, digest.key);
     if (left == nullptr || right == nullptr)
-      open.emplace_back(digest.what);
+      open.push_back(digest.what);
     else if (*left == *right)
       found.equal.emplace_back(digest.key);
     else
@@ -252,10 +253,9 @@ void compare_digests(const Record& a, const Record& b, RecipeComparison& found) 
                                  short_text(*right),
                                  {}});
   }
-  if (is_captured(a) != is_captured(b)) open.emplace_back("number formats");
+  if (is_captured(a) != is_captured(b)) open.push_back(message("unknown.formats"));
   if (!open.empty())
-    found.unknown.push_back(
-        fmt::format("not compared, since both sides do not tell: {}", fmt::join(open, ", ")));
+    found.unknown.push_back(message("unknown.not_compared", joined("join.comma", std::move(open))));
 }
 
 }  // namespace
@@ -278,8 +278,8 @@ RecipeComparison compare_recipes(const Record& a, const Record& b) {
   }
   for (const auto& [key, value] : right)
     if (!left.contains(key)) only_b.push_back(key);
-  if (!only_b.empty()) found.unknown.push_back("A does not say: " + named(only_b));
-  if (!only_a.empty()) found.unknown.push_back("B does not say: " + named(only_a));
+  if (!only_b.empty()) found.unknown.push_back(message("unknown.not_said", "A", named(only_b)));
+  if (!only_a.empty()) found.unknown.push_back(message("unknown.not_said", "B", named(only_a)));
   add_planted(a, true, found);
   add_planted(b, false, found);
   compare_digests(a, b, found);

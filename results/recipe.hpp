@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "results/compare.hpp"
+#include "results/message.hpp"
 
 namespace nb {
 
 struct RecipeComparison {
   std::vector<Confounder> differing;  // fields "/recipe/total_batch_tokens", "/recipe/model/n_embd"
   std::vector<std::string> equal;     // settings that both sides state alike
-  std::vector<std::string> unknown;   // sentences
+  std::vector<Sentence> unknown;      // sentences
 };
 
 // Both are trainings, one of them is captured (captured.hpp).

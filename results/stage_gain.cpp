@@ -97,7 +97,8 @@ std::vector<Collected> collected(const std::vector<Pair>& pairs, StageGains& gai
       const Metric* other = find_metric(a, metric.name);
       if (other == nullptr || !other->value || other->unit != metric.unit) continue;
       if (const auto why = incomparable_because(a, b, task_of_metric(metric.name)); !why.empty()) {
-        add_note(gains.notes, fmt::format("{} {}: left out: {}", evaluation, metric.name, why));
+        add_note(gains.notes,
+                 fmt::format("{} {}: left out: {}", evaluation, metric.name, text_of(why)));
         continue;
       }
       Collected& one = all[{evaluation, metric.name}];

@@ -14,6 +14,7 @@
 #include "harness/base/hash.hpp"
 #include "harness/base/json_io.hpp"
 #include "results/node_path.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -102,17 +103,17 @@ Result<Record> read_stored(const fs::path& folder) {
   return record;
 }
 
-std::string superseded_text(const StoredRecord& older, const StoredRecord& newer) {
+Sentence superseded(const StoredRecord& older, const StoredRecord& newer) {
   const auto weights = [](const Record& record) {
     const auto at = record.subject.find("weights");
     return at == record.subject.end() ? std::string() : at->second;
   };
   const bool is_other_model =
       older.record.kind == "eval" && weights(older.record) != weights(newer.record);
-  return fmt::format(
-      "{}: skipped: superseded by {}, which has the same name, device and seed{}",
-      older.folder.filename().string(), newer.folder.filename().string(),
-      is_other_model ? " but evaluated other weights; name its folder to see it" : "");
+  const std::string name = older.folder.filename().string();
+  const std::string by = newer.folder.filename().string();
+  return is_other_model ? message("run.superseded_weights", name, by)
+                        : message("run.superseded", name, by);
 }
 
 // Sorts, and of equal identities keeps the one that finished last.
@@ -124,7 +125,7 @@ void keep_latest(RunRecords& run) {
   std::vector<StoredRecord> kept;
   for (StoredRecord& stored : run.records) {
     if (!kept.empty() && identity(kept.back().record) == identity(stored.record)) {
-      run.notes.push_back(superseded_text(stored, kept.back()));
+      run.notes.push_back(superseded(stored, kept.back()));
       continue;
     }
     kept.push_back(std::move(stored));

@@ -12,6 +12,7 @@
 
 #include "harness/base/result.hpp"
 #include "results/curve.hpp"
+#include "results/message.hpp"
 #include "results/packed_items.hpp"
 #include "results/record.hpp"
 
@@ -54,7 +55,7 @@ struct RunRecords {
   std::filesystem::path path;
   std::vector<StoredRecord> records;  // sorted by kind, name, trained_on, device, seed
   std::vector<std::string> damaged;   // one sentence each: unreadable or unfinished folders
-  std::vector<std::string> notes;     // one sentence each: skipped, superseded by a later one
+  std::vector<Sentence> notes;        // one sentence each: skipped, superseded by a later one
 };
 // A suite folder, a results folder that holds exactly one suite, or one node's folder. With
 // run.json only the folders it lists count; without, every folder named as a node's, and of records

@@ -15,6 +15,7 @@
 #include "results/drift.hpp"
 #include "results/factorial.hpp"
 #include "results/import/to_records.hpp"
+#include "results/sentences.hpp"
 #include "results/store.hpp"
 
 namespace nb::cli {
@@ -103,8 +104,7 @@ int compare(const Options& options) {
     return fail(stated.error());
   Comparison comparison = compare_runs(*a, *b, PairAcross::kDevices);
   if (is_same_run(options.a, options.b))
-    comparison.cautions.insert(comparison.cautions.begin(),
-                               "A and B are one run: it is compared with itself");
+    comparison.cautions.insert(comparison.cautions.begin(), message("caution.one_run"));
   return print(comparison, options);
 }
 

@@ -40,8 +40,8 @@ std::string nothing_text(const Comparison& comparison, const FlipOptions& option
       if (options.task.empty() || is_of_task(one.task, options.task)) items += one.counts.n();
   if (items > 0)
     return fmt::format("no mark differs: {} on both sides", count_text(items, "paired item"));
-  if (const std::string why = comparison.why_incomparable(); !why.empty())
-    return "no items can be compared: " + why;
+  if (const Sentence why = comparison.why_incomparable(); !why.empty())
+    return "no items can be compared: " + text_of(why);
   return "no items pair: what both sides have is totals, or nothing of it pairs (compare without "
          "--flips says what)";
 }
@@ -81,8 +81,8 @@ int print_flips(const Comparison& comparison, const FlipOptions& options, bool j
   add_texts(list, data_folder(options.data_dir), list.flips.size());
   if (json) return print_json(flips_json(list));
   std::string head;
-  for (const std::string& sentence : comparison.findings) head += wrapped(sentence, 2, "! ");
-  for (const std::string& sentence : comparison.cautions) head += wrapped(sentence, 2, "! ");
+  for (const auto* first : {&comparison.findings, &comparison.cautions})
+    for (const Sentence& sentence : *first) head += wrapped(text_of(sentence), 2, "! ");
   head += wrapped(comparison.label_a, 3, "A: ") + wrapped(comparison.label_b, 3, "B: ");
   say("{}\n{}", head, flips_text(list));
   if (list.count == 0) say("{}", wrapped(nothing_text(comparison, options)));

@@ -13,6 +13,7 @@
 #include "results/gate_history.hpp"
 #include "results/gate_policy.hpp"
 #include "results/import/to_records.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -51,7 +52,7 @@ Result<void> add_golden(const GateRequest& request, const GatePolicy& policy,
           "{}: is not the golden run of the policy: its digest is {}, /baselines/golden_digest {}",
           path, digest, expected));
   }
-  add_verdicts(night, gate(golden, candidate, policy, how), "against the golden run", how);
+  add_verdicts(night, gate(golden, candidate, policy, how), message("gate.against_golden"), how);
   return {};
 }
 
@@ -80,7 +81,7 @@ Result<GateResult> judge(const GateRequest& request) {
   NB_TRY_VOID(add_golden(request, policy, candidate, how, night));
   if (!request.control.empty()) {
     NB_TRY(const RunRecords control, read_gate_side(request.control), "--control");
-    add_verdicts(night, aa_control(candidate, control), "A/A control", how);
+    add_verdicts(night, aa_control(candidate, control), verbatim("A/A control"), how);
   }
   // What another harness wrote is no night of a suite here.
   const bool is_ours = !candidate.records.empty() && has_record(candidate.records.front().folder);

@@ -101,7 +101,8 @@ std::string size_text(const ReportedTable& table) {
     text += fmt::format(", {} of {}", count_text(static_cast<long long>(curves), "curve"),
                         count_text(static_cast<long long>(steps), "step"));
   if (!table.claims.empty()) text += ", " + count_text(std::ssize(table.claims), "claim");
-  if (!table.ignored.empty()) text += fmt::format("; not read: {}", fmt::join(table.ignored, ", "));
+  if (!table.ignored.empty())
+    text += fmt::format("; not read: {}", fmt::join(texts_of(table.ignored), ", "));
   return text;
 }
 
@@ -186,7 +187,8 @@ Json audit_json(std::span<const Audit> audits) {
     tables.push_back({{"table", audit.table.name},
                       {"verdict", std::string(verdict_of(audit))},
                       {"sources", audit.table.sources},
-                      {"ignored", audit.table.ignored},
+                      {"ignored", texts_of(audit.table.ignored)},
+                      {"ignored_message", json_of(audit.table.ignored)},
                       {"findings", std::move(findings)}});
   }
   return {{"schema", "npubench.audit/1"}, {"tables", std::move(tables)}};

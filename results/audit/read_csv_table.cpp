@@ -14,6 +14,7 @@
 #include "results/audit/read_table.hpp"
 #include "results/audit/table_filler.hpp"
 #include "results/import/metric_kinds.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -129,7 +130,7 @@ class RowReader {
     if (!number) {
       if (is_task || !composite_named(name).empty() || metric_kind(name) != nullptr)
         return tl::unexpected(number.error());
-      table_.ignored.push_back(fmt::format("line {}: {} is \"{}\"", csv_.lines[row_], name, value));
+      table_.ignored.push_back(message("table.cell", csv_.lines[row_], name, value));
       return {};
     }
     ReportedCell cell = cell_of(name, std::move(*number), csv_.lines[row_]);
@@ -142,9 +143,8 @@ class RowReader {
     // A task under both scales: the accuracy, which says more digits of k/n, stays.
     if (const ReportedCell* before = filler_.find(stage, cell.task)) {
       if (before->scale == cell.scale && before->score.value != cell.score.value)
-        table_.ignored.push_back(fmt::format("line {}: {} stands twice: {} is taken, {} left out",
-                                             csv_.lines[row_], name, before->score.text,
-                                             cell.score.text));
+        table_.ignored.push_back(
+            message("table.twice", csv_.lines[row_], name, before->score.text, cell.score.text));
       return {};
     }
     return add(std::move(cell), stage);
@@ -275,7 +275,7 @@ Result<ReportedTable> parse_csv_table(std::string_view text, const std::string& 
       if (lower_text(trimmed_text(csv.header[i])) == "model") columns[i] = Column::kRun;
   for (std::size_t i = 0; i < columns.size(); ++i)
     if (columns[i] == Column::kIgnored && named(csv.header[i]) != nullptr)
-      table.ignored.push_back(fmt::format("column \"{}\"", trimmed_text(csv.header[i])));
+      table.ignored.push_back(message("table.column", trimmed_text(csv.header[i])));
   if (has_scores && !has_task)
     return bad_input(fmt::format("{}:1: no column \"task\"; the columns are {}", where,
                                  fmt::join(csv.header, ", ")));

@@ -15,6 +15,7 @@
 #include "results/audit/read_table.hpp"
 #include "results/audit/table_filler.hpp"
 #include "results/import/metric_kinds.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -241,7 +242,7 @@ Result<ReportedTable> by_task_table(const Json& json, const std::string& where) 
     for (const auto& [metric, value] : metrics.items()) {
       if (is_size(metric) || metric.ends_with("stderr")) continue;
       if (!value.is_number()) {
-        table.ignored.push_back(fmt::format("/{}/{}: no number", task, metric));
+        table.ignored.push_back(message("table.no_number", fmt::format("/{}/{}", task, metric)));
         continue;
       }
       NB_TRY(ReportedCell cell, number_cell(task, value, where));
@@ -291,7 +292,7 @@ Result<ReportedTable> flat_table(const Json& json, const std::string& where) {
       continue;
     }
     if (!value.is_number()) {
-      table.ignored.push_back(fmt::format("/{}: neither a number nor a text", task));
+      table.ignored.push_back(message("table.no_text", task));
       continue;
     }
     NB_TRY(ReportedCell cell, number_cell(task, value, where));

@@ -14,6 +14,7 @@
 #include "results/audit/read_parts.hpp"
 #include "results/audit/read_table.hpp"
 #include "results/audit/table_filler.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -44,8 +45,8 @@ Result<void> read_lm_eval(const PrintedTable& printed, ReportedTable& table, Tab
     const ReportedCell* before = filler.find(stage, label);
     if (before != nullptr && before->score.value == cell.score.value) continue;  // of "Groups"
     if (before != nullptr)
-      table.ignored.push_back(fmt::format("line {}: {} stands twice: {} is taken, {} is left out",
-                                          row.line, label, before->score.text, cell.score.text));
+      table.ignored.push_back(
+          message("table.twice_is", row.line, label, before->score.text, cell.score.text));
     else
       filler.add(stage, std::move(cell));
   }
@@ -206,7 +207,7 @@ Result<void> read_one(const PrintedTable& printed, Axis axis, ReportedTable& tab
     }
   }
   for (const std::string& column : changes)
-    table.ignored.push_back(fmt::format("column \"{}\", which follows from the others", column));
+    table.ignored.push_back(message("table.column_follows", column));
   return {};
 }
 
@@ -232,7 +233,7 @@ Result<ReportedTable> parse_markdown_tables(std::string_view text, const std::st
     NB_TRY_VOID(axis == Axis::kLmEval ? read_lm_eval(printed, table, filler)
                                       : read_one(printed, axis, table, filler));
   }
-  if (others > 0) table.ignored.push_back(count_text(others, "table") + " without tasks");
+  if (others > 0) table.ignored.push_back(message("table.without_tasks", with_commas(others)));
   NB_TRY_VOID(finish_cells(table));
   NB_TRY_VOID(needs_numbers(table));
   return table;

@@ -13,6 +13,7 @@
 #include "results/audit/known_tasks.hpp"
 #include "results/audit/read_parts.hpp"
 #include "results/audit/read_table.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -93,7 +94,8 @@ class CardReader {
       while (next < lines.size() && trimmed_text(lines[next].text).empty()) ++next;
       NB_TRY_VOID(read_line(lines[i], next < lines.size() ? trimmed_text(lines[next].text) : ""));
     }
-    if (settings_ > 0) table_.ignored.push_back(count_text(settings_, "other line"));
+    if (settings_ > 0)
+      table_.ignored.push_back(message("table.other_lines", with_commas(settings_)));
     if (sections_ == 0)
       return bad_input(where_ + ": a report card without any section (\"## Base model training\")");
     set_sizes();

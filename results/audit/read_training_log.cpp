@@ -11,6 +11,7 @@
 #include "results/audit/read_parts.hpp"
 #include "results/audit/read_table.hpp"
 #include "results/curve_columns.hpp"
+#include "results/sentences.hpp"
 #include "results/stats.hpp"
 #include "results/training/log_lines.hpp"
 
@@ -70,7 +71,7 @@ void add_measured(ReportedStage& stage) {
 // nanochat's lines beside its steps, "Peak memory usage: 49876.12MiB", of the first training.
 // What came out as nan goes to `ignored`.
 Result<void> add_card_lines(const LogText& log, ReportedStage& stage,
-                            std::vector<std::string>& ignored) {
+                            std::vector<Sentence>& ignored) {
   Result<void> result;
   std::int64_t last_step = -1;
   bool ended = false;
@@ -89,7 +90,7 @@ Result<void> add_card_lines(const LogText& log, ReportedStage& stage,
     if (name == nullptr) return;
     const auto number_of_line = leading_number(content.substr(colon + 2));
     if (number_of_line && !std::isfinite(*number_of_line)) {
-      ignored.push_back(fmt::format("{}, which is not finite", name->name));
+      ignored.push_back(message("table.not_finite", name->name));
       return;
     }
     auto fact = parse_fact(*name, trimmed_text(content.substr(colon + 2)),

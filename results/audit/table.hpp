@@ -12,6 +12,7 @@
 
 #include "harness/base/result.hpp"
 #include "results/curve.hpp"
+#include "results/message.hpp"
 #include "results/record.hpp"
 #include "results/stats.hpp"
 
@@ -123,8 +124,8 @@ struct ReportedTable {
   std::vector<std::string> sources;
   std::vector<ReportedRun> runs;
   std::vector<Claim> claims;
-  std::vector<std::string> ignored;  // what a reader saw and did not take: "12 lines of settings"
-  std::string trainer;  // that wrote the log which this is: "Megatron-LM"; empty: no log
+  std::vector<Sentence> ignored;  // what a reader saw and did not take: "12 lines of settings"
+  std::string trainer;            // that wrote the log which this is: "Megatron-LM"; empty: no log
   const ReportedRun* run(std::string_view name) const;
 };
 

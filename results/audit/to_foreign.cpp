@@ -10,6 +10,7 @@
 #include "results/audit/read_parts.hpp"
 #include "results/import/metric_kinds.hpp"
 #include "results/metric_names.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -145,9 +146,8 @@ ForeignResults foreign_of(const ReportedTable& table) {
           run.series.push_back(series_of(cell));
         has_assumed = has_assumed || cell.is_n_assumed;
       }
-      if (from.manifest_hash.empty())
-        run.notes.emplace_back("the numbers are claims: no record of the run shows them");
-      if (has_assumed) run.notes.emplace_back("the number of items is taken for the full test set");
+      if (from.manifest_hash.empty()) run.notes.push_back(message("import.claims"));
+      if (has_assumed) run.notes.push_back(message("import.assumed_n"));
       results.runs.push_back(std::move(run));
     }
   }

@@ -10,6 +10,7 @@
 #include "harness/base/fs.hpp"
 #include "results/import/lm_eval.hpp"
 #include "results/import/readers.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -101,7 +102,7 @@ Result<void> read_accuracy_expectation(const fs::path& path, ForeignBuilder& bui
       return bad_input(fmt::format("{}: {} is expected in {}, too; name one of the files",
                                    path.string(), model, run.files.front().string()));
     run.files.push_back(path);
-    run.notes.emplace_back("its values are expectations of a test, not measured");
+    run.notes.push_back(message("import.expectations"));
     say_provenance(root, run, builder);
     return read_tasks(root, path, run, builder);
   } catch (const YAML::Exception& what) {  // yaml-cpp knows no other way to say it

@@ -9,6 +9,7 @@
 #include "harness/base/fs.hpp"
 #include "results/import/lm_eval.hpp"
 #include "results/import/readers.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -100,8 +101,9 @@ class Report {
       return bad_input(fmt::format("{}: {} {} is {} here and {} above", where, cells[0], cells[1],
                                    *value, *series.reported));
     if (!series.reported && failed)
-      run_.notes.push_back(fmt::format("{} {} {} is marked as failed in {}", cells[0], cells[1],
-                                       *value, path_.filename().string()));
+      run_.notes.push_back(message("import.marked_failed",
+                                   fmt::format("{} {} {}", cells[0], cells[1], *value),
+                                   path_.filename().string()));
     series.reported = value;
     std::string_view error = cells[3];
     if (error.starts_with("\xC2\xB1")) error = trimmed(error.substr(2));  // ±

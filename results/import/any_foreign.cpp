@@ -11,6 +11,7 @@
 #include "results/audit/read_table.hpp"
 #include "results/audit/to_foreign.hpp"
 #include "results/import/looks_like.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -29,10 +30,10 @@ void add_tables(const FolderTables& folder, ForeignResults& all) {
     ForeignResults one = foreign_of(table);
     std::ranges::move(one.runs, std::back_inserter(all.runs));
     std::ranges::move(one.files, std::back_inserter(all.files));
-    for (std::string& sentence : one.ignored)
-      all.ignored.push_back(fmt::format("{}: {}", table.name, sentence));
+    for (Sentence& sentence : one.ignored)
+      all.ignored.push_back(message("about", table.name, std::move(sentence)));
   }
-  std::ranges::copy(folder.not_read, std::back_inserter(all.ignored));
+  std::ranges::transform(folder.not_read, std::back_inserter(all.ignored), verbatim);
   sort_runs(all);
 }
 

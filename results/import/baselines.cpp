@@ -14,6 +14,7 @@
 #include "results/import/metric_kinds.hpp"
 #include "results/import/opencompass.hpp"
 #include "results/import/readers.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -21,7 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kPercent = 100;
-constexpr const char* kNote = "its values are expectations of a test, not measured";
 
 std::string text_of(const YAML::Node& node) {
   return node && node.IsScalar() ? node.Scalar() : std::string();
@@ -81,10 +81,7 @@ void take_benchmark(const std::string& key, const YAML::Node& benchmark, const f
   const std::string dataset = dataset_of(benchmark);
   const bool is_accuracy = kind == "accuracy";
   if (!baseline || dataset.empty() || (!is_accuracy && kind != "performance")) {
-    builder.ignore(
-        fmt::format("{}: benchmark \"{}\" is none of accuracy or performance with a "
-                    "dataset and a baseline",
-                    at_line(path, benchmark), key));
+    builder.ignore(message("import.unknown_benchmark", at_line(path, benchmark), key));
     return;
   }
   SeriesName name{dataset, "", is_accuracy ? "accuracy" : "output_throughput"};
@@ -104,13 +101,12 @@ void take_case(const YAML::Node& test, const fs::path& path, ForeignBuilder& bui
   std::string name = text_of(member(test, "name"));
   if (name.empty()) name = path.stem().string();
   if (benchmarks.empty()) {
-    builder.ignore(
-        fmt::format("{}: case \"{}\" has no benchmarks of its own", path.string(), name));
+    builder.ignore(message("import.no_benchmarks", path.string(), name));
     return;
   }
   ForeignRun& run = builder.file_run(kOpenCompass, model, "", path, name);
   builder.say(run, "report", "vllm-ascend's baseline");
-  if (run.notes.empty()) run.notes.emplace_back(kNote);
+  if (run.notes.empty()) run.notes.push_back(message("import.expectations"));
   for (const auto& [key, benchmark] : benchmarks)
     take_benchmark(key, benchmark, path, run, builder);
 }
@@ -203,7 +199,7 @@ Result<void> read_opencompass_baseline(const fs::path& path, ForeignBuilder& bui
       ForeignRun& run =
           builder.file_run(kOpenCompass, text_of(entry.first), "", path, path.stem().string());
       builder.say(run, "report", "opencompass' baseline");
-      if (run.notes.empty()) run.notes.emplace_back(kNote);
+      if (run.notes.empty()) run.notes.push_back(message("import.expectations"));
       for (const auto& score : entry.second) {
         const std::string text = text_of(score.first);
         const auto name = split_name(text);

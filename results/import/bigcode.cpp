@@ -8,6 +8,7 @@
 #include "results/import/lines.hpp"
 #include "results/import/lm_eval.hpp"
 #include "results/import/readers.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -38,7 +39,7 @@ void state_task(const std::string& task, const Json& row, const Json& config,
   for (const auto& [metric, value] : row.items()) {
     double number = 0;
     if (!number_of(value, number)) {
-      builder.ignore(fmt::format("{}: {}/{} is no number of its own", path, task, metric));
+      builder.ignore(message("import.no_number", path, fmt::format("{}/{}", task, metric)));
       continue;
     }
     ForeignSeries& series = builder.series(run, {task, "", metric});
@@ -63,7 +64,7 @@ Result<void> read_bigcode_results(const std::filesystem::path& path, ForeignBuil
   for (const auto& [task, row] : results.items()) {
     if (task == "config") continue;
     if (!row.is_object()) {
-      builder.ignore(fmt::format("{}: /{} is no object of metrics", path.string(), task));
+      builder.ignore(message("import.no_metrics", path.string(), task));
       continue;
     }
     if (run == nullptr) run = &builder.run("bigcode-evaluation-harness", model);

@@ -19,6 +19,7 @@
 #include "results/import/reducers.hpp"
 #include "results/item_lines.hpp"
 #include "results/item_pairing.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -222,7 +223,7 @@ bool repeats(const ForeignRun& table, const ForeignRun& other) {
 // The table in a harness' log says once more what its files beside it say.
 // is_printed: of each run.
 void drop_repeats(std::vector<ForeignRun>& runs, const std::vector<bool>& is_printed,
-                  std::vector<std::string>& ignored) {
+                  std::vector<Sentence>& ignored) {
   std::vector<ForeignRun> kept;
   std::vector<bool> drops(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -233,9 +234,8 @@ void drop_repeats(std::vector<ForeignRun>& runs, const std::vector<bool>& is_pri
     });
     if (other == runs.end()) continue;
     drops[i] = true;
-    ignored.push_back(
-        fmt::format("{}: its table repeats {}", run.files.front().string(),
-                    other->files.empty() ? other->model : other->files.front().string()));
+    ignored.push_back(message("import.repeats", run.files.front().string(),
+                              other->files.empty() ? other->model : other->files.front().string()));
   }
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (!drops[i]) kept.push_back(std::move(runs[i]));
@@ -246,8 +246,7 @@ void drop_repeats(std::vector<ForeignRun>& runs, const std::vector<bool>& is_pri
 void hold_against_total(ForeignSeries& series, std::int64_t items, std::int64_t samples) {
   const std::int64_t said = series.reported_n;
   if (said == 0 || said == items || said == samples || !series.contradiction.empty()) return;
-  series.contradiction = fmt::format("{}: its files hold {} scored answers, its results say {}",
-                                     series_text(series.name), samples, said);
+  series.contradiction = message("import.scored_answers", series_text(series.name), samples, said);
 }
 
 }  // namespace
@@ -264,7 +263,7 @@ struct ForeignBuilder::State {
   std::map<const ForeignRun*, std::map<std::string, Claim>> claims;  // by task
   std::map<const ForeignRun*, std::set<SeriesName>> dropped;         // and not stated again
   std::set<const ForeignRun*> printed;
-  std::vector<std::string> ignored;
+  std::vector<Sentence> ignored;
   std::map<std::pair<std::filesystem::path, NotNumbers>, std::shared_ptr<const Json>> parsed;
   std::uintmax_t parsed_bytes = 0;  // of its texts
 };
@@ -329,7 +328,7 @@ void ForeignBuilder::say(ForeignRun& run, const std::string& key, const std::str
   if (value.empty()) return;
   const auto [at, is_new] = run.provenance.try_emplace(key, value);
   if (is_new || at->second == value) return;
-  note(run, fmt::format("{} is {} in one of its files, {} in another", key, at->second, value));
+  note(run, message("import.two_values", key, at->second, value));
 }
 
 ForeignSeries& ForeignBuilder::series(ForeignRun& run, const SeriesName& name) {
@@ -363,8 +362,9 @@ std::vector<ForeignSeries*> ForeignBuilder::series_of_task(ForeignRun& run,
   return series;
 }
 
-void ForeignBuilder::note(ForeignRun& run, std::string sentence) {
-  if (state_->notes[&run].insert(sentence).second) run.notes.push_back(std::move(sentence));
+void ForeignBuilder::note(ForeignRun& run, Sentence sentence) {
+  if (state_->notes[&run].insert(text_of(sentence)).second)
+    run.notes.push_back(std::move(sentence));
 }
 
 bool ForeignBuilder::is_latest(ForeignRun& run, const std::string& task, const std::string& stamp,
@@ -373,9 +373,8 @@ bool ForeignBuilder::is_latest(ForeignRun& run, const std::string& task, const s
   Claim& before = at->second;
   if (is_new || before.stamp == stamp) return true;
   const bool later = stamp > before.stamp;
-  note(run,
-       fmt::format("{} is there twice: the later counts, {}; {} is left out", task,
-                   (later ? file : before.file).string(), (later ? before.file : file).string()));
+  note(run, message("import.there_twice", task, (later ? file : before.file).string(),
+                    (later ? before.file : file).string()));
   if (!later) return false;
   before = {stamp, file};
   for (ForeignSeries* series : series_of_task(run, task)) {
@@ -429,9 +428,7 @@ Result<void> ForeignBuilder::add_item(ForeignRun& run, std::span<const SeriesVal
   return {};
 }
 
-void ForeignBuilder::ignore(std::string sentence) {
-  state_->ignored.push_back(std::move(sentence));
-}
+void ForeignBuilder::ignore(Sentence sentence) { state_->ignored.push_back(std::move(sentence)); }
 
 Result<std::shared_ptr<const Json>> ForeignBuilder::shared_json(const std::filesystem::path& path,
                                                                 NotNumbers not_numbers) {
@@ -468,15 +465,13 @@ ForeignResults ForeignBuilder::finish() {
       const std::size_t samples = samples_in(all);
       Closed closed = close_items(all, series.reducer);
       if (closed.too_few > 0)
-        run.notes.push_back(fmt::format("{}: {} items have too few samples for {}",
-                                        series_text(series.name), closed.too_few, series.reducer));
+        run.notes.push_back(message("import.few_samples", series_text(series.name), closed.too_few,
+                                    series.reducer));
       hold_against_total(series, static_cast<std::int64_t>(closed.items.size()),
                          static_cast<std::int64_t>(samples));
       if (most > 1) series.must_match.try_emplace("samples", fmt::format("{}", most));
       if (closed.doubles > 0)
-        run.notes.push_back(fmt::format(
-            "{}: {} items are copies of others; copies pair in the order of their names",
-            series_text(series.name), closed.doubles));
+        run.notes.push_back(message("import.copies", series_text(series.name), closed.doubles));
       series.items = std::move(closed.items);
       state_->items[&run].erase(at);
     }

@@ -87,7 +87,7 @@ class ForeignBuilder {
   // Those of a task, in the run's order: at once, however many series the run has.
   std::vector<ForeignSeries*> series_of_task(ForeignRun& run, const std::string& task);
   // A sentence of the run's notes, once.
-  void note(ForeignRun& run, std::string sentence);
+  void note(ForeignRun& run, Sentence sentence);
 
   // Several files may state one task of a run: the one of the latest stamp (texts that sort by
   // time; equal ones belong together) counts. False: this one is older and to be left out. What an
@@ -99,7 +99,7 @@ class ForeignBuilder {
   // not finite. `values` must not be empty.
   Result<void> add_item(ForeignRun& run, std::span<const SeriesValue> values,
                         const ForeignItem& item, const std::string& where);
-  void ignore(std::string sentence);
+  void ignore(Sentence sentence);
 
   // A JSON file that many readers look at, as a hundred samples files at the results of their run:
   // parsed once, as read_foreign_json does it. Large ones are not kept.

@@ -13,6 +13,7 @@
 
 #include "results/audit/known_tasks.hpp"
 #include "results/import/metric_kinds.hpp"
+#include "results/sentences.hpp"
 #include "results/stored_items.hpp"
 
 namespace nb {
@@ -72,7 +73,7 @@ bool is_in(std::string_view names, std::string_view name) {
   return false;
 }
 
-void note_once(ForeignRun& run, std::string note) {
+void note_once(ForeignRun& run, Sentence note) {
   if (std::ranges::find(run.notes, note) == run.notes.end()) run.notes.push_back(std::move(note));
 }
 
@@ -106,8 +107,7 @@ void size_from_task(ForeignSeries& series, ForeignRun& run) {
   const std::int64_t n = task_size(series.name.task);
   if (n == 0 || !is_whole_of(*series.reported, n)) return;
   series.reported_n = n;
-  note_once(run, fmt::format("{}: the number of items is not said; {} is taken, its full test set",
-                             series.name.task, n));
+  note_once(run, message("import.full_test_set", series.name.task, n));
 }
 
 std::int64_t items_of(const ForeignSeries& series) {
@@ -147,8 +147,7 @@ void add_group(ForeignRun& run, const KnownGroup& group,
     });
   }
   total.reported = sum / static_cast<double>(total.reported_n);
-  note_once(run, fmt::format("{} is the mean of the {} items of its {} subjects", group.group,
-                             total.reported_n, subjects.size()));
+  note_once(run, message("import.group_mean", group.group, total.reported_n, subjects.size()));
   for (ForeignSeries* subject : subjects) subject->part_of = group.group;
   run.series.push_back(std::move(total));
 }

@@ -6,6 +6,7 @@
 
 #include "results/import/lines.hpp"
 #include "results/import/readers.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -89,10 +90,10 @@ Result<void> read_dclm(const fs::path& path, ForeignBuilder& builder) {
     }
     return any;
   };
-  if (!add(kComposites) && !add(kOldComposites)) run.notes.push_back("CORE: the file states none");
+  if (!add(kComposites) && !add(kOldComposites)) run.notes.push_back(message("import.no_core"));
   if (const std::string missing = text_of(member_of(json, "missing tasks"));
       !missing.empty() && missing != "[]")
-    run.notes.push_back("tasks that the file says are missing: " + missing);
+    run.notes.push_back(message("import.missing_tasks", missing));
   return {};
 }
 

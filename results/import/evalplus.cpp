@@ -10,6 +10,7 @@
 #include "results/import/json_slices.hpp"
 #include "results/import/lines.hpp"
 #include "results/import/readers.hpp"
+#include "results/sentences.hpp"
 #include "results/stats_clusters.hpp"
 
 namespace nb {
@@ -299,11 +300,7 @@ Result<void> read_evalperf_results(const fs::path& path, ForeignBuilder& builder
     if (number_of(member_of(summary, series.name.metric), number))
       series.reported = is_share ? number / kPercent : number;
   }
-  if (without_dps > 0)
-    run.notes.push_back(
-        fmt::format("evalperf/dps: {} of {} problems have none: too few programs "
-                    "were right",
-                    without_dps, eval.size()));
+  if (without_dps > 0) run.notes.push_back(message("import.without_dps", without_dps, eval.size()));
   return {};
 }
 

@@ -11,6 +11,7 @@
 
 #include "results/import/lines.hpp"
 #include "results/import/readers.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -212,7 +213,7 @@ Result<void> read_evalscope_reviews(const fs::path& path, ForeignBuilder& builde
   std::optional<Reviews> reviews;
   std::int64_t rows = 0;
   bool is_latest = true;
-  std::string cut;
+  std::string broken_off;
   NB_TRY_VOID(for_each_json_line(
       path,
       [&](const Json& row, const std::string& where) {
@@ -228,25 +229,24 @@ Result<void> read_evalscope_reviews(const fs::path& path, ForeignBuilder& builde
         return row.contains("sample_score") ? reviews->row(row, where)
                                             : reviews->old_row(row, where);
       },
-      NotNumbers::kRefused, &cut,
+      NotNumbers::kRefused, &broken_off,
       [&](std::string_view row) { return !reviews || builder.may_be_wanted(row); }));
   if (!reviews) return {};
   const std::string dataset = reviews->place.dataset;
   if (reviews->unscored > 0)
-    reviews->run.notes.push_back(fmt::format("{}: {} of {} reviews of subset {} have no score",
-                                             dataset, reviews->unscored, rows,
-                                             reviews->place.subset));
-  if (const std::int64_t said = reviews->place.answers; !cut.empty())
-    cut += said > 0 ? fmt::format(": {} of {} reviews are there", rows, said)
-                    : fmt::format(": {} reviews are there", rows);
+    reviews->run.notes.push_back(message("import.reviews_unscored", dataset, reviews->unscored,
+                                         rows, reviews->place.subset));
+  Sentence part;  // why what is here is not the whole
+  if (const std::int64_t said = reviews->place.answers; !broken_off.empty())
+    part = said > 0 ? message("import.broken_off_reviews_of", broken_off, rows, said)
+                    : message("import.broken_off_reviews", broken_off, rows);
   else if (said > 0 && said != rows)
-    cut = fmt::format("{} holds {} reviews, its report says {}", path.string(), rows, said);
+    part = message("import.holds_reviews", path.string(), rows, said);
   if (static_cast<double>(reviews->unscored) > kMissingShare * static_cast<double>(rows))
-    cut = fmt::format("{}: {} of its {} reviews have a score", path.string(),
-                      rows - reviews->unscored, rows);
-  if (!cut.empty())
+    part = message("import.reviews_scored", path.string(), rows - reviews->unscored, rows);
+  if (!part.empty())
     for (ForeignSeries& series : reviews->run.series)
-      if (series.name.task == dataset) series.contradiction = cut;
+      if (series.name.task == dataset) series.contradiction = part;
   return {};
 }
 
@@ -258,8 +258,7 @@ bool is_evalscope_predictions(const FileHead& head) {
 }
 
 Result<void> read_evalscope_predictions(const fs::path& path, ForeignBuilder& builder) {
-  builder.ignore(path.string() +
-                 ": evalscope's answers before they were marked; reviews have both");
+  builder.ignore(message("import.before_marks", path.string()));
   return {};
 }
 

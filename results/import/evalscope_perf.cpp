@@ -12,6 +12,7 @@
 #include "results/import/lines.hpp"
 #include "results/import/readers.hpp"
 #include "results/import/serving.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -142,11 +143,11 @@ void add_summary(const Values& values, const std::string& where, ForeignRun& run
     if (const Column* column = column_of(kSummary, key))
       add_measurement(run, key, value, column->unit, column->direction);
     else
-      builder.ignore(fmt::format("{}: {} is not known", where, key));
+      builder.ignore(message("import.unknown_key", where, key));
   }
   for (const char* key : {"Failed Requests", "Failed requests"})
     if (const auto at = values.find(key); at != values.end() && at->second > 0)
-      run.notes.push_back(fmt::format("{}: {} requests failed", where, at->second));
+      run.notes.push_back(message("import.requests_failed", where, fmt::format("{}", at->second)));
 }
 
 std::string trimmed(std::string_view text) {

@@ -12,6 +12,7 @@
 #include "results/import/lines.hpp"
 #include "results/import/metric_kinds.hpp"
 #include "results/import/readers.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -174,27 +175,25 @@ void hold_against_parts(ForeignSeries& series, const Parts& parts, ForeignRun& r
   if (is_total(of_answers) || is_total(of_subsets)) return;
   const std::string what = fmt::format("{}/{}", series.name.task, series.name.metric);
   if (!parts.empty.empty()) {
-    run.notes.push_back(
-        fmt::format("{}: {} states {:.4f}, with 0 for {} without answers; its {} answers have a "
-                    "mean of {:.4f}, which is taken",
-                    what, file, total, fmt::join(parts.empty, ", "), n, of_answers));
+    run.notes.push_back(message("import.mean_of_answers", what, file, fmt::format("{:.4f}", total),
+                                fmt::format("{}", fmt::join(parts.empty, ", ")), n,
+                                fmt::format("{:.4f}", of_answers)));
     series.reported = of_answers;
     series.reported_n = n;
   } else if (total < low - kRounded || total > high + kRounded) {
-    series.contradiction =
-        fmt::format("{}: {} states {:.4f} in all, but its parts lie between {:.4f} and {:.4f}",
-                    what, file, total, low, high);
+    series.contradiction = message("import.outside_parts", what, file, fmt::format("{:.4f}", total),
+                                   fmt::format("{:.4f}", low), fmt::format("{:.4f}", high));
   }
 }
 
 // How much of what was asked was answered: execution_summary of schema 2.
-std::string missing_of(const Json& report, const std::string& dataset) {
+Sentence missing_of(const Json& report, const std::string& dataset) {
   const Json& summary = member_of(report, "execution_summary");
   const std::int64_t asked = count_of(member_of(summary, "requested"));
   const std::int64_t answered = count_of(member_of(summary, "succeeded"));
   const auto missing = static_cast<double>(asked - answered);
   if (asked == 0 || missing <= kMissingShare * static_cast<double>(asked)) return {};
-  return fmt::format("{}: {} of {} answers are there, the others failed", dataset, answered, asked);
+  return message("import.answers_there", dataset, answered, asked);
 }
 
 }  // namespace
@@ -215,7 +214,7 @@ Result<void> read_evalscope_report(const fs::path& path, ForeignBuilder& builder
   if (!builder.is_latest(run, dataset, evalscope_outputs(path), path)) return {};
   run.files.push_back(path);
   const std::string primary = text_of(member_of(report, "primary_metric_identity"));
-  const std::string missing = missing_of(report, dataset);
+  const Sentence missing = missing_of(report, dataset);
   const auto repeats = repeats_in(metrics);
   bool is_first = true;
   for (const Json& metric : metrics) {
@@ -241,11 +240,8 @@ Result<void> read_evalscope_report(const fs::path& path, ForeignBuilder& builder
     const Parts parts = parts_of(metric);
     hold_against_parts(series, parts, run, where);
     if (series.repeats > 1 && series.primary)
-      run.notes.push_back(fmt::format(
-          "{}: its report counts {} samples, pass@{} tells that they are {} problems of {} "
-          "samples each",
-          dataset, series.reported_n, series.repeats, series.reported_n / series.repeats,
-          series.repeats));
+      run.notes.push_back(message("import.pass_at", dataset, series.reported_n, series.repeats,
+                                  series.reported_n / series.repeats));
     const Json& categories = member_of(metric, "categories");
     if (!categories.is_array()) continue;
     for (const Json& category : categories) {
@@ -261,8 +257,8 @@ Result<void> read_evalscope_report(const fs::path& path, ForeignBuilder& builder
       }
     }
     if (!parts.empty.empty())
-      run.notes.push_back(fmt::format("{}/{}: no answers to {}, so no score of them", dataset, name,
-                                      fmt::join(parts.empty, ", ")));
+      run.notes.push_back(message("import.no_answers", dataset + "/" + name,
+                                  fmt::format("{}", fmt::join(parts.empty, ", "))));
   }
   return {};
 }

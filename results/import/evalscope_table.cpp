@@ -13,6 +13,7 @@
 #include "results/audit/read_parts.hpp"
 #include "results/import/late_tables.hpp"
 #include "results/import/readers.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -89,9 +90,9 @@ void add(const std::vector<Row>& rows, const fs::path& path, ForeignBuilder& bui
     const auto before = std::ranges::find(run.series, name, &ForeignSeries::name);
     if (before != run.series.end()) {
       if (before->reported != row.score)
-        builder.ignore(fmt::format("{}: {} {} stands twice: {} is taken, {} is left out",
-                                   path.string(), row.dataset, row.metric, *before->reported,
-                                   row.score));
+        builder.ignore(message("import.stands_twice", path.string(),
+                               fmt::format("{} {}", row.dataset, row.metric),
+                               fmt::format("{}", *before->reported), fmt::format("{}", row.score)));
       continue;
     }
     ForeignSeries& series = builder.series(run, name);

@@ -121,7 +121,7 @@ std::string explain_text(const ForeignResults& results) {
         text +=
             visible_line(fmt::format("  {} {} {}", metric.name, *metric.value, metric.unit)) + "\n";
     text += curve_text(run.curve);
-    for (const std::string& note : run.notes) text += wrapped(note, 4, "  note: ");
+    for (const Sentence& note : run.notes) text += wrapped(text_of(note), 4, "  note: ");
     text += "\n";
   }
   text += "files\n";
@@ -134,7 +134,7 @@ std::string explain_text(const ForeignResults& results) {
   }
   if (listed > kListed) text += fmt::format("  and {} more; --json lists all\n", listed - kListed);
   if (!results.ignored.empty()) text += "left out\n";
-  for (const std::string& sentence : results.ignored) text += wrapped(sentence, 4, "  ");
+  for (const Sentence& sentence : results.ignored) text += wrapped(text_of(sentence), 4, "  ");
   return text;
 }
 
@@ -171,14 +171,16 @@ Json explain_json(const ForeignResults& results) {
                     {"series", series_list},
                     {"metrics", metrics},
                     {"curve", curve_json(run.curve)},
-                    {"notes", run.notes}});
+                    {"notes", texts_of(run.notes)},
+                    {"notes_message", json_of(run.notes)}});
   }
   for (const auto& file : results.files)
     files.push_back({{"path", file.path.string()}, {"format", file.format}});
   return {{"schema", "npubench.import/1"},
           {"runs", runs},
           {"files", files},
-          {"left_out", results.ignored}};
+          {"left_out", texts_of(results.ignored)},
+          {"left_out_message", json_of(results.ignored)}};
 }
 
 }  // namespace nb

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "results/curve.hpp"
+#include "results/message.hpp"
 #include "results/packed_items.hpp"
 #include "results/record.hpp"
 
@@ -56,7 +57,7 @@ struct ForeignSeries {
   PackedItems items;  // empty: totals alone
   // What is here is not the whole, or says two things, in one sentence: "the samples file has 10
   // items, the results say 60". Nothing may be judged by it; the items stay, to be looked at.
-  std::string contradiction;
+  Sentence contradiction;
   // Must be equal for a comparison where both sides say it: "shots", "version" of the task's
   // definition, "samples" an item.
   std::map<std::string, std::string> must_match;
@@ -78,7 +79,7 @@ struct ForeignRun {
   std::vector<ForeignSeries> series;  // in the source's order
   std::vector<Metric> metrics;        // what is not a score: speed, memory, losses; clock kDevice
   Curve curve;                        // of a training log, step by step; empty: none
-  std::vector<std::string> notes;     // what one must know to read it, a sentence each
+  std::vector<Sentence> notes;        // what one must know to read it, a sentence each
 };
 
 // Everything that was understood under one path.
@@ -89,8 +90,8 @@ struct ForeignResults {
     std::filesystem::path path;
     std::string format;  // name of the format; empty: not recognised
   };
-  std::vector<File> files;           // every file there is under the path, sorted
-  std::vector<std::string> ignored;  // what was seen and left out, a sentence each
+  std::vector<File> files;        // every file there is under the path, sorted
+  std::vector<Sentence> ignored;  // what was seen and left out, a sentence each
 };
 
 }  // namespace nb

@@ -7,6 +7,7 @@
 #include "harness/base/fs.hpp"
 #include "results/import/lines.hpp"
 #include "results/import/readers.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -115,9 +116,9 @@ void say_context(const Json& context, ForeignRun& run, ForeignBuilder& builder) 
                                       {"version", "library_version"}};
   for (const auto& [key, name] : kKeys) builder.say(run, key, text_of(member_of(context, name)));
   if (member_of(context, "library_build_type") == "debug")
-    run.notes.emplace_back("its benchmark library was built without optimisation");
+    run.notes.push_back(message("import.slow_library"));
   if (member_of(context, "cpu_scaling_enabled") == true)
-    run.notes.emplace_back("its processor changed its clock while it ran (CPU scaling)");
+    run.notes.push_back(message("import.cpu_scaling"));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "results/import/json_slices.hpp"
 #include "results/import/lines.hpp"
 #include "results/import/readers.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -297,8 +298,8 @@ Result<void> read_helm_instances(const fs::path& path, ForeignBuilder& builder) 
   };
   NB_TRY_VOID(for_each_slice(file.text(), path.string(), read_row, &file));
   if (!left_out.empty())
-    builder.ignore(fmt::format("{}: statistics that are no scores: {}", path.string(),
-                               fmt::join(left_out, ", ")));
+    builder.ignore(
+        message("import.no_scores", path.string(), fmt::format("{}", fmt::join(left_out, ", "))));
   return {};
 }
 
@@ -342,8 +343,7 @@ Result<void> read_helm_setting(const fs::path& path, ForeignBuilder& builder) {
   const fs::path folder = fs::absolute(path).parent_path();
   std::error_code error;
   if (!fs::exists(folder / kInstances, error) && !fs::exists(folder / kStats, error))
-    builder.ignore(fmt::format("{}: neither {} nor {} lies beside it, which hold HELM's scores",
-                               path.string(), kInstances, kStats));
+    builder.ignore(message("import.no_helm_scores", path.string(), kInstances, kStats));
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include "results/import/json_slices.hpp"
 #include "results/import/lines.hpp"
 #include "results/import/reducers.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -141,8 +142,7 @@ Result<void> InspectLog::header(const std::map<std::string, std::string_view>& m
   NB_TRY_VOID(read("results", results_));
   results_ = with_scores(std::move(results_));
   if (version.is_number() && version.get<double>() > 3)
-    builder_.ignore(
-        fmt::format("{}: log version {}; 2 and 3 are known", path_.string(), text_of(version)));
+    builder_.ignore(message("import.log_version", path_.string(), text_of(version)));
   status_ = status.is_string() ? status.get<std::string>() : "started";
   task_ = text_of(member_of(eval_, "task"));
   if (task_.empty() || text_of(member_of(eval_, "model")).empty())
@@ -339,10 +339,7 @@ ForeignSeries& InspectLog::series_of(ForeignRun& run, const Json& score) {
   ForeignSeries& series = builder_.series(run, wanted);
   series.primary = is_headline(wanted);
   if (!is_known_reducer(reducer))
-    builder_.ignore(
-        fmt::format("{}: what its reducer {} makes of several epochs is not known, so "
-                    "the total of {} counts without its samples",
-                    path_.string(), reducer, name));
+    builder_.ignore(message("import.unknown_reducer", path_.string(), reducer, name));
   return series;
 }
 
@@ -355,9 +352,8 @@ void InspectLog::totals() {
       const MeanMetric mean = mean_of(metrics);
       if (mean.metric == nullptr) {
         if (metrics.is_object() && !metrics.empty())
-          builder_.ignore(fmt::format(
-              "{}: scorer {} reports neither accuracy nor mean; its other metrics are left out",
-              path, text_of(member_of(score, "name"))));
+          builder_.ignore(
+              message("import.scorer_without_mean", path, text_of(member_of(score, "name"))));
         continue;
       }
       ForeignRun* to = run();
@@ -372,9 +368,7 @@ void InspectLog::totals() {
         series.reported_n = n;
     }
   if (run_ == nullptr) {
-    if (!is_asked_)
-      builder_.ignore(
-          fmt::format("{}: a log of {} samples of {} without scores", path, samples_, task_));
+    if (!is_asked_) builder_.ignore(message("import.log_without_scores", path, samples_, task_));
     return;
   }
   const Json& dataset = member_of(eval_, "dataset");
@@ -388,18 +382,16 @@ void InspectLog::totals() {
       if (const Json& shots = member_of(member_of(eval_, "task_args"), key); !shots.is_null())
         series.must_match["shots"] = text_of(shots);
   }
-  const auto note = [&](std::string text) {
-    if (std::find(run_->notes.begin(), run_->notes.end(), text) == run_->notes.end())
-      run_->notes.push_back(std::move(text));
+  const auto note = [&](Sentence said) {
+    if (std::find(run_->notes.begin(), run_->notes.end(), said) == run_->notes.end())
+      run_->notes.push_back(std::move(said));
   };
-  if (status_ != "success")
-    note(fmt::format("{}: the log's status is {}; {} samples are there", task_, status_, samples_));
+  if (status_ != "success") note(message("import.log_status", task_, status_, samples_));
   if (without_scores_ > 0)
-    note(fmt::format("{}: {} of {} samples have no score, {} of them an error", task_,
-                     without_scores_, samples_, std::min(failed_, without_scores_)));
+    note(message("import.samples_without_score", task_, without_scores_, samples_,
+                 std::min(failed_, without_scores_)));
   for (const auto& [metric, count] : unscored_)
-    note(fmt::format("{}/{}: {} of {} samples are marked as not scored", task_, metric, count,
-                     samples_));
+    note(message("import.not_scored", task_ + "/" + metric, count, samples_));
   for (ForeignSeries& series : run_->series)
     if (series.name.task == task_) find_parts(series);
 }
@@ -410,11 +402,10 @@ void InspectLog::find_parts(ForeignSeries& series) const {
   const std::int64_t missing =
       without_scores_ + (unscored == unscored_.end() ? 0 : unscored->second);
   if (status_ != "success")
-    series.contradiction =
-        fmt::format("{}: the log's status is {}; {} samples are there", task_, status_, samples_);
+    series.contradiction = message("import.log_status", task_, status_, samples_);
   else if (static_cast<double>(missing) > kMissingShare * static_cast<double>(samples_))
-    series.contradiction = fmt::format("{}/{}: {} of {} samples have a score", task_,
-                                       series.name.metric, samples_ - missing, samples_);
+    series.contradiction = message("import.samples_scored", task_ + "/" + series.name.metric,
+                                   samples_ - missing, samples_);
 }
 
 }  // namespace nb

@@ -11,6 +11,7 @@
 #include "results/import/lines.hpp"
 #include "results/import/lm_eval.hpp"
 #include "results/import/readers.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -107,8 +108,8 @@ void state_task(const Json& results, const std::string& key, const Json& row, Fo
     double number = 0;
     if (number_of(value, number)) series.reported = number;
     if (is_not_number(value))
-      run.notes.push_back(fmt::format("{} {} is {} in {}, so it is left out", key, metric,
-                                      text_of(value), run.files.back().string()));
+      run.notes.push_back(message("import.left_out_in", key + " " + metric, text_of(value),
+                                  run.files.back().string()));
     if (number_of(member_of(row, metric + "_stderr"), number)) series.reported_stderr = number;
     series.direction = stated_direction(config, metric);
     series.reported_n = count_of(member_of(config, "effective_num_docs"));
@@ -213,8 +214,7 @@ class DetailsReader {
 
   void end() {
     for (const std::string& metric : no_marks_)
-      builder_.ignore(fmt::format("{}: {} has no value of its own for each item; its total counts",
-                                  path_.string(), metric));
+      builder_.ignore(message("import.no_item_values", path_.string(), metric));
     for (const auto& [task, is_latest] : tasks_) mark_primary(run_, task, builder_);
   }
 

@@ -148,7 +148,7 @@ Result<void> for_each_json_line(
     const std::string where = fmt::format("{}:{}", path.string(), number);
     const auto json = parse_line(line, where, not_numbers);
     if (!json && !is_ended && number > 1 && cut != nullptr) {
-      *cut = fmt::format("{}: the file breaks off in this line", where);
+      *cut = where;
       return {};
     }
     if (!json) return tl::unexpected(json.error());

@@ -19,8 +19,8 @@ enum class NotNumbers { kRefused, kAsTexts };
 
 // Blank lines are passed over, and so are those that `wants` says no of. Errors name file:line; so
 // does `where`. The file may be packed with gzip, or UTF-16 (text_stream.hpp). A last line that
-// breaks off, as a full disk leaves it, is an error; with `cut` it is said there and the lines
-// before it count.
+// breaks off, as a full disk leaves it, is an error; with `cut` its "file:line" is put there and
+// the lines before it count.
 Result<void> for_each_json_line(
     const std::filesystem::path& path,
     const std::function<Result<void>(const Json& line, const std::string& where)>& each,

@@ -12,6 +12,7 @@
 
 #include "harness/base/fs.hpp"
 #include "results/import/lines.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -290,12 +291,12 @@ void state_lm_eval_task(const LmEvalResults& results, const std::string& task, F
     ForeignSeries& series = builder.series(run, *name);
     double number = 0;
     if (is_not_number(value))
-      builder.note(run, fmt::format("{}: {} {} is {}, so it is left out", results.path.string(),
-                                    task, key, text_of(value)));
+      builder.note(
+          run, message("import.left_out", results.path.string(), task + " " + key, text_of(value)));
     if (number_of(value, number)) {
       if (series.reported && *series.reported != number)
-        builder.note(run, fmt::format("{} {} is {} in one of its files, {} in another", task, key,
-                                      *series.reported, number));
+        builder.note(run, message("import.two_values", task + " " + key,
+                                  fmt::format("{}", *series.reported), fmt::format("{}", number)));
       else
         series.reported = number;
     }

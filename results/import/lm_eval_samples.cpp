@@ -15,6 +15,7 @@
 #include "results/import/name_table.hpp"
 #include "results/import/readers.hpp"
 #include "results/import/text_stream.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -210,13 +211,9 @@ class SamplesReader {
     run_->files.push_back(path_);
     if (results_) state_lm_eval_task(*results_, task_, *run_, builder_);
     if (results_ && !has_lm_eval_task(*results_, task_))
-      note("{}: {} is not among the tasks of {}", path_.filename().string(), task_,
-           results_->path.filename().string());
-    if (!results_)
-      note(
-          "{}: no results file of its run lies beside it, so the model is its folder's name and "
-          "shots and version are not known",
-          path_.filename().string());
+      note(message("import.not_among_tasks", path_.filename().string(), task_,
+                   results_->path.filename().string()));
+    if (!results_) note(message("import.no_results_beside", path_.filename().string()));
     return true;
   }
 
@@ -266,10 +263,9 @@ class SamplesReader {
   Result<void> end() {
     if (filters_.empty()) NB_TRY_VOID(check_rows());
     for (const std::string& metric : no_marks_)
-      builder_.ignore(fmt::format("{}: {} has no value of its own for each item; its total counts",
-                                  path_.string(), metric));
+      builder_.ignore(message("import.no_item_values", path_.string(), metric));
     for (const auto& [metric, count] : absent_)
-      note("{}: {} of its items have no {}", task_, count, metric);
+      note(message("import.items_without", task_, count, metric));
     mark_primary(*run_, task_, builder_);
     say_settings();
     say_parts();
@@ -279,11 +275,9 @@ class SamplesReader {
   std::string broken_off;  // where the file ends in the middle of a line
 
  private:
-  template <class... T>
-  void note(fmt::format_string<T...> form, T&&... values) {
-    std::string text = fmt::format(form, std::forward<T>(values)...);
-    if (std::find(run_->notes.begin(), run_->notes.end(), text) == run_->notes.end())
-      run_->notes.push_back(std::move(text));
+  void note(Sentence said) {
+    if (std::find(run_->notes.begin(), run_->notes.end(), said) == run_->notes.end())
+      run_->notes.push_back(std::move(said));
   }
 
   // Of rows without labels each item has as many.
@@ -316,8 +310,7 @@ class SamplesReader {
       if (text.empty()) continue;
       const auto [at, is_new] = run_->provenance.try_emplace(name, text);
       if (is_new || at->second == text) continue;
-      note("{}: its rows were generated with {} {}, its configuration says {}", task_, key, text,
-           at->second);
+      note(message("import.generated_with", task_, key, text, at->second));
       at->second = text;
     }
   }
@@ -328,22 +321,19 @@ class SamplesReader {
     for (const ForeignSeries& one : run_->series)
       if (one.name.task == task_) said = std::max(said, one.reported_n);
     const auto items = static_cast<std::int64_t>(documents_.size());
-    std::string sentence;
+    Sentence sentence;
     if (said > 0 && items > 0 && said != items)
-      sentence = fmt::format("{} holds {} items of {}, its results say {}",
-                             path_.filename().string(), items, task_, said);
+      sentence = message("import.holds_items", path_.filename().string(), items, task_, said);
     if (!broken_off.empty())
-      sentence = fmt::format("{}: {} of {} items are there", broken_off, items,
-                             said > 0 ? fmt::format("{}", said) : "an unknown number of");
+      sentence = said > 0 ? message("import.broken_off_items_of", broken_off, items, said)
+                          : message("import.broken_off_items", broken_off, items);
     if (not_numbers_ > 0) {
-      const std::string broken = fmt::format(
-          "{}: the log-probabilities of {} of {} rows are NaN; the harness takes the first choice "
-          "then, which is no answer of the model",
-          path_.filename().string(), not_numbers_, rows_);
+      Sentence broken =
+          message("import.log_probs_nan", path_.filename().string(), not_numbers_, rows_);
       if (not_numbers_ == rows_)
-        sentence = broken;
+        sentence = std::move(broken);
       else
-        note("{}", broken);
+        note(std::move(broken));
     }
     if (sentence.empty()) return;
     for (ForeignSeries& one : run_->series)

@@ -15,6 +15,7 @@
 #include "results/import/lm_eval.hpp"
 #include "results/import/metric_kinds.hpp"
 #include "results/import/readers.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -267,8 +268,7 @@ class Tables {
     const MetricKind* kind = metric_kind(row.metric);
     if (kind != nullptr && kind->direction == Direction::kLower &&
         *row.arrow == Direction::kHigher) {
-      std::string note = fmt::format(
-          "the arrow of {} points up, but lower is better: the arrow is left out", row.metric);
+      Sentence note = message("import.arrow_up", row.metric);
       if (std::ranges::find(run.notes, note) == run.notes.end())
         run.notes.push_back(std::move(note));
       return;

@@ -10,6 +10,7 @@
 #include "results/import/lines.hpp"
 #include "results/import/lm_eval.hpp"
 #include "results/import/readers.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -104,10 +105,7 @@ Result<void> read_lm_eval_write_out(const fs::path& path, ForeignBuilder& builde
     if (!row.values.empty()) NB_TRY_VOID(builder.add_item(run, row.values, row.item, where));
   }
   for (const std::string& metric : no_marks)
-    builder.ignore(
-        fmt::format("{}: {} has no value of its own for each item; the file does not "
-                    "say its total",
-                    path.string(), metric));
+    builder.ignore(message("import.no_item_values_nor_total", path.string(), metric));
   mark_primary(run, task, builder);
   return {};
 }

@@ -16,6 +16,7 @@
 #include "results/import/lines.hpp"
 #include "results/import/metric_kinds.hpp"
 #include "results/import/readers.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -192,13 +193,9 @@ Result<void> read_opencompass_results(const fs::path& path, ForeignBuilder& buil
                        std::fabs(*own.reported - by_reference.mean()) < 1e-6;
   const std::size_t unmarked = items - (derived ? by_reference : marked).items;
   if (derived)
-    run.notes.push_back(fmt::format(
-        "{}: its items have no marks; right is what was extracted as the reference says, whose "
-        "mean is the accuracy of the file",
-        path.string()));
+    run.notes.push_back(message("import.marks_derived", path.string()));
   else if (unmarked > 0)
-    builder.ignore(
-        fmt::format("{}: {} of its items have no mark; the total counts", path.string(), unmarked));
+    builder.ignore(message("import.items_unmarked", path.string(), unmarked));
   if (!derived && unmarked == items) return {};
   Details reader{path, name, run, builder, derived};
   return for_each_item(details, path, file, wanted, [&](const std::string& id, const Json& detail) {
@@ -211,9 +208,7 @@ bool is_opencompass_predictions(const FileHead& head) {
 }
 
 Result<void> read_opencompass_predictions(const fs::path& path, ForeignBuilder& builder) {
-  builder.ignore(
-      fmt::format("{}: predictions have no marks; opencompass writes them with --dump-eval-details",
-                  path.string()));
+  builder.ignore(message("import.predictions_unmarked", path.string()));
   return {};
 }
 

@@ -18,6 +18,7 @@
 #include "results/import/metric_kinds.hpp"
 #include "results/import/opencompass.hpp"
 #include "results/import/readers.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -142,17 +143,19 @@ class Summary {
       if (std::fabs(share - cell.value) < 0.0051 && std::fabs(share - cell.value / 100) >= 0.0051)
         return 1;
       if (std::fabs(share - cell.value / 100) > 0.0051)
-        run.notes.push_back(fmt::format("{}:{}: {} says {} of {} are right, which is {:.4f}",
-                                        path_.filename().string(), table_.lines[row],
-                                        cell_text(row, cell), *cell.right, cell.of, share));
+        run.notes.push_back(message("import.right_of", place_of(row), cell_text(row, cell),
+                                    fmt::format("{}", *cell.right), fmt::format("{}", cell.of),
+                                    fmt::format("{:.4f}", share)));
       return 0.01;
     }
     if (cell.decimals <= 2 || cell.value > 1) return 0.01;
-    run.notes.push_back(
-        fmt::format("{}:{}: {} {} is {}: more digits than a percentage has there, so it is taken "
-                    "for a share",
-                    path_.filename().string(), table_.lines[row], cells[0], cells[2], cell.value));
+    run.notes.push_back(message("import.taken_for_share", place_of(row), cells[0], cells[2],
+                                fmt::format("{}", cell.value)));
     return 1;
+  }
+
+  std::string place_of(std::size_t row) const {
+    return fmt::format("{}:{}", path_.filename().string(), table_.lines[row]);
   }
 
   std::string cell_text(std::size_t row, const Cell& cell) const {
@@ -171,10 +174,8 @@ class Summary {
     const double value = cell.value * scale;
     // The results of the dataset itself are not rounded.
     if (series.reported && std::fabs(*series.reported - value) > kRounded * scale)
-      run.notes.push_back(
-          fmt::format("{} {} is {} in one of its files, {} in another; the later "
-                      "counts",
-                      cells[0], cells[2], *series.reported, value));
+      run.notes.push_back(message("import.two_values_later", cells[0] + " " + cells[2],
+                                  fmt::format("{}", *series.reported), fmt::format("{}", value)));
     if (!series.reported || std::fabs(*series.reported - value) > kRounded * scale)
       series.reported = value;
     series.primary = is_first && !is_absent(cells[1]);

@@ -17,6 +17,7 @@
 #include "results/import/complete.hpp"
 #include "results/item_lines.hpp"
 #include "results/metric_names.hpp"
+#include "results/sentences.hpp"
 #include "results/stats.hpp"
 #include "results/stored_items.hpp"
 
@@ -34,7 +35,7 @@ std::string task_of(const SeriesName& name) {
 }
 
 Metric metric_of(const ForeignSeries& series, const std::string& name,
-                 std::vector<std::string>& notes) {
+                 std::vector<Sentence>& notes) {
   Metric metric;
   metric.name = name;
   metric.task = task_of(series.name);
@@ -73,8 +74,8 @@ Metric metric_of(const ForeignSeries& series, const std::string& name,
   }
   const double scale = std::max(1.0, std::fabs(*metric.value));
   if (series.reported && std::fabs(*series.reported - *metric.value) > kRoundedTo * scale)
-    notes.push_back(fmt::format("{}: the source reports {:.4f}, its {} items have a mean of {:.4f}",
-                                name, *series.reported, metric.n, *metric.value));
+    notes.push_back(message("import.other_mean", name, fmt::format("{:.4f}", *series.reported),
+                            metric.n, fmt::format("{:.4f}", *metric.value)));
   return metric;
 }
 
@@ -85,7 +86,7 @@ Json facts_of(const ForeignSeries& series, const std::set<SeriesName>& names) {
   if (series.items.empty() && series.reported_stderr && *series.reported_stderr > 0)
     facts["standard_error"] = *series.reported_stderr;
   if (series.tolerance) facts["tolerance"] = *series.tolerance;
-  if (!series.contradiction.empty()) facts["contradiction"] = series.contradiction;
+  if (!series.contradiction.empty()) add_message(facts, "contradiction", series.contradiction);
   const SeriesName group = {series.part_of, series.name.filter, series.name.metric};
   if (!series.part_of.empty() && names.contains(group)) facts["part_of"] = item_key(group);
   return facts;
@@ -130,7 +131,7 @@ void to_utf8(ForeignRun& run) {
   run.provenance = std::move(provenance);
   for (ForeignSeries& series : run.series) {
     for (std::string* text : {&series.name.task, &series.name.filter, &series.name.metric,
-                              &series.part_of, &series.contradiction, &series.unit})
+                              &series.part_of, &series.unit})
       *text = utf8_text(std::move(*text));
     for (auto& [key, value] : series.must_match) value = utf8_text(std::move(value));
   }
@@ -139,7 +140,7 @@ void to_utf8(ForeignRun& run) {
 }
 
 // Takes the run's items.
-StoredRecord record_of(ForeignRun& run, const fs::path& path, std::vector<std::string>& notes) {
+StoredRecord record_of(ForeignRun& run, const fs::path& path, std::vector<Sentence>& notes) {
   StoredRecord stored;
   Record& record = stored.record;
   stored.folder = path;
@@ -200,15 +201,15 @@ Result<void> write_packed(const fs::path& path, const PackedItems& items) {
 }
 
 // One sentence for all runs that it concerns.
-void add_notes(const std::vector<std::pair<std::string, std::string>>& said,
-               std::vector<std::string>& notes) {
-  std::map<std::string_view, std::size_t> runs;
-  for (const auto& [record, sentence] : said) ++runs[sentence];
+void add_notes(const std::vector<std::pair<std::string, Sentence>>& said,
+               std::vector<Sentence>& notes) {
+  std::map<std::string, std::size_t> runs;
+  for (const auto& [record, sentence] : said) ++runs[text_of(sentence)];
   for (const auto& [record, sentence] : said) {
-    const std::size_t count = std::exchange(runs[sentence], 0);
+    const std::size_t count = std::exchange(runs[text_of(sentence)], 0);
     if (count == 0) continue;  // said already
-    const std::string who = count > 1 ? fmt::format("{} and {} more", record, count - 1) : record;
-    notes.push_back(who + ": " + sentence);
+    const Sentence who = count > 1 ? message("list.and_more", record, count - 1) : verbatim(record);
+    notes.push_back(message("about", who, sentence));
   }
 }
 
@@ -222,12 +223,12 @@ std::string item_key(const SeriesName& name) {
 RunRecords records_of(ForeignResults results) {
   RunRecords records;
   records.path = results.path;
-  std::vector<std::pair<std::string, std::string>> said;  // record, sentence
+  std::vector<std::pair<std::string, Sentence>> said;  // record, sentence
   for (ForeignRun& run : results.runs) {
     to_utf8(run);
     complete_totals(run);
     records.records.push_back(record_of(run, results.path, records.notes));
-    for (const std::string& note : run.notes)
+    for (const Sentence& note : run.notes)
       said.emplace_back(records.records.back().record.name, note);
   }
   add_notes(said, records.notes);

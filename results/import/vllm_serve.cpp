@@ -9,6 +9,7 @@
 #include "results/import/lines.hpp"
 #include "results/import/readers.hpp"
 #include "results/import/serving.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -111,8 +112,8 @@ Result<void> take(const Scalars& scalars, const std::filesystem::path& path,
   }
   const auto failed = scalars.find("failed");
   if (failed != scalars.end() && count_of(failed->second) > 0)
-    run.notes.push_back(fmt::format("{}: {} of {} requests failed", where, text_of(failed->second),
-                                    text_in(scalars, "num_prompts")));
+    run.notes.push_back(message("import.requests_failed_of", where, text_of(failed->second),
+                                text_in(scalars, "num_prompts")));
   return {};
 }
 

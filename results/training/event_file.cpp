@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "results/sentences.hpp"
 #include "results/training/columns.hpp"
 #include "results/training/curve_builder.hpp"
 #include "results/training/training_log.hpp"
@@ -186,8 +187,7 @@ Result<TrainingLog> read_event_file(const LogText& log) {
     const auto length = rest.size() < kHead ? 0 : little_endian<std::uint64_t>(rest.substr(0, 8));
     if (rest.size() < kHead + kTail || length > rest.size() - kHead - kTail) {
       // Written to while it was copied: what is there counts.
-      result.ignored.push_back(
-          fmt::format("the last event, which is cut off after {} bytes", rest.size()));
+      result.ignored.push_back(message("log.last_event", rest.size()));
       break;
     }
     const std::string_view event = rest.substr(kHead, static_cast<std::size_t>(length));
@@ -198,8 +198,7 @@ Result<TrainingLog> read_event_file(const LogText& log) {
     ++events;
     if (log.file != nullptr) log.file->passed(rest.data());
   }
-  if (reading.others > 0)
-    result.ignored.push_back(fmt::format("{} values that are no scalars", reading.others));
+  if (reading.others > 0) result.ignored.push_back(message("log.no_scalars", reading.others));
   if (reading.curve.empty()) return bad_input(log.where + ": an event file without scalars");
   result.trainings.emplace_back().curve = reading.curve.finish();
   return result;

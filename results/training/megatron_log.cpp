@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "results/sentences.hpp"
 #include "results/training/columns.hpp"
 #include "results/training/curve_builder.hpp"
 #include "results/training/log_lines.hpp"
@@ -144,9 +145,7 @@ Result<TrainingLog> read_megatron_log(const LogText& log) {
   if (reading.total > 0) training.stated["iterations"] = fmt::format("{}", reading.total);
   training.curve = reading.curve.finish();
   result.trainings.push_back(std::move(training));
-  if (reading.restarts > 0)
-    result.ignored.push_back(fmt::format(
-        "steps that were trained again after {} restarts count once", reading.restarts));
+  if (reading.restarts > 0) result.ignored.push_back(message("log.restarts", reading.restarts));
   return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "results/sentences.hpp"
 #include "results/training/columns.hpp"
 #include "results/training/curve_builder.hpp"
 #include "results/training/log_lines.hpp"
@@ -125,9 +126,7 @@ Result<TrainingLog> read_nanochat_log(const LogText& text) {
   });
   if (error) return tl::unexpected(std::move(*error));
   reading.end_training();
-  if (reading.resumed > 0)
-    reading.log.ignored.push_back(
-        fmt::format("steps that were trained again after {} restarts count once", reading.resumed));
+  if (reading.resumed > 0) reading.log.ignored.push_back(message("log.restarts", reading.resumed));
   return std::move(reading.log);
 }
 

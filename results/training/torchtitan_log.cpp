@@ -4,6 +4,7 @@
 // the pipeline's last stage print a loss of -1.
 #include <fmt/core.h>
 
+#include "results/sentences.hpp"
 #include "results/training/columns.hpp"
 #include "results/training/curve_builder.hpp"
 #include "results/training/log_lines.hpp"
@@ -69,9 +70,7 @@ Result<TrainingLog> read_torchtitan_log(const LogText& log) {
   if (error) return tl::unexpected(std::move(*error));
   TrainingLog result;
   result.trainings.emplace_back().curve = curve.finish();
-  if (restarts > 0)
-    result.ignored.push_back(
-        fmt::format("steps that were trained again after {} restarts count once", restarts));
+  if (restarts > 0) result.ignored.push_back(message("log.restarts", restarts));
   return result;
 }
 

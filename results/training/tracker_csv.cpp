@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 
+#include "results/sentences.hpp"
 #include "results/training/columns.hpp"
 #include "results/training/curve_builder.hpp"
 #include "results/training/log_lines.hpp"
@@ -133,9 +134,7 @@ Result<TrainingLog> read_tensorboard_csv(const LogText& log) {
   const SourceColumn column =
       source_column(tag == std::string::npos ? "value" : stem.substr(tag + 5));
   TrainingLog result;
-  if (tag == std::string::npos)
-    result.ignored.emplace_back(
-        "what the values are: TensorBoard's page says it in the file's name, run-RUN-tag-TAG.csv");
+  if (tag == std::string::npos) result.ignored.push_back(message("log.what_values"));
   CurveBuilder curve;
   NB_TRY_VOID(for_each_row(log, 1, 3,
                            [&](std::int64_t step, const std::vector<std::string>& cells,
@@ -182,7 +181,7 @@ Result<TrainingLog> read_steps_csv(const LogText& log) {
       }));
   TrainingLog result;
   for (const auto& [name, count] : words)
-    result.ignored.push_back(fmt::format("{} cells of {} that are no numbers", count, name));
+    result.ignored.push_back(message("log.no_numbers", count, name));
   if (curve.empty()) return bad_input(log.where + ": a table by step without rows");
   result.trainings.emplace_back().curve = curve.finish();
   return result;

@@ -7,6 +7,7 @@
 // swift/megatron/callbacks/print.py, swift/pipelines/train/sft.py.
 #include <fmt/core.h>
 
+#include "results/sentences.hpp"
 #include "results/training/columns.hpp"
 #include "results/training/curve_builder.hpp"
 #include "results/training/log_lines.hpp"
@@ -104,8 +105,7 @@ Result<TrainingLog> read_trainer_state(const LogText& log) {
       },
       log.file));
   TrainingLog result;
-  if (without_step > 0)
-    result.ignored.push_back(fmt::format("{} entries of log_history without a step", without_step));
+  if (without_step > 0) result.ignored.push_back(message("log.without_step", without_step));
   if (curve.empty()) return bad_input(log.where + ": /log_history holds no step");
   result.trainings.emplace_back().curve = curve.finish();
   return result;

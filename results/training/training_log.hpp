@@ -12,6 +12,7 @@
 #include "harness/base/result.hpp"
 #include "results/curve.hpp"
 #include "results/import/json_slices.hpp"
+#include "results/message.hpp"
 
 namespace nb {
 
@@ -24,8 +25,8 @@ struct Training {
 };
 
 struct TrainingLog {
-  std::vector<Training> trainings;   // at least one, each with a step
-  std::vector<std::string> ignored;  // what was seen and left out, a sentence each
+  std::vector<Training> trainings;  // at least one, each with a step
+  std::vector<Sentence> ignored;    // what was seen and left out, a sentence each
 };
 
 // A log's bytes. file: the mapping that they lie in, given back as they are read; nullptr: memory.

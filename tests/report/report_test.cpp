@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/csv.hpp"
@@ -10,6 +11,7 @@
 #include "harness/base/json_io.hpp"
 #include "report/json.hpp"
 #include "report/sections.hpp"
+#include "results/sentences.hpp"
 #include "tests/report/has.hpp"
 #include "tests/results/fake_run.hpp"
 #include "tests/support/golden.hpp"
@@ -132,6 +134,76 @@ TEST(Report, ChineseHasEverySectionAndTheSameNumbers) {
     EXPECT_TRUE(has(text, part) || has(text, "\\" + std::string(part))) << part;
   for (const char* part : {" the ", " is ", " are ", "difference"})
     EXPECT_FALSE(has(text, part)) << part;
+}
+
+// English of results between its places, where it is long enough to be nobody's name.
+std::vector<std::string> english_of_messages() {
+  std::vector<std::string> parts;
+  for (const MessageRow& row : kMessages) {
+    std::string part;
+    for (std::size_t i = 0; i <= row.en.size(); ++i) {
+      const bool is_end = i == row.en.size() || row.en[i] == '{' || row.en[i] == '|';
+      if (!is_end) {
+        if (row.en[i] != '}' && std::isdigit(static_cast<unsigned char>(row.en[i])) == 0)
+          part += row.en[i];
+        continue;
+      }
+      if (part.size() >= 10 && part.find(' ', 1) < part.size() - 1) parts.push_back(part);
+      part.clear();
+    }
+  }
+  return parts;
+}
+
+// Two nights of which the second is worse in every way that a run of ours can be.
+void add_night(FakeRun& run, bool worse) {
+  const double shift = worse ? .2 : 0;
+  for (const std::int64_t seed : {1, 2, 3})
+    run.add_training("h100_sxm", seed, 1.5 + .001 * static_cast<double>(seed) + shift,
+                     worse ? .01 : 0, [&](Record& record) {
+                       if (worse) (*record.settings)["train"]["lr"] = 0.5;
+                     });
+  run.add_training("ascend_910c", worse ? 12 : 2, 1.5 + shift);
+  run.add_evaluation("h100_sxm", 1, "w",
+                     {{"mw/facts", 400, worse ? third : even}, {"mw/agreement", 400, even}});
+  run.add_evaluation("ascend_910b3", 1, "w", {{"mw/facts", 40, even}}, [&](Record& record) {
+    if (!worse) return;
+    record.status = "failed";
+    record.error = "killed";
+  });
+  run.add_prediction("h100_sxm", worse ? 1.2e8 : 1e8, 1e9);
+  run.add_prediction("ascend_910c", 1e8, 1e9);
+  if (worse)
+    run.add_prediction("ascend_910c_32g", 1e8, 1e9);
+  else
+    run.add_prediction("ascend_910b3", 1e8, 1e9);
+}
+
+// What results say arrives as values (results/message.hpp): a sentence without Chinese does not
+// compile, so none is left in English in any report.
+TEST(Report, ChineseLeavesNoSentenceOfResultsInEnglish) {
+  FakeRun base, candidate;
+  add_night(base, false);
+  add_night(candidate, true);
+  RunRecords a = base.read(), b = candidate.read();
+  b.notes.push_back(message("run.superseded", "eval-1", "eval-2"));
+  b.records.back().record.metrics[0].value = .9e8;  // other bits under the same key
+  const Comparison comparison = compare_runs(a, b);
+  ReportInput input{"two nights", &b, {comparison}, gate(comparison), {}};
+  ASSERT_GE(input.gate->verdicts.size(), 10U) << gate_text(*input.gate);
+  ASSERT_FALSE(input.gate->findings.empty());
+  ASSERT_FALSE(input.gate->likely_cause.empty());
+  ASSERT_GE(input.gate->notes.size(), 3U);
+  const test::TempDir dir;
+  const auto files = write_report(input, dir / "r", {Language::kZh, false, "gnuplot"});
+  ASSERT_TRUE(files) << files.error().message;
+  const std::string text = *read_file(files->markdown);
+  for (const std::string& english : english_of_messages())
+    EXPECT_FALSE(has(text, english)) << english;
+  for (const TaskVerdict& v : input.gate->verdicts)
+    if (v.test != "identical" && v.reason.id() != "verbatim") {
+      EXPECT_NE(text_of(v.reason), text_of(v.reason, Language::kZh)) << text_of(v.reason);
+    }
 }
 
 TEST(Report, AnOlderReportsPlotsAndTablesGoAndForeignFilesStay) {

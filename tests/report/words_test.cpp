@@ -60,16 +60,6 @@ TEST(Words, LanguagesAreParsed) {
   EXPECT_NE(unknown.error().message.find("there are en and zh"), std::string::npos);
 }
 
-TEST(Words, SentencesOfResultsBecomeChineseWithTheirNumbers) {
-  const Words zh(Language::kZh);
-  EXPECT_EQ(zh.sentence("PASS (exit 0): 6 checks, 5 bit-identical"),
-            "PASS（退出码 0）：6 项检查，5 项逐位相同");
-  EXPECT_EQ(zh.sentence("can't tell (exit 0): mw/facts of eval: equal to the last bit"),
-            "无法判定（退出码 0）：mw/facts of eval：逐位相同");
-  EXPECT_EQ(zh.sentence("something nobody knows"), "something nobody knows");
-  EXPECT_EQ(Words().sentence("equal to the last bit"), "equal to the last bit");
-}
-
 TEST(Tone, VerdictsHaveTheirColourInEveryLanguage) {
   EXPECT_EQ(tone_of("REGRESSED"), Tone::kBad);
   EXPECT_EQ(tone_of("INCOMPARABLE"), Tone::kUnsure);

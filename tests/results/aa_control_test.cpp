@@ -21,7 +21,7 @@ void fill_control(FakeRun& run, const std::function<void(Record&)>& change = {})
 
 std::string reason_of(const GateResult& result) {
   EXPECT_FALSE(result.verdicts.empty());
-  return result.verdicts.empty() ? "" : result.verdicts.front().reason;
+  return result.verdicts.empty() ? "" : text_of(result.verdicts.front().reason);
 }
 
 TEST(AaControl, TheSameKeysAndBitsPass) {
@@ -71,7 +71,7 @@ TEST(AaControl, JoinsANightAndMakesItAnError) {
   fill_control(second, [](Record& record) { record.metrics.front().value = 0.25; });
   GateResult night = gate(base.read(), first.read());
   EXPECT_EQ(night.exit_code, 0);
-  add_verdicts(night, aa_control(first.read(), second.read()), "A/A control", {});
+  add_verdicts(night, aa_control(first.read(), second.read()), verbatim("A/A control"), {});
   EXPECT_EQ(night.exit_code, 4);
   EXPECT_TRUE(night.verdicts.front().where.starts_with("A/A control: ")) << gate_text(night);
 }

@@ -86,18 +86,18 @@ TEST(CompareCaptured, OneRecipeInTwoVocabulariesHasNoDifference) {
   FakeRun left, right;
   const Comparison c = compare_trainings(captured(kNanochat), with(kSuite), left, right);
   ASSERT_EQ(c.pairs.size(), 1U);
-  EXPECT_TRUE(c.pairs[0].note.starts_with("paired as the trainings of stage base"))
-      << c.pairs[0].note;
+  EXPECT_TRUE(text_of(c.pairs[0].note).starts_with("paired as the trainings of stage base"))
+      << text_of(c.pairs[0].note);
   EXPECT_EQ(settings_of(c), std::vector<std::string>());
   for (const char* same : {"total_batch_tokens", "embedding_lr", "iterations", "model/n_embd",
                            "warmdown_ratio", "cards"})
     EXPECT_EQ(std::ranges::count(c.stated_equal, same), 1) << same;
-  EXPECT_TRUE(c.pairs[0].incomparable.empty()) << c.pairs[0].incomparable;
+  EXPECT_TRUE(c.pairs[0].incomparable.empty()) << text_of(c.pairs[0].incomparable);
   EXPECT_LE(c.confounders.size() + c.unknown.size(), 10U) << comparison_text(c);
   // Other code, other numbers, other texts for all that is known: never the device's alone.
   EXPECT_FALSE(c.only_device_differs());
   ASSERT_EQ(c.unknown.size(), 1U);
-  EXPECT_EQ(c.unknown[0],
+  EXPECT_EQ(text_of(c.unknown[0]),
             "not compared, since both sides do not tell: the texts that were read, the weights it "
             "began with, number formats");
 }
@@ -128,8 +128,8 @@ TEST(CompareCaptured, WhatOneSideDoesNotSayIsUnknown) {
       compare_trainings(captured(nanochat.dump().c_str()), with(kSuite), left, right);
   EXPECT_EQ(settings_of(c), std::vector<std::string>());
   ASSERT_EQ(c.unknown.size(), 3U);
-  EXPECT_EQ(c.unknown[0], "A does not say: eval_every, warmdown_ratio");
-  EXPECT_EQ(c.unknown[1], "B does not say: fp8");
+  EXPECT_EQ(text_of(c.unknown[0]), "A does not say: eval_every, warmdown_ratio");
+  EXPECT_EQ(text_of(c.unknown[1]), "B does not say: fp8");
   EXPECT_EQ(std::ranges::count(c.stated_equal, "warmdown_ratio"), 0);
 }
 
@@ -150,8 +150,8 @@ TEST(CompareCaptured, RatesOfNewerNanochatAreTheOnesThatItTrainedWith) {
       compare_trainings(captured(nanochat.dump().c_str()), with(suite.dump().c_str()), left, right);
   EXPECT_EQ(settings_of(c), std::vector<std::string>{"/recipe/matrix_lr: 0.01 → 0.02"});
   ASSERT_EQ(c.unknown.size(), 3U);
-  EXPECT_EQ(c.unknown[0], "A does not say: weight_decay");
-  EXPECT_EQ(c.unknown[1], "B does not say: muon_weight_decay");
+  EXPECT_EQ(text_of(c.unknown[0]), "A does not say: weight_decay");
+  EXPECT_EQ(text_of(c.unknown[1]), "B does not say: muon_weight_decay");
   EXPECT_EQ(std::ranges::count(c.stated_equal, "warmup_steps"), 1);
 }
 
@@ -221,7 +221,7 @@ TEST(CompareCaptured, TwoCapturesOfOtherCommitsTextsAndWeightsSaySo) {
           (*record.environment)["commit"] = nullptr;
         },
         left, right);
-    EXPECT_EQ(c.unknown, std::vector<std::string>{"B does not say which code it ran"});
+    EXPECT_EQ(texts_of(c.unknown), std::vector<std::string>{"B does not say which code it ran"});
     EXPECT_FALSE(c.only_device_differs());
     EXPECT_TRUE(std::ranges::none_of(c.confounders,
                                      [](const Confounder& one) { return one.category == "code"; }));
@@ -245,7 +245,7 @@ TEST(CompareCaptured, EvaluationsOfTheSameWeightsPairWhateverTheirNames) {
   const Comparison c = compare_runs(a, b, PairAcross::kDevices);
   ASSERT_EQ(c.pairs.size(), 1U);
   EXPECT_TRUE(c.pairs[0].fixed_weights);
-  EXPECT_TRUE(c.pairs[0].note.starts_with("paired as evaluations of the same weights"));
+  EXPECT_TRUE(text_of(c.pairs[0].note).starts_with("paired as evaluations of the same weights"));
   EXPECT_NE(comparison_text(c).find("1 score equal answer by answer"), std::string::npos)
       << comparison_text(c);
   // A gate asks for records of one name and device.
@@ -284,7 +284,7 @@ TEST(CompareCaptured, SeveralPossiblePartnersAreNamedAndNoneIsTaken) {
   const Comparison c = compare_runs(a, b, PairAcross::kDevices);
   EXPECT_TRUE(c.pairs.empty());
   ASSERT_FALSE(c.unpaired.empty());
-  EXPECT_EQ(c.unpaired[0],
+  EXPECT_EQ(text_of(c.unpaired[0]),
             "train base on captured_gpu, seed 42: several could be its partner (train base on "
             "ascend_910b3, seed 1, train base on h100_sxm, seed 1); name one by its node's folder");
 }

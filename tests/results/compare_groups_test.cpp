@@ -64,7 +64,7 @@ TEST(CompareGroups, TheGateNamesTheLikelyCause) {
   add_group(b, 6, .2, 1.6);
   const GateResult result = gate(a.read(), b.read());
   EXPECT_EQ(result.exit_code, 1) << gate_text(result);
-  EXPECT_NE(result.likely_cause.find("/settings/base/rate"), std::string::npos)
+  EXPECT_NE(text_of(result.likely_cause).find("/settings/base/rate"), std::string::npos)
       << gate_text(result);
 }
 

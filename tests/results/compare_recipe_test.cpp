@@ -55,7 +55,7 @@ TEST(Compare, CausesAreNamedByTheirKindAndTheirNames) {
   candidate.add_training("h100_sxm", 1, 1.6, 0, made_of("b", "d"));
   const RunRecords a = base.read(), b = candidate.read();
   const Comparison c = compare_runs(a, b);
-  EXPECT_EQ(c.likely_cause(),
+  EXPECT_EQ(text_of(c.likely_cause()),
             "changed data: novels/emma.txt has other content; changed code: model/optim");
   EXPECT_EQ(comparison_json(c)["confounders"][0]["category"], "data");
   EXPECT_EQ(comparison_json(c)["confounders"][1]["named"], "model/optim");
@@ -91,8 +91,9 @@ TEST(Compare, DevicesOfOneRunPairAndTheDeviceNameIsNoConfounder) {
   EXPECT_EQ(c->confounders[0].field, "summation order");
   // Each side its own weights: an item interval says nothing about another seed.
   EXPECT_FALSE(c->pairs[0].fixed_weights);
-  EXPECT_NE(metric(c->pairs[0], "mw/facts/accuracy").method.find("these two checkpoints only"),
-            std::string::npos);
+  EXPECT_NE(
+      text_of(metric(c->pairs[0], "mw/facts/accuracy").method).find("these two checkpoints only"),
+      std::string::npos);
   EXPECT_NEAR(*metric(c->pairs[1], "val_bpb").difference, -0.1, 1e-12);
 
   const auto unknown = compare_devices(records, "ascend_910b3", "tpu");
@@ -109,7 +110,7 @@ TEST(Compare, OtherHashesAreNamedAndGiveNoDifference) {
                            [](Record& r) { r.comparability["mw/a/prompts"] = "p2"; });
   const RunRecords a = base.read(), b = candidate.read();
   const Comparison c = compare_runs(a, b);
-  EXPECT_EQ(metric(c.pairs[0], "mw/a/accuracy").note,
+  EXPECT_EQ(text_of(metric(c.pairs[0], "mw/a/accuracy").note),
             "INCOMPARABLE: mw/a/prompts differs: p1 and p2");
   EXPECT_FALSE(metric(c.pairs[0], "mw/a/accuracy").difference);
   EXPECT_TRUE(metric(c.pairs[0], "mw/b/accuracy").counts) << "the other task stays comparable";

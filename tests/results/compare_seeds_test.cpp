@@ -29,7 +29,7 @@ TEST(Compare, SeedsGetAnInterval) {
                                [](const auto& s) { return s.metrics[0] == "val_bpb"; });
   ASSERT_NE(at, c.seeds.end());
   EXPECT_EQ(at->a.size(), 3U);
-  EXPECT_EQ(at->method, "paired seeds");
+  EXPECT_EQ(at->method, SeedMethod::kPaired);
   EXPECT_NEAR(at->test->difference, -0.1, 1e-12);
   EXPECT_LT(at->test->interval95.high, 0);
 }
@@ -136,7 +136,7 @@ TEST(Compare, SeedsThatDoNotMatchAreIndependentGroups) {
   const auto group = std::find_if(c.seeds.begin(), c.seeds.end(),
                                   [](const auto& s) { return s.metrics[0] == "val_bpb"; });
   ASSERT_NE(group, c.seeds.end());
-  EXPECT_EQ(group->method, "seeds (Welch)");
+  EXPECT_EQ(group->method, SeedMethod::kWelch);
   EXPECT_EQ(group->a.size(), 3U);
   EXPECT_EQ(group->b.size(), 2U);
 }

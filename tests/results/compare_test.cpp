@@ -42,7 +42,7 @@ TEST(Compare, PairsAnswersItemByItem) {
   ASSERT_EQ(c.pairs.size(), 1U);
   EXPECT_TRUE(c.pairs[0].fixed_weights);
   const MetricDifference& row = metric(c.pairs[0], "mw/facts/accuracy");
-  ASSERT_TRUE(row.counts) << row.note;
+  ASSERT_TRUE(row.counts) << text_of(row.note);
   EXPECT_EQ(row.counts->both, 44);
   EXPECT_EQ(row.counts->only_a, 6);
   EXPECT_EQ(row.counts->only_b, 0);
@@ -94,8 +94,8 @@ TEST(Compare, ClocksAndNullsNeverGiveADifference) {
   b.records[0].record.metrics[2].reason_if_null = "no counter";
   const Comparison c = compare_runs(a, b);
   EXPECT_FALSE(metric(c.pairs[0], "step_time_ns").difference);
-  EXPECT_NE(metric(c.pairs[0], "step_time_ns").note.find("sim clock"), std::string::npos);
-  EXPECT_EQ(metric(c.pairs[0], "peak_memory_bytes").note, "B: not measured: no counter");
+  EXPECT_NE(text_of(metric(c.pairs[0], "step_time_ns").note).find("sim clock"), std::string::npos);
+  EXPECT_EQ(text_of(metric(c.pairs[0], "peak_memory_bytes").note), "B: not measured: no counter");
   EXPECT_NEAR(*metric(c.pairs[0], "throughput_tok_s").relative, -1 / 11.0, 1e-12);
 }
 
@@ -106,7 +106,7 @@ TEST(Compare, GeneratedTasksAreRefusedBesideRealOnes) {
   const RunRecords a = base.read(), b = candidate.read();
   const Comparison c = compare_runs(a, b);
   ASSERT_EQ(c.unpaired.size(), 1U);
-  EXPECT_NE(c.unpaired[0].find("a generated task is not the real one"), std::string::npos);
+  EXPECT_NE(text_of(c.unpaired[0]).find("a generated task is not the real one"), std::string::npos);
   EXPECT_FALSE(metric(c.pairs[0], "arc_easy/accuracy").difference);
 }
 
@@ -124,7 +124,7 @@ TEST(Compare, PartsOfATaskAreComparedWhereTheTaskIs) {
   other.add_evaluation("h100_sxm", 1, "w", {{"mw/a", 40, even}}, with_part(0.7, "p2"));
   const RunRecords a = base.read(), b = same.read(), c = other.read();
   EXPECT_NEAR(*metric(compare_runs(a, b).pairs[0], "mw/a/anatomy/accuracy").difference, 0.2, 1e-12);
-  EXPECT_EQ(metric(compare_runs(a, c).pairs[0], "mw/a/anatomy/accuracy").note,
+  EXPECT_EQ(text_of(metric(compare_runs(a, c).pairs[0], "mw/a/anatomy/accuracy").note),
             "INCOMPARABLE: mw/a/prompts differs: p1 and p2");
   // The gate judges the task, not its parts again.
   const GateResult gated = gate(a, b);
@@ -145,9 +145,9 @@ TEST(Compare, WhereNothingCanBeComparedThatIsTheFirstLine) {
   EXPECT_TRUE(c.damaged.empty());
   EXPECT_TRUE(comparison_text(c).starts_with("! nothing of what was paired can be compared: eval"))
       << comparison_text(c);
-  EXPECT_NE(c.why_incomparable().find("mw/a/items differs"), std::string::npos);
+  EXPECT_NE(text_of(c.why_incomparable()).find("mw/a/items differs"), std::string::npos);
   const RunRecords more = some.read();
-  EXPECT_EQ(compare_runs(b, more).why_incomparable(), "") << "mw/a is the same";
+  EXPECT_EQ(text_of(compare_runs(b, more).why_incomparable()), "") << "mw/a is the same";
 }
 
 TEST(Compare, MissingAndDamagedSidesAreSaid) {
@@ -159,7 +159,7 @@ TEST(Compare, MissingAndDamagedSidesAreSaid) {
   const RunRecords a = base.read(), b = candidate.read();
   const Comparison c = compare_runs(a, b);
   ASSERT_EQ(c.unpaired.size(), 1U);
-  EXPECT_EQ(c.unpaired[0], "only in A: train base on h100_sxm, seed 1");
+  EXPECT_EQ(text_of(c.unpaired[0]), "only in A: train base on h100_sxm, seed 1");
   ASSERT_EQ(c.damaged.size(), 1U);
   EXPECT_NE(c.damaged[0].find("mw_facts.jsonl: damaged"), std::string::npos);
   EXPECT_FALSE(metric(c.pairs[0], "mw/facts/accuracy").counts);
@@ -177,11 +177,11 @@ TEST(Compare, OneEvaluationEachPairsAcrossDevicesAndNames) {
   EXPECT_TRUE(compare_runs(a, b).pairs.empty()) << "the gate knows one device only";
   const Comparison c = compare_runs(a, b, PairAcross::kDevices);
   ASSERT_EQ(c.pairs.size(), 1U);
-  EXPECT_NE(c.pairs[0].note.find("paired as the only evaluations of these tasks"),
+  EXPECT_NE(text_of(c.pairs[0].note).find("paired as the only evaluations of these tasks"),
             std::string::npos);
   EXPECT_TRUE(c.findings.empty()) << "another device: other numbers are no finding";
   EXPECT_NE(comparison_text(c).find("paired as the only evaluations"), std::string::npos);
-  EXPECT_EQ(comparison_json(c)["pairs"][0]["paired_by"], c.pairs[0].note);
+  EXPECT_EQ(comparison_json(c)["pairs"][0]["paired_by"], text_of(c.pairs[0].note));
 }
 
 TEST(Compare, WithoutPairsNothingIsCalledEqual) {
@@ -199,7 +199,7 @@ TEST(Compare, SkippedRecordsAreListedInTextAndJson) {
   FakeRun run;
   run.add_training("h100_sxm", 1, 1.5);
   RunRecords a = run.read();
-  a.notes.push_back("eval-1: skipped: superseded by eval-2");
+  a.notes.push_back(verbatim("eval-1: skipped: superseded by eval-2"));
   const Comparison c = compare_runs(a, a);
   ASSERT_EQ(c.skipped.size(), 1U);
   EXPECT_NE(comparison_text(c).find("\nnotes\n  eval-1: skipped: superseded by eval-2\n"),

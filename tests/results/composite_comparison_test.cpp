@@ -48,7 +48,7 @@ TEST(CompositeComparison, HasTheErrorOfItsPairedTasks) {
   EXPECT_NEAR(core.interval95->high - core.interval95->low, 2 * kZ95 * error, 1e-12);
   EXPECT_NEAR(*core.visible, 2.8016 * error, 1e-4 * error);
   EXPECT_EQ(core.shown, Shown::kWorse);
-  EXPECT_NE(core.method.find("a 100 %"), std::string::npos) << core.method;
+  EXPECT_NE(text_of(core.method).find("a 100 %"), std::string::npos) << text_of(core.method);
   EXPECT_NE(comparison_text(comparison).find("largest shares of the variance"), std::string::npos);
   const Json json = comparison_json(comparison);
   EXPECT_EQ(json.at("schema"), "npubench.compare/2");

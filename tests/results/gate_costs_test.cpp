@@ -49,7 +49,7 @@ bool is_judged(const GateResult& result, const std::string& metric) {
 }
 
 bool notes_that_tokens_differ(const GateResult& result) {
-  return std::ranges::any_of(result.notes, [](const std::string& note) {
+  return std::ranges::any_of(texts_of(result.notes), [](const std::string& note) {
     return note.find("different numbers of tokens") != std::string::npos;
   });
 }
@@ -66,7 +66,7 @@ TEST(GateCosts, LongerAnswersOfAHealthyNightAreNotRed) {
       EXPECT_EQ(result.exit_code, 0) << gate_text(result);
       EXPECT_EQ(verdict_with(result, metric::kThroughput).test, "seeds");
       const bool as_groups =
-          verdict_with(result, metric::kThroughput).reason.find("against 5 others") !=
+          text_of(verdict_with(result, metric::kThroughput).reason).find("against 5 others") !=
           std::string::npos;
       EXPECT_EQ(as_groups, first_seed == 6) << gate_text(result);
       EXPECT_FALSE(is_judged(result, metric::kTrainTime)) << "it goes with the tokens";
@@ -147,7 +147,8 @@ TEST(GateCosts, PeakMemoryIsRedOnlyBeyondWhatTheLongestAnswersExplain) {
   EXPECT_EQ(verdict_with(red, metric::kPeakMemory).verdict, Verdict::kRegressed);
   const GateResult cheap = gate(base.read(), halved.read());
   EXPECT_EQ(verdict_with(cheap, metric::kPeakMemory).verdict, Verdict::kSuspicious);
-  EXPECT_NE(verdict_with(cheap, metric::kPeakMemory).reason.find("cheaper than this recipe can be"),
+  EXPECT_NE(text_of(verdict_with(cheap, metric::kPeakMemory).reason)
+                .find("cheaper than this recipe can be"),
             std::string::npos);
 }
 

@@ -18,7 +18,7 @@ TaskVerdict verdict_of(Verdict verdict, const std::string& metric, const std::st
   v.verdict = verdict;
   v.metric = metric;
   v.where = "eval base.core on ascend_910b3, seed 1";
-  v.reason = reason;
+  v.reason = verbatim(reason);
   return v;
 }
 

@@ -29,9 +29,10 @@ TEST(GateHistory, TheThirdNightRunningIsAnAlert) {
   const std::vector<GatedNight> two = {night_of("1", {"a", "b"}), night_of("2", {"a"})};
   const auto alerts = alerts_of(two, night_of("3", {"a", "b"}));
   ASSERT_EQ(alerts.size(), 1U) << "b could tell on the second night";
-  EXPECT_NE(alerts[0].find("ALERT: a could not tell for the 3rd night running, since 2026-11-01"),
+  EXPECT_NE(text_of(alerts[0]).find(
+                "ALERT: a could not tell for the 3rd night running, since 2026-11-01"),
             std::string::npos)
-      << alerts[0];
+      << text_of(alerts[0]);
   EXPECT_TRUE(alerts_of({}, night_of("1", {"a"})).empty());
   EXPECT_TRUE(alerts_of({night_of("1", {"a"})}, night_of("2", {"a"})).empty());
 }
@@ -148,7 +149,7 @@ TEST(GateHistory, RemembersNightsAndAlerts) {
   const TempDir dir;
   FakeRun base("nightly");
   base.add_evaluation("ascend_910b3", 1, "w", {{"mw/facts", 400, test::even}});
-  std::vector<std::string> alerts;
+  std::vector<Sentence> alerts;
   for (int i = 0; i < 3; ++i) {
     FakeRun candidate("nightly");
     candidate.add_evaluation(
@@ -161,11 +162,11 @@ TEST(GateHistory, RemembersNightsAndAlerts) {
     GateResult result = gate(base.read(), candidate.read());
     for (TaskVerdict& v : result.verdicts)
       if (v.test == "items") v.verdict = Verdict::kInconclusive;
-    result.alerts = {"of this night alone"};
+    result.alerts = {verbatim("of this night alone")};
     ASSERT_TRUE(remember_night(dir.path(), base.read(), candidate.read(), result));
     alerts = result.alerts;
     ASSERT_EQ(alerts.size(), i == 2 ? 2U : 1U);
-    EXPECT_EQ(alerts.front(), "of this night alone");
+    EXPECT_EQ(alerts.front(), verbatim("of this night alone"));
   }
   EXPECT_EQ(read_nights(dir.path())->size(), 3U);
 }

@@ -31,16 +31,16 @@ TEST(JudgeItems, FollowsItsRule) {
   std::vector<ItemTest> family = {item_test({6000, 30, 5, 8007})};
   judge_items(family, {});
   EXPECT_EQ(family[0].verdict.verdict, Verdict::kPass);
-  EXPECT_NE(family[0].verdict.reason.find("worse, within the margin"), std::string::npos);
+  EXPECT_NE(text_of(family[0].verdict.reason).find("worse, within the margin"), std::string::npos);
 }
 
 TEST(JudgeItems, CannotTellSaysWhatItWouldTake) {
   std::vector<ItemTest> family = {item_test({400, 60, 50, 490}), item_test({10, 2, 0, 28})};
   judge_items(family, {});
   EXPECT_EQ(family[0].verdict.verdict, Verdict::kInconclusive);
-  EXPECT_NE(family[0].verdict.reason.find("items would settle it with 80 % power"),
+  EXPECT_NE(text_of(family[0].verdict.reason).find("items would settle it with 80 % power"),
             std::string::npos)
-      << family[0].verdict.reason;
+      << text_of(family[0].verdict.reason);
   EXPECT_TRUE(family[0].verdict.uncalibrated);
 }
 
@@ -150,13 +150,15 @@ SeedTest with_noise(SeedTest test, const SeedNoise& noise) {
 const std::vector<double> kBpb = {1.8830, 1.8835, 1.8826, 1.8829, 1.8833};
 
 TEST(JudgeSeeds, OneSeedSaysWhatItExcludes) {
-  const TaskVerdict one = judge_seed_test(
-      with_noise(seed_test({1.5}, {1.52}, "bit/byte", Direction::kLower), {.01, "noise card"}));
+  const TaskVerdict one = judge_seed_test(with_noise(
+      seed_test({1.5}, {1.52}, "bit/byte", Direction::kLower), {.01, verbatim("noise card")}));
   EXPECT_EQ(one.verdict, Verdict::kInconclusive);
-  EXPECT_NE(one.reason.find("excluded are only changes beyond ±0.07071 bit/byte (noise card)"),
-            std::string::npos)
-      << one.reason;
-  EXPECT_NE(one.reason.find("need at least 5 seeds"), std::string::npos) << one.reason;
+  EXPECT_NE(
+      text_of(one.reason).find("excluded are only changes beyond ±0.07071 bit/byte (noise card)"),
+      std::string::npos)
+      << text_of(one.reason);
+  EXPECT_NE(text_of(one.reason).find("need at least 5 seeds"), std::string::npos)
+      << text_of(one.reason);
   const TaskVerdict no_bound =
       judge_seed_test(seed_test({1.5}, {9.5}, "bit/byte", Direction::kLower));
   EXPECT_EQ(no_bound.verdict, Verdict::kInconclusive) << "without a bound nothing is gross";
@@ -171,7 +173,7 @@ TEST(JudgeSeeds, WhatNoSeedNoiseExplainsIsRedWithOneSeed) {
   EXPECT_EQ(judge(.60, 1.41).verdict, Verdict::kRegressed);
   const TaskVerdict leak = judge(.355, .083);
   EXPECT_EQ(leak.verdict, Verdict::kSuspicious);
-  EXPECT_NE(leak.reason.find("leak"), std::string::npos) << leak.reason;
+  EXPECT_NE(text_of(leak.reason).find("leak"), std::string::npos) << text_of(leak.reason);
   EXPECT_EQ(judge(.355, .360).verdict, Verdict::kInconclusive);
 }
 
@@ -190,10 +192,10 @@ TEST(JudgeSeeds, GroupsThatLieCloseByChanceAreNotRedWithANoiseCard) {
   const SeedNoise card = noise_of_card(.0415, 25);
   EXPECT_EQ(judged(0, std::nullopt, false).verdict, Verdict::kRegressed);
   const TaskVerdict healthy = judged(0, card, false);
-  EXPECT_NE(healthy.verdict, Verdict::kRegressed) << healthy.reason;
+  EXPECT_NE(healthy.verdict, Verdict::kRegressed) << text_of(healthy.reason);
   // .0272 is .87 standard errors of .0415 (its upper 80 % limit, .0495) · sqrt(2 / 5).
-  EXPECT_NEAR(*healthy.p_worse, .20, .02) << healthy.reason;
-  EXPECT_NE(healthy.reason.find("against the noise card's spread"), std::string::npos);
+  EXPECT_NEAR(*healthy.p_worse, .20, .02) << text_of(healthy.reason);
+  EXPECT_NE(text_of(healthy.reason).find("against the noise card's spread"), std::string::npos);
   EXPECT_EQ(judged(.08, card, false).verdict, Verdict::kRegressed) << "3.4 standard errors";
   EXPECT_EQ(judged(0, card, true).verdict, Verdict::kRegressed) << "a card measures no pairs";
 }
@@ -214,11 +216,12 @@ TEST(JudgeSeeds, FourSeedsPairedAreRedWhereTheSeedsSpreadMore) {
   // The spread over seeds is .003, that of the paired differences .0003.
   const TaskVerdict four = judge_seed_test(seed_test(
       {.3551, .3520, .3570, .3533}, {.3571, .3543, .3592, .3552}, "bit/byte", Direction::kLower));
-  EXPECT_EQ(four.verdict, Verdict::kRegressed) << four.reason;
+  EXPECT_EQ(four.verdict, Verdict::kRegressed) << text_of(four.reason);
   const TaskVerdict unclear = judge_seed_test(
       seed_test({1.50, 1.51, 1.49, 1.50}, {1.52, 1.50, 1.53, 1.51}, "bit/byte", Direction::kLower));
   EXPECT_EQ(unclear.verdict, Verdict::kInconclusive);
-  EXPECT_NE(unclear.reason.find("80 % power"), std::string::npos) << unclear.reason;
+  EXPECT_NE(text_of(unclear.reason).find("80 % power"), std::string::npos)
+      << text_of(unclear.reason);
 }
 
 // The last micro-batch counted twice, all five seeds worse: SD over seeds .0031, of the paired
@@ -267,7 +270,7 @@ TEST(JudgeSeeds, TooGoodIsSuspicious) {
   const TaskVerdict verdict =
       judge_seed_test(seed_test(kBpb, leaked, "bit/byte", Direction::kLower));
   EXPECT_EQ(verdict.verdict, Verdict::kSuspicious);
-  EXPECT_NE(verdict.reason.find("leak"), std::string::npos);
+  EXPECT_NE(text_of(verdict.reason).find("leak"), std::string::npos);
 }
 
 // Weight decay on embeddings and a loader that repeats its first group were "IMPROVED, accept as a
@@ -285,7 +288,7 @@ TEST(JudgeSeeds, BetterThanTheCardsSpreadWithoutAChangedSettingIsSuspicious) {
   };
   // Three standard errors: 3 · .0035 (the card's upper 80 % limit) · √(2/5) = .0066.
   EXPECT_EQ(judged(.008, true).verdict, Verdict::kSuspicious);
-  EXPECT_NE(judged(.008, true).reason.find("no setting was changed"), std::string::npos);
+  EXPECT_NE(text_of(judged(.008, true).reason).find("no setting was changed"), std::string::npos);
   EXPECT_EQ(judged(.008, false).verdict, Verdict::kImproved);
   EXPECT_EQ(judged(.004, true).verdict, Verdict::kImproved) << "sure, and within the seeds' spread";
 }
@@ -351,9 +354,9 @@ TEST(JudgeExact, AnyDifferenceIsAChange) {
   };
   EXPECT_EQ(judge(100, 100, Direction::kLower).verdict, Verdict::kPass);
   EXPECT_EQ(judge(1e12, 1e12 + 1, Direction::kLower).verdict, Verdict::kRegressed);
-  EXPECT_NE(judge(1e12, 1e12 + 1, Direction::kLower).reason.find("1000000000001 ns"),
+  EXPECT_NE(text_of(judge(1e12, 1e12 + 1, Direction::kLower).reason).find("1000000000001 ns"),
             std::string::npos)
-      << judge(1e12, 1e12 + 1, Direction::kLower).reason;
+      << text_of(judge(1e12, 1e12 + 1, Direction::kLower).reason);
   EXPECT_EQ(judge(100, 99, Direction::kLower).verdict, Verdict::kImproved);
   EXPECT_EQ(judge(100, 99, Direction::kHigher).verdict, Verdict::kRegressed);
   EXPECT_EQ(judge(100, 99, Direction::kNone).verdict, Verdict::kInconclusive);

@@ -29,11 +29,11 @@ TEST(GateRecords, AMissingRecordIsAnErrorANewOneANote) {
   for (const std::int64_t seed : {4, 5, 6}) candidate.add_training("ascend_910c", seed, 1.5);
   const GateResult result = gate(base.read(), candidate.read());
   EXPECT_EQ(result.exit_code, 4);
-  EXPECT_EQ(verdict_with(result, "train base").reason, "the candidate has no such record");
+  EXPECT_EQ(text_of(verdict_with(result, "train base").reason), "the candidate has no such record");
   ASSERT_EQ(result.notes.size(), 3U);
-  EXPECT_EQ(result.notes[0], "new, no baseline: predict d20x8 on ascend_910b3");
-  EXPECT_EQ(result.notes[1], "new, no baseline: train base on ascend_910b3, seeds 2, 3");
-  EXPECT_EQ(result.notes[2], "new, no baseline: train base on ascend_910c, seeds 4 to 6");
+  EXPECT_EQ(text_of(result.notes[0]), "new, no baseline: predict d20x8 on ascend_910b3");
+  EXPECT_EQ(text_of(result.notes[1]), "new, no baseline: train base on ascend_910b3, seeds 2, 3");
+  EXPECT_EQ(text_of(result.notes[2]), "new, no baseline: train base on ascend_910c, seeds 4 to 6");
 }
 
 // A night whose new nodes had failed was a PASS that called them new.
@@ -47,7 +47,7 @@ TEST(GateRecords, ANewNodeThatFailedIsAnError) {
   });
   const GateResult result = gate(base.read(), candidate.read());
   EXPECT_EQ(result.exit_code, 4) << gate_text(result);
-  EXPECT_EQ(verdict_with(result, "train base").reason, "the node failed: no such program");
+  EXPECT_EQ(text_of(verdict_with(result, "train base").reason), "the node failed: no such program");
 }
 
 // One known answer that is lost is no matter of chance.
@@ -73,7 +73,8 @@ TEST(GateRecords, AProbeHasNoNoiseAndNoMargin) {
   policy.gated_tasks = {"mw/facts"};
   const auto verdict = verdict_with(gate(all.read(), lost.read(), policy), "probe/choice_tie");
   EXPECT_EQ(verdict.verdict, Verdict::kRegressed);
-  EXPECT_EQ(verdict.reason, "4 → 3 of 4 known answers: what it looks at behaves otherwise");
+  EXPECT_EQ(text_of(verdict.reason),
+            "4 → 3 of 4 known answers: what it looks at behaves otherwise");
   EXPECT_EQ(verdict_with(gate(lost.read(), all.read()), "probe/choice_tie").verdict,
             Verdict::kImproved);
 }
@@ -98,8 +99,9 @@ TEST(GateRecords, ADamagedItemsFileIsAnErrorNotAPass) {
   ASSERT_TRUE(write_file(path, *text));
   const GateResult result = gate(base.read(), candidate.read());
   EXPECT_EQ(result.exit_code, 4) << gate_text(result);
-  EXPECT_NE(verdict_with(result, "mw/facts").reason.find("candidate: "), std::string::npos);
-  EXPECT_NE(verdict_with(result, "mw/facts").reason.find("damaged"), std::string::npos);
+  EXPECT_NE(text_of(verdict_with(result, "mw/facts").reason).find("candidate: "),
+            std::string::npos);
+  EXPECT_NE(text_of(verdict_with(result, "mw/facts").reason).find("damaged"), std::string::npos);
 }
 
 // A damaged checkpoint or steps.csv stood under "PASS, bit-identical".
@@ -120,7 +122,7 @@ TEST(GateRecords, ADamagedCheckpointOrCurveIsAnErrorNotAPass) {
     ASSERT_TRUE(append_file(candidate.folder_of(record) / file, "x"));
     const GateResult result = gate(base.read(), candidate.read());
     EXPECT_EQ(result.exit_code, 4) << gate_text(result);
-    const std::string reason = verdict_with(result, "train base").reason;
+    const std::string reason = text_of(verdict_with(result, "train base").reason);
     EXPECT_TRUE(reason.starts_with("candidate: ")) << reason;
     EXPECT_NE(reason.find(std::string(file) + ": damaged"), std::string::npos) << reason;
   }
@@ -144,7 +146,8 @@ TEST(GateRecords, AFailedNodeIsAnError) {
   });
   const GateResult result = gate(base.read(), candidate.read());
   EXPECT_EQ(result.exit_code, 4);
-  EXPECT_EQ(result.verdicts[0].reason, "the candidate's node failed: simulated out of memory");
+  EXPECT_EQ(text_of(result.verdicts[0].reason),
+            "the candidate's node failed: simulated out of memory");
 }
 
 TEST(GateRecords, AMetricThatBecomesNullIsAnError) {
@@ -157,7 +160,7 @@ TEST(GateRecords, AMetricThatBecomesNullIsAnError) {
   memory.reason_if_null = "no counter";
   const GateResult result = gate(base.read(), b);
   EXPECT_EQ(result.exit_code, 4);
-  EXPECT_EQ(verdict_with(result, "peak_memory_bytes").reason,
+  EXPECT_EQ(text_of(verdict_with(result, "peak_memory_bytes").reason),
             "the candidate could not measure it: no counter");
   b.records[0].record.metrics.pop_back();
   EXPECT_EQ(gate(base.read(), b).exit_code, 4);
@@ -171,7 +174,7 @@ TEST(GateRecords, ClocksAreNotMixed) {
   b.records[0].record.node_key = std::string(64, 'b');
   const GateResult result = gate(base.read(), b);
   EXPECT_EQ(result.exit_code, 3);
-  EXPECT_NE(verdict_with(result, "step_time_ns").reason.find("clock"), std::string::npos);
+  EXPECT_NE(text_of(verdict_with(result, "step_time_ns").reason).find("clock"), std::string::npos);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ TEST(Gate, AnotherFewShotSeedIsIncomparableAndNamed) {
   const GateResult result = gate(base.read(), candidate.read());
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_EQ(verdict_with(result, "mw/facts/accuracy").verdict, Verdict::kIncomparable);
-  EXPECT_EQ(verdict_with(result, "mw/facts/accuracy").reason,
+  EXPECT_EQ(text_of(verdict_with(result, "mw/facts/accuracy").reason),
             "mw/facts/few_shot_seed differs: 1234 and 99");
   EXPECT_EQ(verdict_with(result, "mw/agreement/accuracy").verdict, Verdict::kPass);
 }
@@ -82,7 +82,7 @@ TEST(Gate, ARecordWideHashConcernsTheWholeRecord) {
   const GateResult result = gate(base.read(), candidate.read());
   EXPECT_EQ(result.exit_code, 3);
   ASSERT_EQ(result.verdicts.size(), 1U);
-  EXPECT_EQ(result.verdicts[0].reason, "tokenizer differs: t1 and t2");
+  EXPECT_EQ(text_of(result.verdicts[0].reason), "tokenizer differs: t1 and t2");
 }
 
 TEST(Gate, RetrainedModelsAreAQuestionOfSeeds) {
@@ -196,7 +196,8 @@ TEST(Gate, MoreUnscoredItemsOnOneSideAreAnError) {
   candidate.add_evaluation("h100_sxm", 1, "w", {{"mw/facts", 200, even}}, timeouts);
   const GateResult result = gate(base.read(), candidate.read());
   EXPECT_EQ(result.exit_code, 4) << gate_text(result);
-  EXPECT_NE(verdict_with(result, "mw/facts").reason.find("could not be scored"), std::string::npos);
+  EXPECT_NE(text_of(verdict_with(result, "mw/facts").reason).find("could not be scored"),
+            std::string::npos);
 }
 
 TEST(Gate, JsonHoldsEveryVerdict) {
@@ -238,10 +239,10 @@ TEST(Gate, EqualWeightsThatAreScoredOtherwiseAreRedOverSeeds) {
     EXPECT_NE(gate_headline(result).find("the same weights were scored otherwise"),
               std::string::npos)
         << gate_headline(result);
-    EXPECT_NE(result.verdicts[0].reason.find(with_scale ? "half of the margins moved"
-                                                        : "flips in one direction"),
+    EXPECT_NE(text_of(result.verdicts[0].reason)
+                  .find(with_scale ? "half of the margins moved" : "flips in one direction"),
               std::string::npos)
-        << result.verdicts[0].reason;
+        << text_of(result.verdicts[0].reason);
   }
 }
 
@@ -275,8 +276,8 @@ TEST(Gate, MostTextsDifferingIsSaid) {
   };
   base.add_evaluation("h100_sxm", 1, "w", {{"mw/gsm8k", 120, wrong, {}, text("so")}});
   candidate.add_evaluation("h100_sxm", 1, "w", {{"mw/gsm8k", 120, wrong, {}, text("not")}});
-  const std::string said =
-      verdict_with(gate(base.read(), candidate.read()), "mw/gsm8k of eval base.core").reason;
+  const std::string said = text_of(
+      verdict_with(gate(base.read(), candidate.read()), "mw/gsm8k of eval base.core").reason);
   EXPECT_NE(said.find("120 of 120 texts differ"), std::string::npos) << said;
   EXPECT_EQ(said.find("as rounding does"), std::string::npos) << said;
 }
@@ -428,9 +429,10 @@ TEST(Gate, SeedsWithoutEffectAreSuspicious) {
   }
   const GateResult result = gate(base.read(), candidate.read());
   EXPECT_EQ(result.exit_code, 1) << gate_text(result);
-  EXPECT_NE(result.verdicts[0].reason.find("all 3 seeds of the candidate trained the very same"),
-            std::string::npos)
-      << result.verdicts[0].reason;
+  EXPECT_NE(
+      text_of(result.verdicts[0].reason).find("all 3 seeds of the candidate trained the very same"),
+      std::string::npos)
+      << text_of(result.verdicts[0].reason);
 }
 
 TEST(Gate, SeedsThatDoNotMatchAreComparedAsGroups) {

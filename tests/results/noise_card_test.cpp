@@ -146,12 +146,12 @@ TEST(NoiseCard, TheGateNamesWhatTheCardWasMeasuredWithInstead) {
   EXPECT_TRUE(night(slow, slow_again).alerts.empty()) << "other seeds are no difference";
   EXPECT_TRUE(night(slow, fast).alerts.empty()) << "the baseline is what it was made of";
   const GateResult other = night(fast, fast_again);
-  EXPECT_EQ(other.alerts,
+  EXPECT_EQ(texts_of(other.alerts),
             (std::vector<std::string>{
                 "ALERT: the noise card was measured with other settings than the baseline's: "
                 "/settings/base/rate 0.1, not 0.2, in train base on ascend_910b3; its spreads are "
                 "used where their means agree; make it anew with gate --calibrate"}));
-  EXPECT_EQ(std::ranges::count(other.notes,
+  EXPECT_EQ(std::ranges::count(texts_of(other.notes),
                                "the noise card was measured with /settings/base/rate 0.1, the "
                                "baseline has 0.2: train base on ascend_910b3"),
             1);

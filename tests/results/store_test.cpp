@@ -213,7 +213,7 @@ TEST(Store, OfTwoRecordsOfANodeTheLaterCounts) {
   ASSERT_EQ(run->records.size(), 1U);
   EXPECT_EQ(run->records[0].record.node_key[0], 'b');
   ASSERT_EQ(run->notes.size(), 1U);
-  EXPECT_EQ(run->notes[0],
+  EXPECT_EQ(text_of(run->notes[0]),
             "n-aaaaaaaa: skipped: superseded by n-bbbbbbbb, which has the same name, device and "
             "seed");
   // The list of the last run decides before dates do.
@@ -238,7 +238,7 @@ TEST(Store, ASupersededEvaluationOfOtherWeightsSaysSo) {
   const auto run = read_run(dir / "eval");
   ASSERT_TRUE(run);
   ASSERT_EQ(run->notes.size(), 1U);
-  EXPECT_EQ(run->notes[0],
+  EXPECT_EQ(text_of(run->notes[0]),
             "n-aaaaaaaa: skipped: superseded by n-bbbbbbbb, which has the same name, device and "
             "seed but evaluated other weights; name its folder to see it");
 }

@@ -90,7 +90,7 @@ TEST(TablesOfMetrics, ACsvOfMetricsKeepsAllOfThem) {
   EXPECT_EQ(run.series[0].reported, .838);
   EXPECT_EQ(run.series[1].name.task, "core");
   EXPECT_EQ(run.series[2].direction, Direction::kNone);
-  EXPECT_EQ(results.ignored, std::vector<std::string>{"line 5: note is \"see below\""});
+  EXPECT_EQ(texts_of(results.ignored), std::vector<std::string>{"line 5: note is \"see below\""});
 }
 
 TEST(TablesOfMetrics, TasksWithSeveralMetricsKeepThemApart) {
@@ -145,7 +145,7 @@ TEST(TablesOfMetrics, AColumnOfDifferencesIsNoRun) {
       "| Task | GPU | NPU | Diff |\n|---|---|---|---|\n| MMLU | ↑ 0.71 | 0.70 | -0.01 |\n");
   EXPECT_EQ(table.runs.size(), 2U);
   EXPECT_EQ(table.run("GPU")->stages.front().find("mmlu")->score.value, .71);
-  EXPECT_EQ(table.ignored,
+  EXPECT_EQ(texts_of(table.ignored),
             std::vector<std::string>{"column \"Diff\", which follows from the others"});
 }
 

@@ -28,7 +28,7 @@ TEST(MarkdownTable, RowsOfTasksAreReadAndOtherTablesCounted) {
   EXPECT_EQ(mid.find("chat_arc_challenge")->line, 6U);
   EXPECT_DOUBLE_EQ(mid.find("mmlu")->score.value, .2091);
   EXPECT_EQ(mid.find("mmlu")->n, 14042);  // CORE beside it: nanochat's evaluation
-  EXPECT_EQ(table.ignored, std::vector<std::string>{"1 table without tasks"});
+  EXPECT_EQ(texts_of(table.ignored), std::vector<std::string>{"1 table without tasks"});
 }
 
 TEST(MarkdownTable, ColumnsOfTasksAreReadToo) {

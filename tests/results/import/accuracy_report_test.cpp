@@ -42,7 +42,7 @@ TEST(AccuracyReport, MarksArePartOfTheCellAndDetailsRepeatTheSummary) {
                    "gsm8k:flexible-extract/exact_match 0.3836 0", "ceval/acc 0.71 0 primary"}));
   EXPECT_EQ(run.series[0].reported_stderr, 0.0134);
   EXPECT_EQ(run.series[0].must_match.at("shots"), "5");
-  EXPECT_EQ(run.notes,
+  EXPECT_EQ(texts_of(run.notes),
             Lines{"gsm8k exact_match,flexible-extract 0.3836 is marked as failed in r.txt"});
   EXPECT_EQ(run.provenance, (std::map<std::string, std::string>{{"accelerator", "Atlas A2 Series"},
                                                                 {"backend", "vllm"},
@@ -84,7 +84,7 @@ TEST(AccuracyReport, RealOneHasItsTwoRows) {
             first[1].get<std::string>());
   EXPECT_EQ(run.series[0].reported, 0.3813);
   EXPECT_EQ(run.provenance.at("cann"), "8.3.RC1");
-  EXPECT_EQ(run.notes, Lines{});
+  EXPECT_EQ(texts_of(run.notes), Lines{});
 }
 
 constexpr const char* kExpectation =
@@ -103,7 +103,7 @@ TEST(AccuracyExpectation, IsARunOfItsOwnThatSaysWhatItIs) {
                                       "gsm8k:flexible-extract/exact_match 0.81 0"}));
   EXPECT_EQ(run.series[0].must_match.at("shots"), "5");
   EXPECT_EQ(run.provenance.at("model_args"), "max_model_len=4096");
-  EXPECT_EQ(run.notes, Lines{"its values are expectations of a test, not measured"});
+  EXPECT_EQ(texts_of(run.notes), Lines{"its values are expectations of a test, not measured"});
 }
 
 TEST(AccuracyExpectation, MistakesAreNamedWithTheirLine) {

@@ -75,7 +75,7 @@ TEST(AnyForeign, FilesThatNameNoModelPairByTheirTasks) {
     EXPECT_EQ(pairing.pairs.size(), 1U) << ending;
     const Comparison comparison = compare_runs(*gpu, *npu, PairAcross::kDevices);
     ASSERT_FALSE(comparison.unknown.empty());
-    EXPECT_EQ(comparison.unknown.back(),
+    EXPECT_EQ(text_of(comparison.unknown.back()),
               "the model is not stated: that both sides are the same model is taken on trust");
   }
 }
@@ -135,13 +135,15 @@ TEST(AnyForeign, EqualIsSaidOnlyOfTheItemsThatBothHave) {
   const RunRecords all = items_of(dir, "all.csv", "a,1\nb,0\nc,1\n");
   const RunRecords half = items_of(dir, "half.csv", "a,1\nb,0\n");
   const Comparison c = compare_runs(all, half, PairAcross::kDevices);
-  EXPECT_EQ(headline(c), "1 score equal answer by answer on the items that both sides have.");
+  EXPECT_EQ(text_of(headline(c)),
+            "1 score equal answer by answer on the items that both sides have.");
   ASSERT_EQ(c.cautions.size(), 1U);
-  EXPECT_EQ(c.cautions[0],
+  EXPECT_EQ(text_of(c.cautions[0]),
             "compared is what both sides have: items/accuracy 2 items, 1 only in A, 0 only in B");
   const RunRecords others = items_of(dir, "none.csv", "y,1\nz,0\n");
   const Comparison none = compare_runs(all, others, PairAcross::kDevices);
-  EXPECT_NE(none.why_incomparable().find("no item of A is an item of B"), std::string::npos);
+  EXPECT_NE(text_of(none.why_incomparable()).find("no item of A is an item of B"),
+            std::string::npos);
 }
 
 // Of fractional marks the answers were compared and the marks were not.
@@ -154,7 +156,7 @@ TEST(AnyForeign, FractionalMarksThatDifferAreNotEqualAnswerByAnswer) {
   }
   const RunRecords a = items_of(dir, "before.csv", before.c_str());
   const RunRecords b = items_of(dir, "after.csv", after.c_str());
-  const std::string said = headline(compare_runs(a, b, PairAcross::kDevices));
+  const std::string said = text_of(headline(compare_runs(a, b, PairAcross::kDevices)));
   EXPECT_TRUE(said.starts_with("B is worse on ")) << said;
   EXPECT_EQ(said.find("equal answer by answer"), std::string::npos) << said;
 }

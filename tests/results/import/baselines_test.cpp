@@ -28,7 +28,7 @@ TEST(Baselines, ANightlysHaveTheirTolerances) {
             (Lines{"gsm8k/accuracy 0.96 0 primary", "gsm8k/output_throughput 1250 0"}));
   EXPECT_DOUBLE_EQ(*run.series[0].tolerance, .1);
   EXPECT_NEAR(*run.series[1].tolerance, 37.5, 1e-9);
-  EXPECT_EQ(run.notes, Lines{"its values are expectations of a test, not measured"});
+  EXPECT_EQ(texts_of(run.notes), Lines{"its values are expectations of a test, not measured"});
   const RunRecords records = records_of(*results);
   EXPECT_EQ(
       (*records.records[0].record.settings)["imported"]["series"]["gsm8k/accuracy"]["tolerance"],

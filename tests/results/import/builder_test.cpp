@@ -79,7 +79,7 @@ TEST(ForeignBuilder, FactsThatContradictAreNoted) {
   builder.say(run, "batch_size", "16");
   builder.say(run, "batch_size", "16");
   EXPECT_EQ(run.provenance.at("batch_size"), "8");
-  EXPECT_EQ(run.notes,
+  EXPECT_EQ(texts_of(run.notes),
             std::vector<std::string>{"batch_size is 8 in one of its files, 16 in another"});
 }
 
@@ -99,7 +99,7 @@ TEST(ForeignBuilder, OfTwoFilesWithOneTaskTheLaterCountsInWhateverOrder) {
     ASSERT_EQ(results.runs.size(), 1u);
     ASSERT_EQ(results.runs[0].series.size(), 1u);
     EXPECT_EQ(results.runs[0].series[0].name.metric, "f1");
-    EXPECT_EQ(results.runs[0].notes,
+    EXPECT_EQ(texts_of(results.runs[0].notes),
               std::vector<std::string>{"t is there twice: the later counts, f2; f1 is left out"});
   }
 }

@@ -37,7 +37,7 @@ TEST(Dclm, AccuraciesPerplexitiesAndComposites) {
                                       "CORE:v2/centered 0.2 0 primary", "CORE:v1/centered 0.3 0",
                                       "Extended:v2/centered 0.1 0"}));
   EXPECT_EQ(run.series[1].direction, Direction::kLower);
-  EXPECT_EQ(run.notes, Lines{"tasks that the file says are missing: ['squad']"});
+  EXPECT_EQ(texts_of(run.notes), Lines{"tasks that the file says are missing: ['squad']"});
 }
 
 TEST(Dclm, BadAccuraciesAreRefusedWithTheirPlace) {

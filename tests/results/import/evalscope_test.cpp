@@ -51,7 +51,7 @@ TEST(Evalscope, ItemsAreNamedBySubsetAndIndexAndReportsNameTheDataset) {
   EXPECT_EQ(all.items[1].id, content_hash("What is 1?\n1"));
   EXPECT_EQ(all.items[1].prediction, "1");
   EXPECT_EQ(
-      results->ignored,
+      texts_of(results->ignored),
       Lines{"predictions/a/math_5_Level 2.jsonl: evalscope's answers before they were marked; "
             "reviews have both"});
 }
@@ -66,7 +66,7 @@ TEST(Evalscope, MapsOfMetricsHaveTheirHeadlineAndNullIsAbsent) {
   const ForeignRun& run = results->runs.at(0);
   EXPECT_EQ(run.model, "b");
   EXPECT_EQ(series_lines(run), (Lines{"if/loose 0.75 2", "if/strict 0 1 primary"}));
-  EXPECT_EQ(run.notes, Lines{"if: 1 of 3 reviews of subset default have no score"});
+  EXPECT_EQ(texts_of(run.notes), Lines{"if: 1 of 3 reviews of subset default have no score"});
 }
 
 TEST(Evalscope, RepeatsOfAQuestionAreOneItemAndMessagesAreTheSameQuestion) {
@@ -156,8 +156,9 @@ TEST(Evalscope, SamplesOfAProblemAreNotProblems) {
     EXPECT_EQ(one.reported_n, 1920);
     EXPECT_EQ(one.repeats, 64);
   }
-  EXPECT_EQ(run.notes, Lines{"olympiad: its report counts 1920 samples, pass@64 tells that they "
-                             "are 30 problems of 64 samples each"});
+  EXPECT_EQ(texts_of(run.notes),
+            Lines{"olympiad: its report counts 1920 samples, pass@64 tells that they "
+                  "are 30 problems of 64 samples each"});
   // Schema 2 counts problems for pass@k itself.
   const auto now = read_texts({{"reports/m/olympiad.json", R"({"schema_version": 2,
       "dataset_name": "olympiad", "model_name": "m", "metrics": [
@@ -184,14 +185,15 @@ TEST(Evalscope, SubsetsWithoutAnswersAreNoZeros) {
   ASSERT_TRUE(averaged) << averaged.error().message;
   EXPECT_EQ(series_lines(averaged->runs.at(0)),
             (Lines{"tools/acc 0.5 200 primary", "tools:A/acc 0.4 150", "tools:B/acc 0.8 50"}));
-  EXPECT_EQ(averaged->runs[0].series[0].contradiction, "");
-  EXPECT_EQ(averaged->runs[0].notes,
+  EXPECT_EQ(text_of(averaged->runs[0].series[0].contradiction), "");
+  EXPECT_EQ(texts_of(averaged->runs[0].notes),
             (Lines{"tools/acc: reports/m/tools.json states 0.4000, with 0 for EMPTY without "
                    "answers; its 200 answers have a mean of 0.5000, which is taken",
                    "tools/acc: no answers to EMPTY, so no score of them"}));
   const auto right = read_texts({{"reports/m/tools.json", report_of_parts("0.5", subsets)}});
   ASSERT_TRUE(right);
-  EXPECT_EQ(right->runs.at(0).notes, Lines{"tools/acc: no answers to EMPTY, so no score of them"});
+  EXPECT_EQ(texts_of(right->runs.at(0).notes),
+            Lines{"tools/acc: no answers to EMPTY, so no score of them"});
 }
 
 TEST(Evalscope, ATotalOutsideOfItsPartsContradictsThem) {
@@ -200,7 +202,7 @@ TEST(Evalscope, ATotalOutsideOfItsPartsContradictsThem) {
         {{"reports/m/tools.json", report_of_parts(total, R"({"name": "A", "score": 0.4, "num": 150},
                                     {"name": "B", "score": 0.8, "num": 50})")}});
     EXPECT_TRUE(results) << results.error().message;
-    return results ? results->runs.at(0).series.at(0).contradiction : "";
+    return results ? text_of(results->runs.at(0).series.at(0).contradiction) : "";
   };
   EXPECT_EQ(contradiction("0.5"), "");  // of its answers
   EXPECT_EQ(contradiction("0.6"), "");  // of its subsets
@@ -218,13 +220,13 @@ TEST(Evalscope, AFewReviewsOfManyAreAPart) {
       read_texts({{"reports/m/q.json", report}, {"reviews/m/q_default.jsonl", reviews}});
   ASSERT_TRUE(folder) << folder.error().message;
   EXPECT_EQ(series_lines(folder->runs.at(0)), Lines{"q/acc 0.5 2 primary"});  // to be looked at
-  EXPECT_EQ(folder->runs[0].series[0].contradiction,
+  EXPECT_EQ(text_of(folder->runs[0].series[0].contradiction),
             "reviews/m/q_default.jsonl holds 2 reviews, its report says 400");
   const auto cut = read_texts({{"reports/m/q.json", report},
                                {"reviews/m/q_default.jsonl", reviews + R"({"index": 2, "in)"}},
                               "reviews/m/q_default.jsonl");
   ASSERT_TRUE(cut) << cut.error().message;
-  EXPECT_EQ(cut->runs.at(0).series.at(0).contradiction,
+  EXPECT_EQ(text_of(cut->runs.at(0).series.at(0).contradiction),
             "reviews/m/q_default.jsonl:3: the file breaks off in this line: 2 of 400 reviews are "
             "there");
 }
@@ -240,9 +242,11 @@ TEST(Evalscope, OfTwoEvaluationsOfOneDatasetTheLaterCounts) {
   EXPECT_EQ(series_lines(run), Lines{"q/acc 0 1 primary"});
   EXPECT_EQ(run.series[0].reported, std::nullopt);
   ASSERT_EQ(run.notes.size(), 1u);
-  EXPECT_TRUE(run.notes[0].starts_with(
-      "q is there twice: the later counts, 20260202_120000/reviews/m/q_default.jsonl"))
-      << run.notes[0];
+  EXPECT_TRUE(
+      text_of(run.notes[0])
+          .starts_with(
+              "q is there twice: the later counts, 20260202_120000/reviews/m/q_default.jsonl"))
+      << text_of(run.notes[0]);
 }
 
 TEST(Evalscope, BadRowsAreRefusedWithTheirLine) {

@@ -15,6 +15,12 @@ void cut(std::string& text, const std::string& folder) {
     text.erase(at, folder.size());
 }
 
+void cut(Sentence& message, const std::string& folder) {
+  std::string text = text_of(message);
+  cut(text, folder);
+  message = verbatim(std::move(text));
+}
+
 }  // namespace
 
 Result<ForeignResults> read_texts(const std::vector<std::pair<std::string, std::string>>& files,
@@ -27,9 +33,9 @@ Result<ForeignResults> read_texts(const std::vector<std::pair<std::string, std::
     cut(results.error().message, path);
     return results;
   }
-  for (std::string& sentence : results->ignored) cut(sentence, path);
+  for (Sentence& sentence : results->ignored) cut(sentence, path);
   for (ForeignRun& run : results->runs)
-    for (std::string& note : run.notes) cut(note, path);
+    for (Sentence& note : run.notes) cut(note, path);
   for (ForeignRun& run : results->runs)
     for (ForeignSeries& series : run.series) cut(series.contradiction, path);
   return results;

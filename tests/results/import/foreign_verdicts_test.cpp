@@ -61,9 +61,10 @@ TEST(ForeignVerdict, WithoutAnythingOfNTheMarginIsTheLeastAndSaysSo) {
   // A share of 1 has no size that its error could tell; the other side states no error.
   const Pair pair(".json", head + R"(1.0, "acc_stderr,none": 0.02)" + tail, head + "0.97" + tail);
   EXPECT_EQ(*pair.first().margin, .01);
-  EXPECT_NE(pair.first().reason.find("the number of items is not said, so the margin is the least"),
+  EXPECT_NE(text_of(pair.first().reason)
+                .find("the number of items is not said, so the margin is the least"),
             std::string::npos)
-      << pair.first().reason;
+      << text_of(pair.first().reason);
 }
 
 TEST(ForeignVerdict, EqualTotalsAreAPassAlsoWhereItIsStrict) {
@@ -72,13 +73,14 @@ TEST(ForeignVerdict, EqualTotalsAreAPassAlsoWhereItIsStrict) {
   EXPECT_EQ(pair.judged.exit_code, 0);
   EXPECT_EQ(pair.judged.night, Verdict::kPass);
   EXPECT_TRUE(pair.comparison.findings.empty());
-  EXPECT_EQ(headline(pair.comparison), "2 scores with equal totals.");
+  EXPECT_EQ(text_of(headline(pair.comparison)), "2 scores with equal totals.");
 }
 
 TEST(ForeignVerdict, ATotalWithoutNIsJudgedAsThirtyItems) {
   const Pair red(".csv", "task,accuracy\nmine,0.9\n", "task,accuracy\nmine,0.4\n");
   EXPECT_EQ(red.judged.exit_code, 1);
-  EXPECT_NE(red.first().reason.find("what 30 items could do by chance"), std::string::npos);
+  EXPECT_NE(text_of(red.first().reason).find("what 30 items could do by chance"),
+            std::string::npos);
   const Pair open(".csv", "task,accuracy\nmine,0.6\n", "task,accuracy\nmine,0.5\n");
   EXPECT_EQ(open.judged.night, Verdict::kInconclusive);
 }
@@ -88,7 +90,8 @@ TEST(ForeignVerdict, AKnownTestSetGivesItsSizeAndIsNamed) {
   EXPECT_EQ(pair.judged.exit_code, 1);
   ASSERT_TRUE(pair.first().interval95);
   bool said = false;
-  for (const std::string& note : pair.a.notes) said = said || note.find("1319") != note.npos;
+  for (const std::string& note : texts_of(pair.a.notes))
+    said = said || note.find("1319") != note.npos;
   EXPECT_TRUE(said);
   // Tables print one digit of a percentage.
   EXPECT_EQ(Pair(".md", "|task|acc|\n|---|---|\n|gsm8k|61.2 %|\n|arc_easy|71.2 %|\n",
@@ -133,7 +136,7 @@ TEST(ForeignVerdict, LossesWithoutAnErrorAreRedBeyondTheirBoundAlone) {
   };
   const Pair red(".csv", table("2.0"), table("2.3"));
   EXPECT_EQ(red.judged.exit_code, 1);
-  EXPECT_NE(red.first().reason.find("beyond 10 % and 0.05 nat"), std::string::npos);
+  EXPECT_NE(text_of(red.first().reason).find("beyond 10 % and 0.05 nat"), std::string::npos);
   const Pair open(".csv", table("2.0"), table("2.1"));
   EXPECT_EQ(open.judged.night, Verdict::kInconclusive);
   const Pair green(".csv", table("2.3"), table("2.0"));
@@ -153,7 +156,8 @@ TEST(ForeignVerdict, NothingInCommonIsIncomparable) {
   const Pair pair(".csv", "task,accuracy,n\nx,0.5,100\n", "task,accuracy,n\ny,0.5,100\n");
   const bool paired = !pair.comparison.pairs.empty();
   if (paired) {
-    EXPECT_EQ(pair.comparison.why_incomparable().substr(0, 32), "no score stands on both sides: A");
+    EXPECT_EQ(text_of(pair.comparison.why_incomparable()).substr(0, 32),
+              "no score stands on both sides: A");
   }
   EXPECT_TRUE(pair.judged.exit_code == 3 || !paired) << gate_text(pair.judged);
 }
@@ -166,8 +170,9 @@ TEST(ForeignVerdict, TwoHarnessesOfOneTaskNameAreIncomparable) {
   const auto a = read_any_run(folder / "a.json"), b = read_any_run(folder / "b.json");
   ASSERT_TRUE(a && b);
   const Comparison comparison = compare_runs(*a, *b, PairAcross::kNothing);
-  EXPECT_NE(comparison.why_incomparable().find("two harnesses ask gsm8k in ways of their own"),
-            std::string::npos)
+  EXPECT_NE(
+      text_of(comparison.why_incomparable()).find("two harnesses ask gsm8k in ways of their own"),
+      std::string::npos)
       << comparison_text(comparison);
   EXPECT_EQ(gate(comparison).exit_code, 3);
 }
@@ -213,7 +218,7 @@ TEST(ForeignVerdict, AGroupHasTheChanceOfItsPairedParts) {
   ASSERT_TRUE(group->counts) << comparison_text(comparison);
   EXPECT_EQ(group->counts->only_a, 40);
   EXPECT_EQ(group->counts->n(), 1000);
-  EXPECT_EQ(headline(comparison).substr(0, 19), "B is worse on g/acc");
+  EXPECT_EQ(text_of(headline(comparison)).substr(0, 19), "B is worse on g/acc");
   const GateResult judged = gate(comparison);
   EXPECT_EQ(judged.exit_code, 1);
   EXPECT_EQ(judged.verdicts.size(), 1u) << gate_text(judged);  // no line a subject
@@ -251,7 +256,7 @@ TEST(ForeignVerdict, AMetricThatNobodyKnowsIsSettledByTheUser) {
   const Pair open(".json", json(2.5), json(1.5));
   EXPECT_EQ(open.judged.night, Verdict::kInconclusive) << gate_text(open.judged);
   EXPECT_EQ(open.comparison.pairs[0].metrics[0].shown, Shown::kNothing);
-  EXPECT_NE(open.first().reason.find("--higher my_score"), std::string::npos);
+  EXPECT_NE(text_of(open.first().reason).find("--higher my_score"), std::string::npos);
   const Pair red(".json", json(2.5), json(1.5), {}, {{"my_score"}, {}});
   EXPECT_EQ(red.judged.exit_code, 1);
   const Pair green(".json", json(2.5), json(1.5), {}, {{}, {"my_score"}});

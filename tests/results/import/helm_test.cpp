@@ -83,7 +83,7 @@ TEST(Helm, SumsCountsSplitsAndPerturbations) {
             (std::map<std::string, std::string>{{"samples", "2"}, {"shots", "5"}}));
   EXPECT_EQ(run.provenance.at("backend"), "vllm/a");
   EXPECT_EQ(run.provenance.at("limit of qa:subject=x,k=2"), "3");
-  EXPECT_EQ(results->ignored,
+  EXPECT_EQ(texts_of(results->ignored),
             Lines{"r/per_instance_stats.json: statistics that are no scores: num_bytes"});
 }
 

@@ -89,14 +89,15 @@ void expect_the_quiz(const Result<ForeignResults>& results) {
   EXPECT_EQ(run.provenance.at("version"), "0.3.150");
   EXPECT_EQ(run.provenance.at("temperature"), "0.5");
   EXPECT_EQ(run.provenance.at("backend"), "vllm");
-  EXPECT_EQ(run.notes, Lines{"quiz/graded.width: 2 of 4 samples are marked as not scored"});
+  EXPECT_EQ(texts_of(run.notes),
+            Lines{"quiz/graded.width: 2 of 4 samples are marked as not scored"});
 }
 
 TEST(InspectAi, ScoresOfSeveralScorersAndEpochsInJson) {
   const auto results = read_texts({{"log.json", json_log(kFour)}});
   expect_the_quiz(results);
   ASSERT_TRUE(results);
-  EXPECT_EQ(results->ignored,
+  EXPECT_EQ(texts_of(results->ignored),
             Lines{"log.json: scorer cost reports neither accuracy nor mean; its other metrics are "
                   "left out"});
 }
@@ -140,7 +141,7 @@ TEST(InspectAi, LargeSamplesLieInPiecesWithNumberedAttachments) {
   const ForeignRun& run = results->runs.at(0);
   ASSERT_EQ(run.series.at(0).items.size(), 1u);
   EXPECT_EQ(run.series[0].items[0].id, content_hash("Why?\n\nfour"));
-  EXPECT_EQ(run.notes, Lines{"quiz: the log's status is started; 1 samples are there"});
+  EXPECT_EQ(texts_of(run.notes), Lines{"quiz: the log's status is started; 1 samples are there"});
 }
 
 TEST(InspectAi, CancelledLogsAndSamplesWithoutScoresAreNoted) {
@@ -150,7 +151,7 @@ TEST(InspectAi, CancelledLogsAndSamplesWithoutScoresAreNoted) {
                                  R"(,{"id": 3, "epoch": 1, "scores": {}})",
                              "cancelled")}});
   ASSERT_TRUE(results) << results.error().message;
-  EXPECT_EQ(results->runs.at(0).notes,
+  EXPECT_EQ(texts_of(results->runs.at(0).notes),
             (Lines{"quiz: the log's status is cancelled; 3 samples are there",
                    "quiz: 2 of 3 samples have no score, 1 of them an error"}));
 }
@@ -175,7 +176,7 @@ TEST(InspectAi, OfTheSameLogInTwoFormsOneCounts) {
   ASSERT_TRUE(results) << results.error().message;
   ASSERT_EQ(results->runs.size(), 1u);
   for (const ForeignSeries& series : results->runs[0].series) EXPECT_EQ(series.items.size(), 2u);
-  EXPECT_EQ(results->runs[0].notes,
+  EXPECT_EQ(texts_of(results->runs[0].notes),
             (Lines{"quiz/graded.width: 2 of 4 samples are marked as not scored",
                    "quiz is there twice: the later counts, log.json; log.eval is left out"}));
 }
@@ -247,7 +248,7 @@ TEST(InspectAi, FewScoredSamplesAreAPart) {
             "model": "org/m"}}, "samples": [{}]}})",
                                  samples)}});
     EXPECT_TRUE(results) << results.error().message;
-    return results ? results->runs.at(0).series.at(0).contradiction : "";
+    return results ? text_of(results->runs.at(0).series.at(0).contradiction) : "";
   };
   EXPECT_EQ(contradiction(1, 79), "t/match: 1 of 79 samples have a score");
   EXPECT_EQ(contradiction(78, 79), "");

@@ -62,16 +62,16 @@ TEST(Lighteval, DetailsJoinTheirTotals) {
   ASSERT_EQ(results->runs.size(), 1u);
   const ForeignRun& run = results->runs[0];
   EXPECT_EQ(run.model, "a/b");
-  EXPECT_EQ(run.notes, Lines{});
+  EXPECT_EQ(texts_of(run.notes), Lines{});
   EXPECT_EQ(series_lines(run), Lines{"arc/acc 0.5 2 primary"});
   EXPECT_EQ(run.series[0].reported, 0.5);
   EXPECT_EQ(run.series[0].items[0].prediction, "1");
   EXPECT_EQ(run.series[0].items[0].log_probs, (std::vector<float>{-3, -1.5}));
   EXPECT_EQ(run.series[0].items[1].prediction, "d");
   ASSERT_EQ(results->ignored.size(), 1u);
-  EXPECT_TRUE(
-      results->ignored[0].ends_with("f1 has no value of its own for each item; its total "
-                                    "counts"));
+  EXPECT_TRUE(text_of(results->ignored[0])
+                  .ends_with("f1 has no value of its own for each item; its total "
+                             "counts"));
 }
 
 TEST(Lighteval, DamagedFilesAreNamed) {
@@ -87,7 +87,7 @@ TEST(Lighteval, DamagedFilesAreNamed) {
         "f1": NaN}}})"}});
   ASSERT_TRUE(results) << results.error().message;
   EXPECT_EQ(series_lines(results->runs.at(0)), (Lines{"t/acc 0.5 0 primary", "t/f1 absent 0"}));
-  EXPECT_EQ(results->runs[0].notes, Lines{"t|0 f1 is NaN in r.json, so it is left out"});
+  EXPECT_EQ(texts_of(results->runs[0].notes), Lines{"t|0 f1 is NaN in r.json, so it is left out"});
 }
 
 }  // namespace

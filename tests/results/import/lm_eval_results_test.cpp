@@ -155,10 +155,11 @@ TEST(LmEvalResults, OfTwoTimesTheLaterCounts) {
   ASSERT_TRUE(results) << results.error().message;
   ASSERT_EQ(results->runs.size(), 1u);
   EXPECT_EQ(series_lines(results->runs[0]).at(4), "gsm8k:strict-match/exact_match 0.75 40 primary");
-  EXPECT_NE(std::find(results->runs[0].notes.begin(), results->runs[0].notes.end(),
+  const auto notes = texts_of(results->runs[0].notes);
+  EXPECT_NE(std::find(notes.begin(), notes.end(),
                       "gsm8k is there twice: the later counts, x/results_2026-03-05T01-42-01.1.json"
                       "; y/results_2026-03-04T23-00-00.2.json is left out"),
-            results->runs[0].notes.end());
+            notes.end());
 }
 
 TEST(LmEvalResults, DamagedFilesAreNamed) {
@@ -182,7 +183,7 @@ TEST(LmEvalResults, NaNIsLeftOutWithANote) {
   const ForeignRun& run = results->runs.at(0);
   EXPECT_FALSE(run.series[0].reported_stderr);
   EXPECT_EQ(series_lines(run).at(4), "gsm8k:strict-match/exact_match absent 40 primary");
-  EXPECT_EQ(run.notes,
+  EXPECT_EQ(texts_of(run.notes),
             Lines{"results.json: gsm8k exact_match,strict-match is NaN, so it is left out"});
 }
 

@@ -57,7 +57,7 @@ TEST(LmEvalSamples, JoinTheResultsOfTheirTimeByTaskAndModel) {
   const ForeignRun& run = results->runs[0];
   EXPECT_EQ(run.model, "a/b");
   EXPECT_EQ(run.files.size(), 2u);
-  EXPECT_EQ(run.notes, Lines{});
+  EXPECT_EQ(texts_of(run.notes), Lines{});
   EXPECT_EQ(series_lines(run), (Lines{"gsm8k:flexible-extract/exact_match 1 2",
                                       "gsm8k:strict-match/exact_match 0.5 2 primary"}));
   const ForeignSeries& strict = run.series[1];
@@ -83,7 +83,8 @@ TEST(LmEvalSamples, RowsWithoutLabelsTakeTheFiltersInTheirOrder) {
                                        "gsm8k:strict-match/exact_match 0.333333 3 primary"}));
   EXPECT_TRUE(run->series[1].items[0].ok);
   EXPECT_TRUE(run->series[0].items[1].ok);
-  EXPECT_EQ(run->series[1].contradiction, name + " holds 3 items of gsm8k, its results say 2");
+  EXPECT_EQ(text_of(run->series[1].contradiction),
+            name + " holds 3 items of gsm8k, its results say 2");
   // Alone: numbered, and the model is the folder's name.
   results = read_texts({{"x__y/" + name, sample_rows(lines)}});
   ASSERT_TRUE(results) << results.error().message;
@@ -92,7 +93,8 @@ TEST(LmEvalSamples, RowsWithoutLabelsTakeTheFiltersInTheirOrder) {
   EXPECT_EQ(series_lines(*run), (Lines{"gsm8k/exact_match 0.333333 3 primary",
                                        "gsm8k:filter 2/exact_match 0.333333 3"}));
   ASSERT_EQ(run->notes.size(), 1u);
-  EXPECT_TRUE(run->notes[0].ends_with("shots and version are not known")) << run->notes[0];
+  EXPECT_TRUE(text_of(run->notes[0]).ends_with("shots and version are not known"))
+      << text_of(run->notes[0]);
 }
 
 // A choice question's row: by log-probability choice 0 wins, per character choice 1.
@@ -119,7 +121,7 @@ TEST(LmEvalSamples, ChoicesAreThoseOfEachMetricInBothFormsOfArguments) {
     EXPECT_EQ(run.series[1].items[0].prediction, "0");
     EXPECT_EQ(run.series[1].items[0].log_probs, (std::vector<float>{-4, -5}));
     EXPECT_EQ(
-        results->ignored,
+        texts_of(results->ignored),
         (Lines{"m/samples_t.jsonl: mcc has no value of its own for each item; its total counts",
                "m/samples_t.jsonl: perplexity has no value of its own for each item; its total "
                "counts"}));
@@ -173,7 +175,7 @@ TEST(LmEvalSamples, BadRowsAreNamedWithTheirLine) {
                      return other;
                    }()}});
   ASSERT_TRUE(results) << results.error().message;
-  EXPECT_EQ(results->runs[0].notes.back(), "t: 1 of its items have no exact_match");
+  EXPECT_EQ(text_of(results->runs[0].notes.back()), "t: 1 of its items have no exact_match");
 }
 
 TEST(LmEvalSamples, OfTwoTimesInOneFolderTheLaterCounts) {
@@ -198,10 +200,10 @@ TEST(LmEvalSamples, RealFileHasItsTenRows) {
   const auto& entry = entries[0];
   EXPECT_EQ(run.series[0].items.size(), entry.at("docs").get<std::size_t>());
   EXPECT_EQ(test::mean_of(run.series[0]), entry.at("means").at("exact_match").get<double>());
-  EXPECT_EQ(run.series[0].contradiction,
+  EXPECT_EQ(text_of(run.series[0].contradiction),
             "samples_math_perturbed_full_2026-01-21T03-44-18.458309.jsonl holds 10 items of "
             "math_perturbed_full, its results say 5000");
-  EXPECT_EQ(run.series[1].contradiction, "");
+  EXPECT_EQ(text_of(run.series[1].contradiction), "");
 }
 
 TEST(LmEvalSamples, ALastLineThatBreaksOffMakesTheItemsAPart) {
@@ -212,7 +214,7 @@ TEST(LmEvalSamples, ALastLineThatBreaksOffMakesTheItemsAPart) {
       read_texts({{fmt::format("results_{}.json", kStamp), gsm8k_results("")}, {name, rows}});
   ASSERT_TRUE(results) << results.error().message;
   for (const ForeignSeries& series : results->runs.at(0).series)
-    EXPECT_EQ(series.contradiction,
+    EXPECT_EQ(text_of(series.contradiction),
               name + ":2: the file breaks off in this line: 1 of 2 items are there");
 }
 
@@ -264,7 +266,7 @@ TEST(LmEvalSamples, LogProbabilitiesThatAreNaNAreNoAnswers) {
     EXPECT_TRUE(results) << results.error().message;
     if (!results) return std::pair<std::string, std::string>();
     const ForeignRun& run = results->runs.at(0);
-    return std::pair(run.series.at(0).contradiction, run.notes.back());
+    return std::pair(text_of(run.series.at(0).contradiction), text_of(run.notes.back()));
   };
   const std::string of =
       "rows are NaN; the harness takes the first choice then, which is no answer "

@@ -108,8 +108,8 @@ TEST(LmEvalTable, OtherShotsAndVersionsAreNotCompared) {
   const auto gpu = read_any_run(dir / "gpu.md"), npu = read_any_run(dir / "npu.md");
   ASSERT_TRUE(gpu && npu);
   const Comparison comparison = compare_runs(*gpu, *npu, PairAcross::kNothing);
-  EXPECT_NE(comparison.why_incomparable().find("shots"), std::string::npos)
-      << comparison.why_incomparable();
+  EXPECT_NE(text_of(comparison.why_incomparable()).find("shots"), std::string::npos)
+      << text_of(comparison.why_incomparable());
 }
 
 constexpr const char* kGroups =
@@ -165,7 +165,7 @@ TEST(LmEvalTable, AnArrowThatContradictsTheMetricIsLeftOut) {
   EXPECT_EQ(run.series.at(0).direction, Direction::kLower);
   EXPECT_EQ(run.series.at(1).direction, Direction::kLower);
   ASSERT_EQ(run.notes.size(), 1U);
-  EXPECT_NE(run.notes[0].find("points up"), std::string::npos);
+  EXPECT_NE(text_of(run.notes[0]).find("points up"), std::string::npos);
 }
 
 TEST(LmEvalTable, ReleaseReportsHaveTheArrowInTheCellAndTheModelInTheHeading) {
@@ -282,7 +282,8 @@ TEST(LmEvalTable, TheTableOfALogBesideItsResultsIsNoSecondRun) {
   ASSERT_TRUE(results) << results.error().message;
   EXPECT_EQ(results->runs.size(), 1U);
   ASSERT_EQ(results->ignored.size(), 1U);
-  EXPECT_EQ(results->ignored[0], "m/run.log: its table repeats m/results_2026-06-01T10-00-00.json");
+  EXPECT_EQ(text_of(results->ignored[0]),
+            "m/run.log: its table repeats m/results_2026-06-01T10-00-00.json");
 }
 
 }  // namespace

@@ -116,7 +116,8 @@ TEST(OpenCompassSummary, TheLaterOfTwoCountsByItsName) {
   ASSERT_TRUE(results) << results.error().message;
   EXPECT_EQ(series_lines(results->runs.at(0)), Lines{"gsm8k/accuracy 0.65 0 primary"});
   ASSERT_EQ(results->runs[0].notes.size(), 1U);
-  EXPECT_TRUE(results->runs[0].notes[0].starts_with("gsm8k is there twice: the later counts"));
+  EXPECT_TRUE(
+      text_of(results->runs[0].notes[0]).starts_with("gsm8k is there twice: the later counts"));
 }
 
 // The table stood beyond the first 64 KiB, and the file was "not a known result file".

@@ -39,7 +39,8 @@ TEST(OpenCompass, AisBenchCountsAndSharesAreChecked) {
   const ForeignRun& run = results->runs.at(0);
   EXPECT_EQ(series_lines(run),
             (Lines{"gsm8k/accuracy 0.875 8 primary", "aime/accuracy 0.82 8 primary"}));
-  EXPECT_EQ(run.notes, Lines{"s.csv:3: 82.00 (7/8) says 7 of 8 are right, which is 0.8750"});
+  EXPECT_EQ(texts_of(run.notes),
+            Lines{"s.csv:3: 82.00 (7/8) says 7 of 8 are right, which is 0.8750"});
 }
 
 constexpr const char* kOpenCompassDetails =
@@ -66,9 +67,10 @@ TEST(OpenCompass, ResultsWithItemsJoinTheSummaryOfTheirStart) {
   EXPECT_EQ(run.series[0].items[1].prediction, "5");
   EXPECT_EQ(run.series[0].items[1].gold, "4");
   ASSERT_EQ(run.notes.size(), 1u);
-  EXPECT_TRUE(run.notes[0].starts_with("gsm8k is there twice: the later counts")) << run.notes[0];
+  EXPECT_TRUE(text_of(run.notes[0]).starts_with("gsm8k is there twice: the later counts"))
+      << text_of(run.notes[0]);
   EXPECT_EQ(
-      results->ignored,
+      texts_of(results->ignored),
       Lines{"20251016_235030/predictions/m/gsm8k.json: predictions have no marks; opencompass "
             "writes them with --dump-eval-details"});
 }
@@ -97,7 +99,7 @@ TEST(OpenCompass, ItemsWithoutMarksAreMarkedWhereThatGivesTheFilesAccuracy) {
   EXPECT_EQ(right->runs.at(0).series.at(0).items.size(), 2u);
   EXPECT_EQ(right->runs[0].notes.size(), 1u);
   EXPECT_TRUE(wrong->runs.at(0).series.at(0).items.empty());
-  EXPECT_EQ(wrong->ignored,
+  EXPECT_EQ(texts_of(wrong->ignored),
             Lines{"results/m/ceval.json: 2 of its items have no mark; the total counts"});
 }
 

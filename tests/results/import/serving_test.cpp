@@ -115,7 +115,7 @@ TEST(EvalscopePerf, SummaryAndPercentilesOfOneLoadAreOneRun) {
                           "Req Throughput (req/s) 24.75 1/s higher", "Success Requests 99 1 none",
                           "Test Duration (s) 4 s none"}));
   EXPECT_EQ(run.provenance.at("max_tokens"), "128");
-  EXPECT_EQ(results->ignored,
+  EXPECT_EQ(texts_of(results->ignored),
             Lines{"o/m/parallel_8_number_100/benchmark_summary.json: Novelty is not known"});
 }
 

@@ -111,8 +111,9 @@ TEST_F(CurvesOfRuns, ARateThatDiffersIsAChangedSetting) {
   const RunRecords a = read("a/train.log", nanochat(smooth));
   const RunRecords b = read("b/train.log", nanochat(smooth, 460.1, .7));
   const Comparison comparison = compare_runs(a, b);
-  EXPECT_NE(comparison.likely_cause().find("lr_multiplier at step 30 1 → 0.7"), std::string::npos)
-      << comparison.likely_cause();
+  EXPECT_NE(text_of(comparison.likely_cause()).find("lr_multiplier at step 30 1 → 0.7"),
+            std::string::npos)
+      << text_of(comparison.likely_cause());
   const GateResult result = gate(comparison);
   EXPECT_EQ(result.exit_code, 1);
   ASSERT_NE(verdict_of(result, "lr_multiplier"), nullptr);

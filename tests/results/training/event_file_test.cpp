@@ -29,7 +29,7 @@ TEST(EventFile, ScalarsOfAllFormsAreColumns) {
   ASSERT_NE(curve.find("val_loss"), nullptr);
   EXPECT_TRUE(std::isnan(curve.find("val_loss")->values[1]));
   EXPECT_EQ(curve.find("val_loss")->values[2], 5.125);
-  EXPECT_EQ(read->ignored, (std::vector<std::string>{"1 values that are no scalars"}));
+  EXPECT_EQ(texts_of(read->ignored), (std::vector<std::string>{"1 values that are no scalars"}));
 }
 
 TEST(EventFile, ADamagedByteIsOneSentenceWithItsPlace) {
@@ -49,7 +49,8 @@ TEST(EventFile, ALastEventThatIsCutOffIsLeftOutAndSaid) {
   const auto read = read_event_file({std::string_view(whole).substr(0, whole.size() - 3), "e"});
   ASSERT_TRUE(read) << read.error().message;
   ASSERT_FALSE(read->ignored.empty());
-  EXPECT_EQ(read->ignored[0].find("the last event, which is cut off"), 0u) << read->ignored[0];
+  EXPECT_EQ(text_of(read->ignored[0]).find("the last event, which is cut off"), 0u)
+      << text_of(read->ignored[0]);
   EXPECT_EQ(read->trainings.at(0).curve.steps.size(), 3u);
 }
 

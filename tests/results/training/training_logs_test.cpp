@@ -202,7 +202,8 @@ TEST(StepsCsv, WordsAreLeftOutAndSaid) {
   const TrainingLog log = log_of(kSteps);
   EXPECT_EQ(value_at(log.trainings.at(0), "train_loss", 2), 2.25);
   EXPECT_EQ(value_at(log.trainings.at(0), "learning_rate", 1), .001);
-  EXPECT_EQ(log.ignored, (std::vector<std::string>{"1 cells of note that are no numbers"}));
+  EXPECT_EQ(texts_of(log.ignored),
+            (std::vector<std::string>{"1 cells of note that are no numbers"}));
 }
 
 TEST(TrainingLogs, DamagedNumbersAreNamedWithTheirLine) {
