@@ -124,6 +124,7 @@ inline constexpr MessageRow kImportMessages[] = {
      "what the values are: TensorBoard's page says it in the file's name, run-RUN-tag-TAG.csv",
      "这些值是什么：TensorBoard 的页面写在文件名里，run-RUN-tag-TAG.csv"},
     {"log.no_numbers", "{} cells of {} that are no numbers", "{1} 中 {0} 个不是数字的单元格"},
+    {"log.summary", "line {}: the summary of the training", "第 {} 行：训练的总结"},
     {"log.without_step", "{} entries of log_history without a step",
      "log_history 中 {} 个没有步数的条目"},
     {"table.cell", "line {}: {} is \"{}\"", "第 {} 行：{} 为 \"{}\""},

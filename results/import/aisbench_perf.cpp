@@ -15,6 +15,7 @@
 #include "results/import/lines.hpp"
 #include "results/import/readers.hpp"
 #include "results/import/serving.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -119,8 +120,8 @@ Result<void> read_aisbench_perf(const fs::path& path, ForeignBuilder& builder) {
         add_measurement(run, name, quantity.value, quantity.unit, direction_of(name));
     if (const auto failed = values.find("Failed Requests");
         failed != values.end() && failed->second.value > 0)
-      run.notes.push_back(
-          fmt::format("{}: {} requests failed", path.string(), failed->second.value));
+      run.notes.push_back(message("import.requests_failed", path.string(),
+                                  fmt::format("{}", failed->second.value)));
   }
   return {};
 }

@@ -174,7 +174,7 @@ Result<TrainingLog> read_swift_lines(const LogText& log) {
     if (error || line.find_first_not_of(" \t") == line.npos) return;
     // What ends the file: where the checkpoints lie, and all lines once more.
     if (has(line, "\"last_model_checkpoint\"")) {
-      result.ignored.push_back(fmt::format("line {}: the summary of the training", number));
+      result.ignored.push_back(message("log.summary", number));
       return;
     }
     const std::string_view step = swift_step(line);

@@ -205,7 +205,7 @@ TEST(AisBenchPerformance, TheLoadAndItsRequestsAreOneRun) {
         "Total Generated Tokens 4096 1 none"})
     EXPECT_EQ(std::count(lines.begin(), lines.end(), line), 1) << line;
   EXPECT_EQ(lines.size(), 38u);  // 4 rows of 8, less two cells without a value; 8 of the load
-  EXPECT_EQ(run.notes, Lines{folder + "gsm8k.json: 1 requests failed"});
+  EXPECT_EQ(texts_of(run.notes), Lines{folder + "gsm8k.json: 1 requests failed"});
 }
 
 TEST(AisBenchPerformance, StagesAreLoadsOfTheirOwn) {

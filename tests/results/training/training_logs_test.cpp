@@ -169,7 +169,8 @@ TEST(SwiftLines, StepsAreTextsAndTheSummaryIsNoStep) {
   EXPECT_EQ(value_at(training, "peak_memory_bytes", 94), 6.5 * 1024 * 1024 * 1024);
   EXPECT_TRUE(std::isnan(value_at(training, "train_loss", 94)));  // a total of the training
   EXPECT_EQ(training.stated.at("iterations"), "94");
-  EXPECT_EQ(log.ignored, (std::vector<std::string>{"line 5: the summary of the training"}));
+  EXPECT_EQ(texts_of(log.ignored),
+            (std::vector<std::string>{"line 5: the summary of the training"}));
 }
 
 TEST(SwiftLines, AResumedTrainingCountsOnce) {
