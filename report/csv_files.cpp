@@ -6,6 +6,7 @@
 
 #include "harness/base/csv.hpp"
 #include "results/factorial.hpp"
+#include "results/sentences.hpp"
 
 namespace nb {
 namespace {
@@ -105,7 +106,7 @@ CsvFile effects_file(const Factorial& factorial) {
     };
     for (std::size_t i = 0; i < factorial.factors.size(); ++i)
       add(factorial.factors[i], m.table.effects[i]);
-    add("interactions and noise", m.table.rest);
+    add(text_of(message("effects.rest")), m.table.rest);
     add("gap", m.table.gap);
   }
   return file;

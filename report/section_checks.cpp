@@ -1,4 +1,4 @@
-// Every check of the gate that is not "equal to the last bit".
+// Every check of the gate but those that are equal to the last bit.
 #include <fmt/core.h>
 
 #include "report/sections.hpp"

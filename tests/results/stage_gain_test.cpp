@@ -14,7 +14,7 @@ namespace {
 
 using test::FakeRun;
 
-constexpr int kItems = 20;
+constexpr int kEach = 20;
 
 // Its items have been written already.
 void rename(const FakeRun& run, Record& record, const std::string& name) {
@@ -27,9 +27,9 @@ void rename(const FakeRun& run, Record& record, const std::string& name) {
 void add(FakeRun& run, const std::string& stage, const std::string& device, int seed, int gsm8k,
          int arc) {
   run.add_evaluation(device, seed, fmt::format("{}{}", stage, seed),
-                     {{"mw/gsm8k", kItems, [=](int i) { return i < gsm8k; }},
-                      {"mw/arc", kItems, [=](int i) { return i < arc; }},
-                      {"mw/mmlu", kItems, test::even}},
+                     {{"mw/gsm8k", kEach, [=](int i) { return i < gsm8k; }},
+                      {"mw/arc", kEach, [=](int i) { return i < arc; }},
+                      {"mw/mmlu", kEach, test::even}},
                      [&](Record& record) { rename(run, record, stage + ".chat"); });
 }
 
@@ -95,9 +95,9 @@ TEST(StageGain, SubjectsAreAFamilyApartFromTheirTask) {
   for (int seed = 1; seed <= 5; ++seed)
     for (const std::string stage : {"mid", "sft"}) {
       const int right = (stage == "mid" ? mid : sft)[seed - 1];
-      std::vector<FakeRun::Task> tasks = {{"mw/mmlu", kItems, [=](int i) { return i < right; }}};
+      std::vector<FakeRun::Task> tasks = {{"mw/mmlu", kEach, [=](int i) { return i < right; }}};
       for (const char* subject : {"mw/mmlu/colours", "mw/mmlu/jobs", "mw/mmlu/rooms"})
-        tasks.push_back({subject, kItems, [=](int i) { return i < right; }});
+        tasks.push_back({subject, kEach, [=](int i) { return i < right; }});
       run.add_evaluation("h100_sxm", seed, stage + std::to_string(seed), tasks,
                          [&](Record& record) { rename(run, record, stage + ".chat"); });
     }
@@ -137,7 +137,7 @@ TEST(StageGain, ALossThatFallsIsBetter) {
   for (int seed = 1; seed <= 5; ++seed)
     for (const std::string stage : {"mid", "sft"})
       run.add_evaluation("h100_sxm", seed, stage + std::to_string(seed),
-                         {{"mw/gsm8k", kItems, test::even}}, [&](Record& record) {
+                         {{"mw/gsm8k", kEach, test::even}}, [&](Record& record) {
                            rename(run, record, stage + ".chat");
                            record.metrics.push_back(test::metric_of(
                                "mw/text/bits_per_byte",
@@ -157,7 +157,7 @@ TEST(StageGain, OneSeedIsJudgedByItsItemsAndSaysSo) {
   add(run, "mid", "h100_sxm", 1, 4, 5);
   add(run, "sft", "h100_sxm", 1, 12, 5);
   // Of another training, whose SFT is not there: no partner.
-  run.add_evaluation("h100_sxm", 1, "other", {{"mw/gsm8k", kItems, test::even}},
+  run.add_evaluation("h100_sxm", 1, "other", {{"mw/gsm8k", kEach, test::even}},
                      [&](Record& record) {
                        const auto before = run.folder_of(record);
                        record.name = "mid.chat";
@@ -187,7 +187,7 @@ TEST(StageGain, StagesThatAreNotThereAreAnsweredWithThoseThatAre) {
 TEST(StageGain, OtherItemsAreLeftOutAndNamed) {
   FakeRun run("nightly");
   add(run, "mid", "h100_sxm", 1, 4, 5);
-  run.add_evaluation("h100_sxm", 1, "w", {{"mw/gsm8k", kItems, test::even}}, [&](Record& record) {
+  run.add_evaluation("h100_sxm", 1, "w", {{"mw/gsm8k", kEach, test::even}}, [&](Record& record) {
     rename(run, record, "sft.chat");
     record.comparability["mw/gsm8k/items"] = "others";
   });

@@ -86,7 +86,8 @@ TEST_F(EvaluationTest, SeveralInOneFolderDoNotHideEachOther) {
   ASSERT_TRUE(more);
   EXPECT_EQ(more->records.size(), 3u);
   ASSERT_EQ(more->notes.size(), 1u);
-  EXPECT_NE(more->notes[0].find("skipped: superseded by"), std::string::npos) << more->notes[0];
+  const std::string note = text_of(more->notes[0]);
+  EXPECT_NE(note.find("skipped: superseded by"), std::string::npos) << note;
   // In a folder of their own they stand alone.
   other.suite = "elsewhere";
   EXPECT_EQ(run(other).folder.parent_path(), results_ / "elsewhere");

@@ -37,7 +37,7 @@ TEST(ToForeign, WhatWasNotMeasuredIsNoMetric) {
   const ForeignResults results =
       foreign_of(table_from(run_with(R"("mfu": "0.00%", "minutes": "0.00m", "val_bpb": "2.1")")));
   ASSERT_EQ(results.runs.front().metrics.size(), 1U);
-  EXPECT_EQ(results.runs.front().notes.front(),
+  EXPECT_EQ(text_of(results.runs.front().notes.front()),
             "the numbers are claims: no record of the run shows them");
 }
 
