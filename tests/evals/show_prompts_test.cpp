@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "evals/evaluate.hpp"
 #include "evals/task_registry.hpp"
 #include "tests/evals/support/toy.hpp"
 #include "tests/support/chat_tokenizer.hpp"

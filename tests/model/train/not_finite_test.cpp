@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <vector>
 
+#include "model/decoder/presets.hpp"
 #include "model/device/profile.hpp"
 #include "model/train/step.hpp"
 
