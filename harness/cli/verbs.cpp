@@ -34,6 +34,8 @@ constexpr Verb kVerbs[] = {
      "npubench import results_2026-01-21.json --out results/runs/gpu", add_import},
     {"predict", "predict time and memory of a full-scale training step by a dry run",
      "npubench predict --device ascend_910b3 --depth 20 --cards 8", add_predict},
+    {"doctor", "is this environment right, and why did that run fail? machine, files or logs",
+     "npubench doctor train.sh", add_doctor},
     {"smi", "show the emulated Ascend server and what runs on it, as npu-smi does",
      "npubench smi --device ascend_910b3", add_smi},
     {"data", "list, verify and download the data files; index and clean up folders of runs",

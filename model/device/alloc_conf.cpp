@@ -138,6 +138,13 @@ Result<AllocConf> parse_alloc_conf(const std::string& text, OutOfMemoryWords wor
   return conf;
 }
 
+bool is_alloc_conf_key(const std::string& key) {
+  const auto has = [&](const std::vector<std::string>& keys) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+  };
+  return has(modelled_keys()) || has(unmodelled_keys());
+}
+
 AllocatorRules with_alloc_conf(AllocatorRules rules, const AllocConf& conf) {
   if (conf.expandable_segments)
     rules.expandable_segments = *conf.expandable_segments;

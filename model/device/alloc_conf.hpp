@@ -33,6 +33,9 @@ Result<AllocConf> parse_alloc_conf(const std::string& text, OutOfMemoryWords wor
 // on by default for a split limit or a threshold.
 AllocatorRules with_alloc_conf(AllocatorRules rules, const AllocConf& conf);
 
+// The frameworks know the key, whether or not it is modelled.
+bool is_alloc_conf_key(const std::string& key);
+
 // What of it has no effect, in one sentence; empty: all of it works.
 std::string alloc_conf_note(const AllocConf& conf);
 

@@ -9,6 +9,7 @@ const FuzzTargets& fuzz_targets() {
     FuzzTargets targets;
     add_audit_targets(targets);
     add_base_targets(targets);
+    add_doctor_targets(targets);
     add_evals_targets(targets);
     add_harness_targets(targets);
     add_import_targets(targets);

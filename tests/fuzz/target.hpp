@@ -31,6 +31,7 @@ const FuzzTarget* find_fuzz_target(std::string_view name);  // nullptr: none
 using FuzzTargets = std::vector<FuzzTarget>;
 void add_audit_targets(FuzzTargets& targets);
 void add_base_targets(FuzzTargets& targets);
+void add_doctor_targets(FuzzTargets& targets);
 void add_evals_targets(FuzzTargets& targets);
 void add_harness_targets(FuzzTargets& targets);
 void add_import_targets(FuzzTargets& targets);

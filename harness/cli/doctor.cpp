@@ -1,0 +1,99 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/fs.hpp"
+#include "harness/base/language.hpp"
+#include "harness/base/say.hpp"
+#include "harness/cli/common.hpp"
+#include "harness/cli/verb.hpp"
+#include "harness/doctor/examine.hpp"
+#include "harness/doctor/found_versions.hpp"
+#include "harness/doctor/rules_text.hpp"
+
+namespace nb::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> inputs;
+  std::string versions;
+  std::string context = "train";
+  std::string card;
+  std::int64_t nodes = 0, ranks = 0;
+  std::string language = "en";
+  bool json = false, is_strict = false, is_quiet = false, lists_rules = false;
+};
+
+Result<doctor::Facts> given_facts(const Options& options) {
+  doctor::Facts facts;
+  facts.set("context", options.context);
+  if (options.nodes > 0) facts.set("nodes", std::to_string(options.nodes));
+  if (options.ranks > 0) facts.set("ranks", std::to_string(options.ranks));
+  if (!options.card.empty()) facts.set("card", options.card);
+  if (options.versions.empty()) return facts;
+  NB_TRY(const auto versions, doctor::parse_versions(options.versions));
+  for (const doctor::FoundVersion& one : versions) facts.set(one.component, one.version);
+  return facts;
+}
+
+Result<int> doctor_verb(const Options& options) {
+  NB_TRY(const Language language, parse_language(options.language));
+  if (options.lists_rules) {
+    if (options.json) return print_json(doctor::rules_json());
+    say("{}", doctor::rules_text(language));
+    return kExitOk;
+  }
+  NB_TRY(const doctor::Facts facts, given_facts(options));
+  std::vector<doctor::Captured> texts;
+  for (const std::string& input : options.inputs) {
+    if (input == "-") {
+      texts.push_back({"-", std::string(std::istreambuf_iterator<char>(std::cin), {})});
+      continue;
+    }
+    auto text = read_file(input);
+    if (!text) return tl::unexpected<Error>(Error{ErrorCode::kRun, text.error().message});
+    texts.push_back({input, std::move(*text)});
+  }
+  const doctor::Findings findings = doctor::examine(texts, facts);
+  if (options.json)
+    print_json(doctor::json_of(findings, language));
+  else
+    say("{}", doctor::text_of(findings, language, options.is_quiet));
+  return doctor::exit_code(findings, options.is_strict);
+}
+
+}  // namespace
+
+Action add_doctor(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("FILES", options->inputs,
+                 "what was captured: environment, script, guide, pip list, npu-smi, hccn_tool, "
+                 "rank table; - for standard input");
+  app.add_option("--versions", options->versions,
+                 "torch=2.7.1,torch_npu=2.7.1,cann=8.3.RC1,python=3.11,hdk=25.3.0");
+  app.add_option("--context", options->context,
+                 "what the settings are for: train, debug, benchmark")
+      ->check(CLI::IsMember({"train", "debug", "benchmark"}))
+      ->capture_default_str();
+  app.add_option("--nodes", options->nodes, "how many machines the run has")->check(whole(1));
+  app.add_option("--ranks", options->ranks, "how many processes the run has")->check(whole(1));
+  app.add_option("--card", options->card, "the card's name: 910B3");
+  app.add_option("--lang", options->language, "language of the sentences: en or zh");
+  app.add_flag("--strict", options->is_strict, "exit code 2 for warnings and what is unknown");
+  app.add_flag("--quiet", options->is_quiet, "failures and warnings alone");
+  app.add_flag("--json", options->json, "JSON on stdout, schema npubench.doctor/1");
+  app.add_flag("--rules", options->lists_rules, "print every rule with its source, and end");
+  app.footer(
+      "Files are recognised by what stands in them. Exit codes: 0 nothing failed, 1 at least one "
+      "FAIL, 2 warnings under --strict, 4 a file could not be read, 64 usage.");
+  return [options] {
+    const auto code = doctor_verb(*options);
+    return code ? *code : fail(code.error());
+  };
+}
+
+}  // namespace nb::cli

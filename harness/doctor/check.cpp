@@ -1,0 +1,96 @@
+#include "harness/doctor/check.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "harness/base/visible_text.hpp"
+
+namespace nb::doctor {
+namespace {
+
+std::string filled(const std::string& text, const Arguments& arguments) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t open = text.find('{', at);
+    result.append(text, at, open == text.npos ? text.npos : open - at);
+    if (open == text.npos) break;
+    const std::size_t close = text.find('}', open);
+    const std::string key = close == text.npos ? "" : text.substr(open + 1, close - open - 1);
+    const auto argument = std::find_if(arguments.begin(), arguments.end(),
+                                       [&](const auto& a) { return a.first == key; });
+    if (close == text.npos || argument == arguments.end()) {
+      result += '{';
+      at = open + 1;
+    } else {
+      result += argument->second;
+      at = close + 1;
+    }
+  }
+  return result;
+}
+
+int rank_of(State state) {
+  switch (state) {
+    case State::kFail:
+      return 0;
+    case State::kWarn:
+      return 1;
+    case State::kNote:
+      return 2;
+    case State::kUnknown:
+      return 3;
+    case State::kSkip:
+      return 4;
+    case State::kPass:
+      return 5;
+  }
+  return 6;
+}
+
+}  // namespace
+
+std::string sentence_of(const Said& said, Language language) {
+  const SentenceRow* row = find_sentence(said.key);
+  if (row == nullptr) return said.key;
+  const bool in_chinese = language == Language::kZh && !row->sentence_zh.empty();
+  return filled(in_chinese ? row->sentence_zh : row->sentence, said.arguments);
+}
+
+std::string remedy_of(const Said& said, Language language) {
+  const SentenceRow* row = find_sentence(said.key);
+  if (row == nullptr) return "";
+  const bool in_chinese = language == Language::kZh && !row->remedy_zh.empty();
+  return filled(in_chinese ? row->remedy_zh : row->remedy, said.arguments);
+}
+
+void sort_checks(std::vector<Check>& checks) {
+  std::stable_sort(checks.begin(), checks.end(), [](const Check& a, const Check& b) {
+    return std::make_tuple(rank_of(a.state), std::cref(a.where.file), a.where.line,
+                           std::cref(a.id)) < std::make_tuple(rank_of(b.state),
+                                                              std::cref(b.where.file), b.where.line,
+                                                              std::cref(b.id));
+  });
+}
+
+Json json_of(const Check& check, Language language) {
+  const auto text = [](const std::string& value) {
+    return value.empty() ? Json(nullptr) : Json(utf8_text(value));
+  };
+  Json where = nullptr;
+  if (!check.where.file.empty())
+    where = {{"file", utf8_text(check.where.file)},
+             {"line", check.where.line == 0 ? Json(nullptr) : Json(check.where.line)}};
+  return {{"id", check.id},
+          {"group", check.group},
+          {"state", name(check.state)},
+          {"name", text(check.variable)},
+          {"value", text(check.value)},
+          {"expected", text(check.expected)},
+          {"sentence", utf8_text(sentence_of(check.said, language))},
+          {"remedy", text(remedy_of(check.said, language))},
+          {"where", where},
+          {"source", check.source}};
+}
+
+}  // namespace nb::doctor

@@ -1,0 +1,193 @@
+#include "harness/doctor/examine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "harness/doctor/card_checks.hpp"
+#include "harness/doctor/found_versions.hpp"
+#include "harness/doctor/lint.hpp"
+#include "harness/doctor/rank_table.hpp"
+#include "harness/doctor/recognize.hpp"
+#include "harness/doctor/smi_read.hpp"
+#include "harness/doctor/version_number.hpp"
+#include "harness/doctor/version_rules.hpp"
+
+namespace nb::doctor {
+namespace {
+
+struct Part {
+  const Captured* text;
+  Section section;
+};
+
+void take_packages(const std::map<std::string, std::string>& packages, bool are_all, Facts& facts) {
+  if (!facts.packages) facts.packages.emplace();
+  for (const auto& [name, version] : packages) {
+    facts.packages->emplace(name, version);
+    for (const char* component :
+         {"torch", "torch_npu", "numpy", "vllm", "vllm_ascend", "mindspeed_llm", "triton_ascend"})
+      if (name == component) facts.add(name, normal_version(version));
+  }
+  // A list of a few names does not say what is missing.
+  if (are_all) facts.add("packages_are_all", "1");
+}
+
+// What a part says of the machine it was taken on.
+void take_facts(const Section& section, Facts& facts) {
+  switch (section.kind) {
+    case Kind::kPackages: {
+      constexpr std::size_t kLeastWhole = 8;  // packages
+      const auto packages = read_packages(section.text);
+      return take_packages(packages, packages.size() >= kLeastWhole, facts);
+    }
+    case Kind::kSmiInfo:
+      return take_smi_facts(read_smi(section.text), facts);
+    case Kind::kSmiTopology: {
+      for (const auto& [card, cores] : read_topology(section.text).affinity)
+        facts.affinity.emplace(card, cores);
+      return;
+    }
+    case Kind::kVersions:
+      for (const FoundVersion& found : stated_versions(section.text))
+        facts.add(found.component, found.version);
+      return;
+    case Kind::kRankTable:
+      if (const auto table = read_rank_table(section.text, "rank table")) {
+        facts.add("nodes", std::to_string(table->servers));
+        facts.add("ranks", std::to_string(table->devices.size()));
+      }
+      return;
+    default:
+      return;
+  }
+}
+
+std::vector<Check> check_script(const Part& part, const Facts& facts) {
+  const Script script = read_script(part.section.text);
+  std::vector<Check> checks = lint_script(script, facts, part.text->name);
+  Facts own = facts;
+  for (const FoundVersion& pin : pins_of(script)) {
+    own.set(pin.component, pin.version);
+    own.set(pin.component + ":line", std::to_string(pin.line));
+  }
+  for (Check& check : check_versions(own, part.text->name)) checks.push_back(std::move(check));
+  return checks;
+}
+
+Check check_rank_table(const Part& part) {
+  Check check;
+  check.id = "RT1";
+  check.group = "rank table";
+  check.source = "hicann/hccl docs, rank_table_config_a2 and _a3@09300b70df9a";
+  check.where = {part.text->name, 0};
+  const auto table = read_rank_table(part.section.text, part.text->name);
+  if (table) {
+    check.said = {"RT1.pass",
+                  {{"n", std::to_string(table->devices.size())},
+                   {"servers", std::to_string(table->servers)}}};
+    return check;
+  }
+  check.state = State::kFail;
+  check.said = {"RT1", {{"reason", table.error().message}}};
+  return check;
+}
+
+}  // namespace
+
+Findings examine(const std::vector<Captured>& texts, const Facts& given) {
+  Findings findings;
+  findings.facts = given;
+  std::vector<Part> parts;
+  for (const Captured& text : texts) {
+    Recognized recognized{text.name, {}};
+    for (Section& section : recognize(text.text)) {
+      const std::string kind(name(section.kind));
+      if (std::find(recognized.kinds.begin(), recognized.kinds.end(), kind) ==
+          recognized.kinds.end())
+        recognized.kinds.push_back(kind);
+      take_facts(section, findings.facts);
+      parts.push_back({&text, std::move(section)});
+    }
+    findings.recognized.push_back(std::move(recognized));
+  }
+  const auto add = [&](std::vector<Check> more) {
+    for (Check& check : more) findings.checks.push_back(std::move(check));
+  };
+  bool has_versions = given.find("torch_npu") != nullptr || given.find("cann") != nullptr ||
+                      given.find("torch") != nullptr;
+  std::string versions_from;
+  for (const Part& part : parts) {
+    const std::string& file = part.text->name;
+    switch (part.section.kind) {
+      case Kind::kScript:
+        add(check_script(part, findings.facts));
+        break;
+      case Kind::kEnvironment: {
+        auto settings = read_dump(part.section.text);
+        for (Setting& setting : settings) setting.line += part.section.first_line - 1;
+        add(lint_environment(settings, findings.facts, file, part.section.is_whole_environment));
+        break;
+      }
+      case Kind::kPackages:
+      case Kind::kVersions:
+        has_versions = true;
+        versions_from = file;
+        break;
+      case Kind::kSmiInfo:
+        has_versions = true;
+        add(check_smi(read_smi(part.section.text), findings.facts, file));
+        break;
+      case Kind::kSmiTopology:
+        add(check_topology(read_topology(part.section.text), file));
+        break;
+      case Kind::kCardDetails:
+        add(check_card_details(read_card_details(part.section.text), findings.facts, file));
+        break;
+      case Kind::kRankTable:
+        findings.checks.push_back(check_rank_table(part));
+        break;
+      case Kind::kClocks:
+      case Kind::kLog:
+      case Kind::kUnknown:
+        break;
+    }
+  }
+  if (has_versions) add(check_versions(findings.facts, versions_from));
+  sort_checks(findings.checks);
+  return findings;
+}
+
+Counts count(const Findings& findings) {
+  Counts counts;
+  for (const Check& check : findings.checks) switch (check.state) {
+      case State::kPass:
+        ++counts.passed;
+        break;
+      case State::kNote:
+        ++counts.notes;
+        break;
+      case State::kWarn:
+        ++counts.warnings;
+        break;
+      case State::kFail:
+        ++counts.failures;
+        break;
+      case State::kSkip:
+        ++counts.skipped;
+        break;
+      case State::kUnknown:
+        ++counts.unknown;
+        break;
+    }
+  return counts;
+}
+
+int exit_code(const Findings& findings, bool is_strict) {
+  const Counts counts = count(findings);
+  if (counts.failures > 0) return 1;
+  return is_strict && counts.warnings + counts.unknown > 0 ? 2 : 0;
+}
+
+}  // namespace nb::doctor

@@ -1,0 +1,133 @@
+// What examine() found, as text for a terminal and as JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/text_width.hpp"
+#include "harness/base/visible_text.hpp"
+#include "harness/doctor/examine.hpp"
+
+namespace nb::doctor {
+namespace {
+
+std::string said(std::string_view key, Language language, Arguments arguments = {}) {
+  return sentence_of({std::string(key), std::move(arguments)}, language);
+}
+
+// "2 nodes, 16 ranks, Ascend 910B3, CANN 8.5.0, torch 2.7.1": what is known, in one line.
+std::string headline(const Facts& facts, Language language) {
+  std::vector<std::string> parts;
+  const auto add = [&](std::string_view fact, std::string_view key) {
+    if (const std::string* value = facts.find(fact))
+      parts.push_back(said(key, language, {{"v", *value}}));
+  };
+  add("nodes", "head.nodes");
+  add("ranks", "head.ranks");
+  add("cards", "head.cards");
+  add("card", "head.card");
+  for (const char* component :
+       {"cann", "hdk", "torch", "torch_npu", "vllm_ascend", "mindspeed_llm", "python"})
+    if (const std::string* value = facts.find(component))
+      parts.push_back(fmt::format("{} {}",
+                                  std::string_view(component) == "cann"  ? "CANN"
+                                  : std::string_view(component) == "hdk" ? "HDK"
+                                                                         : component,
+                                  *value));
+  add("hccl_choice", "head.hccl");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string_view label(State state) {
+  switch (state) {
+    case State::kFail:
+      return "FAIL";
+    case State::kWarn:
+      return "WARN";
+    case State::kNote:
+      return "NOTE";
+    case State::kUnknown:
+      return "?";
+    default:
+      return "";
+  }
+}
+
+std::string place(const Check& check) {
+  if (check.where.file.empty()) return "";
+  return check.where.line == 0 ? " (" + check.where.file + ")"
+                               : fmt::format(" ({}:{})", check.where.file, check.where.line);
+}
+
+std::string line_of(const Check& check, Language language) {
+  std::string what;
+  if (check.group == "environment" && check.variable != "script" && !check.variable.empty())
+    what = check.value.empty() ? check.variable + ": "
+                               : fmt::format("{}={}: ", check.variable, check.value);
+  const EnvironmentRow* row = check.variable == "script" ? find_rule(check.id) : nullptr;
+  if (row != nullptr && language == Language::kEn) what = row->what + ": ";
+  std::string text = fmt::format("{:<5} {:<6} {}{}{}\n", label(check.state), check.id, what,
+                                 sentence_of(check.said, language), place(check));
+  const std::string remedy = remedy_of(check.said, language);
+  if (!remedy.empty()) text += fmt::format("{:<12} → {}\n", "", remedy);
+  return text;
+}
+
+Json counts_json(const Counts& counts) {
+  return {{"pass", counts.passed},   {"note", counts.notes},   {"warn", counts.warnings},
+          {"fail", counts.failures}, {"skip", counts.skipped}, {"unknown", counts.unknown}};
+}
+
+}  // namespace
+
+std::string text_of(const Findings& findings, Language language, bool is_quiet) {
+  std::string text;
+  if (const std::string head = headline(findings.facts, language); !head.empty())
+    text += head + "\n";
+  if (!is_quiet)
+    for (const Recognized& one : findings.recognized) {
+      const bool is_unknown = one.kinds == std::vector<std::string>{"unknown"};
+      if (is_unknown)
+        text += said("recognized.unknown", language, {{"file", one.name}}) + "\n";
+      else if (one.kinds.empty())
+        text += said("recognized.empty", language, {{"file", one.name}}) + "\n";
+      else
+        text += fmt::format("{}: {}\n", one.name, fmt::join(one.kinds, ", "));
+    }
+  for (const Check& check : findings.checks) {
+    const bool is_said =
+        check.state == State::kFail || check.state == State::kWarn ||
+        (!is_quiet && (check.state == State::kNote || check.state == State::kUnknown));
+    if (is_said) text += line_of(check, language);
+  }
+  const Counts counts = count(findings);
+  text += said("counts", language,
+               {{"fail", std::to_string(counts.failures)},
+                {"warn", std::to_string(counts.warnings)},
+                {"note", std::to_string(counts.notes)},
+                {"pass", std::to_string(counts.passed)},
+                {"skip", std::to_string(counts.skipped)},
+                {"unknown", std::to_string(counts.unknown)}}) +
+          "\n";
+  return text;
+}
+
+Json json_of(const Findings& findings, Language language) {
+  Json facts = Json::object();
+  for (const auto& [name, value] : findings.facts.values)
+    if (name.find(':') == name.npos) facts[name] = utf8_text(value);
+  Json checks = Json::array();
+  for (const Check& check : findings.checks) checks.push_back(json_of(check, language));
+  Json recognized = Json::array();
+  for (const Recognized& one : findings.recognized)
+    recognized.push_back({{"file", utf8_text(one.name)}, {"kinds", one.kinds}});
+  return {{"schema", "npubench.doctor/1"},
+          {"source", findings.is_captured ? "captured" : "machine"},
+          {"facts", facts},
+          {"recognized", recognized},
+          {"checks", checks},
+          {"diagnosis", nullptr},
+          {"counts", counts_json(count(findings))}};
+}
+
+}  // namespace nb::doctor

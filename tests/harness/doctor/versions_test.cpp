@@ -1,0 +1,120 @@
+// The cases of versions: which combinations are right, which are not, and by which rule.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "harness/base/fs.hpp"
+#include "harness/doctor/examine.hpp"
+#include "harness/doctor/found_versions.hpp"
+#include "harness/doctor/version_number.hpp"
+#include "harness/doctor/version_rules.hpp"
+#include "tests/support/data_dir.hpp"
+
+namespace nb::doctor {
+namespace {
+
+// "VER1 fail, VER6 pass": what the rules say of the versions.
+std::string said_of(const std::string& versions) {
+  const auto parsed = parse_versions(versions);
+  if (!parsed) return parsed.error().message;
+  Facts facts;
+  for (const FoundVersion& one : *parsed) facts.set(one.component, one.version);
+  std::string said;
+  for (const Check& check : check_versions(facts, ""))
+    said += (said.empty() ? "" : ", ") + check.id + " " + std::string(name(check.state));
+  return said;
+}
+
+TEST(Versions, OfTheKnownCases) {
+  EXPECT_EQ(said_of("torch=2.12.0,torch_npu=2.8.0.post2"), "VER1 fail");
+  EXPECT_EQ(said_of("torch=2.7.1,torch_npu=2.7.1.post1,cann=8.3.RC2,vllm_ascend=0.11.0rc3"),
+            "VER1 pass, VER2 pass, VER6 pass");
+  EXPECT_EQ(said_of("torch=2.6.0,torch_npu=2.6.0,cann=8.3.RC1"), "VER1 pass, VER2 note");
+  EXPECT_EQ(said_of("torch=2.1.0,torch_npu=2.1.0,cann=7.0.0,python=3.9"),
+            "VER1 pass, VER2 pass, VER4 pass");
+  EXPECT_EQ(said_of("torch_npu=2.12.0,cann=8.5.0"), "VER2 warn");
+  EXPECT_EQ(said_of("torch_npu=2.7.1,cann=8.0.RC1"), "VER2 fail");
+  EXPECT_EQ(said_of("cann=8.5.0,hdk=24.1.RC3"), "VER3 fail");
+  EXPECT_EQ(said_of("cann=8.5.0,hdk=25.2.1"), "VER3 note");
+  EXPECT_EQ(said_of("cann=8.5.0,hdk=25.5.0"), "VER3 pass");
+  EXPECT_EQ(said_of("torch=2.6.0,python=3.12"), "VER4 fail");
+  EXPECT_EQ(said_of("torch=2.7.1,python=3.12"), "VER4 warn");
+  EXPECT_EQ(said_of("torch=2.7.1+cpu,python=3.11.9"), "VER4 pass");
+  EXPECT_EQ(said_of("torch_npu=2.1.0.post3,cann=8.0.RC1"), "VER2 warn");
+  EXPECT_EQ(said_of("numpy=2.0.1,cann=8.1.RC1"), "VER5 fail");
+  EXPECT_EQ(said_of("numpy=1.26.4,cann=8.1.RC1"), "VER5 pass");
+  EXPECT_EQ(said_of("torch_npu=2.7.1.post1,cann=8.3.RC1"), "VER2 warn");
+}
+
+TEST(Versions, ARowOfAnotherBuildWarns) {
+  EXPECT_EQ(said_of("torch=2.7.1,torch_npu=2.7.1,vllm_ascend=0.11.0rc3,vllm=0.11.0"),
+            "VER1 pass, VER6 warn");
+  EXPECT_EQ(said_of("torch=2.5.1,vllm_ascend=0.11.0rc3"), "VER6 fail");
+}
+
+TEST(Versions, OfTheGuides) {
+  NB_NEEDS_DATA();
+  for (const auto& [start, wanted] : std::vector<std::pair<std::string, std::string>>{
+           {"001", "VER6 warn"}, {"004", "VER1 pass, VER2 pass, VER4 pass"}}) {
+    for (const auto& entry : fs::directory_iterator(test::data_dir() / "guides")) {
+      const std::string file = entry.path().filename();
+      if (!file.starts_with(start)) continue;
+      const Findings findings = examine({{file, read_file(entry.path()).value()}}, {});
+      std::vector<std::string> said;
+      for (const Check& check : findings.checks)
+        if (check.group == "versions" && (start == "004" || check.state != State::kPass))
+          said.push_back(check.id + " " + std::string(name(check.state)));
+      std::sort(said.begin(), said.end());
+      std::string all;
+      for (const std::string& one : said) all += (all.empty() ? "" : ", ") + one;
+      EXPECT_EQ(all, wanted) << file;
+    }
+  }
+}
+
+TEST(Versions, AreOrdered) {
+  for (const auto& [less, more] :
+       std::vector<std::pair<std::string, std::string>>{{"8.0.RC1", "8.0.RC2"},
+                                                        {"8.0.RC3", "8.0.0"},
+                                                        {"8.0.0", "8.1.RC1"},
+                                                        {"2.7.1", "2.7.1.post1"},
+                                                        {"2.7.1.dev20250724", "2.7.1.rc1"},
+                                                        {"2.9.0", "2.10.0"},
+                                                        {"8.5.0.alpha001", "8.5.0"},
+                                                        {"7.3.0", "26.0.0"}}) {
+    EXPECT_LT(compare_versions(less, more), 0) << less << " " << more;
+    EXPECT_GT(compare_versions(more, less), 0) << less << " " << more;
+  }
+  EXPECT_EQ(compare_versions("8.3.rc1", "8.3.RC1"), 0);
+  EXPECT_EQ(normal_version("v2.7.1.post1+cpu"), "2.7.1.post1");
+  EXPECT_EQ(normal_version("CANN 8.3.rc1"), "8.3.RC1");
+  EXPECT_EQ(normal_version("0.11.0rc3"), "0.11.0rc3");
+  EXPECT_TRUE(version_matches("25.2.1", "25.2.X"));
+  EXPECT_TRUE(version_matches("8.3.RC2", "8.3.RCx"));
+  EXPECT_FALSE(version_matches("8.5.0", "8.3.RCx"));
+}
+
+TEST(Versions, WrongOnesAreRefusedInASentence) {
+  EXPECT_EQ(said_of("torch"),
+            "--versions: \"torch\" is not component=version, as in "
+            "torch=2.7.1,torch_npu=2.7.1,cann=8.3.RC1,python=3.11");
+  EXPECT_EQ(said_of("torchnpu=2.7.1"),
+            "--versions: no rows about \"torchnpu\"; did you mean \"torch_npu\"?");
+}
+
+TEST(Versions, PackagesAreReadFromEachKindOfList) {
+  const auto pip = read_packages(
+      "Package    Version\n---------- -------\ntorch      2.7.1+cpu\n"
+      "torch-npu  2.7.1\n");
+  EXPECT_EQ(pip.at("torch_npu"), "2.7.1");
+  EXPECT_EQ(read_packages("torch==2.7.1\nnumpy==1.26.4\n").at("numpy"), "1.26.4");
+  EXPECT_EQ(read_packages("[{\"name\": \"torch-npu\", \"version\": \"2.6.0\"}]").at("torch_npu"),
+            "2.6.0");
+  EXPECT_EQ(
+      read_packages("# packages in environment at /opt:\n#\nnumpy  1.26.4  py311h  conda-forge\n")
+          .at("numpy"),
+      "1.26.4");
+}
+
+}  // namespace
+}  // namespace nb::doctor
