@@ -1,18 +1,17 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <iostream>
-#include <iterator>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "harness/base/fs.hpp"
 #include "harness/base/language.hpp"
+#include "harness/base/progress.hpp"
 #include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/doctor/examine.hpp"
 #include "harness/doctor/found_versions.hpp"
+#include "harness/doctor/inputs.hpp"
 #include "harness/doctor/rules_text.hpp"
 
 namespace nb::cli {
@@ -40,6 +39,26 @@ Result<doctor::Facts> given_facts(const Options& options) {
   return facts;
 }
 
+// Says how far it is in files that take seconds.
+doctor::Inputs read_with_progress(const std::vector<std::string>& paths) {
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  constexpr std::uint64_t kLong = 64 * kMiB;
+  std::unique_ptr<Progress> progress;
+  std::string shown;
+  return doctor::read_inputs(paths, [&](const std::string& name, std::uint64_t bytes) {
+    if (bytes < kLong) return;
+    if (name != shown) {
+      std::error_code error;
+      const auto size = std::filesystem::file_size(name, error);
+      progress.reset();
+      progress = std::make_unique<Progress>(
+          name, error ? 0 : static_cast<std::int64_t>(size / kMiB), "MiB");
+      shown = name;
+    }
+    progress->update(static_cast<std::int64_t>(bytes / kMiB));
+  });
+}
+
 Result<int> doctor_verb(const Options& options) {
   NB_TRY(const Language language, parse_language(options.language));
   if (options.lists_rules) {
@@ -48,22 +67,15 @@ Result<int> doctor_verb(const Options& options) {
     return kExitOk;
   }
   NB_TRY(const doctor::Facts facts, given_facts(options));
-  std::vector<doctor::Captured> texts;
-  for (const std::string& input : options.inputs) {
-    if (input == "-") {
-      texts.push_back({"-", std::string(std::istreambuf_iterator<char>(std::cin), {})});
-      continue;
-    }
-    auto text = read_file(input);
-    if (!text) return tl::unexpected<Error>(Error{ErrorCode::kRun, text.error().message});
-    texts.push_back({input, std::move(*text)});
-  }
-  const doctor::Findings findings = doctor::examine(texts, facts);
+  const doctor::Inputs inputs = read_with_progress(options.inputs);
+  const doctor::Findings findings = doctor::examine(inputs, facts);
   if (options.json)
     print_json(doctor::json_of(findings, language));
   else
     say("{}", doctor::text_of(findings, language, options.is_quiet));
-  return doctor::exit_code(findings, options.is_strict);
+  for (const Error& error : inputs.errors) fail(error);
+  const int code = doctor::exit_code(findings, options.is_strict);
+  return code == 1 || inputs.errors.empty() ? code : kExitRun;
 }
 
 }  // namespace
@@ -72,7 +84,7 @@ Action add_doctor(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("FILES", options->inputs,
                  "what was captured: environment, script, guide, pip list, npu-smi, hccn_tool, "
-                 "rank table; - for standard input");
+                 "rank table, logs; folders and archives of them; - for standard input");
   app.add_option("--versions", options->versions,
                  "torch=2.7.1,torch_npu=2.7.1,cann=8.3.RC1,python=3.11,hdk=25.3.0");
   app.add_option("--context", options->context,

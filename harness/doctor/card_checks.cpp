@@ -27,7 +27,9 @@ Check about(std::string_view id, State state, std::string_view key, Arguments ar
 }  // namespace
 
 void take_smi_facts(const SmiRead& smi, Facts& facts) {
-  if (!smi.version.empty()) facts.add("hdk", normal_version(smi.version));
+  // "24.1.rc1.b030": the build says nothing about what it works with.
+  const std::string version = smi.version.substr(0, smi.version.find(".b0"));
+  if (!version.empty()) facts.add("hdk", normal_version(version));
   if (smi.chips.empty()) return;
   facts.add("cards", std::to_string(smi.chips.size()));
   facts.add("card", smi.chips.front().chip_values.name);

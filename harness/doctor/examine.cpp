@@ -96,7 +96,7 @@ Check check_rank_table(const Part& part) {
 
 }  // namespace
 
-Findings examine(const std::vector<Captured>& texts, const Facts& given) {
+Findings examine(const std::vector<Captured>& texts, const Facts& given, const LogReading& log) {
   Findings findings;
   findings.facts = given;
   std::vector<Part> parts;
@@ -104,6 +104,8 @@ Findings examine(const std::vector<Captured>& texts, const Facts& given) {
     Recognized recognized{text.name, {}};
     for (Section& section : recognize(text.text)) {
       const std::string kind(name(section.kind));
+      // Words around what is known: a legend, a greeting.
+      if (section.kind == Kind::kUnknown && !recognized.kinds.empty()) continue;
       if (std::find(recognized.kinds.begin(), recognized.kinds.end(), kind) ==
           recognized.kinds.end())
         recognized.kinds.push_back(kind);
@@ -154,6 +156,14 @@ Findings examine(const std::vector<Captured>& texts, const Facts& given) {
         break;
     }
   }
+  // Limits that a captured environment sets are those that waits may equal.
+  Facts limits = findings.facts;
+  for (const Part& part : parts)
+    if (part.section.kind == Kind::kEnvironment)
+      for (const Setting& setting : read_dump(part.section.text))
+        if (setting.name.ends_with("_TIMEOUT")) limits.add(setting.name, setting.value);
+  findings.diagnosis = diagnose(log, limits);
+  findings.log_lines = log.lines;
   if (has_versions) add(check_versions(findings.facts, versions_from));
   sort_checks(findings.checks);
   return findings;
@@ -186,7 +196,7 @@ Counts count(const Findings& findings) {
 
 int exit_code(const Findings& findings, bool is_strict) {
   const Counts counts = count(findings);
-  if (counts.failures > 0) return 1;
+  if (counts.failures > 0 || !findings.diagnosis.roots.empty()) return 1;
   return is_strict && counts.warnings + counts.unknown > 0 ? 2 : 0;
 }
 

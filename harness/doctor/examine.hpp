@@ -9,6 +9,7 @@
 #include "harness/base/language.hpp"
 #include "harness/doctor/assignments.hpp"
 #include "harness/doctor/check.hpp"
+#include "harness/doctor/diagnosis.hpp"
 #include "harness/doctor/facts.hpp"
 
 namespace nb::doctor {
@@ -29,17 +30,21 @@ struct Findings {
   Facts facts;
   std::vector<Check> checks;  // sorted
   std::vector<Recognized> recognized;
+  Diagnosis diagnosis;  // of logs
+  long long log_lines = 0;
   bool is_captured = true;  // false: this machine
 };
 
-// given: what the command line says (context, nodes, ranks, versions).
-Findings examine(const std::vector<Captured>& texts, const Facts& given);
+// log: what their logs and those that were streamed say. given: what the command line says
+// (context, nodes, ranks, versions).
+Findings examine(const std::vector<Captured>& texts, const Facts& given,
+                 const LogReading& log = {});
 
 struct Counts {
   int passed = 0, notes = 0, warnings = 0, failures = 0, skipped = 0, unknown = 0;
 };
 Counts count(const Findings& findings);
-// 0 no FAIL; 1 at least one; 2 with is_strict: WARN or unknown.
+// 0 no FAIL; 1 at least one, or logs of a run that failed; 2 with is_strict: WARN or unknown.
 int exit_code(const Findings& findings, bool is_strict);
 
 // is_quiet: failures and warnings alone.

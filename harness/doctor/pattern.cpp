@@ -68,7 +68,9 @@ std::vector<std::string> literals_of(std::string_view pattern) {
   std::string run, best;
   int depth = 0;
   const auto end_run = [&] {
-    if (run.size() > best.size()) best = run;
+    // A word of nearly every line of a training log helps nobody.
+    const bool is_better = best == "loss" ? run.size() >= kLeastLiteral : run.size() > best.size();
+    if (is_better) best = run;
     run.clear();
   };
   bool has_all = true;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "harness/base/text_width.hpp"
+#include "harness/base/table.hpp"
 #include "harness/base/visible_text.hpp"
 #include "harness/doctor/examine.hpp"
 
@@ -100,7 +100,15 @@ std::string text_of(const Findings& findings, Language language, bool is_quiet) 
         (!is_quiet && (check.state == State::kNote || check.state == State::kUnknown));
     if (is_said) text += line_of(check, language);
   }
+  text += text_of(findings.diagnosis, language);
+  const bool has_log = std::any_of(
+      findings.recognized.begin(), findings.recognized.end(), [](const Recognized& one) {
+        return std::find(one.kinds.begin(), one.kinds.end(), "log") != one.kinds.end();
+      });
+  if (has_log && findings.diagnosis.empty())
+    text += said("diag.nothing", language, {{"lines", with_commas(findings.log_lines)}}) + "\n";
   const Counts counts = count(findings);
+  if (findings.checks.empty() && has_log) return text;
   text += said("counts", language,
                {{"fail", std::to_string(counts.failures)},
                 {"warn", std::to_string(counts.warnings)},
@@ -126,7 +134,8 @@ Json json_of(const Findings& findings, Language language) {
           {"facts", facts},
           {"recognized", recognized},
           {"checks", checks},
-          {"diagnosis", nullptr},
+          {"diagnosis",
+           findings.diagnosis.empty() ? Json(nullptr) : json_of(findings.diagnosis, language)},
           {"counts", counts_json(count(findings))}};
 }
 

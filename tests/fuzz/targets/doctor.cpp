@@ -1,8 +1,10 @@
 // harness/doctor: what people capture on a machine and paste into an issue.
 #include <nlohmann/json.hpp>
 
+#include "harness/base/gzip.hpp"
 #include "harness/doctor/examine.hpp"
 #include "harness/doctor/found_versions.hpp"
+#include "harness/doctor/inputs.hpp"
 #include "harness/doctor/lint.hpp"
 #include "harness/doctor/rank_table.hpp"
 #include "harness/doctor/smi_read.hpp"
@@ -47,6 +49,23 @@ const char* const kEnvironment =
     "CPU_AFFINITY_CONF=mode:1,npu0:0-23\nHCCL_WHITELIST_DISABLE=1\n";
 const char* const kPackages =
     "Package    Version\n---------- -------\ntorch      2.7.1+cpu\ntorch-npu  2.7.1.post1\n";
+const char* const kLog =
+    "[ERROR] HCCL(27,python3):2025-07-23-03:47:57.070.463 [x.cc:100] listen on ip[10.0.0.1] and "
+    "specific port[16666] fail.\n[rank1]: EI0006: Getting socket times out. remote rank:[5]\n"
+    "2026-01-02 11:02:14.201 NPU out of memory. Tried to allocate 5.03 GiB (NPU 3; 60.96 GiB total "
+    "capacity; 49.47 GiB already allocated; 1.32 GiB free; 57.55 GiB reserved in total by "
+    "PyTorch)\n"
+    "EI0015: connected 6 of 8. Failed to connect agent[3,5,].\n"
+    "Cluster Exception Location[IP/ID]:[10.0.0.2/3], ExceptionType:[Heartbeat Lost Occurred]\n"
+    "EI0002: tag[AllReduce_x]\nTraceback (most recent call last):\nmy.OwnError: x\nEI0077: y\n"
+    "rank      : 3 (local_rank: 3)\nexitcode  : -9 (pid: 4312)\n";
+const char kUtf16[] =
+    "\xFF\xFE"
+    "E\0I\0"
+    "0\0"
+    "0\0"
+    "0\0"
+    "6\0\n\0";
 const char* const kRankTable =
     R"({"status":"completed","version":"1.0","server_count":"1","server_list":[{"server_id":"a",)"
     R"("device":[{"device_id":"0","device_ip":"10.0.0.1","rank_id":"0"}]}]})";
@@ -77,6 +96,26 @@ Result<void> fuzz_smi(std::string_view bytes) {
   doctor::read_card_details(bytes);
   return {};
 }
+// As a log of two ranks, in pieces, whatever it is.
+Result<void> fuzz_log(std::string_view bytes) {
+  doctor::LogScan scan;
+  for (const char* name : {"rank_0", "rank_1"}) {
+    scan.begin(name);
+    for (std::size_t at = 0; at < bytes.size(); at += 1000) scan.feed(bytes.substr(at, 1000));
+    scan.end();
+  }
+  const doctor::Diagnosis found = doctor::diagnose(scan.take(), {});
+  const std::string shown = doctor::text_of(found, Language::kEn);
+  NB_TRY(const std::string json, dump_json(doctor::json_of(found, Language::kEn)));
+  return {};
+}
+// Files, gzip and tar as they are recognised.
+Result<void> fuzz_input(std::string_view bytes) {
+  const doctor::Inputs inputs = doctor::read_text_input("input", bytes);
+  if (!inputs.errors.empty()) return tl::unexpected<Error>(inputs.errors.front());
+  doctor::examine(inputs, {});
+  return {};
+}
 Result<void> fuzz_rank_table(std::string_view bytes) {
   NB_TRY(const auto table, doctor::read_rank_table(bytes, "rank table"));
   return {};
@@ -88,6 +127,10 @@ void add_doctor_targets(FuzzTargets& targets) {
   targets.push_back({"doctor.any", "any text that doctor takes", "", fuzz_text, [] {
                        return Seeds{kSmi, kScript, kEnvironment, kPackages, kRankTable};
                      }});
+  targets.push_back({"doctor.input", "files and archives of logs", "", fuzz_input, [] {
+                       return Seeds{gzip(kLog), kLog, std::string(kUtf16, sizeof kUtf16 - 1)};
+                     }});
+  targets.push_back({"doctor.log", "logs of ranks", "", fuzz_log, [] { return Seeds{kLog}; }});
   targets.push_back({"doctor.packages", "pip list, pip freeze, collect_env", "", fuzz_packages, [] {
                        return Seeds{kPackages, "torch==2.7.1\nPython version: 3.11.9\n"};
                      }});

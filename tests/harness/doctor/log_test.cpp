@@ -1,0 +1,415 @@
+// Logs: what single lines mean, how they are read, which rank failed first.
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/fs.hpp"
+#include "harness/base/gzip.hpp"
+#include "harness/doctor/diagnosis.hpp"
+#include "harness/doctor/inputs.hpp"
+#include "harness/doctor/log_scan.hpp"
+#include "tests/support/data_dir.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace nb::doctor {
+namespace {
+
+LogReading read_logs(const std::vector<std::pair<std::string, std::string>>& files,
+                     std::size_t chunk = 1 << 20) {
+  LogScan scan;
+  for (const auto& [name, text] : files) {
+    scan.begin(name);
+    for (std::size_t at = 0; at < text.size(); at += chunk) scan.feed(text.substr(at, chunk));
+    scan.end();
+  }
+  return scan.take();
+}
+Diagnosis diagnosis_of(const std::vector<std::pair<std::string, std::string>>& files,
+                       const Facts& facts = {}) {
+  return diagnose(read_logs(files), facts);
+}
+std::string codes_of(const std::string& text) {
+  std::string codes;
+  for (const LogEvent& event : read_logs({{"log", text}}).events)
+    codes += (codes.empty() ? "" : " ") + event.code;
+  return codes;
+}
+
+TEST(Signatures, EachExampleIsOfItsOwnRow) {
+  EXPECT_EQ(signature_rows().size(), 91U);
+  for (const SignatureRow& row : signature_rows()) {
+    const auto matched = match_line(row.example);
+    ASSERT_TRUE(matched.has_value()) << row.id;
+    EXPECT_EQ(matched->code, row.id) << row.example;
+    EXPECT_EQ(codes_of("step 1\n" + row.example + "\nstep 2\n"), row.id);
+    EXPECT_FALSE(row.source.empty()) << row.id;
+    EXPECT_FALSE(row.meaning.empty()) << row.id;
+  }
+}
+
+TEST(Signatures, NormalLogsHaveNone) {
+  NB_NEEDS_DATA();
+  int files = 0;
+  long long lines = 0;
+  for (const char* folder : {"imports/training_logs", "nanochat_reports"})
+    for (const auto& entry : fs::recursive_directory_iterator(test::data_dir() / folder)) {
+      if (!entry.is_regular_file() || entry.path().filename() == "LICENSE") continue;
+      ++files;
+      const LogReading reading = read_logs({{"log", read_file(entry.path()).value()}});
+      lines += reading.lines;
+      for (const LogEvent& event : reading.events)
+        EXPECT_TRUE(event.row == nullptr) << entry.path() << ":" << event.line << " " << event.code;
+    }
+  EXPECT_GT(files, 60);
+  EXPECT_GT(lines, 31'000);
+}
+
+TEST(Signatures, WhatIsNotInTheTableIsNamedByItsClass) {
+  for (const auto& [line, code, what] : std::vector<std::array<std::string, 3>>{
+           {"EI0022: something new", "EI0022", "HCCL, collective communication"},
+           {"[ERROR] EJ0044: x", "EJ0044", "HCCP, the process that holds a card's network"},
+           {"EE4001: x", "EE4001", "the runtime"},
+           {"EZ1234: x", "EZ1234", "operators"},
+           {"RuntimeError: x, error code is 507899", "507899", "the device"},
+           {"aclrtMalloc failed, error code is 200004", "200004", "ACL: a resource"},
+           {"E80012: tiling", "E80012", "tiling of operators"},
+           {"ERR03005 GRAPH internal error", "ERR03005", "torch_npu's graphs: internal"},
+           {"exitcode  : -11 (pid: 7)", "signal 11", "the process was ended by a signal"},
+           {"MyOwnError: the sun was in my eyes", "MyOwnError", "an exception of the program"}}) {
+    const auto matched = match_line(line);
+    ASSERT_TRUE(matched.has_value()) << line;
+    EXPECT_EQ(matched->code, code) << line;
+    EXPECT_EQ(matched->meaning, what) << line;
+    EXPECT_TRUE(matched->row == nullptr) << line;
+  }
+  for (const char* ordinary :
+       {"step 100 loss 2.31", "loading TE2007 tokens", "EIGHT0001 is a name"})
+    EXPECT_FALSE(match_line(ordinary).has_value()) << ordinary;
+}
+
+TEST(LogScan, WhatTheBytesLookLikeDoesNotMatter) {
+  const std::string line = "[rank3]: EI0006: [PID: 1] Getting socket times out.";
+  const std::string plain = "step 1\n" + line + "\nstep 2\n";
+  EXPECT_EQ(codes_of(plain), "HCCL_SOCKET_TIMEOUT");
+  EXPECT_EQ(codes_of("step 1\r\n" + line + "\r\n"), "HCCL_SOCKET_TIMEOUT");
+  EXPECT_EQ(codes_of("  3%|#  | 3/100\r" + line), "HCCL_SOCKET_TIMEOUT") << "no line end";
+  EXPECT_EQ(codes_of("\x1b[31m[rank3]: EI00\x1b[0m06: Getting socket\x1b[0m times out.\n"),
+            "HCCL_SOCKET_TIMEOUT");
+  EXPECT_EQ(codes_of("\xC4\xE3\xBA\xC3 " + line + "\n"), "HCCL_SOCKET_TIMEOUT") << "GBK";
+  std::string binary(5000, '\0');
+  binary += "\n" + line + std::string(100, '\0') + "\n";
+  EXPECT_EQ(codes_of(binary), "HCCL_SOCKET_TIMEOUT");
+  std::string wide = "\xFF\xFE";
+  for (const char c : plain) wide += std::string{c, '\0'};
+  EXPECT_EQ(codes_of(wide), "HCCL_SOCKET_TIMEOUT");
+  EXPECT_EQ(codes_of(std::string(100'000, 'x') + line + "\n" + line + "\n"), "HCCL_SOCKET_TIMEOUT");
+}
+
+TEST(LogScan, PiecesDoNotMatter) {
+  std::string text;
+  for (int i = 0; i < 50; ++i)
+    text += "2026-01-02 03:04:" + std::to_string(10 + i) + " step\n[rank" + std::to_string(i % 4) +
+            "]: OSError: [Errno 24] Too many open files\n";
+  const auto whole = read_logs({{"log", text}});
+  for (const std::size_t chunk : {1UL, 7UL, 100UL, 4096UL}) {
+    const auto pieces = read_logs({{"log", text}}, chunk);
+    ASSERT_EQ(pieces.events.size(), whole.events.size()) << chunk;
+    for (std::size_t i = 0; i < whole.events.size(); ++i) {
+      EXPECT_EQ(pieces.events[i].line, whole.events[i].line) << chunk;
+      EXPECT_EQ(pieces.events[i].time_ns, whole.events[i].time_ns) << chunk;
+      EXPECT_EQ(pieces.events[i].count, whole.events[i].count) << chunk;
+    }
+  }
+  EXPECT_EQ(whole.events.size(), 4U);
+  EXPECT_EQ(whole.events[0].line, 2);
+}
+
+TEST(LogScan, EqualLinesAreOne) {
+  std::string text;
+  for (int i = 0; i < 10'000; ++i) text += "EI0006: Getting socket times out.\n";
+  const auto reading = read_logs({{"rank_2/log.txt", text}});
+  ASSERT_EQ(reading.events.size(), 1U);
+  EXPECT_EQ(reading.events[0].count, 10'000);
+  EXPECT_EQ(reading.events[0].rank, "2");
+}
+
+TEST(LogScan, TimesAreReadInEachForm) {
+  const auto at = [](const char* text) { return time_in(text).value_or(-1); };
+  EXPECT_EQ(time_text(at("HCCL(1,python3):2025-07-23-03:47:57.070.463 [x")), "03:47:57.070");
+  EXPECT_EQ(time_text(at("[ERROR] 2025-03-26-17:01:03 (PID:159")), "17:01:03.000");
+  EXPECT_EQ(time_text(at("2026-01-02T03:04:05.6 x")), "03:04:05.600");
+  EXPECT_EQ(time_text(at("[W326 11:48:12.300000000 x")), "11:48:12.300");
+  EXPECT_EQ(at("2025-07-23-03:49:57.177.194") - at("2025-07-23-03:47:57.070.463"), 120'106'731'000);
+  EXPECT_FALSE(time_in("step 3, loss 2.0").has_value());
+}
+
+TEST(LogScan, AProcessHasTheRankThatAnyLineGivesIt) {
+  const auto reading = read_logs(
+      {{"all.log",
+        "[ERROR] HCCL(77,python3):2025-07-23-03:47:57.070.463 [x] EI0006 Getting socket times out\n"
+        "[ERROR] 2025-07-23-03:47:58 (PID:77, Device:5, RankID:5) ERR02200 DIST call hccl api "
+        "failed.\n"}});
+  ASSERT_FALSE(reading.events.empty());
+  EXPECT_EQ(reading.events[0].rank, "5");
+}
+
+// ---- who was first
+
+std::string file_of(const std::string& name) {
+  return read_file(test::data_dir() / "imports" / "smi_and_collectives" / name).value();
+}
+
+TEST(Diagnosis, ABusyPortIsTheRootOfALateLink) {
+  NB_NEEDS_DATA();
+  const auto found = diagnosis_of(
+      {{"plog", file_of("vllm-project__vllm-ascend/issue1955_plog_hccl_link_timeout.txt")}});
+  ASSERT_EQ(found.roots.size(), 1U);
+  EXPECT_EQ(found.roots[0].event.code, "HCCL_PORT_BUSY");
+  EXPECT_EQ(time_text(*found.roots[0].event.time_ns), "03:47:57.070");
+  EXPECT_EQ(found.roots[0].numbers, (Arguments{{"port", "16666"},
+                                               {"address", "192.168.20.160"},
+                                               {"socket_type", "1"},
+                                               {"hccl_result", "19"}}));
+  EXPECT_EQ(found.confidence, Confidence::kCertain);
+  ASSERT_EQ(found.chain.size(), 1U);
+  EXPECT_EQ(found.chain[0].event.code, "HCCL_SOCKET_TIMEOUT");
+  EXPECT_NEAR(*found.chain[0].after_s, 120.1, 0.05);
+  EXPECT_EQ(found.chain[0].equals, "HCCL_CONNECT_TIMEOUT");
+  EXPECT_NE(text_of(found, Language::kEn).find("(peer 12) +120.1 s = HCCL_CONNECT_TIMEOUT"),
+            std::string::npos);
+}
+
+TEST(Diagnosis, AWrapperIsNotTheRoot) {
+  NB_NEEDS_DATA();
+  const auto found =
+      diagnosis_of({{"log", file_of("hiyouga__LlamaFactory/issue3839_EJ0001_hccp.txt")}});
+  ASSERT_EQ(found.roots.size(), 1U);
+  EXPECT_EQ(found.roots[0].event.code, "HCCP_RESIDUAL");
+  EXPECT_EQ(found.roots[0].event.rank, "3");
+}
+
+TEST(Diagnosis, MemoryThatIsReservedAndUnusedIsFragmented) {
+  NB_NEEDS_DATA();
+  const auto found =
+      diagnosis_of({{"log", file_of("xingchensong__TouchNet/issue100_npu_oom.txt")}});
+  ASSERT_EQ(found.roots.size(), 1U);
+  ASSERT_TRUE(found.roots[0].verdict.has_value());
+  EXPECT_EQ(found.roots[0].verdict->key, "OOM.fragmentation");
+  EXPECT_NE(text_of(found, Language::kEn)
+                .find("asked 5.03 GiB, 1.32 free; 8.08 GiB are reserved but unused: fragmentation"),
+            std::string::npos);
+}
+
+TEST(Diagnosis, NumbersOfMemorySayWhoHoldsIt) {
+  const double kMib = 1.0 / 1024;
+  const auto of = [](std::optional<double> total, std::optional<double> allocated,
+                     std::optional<double> reserved, std::optional<double> free,
+                     std::optional<double> asked) {
+    return memory_verdict({total, allocated, reserved, free, asked}).value();
+  };
+  const auto held = of(60.97, 10.24, 10.65, 19.52 * kMib, std::nullopt);
+  EXPECT_EQ(held.key, "OOM.others");
+  EXPECT_NEAR(*held.others, 50.30, 0.005);
+  EXPECT_NEAR(*held.slack, 0.41, 0.005);
+  const auto unknown = of(29.50, std::nullopt, 1.02, 39.48 * kMib, std::nullopt);
+  EXPECT_EQ(unknown.key, "OOM.others");
+  EXPECT_NEAR(*unknown.others, 28.44, 0.005);
+  EXPECT_EQ(of(60.96, 49.47, 57.55, 1.32, 5.03).key, "OOM.fragmentation");
+  EXPECT_EQ(of(61.27, 56.05, 58.39, 5.04 * kMib, 72 * kMib).key, "OOM.fragmentation");
+  EXPECT_EQ(of(60.96, 58.0, 58.5, 1.0, 5.0).key, "OOM.large");
+}
+
+TEST(Diagnosis, TheEarliestCauseOfAllRanksIsTheRoot) {
+  std::vector<std::pair<std::string, std::string>> files;
+  for (int rank = 0; rank < 8; ++rank) {
+    std::string text = "2026-01-02 11:00:00.000 step 1\n";
+    if (rank == 3)
+      text +=
+          "2026-01-02 11:02:14.201 RuntimeError: NPU out of memory. Tried to allocate 5.03 GiB "
+          "(NPU 3; 60.96 GiB total capacity; 49.47 GiB already allocated; 49.47 GiB current "
+          "active; 1.32 GiB free; 57.55 GiB reserved in total by PyTorch)\n";
+    else
+      text += "2026-01-02 11:04:14.301 EI0006: Getting socket times out. Reason: x\n";
+    files.emplace_back("logs/rank_" + std::to_string(rank) + ".txt", text);
+  }
+  const auto found = diagnosis_of(files);
+  EXPECT_EQ(found.roots.at(0).event.rank, "3");
+  ASSERT_EQ(found.chain.size(), 1U);
+  const std::string text = text_of(found, Language::kEn);
+  EXPECT_NE(text.find("then ranks 0-2, 4-7: HCCL_SOCKET_TIMEOUT +120.1 s = HCCL_CONNECT_TIMEOUT"),
+            text.npos)
+      << text;
+  const Json json = json_of(found, Language::kEn);
+  EXPECT_EQ(json["root"]["rank"], "3");
+  EXPECT_EQ(json["chain"][0]["ranks"].size(), 7U);
+  EXPECT_EQ(json["confidence"], "certain");
+}
+
+TEST(Diagnosis, TheRankThatIsSilentWhileOthersWaitIsLikely) {
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const int rank : {0, 1, 3})
+    files.emplace_back("rank" + std::to_string(rank) + ".log",
+                       "2026-01-02 11:04:14.301 EI0006: Getting socket times out.\n");
+  files.emplace_back("rank2.log", "2026-01-02 11:00:00.000 step 1\n");
+  const auto found = diagnosis_of(files);
+  ASSERT_EQ(found.roots.size(), 1U);
+  EXPECT_EQ(found.roots[0].event.rank, "2");
+  EXPECT_EQ(found.confidence, Confidence::kLikely);
+}
+
+TEST(Diagnosis, RanksWithoutALogAreNamed) {
+  Facts facts;
+  facts.set("ranks", "4");
+  const auto found = diagnosis_of({{"rank0.log", "EI0006: Getting socket times out.\n"},
+                                   {"rank1.log", "EI0006: Getting socket times out.\n"}},
+                                  facts);
+  EXPECT_EQ(found.missing_ranks, (std::vector<std::string>{"2", "3"}));
+  EXPECT_EQ(found.roots.at(0).event.rank, "2");
+}
+
+TEST(Diagnosis, AgentsThatNeverConnectedAreNamed) {
+  const auto found = diagnosis_of(
+      {{"rank0.log",
+        "EI0015: topo exchange server get socket timeout! timeout[120 s], connected 6 of "
+        "8. Failed to connect agent[3,5,].\n"}});
+  ASSERT_EQ(found.roots.size(), 2U);
+  EXPECT_EQ(found.roots[0].event.rank, "3");
+  EXPECT_EQ(found.roots[1].event.rank, "5");
+}
+
+TEST(Diagnosis, AnotherCollectiveThanTheOthersIsAnOrderOfCalls) {
+  std::vector<std::pair<std::string, std::string>> files;
+  for (int rank = 0; rank < 4; ++rank)
+    files.emplace_back(
+        "rank" + std::to_string(rank),
+        std::string("EI0002: The wait execution of the Notify register times out. tag[") +
+            (rank == 2 ? "AllGather" : "AllReduce") + "_x_60000_0]\n");
+  const auto found = diagnosis_of(files);
+  ASSERT_EQ(found.roots.size(), 1U);
+  EXPECT_EQ(found.roots[0].event.rank, "2");
+  EXPECT_EQ(found.why.at(0).key, "diag.tags");
+}
+
+TEST(Diagnosis, TwoCausesWithinASecondAreBothNamed) {
+  const auto found = diagnosis_of(
+      {{"rank0", "2026-01-02 11:00:00.100 OSError: [Errno 28] No space left on device\n"},
+       {"rank1", "2026-01-02 11:00:00.900 OSError: [Errno 24] Too many open files\n"},
+       {"rank2", "2026-01-02 11:00:09.900 OSError: [Errno 24] Too many open files\n"}});
+  EXPECT_EQ(found.roots.size(), 2U);
+  EXPECT_EQ(found.why.at(0).key, "diag.together");
+}
+
+TEST(Diagnosis, AnEarlierConsequenceMakesItUncertain) {
+  const auto found = diagnosis_of(
+      {{"rank0", "2026-01-02 11:00:00.100 EI0006: Getting socket times out.\n"},
+       {"rank1", "2026-01-02 11:05:00.900 OSError: [Errno 24] Too many open files\n"}});
+  EXPECT_EQ(found.confidence, Confidence::kLikely);
+  EXPECT_EQ(found.why.at(0).key, "diag.earlier");
+}
+
+TEST(Diagnosis, WithoutTimesARankThatWaitedIsNotTheFirst) {
+  const auto found = diagnosis_of(
+      {{"rank0", "EI0006: Getting socket times out.\nOSError: [Errno 24] Too many open files\n"},
+       {"rank1", "OSError: [Errno 28] No space left on device\n"}});
+  EXPECT_EQ(found.roots.at(0).event.rank, "1");
+}
+
+TEST(Diagnosis, AnUnknownErrorIsNamedAndNotGuessed) {
+  const auto found = diagnosis_of({{"log",
+                                    "Traceback (most recent call last):\n  File \"a.py\", line 1\n"
+                                    "mylib.StrangeError: 42\n"}});
+  ASSERT_EQ(found.roots.size(), 1U);
+  EXPECT_EQ(found.roots[0].event.code, "mylib.StrangeError");
+  EXPECT_EQ(found.confidence, Confidence::kUnknown);
+  EXPECT_NE(text_of(found, Language::kEn).find("not in the table"), std::string::npos);
+}
+
+// ---- archives
+
+std::string tar_of(const std::vector<std::pair<std::string, std::string>>& files) {
+  std::string tar;
+  for (const auto& [name, text] : files) {
+    std::string header(512, '\0');
+    header.replace(0, name.size(), name);
+    header.replace(100, 7, "0000644");
+    char size[12];
+    std::snprintf(size, sizeof size, "%011zo", text.size());
+    header.replace(124, 11, size);
+    header.replace(136, 11, "00000000000");
+    header[156] = '0';
+    header.replace(257, 6, std::string("ustar\0", 6));
+    header.replace(263, 2, "00");
+    header.replace(148, 8, "        ");
+    unsigned sum = 0;
+    for (const char c : header) sum += static_cast<unsigned char>(c);
+    std::snprintf(size, sizeof size, "%06o", sum);
+    header.replace(148, 6, size);
+    header[154] = '\0';
+    tar += header + text + std::string((512 - text.size() % 512) % 512, '\0');
+  }
+  return tar + std::string(1024, '\0');
+}
+
+TEST(Inputs, ArchivesAreReadAsTheirFiles) {
+  const std::string tar =
+      tar_of({{"logs/rank_0.txt", "EI0006: Getting socket times out.\n"},
+              {"logs/rank_1.txt", "OSError: [Errno 28] No space left on device\n"}});
+  for (const std::string& bytes : {tar, gzip(tar)}) {
+    const Inputs inputs = read_text_input("logs.tar", bytes);
+    EXPECT_TRUE(inputs.errors.empty());
+    const Findings findings = examine(inputs, {});
+    ASSERT_EQ(findings.diagnosis.roots.size(), 1U);
+    EXPECT_EQ(findings.diagnosis.roots[0].event.rank, "1");
+    EXPECT_EQ(findings.diagnosis.roots[0].event.file, "logs.tar:logs/rank_1.txt");
+  }
+}
+
+TEST(Inputs, BrokenArchivesAreOneSentenceEach) {
+  const std::string tar = tar_of({{"rank_0.txt", std::string(3000, 'x')}});
+  const auto error_of = [](const std::string& bytes) {
+    const Inputs inputs = read_text_input("a", bytes);
+    return inputs.errors.size() == 1 ? inputs.errors[0].message : "no error";
+  };
+  EXPECT_EQ(error_of(tar.substr(0, 2000)), "a: the tar archive is cut off");
+  const std::string packed = gzip(std::string(100'000, 'x') + "\n");
+  EXPECT_EQ(error_of(packed.substr(0, packed.size() / 2)),
+            "a: the gzip data are cut off; what there was has been read");
+  std::string damaged = packed;
+  for (std::size_t i = 12; i < 40; ++i) damaged[i] = 'x';
+  EXPECT_EQ(error_of(damaged), "a: the gzip data are damaged");
+  EXPECT_EQ(error_of(gzip(gzip(gzip(gzip("x"))))),
+            "a: archives are packed in archives more than three deep");
+  EXPECT_EQ(error_of(gzip(std::string(std::size_t{100} << 20, '\0'))),
+            "a: it unpacks to more than 300 times its size; unpack it first if you trust it");
+}
+
+TEST(Inputs, AFileThatIsNotThereIsASentence) {
+  const Inputs inputs = read_inputs({"no/such/file"});
+  ASSERT_EQ(inputs.errors.size(), 1U);
+  EXPECT_EQ(inputs.errors[0].message, "no/such/file: can't be read: No such file or directory");
+}
+
+TEST(Inputs, AFolderIsReadInTheOrderOfItsNames) {
+  const test::TempDir folder;
+  for (int rank = 0; rank < 3; ++rank)
+    ASSERT_TRUE(write_file(folder / ("plog/rank_" + std::to_string(rank) + "/plog.log"),
+                           "EI0006: Getting socket times out.\n")
+                    .has_value());
+  const Inputs inputs = read_inputs({folder.path()});
+  ASSERT_EQ(inputs.log.events.size(), 3U);
+  EXPECT_EQ(inputs.log.events[2].rank, "2");
+}
+
+TEST(Inputs, Utf16TextsAreRecognised) {
+  const std::string text = "PATH=/usr/bin\nHCCL_CONNECT_TIMEOUT=60\n";
+  std::string wide = "\xFF\xFE";
+  for (const char c : text) wide += std::string{c, '\0'};
+  const Findings findings = examine(read_text_input("env.txt", wide), {});
+  ASSERT_EQ(findings.checks.size(), 1U);
+  EXPECT_EQ(findings.checks[0].id, "ENV130");
+}
+
+}  // namespace
+}  // namespace nb::doctor
