@@ -192,14 +192,27 @@ class Run {
       cut.push_back(asked.cut_tokens);
     }
     show_gold(model, batch, counts);
-    const std::vector<ScoreResult> scores = model.score(requests);
-    std::size_t from = 0;
-    for (std::size_t k = 0; k < batch.size(); from += counts[k], ++k)
-      NB_TRY_VOID(
-          keep(batch[k],
-               evaluator.mark(asked(batch[k]), std::span(requests).subspan(from, counts[k]),
-                              std::span(scores).subspan(from, counts[k]), model.tokenizer()),
-               cut[k], {}));
+    const auto keep_item = [&](std::size_t k, std::size_t from, std::span<const ScoreResult> its) {
+      return keep(batch[k],
+                  evaluator.mark(asked(batch[k]), std::span(requests).subspan(from, counts[k]), its,
+                                 model.tokenizer()),
+                  cut[k], {});
+    };
+    try {
+      const std::vector<ScoreResult> scores = model.score(requests);
+      std::size_t from = 0;
+      for (std::size_t k = 0; k < batch.size(); from += counts[k], ++k)
+        NB_TRY_VOID(keep_item(k, from, std::span(scores).subspan(from, counts[k])));
+    } catch (const ModelFailure& failure) {
+      std::size_t from = 0;
+      for (std::size_t k = 0; k < batch.size(); from += counts[k], ++k) {
+        std::vector<ScoreResult> its;
+        for (std::size_t at = from; at < from + counts[k] && at < failure.scores.size(); ++at)
+          if (failure.scores[at]) its.push_back(*failure.scores[at]);
+        if (its.size() == counts[k]) NB_TRY_VOID(keep_item(k, from, its));
+      }
+      return run_error(failure.what());
+    }
     return {};
   }
 
@@ -214,13 +227,27 @@ class Run {
       cut.push_back(prompt.cut_tokens);
     }
     show_gold(model, batch, std::vector<std::size_t>(batch.size(), 1));
-    const auto texts = generate_texts(model, prompts, context_.settings);
-    std::vector<std::optional<Result<ItemRecord>>> marks(batch.size());
+    std::vector<std::size_t> places;  // in the batch, of the texts that are there
+    std::vector<GeneratedTexts> texts;
+    std::string trouble;
+    try {
+      texts = generate_texts(model, prompts, context_.settings);
+      for (std::size_t k = 0; k < batch.size(); ++k) places.push_back(k);
+    } catch (const ModelFailure& failure) {
+      trouble = failure.what();
+      for (std::size_t k = 0; k < std::min(batch.size(), failure.generated.size()); ++k)
+        if (failure.generated[k]) {
+          places.push_back(k);
+          texts.push_back(texts_of(*failure.generated[k], model.tokenizer()));
+        }
+    }
+    std::vector<std::optional<Result<ItemRecord>>> marks(places.size());
     mark_all(evaluator, marks, [&](std::size_t k) {
-      return StoredTexts{asked(batch[k]), texts[k].texts, texts[k].is_finite};
+      return StoredTexts{asked(batch[places[k]]), texts[k].texts, texts[k].is_finite};
     });
-    for (std::size_t k = 0; k < batch.size(); ++k)
-      NB_TRY_VOID(keep(batch[k], std::move(*marks[k]), cut[k], texts[k].texts));
+    for (std::size_t k = 0; k < places.size(); ++k)
+      NB_TRY_VOID(keep(batch[places[k]], std::move(*marks[k]), cut[places[k]], texts[k].texts));
+    if (!trouble.empty()) return run_error(trouble);
     return {};
   }
 

@@ -6,6 +6,15 @@
 
 namespace nb {
 
+GeneratedTexts texts_of(const GenerateResult& result, const Tokenizer& tokenizer) {
+  GeneratedTexts one;
+  for (const GeneratedSample& sample : result.samples) {
+    one.texts.push_back(tokenizer.decode(sample.tokens));
+    one.is_finite = one.is_finite && sample.stop != StopReason::kNotFiniteLogits;
+  }
+  return one;
+}
+
 std::vector<GeneratedTexts> generate_texts(LanguageModel& model,
                                            std::span<const std::vector<int>> prompts,
                                            const EvalSettings& settings) {
@@ -21,13 +30,8 @@ std::vector<GeneratedTexts> generate_texts(LanguageModel& model,
     requests.push_back(std::move(request));
   }
   std::vector<GeneratedTexts> all;
-  for (const GenerateResult& result : model.generate(requests)) {
-    GeneratedTexts& one = all.emplace_back();
-    for (const GeneratedSample& sample : result.samples) {
-      one.texts.push_back(model.tokenizer().decode(sample.tokens));
-      one.is_finite = one.is_finite && sample.stop != StopReason::kNotFiniteLogits;
-    }
-  }
+  for (const GenerateResult& result : model.generate(requests))
+    all.push_back(texts_of(result, model.tokenizer()));
   return all;
 }
 

@@ -122,10 +122,11 @@ ItemRecord LetterEvaluator::mark(std::size_t i, std::span<const ScoreRequest>,
     record.reason = kNotFinite;
     return record;
   }
-  for (const ScoreResult& score : scores) record.log_probs.push_back(score.log_probs.front());
-  const std::size_t predicted = fault_ == ScorerFault::kSecondBest
-                                    ? second_best_choice(record.log_probs)
-                                    : torch_argmax(record.log_probs);
+  std::vector<float> log_probs;
+  for (const ScoreResult& score : scores) log_probs.push_back(score.log_probs.front());
+  const std::size_t predicted =
+      fault_ == ScorerFault::kSecondBest ? second_best_choice(log_probs) : torch_argmax(log_probs);
+  if (!scores.front().is_ranking) record.log_probs = std::move(log_probs);
   record.prediction = item(i).letters[predicted];
   record.ok = predicted == item(i).gold;
   return record;

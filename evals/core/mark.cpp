@@ -68,7 +68,7 @@ ItemRecord mark(const CoreItem& item, CoreTaskType type, std::span<const ScoreRe
   }
   if (const char* reason = no_tokens_reason(scores, static_cast<std::size_t>(item.gold)))
     record.reason = reason;
-  else
+  else if (!scores.front().is_ranking)
     record.log_probs = std::move(means);
   return record;
 }

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "model/engine/generate_request.hpp"
@@ -28,6 +30,9 @@ struct ScoreRequest {
 struct ScoreResult {
   std::vector<float> log_probs;
   std::vector<int> argmax;
+  // true: log_probs only order the requests of one item, and argmax is right up to the first token
+  // that it misses: a model that tells no more. No record keeps such numbers.
+  bool is_ranking = false;
 };
 
 // NB_CHECK of the rules above, for implementations.
@@ -35,6 +40,14 @@ void check_request(const ScoreRequest& request, std::int64_t context_length);
 // NB_CHECK: a prompt that the context holds, at least one sample, max_tokens and temperature
 // not negative, top_k at least 1.
 void check_request(const GenerateRequest& request, std::int64_t context_length);
+
+// Thrown by score() and generate() of a model that can fail on the way: one that is asked over a
+// network. What was answered before stands where its requests stood.
+struct ModelFailure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+  std::vector<std::optional<ScoreResult>> scores;
+  std::vector<std::optional<GenerateResult>> generated;
+};
 
 class LanguageModel {
  public:
