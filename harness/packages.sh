@@ -16,6 +16,8 @@ packages=(
   libsqlite3-dev
   # inspect_ai logs are ZIP files, newer ones compressed by zstd
   libzip-dev libzstd-dev
+  # HTTP, to servers and as one
+  libcpp-httplib-dev
   # integers of any size
   libboost-dev
   # plots: gnuplot-iostream is a header that needs three of Boost's libraries

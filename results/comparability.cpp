@@ -49,6 +49,13 @@ bool concerns(const std::string& key, const std::string& task, const std::set<st
   return owner.empty() || owner == task || task.starts_with(owner + "/");
 }
 
+// A model that is asked here says of no task how it is scored: by the log-probabilities of the
+// prompt's tokens, or by generating.
+bool is_usual_method(const std::pair<const std::string, std::string>& entry) {
+  return entry.first.ends_with("/method") &&
+         (entry.second == "prompt_logprobs" || entry.second == "generation");
+}
+
 }  // namespace
 
 Json comparability_of(const Record& record, const std::string& task) {
@@ -81,6 +88,7 @@ ComparableTasks::ComparableTasks(const Record& a, const Record& b) {
     const auto right = b.comparability.find(key);
     const bool both = left != a.comparability.end() && right != b.comparability.end();
     if (both && left->second == right->second) continue;
+    if (!both && is_usual_method(left != a.comparability.end() ? *left : *right)) continue;
     if (!both && imported) continue;  // not said is not different: unknown_of names it
     first_.try_emplace(owner_of(key, tasks), Difference{key, message("incomparable.field", key,
                                                                      said(a.comparability, key),

@@ -42,10 +42,10 @@ Sentence flips_of(const PairedCounts& counts) {
 std::vector<Sentence> evidence_of(const ScoringTest& test, const MarginShift& shift, double p_bias,
                                   double p_excess, double p_flips) {
   std::vector<Sentence> evidence;
-  if (std::fabs(shift.bias.difference) > kBiasFloor && p_bias < kAlpha)
+  if (std::fabs(shift.bias.difference) > shift.bias_floor && p_bias < kAlpha)
     evidence.push_back(message("gate.margins_moved", fmt::format("{:+.3g}", shift.bias.difference),
                                p_text(p_bias)));
-  if (shift.typical > kRoundingLimit)
+  if (shift.typical > shift.rounding_limit)
     evidence.push_back(message("gate.margins_half", fmt::format("{:.3g}", shift.typical)));
   if (p_flips < kAlpha) evidence.push_back(message("gate.one_direction", p_text(p_flips)));
   if (p_excess < kAlpha)

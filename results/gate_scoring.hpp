@@ -28,6 +28,8 @@ struct ScoringTest {
 //   s is 1.4826 times the median change;
 // - early texts: half of at least ten texts part within their first words (kEarlyBytes), whatever
 //   becomes of the scores.
+// Where a server answered whose answers to one request differ, the limits in nats rise with that
+// noise (MarginShift::bias_floor, rounding_limit).
 void judge_scoring(std::vector<ScoringTest>& family, const GatePolicy& policy);
 
 }  // namespace nb

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -133,6 +134,16 @@ void fill_imported(ItemComparison& result, const PackedItems& items_a, const Pac
   result.bootstrap = bootstrap(differences, {}, {.task = result.task});
 }
 
+// environment/server/noise/max_abs_log_prob of an evaluation whose model was a server; else 0.
+double noise_of(const Record& record) {
+  const Json* at = &*record.environment;
+  for (const char* member : {"server", "noise", "max_abs_log_prob"}) {
+    if (!at->is_object() || !at->contains(member)) return 0;
+    at = &at->at(member);
+  }
+  return at->is_number() ? std::max(0.0, at->get<double>()) : 0;
+}
+
 Result<void> fill(ItemComparison& result, const StoredRecord& a, const StoredRecord& b) {
   if (is_imported(a.record) || is_imported(b.record)) {
     NB_TRY(const StoredItems items_a, stored_items(a, result.task));
@@ -147,6 +158,7 @@ Result<void> fill(ItemComparison& result, const StoredRecord& a, const StoredRec
     return record.artifacts.at(record.items.at(result.task));
   };
   result.identical = digest(a.record) == digest(b.record);
+  result.margins.set_noise(std::max(noise_of(a.record), noise_of(b.record)));
   return {};
 }
 

@@ -54,6 +54,7 @@ void Margins::add_flip(MarginPair margin, const std::string& item) {
 }
 
 void Margins::append(const Margins& more) {
+  noise_ = std::max(noise_, more.noise_);
   more.pairs_.for_each([&](const MarginPair& margin) { pairs_.push_back(margin); });
   more.flips_.for_each([&](const MarginPair& margin) { flips_.push_back(margin); });
   for (const NamedFlip& flip : more.largest_) name_flip(flip);
@@ -67,12 +68,14 @@ MarginShift margin_shift(const Margins& margins, std::int64_t flips, bool has_ch
   };
   const WalkedValues changes = walked(margins.pairs(), change);
   MarginShift shift;
+  shift.bias_floor = std::max(kBiasFloor, margins.noise());
+  shift.rounding_limit = std::max(kRoundingLimit, 2 * margins.noise());
   shift.bias = paired_t(changes);
   shift.typical = median(distance_from(0));
   shift.flips = flips;
   if (!has_choices) return shift;
   shift.scale = kMadToSd * median(distance_from(median(changes)));
-  shift.hard_limit = std::max(kRoundingLimit, kHardDeviations * shift.scale);
+  shift.hard_limit = std::max(shift.rounding_limit, kHardDeviations * shift.scale);
   if (shift.scale > 0)
     margins.pairs().for_each([&](const MarginPair& margin) {
       shift.expected_flips += pm::normal_cdf(-std::fabs(margin.a) / shift.scale);

@@ -25,7 +25,11 @@ class Margins {
   void add(MarginPair margin) { pairs_.push_back(margin); }
   // The answer of this item, added before or after, is right on one side and wrong on the other.
   void add_flip(MarginPair margin, const std::string& item);
-  void append(const Margins& more);
+  void append(const Margins& more);  // noise: the larger
+  // By how much one log-probability moves between a server's answers to one request, in nats; 0:
+  // not at all, or nobody measured it.
+  void set_noise(double noise) { noise_ = noise; }
+  double noise() const { return noise_; }
 
   const Spool<MarginPair>& pairs() const { return pairs_; }
   std::size_t size() const { return pairs_.size(); }
@@ -42,6 +46,7 @@ class Margins {
 
   Spool<MarginPair> pairs_, flips_;
   std::vector<NamedFlip> largest_;
+  double noise_ = 0;
 };
 inline constexpr std::size_t kNamedFlips = 20;
 
@@ -53,11 +58,13 @@ struct MarginShift {
   double typical = 0;  // median |δ|, nat
   double scale = 0;    // s = 1.4826 · median |δ − median δ|: the SD of normal noise, nat
   std::int64_t flips = 0;
-  double expected_flips = 0;         // Σ Φ(−|margin A|/s)
-  double p_excess = 1;               // P(Poisson(expected) >= flips)
-  double hard_limit = 0;             // τ = max(kRoundingLimit, 4 s)
-  std::int64_t hard_flips = 0;       // answers that flipped with a margin above τ on a side
-  std::vector<std::string> hardest;  // their items, largest margin first, at most kNamedFlips
+  double expected_flips = 0;               // Σ Φ(−|margin A|/s)
+  double p_excess = 1;                     // P(Poisson(expected) >= flips)
+  double bias_floor = kBiasFloor;          // max(kBiasFloor, the noise of a log-probability)
+  double rounding_limit = kRoundingLimit;  // max(kRoundingLimit, twice that: of a difference)
+  double hard_limit = 0;                   // τ = max(rounding_limit, 4 s)
+  std::int64_t hard_flips = 0;             // answers that flipped with a margin above τ on a side
+  std::vector<std::string> hardest;        // their items, largest margin first, at most kNamedFlips
 };
 // At least 2 margins. flips: of the answers, which is more than margins that change sign where some
 // items have none; has_choices: margins are differences between choices, so that their sign is the

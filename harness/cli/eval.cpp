@@ -15,6 +15,7 @@
 #include "harness/cli/from_accuracies.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/cli/write_out.hpp"
+#include "harness/remote/method.hpp"
 #include "harness/run/evaluation.hpp"
 #include "harness/run/write_evaluation.hpp"
 #include "results/metric_names.hpp"
@@ -206,7 +207,11 @@ int eval(Options options) {
   options.request.data_dir = data_folder(options.data_dir);
   if (!options.accuracies.empty()) return eval_from_accuracies(options.accuracies, options.json);
   if (options.writes_out) return write_out(options);
-  options.request.batch_items = std::max<std::int64_t>(32, options.request.model.batch);
+  // Of a server: enough that its places stay filled to the end of a batch.
+  constexpr std::int64_t kItemsAPlace = 4;
+  options.request.batch_items = std::max<std::int64_t>(
+      32, options.request.server.url.empty() ? options.request.model.batch
+                                             : kItemsAPlace * options.request.server.concurrency);
   const auto outcome = run_evaluation(options.request);
   if (!outcome) return fail(outcome.error());
   return print(*outcome, options);
@@ -260,6 +265,44 @@ void add_settings(CLI::App& app, EvalSettings& settings) {
       ->check(whole_seed());
 }
 
+void add_server_options(CLI::App& app, ServerChoice& server) {
+  app.add_option("--server", server.url,
+                 "base URL of an OpenAI-compatible server that is asked instead of a model here: "
+                 "http://gpu:8000/v1; with --tokenizer");
+  app.add_option("--server-model", server.model,
+                 "id of the model there (default: the only one that it serves)");
+  app.add_option("--key-env", server.key_env,
+                 "environment variable that holds the server's key; it is written nowhere")
+      ->type_name("VAR");
+  app.add_option("--ca-file", server.ca_file,
+                 "PEM file of the authorities to trust for https (default: the system's)")
+      ->type_name("FILE");
+  app.add_option("--method", server.method,
+                 "how tasks are scored: auto takes the best that the server can do; another one is "
+                 "forced on every task that has it, to ask two servers alike")
+      ->capture_default_str()
+      ->check(CLI::IsMember(method_names()));
+  app.add_option("--concurrency", server.concurrency, "requests under way at once, at most")
+      ->capture_default_str()
+      ->check(whole(1, 256));
+  app.add_option("--tries", server.tries, "of each request that fails in passing")
+      ->capture_default_str()
+      ->check(whole(1, 100));
+  app.add_option("--timeout", server.timeout_seconds,
+                 "seconds to wait for an answer, and 0.05 more for each token asked for")
+      ->capture_default_str()
+      ->check(within(0.1, 86400));
+  app.add_option(
+         "--server-context", server.context,
+         "tokens that the server's context holds, where it does not say so or less is meant")
+      ->check(whole(2));
+  app.add_option(
+         "--world", server.world,
+         "with mw/… tasks of a server: folder of the training whose generated world they ask "
+         "about")
+      ->type_name("DIR");
+}
+
 }  // namespace
 
 Action add_eval(CLI::App& app) {
@@ -270,6 +313,7 @@ Action add_eval(CLI::App& app) {
       "a training's folder, a checkpoint, a captured one (harness/capture), a Hugging Face folder "
       "of gpt2 or llama, a llama2.c model, or oracle, chance, corrupted");
   add_settings(app, request.settings);
+  add_server_options(app, request.server);
   CLI::Option* write_out =
       app.add_option("--write-out", options->write_out,
                      "show the prompts of the first N items of every task (default: 3), with what "
@@ -345,6 +389,10 @@ Action add_eval(CLI::App& app) {
       "  npubench eval --model DIR --task gsm8k:majority --samples 8 --temperature 0.7\n"
       "  npubench eval --model DIR --task bpb --text notes.txt\n"
       "  npubench eval --from-accuracies scores.csv\n"
+      "  npubench eval --server http://npu:8000/v1 --server-model Qwen2-7B --tokenizer "
+      "tokenizer.json "
+      "\\\n"
+      "      --task core,gsm8k --name npu        then compare results/runs/gpu results/runs/npu\n"
       "accuracy: share of items answered correctly. centred: 0 is guessing, 1 is all correct.\n"
       "TASK:PART is a part of a task (a subject of mmlu) or another way to score it "
       "(gsm8k:flexible:\n"

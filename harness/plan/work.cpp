@@ -86,6 +86,7 @@ FieldList AskWork::fields() {
   return {{"weights", "whose answers", &weights},
           {"tokenizer", "of the model", &tokenizer},
           {"history", "of the weights", &history},
+          {"server", "that answers, and by which methods", &server, {.omits_absent = true}},
           {"faults", "planted faults", &faults},
           {"evaluation", "what is asked", object(&settings)},
           {"microworld", "world that the generated items ask about", object(&microworld)},

@@ -89,6 +89,8 @@ struct AskWork {
   std::string weights;    // digest of weights or of a file of texts, or a built-in model's name
   std::string tokenizer;  // its hash; empty: no model is asked
   std::string history;    // digest of what the record will say of the weights' training
+  std::optional<std::string>
+      server;  // digest of who serves it and how it is asked; none: nobody does
   std::vector<std::string> faults;
   EvalSettings settings;
   std::optional<MicroworldSettings> microworld;

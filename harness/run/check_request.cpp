@@ -30,6 +30,19 @@ std::vector<Given> model_flags(const ModelChoice& model) {
           {"--each-alone", !model.shares_prefixes}};
 }
 
+std::vector<Given> server_flags(const ServerChoice& server) {
+  const ServerChoice usual;
+  return {{"--server-model", !server.model.empty()},
+          {"--key-env", !server.key_env.empty()},
+          {"--ca-file", !server.ca_file.empty()},
+          {"--method", server.method != usual.method},
+          {"--concurrency", server.concurrency != usual.concurrency},
+          {"--tries", server.tries != usual.tries},
+          {"--timeout", server.timeout_seconds != usual.timeout_seconds},
+          {"--server-context", server.context != usual.context},
+          {"--world", !server.world.empty()}};
+}
+
 // Of EvalSettings::fields().
 constexpr const char* kSettingFlags[][2] = {
     {"tasks", "--task"},           {"max_per_task", "--max-per-task"},
@@ -62,13 +75,22 @@ Result<void> check_request(const EvaluationRequest& request) {
   const bool has_model = !request.model.model.empty();
   const bool has_completions = !request.completions.empty();
   const bool has_rescore = !request.rescore.empty();
-  if (has_model + has_completions + has_rescore != 1)
-    return bad_input("give exactly one of --model, --completions and --rescore");
+  const bool has_server = !request.server.url.empty();
+  if (has_model + has_completions + has_rescore + has_server != 1)
+    return bad_input("give exactly one of --model, --server, --completions and --rescore");
+  if (!has_server)
+    NB_TRY_VOID(
+        none_of(std::string("--model"), "no server is asked", server_flags(request.server)));
   if (request.shard < 0 || request.shard >= request.shards)
     return bad_input(fmt::format("--shard {}: with --shards {} the shards are 0 to {}",
                                  request.shard, request.shards, request.shards - 1));
-  if (has_model)
-    return none_of("--model", "no completion file is read",
+  if (has_server)
+    NB_TRY_VOID(none_of(std::string("--server"), "the model runs elsewhere",
+                        {{"--device", !request.model.device.empty()},
+                         {"--step", request.model.step.has_value()},
+                         {"--each-alone", !request.model.shares_prefixes}}));
+  if (has_model || has_server)
+    return none_of(has_model ? "--model" : "--server", "no completion file is read",
                    {{"--completions-member", !request.completions_member.empty()},
                     {"--completions-form", request.completions_form != "auto"},
                     {"--ignore-incomplete", request.ignore_incomplete}});

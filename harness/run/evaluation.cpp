@@ -18,6 +18,7 @@
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
 #include "harness/faults/faults.hpp"
+#include "harness/run/ask_server.hpp"
 #include "harness/run/asked_before.hpp"
 #include "harness/run/check_request.hpp"
 #include "harness/run/evaluation_run.hpp"
@@ -260,6 +261,10 @@ Result<EvaluationOutcome> ask_model(const EvaluationRequest& request) {
 
 Result<std::vector<ShownTask>> prompts_of(const EvaluationRequest& request, std::int64_t items) {
   NB_TRY_VOID(check_request(request));
+  if (!request.server.url.empty()) {
+    NB_TRY(EvalContext context, make_context(request));
+    return server_prompts(request, std::move(context), items);
+  }
   if (request.model.model.empty())
     return bad_input("--write-out: completions have no prompts to show; give a --model");
   NB_TRY(const Asked asked, open_asked(request));
@@ -272,6 +277,10 @@ Result<EvaluationOutcome> run_evaluation(const EvaluationRequest& request) {
   NB_TRY_VOID(check_writable(request.results_dir));
   if (!request.completions.empty()) return mark_completions(request);
   if (!request.rescore.empty()) return rescore(request);
+  if (!request.server.url.empty()) {
+    NB_TRY(EvalContext context, make_context(request));
+    return ask_server(request, std::move(context));
+  }
   return ask_model(request);
 }
 

@@ -11,15 +11,17 @@
 #include "evals/base/eval_settings.hpp"
 #include "evals/show_prompts.hpp"
 #include "harness/base/result.hpp"
+#include "harness/remote/server.hpp"
 #include "harness/run/open_model.hpp"
 #include "results/record.hpp"
 
 namespace nb {
 
 struct EvaluationRequest {
-  ModelChoice model;               // without `model`: completions or rescore says what is marked
-  std::string completions;         // JSONL of texts, one task only
-  std::string completions_member;  // of each line, that holds the text (completions.hpp)
+  ModelChoice model;        // without `model`: server, completions or rescore says who answers
+  ServerChoice server;      // with `url`: a server answers (model.tokenizer is its tokenizer)
+  std::string completions;  // JSONL of texts, one task only
+  std::string completions_member;         // of each line, that holds the text (completions.hpp)
   std::string completions_form = "auto";  // "answer", "completion", "program" (TextForm)
   bool ignore_incomplete = false;         // items without completions are left out
   std::string rescore;  // folder of an evaluation whose stored texts are marked again

@@ -14,6 +14,7 @@
 #include "harness/base/progress.hpp"
 #include "harness/base/say.hpp"
 #include "harness/plan/plan.hpp"
+#include "harness/remote/server_facts.hpp"
 #include "harness/run/device_card.hpp"
 #include "harness/run/eval_progress.hpp"
 #include "harness/run/node_lock.hpp"
@@ -27,13 +28,15 @@
 namespace nb {
 namespace {
 
-constexpr std::size_t kLongestTaskSet = 60;  // it is part of a folder's name
+constexpr const char* kServerFile = "server.json";  // beside the items under way
+constexpr std::size_t kLongestTaskSet = 60;         // it is part of a folder's name
 
 Node node_of(const EvaluationRequest& request, const EvalContext& context,
              const AnswerSource& source) {
   AskWork work;
   work.weights = source.weights;
   work.history = sha256_json(*source.checkpoint);
+  if (!source.server.empty()) work.server = source.server;
   work.faults = request.faults;
   work.settings = context.settings;
   work.file_digests = context.file_digests;
@@ -71,6 +74,9 @@ class EvaluationRun {
   }
 
   Result<EvaluationOutcome> run() {
+    if (!source_.server.empty() && !request_.fresh && has_record(outcome_.folder))
+      if (const auto record = read_record(outcome_.folder); record && record->status == "ok")
+        NB_TRY_VOID(check_server(record->environment->value("server", Json()), outcome_.folder));
     if (request_.shards == 1)
       return run_node([this](const StageContext& stage, Record& record) -> Result<void> {
         const PartialItems partial(stage.folder, stage.node.key, 0, 1, stage.warn);
@@ -110,7 +116,30 @@ class EvaluationRun {
     });
   }
 
+  // Items that are there were answered by who answers now.
+  Result<void> check_server(const Json& before, const fs::path& where) const {
+    const std::string why = other_model(before, *source_.server_facts);
+    if (why.empty()) return {};
+    return bad_input(
+        fmt::format("{}: its items were answered by another model than the one that is "
+                    "served now: {}; evaluate it under another --name, or start over "
+                    "with --fresh",
+                    where.string(), why));
+  }
+  Result<void> keep_server() const {
+    if (source_.server.empty()) return {};
+    const fs::path file = outcome_.folder / kPartialFolder / kServerFile;
+    std::error_code error;
+    if (fs::exists(file, error)) {
+      NB_TRY(const Json before, read_json(file));
+      return check_server(before, outcome_.folder);
+    }
+    NB_TRY_VOID(make_folders(file.parent_path()));
+    return write_json(file, *source_.server_facts);
+  }
+
   Result<std::vector<EvalResult>> ask(const PartialItems& partial, bool shows_progress = true) {
+    NB_TRY_VOID(keep_server());
     EvalContext context = context_;
     if (source_.opened) partial.attach(context);
     EvalProgress progress(source_.folder);
@@ -152,6 +181,7 @@ class EvaluationRun {
       if (source_.opened->resolved)
         describe_device(*source_.opened->resolved, uses_of(results), /*cards=*/1, record);
     }
+    if (source_.describe) source_.describe(record);
     return write_evaluation(results, folder, record);
   }
 

@@ -25,6 +25,11 @@ struct AnswerSource {
   std::optional<std::int64_t> seed;
   std::vector<std::string> parents;
   JsonBox checkpoint = JsonBox::null();
+  // Of a server: what names it in the key; what its probes found, kept beside items under way, so
+  // that another model behind the same URL is noticed; what else its record says.
+  std::string server;
+  JsonBox server_facts = JsonBox::null();
+  std::function<void(Record&)> describe;
 };
 // "mw/facts+gsm8k": the last part of both names.
 std::string task_set(const EvalSettings& settings);

@@ -131,6 +131,14 @@ void name_step(OpenedModel& opened, const Record& training, const std::string& f
   if (!opened.label.empty()) opened.label += step;
 }
 
+Result<std::optional<MicroworldSettings>> world_of_training(const fs::path& suite_folder,
+                                                            const Record& training) {
+  NB_TRY(const auto dataset, ancestor(suite_folder, training, "dataset"));
+  if (!dataset) return std::optional<MicroworldSettings>();
+  NB_TRY(const DatasetWork data, settings_of<DatasetWork>(*dataset));
+  return data.corpus.microworld;
+}
+
 Result<OpenedModel> open_run(const fs::path& path, const ModelChoice& choice) {
   NB_TRY(const StoredRecord train, training_of(path));
   NB_TRY(const std::string checkpoint_name,
@@ -168,11 +176,7 @@ Result<OpenedModel> open_run(const fs::path& path, const ModelChoice& choice) {
   name_step(opened, train.record, checkpoint_name);
   opened.trained_on = train.record.device;
   opened.seed = train.record.seed;
-  NB_TRY(const auto dataset, ancestor(suite_folder, train.record, "dataset"));
-  if (dataset) {
-    NB_TRY(const DatasetWork data, settings_of<DatasetWork>(*dataset));
-    opened.microworld = data.corpus.microworld;
-  }
+  NB_TRY(opened.microworld, world_of_training(suite_folder, train.record));
   return opened;
 }
 
@@ -253,6 +257,15 @@ std::vector<std::string> built_in_names() {
 }
 
 }  // namespace
+
+Result<std::optional<MicroworldSettings>> world_of(const fs::path& run) {
+  NB_TRY(const fs::path found, find_node_path(run.string()));
+  NB_TRY(const StoredRecord train, training_of(found));
+  std::error_code error;
+  const fs::path folder = fs::weakly_canonical(train.folder, error);
+  if (error) return bad_input(fmt::format("{}: {}", train.folder.string(), error.message()));
+  return world_of_training(folder.parent_path(), train.record);
+}
 
 Result<OpenedModel> open_model(const ModelChoice& asked) {
   if (const BuiltInModelInfo* info = find_built_in_model(asked.model))

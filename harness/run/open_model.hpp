@@ -51,6 +51,10 @@ struct OpenedModel {
   Decoder* decoder = nullptr;  // of the model, owned by parts; none: a built-in one
 };
 
+// The generated world that a training's folder, or a run's with one training, was made on; nothing:
+// on none.
+Result<std::optional<MicroworldSettings>> world_of(const std::filesystem::path& run);
+
 // Errors say what is there to choose from.
 Result<OpenedModel> open_model(const ModelChoice& choice);
 

@@ -6,10 +6,14 @@
 
 #include "harness/base/check.hpp"
 #include "harness/base/fs.hpp"
+#include "harness/http/client.hpp"
+#include "harness/remote/answers.hpp"
+#include "harness/remote/retry.hpp"
 #include "harness/run/foreign_file.hpp"
 #include "harness/run/partial_items.hpp"
 #include "harness/run/tensor_comparison.hpp"
 #include "harness/suite/load.hpp"
+#include "model/tokenizer/byte_tokenizer.hpp"
 #include "model/train/safetensors.hpp"
 #include "tests/fuzz/scratch.hpp"
 #include "tests/fuzz/seals.hpp"
@@ -80,6 +84,47 @@ Result<void> fuzz_partial_items(std::string_view bytes) {
   return {};
 }
 
+// Any answer of a server, taken for each thing that it may be.
+Result<void> fuzz_server_answer(std::string_view bytes) {
+  static const Tokenizer kTokenizer = byte_tokenizer();
+  static const std::vector<int> kPrompt = {256, 65, 66};
+  const std::string message = message_of(bytes);
+  NB_CHECK(message.find_first_of("[{\"") == std::string::npos, "[message] {}", message);
+  NB_TRY(const Json json, parse_answer(bytes));
+  bool is_taken = parse_models(json).has_value() || parse_tokens(json).has_value() ||
+                  parse_generated(json).has_value();
+  for (const Dialect dialect : {Dialect::kPromptLogprobs, Dialect::kEcho, Dialect::kSglang})
+    for (const std::size_t first : {std::size_t{1}, std::size_t{2}})
+      if (const auto scores = parse_scores(dialect, json, kPrompt, kTokenizer, first)) {
+        NB_CHECK(scores->size() == kPrompt.size() - 1, "[scores] {}", scores->size());
+        is_taken = true;
+      }
+  return is_taken ? Result<void>() : Result<void>(run_error("an answer of no known form"));
+}
+
+std::vector<std::string> server_answer_seeds() {
+  return {
+      R"({"object": "list", "data": [{"id": "m", "owned_by": "vllm", "max_model_len": 2048}]})",
+      R"({"tokens": [65, 66], "count": 2})",
+      R"({"choices": [{"index": 0, "text": "x", "token_ids": [120], "finish_reason": "length",
+          "prompt_logprobs": [null, {"65": {"logprob": -2.5, "rank": 9}, "70": {"logprob": -0.5}},
+                              {"66": {"logprob": -0.25, "rank": 1}}]}],
+          "usage": {"prompt_tokens": 3}})",
+      R"({"choices": [{"index": 0, "text": "ABx", "logprobs": {"tokens": ["<|bos|>", "A", "B", "x"],
+          "token_logprobs": [null, -2.5, -Infinity, -1],
+          "top_logprobs": [null, {"F": -0.5, "A": -2.5}, {"B": NaN}, {"token_id:7": -1}]}}]})",
+      R"({"text": "", "meta_info": {"input_token_logprobs": [[null, 256, null], [-2.5, 65, null],
+          [-0.25, 66, null]], "input_top_logprobs": [null, [[-0.5, 70, null]], [[-0.25, 66, null]]]}})"};
+}
+
+Result<void> fuzz_server_url(std::string_view bytes) {
+  (void)retry_after_seconds(bytes, 0);
+  NB_TRY(const HttpUrl url, parse_http_url(bytes));
+  NB_TRY(const HttpUrl again, parse_http_url(url.origin() + url.path));
+  NB_CHECK(again.origin() == url.origin() && again.path == url.path, "[url] {}", url.origin());
+  return {};
+}
+
 std::vector<std::string> tensor_seeds() {
   const std::vector<std::int64_t> tokens = {1, 2, 3};
   const std::vector<float> values = {1, -2.5F, 3};
@@ -119,6 +164,11 @@ void add_harness_targets(FuzzTargets& targets) {
                      fuzz_partial_items, [] {
                        return std::vector<std::string>{
                            "{\"g\":\"1\",\"i\":\"0123456789abcdef\",\"o\":1,\"p\":\"1\"}\n"};
+                     }});
+  targets.push_back({"server_answer", "answers of servers that are evaluated", "",
+                     fuzz_server_answer, server_answer_seeds});
+  targets.push_back({"server_url", "--server URL, and Retry-After", "", fuzz_server_url, [] {
+                       return std::vector<std::string>{"http://gpu:8000/v1", "https://[::1]/v1/"};
                      }});
   targets.push_back({"tensors", "tensors of captured runs", "file_sha256 computed anew",
                      fuzz_tensors, tensor_seeds});

@@ -1,0 +1,73 @@
+#include "harness/remote/wire.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace nb {
+namespace {
+
+constexpr int kBias = 100;  // the largest that OpenAI's reference allows
+
+RemoteCall post(const std::string& path, const Json& body, std::int64_t new_tokens) {
+  return {path, body.dump(), new_tokens};
+}
+
+}  // namespace
+
+RemoteCall Wire::models() const { return {base.path + "/models", std::nullopt, 0}; }
+RemoteCall Wire::version() const { return {"/version", std::nullopt, 0}; }
+
+RemoteCall Wire::tokenize(const std::string& text) const {
+  return post("/tokenize",
+              {{"model", model},
+               {"prompt", text},
+               {"add_special_tokens", false},
+               {"content", text},
+               {"add_special", false}},
+              0);
+}
+
+RemoteCall Wire::score(Dialect dialect, std::span<const int> tokens, std::size_t start,
+                       double temperature) const {
+  if (dialect == Dialect::kSglang)
+    return post("/generate",
+                {{"input_ids", tokens},
+                 {"sampling_params", {{"max_new_tokens", 1}, {"temperature", temperature}}},
+                 {"return_logprob", true},
+                 {"logprob_start_len", start - 1},
+                 {"top_logprobs_num", 1}},
+                1);
+  Json body{{"model", model}, {"prompt", tokens}, {"max_tokens", 1}, {"temperature", temperature}};
+  if (dialect == Dialect::kPromptLogprobs) {
+    body["prompt_logprobs"] = 1;
+  } else {
+    body["logprobs"] = 1;
+    body["echo"] = true;
+  }
+  return post(base.path + "/completions", body, 1);
+}
+
+RemoteCall Wire::generate(std::span<const int> prompt, const Generation& generation) const {
+  Json body{{"model", model},
+            {"prompt", prompt},
+            {"max_tokens", generation.max_tokens},
+            {"temperature", generation.temperature}};
+  if (generation.temperature > 0) body["seed"] = generation.seed;
+  if (generation.temperature > 0 && generation.top_k) body["top_k"] = *generation.top_k;
+  if (generation.top > 0) body["logprobs"] = generation.top;
+  if (has_extras) {
+    body["return_token_ids"] = true;
+    body["skip_special_tokens"] = false;
+    if (!generation.stop_tokens.empty()) body["stop_token_ids"] = generation.stop_tokens;
+  }
+  if (!generation.allowed_tokens.empty()) body["allowed_token_ids"] = generation.allowed_tokens;
+  for (const int token : generation.biased_tokens)
+    body["logit_bias"][std::to_string(token)] = kBias;
+  return post(base.path + "/completions", body, generation.max_tokens);
+}
+
+RemoteCall Wire::complete_text(const std::string& text) const {
+  return post(base.path + "/completions",
+              {{"model", model}, {"prompt", text}, {"max_tokens", 1}, {"temperature", 0}}, 1);
+}
+
+}  // namespace nb

@@ -1,0 +1,47 @@
+// What is asked of a server, as its requests: bodies of the documented forms, nothing else. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/http/client.hpp"
+#include "harness/remote/answers.hpp"
+#include "harness/remote/connection.hpp"
+
+namespace nb {
+
+// Whom and how: the base URL with its path ("/v1"), the model's id, and the extras that this
+// server takes (vLLM's; OpenAI's own refuses unknown members).
+struct Wire {
+  HttpUrl base;
+  std::string model;
+  bool has_extras = true;
+
+  RemoteCall models() const;   // GET /v1/models
+  RemoteCall version() const;  // GET /version
+  // Ids of a text, without <|bos|> in front: vLLM's form, and llama.cpp's in the same body.
+  RemoteCall tokenize(const std::string& text) const;
+  // Log-probabilities of a prompt's tokens from `start` on, one new token.
+  RemoteCall score(Dialect dialect, std::span<const int> tokens, std::size_t start,
+                   double temperature = 0) const;
+
+  struct Generation {
+    std::int64_t max_tokens = 1;
+    double temperature = 0;
+    std::optional<int> top_k;
+    std::uint64_t seed = 0;
+    std::vector<int> stop_tokens;     // ids that end it; with extras only
+    std::vector<int> allowed_tokens;  // nothing else may be said: vLLM's allowed_token_ids
+    std::vector<int> biased_tokens;   // the same by logit_bias +100
+    int top = 0;                      // the likeliest first tokens, with log-probs
+  };
+  RemoteCall generate(std::span<const int> prompt, const Generation& generation) const;
+  // A prompt as a text, one new token: what the server makes of it is counted in "usage".
+  RemoteCall complete_text(const std::string& text) const;
+};
+
+}  // namespace nb
