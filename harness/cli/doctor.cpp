@@ -1,17 +1,25 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/fs.hpp"
 #include "harness/base/language.hpp"
 #include "harness/base/progress.hpp"
 #include "harness/base/say.hpp"
+#include "harness/base/visible_text.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
+#include "harness/doctor/bundle.hpp"
 #include "harness/doctor/examine.hpp"
+#include "harness/doctor/explain.hpp"
+#include "harness/doctor/fix_script.hpp"
 #include "harness/doctor/found_versions.hpp"
 #include "harness/doctor/inputs.hpp"
+#include "harness/doctor/machine.hpp"
 #include "harness/doctor/rules_text.hpp"
 
 namespace nb::cli {
@@ -24,6 +32,9 @@ struct Options {
   std::string card;
   std::int64_t nodes = 0, ranks = 0;
   std::string language = "en";
+  std::string root;
+  std::string explained, fix_script, bundle;
+  bool runs_nothing = false;
   bool json = false, is_strict = false, is_quiet = false, lists_rules = false;
 };
 
@@ -59,6 +70,26 @@ doctor::Inputs read_with_progress(const std::vector<std::string>& paths) {
   });
 }
 
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Lists what goes in, then writes it; what became what is said here and stands in no file.
+Result<void> write_bundle(const Options& options, const doctor::Findings& findings,
+                          bool asks_machine) {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  doctor::Redactor redactor(host, variable("USER"), variable("HOME"));
+  const doctor::Bundle bundle = doctor::make_bundle(
+      findings, asks_machine ? doctor::own_environment() : std::vector<doctor::Setting>(),
+      options.inputs, redactor);
+  say_on_stderr(doctor::list_text(bundle));
+  for (const auto& [original, by] : redactor.replaced())
+    say_on_stderr(fmt::format("  {} is {} there\n", visible_line(original), by));
+  return write_file(options.bundle, doctor::bundle_bytes(bundle));
+}
+
 Result<int> doctor_verb(const Options& options) {
   NB_TRY(const Language language, parse_language(options.language));
   if (options.lists_rules) {
@@ -66,13 +97,31 @@ Result<int> doctor_verb(const Options& options) {
     say("{}", doctor::rules_text(language));
     return kExitOk;
   }
+  if (!options.explained.empty()) {
+    if (options.json) {
+      NB_TRY(const Json json, doctor::explain_json(options.explained));
+      return print_json(json);
+    }
+    NB_TRY(const std::string text, doctor::explain_text(options.explained, language));
+    say("{}", text);
+    return kExitOk;
+  }
   NB_TRY(const doctor::Facts facts, given_facts(options));
   const doctor::Inputs inputs = read_with_progress(options.inputs);
-  const doctor::Findings findings = doctor::examine(inputs, facts);
+  const bool asks_machine = options.inputs.empty() && options.versions.empty();
+  const doctor::Findings findings =
+      asks_machine ? doctor::examine_machine({.root = options.root,
+                                              .runs_commands = !options.runs_nothing,
+                                              .environment = doctor::own_environment()},
+                                             facts)
+                   : doctor::examine(inputs, facts);
   if (options.json)
     print_json(doctor::json_of(findings, language));
   else
     say("{}", doctor::text_of(findings, language, options.is_quiet));
+  if (!options.fix_script.empty())
+    NB_TRY_VOID(write_file(options.fix_script, doctor::fix_script(findings)));
+  if (!options.bundle.empty()) NB_TRY_VOID(write_bundle(options, findings, asks_machine));
   for (const Error& error : inputs.errors) fail(error);
   const int code = doctor::exit_code(findings, options.is_strict);
   return code == 1 || inputs.errors.empty() ? code : kExitRun;
@@ -94,6 +143,16 @@ Action add_doctor(CLI::App& app) {
   app.add_option("--nodes", options->nodes, "how many machines the run has")->check(whole(1));
   app.add_option("--ranks", options->ranks, "how many processes the run has")->check(whole(1));
   app.add_option("--card", options->card, "the card's name: 910B3");
+  app.add_option(
+      "--explain", options->explained,
+      "all that is known of a code, variable, rule or signature: EI0006, 507015, ENV052");
+  app.add_option("--fix-script", options->fix_script,
+                 "write the remedies about variables as a script to source");
+  app.add_option("--bundle", options->bundle,
+                 "write what was looked at as a .tar.gz to show to others: no secrets, names or "
+                 "addresses");
+  app.add_option("--root", options->root, "a folder that stands for / (a machine made of files)");
+  app.add_flag("--no-commands", options->runs_nothing, "run neither npu-smi nor hccn_tool");
   app.add_option("--lang", options->language, "language of the sentences: en or zh");
   app.add_flag("--strict", options->is_strict, "exit code 2 for warnings and what is unknown");
   app.add_flag("--quiet", options->is_quiet, "failures and warnings alone");

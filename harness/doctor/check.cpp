@@ -81,7 +81,10 @@ Json json_of(const Check& check, Language language) {
   if (!check.where.file.empty())
     where = {{"file", utf8_text(check.where.file)},
              {"line", check.where.line == 0 ? Json(nullptr) : Json(check.where.line)}};
+  Json arguments = Json::object();
+  for (const auto& [key, value] : check.said.arguments) arguments.emplace(key, utf8_text(value));
   return {{"id", check.id},
+          {"message", {{"id", check.said.key}, {"arguments", arguments}}},
           {"group", check.group},
           {"state", name(check.state)},
           {"name", text(check.variable)},
@@ -91,6 +94,43 @@ Json json_of(const Check& check, Language language) {
           {"remedy", text(remedy_of(check.said, language))},
           {"where", where},
           {"source", check.source}};
+}
+
+std::optional<Check> check_from(const Json& json) {
+  const auto text = [&](const Json& object, const char* key) {
+    const auto at = object.find(key);
+    return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+  };
+  if (!json.is_object()) return std::nullopt;
+  Check check;
+  check.id = text(json, "id");
+  check.group = text(json, "group");
+  check.variable = text(json, "name");
+  check.value = text(json, "value");
+  check.expected = text(json, "expected");
+  check.source = text(json, "source");
+  bool has_state = false;
+  for (const State state :
+       {State::kPass, State::kNote, State::kWarn, State::kFail, State::kSkip, State::kUnknown})
+    if (name(state) == text(json, "state")) {
+      check.state = state;
+      has_state = true;
+    }
+  const auto message = json.find("message");
+  if (!has_state || message == json.end() || !message->is_object()) return std::nullopt;
+  check.said.key = text(*message, "id");
+  const auto arguments = message->find("arguments");
+  if (arguments != message->end() && arguments->is_object())
+    for (const auto& [key, value] : arguments->items())
+      if (value.is_string()) check.said.arguments.emplace_back(key, value.get<std::string>());
+  if (const auto where = json.find("where"); where != json.end() && where->is_object()) {
+    check.where.file = text(*where, "file");
+    const auto line = where->find("line");
+    if (line != where->end() && line->is_number_integer() && *line >= 0 && *line < 1'000'000'000)
+      check.where.line = line->get<int>();
+  }
+  if (check.id.empty()) return std::nullopt;
+  return check;
 }
 
 }  // namespace nb::doctor

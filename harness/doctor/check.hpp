@@ -2,6 +2,7 @@
 // fills its places. It becomes text where somebody reads it, in the reader's language.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,5 +42,7 @@ struct Check {
 // Sorted as they are printed: worst first, then by file, line and id.
 void sort_checks(std::vector<Check>& checks);
 Json json_of(const Check& check, Language language);
+// What json_of wrote; nothing: it is none.
+std::optional<Check> check_from(const Json& json);
 
 }  // namespace nb::doctor

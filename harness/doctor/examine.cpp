@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "harness/doctor/card_checks.hpp"
@@ -34,6 +35,13 @@ void take_packages(const std::map<std::string, std::string>& packages, bool are_
   if (are_all) facts.add("packages_are_all", "1");
 }
 
+void take_reported_facts(const std::string& text, Facts& facts) {
+  const auto json = parse_json(text, "report");
+  if (!json || !json->contains("facts") || !json->at("facts").is_object()) return;
+  for (const auto& [name, value] : json->at("facts").items())
+    if (value.is_string()) facts.add(name, value.get<std::string>());
+}
+
 // What a part says of the machine it was taken on.
 void take_facts(const Section& section, Facts& facts) {
   switch (section.kind) {
@@ -53,6 +61,8 @@ void take_facts(const Section& section, Facts& facts) {
       for (const FoundVersion& found : stated_versions(section.text))
         facts.add(found.component, found.version);
       return;
+    case Kind::kReport:
+      return take_reported_facts(section.text, facts);
     case Kind::kRankTable:
       if (const auto table = read_rank_table(section.text, "rank table")) {
         facts.add("nodes", std::to_string(table->servers));
@@ -73,6 +83,17 @@ std::vector<Check> check_script(const Part& part, const Facts& facts) {
     own.set(pin.component + ":line", std::to_string(pin.line));
   }
   for (Check& check : check_versions(own, part.text->name)) checks.push_back(std::move(check));
+  return checks;
+}
+
+// The checks that a machine's own report has; what lies beside it in a bundle is that machine's
+// too.
+std::vector<Check> reported_checks(const std::string& text) {
+  std::vector<Check> checks;
+  const auto json = parse_json(text, "report");
+  if (!json || !json->contains("checks") || !json->at("checks").is_array()) return checks;
+  for (const Json& one : json->at("checks"))
+    if (auto check = check_from(one)) checks.push_back(std::move(*check));
   return checks;
 }
 
@@ -120,8 +141,14 @@ Findings examine(const std::vector<Captured>& texts, const Facts& given, const L
   bool has_versions = given.find("torch_npu") != nullptr || given.find("cann") != nullptr ||
                       given.find("torch") != nullptr;
   std::string versions_from;
+  // What a report was made of is not judged again.
+  const auto archive_of = [](const std::string& name) { return name.substr(0, name.find(':')); };
+  std::set<std::string> reported;
+  for (const Part& part : parts)
+    if (part.section.kind == Kind::kReport) reported.insert(archive_of(part.text->name));
   for (const Part& part : parts) {
     const std::string& file = part.text->name;
+    if (part.section.kind != Kind::kReport && reported.contains(archive_of(file))) continue;
     switch (part.section.kind) {
       case Kind::kScript:
         add(check_script(part, findings.facts));
@@ -146,6 +173,9 @@ Findings examine(const std::vector<Captured>& texts, const Facts& given, const L
         break;
       case Kind::kCardDetails:
         add(check_card_details(read_card_details(part.section.text), findings.facts, file));
+        break;
+      case Kind::kReport:
+        add(reported_checks(part.section.text));
         break;
       case Kind::kRankTable:
         findings.checks.push_back(check_rank_table(part));

@@ -121,6 +121,10 @@ std::vector<Section> recognize_json(std::string_view text) {
   }
   const auto json = parse_json(text, "text");
   if (!json) return {};
+  if (json->is_object() && json->value("schema", Json()) == "npubench.doctor/1") {
+    section.kind = Kind::kReport;
+    return {section};
+  }
   const Json* map = &*json;
   if (json->is_object() && json->contains("ENV_VARIABLES")) map = &json->at("ENV_VARIABLES");
   if (map->is_array() && !map->empty() && map->front().is_object() &&
@@ -296,6 +300,8 @@ std::string_view name(Kind kind) {
       return "rank table";
     case Kind::kClocks:
       return "clocks or firewall";
+    case Kind::kReport:
+      return "report of doctor";
     case Kind::kLog:
       return "log";
     case Kind::kUnknown:

@@ -18,6 +18,7 @@ enum class Kind {
   kVersions,     // version.info, ascend_toolkit_install.info, reports of collect_env
   kRankTable,
   kClocks,  // chronyc tracking, timedatectl, iptables -S
+  kReport,  // what doctor --json printed, of a bundle
   kLog,
   kUnknown,
 };

@@ -6,7 +6,9 @@
 #include "harness/doctor/found_versions.hpp"
 #include "harness/doctor/inputs.hpp"
 #include "harness/doctor/lint.hpp"
+#include "harness/doctor/machine.hpp"
 #include "harness/doctor/rank_table.hpp"
+#include "harness/doctor/redact.hpp"
 #include "harness/doctor/smi_read.hpp"
 #include "tests/fuzz/target.hpp"
 
@@ -85,6 +87,11 @@ Result<void> fuzz_script(std::string_view bytes) {
   doctor::pins_of(script);
   return {};
 }
+Result<void> fuzz_redactor(std::string_view bytes) {
+  doctor::Redactor("host7", "lina", "/home/lina").redacted(bytes);
+  doctor::listening_ports(bytes);
+  return {};
+}
 Result<void> fuzz_packages(std::string_view bytes) {
   doctor::read_packages(bytes);
   doctor::stated_versions(bytes);
@@ -136,6 +143,9 @@ void add_doctor_targets(FuzzTargets& targets) {
                      }});
   targets.push_back({"doctor.rank_table", "rank tables of HCCL", "", fuzz_rank_table,
                      [] { return Seeds{kRankTable}; }});
+  targets.push_back({"doctor.redacted", "texts that are shown to others", "", fuzz_redactor, [] {
+                       return Seeds{kEnvironment, kLog, "HF_TOKEN=\"hf_abcdefgh\" fe80::1"};
+                     }});
   targets.push_back({"doctor.script", "scripts and guides", "", fuzz_script, [] {
                        return Seeds{kScript, kEnvironment};
                      }});
