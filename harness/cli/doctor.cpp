@@ -12,6 +12,7 @@
 #include "harness/base/say.hpp"
 #include "harness/base/visible_text.hpp"
 #include "harness/cli/common.hpp"
+#include "harness/cli/run_needs.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/doctor/bundle.hpp"
 #include "harness/doctor/examine.hpp"
@@ -33,7 +34,7 @@ struct Options {
   std::int64_t nodes = 0, ranks = 0;
   std::string language = "en";
   std::string root;
-  std::string explained, fix_script, bundle;
+  std::string explained, fix_script, bundle, plan, results_dir;
   bool runs_nothing = false;
   bool json = false, is_strict = false, is_quiet = false, lists_rules = false;
 };
@@ -106,7 +107,17 @@ Result<int> doctor_verb(const Options& options) {
     say("{}", text);
     return kExitOk;
   }
-  NB_TRY(const doctor::Facts facts, given_facts(options));
+  NB_TRY(doctor::Facts facts, given_facts(options));
+  if (!options.plan.empty()) {
+    SuiteOptions suite;
+    suite.file = options.plan;
+    suite.results_dir = options.results_dir;
+    NB_TRY(const Planned planned, make_planned(suite));
+    const Forecast expected = forecast(planned.plan, planned.options);
+    add_needs(needs_of(planned, expected), facts);
+    say_on_stderr(fmt::format("{}: {}\n", planned.suite.name, forecast_text(expected)));
+    NB_TRY_VOID(check_data_is_there(planned.plan, planned.options, expected));
+  }
   const doctor::Inputs inputs = read_with_progress(options.inputs);
   const bool asks_machine = options.inputs.empty() && options.versions.empty();
   const doctor::Findings findings =
@@ -151,6 +162,10 @@ Action add_doctor(CLI::App& app) {
   app.add_option("--bundle", options->bundle,
                  "write what was looked at as a .tar.gz to show to others: no secrets, names or "
                  "addresses");
+  app.add_option("--plan", options->plan,
+                 "a suite: are its data, memory and disk here? (a look at this machine)");
+  app.add_option("--results-dir", options->results_dir,
+                 "with --plan: where it would run (NPUBENCH_RESULTS, else results/runs)");
   app.add_option("--root", options->root, "a folder that stands for / (a machine made of files)");
   app.add_flag("--no-commands", options->runs_nothing, "run neither npu-smi nor hccn_tool");
   app.add_option("--lang", options->language, "language of the sentences: en or zh");

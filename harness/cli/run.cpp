@@ -8,7 +8,10 @@
 #include "harness/base/progress.hpp"
 #include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
+#include "harness/cli/run_needs.hpp"
 #include "harness/cli/verb.hpp"
+#include "harness/doctor/machine.hpp"
+#include "harness/doctor/run_checks.hpp"
 #include "harness/run/finished_trainings.hpp"
 #include "harness/run/preflight.hpp"
 #include "harness/run/write_evaluation.hpp"
@@ -165,6 +168,10 @@ int run(const Options& options) {
   if (!options.quiet)
     say_on_stderr(fmt::format("{}: {}\n", planned->suite.name, forecast_text(expected)));
   if (const auto ready = preflight(planned->plan, planned->options, expected); !ready)
+    return fail(ready.error());
+  if (const auto ready =
+          doctor::check_ready(needs_of(*planned, expected), doctor::own_environment());
+      !ready)
     return fail(ready.error());
   const auto summary = run_plan(planned->plan, planned->options);
   if (!summary) return fail(summary.error());

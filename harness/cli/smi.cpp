@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -12,6 +13,9 @@
 #include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
+#include "harness/doctor/machine.hpp"
+#include "harness/doctor/run_checks.hpp"
+#include "harness/doctor/visible_devices.hpp"
 #include "model/device/profile.hpp"
 
 namespace nb::cli {
@@ -26,7 +30,18 @@ struct Options {
 
 Result<SmiView> look(const Options& options) {
   NB_TRY(const DeviceProfile profile, load_profile(options.device));
-  return smi_view(profile, running_nodes(results_folder(options.results_dir)));
+  NB_TRY(SmiView view, smi_view(profile, running_nodes(results_folder(options.results_dir))));
+  const char* mask = std::getenv("ASCEND_RT_VISIBLE_DEVICES");
+  if (mask == nullptr) return view;
+  // What a process under this mask sees: counted again from 0, as the runtime reads it.
+  const auto cards = static_cast<int>(view.chips.size());
+  const doctor::VisibleDevices seen = doctor::visible_devices(mask, cards);
+  if (seen.is_refused())
+    NB_TRY_VOID(doctor::check_visible_devices(doctor::own_environment(), cards));
+  std::vector<SmiChip> chips;
+  for (const int id : seen.ids) chips.push_back(view.chips[static_cast<std::size_t>(id)]);
+  view.chips = std::move(chips);
+  return view;
 }
 
 int smi_verb(const Options& options) {
@@ -59,7 +74,7 @@ Action add_smi(CLI::App& app) {
   app.add_flag("--json", options->json, "JSON on stdout");
   app.footer(
       "The emulated server, idle but for the nodes that run on this computer; nothing here is "
-      "measured.");
+      "measured. ASCEND_RT_VISIBLE_DEVICES hides cards as the runtime hides them.");
   return [options] { return smi_verb(*options); };
 }
 

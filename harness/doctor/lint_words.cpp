@@ -71,6 +71,7 @@ Known mask_beyond(const Scene& scene) {
   const auto cards = scene.facts->number("cards");
   if (!cards || !has_value(scene)) return Known::kUnknown;
   const auto seen = visible_devices(scene.own->value, static_cast<int>(std::max(1LL, *cards)));
+  say(scene, "v", seen.rest.substr(0, seen.rest.find(',')));
   say(scene, "id", seen.rest.substr(0, seen.rest.find(',')));
   say(scene, "n", std::to_string(*cards));
   say(scene, "n-1", std::to_string(*cards - 1));
@@ -219,6 +220,7 @@ Known outside_cores(const Scene& scene) {
   if (!has_value(scene) || !cores) return Known::kUnknown;
   for (const auto& [card, first, last] : bound_cores(scene.own->value)) {
     if (first >= 0 && first <= last && last < *cores) continue;
+    say(scene, "v", fmt::format("{}-{}", first, last));
     say(scene, "range", fmt::format("{}-{}", first, last));
     say(scene, "n", std::to_string(*cores));
     say(scene, "n-1", std::to_string(*cores - 1));

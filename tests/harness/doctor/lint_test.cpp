@@ -32,6 +32,9 @@ TEST(Lint, EachRuleFindsItsExample) {
     EXPECT_FALSE(sentence.empty()) << row.rule;
     static const Pattern place("\\{[a-z0-9+-]+\\}");
     EXPECT_FALSE(place.found_in(sentence)) << row.rule << ": " << sentence;
+    const std::string chinese = sentence_of(own->said, Language::kZh);
+    EXPECT_NE(chinese, sentence) << row.rule;
+    EXPECT_FALSE(place.found_in(chinese)) << row.rule << ": " << chinese;
   }
   EXPECT_EQ(rules, 152);
 }

@@ -46,6 +46,7 @@ TEST(Signatures, EachExampleIsOfItsOwnRow) {
     EXPECT_EQ(codes_of("step 1\n" + row.example + "\nstep 2\n"), row.id);
     EXPECT_FALSE(row.source.empty()) << row.id;
     EXPECT_FALSE(row.meaning.empty()) << row.id;
+    EXPECT_FALSE(row.meaning_zh.empty()) << row.id;
   }
 }
 

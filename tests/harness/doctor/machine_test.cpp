@@ -328,6 +328,47 @@ TEST(DoctorVerb, ReadsBackWhatSmiPrints) {
   }
 }
 
+SubprocessResult under_mask(const std::string& mask, const std::vector<std::string>& arguments) {
+  std::vector<std::string> argv = {NB_BINARY_DIR "/npubench"};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  SubprocessOptions options;
+  options.environment = {{"ASCEND_RT_VISIBLE_DEVICES", mask}};
+  auto result = run_subprocess(argv, options);
+  EXPECT_TRUE(result) << result.error().message;
+  return result ? *result : SubprocessResult{};
+}
+
+TEST(DoctorVerb, RunAndSmiReadTheMaskAsTheRuntimeDoes) {
+  const test::TempDir folder;
+  const auto seen = [&](const std::string& mask) {
+    const auto smi = under_mask(mask, {"smi", "--device", "ascend_910b3", "--json"});
+    return smi.exit_code == 0 ? static_cast<int>(Json::parse(smi.out)["chips"].size())
+                              : -smi.exit_code;
+  };
+  EXPECT_EQ(seen("0,1,2,3"), 4);
+  EXPECT_EQ(seen("0-3"), 1);
+  EXPECT_EQ(seen("1,3,8"), 2);
+  EXPECT_EQ(seen("3,2"), -64);
+  const auto run =
+      under_mask("3,2", {"run", "tests/e2e/small.json", "--results-dir", folder.path()});
+  EXPECT_EQ(run.exit_code, 64);
+  EXPECT_NE(
+      run.err.find("npubench: ASCEND_RT_VISIBLE_DEVICES=3,2: ids must ascend; otherwise EE2002 "
+                   "and the process has no device at all (ENV021); sort the ids\n"),
+      std::string::npos)
+      << run.err;
+}
+
+TEST(DoctorVerb, APlanAsksForItsMemoryAndDisk) {
+  const test::TempDir folder;
+  const auto plan = doctor({"--plan", "tests/e2e/small.json", "--results-dir", folder.path(),
+                            "--no-commands", "--json"});
+  const Json json = Json::parse(plan.out);
+  EXPECT_TRUE(json["facts"].contains("plan_memory_bytes")) << plan.out;
+  EXPECT_EQ(json["source"], "machine");
+  EXPECT_EQ(doctor({"--plan", "no/such/suite.json"}).exit_code, 64);
+}
+
 TEST(DoctorVerb, ReadsTheRealTablesOfNpuSmi) {
   NB_NEEDS_DATA();
   const fs::path folder = test::data_dir() / "imports" / "smi_and_collectives";
