@@ -9,9 +9,11 @@
 #include "harness/doctor/card_checks.hpp"
 #include "harness/doctor/found_versions.hpp"
 #include "harness/doctor/lint.hpp"
+#include "harness/doctor/pattern.hpp"
 #include "harness/doctor/rank_table.hpp"
 #include "harness/doctor/recognize.hpp"
 #include "harness/doctor/smi_read.hpp"
+#include "harness/doctor/text_checks.hpp"
 #include "harness/doctor/version_number.hpp"
 #include "harness/doctor/version_rules.hpp"
 
@@ -82,7 +84,12 @@ std::vector<Check> check_script(const Part& part, const Facts& facts) {
     own.set(pin.component, pin.version);
     own.set(pin.component + ":line", std::to_string(pin.line));
   }
+  static const Pattern sourced(R"((?:^|\s)(?:source|\.)\s+(/\S*/set_env\.sh))");
+  for (const Line& line : script.lines)
+    if (const auto m = sourced.match(std::string_view(line.text).substr(0, 4096)); m.size() == 2)
+      own.add("set_env_path", std::string(m[1]));
   for (Check& check : check_versions(own, part.text->name)) checks.push_back(std::move(check));
+  for (Check& check : check_batches(script, part.text->name)) checks.push_back(std::move(check));
   return checks;
 }
 
@@ -181,11 +188,18 @@ Findings examine(const std::vector<Captured>& texts, const Facts& given, const L
         findings.checks.push_back(check_rank_table(part));
         break;
       case Kind::kClocks:
+        add(check_clocks(part.section.text, file));
+        break;
       case Kind::kLog:
       case Kind::kUnknown:
         break;
     }
   }
+  for (const Part& table : parts)
+    for (const Part& details : parts)
+      if (table.section.kind == Kind::kRankTable && details.section.kind == Kind::kCardDetails)
+        if (const auto read = read_rank_table(table.section.text, table.text->name))
+          add(check_addresses(*read, read_card_details(details.section.text), table.text->name));
   // Limits that a captured environment sets are those that waits may equal.
   Facts limits = findings.facts;
   for (const Part& part : parts)

@@ -6,6 +6,7 @@
 #include "harness/base/fs.hpp"
 #include "harness/doctor/examine.hpp"
 #include "harness/doctor/found_versions.hpp"
+#include "harness/doctor/rank_table.hpp"
 #include "harness/doctor/version_number.hpp"
 #include "harness/doctor/version_rules.hpp"
 #include "tests/support/data_dir.hpp"
@@ -55,7 +56,7 @@ TEST(Versions, ARowOfAnotherBuildWarns) {
 TEST(Versions, OfTheGuides) {
   NB_NEEDS_DATA();
   for (const auto& [start, wanted] : std::vector<std::pair<std::string, std::string>>{
-           {"001", "VER6 warn"}, {"004", "VER1 pass, VER2 pass, VER4 pass"}}) {
+           {"001", "VER6 warn"}, {"004", "VER1 pass, VER11 pass, VER2 pass, VER4 pass"}}) {
     for (const auto& entry : fs::directory_iterator(test::data_dir() / "guides")) {
       const std::string file = entry.path().filename();
       if (!file.starts_with(start)) continue;
@@ -70,6 +71,83 @@ TEST(Versions, OfTheGuides) {
       EXPECT_EQ(all, wanted) << file;
     }
   }
+}
+
+std::string found_in(const std::string& text) {
+  std::string said;
+  for (const Check& check : examine({{"text", text}}, {}).checks)
+    said += (said.empty() ? "" : "; ") + check.id + " " + std::string(name(check.state)) + ": " +
+            sentence_of(check.said) + " | " + remedy_of(check.said);
+  return said;
+}
+
+TEST(Texts, BatchesOfNanochatMustDivide) {
+  EXPECT_EQ(
+      found_in("#!/bin/bash\ntorchrun --standalone --nproc_per_node=6 -m scripts.base_train -- "
+               "--device_batch_size=16\n"),
+      "PORT1 fail: a step of 524288 tokens is no multiple of 2048 tokens x 6 ranks, whatever the "
+      "batch | --total_batch_size=589824");
+  EXPECT_EQ(
+      found_in("#!/bin/bash\ntorchrun --nproc_per_node=8 -m scripts.base_train -- "
+               "--device_batch_size=12\n"),
+      "PORT1 fail: a step of 524288 tokens is no multiple of 12 rows x 2048 tokens x 8 ranks = "
+      "196608 | --device_batch_size=8, or --total_batch_size=589824");
+  EXPECT_EQ(found_in("#!/bin/bash\ntorchrun --nproc_per_node=8 -m scripts.base_train -- "
+                     "--device_batch_size=16\n")
+                .substr(0, 10),
+            "PORT1 pass");
+}
+
+TEST(Texts, ClocksAndFirewalls) {
+  EXPECT_EQ(found_in("System time     : 2.500000 seconds slow of NTP time\n").substr(0, 41),
+            "SYS11 warn: the clock is 2.500000 s off: ");
+  EXPECT_EQ(found_in("System clock synchronized: no\n").substr(0, 10), "SYS11 warn");
+  EXPECT_EQ(found_in("-P INPUT DROP\n-P FORWARD ACCEPT\n").substr(0, 10), "SYS12 note");
+}
+
+TEST(Texts, ARankTableIsComparedWithTheCards) {
+  const std::string table =
+      R"({"status":"completed","version":"1.0","server_count":"1","server_list":[{"server_id":"a",)"
+      R"("device":[{"device_id":"0","device_ip":"10.0.0.1","rank_id":"0"}]}]})";
+  const auto said = [&](const std::string& address) {
+    std::string text;
+    for (const Check& check :
+         examine({{"table", table}, {"cards", "hccn_tool -i 0 -ip -g\nipaddr:" + address + "\n"}},
+                 {})
+             .checks)
+      if (check.state == State::kFail) text += sentence_of(check.said);
+    return text;
+  };
+  EXPECT_EQ(said("10.0.0.1"), "");
+  EXPECT_EQ(said("10.0.0.2"),
+            "device 0 has 10.0.0.1 in the rank table and 10.0.0.2 by hccn_tool (EI0014)");
+}
+
+TEST(Texts, RankTablesThatHcclRefuses) {
+  const std::string sound =
+      R"({"status":"completed","version":"1.0","server_count":"2","server_list":[)"
+      R"({"server_id":"a","device":[{"device_id":"0","device_ip":"10.0.0.1","rank_id":"0"}]},)"
+      R"({"server_id":"b","device":[{"device_id":"0","device_ip":"10.0.0.2","rank_id":"1"}]}]})";
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = sound;
+    text.replace(text.rfind(from), from.size(), to);
+    const auto read = read_rank_table(text, "t");
+    return read ? "sound" : read.error().message;
+  };
+  EXPECT_EQ(with("completed", "completed"), "sound");
+  EXPECT_EQ(with("completed", "initializing"), "t: status is \"initializing\", not \"completed\"");
+  EXPECT_EQ(with("\"1.0\"", "\"1.1\""),
+            "t: version is \"1.1\", not 1.0 (A2, 910) or 1.2 (super node)");
+  EXPECT_EQ(with("\"2\",\"server_list", "\"3\",\"server_list"),
+            "t: server_count is 3, server_list has 2");
+  EXPECT_EQ(with("\"b\"", "\"a\""), "t: server_id a stands there twice");
+  EXPECT_EQ(with("\"rank_id\":\"1\"", "\"rank_id\":\"0\""), "t: rank_id 0 stands there twice");
+  EXPECT_EQ(with("\"rank_id\":\"1\"", "\"rank_id\":\"2\""),
+            "t: rank_id 1 is missing: ranks go from 0 to 1");
+  EXPECT_EQ(with("10.0.0.2", "10.0.0.1"), "t: device_ip 10.0.0.1 stands there twice");
+  EXPECT_EQ(with("10.0.0.2", "fe80::1"), "t: rank 1: IPv4 and IPv6 are mixed");
+  EXPECT_EQ(with("10.0.0.2", ""), "t: rank 1 has no device_ip, which 2 servers need");
+  EXPECT_EQ(with("\"1.0\"", "\"1.2\""), "t: server a: device 0 has no super_device_id");
 }
 
 TEST(Versions, AreOrdered) {
