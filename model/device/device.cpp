@@ -13,6 +13,7 @@
 #include "model/device/cost_model.hpp"
 #include "model/device/host_pool.hpp"
 #include "model/device/lowering.hpp"
+#include "model/device/traced_kernel.hpp"
 
 namespace nb {
 
@@ -85,10 +86,10 @@ void each_counter(Counters& counters, const Visit& visit) {
 }
 
 TraceEvent event_of(const Kernel& kernel, const OpDesc& desc, const Launch& launch, Stream stream,
-                    Limiter limiter, std::uint64_t allocated_bytes) {
+                    Limiter limiter, std::uint64_t allocated_bytes, std::int64_t ranks = 1) {
   TraceEvent event;
   event.kernel = kernel.name;
-  event.label = std::string(desc.label);
+  event.label = traced_label(desc.label, {kernel, ranks});
   event.op = name(desc.kind);
   event.stream = stream;
   event.limiter = limiter;
@@ -170,7 +171,7 @@ void Device::Impl::count_collective(const OpDesc& desc, const Launch& launched,
   kernel.unit = KernelUnit::kLink;
   kernel.read_bytes = size_bytes;
   trace.add(event_of(kernel, desc, launched, Stream::kCommunication, Limiter::kLink,
-                     memory.stats().allocated_bytes));
+                     memory.stats().allocated_bytes, options.ranks));
 }
 
 // Runs the arithmetic and records it. start: when Device::run began.
