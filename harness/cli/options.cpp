@@ -26,6 +26,7 @@ Option* Option::capture_default_str() { return option_->capture_default_str(), t
 Option* Option::delimiter(char delimiter) { return option_->delimiter(delimiter), this; }
 Option* Option::optional_value() { return option_->expected(0, 1), this; }
 Option* Option::expected(int values) { return option_->expected(values), this; }
+Option* Option::expected(int least, int most) { return option_->expected(least, most), this; }
 Option* Option::allow_extra_args(bool allowed) { return option_->allow_extra_args(allowed), this; }
 Option* Option::excludes(Option* other) { return option_->excludes(other->option_), this; }
 Option* Option::needs(Option* other) { return option_->needs(other->option_), this; }

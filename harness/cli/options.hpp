@@ -46,6 +46,7 @@ class Option {
   Option* capture_default_str();
   Option* delimiter(char delimiter);
   Option* expected(int values);
+  Option* expected(int least, int most);
   Option* optional_value();  // may be given without one; its text is then empty or "true"
   Option* allow_extra_args(bool allowed);
   Option* excludes(Option* other);

@@ -18,6 +18,7 @@
 #include "harness/cli/predict_sweep.hpp"
 #include "harness/cli/predict_validate.hpp"
 #include "harness/cli/verb.hpp"
+#include "harness/profiler/fit.hpp"
 #include "harness/run/preflight.hpp"
 #include "model/predict/megatron_fit_batch.hpp"
 #include "model/predict/megatron_trace.hpp"
@@ -51,8 +52,31 @@ Result<void> write_trace(const Options& options, const PredictSubject& subject,
   return write_file(options.trace, text);
 }
 
+// --calibration FILE: what `npubench profile --fit` wrote about the user's own machine.
+bool has_own_constants(const Options& options) {
+  std::error_code ignored;
+  return !options.validate.rows_dir.empty() &&
+         !fs::is_directory(options.validate.rows_dir, ignored);
+}
+
+Result<PredictSubject> calibrated_subject(const Options& options) {
+  NB_TRY(PredictSubject subject, subject_of(options.question));
+  if (!has_own_constants(options)) return subject;
+  const std::string& file = options.validate.rows_dir;
+  NB_TRY(const Json json, read_json(file));
+  NB_TRY(const profiler::Calibration calibration, profiler::parse_calibration(json, file));
+  NB_TRY_VOID(profiler::apply_calibration(subject.profile, calibration, file));
+  std::string said;
+  for (const profiler::FittedConstant& one : calibration.constants)
+    said += fmt::format("{}{} {}", said.empty() ? "" : ", ", one.name, number_text(one.value));
+  say_on_stderr(fmt::format("npubench: --calibration {}: {}\n", file,
+                            said.empty() ? "no constant was fitted; all are the shipped ones"
+                                         : said + " in place of the shipped ones"));
+  return subject;
+}
+
 int show_prediction(const Options& options) {
-  const auto subject = subject_of(options.question);
+  const auto subject = calibrated_subject(options);
   if (!subject) return fail(subject.error());
   const auto prediction = predict(subject->settings, subject->profile, subject->between_nodes);
   if (!prediction) return fail(prediction.error());
@@ -85,7 +109,7 @@ std::optional<Error> both_batches(const Options& options) {
 
 int show_fit(const Options& options) {
   if (const auto problem = both_batches(options)) return fail(*problem);
-  const auto subject = subject_of(options.question);
+  const auto subject = calibrated_subject(options);
   if (!subject) return fail(subject.error());
   const auto batch = fit_batch(subject->settings, subject->profile, subject->between_nodes);
   if (!batch) return fail(batch.error());
@@ -159,6 +183,12 @@ int show_megatron(const Options& options) {
 }
 
 int predict_verb(const Options& options) {
+  if (has_own_constants(options) &&
+      (options.calibrate.calibrate || options.validate.validate || !options.claims.empty() ||
+       !options.sweeps.empty() || asks_megatron(options.question, options.megatron).value_or(true)))
+    return fail({ErrorCode::kBadInput,
+                 "--calibration FILE: constants of a machine go with one prediction of nanochat, "
+                 "GPT-2 or Llama, or with --fit-batch; --validate and --calibrate take a folder"});
   if (options.calibrate.calibrate)
     return predict_calibrate(options.calibrate, options.validate.rows_dir, options.json);
   if (options.validate.validate) return predict_validate(options.validate, options.json);

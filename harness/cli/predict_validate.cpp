@@ -61,9 +61,11 @@ std::string failures_of(const Validation& validation) {
 void add_validate_options(CLI::App& app, ValidateOptions& options) {
   app.add_flag("--validate", options.validate,
                "print every calibration row beside its prediction; no device is asked for");
-  app.add_option("--calibration", options.rows_dir,
-                 "folder of rows in place of those built in (model/device/calibration)")
-      ->type_name("DIR");
+  app.add_option(
+         "--calibration", options.rows_dir,
+         "a FILE of npubench profile --fit: constants of your own machine; with --validate a "
+         "folder of rows in place of those built in (model/device/calibration)")
+      ->type_name("FILE|DIR");
   app.add_option("--rows", options.csv, "with --validate: all rows into this CSV file")
       ->type_name("FILE");
   app.add_option("--plots", options.plots, "with --validate: residuals as SVG into this folder")

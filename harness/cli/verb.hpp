@@ -38,6 +38,7 @@ Action add_history(CLI::App& app);
 Action add_import(CLI::App& app);
 Action add_predict(CLI::App& app);
 Action add_doctor(CLI::App& app);
+Action add_profile(CLI::App& app);
 Action add_smi(CLI::App& app);
 Action add_data(CLI::App& app);
 Action add_list(CLI::App& app);

@@ -36,6 +36,8 @@ constexpr Verb kVerbs[] = {
      "npubench predict --device ascend_910b3 --depth 20 --cards 8", add_predict},
     {"doctor", "is this environment right, and why did that run fail? machine, files or logs",
      "npubench doctor train.sh", add_doctor},
+    {"profile", "where did the step go? tables and verdicts of a profile of an NPU or a GPU",
+     "npubench profile rank0_ascend_pt", add_profile},
     {"smi", "show the emulated Ascend server and what runs on it, as npu-smi does",
      "npubench smi --device ascend_910b3", add_smi},
     {"data", "list, verify and download the data files; index and clean up folders of runs",

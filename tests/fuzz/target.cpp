@@ -14,6 +14,7 @@ const FuzzTargets& fuzz_targets() {
     add_harness_targets(targets);
     add_import_targets(targets);
     add_model_targets(targets);
+    add_profiler_targets(targets);
     add_results_targets(targets);
     add_training_targets(targets);
     std::ranges::sort(targets, {}, &FuzzTarget::name);

@@ -36,6 +36,7 @@ void add_evals_targets(FuzzTargets& targets);
 void add_harness_targets(FuzzTargets& targets);
 void add_import_targets(FuzzTargets& targets);
 void add_model_targets(FuzzTargets& targets);
+void add_profiler_targets(FuzzTargets& targets);
 void add_results_targets(FuzzTargets& targets);
 void add_training_targets(FuzzTargets& targets);
 

@@ -25,6 +25,7 @@ constexpr std::array kComponents = {
     Component{"harness/plan", 8},
     Component{"harness/suite", 8},
     Component{"harness/doctor", 8},
+    Component{"harness/profiler", 8},
     Component{"harness/faults", 8},
     Component{"harness/microbench", 8},
     Component{"harness/http", 8},

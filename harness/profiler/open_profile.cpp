@@ -1,0 +1,293 @@
+#include "harness/profiler/open_profile.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "harness/profiler/byte_stream.hpp"
+#include "harness/profiler/read_ascend.hpp"
+#include "harness/profiler/read_trace.hpp"
+#include "harness/profiler/time_text.hpp"
+
+namespace nb::profiler {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kPeekBytes = std::size_t{1} << 17;
+constexpr int kDeepestFolder = 5;
+constexpr std::size_t kMostEntries = 200'000;
+
+struct FileKind {
+  enum class What { kTrace, kTable, kCommunication, kMatrix, kInfo, kMetadata, kCluster, kNothing };
+  What what = What::kNothing;
+  const AscendTable* table = nullptr;
+};
+using What = FileKind::What;
+
+Result<std::string> beginning(const fs::path& path) {
+  NB_TRY(const auto bytes, open_bytes(path));
+  std::string text(kPeekBytes, '\0');
+  bytes->read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(bytes->gcount()));
+  if (bytes->is_broken())
+    return bad_input(fmt::format("{}: not a complete gzip file; copy it again", path.string()));
+  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
+  return text;
+}
+
+FileKind kind_of_text(std::string_view text) {
+  const std::string_view start = trimmed(text);
+  const auto has = [&](std::string_view what) { return text.find(what) != text.npos; };
+  if (start.starts_with('{') || start.starts_with('[')) {
+    if (has("\"traceEvents\"") || has("\"ph\"")) return {What::kTrace};
+    if (has("\"Communication Time Info\"")) return {What::kCommunication};
+    if (has("\"Transport Type\"")) return {What::kMatrix};
+    if (has("\"rank_id\"") || has("\"common_config\"")) return {What::kInfo};
+    if (has("\"ENV_VARIABLES\"")) return {What::kMetadata};
+    // PyTorch writes its events last, behind what may be longer than this beginning.
+    if (has("\"deviceProperties\"") || has("\"schemaVersion\"") || text.size() >= kPeekBytes)
+      return {What::kTrace};
+    return {};
+  }
+  const std::string_view header = start.substr(0, start.find('\n'));
+  if (header.starts_with("Step,Type,Index")) return {What::kCluster};
+  if (const AscendTable* table = ascend_table_with(header)) return {What::kTable, table};
+  return {};
+}
+
+Result<FileKind> kind_of_file(const fs::path& path) {
+  NB_TRY(const std::string text, beginning(path));
+  if (trimmed(text).empty())
+    return bad_input(fmt::format("{}: empty; copy it again", path.string()));
+  return kind_of_text(text);
+}
+
+Result<void> read_stream(std::istream& bytes, const std::string& where, const FileKind& kind,
+                         Profile& profile, Rank& rank, TraceUse use) {
+  switch (kind.what) {
+    case What::kTrace:
+      return read_trace(bytes, where, use, profile, rank);
+    case What::kTable:
+      return kind.table->read(bytes, where, profile, rank);
+    case What::kCommunication:
+      return read_communication(bytes, where, rank);
+    case What::kMatrix:
+      return read_communication_matrix(bytes, where, rank);
+    case What::kInfo:
+      return read_profiler_info(bytes, where, rank);
+    case What::kMetadata:
+      return read_profiler_metadata(bytes, where, rank);
+    case What::kCluster:
+      return read_cluster_steps(bytes, where, profile);
+    case What::kNothing:
+      break;
+  }
+  return bad_input(
+      fmt::format("{}: no table of Ascend's profiler or msprof and no trace: give the folder "
+                  "…_ascend_pt, its ASCEND_PROFILER_OUTPUT, mindstudio_profiler_output, or a "
+                  "trace (.json, .json.gz)",
+                  where));
+}
+
+Result<void> read_one(const fs::path& path, const FileKind& kind, Profile& profile, Rank& rank,
+                      TraceUse use = {}) {
+  NB_TRY(const auto bytes, open_bytes(path));
+  auto read = read_stream(*bytes, path.string(), kind, profile, rank, use);
+  if (bytes->is_broken())
+    return bad_input(fmt::format("{}: not a complete gzip file; copy it again", path.string()));
+  return read;
+}
+
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    if (at->is_regular_file(ignored)) files.push_back(at->path());
+    if (files.size() > kMostEntries) break;
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+bool is_trace_name(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return name.ends_with(".json.gz") || name.ends_with(".pt.trace.json") ||
+         (name.ends_with(".json") && name.find("trace") != name.npos) ||
+         (name.starts_with("msprof_") && name.ends_with(".json"));
+}
+
+// Folders that hold the tables of a rank, or traces, below a path.
+struct Found {
+  std::vector<fs::path> ranks, msprof, cluster, traces;
+  std::size_t entries = 0;
+};
+void find_below(const fs::path& folder, int depth, Found& found) {
+  bool has_tables = false, has_msprof = false;
+  std::vector<fs::path> traces;
+  for (const fs::path& file : files_in(folder)) {
+    ++found.entries;
+    const std::string name = file.filename().string();
+    if (name == "cluster_step_trace_time.csv") found.cluster.push_back(file);
+    if (const AscendTable* table = ascend_table_of(name)) {
+      if (table->name == "op_summary" || table->name == "task_time" ||
+          name != std::string(table->name) + ".csv")
+        has_msprof = true;
+      else
+        has_tables = true;
+    }
+    if (name == "communication.json") has_tables = true;
+    if (is_trace_name(file)) traces.push_back(file);
+  }
+  if (has_tables)
+    found.ranks.push_back(folder);
+  else if (has_msprof)
+    found.msprof.push_back(folder);
+  else
+    found.traces.insert(found.traces.end(), traces.begin(), traces.end());
+  if (depth == kDeepestFolder || found.entries > kMostEntries) return;
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    if (at->is_directory(ignored) && !at->is_symlink(ignored)) folders.push_back(at->path());
+  }
+  std::ranges::sort(folders);
+  for (const fs::path& one : folders) find_below(one, depth + 1, found);
+}
+
+struct Absence {
+  std::string_view file;
+  const char* key;
+};
+constexpr std::array kAbsences = {
+    Absence{"step_trace_time.csv", "absent.steps"},
+    Absence{"kernel_details.csv", "absent.kernels"},
+    Absence{"communication.json", "absent.communication"},
+    Absence{"operator_memory.csv", "absent.memory"},
+    Absence{"api_statistic.csv", "absent.apis"},
+};
+
+Result<void> read_rank_folder(const fs::path& folder, Profile& profile) {
+  Rank rank;
+  rank.source = folder.string();
+  std::vector<fs::path> files = files_in(folder), beside = files_in(folder.parent_path());
+  std::optional<fs::path> trace, cache;
+  for (const fs::path& file : files) {
+    const std::string name = file.filename().string();
+    if (name == "trace_view.json") trace = file;
+    const AscendTable* table = ascend_table_of(name);
+    if (table != nullptr && table->name == "l2_cache") {
+      cache = file;  // behind the kernels that it speaks of
+    } else if (table != nullptr) {
+      NB_TRY_VOID(read_one(file, {What::kTable, table}, profile, rank));
+    } else if (name == "communication.json") {
+      NB_TRY_VOID(read_one(file, {What::kCommunication}, profile, rank));
+    } else if (name == "communication_matrix.json") {
+      NB_TRY_VOID(read_one(file, {What::kMatrix}, profile, rank));
+    }
+  }
+  if (cache)
+    NB_TRY_VOID(read_one(*cache, {What::kTable, ascend_table_of("l2_cache.csv")}, profile, rank));
+  for (const fs::path& file : beside) {
+    const std::string name = file.filename().string();
+    if (name.starts_with("profiler_info") && name.ends_with(".json"))
+      NB_TRY_VOID(read_one(file, {What::kInfo}, profile, rank));
+    if (name == "profiler_metadata.json")
+      NB_TRY_VOID(read_one(file, {What::kMetadata}, profile, rank));
+  }
+  if (trace) {
+    const TraceUse use{.only_issues = !rank.kernels.empty()};
+    NB_TRY_VOID(read_one(*trace, {What::kTrace}, profile, rank, use));
+  }
+  for (const Absence& one : kAbsences)
+    if (std::ranges::none_of(
+            files, [&](const fs::path& file) { return file.filename().string() == one.file; }))
+      rank.absent.emplace_back(one.key);
+  profile.ranks.push_back(std::move(rank));
+  return {};
+}
+
+// The tables of msprof: op_summary has the kernels, task_time the rest of the device.
+Result<void> read_msprof_folder(const fs::path& folder, Profile& profile) {
+  Rank rank;
+  rank.source = folder.string();
+  for (const fs::path& file : files_in(folder))
+    if (const AscendTable* table = ascend_table_of(file.filename().string()))
+      NB_TRY_VOID(read_one(file, {What::kTable, table}, profile, rank));
+  rank.absent = {"absent.steps"};
+  profile.kind = Kind::kMsprof;
+  profile.ranks.push_back(std::move(rank));
+  return {};
+}
+
+Result<Profile> finished(Profile profile) {
+  std::ranges::stable_sort(profile.ranks, {}, &Rank::rank);
+  for (std::size_t i = 1; i < profile.ranks.size(); ++i)
+    if (profile.ranks[i].rank == profile.ranks[i - 1].rank)
+      return bad_input(fmt::format(
+          "{}: rank {} is there twice: in {} and in {}; give one profile of it", profile.source,
+          profile.ranks[i].rank, profile.ranks[i - 1].source, profile.ranks[i].source));
+  for (Rank& rank : profile.ranks) std::ranges::stable_sort(rank.kernels, {}, &Kernel::start_ns);
+  return profile;
+}
+
+Result<Profile> opened(const fs::path& path) {
+  Profile profile;
+  profile.source = path.string();
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    NB_TRY(const FileKind kind, kind_of_file(path));
+    if (kind.what == What::kCluster) {
+      profile.kind = Kind::kCluster;
+      Rank unused;
+      NB_TRY_VOID(read_one(path, kind, profile, unused));
+      return finished(std::move(profile));
+    }
+    Rank rank;
+    rank.source = path.string();
+    NB_TRY_VOID(read_one(path, kind, profile, rank));
+    profile.ranks.push_back(std::move(rank));
+    return finished(std::move(profile));
+  }
+  Found found;
+  find_below(path, 0, found);
+  for (const fs::path& folder : found.ranks) NB_TRY_VOID(read_rank_folder(folder, profile));
+  if (profile.ranks.empty())
+    for (const fs::path& folder : found.msprof) NB_TRY_VOID(read_msprof_folder(folder, profile));
+  if (profile.ranks.empty() && !found.cluster.empty()) {
+    profile.kind = Kind::kCluster;
+    Rank unused;
+    NB_TRY_VOID(read_one(found.cluster.front(), {What::kCluster}, profile, unused));
+  }
+  if (profile.ranks.empty())
+    for (const fs::path& file : found.traces) {
+      Rank rank;
+      rank.source = file.string();
+      NB_TRY(const FileKind kind, kind_of_file(file));
+      if (kind.what != What::kTrace) continue;
+      NB_TRY_VOID(read_one(file, kind, profile, rank));
+      profile.ranks.push_back(std::move(rank));
+    }
+  if (profile.ranks.empty())
+    return bad_input(fmt::format(
+        "{}: no profile below it: neither ASCEND_PROFILER_OUTPUT, nor mindstudio_profiler_output, "
+        "nor cluster_step_trace_time.csv, nor a trace (.json, .json.gz)",
+        path.string()));
+  return finished(std::move(profile));
+}
+
+}  // namespace
+
+Result<Profile> open_profile(const fs::path& path) {
+  auto profile = opened(path);
+  // A profile that cannot be read is no mistake in how the program is used.
+  if (!profile)
+    return tl::unexpected<Error>(Error{ErrorCode::kRun, std::move(profile).error().message});
+  return profile;
+}
+
+}  // namespace nb::profiler

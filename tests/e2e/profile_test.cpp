@@ -1,0 +1,266 @@
+// `npubench profile`: small profiles made here always, the real ones of ../shared/data where they
+// are; their figures are those of profile_oracle.py, which shares no line with the program.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/fs.hpp"
+#include "harness/base/gzip.hpp"
+#include "tests/e2e/bench.hpp"
+#include "tests/support/data_dir.hpp"
+
+namespace nb::test {
+namespace {
+
+using Json = nlohmann::json;
+
+// A step of two kernels, a collective that the second hides in part, and 90 µs of nothing.
+void write_small(const fs::path& folder, const std::string& last_kernel = "") {
+  const fs::path output = folder / "ASCEND_PROFILER_OUTPUT";
+  ASSERT_TRUE(write_file(folder / "profiler_info_3.json",
+                         R"({"rank_id": 3, "config": )"
+                         R"({"common_config": {"with_stack": false},)"
+                         R"( "experimental_config": )"
+                         R"({"_profiler_level": "Level1"}}})"));
+  ASSERT_TRUE(write_file(
+      output / "kernel_details.csv",
+      "Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Dim,"
+      "Input Shapes,Input Data Types,Output Shapes\r\n"
+      "7,aclnnMm_MatMulV2,MatMulV2,AI_CORE,1736408883704600.125\t,20.000,0,24,"
+      "\"\"\"32,64;64,16\"\"\",FLOAT;FLOAT,\"\"\"32,16\"\"\"\r\n"
+      "7,trans_TransData_0,TransData,AI_VECTOR_CORE,1736408883704710.125\t,20,0,24,"
+      "\"\"\"8,8\"\"\",FLOAT,\"\"\"8,8\"\"\"\r\n"
+      "7,hcom_allReduce__1,hcom_allReduce_,HCCL,1736408883704720.125\t,30,0,0,N/A,N/A,N/A\r\n" +
+          last_kernel));
+  ASSERT_TRUE(write_file(output / "step_trace_time.csv",
+                         "Step,Computing,Communication(Not Overlapped),Overlapped,Communication,"
+                         "Free,Stage,Bubble\n7,40,20,10,30,90,150,0\n"));
+}
+
+Json profiled(const Bench& bench, std::vector<std::string> words, int exit_code = 0) {
+  words.insert(words.begin(), "profile");
+  words.emplace_back("--json");
+  const auto result = bench(words);
+  EXPECT_EQ(result.exit_code, exit_code) << result.err;
+  return Json::parse(result.out, nullptr, false);
+}
+
+const Json& row(const Json& rows, const char* key, const Json& value) {
+  for (const Json& one : rows)
+    if (one.at(key) == value) return one;
+  ADD_FAILURE() << "no row with " << key << " = " << value << " in " << rows;
+  static const Json kNone;
+  return kNone;
+}
+
+TEST(Profile, APartOfAStepIsWhatItSays) {
+  const Bench bench;
+  const fs::path folder = bench.results() / "rank9_ascend_pt";
+  write_small(folder);
+  const Json json = profiled(bench, {folder.string()});
+  EXPECT_EQ(json.at("schema"), "npubench.profile/1");
+  EXPECT_EQ(json.at("clock"), "device");
+  for (const char* from : {"from.file", "from.kernels"}) {
+    const Json& step = row(json.at("steps"), "from", from);
+    EXPECT_EQ(step.at("rank"), 3);  // of profiler_info, not of the folder's name
+    EXPECT_EQ(step.at("stage_ns"), 150'000);
+    EXPECT_EQ(step.at("computing_ns"), 40'000);
+    EXPECT_EQ(step.at("not_overlapped_ns"), 20'000);
+    EXPECT_EQ(step.at("overlapped_ns"), 10'000);
+    EXPECT_EQ(step.at("free_ns"), 90'000);
+  }
+  EXPECT_EQ(row(json.at("classes"), "class", "layout").at("share"), 0.5);
+  EXPECT_EQ(row(json.at("kernels"), "class", "matmul").at("flop"), 2.0 * 32 * 64 * 16);
+  EXPECT_EQ(row(json.at("verdicts"), "id", "layout").at("remedy"),
+            "torch.npu.config.allow_internal_format = False");
+  const auto text = bench({"profile", folder.string(), "--strict", "--lang", "zh"});
+  EXPECT_EQ(text.exit_code, 2) << text.err;
+  EXPECT_NE(text.out.find("格式转换"), std::string::npos) << text.out;
+  const auto explained = bench({"profile", "--explain", "slow_rank"});
+  EXPECT_NE(explained.out.find("msprof-analyze"), std::string::npos) << explained.out;
+}
+
+TEST(Profile, ARaggedRowCostsItselfAndALineSaysSo) {
+  const Bench bench;
+  const fs::path folder = bench.results() / "p";
+  write_small(folder, "7,aclnnMm_MatMulV2,MatMulV2,AI_CO\n");
+  const auto result = bench({"profile", folder.string()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("kernel_details.csv:5: 4 cells where the header has 11"),
+            std::string::npos)
+      << result.out;
+}
+
+TEST(Profile, WhatCannotBeReadIsOneSentence) {
+  const Bench bench;
+  const fs::path file = bench.results() / "broken";
+  const auto said = [&](const std::string& text, const std::string& part) {
+    ASSERT_TRUE(write_file(file, text));
+    expect_sentence(bench({"profile", file.string()}), 4, {part});
+  };
+  said("", "empty");
+  said("hello, world\n1,2\n", "no table");
+  said(R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "a", "ts": 1, "dur)",
+       "cut or damaged");
+  said(R"({"traceEvents": []})", "no kernel");
+  said(gzip(R"({"traceEvents": [)").substr(0, 20), "gzip");
+  said("Step,Computing,Communication(Not Overlapped),Free,Stage\n1,\"2", "never closed");
+  expect_sentence(bench({"profile", (bench.results() / "none").string()}), 4, {"none"});
+  expect_sentence(bench({"profile"}), 64, {"which profile"});
+}
+
+TEST(Profile, ATraceOfAGpuIsReadPackedOrNot) {
+  const Bench bench;
+  const std::string trace =
+      R"({"distributedInfo": {"rank": 2, "world_size": 8}, "traceEvents": [)"
+      R"({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 1682725898236500.5,)"
+      R"( "dur": 2, "args": {"correlation": 7}},)"
+      R"({"ph": "X", "cat": "kernel", "name": "ampere_sgemm_32", "ts": 1682725898236400.125,)"
+      R"( "dur": 10.5}, {"ph": "X", "cat": "kernel", "name": "elementwise_kernel<CopyFunctor>",)"
+      R"( "ts": 1682725898236520.125, "dur": 4, "args": {"correlation": 7}}]})";
+  for (const bool packed : {false, true}) {
+    const fs::path file = bench.results() / (packed ? "t.json.gz" : "t.json");
+    ASSERT_TRUE(write_file(file, packed ? gzip(trace) : trace));
+    const Json json = profiled(bench, {file.string()});
+    EXPECT_EQ(json.at("kind"), "torch");
+    const Json& step = json.at("steps").at(0);
+    EXPECT_EQ(step.at("rank"), 2);
+    EXPECT_EQ(step.at("computing_ns"), 14'500);
+    EXPECT_EQ(step.at("stage_ns"), 124'000);
+    EXPECT_EQ(row(json.at("idle"), "cause", "gap.host").at("total_ns"), 109'500);
+    EXPECT_EQ(row(json.at("classes"), "class", "layout").at("count"), 1);
+  }
+}
+
+TEST(Profile, OurOwnTraceIsExplainedWhole) {
+  const Bench bench;
+  const fs::path file = bench.results() / "step.json";
+  ASSERT_EQ(bench({"predict", "--device", "ascend_910b3", "--depth", "2", "--vocab-size", "512",
+                   "--sequence-len", "64", "--ranks", "2", "--total-batch-tokens", "1024",
+                   "--device-batch", "4", "--trace", file.string()})
+                .exit_code,
+            0);
+  const Json json = profiled(bench, {file.string()});
+  EXPECT_EQ(json.at("kind"), "npubench");
+  EXPECT_EQ(json.at("clock"), "sim");
+  std::int64_t measured = 0, expected = 0, all = 0;
+  for (const Json& one : json.at("expectation")) {
+    measured += one.at("measured_ns").get<std::int64_t>();
+    expected += one.at("expected_ns").get<std::int64_t>();
+  }
+  for (const Json& one : json.at("classes")) all += one.at("total_ns").get<std::int64_t>();
+  EXPECT_EQ(measured, all);
+  EXPECT_EQ(measured, expected);
+}
+
+class RealProfile : public ::testing::Test {
+ protected:
+  fs::path ascend(const std::string& name) const {
+    return data_dir() / "imports/ascend_profiler/Ascend__msinsight" / name;
+  }
+  fs::path torch(const std::string& name) const {
+    return data_dir() / "imports/torch_profiler/facebookresearch__HolisticTraceAnalysis" / name;
+  }
+  Bench bench_;
+};
+
+TEST_F(RealProfile, LevelOneIsTheHostNotTheNetwork) {
+  NB_NEEDS_DATA();
+  const Json json = profiled(bench_, {ascend("pytorch/text/level1").string()});
+  const Json& file = json.at("steps").at(0);
+  EXPECT_EQ(file.at("stage_ns"), 136'581'000);
+  EXPECT_EQ(file.at("computing_ns"), 8'873'756);
+  EXPECT_EQ(file.at("not_overlapped_ns"), 101'963'203);
+  EXPECT_EQ(file.at("overlapped_ns"), 4'028'675);
+  EXPECT_EQ(file.at("free_ns"), 25'744'050);
+  const Json& kernels = json.at("steps").at(1);
+  EXPECT_EQ(kernels.at("computing_ns"), 8'873'737);
+  EXPECT_EQ(kernels.at("free_ns"), 25'744'069);
+  EXPECT_EQ(json.at("steps").at(2).at("computing_ns"), 8'878'295);
+  EXPECT_EQ(json.at("steps").at(2).at("stage_ns"), 131'912'500);
+  const std::string gaps = json.at("notes_of").at("idle").at(0);
+  EXPECT_EQ(gaps, "90 gaps, 25,744.069 us; 38 of them over 100 us hold 21,320.606 us");
+  EXPECT_EQ(json.at("notes_of").at("communication").at(0),
+            "4 of kind collective: elapse 105.992 ms, transfer 3.683, wait 5.941, idle 96.368");
+  EXPECT_EQ(json.at("notes_of").at("memory").at(0),
+            "peak 1187.98 MB allocated, 1452.00 reserved, at aten::_foreach_add; 41 allocations "
+            "alive then hold 486.6 MB, 701.4 are older than the profile; 24 of 184 were never "
+            "released");
+  const auto share = [&](const char* name) {
+    return std::round(row(json.at("classes"), "class", name).at("share").get<double>() * 1000) / 10;
+  };
+  EXPECT_EQ(share("optimizer"), 25.5);
+  EXPECT_EQ(share("layout"), 23.9);
+  EXPECT_EQ(share("convolution"), 20.4);
+  EXPECT_EQ(share("matmul"), 11.2);
+  EXPECT_EQ(share("reduce"), 10.8);
+  EXPECT_EQ(share("elementwise"), 7.6);
+  EXPECT_EQ(share("softmax/loss"), 0.5);
+  EXPECT_EQ(json.at("verdicts").at(0).at("sentence"),
+            "Communication is not slow: 3.5 % of it moves data. It waits for the host that issues "
+            "it. Not a network problem.");
+  EXPECT_EQ(json.at("verdicts").at(1).at("sentence"),
+            "The host is the limit: 122.1 ms (96.4 idle inside collectives + 25.7 free); 187 "
+            "kernels, mean 47 us, 51 under 10 us.");
+  EXPECT_EQ(json.at("verdicts").at(2).at("sentence"),
+            "23.9 % of compute changes layout (TransData 57 x, 1.42 ms)");
+  for (const Json& verdict : json.at("verdicts")) EXPECT_NE(verdict.at("id"), "slow_rank");
+}
+
+TEST_F(RealProfile, AnotherOneWaitsForALateRank) {
+  NB_NEEDS_DATA();
+  const Json json = profiled(bench_, {ascend("test_rank_0").string()});
+  EXPECT_EQ(json.at("verdicts").at(0).at("id"), "late_rank");
+  EXPECT_EQ(json.at("verdicts").at(0).at("sentence"),
+            "Look at the late rank, not at the host: of 151.4 ms in collectives 116.6 (77 %) wait "
+            "for other ranks, 29.3 are idle, 5.4 transfer.");
+  for (const Json& verdict : json.at("verdicts")) EXPECT_NE(verdict.at("id"), "host_limits");
+}
+
+TEST_F(RealProfile, LevelZeroHasClassesByName) {
+  NB_NEEDS_DATA();
+  const Json json = profiled(bench_, {ascend("pytorch/text/level0").string()});
+  EXPECT_EQ(json.at("steps").at(0).at("stage_ns"), 116'251'250);
+  EXPECT_EQ(row(json.at("classes"), "class", "optimizer").at("count"), 4);
+  EXPECT_EQ(row(json.at("classes"), "class", "layout").at("count"), 78);
+  EXPECT_NE(json.at("notes").dump().find("communication.json needs level 1"), std::string::npos);
+}
+
+TEST_F(RealProfile, AClusterHasItsRanksByNumber) {
+  NB_NEEDS_DATA();
+  const Json json = profiled(bench_, {ascend("cluster_analysis_output").string()});
+  ASSERT_EQ(json.at("rank_numbers").size(), 16U);
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(json.at("rank_numbers").at(i), i);
+  EXPECT_NE(json.at("notes").dump().find("18 rows, 16 ranks"), std::string::npos);
+}
+
+TEST_F(RealProfile, TracesOfGpusHaveTheOraclesFigures) {
+  NB_NEEDS_DATA();
+  const Json one = profiled(bench_, {torch("trace_filter/sampled_rank-0.json.gz").string()});
+  const Json& step = one.at("steps").at(0);
+  EXPECT_EQ(step.at("stage_ns"), 1'222'847'000);
+  EXPECT_EQ(step.at("computing_ns"), 210'320'000);
+  EXPECT_EQ(step.at("communication_ns"), 396'199'000);
+  EXPECT_EQ(step.at("overlapped_ns"), 59'216'000);
+  EXPECT_EQ(step.at("free_ns"), 675'191'000);
+  EXPECT_EQ(row(one.at("classes"), "class", "communication").at("count"), 10);
+  EXPECT_EQ(row(one.at("classes"), "class", "memory copy").at("total_ns"), 1'325'000);
+  std::int64_t cutlass = 0, count = 0;
+  for (const Json& kernel : one.at("kernels"))
+    if (kernel.at("name").get<std::string>().starts_with(
+            "void cutlass::Kernel<cutlass_80_tensorop_s1688gemm")) {
+      cutlass += kernel.at("total_ns").get<std::int64_t>();
+      count += kernel.at("count").get<std::int64_t>();
+    }
+  EXPECT_EQ(count, 308);
+  EXPECT_EQ(cutlass, 54'787'000);
+  const Json alexnet = profiled(
+      bench_,
+      {torch("critical_path/alexnet/benchmark_result_2869224_1695835535_trace.json.gz").string()});
+  EXPECT_EQ(alexnet.at("steps").at(0).at("computing_ns"), 10'630'000);
+  EXPECT_EQ(row(alexnet.at("classes"), "class", "memory copy").at("total_ns"), 55'511'000);
+}
+
+}  // namespace
+}  // namespace nb::test
