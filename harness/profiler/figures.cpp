@@ -82,6 +82,14 @@ void measure_kernels(const Profile&, RankFigures& figures) {
     of_class.exclusive_ns += computing.add(kernel.start_ns, end_ns);
   }
   parts.stage_ns = busy.end_ns() - first_ns;
+  if (rank.whole && figures.kernels.size() == rank.kernels.size()) {
+    const std::int64_t before_ns = first_ns - rank.whole->start_ns;
+    const std::int64_t behind_ns = rank.whole->end_ns - busy.end_ns();
+    if (before_ns >= 0 && behind_ns >= 0) {
+      parts.stage_ns += before_ns + behind_ns;
+      parts.free_ns += before_ns + behind_ns;
+    }
+  }
   parts.computing_ns = computing.total_ns();
   parts.not_overlapped_ns = busy_both.total_ns() - computing.total_ns();
   parts.overlapped_ns = communication.total_ns() - parts.not_overlapped_ns;

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "harness/profiler/byte_stream.hpp"
 #include "harness/profiler/read_ascend.hpp"
 #include "harness/profiler/read_trace.hpp"
 #include "harness/profiler/time_text.hpp"
+#include "model/device/profile.hpp"
 
 namespace nb::profiler {
 namespace {
@@ -224,6 +226,22 @@ Result<void> read_msprof_folder(const fs::path& folder, Profile& profile) {
   return {};
 }
 
+// A step of ours begins with its first launch; at its end the host waits for the device, and before
+// that for what the last kernel brings it, which its trace does not show.
+void add_whole_step(const Texts& texts, Rank& rank) {
+  if (rank.kernels.empty() || profile_text(rank.device).empty()) return;  // no profile built in
+  const auto device = load_profile(rank.device);
+  if (!device) return;
+  StepWindow whole{"", rank.kernels.front().start_ns, 0};
+  for (const Kernel& kernel : rank.kernels) {
+    if (kernel.issued_ns >= 0) whole.start_ns = std::min(whole.start_ns, kernel.issued_ns);
+    whole.end_ns = std::max(whole.end_ns, kernel.start_ns + kernel.duration_ns);
+  }
+  const bool is_read = texts[rank.kernels.back().type] == "device_to_host";
+  whole.end_ns += (is_read ? 2 : 1) * device->launch.synchronize.whole();
+  rank.whole = whole;
+}
+
 Result<Profile> finished(Profile profile) {
   std::ranges::stable_sort(profile.ranks, {}, &Rank::rank);
   for (std::size_t i = 1; i < profile.ranks.size(); ++i)
@@ -231,7 +249,15 @@ Result<Profile> finished(Profile profile) {
       return bad_input(fmt::format(
           "{}: rank {} is there twice: in {} and in {}; give one profile of it", profile.source,
           profile.ranks[i].rank, profile.ranks[i - 1].source, profile.ranks[i].source));
-  for (Rank& rank : profile.ranks) std::ranges::stable_sort(rank.kernels, {}, &Kernel::start_ns);
+  for (Rank& rank : profile.ranks) {
+    // Nearly all files are sorted; a stable sort would need the memory twice.
+    if (!std::ranges::is_sorted(rank.kernels, {}, &Kernel::start_ns))
+      std::ranges::sort(rank.kernels, [](const Kernel& a, const Kernel& b) {
+        return std::tuple(a.start_ns, a.duration_ns, a.name) <
+               std::tuple(b.start_ns, b.duration_ns, b.name);
+      });
+    if (profile.kind == Kind::kNpubench) add_whole_step(profile.texts, rank);
+  }
   return profile;
 }
 

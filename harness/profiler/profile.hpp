@@ -95,6 +95,8 @@ struct Rank {
   std::optional<bool> with_stack, record_shapes, profile_memory;
   std::vector<StepRow> step_rows;
   std::vector<StepWindow> windows;
+  // Of our own traces: from the first launch until the host has waited for the device.
+  std::optional<StepWindow> whole;
   std::vector<StepWindow> loading;  // the host waits for its data loader
   std::vector<Kernel> kernels;      // by start
   std::vector<Collective> collectives;

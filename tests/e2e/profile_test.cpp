@@ -154,6 +154,88 @@ TEST(Profile, OurOwnTraceIsExplainedWhole) {
   EXPECT_EQ(measured, expected);
 }
 
+// One of ours: step, fit and back, with constants that are not the shipped ones.
+TEST(Profile, ConstantsOfATraceComeBack) {
+  const Bench bench;
+  const fs::path own = bench.results() / "own.json", trace = bench.results() / "step.json",
+                 back = bench.results() / "back.json";
+  ASSERT_TRUE(write_file(own, R"({"schema": "npubench.calibration/1", "device": "ascend_910b3",)"
+                              R"( "constants": [{"name": "matrix_efficiency", "value": 0.61},)"
+                              R"( {"name": "memory_efficiency", "value": 0.66},)"
+                              R"( {"name": "attention_efficiency", "value": 0.33},)"
+                              R"( {"name": "host_dispatch", "value": 41000}]})"));
+  const auto predicted =
+      bench({"predict", "--device", "ascend_910b3", "--depth", "20", "--cards", "1",
+             "--calibration", own.string(), "--trace", trace.string(), "--json"});
+  ASSERT_EQ(predicted.exit_code, 0) << predicted.err;
+  EXPECT_NE(predicted.err.find("matrix_efficiency 0.61"), std::string::npos) << predicted.err;
+  const Json profile = profiled(bench, {trace.string()});
+  EXPECT_EQ(profile.at("steps").at(0).at("stage_ns"),
+            Json::parse(predicted.out).at("step_time_ns"));
+  const Json fitted = profiled(bench, {trace.string(), "--fit", back.string()});
+  EXPECT_EQ(fitted.at("schema"), "npubench.calibration/1");
+  const Json wanted = Json::parse(*read_file(own));
+  for (const Json& one : wanted.at("constants")) {
+    const double value = one.at("value");
+    const Json& found = row(fitted.at("constants"), "name", one.at("name"));
+    EXPECT_NEAR(found.at("value").get<double>(), value, value * 0.01) << one;
+  }
+  EXPECT_LT(fitted.at("check").at("mean_relative_error"), 0.01);
+  // Of another device, beyond what is physical, unknown: one sentence each.
+  const auto refused = [&](const std::string& text, const std::string& part) {
+    ASSERT_TRUE(write_file(own, text));
+    expect_sentence(
+        bench({"predict", "--device", "h100_sxm", "--depth", "4", "--calibration", own.string()}),
+        64, {part});
+  };
+  refused(R"({"schema": "npubench.calibration/1", "device": "ascend_910b3", "constants": []})",
+          "is of ascend_910b3, not of h100_sxm");
+  refused(R"({"schema": "npubench.calibration/1", "device": "h100_sxm", "constants": )"
+          R"([{"name": "matrix_efficiency", "value": 1.5}]})",
+          "beyond what is physical");
+  refused(R"({"schema": "npubench.calibration/1", "device": "h100_sxm", "constants": )"
+          R"([{"name": "luck", "value": 1}]})",
+          "no constant \"luck\"");
+  refused("{}", "npubench.calibration/1");
+}
+
+std::int64_t sum_of(const Json& waterfall) {
+  std::int64_t sum = 0;
+  for (const Json& part : waterfall)
+    if (part.at("part") != "part.all") sum += part.at("difference_ns").get<std::int64_t>();
+  return sum;
+}
+
+TEST(Profile, TwoDifferByPartsThatAddUp) {
+  const Bench bench;
+  const fs::path a = bench.results() / "a", b = bench.results() / "b";
+  write_small(a);
+  write_small(b,
+              "7,aclnnAdd_Add,Add,AI_VECTOR_CORE,1736408883704760.125,10.001,0,48,"
+              "\"\"\"8,8;8,8\"\"\",FLOAT;FLOAT,\"\"\"8,8\"\"\"\n");
+  ASSERT_TRUE(write_file(b / "ASCEND_PROFILER_OUTPUT/step_trace_time.csv",
+                         "Step,Computing,Communication(Not Overlapped),Overlapped,Communication,"
+                         "Free,Stage,Bubble\n7,50.001,20,10,30,100.0004,170.0014,0\n"));
+  const Json json = profiled(bench, {a.string(), b.string()});
+  EXPECT_EQ(json.at("difference_ns"), 20'001);
+  EXPECT_EQ(sum_of(json.at("waterfall")), 20'001);
+  EXPECT_EQ(row(json.at("waterfall"), "part", "elementwise").at("difference_ns"), 10'001);
+  EXPECT_EQ(row(json.at("pairs"), "name", "aclnnAdd_Add").at("count_a"), 0);
+  const Json scaled = profiled(bench, {a.string(), b.string(), "--tokens-per-step", "1000,1370"});
+  EXPECT_EQ(sum_of(scaled.at("waterfall")), scaled.at("difference_ns"));
+  const Json same = profiled(bench, {a.string(), a.string()});
+  EXPECT_EQ(same.at("difference_ns"), 0);
+  for (const Json& part : same.at("waterfall")) EXPECT_EQ(part.at("difference_ns"), 0);
+  const fs::path trace = bench.results() / "step.json";
+  ASSERT_EQ(bench({"predict", "--device", "ascend_910b3", "--depth", "2", "--vocab-size", "512",
+                   "--sequence-len", "64", "--ranks", "1", "--total-batch-tokens", "1024",
+                   "--device-batch", "4", "--trace", trace.string()})
+                .exit_code,
+            0);
+  expect_sentence(bench({"profile", a.string(), trace.string()}), 3,
+                  {"what was measured and what was simulated are not subtracted"});
+}
+
 class RealProfile : public ::testing::Test {
  protected:
   fs::path ascend(const std::string& name) const {
@@ -233,6 +315,37 @@ TEST_F(RealProfile, AClusterHasItsRanksByNumber) {
   ASSERT_EQ(json.at("rank_numbers").size(), 16U);
   for (int i = 0; i < 16; ++i) EXPECT_EQ(json.at("rank_numbers").at(i), i);
   EXPECT_NE(json.at("notes").dump().find("18 rows, 16 ranks"), std::string::npos);
+}
+
+TEST_F(RealProfile, ABaseAndATestTraceDifferByOneKernel) {
+  NB_NEEDS_DATA();
+  const Json json = profiled(
+      bench_, {torch("trace_compare/base").string(), torch("trace_compare/test").string()});
+  // Of 432 and 428 µs in two steps.
+  EXPECT_EQ(row(json.at("a").at("classes"), "class", "elementwise").at("total_ns"), 432'000);
+  EXPECT_EQ(row(json.at("b").at("classes"), "class", "elementwise").at("total_ns"), 428'000);
+  EXPECT_EQ(row(json.at("waterfall"), "part", "elementwise").at("difference_ns"), -2'000);
+  EXPECT_EQ(sum_of(json.at("waterfall")), json.at("difference_ns"));
+  int fewer = 0;
+  for (const Json& pair : json.at("pairs"))
+    fewer += pair.at("count_a").get<int>() - pair.at("count_b").get<int>();
+  EXPECT_EQ(fewer, 1);
+}
+
+TEST_F(RealProfile, AFitRefusesWhatTheProfileDoesNotShow) {
+  NB_NEEDS_DATA();
+  const Json json =
+      profiled(bench_, {ascend("pytorch/text/level1").string(), "--device", "ascend_910b3", "--fit",
+                        (bench_.results() / "my.json").string()});
+  const auto reason = [&](const char* name) {
+    return row(json.at("kept"), "name", name).at("reason").get<std::string>();
+  };
+  EXPECT_NE(reason("host_dispatch").find("naive 137.7 us"), std::string::npos);
+  EXPECT_NE(reason("matrix_efficiency").find("0 of 9 products"), std::string::npos);
+  const Json& memory = row(json.at("constants"), "name", "memory_efficiency");
+  EXPECT_EQ(memory.at("n"), 4);
+  EXPECT_NE(memory.at("how").get<std::string>().find("1.187 TB/s"), std::string::npos) << memory;
+  EXPECT_EQ(row(json.at("constants"), "name", "link_bandwidth").at("n"), 4);
 }
 
 TEST_F(RealProfile, TracesOfGpusHaveTheOraclesFigures) {
