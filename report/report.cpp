@@ -44,11 +44,24 @@ ReportContext context_of(const ReportInput& input, Language language, FlipsCsv& 
   return context;
 }
 
+SectionContent content_of(const BroughtSection& brought) {
+  SectionContent content{brought.id, brought.title, {}};
+  if (!brought.text.empty()) content.blocks.emplace_back(CodeBlock{brought.text});
+  if (!brought.points.empty()) content.blocks.emplace_back(BulletList{brought.points});
+  for (const auto& [caption, table] : brought.tables)
+    content.blocks.emplace_back(TableBlock{caption, table, table.rows.size() > 12});
+  return content;
+}
+
 Document document_of(const ReportContext& context) {
   Document document{context.input.title, context.say, {}};
-  for (const Section& section : sections())
+  for (const Section& section : sections()) {
     document.sections.push_back({std::string(section.id), context.say(section.title),
                                  section.blocks(context), section.folded});
+    if (section.id != "speed") continue;
+    for (const BroughtSection& brought : context.input.brought)
+      document.sections.push_back(content_of(brought));
+  }
   return document;
 }
 

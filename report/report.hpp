@@ -7,9 +7,11 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/base/result.hpp"
+#include "harness/base/table.hpp"
 #include "report/words.hpp"
 #include "results/compare.hpp"
 #include "results/flips.hpp"
@@ -18,6 +20,15 @@
 #include "results/store.hpp"
 
 namespace nb {
+
+// A section that somebody else makes, in the report's language: what it says, then its tables.
+struct BroughtSection {
+  std::string id;  // anchor: "profile"
+  std::string title;
+  std::string text;                 // a block of lines as they are
+  std::vector<std::string> points;  // a list
+  std::vector<std::pair<std::string, TextTable>> tables;
+};
 
 struct ReportInput {
   std::string title;                    // "smoke"
@@ -28,6 +39,7 @@ struct ReportInput {
   // Sets the texts of flips (Flip::text): a report does not know where they are. Empty: none.
   std::function<void(ItemList&)> add_texts = {};
   const RunIndex* nights = nullptr;  // of the folder of nights that trends are of; none without
+  std::vector<BroughtSection> brought = {};  // behind the section of speed
 };
 
 struct ReportOptions {

@@ -10,6 +10,8 @@
 #include "harness/cli/common.hpp"
 #include "harness/cli/open_index.hpp"
 #include "harness/cli/verb.hpp"
+#include "harness/profiler/open_profile.hpp"
+#include "harness/profiler/report_section.hpp"
 #include "harness/run/look_at_items.hpp"
 #include "results/compare.hpp"
 #include "results/gate.hpp"
@@ -29,6 +31,7 @@ struct Options {
   std::string policy;
   bool strict = false;
   std::string nights;
+  std::string profile;
   std::string out;
   std::string data_dir;
   std::string language = "en";
@@ -64,6 +67,12 @@ std::filesystem::path default_folder(const RunRecords& run) {
   return std::filesystem::path(run.path.string() + ".report");
 }
 
+Result<BroughtSection> profile_section(const std::string& path, Language language) {
+  NB_TRY(const profiler::Profile profile, profiler::open_profile(path));
+  NB_TRY(const profiler::Analysis analysis, profiler::analyse(profile, {}));
+  return profiler::report_section(analysis, language);
+}
+
 int report(const Options& options) {
   const auto language = parse_language(options.language);
   if (!language) return fail(language.error());
@@ -96,6 +105,11 @@ int report(const Options& options) {
     if (!index) return fail(index.error());
     input.nights = &nights.emplace(std::move(*index));
   }
+  if (!options.profile.empty()) {
+    const auto section = profile_section(options.profile, *language);
+    if (!section) return fail(section.error());
+    input.brought.push_back(*section);
+  }
   ReportOptions report_options;
   report_options.language = *language;
   report_options.plots = !options.no_plots;
@@ -126,6 +140,8 @@ Action add_report(CLI::App& app) {
   app.add_option("--nights", options->nights,
                  "folder of nights: a section of trends, the headline metrics over the runs whose "
                  "folders' names differ in digits only");
+  app.add_option("--profile", options->profile,
+                 "a section of what npubench profile says of this folder or trace");
   app.add_option("--out", options->out, "folder of the report (default: RUN/report, FILE.report)");
   app.add_option("--data-dir", options->data_dir,
                  "public data, for the questions of flips (default: NPUBENCH_DATA, else "

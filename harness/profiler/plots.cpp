@@ -37,7 +37,6 @@ Plot waterfall_plot(const Waterfall& waterfall, Language language) {
   plot.kind = PlotKind::kBars;
   plot.series.emplace_back().title = "B − A";
   for (const WaterfallPart& part : waterfall.parts) {
-    if (part.difference_ns() == 0) continue;
     plot.categories.push_back(word(part.key, language));
     plot.series[0].values.emplace_back(ms(part.difference_ns()));
     plot.series[0].labels.push_back(milliseconds_text(part.difference_ns()));

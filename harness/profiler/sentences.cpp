@@ -12,7 +12,6 @@ constexpr SentenceRow kRows[] = {
     // headline and summary
     {"head.rank", "rank {0}, step {1}", "rank {0}，第 {1} 步"},
     {"head.rank_all", "rank {0}, whole trace", "rank {0}，整个 trace"},
-    {"head.level", "{0}", "{0}"},
     {"head.with_stack", "with stacks: host times are inflated", "带调用栈：主机时间偏大"},
     {"head.sim", "simulated clock", "模拟时钟"},
     {"head.more_ranks", "{0} ranks; details are of rank {1} (--rank N for another)",
@@ -150,6 +149,8 @@ constexpr SentenceRow kRows[] = {
     {"part.rest", "rounding of the files", "文件舍入"},
     {"part.all", "step", "整步"},
 
+    {"report.title", "Profile: {0}", "性能剖析：{0}"},
+
     // notes
     {"note.ragged", "{0}:{1}: {2} cells where the header has {3}; {4} such rows are left out",
      "{0}:{1}：有 {2} 个单元格，表头为 {3} 个；共 {4} 行不计"},
@@ -176,7 +177,6 @@ constexpr SentenceRow kRows[] = {
      "{0} explains {1} of the kernels' time: {2} us measured, {3} expected, ratio {4}",
      "{0} 可解释算子时间的 {1}：实测 {2} us，预期 {3}，比值 {4}"},
     {"note.no_expectation", "no expectation: {0}, {1} us", "没有预期：{0}，{1} us"},
-    {"note.hccl", "HCCL {0} MB", "HCCL {0} MB"},
     {"note.same_steps", "A has {0} steps, B {1}: figures are a step's mean",
      "A 有 {0} 步，B 有 {1} 步：数值为每步平均"},
     {"note.per_token", "B is scaled from {1} to A's {0} tokens a step",

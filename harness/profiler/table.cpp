@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/csv.hpp"
-#include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/base/visible_text.hpp"
 
@@ -63,7 +62,7 @@ std::string milliseconds_text(std::int64_t time_ns, int decimals) {
 }
 std::string percent_text(double share) { return fmt::format("{:.1f} %", share * 100); }
 
-std::string text_of(const Table& table, Language language) {
+TextTable shown_table(const Table& table, Language language) {
   TextTable text;
   for (const Column& column : table.columns)
     if (!column.is_detail)
@@ -76,8 +75,12 @@ std::string text_of(const Table& table, Language language) {
         cells.push_back(cut(shown(row[i], table.columns[i].unit, language)));
     text.rows.push_back(std::move(cells));
   }
+  return text;
+}
+
+std::string text_of(const Table& table, Language language) {
   std::string all = word(fmt::format("table.{}", table.key), language) + "\n";
-  if (!table.rows.empty()) all += to_text(text, kTextWidth);
+  if (!table.rows.empty()) all += to_text(shown_table(table, language), kTextWidth);
   if (table.shown > 0 && table.rows.size() > table.shown)
     all +=
         text_of(Said{"table.more", {std::to_string(table.rows.size() - table.shown)}}, language) +

@@ -9,6 +9,7 @@
 
 #include "harness/base/json_io.hpp"
 #include "harness/base/language.hpp"
+#include "harness/base/table.hpp"
 #include "harness/profiler/sentences.hpp"
 
 namespace nb::profiler {
@@ -45,6 +46,8 @@ struct Table {
   std::size_t shown = 0;  // of a long table, as text: the first rows; 0: all
 };
 
+// The columns and rows that people see.
+TextTable shown_table(const Table& table, Language language);
 std::string text_of(const Table& table, Language language);
 Json json_of(const Table& table);  // a list of objects; what is not known is null
 std::string csv_of(const Table& table);

@@ -146,6 +146,9 @@ void add_notes(const Analysis& a, const Analysis& b, const Tokens& tokens, Water
   if (one.with_stack.value_or(false) != other.with_stack.value_or(false))
     result.notes.push_back({"note.stacks", {}});
   for (const Analysis* analysis : {&a, &b})
+    if (first(*analysis).step == "all" && first(*analysis).steps > 1)
+      result.notes.push_back({"note.first_step", {analysis->profile->source}});
+  for (const Analysis* analysis : {&a, &b})
     for (const Verdict& verdict : analysis->verdicts)
       if (verdict.id == "launch_blocking") result.notes.push_back(verdict.said);
 }

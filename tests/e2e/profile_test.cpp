@@ -199,6 +199,35 @@ TEST(Profile, ConstantsOfATraceComeBack) {
   refused("{}", "npubench.calibration/1");
 }
 
+TEST(Profile, TablesPlotsAndAReportAreWritten) {
+  const Bench bench;
+  const fs::path folder = bench.results() / "p", csv = bench.results() / "csv",
+                 plot = bench.results() / "parts.svg";
+  write_small(folder);
+  const auto result = bench({"profile", folder.string(), "--csv", csv.string()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto steps = read_file(csv / "steps.csv");
+  ASSERT_TRUE(steps);
+  EXPECT_NE(steps->find("stage_ns"), std::string::npos);
+  EXPECT_NE(steps->find(",150000,"), std::string::npos) << *steps;
+  if (run_subprocess({"gnuplot", "--version"})) {
+    EXPECT_EQ(bench({"profile", folder.string(), "--plot", plot.string()}).exit_code, 0);
+    EXPECT_TRUE(fs::exists(plot));
+    EXPECT_EQ(
+        bench({"profile", folder.string(), folder.string(), "--plot", plot.string()}).exit_code, 0);
+  }
+  expect_sentence(bench({"profile", folder.string(), "--plot", "parts.gif"}), 64, {"parts.gif"});
+  ASSERT_EQ(bench.train().exit_code, 0);
+  const fs::path out = bench.results() / "report";
+  const auto report = bench({"report", (bench.results() / "train-d1").string(), "--profile",
+                             folder.string(), "--out", out.string(), "--no-plots"});
+  EXPECT_EQ(report.exit_code, 0) << report.err;
+  const auto page = read_file(out / "report.md");
+  ASSERT_TRUE(page);
+  EXPECT_NE(page->find("computing"), std::string::npos);
+  EXPECT_NE(page->find("TransData"), std::string::npos);
+}
+
 std::int64_t sum_of(const Json& waterfall) {
   std::int64_t sum = 0;
   for (const Json& part : waterfall)
