@@ -79,16 +79,19 @@ void take_facts(const Section& section, Facts& facts) {
 std::vector<Check> check_script(const Part& part, const Facts& facts) {
   const Script script = read_script(part.section.text);
   std::vector<Check> checks = lint_script(script, facts, part.text->name);
-  Facts own = facts;
-  for (const FoundVersion& pin : pins_of(script)) {
-    own.set(pin.component, pin.version);
-    own.set(pin.component + ":line", std::to_string(pin.line));
+  const std::vector<FoundVersion> pins = pins_of(script);
+  if (!pins.empty()) {  // else there is nothing that its versions belong to
+    Facts own = facts;
+    for (const FoundVersion& pin : pins) {
+      own.set(pin.component, pin.version);
+      own.set(pin.component + ":line", std::to_string(pin.line));
+    }
+    static const Pattern sourced(R"((?:^|\s)(?:source|\.)\s+(/\S*/set_env\.sh))");
+    for (const Line& line : script.lines)
+      if (const auto m = sourced.match(std::string_view(line.text).substr(0, 4096)); m.size() == 2)
+        own.add("set_env_path", std::string(m[1]));
+    for (Check& check : check_versions(own, part.text->name)) checks.push_back(std::move(check));
   }
-  static const Pattern sourced(R"((?:^|\s)(?:source|\.)\s+(/\S*/set_env\.sh))");
-  for (const Line& line : script.lines)
-    if (const auto m = sourced.match(std::string_view(line.text).substr(0, 4096)); m.size() == 2)
-      own.add("set_env_path", std::string(m[1]));
-  for (Check& check : check_versions(own, part.text->name)) checks.push_back(std::move(check));
   for (Check& check : check_batches(script, part.text->name)) checks.push_back(std::move(check));
   return checks;
 }

@@ -76,7 +76,10 @@ std::string dotted(std::string_view digits) {
 std::map<std::string, std::string> read_packages(std::string_view text) {
   std::map<std::string, std::string> packages;
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first != text.npos && text[first] == '[') {
+  // "[{…": JSON; "[pip3] torch==2.7.1" is a line of collect_env.
+  const std::size_t second =
+      first == text.npos ? first : text.find_first_not_of(" \t\r\n", first + 1);
+  if (second != text.npos && text[first] == '[' && (text[second] == '{' || text[second] == ']')) {
     if (const auto json = parse_json(text, "pip list"); json && json->is_array())
       for (const Json& one : *json)
         if (one.is_object() && one.contains("name") && one["name"].is_string() &&

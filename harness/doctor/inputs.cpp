@@ -296,6 +296,7 @@ class Gatherer {
     for (const Section& section : recognize(text)) {
       if (section.kind != Kind::kLog && section.kind != Kind::kUnknown) {
         has_more = true;
+        if (section.kind == Kind::kScript) scan_.feed(fenced_logs(section.text));
         continue;
       }
       if (section.first_line > at_line)

@@ -310,6 +310,29 @@ std::string_view name(Kind kind) {
   return "unknown";
 }
 
+std::string fenced_logs(std::string_view text) {
+  // A traceback, or lines that begin as a logger's do: a guide that explains a message has neither.
+  static const Pattern printed(
+      R"(^\s*(?:\[rank\d+\]:\s*)?(?:Traceback \(most recent call last\)|\[(?:ERROR|WARNING)\] \S+\(\d+,|\[ERROR\] \d{4}-|E[A-Z]\d{4}: .*\d))");
+  const std::vector<std::string_view> lines = Lines(text).all;
+  std::string logs;
+  bool has_any = false;
+  for (std::size_t at = 0; at < lines.size(); ++at) {
+    logs += "\n";
+    if (!lines[at].starts_with("```")) continue;
+    std::size_t end = at + 1;
+    while (end < lines.size() && !lines[end].starts_with("```")) ++end;
+    const bool is_log = std::any_of(lines.begin() + static_cast<std::ptrdiff_t>(at),
+                                    lines.begin() + static_cast<std::ptrdiff_t>(end),
+                                    [](std::string_view line) { return matches(printed, line); });
+    has_any = has_any || is_log;
+    for (std::size_t i = at + 1; i < end; ++i) logs += (is_log ? std::string(lines[i]) : "") + "\n";
+    if (end < lines.size()) logs += "\n";
+    at = end;
+  }
+  return has_any ? logs : "";
+}
+
 std::vector<Section> recognize(std::string_view text) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   const std::size_t first = text.find_first_not_of(" \t\r\n");

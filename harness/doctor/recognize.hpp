@@ -30,6 +30,9 @@ struct Section {
   int first_line = 1;
   bool is_whole_environment = false;  // PATH, HOME or PWD is among it
 };
+// Of a text in Markdown the fenced blocks that a program printed, not those that are to be typed;
+// all other lines blank, so that lines keep their numbers. Empty: there is none.
+std::string fenced_logs(std::string_view text);
 // Sections in the order of the text; blank ones are left out.
 std::vector<Section> recognize(std::string_view text);
 

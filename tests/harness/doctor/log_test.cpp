@@ -403,6 +403,31 @@ TEST(Inputs, AFolderIsReadInTheOrderOfItsNames) {
   EXPECT_EQ(inputs.log.events[2].rank, "2");
 }
 
+TEST(Inputs, AnIssueIsLintedAndItsLogIsRead) {
+  const Findings findings =
+      examine(read_text_input(
+                  "issue.md",
+                  "### Your environment\n```\nPyTorch version: 2.7.1+cpu\n[pip3] numpy==2.0.1\n"
+                  "[pip3] torch-npu==2.7.1.post1\nversion=8.1.RC1\n```\n### What I ran\n```bash\n"
+                  "export HCCL_CONNECT_TIMEOUT=60\n```\n### Bug\n```\nTraceback (most recent call "
+                  "last):\n  File \"x.py\", line 3\nRuntimeError: AclSetCompileopt, error code is "
+                  "500001\n```\n"),
+              {});
+  ASSERT_EQ(findings.diagnosis.roots.size(), 1U);
+  EXPECT_EQ(findings.diagnosis.roots[0].event.code, "COMPILE_OPT");
+  EXPECT_EQ(findings.diagnosis.roots[0].event.line, 16);
+  std::string said;
+  for (const Check& check : findings.checks)
+    if (check.state == State::kFail) said += check.id + " ";
+  EXPECT_EQ(said, "VER5 ENV130 ");
+}
+
+TEST(Inputs, GuidesThatExplainErrorsAreNoLogs) {
+  NB_NEEDS_DATA();
+  const Inputs inputs = read_inputs({test::data_dir() / "guides"});
+  EXPECT_TRUE(inputs.log.events.empty()) << inputs.log.events.front().text;
+}
+
 TEST(Inputs, Utf16TextsAreRecognised) {
   const std::string text = "PATH=/usr/bin\nHCCL_CONNECT_TIMEOUT=60\n";
   std::string wide = "\xFF\xFE";
