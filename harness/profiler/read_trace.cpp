@@ -79,12 +79,15 @@ std::int64_t issued_at(const std::vector<Issue>& issues, std::int64_t key) {
   return found != issues.end() && found->key == key ? found->issued_ns : kUnknownTime;
 }
 
-// Tasks of the device that compute nothing: markers of the profiler and of streams.
-bool is_marker(std::string_view task_type) {
-  for (const std::string_view part : {"PROFILING", "PLACE_HOLDER", "EVENT", "NOTIFY", "TIMEOUT",
-                                      "MODEL_", "STREAM_", "FFTS", "WRITE_VALUE"})
-    if (task_type.find(part) != task_type.npos) return true;
-  return false;
+// Task types of "Ascend Hardware" (msprof's user guide): of kernels; of memory copies. The others
+// are markers of the profiler, events of streams, and the single transfers and waits that a
+// collective is made of, whose whole has a slice of its own.
+bool is_kernel_task(std::string_view type) {
+  return type.starts_with("AI_") || type.starts_with("MIX_AI") || type.starts_with("KERNEL_") ||
+         type == "DSA_SQE";
+}
+bool is_copy_task(std::string_view type) {
+  return type.find("MEMCPY") != type.npos || type == "PCIE_DMA_SQE" || type == "SDMA_SQE";
 }
 
 // nlohmann calls back for each token; nothing of the document is kept but what an event needs.
@@ -351,10 +354,10 @@ void Handler::take_slice() {
   // A slice of Ascend's hardware, or the whole of a collective.
   if (event_.name.starts_with("hcom_")) {
     add(OpClass::kCommunication, "", "HCCL");
-  } else if (!event_.task_type.empty() && !is_marker(event_.task_type)) {
-    const bool is_copy = event_.task_type.find("MEMCPY") != std::string::npos;
-    add(is_copy ? OpClass::kMemoryCopy : class_of_npu_kernel(event_.name, "", event_.task_type), "",
-        event_.task_type);
+  } else if (is_copy_task(event_.task_type)) {
+    add(OpClass::kMemoryCopy, "", event_.task_type);
+  } else if (is_kernel_task(event_.task_type)) {
+    add(class_of_npu_kernel(event_.name, "", event_.task_type), "", event_.task_type);
   }
 }
 

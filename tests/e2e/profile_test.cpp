@@ -338,6 +338,28 @@ TEST_F(RealProfile, LevelZeroHasClassesByName) {
   EXPECT_NE(json.at("notes").dump().find("communication.json needs level 1"), std::string::npos);
 }
 
+TEST_F(RealProfile, ATraceAloneHasTheSameTimes) {
+  NB_NEEDS_DATA();
+  const Json json = profiled(
+      bench_, {ascend("pytorch/text/level1/rank0_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json")
+                   .string()});
+  const Json& step = json.at("steps").at(0);
+  EXPECT_NEAR(step.at("computing_ns").get<double>(), 8'873'737, 200);
+  EXPECT_NEAR(step.at("not_overlapped_ns").get<double>(), 101'963'203, 200);
+  const fs::path helix = data_dir() / "imports/ascend_profiler/AgenticCompiler__Helix";
+  const Json tables = profiled(bench_, {helix.string()});
+  EXPECT_EQ(tables.at("steps").at(0).at("computing_ns"), 40'604);
+  const fs::path mstt = data_dir() / "imports/ascend_profiler/chenzomi12__mstt";
+  std::int64_t count = 0, total_ns = 0;
+  const Json kernels = profiled(bench_, {mstt.string()});
+  for (const Json& one : kernels.at("classes")) {
+    count += one.at("count").get<std::int64_t>();
+    total_ns += one.at("total_ns").get<std::int64_t>();
+  }
+  EXPECT_EQ(count, 591);
+  EXPECT_EQ(total_ns, 396'807'040);
+}
+
 TEST_F(RealProfile, AClusterHasItsRanksByNumber) {
   NB_NEEDS_DATA();
   const Json json = profiled(bench_, {ascend("cluster_analysis_output").string()});
