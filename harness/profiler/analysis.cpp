@@ -7,6 +7,7 @@
 
 #include "harness/base/text_width.hpp"
 #include "harness/base/visible_text.hpp"
+#include "harness/doctor/lint.hpp"
 #include "harness/profiler/tables.hpp"
 
 namespace nb::profiler {
@@ -46,6 +47,28 @@ std::string part_line(std::string_view key, std::int64_t part_ns, std::int64_t w
                                  milliseconds_text(part_ns), share(part_ns, whole_ns) * 100);
   if (!more.empty()) line += "   " + more;
   return line + "\n";
+}
+
+// What is not in the profile is not known to be unset: its metadata names a few variables.
+std::vector<doctor::Check> environment_checks(const Rank& rank) {
+  std::vector<doctor::Setting> settings;
+  for (const auto& [name, value] : rank.environment) {
+    if (value.empty()) continue;
+    doctor::Setting& setting = settings.emplace_back();
+    setting.name = name;
+    setting.value = value;
+  }
+  std::vector<doctor::Check> found;
+  if (settings.empty()) return found;
+  doctor::Facts facts;
+  facts.set("context", "train");
+  for (doctor::Check& check :
+       doctor::lint_environment(settings, facts, "profiler_metadata.json", false))
+    if (check.state == doctor::State::kWarn || check.state == doctor::State::kFail ||
+        check.state == doctor::State::kNote)
+      found.push_back(std::move(check));
+  doctor::sort_checks(found);
+  return found;
 }
 
 Json numbers_json(const Verdict& verdict) {
@@ -93,6 +116,7 @@ Result<Analysis> analyse(const Profile& profile, const AnalysisOptions& options)
   if (options.device != nullptr)
     analysis.tables.push_back(expectation_table(profile, one, *options.device, options.top).table);
   analysis.verdicts = verdicts_of(profile, analysis.figures);
+  analysis.environment = environment_checks(*one.rank);
   analysis.notes = profile.notes;
   for (const std::string& absent : one.rank->absent) analysis.notes.push_back({absent});
   return analysis;
@@ -162,6 +186,11 @@ std::string text_of(const Analysis& analysis, Language language) {
   }
   for (const Table& table : analysis.tables)
     if (!table.rows.empty() || !table.notes.empty()) text += "\n" + text_of(table, language);
+  for (const doctor::Check& check : analysis.environment)
+    text += visible_line(fmt::format("{} {}={}: {} → {}", check.id, check.variable, check.value,
+                                     doctor::sentence_of(check.said, language),
+                                     doctor::remedy_of(check.said, language))) +
+            "\n";
   if (!analysis.notes.empty()) text += "\n";
   for (const Said& note : analysis.notes) text += visible_line(text_of(note, language)) + "\n";
   return text;
@@ -193,6 +222,10 @@ Json json_of(const Analysis& analysis, Language language) {
          {"numbers", numbers_json(verdict)},
          {"source", sources_json(verdict)}});
   json["verdicts"] = std::move(verdicts);
+  Json checks = Json::array();
+  for (const doctor::Check& check : analysis.environment)
+    checks.push_back(doctor::json_of(check, language));
+  json["environment_checks"] = std::move(checks);
   Json notes = Json::array();
   for (const Said& note : analysis.notes) notes.push_back(utf8_text(text_of(note, language)));
   json["notes"] = std::move(notes);

@@ -8,6 +8,7 @@
 #include "harness/base/json_io.hpp"
 #include "harness/base/language.hpp"
 #include "harness/base/result.hpp"
+#include "harness/doctor/check.hpp"
 #include "harness/profiler/expectation.hpp"
 #include "harness/profiler/figures.hpp"
 #include "harness/profiler/profile.hpp"
@@ -28,6 +29,7 @@ struct Analysis {
   std::vector<RankFigures> figures;  // by rank
   std::vector<Table> tables;         // in the order of the specification
   std::vector<Verdict> verdicts;
+  std::vector<doctor::Check> environment;  // doctor's rules on what the profile says was set
   std::vector<Said> notes;
 };
 

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
+
+#include "harness/profiler/time_text.hpp"
 
 namespace nb::profiler {
 namespace {
@@ -355,6 +358,18 @@ Table memory_table(const Profile& profile, const RankFigures& figures, std::size
                           one.allocated_mb > 0 ? Cell(one.allocated_mb) : Cell(), one.reserved_mb});
   for (const auto& [name, peak] : rank.module_mb)
     if (peak > 0) table.rows.push_back({std::string("memory.module"), name, Cell(), peak});
+  std::set<std::string> groups;
+  for (const Collective& one : rank.collectives) groups.insert(one.group);
+  if (const auto hccl = rank.module_mb.find("HCCL");
+      hccl != rank.module_mb.end() && hccl->second > 0 && !groups.empty()) {
+    // Two buffers a communicator, each of HCCL_BUFFSIZE MB; 200 unless set (HCCL user guide).
+    const auto set = rank.environment.find("HCCL_BUFFSIZE");
+    const double size = set != rank.environment.end() ? number_of(set->second).value_or(200) : 200;
+    table.notes.push_back({"note.hccl",
+                           {fmt::format("{:.2f}", hccl->second), fmt::format("{:.0f}", size),
+                            std::to_string(groups.size()),
+                            fmt::format("{:.0f}", 2 * size * static_cast<double>(groups.size()))}});
+  }
   const Allocation* peak = peak_of(rank);
   if (peak == nullptr) return table;
   std::vector<const Allocation*> alive;

@@ -77,6 +77,12 @@ TEST(Profile, APartOfAStepIsWhatItSays) {
   const auto text = bench({"profile", folder.string(), "--strict", "--lang", "zh"});
   EXPECT_EQ(text.exit_code, 2) << text.err;
   EXPECT_NE(text.out.find("格式转换"), std::string::npos) << text.out;
+  ASSERT_TRUE(
+      write_file(folder / "profiler_metadata.json",
+                 R"({"ENV_VARIABLES": {"ASCEND_LAUNCH_BLOCKING": "1", "HCCL_RDMA_TC": ""}})"));
+  const Json blocked = profiled(bench, {folder.string()});
+  EXPECT_EQ(row(blocked.at("verdicts"), "id", "launch_blocking").at("state"), "warn");
+  EXPECT_EQ(row(blocked.at("environment_checks"), "id", "ENV050").at("value"), "1");
   const auto explained = bench({"profile", "--explain", "slow_rank"});
   EXPECT_NE(explained.out.find("msprof-analyze"), std::string::npos) << explained.out;
 }
@@ -295,6 +301,8 @@ TEST_F(RealProfile, LevelOneIsTheHostNotTheNetwork) {
   EXPECT_EQ(json.at("notes_of").at("communication").at(0),
             "4 of kind collective: elapse 105.992 ms, transfer 3.683, wait 5.941, idle 96.368");
   EXPECT_EQ(json.at("notes_of").at("memory").at(0),
+            "HCCL holds 404.06 MB: 2 buffers of 200 MB (HCCL_BUFFSIZE) x 1 communicators = 400");
+  EXPECT_EQ(json.at("notes_of").at("memory").at(1),
             "peak 1187.98 MB allocated, 1452.00 reserved, at aten::_foreach_add; 41 allocations "
             "alive then hold 486.6 MB, 701.4 are older than the profile; 24 of 184 were never "
             "released");
