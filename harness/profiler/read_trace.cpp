@@ -15,14 +15,14 @@ using Json = nlohmann::json;
 
 // The parts of an event that anyone here asks for.
 struct Event {
-  std::string phase, name, category, id, task_type, label, process, limiter, dtype;
+  std::string phase, name, category, id, task_type, label, process, limiter;
   std::optional<std::int64_t> start_ns, duration_ns;
   std::optional<std::int64_t> correlation;
   double flop = -1, bytes = -1;
 
   void clear() {
     for (std::string* text :
-         {&phase, &name, &category, &id, &task_type, &label, &process, &limiter, &dtype})
+         {&phase, &name, &category, &id, &task_type, &label, &process, &limiter})
       text->clear();
     start_ns.reset();
     duration_ns.reset();
@@ -111,7 +111,6 @@ class Handler : public nlohmann::json_sax<Json> {
     return true;
   }
   bool string(std::string& text) override {
-    if (depth_ == 2 && is_distributed_ && field_name_ == "backend") return true;
     if (depth_ == 3 && in_devices_ && field_name_ == "name" && rank_.device.empty())
       rank_.device = text;
     switch (field_) {
@@ -154,7 +153,6 @@ class Handler : public nlohmann::json_sax<Json> {
     ++depth_;
     if (is_in_events() && depth_ == events_depth_ + 1) event_.clear();
     if (depth_ == 2 && top_key_ == "distributedInfo") is_distributed_ = true;
-    has_container_ = true;
     return true;
   }
   bool end_object() override {
@@ -169,7 +167,6 @@ class Handler : public nlohmann::json_sax<Json> {
     if (depth_ == 1) events_depth_ = 1;  // Ascend: a bare list
     if (depth_ == 2 && top_key_ == "traceEvents") events_depth_ = 2;
     if (depth_ == 2) in_devices_ = top_key_ == "deviceProperties";
-    has_container_ = true;
     field_ = Field::kNone;
     return true;
   }
@@ -194,18 +191,15 @@ class Handler : public nlohmann::json_sax<Json> {
     }
     return true;
   }
-  bool parse_error(std::size_t position, const std::string&,
+  bool parse_error(std::size_t, const std::string&,
                    const nlohmann::detail::exception& error) override {
-    error_at_ = position;
     error_ = error.what();
     return false;
   }
 
   std::size_t events() const { return count_; }
-  std::size_t error_at() const { return error_at_; }
   const std::string& error() const { return error_; }
   std::size_t untimed() const { return untimed_; }
-  bool is_container() const { return has_container_; }
   void finish();
 
  private:
@@ -250,11 +244,11 @@ class Handler : public nlohmann::json_sax<Json> {
   Rank& rank_;
   TraceUse use_;
   int depth_ = 0, events_depth_ = 0;
-  bool in_arguments_ = false, in_devices_ = false, is_distributed_ = false, has_container_ = false;
+  bool in_arguments_ = false, in_devices_ = false, is_distributed_ = false;
   std::string top_key_, field_name_;
   Field field_ = Field::kNone;
   Event event_;
-  std::size_t count_ = 0, untimed_ = 0, error_at_ = 0;
+  std::size_t count_ = 0, untimed_ = 0;
   std::string error_;
   std::int64_t last_issued_ns_ = kUnknownTime;  // of our own traces
   std::vector<Issue> by_correlation_;           // cuda_runtime
@@ -400,6 +394,16 @@ void Handler::finish() {
   }
 }
 
+// nlohmann's "… parse error at line 1, column 300001: …" → "1:300001".
+std::string line_in(const std::string& error) {
+  constexpr std::string_view kLine = "at line ", kColumn = ", column ";
+  const std::size_t line = error.find(kLine), column = error.find(kColumn);
+  if (line == error.npos || column == error.npos || column < line) return "end";
+  const std::size_t behind = column + kColumn.size();
+  return error.substr(line + kLine.size(), column - line - kLine.size()) + ":" +
+         error.substr(behind, error.find_first_not_of("0123456789", behind) - behind);
+}
+
 }  // namespace
 
 Result<void> read_trace(std::istream& bytes, const std::string& where, TraceUse use,
@@ -408,9 +412,8 @@ Result<void> read_trace(std::istream& bytes, const std::string& where, TraceUse 
   const bool is_whole = Json::sax_parse(bytes, &handler);
   if (!is_whole)
     return bad_input(
-        fmt::format("{}: cut or damaged at byte {}, after {} events: copy it again, or profile "
-                    "fewer steps ({})",
-                    where, handler.error_at(), handler.events(), handler.error()));
+        fmt::format("{}:{}: cut or damaged, after {} events: copy it again, or profile fewer steps",
+                    where, line_in(handler.error()), handler.events()));
   handler.finish();
   if (handler.untimed() > 0)
     profile.notes.push_back({"note.untimed", {where, std::to_string(handler.untimed())}});
