@@ -10,7 +10,7 @@ packages=(
   # compiler and build
   g++ cmake ninja-build ccache pkg-config git
   # libraries that are linked or included
-  nlohmann-json3-dev libfmt-dev libexpected-dev libcli11-dev libcsv-dev libpcre2-dev libssl-dev zlib1g-dev
+  nlohmann-json3-dev libfmt-dev libexpected-dev libcli11-dev libcsv-dev libpcre2-dev libutf8proc-dev libssl-dev zlib1g-dev
   libtbb-dev libopenblas-pthread-dev libbenchmark-dev libyaml-cpp-dev libsimdjson-dev
   # the index over run folders
   libsqlite3-dev

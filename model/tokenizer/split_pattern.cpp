@@ -47,6 +47,12 @@ constexpr std::array kRules = {
             R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
             R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},
     RuleRow{SplitRule::kSentencePiece, "sentencepiece", "(?s).+"},
+    // Of the tokenizer.json of Qwen2 to Qwen3 (Qwen/Qwen2-7B; llama.cpp's
+    // LLAMA_VOCAB_PRE_TYPE_QWEN2).
+    RuleRow{
+        SplitRule::kQwen2, "qwen2",
+        R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
+        R"(|\s*[\r\n]+|\s+(?!\S)|\s+)"},
 };
 
 // Unicode White_Space (PropList.txt 15.0, unchanged since 6.3), for use inside a class.

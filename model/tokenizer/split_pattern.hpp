@@ -1,5 +1,5 @@
-// Cuts text into the pieces that BPE works on: nanochat's, GPT-2's, cl100k's and o200k's split
-// patterns through PCRE2 (UTF, UCP, JIT). Knows nothing of vocabularies.
+// Cuts text into the pieces that BPE works on: nanochat's, GPT-2's, cl100k's, o200k's and Qwen2's
+// split patterns through PCRE2 (UTF, UCP, JIT). Knows nothing of vocabularies.
 //
 // `\s` is Unicode White_Space as in Rust's regex (PCRE2's own \s adds U+180E), end of text is the
 // end of a valid run. Invalid UTF-8: every maximal run of bytes that are not part of well-formed
@@ -17,8 +17,9 @@
 namespace nb {
 
 // kSentencePiece: no cuts, the whole text is one piece (vocabulary.hpp: byte_ids).
-enum class SplitRule { kNanochat, kGpt2, kCl100k, kO200k, kSentencePiece };
-// "nanochat", "gpt2", "cl100k", "o200k", "sentencepiece"
+// kQwen2: digits one by one; text is normalised (nfc.hpp) before it is split.
+enum class SplitRule { kNanochat, kGpt2, kCl100k, kO200k, kSentencePiece, kQwen2 };
+// "nanochat", "gpt2", "cl100k", "o200k", "sentencepiece", "qwen2"
 std::string_view name(SplitRule rule);
 Result<SplitRule> parse_split_rule(std::string_view text);
 std::string_view pattern_text(SplitRule rule);  // as published, before \s is spelt out

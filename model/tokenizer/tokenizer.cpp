@@ -7,6 +7,7 @@
 #include "harness/base/parallel.hpp"
 #include "model/tokenizer/byte_map.hpp"
 #include "model/tokenizer/merge_table.hpp"
+#include "model/tokenizer/nfc.hpp"
 #include "model/tokenizer/piece_cache.hpp"
 #include "model/tokenizer/utf8.hpp"
 
@@ -133,6 +134,8 @@ void Tokenizer::encode_append(std::string_view text, std::vector<int>& ids) cons
   if (state_->vocabulary.rule == SplitRule::kSentencePiece) {
     return state_->encode_code_points(text, ids);
   }
+  std::string normal;
+  if (state_->vocabulary.rule == SplitRule::kQwen2) text = normal = nfc(text);
   std::unique_ptr<EncodeScratch> scratch = state_->borrow();
   state_->split.split(text, scratch->split, scratch->pieces);
   for (const std::string_view piece : scratch->pieces)

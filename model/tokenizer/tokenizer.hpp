@@ -51,7 +51,8 @@ class Tokenizer {
   std::vector<std::vector<int>> encode_batch(std::span<const std::string> texts,
                                              int prepended = -1) const;
 
-  // Concatenated bytes; specials give their names. encode's exact inverse, for any input bytes.
+  // Concatenated bytes; specials give their names. encode's exact inverse, for any input bytes
+  // (Qwen2: of their normal form C).
   // SentencePiece: encode puts a space in front, which goes again right after <s> only (as
   // llama2.c's run.c does), so that texts can be decoded in parts.
   std::string decode_bytes(std::span<const int> ids) const;

@@ -29,8 +29,8 @@ std::string print_ranks(const Vocabulary& vocabulary);
 Result<Vocabulary> parse_gpt2(std::string_view encoder_json, const std::string& encoder_where,
                               std::string_view vocab_bpe, const std::string& bpe_where);
 
-// A tokenizer.json of Hugging Face's tokenizers, of byte-level BPE without normalizer: GPT-2's,
-// Llama 3's. Its ids must rise with its merges, as those made from rank files do.
+// A tokenizer.json of Hugging Face's tokenizers, of byte-level BPE without normalizer or with NFC:
+// GPT-2's, Llama 3's, Qwen2's. Its ids must rise with its merges, as those made from rank files do.
 bool is_hugging_face_tokenizer(std::string_view text);  // by the names of its members
 Result<Vocabulary> parse_hugging_face_tokenizer(std::string_view text, const std::string& where);
 

@@ -20,6 +20,10 @@ constexpr SplitRow kSplits[] = {
     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
      R"(|\s*[\r\n]+|\s+(?!\S)|\s+)",
      SplitRule::kCl100k},
+    // Qwen2 to Qwen3; with NFC.
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
+     R"(|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     SplitRule::kQwen2},
     // nanochat's own HuggingFaceTokenizer (tokenizer.py @ 3a5e0bc).
     {R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]++[\r\n]*)"
      R"(|\s*[\r\n]|\s+(?!\S)|\s+)",
@@ -80,13 +84,17 @@ Result<Vocabulary> parse_hugging_face_tokenizer(std::string_view text, const std
                      "llama2.c's tokenizer.bin of it");
   if (member(model, "type") != "BPE")
     return bad_input(where + ": /model/type: npubench reads byte-level BPE only");
-  if (!member(json, "normalizer").is_null())
-    return bad_input(where + ": /normalizer: npubench changes no text before it is split");
+  const Json normalizer = member(json, "normalizer");
+  const bool has_nfc = member(normalizer, "type") == "NFC";
+  if (!normalizer.is_null() && !has_nfc)
+    return bad_input(where + ": /normalizer: npubench knows NFC only, as Qwen2 has it");
   const auto rule = split_of(member(json, "pre_tokenizer"));
   if (!rule)
     return bad_input(where +
                      ": /pre_tokenizer: splits text in a way that npubench does not know; it knows "
-                     "those of GPT-2, cl100k (Llama 3) and nanochat");
+                     "those of GPT-2, cl100k (Llama 3), Qwen2 and nanochat");
+  if (has_nfc != (*rule == SplitRule::kQwen2))
+    return bad_input(where + ": /normalizer: NFC belongs to Qwen2's split, and to no other");
   Json vocabulary = member(model, "vocab");
   const Json added = member(json, "added_tokens");
   const auto merges = merge_lines(member(model, "merges"));
