@@ -116,7 +116,8 @@ Result<TokenScore> from_dictionary(const Json& entry, int token, std::size_t pos
   return score;
 }
 
-Result<std::vector<TokenScore>> by_ids(const Json& answer, std::span<const int> tokens) {
+Result<std::vector<TokenScore>> by_ids(const Json& answer, std::span<const int> tokens,
+                                       std::size_t first) {
   NB_TRY(const Json* choice, first_choice(answer));
   // vLLM's chat puts it beside the choices.
   const Json& list = at(*choice, "prompt_logprobs").is_array() ? at(*choice, "prompt_logprobs")
@@ -126,6 +127,10 @@ Result<std::vector<TokenScore>> by_ids(const Json& answer, std::span<const int> 
     return tl::unexpected<Error>(entries(list.size(), tokens.size()));
   std::vector<TokenScore> scores;
   for (std::size_t i = 1; i < tokens.size(); ++i) {
+    if (i < first && list[i].is_null()) {
+      scores.emplace_back();
+      continue;
+    }
     NB_TRY(const TokenScore score, from_dictionary(list[i], tokens[i], i));
     scores.push_back(score);
   }
@@ -322,7 +327,7 @@ Result<std::vector<TokenScore>> parse_scores(Dialect dialect, const Json& answer
                                              const Tokenizer& tokenizer, std::size_t first) {
   switch (dialect) {
     case Dialect::kPromptLogprobs:
-      return by_ids(answer, tokens);
+      return by_ids(answer, tokens, first);
     case Dialect::kEcho:
       return by_texts(answer, tokens, tokenizer);
     case Dialect::kSglang:
@@ -369,6 +374,9 @@ Result<Generated> parse_generated(const Json& answer) {
     }
     if (tokens.size() == names.size()) generated.tokens = std::move(tokens);
   }
+  if (const auto stop = id_of(at(*choice, "stop_reason"));
+      stop && generated.tokens && (generated.tokens->empty() || generated.tokens->back() != *stop))
+    generated.stop_token = stop;
   if (const Json& top = at(part, "top_logprobs");
       top.is_array() && !top.empty() && top[0].is_object())
     for (const auto& [token, value] : top[0].items())

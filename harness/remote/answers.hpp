@@ -51,7 +51,8 @@ struct TokenScore {
   bool is_floor = false;   // log_prob was -9999 or below, as vLLM writes minus infinity
 };
 // Of tokens[1, …): one entry fewer than tokens. The ids in the answer must be those that were sent.
-// first: entries of tokens in front of it may be missing (sglang's logprob_start_len).
+// first: entries of tokens in front of it may be missing (logprob_start_len of sglang and
+// npubench).
 Result<std::vector<TokenScore>> parse_scores(Dialect dialect, const Json& answer,
                                              std::span<const int> tokens,
                                              const Tokenizer& tokenizer, std::size_t first = 1);
@@ -63,6 +64,7 @@ struct Generated {
   std::optional<std::vector<int>> tokens;  // none: the server says texts only
   std::string text;
   std::string finish_reason;        // "stop", "length"; empty: not said
+  std::optional<int> stop_token;    // that ended it and is not among the tokens: vLLM's stop_reason
   std::int64_t prompt_tokens = -1;  // as the server counts them; -1: not said
   // Of the first new token: the likeliest tokens by their texts or "token_id:N", with log-probs.
   std::vector<std::pair<std::string, float>> first_top;

@@ -57,6 +57,7 @@ class Prober {
     if (tokenizer_.bos() >= 0) prompt_.insert(prompt_.begin(), tokenizer_.bos());
     NB_TRY_VOID(compare_tokenizers());
     NB_TRY_VOID(ask_generation());
+    NB_TRY_VOID(ask_stops());
     NB_TRY_VOID(ask_scores());
     if (facts_.dialect) {
       NB_TRY_VOID(ask_temperature());
@@ -126,6 +127,7 @@ class Prober {
     if (facts_.kind != "vllm" && facts_.kind != "sglang" && facts_.kind != "llamacpp" &&
         facts_.kind != "npubench")
       facts_.kind = "unknown";
+    wire_.cuts_scores = facts_.kind == "npubench";
     // Many servers have no such path; that they answer at all is known.
     NB_TRY(const RemoteAnswer answer, connection_.call(wire_.version()));
     if (!answer.is_ok()) return {};
@@ -250,6 +252,23 @@ class Prober {
     note("P7", generated->prompt_tokens < 0 ? "not asked" : "passed",
          generated->prompt_tokens < 0 ? "the server does not count the prompt's tokens"
                                       : "the prompt is what was sent");
+    return {};
+  }
+
+  // The calculator is called at one of several ids that end an answer: which one was it?
+  Result<void> ask_stops() {
+    if (!facts_.returns_ids || facts_.canary_tokens.empty() || !wire_.has_extras) return {};
+    const int first = facts_.canary_tokens.front();
+    Wire::Generation generation;
+    generation.max_tokens = 2;
+    generation.stop_tokens = {first};
+    NB_TRY(const RemoteAnswer answer, connection_.call(wire_.generate(prompt_, generation)));
+    if (!answer.is_ok()) return {};
+    const auto json = parse_answer(answer.body);
+    const auto generated = json ? parse_generated(*json) : Result<Generated>(run_error(""));
+    facts_.names_stops = generated && generated->tokens &&
+                         (generated->stop_token == first ||
+                          (!generated->tokens->empty() && generated->tokens->front() == first));
     return {};
   }
 

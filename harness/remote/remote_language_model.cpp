@@ -27,7 +27,10 @@ void keep_first(std::string& trouble, const Error& error) {
 }
 
 std::vector<int> ids_of(const Generated& generated, const Tokenizer& tokenizer) {
-  return generated.tokens ? *generated.tokens : tokenizer.encode(generated.text);
+  if (!generated.tokens) return tokenizer.encode(generated.text);
+  std::vector<int> ids = *generated.tokens;
+  if (generated.stop_token) ids.push_back(*generated.stop_token);
+  return ids;
 }
 
 // An id that our tokenizer can decode: a server's largest logit may be of a place that pads its
@@ -273,8 +276,9 @@ void RemoteLanguageModel::ask_round(std::vector<Sample*>& open, std::string& tro
       for (const int token : {tokenizer_.special("<|assistant_end|>"), tokenizer_.bos()})
         if (token >= 0) generation.stop_tokens.push_back(token);
     }
-    if (const int python_end = tokenizer_.special("<|python_end|>");
-        request.tools && python_end >= 0)
+    // A server that does not say which id ended an answer is left to overrun the call of the tool.
+    const int python_end = tokenizer_.special("<|python_end|>");
+    if (request.tools && python_end >= 0 && facts_.names_stops)
       generation.stop_tokens.push_back(python_end);
     calls.push_back(wire_.generate(prompt, generation));
   }

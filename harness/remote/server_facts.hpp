@@ -41,6 +41,7 @@ struct ServerFacts {
   std::string why_no_scores;
   bool has_extras = false;   // vLLM's members are taken
   bool returns_ids = false;  // generated tokens come as ids
+  bool names_stops = false;  // which of the given ids ended an answer is told
   LetterWay letters = LetterWay::kNone;
   std::string why_no_letters;
 

@@ -20,6 +20,8 @@ struct Wire {
   HttpUrl base;
   std::string model;
   bool has_extras = true;
+  bool cuts_scores =
+      false;  // scores before `start` need not come back: npubench's logprob_start_len
 
   RemoteCall models() const;   // GET /v1/models
   RemoteCall version() const;  // GET /version

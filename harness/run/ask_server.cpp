@@ -65,6 +65,10 @@ Result<AskedServer> open(const EvaluationRequest& request, EvalContext& context)
     return bad_input(
         "--server: give the served model's tokenizer by --tokenizer FILE (tokenizer.json); "
         "prompts are sent as ids");
+  if (request.model.tokenizer == "server")
+    return bad_input(
+        "--tokenizer server: npubench does not have texts encoded by the server; give the "
+        "tokenizer.json of the served model");
   OpenedModel& opened = asked.opened;
   NB_TRY(opened.tokenizer, load_tokenizer(request.model.tokenizer), "--tokenizer");
   NB_TRY_VOID(preflight(context));

@@ -46,7 +46,7 @@ PERSONAS = {
     "html": "a page of HTML for everything",
     "html_at_item": "502 with a page of HTML at request N, once; HTML with status 200 from N + 10 on",
     "needs_key": "401 without 'Authorization: Bearer secret-key'",
-    "noisy": "log-probabilities move by up to 0.02 from request to request",
+    "noisy": "log-probabilities move by up to 0.01 either way from request to request",
     "no_extras": "400 for members that OpenAI's reference does not have",
     "no_models": "404 for the list of models",
     "endless": "an answer without an end from request N on",
@@ -190,7 +190,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         choice = {"index": 0, "text": text_of(new), "finish_reason": reason, "logprobs": None}
         if body.get("return_token_ids") and not persona.startswith("llamacpp"):
             choice["token_ids"] = new
-        noise = bits(request) * 0.02 if persona == "noisy" else 0
+        noise = (bits(request) - 0.5) * 0.02 if persona == "noisy" else 0
         score = lambda before, v: self.number(table[before][v], v, temperature) - noise
         if body.get("prompt_logprobs") and persona not in ("vllm_old_echo", "sglang", "llamacpp_refuse", "llamacpp_silent"):
             choice["prompt_logprobs"] = [None] + [

@@ -270,6 +270,23 @@ TEST_F(Personas, NoiseStandsInTheRecordAndItsAdviceIsGiven) {
   for (const Metric& metric : record.host_metrics) EXPECT_EQ(metric.clock, Clock::kDevice);
 }
 
+TEST_F(Personas, TwoHealthyServersPassAndAPlantedDifferenceIsNamed) {
+  const FakeServer gpu("vllm"), npu("vllm_old_echo"), rounded("rounded"), noisy("noisy");
+  for (const auto& [server, name] : {std::pair(&gpu, "gpu"), std::pair(&npu, "npu"),
+                                     std::pair(&rounded, "rounded"), std::pair(&noisy, "noisy")})
+    ASSERT_EQ(ask(*server, own(), name).exit_code, 0);
+  const auto healthy = bench_({"gate", path("results/gpu"), path("results/npu")});
+  EXPECT_EQ(healthy.exit_code, 0);
+  EXPECT_NE(healthy.out.find("1 bit-identical"), std::string::npos) << healthy.out;
+  const auto seen = bench_({"compare", path("results/gpu"), path("results/rounded")});
+  ASSERT_EQ(seen.exit_code, 0) << seen.out;
+  EXPECT_NE(seen.out.find("the evaluator or\n  the numerics changed"), std::string::npos)
+      << seen.out;
+  // What one of them does from request to request is no difference between the two.
+  const auto passed = bench_({"gate", path("results/gpu"), path("results/noisy")});
+  EXPECT_EQ(passed.exit_code, 0) << passed.out;
+}
+
 // Rung 2 scores the same items as rung 1, and is never compared with it.
 TEST_F(Personas, UnequalMethodsAreNeverCompared) {
   const FakeServer server("vllm"), llama("llamacpp_silent");

@@ -1,0 +1,144 @@
+// The closed loop: a model behind HTTP gives the items that it gives here, bit for bit, however
+// many requests are under way and whoever is killed on the way.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "harness/base/fs.hpp"
+#include "results/store.hpp"
+#include "tests/e2e/bench.hpp"
+#include "tests/support/data_dir.hpp"
+
+namespace nb::test {
+namespace {
+
+class Loopback {
+ public:
+  Loopback(const fs::path& model, const std::string& wanted = "0") {
+    const std::string command = "exec '" NB_BINARY_DIR "/nb_loopback_server' '" + model.string() +
+                                "' '" + (scratch_ / "port").string() + "' " + wanted;
+    stdin_ = ::popen(command.c_str(), "w");
+    for (int i = 0; i < 600 && port_.empty(); ++i) {
+      std::ifstream(scratch_ / "port") >> port_;
+      if (port_.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
+  ~Loopback() {
+    if (stdin_ != nullptr) ::pclose(stdin_);
+  }
+  Loopback(const Loopback&) = delete;
+  Loopback& operator=(const Loopback&) = delete;
+  std::string url() const { return "http://127.0.0.1:" + port_ + "/v1"; }
+  const std::string& port() const { return port_; }
+
+ private:
+  TempDir scratch_;
+  std::FILE* stdin_ = nullptr;
+  std::string port_;
+};
+
+class ClosedLoop : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    bench_ = new Bench;
+    const auto result = bench_->run(kSmallSuite, {"--set", R"(/devices=["ascend_910b3"])"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+  }
+  static void TearDownTestSuite() { delete bench_; }
+
+  static fs::path model() { return bench_->node("train-base"); }
+  static std::vector<std::string> task_flags(const std::string& tasks,
+                                             std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"--task", tasks, "--max-new-tokens", "24"});
+    if (!data_dir().empty()) more.insert(more.end(), {"--data-dir", data_dir().string()});
+    return more;
+  }
+  static std::vector<std::string> here(std::vector<std::string> more, const std::string& name) {
+    more.insert(more.begin(), {"eval", "--model", model().string(), "--name", name, "--results-dir",
+                               (bench_->results() / "loop").string(), "--quiet"});
+    return more;
+  }
+  static std::vector<std::string> there(const Loopback& server, std::vector<std::string> more,
+                                        const std::string& name, bool has_world = true) {
+    more.insert(more.begin(),
+                {"eval", "--server", server.url(), "--tokenizer",
+                 (bench_->node("tokenizer") / "tokenizer.json").string(), "--name", name,
+                 "--results-dir", (bench_->results() / "loop").string(), "--quiet"});
+    if (has_world) more.insert(more.end(), {"--world", model().string()});
+    return more;
+  }
+  static Record record_of(const std::string& name) {
+    auto run = read_run(bench_->results() / "loop" / name);
+    EXPECT_TRUE(run.has_value() && run->records.size() == 1) << name;
+    return run && run->records.size() == 1 ? run->records[0].record : Record{};
+  }
+  // Digests of every items file, and every metric.
+  static std::string results_of(const std::string& name) {
+    const Record record = record_of(name);
+    std::string text;
+    for (const auto& [task, file] : record.items)
+      text += task + " " + record.artifacts.at(file) + "\n";
+    for (const Metric& metric : record.metrics)
+      text += metric.name + " " + std::to_string(metric.value.value_or(-1)) + "\n";
+    return text;
+  }
+  static void expect_done(const SubprocessResult& result) {
+    ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  }
+
+  static Bench* bench_;
+};
+Bench* ClosedLoop::bench_ = nullptr;
+
+TEST_F(ClosedLoop, GeneratedWorldHasTheSameItems) {
+  const Loopback server(model());
+  const auto tasks = task_flags("mw,mw_chat");
+  expect_done((*bench_)(here(tasks, "world-here")));
+  for (const char* concurrency : {"1", "16"}) {
+    const std::string name = std::string("world-") + concurrency;
+    auto command = there(server, tasks, name);
+    command.insert(command.end(), {"--concurrency", concurrency});
+    expect_done((*bench_)(command));
+    EXPECT_EQ(results_of(name), results_of("world-here"));
+  }
+  const auto gated = (*bench_)({"gate", (bench_->results() / "loop" / "world-1").string(),
+                                (bench_->results() / "loop" / "world-16").string()});
+  EXPECT_EQ(gated.exit_code, 0) << gated.out;
+  EXPECT_NE(gated.out.find("PASS"), std::string::npos) << gated.out;
+}
+
+TEST_F(ClosedLoop, PublicTasksHaveTheSameItems) {
+  NB_NEEDS_DATA();
+  const Loopback server(model());
+  const auto tasks =
+      task_flags("copa,winograd,lambada_openai,chat_arc_easy,mmlu", {"--max-per-task", "30"});
+  expect_done((*bench_)(here(tasks, "public-here")));
+  expect_done((*bench_)(there(server, tasks, "public-there", /*has_world=*/false)));
+  EXPECT_EQ(results_of("public-there"), results_of("public-here"));
+}
+
+TEST_F(ClosedLoop, AKillOfEitherSideChangesNothing) {
+  const auto tasks = task_flags("mw/facts,mw/cloze");
+  expect_done((*bench_)(here(tasks, "kill-here")));
+  auto server = std::make_unique<Loopback>(model());
+  const std::string port = server->port();
+  const auto command = there(*server, tasks, "kill-there");
+  for (int ms = 150; ms < 1000; ms += 150)
+    (void)(*bench_)(command, std::chrono::milliseconds(ms));  // killed, unless it was done
+  server.reset();
+  auto twice = command;
+  twice.insert(twice.end(), {"--tries", "2"});
+  const auto alone = (*bench_)(twice);
+  EXPECT_TRUE(alone.exit_code == 4 || alone.exit_code == 0) << alone.err;
+  const Loopback again(model(), port);
+  expect_done((*bench_)(command));
+  EXPECT_EQ(results_of("kill-there"), results_of("kill-here"));
+}
+
+}  // namespace
+}  // namespace nb::test
