@@ -379,7 +379,8 @@ TEST_F(EvaluationTest, BadRequestsAreOneSentence) {
       << error_of(request("oracel"));
   EXPECT_NE(error_of(request("oracel")).find("did you mean \"oracle\""), std::string::npos);
   EvaluationRequest none = request("");
-  EXPECT_EQ(error_of(none), "give exactly one of --model, --completions and --rescore");
+  EXPECT_EQ(error_of(none),
+            "give exactly one of --model, --server, --completions and --rescore");
   EvaluationRequest shard = request();
   shard.shards = 3;
   shard.shard = 3;
