@@ -310,7 +310,7 @@ void RemoteLanguageModel::ask_round(std::vector<Sample*>& open, std::string& tro
     for (const int token : said) {
       if (state.ended()) break;
       // What the server went on with behind a call of the tool is of no use.
-      if (state.accept(token) > 1 || (sample.request.tools && token == python_end)) {
+      if (state.accept({token}) > 1 || (sample.request.tools && token == python_end)) {
         ended_by_tool = true;
         break;
       }

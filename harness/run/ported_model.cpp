@@ -96,8 +96,8 @@ PrefixTree prompt_and_rest(std::span<const ScoreRequest> requests) {
     tree.roots.push_back(prompt);
     PrefixNode before;
     before.tokens = tokens.first(request.start);
-    before.wanted = {
-        {static_cast<std::int64_t>(request.start) - 1, tokens[request.start], r, /*index=*/0}};
+    before.wanted = {{static_cast<std::int64_t>(request.start) - 1, tokens[request.start], r,
+                      /*index=*/0, request.top}};
     tree.nodes.push_back(std::move(before));
     if (request.end - request.start < 2) continue;
     PrefixNode rest;
@@ -105,8 +105,8 @@ PrefixTree prompt_and_rest(std::span<const ScoreRequest> requests) {
     rest.first_position = static_cast<std::int64_t>(request.start);
     rest.parent = prompt;
     for (std::size_t i = 1; i < request.end - request.start; ++i)
-      rest.wanted.push_back(
-          {static_cast<std::int64_t>(i) - 1, tokens[request.start + i], r, /*index=*/i});
+      rest.wanted.push_back({static_cast<std::int64_t>(i) - 1, tokens[request.start + i], r,
+                             /*index=*/i, request.top});
     tree.nodes[prompt].children = {tree.nodes.size()};
     tree.nodes.push_back(std::move(rest));
   }
@@ -126,11 +126,10 @@ class PortedLanguageModel final : public LanguageModel {
   std::vector<ScoreResult> score(std::span<const ScoreRequest> requests) override {
     if (!separates_) return model_.score(requests);
     const UseScope scope(ported_.device(), Use::kScore);
-    std::vector<ScoreResult> results(requests.size());
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-      check_request(requests[i], context_length());
-      results[i].log_probs.assign(requests[i].end - requests[i].start, 0.0F);
-      results[i].argmax.assign(requests[i].end - requests[i].start, -1);
+    std::vector<ScoreResult> results;
+    for (const ScoreRequest& request : requests) {
+      check_request(request, context_length());
+      results.push_back(unscored(request));
     }
     score_tree(ported_, prompt_and_rest(requests), batching_, results);
     return results;

@@ -54,7 +54,12 @@ Result<ChatReply> ChatSession::say(std::string_view text,
   const auto show = [&](const std::string& piece) {
     if (on_text && !piece.empty()) on_text(piece);
   };
-  if (on_text) request.on_token = [&](const NewToken& token) { show(stream.push(token.token)); };
+  if (on_text) {
+    request.on_token = [&](const NewToken& token) {
+      show(stream.push(token.token));
+      return AfterToken::kContinue;
+    };
+  }
 
   std::vector<GenerateResult> results = model_.generate({&request, 1});
   show(stream.finish());

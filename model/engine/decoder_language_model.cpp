@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "harness/base/check.hpp"
 #include "model/decoder/decoder.hpp"
+#include "model/engine/log_probs.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 
 namespace nb {
@@ -67,6 +69,35 @@ void DecoderLanguageModel::score_batch(std::span<const ScoreRequest> requests,
     result.log_probs.assign(log_probs.data() + first, log_probs.data() + first + size);
     result.argmax.assign(argmax.data() + first, argmax.data() + first + size);
   }
+  take_top(requests, batch, tokens, time, results);
+}
+
+// Once more, for the logits: only for requests that wish more than their own tokens' scores.
+void DecoderLanguageModel::take_top(std::span<const ScoreRequest> requests,
+                                    std::span<const std::size_t> batch, std::span<const int> tokens,
+                                    std::int64_t time, std::span<ScoreResult> results) {
+  std::vector<std::int64_t> rows;
+  std::vector<std::pair<std::size_t, std::size_t>> wanted;  // request and index of each row
+  for (std::size_t b = 0; b < batch.size(); ++b) {
+    const ScoreRequest& request = requests[batch[b]];
+    if (request.top == 0) continue;
+    results[batch[b]].top.resize(request.end - request.start);
+    for (std::size_t p = request.start; p < request.end; ++p) {
+      rows.push_back(static_cast<std::int64_t>(b) * time + static_cast<std::int64_t>(p) - 1);
+      wanted.emplace_back(batch[b], p - request.start);
+    }
+  }
+  if (rows.empty()) return;
+  const auto pointwise = decoder_.device().numerics().pointwise_policy();
+  decoder_.forward_logits(
+      tokens, std::ssize(batch), time, rows, [&](std::int64_t first, ConstMatrix logits) {
+        for (std::int64_t i = 0; i < logits.rows; ++i) {
+          const auto& [request, index] = wanted[static_cast<std::size_t>(first + i)];
+          results[request].top[index] =
+              most_likely({logits.row(i), static_cast<std::size_t>(logits.cols)}, logits.cols,
+                          requests[request].top, pointwise);
+        }
+      });
 }
 
 std::vector<std::vector<std::size_t>> batches_of(std::span<const ScoreRequest> requests,

@@ -36,6 +36,8 @@ class DecoderLanguageModel : public LanguageModel {
   std::vector<ScoreResult> score_padded(std::span<const ScoreRequest> requests);
   void score_batch(std::span<const ScoreRequest> requests, std::span<const std::size_t> batch,
                    std::span<ScoreResult> results);
+  void take_top(std::span<const ScoreRequest> requests, std::span<const std::size_t> batch,
+                std::span<const int> tokens, std::int64_t time, std::span<ScoreResult> results);
 
   Decoder& decoder_;
   ScoreBatching batching_;

@@ -22,7 +22,8 @@ class FakeLanguageModel : public LanguageModel {
   using Rule = std::function<FakeScore(std::span<const int> before, int token)>;
 
   // rule(request, sample): the new tokens. Cut at request.max_tokens; a shorter answer has ended
-  // itself (StopReason::kStopToken); the mask is 1 everywhere.
+  // itself (StopReason::kStopToken); the mask is 1 everywhere. Log-probabilities are those of Rule,
+  // the most likely token is always the one that is there.
   using GenerateRule = std::function<std::vector<int>(const GenerateRequest& request, int sample)>;
 
   // `tokenizer` must outlive the model. Without a generate rule, generate() fails as the base does.
@@ -39,6 +40,8 @@ class FakeLanguageModel : public LanguageModel {
   std::int64_t generated_samples() const { return generated_samples_; }
 
  private:
+  void tell(const GenerateRequest& request, int number, GeneratedSample& sample) const;
+
   const Tokenizer& tokenizer_;
   std::int64_t context_length_;
   Rule rule_;

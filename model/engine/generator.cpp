@@ -8,6 +8,7 @@
 #include "harness/base/check.hpp"
 #include "harness/base/parallel.hpp"
 #include "model/engine/language_model.hpp"
+#include "model/engine/log_probs.hpp"
 #include "model/engine/sample_state.hpp"
 #include "model/engine/sampler.hpp"
 #include "model/kernels/reduce.hpp"
@@ -68,6 +69,7 @@ class Generation {
         results_(requests.size()) {
     for (std::size_t i = 0; i < requests.size(); ++i) {
       check_request(requests[i], decoder.context_length());
+      rules_.push_back(rule_of(requests[i]));
       results_[i].samples.resize(static_cast<std::size_t>(requests[i].num_samples));
     }
   }
@@ -77,16 +79,20 @@ class Generation {
       Pass pass;
       add_running(pass);
       add_prompts(pass);
-      const std::vector<std::vector<int>> chosen = forward(pass);  // kNothing: not finite
-      go_on(pass, chosen);
+      go_on(pass, forward(pass));
     }
     return std::move(results_);
   }
   const GenerateStats& stats() const { return stats_; }
 
  private:
-  SamplingRule rule(std::size_t request) const {
-    return {requests_[request].temperature, requests_[request].top_k};
+  SamplingRule rule_of(const GenerateRequest& request) const {
+    SamplingRule rule{request.temperature, request.top_k, request.sampling};
+    if (rule.options.min_tokens > 0 && rule.options.min_tokens_ids.empty())
+      rule.options.min_tokens_ids = ids_that_end(request, tokenizer_);
+    const auto trouble = trouble_with(rule.options, tokenizer_.vocab_size());
+    NB_CHECK(!trouble, "[generate] {}", *trouble);
+    return rule;
   }
 
   // Fills the free places: samples whose prompt is done first, then waiting requests.
@@ -137,16 +143,16 @@ class Generation {
     }
   }
 
-  // What is chosen at each wanted row: a token, or of a prompt one for each sample.
-  std::vector<std::vector<int>> forward(const Pass& pass) {
-    std::vector<std::vector<int>> chosen(pass.wanted.size());
+  // What is chosen at each wanted row: a token, or of a prompt one for each sample. kNothing: the
+  // logits are not finite.
+  std::vector<std::vector<ChosenToken>> forward(const Pass& pass) {
+    std::vector<std::vector<ChosenToken>> chosen(pass.wanted.size());
     std::vector<std::size_t> request_of;  // of each wanted row
     for (std::size_t i = 0, done = 0; i < pass.waiting.size(); ++i) {
       const Running* sample = pass.waiting[i];
       request_of.push_back(sample != nullptr ? sample->request : pass.done[done++]);
-      chosen[i].assign(
-          sample != nullptr ? 1 : static_cast<std::size_t>(requests_[request_of[i]].num_samples),
-          0);
+      chosen[i].resize(
+          sample != nullptr ? 1 : static_cast<std::size_t>(requests_[request_of[i]].num_samples));
     }
     decoder_.forward(pass.chunks, pass.wanted, [&](std::int64_t first, ConstMatrix logits) {
       const auto width =
@@ -155,6 +161,8 @@ class Generation {
         const std::size_t i = static_cast<std::size_t>(first) + row;
         const std::span z(logits.row(static_cast<std::int64_t>(row)), width);
         choose(z, request_of[i], pass.waiting[i], chosen[i]);
+        tell_log_probs({z.data(), static_cast<std::size_t>(logits.cols)}, requests_[request_of[i]],
+                       chosen[i]);
       });
     });
     ++stats_.passes;
@@ -171,40 +179,58 @@ class Generation {
   }
 
   void choose(std::span<const float> logits, std::size_t request, const Running* sample,
-              std::vector<int>& chosen) const {
+              std::vector<ChosenToken>& chosen) const {
     const GenerateRequest& wish = requests_[request];
+    const SamplingRule& rule = rules_[request];
     if (!kernels::all_finite(logits)) {
-      std::ranges::fill(chosen, kNothing);
+      std::ranges::fill(chosen, ChosenToken{kNothing});
       return;
     }
     if (sample != nullptr) {
-      const double u = sample->random.uniform(std::ssize(sample->state.sample().tokens));
-      chosen[0] = sample_token(logits, rule(request), u);
+      const std::vector<int>& tokens = sample->state.sample().tokens;
+      chosen[0].token = sample_token(logits, rule, sample->random.uniform(std::ssize(tokens)),
+                                     {wish.prompt, tokens});
       return;
     }
     for (std::size_t s = 0; s < chosen.size(); ++s) {
       const bool copies = s > 0 && (wish.shares_first_token || wish.temperature == 0);
-      chosen[s] = copies ? chosen[0]
-                         : sample_token(logits, rule(request),
-                                        SampleRandom(wish.seed, static_cast<int>(s)).uniform(0));
+      const SampleRandom random(wish.seed, static_cast<int>(s));
+      chosen[s].token = copies ? chosen[0].token
+                               : sample_token(logits, rule, random.uniform(0), {wish.prompt, {}});
     }
   }
 
-  void go_on(const Pass& pass, std::span<const std::vector<int>> chosen) {
+  // logits: of all ids of the model.
+  void tell_log_probs(std::span<const float> logits, const GenerateRequest& wish,
+                      std::vector<ChosenToken>& chosen) const {
+    if ((!wish.log_probs && wish.top == 0) || chosen[0].token == kNothing) return;
+    std::vector<int> targets;
+    for (const ChosenToken& one : chosen) targets.push_back(one.token);
+    const auto pointwise = decoder_.device().numerics().pointwise_policy();
+    const std::vector<float> log_probs = log_probs_of(logits, targets, pointwise);
+    std::vector<TokenLogProb> top;
+    if (wish.top > 0) top = most_likely(logits, tokenizer_.vocab_size(), wish.top, pointwise);
+    for (std::size_t s = 0; s < chosen.size(); ++s) {
+      chosen[s].log_prob = log_probs[s];
+      chosen[s].top = top;
+    }
+  }
+
+  void go_on(const Pass& pass, std::vector<std::vector<ChosenToken>> chosen) {
     for (std::size_t i = 0; i < pass.waiting.size(); ++i) {
       if (pass.waiting[i] != nullptr) {
         Running& sample = *pass.waiting[i];
         sample.position += std::ssize(sample.pending);
-        accept(sample, chosen[i][0]);
+        accept(sample, std::move(chosen[i][0]));
       } else {
-        start_samples(chosen[i]);
+        start_samples(std::move(chosen[i]));
       }
     }
     std::erase_if(running_, [](const auto& sample) { return sample->state.ended(); });
   }
 
   // The first prompt is done.
-  void start_samples(std::span<const int> first_tokens) {
+  void start_samples(std::vector<ChosenToken> first_tokens) {
     const Prompt prompt = std::move(prompts_.front());
     prompts_.pop_front();
     const GenerateRequest& request = requests_[prompt.request];
@@ -218,36 +244,48 @@ class Generation {
                                                       nullptr,
                                                       std::ssize(request.prompt),
                                                       {}});
-      accept(*sample, first_tokens[s]);
+      accept(*sample, std::move(first_tokens[s]));
       if (!sample->state.ended()) ready_.push_back(std::move(sample));
     }
   }
 
-  void accept(Running& sample, int token) {
-    if (token == kNothing) sample.state.end(StopReason::kNotFiniteLogits);
+  void accept(Running& sample, ChosenToken chosen) {
+    if (chosen.token == kNothing) sample.state.end(StopReason::kNotFiniteLogits);
     const auto count = static_cast<std::ptrdiff_t>(
-        sample.state.ended() ? std::size_t{0} : sample.state.accept(token));
+        sample.state.ended() ? std::size_t{0} : sample.state.accept(std::move(chosen)));
     const GeneratedSample& grown = sample.state.sample();
-    if (const auto& hear = requests_[sample.request].on_token) {
-      for (std::size_t i = grown.tokens.size() - static_cast<std::size_t>(count);
-           i < grown.tokens.size(); ++i) {
-        hear({sample.number, grown.tokens[i], grown.mask[i] != 0});
-      }
+    for (auto i = grown.tokens.size() - static_cast<std::size_t>(count); i < grown.tokens.size();
+         ++i) {
+      if (hear(sample, i) == AfterToken::kContinue) continue;
+      sample.state.cut(i + 1);
+      return take(sample);
     }
     sample.pending.assign(grown.tokens.end() - count, grown.tokens.end());
     if (!sample.state.ended() && sample.position + count > decoder_.context_length()) {
       sample.state.end(StopReason::kContext);
     }
-    if (sample.state.ended()) {
-      results_[sample.request].samples[static_cast<std::size_t>(sample.number)] =
-          sample.state.take();
-    }
+    if (sample.state.ended()) take(sample);
+  }
+
+  AfterToken hear(const Running& sample, std::size_t token) const {
+    const auto& on_token = requests_[sample.request].on_token;
+    if (!on_token) return AfterToken::kContinue;
+    const GeneratedSample& grown = sample.state.sample();
+    NewToken heard{sample.number, grown.tokens[token], grown.mask[token] != 0};
+    if (!grown.log_probs.empty()) heard.log_prob = grown.log_probs[token];
+    if (!grown.top.empty()) heard.top = grown.top[token];
+    return on_token(heard);
+  }
+
+  void take(Running& sample) {
+    results_[sample.request].samples[static_cast<std::size_t>(sample.number)] = sample.state.take();
   }
 
   IncrementalModel& decoder_;
   const Tokenizer& tokenizer_;
   std::span<const GenerateRequest> requests_;
   GenerateBatching batching_;
+  std::vector<SamplingRule> rules_;  // of each request
   std::vector<GenerateResult> results_;
   GenerateStats stats_;
 

@@ -18,11 +18,10 @@ IncrementalLanguageModel::IncrementalLanguageModel(IncrementalModel& decoder,
 
 std::vector<ScoreResult> IncrementalLanguageModel::score(std::span<const ScoreRequest> requests) {
   const UseScope scope(decoder_.device(), Use::kScore);
-  std::vector<ScoreResult> results(requests.size());
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    check_request(requests[i], context_length());
-    results[i].log_probs.assign(requests[i].end - requests[i].start, 0.0F);
-    results[i].argmax.assign(requests[i].end - requests[i].start, -1);
+  std::vector<ScoreResult> results;
+  for (const ScoreRequest& request : requests) {
+    check_request(request, context_length());
+    results.push_back(unscored(request));
   }
   stats_ = score_tree(decoder_, make_prefix_tree(requests), batching_, results);
   return results;

@@ -1,5 +1,6 @@
 #include "model/engine/language_model.hpp"
 
+#include <limits>
 #include <utility>
 
 #include "harness/base/check.hpp"
@@ -12,6 +13,7 @@ void check_request(const ScoreRequest& request, std::int64_t context_length) {
            "[score] span [{}, {}) of {} tokens", request.start, request.end, size);
   NB_CHECK(std::cmp_less_equal(size, context_length), "[score] {} tokens, the context holds {}",
            size, context_length);
+  NB_CHECK(request.top >= 0, "[score] the {} most likely tokens", request.top);
 }
 
 void check_request(const GenerateRequest& request, std::int64_t context_length) {
@@ -29,6 +31,19 @@ void check_request(const GenerateRequest& request, std::int64_t context_length) 
              tokens, request.max_tokens);
   NB_CHECK(request.temperature >= 0, "[generate] temperature {}", request.temperature);
   NB_CHECK(!request.top_k || *request.top_k >= 1, "[generate] top_k {}", *request.top_k);
+  NB_CHECK(request.top >= 0, "[generate] the {} most likely tokens", request.top);
+  // Which ids there are is the model's to know.
+  const auto trouble = trouble_with(request.sampling, std::numeric_limits<int>::max());
+  NB_CHECK(!trouble, "[generate] {}", *trouble);
+}
+
+ScoreResult unscored(const ScoreRequest& request) {
+  const std::size_t count = request.end - request.start;
+  ScoreResult result;
+  result.log_probs.assign(count, 0.0F);
+  result.argmax.assign(count, -1);
+  if (request.top > 0) result.top.resize(count);
+  return result;
 }
 
 std::string_view name(StopReason reason) {
@@ -41,6 +56,8 @@ std::string_view name(StopReason reason) {
       return "context";
     case StopReason::kNotFiniteLogits:
       return "not_finite";
+    case StopReason::kCaller:
+      return "caller";
   }
   NB_CHECK(false, "[generate] no such reason {}", static_cast<int>(reason));
 }

@@ -22,6 +22,7 @@ struct ScoreRequest {
   std::vector<int> tokens;
   std::size_t start = 1;
   std::size_t end = 1;
+  int top = 0;  // wishes ScoreResult::top, so many pairs for each token; at least 0
 };
 
 // Both have end - start entries. log_probs: natural logarithm, fp32, of the token that is there.
@@ -33,12 +34,19 @@ struct ScoreResult {
   // true: log_probs only order the requests of one item, and argmax is right up to the first token
   // that it misses: a model that tells no more. No record keeps such numbers.
   bool is_ranking = false;
+  // Where the request wishes it end - start entries, else none: the most likely tokens there,
+  // descending, the lowest id first among equals. As argmax of all ids of the model, those that the
+  // tokenizer lacks included. Empty entries on a dry device.
+  std::vector<std::vector<TokenLogProb>> top = {};
 };
+
+// Sized for the request and filled with what a dry device leaves there: log_probs 0, argmax -1.
+ScoreResult unscored(const ScoreRequest& request);
 
 // NB_CHECK of the rules above, for implementations.
 void check_request(const ScoreRequest& request, std::int64_t context_length);
 // NB_CHECK: a prompt that the context holds, at least one sample, max_tokens and temperature
-// not negative, top_k at least 1.
+// not negative, top_k at least 1, options in their ranges.
 void check_request(const GenerateRequest& request, std::int64_t context_length);
 
 // Thrown by score() and generate() of a model that can fail on the way: one that is asked over a

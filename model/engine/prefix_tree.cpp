@@ -106,7 +106,8 @@ class TreeMaker {
         node.wanted.push_back({.row = static_cast<std::int64_t>(p - 1 - range.covered),
                                .target = request.tokens[p],
                                .request = order_[i],
-                               .index = p - request.start});
+                               .index = p - request.start,
+                               .top = request.top});
       }
     }
     std::ranges::stable_sort(node.wanted, {}, &WantedScore::row);

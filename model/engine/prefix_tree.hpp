@@ -17,6 +17,7 @@ struct WantedScore {
   int target = 0;
   std::size_t request = 0;
   std::size_t index = 0;
+  int top = 0;  // pairs for results[request].top[index]
 };
 
 struct PrefixNode {

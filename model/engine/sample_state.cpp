@@ -1,11 +1,19 @@
 #include "model/engine/sample_state.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "harness/base/check.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 
 namespace nb {
+
+std::vector<int> ids_that_end(const GenerateRequest& request, const Tokenizer& tokenizer) {
+  if (!request.stop_tokens.empty()) return request.stop_tokens;
+  std::vector<int> ids = {tokenizer.special("<|assistant_end|>"), tokenizer.bos()};
+  std::erase(ids, -1);
+  return ids;
+}
 
 SampleState::SampleState(const GenerateRequest& request, const Tokenizer& tokenizer, int number)
     : request_(request),
@@ -13,24 +21,22 @@ SampleState::SampleState(const GenerateRequest& request, const Tokenizer& tokeni
       max_tokens_(request.sample_tokens.empty()
                       ? request.max_tokens
                       : request.sample_tokens[static_cast<std::size_t>(number)]),
-      stop_tokens_(request.stop_tokens),
+      stop_tokens_(ids_that_end(request, tokenizer)),
       python_start_(tokenizer.special("<|python_start|>")),
       python_end_(tokenizer.special("<|python_end|>")),
       output_start_(tokenizer.special("<|output_start|>")),
       output_end_(tokenizer.special("<|output_end|>")) {
-  if (stop_tokens_.empty())
-    stop_tokens_ = {tokenizer.special("<|assistant_end|>"), tokenizer.bos()};
   if (max_tokens_ == 0) end(StopReason::kMaxTokens);
 }
 
-std::size_t SampleState::accept(int chosen) {
+std::size_t SampleState::accept(ChosenToken chosen) {
   NB_CHECK(!ended_, "[generate] the sample has ended");
   const std::size_t before = sample_.tokens.size();
-  append(chosen, false);
+  append(std::move(chosen), false);
   while (!ended_ && !forced_.empty()) {
     const int token = forced_.front();
     forced_.pop_front();
-    append(token, true);
+    append({.token = token}, true);
   }
   return sample_.tokens.size() - before;
 }
@@ -40,12 +46,24 @@ void SampleState::end(StopReason reason) {
   sample_.stop = reason;
 }
 
-void SampleState::append(int token, bool is_forced) {
+void SampleState::cut(std::size_t tokens) {
+  sample_.tokens.resize(tokens);
+  sample_.mask.resize(tokens);
+  if (!sample_.log_probs.empty()) sample_.log_probs.resize(tokens);
+  if (!sample_.top.empty()) sample_.top.resize(tokens);
+  end(StopReason::kCaller);
+}
+
+void SampleState::append(ChosenToken chosen, bool is_forced) {
+  const int token = chosen.token;
   if (std::ranges::find(stop_tokens_, token) != stop_tokens_.end()) {
+    sample_.stop_token = token;
     return end(StopReason::kStopToken);
   }
   sample_.tokens.push_back(token);
   sample_.mask.push_back(is_forced ? 0 : 1);
+  if (request_.log_probs || request_.top > 0) sample_.log_probs.push_back(chosen.log_prob);
+  if (request_.top > 0) sample_.top.push_back(std::move(chosen.top));
   watch(token);
   if (std::ssize(sample_.tokens) >= max_tokens_) end(StopReason::kMaxTokens);
 }

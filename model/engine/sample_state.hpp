@@ -6,6 +6,7 @@
 #include <deque>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/engine/generate_request.hpp"
@@ -14,6 +15,16 @@ namespace nb {
 
 class Tokenizer;
 
+// stop_tokens of the request, or the usual ones: <|assistant_end|> and <|bos|>, those that exist.
+std::vector<int> ids_that_end(const GenerateRequest& request, const Tokenizer& tokenizer);
+
+// A token that the model chose, with what the request wishes to know of it.
+struct ChosenToken {
+  int token = 0;
+  float log_prob = 0;
+  std::vector<TokenLogProb> top = {};
+};
+
 class SampleState {
  public:
   // number: of the sample in its request.
@@ -21,16 +32,18 @@ class SampleState {
 
   // Appends the token that the model chose and whatever the rules force behind it. Returns how many
   // were appended (0 when the token ends the sample). NB_CHECK: not ended.
-  std::size_t accept(int chosen);
+  std::size_t accept(ChosenToken chosen);
   // Ends the sample for a reason that these rules do not see.
   void end(StopReason reason);
+  // The caller ends it behind its first `tokens` tokens.
+  void cut(std::size_t tokens);
 
   bool ended() const { return ended_; }
   const GeneratedSample& sample() const { return sample_; }
   GeneratedSample take() { return std::move(sample_); }
 
  private:
-  void append(int token, bool is_forced);
+  void append(ChosenToken chosen, bool is_forced);
   void watch(int token);
   void run_tool();
 

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "harness/base/check.hpp"
-#include "model/kernels/cross_entropy.hpp"
+#include "harness/base/parallel.hpp"
+#include "model/engine/log_probs.hpp"
 
 namespace nb {
 namespace {
@@ -115,33 +116,49 @@ class TreeRun {
     std::vector<int> targets(count), argmax(count);
     std::vector<float> log_probs(count);
     for (std::size_t i = 0; i < count; ++i) targets[i] = scores[first[i]]->target;
-    score(logits, targets, log_probs, argmax);
+    score_rows(logits, targets, log_probs, argmax, pointwise());
     for (std::size_t i = 0; i < count; ++i) {
       put(*scores[first[i]], log_probs[i], argmax[i]);
       if (first[i + 1] - first[i] > 1) {
-        take_more(logits.row(static_cast<std::int64_t>(i)), logits.cols,
-                  scores.subspan(first[i] + 1, first[i + 1] - first[i] - 1), argmax[i]);
+        take_more(row(logits, i), scores.subspan(first[i] + 1, first[i + 1] - first[i] - 1),
+                  argmax[i]);
       }
     }
+    take_top(logits, scores, first);
   }
 
-  // The other targets of one row: the same row over and over, as a matrix of stride 0.
-  void take_more(const float* logits, std::int64_t vocab,
-                 std::span<const WantedScore* const> scores, int argmax) {
+  // The other targets of one row.
+  void take_more(std::span<const float> logits, std::span<const WantedScore* const> scores,
+                 int argmax) {
     std::vector<int> targets;
     for (const WantedScore* wanted : scores) targets.push_back(wanted->target);
-    std::vector<float> log_probs(targets.size());
-    score({logits, std::ssize(targets), vocab, 0}, targets, log_probs, {});
+    const std::vector<float> log_probs = log_probs_of(logits, targets, pointwise());
     for (std::size_t i = 0; i < scores.size(); ++i) put(*scores[i], log_probs[i], argmax);
   }
 
-  // The decoder's logits are capped and rounded already: no cap, and rounding changes nothing.
-  void score(ConstMatrix logits, std::span<const int> targets, std::span<float> log_probs,
-             std::span<int> argmax) const {
-    kernels::score_targets(
-        logits, targets, log_probs, argmax,
-        {.softcap = 0, .pointwise = decoder_.device().numerics().pointwise_policy()});
+  // Rows of which a request wishes the most likely tokens.
+  void take_top(ConstMatrix logits, std::span<const WantedScore* const> scores,
+                std::span<const std::size_t> first) {
+    std::vector<std::size_t> rows;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(logits.rows); ++i) {
+      const auto of_row = scores.subspan(first[i], first[i + 1] - first[i]);
+      if (std::ranges::any_of(of_row, [](const auto* wanted) { return wanted->top > 0; }))
+        rows.push_back(i);
+    }
+    parallel_for(rows.size(), 1, [&](std::size_t r) {
+      const std::size_t i = rows[r];
+      for (const WantedScore* wanted : scores.subspan(first[i], first[i + 1] - first[i])) {
+        if (wanted->top == 0) continue;
+        results_[wanted->request].top[wanted->index] =
+            most_likely(row(logits, i), logits.cols, wanted->top, pointwise());
+      }
+    });
   }
+
+  static std::span<const float> row(ConstMatrix logits, std::size_t i) {
+    return {logits.row(static_cast<std::int64_t>(i)), static_cast<std::size_t>(logits.cols)};
+  }
+  PointwisePolicy pointwise() const { return decoder_.device().numerics().pointwise_policy(); }
 
   void put(const WantedScore& wanted, float log_prob, int argmax) {
     results_[wanted.request].log_probs[wanted.index] = log_prob;

@@ -227,6 +227,7 @@ TEST(Generate, EveryTokenIsHeardInOrder) {
       .prompt = {3}, .num_samples = 2, .temperature = 0, .on_token = [&](const NewToken& token) {
         heard[token.sample].tokens.push_back(token.token);
         heard[token.sample].mask.push_back(token.chosen ? 1 : 0);
+        return AfterToken::kContinue;
       }};
   const auto results = generate(decoder, byte_tokenizer(), {&request, 1});
   for (int s = 0; s < 2; ++s) {
