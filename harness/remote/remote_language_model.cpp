@@ -60,7 +60,10 @@ void RemoteLanguageModel::check_same_model(const std::string& trouble) {
 }
 
 std::vector<ScoreResult> RemoteLanguageModel::score(std::span<const ScoreRequest> requests) {
-  for (const ScoreRequest& request : requests) check_request(request, context_length());
+  for (const ScoreRequest& request : requests) {
+    check_request(request, context_length());
+    NB_CHECK(request.top == 0, "[remote] a server is not asked for the most likely tokens");
+  }
   if (requests.empty()) return {};
   std::string trouble;
   std::vector<std::optional<ScoreResult>> results;
@@ -333,6 +336,8 @@ std::vector<GenerateResult> RemoteLanguageModel::generate(
   std::vector<Sample*> open;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     check_request(requests[i], context_length());
+    NB_CHECK(requests[i].sampling.is_off() && !requests[i].log_probs && requests[i].top == 0,
+             "[remote] a server is asked for temperature and top_k alone, without log_probs");
     for (int s = 0; s < requests[i].num_samples; ++s)
       samples[i].push_back(
           {requests[i], s, std::make_unique<SampleState>(requests[i], tokenizer_, s)});

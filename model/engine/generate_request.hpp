@@ -90,8 +90,8 @@ struct GeneratedSample {
   // device.
   std::vector<float> log_probs = {};
   // For each token the most likely ones of the tokenizer's ids in its place, descending, the lowest
-  // id first among equals, where the request wishes it, else empty. Empty for a forced token and on
-  // a dry device.
+  // id first among equal logits, where the request wishes it, else empty. Empty for a forced token
+  // and on a dry device.
   std::vector<std::vector<TokenLogProb>> top = {};
 };
 

@@ -35,8 +35,8 @@ struct ScoreResult {
   // that it misses: a model that tells no more. No record keeps such numbers.
   bool is_ranking = false;
   // Where the request wishes it end - start entries, else none: the most likely tokens there,
-  // descending, the lowest id first among equals. As argmax of all ids of the model, those that the
-  // tokenizer lacks included. Empty entries on a dry device.
+  // descending, the lowest id first among equal logits. As argmax of all ids of the model, those
+  // that the tokenizer lacks included. Empty entries on a dry device.
   std::vector<std::vector<TokenLogProb>> top = {};
 };
 

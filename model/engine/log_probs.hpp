@@ -22,8 +22,8 @@ std::vector<float> log_probs_of(std::span<const float> row, std::span<const int>
                                 const PointwisePolicy& pointwise);
 
 // The k most likely of the first `ids` ids after one row, or all of them if they are fewer:
-// descending, the lowest id first among equals, never NaN. Probabilities are those among all ids of
-// the row.
+// descending, the lowest id first among equal logits, never NaN. Probabilities are those among all
+// ids of the row.
 std::vector<TokenLogProb> most_likely(std::span<const float> row, std::int64_t ids, int k,
                                       const PointwisePolicy& pointwise);
 
