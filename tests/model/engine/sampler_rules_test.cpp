@@ -44,7 +44,7 @@ void expect_near(const Doubles& actual, const Doubles& expected, const std::stri
   }
 }
 
-struct Golden {
+struct WorkedOut {
   std::string name;
   std::vector<float> logits;
   SamplingRule rule;
@@ -56,7 +56,7 @@ TEST(SamplingRule, WorkedOutDistributions) {
   const std::vector<float> four = logs({.4, .3, .2, .1});
   const SamplingOptions p75{.top_p = .75};
   const SamplingOptions p75_full{.top_p = .75, .sampler = SamplerKind::kFullSoftmaxTopP};
-  const std::vector<Golden> goldens = {
+  const std::vector<WorkedOut> goldens = {
       {"top_k 3, top_p .75", four, {1, 3, p75}, {.571429, .428571, 0, 0}},
       {"the same of the full softmax", four, {1, 3, p75_full}, {.444444, .333333, .222222, 0}},
       {"T .8, top_k 3, top_p .9", four, {.8, 3, {.top_p = .9}}, {.472054, .329472, .198474, 0}},
@@ -67,7 +67,7 @@ TEST(SamplingRule, WorkedOutDistributions) {
        {1, 2, {.ties = TopKTies::kAll}},
        {.475367, .174878, .174878, .174878, 0}},
       {"top_k 2, lowest ids", {2, 1, 1, 1, 0}, {1, 2, {}}, {.731059, .268941, 0, 0, 0}}};
-  for (const Golden& golden : goldens)
+  for (const WorkedOut& golden : goldens)
     expect_near(shares(sampling_weights(golden.logits, golden.rule)), golden.expected, golden.name);
 }
 
