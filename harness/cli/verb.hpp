@@ -27,6 +27,7 @@ Action add_run(CLI::App& app);
 Action add_train(CLI::App& app);
 Action add_eval(CLI::App& app);
 Action add_chat(CLI::App& app);
+Action add_serve(CLI::App& app);
 Action add_tokenizer(CLI::App& app);
 Action add_compare(CLI::App& app);
 Action add_gate(CLI::App& app);

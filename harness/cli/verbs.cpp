@@ -14,6 +14,8 @@ constexpr Verb kVerbs[] = {
      "npubench eval --model oracle --task mw", add_eval},
     {"chat", "talk to a trained model in the terminal",
      "npubench chat --model results/runs/smoke/1a2b --prompt \"The sky is\"", add_chat},
+    {"serve", "a trained model behind OpenAI's protocol, and a page to chat with it",
+     "npubench serve --model results/runs/smoke/1a2b --port 8000", add_serve},
     {"tokenizer", "train a tokenizer; text to ids and back; compression beside GPT-2 and GPT-4",
      "npubench tokenizer train --text text/tinyshakespeare --vocab-size 4096", add_tokenizer},
     {"compare", "compare any two results, ours or another harness's, or two devices of one run",

@@ -27,7 +27,7 @@ TEST(Manners, HelpStaysWithin80Columns) {
   const Bench bench;
   std::vector<Words> commands = {{"--help"}};
   for (const char* verb : {"plan", "run", "train", "eval", "chat", "compare", "gate", "show",
-                           "report", "predict", "smi", "data", "list"})
+                           "report", "predict", "smi", "data", "list", "serve"})
     commands.push_back({verb, "--help"});
   for (const char* command : {"list", "verify", "get"})
     commands.push_back({"data", command, "--help"});

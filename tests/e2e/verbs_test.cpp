@@ -13,7 +13,7 @@ namespace {
 
 const std::vector<std::string> kVerbs{"plan",    "run",     "train", "eval",  "chat",   "compare",
                                       "gate",    "nightly", "show",  "audit", "report", "history",
-                                      "predict", "smi",     "data",  "list"};
+                                      "predict", "smi",     "data",  "list",  "serve"};
 
 Json json_of(const SubprocessResult& result) {
   EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -30,6 +30,7 @@ constexpr std::array kComponents = {
     Component{"harness/microbench", 8},
     Component{"harness/http", 8},
     Component{"harness/remote", 8},
+    Component{"harness/serve", 8},
     Component{"report", 7},
     Component{"evals", 6},
     Component{"model/predict", 5},
