@@ -7,11 +7,13 @@
 #include "harness/base/check.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/http/client.hpp"
+#include "harness/http/request.hpp"
 #include "harness/remote/answers.hpp"
 #include "harness/remote/retry.hpp"
 #include "harness/run/foreign_file.hpp"
 #include "harness/run/partial_items.hpp"
 #include "harness/run/tensor_comparison.hpp"
+#include "harness/serve/completion_request.hpp"
 #include "harness/suite/load.hpp"
 #include "model/tokenizer/byte_tokenizer.hpp"
 #include "model/train/safetensors.hpp"
@@ -125,6 +127,56 @@ Result<void> fuzz_server_url(std::string_view bytes) {
   return {};
 }
 
+// Requests of one connection, as `serve` reads them: what HTTP is, then what a body asks for.
+Result<void> fuzz_server_request(std::string_view bytes) {
+  static const Tokenizer kTokenizer = byte_tokenizer();
+  const ServedLimits limits{&kTokenizer, 128, BosRule::kAuto};
+  std::size_t at = 0;
+  HttpRequestReader reader(
+      [&](char* to, std::size_t size) {
+        const std::size_t count = std::min(size, bytes.size() - at);
+        std::copy_n(bytes.data() + at, count, to);
+        at += count;
+        return static_cast<long>(count);
+      },
+      {});
+  Result<void> outcome = bad_input("no request");
+  while (true) {
+    const auto request = reader.next();
+    if (!request) {
+      if (request.error().status == 0) return outcome;
+      return bad_input(request.error().message);
+    }
+    const auto parse =
+        request->path == "/v1/chat/completions" ? parse_chat_completion : parse_completion;
+    const auto parsed = parse(request->body, limits);
+    if (!parsed) return bad_input(parsed.error().message);
+    for (const ServedPrompt& prompt : parsed->prompts)
+      NB_CHECK(std::ssize(prompt.tokens) + parsed->max_tokens <= limits.context_length,
+               "[request] {} tokens and {} new", prompt.tokens.size(), parsed->max_tokens);
+    outcome = {};
+  }
+}
+
+std::vector<std::string> server_request_seeds() {
+  const auto post = [](const std::string& path, const std::string& body) {
+    return fmt::format("POST {} HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n{}", path,
+                       body.size(), body);
+  };
+  const std::string scored =
+      R"({"model":"m","prompt":[[65,66],[67]],"temperature":0,"max_tokens":1,"logprobs":1,"seed":1234,"echo":true})";
+  const std::string sampled =
+      R"({"prompt":"hi","max_tokens":2,"top_k":4,"top_p":0.9,"min_p":0.1,"stop":["a","b"],"logit_bias":{"65":1.5},"n":2,"prompt_logprobs":2,"stop_token_ids":[3],"allowed_token_ids":[3,4]})";
+  const std::string chat =
+      R"({"messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"hi"}]}],"max_tokens":2,"logprobs":true,"top_logprobs":3,"stream":true,"stream_options":{"include_usage":true}})";
+  return {post("/v1/completions", scored), post("/v1/completions", sampled),
+          post("/v1/chat/completions", chat),
+          fmt::format("POST /v1/completions?x=1 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
+                      "chunked\r\n\r\n{:x};a=b\r\n{}\r\n0\r\nT: t\r\n\r\n",
+                      scored.size(), scored) +
+              post("/v1/completions", sampled)};
+}
+
 std::vector<std::string> tensor_seeds() {
   const std::vector<std::int64_t> tokens = {1, 2, 3};
   const std::vector<float> values = {1, -2.5F, 3};
@@ -167,6 +219,8 @@ void add_harness_targets(FuzzTargets& targets) {
                      }});
   targets.push_back({"server_answer", "answers of servers that are evaluated", "",
                      fuzz_server_answer, server_answer_seeds});
+  targets.push_back({"server_request", "requests to npubench serve", "", fuzz_server_request,
+                     server_request_seeds});
   targets.push_back({"server_url", "--server URL, and Retry-After", "", fuzz_server_url, [] {
                        return std::vector<std::string>{"http://gpu:8000/v1", "https://[::1]/v1/"};
                      }});
