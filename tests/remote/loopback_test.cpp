@@ -3,44 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdio>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "harness/base/fs.hpp"
 #include "results/store.hpp"
 #include "tests/e2e/bench.hpp"
+#include "tests/serve/serve_process.hpp"
 #include "tests/support/data_dir.hpp"
 
 namespace nb::test {
 namespace {
-
-class Loopback {
- public:
-  Loopback(const fs::path& model, const std::string& wanted = "0") {
-    const std::string command = "exec '" NB_BINARY_DIR "/nb_loopback_server' '" + model.string() +
-                                "' '" + (scratch_ / "port").string() + "' " + wanted;
-    stdin_ = ::popen(command.c_str(), "w");
-    for (int i = 0; i < 600 && port_.empty(); ++i) {
-      std::ifstream(scratch_ / "port") >> port_;
-      if (port_.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-  }
-  ~Loopback() {
-    if (stdin_ != nullptr) ::pclose(stdin_);
-  }
-  Loopback(const Loopback&) = delete;
-  Loopback& operator=(const Loopback&) = delete;
-  std::string url() const { return "http://127.0.0.1:" + port_ + "/v1"; }
-  const std::string& port() const { return port_; }
-
- private:
-  TempDir scratch_;
-  std::FILE* stdin_ = nullptr;
-  std::string port_;
-};
 
 class ClosedLoop : public testing::Test {
  protected:
@@ -63,10 +36,10 @@ class ClosedLoop : public testing::Test {
                                (bench_->results() / "loop").string(), "--quiet"});
     return more;
   }
-  static std::vector<std::string> there(const Loopback& server, std::vector<std::string> more,
+  static std::vector<std::string> there(const ServeProcess& server, std::vector<std::string> more,
                                         const std::string& name, bool has_world = true) {
     more.insert(more.begin(),
-                {"eval", "--server", server.url(), "--tokenizer",
+                {"eval", "--server", server.api(), "--tokenizer",
                  (bench_->node("tokenizer") / "tokenizer.json").string(), "--name", name,
                  "--results-dir", (bench_->results() / "loop").string(), "--quiet"});
     if (has_world) more.insert(more.end(), {"--world", model().string()});
@@ -96,7 +69,7 @@ class ClosedLoop : public testing::Test {
 Bench* ClosedLoop::bench_ = nullptr;
 
 TEST_F(ClosedLoop, GeneratedWorldHasTheSameItems) {
-  const Loopback server(model());
+  const ServeProcess server({"--model", model().string()});
   const auto tasks = task_flags("mw,mw_chat");
   expect_done((*bench_)(here(tasks, "world-here")));
   for (const char* concurrency : {"1", "16"}) {
@@ -114,7 +87,7 @@ TEST_F(ClosedLoop, GeneratedWorldHasTheSameItems) {
 
 TEST_F(ClosedLoop, PublicTasksHaveTheSameItems) {
   NB_NEEDS_DATA();
-  const Loopback server(model());
+  const ServeProcess server({"--model", model().string()});
   const auto tasks =
       task_flags("copa,winograd,lambada_openai,chat_arc_easy,mmlu", {"--max-per-task", "30"});
   expect_done((*bench_)(here(tasks, "public-here")));
@@ -125,17 +98,18 @@ TEST_F(ClosedLoop, PublicTasksHaveTheSameItems) {
 TEST_F(ClosedLoop, AKillOfEitherSideChangesNothing) {
   const auto tasks = task_flags("mw/facts,mw/cloze");
   expect_done((*bench_)(here(tasks, "kill-here")));
-  auto server = std::make_unique<Loopback>(model());
-  const std::string port = server->port();
+  auto server =
+      std::make_unique<ServeProcess>(std::vector<std::string>{"--model", model().string()});
+  const std::string port = std::to_string(server->port());
   const auto command = there(*server, tasks, "kill-there");
   for (int ms = 150; ms < 1000; ms += 150)
     (void)(*bench_)(command, std::chrono::milliseconds(ms));  // killed, unless it was done
-  server.reset();
+  server.reset();                                             // kill -9
   auto twice = command;
   twice.insert(twice.end(), {"--tries", "2"});
   const auto alone = (*bench_)(twice);
   EXPECT_TRUE(alone.exit_code == 4 || alone.exit_code == 0) << alone.err;
-  const Loopback again(model(), port);
+  const ServeProcess again({"--model", model().string(), "--port", port});
   expect_done((*bench_)(command));
   EXPECT_EQ(results_of("kill-there"), results_of("kill-here"));
 }
