@@ -21,7 +21,7 @@
 #include "harness/base/hash.hpp"
 #include "harness/base/parallel.hpp"
 #include "model/tokenizer/tokenizer.hpp"
-#include "results/metric_names.hpp"
+#include "results/store/metric_names.hpp"
 
 namespace nb {
 namespace {

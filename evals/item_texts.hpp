@@ -8,7 +8,7 @@
 #include "evals/base/eval_context.hpp"
 #include "evals/base/task.hpp"
 #include "harness/base/result.hpp"
-#include "results/item_text.hpp"
+#include "results/text/item_text.hpp"
 
 namespace nb {
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "harness/base/csv.hpp"
-#include "results/factorial.hpp"
-#include "results/sentences.hpp"
+#include "results/compare/factorial.hpp"
+#include "results/messages/sentences.hpp"
 
 namespace nb {
 namespace {

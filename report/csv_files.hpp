@@ -10,7 +10,7 @@
 #include "harness/base/result.hpp"
 #include "harness/base/table.hpp"
 #include "report/sections.hpp"
-#include "results/flips.hpp"
+#include "results/compare/flips.hpp"
 
 namespace nb {
 

@@ -9,7 +9,7 @@
 #include "harness/base/table.hpp"
 #include "report/plot.hpp"
 #include "report/words.hpp"
-#include "results/flips.hpp"
+#include "results/compare/flips.hpp"
 
 namespace nb {
 

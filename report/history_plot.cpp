@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "results/format.hpp"
+#include "results/text/format.hpp"
 
 namespace nb {
 namespace {

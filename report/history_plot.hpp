@@ -3,7 +3,7 @@
 
 #include "harness/base/result.hpp"
 #include "report/plot.hpp"
-#include "results/history.hpp"
+#include "results/store/history.hpp"
 
 namespace nb {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/base/result.hpp"
-#include "results/stats.hpp"
+#include "results/stats/stats.hpp"
 
 namespace nb {
 

@@ -12,8 +12,8 @@
 #include "report/csv_files.hpp"
 #include "report/json.hpp"
 #include "report/sections.hpp"
-#include "results/curve_columns.hpp"
-#include "results/factorial.hpp"
+#include "results/compare/factorial.hpp"
+#include "results/store/curve_columns.hpp"
 
 namespace nb {
 namespace {

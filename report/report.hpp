@@ -13,11 +13,11 @@
 #include "harness/base/result.hpp"
 #include "harness/base/table.hpp"
 #include "report/words.hpp"
-#include "results/compare.hpp"
-#include "results/flips.hpp"
-#include "results/gate.hpp"
-#include "results/index.hpp"
-#include "results/store.hpp"
+#include "results/compare/compare.hpp"
+#include "results/compare/flips.hpp"
+#include "results/gate/gate.hpp"
+#include "results/store/index.hpp"
+#include "results/store/store.hpp"
 
 namespace nb {
 

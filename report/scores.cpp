@@ -8,7 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "results/metric_names.hpp"
+#include "results/store/comparability.hpp"
+#include "results/store/metric_names.hpp"
 
 namespace nb {
 namespace {

@@ -1,10 +1,10 @@
 // What a difference comes from: training or evaluation on another device (trained on × evaluated
-// on), and the factors of an experiment (results/factorial.hpp).
+// on), and the factors of an experiment (results/compare/factorial.hpp).
 #include <algorithm>
 
 #include "report/sections.hpp"
-#include "results/factorial.hpp"
-#include "results/format.hpp"
+#include "results/compare/factorial.hpp"
+#include "results/text/format.hpp"
 
 namespace nb {
 namespace {

@@ -2,7 +2,7 @@
 #include <fmt/core.h>
 
 #include "report/sections.hpp"
-#include "results/format.hpp"
+#include "results/text/format.hpp"
 
 namespace nb {
 

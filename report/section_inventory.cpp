@@ -7,7 +7,7 @@
 
 #include "harness/base/table.hpp"
 #include "report/sections.hpp"
-#include "results/node_time.hpp"
+#include "results/store/node_time.hpp"
 
 namespace nb {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "report/sections.hpp"
-#include "results/format.hpp"
+#include "results/text/format.hpp"
 
 namespace nb {
 namespace {

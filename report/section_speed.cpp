@@ -6,8 +6,8 @@
 #include <set>
 
 #include "report/sections.hpp"
-#include "results/format.hpp"
-#include "results/metric_names.hpp"
+#include "results/store/metric_names.hpp"
+#include "results/text/format.hpp"
 
 namespace nb {
 namespace {

@@ -5,8 +5,8 @@
 #include <span>
 
 #include "report/sections.hpp"
-#include "results/format.hpp"
-#include "results/metric_names.hpp"
+#include "results/store/metric_names.hpp"
+#include "results/text/format.hpp"
 
 namespace nb {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "report/sections.hpp"
 #include "report/sparkline.hpp"
-#include "results/format.hpp"
-#include "results/history.hpp"
-#include "results/metric_names.hpp"
+#include "results/store/history.hpp"
+#include "results/store/metric_names.hpp"
+#include "results/text/format.hpp"
 
 namespace nb {
 namespace {

@@ -7,8 +7,8 @@
 #include <iterator>
 
 #include "report/sections.hpp"
-#include "results/format.hpp"
-#include "results/headline.hpp"
+#include "results/compare/headline.hpp"
+#include "results/text/format.hpp"
 
 namespace nb {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "results/format.hpp"
+#include "results/text/format.hpp"
 
 namespace nb {
 

@@ -10,7 +10,7 @@
 #include "report/document.hpp"
 #include "report/report.hpp"
 #include "report/scores.hpp"
-#include "results/series.hpp"
+#include "results/store/series.hpp"
 
 namespace nb {
 

@@ -10,7 +10,7 @@
 
 #include "harness/base/language.hpp"
 #include "report/words_table.hpp"
-#include "results/message.hpp"
+#include "results/messages/message.hpp"
 
 namespace nb {
 

@@ -15,7 +15,7 @@
 #include "evals/base/scorer_fault.hpp"
 #include "harness/base/result.hpp"
 #include "model/data/microworld.hpp"
-#include "results/items.hpp"
+#include "results/store/items.hpp"
 
 namespace nb {
 

@@ -1,4 +1,4 @@
-// Metrics of evaluations, in the words of results/record.hpp.
+// Metrics of evaluations, in the words of results/store/record.hpp.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "results/items.hpp"
-#include "results/record.hpp"
-#include "results/stats.hpp"
+#include "results/stats/stats.hpp"
+#include "results/store/items.hpp"
+#include "results/store/record.hpp"
 
 namespace nb {
 

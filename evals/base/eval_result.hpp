@@ -1,5 +1,5 @@
 // What an evaluation returns: metrics, one record an item, and what must be equal before two such
-// results may be compared. A plain value in the words of results/record.hpp; whoever runs the
+// results may be compared. A plain value in the words of results/store/record.hpp; whoever runs the
 // evaluation stores it.
 #pragma once
 
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "results/items.hpp"
-#include "results/record.hpp"
+#include "results/store/items.hpp"
+#include "results/store/record.hpp"
 
 namespace nb {
 

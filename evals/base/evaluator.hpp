@@ -18,9 +18,9 @@
 
 #include "harness/base/result.hpp"
 #include "model/engine/language_model.hpp"
-#include "results/item_text.hpp"
-#include "results/items.hpp"
-#include "results/record.hpp"
+#include "results/store/items.hpp"
+#include "results/store/record.hpp"
+#include "results/text/item_text.hpp"
 
 namespace nb {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "evals/base/eval_result.hpp"
-#include "results/record.hpp"
+#include "results/store/record.hpp"
 
 namespace nb {
 

@@ -10,8 +10,8 @@
 
 #include "evals/base/eval_metrics.hpp"
 #include "harness/base/hash.hpp"
-#include "results/metric_names.hpp"
-#include "results/stats.hpp"
+#include "results/stats/stats.hpp"
+#include "results/store/metric_names.hpp"
 
 namespace nb {
 namespace {

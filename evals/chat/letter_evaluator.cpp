@@ -16,7 +16,7 @@
 #include "harness/base/check.hpp"
 #include "model/data/microworld_chat.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
-#include "results/metric_names.hpp"
+#include "results/store/metric_names.hpp"
 
 namespace nb {
 

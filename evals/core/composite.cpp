@@ -9,7 +9,7 @@
 #include "evals/base/eval_metrics.hpp"
 #include "evals/core/task_table.hpp"
 #include "harness/base/hash.hpp"
-#include "results/metric_names.hpp"
+#include "results/store/metric_names.hpp"
 
 namespace nb {
 namespace {

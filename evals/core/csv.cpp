@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "evals/core/task_table.hpp"
-#include "results/metric_names.hpp"
+#include "results/store/metric_names.hpp"
 
 namespace nb {
 namespace {

@@ -15,7 +15,7 @@
 #include "evals/core/spans.hpp"
 #include "evals/data/manifest.hpp"
 #include "model/tokenizer/tokenizer.hpp"
-#include "results/metric_names.hpp"
+#include "results/store/metric_names.hpp"
 
 namespace nb {
 namespace {

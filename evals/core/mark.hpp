@@ -7,7 +7,7 @@
 #include "evals/core/task.hpp"
 #include "model/engine/language_model.hpp"
 #include "model/tokenizer/tokenizer.hpp"
-#include "results/items.hpp"
+#include "results/store/items.hpp"
 
 namespace nb {
 

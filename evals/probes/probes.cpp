@@ -7,7 +7,7 @@
 #include "evals/probes/items.hpp"
 #include "harness/base/check.hpp"
 #include "harness/base/hash.hpp"
-#include "results/metric_names.hpp"
+#include "results/store/metric_names.hpp"
 
 namespace nb {
 namespace {

@@ -12,7 +12,7 @@
 #include "evals/base/eval_metrics.hpp"
 #include "evals/base/part_metrics.hpp"
 #include "model/tokenizer/tokenizer.hpp"
-#include "results/metric_names.hpp"
+#include "results/store/metric_names.hpp"
 
 namespace nb {
 namespace {

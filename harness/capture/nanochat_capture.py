@@ -40,8 +40,8 @@ import zipfile
 
 import torch
 
-RECORD_SCHEMA = 2  # results/record.hpp of npubench
-NOT_FINITE = "not finite"  # results/items.hpp
+RECORD_SCHEMA = 2  # results/store/record.hpp of npubench
+NOT_FINITE = "not finite"  # results/store/items.hpp
 
 
 class BadInput(Exception):
@@ -581,7 +581,7 @@ def inputs_digest(items):
 
 
 def item_line(item):
-    """One line of an items file (results/items.hpp): floats with 7 digits."""
+    """One line of an items file (results/store/items.hpp): floats with 7 digits."""
     parts = [f'"i":{json.dumps(item["id"])}', f'"o":{int(item["ok"])}', f'"p":{json.dumps(item["prediction"])}',
              f'"g":{json.dumps(item["gold"])}', f'"h":{json.dumps(item["prompts"])}']
     if item["log_probs"]:
@@ -999,7 +999,7 @@ TOKENS = re.compile(r"tok/sec: ([\d,]+)")
 VALIDATION = re.compile(r"^Step (\d+) \| Validation (bpb|loss): ([\d.]+)")
 WARM_UP_STEPS = 10  # nanochat's total_training_time leaves them out too
 # Globals of nanochat's training scripts that say how it trained: what was asked for (user_config), what was made of it,
-# and the constants that its first months kept beside the settings. results/recipe_names.cpp of npubench knows them.
+# and the constants that its first months kept beside the settings. results/compare/recipe_names.cpp of npubench knows them.
 SCRIPT_GLOBALS = ("user_config", "model_config_kwargs", "total_batch_size", "num_iterations", "device_batch_size",
                   "warmup_ratio", "warmdown_ratio", "final_lr_frac", "batch_lr_scale", "weight_decay_scaled")
 BATCH_GLOBALS = ("x", "train_inputs", "inputs")  # base_train and mid_train; chat_sft of 2025; chat_rl

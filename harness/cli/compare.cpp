@@ -1,4 +1,4 @@
-#include "results/compare.hpp"
+#include "results/compare/compare.hpp"
 
 #include <fmt/format.h>
 
@@ -12,11 +12,11 @@
 #include "harness/cli/compare_tensors.hpp"
 #include "harness/cli/directions.hpp"
 #include "harness/cli/verb.hpp"
-#include "results/drift.hpp"
-#include "results/factorial.hpp"
+#include "results/compare/drift.hpp"
+#include "results/compare/factorial.hpp"
 #include "results/import/to_records.hpp"
-#include "results/sentences.hpp"
-#include "results/store.hpp"
+#include "results/messages/sentences.hpp"
+#include "results/store/store.hpp"
 
 namespace nb::cli {
 namespace {

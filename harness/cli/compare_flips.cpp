@@ -12,8 +12,8 @@
 #include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/run/look_at_items.hpp"
-#include "results/flips.hpp"
-#include "results/narrow_text.hpp"
+#include "results/compare/flips.hpp"
+#include "results/text/narrow_text.hpp"
 
 namespace nb::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "harness/cli/options.hpp"
-#include "results/compare.hpp"
+#include "results/compare/compare.hpp"
 
 namespace nb::cli {
 

@@ -12,7 +12,7 @@
 #include "harness/cli/common.hpp"
 #include "results/audit/compare_tables.hpp"
 #include "results/audit/read_table.hpp"
-#include "results/stage_gain.hpp"
+#include "results/compare/stage_gain.hpp"
 
 namespace nb::cli {
 namespace {

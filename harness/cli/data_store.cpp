@@ -12,8 +12,8 @@
 #include "harness/base/visible_text.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/open_index.hpp"
-#include "results/gc.hpp"
-#include "results/listed_run.hpp"
+#include "results/store/gc.hpp"
+#include "results/store/listed_run.hpp"
 
 namespace nb::cli {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "harness/cli/options.hpp"
-#include "results/stated_directions.hpp"
+#include "results/store/stated_directions.hpp"
 
 namespace nb::cli {
 

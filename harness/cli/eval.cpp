@@ -18,7 +18,7 @@
 #include "harness/remote/method.hpp"
 #include "harness/run/evaluation.hpp"
 #include "harness/run/write_evaluation.hpp"
-#include "results/metric_names.hpp"
+#include "results/store/metric_names.hpp"
 
 namespace nb::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "results/gate.hpp"
+#include "results/gate/gate.hpp"
 
 #include <fmt/format.h>
 
@@ -13,9 +13,9 @@
 #include "harness/cli/gate_modes.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/nightly/judge.hpp"
-#include "results/aa_control.hpp"
-#include "results/gate_formats.hpp"
-#include "results/store.hpp"
+#include "results/gate/aa_control.hpp"
+#include "results/gate/gate_formats.hpp"
+#include "results/store/store.hpp"
 
 namespace nb::cli {
 namespace {

@@ -10,8 +10,8 @@
 #include "harness/base/fs.hpp"
 #include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
-#include "results/acceptance.hpp"
-#include "results/noise_card.hpp"
+#include "results/gate/noise_card.hpp"
+#include "results/store/acceptance.hpp"
 
 namespace nb::cli {
 namespace {

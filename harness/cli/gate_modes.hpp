@@ -5,7 +5,7 @@
 #include <string>
 
 #include "harness/cli/options.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 
 namespace nb::cli {
 

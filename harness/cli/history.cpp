@@ -1,4 +1,4 @@
-#include "results/history.hpp"
+#include "results/store/history.hpp"
 
 #include <fmt/format.h>
 

@@ -10,7 +10,7 @@
 #include "results/import/explain.hpp"
 #include "results/import/formats.hpp"
 #include "results/import/to_records.hpp"
-#include "results/narrow_text.hpp"
+#include "results/text/narrow_text.hpp"
 #include "results/training/training_log.hpp"
 
 namespace nb::cli {

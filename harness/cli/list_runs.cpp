@@ -13,8 +13,8 @@
 #include "harness/base/visible_text.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/open_index.hpp"
-#include "results/listed_run.hpp"
-#include "results/meant_names.hpp"
+#include "results/store/listed_run.hpp"
+#include "results/store/meant_names.hpp"
 
 namespace nb::cli {
 namespace {

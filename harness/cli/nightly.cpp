@@ -8,7 +8,7 @@
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/nightly/night.hpp"
-#include "results/gate_policy.hpp"
+#include "results/gate/gate_policy.hpp"
 
 namespace nb::cli {
 namespace {

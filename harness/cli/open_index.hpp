@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "results/index.hpp"
+#include "results/store/index.hpp"
 
 namespace nb::cli {
 

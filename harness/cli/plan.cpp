@@ -16,7 +16,7 @@
 #include "harness/plan/workflow.hpp"
 #include "harness/run/preflight.hpp"
 #include "harness/suite/load.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 
 namespace nb::cli {
 namespace {

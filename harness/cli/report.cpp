@@ -13,11 +13,11 @@
 #include "harness/profiler/open_profile.hpp"
 #include "harness/profiler/report_section.hpp"
 #include "harness/run/look_at_items.hpp"
-#include "results/compare.hpp"
-#include "results/gate.hpp"
-#include "results/gate_policy.hpp"
+#include "results/compare/compare.hpp"
+#include "results/gate/gate.hpp"
+#include "results/gate/gate_policy.hpp"
 #include "results/import/to_records.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 
 namespace nb::cli {
 namespace {

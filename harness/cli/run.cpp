@@ -15,11 +15,11 @@
 #include "harness/run/finished_trainings.hpp"
 #include "harness/run/preflight.hpp"
 #include "harness/run/write_evaluation.hpp"
-#include "results/acceptance.hpp"
-#include "results/gate.hpp"
-#include "results/gate_history.hpp"
-#include "results/gate_policy.hpp"
-#include "results/store.hpp"
+#include "results/gate/gate.hpp"
+#include "results/gate/gate_history.hpp"
+#include "results/gate/gate_policy.hpp"
+#include "results/store/acceptance.hpp"
+#include "results/store/store.hpp"
 
 namespace nb::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "harness/cli/verb.hpp"
 #include "harness/run/look_at_items.hpp"
 #include "results/import/to_records.hpp"
-#include "results/stored_items.hpp"
+#include "results/store/stored_items.hpp"
 
 namespace nb::cli {
 namespace {

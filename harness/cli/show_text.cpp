@@ -9,7 +9,7 @@
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/base/visible_text.hpp"
-#include "results/stored_items.hpp"
+#include "results/store/stored_items.hpp"
 
 namespace nb::cli {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "harness/base/json_io.hpp"
-#include "results/item_choice.hpp"
-#include "results/item_text.hpp"
-#include "results/items.hpp"
+#include "results/store/item_choice.hpp"
+#include "results/store/items.hpp"
+#include "results/text/item_text.hpp"
 
 namespace nb::cli {
 

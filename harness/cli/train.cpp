@@ -17,9 +17,9 @@
 #include "harness/run/preflight.hpp"
 #include "harness/run/step_profile.hpp"
 #include "harness/suite/load.hpp"
-#include "results/format.hpp"
-#include "results/metric_names.hpp"
-#include "results/store.hpp"
+#include "results/store/metric_names.hpp"
+#include "results/store/store.hpp"
+#include "results/text/format.hpp"
 
 namespace nb::cli {
 namespace {

@@ -82,7 +82,7 @@ nb_precompiled(nb_precompiled_common DEPS fmt::fmt HEADERS ${nb_common_headers})
 # Apart, since every source that reads it compiles its parser anew.
 nb_precompiled(nb_precompiled_json DEPS fmt::fmt nlohmann_json::nlohmann_json
                HEADERS ${nb_common_headers} <nlohmann/json.hpp>)
-set(nb_includes_json "^#include (<nlohmann/json.hpp>|\"results/json_reader.hpp\")")
+set(nb_includes_json "^#include (<nlohmann/json.hpp>|\"results/store/json_reader.hpp\")")
 
 # nb_use_precompiled(TARGET COMMON JSON): the target's sources use the precompiled headers of JSON where they include
 # the JSON library themselves, else those of COMMON.
@@ -106,15 +106,25 @@ function(nb_use_precompiled target common json)
   endforeach()
 endfunction()
 
-# nb_component(NAME SOURCES a.cpp b.cpp DEPS nb_base fmt::fmt ... [COLD]): the library of one folder.
+# nb_component(NAME SOURCES a.cpp b.cpp DEPS nb_base fmt::fmt ... [COLD] [LARGE_UNITS]): the library of one folder.
 # COLD: nothing in it runs long, so it is optimised for a short build.
+# LARGE_UNITS: eight sources are compiled as one, which halves the time: most of it is spent reading headers. Only for
+# folders of which no node runs a part alone, since the digest of a node's code is taken by unit; and not with
+# sanitizers or for another processor, where every source shows that it includes what it uses.
 # With NB_HEADER_TESTS every header that no source begins with is also compiled alone, except those that match a
 # regular expression of NOT_ALONE (they need flags of their own).
 function(nb_component name)
-  cmake_parse_arguments(ARG "COLD" "" "SOURCES;DEPS;NOT_ALONE" ${ARGN})
+  cmake_parse_arguments(ARG "COLD;LARGE_UNITS" "" "SOURCES;DEPS;NOT_ALONE" ${ARGN})
+  if(NOT NB_PRECOMPILE OR NB_SANITIZE)
+    set(ARG_LARGE_UNITS OFF)
+  endif()
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC nb_flags ${ARG_DEPS})
-  nb_use_precompiled(${name} nb_precompiled_common nb_precompiled_json)
+  if(ARG_LARGE_UNITS)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  else()
+    nb_use_precompiled(${name} nb_precompiled_common nb_precompiled_json)
+  endif()
   if(ARG_COLD)
     target_compile_options(${name} PRIVATE ${nb_cold})
   endif()
@@ -136,9 +146,9 @@ function(nb_component name)
     foreach(header ${headers})
       # A source that begins with its own header shows the same, unless JSON is precompiled before it.
       string(REGEX REPLACE "hpp$" "cpp" source ${header})
-      if(source IN_LIST ARG_SOURCES)
+      if(source IN_LIST ARG_SOURCES AND NOT ARG_LARGE_UNITS)
         file(STRINGS ${source} first_include REGEX "^#include" LIMIT_COUNT 1)
-        file(STRINGS ${source} json REGEX "^#include (<nlohmann/json.hpp>|\"results/json_reader.hpp\")" LIMIT_COUNT 1)
+        file(STRINGS ${source} json REGEX "^#include (<nlohmann/json.hpp>|\"results/store/json_reader.hpp\")" LIMIT_COUNT 1)
         if(first_include STREQUAL "#include \"${folder}/${header}\"" AND NOT (NB_PRECOMPILE AND json))
           continue()
         endif()

@@ -8,12 +8,12 @@
 
 #include "harness/base/fs.hpp"
 #include "harness/base/say.hpp"
-#include "results/aa_control.hpp"
-#include "results/acceptance.hpp"
-#include "results/gate_history.hpp"
-#include "results/gate_policy.hpp"
+#include "results/gate/aa_control.hpp"
+#include "results/gate/gate_history.hpp"
+#include "results/gate/gate_policy.hpp"
 #include "results/import/to_records.hpp"
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
+#include "results/store/acceptance.hpp"
 
 namespace nb {
 namespace {

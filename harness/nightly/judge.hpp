@@ -5,9 +5,9 @@
 #include <string>
 
 #include "harness/base/result.hpp"
-#include "results/gate.hpp"
-#include "results/stated_directions.hpp"
-#include "results/store.hpp"
+#include "results/gate/gate.hpp"
+#include "results/store/stated_directions.hpp"
+#include "results/store/store.hpp"
 
 namespace nb {
 

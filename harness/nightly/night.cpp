@@ -13,10 +13,10 @@
 #include "harness/base/say.hpp"
 #include "harness/base/subprocess.hpp"
 #include "harness/nightly/judge.hpp"
-#include "results/acceptance.hpp"
-#include "results/gate_formats.hpp"
-#include "results/night_files.hpp"
-#include "results/run_tree.hpp"
+#include "results/gate/gate_formats.hpp"
+#include "results/store/acceptance.hpp"
+#include "results/store/night_files.hpp"
+#include "results/store/run_tree.hpp"
 
 namespace nb {
 namespace {

@@ -1,7 +1,7 @@
 // One night: run a suite (or import the results of two machines), gate, report, remove old nights.
 // Its folder is <nights>/<name>; the same name again resumes it and replaces what it wrote and its
 // line in the history. One night at a time in a folder of nights. Its files:
-// results/night_files.hpp.
+// results/store/night_files.hpp.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"
 #include "harness/nightly/step.hpp"
-#include "results/gate.hpp"
+#include "results/gate/gate.hpp"
 
 namespace nb {
 

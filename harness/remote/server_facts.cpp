@@ -11,7 +11,7 @@
 namespace nb {
 namespace {
 
-// Below it rounding may move a log-probability (results/margin_shift.hpp, kRoundingLimit).
+// Below it rounding may move a log-probability (results/stats/margin_shift.hpp, kRoundingLimit).
 constexpr double kRounding = 0.05;
 constexpr double kDeviations = 4;
 

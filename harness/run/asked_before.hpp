@@ -7,7 +7,7 @@
 #include "evals/base/eval_settings.hpp"
 #include "harness/base/result.hpp"
 #include "model/data/microworld.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 
 namespace nb {
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "harness/suite/device_entry.hpp"
-#include "results/record.hpp"
+#include "results/store/record.hpp"
 
 namespace nb {
 

@@ -19,7 +19,7 @@
 #include "model/train/adapter_file.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/safetensors.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 
 namespace nb {
 namespace {

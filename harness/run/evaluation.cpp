@@ -23,7 +23,7 @@
 #include "harness/run/check_request.hpp"
 #include "harness/run/evaluation_run.hpp"
 #include "harness/run/preflight.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 
 namespace nb {
 namespace {

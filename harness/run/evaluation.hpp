@@ -13,7 +13,7 @@
 #include "harness/base/result.hpp"
 #include "harness/remote/server.hpp"
 #include "harness/run/open_model.hpp"
-#include "results/record.hpp"
+#include "results/store/record.hpp"
 
 namespace nb {
 

@@ -22,8 +22,8 @@
 #include "harness/run/partial_items.hpp"
 #include "harness/run/runner.hpp"
 #include "harness/run/write_evaluation.hpp"
-#include "results/items.hpp"
-#include "results/store.hpp"
+#include "results/store/items.hpp"
+#include "results/store/store.hpp"
 
 namespace nb {
 namespace {

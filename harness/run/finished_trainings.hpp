@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "harness/plan/work.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 
 namespace nb {
 

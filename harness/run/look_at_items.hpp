@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "harness/base/result.hpp"
-#include "results/flips.hpp"
-#include "results/item_text.hpp"
-#include "results/store.hpp"
+#include "results/compare/flips.hpp"
+#include "results/store/store.hpp"
+#include "results/text/item_text.hpp"
 
 namespace nb {
 

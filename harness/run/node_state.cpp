@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "harness/base/fs.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 
 namespace nb {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "harness/plan/plan.hpp"
-#include "results/record.hpp"
+#include "results/store/record.hpp"
 
 namespace nb {
 

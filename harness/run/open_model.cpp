@@ -18,8 +18,8 @@
 #include "model/tokenizer/byte_tokenizer.hpp"
 #include "model/train/hugging_face.hpp"
 #include "model/train/safetensors.hpp"
-#include "results/node_path.hpp"
-#include "results/store.hpp"
+#include "results/store/node_path.hpp"
+#include "results/store/store.hpp"
 
 namespace nb {
 namespace {

@@ -14,7 +14,7 @@
 #include "model/data/microworld.hpp"
 #include "model/engine/language_model.hpp"
 #include "model/tokenizer/tokenizer.hpp"
-#include "results/json_box.hpp"
+#include "results/store/json_box.hpp"
 
 namespace nb {
 

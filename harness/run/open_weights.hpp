@@ -10,7 +10,7 @@
 #include "harness/suite/device_entry.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 #include "model/train/safetensors.hpp"
-#include "results/record.hpp"
+#include "results/store/record.hpp"
 
 namespace nb {
 

@@ -1,8 +1,8 @@
 // Items of an evaluation under way, each as one line as soon as it is there, so that a killed
 // evaluation resumes at the next item and shards of other processes are found:
 // <folder>/partial/<task>.<shard>-of-<shards>.jsonl. Each file has one writer. A line is the item
-// as results/items.hpp writes it, behind a checksum of it, the node and the task: one that was
-// damaged, or copied from elsewhere, is not there.
+// as results/store/items.hpp writes it, behind a checksum of it, the node and the task: one that
+// was damaged, or copied from elsewhere, is not there.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 #include "evals/evaluate.hpp"
 #include "harness/base/result.hpp"
-#include "results/items.hpp"
+#include "results/store/items.hpp"
 
 namespace nb {
 

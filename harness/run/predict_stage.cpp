@@ -4,7 +4,7 @@
 #include "harness/run/stage_metrics.hpp"
 #include "harness/run/stages.hpp"
 #include "model/train/predict.hpp"
-#include "results/metric_names.hpp"
+#include "results/store/metric_names.hpp"
 
 namespace nb {
 namespace {

@@ -14,7 +14,7 @@
 #include "harness/plan/conversation_files.hpp"
 #include "harness/plan/text_sources.hpp"
 #include "harness/suite/device_entry.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 
 namespace nb {
 namespace {

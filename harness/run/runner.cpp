@@ -17,7 +17,7 @@
 #include "harness/run/node_lock.hpp"
 #include "harness/run/node_log.hpp"
 #include "harness/run/node_state.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 
 namespace nb {
 namespace {

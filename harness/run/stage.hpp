@@ -10,7 +10,7 @@
 
 #include "harness/plan/plan.hpp"
 #include "model/train/port_defects.hpp"
-#include "results/record.hpp"
+#include "results/store/record.hpp"
 
 namespace nb {
 

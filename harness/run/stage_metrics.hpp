@@ -1,9 +1,9 @@
-// Metrics as stages make them: short forms over results/record.hpp.
+// Metrics as stages make them: short forms over results/store/record.hpp.
 #pragma once
 
 #include <string>
 
-#include "results/record.hpp"
+#include "results/store/record.hpp"
 
 namespace nb {
 

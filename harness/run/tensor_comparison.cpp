@@ -14,7 +14,7 @@
 #include "harness/base/fs.hpp"
 #include "model/tensor/dtype.hpp"
 #include "model/train/safetensors.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 
 namespace nb {
 namespace {

@@ -1,6 +1,6 @@
 // Two runs tensor by tensor: outputs of ops that both wrote in the same order (tensors.safetensors
 // of a captured or an emulated run), how far apart they are, and the first op that is further than
-// rounding goes. Knows files; decides no verdict (results/gate.hpp does).
+// rounding goes. Knows files; decides no verdict (results/gate/gate.hpp does).
 #pragma once
 
 #include <cstdint>

@@ -29,8 +29,8 @@
 #include "model/train/rl_stage.hpp"
 #include "model/train/safetensors.hpp"
 #include "model/train/sft_stage.hpp"
-#include "results/metric_names.hpp"
-#include "results/series.hpp"
+#include "results/store/metric_names.hpp"
+#include "results/store/series.hpp"
 
 namespace nb {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"
-#include "results/record.hpp"
+#include "results/store/record.hpp"
 
 namespace nb {
 

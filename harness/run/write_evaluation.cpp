@@ -8,8 +8,8 @@
 #include "evals/core/csv.hpp"
 #include "evals/task_registry.hpp"
 #include "harness/base/fs.hpp"
-#include "results/items.hpp"
-#include "results/metric_names.hpp"
+#include "results/store/items.hpp"
+#include "results/store/metric_names.hpp"
 
 namespace nb {
 

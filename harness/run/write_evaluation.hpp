@@ -11,7 +11,7 @@
 #include "evals/base/eval_result.hpp"
 #include "harness/base/result.hpp"
 #include "model/device/numerics.hpp"
-#include "results/record.hpp"
+#include "results/store/record.hpp"
 
 namespace nb {
 

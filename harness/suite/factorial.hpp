@@ -1,6 +1,6 @@
 // An experiment on several changes at once: a two-level factorial or a regular fraction of one. Low
 // is the suite as it stands, high is what a factor changes. Here: factors and which of them are
-// high in which arm. Not for: the arms' suites (load.hpp), effects (results/factorial.hpp).
+// high in which arm. Not for: the arms' suites (load.hpp), effects (results/compare/factorial.hpp).
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "results/audit/table.hpp"
-#include "results/stats.hpp"
+#include "results/stats/stats.hpp"
 
 namespace nb {
 

@@ -11,7 +11,7 @@
 
 #include "harness/base/table.hpp"
 #include "harness/base/visible_text.hpp"
-#include "results/narrow_text.hpp"
+#include "results/text/narrow_text.hpp"
 
 namespace nb {
 namespace {

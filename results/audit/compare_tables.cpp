@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "harness/base/portable_math.hpp"
-#include "results/stats_unpaired.hpp"
+#include "results/stats/stats_unpaired.hpp"
 
 namespace nb {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "harness/base/table.hpp"
 #include "results/audit/compare_tables.hpp"
-#include "results/format.hpp"
-#include "results/narrow_text.hpp"
+#include "results/text/format.hpp"
+#include "results/text/narrow_text.hpp"
 
 namespace nb {
 namespace {

@@ -12,7 +12,7 @@
 #include "harness/base/result.hpp"
 #include "results/audit/printed_tables.hpp"
 #include "results/audit/table.hpp"
-#include "results/record.hpp"
+#include "results/store/record.hpp"
 
 namespace nb {
 

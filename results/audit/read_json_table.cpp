@@ -14,8 +14,8 @@
 #include "results/audit/read_parts.hpp"
 #include "results/audit/read_table.hpp"
 #include "results/audit/table_filler.hpp"
-#include "results/import/metric_kinds.hpp"
-#include "results/sentences.hpp"
+#include "results/foreign/metric_kinds.hpp"
+#include "results/messages/sentences.hpp"
 
 namespace nb {
 namespace {

@@ -14,7 +14,7 @@
 #include "results/audit/read_parts.hpp"
 #include "results/audit/read_table.hpp"
 #include "results/audit/table_filler.hpp"
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 
 namespace nb {
 namespace {

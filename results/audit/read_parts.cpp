@@ -11,7 +11,7 @@
 
 #include "results/audit/known_tasks.hpp"
 #include "results/audit/printed_tables.hpp"
-#include "results/import/metric_kinds.hpp"
+#include "results/foreign/metric_kinds.hpp"
 
 namespace nb {
 namespace {

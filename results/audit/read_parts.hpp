@@ -32,7 +32,7 @@ ReportedStage& stage_of(ReportedTable& table, const std::string& run, const std:
 std::optional<double> take_error(Printed& score);
 
 // A score under its label: finds the task or composite and says which scale it is on. A label that
-// is no task but a metric of results/import/metric_kinds.hpp ("eval_loss", "wer") is the cell's
+// is no task but a metric of results/foreign/metric_kinds.hpp ("eval_loss", "wer") is the cell's
 // metric. "0.35 ± 0.01": the second number is taken for the standard error, as lm-eval prints it.
 ReportedCell cell_of(std::string_view label, Printed score, std::size_t line);
 // The cell's metric, with the scale that follows: a share of right answers is an accuracy, all

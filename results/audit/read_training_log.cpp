@@ -10,9 +10,9 @@
 #include "results/audit/fact_names.hpp"
 #include "results/audit/read_parts.hpp"
 #include "results/audit/read_table.hpp"
-#include "results/curve_columns.hpp"
-#include "results/sentences.hpp"
-#include "results/stats.hpp"
+#include "results/messages/sentences.hpp"
+#include "results/stats/stats.hpp"
+#include "results/store/curve_columns.hpp"
 #include "results/training/log_lines.hpp"
 
 namespace nb {

@@ -14,7 +14,7 @@
 #include "results/audit/aggregates.hpp"
 #include "results/audit/audit.hpp"
 #include "results/audit/known_tasks.hpp"
-#include "results/import/metric_kinds.hpp"
+#include "results/foreign/metric_kinds.hpp"
 
 namespace nb {
 namespace {

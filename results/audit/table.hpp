@@ -1,6 +1,6 @@
 // A table of reported results as a value: what somebody printed, digit by digit, with where each
 // number stands. Read by read_table.hpp, judged by audit.hpp, compared by compare_tables.hpp. Not
-// for runs of our own, whose records carry items and hashes (results/record.hpp).
+// for runs of our own, whose records carry items and hashes (results/store/record.hpp).
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "harness/base/result.hpp"
-#include "results/curve.hpp"
-#include "results/message.hpp"
-#include "results/record.hpp"
-#include "results/stats.hpp"
+#include "results/messages/message.hpp"
+#include "results/stats/stats.hpp"
+#include "results/store/curve.hpp"
+#include "results/store/record.hpp"
 
 namespace nb {
 

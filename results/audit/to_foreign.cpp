@@ -8,9 +8,9 @@
 #include "results/audit/aggregates.hpp"
 #include "results/audit/fact_names.hpp"
 #include "results/audit/read_parts.hpp"
-#include "results/import/metric_kinds.hpp"
-#include "results/metric_names.hpp"
-#include "results/sentences.hpp"
+#include "results/foreign/metric_kinds.hpp"
+#include "results/messages/sentences.hpp"
+#include "results/store/metric_names.hpp"
 
 namespace nb {
 namespace {

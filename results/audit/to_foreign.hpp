@@ -3,7 +3,7 @@
 #pragma once
 
 #include "results/audit/table.hpp"
-#include "results/import/foreign.hpp"
+#include "results/foreign/foreign.hpp"
 
 namespace nb {
 

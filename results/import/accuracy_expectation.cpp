@@ -10,7 +10,7 @@
 #include "harness/base/fs.hpp"
 #include "results/import/lm_eval.hpp"
 #include "results/import/readers.hpp"
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 
 namespace nb {
 namespace {

@@ -12,10 +12,10 @@
 #include <optional>
 
 #include "harness/base/csv.hpp"
-#include "results/import/lines.hpp"
+#include "results/foreign/lines.hpp"
 #include "results/import/readers.hpp"
 #include "results/import/serving.hpp"
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 
 namespace nb {
 namespace {

@@ -11,7 +11,7 @@
 #include "results/audit/read_table.hpp"
 #include "results/audit/to_foreign.hpp"
 #include "results/import/looks_like.hpp"
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 
 namespace nb {
 namespace {

@@ -11,10 +11,10 @@
 #include <optional>
 
 #include "harness/base/fs.hpp"
-#include "results/import/metric_kinds.hpp"
+#include "results/foreign/metric_kinds.hpp"
 #include "results/import/opencompass.hpp"
 #include "results/import/readers.hpp"
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 
 namespace nb {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "results/import/lines.hpp"
+#include "results/foreign/lines.hpp"
 #include "results/import/lm_eval.hpp"
 #include "results/import/readers.hpp"
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 
 namespace nb {
 namespace {

@@ -14,12 +14,12 @@
 #include <unordered_map>
 
 #include "harness/base/hash.hpp"
-#include "results/import/metric_kinds.hpp"
+#include "results/compare/item_pairing.hpp"
+#include "results/foreign/metric_kinds.hpp"
 #include "results/import/name_table.hpp"
 #include "results/import/reducers.hpp"
-#include "results/item_lines.hpp"
-#include "results/item_pairing.hpp"
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
+#include "results/store/item_lines.hpp"
 
 namespace nb {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "harness/base/result.hpp"
-#include "results/import/foreign.hpp"
-#include "results/import/lines.hpp"
+#include "results/foreign/foreign.hpp"
+#include "results/foreign/lines.hpp"
 
 namespace nb {
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "results/audit/known_tasks.hpp"
-#include "results/import/metric_kinds.hpp"
-#include "results/sentences.hpp"
-#include "results/stored_items.hpp"
+#include "results/foreign/metric_kinds.hpp"
+#include "results/messages/sentences.hpp"
+#include "results/store/stored_items.hpp"
 
 namespace nb {
 namespace {

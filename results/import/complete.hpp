@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "results/import/foreign.hpp"
+#include "results/foreign/foreign.hpp"
 
 namespace nb {
 

@@ -7,11 +7,11 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "results/import/json_slices.hpp"
-#include "results/import/lines.hpp"
+#include "results/foreign/json_slices.hpp"
+#include "results/foreign/lines.hpp"
 #include "results/import/readers.hpp"
-#include "results/sentences.hpp"
-#include "results/stats_clusters.hpp"
+#include "results/messages/sentences.hpp"
+#include "results/stats/stats_clusters.hpp"
 
 namespace nb {
 namespace {

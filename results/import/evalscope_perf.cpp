@@ -8,11 +8,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "results/foreign/lines.hpp"
 #include "results/import/late_tables.hpp"
-#include "results/import/lines.hpp"
 #include "results/import/readers.hpp"
 #include "results/import/serving.hpp"
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 
 namespace nb {
 namespace {

@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "results/foreign/lines.hpp"
+#include "results/foreign/metric_kinds.hpp"
 #include "results/import/evalscope.hpp"
-#include "results/import/lines.hpp"
-#include "results/import/metric_kinds.hpp"
 #include "results/import/readers.hpp"
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 
 namespace nb {
 namespace {

@@ -13,7 +13,7 @@
 #include "results/audit/read_parts.hpp"
 #include "results/import/late_tables.hpp"
 #include "results/import/readers.hpp"
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 
 namespace nb {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "harness/base/visible_text.hpp"
 #include "results/import/to_records.hpp"
-#include "results/narrow_text.hpp"
+#include "results/text/narrow_text.hpp"
 
 namespace nb {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "harness/base/json_io.hpp"
-#include "results/import/foreign.hpp"
+#include "results/foreign/foreign.hpp"
 
 namespace nb {
 

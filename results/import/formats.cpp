@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "harness/base/fs.hpp"
+#include "results/foreign/text_stream.hpp"
 #include "results/import/readers.hpp"
-#include "results/import/text_stream.hpp"
 
 namespace nb {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "harness/base/result.hpp"
+#include "results/foreign/foreign.hpp"
 #include "results/import/builder.hpp"
-#include "results/import/foreign.hpp"
 
 namespace nb {
 

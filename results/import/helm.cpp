@@ -8,10 +8,10 @@
 #include <set>
 #include <unordered_map>
 
-#include "results/import/json_slices.hpp"
-#include "results/import/lines.hpp"
+#include "results/foreign/json_slices.hpp"
+#include "results/foreign/lines.hpp"
 #include "results/import/readers.hpp"
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 
 namespace nb {
 namespace {

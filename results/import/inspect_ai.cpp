@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "results/foreign/json_slices.hpp"
+#include "results/foreign/lines.hpp"
 #include "results/import/inspect_log.hpp"
-#include "results/import/json_slices.hpp"
-#include "results/import/lines.hpp"
 #include "results/import/readers.hpp"
 #include "results/import/zip_entries.hpp"
 

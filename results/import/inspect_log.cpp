@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "results/import/json_slices.hpp"
-#include "results/import/lines.hpp"
+#include "results/foreign/json_slices.hpp"
+#include "results/foreign/lines.hpp"
 #include "results/import/reducers.hpp"
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 
 namespace nb {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "harness/base/result.hpp"
-#include "results/item_text.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
+#include "results/text/item_text.hpp"
 
 namespace nb {
 

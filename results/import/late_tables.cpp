@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "results/audit/read_parts.hpp"
-#include "results/import/json_slices.hpp"
+#include "results/foreign/json_slices.hpp"
 
 namespace nb {
 namespace {

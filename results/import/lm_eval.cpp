@@ -11,8 +11,8 @@
 #include <tuple>
 
 #include "harness/base/fs.hpp"
-#include "results/import/lines.hpp"
-#include "results/sentences.hpp"
+#include "results/foreign/lines.hpp"
+#include "results/messages/sentences.hpp"
 
 namespace nb {
 namespace {

@@ -1,7 +1,7 @@
 // results_<time>.json of lm-evaluation-harness 0.4, and the results files of 0.3.
 #include <nlohmann/json.hpp>
 
-#include "results/import/lines.hpp"
+#include "results/foreign/lines.hpp"
 #include "results/import/lm_eval.hpp"
 #include "results/import/readers.hpp"
 

@@ -9,13 +9,13 @@
 #include <set>
 
 #include "harness/base/fs.hpp"
-#include "results/import/json_slices.hpp"
-#include "results/import/lines.hpp"
+#include "results/foreign/json_slices.hpp"
+#include "results/foreign/lines.hpp"
+#include "results/foreign/text_stream.hpp"
 #include "results/import/lm_eval.hpp"
 #include "results/import/name_table.hpp"
 #include "results/import/readers.hpp"
-#include "results/import/text_stream.hpp"
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 
 namespace nb {
 namespace {

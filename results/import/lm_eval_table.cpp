@@ -12,10 +12,10 @@
 #include "harness/base/fs.hpp"
 #include "results/audit/lm_eval_rows.hpp"
 #include "results/audit/read_parts.hpp"
+#include "results/foreign/metric_kinds.hpp"
 #include "results/import/lm_eval.hpp"
-#include "results/import/metric_kinds.hpp"
 #include "results/import/readers.hpp"
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 
 namespace nb {
 namespace {

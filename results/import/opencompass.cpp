@@ -12,11 +12,11 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
-#include "results/import/json_slices.hpp"
-#include "results/import/lines.hpp"
-#include "results/import/metric_kinds.hpp"
+#include "results/foreign/json_slices.hpp"
+#include "results/foreign/lines.hpp"
+#include "results/foreign/metric_kinds.hpp"
 #include "results/import/readers.hpp"
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 
 namespace nb {
 namespace {

@@ -13,12 +13,12 @@
 #include "harness/base/fs.hpp"
 #include "results/audit/printed_tables.hpp"
 #include "results/audit/read_parts.hpp"
+#include "results/foreign/lines.hpp"
+#include "results/foreign/metric_kinds.hpp"
 #include "results/import/late_tables.hpp"
-#include "results/import/lines.hpp"
-#include "results/import/metric_kinds.hpp"
 #include "results/import/opencompass.hpp"
 #include "results/import/readers.hpp"
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 
 namespace nb {
 namespace {

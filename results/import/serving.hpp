@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "results/import/foreign.hpp"
+#include "results/foreign/foreign.hpp"
 
 namespace nb {
 

@@ -5,7 +5,7 @@
 
 #include "harness/base/csv.hpp"
 #include "results/audit/table.hpp"
-#include "results/import/lines.hpp"
+#include "results/foreign/lines.hpp"
 #include "results/import/readers.hpp"
 
 namespace nb {

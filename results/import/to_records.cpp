@@ -12,14 +12,14 @@
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
 #include "harness/base/visible_text.hpp"
-#include "results/curve_columns.hpp"
 #include "results/import/any_foreign.hpp"
 #include "results/import/complete.hpp"
-#include "results/item_lines.hpp"
-#include "results/metric_names.hpp"
-#include "results/sentences.hpp"
-#include "results/stats.hpp"
-#include "results/stored_items.hpp"
+#include "results/messages/sentences.hpp"
+#include "results/stats/stats.hpp"
+#include "results/store/curve_columns.hpp"
+#include "results/store/item_lines.hpp"
+#include "results/store/metric_names.hpp"
+#include "results/store/stored_items.hpp"
 
 namespace nb {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "harness/base/result.hpp"
-#include "results/import/foreign.hpp"
-#include "results/store.hpp"
+#include "results/foreign/foreign.hpp"
+#include "results/store/store.hpp"
 
 namespace nb {
 

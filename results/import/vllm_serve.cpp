@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "results/import/json_slices.hpp"
-#include "results/import/lines.hpp"
+#include "results/foreign/json_slices.hpp"
+#include "results/foreign/lines.hpp"
 #include "results/import/readers.hpp"
 #include "results/import/serving.hpp"
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 
 namespace nb {
 namespace {

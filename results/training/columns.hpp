@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "results/curve_columns.hpp"
+#include "results/store/curve_columns.hpp"
 
 namespace nb {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "results/curve_columns.hpp"
+#include "results/store/curve_columns.hpp"
 
 namespace nb {
 

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 #include "results/training/columns.hpp"
 #include "results/training/curve_builder.hpp"
 #include "results/training/training_log.hpp"

@@ -4,7 +4,7 @@
 // the pipeline's last stage print a loss of -1.
 #include <fmt/core.h>
 
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 #include "results/training/columns.hpp"
 #include "results/training/curve_builder.hpp"
 #include "results/training/log_lines.hpp"

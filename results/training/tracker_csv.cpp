@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <map>
 
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 #include "results/training/columns.hpp"
 #include "results/training/curve_builder.hpp"
 #include "results/training/log_lines.hpp"

@@ -7,7 +7,7 @@
 // swift/megatron/callbacks/print.py, swift/pipelines/train/sft.py.
 #include <fmt/core.h>
 
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 #include "results/training/columns.hpp"
 #include "results/training/curve_builder.hpp"
 #include "results/training/log_lines.hpp"

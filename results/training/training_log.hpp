@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "harness/base/result.hpp"
-#include "results/curve.hpp"
-#include "results/import/json_slices.hpp"
-#include "results/message.hpp"
+#include "results/foreign/json_slices.hpp"
+#include "results/messages/message.hpp"
+#include "results/store/curve.hpp"
 
 namespace nb {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/base/fs.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 #include "tests/e2e/bench.hpp"
 #include "tests/support/data_dir.hpp"
 

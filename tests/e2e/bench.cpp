@@ -6,7 +6,7 @@
 
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 
 namespace nb::test {
 

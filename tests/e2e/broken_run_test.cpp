@@ -7,7 +7,7 @@
 
 #include "harness/base/fs.hpp"
 #include "harness/base/json_io.hpp"
-#include "results/record.hpp"
+#include "results/store/record.hpp"
 #include "tests/e2e/bench.hpp"
 
 namespace nb::test {

@@ -9,9 +9,9 @@
 
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
-#include "results/items.hpp"
-#include "results/series.hpp"
-#include "results/store.hpp"
+#include "results/store/items.hpp"
+#include "results/store/series.hpp"
+#include "results/store/store.hpp"
 #include "tests/e2e/bench.hpp"
 
 namespace nb::test {

@@ -9,7 +9,7 @@
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
 #include "harness/base/json_io.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 
 namespace nb::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "harness/base/fs.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 #include "tests/e2e/bench.hpp"
 
 namespace nb::test {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 #include "tests/e2e/bench.hpp"
 #include "tests/support/data_dir.hpp"
 

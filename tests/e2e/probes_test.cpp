@@ -1,5 +1,5 @@
 // A suite of probes as a user runs and gates it. What a lost answer is to the gate:
-// tests/results/gate_records_test.cpp.
+// tests/results/gate/gate_records_test.cpp.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

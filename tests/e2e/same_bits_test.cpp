@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "model/kernels/simd_level.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 #include "tests/e2e/bench.hpp"
 
 namespace nb::test {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
-#include "results/items.hpp"
-#include "results/store.hpp"
+#include "results/store/items.hpp"
+#include "results/store/store.hpp"
 #include "tests/e2e/bench.hpp"
 #include "tests/support/data_dir.hpp"
 

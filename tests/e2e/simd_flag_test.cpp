@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/kernels/simd_level.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 #include "tests/e2e/bench.hpp"
 
 namespace nb::test {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 #include "tests/e2e/bench.hpp"
 
 namespace nb::test {

@@ -1,6 +1,6 @@
 // What lies in a results folder, seen and cared for from the shell: list runs, list metrics,
 // history, data reindex, data gc.
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "harness/base/csv.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/json_io.hpp"
-#include "results/index.hpp"
+#include "results/store/index.hpp"
 #include "tests/e2e/bench.hpp"
 
 namespace nb::test {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "harness/base/rng.hpp"
-#include "results/gate.hpp"
-#include "results/store.hpp"
+#include "results/gate/gate.hpp"
+#include "results/store/store.hpp"
 
 namespace nb {
 namespace {

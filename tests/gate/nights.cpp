@@ -5,10 +5,10 @@
 #include <string_view>
 
 #include "harness/base/rng.hpp"
-#include "results/aa_control.hpp"
-#include "results/gate_judge.hpp"
-#include "results/gate_scoring.hpp"
-#include "results/stats_bootstrap.hpp"
+#include "results/gate/aa_control.hpp"
+#include "results/gate/gate_judge.hpp"
+#include "results/gate/gate_scoring.hpp"
+#include "results/stats/stats_bootstrap.hpp"
 
 namespace nb::test {
 namespace {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes change_points.json: golden values for results/change_points.hpp over made-up nights.
+"""Writes change_points.json: golden values for results/stats/change_points.hpp over made-up nights.
 
 The same definition, written down another way: energies and t statistics with exact fractions, the t distribution by
 integrating its density, every split looked at anew. Only the standard library.

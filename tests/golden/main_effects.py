@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes main_effects.json: golden values for results/factorial.hpp over made-up tables.
+"""Writes main_effects.json: golden values for results/compare/factorial.hpp over made-up tables.
 
 Nothing here shares an algorithm with the code under test. Effects and their variance come from least squares with
 exact fractions: one column a factor; the noise is the residual of the

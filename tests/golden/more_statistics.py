@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes more_statistics.json: golden values for results/stats_clusters.hpp, stats_bootstrap.hpp, stats_composite.hpp
+"""Writes more_statistics.json: golden values for results/stats/stats_clusters.hpp, stats_bootstrap.hpp, stats_composite.hpp
 and margin_shift.hpp, by enumeration, exact fractions and numpy only.
 
 Nothing here shares an algorithm with the code under test: pass@k by listing every subset, clustered standard errors by

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes statistics.json: golden values for results/stats.hpp, from exact fractions and brute force only.
+"""Writes statistics.json: golden values for results/stats/stats.hpp, from exact fractions and brute force only.
 
 Nothing here shares an algorithm with the code under test: McNemar by integer binomials, intervals in 60-digit
 decimals, t by numerical integration, power by numerical integration over the

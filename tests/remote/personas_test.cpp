@@ -8,7 +8,7 @@
 
 #include "harness/base/fs.hpp"
 #include "model/tokenizer/byte_tokenizer.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 #include "tests/e2e/bench.hpp"
 #include "tests/remote/fake_server.hpp"
 #include "tests/support/data_dir.hpp"

@@ -81,10 +81,13 @@ struct Room {
   int floor;
 };
 constexpr std::array kRooms = {
-    Room{"evals/core", 1},   Room{"evals/chat", 1},    Room{"evals/humaneval", 1},
-    Room{"evals/models", 1}, Room{"evals/text", 1},    Room{"evals/base", 0},
-    Room{"evals/data", 0},   Room{"evals/sandbox", 0}, Room{"evals/probes", 3},
-    Room{"evals", 2},
+    Room{"evals/core", 1},      Room{"evals/chat", 1},       Room{"evals/humaneval", 1},
+    Room{"evals/models", 1},    Room{"evals/text", 1},       Room{"evals/base", 0},
+    Room{"evals/data", 0},      Room{"evals/sandbox", 0},    Room{"evals/probes", 3},
+    Room{"evals", 2},           Room{"results/messages", 0}, Room{"results/stats", 0},
+    Room{"results/store", 1},   Room{"results/text", 2},     Room{"results/foreign", 2},
+    Room{"results/compare", 3}, Room{"results/training", 3}, Room{"results/audit", 4},
+    Room{"results/gate", 4},    Room{"results/import", 5},
 };
 
 bool is_under(std::string_view path, std::string_view folder) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "results/message_table.hpp"
+#include "results/messages/message_table.hpp"
 #include "tests/repo/source_tree.hpp"
 
 namespace nb::test {
@@ -20,7 +20,7 @@ std::vector<SourceFile> sources() {
 bool is_letter(unsigned char c) { return std::isalpha(c) != 0; }
 
 bool is_table(const std::string& path) {
-  return path.starts_with("results/message_table") || path == "report/words_table.hpp";
+  return path.starts_with("results/messages/message_table") || path == "report/words_table.hpp";
 }
 
 TEST(Messages, EveryOneIsSaidBySomebody) {

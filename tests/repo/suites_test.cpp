@@ -7,7 +7,7 @@
 
 #include "harness/base/fs.hpp"
 #include "harness/suite/load.hpp"
-#include "results/gate_policy.hpp"
+#include "results/gate/gate_policy.hpp"
 #include "tests/repo/source_tree.hpp"
 #include "tests/support/temp_dir.hpp"
 

@@ -11,7 +11,7 @@
 #include "harness/base/json_io.hpp"
 #include "report/json.hpp"
 #include "report/sections.hpp"
-#include "results/sentences.hpp"
+#include "results/messages/sentences.hpp"
 #include "tests/report/has.hpp"
 #include "tests/results/fake_run.hpp"
 #include "tests/support/golden.hpp"
@@ -179,8 +179,8 @@ void add_night(FakeRun& run, bool worse) {
     run.add_prediction("ascend_910b3", 1e8, 1e9);
 }
 
-// What results say arrives as values (results/message.hpp): a sentence without Chinese does not
-// compile, so none is left in English in any report.
+// What results say arrives as values (results/messages/message.hpp): a sentence without Chinese
+// does not compile, so none is left in English in any report.
 TEST(Report, ChineseLeavesNoSentenceOfResultsInEnglish) {
   FakeRun base, candidate;
   add_night(base, false);

@@ -6,10 +6,10 @@
 
 #include "harness/base/check.hpp"
 #include "harness/base/hash.hpp"
-#include "results/items.hpp"
-#include "results/metric_names.hpp"
-#include "results/series.hpp"
-#include "results/stats.hpp"
+#include "results/stats/stats.hpp"
+#include "results/store/items.hpp"
+#include "results/store/metric_names.hpp"
+#include "results/store/series.hpp"
 
 namespace nb::test {
 namespace {

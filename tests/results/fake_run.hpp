@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "results/record.hpp"
-#include "results/store.hpp"
+#include "results/store/record.hpp"
+#include "results/store/store.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace nb::test {

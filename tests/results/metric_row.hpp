@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "results/compare.hpp"
+#include "results/compare/compare.hpp"
 
 namespace nb::test {
 

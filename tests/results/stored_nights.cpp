@@ -6,7 +6,7 @@
 
 #include "harness/base/check.hpp"
 #include "harness/base/hash.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 #include "tests/results/fake_run.hpp"
 
 namespace nb::test {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "results/index.hpp"
-#include "results/record.hpp"
+#include "results/store/index.hpp"
+#include "results/store/record.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace nb::test {

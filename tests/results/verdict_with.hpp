@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "results/gate.hpp"
+#include "results/gate/gate.hpp"
 
 namespace nb::test {
 

@@ -12,8 +12,8 @@
 #include "evals/task_registry.hpp"
 #include "harness/base/hash.hpp"
 #include "model/engine/fake_language_model.hpp"
-#include "results/metric_names.hpp"
-#include "results/stats.hpp"
+#include "results/stats/stats.hpp"
+#include "results/store/metric_names.hpp"
 #include "tests/evals/support/toy.hpp"
 #include "tests/support/chat_tokenizer.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "results/metric_names.hpp"
+#include "results/store/metric_names.hpp"
 
 namespace nb {
 namespace {

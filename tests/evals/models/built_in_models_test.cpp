@@ -8,7 +8,7 @@
 #include "evals/evaluate.hpp"
 #include "evals/task_registry.hpp"
 #include "model/tokenizer/byte_tokenizer.hpp"
-#include "results/stats.hpp"
+#include "results/stats/stats.hpp"
 #include "tests/evals/support/echo_evaluator.hpp"
 #include "tests/evals/support/toy.hpp"
 #include "tests/support/data_dir.hpp"

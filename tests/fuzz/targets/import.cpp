@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/check.hpp"
+#include "results/foreign/json_slices.hpp"
+#include "results/foreign/lines.hpp"
+#include "results/foreign/text_stream.hpp"
 #include "results/import/any_foreign.hpp"
 #include "results/import/builder.hpp"
-#include "results/import/json_slices.hpp"
-#include "results/import/lines.hpp"
 #include "results/import/looks_like.hpp"
-#include "results/import/text_stream.hpp"
 #include "results/import/to_records.hpp"
 #include "results/import/zip_entries.hpp"
 #include "tests/fuzz/scratch.hpp"

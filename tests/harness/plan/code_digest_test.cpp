@@ -182,14 +182,14 @@ TEST(CodeDigest, CoversWhatANodesProcessRuns) {
         "harness/run/write_evaluation.cpp", "harness/run/partial_items.cpp",
         "harness/run/open_model.cpp", "harness/run/evaluation.cpp",
         "harness/run/evaluation_run.cpp", "harness/run/eval_stage.cpp", "harness/run/runner.cpp",
-        "results/record.cpp", "results/store.cpp", "results/items.cpp", "evals/evaluate.cpp",
-        "harness/base/portable_math.cpp", "build/evals/sandbox/scripts.cpp"})
+        "results/store/record.cpp", "results/store/store.cpp", "results/store/items.cpp",
+        "evals/evaluate.cpp", "harness/base/portable_math.cpp", "build/evals/sandbox/scripts.cpp"})
     EXPECT_TRUE(runs("eval", file)) << file;
-  for (const char* file : {"results/series.cpp", "results/series.hpp", "model/train/trainer.cpp",
-                           "model/kernels/adamw.cpp", "model/kernels/inner/vec_neon.hpp",
-                           "model/kernels/inner/gemm_bf16.cpp", "harness/run/train_stage.cpp",
-                           "harness/run/node_state.cpp", "harness/base/rng.cpp",
-                           "build/model/device/embedded_profiles.cpp"})
+  for (const char* file : {"results/store/series.cpp", "results/store/series.hpp",
+                           "model/train/trainer.cpp", "model/kernels/adamw.cpp",
+                           "model/kernels/inner/vec_neon.hpp", "model/kernels/inner/gemm_bf16.cpp",
+                           "harness/run/train_stage.cpp", "harness/run/node_state.cpp",
+                           "harness/base/rng.cpp", "build/model/device/embedded_profiles.cpp"})
     EXPECT_TRUE(runs("train", file)) << file;
   EXPECT_TRUE(runs("micro", "harness/microbench/programs.cpp"));
   EXPECT_TRUE(runs("tokenizer", "model/tokenizer/tokenizer.cpp"));
@@ -197,11 +197,11 @@ TEST(CodeDigest, CoversWhatANodesProcessRuns) {
 
 TEST(CodeDigest, LeavesOutWhatANodesProcessDoesNotRun) {
   for (const char* file :
-       {"results/gate.cpp", "results/compare.cpp", "report/report.cpp", "harness/cli/report.cpp",
-        "evals/evaluate.cpp", "evals/task_registry.cpp"})
+       {"results/gate/gate.cpp", "results/compare/compare.cpp", "report/report.cpp",
+        "harness/cli/report.cpp", "evals/evaluate.cpp", "evals/task_registry.cpp"})
     EXPECT_FALSE(runs("train", file)) << file;
   for (const char* kind : {"train", "eval", "dataset", "tokenizer", "shards", "predict", "micro"}) {
-    EXPECT_FALSE(runs(kind, "results/gate.cpp")) << kind;
+    EXPECT_FALSE(runs(kind, "results/gate/gate.cpp")) << kind;
     EXPECT_FALSE(runs(kind, "report/sections.cpp")) << kind;
   }
 }

@@ -1,5 +1,5 @@
 // Settings that no node key hashes are no confounders, all others are.
-#include "results/confounders.hpp"
+#include "results/compare/confounders.hpp"
 
 #include <gtest/gtest.h>
 

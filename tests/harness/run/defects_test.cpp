@@ -12,8 +12,8 @@
 #include "harness/run/runner.hpp"
 #include "harness/suite/load.hpp"
 #include "model/train/port_defects.hpp"
-#include "results/confounders.hpp"
-#include "results/store.hpp"
+#include "results/compare/confounders.hpp"
+#include "results/store/store.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace nb {

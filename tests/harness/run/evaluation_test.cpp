@@ -14,8 +14,8 @@
 #include "harness/run/partial_items.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 #include "model/tokenizer/vocabulary.hpp"
-#include "results/items.hpp"
-#include "results/store.hpp"
+#include "results/store/items.hpp"
+#include "results/store/store.hpp"
 #include "tests/support/data_dir.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -379,8 +379,7 @@ TEST_F(EvaluationTest, BadRequestsAreOneSentence) {
       << error_of(request("oracel"));
   EXPECT_NE(error_of(request("oracel")).find("did you mean \"oracle\""), std::string::npos);
   EvaluationRequest none = request("");
-  EXPECT_EQ(error_of(none),
-            "give exactly one of --model, --server, --completions and --rescore");
+  EXPECT_EQ(error_of(none), "give exactly one of --model, --server, --completions and --rescore");
   EvaluationRequest shard = request();
   shard.shards = 3;
   shard.shard = 3;

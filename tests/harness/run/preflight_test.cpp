@@ -6,7 +6,7 @@
 
 #include "harness/base/fs.hpp"
 #include "harness/suite/load.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace nb {

@@ -11,7 +11,7 @@
 #include "harness/base/hash.hpp"
 #include "harness/base/json_io.hpp"
 #include "harness/run/node_state.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace nb {

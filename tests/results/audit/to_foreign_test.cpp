@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "results/audit/published.hpp"
-#include "results/metric_names.hpp"
+#include "results/store/metric_names.hpp"
 #include "tests/results/audit/audit_case.hpp"
 
 namespace nb::test {

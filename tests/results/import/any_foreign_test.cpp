@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "harness/base/fs.hpp"
-#include "results/compare.hpp"
-#include "results/headline.hpp"
+#include "results/compare/compare.hpp"
+#include "results/compare/headline.hpp"
+#include "results/compare/pairing.hpp"
 #include "results/import/to_records.hpp"
-#include "results/metric_names.hpp"
-#include "results/pairing.hpp"
+#include "results/store/metric_names.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace nb::test {

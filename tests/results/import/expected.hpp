@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/base/result.hpp"
-#include "results/import/foreign.hpp"
+#include "results/foreign/foreign.hpp"
 
 namespace nb::test {
 

@@ -6,13 +6,13 @@
 #include <tuple>
 
 #include "harness/base/fs.hpp"
-#include "results/gate.hpp"
-#include "results/headline.hpp"
+#include "results/compare/headline.hpp"
+#include "results/foreign/metric_kinds.hpp"
+#include "results/gate/gate.hpp"
 #include "results/import/builder.hpp"
 #include "results/import/complete.hpp"
-#include "results/import/metric_kinds.hpp"
 #include "results/import/to_records.hpp"
-#include "results/stated_directions.hpp"
+#include "results/store/stated_directions.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace nb {

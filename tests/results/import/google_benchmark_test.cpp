@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "results/compare.hpp"
+#include "results/compare/compare.hpp"
 #include "results/import/formats.hpp"
 #include "results/import/to_records.hpp"
 #include "tests/results/import/foreign_text.hpp"

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "results/foreign/lines.hpp"
 #include "results/import/formats.hpp"
-#include "results/import/lines.hpp"
 #include "tests/results/import/expected.hpp"
 #include "tests/results/import/foreign_text.hpp"
 #include "tests/results/import/make_zip.hpp"

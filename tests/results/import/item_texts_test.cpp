@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "harness/base/fs.hpp"
-#include "results/flips.hpp"
+#include "results/compare/flips.hpp"
 #include "results/import/to_records.hpp"
-#include "results/item_choice.hpp"
-#include "results/stored_items.hpp"
+#include "results/store/item_choice.hpp"
+#include "results/store/stored_items.hpp"
 #include "tests/results/import/expected.hpp"
 #include "tests/support/temp_dir.hpp"
 

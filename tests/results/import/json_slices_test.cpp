@@ -1,4 +1,4 @@
-#include "results/import/json_slices.hpp"
+#include "results/foreign/json_slices.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "results/import/lines.hpp"
+#include "results/foreign/lines.hpp"
 
 #include <gtest/gtest.h>
 

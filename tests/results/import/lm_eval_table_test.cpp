@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "harness/base/fs.hpp"
-#include "results/compare.hpp"
-#include "results/headline.hpp"
+#include "results/compare/compare.hpp"
+#include "results/compare/headline.hpp"
 #include "results/import/any_foreign.hpp"
 #include "results/import/to_records.hpp"
 #include "tests/results/import/foreign_text.hpp"

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/base/fs.hpp"
-#include "results/compare.hpp"
+#include "results/compare/compare.hpp"
 #include "results/import/to_records.hpp"
 #include "tests/results/import/foreign_text.hpp"
 #include "tests/support/temp_dir.hpp"

@@ -1,7 +1,7 @@
 // Every pair of expected.json through the comparison that `compare A B` prints.
 #include <gtest/gtest.h>
 
-#include "results/compare.hpp"
+#include "results/compare/compare.hpp"
 #include "results/import/to_records.hpp"
 #include "tests/results/import/expected.hpp"
 #include "tests/support/temp_dir.hpp"

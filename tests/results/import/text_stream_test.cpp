@@ -1,4 +1,4 @@
-#include "results/import/text_stream.hpp"
+#include "results/foreign/text_stream.hpp"
 
 #include <gtest/gtest.h>
 

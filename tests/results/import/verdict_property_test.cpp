@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "results/gate.hpp"
+#include "results/gate/gate.hpp"
 #include "results/import/builder.hpp"
 #include "results/import/to_records.hpp"
 

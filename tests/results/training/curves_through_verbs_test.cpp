@@ -8,11 +8,11 @@
 #include <random>
 
 #include "harness/base/fs.hpp"
-#include "results/compare.hpp"
-#include "results/curve_columns.hpp"
-#include "results/gate.hpp"
+#include "results/compare/compare.hpp"
+#include "results/gate/gate.hpp"
 #include "results/import/any_foreign.hpp"
 #include "results/import/to_records.hpp"
+#include "results/store/curve_columns.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace nb {

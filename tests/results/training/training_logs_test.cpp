@@ -6,7 +6,7 @@
 #include <random>
 
 #include "harness/base/fs.hpp"
-#include "results/curve_columns.hpp"
+#include "results/store/curve_columns.hpp"
 #include "results/training/training_log.hpp"
 #include "tests/results/training/sample_logs.hpp"
 #include "tests/support/data_dir.hpp"

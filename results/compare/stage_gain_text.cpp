@@ -1,0 +1,141 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/table.hpp"
+#include "results/compare/stage_gain.hpp"
+#include "results/store/metric_names.hpp"
+#include "results/text/format.hpp"
+#include "results/text/narrow_text.hpp"
+
+namespace nb {
+namespace {
+
+std::vector<std::string> metrics_that_are(const StageGains& gains, Shown shown) {
+  std::vector<std::string> names;
+  for (const StageGain& gain : gains.gains)
+    if (gain.shown == shown) names.push_back(metric::shown_name(gain.metric));
+  return names;
+}
+
+std::size_t tasks_of(const StageGains& gains) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(gains.gains, [](const StageGain& gain) { return !gain.is_part; }));
+}
+
+std::string verdict_text(const StageGain& gain) {
+  switch (gain.shown) {
+    case Shown::kBetter:
+      return "better";
+    case Shown::kWorse:
+      return "worse";
+    case Shown::kEqual:
+      return "equal";
+    default:
+      break;
+  }
+  return gain.p ? "not shown" : "not tested";
+}
+
+std::string note_of(const StageGain& gain) {
+  if (gain.shown == Shown::kNotShown && gain.visible)
+    return fmt::format("could see ≥ {}", rounded_value(*gain.visible, gain.unit));
+  return "";
+}
+
+std::string families_text(const StageGains& gains) {
+  const std::size_t tasks = tasks_of(gains), parts = gains.gains.size() - tasks;
+  std::string text = count_text(static_cast<std::int64_t>(tasks), "metric");
+  if (parts > 0)
+    text += fmt::format(" and, apart, over {} of them",
+                        count_text(static_cast<std::int64_t>(parts), "part"));
+  return text;
+}
+
+}  // namespace
+
+std::string stage_headline(const StageGains& gains) {
+  const auto better = metrics_that_are(gains, Shown::kBetter),
+             worse = metrics_that_are(gains, Shown::kWorse);
+  if (gains.gains.empty())
+    return fmt::format("{} and {}: nothing that both evaluated can be compared", gains.stage_a,
+                       gains.stage_b);
+  std::string text = fmt::format("{} after {}: ", gains.stage_b, gains.stage_a);
+  text += better.empty() ? "better in none" : fmt::format("better in {}", fmt::join(better, ", "));
+  text += worse.empty() ? "; worse in none" : fmt::format("; worse in {}", fmt::join(worse, ", "));
+  const std::size_t left = gains.gains.size() - better.size() - worse.size();
+  if (left > 0) text += fmt::format("; no difference shown in {}", left);
+  return text;
+}
+
+std::string stage_gains_text(const StageGains& gains) {
+  std::string text = wrapped(stage_headline(gains), 2);
+  const bool by_seed = gains.seeds > 1;
+  text += wrapped(
+      fmt::format("{} on {}; {}; Holm over {}. Settings are not compared: stages differ by design.",
+                  count_text(static_cast<std::int64_t>(gains.seeds), "seed"),
+                  fmt::join(gains.devices, ", "),
+                  by_seed ? "means over devices, paired by seed (t test)"
+                          : "one seed: paired items (mid-p McNemar) of these checkpoints alone, "
+                            "another training may differ",
+                  families_text(gains)),
+      2);
+  std::string evaluation;
+  std::vector<NarrowRow> rows;
+  const auto flush = [&] {
+    if (rows.empty()) return;
+    text += "\n" + wrapped(fmt::format("{}.{}, {}.{}", gains.stage_a, evaluation, gains.stage_b,
+                                       evaluation));
+    text += narrow_table(
+        {"metric", gains.stage_a, gains.stage_b, "difference", "95 % interval", "p (Holm)", ""},
+        rows);
+    rows.clear();
+  };
+  for (const StageGain& gain : gains.gains) {
+    if (gain.evaluation != evaluation) flush();
+    evaluation = gain.evaluation;
+    rows.push_back({{metric::shown_name(gain.metric), plain_value(mean(gain.a), gain.unit),
+                     plain_value(mean(gain.b), gain.unit), plain_signed(gain.difference, gain.unit),
+                     gain.interval95 ? interval_text(*gain.interval95, gain.unit) : "—",
+                     gain.p_holm ? p_text(*gain.p_holm) : "—", verdict_text(gain)},
+                    note_of(gain)});
+  }
+  flush();
+  for (const std::string& note : gains.notes) text += wrapped(note, 2);
+  for (const std::string& one : gains.damaged) text += wrapped(one, 4, "  damaged or failed: ");
+  return text;
+}
+
+Json stage_gains_json(const StageGains& gains) {
+  Json rows = Json::array();
+  const auto number = [](const std::optional<double>& value) {
+    return value ? Json(*value) : Json();
+  };
+  for (const StageGain& gain : gains.gains)
+    rows.push_back({{"evaluation", gain.evaluation},
+                    {"metric", gain.metric},
+                    {"unit", gain.unit},
+                    {"n", gain.n},
+                    {"seeds", gain.seeds},
+                    {"a", gain.a},
+                    {"b", gain.b},
+                    {"difference", gain.difference},
+                    {"interval95",
+                     gain.interval95 ? Json{gain.interval95->low, gain.interval95->high} : Json()},
+                    {"p", number(gain.p)},
+                    {"p_holm", number(gain.p_holm)},
+                    {"is_part", gain.is_part},
+                    {"detectable", number(gain.visible)},
+                    {"verdict", verdict_text(gain)}});
+  return {{"schema", "npubench.stages/1"},
+          {"first_line", stage_headline(gains)},
+          {"stages", {gains.stage_a, gains.stage_b}},
+          {"devices", gains.devices},
+          {"gains", rows},
+          {"notes", gains.notes},
+          {"damaged", gains.damaged}};
+}
+
+}  // namespace nb

@@ -1,0 +1,98 @@
+#include "results/gate/gate_policy.hpp"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/base/json_io.hpp"
+#include "results/gate/noise_card.hpp"
+
+namespace nb {
+namespace {
+
+std::string key_of(const std::string& node, const std::string& name) {
+  return node.empty() ? name : node + ": " + name;
+}
+
+}  // namespace
+
+FieldList GateBaselines::fields() {
+  return {
+      {"accepted",
+       "run folder or acceptance to judge against; empty: what `gate --accept` accepted last",
+       &accepted},
+      {"golden", "run folder or acceptance that stays, against slow drift; empty: none", &golden},
+      {"golden_digest", "digest that the golden run must have (`gate --accept` prints it)",
+       &golden_digest},
+  };
+}
+
+FieldList GatePolicy::fields() {
+  return {
+      {"alpha", "family-wise error of red verdicts (Holm)", &alpha, {.min = 1e-6, .max = 0.5}},
+      {"min_seeds",
+       "fewest seeds to call retrained models equal or better",
+       &min_seeds,
+       {.min = 2, .max = 1000}},
+      {"bpb_floor",
+       "smallest difference of a loss that can be red",
+       &bpb_floor,
+       {.unit = "bit/byte", .min = 0}},
+      {"exact_test", "exact McNemar test instead of mid-p", &exact_test},
+      {"gated_tasks", "declared family of tasks; empty: all", &gated_tasks},
+      {"higher",
+       "metrics of other harnesses that are better when higher, where nothing else says it",
+       &higher,
+       {.omits_absent = true}},
+      {"lower", "the same, better when lower", &lower, {.omits_absent = true}},
+      {"margins", "task → margin, instead of the formula", &margins, {.min = 0, .max = 1}},
+      {"card_discordance",
+       "noise card: task (or \"node: task\") → share of answers that flip between healthy runs",
+       &card_discordance,
+       {.min = 0, .max = 1}},
+      {"card_sd",
+       "noise card: metric (or \"node: metric\") → standard deviation over healthy seeds",
+       &card_sd,
+       {.min = 0}},
+      {"card_seeds", "number of seeds behind card_sd", &card_seeds, {.min = 2, .max = 100000}},
+      {"allow_procedure_change", "training that changed in its first steps is a note, not red",
+       &allow_procedure_change},
+      {"noise_card", "file that `gate --calibrate` wrote; card_* above count first", &noise_card},
+      {"baselines", "what a run is judged against", object(&baselines)},
+  };
+}
+
+std::optional<double> GatePolicy::discordance_of(const std::string& node,
+                                                 const std::string& task) const {
+  for (const std::string& key : {key_of(node, task), task})
+    if (const auto at = card_discordance.find(key); at != card_discordance.end()) return at->second;
+  return std::nullopt;
+}
+
+std::optional<GatePolicy::Spread> GatePolicy::spread_of(const std::string& node,
+                                                        const std::string& metric) const {
+  for (const std::string& key : {key_of(node, metric), metric})
+    if (const auto at = card_sd.find(key); at != card_sd.end()) {
+      const auto seeds = card_seeds_of.find(key);
+      const auto where = card_mean_of.find(key);
+      Spread spread{at->second, seeds == card_seeds_of.end() ? card_seeds : seeds->second};
+      if (where != card_mean_of.end()) spread.mean = where->second;
+      return spread;
+    }
+  return std::nullopt;
+}
+
+Result<GatePolicy> read_policy(const std::filesystem::path& path) {
+  if (path.empty()) return GatePolicy{};
+  NB_TRY(const Json json, read_json(path, JsonComments::kAllowed));
+  NB_TRY(GatePolicy policy, parse_struct<GatePolicy>(json, path.string()));
+  for (std::string* file :
+       {&policy.noise_card, &policy.baselines.accepted, &policy.baselines.golden})
+    if (!file->empty()) *file = (path.parent_path() / *file).string();
+  if (policy.noise_card.empty()) return policy;
+  NB_TRY(const NoiseCard card, read_noise_card(policy.noise_card), path.string() + ": /noise_card");
+  apply(card, policy);
+  return policy;
+}
+
+}  // namespace nb
