@@ -31,6 +31,8 @@ HARMLESS = [re.compile(pattern) for pattern in (
     r"-fmessage-length=.*", r"-fpch-.*", r"-f(debug|file|macro)-prefix-map=.*", r"--sysroot=.*",
     r"-f(no-)?sanitize.*", r"-f(no-)?omit-frame-pointer",
     r"-f(no-)?(pic|PIC|pie|PIE)", r"-pthread",
+    r"-f(no-)?stack-(protector|clash-protection).*", r"-fcf-protection.*", r"-mbranch-protection=.*",
+    r"-[UD]_FORTIFY_SOURCE(=\d)?",
     r"-O([0-3sgz])?",  # all conform to IEEE 754 as written; -Ofast does not and counts
     r"-I.*", r"-DNB_HAS_(X86|NEON)_LEVELS?",
 )]
