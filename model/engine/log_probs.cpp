@@ -1,10 +1,9 @@
 #include "model/engine/log_probs.hpp"
 
 #include <algorithm>
-#include <functional>
 
+#include "model/engine/sampler.hpp"
 #include "model/kernels/cross_entropy.hpp"
-#include "model/kernels/reduce.hpp"
 
 namespace nb {
 
@@ -34,7 +33,7 @@ std::vector<TokenLogProb> most_likely(std::span<const float> row, std::int64_t i
   std::ranges::partial_sort(order, order.begin() + count,
                             [&](int a, int b) { return z(a) != z(b) ? z(a) > z(b) : a < b; });
   // (z - max) - log(sum), of which the largest one's is 0 - log(sum).
-  const auto largest = static_cast<int>(kernels::first_largest(row));
+  const int largest = first_largest(row);
   const float of_largest = log_probs_of(row, std::span(&largest, 1), pointwise).front();
   std::vector<TokenLogProb> top;
   for (std::ptrdiff_t i = 0; i < count; ++i) {

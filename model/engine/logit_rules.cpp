@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "harness/base/check.hpp"
-#include "model/kernels/reduce.hpp"
+#include "model/engine/sampler.hpp"
 
 namespace nb {
 namespace {
@@ -20,7 +20,7 @@ float finite(float z) {
 // `take` sets logits to kTaken; what was the largest before it stays when nothing else does.
 template <class Take>
 void take_but_one(std::span<float> logits, const Take& take) {
-  const auto best = static_cast<std::size_t>(kernels::first_largest(logits));
+  const auto best = static_cast<std::size_t>(first_largest(logits));
   const float before = logits[best];
   take();
   if (std::ranges::all_of(logits, [](float z) { return z == kTaken; })) logits[best] = before;

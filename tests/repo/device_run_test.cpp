@@ -26,7 +26,7 @@ constexpr std::array kExceptions = {
     Exception{"", "sum_in_order", "sums losses that the host has read back, for a log line"},
     Exception{"", "all_finite", "checks values that the host has read back"},
     Exception{"", "openblas_info", "says which library is linked; computes nothing"},
-    Exception{"model/engine/tree_scorer.cpp", "score_targets",
+    Exception{"model/engine/log_probs.cpp", "score_targets",
               "reads logits that the device has handed out; evaluation time is no metric"},
     Exception{"model/engine/sampler.cpp", "exp",
               "draws on the host from logits that the device has handed out"},
