@@ -10,7 +10,9 @@ One file that needs only torch. It runs the module unchanged, from nanochat's fo
 or on the CPU, listens to it, and writes a run folder: loss and rates of each step, times as nanochat measures them,
 peak memory, seed, versions, tokenizer, every item of CORE with the log-probabilities of its choices. --convert turns
 a checkpoint into safetensors, which `npubench eval --model FOLDER --device ascend_910b3` evaluates; it needs no run.
-Under torchrun rank 0 writes. In a loop of your own: `with Capture("captures/mine", "base") as capture:`.
+Under torchrun rank 0 writes. OUT/machine says what `npubench doctor OUT` reads: variables, packages, versions, npu-smi,
+memory and what each rank printed; --profile N adds OUT/profile for `npubench profile`.
+In a loop of your own: `with Capture("captures/mine", "base") as capture:`.
 """
 import argparse
 import base64
@@ -22,6 +24,7 @@ import fractions
 import functools
 import hashlib
 import importlib
+import importlib.metadata
 import importlib.util
 import json
 import math
@@ -32,10 +35,12 @@ import platform
 import random
 import re
 import runpy
+import shutil
 import statistics
 import subprocess
 import sys
 import time
+import traceback
 import zipfile
 
 import torch
@@ -872,6 +877,165 @@ class Machine:
                 "variables": {key: value for key, value in sorted(os.environ.items()) if key.startswith("NANOCHAT_")}}
 
 
+# --- the machine, as npubench doctor and profile read it --------------------------------------------------------------
+
+# Variables that the rules of npubench doctor look at (harness/doctor/environment.csv); no other leaves the machine.
+KEPT_STARTS = ("ACL", "ASCEND_", "ATB_", "CUDA_", "GLOO_", "HCCL_", "HCOMM_", "HF_ENDPOINT", "HF_HUB_", "INF_NAN_",
+               "LCCL_", "MASTER_", "NANOCHAT_", "NCCL_", "NPU_", "OMP_", "OOM_SNAPSHOT_", "P2P_HCCL_", "PROF",
+               "PYTORCH_", "TORCH", "VLLM_")
+KEPT_NAMES = {"AUTO_USE_UC_MEMORY", "COMBINED_ENABLE", "CPU_AFFINITY_CONF", "DEVICE_ID", "HOST_CACHE_CAPACITY",
+              "INDUCTOR_ASCEND_CHECK_ACCURACY", "KINETO_USE_DAEMON", "LD_LIBRARY_PATH", "LOCAL_RANK",
+              "LOCAL_WORLD_SIZE", "MULTI_STREAM_MEMORY_REUSE", "PER_STREAM_QUEUE", "PYTHONHASHSEED", "PYTHONPATH",
+              "PWD", "RANK", "STREAMS_PER_DEVICE", "TASK_QUEUE_ENABLE", "TOOLCHAIN_HOME", "TP_SOCKET_IFNAME",
+              "WORLD_SIZE"}
+SECRET_PARTS = ("TOKEN", "SECRET", "KEY", "PASS", "AUTH", "CRED", "COOKIE", "ACCESS", "API")
+COMMAND_LIMIT_S = 10
+# Where CANN and its driver say what they are.
+VERSION_FILES = ("/usr/local/Ascend/driver/version.info", "{ASCEND_HOME_PATH}/ascend_toolkit_install.info",
+                 "{ASCEND_HOME_PATH}/aarch64-linux/ascend_toolkit_install.info",
+                 "{ASCEND_HOME_PATH}/x86_64-linux/ascend_toolkit_install.info")
+
+
+def without_home(text):
+    home = os.path.expanduser("~")
+    return text.replace(home, "~") if len(home) > 1 else text
+
+
+def environment_text(variables):
+    def shown(name, value):
+        if any(part in name for part in SECRET_PARTS):
+            return "(removed)"
+        return without_home(value).replace("\r", " ").replace("\n", " ")
+    return "".join(f"{name}={shown(name, value)}\n" for name, value in sorted(variables.items())
+                   if name.startswith(KEPT_STARTS) or name in KEPT_NAMES)
+
+
+def packages_text():
+    found = {}
+    for one in importlib.metadata.distributions():
+        name = one.metadata["Name"] if one.metadata else None
+        if name and one.version:
+            found.setdefault(name, one.version)  # the first one is what import takes
+    width = max(map(len, found), default=7)
+    rows = [("Package", "Version"), ("-" * width, "-" * 7), *sorted(found.items())]
+    return "".join(f"{name:<{width}} {version}\n" for name, version in rows)
+
+
+def versions_text(versions):
+    lines = [f"Python version: {versions['python']}", f"PyTorch version: {versions['torch']}"]
+    if versions.get("torch_npu"):
+        lines.append(f"torch_npu version: {versions['torch_npu']}")
+    for file in VERSION_FILES:
+        path = pathlib.Path(file.format_map(collections.defaultdict(str, os.environ)))
+        with contextlib.suppress(OSError):
+            text = path.read_text(errors="replace")
+            lines += [line for line in text.splitlines() if re.match(r"(package_)?[Vv]ersion=", line)]
+    return "\n".join(lines) + "\n"
+
+
+def smi_text():
+    """What npu-smi says of the cards, None without it."""
+    if not shutil.which("npu-smi"):
+        return None
+    said = ""
+    for arguments in (["info"], ["info", "-t", "topo"]):
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            said += subprocess.run(["npu-smi", *arguments], capture_output=True, text=True, errors="replace",
+                                   check=False, timeout=COMMAND_LIMIT_S).stdout + "\n"
+    return said
+
+
+class RankLog:
+    """machine/rank_N.txt: what this rank printed, as it comes, so that a killed process leaves it; npubench doctor
+    reads which rank failed first from the files of all ranks. Times stand on lines of their own.
+    """
+
+    def __init__(self, path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.file, self.stamped = open(path, "a", encoding="utf-8", errors="replace"), 0.0
+
+    def take(self, line):
+        if time.time() - self.stamped >= 1:
+            self.stamped = time.time()
+            moment = datetime.datetime.fromtimestamp(self.stamped)
+            self.file.write(f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}\n")
+        self.file.write(without_home(line) + "\n")
+        self.file.flush()
+
+    def close(self, failure):
+        if failure is not None:
+            parts = traceback.format_exception(type(failure), failure, failure.__traceback__)
+            for line in "".join(parts).splitlines():
+                self.take(line)
+        self.file.close()
+
+
+class MemoryLog:
+    """memory_record.csv with the columns of Ascend's profiler, a row a step: what PyTorch holds of the card (PTA, which
+    both CUDA and NPU count), and what the process has of the host (APP).
+    """
+    HEADER = "Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Total Active(MB),Device Type\n"
+
+    def __init__(self, machine):
+        self.machine, self.rows = machine, []
+
+    def take(self, is_peak=False):
+        moment, backend = f"{time.time_ns() / 1000:.3f}", self.machine.backend
+        if backend:
+            allocated, reserved = (getattr(backend, ("max_" if is_peak else "") + name)() / 2**20
+                                   for name in ("memory_allocated", "memory_reserved"))
+            device = f"{self.machine.kind.upper()}:0"
+            self.rows.append(f"PTA,{moment},{allocated:.3f},{reserved:.3f},{allocated:.3f},{device}")
+        with contextlib.suppress(OSError, ValueError):
+            resident = int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+            self.rows.append(f"APP,{moment},{resident:.3f},{resident:.3f},{resident:.3f},HOST")
+
+    def text(self):
+        self.take(is_peak=True)
+        return self.HEADER + "".join(row + "\n" for row in self.rows)
+
+
+class StepProfile:
+    """OUT/profile: what PyTorch's profiler, or torch_npu's, records of `limit` steps behind the warm-up."""
+
+    def __init__(self, limit, folder, machine):
+        self.limit, self.folder, self.machine, self.profiler, self.seen = limit, folder, machine, None, 0
+
+    def step_ended(self):
+        self.seen += 1
+        if self.limit and self.seen == WARM_UP_STEPS:
+            self.start()
+        elif self.profiler:
+            self.profiler.step()
+            if self.seen > WARM_UP_STEPS + self.limit:
+                self.stop()
+
+    def start(self):
+        npu = sys.modules.get("torch_npu") if self.machine.kind == "npu" else None
+        kit, more = npu.profiler if npu else torch.profiler, {}
+        device = {"npu": "NPU", "cuda": "CUDA"}.get(self.machine.kind)
+        activities = [kit.ProfilerActivity.CPU] + ([getattr(kit.ProfilerActivity, device)] if device else [])
+        if npu:  # shapes of operands and shares of the units, which level 0 lacks
+            more = {"profile_memory": True, "experimental_config": kit._ExperimentalConfig(
+                profiler_level=kit.ProfilerLevel.Level1, aic_metrics=kit.AiCMetrics.PipeUtilization)}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.profiler = kit.profile(activities=activities, record_shapes=True, **more,
+                                    schedule=kit.schedule(wait=0, warmup=1, active=self.limit, repeat=1),
+                                    on_trace_ready=kit.tensorboard_trace_handler(str(self.folder)))
+        self.profiler.start()
+
+    def stop(self):
+        if self.profiler:
+            self.machine.synchronize()
+            self.profiler.stop()
+            self.profiler = None
+
+    def end(self):
+        self.stop()
+        if 0 < self.seen <= WARM_UP_STEPS and self.limit:
+            print(f"no profile: it begins behind step {WARM_UP_STEPS}, and the run had {self.seen}", file=sys.stderr)
+
+
 def now():
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -1018,6 +1182,8 @@ class Lines:
         *lines, self.begun = (self.begun + text).split("\n")
         for line in lines:
             self.take(line)
+        if "\r" in self.begun[:-1]:  # a bar of progress: what a terminal has overwritten
+            self.begun = self.begun[self.begun.rindex("\r", 0, -1) + 1:]
         return self.stream.write(text)
 
     def __getattr__(self, name):
@@ -1031,7 +1197,7 @@ class Capture:
     step(), which a loop of your own puts around one optimizer step.
     """
 
-    def __init__(self, out, name, settings=None, tensors=0, device=None):
+    def __init__(self, out, name, settings=None, tensors=0, device=None, profile=0):
         self.out, self.name, self.settings = pathlib.Path(out), name, settings or {}
         self.machine, self.rank = Machine(), int(os.environ.get("RANK", 0))
         self.rows, self.pending, self.validations, self.evaluations = [], [], {}, {}
@@ -1040,6 +1206,8 @@ class Capture:
         self.model_config, self.batches, self.first_weights = None, hashlib.sha256(), None
         self.machine.device = device or self.machine.device
         self.tensors = TensorLog(tensors, self.patch)
+        self.log, self.memory = None, MemoryLog(self.machine)
+        self.steps = StepProfile(profile if not self.rank else 0, self.out / "profile", self.machine)
 
     # what is listened to
 
@@ -1061,16 +1229,35 @@ class Capture:
             self.patch(scaler, "scale", self.saw_scale)
         if hasattr(torch, "compile"):
             self.patch(torch, "compile", self.saw_compile)
-        self.stdout, sys.stdout = sys.stdout, Lines(sys.stdout, self.saw_line)
+        self.log = RankLog(self.out / "machine" / f"rank_{self.rank}.txt")
+        self.stdout, sys.stdout = sys.stdout, Lines(sys.stdout, self.saw_printed)
+        self.stderr, sys.stderr = sys.stderr, Lines(sys.stderr, self.log.take)
+        if self.rank == 0:
+            self.write_machine()
         return self
 
     def __exit__(self, kind, failure, trace):
-        sys.stdout = self.stdout
+        sys.stdout, sys.stderr = self.stdout, self.stderr
+        self.steps.end()
         for owner, name, original in reversed(self.undo):
             setattr(owner, name, original)
         failed = failure is not None and not (isinstance(failure, SystemExit) and not failure.code)
+        self.log.close(failure if failed else None)
         if self.rank == 0:
+            if self.memory.rows:
+                write_file(self.out / "machine" / "memory_record.csv", self.memory.text())
             self.write(f"{kind.__name__}: {failure}".splitlines()[0] if failed else "")
+
+    def write_machine(self):
+        versions = self.machine.environment()["versions"]
+        for file, text in (("environment.txt", environment_text(os.environ)), ("packages.txt", packages_text()),
+                           ("versions.txt", versions_text(versions)), ("npu-smi.txt", smi_text())):
+            if text:
+                write_file(self.out / "machine" / file, text)
+
+    def saw_printed(self, line):
+        self.log.take(line)
+        self.saw_line(line)
 
     def saw_backward(self, original, loss, *args, **kwargs):
         self.learn_batch()
@@ -1104,6 +1291,8 @@ class Capture:
             loss = float(torch.stack([loss.float() for loss in self.pending]).sum())
             self.rows.append({"step": self.rows[-1]["step"] + 1 if self.rows else 0, "loss": loss, "rates": []})
             self.pending = []
+            self.memory.take()
+            self.steps.step_ended()
         if self.rows:
             self.rows[-1]["rates"] += [float(rate) for rate, first in rates]
             rate, first = rates[0]
@@ -1459,7 +1648,7 @@ def run_module(options):
         raise BadInput(f"{os.getcwd()}: there is no module {options.module}; start it in nanochat's folder")
     name = options.name or NAMES.get(options.module.rpartition(".")[2], options.module.rpartition(".")[2])
     settings = {"module": options.module, "arguments": options.arguments}
-    with Capture(options.out, name, settings, options.tensors, options.device) as capture:
+    with Capture(options.out, name, settings, options.tensors, options.device, options.profile) as capture:
         try:
             capture.listen_to_nanochat()
         except ImportError as failure:
@@ -1493,6 +1682,8 @@ def run(argv):
                         "npubench gate pairs records of equal names")
     parser.add_argument("--tensors", type=int, default=0, metavar="N",
                         help="keep what every op gives in the first N steps or items (npubench compare --tensors)")
+    parser.add_argument("--profile", type=int, default=0, metavar="N",
+                        help=f"profile N optimizer steps behind step {WARM_UP_STEPS} (npubench profile OUT/profile)")
     parser.add_argument("--convert", metavar="FILE", help="a model_NNNNNN.pt: write it as safetensors, run nothing")
     parser.add_argument("--config", help="of --convert: the meta file (default: meta_NNNNNN.json beside it)")
     parser.add_argument("--tokenizer", help="of --convert: nanochat's tokenizer folder, or its tokenizer.pkl")

@@ -260,6 +260,46 @@ TEST_F(Capture, APickleThatNamesAProgramIsRefused) {
   }
 }
 
+// What a user sends is one folder: doctor and profile read it as it is.
+TEST_F(Capture, OneFolderFeedsDoctorAndProfile) {
+  const std::string home = path("fed_home");
+  fs::create_directories(home);
+  const auto run = capture("fed",
+                           {"--profile", "2", "-m", "scripts.base_train", "--", "--folder", home,
+                            "--num-iterations", "14"},
+                           {{"HCCL_CONNECT_TIMEOUT", "60"}, {"NPU_API_KEY", "geheim"}});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const auto environment = read_file(path("fed") + "/machine/environment.txt").value();
+  EXPECT_NE(environment.find("HCCL_CONNECT_TIMEOUT=60\n"), std::string::npos) << environment;
+  EXPECT_NE(environment.find("NPU_API_KEY=(removed)\n"), std::string::npos) << environment;
+  const auto memory = read_file(path("fed") + "/machine/memory_record.csv").value();
+  EXPECT_EQ(std::count(memory.begin(), memory.end(), '\n'), 1 + 14 + 1) << memory;
+  const auto said = bench_({"doctor", path("fed"), "--json"});
+  EXPECT_EQ(said.exit_code, 1) << said.err;
+  const Json doctor = Json::parse(said.out);
+  EXPECT_EQ(doctor["checks"][0]["id"], "ENV130");
+  EXPECT_TRUE(doctor["facts"].contains("torch") && doctor["facts"].contains("python")) << said.out;
+  EXPECT_TRUE(doctor["diagnosis"].is_null()) << doctor["diagnosis"];
+  EXPECT_EQ(said.out.find("geheim"), std::string::npos);
+  // Recognised; a CPU alone has no kernels to explain.
+  expect_sentence(bench_({"profile", path("fed") + "/profile"}), 4,
+                  {".pt.trace.json: no kernel of a GPU, an NPU or a simulated device among its "});
+  // The run beside it is what it was.
+  EXPECT_EQ(record_of(path("fed")).record.kind, "train");
+}
+
+TEST_F(Capture, ATrainingThatFailsSaysWhyToDoctor) {
+  const auto run = capture("failed", {"-m", "scripts.base_train", "--", "--folder",
+                                      path("no_such_folder"), "--num-iterations", "2"});
+  EXPECT_NE(run.exit_code, 0);
+  const auto said = bench_({"doctor", path("failed") + "/machine", "--json"});
+  EXPECT_EQ(said.exit_code, 1) << said.err;
+  const Json root = Json::parse(said.out)["diagnosis"]["root"];
+  EXPECT_EQ(root["rank"], "0") << said.out;
+  EXPECT_TRUE(root["time"].is_string()) << root;
+  EXPECT_TRUE(root["numbers"].contains("raised_in")) << root;
+}
+
 // harness/capture/walk.sh: two captures of a small nanochat, tensors, conversion, and the same
 // recipe emulated. What compare prints is what a user reads.
 TEST_F(Capture, TheWalkFromTrainingToVerdict) {
