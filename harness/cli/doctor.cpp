@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "harness/base/language.hpp"
 #include "harness/base/progress.hpp"
 #include "harness/base/say.hpp"
+#include "harness/base/table.hpp"
 #include "harness/base/visible_text.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/run_needs.hpp"
@@ -91,6 +93,23 @@ Result<void> write_bundle(const Options& options, const doctor::Findings& findin
   return write_file(options.bundle, doctor::bundle_bytes(bundle));
 }
 
+Error nothing_known(const doctor::Findings& findings) {
+  const bool is_empty =
+      std::all_of(findings.recognized.begin(), findings.recognized.end(),
+                  [](const doctor::Recognized& one) { return one.kinds.empty(); });
+  const std::string more =
+      findings.recognized.size() > 1
+          ? fmt::format(" and {} more",
+                        with_commas(static_cast<long long>(findings.recognized.size() - 1)))
+          : "";
+  return {ErrorCode::kBadInput,
+          fmt::format("{}{}: {}; doctor reads logs (of trainings and servers, plog, dmesg), "
+                      "environment dumps, scripts and guides, pip lists, npu-smi, hccn_tool, "
+                      "version files and rank tables",
+                      findings.recognized.front().name, more,
+                      is_empty ? "empty" : "nothing of a kind that is known")};
+}
+
 Result<int> doctor_verb(const Options& options) {
   NB_TRY(const Language language, parse_language(options.language));
   if (options.lists_rules) {
@@ -123,9 +142,16 @@ Result<int> doctor_verb(const Options& options) {
   const doctor::Findings findings =
       asks_machine ? doctor::examine_machine({.root = options.root,
                                               .runs_commands = !options.runs_nothing,
-                                              .environment = doctor::own_environment()},
+                                              .environment = doctor::own_environment(),
+                                              .results = options.results_dir},
                                              facts)
                    : doctor::examine(inputs, facts);
+  // No health: nothing was looked at.
+  if (!options.inputs.empty() && doctor::knows_nothing(findings)) {
+    if (inputs.errors.empty()) return tl::unexpected(nothing_known(findings));
+    for (const Error& error : inputs.errors) fail(error);
+    return kExitRun;
+  }
   if (options.json)
     print_json(doctor::json_of(findings, language));
   else

@@ -14,6 +14,7 @@
 #include "harness/base/table.hpp"
 #include "harness/base/visible_text.hpp"
 #include "harness/doctor/inputs.hpp"
+#include "harness/doctor/tables.hpp"
 
 namespace nb::doctor {
 namespace {
@@ -27,8 +28,11 @@ bool is_of_interest(std::string_view name) {
       "ASCEND_", "HCCL_",       "HCOMM_", "NPU_",  "TORCH",          "PYTORCH_",
       "ATB_",    "LCCL_",       "VLLM_",  "OMP_",  "MASTER_",        "WORLD_SIZE",
       "RANK",    "HF_ENDPOINT", "CUDA_",  "NCCL_", "LD_LIBRARY_PATH"};
+  const auto rows = environment_rows();
   return std::any_of(kStarts.begin(), kStarts.end(),
-                     [&](std::string_view start) { return name.starts_with(start); });
+                     [&](std::string_view start) { return name.starts_with(start); }) ||
+         std::any_of(rows.begin(), rows.end(),
+                     [&](const EnvironmentRow& row) { return row.variable == name; });
 }
 
 // The end of a file, from the beginning of a line.
@@ -129,6 +133,7 @@ Bundle make_bundle(const Findings& findings, const std::vector<Setting>& environ
   std::string text;
   for (const std::string& line : lines) text += redactor.redacted(line);
   add("environment.txt", text);
+  add("npu-smi.txt", redactor.redacted(findings.command_output));
   Json versions = Json::object();
   for (const char* name : {"cann", "hdk", "torch", "torch_npu", "python", "numpy", "vllm",
                            "vllm_ascend", "mindspeed_llm"})

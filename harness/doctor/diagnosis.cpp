@@ -66,6 +66,7 @@ Arguments numbers_of(const LogEvent& event) {
   for (const Known& one : known)
     if (const auto m = one.pattern.match(event.text); m.size() == 2)
       numbers.emplace_back(one.name, std::string(m[1]));
+  if (!event.raised_in.empty()) numbers.emplace_back("raised_in", event.raised_in);
   return numbers;
 }
 
@@ -157,8 +158,10 @@ class Diagnostician {
     find_missing();
     if (!causes_.empty()) {
       root_of_causes();
+    } else if (!waits() && root_of_unknown_code(false)) {
+      // Who was only ended by the launcher waited for nobody.
     } else if (!consequences_.empty() && !root_of_unknown_code(true)) {
-      root_of_consequences();
+      if (!root_of_unknown_while_others_wait()) root_of_consequences();
     } else if (diagnosis_.roots.empty()) {
       if (!root_of_unknown_code(false)) root_of_wrapper();
     }
@@ -187,6 +190,11 @@ class Diagnostician {
   bool has_consequence(const std::string& rank) const {
     return std::any_of(consequences_.begin(), consequences_.end(),
                        [&](const LogEvent* e) { return e->rank == rank; });
+  }
+
+  bool waits() const {
+    return std::any_of(consequences_.begin(), consequences_.end(),
+                       [](const LogEvent* e) { return e->code != "AGENT_SIGNAL"; });
   }
 
   void root_of_causes() {
@@ -229,12 +237,16 @@ class Diagnostician {
   bool root_of_unknown_code(bool must_be_earlier) {
     const LogEvent* first = nullptr;
     for (const LogEvent& event : diagnosis_.unmatched) {
+      if (event.naming == Naming::kLogger) continue;
       if (must_be_earlier &&
-          (event.is_exception || !event.time_ns || !consequences_.front()->time_ns ||
-           *event.time_ns >= *consequences_.front()->time_ns))
+          (event.naming >= Naming::kException || !event.time_ns ||
+           !consequences_.front()->time_ns || *event.time_ns >= *consequences_.front()->time_ns))
         continue;
       const auto order = [](const LogEvent& e) {
-        return std::make_tuple(e.is_exception, !e.time_ns.has_value(), e.time_ns.value_or(0));
+        const Naming strength = std::max(e.naming, Naming::kCrash);
+        // torch_npu's own code stands around the one that it was given.
+        return std::make_tuple(strength, e.code.starts_with("ERR"), !e.time_ns.has_value(),
+                               e.time_ns.value_or(0));
       };
       if (first == nullptr || order(event) < order(*first)) first = &event;
     }
@@ -242,6 +254,23 @@ class Diagnostician {
     add_root(*first);
     diagnosis_.confidence = Confidence::kUnknown;
     return true;
+  }
+
+  // A rank that waited for nobody and died of what the table does not have, while others waited.
+  bool root_of_unknown_while_others_wait() {
+    for (const LogEvent& event : diagnosis_.unmatched) {
+      if (event.naming >= Naming::kPassedOn || event.rank == "?" || has_consequence(event.rank))
+        continue;
+      if (std::any_of(reading_.events.begin(), reading_.events.end(), [&](const LogEvent& e) {
+            return e.role == Role::kWrapper && e.rank == event.rank;
+          }))
+        continue;
+      add_root(event);
+      diagnosis_.confidence = Confidence::kLikely;
+      why("diag.own_error");
+      return true;
+    }
+    return false;
   }
 
   void root_of_wrapper() {
@@ -270,7 +299,9 @@ class Diagnostician {
   }
 
   void root_of_consequences() {
-    if (by_heartbeat() || by_agents() || by_tags() || by_silence() || by_named_peer()) return;
+    if (by_heartbeat() || by_agents() || by_tags() || by_launch() || by_silence() ||
+        by_named_peer())
+      return;
     add_root(*consequences_.front());
     diagnosis_.confidence = Confidence::kUnknown;
     why("diag.only_waiting");
@@ -339,6 +370,26 @@ class Diagnostician {
         [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
     const std::string op = fewest->first;
     conclude(fewest->second, *from, "diag.tags", {{"op", op}});
+    return true;
+  }
+
+  // A rank that began its collective later than the others by more than they wait.
+  bool by_launch() {
+    const LogEvent* from = nullptr;
+    for (const LogEvent* event : consequences_)
+      if (event->code == "HCCL_NOTIFY_TIMEOUT") from = event;
+    if (from == nullptr || reading_.launch_ns.size() < 2) return false;
+    std::vector<std::int64_t> times;
+    for (const auto& [rank, time] : reading_.launch_ns) times.push_back(time);
+    std::sort(times.begin(), times.end());
+    const double limit = static_cast<double>(facts_.number("HCCL_EXEC_TIMEOUT").value_or(1836));
+    const std::int64_t usual = times[(times.size() - 1) / 2];
+    std::vector<std::string> late;
+    for (const auto& [rank, time] : reading_.launch_ns)
+      if (static_cast<double>(time - usual) / kSecond > limit) late.push_back(rank);
+    if (late.empty()) return false;
+    const auto behind = static_cast<double>(times.back() - usual) / kSecond;
+    conclude(std::move(late), *from, "diag.late", {{"s", fmt::format("{:.0f}", behind)}});
     return true;
   }
 
@@ -453,7 +504,9 @@ std::string ranges(const std::vector<std::string>& ranks) {
 }
 
 std::string meaning_of(const LogEvent& event, Language language) {
-  if (event.row == nullptr) return said("diag.not_in_table", language, {{"class", event.meaning}});
+  if (event.row == nullptr)
+    return said("diag.not_in_table", language,
+                {{"class", language == Language::kZh ? event.meaning_zh : event.meaning}});
   return language == Language::kZh && !event.row->meaning_zh.empty() ? event.row->meaning_zh
                                                                      : event.row->meaning;
 }
@@ -463,6 +516,14 @@ std::string rank_words(const std::string& rank, Language language) {
 }
 
 std::string times(long long count) { return count > 1 ? fmt::format(" (x {})", count) : ""; }
+
+// What the line itself says, of one that the table does not explain.
+std::string quoted(const LogEvent& event) {
+  constexpr std::size_t kMost = 240;
+  std::string text = visible_line(event.text);
+  if (text.size() > kMost) text = utf8_text(text.substr(0, kMost)) + " …";
+  return fmt::format("  {}:{}: {}\n", event.file, event.line, text);
+}
 
 std::string root_line(const Root& root, const Diagnosis& diagnosis, Language language) {
   std::string where = rank_words(root.event.rank, language);
@@ -478,7 +539,11 @@ std::string root_line(const Root& root, const Diagnosis& diagnosis, Language lan
         root.event.code,
         root.verdict ? sentence_of(*root.verdict, language) : meaning_of(root.event, language));
   }
-  for (const auto& [name, value] : root.numbers) text += fmt::format("; {} {}", name, value);
+  for (const auto& [name, value] : root.numbers) {
+    std::string shown = name;
+    std::replace(shown.begin(), shown.end(), '_', ' ');
+    text += fmt::format("; {} {}", shown, value);
+  }
   return text +
          fmt::format("    {}\n", said("diag." + std::string(name(diagnosis.confidence)), language));
 }
@@ -539,7 +604,10 @@ Diagnosis diagnose(const LogReading& reading, const Facts& facts) {
 
 std::string text_of(const Diagnosis& diagnosis, Language language) {
   std::string text;
-  for (const Root& root : diagnosis.roots) text += root_line(root, diagnosis, language);
+  for (const Root& root : diagnosis.roots) {
+    text += root_line(root, diagnosis, language);
+    if (root.event.row == nullptr && !root.event.text.empty()) text += quoted(root.event);
+  }
   for (const Said& why : diagnosis.why) text += "  " + sentence_of(why, language) + "\n";
   for (const Link& link : diagnosis.chain) {
     const std::string ranks = ranges(link.ranks);
@@ -572,9 +640,11 @@ std::string text_of(const Diagnosis& diagnosis, Language language) {
           return root.event.code == event.code && root.event.line == event.line;
         }))
       continue;
-    if (event.is_exception && !diagnosis.roots.empty()) continue;
-    text += fmt::format("{} {}{}: {}\n", event.code, rank_words(event.rank, language),
+    if (event.naming >= Naming::kException && !diagnosis.roots.empty()) continue;
+    const std::string rank = rank_words(event.rank, language);
+    text += fmt::format("{}{}{}{}: {}\n", event.code, rank.empty() ? "" : " ", rank,
                         times(event.count), meaning_of(event, language));
+    text += quoted(event);
   }
   for (const LogEvent& event : diagnosis.warnings)
     text += fmt::format("{} {}{}: {}\n", said("diag.warning", language), event.code,

@@ -37,6 +37,22 @@ void take_packages(const std::map<std::string, std::string>& packages, bool are_
   if (are_all) facts.add("packages_are_all", "1");
 }
 
+// Versions and ranks that the record of a captured run states.
+void take_record_facts(const std::string& text, Facts& facts) {
+  const auto json = parse_json(text, "record");
+  if (!json) return;
+  const Json environment = json->value("environment", Json::object());
+  if (!environment.is_object()) return;
+  const auto versions = environment.find("versions");
+  if (versions != environment.end() && versions->is_object())
+    for (const char* component : {"python", "torch", "torch_npu"})
+      if (const auto at = versions->find(component); at != versions->end() && at->is_string())
+        facts.add(component, normal_version(at->get<std::string>()));
+  if (const auto at = environment.find("world_size");
+      at != environment.end() && at->is_number_integer() && *at > 0 && *at < 1'000'000)
+    facts.add("ranks", std::to_string(at->get<int>()));
+}
+
 void take_reported_facts(const std::string& text, Facts& facts) {
   const auto json = parse_json(text, "report");
   if (!json || !json->contains("facts") || !json->at("facts").is_object()) return;
@@ -65,6 +81,8 @@ void take_facts(const Section& section, Facts& facts) {
       return;
     case Kind::kReport:
       return take_reported_facts(section.text, facts);
+    case Kind::kRecord:
+      return take_record_facts(section.text, facts);
     case Kind::kRankTable:
       if (const auto table = read_rank_table(section.text, "rank table")) {
         facts.add("nodes", std::to_string(table->servers));
@@ -93,6 +111,8 @@ std::vector<Check> check_script(const Part& part, const Facts& facts) {
     for (Check& check : check_versions(own, part.text->name)) checks.push_back(std::move(check));
   }
   for (Check& check : check_batches(script, part.text->name)) checks.push_back(std::move(check));
+  for (Check& check : check_parallelism(script, part.text->name))
+    checks.push_back(std::move(check));
   return checks;
 }
 
@@ -143,6 +163,8 @@ Findings examine(const std::vector<Captured>& texts, const Facts& given, const L
       take_facts(section, findings.facts);
       parts.push_back({&text, std::move(section)});
     }
+    if (recognized.kinds.size() > 1)  // words around what is known, before it
+      std::erase(recognized.kinds, std::string(name(Kind::kUnknown)));
     findings.recognized.push_back(std::move(recognized));
   }
   const auto add = [&](std::vector<Check> more) {
@@ -193,6 +215,7 @@ Findings examine(const std::vector<Captured>& texts, const Facts& given, const L
       case Kind::kClocks:
         add(check_clocks(part.section.text, file));
         break;
+      case Kind::kRecord:
       case Kind::kLog:
       case Kind::kUnknown:
         break;
@@ -210,6 +233,12 @@ Findings examine(const std::vector<Captured>& texts, const Facts& given, const L
       for (const Setting& setting : read_dump(part.section.text))
         if (setting.name.ends_with("_TIMEOUT")) limits.add(setting.name, setting.value);
   findings.diagnosis = diagnose(log, limits);
+  // What an error was found in is a log, whatever else stands in it.
+  std::set<std::string> of_events;
+  for (const LogEvent& event : log.events) of_events.insert(event.file);
+  for (Recognized& one : findings.recognized)
+    if (one.kinds == std::vector{std::string(name(Kind::kUnknown))} && of_events.contains(one.name))
+      one.kinds = {std::string(name(Kind::kLog))};
   findings.log_lines = log.lines;
   if (has_versions) add(check_versions(findings.facts, versions_from));
   sort_checks(findings.checks);
@@ -241,10 +270,20 @@ Counts count(const Findings& findings) {
   return counts;
 }
 
+bool knows_nothing(const Findings& findings) {
+  return findings.is_captured && findings.checks.empty() && findings.diagnosis.empty() &&
+         std::all_of(findings.recognized.begin(), findings.recognized.end(),
+                     [](const Recognized& one) {
+                       return one.kinds.empty() ||
+                              one.kinds == std::vector{std::string(name(Kind::kUnknown))};
+                     });
+}
+
 int exit_code(const Findings& findings, bool is_strict) {
   const Counts counts = count(findings);
   if (counts.failures > 0 || !findings.diagnosis.roots.empty()) return 1;
-  return is_strict && counts.warnings + counts.unknown > 0 ? 2 : 0;
+  const bool has_unknown = counts.unknown > 0 || !findings.diagnosis.unmatched.empty();
+  return is_strict && (counts.warnings > 0 || has_unknown) ? 2 : 0;
 }
 
 }  // namespace nb::doctor

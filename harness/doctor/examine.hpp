@@ -32,7 +32,8 @@ struct Findings {
   std::vector<Recognized> recognized;
   Diagnosis diagnosis;  // of logs
   long long log_lines = 0;
-  bool is_captured = true;  // false: this machine
+  bool is_captured = true;     // false: this machine
+  std::string command_output;  // of this machine: what npu-smi and hccn_tool printed
 };
 
 // log: what their logs and those that were streamed say. given: what the command line says
@@ -44,6 +45,8 @@ struct Counts {
   int passed = 0, notes = 0, warnings = 0, failures = 0, skipped = 0, unknown = 0;
 };
 Counts count(const Findings& findings);
+// Captured texts among which nothing is of a known kind: that they are well is not known.
+bool knows_nothing(const Findings& findings);
 // 0 no FAIL; 1 at least one, or logs of a run that failed; 2 with is_strict: WARN or unknown.
 int exit_code(const Findings& findings, bool is_strict);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/base/fields.hpp"
+#include "harness/base/text_width.hpp"
 #include "harness/doctor/check.hpp"
 #include "harness/doctor/signatures.hpp"
 #include "harness/doctor/tables.hpp"
@@ -56,8 +57,15 @@ Result<Explained> explained(const std::string& name) {
   return bad_input(fmt::format("nothing is known of \"{}\"{}", name, did_you_mean(name, known)));
 }
 
-void add_line(std::string& text, std::string_view label, const std::string& value) {
-  if (!value.empty()) text += fmt::format("  {:<9} {}\n", label, value);
+// label: of sentences.csv, "label.source".
+void add_line(std::string& text, Language language, std::string_view label,
+              const std::string& value) {
+  if (value.empty()) return;
+  std::string shown = sentence_of({"label." + std::string(label), {}}, language);
+  constexpr std::size_t kWidth = 9;
+  if (const std::size_t width = display_width(shown); width < kWidth)
+    shown.append(kWidth - width, ' ');
+  text += fmt::format("  {} {}\n", shown, value);
 }
 
 }  // namespace
@@ -72,39 +80,41 @@ Result<std::string> explain_text(const std::string& name, Language language) {
         (row->rule.empty() ? ""
                            : fmt::format("  {} {}", row->rule, nb::doctor::name(row->severity))) +
         "\n";
-    add_line(text, "what", row->what);
-    add_line(text, "values", row->values);
-    add_line(text, "default", row->fallback);
-    add_line(text, "effect", row->effect);
+    add_line(text, language, "what", row->what);
+    add_line(text, language, "values", row->values);
+    add_line(text, language, "default", row->fallback);
+    add_line(text, language, "effect", row->effect);
     if (!row->rule.empty()) {
       const Said said{row->rule, {}};
-      add_line(text, "when", row->condition);
-      add_line(text, "finding", sentence_of(said, language));
-      add_line(text, "remedy", remedy_of(said, language));
+      add_line(text, language, "when", row->condition);
+      add_line(text, language, "finding", sentence_of(said, language));
+      add_line(text, language, "remedy", remedy_of(said, language));
     }
-    add_line(text, "source", row->source);
+    add_line(text, language, "source", row->source);
   }
   for (const SignatureRow* row : found.signatures) {
     text += fmt::format("{}  {}, {}\n", row->id, row->area, nb::doctor::name(row->role));
-    add_line(text, "meaning",
+    add_line(text, language, "meaning",
              in_chinese && !row->meaning_zh.empty() ? row->meaning_zh : row->meaning);
-    add_line(text, "look at",
+    add_line(text, language, "look_at",
              in_chinese && !row->check_first_zh.empty() ? row->check_first_zh : row->check_first);
-    add_line(text, "remedy", in_chinese && !row->remedy_zh.empty() ? row->remedy_zh : row->remedy);
-    add_line(text, "worked", row->what_worked);
-    add_line(text, "example", row->example);
-    add_line(text, "source", row->source);
+    add_line(text, language, "remedy",
+             in_chinese && !row->remedy_zh.empty() ? row->remedy_zh : row->remedy);
+    add_line(text, language, "worked", row->what_worked);
+    add_line(text, language, "example", row->example);
+    add_line(text, language, "source", row->source);
   }
   for (const SentenceRow* row : found.sentences) {
     const Said said{row->key, {}};
     text += row->key + "\n";
-    add_line(text, "finding", sentence_of(said, language));
-    add_line(text, "remedy", remedy_of(said, language));
-    add_line(text, "source", row->source);
+    add_line(text, language, "finding", sentence_of(said, language));
+    add_line(text, language, "remedy", remedy_of(said, language));
+    add_line(text, language, "source", row->source);
   }
   if (!found.code_class.empty())
-    text += fmt::format("{}: {}{}\n", name, found.code_class,
-                        found.signatures.empty() ? "; no row of the table has this code" : "");
+    text +=
+        fmt::format("{}: {}{}\n", name, class_of_code(name, language),
+                    found.signatures.empty() ? sentence_of({"label.no_row", {}}, language) : "");
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -42,6 +43,15 @@ void append_utf8(std::string& text, std::uint32_t point) {
     text += static_cast<char>(0x80 | ((point >> 6) & 0x3F));
     text += static_cast<char>(0x80 | (point & 0x3F));
   }
+}
+
+// A log where any of its first lines is one's: what is large is read for nothing else.
+Kind kind_of_beginning(std::string bytes) {
+  constexpr std::size_t kLooked = std::size_t{1} << 18;
+  bytes.resize(std::min(bytes.size(), kLooked));
+  for (const Section& section : recognize(decoded_text(std::move(bytes))))
+    if (section.kind != Kind::kUnknown) return Kind::kLog;
+  return Kind::kUnknown;
 }
 
 enum class Packing { kNone, kGzip, kZip, kTar };
@@ -107,7 +117,14 @@ class Gatherer {
       if (is_named) refuse(path, std::string("can't be read: ") + std::strerror(errno));
       return;
     }
-    add_stream(descriptor, path);
+    struct stat what {};
+    const bool is_device =
+        ::fstat(descriptor, &what) == 0 &&
+        (S_ISBLK(what.st_mode) || (S_ISCHR(what.st_mode) && !isatty(descriptor)));
+    if (is_device)
+      refuse(path, "is a device, which may have no end; give a file");
+    else
+      add_stream(descriptor, path);
     ::close(descriptor);
   }
 
@@ -128,7 +145,10 @@ class Gatherer {
         return refuse(name, fed.error().message);
       if (stream.is_zip()) return add_zip(name);
     }
-    if (const auto ended = stream.end(); !ended) refuse(name, ended.error().message);
+    auto ended = stream.begin();  // of a file that is shorter than what tells its kind
+    if (ended && stream.is_zip()) return add_zip(name);
+    if (ended) ended = stream.end();
+    if (!ended) refuse(name, ended.error().message);
   }
 
   void add_text(const std::string& name, std::string_view bytes) {
@@ -163,8 +183,10 @@ class Gatherer {
       return pass(bytes);
     }
 
+    Result<void> begin() { return is_begun_ ? Result<void>() : begin_and_pass(head_); }
+
     Result<void> end() {
-      if (!is_begun_) NB_TRY_VOID(begin_and_pass(head_));
+      NB_TRY_VOID(begin());
       if (unzip_) {
         if (inner_) NB_TRY_VOID(inner_->end());
         if (!unzip_->is_whole())
@@ -175,7 +197,7 @@ class Gatherer {
       if (is_zip()) return bad_input("a zip inside another file is not read; unpack it first");
       if (is_large_) {
         gatherer_.scan_.end();
-        gatherer_.inputs_.streamed.push_back(name_);
+        gatherer_.inputs_.streamed.push_back({name_, {std::string(name(kind_of_large_))}});
       } else {
         gatherer_.take_small(name_, std::move(small_));
       }
@@ -224,6 +246,7 @@ class Gatherer {
       }
       if (!is_large_) {
         is_large_ = true;
+        kind_of_large_ = kind_of_beginning(small_);
         gatherer_.scan_.begin(name_);
         gatherer_.scan_.feed(small_);
         small_ = std::string();
@@ -236,6 +259,7 @@ class Gatherer {
     std::string name_;
     int depth_;
     bool is_begun_ = false, is_large_ = false;
+    Kind kind_of_large_ = Kind::kUnknown;
     Packing packing_ = Packing::kNone;
     std::string head_, small_;
     std::unique_ptr<Unzip> unzip_;
@@ -262,6 +286,7 @@ class Gatherer {
       refuse(folder, fmt::format("more than {} files; the others were not read", kMostFiles));
     std::sort(files.begin(), files.end());
     for (const fs::path& file : files) add_path(file, true);
+    if (files.empty() && !error) inputs_.texts.push_back({folder, ""});
   }
 
   void add_zip(const std::string& name) {
@@ -310,7 +335,9 @@ class Gatherer {
     // What is a log alone is not needed again; what it is called is.
     constexpr std::size_t kShown = 16384;
     if (!has_more && text.size() > kShown) text.resize(kShown);
-    if (kept_ > kMostKept && text.size() > kShown) return inputs_.streamed.push_back(name);
+    if (kept_ > kMostKept && text.size() > kShown)
+      return inputs_.streamed.push_back(
+          {name, {std::string(doctor::name(kind_of_beginning(std::move(text))))}});
     inputs_.texts.push_back({name, std::move(text)});
   }
 
@@ -323,15 +350,16 @@ class Gatherer {
 }  // namespace
 
 std::string decoded_text(std::string bytes) {
-  const bool is_little = bytes.starts_with("\xFF\xFE"), is_big = bytes.starts_with("\xFE\xFF");
-  if (!is_little && !is_big) return bytes;
+  const WideText wide = wide_of(bytes);
+  if (wide.unit == Wide::kNo) return bytes;
+  const bool is_little = wide.unit == Wide::kLittle;
   std::string text;
   const auto unit = [&](std::size_t at) {
     const auto first = static_cast<unsigned char>(bytes[at]),
                second = static_cast<unsigned char>(bytes[at + 1]);
     return static_cast<std::uint32_t>(is_little ? first | second << 8 : first << 8 | second);
   };
-  for (std::size_t at = 2; at + 1 < bytes.size(); at += 2) {
+  for (std::size_t at = wide.mark; at + 1 < bytes.size(); at += 2) {
     std::uint32_t point = unit(at);
     if (point >= 0xD800 && point < 0xDC00 && at + 3 < bytes.size()) {
       const std::uint32_t low = unit(at + 2);
@@ -358,8 +386,8 @@ Inputs read_inputs(const std::vector<std::string>& paths,
 
 Findings examine(const Inputs& inputs, const Facts& given) {
   Findings findings = examine(inputs.texts, given, inputs.log);
-  for (const std::string& name : inputs.streamed)
-    findings.recognized.push_back({name, {std::string(nb::doctor::name(Kind::kLog))}});
+  findings.recognized.insert(findings.recognized.end(), inputs.streamed.begin(),
+                             inputs.streamed.end());
   return findings;
 }
 

@@ -13,8 +13,8 @@
 namespace nb::doctor {
 
 struct Inputs {
-  std::vector<Captured> texts;        // small ones, as UTF-8 where they were UTF-16
-  std::vector<std::string> streamed;  // names of logs that were too large to be kept
+  std::vector<Captured> texts;       // small ones, as UTF-8 where they were UTF-16
+  std::vector<Recognized> streamed;  // what was too large to be kept, by its beginning
   LogReading log;
   std::vector<Error> errors;  // one sentence each; the others are read all the same
 };
@@ -28,7 +28,7 @@ Findings examine(const Inputs& inputs, const Facts& given);
 // The same of one text that is in memory.
 Inputs read_text_input(const std::string& name, std::string_view bytes);
 
-// UTF-16 with a byte order mark as UTF-8; other texts as they are.
+// UTF-16 as UTF-8; other texts as they are.
 std::string decoded_text(std::string bytes);
 
 }  // namespace nb::doctor

@@ -56,24 +56,28 @@ LiteralScan::LiteralScan(const std::vector<std::string>& literals) {
       }
     }
   }
-  for (const auto& ends : ends_) is_end_.push_back(ends.empty() ? 0 : 1);
+  // As what the loops below take: where a state's row begins, and whether a literal ends in it.
+  for (const State to : next_)
+    rows_.push_back(static_cast<Row>(to * classes_ * 2 + (ends_[to].empty() ? 0 : 1)));
 }
 
 std::size_t LiteralScan::first_end(std::string_view text, std::size_t from) const {
-  State state = 0;
+  Row row = 0;
   for (std::size_t at = from; at < text.size(); ++at) {
-    state = next(state, text[at]);
-    if (is_end_[state] != 0) return at + 1;
+    row = next(row, text[at]);
+    if ((row & 1) != 0) return at + 1;
   }
   return std::string_view::npos;
 }
 
 std::vector<int> LiteralScan::in(std::string_view text) const {
   std::vector<int> found;
-  State state = 0;
+  Row row = 0;
   for (const char byte : text) {
-    state = next(state, byte);
-    if (is_end_[state] != 0) found.insert(found.end(), ends_[state].begin(), ends_[state].end());
+    row = next(row, byte);
+    if ((row & 1) == 0) continue;
+    const auto& ends = ends_[row / 2 / classes_];
+    found.insert(found.end(), ends.begin(), ends.end());
   }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());

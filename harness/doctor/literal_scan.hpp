@@ -22,15 +22,15 @@ class LiteralScan {
 
  private:
   using State = std::uint16_t;
-  State next(State state, char byte) const {
-    return next_[static_cast<std::size_t>(state) * classes_ +
-                 class_[static_cast<unsigned char>(byte)]];
+  using Row = std::uint32_t;  // twice the place of a state's row, + 1 where a literal ends in it
+  Row next(Row row, char byte) const {
+    return rows_[row / 2 + class_[static_cast<unsigned char>(byte)]];
   }
   std::array<std::uint8_t, 256> class_{};  // bytes that no literal has are one class
   std::size_t classes_ = 1;
   std::vector<State> next_;             // [state][class]
   std::vector<std::vector<int>> ends_;  // literals that end in a state
-  std::vector<std::uint8_t> is_end_;
+  std::vector<Row> rows_;               // next_ as the loops take it
 };
 
 }  // namespace nb::doctor

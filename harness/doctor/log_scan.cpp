@@ -6,6 +6,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "harness/doctor/pattern.hpp"
 
@@ -56,6 +57,28 @@ std::string without_colours(std::string_view line) {
   return plain;
 }
 
+// Of the line that text[at] is in, or ends. The library's find_first_of of two characters takes a
+// call a character.
+bool ends_line(char c) { return c == '\n' || c == '\r'; }
+std::size_t begin_of(std::string_view text, std::size_t at) {
+  while (at > 0 && !ends_line(text[at - 1])) --at;
+  return at;
+}
+std::size_t end_of(std::string_view text, std::size_t at) {
+  while (at < text.size() && !ends_line(text[at])) ++at;
+  return at;
+}
+
+// The last three parts of a path, from the package on where it is an installed one.
+std::string short_path(std::string_view path) {
+  for (const std::string_view folder : {"/site-packages/", "/dist-packages/"})
+    if (const std::size_t at = path.rfind(folder); at != path.npos)
+      return std::string(path.substr(at + folder.size()));
+  std::size_t at = path.size();
+  for (int parts = 0; parts < 3 && at != path.npos && at > 0; ++parts) at = path.rfind('/', at - 1);
+  return std::string(at == path.npos || at == 0 ? path : path.substr(at + 1));
+}
+
 std::string rank_of_name(const std::string& name) {
   static const Pattern rank(R"((?:rank|worker|proc)[_-]?(\d{1,6})(?!.*(?:rank|worker)[_-]?\d))");
   const auto m = rank.match(name);
@@ -63,6 +86,21 @@ std::string rank_of_name(const std::string& name) {
 }
 
 }  // namespace
+
+WideText wide_of(std::string_view begin) {
+  if (begin.starts_with("\xFF\xFE")) return {Wide::kLittle, 2};
+  if (begin.starts_with("\xFE\xFF")) return {Wide::kBig, 2};
+  // Mostly ASCII: every other byte is zero, and none of the rest.
+  constexpr std::size_t kLooked = 256, kLeast = 16;
+  begin = begin.substr(0, kLooked);
+  if (begin.size() < kLeast) return {};
+  std::size_t zeros[2] = {};
+  for (std::size_t i = 0; i < begin.size(); ++i) zeros[i % 2] += begin[i] == '\0' ? 1U : 0U;
+  const std::size_t most = begin.size() / 2 * 3 / 4;
+  if (zeros[0] == 0 && zeros[1] > most) return {Wide::kLittle, 0};
+  if (zeros[1] == 0 && zeros[0] > most) return {Wide::kBig, 0};
+  return {};
+}
 
 std::optional<std::int64_t> time_in(std::string_view text) {
   static const Pattern full(
@@ -99,11 +137,16 @@ struct LogScan::State {
   std::string tail;            // of what was read before it
   long long lines_before = 0;  // of the buffer
   bool is_first = true, is_skipping = false;
-  enum class Wide { kNo, kLittle, kBig } wide = Wide::kNo;
+  Wide wide = Wide::kNo;
   bool has_half = false;
   char half = 0;
   std::string context_rank = "?";  // of the last line that named one
   long long context_line = 0;
+  // The traceback that is being read: its lines begin as its first one does.
+  struct Traceback {
+    std::string prefix, raised_in;
+    int left = 0;  // lines that it may still have; 0: none is read
+  } traceback;
 
   void add_text(std::string_view bytes) {
     if (wide == Wide::kNo) {
@@ -156,11 +199,15 @@ struct LogScan::State {
     std::size_t counted = 0;
     long long line_number = lines_before;
     for (;;) {
-      const std::size_t hit = next_hint(text, from);
+      const bool is_traceback = traceback.left > 0 && from < text.size();
+      const std::size_t hit = is_traceback ? from : next_hint(text, from);
       if (hit == text.npos || hit > text.size()) break;
-      std::size_t begin = text.find_last_of("\n\r", hit - 1);
-      begin = begin == text.npos ? 0 : begin + 1;
-      const std::size_t stop = std::min(text.find_first_of("\n\r", hit), text.size());
+      std::size_t begin = is_traceback ? hit : begin_of(text, hit);
+      // What a truncated file begins with: a hole of zero bytes, without a line's end.
+      if (hit - begin > kLongestLine && hit > 0)
+        if (const std::size_t zero = text.rfind('\0', hit - 1); zero != text.npos && zero >= begin)
+          begin = zero + 1;
+      const std::size_t stop = end_of(text, hit);
       line_number += std::count(text.begin() + static_cast<std::ptrdiff_t>(counted),
                                 text.begin() + static_cast<std::ptrdiff_t>(begin), '\n');
       counted = begin;
@@ -203,6 +250,44 @@ struct LogScan::State {
     return "?";
   }
 
+  // As the first line of the traceback, digits apart: times go on.
+  bool has_prefix(std::string_view line) const {
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    if (line.size() < traceback.prefix.size()) return false;
+    for (std::size_t i = 0; i < traceback.prefix.size(); ++i)
+      if (line[i] != traceback.prefix[i] && !(is_digit(line[i]) && is_digit(traceback.prefix[i])))
+        return false;
+    return true;
+  }
+
+  // Its last line is the first that is not indented, and names the exception.
+  std::optional<Matched> match_in_traceback(std::string_view line) {
+    --traceback.left;
+    std::string_view own = line;
+    if (has_prefix(line))
+      own.remove_prefix(traceback.prefix.size());
+    else if (!line.empty())
+      return match_line(line);  // of another process
+    if (own.empty()) return std::nullopt;
+    if (own.front() == ' ' || own.front() == '\t') {
+      static const Pattern frame(
+          R"re(^\s+File "([^"]{1,1024})", line (\d{1,9})(?:, in (\S{1,80}))?)re");
+      if (const auto m = frame.match(own); m.size() >= 3) {
+        traceback.raised_in = fmt::format("{}:{}", short_path(m[1]), m[2]);
+        if (m.size() > 3) traceback.raised_in += fmt::format(" in {}", m[3]);
+        return std::nullopt;
+      }
+      return match_line(line);
+    }
+    traceback.left = 0;
+    raised_in = std::exchange(traceback.raised_in, "");
+    auto matched = match_line(line);
+    if (matched && matched->naming != Naming::kLogger) return matched;
+    auto exception = match_exception(own);
+    return exception ? exception : matched;
+  }
+  std::string raised_in;  // of the line that is being taken
+
   void take_line(std::string_view text, std::size_t begin, std::size_t stop, long long number) {
     std::string_view line = text.substr(begin, std::min(stop - begin, kLongestLine));
     std::string plain;
@@ -210,11 +295,26 @@ struct LogScan::State {
       plain = without_colours(line);
       line = plain;
     }
-    const auto matched = match_line(line);
-    if (!matched && line.find("RankID:") == line.npos && line.find("rank=") == line.npos) return;
+    raised_in.clear();
+    const auto matched = traceback.left > 0 ? match_in_traceback(line) : match_line(line);
+    if (const std::size_t at = line.find(kTracebackBegins); at != line.npos) {
+      constexpr int kMostLines = 2000;
+      traceback = {std::string(line.substr(0, at)), "", kMostLines};
+    }
+    const std::size_t launch = line.find(kLaunchHint);
+    if (!matched && launch == line.npos && line.find(kWhatHint) == line.npos &&
+        line.find("RankID:") == line.npos && line.find("rank=") == line.npos)
+      return;
     const std::string process = process_in(line);
     std::string rank = rank_in(line);
     if (rank != "?" && !process.empty()) rank_of_process.emplace(process, rank);
+    if (const std::size_t what = line.find(kWhatHint); what != line.npos && !matched)
+      return add_what(line.substr(what), number);
+    if (launch != line.npos) {
+      const std::string& owner = rank != "?" ? rank : file_rank;
+      if (const auto time = time_in(line.substr(launch, 80)); time && owner != "?")
+        reading.launch_ns[owner] = *time;
+    }
     if (!matched) return;
     if (rank == "?" && (matched->code == "EXIT_NEG9" || matched->code.starts_with("signal "))) {
       // torchrun's summary has the rank on a line of its own.
@@ -225,7 +325,9 @@ struct LogScan::State {
         rank = m[1];
     }
     constexpr long long kNear = 5;  // lines of one message
-    if (rank != "?") {
+    if (matched->code == "AGENT_SIGNAL") {
+      rank = "?";  // of the launcher, which is no rank
+    } else if (rank != "?") {
       context_rank = rank;
       context_line = number;
     } else if (file_rank != "?") {
@@ -237,11 +339,20 @@ struct LogScan::State {
     add(*matched, rank, process, line, begin, number);
   }
 
+  // What a C++ exception said, on the line behind its name.
+  void add_what(std::string_view what, long long number) {
+    if (reading.events.empty()) return;
+    LogEvent& event = reading.events.back();
+    if (event.naming == Naming::kCrash && event.file == file && number - event.line == 1)
+      event.text += fmt::format(" {}", what);
+  }
+
   void add(const Matched& matched, const std::string& rank, const std::string& process,
            std::string_view line, std::size_t begin, long long number) {
-    const bool is_exception = matched.row == nullptr && matched.meaning.starts_with("an exception");
     // Of exceptions that no row knows the last one of a program counts.
+    const bool is_exception = matched.naming == Naming::kException;
     const std::string key = is_exception ? "exception" : matched.code;
+    const std::string place_of_raise = std::exchange(raised_in, "");
     const std::string owner = rank == "?" ? fmt::format("?{}/{}", file, process) : rank;
     const auto place = places.find({owner, key});
     if (place != places.end()) {
@@ -252,6 +363,7 @@ struct LogScan::State {
         event.text = line;
         event.line = number;
         event.count = 1;
+        event.raised_in = place_of_raise;
       } else if (event.more_texts.size() < kMostTexts && event.text != line) {
         event.more_texts.emplace_back(line);
       }
@@ -265,8 +377,10 @@ struct LogScan::State {
     event.code = matched.code;
     event.row = matched.row;
     event.meaning = matched.meaning;
+    event.meaning_zh = matched.meaning_zh;
+    event.naming = matched.naming;
+    event.raised_in = place_of_raise;
     event.role = matched.row == nullptr ? Role::kUnknown : matched.row->role;
-    event.is_exception = is_exception;
     event.rank = rank;
     event.file = file;
     event.line = number;
@@ -301,8 +415,9 @@ void LogScan::begin(const std::string& name) {
   s.lines_before = 0;
   s.is_first = true;
   s.is_skipping = s.has_half = false;
-  s.wide = State::Wide::kNo;
+  s.wide = Wide::kNo;
   s.context_rank = "?";
+  s.traceback = {};
 }
 
 void LogScan::feed(std::string_view bytes) {
@@ -310,9 +425,9 @@ void LogScan::feed(std::string_view bytes) {
   s.reading.bytes += static_cast<long long>(bytes.size());
   if (s.is_first && bytes.size() >= 2) {
     s.is_first = false;
-    if (bytes.starts_with("\xFF\xFE")) s.wide = State::Wide::kLittle;
-    if (bytes.starts_with("\xFE\xFF")) s.wide = State::Wide::kBig;
-    if (s.wide != State::Wide::kNo) bytes.remove_prefix(2);
+    const WideText wide = wide_of(bytes);
+    s.wide = wide.unit;
+    bytes.remove_prefix(wide.mark);
   }
   s.add_text(bytes);
   s.scan(false);

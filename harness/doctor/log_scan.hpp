@@ -19,9 +19,10 @@ namespace nb::doctor {
 struct LogEvent {
   std::string code;                   // a row's id, else a code or an exception's name
   const SignatureRow* row = nullptr;  // nullptr: not in the table
-  std::string meaning;                // of what is not in the table: its class
+  std::string meaning, meaning_zh;    // of what is not in the table: its class
   Role role = Role::kUnknown;
-  bool is_exception = false;  // known by its name alone
+  Naming naming = Naming::kRow;
+  std::string raised_in;  // of an exception: "mindspeed/core/arguments.py:33 in check"
   std::string rank = "?";
   std::optional<std::int64_t> time_ns;  // of a clock without a zone, since 1970
   bool has_own_time = false;            // else that of a line shortly before
@@ -36,6 +37,8 @@ struct LogEvent {
 struct LogReading {
   std::vector<LogEvent> events;
   std::set<std::string> ranks;  // that any file or line is of
+  // When a rank began the collective that it waited in at last (opData of plog).
+  std::map<std::string, std::int64_t> launch_ns;
   long long lines = 0, bytes = 0;
   long long dropped = 0;  // kinds of events beyond what is kept
 };
@@ -55,6 +58,14 @@ class LogScan {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// Texts of two bytes a character, by their mark or, without one, by their zero bytes.
+enum class Wide { kNo, kLittle, kBig };
+struct WideText {
+  Wide unit = Wide::kNo;
+  std::size_t mark = 0;  // bytes of the mark
+};
+WideText wide_of(std::string_view begin);
 
 // "2025-07-23-03:47:57.070.463", "2026-01-02T03:04:05.6", "[W326 11:48:12.3": the last one in the
 // text.

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <ifaddrs.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
@@ -160,7 +161,9 @@ class Machine {
     }
     const std::string home = variable("HOME");
     const auto planned = facts().number("plan_disk_bytes");
-    std::vector<std::string> folders = {fs::current_path().string(), path("/tmp")};
+    const std::string results =
+        options_.results.empty() ? fs::current_path().string() : options_.results;
+    std::vector<std::string> folders = {results, path("/tmp")};
     if (!home.empty()) folders.push_back(path(home));
     for (const std::string& folder : folders) {
       const auto room = room_at(folder);
@@ -344,19 +347,46 @@ class Machine {
     const auto result = run_subprocess(command, limits);
     return result ? result->out + result->err : "";
   }
+  // Kept for a bundle, each behind its command.
+  std::string kept_output_of(const std::vector<std::string>& command) {
+    std::string output = output_of(command);
+    if (output.empty()) return output;
+    output = fmt::format("{}\n{}\n", fmt::join(command, " "), output);
+    findings_.command_output += output;
+    return output;
+  }
   void ask_commands(std::size_t nodes) {
-    const std::string text = output_of({"npu-smi", "info"});
+    const std::string text = kept_output_of({"npu-smi", "info"});
     if (text.empty()) return say("NPU4", "NPU4.silent", State::kUnknown);
+    static const Pattern refused(R"(ret is (-\d+))");
+    if (const auto m = refused.match(text); m.size() == 2)
+      return say("NPU4", "NPU4.refused", State::kFail, {{"code", std::string(m[1])}});
     const SmiRead smi = read_smi(text);
     take_smi_facts(smi, facts());
     for (Check& check : check_smi(smi, facts(), "npu-smi")) add(std::move(check));
     if (!smi.chips.empty() && smi.chips.size() < nodes)
       say("NPU4", "NPU4.fewer", State::kFail,
           {{"n", std::to_string(smi.chips.size())}, {"m", std::to_string(nodes)}});
-    const Topology topology = read_topology(output_of({"npu-smi", "info", "-t", "topo"}));
+    const Topology topology = read_topology(kept_output_of({"npu-smi", "info", "-t", "topo"}));
     for (const auto& [card, cores] : topology.affinity) facts().affinity.emplace(card, cores);
     if (!topology.links.empty())
       for (Check& check : check_topology(topology, "npu-smi")) add(std::move(check));
+    ask_details(smi);
+  }
+  // NPU7 and NPU8: memory and network of each card. One that does not answer has none of them.
+  void ask_details(const SmiRead& smi) {
+    std::set<int> cards;
+    for (const SmiChipRead& chip : smi.chips) cards.insert(chip.card);
+    std::string text;
+    for (const int card : cards) {
+      const std::string id = std::to_string(card);
+      std::vector<std::vector<std::string>> commands = {{"npu-smi", "info", "-t", "ecc", "-i", id}};
+      for (const char* what : {"-link", "-ip", "-tls", "-net_health"})
+        commands.push_back({"hccn_tool", "-i", id, what, "-g"});
+      for (const std::vector<std::string>& command : commands) text += kept_output_of(command);
+    }
+    for (Check& check : check_card_details(read_card_details(text), facts(), "npu-smi, hccn_tool"))
+      add(std::move(check));
   }
 
   // NPU3

@@ -20,6 +20,7 @@ struct MachineOptions {
   std::string root;           // before each absolute path; empty: the machine itself
   bool runs_commands = true;  // npu-smi and hccn_tool, 10 s each at most
   std::vector<Setting> environment;
+  std::string results;  // where a run would write; empty: here
 };
 // What the process has in its environment.
 std::vector<Setting> own_environment();

@@ -70,7 +70,7 @@ bool is_version_line(std::string_view line) {
 }
 bool is_clock_line(std::string_view line) {
   static const Pattern clock(
-      R"(^\s*(?:System time\s*: |Last offset\s*: |Leap status\s*: |System clock synchronized: |NTP service: |-P (?:INPUT|FORWARD|OUTPUT) |-A (?:INPUT|FORWARD|OUTPUT) ))");
+      R"(^\s*(?:System time\s*: |Last offset\s*: |Leap status\s*: |System clock synchronized: |NTP service: |-P (?:INPUT|FORWARD|OUTPUT) |-A (?:INPUT|FORWARD|OUTPUT) |[\w.-]{1,253}: 1\d{9}\.\d{9}$))");
   return matches(clock, line);
 }
 
@@ -84,7 +84,10 @@ bool is_script_line(std::string_view line) {
 bool is_log_line(std::string_view line) {
   static const Pattern log(
       R"(\[(?:ERROR|INFO|WARNING|DEBUG|EVENT)\]|\d{4}-\d\d-\d\d[-T ]\d\d:\d\d:\d\d|Traceback \(most recent call last\)|^\w*(?:\.\w+)*(?:Error|Exception)\b: ?|^\[?rank\d|^E[A-Z]\d{4}: |exitcode\s*:|^\[ *\d+\.\d{6}\] )");
-  return matches(log, line);
+  // Trainings and servers that say how far they are: nanochat, Megatron, Hugging Face, tqdm, vLLM.
+  static const Pattern progress(
+      R"(^\s*(?:step|iter(?:ation)?|epoch)[ :=]+\d+\b.*\d|\d/ *\d+ \[\d\d:\d\d<|^\{'(?:loss|train_runtime|eval_loss)': |^\[?(?:INFO|WARNING|ERROR|DEBUG)\b[ :|]|\b\d\d:\d\d:\d\d\b.*\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG)\b|^\[\w{3} \w{3} [ \d]\d [\d:]{8} \d{4}\] |^\w{3} [ \d]\d \d\d:\d\d:\d\d \S+ \S+: |\bloss\b[ :=]+\d+\.\d)");
+  return matches(log, line) || matches(progress, line);
 }
 
 bool is_whole(const std::vector<std::string_view>& lines, std::size_t begin, std::size_t end) {
@@ -125,6 +128,11 @@ std::vector<Section> recognize_json(std::string_view text) {
     section.kind = Kind::kReport;
     return {section};
   }
+  if (json->is_object() && json->contains("schema") && json->contains("node_key") &&
+      json->contains("environment")) {
+    section.kind = Kind::kRecord;
+    return {section};
+  }
   const Json* map = &*json;
   if (json->is_object() && json->contains("ENV_VARIABLES")) map = &json->at("ENV_VARIABLES");
   if (map->is_array() && !map->empty() && map->front().is_object() &&
@@ -134,7 +142,11 @@ std::vector<Section> recognize_json(std::string_view text) {
   }
   if (!map->is_object() || map->empty()) return {};
   std::string dump;
+  std::size_t variables = 0;  // in capitals
   for (const auto& [key, value] : map->items()) {
+    variables += std::none_of(key.begin(), key.end(), [](char c) {
+      return std::islower(static_cast<unsigned char>(c)) != 0;
+    });
     if (!value.is_string() && !value.is_number()) return {};
     if (std::any_of(key.begin(), key.end(), [](char c) {
           return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_';
@@ -144,6 +156,7 @@ std::vector<Section> recognize_json(std::string_view text) {
     std::replace(shown.begin(), shown.end(), '\n', ' ');
     dump += key + "=" + shown + "\n";
   }
+  if (variables * 2 < map->size()) return {};
   section.kind = Kind::kEnvironment;
   section.is_whole_environment = map->contains("PATH") || map->contains("HOME");
   section.text = dump;
@@ -302,6 +315,8 @@ std::string_view name(Kind kind) {
       return "clocks or firewall";
     case Kind::kReport:
       return "report of doctor";
+    case Kind::kRecord:
+      return "record of a run";
     case Kind::kLog:
       return "log";
     case Kind::kUnknown:
@@ -314,7 +329,16 @@ std::string fenced_logs(std::string_view text) {
   // A traceback, or lines that begin as a logger's do: a guide that explains a message has neither.
   static const Pattern printed(
       R"(^\s*(?:\[rank\d+\]:\s*)?(?:Traceback \(most recent call last\)|\[(?:ERROR|WARNING)\] \S+\(\d+,|\[ERROR\] \d{4}-|E[A-Z]\d{4}: .*\d))");
+  // A log may begin with the program that it is of.
+  static const Pattern run(
+      R"(^\s*(?:\[rank\d+\]:\s*)?(?:Traceback \(most recent call last\)|\[ERROR\] \S+\(\d+,))");
   const std::vector<std::string_view> lines = Lines(text).all;
+  if (std::none_of(lines.begin(), lines.end(),
+                   [](std::string_view line) { return line.starts_with("```"); }))
+    return std::any_of(lines.begin(), lines.end(),
+                       [](std::string_view line) { return matches(run, line); })
+               ? std::string(text)
+               : "";
   std::string logs;
   bool has_any = false;
   for (std::size_t at = 0; at < lines.size(); ++at) {

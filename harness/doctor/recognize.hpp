@@ -19,6 +19,7 @@ enum class Kind {
   kRankTable,
   kClocks,  // chronyc tracking, timedatectl, iptables -S
   kReport,  // what doctor --json printed, of a bundle
+  kRecord,  // record.json of a run, captured or emulated
   kLog,
   kUnknown,
 };
@@ -31,7 +32,8 @@ struct Section {
   bool is_whole_environment = false;  // PATH, HOME or PWD is among it
 };
 // Of a text in Markdown the fenced blocks that a program printed, not those that are to be typed;
-// all other lines blank, so that lines keep their numbers. Empty: there is none.
+// all other lines blank, so that lines keep their numbers. Of a program whose log stands behind it
+// the whole text. Empty: there is none.
 std::string fenced_logs(std::string_view text);
 // Sections in the order of the text; blank ones are left out.
 std::vector<Section> recognize(std::string_view text);

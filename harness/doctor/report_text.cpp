@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/table.hpp"
@@ -73,6 +74,59 @@ std::string line_of(const Check& check, Language language) {
   return text;
 }
 
+std::string recognized_line(const std::string& file, const std::vector<std::string>& kinds,
+                            Language language) {
+  if (kinds.empty()) return said("recognized.empty", language, {{"file", file}}) + "\n";
+  if (kinds == std::vector<std::string>{"unknown"})
+    return said("recognized.unknown", language, {{"file", file}}) + "\n";
+  std::vector<std::string> names;
+  for (const std::string& kind : kinds) names.push_back(said("kind." + kind, language));
+  return fmt::format("{}: {}\n", file, fmt::join(names, ", "));
+}
+
+// A line a file, or of many files a line for all that are of one kind.
+std::string recognized_text(const std::vector<Recognized>& files, Language language) {
+  constexpr std::size_t kMostLines = 8;
+  std::string text;
+  if (files.size() <= kMostLines) {
+    for (const Recognized& one : files)
+      text += recognized_line(visible_line(one.name), one.kinds, language);
+    return text;
+  }
+  std::map<std::vector<std::string>, std::vector<const std::string*>> names_of;
+  for (const Recognized& one : files) names_of[one.kinds].push_back(&one.name);
+  for (const auto& [kinds, names] : names_of) {
+    std::string file = visible_line(*names.front());
+    if (names.size() > 1)
+      file = said("recognized.several", language,
+                  {{"n", with_commas(static_cast<long long>(names.size()))}, {"file", file}});
+    text += recognized_line(file, kinds, language);
+  }
+  return text;
+}
+
+// What to do, in the order of what is worst, each once.
+std::string todo_text(const std::vector<Check>& checks, Language language) {
+  constexpr std::size_t kMost = 5;
+  std::vector<std::string> remedies;
+  for (const State state : {State::kFail, State::kWarn})
+    for (const Check& check : checks) {
+      if (check.state != state || remedies.size() == kMost) continue;
+      std::string remedy = remedy_of(check.said, language);
+      if (remedy.empty()) continue;
+      const bool has_name = !check.variable.empty() && check.variable != "script";
+      remedy = fmt::format("{}{}{}: {}", check.id, has_name ? " " : "",
+                           has_name ? check.variable : "", remedy);
+      if (std::find(remedies.begin(), remedies.end(), remedy) == remedies.end())
+        remedies.push_back(remedy);
+    }
+  if (remedies.size() < 2) return "";  // it stands above
+  std::string text = said("counts.todo", language);
+  for (std::size_t i = 0; i < remedies.size(); ++i)
+    text += fmt::format(" {}. {}", i + 1, remedies[i]);
+  return text + "\n";
+}
+
 Json counts_json(const Counts& counts) {
   return {{"pass", counts.passed},   {"note", counts.notes},   {"warn", counts.warnings},
           {"fail", counts.failures}, {"skip", counts.skipped}, {"unknown", counts.unknown}};
@@ -84,16 +138,7 @@ std::string text_of(const Findings& findings, Language language, bool is_quiet) 
   std::string text;
   if (const std::string head = headline(findings.facts, language); !head.empty())
     text += head + "\n";
-  if (!is_quiet)
-    for (const Recognized& one : findings.recognized) {
-      const bool is_unknown = one.kinds == std::vector<std::string>{"unknown"};
-      if (is_unknown)
-        text += said("recognized.unknown", language, {{"file", one.name}}) + "\n";
-      else if (one.kinds.empty())
-        text += said("recognized.empty", language, {{"file", one.name}}) + "\n";
-      else
-        text += fmt::format("{}: {}\n", one.name, fmt::join(one.kinds, ", "));
-    }
+  if (!is_quiet) text += recognized_text(findings.recognized, language);
   for (const Check& check : findings.checks) {
     const bool is_said =
         check.state == State::kFail || check.state == State::kWarn ||
@@ -116,7 +161,7 @@ std::string text_of(const Findings& findings, Language language, bool is_quiet) 
                 {"pass", std::to_string(counts.passed)},
                 {"skip", std::to_string(counts.skipped)},
                 {"unknown", std::to_string(counts.unknown)}}) +
-          "\n";
+          "\n" + todo_text(findings.checks, language);
   return text;
 }
 

@@ -8,6 +8,7 @@
 
 #include "harness/base/check.hpp"
 #include "harness/base/csv.hpp"
+#include "harness/doctor/crash_lines.hpp"
 #include "harness/doctor/literal_scan.hpp"
 #include "harness/doctor/pattern.hpp"
 #include "harness/doctor/tables.hpp"
@@ -58,47 +59,62 @@ std::vector<SignatureRow> read_rows() {
 struct CodeClass {
   std::string_view start;
   std::size_t digits;  // behind the start
-  std::string_view what;
+  std::string_view what, what_zh;
 };
 constexpr CodeClass kClasses[] = {
-    {"EI", 4, "HCCL, collective communication"},
-    {"EJ", 4, "HCCP, the process that holds a card's network"},
-    {"EE", 4, "the runtime"},
-    {"EH", 4, "ACL"},
-    {"EL", 4, "the driver"},
-    {"EZ", 4, "operators"},
-    {"EK", 4, "profiling"},
-    {"EP", 4, "dump"},
-    {"E1", 4, "the graph engine"},
-    {"E2", 4, "the fusion engine"},
-    {"E3", 4, "the AI CPU"},
-    {"E4", 4, "the compiler of operators"},
-    {"E8", 4, "tiling of operators"},
-    {"WI", 4, "a warning of HCCL"},
-    {"WE", 4, "a warning of the runtime"},
-    {"100", 3, "ACL: an argument or a state"},
-    {"107", 3, "the runtime: an argument"},
-    {"148", 3, "ACL: an operator's argument"},
-    {"161", 3, "aclnn: an operator's argument"},
-    {"200", 3, "ACL: a resource"},
-    {"207", 3, "the runtime: a resource"},
-    {"500", 3, "ACL: an internal error"},
-    {"507", 3, "the device"},
-    {"561", 3, "aclnn: an internal error of an operator"},
+    {"EI", 4, "HCCL, collective communication", "HCCL，集合通信"},
+    {"EJ", 4, "HCCP, the process that holds a card's network", "HCCP，管理卡网络的进程"},
+    {"EE", 4, "the runtime", "运行时"},
+    {"EH", 4, "ACL", "ACL"},
+    {"EL", 4, "the driver", "驱动"},
+    {"EZ", 4, "operators", "算子"},
+    {"EK", 4, "profiling", "性能采集"},
+    {"EP", 4, "dump", "数据 dump"},
+    {"E1", 4, "the graph engine", "图引擎"},
+    {"E2", 4, "the fusion engine", "融合引擎"},
+    {"E3", 4, "the AI CPU", "AI CPU"},
+    {"E4", 4, "the compiler of operators", "算子编译器"},
+    {"E8", 4, "tiling of operators", "算子 tiling"},
+    {"WI", 4, "a warning of HCCL", "HCCL 警告"},
+    {"WE", 4, "a warning of the runtime", "运行时警告"},
+    {"100", 3, "ACL: an argument or a state", "ACL：参数或状态"},
+    {"107", 3, "the runtime: an argument", "运行时：参数"},
+    {"148", 3, "ACL: an operator's argument", "ACL：算子参数"},
+    {"161", 3, "aclnn: an operator's argument", "aclnn：算子参数"},
+    {"200", 3, "ACL: a resource", "ACL：资源"},
+    {"207", 3, "the runtime: a resource", "运行时：资源"},
+    {"500", 3, "ACL: an internal error", "ACL：内部错误"},
+    {"507", 3, "the device", "设备"},
+    {"561", 3, "aclnn: an internal error of an operator", "aclnn：算子内部错误"},
 };
 // ERRmmccc of torch_npu (Ascend/pytorch's error code table).
-constexpr std::array<std::string_view, 5> kModules = {"torch_npu", "operators of torch_npu",
-                                                      "torch_npu's distributed part",
-                                                      "torch_npu's graphs", "torch_npu's profiler"};
+struct Words {
+  std::string_view what, what_zh;
+};
+constexpr std::array<Words, 5> kModules = {{{"torch_npu", "torch_npu"},
+                                            {"operators of torch_npu", "torch_npu 算子"},
+                                            {"torch_npu's distributed part", "torch_npu 分布式"},
+                                            {"torch_npu's graphs", "torch_npu 图"},
+                                            {"torch_npu's profiler", "torch_npu 性能采集"}}};
 struct Cause {
-  std::string_view code, what;
+  std::string_view code, what, what_zh;
 };
 constexpr Cause kCauses[] = {
-    {"001", "a parameter"},     {"002", "a type"},           {"003", "a value"},
-    {"004", "a pointer"},       {"005", "internal"},         {"006", "memory"},
-    {"007", "not supported"},   {"008", "not found"},        {"009", "not available"},
-    {"010", "a system call"},   {"011", "a time-out"},       {"012", "a permission"},
-    {"100", "an error of ACL"}, {"200", "an error of HCCL"}, {"300", "an error of GE"},
+    {"001", "a parameter", "参数"},
+    {"002", "a type", "类型"},
+    {"003", "a value", "值"},
+    {"004", "a pointer", "指针"},
+    {"005", "internal", "内部"},
+    {"006", "memory", "内存"},
+    {"007", "not supported", "不支持"},
+    {"008", "not found", "未找到"},
+    {"009", "not available", "不可用"},
+    {"010", "a system call", "系统调用"},
+    {"011", "a time-out", "超时"},
+    {"012", "a permission", "权限"},
+    {"100", "an error of ACL", "ACL 错误"},
+    {"200", "an error of HCCL", "HCCL 错误"},
+    {"300", "an error of GE", "GE 错误"},
 };
 
 struct Table {
@@ -109,10 +125,14 @@ struct Table {
   Pattern code{R"((?<![A-Za-z0-9])((?:E[EHIJKLPZ]|W[EI])\d{4}|E[1-48]\d{4})(?![0-9A-Za-z]))"};
   Pattern number{
       R"((?:[Ee]rror[ _]?[Cc]ode(?: is)?|ErrCode|ret(?:urn|Code)?(?: is)?|errno)\W{0,3}((?:100|107|148|161|20[0-7]|500|507|561)\d{3})(?!\d))"};
-  Pattern torch_npu{R"((?<![A-Za-z0-9])(ERR0[0-4]\d{3})(?!\d))"};
+  Pattern torch_npu{R"((?<![A-Za-z0-9])(ERR\d{5})(?!\d))"};
+  // A family that no list has, where a message begins with its code as CANN's do.
+  Pattern other_code{R"((?:^|[\]:>] ?)(E[A-Z]\d{4}): )"};
   Pattern exit{R"(exit ?code\s*:?\s*-(\d{1,2})\b)"};
   Pattern exception{
       R"(^(?:\[rank\d+\]:)?\s*(?:\S+: )?([A-Za-z_][\w.]*(?:Error|Exception|Interrupt))\b(?:: (.*))?$)"};
+  // At the end of a traceback: "queue.Empty", "Stop: 3"; not "INFO: …".
+  Pattern any_exception{R"(^((?:[A-Za-z_]\w*\.)+\w+|[A-Z]\w*[a-z]\w*)(?::(?: .*)?)?$)"};
 
   Table() {
     std::vector<std::string> literals;
@@ -126,15 +146,45 @@ struct Table {
         row_of_literal.push_back(static_cast<int>(i));
       }
     }
-    for (const char* hint :
-         {"EE",    "EH",        "EI",       "EJ",        "EK",      "EL",      "EP",
-          "EZ",    "WE1",       "WI1",      "E1",        "E2",      "E3",      "E4",
-          "E8",    "rror code", "rrorCode", "rror_code", "ErrCode", "ret 1",   "ret 2",
-          "ret 5", "retCode",   "return ",  "errno",     "ERR0",    "xitcode", "xit code",
-          "Error", "Exception", "Interrupt"}) {
-      literals.push_back(hint);
-      row_of_literal.push_back(-1);
-    }
+    for (const char* hint : {"EE",
+                             "EH",
+                             "EI",
+                             "EJ",
+                             "EK",
+                             "EL",
+                             "EP",
+                             "EZ",
+                             "WE1",
+                             "WI1",
+                             "E1",
+                             "E2",
+                             "E3",
+                             "E4",
+                             "E8",
+                             "rror code",
+                             "rrorCode",
+                             "rror_code",
+                             "ErrCode",
+                             "ret 1",
+                             "ret 2",
+                             "ret 5",
+                             "retCode",
+                             "return ",
+                             "errno",
+                             "ERR",
+                             "xitcode",
+                             "xit code",
+                             "Error",
+                             "Exception",
+                             "Interrupt",
+                             kTracebackBegins.data(),
+                             kLaunchHint.data(),
+                             kWhatHint.data()})
+      literals.emplace_back(hint);
+    for (char letter = 'A'; letter <= 'Z'; ++letter)  // of families that no list has
+      for (const char digit : {'0', '1', '9'}) literals.push_back({'E', letter, digit});
+    for (const std::string_view hint : crash_hints()) literals.emplace_back(hint);
+    row_of_literal.resize(literals.size(), -1);
     scan = std::make_unique<LiteralScan>(literals);
   }
 };
@@ -144,11 +194,27 @@ Table& table() {
   return made;
 }
 
-Matched of_class(std::string code, std::string meaning) {
+Matched of_class(Naming naming, std::string code, std::string_view meaning,
+                 std::string_view meaning_zh) {
   Matched matched;
+  matched.naming = naming;
   matched.code = std::move(code);
-  matched.meaning = std::move(meaning);
+  matched.meaning = meaning;
+  matched.meaning_zh = meaning_zh;
   return matched;
+}
+
+Matched of_code(std::string_view code) {
+  return of_class(Naming::kCode, std::string(code), class_of_code(code),
+                  class_of_code(code, Language::kZh));
+}
+
+Matched of_exception(std::string_view name) {
+  if (passes_on(name))
+    return of_class(Naming::kPassedOn, std::string(name), "only says that another process failed",
+                    "只说明另一个进程失败");
+  return of_class(Naming::kException, std::string(name), "an exception of the program",
+                  "程序的异常");
 }
 
 }  // namespace
@@ -181,19 +247,27 @@ const SignatureRow* find_signature(std::string_view id) {
   return row == rows.end() ? nullptr : &*row;
 }
 
-std::string class_of_code(std::string_view code) {
-  if (code.starts_with("ERR") && code.size() == 8 && code[3] == '0' && code[4] <= '4') {
+std::string class_of_code(std::string_view code, Language language) {
+  const auto in = [&](std::string_view what, std::string_view what_zh) {
+    return std::string(language == Language::kZh ? what_zh : what);
+  };
+  if (code.starts_with("ERR") && code.size() == 8 &&
+      code.find_first_not_of("0123456789", 3) == code.npos) {
+    const auto module = static_cast<std::size_t>((code[3] - '0') * 10 + (code[4] - '0'));
+    if (module >= kModules.size())
+      return in("torch_npu, a module that is not known", "torch_npu，未知模块");
+    const std::string name = in(kModules[module].what, kModules[module].what_zh);
     for (const Cause& cause : kCauses)
       if (code.substr(5) == cause.code)
-        return fmt::format("{}: {}", kModules[static_cast<std::size_t>(code[4] - '0')], cause.what);
-    return std::string(kModules[static_cast<std::size_t>(code[4] - '0')]);
+        return name + in(": ", "：") + in(cause.what, cause.what_zh);
+    return name;
   }
   for (const CodeClass& one : kClasses) {
     const std::size_t size = one.start.size() + one.digits;
-    if (code.size() == size && code.starts_with(one.start)) return std::string(one.what);
+    if (code.size() == size && code.starts_with(one.start)) return in(one.what, one.what_zh);
   }
   // 201xxx … 206xxx are resources as 200 and 207 are.
-  if (code.size() == 6 && code.starts_with("20")) return "ACL: a resource";
+  if (code.size() == 6 && code.starts_with("20")) return in("ACL: a resource", "ACL：资源");
   return "";
 }
 
@@ -232,14 +306,28 @@ std::optional<Matched> match_line(std::string_view line) {
     if (m.size() != 2 || m[1].ends_with("9999")) return wrapper;
   }
   for (const Pattern* pattern : {&known.code, &known.number, &known.torch_npu})
-    if (const auto m = pattern->match(line); m.size() == 2)
-      if (std::string what = class_of_code(m[1]); !what.empty())
-        return of_class(std::string(m[1]), std::move(what));
+    if (const auto m = pattern->match(line); m.size() == 2 && !class_of_code(m[1]).empty())
+      return of_code(m[1]);
+  if (const auto m = known.other_code.match(line); m.size() == 2)
+    return of_class(Naming::kCode, std::string(m[1]), "a code of CANN, its family is not known",
+                    "CANN 错误码，系列未知");
   if (const auto m = known.exit.match(line); m.size() == 2)
-    return of_class("signal " + std::string(m[1]), "the process was ended by a signal");
-  if (const auto m = known.exception.match(line); m.size() >= 2)
-    return of_class(std::string(m[1]), "an exception of the program");
+    return of_class(Naming::kCrash, "signal " + std::string(m[1]),
+                    "the process was ended by a signal", "进程被信号终止");
+  const auto crash = crash_in(line);
+  if (crash && !crash->is_loggers)
+    return of_class(Naming::kCrash, crash->code, crash->what, crash->what_zh);
+  if (const auto m = known.exception.match(line); m.size() >= 2) return of_exception(m[1]);
+  if (crash) return of_class(Naming::kLogger, crash->code, crash->what, crash->what_zh);
   return std::nullopt;
+}
+
+std::optional<Matched> match_exception(std::string_view line) {
+  if (auto matched = match_line(line); matched && matched->naming != Naming::kLogger)
+    return matched;
+  const auto m = table().any_exception.match(line);
+  if (m.size() < 2) return std::nullopt;
+  return of_exception(m[1]);
 }
 
 std::size_t next_hint(std::string_view text, std::size_t from) {

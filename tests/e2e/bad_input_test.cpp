@@ -210,6 +210,25 @@ TEST(BadInput, OneDeviceTwiceIsNoComparison) {
                   {"record.json:1:2: syntax error", "is replaced"});
 }
 
+// It printed "nothing wrong" and ended with 0.
+TEST(BadInput, TextThatDoctorKnowsNothingOfIsNoHealth) {
+  const Bench bench;
+  const TempDir folder;
+  const std::string letter = folder / "letter.txt";
+  ASSERT_TRUE(write_file(letter, "Dear all,\nlunch is at noon.\n"));
+  expect_sentence(bench({"doctor", letter}), 64,
+                  {letter + ": nothing of a kind that is known; doctor reads logs", "rank tables"});
+  expect_sentence(bench({"doctor", letter, "--json"}), 64, {"nothing of a kind that is known"});
+  fs::create_directory(folder / "none");
+  expect_sentence(bench({"doctor", (folder / "none").string()}), 64, {"none: empty; doctor reads"});
+  // Beside what is known it is said to be unknown.
+  const std::string log = folder / "log.txt";
+  ASSERT_TRUE(write_file(log, "step 00001/00100 | loss: 3.1 | dt: 100.00ms\n"));
+  const auto both = bench({"doctor", letter, log});
+  EXPECT_EQ(both.exit_code, 0) << both.err;
+  EXPECT_NE(both.out.find(letter + ": no known kind of text\n"), std::string::npos) << both.out;
+}
+
 TEST(BadInput, UnreadableBaselineIsFoundBeforeWorkStarts) {
   const Bench bench;
   expect_sentence(bench.run(kSmallSuite, {"--baseline", "/nowhere"}), 64, {"/nowhere"});

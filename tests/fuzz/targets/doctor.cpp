@@ -72,6 +72,25 @@ const char* const kRankTable =
     R"({"status":"completed","version":"1.0","server_count":"1","server_list":[{"server_id":"a",)"
     R"("device":[{"device_id":"0","device_ip":"10.0.0.1","rank_id":"0"}]}]})";
 
+const char* const kTraceback =
+    "2026-01-02 11:02:14.201\nTraceback (most recent call last):\n  File \"a/b/c/train.py\", line "
+    "3, "
+    "in run\n    x()\nqueue.Empty\nterminate called after throwing an instance of 'c10::Error'\n"
+    "[ 8123.456789] watchdog: BUG: soft lockup - CPU#12 stuck\n[ERROR] DRV(42,python3): x\n"
+    "opData information is timeStamp:[2026-01-02-03:04:05.000.000],deviceId[0]\n"
+    "t.py: Assertion `a' failed.\nSegmentation fault (core dumped)\nE1128 11:00:00.1 x failed\n";
+const char* const kReport =
+    R"({"schema":"npubench.doctor/1","facts":{"cann":"8.5.0"},"checks":[{"id":"VER1","state":"fail",)"
+    R"("message":{"id":"VER1","arguments":{"torch":"2.1.0"}},"where":{"file":"a","line":3}}]})";
+const char* const kRecord =
+    R"({"schema":2,"node_key":"ab","environment":{"versions":{"torch":"2.1.0"},"world_size":8}})";
+const char* const kClocks =
+    "System time     : 2.5 seconds slow of NTP time\n-P INPUT DROP\nnode1: 1732830000.100000000\n"
+    "node2: 1732830003.600000000\n";
+const char* const kMegatron =
+    "#!/bin/bash\nTP=8\ntorchrun a.py --num-attention-heads 28 --tensor-model-parallel-size "
+    "${TP}\n";
+
 Result<void> fuzz_text(std::string_view bytes) {
   const std::string text(bytes);
   doctor::Facts facts;
@@ -132,12 +151,15 @@ Result<void> fuzz_rank_table(std::string_view bytes) {
 
 void add_doctor_targets(FuzzTargets& targets) {
   targets.push_back({"doctor.any", "any text that doctor takes", "", fuzz_text, [] {
-                       return Seeds{kSmi, kScript, kEnvironment, kPackages, kRankTable};
+                       return Seeds{kSmi,    kScript, kEnvironment, kPackages, kRankTable,
+                                    kReport, kRecord, kClocks,      kMegatron};
                      }});
   targets.push_back({"doctor.input", "files and archives of logs", "", fuzz_input, [] {
                        return Seeds{gzip(kLog), kLog, std::string(kUtf16, sizeof kUtf16 - 1)};
                      }});
-  targets.push_back({"doctor.log", "logs of ranks", "", fuzz_log, [] { return Seeds{kLog}; }});
+  targets.push_back({"doctor.log", "logs of ranks", "", fuzz_log, [] {
+                       return Seeds{kLog, kTraceback};
+                     }});
   targets.push_back({"doctor.packages", "pip list, pip freeze, collect_env", "", fuzz_packages, [] {
                        return Seeds{kPackages, "torch==2.7.1\nPython version: 3.11.9\n"};
                      }});

@@ -10,6 +10,7 @@
 #include "harness/doctor/diagnosis.hpp"
 #include "harness/doctor/inputs.hpp"
 #include "harness/doctor/log_scan.hpp"
+#include "tests/results/import/make_zip.hpp"
 #include "tests/support/data_dir.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -77,6 +78,32 @@ TEST(Signatures, WhatIsNotInTheTableIsNamedByItsClass) {
            {"aclrtMalloc failed, error code is 200004", "200004", "ACL: a resource"},
            {"E80012: tiling", "E80012", "tiling of operators"},
            {"ERR03005 GRAPH internal error", "ERR03005", "torch_npu's graphs: internal"},
+           {"ERR07005 XYZ internal error", "ERR07005", "torch_npu, a module that is not known"},
+           {"EB0042: [PID: 77] the pass refused it", "EB0042",
+            "a code of CANN, its family is not known"},
+           {"terminate called after throwing an instance of 'c10::Error'", "c10::Error",
+            "a C++ exception that nobody caught"},
+           {"malloc(): unsorted double linked list corrupted",
+            "glibc: malloc(): unsorted double linked list corrupted",
+            "memory of the process is damaged, says the C library"},
+           {"x: ../comm.cc:431: void join(int): Assertion `rank < size' failed.", "assertion",
+            "a program's own check failed and ended it"},
+           {"F1128 11:00:00.123456  42 pass.cc:88] Check failed: n == 2 (3 vs. 2)", "check",
+            "a program's own check failed and ended it"},
+           {"Fatal Python error: Segmentation fault", "Fatal Python error: Segmentation fault",
+            "the Python interpreter gave up"},
+           {"run.sh: line 12: 12345 Segmentation fault      (core dumped) python3 t.py",
+            "signal 11", "the process was ended by a signal"},
+           {"Signal 6 (SIGABRT) received by PID 42", "signal 6",
+            "the process was ended by a signal"},
+           {"[ 8123.456789] watchdog: BUG: soft lockup - CPU#12 stuck for 23s!",
+            "kernel: BUG: soft lockup - CPU", "the kernel reported it"},
+           {"Nov 28 11:00:00 n7 kernel: [ 9.1] EXT4-fs error (device sda1): ext4_find_entry",
+            "kernel: EXT4-fs error", "the kernel reported it"},
+           {"[ERROR] DRV(42,python3):2026-01-02-03:04:05.000.100 [devmm.c:120] page handling broke",
+            "[ERROR] of DRV", "the driver"},
+           {"2026-01-02 03:04:05 | ERROR | worker 3 lost", "a line marked ERROR",
+            "a program's log calls it an error"},
            {"exitcode  : -11 (pid: 7)", "signal 11", "the process was ended by a signal"},
            {"MyOwnError: the sun was in my eyes", "MyOwnError", "an exception of the program"}}) {
     const auto matched = match_line(line);
@@ -86,7 +113,9 @@ TEST(Signatures, WhatIsNotInTheTableIsNamedByItsClass) {
     EXPECT_TRUE(matched->row == nullptr) << line;
   }
   for (const char* ordinary :
-       {"step 100 loss 2.31", "loading TE2007 tokens", "EIGHT0001 is a name"})
+       {"step 100 loss 2.31", "loading TE2007 tokens", "EIGHT0001 is a name", "an error of 3 %",
+        "[ 1.0] pci 0000:00:00.0: BAR 7: failed to assign [io  size 0x1000]",
+        "  error_injection_type ............ transient_error", "Killed 3 idle workers"})
     EXPECT_FALSE(match_line(ordinary).has_value()) << ordinary;
 }
 
@@ -102,6 +131,7 @@ TEST(LogScan, WhatTheBytesLookLikeDoesNotMatter) {
   std::string binary(5000, '\0');
   binary += "\n" + line + std::string(100, '\0') + "\n";
   EXPECT_EQ(codes_of(binary), "HCCL_SOCKET_TIMEOUT");
+  EXPECT_EQ(codes_of(std::string(50'000, '\0') + line + "\n"), "HCCL_SOCKET_TIMEOUT") << "a hole";
   std::string wide = "\xFF\xFE";
   for (const char c : plain) wide += std::string{c, '\0'};
   EXPECT_EQ(codes_of(wide), "HCCL_SOCKET_TIMEOUT");
@@ -327,6 +357,131 @@ TEST(Diagnosis, AnUnknownErrorIsNamedAndNotGuessed) {
   EXPECT_NE(text_of(found, Language::kEn).find("not in the table"), std::string::npos);
 }
 
+// What the root is called, where it was raised, and what is said of it.
+std::string named(const std::string& text) {
+  const auto found = diagnosis_of({{"log", text}});
+  if (found.roots.size() != 1) return std::to_string(found.roots.size()) + " roots";
+  std::string said = found.roots[0].event.code;
+  for (const auto& [name, value] : found.roots[0].numbers)
+    if (name == "raised_in") said += " in " + value;
+  return said;
+}
+
+TEST(Diagnosis, ATracebackEndsWithItsExceptionWhateverThatIsCalled) {
+  const std::string frames =
+      "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n    run()\n"
+      "  File \"/opt/py/lib/python3.11/site-packages/swift/train/sft.py\", line 88, in run\n"
+      "    self.queue.get()\n    ~~~~~~~~~~~~~~^^\n";
+  EXPECT_EQ(named(frames + "_queue.Empty\n"), "_queue.Empty in swift/train/sft.py:88 in run");
+  EXPECT_EQ(named(frames + "mylib.ShapeMismatch: (3, 4)\r\n"),
+            "mylib.ShapeMismatch in swift/train/sft.py:88 in run");
+  EXPECT_EQ(named(frames + "StopIteration"), "StopIteration in swift/train/sft.py:88 in run");
+  // Another process prints between, and each line has its own time.
+  std::string prefixed;
+  int second = 10;
+  for (std::size_t at = 0; at < frames.size();) {
+    const std::size_t end = frames.find('\n', at);
+    prefixed += "(Core pid=27) ERROR 10-10 10:10:" + std::to_string(second++) + " [core.py:7] " +
+                frames.substr(at, end - at + 1) + "INFO: step\n";
+    at = end + 1;
+  }
+  EXPECT_EQ(
+      named(prefixed + "(Core pid=27) ERROR 10-10 10:10:40 [core.py:7] mylib.Gone: expert 3\n"),
+      "mylib.Gone in swift/train/sft.py:88 in run");
+  EXPECT_EQ(named(frames + "done\nINFO: next\n"), "0 roots");
+}
+
+TEST(Diagnosis, WhatOnlyPassesAnErrorOnDoesNotHideIt) {
+  const std::string first =
+      "[rank3]: Traceback (most recent call last):\n[rank3]:   File \"/w/a/b/train.py\", line 12, "
+      "in <module>\n[rank3]: mylib.ShapeMismatch: (3, 4)\n";
+  const std::string then =
+      "Traceback (most recent call last):\n  File \"/usr/bin/torchrun\", line 8, in <module>\n"
+      "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n";
+  EXPECT_EQ(named(first + then), "mylib.ShapeMismatch in a/b/train.py:12 in <module>");
+  EXPECT_EQ(named(then),
+            "torch.distributed.elastic.multiprocessing.errors.ChildFailedError in "
+            "/usr/bin/torchrun:8 in <module>");
+}
+
+// The launcher's lines stood behind those of a rank, and were taken for that rank's.
+TEST(Diagnosis, TheLauncherThatEndsTheOthersIsNoRank) {
+  EXPECT_EQ(
+      named("[rank3]: Traceback (most recent call last):\n[rank3]:   File \"/w/a/b/train.py\", "
+            "line 12, in run\n[rank3]: mylib.ShapeMismatch: (3, 4)\n"
+            "W1128 11:00:00.123000 42 torch/distributed/elastic/multiprocessing/api.py:897] "
+            "Sending process 4243 closing signal SIGTERM\n"),
+      "mylib.ShapeMismatch in a/b/train.py:12 in run");
+}
+
+TEST(Diagnosis, WhatAnUncaughtExceptionSaidIsShown) {
+  const auto found = diagnosis_of({{"log",
+                                    "terminate called after throwing an instance of 'c10::Error'\n"
+                                    "  what():  Expected size 4 but got size 5\nAborted (core "
+                                    "dumped)\n"}});
+  ASSERT_EQ(found.roots.size(), 1U);
+  EXPECT_EQ(found.roots[0].event.code, "c10::Error");
+  EXPECT_NE(text_of(found, Language::kEn).find("Expected size 4 but got size 5"),
+            std::string::npos);
+}
+
+TEST(Diagnosis, TheCodeInsideIsNamedBeforeTorchNpusOwn) {
+  EXPECT_EQ(named("RuntimeError: aclrtSynchronizeDevice, error code is 507399\n"
+                  "[ERROR] 2026-01-02-03:04:05 (PID:42, Device:0) ERR00199 PTA unexpected state\n"),
+            "507399");
+}
+
+TEST(Diagnosis, AnUnknownErrorIsShownAsItWasPrinted) {
+  const auto found = diagnosis_of({{"log", "step 1\nEB0042: [PID: 77] the pass refused it\n"}});
+  EXPECT_EQ(
+      text_of(found, Language::kEn),
+      "Root: log:2, EB0042: a code of CANN, its family is not known; not in the table, so its "
+      "cause is not known here    unknown\n"
+      "  log:2: EB0042: [PID: 77] the pass refused it\n");
+  EXPECT_NE(text_of(found, Language::kZh).find("EB0042: CANN 错误码，系列未知"), std::string::npos);
+}
+
+TEST(Diagnosis, TheRankWithAnErrorOfItsOwnIsWhatOthersWaitFor) {
+  std::vector<std::pair<std::string, std::string>> files;
+  for (int rank = 0; rank < 4; ++rank)
+    files.emplace_back("rank_" + std::to_string(rank),
+                       rank == 2 ? "Traceback (most recent call last):\n  File \"a.py\", line 1\n"
+                                   "mylib.StrangeError: 42\n"
+                                 : "EI0006: Getting socket times out.\nRuntimeError: x\n");
+  const auto found = diagnosis_of(files);
+  ASSERT_EQ(found.roots.size(), 1U);
+  EXPECT_EQ(found.roots[0].event.rank, "2");
+  EXPECT_EQ(found.roots[0].event.code, "mylib.StrangeError");
+  EXPECT_EQ(found.confidence, Confidence::kLikely);
+  EXPECT_EQ(found.why.at(0).key, "diag.own_error");
+}
+
+// An error to its logger need not have ended anything: shown, but no failed run.
+TEST(Diagnosis, ALineMarkedErrorAloneIsNoRoot) {
+  const Findings findings =
+      examine(read_text_input("log", "2026-01-02 03:04:05 | ERROR | worker 3 lost\n"), {});
+  EXPECT_TRUE(findings.diagnosis.roots.empty());
+  ASSERT_EQ(findings.diagnosis.unmatched.size(), 1U);
+  EXPECT_EQ(exit_code(findings, false), 0);
+  EXPECT_EQ(exit_code(findings, true), 2);
+  EXPECT_NE(text_of(findings, Language::kEn, false).find("| ERROR | worker 3 lost"),
+            std::string::npos);
+}
+
+TEST(Diagnosis, ARankThatBeganItsCollectiveTooLateIsSlow) {
+  std::vector<std::pair<std::string, std::string>> files;
+  for (int rank = 0; rank < 4; ++rank)
+    files.emplace_back(
+        "rank_" + std::to_string(rank),
+        "EI0002: The wait execution of the Notify register times out. tag[AllReduce_x]\n"
+        "[TaskExceptionHandler][Callback]opData information is timeStamp:[2026-01-02-" +
+            std::string(rank == 1 ? "04:10" : "03:04") + ":05.000.000],deviceId[0],index[13]\n");
+  const auto found = diagnosis_of(files);
+  ASSERT_EQ(found.roots.size(), 1U);
+  EXPECT_EQ(found.roots[0].event.rank, "1");
+  EXPECT_EQ(found.why.at(0).key, "diag.late");
+}
+
 // ---- archives
 
 std::string tar_of(const std::vector<std::pair<std::string, std::string>>& files) {
@@ -386,6 +541,26 @@ TEST(Inputs, BrokenArchivesAreOneSentenceEach) {
             "a: it unpacks to more than 300 times its size; unpack it first if you trust it");
 }
 
+// A zip of less than 512 bytes was said to be one inside another file.
+TEST(Inputs, ASmallZipIsRead) {
+  const test::TempDir folder;
+  const std::string file = folder / "logs.zip";
+  ASSERT_TRUE(
+      write_file(file, test::zip_of({{"rank_1.txt", "OSError: [Errno 24] Too many open files\n"}}))
+          .has_value());
+  ASSERT_LT(fs::file_size(file), 512U);
+  const Inputs inputs = read_inputs({file});
+  EXPECT_TRUE(inputs.errors.empty());
+  ASSERT_EQ(inputs.log.events.size(), 1U);
+  EXPECT_EQ(inputs.log.events[0].rank, "1");
+}
+
+TEST(Inputs, ADeviceWithoutAnEndIsRefused) {
+  const Inputs inputs = read_inputs({"/dev/zero"});
+  ASSERT_EQ(inputs.errors.size(), 1U);
+  EXPECT_EQ(inputs.errors[0].message, "/dev/zero: is a device, which may have no end; give a file");
+}
+
 TEST(Inputs, AFileThatIsNotThereIsASentence) {
   const Inputs inputs = read_inputs({"no/such/file"});
   ASSERT_EQ(inputs.errors.size(), 1U);
@@ -422,6 +597,18 @@ TEST(Inputs, AnIssueIsLintedAndItsLogIsRead) {
   EXPECT_EQ(said, "VER5 ENV130 ");
 }
 
+// Its source was a script, and what stood behind it was not read.
+TEST(Inputs, ALogThatBeginsWithItsProgramIsRead) {
+  std::string text = "import os\nimport torch\n# a model\n";
+  for (int i = 0; i < 40; ++i) text += "# part " + std::to_string(i) + "\nx = 1\n";
+  text +=
+      "step:1/90 train_loss:3.1\nTraceback (most recent call last):\n  File \"t.py\", line 3\n"
+      "OSError: [Errno 28] No space left on device\n";
+  const Findings findings = examine(read_text_input("log", text), {});
+  ASSERT_EQ(findings.diagnosis.roots.size(), 1U);
+  EXPECT_EQ(findings.diagnosis.roots[0].event.code, "NO_SPACE");
+}
+
 TEST(Inputs, GuidesThatExplainErrorsAreNoLogs) {
   NB_NEEDS_DATA();
   const Inputs inputs = read_inputs({test::data_dir() / "guides"});
@@ -430,11 +617,41 @@ TEST(Inputs, GuidesThatExplainErrorsAreNoLogs) {
 
 TEST(Inputs, Utf16TextsAreRecognised) {
   const std::string text = "PATH=/usr/bin\nHCCL_CONNECT_TIMEOUT=60\n";
-  std::string wide = "\xFF\xFE";
-  for (const char c : text) wide += std::string{c, '\0'};
-  const Findings findings = examine(read_text_input("env.txt", wide), {});
-  ASSERT_EQ(findings.checks.size(), 1U);
-  EXPECT_EQ(findings.checks[0].id, "ENV130");
+  std::string wide, big;
+  for (const char c : text) {
+    wide += std::string{c, '\0'};
+    big += std::string{'\0', c};
+  }
+  for (const std::string& bytes : {"\xFF\xFE" + wide, wide, "\xFE\xFF" + big, big}) {
+    const Findings findings = examine(read_text_input("env.txt", bytes), {});
+    ASSERT_EQ(findings.checks.size(), 1U);
+    EXPECT_EQ(findings.checks[0].id, "ENV130");
+  }
+}
+
+// "Nothing wrong" was said of any text.
+TEST(Inputs, WhatIsOfNoKnownKindIsNoHealth) {
+  const auto is_unknown = [](const std::string& text) {
+    return knows_nothing(examine(read_text_input("file", text), {}));
+  };
+  EXPECT_TRUE(is_unknown("Dear all,\nlunch is at noon.\n"));
+  EXPECT_TRUE(is_unknown(""));
+  EXPECT_TRUE(is_unknown("{\"a\": [1, 2]}"));
+  EXPECT_TRUE(is_unknown(std::string("\x7f"
+                                     "ELF\0\1\2\3",
+                                     8) +
+                         std::string(100'000, '\xA5')));
+  std::string large(std::size_t{9} << 20, 'x');
+  for (std::size_t at = 99; at < large.size(); at += 100) large[at] = '\n';
+  EXPECT_TRUE(is_unknown(large)) << "9 MiB are not kept";
+  for (const char* healthy :
+       {"step 00001/00100 (1.00%) | loss: 3.100000 | dt: 100.00ms\n",
+        " iteration        1/    5000 | consumed samples:          512 | lm loss: 2.0E+00 |\n",
+        "{'loss': 2.31, 'grad_norm': 0.5, 'learning_rate': 1e-05, 'epoch': 0.02}\n",
+        "  3%|#  | 3/100 [00:04<02:10,  1.3s/it]\n", "INFO 10-10 10:10:10 [a.py:3] ready\n",
+        "[INFO] HCCL(27,python3):2025-07-23-03:47:57.070.463 [x.cc:100] init\n",
+        "[    1.000000] usb 1-1: new device\n", "Epoch 3: loss 0.3\n"})
+    EXPECT_FALSE(is_unknown(healthy)) << healthy;
 }
 
 }  // namespace

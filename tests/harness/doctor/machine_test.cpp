@@ -123,6 +123,63 @@ TEST(Machine, MemoryThatIsTooLittleForTheRanks) {
   EXPECT_EQ(state_of(machine.look({}, facts), "SYS2.plan"), "fail");
 }
 
+// npu-smi and hccn_tool of this test's own, first in PATH.
+class MadeCommands {
+ public:
+  void command(const std::string& name, const std::string& script) {
+    const fs::path file = folder_ / name;
+    ASSERT_TRUE(write_file(file, "#!/bin/sh\n" + script).has_value());
+    fs::permissions(file, fs::perms::owner_all);
+  }
+  MadeCommands() : path_(std::getenv("PATH")) {
+    setenv("PATH", (folder_.path().string() + ":" + path_).c_str(), 1);
+  }
+  ~MadeCommands() { setenv("PATH", path_.c_str(), 1); }
+
+ private:
+  test::TempDir folder_;
+  std::string path_;
+};
+
+Findings look_with_commands(const MadeMachine& machine) {
+  MachineOptions options;
+  options.root = machine.folder().path();
+  return examine_machine(options, {});
+}
+
+TEST(Machine, AsksForMemoryErrorsAndLinksOfEachCard) {
+  MadeMachine machine;
+  for (const char* node : {"davinci0", "davinci_manager", "devmm_svm", "hisi_hdc"})
+    machine.file(std::string("/dev/") + node, "");
+  MadeCommands commands;
+  commands.command(
+      "npu-smi",
+      "case \"$*\" in\n*ecc*) echo 'HBM Double Bit Error Count : 2';;\n*topo*) ;;\n*) cat <<'E'\n"
+      "| npu-smi 25.2.0                   Version: 25.2.0                                |\n"
+      "| 0     910B3               | OK            | 101.8       43                0    / 0  |\n"
+      "| 0                         | 0000:C1:00.0  | 0           0    / 0          3318 / 65536 |\n"
+      "E\n;;\nesac\n");
+  commands.command("hccn_tool", "case \"$*\" in *-link*) echo 'link status: DOWN';; esac\n");
+  const Findings findings = look_with_commands(machine);
+  EXPECT_EQ(*findings.facts.find("hdk"), "25.2.0");
+  EXPECT_EQ(state_of(findings, "NPU7"), "fail");
+  EXPECT_EQ(state_of(findings, "NPU8.down"), "fail");
+  EXPECT_NE(findings.command_output.find("hccn_tool -i 0 -link -g\nlink status: DOWN\n"),
+            std::string::npos);
+  Redactor redactor("node7", "lina", "/home/lina");
+  const Bundle bundle = make_bundle(findings, {set("TASK_QUEUE_ENABLE", "0")}, {}, redactor);
+  EXPECT_EQ(bundle.files.count("npu-smi.txt"), 1U);
+  EXPECT_EQ(bundle.files.at("environment.txt"), "TASK_QUEUE_ENABLE=0\n");
+}
+
+TEST(Machine, CardsThatNpuSmiCannotOpenAreAFailure) {
+  MadeMachine machine;
+  machine.file("/dev/davinci0", "");
+  MadeCommands commands;
+  commands.command("npu-smi", "echo 'dcmi module initialize failed. ret is -8005'\nexit 255\n");
+  EXPECT_EQ(state_of(look_with_commands(machine), "NPU4.refused"), "fail");
+}
+
 TEST(Machine, IsLookedAtInLessThanAThirdOfASecond) {
   MachineOptions options;
   options.runs_commands = false;

@@ -98,6 +98,30 @@ TEST(Texts, BatchesOfNanochatMustDivide) {
             "PORT1 pass");
 }
 
+TEST(Texts, HeadsAndLayersMustDivide) {
+  const std::string script =
+      "#!/bin/bash\nTP=8\nPP=4\nGPT_ARGS=\"\n  --tensor-model-parallel-size ${TP} \\\n"
+      "  --pipeline-model-parallel-size $PP \\\n  --num-layers 32 \\\n"
+      "  --num-attention-heads 28 \\\n\"\ntorchrun pretrain_gpt.py $GPT_ARGS\n";
+  EXPECT_EQ(found_in(script),
+            "PORT1 fail: 28 heads on 8 ranks of tensor parallelism: no whole number each | a "
+            "--tensor-model-parallel-size that divides 28");
+  EXPECT_EQ(found_in("#!/bin/bash\ntorchrun pretrain_gpt.py --num-layers=32 "
+                     "--pipeline-model-parallel-size=3\n"),
+            "PORT1 fail: 32 layers on 3 stages of the pipeline: no whole number each | a "
+            "--pipeline-model-parallel-size that divides 32");
+  EXPECT_EQ(found_in("#!/bin/bash\ntorchrun pretrain_gpt.py --num-layers=32 "
+                     "--pipeline-model-parallel-size=3 --num-layer-list 10,11,11\n"),
+            "");
+}
+
+TEST(Texts, ClocksOfHostsAreCompared) {
+  EXPECT_EQ(found_in("node1: 1732830000.100000000\nnode2: 1732830003.600000000\n").substr(0, 60),
+            "SYS11 warn: the clocks of node1 and node2 are 3.5 s apart: t");
+  EXPECT_EQ(found_in("node1: 1732830000.100000000\nnode2: 1732830000.600000000\n").substr(0, 10),
+            "SYS11 pass");
+}
+
 TEST(Texts, ClocksAndFirewalls) {
   EXPECT_EQ(found_in("System time     : 2.500000 seconds slow of NTP time\n").substr(0, 41),
             "SYS11 warn: the clock is 2.500000 s off: ");
