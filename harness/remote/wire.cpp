@@ -39,6 +39,7 @@ RemoteCall Wire::score(Dialect dialect, std::span<const int> tokens, std::size_t
   Json body{{"model", model}, {"prompt", tokens}, {"max_tokens", 1}, {"temperature", temperature}};
   if (dialect == Dialect::kPromptLogprobs) {
     body["prompt_logprobs"] = 1;
+    if (cuts_scores) body["max_tokens"] = 0;
     if (cuts_scores && start > 1) body["logprob_start_len"] = start;
   } else {
     body["logprobs"] = 1;

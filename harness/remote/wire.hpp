@@ -20,8 +20,9 @@ struct Wire {
   HttpUrl base;
   std::string model;
   bool has_extras = true;
-  bool cuts_scores =
-      false;  // scores before `start` need not come back: npubench's logprob_start_len
+  // npubench's: scores before `start` need not come back (logprob_start_len), nor a new token
+  // behind them.
+  bool cuts_scores = false;
 
   RemoteCall models() const;   // GET /v1/models
   RemoteCall version() const;  // GET /version

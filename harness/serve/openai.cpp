@@ -2,8 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "harness/serve/answer_text.hpp"
 #include "harness/serve/completion_request.hpp"
@@ -30,18 +35,43 @@ std::string special_name(const Tokenizer& tokenizer, int id) {
 }
 Json or_null(std::string text) { return text.empty() ? Json() : Json(std::move(text)); }
 
+// "a%40b" -> "a@b"; what is no escape stays.
+std::string percent_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned value = 0;
+    const char* digits = text.data() + i + 1;
+    if (text[i] == '%' && text.size() - i > 2 &&
+        std::from_chars(digits, digits + 2, value, 16).ptr == digits + 2) {
+      out += static_cast<char>(value);
+      i += 2;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+Json model_json(const Served& served) {
+  return {{"id", served.id},
+          {"object", "model"},
+          {"created", served.created},
+          {"owned_by", "npubench"},
+          {"max_model_len", served.model->context_length()},
+          {"device", or_null(served.device)}};
+}
+
 }  // namespace
 
 HttpResponse serve_models(Service& service, const HttpRequest&, const HttpPeer&) {
   Json list = Json::array();
-  for (const Served& served : service.models())
-    list.push_back({{"id", served.id},
-                    {"object", "model"},
-                    {"created", served.created},
-                    {"owned_by", "npubench"},
-                    {"max_model_len", served.model->context_length()},
-                    {"device", or_null(served.device)}});
+  for (const Served& served : service.models()) list.push_back(model_json(served));
   return json_response({{"object", "list"}, {"data", std::move(list)}});
+}
+
+HttpResponse serve_model(Service& service, const HttpRequest& request, const HttpPeer&) {
+  const auto served = service.find(percent_decoded(request.path.substr(kModelPath.size())));
+  return served ? json_response(model_json(**served)) : error_response(served.error());
 }
 
 HttpResponse serve_completions(Service& service, const HttpRequest& request, const HttpPeer& peer) {

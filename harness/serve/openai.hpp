@@ -1,6 +1,8 @@
 // OpenAI's protocol as two harnesses and vLLM's users know it, and what watches a server.
 #pragma once
 
+#include <string_view>
+
 #include "harness/http/server.hpp"
 
 namespace nb {
@@ -8,6 +10,9 @@ namespace nb {
 class Service;
 
 HttpResponse serve_models(Service& service, const HttpRequest& request, const HttpPeer& peer);
+// One of them: its id stands behind kModelPath.
+inline constexpr std::string_view kModelPath = "/v1/models/";
+HttpResponse serve_model(Service& service, const HttpRequest& request, const HttpPeer& peer);
 HttpResponse serve_completions(Service& service, const HttpRequest& request, const HttpPeer& peer);
 HttpResponse serve_chat_completions(Service& service, const HttpRequest& request,
                                     const HttpPeer& peer);

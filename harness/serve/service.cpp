@@ -28,6 +28,7 @@ constexpr Row kRoutes[] = {
     {"GET", "/stats", serve_stats},
     {"POST", "/chat/completions", serve_chat_web},
     {"GET", "/v1/models", serve_models},
+    {"GET", kModelPath, serve_model},
     {"POST", "/v1/completions", serve_completions},
     {"POST", "/v1/chat/completions", serve_chat_completions},
     {"POST", "/tokenize", serve_tokenize},
@@ -130,7 +131,8 @@ HttpResponse Service::handle(const HttpRequest& request, const HttpPeer& peer) {
                      request.path);
     const Row* same_path = nullptr;
     for (const Row& row : kRoutes) {
-      if (row.path != request.path) continue;
+      const bool is_prefix = row.path == kModelPath && request.path.size() > kModelPath.size();
+      if (is_prefix ? !request.path.starts_with(row.path) : request.path != row.path) continue;
       same_path = &row;
       if (row.method != method) continue;
       if (!row.is_open && !may_ask(request)) {
