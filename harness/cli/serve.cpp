@@ -36,7 +36,6 @@ struct Options {
   std::string bos = "auto";
   bool cors = false;
   std::string key_file;
-  double gather_ms = 0;
   bool json = false;
 };
 
@@ -99,13 +98,12 @@ struct Opened {
   std::unique_ptr<Engine> engine;
 };
 
-Result<Opened> open_one(const ModelChoice& choice, const Options& options) {
+Result<Opened> open_one(const ModelChoice& choice) {
   if (find_built_in_model(choice.model) != nullptr)
     return bad_input(fmt::format(
         "--model {}: it only answers evaluation items; serve needs a trained model", choice.model));
   NB_TRY(OpenedModel model, open_model(choice));
   EngineOptions engine;
-  engine.gather_seconds = options.gather_ms / 1e3;
   if (model.decoder != nullptr)
     engine.device_time_ns = [&device = model.decoder->device()] { return device.time_ns(); };
   Opened opened{std::move(model), nullptr};
@@ -115,12 +113,12 @@ Result<Opened> open_one(const ModelChoice& choice, const Options& options) {
 
 Result<std::vector<Opened>> open_models(const Options& options) {
   std::vector<Opened> opened;
-  NB_TRY(Opened first, open_one(options.model, options));
+  NB_TRY(Opened first, open_one(options.model));
   opened.push_back(std::move(first));
   if (options.beside.empty()) return opened;
   ModelChoice other = options.model;
   other.device = options.beside;
-  NB_TRY(Opened second, open_one(other, options), "--beside");
+  NB_TRY(Opened second, open_one(other), "--beside");
   opened.push_back(std::move(second));
   return opened;
 }
@@ -237,10 +235,6 @@ Action add_serve(CLI::App& app) {
   app.add_flag("--cors", options->cors, "pages of other origins may ask");
   app.add_option("--api-key-file", options->key_file,
                  "keys, one a line: who asks sends one (Authorization: Bearer KEY)");
-  app.add_option("--gather-ms", options->gather_ms,
-                 "how long a call of the model waits for more requests")
-      ->capture_default_str()
-      ->check(within(0, 1000));
   add_compute_options(app);
   app.add_flag("--json", options->json, "the line at the start as JSON");
   app.footer(

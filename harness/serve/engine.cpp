@@ -8,6 +8,13 @@
 #include <utility>
 
 namespace nb {
+namespace {
+
+// How long a call waits for those that were there at the last one, of the time that it took.
+constexpr double kShareOfWaiting = 0.1;
+constexpr std::chrono::duration<double> kLeastPatience{1e-3}, kMostPatience{5e-3};
+
+}  // namespace
 
 struct Engine::Job {
   std::optional<ScoreRequest> score;
@@ -145,9 +152,7 @@ std::int64_t Engine::device_time() const {
 
 // In the order they came: the first, and what follows of its kind as far as it fits.
 std::vector<std::shared_ptr<Engine::Job>> Engine::take_batch(std::unique_lock<std::mutex>& lock) {
-  if (options_.gather_seconds > 0 && !ended_)
-    has_work_.wait_for(lock, std::chrono::duration<double>(options_.gather_seconds),
-                       [&] { return ended_ || std::ssize(waiting_) >= options_.max_samples; });
+  has_work_.wait_for(lock, patience_, [&] { return ended_ || waiting_.size() >= expected_; });
   std::vector<std::shared_ptr<Job>> batch;
   const bool is_score = waiting_.front()->score.has_value();
   std::int64_t size = 0;
@@ -182,8 +187,13 @@ void Engine::run() {
       else
         job->finish("the client hung up");
     const std::size_t dropped = batch.size() - wanted.size();
+    const auto begin = std::chrono::steady_clock::now();
     if (!wanted.empty()) answer(wanted);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     const std::scoped_lock lock(mutex_);
+    expected_ =
+        std::min(static_cast<std::size_t>(options_.max_samples), wanted.size() + waiting_.size());
+    patience_ = std::clamp(took * kShareOfWaiting, kLeastPatience, kMostPatience);
     stats_.cancelled += static_cast<std::int64_t>(dropped);
     stats_.running = 0;
   }

@@ -4,6 +4,7 @@
 // Not here: texts, HTTP. Thread-safe.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -46,9 +47,6 @@ class PendingSamples : public Pending {
 
 struct EngineOptions {
   std::int64_t max_samples = 64;
-  // How long a call waits for more requests once one is there: those of one client that come one
-  // after the other share what their prompts have in common. 0: not at all.
-  double gather_seconds = 0;
   // Simulated clock of the model's device; none: there is none.
   std::function<std::int64_t()> device_time_ns = {};
 };
@@ -105,6 +103,10 @@ class Engine {
   std::deque<std::shared_ptr<Job>> waiting_;
   Stats stats_;
   bool ended_ = false;
+  // Of the engine's thread: who was answered or waited when the last call ended will ask again
+  // soon, and shares prompts with the others if all go into one call.
+  std::size_t expected_ = 0;
+  std::chrono::duration<double> patience_{0};
   std::thread thread_;
 };
 
