@@ -301,6 +301,9 @@ TEST(ServeOpenAi, TokenizersQuestionsAreAnswered) {
   const Json models = Json::parse(body_of(served->get("/v1/models")));
   EXPECT_EQ(models["data"][0]["owned_by"], "npubench");
   EXPECT_EQ(models["data"][0]["max_model_len"], served->model().context_length());
+  EXPECT_EQ(Json::parse(body_of(served->get("/v1/models/tiny"))), models["data"][0]);
+  EXPECT_EQ(status_of(served->get("/v1/models/tin%79")), 200);
+  EXPECT_EQ(status_of(served->get("/v1/models/other")), 404);
   EXPECT_EQ(status_of(served->get("/nowhere")), 404);
   EXPECT_EQ(status_of(served->get("/v1/completions")), 405);
   const std::string metrics = served->get("/metrics");

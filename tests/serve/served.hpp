@@ -83,7 +83,8 @@ class ServedModel {
     request.method = "POST";
     request.path = std::move(path);
     request.body = std::move(body);
-    return service_->handle(request, Present());
+    static const Present present;  // lives until the response is written
+    return service_->handle(request, present);
   }
 
  private:
