@@ -156,8 +156,10 @@ Result<int> doctor_verb(const Options& options) {
     print_json(doctor::json_of(findings, language));
   else
     say("{}", doctor::text_of(findings, language, options.is_quiet));
-  if (!options.fix_script.empty())
+  if (!options.fix_script.empty()) {
     NB_TRY_VOID(write_file(options.fix_script, doctor::fix_script(findings)));
+    say_on_stderr(fmt::format("written: {}; source it\n", visible_line(options.fix_script)));
+  }
   if (!options.bundle.empty()) NB_TRY_VOID(write_bundle(options, findings, asks_machine));
   for (const Error& error : inputs.errors) fail(error);
   const int code = doctor::exit_code(findings, options.is_strict);

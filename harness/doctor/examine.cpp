@@ -49,7 +49,7 @@ void take_record_facts(const std::string& text, Facts& facts) {
       if (const auto at = versions->find(component); at != versions->end() && at->is_string())
         facts.add(component, normal_version(at->get<std::string>()));
   if (const auto at = environment.find("world_size");
-      at != environment.end() && at->is_number_integer() && *at > 0 && *at < 1'000'000)
+      at != environment.end() && at->is_number_integer() && *at > 1 && *at < 1'000'000)
     facts.add("ranks", std::to_string(at->get<int>()));
 }
 

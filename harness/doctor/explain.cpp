@@ -80,10 +80,10 @@ Result<std::string> explain_text(const std::string& name, Language language) {
         (row->rule.empty() ? ""
                            : fmt::format("  {} {}", row->rule, nb::doctor::name(row->severity))) +
         "\n";
-    add_line(text, language, "what", row->what);
+    add_line(text, language, "what", in_chinese ? row->what_zh : row->what);
     add_line(text, language, "values", row->values);
     add_line(text, language, "default", row->fallback);
-    add_line(text, language, "effect", row->effect);
+    add_line(text, language, "effect", in_chinese ? row->effect_zh : row->effect);
     if (!row->rule.empty()) {
       const Said said{row->rule, {}};
       add_line(text, language, "when", row->condition);

@@ -66,7 +66,7 @@ std::string line_of(const Check& check, Language language) {
     what = check.value.empty() ? check.variable + ": "
                                : fmt::format("{}={}: ", check.variable, check.value);
   const EnvironmentRow* row = check.variable == "script" ? find_rule(check.id) : nullptr;
-  if (row != nullptr && language == Language::kEn) what = row->what + ": ";
+  if (row != nullptr) what = language == Language::kEn ? row->what + ": " : row->what_zh + "：";
   std::string text = fmt::format("{:<5} {:<6} {}{}{}\n", label(check.state), check.id, what,
                                  sentence_of(check.said, language), place(check));
   const std::string remedy = remedy_of(check.said, language);

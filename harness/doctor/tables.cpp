@@ -43,6 +43,10 @@ State severity_of(const std::string& text) {
 
 std::vector<EnvironmentRow> read_environment() {
   const Table table("environment");
+  const Table terms("environment_terms_zh");
+  std::map<std::string, std::string> chinese;
+  for (std::size_t i = 0; i < terms.size(); ++i)
+    chinese[terms.at(i, "text")] = terms.at(i, "text_zh");
   std::vector<EnvironmentRow> rows;
   for (std::size_t i = 0; i < table.size(); ++i) {
     EnvironmentRow row;
@@ -51,6 +55,8 @@ std::vector<EnvironmentRow> read_environment() {
     row.fallback = table.at(i, "default");
     row.what = table.at(i, "what");
     row.effect = table.at(i, "effect");
+    row.what_zh = chinese[row.what];
+    row.effect_zh = chinese[row.effect];
     row.source = table.at(i, "source");
     row.rule = table.at(i, "rule");
     if (!row.rule.empty()) row.severity = severity_of(table.at(i, "severity"));

@@ -24,6 +24,7 @@ std::string_view name(State state);  // "pass", "note", "warn", "fail", "skip", 
 struct EnvironmentRow {
   std::string variable;  // "HCCL_IF_IP"; "NCCL_*" and "A_*|B_*": by beginnings; "script": a line
   std::string values, fallback, what, effect, source;
+  std::string what_zh, effect_zh;  // of environment_terms_zh.csv
   std::string rule;  // "ENV160"; empty: the row only says what the variable is
   State severity = State::kNote;
   std::string condition;  // condition.hpp

@@ -43,6 +43,8 @@ TEST(Lint, EveryRowHasASourceAndEveryRuleOneName) {
   std::map<std::string, int> names;
   for (const EnvironmentRow& row : environment_rows()) {
     EXPECT_FALSE(row.source.empty()) << row.variable;
+    EXPECT_EQ(row.what.empty(), row.what_zh.empty()) << row.what;
+    EXPECT_EQ(row.effect.empty(), row.effect_zh.empty()) << row.effect;
     if (row.rule.empty()) continue;
     EXPECT_EQ(++names[row.rule], 1) << row.rule;
   }
