@@ -186,7 +186,10 @@ void Engine::run() {
         wanted.push_back(job);
       else
         job->finish("the client hung up");
-    const std::size_t dropped = batch.size() - wanted.size();
+    {
+      const std::scoped_lock lock(mutex_);
+      stats_.cancelled += std::ssize(batch) - std::ssize(wanted);
+    }
     const auto begin = std::chrono::steady_clock::now();
     if (!wanted.empty()) answer(wanted);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -194,7 +197,6 @@ void Engine::run() {
     expected_ =
         std::min(static_cast<std::size_t>(options_.max_samples), wanted.size() + waiting_.size());
     patience_ = std::clamp(took * kShareOfWaiting, kLeastPatience, kMostPatience);
-    stats_.cancelled += static_cast<std::int64_t>(dropped);
     stats_.running = 0;
   }
   const std::scoped_lock lock(mutex_);
