@@ -50,7 +50,9 @@ std::string comparison_headline(const Words& say, const Comparison& c, const Ite
       scores.empty() ? say("headline_no_scores", b, a) : say("headline_sides", b, a, scores);
   const bool one_seed = std::ranges::any_of(
       own_scores(c), [](const DifferenceRow& row) { return row.seeds <= 1 && !row.fixed_weights; });
-  if (!c.device_a.empty() && one_seed) text += " " + say("headline_one_seed");
+  const bool is_said = std::ranges::any_of(
+      c.scores, [](const Score& score) { return score.outcome == ScoreOutcome::kOneTraining; });
+  if (!c.device_a.empty() && one_seed && !is_said) text += " " + say("headline_one_seed");
   std::int64_t flipped = 0, hard = 0, items = 0, choices = 0;
   for (const RecordPair& pair : c.pairs)
     if (pair.fixed_weights)

@@ -12,8 +12,10 @@
 #include "harness/cli/compare_tensors.hpp"
 #include "harness/cli/directions.hpp"
 #include "harness/cli/verb.hpp"
+#include "report/score_formats.hpp"
 #include "results/compare/drift.hpp"
 #include "results/compare/factorial.hpp"
+#include "results/compare/score_table.hpp"
 #include "results/import/to_records.hpp"
 #include "results/messages/sentences.hpp"
 #include "results/store/store.hpp"
@@ -33,8 +35,17 @@ struct Options {
   StatedDirections directions;
   FlipOptions flips;
   TensorOptions tensors;
+  bool summary = false;
+  std::string format;  // "markdown", "latex", "csv"; empty: text
   bool json = false;
 };
+
+std::string printed_text(const Comparison& comparison, const Options& options) {
+  if (options.format == "markdown") return scores_markdown(comparison);
+  if (options.format == "latex") return scores_latex(comparison);
+  if (options.format == "csv") return scores_csv(comparison);
+  return options.summary ? score_lines(comparison) : comparison_text(comparison);
+}
 
 int print(const Comparison& comparison, const Options& options) {
   if (options.flips.is_asked) {
@@ -42,7 +53,7 @@ int print(const Comparison& comparison, const Options& options) {
         printed != kExitOk)
       return printed;
   } else if (!options.json) {
-    say("{}", comparison_text(comparison));
+    say("{}", printed_text(comparison, options));
   } else if (const int printed = print_json(comparison_json(comparison)); printed != kExitOk) {
     return printed;
   }
@@ -137,7 +148,14 @@ Action add_compare(CLI::App& app) {
   add_directions(app, options->directions);
   add_flip_options(app, options->flips);
   add_tensor_options(app, options->tensors);
-  app.add_flag("--json", options->json, "JSON on stdout");
+  CLI::Option* summary =
+      app.add_flag("--summary", options->summary, "one line a score, and nothing else");
+  CLI::Option* format =
+      app.add_option("--format", options->format,
+                     "the table of scores alone: markdown, latex or csv (unrounded)")
+          ->check(CLI::IsMember({"markdown", "latex", "csv"}))
+          ->excludes(summary);
+  app.add_flag("--json", options->json, "JSON on stdout")->excludes(summary)->excludes(format);
   app.footer(
       "Results of lm-eval, evalscope, inspect_ai and others are taken as they are (npubench "
       "import --help\nlists the formats). Their items pair by hashes or content, never by "

@@ -13,6 +13,7 @@
 #include "results/compare/findings.hpp"
 #include "results/compare/imported_rows.hpp"
 #include "results/compare/pairing_captured.hpp"
+#include "results/compare/scores.hpp"
 #include "results/messages/sentences.hpp"
 #include "results/store/comparability.hpp"
 #include "results/store/curve_columns.hpp"
@@ -232,6 +233,8 @@ void fill(Comparison& comparison, const Pairing& pairing, const Sides& sides) {
   });
   comparison.findings = findings_of(comparison);
   comparison.cautions = cautions_of(comparison);
+  comparison.scores = scores_of(comparison);
+  comparison.costs = costs_of(comparison);
 }
 
 void take_run(const RunRecords& run, std::vector<std::string>& damaged, Comparison& comparison) {
@@ -253,7 +256,7 @@ std::string_view name(Shown shown) {
     case Shown::kWorse:
       return "B worse";
     case Shown::kNotShown:
-      return "no difference shown";
+      return "not established";
   }
   return "";
 }

@@ -15,6 +15,7 @@
 #include "results/compare/item_comparison.hpp"
 #include "results/compare/loss_curve.hpp"
 #include "results/compare/pairing.hpp"
+#include "results/compare/score.hpp"
 #include "results/messages/message.hpp"
 #include "results/stats/stats.hpp"
 #include "results/store/record.hpp"
@@ -41,7 +42,7 @@ enum class Shown {
   kWorse,    // B is worse
   kNotShown  // there is a difference, and nothing shows that it is more than chance
 };
-std::string_view name(Shown shown);  // "", "equal", "B better", "B worse", "no difference shown"
+std::string_view name(Shown shown);  // "", "equal", "B better", "B worse", "not established"
 
 // Where a metric is.
 enum class FoundIn { kBoth, kA, kB };
@@ -141,6 +142,8 @@ struct Comparison {
   std::vector<Confounder> confounders;
   std::vector<RecordPair> pairs;
   std::vector<SeedDifference> seeds;
+  std::vector<Score> scores;  // what is said first: judged together
+  std::vector<Cost> costs;
   std::vector<UnmatchedSeeds> unmatched;  // they are in `seeds` too, unless incomparable
   std::vector<const StoredRecord*> only_a, only_b;
   std::vector<std::shared_ptr<const StoredRecord>> renamed;  // Pairing's
@@ -174,7 +177,7 @@ Comparison compare_runs(const RunRecords& a, const RunRecords& b,
 Result<Comparison> compare_devices(const RunRecords& run, const std::string& device_a,
                                    const std::string& device_b);
 
-inline constexpr const char* kCompareSchema = "npubench.compare/2";
+inline constexpr const char* kCompareSchema = "npubench.compare/3";
 
 std::string comparison_text(const Comparison& comparison);  // terminal, 80 columns
 Json comparison_json(const Comparison& comparison);

@@ -7,6 +7,7 @@
 #include "harness/base/table.hpp"
 #include "results/compare/compare.hpp"
 #include "results/compare/headline.hpp"
+#include "results/compare/score_table.hpp"
 #include "results/stats/margin_shift.hpp"
 #include "results/store/captured.hpp"
 #include "results/text/format.hpp"
@@ -23,8 +24,9 @@ std::string name_cell(const std::string& metric, const std::string& unit) {
   return has_plain_unit(unit) ? metric + " (" + unit + ")" : metric;
 }
 
-std::string visible_text(const std::optional<double>& visible, const std::string& unit) {
-  return visible ? fmt::format(" (could see ≥ {})", rounded_value(*visible, unit)) : "";
+std::string could_see(const std::optional<double>& visible, const std::string& unit) {
+  return visible ? fmt::format(" (a change of {} would have shown)", rounded_value(*visible, unit))
+                 : "";
 }
 
 Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
@@ -103,9 +105,9 @@ std::string confounder_text(const Comparison& c) {
 std::string note_of(const MetricDifference& row, bool fixed_weights) {
   std::string text = text_of(row.note);
   if (row.shown == Shown::kNotShown && row.counts && !row.note.empty() && fixed_weights)
-    text += std::string("; ") + std::string(name(row.shown)) + visible_text(row.visible, row.unit);
+    text += std::string("; ") + std::string(name(row.shown)) + could_see(row.visible, row.unit);
   if (text.empty() && row.shown == Shown::kNotShown && (fixed_weights || row.interval95))
-    text = fixed_weights ? std::string(name(row.shown)) + visible_text(row.visible, row.unit)
+    text = fixed_weights ? std::string(name(row.shown)) + could_see(row.visible, row.unit)
                          : "of these two checkpoints only";
   else if (text.empty() && row.clock != Clock::kSim &&
            (row.shown == Shown::kBetter || row.shown == Shown::kWorse))
@@ -242,7 +244,7 @@ std::string seed_text(const Comparison& comparison) {
     group = s.group;
     std::string note = fmt::format(
         "{}{}; {}, {}", name(s.shown),
-        s.shown == Shown::kNotShown ? visible_text(s.visible(), s.unit) : "", name(s.method),
+        s.shown == Shown::kNotShown ? could_see(s.visible(), s.unit) : "", name(s.method),
         s.paired ? fmt::format("{} pairs", s.a.size())
                  : fmt::format("{} against {}", s.a.size(), s.b.size()));
     if (s.shown == Shown::kNothing) note = note.substr(2);
@@ -353,6 +355,24 @@ Json seed_json(const SeedDifference& s) {
           {"visible", optional_json(s.visible())}};
 }
 
+Json score_json(const Score& score) {
+  Json json = {{"score", score.name + score.place},
+               {"unit", score.unit},
+               {"a", optional_json(score.a)},
+               {"b", optional_json(score.b)},
+               {"difference", score.difference},
+               {"interval95", interval_json(score.interval95)},
+               {"visible", optional_json(score.visible)}};
+  add_message(json, "verdict", words_of(score.outcome));
+  return json;
+}
+
+Json cost_json(const Cost& cost) {
+  return {{"metric", cost.metric},     {"of", cost.place}, {"unit", cost.unit},
+          {"clock", name(cost.clock)}, {"a", cost.a},      {"b", cost.b},
+          {"ratio", cost.ratio()}};
+}
+
 }  // namespace
 
 std::string comparison_text(const Comparison& comparison) {
@@ -368,6 +388,8 @@ std::string comparison_text(const Comparison& comparison) {
   for (const Sentence& sentence : comparison.cautions) text += wrapped(text_of(sentence), 2, "! ");
   if (!text.empty()) text += "\n";
   text += wrapped(comparison.label_a, 3, "A: ") + wrapped(comparison.label_b, 3, "B: ") + "\n";
+  for (const std::string& table : {score_table(comparison), cost_table(comparison)})
+    if (!table.empty()) text += table + "\n";
   text += confounder_text(comparison);
   for (const RecordPair& pair : comparison.pairs)
     if (!pair.metrics.empty() || !pair.incomparable.empty() || pair.bit_identical || pair.curves)
@@ -390,6 +412,8 @@ Json comparison_json(const Comparison& comparison) {
                {"confounders", Json::array()},
                {"pairs", Json::array()},
                {"seeds", Json::array()},
+               {"scores", Json::array()},
+               {"costs", Json::array()},
                {"damaged", comparison.damaged}};
   add_message(json, "headline", headline(comparison));
   add_message(json, "likely_cause", comparison.likely_cause());
@@ -410,6 +434,8 @@ Json comparison_json(const Comparison& comparison) {
   for (const RecordPair& pair : comparison.pairs) json["pairs"].push_back(pair_json(pair));
   for (const SeedDifference& s : comparison.seeds)
     if (s.test) json["seeds"].push_back(seed_json(s));
+  for (const Score& score : comparison.scores) json["scores"].push_back(score_json(score));
+  for (const Cost& cost : comparison.costs) json["costs"].push_back(cost_json(cost));
   return json;
 }
 

@@ -41,7 +41,7 @@ std::string verdict_text(const StageGain& gain) {
 
 std::string note_of(const StageGain& gain) {
   if (gain.shown == Shown::kNotShown && gain.visible)
-    return fmt::format("could see ≥ {}", rounded_value(*gain.visible, gain.unit));
+    return fmt::format("a change of {} would have shown", rounded_value(*gain.visible, gain.unit));
   return "";
 }
 
@@ -66,7 +66,7 @@ std::string stage_headline(const StageGains& gains) {
   text += better.empty() ? "better in none" : fmt::format("better in {}", fmt::join(better, ", "));
   text += worse.empty() ? "; worse in none" : fmt::format("; worse in {}", fmt::join(worse, ", "));
   const std::size_t left = gains.gains.size() - better.size() - worse.size();
-  if (left > 0) text += fmt::format("; no difference shown in {}", left);
+  if (left > 0) text += fmt::format("; not established in {}", left);
   return text;
 }
 

@@ -51,7 +51,7 @@ TEST(CompositeComparison, HasTheErrorOfItsPairedTasks) {
   EXPECT_NE(text_of(core.method).find("a 100 %"), std::string::npos) << text_of(core.method);
   EXPECT_NE(comparison_text(comparison).find("largest shares of the variance"), std::string::npos);
   const Json json = comparison_json(comparison);
-  EXPECT_EQ(json.at("schema"), "npubench.compare/2");
+  EXPECT_EQ(json.at("schema"), "npubench.compare/3");
   // One task of three flipped: p .00195 is the smallest of three.
   for (const Json& row : json.at("pairs").at(0).at("metrics"))
     if (row.at("name") == "a/accuracy") {
