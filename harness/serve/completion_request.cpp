@@ -13,7 +13,7 @@ namespace nb {
 namespace {
 
 constexpr std::int64_t kMaxLogProbs = 20;  // vLLM's, OpenAI's chat
-constexpr std::size_t kMaxPrompts = 1024;
+constexpr std::size_t kMaxPrompts = 1024;  // and answers to all of them
 constexpr std::int64_t kMaxSamples = 128;
 constexpr std::size_t kMaxStops = 16, kLongestStop = 1024;
 constexpr std::size_t kMaxMessages = 4096;
@@ -220,6 +220,9 @@ void read_prompts(Body& body, CompletionRequest& request, const ServedLimits& li
   for (const ServedPrompt& prompt : request.prompts)
     if (prompt.tokens.empty())
       return body.refuse(wrong("prompt", "empty: there is nothing to go on from"));
+  if (request.prompts.size() * static_cast<std::size_t>(request.n) > kMaxPrompts)
+    body.refuse(wrong("n", fmt::format("{} answers to {} prompts each, at most {} in all",
+                                       request.n, request.prompts.size(), kMaxPrompts)));
 }
 
 void check_lengths(Body& body, const CompletionRequest& request, const ServedLimits& limits) {
