@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "harness/base/fs.hpp"
 #include "results/store/store.hpp"
@@ -112,6 +114,27 @@ TEST_F(ClosedLoop, AKillOfEitherSideChangesNothing) {
   const ServeProcess again({"--model", model().string(), "--port", port});
   expect_done((*bench_)(command));
   EXPECT_EQ(results_of("kill-there"), results_of("kill-here"));
+}
+
+TEST_F(ClosedLoop, AServerThatIsKilledInTheMiddleAndStartedAgainChangesNothing) {
+  const auto tasks = task_flags("mw,mw_chat");
+  expect_done((*bench_)(here(tasks, "dead-here")));
+  auto server =
+      std::make_unique<ServeProcess>(std::vector<std::string>{"--model", model().string()});
+  const std::string port = std::to_string(server->port());
+  auto command = there(*server, tasks, "dead-there");
+  command.insert(command.end(), {"--tries", "1"});
+  for (int ms = 300; ms < 1200; ms += 300) {
+    auto running = std::async(std::launch::async, [&] { return (*bench_)(command); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+    server.reset();  // kill -9
+    const auto result = running.get();
+    EXPECT_TRUE(result.exit_code == 4 || result.exit_code == 0) << result.err;
+    server = std::make_unique<ServeProcess>(
+        std::vector<std::string>{"--model", model().string(), "--port", port});
+  }
+  expect_done((*bench_)(command));
+  EXPECT_EQ(results_of("dead-there"), results_of("dead-here"));
 }
 
 }  // namespace

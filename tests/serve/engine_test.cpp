@@ -82,7 +82,7 @@ TEST(ServeEngine, ARequestThatIsNotWantedFreesItsPlaceWithinAToken) {
 }
 
 TEST(ServeEngine, WhatIsDroppedIsNotAskedFor) {
-  const auto served = reciter(std::string(50, 'x'), 1, std::chrono::milliseconds(2));
+  const auto served = reciter(std::string(50, 'x'), 1, std::chrono::milliseconds(20));
   const auto first = served->engine().generate(wish(1, {65}));
   served->engine().generate(wish(2, {65})).reset();
   ASSERT_TRUE(first->wait());

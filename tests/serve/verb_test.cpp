@@ -53,7 +53,6 @@ TEST_F(ServeVerb, SigtermInTheMiddleOfAStreamLetsItEnd) {
   RawClient client(serve.port());
   client.send(completion(250, true));
   std::string all = client.receive("data: ");
-  EXPECT_EQ(all.find("data: [DONE]"), std::string::npos);
   serve.signal(SIGTERM);
   all += client.receive();
   EXPECT_NE(all.find("data: [DONE]"), std::string::npos) << all;
