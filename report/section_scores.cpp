@@ -70,6 +70,11 @@ TextTable pair_table(const Words& say, const Comparison& c) {
   return table;
 }
 
+// Of other harnesses: two finished models, whoever trained them.
+bool compares_imported(const Comparison& c) {
+  return std::ranges::any_of(c.pairs, &RecordPair::imported);
+}
+
 void add_comparison(std::vector<Block>& blocks, const Words& say, const Comparison& c,
                     std::size_t number) {
   if (c.pairs.empty() && c.unmatched.empty()) {
@@ -97,7 +102,9 @@ void add_comparison(std::vector<Block>& blocks, const Words& say, const Comparis
     blocks.emplace_back(Paragraph{say.count("n_identical_pairs", std::ssize(identical))});
     if (identical.size() <= 12) blocks.emplace_back(BulletList{identical});
   }
-  if (!scores.empty()) blocks.emplace_back(TableBlock{say("scores_of"), table_of(say, c, scores)});
+  if (!scores.empty())
+    blocks.emplace_back(TableBlock{compares_imported(c) ? say("scores_both") : say("scores_of"),
+                                   table_of(say, c, scores)});
   if (!trainings.empty())
     blocks.emplace_back(TableBlock{say("trainings_of"), table_of(say, c, trainings)});
   std::string how;
@@ -114,7 +121,8 @@ std::vector<Block> score_blocks(const ReportContext& context) {
   std::vector<Block> blocks;
   std::size_t number = 0;
   for (const Comparison& c : context.input.comparisons) add_comparison(blocks, say, c, ++number);
-  if (!context.input.comparisons.empty())
+  const auto& comparisons = context.input.comparisons;
+  if (!comparisons.empty() && !std::ranges::all_of(comparisons, compares_imported))
     blocks.insert(blocks.begin(), Paragraph{say("separately_trained")});
   TextTable table{{say("node"), say("evaluated_on"), say("metric"), say("value"),
                    say("over_items95"), say("items")},

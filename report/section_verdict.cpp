@@ -6,8 +6,12 @@
 #include <functional>
 #include <iterator>
 
+#include "report/markup.hpp"
 #include "report/sections.hpp"
+#include "report/sparkline.hpp"
 #include "results/compare/headline.hpp"
+#include "results/compare/score_table.hpp"
+#include "results/messages/sentences.hpp"
 #include "results/text/format.hpp"
 
 namespace nb {
@@ -70,6 +74,40 @@ std::string comparison_headline(const Words& say, const Comparison& c, const Ite
                       with_commas(choices), with_commas(hard));
   if (is_confounded(c)) text += " " + say("headline_confounded");
   return text;
+}
+
+// "[−8.5, −2.5]" stays on one line.
+std::string unbroken(const std::string& text) {
+  std::string html;
+  for (const char c : markup_escaped(text)) html += c == ' ' ? "&nbsp;" : std::string(1, c);
+  return html;
+}
+
+constexpr std::size_t kHeadRows = 40;  // more stand in the tables below
+
+// A row a score, its interval drawn in the last column, on one scale for all scores of a unit.
+TableBlock head_table(const Words& say, const Comparison& c) {
+  TableBlock block;
+  block.caption = say("sides_caption", c.label_a, c.label_b);
+  block.table.header = {say("score"), "A", "B", "B − A", say("shown"), say("interval95")};
+  std::vector<Score> scores = surest_first(c);
+  scores.resize(std::min(scores.size(), kHeadRows));
+  for (const Score& score : scores) {
+    const ScoreCells cells = cells_of(score);
+    block.table.rows.push_back({cells.name, cells.a, cells.b, cells.difference,
+                                say(words_of(score.outcome)), cells.interval});
+    double scale = 0;
+    for (const Score& other : scores)
+      if (other.unit == score.unit && other.is_share == score.is_share)
+        scale = std::max({scale, std::fabs(other.difference),
+                          other.interval95 ? std::fabs(other.interval95->low) : 0,
+                          other.interval95 ? std::fabs(other.interval95->high) : 0});
+    block.svgs.push_back(scale == 0 ? ""
+                                    : interval_svg(score.difference, score.interval95, scale,
+                                                   cells.difference + " " + cells.interval) +
+                                          " " + unbroken(cells.interval));
+  }
+  return block;
 }
 
 void add_headline(std::vector<Block>& blocks, const ReportContext& context) {
@@ -208,15 +246,22 @@ std::vector<DifferenceRow> plotted(const Comparison& c) {
   return rows;
 }
 
+// Of "results/npu" beside "results/gpu": "npu"; whole where both end alike.
+std::string last_part(const std::string& label, const std::string& other) {
+  const auto last = [](const std::string& text) { return text.substr(text.rfind('/') + 1); };
+  return last(label).empty() || last(label) == last(other) ? short_label(label) : last(label);
+}
+
 // Differences with their intervals, zero marked.
 std::optional<Plot> difference_plot(const Words& say, const Comparison& c) {
   Plot plot;
   plot.kind = PlotKind::kIntervals;
   plot.name = "differences";
-  plot.title = say("plot_differences", short_label(c.label_b), short_label(c.label_a));
+  plot.title =
+      say("plot_differences", last_part(c.label_b, c.label_a), last_part(c.label_a, c.label_b));
   plot.x_label = say("plot_differences_axis");
   PlotSeries series, zero;
-  series.title = short_label(c.label_b) + " − " + short_label(c.label_a);
+  series.title = last_part(c.label_b, c.label_a) + " − " + last_part(c.label_a, c.label_b);
   zero.title = say("no_difference");
   zero.is_reference = true;
   for (const DifferenceRow& row : plotted(c)) {
@@ -271,7 +316,13 @@ std::vector<Block> verdict_blocks(const ReportContext& context) {
   std::vector<Block> blocks;
   add_headline(blocks, context);
   add_trouble(blocks, context);
-  for (const ScoreTable& table : context.scores) blocks.emplace_back(score_table(context, table));
+  bool imported = false;
+  for (const Comparison& c : input.comparisons) {
+    if (!c.scores.empty()) blocks.emplace_back(head_table(say, c));
+    imported |= !c.scores.empty() && std::ranges::any_of(c.pairs, &RecordPair::imported);
+  }
+  if (!imported)  // there the table says it all
+    for (const ScoreTable& table : context.scores) blocks.emplace_back(score_table(context, table));
   if (context.scores.empty()) blocks.emplace_back(Paragraph{say("no_evaluation")});
   // One plot: of what the verdict is about.
   std::optional<Plot> plot;

@@ -60,4 +60,22 @@ std::string sparkline_svg(std::span<const double> values, std::span<const std::s
                            x_of(values.size() - 1, values.size()), y_of(values.back()));
 }
 
+std::string interval_svg(double value, const std::optional<Interval>& interval, double scale,
+                         const std::string& label) {
+  const auto x = [&](double at) {
+    const double share = std::clamp(at / scale, -1.0, 1.0);
+    return kWidth / 2 + share * (kWidth / 2 - kEdge);
+  };
+  std::string svg = fmt::format(
+      "<svg class=spark width={0} height={1} viewBox=\"0 0 {0} {1}\" role=img aria-label=\"{2}\">"
+      "<line x1={3} y1=0 x2={3} y2={1} stroke=currentColor stroke-dasharray=\"2 2\"/>",
+      kWidth, kHeight, markup_escaped(label), kWidth / 2);
+  if (interval)
+    svg += fmt::format(
+        "<line x1={0:.1f} y1={2} x2={1:.1f} y2={2} stroke=currentColor stroke-width=2 />",
+        x(interval->low), x(interval->high), kHeight / 2);
+  return svg + fmt::format("<circle cx={:.1f} cy={} r=3.5 fill=currentColor /></svg>", x(value),
+                           kHeight / 2);
+}
+
 }  // namespace nb

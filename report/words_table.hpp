@@ -89,7 +89,8 @@ inline constexpr PhraseRow kPhrases[] = {
     {"shown_better", "B better", "B 更好"},
     {"shown_worse", "B worse", "B 更差"},
     {"shown_not", "not established", "未证实"},
-    {"shown_not_visible", "not established (a change of {} would have shown)", "未证实（变化 {} 即可检出）"},
+    {"shown_not_visible", "not established (a change of {} would have shown)",
+     "未证实（变化 {} 即可检出）"},
     {"cell_better", "better", "更好"},
     {"cell_worse", "worse", "更差"},
     {"no_difference", "no difference", "无差异"},
@@ -161,6 +162,7 @@ inline constexpr PhraseRow kPhrases[] = {
      "Nothing was compared: one device and no baseline (npubench report RUN --baseline BASE).",
      "没有比较：只有一台设备，也没有基线（npubench report RUN --baseline BASE）。"},
     {"sides", "A: {}; B: {}.", "A：{}；B：{}。"},
+    {"sides_caption", "A: {}; B: {}", "A：{}；B：{}"},
     {"confounded",
      "Confounded: settings, data or code differ between the sides, so no difference below can be "
      "attributed to the device alone.",
@@ -193,6 +195,7 @@ inline constexpr PhraseRow kPhrases[] = {
      "{} pair is bit-identical on both sides.|{} pairs are bit-identical on "
      "both sides.",
      "{} 对在两侧逐位相同。"},
+    {"scores_both", "Scores of both sides", "双方得分"},
     {"scores_of", "Scores of the models that each side trained", "各侧自己训练的模型的得分"},
     {"trainings_of", "Training metrics", "训练指标"},
     {"intervals_how", "Intervals: {}.", "区间：{}。"},

@@ -93,6 +93,7 @@ int report(const Options& options) {
     auto records = read_any_run(options.baseline);
     if (!records) return fail(records.error());
     baseline = std::move(*records);
+    input.title = baseline->path.filename().string() + " → " + input.title;
     input.comparisons.push_back(compare_runs(*baseline, *run));
     input.gate = gate(input.comparisons.back(), *policy, {.strict = options.strict});
   }

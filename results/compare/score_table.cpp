@@ -57,16 +57,24 @@ std::string visible_text(const Score& score) {
                         : rounded_value(*score.visible, score.unit);
 }
 
+std::vector<Score> surest_first(const Comparison& comparison) {
+  std::vector<Score> scores = comparison.scores;
+  std::ranges::stable_sort(scores, {}, &Score::outcome);
+  return scores;
+}
+
+ScoreCells cells_of(const Score& score) {
+  return {metric::shown_name(score.name) + score.place, value_of(score.a, score),
+          value_of(score.b, score), difference_of(score), interval_of(score)};
+}
+
 TextTable score_rows(const Comparison& comparison) {
-  std::vector<const Score*> scores;
-  for (const Score& score : comparison.scores) scores.push_back(&score);
-  std::ranges::stable_sort(scores, {}, [](const Score* score) { return score->outcome; });
   TextTable table{{"score", "A", "B", "B − A", "95 % interval", "verdict"}, {}};
-  for (const Score* score : scores)
-    table.rows.push_back({metric::shown_name(score->name) + score->place,
-                          value_of(score->a, *score), value_of(score->b, *score),
-                          difference_of(*score), interval_of(*score),
-                          text_of(words_of(score->outcome))});
+  for (const Score& score : surest_first(comparison)) {
+    const ScoreCells cells = cells_of(score);
+    table.rows.push_back({cells.name, cells.a, cells.b, cells.difference, cells.interval,
+                          text_of(words_of(score.outcome))});
+  }
   return table;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "harness/base/table.hpp"
 #include "results/compare/compare.hpp"
@@ -14,6 +15,13 @@ std::string change_text(const Score& score);
 // The smallest difference that it could see, as "1.8 pp"; score.visible is there.
 std::string visible_text(const Score& score);
 
+// The surest first.
+std::vector<Score> surest_first(const Comparison& comparison);
+// Name, A, B, B − A and the 95 % interval as text.
+struct ScoreCells {
+  std::string name, a, b, difference, interval;
+};
+ScoreCells cells_of(const Score& score);
 // A row a score, the surest first: score, A, B, B − A, 95 % interval, verdict.
 TextTable score_rows(const Comparison& comparison);
 
