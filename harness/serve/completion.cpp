@@ -119,11 +119,13 @@ class LogProbWriter {
 };
 
 // vLLM's form: null, then {"42": {"logprob": -1.5, "rank": 3}, ...} for each token of the prompt.
-Json prompt_log_probs(std::span<const ScoredToken> tokens, int k) {
-  Json list = Json::array();
+// unscored: tokens before these, each a null.
+Json prompt_log_probs(std::size_t unscored, std::span<const ScoredToken> tokens, int k) {
+  Json::array_t list(unscored);
+  list.reserve(unscored + tokens.size());
   for (const ScoredToken& token : tokens) {
     if (!token.log_prob) {
-      list.push_back(nullptr);
+      list.emplace_back(nullptr);
       continue;
     }
     Json entry = Json::object();
@@ -179,7 +181,7 @@ class Completion {
         tokenizer_(served.model->tokenizer()),
         writer_(request_, tokenizer_),
         prompts_(request_.prompts.size()) {
-    if (!request_.has_seed) {
+    if (!request_.has_seed && request_.max_tokens > 0 && request_.sampling.temperature > 0) {
       std::random_device device;
       request_.sampling.seed = device() & 0x7fffffffU;  // any client's integers hold it
     }
@@ -253,7 +255,7 @@ class Completion {
   struct Prompt {
     std::unique_ptr<PendingScore> scores;
     std::unique_ptr<PendingSamples> pending;
-    std::vector<ScoredToken> scored;                    // of the prompt, what is shown of it
+    std::vector<ScoredToken> scored;                    // the last ones of the prompt
     std::shared_ptr<std::vector<Sample>> samples = {};  // the engine's thread writes until it ends
     SimulatedTime simulated;
   };
@@ -331,7 +333,8 @@ class Completion {
     prompt.simulated = prompt.scores->simulated();
     const auto& [tokens, hidden] = request_.prompts[p];
     const std::size_t first = std::clamp<std::size_t>(request_.first_scored, 1, tokens.size());
-    for (std::size_t i = hidden; i < tokens.size(); ++i) {
+    // An echo tells of every token.
+    for (std::size_t i = request_.echo ? hidden : std::max(first, hidden); i < tokens.size(); ++i) {
       ScoredToken scored{tokens[i], std::nullopt, {}};
       if (i >= first) {
         scored.log_prob = result.log_probs[i - first];
@@ -430,7 +433,9 @@ class Completion {
       choice["logprobs"] = writer_.of(tokens, 0);
     }
     if (request_.prompt_logprobs)
-      choice["prompt_logprobs"] = prompt_log_probs(prompt.scored, *request_.prompt_logprobs);
+      choice["prompt_logprobs"] = prompt_log_probs(
+          request_.prompts[p].tokens.size() - request_.prompts[p].hidden - prompt.scored.size(),
+          prompt.scored, *request_.prompt_logprobs);
     add_end(choice, sample);
     if (request_.returns_ids) {
       choice["token_ids"] = sample.result.tokens;
