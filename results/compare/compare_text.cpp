@@ -104,6 +104,9 @@ std::string confounder_text(const Comparison& c) {
 // What stands below a row: its note, or what its difference shows.
 std::string note_of(const MetricDifference& row, bool fixed_weights) {
   std::string text = text_of(row.note);
+  if (row.counts && row.counts->only_a + row.counts->only_b == 0)
+    return fmt::format("{}{}no mark of {} changed", text, text.empty() ? "" : ": ",
+                       row.counts->n());
   if (row.shown == Shown::kNotShown && row.counts && !row.note.empty() && fixed_weights)
     text += std::string("; ") + std::string(name(row.shown)) + could_see(row.visible, row.unit);
   if (text.empty() && row.shown == Shown::kNotShown && (fixed_weights || row.interval95))

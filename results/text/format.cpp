@@ -33,6 +33,7 @@ std::string value_text(double value, const std::string& unit) {
   if (unit == "bit/byte" || unit == "nat") return fmt::format("{:.5f} {}", value, unit);
   // "Gflop/s", "GB/s" carry a prefix already: 685000 Gflop/s reads 685 Tflop/s.
   if (unit.starts_with('G') && unit.ends_with("/s")) return human_rate(value * 1e9, unit.substr(1));
+  if (unit == "1/s") return fmt::format("{:.4g}/s", value);
   if (unit.ends_with("/s")) return human_rate(value, unit);
   const bool whole = value == std::floor(value) && value < 1e15;
   if (unit == "1") {  // shares with four decimals, counts as counts

@@ -44,6 +44,8 @@ TEST(Scores, AreJudgedTogetherAndPrintedInPoints) {
   EXPECT_NE(text_of(headline(c)).find("no significant difference: mw/open −0.5 pp"),
             std::string::npos)
       << text_of(headline(c));
+  EXPECT_NE(comparison_text(c).find("no mark of 200 changed"), std::string::npos)
+      << "not: not established, 0 lost, 0 won";
   const TextTable rows = score_rows(c);
   EXPECT_EQ(rows.rows.front()[0], "mw/lost") << "the surest first";
   EXPECT_EQ(rows.rows.front()[1], "100.0 %");

@@ -29,6 +29,7 @@ TEST(Format, SignsAreAlwaysShown) {
 TEST(Format, PrefixesDoNotPileUp) {
   EXPECT_EQ(value_text(685000, "Gflop/s"), human_rate(685e12, "flop/s"));
   EXPECT_EQ(value_text(2.09, "GB/s"), human_rate(2.09e9, "B/s"));
+  EXPECT_EQ(value_text(1110, "1/s"), "1110/s") << "was 1.11 k1/s";
 }
 
 TEST(Format, NullsCarryTheirReason) {
