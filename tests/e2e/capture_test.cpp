@@ -383,8 +383,8 @@ TEST_F(Capture, TheWalkFromTrainingToVerdict) {
   EXPECT_EQ(parts[3].find("\n  settings "), std::string::npos) << parts[3];
   has(3, "settings that both sides state");
   has(3, "not compared, since both sides do not tell");
-  const std::string before = parts[3].substr(0, parts[3].find("\nmetric "));
-  EXPECT_LE(std::count(before.begin(), before.end(), '\n'), 24) << before;
+  const std::string before = parts[3].substr(0, parts[3].find("\nscore "));
+  EXPECT_LE(std::count(before.begin(), before.end(), '\n'), 8) << before;
 }
 
 }  // namespace

@@ -87,23 +87,23 @@ void expect_one_digest(const std::string& file, const std::vector<Setting>& sett
   if (afterwards) afterwards(runs.bench());
 }
 
-// The README shows some lines of a comparison; each of them is printed today. Not those that count
-// pairs: the microbenchmarks are not run here.
+// suites/README.md shows some lines of a comparison; each of them is printed today. Not those that
+// count pairs: the microbenchmarks are not run here.
 void expect_lines_of_the_readme(const Bench& bench) {
   const auto shown = bench(
       {"compare", bench.suite_folder("smoke").string(), "--devices", "ascend_910b3", "h100_sxm"});
   ASSERT_EQ(shown.exit_code, 0) << shown.err;
-  const std::string readme = *read_file(fs::path(NB_SOURCE_DIR) / "README.md");
-  const std::size_t begin = readme.find("```text\ndifferences besides the results");
+  const std::string readme = *read_file(fs::path(NB_SOURCE_DIR) / "suites/README.md");
+  const std::size_t begin = readme.find("```text\nOne training a side");
   ASSERT_NE(begin, std::string::npos);
   std::istringstream lines(readme.substr(begin, readme.find("\n```\n", begin) - begin));
   int compared = 0;
   for (std::string line; std::getline(lines, line);) {
     if (line.empty() || line.starts_with("```") || line.ends_with(" pairs)")) continue;
-    EXPECT_NE(shown.out.find(line + "\n"), std::string::npos) << "README.md: " << line;
+    EXPECT_NE(shown.out.find(line + "\n"), std::string::npos) << "suites/README.md: " << line;
     ++compared;
   }
-  EXPECT_GT(compared, 20);
+  EXPECT_GE(compared, 18);
 }
 
 // Scalar only where there is nothing else: it takes fifty times as long.
