@@ -25,7 +25,7 @@ struct EnvironmentRow {
   std::string variable;  // "HCCL_IF_IP"; "NCCL_*" and "A_*|B_*": by beginnings; "script": a line
   std::string values, fallback, what, effect, source;
   std::string what_zh, effect_zh;  // of environment_terms_zh.csv
-  std::string rule;  // "ENV160"; empty: the row only says what the variable is
+  std::string rule;                // "ENV160"; empty: the row only says what the variable is
   State severity = State::kNote;
   std::string condition;  // condition.hpp
   std::string example;    // a text that the rule finds something in; read by tests alone
