@@ -63,7 +63,7 @@ void add_long_table(std::vector<Block>& blocks, const Words& say, const std::str
 std::vector<const StoredRecord*> records_of(const RunRecords& run, std::string_view kind);
 // A name with everything but letters and digits as '_': part of a file's name.
 std::string file_part(std::string name);
-// "B better (could see ≥ 0.01)": a direction where there is one, else what could be seen.
+// "B better", or "not established (a change of 0.01 would have shown)".
 std::string shown_text(const Words& say, Shown shown, const std::optional<double>& visible,
                        const std::string& unit);
 
