@@ -45,6 +45,11 @@ Sentence visible_of(const std::vector<Score>& scores) {
   }
   if (least == nullptr) return {};
   const std::string from = visible_text(*least), to = visible_text(*most);
+  // A loss that drops is better.
+  if (!std::ranges::all_of(scores,
+                           [](const Score& s) { return s.direction == Direction::kHigher; }))
+    return from == to ? message("headline.change_would_show", from)
+                      : message("headline.change_would_show_range", from, to);
   return from == to ? message("headline.would_show", from)
                     : message("headline.would_show_range", from, to);
 }

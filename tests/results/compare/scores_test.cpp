@@ -91,6 +91,20 @@ TEST(Scores, OneTrainingASideEstablishesNothing) {
   EXPECT_EQ(comparison_text(c).find("One training a side"), 0U) << "the first line";
 }
 
+// It said "a drop of 0.02 would have shown" of a loss, whose drop is no harm.
+TEST(Scores, ALossThatWouldHaveShownIsAChange) {
+  FakeRun a, b;
+  for (const std::int64_t seed : {1, 2, 3}) {
+    const double wave = seed == 2 ? 0.01 : -0.01;
+    a.add_training("h100_sxm", seed, 1.50);
+    b.add_training("h100_sxm", seed, 1.50 + wave);
+  }
+  const RunRecords x = a.read(), y = b.read();
+  const std::string text = text_of(headline(compare_runs(x, y)));
+  EXPECT_NE(text.find("a change of "), std::string::npos) << text;
+  EXPECT_EQ(text.find("a drop of "), std::string::npos) << text;
+}
+
 TEST(Scores, CostsAreRatiosOneRowForAllSeeds) {
   FakeRun run;
   for (const std::int64_t seed : {1, 2, 3})
