@@ -31,7 +31,7 @@ std::string text_of(const Tokenizer& tokenizer, const ScoreRequest& request, std
 
 Result<void> add_requests(const ScoringEvaluator& evaluator, std::size_t i,
                           const Tokenizer& tokenizer, std::int64_t context_length,
-                          ShownItem& item) {
+                          ShownPrompt& item) {
   NB_TRY(const auto asked, evaluator.requests(i, tokenizer, context_length));
   item.cut_tokens = asked.cut_tokens;
   if (asked.scores.empty()) return {};
@@ -49,9 +49,10 @@ Result<void> add_requests(const ScoringEvaluator& evaluator, std::size_t i,
   return {};
 }
 
-Result<ShownItem> shown_item(const Evaluator& evaluator, std::size_t i, const EvalContext& context,
-                             const Tokenizer& tokenizer, std::int64_t context_length) {
-  ShownItem item;
+Result<ShownPrompt> shown_item(const Evaluator& evaluator, std::size_t i,
+                               const EvalContext& context, const Tokenizer& tokenizer,
+                               std::int64_t context_length) {
+  ShownPrompt item;
   item.id = evaluator.item_id(i);
   item.public_id = evaluator.public_id(i);
   if (!evaluator.generates()) {
@@ -81,7 +82,7 @@ Result<std::vector<ShownTask>> show_prompts(const EvalContext& context, const To
     ShownTask shown{
         task.id, std::string(task.kind), static_cast<std::int64_t>(evaluator->size()), {}};
     for (std::size_t i = 0; std::cmp_less(i, std::min(items, shown.items)); ++i) {
-      NB_TRY(ShownItem item, shown_item(*evaluator, i, context, tokenizer, context_length),
+      NB_TRY(ShownPrompt item, shown_item(*evaluator, i, context, tokenizer, context_length),
              task.id);
       shown.shown.push_back(std::move(item));
     }

@@ -22,7 +22,7 @@ struct ShownRequest {
   bool is_gold = false;
 };
 
-struct ShownItem {
+struct ShownPrompt {
   std::string id, public_id;
   std::string prompt;  // as tokens give it back, specials by their names
   std::int64_t prompt_tokens = 0;
@@ -34,7 +34,7 @@ struct ShownItem {
 struct ShownTask {
   std::string task, kind;
   std::int64_t items = 0;  // in all
-  std::vector<ShownItem> shown;
+  std::vector<ShownPrompt> shown;
 };
 
 // The first `items` of every task of the context's settings, for a model of that tokenizer and

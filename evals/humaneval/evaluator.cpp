@@ -8,11 +8,11 @@
 
 #include "evals/base/eval_metrics.hpp"
 #include "evals/data/manifest.hpp"
-#include "evals/humaneval/pass_at_k.hpp"
 #include "evals/humaneval/program.hpp"
 #include "harness/base/numpy_random.hpp"
 #include "model/data/microworld_chat.hpp"
 #include "model/data/tasks/conversation.hpp"
+#include "results/stats/stats_clusters.hpp"
 
 namespace nb {
 

@@ -11,8 +11,8 @@ namespace nb::pm {
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 // exp(-x²/scale) without the rounding of x² (which would cost x² ulp); scale is 1 or 2.
 double exp_minus_square(double x, double scale) {
@@ -82,8 +82,8 @@ double rough_quantile(double p) {
 }  // namespace
 
 double lgamma(double x) {
-  if (!(x > 0)) return kNan;
-  if (x == kInf) return kInf;
+  if (!(x > 0)) return kNotANumber;
+  if (x == kInfinity) return kInfinity;
   if (x == 1 || x == 2) return 0;
   // Γ(x) = Γ(x + n)/(x(x+1)…(x+n−1)) lifts x to 12, where Stirling's series is good to 1e-17.
   double product = 1;
@@ -107,7 +107,7 @@ double lgamma(double x) {
 }
 
 double erf(double x) {
-  if (x != x) return kNan;
+  if (x != x) return kNotANumber;
   const double size = x < 0 ? -x : x;
   constexpr double kTwoOverSqrtPi = 1.1283791670955126;
   double value = 1;
@@ -119,16 +119,16 @@ double erf(double x) {
 }
 
 double normal_cdf(double z) {
-  if (z != z) return kNan;
+  if (z != z) return kNotANumber;
   if (z < -39) return 0;
   if (z > 9) return 1;
   return z <= 0 ? lower_tail(z) : 1 - lower_tail(-z);
 }
 
 double normal_quantile(double p) {
-  if (!(p >= 0 && p <= 1)) return kNan;
-  if (p == 0) return -kInf;
-  if (p == 1) return kInf;
+  if (!(p >= 0 && p <= 1)) return kNotANumber;
+  if (p == 0) return -kInfinity;
+  if (p == 1) return kInfinity;
   if (p > 0.5) return -normal_quantile(1 - p);  // 1 - p is exact here
   double z = rough_quantile(p);
   for (int i = 0; i < 2; ++i) {  // Halley's step on Φ(z) = p

@@ -10,36 +10,36 @@
 namespace nb {
 namespace {
 
-struct Range {
+struct HiddenRange {
   std::uint32_t first;
   std::uint32_t last;
 };
 
 // Beyond ASCII: they move, turn or hide what stands beside them, and show nothing of themselves.
 constexpr std::array kHidden = {
-    Range{0x80, 0x9f},         // controls; U+009B is ESC [
-    Range{0xad, 0xad},         // soft hyphen
-    Range{0x34f, 0x34f},       // grapheme joiner
-    Range{0x61c, 0x61c},       // Arabic letter mark
-    Range{0x115f, 0x1160},     // Hangul fillers
-    Range{0x17b4, 0x17b5},     // Khmer vowels that are not written
-    Range{0x180b, 0x180f},     // Mongolian selectors and separator
-    Range{0x200b, 0x200b},     // zero-width space
-    Range{0x200e, 0x200f},     // left-to-right and right-to-left marks
-    Range{0x2028, 0x202e},     // line and paragraph separators; embeddings and overrides
-    Range{0x2060, 0x206f},     // joiners, isolates
-    Range{0x3164, 0x3164},     // Hangul filler
-    Range{0xfeff, 0xfeff},     // byte order mark
-    Range{0xffa0, 0xffa0},     // Hangul filler
-    Range{0xfff0, 0xfffb},     // annotations
-    Range{0xfffe, 0xffff},     // no characters; XML forbids them
-    Range{0x1d173, 0x1d17a},   // of music
-    Range{0xe0000, 0xe0fff}};  // tags and selectors: a whole sentence can hide in them
+    HiddenRange{0x80, 0x9f},         // controls; U+009B is ESC [
+    HiddenRange{0xad, 0xad},         // soft hyphen
+    HiddenRange{0x34f, 0x34f},       // grapheme joiner
+    HiddenRange{0x61c, 0x61c},       // Arabic letter mark
+    HiddenRange{0x115f, 0x1160},     // Hangul fillers
+    HiddenRange{0x17b4, 0x17b5},     // Khmer vowels that are not written
+    HiddenRange{0x180b, 0x180f},     // Mongolian selectors and separator
+    HiddenRange{0x200b, 0x200b},     // zero-width space
+    HiddenRange{0x200e, 0x200f},     // left-to-right and right-to-left marks
+    HiddenRange{0x2028, 0x202e},     // line and paragraph separators; embeddings and overrides
+    HiddenRange{0x2060, 0x206f},     // joiners, isolates
+    HiddenRange{0x3164, 0x3164},     // Hangul filler
+    HiddenRange{0xfeff, 0xfeff},     // byte order mark
+    HiddenRange{0xffa0, 0xffa0},     // Hangul filler
+    HiddenRange{0xfff0, 0xfffb},     // annotations
+    HiddenRange{0xfffe, 0xffff},     // no characters; XML forbids them
+    HiddenRange{0x1d173, 0x1d17a},   // of music
+    HiddenRange{0xe0000, 0xe0fff}};  // tags and selectors: a whole sentence can hide in them
 // They join letters of scripts and parts of signs; beside Latin letters they only hide.
-constexpr Range kJoiners = {0x200c, 0x200d};
+constexpr HiddenRange kJoiners = {0x200c, 0x200d};
 constexpr std::uint32_t kFirstJoined = 0x600;  // Arabic; before it no script needs a joiner
 
-bool is_in(const Range& range, std::uint32_t code) {
+bool is_in(const HiddenRange& range, std::uint32_t code) {
   return range.first <= code && code <= range.last;
 }
 
@@ -116,10 +116,11 @@ std::string escaped(std::string_view text, Escapes escapes) {
       before = 0;
       continue;
     }
-    const bool hides = here.size == 1 ||
-                       std::any_of(kHidden.begin(), kHidden.end(),
-                                   [&](const Range& range) { return is_in(range, here.code); }) ||
-                       (is_in(kJoiners, here.code) && !joins(text, at + here.size, before));
+    const bool hides =
+        here.size == 1 ||
+        std::any_of(kHidden.begin(), kHidden.end(),
+                    [&](const HiddenRange& range) { return is_in(range, here.code); }) ||
+        (is_in(kJoiners, here.code) && !joins(text, at + here.size, before));
     if (hides)
       out += escape_of(here.code, escapes);
     else

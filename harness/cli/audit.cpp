@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kExitFail = 1;
 
-struct Options {
+struct AuditOptions {
   std::vector<std::string> tables;
   bool is_baseline = false;
   bool hides_info = false;
@@ -40,7 +40,7 @@ int print_rules(bool json) {
   return kExitOk;
 }
 
-int run_audit(const Options& options) {
+int run_audit(const AuditOptions& options) {
   if (options.rules) return print_rules(options.json);
   if (options.tables.empty())
     return fail({ErrorCode::kBadInput,
@@ -78,7 +78,7 @@ int run_audit(const Options& options) {
 }  // namespace
 
 Action add_audit(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AuditOptions>();
   app.add_option("tables", options->tables,
                  "CSV, Markdown, JSON, a nanochat report card or training log; folders of them; or "
                  "published:NAME (npubench list published)");

@@ -19,7 +19,7 @@
 namespace nb::cli {
 namespace {
 
-struct Options {
+struct ChatOptions {
   ModelChoice model;
   ChatSettings chat;
   std::string prompt;
@@ -34,14 +34,14 @@ void show(std::string_view text) {
 }
 
 // A model that never learnt to chat goes on from the text, and says so.
-std::string why_it_completes(const Options& options, const OpenedModel& opened) {
+std::string why_it_completes(const ChatOptions& options, const OpenedModel& opened) {
   if (options.chat.completes) return "--complete was given";
   if (!has_chat_tokens(*opened.tokenizer)) return "its tokenizer has no chat tokens";
   if (opened.label.starts_with("train-base-")) return "it is a base model";
   return "";
 }
 
-Json reply_json(const ChatReply& reply, const Options& options, const OpenedModel& opened) {
+Json reply_json(const ChatReply& reply, const ChatOptions& options, const OpenedModel& opened) {
   return {{"model", opened.label},
           {"device", opened.device},
           {"mode", options.chat.completes ? "complete" : "chat"},
@@ -59,7 +59,7 @@ Result<void> check_text(const std::string& text) {
                                static_cast<unsigned char>(text[valid])));
 }
 
-int answer_once(ChatSession& session, const Options& options, const OpenedModel& opened) {
+int answer_once(ChatSession& session, const ChatOptions& options, const OpenedModel& opened) {
   if (const auto checked = check_text(options.prompt); !checked)
     return fail({ErrorCode::kBadInput, "--prompt: " + checked.error().message});
   const auto reply = options.json ? session.say(options.prompt) : session.say(options.prompt, show);
@@ -70,7 +70,7 @@ int answer_once(ChatSession& session, const Options& options, const OpenedModel&
 }
 
 // Lines of stdin, one message each, until it ends.
-int converse(ChatSession& session, const Options& options) {
+int converse(ChatSession& session, const ChatOptions& options) {
   const bool is_terminal = ::isatty(STDIN_FILENO) != 0;
   if (is_terminal)
     say_on_stderr(
@@ -105,7 +105,7 @@ int converse(ChatSession& session, const Options& options) {
   }
 }
 
-int chat(Options options) {
+int chat(ChatOptions options) {
   std::signal(SIGINT, SIG_DFL);  // nothing to tidy, nothing to go on with
   if (options.json && !options.has_prompt)
     return fail({ErrorCode::kBadInput, "--json needs --prompt (npubench chat --help)"});
@@ -131,7 +131,7 @@ int chat(Options options) {
 }  // namespace
 
 Action add_chat(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ChatOptions>();
   app.add_option("--model", options->model.model, "a training's folder, or a checkpoint")
       ->required();
   CLI::Option* prompt = app.add_option("--prompt", options->prompt,

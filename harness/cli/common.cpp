@@ -56,6 +56,10 @@ bool is_same_run(const std::string& a, const std::string& b) {
   return a == b || std::filesystem::equivalent(a, b, error);
 }
 
+std::string quoted(const std::string& text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 int fail_for_damaged(const std::vector<std::string>& damaged) {
   if (damaged.empty()) return kExitOk;
   const std::size_t more = damaged.size() - 1;

@@ -16,6 +16,7 @@
 namespace nb::cli {
 
 inline constexpr int kExitOk = 0;
+inline constexpr int kExitIncomparable = 3;
 inline constexpr int kExitRun = static_cast<int>(ErrorCode::kRun);
 inline constexpr int kExitUsage = static_cast<int>(ErrorCode::kBadInput);
 
@@ -23,6 +24,9 @@ inline constexpr int kExitUsage = static_cast<int>(ErrorCode::kBadInput);
 int fail(const Error& error);
 // One JSON document on stdout; returns kExitOk.
 int print_json(const Json& json);
+
+// As JSON: one line in which blanks and line ends can be seen.
+std::string quoted(const std::string& text);
 
 // After what could be shown of runs: 4, and on stderr how many of their nodes could not, or
 // kExitOk.

@@ -23,9 +23,7 @@
 namespace nb::cli {
 namespace {
 
-constexpr int kExitIncomparable = 3;
-
-struct Options {
+struct CompareOptions {
   std::string a;
   std::string b;
   std::vector<std::string> devices;
@@ -40,14 +38,14 @@ struct Options {
   bool json = false;
 };
 
-std::string printed_text(const Comparison& comparison, const Options& options) {
+std::string printed_text(const Comparison& comparison, const CompareOptions& options) {
   if (options.format == "markdown") return scores_markdown(comparison);
   if (options.format == "latex") return scores_latex(comparison);
   if (options.format == "csv") return scores_csv(comparison);
   return options.summary ? score_lines(comparison) : comparison_text(comparison);
 }
 
-int print(const Comparison& comparison, const Options& options) {
+int print(const Comparison& comparison, const CompareOptions& options) {
   if (options.flips.is_asked) {
     if (const int printed = print_flips(comparison, options.flips, options.json);
         printed != kExitOk)
@@ -82,7 +80,7 @@ int print_drift(const RunRecords& run, const std::string& device, bool json) {
   return fail_for_damaged(drift->damaged);
 }
 
-int compare(const Options& options) {
+int compare(const CompareOptions& options) {
   if (options.tensors.is_asked)
     return compare_tensors(options.a, options.b, options.tensors, options.json);
   const int ways = (options.b.empty() ? 0 : 1) + (options.devices.empty() ? 0 : 1) +
@@ -122,7 +120,7 @@ int compare(const Options& options) {
 }  // namespace
 
 Action add_compare(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareOptions>();
   app.add_option("A", options->a,
                  "run folder (results/runs/<suite>), or a file or folder of another harness")
       ->required();

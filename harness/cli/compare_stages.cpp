@@ -18,7 +18,6 @@ namespace nb::cli {
 namespace {
 
 constexpr int kExitWorse = 1;
-constexpr int kExitIncomparable = 3;
 
 int print_gains(const RunRecords& run, const StageOptions& options, bool json) {
   const auto gains = stage_gains(run, options.stages[0], options.stages[1], options.metrics);

@@ -18,7 +18,7 @@
 namespace nb::cli {
 namespace {
 
-struct Options {
+struct DataOptions {
   std::string data_dir;
   std::vector<std::string> names;
   std::vector<std::string> mirrors;
@@ -56,7 +56,7 @@ TextTable shown_table(const TextTable& table) {
   return shown;
 }
 
-int list_data(const Options& options) {
+int list_data(const DataOptions& options) {
   const std::filesystem::path folder = data_folder(options.data_dir);
   const TextTable table = data_table(data_manifest(), folder, options.verify);
   if (options.json)
@@ -68,7 +68,7 @@ int list_data(const Options& options) {
 }
 
 // What is there must be right; what was named must be there.
-int verify_data(const Options& options) {
+int verify_data(const DataOptions& options) {
   const std::filesystem::path folder = data_folder(options.data_dir);
   const auto files = find_files(data_manifest(), options.names);
   if (!files) return fail(files.error());
@@ -103,14 +103,14 @@ int verify_data(const Options& options) {
                                                            get)});
 }
 
-std::vector<std::string> mirrors_of(const Options& options) {
+std::vector<std::string> mirrors_of(const DataOptions& options) {
   if (!options.mirrors.empty()) return options.mirrors;
   const char* set = std::getenv("NPUBENCH_MIRROR");
   return set == nullptr || *set == '\0' ? std::vector<std::string>()
                                         : std::vector<std::string>{set};
 }
 
-int get_data(const Options& options) {
+int get_data(const DataOptions& options) {
   const std::filesystem::path folder = data_folder(options.data_dir);
   FetchOptions fetching;
   fetching.mirrors = mirrors_of(options);
@@ -135,25 +135,25 @@ int get_data(const Options& options) {
 struct Command {
   const char* name;
   const char* doc;
-  int (*run)(const Options&);
-  void (*add_options)(CLI::App&, Options&);
+  int (*run)(const DataOptions&);
+  void (*add_options)(CLI::App&, DataOptions&);
 };
 
-void add_data_dir(CLI::App& command, Options& options) {
+void add_data_dir(CLI::App& command, DataOptions& options) {
   command.add_option("--data-dir", options.data_dir, "public data (default: as in npubench run)");
 }
 
-void add_list_options(CLI::App& list, Options& options) {
+void add_list_options(CLI::App& list, DataOptions& options) {
   add_data_dir(list, options);
   list.add_flag("--verify", options.verify, "compute every checksum");
 }
 
-void add_verify_options(CLI::App& verify, Options& options) {
+void add_verify_options(CLI::App& verify, DataOptions& options) {
   add_data_dir(verify, options);
   verify.add_option("names", options.names, "files or groups (default: all that exist)");
 }
 
-void add_get_options(CLI::App& get, Options& options) {
+void add_get_options(CLI::App& get, DataOptions& options) {
   add_data_dir(get, options);
   get.add_option("names", options.names, "files or groups (default: all that can be downloaded)");
   CLI::Option* from =
@@ -178,17 +178,17 @@ constexpr Command kCommands[] = {
     {"get", "download files into the data folder and check them; resumes an interrupted download",
      get_data, add_get_options},
     {"reindex", "read every record below a folder of runs again and write its index anew",
-     [](const Options& options) { return reindex(options.store, options.json); },
-     [](CLI::App& command, Options& options) { add_reindex_options(command, options.store); }},
+     [](const DataOptions& options) { return reindex(options.store, options.json); },
+     [](CLI::App& command, DataOptions& options) { add_reindex_options(command, options.store); }},
     {"gc", "show which old nights would be removed; --yes removes them",
-     [](const Options& options) { return collect_garbage(options.store, options.json); },
-     [](CLI::App& command, Options& options) { add_gc_options(command, options.store); }},
+     [](const DataOptions& options) { return collect_garbage(options.store, options.json); },
+     [](CLI::App& command, DataOptions& options) { add_gc_options(command, options.store); }},
 };
 
 }  // namespace
 
 Action add_data(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DataOptions>();
   for (const Command& command : kCommands) {
     CLI::App& added = *app.add_subcommand(command.name, command.doc);
     command.add_options(added, *options);

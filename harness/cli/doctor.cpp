@@ -28,7 +28,7 @@
 namespace nb::cli {
 namespace {
 
-struct Options {
+struct DoctorOptions {
   std::vector<std::string> inputs;
   std::string versions;
   std::string context = "train";
@@ -41,7 +41,7 @@ struct Options {
   bool json = false, is_strict = false, is_quiet = false, lists_rules = false;
 };
 
-Result<doctor::Facts> given_facts(const Options& options) {
+Result<doctor::Facts> given_facts(const DoctorOptions& options) {
   doctor::Facts facts;
   facts.set("context", options.context);
   if (options.nodes > 0) facts.set("nodes", std::to_string(options.nodes));
@@ -79,7 +79,7 @@ std::string variable(const char* name) {
 }
 
 // Lists what goes in, then writes it; what became what is said here and stands in no file.
-Result<void> write_bundle(const Options& options, const doctor::Findings& findings,
+Result<void> write_bundle(const DoctorOptions& options, const doctor::Findings& findings,
                           bool asks_machine) {
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
@@ -110,7 +110,7 @@ Error nothing_known(const doctor::Findings& findings) {
                       is_empty ? "empty" : "nothing of a kind that is known")};
 }
 
-Result<int> doctor_verb(const Options& options) {
+Result<int> doctor_verb(const DoctorOptions& options) {
   NB_TRY(const Language language, parse_language(options.language));
   if (options.lists_rules) {
     if (options.json) return print_json(doctor::rules_json());
@@ -169,7 +169,7 @@ Result<int> doctor_verb(const Options& options) {
 }  // namespace
 
 Action add_doctor(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DoctorOptions>();
   app.add_option("FILES", options->inputs,
                  "what was captured: environment, script, guide, pip list, npu-smi, hccn_tool, "
                  "rank table, logs; folders and archives of them; - for standard input");

@@ -26,7 +26,7 @@ namespace {
 constexpr std::int64_t kShownItems = 3;
 constexpr const char* kNoValue = "true";  // CLI11's text of an option that was given without one
 
-struct Options {
+struct EvalOptions {
   EvaluationRequest request;
   std::string results_dir;
   std::string data_dir;
@@ -157,7 +157,7 @@ Json outcome_json(const EvaluationOutcome& outcome) {
           {"metrics", metrics_json(outcome.record)}};
 }
 
-int print_outcome(const EvaluationOutcome& outcome, const Options& options) {
+int print_outcome(const EvaluationOutcome& outcome, const EvalOptions& options) {
   if (options.json) return print_json(outcome_json(outcome));
   for (const std::string& change : outcome.changed) say_line("{}", change);
   if (!options.request.rescore.empty() && outcome.is_reused)
@@ -185,13 +185,13 @@ int print_outcome(const EvaluationOutcome& outcome, const Options& options) {
   return kExitOk;
 }
 
-int print(const EvaluationOutcome& outcome, const Options& options) {
+int print(const EvaluationOutcome& outcome, const EvalOptions& options) {
   const int printed = print_outcome(outcome, options);
   const std::string unscored = unscored_text(outcome.record);
   return printed != kExitOk || unscored.empty() ? printed : fail({ErrorCode::kRun, unscored});
 }
 
-int write_out(const Options& options) {
+int write_out(const EvalOptions& options) {
   const bool is_given = options.write_out != kNoValue && !options.write_out.empty();
   const auto tasks =
       prompts_of(options.request, is_given ? std::stoll(options.write_out) : kShownItems);
@@ -201,7 +201,7 @@ int write_out(const Options& options) {
   return kExitOk;
 }
 
-int eval(Options options) {
+int eval(EvalOptions options) {
   if (options.quiet) set_progress_mode(ProgressMode::kQuiet);
   options.request.results_dir = results_folder(options.results_dir);
   options.request.data_dir = data_folder(options.data_dir);
@@ -306,7 +306,7 @@ void add_server_options(CLI::App& app, ServerChoice& server) {
 }  // namespace
 
 Action add_eval(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EvalOptions>();
   EvaluationRequest& request = options->request;
   CLI::Option* model = app.add_option(
       "--model", request.model.model,

@@ -20,7 +20,7 @@
 namespace nb::cli {
 namespace {
 
-struct Options {
+struct GateOptions {
   std::vector<std::string> runs;
   GateModes modes;
   std::string policy, golden, control;
@@ -29,7 +29,7 @@ struct Options {
   bool strict = false, forgets = false;
 };
 
-Result<GateResult> judge(const Options& options) {
+Result<GateResult> judge(const GateOptions& options) {
   NB_TRY_VOID(read_policy(options.policy));  // a mistake there is said before one in the runs
   if (options.runs.size() == 2 && is_same_run(options.runs[0], options.runs[1]))
     return bad_input(fmt::format(
@@ -48,13 +48,13 @@ Result<GateResult> judge(const Options& options) {
   return nb::judge(request);
 }
 
-Result<GateResult> control_alone(const Options& options) {
+Result<GateResult> control_alone(const GateOptions& options) {
   NB_TRY(const RunRecords first, read_gate_side(options.runs[0]));
   NB_TRY(const RunRecords second, read_gate_side(options.runs[1]));
   return aa_control(first, second);
 }
 
-int show(const Options& options, const GateResult& result) {
+int show(const GateOptions& options, const GateResult& result) {
   if (!options.junit.empty())
     if (const auto written = write_file(options.junit, gate_junit(result)); !written)
       return fail(written.error());
@@ -71,7 +71,7 @@ int show(const Options& options, const GateResult& result) {
   return result.exit_code;
 }
 
-std::string wrong_count(const Options& options) {
+std::string wrong_count(const GateOptions& options) {
   const std::size_t runs = options.runs.size();
   if (options.modes.accepts && runs != 1) return "--accept takes one run";
   if (options.modes.is_control && runs != 2) return "--aa takes two runs of the same keys";
@@ -81,7 +81,7 @@ std::string wrong_count(const Options& options) {
   return {};
 }
 
-int run_gate(const Options& options) {
+int run_gate(const GateOptions& options) {
   if (const std::string wrong = wrong_count(options); !wrong.empty())
     return fail(
         {ErrorCode::kBadInput, fmt::format("gate: {}; {} are given", wrong, options.runs.size())});
@@ -102,7 +102,7 @@ int run_gate(const Options& options) {
 }  // namespace
 
 Action add_gate(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GateOptions>();
   app.add_option("RUNS", options->runs,
                  "CAND (judged against the accepted run), or BASE CAND; run folders or "
                  "accepted/<suite>.json")

@@ -14,7 +14,7 @@
 namespace nb::cli {
 namespace {
 
-struct Options {
+struct HistoryOptions {
   std::string metric;
   std::string results_dir;
   HistoryFilter filter;
@@ -30,7 +30,7 @@ Result<void> draw(const History& history, const std::string& file) {
   return draw_plot_file(plot, file, "gnuplot");
 }
 
-int show_history(const Options& options) {
+int show_history(const HistoryOptions& options) {
   if (!options.plot.empty())
     if (const auto format = plot_format_of(options.plot); !format) return fail(format.error());
   const auto index = open_index(options.results_dir);
@@ -53,7 +53,7 @@ int show_history(const Options& options) {
 }  // namespace
 
 Action add_history(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<HistoryOptions>();
   app.add_option("METRIC", options->metric, "its name: npubench list metrics")->required();
   app.add_option("--results-dir", options->results_dir,
                  "folder of runs, however deep they lie (default: as in npubench run)");

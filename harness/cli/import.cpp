@@ -16,7 +16,7 @@
 namespace nb::cli {
 namespace {
 
-struct Options {
+struct ImportOptions {
   std::string path;
   std::string out;
   bool explain = false;
@@ -37,7 +37,7 @@ std::string formats_text() {
          "ASCII or box\n    grids, JSON of numbers by task or metric\n";
 }
 
-int import(const Options& options) {
+int import(const ImportOptions& options) {
   if (options.formats) {
     say("{}", formats_text());
     return kExitOk;
@@ -61,7 +61,7 @@ int import(const Options& options) {
 }  // namespace
 
 Action add_import(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ImportOptions>();
   app.add_option("PATH", options->path,
                  "another harness's file, a folder of them, or published:NAME");
   app.add_option("--out", options->out,

@@ -132,7 +132,7 @@ Result<TextTable> list_published() {
   return table;
 }
 
-struct Options {
+struct ListOptions {
   RunListOptions runs;
   bool json = false;
 };
@@ -170,7 +170,7 @@ Json names_json(const TextTable& table) {
   return names;
 }
 
-int list_one(const Listing& listing, const Options& options) {
+int list_one(const Listing& listing, const ListOptions& options) {
   if (listing.show != nullptr) return listing.show(options.runs, options.json);
   const auto table = listing.make();
   if (!table) return fail(table.error());
@@ -182,7 +182,7 @@ int list_one(const Listing& listing, const Options& options) {
 }  // namespace
 
 Action add_list(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ListOptions>();
   app.add_flag("--json", options->json, "JSON on stdout: names; of runs and metrics everything");
   for (const Listing& listing : kListings) {
     CLI::App& command = *app.add_subcommand(listing.name, listing.doc)->fallthrough();

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kDefaultSuite = "suites/nightly.json";
 
-struct Options {
+struct NightlyOptions {
   NightRequest night;
   bool json = false;
 };
@@ -53,7 +53,7 @@ Result<void> check(NightRequest& request) {
   return {};
 }
 
-int nightly(Options& options) {
+int nightly(NightlyOptions& options) {
   if (const auto good = check(options.night); !good) return fail(good.error());
   const auto night = run_night(options.night);
   if (!night) return fail(night.error());
@@ -68,7 +68,7 @@ int nightly(Options& options) {
 }  // namespace
 
 Action add_nightly(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<NightlyOptions>();
   NightRequest& night = options->night;
   night.nights = "results/nights";
   app.add_option("SUITE", night.suite, fmt::format("what to run (default: {})", kDefaultSuite));

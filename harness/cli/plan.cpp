@@ -79,14 +79,14 @@ std::string plan_text(const Plan& plan, const Forecast& expected) {
 
 namespace {
 
-struct Options {
+struct PlanOptions {
   SuiteOptions suite;
   std::string to;   // an engine's name; empty: none
   std::string out;  // file; empty: stdout
 };
 
 // `npubench run` of one node, wherever it is started: paths are absolute.
-std::vector<std::string> command_of(const Options& options, const Planned& planned,
+std::vector<std::string> command_of(const PlanOptions& options, const Planned& planned,
                                     const Node& node) {
   std::error_code ignored;
   const auto absolute = [&](const fs::path& path) { return fs::absolute(path, ignored).string(); };
@@ -106,7 +106,7 @@ std::vector<std::string> command_of(const Options& options, const Planned& plann
   return words;
 }
 
-int write_workflow(const Options& options, const Planned& planned, const Forecast& expected) {
+int write_workflow(const PlanOptions& options, const Planned& planned, const Forecast& expected) {
   std::vector<std::string> names;
   for (const WorkflowFormat format : kWorkflowFormats) names.emplace_back(name(format));
   const auto format = std::ranges::find(names, options.to);
@@ -140,7 +140,7 @@ int write_workflow(const Options& options, const Planned& planned, const Forecas
 }  // namespace
 
 Action add_plan(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanOptions>();
   add_suite_options(app, options->suite);
   app.add_option(
       "--to", options->to,

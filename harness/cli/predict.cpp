@@ -27,7 +27,7 @@
 namespace nb::cli {
 namespace {
 
-struct Options {
+struct PredictOptions {
   PredictQuestion question;
   MegatronFlags megatron;
   ValidateOptions validate;
@@ -43,7 +43,7 @@ void say_note(const PredictSubject& subject) {
     say_on_stderr(fmt::format("npubench: --alloc-conf: {}\n", note));
 }
 
-Result<void> write_trace(const Options& options, const PredictSubject& subject,
+Result<void> write_trace(const PredictOptions& options, const PredictSubject& subject,
                          const Prediction& prediction) {
   NB_TRY(const DryStepRequest request,
          dry_step_request(subject.settings, subject.profile, subject.between_nodes,
@@ -53,13 +53,13 @@ Result<void> write_trace(const Options& options, const PredictSubject& subject,
 }
 
 // --calibration FILE: what `npubench profile --fit` wrote about the user's own machine.
-bool has_own_constants(const Options& options) {
+bool has_own_constants(const PredictOptions& options) {
   std::error_code ignored;
   return !options.validate.rows_dir.empty() &&
          !fs::is_directory(options.validate.rows_dir, ignored);
 }
 
-Result<PredictSubject> calibrated_subject(const Options& options) {
+Result<PredictSubject> calibrated_subject(const PredictOptions& options) {
   NB_TRY(PredictSubject subject, subject_of(options.question));
   if (!has_own_constants(options)) return subject;
   const std::string& file = options.validate.rows_dir;
@@ -75,7 +75,7 @@ Result<PredictSubject> calibrated_subject(const Options& options) {
   return subject;
 }
 
-int show_prediction(const Options& options) {
+int show_prediction(const PredictOptions& options) {
   const auto subject = calibrated_subject(options);
   if (!subject) return fail(subject.error());
   const auto prediction = predict(subject->settings, subject->profile, subject->between_nodes);
@@ -100,14 +100,14 @@ int show_prediction(const Options& options) {
   return written ? kExitOk : fail(written.error());
 }
 
-std::optional<Error> both_batches(const Options& options) {
+std::optional<Error> both_batches(const PredictOptions& options) {
   const auto given = options.question.given.find("device_batch_size");
   if (given == options.question.given.end() || given->second.empty()) return std::nullopt;
   return Error{ErrorCode::kBadInput,
                "--fit-batch looks for the batch that --device-batch-size gives; leave one out"};
 }
 
-int show_fit(const Options& options) {
+int show_fit(const PredictOptions& options) {
   if (const auto problem = both_batches(options)) return fail(*problem);
   const auto subject = calibrated_subject(options);
   if (!subject) return fail(subject.error());
@@ -119,7 +119,7 @@ int show_fit(const Options& options) {
   return kExitOk;
 }
 
-int show_sweep(const Options& options) {
+int show_sweep(const PredictOptions& options) {
   if (!options.plot.empty())
     if (const auto format = plot_format_of(options.plot); !format) return fail(format.error());
   const auto sweep = run_sweep(options.question, options.sweeps, options.megatron);
@@ -140,7 +140,7 @@ int show_sweep(const Options& options) {
   return drawn ? kExitOk : fail(drawn.error());
 }
 
-int show_claims(const Options& options) {
+int show_claims(const PredictOptions& options) {
   const auto judged = judge_claims(options.question, options.megatron, options.claims);
   if (!judged) return fail(judged.error());
   if (options.json) return print_json(claims_json(*judged));
@@ -153,7 +153,7 @@ Result<void> write_megatron_trace(const std::string& path, const MegatronAnswer&
   return write_file(path, text);
 }
 
-int show_megatron(const Options& options) {
+int show_megatron(const PredictOptions& options) {
   if (options.fit_batch)
     if (const auto problem = both_batches(options)) return fail(*problem);
   const auto answer = ask_megatron(options.question, options.megatron);
@@ -182,7 +182,7 @@ int show_megatron(const Options& options) {
   return written ? kExitOk : fail(written.error());
 }
 
-int predict_verb(const Options& options) {
+int predict_verb(const PredictOptions& options) {
   if (has_own_constants(options) &&
       (options.calibrate.calibrate || options.validate.validate || !options.claims.empty() ||
        !options.sweeps.empty() || asks_megatron(options.question, options.megatron).value_or(true)))
@@ -221,7 +221,7 @@ void add_settings(CLI::App& app, PredictQuestion& question) {
 }  // namespace
 
 Action add_predict(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PredictOptions>();
   PredictQuestion& question = options->question;
   app.add_option("--device", question.device, "profile (npubench list devices)");
   app.add_option("--stack", question.stack,

@@ -18,7 +18,7 @@
 namespace nb::cli {
 namespace {
 
-struct Options {
+struct ProfileOptions {
   std::vector<std::string> profiles;
   std::string step = "all", rank = "all", device, csv, explain, language = "en";
   std::string plot, fit;
@@ -48,7 +48,7 @@ Result<profiler::Tokens> asked_tokens(const std::string& text) {
 }
 
 // The card that the profile names, where we have one of that name.
-Result<std::optional<DeviceProfile>> device_for(const Options& options,
+Result<std::optional<DeviceProfile>> device_for(const ProfileOptions& options,
                                                 const profiler::Profile& profile) {
   if (!options.device.empty()) {
     NB_TRY(DeviceProfile device, load_profile(options.device));
@@ -70,7 +70,7 @@ Result<void> write_tables(const std::vector<profiler::Table>& tables, const fs::
   return {};
 }
 
-Result<int> explain(const Options& options) {
+Result<int> explain(const ProfileOptions& options) {
   bool is_known = false;
   for (const profiler::Threshold& one : profiler::thresholds())
     if (one.verdict == options.explain) {
@@ -91,7 +91,7 @@ int exit_code(const std::vector<profiler::Verdict>& verdicts, bool is_strict) {
   return kExitOk;
 }
 
-Result<int> show_one(const Options& options, const profiler::Analysis& analysis,
+Result<int> show_one(const ProfileOptions& options, const profiler::Analysis& analysis,
                      Language language) {
   if (!options.csv.empty()) NB_TRY_VOID(write_tables(analysis.tables, options.csv));
   if (!options.plot.empty())
@@ -103,7 +103,7 @@ Result<int> show_one(const Options& options, const profiler::Analysis& analysis,
   return exit_code(analysis.verdicts, options.is_strict);
 }
 
-Result<int> write_fit(const Options& options, const profiler::Analysis& analysis,
+Result<int> write_fit(const ProfileOptions& options, const profiler::Analysis& analysis,
                       const std::optional<DeviceProfile>& device, Language language) {
   if (!device)
     return bad_input("--fit: constants of which device? --device NAME (npubench list devices)");
@@ -114,7 +114,7 @@ Result<int> write_fit(const Options& options, const profiler::Analysis& analysis
   return kExitOk;
 }
 
-Result<int> show_two(const Options& options, const profiler::Analysis& a,
+Result<int> show_two(const ProfileOptions& options, const profiler::Analysis& a,
                      const profiler::AnalysisOptions& asked, Language language) {
   NB_TRY(const profiler::Profile profile, profiler::open_profile(options.profiles[1]));
   NB_TRY(const profiler::Analysis b, profiler::analyse(profile, asked));
@@ -134,7 +134,7 @@ Result<int> show_two(const Options& options, const profiler::Analysis& a,
   return kExitOk;
 }
 
-Result<int> profile_verb(const Options& options) {
+Result<int> profile_verb(const ProfileOptions& options) {
   NB_TRY(const Language language, parse_language(options.language));
   if (!options.explain.empty()) return explain(options);
   if (options.profiles.empty())
@@ -157,7 +157,7 @@ Result<int> profile_verb(const Options& options) {
 }  // namespace
 
 Action add_profile(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ProfileOptions>();
   app.add_option("PROFILE", options->profiles,
                  "folder of Ascend's profiler or of msprof, one of its tables, cluster output, or "
                  "a trace (.json, .json.gz) of PyTorch or npubench; two: where the difference of "

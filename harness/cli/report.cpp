@@ -25,7 +25,7 @@ namespace {
 // More than a page of the report's size holds.
 constexpr std::size_t kFlipsWithTexts = 2000;
 
-struct Options {
+struct ReportFlags {
   std::string run;
   std::string baseline;
   std::string policy;
@@ -73,7 +73,7 @@ Result<BroughtSection> profile_section(const std::string& path, Language languag
   return profiler::report_section(analysis, language);
 }
 
-int report(const Options& options) {
+int report(const ReportFlags& options) {
   const auto language = parse_language(options.language);
   if (!language) return fail(language.error());
   if (!options.policy.empty() && options.baseline.empty())
@@ -128,7 +128,7 @@ int report(const Options& options) {
 }  // namespace
 
 Action add_report(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportFlags>();
   app.add_option("RUN", options->run,
                  "run folder (results/runs/<suite>), or a file or folder of another harness")
       ->required();

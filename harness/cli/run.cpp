@@ -24,7 +24,7 @@
 namespace nb::cli {
 namespace {
 
-struct Options {
+struct RunOptions {
   SuiteOptions suite;
   std::string baseline;
   std::string policy;
@@ -83,7 +83,7 @@ std::vector<std::string> unscored_lines(const Planned& planned, const RunSummary
   return lines;
 }
 
-int finish(const Options& options, const Planned& planned, const RunSummary& summary,
+int finish(const RunOptions& options, const Planned& planned, const RunSummary& summary,
            const std::optional<RunRecords>& baseline, const GatePolicy& policy) {
   Json json = summary_json(planned, summary);
   int exit_code = summary.error() ? static_cast<int>(*summary.error()) : kExitOk;
@@ -134,7 +134,7 @@ Result<void> check_baseline(const RunRecords& baseline, const Planned& planned) 
                   baseline.path.string()));
 }
 
-int run(const Options& options) {
+int run(const RunOptions& options) {
   if (options.quiet) set_progress_mode(ProgressMode::kQuiet);
   if (!options.policy.empty() && options.baseline.empty())
     return fail(
@@ -181,7 +181,7 @@ int run(const Options& options) {
 }  // namespace
 
 Action add_run(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   add_suite_options(app, options->suite);
   add_compute_options(app);
   app.add_option("--baseline", options->baseline,

@@ -27,7 +27,7 @@
 namespace nb::cli {
 namespace {
 
-struct Options {
+struct ServeOptions {
   ModelChoice model;
   std::string beside;
   std::string name;
@@ -111,7 +111,7 @@ Result<Opened> open_one(const ModelChoice& choice) {
   return opened;
 }
 
-Result<std::vector<Opened>> open_models(const Options& options) {
+Result<std::vector<Opened>> open_models(const ServeOptions& options) {
   std::vector<Opened> opened;
   NB_TRY(Opened first, open_one(options.model));
   opened.push_back(std::move(first));
@@ -134,7 +134,7 @@ std::vector<Served> served_of(std::vector<Opened>& opened, const std::string& na
   return models;
 }
 
-void tell_start(const Service& service, const HttpServer& server, const Options& options) {
+void tell_start(const Service& service, const HttpServer& server, const ServeOptions& options) {
   const bool is_v6 = options.address.find(':') != std::string::npos;
   const std::string host = is_v6 ? "[" + options.address + "]" : options.address;
   const std::string url = fmt::format("http://{}:{}", host, server.port());
@@ -166,7 +166,7 @@ void tell_start(const Service& service, const HttpServer& server, const Options&
   std::fflush(stdout);
 }
 
-int serve(const Options& options) {
+int serve(const ServeOptions& options) {
   const auto keys = read_keys(options.key_file);
   if (!keys) return fail(keys.error());
   if (keys->empty() && !is_loopback(options.address))
@@ -210,7 +210,7 @@ int serve(const Options& options) {
 }  // namespace
 
 Action add_serve(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ServeOptions>();
   app.add_option("--model", options->model.model, "a training's folder, or a checkpoint")
       ->required();
   app.add_option("--device", options->model.device,

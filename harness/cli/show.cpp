@@ -16,7 +16,7 @@
 namespace nb::cli {
 namespace {
 
-struct Options {
+struct ShowOptions {
   std::string run, task, item, node, data_dir;
   bool wrong = false, right = false;
   std::int64_t limit = 20;
@@ -49,7 +49,7 @@ std::vector<ShownItem> shown_items(const ItemTask& from, const PackedItems& item
   return shown;
 }
 
-int show_table(const ItemTask& from, const PackedItems& items, const Options& options) {
+int show_table(const ItemTask& from, const PackedItems& items, const ShowOptions& options) {
   bool has_marks = true;
   for (const ItemRecord& item : items) has_marks = has_marks && !item.loss;
   if (!has_marks && (options.wrong || options.right))
@@ -74,7 +74,7 @@ int show_table(const ItemTask& from, const PackedItems& items, const Options& op
   return kExitOk;
 }
 
-int show_item(const ItemTask& from, const PackedItems& items, const Options& options) {
+int show_item(const ItemTask& from, const PackedItems& items, const ShowOptions& options) {
   const auto place = place_of(from, items, options.item, options.data_dir);
   if (!place) return fail(place.error());
   const auto shown = shown_items(from, items, {*place}, options.data_dir);
@@ -83,7 +83,7 @@ int show_item(const ItemTask& from, const PackedItems& items, const Options& opt
   return kExitOk;
 }
 
-int show(Options options) {
+int show(ShowOptions options) {
   options.data_dir = data_folder(options.data_dir).string();
   const auto run = read_any_run(options.run);
   if (!run) return fail(run.error());
@@ -111,7 +111,7 @@ int show(Options options) {
 }  // namespace
 
 Action add_show(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ShowOptions>();
   app.add_option("RUN", options->run,
                  "a run or a node's folder, or a file or folder of another harness")
       ->required();

@@ -9,6 +9,7 @@
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/base/visible_text.hpp"
+#include "harness/cli/common.hpp"
 #include "results/store/stored_items.hpp"
 
 namespace nb::cli {
@@ -29,10 +30,6 @@ std::string block(const std::string& heading, const std::string& text) {
   std::string lines = "\n" + heading + "\n" + visible_text(text);
   if (lines.back() != '\n') lines += '\n';
   return lines;
-}
-
-std::string quoted(const std::string& text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 // "* " right, "> " chosen.

@@ -21,14 +21,14 @@
 namespace nb::cli {
 namespace {
 
-struct Options {
+struct SmiOptions {
   std::string device = "ascend_910b3";
   std::string results_dir;
   std::int64_t watch_s = 0;
   bool json = false;
 };
 
-Result<SmiView> look(const Options& options) {
+Result<SmiView> look(const SmiOptions& options) {
   NB_TRY(const DeviceProfile profile, load_profile(options.device));
   NB_TRY(SmiView view, smi_view(profile, running_nodes(results_folder(options.results_dir))));
   const char* mask = std::getenv("ASCEND_RT_VISIBLE_DEVICES");
@@ -44,7 +44,7 @@ Result<SmiView> look(const Options& options) {
   return view;
 }
 
-int smi_verb(const Options& options) {
+int smi_verb(const SmiOptions& options) {
   for (;;) {
     const auto view = look(options);
     if (!view) return fail(view.error());
@@ -64,7 +64,7 @@ int smi_verb(const Options& options) {
 }  // namespace
 
 Action add_smi(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SmiOptions>();
   app.add_option("--device", options->device, "an Ascend profile (npubench list devices)")
       ->capture_default_str();
   app.add_option("--results-dir", options->results_dir,

@@ -24,7 +24,7 @@
 namespace nb::cli {
 namespace {
 
-struct Options {
+struct TokenizerOptions {
   std::string tokenizer;  // file to read
   std::string out = "tokenizer.json";
   std::string data_dir;
@@ -37,7 +37,7 @@ struct Options {
 constexpr std::int64_t kDocumentChars = 4000;  // of a .txt file: as a suite's default cut
 
 // Documents of all files of the sources, in order.
-Result<std::vector<std::string>> documents_of(const Options& options) {
+Result<std::vector<std::string>> documents_of(const TokenizerOptions& options) {
   const fs::path data = data_folder(options.data_dir);
   NB_TRY(const std::vector<TextFile> files, find_text_files(options.texts, data, "--text"));
   NB_TRY_VOID(check_text_files(files, data));
@@ -49,7 +49,7 @@ Result<std::vector<std::string>> documents_of(const Options& options) {
   return documents;
 }
 
-int train(const Options& options) {
+int train(const TokenizerOptions& options) {
   const auto documents = documents_of(options);
   if (!documents) return fail(documents.error());
   const auto tokenizer = train_tokenizer(*documents, options.settings);
@@ -66,13 +66,13 @@ int train(const Options& options) {
 }
 
 // The words of the command line with spaces between them; without any, all of standard input.
-std::string text_of(const Options& options) {
+std::string text_of(const TokenizerOptions& options) {
   if (options.words.empty())
     return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
   return fmt::format("{}", fmt::join(options.words, " "));
 }
 
-int encode(const Options& options) {
+int encode(const TokenizerOptions& options) {
   const auto tokenizer = Tokenizer::load(options.tokenizer);
   if (!tokenizer) return fail(tokenizer.error());
   if (options.adds_bos && tokenizer->bos() < 0)
@@ -85,7 +85,7 @@ int encode(const Options& options) {
   return kExitOk;
 }
 
-int decode(const Options& options) {
+int decode(const TokenizerOptions& options) {
   const auto tokenizer = Tokenizer::load(options.tokenizer);
   if (!tokenizer) return fail(tokenizer.error());
   std::vector<int> ids;
@@ -112,7 +112,8 @@ struct Compared {
 };
 
 // The one that is asked about, and those of the data folder that are there.
-Result<std::vector<Compared>> compared(const Options& options, std::vector<std::string>& missing) {
+Result<std::vector<Compared>> compared(const TokenizerOptions& options,
+                                       std::vector<std::string>& missing) {
   std::vector<Compared> all;
   NB_TRY(Tokenizer own, Tokenizer::load(options.tokenizer));
   all.push_back({options.tokenizer, std::move(own)});
@@ -130,7 +131,7 @@ Result<std::vector<Compared>> compared(const Options& options, std::vector<std::
   return all;
 }
 
-int evaluate(const Options& options) {
+int evaluate(const TokenizerOptions& options) {
   std::vector<std::string> missing;
   const auto documents = documents_of(options);
   if (!documents) return fail(documents.error());
@@ -174,7 +175,7 @@ int evaluate(const Options& options) {
 struct Command {
   const char* name;
   const char* doc;
-  int (*run)(const Options&);
+  int (*run)(const TokenizerOptions&);
 };
 constexpr Command kCommands[] = {
     {"train", "BPE on texts, with nanochat's split pattern and tie rule", train},
@@ -183,7 +184,7 @@ constexpr Command kCommands[] = {
     {"eval", "compression of texts beside GPT-2's and GPT-4's tokenizer", evaluate},
 };
 
-void add_tokenizer_file(CLI::App& command, Options& options) {
+void add_tokenizer_file(CLI::App& command, TokenizerOptions& options) {
   command
       .add_option("--tokenizer", options.tokenizer,
                   "npubench's JSON, a tiktoken rank file, GPT-2's encoder.json or vocab.bpe, or "
@@ -191,7 +192,7 @@ void add_tokenizer_file(CLI::App& command, Options& options) {
       ->required();
 }
 
-void add_texts(CLI::App& command, Options& options) {
+void add_texts(CLI::App& command, TokenizerOptions& options) {
   command
       .add_option("--text", options.texts,
                   "names or groups from `npubench data list`, or your own .txt and .jsonl files "
@@ -204,7 +205,7 @@ void add_texts(CLI::App& command, Options& options) {
 }  // namespace
 
 Action add_tokenizer(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TokenizerOptions>();
   for (const Command& command : kCommands)
     app.add_subcommand(command.name, command.doc)
         ->add_flag("--json", options->json, "JSON on stdout");

@@ -24,7 +24,7 @@
 namespace nb::cli {
 namespace {
 
-struct Options {
+struct TrainOptions {
   std::string suite;  // file whose corpus, tokenizer and settings are taken
   std::string device;
   std::string seed;
@@ -52,7 +52,7 @@ std::string json_text(const std::vector<std::string>& texts) {
 }
 
 // "[0,10,20]" of --save-init and --keep-steps 10,20; empty: neither was given.
-std::string keep_steps_json(const Options& options) {
+std::string keep_steps_json(const TrainOptions& options) {
   const auto given = options.given.find(kKeepSteps);
   std::string steps = given == options.given.end() ? "" : given->second;
   if (steps.starts_with('[') && steps.ends_with(']')) steps = steps.substr(1, steps.size() - 2);
@@ -61,7 +61,7 @@ std::string keep_steps_json(const Options& options) {
 }
 
 // What the flags change, in the words of --set; those of --set itself come last.
-Result<std::vector<Override>> overrides_of(const Options& options) {
+Result<std::vector<Override>> overrides_of(const TrainOptions& options) {
   std::vector<Override> changes;
   const auto change = [&](const std::string& pointer, const std::string& value) {
     if (!value.empty()) changes.push_back({pointer, value});
@@ -83,7 +83,7 @@ Result<std::vector<Override>> overrides_of(const Options& options) {
   return changes;
 }
 
-Result<Suite> suite_of(const Options& options) {
+Result<Suite> suite_of(const TrainOptions& options) {
   const std::string where = options.suite.empty() ? "train" : options.suite;
   NB_TRY(Json json, options.suite.empty() ? parse_json(kDefaults, "train")
                                           : read_json(options.suite, JsonComments::kAllowed));
@@ -153,7 +153,7 @@ Result<std::optional<StepProfile>> profile_in(const fs::path& folder, bool wante
   return std::optional<StepProfile>(std::move(profile));
 }
 
-int finish(const Options& options, const Plan& plan, const RunSummary& summary) {
+int finish(const TrainOptions& options, const Plan& plan, const RunSummary& summary) {
   for (const NodeReport& report : summary.nodes)
     if (report.outcome == NodeOutcome::kFailed)
       return fail({report.error, plan.nodes[report.node].name + ": " + report.message});
@@ -185,7 +185,7 @@ int finish(const Options& options, const Plan& plan, const RunSummary& summary) 
   return kExitOk;
 }
 
-int train_verb(const Options& options) {
+int train_verb(const TrainOptions& options) {
   if (options.quiet) set_progress_mode(ProgressMode::kQuiet);
   const auto suite = suite_of(options);
   if (!suite) return fail(suite.error());
@@ -208,7 +208,7 @@ int train_verb(const Options& options) {
 }  // namespace
 
 Action add_train(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TrainOptions>();
   app.add_option("--suite", options->suite,
                  "suite file whose corpus, tokenizer, first device, first seed and training "
                  "settings are used; flags override them");

@@ -6,14 +6,10 @@
 
 #include "harness/base/table.hpp"
 #include "harness/base/visible_text.hpp"
+#include "harness/cli/common.hpp"
 
 namespace nb::cli {
 namespace {
-
-// One line, so that blanks and line ends can be seen.
-std::string quoted(const std::string& text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 std::string request_line(const ShownRequest& request) {
   std::string line = request.is_gold ? "  * " : "    ";
@@ -22,7 +18,7 @@ std::string request_line(const ShownRequest& request) {
                             count_text(request.scored_tokens, "token"), request.tokens);
 }
 
-std::string item_text(const ShownItem& item, std::size_t number, const ShownTask& task) {
+std::string item_text(const ShownPrompt& item, std::size_t number, const ShownTask& task) {
   std::string text = fmt::format("--- {}: item {} of {}, {} ({})\n", task.task, number, task.items,
                                  visible_line(item.public_id), item.id);
   text += fmt::format("prompt, {}{}:\n{}\n", count_text(item.prompt_tokens, "token"),
@@ -50,7 +46,7 @@ Json write_out_json(std::span<const ShownTask> tasks) {
   Json list = Json::array();
   for (const ShownTask& task : tasks) {
     Json items = Json::array();
-    for (const ShownItem& item : task.shown) {
+    for (const ShownPrompt& item : task.shown) {
       Json requests = Json::array();
       for (const ShownRequest& request : item.requests)
         requests.push_back({{"context", request.context},

@@ -22,7 +22,7 @@ namespace {
 enum class Subject { kOwn, kVariable, kKey, kFact, kLine };
 
 // "5" and "5.0", not "5s".
-std::optional<double> number_of(std::string_view text) {
+std::optional<double> decimal_of(std::string_view text) {
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, value);
@@ -40,7 +40,7 @@ std::optional<long long> integer_of(std::string_view text) {
 
 bool compare(std::string_view op, std::string_view value, std::string_view wanted) {
   int order = 0;
-  const auto left = number_of(value), right = number_of(wanted);
+  const auto left = decimal_of(value), right = decimal_of(wanted);
   if (op == "==" || op == "!=") {
     const bool equal = left && right ? *left == *right : value == wanted;
     return equal == (op == "==");

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <charconv>
 
+#include "harness/base/ascii.hpp"
+
 namespace nb::doctor {
 
 const std::string* Facts::find(std::string_view name) const {
@@ -23,10 +25,8 @@ std::optional<long long> Facts::number(std::string_view name) const {
 
 std::string package_name(std::string_view text) {
   std::string name(text);
-  std::transform(name.begin(), name.end(), name.begin(), [](char c) {
-    return c == '-' || c == '.' ? '_'
-                                : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  });
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return c == '-' || c == '.' ? '_' : lower_case(c); });
   return name;
 }
 

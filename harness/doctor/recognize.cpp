@@ -11,9 +11,9 @@
 namespace nb::doctor {
 namespace {
 
-constexpr std::size_t kLongestLine = 4096;  // bytes that a pattern is tried on
-constexpr std::size_t kLeastDump = 3;       // lines NAME=value in a row that are a dump
-constexpr std::size_t kLeastFreeze = 3;     // lines name==version in a row that are a list
+constexpr std::size_t kLongestTried = 4096;  // bytes that a pattern is tried on
+constexpr std::size_t kLeastDump = 3;        // lines NAME=value in a row that are a dump
+constexpr std::size_t kLeastFreeze = 3;      // lines name==version in a row that are a list
 
 struct Lines {
   std::vector<std::string_view> all;
@@ -34,7 +34,7 @@ bool is_blank(std::string_view line) {
 }
 
 bool matches(const Pattern& pattern, std::string_view line) {
-  return pattern.found_in(line.substr(0, kLongestLine));
+  return pattern.found_in(line.substr(0, kLongestTried));
 }
 
 // ---- lines that belong to one kind

@@ -117,7 +117,7 @@ constexpr Cause kCauses[] = {
     {"300", "an error of GE", "GE 错误"},
 };
 
-struct Table {
+struct SignatureTable {
   std::vector<Pattern> patterns;    // of signature_rows()
   std::vector<int> row_of_literal;  // -1: of a class
   std::vector<std::size_t> always;  // rows without a literal
@@ -134,7 +134,7 @@ struct Table {
   // At the end of a traceback: "queue.Empty", "Stop: 3"; not "INFO: …".
   Pattern any_exception{R"(^((?:[A-Za-z_]\w*\.)+\w+|[A-Z]\w*[a-z]\w*)(?::(?: .*)?)?$)"};
 
-  Table() {
+  SignatureTable() {
     std::vector<std::string> literals;
     const auto rows = signature_rows();
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -189,8 +189,8 @@ struct Table {
   }
 };
 
-Table& table() {
-  static Table made;
+SignatureTable& table() {
+  static SignatureTable made;
   return made;
 }
 
@@ -272,7 +272,7 @@ std::string class_of_code(std::string_view code, Language language) {
 }
 
 std::optional<Matched> match_line(std::string_view line) {
-  Table& known = table();
+  SignatureTable& known = table();
   std::vector<int> rows;
   bool has_class = false;
   for (const int literal : known.scan->in(line)) {
@@ -331,7 +331,7 @@ std::optional<Matched> match_exception(std::string_view line) {
 }
 
 std::size_t next_hint(std::string_view text, std::size_t from) {
-  const Table& known = table();
+  const SignatureTable& known = table();
   return known.always.empty() ? known.scan->first_end(text, from)
                               : std::min(text.find('\n', from), text.size());
 }

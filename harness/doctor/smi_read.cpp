@@ -9,14 +9,14 @@
 namespace nb::doctor {
 namespace {
 
-constexpr std::size_t kLongestLine = 4096;
+constexpr std::size_t kLongestRow = 4096;
 constexpr int kMostCards = 4096;
 
 template <class F>
 void each_line(std::string_view text, const F& f) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, std::min(end, kLongestLine));
+    std::string_view line = text.substr(0, std::min(end, kLongestRow));
     if (line.ends_with('\r')) line.remove_suffix(1);
     f(line);
     text.remove_prefix(std::min(end + 1, text.size()));

@@ -3,17 +3,10 @@
 #include <algorithm>
 #include <cctype>
 
+#include "harness/base/ascii.hpp"
+
 namespace nb::doctor {
 namespace {
-
-char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-std::string lowered(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), lower);
-  return result;
-}
 
 // "8.3.rc1" → 8 | 3 | rc 1. Letters and numbers apart, dots and dashes between.
 struct Part {

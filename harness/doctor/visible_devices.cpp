@@ -2,13 +2,13 @@
 
 #include <cctype>
 
+#include "harness/base/ascii.hpp"
+
 namespace nb::doctor {
 namespace {
 
 constexpr std::size_t kLongest = 128;  // characters that the runtime reads
 constexpr int kLargestId = 1'000'000;  // larger than any card, small enough to multiply by ten
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 

@@ -13,6 +13,8 @@
 #include <ctime>
 #include <utility>
 
+#include "harness/base/ascii.hpp"
+
 namespace nb {
 namespace {
 
@@ -40,11 +42,6 @@ class NoBrokenPipe {
  private:
   sigset_t pipe_{}, before_{};
 };
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
 
 }  // namespace
 
@@ -178,7 +175,7 @@ struct HttpClient::State {
     if (!result)
       return tl::unexpected(trouble_of(result.error(), is_too_large, seconds, took.count()));
     answer.status = result->status;
-    for (const auto& [name, value] : result->headers) answer.headers[lower(name)] = value;
+    for (const auto& [name, value] : result->headers) answer.headers[lowered(name)] = value;
     return answer;
   }
 };

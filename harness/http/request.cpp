@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "harness/base/ascii.hpp"
+
 namespace nb {
 namespace {
 
@@ -17,24 +19,13 @@ tl::unexpected<HttpRefusal> refuse(int status, std::string message) {
   return tl::unexpected<HttpRefusal>(HttpRefusal{status, std::move(message)});
 }
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = lower(c);
-  return out;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
+constexpr std::string_view kBlanks = " \t";  // RFC 9110, 5.6.3
 
 // RFC 9110, 5.6.2.
 bool is_token(std::string_view text) {
   constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
   return !text.empty() && std::ranges::all_of(text, [&](char c) {
-    return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') ||
+    return (c >= '0' && c <= '9') || (lower_case(c) >= 'a' && lower_case(c) <= 'z') ||
            kMarks.find(c) != std::string_view::npos;
   });
 }
@@ -49,7 +40,7 @@ bool has_controls(std::string_view text) {
 bool has_item(std::string_view list, std::string_view wanted) {
   while (!list.empty()) {
     const std::size_t comma = list.find(',');
-    if (lower(trimmed(list.substr(0, comma))) == wanted) return true;
+    if (lowered(trimmed(list.substr(0, comma), kBlanks)) == wanted) return true;
     list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
   }
   return false;
@@ -123,11 +114,11 @@ tl::expected<HttpRequest, HttpRefusal> parse_http_head(std::string_view head,
     const std::size_t colon = header.find(':');
     if (colon == std::string_view::npos || !is_token(header.substr(0, colon)))
       return refuse(400, fmt::format("header {} has no name before a colon", count));
-    const std::string_view value = trimmed(header.substr(colon + 1));
+    const std::string_view value = trimmed(header.substr(colon + 1), kBlanks);
     if (has_controls(value))
       return refuse(400, fmt::format("header {} holds control characters", count));
     const auto [place, is_new] =
-        request.headers.emplace(lower(header.substr(0, colon)), std::string(value));
+        request.headers.emplace(lowered(header.substr(0, colon)), std::string(value));
     // Two lengths that differ: where the next request begins would be a matter of taste.
     if (!is_new && place->first == "content-length" && place->second != value)
       return refuse(400, "two Content-Length that differ");
@@ -141,10 +132,10 @@ tl::expected<HttpRequest, HttpRefusal> parse_http_head(std::string_view head,
   if (request.headers.contains("transfer-encoding")) {
     if (request.headers.contains("content-length"))
       return refuse(400, "both Content-Length and Transfer-Encoding");
-    if (lower(request.header("transfer-encoding")) != "chunked")
+    if (lowered(request.header("transfer-encoding")) != "chunked")
       return refuse(501, "no transfer encoding but chunked is known");
   }
-  if (const std::string encoding = lower(request.header("content-encoding"));
+  if (const std::string encoding = lowered(request.header("content-encoding"));
       !encoding.empty() && encoding != "identity")
     return refuse(415, "a compressed body: send it as it is");
   return request;
@@ -212,7 +203,8 @@ tl::expected<void, HttpRefusal> HttpRequestReader::read_chunks(std::string& body
   while (true) {
     const auto line = read_line(kMaxChunkLine, "the body");
     if (!line) return tl::unexpected<HttpRefusal>(line.error());
-    const auto size = number_of(trimmed(std::string_view(*line).substr(0, line->find(';'))), 16);
+    const auto size =
+        number_of(trimmed(std::string_view(*line).substr(0, line->find(';')), kBlanks), 16);
     if (!size) return refuse(400, "a chunk of the body without a size");
     if (*size > limits_.max_body_bytes - body.size())
       return tl::unexpected<HttpRefusal>(too_large(limits_.max_body_bytes));
@@ -246,7 +238,7 @@ tl::expected<HttpRequest, HttpRefusal> HttpRequestReader::next(
   if (length > limits_.max_body_bytes)
     return tl::unexpected<HttpRefusal>(too_large(limits_.max_body_bytes));
   if (say_continue && (is_chunked || length > 0) && !has_bytes() &&
-      lower(request->header("expect")) == "100-continue")
+      lowered(request->header("expect")) == "100-continue")
     say_continue();
   if (auto read = is_chunked ? read_chunks(request->body)
                              : read_bytes(static_cast<std::size_t>(length), request->body);

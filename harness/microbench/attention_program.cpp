@@ -35,11 +35,11 @@ double forward_flop(const AttentionCase& s) {
          static_cast<double>(s.time * (s.time + 1));
 }
 
-struct Work {
+struct AttentionWork {
   kernels::AttentionShape shape;
   std::vector<float> q, k, v, out, dout, dq, dk, dv, row_max, row_sum;
 
-  explicit Work(const AttentionCase& s)
+  explicit AttentionWork(const AttentionCase& s)
       : shape{.batch = s.batch,
               .queries = s.time,
               .keys = s.time,
@@ -81,7 +81,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 bool equals_reference(const AttentionCase& shape, const MatmulPolicy& policy) {
   AttentionCase small = shape;
   small.batch = 1, small.time = 50, small.heads = 1;
-  Work fast(small), naive(small);
+  AttentionWork fast(small), naive(small);
   fast.forward(policy);
   fast.backward(policy);
   const kernels::AttentionShape& s = naive.shape;
@@ -98,7 +98,7 @@ bool equals_reference(const AttentionCase& shape, const MatmulPolicy& policy) {
 // Scores and their product with V by OpenBLAS, head by head over all threads, whole squares.
 std::function<void()> blas_products(const AttentionCase& shape) {
   const std::int64_t heads = shape.batch * shape.heads, square = shape.time * shape.time;
-  const auto work = std::make_shared<Work>(shape);
+  const auto work = std::make_shared<AttentionWork>(shape);
   const auto scores =
       std::make_shared<std::vector<float>>(static_cast<std::size_t>(heads * square));
   return [work, scores, shape, heads, square] {
@@ -118,7 +118,7 @@ std::function<void()> blas_products(const AttentionCase& shape) {
 void add_host(const AttentionCase& shape, bool backward, const MicrobenchRequest& request,
               const DeviceProfile& profile) {
   const MatmulPolicy policy = profile.numerics.matmul();
-  const auto work = std::make_shared<std::unique_ptr<Work>>();
+  const auto work = std::make_shared<std::unique_ptr<AttentionWork>>();
   const HostBenchmark what{
       .name = std::string("attention/") + shape.name + (backward ? "/backward" : "/forward"),
       .min_time_s = request.min_time_s,
@@ -133,7 +133,7 @@ void add_host(const AttentionCase& shape, bool backward, const MicrobenchRequest
                       state.SkipWithError("attention differs from its naive definition");
                       return {};
                     }
-                    *work = std::make_unique<Work>(shape);
+                    *work = std::make_unique<AttentionWork>(shape);
                     (*work)->forward(policy);
                   }
                   return [work, policy, backward] {

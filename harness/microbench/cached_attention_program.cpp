@@ -60,9 +60,9 @@ struct CachedValues {
   }
 };
 
-class Work {
+class CachedAttentionWork {
  public:
-  Work(const CachedCase& c, const MatmulPolicy& policy)
+  CachedAttentionWork(const CachedCase& c, const MatmulPolicy& policy)
       : case_(c),
         prefix_k_(c.shared, 1, policy),
         prefix_v_(c.shared, 2, policy),
@@ -141,11 +141,11 @@ HostBenchmark describe(const CachedCase& c, const MicrobenchRequest& request, DT
 void register_cached_attention(const MicrobenchRequest& request, const DeviceProfile& profile) {
   const MatmulPolicy policy = profile.numerics.matmul();
   for (const CachedCase& c : kCases) {
-    const auto work = std::make_shared<std::unique_ptr<Work>>();
+    const auto work = std::make_shared<std::unique_ptr<CachedAttentionWork>>();
     register_host(describe(c, request, policy.inputs),
                   [&c, policy, work](benchmark::State& state) -> std::function<void()> {
                     if (*work == nullptr) {
-                      *work = std::make_unique<Work>(c, policy);
+                      *work = std::make_unique<CachedAttentionWork>(c, policy);
                       if (!(*work)->equals_one_piece(policy)) {
                         state.SkipWithError("cached attention differs from one pass");
                         return {};

@@ -22,16 +22,16 @@ struct LossCase {
   std::int64_t rows, vocabulary;
   bool on_host;
 };
-constexpr LossCase kShapes[] = {
+constexpr LossCase kLossShapes[] = {
     {"v4096", 512, 4096, true}, {"v32768", 64, 32768, true}, {"v65536", 65536, 65536, false}};
 
-struct Work {
+struct LossWork {
   std::int64_t rows, vocabulary;
   kernels::CrossEntropySettings settings;
   std::vector<float> logits, dlogits, losses, row_max, row_sum;
   std::vector<int> targets;
 
-  Work(const LossCase& s, const PointwisePolicy& policy)
+  LossWork(const LossCase& s, const PointwisePolicy& policy)
       : rows(s.rows), vocabulary(s.vocabulary), settings{.softcap = 15, .pointwise = policy} {
     const Rng rng(1, "microbench loss");
     logits.resize(static_cast<std::size_t>(rows * vocabulary));
@@ -75,7 +75,7 @@ struct Work {
 
 void add_host(const LossCase& shape, bool backward, const MicrobenchRequest& request,
               const DeviceProfile& profile) {
-  const auto work = std::make_shared<std::unique_ptr<Work>>();
+  const auto work = std::make_shared<std::unique_ptr<LossWork>>();
   const HostBenchmark what{
       .name = std::string("loss/") + shape.name + (backward ? "/backward" : "/forward"),
       .min_time_s = request.min_time_s,
@@ -84,7 +84,7 @@ void add_host(const LossCase& shape, bool backward, const MicrobenchRequest& req
   const PointwisePolicy policy = profile.numerics.pointwise_policy();
   register_host(what, [=](benchmark::State& state) -> std::function<void()> {
     if (*work == nullptr) {
-      *work = std::make_unique<Work>(shape, policy);
+      *work = std::make_unique<LossWork>(shape, policy);
       (*work)->forward();
       (*work)->backward();
       if (!(*work)->equals_reference()) {
@@ -116,7 +116,7 @@ void add_simulated(const LossCase& shape, bool backward, const DeviceProfile& pr
 }  // namespace
 
 void register_loss(const MicrobenchRequest& request, const DeviceProfile& profile) {
-  for (const LossCase& shape : kShapes) {
+  for (const LossCase& shape : kLossShapes) {
     for (const bool backward : {false, true}) {
       if (shape.on_host) add_host(shape, backward, request, profile);
       add_simulated(shape, backward, profile);

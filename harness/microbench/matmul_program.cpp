@@ -23,7 +23,7 @@ struct LinearCase {
   Layout layout;
   bool on_host;
 };
-constexpr LinearCase kShapes[] = {
+constexpr LinearCase kLinearShapes[] = {
     {"d2/attn", 2048, 128, 128, Layout::kForward, true},
     {"d2/mlp_up", 2048, 512, 128, Layout::kForward, true},
     {"d4/attn", 2048, 256, 256, Layout::kForward, true},
@@ -166,7 +166,7 @@ void add_simulated(const LinearCase& shape, const DeviceProfile& profile) {
 }  // namespace
 
 void register_matmul(const MicrobenchRequest& request, const DeviceProfile& profile) {
-  for (const LinearCase& shape : kShapes) {
+  for (const LinearCase& shape : kLinearShapes) {
     if (shape.on_host) add_host(shape, request, profile);
     add_simulated(shape, profile);
   }

@@ -9,12 +9,12 @@
 namespace nb {
 namespace {
 
-struct Column {
+struct TableColumn {
   const char* value;
   const char* header;
   bool is_mean;  // of shares and ratios a geometric mean says something
 };
-constexpr Column kColumns[] = {
+constexpr TableColumn kTableColumns[] = {
     {"time_ns", "time", false},
     {"rate_gflop_s", "Gflop/s", false},
     {"share_of_peak", "of peak", true},
@@ -30,7 +30,7 @@ constexpr Column kColumns[] = {
     {"log_prob_difference", "Δ log p", false},
 };
 
-std::string cell(const Column& column, double value) {
+std::string cell(const TableColumn& column, double value) {
   const std::string name = column.value;
   if (name == "time_ns") return human_time_ns(value);
   if (name == "peak_memory_bytes") return human_bytes(value);
@@ -39,14 +39,14 @@ std::string cell(const Column& column, double value) {
   return value < 1 ? fmt::format("{:.4f}", value) : fmt::format("{:.1f}", value);
 }
 
-bool has(const std::vector<Measurement>& measurements, const Column& column) {
+bool has(const std::vector<Measurement>& measurements, const TableColumn& column) {
   for (const Measurement& measurement : measurements)
     if (measurement.values.contains(column.value)) return true;
   return false;
 }
 
 // Of the host's measurements that have the value; empty without any.
-std::string mean_cell(const std::vector<Measurement>& measurements, const Column& column) {
+std::string mean_cell(const std::vector<Measurement>& measurements, const TableColumn& column) {
   double sum = 0;
   int count = 0;
   for (const Measurement& measurement : measurements) {
@@ -61,20 +61,20 @@ std::string mean_cell(const std::vector<Measurement>& measurements, const Column
 }  // namespace
 
 std::string measurement_text(const std::vector<Measurement>& measurements) {
-  std::vector<Column> columns;
-  for (const Column& column : kColumns)
+  std::vector<TableColumn> columns;
+  for (const TableColumn& column : kTableColumns)
     if (has(measurements, column)) columns.push_back(column);
   TextTable table{{"benchmark", "clock"}, {}};
   std::vector<std::string> means{"geometric mean", "host"};
   bool has_mean = false;
-  for (const Column& column : columns) {
+  for (const TableColumn& column : columns) {
     table.header.emplace_back(column.header);
     means.push_back(column.is_mean ? mean_cell(measurements, column) : "");
     has_mean = has_mean || !means.back().empty();
   }
   for (const Measurement& measurement : measurements) {
     std::vector<std::string> row{measurement.name, measurement.is_simulated ? "sim" : "host"};
-    for (const Column& column : columns) {
+    for (const TableColumn& column : columns) {
       const auto found = measurement.values.find(column.value);
       row.push_back(found == measurement.values.end() ? "" : cell(column, found->second));
     }

@@ -26,12 +26,12 @@ constexpr NormCase kShapes[] = {{"d4", 2048, 256, true},
                                 {"d12", 4096, 768, true},
                                 {"d20", 65536, 1280, false}};
 
-struct Work {
+struct NormWork {
   std::int64_t rows, cols;
   DType storage;
   std::vector<float> x, dy, out, dx, rstd;
 
-  Work(const NormCase& s, DType dtype) : rows(s.rows), cols(s.cols), storage(dtype) {
+  NormWork(const NormCase& s, DType dtype) : rows(s.rows), cols(s.cols), storage(dtype) {
     std::uint64_t seed = 0;
     const auto count = static_cast<std::size_t>(rows * cols);
     for (std::vector<float>* tensor : {&x, &dy}) {
@@ -63,7 +63,7 @@ struct Work {
 
 void add_host(const NormCase& shape, bool backward, const MicrobenchRequest& request,
               const DeviceProfile& profile) {
-  const auto work = std::make_shared<std::unique_ptr<Work>>();
+  const auto work = std::make_shared<std::unique_ptr<NormWork>>();
   const double elements = static_cast<double>(shape.rows * shape.cols);
   const HostBenchmark what{
       .name = std::string("norm/") + shape.name + (backward ? "/backward" : "/forward"),
@@ -73,7 +73,7 @@ void add_host(const NormCase& shape, bool backward, const MicrobenchRequest& req
   const DType storage = profile.numerics.storage;
   register_host(what, [=](benchmark::State& state) -> std::function<void()> {
     if (*work == nullptr) {
-      *work = std::make_unique<Work>(shape, storage);
+      *work = std::make_unique<NormWork>(shape, storage);
       (*work)->forward();
       (*work)->backward();
       if (!(*work)->equals_reference()) {

@@ -5,6 +5,8 @@
 #include <cctype>
 #include <string>
 
+#include "harness/base/ascii.hpp"
+
 namespace nb::profiler {
 namespace {
 
@@ -43,24 +45,15 @@ constexpr std::array kRows = {
     ClassRow{OpClass::kElementwise, "elementwise|fill|fused_dropout|where|triton_poi", ""},
 };
 
-char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
-
-bool fits(std::string_view lowered, std::string_view patterns) {
+bool fits(std::string_view text, std::string_view patterns) {
   while (!patterns.empty()) {
     const std::size_t bar = std::min(patterns.find('|'), patterns.size());
     std::string_view one = patterns.substr(0, bar);
     patterns.remove_prefix(std::min(bar + 1, patterns.size()));
-    if (one.starts_with('^') ? lowered.starts_with(one.substr(1))
-                             : lowered.find(one) != lowered.npos)
+    if (one.starts_with('^') ? text.starts_with(one.substr(1)) : text.find(one) != text.npos)
       return true;
   }
   return false;
-}
-
-std::string lowered(std::string_view text) {
-  std::string copy(text);
-  std::ranges::transform(copy, copy.begin(), lower);
-  return copy;
 }
 
 bool is_vector_core(std::string_view core) {

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <vector>
 
+#include "harness/base/ascii.hpp"
 #include "model/decoder/llama2c_file.hpp"
 #include "model/train/hugging_face.hpp"
 
@@ -29,13 +30,6 @@ bool has(std::string_view text, std::string_view part) {
 
 unsigned byte_at(std::string_view head, std::size_t i) {
   return i < head.size() ? static_cast<unsigned char>(head[i]) : 0U;
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
 }
 
 // Signatures that stand at the first byte.
@@ -121,7 +115,7 @@ std::string text_kind(std::string_view head) {
   if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
   const std::size_t first = head.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return "a file of blanks";
-  const std::string begin = lower(head.substr(first, 64));
+  const std::string begin = lowered(head.substr(first, 64));
   if (begin.starts_with("<!doctype html") || begin.starts_with("<html"))
     return "an HTML page (a download that a web page answered?)";
   if (begin.starts_with("{") || begin.starts_with("[")) return json_kind(head);

@@ -12,8 +12,6 @@ namespace {
 constexpr std::size_t kMaxNamed = 16;  // unread members that are listed
 constexpr std::size_t kLongestName = 64;
 
-Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
-
 }  // namespace
 
 Json error_json(const ApiError& error) {

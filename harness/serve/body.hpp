@@ -60,6 +60,8 @@ class Body {
 
 // Nesting of a JSON text, 0 for a plain value; counts brackets outside of strings.
 int json_depth(std::string_view text);
+// Null where the text is empty: how the protocol says "none".
+inline Json or_null(std::string text) { return text.empty() ? Json() : Json(std::move(text)); }
 // "an array", "a text": how messages name what was sent.
 std::string_view kind_of(const Json& value);
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/serve/answer_text.hpp"
+#include "harness/serve/body.hpp"
 #include "harness/serve/completion_request.hpp"
 #include "harness/serve/service.hpp"
 
@@ -33,7 +34,6 @@ HttpResponse answer(Service& service, const HttpRequest& request, const HttpPeer
 std::string special_name(const Tokenizer& tokenizer, int id) {
   return id < 0 ? "" : tokenizer.decode(std::span(&id, 1));
 }
-Json or_null(std::string text) { return text.empty() ? Json() : Json(std::move(text)); }
 
 // "a%40b" -> "a@b"; what is no escape stays.
 std::string percent_decoded(std::string_view text) {

@@ -33,7 +33,7 @@ struct Base {
 constexpr int kMaxAddend = 20, kMaxFactor = 10;
 constexpr int kMaxInnerAddend = 9, kMaxInnerFactor = 9;  // of programs with two numbers
 constexpr int kMaxSmallAddend = 9;                       // behind a number or letter of the base
-constexpr int kPlaces = 5;
+constexpr int kItemPlaces = 5;
 constexpr std::string_view kCounted = "abdeilnorst";
 
 std::vector<Arguments> arguments() {
@@ -261,7 +261,7 @@ Programs without_constants() {
 
 Programs places() {
   Programs programs;
-  for (int place = 0; place < kPlaces; ++place) {
+  for (int place = 0; place < kItemPlaces; ++place) {
     programs.push_back(plain(item_at(place)));
     add_all(programs, item_at(place), Op::kAdd, 2, kMaxSmallAddend);
   }

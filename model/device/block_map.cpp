@@ -9,8 +9,8 @@
 namespace nb {
 namespace {
 
-constexpr std::uint64_t kFirstAddress = 1ull << 40;  // a made-up device address space
-constexpr std::uint64_t kAlignment = 2ull << 20;     // of segments, as driver allocations are
+constexpr std::uint64_t kFirstAddress = 1ull << 40;      // a made-up device address space
+constexpr std::uint64_t kSegmentAlignment = 2ull << 20;  // of segments, as driver allocations are
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t step) {
   return (value + step - 1) / step * step;
@@ -164,7 +164,7 @@ BlockMap::Place BlockMap::grow(std::uint64_t rounded) {
     const std::uint64_t size = segment_bytes(rounded);
     const auto it =
         blocks_.emplace(next_address_, Block{size, next_address_, pool, BlockState::kFree}).first;
-    next_address_ = round_up(next_address_ + size, kAlignment);
+    next_address_ = round_up(next_address_ + size, kSegmentAlignment);
     index_free(it);
     return take_block(it, rounded);
   }
@@ -173,7 +173,7 @@ BlockMap::Place BlockMap::grow(std::uint64_t rounded) {
     const std::uint64_t size = std::max(address_space_bytes_, round_up(rounded, granule(pool)));
     blocks_.emplace(next_address_, Block{size, next_address_, pool, BlockState::kUnmapped});
     point = next_address_;
-    next_address_ = round_up(next_address_ + size, kAlignment);
+    next_address_ = round_up(next_address_ + size, kSegmentAlignment);
   }
   auto it = blocks_.find(*point);
   if (it->second.state == BlockState::kFree) {

@@ -16,7 +16,7 @@
 namespace nb {
 namespace {
 
-constexpr std::array<std::string_view, 3> kUses = {"fit", "report", "exclude"};
+constexpr std::array<std::string_view, 3> kRowUses = {"fit", "report", "exclude"};
 constexpr std::array<std::string_view, 7> kCommon = {"id",     "use",  "reason", "source",
                                                      "script", "unit", "value"};
 
@@ -33,9 +33,9 @@ std::string not_a_number(const CalibrationRow& row, std::string_view column) {
 }
 
 Result<RowUse> use_of(std::string_view text, const std::string& where) {
-  for (std::size_t i = 0; i < kUses.size(); ++i)
-    if (kUses[i] == text) return static_cast<RowUse>(i);
-  const std::vector<std::string> known(kUses.begin(), kUses.end());
+  for (std::size_t i = 0; i < kRowUses.size(); ++i)
+    if (kRowUses[i] == text) return static_cast<RowUse>(i);
+  const std::vector<std::string> known(kRowUses.begin(), kRowUses.end());
   return bad_input(fmt::format("{}: unknown use \"{}\"{} (fit, report or exclude)", where, text,
                                did_you_mean(text, known)));
 }
@@ -79,7 +79,7 @@ Result<CalibrationRow> row_of(const CsvTable& table, std::size_t index) {
 
 }  // namespace
 
-std::string_view name(RowUse use) { return kUses[static_cast<std::size_t>(use)]; }
+std::string_view name(RowUse use) { return kRowUses[static_cast<std::size_t>(use)]; }
 
 std::string_view CalibrationRow::text(std::string_view column) const {
   const auto cell = cells.find(column);

@@ -8,7 +8,6 @@ namespace nb::compiled {
 namespace {
 
 using Handle = LoweringBuilder::Handle;
-constexpr auto fp32 = LoweringBuilder::fp32;
 
 void rotary(LoweringBuilder& b, std::string_view kernel) {
   const OpDesc& d = b.desc();

@@ -7,7 +7,6 @@ namespace nb::eager {
 namespace {
 
 using Handle = LoweringBuilder::Handle;
-constexpr auto fp32 = LoweringBuilder::fp32;
 
 // Keys that a query is scored against, those that a mask or the window hides included; the mean
 // (upwards) in a ragged batch.

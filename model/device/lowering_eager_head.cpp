@@ -6,7 +6,6 @@ namespace nb::eager {
 namespace {
 
 using Handle = LoweringBuilder::Handle;
-constexpr auto fp32 = LoweringBuilder::fp32;
 
 }  // namespace
 

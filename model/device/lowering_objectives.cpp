@@ -12,8 +12,6 @@
 namespace nb {
 namespace {
 
-constexpr auto fp32 = LoweringBuilder::fp32;
-
 struct TokenKernel {
   std::string_view name;
   int operands = 1;  // of a number a token that are read

@@ -8,7 +8,6 @@ namespace nb {
 namespace {
 
 using Handle = LoweringBuilder::Handle;
-constexpr auto fp32 = LoweringBuilder::fp32;
 
 bool is_compiled(const LoweringBuilder& b) {
   return b.software().mode.value == SoftwareMode::kCompiled;

@@ -5,6 +5,8 @@
 
 namespace nb {
 
+inline constexpr auto fp32 = LoweringBuilder::fp32;  // bytes of so many fp32 values
+
 // Of `count` logits that are capped, and handed on.
 inline std::uint64_t logits_bytes(const LoweringBuilder& b, std::int64_t count) {
   return b.desc().caps_in_fp32 ? LoweringBuilder::fp32(count) : b.act(count);

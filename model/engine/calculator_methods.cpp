@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "harness/base/ascii.hpp"
 #include "model/engine/calculator_value.hpp"
 
 namespace nb::calculator {
@@ -11,7 +12,6 @@ constexpr std::string_view kSpace = " \t\n\r\v\f";
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_alpha(char c) { return is_lower(c) || is_upper(c); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 char lower(char c) { return is_upper(c) ? static_cast<char>(c + 32) : c; }
 char upper(char c) { return is_lower(c) ? static_cast<char>(c - 32) : c; }
 

@@ -5,13 +5,14 @@
 #include <limits>
 #include <string>
 
+#include "harness/base/ascii.hpp"
+
 namespace nb::calculator {
 namespace {
 
 constexpr int kMaxOpen = 200;                    // CPython, tokenizer.h, MAXLEVEL
 constexpr std::size_t kMaxLiteralDigits = 4300;  // of a decimal integer
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex(char c) { return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f'); }
 bool starts_name(char c) { return ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_'; }
 

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "model/predict/validation.hpp"
+
 namespace nb {
 namespace {
-
-constexpr double kMiB = 1024.0 * 1024.0;
 
 std::vector<std::string> split(std::string_view text, char at) {
   std::vector<std::string> parts;

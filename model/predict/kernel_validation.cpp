@@ -8,7 +8,7 @@
 namespace nb {
 namespace {
 
-Result<std::int64_t> needed(const CalibrationRow& row, std::string_view column) {
+Result<std::int64_t> kernel_size(const CalibrationRow& row, std::string_view column) {
   NB_TRY(const auto value, row.whole(column));
   if (!value) return bad_input(fmt::format("{}: {} has no {}", row.where, row.id, column));
   return *value;
@@ -31,16 +31,16 @@ Result<void> check_unit(const CalibrationRow& row, std::string_view unit) {
 // A row of vector.csv: a stream through the vector cores, or operands on their way to the matrix
 // unit.
 Result<double> stream_ns(const CalibrationRow& row, const DeviceProfile& profile) {
-  NB_TRY(const std::int64_t read, needed(row, "read_bytes"));
-  NB_TRY(const std::int64_t written, needed(row, "write_bytes"));
+  NB_TRY(const std::int64_t read, kernel_size(row, "read_bytes"));
+  NB_TRY(const std::int64_t written, kernel_size(row, "write_bytes"));
   NB_TRY(const auto cached, row.number("resident"));
-  NB_TRY(const std::int64_t aligned, needed(row, "aligned"));
-  NB_TRY(const std::int64_t uncached, needed(row, "uncached_reads"));
+  NB_TRY(const std::int64_t aligned, kernel_size(row, "aligned"));
+  NB_TRY(const std::int64_t uncached, kernel_size(row, "uncached_reads"));
   Kernel kernel;
   kernel.name = "stream";
   kernel.read_bytes = static_cast<std::uint64_t>(read);
   kernel.write_bytes = static_cast<std::uint64_t>(written);
-  NB_TRY(kernel.burst_bytes, needed(row, "burst_bytes"));
+  NB_TRY(kernel.burst_bytes, kernel_size(row, "burst_bytes"));
   kernel.is_unaligned = aligned == 0;
   kernel.cached_share = cached.value_or(0);
   kernel.reads_uncached = uncached != 0;
@@ -63,20 +63,20 @@ Result<double> product_us(const CalibrationRow& row, const DeviceProfile& profil
 
 // A whole kernel; or one block of queries a core, as if all cores had one, at the rate of some.
 Result<double> attention_measure(const CalibrationRow& row, const DeviceProfile& profile) {
-  NB_TRY(const std::int64_t batch, needed(row, "batch"));
-  NB_TRY(const std::int64_t heads, needed(row, "heads"));
+  NB_TRY(const std::int64_t batch, kernel_size(row, "batch"));
+  NB_TRY(const std::int64_t heads, kernel_size(row, "heads"));
   Kernel kernel;
   kernel.name = "fused_attention";
   kernel.unit = KernelUnit::kAttention;
   kernel.batch = batch * heads;
-  NB_TRY(kernel.m, needed(row, "queries"));
-  NB_TRY(kernel.n, needed(row, "head_dim"));
-  NB_TRY(kernel.k, needed(row, "seq"));
+  NB_TRY(kernel.m, kernel_size(row, "queries"));
+  NB_TRY(kernel.n, kernel_size(row, "head_dim"));
+  NB_TRY(kernel.k, kernel_size(row, "seq"));
   NB_TRY(kernel.dtype, dtype_of(row));
   kernel.backward = row.text("direction") == "backward";
   double share = 1;  // of the cores
   if (!row.text("cores").empty()) {
-    NB_TRY(const std::int64_t cores, needed(row, "cores"));
+    NB_TRY(const std::int64_t cores, kernel_size(row, "cores"));
     kernel.batch *= profile.matrix.cores.whole();
     share = static_cast<double>(cores) / static_cast<double>(profile.matrix.cores.whole());
   }
@@ -94,10 +94,10 @@ Result<double> product_ns(const CalibrationRow& row, const DeviceProfile& profil
   Kernel kernel;
   kernel.name = "mm";
   kernel.unit = KernelUnit::kMatrix;
-  NB_TRY(kernel.batch, needed(row, "batch"));
-  NB_TRY(kernel.m, needed(row, "m"));
-  NB_TRY(kernel.n, needed(row, "n"));
-  NB_TRY(kernel.k, needed(row, "k"));
+  NB_TRY(kernel.batch, kernel_size(row, "batch"));
+  NB_TRY(kernel.m, kernel_size(row, "m"));
+  NB_TRY(kernel.n, kernel_size(row, "n"));
+  NB_TRY(kernel.k, kernel_size(row, "k"));
   NB_TRY(kernel.dtype, dtype_of(row));
   const auto width = static_cast<double>(storage_bytes(kernel.dtype));
   const auto m = static_cast<double>(kernel.m), n = static_cast<double>(kernel.n),

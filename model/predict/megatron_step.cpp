@@ -13,7 +13,7 @@ namespace nb {
 namespace {
 
 constexpr double kHalf = 2;  // bytes of bf16 or fp16
-constexpr double kFull = 4;  // of fp32
+constexpr double kFp32 = 4;  // of fp32
 
 // Time of a list of kernels and collectives for one micro-batch on one card.
 struct Cost {
@@ -58,7 +58,7 @@ class Pricer {
     Cost cost;
     const double n = rows_ * width();
     vector(cost, n * (kHalf * 2 + kHalf * 2), 2);
-    vector(cost, n * (kHalf + 2 * kFull), 2);
+    vector(cost, n * (kHalf + 2 * kFp32), 2);
     if (job_.run.tp > 1) cost.link += tensor_parallel(OpKind::kReduceScatter);
     return cost;
   }
@@ -106,9 +106,9 @@ class Pricer {
           collective_time_ns(kind, links_, static_cast<std::uint64_t>(bytes), layout));
     };
     const double exchanged = r.distributed_optimizer
-                                 ? time(OpKind::kReduceScatter, weights * kFull) +
+                                 ? time(OpKind::kReduceScatter, weights * kFp32) +
                                        time(OpKind::kAllGather, weights * kHalf)
-                                 : time(OpKind::kAllReduce, weights * kFull);
+                                 : time(OpKind::kAllReduce, weights * kFp32);
     return exchanged * (r.overlap_grad_reduce ? 1 - machine_.hidden_share : 1);
   }
 

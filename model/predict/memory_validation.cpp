@@ -6,8 +6,6 @@
 namespace nb {
 namespace {
 
-constexpr double kMiB = 1024.0 * 1024.0;
-
 ValidationRow memory_row(const MeasuredMemory& measured, double bytes, double predicted) {
   ValidationRow row;
   row.id = measured.job.name;

@@ -5,9 +5,7 @@
 namespace nb {
 namespace {
 
-constexpr double kMiB = 1024.0 * 1024.0;
-
-Result<std::int64_t> needed(const CalibrationRow& row, std::string_view column) {
+Result<std::int64_t> run_size(const CalibrationRow& row, std::string_view column) {
   NB_TRY(const auto value, row.whole(column));
   if (!value)
     return bad_input(
@@ -34,12 +32,12 @@ Result<NanochatRun> nanochat_run(const CalibrationRow& row) {
   run.stack = row.text("stack");
   PredictSettings& s = run.settings;
   if (const std::string_view model = row.text("model"); model != "nanochat") s.model = model;
-  NB_TRY(s.depth, needed(row, "depth"));
-  NB_TRY(s.vocab_size, needed(row, "vocab"));
-  NB_TRY(s.sequence_len, needed(row, "seq"));
-  NB_TRY(s.device_batch_size, needed(row, "device_batch"));
-  NB_TRY(s.total_batch_tokens, needed(row, "total_tokens"));
-  NB_TRY(s.cards, needed(row, "ranks"));
+  NB_TRY(s.depth, run_size(row, "depth"));
+  NB_TRY(s.vocab_size, run_size(row, "vocab"));
+  NB_TRY(s.sequence_len, run_size(row, "seq"));
+  NB_TRY(s.device_batch_size, run_size(row, "device_batch"));
+  NB_TRY(s.total_batch_tokens, run_size(row, "total_tokens"));
+  NB_TRY(s.cards, run_size(row, "ranks"));
   const std::string_view exchange = row.text("exchange");
   if (exchange != "none" && exchange != "sharded")
     return bad_input(fmt::format("{}: exchange \"{}\": none or sharded", row.where, exchange));

@@ -11,6 +11,8 @@
 
 namespace nb {
 
+inline constexpr double kMiB = 1024.0 * 1024.0;
+
 struct ValidationRow {
   std::string id, machine, unit, reason;
   RowUse use = RowUse::kExclude;

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kSettings = "lora";
 constexpr const char* kConfig = "model_config";
 
-std::vector<std::int64_t> sizes_of(const Tensor& tensor) {
+std::vector<std::int64_t> matrix_sizes(const Tensor& tensor) {
   return {tensor.shape()[0], tensor.shape()[1]};
 }
 
@@ -31,7 +31,7 @@ Result<void> save_adapters(const std::filesystem::path& path, const Decoder& dec
   NB_CHECK(decoder.lora().has_value(), "[adapters] {}: the decoder has none", path.string());
   SafetensorsWriter writer;
   for (const Parameter& p : decoder.adapters())
-    writer.add(p.name, p.value.dtype(), sizes_of(p.value), p.value.host());
+    writer.add(p.name, p.value.dtype(), matrix_sizes(p.value), p.value.host());
   for (const auto& [key, value] : {std::pair{kSettings, print_struct(*decoder.lora())},
                                    std::pair{kConfig, print_struct(decoder.config())}}) {
     NB_TRY(std::string text, dump_json(value, -1), path.string());

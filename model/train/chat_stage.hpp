@@ -19,6 +19,9 @@
 
 namespace nb {
 
+// Muon's own default: chat_sft.py and chat_rl.py set none.
+inline constexpr double kMuonMomentum = 0.95;
+
 inline constexpr const char* kAdapterFile = "adapters.safetensors";
 
 struct ParentCheckpoint {

@@ -17,8 +17,6 @@
 namespace nb {
 namespace {
 
-constexpr double kMomentum = 0.95;  // Muon's own default, as in SFT and RL
-
 // Means over the pairs of several batches.
 struct PairMeans {
   double loss = 0;
@@ -50,7 +48,7 @@ class DpoTask final : public StageTask {
   std::int64_t iterations() const override { return steps_; }
   std::optional<std::int64_t> tokens_per_step() const override { return std::nullopt; }
   SchedulePoint schedule(std::int64_t step) const override {
-    return {step, 1 - static_cast<double>(step) / static_cast<double>(steps_), kMomentum};
+    return {step, 1 - static_cast<double>(step) / static_cast<double>(steps_), kMuonMomentum};
   }
   Result<StepOutcome> update(const SchedulePoint& point, StepRow& row) override;
   Result<void> validate(StepRow& row) override;

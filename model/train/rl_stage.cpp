@@ -26,8 +26,6 @@
 namespace nb {
 namespace {
 
-constexpr double kMomentum = 0.95;  // Muon's own default: chat_rl.py sets none
-
 // Rows that are trained on together.
 struct TrainingPass {
   Batch batch;
@@ -55,7 +53,7 @@ class RlTask final : public StageTask {
   std::int64_t iterations() const override { return steps_; }
   std::optional<std::int64_t> tokens_per_step() const override { return std::nullopt; }
   SchedulePoint schedule(std::int64_t step) const override {
-    return {step, 1 - static_cast<double>(step) / static_cast<double>(steps_), kMomentum};
+    return {step, 1 - static_cast<double>(step) / static_cast<double>(steps_), kMuonMomentum};
   }
   Result<StepOutcome> update(const SchedulePoint& point, StepRow& row) override;
   Result<void> validate(StepRow& row) override;

@@ -14,8 +14,6 @@
 namespace nb {
 namespace {
 
-constexpr double kMomentum = 0.95;  // Muon's own default: chat_sft.py sets none
-
 class SftTask final : public StageTask {
  public:
   SftTask(const SftSettings& settings, std::int64_t steps, std::int64_t accumulation_steps,
@@ -34,7 +32,7 @@ class SftTask final : public StageTask {
   std::optional<std::int64_t> tokens_per_step() const override { return std::nullopt; }
 
   SchedulePoint schedule(std::int64_t step) const override {
-    return {step, 1 - static_cast<double>(step) / static_cast<double>(steps_), kMomentum};
+    return {step, 1 - static_cast<double>(step) / static_cast<double>(steps_), kMuonMomentum};
   }
 
   Result<StepOutcome> update(const SchedulePoint& point, StepRow&) override {

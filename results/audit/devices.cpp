@@ -5,15 +5,10 @@
 #include <cctype>
 #include <string>
 
+#include "harness/base/ascii.hpp"
+
 namespace nb {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
 
 struct Limits {
   std::string_view name, more;  // parts of the device's name in lower case; more may be empty
@@ -70,7 +65,7 @@ const std::vector<Limits>& limits() {
 }
 
 const Limits* limits_of(std::string_view device) {
-  const std::string name = lower(device);
+  const std::string name = lowered(device);
   const auto found = std::ranges::find_if(limits(), [&](const Limits& row) {
     return name.find(row.name) != name.npos && name.find(row.more) != name.npos;
   });
@@ -95,7 +90,7 @@ constexpr auto kMakers = std::to_array<Maker>({
 
 // "NVIDIA A100 80GB PCIe" → 80; 0: the name has none.
 double stated_gigabytes(std::string_view device) {
-  const std::string name = lower(device);
+  const std::string name = lowered(device);
   for (std::size_t at = name.find('g'); at != name.npos; at = name.find('g', at + 1)) {
     if (!name.substr(at).starts_with("gb") && !name.substr(at).starts_with("gib")) continue;
     std::size_t end = at;
@@ -137,7 +132,7 @@ std::optional<double> memory_gib_of(std::string_view device) {
 bool is_ascend(std::string_view device) { return maker_of(device) == "ascend"; }
 
 std::string_view maker_of(std::string_view device) {
-  const std::string name = lower(device);
+  const std::string name = lowered(device);
   for (const Maker& maker : kMakers)
     if (name.find(maker.word) != name.npos) return maker.maker;
   return {};

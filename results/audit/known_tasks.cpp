@@ -5,6 +5,8 @@
 #include <cctype>
 #include <string>
 
+#include "harness/base/ascii.hpp"
+
 namespace nb {
 namespace {
 
@@ -47,8 +49,7 @@ constexpr auto kTasks = std::to_array<KnownTask>({
 std::string letters_of(std::string_view label) {
   std::string result;
   for (const char c : label)
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
-      result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) result += lower_case(c);
   return result;
 }
 

@@ -6,12 +6,13 @@
 #include <array>
 #include <set>
 
+#include "harness/base/ascii.hpp"
 #include "results/audit/read_parts.hpp"
 
 namespace nb {
 namespace {
 
-constexpr std::size_t kNone = std::string_view::npos;
+constexpr std::size_t kNoColumn = std::string_view::npos;
 constexpr std::string_view kUp = "↑", kDown = "↓";
 
 // Groups whose own n-shot the harness prints as 0 whatever their tasks have, also where the table
@@ -24,7 +25,7 @@ struct Columns {
 };
 
 Columns columns_of_table(const std::vector<std::string>& header) {
-  Columns columns{kNone, kNone, kNone, kNone, kNone, kNone, kNone};
+  Columns columns{kNoColumn, kNoColumn, kNoColumn, kNoColumn, kNoColumn, kNoColumn, kNoColumn};
   for (const std::string_view name : {"tasks", "task", "groups"})
     if (const std::size_t at = column_of(header, name); at == 0) columns.task = at;
   columns.version = column_of(header, "version");
@@ -50,7 +51,7 @@ std::optional<Direction> take_arrow(std::string& text) {
       text.erase(text.size() - sign.size());
     else
       continue;
-    text = std::string(trimmed_text(text));
+    text = std::string(trimmed(text));
     return direction;
   }
   return std::nullopt;
@@ -63,13 +64,13 @@ void drop_remarks(std::string& text) {
   if (const std::size_t at = text.find('<');
       at != text.npos && at > 0 && text.find_first_not_of("<-=", at) == text.npos)
     text.erase(at);
-  text = std::string(trimmed_text(text));
+  text = std::string(trimmed(text));
 }
 
 std::string plain_label(std::string text) {
   text = without_marks(text);
   if (text.starts_with("- ")) text.erase(0, 2);
-  return std::string(trimmed_text(text));
+  return std::string(trimmed(text));
 }
 
 // "anatomy" of mmlu is the task mmlu_anatomy, "Art and Design" of mmmu_val is
@@ -77,7 +78,7 @@ std::string plain_label(std::string text) {
 // are whole already.
 std::string whole_name(const std::string& label, const std::string& group) {
   if (group.empty() || label.starts_with(group)) return label;
-  std::string name = group + "_" + lower_text(label);
+  std::string name = group + "_" + lowered(label);
   std::ranges::replace(name, ' ', '_');
   return name;
 }
@@ -104,7 +105,7 @@ struct Task {
 };
 std::vector<Task> tasks_of(const PrintedTable& table, std::size_t column) {
   const std::vector<std::size_t> depths = depths_of(table);
-  const bool all_groups = lower_text(without_marks(table.rows.front()[column])) == "groups";
+  const bool all_groups = lowered(without_marks(table.rows.front()[column])) == "groups";
   std::vector<Task> tasks(table.rows.size());
   std::size_t first = 1;
   while (first < table.rows.size() && table.rows[first].front().empty()) ++first;
@@ -150,8 +151,9 @@ std::string shots_of(const std::string& text, const Task& task) {
 
 bool is_lm_eval_table(const PrintedTable& table) {
   const Columns columns = columns_of_table(table.rows.front());
-  const bool has_own = columns.error != kNone || columns.shots != kNone || columns.version != kNone;
-  return columns.task == 0 && columns.metric != kNone && columns.value != kNone && has_own;
+  const bool has_own =
+      columns.error != kNoColumn || columns.shots != kNoColumn || columns.version != kNoColumn;
+  return columns.task == 0 && columns.metric != kNoColumn && columns.value != kNoColumn && has_own;
 }
 
 Result<std::vector<LmEvalRow>> lm_eval_rows(const PrintedTable& table, const std::string& where) {
@@ -183,7 +185,7 @@ Result<std::vector<LmEvalRow>> lm_eval_rows(const PrintedTable& table, const std
       row.metric.erase(comma);
     }
     if (row.metric.empty()) return bad_input(fmt::format("{}: {} has no metric", place, row.task));
-    if (columns.filter != kNone) row.filter = cell(cells, columns.filter);
+    if (columns.filter != kNoColumn) row.filter = cell(cells, columns.filter);
     if (row.filter == "none") row.filter.clear();
     NB_TRY(row.value, parse_printed(value, place + ": " + row.task));
     row.standard_error = take_error(row.value);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "harness/base/ascii.hpp"
 #include "results/audit/read_parts.hpp"
 
 namespace nb {
@@ -42,7 +43,7 @@ std::string_view without_quote(std::string_view line) {
 enum class Kind { kOther, kRow, kShortRule, kMarkdownRule, kGridRule };
 
 Kind kind_of(std::string_view line) {
-  const std::string_view text = trimmed_text(line);
+  const std::string_view text = trimmed(line);
   if (text.empty()) return Kind::kOther;
   const bool has_pipe = text.find('|') != text.npos;
   // +----+----+ and what a frame without pipes becomes.
@@ -83,11 +84,11 @@ RawRow joined(const std::vector<RawRow>& parts) {
   RawRow row = parts.front();
   for (std::size_t i = 1; i < parts.size(); ++i)
     for (std::size_t j = 0; j < parts[i].cells.size() && j < row.cells.size(); ++j) {
-      const std::string_view more = trimmed_text(parts[i].cells[j]);
+      const std::string_view more = trimmed(parts[i].cells[j]);
       if (more.empty()) continue;
       std::string& cell = row.cells[j];  // its spaces before the text say how deep it stands
       cell.erase(cell.find_last_not_of(' ') + 1);
-      cell += (trimmed_text(cell).empty() ? "" : " ") + std::string(more);
+      cell += (trimmed(cell).empty() ? "" : " ") + std::string(more);
     }
   return row;
 }
@@ -100,7 +101,7 @@ PrintedTable finished(const std::vector<RawRow>& rows) {
     table.indents.push_back(indent == first.npos ? 0 : indent);
     table.lines.push_back(row.line);
     table.rows.emplace_back();
-    for (const std::string& cell : row.cells) table.rows.back().emplace_back(trimmed_text(cell));
+    for (const std::string& cell : row.cells) table.rows.back().emplace_back(trimmed(cell));
   }
   return table;
 }
@@ -179,19 +180,19 @@ std::string without_marks(std::string_view text) {
   std::string plain;
   for (const char c : text)
     if (c != '*' && c != '`') plain += c;
-  return std::string(trimmed_text(plain));
+  return std::string(trimmed(plain));
 }
 
 std::string without_arrow(std::string_view text) {
-  std::string plain(trimmed_text(text));
+  std::string plain(trimmed(text));
   for (const std::string_view sign : {"↑", "↓"})
     if (plain.starts_with(sign)) plain.erase(0, sign.size());
-  return std::string(trimmed_text(plain));
+  return std::string(trimmed(plain));
 }
 
 std::size_t column_of(const std::vector<std::string>& header, std::string_view name) {
   for (std::size_t i = 0; i < header.size(); ++i)
-    if (lower_text(without_marks(header[i])) == name) return i;
+    if (lowered(without_marks(header[i])) == name) return i;
   return std::string_view::npos;
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "harness/base/ascii.hpp"
 #include "harness/base/csv.hpp"
 #include "harness/base/fields.hpp"
 #include "results/audit/fact_names.hpp"
@@ -19,7 +20,7 @@
 namespace nb {
 namespace {
 
-enum class Column {
+enum class CsvColumn {
   kTask,
   kMetric,  // beside a task's column
   kAccuracy,
@@ -36,60 +37,61 @@ enum class Column {
 };
 struct Name {
   std::string_view text;
-  Column column;
+  CsvColumn column;
 };
 constexpr auto kNames = std::to_array<Name>({
-    {"task", Column::kTask},        {"metric", Column::kTask},
-    {"benchmark", Column::kTask},   {"accuracy", Column::kAccuracy},
-    {"acc", Column::kAccuracy},     {"score", Column::kAccuracy},
-    {"centered", Column::kCentred}, {"centred", Column::kCentred},
-    {"value", Column::kValue},      {"n", Column::kItems},
-    {"n_items", Column::kItems},    {"items", Column::kItems},
-    {"stderr", Column::kError},     {"standard_error", Column::kError},
-    {"low", Column::kLow},          {"high", Column::kHigh},
-    {"run", Column::kRun},          {"model", Column::kIgnored},
-    {"stage", Column::kStage},      {"device", Column::kDevice},
-    {"source", Column::kIgnored},   {"n_devices", Column::kIgnored},
-    {"depth", Column::kIgnored},    {"unit", Column::kIgnored},
-    {"note", Column::kIgnored},
+    {"task", CsvColumn::kTask},        {"metric", CsvColumn::kTask},
+    {"benchmark", CsvColumn::kTask},   {"accuracy", CsvColumn::kAccuracy},
+    {"acc", CsvColumn::kAccuracy},     {"score", CsvColumn::kAccuracy},
+    {"centered", CsvColumn::kCentred}, {"centred", CsvColumn::kCentred},
+    {"value", CsvColumn::kValue},      {"n", CsvColumn::kItems},
+    {"n_items", CsvColumn::kItems},    {"items", CsvColumn::kItems},
+    {"stderr", CsvColumn::kError},     {"standard_error", CsvColumn::kError},
+    {"low", CsvColumn::kLow},          {"high", CsvColumn::kHigh},
+    {"run", CsvColumn::kRun},          {"model", CsvColumn::kIgnored},
+    {"stage", CsvColumn::kStage},      {"device", CsvColumn::kDevice},
+    {"source", CsvColumn::kIgnored},   {"n_devices", CsvColumn::kIgnored},
+    {"depth", CsvColumn::kIgnored},    {"unit", CsvColumn::kIgnored},
+    {"note", CsvColumn::kIgnored},
 });
 
 const Name* named(std::string_view header) {
-  const std::string lower = lower_text(trimmed_text(header));
+  const std::string lower = lowered(trimmed(header));
   const auto found = std::ranges::find_if(kNames, [&](const Name& n) { return n.text == lower; });
   return found == kNames.end() ? nullptr : &*found;
 }
 
 class RowReader {
  public:
-  RowReader(const CsvTable& csv, std::vector<Column> columns, ReportedTable& table)
+  RowReader(const CsvTable& csv, std::vector<CsvColumn> columns, ReportedTable& table)
       : csv_(csv), columns_(std::move(columns)), table_(table), filler_(table) {
     calls_accuracy_ = std::ranges::any_of(csv.header, [](const std::string& header) {
-      const std::string lower = lower_text(trimmed_text(header));
+      const std::string lower = lowered(trimmed(header));
       return lower == "accuracy" || lower == "acc";  // "score" may be anything
     });
   }
 
   Result<void> read(std::size_t row) {
     row_ = row;
-    const std::string label(text(Column::kTask));
+    const std::string label(text(CsvColumn::kTask));
     if (label.empty()) return bad_input(where() + ": a row without a task");
-    std::string run(text(Column::kRun));
+    std::string run(text(CsvColumn::kRun));
     if (run.empty()) run = table_.name;
-    const TableFiller::Place stage = filler_.place(run, std::string(text(Column::kStage)));
-    if (const std::string_view device = text(Column::kDevice); !device.empty())
+    const TableFiller::Place stage = filler_.place(run, std::string(text(CsvColumn::kStage)));
+    if (const std::string_view device = text(CsvColumn::kDevice); !device.empty())
       filler_.run(stage).device = std::string(device);
-    if (!text(Column::kValue).empty()) return read_value(label, stage);
+    if (!text(CsvColumn::kValue).empty()) return read_value(label, stage);
     // nanochat's CORE line has a centred value alone.
-    const bool is_centred = is_blank_cell(text(Column::kAccuracy));
-    const std::string metric(text(Column::kMetric));
-    const std::string_view score = text(is_centred ? Column::kCentred : Column::kAccuracy);
+    const bool is_centred = is_blank_cell(text(CsvColumn::kAccuracy));
+    const std::string metric(text(CsvColumn::kMetric));
+    const std::string_view score = text(is_centred ? CsvColumn::kCentred : CsvColumn::kAccuracy);
     if (is_blank_cell(score)) return {};
     NB_TRY(Printed number, parse_printed(score, where() + ": " + label));
     ReportedCell cell = cell_of(label, std::move(number), csv_.lines[row]);
     cell.is_called_accuracy = !is_centred && calls_accuracy_;
     if (is_centred && cell.scale == Scale::kAccuracy) cell.scale = Scale::kCentred;
-    if (!is_centred && !is_blank_cell(text(Column::kCentred)) && cell.scale == Scale::kAccuracy) {
+    if (!is_centred && !is_blank_cell(text(CsvColumn::kCentred)) &&
+        cell.scale == Scale::kAccuracy) {
       NB_TRY_VOID(check_centred(cell));
     }
     if (!metric.empty()) name_metric(metric, cell, stage);
@@ -106,9 +108,9 @@ class RowReader {
   }
 
   std::string where() const { return fmt::format("{}:{}", csv_.where, csv_.lines[row_]); }
-  std::string_view text(Column column) const {
+  std::string_view text(CsvColumn column) const {
     for (std::size_t i = 0; i < columns_.size(); ++i)
-      if (columns_[i] == column) return trimmed_text(csv_.rows[row_][i]);
+      if (columns_[i] == column) return trimmed(csv_.rows[row_][i]);
     return {};
   }
 
@@ -125,7 +127,7 @@ class RowReader {
       name.erase(0, 9);
       is_task = true;
     }
-    const std::string value(text(Column::kValue));
+    const std::string value(text(CsvColumn::kValue));
     auto number = parse_printed(value, where() + ": " + label);
     if (!number) {
       if (is_task || !composite_named(name).empty() || metric_kind(name) != nullptr)
@@ -134,7 +136,7 @@ class RowReader {
       return {};
     }
     ReportedCell cell = cell_of(name, std::move(*number), csv_.lines[row_]);
-    if (const std::string metric(text(Column::kMetric)); !metric.empty()) {
+    if (const std::string metric(text(CsvColumn::kMetric)); !metric.empty()) {
       name_metric(metric, cell, stage);
       return add(std::move(cell), stage);
     }
@@ -152,7 +154,7 @@ class RowReader {
 
   Result<void> check_centred(const ReportedCell& cell) {
     NB_TRY(const Printed centred,
-           parse_printed(text(Column::kCentred), where() + ": " + cell.label));
+           parse_printed(text(CsvColumn::kCentred), where() + ": " + cell.label));
     const KnownTask* task = find_known_task(cell.task);
     if (task == nullptr) return {};
     const auto fits = [&](double guessing) {
@@ -166,23 +168,23 @@ class RowReader {
   }
 
   Result<void> add(ReportedCell cell, TableFiller::Place stage) {
-    if (!is_blank_cell(text(Column::kItems))) {
-      NB_TRY(const Printed items, parse_printed(text(Column::kItems), where() + ": n"));
+    if (!is_blank_cell(text(CsvColumn::kItems))) {
+      NB_TRY(const Printed items, parse_printed(text(CsvColumn::kItems), where() + ": n"));
       if (items.value < 1 || items.value > 1e12 || items.decimals > 0)
         return bad_input(fmt::format("{}: n is {}, but counts items", where(), items.text));
       cell.n = static_cast<std::int64_t>(items.value);
     }
-    if (!is_blank_cell(text(Column::kError))) {
+    if (!is_blank_cell(text(CsvColumn::kError))) {
       NB_TRY(const Printed error,
-             parse_printed(text(Column::kError), where() + ": standard error"));
+             parse_printed(text(CsvColumn::kError), where() + ": standard error"));
       if (error.value < 0)
         return bad_input(
             fmt::format("{}: the standard error is {}, which is negative", where(), error.text));
       cell.standard_error = error.value;
     }
-    if (!is_blank_cell(text(Column::kLow)) && !is_blank_cell(text(Column::kHigh))) {
-      NB_TRY(const Printed low, parse_printed(text(Column::kLow), where() + ": low"));
-      NB_TRY(const Printed high, parse_printed(text(Column::kHigh), where() + ": high"));
+    if (!is_blank_cell(text(CsvColumn::kLow)) && !is_blank_cell(text(CsvColumn::kHigh))) {
+      NB_TRY(const Printed low, parse_printed(text(CsvColumn::kLow), where() + ": low"));
+      NB_TRY(const Printed high, parse_printed(text(CsvColumn::kHigh), where() + ": high"));
       cell.interval = Interval{low.value, high.value};
     }
     if (filler_.find(stage, cell.task) != nullptr)
@@ -192,7 +194,7 @@ class RowReader {
   }
 
   const CsvTable& csv_;
-  std::vector<Column> columns_;
+  std::vector<CsvColumn> columns_;
   ReportedTable& table_;
   TableFiller filler_;
   bool calls_accuracy_ = false;
@@ -227,7 +229,7 @@ Result<void> read_wide(const CsvTable& csv, ReportedTable& table) {
   TableFiller filler(table);
   for (std::size_t row = 0; row < csv.rows.size(); ++row)
     for (std::size_t i = 1; i < csv.header.size(); ++i) {
-      const std::string_view text = trimmed_text(csv.rows[row][i]);
+      const std::string_view text = trimmed(csv.rows[row][i]);
       if (is_blank_cell(text)) continue;
       const std::string where = fmt::format("{}:{}", csv.where, csv.lines[row]);
       const ColumnName name = column_name(csv.header[i]);
@@ -253,29 +255,29 @@ Result<ReportedTable> parse_csv_table(std::string_view text, const std::string& 
                                        CsvFormulas::kUnquoted));
   ReportedTable table;
   table.name = where;
-  std::vector<Column> columns;
+  std::vector<CsvColumn> columns;
   std::vector<std::string> unknown;
   bool has_scores = false;
   for (const std::string& header : csv.header) {
     const Name* name = named(header);
-    columns.push_back(name == nullptr ? Column::kIgnored : name->column);
+    columns.push_back(name == nullptr ? CsvColumn::kIgnored : name->column);
     if (name == nullptr)
-      unknown.emplace_back(trimmed_text(header));
+      unknown.emplace_back(trimmed(header));
     else
-      has_scores = has_scores || name->column == Column::kAccuracy ||
-                   name->column == Column::kCentred || name->column == Column::kValue;
+      has_scores = has_scores || name->column == CsvColumn::kAccuracy ||
+                   name->column == CsvColumn::kCentred || name->column == CsvColumn::kValue;
   }
   // task,metric,value: both columns are called a task where they stand alone.
-  if (std::ranges::count(columns, Column::kTask) > 1)
+  if (std::ranges::count(columns, CsvColumn::kTask) > 1)
     for (std::size_t i = 0; i < columns.size(); ++i)
-      if (lower_text(trimmed_text(csv.header[i])) == "metric") columns[i] = Column::kMetric;
-  const bool has_task = std::ranges::find(columns, Column::kTask) != columns.end();
-  if (std::ranges::find(columns, Column::kRun) == columns.end())
+      if (lowered(trimmed(csv.header[i])) == "metric") columns[i] = CsvColumn::kMetric;
+  const bool has_task = std::ranges::find(columns, CsvColumn::kTask) != columns.end();
+  if (std::ranges::find(columns, CsvColumn::kRun) == columns.end())
     for (std::size_t i = 0; i < columns.size(); ++i)
-      if (lower_text(trimmed_text(csv.header[i])) == "model") columns[i] = Column::kRun;
+      if (lowered(trimmed(csv.header[i])) == "model") columns[i] = CsvColumn::kRun;
   for (std::size_t i = 0; i < columns.size(); ++i)
-    if (columns[i] == Column::kIgnored && named(csv.header[i]) != nullptr)
-      table.ignored.push_back(message("table.column", trimmed_text(csv.header[i])));
+    if (columns[i] == CsvColumn::kIgnored && named(csv.header[i]) != nullptr)
+      table.ignored.push_back(message("table.column", trimmed(csv.header[i])));
   if (has_scores && !has_task)
     return bad_input(fmt::format("{}:1: no column \"task\"; the columns are {}", where,
                                  fmt::join(csv.header, ", ")));

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "harness/base/ascii.hpp"
 #include "harness/base/table.hpp"
 #include "results/audit/known_tasks.hpp"
 #include "results/audit/lm_eval_rows.hpp"
@@ -61,7 +62,7 @@ Axis tasks_of(const PrintedTable& table) {
   static constexpr auto kWords =
       std::to_array<std::string_view>({"task", "tasks", "benchmark", "benchmarks", "dataset"});
   const bool says_so =
-      std::ranges::find(kWords, lower_text(without_marks(header.front()))) != kWords.end();
+      std::ranges::find(kWords, lowered(without_marks(header.front()))) != kWords.end();
   const bool has_task = std::any_of(table.rows.begin() + 1, table.rows.end(),
                                     [](const Row& row) { return is_task(row.front()); });
   return has_task || says_so ? Axis::kRows : Axis::kNone;
@@ -84,7 +85,7 @@ constexpr auto kColumnWords = std::to_array<ColumnWord>({
     {"gap", Column::kChange},     {"差异", Column::kChange},       {"差值", Column::kChange},
 });
 Column column_named(std::string_view header) {
-  const std::string word = lower_text(header);
+  const std::string word = lowered(header);
   for (const ColumnWord& known : kColumnWords)
     if (known.word == word) return known.column;
   return Column::kRun;

@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "harness/base/ascii.hpp"
 #include "results/audit/known_tasks.hpp"
 #include "results/audit/printed_tables.hpp"
 #include "results/foreign/metric_kinds.hpp"
@@ -68,19 +69,6 @@ std::vector<Line> lines_of(std::string_view text) {
   return lines;
 }
 
-std::string_view trimmed_text(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\r\n");
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
-}
-
-std::string lower_text(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
 ColumnName column_name(std::string_view header) {
   std::vector<std::string> words;
   std::string word;
@@ -99,8 +87,8 @@ ColumnName column_name(std::string_view header) {
     else
       name.run += (name.run.empty() ? "" : " ") + part;
   }
-  if (name.stage.empty()) name.run = std::string(trimmed_text(header));
-  if (std::ranges::find(kNoNames, lower_text(name.run)) != kNoNames.end()) name.run.clear();
+  if (name.stage.empty()) name.run = std::string(trimmed(header));
+  if (std::ranges::find(kNoNames, lowered(name.run)) != kNoNames.end()) name.run.clear();
   return name;
 }
 
@@ -145,7 +133,7 @@ void set_metric(ReportedCell& cell, std::string_view metric) {
 
 ReportedCell cell_of(std::string_view label, Printed score, std::size_t line) {
   ReportedCell cell;
-  cell.label = std::string(trimmed_text(label));
+  cell.label = std::string(trimmed(label));
   cell.score = std::move(score);
   cell.line = line;
   cell.standard_error = take_error(cell.score);
@@ -176,26 +164,26 @@ Head head_of(std::string_view text) {
       head.direction = direction;
       label.erase(at, std::string_view(sign).size());
     }
-  label = std::string(trimmed_text(label));
+  label = std::string(trimmed(label));
   while (label.ends_with(')')) {
     const std::size_t open = label.rfind('(');
     if (open == label.npos || open == 0) break;
     const std::string inner(
-        trimmed_text(std::string_view(label).substr(open + 1, label.size() - open - 2)));
+        trimmed(std::string_view(label).substr(open + 1, label.size() - open - 2)));
     const std::size_t shot = inner.find_first_not_of("0123456789");
     if (inner == "%")
       head.is_percent = true;
-    else if (shot != inner.npos && shot > 0 && lower_text(inner.substr(shot)).ends_with("shot"))
+    else if (shot != inner.npos && shot > 0 && lowered(inner.substr(shot)).ends_with("shot"))
       head.shots = inner.substr(0, shot);
     else if (metric_kind(inner) != nullptr)
       head.metric = inner;
     else if (!inner.empty())
       break;
-    label = std::string(trimmed_text(std::string_view(label).substr(0, open)));
+    label = std::string(trimmed(std::string_view(label).substr(0, open)));
   }
   if (label.ends_with('%')) {
     head.is_percent = true;
-    label = std::string(trimmed_text(std::string_view(label).substr(0, label.size() - 1)));
+    label = std::string(trimmed(std::string_view(label).substr(0, label.size() - 1)));
   }
   head.label = label;
   return head;

@@ -15,8 +15,6 @@ struct Line {
   std::size_t number = 0;
 };
 std::vector<Line> lines_of(std::string_view text);
-std::string_view trimmed_text(std::string_view text);
-std::string lower_text(std::string_view text);
 
 // "GPU MID" → run "GPU", stage "MID"; "SFT" → stage alone; "llama" → run alone; "Score" → neither.
 struct ColumnName {

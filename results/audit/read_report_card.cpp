@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "harness/base/ascii.hpp"
 #include "harness/base/table.hpp"
 #include "results/audit/fact_names.hpp"
 #include "results/audit/known_tasks.hpp"
@@ -58,7 +59,7 @@ bool is_in(const std::array<std::string_view, N>& list, std::string_view text) {
 
 const Section* section_titled(std::string_view line) {
   if (!line.starts_with("## ")) return nullptr;
-  const std::string_view title = trimmed_text(line.substr(3));
+  const std::string_view title = trimmed(line.substr(3));
   const auto found =
       std::ranges::find_if(kSections, [&](const Section& s) { return s.title == title; });
   return found == kSections.end() ? nullptr : &*found;
@@ -76,7 +77,7 @@ std::optional<KeyValue> key_value(std::string_view line) {
     if (!line.ends_with(':')) return std::nullopt;
     at = line.size() - 1;
   }
-  return KeyValue{trimmed_text(line.substr(0, at)), trimmed_text(line.substr(at + 1))};
+  return KeyValue{trimmed(line.substr(0, at)), trimmed(line.substr(at + 1))};
 }
 
 class CardReader {
@@ -91,8 +92,8 @@ class CardReader {
     const std::vector<Line> lines = lines_of(text);
     for (std::size_t i = 0; i < lines.size(); ++i) {
       std::size_t next = i + 1;
-      while (next < lines.size() && trimmed_text(lines[next].text).empty()) ++next;
-      NB_TRY_VOID(read_line(lines[i], next < lines.size() ? trimmed_text(lines[next].text) : ""));
+      while (next < lines.size() && trimmed(lines[next].text).empty()) ++next;
+      NB_TRY_VOID(read_line(lines[i], next < lines.size() ? trimmed(lines[next].text) : ""));
     }
     if (settings_ > 0)
       table_.ignored.push_back(message("table.other_lines", with_commas(settings_)));
@@ -109,7 +110,7 @@ class CardReader {
 
   // next: the line that follows, blank ones left out.
   Result<void> read_line(const Line& line, std::string_view next) {
-    const std::string_view text = trimmed_text(line.text);
+    const std::string_view text = trimmed(line.text);
     const Section* section = section_titled(line.text);
     // In what a model wrote, a title counts only with what report.py writes below it.
     if (section != nullptr && is_in_samples_ && !next.starts_with("timestamp:") &&
@@ -126,7 +127,7 @@ class CardReader {
       return {};
     }
     if (text.starts_with("Run started:")) {
-      run().started = std::string(trimmed_text(text.substr(12)));
+      run().started = std::string(trimmed(text.substr(12)));
       section_ = nullptr;
       return {};
     }
@@ -134,7 +135,7 @@ class CardReader {
     if (section_->title == "Environment") return read_header_line(text, line);
     if (section_->title == "Summary") return read_summary_line(text, line);
     if (text.starts_with("timestamp:")) {
-      stage().timestamp = std::string(trimmed_text(text.substr(10)));
+      stage().timestamp = std::string(trimmed(text.substr(10)));
       return {};
     }
     if (text.starts_with("- sample ") || text.starts_with("- unconditioned ")) {
@@ -157,7 +158,7 @@ class CardReader {
     }
     NB_TRY(run().facts[std::string(fact::kCards)],
            parse_printed(pair->value.substr(0, times), at(line)));
-    run().device = std::string(trimmed_text(pair->value.substr(times + 2)));
+    run().device = std::string(trimmed(pair->value.substr(times + 2)));
     return {};
   }
 
@@ -220,7 +221,7 @@ class CardReader {
     std::vector<std::string_view> cells;
     std::string_view rest = text.substr(1);
     for (std::size_t bar = rest.find('|'); bar != rest.npos; bar = rest.find('|')) {
-      cells.push_back(trimmed_text(rest.substr(0, bar)));
+      cells.push_back(trimmed(rest.substr(0, bar)));
       rest.remove_prefix(bar + 1);
     }
     if (cells.empty() || cells.front().starts_with("--")) return {};
@@ -300,8 +301,8 @@ bool looks_like_report_card(std::string_view text) {
   // One section is a file that begins with its title; a document that quotes one does not.
   bool is_first = true;
   for (const Line& line : lines_of(text)) {
-    if (trimmed_text(line.text).empty()) continue;
-    if (trimmed_text(line.text) == kTitle) return true;
+    if (trimmed(line.text).empty()) continue;
+    if (trimmed(line.text) == kTitle) return true;
     const Section* section = section_titled(line.text);
     if (is_first && section != nullptr && !section->stage.empty()) return true;
     is_first = false;

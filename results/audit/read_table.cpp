@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "harness/base/ascii.hpp"
 #include "harness/base/fs.hpp"
 #include "results/audit/published.hpp"
 #include "results/audit/read_parts.hpp"
@@ -25,7 +26,7 @@ bool quotes_a_log(std::string_view text) {
 }  // namespace
 
 bool begins_as_json(std::string_view text) {
-  const std::string_view content = trimmed_text(text);
+  const std::string_view content = trimmed(text);
   if (content.empty() || (content.front() != '{' && content.front() != '[')) return false;
   if (content.front() == '{') return true;
   // "[2026-01-01 00:00:00] step 10" is a line of a log.
@@ -37,7 +38,7 @@ bool begins_as_json(std::string_view text) {
 }
 
 Result<ReportedTable> parse_table(std::string_view text, const std::string& where) {
-  const std::string_view content = trimmed_text(text);
+  const std::string_view content = trimmed(text);
   if (content.empty()) return bad_input(where + ": an empty file");
   if (looks_like_training_log({text, where}) && !quotes_a_log(text))
     return parse_training_log({text, where});

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "harness/base/ascii.hpp"
 #include "results/audit/fact_names.hpp"
 #include "results/audit/read_parts.hpp"
 #include "results/audit/read_table.hpp"
@@ -76,7 +77,7 @@ Result<void> add_card_lines(const LogText& log, ReportedStage& stage,
   std::int64_t last_step = -1;
   bool ended = false;
   for_each_log_line(log, [&](std::string_view line, std::size_t number) {
-    const std::string_view content = trimmed_text(line);
+    const std::string_view content = trimmed(line);
     if (!result || ended) return;
     if (content.starts_with("step ")) {
       const auto step = leading_integer(content.substr(5)).value_or(-1);
@@ -86,14 +87,14 @@ Result<void> add_card_lines(const LogText& log, ReportedStage& stage,
     }
     const std::size_t colon = content.rfind(": ");
     if (colon == content.npos) return;
-    const FactName* name = fact_of_card(trimmed_text(content.substr(0, colon)));
+    const FactName* name = fact_of_card(trimmed(content.substr(0, colon)));
     if (name == nullptr) return;
     const auto number_of_line = leading_number(content.substr(colon + 2));
     if (number_of_line && !std::isfinite(*number_of_line)) {
       ignored.push_back(message("table.not_finite", name->name));
       return;
     }
-    auto fact = parse_fact(*name, trimmed_text(content.substr(colon + 2)),
+    auto fact = parse_fact(*name, trimmed(content.substr(colon + 2)),
                            fmt::format("{}:{}", log.where, number));
     if (fact)
       stage.facts[std::string(name->name)] = std::move(*fact);

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <optional>
 
+#include "harness/base/ascii.hpp"
 #include "harness/base/portable_math.hpp"
 #include "harness/base/table.hpp"
 #include "results/audit/aggregates.hpp"
@@ -18,16 +19,6 @@
 
 namespace nb {
 namespace {
-
-std::string cell_name(const ReportedStage& stage, std::string_view label) {
-  return stage.name.empty() ? std::string(label) : fmt::format("{} {}", stage.name, label);
-}
-
-template <class Check>
-void each_stage(const ReportedTable& table, Check check) {
-  for (const ReportedRun& run : table.runs)
-    for (const ReportedStage& stage : run.stages) check(run, stage);
-}
 
 // Of the mean of n marks 0 or 1, each item asked once.
 std::optional<double> expected_error(const ReportedCell& cell) {
@@ -65,7 +56,7 @@ bool names_a_loss(std::string_view label) {
   const auto is_loss = [&] { return std::ranges::find(kLosses, word) != kLosses.end(); };
   for (const char c : label) {
     if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
-      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      word += lower_case(c);
       continue;
     }
     if (is_loss()) return true;

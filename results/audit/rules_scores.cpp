@@ -20,16 +20,6 @@ namespace {
 constexpr std::int64_t kNoPower = 10000;  // with four digits every value is a share of that many
 constexpr double kFarBelow = -3;          // standard errors
 
-std::string cell_name(const ReportedStage& stage, std::string_view label) {
-  return stage.name.empty() ? std::string(label) : fmt::format("{} {}", stage.name, label);
-}
-
-template <class Check>
-void each_stage(const ReportedTable& table, Check check) {
-  for (const ReportedRun& run : table.runs)
-    for (const ReportedStage& stage : run.stages) check(run, stage);
-}
-
 const Aggregate* named(const std::vector<Aggregate>& all, std::string_view wanted) {
   const auto found =
       std::ranges::find_if(all, [&](const Aggregate& a) { return a.name == wanted; });

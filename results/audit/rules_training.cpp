@@ -15,7 +15,7 @@ namespace nb {
 namespace {
 
 constexpr double kIdentity = .01;  // share that an exact identity may be off, for rounded inputs
-constexpr double kRough = .1;      // the same where a number says "~"
+constexpr double kRoughly = .1;    // the same where a number says "~"
 
 template <class Check>
 void each(const ReportedTable& table, Check check) {
@@ -27,7 +27,7 @@ std::string count(double value) {
   return value < 9e15 ? with_commas(std::llround(value)) : fmt::format("{:.4g}", value);
 }
 
-double share_for(const Printed& printed) { return printed.is_rough ? kRough : kIdentity; }
+double share_for(const Printed& printed) { return printed.is_rough ? kRoughly : kIdentity; }
 
 void add(std::vector<Finding>& findings, std::string_view rule, Severity severity,
          const ReportedRun& run, const ReportedStage& stage, std::string found,

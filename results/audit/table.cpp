@@ -8,27 +8,13 @@
 #include <charconv>
 #include <cmath>
 
+#include "harness/base/ascii.hpp"
 #include "harness/base/portable_math.hpp"
 
 namespace nb {
 namespace {
 
 constexpr std::size_t kLongest = 64;  // characters of a number; a cell of more is prose
-
-std::string_view trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\r\n");
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Marks around a number in tables: bold, code, "approximately".
 std::string_view without_marks(std::string_view text, bool& is_rough) {
@@ -114,7 +100,7 @@ Digits digits_of(std::string_view text) {
 bool is_blank_cell(std::string_view text) {
   static constexpr auto kBlank =
       std::to_array<std::string_view>({"", "-", "—", "–", "n/a", "na", "none", "null", "--", "?"});
-  return std::ranges::find(kBlank, lower(trimmed(text))) != kBlank.end();
+  return std::ranges::find(kBlank, lowered(trimmed(text))) != kBlank.end();
 }
 
 Result<Printed> parse_printed(std::string_view text, const std::string& where) {
@@ -127,7 +113,7 @@ Result<Printed> parse_printed(std::string_view text, const std::string& where) {
   };
   if (printed.text.size() > kLongest) return refused("is not a number");
   const std::string_view content = without_marks(printed.text, printed.is_rough);
-  const std::string word = lower(content);
+  const std::string word = lowered(content);
   for (const std::string_view name : {"nan", "inf", "-inf", "+inf", "infinity", "-infinity"})
     if (word == name)
       return refused("is not a finite number; leave the cell empty where nothing was measured");
@@ -198,6 +184,10 @@ ReportedTable with_stages(const ReportedTable& table) {
     run.stages.back().facts = run.facts;
   }
   return judged;
+}
+
+std::string cell_name(const ReportedStage& stage, std::string_view label) {
+  return stage.name.empty() ? std::string(label) : fmt::format("{} {}", stage.name, label);
 }
 
 }  // namespace nb

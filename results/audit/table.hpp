@@ -129,6 +129,15 @@ struct ReportedTable {
   const ReportedRun* run(std::string_view name) const;
 };
 
+// "SFT mmlu"; the label alone where the stage has no name.
+std::string cell_name(const ReportedStage& stage, std::string_view label);
+
+template <class Check>
+void each_stage(const ReportedTable& table, Check check) {
+  for (const ReportedRun& run : table.runs)
+    for (const ReportedStage& stage : run.stages) check(run, stage);
+}
+
 // Numbers of a training that stand on a run, of which no stage says any, are a stage of their own
 // (without a name), so that what judges stages sees them.
 ReportedTable with_stages(const ReportedTable& table);

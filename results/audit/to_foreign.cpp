@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "harness/base/ascii.hpp"
 #include "results/audit/aggregates.hpp"
 #include "results/audit/fact_names.hpp"
 #include "results/audit/read_parts.hpp"
@@ -129,7 +130,7 @@ ForeignResults foreign_of(const ReportedTable& table) {
       run.curve = stage.curve;
       run.label = std::filesystem::path(table.name).stem().string();
       if (from.name != table.name) run.model = from.name;
-      run.stage = lower_text(stage.name);
+      run.stage = lowered(stage.name);
       run.files = {table.name};
       for (const Settings* settings : {&from.settings, &stage.settings})
         for (const auto& [name, value] : *settings) run.provenance[name] = value;

@@ -24,12 +24,12 @@ std::string at_line(const fs::path& path, const YAML::Node& node) {
   return mark.is_null() ? path.string() : fmt::format("{}:{}", path.string(), mark.line + 1);
 }
 
-std::string text_of(const YAML::Node& node) {
+std::string node_text(const YAML::Node& node) {
   return node && node.IsScalar() ? node.Scalar() : std::string();
 }
 
 Result<double> value_of(const fs::path& path, const YAML::Node& metric) {
-  const std::string text = text_of(metric["value"]);
+  const std::string text = node_text(metric["value"]);
   double value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || stop != text.data() + text.size() || !std::isfinite(value))
@@ -46,11 +46,11 @@ void say_provenance(const YAML::Node& root, ForeignRun& run, ForeignBuilder& bui
                                       {"limit", "limit"},
                                       {"chat_template", "apply_chat_template"},
                                       {"fewshot_as_multiturn", "fewshot_as_multiturn"}};
-  for (const auto& [key, name] : kKeys) builder.say(run, key, text_of(root[name]));
+  for (const auto& [key, name] : kKeys) builder.say(run, key, node_text(root[name]));
   const YAML::Node serve = root["serve"];
   if (!serve || !serve.IsMap()) return;
   std::map<std::string, std::string> settings;
-  for (const auto& entry : serve) settings[text_of(entry.first)] = text_of(entry.second);
+  for (const auto& entry : serve) settings[node_text(entry.first)] = node_text(entry.second);
   builder.say(run, "dtype", settings["dtype"] == "auto" ? "" : settings["dtype"]);
   std::string text;
   for (const auto& [key, value] : settings)
@@ -61,19 +61,19 @@ void say_provenance(const YAML::Node& root, ForeignRun& run, ForeignBuilder& bui
 
 Result<void> read_tasks(const YAML::Node& root, const fs::path& path, ForeignRun& run,
                         ForeignBuilder& builder) {
-  const std::string shots = text_of(root["num_fewshot"]);
+  const std::string shots = node_text(root["num_fewshot"]);
   const double tolerance =
-      text_of(root["model_type"]) == "vllm-asr" ? kSpeechTolerance : kTolerance;
+      node_text(root["model_type"]) == "vllm-asr" ? kSpeechTolerance : kTolerance;
   for (const YAML::Node& task : root["tasks"]) {
-    const std::string name = task.IsMap() ? text_of(task["name"]) : "";
+    const std::string name = task.IsMap() ? node_text(task["name"]) : "";
     if (name.empty()) return bad_input(at_line(path, task) + ": a task without a name");
     for (const YAML::Node& metric : task["metrics"]) {
-      const auto series_name = lm_eval_series(name, text_of(metric["name"]));
+      const auto series_name = lm_eval_series(name, node_text(metric["name"]));
       if (!series_name) return bad_input(at_line(path, metric) + ": a metric without a name");
       ForeignSeries& series = builder.series(run, *series_name);
       if (series.reported)
         return bad_input(fmt::format("{}: {} {} is expected twice", at_line(path, metric), name,
-                                     text_of(metric["name"])));
+                                     node_text(metric["name"])));
       NB_TRY(series.reported, value_of(path, metric));
       series.tolerance = tolerance * std::fabs(*series.reported);
       if (!shots.empty()) series.must_match["shots"] = shots;
@@ -95,7 +95,7 @@ Result<void> read_accuracy_expectation(const fs::path& path, ForeignBuilder& bui
   NB_TRY(const std::string text, read_file(path));
   try {
     const YAML::Node root = YAML::Load(text);
-    const std::string model = text_of(root["model_name"]);
+    const std::string model = node_text(root["model_name"]);
     if (model.empty()) return bad_input(path.string() + ": model_name is empty");
     ForeignRun& run = builder.run(kLmEval, model, "expected");
     if (!run.files.empty())

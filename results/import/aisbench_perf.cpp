@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kHarness = "AISBench performance";
+constexpr const char* kAisBenchPerf = "AISBench performance";
 constexpr const char* kWholeLoad = "total";  // the stage of all requests
 
 constexpr auto kLower = std::to_array<std::string_view>({"E2EL", "TTFT", "TPOT", "ITL"});
@@ -39,14 +39,14 @@ Direction direction_of(std::string_view name) {
   return Direction::kNone;
 }
 
-struct Quantity {
+struct CellQuantity {
   double value = 0;
   const char* unit = "1";
 };
 
 // Nothing of "nan ms" and of an empty cell.
-Result<std::optional<Quantity>> quantity_of(const Json& cell, const std::string& where) {
-  Quantity quantity;
+Result<std::optional<CellQuantity>> quantity_of(const Json& cell, const std::string& where) {
+  CellQuantity quantity;
   const std::string text = text_of(cell);
   if (text.empty() || text.starts_with("nan")) return std::nullopt;
   const std::size_t blank = std::min(text.find(' '), text.size());
@@ -63,7 +63,7 @@ Result<std::optional<Quantity>> quantity_of(const Json& cell, const std::string&
 }
 
 // The values of one stage by their names in the file.
-using Values = std::map<std::string, Quantity>;
+using Values = std::map<std::string, CellQuantity>;
 using Stages = std::map<std::string, Values>;
 
 Result<Stages> load_values(const fs::path& path) {
@@ -98,8 +98,8 @@ std::string load_of(const fs::path& path, const std::string& stage, const Stages
 ForeignRun& run_of(const fs::path& path, const std::string& stage, const Stages& stages,
                    ForeignBuilder& builder) {
   const fs::path whole = fs::absolute(path);
-  ForeignRun& run =
-      builder.run(kHarness, whole.parent_path().filename().string(), load_of(path, stage, stages));
+  ForeignRun& run = builder.run(kAisBenchPerf, whole.parent_path().filename().string(),
+                                load_of(path, stage, stages));
   if (std::ranges::find(run.files, path) == run.files.end()) run.files.push_back(path);
   builder.say(run, "dataset", path.stem().string());
   return run;

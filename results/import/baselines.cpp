@@ -23,12 +23,12 @@ namespace fs = std::filesystem;
 
 constexpr double kPercent = 100;
 
-std::string text_of(const YAML::Node& node) {
+std::string scalar_text(const YAML::Node& node) {
   return node && node.IsScalar() ? node.Scalar() : std::string();
 }
 
-std::optional<double> number_of(const YAML::Node& node) {
-  const std::string text = text_of(node);
+std::optional<double> scalar_number(const YAML::Node& node) {
+  const std::string text = scalar_text(node);
   double value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error != std::errc() || stop != text.data() + text.size() ||
@@ -37,7 +37,7 @@ std::optional<double> number_of(const YAML::Node& node) {
   return value;
 }
 
-std::string at_line(const fs::path& path, const YAML::Node& node) {
+std::string place_of(const fs::path& path, const YAML::Node& node) {
   const YAML::Mark mark = node.Mark();
   return mark.is_null() ? path.string() : fmt::format("{}:{}", path.string(), mark.line + 1);
 }
@@ -55,8 +55,8 @@ std::vector<std::pair<std::string, YAML::Node>> members(const YAML::Node& node, 
   std::vector<std::pair<std::string, YAML::Node>> all;
   if (!node || !node.IsMap() || depth == 0) return all;
   for (const auto& entry : node) {
-    if (text_of(entry.first) != "<<") {
-      all.emplace_back(text_of(entry.first), entry.second);
+    if (scalar_text(entry.first) != "<<") {
+      all.emplace_back(scalar_text(entry.first), entry.second);
       continue;
     }
     for (auto& inherited : members(entry.second, depth - 1)) all.push_back(std::move(inherited));
@@ -66,8 +66,8 @@ std::vector<std::pair<std::string, YAML::Node>> members(const YAML::Node& node, 
 
 // "gsm8k/gsm8k_gen_0_shot_noncot_chat_prompt" → "gsm8k", as AISBench's summary calls it.
 std::string dataset_of(const YAML::Node& benchmark) {
-  std::string name = text_of(member(benchmark, "dataset_conf"));
-  if (name.empty()) name = text_of(member(benchmark, "dataset_path"));
+  std::string name = scalar_text(member(benchmark, "dataset_conf"));
+  if (name.empty()) name = scalar_text(member(benchmark, "dataset_path"));
   return name.substr(0, name.find('/'));
 }
 
@@ -75,13 +75,13 @@ std::string dataset_of(const YAML::Node& benchmark) {
 // `threshold` times the baseline.
 void take_benchmark(const std::string& key, const YAML::Node& benchmark, const fs::path& path,
                     ForeignRun& run, ForeignBuilder& builder) {
-  const std::string kind = text_of(member(benchmark, "case_type"));
-  const auto baseline = number_of(member(benchmark, "baseline"));
-  const auto threshold = number_of(member(benchmark, "threshold"));
+  const std::string kind = scalar_text(member(benchmark, "case_type"));
+  const auto baseline = scalar_number(member(benchmark, "baseline"));
+  const auto threshold = scalar_number(member(benchmark, "threshold"));
   const std::string dataset = dataset_of(benchmark);
   const bool is_accuracy = kind == "accuracy";
   if (!baseline || dataset.empty() || (!is_accuracy && kind != "performance")) {
-    builder.ignore(message("import.unknown_benchmark", at_line(path, benchmark), key));
+    builder.ignore(message("import.unknown_benchmark", place_of(path, benchmark), key));
     return;
   }
   SeriesName name{dataset, "", is_accuracy ? "accuracy" : "output_throughput"};
@@ -97,8 +97,8 @@ void take_benchmark(const std::string& key, const YAML::Node& benchmark, const f
 
 void take_case(const YAML::Node& test, const fs::path& path, ForeignBuilder& builder) {
   const auto benchmarks = members(member(test, "benchmarks"));
-  const std::string model = text_of(member(test, "model"));
-  std::string name = text_of(member(test, "name"));
+  const std::string model = scalar_text(member(test, "model"));
+  std::string name = scalar_text(member(test, "name"));
   if (name.empty()) name = path.stem().string();
   if (benchmarks.empty()) {
     builder.ignore(message("import.no_benchmarks", path.string(), name));
@@ -197,19 +197,19 @@ Result<void> read_opencompass_baseline(const fs::path& path, ForeignBuilder& bui
   return parsed(path, [&](const YAML::Node& root) -> Result<void> {
     for (const auto& entry : root) {
       ForeignRun& run =
-          builder.file_run(kOpenCompass, text_of(entry.first), "", path, path.stem().string());
+          builder.file_run(kOpenCompass, scalar_text(entry.first), "", path, path.stem().string());
       builder.say(run, "report", "opencompass' baseline");
       if (run.notes.empty()) run.notes.push_back(message("import.expectations"));
       for (const auto& score : entry.second) {
-        const std::string text = text_of(score.first);
+        const std::string text = scalar_text(score.first);
         const auto name = split_name(text);
-        const auto value = number_of(score.second);
+        const auto value = scalar_number(score.second);
         if (!name || !value)
-          return bad_input(fmt::format("{}: {}: \"{}\" is no score", at_line(path, score.second),
-                                       text, text_of(score.second)));
+          return bad_input(fmt::format("{}: {}: \"{}\" is no score", place_of(path, score.second),
+                                       text, scalar_text(score.second)));
         ForeignSeries& series = builder.series(run, *name);
         if (series.reported)
-          return bad_input(fmt::format("{}: {} stands twice", at_line(path, score.second), text));
+          return bad_input(fmt::format("{}: {} stands twice", place_of(path, score.second), text));
         series.reported = *value / kPercent;
         series.direction = Direction::kHigher;
         series.tolerance = tolerance_of(text) / kPercent;

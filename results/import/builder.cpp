@@ -100,7 +100,7 @@ struct Collecting {
 };
 
 // What states a task of a run.
-struct Claim {
+struct ClaimedTask {
   std::string stamp;
   std::filesystem::path file;
 };
@@ -260,8 +260,8 @@ struct ForeignBuilder::State {
   std::map<const ForeignRun*, std::map<SeriesName, Collecting>> items;
   std::map<const ForeignRun*, std::map<SeriesName, std::size_t>> series;
   std::map<const ForeignRun*, std::set<std::string>> notes;
-  std::map<const ForeignRun*, std::map<std::string, Claim>> claims;  // by task
-  std::map<const ForeignRun*, std::set<SeriesName>> dropped;         // and not stated again
+  std::map<const ForeignRun*, std::map<std::string, ClaimedTask>> claims;  // by task
+  std::map<const ForeignRun*, std::set<SeriesName>> dropped;               // and not stated again
   std::set<const ForeignRun*> printed;
   std::vector<Sentence> ignored;
   std::map<std::pair<std::filesystem::path, NotNumbers>, std::shared_ptr<const Json>> parsed;
@@ -369,8 +369,8 @@ void ForeignBuilder::note(ForeignRun& run, Sentence sentence) {
 
 bool ForeignBuilder::is_latest(ForeignRun& run, const std::string& task, const std::string& stamp,
                                const std::filesystem::path& file) {
-  const auto [at, is_new] = state_->claims[&run].try_emplace(task, Claim{stamp, file});
-  Claim& before = at->second;
+  const auto [at, is_new] = state_->claims[&run].try_emplace(task, ClaimedTask{stamp, file});
+  ClaimedTask& before = at->second;
   if (is_new || before.stamp == stamp) return true;
   const bool later = stamp > before.stamp;
   note(run, message("import.there_twice", task, (later ? file : before.file).string(),

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kHarness = "evalscope perf";
+constexpr const char* kEvalScopePerf = "evalscope perf";
 constexpr std::string_view kPrintedTitle[] = {"Benchmarking summary:"};
 constexpr Direction kUp = Direction::kHigher, kDown = Direction::kLower, kNo = Direction::kNone;
 
@@ -130,7 +130,7 @@ ForeignRun& run_of(const fs::path& path, const Values& values, ForeignBuilder& b
     if (auto read = read_foreign_json(beside)) arguments = std::move(*read);
   std::string model = text_of(member_of(arguments, "model_id"));
   if (model.empty()) model = text_of(member_of(arguments, "model"));
-  ForeignRun& run = builder.run(kHarness, model, load_of(values));
+  ForeignRun& run = builder.run(kEvalScopePerf, model, load_of(values));
   if (std::ranges::find(run.files, path) == run.files.end()) run.files.push_back(path);
   say_arguments(arguments, run, builder);
   return run;
@@ -255,7 +255,7 @@ bool is_evalscope_perf_table(const FileHead& head) {
 Result<void> read_evalscope_perf_table(const fs::path& path, ForeignBuilder& builder) {
   NB_TRY(const std::string text, text_around_tables(path, kPrintedTitle));
   const Values values = printed_values(text);
-  ForeignRun& run = builder.run(kHarness, printed_model(text), load_of(values));
+  ForeignRun& run = builder.run(kEvalScopePerf, printed_model(text), load_of(values));
   run.files.push_back(path);
   add_summary(values, path.string(), run, builder);
   return {};

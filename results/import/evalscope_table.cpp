@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kNone = std::string_view::npos;
-constexpr const char* kHarness = "evalscope";
+constexpr const char* kEvalScope = "evalscope";
 // Of the table's header; the rarest first.
 constexpr std::string_view kHeader[] = {"Subset", "Model", "Dataset", "Metric", "Num", "Score"};
 constexpr const char* kOverall = "OVERALL";  // evalscope/report/report.py: ReportKey
@@ -84,7 +84,7 @@ void add(const std::vector<Row>& rows, const fs::path& path, ForeignBuilder& bui
     const auto& names = subsets[{row.model, row.dataset, row.metric}];
     const bool has_total = names.contains(kOverall);
     const bool is_total = row.subset == kOverall || names.size() == 1;
-    ForeignRun& run = builder.file_run(kHarness, row.model, "", path, path.stem().string());
+    ForeignRun& run = builder.file_run(kEvalScope, row.model, "", path, path.stem().string());
     builder.printed(run);
     const SeriesName name{row.dataset, is_total ? "" : row.subset, row.metric};
     const auto before = std::ranges::find(run.series, name, &ForeignSeries::name);

@@ -119,7 +119,7 @@ constexpr ImportFormat kFormats[] = {
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks_in_front(std::string_view text) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   return text;
@@ -138,7 +138,7 @@ std::size_t after_string(std::string_view text, std::size_t at) {
 
 // A key of the object that begins the text, on its top level.
 bool has_key(std::string_view text, std::string_view key) {
-  text = trimmed(text);
+  text = without_blanks_in_front(text);
   if (!text.starts_with('{')) return false;
   int depth = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -161,30 +161,30 @@ bool has_key(std::string_view text, std::string_view key) {
   return false;
 }
 
-struct Head {
+struct FormatHead {
   std::string bytes;
   bool whole = false;
   TextCoding coding = TextCoding::kPlain;
 };
 
-Result<Head> head_of(const fs::path& path) {
+Result<FormatHead> format_head(const fs::path& path) {
   NB_TRY(const TextStream stream, TextStream::open(path));
   NB_TRY(std::string bytes, read_decoded(path, kHeadBytes + 1));
   const bool whole = bytes.size() <= kHeadBytes;
   bytes.resize(std::min(bytes.size(), kHeadBytes));
-  return Head{std::move(bytes), whole, stream.coding()};
+  return FormatHead{std::move(bytes), whole, stream.coding()};
 }
 
-const ImportFormat* format_of(const fs::path& path, const Head& head) {
+const ImportFormat* format_of(const fs::path& path, const FormatHead& head) {
   const FileHead view{path, head.bytes, head.whole};
   for (const ImportFormat& format : kFormats)
     if (format.recognises(view)) return &format;
   return nullptr;
 }
 
-std::string beginning_of(const Head& head) {
+std::string beginning_of(const FormatHead& head) {
   std::string text;
-  for (const char c : trimmed(head.bytes).substr(0, 40))
+  for (const char c : without_blanks_in_front(head.bytes).substr(0, 40))
     text +=
         (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) ? '?' : c;
   return text;
@@ -212,7 +212,7 @@ std::span<const ImportFormat> import_formats() { return kFormats; }
 bool head_has_key(const FileHead& head, std::string_view key) { return has_key(head.bytes, key); }
 
 bool head_is_jsonl_with(const FileHead& head, std::span<const std::string_view> keys) {
-  const std::string_view text = trimmed(head.bytes);
+  const std::string_view text = without_blanks_in_front(head.bytes);
   const std::size_t end = text.find('\n');
   // A first line longer than the head is judged by what there is of it.
   const std::string_view line = text.substr(0, end);
@@ -223,7 +223,7 @@ bool head_is_jsonl_with(const FileHead& head, std::span<const std::string_view> 
 Result<bool> holds_known_format(const fs::path& path) {
   NB_TRY(const auto files, files_under(path));
   for (const fs::path& file : files) {
-    NB_TRY(const Head head, head_of(file));
+    NB_TRY(const FormatHead head, format_head(file));
     if (format_of(file, head) != nullptr) return true;
   }
   return false;
@@ -243,7 +243,7 @@ Result<ForeignResults> read_foreign(const fs::path& path, ForeignBuilder::Look l
   std::string first_unknown;
   bool any = false;
   for (const fs::path& file : files) {
-    NB_TRY(const Head head, head_of(file));
+    NB_TRY(const FormatHead head, format_head(file));
     const ImportFormat* format = format_of(file, head);
     seen.push_back({file, format == nullptr ? "" : format->name});
     if (format == nullptr) {

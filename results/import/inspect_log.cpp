@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/ascii.hpp"
 #include "results/foreign/json_slices.hpp"
 #include "results/foreign/lines.hpp"
 #include "results/import/reducers.hpp"
@@ -21,19 +22,14 @@ constexpr std::string_view kMembers[] = {"id",     "epoch",  "input",       "cho
                                          "output", "scores", "score"};
 constexpr const char* kReferences[] = {"attachment://", "tc://"};  // tc: before 0.3.50
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  return text;
-}
-
 bool is_nothing(const Json& value) { return value.is_null() || value == "NaN"; }
 
 // scorer/_metric.py, value_to_float; it gives unknown words 0 and warns, here they are refused.
 bool mark_of(const Json& value, double& mark) {
   if (value.is_string()) {
     const auto& text = value.get_ref<const std::string&>();
-    if (text == "C" || lower(text) == "yes" || lower(text) == "true") return mark = 1, true;
-    if (text == "I" || text == "N" || lower(text) == "no" || lower(text) == "false")
+    if (text == "C" || lowered(text) == "yes" || lowered(text) == "true") return mark = 1, true;
+    if (text == "I" || text == "N" || lowered(text) == "no" || lowered(text) == "false")
       return mark = 0, true;
     if (text == "P") return mark = 0.5, true;
   }
@@ -56,7 +52,7 @@ Json with_scores(Json results) {
   return results;
 }
 
-struct Texts {
+struct SampleTexts {
   const Json& attachments;
   const InspectLog::Attachment& elsewhere;
 
@@ -295,7 +291,7 @@ Result<void> InspectLog::sample(std::string_view text, const std::string& where,
   if (to == nullptr) return {};
   if (const Json& epoch = member_of(sample, "epoch"); epoch.is_number_integer())
     item.epoch = epoch.get<std::int64_t>();
-  const Texts texts{member_of(sample, "attachments"), attachment};
+  const SampleTexts texts{member_of(sample, "attachments"), attachment};
   NB_TRY(const std::string input, texts.conversation(member_of(sample, "input")));
   NB_TRY(item.prompt, texts.conversation(member_of(sample, "messages")));
   NB_TRY(item.gold, texts.content(Json(joined(member_of(sample, "target"), " | "))));

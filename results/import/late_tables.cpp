@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/base/ascii.hpp"
 #include "results/audit/read_parts.hpp"
 #include "results/foreign/json_slices.hpp"
 
@@ -68,7 +69,7 @@ Result<std::string> text_around_tables(const std::filesystem::path& path,
 bool holds_late_table(const FileHead& head, std::span<const std::string_view> words,
                       bool (*holds)(std::string_view text)) {
   if (head.bytes.find('\0') != head.bytes.npos) return false;
-  const std::string_view content = trimmed_text(head.bytes);
+  const std::string_view content = trimmed(head.bytes);
   if (content.empty() || content.starts_with('{') || content.starts_with('[')) return false;
   const auto may_hold = [&](std::string_view text) {
     return std::ranges::all_of(

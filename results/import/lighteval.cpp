@@ -17,7 +17,7 @@ namespace nb {
 namespace {
 
 constexpr const char* kLighteval = "lighteval";
-constexpr std::size_t kShortHash = 12;
+constexpr std::size_t kLightEvalHash = 12;
 
 struct TaskName {
   std::string name;   // with its suite, where it has one: suites differ in prompts
@@ -121,9 +121,9 @@ void state_task(const Json& results, const std::string& key, const Json& row, Fo
   }
   const Json& hashes = member_of(member_of(member_of(results, "summary_tasks"), key), "hashes");
   builder.say(run, "template:" + task.name,
-              text_of(member_of(hashes, "hash_full_prompts")).substr(0, kShortHash));
+              text_of(member_of(hashes, "hash_full_prompts")).substr(0, kLightEvalHash));
   builder.say(run, "task_hash:" + task.name,
-              text_of(member_of(hashes, "hash_examples")).substr(0, kShortHash));
+              text_of(member_of(hashes, "hash_examples")).substr(0, kLightEvalHash));
   mark_primary(run, task.name, builder);
   // "mmlu:_average|5" repeats what the rows of its subjects say.
   if (task.name.ends_with(":_average"))

@@ -17,7 +17,7 @@
 namespace nb {
 namespace {
 
-constexpr std::size_t kShortHash = 12;
+constexpr std::size_t kLmEvalHash = 12;
 constexpr std::int64_t kYear10000 = 253402300800;  // in seconds since 1970
 
 // A text or an object, as the releases have it.
@@ -84,7 +84,7 @@ void say_hash(ForeignBuilder& builder, ForeignRun& run, const std::string& name,
               const std::string& key) {
   if (!json.contains(key)) return;
   const std::string hash = text_of(json.at(key));
-  builder.say(run, name, hash.empty() ? "none" : hash.substr(0, kShortHash));
+  builder.say(run, name, hash.empty() ? "none" : hash.substr(0, kLmEvalHash));
 }
 
 void say_provenance(const LmEvalResults& results,
@@ -135,7 +135,7 @@ std::string prompt_template(const Json& config) {
   for (const char* key : {"doc_to_text", "doc_to_target", "doc_to_choice", "description",
                           "target_delimiter", "fewshot_delimiter", "gen_prefix"})
     text += fmt::format("{}: {}\n", key, text_of(member_of(config, key)));
-  return content_hash(text).substr(0, kShortHash);
+  return content_hash(text).substr(0, kLmEvalHash);
 }
 
 // As the file says it; empty: it does not.
@@ -317,7 +317,7 @@ void state_lm_eval_task(const LmEvalResults& results, const std::string& task, F
   }
   builder.say(run, "template:" + task, prompt_template(config));
   builder.say(run, "task_hash:" + task,
-              text_of(member_of(member_of(json, "task_hashes"), task)).substr(0, kShortHash));
+              text_of(member_of(member_of(json, "task_hashes"), task)).substr(0, kLmEvalHash));
   const Json& generation = member_of(config, "generation_kwargs");
   if (generation.is_object())
     for (const auto& [key, value] : generation.items())

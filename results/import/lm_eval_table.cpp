@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "harness/base/ascii.hpp"
 #include "harness/base/fs.hpp"
 #include "results/audit/lm_eval_rows.hpp"
 #include "results/audit/read_parts.hpp"
@@ -29,7 +30,7 @@ std::string text_between(std::string_view text, std::string_view begin, std::str
   const std::size_t at = text.find(begin);
   if (at == text.npos) return {};
   text.remove_prefix(at + begin.size());
-  return std::string(trimmed_text(text.substr(0, text.find(end))));
+  return std::string(trimmed(text.substr(0, text.find(end))));
 }
 
 // "None" and what is like it.
@@ -69,7 +70,7 @@ struct Above {
 // "hf (pretrained=a/b,dtype=float16), gen_kwargs: (None), limit: None, num_fewshot: 5, batch_size:
 // 8"
 bool take_model_line(std::string_view line, Above& above) {
-  line = trimmed_text(line);
+  line = trimmed(line);
   while (!line.empty() &&
          (line.front() == '#' || line.front() == '`' || line.front() == '>' || line.front() == ' '))
     line.remove_prefix(1);
@@ -290,7 +291,7 @@ bool holds_table(std::string_view text) {
 
 bool is_lm_eval_printed(const FileHead& head) {
   if (head.bytes.find('\0') != head.bytes.npos || is_accuracy_report(head)) return false;
-  const std::string_view content = trimmed_text(head.bytes);
+  const std::string_view content = trimmed(head.bytes);
   if (content.starts_with('{') || content.starts_with('[')) return false;
   if (holds_table(head.bytes)) return true;
   if (head.whole) return false;

@@ -14,9 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kHead = 64 * 1024, kTail = 64 * 1024;  // byte
-constexpr std::size_t kFiles = 200;                          // of a folder that are looked at
-constexpr std::size_t kLongest = 160;                        // byte of a log's last line
+constexpr std::size_t kLooksHead = 64 * 1024, kLooksTail = 64 * 1024;  // byte
+constexpr std::size_t kFiles = 200;    // of a folder that are looked at
+constexpr std::size_t kLongest = 160;  // byte of a log's last line
 
 struct Ends {
   std::string head, tail;
@@ -27,7 +27,8 @@ std::optional<Ends> ends_of(const fs::path& path) {
   if (!file) return std::nullopt;
   const auto bytes = file->bytes();
   const char* const begin = reinterpret_cast<const char*>(bytes.data());
-  const std::size_t head = std::min(bytes.size(), kHead), tail = std::min(bytes.size(), kTail);
+  const std::size_t head = std::min(bytes.size(), kLooksHead),
+                    tail = std::min(bytes.size(), kLooksTail);
   return Ends{std::string(begin, head), std::string(begin + bytes.size() - tail, tail)};
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <optional>
 
+#include "harness/base/ascii.hpp"
 #include "harness/base/csv.hpp"
 #include "harness/base/fs.hpp"
 #include "results/audit/printed_tables.hpp"
@@ -228,9 +229,9 @@ std::vector<PrintedTable> simple_tables(std::string_view text) {
   std::vector<PrintedTable> tables;
   const std::vector<Line> lines = lines_of(text);
   for (std::size_t i = 1; i < lines.size(); ++i) {
-    const std::string_view rule = trimmed_text(lines[i].text);
+    const std::string_view rule = trimmed(lines[i].text);
     if (!rule.starts_with("--") || rule.find_first_not_of("- ") != rule.npos ||
-        rule.find(' ') == rule.npos || !trimmed_text(lines[i - 1].text).starts_with("dataset"))
+        rule.find(' ') == rule.npos || !trimmed(lines[i - 1].text).starts_with("dataset"))
       continue;
     std::vector<std::size_t> begins;
     for (std::size_t at = 0; at < lines[i].text.size(); ++at)
@@ -242,7 +243,7 @@ std::vector<PrintedTable> simple_tables(std::string_view text) {
         const std::size_t begin = std::min(begins[k], line.size());
         const std::size_t end =
             k + 1 < begins.size() ? std::min(begins[k + 1], line.size()) : line.size();
-        cells.emplace_back(trimmed_text(line.substr(begin, end - begin)));
+        cells.emplace_back(trimmed(line.substr(begin, end - begin)));
       }
       return cells;
     };
@@ -254,7 +255,7 @@ std::vector<PrintedTable> simple_tables(std::string_view text) {
     };
     add(lines[i - 1]);
     for (++i; i < lines.size(); ++i) {
-      const std::string_view line = trimmed_text(lines[i].text);
+      const std::string_view line = trimmed(lines[i].text);
       if (line.empty() || line.starts_with("$") || line.starts_with("^")) break;
       add(lines[i]);
     }

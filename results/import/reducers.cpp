@@ -35,7 +35,7 @@ std::optional<Reducer> reducer_of(std::string_view name) {
   return std::nullopt;
 }
 
-double mean(std::span<const double> values) {
+double mean_of(std::span<const double> values) {
   double sum = 0;
   for (const double one : values) sum += one;
   return sum / static_cast<double>(values.size());
@@ -82,7 +82,7 @@ std::optional<double> reduced(std::string_view name, std::span<const double> val
   const std::size_t n = values.size(), k = reducer->k;
   switch (reducer->rule) {
     case Rule::kMean:
-      return mean(values);
+      return mean_of(values);
     case Rule::kMedian:
       return median(values);
     case Rule::kMode:

@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "harness/base/ascii.hpp"
+
 namespace nb {
 namespace {
 
@@ -12,7 +14,6 @@ struct Alias {
   std::string_view ours;
   double factor = 1;
 };
-constexpr double kGiB = 1024. * 1024 * 1024;
 
 // HF: huggingface/transformers @ 55093b758: src/transformers/trainer.py (logs),
 // trainer_callback.py. TRL: huggingface/trl: trl/trainer/sft_trainer.py. nanochat:
@@ -98,7 +99,7 @@ constexpr auto kSteps = std::to_array<std::string_view>(
 std::string joined(std::string_view name) {
   std::string text(name);
   for (char& c : text) {
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    c = lower_case(c);
     if (c == '/' || c == ' ' || c == '-') c = '_';
   }
   return text;

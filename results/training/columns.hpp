@@ -8,6 +8,8 @@
 
 namespace nb {
 
+inline constexpr double kMiB = 1024. * 1024, kGiB = 1024 * kMiB;  // bytes
+
 struct SourceColumn {
   std::string name;   // of curve_columns.hpp, or the source's own
   double factor = 1;  // our unit in units of the source

@@ -113,7 +113,7 @@ std::optional<double> scalar_of(std::string_view tensor) {
   return std::nullopt;
 }
 
-struct Reading {
+struct EventFileReading {
   CurveBuilder curve;
   std::map<std::string, std::size_t, std::less<>> columns;  // tag → column
   std::map<std::string, double, std::less<>> factors;
@@ -173,7 +173,7 @@ bool is_event_file(std::string_view part, bool is_first) {
 
 Result<TrainingLog> read_event_file(const LogText& log) {
   static_assert(std::endian::native == std::endian::little);
-  Reading reading;
+  EventFileReading reading;
   TrainingLog result;
   std::string_view rest = log.bytes;
   std::size_t events = 0;

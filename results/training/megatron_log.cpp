@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "harness/base/ascii.hpp"
 #include "results/messages/sentences.hpp"
 #include "results/training/columns.hpp"
 #include "results/training/curve_builder.hpp"
@@ -17,7 +18,6 @@ namespace nb {
 namespace {
 
 constexpr std::string_view kTime = "elapsed time per iteration (ms):";
-constexpr double kMiB = 1024. * 1024;
 
 struct Known {
   std::string_view key, column;  // no column: says nothing of the training
@@ -39,12 +39,6 @@ constexpr Known kKnown[] = {
     {"iteration", ""},
 };
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
 bool is_iteration(std::string_view line) {
   return line.find(kTime) != line.npos && line.find("iteration ") < line.find(kTime) &&
          line.find('|') != line.npos;
@@ -56,7 +50,7 @@ bool put_part(CurveBuilder& curve, std::int64_t step, std::string_view part) {
   std::size_t split = part.rfind(':');
   if (split == part.npos) split = part.rfind(' ');
   if (split == part.npos) return true;
-  const std::string_view key = trimmed(part.substr(0, split));
+  const std::string_view key = trimmed(part.substr(0, split), " \t");
   const auto value = leading_number(part.substr(split + 1));
   for (const Known& known : kKnown)
     if (known.key == key) {
@@ -67,7 +61,7 @@ bool put_part(CurveBuilder& curve, std::int64_t step, std::string_view part) {
   return true;
 }
 
-struct Reading {
+struct MegatronLogReading {
   CurveBuilder curve;
   std::int64_t last = -1, total = 0, restarts = 0;
   std::string_view damaged;  // the first part that is no number
@@ -86,7 +80,7 @@ struct Reading {
     for (std::string_view rest = line.substr(std::min(line.find('|'), line.size() - 1) + 1);
          !rest.empty();) {
       const std::size_t bar = rest.find('|');
-      const std::string_view part = trimmed(rest.substr(0, bar));
+      const std::string_view part = trimmed(rest.substr(0, bar), " \t");
       if (!put_part(curve, *step, part) && damaged.empty()) damaged = part;
       rest.remove_prefix(bar == rest.npos ? rest.size() : bar + 1);
     }
@@ -130,7 +124,7 @@ bool is_megatron_log(std::string_view part, bool) {
 }
 
 Result<TrainingLog> read_megatron_log(const LogText& log) {
-  Reading reading;
+  MegatronLogReading reading;
   std::optional<Error> error;
   for_each_log_line(log, [&](std::string_view line, std::size_t number) {
     reading.line(line);

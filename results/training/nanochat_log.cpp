@@ -54,7 +54,7 @@ bool is_train_step(std::string_view line) {
   return is_pretraining_step(line) || is_chat_step(line);
 }
 
-struct Reading {
+struct NanochatLogReading {
   TrainingLog log;
   CurveBuilder curve;
   std::map<std::string, std::string> stated;
@@ -105,7 +105,7 @@ struct Reading {
 bool is_nanochat_log(std::string_view part, bool) { return any_line(part, is_train_step); }
 
 Result<TrainingLog> read_nanochat_log(const LogText& text) {
-  Reading reading;
+  NanochatLogReading reading;
   std::int64_t last_trained = -1;
   std::optional<Error> error;
   for_each_log_line(text, [&](std::string_view line, std::size_t number) {

@@ -9,8 +9,6 @@
 namespace nb {
 namespace {
 
-constexpr double kMiB = 1024. * 1024;
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_new(std::string_view line) {
@@ -23,7 +21,7 @@ bool is_old(std::string_view line) {
 }
 bool is_step(std::string_view line) { return is_new(line) || is_old(line); }
 
-struct Reading {
+struct NanogptLogReading {
   CurveBuilder curve;
   std::int64_t last_step = -1;
   double last_time_ms = 0;
@@ -56,7 +54,7 @@ struct Reading {
 bool is_nanogpt_log(std::string_view part, bool) { return any_line(part, is_step); }
 
 Result<TrainingLog> read_nanogpt_log(const LogText& log) {
-  Reading reading;
+  NanogptLogReading reading;
   for_each_log_line(log, [&](std::string_view line, std::size_t number) {
     if (is_step(line)) return reading.step(line, log.where, number);
     for (const std::string_view key : {"peak memory allocated:", "peak memory consumption:"})

@@ -12,8 +12,6 @@
 namespace nb {
 namespace {
 
-constexpr double kGiB = 1024. * 1024 * 1024;
-
 // Without colours, which stand between a key and its number.
 std::string plain(std::string_view line) {
   std::string text;

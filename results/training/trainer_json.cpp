@@ -15,8 +15,6 @@
 namespace nb {
 namespace {
 
-constexpr double kGiB = 1024. * 1024 * 1024;
-
 bool has(std::string_view text, std::string_view what) { return text.find(what) != text.npos; }
 
 std::string_view first_line(std::string_view part) {

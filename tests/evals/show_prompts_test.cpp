@@ -29,7 +29,7 @@ TEST(ShowPrompts, PartsOfAScoredItemAreItsPrompts) {
     EXPECT_EQ(tasks[0].items, 8);
     ASSERT_EQ(tasks[0].shown.size(), 2u);
     for (std::size_t i = 0; i < 2; ++i) {
-      const ShownItem& item = tasks[0].shown[i];
+      const ShownPrompt& item = tasks[0].shown[i];
       const auto prompts = evaluator->prompts(i);
       const std::size_t first =
           prompts.size() - item.requests.size();  // modelling shows the second
@@ -55,12 +55,12 @@ TEST(ShowPrompts, AGeneratedItemHasItsPromptAndARightAnswer) {
   const auto tasks = shown(context, test::byte_tokenizer(), 100);
   ASSERT_EQ(tasks.size(), 2u);
   EXPECT_EQ(tasks[0].shown.size(), 8u);  // no more than there are
-  for (const ShownItem& item : tasks[0].shown) {
+  for (const ShownPrompt& item : tasks[0].shown) {
     EXPECT_TRUE(item.prompt.ends_with("<|assistant_start|>")) << item.prompt;
     EXPECT_NE(item.answer.find("#### "), std::string::npos);
     EXPECT_TRUE(item.requests.empty());
   }
-  for (const ShownItem& item : tasks[1].shown) {
+  for (const ShownPrompt& item : tasks[1].shown) {
     ASSERT_EQ(item.requests.size(), 4u);
     EXPECT_EQ(item.requests[0].scored, "A");
     EXPECT_EQ(item.requests[0].context, "");

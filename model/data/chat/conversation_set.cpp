@@ -11,7 +11,7 @@
 namespace nb {
 namespace {
 
-constexpr std::size_t kGrain = 64;  // conversations a task
+constexpr std::size_t kConversationsATask = 64;  // conversations a task
 
 // Four bytes a token, the lowest first: the same on every host.
 void update(Sha256& hash, const RenderedConversation& one) {
@@ -40,7 +40,7 @@ Result<ConversationSet> render_conversations(const Tokenizer& tokenizer,
   std::vector<std::string> faults(conversations.size());
   ConversationSet set;
   set.rendered.resize(conversations.size());
-  parallel_for(conversations.size(), kGrain, [&](std::size_t i) {
+  parallel_for(conversations.size(), kConversationsATask, [&](std::size_t i) {
     auto one = render_conversation(tokenizer, conversations[i], max_tokens);
     if (!one)
       faults[i] = one.error().message;

@@ -13,7 +13,7 @@
 namespace nb {
 namespace {
 
-constexpr std::size_t kGrain = 64;  // pairs a task
+constexpr std::size_t kPairsATask = 64;  // pairs a task
 
 Result<RenderedConversation> render_last_answer(const Tokenizer& tokenizer,
                                                 const Conversation& conversation,
@@ -35,7 +35,7 @@ Result<PreferenceSet> render_preferences(const Tokenizer& tokenizer,
   PreferenceSet set;
   set.pairs.resize(preferences.size());
   std::vector<std::string> faults(preferences.size());
-  parallel_for(preferences.size(), kGrain, [&](std::size_t i) {
+  parallel_for(preferences.size(), kPairsATask, [&](std::size_t i) {
     faults[i] = preference_fault(preferences[i]);
     if (!faults[i].empty()) return;
     auto chosen = render_last_answer(tokenizer, preferences[i].chosen, max_tokens);

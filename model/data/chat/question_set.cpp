@@ -2,20 +2,12 @@
 
 #include <fmt/core.h>
 
+#include "harness/base/ascii.hpp"
 #include "harness/base/hash.hpp"
 #include "model/data/tasks/gsm8k.hpp"
 
 namespace nb {
-namespace {
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Result<QuestionSet> questions_of(const Tokenizer& tokenizer,
                                  std::span<const Conversation> conversations,

@@ -13,7 +13,7 @@ namespace nb {
 namespace {
 
 constexpr std::string_view kKind = "an ARC row";
-constexpr std::string_view kKeys = "id, question, choices {text, label}, answerKey";
+constexpr std::string_view kArcKeys = "id, question, choices {text, label}, answerKey";
 
 // What is wrong with the choices themselves; empty: nothing.
 std::string choices_fault(const ChoiceItem& item) {
@@ -28,8 +28,8 @@ std::string choices_fault(const ChoiceItem& item) {
   return "";
 }
 
-Result<ChoiceItem> item_of(const Json& row, const std::string& where) {
-  RowReader reader(row, where, kKind, kKeys);
+Result<ChoiceItem> arc_item(const Json& row, const std::string& where) {
+  RowReader reader(row, where, kKind, kArcKeys);
   ChoiceItem item;
   item.public_id = reader.text("id");
   item.question = reader.text("question");
@@ -57,7 +57,7 @@ Result<std::vector<ChoiceItem>> parse_arc(std::string_view text, const std::stri
   std::set<std::string> names;
   ItemIds ids;
   const TakeRow take = [&](const Json& row, const std::string& here) -> Result<void> {
-    NB_TRY(ChoiceItem item, item_of(row, here));
+    NB_TRY(ChoiceItem item, arc_item(row, here));
     if (!names.insert(item.public_id).second)
       return bad_input(fmt::format("{}: id {} appears twice", here, item.public_id));
     item.id = ids.of(item_bytes(item));

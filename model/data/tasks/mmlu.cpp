@@ -13,13 +13,13 @@
 namespace nb {
 namespace {
 
-constexpr std::string_view kKeys = "question, subject, choices, answer";
+constexpr std::string_view kMmluKeys = "question, subject, choices, answer";
 constexpr std::size_t kChoices = 4;
 const std::vector<std::string> kLetters = {"A", "B", "C", "D"};
 
-Result<ChoiceItem> item_of(const Json& row, const std::string& where) {
+Result<ChoiceItem> mmlu_item(const Json& row, const std::string& where) {
   const bool is_wrapped = row.is_object() && row.contains("train") && !row.contains("question");
-  RowReader reader(is_wrapped ? row["train"] : row, where, "an MMLU row", kKeys);
+  RowReader reader(is_wrapped ? row["train"] : row, where, "an MMLU row", kMmluKeys);
   ChoiceItem item;
   item.question = reader.text("question");
   item.subject = reader.text("subject");
@@ -82,7 +82,7 @@ Result<std::vector<ChoiceItem>> parse_mmlu(std::string_view text, const std::str
   std::vector<ChoiceItem> items;
   ItemIds ids;
   const TakeRow take = [&](const Json& row, const std::string& here) -> Result<void> {
-    NB_TRY(ChoiceItem item, item_of(row, here));
+    NB_TRY(ChoiceItem item, mmlu_item(row, here));
     add(items, ids, std::move(item));
     return {};
   };

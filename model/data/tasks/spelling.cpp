@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "harness/base/ascii.hpp"
 #include "harness/base/cpython_random.hpp"
 #include "model/data/tasks/rows.hpp"
 #include "model/data/tasks/spelling_templates.hpp"
@@ -31,13 +32,6 @@ CPythonRandom draws_of(SpellingSplit split, std::uint64_t index) {
 template <class List>
 const auto& choice(CPythonRandom& random, const List& list) {
   return list[random.below(list.size())];
-}
-
-// Only a to z change: no template has another upper-case letter.
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  return text;
 }
 
 void replace(std::string& text, std::string_view name, const std::string& value) {
@@ -81,7 +75,7 @@ SpellingBeeItem spelling_bee_item(std::span<const std::string> words, SpellingSp
   item.letter = random.random() < 0.9 ? choice(random, item.word) : choice(random, kLetters);
   item.count = std::count(item.word.begin(), item.word.end(), item.letter);
   std::string question(choice(random, kSpellingTemplates));
-  if (random.random() < 0.3) question = lower(std::move(question));
+  if (random.random() < 0.3) question = lowered(question);
   const std::string letter_quote(choice(random, kQuotes));
   const std::string word_quote(choice(random, kQuotes));
   replace(question, "{letter}", letter_quote + item.letter + letter_quote);

@@ -7,10 +7,10 @@
 
 #include "evals/data/manifest.hpp"
 #include "evals/humaneval/evaluator.hpp"
-#include "evals/humaneval/pass_at_k.hpp"
 #include "harness/base/hash.hpp"
 #include "harness/base/json_io.hpp"
 #include "harness/base/numpy_random.hpp"
+#include "results/stats/stats_clusters.hpp"
 #include "tests/support/data_dir.hpp"
 
 namespace nb {
