@@ -122,8 +122,9 @@ endfunction()
 
 # nb_component(NAME SOURCES a.cpp b.cpp DEPS nb_base fmt::fmt ... [COLD] [LARGE_UNITS]): the library of one folder.
 # COLD: nothing in it runs long, so it is optimised for a short build.
-# LARGE_UNITS: eight sources are compiled as one, which halves the time: most of it is spent reading headers. Only for
-# folders of which no node runs a part alone, since the digest of a node's code is taken by unit; and not with
+# LARGE_UNITS: eight sources are compiled as one, which halves the time: most of it is spent reading headers. The digest
+# of a node's code is taken by unit, so a node is renewed by a change in any of the eight and in what they call: not for
+# folders that connect trainings with evaluations (train, run, plan, suite, evals) or that change often (store). Not with
 # sanitizers or for another processor, where every source shows that it includes what it uses.
 # With NB_HEADER_TESTS every header that no source begins with is also compiled alone, except those that match a
 # regular expression of NOT_ALONE (they need flags of their own).
@@ -136,6 +137,14 @@ function(nb_component name)
   target_link_libraries(${name} PUBLIC nb_flags ${ARG_DEPS})
   if(ARG_LARGE_UNITS)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    nb_any_source_matches(has_json ${nb_includes_json} ${ARG_SOURCES})
+    set(precompiled nb_precompiled_common)
+    if(has_json)
+      set(precompiled nb_precompiled_json)
+    endif()
+    add_dependencies(${name} ${precompiled})
+    # A type of a source's own namespace is one of another file here: this file includes it.
+    target_compile_options(${name} PRIVATE -Winvalid-pch -Wno-subobject-linkage -include ${${precompiled}_header})
   else()
     nb_use_precompiled(${name} nb_precompiled_common nb_precompiled_json)
   endif()
@@ -184,6 +193,10 @@ endfunction()
 function(nb_any_source_matches result regex)
   set(${result} OFF PARENT_SCOPE)
   foreach(source ${ARGN})
+    get_source_file_property(is_generated ${source} GENERATED)
+    if(is_generated)
+      continue()
+    endif()
     file(STRINGS ${source} found REGEX ${regex} LIMIT_COUNT 1)
     if(found)
       set(${result} ON PARENT_SCOPE)
