@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The same bits on AArch64: cross-compiles npubench and a fast subset of its tests, and runs them under
 # qemu-user, level by level (scalar, neon). The digests of tests/golden/digests.json are those of x86.
-# Nothing is precompiled in this build, so every source shows that it includes what it uses; those that are not run are
-# only read by the compiler. Each that does not compile is one failure.
+# Nothing is precompiled in this build, so every source and every header alone shows that it includes what it uses;
+# those that are not run are only read by the compiler. Each that does not compile is one failure.
 # Packages, libraries and build are fetched and made on the first call. The last line is
 # "N passed, N failed, N skipped".
 #   bash tests/aarch64.sh
@@ -35,7 +35,7 @@ bash harness/packages.sh
 bash harness/cmake/aarch64_sysroot.sh
 
 step "build aarch64"
-options=()
+options=(-DNB_HEADER_TESTS=ON)
 if command -v ccache >/dev/null; then
   options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 fi

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Everything that must hold before a change is merged: packages, build (every header alone too), format,
-# architecture and all other tests. The last line is "N passed, N failed, N skipped", over single tests.
+# Everything that must hold before a change is merged: packages, build, format, architecture and all other tests. The last line is "N passed, N failed, N skipped", over single tests.
 #   bash tests/check.sh           release build, all tests
 #   bash tests/check.sh --asan    the same under the address and undefined-behaviour sanitizers
 #   bash tests/check.sh --tsan    harness/base and collectives under the thread sanitizer
-#   bash tests/check.sh --aarch64 all sources compiled for AArch64, without precompiled headers, and a fast subset of the
-#                                 tests under qemu (tests/aarch64.sh)
+#   bash tests/check.sh --aarch64 all sources, and every header alone, compiled for AArch64 without precompiled headers;
+#                                 a fast subset of the tests under qemu (tests/aarch64.sh)
 #   bash tests/check.sh --fuzz SECONDS   every parser under a fuzzer, for so long in all (tests/fuzz)
 # Continuous integration (.ci/run) runs the one without options and --aarch64.
 set -euo pipefail
@@ -76,8 +75,7 @@ else
 fi
 
 step "build $preset"
-options=(-DNB_HEADER_TESTS=ON)
-[ "$preset" = release ] || options=(-DNB_HEADER_TESTS=OFF)
+options=()
 if command -v ccache >/dev/null; then
   options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 fi
