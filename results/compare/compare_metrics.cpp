@@ -10,6 +10,7 @@
 #include "results/compare/composite_comparison.hpp"
 #include "results/compare/imported_rows.hpp"
 #include "results/messages/sentences.hpp"
+#include "results/stats/margin_shift.hpp"
 #include "results/stats/stats.hpp"
 #include "results/store/comparability.hpp"
 #include "results/store/metric_names.hpp"
@@ -169,6 +170,14 @@ Sentence equal_behind(const MetricDifference& row, const RecordPair& pair) {
   return centred_otherwise(pair, row.name) ? message("row.other_guessing") : Sentence();
 }
 
+ItemComparison items_of_pair(const RecordPair& pair, const std::string& task) {
+  ItemComparison items = compare_items(*pair.a, *pair.b, task);
+  if (pair.fixed_weights && items.error.empty() && items.has_choices && !items.identical &&
+      items.margins.size() >= 2)
+    items.shift = margin_shift(items.margins, items.counts.only_a + items.counts.only_b, true);
+  return items;
+}
+
 }  // namespace
 
 void add_metrics(RecordPair& pair, std::vector<std::string>& damaged) {
@@ -179,7 +188,7 @@ void add_metrics(RecordPair& pair, std::vector<std::string>& damaged) {
   if (is_eval)
     for (const auto& [task, file] : a.items)
       if (b.items.contains(task) && comparable.why_not(task).empty())
-        pair.items.push_back(compare_items(*pair.a, *pair.b, task));
+        pair.items.push_back(items_of_pair(pair, task));
   for (const ItemComparison& items : pair.items)
     if (!items.error.empty()) damaged.push_back(items.error);
   const auto add_list = [&](const std::vector<Metric>& left, const std::vector<Metric>& right) {

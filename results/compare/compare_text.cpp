@@ -8,7 +8,6 @@
 #include "results/compare/compare.hpp"
 #include "results/compare/headline.hpp"
 #include "results/compare/score_table.hpp"
-#include "results/stats/margin_shift.hpp"
 #include "results/store/captured.hpp"
 #include "results/text/format.hpp"
 #include "results/text/narrow_text.hpp"
@@ -160,21 +159,11 @@ std::string metrics_text(const RecordPair& pair) {
 
 constexpr std::size_t kNamedItems = 5;
 
-// Whether log-probabilities moved as rounding moves them: one checkpoint, scored twice.
-bool has_numerics(const RecordPair& pair, const ItemComparison& items) {
-  return pair.fixed_weights && items.error.empty() && items.has_choices && !items.identical &&
-         items.margins.size() >= 2;
-}
-
-MarginShift shift_of(const ItemComparison& items) {
-  return margin_shift(items.margins, items.counts.only_a + items.counts.only_b, true);
-}
-
 std::string numerics_text(const RecordPair& pair) {
   std::string text;
   for (const ItemComparison& items : pair.items) {
-    if (!has_numerics(pair, items)) continue;
-    const MarginShift shift = shift_of(items);
+    if (!items.shift) continue;
+    const MarginShift& shift = *items.shift;
     const ChoiceAgreement& same = items.agreement;
     text += wrapped(
         fmt::format(
@@ -292,8 +281,8 @@ Json metric_json(const MetricDifference& row) {
 Json numerics_json(const RecordPair& pair) {
   Json list = Json::array();
   for (const ItemComparison& items : pair.items) {
-    if (!has_numerics(pair, items)) continue;
-    const MarginShift shift = shift_of(items);
+    if (!items.shift) continue;
+    const MarginShift& shift = *items.shift;
     const ChoiceAgreement& same = items.agreement;
     list.push_back({{"task", items.task},
                     {"items", same.items},

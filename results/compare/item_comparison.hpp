@@ -28,6 +28,8 @@ struct ItemComparison {
   bool has_choices = false;               // margins are differences between choices
   Margins margins;                        // items with log-probabilities on both sides
   ChoiceAgreement agreement;              // of items with two choices at least on both sides
+  // Of one checkpoint whose log-probabilities differ: whether they moved as rounding moves them.
+  std::optional<MarginShift> shift;
   std::int64_t changed = 0;        // items whose answer, mark, texts or log-probabilities differ
   std::int64_t texts = 0;          // items answered by a text on both sides
   std::int64_t changed_texts = 0;  // of them: any text differs
