@@ -57,12 +57,9 @@ if(NB_FUZZ)
 endif()
 
 # Most of the time to compile a source is spent reading the standard library, fmt and JSON. Sources read them once,
-# precompiled. Not with sanitizers and not for another processor: there every source shows that it includes what it
-# uses. Only libraries are precompiled, nothing of ours: a source depends on what it includes itself.
-set(NB_PRECOMPILE ON)
-if((NB_SANITIZE AND NOT NB_FUZZ) OR CMAKE_CROSSCOMPILING)
-  set(NB_PRECOMPILE OFF)
-endif()
+# precompiled. Only libraries are, nothing of ours: a source depends on what it includes itself. Not the product's for
+# another processor, where each source shows that it includes what it uses.
+set(NB_ALONE ${CMAKE_CROSSCOMPILING})
 set(nb_precompiled_ending .gch)
 if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
   set(nb_precompiled_ending .pch)
@@ -76,9 +73,6 @@ endif()
 # nb_precompiled(NAME DEPS fmt::fmt ... HEADERS <vector> ... [OPTIONS -O1]): these headers for sources of other targets.
 # The deps and options give the definitions and the level, which must be those of the targets that use them.
 function(nb_precompiled name)
-  if(NOT NB_PRECOMPILE)
-    return()
-  endif()
   cmake_parse_arguments(ARG "" "" "DEPS;HEADERS;OPTIONS" ${ARGN})
   set(unit ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
   file(CONFIGURE OUTPUT ${unit} CONTENT "")
@@ -101,7 +95,7 @@ set(nb_includes_json "^#include (<nlohmann/json.hpp>|\"results/store/json_reader
 # nb_use_precompiled(TARGET COMMON JSON): the target's sources use the precompiled headers of JSON where they include
 # the JSON library themselves, else those of COMMON.
 function(nb_use_precompiled target common json)
-  if(NOT NB_PRECOMPILE)
+  if(NB_ALONE)
     return()
   endif()
   get_target_property(sources ${target} SOURCES)
@@ -124,13 +118,13 @@ endfunction()
 # COLD: nothing in it runs long, so it is optimised for a short build.
 # LARGE_UNITS: eight sources are compiled as one, which halves the time: most of it is spent reading headers. The digest
 # of a node's code is taken by unit, so a node is renewed by a change in any of the eight and in what they call: not for
-# folders that connect trainings with evaluations (train, run, plan, suite, evals) or that change often (store). Not with
-# sanitizers or for another processor, where every source shows that it includes what it uses.
+# folders that connect trainings with evaluations (train, run, plan, suite, evals) or that change often (store). Not for
+# another processor (NB_ALONE).
 # With NB_HEADER_TESTS every header that no source begins with is also compiled alone, except those that match a
 # regular expression of NOT_ALONE (they need flags of their own).
 function(nb_component name)
   cmake_parse_arguments(ARG "COLD;LARGE_UNITS" "" "SOURCES;DEPS;NOT_ALONE" ${ARGN})
-  if(NOT NB_PRECOMPILE OR NB_SANITIZE)
+  if(NB_ALONE)
     set(ARG_LARGE_UNITS OFF)
   endif()
   add_library(${name} STATIC ${ARG_SOURCES})
@@ -172,7 +166,7 @@ function(nb_component name)
       if(source IN_LIST ARG_SOURCES AND NOT ARG_LARGE_UNITS)
         file(STRINGS ${source} first_include REGEX "^#include" LIMIT_COUNT 1)
         file(STRINGS ${source} json REGEX "^#include (<nlohmann/json.hpp>|\"results/store/json_reader.hpp\")" LIMIT_COUNT 1)
-        if(first_include STREQUAL "#include \"${folder}/${header}\"" AND NOT (NB_PRECOMPILE AND json))
+        if(first_include STREQUAL "#include \"${folder}/${header}\"" AND (NB_ALONE OR NOT json))
           continue()
         endif()
       endif()
@@ -219,16 +213,13 @@ function(nb_test name)
   else()
     target_compile_options(${name} PRIVATE ${nb_test_level})
   endif()
-  if(NB_PRECOMPILE)
-    # Sixteen sources a unit: what they share is read and its templates are compiled once. Each is compiled by itself
-    # where nothing is precompiled.
-    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
-    nb_any_source_matches(has_json ${nb_includes_json} ${ARG_SOURCES})
-    if(has_json)
-      string(APPEND precompiled _json)
-    endif()
-    target_precompile_headers(${name} REUSE_FROM ${precompiled})
+  # Sixteen sources a unit: what they share is read and its templates are compiled once.
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
+  nb_any_source_matches(has_json ${nb_includes_json} ${ARG_SOURCES})
+  if(has_json)
+    string(APPEND precompiled _json)
   endif()
+  target_precompile_headers(${name} REUSE_FROM ${precompiled})
   # Paths only where a source asks for them: the other objects are the same in every checkout, and a
   # compiler cache can share them.
   nb_any_source_matches(asks_for_paths "NB_(SOURCE|BINARY)_DIR" ${ARG_SOURCES})
