@@ -11,43 +11,67 @@
 
 namespace nb {
 
-struct Sha256::State {
+namespace {
+
+struct Digest {
   EVP_MD_CTX* context = EVP_MD_CTX_new();
-  State() {
+  Digest() {
     NB_CHECK(context != nullptr && EVP_DigestInit_ex(context, EVP_sha256(), nullptr) == 1,
              "[sha256] libcrypto cannot start a digest");
   }
-  ~State() { EVP_MD_CTX_free(context); }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
+  ~Digest() { EVP_MD_CTX_free(context); }
+  Digest(const Digest&) = delete;
+  Digest& operator=(const Digest&) = delete;
+
+  // The same algorithm once more: OpenSSL 3 looks it up for a microsecond where it is named.
+  void restart() {
+    NB_CHECK(EVP_DigestInit_ex(context, nullptr, nullptr) == 1,
+             "[sha256] libcrypto cannot start a digest again");
+  }
+
+  void update(std::span<const std::byte> bytes) {
+    NB_CHECK(EVP_DigestUpdate(context, bytes.data(), bytes.size()) == 1,
+             "[sha256] libcrypto cannot digest {} bytes", bytes.size());
+  }
+
+  std::string hex() {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned size = 0;
+    NB_CHECK(EVP_DigestFinal_ex(context, digest.data(), &size) == 1 && size == 32,
+             "[sha256] libcrypto cannot end a digest");
+    std::string text(2 * std::size_t{size}, '0');
+    for (unsigned i = 0; i < size; ++i) {
+      text[2 * i] = "0123456789abcdef"[digest[i] >> 4];
+      text[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
+    }
+    return text;
+  }
 };
+
+std::span<const std::byte> raw_bytes(std::string_view text) {
+  return std::as_bytes(std::span<const char>(text));
+}
+
+}  // namespace
+
+struct Sha256::State : Digest {};
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {}
 Sha256::~Sha256() = default;
 Sha256::Sha256(Sha256&&) noexcept = default;
 Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 
-void Sha256::update(std::string_view bytes) { update(std::as_bytes(std::span<const char>(bytes))); }
+void Sha256::update(std::string_view bytes) { update(raw_bytes(bytes)); }
 
 void Sha256::update(std::span<const std::byte> bytes) {
   NB_CHECK(state_ != nullptr, "[sha256] update after hex()");
-  NB_CHECK(EVP_DigestUpdate(state_->context, bytes.data(), bytes.size()) == 1,
-           "[sha256] libcrypto cannot digest {} bytes", bytes.size());
+  state_->update(bytes);
 }
 
 std::string Sha256::hex() {
   NB_CHECK(state_ != nullptr, "[sha256] hex() called twice");
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  NB_CHECK(EVP_DigestFinal_ex(state_->context, digest.data(), &size) == 1 && size == 32,
-           "[sha256] libcrypto cannot end a digest");
+  const std::string text = state_->hex();
   state_.reset();
-  std::string text;
-  text.reserve(2 * std::size_t{size});
-  for (unsigned i = 0; i < size; ++i) {
-    text += "0123456789abcdef"[digest[i] >> 4];
-    text += "0123456789abcdef"[digest[i] & 15];
-  }
   return text;
 }
 
@@ -57,9 +81,10 @@ void update_netstring(Sha256& hash, std::string_view text) {
 }
 
 std::string sha256_hex(std::string_view bytes) {
-  Sha256 hash;
-  hash.update(bytes);
-  return hash.hex();
+  thread_local Digest digest;
+  digest.restart();
+  digest.update(raw_bytes(bytes));
+  return digest.hex();
 }
 
 Result<std::string> sha256_file(const std::filesystem::path& path) {

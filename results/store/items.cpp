@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
@@ -13,60 +12,63 @@
 #include "harness/base/fs.hpp"
 #include "harness/base/json_io.hpp"
 #include "results/store/item_lines.hpp"
+#include "results/store/short_number.hpp"
 
 namespace nb {
 namespace {
 
-std::string seven_digits(float value) {
-  const std::string text = fmt::format("{:.7g}", static_cast<double>(value));
-  return text == "-0" ? "0" : text;
+bool is_plain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; });
 }
 
-// A float as 7 significant digits: log-probabilities of two devices differ long before that. −0 is
-// 0. Where floats lie further apart than 7 digits, the digits of the float that will be read: so
-// reading and writing again changes nothing.
-std::string short_number(float value) {
-  return seven_digits(std::strtof(seven_digits(value).c_str(), nullptr));
+// prefix: with the key and its colon.
+void append_text(std::string_view prefix, const std::string& text, std::string& line) {
+  line += prefix;
+  if (!is_plain(text)) {
+    line += Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+    return;
+  }
+  line += '"';
+  line += text;
+  line += '"';
 }
 
 // Written by hand: nlohmann would print a float's double expansion (17 digits), three times the
 // bytes.
-Result<std::string> item_line(const ItemRecord& item) {
+Result<void> append_line(const ItemRecord& item, std::string& line) {
   if (item.id.empty()) return run_error("an item has no id");
-  std::string list;
-  for (const float value : item.log_probs) {
-    if (!std::isfinite(value))
-      return run_error(fmt::format("item {}: log-probability is not finite", item.id));
-    list += (list.empty() ? "" : ",") + short_number(value);
-  }
-  const auto quoted = [](const std::string& text) {
-    const auto plain = [](char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; };
-    if (std::all_of(text.begin(), text.end(), plain)) return '"' + text + '"';
-    return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  const auto add = [&](std::string_view prefix, const std::string& text) {
+    append_text(prefix, text, line);
   };
-  std::string line = fmt::format("{{\"i\":{},\"o\":{}", quoted(item.id), item.ok ? 1 : 0);
-  line += fmt::format(",\"p\":{},\"g\":{}", quoted(item.prediction), quoted(item.gold));
-  if (!item.prompt_hash.empty()) line += ",\"h\":" + quoted(item.prompt_hash);
-  if (!list.empty()) line += ",\"l\":[" + list + "]";
+  add("{\"i\":", item.id);
+  line += item.ok ? ",\"o\":1" : ",\"o\":0";
+  add(",\"p\":", item.prediction);
+  add(",\"g\":", item.gold);
+  if (!item.prompt_hash.empty()) add(",\"h\":", item.prompt_hash);
+  for (std::size_t i = 0; i < item.log_probs.size(); ++i) {
+    if (!std::isfinite(item.log_probs[i]))
+      return run_error(fmt::format("item {}: log-probability is not finite", item.id));
+    line += i == 0 ? ",\"l\":[" : ",";
+    append_short_number(item.log_probs[i], line);
+  }
+  if (!item.log_probs.empty()) line += ']';
   if (item.cut_tokens > 0) line += fmt::format(",\"c\":{}", item.cut_tokens);
   if (!item.sample_ok.empty()) line += fmt::format(",\"s\":[{}]", fmt::join(item.sample_ok, ","));
-  if (!item.texts.empty()) {
-    line += ",\"t\":[";
-    for (std::size_t i = 0; i < item.texts.size(); ++i)
-      line += (i == 0 ? "" : ",") + quoted(item.texts[i]);
-    line += "]";
-  }
+  for (std::size_t i = 0; i < item.texts.size(); ++i) add(i == 0 ? ",\"t\":[" : ",", item.texts[i]);
+  if (!item.texts.empty()) line += ']';
   if (item.loss)  // the double as it is: what is read again gives the same sums
     line += fmt::format(",\"n\":[{},{},{}]", item.loss->nats, item.loss->tokens, item.loss->bytes);
-  if (!item.reason.empty()) line += ",\"r\":" + quoted(item.reason);
+  if (!item.reason.empty()) add(",\"r\":", item.reason);
   if (item.value) {
     if (!std::isfinite(*item.value))
       return run_error(fmt::format("item {}: its value is not finite", item.id));
     line += fmt::format(",\"v\":{}", *item.value);
   }
-  if (!item.doc_hash.empty()) line += ",\"d\":" + quoted(item.doc_hash);
-  if (!item.source_id.empty()) line += ",\"x\":" + quoted(item.source_id);
-  return line + "}\n";
+  if (!item.doc_hash.empty()) add(",\"d\":", item.doc_hash);
+  if (!item.source_id.empty()) add(",\"x\":", item.source_id);
+  line += "}\n";
+  return {};
 }
 
 }  // namespace
@@ -138,8 +140,10 @@ Result<void> for_each_item_line(const PackedItems& items,
   if (const auto twice = repeated_item(items))
     return run_error(
         fmt::format("item {} appears twice; an item is scored once", items[*twice].id));
+  std::string line;
   for (const ItemRecord& item : items) {
-    NB_TRY(const std::string line, item_line(item));
+    line.clear();
+    NB_TRY_VOID(append_line(item, line));
     take(line);
   }
   return {};

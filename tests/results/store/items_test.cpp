@@ -1,13 +1,17 @@
 #include "results/store/items.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
+#include <random>
 
 #include "harness/base/fs.hpp"
+#include "results/store/short_number.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace nb {
@@ -48,6 +52,28 @@ TEST(Items, FitTheirBudgetOf150Bytes) {
   const auto text = items_text({choice_item()});
   ASSERT_TRUE(text);
   EXPECT_LE(text->size(), 150U) << *text;
+}
+
+// What is printed twice and read once in between, by exact arithmetic: the same digits.
+TEST(Items, ShortNumbersAreThoseOfThePrinter) {
+  const auto printed = [](float value) {
+    const std::string text = fmt::format("{:.7g}", static_cast<double>(value));
+    return text == "-0" ? "0" : text;
+  };
+  std::mt19937_64 random(3);
+  const auto check = [&](float value) {
+    std::string text;
+    append_short_number(value, text);
+    const std::string expected = printed(std::strtof(printed(value).c_str(), nullptr));
+    ASSERT_EQ(text, expected) << fmt::format("{:.17g}", static_cast<double>(value));
+  };
+  for (const float value :
+       {0.F, -0.F, 1.F, -1.F, 10.F, .1F, .001F, 1e-4F, 9.9999994e-5F, 999999.94F, 1e6F, 1.5F,
+        1234567.F, 8589973504.F, .9999999F, .99999994F, 99999.99F})
+    check(value);
+  for (int i = 0; i < 200000; ++i)
+    check(std::bit_cast<float>(0x30000000 + static_cast<std::uint32_t>(random() % 0x20000000)));
+  for (int i = 0; i < 200000; ++i) check(-static_cast<float>(random() % 4000000) / 100000);
 }
 
 TEST(Items, RefuseNanAndDoubles) {
