@@ -24,6 +24,7 @@ struct PlotSeries {
   bool is_reference =
       false;  // kIntervals: a mark across the whole category ("chance"), not a row of its own
   std::vector<std::string> labels;  // kBars: text at the end of each bar
+  std::vector<double> starts;       // kBars: where each bar begins; empty: all at 0
 };
 
 struct Plot {
@@ -32,6 +33,7 @@ struct Plot {
   std::string x_label, y_label;  // with unit: "step", "validation loss (bit/byte)"
   PlotKind kind = PlotKind::kLines;
   std::vector<std::string> categories;  // kBars, kIntervals: top to bottom
+  bool is_one_row = false;  // kBars: all series of a category lie in one row, one behind the other
   std::vector<PlotSeries> series;
   std::string note;  // one sentence below the plot
 };

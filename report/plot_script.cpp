@@ -25,6 +25,7 @@ std::string quoted(const std::string& text) {
 }
 
 std::size_t rows_per_category(const Plot& plot) {
+  if (plot.is_one_row) return 1;
   std::size_t rows = 0;
   for (const PlotSeries& series : plot.series) rows += series.is_reference ? 0 : 1;
   return std::max<std::size_t>(1, rows);
@@ -70,7 +71,8 @@ Slot slot_of(const Plot& plot, std::size_t category, std::size_t series) {
   if (plot.series[series].is_reference)
     return {-static_cast<double>(category), kBarShare / 2 + 0.04};
   std::size_t row = 0;  // references take no row
-  for (std::size_t s = 0; s < series; ++s) row += plot.series[s].is_reference ? 0 : 1;
+  for (std::size_t s = 0; s < series && !plot.is_one_row; ++s)
+    row += plot.series[s].is_reference ? 0 : 1;
   const double count = static_cast<double>(rows_per_category(plot));
   const double step = kBarShare / count;
   const double offset = (static_cast<double>(row) - (count - 1) / 2) * step;
@@ -94,7 +96,8 @@ Rows category_rows(const Plot& plot, std::size_t s) {
     const double value = *series.values[c];
     const auto [y, half] = slot_of(plot, c, s);
     if (plot.kind == PlotKind::kBars) {
-      rows.push_back({value / 2, y, 0, value, y - half, y + half});
+      const double start = c < series.starts.size() ? series.starts[c] : 0;
+      rows.push_back({start + value / 2, y, start, start + value, y - half, y + half});
       continue;
     }
     const bool has = c < series.intervals.size() && series.intervals[c];
@@ -104,13 +107,18 @@ Rows category_rows(const Plot& plot, std::size_t s) {
   return rows;
 }
 
+double right_end(const PlotSeries& series, std::size_t category) {
+  const double start = category < series.starts.size() ? series.starts[category] : 0;
+  return std::max(start, start + series.values[category].value_or(0));
+}
+
 std::string bar_labels(const Plot& plot) {
   std::string text;
   for (std::size_t s = 0; s < plot.series.size(); ++s)
     for (std::size_t c = 0; c < plot.series[s].labels.size(); ++c)
       if (plot.series[s].values[c])
         text += fmt::format("set label {} at {:.17g},{:.17g} left offset 0.6,0 font ',11'\n",
-                            quoted(plot.series[s].labels[c]), *plot.series[s].values[c],
+                            quoted(plot.series[s].labels[c]), right_end(plot.series[s], c),
                             slot_of(plot, c, s).centre);
   return text;
 }
@@ -149,11 +157,17 @@ PlotScript plot_script(const Plot& plot) {
   script.commands = frame(plot);
   if (plot.kind != PlotKind::kLines) script.commands += category_axis(plot);
   if (plot.kind == PlotKind::kBars) {
-    double largest = 0;
+    double largest = 0, smallest = 0;
     for (const PlotSeries& series : plot.series)
-      for (const auto& value : series.values) largest = std::max(largest, value.value_or(0));
+      for (std::size_t i = 0; i < series.values.size(); ++i) {
+        largest = std::max(largest, right_end(series, i));
+        const double start = i < series.starts.size() ? series.starts[i] : 0;
+        smallest = std::min(smallest, start + std::min(0.0, series.values[i].value_or(0)));
+      }
     // Room on the right for the labels.
-    script.commands += fmt::format("set xrange [0:{:.17g}]\n", largest > 0 ? largest * 1.22 : 1);
+    const double end = smallest < 0 ? largest + 0.22 * (largest - smallest) : largest * 1.22;
+    script.commands +=
+        fmt::format("set xrange [{:.17g}:{:.17g}]\n", smallest, end > smallest ? end : 1);
     script.commands += bar_labels(plot);
   }
   std::string parts;

@@ -106,8 +106,10 @@ Result<Analysis> analyse(const Profile& profile, const AnalysisOptions& options)
   const RankFigures& one = analysis.figures.front();
   analysis.tables = {steps_table(profile, analysis.figures),
                      classes_table(analysis.figures),
+                     types_table(profile, analysis.figures),
                      kernels_table(profile, one, options.top),
                      communication_table(one, options.top),
+                     traffic_table(one),
                      idle_table(profile, one),
                      host_table(one, options.top),
                      memory_table(profile, one, options.top),

@@ -29,14 +29,19 @@ class Union {
   std::int64_t total_ns_ = 0;
 };
 
+// One of them covers more than half of the gap.
+bool is_covered(const Gap& gap, const std::vector<StepWindow>& windows) {
+  return std::ranges::any_of(windows, [&](const StepWindow& one) {
+    return std::min(one.end_ns, gap.end_ns) - std::max(one.start_ns, gap.start_ns) >
+           gap.time_ns() / 2;
+  });
+}
+
 GapCause cause_of(const Gap& gap, const Rank& rank) {
   const Kernel& next = rank.kernels[gap.after];
   if (gap.time_ns() < kShortKernelNs) return GapCause::kKernel;
-  for (const StepWindow& load : rank.loading)
-    if (load.end_ns > gap.start_ns && load.start_ns < gap.end_ns &&
-        std::min(load.end_ns, gap.end_ns) - std::max(load.start_ns, gap.start_ns) >
-            gap.time_ns() / 2)
-      return GapCause::kLoader;
+  if (is_covered(gap, rank.loading)) return GapCause::kLoader;
+  if (is_covered(gap, rank.collecting)) return GapCause::kCollector;
   if (next.issued_ns == kUnknownTime) return GapCause::kUnknown;
   return next.issued_ns > gap.start_ns ? GapCause::kHost : GapCause::kSynchronize;
 }
@@ -134,7 +139,7 @@ std::string_view name(Clock clock) { return clock == Clock::kDevice ? "device" :
 
 std::string_view name(GapCause cause) {
   constexpr std::array<std::string_view, kGapCauses> kNames = {
-      "gap.host", "gap.kernel", "gap.synchronize", "gap.loader", "gap.unknown"};
+      "gap.host", "gap.kernel", "gap.synchronize", "gap.loader", "gap.collector", "gap.unknown"};
   return kNames[static_cast<std::size_t>(cause)];
 }
 

@@ -36,8 +36,8 @@ struct ClassFigures {
   std::int64_t exclusive_ns = 0;
 };
 
-enum class GapCause { kHost, kKernel, kSynchronize, kLoader, kUnknown };
-inline constexpr std::size_t kGapCauses = 5;
+enum class GapCause { kHost, kKernel, kSynchronize, kLoader, kCollector, kUnknown };
+inline constexpr std::size_t kGapCauses = 6;
 std::string_view name(GapCause cause);  // keys of sentences: "gap.host"
 struct Gap {
   std::int64_t start_ns = 0, end_ns = 0;

@@ -23,7 +23,18 @@ constexpr int kDeepestFolder = 5;
 constexpr std::size_t kMostEntries = 200'000;
 
 struct FileKind {
-  enum class What { kTrace, kTable, kCommunication, kMatrix, kInfo, kMetadata, kCluster, kNothing };
+  enum class What {
+    kTrace,
+    kTable,
+    kCommunication,
+    kMatrix,
+    kInfo,
+    kMetadata,
+    kCluster,
+    kClusterCommunication,
+    kClusterMatrix,
+    kNothing
+  };
   What what = What::kNothing;
   const AscendTable* table = nullptr;
 };
@@ -45,8 +56,12 @@ FileKind kind_of_text(std::string_view text) {
   const auto has = [&](std::string_view what) { return text.find(what) != text.npos; };
   if (start.starts_with('{') || start.starts_with('[')) {
     if (has("\"traceEvents\"") || has("\"ph\"")) return {What::kTrace};
-    if (has("\"Communication Time Info\"")) return {What::kCommunication};
-    if (has("\"Transport Type\"")) return {What::kMatrix};
+    // Of a cluster: groups of ranks first, "p2p" or "(0, 1)"; of a rank: steps.
+    const std::string_view first = start.substr(std::min(start.find('"'), start.size()));
+    const bool is_cluster = first.starts_with("\"p2p\"") || first.starts_with("\"(");
+    if (has("\"Communication Time Info\""))
+      return {is_cluster ? What::kClusterCommunication : What::kCommunication};
+    if (has("\"Transport Type\"")) return {is_cluster ? What::kClusterMatrix : What::kMatrix};
     if (has("\"rank_id\"") || has("\"common_config\"")) return {What::kInfo};
     if (has("\"ENV_VARIABLES\"")) return {What::kMetadata};
     // PyTorch writes its events last, behind what may be longer than this beginning.
@@ -84,6 +99,10 @@ Result<void> read_stream(std::istream& bytes, const std::string& where, const Fi
       return read_profiler_metadata(bytes, where, rank);
     case What::kCluster:
       return read_cluster_steps(bytes, where, profile);
+    case What::kClusterCommunication:
+      return read_cluster_communication(bytes, where, profile);
+    case What::kClusterMatrix:
+      return read_cluster_matrix(bytes, where, profile);
     case What::kNothing:
       break;
   }
@@ -133,7 +152,9 @@ void find_below(const fs::path& folder, int depth, Found& found) {
   for (const fs::path& file : files_in(folder)) {
     ++found.entries;
     const std::string name = file.filename().string();
-    if (name == "cluster_step_trace_time.csv") found.cluster.push_back(file);
+    if (name == "cluster_step_trace_time.csv" || name == "cluster_communication.json" ||
+        name == "cluster_communication_matrix.json")
+      found.cluster.push_back(file);
     if (const AscendTable* table = ascend_table_of(name)) {
       if (table->name == "op_summary" || table->name == "task_time" ||
           name != std::string(table->name) + ".csv")
@@ -267,7 +288,8 @@ Result<Profile> opened(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) {
     NB_TRY(const FileKind kind, kind_of_file(path));
-    if (kind.what == What::kCluster) {
+    if (kind.what == What::kCluster || kind.what == What::kClusterCommunication ||
+        kind.what == What::kClusterMatrix) {
       profile.kind = Kind::kCluster;
       Rank unused;
       NB_TRY_VOID(read_one(path, kind, profile, unused));
@@ -287,7 +309,11 @@ Result<Profile> opened(const fs::path& path) {
   if (profile.ranks.empty() && !found.cluster.empty()) {
     profile.kind = Kind::kCluster;
     Rank unused;
-    NB_TRY_VOID(read_one(found.cluster.front(), {What::kCluster}, profile, unused));
+    for (const fs::path& file : found.cluster) {
+      if (file.parent_path() != found.cluster.front().parent_path()) continue;
+      NB_TRY(const FileKind kind, kind_of_file(file));
+      if (kind.what != What::kNothing) NB_TRY_VOID(read_one(file, kind, profile, unused));
+    }
   }
   if (profile.ranks.empty())
     for (const fs::path& file : found.traces) {

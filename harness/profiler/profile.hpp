@@ -35,6 +35,7 @@ struct Kernel {
   // Shares of the core's time: cube, load from memory, vector; of reads, found in L2.
   float mac = kUnknownShare, mte2 = kUnknownShare, vector = kUnknownShare, l2_hit = kUnknownShare;
   double flop = -1, bytes = -1;  // where the file says them; -1: it does not
+  TextId op = 0;                 // of the framework, whose operands the shapes are ("aten::mm")
   TextId label = 0;              // of our own traces: what the device model prices it by
 };
 
@@ -82,6 +83,13 @@ struct Component {
   double allocated_mb = 0, reserved_mb = 0;  // peaks
 };
 
+// A row of hccs.csv or pcie.csv, or a column of nic.csv or roce.csv over time.
+struct Traffic {
+  std::string link, mode;                    // "HCCS", "Tx (MB/s)"
+  double lowest = 0, highest = 0, mean = 0;  // in the unit that the mode names
+  std::int64_t samples = 0;                  // 0: the profiler's own summary
+};
+
 struct HostCall {
   std::int64_t total_ns = 0, longest_ns = 0, count = 0;
 };
@@ -97,10 +105,12 @@ struct Rank {
   std::vector<StepWindow> windows;
   // Of our own traces: from the first launch until the host has waited for the device.
   std::optional<StepWindow> whole;
-  std::vector<StepWindow> loading;  // the host waits for its data loader
-  std::vector<Kernel> kernels;      // by start
+  std::vector<StepWindow> loading;     // the host waits for its data loader
+  std::vector<StepWindow> collecting;  // Python collects garbage
+  std::vector<Kernel> kernels;         // by start
   std::vector<Collective> collectives;
   std::vector<PairUse> pairs;
+  std::vector<Traffic> traffic;
   std::vector<Allocation> allocations;
   std::map<std::string, Component> components;      // PTA, GE, APP, …
   std::map<std::string, double> module_mb;          // HCCL, RUNTIME, …: peaks

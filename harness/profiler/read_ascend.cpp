@@ -202,6 +202,56 @@ Result<void> read_l2_cache(std::istream& bytes, const std::string& where, Profil
   return {};
 }
 
+// Device_id, Mode, Max, Min, Average (hccs) or Avg (pcie): MB/s, latencies in us (msprof's user
+// guide, profile_data_file_references).
+Result<void> read_link_summary(const char* link, std::istream& bytes, const std::string& where,
+                               Profile& profile, Rank& rank) {
+  NB_TRY(const CsvRead read,
+         read_csv_rows(bytes, where, {"Mode", "Max", "Min"}, [&](const CsvRow& row) {
+           const auto low = number_of(row["Min"]), high = number_of(row["Max"]);
+           const auto mean = number_of(row.any({"Average", "Avg"}));
+           if (low && high && mean)
+             rank.traffic.push_back({link, std::string(row["Mode"]), *low, *high, *mean, 0});
+         }));
+  note_ragged(profile, where, read);
+  return {};
+}
+// nic.csv and roce.csv: a row a point of time.
+Result<void> read_port(const char* link, std::istream& bytes, const std::string& where,
+                       Profile& profile, Rank& rank) {
+  constexpr std::array kColumns = {
+      "Bandwidth(MB/s)",   "Rx Bandwidth efficiency(%)", "rxError rate(%)",
+      "rxDropped rate(%)", "Tx Bandwidth efficiency(%)", "txError rate(%)",
+      "txDropped rate(%)"};
+  std::array<Traffic, kColumns.size()> sums;
+  NB_TRY(const CsvRead read,
+         read_csv_rows(bytes, where, {"Timestamp(us)", "Bandwidth(MB/s)"}, [&](const CsvRow& row) {
+           for (std::size_t i = 0; i < kColumns.size(); ++i) {
+             const auto value = number_of(row[kColumns[i]]);
+             if (!value) continue;
+             Traffic& sum = sums[i];
+             sum.lowest = sum.samples == 0 ? *value : std::min(sum.lowest, *value);
+             sum.highest = sum.samples == 0 ? *value : std::max(sum.highest, *value);
+             ++sum.samples;
+             sum.mean += (*value - sum.mean) / static_cast<double>(sum.samples);
+           }
+         }));
+  note_ragged(profile, where, read);
+  for (std::size_t i = 0; i < kColumns.size(); ++i) {
+    if (sums[i].samples == 0) continue;
+    sums[i].link = link;
+    sums[i].mode = kColumns[i];
+    rank.traffic.push_back(std::move(sums[i]));
+  }
+  return {};
+}
+template <auto read, const char* link>
+Result<void> read_link(std::istream& bytes, const std::string& where, Profile& profile,
+                       Rank& rank) {
+  return read(link, bytes, where, profile, rank);
+}
+constexpr char kHccs[] = "HCCS", kPcie[] = "PCIE", kNic[] = "NIC", kRoce[] = "RoCE";
+
 constexpr std::array kTables = {
     AscendTable{"step_trace_time", read_steps},
     AscendTable{"kernel_details", read_kernels},
@@ -213,6 +263,10 @@ constexpr std::array kTables = {
     AscendTable{"api_statistic", read_api_statistic},
     AscendTable{"operator_details", read_operator_details},
     AscendTable{"l2_cache", read_l2_cache},
+    AscendTable{"hccs", read_link<read_link_summary, kHccs>},
+    AscendTable{"pcie", read_link<read_link_summary, kPcie>},
+    AscendTable{"nic", read_link<read_port, kNic>},
+    AscendTable{"roce", read_link<read_port, kRoce>},
 };
 
 struct HeaderRow {
@@ -230,6 +284,9 @@ constexpr std::array kHeaders = {
     HeaderRow{"API Name", "api_statistic"},
     HeaderRow{"Host Self Duration(us)", "operator_details"},
     HeaderRow{"Victim Rate", "l2_cache"},
+    HeaderRow{"Mode,Max,Min,Average", "hccs"},
+    HeaderRow{"Mode,Min,Max,Avg", "pcie"},
+    HeaderRow{"Rx Bandwidth efficiency(%)", "nic"},
 };
 
 const AscendTable* table_named(std::string_view name) {
@@ -259,20 +316,13 @@ const AscendTable* ascend_table_with(std::string_view header_line) {
 }
 
 Result<void> read_cluster_steps(std::istream& bytes, const std::string& where, Profile& profile) {
-  NB_TRY(const CsvRead read,
-         read_csv_rows(bytes, where, {"Step", "Type", "Index", "Computing", "Stage"},
-                       [&](const CsvRow& row) {
-                         if (row["Type"] != "rank") return;  // a stage is the largest of its ranks
-                         const std::int64_t number = whole_of(row["Index"]);
-                         auto found = std::ranges::find(profile.ranks, number, &Rank::rank);
-                         if (found == profile.ranks.end()) {
-                           profile.ranks.emplace_back();
-                           found = profile.ranks.end() - 1;
-                           found->rank = number;
-                           found->source = where;
-                         }
-                         found->step_rows.push_back(step_row_of(row));
-                       }));
+  NB_TRY(
+      const CsvRead read,
+      read_csv_rows(
+          bytes, where, {"Step", "Type", "Index", "Computing", "Stage"}, [&](const CsvRow& row) {
+            if (row["Type"] != "rank") return;  // a stage is the largest of its ranks
+            rank_of(profile, whole_of(row["Index"]), where).step_rows.push_back(step_row_of(row));
+          }));
   note_ragged(profile, where, read);
   profile.notes.push_back(
       {"note.cluster_rows",

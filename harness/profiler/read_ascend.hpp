@@ -28,6 +28,13 @@ Result<void> read_communication_matrix(std::istream& bytes, const std::string& w
 // profiler_info_N.json, profiler_metadata.json.
 Result<void> read_profiler_info(std::istream& bytes, const std::string& where, Rank& rank);
 Result<void> read_profiler_metadata(std::istream& bytes, const std::string& where, Rank& rank);
+// That rank of the profile; added where there is none.
+Rank& rank_of(Profile& profile, std::int64_t number, const std::string& where);
+// cluster_communication.json and cluster_communication_matrix.json: groups, steps, operators, then
+// ranks or pairs of them. Ranks that the profile lacks are added.
+Result<void> read_cluster_communication(std::istream& bytes, const std::string& where,
+                                        Profile& profile);
+Result<void> read_cluster_matrix(std::istream& bytes, const std::string& where, Profile& profile);
 // cluster_step_trace_time.csv: a rank a row.
 Result<void> read_cluster_steps(std::istream& bytes, const std::string& where, Profile& profile);
 

@@ -1,9 +1,11 @@
 // JSON files of ASCEND_PROFILER_OUTPUT: small ones, read whole.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "harness/base/json_io.hpp"
 #include "harness/profiler/read_ascend.hpp"
@@ -76,7 +78,39 @@ Collective collective_of(const std::string& name, const Json& json) {
   return one;
 }
 
+void sort_by_start(Rank& rank) {
+  std::ranges::sort(rank.collectives, [](const Collective& a, const Collective& b) {
+    return std::tie(a.start_ns, a.name) < std::tie(b.start_ns, b.name);
+  });
+}
+
+std::optional<std::int64_t> rank_number(std::string_view text) {
+  const auto number = number_of(text);
+  if (!number || *number < 0 || *number > 1e6) return std::nullopt;
+  return static_cast<std::int64_t>(*number);
+}
+
+// "0-8"; nullopt: no pair of two ranks.
+std::optional<PairUse> pair_of(const std::string& pair, const Json& use) {
+  const std::size_t dash = pair.find('-');
+  if (dash == pair.npos || !use.is_object()) return std::nullopt;
+  const auto from = rank_number(pair.substr(0, dash)), to = rank_number(pair.substr(dash + 1));
+  if (!from || !to || *from == *to) return std::nullopt;
+  const auto type = use.find("Transport Type");
+  return PairUse{*from, *to, type != use.end() && type->is_string() ? type->get<std::string>() : "",
+                 number_at(use, "Transit Size(MB)"), ns_at(use, "Transit Time(ms)", 1e6)};
+}
+
 }  // namespace
+
+Rank& rank_of(Profile& profile, std::int64_t number, const std::string& where) {
+  const auto found = std::ranges::find(profile.ranks, number, &Rank::rank);
+  if (found != profile.ranks.end()) return *found;
+  Rank& fresh = profile.ranks.emplace_back();
+  fresh.rank = number;
+  fresh.source = where;
+  return fresh;
+}
 
 Result<void> read_communication(std::istream& bytes, const std::string& where, Rank& rank) {
   NB_TRY(const Json json, json_of(bytes, where));
@@ -94,9 +128,49 @@ Result<void> read_communication(std::istream& bytes, const std::string& where, R
       }
     }
   }
-  std::ranges::sort(rank.collectives, [](const Collective& a, const Collective& b) {
-    return std::pair(a.start_ns, a.name) < std::pair(b.start_ns, b.name);
-  });
+  sort_by_start(rank);
+  return {};
+}
+
+Result<void> read_cluster_communication(std::istream& bytes, const std::string& where,
+                                        Profile& profile) {
+  NB_TRY(const Json json, json_of(bytes, where));
+  for (const auto& [group, steps] : json.items()) {
+    if (!steps.is_object())
+      return bad_input(fmt::format("{}: /{}: not an object of steps", where, group));
+    for (const auto& [step, ops] : steps.items()) {
+      if (!ops.is_object()) continue;
+      for (const auto& [name, ranks] : ops.items()) {
+        if (name == "Total Op Info" || !ranks.is_object()) continue;
+        for (const auto& [number, op] : ranks.items()) {
+          const auto rank = rank_number(number);
+          if (!rank || !op.is_object()) continue;
+          Collective one = collective_of(name, op);
+          one.step = step.starts_with("step") ? step.substr(4) : step;
+          one.is_point_to_point = group == "p2p";
+          rank_of(profile, *rank, where).collectives.push_back(std::move(one));
+        }
+      }
+    }
+  }
+  for (Rank& rank : profile.ranks) sort_by_start(rank);
+  return {};
+}
+
+Result<void> read_cluster_matrix(std::istream& bytes, const std::string& where, Profile& profile) {
+  NB_TRY(const Json json, json_of(bytes, where));
+  for (const auto& [group, steps] : json.items()) {
+    if (!steps.is_object()) continue;
+    for (const auto& [step, ops] : steps.items()) {
+      if (!ops.is_object()) continue;
+      for (const auto& [name, pairs] : ops.items()) {
+        if (!pairs.is_object() || name.starts_with("total")) continue;
+        for (const auto& [pair, use] : pairs.items())
+          if (const auto one = pair_of(pair, use))
+            rank_of(profile, one->from, where).pairs.push_back(*one);
+      }
+    }
+  }
   return {};
 }
 
@@ -108,18 +182,8 @@ Result<void> read_communication_matrix(std::istream& bytes, const std::string& w
       if (!ops.is_object()) continue;
       for (const auto& [name, pairs] : ops.items()) {
         if (!pairs.is_object() || name.starts_with("total")) continue;
-        for (const auto& [pair, use] : pairs.items()) {
-          const std::size_t dash = pair.find('-');
-          if (dash == pair.npos || !use.is_object()) continue;
-          const auto from = number_of(pair.substr(0, dash)), to = number_of(pair.substr(dash + 1));
-          if (!from || !to || *from == *to || *from < 0 || *to < 0 || *from > 1e6 || *to > 1e6)
-            continue;
-          const auto type = use.find("Transport Type");
-          rank.pairs.push_back(
-              {static_cast<std::int64_t>(*from), static_cast<std::int64_t>(*to),
-               type != use.end() && type->is_string() ? type->get<std::string>() : "",
-               number_at(use, "Transit Size(MB)"), ns_at(use, "Transit Time(ms)", 1e6)});
-        }
+        for (const auto& [pair, use] : pairs.items())
+          if (const auto one = pair_of(pair, use)) rank.pairs.push_back(*one);
       }
     }
   }

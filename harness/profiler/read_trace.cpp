@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "harness/profiler/time_text.hpp"
+#include "harness/profiler/work.hpp"
 
 namespace nb::profiler {
 namespace {
@@ -16,17 +17,19 @@ using Json = nlohmann::json;
 // The parts of an event that anyone here asks for.
 struct Event {
   std::string phase, name, category, id, task_type, label, process, limiter;
+  std::string shapes, types;  // of the operands: "2,3;3,4", "float;float"
   std::optional<std::int64_t> start_ns, duration_ns;
-  std::optional<std::int64_t> correlation;
+  std::optional<std::int64_t> correlation, external_id;
   double flop = -1, bytes = -1;
 
   void clear() {
     for (std::string* text :
-         {&phase, &name, &category, &id, &task_type, &label, &process, &limiter})
+         {&phase, &name, &category, &id, &task_type, &label, &process, &limiter, &shapes, &types})
       text->clear();
     start_ns.reset();
     duration_ns.reset();
     correlation.reset();
+    external_id.reset();
     flop = bytes = -1;
   }
 };
@@ -40,6 +43,9 @@ enum class Field : std::uint8_t {
   kStart,
   kDuration,
   kCorrelation,
+  kExternalId,
+  kShapes,
+  kTypes,
   kTaskType,
   kLabel,
   kProcess,
@@ -59,6 +65,9 @@ Field field_of_event(std::string_view key) {
 }
 Field field_of_arguments(std::string_view key) {
   if (key == "correlation") return Field::kCorrelation;
+  if (key == "External id" || key == "external id") return Field::kExternalId;
+  if (key == "Input Dims" || key == "Input dims") return Field::kShapes;
+  if (key == "Input type") return Field::kTypes;
   if (key == "Task Type") return Field::kTaskType;
   if (key == "label") return Field::kLabel;
   if (key == "name") return Field::kProcess;
@@ -67,6 +76,12 @@ Field field_of_arguments(std::string_view key) {
   if (key == "byte") return Field::kBytes;
   return Field::kNone;
 }
+
+// Of an operator of the framework whose work follows from them.
+struct Operands {
+  std::int64_t external_id = 0;
+  TextId op = 0, shapes = 0, types = 0;
+};
 
 struct Issue {
   std::int64_t key = 0, issued_ns = 0;
@@ -142,6 +157,9 @@ class Handler : public nlohmann::json_sax<Json> {
       case Field::kLimiter:
         event_.limiter = text;
         break;
+      case Field::kTypes:
+        if (list_depth_ > 0) event_.types += text + ";";
+        break;
       default:
         break;
     }
@@ -167,10 +185,17 @@ class Handler : public nlohmann::json_sax<Json> {
     if (depth_ == 1) events_depth_ = 1;  // Ascend: a bare list
     if (depth_ == 2 && top_key_ == "traceEvents") events_depth_ = 2;
     if (depth_ == 2) in_devices_ = top_key_ == "deviceProperties";
-    field_ = Field::kNone;
+    if (field_ == Field::kShapes || field_ == Field::kTypes)
+      ++list_depth_;  // [[2, 3], [3, 4]]: a list of tensors among them lies deeper
+    else
+      field_ = Field::kNone;
     return true;
   }
   bool end_array() override {
+    if (list_depth_ > 0) {
+      if (list_depth_ == 2 && field_ == Field::kShapes) event_.shapes += ';';
+      if (--list_depth_ == 0) field_ = Field::kNone;
+    }
     if (depth_ == events_depth_) events_depth_ = 0;
     if (depth_ == 2) in_devices_ = false;
     --depth_;
@@ -178,6 +203,7 @@ class Handler : public nlohmann::json_sax<Json> {
   }
   bool key(std::string& text) override {
     field_ = Field::kNone;
+    list_depth_ = 0;
     if (depth_ == 1) top_key_ = text;
     if (is_in_events()) {
       if (depth_ == events_depth_ + 1) {
@@ -216,6 +242,17 @@ class Handler : public nlohmann::json_sax<Json> {
       case Field::kCorrelation:
         event_.correlation = value;
         break;
+      case Field::kExternalId:
+        event_.external_id = value;
+        break;
+      case Field::kShapes:
+        if (list_depth_ != 2)
+          event_.shapes += '?';
+        else if (!event_.shapes.empty() && event_.shapes.back() != ';')
+          event_.shapes += ',' + std::to_string(value);
+        else
+          event_.shapes += std::to_string(value);
+        break;
       case Field::kFlop:
         event_.flop = static_cast<double>(value);
         break;
@@ -243,7 +280,7 @@ class Handler : public nlohmann::json_sax<Json> {
   Profile& profile_;
   Rank& rank_;
   TraceUse use_;
-  int depth_ = 0, events_depth_ = 0;
+  int depth_ = 0, events_depth_ = 0, list_depth_ = 0;
   bool in_arguments_ = false, in_devices_ = false, is_distributed_ = false;
   std::string top_key_, field_name_;
   Field field_ = Field::kNone;
@@ -252,7 +289,9 @@ class Handler : public nlohmann::json_sax<Json> {
   std::string error_;
   std::int64_t last_issued_ns_ = kUnknownTime;  // of our own traces
   std::vector<Issue> by_correlation_;           // cuda_runtime
-  std::vector<std::int64_t> correlations_;      // of the kernels, in step with them
+  // Of the kernels, in step with them.
+  std::vector<std::int64_t> correlations_, external_ids_;
+  std::vector<Operands> operands_;
   std::unordered_map<std::string, std::int64_t> flow_starts_;
   std::vector<Issue> by_start_;  // Ascend's flows end where a kernel starts
   std::vector<std::pair<std::int64_t, std::string>> waiting_flows_;
@@ -314,6 +353,7 @@ void Handler::take_slice() {
     profile_.is_gpu = true;
     add(class_of_gpu_kernel(event_.name), "", "");
     correlations_.push_back(event_.correlation.value_or(-1));
+    external_ids_.push_back(event_.external_id.value_or(-1));
     return;
   }
   if (category == "gpu_memcpy" || category == "gpu_memset" || category == "Memcpy" ||
@@ -322,6 +362,7 @@ void Handler::take_slice() {
     profile_.is_gpu = true;
     add(OpClass::kMemoryCopy, "", "");
     correlations_.push_back(event_.correlation.value_or(-1));
+    external_ids_.push_back(event_.external_id.value_or(-1));
     return;
   }
   if (category == "cuda_runtime" || category == "hip_runtime" || category == "cuda_driver" ||
@@ -339,9 +380,16 @@ void Handler::take_slice() {
   if (event_.name.find("DataLoader") != std::string::npos &&
       event_.name.find("__next__") != std::string::npos)
     rank_.loading.push_back({"", *event_.start_ns, *event_.start_ns + *event_.duration_ns});
+  // torch_npu with gc_detect_threshold; msprof-analyze knows it by its category.
+  if (category == "GC" || category == "gc")
+    rank_.collecting.push_back({"", *event_.start_ns, *event_.start_ns + *event_.duration_ns});
   if (use_.only_issues) return;
   if (category == "cpu_op" || category == "Operator") {
     count_call(rank_.operators);
+    if (event_.external_id && !event_.shapes.empty() && has_known_work(event_.name))
+      operands_.push_back({*event_.external_id, profile_.texts.id_of(event_.name),
+                           profile_.texts.id_of(event_.shapes),
+                           profile_.texts.id_of(event_.types)});
     return;
   }
   if (!category.empty()) return;
@@ -377,6 +425,15 @@ void Handler::finish() {
   for (std::size_t i = 0; i < correlations_.size(); ++i)
     if (correlations_[i] >= 0)
       rank_.kernels[i].issued_ns = issued_at(by_correlation_, correlations_[i]);
+  std::ranges::sort(operands_, {}, &Operands::external_id);
+  for (std::size_t i = 0; i < external_ids_.size(); ++i) {
+    const auto found =
+        std::ranges::lower_bound(operands_, external_ids_[i], {}, &Operands::external_id);
+    if (found == operands_.end() || found->external_id != external_ids_[i]) continue;
+    rank_.kernels[i].op = found->op;
+    rank_.kernels[i].input_shapes = found->shapes;
+    rank_.kernels[i].data_types = found->types;
+  }
   if (!by_start_.empty())
     for (Kernel& kernel : rank_.kernels)
       if (kernel.issued_ns == kUnknownTime)

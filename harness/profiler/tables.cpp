@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "harness/base/table.hpp"
 #include "harness/profiler/time_text.hpp"
 
 namespace nb::profiler {
@@ -169,9 +170,68 @@ Table classes_table(std::span<const RankFigures> all) {
            computes(op_class) ? Cell(share(figures.total_ns, one.compute_sum_ns)) : Cell(),
            figures.total_ns / figures.count, figures.shortest_ns, figures.longest_ns});
     }
+    if (!one.kernels.empty()) {
+      const std::int64_t both_ns = one.compute_sum_ns + one.communication_sum_ns;
+      const ClassFigures& moving = one.classes[static_cast<std::size_t>(OpClass::kCommunication)];
+      table.notes.push_back(
+          {"note.kernels",
+           {std::to_string(one.rank->rank), with_commas(one.compute_count + moving.count),
+            microseconds_text(both_ns), with_commas(one.compute_count),
+            microseconds_text(one.compute_sum_ns), with_commas(moving.count),
+            microseconds_text(one.communication_sum_ns),
+            percent_text(share(one.communication_sum_ns, both_ns))}});
+    }
     const std::int64_t other = one.classes[static_cast<std::size_t>(OpClass::kOther)].total_ns;
     if (share(other, one.compute_sum_ns) >= 0.05)
       table.notes.push_back({"note.unmatched", {percent_text(share(other, one.compute_sum_ns))}});
+  }
+  return table;
+}
+
+Table types_table(const Profile& profile, std::span<const RankFigures> all) {
+  Table table{"types",
+              {{"rank", Unit::kCount},
+               {"type", Unit::kText},
+               {"class", Unit::kWord, true},
+               {"count", Unit::kCount},
+               {"total", Unit::kTime},
+               {"share", Unit::kShare},
+               {"listed", Unit::kTime}},
+              {},
+              {},
+              10};
+  for (const RankFigures& one : all) {
+    struct Sum {
+      OpClass op_class = OpClass::kOther;
+      std::int64_t count = 0, total_ns = 0;
+    };
+    std::map<std::string, Sum> types;
+    for (const std::size_t i : one.kernels) {
+      const Kernel& kernel = one.rank->kernels[i];
+      const std::string& type = profile.texts[kernel.type];
+      if (!computes(kernel.op_class) || type.empty() || type == "N/A") continue;
+      Sum& sum = types[type];
+      sum.op_class = kernel.op_class;
+      ++sum.count;
+      sum.total_ns += kernel.duration_ns;
+    }
+    if (types.empty()) continue;
+    std::vector<std::pair<std::string, Sum>> order(types.begin(), types.end());
+    std::ranges::stable_sort(
+        order, [](const auto& a, const auto& b) { return a.second.total_ns > b.second.total_ns; });
+    const auto& listed = one.rank->op_statistic_ns;
+    std::int64_t listed_ns = 0;
+    for (const auto& [type, sum] : order) {
+      const auto found = listed.find(type);
+      if (found != listed.end()) listed_ns += found->second;
+      table.rows.push_back({one.rank->rank, type, std::string(name(sum.op_class)), sum.count,
+                            sum.total_ns, share(sum.total_ns, one.compute_sum_ns),
+                            found != listed.end() ? Cell(found->second) : Cell()});
+    }
+    if (!listed.empty())
+      table.notes.push_back({"note.op_statistic",
+                             {std::to_string(one.rank->rank), microseconds_text(listed_ns),
+                              microseconds_text(one.compute_sum_ns)}});
   }
   return table;
 }
@@ -214,6 +274,19 @@ Table kernels_table(const Profile& profile, const RankFigures& figures, std::siz
          group.ratio > 0 ? Cell(group.ratio) : Cell(), known(kernel.l2_hit),
          kernel.block_dim > 0 ? Cell(std::int64_t{kernel.block_dim}) : Cell()});
   }
+  std::int64_t cached_ns = 0, cached = 0;
+  double hit_ns = 0;
+  for (const std::size_t i : figures.kernels)
+    if (const Kernel& kernel = figures.rank->kernels[i]; kernel.l2_hit >= 0) {
+      ++cached;
+      cached_ns += kernel.duration_ns;
+      hit_ns += static_cast<double>(kernel.l2_hit) * static_cast<double>(kernel.duration_ns);
+    }
+  if (cached_ns > 0)
+    table.notes.push_back(
+        {"note.l2",
+         {std::to_string(cached), percent_text(hit_ns / static_cast<double>(cached_ns)),
+          microseconds_text(cached_ns)}});
   return table;
 }
 
@@ -264,6 +337,22 @@ Table communication_table(const RankFigures& figures, std::size_t top) {
          {microseconds_text(figures.parts().overlapped_ns),
           microseconds_text(figures.parts().communication_ns()),
           percent_text(share(figures.parts().overlapped_ns, figures.parts().communication_ns()))}});
+  return table;
+}
+
+Table traffic_table(const RankFigures& figures) {
+  Table table{"traffic",
+              {{"link", Unit::kText},
+               {"mode", Unit::kText},
+               {"lowest", Unit::kMegabytes},
+               {"highest", Unit::kMegabytes},
+               {"average", Unit::kMegabytes},
+               {"samples", Unit::kCount, true}},
+              {},
+              {}};
+  for (const Traffic& one : figures.rank->traffic)
+    table.rows.push_back({one.link, one.mode, one.lowest, one.highest, one.mean,
+                          one.samples > 0 ? Cell(one.samples) : Cell()});
   return table;
 }
 

@@ -27,8 +27,12 @@ std::string bound_of(const Kernel& kernel);
 
 Table steps_table(const Profile& profile, std::span<const RankFigures> all);
 Table classes_table(std::span<const RankFigures> all);
+// Types of kernels that compute, beside op_statistic.csv's totals where it is there.
+Table types_table(const Profile& profile, std::span<const RankFigures> all);
 Table kernels_table(const Profile& profile, const RankFigures& figures, std::size_t top);
 Table communication_table(const RankFigures& figures, std::size_t top);
+// hccs.csv, pcie.csv, nic.csv, roce.csv: lowest, highest and mean rates.
+Table traffic_table(const RankFigures& figures);
 Table idle_table(const Profile& profile, const RankFigures& figures);
 Table host_table(const RankFigures& figures, std::size_t top);
 Table memory_table(const Profile& profile, const RankFigures& figures, std::size_t top);

@@ -33,6 +33,7 @@ constexpr Threshold kThresholds[] = {
     {"slow_rank", "over_mean", 0.05, "above the ranks' mean computing, more than", kAnalyze},
     {"slow_link", "share", 0.8, "of the median rate of its kind, below", kAnalyze},
     {"loader", "ms", 10, "ms, more than", kAnalyze},
+    {"garbage", "ms", 1, "ms, more than", kAnalyze},
 };
 
 using Numbers = std::vector<std::pair<std::string, double>>;
@@ -251,6 +252,19 @@ void judge_api(const Scene& scene) {
   if (ms(loader) > threshold("loader", "ms"))
     scene.add("loader", VerdictState::kWarn, {milliseconds_text(loader)}, Said{"remedy.loader"},
               {{"longest_ms", ms(loader)}});
+  std::int64_t longest = 0, sum = 0, count = 0;
+  for (const StepWindow& one : scene.one.rank->collecting) {
+    const std::int64_t time_ns = one.end_ns - one.start_ns;
+    if (ms(time_ns) <= threshold("garbage", "ms")) continue;
+    longest = std::max(longest, time_ns);
+    sum += time_ns;
+    ++count;
+  }
+  if (count > 0)
+    scene.add("garbage", VerdictState::kWarn,
+              {milliseconds_text(longest), std::to_string(count), milliseconds_text(sum)},
+              Said{"remedy.garbage"},
+              {{"longest_ms", ms(longest)}, {"count", static_cast<double>(count)}});
 }
 
 void judge_ranks(const Profile& profile, std::span<const RankFigures> all,

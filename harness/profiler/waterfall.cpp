@@ -134,9 +134,13 @@ std::string signed_ms(std::int64_t time_ns) {
 void add_notes(const Analysis& a, const Analysis& b, const Tokens& tokens, Waterfall& result) {
   const Rank& one = *first(a).rank;
   const Rank& other = *first(b).rank;
-  if (first(a).steps != first(b).steps)
+  if (first(a).steps > 1 || first(b).steps > 1)
     result.notes.push_back(
-        {"note.same_steps", {std::to_string(first(a).steps), std::to_string(first(b).steps)}});
+        {"note.mean_of_steps",
+         {std::to_string(first(a).steps), std::to_string(first(b).steps),
+          microseconds_text(first(a).compute_sum_ns), std::to_string(first(a).compute_count),
+          microseconds_text(first(b).compute_sum_ns), std::to_string(first(b).compute_count),
+          microseconds_text(first(b).compute_sum_ns - first(a).compute_sum_ns)}});
   if (tokens)
     result.notes.push_back(
         {"note.per_token",

@@ -16,7 +16,8 @@ struct TypeRow {
   int bytes;
   std::optional<DType> dtype;  // of the matrix unit
 };
-// Names of data types in kernel_details.csv (CANN's ge::DataType without DT_, or with it).
+// Names of data types in kernel_details.csv (CANN's ge::DataType without DT_, or with it), and in
+// PyTorch's traces.
 constexpr std::array kTypes = {
     TypeRow{"FLOAT", 4, DType::kFp32},
     TypeRow{"FLOAT16", 2, DType::kFp16},
@@ -33,6 +34,15 @@ constexpr std::array kTypes = {
     TypeRow{"INT8", 1, {}},
     TypeRow{"UINT8", 1, {}},
     TypeRow{"BOOL", 1, {}},
+    TypeRow{"float", 4, DType::kFp32},
+    TypeRow{"c10::Half", 2, DType::kFp16},
+    TypeRow{"c10::BFloat16", 2, DType::kBf16},
+    TypeRow{"double", 8, {}},
+    TypeRow{"long int", 8, {}},
+    TypeRow{"long", 8, {}},
+    TypeRow{"int", 4, {}},
+    TypeRow{"unsigned char", 1, {}},
+    TypeRow{"bool", 1, {}},
 };
 const TypeRow* type_of(std::string_view name) {
   for (const TypeRow& row : kTypes)
@@ -119,6 +129,76 @@ void add_attention(std::string_view name, const std::vector<Shape>& inputs, cons
   work.model = model;
 }
 
+struct OpRow {
+  std::string_view name;
+  enum { kProduct, kElementwise, kCopy } kind;
+  std::size_t first = 0;  // of a product: its left operand
+};
+constexpr std::array kOps = {
+    OpRow{"aten::mm", OpRow::kProduct, 0},
+    OpRow{"aten::addmm", OpRow::kProduct, 1},
+    OpRow{"aten::bmm", OpRow::kProduct, 0},
+    OpRow{"aten::baddbmm", OpRow::kProduct, 1},
+    OpRow{"aten::copy_", OpRow::kCopy},
+    OpRow{"aten::add", OpRow::kElementwise},
+    OpRow{"aten::add_", OpRow::kElementwise},
+    OpRow{"aten::sub", OpRow::kElementwise},
+    OpRow{"aten::mul", OpRow::kElementwise},
+    OpRow{"aten::mul_", OpRow::kElementwise},
+    OpRow{"aten::div", OpRow::kElementwise},
+    OpRow{"aten::div_", OpRow::kElementwise},
+    OpRow{"aten::pow", OpRow::kElementwise},
+    OpRow{"aten::relu", OpRow::kElementwise},
+    OpRow{"aten::clamp_min", OpRow::kElementwise},
+    OpRow{"aten::threshold_backward", OpRow::kElementwise},
+    OpRow{"aten::gelu", OpRow::kElementwise},
+    OpRow{"aten::gelu_backward", OpRow::kElementwise},
+    OpRow{"aten::silu", OpRow::kElementwise},
+    OpRow{"aten::silu_backward", OpRow::kElementwise},
+    OpRow{"aten::tanh", OpRow::kElementwise},
+    OpRow{"aten::sigmoid", OpRow::kElementwise},
+    OpRow{"aten::exp", OpRow::kElementwise},
+};
+const OpRow* op_named(std::string_view name) {
+  for (const OpRow& row : kOps)
+    if (row.name == name) return &row;
+  return nullptr;
+}
+
+// Of a product of two, or of as many as take part in one element; nullopt: they do not fit.
+std::optional<Shape> result_shape(const OpRow& op, const std::vector<Shape>& inputs) {
+  if (op.kind == OpRow::kProduct) {
+    if (inputs.size() < op.first + 2) return std::nullopt;
+    const Shape& left = inputs[op.first];
+    const Shape& right = inputs[op.first + 1];
+    if (left.size() < 2 || left.size() != right.size() || left.back() != right[right.size() - 2])
+      return std::nullopt;
+    Shape result = left;
+    result.back() = right.back();
+    return result;
+  }
+  Shape result;
+  for (const Shape& one : inputs) {
+    if (one.size() > result.size()) result.insert(result.begin(), one.size() - result.size(), 1);
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      std::int64_t& side = result[result.size() - 1 - i];
+      const std::int64_t other = one[one.size() - 1 - i];
+      if (side != other && side != 1 && other != 1) return std::nullopt;
+      side = side == 1 ? other : side;
+    }
+  }
+  if (op.kind == OpRow::kCopy && !inputs.empty()) result = inputs[0];  // into the first
+  return result;
+}
+
+// One operator may launch several kernels, a bias spread out before a product: what is not of its
+// own class is not its work.
+bool does_the_work(const OpRow& op, const Kernel& kernel, std::string_view name) {
+  if (op.kind == OpRow::kProduct)
+    return kernel.op_class == OpClass::kMatmul && name.find("splitKreduce") == name.npos;
+  return kernel.op_class == OpClass::kElementwise || kernel.op_class == OpClass::kLayout;
+}
+
 // Pooling reads its input several times, top-k sorts: the model knows neither.
 bool is_modelled(std::string_view type) {
   return type.find("Pool") == type.npos && type.find("TopK") == type.npos;
@@ -174,16 +254,20 @@ Work work_of(const Kernel& kernel, const Texts& texts) {
     return work;
   }
   const auto inputs = shapes_of(texts[kernel.input_shapes]);
-  const auto outputs = shapes_of(texts[kernel.output_shapes]);
+  auto outputs = shapes_of(texts[kernel.output_shapes]);
+  const OpRow* op = kernel.op != 0 ? op_named(texts[kernel.op]) : nullptr;
+  if (op != nullptr && inputs && does_the_work(*op, kernel, texts[kernel.name]))
+    if (auto result = result_shape(*op, *inputs)) outputs = {{std::move(*result)}};
   if (!inputs || !outputs || inputs->empty() || outputs->empty()) return work;
   const std::vector<std::string_view> names = parts_of(texts[kernel.data_types], ';');
-  const TypeRow* first = type_of(names.front());
+  const TypeRow* first = type_of(names[op != nullptr && op->first < names.size() ? op->first : 0]);
   if (first == nullptr) return work;
   double read = 0, written = 0;
   for (std::size_t i = 0; i < inputs->size(); ++i) {
     const TypeRow* type = i < names.size() ? type_of(names[i]) : first;
     const double elements = elements_of((*inputs)[i]);
-    if (elements == 0) continue;
+    const bool is_written = op != nullptr && op->kind == OpRow::kCopy && i == 0;
+    if (elements == 0 || is_written) continue;
     if (type == nullptr) return work;
     const double bytes = elements * type->bytes;
     read += bytes;
@@ -195,7 +279,9 @@ Work work_of(const Kernel& kernel, const Texts& texts) {
   if (type == "Cast") return work;
   work.bytes = read + written;
   if (kernel.op_class == OpClass::kMatmul) {
-    add_product(*inputs, *outputs, *first, work);
+    const std::size_t left = op != nullptr ? op->first : 0;
+    add_product({inputs->begin() + static_cast<std::ptrdiff_t>(left), inputs->end()}, *outputs,
+                *first, work);
   } else if (kernel.op_class == OpClass::kAttention) {
     add_attention(type, *inputs, *first, work);
   } else if (is_streaming(kernel.op_class) && is_modelled(type)) {
@@ -212,5 +298,7 @@ Work work_of(const Kernel& kernel, const Texts& texts) {
   }
   return work;
 }
+
+bool has_known_work(std::string_view op) { return op_named(op) != nullptr; }
 
 }  // namespace nb::profiler

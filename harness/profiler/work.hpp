@@ -25,6 +25,10 @@ struct Work {
 };
 // Bytes are those of all operands, once; FLOP of products 2mnk, of attention 4·b·h·s²·d, half of it
 // where a mask of s × s says that it is causal.
+// Of a kernel of a GPU the operands are those of the framework's operator that launched it, and
+// only where its class is that operator's own: products, elementwise operators, copies.
 Work work_of(const Kernel& kernel, const Texts& texts);
+// Operators of PyTorch whose work their operands say ("aten::mm").
+bool has_known_work(std::string_view op);
 
 }  // namespace nb::profiler

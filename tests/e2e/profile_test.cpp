@@ -139,6 +139,85 @@ TEST(Profile, ATraceOfAGpuIsReadPackedOrNot) {
   }
 }
 
+// A gap in which Python collects garbage for most of the time is that, and no late host.
+TEST(Profile, AGapOfGarbageCollectionIsNamed) {
+  const Bench bench;
+  const fs::path file = bench.results() / "t.json";
+  const auto trace = [&](const std::string& collection_us) {
+    return R"([{"ph": "X", "name": "aclnnAdd_Add", "pid": 1, "ts": "1000", "dur": 10,)"
+           R"( "args": {"Task Type": "AI_VECTOR_CORE"}}, {"ph": "X", "name": "aclnnMul_Mul",)"
+           R"( "pid": 1, "ts": "5010", "dur": 10, "args": {"Task Type": "AI_VECTOR_CORE"}},)"
+           R"( {"ph": "X", "cat": "GC", "name": "GC", "pid": 2, "ts": "1500", "dur": )" +
+           collection_us + "}]";
+  };
+  ASSERT_TRUE(write_file(file, trace("2100.5")));
+  const Json json = profiled(bench, {file.string()});
+  EXPECT_EQ(row(json.at("idle"), "cause", "gap.collector").at("total_ns"), 4'000'000);
+  const Json& verdict = row(json.at("verdicts"), "id", "garbage");
+  EXPECT_EQ(verdict.at("sentence"),
+            "Python's garbage collection holds the host for up to 2.1 ms (1 times over 1 ms, 2.1 "
+            "ms)");
+  ASSERT_TRUE(write_file(file, trace("900")));
+  const Json brief = profiled(bench, {file.string()});
+  for (const Json& one : brief.at("idle")) EXPECT_NE(one.at("cause"), "gap.collector");
+  for (const Json& one : brief.at("verdicts")) EXPECT_NE(one.at("id"), "garbage");
+}
+
+// Operands of a GPU's kernel are those of the operator that launched it; what else that operator
+// launches is not its product.
+TEST(Profile, AKernelOfAGpuHasTheWorkOfItsOperator) {
+  const Bench bench;
+  const fs::path file = bench.results() / "t.json";
+  ASSERT_TRUE(write_file(
+      file,
+      R"({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::addmm", "ts": 0, "dur": 9,)"
+      R"( "args": {"External id": 5, "Input Dims": [[128], [64, 32], [32, 128], [], []],)"
+      R"( "Input type": ["c10::Half", "c10::Half", "c10::Half", "Scalar", "Scalar"]}},)"
+      R"( {"ph": "X", "cat": "cpu_op", "name": "aten::copy_", "ts": 9, "dur": 1, "args":)"
+      R"( {"External id": 6, "Input Dims": [[10, 10], [10, 1], []], "Input type":)"
+      R"( ["float", "c10::Half", "Scalar"]}},)"
+      R"( {"ph": "X", "cat": "cpu_op", "name": "aten::add", "ts": 9, "dur": 1, "args":)"
+      R"( {"External id": 7, "Input Dims": [[[2, 2], [2]], [10, 1], []], "Input type":)"
+      R"( ["TensorList", "float", "Scalar"]}},)"
+      R"( {"ph": "X", "cat": "kernel", "name": "elementwise_kernel", "ts": 10, "dur": 1, "args":)"
+      R"( {"External id": 5}}, {"ph": "X", "cat": "kernel", "name": "ampere_sgemm", "ts": 20,)"
+      R"( "dur": 2, "args": {"External id": 5}}, {"ph": "X", "cat": "kernel", "name":)"
+      R"( "vectorized_elementwise_kernel", "ts": 30, "dur": 3, "args": {"External id": 6}},)"
+      R"( {"ph": "X", "cat": "kernel", "name": "add_elementwise", "ts": 40, "dur": 4, "args":)"
+      R"( {"External id": 7}}]})"));
+  const Json json = profiled(bench, {file.string(), "--device", "a100_sxm"});
+  const auto kernel = [&](const char* name) { return row(json.at("kernels"), "name", name); };
+  EXPECT_EQ(kernel("ampere_sgemm").at("flop"), 2.0 * 64 * 32 * 128);
+  EXPECT_EQ(kernel("ampere_sgemm").at("bytes"), 2.0 * (128 + 64 * 32 + 32 * 128 + 64 * 128));
+  EXPECT_EQ(kernel("vectorized_elementwise_kernel").at("bytes"), 10 * 2.0 + 100 * 4.0);
+  EXPECT_TRUE(kernel("elementwise_kernel").at("bytes").is_null());
+  EXPECT_TRUE(kernel("add_elementwise").at("bytes").is_null());
+  EXPECT_EQ(row(json.at("expectation"), "name", "ampere_sgemm").at("count"), 1);
+}
+
+// Rates of links, as msprof writes them beside the kernels.
+TEST(Profile, TrafficOfLinksIsShown) {
+  const Bench bench;
+  const fs::path folder = bench.results() / "p", output = folder / "ASCEND_PROFILER_OUTPUT";
+  write_small(folder);
+  ASSERT_TRUE(write_file(output / "hccs.csv",
+                         "Device_id,Mode,Max,Min,Average\n0,Tx (MB/s),300.5,0,12.25\n"));
+  ASSERT_TRUE(write_file(output / "pcie.csv",
+                         "Device_id,Mode,Min,Max,Avg\n0,Tx_p_avg(MB/s),1,99.628,50\n"));
+  ASSERT_TRUE(write_file(output / "nic.csv",
+                         "Device_id,Timestamp(us),Bandwidth(MB/s),Rx Bandwidth "
+                         "efficiency(%),rxPacket/s,rxError rate(%),rxDropped rate(%),Tx Bandwidth "
+                         "efficiency(%),txPacket/s,txError rate(%),txDropped rate(%),funcId\n"
+                         "0,10.000\t,100,1,5,0,0,2,5,0,0.5,0\n0,20.000\t,300,1,5,0,0,2,5,0,0,0\n"));
+  const Json json = profiled(bench, {folder.string()});
+  const auto traffic = [&](const char* mode) { return row(json.at("traffic"), "mode", mode); };
+  EXPECT_EQ(traffic("Tx (MB/s)").at("highest"), 300.5);
+  EXPECT_EQ(traffic("Tx_p_avg(MB/s)").at("lowest"), 1);
+  EXPECT_EQ(traffic("Bandwidth(MB/s)").at("average"), 200);
+  EXPECT_EQ(traffic("Bandwidth(MB/s)").at("samples"), 2);
+  EXPECT_EQ(traffic("txDropped rate(%)").at("highest"), 0.5);
+}
+
 TEST(Profile, OurOwnTraceIsExplainedWhole) {
   const Bench bench;
   const fs::path file = bench.results() / "step.json";
@@ -219,6 +298,8 @@ TEST(Profile, TablesPlotsAndAReportAreWritten) {
   if (run_subprocess({"gnuplot", "--version"})) {
     EXPECT_EQ(bench({"profile", folder.string(), "--plot", plot.string()}).exit_code, 0);
     EXPECT_TRUE(fs::exists(plot));
+    // Both parts of the step and what is free stand in one bar.
+    EXPECT_NE(read_file(plot)->find("communication, not hidden"), std::string::npos);
     EXPECT_EQ(
         bench({"profile", folder.string(), folder.string(), "--plot", plot.string()}).exit_code, 0);
   }
@@ -374,6 +455,11 @@ TEST_F(RealProfile, AClusterHasItsRanksByNumber) {
   ASSERT_EQ(json.at("rank_numbers").size(), 16U);
   for (int i = 0; i < 16; ++i) EXPECT_EQ(json.at("rank_numbers").at(i), i);
   EXPECT_NE(json.at("notes").dump().find("18 rows, 16 ranks"), std::string::npos);
+  // cluster_communication.json and its matrix lie beside it.
+  const Json& send = row(json.at("communication"), "name", "hcom_send__822_0");
+  EXPECT_EQ(send.at("kind"), "kind.p2p");
+  EXPECT_EQ(send.at("elapse_ns"), 896'487);
+  EXPECT_EQ(send.at("link"), "RDMA");
 }
 
 TEST_F(RealProfile, ABaseAndATestTraceDifferByOneKernel) {
