@@ -10,6 +10,7 @@
 #include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
+#include "harness/cli/own_constants.hpp"
 #include "harness/cli/predict_ask.hpp"
 #include "harness/cli/predict_calibrate.hpp"
 #include "harness/cli/predict_claims.hpp"
@@ -18,7 +19,6 @@
 #include "harness/cli/predict_sweep.hpp"
 #include "harness/cli/predict_validate.hpp"
 #include "harness/cli/verb.hpp"
-#include "harness/profiler/fit.hpp"
 #include "harness/run/preflight.hpp"
 #include "model/predict/megatron_fit_batch.hpp"
 #include "model/predict/megatron_trace.hpp"
@@ -52,31 +52,8 @@ Result<void> write_trace(const PredictOptions& options, const PredictSubject& su
   return write_file(options.trace, text);
 }
 
-// --calibration FILE: what `npubench profile --fit` wrote about the user's own machine.
-bool has_own_constants(const PredictOptions& options) {
-  std::error_code ignored;
-  return !options.validate.rows_dir.empty() &&
-         !fs::is_directory(options.validate.rows_dir, ignored);
-}
-
-Result<PredictSubject> calibrated_subject(const PredictOptions& options) {
-  NB_TRY(PredictSubject subject, subject_of(options.question));
-  if (!has_own_constants(options)) return subject;
-  const std::string& file = options.validate.rows_dir;
-  NB_TRY(const Json json, read_json(file));
-  NB_TRY(const profiler::Calibration calibration, profiler::parse_calibration(json, file));
-  NB_TRY_VOID(profiler::apply_calibration(subject.profile, calibration, file));
-  std::string said;
-  for (const profiler::FittedConstant& one : calibration.constants)
-    said += fmt::format("{}{} {}", said.empty() ? "" : ", ", one.name, number_text(one.value));
-  say_on_stderr(fmt::format("npubench: --calibration {}: {}\n", file,
-                            said.empty() ? "no constant was fitted; all are the shipped ones"
-                                         : said + " in place of the shipped ones"));
-  return subject;
-}
-
 int show_prediction(const PredictOptions& options) {
-  const auto subject = calibrated_subject(options);
+  const auto subject = subject_of(options.question);
   if (!subject) return fail(subject.error());
   const auto prediction = predict(subject->settings, subject->profile, subject->between_nodes);
   if (!prediction) return fail(prediction.error());
@@ -109,7 +86,7 @@ std::optional<Error> both_batches(const PredictOptions& options) {
 
 int show_fit(const PredictOptions& options) {
   if (const auto problem = both_batches(options)) return fail(*problem);
-  const auto subject = calibrated_subject(options);
+  const auto subject = subject_of(options.question);
   if (!subject) return fail(subject.error());
   const auto batch = fit_batch(subject->settings, subject->profile, subject->between_nodes);
   if (!batch) return fail(batch.error());
@@ -182,13 +159,24 @@ int show_megatron(const PredictOptions& options) {
   return written ? kExitOk : fail(written.error());
 }
 
-int predict_verb(const PredictOptions& options) {
-  if (has_own_constants(options) &&
-      (options.calibrate.calibrate || options.validate.validate || !options.claims.empty() ||
-       !options.sweeps.empty() || asks_megatron(options.question, options.megatron).value_or(true)))
-    return fail({ErrorCode::kBadInput,
-                 "--calibration FILE: constants of a machine go with one prediction of nanochat, "
-                 "GPT-2 or Llama, or with --fit-batch; --validate and --calibrate take a folder"});
+// --calibration names a file of profile --fit, or a folder of rows.
+Result<void> take_own_constants(PredictOptions& options) {
+  const std::string& given = options.validate.rows_dir;
+  std::error_code ignored;
+  if (given.empty() || fs::is_directory(given, ignored)) return {};
+  if (options.calibrate.calibrate)
+    return bad_input(fmt::format(
+        "--calibration {}: --calibrate fits the families on a folder of rows; what constants of "
+        "one machine do shows --validate --calibration FILE",
+        given));
+  NB_TRY(const std::string text, own_constants_text(given));
+  say_on_stderr(fmt::format("npubench: --calibration {}\n", text));
+  options.question.own_constants = given;
+  return {};
+}
+
+int predict_verb(PredictOptions& options) {
+  if (const auto taken = take_own_constants(options); !taken) return fail(taken.error());
   if (options.calibrate.calibrate)
     return predict_calibrate(options.calibrate, options.validate.rows_dir, options.json);
   if (options.validate.validate) return predict_validate(options.validate, options.json);

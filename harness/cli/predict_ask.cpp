@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "harness/cli/own_constants.hpp"
 #include "harness/suite/device_entry.hpp"
 #include "model/device/alloc_conf.hpp"
 
@@ -67,6 +68,7 @@ Result<PredictSubject> subject_of(const PredictQuestion& question) {
   NB_TRY(auto between_nodes, parse_node_links(device.content, "--device"));
   if (!question.alloc_conf.empty())
     NB_TRY_VOID(set_alloc_conf(device.profile, question.alloc_conf, "--alloc-conf"));
+  NB_TRY_VOID(put_own_constants(device.profile, question.own_constants));
   return PredictSubject{std::move(device.profile), std::move(settings), std::move(between_nodes)};
 }
 

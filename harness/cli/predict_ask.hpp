@@ -18,6 +18,7 @@ struct PredictQuestion {
   std::string device;
   std::string stack;                         // eager, compiled, or a name; empty: the device's own
   std::string alloc_conf;                    // empty: the stack's own
+  std::string own_constants;                 // file of profile --fit; empty: the shipped ones
   std::map<std::string, std::string> given;  // field of PredictSettings → text; empty: not given
 };
 

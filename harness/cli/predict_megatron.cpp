@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "harness/cli/own_constants.hpp"
 #include "harness/suite/device_entry.hpp"
 #include "model/decoder/presets.hpp"
 
@@ -142,6 +143,7 @@ Result<MegatronAnswer> ask_megatron(const PredictQuestion& question, const Megat
   if (!question.alloc_conf.empty())
     return bad_input("--alloc-conf: the memory of a closed form knows no allocator; leave it out");
   answer.profile = std::move(device.profile);
+  NB_TRY_VOID(put_own_constants(answer.profile, question.own_constants));
   NB_TRY(answer.step, megatron_step(answer.job, megatron_machine(answer.profile, between_nodes)),
          answer.job.name);
   answer.memory = megatron_memory(answer.job);

@@ -10,6 +10,7 @@
 #include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
+#include "harness/cli/own_constants.hpp"
 #include "model/predict/validate.hpp"
 
 namespace nb::cli {
@@ -27,6 +28,7 @@ Json row_json(const ValidationRow& row) {
             {"measured", number_or_null(row.measured)},
             {"predicted", number_or_null(row.predicted)},
             {"error", number_or_null(row.error)}};
+  if (row.shipped) json["error_shipped"] = *row.shipped;
   if (row.left_out) json["error_left_out"] = *row.left_out;
   if (row.baseline) json["error_one_utilisation"] = *row.baseline;
   if (row.baseline_left_out) json["error_one_utilisation_left_out"] = *row.baseline_left_out;
@@ -63,8 +65,10 @@ void add_validate_options(CLI::App& app, ValidateOptions& options) {
                "print every calibration row beside its prediction; no device is asked for");
   app.add_option(
          "--calibration", options.rows_dir,
-         "a FILE of npubench profile --fit: constants of your own machine; with --validate a "
-         "folder of rows in place of those built in (model/device/calibration)")
+         "a FILE of npubench profile --fit: constants of your own machine, for every prediction; "
+         "with --validate what they do to the rows of that machine, or a FOLDER of rows in place "
+         "of "
+         "those built in (model/device/calibration)")
       ->type_name("FILE|DIR");
   app.add_option("--rows", options.csv, "with --validate: all rows into this CSV file")
       ->type_name("FILE");
@@ -124,9 +128,17 @@ std::string validation_csv(const Validation& validation) {
 }
 
 int predict_validate(const ValidateOptions& options, bool json) {
-  const auto tables = calibration_tables(options.rows_dir);
+  std::error_code ignored;
+  const bool is_folder = options.rows_dir.empty() || fs::is_directory(options.rows_dir, ignored);
+  const auto tables = calibration_tables(is_folder ? options.rows_dir : "");
   if (!tables) return fail(tables.error());
-  const auto validation = validate(*tables);
+  OwnConstants own;
+  if (!is_folder) {
+    auto read = own_constants(options.rows_dir);
+    if (!read) return fail(read.error());
+    own = std::move(*read);
+  }
+  const auto validation = validate(*tables, own);
   if (!validation) return fail(validation.error());
   if (!options.csv.empty())
     if (const auto written = write_file(options.csv, validation_csv(*validation)); !written)

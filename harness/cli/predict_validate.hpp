@@ -13,7 +13,8 @@ namespace nb::cli {
 
 struct ValidateOptions {
   bool validate = false;
-  std::string rows_dir;  // --calibration: CSV files in place of those built in
+  // --calibration: a folder of CSV files in place of those built in, or own constants.
+  std::string rows_dir;
   std::string csv, plots;
 };
 void add_validate_options(CLI::App& app, ValidateOptions& options);

@@ -37,6 +37,13 @@ std::string heading(const ValidationGroup& group) {
   };
   say("fit", fit);
   say("report", reported);
+  // Of the rows that the own constants speak of: what the shipped ones make of them.
+  const auto shipped = errors_in(group, &ValidationRow::shipped);
+  std::vector<double> own;
+  for (const ValidationRow& row : group.rows)
+    if (row.shipped && row.error) own.push_back(*row.error);
+  say("own constants", own);
+  say("the same rows, shipped constants", shipped);
   return text;
 }
 
@@ -46,8 +53,10 @@ bool has_left_out(const ValidationGroup& group) {
 
 TextTable rows_table(const ValidationGroup& group) {
   const bool left_out = has_left_out(group);
+  const bool own = !errors_in(group, &ValidationRow::shipped).empty();
   TextTable table;
   table.header = {"row", "use", "measured", "predicted", "error"};
+  if (own) table.header.emplace_back("shipped");
   if (left_out) table.header.insert(table.header.end(), {"left out", "one util."});
   std::string unit;
   for (const ValidationRow& row : group.rows) {
@@ -58,6 +67,7 @@ TextTable rows_table(const ValidationGroup& group) {
     std::vector<std::string> cells = {id, std::string(name(row.use)),
                                       fmt::format("{} {}", figure(row.measured), row.unit),
                                       figure(row.predicted), percent(row.error)};
+    if (own) cells.push_back(percent(row.shipped));
     if (left_out) cells.insert(cells.end(), {percent(row.left_out), percent(row.baseline)});
     table.rows.push_back(std::move(cells));
   }

@@ -44,9 +44,10 @@ Result<double> predicted_in_unit(const CalibrationRow& row, const DeviceProfile&
 
 }  // namespace
 
-Result<ValidationGroup> validate_collectives(std::span<const CalibrationRow> rows) {
+Result<ValidationGroup> validate_collectives(std::span<const CalibrationRow> rows,
+                                             const OwnConstants& own) {
   ValidationGroup group{"collective", "collectives and copies between cards", "machine", {}};
-  PricedMachines machines;
+  PricedMachines machines(own);
   for (const CalibrationRow& row : rows) {
     NB_TRY(ValidationRow validated, validated_row(row, machines, predicted_in_unit));
     group.rows.push_back(std::move(validated));

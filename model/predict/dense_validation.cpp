@@ -174,6 +174,12 @@ void DenseModel::set(std::span<const FamilyConstant> constants) {
   for (auto& [name, machine] : machines_) put_constants(machine.profile, constants);
 }
 
+Result<void> DenseModel::put(const OwnConstants& own) {
+  for (auto& [name, machine] : machines_)
+    if (own.are_of(name)) NB_TRY_VOID(own.put(machine.profile));
+  return {};
+}
+
 Result<double> DenseModel::step_ns(const MegatronJob& job, const std::string& machine) const {
   const auto found = machines_.find(machine);
   NB_CHECK(found != machines_.end(), "[dense] no machine {}", machine);
@@ -225,7 +231,7 @@ double fitted_utilisation(const DenseModel& model, const std::vector<const Measu
 
 Result<DenseValidation> validate_dense(std::span<const CalibrationRow> readme,
                                        std::span<const CalibrationRow> records,
-                                       const Family& family) {
+                                       const Family& family, const OwnConstants& own) {
   NB_TRY(std::vector<MeasuredJob> steps, measured_jobs(readme));
   NB_TRY(const std::vector<MeasuredJob> ci, measured_jobs(records));
   std::ranges::stable_sort(steps, {}, &MeasuredJob::use);  // fitted ones first
@@ -233,6 +239,7 @@ Result<DenseValidation> validate_dense(std::span<const CalibrationRow> readme,
   all.insert(all.end(), ci.begin(), ci.end());
   NB_TRY(DenseModel model, DenseModel::make(all, kStack));
   model.set(family.constants);
+  NB_TRY_VOID(model.put(own));
   DenseValidation result;
   result.steps = {"steps", "training steps of dense decoders, known chip", kFamily, {}};
   for (const MeasuredJob& row : steps) {
@@ -240,7 +247,7 @@ Result<DenseValidation> validate_dense(std::span<const CalibrationRow> readme,
     result.steps.rows.push_back(std::move(predicted));
   }
   const std::vector<const MeasuredJob*> fitted = fit_rows(steps);
-  NB_TRY_VOID(add_left_out(result, model, fitted, family));
+  if (own.machine.empty()) NB_TRY_VOID(add_left_out(result, model, fitted, family));
   add_excluded(result.steps, readme);
   result.records = {
       "records", "steps of a continuous integration, chip not stated: both bins", kFamily, {}};

@@ -18,6 +18,8 @@ class DenseModel {
   // Machines of all rows.
   static Result<DenseModel> make(const std::vector<MeasuredJob>& rows, const std::string& stack);
   void set(std::span<const FamilyConstant> constants);
+  // Beyond what set() put: until it is called again.
+  Result<void> put(const OwnConstants& own);
   Result<double> step_ns(const MegatronJob& job, const std::string& machine) const;
   double peak_flop_per_ns(const std::string& machine, bool is_fp16) const;
 
@@ -42,9 +44,9 @@ struct DenseValidation {
   std::string reference;
   std::vector<SideRow> sides;
 };
-// The rows of both files under the family's constants.
+// The rows of both files under the family's constants; with own ones no row is left out of a fit.
 Result<DenseValidation> validate_dense(std::span<const CalibrationRow> readme,
                                        std::span<const CalibrationRow> records,
-                                       const Family& family);
+                                       const Family& family, const OwnConstants& own = {});
 
 }  // namespace nb

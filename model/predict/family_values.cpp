@@ -51,13 +51,15 @@ void put_constants(DeviceProfile& profile, std::span<const FamilyConstant> const
   }
 }
 
-Result<PricedMachine> priced_machine(const std::string& machine, const std::string& stack) {
+Result<PricedMachine> priced_machine(const std::string& machine, const std::string& stack,
+                                     const OwnConstants& own) {
   const std::optional<std::string> chosen = stack.empty() ? std::nullopt : std::optional(stack);
   NB_TRY(const Json json, load_profile_json(machine, chosen));
   NB_TRY(const std::string text, dump_json(json, /*indent=*/-1));
   PricedMachine priced;
   priced.name = machine;
   NB_TRY(priced.profile, parse_profile(json, machine));
+  if (own.are_of(machine)) NB_TRY_VOID(own.put(priced.profile));
   NB_TRY(priced.between_nodes, parse_node_links(text, machine));
   return priced;
 }

@@ -2,8 +2,11 @@
 // between two predictions. Knows where each constant stands; no file, no row. Plain functions.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/base/result.hpp"
@@ -16,6 +19,13 @@ namespace nb {
 // NB_CHECK: a place that no fit knows (family_places()).
 void put_constants(DeviceProfile& profile, std::span<const FamilyConstant> constants);
 
+// Constants of one machine in place of those of its family: what its user fitted on it.
+struct OwnConstants {
+  std::string machine;  // empty: none
+  std::function<Result<void>(DeviceProfile&)> put;
+  bool are_of(std::string_view name) const { return !machine.empty() && machine == name; }
+};
+
 // A machine under a stack, with the network between its nodes, ready for predictions.
 struct PricedMachine {
   std::string name;
@@ -23,6 +33,7 @@ struct PricedMachine {
   std::optional<NodeLinkProfile> between_nodes;
 };
 // bad_input: as load_profile.
-Result<PricedMachine> priced_machine(const std::string& machine, const std::string& stack);
+Result<PricedMachine> priced_machine(const std::string& machine, const std::string& stack,
+                                     const OwnConstants& own = {});
 
 }  // namespace nb

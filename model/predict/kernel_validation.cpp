@@ -116,11 +116,12 @@ Result<double> product_ns(const CalibrationRow& row, const DeviceProfile& profil
   return static_cast<double>(kernel_cost(kernel, streaming).time_ns);
 }
 
-Result<ProductValidation> validate_products(std::span<const CalibrationRow> rows) {
+Result<ProductValidation> validate_products(std::span<const CalibrationRow> rows,
+                                            const OwnConstants& own) {
   ProductValidation result;
   result.gemm = {"gemm", "large products", "nanochat_npu", {}};
   result.skinny = {"skinny", "skinny products (CATLASS)", "nanochat_npu", {}};
-  PricedMachines machines;
+  PricedMachines machines(own);
   for (const CalibrationRow& row : rows) {
     NB_TRY(ValidationRow validated, validated_row(row, machines, product_us));
     (row.use == RowUse::kFit ? result.gemm : result.skinny).rows.push_back(std::move(validated));
@@ -128,9 +129,10 @@ Result<ProductValidation> validate_products(std::span<const CalibrationRow> rows
   return result;
 }
 
-Result<ValidationGroup> validate_attention(std::span<const CalibrationRow> rows) {
+Result<ValidationGroup> validate_attention(std::span<const CalibrationRow> rows,
+                                           const OwnConstants& own) {
   ValidationGroup group{"attention", "fused attention", "nanochat_gpu, nanochat_npu", {}};
-  PricedMachines machines;
+  PricedMachines machines(own);
   for (const CalibrationRow& row : rows) {
     NB_TRY(ValidationRow validated, validated_row(row, machines, attention_measure));
     group.rows.push_back(std::move(validated));
@@ -138,9 +140,10 @@ Result<ValidationGroup> validate_attention(std::span<const CalibrationRow> rows)
   return group;
 }
 
-Result<ValidationGroup> validate_vector(std::span<const CalibrationRow> rows) {
+Result<ValidationGroup> validate_vector(std::span<const CalibrationRow> rows,
+                                        const OwnConstants& own) {
   ValidationGroup group{"vector", "streams and elementwise kernels", "nanochat_npu", {}};
-  PricedMachines machines;
+  PricedMachines machines(own);
   for (const CalibrationRow& row : rows) {
     NB_TRY(ValidationRow validated, validated_row(row, machines, stream_us));
     group.rows.push_back(std::move(validated));

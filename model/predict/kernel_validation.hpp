@@ -12,11 +12,15 @@ namespace nb {
 struct ProductValidation {
   ValidationGroup gemm, skinny;
 };
-Result<ProductValidation> validate_products(std::span<const CalibrationRow> rows);
+Result<ProductValidation> validate_products(std::span<const CalibrationRow> rows,
+                                            const OwnConstants& own = {});
 // Of attention.csv, vector.csv, collective.csv.
-Result<ValidationGroup> validate_attention(std::span<const CalibrationRow> rows);
-Result<ValidationGroup> validate_vector(std::span<const CalibrationRow> rows);
-Result<ValidationGroup> validate_collectives(std::span<const CalibrationRow> rows);
+Result<ValidationGroup> validate_attention(std::span<const CalibrationRow> rows,
+                                           const OwnConstants& own = {});
+Result<ValidationGroup> validate_vector(std::span<const CalibrationRow> rows,
+                                        const OwnConstants& own = {});
+Result<ValidationGroup> validate_collectives(std::span<const CalibrationRow> rows,
+                                             const OwnConstants& own = {});
 
 // Time of the product that a row of gemm.csv describes.
 Result<double> product_ns(const CalibrationRow& row, const DeviceProfile& profile);

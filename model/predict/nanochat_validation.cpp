@@ -55,7 +55,8 @@ Result<NanochatRun> nanochat_run(const CalibrationRow& row) {
   return run;
 }
 
-Result<NanochatValidation> validate_nanochat(std::span<const CalibrationRow> rows) {
+Result<NanochatValidation> validate_nanochat(std::span<const CalibrationRow> rows,
+                                             const OwnConstants& own) {
   NanochatValidation result;
   result.rates = {"nanochat", "whole runs of nanochat", "nanochat_gpu, nanochat_npu", {}};
   result.memory = {"nanochat_memory", "their peaks, allocated; nothing fitted", "none", {}};
@@ -66,7 +67,7 @@ Result<NanochatValidation> validate_nanochat(std::span<const CalibrationRow> row
       continue;
     }
     NB_TRY(const NanochatRun run, nanochat_run(row));
-    NB_TRY(const PricedMachine machine, priced_machine(run.machine, run.stack), row.where);
+    NB_TRY(const PricedMachine machine, priced_machine(run.machine, run.stack, own), row.where);
     NB_TRY(const Prediction prediction,
            predict(run.settings, machine.profile, machine.between_nodes), row.where);
     validated.note = run.note;

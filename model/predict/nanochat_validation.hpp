@@ -24,6 +24,7 @@ struct NanochatValidation {
   ValidationGroup rates;   // "nanochat": tok/s, and whether a batch fits
   ValidationGroup memory;  // "nanochat_memory": peaks, not fitted
 };
-Result<NanochatValidation> validate_nanochat(std::span<const CalibrationRow> rows);
+Result<NanochatValidation> validate_nanochat(std::span<const CalibrationRow> rows,
+                                             const OwnConstants& own = {});
 
 }  // namespace nb

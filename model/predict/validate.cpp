@@ -81,17 +81,16 @@ std::vector<ValidationFigure> figures_of(const Validation& v) {
   };
 }
 
-}  // namespace
-
-Result<Validation> validate(const CalibrationTables& tables) {
+Result<Validation> predicted(const CalibrationTables& tables, const OwnConstants& own) {
   NB_TRY(const Family family, load_family("megatron_npu"));
   const std::vector<CalibrationRow>& records = table(tables, "megatron_ci");
-  NB_TRY(DenseValidation dense, validate_dense(table(tables, "megatron_readme"), records, family));
-  NB_TRY(ProductValidation products, validate_products(table(tables, "gemm")));
-  NB_TRY(ValidationGroup vector, validate_vector(table(tables, "vector")));
-  NB_TRY(ValidationGroup attention, validate_attention(table(tables, "attention")));
-  NB_TRY(ValidationGroup collectives, validate_collectives(table(tables, "collective")));
-  NB_TRY(NanochatValidation nanochat, validate_nanochat(table(tables, "nanochat")));
+  NB_TRY(DenseValidation dense,
+         validate_dense(table(tables, "megatron_readme"), records, family, own));
+  NB_TRY(ProductValidation products, validate_products(table(tables, "gemm"), own));
+  NB_TRY(ValidationGroup vector, validate_vector(table(tables, "vector"), own));
+  NB_TRY(ValidationGroup attention, validate_attention(table(tables, "attention"), own));
+  NB_TRY(ValidationGroup collectives, validate_collectives(table(tables, "collective"), own));
+  NB_TRY(NanochatValidation nanochat, validate_nanochat(table(tables, "nanochat"), own));
   NB_TRY(MemoryValidation memory, validate_memory(records));
   Validation validation;
   for (ValidationGroup* group :
@@ -101,6 +100,33 @@ Result<Validation> validate(const CalibrationTables& tables) {
   validation.constants = std::move(dense.constants);
   validation.reference = std::move(dense.reference);
   validation.sides = std::move(dense.sides);
+  return validation;
+}
+
+// Rows of the machine as its own constants have them, in place of the shipped ones'.
+void take(Validation& shipped, Validation& own, std::string_view machine) {
+  for (std::size_t g = 0; g < shipped.groups.size(); ++g)
+    for (std::size_t i = 0; i < shipped.groups[g].rows.size(); ++i) {
+      ValidationRow& row = shipped.groups[g].rows[i];
+      const ValidationRow& other = own.groups[g].rows[i];
+      if (row.machine != machine || !row.error) continue;
+      row.shipped = row.error;
+      row.predicted = other.predicted;
+      row.error = other.error;
+      row.step_ms = other.step_ms;
+      row.note = other.note;
+    }
+  shipped.sides = std::move(own.sides);
+}
+
+}  // namespace
+
+Result<Validation> validate(const CalibrationTables& tables, const OwnConstants& own) {
+  NB_TRY(Validation validation, predicted(tables, {}));
+  if (!own.machine.empty()) {
+    NB_TRY(Validation other, predicted(tables, own));
+    take(validation, other, own.machine);
+  }
   validation.figures = figures_of(validation);
   return validation;
 }

@@ -3,11 +3,14 @@
 #pragma once
 
 #include "model/device/calibration.hpp"
+#include "model/predict/family_values.hpp"
 #include "model/predict/validation.hpp"
 
 namespace nb {
 
-// bad_input: a row that lacks what its prediction needs.
-Result<Validation> validate(const CalibrationTables& tables);
+// With own constants rows of that machine are predicted by them (ValidationRow::shipped: the error
+// without); fits, left-out rows and constants stay those of the shipped family. bad_input: a row
+// that lacks what its prediction needs.
+Result<Validation> validate(const CalibrationTables& tables, const OwnConstants& own = {});
 
 }  // namespace nb

@@ -13,17 +13,20 @@ namespace nb {
 // Machines by name, under their own stacks, each composed once.
 class PricedMachines {
  public:
+  explicit PricedMachines(const OwnConstants& own) : own_(own) {}
+
   // Errors begin with `where`.
   Result<const PricedMachine*> find(const std::string& name, const std::string& where) {
     auto found = machines_.find(name);
     if (found == machines_.end()) {
-      NB_TRY(PricedMachine machine, priced_machine(name, ""), where);
+      NB_TRY(PricedMachine machine, priced_machine(name, "", own_), where);
       found = machines_.emplace(name, std::move(machine)).first;
     }
     return &found->second;
   }
 
  private:
+  const OwnConstants& own_;
   std::map<std::string, PricedMachine, std::less<>> machines_;
 };
 
