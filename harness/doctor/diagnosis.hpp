@@ -52,14 +52,4 @@ Diagnosis diagnose(const LogReading& reading, const Facts& facts);
 std::string text_of(const Diagnosis& diagnosis, Language language);
 Json json_of(const Diagnosis& diagnosis, Language language);
 
-// Who holds the memory of a card that was full, from the numbers of the message.
-struct MemoryNumbers {  // GiB; nothing: the message does not say
-  std::optional<double> total, allocated, reserved, free, asked;
-};
-struct MemoryVerdict {
-  std::string_view key;  // of sentences.csv: OOM.others, OOM.fragmentation, OOM.large, OOM.mixed
-  std::optional<double> others, slack;
-};
-std::optional<MemoryVerdict> memory_verdict(const MemoryNumbers& numbers);
-
 }  // namespace nb::doctor

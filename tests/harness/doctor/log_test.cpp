@@ -8,6 +8,7 @@
 #include "harness/base/fs.hpp"
 #include "harness/base/gzip.hpp"
 #include "harness/doctor/diagnosis.hpp"
+#include "harness/doctor/event_numbers.hpp"
 #include "harness/doctor/inputs.hpp"
 #include "harness/doctor/log_scan.hpp"
 #include "tests/results/import/make_zip.hpp"

@@ -1,0 +1,170 @@
+#include "harness/doctor/conclusion.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "harness/doctor/event_numbers.hpp"
+#include "harness/doctor/pattern.hpp"
+
+namespace nb::doctor {
+namespace {
+
+constexpr double kSecondNs = 1e9;
+
+class Concluder {
+ public:
+  Concluder(std::span<const LogEvent* const> consequences,
+            std::span<const std::string> missing_ranks, const LogReading& reading,
+            const Facts& facts)
+      : consequences_(consequences),
+        missing_ranks_(missing_ranks),
+        reading_(reading),
+        facts_(facts) {}
+
+  std::optional<Conclusion> run() {
+    if (by_heartbeat() || by_agents() || by_tags() || by_launch() || by_silence() ||
+        by_named_peer())
+      return std::move(conclusion_);
+    return std::nullopt;
+  }
+
+ private:
+  bool conclude(std::vector<std::string> ranks, const LogEvent& from, const char* key,
+                Arguments arguments = {}) {
+    sort_ranks(ranks);
+    conclusion_ = {std::move(ranks), &from, {key, std::move(arguments)}};
+    return true;
+  }
+  bool has_consequence(const std::string& rank) const {
+    return std::any_of(consequences_.begin(), consequences_.end(),
+                       [&](const LogEvent* e) { return e->rank == rank; });
+  }
+
+  bool by_heartbeat() {
+    static const Pattern location(
+        R"(Cluster Exception Location\s?\[[^\]]*\]:\s?\[([^\]]+)\].*ExceptionType:\s?\[([^\]]+)\])");
+    static const Pattern criminal(R"(crimer rank \[([^\]]+)\] status\[(LOST|STUCK|ERROR CQE)\])");
+    constexpr std::string_view kOrder[] = {"CQE", "tuck", "STUCK", "ost", "LOST"};
+    std::size_t best = std::size(kOrder);
+    std::string rank, type;
+    const LogEvent* from = nullptr;
+    for (const LogEvent* event : consequences_)
+      for (const std::string& text : all_texts(*event))
+        for (const Pattern* pattern : {&location, &criminal})
+          if (const auto m = pattern->match(text); m.size() == 3)
+            for (std::size_t i = 0; i < best; ++i)
+              if (m[2].find(kOrder[i]) != m[2].npos) {
+                best = i;
+                rank = m[1];
+                type = m[2];
+                from = event;
+              }
+    if (from == nullptr) return false;
+    return conclude({rank}, *from, "diag.heartbeat", {{"type", type}});
+  }
+
+  bool by_agents() {
+    static const Pattern failed(R"(Failed to connect agent\s?\[([\d, ]+)\])");
+    std::vector<std::string> ranks;
+    const LogEvent* from = nullptr;
+    for (const LogEvent* event : consequences_)
+      for (const std::string& text : all_texts(*event))
+        if (const auto m = failed.match(text); m.size() == 2) {
+          from = event;
+          std::string digits;
+          for (const char c : std::string(m[1]) + ",") {
+            if (c >= '0' && c <= '9') {
+              digits += c;
+            } else if (!digits.empty()) {
+              ranks.push_back(std::exchange(digits, ""));
+            }
+          }
+        }
+    if (ranks.empty()) return false;
+    return conclude(std::move(ranks), *from, "diag.agents");
+  }
+
+  // Ranks that wait in another collective than most.
+  bool by_tags() {
+    static const Pattern tag(R"(tag\s?\[([A-Za-z]+))");
+    std::map<std::string, std::vector<std::string>> ranks_of;
+    const LogEvent* from = nullptr;
+    for (const LogEvent* event : consequences_)
+      if (event->code == "HCCL_NOTIFY_TIMEOUT")
+        if (const auto m = tag.match(event->text); m.size() == 2 && event->rank != "?") {
+          ranks_of[std::string(m[1])].push_back(event->rank);
+          from = event;
+        }
+    if (ranks_of.size() < 2) return false;
+    const auto fewest = std::min_element(
+        ranks_of.begin(), ranks_of.end(),
+        [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    const std::string op = fewest->first;
+    return conclude(fewest->second, *from, "diag.tags", {{"op", op}});
+  }
+
+  // A rank that began its collective later than the others by more than they wait.
+  bool by_launch() {
+    const LogEvent* from = nullptr;
+    for (const LogEvent* event : consequences_)
+      if (event->code == "HCCL_NOTIFY_TIMEOUT") from = event;
+    if (from == nullptr || reading_.launch_ns.size() < 2) return false;
+    std::vector<std::int64_t> times;
+    for (const auto& [rank, time] : reading_.launch_ns) times.push_back(time);
+    std::sort(times.begin(), times.end());
+    const double limit = static_cast<double>(facts_.number("HCCL_EXEC_TIMEOUT").value_or(1836));
+    const std::int64_t usual = times[(times.size() - 1) / 2];
+    std::vector<std::string> late;
+    for (const auto& [rank, time] : reading_.launch_ns)
+      if (static_cast<double>(time - usual) / kSecondNs > limit) late.push_back(rank);
+    if (late.empty()) return false;
+    const auto behind = static_cast<double>(times.back() - usual) / kSecondNs;
+    return conclude(std::move(late), *from, "diag.late", {{"s", fmt::format("{:.0f}", behind)}});
+  }
+
+  // Ranks that are known and say nothing while others wait.
+  bool by_silence() {
+    std::vector<std::string> silent(missing_ranks_.begin(), missing_ranks_.end());
+    for (const std::string& rank : reading_.ranks)
+      if (!has_consequence(rank)) silent.push_back(rank);
+    sort_ranks(silent);
+    const bool is_one_rank =
+        std::all_of(consequences_.begin(), consequences_.end(),
+                    [&](const LogEvent* e) { return e->rank == consequences_.front()->rank; });
+    if (silent.empty() || is_one_rank) return false;
+    return conclude(silent, *consequences_.front(), "diag.silent");
+  }
+
+  bool by_named_peer() {
+    std::vector<std::string> peers;
+    for (const LogEvent* event : consequences_)
+      for (const std::string& text : all_texts(*event)) {
+        LogEvent one = *event;
+        one.text = text;
+        for (const auto& [name, value] : numbers_of(one))
+          if ((name == "remote_rank" || name == "peer") && !has_consequence(value))
+            peers.push_back(value);
+      }
+    if (peers.empty()) return false;
+    return conclude(std::move(peers), *consequences_.front(), "diag.peer");
+  }
+
+  std::span<const LogEvent* const> consequences_;
+  std::span<const std::string> missing_ranks_;
+  const LogReading& reading_;
+  const Facts& facts_;
+  Conclusion conclusion_;
+};
+
+}  // namespace
+
+std::optional<Conclusion> conclude(std::span<const LogEvent* const> consequences,
+                                   std::span<const std::string> missing_ranks,
+                                   const LogReading& reading, const Facts& facts) {
+  return Concluder(consequences, missing_ranks, reading, facts).run();
+}
+
+}  // namespace nb::doctor
