@@ -76,6 +76,11 @@ std::vector<Check> check_smi(const SmiRead& smi, const Facts& facts, const std::
   if (is_well)
     checks.push_back(
         about("NPU4", State::kPass, "NPU4.pass", {{"n", std::to_string(smi.chips.size())}}, file));
+  const auto on_bus = facts.number("pci_cards");
+  if (on_bus && static_cast<long long>(smi.chips.size()) < *on_bus)
+    checks.push_back(
+        about("NPU4", State::kWarn, "NPU4.bus",
+              {{"n", std::to_string(smi.chips.size())}, {"m", std::to_string(*on_bus)}}, file));
   const auto ranks = facts.number("ranks"), nodes = facts.number("nodes");
   if (ranks) {
     const auto here = nodes && *nodes > 0 ? (*ranks + *nodes - 1) / *nodes : *ranks;
@@ -85,6 +90,25 @@ std::vector<Check> check_smi(const SmiRead& smi, const Facts& facts, const std::
                                   : about("NPU9", State::kPass, "NPU9.pass", arguments, file));
   }
   return checks;
+}
+
+void take_pci_facts(const std::map<std::string, int>& cards, Facts& facts) {
+  int all = 0;
+  for (const auto& [id, count] : cards) all += count;
+  facts.add("npu", all > 0 ? "1" : "0");
+  if (all > 0) facts.add("pci_cards", std::to_string(all));
+}
+
+std::vector<Check> check_pci(const std::map<std::string, int>& cards, const std::string& file) {
+  int all = 0;
+  std::string list;
+  for (const auto& [id, count] : cards) {
+    all += count;
+    list += fmt::format("{}{} x 19e5:{}", list.empty() ? "" : ", ", count, id);
+  }
+  if (all == 0) return {about("NPU1", State::kSkip, "NPU1.none", {}, file)};
+  return {
+      about("NPU1", State::kPass, "NPU1.pci", {{"n", std::to_string(all)}, {"list", list}}, file)};
 }
 
 std::vector<Check> check_topology(const Topology& topology, const std::string& file) {

@@ -10,6 +10,7 @@
 #include "harness/doctor/found_versions.hpp"
 #include "harness/doctor/lint.hpp"
 #include "harness/doctor/pattern.hpp"
+#include "harness/doctor/pci.hpp"
 #include "harness/doctor/rank_table.hpp"
 #include "harness/doctor/recognize.hpp"
 #include "harness/doctor/smi_read.hpp"
@@ -75,6 +76,8 @@ void take_facts(const Section& section, Facts& facts) {
         facts.affinity.emplace(card, cores);
       return;
     }
+    case Kind::kPci:
+      return take_pci_facts(ascend_cards(section.text), facts);
     case Kind::kVersions:
       for (const FoundVersion& found : stated_versions(section.text))
         facts.add(found.component, found.version);
@@ -205,6 +208,9 @@ Findings examine(const std::vector<Captured>& texts, const Facts& given, const L
         break;
       case Kind::kCardDetails:
         add(check_card_details(read_card_details(part.section.text), findings.facts, file));
+        break;
+      case Kind::kPci:
+        add(check_pci(ascend_cards(part.section.text), file));
         break;
       case Kind::kReport:
         add(reported_checks(part.section.text));

@@ -19,9 +19,11 @@
 #include "harness/base/table.hpp"
 #include "harness/doctor/card_checks.hpp"
 #include "harness/doctor/found_versions.hpp"
+#include "harness/doctor/host_name.hpp"
 #include "harness/doctor/lint.hpp"
 #include "harness/doctor/network.hpp"
 #include "harness/doctor/pattern.hpp"
+#include "harness/doctor/pci.hpp"
 #include "harness/doctor/version_number.hpp"
 #include "harness/doctor/version_rules.hpp"
 
@@ -54,8 +56,8 @@ class Machine {
     disks();
     limits();
     processors();
-    name_of_host();
     network();
+    name_of_host();
     cards();
     toolkit();
     packages();
@@ -206,29 +208,24 @@ class Machine {
       say("SYS6", "SYS6", State::kNote, {{"governor", governor}});
   }
 
-  // SYS8: what /etc/hosts says; no server of names is asked.
+  // SYS8
   void name_of_host() {
     std::string name = text_at("/etc/hostname");
     while (!name.empty() && std::isspace(static_cast<unsigned char>(name.back())) != 0)
       name.pop_back();
     if (name.empty()) return;
-    const std::string hosts = text_at("/etc/hosts");
+    const HostAddress found =
+        resolve_host_name(name, text_at("/etc/nsswitch.conf"), text_at("/etc/hosts"),
+                          facts().interfaces.value_or(std::vector<NetworkCard>()));
     const bool has_nodes = facts().number("nodes").value_or(1) > 1;
-    for (std::size_t at = 0; at < hosts.size();) {
-      const std::size_t end = std::min(hosts.find('\n', at), hosts.size());
-      const std::string line = " " + hosts.substr(at, end - at) + " ";
-      at = end + 1;
-      if (line.starts_with(" #")) continue;
-      std::string spaced = line;
-      std::replace(spaced.begin(), spaced.end(), '\t', ' ');
-      if (spaced.find(" " + name + " ") == spaced.npos) continue;
-      const std::size_t begin = spaced.find_first_not_of(' ');
-      const std::string address = spaced.substr(begin, spaced.find(' ', begin) - begin);
-      const bool is_loopback = address.starts_with("127.") || address == "::1";
-      const Arguments arguments = {{"name", name}, {"address", address}};
-      if (is_loopback && has_nodes) return say("SYS8", "SYS8", State::kFail, arguments);
-      if (!is_loopback) return say("SYS8", "SYS8.pass", State::kPass, arguments);
-    }
+    const Arguments arguments = {
+        {"name", name}, {"address", found.address}, {"source", found.source}};
+    if (found.state == HostAddress::kFound && !is_loopback_address(found.address))
+      return say("SYS8", "SYS8.pass", State::kPass, arguments);
+    if (!has_nodes) return;  // nobody else has to find it
+    if (found.state == HostAddress::kFound) return say("SYS8", "SYS8", State::kFail, arguments);
+    if (found.state == HostAddress::kNone) return say("SYS8", "SYS8.none", State::kFail, arguments);
+    say("SYS8", "SYS8.server", State::kUnknown, arguments);
   }
 
   // SYS9 and SYS10
@@ -310,12 +307,16 @@ class Machine {
       static const Pattern card(R"(^davinci\d{1,4}$)");
       if (card.found_in(name)) nodes.push_back(name);
     }
-    if (nodes.empty() && !has_ascend_on_pci()) {
+    const int on_bus = cards_on_bus();
+    if (nodes.empty() && on_bus == 0) {
       facts().add("npu", "0");
       return say("NPU1", "NPU1.none", State::kSkip);
     }
     facts().add("npu", "1");
     facts().add("cards", std::to_string(nodes.size()));
+    if (on_bus > static_cast<int>(nodes.size()) && !nodes.empty())
+      say("NPU1", "NPU1.bus", State::kNote,
+          {{"n", std::to_string(nodes.size())}, {"m", std::to_string(on_bus)}});
     std::string missing, closed;
     for (const char* name : {"davinci_manager", "devmm_svm", "hisi_hdc"}) {
       const std::string node = path(std::string("/dev/") + name);
@@ -335,11 +336,20 @@ class Machine {
     for (const FoundVersion& found : driver) facts().add("hdk", found.version);
     if (options_.runs_commands) ask_commands(nodes.size());
   }
-  bool has_ascend_on_pci() const {
+  // Huawei makes bridges and network cards too: accelerators alone (class 0x12).
+  int cards_on_bus() {
     std::error_code error;
-    for (const auto& entry : fs::directory_iterator(path("/sys/bus/pci/devices"), error))
-      if (read_file(entry.path() / "vendor").value_or("").starts_with("0x19e5")) return true;
-    return false;
+    int cards = 0;
+    const fs::directory_iterator devices(path("/sys/bus/pci/devices"), error);
+    if (error && options_.root.empty() && options_.runs_commands) {
+      for (const auto& [id, n] : ascend_cards(output_of({"lspci", "-n"}))) cards += n;
+      return cards;
+    }
+    for (const auto& entry : devices)
+      if (read_file(entry.path() / "vendor").value_or("").starts_with("0x19e5") &&
+          read_file(entry.path() / "class").value_or("").starts_with("0x12"))
+        ++cards;
+    return cards;
   }
   std::string output_of(const std::vector<std::string>& command) const {
     SubprocessOptions limits;

@@ -18,7 +18,7 @@ namespace nb::doctor {
 
 struct MachineOptions {
   std::string root;           // before each absolute path; empty: the machine itself
-  bool runs_commands = true;  // npu-smi and hccn_tool, 10 s each at most
+  bool runs_commands = true;  // npu-smi, hccn_tool and lspci, 10 s each at most
   std::vector<Setting> environment;
   std::string results;  // where a run would write; empty: here
 };

@@ -6,6 +6,7 @@
 
 #include "harness/base/json_io.hpp"
 #include "harness/doctor/pattern.hpp"
+#include "harness/doctor/pci.hpp"
 #include "harness/doctor/rank_table.hpp"
 
 namespace nb::doctor {
@@ -218,6 +219,7 @@ class Recognizer {
                      return is_detail_line(l) || is_blank(l) || l.find("Bit Error C") != l.npos ||
                             l.find(" : ") != l.npos;
                    }));
+    if (is_pci_line(line)) return block(Kind::kPci, at, run_of(at, is_pci_line));
     if (is_clock_line(line)) return block(Kind::kClocks, at, run_of(at, is_clock_line));
     if (is_version_line(line))
       return block(Kind::kVersions, at, run_of(at, [](std::string_view l) {
@@ -311,6 +313,8 @@ std::string_view name(Kind kind) {
       return "versions";
     case Kind::kRankTable:
       return "rank table";
+    case Kind::kPci:
+      return "lspci";
     case Kind::kClocks:
       return "clocks or firewall";
     case Kind::kReport:

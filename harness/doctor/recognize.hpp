@@ -17,6 +17,7 @@ enum class Kind {
   kCardDetails,  // npu-smi info -t ecc, -t board; hccn_tool
   kVersions,     // version.info, ascend_toolkit_install.info, reports of collect_env
   kRankTable,
+  kPci,     // lspci, lspci -n, lspci -nn
   kClocks,  // chronyc tracking, timedatectl, iptables -S
   kReport,  // what doctor --json printed, of a bundle
   kRecord,  // record.json of a run, captured or emulated

@@ -2,6 +2,7 @@
 // explanations.
 #include "harness/doctor/machine.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,9 +14,11 @@
 #include "harness/doctor/bundle.hpp"
 #include "harness/doctor/explain.hpp"
 #include "harness/doctor/fix_script.hpp"
+#include "harness/doctor/host_name.hpp"
 #include "harness/doctor/inputs.hpp"
 #include "harness/doctor/lint.hpp"
 #include "harness/doctor/network.hpp"
+#include "harness/doctor/pci.hpp"
 #include "tests/harness/doctor/examples.hpp"
 #include "tests/support/data_dir.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -111,6 +114,78 @@ TEST(Machine, PortsAndNamesThatOtherNodesCannotUse) {
   const Findings findings = machine.look({}, facts);
   EXPECT_EQ(state_of(findings, "SYS10"), "fail") << "29500 listens";
   EXPECT_EQ(state_of(findings, "SYS8"), "fail");
+}
+
+// The sources of nsswitch.conf in their order; a server of names is named and not asked.
+TEST(Machine, ItsNameIsWhatItsResolverMakesOfIt) {
+  const std::vector<NetworkCard> cards = {{"lo", {"127.0.0.1"}}, {"eth0", {"fe80::1", "10.0.0.4"}}};
+  const auto resolved = [&](const char* nsswitch, const char* hosts,
+                            const std::vector<NetworkCard>& interfaces) {
+    const HostAddress found = resolve_host_name("node7", nsswitch, hosts, interfaces);
+    return found.state == HostAddress::kFound    ? found.address + " by " + found.source
+           : found.state == HostAddress::kServer ? "server " + found.source
+                                                 : std::string("none");
+  };
+  const char* hosts = "# 9.9.9.9 node7\n127.0.0.1\tlocalhost\n10.0.0.7 node7.lab node7 # ours\n";
+  EXPECT_EQ(resolved("", hosts, cards), "10.0.0.7 by /etc/hosts");
+  EXPECT_EQ(resolved("hosts: files myhostname", "127.0.1.1 node7\n", cards),
+            "127.0.1.1 by /etc/hosts");
+  EXPECT_EQ(resolved("hosts: myhostname files", hosts, cards), "10.0.0.4 by myhostname");
+  EXPECT_EQ(resolved("hosts: files myhostname", "", {}), "127.0.0.2 by myhostname");
+  EXPECT_EQ(resolved("passwd: files\n", "", cards), "server dns");
+  EXPECT_EQ(resolved("hosts: files mdns4_minimal [NOTFOUND=return] dns", "", cards),
+            "server mdns4_minimal");
+  EXPECT_EQ(resolved("hosts: files", "", cards), "none");
+
+  MadeMachine machine;
+  machine.file("/etc/hostname", "node7\n");
+  machine.file("/etc/hosts", "127.0.0.1 localhost\n");
+  machine.file("/etc/nsswitch.conf", "hosts: files\n");
+  Facts facts;
+  EXPECT_EQ(state_of(machine.look({}, facts), "SYS8.none"), "") << "one node asks for nobody";
+  facts.set("nodes", "2");
+  EXPECT_EQ(state_of(machine.look({}, facts), "SYS8.none"), "fail");
+  machine.file("/etc/nsswitch.conf", "hosts: files dns\n");
+  EXPECT_EQ(state_of(machine.look({}, facts), "SYS8.server"), "unknown");
+}
+
+// Huawei's network cards and the board's own screen are on the bus of servers without a card.
+TEST(Machine, OnlyAcceleratorsOnTheBusAreCards) {
+  MadeMachine machine;
+  machine.file("/sys/bus/pci/devices/0000:04:00.0/vendor", "0x19e5\n");
+  machine.file("/sys/bus/pci/devices/0000:04:00.0/class", "0x030000\n");
+  EXPECT_EQ(state_of(machine.look(), "NPU1.none"), "skip");
+  for (const char* at : {"c1", "c2"}) {
+    const std::string device = fmt::format("/sys/bus/pci/devices/0000:{}:00.0/", at);
+    machine.file(device + "vendor", "0x19e5\n");
+    machine.file(device + "class", "0x120000\n");
+  }
+  EXPECT_EQ(state_of(machine.look(), "NPU1"), "fail") << "no device node";
+  for (const char* node : {"davinci0", "davinci_manager", "devmm_svm", "hisi_hdc"})
+    machine.file(std::string("/dev/") + node, "");
+  EXPECT_EQ(state_of(machine.look(), "NPU1.bus"), "note");
+}
+
+TEST(Machine, PastedListOfTheBusIsRead) {
+  const std::string named =
+      "04:00.0 VGA compatible controller: Huawei Technologies Co., Ltd. Hi171x Series [iBMC] (rev "
+      "01)\n"
+      "c1:00.0 Processing accelerators: Huawei Technologies Co., Ltd. Device d802 (rev 20)\n"
+      "c2:00.0 Processing accelerators: Huawei Technologies Co., Ltd. Device d802 (rev 20)\n";
+  const std::string numbers =
+      "0000:04:00.0 0300: 19e5:1711 (rev 01)\n0000:c1:00.0 1200: 19e5:d801 (rev 20)\n";
+  const std::string both =
+      "c1:00.0 Processing accelerators [1200]: Huawei Technologies Co., Ltd. Device [19e5:d500] "
+      "(rev 23)\n";
+  EXPECT_EQ(ascend_cards(named), (std::map<std::string, int>{{"d802", 2}}));
+  EXPECT_EQ(ascend_cards(numbers), (std::map<std::string, int>{{"d801", 1}}));
+  EXPECT_EQ(ascend_cards(both), (std::map<std::string, int>{{"d500", 1}}));
+  const Findings findings = examine({{"a.txt", named}}, {});
+  ASSERT_EQ(findings.recognized.at(0).kinds, std::vector<std::string>{"lspci"});
+  EXPECT_EQ(state_of(findings, "NPU1.pci"), "pass");
+  EXPECT_EQ(*findings.facts.find("npu"), "1");
+  const Findings none = examine({{"a.txt", named.substr(0, named.find("c1:"))}}, {});
+  EXPECT_EQ(state_of(none, "NPU1.none"), "skip");
 }
 
 TEST(Machine, MemoryThatIsTooLittleForTheRanks) {
