@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Everything that must hold before a change is merged: packages, build, format, architecture and all other tests. The last line is "N passed, N failed, N skipped", over single tests.
+# Everything that must hold before a change is merged: packages, build (every header alone too), format,
+# architecture and all other tests. The last line is "N passed, N failed, N skipped", over single tests.
 #   bash tests/check.sh           release build, all tests
 #   bash tests/check.sh --asan    the same under the address and undefined-behaviour sanitizers
 #   bash tests/check.sh --tsan    harness/base and collectives under the thread sanitizer
 #   bash tests/check.sh --aarch64 all sources, and every header alone, compiled for AArch64 without precompiled headers;
 #                                 a fast subset of the tests under qemu (tests/aarch64.sh)
 #   bash tests/check.sh --fuzz SECONDS   every parser under a fuzzer, for so long in all (tests/fuzz)
-# Continuous integration (.ci/run) runs the one without options and --aarch64.
+# Continuous integration (.ci/run) runs the one without options.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
@@ -75,7 +76,8 @@ else
 fi
 
 step "build $preset"
-options=()
+options=(-DNB_HEADER_TESTS=ON)
+[ "$preset" = release ] || options=(-DNB_HEADER_TESTS=OFF)
 if command -v ccache >/dev/null; then
   options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 fi
