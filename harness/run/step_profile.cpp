@@ -96,6 +96,8 @@ Phase phase_of(OpKind kind) {
     case OpKind::kReduceScatter:
     case OpKind::kAllGather:
     case OpKind::kBroadcast:
+    case OpKind::kAllToAll:
+    case OpKind::kSendReceive:
     case OpKind::kBarrier:
       return Phase::kTransfer;
   }

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/device/device.hpp"
 #include "model/device/node_links.hpp"
@@ -29,6 +30,15 @@ struct CollectiveBuffer {
   std::span<float> values;
   std::int64_t count = 0;
   DType dtype = DType::kFp32;  // type on the wire: inputs and every partial sum are rounded to it
+};
+
+// One end of a transfer: the other rank has one with the other direction, and the same count, type
+// and tag.
+struct Transfer {
+  bool sends = false;
+  int peer = 0;  // in the communicator
+  CollectiveBuffer buffer;
+  int tag = 0;
 };
 
 // A collective that cannot finish, thrown on every rank: what() names the first failing rank.
@@ -60,7 +70,30 @@ class Communicator {
   virtual void all_gather(CollectiveBuffer input, CollectiveBuffer output,
                           std::string_view label) = 0;
   virtual void broadcast(CollectiveBuffer x, int root, std::string_view label) = 0;
+  // Piece r of rank s's input becomes piece s of rank r's output: both have the same count, a
+  // multiple of size(). Not in place.
+  virtual void all_to_all(CollectiveBuffer input, CollectiveBuffer output,
+                          std::string_view label) = 0;
   virtual void barrier(std::string_view label) = 0;
+
+  // Transfers that are posted together, as batch_isend_irecv does: returns when each has met its
+  // counterpart and its values are there. Nothing is buffered: two ranks that both send first wait
+  // for each other, which is a failure that names both.
+  virtual void transfer(std::span<const Transfer> transfers, std::string_view label) = 0;
+  void send(CollectiveBuffer x, int to, std::string_view label, int tag = 0) {
+    const Transfer one{true, to, x, tag};
+    transfer({&one, 1}, label);
+  }
+  void receive(CollectiveBuffer x, int from, std::string_view label, int tag = 0) {
+    const Transfer one{false, from, x, tag};
+    transfer({&one, 1}, label);
+  }
+
+  // Communicators of groups of these ranks. Every rank calls it, with the same groups and name; no
+  // rank is in two of them. Ranks of a group count from 0 in its order. Null where this rank is in
+  // none.
+  virtual std::unique_ptr<Communicator> split(std::span<const std::vector<int>> groups,
+                                              std::string_view name) = 0;
 
   // While a BesideScope lives, collectives of a dry rank run beside compute: later ops wait for one
   // only through device().wait_for(last_end_ns() as it was behind it). Executing ranks wait at

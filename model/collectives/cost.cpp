@@ -41,6 +41,10 @@ Terms mesh_terms(OpKind kind, double p) {
       return {1, 1 / p, 0};
     case OpKind::kBroadcast:
       return {2, 2 / p, 0};
+    case OpKind::kAllToAll:
+      return {1, 1 / p, 0};
+    case OpKind::kSendReceive:
+      return {1, 1, 0};
     case OpKind::kBarrier:
       return {1, 0, 0};
     default:
@@ -61,6 +65,10 @@ Terms ring_terms(OpKind kind, double p) {
       return {p - 1, kept, 0};
     case OpKind::kBroadcast:
       return {p - 1, 1, 0};
+    case OpKind::kAllToAll:
+      return {p - 1, kept, 0};
+    case OpKind::kSendReceive:
+      return {1, 1, 0};
     case OpKind::kBarrier:
       return {static_cast<double>(2 * ceil_log2(static_cast<int>(p))), 0, 0};
     default:
@@ -186,9 +194,10 @@ std::int64_t collective_time_ns(OpKind kind, const LinkModel& model, std::uint64
 double bus_bandwidth_gb_s(OpKind kind, std::uint64_t size_bytes, int ranks, std::int64_t time_ns) {
   if (time_ns <= 0) return 0;
   const double p = ranks;
-  double factor = 1;  // broadcast
+  double factor = 1;  // broadcast, a transfer
   if (kind == OpKind::kAllReduce) factor = 2 * (p - 1) / p;
-  if (kind == OpKind::kReduceScatter || kind == OpKind::kAllGather) factor = (p - 1) / p;
+  if (kind == OpKind::kReduceScatter || kind == OpKind::kAllGather || kind == OpKind::kAllToAll)
+    factor = (p - 1) / p;
   return factor * static_cast<double>(size_bytes) / static_cast<double>(time_ns);
 }
 

@@ -44,9 +44,10 @@ struct RankLayout {
   int ranks() const { return nodes * cards_per_node; }
 };
 
-// kind: kAllReduce, kReduceScatter, kAllGather, kBroadcast or kBarrier; size_bytes: of the whole
-// vector (all ranks' pieces together for reduce-scatter and all-gather). One rank: 0. More than one
-// node needs model.between_nodes (NB_CHECK).
+// kind: a collective; size_bytes: of the whole vector (all ranks' pieces together for
+// reduce-scatter and all-gather, all pieces of one rank for all-to-all, what is sent for a
+// transfer). All-to-all is pairwise: p − 1 steps of a piece each, on a mesh all at once. One rank:
+// 0. More than one node needs model.between_nodes, and no all-to-all or transfer (NB_CHECK).
 std::int64_t collective_time_ns(OpKind kind, const LinkModel& model, std::uint64_t size_bytes,
                                 const RankLayout& layout);
 // All ranks in one node.

@@ -43,16 +43,26 @@ std::vector<int> summation_order(ReductionOrder order, int piece, int ranks, std
   return ordered;
 }
 
+Averaging averaging_of(std::string_view library) {
+  return library == "nccl" ? Averaging::kPreMultiply : Averaging::kDivide;
+}
+
 void reduce_in_order(std::span<const std::span<const float>> inputs, std::span<const int> order,
-                     Reduce op, DType dtype, std::span<float> out) {
-  const auto divisor = static_cast<float>(inputs.size());
+                     Reduce op, DType dtype, std::span<float> out, Averaging averaging) {
+  const auto ranks = static_cast<float>(inputs.size());
+  const bool pre_multiplies = op == Reduce::kAverage && averaging == Averaging::kPreMultiply;
+  const float share = round_to(dtype, 1 / ranks);
+  const auto operand = [&](std::size_t r, std::size_t i) {
+    const float value = round_to(dtype, inputs[static_cast<std::size_t>(order[r])][i]);
+    return pre_multiplies ? round_to(dtype, value * share) : value;
+  };
   for (std::size_t i = 0; i < out.size(); ++i) {
-    float sum = round_to(dtype, inputs[static_cast<std::size_t>(order[0])][i]);
+    float sum = operand(0, i);
     for (std::size_t r = 1; r < order.size(); ++r) {
-      const float value = round_to(dtype, inputs[static_cast<std::size_t>(order[r])][i]);
+      const float value = operand(r, i);
       sum = op == Reduce::kMax ? larger(sum, value) : round_to(dtype, sum + value);
     }
-    out[i] = op == Reduce::kAverage ? round_to(dtype, sum / divisor) : sum;
+    out[i] = op == Reduce::kAverage && !pre_multiplies ? round_to(dtype, sum / ranks) : sum;
   }
 }
 

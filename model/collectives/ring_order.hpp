@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "model/collectives/communicator.hpp"
@@ -25,10 +26,18 @@ Piece piece_of(std::int64_t count, int rank, int ranks);
 std::vector<int> summation_order(ReductionOrder order, int piece, int ranks, std::uint64_t seed,
                                  std::uint64_t sequence);
 
+// How a library averages over p ranks. Equal bits where p is a power of two.
+enum class Averaging : std::uint8_t {
+  kDivide,       // the sum, by p. HCCL: Ascend/pytorch turns an average into a sum and a division
+  kPreMultiply,  // every operand by 1/p, before the sum. NCCL: enqueue.cc, hostToDevRedOp
+};
+Averaging averaging_of(std::string_view library);  // "nccl", "hccl", …; others divide
+
 // out[i] = x_order[0][i] ⊕ x_order[1][i] ⊕ …, every operand and partial result rounded to dtype.
-// kAverage divides the sum by the number of ranks and rounds once more. kMax compares and selects;
-// a NaN wins.
+// kAverage multiplies every operand by 1/p, itself rounded to dtype, or divides the sum by p, and
+// rounds. kMax compares and selects; a NaN wins.
 void reduce_in_order(std::span<const std::span<const float>> inputs, std::span<const int> order,
-                     Reduce op, DType dtype, std::span<float> out);
+                     Reduce op, DType dtype, std::span<float> out,
+                     Averaging averaging = Averaging::kDivide);
 
 }  // namespace nb

@@ -40,6 +40,33 @@ class SymmetricCommunicator final : public Communicator {
              size());
     charge(OpKind::kBroadcast, x.count, x.dtype, label);
   }
+  void all_to_all(CollectiveBuffer input, CollectiveBuffer output,
+                  std::string_view label) override {
+    NB_CHECK(
+        input.count == output.count && input.count % size() == 0 && input.dtype == output.dtype,
+        "[all_to_all] {}: {} into {} elements on {} ranks", label, input.count, output.count,
+        size());
+    copy(input, output);
+    charge(OpKind::kAllToAll, input.count, input.dtype, label);
+  }
+  void transfer(std::span<const Transfer> transfers, std::string_view label) override {
+    for (const Transfer& one : transfers) {
+      NB_CHECK(one.peer >= 0 && one.peer < size(), "[transfer] {}: rank {} of {}", label, one.peer,
+               size());
+      charge(OpKind::kSendReceive, one.buffer.count, one.buffer.dtype, label);
+    }
+  }
+  // Of groups of one size this rank is in the first; its card stands in one node with the others.
+  std::unique_ptr<Communicator> split(std::span<const std::vector<int>> groups,
+                                      std::string_view name) override {
+    NB_CHECK(!groups.empty() && layout_.nodes == 1, "[split] {}: {} groups on {} nodes", name,
+             groups.size(), layout_.nodes);
+    for (const std::vector<int>& group : groups)
+      NB_CHECK(group.size() == groups.front().size(),
+               "[split] {}: groups of {} and {} ranks are not alike", name, group.size(),
+               groups.front().size());
+    return symmetric_communicator(device(), static_cast<int>(groups.front().size()));
+  }
   void barrier(std::string_view label) override {
     charge(OpKind::kBarrier, 0, DType::kFp32, label);
   }

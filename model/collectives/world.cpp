@@ -1,6 +1,10 @@
 #include "model/collectives/world.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -13,28 +17,34 @@
 namespace nb {
 namespace {
 
-// What the ranks of one run share. pieces[r] is written by rank r between two rendezvous and read
-// by the others after the second.
+// What the ranks of one run share.
 struct Shared {
   Meeting meeting;
-  std::vector<std::vector<float>> pieces;
   std::uint64_t seed;
 };
 
+// "dp [0 1] [2 3]"
+std::string groups_text(std::span<const std::vector<int>> groups, std::string_view name) {
+  std::string text(name);
+  for (const std::vector<int>& group : groups) text += fmt::format(" [{}]", fmt::join(group, " "));
+  return text;
+}
+
+// One rank's end of a group. place.pieces[r] is written by member r between two rendezvous and read
+// by the others after the second.
 class RankCommunicator final : public Communicator {
  public:
-  RankCommunicator(Device* device, int rank, int size, Shared* shared)
-      : Communicator(device, rank, size), shared_(shared) {}
+  RankCommunicator(Device* device, int member, Shared* shared, Meeting::Place* place)
+      : Communicator(device, member, static_cast<int>(place->members.size())),
+        shared_(shared),
+        place_(place) {}
 
   void all_reduce(CollectiveBuffer x, Reduce op, std::string_view label) override {
     const CollectiveCall call = begin(OpKind::kAllReduce, x, x, x.count, op, 0, label);
     reduce_piece(call, piece_of(call.count, rank(), size()));
-    shared_->meeting.wait_all(rank());
-    for (int r = 0; r < size(); ++r) {
-      const std::vector<float>& piece = shared_->pieces[static_cast<std::size_t>(r)];
-      std::copy(piece.begin(), piece.end(),
-                x.values.begin() + piece_of(call.count, r, size()).begin);
-    }
+    wait_all();
+    for (int r = 0; r < size(); ++r)
+      std::ranges::copy(pieces(r), x.values.begin() + piece_of(call.count, r, size()).begin);
     end(call);
   }
 
@@ -46,9 +56,8 @@ class RankCommunicator final : public Communicator {
     const CollectiveCall call =
         begin(OpKind::kReduceScatter, input, output, input.count, op, 0, label);
     reduce_piece(call, piece_of(call.count, rank(), size()));
-    shared_->meeting.wait_all(rank());  // output may be part of an input that others still read
-    const std::vector<float>& piece = shared_->pieces[static_cast<std::size_t>(rank())];
-    std::copy(piece.begin(), piece.end(), output.values.begin());
+    wait_all();  // output may be part of an input that others still read
+    std::ranges::copy(pieces(rank()), output.values.begin());
     end(call);
   }
 
@@ -59,14 +68,10 @@ class RankCommunicator final : public Communicator {
              size());
     const CollectiveCall call =
         begin(OpKind::kAllGather, input, output, output.count, Reduce::kSum, 0, label);
-    std::vector<float>& own = shared_->pieces[static_cast<std::size_t>(rank())];
-    own.assign(input.values.begin(), input.values.end());
-    round_to(call.dtype, own);
-    shared_->meeting.wait_all(rank());
+    hand_out(call);
+    wait_all();
     auto out = output.values.begin();
-    for (const std::vector<float>& piece : shared_->pieces) {
-      out = std::copy(piece.begin(), piece.end(), out);
-    }
+    for (int r = 0; r < size(); ++r) out = std::ranges::copy(pieces(r), out).out;
     end(call);
   }
 
@@ -74,14 +79,28 @@ class RankCommunicator final : public Communicator {
     NB_CHECK(root >= 0 && root < size(), "[broadcast] {}: root {} of {} ranks", label, root,
              size());
     const CollectiveCall call = begin(OpKind::kBroadcast, x, x, x.count, Reduce::kSum, root, label);
-    if (rank() == root) {
-      std::vector<float>& sent = shared_->pieces[static_cast<std::size_t>(root)];
-      sent.assign(x.values.begin(), x.values.end());
-      round_to(call.dtype, sent);
-    }
-    shared_->meeting.wait_all(rank());
-    const std::vector<float>& sent = shared_->pieces[static_cast<std::size_t>(root)];
-    std::copy(sent.begin(), sent.end(), x.values.begin());
+    if (rank() == root) hand_out(call);
+    wait_all();
+    std::ranges::copy(pieces(root), x.values.begin());
+    end(call);
+  }
+
+  void all_to_all(CollectiveBuffer input, CollectiveBuffer output,
+                  std::string_view label) override {
+    NB_CHECK(
+        input.count == output.count && input.count % size() == 0 && input.dtype == output.dtype,
+        "[all_to_all] {}: {} into {} elements on {} ranks", label, input.count, output.count,
+        size());
+    const CollectiveCall call =
+        begin(OpKind::kAllToAll, input, output, input.count, Reduce::kSum, 0, label);
+    hand_out(call);
+    wait_all();
+    const auto each = static_cast<std::size_t>(input.count / size());
+    auto out = output.values.begin();
+    for (int r = 0; r < size(); ++r)
+      out = std::ranges::copy(
+                std::span(pieces(r)).subspan(static_cast<std::size_t>(rank()) * each, each), out)
+                .out;
     end(call);
   }
 
@@ -89,7 +108,62 @@ class RankCommunicator final : public Communicator {
     end(begin(OpKind::kBarrier, {0, DType::kFp32}, {0, DType::kFp32}, 0, Reduce::kSum, 0, label));
   }
 
+  void transfer(std::span<const Transfer> transfers, std::string_view label) override {
+    std::vector<Meeting::Posted> posted;
+    for (const Transfer& one : transfers) {
+      NB_CHECK(one.peer >= 0 && one.peer < size(), "[transfer] {}: rank {} of {}", label, one.peer,
+               size());
+      NB_CHECK(std::ssize(one.buffer.values) == one.buffer.count,
+               "[transfer] {}: a rank of an executing World brings its values", label);
+      posted.push_back({one});
+      posted.back().transfer.peer = place_->members[static_cast<std::size_t>(one.peer)];
+    }
+    shared_->meeting.transfer(*place_, place_->members[static_cast<std::size_t>(rank())],
+                              device().collective_ready_ns(), posted, label);
+    for (const Meeting::Posted& one : posted)
+      charge(OpKind::kSendReceive, one.transfer.buffer.count, one.transfer.buffer.dtype, label,
+             one.start_ns);
+  }
+
+  std::unique_ptr<Communicator> split(std::span<const std::vector<int>> groups,
+                                      std::string_view name) override {
+    CollectiveCall call;
+    call.kind = OpKind::kBarrier;
+    call.label = std::string(name);
+    call.ready_ns = device().collective_ready_ns();
+    call.groups = groups_text(groups, name);
+    shared_->meeting.join(*place_, rank(), call);
+    std::unique_ptr<Communicator> own;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const auto at = std::ranges::find(groups[g], rank());
+      if (at == groups[g].end()) continue;
+      NB_CHECK(own == nullptr, "[split] {}: rank {} is in two groups", name, rank());
+      std::vector<int> members;
+      for (const int member : groups[g]) {
+        NB_CHECK(member >= 0 && member < size(), "[split] {}: rank {} of {}", name, member, size());
+        members.push_back(place_->members[static_cast<std::size_t>(member)]);
+      }
+      Meeting::Place& place = shared_->meeting.place_of(*place_, static_cast<int>(g),
+                                                        std::string(name), std::move(members));
+      own = std::make_unique<RankCommunicator>(&device(), static_cast<int>(at - groups[g].begin()),
+                                               shared_, &place);
+    }
+    shared_->meeting.leave(*place_, rank());
+    return own;
+  }
+
  private:
+  std::vector<float>& pieces(int member) {
+    return place_->pieces[static_cast<std::size_t>(member)];
+  }
+  void wait_all() { shared_->meeting.wait_all(*place_, rank()); }
+
+  // This rank's values for the others, as they go over the wire.
+  void hand_out(const CollectiveCall& call) {
+    pieces(rank()).assign(call.input.begin(), call.input.end());
+    round_to(call.dtype, pieces(rank()));
+  }
+
   CollectiveCall begin(OpKind kind, const CollectiveBuffer& input, const CollectiveBuffer& output,
                        std::int64_t count, Reduce op, int root, std::string_view label) {
     NB_CHECK(std::ssize(input.values) == input.count && std::ssize(output.values) == output.count,
@@ -103,40 +177,46 @@ class RankCommunicator final : public Communicator {
                         input.values,
                         output.values,
                         device().collective_ready_ns()};
-    shared_->meeting.join(rank(), call);
+    shared_->meeting.join(*place_, rank(), call);
     return call;
   }
 
   void reduce_piece(const CollectiveCall& call, const Piece& piece) {
-    std::vector<float>& sum = shared_->pieces[static_cast<std::size_t>(rank())];
+    std::vector<float>& sum = pieces(rank());
     sum.resize(static_cast<std::size_t>(piece.end - piece.begin));
     std::vector<std::span<const float>> inputs;
-    for (const CollectiveCall& other : shared_->meeting.calls()) {
+    for (const CollectiveCall& other : place_->calls)
       inputs.push_back(other.input.subspan(static_cast<std::size_t>(piece.begin), sum.size()));
-    }
-    const std::vector<int> order =
-        summation_order(device().numerics().reduction_order, rank(), size(), shared_->seed,
-                        shared_->meeting.sequence());
-    reduce_in_order(inputs, order, call.op, call.dtype, sum);
+    const std::vector<int> order = summation_order(device().numerics().reduction_order, rank(),
+                                                   size(), shared_->seed, place_->collectives);
+    reduce_in_order(inputs, order, call.op, call.dtype, sum,
+                    averaging_of(device().profile().links.library.value));
   }
 
   void end(const CollectiveCall& call) {
-    const std::uint64_t size_bytes =
-        static_cast<std::uint64_t>(call.count) * storage_bytes(call.dtype);
-    OpDesc desc;
-    desc.kind = call.kind;
-    desc.label = call.label;
-    desc.count = call.count;
-    desc.dtype = call.dtype;
-    const std::int64_t start_ns = shared_->meeting.start_ns();
-    shared_->meeting.leave(rank());
+    const std::int64_t start_ns = place_->start_ns;
+    shared_->meeting.leave(*place_, rank());
+    charge(call.kind, call.count, call.dtype, call.label, start_ns);
+  }
+
+  void charge(OpKind kind, std::int64_t count, DType dtype, std::string_view label,
+              std::int64_t start_ns) {
     if (size() == 1) return;
+    const std::uint64_t size_bytes = static_cast<std::uint64_t>(count) * storage_bytes(dtype);
+    OpDesc desc;
+    desc.kind = kind;
+    desc.label = label;
+    desc.count = count;
+    desc.dtype = dtype;
     const std::int64_t time_ns =
-        collective_time_ns(call.kind, link_model(device().profile().links), size_bytes, size());
-    device().run_collective(desc, start_ns, time_ns, size_bytes);
+        collective_time_ns(kind, link_model(device().profile().links), size_bytes, size());
+    // Transfers that were posted together follow each other.
+    device().run_collective(desc, std::max(start_ns, device().collective_ready_ns()), time_ns,
+                            size_bytes);
   }
 
   Shared* shared_;
+  Meeting::Place* place_;
 };
 
 // How the library opens its error texts.
@@ -171,23 +251,26 @@ Result<void> World::run(const std::function<void(Communicator&)>& body) {
   const LinkProfile& links = devices_.front()->profile().links;
   const auto ranks = static_cast<int>(devices_.size());
   Shared shared{{ranks, options_.host_timeout, links.timeout.whole() * 1000000000, words_of(links)},
-                std::vector<std::vector<float>>(devices_.size()),
                 options_.seed};
   std::vector<std::thread> threads;
   threads.reserve(devices_.size());
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
       const SharedThreads share(ranks);
-      RankCommunicator communicator(devices_[static_cast<std::size_t>(rank)], rank, ranks, &shared);
+      Device* const device = devices_[static_cast<std::size_t>(rank)];
+      RankCommunicator communicator(device, rank, &shared, &shared.meeting.all_ranks());
+      const auto failed = [&](const char* why) {
+        shared.meeting.failed(rank, device->collective_ready_ns(), why);
+      };
       try {
         body(communicator);
         shared.meeting.finished(rank);
       } catch (const CollectiveFailure&) {
-        shared.meeting.finished(rank);  // told by the rank that failed first
+        shared.meeting.stopped(rank);  // told by the rank that failed first
       } catch (const std::exception& e) {
-        shared.meeting.failed(rank, e.what());
+        failed(e.what());
       } catch (...) {
-        shared.meeting.failed(rank, "an exception that is no std::exception");
+        failed("an exception that is no std::exception");
       }
     });
   }

@@ -67,7 +67,8 @@ namespace {
 
 constexpr bool is_collective(OpKind kind) {
   return kind == OpKind::kAllReduce || kind == OpKind::kReduceScatter ||
-         kind == OpKind::kAllGather || kind == OpKind::kBroadcast || kind == OpKind::kBarrier;
+         kind == OpKind::kAllGather || kind == OpKind::kBroadcast || kind == OpKind::kAllToAll ||
+         kind == OpKind::kSendReceive || kind == OpKind::kBarrier;
 }
 
 template <class Counters, class Visit>

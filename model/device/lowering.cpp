@@ -120,6 +120,8 @@ constexpr Row kRows[] = {
     {OpKind::kReduceScatter, kCount, lower_collective, lower_collective},
     {OpKind::kAllGather, kCount, lower_collective, lower_collective},
     {OpKind::kBroadcast, kCount, lower_collective, lower_collective},
+    {OpKind::kAllToAll, kCount, lower_collective, lower_collective},
+    {OpKind::kSendReceive, kCount, lower_collective, lower_collective},
     {OpKind::kBarrier, {}, lower_collective, lower_collective},
 };
 

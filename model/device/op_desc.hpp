@@ -127,6 +127,8 @@ class Tensor;
     "`count` elements of dtype in all, count / ranks out")                                        \
   X(kAllGather, "all_gather", "x | y", "`count` elements of dtype in all, count / ranks in")      \
   X(kBroadcast, "broadcast", "x | x", "`count` elements of dtype")                                \
+  X(kAllToAll, "all_to_all", "x | y", "`count` elements of dtype, one piece for every rank")      \
+  X(kSendReceive, "send_receive", "x | y", "`count` elements of dtype from one rank to another")  \
   X(kBarrier, "barrier", "|", "no sizes")
 
 enum class OpKind : std::uint8_t {

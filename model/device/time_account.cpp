@@ -133,6 +133,8 @@ OpClass class_of(OpKind kind) {
     case OpKind::kReduceScatter:
     case OpKind::kAllGather:
     case OpKind::kBroadcast:
+    case OpKind::kAllToAll:
+    case OpKind::kSendReceive:
     case OpKind::kBarrier:
       return OpClass::kCommunication;
   }

@@ -30,7 +30,8 @@ std::vector<OpDesc> sample_ops() {
 
 bool is_collective(OpKind kind) {
   return kind == OpKind::kAllReduce || kind == OpKind::kReduceScatter ||
-         kind == OpKind::kAllGather || kind == OpKind::kBroadcast || kind == OpKind::kBarrier;
+         kind == OpKind::kAllGather || kind == OpKind::kBroadcast || kind == OpKind::kAllToAll ||
+         kind == OpKind::kSendReceive || kind == OpKind::kBarrier;
 }
 
 DeviceProfile profile(const std::string& name) {

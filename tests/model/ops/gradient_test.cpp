@@ -380,11 +380,11 @@ constexpr std::array kWithoutGradient = {
     OpKind::kKvCacheAppend,  // scoring
     OpKind::kGradNorm,      OpKind::kGradScale,        OpKind::kAdamW,
     OpKind::kMuonMomentum,  // of a step
-    OpKind::kNewtonSchulz,  OpKind::kMuonUpdate,       OpKind::kZero,
-    OpKind::kCast,          OpKind::kRandomInit,       OpKind::kHostToDevice,
+    OpKind::kNewtonSchulz,  OpKind::kMuonUpdate,       OpKind::kZero,      OpKind::kCast,
+    OpKind::kRandomInit,    OpKind::kHostToDevice,
     OpKind::kDeviceToHost,  // transfers
-    OpKind::kAllReduce,     OpKind::kReduceScatter,    OpKind::kAllGather,
-    OpKind::kBroadcast,     OpKind::kBarrier};
+    OpKind::kAllReduce,     OpKind::kReduceScatter,    OpKind::kAllGather, OpKind::kBroadcast,
+    OpKind::kAllToAll,      OpKind::kSendReceive,      OpKind::kBarrier};
 
 TEST(OpGradients, EveryForwardKindIsInTheTable) {
   for (const OpKindInfo& info : op_kinds()) {
