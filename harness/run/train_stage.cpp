@@ -167,7 +167,8 @@ struct Trained {
 
 Result<Trained> train_base(const TrainSettings& settings, const StageContext& context,
                            const Tokenizer& tokenizer, Device& device, const TrainHooks& hooks,
-                           const PortDefects& defects, Record& record) {
+                           const PortDefects& defects, const std::optional<MeshSettings>& mesh,
+                           Record& record) {
   const fs::path data = context.parent(NodeKind::kShards).folder;
   NB_TRY(TokenShard train_shard, TokenShard::open(data / "train.tokens"));
   NB_TRY(TokenShard val_shard, TokenShard::open(data / "val.tokens"));
@@ -176,7 +177,7 @@ Result<Trained> train_base(const TrainSettings& settings, const StageContext& co
   record.comparability["val_data"] = val_shard.sha256();
   record.comparability["val_tokens"] = std::to_string(settings.eval_tokens);
   NB_TRY(TrainResult result, train(settings, device, {train_loader, val_loader, tokenizer},
-                                   context.folder, hooks, defects));
+                                   context.folder, hooks, defects, mesh));
   return Trained{std::move(result), settings.eval_tokens};
 }
 
@@ -276,14 +277,15 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
          Tokenizer::load(context.parent(NodeKind::kTokenizer).folder / "tokenizer.json"));
   const TrainingStage stage = work.kind();
   const PortDefects defects = tell_defects(context);
-  Device device(resolved.profile, ExecutionMode::kExecute);
+  const auto cards = work.device.mesh ? static_cast<int>(work.device.mesh->dp) : 1;
+  Device device(resolved.profile, ExecutionMode::kExecute, {.ranks = cards});
   NB_TRY(Recorder recorder, Recorder::create(context, device, stage));
   const auto start = std::chrono::steady_clock::now();
   NB_TRY(const Trained trained,
-         work.base
-             ? train_base(*work.base, context, tokenizer, device, recorder.hooks(), defects, record)
-             : train_on_conversations(work, context, tokenizer, device, recorder.hooks(), defects,
-                                      record));
+         work.base ? train_base(*work.base, context, tokenizer, device, recorder.hooks(), defects,
+                                work.device.mesh, record)
+                   : train_on_conversations(work, context, tokenizer, device, recorder.hooks(),
+                                            defects, record));
   const TrainResult& result = trained.result;
   const double host_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -296,11 +298,15 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
   const bool is_tuned = (work.sft && !work.sft->packed) || work.dpo || work.rl;
   std::vector<Use> uses = {is_tuned ? Use::kTune : Use::kTrain};
   if (work.rl) uses.push_back(Use::kGenerate);
-  describe_device(resolved, uses, /*cards=*/1, record);
+  describe_device(resolved, uses, cards, record);
   (*record.settings)["effective"] = {{"iterations", result.iterations},
                                      {"adamw_denominator", name(result.adamw_denominator)},
                                      {"config", print_struct(result.config)}};
   add_metrics(result, trained.validated, device, record);
+  if (cards > 1)
+    record.metrics.push_back(simulated("link_bytes",
+                                       static_cast<double>(device.counters().link_bytes), "byte",
+                                       Direction::kLower));
   // Of this process alone: a resumed run has trained the steps before elsewhere.
   record.host_metrics.push_back(on_host("train_host_time_s", host_s, "s", Direction::kLower,
                                         result.iterations - result.resumed_from_step));

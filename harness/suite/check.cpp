@@ -117,6 +117,12 @@ Result<void> check_training(const Suite& suite, const std::string& where) {
   const TrainSettings& train = suite.stages.base->settings;
   auto batches = plan_batch(train, /*cards=*/1);
   if (!batches) return tl::unexpected<Error>(with_context(batches.error(), pointer));
+  for (std::size_t i = 0; i < suite.devices.size(); ++i) {
+    const std::string entry = fmt::format("{}: /devices/{}", where, i);
+    NB_TRY(const ResolvedDevice device, resolve_device(suite.devices[i], entry));
+    NB_TRY_VOID(check_ranks(suite.devices[i].mesh, batches->accumulation_steps, device.profile),
+                entry);
+  }
   auto schedule = check_schedule(train);
   if (!schedule) return tl::unexpected<Error>(with_context(schedule.error(), pointer));
   const auto config = decoder_config(train, suite.tokenizer.vocab_size);

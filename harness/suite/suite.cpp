@@ -21,6 +21,10 @@ FieldList DeviceEntry::fields() {
        "mistakes of a port, made on purpose: names from `npubench list defects`",
        &defects,
        {.omits_absent = true}},
+      {"mesh",
+       "cards that train BASE together; absent: one card",
+       object(&mesh),
+       {.omits_absent = true}},
       {"factors", "written by /factorial: levels in this arm", &factors, {.omits_absent = true}},
   };
 }

@@ -17,6 +17,7 @@
 #include "model/data/microworld.hpp"
 #include "model/tokenizer/train_tokenizer.hpp"
 #include "model/train/chat_settings.hpp"
+#include "model/train/mesh_settings.hpp"
 #include "model/train/predict.hpp"
 #include "model/train/settings.hpp"
 #include "model/train/step_row.hpp"
@@ -37,6 +38,7 @@ struct DeviceEntry {
   // numerics_overrides.
   std::map<std::string, std::string> stacks;
   std::vector<std::string> defects;  // what a port gets wrong: `npubench list defects`
+  std::optional<MeshSettings> mesh;  // cards that train together; absent: one
   std::vector<std::string> factors;  // in an arm of a factorial: "depth=low", …; not for files
   FieldList fields();
 };

@@ -13,6 +13,7 @@
 #include "model/optim/schedules.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 #include "model/train/adamw_choice.hpp"
+#include "model/train/data_ranks.hpp"
 #include "model/train/dry_step.hpp"
 #include "model/train/identity.hpp"
 #include "model/train/training_defects.hpp"
@@ -53,7 +54,7 @@ class BaseTask final : public StageTask {
     };
     if (model_.replica != nullptr)
       return run_step_with(*model_.replica, model_.decoder, model_.optimizers, plan_, point, next);
-    return run_step(model_.decoder, model_.optimizers, plan_, point, next, model_.observer);
+    return run_step(model_, plan_, point, next);
   }
 
   Result<void> validate(StepRow& row) override {
@@ -95,7 +96,7 @@ Json identity_of(const TrainSettings& settings, const Decoder& decoder, const Tr
 
 Result<TrainResult> train(const TrainSettings& asked, Device& device, const TrainData& data,
                           const std::filesystem::path& folder, const TrainHooks& hooks,
-                          const PortDefects& defects) {
+                          const PortDefects& defects, const std::optional<MeshSettings>& mesh) {
   NB_CHECK(device.executes(), "[train] needs a device that executes; predict() is for dry ones");
   NB_TRY_VOID(check_schedule(asked));
   NB_TRY(const DecoderConfig config, decoder_config(asked, data.tokenizer.vocab_size()));
@@ -104,16 +105,24 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
   NB_TRY(const BatchPlan batches, plan_batch(settings, 1));
   NB_TRY_VOID(check_keep_steps(settings, planned_iterations(settings, config)));
   NB_TRY_VOID(check_replicas(batches.accumulation_steps, defects));
+  NB_TRY_VOID(check_ranks(mesh, batches.accumulation_steps, device.profile()));
   NB_TRY_VOID(check_trainable(device));
   try {
     TrainedModel model(config, device);
     const OptimizerRates rates = {settings.embedding_lr, settings.unembedding_lr,
                                   settings.matrix_lr, settings.weight_decay};
-    model.adamw_denominator = denominator;
-    model.optimizers =
-        make_optimizers(model.decoder, rates, nullptr, optimizer_rules(defects, denominator));
+    const auto prepare = [&](TrainedModel& one) {
+      one.adamw_denominator = denominator;
+      one.optimizers =
+          make_optimizers(one.decoder, rates, nullptr, optimizer_rules(defects, denominator));
+      one.decoder.set_recompute(settings.recompute.value_or(false));
+    };
+    prepare(model);
     add_replica(model, rates, settings, defects);
-    model.decoder.set_recompute(settings.recompute.value_or(false));
+    const std::unique_ptr<DataRanks> ranks = ranks_of(mesh, model, prepare);
+    if (ranks != nullptr && model.replica != nullptr)
+      return bad_input(fmt::format("mesh: {} trains two replicas on one card; leave one of the two",
+                                   info(PortDefect::kUnsyncedEmbeddingGradients).name));
     BaseTask task(settings, batches, model, data, defects);
     const auto start = [&]() -> Result<void> {
       model.decoder.init(settings.seed);
@@ -121,6 +130,7 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
     };
     Json identity = identity_of(asked, model.decoder, data, task, defects);
     add_adamw(denominator, identity);
+    if (ranks != nullptr) identity["mesh"] = {{"dp", ranks->size()}};
     return run_training(task, model, data.tokenizer, identity,
                         {settings.eval_every, settings.sample_every, settings.checkpoint_every,
                          settings.keep_steps},

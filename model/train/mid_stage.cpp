@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/data/chat/conversation_stream.hpp"
+#include "model/train/data_ranks.hpp"
 #include "model/train/training_defects.hpp"
 #include "model/train/validation.hpp"
 
@@ -44,7 +45,7 @@ class MidTask final : public StageTask {
     const auto next = [&] {
       return as_ported(train_.next(settings_.device_batch_size, length_), defects_);
     };
-    return run_step(model_.decoder, model_.optimizers, plan_, point, next, model_.observer);
+    return run_step(model_, plan_, point, next);
   }
 
   Result<void> validate(StepRow& row) override {

@@ -8,6 +8,7 @@
 #include "model/data/chat/conversation_packs.hpp"
 #include "model/device/device.hpp"
 #include "model/train/checkpoint.hpp"
+#include "model/train/data_ranks.hpp"
 #include "model/train/training_defects.hpp"
 #include "model/train/validation.hpp"
 
@@ -60,7 +61,7 @@ class PackedSftTask final : public StageTask {
 
   Result<StepOutcome> update(const SchedulePoint& point, StepRow&) override {
     const auto next = [&] { return as_ported(train_.next(settings_.device_batch_size), defects_); };
-    return run_step(model_.decoder, model_.optimizers, plan_, point, next, model_.observer);
+    return run_step(model_, plan_, point, next);
   }
 
   Result<void> validate(StepRow& row) override {

@@ -7,6 +7,7 @@
 #include "model/data/chat/conversation_rows.hpp"
 #include "model/device/device.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
+#include "model/train/data_ranks.hpp"
 #include "model/train/packed_sft_stage.hpp"
 #include "model/train/training_defects.hpp"
 #include "model/train/validation.hpp"
@@ -38,7 +39,7 @@ class SftTask final : public StageTask {
   Result<StepOutcome> update(const SchedulePoint& point, StepRow&) override {
     const UseScope scope(model_.decoder.device(), Use::kTune);
     const auto next = [&] { return as_ported(train_.next(settings_.device_batch_size), defects_); };
-    return run_step(model_.decoder, model_.optimizers, plan_, point, next, model_.observer);
+    return run_step(model_, plan_, point, next);
   }
 
   Result<void> validate(StepRow& row) override {

@@ -20,6 +20,8 @@
 
 namespace nb {
 
+class DataRanks;
+
 // A model in training. The device outlives it.
 struct TrainedModel {
   TrainedModel(const DecoderConfig& config, Device& device) : decoder(config, device) {}
@@ -29,6 +31,8 @@ struct TrainedModel {
   // Another model that is trained with it and ought to have the same weights; null: none. One of
   // the optimizers owns it.
   Replica* replica = nullptr;
+  // The cards that train copies of it, this one among them; null: one card. The stage owns them.
+  DataRanks* ranks = nullptr;
   const StageObserver* observer = nullptr;  // null: none. Outlives the training
 };
 

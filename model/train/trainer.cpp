@@ -12,6 +12,7 @@
 #include "harness/base/progress.hpp"
 #include "model/device/device.hpp"
 #include "model/train/checkpoint.hpp"
+#include "model/train/data_ranks.hpp"
 #include "model/train/mfu.hpp"
 #include "model/train/not_finite.hpp"
 #include "model/train/samples.hpp"
@@ -55,6 +56,7 @@ class Trainer {
   Result<void> validate(StepRow& row);
   void sample(std::int64_t step);
   Result<void> update(StepRow& row);
+  std::vector<std::string> differing() const;
   void check_replica(std::int64_t step);
   void tell(const StepRow& row);
   Result<void> save(bool is_finished);
@@ -197,10 +199,16 @@ Result<void> Trainer::update(StepRow& row) {
   return {};
 }
 
+// Weights that are not the same in all copies.
+std::vector<std::string> Trainer::differing() const {
+  if (model_.ranks != nullptr) return model_.ranks->differing();
+  return differing_parameters(model_.decoder, model_.replica->decoder());
+}
+
 // Says which weights have come apart, whenever there are more of them.
 void Trainer::check_replica(std::int64_t step) {
-  if (model_.replica == nullptr) return;
-  const auto names = differing_parameters(model_.decoder, model_.replica->decoder());
+  if (model_.replica == nullptr && model_.ranks == nullptr) return;
+  const auto names = differing();
   if (names.size() <= apart_) return;
   apart_ = names.size();
   if (!progress_.apart_since) progress_.apart_since = step + 1;
@@ -228,6 +236,7 @@ Result<TrainResult> Trainer::run(const std::function<Result<void>()>& start) {
     NB_TRY_VOID(start());
   }
   if (progress_.is_finished) return result();
+  if (model_.ranks != nullptr) model_.ranks->share();
   model_.observer = hooks_.observer;
   const std::string_view stage = name(task_.stage());
   Progress bar(fmt::format("{} {}", stage == "base" ? "train" : stage, device_.profile().name()),
@@ -292,14 +301,15 @@ TrainResult Trainer::result() const {
     out.tokens = iterations_ * *tokens;
     out.throughput_tok_s = 1e9 * static_cast<double>(*tokens) / out.step_time_ns;
   }
-  out.mfu = model_flop_utilization(out.flops_per_token, out.throughput_tok_s, 1, device_.profile());
+  out.mfu =
+      model_flop_utilization(out.flops_per_token, out.throughput_tok_s,
+                             model_.ranks == nullptr ? 1 : model_.ranks->size(), device_.profile());
   out.train_time_ns = static_cast<double>(progress_.train_time_ns);
   const MemoryStats memory = device_.memory();
   out.peak_allocated_bytes = memory.peak_allocated_bytes;
   out.peak_reserved_bytes = memory.peak_reserved_bytes;
-  if (model_.replica != nullptr)
-    out.replica_mismatch =
-        std::ssize(differing_parameters(model_.decoder, model_.replica->decoder()));
+  if (model_.replica != nullptr || model_.ranks != nullptr)
+    out.replica_mismatch = std::ssize(differing());
   out.replica_mismatch_step = progress_.apart_since;
   out.steps = progress_.rows;
   out.samples = progress_.samples;

@@ -1,0 +1,24 @@
+// How many cards train together, and what each of them holds (data_ranks.hpp trains).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "harness/base/fields.hpp"
+#include "harness/base/result.hpp"
+#include "model/device/profile.hpp"
+
+namespace nb {
+
+// How a device entry of a suite lays out its cards.
+struct MeshSettings {
+  std::int64_t dp = 1;  // data-parallel ranks
+  FieldList fields();
+};
+
+// bad_input with the numbers: the micro-batches of a step do not go evenly over the ranks, or a
+// node of this machine has fewer cards.
+Result<void> check_ranks(const std::optional<MeshSettings>& mesh, std::int64_t micro_batches,
+                         const DeviceProfile& profile);
+
+}  // namespace nb
