@@ -46,6 +46,7 @@ std::int64_t count_of(double number);
 std::int64_t count_of(const Json& value);
 // A JSON value as plain text: strings as they are, numbers and others as short JSON.
 std::string text_of(const Json& value);
+void append_text_of(const Json& value, std::string& text);
 // The member of that name; null where there is none, or where the value is no object.
 const Json& member_of(const Json& value, std::string_view key);
 

@@ -18,6 +18,7 @@
 #include "results/foreign/metric_kinds.hpp"
 #include "results/import/name_table.hpp"
 #include "results/import/reducers.hpp"
+#include "results/import/wanted_rows.hpp"
 #include "results/messages/sentences.hpp"
 #include "results/store/item_lines.hpp"
 
@@ -50,23 +51,6 @@ bool natural_less(std::string_view a, std::string_view b) {
     ++j;
   }
   return a.size() - i < b.size() - j;
-}
-
-bool is_letter(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-bool is_word(std::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || c == '_'; });
-}
-// Between other characters than letters and digits: "17" of "17_epoch_1".
-bool has_word(std::string_view text, std::string_view word) {
-  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
-    const std::size_t end = at + word.size();
-    if ((at == 0 || !is_letter(text[at - 1])) && (end == text.size() || !is_letter(text[end])))
-      return true;
-  }
-  return false;
 }
 
 std::string series_text(const SeriesName& name) {
@@ -253,7 +237,7 @@ void hold_against_total(ForeignSeries& series, std::int64_t items, std::int64_t 
 
 struct ForeignBuilder::State {
   Look look;
-  std::vector<std::string> wanted;  // words of names; empty: every row
+  WantedRows wanted;
   std::map<std::tuple<std::string, std::string, std::string>, std::size_t> places;
   std::deque<ForeignRun> runs;
   // Of each run, in the order of its series.
@@ -273,20 +257,18 @@ ForeignBuilder::~ForeignBuilder() = default;
 
 void ForeignBuilder::look(Look look, std::vector<std::string> names) {
   state_->look = std::move(look);
-  state_->wanted.clear();
-  for (const std::string& name : names) {
-    const std::string word = name.substr(name.rfind('/') + 1);  // of "Level 3/12"; npos + 1 is 0
-    if (!is_word(word)) return state_->wanted.clear();          // a row may write it otherwise
-    state_->wanted.push_back(word);
-  }
+  state_->wanted = WantedRows(std::move(names));
 }
 
 bool ForeignBuilder::is_looked_at() const { return state_->look != nullptr; }
 
 bool ForeignBuilder::may_be_wanted(std::string_view row) const {
-  return state_->wanted.empty() ||
-         std::ranges::any_of(state_->wanted,
-                             [&](const std::string& word) { return has_word(row, word); });
+  return state_->wanted.may_hold(row);
+}
+
+bool ForeignBuilder::may_be_wanted(std::string_view row,
+                                   std::initializer_list<std::string_view> keys) const {
+  return state_->wanted.may_hold(row, {keys.begin(), keys.size()});
 }
 
 ForeignRun& ForeignBuilder::run(std::string_view harness, std::string_view model,

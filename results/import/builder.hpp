@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -64,6 +65,9 @@ class ForeignBuilder {
   // An item of these names may stand in the text of this row. Cheap, before it is parsed: true for
   // many others, and for all where nobody looks.
   bool may_be_wanted(std::string_view row) const;
+  // The same by the members of the row that name it: {"doc_id"}. Of a text all of whose words may
+  // be names the other one says yes too often.
+  bool may_be_wanted(std::string_view row, std::initializer_list<std::string_view> keys) const;
 
   // The run of that harness, model and stage; the same names give the same run. The reference holds
   // until finish(). Facts that a second file states again must be equal or are noted.

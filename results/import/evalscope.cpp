@@ -230,7 +230,9 @@ Result<void> read_evalscope_reviews(const fs::path& path, ForeignBuilder& builde
                                             : reviews->old_row(row, where);
       },
       NotNumbers::kRefused, &broken_off,
-      [&](std::string_view row) { return !reviews || builder.may_be_wanted(row); }));
+      [&](std::string_view row) {
+        return !reviews || builder.may_be_wanted(row, {"group_id", "index"});
+      }));
   if (!reviews) return {};
   const std::string dataset = reviews->place.dataset;
   if (reviews->unscored > 0)

@@ -266,7 +266,7 @@ Result<void> read_helm_instances(const fs::path& path, ForeignBuilder& builder) 
   std::string headline;
   std::set<std::string> left_out;
   const auto read_row = [&](const JsonSlice& slice) -> Result<void> {
-    if (!builder.may_be_wanted(slice.text)) return {};
+    if (!builder.may_be_wanted(slice.text, {"instance_id"})) return {};
     const std::string where = fmt::format("{}: /{}", path.string(), slice.key);
     NB_TRY(const Json row, parse_slice(slice.text, where));
     const Json& stats = member_of(row, "stats");

@@ -116,7 +116,7 @@ Result<void> read_inspect_json(const fs::path& path, ForeignBuilder& builder) {
     NB_TRY_VOID(for_each_slice(
         samples->second, path.string() + ": /samples",
         [&](const JsonSlice& slice) -> Result<void> {
-          if (!builder.may_be_wanted(slice.text)) return {};
+          if (!builder.may_be_wanted(slice.text, {"id"})) return {};
           const std::string where = fmt::format("{}: /samples/{}", path.string(), slice.key);
           return log.sample(slice.text, where, {});
         },

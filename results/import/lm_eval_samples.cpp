@@ -149,7 +149,12 @@ std::string document_text(const Json& row) {
   if (!doc.is_object())
     return text_of(doc.is_null() ? argument(member_of(row, "arguments"), 0, 0) : doc);
   std::string text;
-  for (const auto& [key, value] : doc.items()) text += key + ": " + text_of(value) + "\n";
+  for (const auto& [key, value] : doc.get_ref<const Json::object_t&>()) {
+    text += key;
+    text += ": ";
+    append_text_of(value, text);
+    text += '\n';
+  }
   return text;
 }
 
@@ -219,7 +224,7 @@ class SamplesReader {
 
   // The first row says whether rows have labels: if not, the rows before one tell its filter.
   bool wants(std::string_view row) const {
-    return documents_.size() == 0 || !rows_of_.empty() || builder_.may_be_wanted(row);
+    return documents_.size() == 0 || !rows_of_.empty() || builder_.may_be_wanted(row, {"doc_id"});
   }
 
   Result<void> take(const Json& row, const std::string& where) {
@@ -375,7 +380,8 @@ class SamplesReader {
         NB_TRY_VOID(take(text_of(metric), member_of(row, text_of(metric))));
       return values;
     }
-    for (const auto& [key, value] : row.items())
+    if (!row.is_object()) return values;
+    for (const auto& [key, value] : row.get_ref<const Json::object_t&>())
       if (!is_one_of(kRowKeys, key)) NB_TRY_VOID(take(key, value));
     return values;
   }
