@@ -28,6 +28,33 @@ std::map<std::string, double> places_of(const History& history) {
   return places;
 }
 
+// Dates of at most kMostDates runs, as far apart as they go; of runs of one day their times.
+constexpr std::size_t kMostDates = 7;
+
+std::vector<std::pair<double, std::string>> dates_of(const History& history,
+                                                     const std::map<std::string, double>& places) {
+  std::map<double, std::string> when;
+  for (const HistoryGroup& group : history.groups)
+    for (const HistoryRow& row : group.rows) {
+      std::string& latest = when[places.at(row.run)];
+      latest = std::max(latest, row.when);
+    }
+  constexpr std::size_t kDay = 10, kMinute = 16;  // of 2026-11-29T02:40:00Z
+  if (when.empty()) return {};
+  const bool one_day =
+      when.begin()->second.substr(0, kDay) == when.rbegin()->second.substr(0, kDay);
+  const std::size_t stride = (when.size() + kMostDates - 1) / kMostDates;
+  std::vector<std::pair<double, std::string>> tics;
+  std::size_t i = 0;
+  for (const auto& [place, time] : when) {
+    if (i++ % stride != 0) continue;
+    tics.emplace_back(place, one_day && time.size() > kMinute
+                                 ? time.substr(kDay + 1, kMinute - kDay - 1)
+                                 : time.substr(0, kDay));
+  }
+  return tics;
+}
+
 PlotSeries values_of(const HistoryGroup& group, const std::map<std::string, double>& places) {
   PlotSeries series;
   series.title = title_of(group);
@@ -109,6 +136,7 @@ Result<Plot> history_plot(const History& history) {
   plot.x_label = first == last ? "run 1: " + first->first
                                : fmt::format("run, in the order of time (1: {}, {}: {})",
                                              first->first, places.size(), last->first);
+  plot.x_tics = dates_of(history, places);
   for (const HistoryGroup& group : history.groups) {
     // Drawn solid and dashed in turn (plot_script.cpp): values, then their levels.
     plot.series.push_back(values_of(group, places));

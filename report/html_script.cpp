@@ -109,9 +109,9 @@ std::string_view html_script() {
       button.title = words.open;
       button.addEventListener('click', () => toggle(line, f));
       name.append(button);
-      if (textOf(f).s) name.append(make('small', textOf(f).s));
+      if (textOf(f).s) name.append(make('small', textOf(f).s, 'd'));
       line.append(name, make('td', stage(groups[f.g])), make('td', groups[f.g].task),
-          make('td', f.lost ? words.lost : words.won), make('td', words[f.k]), make('td', f.gold),
+          make('td', f.lost ? words.lost : words.won), make('td', words[f.k], 'w'), make('td', f.gold),
           make('td', f.a), make('td', f.b), make('td', margin(f.ma), 'n'), make('td', margin(f.mb), 'n'));
       return line;
     }));

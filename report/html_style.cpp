@@ -2,8 +2,8 @@
 
 namespace nb {
 
-// Light, dark and paper by variables alone. Tables never scroll sideways where it can be helped:
-// long words break, and below 700 px every row of a wide table is a card.
+// Light, dark and paper by variables alone. Words in tables are not broken; only long ones are,
+// where html_table.cpp allows it. Below 700 px every row of a wide table is a card.
 std::string_view html_style() {
   return R"(
 :root{color-scheme:light dark;--text:#1d2126;--soft:#59636e;--page:#fff;--line:#dfe3e8;--head:#f3f5f7;--link:#0060a0;
@@ -26,12 +26,12 @@ pre{background:var(--head);padding:.7rem 1rem;white-space:pre-wrap;overflow-wrap
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;font-size:.86rem;line-height:1.4;margin:.4rem 0 1.4rem;font-variant-numeric:tabular-nums;max-width:100%}
 caption{text-align:left;font-weight:600;padding:.3rem 0;max-width:60rem}
-th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top;overflow-wrap:anywhere;min-width:2.5rem}
-thead th{background:var(--head);vertical-align:bottom;overflow-wrap:break-word}
+th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top;overflow-wrap:break-word;min-width:2.5rem}
+thead th{background:var(--head);vertical-align:bottom}
 th small{font-weight:400;color:var(--soft)}
 tbody th{font-weight:400}
-th.n,td.n{text-align:right}td.n{overflow-wrap:break-word}td.n .w{white-space:nowrap}
-td small,th small{color:var(--soft);display:block}td small .w{white-space:nowrap}
+th.n,td.n{text-align:right}.w{white-space:nowrap}.d{overflow-wrap:anywhere}
+td small,th small{color:var(--soft);display:block}
 .good{color:var(--good)}.bad{color:var(--bad)}.unsure{color:var(--unsure)}
 td.good,td.bad,td.unsure,small.good,small.bad,small.unsure{font-weight:600}
 td small.good{color:var(--good)}td small.bad{color:var(--bad)}td small.unsure{color:var(--unsure)}

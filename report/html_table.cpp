@@ -1,5 +1,8 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+
+#include "harness/base/text_width.hpp"
 #include "harness/base/visible_text.hpp"
 #include "report/html.hpp"
 #include "report/markup.hpp"
@@ -62,11 +65,42 @@ std::string_view class_of(Tone tone) {
   return "";
 }
 
+// Longer words may break, behind their joints; words of Chinese have blanks nowhere and break
+// between characters by themselves.
+constexpr std::size_t kWholeWord = 28;  // columns
+
+std::string long_word_html(std::string_view word) {
+  std::string out;
+  for (std::size_t at = 0; at < word.size();) {
+    const std::size_t end = std::min(word.find_first_of("/_-:=,.&", at), word.size() - 1) + 1;
+    const std::string piece = markup_escaped(std::string(word.substr(at, end - at)));
+    if (at > 0) out += "<wbr>";
+    // A digest, which has no joints.
+    out += end - at > kWholeWord ? "<span class=d>" + piece + "</span>" : piece;
+    at = end;
+  }
+  return out;
+}
+
+std::string word_html(const std::string& word) {
+  if (widest_word(word) < display_width(word)) return markup_escaped(word);  // Chinese
+  if (display_width(word) > kWholeWord) return long_word_html(word);
+  // Signs behind which a browser breaks a word.
+  return word.find_first_of("-/?!%|") != word.npos
+             ? "<span class=w>" + markup_escaped(word) + "</span>"
+             : markup_escaped(word);
+}
+
 std::string line_html(const std::string& line) {
-  const std::string text = markup_escaped(line);
-  return is_number(line) && line.find(' ') != std::string::npos
-             ? "<span class=w>" + text + "</span>"
-             : text;
+  if (is_number(line) && line.find(' ') != std::string::npos)
+    return "<span class=w>" + markup_escaped(line) + "</span>";
+  std::string out;
+  for (std::size_t at = 0; at <= line.size();) {
+    const std::size_t end = std::min(line.find(' ', at), line.size());
+    out += (at > 0 ? " " : "") + word_html(line.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
 }
 
 std::string cell_html(const std::string& cell) {

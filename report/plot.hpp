@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/base/result.hpp"
@@ -36,6 +37,9 @@ struct Plot {
   bool is_one_row = false;  // kBars: all series of a category lie in one row, one behind the other
   std::vector<PlotSeries> series;
   std::string note;  // one sentence below the plot
+  // kLines: tics at powers of 2, where every value is above 0; else it is as if not asked for.
+  bool is_log_y = false;
+  std::vector<std::pair<double, std::string>> x_tics;  // kLines: in place of numbers
 };
 
 // Commands that end in one plot command reading inline data, and the data: rows of x, y, x low, x

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "harness/base/visible_text.hpp"
 #include "report/plot.hpp"
@@ -79,6 +80,28 @@ Slot slot_of(const Plot& plot, std::size_t category, std::size_t series) {
   return {-static_cast<double>(category) - offset, step * 0.42};
 }
 
+// Losses fall steeply and then slowly: on a logarithmic axis both parts can be read.
+std::string value_axis(const Plot& plot) {
+  double least = 0, most = 0;
+  for (const PlotSeries& series : plot.series)
+    for (const double y : series.y) {
+      least = most == 0 ? y : std::min(least, y);
+      most = std::max(most, y);
+    }
+  std::string text;
+  if (plot.is_log_y && least > 0) {
+    const double low = std::exp2(std::floor(std::log2(least)));
+    // Within a factor of two no power would be left: then the tics are gnuplot's own.
+    text += most > 2 * low ? "set logscale y 2\n" : "";
+  }
+  if (plot.x_tics.empty()) return text;
+  text += "set xtics (";
+  for (std::size_t i = 0; i < plot.x_tics.size(); ++i)
+    text += fmt::format("{}{} {:.17g}", i == 0 ? "" : ", ", quoted(plot.x_tics[i].second),
+                        plot.x_tics[i].first);
+  return text + ")\n";
+}
+
 using Rows = std::vector<std::array<double, 6>>;
 
 Rows line_rows(const PlotSeries& series) {
@@ -155,7 +178,7 @@ std::string plot_terminal(const Plot& plot, PlotFormat format) {
 PlotScript plot_script(const Plot& plot) {
   PlotScript script;
   script.commands = frame(plot);
-  if (plot.kind != PlotKind::kLines) script.commands += category_axis(plot);
+  script.commands += plot.kind == PlotKind::kLines ? value_axis(plot) : category_axis(plot);
   if (plot.kind == PlotKind::kBars) {
     double largest = 0, smallest = 0;
     for (const PlotSeries& series : plot.series)

@@ -62,6 +62,7 @@ void add_plot(std::vector<Block>& blocks, const Words& say, const std::string& n
   plot.title = fmt::format("{}: {}", node, quantity);
   plot.x_label = say("step");
   plot.y_label = fmt::format("{} ({})", quantity, unit);
+  plot.is_log_y = true;
   for (const auto* curve : curves)
     if (PlotSeries line = series_of(say, *curve, column); !line.x.empty())
       plot.series.push_back(std::move(line));

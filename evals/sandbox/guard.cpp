@@ -16,6 +16,7 @@
 
 #include "evals/sandbox/guard_process.hpp"
 #include "evals/sandbox/guard_wire.hpp"
+#include "harness/base/own_files.hpp"
 
 extern char** environ;
 
@@ -61,10 +62,11 @@ Result<Descriptor> start_guard() {
     posix_spawn_file_actions_addclose(&actions, kGuardOwner);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
   std::string name(kGuardName);
+  const std::string program = program_to_start().string();
   std::array<char*, 2> argv = {name.data(), nullptr};
   pid_t pid = 0;
   const int failed =
-      ::posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, argv.data(), environ);
+      ::posix_spawn(&pid, program.c_str(), &actions, &attributes, argv.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return tl::unexpected(cannot_start(failed));

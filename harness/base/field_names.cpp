@@ -1,10 +1,11 @@
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <utility>
 
+#include "harness/base/ascii.hpp"
 #include "harness/base/fields.hpp"
 
 namespace nb {
@@ -13,10 +14,7 @@ namespace {
 
 // Letters changed, added, dropped or swapped with their neighbour, without regard to case.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  const auto same = [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) ==
-           std::tolower(static_cast<unsigned char>(y));
-  };
+  const auto same = [](char x, char y) { return lower_case(x) == lower_case(y); };
   std::vector<std::size_t> before;  // the row of i - 2, i - 1 and i
   std::vector<std::size_t> last(b.size() + 1);
   std::vector<std::size_t> row(b.size() + 1);
@@ -34,6 +32,24 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+// Candidates with a part that is the name: "910B" is in "ascend_910b3". Those that begin so first.
+std::vector<std::string> names_with(std::string_view name,
+                                    std::span<const std::string> candidates) {
+  std::vector<std::string> found;
+  const auto same = [](char x, char y) { return lower_case(x) == lower_case(y); };
+  for (const bool at_begin : {true, false})
+    for (const std::string& candidate : candidates) {
+      const auto at =
+          std::search(candidate.begin(), candidate.end(), name.begin(), name.end(), same);
+      if (at != candidate.end() && (at == candidate.begin()) == at_begin)
+        found.push_back(candidate);
+    }
+  return found;
+}
+
+constexpr std::size_t kLeastPart = 3;  // letters: two are a part of too much
+constexpr std::size_t kMostNamed = 4;
+
 }  // namespace
 
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
@@ -46,15 +62,18 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
       nearest = candidate;
     }
   }
-  if (!nearest.empty() || name.size() < 3) return nearest;
-  // A name that somebody began to write: "ascend" for "ascend_910b3".
-  const auto begun = std::find_if(candidates.begin(), candidates.end(),
-                                  [&](const std::string& c) { return c.starts_with(name); });
-  return begun == candidates.end() ? "" : *begun;
+  if (!nearest.empty() || name.size() < kLeastPart) return nearest;
+  const auto parts = names_with(name, candidates);
+  return parts.empty() ? "" : parts.front();
 }
 
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {
   const std::string nearest = nearest_name(name, candidates);
+  const auto parts =
+      name.size() < kLeastPart ? std::vector<std::string>() : names_with(name, candidates);
+  if (parts.size() > 1 && parts.size() <= kMostNamed && parts.front() == nearest)
+    return fmt::format("; did you mean \"{}\" or \"{}\"?",
+                       fmt::join(std::span(parts).first(parts.size() - 1), "\", \""), parts.back());
   return nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest);
 }
 

@@ -31,10 +31,13 @@ bool looks_like_number(std::string_view cell) {
   return end == cell.npos || cell[end] == ' ' || cell[end] == '%';
 }
 
+constexpr std::size_t kNarrowest = 10;  // columns of text are not made narrower
+
 // The cells of a table, each row filled up to the same number of columns.
 struct Grid {
   std::vector<std::vector<std::string>> lines;  // header first
   std::vector<std::size_t> widths;
+  std::vector<std::size_t> least;  // widths at which no word is broken
   std::vector<bool> is_right;
 };
 
@@ -45,6 +48,7 @@ Grid grid_of(const TextTable& table) {
   std::size_t columns = 0;
   for (const auto& line : grid.lines) columns = std::max(columns, line.size());
   grid.widths.assign(columns, 0);
+  grid.least.assign(columns, kNarrowest);
   grid.is_right.assign(columns, false);
   for (auto& line : grid.lines) line.resize(columns);
   for (std::size_t c = 0; c < columns; ++c) {
@@ -53,6 +57,7 @@ Grid grid_of(const TextTable& table) {
     for (std::size_t r = 0; r < grid.lines.size(); ++r) {
       const std::string& cell = grid.lines[r][c];
       grid.widths[c] = std::max(grid.widths[c], display_width(cell));
+      grid.least[c] = std::max(grid.least[c], widest_word(cell));
       if (r == 0 || cell.empty() || cell == "-" || cell == "—") continue;
       all_numbers = all_numbers && looks_like_number(cell);
       any_number = any_number || looks_like_number(cell);
@@ -67,8 +72,6 @@ std::string padded(const std::string& cell, std::size_t width, bool is_right) {
   return is_right ? fill + cell : cell + fill;
 }
 
-constexpr std::size_t kNarrowest = 10;  // columns of text are not made narrower
-
 std::size_t total_width(const Grid& grid) {
   std::size_t total = 0;
   for (const std::size_t width : grid.widths) total += width + 2;
@@ -76,22 +79,17 @@ std::size_t total_width(const Grid& grid) {
 }
 
 // Narrows the widest column of text, again and again, until the table fits or none can give more.
-// The first column has names, which people copy: it comes last.
-void narrow(Grid& grid, std::size_t max_width, std::size_t first_column) {
+// The first column has names, which people copy and scripts look for: it stays.
+void fit(Grid& grid, std::size_t max_width) {
   while (total_width(grid) > max_width) {
-    std::size_t widest = grid.widths.size();
-    for (std::size_t c = first_column; c < grid.widths.size(); ++c)
-      if (!grid.is_right[c] && grid.widths[c] > kNarrowest &&
-          (widest == grid.widths.size() || grid.widths[c] > grid.widths[widest]))
+    std::size_t widest = 0;
+    for (std::size_t c = 1; c < grid.widths.size(); ++c)
+      if (!grid.is_right[c] && grid.widths[c] > grid.least[c] &&
+          (widest == 0 || grid.widths[c] > grid.widths[widest]))
         widest = c;
-    if (widest == grid.widths.size()) return;
+    if (widest == 0) return;
     --grid.widths[widest];
   }
-}
-
-void fit(Grid& grid, std::size_t max_width) {
-  narrow(grid, max_width, 1);
-  narrow(grid, max_width, 0);
 }
 
 // One row; cells that are wider than their column take several lines.

@@ -49,11 +49,45 @@ std::size_t fitting_bytes(std::string_view text, std::size_t width) {
   return end;
 }
 
-// Where to break a word that does not fit: after the last joint that fits, else anywhere.
-std::size_t break_in_word(std::string_view word, std::size_t width) {
-  const std::size_t most = fitting_bytes(word, width);
-  const std::size_t joint = word.substr(0, most).find_last_of("/-_,");
-  return joint == std::string_view::npos || joint == 0 ? most : joint + 1;
+// Columns of the character that begins there.
+std::size_t width_at(std::string_view text, std::size_t i) {
+  return display_width(text.substr(i, size_at(text, i)));
+}
+
+// Where a word may end for its line to fit: the last place within `width` columns, else the first
+// behind them; the word's size where there is none. Commas and bars count only in a word that is
+// wider than a whole line of `line_width`.
+std::size_t break_in_word(std::string_view word, std::size_t width, std::size_t line_width) {
+  const bool at_joints = display_width(word) > line_width;
+  std::size_t used = 0, last = 0;
+  for (std::size_t at = 0; at < word.size();) {
+    const std::size_t next = at + size_at(word, at);
+    used += width_at(word, at);
+    const bool is_place =
+        next < word.size() && (width_at(word, at) == 2 || width_at(word, next) == 2 ||
+                               (at_joints && (word[at] == ',' || word[at] == '|')));
+    if (is_place && (used <= width || last == 0)) last = next;
+    if (used > width && last > 0) return last;
+    at = next;
+  }
+  return last > 0 && used > width ? last : word.size();
+}
+
+// What COLUMNS says; 0: nothing.
+std::size_t given_columns() {
+  const char* given = std::getenv("COLUMNS");
+  std::size_t columns = 0;
+  if (given != nullptr) {
+    const std::string_view text = given;
+    std::from_chars(text.data(), text.data() + text.size(), columns);
+  }
+  return columns;
+}
+
+// Columns of the terminal behind a stream; 0: there is none.
+std::size_t columns_of(int stream) {
+  winsize size{};
+  return ::ioctl(stream, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 // Columns before the description of "  --flag TEXT   description", else before the first word.
@@ -87,15 +121,20 @@ std::size_t display_width(std::string_view text) {
 }
 
 std::size_t terminal_width() {
-  winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  const char* given = std::getenv("COLUMNS");
-  std::size_t columns = 0;
-  if (given != nullptr) {
-    const std::string_view text = given;
-    std::from_chars(text.data(), text.data() + text.size(), columns);
-  }
-  return columns > 0 ? columns : kTextWidth;
+  if (const std::size_t columns = columns_of(STDERR_FILENO); columns > 0) return columns;
+  const std::size_t given = given_columns();
+  return given > 0 ? given : kTextWidth;
+}
+
+std::size_t output_width() {
+  const std::size_t given = given_columns();
+  return given > 0 ? given : columns_of(STDOUT_FILENO);
+}
+
+std::size_t sentence_width() {
+  constexpr std::size_t kLeastSentence = 40;
+  const std::size_t width = output_width();
+  return width == 0 ? kTextWidth : std::clamp(width, kLeastSentence, kTextWidth);
 }
 
 std::vector<std::string> broken_lines(std::string_view text, std::size_t width) {
@@ -117,10 +156,10 @@ std::vector<std::string> broken_lines(std::string_view text, std::size_t width) 
       used = 0;
     }
     while (used + display_width(word) > width) {
-      const std::size_t cut = break_in_word(word, width > used ? width - used : 1);
+      const std::size_t cut = break_in_word(word, width - std::min(width, used), width);
+      if (cut == word.size()) break;
       lines.back() += word.substr(0, cut);
       word.remove_prefix(cut);
-      if (word.empty()) break;
       lines.emplace_back();
       used = 0;
     }
@@ -128,6 +167,16 @@ std::vector<std::string> broken_lines(std::string_view text, std::size_t width) 
     used = display_width(lines.back());
   }
   return lines;
+}
+
+std::size_t widest_word(std::string_view text) {
+  std::size_t widest = 0, used = 0;
+  for (std::size_t at = 0; at < text.size(); at += size_at(text, at)) {
+    const std::size_t width = width_at(text, at);
+    used = text[at] == ' ' ? 0 : width == 2 ? 2 : used + width;
+    widest = std::max(widest, used);
+  }
+  return widest;
 }
 
 std::string wrapped_help(std::string_view help, std::size_t width) {

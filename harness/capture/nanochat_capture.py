@@ -43,7 +43,10 @@ import time
 import traceback
 import zipfile
 
-import torch
+try:
+    import torch
+except ImportError as failure:  # --help and what is wrong with a command are said without it
+    torch, TORCH_IS_MISSING = None, str(failure)
 
 RECORD_SCHEMA = 2  # results/store/record.hpp of npubench
 NOT_FINITE = "not finite"  # results/store/items.hpp
@@ -186,8 +189,9 @@ def write_file(path, data):
         file.write(data if isinstance(data, bytes) else data.encode())
 
 
-DTYPES = {torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16", torch.float64: "F64",
-          torch.int64: "I64", torch.int32: "I32", torch.uint8: "U8", torch.bool: "BOOL"}
+DTYPES = torch and {
+    torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16", torch.float64: "F64",
+    torch.int64: "I64", torch.int32: "I32", torch.uint8: "U8", torch.bool: "BOOL"}
 
 
 def tensor_bytes(tensor):
@@ -436,10 +440,11 @@ class PtUnpickler(pickle.Unpickler):
 
 
 # Storages by their names in a pickle (torch/serialization.py); bytes of a number are those of the dtype.
-STORAGES = {"FloatStorage": torch.float32, "DoubleStorage": torch.float64, "HalfStorage": torch.float16,
-            "BFloat16Storage": torch.bfloat16, "LongStorage": torch.int64, "IntStorage": torch.int32,
-            "ShortStorage": torch.int16, "CharStorage": torch.int8, "ByteStorage": torch.uint8,
-            "BoolStorage": torch.bool}
+STORAGES = torch and {
+    "FloatStorage": torch.float32, "DoubleStorage": torch.float64, "HalfStorage": torch.float16,
+    "BFloat16Storage": torch.bfloat16, "LongStorage": torch.int64, "IntStorage": torch.int32,
+    "ShortStorage": torch.int16, "CharStorage": torch.int8, "ByteStorage": torch.uint8,
+    "BoolStorage": torch.bool}
 
 
 def plain_dicts(value):
@@ -1693,6 +1698,8 @@ def run(argv):
     options = parser.parse_args(argv)
     if bool(options.module) == bool(options.convert):
         parser.error("give either -m MODULE or --convert FILE")
+    if torch is None:
+        raise BadInput(f"torch cannot be imported here ({TORCH_IS_MISSING}); run this where nanochat runs")
     convert(options) if options.convert else run_module(options)
     return 0
 

@@ -7,6 +7,7 @@
 
 #include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
+#include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "results/audit/read_table.hpp"
@@ -36,7 +37,7 @@ int print_rules(bool json) {
         {std::string(rule.id), std::string(rule.question), std::string(name(rule.worst))});
   }
   if (json) return print_json(list);
-  say("{}", to_text(table, 80));
+  say("{}", to_text(table, output_width()));
   return kExitOk;
 }
 

@@ -62,7 +62,7 @@ int list_data(const DataOptions& options) {
   if (options.json)
     return print_json({{"data_dir", folder.string()}, {"files", table_json(table)}});
   say("{}data folder: {}{} (--json adds tasks and notes)\n",
-      to_text(shown_table(table), kTextWidth), folder.string(),
+      to_text(shown_table(table), output_width()), folder.string(),
       check_folder(folder, "") ? "" : " (no such folder)");
   return kExitOk;
 }

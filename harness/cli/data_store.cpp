@@ -57,7 +57,7 @@ std::string goes_text(const GcPlan& plan) {
   for (const GcTarget& target : plan.targets)
     table.rows.push_back({target.name, short_time(run_of(plan, target.runs.front()).when),
                           human_bytes(static_cast<double>(target.bytes))});
-  return to_text(table, kTextWidth);
+  return to_text(table, output_width());
 }
 
 std::string outcome_text(const GcPlan& plan, const GcDone& done, bool is_meant) {

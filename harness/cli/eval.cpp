@@ -166,9 +166,9 @@ int print_outcome(const EvaluationOutcome& outcome, const EvalOptions& options) 
     say("{} of {} scored differently than before\n", outcome.changed.size(),
         count_text(outcome.items_done, "item"));
   if (outcome.is_complete) {
-    say("{}", to_text(metrics_table(outcome.record), kTextWidth));
+    say("{}", to_text(metrics_table(outcome.record), output_width()));
     for (const TextTable& table : part_tables(outcome.record))
-      say("\n{}\n", to_text(table, kTextWidth));
+      say("\n{}\n", to_text(table, output_width()));
     for (const std::string& line : outcome.notes) say_line("{}", line);
     for (const std::string& line : notes(outcome.record)) say_line("{}", line);
     for (const std::string& line : why_none(outcome.record)) say_line("{}", line);

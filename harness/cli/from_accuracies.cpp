@@ -93,9 +93,9 @@ std::string text_of(const Composites& all) {
     table.header.erase(table.header.begin());
     for (auto& cells : table.rows) cells.erase(cells.begin());
   }
-  std::string text = all.rows.empty() ? "" : to_text(table, kTextWidth);
+  std::string text = all.rows.empty() ? "" : to_text(table, output_width());
   for (const std::string& sentence : all.missing)
-    for (const std::string& line : broken_lines(visible_line(sentence), kTextWidth))
+    for (const std::string& line : broken_lines(visible_line(sentence), sentence_width()))
       text += line + "\n";
   if (all.has_assumed_sizes)
     text +=

@@ -18,6 +18,7 @@
 #include "harness/suite/load.hpp"
 #include "harness/suite/microbenchmarks.hpp"
 #include "harness/suite/mixture.hpp"
+#include "harness/suite/suite_files.hpp"
 #include "model/data/microworld_chat.hpp"
 #include "model/decoder/presets.hpp"
 #include "model/device/device_table.hpp"
@@ -28,14 +29,8 @@ namespace nb::cli {
 namespace {
 
 Result<TextTable> list_suites() {
-  namespace fs = std::filesystem;
-  std::vector<fs::path> files;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator("suites", error))
-    if (entry.path().extension() == ".json") files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
   TextTable table{{"suite", ""}, {}};
-  for (const fs::path& file : files) {
+  for (const std::filesystem::path& file : suite_files()) {
     const auto suite = load_suite(file);
     table.rows.push_back({file.string(), suite ? suite->description : suite.error().message});
   }
@@ -150,7 +145,7 @@ constexpr Listing kListings[] = {
     {"stacks", "software stacks that --stack and a suite's device can name", stack_table},
     {"models", "presets of the decoder that train and predict know, with 32,768 tokens",
      list_models},
-    {"suites", "suite files in the folder suites", list_suites},
+    {"suites", "suite files in the folder suites, of this folder or of the program", list_suites},
     {"tasks", "evaluation tasks and sets of them", list_tasks},
     {"conversations", "what a mixture of MID, SFT, DPO or RL can hold", list_conversations},
     {"faults", "faults that --fault can plant", list_faults},
@@ -175,7 +170,7 @@ int list_one(const Listing& listing, const ListOptions& options) {
   const auto table = listing.make();
   if (!table) return fail(table.error());
   if (options.json) return print_json(names_json(*table));
-  say("{}", to_text(*table, kTextWidth));
+  say("{}", to_text(*table, output_width()));
   return kExitOk;
 }
 

@@ -96,7 +96,7 @@ int list_runs(const RunListOptions& options, bool json) {
     say_line("no runs in {}", index->folder().string());
     return kExitOk;
   }
-  std::string text = to_text(runs_table(shown), kTextWidth);
+  std::string text = to_text(runs_table(shown), output_width());
   for (const ListedRun& run : shown)
     for (const std::string& damage : run.damage)
       text += fmt::format("! {}\n", visible_line(damage));
@@ -128,7 +128,7 @@ int list_metrics(const RunListOptions& options, bool json) {
   for (const MetricSummary& metric : metrics)
     table.rows.push_back({metric.name, metric.unit, metric.clock, with_commas(metric.records),
                           with_commas(metric.runs), short_time(metric.last)});
-  say("{}", to_text(table, kTextWidth));
+  say("{}", to_text(table, output_width()));
   return kExitOk;
 }
 

@@ -15,7 +15,11 @@
 #include "harness/base/fields.hpp"
 #include "harness/base/say.hpp"
 #include "harness/base/text_width.hpp"
+#include "harness/cli/command_info.hpp"
 #include "harness/cli/common.hpp"
+#include "harness/cli/completion.hpp"
+#include "harness/cli/man_page.hpp"
+#include "harness/cli/paint.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/nightly/step.hpp"
 #include "model/kernels/simd_level.hpp"
@@ -129,16 +133,29 @@ std::string option_without_value(const ::CLI::App& app) {
   return {};
 }
 
+constexpr const char* kColour = "--color";
+
+// A verb's own options and those that all have. app's name is the verb's.
+Action declare(const Verb& verb, ::CLI::App& app, CLI::App& options) {
+  app.name(std::string(verb.name));
+  app.set_help_flag("-h,--help", "this text");
+  const Action action = verb.add(options);
+  options.add_option(kColour, "colour: auto (on a terminal without NO_COLOR), always or never")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+  for (::CLI::App* command : app.get_subcommands({})) command->fallthrough();
+  return action;
+}
+
 int run_verb(const Verb& verb, int argc, char** argv) {
   ::CLI::App app(fmt::format("Example: {}\n\n{}.", verb.example, verb.summary));
-  app.name("npubench " + std::string(verb.name));
-  app.set_help_flag("--help", "this text");
   CLI::App options(app);
-  const Action action = verb.add(options);
+  const Action action = declare(verb, app, options);
+  app.name("npubench " + std::string(verb.name));
   try {
     app.parse(argc, argv);
   } catch (const ::CLI::CallForHelp&) {
-    say("{}", wrapped_help(app.help()));
+    say("{}", wrapped_help(app.help(), sentence_width()));
     return kExitOk;
   } catch (const ::CLI::ParseError& error) {
     app.name(std::string(verb.name));
@@ -147,6 +164,8 @@ int run_verb(const Verb& verb, int argc, char** argv) {
   if (const std::string option = option_without_value(app); !option.empty())
     return fail({ErrorCode::kBadInput,
                  fmt::format("{}: its value is empty ({} --help)", option, app.get_name())});
+  if (const std::string mode = options.text_of(kColour); !mode.empty())
+    if (const auto known = use_colour(mode); !known) return fail(known.error());
   if (const auto ready = apply_compute_options(options); !ready) return fail(ready.error());
   return action();
 }
@@ -159,28 +178,88 @@ int print_overview() {
       "Trains, evaluates and compares small GPTs on emulated NPUs and GPUs.\n\nVerbs:\n";
   for (const Verb& verb : verbs())
     text += fmt::format("  {:<{}}  {}\n", verb.name, width, verb.summary);
-  text += "\nnpubench <verb> --help says more. npubench --version.\n";
-  say("{}", wrapped_help(text));
+  text +=
+      "\nnpubench help <verb> says more. Also: --version, --completion bash|zsh|fish, --man, "
+      "--color auto|always|never.\n";
+  say("{}", wrapped_help(text, sentence_width()));
   return kExitOk;
 }
 
+// What completions and the man page are made of.
+std::vector<CommandInfo> described_verbs() {
+  std::vector<CommandInfo> commands;
+  for (const Verb& verb : verbs()) {
+    ::CLI::App app(std::string(verb.summary));
+    CLI::App options(app);
+    declare(verb, app, options);
+    commands.push_back(info_of(app));
+  }
+  return commands;
+}
+
+int print_completion(const std::string& shell) {
+  const auto script = completion_script(shell, described_verbs());
+  if (!script) return fail(script.error());
+  put_on_stdout(*script);
+  return kExitOk;
+}
+
+int run_named(const std::string& name, int argc, char** argv) {
+  for (const Verb& verb : verbs())
+    if (verb.name == name) return run_verb(verb, argc, argv);
+  return unknown_verb(name);
+}
+
+// npubench help compare: as npubench compare --help; without a verb the overview.
+int print_help(int argc, char** argv) {
+  if (argc < 3) return print_overview();
+  std::string help = "--help";
+  std::vector<char*> words = {argv[2]};
+  for (int i = 3; i < argc; ++i) words.push_back(argv[i]);
+  words.push_back(help.data());
+  return run_named(argv[2], static_cast<int>(words.size()), words.data());
+}
+
+// --color WHEN before the verb: how many words it takes.
+Result<int> apply_colour(int argc, char** argv) {
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  const std::string with_value = std::string(kColour) + "=";
+  if (first == kColour && argc > 2) {
+    NB_TRY_VOID(use_colour(argv[2]));
+    return 2;
+  }
+  if (first == kColour) return bad_input("--color: its value is missing");
+  if (first.starts_with(with_value)) {
+    NB_TRY_VOID(use_colour(first.substr(with_value.size())));
+    return 1;
+  }
+  NB_TRY_VOID(use_colour("auto"));
+  return 0;
+}
+
 int main_verb(int argc, char** argv) {
+  const auto used = apply_colour(argc, argv);
+  if (!used) return fail(used.error());
+  argc -= *used;
+  argv += *used;
   const std::string first = argc > 1 ? argv[1] : "";
   if (first == "--version") {
     if (const auto level = select_simd_level(); !level) return fail(level.error());
     say("{}", version_text());
     return kExitOk;
   }
-  if (first == "--help" || first == "-h" || first == "help") return print_overview();
+  if (first == "--help" || first == "-h") return print_overview();
+  if (first == "help") return print_help(argc, argv);
+  if (first == "--man") {
+    put_on_stdout(man_page(described_verbs()));
+    return kExitOk;
+  }
+  if (first == "--completion") return print_completion(argc > 2 ? argv[2] : "");
   if (first.empty()) {
     print_overview();
     return kExitUsage;
   }
-  for (const Verb& verb : verbs()) {
-    if (verb.name != first) continue;
-    return run_verb(verb, argc - 1, argv + 1);
-  }
-  return unknown_verb(first);
+  return run_named(first, argc - 1, argv + 1);
 }
 
 }  // namespace

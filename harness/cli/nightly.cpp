@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/own_files.hpp"
 #include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
@@ -45,6 +46,7 @@ Result<void> check(NightRequest& request) {
   }
   if (request.suite.empty()) request.suite = kDefaultSuite;
   std::error_code ignored;
+  request.suite = shipped(request.suite).string();
   if (!fs::is_regular_file(request.suite, ignored))
     return bad_input(
         fmt::format("nightly: {}: no such file; name a suite, or two results with "

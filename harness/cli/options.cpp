@@ -1,11 +1,53 @@
 #include "harness/cli/options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
 #include "harness/base/check.hpp"
+#include "harness/cli/command_info.hpp"
+
+namespace nb::cli {
+namespace {
+
+// "TEXT:{a,b}" → a, b.
+std::vector<std::string> choices_of(const std::string& type) {
+  const std::size_t open = type.find(":{"), close = type.rfind('}');
+  std::vector<std::string> choices;
+  if (open == type.npos || close == type.npos) return choices;
+  for (std::size_t at = open + 2; at <= close;) {
+    const std::size_t end = std::min(type.find(',', at), close);
+    choices.push_back(type.substr(at, end - at));
+    at = end + 1;
+  }
+  return choices;
+}
+
+OptionInfo info_of(const ::CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  OptionInfo info;
+  info.is_positional = option.get_positional();
+  info.name = option.get_positional() ? option.get_name(true) : "--" + option.get_lnames().front();
+  if (option.get_items_expected_max() > 0) info.value = type.substr(0, type.find(':'));
+  info.doc = option.get_description();
+  info.choices = choices_of(type);
+  info.is_required = option.get_required();
+  return info;
+}
+
+}  // namespace
+
+CommandInfo info_of(const ::CLI::App& app) {
+  CommandInfo info{app.get_name(), app.get_description(), app.get_footer(), {}, {}};
+  for (const ::CLI::Option* option : app.get_options()) info.options.push_back(info_of(*option));
+  for (const ::CLI::App* command : app.get_subcommands({}))
+    info.commands.push_back(info_of(*command));
+  return info;
+}
+
+}  // namespace nb::cli
 
 namespace nb::cli::CLI {
 

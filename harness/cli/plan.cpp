@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/own_files.hpp"
 #include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
@@ -72,7 +73,7 @@ std::string plan_text(const Plan& plan, const Forecast& expected) {
                           entry.will_run ? human_bytes(static_cast<double>(e.disk_bytes)) : "",
                           entry.will_run ? human_bytes(static_cast<double>(e.memory_bytes)) : ""});
   }
-  return to_text(table, kTextWidth) + forecast_text(expected) + "\n";
+  return to_text(table, output_width()) + forecast_text(expected) + "\n";
 }
 
 }  // namespace
@@ -90,9 +91,9 @@ std::vector<std::string> command_of(const PlanOptions& options, const Planned& p
                                     const Node& node) {
   std::error_code ignored;
   const auto absolute = [&](const fs::path& path) { return fs::absolute(path, ignored).string(); };
-  std::vector<std::string> words = {fs::read_symlink("/proc/self/exe", ignored).string(),
+  std::vector<std::string> words = {own_program().string(),
                                     "run",
-                                    absolute(options.suite.file),
+                                    absolute(shipped(options.suite.file)),
                                     "--node",
                                     node.name,
                                     "--results-dir",

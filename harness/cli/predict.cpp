@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -96,10 +97,27 @@ int show_fit(const PredictOptions& options) {
   return kExitOk;
 }
 
+constexpr std::string_view kSweepOfDevices = "device=";
+
+bool sweeps_devices(const PredictOptions& options) {
+  return std::ranges::any_of(
+      options.sweeps, [](const std::string& sweep) { return sweep.starts_with(kSweepOfDevices); });
+}
+
+// The device that is asked about; the first of a sweep over devices, which needs no other.
+std::string swept_device(const PredictOptions& options) {
+  for (const std::string& sweep : options.sweeps)
+    if (options.question.device.empty() && sweep.starts_with(kSweepOfDevices))
+      return sweep.substr(kSweepOfDevices.size(), sweep.find(',') - kSweepOfDevices.size());
+  return options.question.device;
+}
+
 int show_sweep(const PredictOptions& options) {
   if (!options.plot.empty())
     if (const auto format = plot_format_of(options.plot); !format) return fail(format.error());
-  const auto sweep = run_sweep(options.question, options.sweeps, options.megatron);
+  PredictQuestion question = options.question;
+  question.device = swept_device(options);
+  const auto sweep = run_sweep(question, options.sweeps, options.megatron);
   if (!sweep) return fail(sweep.error());
   for (const SweepPoint& point : sweep->points)
     if (!point.prediction.note.empty())
@@ -180,7 +198,7 @@ int predict_verb(PredictOptions& options) {
   if (options.calibrate.calibrate)
     return predict_calibrate(options.calibrate, options.validate.rows_dir, options.json);
   if (options.validate.validate) return predict_validate(options.validate, options.json);
-  if (options.question.device.empty()) {
+  if (options.question.device.empty() && !sweeps_devices(options)) {
     const Error missing{ErrorCode::kBadInput, "--device is required (npubench list devices)"};
     return fail(missing);
   }

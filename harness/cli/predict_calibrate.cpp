@@ -36,7 +36,7 @@ std::string family_table(const CalibratedFamily& family) {
                           fmt::format("{} to {}", number_text(before.min), number_text(before.max)),
                           state_of(family, before.name)});
   }
-  std::string text = to_text(table, kTextWidth);
+  std::string text = to_text(table, output_width());
   if (!family.why_not.empty()) return text + "not fitted: " + family.why_not + "\n";
   text += fmt::format("mean |error| of {}: {:.1f} % before, {:.1f} % after\n",
                       count_text(static_cast<long long>(family.rows.size()), "fit row"),

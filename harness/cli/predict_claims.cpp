@@ -278,7 +278,7 @@ std::string claims_text(const JudgedTable& judged) {
   for (const JudgedClaim& claim : judged.claims)
     table.rows.push_back(
         {claim.row, claim.claimed, claim.predicted, std::string(name(claim.verdict)), claim.why});
-  text += to_text(table, kTextWidth);
+  text += to_text(table, output_width());
   for (const std::string& one : judged.left_out) text += "left out: " + one + "\n";
   return text;
 }

@@ -127,7 +127,7 @@ std::string megatron_text(const PredictQuestion& question, const MegatronAnswer&
                                              human_bytes(answer.memory.first_peak_bytes),
                                              human_bytes(answer.memory.steady_peak_bytes))});
   rows.push_back({"  of", human_bytes(answer.capacity_bytes)});
-  return to_text(table, kTextWidth);
+  return to_text(table, output_width());
 }
 
 Json megatron_fit_json(const PredictQuestion& question, const MegatronAnswer& answer,
@@ -173,7 +173,7 @@ std::string megatron_fit_text(const PredictQuestion& question, const MegatronAns
       fmt::format(": {:.1f} % of the capacity are lacking", 100 * batch.next_lack()));
   if (batch.is_borderline())
     rows.push_back({"borderline", "within 2 % of the capacity, which is less than our error"});
-  return to_text(table, kTextWidth);
+  return to_text(table, output_width());
 }
 
 }  // namespace nb::cli

@@ -201,7 +201,7 @@ std::string sweep_text(const Sweep& sweep) {
     row.push_back(p.fit_text());
     table.rows.push_back(std::move(row));
   }
-  return to_text(table, kTextWidth);
+  return to_text(table, output_width());
 }
 
 std::string sweep_csv(const Sweep& sweep) {

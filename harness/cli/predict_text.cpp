@@ -98,7 +98,7 @@ std::string prediction_text(const PredictedRun& run) {
            (p.is_borderline ? " (borderline: with 2 % less memory it does not fit)" : "")});
   if (const auto& conf = run.profile.software.alloc_conf)
     rows.push_back({"allocator", conf->value});
-  return to_text(table, kTextWidth);
+  return to_text(table, output_width());
 }
 
 std::string fit_text(const std::string& device, const PredictSubject& subject,
@@ -125,7 +125,7 @@ std::string fit_text(const std::string& device, const PredictSubject& subject,
     rows.push_back({"borderline", "within 2 % of the capacity, which is less than our error"});
   if (const auto& conf = subject.profile.software.alloc_conf)
     rows.push_back({"allocator", conf->value});
-  return to_text(table, kTextWidth);
+  return to_text(table, output_width());
 }
 
 std::string alloc_note(const DeviceProfile& profile) {

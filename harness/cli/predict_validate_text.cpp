@@ -82,7 +82,7 @@ std::string excluded_text(const ValidationGroup& group) {
   if (reasons.empty()) return "";
   TextTable table{{"excluded", "why"}, {}};
   for (const auto& [reason, count] : reasons) table.rows.push_back({std::to_string(count), reason});
-  return to_text(table, kTextWidth);
+  return to_text(table, output_width());
 }
 
 std::string left_out_text(const ValidationGroup& group) {
@@ -102,7 +102,7 @@ std::string wrapped(const std::string& text) {
   std::string lines, line;
   std::istringstream words(text);
   for (std::string word; words >> word;) {
-    if (!line.empty() && line.size() + 1 + word.size() > kTextWidth) {
+    if (!line.empty() && line.size() + 1 + word.size() > sentence_width()) {
       lines += line + "\n";
       line.clear();
     }
@@ -116,7 +116,7 @@ std::string sides_text(const Validation& validation) {
   for (const SideRow& side : validation.sides)
     table.rows.push_back({side.id, fmt::format("{:.2f}", side.measured),
                           fmt::format("{:.2f}", side.predicted), std::string(name(side.side))});
-  return "\n" + wrapped("reference: " + validation.reference) + to_text(table, kTextWidth);
+  return "\n" + wrapped("reference: " + validation.reference) + to_text(table, output_width());
 }
 
 std::string constants_text(const Validation& validation) {
@@ -125,7 +125,7 @@ std::string constants_text(const Validation& validation) {
     table.rows.push_back({c.name, fmt::format("{:.4g} {}", c.value, c.unit),
                           fmt::format("{:.4g} to {:.4g}", c.lowest, c.highest),
                           fmt::format("{:.4g} to {:.4g}", c.min, c.max)});
-  return "\n" + to_text(table, kTextWidth);
+  return "\n" + to_text(table, output_width());
 }
 
 std::string figures_text(const Validation& validation) {
@@ -133,7 +133,7 @@ std::string figures_text(const Validation& validation) {
   for (const ValidationFigure& f : validation.figures)
     table.rows.push_back({f.name, plain_percent(f.value), fmt::format("{:.0f} %", 100 * f.limit),
                           f.holds() ? "holds" : "FAILS"});
-  return "\n" + to_text(table, kTextWidth);
+  return "\n" + to_text(table, output_width());
 }
 
 }  // namespace
@@ -143,7 +143,7 @@ std::string validation_text(const Validation& validation) {
       "Errors are of the time, or of the bytes: predicted over measured, less 1.\n"
       "fit: constants of the family were fitted on it; report: never.\n";
   for (const ValidationGroup& group : validation.groups) {
-    text += heading(group) + left_out_text(group) + to_text(rows_table(group), kTextWidth);
+    text += heading(group) + left_out_text(group) + to_text(rows_table(group), output_width());
     text += excluded_text(group);
   }
   return text + constants_text(validation) + sides_text(validation) + figures_text(validation);

@@ -80,6 +80,8 @@ int report(const ReportFlags& options) {
     return fail(
         {ErrorCode::kBadInput,
          fmt::format("--policy {}: is of the gate; give --baseline RUN too", options.policy)});
+  if (options.strict && options.baseline.empty())
+    return fail({ErrorCode::kBadInput, "--strict: is of the gate; give --baseline RUN too"});
   const auto policy = read_policy(options.policy);
   if (!policy) return fail(policy.error());
   const auto run = read_any_run(options.run);

@@ -140,6 +140,8 @@ int run(const RunOptions& options) {
     return fail(
         {ErrorCode::kBadInput,
          fmt::format("--policy {}: is of the gate; give --baseline RUN too", options.policy)});
+  if (options.strict && options.baseline.empty())
+    return fail({ErrorCode::kBadInput, "--strict: is of the gate; give --baseline RUN too"});
   const auto policy = read_policy(options.policy);
   if (!policy) return fail(policy.error());
   std::optional<RunRecords> baseline;

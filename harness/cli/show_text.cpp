@@ -181,7 +181,7 @@ std::string table_text(const ShownTable& table) {
                          one_line_of(item.prediction, kAnswerColumns),
                          one_line(one.text, kQuestionColumns)});
   }
-  if (!rows.rows.empty()) text += to_text(rows, kTextWidth);
+  if (!rows.rows.empty()) text += to_text(rows, output_width());
   if (table.found > table.shown.size())
     text += fmt::format("{} more; --limit {} shows all\n", table.found - table.shown.size(),
                         table.found);
@@ -207,7 +207,7 @@ Json table_json(const ShownTable& table) {
 std::string tasks_text(const std::vector<ItemTask>& tasks) {
   TextTable table{{"evaluation", "task"}, {}};
   for (const ItemTask& one : tasks) table.rows.push_back({describe(one.stored->record), one.task});
-  return to_text(table, kTextWidth) + "--task TASK lists its items\n";
+  return to_text(table, output_width()) + "--task TASK lists its items\n";
 }
 
 Json tasks_json(const std::vector<ItemTask>& tasks) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -36,10 +37,22 @@ struct TokenizerOptions {
 
 constexpr std::int64_t kDocumentChars = 4000;  // of a .txt file: as a suite's default cut
 
+// A path of the current folder is found as the shell finds it, where no data has that name.
+std::string source_of(const std::string& text, const fs::path& data) {
+  std::error_code ignored;
+  const bool is_data = fs::exists(data / text, ignored) ||
+                       std::ranges::any_of(data_manifest().files, [&](const DataFile& file) {
+                         return file.name == text || file.name.starts_with(text + "/");
+                       });
+  return !is_data && fs::exists(text, ignored) ? fs::absolute(text, ignored).string() : text;
+}
+
 // Documents of all files of the sources, in order.
 Result<std::vector<std::string>> documents_of(const TokenizerOptions& options) {
   const fs::path data = data_folder(options.data_dir);
-  NB_TRY(const std::vector<TextFile> files, find_text_files(options.texts, data, "--text"));
+  std::vector<std::string> sources;
+  for (const std::string& text : options.texts) sources.push_back(source_of(text, data));
+  NB_TRY(const std::vector<TextFile> files, find_text_files(sources, data, "--text"));
   NB_TRY_VOID(check_text_files(files, data));
   std::vector<std::string> documents;
   for (const TextFile& file : files) {
@@ -163,7 +176,7 @@ int evaluate(const TokenizerOptions& options) {
                     {"bytes_per_token", ratio}});
   }
   if (options.json) return print_json({{"bytes", bytes}, {"tokenizers", rows}});
-  say("{}{} bytes in {}{}\n", to_text(table, kTextWidth),
+  say("{}{} bytes in {}{}\n", to_text(table, output_width()),
       with_commas(static_cast<std::int64_t>(bytes)), count_text(std::ssize(*documents), "document"),
       missing.empty() ? ""
                       : fmt::format("; not in the data folder: {} (npubench data get "

@@ -142,7 +142,7 @@ std::string record_text(const Record& record) {
     if (tokens != nullptr && all != nullptr && all->n == one->n)
       row("throughput with validation", "host", human_rate(*tokens->value / *one->value, "tok/s"));
   }
-  return to_text(table, kTextWidth);
+  return to_text(table, output_width());
 }
 
 Result<std::optional<StepProfile>> profile_in(const fs::path& folder, bool wanted) {
@@ -175,7 +175,7 @@ int finish(const TrainOptions& options, const Plan& plan, const RunSummary& summ
   say("{}", record_text(*record));
   if (*profile) {
     say("\n{}\nmean of {} at level {} with {}; peak of that level: {}\npicture: {}\n",
-        to_text(profile_table(**profile), kTextWidth), count_text((*profile)->steps, "step"),
+        to_text(profile_table(**profile), output_width()), count_text((*profile)->steps, "step"),
         (*profile)->simd, count_text((*profile)->threads, "thread"),
         human_rate(1e9 * (*profile)->peak_gflop_s, "flop/s"),
         (trained->folder / kProfileSvg).string());

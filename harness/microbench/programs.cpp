@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/own_files.hpp"
 #include "harness/base/parallel.hpp"
 #include "harness/base/subprocess.hpp"
 #include "harness/microbench/measurement.hpp"
@@ -79,9 +79,8 @@ Result<void> run_microbench_program(const MicrobenchRequest& request, const char
 }
 
 Result<std::vector<Measurement>> run_microbench_child(const MicrobenchRequest& request) {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return run_error("microbench: cannot find the own executable: " + error.message());
+  const auto self = own_program();
+  if (self.empty()) return run_error("microbench: cannot find the own executable");
   const std::string program = (self.parent_path() / "npubench_microbench").string();
   NB_TRY(const std::string text, dump_json(print_struct(request), /*indent=*/-1));
   NB_TRY(const SubprocessResult child, run_subprocess({program, "--request", text}), "microbench");

@@ -9,21 +9,20 @@
 #include <cstdlib>
 
 #include "harness/base/fs.hpp"
+#include "harness/base/own_files.hpp"
 #include "harness/base/say.hpp"
 #include "harness/base/subprocess.hpp"
 
 namespace nb {
 namespace {
 
-// Not the file of that name, which a build may have replaced since the night began.
-constexpr const char* kThisProgram = "/proc/self/exe";
 constexpr auto kLongest = std::chrono::hours(24 * 30);
 
 }  // namespace
 
 Result<NightStep> run_step(const std::string& name, const std::vector<std::string>& arguments,
                            const fs::path& log) {
-  std::vector<std::string> argv = {kThisProgram};
+  std::vector<std::string> argv = {program_to_start().string()};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   SubprocessOptions options;
   options.time_limit = kLongest;

@@ -181,7 +181,7 @@ std::string text_of(const Analysis& analysis, Language language) {
     std::string said = text_of(verdict.said, language);
     if (verdict.remedy) said += " → " + text_of(*verdict.remedy, language);
     bool is_first = true;
-    for (const std::string& line : broken_lines(visible_line(said), kTextWidth - 12)) {
+    for (const std::string& line : broken_lines(visible_line(said), sentence_width() - 12)) {
       text += (is_first ? padded(head, 12) : std::string(12, ' ')) + line + "\n";
       is_first = false;
     }

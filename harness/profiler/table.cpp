@@ -80,7 +80,7 @@ TextTable shown_table(const Table& table, Language language) {
 
 std::string text_of(const Table& table, Language language) {
   std::string all = word(fmt::format("table.{}", table.key), language) + "\n";
-  if (!table.rows.empty()) all += to_text(shown_table(table, language), kTextWidth);
+  if (!table.rows.empty()) all += to_text(shown_table(table, language), output_width());
   if (table.shown > 0 && table.rows.size() > table.shown)
     all +=
         text_of(Said{"table.more", {std::to_string(table.rows.size() - table.shown)}}, language) +

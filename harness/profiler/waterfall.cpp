@@ -226,7 +226,7 @@ std::string text_of(const Waterfall& waterfall, Language language) {
     if (part.difference_ns() != 0)
       line += fmt::format("  {} {}", word(part.key, language), signed_ms(part.difference_ns()));
   std::string text;
-  for (const std::string& one : broken_lines(line, kTextWidth)) text += one + "\n";
+  for (const std::string& one : broken_lines(line, sentence_width())) text += one + "\n";
   if (all == 0) text += word("verdict.equal", language) + "\n";
   int number = 0;
   for (const WaterfallPart& part : waterfall.parts)

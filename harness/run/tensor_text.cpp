@@ -81,8 +81,8 @@ std::string tensor_text(const TensorComparison& c, const TensorTolerance& t) {
          fmt::format(
              "tolerance: cosine above {}; an element may be {} ulp (bf16, fp16: {}) or {} away\n\n",
              t.min_cosine, t.max_ulp_single, t.max_ulp_half, t.max_abs) +
-         visible_line(shown) + "\n" + to_text(table, kTextWidth) + "\n" + others_text(c, shown) +
-         lacking(c.only_a, "A") + lacking(c.only_b, "B");
+         visible_line(shown) + "\n" + to_text(table, output_width()) + "\n" +
+         others_text(c, shown) + lacking(c.only_a, "A") + lacking(c.only_b, "B");
 }
 
 }  // namespace nb

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/own_files.hpp"
 #include "harness/suite/check.hpp"
+#include "harness/suite/suite_files.hpp"
 
 namespace nb {
 namespace {
@@ -181,7 +183,11 @@ Result<Suite> parse_suite(Json json, const std::string& where) {
   return suite;
 }
 
-Result<Suite> load_suite(const std::filesystem::path& path, std::span<const Override> overrides) {
+Result<Suite> load_suite(const std::filesystem::path& given, std::span<const Override> overrides) {
+  const std::filesystem::path path = shipped(given);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    return bad_input(fmt::format("{}: no such file{}", path.string(), meant_suite(path)));
   NB_TRY(Json json, read_json(path, JsonComments::kAllowed));
   NB_TRY(json, with_overrides(std::move(json), overrides, path.string()));
   return parse_suite(std::move(json), path.string());

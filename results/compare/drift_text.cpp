@@ -6,6 +6,7 @@
 #include <set>
 
 #include "harness/base/table.hpp"
+#include "harness/base/text_width.hpp"
 #include "results/compare/drift.hpp"
 #include "results/text/narrow_text.hpp"
 
@@ -83,7 +84,7 @@ std::string answers_text(const Drift& drift) {
   };
   for (const std::string& device : devices)
     table.rows.push_back({device, cell(same, device), cell(own, device)});
-  return "\n" + to_text(table, kTextWidth) +
+  return "\n" + to_text(table, output_width()) +
          wrapped(fmt::format("lost: right on {} alone; hard: the margin was no near tie (among "
                              "items with choices). --json has every task.",
                              drift.reference));

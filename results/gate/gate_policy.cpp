@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/json_io.hpp"
+#include "harness/base/own_files.hpp"
 #include "results/gate/noise_card.hpp"
 
 namespace nb {
@@ -82,8 +83,9 @@ std::optional<GatePolicy::Spread> GatePolicy::spread_of(const std::string& node,
   return std::nullopt;
 }
 
-Result<GatePolicy> read_policy(const std::filesystem::path& path) {
-  if (path.empty()) return GatePolicy{};
+Result<GatePolicy> read_policy(const std::filesystem::path& given) {
+  if (given.empty()) return GatePolicy{};
+  const std::filesystem::path path = shipped(given);
   NB_TRY(const Json json, read_json(path, JsonComments::kAllowed));
   NB_TRY(GatePolicy policy, parse_struct<GatePolicy>(json, path.string()));
   for (std::string* file :

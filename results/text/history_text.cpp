@@ -110,7 +110,7 @@ std::string apart_text(const HistoryGroup& before, const HistoryGroup& group) {
 
 std::string group_text(const HistoryGroup& group, std::size_t most) {
   const std::size_t shown = most == 0 ? group.rows.size() : std::min(most, group.rows.size());
-  std::string text = to_text(table_of(group, std::span(group.rows).last(shown)), kTextWidth);
+  std::string text = to_text(table_of(group, std::span(group.rows).last(shown)), output_width());
   if (shown < group.rows.size())
     text += fmt::format("the newest {} of {} runs; --limit 0 lists all\n", shown,
                         with_commas(std::ssize(group.rows)));

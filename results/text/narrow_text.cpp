@@ -17,21 +17,6 @@ std::size_t columns(std::string_view text) {
   }));
 }
 
-// Bytes of the first `count` code points.
-std::size_t bytes_of(std::string_view text, std::size_t count) {
-  std::size_t at = 0;
-  for (; at < text.size(); ++at)
-    if ((static_cast<unsigned char>(text[at]) & 0xc0) != 0x80 && count-- == 0) break;
-  return at;
-}
-
-// Where to break a word of which `room` columns fit; 0: not at all.
-std::size_t break_in(std::string_view word, std::size_t room) {
-  const std::string_view fits = word.substr(0, bytes_of(word, room));
-  const std::size_t at = fits.find_last_of("/-");
-  return at == fits.npos || at == 0 ? fits.size() : at + 1;
-}
-
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -49,6 +34,7 @@ std::string wrapped(std::string_view words, std::size_t indent, std::string_view
   std::string_view text = shown;
   std::string result, line(first);
   const std::string margin(indent, ' ');
+  const std::size_t width = sentence_width();
   bool fresh = true;  // nothing but the margin on this line
   const auto end_line = [&] {
     while (!line.empty() && line.back() == ' ') line.pop_back();
@@ -60,18 +46,12 @@ std::string wrapped(std::string_view words, std::size_t indent, std::string_view
     const std::size_t start = text.find_first_not_of(' ');
     if (start == text.npos) break;
     text.remove_prefix(start);
-    std::string_view word = text.substr(0, text.find(' '));
+    const std::string_view word = text.substr(0, text.find(' '));
     text.remove_prefix(word.size());
-    if (!fresh && columns(line) + 1 + columns(word) > kTextWidth) end_line();
+    if (!fresh && columns(line) + 1 + columns(word) > width) end_line();
     if (!fresh) line += " ";
-    while (columns(line) + columns(word) > kTextWidth) {
-      const std::size_t piece = break_in(word, kTextWidth - columns(line));
-      line += word.substr(0, piece);
-      word.remove_prefix(piece);
-      end_line();
-    }
     line += word;
-    fresh = word.empty() && fresh;
+    fresh = false;
   }
   if (!fresh || result.empty()) end_line();
   return result;
@@ -91,7 +71,8 @@ std::string narrow_table(const std::vector<std::string>& header,
       if (c < row.cells.size()) width = std::max(width, columns(row.cells[c]));
     rest += width + 2;
   }
-  const std::size_t longest = rest + 8 < kTextWidth ? kTextWidth - rest : 8;
+  const std::size_t width = output_width();
+  const std::size_t longest = width == 0 ? std::string::npos : rest + 8 < width ? width - rest : 8;
   TextTable table{header, {}};
   std::vector<bool> above;
   for (const NarrowRow& row : rows) {

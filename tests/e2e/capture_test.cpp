@@ -387,5 +387,20 @@ TEST_F(Capture, TheWalkFromTrainingToVerdict) {
   EXPECT_LE(std::count(before.begin(), before.end(), '\n'), 8) << before;
 }
 
+// "import torch" at the top ended with a traceback where the help was asked for.
+TEST(CaptureHelp, NeedsNoTorch) {
+  const TempDir folder;
+  ASSERT_TRUE(write_file(folder / "torch.py", "raise ImportError('no torch here')\n"));
+  const std::string script = NB_SOURCE_DIR "/harness/capture/nanochat_capture.py";
+  const SubprocessOptions options{.environment = {{"PYTHONPATH", folder.path().string()}}};
+  const auto help = run_subprocess({"python3", script, "--help"}, options);
+  ASSERT_TRUE(help);
+  EXPECT_EQ(help->exit_code, 0) << help->err;
+  EXPECT_NE(help->out.find("--convert FILE"), std::string::npos) << help->out;
+  const auto run = run_subprocess({"python3", script, "--out", "x", "-m", "y"}, options);
+  ASSERT_TRUE(run);
+  expect_sentence(*run, 64, {"torch cannot be imported here (no torch here)"});
+}
+
 }  // namespace
 }  // namespace nb::test

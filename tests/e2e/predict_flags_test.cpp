@@ -50,8 +50,18 @@ TEST(PredictFlags, FitBatchSaysTheMargin) {
   EXPECT_NE(both.err.find("leave one out"), std::string::npos) << both.err;
 }
 
+// The help named it so, and "--device is required" answered.
+TEST(PredictFlags, ASweepOverDevicesNeedsNoOther) {
+  const auto table =
+      Bench()({"predict", "--sweep", "device=ascend_910b3,h100_sxm", "--depth", "4"});
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  for (const char* device : {"ascend_910b3", "h100_sxm"})
+    EXPECT_NE(table.out.find(device), std::string::npos) << table.out;
+}
+
 TEST(PredictFlags, SweepsAreTablesAndCsv) {
-  const Bench bench;
+  Bench bench;
+  bench.environment = {{"COLUMNS", "80"}};
   const Words sweep = small_step({"--sweep", "cards=1,2,4", "--device-batch", "1"});
   const auto table = bench(sweep);
   EXPECT_EQ(table.exit_code, 0) << table.err;

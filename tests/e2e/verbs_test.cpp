@@ -70,6 +70,110 @@ TEST(Verbs, AVerbsOwnCommandsAndTheirFlagsAreNamedToo) {
   }
 }
 
+TEST(Verbs, HelpIsFoundWherePeopleLook) {
+  const Bench bench;
+  const std::string help = bench({"compare", "--help"}).out;
+  EXPECT_EQ(bench({"compare", "-h"}).out, help);
+  EXPECT_EQ(bench({"help", "compare"}).out, help);
+  EXPECT_EQ(bench({"help"}).out, bench({"--help"}).out);
+  EXPECT_EQ(bench({"help", "data", "gc"}).out, bench({"data", "gc", "--help"}).out);
+  expect_sentence(bench({"help", "comparre"}), 64, {"did you mean \"compare\"?"});
+}
+
+TEST(Verbs, APartOfANameIsUnderstood) {
+  expect_sentence(
+      Bench()({"predict", "--device", "910B", "--depth", "4"}), 64,
+      {"did you mean \"ascend_910b1\", \"ascend_910b2\", \"ascend_910b3\" or \"ascend_910b4\"?"});
+  expect_sentence(Bench()({"run", "smoke"}), 64, {"smoke: no such file", "suites/smoke.json?"});
+  expect_sentence(Bench()({"plan", "nothing_like_it"}), 64, {"(npubench list suites)"});
+}
+
+TEST(Verbs, SuitesOfTheProgramAreFoundFromAnywhere) {
+  const Bench bench;
+  const auto plan = bench.redirected(">/dev/null; cd / && exec " NB_BINARY_DIR
+                                     "/npubench plan suites/smoke.json --results-dir " +
+                                         bench.results().string(),
+                                     {"--version"});
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+}
+
+TEST(Verbs, StrictIsOfTheGate) {
+  const Bench bench;
+  expect_sentence(bench({"run", kSmallSuite, "--strict"}), 64, {"give --baseline RUN too"});
+  expect_sentence(bench({"report", bench.results().string(), "--strict"}), 64,
+                  {"give --baseline RUN too"});
+}
+
+TEST(Verbs, ColourIsForTerminalsOrAskedFor) {
+  Bench bench;
+  bench.environment = {{"NO_COLOR", ""}, {"TERM", "xterm"}};
+  const auto unknown = [&](std::vector<std::string> before) {
+    before.push_back("comparre");
+    return bench(before).err;
+  };
+  EXPECT_EQ(unknown({}).find('\x1b'), std::string::npos);
+  EXPECT_TRUE(unknown({"--color", "always"}).starts_with("\x1b[31mnpubench:\x1b[0m no verb"));
+  EXPECT_TRUE(unknown({"--color=always"}).starts_with("\x1b[31m"));
+  EXPECT_EQ(unknown({"--color", "never"}).find('\x1b'), std::string::npos);
+  expect_sentence(bench({"--color", "sometimes", "list", "devices"}), 64, {"auto, always, never"});
+  const auto audit = bench({"audit", "published:seed_result_table", "--color", "always"});
+  EXPECT_NE(audit.out.find("\x1b[31mFAIL\x1b[0m"), std::string::npos) << audit.out;
+  const std::string json = bench({"list", "devices", "--json", "--color", "always"}).out;
+  EXPECT_EQ(json.find('\x1b'), std::string::npos);
+}
+
+TEST(Verbs, CompletionKnowsEveryVerbAndItsOptions) {
+  const Bench bench;
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const auto script = bench({"--completion", shell});
+    EXPECT_EQ(script.exit_code, 0);
+    for (const std::string& verb : kVerbs)
+      EXPECT_NE(script.out.find(verb), std::string::npos) << shell << " " << verb;
+    for (const char* word : {"fit-batch", "latex", "list devices"})
+      EXPECT_NE(script.out.find(word), std::string::npos) << shell << " " << word;
+  }
+  expect_sentence(bench({"--completion", "tcsh"}), 64, {"there are bash, zsh, fish"});
+  expect_sentence(bench({"--completion"}), 64, {"there are bash, zsh, fish"});
+}
+
+// What bash offers for words typed so far, the last one being completed.
+std::string completed(const Bench& bench, const std::string& words) {
+  const std::string script =
+      "PATH=" NB_BINARY_DIR ":$PATH; source <(npubench --completion bash); COMP_WORDS=(" + words +
+      "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _npubench; echo \"${COMPREPLY[@]}\"";
+  const auto result = run_subprocess({"bash", "-c", script}, {.environment = bench.environment});
+  return result ? result->out : result.error().message;
+}
+
+TEST(Verbs, BashCompletesVerbsOptionsAndValues) {
+#if defined(NB_EMULATOR)
+  GTEST_SKIP() << "skipped: programs of another processor";
+#endif
+  const Bench bench;
+  EXPECT_EQ(completed(bench, "npubench comp"), "compare\n");
+  EXPECT_EQ(completed(bench, "npubench predict --fit"), "--fit-batch\n");
+  EXPECT_EQ(completed(bench, "npubench predict --device ascend_910b"),
+            "ascend_910b1 ascend_910b2 ascend_910b3 ascend_910b4\n");
+  EXPECT_EQ(completed(bench, "npubench data ver"), "verify\n");
+  EXPECT_EQ(completed(bench, "npubench list devices --color al"), "always\n");
+}
+
+TEST(Verbs, TheManPageHasEveryVerbAndOption) {
+  const Bench bench;
+  const std::string page = bench({"--man"}).out;
+  EXPECT_TRUE(page.starts_with(".TH NPUBENCH 1\n"));
+  for (const std::string& verb : kVerbs)
+    EXPECT_NE(page.find("\n.SS " + verb + "\n"), std::string::npos) << verb;
+  EXPECT_NE(page.find("\\fB\\-\\-fit\\-batch\\fR"), std::string::npos);
+  const auto checked = run_subprocess({"bash", "-c",
+                                       "command -v groff >/dev/null || exit 77; " NB_BINARY_DIR
+                                       "/npubench --man | groff -man -Tutf8 -ww -z"});
+  ASSERT_TRUE(checked);
+  if (checked->exit_code == 77) GTEST_SKIP() << "skipped: no groff";
+  EXPECT_EQ(checked->exit_code, 0);
+  EXPECT_EQ(checked->err, "");
+}
+
 TEST(Verbs, NoVerbIsBadUsage) { EXPECT_EQ(Bench()({}).exit_code, 64); }
 
 TEST(Verbs, PlanCreatesNothingAndListsEveryNode) {

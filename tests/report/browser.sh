@@ -39,6 +39,23 @@ addEventListener('load', () => {
     if (box.scrollWidth > box.clientWidth)
       say('a table hides columns: ' + box.scrollWidth + ' px in ' + box.clientWidth + ': ' +
           box.textContent.trim().slice(0, 60).replaceAll('\n', ' '));
+  // A word of a table that stands on two lines. Where a long one may break, its text ends; digests may break anywhere.
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let words = 0;
+  const broken = [];
+  while (texts.nextNode()) {
+    const cell = texts.currentNode.parentElement.closest('td,th');
+    if (!cell || texts.currentNode.parentElement.closest('.d,pre,svg')) continue;
+    for (const word of texts.currentNode.data.matchAll(/[^\s\u2e80-\u9fff\uff00-\uffef]+/g)) {
+      const range = new Range();
+      range.setStart(texts.currentNode, word.index);
+      range.setEnd(texts.currentNode, word.index + word[0].length);
+      const lines = new Set([...range.getClientRects()].filter(r => r.width > 0).map(r => Math.round(r.top)));
+      words++;
+      if (lines.size > 1) broken.push(word[0]);
+    }
+  }
+  if (broken.length) say(broken.length + ' of ' + words + ' words are broken: ' + broken.slice(0, 5).join(', '));
   for (const head of document.querySelectorAll('th')) if (!head.scope) say('th without scope: ' + head.textContent);
   for (const title of document.querySelectorAll('svg title'))
     if (/gnuplot/i.test(title.textContent)) say('a plot is titled ' + title.textContent);

@@ -49,6 +49,17 @@ TEST(HistoryPlot, RunsOfAllGroupsShareOneAxis) {
   EXPECT_EQ(plot->series[2].x, (std::vector<double>{2, 3}));
 }
 
+TEST(HistoryPlot, ItsAxisHasDates) {
+  const auto tics_of = [](const History& history) { return history_plot(history)->x_tics; };
+  const auto tics = tics_of({"val_bpb", {group_of({1, 2, 3, 4, 5, 6, 7, 8, 9})}, {}});
+  ASSERT_EQ(tics.size(), 5U);  // every other one of nine
+  EXPECT_EQ(tics.front(), (std::pair<double, std::string>(1, "2026-11-01")));
+  EXPECT_EQ(tics.back(), (std::pair<double, std::string>(9, "2026-11-09")));
+  HistoryGroup day = group_of({1, 2});
+  for (HistoryRow& row : day.rows) row.when = "2026-11-01T03:0" + row.run.substr(5) + ":00Z";
+  EXPECT_EQ(tics_of({"val_bpb", {day}, {}}).back().second, "03:01");
+}
+
 TEST(HistoryPlot, WhatSharesNoAxisIsRefused) {
   EXPECT_NE(error_of({"step_time_ns", {group_of({1}, "sim"), group_of({2}, "host")}, {}})
                 .find("choose one with --clock"),

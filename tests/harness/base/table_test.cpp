@@ -91,13 +91,29 @@ TEST(Table, WideCellsOfTextAreBrokenSoThatRowsFit) {
   EXPECT_EQ(to_text(table, 200), to_text(table));
 }
 
-TEST(Table, NamesInTheFirstColumnAreBrokenLast) {
+TEST(Table, NamesInTheFirstColumnAreNeverBroken) {
   const TextTable table{{"name", "what"}, {{"core/eval_data/language", "twelve words in a row"}}};
+  EXPECT_EQ(to_text(table, 10),
+            "name                     what\n"
+            "-----------------------  ----------\n"
+            "core/eval_data/language  twelve\n"
+            "                         words in a\n"
+            "                         row\n");
   EXPECT_EQ(to_text(table, 40),
             "name                     what\n"
             "-----------------------  ---------------\n"
             "core/eval_data/language  twelve words in\n"
             "                         a row\n");
+}
+
+TEST(Table, WordsAreNeverBroken) {
+  const TextTable table{{"a", "b"}, {{"x", "see results/runs/smoke/report there"}}};
+  EXPECT_EQ(to_text(table, 10),
+            "a  b\n"
+            "-  -------------------------\n"
+            "x  see\n"
+            "   results/runs/smoke/report\n"
+            "   there\n");
 }
 
 TEST(Table, ColumnsOfNumbersAreNeverBroken) {

@@ -104,7 +104,8 @@ TEST(ProfileLayers, AFileWithABaseSaysOnlyWhatDiffers) {
 TEST(ProfileLayers, WhatIsNotThereIsNamedWithTheNearest) {
   Json file = raw_machine("ascend_910b3");
   EXPECT_EQ(layers_error(file, "nanochat_np"),
-            "p.json: /stack: no stack \"nanochat_np\"; did you mean \"nanochat_npu\"? (known: "
+            "p.json: /stack: no stack \"nanochat_np\"; did you mean \"nanochat_npu\" or "
+            "\"nanochat_npu_no_autocast\"? (known: "
             "megatron_cuda, megatron_mindspeed, nanochat_cuda, nanochat_npu, "
             "nanochat_npu_no_autocast)");
   EXPECT_EQ(layers_error(file, "nanochat_cuda"),

@@ -236,7 +236,9 @@ TEST(Compare, TextFitsEightyColumns) {
   for (const std::int64_t seed : {1, 2}) {
     base.add_training("ascend_910b3", seed, 1.5);
     candidate.add_training("ascend_910b3", seed, 1.6, .05, [](Record& record) {
-      (*record.settings)["train"]["text"] = std::string(200, 'x');
+      std::string text;
+      for (int i = 0; i < 100; ++i) text += "x ";
+      (*record.settings)["train"]["text"] = text;
     });
     base.add_evaluation("ascend_910b3", seed, "w", {{task, 180, even}});
     candidate.add_evaluation("ascend_910b3", seed, "w", {{task, 180, always}});
@@ -244,7 +246,9 @@ TEST(Compare, TextFitsEightyColumns) {
   base.add_prediction("h100_sxm", 1.92e9, 38.6e9);
   candidate.add_prediction("h100_sxm", 509e6, 22.2e9);
   const RunRecords a = base.read(), b = candidate.read();
+  ::setenv("COLUMNS", "80", 1);
   const std::string text = comparison_text(compare_runs(a, b));
+  ::unsetenv("COLUMNS");
   EXPECT_LE(widest_line(text), 80U) << text;
 }
 
