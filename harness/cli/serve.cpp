@@ -18,6 +18,7 @@
 #include "harness/cli/common.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/http/server.hpp"
+#include "harness/http/socket.hpp"
 #include "harness/run/environment.hpp"
 #include "harness/run/open_model.hpp"
 #include "harness/serve/service.hpp"

@@ -1,9 +1,6 @@
 #include "harness/http/server.hpp"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -15,72 +12,23 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <list>
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
+
+#include "harness/http/socket.hpp"
 
 namespace nb {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = SocketClock;
 
-constexpr int kBacklog = 512;
 // Threads that only say that there are too many connections; beyond them a connection is dropped.
 constexpr int kTurningAway = 32;
 constexpr double kTurnAwaySeconds = 2;
 constexpr double kIdleBeforeClosed = 1;
-constexpr double kLingerSeconds = 1;
-constexpr std::size_t kLingerBytes = std::size_t{32} << 20;
-
-Clock::time_point after(double seconds) {
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                            std::chrono::duration<double>(std::min(seconds, 1e6)));
-}
-
-int milliseconds_until(Clock::time_point end) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000'000));
-}
-
-// poll() of one descriptor until something is there; false: not in time.
-bool wait_for(int fd, short events, Clock::time_point end) {
-  while (true) {
-    pollfd one{fd, events, 0};
-    const int ready = ::poll(&one, 1, milliseconds_until(end));
-    if (ready > 0) return true;
-    if (ready == 0 || errno != EINTR) return false;
-  }
-}
-
-bool send_all(int fd, std::string_view bytes, double seconds) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent > 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(sent));
-      continue;
-    }
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) &&
-        wait_for(fd, POLLOUT, after(seconds)))
-      continue;
-    return false;
-  }
-  return true;
-}
-
-// What was sent is lost when a socket is closed with unread bytes: they are read first.
-void linger(int fd) {
-  ::shutdown(fd, SHUT_WR);
-  const auto end = after(kLingerSeconds);
-  char buffer[16384];
-  for (std::size_t total = 0; total < kLingerBytes && wait_for(fd, POLLIN, end);) {
-    const ssize_t got = ::recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) return;
-    total += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
-  }
-}
 
 struct Connection : HttpPeer {
   explicit Connection(int descriptor, bool over) : fd(descriptor), is_over(over) {}
@@ -98,85 +46,6 @@ struct Connection : HttpPeer {
   std::atomic<bool> is_busy = false;
   std::atomic<Clock::rep> idle_since = Clock::now().time_since_epoch().count();
 };
-
-std::string head_of(const HttpResponse& response, bool is_chunked, bool closes) {
-  std::string head =
-      fmt::format("HTTP/1.1 {} {}\r\nServer: npubench\r\nContent-Type: {}\r\n", response.status,
-                  http_reason(response.status), response.content_type);
-  for (const auto& [name, value] : response.headers) head += name + ": " + value + "\r\n";
-  if (is_chunked) head += "Transfer-Encoding: chunked\r\n";
-  if (!response.stream) head += fmt::format("Content-Length: {}\r\n", response.body.size());
-  head += closes ? "Connection: close\r\n\r\n" : "Connection: keep-alive\r\n\r\n";
-  return head;
-}
-
-class SocketStream : public HttpStream {
- public:
-  SocketStream(int fd, bool is_chunked, double seconds, std::string head)
-      : fd_(fd), is_chunked_(is_chunked), seconds_(seconds), head_(std::move(head)) {}
-
-  bool write(std::string_view bytes) override {
-    if (!is_open_ || bytes.empty()) return is_open_;
-    std::string out = std::exchange(head_, {});
-    if (is_chunked_) out += fmt::format("{:x}\r\n", bytes.size());
-    out += bytes;
-    if (is_chunked_) out += "\r\n";
-    return is_open_ = send_all(fd_, out, seconds_);
-  }
-  bool finish() {
-    if (is_open_) is_open_ = send_all(fd_, head_ + (is_chunked_ ? "0\r\n\r\n" : ""), seconds_);
-    return is_open_;
-  }
-
- private:
-  int fd_;
-  bool is_chunked_, is_open_ = true;
-  double seconds_;
-  std::string head_;  // goes out with the first bytes
-};
-
-// A listening socket, or the errno of what kept it from being one.
-tl::expected<int, int> listen_on(const addrinfo& at) {
-  const int fd =
-      ::socket(at.ai_family, at.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, at.ai_protocol);
-  if (fd < 0) return tl::unexpected<int>(errno);
-  const int on = 1;
-  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (::bind(fd, at.ai_addr, at.ai_addrlen) == 0 && ::listen(fd, kBacklog) == 0) return fd;
-  const int error = errno;
-  ::close(fd);
-  return tl::unexpected<int>(error);
-}
-
-int port_of(int fd) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
-  return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
-                                             : reinterpret_cast<sockaddr_in&>(address).sin_port);
-}
-
-Result<int> open_socket(const HttpServerOptions& options) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const std::string port = std::to_string(options.port);
-  if (::getaddrinfo(options.address.c_str(), port.c_str(), &hints, &found) != 0)
-    return run_error(
-        fmt::format("{}: no address of this host; 127.0.0.1 serves this host alone, "
-                    "0.0.0.0 all",
-                    options.address));
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
-  const auto fd = listen_on(*found);
-  if (fd) return *fd;
-  if (fd.error() == EADDRINUSE)
-    return run_error(fmt::format(
-        "port {} of {} is taken by another program; choose another (0: any that is free)",
-        options.port, options.address));
-  return run_error(fmt::format("cannot listen on port {} of {}: {}", options.port, options.address,
-                               std::generic_category().message(fd.error())));
-}
 
 }  // namespace
 
@@ -377,7 +246,8 @@ class HttpServer::State {
       else
         response = handled(*request, connection);
       closes = closes || stopping_;
-      const bool is_written = write(connection, response, request ? &*request : nullptr, closes);
+      const bool is_written = write_response(connection.fd, response, request ? &*request : nullptr,
+                                             closes, options_.write_seconds);
       end_request(connection);
       if (!request) return false;
       if (!is_written || closes) return is_written && !reader.has_bytes();
@@ -412,26 +282,6 @@ class HttpServer::State {
     }
   }
 
-  bool write(const Connection& connection, const HttpResponse& response, const HttpRequest* request,
-             bool& closes) const {
-    const bool is_head = request != nullptr && request->method == "HEAD";
-    if (!response.stream || is_head) {
-      std::string out = head_of(response, false, closes);
-      if (!is_head) out += response.body;
-      return send_all(connection.fd, out, options_.write_seconds);
-    }
-    const bool is_chunked = request->minor_version >= 1;
-    closes = closes || !is_chunked;
-    SocketStream stream(connection.fd, is_chunked, options_.write_seconds,
-                        head_of(response, is_chunked, closes));
-    try {
-      response.stream(stream);
-    } catch (const std::exception&) {  // the head is out: a body that ends early says it
-      return false;
-    }
-    return stream.finish();
-  }
-
   const int fd_, port_;
   const HttpServerOptions options_;
   const HttpHandler handler_;
@@ -447,7 +297,7 @@ class HttpServer::State {
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpServerOptions& options,
                                                       HttpHandler handler, HttpErrorHandler error) {
-  NB_TRY(const int fd, open_socket(options));
+  NB_TRY(const int fd, listen_on(options.address, options.port));
   return std::unique_ptr<HttpServer>(
       new HttpServer(std::make_unique<State>(fd, options, std::move(handler), std::move(error))));
 }
@@ -457,47 +307,5 @@ HttpServer::~HttpServer() = default;
 int HttpServer::port() const { return state_->port(); }
 bool HttpServer::stop() { return state_->stop(); }
 HttpServer::Counts HttpServer::counts() const { return state_->counts(); }
-
-std::string_view http_reason(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 204:
-      return "No Content";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 408:
-      return "Request Timeout";
-    case 413:
-      return "Content Too Large";
-    case 415:
-      return "Unsupported Media Type";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 500:
-      return "Internal Server Error";
-    case 501:
-      return "Not Implemented";
-    case 503:
-      return "Service Unavailable";
-    case 505:
-      return "HTTP Version Not Supported";
-    default:
-      return "Error";
-  }
-}
-
-bool is_loopback(std::string_view address) {
-  in_addr v4{};
-  const std::string text(address);
-  if (::inet_pton(AF_INET, text.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
-  return address == "::1" || address == "localhost";
-}
 
 }  // namespace nb

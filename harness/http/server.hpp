@@ -12,30 +12,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "harness/base/result.hpp"
 #include "harness/http/request.hpp"
+#include "harness/http/response.hpp"
 
 namespace nb {
-
-// Where a streamed response goes. Not thread-safe.
-class HttpStream {
- public:
-  virtual ~HttpStream() = default;
-  // Waits until the client takes it; false: it went away, and nothing more will arrive.
-  virtual bool write(std::string_view bytes) = 0;
-};
-
-struct HttpResponse {
-  int status = 200;
-  std::string content_type = "application/json";
-  std::vector<std::pair<std::string, std::string>> headers = {};
-  std::string body = {};
-  // In place of body: called on the connection's thread, ends when the response does.
-  std::function<void(HttpStream&)> stream = {};
-};
 
 // Who asked. Thread-safe; lives until the response is written.
 class HttpPeer {
@@ -90,11 +72,5 @@ class HttpServer {
   explicit HttpServer(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
-
-// "Not Found"; "Error" for a status that is not listed.
-std::string_view http_reason(int status);
-
-// Name of an address that only this host can reach: 127.0.0.0/8, ::1, localhost.
-bool is_loopback(std::string_view address);
 
 }  // namespace nb
